@@ -1,0 +1,136 @@
+// Package llm asks a model for a summary: one streaming call, over the vendor's official SDK, with its
+// outcome told in the project's own error kinds.
+//
+//	llm.go        the types and New
+//	call.go       one call from request to outcome, the same for every vendor
+//	anthropic.go  the Anthropic Messages protocol
+//	openai.go     the OpenAI chat completions protocol, for every server that speaks it
+//	answer.go     is what a model answered usable at all (ClassifyAnswer)
+//	classify.go   which kind of failure is this (Classify)
+//	models.go     what is known of a model: window, output limit, abilities
+//
+// No text of a conversation and no key is ever put into an error or a log line.
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"precis/pipeline"
+)
+
+// The protocols that a vendor may speak: the values of Vendor.Type.
+const (
+	TypeAnthropic = "anthropic" // Anthropic Messages
+	TypeOpenAI    = "openai"    // OpenAI chat completions, and all that is compatible with it
+)
+
+// ReasonSummarization is the inference reason that every request of a compaction carries.
+const ReasonSummarization = "agent-summarization"
+
+// Vendor is one endpoint that serves models.
+type Vendor struct {
+	// Name is the vendor's name as it stands before the slash of a model's id: "anthropic", "openai",
+	// "xai", or any name that the configuration gives to a compatible server.
+	Name string
+	// Type is the protocol, one of the Type constants.
+	Type string
+	// BaseURL is where the API is: for Anthropic without "/v1", for OpenAI-compatible servers with it, as
+	// their SDKs have it. Empty: the vendor's own, if Name is one that has an address of its own.
+	BaseURL string
+	// APIKey may be empty for a server that asks for none.
+	APIKey string
+	// Headers are sent with every request, after our own.
+	Headers map[string]string
+}
+
+// Metadata says for whom and why a request is made, for metering on the vendor's side or in a gateway.
+type Metadata struct {
+	// Reason is the inference reason; empty: ReasonSummarization.
+	Reason string
+	// Feature is the name of the prompt.
+	Feature string
+	RunID   string
+	Tenant  string
+}
+
+// Call is one request for a summary. Either Body is set, or System and User are.
+type Call struct {
+	// Model is the vendor's own name of the model, without the vendor before it.
+	Model string
+	// System and User are an external request: the compactor's system prompt and one user message.
+	System, User string
+	// Body is a request of the agent's own with the instruction appended. It is sent byte for byte; when it
+	// says nothing of streaming, that is switched on by keys put in before its last brace.
+	Body []byte
+	// MaxOutput bounds the answer of an external request, in tokens. It is brought into 1 to the model's
+	// limit; 0 is the model's limit where it is known. A Body has its own.
+	MaxOutput int
+	Meta      Metadata
+	// OnProgress is told how many chars of text and reasoning have arrived: once with 0 before the request
+	// is sent, then with everything that comes in, keep-alives too. It is called on the goroutine of Call.
+	OnProgress func(chars int)
+}
+
+// Usage is what the vendor says that one request cost, in tokens. All zero: it did not say.
+type Usage struct {
+	// Input is the whole prompt, what came from a cache and what was written to one included.
+	Input int
+	// CachedInput is the part of Input that was read from a cache.
+	CachedInput int
+	// CacheWrite is the part of Input that was written to a cache.
+	CacheWrite int
+	// Output includes reasoning.
+	Output int
+}
+
+// Result is what came of a call. Beside an error it holds what is known all the same: the raw answer,
+// the request, usage. Text of an answer that broke off is in Raw only.
+type Result struct {
+	pipeline.Answer
+	Usage Usage
+	// Raw is the body of the vendor's answer as it came, for the record.
+	Raw []byte
+	// RequestBody is what was sent.
+	RequestBody []byte
+	// RequestID is the vendor's id of the request, for its support.
+	RequestID string
+	// Model is the model that answered, by the vendor's word.
+	Model string
+	// Status is the HTTP status, 0 when none arrived.
+	Status int
+}
+
+// Client asks the models of one vendor. It is safe for concurrent use.
+type Client interface {
+	// Call makes one request and reads its answer, within the deadline of ctx. The error is a
+	// *pipeline.Error, also for an answer with status 200 that cannot be a summary: cut off, empty,
+	// refused, a tool call and nothing else, without a finish reason, broken. A connection that fails
+	// within a second and before anything was answered is tried once more; any other retry is the caller's.
+	Call(ctx context.Context, c Call) (Result, error)
+}
+
+// New makes the client for a vendor. It does no I/O.
+func New(v Vendor) (Client, error) {
+	if v.BaseURL != "" {
+		u, err := url.Parse(v.BaseURL)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return nil, fmt.Errorf("vendor %q: base URL is not an http or https address", v.Name)
+		}
+	}
+	switch v.Type {
+	case TypeAnthropic, TypeOpenAI:
+		return &client{vendor: v}, nil
+	case "":
+		return nil, fmt.Errorf("vendor %q: no type given, set it to %q or %q", v.Name, TypeAnthropic, TypeOpenAI)
+	}
+	return nil, fmt.Errorf("vendor %q: unknown type %q, use %q or %q", v.Name, v.Type, TypeAnthropic, TypeOpenAI)
+}
+
+type client struct{ vendor Vendor }
+
+func (c *client) Call(context.Context, Call) (Result, error) {
+	return Result{}, &pipeline.Error{Kind: pipeline.Internal, Cause: errors.ErrUnsupported}
+}
