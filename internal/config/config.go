@@ -1,0 +1,139 @@
+// Package config is the one place where the program's configuration comes from and where every key of it
+// is documented. Values are taken, each over the one before, from
+//
+//  1. the defaults (Defaults)
+//  2. a YAML file: --config, else PRECIS_CONFIG, else precis.yaml in the working directory
+//  3. the environment: the names that other tools use (ANTHROPIC_API_KEY, TEMPORAL_ADDRESS…), then
+//     PRECIS_ plus the key with its levels joined by two underscores
+//  4. flags
+//
+// An unknown key or an impossible value is an error that names the key and where it was given; all of them
+// are reported at once. docs/configuration.md is generated from the table in keys.go.
+package config
+
+import "precis/pipeline"
+
+// Config is the effective configuration. The JSON names are the keys of the file, the environment and the
+// table in keys.go.
+type Config struct {
+	// Dir is the folder of the local stack: private database, built programs, logs.
+	Dir string `json:"dir"`
+	// DatabaseURL is PostgreSQL's address, "" for the private one of the local stack.
+	DatabaseURL string   `json:"database_url"`
+	Temporal    Temporal `json:"temporal"`
+	HTTP        HTTP     `json:"http"`
+	// Vendors by name. Those of Defaults are always there.
+	Vendors map[string]Vendor `json:"vendors"`
+	// Settings of a compaction, for every tenant and conversation that does not say otherwise.
+	Settings pipeline.Settings `json:"settings"`
+	// Prices by "VENDOR/MODEL". A model that is not in it has no known cost.
+	Prices map[string]Price `json:"prices"`
+	Worker Worker           `json:"worker"`
+	Log    Log              `json:"log"`
+}
+
+// Temporal says where Temporal is and how to get in.
+type Temporal struct {
+	// Address is host:port of the frontend, "" for the local stack's own server.
+	Address   string `json:"address"`
+	Namespace string `json:"namespace"`
+	// APIKey is sent as a bearer token, as Temporal Cloud takes it. It switches TLS on.
+	APIKey string `json:"api_key"`
+	TLS    TLS    `json:"tls"`
+}
+
+// TLS of the connection to Temporal. Each certificate is given as a file or as PEM text, not both.
+type TLS struct {
+	// Enabled is implied by an API key and by any certificate: see Temporal.UsesTLS.
+	Enabled bool `json:"enabled"`
+	// CertFile and KeyFile are the client's certificate and key, for mutual TLS.
+	CertFile string `json:"cert_file"`
+	CertData string `json:"cert_data"`
+	KeyFile  string `json:"key_file"`
+	KeyData  string `json:"key_data"`
+	// CAFile is what the server's certificate is checked against; the system's roots without one.
+	CAFile string `json:"ca_file"`
+	CAData string `json:"ca_data"`
+	// ServerName is the name the server's certificate must be for; the host of the address without one.
+	ServerName string `json:"server_name"`
+	// InsecureSkipVerify takes any certificate. For tests alone.
+	InsecureSkipVerify bool `json:"insecure_skip_verify"`
+}
+
+// HTTP is the API's listener.
+type HTTP struct {
+	// Addr is host:port.
+	Addr string `json:"addr"`
+}
+
+// The protocols that a vendor may speak.
+const (
+	TypeAnthropic = "anthropic" // Anthropic Messages
+	TypeOpenAI    = "openai"    // OpenAI chat completions, and everything compatible with it
+)
+
+// Vendor is one model API.
+type Vendor struct {
+	// Type is the protocol: TypeAnthropic or TypeOpenAI.
+	Type string `json:"type"`
+	// BaseURL is where the API begins: with /v1 for the OpenAI protocol, without for Anthropic's.
+	BaseURL string `json:"base_url"`
+	// APIKey is sent the vendor's way. "" sends none, which servers of one's own take.
+	APIKey string `json:"api_key"`
+	// Headers are sent with every request, as gateways ask for them.
+	Headers map[string]string `json:"headers"`
+}
+
+// Price of a model, in US dollars per million tokens.
+type Price struct {
+	Input       float64 `json:"input"`
+	CachedInput float64 `json:"cached_input"`
+	Output      float64 `json:"output"`
+}
+
+// Worker tunes the worker process.
+type Worker struct {
+	// TaskQueue is Temporal's queue of workflows and of the stages that call no model.
+	TaskQueue string `json:"task_queue"`
+	// LLMTaskQueue is the queue of model calls, which can be rate limited on the server by itself.
+	LLMTaskQueue string `json:"llm_task_queue"`
+	// Concurrency is the number of stages that run at once in one process, model calls apart.
+	Concurrency int `json:"concurrency"`
+	// LLMConcurrency is the number of model calls under way at once in one process.
+	LLMConcurrency int `json:"llm_concurrency"`
+	// DrainSeconds is how long a worker that is told to stop lets stages finish.
+	DrainSeconds int `json:"drain_seconds"`
+}
+
+// Log says what is logged, on standard error.
+type Log struct {
+	// Level is debug, info, warn or error.
+	Level string `json:"level"`
+	// Format is text or json.
+	Format string `json:"format"`
+}
+
+// Defaults is the configuration when nothing is configured. The vendors' base URLs are the public ones that
+// their own documentation gives; Google's is its endpoint for the OpenAI protocol.
+func Defaults() Config {
+	return Config{
+		Dir:      ".precis",
+		Temporal: Temporal{Namespace: "default"},
+		HTTP:     HTTP{Addr: "127.0.0.1:8700"},
+		Vendors: map[string]Vendor{
+			"anthropic": {Type: TypeAnthropic, BaseURL: "https://api.anthropic.com"},
+			"openai":    {Type: TypeOpenAI, BaseURL: "https://api.openai.com/v1"},
+			"xai":       {Type: TypeOpenAI, BaseURL: "https://api.x.ai/v1"},
+			"google":    {Type: TypeOpenAI, BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai"},
+		},
+		Settings: pipeline.DefaultSettings(),
+		Worker: Worker{
+			TaskQueue:      "compaction",
+			LLMTaskQueue:   "compaction-llm",
+			Concurrency:    16,
+			LLMConcurrency: 16,
+			DrainSeconds:   25,
+		},
+		Log: Log{Level: "info", Format: "text"},
+	}
+}

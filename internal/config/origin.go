@@ -1,0 +1,70 @@
+package config
+
+import "fmt"
+
+// Source is the kind of place that a value was given in.
+type Source string
+
+// The sources, in the order in which each beats the one before.
+const (
+	SourceDefault Source = "default"
+	SourceFile    Source = "file"
+	SourceEnv     Source = "environment"
+	SourceFlag    Source = "flag"
+)
+
+// Origin is where a value came from.
+type Origin struct {
+	Source Source `json:"source"`
+	// Name is the file's path, the variable's or the flag's name; "" for a default.
+	Name string `json:"name,omitempty"`
+	// Line in the file, from 1; 0 when it is not known, as for a value that came through a YAML merge key.
+	Line int `json:"line,omitempty"`
+}
+
+// String is short and tells a person where to look: "default", "precis.yaml:12", "$OPENAI_API_KEY", "--dir".
+func (o Origin) String() string {
+	switch o.Source {
+	case SourceFile:
+		if o.Line > 0 {
+			return fmt.Sprintf("%s:%d", o.Name, o.Line)
+		}
+		return o.Name
+	case SourceEnv:
+		return "$" + o.Name
+	case SourceFlag:
+		return "--" + o.Name
+	default:
+		return string(SourceDefault)
+	}
+}
+
+// Origins tells for each key, in its dotted form, where its value came from. A key that is not in it has its
+// default.
+type Origins map[string]Origin
+
+// Of gives the origin of a key.
+func (o Origins) Of(key string) Origin {
+	if from, ok := o[key]; ok {
+		return from
+	}
+	return Origin{Source: SourceDefault}
+}
+
+// Error is one thing that is wrong with the configuration. Load joins all that it finds; errors.As gives the
+// first.
+type Error struct {
+	// Key in its dotted form, such as settings.trigger.fraction; "" when the file as a whole is at fault.
+	Key string
+	// From is where the value was given.
+	From Origin
+	// Problem says what is wrong and what would be right. It holds no secret.
+	Problem string
+}
+
+func (e *Error) Error() string {
+	if e.Key == "" {
+		return fmt.Sprintf("%s: %s", e.From, e.Problem)
+	}
+	return fmt.Sprintf("%s (%s): %s", e.Key, e.From, e.Problem)
+}

@@ -1,0 +1,143 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var (
+	logLevels   = []string{"debug", "info", "warn", "error"}
+	logFormats  = []string{"text", "json"}
+	vendorTypes = []string{TypeAnthropic, TypeOpenAI}
+
+	// A vendor's name stands before the slash in VENDOR/MODEL and in the names of metrics and variables.
+	vendorName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]*$`)
+)
+
+// check refuses values that are of the right type and impossible all the same. It reports all of them.
+func (l *loader) check(c Config) error {
+	var faults []error
+	fail := func(key, format string, args ...any) {
+		faults = append(faults, &Error{Key: key, From: l.origins.Of(key), Problem: fmt.Sprintf(format, args...)})
+	}
+	oneOf := func(key, value string, known []string) {
+		if !slices.Contains(known, value) {
+			fail(key, "is one of %s, not %q", strings.Join(known, ", "), value)
+		}
+	}
+	atLeast := func(key string, value, least int) {
+		if value < least {
+			fail(key, "is at least %d, not %d", least, value)
+		}
+	}
+	filled := func(key, value string) {
+		if value == "" {
+			fail(key, "may not be empty")
+		}
+	}
+
+	filled("dir", c.Dir)
+	if problem := databaseURLProblem(c.DatabaseURL); problem != "" {
+		fail("database_url", "%s", problem)
+	}
+	if c.Temporal.Address != "" {
+		if problem := addressProblem(c.Temporal.Address); problem != "" {
+			fail("temporal.address", "%s", problem)
+		}
+	}
+	filled("temporal.namespace", c.Temporal.Namespace)
+	checkTLS(c.Temporal.TLS, fail)
+	if problem := addressProblem(c.HTTP.Addr); problem != "" {
+		fail("http.addr", "%s", problem)
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(c.Vendors)) {
+		v, key := c.Vendors[name], "vendors."+name
+		if !vendorName.MatchString(name) {
+			fail(key, "a vendor's name is of lower-case letters, digits, dot, hyphen and underscore")
+			continue
+		}
+		if v.Type == "" {
+			fail(key+".type", "is missing: %s", strings.Join(vendorTypes, " or "))
+		} else {
+			oneOf(key+".type", v.Type, vendorTypes)
+		}
+		if v.BaseURL == "" {
+			fail(key+".base_url", "is missing: where the API begins, such as http://127.0.0.1:8000/v1")
+		} else if u, err := url.Parse(v.BaseURL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			fail(key+".base_url", "is a URL that begins with http:// or https://, not %q", maskUserinfo(v.BaseURL))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
+		p, key := c.Prices[name], "prices."+name
+		if vendor, model, ok := strings.Cut(name, "/"); !ok || vendor == "" || model == "" {
+			fail(key, "is named VENDOR/MODEL")
+		}
+		for _, f := range []struct {
+			name  string
+			value float64
+		}{{"input", p.Input}, {"cached_input", p.CachedInput}, {"output", p.Output}} {
+			if f.value < 0 {
+				fail(key+"."+f.name, "is at least 0, not %v", f.value)
+			}
+		}
+	}
+
+	filled("worker.task_queue", c.Worker.TaskQueue)
+	filled("worker.llm_task_queue", c.Worker.LLMTaskQueue)
+	if c.Worker.TaskQueue == c.Worker.LLMTaskQueue {
+		fail("worker.llm_task_queue", "is a queue of its own, not %q again", c.Worker.TaskQueue)
+	}
+	atLeast("worker.concurrency", c.Worker.Concurrency, 1)
+	atLeast("worker.llm_concurrency", c.Worker.LLMConcurrency, 1)
+	atLeast("worker.drain_seconds", c.Worker.DrainSeconds, 0)
+	oneOf("log.level", c.Log.Level, logLevels)
+	oneOf("log.format", c.Log.Format, logFormats)
+	return errors.Join(faults...)
+}
+
+func checkTLS(t TLS, fail func(key, format string, args ...any)) {
+	for _, p := range []struct{ name, file, data string }{
+		{"cert", t.CertFile, t.CertData}, {"key", t.KeyFile, t.KeyData}, {"ca", t.CAFile, t.CAData},
+	} {
+		if p.file != "" && p.data != "" {
+			fail("temporal.tls."+p.name+"_data", "is given as well as temporal.tls.%s_file: one of them", p.name)
+		}
+	}
+	cert, key := t.CertFile+t.CertData != "", t.KeyFile+t.KeyData != ""
+	if cert && !key {
+		fail("temporal.tls.key_file", "is missing: the key of the client certificate")
+	}
+	if key && !cert {
+		fail("temporal.tls.cert_file", "is missing: the certificate of the client key")
+	}
+}
+
+// databaseURLProblem looks at the form alone; the database's own client reads the rest. It never repeats the
+// value, which holds a password.
+func databaseURLProblem(s string) string {
+	if s == "" || strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://") {
+		return ""
+	}
+	if key, _, ok := strings.Cut(s, "="); ok && !strings.Contains(key, ":") {
+		return ""
+	}
+	return "is postgres://USER:PASSWORD@HOST:PORT/DATABASE or host=… dbname=…"
+}
+
+func addressProblem(s string) string {
+	_, port, err := net.SplitHostPort(s)
+	if err == nil {
+		if n, perr := strconv.Atoi(port); perr == nil && n >= 0 && n <= 65535 {
+			return ""
+		}
+	}
+	return fmt.Sprintf("is HOST:PORT, such as 127.0.0.1:7233, not %q", s)
+}
