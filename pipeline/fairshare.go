@@ -1,0 +1,39 @@
+package pipeline
+
+import "sort"
+
+// FairShare divides budget among sizes by max-min fairness: smallest first, each gets the lesser of its
+// size and the fair share of what remains, rounded down, and what it leaves rolls on to the larger ones.
+// So small ones are whole before a large one gets anything beyond them, and no allocation can grow without
+// another one, as small or smaller, shrinking. The sum is never over budget; where not all are whole it is
+// exactly budget. Among equal sizes the later ones get the odd units. Sizes and a budget below zero count
+// as zero. The cost is that of sorting the sizes.
+func FairShare(sizes []int, budget int) []int {
+	alloc := make([]int, len(sizes))
+	remaining := max(budget, 0)
+	for k, i := range ascending(sizes) {
+		share := remaining / (len(sizes) - k)
+		alloc[i] = min(max(sizes[i], 0), share)
+		remaining -= alloc[i]
+	}
+	return alloc
+}
+
+// ascending gives the indexes of sizes, smallest size first, in their own order where sizes are equal.
+func ascending(sizes []int) []int {
+	order := make([]int, len(sizes))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(a, b int) bool { return sizes[order[a]] < sizes[order[b]] })
+	return order
+}
+
+// sum adds up sizes.
+func sum(sizes []int) int {
+	total := 0
+	for _, n := range sizes {
+		total += n
+	}
+	return total
+}

@@ -1,0 +1,193 @@
+package pipeline
+
+import (
+	"strconv"
+	"strings"
+)
+
+// RenderMessage gives a message as plain text, as a summarizer sees it: texts as they are, tool calls as
+// name and arguments, tool results as their text, binary content as "[binary omitted: ~138 KB]". Reasoning
+// and blocks of an unknown kind are left out. A message that says nothing gives "".
+func RenderMessage(m Message) string {
+	var texts []string
+	for _, p := range m.Parts {
+		if text, _ := renderPart(p, ""); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// renderPart gives one part as text, and how many binaries it left out. name is the tool's name for a
+// result that does not carry one itself, "" when unknown. A blank part gives "".
+func renderPart(p Part, name string) (text string, binaries int) {
+	switch p.Kind {
+	case PartText:
+		return omitBinaryBlank(p.Text)
+	case PartToolCall:
+		input, n := OmitBinary(p.Input)
+		return "[call " + toolName(p.Name) + "] " + input, n
+	case PartToolResult:
+		text, n := resultText(p)
+		if p.Name != "" {
+			name = p.Name
+		}
+		head := "[result"
+		if name != "" {
+			head += " of " + toolName(name)
+		}
+		if p.IsError {
+			head += ", an error"
+		}
+		return head + "] " + text, n
+	case PartImage, PartFile:
+		return renderBinary(p)
+	}
+	return "", 0
+}
+
+// resultText is the text of a tool result with its binaries left out.
+func resultText(p Part) (text string, binaries int) {
+	var out strings.Builder
+	for _, c := range p.Content {
+		text, n := c.Text, 0
+		switch c.Kind {
+		case PartText:
+			text, n = OmitBinary(text)
+		case PartImage, PartFile:
+			text, n = renderBinary(c)
+		}
+		binaries += n
+		if text == "" {
+			continue
+		}
+		if out.Len() > 0 {
+			out.WriteByte('\n')
+		}
+		out.WriteString(text)
+	}
+	return out.String(), binaries
+}
+
+// renderBinary stands for an image or a file. A file that is text is given as its text.
+func renderBinary(p Part) (text string, binaries int) {
+	if p.Text != "" {
+		return omitBinaryBlank(p.Text)
+	}
+	text = binaryPlaceholder(p.Bytes)
+	if p.Kind == PartFile && p.Name != "" {
+		text = "[file " + toolName(p.Name) + "] " + text
+	}
+	return text, 1
+}
+
+// omitBinaryBlank is OmitBinary, but "" for a text of white space alone.
+func omitBinaryBlank(s string) (string, int) {
+	if strings.TrimSpace(s) == "" {
+		return "", 0
+	}
+	return OmitBinary(s)
+}
+
+// maxNameChars bounds the name of a tool or a file where it stands in a line of ours.
+const maxNameChars = 200
+
+// toolName gives a name on one line, of bounded length.
+func toolName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, name)
+	return Truncate(name, maxNameChars)
+}
+
+// The elements of a rendered transcript. Each message is one, on lines of its own, and says whose words it
+// holds; role "user" stands for the user's own words alone.
+const (
+	messageTag = "message"
+	summaryTag = "conversation_summary"
+)
+
+// reservedTags are the names of the tags that structure a rendered transcript or the context. In the text
+// of a message they do not open or close anything: escapeTags.
+var reservedTags = []string{messageTag, summaryTag}
+
+// escapeTags turns the "<" of whatever looks like one of the reserved tags into "&lt;", opening or closing,
+// in any case and with any space inside. Everything else stays as it is, so that code, addresses and
+// quotes can be copied verbatim from the transcript.
+func escapeTags(s string) string {
+	at := strings.IndexByte(s, '<')
+	if at < 0 {
+		return s
+	}
+	var out strings.Builder
+	copied := 0
+	for at < len(s) {
+		if reservedTag(s[at+1:]) {
+			if copied == 0 {
+				out.Grow(len(s) + 64)
+			}
+			out.WriteString(s[copied:at])
+			out.WriteString("&lt;")
+			copied = at + 1
+		}
+		next := strings.IndexByte(s[at+1:], '<')
+		if next < 0 {
+			break
+		}
+		at += 1 + next
+	}
+	if copied == 0 {
+		return s
+	}
+	out.WriteString(s[copied:])
+	return out.String()
+}
+
+// reservedTag says whether what follows a "<" makes it one of the reserved tags.
+func reservedTag(rest string) bool {
+	rest = strings.TrimLeft(rest, " \t\r\n")
+	rest = strings.TrimPrefix(rest, "/")
+	rest = strings.TrimLeft(rest, " \t\r\n")
+	for _, name := range reservedTags {
+		if len(rest) >= len(name) && strings.EqualFold(rest[:len(name)], name) {
+			return true
+		}
+	}
+	return false
+}
+
+// openMessage is the opening tag of a message's element.
+func openMessage(seq int64, role string) string {
+	return "<" + messageTag + ` seq="` + strconv.FormatInt(seq, 10) + `" role="` + role + `">`
+}
+
+// renderRole says whose words a message holds, in the rendered transcript: what the runtime put in under
+// the user's name is not called the user's.
+func renderRole(m Message) string {
+	if m.Role != RoleUser || m.Genuine() {
+		return string(m.Role)
+	}
+	switch m.Kind {
+	case KindUserInfo:
+		return "environment"
+	case KindReminder:
+		return "reminder"
+	}
+	return "automatic"
+}
+
+// summaryBody is what an earlier summary says, without the wrapper that it stood in and without the
+// instruction to go on that followed it: that instruction is for the agent, and is not for a summarizer.
+func summaryBody(text string) string {
+	const open, end = "<" + summaryTag + ">", "</" + summaryTag + ">"
+	if from := strings.Index(text, open); from >= 0 {
+		text = text[from+len(open):]
+		if to := strings.LastIndex(text, end); to >= 0 {
+			text = text[:to]
+		}
+	}
+	return strings.TrimSpace(text)
+}
