@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/tiktoken-go/tokenizer"
 )
@@ -28,6 +29,138 @@ func countTokens(s string) int {
 	return n
 }
 
+// A text over exactTextBytes is estimated from samples: that many bytes are counted at the tokenizer's own
+// speed, some 10 MB/s, in a few milliseconds.
+const (
+	exactTextBytes = 24 << 10
+	// sampleBytes is the size of one sample. Cutting a text adds about half a token a cut, and a sample of
+	// this size has some 300.
+	sampleBytes = 1 << 10
+	// sampleStride is how much more text brings one more sample.
+	sampleStride = 10 << 10
+)
+
+// EstimateText is the number of tokens of s. A text up to 24 KiB is counted by the o200k tokenizer itself.
+// A longer one is counted in samples, one at a shifting place in each of the equal stretches that the text
+// is divided into, and scaled by weighText, which looks at every byte: on real transcripts and on any one
+// language, on code, base64 and their mixtures it is then within 5 % of the count. The cost is linear, at
+// about 70 MB/s for a text of megabytes.
+//
+// Every estimate of a text comes from here, so that what a vendor's own tokenizer makes of the same text
+// needs to be set right in one place only.
+func EstimateText(s string) int {
+	if len(s) <= exactTextBytes {
+		return countTokens(s)
+	}
+	samples := exactTextBytes/sampleBytes + (len(s)-exactTextBytes)/sampleStride
+	stretch := len(s) / samples
+	tokens, weight := 0, 0
+	// A fixed sequence of offsets: a period in the text does not meet one in the sampling, and the same
+	// text has the same estimate always.
+	shift := uint64(0x9e3779b97f4a7c15)
+	for i := range samples {
+		shift ^= shift << 13
+		shift ^= shift >> 7
+		shift ^= shift << 17
+		from := i*stretch + int(shift%uint64(stretch-sampleBytes+1))
+		sample := s[runeStart(s, from):runeStart(s, from+sampleBytes)]
+		tokens += countTokens(sample)
+		weight += weighText(sample)
+	}
+	return int(float64(tokens) / float64(max(weight, 1)) * float64(weighText(s)))
+}
+
+// runeStart is at, or the beginning of the code point that it is inside of.
+func runeStart(s string, at int) int {
+	for back := at; back > 0 && back > at-utf8.UTFMax; back-- {
+		if back >= len(s) || utf8.RuneStart(s[back]) {
+			return min(back, len(s))
+		}
+	}
+	return at
+}
+
+// The classes of bytes that weighText tells apart.
+const (
+	classLower = iota
+	classUpper
+	classDigit
+	classSpace
+	classBreak // line ends and tabs
+	classLead  // the first byte of a char beyond ASCII
+	classNext  // its other bytes
+	classOther // signs and controls
+	classCount
+)
+
+var byteClass = func() (class [256]uint8) {
+	for b := range class {
+		switch c := byte(b); {
+		case c >= 0xc0:
+			class[b] = classLead
+		case c >= 0x80:
+			class[b] = classNext
+		case c >= 'a' && c <= 'z':
+			class[b] = classLower
+		case c >= 'A' && c <= 'Z':
+			class[b] = classUpper
+		case c >= '0' && c <= '9':
+			class[b] = classDigit
+		case c == ' ':
+			class[b] = classSpace
+		case c == '\n' || c == '\r' || c == '\t':
+			class[b] = classBreak
+		default:
+			class[b] = classOther
+		}
+	}
+	return class
+}()
+
+// byteWeight is what a byte adds to weighText by its class and the class before it, in hundredths of a
+// token: a new word, a change of case, a run of signs. Only how two texts compare counts, since the samples
+// set the level, so that round figures serve; they come from counting tokens of mixed transcripts.
+var byteWeight = func() (weight [classCount][classCount]int) {
+	for prev := range weight {
+		weight[prev] = [classCount]int{
+			classLower: 80, classUpper: 80, classDigit: 80, classSpace: 5, classBreak: 40,
+			classLead: 35, classNext: 22, classOther: 80,
+		}
+	}
+	weight[classLower][classLower] = 9
+	weight[classUpper][classLower] = 12
+	weight[classLower][classUpper] = 90
+	weight[classUpper][classUpper] = 30
+	weight[classDigit][classDigit] = 37
+	weight[classSpace][classSpace] = 3
+	weight[classSpace][classLower] = 90
+	weight[classSpace][classUpper] = 90
+	weight[classSpace][classOther] = 70
+	weight[classBreak][classBreak] = 10
+	weight[classBreak][classSpace] = 50
+	weight[classOther][classOther] = 35
+	weight[classOther][classLower] = 70
+	weight[classOther][classUpper] = 70
+	return weight
+}()
+
+// weighText is a figure that grows as the tokens of a text do, from one look at each byte.
+func weighText(s string) int {
+	// Counting pairs first keeps the loop free of dependent additions.
+	var pairs [classCount * classCount]int
+	prev := uint8(classBreak)
+	for i := 0; i < len(s); i++ {
+		class := byteClass[s[i]]
+		pairs[prev*classCount+class]++
+		prev = class
+	}
+	weight := 0
+	for pair, n := range pairs {
+		weight += n * byteWeight[pair/classCount][pair%classCount]
+	}
+	return weight
+}
+
 const (
 	// messageOverhead is what the frame of a message costs beside its parts, in tokens: OpenAI documents
 	// three a message and one for the role.
@@ -42,15 +175,54 @@ const (
 	pdfPageTokens = 2000
 )
 
-// EstimateText is the number of tokens of s.
-func EstimateText(s string) int { return countTokens(s) }
-
 // EstimateMessage is the number of tokens that a message costs in a request: all of its parts, images by
 // their dimensions, never by the length of their base64, and a few for its frame.
 func EstimateMessage(m Message) int {
 	n := messageOverhead
 	for _, p := range m.Parts {
 		n += EstimatePart(p)
+	}
+	return n
+}
+
+// EstimateItem is the number of tokens that an entry of a context costs in a request, its edits applied.
+func EstimateItem(item ContextItem) int {
+	if item.Made != nil {
+		return messageOverhead + EstimateText(item.Made.Text)
+	}
+	m := *item.Message
+	if len(item.Edits) == 0 {
+		if m.Tokens > 0 {
+			return m.Tokens
+		}
+		return EstimateMessage(m)
+	}
+	n := messageOverhead
+	for i, p := range m.Parts {
+		n += estimateEdited(p, i, item.Edits)
+	}
+	return n
+}
+
+// estimateEdited is EstimatePart for a part with edits.
+func estimateEdited(p Part, index int, edits []Edit) int {
+	n := EstimatePart(p)
+	for _, e := range edits {
+		if e.Part != index {
+			continue
+		}
+		with := 0
+		if e.Op == EditReplace {
+			with = EstimateText(e.Text)
+		}
+		switch {
+		case e.Content >= 0 && e.Content < len(p.Content):
+			n += with - EstimatePart(p.Content[e.Content])
+		case e.Content < 0 && p.Kind == PartToolResult && e.Op == EditReplace:
+			return partOverhead + with
+		case e.Content < 0:
+			return with
+		}
 	}
 	return n
 }

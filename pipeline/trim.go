@@ -1,0 +1,398 @@
+package pipeline
+
+import (
+	"slices"
+	"strings"
+)
+
+// TrimStats says what trimming left out of a context.
+type TrimStats struct {
+	// Binaries is the number of images, files and runs of base64 that were taken out of tool results.
+	Binaries int `json:"binaries"`
+	// ToolResults is the number of tool results that became previews or were cut to the cap.
+	ToolResults int `json:"tool_results"`
+	// SavedTokens is what all of this saved, in tokens by the local estimate.
+	SavedTokens int `json:"saved_tokens"`
+	// DroppedTurns is the number of oldest turns that went for the input budget.
+	DroppedTurns int `json:"dropped_turns"`
+}
+
+const (
+	// previewHeadChars is how much of an old tool result its preview shows, in chars: enough to tell what
+	// it was.
+	previewHeadChars = 300
+	// previewNote ends a preview.
+	previewNote = " chars; call the tool again if the rest is needed]"
+	// budgetSteps is how finely turns are dropped: an excess over the input budget is rounded up to the next
+	// eighth of the budget, so that a growing turn moves the start of the context rarely.
+	budgetSteps = 8
+)
+
+// Trim makes a context cheaper before it goes to a model. No model is called, and the transcript stays as
+// it is: the items come back with edits, in their order, and only what the agent's tools returned is edited.
+//
+//   - Base64 and raw binary in the text of tool results becomes "[binary omitted: ~138 KB]": no model reads
+//     it. So do images and files in tool results once their turn is over; until then the model needs to see
+//     them.
+//   - A tool result over ToolResultPreviewChars that is older than the last ToolResultKeepTurns user turns
+//     becomes a short preview.
+//   - A tool result over MaxToolResultTokens keeps its two ends, in any turn.
+//   - Past the input budget the oldest turns go whole; never a system message, the environment, the summary
+//     and what stands beside it, nor the last turn, and never a call without its result. The budget is
+//     MaxInputTokens or window, the smaller of those that are over zero.
+//
+// Trimming twice is trimming once. Within a turn nothing changes for an earlier message because a later one
+// came, so that a provider's prompt cache holds; only the input budget can break this, when the last turn
+// itself outgrows it, and then in steps of an eighth of the budget. Items are shared with the input where
+// nothing changed.
+func Trim(items []ContextItem, s Settings, window int) ([]ContextItem, TrimStats) {
+	t := trimmer{settings: s, turns: turnsOf(items)}
+	out := items
+	for i, item := range items {
+		edits, changed := t.trimItem(item, t.turns.of[i])
+		if !changed {
+			continue
+		}
+		if !t.copied {
+			out = slices.Clone(items)
+			t.copied = true
+		}
+		out[i].Edits = edits
+	}
+	budget := s.MaxInputTokens
+	if window > 0 && (budget <= 0 || window < budget) {
+		budget = window
+	}
+	if budget > 0 {
+		out = t.dropTurns(out, budget)
+	}
+	return out, t.stats
+}
+
+// noTurn marks the items that belong to no turn: what stands at the head of a context.
+const noTurn = -2
+
+// contextTurns says which turn each item belongs to: numbered from 0 by genuine user messages, -1 for what
+// stands before the first of them, noTurn for the head.
+type contextTurns struct {
+	of   []int
+	last int
+}
+
+func turnsOf(items []ContextItem) contextTurns {
+	turns := contextTurns{of: make([]int, len(items)), last: -1}
+	for i, item := range items {
+		switch {
+		case headItem(item):
+			turns.of[i] = noTurn
+			continue
+		case item.Message != nil && item.Message.Genuine():
+			turns.last++
+		}
+		turns.of[i] = turns.last
+	}
+	return turns
+}
+
+// headItem says whether an item is state, not history: system, environment, summary, enrichments.
+func headItem(item ContextItem) bool {
+	role, kind := RoleSystem, KindOrdinary
+	switch {
+	case item.Message != nil:
+		role, kind = item.Message.Role, item.Message.Kind
+	case item.Made != nil:
+		if item.Made.Role != RoleTool {
+			return true
+		}
+		role, kind = item.Made.Role, item.Made.Kind
+	}
+	return role == RoleSystem || kind == KindUserInfo || kind == KindSummary
+}
+
+type trimmer struct {
+	settings Settings
+	turns    contextTurns
+	stats    TrimStats
+	copied   bool
+}
+
+// trimItem gives the edits of an item after trimming, and whether they differ from those it has.
+func (t *trimmer) trimItem(item ContextItem, turn int) ([]Edit, bool) {
+	m := item.Message
+	// Results inside an assistant message are the vendor's own, with encrypted content that goes back as it
+	// came.
+	if m == nil || turn == noTurn || m.Role != RoleTool && m.Role != RoleUser {
+		return nil, false
+	}
+	edits, changed := item.Edits, false
+	for i, p := range m.Parts {
+		if p.Kind != PartToolResult {
+			continue
+		}
+		view := viewResult(p, i, edits)
+		if view.dropped || !t.trimResult(&view, turn) {
+			continue
+		}
+		kept := slices.DeleteFunc(slices.Clone(edits), func(e Edit) bool { return e.Part == i })
+		edits, changed = append(kept, view.edits(i)...), true
+	}
+	return edits, changed
+}
+
+// resultView is a tool result as the edits so far leave it.
+type resultView struct {
+	contents []contentView
+	// whole says that one text stands for the whole result.
+	whole   bool
+	dropped bool
+}
+
+// contentView is one piece of a tool result: text, or a part that is none.
+type contentView struct {
+	part   Part
+	text   string
+	isText bool
+	edited bool
+}
+
+func viewResult(p Part, index int, edits []Edit) resultView {
+	var view resultView
+	for _, c := range p.Content {
+		view.contents = append(view.contents, contentView{part: c, text: c.Text, isText: c.Kind == PartText})
+	}
+	// One piece is the whole: then a single edit says it all.
+	view.whole = len(p.Content) == 1
+	for _, e := range edits {
+		switch {
+		case e.Part != index:
+		case e.Op == EditDrop && e.Content < 0:
+			view.dropped = true
+		case e.Content < 0:
+			view.contents = []contentView{{text: e.Text, isText: true, edited: true}}
+			view.whole = true
+		case e.Content < len(view.contents):
+			view.contents[e.Content] = contentView{text: e.Text, isText: true, edited: true}
+		}
+	}
+	return view
+}
+
+// edits says how the view differs from the stored part.
+func (v resultView) edits(part int) []Edit {
+	var edits []Edit
+	for i, c := range v.contents {
+		if !c.edited {
+			continue
+		}
+		if v.whole {
+			i = -1
+		}
+		edits = append(edits, Edit{Part: part, Content: i, Op: EditReplace, Text: c.text})
+	}
+	return edits
+}
+
+func (v resultView) tokens() int {
+	n := 0
+	for _, c := range v.contents {
+		if c.isText {
+			n += EstimateText(c.text)
+		} else {
+			n += EstimatePart(c.part)
+		}
+	}
+	return n
+}
+
+// text is the result as one text. ok is false when something in it is no text.
+func (v resultView) text() (text string, ok bool) {
+	texts := make([]string, 0, len(v.contents))
+	for _, c := range v.contents {
+		if !c.isText {
+			return "", false
+		}
+		texts = append(texts, c.text)
+	}
+	return strings.Join(texts, "\n"), true
+}
+
+// trimResult applies the rules to one tool result and says whether any of them did something.
+func (t *trimmer) trimResult(view *resultView, turn int) bool {
+	before := *view
+	before.contents = slices.Clone(view.contents)
+	binaries := t.omitBinaries(view, turn < t.turns.last)
+	cut := t.preview(view, turn) || t.capTokens(view)
+	if binaries == 0 && !cut {
+		return false
+	}
+	t.stats.Binaries += binaries
+	if cut {
+		t.stats.ToolResults++
+	}
+	t.stats.SavedTokens += before.tokens() - view.tokens()
+	return true
+}
+
+// omitBinaries takes out base64, and with media also images and files, and counts them.
+func (t *trimmer) omitBinaries(view *resultView, media bool) int {
+	binaries := 0
+	for i, c := range view.contents {
+		var text string
+		var n int
+		switch {
+		case c.isText:
+			text, n = OmitBinary(c.text)
+		case media && c.part.Bytes > 0 && c.part.Text == "" && (c.part.Kind == PartImage || c.part.Kind == PartFile):
+			text, n = renderBinary(c.part)
+		}
+		if n > 0 {
+			view.contents[i] = contentView{text: text, isText: true, edited: true}
+			binaries += n
+		}
+	}
+	return binaries
+}
+
+// preview shortens a large result of an old turn.
+func (t *trimmer) preview(view *resultView, turn int) bool {
+	keep := t.settings.ToolResultKeepTurns
+	if keep <= 0 || turn > t.turns.last-keep {
+		return false
+	}
+	text, ok := view.text()
+	if !ok {
+		return false
+	}
+	short, ok := previewResult(text, t.settings.ToolResultPreviewChars)
+	if !ok {
+		return false
+	}
+	*view = resultView{contents: []contentView{{text: short, isText: true, edited: true}}, whole: true}
+	return true
+}
+
+// previewResult gives the preview of a tool result over limit chars; ok is false when it is not over, is a
+// preview already, or would not get shorter.
+func previewResult(text string, limit int) (preview string, ok bool) {
+	total := Chars(text)
+	if total <= limit || strings.HasSuffix(text, previewNote) {
+		return "", false
+	}
+	head := min(previewHeadChars, max(limit, 0)/2)
+	preview = text[:byteOffset(text, total, head)] + "\n" +
+		strings.TrimSuffix(truncatedMarker(total-head), " chars]") + previewNote
+	return preview, Chars(preview) < total
+}
+
+// capTokens cuts the texts of a result so that they share the cap fairly.
+func (t *trimmer) capTokens(view *resultView) bool {
+	limit := t.settings.MaxToolResultTokens
+	if limit <= 0 {
+		return false
+	}
+	sizes := make([]int, len(view.contents))
+	for i, c := range view.contents {
+		if c.isText {
+			sizes[i] = EstimateText(c.text)
+		}
+	}
+	if sum(sizes) <= limit {
+		return false
+	}
+	cut := false
+	for i, share := range FairShare(sizes, limit) {
+		text := view.contents[i].text
+		if share >= sizes[i] || text == leastText {
+			continue
+		}
+		view.contents[i] = contentView{text: cutToTokens(text, sizes[i], share), isText: true, edited: true}
+		cut = true
+	}
+	return cut
+}
+
+// leastText is the shortest text that a result may have: some APIs refuse an empty one.
+const leastText = "…"
+
+// cutToTokens keeps both ends of a text of size tokens, so that it is at most limit tokens.
+func cutToTokens(text string, size, limit int) string {
+	chars := Chars(text)
+	for keep := chars; ; {
+		// Tokens are not spread evenly: aim, measure, and aim a little lower.
+		keep = min(keep-1, int(float64(keep)*float64(limit)/float64(size)*0.98))
+		if keep <= 0 {
+			return leastText
+		}
+		short := headAndTailCounted(text, chars, keep)
+		if size = EstimateText(short); size <= limit {
+			return short
+		}
+	}
+}
+
+// dropTurns leaves out the oldest turns until the rest is within budget.
+func (t *trimmer) dropTurns(items []ContextItem, budget int) []ContextItem {
+	tokens := make([]int, t.turns.last+2) // of each turn, from -1
+	total := 0
+	for i, item := range items {
+		n := EstimateItem(item)
+		total += n
+		if turn := t.turns.of[i]; turn != noTurn {
+			tokens[turn+1] += n
+		}
+	}
+	if total <= budget {
+		return items
+	}
+	mayCut := t.cuts(items)
+	step := max(1, budget/budgetSteps)
+	excess := (total - budget + step - 1) / step * step
+	cut, freed := -1, 0 // cut: the last turn that goes, as an index into tokens
+	for turn, upTo := 0, 0; turn < len(tokens)-1 && freed < excess; turn++ {
+		upTo += tokens[turn]
+		if mayCut[turn] {
+			cut, freed = turn, upTo
+		}
+	}
+	if freed == 0 {
+		return items
+	}
+	kept := make([]ContextItem, 0, len(items))
+	dropped := map[int]bool{}
+	for i, item := range items {
+		turn := t.turns.of[i]
+		if turn == noTurn || turn+1 > cut {
+			kept = append(kept, item)
+			continue
+		}
+		dropped[turn] = true
+	}
+	t.stats.DroppedTurns = len(dropped)
+	t.stats.SavedTokens += freed
+	return kept
+}
+
+// cuts says after which turns the history may be cut, as indexes from turn -1: where no call would lose its
+// result, and no user message goes that nobody has answered.
+func (t *trimmer) cuts(items []ContextItem) []bool {
+	may := make([]bool, t.turns.last+2)
+	messages := make([]Message, len(items))
+	for i, item := range items {
+		switch {
+		case item.Message != nil:
+			messages[i] = *item.Message
+		case item.Made.Role == RoleTool:
+			messages[i] = Message{Role: RoleTool, Parts: []Part{{Kind: PartToolResult, CallID: item.Made.CallID}}}
+		}
+		if turn := t.turns.of[i]; turn != noTurn && !messages[i].Genuine() {
+			may[turn+1] = true
+		}
+	}
+	for _, pair := range Pair(messages).Pairs {
+		from, to := t.turns.of[pair.Call.Message], t.turns.of[pair.Result.Message]
+		for turn := from; turn < to; turn++ {
+			may[turn+1] = false
+		}
+	}
+	return may
+}
