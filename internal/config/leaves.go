@@ -37,26 +37,6 @@ func leaves(v reflect.Value, path []string) []leaf {
 	return out
 }
 
-// patterns gives the key of every value that a type can hold; a name that the user chooses is one of
-// wildcards.
-func patterns(t reflect.Type, path []string) []string {
-	members := membersOf(t)
-	switch {
-	case members == nil:
-		return []string{dotted(path)}
-	case members.any != nil:
-		return patterns(members.any, append(slices.Clone(path), wildcards[path[len(path)-1]]))
-	}
-	var out []string
-	for _, name := range members.names {
-		out = append(out, patterns(members.types[name], append(slices.Clone(path), name))...)
-	}
-	return out
-}
-
-// wildcards is how the table writes the chosen name under each section that has them.
-var wildcards = map[string]string{"vendors": "<name>", "prices": "<vendor>/<model>"}
-
 // matches says whether a key's pattern is the one for a path.
 func matches(pattern string, path []string) bool {
 	parts := strings.Split(pattern, ".")

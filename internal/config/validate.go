@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"precis/pipeline"
 )
 
 var (
@@ -75,6 +77,7 @@ func (l *loader) check(c Config) error {
 			fail(key+".base_url", "is a URL that begins with http:// or https://, not %q", maskUserinfo(v.BaseURL))
 		}
 	}
+	l.checkSettings(c, fail)
 	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
 		p, key := c.Prices[name], "prices."+name
 		if vendor, model, ok := strings.Cut(name, "/"); !ok || vendor == "" || model == "" {
@@ -101,6 +104,45 @@ func (l *loader) check(c Config) error {
 	oneOf("log.level", c.Log.Level, logLevels)
 	oneOf("log.format", c.Log.Format, logFormats)
 	return errors.Join(faults...)
+}
+
+// checkSettings asks the pipeline, and looks whether the vendors that the summarizers name are there.
+func (l *loader) checkSettings(c Config, fail func(key, format string, args ...any)) {
+	for _, err := range joined(c.Settings.Validate()) {
+		var wrong *pipeline.SettingError
+		if !errors.As(err, &wrong) {
+			fail("settings", "%s", err)
+			continue
+		}
+		// An entry of a list, such as summarizers[1].model, came with the list.
+		key, entry, inList := strings.Cut(wrong.Key, "[")
+		if inList {
+			fail("settings."+key, "[%s %s", entry, wrong.Problem)
+			continue
+		}
+		fail("settings."+key, "%s", wrong.Problem)
+	}
+	for _, spec := range c.Settings.Summarizers {
+		vendor, _, err := spec.Split()
+		if err != nil || spec.Model == "self" {
+			continue
+		}
+		if _, ok := c.Vendors[vendor]; !ok {
+			fail("settings.summarizers", "names %s, but no vendor %q is configured; there are %s", spec.Model, vendor,
+				strings.Join(slices.Sorted(maps.Keys(c.Vendors)), ", "))
+		}
+	}
+}
+
+// joined gives the parts of an error made by errors.Join.
+func joined(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return many.Unwrap()
+	}
+	return []error{err}
 }
 
 func checkTLS(t TLS, fail func(key, format string, args ...any)) {
