@@ -1,0 +1,162 @@
+package devstack
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// binaryPrefix begins the name of every built Temporal server. The rest says what it was built from.
+const binaryPrefix = "temporal-"
+
+var buildArgs = []string{
+	"build",
+	"-tags", "disable_grpc_modules", // leaves out clients of cloud storage
+	"-trimpath", "-ldflags", "-s -w",
+}
+
+// temporalSource is the folder of the nested module. It cannot be embedded into this binary, since Go embeds
+// nothing from another module, so the server can be built where the checkout is.
+func temporalSource() (string, error) {
+	root, ok := checkout()
+	if !ok {
+		return "", fmt.Errorf("%w: its source is in the checkout of precis, and neither the working directory nor the executable is in one; "+
+			"run precis from there, or set PRECIS_TEMPORAL__ADDRESS to a Temporal that runs elsewhere", ErrNoTemporal)
+	}
+	return filepath.Join(root, "internal", "devstack", "temporal"), nil
+}
+
+// temporalBinary is where the server built from source is, or would be.
+func temporalBinary(dir, source string) (string, error) {
+	hash, err := hashSource(source)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNoTemporal, err)
+	}
+	return filepath.Join(dir, "bin", binaryPrefix+hash), nil
+}
+
+// hashSource changes whenever a build would give something else.
+func hashSource(source string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(source, "*.go"))
+	if err != nil {
+		return "", err
+	}
+	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	files = append(files, filepath.Join(source, "go.mod"), filepath.Join(source, "go.sum"))
+	sum := sha256.New()
+	fmt.Fprintln(sum, runtime.GOOS, runtime.GOARCH, buildArgs)
+	for _, name := range files {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(sum, filepath.Base(name), len(content))
+		_, _ = sum.Write(content) // a hash takes everything
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
+}
+
+// buildTemporal returns the server's binary, built if it is not there yet. Processes that want it at the same
+// time build it once. Older ones are removed.
+func buildTemporal(ctx context.Context, opts Options) (string, error) {
+	source, err := temporalSource()
+	if err != nil {
+		return "", err
+	}
+	binary, err := temporalBinary(opts.Dir, source)
+	if err != nil {
+		return "", err
+	}
+	if exists(binary) {
+		return binary, nil
+	}
+	if err := makeDir(opts.Dir); err != nil {
+		return "", err
+	}
+	bin := filepath.Dir(binary)
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return "", fmt.Errorf("make a folder for the Temporal server: %w", err)
+	}
+	err = opts.step("building the Temporal server, once (2 to 4 minutes on a small machine)", func(at func(string)) error {
+		unlock, err := lock(ctx, filepath.Join(bin, "lock"), func() { at("another process is at it") })
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if exists(binary) {
+			return nil
+		}
+		fresh := filepath.Join(bin, "new")
+		if err := compile(ctx, source, fresh, at); err != nil {
+			return err
+		}
+		old, _ := filepath.Glob(filepath.Join(bin, binaryPrefix+"*"))
+		for _, name := range old {
+			_ = os.Remove(name) // one that runs goes on running
+		}
+		return os.Rename(fresh, binary)
+	})
+	if err != nil {
+		return "", err
+	}
+	return binary, nil
+}
+
+// compile tells at what package the compiler is.
+func compile(ctx context.Context, source, binary string, at func(string)) error {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		return fmt.Errorf("%w: %w; install Go (https://go.dev/dl), or set PRECIS_TEMPORAL__ADDRESS to a Temporal that runs elsewhere",
+			ErrNoTemporal, err)
+	}
+	cmd := exec.CommandContext(ctx, tool, append(slices.Clone(buildArgs), "-v", "-o", binary, ".")...)
+	cmd.Dir = source
+	// The caller's flags and workspace are about another module. Without cgo no C compiler is needed.
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets it stop its compilers
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return fmt.Errorf("build the Temporal server: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("build the Temporal server: %w", err)
+	}
+	said := follow(stderr, at)
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%w: %w\n%s", ErrNoTemporal, cmp.Or(context.Cause(ctx), err), said)
+	}
+	return nil
+}
+
+// follow reads to the end and returns the last lines that are no package names: the errors, if there are any.
+func follow(stderr io.Reader, at func(string)) string {
+	var last []string
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		line := lines.Text()
+		if !strings.Contains(line, " ") || strings.HasPrefix(line, "go: downloading ") {
+			at(strings.TrimPrefix(line, "go: "))
+			continue
+		}
+		if last = append(last, line); len(last) > 20 {
+			last = last[1:]
+		}
+	}
+	return strings.Join(last, "\n")
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,224 @@
+// Package devstack brings up what precis needs on one machine: a private PostgreSQL and a private Temporal.
+//
+// A stack is persistent or ephemeral. A persistent one lives in a folder, .precis, and goes on when the
+// command that started it has ended; every later command finds it there:
+//
+//	stack, err := devstack.Up(ctx, devstack.Options{})
+//	…
+//	report, err := devstack.Down(ctx, devstack.Options{})
+//
+// An ephemeral one belongs to the process that made it and leaves nothing behind, not even when that process
+// is killed:
+//
+//	stack, err := devstack.Up(ctx, devstack.Options{Ephemeral: true})
+//	defer stack.Close(ctx)
+//
+// PostgreSQL is the one that is installed on the machine; it is run as the user postgres when we are root,
+// since it refuses to run as root. Temporal is a small server of our own, built once from the nested module
+// in the folder temporal. An address that the caller names is used in the place of either.
+//
+// All of it listens on loopback, without passwords: any user of the machine can reach it.
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// SearchAttributes are the names of the keyword attributes that a namespace has for the runs of precis.
+var SearchAttributes = []string{
+	"PrecisTenant", "PrecisConversation", "PrecisOutcome", "PrecisErrorKind", "PrecisSummarizer", "PrecisTrigger",
+}
+
+var (
+	// ErrNotRunning is what Attach returns when there is no stack, or none that answers.
+	ErrNotRunning = errors.New("the local stack is not running")
+	// ErrNoPostgres means that this machine has no PostgreSQL that can be used.
+	ErrNoPostgres = errors.New("no usable PostgreSQL on this machine")
+	// ErrNoTemporal means that the Temporal server is not built and cannot be built here.
+	ErrNoTemporal = errors.New("the local Temporal server cannot be built")
+)
+
+// Options say which stack is meant. The zero value is the persistent stack of this checkout.
+type Options struct {
+	// DatabaseURL is a PostgreSQL to use in the place of a private one. It is left as it is.
+	DatabaseURL string
+
+	// Dir is where a persistent stack lives, and where the built Temporal server is kept for both kinds.
+	// Defaults to .precis in the checkout that the working directory or the executable is in, and outside of
+	// any checkout to .precis in the home directory.
+	Dir string
+
+	// Ephemeral asks for a new stack that dies with this process.
+	Ephemeral bool
+
+	// NoDatabase leaves PostgreSQL out, NoTemporal leaves Temporal out, for who needs but one of them.
+	NoDatabase, NoTemporal bool
+
+	// NoUI leaves out Temporal's web page.
+	NoUI bool
+
+	// Progress is told what is being done when it takes a while. Calls do not overlap. May be nil.
+	Progress func(Event)
+
+	// TemporalAddress is the host:port of a Temporal frontend to use in the place of a private one. It is left
+	// as it is: the namespace and its search attributes must be there, see EnsureNamespace.
+	TemporalAddress string
+
+	// TemporalNamespace defaults to "default". In a private Temporal it is made if it is missing.
+	TemporalNamespace string
+}
+
+// Event is one step of bringing a stack up: told when it begins, every two seconds while it goes on, and when
+// it is done. A step that fails is not told as done; its error comes from the call.
+type Event struct {
+	What    string        `json:"what"`
+	Elapsed time.Duration `json:"elapsed"`
+	Done    bool          `json:"done"`
+}
+
+// Stack is a stack that answered when it was returned.
+type Stack struct {
+	// DatabaseURL is empty with NoDatabase, and TemporalAddress and Namespace are with NoTemporal.
+	DatabaseURL     string `json:"database_url,omitempty"`
+	TemporalAddress string `json:"temporal_address,omitempty"`
+	Namespace       string `json:"namespace,omitempty"`
+
+	// UIURL is Temporal's web page. Empty without one, and for a Temporal that the caller named.
+	UIURL string `json:"ui_url,omitempty"`
+
+	children []*child // of an ephemeral stack
+	scratch  string   // its folder
+}
+
+// Up returns the stack, started where it does not run yet. What an earlier stack left behind, killed or
+// crashed, is recognised and mended. Two calls at a time make one stack: the second waits and attaches.
+// If ctx ends first, a persistent stack may be up in part; the next Up completes it, and Down ends it.
+func Up(ctx context.Context, opts Options) (*Stack, error) {
+	opts, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	if err := opts.checkConfigured(ctx); err != nil {
+		return nil, err
+	}
+	if opts.Ephemeral {
+		return upEphemeral(ctx, opts)
+	}
+	return upPersistent(ctx, opts)
+}
+
+// Attach returns the persistent stack if all of it runs and answers, and else an error that is ErrNotRunning.
+// It starts nothing.
+func Attach(ctx context.Context, opts Options) (*Stack, error) {
+	opts, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	if err := opts.checkConfigured(ctx); err != nil {
+		return nil, err
+	}
+	st, err := readState(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if opts.ownsDatabase() && !st.Postgres.answers(ctx) {
+		return nil, fmt.Errorf("%w: PostgreSQL in %s does not answer; start it with `precis up`", ErrNotRunning, opts.Dir)
+	}
+	if opts.ownsTemporal() {
+		if !st.Temporal.answers(ctx) {
+			return nil, fmt.Errorf("%w: Temporal in %s does not answer; start it with `precis up`", ErrNotRunning, opts.Dir)
+		}
+		if err := EnsureNamespace(ctx, st.Temporal.Address, opts.TemporalNamespace); err != nil {
+			return nil, err
+		}
+	}
+	return opts.stack(st), nil
+}
+
+// Close ends an ephemeral stack and removes everything it had written. A persistent one is left running.
+// The second call does nothing.
+func (s *Stack) Close(ctx context.Context) error {
+	return s.closeEphemeral(ctx)
+}
+
+// complete fills in the defaults.
+func (o Options) complete() (Options, error) {
+	if o.TemporalNamespace == "" {
+		o.TemporalNamespace = "default"
+	}
+	dir, err := stackDir(o.Dir)
+	if err != nil {
+		return o, err
+	}
+	o.Dir = dir
+	return o, nil
+}
+
+func (o Options) ownsDatabase() bool { return !o.NoDatabase && o.DatabaseURL == "" }
+func (o Options) ownsTemporal() bool { return !o.NoTemporal && o.TemporalAddress == "" }
+
+// checkConfigured fails early, and says which address it was, when one that the caller named does not answer.
+func (o Options) checkConfigured(ctx context.Context) error {
+	if !o.NoDatabase && o.DatabaseURL != "" {
+		if err := pingDatabase(ctx, o.DatabaseURL); err != nil {
+			return fmt.Errorf("the configured database (PRECIS_DATABASE_URL) does not answer: %w", err)
+		}
+	}
+	if !o.NoTemporal && o.TemporalAddress != "" {
+		if err := dial(ctx, o.TemporalAddress); err != nil {
+			return fmt.Errorf("the configured Temporal (PRECIS_TEMPORAL__ADDRESS) does not answer: %w", err)
+		}
+	}
+	return nil
+}
+
+// stack is what the caller gets: what is configured, and st for the rest.
+func (o Options) stack(st state) *Stack {
+	s := &Stack{}
+	switch {
+	case o.ownsDatabase():
+		s.DatabaseURL = st.Postgres.URL
+	case !o.NoDatabase:
+		s.DatabaseURL = o.DatabaseURL
+	}
+	switch {
+	case o.ownsTemporal():
+		s.TemporalAddress, s.Namespace, s.UIURL = st.Temporal.Address, o.TemporalNamespace, st.Temporal.URL
+	case !o.NoTemporal:
+		s.TemporalAddress, s.Namespace = o.TemporalAddress, o.TemporalNamespace
+	}
+	return s
+}
+
+// step does one thing and tells the progress of it. The thing may say more exactly what it is at.
+func (o Options) step(what string, do func(at func(detail string)) error) error {
+	if o.Progress == nil {
+		return do(func(string) {})
+	}
+	begun := time.Now()
+	details := make(chan string)
+	finished := make(chan error)
+	o.Progress(Event{What: what})
+	go func() {
+		finished <- do(func(detail string) { details <- detail })
+	}()
+	tick := time.NewTicker(2 * time.Second)
+	defer tick.Stop()
+	now := what
+	for {
+		select {
+		case detail := <-details:
+			now = what + ": " + detail
+		case <-tick.C:
+			o.Progress(Event{What: now, Elapsed: time.Since(begun)})
+		case err := <-finished:
+			if err == nil {
+				o.Progress(Event{What: what, Elapsed: time.Since(begun), Done: true})
+			}
+			return err
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// keeper runs PostgreSQL for as long as its standard input is open, which our end of a pipe holds. Then it
+// stops the server without ado, since nothing of it is wanted any more, and removes the folder. So a process
+// that is killed leaves neither. When the server ends by itself, the folder stays for its log to be read.
+//
+// It is a shell script because every system has a shell: this process is often a test binary, which cannot be
+// started anew as something else.
+const keeper = `
+dir=$1 bin=$2 options=$3
+shift 3
+exec 3<&0 </dev/null >"$dir/postgres.log" 2>&1
+"$bin/initdb" -D "$dir/data" $options --no-sync 3<&- || exit 1
+"$bin/postgres" "$@" 3<&- &
+server=$!
+{ cat <&3; : >"$dir/ended"; kill -0 $$ && kill -QUIT $server; } >/dev/null 2>&1 &
+wait $server
+[ -e "$dir/ended" ] || exit 1
+rm -rf "$dir"
+`
+
+// closePatience is how long an ephemeral server may take to end when its lifeline is cut.
+const closePatience = 5 * time.Second
+
+func upEphemeral(ctx context.Context, opts Options) (_ *Stack, err error) {
+	s := &Stack{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.closeEphemeral(context.WithoutCancel(ctx)))
+		}
+	}()
+	var st state
+	if opts.ownsDatabase() {
+		if err := s.startPostgres(ctx, opts, &st.Postgres); err != nil {
+			return nil, err
+		}
+	}
+	if opts.ownsTemporal() {
+		if err := s.startTemporal(ctx, opts, &st.Temporal); err != nil {
+			return nil, err
+		}
+	}
+	up := opts.stack(st)
+	up.children, up.scratch = s.children, s.scratch
+	return up, nil
+}
+
+func (s *Stack) startPostgres(ctx context.Context, opts Options, svc *service) error {
+	installed, err := findPostgres(ctx, 0)
+	if err != nil {
+		return err
+	}
+	as, err := postgresAccount()
+	if err != nil {
+		return err
+	}
+	if s.scratch, err = scratchDir(as); err != nil {
+		return err
+	}
+	port, err := freePort(0)
+	if err != nil {
+		return err
+	}
+	return opts.step("starting PostgreSQL "+installed.version, func(func(string)) error {
+		data := filepath.Join(s.scratch, "data")
+		args := []string{"-c", keeper, "keeper", s.scratch, installed.bin, initdbOptions}
+		keeper, err := launch{
+			path: "/bin/sh", args: append(args, serverArgs(data, port, false)...),
+			dir: s.scratch, env: postgresEnv(), as: as, tethered: true,
+		}.start()
+		if err != nil {
+			return err
+		}
+		s.children = append(s.children, keeper)
+		if err := prepareDatabase(ctx, port, keeper.process); err != nil {
+			return withLog(fmt.Errorf("start PostgreSQL: %w", err), readTail(filepath.Join(s.scratch, "postgres.log")))
+		}
+		svc.URL = databaseURL(port, databaseName)
+		return nil
+	})
+}
+
+func (s *Stack) startTemporal(ctx context.Context, opts Options, svc *service) error {
+	binary, err := buildTemporal(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return opts.step("starting Temporal", func(func(string)) error {
+		// Only we can read it, in case the start fails: it has no name any more when the server runs.
+		log, err := os.CreateTemp("", "precis-temporal-*.log")
+		if err != nil {
+			return fmt.Errorf("start Temporal: %w", err)
+		}
+		defer func() { _ = log.Close() }()
+		if err := os.Remove(log.Name()); err != nil {
+			return fmt.Errorf("start Temporal: %w", err)
+		}
+		server, where, err := temporalLaunch{
+			binary: binary, namespace: opts.TemporalNamespace, ui: !opts.NoUI, dir: os.TempDir(), log: log,
+		}.start(ctx)
+		if err != nil {
+			return withLog(err, tail(log))
+		}
+		s.children = append(s.children, server)
+		svc.Address, svc.URL = where.GRPC, where.UI
+		return EnsureNamespace(ctx, where.GRPC, opts.TemporalNamespace)
+	})
+}
+
+func (s *Stack) closeEphemeral(ctx context.Context) error {
+	var errs []error
+	for _, c := range s.children {
+		errs = append(errs, c.end(ctx, closePatience))
+	}
+	s.children = nil
+	if s.scratch != "" {
+		errs = append(errs, os.RemoveAll(s.scratch)) // the keeper has, unless something went wrong
+		s.scratch = ""
+	}
+	return errors.Join(errs...)
+}
+
+// scratchDir makes a folder that the account owns and can reach. TMPDIR may be private to the current user.
+func scratchDir(as *account) (string, error) {
+	var errs []error
+	for _, base := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+		dir, err := os.MkdirTemp(base, "precis-")
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if err := as.own(dir); err != nil {
+			errs = append(errs, err)
+		} else if as.canUse(dir) {
+			return dir, nil
+		} else {
+			errs = append(errs, fmt.Errorf("%s cannot be used by %s", dir, as.name))
+		}
+		errs = append(errs, os.Remove(dir))
+	}
+	return "", fmt.Errorf("make a temporary folder for PostgreSQL: %w", errors.Join(errs...))
+}

@@ -1,0 +1,85 @@
+package devstack
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// stackDir is the absolute folder of the stack: wanted, or the default of Options.Dir.
+func stackDir(wanted string) (string, error) {
+	if wanted != "" {
+		dir, err := filepath.Abs(wanted)
+		if err != nil {
+			return "", fmt.Errorf("find the folder of the local stack: %w", err)
+		}
+		return dir, nil
+	}
+	if root, ok := checkout(); ok {
+		return filepath.Join(root, ".precis"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the folder of the local stack: no checkout of precis here and %w; name a folder", err)
+	}
+	return filepath.Join(home, ".precis"), nil
+}
+
+// checkout finds the source tree of precis above the working directory, or else above the executable.
+func checkout() (string, bool) {
+	var from []string
+	if wd, err := os.Getwd(); err == nil {
+		from = append(from, wd)
+	}
+	if exe, err := os.Executable(); err == nil {
+		if exe, err = filepath.EvalSymlinks(exe); err == nil {
+			from = append(from, filepath.Dir(exe))
+		}
+	}
+	for _, dir := range from {
+		for {
+			if isRoot(dir) {
+				return dir, true
+			}
+			parent := filepath.Dir(dir)
+			if parent == dir {
+				break
+			}
+			dir = parent
+		}
+	}
+	return "", false
+}
+
+// isRoot tells whether dir holds the go.mod of precis itself, not one of a module nested in it.
+func isRoot(dir string) bool {
+	file, err := os.Open(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if name, ok := strings.CutPrefix(lines.Text(), "module "); ok {
+			return strings.TrimSpace(name) == "precis"
+		}
+	}
+	return false
+}
+
+// makeDir makes the folder of the stack. It is kept out of version control wherever it is.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder of the local stack: %w", err)
+	}
+	ignore := filepath.Join(dir, ".gitignore")
+	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(ignore, []byte("*\n"), 0o644); err != nil {
+			return fmt.Errorf("make the folder of the local stack: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	// databaseName is that of the database and of its owner.
+	databaseName = "precis"
+	// startTimeout is generous: after a crash PostgreSQL replays its log before it answers.
+	startTimeout = 2 * time.Minute
+	// maxConnections is for test packages that run side by side, each test with a pool of its own.
+	maxConnections = 300
+	// initdbOptions make a cluster whose content does not depend on the machine's locale. There is no password.
+	initdbOptions = "-U " + databaseName + " --auth=trust --encoding=UTF8 --no-locale"
+)
+
+// serverArgs configure PostgreSQL on its command line, so that the cluster's own files stay as initdb made
+// them. There is no socket file: its path may be no longer than about 100 bytes, and loopback does as well.
+func serverArgs(data string, port int, durable bool) []string {
+	args := []string{
+		"-D", data,
+		"-c", "listen_addresses=127.0.0.1",
+		"-c", "port=" + strconv.Itoa(port),
+		"-c", "unix_socket_directories=",
+		"-c", "max_connections=" + strconv.Itoa(maxConnections),
+		"-c", "default_toast_compression=lz4",
+		"-c", "timezone=UTC",
+	}
+	if !durable {
+		args = append(args, "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
+	}
+	return args
+}
+
+// postgresEnv is our environment without what would change the server's behaviour behind our back.
+func postgresEnv() []string {
+	env := []string{"LC_ALL=C"}
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "PG") && !strings.HasPrefix(entry, "LC_ALL=") {
+			env = append(env, entry)
+		}
+	}
+	return env
+}
+
+func databaseURL(port int, database string) string {
+	where := url.URL{
+		Scheme: "postgres", User: url.User(databaseName), Host: loopback(port), Path: "/" + database,
+		RawQuery: "sslmode=disable",
+	}
+	return where.String()
+}
+
+// prepareDatabase waits until a server that was just started answers, and makes the database if it is missing.
+func prepareDatabase(ctx context.Context, port int, server process) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := makeDatabase(ctx, port)
+		if err == nil {
+			return nil
+		}
+		// What is not a refusal to connect will not go away by itself.
+		var refused *pgconn.ConnectError
+		if !errors.As(err, &refused) {
+			return err
+		}
+		if !server.running() {
+			return errEnded
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("PostgreSQL does not answer on port %d: %w (%w)", port, err, ctx.Err())
+		case <-again.C:
+		}
+	}
+}
+
+// errEnded is a server that ended while it was starting. Its log says why.
+var errEnded = errors.New("the server ended while it was starting")
+
+func makeDatabase(ctx context.Context, port int) error {
+	conn, err := pgx.Connect(ctx, databaseURL(port, "postgres"))
+	if err != nil {
+		return fmt.Errorf("connect to PostgreSQL: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var exists bool
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", databaseName).Scan(&exists); err != nil {
+		return fmt.Errorf("look for the database %s: %w", databaseName, err)
+	}
+	if exists {
+		return nil
+	}
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+databaseName); err != nil {
+		return fmt.Errorf("make the database %s: %w", databaseName, err)
+	}
+	return nil
+}
+
+// pingDatabase connects once.
+func pingDatabase(ctx context.Context, databaseURL string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return err // names host, user and database, and no password
+	}
+	return conn.Close(ctx)
+}

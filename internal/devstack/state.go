@@ -1,0 +1,97 @@
+package devstack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const stateFile = "stack.json"
+
+// state is what a persistent stack remembers of itself. What it says of a process is only a hint until
+// process.running confirms it. Ports and folders stay when a service is down, so that it comes back at the
+// same addresses.
+type state struct {
+	Postgres service `json:"postgres"`
+	Temporal service `json:"temporal"`
+}
+
+type service struct {
+	process
+	Address string `json:"address,omitempty"` // host:port
+	URL     string `json:"url,omitempty"`     // of the database, or of the web page
+	Data    string `json:"data,omitempty"`    // the cluster's folder, or the SQLite file
+	Log     string `json:"log,omitempty"`
+}
+
+func readState(dir string) (state, error) {
+	var st state
+	text, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return st, nil
+	}
+	if err != nil {
+		return st, fmt.Errorf("read the state of the local stack: %w", err)
+	}
+	if err := json.Unmarshal(text, &st); err != nil {
+		return st, fmt.Errorf("read the state of the local stack: %s is damaged (%w); remove it: what runs is found again by `precis up`",
+			filepath.Join(dir, stateFile), err)
+	}
+	return st, nil
+}
+
+// write replaces the file as a whole: a reader sees the old state or the new one.
+func (st state) write(dir string) error {
+	text, err := json.MarshalIndent(st, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the state of the local stack: %w", err)
+	}
+	fresh, err := os.CreateTemp(dir, stateFile+".*")
+	if err != nil {
+		return fmt.Errorf("write the state of the local stack: %w", err)
+	}
+	_, err = fresh.Write(append(text, '\n'))
+	err = errors.Join(err, fresh.Chmod(0o644), fresh.Close())
+	if err == nil {
+		err = os.Rename(fresh.Name(), filepath.Join(dir, stateFile))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write the state of the local stack: %w", err), os.Remove(fresh.Name()))
+	}
+	return nil
+}
+
+// lock waits until no other process holds the file. The kernel lets go of it when the holder ends, however it
+// ends. waiting is called once if somebody else has it.
+func lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock the local stack: %w", err)
+	}
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = file.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
+		}
+		if waiting != nil {
+			waiting()
+			waiting = nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("wait for another precis that holds %s: %w", path, context.Cause(ctx)), file.Close())
+		case <-again.C:
+		}
+	}
+}
