@@ -1,0 +1,284 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// AppendOptions go with one append.
+type AppendOptions struct {
+	// IfSeq, when set, is the head that the caller believes in: another one is ErrStaleSequence.
+	IfSeq *int64
+	// Usage is the server's figure for the request whose answer ends what is appended, nil: none.
+	Usage *UsageReport
+}
+
+// UsageReport is a server's own figure for one request and its answer.
+type UsageReport struct {
+	// Tokens in all: input, cached input and output. Not over 0: no figure.
+	Tokens int
+	// Estimate is the local estimate of the same content in tokens, for the calibration; 0: not known.
+	Estimate int
+	// Epoch is Conversation.Epoch when the request began, nil: now. A figure of an earlier epoch is dropped.
+	Epoch *int64
+	// CoversSeq is the last message that the figure counts, 0: the last one that is appended with it.
+	CoversSeq int64
+}
+
+// AppendResult says what an append did.
+type AppendResult struct {
+	// FirstSeq and LastSeq are the first and last message that was written, 0 when all were there already.
+	FirstSeq, LastSeq int64
+	// Seqs has the sequence number of every message that was given, also of those that were there already.
+	Seqs []int64
+	// Duplicates counts the latter.
+	Duplicates int
+	// Conversation is the conversation after the append.
+	Conversation Conversation
+}
+
+// From this many messages on COPY beats a multi-row insert.
+const copyFrom = 64
+
+// Append adds messages at the end of a conversation, all or none of them. Its cost does not depend on what is
+// there already. Appends to one conversation go one after another; numbers have no gaps. A message whose client
+// id the conversation has adds nothing, and keeps its first number.
+func (s *Store) Append(ctx context.Context, ref ConversationRef, messages []NewMessage, o AppendOptions) (AppendResult, error) {
+	var res AppendResult
+	for i, m := range messages {
+		if err := m.validate(); err != nil {
+			return res, fmt.Errorf("store: append: message %d: %w", i, err)
+		}
+	}
+	err := s.write(ctx, "append", func(ctx context.Context, tx pgx.Tx) (err error) {
+		c, err := lockConversation(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		res, err = appendLocked(ctx, tx, c, messages, o)
+		return err
+	})
+	return res, err
+}
+
+func (m NewMessage) validate() error {
+	switch {
+	case m.ClientID != "" && !goodID(m.ClientID, 512):
+		return invalidf("a client id has at most 512 bytes of UTF-8 and no control characters")
+	case m.Role != "system" && m.Role != "user" && m.Role != "assistant" && m.Role != "tool":
+		return invalidf("role %q: it is system, user, assistant or tool", m.Role)
+	case m.Kind != "" && !goodID(string(m.Kind), 64):
+		return invalidf("kind %q", m.Kind)
+	case len(m.Native) == 0:
+		return invalidf("it is empty")
+	case len(m.Native) > MaxMessageBytes:
+		return invalidf("it has %d bytes, a message has at most %d", len(m.Native), MaxMessageBytes)
+	case m.Chars < 0 || m.Tokens < 0 || m.Chars > math.MaxInt32 || m.Tokens > math.MaxInt32:
+		return invalidf("chars %d, tokens %d: not negative, at most %d", m.Chars, m.Tokens, math.MaxInt32)
+	}
+	return nil
+}
+
+// MaxMessageBytes bounds one message. PostgreSQL takes a value of 1 GB, and needs it twice in memory.
+const MaxMessageBytes = 256 << 20
+
+// appendLocked appends to a conversation whose row the transaction holds.
+func appendLocked(ctx context.Context, tx pgx.Tx, c Conversation, messages []NewMessage, o AppendOptions) (AppendResult, error) {
+	if !c.ContentDeleted.IsZero() {
+		return AppendResult{}, ErrContentDeleted
+	}
+	if o.IfSeq != nil && *o.IfSeq != c.HeadSeq {
+		return AppendResult{}, fmt.Errorf("the conversation's head is %d, not %d: %w", c.HeadSeq, *o.IfSeq, ErrStaleSequence)
+	}
+	known, err := knownClientIDs(ctx, tx, c.cid, messages)
+	if err != nil {
+		return AppendResult{}, err
+	}
+	res := AppendResult{Seqs: make([]int64, len(messages))}
+	rows := make([][]any, 0, len(messages))
+	before := c.HeadSeq
+	for i, m := range messages {
+		if seq, ok := known[m.ClientID]; ok && m.ClientID != "" {
+			res.Seqs[i] = seq
+			res.Duplicates++
+			continue
+		}
+		c.HeadSeq++
+		c.HeadChain = Chain(c.HeadChain, c.HeadSeq, m.Role, m.Kind, m.ClientID, m.Native)
+		c.Sums.Tokens += int64(m.Tokens)
+		c.Sums.Chars += int64(m.Chars)
+		if m.Genuine {
+			c.Sums.Turns++
+		}
+		var clientID *string
+		if m.ClientID != "" {
+			clientID = &m.ClientID
+			known[m.ClientID] = c.HeadSeq
+		}
+		chain := c.HeadChain
+		rows = append(rows, []any{
+			c.cid, c.HeadSeq, c.Sums.Tokens, c.Sums.Chars, c.Sums.Turns, m.Chars, m.Tokens,
+			len(m.Native), m.Genuine, string(m.Role), string(m.Kind), clientID, chain[:], m.Native, searchText(m.SearchText),
+		})
+		res.Seqs[i] = c.HeadSeq
+	}
+	if len(rows) > 0 {
+		res.FirstSeq, res.LastSeq = before+1, c.HeadSeq
+		if err := insertMessages(ctx, tx, rows); err != nil {
+			return AppendResult{}, err
+		}
+	}
+	c.takeUsage(o.Usage)
+	if err := saveHead(ctx, tx, &c); err != nil {
+		return AppendResult{}, err
+	}
+	res.Conversation = c
+	return res, nil
+}
+
+// knownClientIDs finds which of the messages are there already. The caller holds the conversation's row, so that
+// nobody can add one meanwhile.
+func knownClientIDs(ctx context.Context, tx pgx.Tx, cid int64, messages []NewMessage) (map[string]int64, error) {
+	known := map[string]int64{}
+	var ids []string
+	for _, m := range messages {
+		if m.ClientID != "" {
+			ids = append(ids, m.ClientID)
+		}
+	}
+	if len(ids) == 0 {
+		return known, nil
+	}
+	rows, err := tx.Query(ctx, `SELECT client_id, seq FROM messages WHERE cid = $1 AND client_id = ANY($2)`, cid, ids)
+	if err != nil {
+		return nil, err
+	}
+	var id string
+	var seq int64
+	_, err = pgx.ForEachRow(rows, []any{&id, &seq}, func() error {
+		known[id] = seq
+		return nil
+	})
+	return known, err
+}
+
+var messageInsertColumns = []string{
+	"cid", "seq", "tokens_sum", "chars_sum", "turns_sum", "chars", "tokens", "bytes", "genuine", "role", "kind",
+	"client_id", "chain", "native", "search_text",
+}
+
+func insertMessages(ctx context.Context, tx pgx.Tx, rows [][]any) error {
+	if len(rows) >= copyFrom {
+		_, err := tx.CopyFrom(ctx, pgx.Identifier{"messages"}, messageInsertColumns, pgx.CopyFromRows(rows))
+		return err
+	}
+	batch := &pgx.Batch{}
+	for _, row := range rows {
+		batch.Queue(`INSERT INTO messages (cid, seq, tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine, role,
+				kind, client_id, chain, native, search_text)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, row...)
+	}
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// takeUsage takes over a server's figure, unless it is of a context that is no longer sent or covers less than
+// the figure that is there.
+func (c *Conversation) takeUsage(r *UsageReport) {
+	if r == nil || r.Tokens <= 0 || (r.Epoch != nil && *r.Epoch != c.Epoch) {
+		return
+	}
+	covers := r.CoversSeq
+	if covers == 0 || covers > c.HeadSeq {
+		covers = c.HeadSeq
+	}
+	if !c.Usage.Stale && c.Usage.CoversSeq > covers {
+		return
+	}
+	c.Usage = Usage{Tokens: r.Tokens, CoversSeq: covers, Estimate: r.Estimate, Calibration: c.Usage.Calibration}
+	if r.Estimate > 0 {
+		c.Usage.Calibration = float64(r.Tokens) / float64(r.Estimate)
+	}
+}
+
+// saveHead writes what an append changes on the conversation.
+func saveHead(ctx context.Context, tx pgx.Tx, c *Conversation) error {
+	var tokens, covers, epoch, estimate *int64
+	if c.Usage.Tokens > 0 {
+		tokens, covers, estimate = ptr(int64(c.Usage.Tokens)), &c.Usage.CoversSeq, ptr(int64(c.Usage.Estimate))
+		if !c.Usage.Stale {
+			epoch = &c.Epoch
+		}
+	}
+	var err error
+	c.AutoHeld, err = one(ctx, tx, pgx.RowTo[bool], `UPDATE conversations SET head_seq = $2, head_chain = $3,
+			tokens_sum = $4, chars_sum = $5, turns_sum = $6, server_tokens = $7, server_covers_seq = $8,
+			server_epoch = CASE WHEN $7::bigint IS NOT NULL THEN coalesce($9, server_epoch) END, server_estimate = $10,
+			calibration = $11, updated_at = now()
+		WHERE cid = $1 RETURNING auto_hold_turns >= turns_sum`,
+		c.cid, c.HeadSeq, c.HeadChain[:], c.Sums.Tokens, c.Sums.Chars, c.Sums.Turns, tokens, covers, epoch, estimate,
+		c.Usage.Calibration)
+	return err
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// RecordUsage takes over a server's figure without messages. It returns the conversation with what now counts.
+func (s *Store) RecordUsage(ctx context.Context, ref ConversationRef, r UsageReport) (Conversation, error) {
+	res, err := s.Append(ctx, ref, nil, AppendOptions{Usage: &r})
+	return res.Conversation, err
+}
+
+// The size of one batch of AppendStream: whichever is reached first.
+const (
+	batchMessages = 1000
+	batchBytes    = 8 << 20
+)
+
+// AppendStream appends a long sequence, as an import does, in batches: memory is bounded by a batch, or by one
+// message. Each batch is all or nothing, and expects the head that the one before it left: another writer in
+// between is ErrStaleSequence. Seqs of the result stays empty. What was written before an error stays.
+func (s *Store) AppendStream(ctx context.Context, ref ConversationRef, messages iter.Seq2[NewMessage, error]) (AppendResult, error) {
+	var sum AppendResult
+	c, err := s.GetConversation(ctx, ref)
+	if err != nil {
+		return sum, err
+	}
+	sum.Conversation = c
+	var batch []NewMessage
+	var size int
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		res, err := s.Append(ctx, ref, batch, AppendOptions{IfSeq: &sum.Conversation.HeadSeq})
+		if err != nil {
+			return err
+		}
+		if sum.FirstSeq == 0 {
+			sum.FirstSeq = res.FirstSeq
+		}
+		if res.LastSeq != 0 {
+			sum.LastSeq = res.LastSeq
+		}
+		sum.Duplicates += res.Duplicates
+		sum.Conversation = res.Conversation
+		batch, size = nil, 0
+		return nil
+	}
+	for m, err := range messages {
+		if err != nil {
+			return sum, err
+		}
+		batch = append(batch, m)
+		if size += len(m.Native); len(batch) >= batchMessages || size >= batchBytes {
+			if err := flush(); err != nil {
+				return sum, err
+			}
+		}
+	}
+	return sum, flush()
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/pipeline"
+)
+
+// BreakerKey names a breaker: VendorBreaker or ConversationBreaker.
+type BreakerKey struct{ scope, tenant, name string }
+
+// VendorBreaker is the breaker of a vendor, for all tenants: its key and quota are the deployment's.
+func VendorBreaker(vendor string) BreakerKey {
+	return BreakerKey{scope: "vendor", name: cleanText(vendor)}
+}
+
+// ConversationBreaker is the breaker of a conversation's automatic runs.
+func ConversationBreaker(ref ConversationRef) BreakerKey {
+	return BreakerKey{scope: "conversation", tenant: cleanText(ref.Tenant), name: cleanText(ref.ID)}
+}
+
+// Breaker is the state of one. The zero value is closed.
+type Breaker struct {
+	// Failures in a row.
+	Failures int
+	// Opened is zero while it is closed.
+	Opened    time.Time
+	ErrorKind pipeline.ErrorKind
+	Reason    string
+	// Blocking says that it is open and the cooldown that was asked about has not passed.
+	Blocking bool
+}
+
+// Open says whether it is open, cooling down or not.
+func (b Breaker) Open() bool { return !b.Opened.IsZero() }
+
+const breakerColumns = `b.failures, b.opened_at, b.error_kind, b.reason`
+
+func scanBreaker(row pgx.CollectableRow) (Breaker, error) {
+	var b Breaker
+	var opened *time.Time
+	err := row.Scan(&b.Failures, &opened, &b.ErrorKind, &b.Reason)
+	b.Opened = or(opened, time.Time{})
+	return b, err
+}
+
+// GetBreaker reads a breaker; Blocking is judged by the cooldown.
+func (s *Store) GetBreaker(ctx context.Context, key BreakerKey, cooldown time.Duration) (Breaker, error) {
+	var b Breaker
+	err := s.read(ctx, "read a breaker", func(ctx context.Context, q querier) (err error) {
+		b, err = one(ctx, q, func(row pgx.CollectableRow) (Breaker, error) {
+			var b Breaker
+			var opened *time.Time
+			err := row.Scan(&b.Failures, &opened, &b.ErrorKind, &b.Reason, &b.Blocking)
+			b.Opened = or(opened, time.Time{})
+			return b, err
+		}, `SELECT `+breakerColumns+`, coalesce(greatest(b.opened_at, b.probe_at) + $4 > clock_timestamp(), false) AND b.opened_at IS NOT NULL
+			FROM breakers b WHERE b.scope = $1 AND b.tenant = $2 AND b.name = $3`, key.scope, key.tenant, key.name, cooldown)
+		if isNotFound(err) {
+			b, err = Breaker{}, nil
+		}
+		return err
+	})
+	return b, err
+}
+
+// PassBreaker asks to go through. A closed breaker lets everyone; an open one lets one caller through each time the
+// cooldown has passed, to see whether things are well again.
+func (s *Store) PassBreaker(ctx context.Context, key BreakerKey, cooldown time.Duration) (bool, error) {
+	var pass bool
+	err := s.write(ctx, "ask a breaker", func(ctx context.Context, tx pgx.Tx) error {
+		opened, err := one(ctx, tx, pgx.RowTo[bool], `SELECT opened_at IS NOT NULL FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3
+			FOR UPDATE`, key.scope, key.tenant, key.name)
+		if isNotFound(err) || (err == nil && !opened) {
+			pass = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `UPDATE breakers SET probe_at = clock_timestamp() WHERE scope = $1 AND tenant = $2 AND name = $3
+			AND greatest(opened_at, probe_at) + $4 <= clock_timestamp()`, key.scope, key.tenant, key.name, cooldown)
+		pass = tag.RowsAffected() == 1
+		return err
+	})
+	return pass, err
+}
+
+// TripBreaker counts a failure. The breaker opens at the given number in a row, or at once for a kind that trips it
+// (pipeline.ErrorKind.TripsBreaker); a failure while it is open starts the cooldown anew. Rate limits are not for
+// here: they say nothing about health.
+func (s *Store) TripBreaker(ctx context.Context, key BreakerKey, kind pipeline.ErrorKind, reason string, failures int) (Breaker, error) {
+	var b Breaker
+	err := s.write(ctx, "count a failure", func(ctx context.Context, tx pgx.Tx) (err error) {
+		b, err = one(ctx, tx, scanBreaker, `INSERT INTO breakers AS b (scope, tenant, name, failures, error_kind, reason, opened_at)
+			VALUES ($1, $2, $3, 1, $4, $5, CASE WHEN $6 OR $7 <= 1 THEN clock_timestamp() END)
+			ON CONFLICT (scope, tenant, name) DO UPDATE SET failures = b.failures + 1, error_kind = excluded.error_kind,
+				reason = excluded.reason, updated_at = now(), probe_at = NULL,
+				opened_at = CASE WHEN $6 OR b.failures + 1 >= $7 THEN clock_timestamp() ELSE b.opened_at END
+			RETURNING `+breakerColumns, key.scope, key.tenant, key.name, string(kind), cleanText(reason), kind.TripsBreaker(), failures)
+		return err
+	})
+	return b, err
+}
+
+// ResetBreaker closes a breaker and forgets its failures: after a success, or by hand.
+func (s *Store) ResetBreaker(ctx context.Context, key BreakerKey) error {
+	return s.write(ctx, "close a breaker", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `DELETE FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3`, key.scope, key.tenant, key.name)
+		return err
+	})
+}

@@ -1,0 +1,69 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// This is the one place that makes text and JSON fit for PostgreSQL's text and jsonb. It is for what people read
+// and search; what must come back unchanged is kept as bytea and never passes here.
+
+// MaxSearchBytes is how much of a message's text a search can find.
+const MaxSearchBytes = 256 << 10
+
+// searchText gives text that a text column takes: no NUL, valid UTF-8, at most MaxSearchBytes.
+func searchText(s string) string {
+	if len(s) > MaxSearchBytes {
+		cut := MaxSearchBytes
+		for cut > MaxSearchBytes-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut]
+	}
+	return cleanText(s)
+}
+
+// cleanText replaces NUL and invalid UTF-8 by U+FFFD.
+func cleanText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// cleanJSON gives an object that jsonb takes, {} for nil. JSON may hold \u0000 and lone surrogates, jsonb may not:
+// they become U+FFFD. Numbers keep their digits.
+func cleanJSON(raw json.RawMessage) (json.RawMessage, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return json.RawMessage(`{}`), nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v map[string]any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("%w: not a JSON object: %w", ErrInvalid, err)
+	}
+	if v == nil {
+		return json.RawMessage(`{}`), nil
+	}
+	return json.Marshal(cleanValue(v))
+}
+
+func cleanValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return cleanText(v)
+	case []any:
+		for i := range v {
+			v[i] = cleanValue(v[i])
+		}
+		return v
+	case map[string]any:
+		clean := make(map[string]any, len(v))
+		for k, e := range v {
+			clean[cleanText(k)] = cleanValue(e)
+		}
+		return clean
+	}
+	return v
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// EventKind is the kind of an entry in a conversation's timeline.
+type EventKind string
+
+// The kinds of event.
+const (
+	EventTrigger   EventKind = "trigger"
+	EventStage     EventKind = "stage"
+	EventAttempt   EventKind = "attempt"
+	EventPrepared  EventKind = "prepared"
+	EventApplied   EventKind = "applied"
+	EventUndone    EventKind = "undone"
+	EventDiscarded EventKind = "discarded"
+	EventFinished  EventKind = "finished"
+	EventWarning   EventKind = "warning"
+)
+
+// Event is one entry in a conversation's timeline.
+type Event struct {
+	// Seq numbers the events of a conversation from 1, without gaps, in the order in which they can be seen.
+	Seq  int64
+	Kind EventKind
+	// Run is the run that it belongs to, "": none.
+	Run string
+	// Data is a JSON object without text of the conversation.
+	Data    json.RawMessage
+	Created time.Time
+}
+
+func scanEvent(row pgx.CollectableRow) (e Event, err error) {
+	return e, row.Scan(&e.Seq, &e.Kind, &e.Run, (*[]byte)(&e.Data), &e.Created)
+}
+
+// AppendEvent adds an entry to a conversation's timeline.
+func (s *Store) AppendEvent(ctx context.Context, ref ConversationRef, e Event) (Event, error) {
+	err := s.write(ctx, "note an event", func(ctx context.Context, tx pgx.Tx) error {
+		c, err := conversation(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		e, err = appendEvent(ctx, tx, c.cid, e)
+		return err
+	})
+	return e, err
+}
+
+// appendEvent takes the conversation's row until the end of the transaction, so that a number which can be seen
+// has none missing before it.
+func appendEvent(ctx context.Context, tx pgx.Tx, cid int64, e Event) (Event, error) {
+	data, err := cleanJSON(e.Data)
+	if err != nil {
+		return e, err
+	}
+	return one(ctx, tx, scanEvent, `WITH n AS (
+			UPDATE conversations SET event_seq = event_seq + 1 WHERE cid = $1 RETURNING event_seq
+		)
+		INSERT INTO events (cid, seq, kind, run, data) SELECT $1, n.event_seq, $2, nullif($3, ''), $4 FROM n
+		RETURNING seq, kind, coalesce(run, ''), data, created_at`, cid, cleanText(string(e.Kind)), cleanText(e.Run), data)
+}
+
+// Events gives a conversation's events after the given number, oldest first, at most limit (1 to 1000) of them.
+func (s *Store) Events(ctx context.Context, ref ConversationRef, after int64, limit int) ([]Event, error) {
+	var list []Event
+	err := s.read(ctx, "read events", func(ctx context.Context, q querier) error {
+		c, err := conversation(ctx, q, ref)
+		if err != nil {
+			return err
+		}
+		list, err = all(ctx, q, scanEvent, `SELECT seq, kind, coalesce(run, ''), data, created_at FROM events
+			WHERE cid = $1 AND seq > $2 ORDER BY seq LIMIT $3`, c.cid, after, clampLimit(limit))
+		return err
+	})
+	return list, err
+}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/pipeline"
+)
+
+// MarkerStatus is where a marker stands.
+type MarkerStatus string
+
+// The statuses.
+const (
+	// MarkerPrepared waits to be applied. A conversation has at most one.
+	MarkerPrepared MarkerStatus = "prepared"
+	// MarkerApplied took effect: it is the active marker, or lies under it.
+	MarkerApplied MarkerStatus = "applied"
+	MarkerUndone  MarkerStatus = "undone"
+	// MarkerDiscarded was prepared and never applied; Reason says why.
+	MarkerDiscarded MarkerStatus = "discarded"
+)
+
+// MarkerOrigin says who compacted.
+type MarkerOrigin string
+
+// The origins.
+const (
+	OriginOurs MarkerOrigin = "ours"
+	// OriginAgent: the agent's own runtime compacted and reported it.
+	OriginAgent MarkerOrigin = "agent"
+	// OriginImported: the compaction was recorded in an imported file.
+	OriginImported MarkerOrigin = "imported"
+)
+
+// NewMarker is a compaction that is ready to be applied or prepared.
+type NewMarker struct {
+	// Base is the marker that was active when the summary was begun, "": none.
+	Base string
+	// CoversFrom and CoversTo are the first and last message that was summarised beside the base's summary.
+	// Both 0: what the base covers, summarised again.
+	CoversFrom, CoversTo int64
+	CoveredMessages      int
+	// CoveredChain is Message.Chain at CoversTo.
+	CoveredChain Hash
+	// Carried are the messages up to CoversTo that stay verbatim all the same: system, user info, what the user
+	// last said.
+	Carried []int64
+	// Summary is the artifact that holds the summary's text; SummaryTokens is the estimate of its message.
+	Summary       string
+	SummaryTokens int
+	Digest        bool
+	// Valve and ValveUpTo say how far the tail is squeezed, up to which message.
+	Valve     pipeline.TailValve
+	ValveUpTo int64
+	// TokensBefore and TokensAfter are of the whole context.
+	TokensBefore, TokensAfter int
+}
+
+// Marker is one row of markers.
+type Marker struct {
+	ID string
+	NewMarker
+	// Run is the one that wrote it, "": reported or imported.
+	Run    string
+	Status MarkerStatus
+	Reason string
+	Origin MarkerOrigin
+	// Epoch is Conversation.Epoch after it was applied, 0 before.
+	Epoch int64
+	// Created, Applied and Ended (undone or discarded); zero: not yet.
+	Created, Applied, Ended time.Time
+}
+
+const markerColumns = `m.id, coalesce(m.base, ''), m.covers_from, m.covers_to, m.covered_messages, m.covered_chain, m.carried,
+	m.summary_sha256, m.summary_tokens, m.digest, m.valve, m.valve_up_to, m.tokens_before, m.tokens_after, coalesce(m.run, ''),
+	m.status, m.reason, m.origin, coalesce(m.epoch, 0), m.created_at, m.applied_at, m.ended_at`
+
+func scanMarker(row pgx.CollectableRow) (Marker, error) {
+	var m Marker
+	var chain, summary []byte
+	var applied, ended *time.Time
+	err := row.Scan(&m.ID, &m.Base, &m.CoversFrom, &m.CoversTo, &m.CoveredMessages, &chain, &m.Carried, &summary,
+		&m.SummaryTokens, &m.Digest, &m.Valve, &m.ValveUpTo, &m.TokensBefore, &m.TokensAfter, &m.Run, &m.Status, &m.Reason,
+		&m.Origin, &m.Epoch, &m.Created, &applied, &ended)
+	copy(m.CoveredChain[:], chain)
+	m.Summary = hex.EncodeToString(summary)
+	m.Applied, m.Ended = or(applied, time.Time{}), or(ended, time.Time{})
+	return m, err
+}
+
+func marker(ctx context.Context, q querier, cid int64, id string) (Marker, error) {
+	m, err := one(ctx, q, scanMarker, `SELECT `+markerColumns+` FROM markers m WHERE m.cid = $1 AND m.id = $2`, cid, cleanText(id))
+	if err != nil {
+		return m, fmt.Errorf("marker %q: %w", id, err)
+	}
+	return m, nil
+}
+
+// GetMarker reads one marker of a conversation.
+func (s *Store) GetMarker(ctx context.Context, ref ConversationRef, id string) (Marker, error) {
+	var m Marker
+	err := s.read(ctx, "read a marker", func(ctx context.Context, q querier) error {
+		c, err := conversation(ctx, q, ref)
+		if err != nil {
+			return err
+		}
+		m, err = marker(ctx, q, c.cid, id)
+		return err
+	})
+	return m, err
+}
+
+// Markers lists a conversation's markers of every status, newest first.
+func (s *Store) Markers(ctx context.Context, ref ConversationRef) ([]Marker, error) {
+	var list []Marker
+	err := s.read(ctx, "list markers", func(ctx context.Context, q querier) error {
+		c, err := conversation(ctx, q, ref)
+		if err != nil {
+			return err
+		}
+		list, err = all(ctx, q, scanMarker, `SELECT `+markerColumns+` FROM markers m WHERE m.cid = $1 ORDER BY m.created_at DESC, m.id DESC`, c.cid)
+		return err
+	})
+	return list, err
+}

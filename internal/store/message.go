@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/pipeline"
+)
+
+// NewMessage is a message to append: what arrived, and what its codec found in it.
+type NewMessage struct {
+	// ClientID is the client's own id, "": none. The same one again adds nothing.
+	ClientID string
+	Role     pipeline.Role
+	Kind     pipeline.Kind
+	// Genuine is pipeline.Message.Genuine.
+	Genuine bool
+	// Chars are Unicode code points, Tokens a local estimate.
+	Chars, Tokens int
+	// Native is the message as it arrived, any bytes.
+	Native []byte
+	// SearchText is what a search finds, "": nothing. It is cleaned and cut to MaxSearchBytes here.
+	SearchText string
+}
+
+// Message is a stored message. Its parts are the codec's matter: Pipeline leaves them empty.
+type Message struct {
+	Seq      int64
+	ClientID string
+	Role     pipeline.Role
+	Kind     pipeline.Kind
+	Genuine  bool
+	// Chars are Unicode code points, Tokens a local estimate.
+	Chars, Tokens int
+	Native        json.RawMessage
+	// Chain commits to this message and all before it, see Chain.
+	Chain Hash
+	// Sums are over the conversation up to and including this message.
+	Sums    Sums
+	Created time.Time
+}
+
+// Pipeline gives the message as the pipeline takes it, without its parts.
+func (m Message) Pipeline() pipeline.Message {
+	return pipeline.Message{Seq: m.Seq, ID: m.ClientID, Role: m.Role, Kind: m.Kind, Native: m.Native, Tokens: m.Tokens}
+}
+
+// Chain gives the chain hash of a message: SHA-256 over the chain of the one before it (zero for the first), its
+// sequence number as 8 bytes big-endian, its role, kind and client id each ended by a zero byte, and its native
+// bytes. A changed, missing or moved message changes every chain after it.
+func Chain(before Hash, seq int64, role pipeline.Role, kind pipeline.Kind, clientID string, native []byte) Hash {
+	h := sha256.New()
+	_, _ = h.Write(before[:])
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(seq))
+	_, _ = h.Write(n[:])
+	for _, s := range [...]string{string(role), string(kind), clientID} {
+		_, _ = h.Write([]byte(s))
+		_, _ = h.Write([]byte{0})
+	}
+	_, _ = h.Write(native)
+	return Hash(h.Sum(nil))
+}
+
+const messageColumns = `m.seq, coalesce(m.client_id, ''), m.role, m.kind, m.genuine, m.chars, m.tokens, m.native, m.chain,
+	m.tokens_sum, m.chars_sum, m.turns_sum, m.created_at`
+
+func scanMessage(row pgx.CollectableRow) (Message, error) {
+	var m Message
+	var chain []byte
+	err := row.Scan(&m.Seq, &m.ClientID, &m.Role, &m.Kind, &m.Genuine, &m.Chars, &m.Tokens, (*[]byte)(&m.Native), &chain,
+		&m.Sums.Tokens, &m.Sums.Chars, &m.Sums.Turns, &m.Created)
+	copy(m.Chain[:], chain)
+	return m, err
+}
+
+// The size of one page of Messages: whichever is reached first.
+const (
+	pageMessages = 500
+	pageBytes    = 8 << 20
+)
+
+// Messages walks the messages from seq from to seq to, both included, in order; to 0: up to the head as it is
+// when it gets there. It holds no connection while the caller works, and at most a few megabytes, or one message,
+// of content. It stops after the first error.
+func (s *Store) Messages(ctx context.Context, ref ConversationRef, from, to int64) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		for next := from; to == 0 || next <= to; {
+			page, err := s.messagePage(ctx, ref, next, to)
+			if err != nil {
+				yield(Message{}, err)
+				return
+			}
+			for _, m := range page {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			if len(page) == 0 {
+				return
+			}
+			next = page[len(page)-1].Seq + 1
+		}
+	}
+}
+
+func (s *Store) messagePage(ctx context.Context, ref ConversationRef, from, to int64) ([]Message, error) {
+	var page []Message
+	err := s.read(ctx, "read messages", func(ctx context.Context, q querier) error {
+		cid, err := readable(ctx, q, ref)
+		if err != nil {
+			return err
+		}
+		// The sum is over a column of numbers: what is past the page is not read from its TOAST table.
+		page, err = all(ctx, q, scanMessage, `SELECT `+messageColumns+` FROM (
+				SELECT *, sum(bytes) OVER (ORDER BY seq) - bytes AS bytes_before FROM (
+					SELECT * FROM messages WHERE cid = $1 AND seq >= $2 AND ($3 = 0 OR seq <= $3) ORDER BY seq LIMIT $4
+				) p
+			) m WHERE m.bytes_before < $5 ORDER BY m.seq`, cid, from, to, pageMessages, pageBytes)
+		return err
+	})
+	return page, err
+}
+
+// readable finds the key of a conversation whose content is there.
+func readable(ctx context.Context, q querier, ref ConversationRef) (int64, error) {
+	type found struct {
+		cid  int64
+		gone bool
+	}
+	if !goodID(ref.ID, 160) || !goodID(ref.Tenant, 64) {
+		return 0, ErrNotFound
+	}
+	f, err := one(ctx, q, func(row pgx.CollectableRow) (f found, err error) {
+		return f, row.Scan(&f.cid, &f.gone)
+	}, `SELECT cid, content_deleted_at IS NOT NULL FROM conversations WHERE tenant = $1 AND id = $2`, ref.Tenant, ref.ID)
+	if err == nil && f.gone {
+		err = ErrContentDeleted
+	}
+	return f.cid, err
+}
+
+// MessagesAt reads the messages with the given sequence numbers, in the order of the conversation. One that does
+// not exist is ErrNotFound: nothing is left out silently.
+func (s *Store) MessagesAt(ctx context.Context, ref ConversationRef, seqs []int64) ([]Message, error) {
+	var list []Message
+	err := s.read(ctx, "read messages", func(ctx context.Context, q querier) error {
+		cid, err := readable(ctx, q, ref)
+		if err != nil {
+			return err
+		}
+		list, err = messagesAt(ctx, q, cid, seqs)
+		return err
+	})
+	return list, err
+}
+
+func messagesAt(ctx context.Context, q querier, cid int64, seqs []int64) ([]Message, error) {
+	wanted := make(map[int64]bool, len(seqs))
+	for _, seq := range seqs {
+		wanted[seq] = true
+	}
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	list, err := all(ctx, q, scanMessage,
+		`SELECT `+messageColumns+` FROM messages m WHERE m.cid = $1 AND m.seq = ANY($2) ORDER BY m.seq`, cid, seqs)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range list {
+		delete(wanted, m.Seq)
+	}
+	for seq := range wanted {
+		return nil, notFoundf("message %d", seq)
+	}
+	return list, nil
+}
