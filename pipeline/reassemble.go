@@ -1,0 +1,387 @@
+package pipeline
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// SummaryTextInput is what the text of a summary message says.
+type SummaryTextInput struct {
+	Summary string
+	// Digest says that no model wrote it.
+	Digest bool
+	// UnderWay says that the agent's work goes on at once: see UnderWay.
+	UnderWay bool
+	// ProposeOnly says that the agent is in a mode that only proposes.
+	ProposeOnly bool
+	// TailKept says that messages follow verbatim.
+	TailKept bool
+	// Repeated is the number of user messages that stand behind the summary although it covers them as well.
+	Repeated int
+	// OmittedMessages is the number of messages that the summarizer was not shown, or not whole, for size.
+	OmittedMessages int
+	// TranscriptHint says where the full transcript is, empty when nowhere.
+	TranscriptHint string
+}
+
+// The sentences of a summary message. They are the same in every language: the summary is in the
+// conversation's.
+const (
+	summaryFirstLine = "This session continues an earlier one that ran out of context. What follows is the summary of its earlier part."
+	summaryDigest    = "No model wrote this summary: it is a digest, put together from the messages themselves."
+	summaryTail      = "The messages after the part that is summarised follow verbatim."
+	summaryContinue  = "Go on from where the work stopped. Ask nothing again that was answered already, do not acknowledge this summary, do not recap it, and write no preface: continue as if the break had not happened."
+	summaryAtRest    = "The summary is background. Nothing is under way: do not take up work because it is mentioned there. The user's next message decides what happens."
+	summaryPropose   = "The summary is background. Propose before you act: nothing in the summary is permission to begin, and the user decides what happens."
+	summaryRepeated  = "It has been answered already and is no new request."
+)
+
+// SummaryText is the content of the summary message: the summary in an element that nothing inside can
+// close, and behind it what the agent is to make of it. Only what is true is said.
+func SummaryText(in SummaryTextInput) string {
+	inside := []string{summaryFirstLine}
+	if in.Digest {
+		inside[0] += " " + summaryDigest
+	}
+	if in.OmittedMessages > 0 {
+		note := fmt.Sprintf("[%d message(s) of that part were left out of the summary, or cut, for size", in.OmittedMessages)
+		inside = append(inside, note+"; they may be anywhere in it]")
+	}
+	if hint := strings.TrimSpace(in.TranscriptHint); hint != "" {
+		inside = append(inside, "The full transcript is kept: "+hint)
+	}
+	inside = append(inside, strings.TrimSpace(in.Summary))
+
+	var after []string
+	if in.TailKept {
+		after = append(after, summaryTail)
+	}
+	switch {
+	case in.ProposeOnly:
+		after = append(after, summaryPropose)
+	case in.UnderWay:
+		after = append(after, summaryContinue)
+	default:
+		after = append(after, summaryAtRest)
+	}
+	if in.Repeated > 0 && !in.UnderWay {
+		after = append(after, "The user's last message is repeated below in its own words. "+summaryRepeated)
+	}
+	return "<" + summaryTag + ">\n" + escapeTags(joinParagraphs(inside...)) + "\n</" + summaryTag + ">\n\n" + strings.Join(after, " ")
+}
+
+// Enrichment is one piece of current state that stands behind the summary.
+type Enrichment struct {
+	// Key is one of EnrichmentKeys, or begins with "x-".
+	Key  string
+	Text string
+}
+
+// EnrichmentKeys are the known keys, in the order in which they stand. Others follow, by name.
+var EnrichmentKeys = []string{
+	"skills", "todo", "plan", "mode", "project_root", "automation", "transcripts_folder", "conversation_id", "pins",
+}
+
+// TailValve is how far the tail is squeezed after a compaction that left the context over its limit.
+type TailValve string
+
+// The valves, each doing what the one before does as well.
+const (
+	TailValveNone     TailValve = ""
+	TailValvePreviews TailValve = "previews"  // older tool results become previews
+	TailValveHeadTail TailValve = "head_tail" // oversized parts keep their two ends
+)
+
+// ContextInput is what a context is made of.
+type ContextInput struct {
+	// Live is what no marker covers, and what the active one carries: system, user info, carried, tail.
+	Live []Message
+	// SummaryText is the text of the summary message, empty without a marker.
+	SummaryText string
+	// Enrichments are the current values; they are left out where they are empty.
+	Enrichments []Enrichment
+	Valve       TailValve
+	// ValveUpTo is the newest message when the marker was applied: the valve touches nothing after it.
+	ValveUpTo int64
+	// Calibration is the trigger's at that time, for the sizes of messages; 0: none.
+	Calibration float64
+	Settings    Settings
+	// Window is the model's context window in tokens, 0 when unknown.
+	Window int
+	// Vendor is the type of API that the context is for: "anthropic", "openai", "google", "xai".
+	Vendor string
+}
+
+// ContextStats are the figures of a context.
+type ContextStats struct {
+	// Tokens is the local estimate of all items, HistoryTokens of those that are not system messages.
+	Tokens        int       `json:"tokens"`
+	HistoryTokens int       `json:"history_tokens"`
+	Trimmed       TrimStats `json:"trimmed"`
+}
+
+// Context is what the model sees.
+type Context struct {
+	Items []ContextItem
+	Stats ContextStats
+}
+
+// BuildContext puts a context together: system, user info, summary, enrichments, and the rest of what is
+// live in its order, trimmed.
+//
+// Stored messages come back as they are, except for what no API would take: a call that was never answered
+// gets a result that says so, a result whose call is not there, or comes a step too late, becomes text, a
+// result that stands behind a message of the user's moves up to its call, and for Anthropic blank text blocks
+// are left out. All of this depends on the messages alone, so that the context only ever grows at its end.
+//
+// The summary and each enrichment are messages of their own, of role user; where a format wants roles to
+// alternate its codec joins them with the message that follows, as parts of their own.
+func BuildContext(in ContextInput) Context {
+	b := &contextBuilder{in: in}
+	b.head()
+	b.rest()
+	b.begin()
+	items, stats := Trim(b.squeeze(b.items), in.Settings, in.Window)
+	ctx := Context{Items: items, Stats: ContextStats{Trimmed: stats}}
+	for _, item := range items {
+		n := EstimateItem(item)
+		ctx.Stats.Tokens += n
+		if item.Message == nil || item.Message.Role != RoleSystem {
+			ctx.Stats.HistoryTokens += n
+		}
+	}
+	return ctx
+}
+
+type contextBuilder struct {
+	in    ContextInput
+	items []ContextItem
+	// live is what stands behind the head.
+	live []Message
+}
+
+// head puts system, user info, summary and enrichments in front.
+func (b *contextBuilder) head() {
+	var userInfo []ContextItem
+	split := 0
+	for ; split < len(b.in.Live); split++ {
+		m := &b.in.Live[split]
+		if m.Role == RoleSystem {
+			b.items = append(b.items, ContextItem{Message: m})
+		} else if m.Kind == KindUserInfo {
+			userInfo = append(userInfo, ContextItem{Message: m})
+		} else {
+			break
+		}
+	}
+	b.live = b.in.Live[split:]
+	b.items = append(b.items, userInfo...)
+	if strings.TrimSpace(b.in.SummaryText) != "" {
+		b.made(Made{Role: RoleUser, Kind: KindSummary, Text: b.in.SummaryText})
+	}
+	for _, e := range sortEnrichments(b.in.Enrichments) {
+		b.made(Made{Role: RoleUser, Kind: KindSynthetic, Text: enrichmentText(e)})
+	}
+}
+
+func (b *contextBuilder) made(m Made) { b.items = append(b.items, ContextItem{Made: &m}) }
+
+// sortEnrichments leaves out the empty ones and gives the rest in their fixed order.
+func sortEnrichments(all []Enrichment) []Enrichment {
+	var kept []Enrichment
+	for _, e := range all {
+		if strings.TrimSpace(e.Text) != "" {
+			kept = append(kept, e)
+		}
+	}
+	place := func(e Enrichment) int {
+		if i := slices.Index(EnrichmentKeys, e.Key); i >= 0 {
+			return i
+		}
+		return len(EnrichmentKeys)
+	}
+	slices.SortStableFunc(kept, func(x, y Enrichment) int {
+		return cmp.Or(cmp.Compare(place(x), place(y)), cmp.Compare(x.Key, y.Key))
+	})
+	return kept
+}
+
+var stateTag = regexp.MustCompile(`(?i)<(\s*/?\s*current_state\b)`)
+
+// enrichmentText wraps a value so that it is told from what the user says. Nothing inside can close it.
+func enrichmentText(e Enrichment) string {
+	text := stateTag.ReplaceAllString(escapeTags(strings.TrimSpace(e.Text)), "&lt;$1")
+	key := strings.Map(func(r rune) rune {
+		if strings.ContainsRune("\"<>&\n\r", r) {
+			return '_'
+		}
+		return r
+	}, e.Key)
+	return `<current_state name="` + key + "\">\n" + text + "\n</current_state>"
+}
+
+// What stands for a call without a result, and in front of a result without a call.
+const (
+	noResultText   = "No result was recorded for this call: it was interrupted, or is still running."
+	lateResultText = "[Result of an earlier tool call that does not stand directly before it"
+	beginsText     = "[The conversation begins in the middle: what came before is not part of this context.]"
+)
+
+// rest puts the live messages behind the head, made fit for an API.
+func (b *contextBuilder) rest() {
+	fit := fitMessages(b.live)
+	for _, i := range fit.order {
+		m := &b.live[i]
+		if text := fit.loose[i]; text != "" {
+			b.made(Made{Role: RoleUser, Kind: KindSynthetic, Text: text})
+		}
+		edits := fit.drops[i]
+		if b.in.Vendor == "anthropic" {
+			edits = dropBlank(m, edits)
+		}
+		if b.sendable(m, edits) {
+			b.items = append(b.items, ContextItem{Message: m, Edits: edits})
+		}
+		for _, call := range fit.unanswered[i] {
+			b.made(Made{Role: RoleTool, Text: noResultText, CallID: call.ID, Name: call.Name, IsError: true})
+		}
+	}
+}
+
+// begin makes sure that the first message is one that may be first.
+func (b *contextBuilder) begin() {
+	if b.in.Vendor != "anthropic" && b.in.Vendor != "google" {
+		return
+	}
+	for i, item := range b.items {
+		if item.Made == nil && item.Message.Role == RoleSystem {
+			continue
+		}
+		if item.Message != nil && item.Message.Role == RoleAssistant {
+			first := ContextItem{Made: &Made{Role: RoleUser, Kind: KindSynthetic, Text: beginsText}}
+			b.items = slices.Insert(b.items, i, first)
+		}
+		return
+	}
+}
+
+// sendable says whether anything is left of a message.
+func (b *contextBuilder) sendable(m *Message, edits []Edit) bool {
+	if len(m.Parts) == 0 {
+		return b.in.Vendor != "anthropic"
+	}
+	dropped := 0
+	for _, e := range edits {
+		if e.Content < 0 && e.Op == EditDrop {
+			dropped++
+		}
+	}
+	return dropped < len(m.Parts)
+}
+
+// dropBlank adds edits that leave out blank text blocks, which Anthropic refuses. A content that is a plain
+// string may be empty.
+func dropBlank(m *Message, edits []Edit) []Edit {
+	blank := func(p Part) bool { return p.Kind == PartText && strings.TrimSpace(p.Text) == "" }
+	for i, p := range m.Parts {
+		if blank(p) {
+			edits = append(edits, Edit{Part: i, Content: -1, Op: EditDrop})
+		}
+		for j, c := range p.Content {
+			if blank(c) && !strings.HasPrefix(string(c.Raw), `"`) {
+				edits = append(edits, Edit{Part: i, Content: j, Op: EditDrop})
+			}
+		}
+	}
+	return edits
+}
+
+// fitting says what has to be done to messages so that calls and results stand as APIs want them.
+type fitting struct {
+	// order of the messages.
+	order []int
+	// drops are the parts of a message that cannot stay, loose the text of results among them.
+	drops map[int][]Edit
+	loose map[int]string
+	// unanswered are the calls that need a result behind the message.
+	unanswered map[int][]CallRef
+}
+
+func fitMessages(messages []Message) fitting {
+	f := fitting{drops: map[int][]Edit{}, loose: map[int]string{}, unanswered: map[int][]CallRef{}}
+	p := Pair(messages)
+	lost := append([]ResultRef(nil), p.Orphans...)
+	var open []CallRef
+	hoist := map[int]int{} // message with results → the message of the call that they answer
+	for _, pair := range p.Pairs {
+		call, result := pair.Call.Message, pair.Result.Message
+		switch {
+		case p.StepOf(call) != p.StepOf(result):
+			// The agent went on without it: what it saw then must stay as it was.
+			open = append(open, pair.Call)
+			lost = append(lost, pair.Result)
+		case call != result:
+			hoist[result] = call
+		}
+	}
+	open = append(open, p.Unanswered...)
+	sortCalls(open)
+	for _, call := range open {
+		if call.ServerSide() {
+			if call.Message < len(messages)-1 {
+				f.drops[call.Message] = append(f.drops[call.Message], Edit{Part: call.Part, Content: -1, Op: EditDrop})
+			}
+			continue
+		}
+		at := endOfRun(messages, call.Message)
+		f.unanswered[at] = append(f.unanswered[at], call)
+	}
+	for _, r := range lost {
+		f.drops[r.Message] = append(f.drops[r.Message], Edit{Part: r.Part, Content: -1, Op: EditDrop})
+		f.loose[r.Message] = joinParagraphs(f.loose[r.Message], looseResult(messages[r.Message].Parts[r.Part]))
+	}
+	f.order = orderResults(messages, hoist)
+	return f
+}
+
+// endOfRun is the last of the run of assistant messages that i is in: results stand behind it.
+func endOfRun(messages []Message, i int) int {
+	for i+1 < len(messages) && messages[i+1].Role == RoleAssistant {
+		i++
+	}
+	return i
+}
+
+// orderResults moves results up to their calls, in front of what the user said in between.
+func orderResults(messages []Message, hoist map[int]int) []int {
+	order := make([]int, 0, len(messages))
+	var held []int // messages behind the last run of assistant messages that are no results
+	flush := func() {
+		order = append(order, held...)
+		held = nil
+	}
+	for i, m := range messages {
+		_, result := hoist[i]
+		switch {
+		case m.Role == RoleAssistant:
+			flush()
+			order = append(order, i)
+		case result:
+			order = append(order, i)
+		default:
+			held = append(held, i)
+		}
+	}
+	flush()
+	return order
+}
+
+// looseResult is a result as text. It is cut: it is not the agent's current work.
+func looseResult(p Part) string {
+	text, _ := renderPart(p, "")
+	limit := DefaultSettings().ToolResultPreviewChars
+	return lateResultText + "]\n" + CompactHeadAndTail(text, limit)
+}

@@ -1,0 +1,278 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// TriggerKind says which signal started a compaction.
+type TriggerKind string
+
+// The signals. Where several fire at once the first of this list is named.
+const (
+	TriggerManual     TriggerKind = "manual"     // somebody asked
+	TriggerOverflow   TriggerKind = "overflow"   // the agent's own call failed for size
+	TriggerTokens     TriggerKind = "tokens"     // used reached the limit
+	TriggerTurns      TriggerKind = "turns"      // genuine user messages reached their number
+	TriggerBackground TriggerKind = "background" // used reached the point where preparing starts
+)
+
+const (
+	// outputReserveMaxFraction bounds the room that is kept for the agent's output: a flat reserve would
+	// leave nothing of a small window (fault B111). The real reserves seen are up to 40 % (fault B43).
+	outputReserveMaxFraction = 0.5
+	// implausibleFactor is how many times the estimate a figure above the window may be.
+	implausibleFactor = 3.0
+	// truncatedShare is the share of the estimate under which a figure is taken for a truncated prompt's,
+	// once the estimate alone is above the window (fault B112). Tokenizers differ by less.
+	truncatedShare = 2.0 / 3
+	// calibrationMinTokens is the least estimate that a figure may calibrate: below it the fixed part of a
+	// request, which an estimate of messages does not see, makes the ratio meaningless.
+	calibrationMinTokens = 1000
+	// calibrationMin and calibrationMax bound the ratio. Known tokenizers are within it.
+	calibrationMin, calibrationMax = 0.5, 4.0
+)
+
+// TriggerInput is what the decision rests on. Token figures cover the request as it would be sent now, with
+// system prompt and tools where they are known.
+type TriggerInput struct {
+	// Window is the model's context window in tokens, 0 when unknown: DefaultContextWindow is assumed.
+	Window int
+	// WindowGuessed says that Window is a default and not the model's own.
+	WindowGuessed bool
+	// MaxOutput is the output that the agent asks for, in tokens, where that is configured; 0: unknown, and
+	// nothing is reserved for it. The model's ceiling is not meant.
+	MaxOutput int
+	// ServerTokens is the figure of the last request alone, never a sum: all input, cached or not, and
+	// output. 0: the server gave none.
+	ServerTokens int
+	// ServerStale says that a marker was applied after the request of that figure began.
+	ServerStale bool
+	// EstimateServerPart is the local estimate of what ServerTokens covers, with the answer, in tokens.
+	EstimateServerPart int
+	// EstimateAll is the local estimate of the whole context now, in tokens.
+	EstimateAll int
+	// Calibration is the Calibration of an earlier decision, 0 without one.
+	Calibration float64
+	// Turns is the number of genuine user messages that a compaction would summarise.
+	Turns int
+	// Manual: asked for by hand. Overflow: the agent's own call failed for size.
+	Manual, Overflow bool
+	// Prepared says that a summary computed in the background waits.
+	Prepared bool
+	// Hold is why no automatic run may start, such as "no new message since the last compaction", "undone"
+	// or "breaker open"; empty: it may.
+	Hold string
+}
+
+// TriggerDecision is the outcome with every number that was compared.
+type TriggerDecision struct {
+	// Fired says that a run starts.
+	Fired bool        `json:"fired"`
+	Kind  TriggerKind `json:"kind,omitempty"`
+	// Reason is one sentence with the numbers.
+	Reason string `json:"reason"`
+	// Used is compared with Limit, Used >= Limit fires. In tokens, as all of these.
+	Used   int `json:"used"`
+	Limit  int `json:"limit"`
+	Window int `json:"window"`
+	// Estimate is the local estimate, calibrated; ServerTokens the server's figure as it came.
+	Estimate     int `json:"estimate"`
+	ServerTokens int `json:"server_tokens"`
+	// Estimated says that Used rests on the estimate and not on a figure of the server.
+	Estimated     bool `json:"estimated"`
+	WindowGuessed bool `json:"window_guessed"`
+	// Implausible says that the server's figure was not believed.
+	Implausible bool `json:"implausible"`
+	Turns       int  `json:"turns"`
+	TurnLimit   int  `json:"turn_limit"`
+	// StartLimit and ApplyLimit are the background thresholds, 0 when not set.
+	StartLimit int `json:"start_limit,omitempty"`
+	ApplyLimit int `json:"apply_limit,omitempty"`
+	// Prepare says that the run that starts only prepares.
+	Prepare bool `json:"prepare,omitempty"`
+	// ApplyPrepared says that the waiting summary takes effect now; no run is started then.
+	ApplyPrepared bool `json:"apply_prepared,omitempty"`
+	// OverLimit says that Used is at Limit or above, whether or not anything may start.
+	OverLimit bool `json:"over_limit"`
+	// Calibration is the ratio of real to estimated tokens, to be kept for the next decision; 0: unknown.
+	Calibration float64 `json:"calibration,omitempty"`
+}
+
+// EvaluateTrigger decides whether a compaction starts.
+//
+// The limit is the evaluation override, else the configured limit, else floor(window × fraction); one that is
+// not an evaluation's is never so high that the agent's configured output would not fit beside it, and one
+// above the window, as after a change of model, gives way to the fraction. Reaching a limit fires.
+func EvaluateTrigger(in TriggerInput, s Settings) TriggerDecision {
+	d := TriggerDecision{
+		Window:        in.Window,
+		WindowGuessed: in.WindowGuessed,
+		ServerTokens:  in.ServerTokens,
+		Turns:         in.Turns,
+		TurnLimit:     s.Trigger.Turns,
+	}
+	if d.Window <= 0 {
+		d.Window, d.WindowGuessed = DefaultContextWindow, true
+	}
+	d.Limit = tokenLimit(s.Trigger, d.Window, in.MaxOutput)
+	d.StartLimit = thresholdLimit(s.Trigger.Start, d.Window)
+	d.ApplyLimit = thresholdLimit(s.Trigger.Apply, d.Window)
+	d.measure(in)
+	d.OverLimit = d.Used >= d.Limit
+	d.decide(in, s.Trigger)
+	return d
+}
+
+// tokenLimit is signal A's limit.
+func tokenLimit(t TriggerSettings, window, maxOutput int) int {
+	if t.EvalOverride > 0 && t.EvalOverride <= window {
+		return t.EvalOverride
+	}
+	fraction := t.Fraction
+	if !(fraction > 0 && fraction <= 1) {
+		fraction = SelfSummaryContextWindowFraction
+	}
+	limit := floorShare(window, fraction)
+	if t.TokenLimit > 0 && t.TokenLimit <= window {
+		limit = t.TokenLimit
+	}
+	reserve := min(max(maxOutput, 0), floorShare(window, outputReserveMaxFraction))
+	return max(1, min(limit, window-reserve))
+}
+
+// thresholdLimit is where a background threshold is reached: the earlier of its two forms, 0 when unset. A
+// form that leaves nothing of the window is left out.
+func thresholdLimit(t Threshold, window int) int {
+	limit := 0
+	if t.UnusedTokens > 0 && t.UnusedTokens < window {
+		limit = window - t.UnusedTokens
+	}
+	if t.UnusedPercent > 0 && t.UnusedPercent < 1 {
+		if byShare := floorShare(window, 1-t.UnusedPercent); byShare > 0 && (limit == 0 || byShare < limit) {
+			limit = byShare
+		}
+	}
+	return limit
+}
+
+// floorShare is floor(n × share), unharmed by a share that binary fractions cannot hold: 0.29 of 100 is 29.
+func floorShare(n int, share float64) int {
+	return int(math.Floor(float64(n)*share + 1e-6))
+}
+
+// measure sets Used and all that says how it came about.
+func (d *TriggerDecision) measure(in TriggerInput) {
+	figure, covered := max(in.ServerTokens, 0), max(in.EstimateServerPart, 0)
+	all := max(in.EstimateAll, 0)
+	earlier := clampRatio(in.Calibration)
+
+	tooHigh := figure > d.Window && float64(figure) > implausibleFactor*float64(max(covered, 1))
+	if figure > 0 && !tooHigh {
+		d.Calibration = ratio(figure, covered)
+	}
+	if d.Calibration == 0 {
+		d.Calibration = earlier
+	}
+
+	if figure > 0 && !in.ServerStale && !tooHigh {
+		since := max(all-covered, 0)
+		used := figure + scale(since, d.Calibration)
+		if all > d.Window && float64(used) < truncatedShare*float64(all) {
+			// The server counted what it kept of the prompt, not what was sent.
+			d.Implausible = true
+			d.Calibration = earlier
+			d.Estimate = scale(all, earlier)
+			d.Used, d.Estimated = max(used, d.Estimate), true
+			return
+		}
+		d.Estimate = scale(all, d.Calibration)
+		d.Used = used
+		return
+	}
+	d.Implausible = tooHigh && !in.ServerStale
+	d.Estimate = scale(all, d.Calibration)
+	d.Used, d.Estimated = d.Estimate, true
+}
+
+// ratio is the calibration that one real figure gives, 0 when it gives none.
+func ratio(figure, estimate int) float64 {
+	if figure <= 0 || estimate < calibrationMinTokens {
+		return 0
+	}
+	return clampRatio(float64(figure) / float64(estimate))
+}
+
+func clampRatio(r float64) float64 {
+	if !(r > 0) || math.IsInf(r, 1) {
+		return 0
+	}
+	return min(max(r, calibrationMin), calibrationMax)
+}
+
+// scale applies a calibration, 0 being none.
+func scale(tokens int, calibration float64) int {
+	if calibration == 0 {
+		return tokens
+	}
+	return int(math.Round(float64(tokens) * calibration))
+}
+
+// decide says what happens with the numbers.
+func (d *TriggerDecision) decide(in TriggerInput, t TriggerSettings) {
+	turns := t.Turns > 0 && in.Turns >= t.Turns
+	if in.Manual {
+		d.Fired, d.Kind = true, TriggerManual
+		d.Reason = "asked for by hand; " + d.numbers()
+		return
+	}
+
+	var kind TriggerKind
+	var why string
+	switch {
+	case in.Overflow:
+		kind, why = TriggerOverflow, "the model reported that the context overflows its window; "+d.numbers()
+	case d.OverLimit:
+		kind, why = TriggerTokens, d.numbers()+", at the limit or above"
+	case turns:
+		kind, why = TriggerTurns, fmt.Sprintf("%d user messages, the limit is %d", in.Turns, t.Turns)
+	case in.Prepared && d.ApplyLimit > 0 && d.Used >= d.ApplyLimit:
+		kind, why = TriggerBackground, fmt.Sprintf("%s, prepared summaries apply from %d", d.numbers(), d.ApplyLimit)
+	case !in.Prepared && d.StartLimit > 0 && d.Used >= d.StartLimit:
+		kind, why = TriggerBackground, fmt.Sprintf("%s, preparing starts at %d", d.numbers(), d.StartLimit)
+	default:
+		d.Reason = d.numbers() + ", below the limit"
+		return
+	}
+
+	switch {
+	case !t.Auto:
+		d.Reason = why + "; automatic compaction is switched off (trigger.auto)"
+	case in.Hold != "":
+		d.Reason = why + "; no automatic run: " + in.Hold
+	case in.Prepared:
+		d.Kind, d.ApplyPrepared = kind, true
+		d.Reason = why + "; the prepared summary takes effect"
+	default:
+		d.Fired, d.Kind = true, kind
+		d.Prepare = kind == TriggerBackground
+		d.Reason = why
+	}
+}
+
+// numbers tells the comparison of signal A.
+func (d *TriggerDecision) numbers() string {
+	var b strings.Builder
+	if d.Estimated {
+		b.WriteString("≈")
+	}
+	fmt.Fprintf(&b, "%d of %d tokens used, the limit is %d", d.Used, d.Window, d.Limit)
+	if d.WindowGuessed {
+		b.WriteString(" (the window is a guess)")
+	}
+	if d.Implausible {
+		fmt.Fprintf(&b, " (the server's figure of %d is not plausible)", d.ServerTokens)
+	}
+	return b.String()
+}

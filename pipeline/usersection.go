@@ -1,0 +1,124 @@
+package pipeline
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+var (
+	userHeading  = regexp.MustCompile(`(?im)^[ \t#>*_]*(?:\d{1,2}[.):][ \t]*)?[ \t*_]*(?:list of )?(?:all )?(?:the )?user(?:'s|’s)? messages[ \t*_]*(?:\([^)\n]*\))?[ \t*_]*(?:[:：]|$)[*_]*`)
+	sixthHeading = regexp.MustCompile(`(?m)^[ \t#>*_]*6[.):、．][^\n]*?(?:[:：]|$)[*_]*`)
+	nextHeading  = regexp.MustCompile(`(?m)^[ \t]{0,1}(?:#{1,6}[ \t]|[*_]*\d{1,2}[.):、．][ \t]*[*_]*\S|\*\*[^*\n]+\*\*:?[ \t]*$)`)
+	fifthSection = regexp.MustCompile(`(?m)^[ \t#>*_]*5[.):、．]`)
+	nextNumbered = regexp.MustCompile(`(?m)^[ \t#>*_]*7[.):、．]`)
+)
+
+// userSection is where the section of a summary that lists the user's messages stands.
+type userSection struct{ body, end int }
+
+// findUserSection finds it by its title, or as the sixth of numbered sections where the title is in another
+// language.
+func findUserSection(summary string) (userSection, bool) {
+	if m := userHeading.FindStringIndex(summary); m != nil {
+		end := len(summary)
+		if strings.HasPrefix(strings.TrimLeft(summary[m[0]:m[1]], " \t#>*_"), "6") {
+			if next := nextNumbered.FindStringIndex(summary[m[1]:]); next != nil {
+				return userSection{body: m[1], end: m[1] + next[0]}, true
+			}
+		}
+		if next := nextHeading.FindStringIndex(summary[m[1]:]); next != nil {
+			end = m[1] + next[0]
+		}
+		return userSection{body: m[1], end: end}, true
+	}
+	m := sixthHeading.FindStringIndex(summary)
+	if m == nil || fifthSection.FindStringIndex(summary[:m[0]]) == nil {
+		return userSection{}, false
+	}
+	next := nextNumbered.FindStringIndex(summary[m[1]:])
+	if next == nil {
+		return userSection{}, false
+	}
+	return userSection{body: m[1], end: m[1] + next[0]}, true
+}
+
+// UserMessagesSection puts what the user really wrote into the section of a summary that lists the user's
+// messages: in order, as many of the newest as fit into budgetChars, the last of those cut where it does not
+// fit whole. A summary without that section, and one for which there are no messages or no budget, comes back
+// as it is.
+func UserMessagesSection(summary string, users []Message, budgetChars int) string {
+	section, found := findUserSection(summary)
+	if !found {
+		return summary
+	}
+	list := userList(users, budgetChars)
+	if list == "" {
+		return summary
+	}
+	rest := strings.TrimLeft(summary[section.end:], "\r\n")
+	out := summary[:section.body] + "\n" + list
+	if rest != "" {
+		out += "\n\n" + rest
+	}
+	return out
+}
+
+// userList lists user messages within a budget.
+func userList(users []Message, budget int) string {
+	var items []string
+	left := 0
+	for i := len(users) - 1; i >= 0; i-- {
+		text := userText(users[i])
+		if !users[i].Genuine() || text == "" {
+			continue
+		}
+		item := "- " + strings.ReplaceAll(text, "\n", "\n  ")
+		switch size := Chars(item) + 1; {
+		case left > 0:
+			left++
+		case size <= budget:
+			items, budget = append(items, item), budget-size
+		default:
+			if budget > minListedChars {
+				items = append(items, Truncate(item, budget-1))
+			} else {
+				left++
+			}
+			budget = 0
+		}
+	}
+	if len(items) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	if left > 0 {
+		fmt.Fprintf(&b, "[%d earlier message(s) not listed]\n", left)
+	}
+	for i := len(items) - 1; i >= 0; i-- {
+		b.WriteString(items[i])
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// minListedChars is the least of a message that is worth listing.
+const minListedChars = 80
+
+// userText is what a user message says, without tool results that it may carry.
+func userText(m Message) string {
+	var texts []string
+	for _, p := range m.Parts {
+		switch {
+		case p.Kind == PartText && strings.TrimSpace(p.Text) != "":
+			text, _ := OmitBinary(strings.TrimSpace(p.Text))
+			texts = append(texts, text)
+		case p.Kind == PartImage || p.Kind == PartFile:
+			text, _ := renderBinary(p)
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
