@@ -1,0 +1,660 @@
+package transcript
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"precis/pipeline"
+)
+
+// Session files of Claude Code: one JSON record a line. A message of the API is one or more records: all that
+// have one message.id. Its native is those lines, joined by line breaks.
+
+type claudeCodeCodec struct{}
+
+func (claudeCodeCodec) Format() Format { return ClaudeCode }
+
+func (claudeCodeCodec) Decode(native []byte) (pipeline.Message, error) {
+	l, recs, err := claudeCodeLayout(native)
+	if err != nil {
+		return pipeline.Message{}, err
+	}
+	m := l.message()
+	m.ID = text(native, recs[0].uuid)
+	if m.Role == pipeline.RoleUser {
+		m.Kind = recs[0].userKind(native, m)
+	}
+	return m, nil
+}
+
+func (claudeCodeCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
+	if len(edits) == 0 {
+		return m.Native, nil
+	}
+	l, _, err := claudeCodeLayout(m.Native)
+	if err != nil {
+		return nil, err
+	}
+	return l.edit(edits, anthropicInput)
+}
+
+// Make writes a record with what a record must have, and nothing that depends on a place in a session: its uuid
+// is made of its content. WriteFile gives it the rest.
+func (claudeCodeCodec) Make(m pipeline.Made) ([]byte, error) {
+	if m.Role == pipeline.RoleAssistant {
+		return nil, pipeline.Errorf(pipeline.Internal, "an assistant record of Claude Code is an answer of the API: none can be made")
+	}
+	role, block, err := anthropicMade(m)
+	if err != nil {
+		return nil, err
+	}
+	b := []byte(`{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{"role":"user","content":`)
+	if m.Role == pipeline.RoleTool {
+		b = append(append(append(b, '['), block...), ']')
+	} else {
+		b = append(b, quote(m.Text)...)
+	}
+	b = append(b, '}')
+	switch {
+	case m.Kind == pipeline.KindSummary:
+		b = append(b, `,"isVisibleInTranscriptOnly":true,"isCompactSummary":true`...)
+	case m.Role == pipeline.RoleUser && m.Kind != pipeline.KindOrdinary:
+		b = append(b, `,"isMeta":true`...)
+	}
+	b = append(append(b, `,"uuid":`...), quote(madeUUID(role, string(m.Kind), m.CallID, m.Text))...)
+	return append(b, '}'), nil
+}
+
+// madeUUID names a record after what is in it, so that the same record has the same name at every run.
+func madeUUID(of ...string) string {
+	h := sha256.New()
+	for _, s := range of {
+		fmt.Fprintf(h, "%d:%s,", len(s), s)
+	}
+	b := h.Sum(nil)[:16]
+	b[6] = b[6]&0x0f | 0x80 // version 8, RFC 9562: made by a rule of one's own
+	b[8] = b[8]&0x3f | 0x80
+	x := hex.EncodeToString(b)
+	return x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:]
+}
+
+// A record is one line: where the values are that matter here.
+type record struct {
+	at                                         span
+	typ                                        string
+	subtype, uuid, parent, message, attachment span
+	session, compact, origin                   span
+	sidechain, meta, summary, apiError         bool
+	transcriptOnly                             bool
+}
+
+func readRecord(b []byte, v span) record {
+	r := record{at: v}
+	isTrue := func(f field) bool { return kind(b, f.value) == 't' }
+	for key, f := range fields(b, v) {
+		switch string(key) {
+		case "type":
+			r.typ = text(b, f.value)
+		case "subtype":
+			r.subtype = f.value
+		case "uuid":
+			r.uuid = f.value
+		case "parentUuid":
+			r.parent = f.value
+		case "message":
+			r.message = f.value
+		case "attachment":
+			r.attachment = f.value
+		case "sessionId":
+			r.session = f.value
+		case "compactMetadata":
+			r.compact = f.value
+		case "origin":
+			r.origin = f.value
+		case "isSidechain":
+			r.sidechain = isTrue(f)
+		case "isMeta":
+			r.meta = isTrue(f)
+		case "isCompactSummary":
+			r.summary = isTrue(f)
+		case "isApiErrorMessage":
+			r.apiError = isTrue(f)
+		case "isVisibleInTranscriptOnly":
+			r.transcriptOnly = isTrue(f)
+		}
+	}
+	return r
+}
+
+// queuedPrompt is what a person typed while the agent was at work: Claude Code writes it as an attachment only.
+func (r record) queuedPrompt(b []byte) (span, bool) {
+	if r.typ != "attachment" || kind(b, r.attachment) != '{' ||
+		text(b, first(get(b, r.attachment, "type"))) != "queued_command" ||
+		text(b, first(get(b, r.attachment, "commandMode"))) == "task-notification" {
+		return span{}, false
+	}
+	prompt, _ := get(b, r.attachment, "prompt")
+	switch kind(b, prompt) {
+	case '"':
+		return prompt, !strings.HasPrefix(text(b, prompt), "<task-notification>")
+	case '[':
+		return prompt, true
+	}
+	return span{}, false
+}
+
+// claudeCodeLayout reads the record lines of one message.
+func claudeCodeLayout(native []byte) (*layout, []record, error) {
+	l := &layout{native: native}
+	var recs []record
+	lines := newList(nil)
+	for i := skipSpace(native, 0); i < len(native); i = skipSpace(native, i) {
+		end, _, err := check(native[i:])
+		if err != nil {
+			return nil, nil, parseError(ClaudeCode, "%v", err)
+		}
+		v := span{i, i + end}
+		if kind(native, v) != '{' {
+			return nil, nil, parseError(ClaudeCode, "a record is no object")
+		}
+		recs = append(recs, readRecord(native, v))
+		lines.siblings = append(lines.siblings, v)
+		i = v.end
+	}
+	if len(recs) == 0 {
+		return nil, nil, parseError(ClaudeCode, "it is empty")
+	}
+	l.addList(lines)
+	for i, r := range recs {
+		if prompt, ok := r.queuedPrompt(native); ok {
+			l.role = "user"
+			if kind(native, prompt) == '[' {
+				nodes, err := l.blocks(ClaudeCode, prompt, list{parent: 0, parentIndex: i})
+				if err != nil {
+					return nil, nil, err
+				}
+				l.nodes = append(l.nodes, nodes...)
+				continue
+			}
+			l.nodes = append(l.nodes, node{
+				part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(prompt.of(native)), Raw: prompt.of(native)},
+				list: 0, index: i, value: prompt, block: true,
+			})
+			continue
+		}
+		if r.typ != "user" && r.typ != "assistant" {
+			return nil, nil, parseError(ClaudeCode, "a record of type %q is no message", r.typ)
+		}
+		if kind(native, r.message) != '{' {
+			return nil, nil, parseError(ClaudeCode, "a %s record has no message", r.typ)
+		}
+		if err := l.anthropicMessage(ClaudeCode, r.message, 0, i); err != nil {
+			return nil, nil, err
+		}
+		if l.role != r.typ {
+			return nil, nil, parseError(ClaudeCode, "a %s record has a message of another role", r.typ)
+		}
+	}
+	return l, recs, nil
+}
+
+// What Claude Code itself writes into user records. Wrappers of commands that expand into a prompt begin with
+// <command-message> and hold the words that a person (or `claude -p`) gave: those are genuine. Those of commands
+// that run in the client begin with <command-name>.
+var (
+	reminderTags  = []string{"system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics", "local-command-caveat"}
+	syntheticTags = []string{
+		"command-name", "local-command-stdout", "local-command-stderr", "task-notification",
+		"bash-input", "bash-stdout", "bash-stderr", "user-memory-input",
+	}
+	interruptions = []string{"[Request interrupted by user]", "[Request interrupted by user for tool use]"}
+)
+
+// userKind says who said a user message that holds more than results.
+func (r record) userKind(b []byte, m pipeline.Message) pipeline.Kind {
+	switch {
+	case r.summary:
+		return pipeline.KindSummary
+	case r.meta:
+		return pipeline.KindReminder
+	}
+	if kind(b, r.origin) == '{' && text(b, first(get(b, r.origin, "kind"))) == "task-notification" {
+		return pipeline.KindSynthetic
+	}
+	out := m.Kind
+	for _, p := range m.Parts {
+		if p.Kind == pipeline.PartToolResult {
+			continue
+		}
+		if p.Kind != pipeline.PartText {
+			return pipeline.KindOrdinary
+		}
+		s := strings.TrimSpace(p.Text)
+		begins := func(tag string) bool { return strings.HasPrefix(s, "<"+tag+">") }
+		switch {
+		case slices.ContainsFunc(syntheticTags, begins), slices.Contains(interruptions, s):
+			out = pipeline.KindSynthetic
+		case s == "", slices.ContainsFunc(reminderTags, func(tag string) bool { return enclosed(s, tag) }):
+			if out == pipeline.KindOrdinary {
+				out = pipeline.KindReminder
+			}
+		default:
+			return pipeline.KindOrdinary
+		}
+	}
+	return out
+}
+
+// detectClaudeCode knows the keys that only its records have.
+func detectClaudeCode(s sketched) bool {
+	return s.has("parentUuid", "isSidechain") ||
+		s.has("leafUuid") && s.has("type=summary", "type=last-prompt") ||
+		s.has("type=file-history-snapshot") && s.has("messageId") ||
+		s.has("sessionId") && s.has("type=queue-operation", "type=mode", "type=permission-mode", "type=custom-title", "type=ai-title")
+}
+
+// queueBytes bounds what is held back behind a message whose records may not all have come.
+const queueBytes = 64 << 20
+
+// claudeCode reads a session file.
+type claudeCode struct {
+	s          *stream
+	o          Options
+	main, side thread
+	// sideItems is the conversation of subagents for as long as no record of the main one came: then it is the
+	// conversation.
+	sideItems []Item
+	sideBytes int
+	sawMain   bool
+	sideOpen  bool // the subagents' conversation is being given out
+	notes     notes
+	seen      recentIDs
+	ended     bool
+}
+
+// A thread is the main conversation or that of the subagents.
+type thread struct {
+	meta    Meta
+	queue   []*claudeMessage
+	bytes   int
+	count   int64 // messages so far, those in the queue included
+	started bool
+	last    []byte // its last message
+	// boundary is a compaction whose summary has not come yet.
+	boundary     *Compaction
+	boundaryLine int
+}
+
+// A claudeMessage is a message that is being collected.
+type claudeMessage struct {
+	id      string // message.id, of an assistant message
+	natives [][]byte
+	line    int
+	usage   *Usage
+}
+
+func openClaudeCode(s *stream, o Options) source { return &claudeCode{s: s, o: o} }
+
+func (c *claudeCode) limit() int {
+	if c.o.MaxMessageBytes > 0 {
+		return c.o.MaxMessageBytes
+	}
+	return DefaultMaxMessageBytes
+}
+
+func (c *claudeCode) step(emit func(Item)) error {
+	if c.ended {
+		if c.notes.flush(emit) {
+			return nil
+		}
+		return io.EOF
+	}
+	line, number, err := c.s.nextLine(c.limit())
+	switch {
+	case err == io.EOF:
+		c.ended = true
+		return c.finish(emit)
+	case errors.Is(err, errTooLarge):
+		err = badLine(number, fmt.Errorf("a line of more than %d bytes; the limit can be raised", c.limit()))
+	case err == nil:
+		err = c.line(emit, line, number)
+	}
+	var broken *damage
+	if errors.As(err, &broken) && c.o.Lenient {
+		emit(damagedNote(broken))
+		return nil
+	}
+	return err
+}
+
+// line reads the records of a line: one, but for lines that a crash ran together.
+func (c *claudeCode) line(emit func(Item), line []byte, lineNo int) error {
+	for i := skipSpace(line, 0); i < len(line); i = skipSpace(line, i) {
+		end, _, err := check(line[i:])
+		if err != nil {
+			return badLine(lineNo, err)
+		}
+		v := span{i, i + end}
+		i = v.end
+		if kind(line, v) != '{' {
+			return badLine(lineNo, errors.New("expected a record, found JSON that is no object"))
+		}
+		if err := c.record(emit, line, readRecord(line, v), lineNo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *claudeCode) record(emit func(Item), b []byte, r record, lineNo int) error {
+	t := &c.main
+	if r.sidechain {
+		t = &c.side
+	}
+	if r.typ == "" {
+		return badLine(lineNo, errors.New("a record without a type"))
+	}
+	if id, ok := str(b, r.uuid); ok {
+		if !c.seen.add(id, t.count+1) {
+			c.notes.add(Note{Code: NoteDuplicate, What: r.typ, Reason: "a record with this uuid came before"}, lineNo)
+			return nil
+		}
+	}
+	_, queued := r.queuedPrompt(b)
+	switch {
+	case r.typ == "system" && text(b, r.subtype) == "compact_boundary":
+		return c.boundary(emit, t, b, r, lineNo)
+	case r.typ != "user" && r.typ != "assistant" && !queued:
+		what := r.typ
+		if r.typ == "system" {
+			what += "/" + text(b, r.subtype)
+		} else if r.typ == "attachment" && kind(b, r.attachment) == '{' {
+			what += "/" + text(b, first(get(b, r.attachment, "type")))
+		}
+		c.notes.add(Note{Code: NoteRecord, What: what, Reason: "a record of the client, no message"}, lineNo)
+		return nil
+	case r.transcriptOnly && !r.summary:
+		c.notes.add(Note{Code: NoteRecord, What: r.typ + "/transcript-only", Reason: "shown to the person only, never sent to the model"}, lineNo)
+		return nil
+	}
+	if !r.sidechain && !c.sawMain {
+		if c.sideOpen {
+			return badLine(lineNo, fmt.Errorf("a record of the main conversation after more than %d bytes of subagents", holdBytes))
+		}
+		// The file has a main conversation: what came of subagents is none of it.
+		c.sawMain = true
+		for _, it := range c.sideItems {
+			c.sidechainNote(it.Line)
+		}
+		for _, m := range c.side.queue {
+			c.sidechainNote(m.line)
+		}
+		c.sideItems, c.side = nil, thread{}
+	}
+	if r.sidechain && c.sawMain {
+		c.sidechainNote(lineNo)
+		return nil
+	}
+	return c.message(emit, t, b, r, lineNo)
+}
+
+func (c *claudeCode) sidechainNote(line int) {
+	c.notes.add(Note{Code: NoteSidechain, What: "record", Reason: "a subagent's, no part of the main conversation"}, line)
+}
+
+// boundary takes a compaction's boundary record; its summary comes next.
+func (c *claudeCode) boundary(emit func(Item), t *thread, b []byte, r record, lineNo int) error {
+	if err := c.flush(emit, t); err != nil {
+		return err
+	}
+	c.orphanBoundary(t)
+	t.boundary, t.boundaryLine = &Compaction{}, lineNo
+	if kind(b, r.compact) != '{' {
+		return nil
+	}
+	at := t.boundary
+	for key, f := range fields(b, r.compact) {
+		switch string(key) {
+		case "trigger":
+			at.Trigger = text(b, f.value)
+		case "preTokens":
+			at.TokensBefore = number(b, f.value)
+		case "postTokens":
+			at.TokensAfter = number(b, f.value)
+		case "preservedSegment":
+			head := text(b, first(get(b, f.value, "headUuid")))
+			if n := c.seen.get(head); n > 0 && n <= t.count {
+				at.Kept = int(t.count - n + 1)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *claudeCode) orphanBoundary(t *thread) {
+	if t.boundary != nil {
+		c.notes.add(Note{Code: NoteBoundary, What: "compact_boundary", Reason: "no summary follows it, so it covers nothing"}, t.boundaryLine)
+		t.boundary = nil
+	}
+}
+
+// message takes a record that is a message or a piece of one.
+func (c *claudeCode) message(emit func(Item), t *thread, b []byte, r record, lineNo int) error {
+	model := text(b, first(get(b, r.message, "model")))
+	if r.typ == "assistant" && (r.apiError || model == "<synthetic>") {
+		c.notes.add(Note{Code: NoteSynthetic, What: "assistant", Reason: "made by the client, no model said it"}, lineNo)
+		return nil
+	}
+	native := bytes.Clone(r.at.of(b))
+	if id := text(b, r.session); id != "" {
+		t.meta.ID = id
+	}
+	if r.summary {
+		return c.summary(emit, t, native, lineNo)
+	}
+	c.orphanBoundary(t)
+	m := &claudeMessage{natives: [][]byte{native}, line: lineNo}
+	if r.typ == "assistant" {
+		m.id = text(b, first(get(b, r.message, "id")))
+		m.usage = anthropicUsage(b, r.message)
+		if model != "" {
+			t.meta.Model = model
+		}
+		if open := t.open(); open != nil && open.id == m.id && m.id != "" {
+			open.natives = append(open.natives, native)
+			// Earlier records may have a count from the middle of the stream.
+			if m.usage != nil && (open.usage == nil || m.usage.Output >= open.usage.Output) {
+				open.usage = m.usage
+			}
+			t.bytes += len(native)
+			return c.bound(emit, t)
+		}
+		if err := c.flush(emit, t); err != nil {
+			return err
+		}
+	}
+	// Nothing stands open: no record of an earlier message can follow.
+	t.count++
+	t.queue = append(t.queue, m)
+	t.bytes += len(native)
+	if t.open() == nil {
+		return c.flush(emit, t)
+	}
+	return c.bound(emit, t)
+}
+
+// open is the assistant message at the head of the queue, which more records may belong to.
+func (t *thread) open() *claudeMessage {
+	if len(t.queue) > 0 && t.queue[0].id != "" {
+		return t.queue[0]
+	}
+	return nil
+}
+
+// bound ends the wait for further records when too much is held back.
+func (c *claudeCode) bound(emit func(Item), t *thread) error {
+	if t.bytes > queueBytes {
+		return c.flush(emit, t)
+	}
+	return nil
+}
+
+// flush gives out what is in the queue of a thread.
+func (c *claudeCode) flush(emit func(Item), t *thread) error {
+	queue := t.queue
+	t.queue, t.bytes = nil, 0
+	for _, q := range queue {
+		native := q.natives[0]
+		if len(q.natives) > 1 {
+			native = bytes.Join(q.natives, []byte{'\n'})
+		}
+		m, err := claudeCodeCodec{}.Decode(native)
+		if err != nil {
+			broken := &damage{q.line, err}
+			if !c.o.Lenient {
+				return broken
+			}
+			t.count--
+			emit(damagedNote(broken))
+			continue
+		}
+		t.last = native
+		c.give(emit, t, Item{Line: q.line, Message: &m}, len(native))
+		if q.usage != nil {
+			c.give(emit, t, Item{Line: q.line, Usage: q.usage}, 0)
+		}
+	}
+	return nil
+}
+
+func (c *claudeCode) summary(emit func(Item), t *thread, native []byte, lineNo int) error {
+	if err := c.flush(emit, t); err != nil {
+		return err
+	}
+	m, err := claudeCodeCodec{}.Decode(native)
+	if err != nil {
+		return badLine(lineNo, err)
+	}
+	found := t.boundary
+	t.boundary = nil
+	if found == nil {
+		found = &Compaction{} // older versions wrote no boundary
+	}
+	found.Summary = m
+	t.last = native
+	c.give(emit, t, Item{Line: lineNo, Compaction: found}, len(native))
+	return nil
+}
+
+// give gives an item of a thread out; those of subagents wait until it is known what file this is.
+func (c *claudeCode) give(emit func(Item), t *thread, it Item, size int) {
+	if t == &c.side && !c.sideOpen {
+		c.sideItems = append(c.sideItems, it)
+		if c.sideBytes += size; c.sideBytes > holdBytes {
+			c.openSide(emit)
+		}
+		return
+	}
+	c.start(emit, t, it.Line)
+	emit(it)
+}
+
+func (c *claudeCode) start(emit func(Item), t *thread, line int) {
+	if t.started {
+		return
+	}
+	t.started = true
+	m := t.meta
+	m.Format, m.Vendor, m.Sidechain = ClaudeCode, "anthropic", t == &c.side
+	emit(Item{Line: line, Start: &m})
+}
+
+// openSide gives out the conversation of subagents as the file's own.
+func (c *claudeCode) openSide(emit func(Item)) {
+	c.sideOpen = true
+	items := c.sideItems
+	c.sideItems = nil
+	for _, it := range items {
+		c.give(emit, &c.side, it, 0)
+	}
+}
+
+func (c *claudeCode) finish(emit func(Item)) error {
+	t := &c.main
+	if !c.sawMain {
+		t = &c.side
+	}
+	if err := c.flush(emit, t); err != nil {
+		return err
+	}
+	c.orphanBoundary(t)
+	if t == &c.side && len(c.sideItems) > 0 {
+		c.openSide(emit)
+	}
+	if t.started {
+		m := t.meta
+		m.Format, m.Vendor, m.Sidechain = ClaudeCode, "anthropic", t == &c.side
+		m.Envelope = sessionFields(t.last)
+		emit(Item{Line: c.s.line, End: &m})
+	}
+	return nil
+}
+
+// sessionKeys are what every record of a session repeats.
+var sessionKeys = []string{
+	"isSidechain", "userType", "entrypoint", "cwd", "sessionId", "session_id", "version", "gitBranch", "slug", "agentId", "timestamp",
+}
+
+// sessionFields makes an object of the fields that the last record of a message repeats.
+func sessionFields(native []byte) []byte {
+	last := root(native)
+	for i := last.end; ; {
+		if i = skipSpace(native, i); i >= len(native) {
+			break
+		}
+		last = valueAt(native, i)
+		i = last.end
+	}
+	out, _ := keepKeys(native, last, sessionKeys...)
+	return bytes.Clone(out)
+}
+
+// recentIDs remembers the last uuids and a number for each, in bounded memory: an older one is forgotten only
+// after half a million newer ones.
+type recentIDs struct{ young, old map[[16]byte]int64 }
+
+const recentIDsHalf = 1 << 19
+
+// add remembers an id; false when it is known.
+func (r *recentIDs) add(id string, n int64) bool {
+	k := idKey(id)
+	if r.young[k] != 0 || r.old[k] != 0 {
+		return false
+	}
+	if r.young == nil || len(r.young) >= recentIDsHalf {
+		r.old, r.young = r.young, map[[16]byte]int64{}
+	}
+	r.young[k] = n
+	return true
+}
+
+func (r *recentIDs) get(id string) int64 {
+	k := idKey(id)
+	return max(r.young[k], r.old[k])
+}
+
+func idKey(id string) (k [16]byte) {
+	if x := strings.ReplaceAll(id, "-", ""); len(id) == 36 && len(x) == 32 && strings.ToLower(x) == x {
+		if _, err := hex.Decode(k[:], []byte(x)); err == nil {
+			return k
+		}
+	}
+	sum := sha256.Sum256([]byte(id))
+	return [16]byte(sum[:16])
+}

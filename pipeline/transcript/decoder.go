@@ -1,0 +1,151 @@
+package transcript
+
+import (
+	"errors"
+	"io"
+
+	"precis/pipeline"
+)
+
+// DefaultMaxMessageBytes bounds one message: more than any vendor takes as a whole request (Anthropic: 32 MB).
+const DefaultMaxMessageBytes = 64 << 20
+
+// Options says how to read a file.
+type Options struct {
+	// Format of the file, Auto or empty to detect it.
+	Format Format
+	// Lenient skips damaged lines and messages with a Note each, instead of ending with an error.
+	Lenient bool
+	// MaxMessageBytes bounds a single message or line, in bytes; 0: DefaultMaxMessageBytes.
+	MaxMessageBytes int
+}
+
+// Decoder reads a transcript item by item, in memory bounded by the largest message and not by the file.
+type Decoder struct {
+	format Format
+	src    source
+	queue  []Item
+	err    error
+}
+
+// A source is a format's reader. A step reads some way on and emits what it found, which may be nothing; io.EOF
+// is the end, a *damage a fault of the file.
+type source interface {
+	step(emit func(Item)) error
+}
+
+// NewDecoder begins to read a transcript. It fails for one that is empty or, with Auto, of no known format.
+func NewDecoder(r io.Reader, o Options) (*Decoder, error) {
+	s, err := newStream(r)
+	if err != nil {
+		return nil, err
+	}
+	head := s.window()
+	if skipSpace(head, 0) == len(head) {
+		return nil, pipeline.Errorf(pipeline.BadRequest, "the transcript is empty")
+	}
+	if o.Format == "" || o.Format == Auto {
+		if o.Format, err = Detect(head); err != nil {
+			return nil, err
+		}
+	}
+	for _, row := range formats {
+		if row.format == o.Format {
+			return &Decoder{format: row.format, src: row.open(s, o)}, nil
+		}
+	}
+	_, err = CodecFor(o.Format)
+	return nil, err
+}
+
+// Format is the format of the file, detected or given.
+func (d *Decoder) Format() Format { return d.format }
+
+// Next gives the next item, and io.EOF after the last. An error in the file is a *pipeline.Error of kind
+// bad_request that names the line; no item comes after it.
+func (d *Decoder) Next() (Item, error) {
+	for len(d.queue) == 0 {
+		if d.err != nil {
+			return Item{}, d.err
+		}
+		err := d.src.step(func(it Item) { d.queue = append(d.queue, it) })
+		var broken *damage
+		if errors.As(err, &broken) {
+			err = pipeline.Errorf(pipeline.BadRequest, "the transcript is damaged: %w", broken)
+		}
+		d.err = err
+	}
+	it := d.queue[0]
+	d.queue[0] = Item{}
+	d.queue = d.queue[1:]
+	return it, nil
+}
+
+// Conversation is one conversation of a file, read whole.
+type Conversation struct {
+	Meta
+	// Messages in order, Seq from 1.
+	Messages []pipeline.Message
+	// Compactions in order, each with the number of messages that stand before it.
+	Compactions []RecordedCompaction
+	// Usage in order, each with the number of messages that it covers.
+	Usage []RecordedUsage
+}
+
+// RecordedCompaction is a Compaction and its place.
+type RecordedCompaction struct {
+	Compaction
+	// Before is how many messages of the conversation stand before it: it covers Seq 1 to Before.
+	Before int
+}
+
+// RecordedUsage is a Usage and its place.
+type RecordedUsage struct {
+	Usage
+	// Covers is the Seq of the message that the figure includes last.
+	Covers int
+}
+
+// File is a whole transcript.
+type File struct {
+	Format        Format
+	Conversations []Conversation
+	Notes         []Item
+}
+
+// Read decodes a whole transcript into memory.
+func Read(r io.Reader, o Options) (File, error) {
+	d, err := NewDecoder(r, o)
+	if err != nil {
+		return File{}, err
+	}
+	f := File{Format: d.Format()}
+	var c Conversation
+	for {
+		it, err := d.Next()
+		if err == io.EOF {
+			return f, nil
+		}
+		if err != nil {
+			return f, err
+		}
+		switch {
+		case it.Start != nil:
+			c = Conversation{Meta: *it.Start}
+		case it.Message != nil:
+			m := *it.Message
+			m.Seq = int64(len(c.Messages) + 1)
+			c.Messages = append(c.Messages, m)
+		case it.Compaction != nil:
+			c.Compactions = append(c.Compactions, RecordedCompaction{*it.Compaction, len(c.Messages)})
+		case it.Usage != nil:
+			c.Usage = append(c.Usage, RecordedUsage{*it.Usage, len(c.Messages)})
+		case it.Note != nil:
+			f.Notes = append(f.Notes, it)
+		case it.End != nil:
+			c.Meta = *it.End
+			f.Conversations = append(f.Conversations, c)
+			c = Conversation{}
+		}
+	}
+}

@@ -1,0 +1,563 @@
+package transcript
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+
+	"precis/pipeline"
+)
+
+// holdBytes is how much of one conversation's messages is held back until the whole of its request has been
+// read: the keys that say what kind of file this is may stand behind them. It is more than a vendor takes in
+// one request (Anthropic 32 MB, OpenAI 50 MB), so that only files that were never sent anywhere go over it;
+// their messages are given out as they come.
+const holdBytes = 64 << 20
+
+// logBytes bounds the requests that are held back of a log of requests, where each repeats the one before.
+const logBytes = 128 << 20
+
+// A dialect is what differs between the formats whose files are JSON documents with arrays of messages.
+type dialect struct {
+	format Format
+	codec  Codec
+	// wrapper names the kind of file from the object around the messages; arrayKey is the key of their array.
+	wrapper func(b []byte, outer span, arrayKey string) string
+	// clean makes a message of a file into one that the API takes; answered says that the assistant has spoken.
+	clean func(source string, native []byte, answered bool) cleaned
+	// envelope makes the request object of a wrapped conversation; m has what is known of it.
+	envelope func(b []byte, outer span, m *Meta)
+	// request reads the facts of a request object into m.
+	request func(b []byte, v span, m *Meta)
+	// answer reads a recorded response: the message as the next request would hold it, and its usage.
+	answer func(response []byte) (native []byte, usage *Usage)
+}
+
+// cleaned is a message of a file, made fit for its API.
+type cleaned struct {
+	native []byte
+	kind   pipeline.Kind
+	usage  *Usage
+	cut    []string // keys that were cut out
+	skip   string   // why it is no message of the API; empty: it is
+	role   string   // for skip
+}
+
+// rawMessage is a message as it stands in the file.
+type rawMessage struct {
+	native []byte
+	line   int
+}
+
+// documents reads files of JSON documents: one request, several, or the wrappers around them.
+type documents struct {
+	dialect
+	s     *stream
+	o     Options
+	stack []docFrame
+	conv  *docConversation
+	notes notes
+	// the requests of a log, by conversation, in the order of their first appearance
+	log      []*docConversation
+	logBytes int
+	last     *docConversation // the one whose response may come next
+	clock    int
+	ended    bool
+}
+
+type docFrame struct {
+	kind  frameKind
+	first bool
+}
+
+type frameKind uint8
+
+const (
+	frameList     frameKind = iota // an array of objects with conversations in them
+	frameObject                    // the outermost object of a conversation
+	frameRequest                   // the request object inside of it
+	frameMessages                  // the array of messages
+)
+
+type docConversation struct {
+	line      int
+	arrayKey  string
+	bare      bool // the array stands on its own
+	nested    bool // the messages stand in a request object inside of an entry of a log
+	held      []rawMessage
+	heldBytes int
+	started   bool // given out as it comes
+	answered  bool // the assistant has spoken
+	open, sep []byte
+	count     int
+	// for a log
+	source   string
+	tape     []byte
+	outer    span
+	response []byte
+	group    [32]byte
+	touched  int
+}
+
+func openDocuments(s *stream, o Options, d dialect) source {
+	return &documents{dialect: d, s: s, o: o}
+}
+
+func (d *documents) step(emit func(Item)) error {
+	err := d.advance(emit)
+	var broken *damage
+	if !errors.As(err, &broken) || !d.o.Lenient {
+		return err
+	}
+	// What was read of the conversation so far is good; the rest of it is lost.
+	d.s.recording = false
+	if c := d.conv; c != nil && !c.nested && (c.started || len(c.held) > 0) {
+		m := d.meta(c, nil)
+		if err := d.give(emit, c, m, nil); err != nil {
+			return err
+		}
+	}
+	d.conv, d.stack = nil, d.stack[:0]
+	emit(damagedNote(broken))
+	if !d.s.toLine('{') {
+		d.ended = true
+	}
+	return nil
+}
+
+func (d *documents) advance(emit func(Item)) error {
+	if d.ended {
+		return d.finish(emit)
+	}
+	if len(d.stack) == 0 {
+		return d.top(emit)
+	}
+	f := &d.stack[len(d.stack)-1]
+	first := f.first
+	f.first = false
+	switch f.kind {
+	case frameList:
+		more, err := d.s.nextElement(first)
+		if err != nil {
+			return err
+		}
+		if !more {
+			d.pop()
+			return nil
+		}
+		c, err := d.s.peek()
+		if err != nil {
+			return err
+		}
+		if c != '{' {
+			return d.s.bad(fmt.Errorf("expected an object with messages, found %q", c))
+		}
+		d.begin(false)
+		return nil
+	case frameMessages:
+		return d.message(emit, first)
+	default:
+		return d.key(emit, f.kind, first)
+	}
+}
+
+// top begins with the next document of the file.
+func (d *documents) top(emit func(Item)) error {
+	c, err := d.s.peek()
+	if err == io.EOF {
+		d.ended = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch c {
+	case '{':
+		d.begin(false)
+	case '[':
+		if sketch(d.s.window()).has("[].role") {
+			d.begin(true)
+		} else {
+			d.s.open()
+			d.push(frameList)
+		}
+	default:
+		return d.s.bad(fmt.Errorf("expected a request object or an array, found %q", c))
+	}
+	return nil
+}
+
+func (d *documents) push(k frameKind) { d.stack = append(d.stack, docFrame{k, true}) }
+
+func (d *documents) pop() { d.stack = d.stack[:len(d.stack)-1] }
+
+func (d *documents) begin(bare bool) {
+	d.conv = &docConversation{line: d.s.line, bare: bare}
+	if bare {
+		d.s.open()
+		d.push(frameMessages)
+		return
+	}
+	d.s.tape, d.s.tapeMax, d.s.recording = nil, d.limit(), true
+	d.s.open()
+	d.push(frameObject)
+}
+
+func (d *documents) limit() int {
+	if d.o.MaxMessageBytes > 0 {
+		return d.o.MaxMessageBytes
+	}
+	return DefaultMaxMessageBytes
+}
+
+// key reads one key of a conversation's object, or its end.
+func (d *documents) key(emit func(Item), in frameKind, first bool) error {
+	key, more, err := d.s.nextKey(first)
+	if err != nil {
+		return err
+	}
+	if !more {
+		d.pop()
+		if in == frameRequest {
+			return nil
+		}
+		return d.conclude(emit)
+	}
+	c, err := d.s.peek()
+	if err != nil {
+		return d.s.endOr(err)
+	}
+	isMessages := key == "messages" || in == frameObject && (key == "history" || key == "traj")
+	switch {
+	case c == '[' && isMessages:
+		if d.conv.arrayKey != "" {
+			return d.s.bad(fmt.Errorf("it has two arrays of messages, %q and %q", d.conv.arrayKey, key))
+		}
+		d.conv.arrayKey = key
+		d.s.open()
+		d.s.recording = false
+		d.push(frameMessages)
+		return nil
+	case c == '{' && in == frameObject && (key == "request" || key == "request_params"):
+		d.conv.nested = true
+		d.s.open()
+		d.push(frameRequest)
+		return nil
+	case c == '[' && in == frameObject && key == "trajectory":
+		// Repeats the messages of every step: not kept.
+		d.s.recording = false
+		err = d.s.skip()
+		d.s.recording = true
+		d.s.tape = append(d.s.tape, "null"...)
+	default:
+		err = d.s.skip()
+	}
+	if err == nil && d.s.tapeFull() {
+		err = d.s.bad(fmt.Errorf("what stands beside the messages is over %d bytes", d.s.tapeMax))
+	}
+	return err
+}
+
+// message reads one message of the array, or its end.
+func (d *documents) message(emit func(Item), first bool) error {
+	c := d.conv
+	more, err := d.s.nextElement(first)
+	if err != nil {
+		return err
+	}
+	if !more {
+		if !c.bare {
+			d.s.tape = append(d.s.tape, c.layout(d.s.gap)...)
+			d.s.tape = append(d.s.tape, ']')
+			d.s.recording = true
+		}
+		d.pop()
+		if c.bare {
+			return d.conclude(emit)
+		}
+		return nil
+	}
+	switch c.count {
+	case 0:
+		c.open = bytes.Clone(d.s.gap)
+	case 1:
+		c.sep = bytes.Clone(d.s.gap)
+	}
+	c.count++
+	line := d.s.line
+	native, err := d.s.value(d.limit())
+	if errors.Is(err, errTooLarge) {
+		err = badLine(line, fmt.Errorf("a message of more than %d bytes; the limit can be raised", d.limit()))
+		if d.o.Lenient {
+			var broken *damage
+			errors.As(err, &broken)
+			emit(damagedNote(broken))
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	raw := rawMessage{native, line}
+	if c.started {
+		return d.emitMessage(emit, c, raw, d.early(c))
+	}
+	c.held = append(c.held, raw)
+	c.heldBytes += len(native)
+	if c.heldBytes <= holdBytes {
+		return nil
+	}
+	if c.nested {
+		return badLine(line, fmt.Errorf("one request of a log has messages of more than %d bytes", holdBytes))
+	}
+	return d.start(emit, c, d.meta(c, nil), d.early(c))
+}
+
+// layout is what the envelope keeps of the array: nothing when it was written without blanks, else two
+// placeholders with the blanks around them.
+func (c *docConversation) layout(closing []byte) []byte {
+	sep := c.sep
+	if sep == nil {
+		sep = []byte{','}
+		if len(c.open) > 0 {
+			sep = append(sep, c.open...)
+		}
+	}
+	if len(c.open) == 0 && len(closing) == 0 && len(sep) == 1 || c.count == 0 {
+		return nil
+	}
+	var out []byte
+	out = append(out, c.open...)
+	out = append(out, '0')
+	out = append(out, sep...)
+	out = append(out, '0')
+	return append(out, closing...)
+}
+
+// sourceUnknown stands for a wrapper whose object has not been read to its end.
+const sourceUnknown = "?"
+
+// early names the wrapper as far as the key of the messages alone shows it.
+func (d *documents) early(c *docConversation) string {
+	if c.bare {
+		return ""
+	}
+	return d.wrapper(nil, span{}, c.arrayKey)
+}
+
+// meta puts together what is known of a conversation; tape is the object around its messages, nil when it is
+// not whole.
+func (d *documents) meta(c *docConversation, tape []byte) Meta {
+	m := Meta{Format: d.format}
+	if tape == nil {
+		if m.Source = d.early(c); m.Source == sourceUnknown {
+			m.Source = ""
+		}
+		return m
+	}
+	outer := root(tape)
+	m.Source = d.wrapper(tape, outer, c.arrayKey)
+	if m.Source == "" {
+		m.Envelope = tape
+		d.request(tape, outer, &m)
+	} else {
+		d.envelope(tape, outer, &m)
+	}
+	return m
+}
+
+// conclude ends a conversation whose object has been read.
+func (d *documents) conclude(emit func(Item)) error {
+	c := d.conv
+	d.conv = nil
+	d.s.recording = false
+	tape := d.s.tape
+	d.s.tape = nil
+	if c.bare {
+		return d.give(emit, c, Meta{Format: d.format}, nil)
+	}
+	outer := root(tape)
+	response := span{}
+	if v, ok := get(tape, outer, "response"); ok && kind(tape, v) == '{' {
+		response = v
+	}
+	if c.arrayKey == "" {
+		if c.nested {
+			d.notes.add(Note{Code: NoteRecord, What: "request", Reason: "a recorded request without messages"}, c.line)
+			return nil
+		}
+		if !response.empty() {
+			// A log's answer to the request before it.
+			if d.last != nil {
+				d.last.response = response.of(tape)
+				d.last = nil
+			}
+			return nil
+		}
+		return badLine(c.line, errors.New("the object has no array of messages"))
+	}
+	if c.nested {
+		return d.keep(emit, c, tape, response.of(tape))
+	}
+	m := d.meta(c, tape)
+	if m.Source == "" {
+		response = span{} // a key of the request
+	}
+	return d.give(emit, c, m, response.of(tape))
+}
+
+// keep holds a request of a log back, in place of an earlier one of the same conversation.
+func (d *documents) keep(emit func(Item), c *docConversation, tape, response []byte) error {
+	c.tape, c.outer = tape, root(tape)
+	c.source = d.wrapper(tape, c.outer, c.arrayKey)
+	c.group = c.beginning()
+	if len(response) > 0 {
+		c.response = response
+	}
+	d.clock++
+	c.touched = d.clock
+	d.last = nil
+	for i, old := range d.log {
+		if old.group != c.group {
+			continue
+		}
+		d.notes.add(Note{Code: NoteRequest, What: c.source, Reason: "the last request of the conversation contains it"}, c.line)
+		if c.source == sourceLiteLLM && len(c.held) < len(old.held) {
+			old.touched = d.clock
+			return nil // a retry from further back; the longer one is the conversation
+		}
+		d.logBytes += c.heldBytes - old.heldBytes
+		d.log[i], d.last = c, c
+		return d.trim(emit)
+	}
+	d.log = append(d.log, c)
+	d.last = c
+	d.logBytes += c.heldBytes
+	return d.trim(emit)
+}
+
+// beginning is the same for all requests of one conversation: the messages up to the first of the user.
+func (c *docConversation) beginning() [32]byte {
+	h := sha256.New()
+	for _, m := range c.held {
+		h.Write(m.native)
+		if role, _ := get(m.native, root(m.native), "role"); text(m.native, role) == "user" {
+			break
+		}
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// trim gives out the conversation that was not continued for the longest time when too much is held back.
+func (d *documents) trim(emit func(Item)) error {
+	for d.logBytes > logBytes && len(d.log) > 1 {
+		oldest := 0
+		for i, c := range d.log {
+			if c.touched < d.log[oldest].touched {
+				oldest = i
+			}
+		}
+		if err := d.release(emit, oldest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *documents) release(emit func(Item), i int) error {
+	c := d.log[i]
+	d.log = append(d.log[:i], d.log[i+1:]...)
+	d.logBytes -= c.heldBytes
+	return d.give(emit, c, d.meta(c, c.tape), c.response)
+}
+
+// finish gives out what is held back, then the end.
+func (d *documents) finish(emit func(Item)) error {
+	if len(d.log) > 0 {
+		return d.release(emit, 0)
+	}
+	if d.notes.flush(emit) {
+		return nil
+	}
+	return io.EOF
+}
+
+// start opens a conversation and gives out what was held back of it.
+func (d *documents) start(emit func(Item), c *docConversation, m Meta, source string) error {
+	if !c.started {
+		c.started = true
+		opening := m
+		emit(Item{Line: c.line, Start: &opening})
+	}
+	held := c.held
+	c.held, c.heldBytes = nil, 0
+	for _, raw := range held {
+		if err := d.emitMessage(emit, c, raw, source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// give gives out a whole conversation, or the rest of one that has started.
+func (d *documents) give(emit func(Item), c *docConversation, m Meta, response []byte) error {
+	var native []byte
+	var usage *Usage
+	if len(response) > 0 {
+		if native, usage = d.answer(response); usage != nil && usage.Model != "" {
+			m.Model = usage.Model
+		}
+	}
+	if err := d.start(emit, c, m, m.Source); err != nil {
+		return err
+	}
+	if native != nil {
+		if err := d.emitMessage(emit, c, rawMessage{native, c.line}, ""); err != nil {
+			return err
+		}
+		if usage != nil {
+			emit(Item{Line: c.line, Usage: usage})
+		}
+	}
+	emit(Item{Line: c.line, End: &m})
+	return nil
+}
+
+// emitMessage decodes a message of the file.
+func (d *documents) emitMessage(emit func(Item), c *docConversation, raw rawMessage, source string) error {
+	cl := cleaned{native: raw.native}
+	if kind(raw.native, root(raw.native)) == '{' {
+		cl = d.clean(source, raw.native, c.answered)
+	}
+	if cl.skip != "" {
+		d.notes.add(Note{Code: NoteMessage, What: cl.role, Reason: cl.skip}, raw.line)
+		return nil
+	}
+	for _, key := range cl.cut {
+		d.notes.add(Note{Code: NoteKeys, What: key, Reason: "it is no part of the message for the API"}, raw.line)
+	}
+	m, err := d.codec.Decode(cl.native)
+	if err != nil {
+		broken := &damage{raw.line, err}
+		if d.o.Lenient {
+			emit(damagedNote(broken))
+			return nil
+		}
+		return broken
+	}
+	if cl.kind != "" {
+		m.Kind = cl.kind
+	}
+	// A file's own summaries are to be trusted: it is the whole of what its owner has.
+	if m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && looksLikeSummary(m) {
+		m.Kind = pipeline.KindSummary
+	}
+	c.answered = c.answered || m.Role == pipeline.RoleAssistant
+	emit(Item{Line: raw.line, Message: &m})
+	if cl.usage != nil {
+		emit(Item{Line: raw.line, Usage: cl.usage})
+	}
+	return nil
+}

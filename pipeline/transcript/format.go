@@ -1,0 +1,98 @@
+package transcript
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"precis/pipeline"
+)
+
+// Format names a wire format. The names are the ones of the HTTP API and the command line.
+type Format string
+
+// The formats there are. Auto is none: it asks for Detect.
+const (
+	Auto       Format = "auto"
+	Anthropic  Format = "anthropic"   // Messages API requests, and recorded request/response pairs
+	OpenAI     Format = "openai"      // chat-completions requests, message arrays, and the logs of agents that use them
+	ClaudeCode Format = "claude-code" // session files of Claude Code, JSONL
+)
+
+// formats is the table of all formats, in the order in which Detect tries them. A format is a row here and a file
+// of its own.
+var formats = []struct {
+	format Format
+	// detect says from the beginning of a file whether it is one of the format.
+	detect func(sketched) bool
+	// open makes the reader of a file.
+	open  func(*stream, Options) source
+	codec Codec
+}{
+	{ClaudeCode, detectClaudeCode, openClaudeCode, claudeCodeCodec{}},
+	{Anthropic, detectAnthropic, openAnthropic, anthropicCodec{}},
+	{OpenAI, detectOpenAI, openOpenAI, openAICodec{}},
+}
+
+// Codec is one format's way with a single message. A Codec has no state.
+type Codec interface {
+	Format() Format
+	// Decode reads a stored message. The result's Native is native itself, not a copy. Seq, ID and Tokens are
+	// the caller's, but for an id that the message itself carries.
+	Decode(native []byte) (pipeline.Message, error)
+	// Encode gives the bytes of m.Native with the edits applied: only the edited values differ. Without edits
+	// it is m.Native itself. When the edits leave nothing to send the result is nil, without an error.
+	Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error)
+	// Make writes a message of the pipeline's own in the format.
+	Make(m pipeline.Made) ([]byte, error)
+}
+
+// CodecFor gives the codec of a format; the error names the formats that have one.
+func CodecFor(f Format) (Codec, error) {
+	for _, row := range formats {
+		if row.format == f {
+			return row.codec, nil
+		}
+	}
+	return nil, pipeline.Errorf(pipeline.BadRequest, "no format is called %q; there are %s", f, names())
+}
+
+// Detect names the format of a file from its first bytes: 64 KiB are plenty, all of a smaller file are best.
+func Detect(head []byte) (Format, error) {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	i := skipSpace(head, 0)
+	if i == len(head) {
+		return "", pipeline.Errorf(pipeline.BadRequest, "the transcript is empty")
+	}
+	if c := head[i]; c != '{' && c != '[' {
+		return "", pipeline.Errorf(pipeline.BadRequest, "the transcript is no JSON: it begins with %q", c)
+	}
+	sk := sketch(head)
+	for _, row := range formats {
+		if row.detect(sk) {
+			return row.format, nil
+		}
+	}
+	return "", pipeline.Errorf(pipeline.BadRequest,
+		"the transcript is of no known format; name one of %s if it is meant to be that", names())
+}
+
+// Formats lists the formats in the order in which Detect tries them.
+func Formats() []Format {
+	out := make([]Format, len(formats))
+	for i, row := range formats {
+		out[i] = row.format
+	}
+	return out
+}
+
+func names() string {
+	var b strings.Builder
+	for i, row := range formats {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q", row.format)
+	}
+	return b.String()
+}

@@ -1,0 +1,108 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"strings"
+
+	"precis/pipeline"
+)
+
+// imageHeadBytes is how much of an image is decoded to find its size: JPEG may put a thumbnail of up to 64 KiB
+// before its own header.
+const imageHeadBytes = 96 << 10
+
+// binaryPart fills in what can be told of base64 data without decoding more than its head.
+func binaryPart(p *pipeline.Part, data string) {
+	p.Bytes = decodedSize(data)
+	if p.Kind != pipeline.PartImage {
+		return
+	}
+	enc := base64.StdEncoding
+	head := data[:min(len(data), base64.StdEncoding.EncodedLen(imageHeadBytes))]
+	if strings.ContainsAny(head, "-_") {
+		enc = base64.URLEncoding
+	}
+	// The decoder skips line breaks. What it could not read is missing from the end: the header is before it.
+	b, _ := io.ReadAll(base64.NewDecoder(enc, strings.NewReader(head)))
+	mediaType, w, h := imageSize(b)
+	p.Width, p.Height = w, h
+	if p.MediaType == "" {
+		p.MediaType = mediaType
+	}
+}
+
+// decodedSize is the number of bytes that base64 text stands for.
+func decodedSize(data string) int {
+	n := len(data)
+	for _, c := range []string{"=", "\r", "\n"} {
+		n -= strings.Count(data, c)
+	}
+	return n * 3 / 4
+}
+
+// imageSize reads the size in pixels from the head of an image file; zeros when it is of no known kind.
+func imageSize(b []byte) (mediaType string, width, height int) {
+	var decode func(io.Reader) (image.Config, error)
+	switch {
+	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
+		mediaType, decode = "image/png", png.DecodeConfig
+	case bytes.HasPrefix(b, []byte("\xff\xd8\xff")):
+		mediaType, decode = "image/jpeg", jpeg.DecodeConfig
+	case bytes.HasPrefix(b, []byte("GIF8")):
+		mediaType, decode = "image/gif", gif.DecodeConfig
+	case len(b) >= 30 && bytes.HasPrefix(b, []byte("RIFF")) && string(b[8:12]) == "WEBP":
+		w, h := webpSize(b)
+		return "image/webp", w, h
+	default:
+		return "", 0, 0
+	}
+	c, err := decode(bytes.NewReader(b))
+	if err != nil {
+		return mediaType, 0, 0
+	}
+	return mediaType, c.Width, c.Height
+}
+
+// webpSize reads the first chunk of a WebP file, per the container specification
+// (https://developers.google.com/speed/webp/docs/riff_container).
+func webpSize(b []byte) (width, height int) {
+	le24 := func(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
+	switch string(b[12:16]) {
+	case "VP8 ": // lossy: 14 bits each after the start code
+		if string(b[23:26]) != "\x9d\x01\x2a" {
+			return 0, 0
+		}
+		return int(binary.LittleEndian.Uint16(b[26:])) & 0x3fff, int(binary.LittleEndian.Uint16(b[28:])) & 0x3fff
+	case "VP8L": // lossless: two fields of 14 bits, less one
+		if b[20] != 0x2f {
+			return 0, 0
+		}
+		bits := binary.LittleEndian.Uint32(b[21:])
+		return int(bits&0x3fff) + 1, int(bits>>14&0x3fff) + 1
+	case "VP8X": // extended: 24 bits each, less one
+		return le24(b[24:]) + 1, le24(b[27:]) + 1
+	}
+	return 0, 0
+}
+
+// dataURL takes a data: URL apart; ok is false for any other address.
+func dataURL(url string) (mediaType, data string, ok bool) {
+	rest, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		return "", "", false
+	}
+	head, data, ok := strings.Cut(rest, ",")
+	if !ok {
+		return "", "", false
+	}
+	mediaType, isBase64 := strings.CutSuffix(head, ";base64")
+	mediaType, _, _ = strings.Cut(mediaType, ";")
+	return mediaType, data, isBase64
+}

@@ -1,0 +1,105 @@
+package transcript
+
+import (
+	"encoding/json"
+
+	"precis/pipeline"
+)
+
+// Item is one thing that a decoder found. Exactly one of the pointers is set.
+type Item struct {
+	// Line is where it stands in the file, from 1.
+	Line int
+	// Start opens a conversation. Every message, compaction and usage figure stands between a Start and its
+	// End. What is known of the conversation by then is in it; the End has all.
+	Start *Meta
+	// Message is the next message of the conversation. Its Seq is 0: numbering is the caller's.
+	Message *pipeline.Message
+	// Compaction is a compaction that the agent itself did and recorded.
+	Compaction *Compaction
+	// Usage is the server's figure for the request that the last message answered.
+	Usage *Usage
+	// Note says what was left out and why.
+	Note *Note
+	// End closes the conversation.
+	End *Meta
+}
+
+// Meta is what a file says of a conversation beside its messages.
+type Meta struct {
+	// Format is the format of the messages' native bytes.
+	Format Format `json:"format"`
+	// Source names the wrapper that the conversation was found in, such as "tau-bench"; empty without one.
+	Source string `json:"source,omitempty"`
+	// ID is the file's own name for the conversation: a session, a task.
+	ID string `json:"id,omitempty"`
+	// Vendor is "anthropic" or "openai" when the format says which protocol the model spoke, else empty.
+	Vendor string `json:"vendor,omitempty"`
+	// Model is the model that wrote the last answer, else the one that was asked; empty when unknown.
+	Model string `json:"model,omitempty"`
+	// System is the system prompt as JSON where it stands beside the messages: a string or an array of blocks.
+	// Nil where the format has it among the messages, or not at all.
+	System json.RawMessage `json:"system,omitempty"`
+	// Tools is the array of tool definitions as JSON, nil when the file has none.
+	Tools json.RawMessage `json:"tools,omitempty"`
+	// Envelope is, for the formats of an API, the request object with an empty "messages" array: what
+	// BuildRequest puts the messages into. Where the original array was laid out with blanks or line breaks,
+	// it holds two placeholders ("0") that show the layout. For claude-code it is an object of the fields that
+	// every record repeats (sessionId, cwd, version, gitBranch, …) with their last values.
+	Envelope json.RawMessage `json:"envelope,omitempty"`
+	// MaxTokens is the output limit that the request asked for, in tokens; 0 when unknown.
+	MaxTokens int `json:"max_tokens,omitempty"`
+	// Sidechain says that the conversation is a subagent's.
+	Sidechain bool `json:"sidechain,omitempty"`
+}
+
+// Compaction is a boundary that the file records: the model saw Summary in place of all messages before it, but
+// for the last Kept of them.
+type Compaction struct {
+	// Summary is the message with the summary; its Kind is pipeline.KindSummary.
+	Summary pipeline.Message
+	// Trigger is "auto" or "manual", empty when not said.
+	Trigger string
+	// Kept is how many messages right before the boundary the model still saw verbatim, after the summary.
+	Kept int
+	// TokensBefore and TokensAfter are the agent's own figures, 0 when not said.
+	TokensBefore, TokensAfter int
+}
+
+// Usage is a server's figure for one request, in tokens. It covers the last message that came before it and
+// everything that the model saw until then.
+type Usage struct {
+	// Input is what was neither read from nor written to the prompt cache.
+	Input, CacheRead, CacheCreation, Output int
+	// Used is the size of the context after the answer: the sum of the four for Anthropic, total_tokens for OpenAI.
+	Used int
+	// Model is the model that answered, empty when not said.
+	Model string
+}
+
+// NoteCode names a reason for a Note.
+type NoteCode string
+
+// The reasons.
+const (
+	NoteDamaged   NoteCode = "damaged"   // a line or a message that is no JSON, or no record of the format; only with Options.Lenient
+	NoteRecord    NoteCode = "record"    // a record that is no message: the client's own bookkeeping
+	NoteSidechain NoteCode = "sidechain" // a subagent's record in the file of the main conversation
+	NoteSynthetic NoteCode = "synthetic" // an assistant message that the client made, never sent by a model
+	NoteDuplicate NoteCode = "duplicate" // a record that was written twice
+	NoteBoundary  NoteCode = "boundary"  // a compaction boundary without a summary
+	NoteMessage   NoteCode = "message"   // a message of a role that the API has not
+	NoteKeys      NoteCode = "keys"      // keys beside a message that the API has not, cut out of its bytes
+	NoteRequest   NoteCode = "request"   // an earlier request of the same conversation, contained in the last one
+)
+
+// Note says what a decoder left out.
+type Note struct {
+	Code NoteCode
+	// What is the record type, the role or the key; empty for a damaged line.
+	What string
+	// Reason is one sentence for a person, without text of the conversation.
+	Reason string
+	// Count is how often it happened; the item's Line is the first time.
+	Count int
+}

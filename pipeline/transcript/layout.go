@@ -1,0 +1,208 @@
+package transcript
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"precis/pipeline"
+)
+
+// A layout is a message taken apart for reading and for surgery: its parts, and where they stand in its bytes.
+type layout struct {
+	native []byte
+	role   string
+	nodes  []node
+	// lists are the arrays and objects that nodes can be taken out of.
+	lists []list
+}
+
+// A node is one part and its place.
+type node struct {
+	part pipeline.Part
+	// list and index say which entry of which list the node is; list is -1 for one that is no entry.
+	list, index int
+	// value is what EditReplace puts the text in the place of: a string literal, the content of a tool result,
+	// the input of a call.
+	value span
+	// insert is where a missing content of a tool result goes.
+	insert int
+	// vacant is what a value turns into when the part is dropped and the node is no entry of a list.
+	vacant string
+	// block says that the node is a block of its own, which a text block can stand in for.
+	block bool
+	// fixed says that no text can stand in for what the node holds: EditReplace leaves it as it is.
+	fixed bool
+	// content are the nodes of a tool result.
+	content []node
+}
+
+// A list is a row of siblings that can be taken out together with their commas.
+type list struct {
+	siblings []span
+	// whole is the value that holds them, and vacant what it turns into when none is left; empty: nothing, the
+	// list may stand empty.
+	whole  span
+	vacant string
+	// parent is the entry of an earlier list that goes with the last of these; -1: none does.
+	parent, parentIndex int
+}
+
+// parts gives the parts of nodes.
+func parts(nodes []node) []pipeline.Part {
+	if len(nodes) == 0 {
+		return nil
+	}
+	out := make([]pipeline.Part, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.part
+		out[i].Content = parts(n.content)
+	}
+	return out
+}
+
+func (l *layout) addList(x list) int {
+	l.lists = append(l.lists, x)
+	return len(l.lists) - 1
+}
+
+// newList is a list that no other goes with.
+func newList(siblings []span) list { return list{siblings: siblings, parent: -1} }
+
+// surgery collects what edits do to a message.
+type surgery struct {
+	*layout
+	splices []splice
+	dropped [][]bool // per list
+	left    int      // top-level nodes that are left
+	done    map[*node]pipeline.Edit
+}
+
+// edit applies edits to a message. The result is nil when nothing is left of it. call writes a new input for a
+// tool call.
+func (l *layout) edit(edits []pipeline.Edit, call func(n node, text string) ([]byte, error)) ([]byte, error) {
+	s := surgery{layout: l, left: len(l.nodes), done: map[*node]pipeline.Edit{}}
+	s.dropped = make([][]bool, len(l.lists))
+	for i, x := range l.lists {
+		s.dropped[i] = make([]bool, len(x.siblings))
+	}
+	// The last edit of a target counts, and one of a whole result makes those of its content void.
+	var order []*node
+	wholeResult := map[int]bool{}
+	for _, e := range edits {
+		n, err := l.target(e)
+		if err != nil {
+			return nil, err
+		}
+		if e.Content < 0 {
+			wholeResult[e.Part] = true
+		}
+		if _, ok := s.done[n]; !ok {
+			order = append(order, n)
+		}
+		s.done[n] = e
+	}
+	for _, n := range order {
+		e := s.done[n]
+		if e.Content >= 0 && wholeResult[e.Part] {
+			continue
+		}
+		if err := s.one(n, e, call); err != nil {
+			return nil, err
+		}
+	}
+	return s.finish(), nil
+}
+
+func (l *layout) target(e pipeline.Edit) (*node, error) {
+	if e.Part < 0 || e.Part >= len(l.nodes) {
+		return nil, pipeline.Errorf(pipeline.Internal, "an edit names part %d of a message with %d", e.Part, len(l.nodes))
+	}
+	n := &l.nodes[e.Part]
+	if e.Content < 0 {
+		return n, nil
+	}
+	if e.Content >= len(n.content) {
+		return nil, pipeline.Errorf(pipeline.Internal, "an edit names content %d of a part with %d", e.Content, len(n.content))
+	}
+	return &n.content[e.Content], nil
+}
+
+func (s *surgery) one(n *node, e pipeline.Edit, call func(node, string) ([]byte, error)) error {
+	top := e.Content < 0
+	if n.fixed && e.Op == pipeline.EditReplace || !top && s.nodes[e.Part].fixed {
+		return nil
+	}
+	// No vendor takes an empty text block.
+	if e.Op == pipeline.EditDrop || e.Op == pipeline.EditReplace && e.Text == "" && n.block {
+		if n.list >= 0 {
+			s.dropped[n.list][n.index] = true
+		} else {
+			s.splices = append(s.splices, splice{n.value, []byte(n.vacant)})
+		}
+		if top {
+			s.left--
+		}
+		return nil
+	}
+	if e.Op != pipeline.EditReplace {
+		return pipeline.Errorf(pipeline.Internal, "there is no edit %q", e.Op)
+	}
+	switch n.part.Kind {
+	case pipeline.PartReasoning:
+		return pipeline.Errorf(pipeline.Internal, "reasoning is kept as it is or dropped, never edited")
+	case pipeline.PartToolCall:
+		b, err := call(*n, e.Text)
+		if err != nil {
+			return err
+		}
+		s.splices = append(s.splices, splice{n.value, b})
+	case pipeline.PartText, pipeline.PartToolResult:
+		if n.value.empty() {
+			s.splices = append(s.splices, splice{span{n.insert, n.insert}, append([]byte(`,"content":`), quote(e.Text)...)})
+			return nil
+		}
+		s.splices = append(s.splices, splice{n.value, quote(e.Text)})
+	default:
+		if n.list < 0 {
+			s.splices = append(s.splices, splice{n.value, quote(e.Text)})
+			return nil
+		}
+		s.splices = append(s.splices, splice{s.lists[n.list].siblings[n.index], textBlock(e.Text)})
+	}
+	return nil
+}
+
+// finish takes the dropped entries out and does the splices.
+func (s *surgery) finish() []byte {
+	if s.left == 0 && len(s.nodes) > 0 {
+		return nil
+	}
+	// From the innermost outwards: a list that ends up empty may take an entry of an outer one with it.
+	for i := len(s.lists) - 1; i >= 0; i-- {
+		x, dropped := &s.lists[i], s.dropped[i]
+		if empty := len(dropped) > 0 && !slices.Contains(dropped, false); empty && x.parent >= 0 {
+			s.dropped[x.parent][x.parentIndex] = true
+			continue
+		} else if empty && x.vacant != "" {
+			s.splices = append(s.splices, splice{x.whole, []byte(x.vacant)})
+			continue
+		}
+		s.splices = append(s.splices, without(x.siblings, func(j int) bool { return dropped[j] })...)
+	}
+	// What stands inside of something that goes, goes with it.
+	slices.SortStableFunc(s.splices, func(a, b splice) int { return cmp.Or(a.start-b.start, b.end-a.end) })
+	kept, end := s.splices[:0], 0
+	for _, x := range s.splices {
+		if x.end <= end && x.start < end {
+			continue
+		}
+		kept, end = append(kept, x), max(end, x.end)
+	}
+	return apply(s.native, kept)
+}
+
+// parseError is for a message that is JSON but no message of the format.
+func parseError(format Format, reason string, args ...any) error {
+	return pipeline.Errorf(pipeline.BadRequest, "no message of format %s: %s", format, fmt.Sprintf(reason, args...))
+}

@@ -1,0 +1,51 @@
+package transcript
+
+// notes counts what was left out, so that a file with thousands of records of its own gives a handful of notes.
+type notes struct {
+	list []Item
+	at   map[noteKey]int
+}
+
+type noteKey struct {
+	code NoteCode
+	what string
+}
+
+func (n *notes) add(note Note, line int) {
+	k := noteKey{note.Code, note.What}
+	if i, ok := n.at[k]; ok {
+		n.list[i].Note.Count++
+		return
+	}
+	if n.at == nil {
+		n.at = map[noteKey]int{}
+	}
+	if len(n.list) >= maxNoteKinds {
+		// A file that invents names is not given memory for each.
+		k.what, note.What = "", ""
+		if i, ok := n.at[k]; ok {
+			n.list[i].Note.Count++
+			return
+		}
+	}
+	note.Count = 1
+	n.at[k] = len(n.list)
+	n.list = append(n.list, Item{Line: line, Note: &note})
+}
+
+// maxNoteKinds bounds how many different things are counted by name.
+const maxNoteKinds = 200
+
+// flush gives the notes out, in the order of their first lines, and says whether there were any.
+func (n *notes) flush(emit func(Item)) bool {
+	for _, it := range n.list {
+		emit(it)
+	}
+	some := len(n.list) > 0
+	n.list, n.at = nil, nil
+	return some
+}
+
+func damagedNote(d *damage) Item {
+	return Item{Line: d.line, Note: &Note{Code: NoteDamaged, Reason: d.reason.Error(), Count: 1}}
+}
