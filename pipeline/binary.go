@@ -297,11 +297,11 @@ func hasRawBinary(s string) bool {
 	return !utf8.ValidString(s) || strings.Contains(s, string(utf8.RuneError))
 }
 
-// notText marks the control bytes that text does not hold: all but tab, line feed, form feed, carriage
-// return, backspace and escape.
+// notText marks the control bytes that text does not hold: all but the kinds of white space,
+// backspace and escape.
 var notText = func() (is [256]bool) {
 	for c := range 0x20 {
-		is[c] = strings.IndexByte("\t\n\f\r\b\x1b", byte(c)) < 0
+		is[c] = strings.IndexByte("\t\n\v\f\r\b\x1b", byte(c)) < 0
 	}
 	is[0x7f] = true
 	return is

@@ -19,14 +19,15 @@ func RenderMessage(m Message) string {
 }
 
 // renderPart gives one part as text, and how many binaries it left out. name is the tool's name for a
-// result that does not carry one itself, "" when unknown. A blank part gives "".
+// result that does not carry one itself, "" when unknown. A blank text
+// gives "".
 func renderPart(p Part, name string) (text string, binaries int) {
 	switch p.Kind {
 	case PartText:
 		return omitBinaryBlank(p.Text)
 	case PartToolCall:
 		input, n := OmitBinary(p.Input)
-		return "[call " + toolName(p.Name) + "] " + input, n
+		return strings.TrimSpace("[call " + toolName(p.Name) + "] " + input), n
 	case PartToolResult:
 		text, n := resultText(p)
 		if p.Name != "" {
@@ -39,7 +40,7 @@ func renderPart(p Part, name string) (text string, binaries int) {
 		if p.IsError {
 			head += ", an error"
 		}
-		return head + "] " + text, n
+		return strings.TrimSpace(head + "] " + text), n
 	case PartImage, PartFile:
 		return renderBinary(p)
 	}

@@ -115,12 +115,13 @@ func (k segmentKind) tool() bool { return k == segmentCall || k == segmentResult
 type element struct {
 	message  int // index into the messages
 	role     Role
-	open     string // the opening tag, "" for a marker of ours, which is a line alone
+	open     string // the opening tag, "" for a line alone
 	close    string
 	segments []segment
 	body     int // chars between the tags
 	summary  bool
 	genuine  bool
+	marker   bool // a line of ours, for tool calls that were dropped
 
 	// room is what the body may take: body for whole, omitted for not at all.
 	room int
@@ -290,8 +291,9 @@ func (s *slimmer) squeeze() {
 		}
 	}
 	s.out.Valves = append(s.out.Valves, ValveFairShare)
-	room -= s.fitSummaries(room)
-	if s.fitShares(room) {
+	used, fits := s.fitSummaries(room)
+	room -= used
+	if fits && s.fitShares(room) {
 		return
 	}
 	s.out.Valves = append(s.out.Valves, ValveRuns)
@@ -346,7 +348,7 @@ func (s *slimmer) dropTools() bool {
 			s.dropped[e.message] = true
 			if marker < 0 {
 				marker = len(kept)
-				kept = append(kept, element{message: e.message, role: e.role})
+				kept = append(kept, element{message: e.message, role: e.role, marker: true})
 			}
 		}
 		if len(rest) == 0 {
@@ -382,8 +384,9 @@ func (s *slimmer) talk() bool {
 	return false
 }
 
-// fitSummaries gives prior summaries what they need, all of the room if need be, and says how much it was.
-func (s *slimmer) fitSummaries(room int) int {
+// fitSummaries gives prior summaries what they need, all of the room if need be. It says how much it was,
+// and whether there was any for each.
+func (s *slimmer) fitSummaries(room int) (used int, fits bool) {
 	var which []int
 	var sizes []int
 	need, wraps := 0, 0
@@ -396,19 +399,19 @@ func (s *slimmer) fitSummaries(room int) int {
 	}
 	room -= s.gaps() * s.runLine() // a word about the others
 	if need <= room {
-		return need
+		return need, true
 	}
-	used := 0
+	fits = true
 	for k, share := range FairShare(sizes, room-wraps) {
 		e := &s.elements[which[k]]
 		e.room = share
 		if share < min(e.body, 1) || room < wraps {
-			e.room = omitted
+			e.room, fits = omitted, false
 			continue
 		}
 		used += e.wrap() + share
 	}
-	return used
+	return used, fits
 }
 
 // fitShares cuts what is no summary to fair shares. It says whether that fits: if not, the rooms it gave
@@ -459,10 +462,37 @@ func (s *slimmer) setAside(room int) []int {
 		}
 	}
 	aside := FairShare(marked, max(room, 0)*9/10)
-	for i, n := range FairShare(plain, (max(room, 0)-sum(aside))/4) {
+	for i, n := range s.usefulShares(plain, (max(room, 0)-sum(aside))/4) {
 		aside[i] += n
 	}
 	return aside
+}
+
+// usefulShares is FairShare over full sizes of elements, except that where the shares would be too small to
+// be of use, the newest get a useful one and the others nothing.
+func (s *slimmer) usefulShares(sizes []int, room int) []int {
+	least, enough := make([]int, len(sizes)), true
+	shares := FairShare(sizes, room)
+	for i, size := range sizes {
+		least[i] = min(size, s.elements[i].wrap()+s.useful())
+		enough = enough && shares[i] >= least[i]
+	}
+	if enough {
+		return shares
+	}
+	more := make([]int, len(sizes))
+	for i := len(sizes) - 1; i >= 0; i-- {
+		if least[i] > room {
+			clear(least[:i+1])
+			break
+		}
+		room -= least[i]
+		more[i] = sizes[i] - least[i]
+	}
+	for i, n := range FairShare(more, room) {
+		least[i] += n
+	}
+	return least
 }
 
 // fitRuns keeps as many messages as there is useful room for, and lets one line stand for each run of the
@@ -473,7 +503,7 @@ func (s *slimmer) fitRuns(room int) bool {
 	keep := func(from int, genuine bool, limit int) {
 		for i := from; i >= 0; i-- {
 			e := &s.elements[i]
-			if e.summary || e.open == "" || e.genuine != genuine || e.room != omitted {
+			if e.summary || e.marker || e.genuine != genuine || e.room != omitted {
 				continue
 			}
 			need := e.wrap() + min(e.body, s.useful())
@@ -527,7 +557,7 @@ func (s *slimmer) fitOne(room int) {
 			s.bare = room < s.gaps()*s.runLine()
 			return
 		}
-		if e.open != "" && (pick < 0 || better(e, &s.elements[pick])) {
+		if !e.marker && (pick < 0 || better(e, &s.elements[pick])) {
 			pick = i
 		}
 	}
@@ -536,20 +566,22 @@ func (s *slimmer) fitOne(room int) {
 		return
 	}
 	e := &s.elements[pick]
-	if room <= e.wrap() {
+	if room > e.wrap() {
+		room -= e.wrap()
+	} else {
 		// The text alone: nothing in it can be taken for the structure.
 		e.open, e.close = "", ""
 	}
-	if room -= e.wrap(); room > 0 {
+	if room > 0 {
 		e.room = min(room, e.body)
 	}
 }
 
-// gaps is how many runs there can be when every message but the summaries is omitted.
+// gaps is how many runs there are when every message but the summaries that have room is omitted.
 func (s *slimmer) gaps() int {
 	n, inside := 0, false
 	for i := range s.elements {
-		if s.elements[i].summary {
+		if e := &s.elements[i]; e.summary && e.room != omitted {
 			inside = false
 			continue
 		}
@@ -631,9 +663,11 @@ func (s *slimmer) result() Slimmed {
 			continue
 		}
 		run.flush(&out)
-		if e.room < e.body {
+		switch {
+		case e.marker:
+		case e.room < e.body:
 			fates[e.message] |= cut
-		} else {
+		default:
 			fates[e.message] |= whole
 		}
 		e.write(&out)
@@ -699,8 +733,8 @@ type omittedRun struct {
 }
 
 func (r *omittedRun) add(e *element) {
-	if e.open == "" {
-		return // a line of ours, not a message
+	if e.marker {
+		return
 	}
 	if r.first == nil {
 		r.first = e
