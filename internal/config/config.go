@@ -16,7 +16,8 @@ import "precis/pipeline"
 // Config is the effective configuration. The JSON names are the keys of the file, the environment and the
 // table in keys.go.
 type Config struct {
-	// Dir is the folder of the local stack: private database, built programs, logs.
+	// Dir is the folder of the local stack: private database, built programs, logs. "" leaves the choice to
+	// package devstack: .precis in the checkout that one stands in, else in the home folder.
 	Dir string `json:"dir"`
 	// DatabaseURL is PostgreSQL's address, "" for the private one of the local stack.
 	DatabaseURL string   `json:"database_url"`
@@ -95,12 +96,15 @@ type Price struct {
 type Worker struct {
 	// TaskQueue is Temporal's queue of workflows and of the stages that call no model.
 	TaskQueue string `json:"task_queue"`
-	// LLMTaskQueue is the queue of model calls, which can be rate limited on the server by itself.
+	// LLMTaskQueue is the queue of model calls: apart from the others, so that slow vendors hold nothing else up
+	// and the server can limit its rate.
 	LLMTaskQueue string `json:"llm_task_queue"`
 	// Concurrency is the number of stages that run at once in one process, model calls apart.
 	Concurrency int `json:"concurrency"`
 	// LLMConcurrency is the number of model calls under way at once in one process.
 	LLMConcurrency int `json:"llm_concurrency"`
+	// ModelTimeoutSeconds bounds one request to a model.
+	ModelTimeoutSeconds int `json:"model_timeout_seconds"`
 	// DrainSeconds is how long a worker that is told to stop lets stages finish.
 	DrainSeconds int `json:"drain_seconds"`
 }
@@ -117,7 +121,6 @@ type Log struct {
 // their own documentation gives; Google's is its endpoint for the OpenAI protocol.
 func Defaults() Config {
 	return Config{
-		Dir:      ".precis",
 		Temporal: Temporal{Namespace: "default"},
 		HTTP:     HTTP{Addr: "127.0.0.1:8700"},
 		Vendors: map[string]Vendor{
@@ -128,11 +131,12 @@ func Defaults() Config {
 		},
 		Settings: pipeline.DefaultSettings(),
 		Worker: Worker{
-			TaskQueue:      "compaction",
-			LLMTaskQueue:   "compaction-llm",
-			Concurrency:    16,
-			LLMConcurrency: 16,
-			DrainSeconds:   25,
+			TaskQueue:           "compaction",
+			LLMTaskQueue:        "compaction-llm",
+			Concurrency:         16,
+			LLMConcurrency:      16,
+			ModelTimeoutSeconds: 300,
+			DrainSeconds:        25,
 		},
 		Log: Log{Level: "info", Format: "text"},
 	}

@@ -27,7 +27,7 @@ type Key struct {
 
 // table is every key there is, in the order of Config's fields. A test compares it with the types.
 var table = []Key{
-	{Name: "dir", Unit: "path", Flag: "dir", Effect: "Folder of the local stack: its private database, the programs it built, its logs. Not used when both `database_url` and `temporal.address` are given."},
+	{Name: "dir", Unit: "path", Flag: "dir", Effect: "Folder of the local stack: its private database, the programs it built, its logs. Empty: `.precis` in the checkout that you stand in, else in your home folder. Not used when both `database_url` and `temporal.address` are given."},
 	{Name: "database_url", Flag: "database-url", Effect: "PostgreSQL, as `postgres://USER:PASSWORD@HOST:PORT/DATABASE` or `host=… dbname=…`. Empty: the local stack's own. The password is masked when the configuration is shown."},
 
 	{Name: "temporal.address", Unit: "host:port", Flag: "temporal-address", Effect: "Temporal's frontend. Empty: the local stack's own server."},
@@ -91,6 +91,7 @@ var table = []Key{
 	{Name: "worker.llm_task_queue", Effect: "Temporal task queue of model calls: one of its own, so that it can be rate limited on the server."},
 	{Name: "worker.concurrency", Unit: "stages", Effect: "Stages that one worker process runs at once, model calls apart."},
 	{Name: "worker.llm_concurrency", Unit: "calls", Effect: "Model calls that one worker process has under way at once."},
+	{Name: "worker.model_timeout_seconds", Unit: "seconds", Effect: "Longest that one request to a model may take. Longer is a `timeout`, which is tried again within the run's time budget."},
 	{Name: "worker.drain_seconds", Unit: "seconds", Effect: "How long a worker that is told to stop lets running stages finish before it leaves them to another."},
 
 	{Name: "log.level", Flag: "log-level", Effect: "Least that is logged: `debug`, `info`, `warn` or `error`."},

@@ -213,6 +213,7 @@ func TestFaultsNameTheKeyAndTheSource(t *testing.T) {
 		{name: "price of no model", yaml: "prices: {gpt: {output: 1}}", want: []string{"prices.gpt", "VENDOR/MODEL"}},
 		{name: "no room to work", yaml: "worker: {concurrency: 0}", want: []string{"worker.concurrency (precis.yaml:1): is at least 1, not 0"}},
 		{name: "one queue for both", yaml: "worker: {llm_task_queue: compaction}", want: []string{"worker.llm_task_queue (precis.yaml:1): is a queue of its own"}},
+		{name: "no name for the queue", yaml: `worker: {task_queue: ""}`, want: []string{"worker.task_queue (precis.yaml:1): may not be empty"}},
 		{name: "certificate without its key", environ: []string{"TEMPORAL_TLS_CLIENT_CERT_PATH=c.pem"}, want: []string{"temporal.tls.key_file (default): is missing"}},
 		{name: "certificate twice", yaml: "temporal: {tls: {ca_file: a, ca_data: b}}", want: []string{"temporal.tls.ca_data (precis.yaml:1): is given as well as temporal.tls.ca_file"}},
 		{name: "limit below zero", yaml: "settings: {trigger: {token_limit: -1}}", want: []string{"settings.trigger.token_limit (precis.yaml:1): is -1"}},

@@ -45,7 +45,6 @@ func (l *loader) check(c Config) error {
 		}
 	}
 
-	filled("dir", c.Dir)
 	if problem := databaseURLProblem(c.DatabaseURL); problem != "" {
 		fail("database_url", "%s", problem)
 	}
@@ -100,6 +99,7 @@ func (l *loader) check(c Config) error {
 	}
 	atLeast("worker.concurrency", c.Worker.Concurrency, 1)
 	atLeast("worker.llm_concurrency", c.Worker.LLMConcurrency, 1)
+	atLeast("worker.model_timeout_seconds", c.Worker.ModelTimeoutSeconds, 1)
 	atLeast("worker.drain_seconds", c.Worker.DrainSeconds, 0)
 	oneOf("log.level", c.Log.Level, logLevels)
 	oneOf("log.format", c.Log.Format, logFormats)
