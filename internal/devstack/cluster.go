@@ -113,9 +113,10 @@ func initCluster(ctx context.Context, installed installation, home string, as *a
 	return nil
 }
 
-// runningPostmaster finds the server of a cluster by the file that it keeps there. A file that names a process
-// which is no PostgreSQL at all, since the number was given away again, would keep a server from starting and
-// is removed.
+// runningPostmaster finds the server of a cluster by the file that it keeps there. A new server does not start
+// while the process that the file names is there, so the file is removed if that has ended but was never waited
+// for, as happens in a container, or if its number was given to something that is no PostgreSQL. Should children
+// of the old server still be at work, the new one notices that by their shared memory.
 func runningPostmaster(data string) (found process, port int, ok bool) {
 	file := filepath.Join(data, "postmaster.pid")
 	text, err := os.ReadFile(file)
@@ -131,11 +132,9 @@ func runningPostmaster(data string) (found process, port int, ok bool) {
 	if err != nil {
 		return process{}, 0, false
 	}
-	if found, err = identify(pid); err != nil {
-		return process{}, 0, false
-	}
+	found, err = identify(pid)
 	command := commandLine(pid)
-	if !strings.Contains(command, "postgres") {
+	if err != nil || !strings.Contains(command, "postgres") {
 		_ = os.Remove(file) // if it stays, the server says so
 		return process{}, 0, false
 	}

@@ -3,6 +3,8 @@ package devstack
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,9 +37,8 @@ func EnsureNamespace(ctx context.Context, address, namespace string) error {
 	defer func() { _ = conn.Close() }()
 	frontend := workflowservice.NewWorkflowServiceClient(conn)
 
-	if usable(ctx, frontend, namespace) == nil {
-		return nil
-	}
+	// Asking whether it exists first would cost a quarter of a second and more: the server remembers that there
+	// is no such namespace.
 	_, err = frontend.RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
 		Namespace:                        namespace,
 		WorkflowExecutionRetentionPeriod: durationpb.New(retention),
@@ -45,9 +46,19 @@ func EnsureNamespace(ctx context.Context, address, namespace string) error {
 	if err != nil && status.Code(err) != codes.AlreadyExists {
 		return fmt.Errorf("make the namespace %q at %s: %w", namespace, address, err)
 	}
+	described, err := frontend.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
+	if err != nil {
+		return fmt.Errorf("look at the namespace %q at %s: %w", namespace, address, err)
+	}
+	missing := missingAttributes(described.GetConfig().GetCustomSearchAttributeAliases())
 	return retry(ctx, func() error {
-		if err := addSearchAttributes(ctx, conn, namespace); err != nil {
-			return fmt.Errorf("add the search attributes to the namespace %q at %s: %w", namespace, address, err)
+		if len(missing) > 0 {
+			_, err := operatorservice.NewOperatorServiceClient(conn).AddSearchAttributes(ctx,
+				&operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: missing})
+			if err != nil {
+				return fmt.Errorf("add the search attributes to the namespace %q at %s: %w", namespace, address, err)
+			}
+			missing = nil
 		}
 		if err := usable(ctx, frontend, namespace); err != nil {
 			return fmt.Errorf("the namespace %q at %s cannot be used: %w", namespace, address, err)
@@ -56,15 +67,16 @@ func EnsureNamespace(ctx context.Context, address, namespace string) error {
 	})
 }
 
-// addSearchAttributes changes nothing about those that exist.
-func addSearchAttributes(ctx context.Context, conn *grpc.ClientConn, namespace string) error {
-	types := make(map[string]enumspb.IndexedValueType, len(SearchAttributes))
+// missingAttributes takes what a namespace has, as columns and the names they go by.
+func missingAttributes(aliases map[string]string) map[string]enumspb.IndexedValueType {
+	present := slices.Collect(maps.Values(aliases))
+	missing := map[string]enumspb.IndexedValueType{}
 	for _, name := range SearchAttributes {
-		types[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+		if !slices.Contains(present, name) {
+			missing[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+		}
 	}
-	_, err := operatorservice.NewOperatorServiceClient(conn).AddSearchAttributes(ctx,
-		&operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: types})
-	return err
+	return missing
 }
 
 // usable looks for a run by every attribute. It is refused until the server knows the namespace and all of them.

@@ -110,7 +110,8 @@ func DatabaseURL(t testing.TB) string {
 	t.Cleanup(func() { execute(t, stack.DatabaseURL, "DROP SCHEMA "+schema+" CASCADE") })
 
 	query := where.Query()
-	query.Set("search_path", schema)
+	// Understood by pgx and by libpq alike, and a space would be not.
+	query.Set("options", "-csearch_path="+schema)
 	where.RawQuery = query.Encode()
 	return where.String()
 }

@@ -25,6 +25,9 @@ var tuning = dynamicconfig.StaticClient{
 	dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): true,
 	// How long a namespace that was looked for too early, or changed, can stay unseen.
 	dynamicconfig.NamespaceCacheRefreshInterval.Key(): 250 * time.Millisecond,
+	// Making namespaces is limited to 20 a second in all; each test has one of its own.
+	dynamicconfig.FrontendMaxNamespaceNamespaceReplicationInducingAPIsRPSPerInstance.Key(): 1000,
+	dynamicconfig.FrontendNamespaceReplicationInducingAPIsRPS.Key():                        1000,
 	// Listing and counting runs is limited to 10 a second for a shared cluster.
 	dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 1000,
 }

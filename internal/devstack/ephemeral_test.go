@@ -1,0 +1,174 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+func TestEphemeral(t *testing.T) {
+	t.Parallel()
+
+	t.Run("AnswersAndLeavesNothing", func(t *testing.T) {
+		t.Parallel()
+		if _, err := builtBin(); err != nil {
+			t.Fatal(err)
+		}
+		stack := mustUp(t, Options{Ephemeral: true, TemporalNamespace: "mine"})
+		processes, scratch := processesOf(stack), stack.scratch
+
+		conn, err := pgx.Connect(t.Context(), stack.DatabaseURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for setting, want := range map[string]string{
+			"server_encoding": "UTF8", "lc_collate": "C", "default_toast_compression": "lz4", "timezone": "UTC",
+			"listen_addresses": "127.0.0.1", "fsync": "off",
+		} {
+			var got string
+			if err := conn.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got); err != nil {
+				t.Fatal(err)
+			}
+			if got != want {
+				t.Errorf("%s is %q, want %q", setting, got, want)
+			}
+		}
+		if err := conn.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if stack.Namespace != "mine" {
+			t.Errorf("namespace is %q", stack.Namespace)
+		}
+		if err := EnsureNamespace(t.Context(), stack.TemporalAddress, "mine"); err != nil {
+			t.Error(err)
+		}
+		page, err := http.Get(stack.UIURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = page.Body.Close()
+		http.DefaultClient.CloseIdleConnections()
+		if page.StatusCode != http.StatusOK {
+			t.Errorf("the web page answers %s", page.Status)
+		}
+
+		if err := stack.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		mustEnd(t, processes...)
+		if exists(scratch) {
+			t.Errorf("%s is still there", scratch)
+		}
+		if err := stack.Close(t.Context()); err != nil {
+			t.Errorf("the second Close: %v", err)
+		}
+	})
+
+	t.Run("DiesWithAKilledOwner", func(t *testing.T) {
+		t.Parallel()
+		if _, err := builtBin(); err != nil {
+			t.Fatal(err)
+		}
+		owner, up := startChild(t, "")
+		if len(up.Processes) != 3 { // shell, PostgreSQL, Temporal
+			t.Fatalf("found %d processes", len(up.Processes))
+		}
+		if err := owner.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		mustEnd(t, up.Processes...)
+		if exists(up.Scratch) {
+			t.Errorf("%s is still there", up.Scratch)
+		}
+	})
+
+	t.Run("LeavesOutWhatIsNotWanted", func(t *testing.T) {
+		t.Parallel()
+		stack := mustUp(t, Options{Ephemeral: true, NoTemporal: true})
+		if stack.TemporalAddress != "" || stack.Namespace != "" || stack.UIURL != "" || stack.DatabaseURL == "" {
+			t.Errorf("got %+v", stack)
+		}
+		if err := stack.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+
+	t.Run("TakesWhatIsConfigured", func(t *testing.T) {
+		t.Parallel()
+		own := mustUp(t, Options{Ephemeral: true, NoTemporal: true})
+		defer func() { _ = own.Close(context.Background()) }()
+		stack := mustUp(t, Options{Ephemeral: true, NoTemporal: true, DatabaseURL: own.DatabaseURL})
+		if stack.DatabaseURL != own.DatabaseURL {
+			t.Errorf("got %s", stack.DatabaseURL)
+		}
+		if err := stack.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := pingDatabase(t.Context(), own.DatabaseURL); err != nil {
+			t.Errorf("the configured database was ended: %v", err)
+		}
+	})
+
+	t.Run("NamesTheConfiguredAddressThatDoesNotAnswer", func(t *testing.T) {
+		t.Parallel()
+		port, err := freePort(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Up(t.Context(), Options{Ephemeral: true, NoTemporal: true, DatabaseURL: "postgres://u:secret@" + loopback(port) + "/d"})
+		if err == nil || !strings.Contains(err.Error(), "PRECIS_DATABASE_URL") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("got %v", err)
+		}
+		_, err = Up(t.Context(), Options{Ephemeral: true, NoDatabase: true, TemporalAddress: loopback(port)})
+		if err == nil || !strings.Contains(err.Error(), "PRECIS_TEMPORAL__ADDRESS") {
+			t.Errorf("got %v", err)
+		}
+	})
+
+	t.Run("LeavesNothingWhenTheStartIsInterrupted", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancel(t.Context())
+		var events []Event
+		_, err := Up(ctx, Options{Ephemeral: true, NoTemporal: true, Progress: func(e Event) {
+			events = append(events, e)
+			cancel()
+		}})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if len(events) == 0 || !strings.HasPrefix(events[0].What, "starting PostgreSQL") {
+			t.Errorf("told %v", events)
+		}
+	})
+}
+
+func TestKeeperLeavesTheLogOfAServerThatFails(t *testing.T) {
+	t.Parallel()
+	as, err := postgresAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := scratchDir(as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	// A folder without initdb.
+	c, err := launch{path: "/bin/sh", args: []string{"-c", keeper, "keeper", dir, dir, initdbOptions}, dir: dir, as: as, tethered: true}.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(t, c.process)
+	if text := readTail(dir + "/postgres.log"); !strings.Contains(text, "initdb") {
+		t.Errorf("the log says %q", text)
+	}
+	if err := c.end(t.Context(), time.Second); err != nil {
+		t.Error(err)
+	}
+}
