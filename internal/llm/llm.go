@@ -14,8 +14,8 @@ package llm
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 
 	"precis/pipeline"
@@ -45,6 +45,15 @@ type Vendor struct {
 	// Headers are sent with every request, after our own.
 	Headers map[string]string
 }
+
+// String tells the vendor without its key and headers, also where a whole configuration is printed.
+func (v Vendor) String() string { return fmt.Sprintf("%s (%s)", v.Name, v.Type) }
+
+// GoString is String, for %#v.
+func (v Vendor) GoString() string { return v.String() }
+
+// LogValue is String, for structured logs.
+func (v Vendor) LogValue() slog.Value { return slog.StringValue(v.String()) }
 
 // Metadata says for whom and why a request is made, for metering on the vendor's side or in a gateway.
 type Metadata struct {
@@ -120,17 +129,28 @@ func New(v Vendor) (Client, error) {
 			return nil, fmt.Errorf("vendor %q: base URL is not an http or https address", v.Name)
 		}
 	}
+	base := v.BaseURL
+	if base == "" {
+		base = ownAddresses[v.Name]
+	}
+	if base == "" {
+		return nil, fmt.Errorf("vendor %q: no base URL given, and the name has none of its own", v.Name)
+	}
 	switch v.Type {
-	case TypeAnthropic, TypeOpenAI:
-		return &client{vendor: v}, nil
+	case TypeAnthropic:
+		return &client{vendor: v, protocol: newAnthropic(v, base)}, nil
+	case TypeOpenAI:
+		return &client{vendor: v, protocol: newOpenAI(v, base)}, nil
 	case "":
 		return nil, fmt.Errorf("vendor %q: no type given, set it to %q or %q", v.Name, TypeAnthropic, TypeOpenAI)
 	}
 	return nil, fmt.Errorf("vendor %q: unknown type %q, use %q or %q", v.Name, v.Type, TypeAnthropic, TypeOpenAI)
 }
 
-type client struct{ vendor Vendor }
-
-func (c *client) Call(context.Context, Call) (Result, error) {
-	return Result{}, &pipeline.Error{Kind: pipeline.Internal, Cause: errors.ErrUnsupported}
+// ownAddresses are the base URLs of vendors that need none in the configuration, as their documentation has them.
+var ownAddresses = map[string]string{
+	"anthropic": "https://api.anthropic.com",
+	"openai":    "https://api.openai.com/v1",
+	"xai":       "https://api.x.ai/v1",
+	"google":    "https://generativelanguage.googleapis.com/v1beta/openai",
 }

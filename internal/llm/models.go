@@ -1,6 +1,8 @@
 package llm
 
 import (
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -8,7 +10,8 @@ import (
 // Model is what is known of a model.
 type Model struct {
 	Vendor string `json:"vendor"`
-	// Pattern is the beginning of the model's name. The longest one that fits counts.
+	// Pattern is the beginning of the model's name. The longest one that fits counts. What may follow it is a
+	// date, a variant or a tag, but no further version number: "claude-opus-4" says nothing of a Claude Opus 4.9.
 	Pattern string `json:"pattern"`
 	// Window is the context window in tokens.
 	Window int `json:"window"`
@@ -20,8 +23,72 @@ type Model struct {
 	Thinking bool `json:"thinking,omitempty"`
 }
 
-// Lookup finds what is known of a vendor's model; false when nothing is.
-func Lookup(vendor, model string) (Model, bool) { return Model{}, false }
+// modelsJSON is the table of what is known, with the date of that knowledge in it. A configured window or
+// output limit beats it, and so does the figure that a vendor's own overflow error names.
+//
+//go:embed models.json
+var modelsJSON []byte
+
+// modelTable is the table by vendor.
+var modelTable = func() map[string][]Model {
+	var file struct {
+		AsOf    string   `json:"as_of"`
+		Sources []string `json:"sources"`
+		Models  []Model  `json:"models"`
+	}
+	if err := json.Unmarshal(modelsJSON, &file); err != nil {
+		panic("llm: models.json: " + err.Error())
+	}
+	table := map[string][]Model{}
+	for _, m := range file.Models {
+		table[m.Vendor] = append(table[m.Vendor], m)
+	}
+	return table
+}()
+
+// Lookup finds what is known of a vendor's model; false when nothing is. For a vendor without models of its
+// own, such as a gateway, the model's name may be "VENDOR/MODEL" in turn.
+func Lookup(vendor, model string) (Model, bool) {
+	models, known := modelTable[strings.ToLower(vendor)]
+	if !known {
+		inner, rest, ok := strings.Cut(model, "/")
+		if !ok {
+			return Model{}, false
+		}
+		models, model = modelTable[strings.ToLower(inner)], rest
+	}
+	name := normalName(model)
+	var best Model
+	for _, m := range models {
+		if p := normalName(m.Pattern); len(p) > len(normalName(best.Pattern)) && fits(p, name) {
+			best = m
+		}
+	}
+	return best, best.Pattern != ""
+}
+
+// normalName makes one spelling of the several there are: OpenRouter writes claude-sonnet-4.5.
+func normalName(s string) string { return strings.ReplaceAll(strings.ToLower(s), ".", "-") }
+
+// fits reports whether a name is the pattern, or the pattern and then something that is no version number.
+func fits(pattern, name string) bool {
+	rest, ok := strings.CutPrefix(name, pattern)
+	if !ok || rest == "" {
+		return ok
+	}
+	if isAlphanumeric(rest[0]) {
+		return false
+	}
+	digits := 1
+	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
+		digits++
+	}
+	number := digits - 1 // a version number has one digit or two, a date has more
+	ends := digits == len(rest) || !isAlphanumeric(rest[digits])
+	return number == 0 || number > 2 || !ends
+}
+
+func isAlphanumeric(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
 // ParseModel splits "VENDOR/MODEL" at the first slash: a model's name may hold more of them.
 func ParseModel(id string) (vendor, model string, err error) {
@@ -30,4 +97,24 @@ func ParseModel(id string) (vendor, model string, err error) {
 		return "", "", fmt.Errorf("model %q is not of the form VENDOR/MODEL, such as anthropic/claude-sonnet-4-5", id)
 	}
 	return vendor, model, nil
+}
+
+// maxOutput is the room for the answer that a request asks for: what the caller wants, brought into 1 to
+// the model's limit; fallback when neither is known.
+func maxOutput(v Vendor, c Call, fallback int) int {
+	limit := 0
+	if m, ok := Lookup(v.Name, c.Model); ok {
+		limit = m.MaxOutput
+	}
+	want := c.MaxOutput
+	if want == 0 {
+		if limit > 0 {
+			return limit
+		}
+		return fallback
+	}
+	if limit > 0 {
+		want = min(want, limit)
+	}
+	return max(1, want)
 }

@@ -1,6 +1,9 @@
 package llmtest
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Script is what a server answers. Requests take the answers of their model in order; a model without a
 // list of its own takes from Answers. When a list is used up, Default answers, and without one the
@@ -17,13 +20,16 @@ type Script struct {
 	// Windows are the context windows by model, "" for all others: a request over its model's window, counted
 	// by pipeline.EstimateText, is refused as the vendor would. It does not use up an answer.
 	Windows map[string]int `json:"windows,omitempty"`
-	// CountToken replaces pipeline.EstimateText for the window.
+	// CountTokens replaces pipeline.EstimateText for the window.
 	CountTokens func(text string) int `json:"-"`
 	// MaxBodyBytes is the size over which a request is refused with 413, 0 for no bound.
 	MaxBodyBytes int `json:"max_body_bytes,omitempty"`
 	// Lenient switches off the validation of requests. Without it, what the strict validators refuse gets
 	// the vendor's own 400, and does not use up an answer.
 	Lenient bool `json:"lenient,omitempty"`
+	// Compatible validates as a server that is merely compatible: message keys that the vendor itself does not
+	// know, such as reasoning_content, pass.
+	Compatible bool `json:"compatible,omitempty"`
 	// ChunkChars is the size of a streamed piece of text in chars, 16 when 0.
 	ChunkChars int `json:"chunk_chars,omitempty"`
 }
@@ -80,7 +86,7 @@ type Answer struct {
 
 	// Forever gives this answer to every request that follows.
 	Forever bool `json:"forever,omitempty"`
-	// Func makes the answer from the request; the fields that say when and how it is sent stay as they are here.
+	// Func makes the answer from the request, in place of this one.
 	Func func(Request) Answer `json:"-"`
 	// EchoLastPrompt puts the text of the request's last user message before Text.
 	EchoLastPrompt bool `json:"echo_last_prompt,omitempty"`
@@ -90,6 +96,8 @@ type Answer struct {
 	EchoMatch string `json:"echo_match,omitempty"`
 	// RejectOverTokens refuses this request when it is larger, as a window does.
 	RejectOverTokens int `json:"reject_over_tokens,omitempty"`
+	// ValidatePairing refuses this request when its messages are malformed, in a lenient script.
+	ValidatePairing bool `json:"validate_pairing,omitempty"`
 	// RequireMaxTokensBetween refuses an output limit outside of these two figures.
 	RequireMaxTokensBetween *[2]int `json:"require_max_tokens_between,omitempty"`
 }
@@ -123,8 +131,8 @@ type Usage struct {
 	Output      int `json:"output"`
 }
 
-// Error is a vendor's error. What is not set is filled in by status, as the vendor has it; with neither
-// Type, Code nor Message the body is empty.
+// Error is a vendor's error. What is not set is filled in by the status, in the vendor's own words. An error
+// without any body is Raw "" with a Status.
 type Error struct {
 	Status  int    `json:"status,omitempty"`
 	Type    string `json:"type,omitempty"`
@@ -134,4 +142,10 @@ type Error struct {
 	RetryAfter string `json:"retry_after,omitempty"`
 	// RetryAfterMS is sent as retry-after-ms.
 	RetryAfterMS int `json:"retry_after_ms,omitempty"`
+}
+
+// clone copies what a running server changes.
+func (s Script) clone() Script {
+	s.Answers = slices.Clone(s.Answers)
+	return s
 }

@@ -4,17 +4,28 @@
 //
 //	script.go     what can be scripted
 //	server.go     the server, and what it recorded
+//	request.go    what a request says
+//	reply.go      one answer on its way: delays, pieces, cuts
 //	anthropic.go  the Anthropic protocol on the wire
 //	openai.go     the OpenAI protocol on the wire
 //	validate*.go  the strict validators: would the real API take this request
+//
+// A test starts one with New. A program starts one with NewServer, Start and Close.
 package llmtest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"time"
+
+	"precis/pipeline"
 )
 
 // TB is the part of testing.TB that New needs.
@@ -28,39 +39,22 @@ type TB interface {
 type Server struct {
 	// URL is where it listens, without a slash at the end; set by Start. It is the base URL for Anthropic.
 	URL string
-}
 
-// Request is one request that the server got.
-type Request struct {
-	// N is its number, from 1.
-	N int
-	// At is when it had been read.
-	At     time.Time
-	Method string
-	Path   string
-	Header http.Header
-	// Body is as it came.
-	Body []byte
-	// Type is the protocol: "anthropic", "openai", or "" for an unknown path.
-	Type string
-	// Model, Stream and MaxTokens are from the body; MaxTokens 0 is none.
-	Model     string
-	Stream    bool
-	MaxTokens int
-	// System is the text of the system prompt, in OpenAI's form of all system messages.
-	System string
-	// Messages are the other messages, as they came.
-	Messages []json.RawMessage
-	// LastUser is the text of the last message with role user.
-	LastUser string
-	// Text is all text in the request, one piece a line.
-	Text string
-	// Tokens is the size by the server's count.
-	Tokens int
+	http *http.Server
+	done chan struct{} // closed by Close
+
+	mu       sync.Mutex
+	script   Script
+	taken    map[string]int // answers taken, by the list they are in; "" is Script.Answers
+	requests []Request
+	changed  chan struct{} // closed and replaced with each request
+	closed   bool
 }
 
 // NewServer makes a server that does not run yet.
-func NewServer(s Script) *Server { return &Server{} }
+func NewServer(s Script) *Server {
+	return &Server{script: s.clone(), taken: map[string]int{}, changed: make(chan struct{}), done: make(chan struct{})}
+}
 
 // New makes and starts a server that is closed when the test ends.
 func New(t TB, s Script) *Server {
@@ -74,39 +68,239 @@ func New(t TB, s Script) *Server {
 }
 
 // Start listens on addr, by default on a free port of the loopback address.
-func (s *Server) Start(addr string) error { return errors.ErrUnsupported }
+func (s *Server) Start(addr string) error {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	s.URL = "http://" + l.Addr().String()
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	go s.http.Serve(l) //nolint:errcheck // it ends with Close
+	return nil
+}
 
 // Close cuts all connections and stops the server.
-func (s *Server) Close() {}
+func (s *Server) Close() {
+	s.mu.Lock()
+	already := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if already {
+		return
+	}
+	close(s.done)
+	if s.http != nil {
+		s.http.Close() //nolint:errcheck // nothing is lost with it
+	}
+}
 
 // OpenAIURL is the base URL for an OpenAI client.
 func (s *Server) OpenAIURL() string { return s.URL + "/v1" }
 
 // SetScript starts over with another script. What was recorded stays.
-func (s *Server) SetScript(sc Script) {}
-
-// Push adds answers to those for every model.
-func (s *Server) Push(answers ...Answer) {}
-
-// Unused is the number of answers that no request has taken, those given forever left out.
-func (s *Server) Unused() int { return 0 }
-
-// Requests gives all requests so far.
-func (s *Server) Requests() []Request { return nil }
-
-// WaitForRequest waits until there have been n requests and gives the n-th.
-func (s *Server) WaitForRequest(ctx context.Context, n int) (Request, error) {
-	return Request{}, errors.ErrUnsupported
+func (s *Server) SetScript(sc Script) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script, s.taken = sc.clone(), map[string]int{}
 }
 
-// ServeHTTP answers one request: a Server is a handler too.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {}
+// Push adds answers to those for every model.
+func (s *Server) Push(answers ...Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script.Answers = append(s.script.Answers, answers...)
+}
+
+// Unused is the number of answers that no request has taken, those given forever left out.
+func (s *Server) Unused() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	count := func(list string, answers []Answer) {
+		for _, a := range answers[min(s.taken[list], len(answers)):] {
+			if !a.Forever {
+				n++
+			}
+		}
+	}
+	count("", s.script.Answers)
+	for model, answers := range s.script.Models {
+		count(model, answers)
+	}
+	return n
+}
+
+// Requests gives all requests so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// WaitForRequest waits until there have been n requests and gives the n-th, counted from 1.
+func (s *Server) WaitForRequest(ctx context.Context, n int) (Request, error) {
+	if n < 1 {
+		return Request{}, errors.New("llmtest: requests are counted from 1")
+	}
+	for {
+		s.mu.Lock()
+		got, changed := len(s.requests), s.changed
+		if got >= n {
+			r := s.requests[n-1]
+			s.mu.Unlock()
+			return r, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-s.done:
+			return Request{}, fmt.Errorf("llmtest: closed after %d of %d requests", got, n)
+		case <-ctx.Done():
+			return Request{}, fmt.Errorf("llmtest: %d of %d requests came: %w", got, n, ctx.Err())
+		}
+	}
+}
+
+// ServeHTTP answers one request: a Server is a handler too, for one who brings a listener of their own.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client went away in the middle of its request
+	}
+	req := parseRequest(r, body)
+
+	s.mu.Lock()
+	count := s.script.CountTokens
+	s.mu.Unlock()
+	if count == nil {
+		count = pipeline.EstimateText
+	}
+	req.Tokens = count(req.Text)
+
+	s.mu.Lock()
+	req.N = len(s.requests) + 1
+	s.requests = append(s.requests, req)
+	close(s.changed)
+	s.changed = make(chan struct{})
+	answer, refusal := s.choose(req, r)
+	chunk := s.script.ChunkChars
+	s.mu.Unlock()
+
+	p := protocolOf(req.Type)
+	if refusal != nil {
+		p.writeError(w, *refusal)
+		return
+	}
+	s.reply(w, r, p, req, answer, chunk)
+}
+
+// choose picks the answer, or the refusal of a request that no vendor would answer. It runs under the lock.
+func (s *Server) choose(req Request, r *http.Request) (Answer, *Error) {
+	sc := &s.script
+	if sc.Key != "" && !hasKey(r, sc.Key) {
+		return Answer{}, &Error{Status: http.StatusUnauthorized}
+	}
+	if req.Type == "" {
+		return Answer{}, &Error{Status: http.StatusNotFound, Message: "Not Found: " + r.URL.Path}
+	}
+	if r.Method != http.MethodPost {
+		return Answer{}, &Error{Status: http.StatusMethodNotAllowed, Message: "Method Not Allowed"}
+	}
+	if sc.MaxBodyBytes > 0 && len(req.Body) > sc.MaxBodyBytes {
+		return Answer{}, &Error{Status: http.StatusRequestEntityTooLarge}
+	}
+	p := protocolOf(req.Type)
+	if !sc.Lenient {
+		o := ValidateOptions{Request: true, Compatible: sc.Compatible, Version: r.Header.Get("Anthropic-Version")}
+		if err := p.validate(req.Body, o); err != nil {
+			return Answer{}, &Error{Status: http.StatusBadRequest, Message: err.Error()}
+		}
+	}
+	window, ok := sc.Windows[req.Model]
+	if !ok {
+		window = sc.Windows[""]
+	}
+	if window > 0 && req.Tokens > window {
+		e := p.overflow(req.Tokens, window)
+		return Answer{}, &e
+	}
+
+	list, answers := "", sc.Answers
+	if of, ok := sc.Models[req.Model]; ok {
+		list, answers = req.Model, of
+	}
+	i := s.taken[list]
+	var a Answer
+	switch {
+	case i < len(answers):
+		a = answers[i]
+	case sc.Default != nil:
+		a, i = *sc.Default, -1
+	default:
+		return Answer{}, &Error{
+			Status:  http.StatusInternalServerError,
+			Message: fmt.Sprintf("llmtest: the script has no answer for request %d, model %q", req.N, req.Model),
+		}
+	}
+	// What one answer refuses does not use it up.
+	if a.ValidatePairing {
+		if err := p.validate(req.Body, ValidateOptions{Compatible: true}); err != nil {
+			return Answer{}, &Error{Status: http.StatusBadRequest, Message: err.Error()}
+		}
+	}
+	if a.RejectOverTokens > 0 && req.Tokens > a.RejectOverTokens {
+		e := p.overflow(req.Tokens, a.RejectOverTokens)
+		return Answer{}, &e
+	}
+	if lim := a.RequireMaxTokensBetween; lim != nil && (req.MaxTokens < lim[0] || req.MaxTokens > lim[1]) {
+		return Answer{}, &Error{
+			Status:  http.StatusBadRequest,
+			Message: fmt.Sprintf("max_tokens: %d is not within the allowed range of %d to %d", req.MaxTokens, lim[0], lim[1]),
+		}
+	}
+	if i >= 0 && !a.Forever {
+		s.taken[list] = i + 1
+	}
+	return a, nil
+}
+
+func hasKey(r *http.Request, key string) bool {
+	return r.Header.Get("X-Api-Key") == key || strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") == key
+}
 
 // Gate holds answers until it is opened.
-type Gate struct{ open chan struct{} }
+type Gate struct {
+	once sync.Once
+	open chan struct{}
+}
 
 // NewGate makes a closed gate.
 func NewGate() *Gate { return &Gate{open: make(chan struct{})} }
 
 // Open lets all pass, now and later.
-func (g *Gate) Open() {}
+func (g *Gate) Open() { g.once.Do(func() { close(g.open) }) }
+
+// wire is what differs from protocol to protocol.
+type wire interface {
+	validate(body []byte, o ValidateOptions) error
+	overflow(tokens, window int) Error
+	writeError(w http.ResponseWriter, e Error)
+	// whole is the body of an answer that is not streamed.
+	whole(req Request, a Answer) []byte
+	// events are the pieces of a streamed answer, each a whole server-sent event.
+	events(req Request, a Answer, chunkChars int) [][]byte
+	// partial are the events of a stream that has come as far as this text, and no further.
+	partial(req Request, text string, chunkChars int) [][]byte
+	// errorEvent is an error inside of a stream.
+	errorEvent(e Error) []byte
+}
+
+func protocolOf(kind string) wire {
+	if kind == "openai" {
+		return openaiWire{}
+	}
+	return anthropicWire{}
+}

@@ -1,0 +1,197 @@
+package llm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/anthropics/anthropic-sdk-go/v2"
+	"github.com/anthropics/anthropic-sdk-go/v2/option"
+	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
+	"github.com/tidwall/gjson"
+)
+
+// Facts of the Anthropic API, as of its documentation and SDK v2.15 (November 2026).
+const (
+	// anthropicOldVersion is the API version that still takes the sampling parameters; the SDK's own, 2026-10-21,
+	// refuses them.
+	anthropicOldVersion = "2023-06-01"
+	// defaultMaxOutput is asked for where neither the caller nor the registry knows a limit, in tokens: the API
+	// wants a figure, and every model since Claude 3.5 takes this one.
+	defaultMaxOutput = 8192
+)
+
+// anthropicProtocol speaks the Messages API through the official SDK.
+type anthropicProtocol struct {
+	vendor Vendor
+	client anthropic.Client
+	// own is false for a compatible server.
+	own bool
+}
+
+func newAnthropic(v Vendor, base string) *anthropicProtocol {
+	opts := []option.RequestOption{
+		option.WithoutEnvironmentDefaults(), // the configuration alone decides, not what the shell happens to export
+		option.WithoutOpenTelemetry(),       // its spans may hold the conversation
+		option.WithBaseURL(base),
+		option.WithHTTPClient(&http.Client{Transport: transport}),
+		option.WithMaxRetries(0),
+	}
+	if v.APIKey != "" {
+		opts = append(opts, option.WithAPIKey(v.APIKey))
+	}
+	return &anthropicProtocol{vendor: v, client: anthropic.NewClient(opts...), own: hostOf(base) == "api.anthropic.com"}
+}
+
+func (p *anthropicProtocol) request(c Call) ([]byte, error) {
+	params := anthropic.MessageNewParams{
+		Model:     c.Model,
+		MaxTokens: int64(maxOutput(p.vendor, c, defaultMaxOutput)),
+		Messages:  []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(c.User))},
+	}
+	if strings.TrimSpace(c.System) != "" {
+		params.System = []anthropic.TextBlockParam{{Text: c.System}}
+	}
+	if c.Meta.Tenant != "" {
+		params.Metadata.UserID = anthropic.String(opaqueID(c.Meta.Tenant))
+	}
+	return json.Marshal(params)
+}
+
+func (p *anthropicProtocol) streaming([]byte) string { return `"stream":true` }
+
+// headers chooses the API version and the betas that the body needs, so that an agent's own request is
+// taken as it is.
+func (p *anthropicProtocol) headers(body []byte) map[string]string {
+	h := map[string]string{}
+	var betas []string
+	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
+		switch k.String() {
+		case "temperature", "top_p", "top_k":
+			h["anthropic-version"] = anthropicOldVersion
+		case "context_management":
+			betas = append(betas, string(anthropic.AnthropicBetaContextManagement2025_06_27))
+			if strings.Contains(v.Raw, `"compact_20260112"`) {
+				betas = append(betas, string(anthropic.AnthropicBetaCompact2026_01_12))
+			}
+		}
+		return true
+	})
+	if len(betas) > 0 {
+		h["anthropic-beta"] = strings.Join(betas, ",")
+	}
+	if !p.own && p.vendor.APIKey != "" {
+		// The SDK sends a bearer token; servers that copy the API read the older header.
+		h["X-Api-Key"] = p.vendor.APIKey
+	}
+	return h
+}
+
+func (p *anthropicProtocol) post(ctx context.Context, body []byte, headers map[string]string) (*http.Response, error) {
+	var res *http.Response
+	opts := make([]option.RequestOption, 0, len(headers))
+	for k, v := range headers {
+		opts = append(opts, option.WithHeader(k, v))
+	}
+	err := p.client.Post(ctx, "v1/messages", body, &res, opts...)
+	return res, err
+}
+
+func (p *anthropicProtocol) requestIDHeader() string { return "Request-Id" }
+
+func (p *anthropicProtocol) events(res *http.Response, a *answer) error {
+	dec := ssestream.NewDecoder(res)
+	for dec.Next() {
+		data := dec.Event().Data
+		var ev anthropic.MessageStreamEventUnion
+		if dec.Event().Type == "error" || gjson.GetBytes(data, "type").String() == "error" {
+			return &streamError{data: data}
+		}
+		if len(strings.TrimSpace(string(data))) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(data, &ev); err != nil {
+			return err
+		}
+		switch ev.Type {
+		case "message_start":
+			a.id, a.model = ev.Message.ID, ev.Message.Model
+			u := ev.Message.Usage
+			a.usage = anthropicUsage(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
+		case "content_block_start":
+			a.block(ev.ContentBlock.Type, ev.ContentBlock.Text, ev.ContentBlock.Thinking)
+		case "content_block_delta":
+			a.addText(ev.Delta.Text)
+			a.addReasoning(ev.Delta.Thinking)
+		case "message_delta":
+			if ev.Delta.StopReason != "" {
+				a.Finish = finishOf(string(ev.Delta.StopReason))
+			}
+			// The figures are totals so far; older servers give the output alone.
+			u := ev.Usage
+			if u.JSON.InputTokens.Valid() {
+				a.usage = anthropicUsage(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
+			} else if u.JSON.OutputTokens.Valid() {
+				a.usage.Output = int(u.OutputTokens)
+			}
+		case "message_stop":
+			return nil
+		}
+	}
+	return dec.Err()
+}
+
+// block takes in a content block, or its beginning.
+func (a *answer) block(kind, text, thinking string) {
+	switch kind {
+	case "text":
+		a.addText(text)
+	case "thinking":
+		a.addReasoning(thinking)
+	case "tool_use":
+		a.ToolCalls++
+	}
+}
+
+func anthropicUsage(input, read, write, output int64) Usage {
+	return Usage{Input: int(input + read + write), CachedInput: int(read), CacheWrite: int(write), Output: int(output)}
+}
+
+func (p *anthropicProtocol) decode(body []byte) (*answer, error) { return decodeAnthropic(body) }
+
+func decodeAnthropic(body []byte) (*answer, error) {
+	var m anthropic.Message
+	if err := json.Unmarshal(body, &m); err != nil {
+		return nil, err
+	}
+	if !m.JSON.Content.Valid() {
+		return nil, errors.New("no content")
+	}
+	a := &answer{id: m.ID, model: m.Model}
+	for _, b := range m.Content {
+		a.block(b.Type, b.Text, b.Thinking)
+	}
+	a.Finish = finishOf(string(m.StopReason))
+	a.usage = anthropicUsage(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens, m.Usage.OutputTokens)
+	a.finish()
+	return a, nil
+}
+
+// opaqueID stands for a tenant at a vendor, which wants to tell users apart and must not learn who they are.
+func opaqueID(tenant string) string {
+	sum := sha256.Sum256([]byte("precis tenant\x00" + tenant))
+	return hex.EncodeToString(sum[:16])
+}
+
+func hostOf(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
+}

@@ -1,0 +1,52 @@
+package llm
+
+import (
+	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// retryAfter is how long the vendor asked to wait: by retry-after-ms, by Retry-After in seconds or as a
+// date, by a field of the body, or in the words of its message. 0 when it did not say.
+func retryAfter(h http.Header, f *facts) time.Duration {
+	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil {
+		return seconds(ms / 1000)
+	}
+	if v := strings.TrimSpace(h.Get("Retry-After")); v != "" {
+		if s, err := strconv.ParseFloat(v, 64); err == nil {
+			return seconds(s)
+		}
+		if at, err := http.ParseTime(v); err == nil {
+			// By the server's own clock, where it says what time it has.
+			now, err := http.ParseTime(h.Get("Date"))
+			if err != nil {
+				now = time.Now()
+			}
+			return max(0, at.Sub(now))
+		}
+	}
+	if f.retryDelay > 0 {
+		return f.retryDelay
+	}
+	if m := reTryAgain.FindStringSubmatch(f.lower); m != nil {
+		if d, err := time.ParseDuration(strings.ReplaceAll(m[1], " ", "")); err == nil && d > 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+// reTryAgain finds "try again in 1m30.5s", "retry in 35.9s", "retry after 20s".
+var reTryAgain = regexp.MustCompile(`(?:try again|retry) (?:in|after) ((?:\d+h ?)?(?:\d+m ?)?(?:\d+(?:\.\d+)?m?s)?)`)
+
+// seconds makes a duration, 0 for what is negative or no number, and a day at most: nobody waits longer in
+// earnest, and a bad header must not overflow.
+func seconds(s float64) time.Duration {
+	if math.IsNaN(s) || s <= 0 {
+		return 0
+	}
+	return time.Duration(min(s, (24*time.Hour).Seconds()) * float64(time.Second))
+}
