@@ -128,12 +128,19 @@ func appendLocked(ctx context.Context, tx pgx.Tx, c Conversation, messages []New
 	}
 	if len(rows) > 0 {
 		res.FirstSeq, res.LastSeq = before+1, c.HeadSeq
-		if err := insertMessages(ctx, tx, rows); err != nil {
+	}
+	covers := c.HeadSeq
+	if len(res.Seqs) > 0 {
+		covers = res.Seqs[len(res.Seqs)-1]
+	}
+	c.takeUsage(o.Usage, covers)
+	if len(rows) >= copyFrom {
+		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"messages"}, messageInsertColumns, pgx.CopyFromRows(rows)); err != nil {
 			return AppendResult{}, err
 		}
+		rows = nil
 	}
-	c.takeUsage(o.Usage)
-	if err := saveHead(ctx, tx, &c); err != nil {
+	if err := c.save(ctx, tx, rows); err != nil {
 		return AppendResult{}, err
 	}
 	res.Conversation = c
@@ -171,30 +178,17 @@ var messageInsertColumns = []string{
 	"client_id", "chain", "native", "search_text",
 }
 
-func insertMessages(ctx context.Context, tx pgx.Tx, rows [][]any) error {
-	if len(rows) >= copyFrom {
-		_, err := tx.CopyFrom(ctx, pgx.Identifier{"messages"}, messageInsertColumns, pgx.CopyFromRows(rows))
-		return err
-	}
-	batch := &pgx.Batch{}
-	for _, row := range rows {
-		batch.Queue(`INSERT INTO messages (cid, seq, tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine, role,
-				kind, client_id, chain, native, search_text)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, row...)
-	}
-	return tx.SendBatch(ctx, batch).Close()
-}
-
 // takeUsage takes over a server's figure, unless it is of a context that is no longer sent or covers less than
 // the figure that is there.
-func (c *Conversation) takeUsage(r *UsageReport) {
+func (c *Conversation) takeUsage(r *UsageReport, appended int64) {
 	if r == nil || r.Tokens <= 0 || (r.Epoch != nil && *r.Epoch != c.Epoch) {
 		return
 	}
 	covers := r.CoversSeq
-	if covers == 0 || covers > c.HeadSeq {
-		covers = c.HeadSeq
+	if covers == 0 {
+		covers = appended
 	}
+	covers = min(covers, c.HeadSeq)
 	if !c.Usage.Stale && c.Usage.CoversSeq > covers {
 		return
 	}
@@ -204,8 +198,14 @@ func (c *Conversation) takeUsage(r *UsageReport) {
 	}
 }
 
-// saveHead writes what an append changes on the conversation.
-func saveHead(ctx context.Context, tx pgx.Tx, c *Conversation) error {
+// save writes what an append changes on the conversation, and the messages, in one round trip.
+func (c *Conversation) save(ctx context.Context, tx pgx.Tx, messages [][]any) error {
+	batch := &pgx.Batch{}
+	for _, row := range messages {
+		batch.Queue(`INSERT INTO messages (cid, seq, tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine, role,
+				kind, client_id, chain, native, search_text)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, row...)
+	}
 	var tokens, covers, epoch, estimate *int64
 	if c.Usage.Tokens > 0 {
 		tokens, covers, estimate = ptr(int64(c.Usage.Tokens)), &c.Usage.CoversSeq, ptr(int64(c.Usage.Estimate))
@@ -213,15 +213,13 @@ func saveHead(ctx context.Context, tx pgx.Tx, c *Conversation) error {
 			epoch = &c.Epoch
 		}
 	}
-	var err error
-	c.AutoHeld, err = one(ctx, tx, pgx.RowTo[bool], `UPDATE conversations SET head_seq = $2, head_chain = $3,
-			tokens_sum = $4, chars_sum = $5, turns_sum = $6, server_tokens = $7, server_covers_seq = $8,
-			server_epoch = CASE WHEN $7::bigint IS NOT NULL THEN coalesce($9, server_epoch) END, server_estimate = $10,
-			calibration = $11, updated_at = now()
+	batch.Queue(`UPDATE conversations SET head_seq = $2, head_chain = $3, tokens_sum = $4, chars_sum = $5, turns_sum = $6,
+			server_tokens = $7, server_covers_seq = $8, server_estimate = $9, calibration = $10, updated_at = now(),
+			server_epoch = CASE WHEN $7::bigint IS NOT NULL THEN coalesce($11, server_epoch) END
 		WHERE cid = $1 RETURNING auto_hold_turns >= turns_sum`,
-		c.cid, c.HeadSeq, c.HeadChain[:], c.Sums.Tokens, c.Sums.Chars, c.Sums.Turns, tokens, covers, epoch, estimate,
-		c.Usage.Calibration)
-	return err
+		c.cid, c.HeadSeq, c.HeadChain[:], c.Sums.Tokens, c.Sums.Chars, c.Sums.Turns, tokens, covers, estimate,
+		c.Usage.Calibration, epoch).QueryRow(func(row pgx.Row) error { return row.Scan(&c.AutoHeld) })
+	return tx.SendBatch(ctx, batch).Close()
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -30,6 +30,8 @@ var (
 	ErrNothingToUndo = fmt.Errorf("nothing to undo: %w", ErrConflict)
 	// ErrRunActive: a run of the conversation has not ended. Is ErrConflict.
 	ErrRunActive = fmt.Errorf("a run is not finished: %w", ErrConflict)
+	// ErrTampered: what is stored is not what was written.
+	ErrTampered = errors.New("changed since it was written")
 	// ErrInvalid: the request cannot be right, whatever the state.
 	ErrInvalid = errors.New("invalid request")
 )
@@ -117,11 +119,12 @@ func brokenConnection(err error) bool {
 	case errors.As(err, &pg):
 		// 08: connection exceptions. 57P01..57P02: the server is being stopped, the session is closed.
 		return strings.HasPrefix(pg.Code, "08") || pg.Code == "57P01" || pg.Code == "57P02"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
-		errors.As(err, &netErr):
-		return true
+	case errors.Is(err, context.DeadlineExceeded):
+		return false // the caller's own patience; it is a net.Error too
 	}
-	return strings.Contains(err.Error(), "conn closed")
+	// SafeToRetry: nothing was sent, since the connection was gone before.
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.As(err, &netErr) || pgconn.SafeToRetry(err)
 }
 
 // busyServer says that the server is there and takes no new session or work just now.

@@ -113,7 +113,7 @@ func (v LiveView) coversTo() int64 {
 
 func tailAfter(ctx context.Context, q querier, cid, after, upTo int64) ([]Message, error) {
 	return all(ctx, q, scanMessage, `SELECT `+messageColumns+` FROM messages m
-		WHERE m.cid = $1 AND m.seq > $2 AND ($3 = 0 OR m.seq <= $3) ORDER BY m.seq`, cid, after, upTo)
+		WHERE m.cid = $1 AND m.seq > $2 AND ($3::bigint = 0 OR m.seq <= $3) ORDER BY m.seq`, cid, after, upTo)
 }
 
 func sumsAt(ctx context.Context, q querier, cid, seq int64) (Sums, error) {
@@ -126,7 +126,7 @@ func sumsAt(ctx context.Context, q querier, cid, seq int64) (Sums, error) {
 func (v *LiveView) readBeside(ctx context.Context, tx pgx.Tx, c Conversation, o LiveOptions) error {
 	var err error
 	v.TurnStart, err = one(ctx, tx, pgx.RowTo[int64], `SELECT coalesce(max(seq), 0) FROM messages
-		WHERE cid = $1 AND genuine AND ($2 = 0 OR seq <= $2)`, c.cid, o.UpTo)
+		WHERE cid = $1 AND genuine AND ($2::bigint = 0 OR seq <= $2)`, c.cid, o.UpTo)
 	if err != nil {
 		return err
 	}

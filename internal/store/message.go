@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"time"
 
@@ -120,7 +121,7 @@ func (s *Store) messagePage(ctx context.Context, ref ConversationRef, from, to i
 		// The sum is over a column of numbers: what is past the page is not read from its TOAST table.
 		page, err = all(ctx, q, scanMessage, `SELECT `+messageColumns+` FROM (
 				SELECT *, sum(bytes) OVER (ORDER BY seq) - bytes AS bytes_before FROM (
-					SELECT * FROM messages WHERE cid = $1 AND seq >= $2 AND ($3 = 0 OR seq <= $3) ORDER BY seq LIMIT $4
+					SELECT * FROM messages WHERE cid = $1 AND seq >= $2 AND ($3::bigint = 0 OR seq <= $3) ORDER BY seq LIMIT $4
 				) p
 			) m WHERE m.bytes_before < $5 ORDER BY m.seq`, cid, from, to, pageMessages, pageBytes)
 		return err
@@ -181,4 +182,25 @@ func messagesAt(ctx context.Context, q querier, cid int64, seqs []int64) ([]Mess
 		return nil, notFoundf("message %d", seq)
 	}
 	return list, nil
+}
+
+// CheckChain reads every message up to a sequence number (0: the head) and recomputes the chain over what is stored. It
+// gives the chain there, which a marker's CoveredChain must equal. The first message that does not fit is ErrTampered.
+func (s *Store) CheckChain(ctx context.Context, ref ConversationRef, upTo int64) (Hash, error) {
+	var chain Hash
+	next := int64(1)
+	for m, err := range s.Messages(ctx, ref, 1, upTo) {
+		if err != nil {
+			return chain, err
+		}
+		chain = Chain(chain, m.Seq, m.Role, m.Kind, m.ClientID, m.Native)
+		if m.Seq != next || m.Chain != chain {
+			return chain, fmt.Errorf("store: conversation %q, message %d: %w", ref.ID, next, ErrTampered)
+		}
+		next++
+	}
+	if upTo != 0 && next <= upTo {
+		return chain, fmt.Errorf("store: conversation %q, message %d is missing: %w", ref.ID, next, ErrTampered)
+	}
+	return chain, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,6 +26,9 @@ type Options struct {
 	// Defaults to 2 seconds; negative: no retry.
 	RetryFor time.Duration
 }
+
+// connectTimeout bounds one attempt at a connection, unless the URL says connect_timeout.
+const connectTimeout = 5 * time.Second
 
 // Store reads and writes everything that precis keeps. It is safe for concurrent use.
 type Store struct {
@@ -63,6 +67,10 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	}
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = o.AppName
+	}
+	// pgx would wait two minutes for a host that does not answer; a person at a terminal would not.
+	if cfg.ConnConfig.ConnectTimeout > connectTimeout && !strings.Contains(databaseURL, "connect_timeout") {
+		cfg.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	if o.MaxConns > 0 {
 		cfg.MaxConns = o.MaxConns
