@@ -1,0 +1,182 @@
+package store_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"precis/internal/store"
+)
+
+func TestCreateConversation(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	body := store.NewConversation{
+		ID: "c1", Format: "anthropic", Vendor: "anthropic", Model: "m", Window: 200_000, MaxOutput: 8192,
+		System: json.RawMessage(`[{"type":"text","text":"s"}]`), Tools: json.RawMessage(`[]`),
+		Envelope: json.RawMessage(`{"messages":[]}`), Settings: json.RawMessage(`{"digest":"never"}`), Metadata: json.RawMessage(`{"a":1}`),
+	}
+
+	first, created, err := s.CreateConversation(t.Context(), store.DefaultTenant, body)
+	if err != nil || !created {
+		t.Fatalf("created %t, %v", created, err)
+	}
+	want := store.Conversation{
+		Ref: store.ConversationRef{Tenant: "default", ID: "c1"}, Format: "anthropic", Vendor: "anthropic", Model: "m",
+		Window: 200_000, MaxOutput: 8192, System: body.System, Tools: body.Tools, Envelope: body.Envelope,
+		Settings: body.Settings, Metadata: body.Metadata,
+	}
+	ignore := cmp.Options{cmpopts.IgnoreUnexported(store.Conversation{}), cmpopts.IgnoreFields(store.Conversation{}, "Created")}
+	if diff := cmp.Diff(want, first, ignore); diff != "" {
+		t.Error(diff)
+	}
+
+	t.Run("SameAgain", func(t *testing.T) {
+		again, created, err := s.CreateConversation(t.Context(), store.DefaultTenant, body)
+		if err != nil || created {
+			t.Fatalf("created %t, %v", created, err)
+		}
+		if diff := cmp.Diff(first, again, ignore); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("OtherBody", func(t *testing.T) {
+		for name, change := range map[string]func(*store.NewConversation){
+			"format": func(n *store.NewConversation) { n.Format = "openai" },
+			"model":  func(n *store.NewConversation) { n.Model = "n" },
+			"window": func(n *store.NewConversation) { n.Window++ },
+			"system": func(n *store.NewConversation) { n.System = json.RawMessage(`[{"type":"text","text": "s"}]`) },
+			"none":   func(n *store.NewConversation) { n.Metadata = nil },
+			// A value that moved into the field beside it is another body.
+			"moved": func(n *store.NewConversation) { n.System, n.Tools = nil, n.System },
+		} {
+			other := body
+			change(&other)
+			_, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, other)
+			if !errors.Is(err, store.ErrConflict) || store.ConflictReasonOf(err) != store.ConflictDifferent {
+				t.Errorf("%s: error %v", name, err)
+			}
+		}
+	})
+	t.Run("Invalid", func(t *testing.T) {
+		for _, n := range []store.NewConversation{
+			{ID: "x"},
+			{ID: strings.Repeat("x", 161), Format: "openai"},
+			{ID: "a\x00b", Format: "openai"},
+			{ID: "a\xffb", Format: "openai"},
+			{ID: "x", Format: "openai", Window: -1},
+			{ID: "x", Format: "openai", Model: "a\nb"},
+		} {
+			if _, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, n); !errors.Is(err, store.ErrInvalid) {
+				t.Errorf("%+v: error %v", n, err)
+			}
+		}
+	})
+	t.Run("NoTenant", func(t *testing.T) {
+		if _, _, err := s.CreateConversation(t.Context(), "nobody", body); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("OwnID", func(t *testing.T) {
+		c, created, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{Format: "openai"})
+		if err != nil || !created || c.Ref.ID == "" {
+			t.Errorf("%q created %t, %v", c.Ref.ID, created, err)
+		}
+	})
+}
+
+// The same id from many callers at once: one creates it, and everybody gets it.
+func TestCreateConversationRace(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	for round := range 30 {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		made := 0
+		for range 8 {
+			wg.Go(func() {
+				_, created, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{ID: fmt.Sprint("c", round), Format: "openai"})
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if created {
+					made++
+				}
+			})
+		}
+		wg.Wait()
+		if made != 1 {
+			t.Fatalf("round %d: created %d times", round, made)
+		}
+	}
+}
+
+func TestUpdateConversation(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	talk(t, s, ref, 1)
+	tools, model, window := json.RawMessage(`[{"name":"t"}]`), "other", 32_000
+	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{Tools: &tools, Model: &model, Window: &window}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.GetConversation(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Model != model || c.Vendor != "anthropic" || c.Window != window || string(c.Tools) != string(tools) || c.HeadSeq != 2 {
+		t.Errorf("%+v", c)
+	}
+	negative := -1
+	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{Window: &negative}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("error %v", err)
+	}
+	// What it was created with still names it.
+	if _, created, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{ID: "c", Format: "anthropic", Vendor: "anthropic", Model: "m"}); err != nil || created {
+		t.Errorf("created %t, %v", created, err)
+	}
+	var none json.RawMessage
+	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{Tools: &none}); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = s.GetConversation(t.Context(), ref); err != nil || c.Tools != nil {
+		t.Errorf("tools %q, %v", c.Tools, err)
+	}
+}
+
+func TestListConversations(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	var want []string
+	for i := range 7 {
+		want = append([]string{newConversation(t, s, fmt.Sprint("c", i)).ID}, want...)
+	}
+	var got []string
+	cursor := ""
+	for {
+		page, next, err := s.ListConversations(t.Context(), store.DefaultTenant, cursor, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range page {
+			got = append(got, c.Ref.ID)
+		}
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, _, err := s.ListConversations(t.Context(), store.DefaultTenant, "nonsense", 3); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,88 @@
+package store_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"precis/internal/devstack/stacktest"
+	"precis/internal/store"
+)
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	url := stacktest.DatabaseURL(t)
+
+	before, err := store.Version(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Current != 0 || before.Latest == 0 || before.UpToDate() {
+		t.Fatalf("an empty database is at %+v", before)
+	}
+
+	// Many processes start at once: each file is applied once, and nobody fails.
+	var mu sync.Mutex
+	var lines []string
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			err := store.Migrate(t.Context(), url, func(line string) {
+				mu.Lock()
+				defer mu.Unlock()
+				lines = append(lines, line)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	after, err := store.Version(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !after.UpToDate() || int64(len(lines)) != after.Latest {
+		t.Errorf("at %+v after %d lines: %q", after, len(lines), lines)
+	}
+
+	// The tables are in the schema that the URL names, and only there.
+	var tables int
+	err = raw(t, url).QueryRow(t.Context(), `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()
+		AND tablename IN ('conversations', 'messages', 'markers', 'runs', 'goose_db_version')`).Scan(&tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tables != 5 {
+		t.Errorf("%d of 5 tables are in the schema of the URL", tables)
+	}
+}
+
+func TestMigrateNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{
+		"NoURL":    "://",
+		"NoSchema": stacktest.DatabaseURL(t) + "&search_path=not_there",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := store.Migrate(t.Context(), url, nil)
+			if err == nil || !strings.HasPrefix(err.Error(), "store: ") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestMigrationsAreForwardOnly(t *testing.T) {
+	t.Parallel()
+	s, url := newStore(t)
+	ref := newConversation(t, s, "kept")
+	talk(t, s, ref, 1)
+	if err := store.Migrate(t.Context(), url, func(line string) { t.Errorf("migrated again: %s", line) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CheckChain(t.Context(), ref, 0); err != nil {
+		t.Error(err)
+	}
+}

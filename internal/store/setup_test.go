@@ -1,0 +1,138 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"precis/internal/devstack/stacktest"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// newStore gives a store on a migrated schema of its own, and the URL for a look past it.
+func newStore(t testing.TB) (*store.Store, string) {
+	t.Helper()
+	url := stacktest.DatabaseURL(t)
+	if err := store.Migrate(t.Context(), url, nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s, url
+}
+
+// raw gives a pool on the same schema, for what the store does not offer.
+func raw(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+func newConversation(t testing.TB, s *store.Store, id string) store.ConversationRef {
+	t.Helper()
+	c, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{ID: id, Format: "anthropic", Vendor: "anthropic", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Ref
+}
+
+func message(role pipeline.Role, text string) store.NewMessage {
+	return store.NewMessage{
+		Role: role, Genuine: role == pipeline.RoleUser, Native: fmt.Appendf(nil, `{"role":%q,"content":%q}`, role, text),
+		Chars: utf8.RuneCountInString(text), Tokens: 1 + len(text)/4, SearchText: text,
+	}
+}
+
+// talk appends n turns of two messages.
+func talk(t testing.TB, s *store.Store, ref store.ConversationRef, n int) store.AppendResult {
+	t.Helper()
+	var list []store.NewMessage
+	for i := range n {
+		list = append(list, message(pipeline.RoleUser, fmt.Sprintf("question %d", i)), message(pipeline.RoleAssistant, fmt.Sprintf("answer %d", i)))
+	}
+	res, err := s.Append(t.Context(), ref, list, store.AppendOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// request asks for a run by hand.
+func request(t testing.TB, s *store.Store, ref store.ConversationRef) store.Run {
+	t.Helper()
+	r, attached, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if attached {
+		t.Fatalf("attached to run %s, wanted a new one", r.Ref.ID)
+	}
+	return r
+}
+
+// plan writes a summary of everything up to seq on the marker that is active now.
+func plan(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, summary string) store.NewMarker {
+	t.Helper()
+	v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := s.PutArtifact(t.Context(), ref, "summary", []byte(summary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, ok := v.ChainAt(upTo)
+	if !ok {
+		t.Fatalf("message %d is not live", upTo)
+	}
+	n := store.NewMarker{
+		CoversFrom: 1, CoversTo: upTo, CoveredMessages: int(upTo), CoveredChain: chain, Summary: a.SHA256,
+		SummaryTokens: 7, TokensBefore: 1000, TokensAfter: 100,
+	}
+	if v.Marker != nil {
+		n.Base = v.Marker.ID
+		n.CoversFrom = min(v.Marker.CoversTo+1, upTo)
+		n.CoveredMessages = int(upTo - n.CoversFrom + 1)
+	}
+	return n
+}
+
+// compact requests a run and applies its marker.
+func compact(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, summary string) store.Marker {
+	t.Helper()
+	m, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, plan(t, s, ref, upTo, summary), store.RunFacts{Summarizer: "self"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// context flattens what a model would see.
+func contextOf(t testing.TB, s *store.Store, ref store.ConversationRef) string {
+	t.Helper()
+	v, err := s.LiveView(context.Background(), ref, store.LiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "summary: %s\n", v.Summary)
+	for _, list := range [][]store.Message{v.Carried, v.Tail} {
+		for _, m := range list {
+			fmt.Fprintf(&b, "%d %s\n", m.Seq, m.Native)
+		}
+	}
+	return b.String()
+}
