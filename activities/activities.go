@@ -1,0 +1,85 @@
+// Package activities is the six stages of a run as Temporal activities, one file a stage: each loads by
+// reference, calls the pipeline, stores what came of it and returns a reference. What an activity returns is
+// kept under (run, stage, call) before it returns, so that a retry after a crash finds it and does no work
+// twice.
+//
+//	contract.go     the small structs that pass through Temporal
+//	trigger.go      1. is a compaction due?
+//	summarizer.go   2. who writes the summary?
+//	partition.go    3. what is summarised, what stays?
+//	slim.go         4. the summarizer's input
+//	summarise.go    5. the model call, the digest, the checks
+//	reassemble.go   6. the new context, and the marker
+//	finish.go       closing a run that applied nothing
+//	interceptor.go  around each: heartbeat, attempts on record, errors with their kind
+package activities
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"precis/internal/config"
+	"precis/internal/llm"
+	"precis/internal/store"
+)
+
+// Activities holds what the stages need. Its methods are the activities.
+type Activities struct {
+	Store  *store.Store
+	Config config.Config
+	// Log takes what an operator should hear of; run_steps has the rest.
+	Log *slog.Logger
+	// Worker names this process in run_steps.
+	Worker string
+
+	clients map[string]llm.Client
+}
+
+// New makes the activities. A vendor that the configuration describes wrongly is an error here, and not in
+// the middle of a run.
+func New(s *store.Store, c config.Config, log *slog.Logger, worker string) (*Activities, error) {
+	a := &Activities{Store: s, Config: c, Log: log, Worker: worker, clients: map[string]llm.Client{}}
+	for name, v := range c.Vendors {
+		if v.BaseURL == "" {
+			continue
+		}
+		client, err := llm.New(llm.Vendor{Name: name, Type: v.Type, BaseURL: v.BaseURL, APIKey: v.APIKey, Headers: v.Headers})
+		if err != nil {
+			return nil, fmt.Errorf("vendors.%s: %w", name, err)
+		}
+		a.clients[name] = client
+	}
+	return a, nil
+}
+
+// client gives the vendor's client, and why there is none: a vendor with a public address and no key cannot
+// be asked.
+func (a *Activities) client(vendor string) (llm.Client, string) {
+	v, ok := a.Config.Vendors[vendor]
+	switch c := a.clients[vendor]; {
+	case !ok || c == nil:
+		return nil, fmt.Sprintf("vendor %q is not configured (vendors.%s)", vendor, vendor)
+	case v.APIKey == "" && isDefaultURL(vendor, v.BaseURL):
+		return nil, fmt.Sprintf("no API key for %s (vendors.%s.api_key)", vendor, vendor)
+	default:
+		return c, ""
+	}
+}
+
+// isDefaultURL says whether the address is the vendor's public one, which asks for a key; a server of one's
+// own may ask for none.
+func isDefaultURL(vendor, url string) bool {
+	return config.Defaults().Vendors[vendor].BaseURL == url
+}
+
+// modelTimeout bounds one request to a model.
+func (a *Activities) modelTimeout() time.Duration {
+	return time.Duration(a.Config.Worker.ModelTimeoutSeconds) * time.Second
+}
+
+func (r Ref) conversation() store.ConversationRef {
+	return store.ConversationRef{Tenant: r.Tenant, ID: r.Conversation}
+}
+
+func (r Ref) run() store.RunRef { return store.RunRef{Tenant: r.Tenant, ID: r.Run} }

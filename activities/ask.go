@@ -1,0 +1,161 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/sethvargo/go-retry"
+
+	"precis/internal/llm"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// recordedAnswer is a model's complete answer as it is kept: whoever tries the same call again takes it
+// instead of asking, and audit reads it.
+type recordedAnswer struct {
+	Answer    pipeline.Answer `json:"answer"`
+	Usage     llm.Usage       `json:"usage"`
+	Model     string          `json:"model,omitempty"`
+	RequestID string          `json:"request_id,omitempty"`
+	// Kind and Message say why the answer is no summary, where the client found that out.
+	Kind    pipeline.ErrorKind `json:"kind,omitempty"`
+	Message string             `json:"message,omitempty"`
+	// Raw is the body as it came.
+	Raw string `json:"raw"`
+}
+
+func (r recordedAnswer) err() error {
+	if r.Kind == "" {
+		return nil
+	}
+	return &pipeline.Error{Kind: r.Kind, Message: r.Message}
+}
+
+// ask sends the prepared input to the model, unless an earlier attempt at this call has its answer. The call
+// is booked before it is sent and with its answer the moment that is complete, so that a crash in between
+// shows as a call that was perhaps paid for.
+func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipeline.Prompt, settings pipeline.Settings) (recordedAnswer, error) {
+	client, why := a.client(req.Summarizer.Vendor)
+	if client == nil {
+		return recordedAnswer{}, pipeline.Errorf(pipeline.ModelNotFound, "%s", why)
+	}
+	input, err := a.Store.GetArtifact(ctx, req.Tenant, req.Input)
+	if err != nil {
+		return recordedAnswer{}, err
+	}
+	call := llm.Call{
+		Model: req.Summarizer.Model, MaxOutput: req.MaxOutput,
+		Meta: llm.Metadata{Reason: llm.ReasonSummarization, Feature: prompt.Name, RunID: req.Ref.Run, Tenant: req.Tenant},
+	}
+	if req.Summarizer.Kind == pipeline.SummarizerSelf {
+		call.Body = input
+	} else {
+		var in externalInput
+		if err := json.Unmarshal(input, &in); err != nil {
+			return recordedAnswer{}, fmt.Errorf("read the summarizer's input: %w", err)
+		}
+		call.System, call.User = in.System, in.User
+	}
+
+	booked := store.ModelCall{Call: req.Call, Attempt: attemptOf(ctx), Vendor: req.Summarizer.Vendor, Model: req.Summarizer.Model, Request: input}
+	earlier, err := a.Store.BeginCall(ctx, req.run(), booked)
+	if err != nil {
+		return recordedAnswer{}, err
+	}
+	if earlier != nil {
+		var kept recordedAnswer
+		if err := json.Unmarshal(earlier, &kept); err != nil {
+			return kept, fmt.Errorf("read the kept answer: %w", err)
+		}
+		notesOf(ctx).number("answer_reused", true)
+		return kept, kept.err()
+	}
+
+	sent := time.Now()
+	callCtx, cancel := context.WithTimeout(ctx, a.modelTimeout())
+	defer cancel()
+	answered, callErr := client.Call(callCtx, call)
+	notesOf(ctx).number("model_ms", time.Since(sent).Milliseconds())
+	record := recordedAnswer{
+		Answer: answered.Answer, Usage: answered.Usage, Model: answered.Model, RequestID: answered.RequestID, Raw: string(answered.Raw),
+	}
+	if err := a.book(ctx, req, booked, &record, answered.Status, callErr); err != nil {
+		return record, err
+	}
+	a.countForBreaker(ctx, req.Summarizer.Vendor, callErr, settings.Breaker)
+	return record, callErr
+}
+
+// book writes down how the call ended. The answer is paid for: while the database is away this waits for it,
+// as long as the attempt may take.
+func (a *Activities) book(ctx context.Context, req SummariseRequest, booked store.ModelCall, record *recordedAnswer, status int, callErr error) error {
+	usage := record.Usage
+	end := store.CallResult{
+		Input: int64(usage.Input - usage.CachedInput - usage.CacheWrite), CachedInput: int64(usage.CachedInput),
+		CacheWrite: int64(usage.CacheWrite), Output: int64(usage.Output), RequestID: record.RequestID,
+	}
+	end.Input = max(end.Input, 0)
+	if callErr != nil {
+		end.ErrorKind = pipeline.KindOf(callErr)
+	}
+	if complete(status, callErr) {
+		if e := asError(callErr); e != nil {
+			record.Kind, record.Message = e.Kind, e.Message
+		}
+		data, err := json.Marshal(record)
+		if err != nil {
+			return fmt.Errorf("encode the model's answer: %w", err)
+		}
+		end.Answer = data
+	}
+	// Also when the run was cancelled meanwhile: what was used is booked.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookingPatience)
+	defer cancel()
+	wait := retry.WithCappedDuration(5*time.Second, retry.NewExponential(200*time.Millisecond))
+	sha, err := retry.DoValue(ctx, wait, func(ctx context.Context) (string, error) {
+		sha, err := a.Store.FinishCall(ctx, req.run(), booked, end)
+		if store.Unavailable(err) {
+			return "", retry.RetryableError(err)
+		}
+		return sha, err
+	})
+	notesOf(ctx).artifact("answer", sha)
+	return err
+}
+
+// bookingPatience is how long a finished call waits for a database that is away before its attempt is given up.
+const bookingPatience = 10 * time.Minute
+
+// complete says whether the vendor finished its answer, good or bad: asking again would be paid for again and
+// say the same.
+func complete(status int, err error) bool {
+	if err == nil {
+		return true
+	}
+	switch pipeline.KindOf(err) {
+	case pipeline.OutputTooLong, pipeline.EmptyOutput, pipeline.ToolCallOutput, pipeline.Refused:
+		return status == http.StatusOK
+	}
+	return false
+}
+
+// countForBreaker counts what speaks against the vendor's health. Rate limits and overload do not: they pass
+// by themselves.
+func (a *Activities) countForBreaker(ctx context.Context, vendor string, err error, s pipeline.BreakerSettings) {
+	key := store.VendorBreaker(vendor)
+	var failure error
+	switch kind := pipeline.KindOf(err); kind {
+	case "":
+		failure = a.Store.ResetBreaker(ctx, key)
+	case pipeline.Auth, pipeline.Quota, pipeline.ServerError, pipeline.Network, pipeline.Timeout:
+		_, failure = a.Store.TripBreaker(ctx, key, kind, shorten(messageOf(err)), s.Failures)
+	}
+	if failure != nil && !errors.Is(failure, context.Canceled) {
+		a.Log.Warn("the vendor's breaker was not updated", "vendor", vendor, "error", failure)
+	}
+}

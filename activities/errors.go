@@ -1,0 +1,73 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// maxTransientAttempts bounds how often one call waits for a vendor that is away: the next summarizer is
+// usually sooner than the fifth attempt.
+const maxTransientAttempts = 4
+
+// maxInternalAttempts is how often a fault of ours is tried again, in case it was not one.
+const maxInternalAttempts = 3
+
+// typeUnavailable is the application error type for "Postgres is away": retried for as long as it takes.
+const typeUnavailable = "unavailable"
+
+// toTemporal turns an activity's error into the application error that decides about retries: its type is
+// the error kind, its next delay honours Retry-After, and it carries no text of the conversation. Temporal
+// cuts failures at 4 KiB, so the diagnostics are in run_steps.
+func toTemporal(ctx context.Context, err error, attempt int32) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil && !errors.As(err, new(*pipeline.Error)) {
+		return err // cancelled, or the worker is stopping: Temporal knows what to do
+	}
+	if store.Unavailable(err) {
+		return temporal.NewApplicationErrorWithOptions("the database is not reachable: waiting for it", typeUnavailable,
+			temporal.ApplicationErrorOptions{Cause: err, Category: temporal.ApplicationErrorCategoryBenign})
+	}
+	var e *pipeline.Error
+	if !errors.As(err, &e) {
+		e = &pipeline.Error{Kind: pipeline.Internal, Message: err.Error()}
+	}
+	options := temporal.ApplicationErrorOptions{}
+	switch {
+	case e.Kind == pipeline.Cancelled:
+		return temporal.NewCanceledError()
+	case e.Kind.Transient():
+		options.Category = temporal.ApplicationErrorCategoryBenign
+		options.NonRetryable = attempt >= maxTransientAttempts
+		options.NextRetryDelay = retryDelay(e.RetryAfter, attempt)
+	case e.Kind == pipeline.Internal:
+		options.NonRetryable = attempt >= maxInternalAttempts
+	default:
+		options.NonRetryable = true
+	}
+	return temporal.NewApplicationErrorWithOptions(shorten(e.Message), string(e.Kind), options)
+}
+
+// retryDelay is the vendor's Retry-After when it gave one, else an exponential delay with full jitter over
+// its upper half, so that a fleet does not come back in step.
+func retryDelay(retryAfter time.Duration, attempt int32) time.Duration {
+	if retryAfter > 0 {
+		return retryAfter + time.Duration(rand.Int64N(int64(retryAfter)/10+1))
+	}
+	delay := time.Second << min(attempt-1, 5)
+	return delay/2 + time.Duration(rand.Int64N(int64(delay)/2))
+}
+
+// shorten keeps a message within what a history should hold.
+func shorten(s string) string {
+	const most = 300
+	return pipeline.Truncate(s, most)
+}

@@ -1,0 +1,49 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// Finish closes a run that applied nothing. A run that has ended otherwise meanwhile, because its marker was
+// applied just before it was cancelled, stays as it is.
+func (a *Activities) Finish(ctx context.Context, req FinishRequest) (FinishResult, error) {
+	data, err := json.Marshal(map[string]any{"outcome": req.Outcome, "error_kind": req.Kind, "reason": req.Reason})
+	if err != nil {
+		return FinishResult{}, fmt.Errorf("encode the event: %w", err)
+	}
+	before, err := a.Store.GetRun(ctx, req.run())
+	if err != nil {
+		return FinishResult{}, err
+	}
+	run, err := a.Store.FinishRun(ctx, req.run(), store.RunEnd{
+		Outcome: store.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
+		Facts: store.RunFacts{Summarizer: req.Summarizer, TokensAfter: 0},
+		Event: &store.Event{Kind: store.EventFinished, Data: data},
+	})
+	if err != nil {
+		return FinishResult{}, err
+	}
+	if before.Outcome == "" && countsAgainst(run) {
+		s := a.Config.Settings.Breaker
+		if _, err := a.Store.TripBreaker(ctx, store.ConversationBreaker(req.conversation()), run.ErrorKind, run.Reason, s.Failures); err != nil {
+			return FinishResult{}, err
+		}
+	}
+	return FinishResult{Outcome: string(run.Outcome), Kind: run.ErrorKind, Reason: run.Reason}, nil
+}
+
+// countsAgainst says whether an automatic run of the same kind would end the same way.
+func countsAgainst(run store.Run) bool {
+	switch run.Outcome {
+	case store.OutcomeFailed:
+		return run.ErrorKind != pipeline.RateLimited
+	case store.OutcomeSkipped:
+		return run.ErrorKind == pipeline.NoShrink
+	}
+	return false
+}

@@ -1,0 +1,158 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// plan is what a run does to its conversation, kept as an artifact: sequence numbers, no text. Every later
+// stage works on it, so that all of them mean the same messages.
+type plan struct {
+	Head int64  `json:"head"`
+	Base string `json:"base,omitempty"`
+	// Summarise are the messages that are summarised, in order, beside the base's summary.
+	Summarise []int64 `json:"summarise"`
+	// Tail are the messages that stay, in order; what came after Head stays as well.
+	Tail []int64 `json:"tail"`
+	// Marker is what the marker will say; its summary and tokens are not known yet.
+	CoversFrom      int64   `json:"covers_from"`
+	CoversTo        int64   `json:"covers_to"`
+	CoveredMessages int     `json:"covered_messages"`
+	CoveredChain    string  `json:"covered_chain"`
+	Carried         []int64 `json:"carried,omitempty"`
+	// SummariseTokens is the local estimate of what the summary replaces.
+	SummariseTokens int                     `json:"summarise_tokens"`
+	Warnings        []pipeline.ShapeWarning `json:"warnings,omitempty"`
+}
+
+// Partition plans what is summarised and what stays verbatim.
+func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (PartitionResult, error) {
+	return once(ctx, a, StagePartition, req.Ref, func() (PartitionResult, error) {
+		run, err := a.Store.GetRun(ctx, req.run())
+		if err != nil {
+			return PartitionResult{}, err
+		}
+		view, err := a.view(ctx, req.Ref, run, req.Head)
+		if err != nil {
+			return PartitionResult{}, err
+		}
+		live := view.Live()
+		part := pipeline.PartitionMessages(pipeline.PartitionInput{
+			Messages: live, Settings: view.Settings, Full: req.Full, Window: view.Conversation.Window,
+			Calibration: view.Conversation.Usage.Calibration, SeenSeq: view.SeenSeq(),
+			Again: run.Focus != "" || run.Prompt != "" || run.Summarizer != "" || view.Marker != nil && view.Marker.Digest,
+		})
+		if part.Nothing != "" {
+			return PartitionResult{Nothing: part.Nothing}, nil
+		}
+		p, err := newPlan(view, live, part, req.Head)
+		if err != nil {
+			return PartitionResult{}, err
+		}
+		for _, w := range p.Warnings {
+			if err := a.warn(ctx, req.Ref, w); err != nil {
+				return PartitionResult{}, err
+			}
+		}
+		data, err := json.Marshal(p)
+		if err != nil {
+			return PartitionResult{}, fmt.Errorf("encode the plan: %w", err)
+		}
+		artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "plan", data)
+		if err != nil {
+			return PartitionResult{}, err
+		}
+		notesOf(ctx).artifact("plan", artifact.SHA256)
+		return PartitionResult{
+			Plan: artifact.SHA256, Summarise: len(p.Summarise), Tail: len(p.Tail),
+			CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, Warnings: len(p.Warnings),
+		}, nil
+	})
+}
+
+// newPlan turns indexes into sequence numbers. The marker covers everything up to its last summarised
+// message; what stays verbatim among that is carried.
+func newPlan(view conversation.View, live []pipeline.Message, part pipeline.Partition, head int64) (plan, error) {
+	p := plan{
+		Head: head, Base: view.Conversation.ActiveMarker, Warnings: part.Warnings,
+		CoversFrom: part.CoversFrom, CoversTo: part.CoversTo,
+	}
+	if view.Marker != nil {
+		p.CoversTo = max(p.CoversTo, view.Marker.CoversTo)
+		if p.CoversFrom == 0 {
+			p.CoversFrom = view.Marker.CoversFrom
+		}
+	}
+	for _, i := range part.ToSummarize {
+		p.SummariseTokens += live[i].Tokens
+		if live[i].Seq > 0 {
+			p.Summarise = append(p.Summarise, live[i].Seq)
+		}
+	}
+	carried := map[int64]bool{}
+	for _, list := range [][]int{part.System, part.UserInfo, part.Carried, part.Tail} {
+		for _, i := range list {
+			if seq := live[i].Seq; seq > 0 && seq <= p.CoversTo {
+				carried[seq] = true
+			}
+		}
+	}
+	for _, m := range view.Messages {
+		if carried[m.Seq] {
+			p.Carried = append(p.Carried, m.Seq)
+		}
+	}
+	for _, i := range part.Tail {
+		p.Tail = append(p.Tail, live[i].Seq)
+	}
+	p.CoveredMessages = max(len(p.Summarise), 1)
+	chain, ok := view.ChainAt(p.CoversTo)
+	if !ok {
+		return p, pipeline.Errorf(pipeline.Internal, "message %d, the last one to be covered, is not among the live ones", p.CoversTo)
+	}
+	p.CoveredChain = chain.String()
+	return p, nil
+}
+
+// warn tells of a tail that had to be repaired.
+func (a *Activities) warn(ctx context.Context, ref Ref, w pipeline.ShapeWarning) error {
+	data, err := json.Marshal(map[string]any{"code": w.Code, "call_ids": w.CallIDs, "detail": w.Detail})
+	if err != nil {
+		return fmt.Errorf("encode a warning: %w", err)
+	}
+	_, err = a.Store.AppendEvent(ctx, ref.conversation(), store.Event{Kind: store.EventWarning, Run: ref.Run, Data: data})
+	return err
+}
+
+// plan reads the plan of a run.
+func (a *Activities) plan(ctx context.Context, ref Ref, sha string) (plan, error) {
+	var p plan
+	data, err := a.Store.GetArtifact(ctx, ref.Tenant, sha)
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(data, &p); err != nil {
+		return p, fmt.Errorf("read the run's plan: %w", err)
+	}
+	return p, nil
+}
+
+// source picks the messages that a plan summarises out of the live ones, the prior summary first.
+func (p plan) source(view conversation.View) []pipeline.Message {
+	wanted := make(map[int64]bool, len(p.Summarise))
+	for _, seq := range p.Summarise {
+		wanted[seq] = true
+	}
+	var out []pipeline.Message
+	for _, m := range view.Live() {
+		if m.Seq == 0 || wanted[m.Seq] {
+			out = append(out, m)
+		}
+	}
+	return out
+}

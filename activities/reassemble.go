@@ -1,0 +1,225 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// Reassemble builds the new context from the conversation as it is now, and makes it the conversation's own in
+// one transaction. Messages that came while the summary was written are in the tail. What is in the way comes
+// back as a kind: no_shrink, or conflict when the conversation moved on.
+func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (ReassembleResult, error) {
+	return once(ctx, a, StageReassemble, req.Ref, func() (ReassembleResult, error) {
+		run, err := a.Store.GetRun(ctx, req.run())
+		if err != nil {
+			return ReassembleResult{}, err
+		}
+		p, err := a.plan(ctx, req.Ref, req.Plan)
+		if err != nil {
+			return ReassembleResult{}, err
+		}
+		summary, err := a.Store.GetArtifact(ctx, req.Tenant, req.Summary)
+		if err != nil {
+			return ReassembleResult{}, err
+		}
+		view, err := a.view(ctx, req.Ref, run, 0)
+		if err != nil {
+			return ReassembleResult{}, err
+		}
+		if view.Conversation.ActiveMarker != p.Base && run.Marker == "" {
+			return ReassembleResult{Kind: pipeline.Conflict, Reason: "another marker is active than when the run began: an undo or another compaction came in between"}, nil
+		}
+		if run.Marker != "" { // an earlier attempt applied it and died before it could say so
+			return applied(run), nil
+		}
+		return a.reassemble(ctx, req, run, p, view, string(summary))
+	})
+}
+
+func applied(run store.Run) ReassembleResult {
+	return ReassembleResult{
+		Outcome: string(run.Outcome), Kind: run.ErrorKind, Reason: run.Reason, Marker: run.Marker,
+		TokensBefore: run.Facts.TokensBefore, TokensAfter: run.Facts.TokensAfter,
+	}
+}
+
+func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run store.Run, p plan, view conversation.View, summary string) (ReassembleResult, error) {
+	digest := req.Summarizer.Kind == pipeline.SummarizerDigest
+	marker := store.NewMarker{
+		Base: p.Base, CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, CoveredMessages: p.CoveredMessages,
+		Carried: p.Carried, Digest: digest, Valve: req.Valve, ValveUpTo: view.Head(),
+	}
+	if err := setChain(&marker, p.CoveredChain); err != nil {
+		return ReassembleResult{}, err
+	}
+	text := pipeline.SummaryText(pipeline.SummaryTextInput{
+		Summary: summary, Digest: digest, UnderWay: underWay(view, marker), ProposeOnly: proposeOnly(view),
+		TailKept: tailKept(view, marker), Repeated: repeated(view, marker, p), OmittedMessages: req.Omitted, TranscriptHint: transcriptHint(view),
+	})
+	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "summary", []byte(text))
+	if err != nil {
+		return ReassembleResult{}, err
+	}
+	marker.Summary, marker.SummaryTokens = artifact.SHA256, pipeline.EstimateText(text)
+
+	before := view.Context()
+	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
+	after := view.After(marker, text).Context()
+	estimateAfter := scaled(after.Stats.Tokens+view.Overhead(), decision.Calibration)
+	result := ReassembleResult{TokensBefore: decision.Used, TokensAfter: estimateAfter, Limit: decision.Limit}
+	marker.TokensBefore, marker.TokensAfter = result.TokensBefore, result.TokensAfter
+
+	smaller := after.Stats.Tokens < before.Stats.Tokens
+	var facts store.RunFacts
+	if estimateAfter >= decision.Limit || !smaller && !req.Manual {
+		result.Kind = pipeline.NoShrink
+		result.Reason = fmt.Sprintf("the new context has ≈%d tokens, the limit is %d", estimateAfter, decision.Limit)
+		if !req.Final {
+			return result, nil
+		}
+		if !smaller {
+			result.Outcome = string(store.OutcomeSkipped)
+			result.Reason = "ineffective: what must stay is as large as the context already; a shorter last message or a model with a larger window helps"
+			return result, nil
+		}
+	}
+	encoded, err := a.keepContext(ctx, req, view, after)
+	if err != nil {
+		return result, err
+	}
+	facts.Context = encoded
+	notesOf(ctx).artifact("context", encoded)
+	return a.take(ctx, req, run, marker, facts, result)
+}
+
+// take applies the marker, or parks it when the run only prepares or a reply is being generated.
+func (a *Activities) take(ctx context.Context, req ReassembleRequest, run store.Run, marker store.NewMarker, facts store.RunFacts, result ReassembleResult) (ReassembleResult, error) {
+	if !run.Prepare {
+		m, err := a.Store.ApplyMarker(ctx, req.run(), marker, facts)
+		if err == nil {
+			result.Outcome, result.Marker = string(store.OutcomeApplied), m.ID
+			return result, a.Store.ResetBreaker(ctx, store.ConversationBreaker(req.conversation()))
+		}
+		if reason := store.ConflictReasonOf(err); reason != store.ConflictReplyOpen {
+			return conflict(result, err)
+		}
+		result.Reason = "a reply is being generated: it takes effect after it"
+	}
+	m, err := a.Store.PrepareMarker(ctx, req.run(), marker, facts)
+	if err != nil {
+		return conflict(result, err)
+	}
+	result.Outcome, result.Marker = string(store.OutcomePrepared), m.ID
+	return result, nil
+}
+
+// conflict gives a conflict as a result, for the ladder, and any other error as it is.
+func conflict(result ReassembleResult, err error) (ReassembleResult, error) {
+	if store.ConflictReasonOf(err) == "" {
+		return result, err
+	}
+	result.Outcome, result.Kind, result.Reason = "", pipeline.Conflict, shorten(messageOf(err))
+	return result, nil
+}
+
+// keepContext stores the context as it is written for the model, for audit: one message a line.
+func (a *Activities) keepContext(ctx context.Context, req ReassembleRequest, view conversation.View, c pipeline.Context) (string, error) {
+	messages, err := transcript.EncodeItems(view.Codec, c.Items)
+	if err != nil {
+		return "", err
+	}
+	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "context", bytes.Join(messages, []byte("\n")))
+	return artifact.SHA256, err
+}
+
+func setChain(m *store.NewMarker, chain string) error {
+	raw, err := hex.DecodeString(chain)
+	if err != nil || len(raw) != len(m.CoveredChain) {
+		return pipeline.Errorf(pipeline.Internal, "the plan holds no chain hash")
+	}
+	copy(m.CoveredChain[:], raw)
+	return nil
+}
+
+func scaled(tokens int, calibration float64) int {
+	if calibration <= 0 {
+		return tokens
+	}
+	return int(float64(tokens) * calibration)
+}
+
+// underWay says whether the agent's work goes on at once: the conversation ends in a message of the user's or
+// in results that wait for the model. It is settled here, once, since the text of the summary must not change
+// while it is in the context.
+func underWay(view conversation.View, m store.NewMarker) bool {
+	for i := len(view.Messages) - 1; i >= 0; i-- {
+		switch msg := view.Messages[i]; {
+		case msg.Kind == pipeline.KindUserInfo || msg.Kind == pipeline.KindReminder || msg.Role == pipeline.RoleSystem:
+			continue
+		case msg.Role == pipeline.RoleAssistant:
+			return len(msg.Calls()) > 0
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// tailKept says whether messages follow the summary verbatim.
+func tailKept(view conversation.View, m store.NewMarker) bool {
+	for _, msg := range view.Messages {
+		if msg.Seq > m.CoversTo {
+			return true
+		}
+	}
+	return len(m.Carried) > 0 && hasSpoken(view, m.Carried)
+}
+
+// hasSpoken says whether one of the messages is more than the system prompt or the environment.
+func hasSpoken(view conversation.View, seqs []int64) bool {
+	carried := map[int64]bool{}
+	for _, s := range seqs {
+		carried[s] = true
+	}
+	for _, msg := range view.Messages {
+		if carried[msg.Seq] && msg.Role != pipeline.RoleSystem && msg.Kind != pipeline.KindUserInfo {
+			return true
+		}
+	}
+	return false
+}
+
+// repeated counts the messages that are summarised and follow verbatim as well.
+func repeated(view conversation.View, m store.NewMarker, p plan) int {
+	summarised := map[int64]bool{}
+	for _, s := range p.Summarise {
+		summarised[s] = true
+	}
+	n := 0
+	for _, s := range m.Carried {
+		if summarised[s] {
+			n++
+		}
+	}
+	return n
+}
+
+// modeThatProposes are the words by which a mode prompt tells that the agent only proposes.
+var modeThatProposes = regexp.MustCompile(`(?i)\b(plan(ning)?[ -]?mode|propos\w*|read[ -]?only|do not (change|edit|write)|ask before)\b`)
+
+func proposeOnly(view conversation.View) bool {
+	for _, e := range view.LiveView.Enrichments {
+		if e.Key == "mode" && modeThatProposes.Match(e.Value) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,211 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// fitRounds bounds how often an input is slimmed to what the estimate says of it: the density of the text,
+// from which the budget in chars is made, is measured and so is nearly right the first time.
+const fitRounds = 4
+
+// externalInput is the prepared request to an external summarizer, kept as an artifact.
+type externalInput struct {
+	System        string `json:"system,omitempty"`
+	User          string `json:"user"`
+	PromptName    string `json:"prompt_name"`
+	PromptVersion string `json:"prompt_version"`
+}
+
+// Slim prepares the input of the summarizer whose turn it is, so that it fits before it is sent: for "self"
+// the agent's own request with one instruction behind it, for every other the rendering, slimmed to the
+// budget. A request that cannot fit is an error of kind input_tokens_exceeded, as if the model had said so.
+func (a *Activities) Slim(ctx context.Context, req SlimRequest) (SlimResult, error) {
+	return once(ctx, a, StageSlim, req.Ref, func() (SlimResult, error) {
+		run, err := a.Store.GetRun(ctx, req.run())
+		if err != nil {
+			return SlimResult{}, err
+		}
+		p, err := a.plan(ctx, req.Ref, req.Plan)
+		if err != nil {
+			return SlimResult{}, err
+		}
+		view, err := a.view(ctx, req.Ref, run, p.Head)
+		if err != nil {
+			return SlimResult{}, err
+		}
+		prompt, err := choosePrompt(run, view, req.Summarizer)
+		if err != nil {
+			return SlimResult{}, err
+		}
+		if req.Summarizer.Kind == pipeline.SummarizerSelf {
+			return a.selfInput(ctx, req, run, view, prompt)
+		}
+		return a.externalInput(ctx, req, run, view, p, prompt)
+	})
+}
+
+// choosePrompt picks the prompt: what the run asked for, then what the settings say, then by vendor and use.
+func choosePrompt(run store.Run, view conversation.View, s pipeline.Summarizer) (pipeline.Prompt, error) {
+	override := run.Prompt
+	if override == "" {
+		override = view.Settings.Prompt
+	}
+	// The native prompt goes with the vendor's native compaction alone; what is asked here is explicit.
+	p, err := pipeline.ChoosePrompt(s.Vendor, run.Kind == pipeline.TriggerManual, pipeline.ModeExplicit, override)
+	if err != nil {
+		return p, pipeline.Errorf(pipeline.BadRequest, "%w", err)
+	}
+	return p, nil
+}
+
+// calibrated scales a local estimate by the last real figure of the conversation's own model.
+func calibrated(view conversation.View, s pipeline.Summarizer, tokens int) int {
+	c := view.Conversation.Usage.Calibration
+	if c <= 1 || s.Vendor != view.Conversation.Vendor {
+		return tokens
+	}
+	return int(float64(tokens) * c)
+}
+
+// selfInput is the agent's own last request, byte for byte, and the instruction behind it: the provider's
+// cache of the agent is hit.
+func (a *Activities) selfInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View, prompt pipeline.Prompt) (SlimResult, error) {
+	current := view.Context()
+	messages, err := transcript.EncodeItems(view.Codec, current.Items)
+	if err != nil {
+		return SlimResult{}, err
+	}
+	instruction, err := view.Codec.Make(pipeline.Made{Role: pipeline.RoleUser, Text: pipeline.SelfInstruction(prompt, run.Focus, req.Variation)})
+	if err != nil {
+		return SlimResult{}, err
+	}
+	tokens := calibrated(view, req.Summarizer, current.Stats.Tokens+view.Overhead()+pipeline.EstimateText(string(instruction)))
+	if !pipeline.FitsWindow(view.Settings, req.Summarizer, tokens) {
+		return SlimResult{}, tooLarge(req.Summarizer, tokens)
+	}
+	maxOutput := pipeline.MaxOutputFor(view.Settings, req.Summarizer, tokens)
+	body, err := transcript.BuildRequest(transcript.Request{
+		Format: transcript.Format(view.Conversation.Format), Envelope: view.Conversation.Envelope, System: view.Conversation.System, Tools: view.Conversation.Tools,
+		Model: req.Summarizer.Model, MaxTokens: maxOutput, Messages: messages, Append: instruction,
+		Summarized: view.Marker != nil,
+	})
+	if err != nil {
+		return SlimResult{}, err
+	}
+	sha, err := a.keepInput(ctx, req, body)
+	if err != nil {
+		return SlimResult{}, err
+	}
+	return SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput}, nil
+}
+
+// externalInput renders what is summarised and slims it until the whole request fits the summarizer.
+func (a *Activities) externalInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View, p plan, prompt pipeline.Prompt) (SlimResult, error) {
+	source := p.source(view)
+	in := pipeline.SlimInput{
+		Messages: source, ToolDropThreshold: view.Settings.ToolDropThreshold, MinUsefulChars: view.Settings.MinUsefulChars,
+		TranscriptHint: transcriptHint(view),
+	}
+	if view.Settings.Redact {
+		in.Redact = pipeline.Redact
+	}
+	fixed := pipeline.ExternalRequest(prompt, pipeline.Slimmed{}, run.Focus, req.Variation)
+	promptTokens := pipeline.EstimateText(fixed.System) + pipeline.EstimateText(fixed.User)
+	in.BudgetChars = int(float64(pipeline.InputBudgetChars(view.Settings, req.Summarizer, promptTokens, density(view, req.Summarizer, source))) * req.Factor)
+	if in.BudgetChars <= 0 {
+		return SlimResult{}, tooLarge(req.Summarizer, promptTokens)
+	}
+	for range fitRounds {
+		slimmed := pipeline.Slim(in)
+		request := pipeline.ExternalRequest(prompt, slimmed, run.Focus, req.Variation)
+		tokens := calibrated(view, req.Summarizer, pipeline.EstimateText(request.System)+pipeline.EstimateText(request.User))
+		if !pipeline.FitsWindow(view.Settings, req.Summarizer, tokens) {
+			in.BudgetChars = in.BudgetChars * 3 / 4
+			continue
+		}
+		body, err := json.Marshal(externalInput{
+			System: request.System, User: request.User, PromptName: prompt.Name, PromptVersion: prompt.Version,
+		})
+		if err != nil {
+			return SlimResult{}, fmt.Errorf("encode the summarizer's input: %w", err)
+		}
+		sha, err := a.keepInput(ctx, req, body)
+		if err != nil {
+			return SlimResult{}, err
+		}
+		if err := a.keepOmissions(ctx, req, slimmed); err != nil {
+			return SlimResult{}, err
+		}
+		notesOf(ctx).number("budget_chars", in.BudgetChars)
+		notesOf(ctx).number("valves", slimmed.Valves)
+		notesOf(ctx).number("binaries", slimmed.Binaries)
+		return SlimResult{
+			Input: sha, Chars: pipeline.Chars(request.System) + pipeline.Chars(request.User), Tokens: tokens,
+			MaxOutput: pipeline.MaxOutputFor(view.Settings, req.Summarizer, tokens),
+			Omitted:   slimmed.Placeholders, Cut: slimmed.Cut, DroppedTools: slimmed.DroppedTools,
+		}, nil
+	}
+	return SlimResult{}, tooLarge(req.Summarizer, promptTokens)
+}
+
+// density is how many chars of the source make a token, by its local estimate.
+func density(view conversation.View, s pipeline.Summarizer, source []pipeline.Message) float64 {
+	chars, tokens := 0, 0
+	for _, m := range source {
+		text := pipeline.RenderMessage(m)
+		chars += pipeline.Chars(text)
+		tokens += pipeline.EstimateText(text)
+	}
+	if tokens == 0 {
+		return 0
+	}
+	return float64(chars) / float64(calibrated(view, s, tokens))
+}
+
+func tooLarge(s pipeline.Summarizer, tokens int) error {
+	return &pipeline.Error{
+		Kind: pipeline.InputTokensExceeded, ActualTokens: tokens, LimitTokens: s.Window,
+		Message: fmt.Sprintf("a request of about %d tokens does not fit the window of %s (%d): it was not sent", tokens, s, s.Window),
+	}
+}
+
+func (a *Activities) keepInput(ctx context.Context, req SlimRequest, body []byte) (string, error) {
+	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "input", body)
+	if err != nil {
+		return "", err
+	}
+	notesOf(ctx).artifact("input", artifact.SHA256)
+	return artifact.SHA256, nil
+}
+
+// keepOmissions records which messages the summarizer does not see whole.
+func (a *Activities) keepOmissions(ctx context.Context, req SlimRequest, s pipeline.Slimmed) error {
+	if len(s.Omitted) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(s.Omitted)
+	if err != nil {
+		return fmt.Errorf("encode the list of omissions: %w", err)
+	}
+	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "omitted", data)
+	if err != nil {
+		return err
+	}
+	notesOf(ctx).artifact("omitted", artifact.SHA256)
+	return nil
+}
+
+// transcriptHint says where the full transcript is, "" when it is not kept.
+func transcriptHint(view conversation.View) string {
+	if view.Conversation.Ephemeral {
+		return ""
+	}
+	return fmt.Sprintf("the full transcript is kept: conversation %s, messages 1 to %d", view.Conversation.Ref.ID, view.Head())
+}

@@ -1,0 +1,68 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// Trigger takes the run up and decides, with the numbers of this moment, whether it is still due: what asked
+// for it may be long ago, and another run may have compacted the conversation since.
+func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerResult, error) {
+	return once(ctx, a, StageTrigger, req.Ref, func() (TriggerResult, error) {
+		run, err := a.Store.StartRun(ctx, req.run(), activity.GetInfo(ctx).WorkflowExecution.RunID)
+		if err != nil {
+			return TriggerResult{}, err
+		}
+		if run.Outcome != "" {
+			return TriggerResult{Skip: fmt.Sprintf("the run has ended %s already", run.Outcome)}, nil
+		}
+		view, err := a.view(ctx, req.Ref, run, 0)
+		if err != nil {
+			return TriggerResult{}, err
+		}
+		in := view.TriggerInput(view.Context())
+		in.Manual = run.Kind == pipeline.TriggerManual
+		in.Overflow = run.Kind == pipeline.TriggerOverflow
+		decision := pipeline.EvaluateTrigger(in, view.Settings)
+		result := TriggerResult{
+			Decision:    decision,
+			Head:        view.Head(),
+			Base:        view.Conversation.ActiveMarker,
+			Manual:      in.Manual,
+			Full:        run.Full,
+			Budget:      time.Duration(view.Settings.RunTimeBudgetSeconds) * time.Second,
+			TokenBudget: view.Settings.RunTokenBudget,
+			ModelQueue:  a.Config.Worker.LLMTaskQueue,
+		}
+		if !decision.Fired {
+			result.Skip = decision.Reason
+		}
+		numbers, err := json.Marshal(map[string]any{"trigger": decision})
+		if err != nil {
+			return result, fmt.Errorf("encode the decision: %w", err)
+		}
+		return result, a.Store.RecordFacts(ctx, req.run(), store.RunFacts{TokensBefore: decision.Used, Numbers: numbers})
+	})
+}
+
+// view loads the run's conversation with the settings that counted when the run was asked for.
+func (a *Activities) view(ctx context.Context, ref Ref, run store.Run, upTo int64) (conversation.View, error) {
+	v, err := conversation.Load(ctx, a.Store, ref.conversation(), a.Config.Settings, upTo)
+	if err != nil {
+		return v, err
+	}
+	if len(run.Settings) > 0 {
+		if v.Settings, err = conversation.Overlay(pipeline.DefaultSettings(), run.Settings); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}

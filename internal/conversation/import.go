@@ -1,0 +1,263 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"precis/internal/llm"
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// ImportOptions say what becomes of a file's conversations.
+type ImportOptions struct {
+	Tenant string
+	// ID for the conversation, "": one is made. With several conversations in a file: ID-2, ID-3… follow.
+	ID string
+	// Vendor and Model of the agent where the file does not say, or to replace what it says.
+	Vendor, Model string
+	// Window in tokens, 0: the model registry's.
+	Window int
+	// Settings of the conversation, a JSON object.
+	Settings json.RawMessage
+	// Ephemeral marks conversations whose content goes when their run has ended.
+	Ephemeral bool
+	// TrustCompactions makes compactions that the file records into markers: the messages before them are
+	// then covered, as they were for the agent.
+	TrustCompactions bool
+	// Pick, when over 0, imports only the Pick-th conversation of the file.
+	Pick int
+	// Progress is told of the messages that were written so far.
+	Progress func(messages int)
+}
+
+// Imported is one conversation that came out of a file.
+type Imported struct {
+	Conversation store.Conversation
+	Meta         transcript.Meta
+	Messages     int
+	// Compactions counts the recorded ones that became markers.
+	Compactions int
+}
+
+// Import is everything that came out of a file.
+type Import struct {
+	Format        transcript.Format
+	Conversations []Imported
+	// Skipped counts the conversations that Pick left out.
+	Skipped int
+	Notes   []transcript.Item
+}
+
+// ImportFile reads a transcript message by message and stores its conversations. Memory is bounded by a batch,
+// not by the file. After an error, what was stored before it stays, and is in the result.
+func ImportFile(ctx context.Context, s *store.Store, d *transcript.Decoder, o ImportOptions) (Import, error) {
+	im := &importer{store: s, decoder: d, options: o}
+	im.result.Format = d.Format()
+	for {
+		it, err := d.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return im.result, im.found()
+		case err != nil:
+			return im.result, err
+		case it.Note != nil:
+			im.result.Notes = append(im.result.Notes, it)
+		case it.Start != nil:
+			if err := im.conversation(ctx, *it.Start); err != nil {
+				return im.result, err
+			}
+		}
+	}
+}
+
+type importer struct {
+	store   *store.Store
+	decoder *transcript.Decoder
+	options ImportOptions
+	result  Import
+	seen    int
+}
+
+func (im *importer) found() error {
+	switch {
+	case im.seen == 0:
+		return pipeline.Errorf(pipeline.BadRequest, "there is no conversation in it")
+	case len(im.result.Conversations) == 0:
+		return pipeline.Errorf(pipeline.BadRequest, "there are %d conversations in it, and none is number %d", im.seen, im.options.Pick)
+	}
+	return nil
+}
+
+// conversation reads up to the End of the conversation that has just begun.
+func (im *importer) conversation(ctx context.Context, start transcript.Meta) error {
+	im.seen++
+	if im.options.Pick > 0 && im.options.Pick != im.seen {
+		im.result.Skipped++
+		return im.skip()
+	}
+	o := im.options
+	id := o.ID
+	if id != "" && len(im.result.Conversations) > 0 {
+		id = fmt.Sprintf("%s-%d", id, len(im.result.Conversations)+1)
+	}
+	c, created, err := im.store.CreateConversation(ctx, o.Tenant, store.NewConversation{
+		ID: id, Format: string(start.Format), Settings: o.Settings, Ephemeral: o.Ephemeral,
+	})
+	if err != nil {
+		return err
+	}
+	if !created && c.HeadSeq > 0 {
+		return pipeline.Errorf(pipeline.Conflict, "conversation %q exists already: choose another id", id)
+	}
+
+	in := &reading{importer: im, count: c.HeadSeq}
+	res, err := im.store.AppendStream(ctx, c.Ref, in.messages)
+	if err != nil {
+		return err
+	}
+	meta := in.end
+	vendor, model := o.Vendor, o.Model
+	if vendor == "" {
+		vendor = meta.Vendor
+	}
+	if model == "" {
+		model = meta.Model
+	}
+	vendor, model = vendorOf(vendor, model)
+	window := o.Window
+	maxOutput := meta.MaxTokens
+	if known, ok := llm.Lookup(vendor, model); ok && window == 0 {
+		window = known.Window
+	}
+	if c, err = im.store.UpdateConversation(ctx, c.Ref, store.ConversationPatch{
+		Vendor: &vendor, Model: &model, Window: &window, MaxOutput: &maxOutput,
+		System: &meta.System, Tools: &meta.Tools, Envelope: &meta.Envelope,
+	}); err != nil {
+		return err
+	}
+	markers, err := in.markers(ctx, c.Ref)
+	if err != nil {
+		return err
+	}
+	if c, err = in.recordUsage(ctx, c.Ref); err != nil {
+		return err
+	}
+	_ = res
+	im.result.Conversations = append(im.result.Conversations, Imported{
+		Conversation: c, Meta: meta, Messages: int(c.HeadSeq), Compactions: markers,
+	})
+	return nil
+}
+
+// vendorOf tells the vendor of a model by its name where the file does not say: an OpenAI-shaped log may well
+// be of another vendor's model, and a gateway writes "vendor/model".
+func vendorOf(vendor, model string) (string, string) {
+	if before, after, ok := strings.Cut(model, "/"); ok && (vendor == "" || vendor == before) {
+		return before, after
+	}
+	if vendor == "" {
+		if known, ok := llm.Lookup("", model); ok {
+			vendor = known.Vendor
+		}
+	}
+	return vendor, model
+}
+
+// skip reads over a conversation.
+func (im *importer) skip() error {
+	for {
+		it, err := im.decoder.Next()
+		if err != nil {
+			return unexpectedEnd(err)
+		}
+		if it.End != nil {
+			return nil
+		}
+	}
+}
+
+func unexpectedEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return pipeline.Errorf(pipeline.Internal, "the decoder ended within a conversation")
+	}
+	return err
+}
+
+// reading is the state of one conversation on its way in.
+type reading struct {
+	*importer
+	count       int64
+	end         transcript.Meta
+	compactions []transcript.RecordedCompaction
+	usage       *transcript.RecordedUsage
+}
+
+// messages gives the messages up to the conversation's End, and notes on the way what belongs to them.
+func (r *reading) messages(yield func(store.NewMessage, error) bool) {
+	for {
+		it, err := r.decoder.Next()
+		if err != nil {
+			yield(store.NewMessage{}, unexpectedEnd(err))
+			return
+		}
+		switch {
+		case it.End != nil:
+			r.end = *it.End
+			return
+		case it.Note != nil:
+			r.result.Notes = append(r.result.Notes, it)
+		case it.Compaction != nil:
+			r.compactions = append(r.compactions, transcript.RecordedCompaction{Compaction: *it.Compaction, Before: int(r.count)})
+		case it.Usage != nil:
+			r.usage = &transcript.RecordedUsage{Usage: *it.Usage, Covers: int(r.count)}
+		case it.Message != nil:
+			r.count++
+			if r.options.Progress != nil {
+				r.options.Progress(int(r.count))
+			}
+			m := Stored(*it.Message)
+			// Ids in files repeat, and a repeated client id would add nothing: every message of a file is stored.
+			m.ClientID = ""
+			if !yield(m, nil) {
+				return
+			}
+		}
+	}
+}
+
+// markers makes the recorded compactions into markers, oldest first, so that undo goes back through them.
+func (r *reading) markers(ctx context.Context, ref store.ConversationRef) (int, error) {
+	if !r.options.TrustCompactions {
+		return 0, nil
+	}
+	n := 0
+	for _, c := range r.compactions {
+		if c.Before == 0 {
+			continue // the file begins with it: what it covered is not there
+		}
+		text := pipeline.RenderMessage(c.Summary)
+		_, err := r.store.ReportMarker(ctx, ref, store.ReportedMarker{
+			Origin: store.OriginImported, CoversTo: int64(c.Before), Summary: []byte(text),
+			SummaryTokens: pipeline.EstimateText(text), TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
+		})
+		if err != nil {
+			return n, fmt.Errorf("the compaction recorded after message %d: %w", c.Before, err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+// recordUsage takes over the file's last server figure, unless a compaction came after it.
+func (r *reading) recordUsage(ctx context.Context, ref store.ConversationRef) (store.Conversation, error) {
+	if r.usage == nil || r.usage.Used <= 0 || len(r.compactions) > 0 && r.compactions[len(r.compactions)-1].Before >= r.usage.Covers {
+		return r.store.GetConversation(ctx, ref)
+	}
+	return r.store.RecordUsage(ctx, ref, store.UsageReport{Tokens: r.usage.Used, CoversSeq: int64(r.usage.Covers)})
+}

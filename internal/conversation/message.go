@@ -1,0 +1,21 @@
+package conversation
+
+import (
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// Stored is a decoded message as it goes into the store, with its sizes.
+func Stored(m pipeline.Message) store.NewMessage {
+	text := pipeline.RenderMessage(m)
+	return store.NewMessage{
+		ClientID:   m.ID,
+		Role:       m.Role,
+		Kind:       m.Kind,
+		Genuine:    m.Genuine(),
+		Chars:      pipeline.Chars(text),
+		Tokens:     pipeline.EstimateMessage(m),
+		Native:     m.Native,
+		SearchText: text,
+	}
+}

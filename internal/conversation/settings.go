@@ -1,0 +1,34 @@
+package conversation
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"precis/pipeline"
+)
+
+// Overlay puts what raw sets, a JSON object of the API's settings, over base. Keys that raw does not name
+// keep base's values. A key that does not exist, or a value that cannot be, is a *pipeline.Error of kind
+// bad_request that names it.
+func Overlay(base pipeline.Settings, raw json.RawMessage) (pipeline.Settings, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return base, nil
+	}
+	out := base
+	// Decoding into a slice that is shared would write into base.
+	out.Summarizers = append([]pipeline.SummarizerSpec(nil), base.Summarizers...)
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&out); err != nil {
+		return base, pipeline.Errorf(pipeline.BadRequest, "settings: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return base, pipeline.Errorf(pipeline.BadRequest, "settings: one JSON object is expected, and nothing after it")
+	}
+	if err := out.Validate(); err != nil {
+		return base, pipeline.Errorf(pipeline.BadRequest, "settings: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,174 @@
+// Package conversation is a stored conversation as its model sees it: read from the store, decoded by its
+// format's codec, put together by the pipeline. Activities, the command line and the HTTP API all see a
+// conversation through it, so that what is measured, summarised and sent is one thing.
+//
+//	view.go      a conversation at one moment, and its context
+//	settings.go  the settings that count for it
+//	message.go   a message on its way into the store
+//	import.go    a conversation from a file
+package conversation
+
+import (
+	"context"
+	"fmt"
+
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// View is a conversation at one moment.
+type View struct {
+	store.LiveView
+	Settings pipeline.Settings
+	Codec    transcript.Codec
+	// Messages are those that no summary stands for: what the marker carries, then the tail, decoded.
+	Messages []pipeline.Message
+}
+
+// Load reads a conversation up to message upTo, 0: up to its head. base are the settings of the
+// installation, over which the conversation's own go.
+func Load(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings, upTo int64) (View, error) {
+	live, err := s.LiveView(ctx, ref, store.LiveOptions{UpTo: upTo})
+	if err != nil {
+		return View{}, err
+	}
+	return newView(live, base)
+}
+
+func newView(live store.LiveView, base pipeline.Settings) (View, error) {
+	v := View{LiveView: live}
+	var err error
+	if v.Settings, err = Overlay(base, live.Conversation.Settings); err != nil {
+		return v, fmt.Errorf("conversation %s: settings: %w", live.Conversation.Ref, err)
+	}
+	if v.Codec, err = transcript.CodecFor(transcript.Format(live.Conversation.Format)); err != nil {
+		return v, fmt.Errorf("conversation %s: %w", live.Conversation.Ref, err)
+	}
+	v.Messages = make([]pipeline.Message, 0, len(live.Carried)+len(live.Tail))
+	for _, list := range [][]store.Message{live.Carried, live.Tail} {
+		decoded, err := Decode(v.Codec, list)
+		if err != nil {
+			return v, fmt.Errorf("conversation %s: %w", live.Conversation.Ref, err)
+		}
+		v.Messages = append(v.Messages, decoded...)
+	}
+	return v, nil
+}
+
+// Decode gives stored messages their parts.
+func Decode(codec transcript.Codec, stored []store.Message) ([]pipeline.Message, error) {
+	out := make([]pipeline.Message, 0, len(stored))
+	for _, s := range stored {
+		m, err := codec.Decode(s.Native)
+		if err != nil {
+			return nil, pipeline.Errorf(pipeline.MalformedHistory, "message %d cannot be read: %w", s.Seq, err)
+		}
+		m.Seq, m.ID, m.Tokens = s.Seq, s.ClientID, s.Tokens
+		// What the client said of the message when it sent it counts more than what its bytes look like.
+		m.Role, m.Kind = s.Role, s.Kind
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// Live is what a compaction works on: the prior summary first, if there is one, then all messages.
+func (v View) Live() []pipeline.Message {
+	if v.Marker == nil {
+		return v.Messages
+	}
+	text := string(v.Summary)
+	prior := pipeline.Message{
+		Role: pipeline.RoleUser, Kind: pipeline.KindSummary,
+		Parts:  []pipeline.Part{{Kind: pipeline.PartText, Text: text}},
+		Tokens: v.Marker.SummaryTokens,
+	}
+	return append([]pipeline.Message{prior}, v.Messages...)
+}
+
+// SeenSeq is the newest message at the time when the active marker was applied, 0 without a marker or when
+// that is not known.
+func (v View) SeenSeq() int64 {
+	if v.Marker == nil {
+		return 0
+	}
+	return max(v.Marker.ValveUpTo, v.Marker.CoversTo)
+}
+
+// Context is what the model sees now.
+func (v View) Context() pipeline.Context {
+	in := pipeline.ContextInput{
+		Live: v.Messages, Settings: v.Settings, Window: v.Conversation.Window, Vendor: v.APIType(),
+	}
+	if v.Marker != nil {
+		in.SummaryText = string(v.Summary)
+		in.Valve, in.ValveUpTo = v.Marker.Valve, v.Marker.ValveUpTo
+	}
+	for _, e := range v.LiveView.Enrichments {
+		in.Enrichments = append(in.Enrichments, pipeline.Enrichment{Key: e.Key, Text: string(e.Value)})
+	}
+	return pipeline.BuildContext(in)
+}
+
+// After is the view as it will be once the marker is applied: what it covers gives way to its summary.
+func (v View) After(m store.NewMarker, summary string) View {
+	after := v
+	after.Marker = &store.Marker{NewMarker: m}
+	after.Summary = []byte(summary)
+	carried := make(map[int64]bool, len(m.Carried))
+	for _, seq := range m.Carried {
+		carried[seq] = true
+	}
+	after.Messages = nil
+	for _, msg := range v.Messages {
+		if msg.Seq > m.CoversTo || carried[msg.Seq] {
+			after.Messages = append(after.Messages, msg)
+		}
+	}
+	return after
+}
+
+// Overhead is the local estimate of what a request holds beside the context: system prompt and tools.
+func (v View) Overhead() int {
+	return pipeline.EstimateText(string(v.Conversation.System)) + pipeline.EstimateText(string(v.Conversation.Tools))
+}
+
+// APIType is the kind of vendor API that the conversation's messages are for.
+func (v View) APIType() string { return APIType(transcript.Format(v.Conversation.Format)) }
+
+// APIType gives the kind of vendor API that a format's messages are for.
+func APIType(f transcript.Format) string {
+	if f == transcript.ClaudeCode {
+		return string(transcript.Anthropic)
+	}
+	return string(f)
+}
+
+// TriggerInput has the numbers of the first stage, as the conversation stands.
+func (v View) TriggerInput(c pipeline.Context) pipeline.TriggerInput {
+	overhead := v.Overhead()
+	in := pipeline.TriggerInput{
+		Window:       v.Conversation.Window,
+		MaxOutput:    v.Conversation.MaxOutput,
+		ServerTokens: v.Conversation.Usage.Tokens,
+		ServerStale:  v.Conversation.Usage.Stale,
+		EstimateAll:  c.Stats.Tokens + overhead,
+		Calibration:  v.Conversation.Usage.Calibration,
+		Prepared:     v.Prepared != nil,
+	}
+	if in.ServerTokens > 0 {
+		in.EstimateServerPart = in.EstimateAll
+		for _, it := range c.Items {
+			if it.Message != nil && it.Message.Seq > v.Conversation.Usage.CoversSeq {
+				in.EstimateServerPart -= pipeline.EstimateMessage(*it.Message)
+			}
+		}
+		in.EstimateServerPart = max(in.EstimateServerPart, 0)
+	}
+	for _, m := range v.Messages {
+		if m.Genuine() {
+			in.Turns++
+		}
+	}
+	return in
+}

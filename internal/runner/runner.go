@@ -1,0 +1,104 @@
+// Package runner is the inside of a worker process: it serves both task queues and starts the workflows that
+// wait in the outbox. bin/worker runs it alone; the local stack runs it beside everything else.
+package runner
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"precis/activities"
+	"precis/internal/config"
+	"precis/internal/store"
+	"precis/workflows"
+)
+
+// stickyTimeout is how long Temporal waits for the worker that has a workflow in its cache before it gives the
+// workflow to another: the SDK's five seconds are most of a recovery after a crash.
+const stickyTimeout = 2 * time.Second
+
+// Options are what a worker needs.
+type Options struct {
+	Store  *store.Store
+	Client client.Client
+	Config config.Config
+	Log    *slog.Logger
+	// Ready, if set, is called once the worker polls.
+	Ready func()
+}
+
+// Run serves until the context ends. It then drains: what is under way has worker.drain_seconds to finish,
+// and what does not is taken up by another worker.
+func Run(ctx context.Context, o Options) error {
+	identity := identity()
+	acts, err := activities.New(o.Store, o.Config, o.Log, identity)
+	if err != nil {
+		return err
+	}
+	drain := time.Duration(o.Config.Worker.DrainSeconds) * time.Second
+	common := worker.Options{
+		Identity:                     identity,
+		Interceptors:                 []interceptor.WorkerInterceptor{acts.Interceptor()},
+		WorkerStopTimeout:            drain,
+		ActivityTaskPollerBehavior:   worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
+		MaxHeartbeatThrottleInterval: 2 * time.Second,
+		DisableRegistrationAliasing:  true,
+	}
+
+	main := common
+	main.MaxConcurrentActivityExecutionSize = o.Config.Worker.Concurrency
+	main.WorkflowTaskPollerBehavior = worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{})
+	main.StickyScheduleToStartTimeout = stickyTimeout
+	stages := worker.New(o.Client, o.Config.Worker.TaskQueue, main)
+	stages.RegisterWorkflowWithOptions(workflows.CompactionWorkflow, workflow.RegisterOptions{Name: "CompactionWorkflow"})
+	registerStages(stages, acts)
+
+	models := common
+	models.MaxConcurrentActivityExecutionSize = o.Config.Worker.LLMConcurrency
+	models.DisableWorkflowWorker = true
+	calls := worker.New(o.Client, o.Config.Worker.LLMTaskQueue, models)
+	calls.RegisterActivityWithOptions(acts.Summarise, activity.RegisterOptions{Name: "Summarise"})
+
+	if err := stages.Start(); err != nil {
+		return fmt.Errorf("start the worker on queue %s: %w", o.Config.Worker.TaskQueue, err)
+	}
+	defer stages.Stop()
+	if err := calls.Start(); err != nil {
+		return fmt.Errorf("start the worker on queue %s: %w", o.Config.Worker.LLMTaskQueue, err)
+	}
+	defer calls.Stop()
+	if o.Ready != nil {
+		o.Ready()
+	}
+	d := dispatcher{store: o.Store, client: o.Client, queue: o.Config.Worker.TaskQueue, log: o.Log}
+	d.run(ctx)
+	o.Log.Info("the worker drains", "at most", drain)
+	return nil
+}
+
+// registerStages registers every stage on the stages' queue. Summarise is there for the digest, which calls
+// no model.
+func registerStages(w worker.Worker, a *activities.Activities) {
+	for name, stage := range map[string]any{
+		"Trigger": a.Trigger, "Summarizer": a.Summarizer, "Partition": a.Partition, "Slim": a.Slim,
+		"Summarise": a.Summarise, "Reassemble": a.Reassemble, "Finish": a.Finish,
+	} {
+		w.RegisterActivityWithOptions(stage, activity.RegisterOptions{Name: name})
+	}
+}
+
+func identity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%d@%s", os.Getpid(), host)
+}

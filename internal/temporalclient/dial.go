@@ -1,0 +1,36 @@
+// Package temporalclient connects to Temporal as the configuration says: a local server, a cluster with
+// TLS, or Temporal Cloud with an API key.
+package temporalclient
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+
+	"precis/internal/config"
+)
+
+// Dial connects and makes sure that the server answers. logger takes what the SDK has to say.
+func Dial(ctx context.Context, c config.Temporal, logger *slog.Logger) (client.Client, error) {
+	options := client.Options{
+		HostPort:  c.Address,
+		Namespace: c.Namespace,
+		Logger:    sdklog.NewStructuredLogger(logger),
+	}
+	if c.APIKey != "" {
+		options.Credentials = client.NewAPIKeyStaticCredentials(c.APIKey)
+	}
+	t, err := c.TLSConfig()
+	if err != nil {
+		return nil, err
+	}
+	options.ConnectionOptions.TLS = t
+	cl, err := client.DialContext(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("Temporal at %s, namespace %s, is not reachable (temporal.address): %w", c.Address, c.Namespace, err)
+	}
+	return cl, nil
+}

@@ -1,0 +1,160 @@
+package pipeline
+
+// Every constant below is the product's default; where it comes from is said beside it. Settings can be
+// given for all, for a tenant and for a conversation; the nearest one counts.
+const (
+	// SelfSummaryContextWindowFraction is the share of the window at which a compaction starts: late enough
+	// to use what was paid for, early enough that the request which summarises still fits.
+	SelfSummaryContextWindowFraction = 0.9
+	// SelfSummaryNumTurns is the number of genuine user messages that starts a compaction whatever the size.
+	SelfSummaryNumTurns = 1000
+	// MaxSummarizationPromptChars bounds the rendered input of a summarizer, in chars.
+	MaxSummarizationPromptChars = 3_200_000
+	// StrictSummarizationPromptChars is the bound of the strict profile, in chars.
+	StrictSummarizationPromptChars = 2_800_000
+	// ToolMessageDropThreshold is the share of tool messages from which they are dropped first.
+	ToolMessageDropThreshold = 0.25
+	// DefaultMinUsefulChars is the size under which a cut message says less than a placeholder.
+	DefaultMinUsefulChars = 200
+	// MinAnthropicCompactionInputTokens is the smallest trigger that Anthropic's compaction edit takes.
+	MinAnthropicCompactionInputTokens = 50_000
+	// DefaultContextWindow is assumed, and said to be a guess, for a model that nothing is known of, in tokens.
+	DefaultContextWindow = 128_000
+)
+
+// Threshold is a point on the way to a full window, given as room that is left: in tokens, as a share of
+// the window from 0 to 1, or both, and then the one that is reached earlier counts. Zero fields are unset.
+type Threshold struct {
+	UnusedTokens  int     `json:"unused_tokens,omitempty"`
+	UnusedPercent float64 `json:"unused_percent,omitempty"`
+}
+
+// Set says whether the threshold is given at all.
+func (t Threshold) Set() bool { return t.UnusedTokens > 0 || t.UnusedPercent > 0 }
+
+// TriggerSettings says when a compaction starts by itself.
+type TriggerSettings struct {
+	// Auto switches automatic compaction on. Default true.
+	Auto bool `json:"auto"`
+	// TokenLimit is the configured limit in tokens, 0 to use Fraction of the window.
+	TokenLimit int `json:"token_limit,omitempty"`
+	// EvalOverride beats TokenLimit: for evaluations that need a fixed limit, in tokens. 0 is unset.
+	EvalOverride int `json:"eval_override,omitempty"`
+	// Fraction of the window, over 0 up to 1. Default SelfSummaryContextWindowFraction.
+	Fraction float64 `json:"fraction"`
+	// Turns is the number of genuine user messages. Default SelfSummaryNumTurns.
+	Turns int `json:"turns"`
+	// Start is where background pre-compaction begins to compute; unset: none is done ahead.
+	Start Threshold `json:"start"`
+	// Apply is where what was prepared takes effect.
+	Apply Threshold `json:"apply"`
+}
+
+// DigestPolicy says when the deterministic digest may stand in for a model's summary.
+type DigestPolicy string
+
+// The digest policies.
+const (
+	DigestWhenNeeded DigestPolicy = "when_needed" // automatic runs, and any run at or over the limit
+	DigestAlways     DigestPolicy = "always"
+	DigestNever      DigestPolicy = "never" // the run ends failed, the context stays as it was
+)
+
+// Mode says how a summarizer is asked.
+type Mode string
+
+// The modes.
+const (
+	ModeExplicit Mode = "explicit" // our prompt
+	ModeBeta     Mode = "beta"     // the vendor's native compaction
+)
+
+// SummarizerSpec names one summarizer in the ordered list of settings: "self", or "VENDOR/MODEL".
+type SummarizerSpec struct {
+	// Model is "self" or "VENDOR/MODEL", such as "anthropic/claude-sonnet-4-5".
+	Model string `json:"model"`
+	// ContextWindow in tokens; 0: the model registry's.
+	ContextWindow int `json:"context_window,omitempty"`
+	// MaxOutput in tokens; 0: the model registry's.
+	MaxOutput int `json:"max_output,omitempty"`
+}
+
+// BreakerSettings says when automatic runs stop trying.
+type BreakerSettings struct {
+	// Failures in a row that open it. Default 3.
+	Failures int `json:"failures"`
+	// CooldownSeconds until one automatic attempt is let through again. Default 300.
+	CooldownSeconds int `json:"cooldown_seconds"`
+}
+
+// Settings is every knob of a compaction. The JSON names are the ones of the HTTP API and the
+// configuration file.
+type Settings struct {
+	Trigger     TriggerSettings  `json:"trigger"`
+	Summarizers []SummarizerSpec `json:"summarizers"`
+	// ForceExternal keeps "self" out of the list.
+	ForceExternal bool `json:"force_external"`
+	Mode          Mode `json:"mode"`
+	// Prompt is the name of the prompt to use instead of the vendor's own; empty: by vendor and use.
+	Prompt string `json:"prompt,omitempty"`
+	// SummaryMaxTokens caps a summary. Default 8192.
+	SummaryMaxTokens int             `json:"summary_max_tokens"`
+	Breaker          BreakerSettings `json:"breaker"`
+	// PreserveLastUser summarises the last user message too and keeps it in the tail as well.
+	PreserveLastUser bool `json:"preserve_last_user"`
+	// RelaxedSplitGuard lets a split right after the first message stand.
+	RelaxedSplitGuard bool `json:"relaxed_split_guard"`
+	// TailMaxFraction is the share of the window that the verbatim tail may take before the split moves
+	// forward inside the turn. Default 0.5.
+	TailMaxFraction float64 `json:"tail_max_fraction"`
+	// MaxPromptChars bounds the summarizer's rendered input, in chars. Default MaxSummarizationPromptChars.
+	MaxPromptChars int `json:"max_prompt_chars"`
+	// StrictPromptChars replaces MaxPromptChars when over 0; the strict profile sets it to
+	// StrictSummarizationPromptChars.
+	StrictPromptChars int `json:"strict_prompt_chars,omitempty"`
+	// ToolDropThreshold is the share of tool messages from which they go first. Default ToolMessageDropThreshold.
+	ToolDropThreshold float64 `json:"tool_drop_threshold"`
+	// MinUsefulChars is the least a cut message is left with. Default DefaultMinUsefulChars.
+	MinUsefulChars int `json:"min_useful_chars"`
+	// ToolResultKeepTurns is the number of last user turns whose tool results are sent in full; 0: always. Default 5.
+	ToolResultKeepTurns int `json:"tool_result_keep_turns"`
+	// ToolResultPreviewChars is the size over which an older tool result becomes a preview. Default 2000.
+	ToolResultPreviewChars int `json:"tool_result_preview_chars"`
+	// MaxToolResultTokens caps each tool result, 0: no cap.
+	MaxToolResultTokens int `json:"max_tool_result_tokens,omitempty"`
+	// MaxInputTokens is the input budget of a request, 0: the window.
+	MaxInputTokens int `json:"max_input_tokens,omitempty"`
+	// NudgeFraction of the window from which a person is told to compact. Default 0.8.
+	NudgeFraction float64      `json:"nudge_fraction"`
+	Digest        DigestPolicy `json:"digest"`
+	// Redact takes secrets out of what goes to an external summarizer.
+	Redact bool `json:"redact"`
+	// RunTimeBudgetSeconds bounds a run. Default 900.
+	RunTimeBudgetSeconds int `json:"run_time_budget_seconds"`
+	// RunTokenBudget bounds the tokens that a run may send and receive, 0: no bound.
+	RunTokenBudget int `json:"run_token_budget,omitempty"`
+}
+
+// DefaultSettings are the settings of a conversation that configures nothing.
+func DefaultSettings() Settings {
+	return Settings{
+		Trigger: TriggerSettings{
+			Auto:     true,
+			Fraction: SelfSummaryContextWindowFraction,
+			Turns:    SelfSummaryNumTurns,
+		},
+		Summarizers:            []SummarizerSpec{{Model: "self"}},
+		Mode:                   ModeExplicit,
+		SummaryMaxTokens:       8192,
+		Breaker:                BreakerSettings{Failures: 3, CooldownSeconds: 300},
+		TailMaxFraction:        0.5,
+		MaxPromptChars:         MaxSummarizationPromptChars,
+		ToolDropThreshold:      ToolMessageDropThreshold,
+		MinUsefulChars:         DefaultMinUsefulChars,
+		ToolResultKeepTurns:    5,
+		ToolResultPreviewChars: 2000,
+		NudgeFraction:          0.8,
+		Digest:                 DigestWhenNeeded,
+		RunTimeBudgetSeconds:   900,
+	}
+}

@@ -1,0 +1,51 @@
+// Command worker serves compactions: the workflow and the activities of both task queues, and the outbox.
+// Run as many as are needed; each is told to stop by SIGTERM or SIGINT and drains.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"precis/internal/config"
+	"precis/internal/runner"
+	"precis/internal/store"
+	"precis/internal/telemetry"
+	"precis/internal/temporalclient"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	cfg, _, err := config.Load(config.LoadOptions{})
+	if err != nil {
+		return err
+	}
+	log := telemetry.Logger(os.Stderr, cfg.Log)
+	if cfg.DatabaseURL == "" {
+		return errors.New("database_url is not set: give PRECIS_DATABASE_URL, or use `precis up` for a local stack")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	st, err := store.Open(ctx, cfg.DatabaseURL, store.Options{AppName: "precis-worker"})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	client, err := temporalclient.Dial(ctx, cfg.Temporal, log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return runner.Run(ctx, runner.Options{Store: st, Client: client, Config: cfg, Log: log, Ready: func() {
+		log.Info("the worker polls", "queues", []string{cfg.Worker.TaskQueue, cfg.Worker.LLMTaskQueue}, "namespace", cfg.Temporal.Namespace)
+	}})
+}

@@ -1,0 +1,447 @@
+// Package workflows holds the CompactionWorkflow, and the ladder that it walks as a table. It is
+// deterministic: it decides which activity comes next and computes nothing itself. Only ids, numbers,
+// error kinds and hashes pass through it, so that a history stays small and holds no user text.
+package workflows
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"precis/activities"
+	"precis/pipeline"
+)
+
+// The names by which clients and workers meet.
+const (
+	// TaskQueue takes the workflow and all activities that call no model, unless worker.task_queue says
+	// otherwise. Model calls have a queue of their own, so that slow vendors never hold up the rest.
+	TaskQueue = "compaction"
+	// WaitUpdate is the update by which a caller waits for the run's result. Callers share one update id
+	// per run: more than ten different ones in flight would start a second run.
+	WaitUpdate = "wait"
+)
+
+// The search attributes that make the Temporal UI readable by itself. SQL visibility allows ten of type
+// Keyword in a namespace.
+var (
+	AttrTenant       = temporal.NewSearchAttributeKeyKeyword("PrecisTenant")
+	AttrConversation = temporal.NewSearchAttributeKeyKeyword("PrecisConversation")
+	AttrTrigger      = temporal.NewSearchAttributeKeyKeyword("PrecisTrigger")
+	AttrOutcome      = temporal.NewSearchAttributeKeyKeyword("PrecisOutcome")
+	AttrErrorKind    = temporal.NewSearchAttributeKeyKeyword("PrecisErrorKind")
+	AttrSummarizer   = temporal.NewSearchAttributeKeyKeyword("PrecisSummarizer")
+)
+
+// The outcomes of a run.
+const (
+	OutcomeApplied    = "applied"
+	OutcomePrepared   = "prepared"
+	OutcomeSkipped    = "skipped"
+	OutcomeSuperseded = "superseded"
+	OutcomeCancelled  = "cancelled"
+	OutcomeFailed     = "failed"
+)
+
+// CompactionInput names the run. All else is read from the store by the activities.
+type CompactionInput struct {
+	Tenant       string `json:"tenant"`
+	Conversation string `json:"conversation"`
+	Run          string `json:"run"`
+}
+
+// WorkflowID is the id under which a conversation's compactions run: Temporal keeps it unique among the
+// open ones, which is what makes a conversation compact once at a time.
+func (in CompactionInput) WorkflowID() string {
+	return "compaction/" + in.Tenant + "/" + in.Conversation
+}
+
+// CompactionResult is what became of the run.
+type CompactionResult struct {
+	Run          string             `json:"run"`
+	Outcome      string             `json:"outcome"`
+	Kind         pipeline.ErrorKind `json:"error_kind,omitempty"`
+	Reason       string             `json:"reason,omitempty"`
+	Summarizer   string             `json:"summarizer,omitempty"`
+	Marker       string             `json:"marker,omitempty"`
+	TokensBefore int                `json:"tokens_before,omitempty"`
+	TokensAfter  int                `json:"tokens_after,omitempty"`
+}
+
+// CompactionWorkflow compacts one conversation: trigger, pick a summarizer, partition, slim, summarise,
+// reassemble, each an activity, with Ladder deciding what follows a failure. It ends in one of the
+// outcomes; a failed run also fails the workflow, with the error kind as the error's type, so that it
+// stands out in the Temporal UI.
+func CompactionWorkflow(ctx workflow.Context, in CompactionInput) (result CompactionResult, err error) {
+	done := false
+	waitForEnd := func(ctx workflow.Context, run string) (CompactionResult, error) {
+		if err := workflow.Await(ctx, func() bool { return done }); err != nil {
+			return CompactionResult{}, err
+		}
+		return result, nil
+	}
+	rejectOtherRuns := func(_ workflow.Context, run string) error {
+		if run != in.Run {
+			return fmt.Errorf("this workflow executes run %s, not %s: ask again when it has ended", in.Run, run)
+		}
+		return nil
+	}
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, WaitUpdate, waitForEnd, workflow.UpdateHandlerOptions{Validator: rejectOtherRuns}); err != nil {
+		return CompactionResult{}, err
+	}
+	defer func() {
+		// Every exit path drains the handlers: else their callers would get an error that is not ours.
+		done = true
+		drain, cancel := workflow.NewDisconnectedContext(ctx)
+		defer cancel()
+		_ = workflow.Await(drain, func() bool { return workflow.AllHandlersFinished(drain) })
+	}()
+
+	r := &run{in: in, used: taken{}, tail: taken{}}
+	result = r.walk(ctx)
+	if result.Outcome != OutcomeApplied && result.Outcome != OutcomePrepared {
+		result = r.finish(ctx, result)
+	}
+	upsertOutcome(ctx, result)
+
+	switch result.Outcome {
+	case OutcomeFailed:
+		return result, temporal.NewApplicationErrorWithOptions(result.Reason, string(result.Kind), temporal.ApplicationErrorOptions{NonRetryable: true})
+	case OutcomeCancelled:
+		return result, temporal.NewCanceledError()
+	}
+	return result, nil
+}
+
+// run is the state of one walk down the ladder.
+type run struct {
+	in      CompactionInput
+	calls   int
+	started time.Time
+
+	trigger activities.TriggerResult
+	ladder  []pipeline.Summarizer
+	at      int // the summarizer whose turn it is
+	used    taken
+	tail    taken
+
+	plan       activities.PartitionResult
+	full       bool
+	factor     float64
+	variation  pipeline.Variation
+	rung       Step
+	modelCalls int
+	omitted    int
+	tokens     int
+
+	path []string
+	// failedStage and failedCall are what the last note was about, until the next call takes them along.
+	failedStage activities.Stage
+	failedCall  int
+}
+
+func (r *run) ref() activities.Ref {
+	r.calls++
+	rung := string(r.rung)
+	if rung == "" {
+		rung = "first"
+	}
+	ref := activities.Ref{
+		Tenant: r.in.Tenant, Conversation: r.in.Conversation, Run: r.in.Run, Call: r.calls, Rung: rung,
+		FailedStage: r.failedStage, FailedCall: r.failedCall,
+	}
+	r.failedStage, r.failedCall = "", 0
+	return ref
+}
+
+// walk goes through the stages until the run has an outcome.
+func (r *run) walk(ctx workflow.Context) CompactionResult {
+	r.started = workflow.Now(ctx)
+	var a *activities.Activities
+
+	if err := execute(ctx, quick, "Is a compaction due?", a.Trigger, activities.TriggerRequest{Ref: r.ref()}, &r.trigger); err != nil {
+		return r.ended(ctx, activities.StageTrigger, err)
+	}
+	if r.trigger.Skip != "" {
+		return r.skipped(r.trigger.Skip)
+	}
+	r.full = r.trigger.Full
+
+	var choice activities.SummarizerResult
+	atLimit := r.trigger.Decision.OverLimit || r.trigger.Decision.Kind == pipeline.TriggerOverflow
+	if err := execute(ctx, quick, "Who writes the summary?", a.Summarizer, activities.SummarizerRequest{Ref: r.ref(), Head: r.trigger.Head, AtOrOverLimit: atLimit}, &choice); err != nil {
+		return r.ended(ctx, activities.StageSummarizer, err)
+	}
+	if len(choice.Ladder) == 0 {
+		return r.failed(pipeline.ModelNotFound, "no summarizer can be used and the digest is switched off: configure one in settings.summarizers")
+	}
+	r.ladder = choice.Ladder
+
+	if end := r.partition(ctx); end != nil {
+		return *end
+	}
+	for {
+		summary, end := r.summarise(ctx)
+		if end != nil {
+			return *end
+		}
+		again, end := r.reassemble(ctx, summary)
+		if end != nil {
+			return *end
+		}
+		if again {
+			if end := r.partition(ctx); end != nil {
+				return *end
+			}
+		}
+	}
+}
+
+// partition plans what is summarised; the plan of a full one replaces an earlier plan.
+func (r *run) partition(ctx workflow.Context) *CompactionResult {
+	var a *activities.Activities
+	var plan activities.PartitionResult
+	if err := execute(ctx, quick, "What is summarised, what stays?", a.Partition, activities.PartitionRequest{Ref: r.ref(), Head: r.trigger.Head, Full: r.full}, &plan); err != nil {
+		end := r.ended(ctx, activities.StagePartition, err)
+		return &end
+	}
+	if plan.Nothing != "" {
+		end := r.skipped(plan.Nothing)
+		return &end
+	}
+	r.plan = plan
+	return nil
+}
+
+// summarise walks the summarizers until one gives a summary.
+func (r *run) summarise(ctx workflow.Context) (activities.SummariseResult, *CompactionResult) {
+	if r.factor == 0 {
+		r.factor = 1
+	}
+	for {
+		result, stage, err := r.attempt(ctx)
+		if err == nil {
+			return result, nil
+		}
+		kind := kindOf(ctx, err)
+		if kind == pipeline.Cancelled {
+			end := r.cancelled()
+			return activities.SummariseResult{}, &end
+		}
+		if !r.step(ctx, r.used.next(stage, r.ladder[r.at].Kind, kind), stage, kind) {
+			end := r.failed(kind, "no summarizer gave a usable summary and the digest is switched off for this run: "+strings.Join(r.path, "; "))
+			return activities.SummariseResult{}, &end
+		}
+	}
+}
+
+// attempt prepares the input and asks the summarizer whose turn it is, once.
+func (r *run) attempt(ctx workflow.Context) (activities.SummariseResult, activities.Stage, error) {
+	var a *activities.Activities
+	s := r.ladder[r.at]
+	var out activities.SummariseResult
+	if s.Kind != pipeline.SummarizerDigest && (r.modelCalls >= MaxModelCalls || r.remaining(ctx) <= 0) {
+		return out, activities.StageSummarise, budgetExceeded("the run's time or number of model calls is spent")
+	}
+
+	var input activities.SlimResult
+	if s.Kind != pipeline.SummarizerDigest {
+		label := fmt.Sprintf("Input for %s (%s)", s, r.rungName())
+		err := execute(ctx, quick, label, a.Slim, activities.SlimRequest{Ref: r.ref(), Plan: r.plan.Plan, Summarizer: s, Factor: r.factor, Variation: r.variation}, &input)
+		if err != nil {
+			return out, activities.StageSlim, err
+		}
+		if r.trigger.TokenBudget > 0 && r.tokens+input.Tokens > r.trigger.TokenBudget {
+			return out, activities.StageSummarise, budgetExceeded("the run's token budget is spent")
+		}
+		r.modelCalls++
+	}
+
+	r.omitted = input.Omitted
+	class := model(r.trigger.ModelQueue, r.remaining(ctx))
+	if s.Kind == pipeline.SummarizerDigest {
+		class = quick
+	}
+	err := execute(ctx, class, fmt.Sprintf("Summary by %s (%s)", s, r.rungName()), a.Summarise,
+		activities.SummariseRequest{Ref: r.ref(), Plan: r.plan.Plan, Input: input.Input, MaxOutput: input.MaxOutput, Summarizer: s, Variation: r.variation}, &out)
+	if err == nil {
+		r.tokens += out.InputTokens + out.OutputTokens
+	} else if s.Kind != pipeline.SummarizerDigest {
+		r.tokens += input.Tokens
+	}
+	return out, activities.StageSummarise, err
+}
+
+// reassemble builds the new context and makes it the conversation's own. again says that everything is to
+// be partitioned and summarised anew.
+func (r *run) reassemble(ctx workflow.Context, summary activities.SummariseResult) (again bool, end *CompactionResult) {
+	var a *activities.Activities
+	request := activities.ReassembleRequest{Plan: r.plan.Plan, Summary: summary.Summary, Summarizer: r.ladder[r.at], Omitted: r.omitted, Manual: r.trigger.Manual}
+	for {
+		request.Ref = r.ref()
+		var out activities.ReassembleResult
+		if err := execute(ctx, quick, "The new context "+string(request.Valve), a.Reassemble, request, &out); err != nil {
+			end := r.ended(ctx, activities.StageReassemble, err)
+			return false, &end
+		}
+		if out.Outcome != "" {
+			return false, &CompactionResult{
+				Run: r.in.Run, Outcome: out.Outcome, Kind: out.Kind, Reason: out.Reason, Summarizer: r.ladder[r.at].String(),
+				Marker: out.Marker, TokensBefore: out.TokensBefore, TokensAfter: out.TokensAfter,
+			}
+		}
+		step := r.tail.next(activities.StageReassemble, r.ladder[r.at].Kind, out.Kind)
+		if step == StepFull && r.full {
+			step = r.tail.next(activities.StageReassemble, r.ladder[r.at].Kind, out.Kind)
+		}
+		r.note(ctx, activities.StageReassemble, out.Kind, step)
+		r.rung = step
+		switch step {
+		case StepFull:
+			r.full, r.factor, r.variation = true, 1, pipeline.Variation{}
+			return true, nil
+		case StepPreviews:
+			request.Valve = pipeline.TailValvePreviews
+		case StepHeadAndTail:
+			request.Valve = pipeline.TailValveHeadTail
+		case StepTakeSmaller:
+			request.Final = true
+		case StepSupersede:
+			return false, &CompactionResult{Run: r.in.Run, Outcome: OutcomeSuperseded, Kind: out.Kind, Reason: out.Reason}
+		default:
+			end := r.failed(out.Kind, out.Reason)
+			return false, &end
+		}
+	}
+}
+
+// step changes the state for the step; false when the ladder has none left.
+func (r *run) step(ctx workflow.Context, step Step, stage activities.Stage, kind pipeline.ErrorKind) bool {
+	r.note(ctx, stage, kind, step)
+	r.rung = step
+	switch step {
+	case StepShorterOutput:
+		r.variation.Shorter = true
+	case StepHalfInput:
+		r.variation.Shorter = true
+		r.factor *= 0.5
+	case StepSlimHarder:
+		r.factor *= 0.5
+	case StepOnceMore:
+		r.variation.Again++
+	case StepPlainText:
+		r.variation.Plain = true
+	case StepNextSummarizer:
+		next := r.at + 1
+		for next < len(r.ladder) && r.ladder[next].Fallback && modelAtFault(kind) {
+			next++
+		}
+		return r.goTo(next)
+	case StepLargerWindow:
+		next := r.at + 1
+		for next < len(r.ladder) && r.ladder[next].Kind != pipeline.SummarizerDigest && r.ladder[next].Window <= r.ladder[r.at].Window {
+			next++
+		}
+		return r.goTo(next)
+	case StepDigest:
+		for i := range r.ladder {
+			if r.ladder[i].Kind == pipeline.SummarizerDigest {
+				return r.goTo(i)
+			}
+		}
+		return false
+	default:
+		return false
+	}
+	return true
+}
+
+// modelAtFault says that the failure is the model's or its vendor's, so that asking the same model another way
+// does not help.
+func modelAtFault(kind pipeline.ErrorKind) bool {
+	switch kind {
+	case pipeline.Auth, pipeline.Quota, pipeline.ModelNotFound, pipeline.Refused:
+		return true
+	}
+	return kind.Transient()
+}
+
+// goTo starts over with another summarizer.
+func (r *run) goTo(i int) bool {
+	if i >= len(r.ladder) {
+		return false
+	}
+	r.at, r.used, r.factor, r.variation = i, taken{}, 1, pipeline.Variation{}
+	return true
+}
+
+func (r *run) rungName() string { return or(string(r.rung), "first") }
+
+// remaining is what is left of the run's time.
+func (r *run) remaining(ctx workflow.Context) time.Duration {
+	return r.trigger.Budget - workflow.Now(ctx).Sub(r.started)
+}
+
+// note writes the way down the ladder where the Temporal UI shows it; it costs no event.
+func (r *run) note(ctx workflow.Context, stage activities.Stage, kind pipeline.ErrorKind, step Step) {
+	who := ""
+	if len(r.ladder) > 0 {
+		who = " by " + r.ladder[r.at].String()
+	}
+	r.failedStage, r.failedCall = stage, r.calls
+	r.path = append(r.path, fmt.Sprintf("%s%s: %s → %s", stage, who, kind, step))
+	workflow.SetCurrentDetails(ctx, "* "+strings.Join(r.path, "\n* "))
+}
+
+func (r *run) skipped(reason string) CompactionResult {
+	return CompactionResult{Run: r.in.Run, Outcome: OutcomeSkipped, Reason: reason}
+}
+
+func (r *run) cancelled() CompactionResult {
+	return CompactionResult{Run: r.in.Run, Outcome: OutcomeCancelled, Kind: pipeline.Cancelled, Reason: "the run was cancelled"}
+}
+
+func (r *run) failed(kind pipeline.ErrorKind, reason string) CompactionResult {
+	return CompactionResult{Run: r.in.Run, Outcome: OutcomeFailed, Kind: kind, Reason: reason}
+}
+
+// ended is the outcome of a run whose stage failed for good.
+func (r *run) ended(ctx workflow.Context, stage activities.Stage, err error) CompactionResult {
+	kind := kindOf(ctx, err)
+	if kind == pipeline.Cancelled {
+		return r.cancelled()
+	}
+	return r.failed(kind, fmt.Sprintf("stage %s: %s", stage, messageOf(err)))
+}
+
+// finish closes the run's row. It must go through, so it is not cancelled with the workflow.
+func (r *run) finish(ctx workflow.Context, result CompactionResult) CompactionResult {
+	ctx, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	var a *activities.Activities
+	var out activities.FinishResult
+	request := activities.FinishRequest{Ref: r.ref(), Outcome: result.Outcome, Kind: result.Kind, Reason: result.Reason, Summarizer: result.Summarizer}
+	if err := execute(ctx, quick, "Close the run: "+result.Outcome, a.Finish, request, &out); err != nil {
+		workflow.GetLogger(ctx).Error("the run could not be closed", "run", r.in.Run, "error", err)
+		return result
+	}
+	// A cancel that came after the marker was applied changes nothing: the row tells what really happened.
+	result.Outcome, result.Kind, result.Reason = out.Outcome, out.Kind, out.Reason
+	return result
+}
+
+func upsertOutcome(ctx workflow.Context, result CompactionResult) {
+	updates := []temporal.SearchAttributeUpdate{AttrOutcome.ValueSet(result.Outcome)}
+	if result.Kind != "" {
+		updates = append(updates, AttrErrorKind.ValueSet(string(result.Kind)))
+	}
+	if result.Summarizer != "" {
+		updates = append(updates, AttrSummarizer.ValueSet(result.Summarizer))
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes were not set", "error", err)
+	}
+}
