@@ -272,63 +272,6 @@ func fromSource(p *pipeline.Part, b []byte, src span) {
 	}
 }
 
-// message gives what the layout says, with role and kind by meaning.
-func (l *layout) message() pipeline.Message {
-	m := pipeline.Message{Native: l.native, Role: pipeline.Role(l.role), Parts: parts(l.nodes)}
-	if m.Role != pipeline.RoleUser {
-		return m
-	}
-	results, injected, said := 0, 0, 0
-	for _, p := range m.Parts {
-		switch {
-		case p.Kind == pipeline.PartToolResult:
-			results++
-		case p.Kind == pipeline.PartText && isReminder(p.Text):
-			injected++
-		default:
-			said++
-		}
-	}
-	switch {
-	case said > 0 || results+injected == 0:
-	case results > 0:
-		m.Role = pipeline.RoleTool
-	default:
-		m.Kind = pipeline.KindReminder
-	}
-	return m
-}
-
-// isReminder says whether a text is one that an agent's runtime put beside the conversation, or blank.
-func isReminder(s string) bool {
-	s = strings.TrimSpace(s)
-	return s == "" || enclosed(s, "system-reminder")
-}
-
-// enclosed says whether the text is one element of the name, or several of it.
-func enclosed(s, name string) bool {
-	return strings.HasPrefix(s, "<"+name+">") && strings.HasSuffix(s, "</"+name+">")
-}
-
-// The first words of summaries: the element that a compaction of ours writes, and the sentence of Claude Code.
-const (
-	summaryTag      = "conversation_summary"
-	claudeCodeRecap = "This session is being continued from a previous conversation that ran out of context"
-)
-
-// looksLikeSummary says whether the first text of a message is the summary of an earlier compaction.
-func looksLikeSummary(m pipeline.Message) bool {
-	for _, p := range m.Parts {
-		if p.Kind != pipeline.PartText || isReminder(p.Text) {
-			continue
-		}
-		s := strings.TrimSpace(p.Text)
-		return strings.HasPrefix(s, "<"+summaryTag) && strings.Contains(s, "</"+summaryTag+">") ||
-			strings.HasPrefix(s, claudeCodeRecap)
-	}
-	return false
-}
-
 func detectAnthropic(s sketched) bool {
 	if s.hasPrefix("[].uri", "https://api.anthropic.com/") || s.has("[].request.anthropic_version") {
 		return true

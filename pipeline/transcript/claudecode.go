@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"precis/pipeline"
@@ -204,18 +203,6 @@ func claudeCodeLayout(native []byte) (*layout, []record, error) {
 	return l, recs, nil
 }
 
-// What Claude Code itself writes into user records. Wrappers of commands that expand into a prompt begin with
-// <command-message> and hold the words that a person (or `claude -p`) gave: those are genuine. Those of commands
-// that run in the client begin with <command-name>.
-var (
-	reminderTags  = []string{"system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics", "local-command-caveat"}
-	syntheticTags = []string{
-		"command-name", "local-command-stdout", "local-command-stderr", "task-notification",
-		"bash-input", "bash-stdout", "bash-stderr", "user-memory-input",
-	}
-	interruptions = []string{"[Request interrupted by user]", "[Request interrupted by user for tool use]"}
-)
-
 // userKind says who said a user message that holds more than results.
 func (r record) userKind(b []byte, m pipeline.Message) pipeline.Kind {
 	switch {
@@ -223,32 +210,10 @@ func (r record) userKind(b []byte, m pipeline.Message) pipeline.Kind {
 		return pipeline.KindSummary
 	case r.meta:
 		return pipeline.KindReminder
-	}
-	if kind(b, r.origin) == '{' && text(b, first(get(b, r.origin, "kind"))) == "task-notification" {
+	case kind(b, r.origin) == '{' && text(b, first(get(b, r.origin, "kind"))) == "task-notification":
 		return pipeline.KindSynthetic
 	}
-	out := m.Kind
-	for _, p := range m.Parts {
-		if p.Kind == pipeline.PartToolResult {
-			continue
-		}
-		if p.Kind != pipeline.PartText {
-			return pipeline.KindOrdinary
-		}
-		s := strings.TrimSpace(p.Text)
-		begins := func(tag string) bool { return strings.HasPrefix(s, "<"+tag+">") }
-		switch {
-		case slices.ContainsFunc(syntheticTags, begins), slices.Contains(interruptions, s):
-			out = pipeline.KindSynthetic
-		case s == "", slices.ContainsFunc(reminderTags, func(tag string) bool { return enclosed(s, tag) }):
-			if out == pipeline.KindOrdinary {
-				out = pipeline.KindReminder
-			}
-		default:
-			return pipeline.KindOrdinary
-		}
-	}
-	return out
+	return m.Kind
 }
 
 // detectClaudeCode knows the keys that only its records have.

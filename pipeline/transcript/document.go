@@ -49,6 +49,8 @@ type cleaned struct {
 type rawMessage struct {
 	native []byte
 	line   int
+	answer bool // a recorded response: it is clean, and usage is its own
+	usage  *Usage
 }
 
 // documents reads files of JSON documents: one request, several, or the wrappers around them.
@@ -64,7 +66,19 @@ type documents struct {
 	logBytes int
 	last     *docConversation // the one whose response may come next
 	clock    int
-	ended    bool
+	// out is what has been read and is being given out, message by message.
+	out   []delivery
+	ended bool
+}
+
+// A delivery is a conversation on its way out, or what was held back of one that goes on.
+type delivery struct {
+	c        *docConversation
+	meta     Meta
+	source   string
+	held     []rawMessage
+	response []byte
+	end      bool
 }
 
 type docFrame struct {
@@ -106,6 +120,12 @@ func openDocuments(s *stream, o Options, d dialect) source {
 }
 
 func (d *documents) step(emit func(Item)) error {
+	if len(d.out) > 0 {
+		return d.deliver(emit)
+	}
+	if d.ended {
+		return d.finish(emit)
+	}
 	err := d.advance(emit)
 	var broken *damage
 	if !errors.As(err, &broken) || !d.o.Lenient {
@@ -113,14 +133,11 @@ func (d *documents) step(emit func(Item)) error {
 	}
 	// What was read of the conversation so far is good; the rest of it is lost.
 	d.s.recording = false
+	emit(damagedNote(broken))
 	if c := d.conv; c != nil && !c.nested && (c.started || len(c.held) > 0) {
-		m := d.meta(c, nil)
-		if err := d.give(emit, c, m, nil); err != nil {
-			return err
-		}
+		d.give(c, d.meta(c, nil), nil)
 	}
 	d.conv, d.stack = nil, d.stack[:0]
-	emit(damagedNote(broken))
 	if !d.s.toLine('{') {
 		d.ended = true
 	}
@@ -128,11 +145,8 @@ func (d *documents) step(emit func(Item)) error {
 }
 
 func (d *documents) advance(emit func(Item)) error {
-	if d.ended {
-		return d.finish(emit)
-	}
 	if len(d.stack) == 0 {
-		return d.top(emit)
+		return d.top()
 	}
 	f := &d.stack[len(d.stack)-1]
 	first := f.first
@@ -149,7 +163,7 @@ func (d *documents) advance(emit func(Item)) error {
 		}
 		c, err := d.s.peek()
 		if err != nil {
-			return err
+			return d.s.endOr(err)
 		}
 		if c != '{' {
 			return d.s.bad(fmt.Errorf("expected an object with messages, found %q", c))
@@ -159,12 +173,12 @@ func (d *documents) advance(emit func(Item)) error {
 	case frameMessages:
 		return d.message(emit, first)
 	default:
-		return d.key(emit, f.kind, first)
+		return d.key(f.kind, first)
 	}
 }
 
 // top begins with the next document of the file.
-func (d *documents) top(emit func(Item)) error {
+func (d *documents) top() error {
 	c, err := d.s.peek()
 	if err == io.EOF {
 		d.ended = true
@@ -213,7 +227,7 @@ func (d *documents) limit() int {
 }
 
 // key reads one key of a conversation's object, or its end.
-func (d *documents) key(emit func(Item), in frameKind, first bool) error {
+func (d *documents) key(in frameKind, first bool) error {
 	key, more, err := d.s.nextKey(first)
 	if err != nil {
 		return err
@@ -223,7 +237,7 @@ func (d *documents) key(emit func(Item), in frameKind, first bool) error {
 		if in == frameRequest {
 			return nil
 		}
-		return d.conclude(emit)
+		return d.conclude()
 	}
 	c, err := d.s.peek()
 	if err != nil {
@@ -275,7 +289,7 @@ func (d *documents) message(emit func(Item), first bool) error {
 		}
 		d.pop()
 		if c.bare {
-			return d.conclude(emit)
+			return d.conclude()
 		}
 		return nil
 	}
@@ -300,7 +314,7 @@ func (d *documents) message(emit func(Item), first bool) error {
 	if err != nil {
 		return err
 	}
-	raw := rawMessage{native, line}
+	raw := rawMessage{native: native, line: line}
 	if c.started {
 		return d.emitMessage(emit, c, raw, d.early(c))
 	}
@@ -312,7 +326,9 @@ func (d *documents) message(emit func(Item), first bool) error {
 	if c.nested {
 		return badLine(line, fmt.Errorf("one request of a log has messages of more than %d bytes", holdBytes))
 	}
-	return d.start(emit, c, d.meta(c, nil), d.early(c))
+	d.out = append(d.out, delivery{c: c, meta: d.meta(c, nil), source: d.early(c), held: c.held})
+	c.held, c.heldBytes = nil, 0
+	return nil
 }
 
 // layout is what the envelope keeps of the array: nothing when it was written without blanks, else two
@@ -369,14 +385,15 @@ func (d *documents) meta(c *docConversation, tape []byte) Meta {
 }
 
 // conclude ends a conversation whose object has been read.
-func (d *documents) conclude(emit func(Item)) error {
+func (d *documents) conclude() error {
 	c := d.conv
 	d.conv = nil
 	d.s.recording = false
 	tape := d.s.tape
 	d.s.tape = nil
 	if c.bare {
-		return d.give(emit, c, Meta{Format: d.format}, nil)
+		d.give(c, Meta{Format: d.format}, nil)
+		return nil
 	}
 	outer := root(tape)
 	response := span{}
@@ -399,17 +416,19 @@ func (d *documents) conclude(emit func(Item)) error {
 		return badLine(c.line, errors.New("the object has no array of messages"))
 	}
 	if c.nested {
-		return d.keep(emit, c, tape, response.of(tape))
+		d.keep(c, tape, response.of(tape))
+		return nil
 	}
 	m := d.meta(c, tape)
 	if m.Source == "" {
 		response = span{} // a key of the request
 	}
-	return d.give(emit, c, m, response.of(tape))
+	d.give(c, m, response.of(tape))
+	return nil
 }
 
 // keep holds a request of a log back, in place of an earlier one of the same conversation.
-func (d *documents) keep(emit func(Item), c *docConversation, tape, response []byte) error {
+func (d *documents) keep(c *docConversation, tape, response []byte) {
 	c.tape, c.outer = tape, root(tape)
 	c.source = d.wrapper(tape, c.outer, c.arrayKey)
 	c.group = c.beginning()
@@ -426,16 +445,17 @@ func (d *documents) keep(emit func(Item), c *docConversation, tape, response []b
 		d.notes.add(Note{Code: NoteRequest, What: c.source, Reason: "the last request of the conversation contains it"}, c.line)
 		if c.source == sourceLiteLLM && len(c.held) < len(old.held) {
 			old.touched = d.clock
-			return nil // a retry from further back; the longer one is the conversation
+			return // a retry from further back; the longer one is the conversation
 		}
 		d.logBytes += c.heldBytes - old.heldBytes
 		d.log[i], d.last = c, c
-		return d.trim(emit)
+		d.trim()
+		return
 	}
 	d.log = append(d.log, c)
 	d.last = c
 	d.logBytes += c.heldBytes
-	return d.trim(emit)
+	d.trim()
 }
 
 // beginning is the same for all requests of one conversation: the messages up to the first of the user.
@@ -451,7 +471,7 @@ func (c *docConversation) beginning() [32]byte {
 }
 
 // trim gives out the conversation that was not continued for the longest time when too much is held back.
-func (d *documents) trim(emit func(Item)) error {
+func (d *documents) trim() {
 	for d.logBytes > logBytes && len(d.log) > 1 {
 		oldest := 0
 		for i, c := range d.log {
@@ -459,24 +479,22 @@ func (d *documents) trim(emit func(Item)) error {
 				oldest = i
 			}
 		}
-		if err := d.release(emit, oldest); err != nil {
-			return err
-		}
+		d.release(oldest)
 	}
-	return nil
 }
 
-func (d *documents) release(emit func(Item), i int) error {
+func (d *documents) release(i int) {
 	c := d.log[i]
 	d.log = append(d.log[:i], d.log[i+1:]...)
 	d.logBytes -= c.heldBytes
-	return d.give(emit, c, d.meta(c, c.tape), c.response)
+	d.give(c, d.meta(c, c.tape), c.response)
 }
 
 // finish gives out what is held back, then the end.
 func (d *documents) finish(emit func(Item)) error {
 	if len(d.log) > 0 {
-		return d.release(emit, 0)
+		d.release(0)
+		return nil
 	}
 	if d.notes.flush(emit) {
 		return nil
@@ -484,51 +502,49 @@ func (d *documents) finish(emit func(Item)) error {
 	return io.EOF
 }
 
-// start opens a conversation and gives out what was held back of it.
-func (d *documents) start(emit func(Item), c *docConversation, m Meta, source string) error {
-	if !c.started {
-		c.started = true
-		opening := m
-		emit(Item{Line: c.line, Start: &opening})
-	}
-	held := c.held
+// give puts a whole conversation on its way out, or the rest of one that has started.
+func (d *documents) give(c *docConversation, m Meta, response []byte) {
+	d.out = append(d.out, delivery{c: c, meta: m, source: m.Source, held: c.held, response: response, end: true})
 	c.held, c.heldBytes = nil, 0
-	for _, raw := range held {
-		if err := d.emitMessage(emit, c, raw, source); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-// give gives out a whole conversation, or the rest of one that has started.
-func (d *documents) give(emit func(Item), c *docConversation, m Meta, response []byte) error {
-	var native []byte
-	var usage *Usage
-	if len(response) > 0 {
-		if native, usage = d.answer(response); usage != nil && usage.Model != "" {
-			m.Model = usage.Model
+// deliver gives out the next piece of what is on its way.
+func (d *documents) deliver(emit func(Item)) error {
+	o := &d.out[0]
+	c := o.c
+	if o.end && len(o.response) > 0 {
+		native, usage := d.answer(o.response)
+		if usage != nil && usage.Model != "" {
+			o.meta.Model = usage.Model
+		}
+		if o.response = nil; native != nil {
+			o.held = append(o.held, rawMessage{native: native, line: c.line, usage: usage, answer: true})
 		}
 	}
-	if err := d.start(emit, c, m, m.Source); err != nil {
-		return err
+	if !c.started {
+		c.started = true
+		m := o.meta
+		emit(Item{Line: c.line, Start: &m})
+		return nil
 	}
-	if native != nil {
-		if err := d.emitMessage(emit, c, rawMessage{native, c.line}, ""); err != nil {
-			return err
-		}
-		if usage != nil {
-			emit(Item{Line: c.line, Usage: usage})
-		}
+	if len(o.held) > 0 {
+		raw := o.held[0]
+		o.held[0] = rawMessage{}
+		o.held = o.held[1:]
+		return d.emitMessage(emit, c, raw, o.source)
 	}
-	emit(Item{Line: c.line, End: &m})
+	if o.end {
+		m := o.meta
+		emit(Item{Line: c.line, End: &m})
+	}
+	d.out = d.out[1:]
 	return nil
 }
 
 // emitMessage decodes a message of the file.
 func (d *documents) emitMessage(emit func(Item), c *docConversation, raw rawMessage, source string) error {
-	cl := cleaned{native: raw.native}
-	if kind(raw.native, root(raw.native)) == '{' {
+	cl := cleaned{native: raw.native, usage: raw.usage}
+	if !raw.answer && kind(raw.native, root(raw.native)) == '{' {
 		cl = d.clean(source, raw.native, c.answered)
 	}
 	if cl.skip != "" {

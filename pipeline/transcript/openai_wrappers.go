@@ -167,10 +167,10 @@ func cleanOpenAI(source string, native []byte, answered bool) cleaned {
 		}
 	case sourceSWE:
 		c.native = sweResult(native, v)
-		// Where the agent has no tool calls its observations are user messages; demonstrations are too.
+		// Where the agent has no tool calls its observations are user messages; demonstrations are too. Only the
+		// first, which is called an observation as well, has the task.
 		demo, _ := get(native, v, "is_demo")
-		if text(native, first(get(native, v, "role"))) == "user" && (answered || kind(native, demo) == 't' ||
-			text(native, first(get(native, v, "message_type"))) == "observation") {
+		if text(native, first(get(native, v, "role"))) == "user" && (answered || kind(native, demo) == 't') {
 			c.kind = pipeline.KindSynthetic
 		}
 	}

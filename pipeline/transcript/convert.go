@@ -1,0 +1,630 @@
+package transcript
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"precis/pipeline"
+)
+
+// Loss is something that the target format has no place for.
+type Loss struct {
+	// Item is the index of the entry of the context that it stood in; -1 for what stands beside the messages.
+	Item int
+	// What was lost, or changed.
+	What string
+	// Why, and what became of it, in one sentence.
+	Why string
+}
+
+// Converted is a conversation in another format.
+type Converted struct {
+	// Meta has the system prompt, the tools and the envelope in the new format.
+	Meta     Meta
+	Messages [][]byte
+	Losses   []Loss
+}
+
+// Convert writes a context in another format: roles, calls with their results, order and images stay; what has
+// no place in the target is left out and reported. Blocks that are the same in both keep their bytes. Going to
+// Anthropic, messages of one role that follow each other become one, results first, as the API wants it; a
+// system message has no place there and is a loss: ConvertConversation moves it beside the messages. That every
+// call has its result is the business of the context (pipeline.BuildContext).
+//
+// It goes from every format to Anthropic and OpenAI.
+func Convert(items []pipeline.ContextItem, from, to Format) ([][]byte, []Loss, error) {
+	c, err := convert(Meta{Format: from}, items, to)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(c.Meta.System) > 0 && to == Anthropic {
+		c.Losses = append(c.Losses, Loss{-1, "system message", "it belongs beside the messages and is left out of them"})
+	}
+	return c.Messages, c.Losses, nil
+}
+
+// ConvertConversation is Convert with what stands beside the messages: the system prompt moves to where the
+// target has it, tools are written anew, and the envelope is a new one.
+func ConvertConversation(m Meta, items []pipeline.ContextItem, to Format) (Converted, error) {
+	c, err := convert(m, items, to)
+	if err != nil {
+		return c, err
+	}
+	tools, losses := convertTools(m.Tools, m.Format, to)
+	c.Meta.Tools = tools
+	c.Losses = append(c.Losses, losses...)
+	if m.Format == to {
+		c.Meta.Envelope = m.Envelope
+		return c, nil
+	}
+	c.Meta.Vendor, c.Meta.Envelope = string(to), nil
+	c.Meta.Envelope, err = BuildRequest(Request{
+		Format: to, Model: m.Model, MaxTokens: m.MaxTokens, Tools: tools,
+		System: anthropicOnly(to, c.Meta.System),
+	})
+	return c, err
+}
+
+func anthropicOnly(to Format, system json.RawMessage) json.RawMessage {
+	if to == Anthropic {
+		return system
+	}
+	return nil
+}
+
+// converter holds what a conversion is at.
+type converter struct {
+	from, to Format
+	item     int
+	losses   []Loss
+	ids      callIDs
+}
+
+func (c *converter) lose(what, why string, args ...any) {
+	c.losses = append(c.losses, Loss{c.item, what, fmt.Sprintf(why, args...)})
+}
+
+// A spoken is a message on its way from one format to another.
+type spoken struct {
+	role  pipeline.Role
+	parts []pipeline.Part
+	item  int
+}
+
+func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error) {
+	out := Converted{Meta: m}
+	out.Meta.Format = to
+	codec, err := CodecFor(m.Format)
+	if err != nil {
+		return out, err
+	}
+	if m.Format == to {
+		out.Messages, err = EncodeItems(codec, items)
+		return out, err
+	}
+	c := &converter{from: m.Format, to: to}
+	all, err := c.read(codec, items)
+	if err != nil {
+		return out, err
+	}
+	switch to {
+	case Anthropic:
+		var system []string
+		all, system = c.liftSystem(all)
+		if len(m.System) == 0 && len(system) > 0 {
+			out.Meta.System = quote(strings.Join(system, "\n\n"))
+		}
+		out.Messages = c.anthropic(all)
+	case OpenAI:
+		if s := plainText(m.System); len(m.System) > 0 && strings.TrimSpace(s) != "" {
+			all = append([]spoken{{role: pipeline.RoleSystem, parts: []pipeline.Part{{Kind: pipeline.PartText, Text: s}}, item: -1}}, all...)
+		}
+		out.Meta.System = nil
+		out.Messages = c.openAI(all)
+	default:
+		return out, pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %q and %q", m.Format, to, Anthropic, OpenAI)
+	}
+	out.Losses = c.losses
+	return out, nil
+}
+
+// read decodes the entries as they would be sent, edits done.
+func (c *converter) read(codec Codec, items []pipeline.ContextItem) ([]spoken, error) {
+	out := make([]spoken, 0, len(items))
+	for i, it := range items {
+		if it.Made != nil {
+			out = append(out, spoken{it.Made.Role, madeParts(*it.Made), i})
+			continue
+		}
+		b, err := encodeItem(codec, it)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
+		}
+		if b == nil {
+			continue
+		}
+		m, err := codec.Decode(b)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
+		}
+		out = append(out, spoken{m.Role, m.Parts, i})
+	}
+	return out, nil
+}
+
+func madeParts(m pipeline.Made) []pipeline.Part {
+	body := pipeline.Part{Kind: pipeline.PartText, Text: m.Text}
+	if m.Role != pipeline.RoleTool {
+		return []pipeline.Part{body}
+	}
+	return []pipeline.Part{{
+		Kind: pipeline.PartToolResult, Type: "tool_result", CallID: m.CallID, Name: m.Name, IsError: m.IsError,
+		Content: []pipeline.Part{body},
+	}}
+}
+
+// liftSystem takes the system messages at the head out. Later ones become user messages, in their place.
+func (c *converter) liftSystem(all []spoken) ([]spoken, []string) {
+	var system []string
+	n := 0
+	for ; n < len(all) && all[n].role == pipeline.RoleSystem; n++ {
+		for _, p := range all[n].parts {
+			if p.Kind == pipeline.PartText {
+				system = append(system, p.Text)
+			}
+		}
+	}
+	rest := all[n:]
+	for i := range rest {
+		if rest[i].role == pipeline.RoleSystem {
+			c.item = rest[i].item
+			c.lose("role", "a system message in the middle is a user message here")
+			rest[i].role = pipeline.RoleUser
+		}
+	}
+	return rest, system
+}
+
+// ---- to Anthropic
+
+// anthropic writes messages whose roles alternate.
+func (c *converter) anthropic(all []spoken) [][]byte {
+	var out [][]byte
+	var role string
+	var results, blocks [][]byte
+	flush := func() {
+		// A result has to stand before anything else that its message says.
+		if all := append(results, blocks...); len(all) > 0 {
+			out = append(out, wrapBlocks(role, all))
+		}
+		results, blocks = nil, nil
+	}
+	for _, m := range all {
+		c.item = m.item
+		next := "user"
+		if m.role == pipeline.RoleAssistant {
+			next = "assistant"
+		}
+		var mine, said [][]byte
+		for _, p := range m.parts {
+			b := c.anthropicBlock(p)
+			switch {
+			case b == nil:
+			case p.Kind == pipeline.PartToolResult && next == "user":
+				mine = append(mine, b)
+			default:
+				said = append(said, b)
+			}
+		}
+		if len(mine)+len(said) == 0 {
+			continue
+		}
+		if next != role {
+			flush()
+			role = next
+		}
+		results, blocks = append(results, mine...), append(blocks, said...)
+	}
+	flush()
+	return out
+}
+
+// anthropicBlock writes one block, nil for what is left out.
+func (c *converter) anthropicBlock(p pipeline.Part) []byte {
+	if p.Kind == pipeline.PartText && strings.TrimSpace(p.Text) == "" {
+		return nil // the API takes no blank text
+	}
+	if c.from != OpenAI && len(p.Raw) > 0 {
+		if p.Raw[0] == '"' {
+			return literalBlock(p)
+		}
+		return p.Raw
+	}
+	switch p.Kind {
+	case pipeline.PartText:
+		return literalBlock(p)
+	case pipeline.PartToolCall:
+		input := []byte(p.Input)
+		switch {
+		case len(bytes.TrimSpace(input)) == 0:
+			input = []byte("{}")
+		case whole(input) != nil || kind(input, root(input)) != '{':
+			c.lose("tool call arguments", "they are no JSON object and stand in one under the key \"arguments\"")
+			input = append(append([]byte(`{"arguments":`), quote(p.Input)...), '}')
+		}
+		b := append([]byte(`{"type":"tool_use","id":`), quote(c.ids.call(p.CallID))...)
+		b = append(append(append(b, `,"name":`...), quote(p.Name)...), `,"input":`...)
+		return append(append(b, bytes.TrimSpace(input)...), '}')
+	case pipeline.PartToolResult:
+		return toolResultBlock(c.ids.result(p.CallID), c.anthropicContent(p.Content), p.IsError)
+	case pipeline.PartImage:
+		if b := c.anthropicSource("image", p); b != nil {
+			return b
+		}
+	case pipeline.PartFile:
+		if p.MediaType == "application/pdf" {
+			if b := c.anthropicSource("document", p); b != nil {
+				return b
+			}
+		}
+	case pipeline.PartReasoning:
+		c.lose("reasoning", "it lacks the signature without which %s takes none", Anthropic)
+		return nil
+	}
+	c.lose(string(p.Kind), "%s has no block for a part of type %q", Anthropic, p.Type)
+	return textBlock(fmt.Sprintf("[%s omitted]", cmp.Or(p.MediaType, p.Type, string(p.Kind))))
+}
+
+// literal is a text part's string as it was written, escapes and all, where it was written as one.
+func literal(p pipeline.Part) []byte {
+	if len(p.Raw) > 0 {
+		v := root(p.Raw)
+		if kind(p.Raw, v) == '"' {
+			return v.of(p.Raw)
+		}
+		if lit, ok := get(p.Raw, v, cmp.Or(p.Type, "text")); ok && kind(p.Raw, lit) == '"' {
+			return lit.of(p.Raw)
+		}
+	}
+	return quote(p.Text)
+}
+
+func literalBlock(p pipeline.Part) []byte {
+	return append(append([]byte(`{"type":"text","text":`), literal(p)...), '}')
+}
+
+// anthropicContent writes the content of a result.
+func (c *converter) anthropicContent(content []pipeline.Part) []byte {
+	if len(content) == 0 {
+		return []byte(`""`)
+	}
+	if len(content) == 1 && content[0].Kind == pipeline.PartText {
+		return literal(content[0])
+	}
+	var blocks [][]byte
+	for _, p := range content {
+		if b := c.anthropicBlock(p); b != nil {
+			blocks = append(blocks, b)
+		}
+	}
+	if len(blocks) == 0 {
+		return []byte(`""`)
+	}
+	return append(append([]byte{'['}, bytes.Join(blocks, []byte{','})...), ']')
+}
+
+// anthropicSource writes an image or a document out of a part of OpenAI's.
+func (c *converter) anthropicSource(typ string, p pipeline.Part) []byte {
+	url := openAIURL(p)
+	b := append([]byte(`{"type":`), quote(typ)...)
+	if mediaType, data, ok := dataURL(url); ok {
+		b = append(append(b, `,"source":{"type":"base64","media_type":`...), quote(cmp.Or(mediaType, p.MediaType))...)
+		b = append(append(b, `,"data":`...), quote(data)...)
+		return append(b, "}}"...)
+	}
+	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
+		b = append(append(b, `,"source":{"type":"url","url":`...), quote(url)...)
+		return append(b, "}}"...)
+	}
+	return nil
+}
+
+// openAIURL is the address, mostly a data URL, that an image or file part of OpenAI's has.
+func openAIURL(p pipeline.Part) string {
+	if len(p.Raw) == 0 {
+		return ""
+	}
+	b, v := []byte(p.Raw), root(p.Raw)
+	if at, ok := get(b, v, "image_url"); ok {
+		if s, ok := str(b, at); ok {
+			return s
+		}
+		return text(b, first(get(b, at, "url")))
+	}
+	data := text(b, first(dig(b, v, "file", "file_data")))
+	if data != "" && !strings.HasPrefix(data, "data:") {
+		data = "data:" + p.MediaType + ";base64," + data
+	}
+	return data
+}
+
+// callIDs makes the ids of calls fit for Anthropic: of letters, digits, '_' and '-', and each for one call only.
+// A result goes with the nearest call before it that is unanswered and has its id.
+type callIDs struct {
+	used map[string]bool
+	open map[string][]string // as it came → as it is written, unanswered, the nearest last
+}
+
+func (c *callIDs) call(id string) string {
+	if c.used == nil {
+		c.used, c.open = map[string]bool{}, map[string][]string{}
+	}
+	name := c.fresh(id)
+	c.open[id] = append(c.open[id], name)
+	return name
+}
+
+func (c *callIDs) fresh(id string) string {
+	base := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, id)
+	if base == "" {
+		base = "call"
+	}
+	name := base
+	for n := 2; c.used[name]; n++ {
+		name = fmt.Sprintf("%s_%d", base, n)
+	}
+	c.used[name] = true
+	return name
+}
+
+func (c *callIDs) result(id string) string {
+	open := c.open[id]
+	if len(open) == 0 {
+		if c.used == nil {
+			c.used, c.open = map[string]bool{}, map[string][]string{}
+		}
+		return c.fresh(id)
+	}
+	c.open[id] = open[:len(open)-1]
+	return open[len(open)-1]
+}
+
+// ---- to OpenAI
+
+func (c *converter) openAI(all []spoken) [][]byte {
+	var out [][]byte
+	// Images of results cannot stand in a tool message; they follow behind the last of a row of them.
+	var images [][]byte
+	flush := func() {
+		if len(images) > 0 {
+			out = append(out, openAIMessage("user", images))
+			images = nil
+		}
+	}
+	for _, m := range all {
+		c.item = m.item
+		if m.role == pipeline.RoleAssistant {
+			flush()
+			if b := c.openAIAssistant(m.parts); b != nil {
+				out = append(out, b)
+			}
+			continue
+		}
+		var said [][]byte
+		for _, p := range m.parts {
+			if p.Kind != pipeline.PartToolResult {
+				if b := c.openAIPart(p); b != nil {
+					said = append(said, b)
+				}
+				continue
+			}
+			b, pictures := c.openAIResult(p)
+			out = append(out, b)
+			images = append(images, pictures...)
+		}
+		if m.role != pipeline.RoleTool {
+			flush()
+		}
+		if len(said) > 0 {
+			role := "user"
+			if m.role == pipeline.RoleSystem {
+				role = "system"
+			}
+			out = append(out, openAIMessage(role, said))
+		}
+	}
+	flush()
+	return out
+}
+
+// openAIMessage writes a message of content parts; a single text is a plain string.
+func openAIMessage(role string, content [][]byte) []byte {
+	b := append([]byte(`{"role":`), quote(role)...)
+	b = append(append(b, `,"content":`...), openAIContentOf(content)...)
+	return append(b, '}')
+}
+
+func openAIContentOf(content [][]byte) []byte {
+	if len(content) == 1 {
+		v := root(content[0])
+		if typ, _ := get(content[0], v, "type"); text(content[0], typ) == "text" {
+			if lit, ok := get(content[0], v, "text"); ok {
+				return lit.of(content[0])
+			}
+		}
+	}
+	return append(append([]byte{'['}, bytes.Join(content, []byte{','})...), ']')
+}
+
+func (c *converter) openAIAssistant(all []pipeline.Part) []byte {
+	var said, calls [][]byte
+	for _, p := range all {
+		switch {
+		case p.Kind == pipeline.PartReasoning:
+			c.lose("reasoning", "a signed %s block has no place in a chat message", p.Type)
+		case p.Kind == pipeline.PartToolCall && p.Type != "tool_use",
+			p.Kind == pipeline.PartToolResult:
+			c.lose(p.Type, "what the vendor's own tools did has no place in a chat message")
+		case p.Kind == pipeline.PartToolCall:
+			b := append([]byte(`{"id":`), quote(p.CallID)...)
+			b = append(append(b, `,"type":"function","function":{"name":`...), quote(p.Name)...)
+			b = append(append(b, `,"arguments":`...), quote(p.Input)...)
+			calls = append(calls, append(b, "}}"...))
+		default:
+			if b := c.openAIPart(p); b != nil {
+				said = append(said, b)
+			}
+		}
+	}
+	if len(said)+len(calls) == 0 {
+		return nil
+	}
+	b := []byte(`{"role":"assistant","content":`)
+	if len(said) == 0 {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, openAIContentOf(said)...)
+	}
+	if len(calls) > 0 {
+		b = append(append(b, `,"tool_calls":[`...), bytes.Join(calls, []byte{','})...)
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+// openAIResult writes a tool message, and the images that go behind it.
+func (c *converter) openAIResult(p pipeline.Part) (message []byte, images [][]byte) {
+	if p.IsError {
+		c.lose("error flag", "a tool message has none; its text says what failed")
+	}
+	var texts [][]byte
+	for _, part := range p.Content {
+		b := c.openAIPart(part)
+		if b == nil {
+			continue
+		}
+		if part.Kind != pipeline.PartText && kindOf(b) != "text" {
+			c.lose(string(part.Kind), "a tool message holds text only: it follows in a user message")
+			images = append(images, b)
+			b = textBlock(fmt.Sprintf("[%s: in the user message behind the results]", part.Kind))
+		}
+		texts = append(texts, b)
+	}
+	content := []byte(`""`)
+	if len(texts) > 0 {
+		content = openAIContentOf(texts)
+	}
+	b := append([]byte(`{"role":"tool","tool_call_id":`), quote(p.CallID)...)
+	b = append(append(b, `,"content":`...), content...)
+	return append(b, '}'), images
+}
+
+func kindOf(block []byte) string { return text(block, first(get(block, root(block), "type"))) }
+
+// openAIPart writes one content part, nil for what is left out.
+func (c *converter) openAIPart(p pipeline.Part) []byte {
+	switch p.Kind {
+	case pipeline.PartText:
+		if strings.TrimSpace(p.Text) == "" {
+			return nil
+		}
+		return literalBlock(p)
+	case pipeline.PartImage:
+		if url := anthropicURL(p); url != "" {
+			return append(append([]byte(`{"type":"image_url","image_url":{"url":`), quote(url)...), "}}"...)
+		}
+	case pipeline.PartFile:
+		if p.Text != "" {
+			return textBlock(p.Text)
+		}
+		if url := anthropicURL(p); strings.HasPrefix(url, "data:") {
+			b := append([]byte(`{"type":"file","file":{"filename":`), quote(cmp.Or(p.Name, "document"))...)
+			b = append(append(b, `,"file_data":`...), quote(url)...)
+			return append(b, "}}"...)
+		}
+	case pipeline.PartReasoning:
+		c.lose("reasoning", "it has no place in a chat message")
+		return nil
+	}
+	c.lose(cmp.Or(p.Type, string(p.Kind)), "a chat message has no part for it")
+	return textBlock(fmt.Sprintf("[%s omitted]", cmp.Or(p.Type, string(p.Kind))))
+}
+
+// anthropicURL is the address of an image or document of Anthropic's: a data URL for base64.
+func anthropicURL(p pipeline.Part) string {
+	if len(p.Raw) == 0 {
+		return ""
+	}
+	b := []byte(p.Raw)
+	src, ok := get(b, root(b), "source")
+	if !ok || kind(b, src) != '{' {
+		return ""
+	}
+	if url := text(b, first(get(b, src, "url"))); url != "" {
+		return url
+	}
+	data := text(b, first(get(b, src, "data")))
+	if data == "" || text(b, first(get(b, src, "type"))) != "base64" {
+		return ""
+	}
+	if strings.ContainsAny(data, "\r\n") {
+		data = strings.NewReplacer("\r", "", "\n", "").Replace(data)
+	}
+	return "data:" + p.MediaType + ";base64," + data
+}
+
+// ---- tools
+
+// convertTools writes tool definitions anew. Tools that the vendor runs itself have no counterpart.
+func convertTools(tools json.RawMessage, from, to Format) (json.RawMessage, []Loss) {
+	if len(tools) == 0 || from == to || whole(tools) != nil || kind(tools, root(tools)) != '[' {
+		return tools, nil
+	}
+	var out [][]byte
+	var losses []Loss
+	for _, el := range elements(tools, root(tools)) {
+		b := tools
+		at := el
+		schemaKey := "input_schema"
+		if from == OpenAI {
+			at, _ = get(b, el, "function")
+			schemaKey = "parameters"
+		}
+		name, ok := get(b, at, "name")
+		schema, hasSchema := get(b, at, schemaKey)
+		if !ok || from == Anthropic && !hasSchema {
+			losses = append(losses, Loss{-1, "tool", fmt.Sprintf("%q is one that the vendor runs itself", text(b, first(get(b, el, "type"))))})
+			continue
+		}
+		params := []byte(`{"type":"object","properties":{}}`)
+		if hasSchema && kind(b, schema) == '{' {
+			params = schema.of(b)
+		}
+		var description []byte
+		if d, ok := get(b, at, "description"); ok && kind(b, d) == '"' {
+			description = append([]byte(`,"description":`), d.of(b)...)
+		}
+		var t []byte
+		if to == Anthropic {
+			t = append(append([]byte(`{"name":`), name.of(b)...), description...)
+			t = append(append(append(t, `,"input_schema":`...), params...), '}')
+		} else {
+			t = append(append([]byte(`{"type":"function","function":{"name":`), name.of(b)...), description...)
+			t = append(append(append(t, `,"parameters":`...), params...), "}}"...)
+		}
+		out = append(out, t)
+	}
+	if len(out) == 0 {
+		return nil, losses
+	}
+	return append(append([]byte{'['}, bytes.Join(out, []byte{','})...), ']'), losses
+}

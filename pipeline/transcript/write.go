@@ -1,0 +1,280 @@
+package transcript
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+
+	"precis/pipeline"
+)
+
+// Output is one conversation to write: what stands beside its messages, and its context.
+type Output struct {
+	Meta  Meta
+	Items []pipeline.ContextItem
+	// Trigger and TokensBefore go into the boundary record of a claude-code file: "auto" or "manual" ("" is
+	// manual), and the size of the context before, in tokens, 0 when unknown.
+	Trigger      string
+	TokensBefore int
+}
+
+// WriteFile writes contexts as a file of the format: for an API a request object that its vendor takes, several
+// as one a line; for claude-code a session that can be resumed. A conversation of another format is converted,
+// and what got lost on the way is the result.
+func WriteFile(w io.Writer, f Format, all ...Output) ([]Loss, error) {
+	var losses []Loss
+	for i, out := range all {
+		b, lost, err := fileOf(f, out)
+		if err != nil {
+			return losses, fmt.Errorf("conversation %d: %w", i+1, err)
+		}
+		losses = append(losses, lost...)
+		if len(all) > 1 {
+			b = oneLine(b)
+		}
+		if _, err := w.Write(append(b, '\n')); err != nil {
+			return losses, fmt.Errorf("write the transcript: %w", err)
+		}
+	}
+	return losses, nil
+}
+
+func fileOf(f Format, out Output) ([]byte, []Loss, error) {
+	if f == ClaudeCode {
+		if out.Meta.Format != ClaudeCode {
+			return nil, nil, pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %q and %q", out.Meta.Format, f, Anthropic, OpenAI)
+		}
+		b, err := claudeCodeFile(out)
+		return b, nil, err
+	}
+	c, err := ConvertConversation(out.Meta, out.Items, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := c.Meta
+	messages := c.Messages
+	if f == Anthropic && !mayBeFirst(messages) {
+		opening, err := anthropicCodec{}.Make(pipeline.Made{Role: pipeline.RoleUser, Text: openingText})
+		if err != nil {
+			return nil, nil, err
+		}
+		messages = append([][]byte{opening}, messages...)
+	}
+	b, err := BuildRequest(Request{
+		Format: f, Envelope: m.Envelope, System: m.System, Tools: m.Tools, Model: m.Model, MaxTokens: m.MaxTokens,
+		Messages: messages, Summarized: hasSummary(out.Items),
+	})
+	return b, c.Losses, err
+}
+
+// openingText stands before a conversation that does not begin with a user message.
+const openingText = "[The conversation begins in the middle: what came before is not part of it.]"
+
+// mayBeFirst says whether the first message is one that Anthropic takes first: a user message.
+func mayBeFirst(messages [][]byte) bool {
+	if len(messages) == 0 {
+		return true
+	}
+	role, _ := get(messages[0], root(messages[0]), "role")
+	return text(messages[0], role) != "assistant"
+}
+
+func hasSummary(items []pipeline.ContextItem) bool {
+	for _, it := range items {
+		if it.Made != nil && it.Made.Kind == pipeline.KindSummary || it.Message != nil && it.Message.Kind == pipeline.KindSummary {
+			return true
+		}
+	}
+	return false
+}
+
+// claudeCodeFile writes a session: a boundary record and the summary when there is one, then the lines of the
+// messages as they were.
+//
+// Claude Code reads a session backwards along parentUuid, from the last record to one without a parent. The
+// lines that are kept name parents that are not kept: the covered part, and the client's own records between the
+// messages. For each of those a record stands in that does nothing but lead on to the line before. Only a line
+// that has no parent at all, the first of the old session, gets one: that value is the only change.
+func claudeCodeFile(out Output) ([]byte, error) {
+	s := session{fields: sessionPairs(out.Meta.Envelope), time: timestamp(out), known: map[string]bool{}}
+	s.id = string(s.fields["sessionId"])
+	type entry struct {
+		line []byte
+		made bool
+	}
+	var entries []entry
+	for i, it := range out.Items {
+		b, err := encodeItem(claudeCodeCodec{}, it)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
+		}
+		if b == nil {
+			continue
+		}
+		entries = append(entries, entry{b, it.Made != nil})
+		for _, r := range recordsOf(b) {
+			s.known[text(b, r.uuid)] = true
+		}
+	}
+	if hasSummary(out.Items) && len(entries) > 0 {
+		s.boundary(entries[0].line, out)
+	}
+	for i, e := range entries {
+		if e.made {
+			s.made(i, e.line)
+		} else {
+			s.stored(e.line)
+		}
+	}
+	return bytes.TrimSuffix(s.out.Bytes(), []byte{'\n'}), nil
+}
+
+// session writes records.
+type session struct {
+	out    bytes.Buffer
+	fields map[string][]byte // JSON of what every record repeats
+	id     string
+	time   []byte // JSON
+	known  map[string]bool
+	prev   []byte // JSON of the uuid of the record before, nil for none
+}
+
+// recordOrder is how records of Claude Code order the fields that they all have.
+var recordOrder = []string{"isSidechain", "userType", "entrypoint", "cwd", "sessionId", "session_id", "version", "gitBranch", "slug", "agentId"}
+
+func sessionPairs(envelope []byte) map[string][]byte {
+	out := map[string][]byte{"isSidechain": []byte("false"), "userType": []byte(`"external"`)}
+	if len(envelope) == 0 || whole(envelope) != nil || kind(envelope, root(envelope)) != '{' {
+		return out
+	}
+	for key, f := range fields(envelope, root(envelope)) {
+		out[string(key)] = f.value.of(envelope)
+	}
+	return out
+}
+
+// timestamp is the time of the first line that is kept, else the session's last: no clock is read.
+func timestamp(out Output) []byte {
+	for _, it := range out.Items {
+		if it.Message == nil {
+			continue
+		}
+		b := it.Message.Native
+		if at, ok := get(b, root(b), "timestamp"); ok {
+			return at.of(b)
+		}
+	}
+	if at := sessionPairs(out.Meta.Envelope)["timestamp"]; at != nil {
+		return at
+	}
+	return nil
+}
+
+// recordsOf reads the record lines of a message.
+func recordsOf(native []byte) []record {
+	var out []record
+	for i := skipSpace(native, 0); i < len(native); i = skipSpace(native, i) {
+		v := valueAt(native, i)
+		out = append(out, readRecord(native, v))
+		i = v.end
+	}
+	return out
+}
+
+// head begins a record behind the one before.
+func (s *session) head() []byte {
+	b := []byte(`{"parentUuid":`)
+	if s.prev == nil {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, s.prev...)
+	}
+	for _, key := range recordOrder {
+		if v, ok := s.fields[key]; ok {
+			b = append(append(append(b, ','), quote(key)...), ':')
+			b = append(b, v...)
+		}
+	}
+	return b
+}
+
+// end finishes a record of the uuid, given as JSON.
+func (s *session) end(b, uuid []byte) {
+	b = append(append(b, `,"uuid":`...), uuid...)
+	if s.time != nil {
+		b = append(append(b, `,"timestamp":`...), s.time...)
+	}
+	s.out.Write(append(b, "}\n"...))
+	s.prev = uuid
+}
+
+// boundary writes the record that says that the messages before were compacted.
+func (s *session) boundary(following []byte, out Output) {
+	uuid := quote(madeUUID(s.id, "boundary", string(following)))
+	// A summary that was there already follows the boundary that it followed.
+	for _, it := range out.Items {
+		if it.Message != nil && it.Message.Kind == pipeline.KindSummary {
+			if r := recordsOf(it.Message.Native); len(r) > 0 && kind(it.Message.Native, r[0].parent) == '"' {
+				uuid = r[0].parent.of(it.Message.Native)
+			}
+		}
+	}
+	trigger := out.Trigger
+	if trigger == "" {
+		trigger = "manual"
+	}
+	b := append(s.head(), `,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","compactMetadata":{"trigger":`...)
+	b = append(b, quote(trigger)...)
+	if out.TokensBefore > 0 {
+		b = strconv.AppendInt(append(b, `,"preTokens":`...), int64(out.TokensBefore), 10)
+	}
+	s.known[unquote(uuid)] = true
+	s.end(append(b, '}'), uuid)
+}
+
+// made writes a record that the codec made, with the fields of the session.
+func (s *session) made(i int, line []byte) {
+	b := s.head()
+	var uuid string
+	for key, f := range fields(line, root(line)) {
+		switch string(key) {
+		case "parentUuid", "isSidechain", "userType":
+		case "uuid":
+			uuid = text(line, f.value)
+		default:
+			b = append(append(b, ','), f.pair.of(line)...)
+		}
+	}
+	s.end(b, quote(madeUUID(s.id, strconv.Itoa(i), uuid)))
+}
+
+// stored writes the lines of a message, with what the chain of records needs before them.
+func (s *session) stored(native []byte) {
+	for _, r := range recordsOf(native) {
+		line := r.at.of(native)
+		switch parent, ok := str(native, r.parent); {
+		case ok && !s.known[parent] && s.prev != nil:
+			s.known[parent] = true
+			b := append(s.head(), `,"type":"system","subtype":"informational","content":"","isMeta":true,"level":"info"`...)
+			s.end(b, r.parent.of(native))
+		case !ok && s.prev != nil:
+			line = relink(line, s.prev)
+		}
+		s.out.Write(line)
+		s.out.WriteByte('\n')
+		if !r.uuid.empty() {
+			s.prev = r.uuid.of(native)
+		}
+	}
+}
+
+// relink gives a record without a parent one.
+func relink(line, parent []byte) []byte {
+	v := root(line)
+	if at, ok := get(line, v, "parentUuid"); ok {
+		return apply(line, []splice{{at, parent}})
+	}
+	pair := append(append([]byte(`"parentUuid":`), parent...), ',')
+	return apply(line, []splice{{span{v.start + 1, v.start + 1}, pair}})
+}
