@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/knadh/koanf/maps"
 	koanfyaml "github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"
@@ -97,16 +98,18 @@ func (l *loader) fail(path []string, from Origin, format string, args ...any) {
 	l.faults = append(l.faults, &Error{Key: dotted(path), From: from, Problem: fmt.Sprintf(format, args...)})
 }
 
-// merge lays one source's values over what is there.
+// merge lays one source's values over what is there. Of two for the same key the later counts.
 func (l *loader) merge(values []given) {
+	layer := map[string]any{}
 	for _, g := range values {
-		// confmap never fails on a map, and merging without StrictMerge neither.
-		if err := l.koanf.Load(confmap.Provider(nest(g.path, g.value), ""), nil); err != nil {
-			l.fail(g.path, g.from, "%s", err)
-		}
+		maps.Merge(nest(g.path, g.value), layer)
 		if g.from.Source != SourceDefault {
 			l.origins[dotted(g.path)] = g.from
 		}
+	}
+	// Loading a map fails only under StrictMerge.
+	if err := l.koanf.Load(confmap.Provider(layer, ""), nil); err != nil {
+		l.faults = append(l.faults, fmt.Errorf("merge the configuration: %w", err))
 	}
 }
 
