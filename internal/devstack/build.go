@@ -89,7 +89,7 @@ func buildTemporal(ctx context.Context, opts Options) (string, error) {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", fmt.Errorf("make a folder for the Temporal server: %w", err)
 	}
-	err = opts.step("building the Temporal server, once (2 to 4 minutes on a small machine)", func(at func(string)) error {
+	err = opts.step("building the Temporal server, once (2 to 5 minutes on a small machine)", func(at func(string)) error {
 		unlock, err := lock(ctx, filepath.Join(bin, "lock"), func() { at("another process is at it") })
 		if err != nil {
 			return err

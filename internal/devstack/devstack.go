@@ -24,7 +24,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // SearchAttributes are the names of the keyword attributes that a namespace has for the runs of precis.
@@ -69,14 +68,6 @@ type Options struct {
 
 	// TemporalNamespace defaults to "default". In a private Temporal it is made if it is missing.
 	TemporalNamespace string
-}
-
-// Event is one step of bringing a stack up: told when it begins, every two seconds while it goes on, and when
-// it is done. A step that fails is not told as done; its error comes from the call.
-type Event struct {
-	What    string        `json:"what"`
-	Elapsed time.Duration `json:"elapsed"`
-	Done    bool          `json:"done"`
 }
 
 // Stack is a stack that answered when it was returned.
@@ -191,34 +182,4 @@ func (o Options) stack(st state) *Stack {
 		s.TemporalAddress, s.Namespace = o.TemporalAddress, o.TemporalNamespace
 	}
 	return s
-}
-
-// step does one thing and tells the progress of it. The thing may say more exactly what it is at.
-func (o Options) step(what string, do func(at func(detail string)) error) error {
-	if o.Progress == nil {
-		return do(func(string) {})
-	}
-	begun := time.Now()
-	details := make(chan string)
-	finished := make(chan error)
-	o.Progress(Event{What: what})
-	go func() {
-		finished <- do(func(detail string) { details <- detail })
-	}()
-	tick := time.NewTicker(2 * time.Second)
-	defer tick.Stop()
-	now := what
-	for {
-		select {
-		case detail := <-details:
-			now = what + ": " + detail
-		case <-tick.C:
-			o.Progress(Event{What: now, Elapsed: time.Since(begun)})
-		case err := <-finished:
-			if err == nil {
-				o.Progress(Event{What: what, Elapsed: time.Since(begun), Done: true})
-			}
-			return err
-		}
-	}
 }

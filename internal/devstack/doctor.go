@@ -105,7 +105,7 @@ func checkTemporal(opts Options) (Finding, bool) {
 	if err == nil {
 		var binary string
 		if binary, err = temporalBinary(opts.Dir, source); err == nil {
-			f.OK, f.Detail = true, "not built yet; the first `precis up` does it, in 2 to 4 minutes"
+			f.OK, f.Detail = true, "not built yet; the first `precis up` does it, in 2 to 5 minutes"
 			built := exists(binary)
 			if built {
 				f.Detail = "built: " + binary

@@ -104,11 +104,7 @@ func startChild(t *testing.T, dir string) (*exec.Cmd, living) {
 
 // builtBin is the folder with the Temporal server of this checkout, built by the first test that needs it.
 var builtBin = sync.OnceValues(func() (string, error) {
-	opts, err := Options{Progress: func(e Event) {
-		if e.Elapsed > 0 {
-			fmt.Fprintf(os.Stderr, "%s, %s\n", e.What, e.Elapsed.Round(time.Second))
-		}
-	}}.complete()
+	opts, err := Options{Progress: Print(os.Stderr, "")}.complete()
 	if err != nil {
 		return "", err
 	}

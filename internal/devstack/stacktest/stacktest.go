@@ -42,8 +42,8 @@ const (
 
 // The servers are started apart, so that a test of the database does not wait for Temporal.
 var (
-	database = shared{options: devstack.Options{DatabaseURL: os.Getenv(DatabaseVariable), NoTemporal: true}}
-	temporal = shared{options: devstack.Options{TemporalAddress: os.Getenv(TemporalVariable), NoDatabase: true, NoUI: true}}
+	databaseServer = shared{options: devstack.Options{DatabaseURL: os.Getenv(DatabaseVariable), NoTemporal: true}}
+	temporalServer = shared{options: devstack.Options{TemporalAddress: os.Getenv(TemporalVariable), NoDatabase: true, NoUI: true}}
 )
 
 // shared is a stack that the first test that asks for it starts.
@@ -67,11 +67,7 @@ func up(opts devstack.Options) (*devstack.Stack, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	opts.Ephemeral = true
-	opts.Progress = func(e devstack.Event) {
-		if e.Elapsed > time.Second {
-			fmt.Fprintf(os.Stderr, "stacktest: %s, %s\n", e.What, e.Elapsed.Round(time.Second))
-		}
-	}
+	opts.Progress = devstack.Print(os.Stderr, "stacktest: ")
 	return devstack.Up(ctx, opts)
 }
 
@@ -84,7 +80,7 @@ type Main struct{ M *testing.M }
 // Run runs the tests.
 func (m Main) Run() int {
 	code := m.M.Run()
-	for _, s := range []*shared{&database, &temporal} {
+	for _, s := range []*shared{&databaseServer, &temporalServer} {
 		if s.stack == nil {
 			continue
 		}
@@ -100,7 +96,7 @@ func (m Main) Run() int {
 // test ends. A failed test leaves nothing behind either.
 func DatabaseURL(t testing.TB) string {
 	t.Helper()
-	stack := database.get(t)
+	stack := databaseServer.get(t)
 	where, err := url.Parse(stack.DatabaseURL)
 	if err != nil {
 		t.Fatalf("%s is no URL: %v", DatabaseVariable, err)
@@ -151,7 +147,7 @@ func execute(t testing.TB, databaseURL, statement string) {
 // attributes of precis. The namespace stays until the server ends.
 func Temporal(t testing.TB) (address, namespace string) {
 	t.Helper()
-	stack := temporal.get(t)
+	stack := temporalServer.get(t)
 	namespace = "test-" + strings.ToLower(rand.Text())
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()

@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"precis/internal/devstack"
 	"precis/internal/devstack/stacktest"
@@ -69,13 +68,7 @@ func start(signals <-chan os.Signal) (*devstack.Stack, error) {
 	return devstack.Up(ctx, devstack.Options{
 		Ephemeral: true,
 		NoUI:      true,
-		Progress: func(e devstack.Event) {
-			if e.Done {
-				fmt.Fprintf(os.Stderr, "withstack: %s: done in %s\n", e.What, e.Elapsed.Round(10*time.Millisecond))
-			} else if e.Elapsed > 0 {
-				fmt.Fprintf(os.Stderr, "withstack: %s, %s\n", e.What, e.Elapsed.Round(time.Second))
-			}
-		},
+		Progress:  devstack.Print(os.Stderr, "withstack: "),
 	})
 }
 
