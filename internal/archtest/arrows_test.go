@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"activities", "internal/devstack/stacktest"},
 	{"workflows"},
 	{"internal/runner"},
-	{"internal/api"},
+	{"internal/api", "internal/scenario"},
 	{"internal/web"},
 	{"starter/...", "worker/...", "bench/...", "internal/devstack/cmd/..."},
 	{"internal/archtest"},
@@ -81,11 +81,11 @@ func layer(name string) int {
 
 // forTests says whether a package is there for tests alone.
 func forTests(name string) bool {
-	if name == "internal/devstack/cmd/withstack" { // what `make test` runs the tests with
+	switch name {
+	case "internal/devstack/cmd/withstack", "internal/scenario", "internal/testkit":
 		return true
 	}
-	base := name[strings.LastIndex(name, "/")+1:]
-	return strings.HasSuffix(base, "test") || base == "testkit"
+	return strings.HasSuffix(name, "test")
 }
 
 // violations lists each import that goes against an arrow.

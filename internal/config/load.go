@@ -39,7 +39,8 @@ const (
 // notConfiguration are the variables with our prefix that are not keys: one that names the file, and those
 // that only tests read.
 func notConfiguration(name string) bool {
-	return name == FileVariable || name == "PRECIS_SHARED" || strings.HasPrefix(name, "PRECIS_TEST_")
+	return slices.Contains([]string{FileVariable, "PRECIS_SHARED", "PRECIS_UPDATE_GOLDEN"}, name) ||
+		strings.HasPrefix(name, "PRECIS_TEST_")
 }
 
 // LoadOptions says where Load looks. The zero value looks where a program started by a person should, at no
