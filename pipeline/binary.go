@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -35,15 +36,26 @@ func OmitBinary(s string) (string, int) {
 	return s, encoded + raw
 }
 
+// base64Line is the least length of a line of base64 that has more than one: every run worth a look has
+// that many of its chars in a row.
+const base64Line = 60
+
 // omitBase64 replaces the long runs of base64 in s.
 func omitBase64(s string) (string, int) {
-	if len(s) < minMarkedBase64 {
-		return s, 0
-	}
 	var out strings.Builder
 	found, copied := 0, 0
-	for at := 0; at < len(s); {
-		if !base64Char[s[at]] {
+	for at := 0; at+minMarkedBase64 <= len(s); {
+		// Look backward from where the first line would end: in ordinary text the next space is near, and
+		// few bytes need a look at all.
+		end := at + base64Line - 1
+		for end >= at && (base64Class[s[end]] != 0 || s[end] == '\\') {
+			end--
+		}
+		if end >= at {
+			at = end + 1
+			continue
+		}
+		if s[at] == '\\' {
 			at++
 			continue
 		}
@@ -68,8 +80,10 @@ func omitBase64(s string) (string, int) {
 type base64Run struct {
 	start, end int
 	chars      int
-	// What the run is made of, to tell base64 from a long path or identifier.
-	upper, lower, digit, changes int
+	// What the run is made of, to tell base64 from a long path or identifier: how many chars of each class,
+	// and how often it changes.
+	classes [base64Classes]int
+	changes int
 }
 
 // binary says whether the run is long enough and looks like base64.
@@ -80,9 +94,10 @@ func (r base64Run) binary(s string) bool {
 	if r.marked(s) {
 		return true
 	}
-	// Encoded bytes mix all three classes and change between them at more than every other char; words,
-	// paths and hex dumps do not.
-	return r.chars >= minBase64 && r.upper > 0 && r.lower > 0 && r.digit > 0 && r.changes*3 >= r.chars
+	// Encoded bytes mix all classes, change from one to another at three chars of five, and have few signs;
+	// words, paths and hex dumps do not.
+	return r.chars >= minBase64 && r.classes[base64Upper] > 0 && r.classes[base64Lower] > 0 && r.classes[base64Digit] > 0 &&
+		r.changes*2 >= r.chars && r.classes[base64Sign]*10 <= r.chars
 }
 
 // base64Headers are the first chars of common binary files: PNG, JPEG, GIF, WebP, PDF, ZIP, gzip, MP3, Ogg,
@@ -106,13 +121,30 @@ func (r base64Run) marked(s string) bool {
 	return false
 }
 
-// base64Char marks the chars of both base64 alphabets.
-var base64Char = func() (is [256]bool) {
-	for c := range is {
-		is[c] = c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' ||
-			c == '+' || c == '/' || c == '-' || c == '_'
+// The classes of base64 chars. 0 is for what is none.
+const (
+	base64Upper = iota + 1
+	base64Lower
+	base64Digit
+	base64Sign
+	base64Classes
+)
+
+// base64Class gives the class of the chars of both base64 alphabets.
+var base64Class = func() (class [256]uint8) {
+	for b := range class {
+		switch c := byte(b); {
+		case c >= 'A' && c <= 'Z':
+			class[b] = base64Upper
+		case c >= 'a' && c <= 'z':
+			class[b] = base64Lower
+		case c >= '0' && c <= '9':
+			class[b] = base64Digit
+		case c == '+' || c == '/' || c == '-' || c == '_':
+			class[b] = base64Sign
+		}
 	}
-	return is
+	return class
 }()
 
 // scanBase64 reads the run that begins at at. Lines of equal length, as encoders break them, are one run;
@@ -125,18 +157,19 @@ func scanBase64(s string, at int) base64Run {
 		at = min(r.start, len(s))
 		r.start = at
 	}
-	last, line, width, lines := byte(0), 0, 0, 0 // lines: the end of the last full line
+	last, line, width, lines := uint8(0), 0, 0, 0 // lines: the end of the last full line
 	for at < len(s) {
-		c := s[at]
-		if base64Char[c] {
-			class := r.count(c)
-			if class != last {
-				r.changes++
-				last = class
+		if from := at; base64Class[s[at]] != 0 {
+			for ; at < len(s) && base64Class[s[at]] != 0; at++ {
+				class := base64Class[s[at]]
+				r.classes[class]++
+				if class != last {
+					r.changes++
+					last = class
+				}
 			}
-			r.chars++
-			line++
-			at++
+			r.chars += at - from
+			line += at - from
 			r.end = at
 			continue
 		}
@@ -149,9 +182,9 @@ func scanBase64(s string, at int) base64Run {
 			r.end = at
 			continue
 		}
-		// A line break inside: the line before it must be as long as the first one, and at least 60.
+		// A line break inside: the line before it must be as long as the first one, and at least base64Line.
 		n := lineBreak(s[at:])
-		if n == 0 || line < 60 || width != 0 && line != width {
+		if n == 0 || line < base64Line || width != 0 && line != width {
 			break
 		}
 		width, line, lines = line, 0, r.end
@@ -171,24 +204,6 @@ func scanBase64(s string, at int) base64Run {
 		r.end = min(r.start+1, len(s))
 	}
 	return r
-}
-
-// count books c and gives its class.
-func (r *base64Run) count(c byte) byte {
-	switch {
-	case c >= 'a':
-		r.lower++
-		return 'a'
-	case c == '_':
-		return '_'
-	case c >= 'A':
-		r.upper++
-		return 'A'
-	case c >= '0' && c <= '9':
-		r.digit++
-		return '0'
-	}
-	return '_'
 }
 
 // escapeLen is how many chars at the start of s belong to an escape whose backslash stands before them.
@@ -253,9 +268,9 @@ func backslashes(s string) int {
 const minRawBinary = 16
 
 // omitRawBinary replaces runs of lines that are no text, as a program prints when it is told to show an
-// image.
+// image. JSON may hold such chars in its strings, and stays as it is.
 func omitRawBinary(s string) (string, int) {
-	if !hasRawBinary(s) {
+	if !hasRawBinary(s) || json.Valid([]byte(s)) {
 		return s, 0
 	}
 	var out strings.Builder
@@ -269,7 +284,7 @@ func omitRawBinary(s string) (string, int) {
 		}
 	}
 	for line := range strings.Lines(s) {
-		if rawBinaryLine(line) {
+		if rawBinaryLine(line) && !json.Valid([]byte(line)) {
 			pending += len(line)
 			continue
 		}

@@ -109,11 +109,12 @@ func toolName(name string) string {
 const (
 	messageTag = "message"
 	summaryTag = "conversation_summary"
+	earlierTag = "earlier_summary" // in a digest
 )
 
 // reservedTags are the names of the tags that structure a rendered transcript or the context. In the text
 // of a message they do not open or close anything: escapeTags.
-var reservedTags = []string{messageTag, summaryTag}
+var reservedTags = []string{messageTag, summaryTag, earlierTag}
 
 // escapeTags turns the "<" of whatever looks like one of the reserved tags into "&lt;", opening or closing,
 // in any case and with any space inside. Everything else stays as it is, so that code, addresses and

@@ -139,9 +139,14 @@ func (e *element) wrap() int {
 
 func (e *element) full() int { return e.wrap() + e.body }
 
+// measure counts the chars of the segments and of the body.
 func (e *element) measure() {
 	e.body = 0
-	for i, s := range e.segments {
+	for i := range e.segments {
+		s := &e.segments[i]
+		if s.chars == 0 {
+			s.chars = Chars(s.text)
+		}
 		e.body += s.chars
 		if i > 0 && !s.glued {
 			e.body++
@@ -234,15 +239,19 @@ func (s *slimmer) render() {
 }
 
 func (s *slimmer) add(e element) {
-	if len(e.segments) == 0 {
-		return
+	n := len(s.elements)
+	if s.elements = appendElement(s.elements, e); len(s.elements) > n {
+		s.chars[e.message] += s.elements[n].body
 	}
-	for i := range e.segments {
-		e.segments[i].chars = Chars(e.segments[i].text)
+}
+
+// appendElement measures an element and adds it, unless there is nothing in it.
+func appendElement(to []element, e element) []element {
+	if len(e.segments) == 0 {
+		return to
 	}
 	e.measure()
-	s.chars[e.message] += e.body
-	s.elements = append(s.elements, e)
+	return append(to, e)
 }
 
 // splitQuery divides a text of the user's at its <user_query> blocks, which hold what the person typed.
@@ -324,7 +333,7 @@ func (s *slimmer) dropTools() bool {
 	endTurn := func() {
 		if marker >= 0 && !said {
 			line := fmt.Sprintf("[%d tool calls and %d results omitted]", calls, results)
-			kept[marker].segments = []segment{{text: line, chars: len(line)}}
+			kept[marker].segments = []segment{{text: line}}
 			kept[marker].measure()
 		}
 		calls, results, marker, said = 0, 0, -1, false
@@ -450,6 +459,7 @@ func (s *slimmer) fitShares(room int) bool {
 // genuine user messages. What the user asked for and forbade is small, and lost first among tool output.
 func (s *slimmer) setAside(room int) []int {
 	marked, plain := make([]int, len(s.elements)), make([]int, len(s.elements))
+	least := make([]int, len(s.elements))
 	for i := range s.elements {
 		e := &s.elements[i]
 		if !e.genuine {
@@ -459,40 +469,37 @@ func (s *slimmer) setAside(room int) []int {
 			marked[i] = min(e.full(), e.wrap()+n+markerRoom)
 		} else {
 			plain[i] = e.full()
+			least[i] = min(e.full(), e.wrap()+s.useful())
 		}
 	}
 	aside := FairShare(marked, max(room, 0)*9/10)
-	for i, n := range s.usefulShares(plain, (max(room, 0)-sum(aside))/4) {
+	for i, n := range usefulShares(plain, least, (max(room, 0)-sum(aside))/4) {
 		aside[i] += n
 	}
 	return aside
 }
 
-// usefulShares is FairShare over full sizes of elements, except that where the shares would be too small to
-// be of use, the newest get a useful one and the others nothing.
-func (s *slimmer) usefulShares(sizes []int, room int) []int {
-	least, enough := make([]int, len(sizes)), true
-	shares := FairShare(sizes, room)
-	for i, size := range sizes {
-		least[i] = min(size, s.elements[i].wrap()+s.useful())
+// usefulShares is FairShare, except that where the shares would be too small to be of use, the newest, which
+// are the last, get a useful one and the others nothing. least says for each size from where on a share is
+// of use.
+func usefulShares(sizes, least []int, room int) []int {
+	shares, enough := FairShare(sizes, room), true
+	for i := range sizes {
 		enough = enough && shares[i] >= least[i]
 	}
 	if enough {
 		return shares
 	}
+	clear(shares)
 	more := make([]int, len(sizes))
-	for i := len(sizes) - 1; i >= 0; i-- {
-		if least[i] > room {
-			clear(least[:i+1])
-			break
-		}
+	for i := len(sizes) - 1; i >= 0 && least[i] <= room; i-- {
 		room -= least[i]
-		more[i] = sizes[i] - least[i]
+		shares[i], more[i] = least[i], sizes[i]-least[i]
 	}
 	for i, n := range FairShare(more, room) {
-		least[i] += n
+		shares[i] += n
 	}
-	return least
+	return shares
 }
 
 // fitRuns keeps as many messages as there is useful room for, and lets one line stand for each run of the
