@@ -1,0 +1,580 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+func TestApplyMarker(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	talk(t, s, ref, 5)
+	r := request(t, s, ref)
+	n := plan(t, s, ref, 6, "SUM 1")
+	n.Carried, n.Valve, n.ValveUpTo, n.Digest = []int64{1, 5}, "previews", 8, true
+	m, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{Summarizer: "digest", PromptName: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(n, m.NewMarker); diff != "" || m.Status != store.MarkerApplied || m.Origin != store.OriginOurs || m.Run != r.Ref.ID || m.Epoch != 1 || m.Applied.IsZero() {
+		t.Errorf("%+v: %s", m, diff)
+	}
+
+	v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Marker == nil || v.Marker.ID != m.ID || string(v.Summary) != "SUM 1" || v.Conversation.ActiveMarker != m.ID || v.Conversation.Epoch != 1 || v.TurnStart != 9 || v.Head() != 10 {
+		t.Errorf("%+v", v)
+	}
+	var seqs []int64
+	for _, m := range append(v.Carried, v.Tail...) {
+		seqs = append(seqs, m.Seq)
+	}
+	if diff := cmp.Diff([]int64{1, 5, 7, 8, 9, 10}, seqs); diff != "" {
+		t.Error(diff)
+	}
+	if v.Covered.Turns != 3 || v.Conversation.Sums.Minus(v.Covered).Turns != 2 {
+		t.Errorf("covered %+v of %+v", v.Covered, v.Conversation.Sums)
+	}
+	sums, err := s.LiveSums(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := int64(v.Marker.SummaryTokens)
+	for _, m := range append(v.Carried, v.Tail...) {
+		tokens += int64(m.Tokens)
+	}
+	if sums.Tokens() != tokens || sums.Tail.Turns != 2 {
+		t.Errorf("%+v: %d tokens, want %d", sums, sums.Tokens(), tokens)
+	}
+	old, err := s.LiveView(t.Context(), ref, store.LiveOptions{UpTo: 8})
+	if err != nil || old.Head() != 8 || old.TurnStart != 7 {
+		t.Errorf("head %d, turn %d, %v", old.Head(), old.TurnStart, err)
+	}
+
+	run, err := s.GetRun(t.Context(), r.Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Outcome != store.OutcomeApplied || run.Marker != m.ID || run.Facts.CoversTo != 6 || run.Facts.CoveredChain != n.CoveredChain ||
+		!run.Facts.Digest || run.Facts.TokensBefore != 1000 || run.Facts.TokensAfter != 100 || run.Facts.Summarizer != "digest" {
+		t.Errorf("%+v", run)
+	}
+
+	t.Run("Again", func(t *testing.T) {
+		// The first answer was lost: the same marker comes back, whatever is asked now.
+		other := plan(t, s, ref, 8, "SUM 2")
+		again, err := s.ApplyMarker(t.Context(), r.Ref, other, store.RunFacts{})
+		if diff := cmp.Diff(m, again); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+		if list, err := s.Markers(t.Context(), ref); err != nil || len(list) != 1 {
+			t.Errorf("%d markers, %v", len(list), err)
+		}
+	})
+	t.Run("GetMarker", func(t *testing.T) {
+		got, err := s.GetMarker(t.Context(), ref, m.ID)
+		if diff := cmp.Diff(m, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	})
+}
+
+func TestApplyMarkerRefuses(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	setup := func(t *testing.T) (store.ConversationRef, store.Run, store.NewMarker) {
+		ref := newConversation(t, s, t.Name())
+		talk(t, s, ref, 5)
+		return ref, request(t, s, ref), plan(t, s, ref, 6, "SUM")
+	}
+	// unchanged checks that what was refused left no trace, and that the run may still end.
+	unchanged := func(t *testing.T, ref store.ConversationRef, r store.Run, err error, reason store.ConflictReason) {
+		t.Helper()
+		if store.ConflictReasonOf(err) != reason || !errors.Is(err, store.ErrConflict) || pipeline.KindOf(err) != pipeline.Conflict {
+			t.Errorf("error %v, want %s", err, reason)
+		}
+		if run, err := s.GetRun(t.Context(), r.Ref); err != nil || run.Outcome != "" || run.Marker != "" {
+			t.Errorf("run %+v, %v", run, err)
+		}
+	}
+
+	t.Run("ReplyOpen", func(t *testing.T) {
+		t.Parallel()
+		ref, r, n := setup(t)
+		p, err := s.OpenReply(t.Context(), ref, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{})
+		unchanged(t, ref, r, err, store.ConflictReplyOpen)
+		if !errors.Is(err, store.ErrReplyOpen) {
+			t.Errorf("error %v", err)
+		}
+		if _, err := s.CloseReply(t.Context(), ref, p.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}); err != nil {
+			t.Errorf("after the reply: %v", err)
+		}
+	})
+	t.Run("ReplyExpired", func(t *testing.T) {
+		t.Parallel()
+		ref, r, n := setup(t)
+		if _, err := s.OpenReply(t.Context(), ref, time.Microsecond); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("BaseChanged", func(t *testing.T) {
+		t.Parallel()
+		ref, r, n := setup(t)
+		if _, err := s.ReportMarker(t.Context(), ref, store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 4, Summary: []byte("AGENT")}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{})
+		unchanged(t, ref, r, err, store.ConflictBaseChanged)
+		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || string(v.Summary) != "AGENT" {
+			t.Errorf("%q, %v", v.Summary, err)
+		}
+	})
+	t.Run("CoveredChanged", func(t *testing.T) {
+		t.Parallel()
+		ref, r, n := setup(t)
+		n.CoveredChain[3] ^= 1
+		_, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{})
+		unchanged(t, ref, r, err, store.ConflictCoveredChanged)
+	})
+	t.Run("RunFinished", func(t *testing.T) {
+		t.Parallel()
+		ref, r, n := setup(t)
+		if _, err := s.FinishRun(t.Context(), r.Ref, store.RunEnd{Outcome: store.OutcomeCancelled}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{})
+		if store.ConflictReasonOf(err) != store.ConflictRunFinished {
+			t.Errorf("error %v", err)
+		}
+		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || v.Marker != nil {
+			t.Errorf("%+v, %v", v.Marker, err)
+		}
+	})
+	t.Run("Appends", func(t *testing.T) {
+		t.Parallel()
+		ref, r, n := setup(t)
+		talk(t, s, ref, 2) // what came meanwhile stays in the tail
+		if _, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || len(v.Tail) != 8 {
+			t.Errorf("%d in the tail, %v", len(v.Tail), err)
+		}
+	})
+	t.Run("Invalid", func(t *testing.T) {
+		t.Parallel()
+		_, r, good := setup(t)
+		for name, test := range map[string]struct {
+			change func(*store.NewMarker)
+			want   error
+		}{
+			"covers nothing":  {func(n *store.NewMarker) { n.CoversFrom, n.CoversTo = 0, 0 }, store.ErrInvalid},
+			"covers too much": {func(n *store.NewMarker) { n.CoversTo = 11 }, store.ErrInvalid},
+			"backwards":       {func(n *store.NewMarker) { n.CoversFrom = 7 }, store.ErrInvalid},
+			"carried tail":    {func(n *store.NewMarker) { n.Carried = []int64{7} }, store.ErrInvalid},
+			"no summary":      {func(n *store.NewMarker) { n.Summary = strings.Repeat("0", 64) }, store.ErrNotFound},
+			"summary no hash": {func(n *store.NewMarker) { n.Summary = "x" }, store.ErrNotFound},
+		} {
+			bad := good
+			test.change(&bad)
+			if _, err := s.ApplyMarker(t.Context(), r.Ref, bad, store.RunFacts{}); !errors.Is(err, test.want) {
+				t.Errorf("%s: error %v", name, err)
+			}
+		}
+	})
+	t.Run("LessThanBase", func(t *testing.T) {
+		t.Parallel()
+		ref := newConversation(t, s, t.Name())
+		talk(t, s, ref, 5)
+		first := compact(t, s, ref, 6, "SUM")
+		n := plan(t, s, ref, 8, "SUM 2")
+		n.CoversFrom, n.CoversTo = 1, 4
+		if _, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, n, store.RunFacts{}); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("error %v", err)
+		}
+		if c, err := s.GetConversation(t.Context(), ref); err != nil || c.ActiveMarker != first.ID {
+			t.Errorf("%+v, %v", c, err)
+		}
+	})
+}
+
+// What the base covers, summarised again (with another focus): no new message is needed.
+func TestApplyMarkerOverTheSame(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	talk(t, s, ref, 5)
+	first := compact(t, s, ref, 6, "SUM")
+	n := plan(t, s, ref, 6, "SUM WITH FOCUS")
+	n.CoversFrom, n.CoversTo, n.CoveredMessages = 0, 0, 0
+	m, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, n, store.RunFacts{})
+	if err != nil || m.CoversFrom != first.CoversFrom || m.CoversTo != 6 || m.Base != first.ID {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+func TestUndo(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	if _, err := s.Undo(t.Context(), ref, ""); !errors.Is(err, store.ErrNothingToUndo) {
+		t.Errorf("error %v", err)
+	}
+	talk(t, s, ref, 5)
+	contexts := []string{contextOf(t, s, ref)}
+	var markers []store.Marker
+	for i := range 3 {
+		markers = append(markers, compact(t, s, ref, int64(4+2*i), fmt.Sprint("SUM ", i)))
+		contexts = append(contexts, contextOf(t, s, ref))
+	}
+	for i := 2; i >= 0; i-- {
+		u, err := s.Undo(t.Context(), ref, markers[i].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Marker.ID != markers[i].ID || u.Marker.Status != store.MarkerUndone || u.Marker.Ended.IsZero() {
+			t.Errorf("undone %+v", u.Marker)
+		}
+		if (u.Active == nil) != (i == 0) || (i > 0 && u.Active.ID != markers[i-1].ID) {
+			t.Errorf("active %+v", u.Active)
+		}
+		if diff := cmp.Diff(contexts[i], contextOf(t, s, ref)); diff != "" {
+			t.Errorf("after undo %d: %s", i, diff)
+		}
+		// The call is repeated, since its answer was lost: it does not undo one more.
+		if _, err := s.Undo(t.Context(), ref, markers[i].ID); store.ConflictReasonOf(err) != store.ConflictBaseChanged {
+			t.Errorf("error %v", err)
+		}
+	}
+	if _, err := s.Undo(t.Context(), ref, ""); !errors.Is(err, store.ErrNothingToUndo) {
+		t.Errorf("error %v", err)
+	}
+
+	// No automatic run until somebody speaks.
+	held := func() bool {
+		t.Helper()
+		c, err := s.GetConversation(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.AutoHeld
+	}
+	if !held() {
+		t.Error("not held after an undo")
+	}
+	res, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleAssistant, "a")}, store.AppendOptions{})
+	if err != nil || !res.Conversation.AutoHeld || !held() {
+		t.Errorf("not held after an assistant message, %v", err)
+	}
+	res, err = s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "u")}, store.AppendOptions{})
+	if err != nil || res.Conversation.AutoHeld || held() {
+		t.Errorf("held after a user message, %v", err)
+	}
+	// A run whose marker was undone still gives its first result.
+	again, err := s.ApplyMarker(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: markers[0].Run}, store.NewMarker{}, store.RunFacts{})
+	if err != nil || again.ID != markers[0].ID || again.Status != store.MarkerUndone {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// A run under way and an undo end in one of the two serial orders, whoever comes first.
+func TestApplyUndoRace(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	var applied, refused int
+	for round := range 40 {
+		ref := newConversation(t, s, fmt.Sprint("c", round))
+		talk(t, s, ref, 5)
+		first := compact(t, s, ref, 4, "SUM 1")
+		r, n := request(t, s, ref), plan(t, s, ref, 8, "SUM 2")
+		var wg sync.WaitGroup
+		var applyErr error
+		var undo store.Undone
+		var marker store.Marker
+		wg.Go(func() { marker, applyErr = s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}) })
+		wg.Go(func() {
+			var err error
+			if undo, err = s.Undo(t.Context(), ref, ""); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() { talk(t, s, ref, 1) })
+		wg.Wait()
+		v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case applyErr == nil: // applied, then undone
+			applied++
+			if undo.Marker.ID != marker.ID || v.Marker == nil || v.Marker.ID != first.ID || len(v.Tail) != 8 {
+				t.Fatalf("undone %s, active %+v, tail %d", undo.Marker.ID, v.Marker, len(v.Tail))
+			}
+		default: // undone, then the run found another base
+			refused++
+			if store.ConflictReasonOf(applyErr) != store.ConflictBaseChanged || undo.Marker.ID != first.ID || v.Marker != nil || len(v.Tail) != 12 {
+				t.Fatalf("%v, undone %s, active %+v, tail %d", applyErr, undo.Marker.ID, v.Marker, len(v.Tail))
+			}
+		}
+	}
+	t.Logf("%d applied first, %d undone first", applied, refused)
+}
+
+// The same activity on two workers, and two runs on one base: one marker, and everybody of a run gets the same.
+func TestApplyMarkerRace(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	for round := range 20 {
+		ref := newConversation(t, s, fmt.Sprint("c", round))
+		talk(t, s, ref, 5)
+		r, n := request(t, s, ref), plan(t, s, ref, 6, "SUM")
+		replay, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual", ReplayOf: r.Ref.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var won [2]atomic.Value
+		var conflicts atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				which := i % 2
+				m, err := s.ApplyMarker(t.Context(), []store.RunRef{r.Ref, replay.Ref}[which], n, store.RunFacts{})
+				switch {
+				case store.ConflictReasonOf(err) == store.ConflictBaseChanged:
+					conflicts.Add(1)
+				case err != nil:
+					t.Error(err)
+				default:
+					if !won[which].CompareAndSwap(nil, m.ID) && won[which].Load() != m.ID {
+						t.Errorf("markers %v and %s for one run", won[which].Load(), m.ID)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if (won[0].Load() == nil) == (won[1].Load() == nil) || conflicts.Load() != 4 {
+			t.Fatalf("winners %v and %v, %d conflicts", won[0].Load(), won[1].Load(), conflicts.Load())
+		}
+		if list, err := s.Markers(t.Context(), ref); err != nil || len(list) != 1 {
+			t.Fatalf("%d markers, %v", len(list), err)
+		}
+	}
+}
+
+// A reply that opens while a marker is being applied sees either the old context or the new one, never half of it.
+func TestApplyReplyRace(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	for round := range 30 {
+		ref := newConversation(t, s, fmt.Sprint("c", round))
+		talk(t, s, ref, 3)
+		r, n := request(t, s, ref), plan(t, s, ref, 4, "SUM")
+		var wg sync.WaitGroup
+		var applyErr error
+		var reply store.Reply
+		wg.Go(func() { _, applyErr = s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}) })
+		wg.Go(func() {
+			var err error
+			if reply, err = s.OpenReply(t.Context(), ref, time.Hour); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Wait()
+		if opened := applyErr != nil; opened != (reply.Epoch == 0) || (opened && !errors.Is(applyErr, store.ErrReplyOpen)) {
+			t.Fatalf("the reply reads epoch %d, apply says %v", reply.Epoch, applyErr)
+		}
+	}
+}
+
+func TestPrepared(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	setup := func(t *testing.T) (store.ConversationRef, store.Marker) {
+		ref := newConversation(t, s, t.Name())
+		talk(t, s, ref, 5)
+		r, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "background", Prepare: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := s.PrepareMarker(t.Context(), r.Ref, plan(t, s, ref, 6, "PREPARED"), store.RunFacts{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Status != store.MarkerPrepared || m.Epoch != 0 || !m.Applied.IsZero() {
+			t.Errorf("%+v", m)
+		}
+		if again, err := s.PrepareMarker(t.Context(), r.Ref, store.NewMarker{}, store.RunFacts{}); err != nil || again.ID != m.ID {
+			t.Errorf("again: %+v, %v", again, err)
+		}
+		return ref, m
+	}
+	outcome := func(t *testing.T, m store.Marker) (store.Outcome, string) {
+		t.Helper()
+		r, err := s.GetRun(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: m.Run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Outcome, r.Reason
+	}
+
+	t.Run("Waits", func(t *testing.T) {
+		t.Parallel()
+		ref, m := setup(t)
+		talk(t, s, ref, 1)
+		v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+		if err != nil || v.Marker != nil || v.Prepared == nil || v.Prepared.ID != m.ID || len(v.Tail) != 12 {
+			t.Errorf("%+v, %v", v, err)
+		}
+		if o, _ := outcome(t, m); o != store.OutcomePrepared {
+			t.Errorf("outcome %s", o)
+		}
+	})
+	t.Run("Applied", func(t *testing.T) {
+		t.Parallel()
+		ref, m := setup(t)
+		talk(t, s, ref, 1)
+		p, err := s.OpenReply(t.Context(), ref, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ApplyPrepared(t.Context(), ref, m.ID, 0, 0); !errors.Is(err, store.ErrReplyOpen) {
+			t.Errorf("error %v", err)
+		}
+		if _, err := s.CloseReply(t.Context(), ref, p.ID); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			got, err := s.ApplyPrepared(t.Context(), ref, m.ID, 2000, 0)
+			if err != nil || got.Status != store.MarkerApplied || got.TokensBefore != 2000 || got.TokensAfter != 100 || got.Epoch != 1 {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
+		v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+		if err != nil || string(v.Summary) != "PREPARED" || v.Prepared != nil || v.Conversation.Epoch != 1 || len(v.Tail) != 6 {
+			t.Errorf("%+v, %v", v, err)
+		}
+		if o, _ := outcome(t, m); o != store.OutcomeApplied {
+			t.Errorf("outcome %s", o)
+		}
+	})
+	t.Run("OvertakenByAnother", func(t *testing.T) {
+		t.Parallel()
+		ref, m := setup(t)
+		compact(t, s, ref, 8, "BY HAND")
+		if _, err := s.ApplyPrepared(t.Context(), ref, m.ID, 0, 0); store.ConflictReasonOf(err) != store.ConflictNotPrepared {
+			t.Errorf("error %v", err)
+		}
+		if o, why := outcome(t, m); o != store.OutcomeSuperseded || why == "" {
+			t.Errorf("outcome %s, %q", o, why)
+		}
+		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || string(v.Summary) != "BY HAND" || v.Prepared != nil {
+			t.Errorf("%q, %v", v.Summary, err)
+		}
+	})
+	t.Run("Undo", func(t *testing.T) {
+		t.Parallel()
+		ref := newConversation(t, s, t.Name())
+		talk(t, s, ref, 5)
+		compact(t, s, ref, 4, "SUM")
+		m, err := s.PrepareMarker(t.Context(), request(t, s, ref).Ref, plan(t, s, ref, 8, "PREPARED"), store.RunFacts{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Undo(t.Context(), ref, ""); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.GetMarker(t.Context(), ref, m.ID); err != nil || got.Status != store.MarkerDiscarded || got.Reason == "" {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+	t.Run("Newer", func(t *testing.T) {
+		t.Parallel()
+		ref, m := setup(t)
+		newer, err := s.PrepareMarker(t.Context(), request(t, s, ref).Ref, plan(t, s, ref, 8, "NEWER"), store.RunFacts{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || v.Prepared == nil || v.Prepared.ID != newer.ID {
+			t.Errorf("%+v, %v", v.Prepared, err)
+		}
+		if o, _ := outcome(t, m); o != store.OutcomeSuperseded {
+			t.Errorf("outcome %s", o)
+		}
+	})
+	t.Run("Discarded", func(t *testing.T) {
+		t.Parallel()
+		ref, m := setup(t)
+		for range 2 {
+			if err := s.DiscardPrepared(t.Context(), ref, "the model changed"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o, why := outcome(t, m); o != store.OutcomeSuperseded || why != "the model changed" {
+			t.Errorf("outcome %s, %q", o, why)
+		}
+		events, err := s.Events(t.Context(), ref, 0, 0)
+		if err != nil || events[len(events)-1].Kind != store.EventDiscarded || len(events) != 3 {
+			t.Errorf("%+v, %v", events, err)
+		}
+	})
+}
+
+func TestReportMarker(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	talk(t, s, ref, 5)
+	report := store.ReportedMarker{Origin: store.OriginImported, CoversTo: 4, Carried: []int64{1}, Summary: []byte("THEIR\x00 SUM"), SummaryTokens: 3, TokensBefore: 50, TokensAfter: 9}
+	m, err := s.ReportMarker(t.Context(), ref, report)
+	if err != nil || m.Status != store.MarkerApplied || m.Origin != store.OriginImported || m.CoversFrom != 1 || m.CoversTo != 4 || m.CoveredMessages != 4 || m.Run != "" {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if again, err := s.ReportMarker(t.Context(), ref, report); err != nil || again.ID != m.ID {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+	if err != nil || string(v.Summary) != "THEIR\x00 SUM" || len(v.Carried) != 1 || len(v.Tail) != 6 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	// Ours folds it in, and the next of theirs comes on top.
+	ours := compact(t, s, ref, 6, "OURS")
+	report.CoversTo, report.Origin, report.Summary = 8, store.OriginAgent, []byte("AGENT")
+	theirs, err := s.ReportMarker(t.Context(), ref, report)
+	if err != nil || theirs.Base != ours.ID || theirs.CoversFrom != 7 || theirs.CoveredMessages != 2 {
+		t.Errorf("%+v, %v", theirs, err)
+	}
+	if u, err := s.Undo(t.Context(), ref, ""); err != nil || u.Active.ID != ours.ID {
+		t.Errorf("%+v, %v", u, err)
+	}
+	for name, bad := range map[string]store.ReportedMarker{
+		"origin": {Origin: store.OriginOurs, CoversTo: 8}, "nothing": {Origin: store.OriginAgent}, "future": {Origin: store.OriginAgent, CoversTo: 11},
+		"back": {Origin: store.OriginAgent, CoversTo: 2},
+	} {
+		if _, err := s.ReportMarker(t.Context(), ref, bad); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
