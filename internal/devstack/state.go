@@ -49,20 +49,28 @@ func readState(dir string) (state, error) {
 // write replaces the file as a whole: a reader sees the old state or the new one.
 func (st state) write(dir string) error {
 	text, err := json.MarshalIndent(st, "", "  ")
+	if err == nil {
+		err = replaceFile(dir, stateFile, text)
+	}
 	if err != nil {
 		return fmt.Errorf("write the state of the local stack: %w", err)
 	}
-	fresh, err := os.CreateTemp(dir, stateFile+".*")
+	return nil
+}
+
+// replaceFile gives a file a new content as a whole, ended by a line break.
+func replaceFile(dir, name string, text []byte) error {
+	fresh, err := os.CreateTemp(dir, name+".*")
 	if err != nil {
-		return fmt.Errorf("write the state of the local stack: %w", err)
+		return err
 	}
 	_, err = fresh.Write(append(text, '\n'))
 	err = errors.Join(err, fresh.Chmod(0o644), fresh.Close())
 	if err == nil {
-		err = os.Rename(fresh.Name(), filepath.Join(dir, stateFile))
+		err = os.Rename(fresh.Name(), filepath.Join(dir, name))
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("write the state of the local stack: %w", err), os.Remove(fresh.Name()))
+		return errors.Join(err, os.Remove(fresh.Name()))
 	}
 	return nil
 }

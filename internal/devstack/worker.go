@@ -1,0 +1,249 @@
+package devstack
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	workerFile = "worker.json"
+	workerLog  = "worker.log"
+	// workerReady is the line by which a worker says on its standard output that it serves.
+	workerReady = "ready"
+)
+
+// ErrWorkerRunning is what RecordWorker returns when another process is the stack's worker.
+var ErrWorkerRunning = errors.New("the local stack has a worker already")
+
+// worker is the process of precis itself that serves a persistent stack, as the stack remembers it. Like the
+// servers, it is recognised by its number and start time.
+type worker struct {
+	process
+	Setup string `json:"setup,omitempty"`
+	Log   string `json:"log,omitempty"`
+}
+
+// WorkerReport says what there is of a persistent stack's worker.
+type WorkerReport struct {
+	// Running is true while the process that was recorded is the one that has its number now.
+	Running bool `json:"running"`
+	PID     int  `json:"pid,omitempty"`
+	// Stopped is true if it ran and StopWorker ended it.
+	Stopped bool   `json:"stopped"`
+	Log     string `json:"log,omitempty"`
+	// Setup is what it was started with, in the starter's own words.
+	Setup string `json:"-"`
+}
+
+func (w worker) report() WorkerReport {
+	r := WorkerReport{Running: w.running(), Log: w.Log, Setup: w.Setup}
+	if r.Running {
+		r.PID = w.PID
+	}
+	return r
+}
+
+// WorkerLaunch says how to start the worker of a persistent stack.
+type WorkerLaunch struct {
+	// Path and Args are the command line. The worker writes the line "ready" to its standard output when it
+	// serves, and goes on after the line "stay" on its standard input, which it must end without.
+	Path string
+	Args []string
+	// Setup tells programs and configurations apart: a worker with another one is replaced.
+	Setup string
+}
+
+// FindWorker looks for the worker and changes nothing.
+func FindWorker(opts Options) (WorkerReport, error) {
+	opts, err := opts.complete()
+	if err != nil {
+		return WorkerReport{}, err
+	}
+	w, err := readWorker(opts.Dir)
+	return w.report(), err
+}
+
+// StartWorker starts the worker in the background, unless it runs with the same setup, and returns when it
+// serves. It goes on when this process has ended; StopWorker ends it. If ctx ends first, nothing is left running.
+func StartWorker(ctx context.Context, opts Options, l WorkerLaunch) (WorkerReport, error) {
+	opts, unlock, err := opts.lockWorker(ctx)
+	if err != nil {
+		return WorkerReport{}, err
+	}
+	defer unlock()
+	w, err := readWorker(opts.Dir)
+	if err != nil {
+		return WorkerReport{}, err
+	}
+	if w.running() && w.Setup == l.Setup {
+		return w.report(), nil
+	}
+	if err := w.end(ctx, opts); err != nil {
+		return WorkerReport{}, err
+	}
+	err = opts.step("starting the worker", func(func(string)) error {
+		w, err = l.start(ctx, opts.Dir)
+		return err
+	})
+	return w.report(), err
+}
+
+func (l WorkerLaunch) start(ctx context.Context, dir string) (worker, error) {
+	w := worker{Setup: l.Setup, Log: filepath.Join(dir, workerLog)}
+	log, err := openLog(w.Log)
+	if err != nil {
+		return w, err
+	}
+	defer func() { _ = log.Close() }()
+	read, write, err := os.Pipe()
+	if err != nil {
+		return w, fmt.Errorf("start the worker: %w", err)
+	}
+	defer func() { _ = read.Close() }()
+	// The working directory stays ours: the configuration may name files by it.
+	c, err := launch{path: l.Path, args: l.Args, stdout: write, stderr: log, tethered: true}.start()
+	if err = errors.Join(err, write.Close()); err != nil {
+		return w, withLog(fmt.Errorf("start the worker: %w", err), readTail(w.Log))
+	}
+	w.process = c.process
+	if err = w.write(dir); err == nil {
+		err = awaitReady(ctx, read)
+	}
+	if err != nil {
+		err = withLog(fmt.Errorf("start the worker: %w", err), readTail(w.Log))
+		return worker{}, errors.Join(err, c.end(context.WithoutCancel(ctx), stopPatience))
+	}
+	return w, c.let()
+}
+
+// awaitReady reads the worker's standard output until it says that it serves.
+func awaitReady(ctx context.Context, output *os.File) error {
+	stop := context.AfterFunc(ctx, func() { _ = output.SetReadDeadline(time.Now()) })
+	defer stop()
+	lines := bufio.NewScanner(output)
+	for lines.Scan() {
+		if strings.TrimSpace(lines.Text()) == workerReady {
+			return nil
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.New("it ended before it was ready")
+}
+
+// RecordWorker makes this process the stack's worker, for as long as it runs or until forget is called. While
+// another one runs, it is ErrWorkerRunning.
+func RecordWorker(ctx context.Context, opts Options, setup string) (forget func() error, err error) {
+	opts, unlock, err := opts.lockWorker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	old, err := readWorker(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if old.running() {
+		return nil, fmt.Errorf("%w, process %d", ErrWorkerRunning, old.PID)
+	}
+	self, err := identify(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	w := worker{process: self, Setup: setup}
+	if err := w.write(opts.Dir); err != nil {
+		return nil, err
+	}
+	return func() error { return os.Remove(filepath.Join(opts.Dir, workerFile)) }, nil
+}
+
+// StopWorker ends the worker that was recorded, and no other process: gently, so that it lets stages finish, and
+// after patience hard.
+func StopWorker(ctx context.Context, opts Options, patience time.Duration) (WorkerReport, error) {
+	opts, err := opts.complete()
+	if err != nil || !exists(opts.Dir) {
+		return WorkerReport{}, err
+	}
+	opts, unlock, err := opts.lockWorker(ctx)
+	if err != nil {
+		return WorkerReport{}, err
+	}
+	defer unlock()
+	w, err := readWorker(opts.Dir)
+	if err != nil || !w.running() {
+		return w.report(), err
+	}
+	err = w.endWithin(ctx, opts, patience)
+	r := w.report()
+	r.Stopped = err == nil
+	return r, err
+}
+
+// end stops a worker that is to be replaced at once: what it had begun is taken up by the next.
+func (w worker) end(ctx context.Context, opts Options) error {
+	if !w.running() {
+		return nil
+	}
+	return w.endWithin(ctx, opts, stopPatience)
+}
+
+func (w worker) endWithin(ctx context.Context, opts Options, patience time.Duration) error {
+	return opts.step("stopping the worker", func(func(string)) error {
+		return w.stop(ctx, patience, syscall.SIGTERM, syscall.SIGKILL)
+	})
+}
+
+// lockWorker makes the folder, and keeps other calls about the worker out. It is a lock of its own: a worker
+// that ends may want to take the servers down.
+func (o Options) lockWorker(ctx context.Context) (Options, func(), error) {
+	o, err := o.complete()
+	if err != nil {
+		return o, nil, err
+	}
+	if err := makeDir(o.Dir); err != nil {
+		return o, nil, err
+	}
+	unlock, err := lock(ctx, filepath.Join(o.Dir, "worker.lock"), func() {
+		if o.Progress != nil {
+			o.Progress(Event{What: "waiting for another precis that starts or stops the worker"})
+		}
+	})
+	return o, unlock, err
+}
+
+func readWorker(dir string) (worker, error) {
+	var w worker
+	path := filepath.Join(dir, workerFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return w, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &w)
+	}
+	if err != nil {
+		return w, fmt.Errorf("read what is known of the worker: %w; if no worker runs, remove %s", err, path)
+	}
+	return w, nil
+}
+
+func (w worker) write(dir string) error {
+	text, err := json.MarshalIndent(w, "", "  ")
+	if err == nil {
+		err = replaceFile(dir, workerFile, text)
+	}
+	if err != nil {
+		return fmt.Errorf("record the worker: %w", err)
+	}
+	return nil
+}
