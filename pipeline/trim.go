@@ -221,7 +221,8 @@ func (t *trimmer) trimResult(view *resultView, turn int) bool {
 	before := *view
 	before.contents = slices.Clone(view.contents)
 	binaries := t.omitBinaries(view, turn < t.turns.last)
-	cut := t.preview(view, turn) || t.capTokens(view)
+	cut := t.preview(view, turn)
+	cut = t.capTokens(view) || cut
 	if binaries == 0 && !cut {
 		return false
 	}
@@ -233,13 +234,15 @@ func (t *trimmer) trimResult(view *resultView, turn int) bool {
 	return true
 }
 
-// omitBinaries takes out base64, and with media also images and files, and counts them.
+// omitBinaries takes out base64, and with media also images and files, and counts them. Texts of ours are
+// not looked at: what a cut leaves of a text may look like binary where the text did not.
 func (t *trimmer) omitBinaries(view *resultView, media bool) int {
 	binaries := 0
 	for i, c := range view.contents {
 		var text string
 		var n int
 		switch {
+		case c.edited:
 		case c.isText:
 			text, n = OmitBinary(c.text)
 		case media && c.part.Bytes > 0 && c.part.Text == "" && (c.part.Kind == PartImage || c.part.Kind == PartFile):
@@ -284,37 +287,36 @@ func previewResult(text string, limit int) (preview string, ok bool) {
 	return preview, Chars(preview) < total
 }
 
-// capTokens cuts the texts of a result so that they share the cap fairly.
+// capTokens cuts the texts of a result so that they share the cap fairly, each with one token at least.
 func (t *trimmer) capTokens(view *resultView) bool {
 	limit := t.settings.MaxToolResultTokens
 	if limit <= 0 {
 		return false
 	}
-	sizes := make([]int, len(view.contents))
+	texts, over := 0, make([]int, len(view.contents)) // over: the tokens beyond that one
 	for i, c := range view.contents {
-		if c.isText {
-			sizes[i] = EstimateText(c.text)
+		if c.isText && c.text != "" {
+			texts++
+			over[i] = max(EstimateText(c.text)-1, 0)
 		}
 	}
-	if sum(sizes) <= limit {
+	limit = max(limit-texts, 0)
+	if sum(over) <= limit {
 		return false
 	}
-	cut := false
-	for i, share := range FairShare(sizes, limit) {
-		text := view.contents[i].text
-		if share >= sizes[i] || text == leastText {
-			continue
+	for i, share := range FairShare(over, limit) {
+		if share < over[i] {
+			text := cutToTokens(view.contents[i].text, over[i]+1, share+1)
+			view.contents[i] = contentView{text: text, isText: true, edited: true}
 		}
-		view.contents[i] = contentView{text: cutToTokens(text, sizes[i], share), isText: true, edited: true}
-		cut = true
 	}
-	return cut
+	return true
 }
 
-// leastText is the shortest text that a result may have: some APIs refuse an empty one.
+// leastText is the least that is left of a text, one token: some APIs refuse an empty one.
 const leastText = "…"
 
-// cutToTokens keeps both ends of a text of size tokens, so that it is at most limit tokens.
+// cutToTokens keeps both ends of a text of size tokens, so that it is at most limit tokens, or leastText.
 func cutToTokens(text string, size, limit int) string {
 	chars := Chars(text)
 	for keep := chars; ; {
