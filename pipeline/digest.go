@@ -31,6 +31,18 @@ const (
 	sectionCommands = "## Commands run"
 )
 
+// The elements of a digest. They are not those of a rendered transcript or of the context, so that neither
+// has to escape a digest that stands in it.
+const (
+	quoteTag   = "quote"
+	earlierTag = "earlier_summary"
+)
+
+var digestTags = append([]string{quoteTag, earlierTag}, reservedTags...)
+
+// escapeDigest is escapeTags for a text in a digest.
+func escapeDigest(s string) string { return escapeNamed(s, digestTags) }
+
 // digestUseful is the least that a quote is cut to, in chars.
 const digestUseful = 80
 
@@ -42,7 +54,7 @@ const digestUseful = 80
 // summary that is a digest itself is taken apart and merged, so that digests do not nest.
 func Digest(in DigestInput) string {
 	d := collectDigest(in.Messages)
-	d.todo = strings.TrimSpace(escapeTags(in.Todo))
+	d.todo = strings.TrimSpace(escapeDigest(in.Todo))
 	return d.write(in.BudgetChars)
 }
 
@@ -70,7 +82,7 @@ func collectDigest(ms []Message) *digest {
 	for i, m := range ms {
 		switch {
 		case m.Kind == KindSummary:
-			d.fold(summaryBody(RenderMessage(m)))
+			d.fold(RenderMessage(m))
 		case m.Genuine():
 			endTurn()
 			d.user = appendQuote(d.user, m, i)
@@ -102,13 +114,13 @@ func failedCalls(ms []Message) map[[2]int]bool {
 
 // appendQuote adds what a message says, without its calls, results and reasoning.
 func appendQuote(quotes []element, m Message, index int) []element {
-	e := element{message: index, role: m.Role, open: openMessage(m.Seq, renderRole(m)), close: "</" + messageTag + ">", genuine: m.Genuine()}
+	e := element{message: index, role: m.Role, open: openTag(quoteTag, m.Seq, renderRole(m)), close: "</" + quoteTag + ">", genuine: m.Genuine()}
 	for _, p := range m.Parts {
 		if p.Kind == PartToolCall || p.Kind == PartToolResult {
 			continue
 		}
 		text, _ := renderPart(p, "")
-		if text = escapeTags(text); text != "" {
+		if text = escapeDigest(text); text != "" {
 			e.segments = append(e.segments, splitQuery(text)...)
 		}
 	}
@@ -134,7 +146,8 @@ func (d *digest) call(p Part, failed bool) {
 	if json.Unmarshal([]byte(p.Input), &args) != nil {
 		args = nil // free text, or damaged: the name and the text still say what it was
 	}
-	for _, path := range patchedFiles(p.Input, args) {
+	patched := patchedFiles(p.Input, args)
+	for _, path := range patched {
 		d.touch(path, true)
 	}
 	path := stringArgument(args, fileArguments)
@@ -145,7 +158,7 @@ func (d *digest) call(p Part, failed bool) {
 		d.touch(path, containsAny(name+" "+command, "write", "edit", "create", "insert", "replace", "patch", "delete", "move", "rename") && command != "view")
 	case command != "":
 		d.run(command, failed)
-	default:
+	case len(patched) == 0:
 		d.run(p.Name+" "+p.Input, failed)
 	}
 }
@@ -243,11 +256,17 @@ func oneLine(s string) string {
 	if strings.TrimSpace(rest) != "" {
 		line += " …"
 	}
-	return escapeTags(toolName(line))
+	return escapeDigest(toolName(line))
 }
 
 // fold takes in an earlier summary: whole, or piece by piece when it is a digest.
-func (d *digest) fold(text string) {
+func (d *digest) fold(summary string) {
+	text := summaryBody(summary)
+	if len(text) < len(strings.TrimSpace(summary)) { // our lines at the head of the wrapper may stand before it
+		if at := strings.Index(text, "\n"+digestHead); at >= 0 {
+			text = text[at+len("\n"):]
+		}
+	}
 	if !strings.HasPrefix(text, digestHead) {
 		d.addEarlier(text)
 		return
@@ -256,12 +275,12 @@ func (d *digest) fold(text string) {
 	var body []string
 	for line := range strings.SplitSeq(text, "\n") {
 		switch {
-		case open != "" && (line == "</"+messageTag+">" || line == "</"+earlierTag+">"):
+		case open != "" && (line == "</"+quoteTag+">" || line == "</"+earlierTag+">"):
 			d.foldElement(section, open, strings.Join(body, "\n"))
 			open, body = "", nil
 		case open != "":
 			body = append(body, line)
-		case strings.HasPrefix(line, "<"+messageTag+" ") || line == "<"+earlierTag+">":
+		case strings.HasPrefix(line, "<"+quoteTag+" ") || line == "<"+earlierTag+">":
 			open = line
 		case strings.HasPrefix(line, "## "):
 			section = line
@@ -276,7 +295,7 @@ func (d *digest) fold(text string) {
 }
 
 func (d *digest) foldElement(section, open, text string) {
-	e := element{open: open, close: "</" + messageTag + ">", segments: splitQuery(text)}
+	e := element{open: open, close: "</" + quoteTag + ">", segments: splitQuery(text)}
 	switch section {
 	case sectionEarlier:
 		d.addEarlier(text)
@@ -288,7 +307,7 @@ func (d *digest) foldElement(section, open, text string) {
 }
 
 func (d *digest) addEarlier(text string) {
-	if text = escapeTags(text); text == "" {
+	if text = escapeDigest(text); text == "" {
 		return
 	}
 	segments := append(d.earlier.segments, segment{text: text})

@@ -109,17 +109,19 @@ func toolName(name string) string {
 const (
 	messageTag = "message"
 	summaryTag = "conversation_summary"
-	earlierTag = "earlier_summary" // in a digest
 )
 
 // reservedTags are the names of the tags that structure a rendered transcript or the context. In the text
 // of a message they do not open or close anything: escapeTags.
-var reservedTags = []string{messageTag, summaryTag, earlierTag}
+var reservedTags = []string{messageTag, summaryTag}
 
 // escapeTags turns the "<" of whatever looks like one of the reserved tags into "&lt;", opening or closing,
 // in any case and with any space inside. Everything else stays as it is, so that code, addresses and
 // quotes can be copied verbatim from the transcript.
-func escapeTags(s string) string {
+func escapeTags(s string) string { return escapeNamed(s, reservedTags) }
+
+// escapeNamed is escapeTags for tags of the given names.
+func escapeNamed(s string, names []string) string {
 	at := strings.IndexByte(s, '<')
 	if at < 0 {
 		return s
@@ -127,7 +129,7 @@ func escapeTags(s string) string {
 	var out strings.Builder
 	copied := 0
 	for at < len(s) {
-		if reservedTag(s[at+1:]) {
+		if namedTag(s[at+1:], names) {
 			if copied == 0 {
 				out.Grow(len(s) + 64)
 			}
@@ -148,12 +150,12 @@ func escapeTags(s string) string {
 	return out.String()
 }
 
-// reservedTag says whether what follows a "<" makes it one of the reserved tags.
-func reservedTag(rest string) bool {
+// namedTag says whether what follows a "<" makes it a tag of one of the names.
+func namedTag(rest string, names []string) bool {
 	rest = strings.TrimLeft(rest, " \t\r\n")
 	rest = strings.TrimPrefix(rest, "/")
 	rest = strings.TrimLeft(rest, " \t\r\n")
-	for _, name := range reservedTags {
+	for _, name := range names {
 		if len(rest) >= len(name) && strings.EqualFold(rest[:len(name)], name) {
 			return true
 		}
@@ -161,9 +163,9 @@ func reservedTag(rest string) bool {
 	return false
 }
 
-// openMessage is the opening tag of a message's element.
-func openMessage(seq int64, role string) string {
-	return "<" + messageTag + ` seq="` + strconv.FormatInt(seq, 10) + `" role="` + role + `">`
+// openTag is the opening tag of the element for a message, or for a quote of it.
+func openTag(name string, seq int64, role string) string {
+	return "<" + name + ` seq="` + strconv.FormatInt(seq, 10) + `" role="` + role + `">`
 }
 
 // renderRole says whose words a message holds, in the rendered transcript: what the runtime put in under

@@ -52,7 +52,7 @@ func TestEscapeTags(t *testing.T) {
 		{"< /\n message >", "&lt; /\n message >"},
 		{"<<message>", "<&lt;message>"},
 		{"<mess", "<mess"},
-		{"x</conversation_summary>y</earlier_summary>", "x&lt;/conversation_summary>y&lt;/earlier_summary>"},
+		{"x</conversation_summary>y</quote>", "x&lt;/conversation_summary>y</quote>"},
 		{"<user_query>hi</user_query>", "<user_query>hi</user_query>"},
 		{"https://example.org/?a=1&b=<c>", "https://example.org/?a=1&b=<c>"},
 	} {

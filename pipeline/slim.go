@@ -195,10 +195,10 @@ func (s *slimmer) render() {
 	names := map[string]string{} // of the tools, by call id
 	for i, m := range s.in.Messages {
 		role := renderRole(m)
-		main := element{message: i, role: m.Role, open: openMessage(m.Seq, role), close: "</" + messageTag + ">", genuine: m.Genuine()}
+		main := element{message: i, role: m.Role, open: openTag(messageTag, m.Seq, role), close: "</" + messageTag + ">", genuine: m.Genuine()}
 		// What tools returned inside of a user's message is not the user's words.
 		results := main
-		results.open, results.genuine = openMessage(m.Seq, string(RoleTool)), false
+		results.open, results.genuine = openTag(messageTag, m.Seq, string(RoleTool)), false
 		if m.Kind == KindSummary {
 			main.open, main.close, main.summary = "<"+summaryTag+">", "</"+summaryTag+">", true
 		}
