@@ -56,6 +56,10 @@ func (v LiveView) ChainAt(seq int64) (chain Hash, ok bool) {
 type LiveOptions struct {
 	// UpTo leaves out the messages after it, 0: none. For a run, which works on the conversation as it was.
 	UpTo int64
+	// BeneathDigest looks through an active marker whose summary is a digest, down to the newest that is none: for a
+	// run that replaces the digest by a summary of the untouched messages. Conversation.ActiveMarker still names the
+	// digest.
+	BeneathDigest bool
 }
 
 // LiveView reads what the context is made from, all of it from one snapshot. The cost is that of what is live, not of
@@ -74,12 +78,12 @@ func (s *Store) LiveView(ctx context.Context, ref ConversationRef, o LiveOptions
 			return ErrContentDeleted
 		}
 		v.Conversation = c
-		if c.ActiveMarker != "" {
-			m, err := marker(ctx, tx, c.cid, c.ActiveMarker)
-			if err != nil {
-				return err
-			}
-			v.Marker = &m
+		m, err := startMarker(ctx, tx, c, o)
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			v.Marker = m
 			if sum, err = parseHash(m.Summary); err != nil {
 				return err
 			}
@@ -102,6 +106,18 @@ func (s *Store) LiveView(ctx context.Context, ref ConversationRef, o LiveOptions
 		v.Summary, err = s.unpack(sum, packed)
 	}
 	return v, err
+}
+
+// startMarker gives the marker that a view starts from, nil for the full history.
+func startMarker(ctx context.Context, q querier, c Conversation, o LiveOptions) (*Marker, error) {
+	for id := c.ActiveMarker; id != ""; {
+		m, err := marker(ctx, q, c.cid, id)
+		if err != nil || !o.BeneathDigest || !m.Digest {
+			return &m, err
+		}
+		id = m.Base
+	}
+	return nil, nil
 }
 
 func (v LiveView) coversTo() int64 {

@@ -1,0 +1,63 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// Both must stay level as the history grows:
+//
+//	go test ./internal/store -run - -bench . -benchtime 300x
+
+func BenchmarkAppend(b *testing.B) {
+	s, _ := newStore(b)
+	for _, history := range []int{0, 1_000, 100_000} {
+		ref := grown(b, s, history)
+		b.Run(fmt.Sprintf("history=%d", history), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.Append(b.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "one more")}, store.AppendOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkLiveView(b *testing.B) {
+	s, _ := newStore(b)
+	for _, history := range []int{100, 1_000, 100_000} {
+		ref := grown(b, s, history)
+		if _, err := s.ReportMarker(b.Context(), ref, store.ReportedMarker{
+			Origin: store.OriginAgent, CoversTo: int64(history - 50), Carried: []int64{1}, Summary: []byte("SUM"),
+		}); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("history=%d", history), func(b *testing.B) {
+			for b.Loop() {
+				v, err := s.LiveView(b.Context(), ref, store.LiveOptions{})
+				if err != nil || len(v.Tail) != 50 {
+					b.Fatalf("%d in the tail, %v", len(v.Tail), err)
+				}
+			}
+		})
+	}
+}
+
+func grown(b *testing.B, s *store.Store, messages int) store.ConversationRef {
+	b.Helper()
+	ref := newConversation(b, s, fmt.Sprint("of ", messages))
+	_, err := s.AppendStream(b.Context(), ref, func(yield func(store.NewMessage, error) bool) {
+		for i := range messages {
+			if !yield(message(pipeline.RoleUser, fmt.Sprint("message ", i)), nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return ref
+}

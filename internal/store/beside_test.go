@@ -1,0 +1,513 @@
+package store_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	s, url := newStore(t)
+	ref := newConversation(t, s, "c")
+	talk(t, s, ref, 1)
+	p, err := s.OpenReply(t.Context(), ref, time.Hour)
+	if err != nil || p.HeadSeq != 2 || p.Epoch != 0 || p.Expires.Sub(p.Opened).Round(time.Minute) != time.Hour || !p.Closed.IsZero() {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || !v.ReplyOpen {
+		t.Errorf("open %t, %v", v.ReplyOpen, err)
+	}
+	if _, err := s.OpenReply(t.Context(), ref, time.Hour); !errors.Is(err, store.ErrReplyOpen) {
+		t.Errorf("error %v", err)
+	}
+	talk(t, s, ref, 1) // appends are never blocked
+	closed, err := s.CloseReply(t.Context(), ref, p.ID)
+	if err != nil || closed.Closed.IsZero() {
+		t.Errorf("%+v, %v", closed, err)
+	}
+	if again, err := s.CloseReply(t.Context(), ref, p.ID); err != nil || !again.Closed.Equal(closed.Closed) {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if _, err := s.CloseReply(t.Context(), ref, "nope"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := s.OpenReply(t.Context(), ref, 0); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("error %v", err)
+	}
+
+	// The agent died in the next one. Its lease runs out, and the conversation is free.
+	dead, err := s.OpenReply(t.Context(), ref, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := raw(t, url).Exec(t.Context(), `UPDATE replies SET expires_at = clock_timestamp() WHERE id = $1`, dead.ID); err != nil {
+		t.Fatal(err)
+	}
+	next, err := s.OpenReply(t.Context(), ref, time.Hour)
+	if err != nil || next.ID == dead.ID {
+		t.Errorf("%+v, %v", next, err)
+	}
+	if late, err := s.CloseReply(t.Context(), ref, dead.ID); err != nil || !late.Closed.Equal(late.Expires) {
+		t.Errorf("%+v, %v", late, err)
+	}
+}
+
+func TestEnrichments(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	set := func(key, value string) store.Enrichment {
+		t.Helper()
+		e, err := s.SetEnrichment(t.Context(), ref, key, []byte(value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	live := func() map[string]string {
+		t.Helper()
+		v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, e := range v.Enrichments {
+			got[e.Key] = string(e.Value)
+		}
+		return got
+	}
+	check := func(when string, want map[string]string) {
+		t.Helper()
+		if diff := cmp.Diff(want, live()); diff != "" {
+			t.Errorf("%s: %s", when, diff)
+		}
+	}
+
+	set("plan", "plan 1")
+	check("before any message", map[string]string{"plan": "plan 1"})
+	talk(t, s, ref, 1)
+	if e := set("plan", "plan 2\x00"); e.Version != 2 {
+		t.Errorf("%+v", e)
+	}
+	if e := set("plan", "plan 2\x00"); e.Version != 2 {
+		t.Errorf("the same again made version %d", e.Version)
+	}
+	set("todo", "todo 1")
+	check("within the turn", map[string]string{"plan": "plan 1"})
+	if e, err := s.GetEnrichment(t.Context(), ref, "plan"); err != nil || string(e.Value) != "plan 2\x00" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	talk(t, s, ref, 1)
+	check("in the next turn", map[string]string{"plan": "plan 2\x00", "todo": "todo 1"})
+	set("todo", "")
+	set("pins", "pin")
+	check("removed within the turn", map[string]string{"plan": "plan 2\x00", "todo": "todo 1"})
+	compact(t, s, ref, 2, "SUM")
+	check("at a marker", map[string]string{"plan": "plan 2\x00", "pins": "pin"})
+	set("plan", "plan 3")
+	check("after the marker, in the same turn", map[string]string{"plan": "plan 2\x00", "pins": "pin"})
+	talk(t, s, ref, 1)
+	check("in the turn after", map[string]string{"plan": "plan 3", "pins": "pin"})
+
+	if _, err := s.GetEnrichment(t.Context(), ref, "todo"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a removed one: error %v", err)
+	}
+	for _, key := range []string{"", "Plan", "a b", strings.Repeat("x", 65), "a\x00"} {
+		if _, err := s.SetEnrichment(t.Context(), ref, key, nil); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("key %q: error %v", key, err)
+		}
+	}
+}
+
+func TestSegments(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	talk(t, s, ref, 2)
+	m := compact(t, s, ref, 2, "SUM")
+	for _, g := range []store.Segment{
+		{Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, Marker: m.ID, Content: []byte("old")},
+		{Name: "INDEX.md"},
+		{Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, Marker: m.ID, Content: []byte("new \x00")},
+	} {
+		if err := s.PutSegment(t.Context(), ref, g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.GetSegment(t.Context(), ref, "segment_0001.md")
+	if err != nil || string(got.Content) != "new \x00" || got.Size != 5 || got.Marker != m.ID || got.CoversTo != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	list, err := s.Segments(t.Context(), ref)
+	if err != nil || len(list) != 2 || list[0].Name != "INDEX.md" || list[1].Size != 5 || list[1].Content != nil {
+		t.Errorf("%+v, %v", list, err)
+	}
+	for _, name := range []string{"", "../x", "a/b", ".hidden", "a\x00", strings.Repeat("x", 129)} {
+		if err := s.PutSegment(t.Context(), ref, store.Segment{Name: name}); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("name %q: error %v", name, err)
+		}
+	}
+	if err := s.PutSegment(t.Context(), ref, store.Segment{Name: "x", Marker: "nope"}); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Events of racing writers have no gap that fills later: who resumes after a number has seen all before it.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	const writers, each = 6, 20
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				data := json.RawMessage(fmt.Sprintf(`{"w": %d, "i": %d, "s": "\u0000"}`, w, i))
+				if _, err := s.AppendEvent(t.Context(), ref, store.Event{Kind: store.EventWarning, Data: data}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	var last int64
+	for last < writers*each {
+		list, err := s.Events(t.Context(), ref, last, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if e.Seq != last+1 {
+				t.Fatalf("event %d after %d", e.Seq, last)
+			}
+			last = e.Seq
+		}
+	}
+	<-done
+	if _, err := s.AppendEvent(t.Context(), ref, store.Event{Kind: store.EventWarning, Data: json.RawMessage(`nope`)}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestBreaker(t *testing.T) {
+	t.Parallel()
+	s, url := newStore(t)
+	key := store.ConversationBreaker(store.ConversationRef{Tenant: "default", ID: "c"})
+	get := func(key store.BreakerKey) store.Breaker {
+		t.Helper()
+		b, err := s.GetBreaker(t.Context(), key, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	pass := func(key store.BreakerKey) bool {
+		t.Helper()
+		ok, err := s.PassBreaker(t.Context(), key, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	if b := get(key); b != (store.Breaker{}) || !pass(key) {
+		t.Errorf("%+v before any failure", b)
+	}
+	for i := 1; i <= 3; i++ {
+		b, err := s.TripBreaker(t.Context(), key, pipeline.ServerError, "500\x00", 3)
+		if err != nil || b.Failures != i || b.Open() != (i == 3) {
+			t.Errorf("failure %d: %+v, %v", i, b, err)
+		}
+	}
+	if b := get(key); !b.Blocking || b.ErrorKind != pipeline.ServerError || b.Reason != "500�" || pass(key) {
+		t.Errorf("%+v after three", b)
+	}
+	if other := store.ConversationBreaker(store.ConversationRef{Tenant: "other", ID: "c"}); get(other).Open() || !pass(other) {
+		t.Error("another tenant's conversation of the same id is blocked too")
+	}
+
+	// The cooldown passes: one of many is let through.
+	if _, err := raw(t, url).Exec(t.Context(), `UPDATE breakers SET opened_at = opened_at - interval '2 hours'`); err != nil {
+		t.Fatal(err)
+	}
+	if b := get(key); b.Blocking || !b.Open() {
+		t.Errorf("%+v after the cooldown", b)
+	}
+	var mu sync.Mutex
+	var passed int
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			ok, err := s.PassBreaker(t.Context(), key, time.Hour)
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if ok {
+				passed++
+			}
+		})
+	}
+	wg.Wait()
+	if passed != 1 || !get(key).Blocking {
+		t.Errorf("%d passed", passed)
+	}
+	// It failed: the cooldown begins anew. It succeeds: all is forgotten.
+	if b, err := s.TripBreaker(t.Context(), key, pipeline.ServerError, "", 3); err != nil || !b.Open() || pass(key) {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if err := s.ResetBreaker(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if b := get(key); b != (store.Breaker{}) || !pass(key) {
+		t.Errorf("%+v after a success", b)
+	}
+
+	vendor := store.VendorBreaker("anthropic")
+	if b, err := s.TripBreaker(t.Context(), vendor, pipeline.Auth, "bad key", 3); err != nil || !b.Open() || pass(vendor) {
+		t.Errorf("%+v, %v: a bad key is no matter of three tries", b, err)
+	}
+}
+
+func TestTenantsAndKeys(t *testing.T) {
+	t.Parallel()
+	s, url := newStore(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if got, err := s.EnsureTenant(t.Context(), "acme", "Acme"); err != nil || got.ID != "acme" {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+	wg.Wait()
+	list, err := s.Tenants(t.Context())
+	if err != nil || len(list) != 2 || list[0].ID != "acme" || list[1].ID != "default" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	for _, id := range []string{"", "a/b", "a\n", strings.Repeat("x", 65), "\xff"} {
+		if _, err := s.EnsureTenant(t.Context(), id, ""); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("tenant %q: error %v", id, err)
+		}
+	}
+
+	key, secret, err := s.CreateAPIKey(t.Context(), "acme", "ci", true)
+	if err != nil || key.Tenant != "acme" || !key.Trusted || len(secret) < 40 {
+		t.Fatalf("%+v, %v", key, err)
+	}
+	if found, err := s.FindAPIKey(t.Context(), secret); err != nil || found.ID != key.ID {
+		t.Errorf("%+v, %v", found, err)
+	}
+	var kept string
+	if err := raw(t, url).QueryRow(t.Context(), `SELECT api_keys::text FROM api_keys`).Scan(&kept); err != nil || strings.Contains(kept, secret) {
+		t.Errorf("the row %s, %v", kept, err)
+	}
+	if _, err := s.FindAPIKey(t.Context(), secret+"x"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+	if err := s.RevokeAPIKey(t.Context(), "default", key.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("another tenant: error %v", err)
+	}
+	if err := s.RevokeAPIKey(t.Context(), "acme", key.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.FindAPIKey(t.Context(), secret); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("revoked: error %v", err)
+	}
+	if keys, err := s.APIKeys(t.Context(), "acme"); err != nil || len(keys) != 1 || keys[0].Revoked.IsZero() {
+		t.Errorf("%+v, %v", keys, err)
+	}
+	if _, _, err := s.CreateAPIKey(t.Context(), "nobody", "x", false); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestArtifacts(t *testing.T) {
+	t.Parallel()
+	s, url := newStore(t)
+	ref, other := newConversation(t, s, "c"), newConversation(t, s, "d")
+	data := bytes.Repeat([]byte("the same line\n"), 10_000)
+	a, err := s.PutArtifact(t.Context(), ref, "prompt", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.PutArtifact(t.Context(), other, "answer", data)
+	if err != nil || b != a {
+		t.Errorf("%+v, %+v, %v: equal content is one artifact", a, b, err)
+	}
+	db := raw(t, url)
+	var rows, bytes int
+	if err := db.QueryRow(t.Context(), `SELECT count(*), sum(octet_length(data)) FROM artifacts`).Scan(&rows, &bytes); err != nil || rows != 1 || bytes > len(data)/50 {
+		t.Errorf("%d rows of %d bytes for %d, %v", rows, bytes, len(data), err)
+	}
+	if empty, err := s.PutArtifact(t.Context(), ref, "answer", nil); err != nil {
+		t.Error(err)
+	} else if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, empty.SHA256); err != nil || len(got) != 0 {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, sha := range []string{"", "xyz", strings.Repeat("0", 64), "../etc", strings.ToUpper(a.SHA256) + "0"} {
+		if _, err := s.GetArtifact(t.Context(), store.DefaultTenant, sha); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%q: error %v", sha, err)
+		}
+	}
+	// Content that is not what its name says is never handed out.
+	if _, err := db.Exec(t.Context(), `UPDATE artifacts SET data = (SELECT data FROM artifacts WHERE size = 0) WHERE size > 0`); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, a.SHA256); err == nil {
+		t.Errorf("damaged content was given: %q", got)
+	}
+}
+
+func TestDeleteConversationContent(t *testing.T) {
+	t.Parallel()
+	s, url := newStore(t)
+	ref, other := newConversation(t, s, "c"), newConversation(t, s, "d")
+	system := json.RawMessage(`"secret system"`)
+	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{System: &system}); err != nil {
+		t.Fatal(err)
+	}
+	talk(t, s, ref, 3)
+	talk(t, s, other, 3)
+	r, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual", Focus: "secret focus"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RecordStep(t.Context(), r.Ref, store.Step{Stage: "trigger", Call: 1, Attempt: 1, Outcome: store.StepOK}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PutStageResult(t.Context(), r.Ref, "trigger", 1, []byte("secret result")); err != nil {
+		t.Fatal(err)
+	}
+	call := store.ModelCall{Call: 2, Attempt: 1, Vendor: "anthropic", Model: "m", Request: []byte("secret request")}
+	if _, err := s.BeginCall(t.Context(), r.Ref, call); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.FinishCall(t.Context(), r.Ref, call, store.CallResult{Input: 5, Answer: []byte("secret answer")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := s.PutArtifact(t.Context(), ref, "prompt", []byte("shared"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PutArtifact(t.Context(), other, "prompt", []byte("shared")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SetEnrichment(t.Context(), ref, "plan", []byte("secret plan")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteConversationContent(t.Context(), ref); !errors.Is(err, store.ErrRunActive) || !errors.Is(err, store.ErrConflict) {
+		t.Errorf("with a run going: error %v", err)
+	}
+	m, err := s.ApplyMarker(t.Context(), r.Ref, plan(t, s, ref, 4, "secret summary"), store.RunFacts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.DeleteConversationContent(t.Context(), ref); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for what, try := range map[string]func() error{
+		"append": func() error {
+			_, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "x")}, store.AppendOptions{})
+			return err
+		},
+		"live":     func() error { _, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); return err },
+		"messages": func() error { _, err := s.MessagesAt(t.Context(), ref, []int64{1}); return err },
+		"undo":     func() error { _, err := s.Undo(t.Context(), ref, ""); return err },
+		"run":      func() error { _, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual"}); return err },
+		"state":    func() error { _, err := s.GetEnrichment(t.Context(), ref, "plan"); return err },
+	} {
+		if err := try(); !errors.Is(err, store.ErrContentDeleted) || !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	for _, sha := range []string{m.Summary, answer} {
+		if _, err := s.GetArtifact(t.Context(), store.DefaultTenant, sha); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("artifact %s: error %v", sha, err)
+		}
+	}
+	if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, shared.SHA256); err != nil || string(got) != "shared" {
+		t.Errorf("what another conversation shares: %q, %v", got, err)
+	}
+	got, err := s.GetRun(t.Context(), r.Ref)
+	if err != nil || got.Outcome != store.OutcomeApplied || len(got.Steps) != 1 || got.Usage.Input != 5 || got.Facts.CoveredChain != m.CoveredChain || got.Focus != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := s.CheckChain(t.Context(), other, 6); err != nil {
+		t.Errorf("the other conversation: %v", err)
+	}
+	c, err := s.GetConversation(t.Context(), ref)
+	if err != nil || c.ContentDeleted.IsZero() || c.System != nil || c.HeadSeq != 6 {
+		t.Errorf("%+v, %v", c, err)
+	}
+
+	// Nothing that was said is left in any column of any table.
+	db := raw(t, url)
+	rows, err := db.Query(t.Context(), `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var name string
+	var tables []string
+	for rows.Next() {
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		tables = append(tables, name)
+	}
+	if len(tables) < 15 {
+		t.Errorf("tables %q", tables)
+	}
+	for _, table := range tables {
+		var found int
+		err := db.QueryRow(t.Context(), `SELECT count(*) FROM `+table+` t WHERE t::text LIKE '%secret%' OR t::text LIKE '%736563726574%'`).Scan(&found)
+		if err != nil || found != 0 {
+			t.Errorf("%d rows of %s still hold what was said, %v", found, table, err)
+		}
+	}
+}
+
+// One conversation lets go of an artifact while another one takes it up: it is there for the other.
+func TestDeleteArtifactRace(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	for round := range 30 {
+		data := fmt.Appendf(nil, "content %d", round)
+		gone, stays := newConversation(t, s, fmt.Sprint("gone", round)), newConversation(t, s, fmt.Sprint("stays", round))
+		a, err := s.PutArtifact(t.Context(), gone, "prompt", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := s.DeleteConversationContent(t.Context(), gone); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			if _, err := s.PutArtifact(t.Context(), stays, "prompt", data); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Wait()
+		if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, a.SHA256); err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("round %d: %q, %v", round, got, err)
+		}
+	}
+}

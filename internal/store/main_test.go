@@ -1,0 +1,11 @@
+package store_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"precis/internal/devstack/stacktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(stacktest.Main{M: m}) }
