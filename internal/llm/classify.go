@@ -217,7 +217,7 @@ var (
 		`(maximum|max|model'?s?) (context|prompt|input)[ -]?(window|length|size|tokens)|maximum (allowed )?input length|` +
 		`exceed(s|ed|ing)? (the |your |its |this |model'?s? |max(imum)? |available |allowed |configured |total )*(context|model token limit|prompt length|input token|token limit)|` +
 		`context (window|length|size|limit).{0,40}(exceed|overflow|too (long|large|small)|is full)|exceeds the (maximum|limit).{0,20}tokens|` +
-		`context (window|length|limit|size) of (only |this |the )?|larger than the (model|context)|longer than the (model|context)|greater than the context|overflows?.{0,20}context|context the overflows|` +
+		`context (window|length|limit|size) of (only |this |the )?|larger than the (model|context)|longer than the (maximum )?(model|context)|greater than the context|overflows?.{0,20}context|context the overflows|` +
 		`reduce the length of|prompt contains \d+ tokens|input token count|prompt token count|too many (input |prompt )?tokens|range of input length|` +
 		`exceeds max(imum)? (length|context|input|prompt|sequence)|total number of tokens in the prompt|tokens? \+ .{0,3}max_new_tokens|` +
 		`sequence length|input_tokens.{0,30}exceed|token limit (exceeded|reached)|exceeds the limit of \d+|input tokens exceed|maximum number of (input )?tokens`)

@@ -62,6 +62,8 @@ func readFacts(body []byte) *facts {
 
 var (
 	reException = regexp.MustCompile(`\b[a-z]+(exception|_error|_exceeded|_exhausted)\b`)
+	// reJSONStart finds an object or a list of objects: a bare "[1, 129024]" is part of a sentence.
+	reJSONStart = regexp.MustCompile(`\{|\[\s*\{`)
 	reTag       = regexp.MustCompile(`(?s)<(script|style)\b.*?</(script|style)>|<[^>]*>`)
 	reHTML      = regexp.MustCompile(`(?i)^\s*<(!doctype|html|head|body|\?xml)`)
 )
@@ -77,10 +79,11 @@ func (f *facts) fromText(s string, depth int) {
 	}
 	rest := s
 	for range maxEmbeddedTrys {
-		i := strings.IndexAny(rest, "{[")
-		if i < 0 {
+		at := reJSONStart.FindStringIndex(rest)
+		if at == nil {
 			break
 		}
+		i := at[0]
 		dec := json.NewDecoder(strings.NewReader(rest[i:]))
 		dec.UseNumber()
 		var v any
@@ -202,6 +205,7 @@ var figureRules = []*regexp.Regexp{
 	regexp.MustCompile(`too long: (?P<a>\d[\d,_]*),.{0,20}maximum context length:? (?P<l>\d[\d,_]*)`),
 	regexp.MustCompile(`limit (?P<l>\d[\d,_]*), requested (?P<a>\d[\d,_]*)`),
 	regexp.MustCompile(`request \((?P<a>\d[\d,_]*) tokens\) exceeds.{0,40}?context size \((?P<l>\d[\d,_]*)`),
+	regexp.MustCompile(`\(length (?P<a>\d[\d,_]*)\) is longer than the maximum model length of (?P<l>\d[\d,_]*)`),
 	regexp.MustCompile(`range of input length should be \[\d+, (?P<l>\d[\d,_]*)\]`),
 	regexp.MustCompile(`(?:maximum|max|model's) (?:context|prompt|input)[ -]?(?:window|length|size) (?:is|of)(?: only)? (?P<l>\d[\d,_]*)`),
 	regexp.MustCompile(`context (?:window|length|size|limit) (?:is|of)(?: only)? (?P<l>\d[\d,_]*)`),

@@ -12,7 +12,9 @@ type openaiWire struct{}
 // created is the time that every answer bears, in seconds: 1 November 2026.
 const created = 1793491200
 
-func (openaiWire) validate(body []byte, o ValidateOptions) error { return ValidateOpenAIRequest(body, o) }
+func (openaiWire) validate(body []byte, o ValidateOptions) error {
+	return ValidateOpenAIRequest(body, o)
+}
 
 func (openaiWire) overflow(tokens, window int) Error {
 	return Error{
