@@ -2,72 +2,157 @@ package pipeline
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 )
 
-// strongLimit is what a sentence has in it that sets a limit, in any position. weakLimit is what also stands
-// in plain statements ("I do not know why"), and counts where the sentence does not begin like one.
+// The words that tell a sentence which sets a limit, by language. Those of writing without spaces, and stems,
+// count anywhere in a sentence, the others as whole words: see foldWords.
 var (
-	strongLimit = regexp.MustCompile(`(?i)` + strings.Join([]string{
-		`\b(never|always|must|mustn['’]?t|shall not|shan['’]?t|should not|shouldn['’]?t|may not|unless|without (asking|my|our|approval)|ask (me|us|for|first|before)|make sure|ensure|forbidden|prohibited|not allowed|off[- ]limits|under no circumstances|at all costs|hands off|read[- ]only|confidential|no more than|at most|at least)\b`,
-		`\b(nie|niemals|immer|keinesfalls|auf (gar )?keinen fall|darf|darfst|dürfen|muss|musst|müssen|sollst|nur|ausschließlich|verboten|unbedingt|höchstens|mindestens)\b`,
-		`\b(jamais|toujours|il faut|il ne faut|doit|doivent|seulement|uniquement|interdit|sans (demander|mon accord)|surtout pas)\b`,
-		`\b(nunca|jamás|siempre|debes|debe|deben|sólo|únicamente|prohibido|sin preguntar)\b`,
-		`\b(sempre|apenas|somente|deve|devem|proibido|sem perguntar|devi|devono|soltanto|vietato|senza chiedere)\b`,
-		`\b(nooit|altijd|moet|alleen|verboden)\b`,
-		`\b(nigdy|zawsze|nie wolno|tylko|musisz)\b`,
-		`\b(asla|her zaman|sadece|yasak|mutlaka)\b`,
-		`(никогда|всегда|нельзя|только|обязательно|долж(ен|на|но|ны)|запрещ)`,
-		`(不要|不得|不许|不許|禁止|绝不|絕不|永远不|永不|必须|必須|务必|務必|只能|只准|仅限|僅限|一定要|总是|總是|切勿|请勿|請勿|严禁)`,
-		`(しないで|するな|ないでください|必ず|絶対|決して|のみ|いけません|べからず|触らない|禁じ)`,
-		`(하지 ?마|마세요|마십시오|금지|반드시|절대|항상|해야)`,
-		`(يجب|دائم|أبد|فقط|ممنوع|لا ت)`,
-		`(कभी नहीं|कभी भी|हमेशा|केवल|सिर्फ|ज़रूर)`,
-	}, "|"))
-	weakLimit = regexp.MustCompile(`(?i)` + strings.Join([]string{
-		`\b(do not|don['’]?t|dont|only|except|avoid|refrain|keep (out|away)|stay (out|away)|leave|no|not)\b`,
-		`\b(nicht|nichts|kein|keine|keinen|keinem|keiner|ohne)\b`,
-		`\b(ne|n['’]|pas|aucun|aucune)\b`, `n['’]\S+`,
-		`\b(no|solo|salvo|excepto|sin)\b`,
-		`\b(não|nao|sem|non|mai|solo|senza)\b`,
-		`\b(niet|geen|zonder)\b`,
-		`(^|\s)не(т)?\s`,
-		`(不能|不可|别|別|勿)`,
-		`(だけ|ないで)`,
-	}, "|"))
-	// statement is how a sentence begins that tells or asks, and orders nothing.
-	statement = regexp.MustCompile(`(?i)^["'“«(\s]*(` + strings.Join([]string{
-		`(i|we|it|he|she|they|there|that|this|these|those|the|a|an|my|our|your|why|what|how|when|where|who|which|is|are|was|were|does|did|do you|do we|can|could|would|will|yes|no|nope|not sure|still|looks|seems|because|since|so|but|and it|ok|okay|thanks|thank you|if it|nothing)\b`,
-		`i['’]\w+`, `it['’]s`, `that['’]s`, `there['’]s`, `we['’]\w+`, `they['’]\w+`,
-		`(ich|wir|es|er|sie|das|der|die|dies|ein|eine|warum|wieso|weshalb|was|wie|wann|wo|wer|ist|sind|hat|nein|ja|nicht sicher|leider)\b`,
-		`(je|j['’]|nous|il|elle|on|ça|ca|c['’]|cela|ce|le|la|les|un|une|pourquoi|comment|quand|oui|non)`,
-		`(yo|nosotros|él|ella|eso|esto|el|la|los|las|un|una|por qué|porque|cómo|sí)\b`,
-		`(eu|nós|ele|ela|isso|isto|o|os|as|um|uma|por que|porquê|como|sim)\b`,
-		`(io|noi|lui|lei|questo|quello|il|lo|gli|le|perché|come|sì)\b`,
-		`(ik|wij|we|het|dat|dit|de|een|waarom|hoe|ja|nee)\b`,
-		`(я|мы|он|она|оно|это|почему|как|да|нет)(\s|,|$)`,
-		`(我|我们|它|他|她|这|那|为什么|怎么)`,
-		`(私|僕|これ|それ|なぜ|どうして)`,
-	}, "|") + `)`)
+	// strongWords set a limit in any position.
+	strongWords = phrases(
+		"never|always|must|mustn't|shall not|shan't|should not|shouldn't|may not|unless|make sure|ensure|forbidden|prohibited",
+		"not allowed|off limits|under no circumstances|at all costs|hands off|read only|confidential|no more than|at most|at least",
+		"without asking|without my|without our|without approval|ask me|ask us|ask first|ask before",
+		"nie|niemals|immer|keinesfalls|auf keinen fall|auf gar keinen fall|darf|darfst|dürfen|muss|musst|müssen|sollst|nur",
+		"ausschließlich|verboten|unbedingt|höchstens|mindestens",
+		"jamais|toujours|il faut|il ne faut|doit|doivent|seulement|uniquement|interdit|sans demander|sans mon accord|surtout pas",
+		"nunca|jamás|siempre|debes|debe|deben|sólo|únicamente|prohibido|sin preguntar",
+		"sempre|apenas|somente|deve|devem|proibido|sem perguntar|devi|devono|soltanto|vietato|senza chiedere",
+		"nooit|altijd|moet|alleen", "nigdy|zawsze|nie wolno|tylko|musisz", "asla|her zaman|sadece|yasak|mutlaka",
+		"никогда|всегда|нельзя|только|обязательно|должен|должна|должно|должны",
+	)
+	strongStems = stems(
+		"запрещ",
+		"不要|不得|不许|不許|禁止|绝不|絕不|永远不|永不|必须|必須|务必|務必|只能|只准|仅限|僅限|一定要|总是|總是|切勿|请勿|請勿|严禁",
+		"しないで|するな|ないでください|必ず|絶対|決して|のみ|いけません|べからず|触らない|禁じ",
+		"하지 마|하지마|마세요|마십시오|금지|반드시|절대|항상|해야",
+		"يجب|دائم|أبد|فقط|ممنوع|لا ت", "कभी नहीं|कभी भी|हमेशा|केवल|सिर्फ|ज़रूर",
+	)
+	// weakWords stand in plain statements as well ("I do not know why"), and count where their clause does not
+	// begin like one.
+	weakWords = phrases(
+		"do not|don't|dont|only|except|avoid|refrain|keep out|keep away|stay out|stay away|leave|no|not",
+		"nicht|nichts|kein|keine|keinen|keinem|keiner|ohne", "ne|pas|aucun|aucune", "solo|salvo|excepto|sin",
+		"não|nao|sem|non|mai|senza", "niet|geen|zonder", "не",
+	)
+	weakStems = stems(" n'", "不能|不可|别|別|勿", "だけ|ないで")
+	// statementWords begin a clause that tells or asks, and orders nothing.
+	statementWords = phrases(
+		"i|we|it|he|she|they|there|that|this|these|those|the|a|an|my|our|your|why|what|how|when|where|who|which|is|are|was|were",
+		"does|did|do you|do we|can|could|would|will|not sure|still|looks|seems|because|since|if|no idea|no problem|nothing",
+		"i'm|i've|i'd|i'll|it's|that's|there's|what's|we're|we've|they're|he's|she's|you're",
+		"ich|wir|es|er|sie|das|der|die|dies|ein|eine|warum|wieso|weshalb|was|wie|wann|wo|wer|ist|sind|hat|leider",
+		"je|nous|il|elle|on|ça|ca|cela|ce|le|la|les|un|une|pourquoi|comment|quand",
+		"yo|nosotros|él|ella|eso|esto|el|los|las|una|por qué|porque|cómo|no sé|no se|no lo sé|no funciona|no puedo|no entiendo|no hay|no es|no está",
+		"eu|nós|ele|ela|isso|isto|o|os|as|um|uma|por que|como|não sei|não funciona|não consigo|não há|não é",
+		"io|noi|lui|lei|questo|quello|lo|gli|come|non so|non funziona|non capisco|non riesco|non è",
+		"ik|wij|we|het|dat|dit|de|een|waarom|hoe", "я|мы|он|она|оно|это|почему|как",
+	)
+	statementStems = stems("j'|c'", "我|它|他|她|这|那|为什么|怎么", "私|僕|これ|それ|なぜ|どうして")
+	// conjunctions stand in front of a clause and say nothing about it.
+	conjunctions = phrases("and|but|so|or|then|also|please|just|und|aber|oder|bitte|y|pero|et|mais|e|mas|ma|и|но")
 )
+
+// phrases lists phrases, divided by "|", each between spaces as foldWords leaves them.
+func phrases(lists ...string) []string {
+	all := stems(lists...)
+	for i, p := range all {
+		all[i] = " " + p + " "
+	}
+	return all
+}
+
+// stems lists what is divided by "|".
+func stems(lists ...string) []string { return strings.Split(strings.Join(lists, "|"), "|") }
+
+// foldWords gives the words of a text in lower case, with single spaces between them and at both ends. An
+// apostrophe is part of its word.
+func foldWords(s string) string {
+	var b strings.Builder
+	b.Grow(len(s) + 2)
+	space := true
+	b.WriteByte(' ')
+	for _, r := range s {
+		switch {
+		case r == '’':
+			r = '\''
+		case unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r) || r == '\'':
+			r = unicode.ToLower(r)
+		default:
+			if !space {
+				b.WriteByte(' ')
+			}
+			space = true
+			continue
+		}
+		b.WriteRune(r)
+		space = false
+	}
+	if !space {
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+func hasAny(s string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
+}
+
+func beginsWithAny(s string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(p string) bool { return strings.HasPrefix(s, p) })
+}
 
 // setsLimit says whether a sentence of the user's sets a limit. A question does not.
 func setsLimit(sentence string) bool {
 	if strings.HasSuffix(sentence, "?") || strings.HasSuffix(sentence, "？") {
 		return false
 	}
-	return strongLimit.MatchString(sentence) || weakLimit.MatchString(sentence) && !statement.MatchString(sentence)
+	words := foldWords(sentence)
+	if hasAny(words, strongWords) || hasAny(words, strongStems) {
+		return true
+	}
+	return slices.ContainsFunc(strings.FieldsFunc(sentence, endsClause), orders)
+}
+
+func endsClause(r rune) bool { return strings.ContainsRune(",;:()—–，；：、", r) }
+
+// orders says whether a clause with a weak word in it orders something.
+func orders(clause string) bool {
+	words := foldWords(clause)
+	if !hasAny(words, weakWords) && !hasAny(words, weakStems) {
+		return false
+	}
+	for i := 0; i < len(conjunctions); i++ {
+		if strings.HasPrefix(words, conjunctions[i]) {
+			words = words[len(conjunctions[i])-1:]
+			i = -1
+		}
+	}
+	bare := strings.TrimSpace(words)
+	if hasAny(words, weakWords) && !strings.Contains(bare, " ") {
+		return false // "No" is an answer
+	}
+	return !beginsWithAny(words, statementWords) && !beginsWithAny(bare, statementStems)
+}
+
+// constraint is a sentence that sets a limit.
+type constraint struct {
+	text string
+	// messageChars is the size of the message that it stands in, 0 for one from an earlier summary.
+	messageChars int
 }
 
 // constraints gives the sentences of genuine user messages that set a limit, and those that an earlier
 // summary lists in its section of them, each once, in order.
-func constraints(source []Message) []string {
-	var all []string
+func constraints(source []Message) []constraint {
+	var all []constraint
 	seen := map[string]bool{}
-	add := func(sentence string) {
+	add := func(sentence string, messageChars int) {
 		if key := flat(sentence); key != "" && !seen[key] {
 			seen[key] = true
-			all = append(all, sentence)
+			all = append(all, constraint{sentence, messageChars})
 		}
 	}
 	for _, m := range source {
@@ -76,12 +161,12 @@ func constraints(source []Message) []string {
 			case p.Kind != PartText:
 			case m.Kind == KindSummary:
 				for _, item := range sectionItems(p.Text, constraintsTitle) {
-					add(item)
+					add(item, 0)
 				}
 			case m.Genuine():
 				for _, s := range sentences(withoutFences(p.Text)) {
 					if Chars(s) <= maxConstraintChars && setsLimit(s) {
-						add(s)
+						add(s, Chars(p.Text))
 					}
 				}
 			}
@@ -134,7 +219,7 @@ func withoutFences(text string) string {
 }
 
 var (
-	sentenceEnd  = regexp.MustCompile(`[.!?…]+["'”’)\]]*\s+|[。！？｡]+[」』”）]*|\n+`)
+	sentenceEnd  = regexp.MustCompile(`[.!?…]+["'”’)\]]*\s+|[。！？｡]+[」』”）]*`)
 	abbreviation = regexp.MustCompile(`(?i)(^|[\s(])(e\.g|i\.e|etc|vs|cf|no|nr|bzw|z\.\s?b|d\.\s?h|u\.\s?a|approx|p\.\s?ex|par ex|ej|mr|ms|dr|st)\.\s*$`)
 	listMark     = regexp.MustCompile(`^([-*+•]|\d{1,3}[.)])\s+`)
 )
@@ -143,34 +228,31 @@ var (
 // the list below it: it says nothing without.
 func sentences(text string) []string {
 	var all []string
-	for lines := strings.Split(text, "\n"); len(lines) > 0; {
-		line := strings.TrimSpace(lines[0])
-		lines = lines[1:]
-		if strings.HasSuffix(line, ":") || strings.HasSuffix(line, "：") {
-			for len(lines) > 0 && listMark.MatchString(strings.TrimSpace(lines[0])) {
-				line += "\n" + strings.TrimSpace(lines[0])
-				lines = lines[1:]
-			}
-			all = append(all, trimListMark(line))
-			continue
+	add := func(s string) {
+		if s = strings.TrimSpace(s); s != "" {
+			all = append(all, s)
 		}
+	}
+	for lines := strings.Split(text, "\n"); len(lines) > 0; {
+		line := trimListMark(lines[0])
+		lines = lines[1:]
 		at := 0
 		for _, m := range sentenceEnd.FindAllStringIndex(line, -1) {
-			if abbreviation.MatchString(line[at:m[1]]) {
-				continue
+			if !abbreviation.MatchString(line[at:m[1]]) {
+				add(line[at:m[1]])
+				at = m[1]
 			}
-			all = append(all, trimListMark(line[at:m[1]]))
-			at = m[1]
 		}
-		all = append(all, trimListMark(line[at:]))
-	}
-	kept := all[:0]
-	for _, s := range all {
-		if s != "" {
-			kept = append(kept, s)
+		last := line[at:]
+		if strings.HasSuffix(last, ":") || strings.HasSuffix(last, "：") {
+			for len(lines) > 0 && listMark.MatchString(strings.TrimSpace(lines[0])) {
+				last += "\n" + strings.TrimSpace(lines[0])
+				lines = lines[1:]
+			}
 		}
+		add(last)
 	}
-	return kept
+	return all
 }
 
 func trimListMark(s string) string {

@@ -3,7 +3,9 @@ package pipeline
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 const extensions = `go|py|ts|tsx|js|jsx|mjs|cjs|java|kt|rs|c|h|cc|cpp|hpp|cs|rb|php|swift|scala|sh|bash|zsh|ps1|sql|md|txt|rst|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|log|csv|tsv|xml|html|css|scss|vue|svelte|proto|tf|mod|sum|ipynb|pdf|png|jpg|svg|gz|zip|tar|diff|patch|gradle|lua|ex|exs|erl|hs|ml|dart|r|jl|pl|xlsx|docx`
@@ -124,6 +126,9 @@ func (s *sourceTexts) has(id string) bool {
 	if escaped := jsonEscaped(id); escaped != id && strings.Contains(s.raw, escaped) {
 		return true
 	}
+	if !strings.ContainsFunc(id, unicode.IsSpace) && !numberUnit.MatchString(id) {
+		return false // a path, an address, a hash: it is that or it is not
+	}
 	if s.flat == "" {
 		s.flat = strings.ToLower(strings.Join(strings.Fields(s.raw), " "))
 	}
@@ -149,11 +154,11 @@ func jsonEscaped(s string) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// unsupported gives the identifiers of a summary that the source does not have.
-func (s *sourceTexts) unsupported(summary string) []string {
+// unsupported gives the identifiers of a summary that neither source has.
+func unsupported(summary string, before, behind *sourceTexts) []string {
 	var missing []string
 	for _, id := range identifiersIn(summary, maxIdentifiers) {
-		if !s.has(id) {
+		if !before.has(id) && !behind.has(id) {
 			missing = append(missing, id)
 		}
 	}
@@ -161,27 +166,40 @@ func (s *sourceTexts) unsupported(summary string) []string {
 }
 
 var (
-	saidForm = regexp.MustCompile(`(?i)\buser(?:'s|’s)?\b[^"“«\n]{0,80}["“«]([^"”»\n]{3,600})["”»]`)
+	saidForm = regexp.MustCompile(`(?i)\busers?(?:'s|’s|')?\b[^\n]*`)
+	quote    = regexp.MustCompile(`"([^"\n]{3,600})"|“([^”\n]{3,600})”|«([^»\n]{3,600})»`)
+	clause   = regexp.MustCompile(`(?i)[.!?;]\s|\b(assistant|agent|model|tool|error|output)\b`)
 	saidCJK  = regexp.MustCompile(`(?:用户|使用者|ユーザー|사용자)[^"“「『\n]{0,40}["“「『]([^"”」』\n]{2,600})["”」』]`)
 	saidLine = regexp.MustCompile(`(?im)^[\s>*-]*(?:\*\*)?(?:user|human|用户|ユーザー|사용자|usuario|usuário|utilisateur|benutzer|nutzer|utente|пользователь)(?:\*\*)?\s*[:：](?:\*\*)?\s*(\S.*)$`)
 	ellipsis = regexp.MustCompile(`\.\.\.|…|\[[^\]]*\]`)
 )
 
 // misattributed gives the quotes that a summary puts into the user's mouth and no user message contains.
-func (s *sourceTexts) misattributed(summary string) []string {
+func misattributed(summary string, before, behind *sourceTexts) []string {
 	var wrong []string
 	seen := map[string]bool{}
 	check := func(quote string) {
 		quote = strings.TrimSpace(quote)
-		if !seen[quote] && !s.saidByUser(quote) {
+		if !seen[quote] && !before.userSaid(quote) && !behind.userSaid(quote) {
 			wrong = append(wrong, quote)
 		}
 		seen[quote] = true
 	}
-	for _, form := range []*regexp.Regexp{saidForm, saidCJK} {
-		for _, m := range form.FindAllStringSubmatch(summary, -1) {
-			check(m[1])
+	for _, rest := range saidForm.FindAllString(summary, -1) {
+		at := 0
+		for _, m := range quote.FindAllStringSubmatchIndex(rest, -1) {
+			if clause.MatchString(rest[at:m[0]]) {
+				break // the sentence has ended, or goes on about somebody else
+			}
+			q := strings.Trim(rest[m[0]:m[1]], "\"“”«»")
+			if strings.Contains(q, " ") || !strings.ContainsAny(q, "./_-()") {
+				check(q) // what is no name of a file or a function
+			}
+			at = m[1]
 		}
+	}
+	for _, m := range saidCJK.FindAllStringSubmatch(summary, -1) {
+		check(m[1])
 	}
 	for _, m := range saidLine.FindAllStringSubmatch(summary, -1) {
 		check(strings.Trim(m[1], "\"“”«»「」*` "))
@@ -194,8 +212,8 @@ func (s *sourceTexts) misattributed(summary string) []string {
 	return wrong
 }
 
-// saidByUser says whether every piece of a quote, between its ellipses, stands in one user message.
-func (s *sourceTexts) saidByUser(quote string) bool {
+// userSaid says whether every piece of a quote, between its ellipses, stands in one user message.
+func (s *sourceTexts) userSaid(quote string) bool {
 	var pieces []string
 	for _, piece := range ellipsis.Split(quote, -1) {
 		if piece = strings.Trim(flatten(piece), " .,;:!?\"'"); piece != "" {
@@ -217,26 +235,28 @@ func (s *sourceTexts) saidByUser(quote string) bool {
 // lookAhead gives what the agent has used in tail and what stands only in the source and not in the summary:
 // each identifier with the line that it stands in.
 func (s *sourceTexts) lookAhead(summary string, tail []Message) []string {
-	known := newSource(nil)
-	var used []string
+	var used, texts []string
 	seen := map[string]bool{}
-	for _, m := range tail {
-		texts := strings.Join(textsOf(m), "\n")
-		if m.Role == RoleAssistant {
-			for _, id := range identifiersIn(texts, maxIdentifiers) {
-				if seen[id] || len(used) == maxLookAhead {
-					continue
-				}
-				seen[id] = true
-				if !known.has(id) && !strings.Contains(summary, id) && strings.Contains(s.raw, id) {
-					used = append(used, "`"+id+"`: "+s.lineOf(id))
-				}
+	for i, m := range tail {
+		texts = append(texts, strings.Join(textsOf(m), "\n"))
+		if m.Role != RoleAssistant {
+			continue
+		}
+		for _, id := range identifiersIn(texts[i], maxIdentifiers) {
+			if seen[id] || len(seen) == maxIdentifiers || len(used) == maxLookAhead {
+				continue
+			}
+			seen[id] = true
+			if !strings.Contains(summary, id) && strings.Contains(s.raw, id) && !anyContains(texts[:i], id) {
+				used = append(used, "`"+id+"`: "+s.lineOf(id))
 			}
 		}
-		known.raw += texts + "\n"
-		known.flat = ""
 	}
 	return used
+}
+
+func anyContains(texts []string, s string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, s) })
 }
 
 // lineOf is the first line of the source that has the identifier, cut around it.

@@ -233,10 +233,18 @@ const (
 // rest puts the live messages behind the head, made fit for an API.
 func (b *contextBuilder) rest() {
 	fit := fitMessages(b.live)
+	var loose []string // texts that wait for the end of a step's results
+	flush := func() {
+		for _, text := range loose {
+			b.made(Made{Role: RoleUser, Kind: KindSynthetic, Text: text})
+		}
+		loose = nil
+	}
 	for _, i := range fit.order {
 		m := &b.live[i]
-		if text := fit.loose[i]; text != "" {
-			b.made(Made{Role: RoleUser, Kind: KindSynthetic, Text: text})
+		if !fit.inStep[i] {
+			loose = append(loose, fit.loose[i]...)
+			flush()
 		}
 		edits := fit.drops[i]
 		if b.in.Vendor == "anthropic" {
@@ -248,7 +256,11 @@ func (b *contextBuilder) rest() {
 		for _, call := range fit.unanswered[i] {
 			b.made(Made{Role: RoleTool, Text: noResultText, CallID: call.ID, Name: call.Name, IsError: true})
 		}
+		if fit.inStep[i] {
+			loose = append(loose, fit.loose[i]...)
+		}
 	}
+	flush()
 }
 
 // begin makes sure that the first message is one that may be first.
@@ -287,6 +299,9 @@ func (b *contextBuilder) sendable(m *Message, edits []Edit) bool {
 func dropBlank(m *Message, edits []Edit) []Edit {
 	blank := func(p Part) bool { return p.Kind == PartText && strings.TrimSpace(p.Text) == "" }
 	for i, p := range m.Parts {
+		if edited(edits, i) {
+			continue
+		}
 		if blank(p) {
 			edits = append(edits, Edit{Part: i, Content: -1, Op: EditDrop})
 		}
@@ -303,19 +318,19 @@ func dropBlank(m *Message, edits []Edit) []Edit {
 type fitting struct {
 	// order of the messages.
 	order []int
-	// drops are the parts of a message that cannot stay, loose the text of results among them.
+	// inStep are the messages with results of the step that they stand in.
+	inStep map[int]bool
+	// drops are the parts of a message that cannot stay, loose the texts of results among them.
 	drops map[int][]Edit
-	loose map[int]string
+	loose map[int][]string
 	// unanswered are the calls that need a result behind the message.
 	unanswered map[int][]CallRef
 }
 
 func fitMessages(messages []Message) fitting {
-	f := fitting{drops: map[int][]Edit{}, loose: map[int]string{}, unanswered: map[int][]CallRef{}}
+	f := fitting{inStep: map[int]bool{}, drops: map[int][]Edit{}, loose: map[int][]string{}, unanswered: map[int][]CallRef{}}
 	p := Pair(messages)
-	lost := append([]ResultRef(nil), p.Orphans...)
-	var open []CallRef
-	hoist := map[int]int{} // message with results → the message of the call that they answer
+	lost, open := slices.Clone(p.Orphans), slices.Clone(p.Unanswered)
 	for _, pair := range p.Pairs {
 		call, result := pair.Call.Message, pair.Result.Message
 		switch {
@@ -324,27 +339,35 @@ func fitMessages(messages []Message) fitting {
 			open = append(open, pair.Call)
 			lost = append(lost, pair.Result)
 		case call != result:
-			hoist[result] = call
+			f.inStep[result] = messages[result].Role != RoleAssistant
 		}
 	}
-	open = append(open, p.Unanswered...)
 	sortCalls(open)
 	for _, call := range open {
-		if call.ServerSide() {
-			if call.Message < len(messages)-1 {
-				f.drops[call.Message] = append(f.drops[call.Message], Edit{Part: call.Part, Content: -1, Op: EditDrop})
-			}
-			continue
+		switch {
+		case call.ID == "": // a format without ids: nothing can refer to it
+		case !call.ServerSide():
+			at := endOfRun(messages, call.Message)
+			f.unanswered[at] = append(f.unanswered[at], call)
+		case call.Message < len(messages)-1: // in the last message the server goes on with it
+			f.drop(call.Message, call.Part)
 		}
-		at := endOfRun(messages, call.Message)
-		f.unanswered[at] = append(f.unanswered[at], call)
 	}
 	for _, r := range lost {
-		f.drops[r.Message] = append(f.drops[r.Message], Edit{Part: r.Part, Content: -1, Op: EditDrop})
-		f.loose[r.Message] = joinParagraphs(f.loose[r.Message], looseResult(messages[r.Message].Parts[r.Part]))
+		if r.ID == "" {
+			continue
+		}
+		f.drop(r.Message, r.Part)
+		if messages[r.Message].Role != RoleAssistant {
+			f.loose[r.Message] = append(f.loose[r.Message], looseResult(messages[r.Message].Parts[r.Part]))
+		}
 	}
-	f.order = orderResults(messages, hoist)
+	f.order = orderResults(messages, f.inStep)
 	return f
+}
+
+func (f *fitting) drop(message, part int) {
+	f.drops[message] = append(f.drops[message], Edit{Part: part, Content: -1, Op: EditDrop})
 }
 
 // endOfRun is the last of the run of assistant messages that i is in: results stand behind it.
@@ -355,21 +378,23 @@ func endOfRun(messages []Message, i int) int {
 	return i
 }
 
-// orderResults moves results up to their calls, in front of what the user said in between.
-func orderResults(messages []Message, hoist map[int]int) []int {
+// orderResults moves results up to their calls, in front of what the user said in between. A message that
+// holds more than results comes behind those that do not: APIs want the results of a step first.
+func orderResults(messages []Message, inStep map[int]bool) []int {
 	order := make([]int, 0, len(messages))
-	var held []int // messages behind the last run of assistant messages that are no results
+	var mixed, held []int // behind the last run of assistant messages: results with words, and no results
 	flush := func() {
-		order = append(order, held...)
-		held = nil
+		order = append(append(order, mixed...), held...)
+		mixed, held = nil, nil
 	}
 	for i, m := range messages {
-		_, result := hoist[i]
 		switch {
 		case m.Role == RoleAssistant:
 			flush()
 			order = append(order, i)
-		case result:
+		case inStep[i] && len(m.Results()) < len(m.Parts):
+			mixed = append(mixed, i)
+		case inStep[i]:
 			order = append(order, i)
 		default:
 			held = append(held, i)

@@ -73,7 +73,7 @@ func userList(users []Message, budget int) string {
 		if !users[i].Genuine() || text == "" {
 			continue
 		}
-		item := "- " + strings.ReplaceAll(text, "\n", "\n  ")
+		item := listItem(text)
 		switch size := Chars(item) + 1; {
 		case left > 0:
 			left++
@@ -81,7 +81,7 @@ func userList(users []Message, budget int) string {
 			items, budget = append(items, item), budget-size
 		default:
 			if budget > minListedChars {
-				items = append(items, Truncate(item, budget-1))
+				items = append(items, cutItem(text, budget-1))
 			} else {
 				left++
 			}
@@ -102,6 +102,22 @@ func userList(users []Message, budget int) string {
 		}
 	}
 	return b.String()
+}
+
+// listItem is a text as an entry of a list, its further lines indented.
+func listItem(text string) string { return "- " + strings.ReplaceAll(text, "\n", "\n  ") }
+
+// cutItem is a list item cut to limit chars. The cut comes first and the indent after it, so that the marker
+// is indented too.
+func cutItem(text string, limit int) string {
+	for keep := limit; ; {
+		item := listItem(Truncate(text, keep))
+		over := Chars(item) - limit
+		if over <= 0 || keep <= 0 {
+			return item
+		}
+		keep -= over
+	}
 }
 
 // minListedChars is the least of a message that is worth listing.

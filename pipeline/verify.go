@@ -1,6 +1,10 @@
 package pipeline
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // Verification is what the check of a summary against its source found.
 type Verification struct {
@@ -21,40 +25,43 @@ const (
 )
 
 const (
-	// maxConstraints bounds the section of constraints, in chars.
+	// maxConstraintsChars bounds the section of limits, in chars.
 	maxConstraintsChars = 8000
 	// maxConstraintChars is the longest sentence that is taken for a limit: what is longer is a paste.
 	maxConstraintChars = 600
-	// maxIdentifiers bounds the identifiers that are looked up in one summary.
-	maxIdentifiers = 1000
-	// maxLookAhead bounds the identifiers that the look-ahead adds, and maxLookAheadLine the line of source
-	// that stands with each, in chars.
+	// maxIdentifiers bounds the identifiers that are looked up for one summary.
+	maxIdentifiers = 500
+	// maxLookAhead bounds the identifiers that the look-ahead adds, and maxLookAheadLine the line of the
+	// source that stands with each, in chars.
 	maxLookAhead     = 40
 	maxLookAheadLine = 240
 )
 
-// VerifySummary compares a summary with what it was made from, and appends what must not be lost: sentences
-// of the user's that set a limit, and for a prepared summary what the agent has used since, in tail, and what
-// stands only in the source. It is deterministic and asks no model.
+// VerifySummary compares a summary with source, the messages that it was made from, and with tail, those that
+// stay verbatim behind it (nil: none). It appends what must not be lost: sentences of the user's that set a
+// limit and stand in neither, and what the agent has used in the tail although it stands only in the source,
+// which a summary that was prepared ahead cannot know. What it cannot mend it flags. It is deterministic and
+// asks no model; the cost is about that of reading both once for each identifier.
 func VerifySummary(summary string, source, tail []Message) (string, Verification) {
-	v := Verification{}
-	base := newSource(source)
-	v.UnsupportedIdentifiers = base.unsupported(summary)
-	v.Misattributed = base.misattributed(summary)
+	before, behind := newSource(source), newSource(tail)
+	v := Verification{
+		UnsupportedIdentifiers: unsupported(summary, before, behind),
+		Misattributed:          misattributed(summary, before, behind),
+	}
 
-	var limits []string
+	var limits []constraint
 	have := flat(summary)
 	for _, c := range constraints(source) {
-		if !strings.Contains(have, flat(c)) {
+		if !strings.Contains(have, flat(c.text)) && !anyContains(behind.users, flatten(c.text)) {
 			limits = append(limits, c)
+			v.ConstraintsMissing = append(v.ConstraintsMissing, c.text)
 		}
 	}
-	v.ConstraintsMissing = limits
 	kept := withinBudget(limits, maxConstraintsChars)
 	summary = appendSection(summary, constraintsTitle, kept)
-	used := base.lookAhead(summary, tail)
+	used := before.lookAhead(summary, tail)
 	summary = appendSection(summary, lookAheadTitle, used)
-	v.Appended = append(append([]string(nil), kept...), used...)
+	v.Appended = append(append(v.Appended, kept...), used...)
 	return summary, v
 }
 
@@ -80,24 +87,27 @@ func appendSection(summary, title string, items []string) string {
 	return strings.TrimRight(summary[:end], "\n") + list + summary[end:]
 }
 
-// withinBudget keeps the items that fit into limit chars, the shortest first, in their order.
-func withinBudget(items []string, limit int) []string {
-	sizes := make([]int, len(items))
-	for i, item := range items {
-		sizes[i] = Chars(item)
+// withinBudget keeps the limits that fit into budget chars, in their order: those of short messages first,
+// since a long one is rather a paste, and there the short sentences.
+func withinBudget(limits []constraint, budget int) []string {
+	order := make([]int, len(limits))
+	for i := range order {
+		order[i] = i
 	}
-	keep := make([]bool, len(items))
-	for _, i := range ascending(sizes) {
-		if sizes[i] > limit {
-			break
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(limits[a].messageChars, limits[b].messageChars), cmp.Compare(Chars(limits[a].text), Chars(limits[b].text)))
+	})
+	keep := make([]bool, len(limits))
+	for _, i := range order {
+		if size := Chars(limits[i].text); size <= budget {
+			budget -= size
+			keep[i] = true
 		}
-		limit -= sizes[i]
-		keep[i] = true
 	}
 	var kept []string
-	for i, item := range items {
+	for i, c := range limits {
 		if keep[i] {
-			kept = append(kept, item)
+			kept = append(kept, c.text)
 		}
 	}
 	return kept
