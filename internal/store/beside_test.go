@@ -430,8 +430,11 @@ func TestDeleteConversationContent(t *testing.T) {
 		"live":     func() error { _, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); return err },
 		"messages": func() error { _, err := s.MessagesAt(t.Context(), ref, []int64{1}); return err },
 		"undo":     func() error { _, err := s.Undo(t.Context(), ref, ""); return err },
-		"run":      func() error { _, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual"}); return err },
-		"state":    func() error { _, err := s.GetEnrichment(t.Context(), ref, "plan"); return err },
+		"run": func() error {
+			_, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual"})
+			return err
+		},
+		"state": func() error { _, err := s.GetEnrichment(t.Context(), ref, "plan"); return err },
 	} {
 		if err := try(); !errors.Is(err, store.ErrContentDeleted) || !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: error %v", what, err)

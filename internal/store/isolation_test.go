@@ -119,19 +119,22 @@ func TestTenantsNeverMeet(t *testing.T) {
 	}
 	// These take a tenant and find nothing of another's, or take none since they are the process's own.
 	other := map[string]func() error{
-		"APIKeys": func() error { _, err := s.APIKeys(ctx, "mallory"); return err },
+		"APIKeys":            func() error { _, err := s.APIKeys(ctx, "mallory"); return err },
 		"CreateConversation": nil, // below
 		"ListConversations": func() error {
 			list, _, err := s.ListConversations(ctx, "nobody", "", 0)
 			return none(len(list), err)
 		},
-		"ListRuns": func() error { list, _, err := s.ListRuns(ctx, "mallory", store.RunFilter{}); return none(len(list), err) },
+		"ListRuns": func() error {
+			list, _, err := s.ListRuns(ctx, "mallory", store.RunFilter{})
+			return none(len(list), err)
+		},
 		"UsageBy": func() error {
 			list, err := s.UsageBy(ctx, "mallory", "model", time.Time{})
 			return none(len(list), err)
 		},
 		"RevokeAPIKey": nil, "CreateAPIKey": nil, "FindAPIKey": nil, "EnsureTenant": nil, "Tenants": nil, // TestTenantsAndKeys
-		"ClaimOutbox": nil, "MarkDispatched": nil, "PostponeDispatch": nil, // the dispatcher's, for all tenants
+		"ClaimOutbox": nil, "MarkDispatched": nil, "PostponeDispatch": nil, "ReviveDispatches": nil, // the dispatcher's, for all tenants
 		"GetBreaker": nil, "PassBreaker": nil, "TripBreaker": nil, "ResetBreaker": nil, // TestBreaker
 		"Close": nil, "Ping": nil,
 	}

@@ -67,3 +67,19 @@ func (s *Store) PostponeDispatch(ctx context.Context, id int64, in time.Duration
 		return err
 	})
 }
+
+// ReviveDispatches gives out again the runs that have not ended and of which nothing has been heard for the time given:
+// their workflow was terminated, or the Temporal server that had it is gone. Starting one that does run is harmless, and
+// one that starts again finds what was done before. It says how many there are.
+func (s *Store) ReviveDispatches(ctx context.Context, silent time.Duration) (int, error) {
+	var n int64
+	err := s.write(ctx, "revive dispatches", func(ctx context.Context, tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `UPDATE outbox o SET dispatched_at = NULL, due_at = now() FROM runs r
+			WHERE r.id = o.run AND r.outcome IS NULL AND o.dispatched_at < now() - $1::interval AND NOT EXISTS (
+				SELECT FROM run_steps t WHERE t.run = o.run
+					AND greatest(t.started_at, t.started_at + t.ms * interval '1 millisecond') >= now() - $1::interval)`, silent)
+		n = tag.RowsAffected()
+		return err
+	})
+	return int(n), err
+}

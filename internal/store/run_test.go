@@ -487,3 +487,38 @@ func TestOutbox(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
+
+func TestReviveDispatches(t *testing.T) {
+	t.Parallel()
+	s, url := newStore(t)
+	stalled, working, ended := request(t, s, newConversation(t, s, "stalled")), request(t, s, newConversation(t, s, "working")), request(t, s, newConversation(t, s, "ended"))
+	list, err := s.ClaimOutbox(t.Context(), 10, time.Hour)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, d := range list {
+		if err := s.MarkDispatched(t.Context(), d.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.FinishRun(t.Context(), ended.Ref, store.RunEnd{Outcome: store.OutcomeSkipped}); err != nil {
+		t.Fatal(err)
+	}
+	step := store.Step{Stage: "summarise", Call: 1, Attempt: 1, Outcome: store.StepOK, Started: time.Now().Add(-3 * time.Hour), Took: 2*time.Hour + 30*time.Minute}
+	if err := s.RecordStep(t.Context(), working.Ref, step); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := raw(t, url).Exec(t.Context(), `UPDATE outbox SET dispatched_at = dispatched_at - interval '3 hours'`); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.ReviveDispatches(t.Context(), 4*time.Hour); err != nil || n != 0 {
+		t.Errorf("%d too early, %v", n, err)
+	}
+	if n, err := s.ReviveDispatches(t.Context(), time.Hour); err != nil || n != 1 {
+		t.Errorf("%d, %v", n, err)
+	}
+	list, err = s.ClaimOutbox(t.Context(), 10, time.Hour)
+	if err != nil || len(list) != 1 || list[0].Run != stalled.Ref.ID {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
