@@ -1,6 +1,9 @@
 package pipeline
 
-import "sort"
+import (
+	"cmp"
+	"slices"
+)
 
 // FairShare divides budget among sizes by max-min fairness: smallest first, each gets the lesser of its
 // size and the fair share of what remains, rounded down, and what it leaves rolls on to the larger ones.
@@ -25,7 +28,7 @@ func ascending(sizes []int) []int {
 	for i := range order {
 		order[i] = i
 	}
-	sort.SliceStable(order, func(a, b int) bool { return sizes[order[a]] < sizes[order[b]] })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(sizes[a], sizes[b]), cmp.Compare(a, b)) })
 	return order
 }
 

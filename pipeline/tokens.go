@@ -204,24 +204,36 @@ func EstimateItem(item ContextItem) int {
 	return n
 }
 
-// estimateEdited is EstimatePart for a part with edits.
+// estimateEdited is EstimatePart for a part with edits. What an edit replaces is not counted: it may be
+// large, and this is done on every read of a context.
 func estimateEdited(p Part, index int, edits []Edit) int {
-	n := EstimatePart(p)
+	contents := map[int]int{} // tokens of the contents that are edited
 	for _, e := range edits {
 		if e.Part != index {
 			continue
 		}
-		with := 0
+		tokens := 0
 		if e.Op == EditReplace {
-			with = EstimateText(e.Text)
+			tokens = EstimateText(e.Text)
 		}
 		switch {
-		case e.Content >= 0 && e.Content < len(p.Content):
-			n += with - EstimatePart(p.Content[e.Content])
-		case e.Content < 0 && p.Kind == PartToolResult && e.Op == EditReplace:
-			return partOverhead + with
-		case e.Content < 0:
-			return with
+		case e.Content >= 0:
+			contents[e.Content] = tokens
+		case p.Kind == PartToolResult && e.Op == EditReplace:
+			return partOverhead + tokens
+		default:
+			return tokens
+		}
+	}
+	if len(contents) == 0 {
+		return EstimatePart(p)
+	}
+	n := partOverhead
+	for i, c := range p.Content {
+		if tokens, ok := contents[i]; ok {
+			n += tokens
+		} else {
+			n += EstimatePart(c)
 		}
 	}
 	return n

@@ -39,13 +39,14 @@ const (
 //   - A tool result over MaxToolResultTokens keeps its two ends, in any turn.
 //   - Past the input budget the oldest turns go whole; never a system message, the environment, the summary
 //     and what stands beside it, nor the last turn, and never a call without its result. The budget is
-//     MaxInputTokens or window, the smaller of those that are over zero.
+//     MaxInputTokens, none by default: a context that fills its window is for a compaction, and must be seen
+//     to be full.
 //
 // Trimming twice is trimming once. Within a turn nothing changes for an earlier message because a later one
 // came, so that a provider's prompt cache holds; only the input budget can break this, when the last turn
 // itself outgrows it, and then in steps of an eighth of the budget. Items are shared with the input where
 // nothing changed.
-func Trim(items []ContextItem, s Settings, window int) ([]ContextItem, TrimStats) {
+func Trim(items []ContextItem, s Settings) ([]ContextItem, TrimStats) {
 	t := trimmer{settings: s, turns: turnsOf(items)}
 	out := items
 	for i, item := range items {
@@ -58,13 +59,10 @@ func Trim(items []ContextItem, s Settings, window int) ([]ContextItem, TrimStats
 			t.copied = true
 		}
 		out[i].Edits = edits
+		t.stats.SavedTokens += EstimateItem(item) - EstimateItem(out[i])
 	}
-	budget := s.MaxInputTokens
-	if window > 0 && (budget <= 0 || window < budget) {
-		budget = window
-	}
-	if budget > 0 {
-		out = t.dropTurns(out, budget)
+	if s.MaxInputTokens > 0 {
+		out = t.dropTurns(out, s.MaxInputTokens)
 	}
 	return out, t.stats
 }
@@ -114,6 +112,8 @@ type trimmer struct {
 	turns    contextTurns
 	stats    TrimStats
 	copied   bool
+	// most is the cap on the results of the message at hand, in tokens, 0 for none.
+	most int
 }
 
 // trimItem gives the edits of an item after trimming, and whether they differ from those it has.
@@ -123,6 +123,11 @@ func (t *trimmer) trimItem(item ContextItem, turn int) ([]Edit, bool) {
 	// came.
 	if m == nil || turn == noTurn || m.Role != RoleTool && m.Role != RoleUser {
 		return nil, false
+	}
+	// A message of that few tokens holds no result over the cap: no need to count again.
+	t.most = t.settings.MaxToolResultTokens
+	if m.Tokens > 0 && m.Tokens <= t.most {
+		t.most = 0
 	}
 	edits, changed := item.Edits, false
 	for i, p := range m.Parts {
@@ -192,20 +197,11 @@ func (v resultView) edits(part int) []Edit {
 	return edits
 }
 
-func (v resultView) tokens() int {
-	n := 0
-	for _, c := range v.contents {
-		if c.isText {
-			n += EstimateText(c.text)
-		} else {
-			n += EstimatePart(c.part)
-		}
-	}
-	return n
-}
-
 // text is the result as one text. ok is false when something in it is no text.
 func (v resultView) text() (text string, ok bool) {
+	if len(v.contents) == 1 {
+		return v.contents[0].text, v.contents[0].isText
+	}
 	texts := make([]string, 0, len(v.contents))
 	for _, c := range v.contents {
 		if !c.isText {
@@ -218,8 +214,6 @@ func (v resultView) text() (text string, ok bool) {
 
 // trimResult applies the rules to one tool result and says whether any of them did something.
 func (t *trimmer) trimResult(view *resultView, turn int) bool {
-	before := *view
-	before.contents = slices.Clone(view.contents)
 	binaries := t.omitBinaries(view, turn < t.turns.last)
 	cut := t.preview(view, turn)
 	cut = t.capTokens(view) || cut
@@ -230,7 +224,6 @@ func (t *trimmer) trimResult(view *resultView, turn int) bool {
 	if cut {
 		t.stats.ToolResults++
 	}
-	t.stats.SavedTokens += before.tokens() - view.tokens()
 	return true
 }
 
@@ -289,7 +282,7 @@ func previewResult(text string, limit int) (preview string, ok bool) {
 
 // capTokens cuts the texts of a result so that they share the cap fairly, each with one token at least.
 func (t *trimmer) capTokens(view *resultView) bool {
-	limit := t.settings.MaxToolResultTokens
+	limit := t.most
 	if limit <= 0 {
 		return false
 	}

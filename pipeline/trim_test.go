@@ -44,7 +44,7 @@ func TestTrimIdentity(t *testing.T) {
 		callMessage("", "w1", "w", `{"a": 1}`),
 		resultMessage("w1", "sunny"),
 	)...)
-	got, stats := Trim(items, DefaultSettings(), 128_000)
+	got, stats := Trim(items, DefaultSettings())
 	if diff := cmp.Diff(items, got); diff != "" || stats != (TrimStats{}) {
 		t.Errorf("%+v\n%s", stats, diff)
 	}
@@ -68,7 +68,7 @@ func TestTrimBinaries(t *testing.T) {
 	want := `{"body":"{\"png\":\"[binary omitted: ~138 KB]\"}","ok":true}`
 
 	// While the turn goes on the model sees the screenshot; the base64 it could never read.
-	got, stats := Trim(itemsOf(ms...), DefaultSettings(), 0)
+	got, stats := Trim(itemsOf(ms...), DefaultSettings())
 	if text := resultTexts(got)[0]; text != want || !json.Valid([]byte(text)) {
 		t.Errorf("got %s", text)
 	}
@@ -80,7 +80,7 @@ func TestTrimBinaries(t *testing.T) {
 	}
 
 	// In the next turn the screenshot goes; what the user pasted and what is only an address stay.
-	got, stats = Trim(itemsOf(append(ms, textMessage(RoleUser, "next"))...), DefaultSettings(), 0)
+	got, stats = Trim(itemsOf(append(ms, textMessage(RoleUser, "next"))...), DefaultSettings())
 	wantEdits := []Edit{{Part: 0, Content: 1, Op: EditReplace, Text: "[binary omitted: ~138 KB]"}}
 	if diff := cmp.Diff(wantEdits, got[4].Edits); diff != "" || len(got[0].Edits) > 0 || stats.Binaries != 2 {
 		t.Errorf("%+v\n%s", stats, diff)
@@ -91,7 +91,7 @@ func TestTrimPreviews(t *testing.T) {
 	t.Parallel()
 	ms := workday(8, 8000)
 	s := DefaultSettings()
-	got, stats := Trim(itemsOf(ms...), s, 0)
+	got, stats := Trim(itemsOf(ms...), s)
 	texts := resultTexts(got)
 	for i, text := range texts {
 		isPreview := strings.HasSuffix(text, "chars; call the tool again if the rest is needed]")
@@ -107,12 +107,12 @@ func TestTrimPreviews(t *testing.T) {
 	}
 
 	s.ToolResultKeepTurns = 0 // always in full
-	if got, stats = Trim(itemsOf(ms...), s, 0); stats != (TrimStats{}) || resultTexts(got)[0] != ms[2].Parts[0].Content[0].Text {
+	if got, stats = Trim(itemsOf(ms...), s); stats != (TrimStats{}) || resultTexts(got)[0] != ms[2].Parts[0].Content[0].Text {
 		t.Errorf("%+v", stats)
 	}
 	s = DefaultSettings()
 	s.ToolResultPreviewChars = 8011
-	if _, stats = Trim(itemsOf(ms...), s, 0); stats != (TrimStats{}) {
+	if _, stats = Trim(itemsOf(ms...), s); stats != (TrimStats{}) {
 		t.Errorf("not over the limit: %+v", stats)
 	}
 }
@@ -126,7 +126,7 @@ func TestTrimCapsResults(t *testing.T) {
 		callMessage("", "a", "run", "{}"), resultMessage("a", "START "+strings.Repeat("漢字 and words ", 20_000)+" END"),
 		callMessage("", "b", "run", "{}"), resultMessage("b", "small"),
 	)
-	got, stats := Trim(itemsOf(ms...), s, 0)
+	got, stats := Trim(itemsOf(ms...), s)
 	text := resultTexts(got)[0]
 	if n := EstimateText(text); n > 500 || n < 400 {
 		t.Errorf("%d tokens are left", n)
@@ -152,7 +152,7 @@ func TestTrimBudget(t *testing.T) {
 	}
 	for budget := 1; budget < total+100; budget += 97 {
 		s.MaxInputTokens = budget
-		got, stats := Trim(items, s, total*10)
+		got, stats := Trim(items, s)
 		if got[0].Message != items[0].Message || got[1].Made == nil || got[1].Made.Text != "SUM" {
 			t.Fatalf("budget %d: the head is gone", budget)
 		}
@@ -205,12 +205,12 @@ func TestTrimBudgetKeepsUnits(t *testing.T) {
 	)
 	s := DefaultSettings()
 	s.MaxInputTokens = 7000
-	got, stats := Trim(itemsOf(ms...), s, 0)
+	got, stats := Trim(itemsOf(ms...), s)
 	if len(got) != 6 || got[0].Message.Seq != 3 || stats.DroppedTurns != 1 {
 		t.Errorf("%d items from %d, %+v", len(got), got[0].Message.Seq, stats)
 	}
 	s.MaxInputTokens = 10
-	got, stats = Trim(itemsOf(ms...), s, 0)
+	got, stats = Trim(itemsOf(ms...), s)
 	if len(got) != 2 || got[0].Message.Seq != 7 || stats.DroppedTurns != 3 {
 		t.Errorf("%d items from %d, %+v", len(got), got[0].Message.Seq, stats)
 	}
@@ -227,7 +227,7 @@ func TestTrimLeavesServerResults(t *testing.T) {
 	for i := range 9 {
 		ms = append(ms, textMessage(RoleUser, fmt.Sprint(i)))
 	}
-	if got, stats := Trim(itemsOf(numbered(ms...)...), DefaultSettings(), 0); stats != (TrimStats{}) || len(got[1].Edits) > 0 {
+	if got, stats := Trim(itemsOf(numbered(ms...)...), DefaultSettings()); stats != (TrimStats{}) || len(got[1].Edits) > 0 {
 		t.Errorf("%+v", stats)
 	}
 }
@@ -262,11 +262,11 @@ func TestTrimTwiceIsTrimOnce(t *testing.T) {
 		s := genSettings().Draw(t, "settings")
 		s.MaxInputTokens = rapid.SampledFrom([]int{0, 1, 200, 5000}).Draw(t, "budget")
 		before := quoted(items)
-		once, stats := Trim(items, s, 0)
+		once, stats := Trim(items, s)
 		if quoted(items) != before {
 			t.Fatal("the input was changed")
 		}
-		twice, again := Trim(once, s, 0)
+		twice, again := Trim(once, s)
 		if again.DroppedTurns > 0 && stats.DroppedTurns == 0 || again.Binaries+again.ToolResults > 0 {
 			t.Fatalf("the second time did more: %+v", again)
 		}
@@ -286,14 +286,14 @@ func TestTrimIsPrefixStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := genItems(10).Draw(t, "items")
 		s := genSettings().Draw(t, "settings")
-		before, _ := Trim(items, s, 0)
+		before, _ := Trim(items, s)
 		var more []ContextItem
 		for _, item := range genItems(5).Draw(t, "more") {
 			if item.Message != nil && !item.Message.Genuine() {
 				more = append(more, item)
 			}
 		}
-		after, _ := Trim(append(items[:len(items):len(items)], more...), s, 0)
+		after, _ := Trim(append(items[:len(items):len(items)], more...), s)
 		if a, b := quoted(before), quoted(after[:len(before)]); a != b {
 			t.Fatalf("%s\nbecame\n%s", a, b)
 		}
@@ -325,7 +325,7 @@ func TestTrimBudgetMovesInSteps(t *testing.T) {
 	var first []byte
 	moves := 0
 	for i := range 60 {
-		got, _ := Trim(itemsOf(append(ms[:len(ms):len(ms)], steps(i)...)...), s, 0)
+		got, _ := Trim(itemsOf(append(ms[:len(ms):len(ms)], steps(i)...)...), s)
 		start := []byte(quoted(got[0]))
 		if i > 0 && !bytes.Equal(start, first) {
 			moves++
@@ -347,9 +347,13 @@ func steps(n int) []Message {
 }
 
 func BenchmarkTrim(b *testing.B) {
-	items := itemsOf(workday(200, 8000)...)
+	ms := workday(200, 8000)
+	for i := range ms {
+		ms[i].Tokens = EstimateMessage(ms[i])
+	}
+	items := itemsOf(ms...)
 	s := DefaultSettings()
 	for b.Loop() {
-		Trim(items, s, 0)
+		Trim(items, s)
 	}
 }
