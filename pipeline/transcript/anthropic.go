@@ -195,7 +195,7 @@ func (l *layout) block(f Format, v span) (node, error) {
 			mediaType = f.value
 		}
 	}
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: text(b, typ), Raw: v.of(b)}}
+	n := node{part: pipeline.Part{Kind: pipeline.PartOpaque, Type: text(b, typ), Raw: v.of(b)}}
 	p := &n.part
 	switch {
 	case p.Type == "text":
@@ -239,6 +239,7 @@ func (l *layout) block(f Format, v span) (node, error) {
 		p.Kind, p.CallID, p.Name = pipeline.PartToolCall, unquote(id.of(b)), text(b, name)
 		p.Input, n.value = string(input.of(b)), input
 	}
+	n.block = p.Kind != pipeline.PartToolCall && p.Kind != pipeline.PartToolResult
 	return n, nil
 }
 

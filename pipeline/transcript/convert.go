@@ -5,7 +5,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"precis/pipeline"
 )
@@ -126,6 +129,12 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 		out.Messages = c.openAI(all)
 	default:
 		return out, pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %q and %q", m.Format, to, Anthropic, OpenAI)
+	}
+	for i, b := range out.Messages {
+		if fixed := wellFormed(b); fixed != nil {
+			c.losses = append(c.losses, Loss{-1, "broken characters", fmt.Sprintf("message %d has halves of characters, which no API takes: U+FFFD stands for them", i)})
+			out.Messages[i] = fixed
+		}
 	}
 	out.Losses = c.losses
 	return out, nil
@@ -278,6 +287,41 @@ func (c *converter) anthropicBlock(p pipeline.Part) []byte {
 	return textBlock(fmt.Sprintf("[%s omitted]", cmp.Or(p.MediaType, p.Type, string(p.Kind))))
 }
 
+// wellFormed puts U+FFFD in the place of lone halves of surrogate pairs and of bytes that are no UTF-8; nil when
+// there are none.
+func wellFormed(b []byte) []byte {
+	var all []splice
+	for i := 0; i < len(b); {
+		switch {
+		case b[i] == '\\' && b[i+1] == 'u':
+			r := hex4(b[i+2:])
+			n := 6
+			if utf16.IsSurrogate(r) {
+				if rest := b[i+6:]; len(rest) >= 6 && rest[0] == '\\' && rest[1] == 'u' && utf16.DecodeRune(r, hex4(rest[2:])) != utf8.RuneError {
+					n = 12
+				} else {
+					all = append(all, splice{span{i, i + 6}, []byte(`\ufffd`)})
+				}
+			}
+			i += n
+		case b[i] == '\\':
+			i += 2
+		case b[i] < utf8.RuneSelf:
+			i++
+		default:
+			r, n := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError && n == 1 {
+				all = append(all, splice{span{i, i + 1}, []byte("\ufffd")})
+			}
+			i += n
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return apply(b, all)
+}
+
 // literal is a text part's string as it was written, escapes and all, where it was written as one.
 func literal(p pipeline.Part) []byte {
 	if len(p.Raw) > 0 {
@@ -401,6 +445,7 @@ func (c *callIDs) result(id string) string {
 // ---- to OpenAI
 
 func (c *converter) openAI(all []spoken) [][]byte {
+	all = joinAssistant(all)
 	var out [][]byte
 	// Images of results cannot stand in a tool message; they follow behind the last of a row of them.
 	var images [][]byte
@@ -443,6 +488,20 @@ func (c *converter) openAI(all []spoken) [][]byte {
 		}
 	}
 	flush()
+	return out
+}
+
+// joinAssistant makes one message of assistant messages that follow each other: to Anthropic they are one turn,
+// whose results may stand behind the last of them.
+func joinAssistant(all []spoken) []spoken {
+	var out []spoken
+	for _, m := range all {
+		if last := len(out) - 1; last >= 0 && m.role == pipeline.RoleAssistant && out[last].role == m.role {
+			out[last].parts = slices.Concat(out[last].parts, m.parts)
+			continue
+		}
+		out = append(out, m)
+	}
 	return out
 }
 

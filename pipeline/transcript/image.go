@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"image"
-	"image/gif"
 	"image/jpeg"
-	"image/png"
 	"io"
 	"strings"
 
@@ -47,27 +44,30 @@ func decodedSize(data string) int {
 	return n * 3 / 4
 }
 
-// imageSize reads the size in pixels from the head of an image file; zeros when it is of no known kind.
+// imageSize reads the size in pixels from the head of an image file; zeros when it is of no known kind. The
+// fixed headers of PNG, GIF and WebP are read here: the decoders of the standard library want the palette too.
 func imageSize(b []byte) (mediaType string, width, height int) {
-	var decode func(io.Reader) (image.Config, error)
 	switch {
 	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
-		mediaType, decode = "image/png", png.DecodeConfig
+		if len(b) >= 24 && string(b[12:16]) == "IHDR" {
+			width, height = int(binary.BigEndian.Uint32(b[16:])), int(binary.BigEndian.Uint32(b[20:]))
+		}
+		return "image/png", width, height
 	case bytes.HasPrefix(b, []byte("\xff\xd8\xff")):
-		mediaType, decode = "image/jpeg", jpeg.DecodeConfig
+		if c, err := jpeg.DecodeConfig(bytes.NewReader(b)); err == nil {
+			width, height = c.Width, c.Height
+		}
+		return "image/jpeg", width, height
 	case bytes.HasPrefix(b, []byte("GIF8")):
-		mediaType, decode = "image/gif", gif.DecodeConfig
+		if len(b) >= 10 {
+			width, height = int(binary.LittleEndian.Uint16(b[6:])), int(binary.LittleEndian.Uint16(b[8:]))
+		}
+		return "image/gif", width, height
 	case len(b) >= 30 && bytes.HasPrefix(b, []byte("RIFF")) && string(b[8:12]) == "WEBP":
-		w, h := webpSize(b)
-		return "image/webp", w, h
-	default:
-		return "", 0, 0
+		width, height = webpSize(b)
+		return "image/webp", width, height
 	}
-	c, err := decode(bytes.NewReader(b))
-	if err != nil {
-		return mediaType, 0, 0
-	}
-	return mediaType, c.Width, c.Height
+	return "", 0, 0
 }
 
 // webpSize reads the first chunk of a WebP file, per the container specification

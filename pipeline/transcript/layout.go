@@ -29,7 +29,7 @@ type node struct {
 	insert int
 	// vacant is what a value turns into when the part is dropped and the node is no entry of a list.
 	vacant string
-	// block says that the node is a block of its own, which a text block can stand in for.
+	// block says that the node is nothing but content: it cannot be replaced by an empty text, only dropped.
 	block bool
 	// fixed says that no text can stand in for what the node holds: EditReplace leaves it as it is.
 	fixed bool

@@ -15,23 +15,24 @@ func (l *layout) message() pipeline.Message {
 	if m.Role != pipeline.RoleUser {
 		return m
 	}
-	results := 0
-	kinds := map[pipeline.Kind]int{}
+	results, others := 0, 0
+	texts := map[pipeline.Kind]int{}
 	for _, p := range m.Parts {
 		switch p.Kind {
 		case pipeline.PartToolResult:
 			results++
 		case pipeline.PartText:
-			kinds[textKind(p.Text)]++
+			texts[textKind(p.Text)]++
 		default:
-			kinds[pipeline.KindOrdinary]++
+			others++
 		}
 	}
 	switch {
-	case kinds[pipeline.KindOrdinary] > 0:
-	case results > 0:
+	case texts[pipeline.KindOrdinary] > 0:
+	case results > 0: // an image or a file beside results, without a word, is what a tool gave
 		m.Role = pipeline.RoleTool
-	case kinds[pipeline.KindSynthetic] > 0:
+	case others > 0:
+	case texts[pipeline.KindSynthetic] > 0:
 		m.Kind = pipeline.KindSynthetic
 	default: // reminders only, blank, or no content at all
 		m.Kind = pipeline.KindReminder

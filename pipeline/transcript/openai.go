@@ -406,6 +406,7 @@ func tidy(native []byte) ([]byte, []string) {
 	if len(all) > 0 {
 		native = apply(native, all)
 	}
+	native = fillContent(native)
 	out, keys := dropKeys(native, root(native), func(key string, value span) bool {
 		switch {
 		case key == "content": // may be null beside calls
@@ -418,4 +419,18 @@ func tidy(native []byte) ([]byte, []string) {
 		return !slices.Contains(messageKeys, key)
 	})
 	return out, append(gone, keys...)
+}
+
+// fillContent puts what a request may hold in the place of an empty array of parts.
+func fillContent(native []byte) []byte {
+	v := root(native)
+	content, ok := get(native, v, "content")
+	if !ok || kind(native, content) != '[' || len(elements(native, content)) > 0 {
+		return native
+	}
+	vacant := `""`
+	if calls, ok := get(native, v, "tool_calls"); ok && kind(native, calls) == '[' {
+		vacant = "null"
+	}
+	return apply(native, []splice{{content, []byte(vacant)}})
 }

@@ -96,7 +96,9 @@ func openAIEnvelope(b []byte, outer span, m *Meta) {
 		m.Model = text(b, first(dig(b, outer, "info", "config", "model", "model_name")))
 	case sourceSWE:
 		m.ID = text(b, first(dig(b, outer, "replay_config", "problem_statement", "id")))
-		m.Model = text(b, first(dig(b, outer, "replay_config", "agent", "model", "name")))
+		if name := text(b, first(dig(b, outer, "replay_config", "agent", "model", "name"))); name != "replay" && name != "human" {
+			m.Model = name // the other two are stand-ins of the agent's
+		}
 	case sourceOpenHands, sourceOpenHandsSDK:
 		m.Model = text(b, first(dig(b, outer, "response", "model")))
 		if v, ok := get(b, outer, "tools"); ok && kind(b, v) == '[' {
