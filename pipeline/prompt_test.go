@@ -175,7 +175,7 @@ func TestFocusComesFirst(t *testing.T) {
 	for _, p := range Prompts() {
 		text := SelfInstruction(p, "the database", Variation{})
 		at := strings.Index(text, "the database")
-		if at < 0 || strings.Index(text, "1. ") >= 0 && at > strings.Index(text, "1. ") {
+		if at < 0 || strings.Contains(text, "1. ") && at > strings.Index(text, "1. ") {
 			t.Errorf("%s: the focus does not stand ahead of what matters", p.Name)
 		}
 	}

@@ -144,7 +144,7 @@ func BuildContext(in ContextInput) Context {
 	b.head()
 	b.rest()
 	b.begin()
-	items, stats := Trim(b.squeeze(b.items), in.Settings, in.Window)
+	items, stats := Trim(b.squeeze(b.items), in.Settings)
 	ctx := Context{Items: items, Stats: ContextStats{Trimmed: stats}}
 	for _, item := range items {
 		n := EstimateItem(item)
