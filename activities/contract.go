@@ -86,6 +86,8 @@ type PartitionRequest struct {
 	Ref
 	Head int64 `json:"head"`
 	Full bool  `json:"full,omitempty"`
+	// ModelAsked says that a model is on the list: an active digest is then replaced by its summary.
+	ModelAsked bool `json:"model_asked,omitempty"`
 }
 
 // PartitionResult refers to the plan, which is kept as an artifact.

@@ -15,6 +15,8 @@ import (
 type plan struct {
 	Head int64  `json:"head"`
 	Base string `json:"base,omitempty"`
+	// BeneathDigest says that the active marker is a digest, which this run replaces: what it covers is live again.
+	BeneathDigest bool `json:"beneath_digest,omitempty"`
 	// Summarise are the messages that are summarised, in order, beside the base's summary.
 	Summarise []int64 `json:"summarise"`
 	// Tail are the messages that stay, in order; what came after Head stays as well.
@@ -37,7 +39,12 @@ func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (Parti
 		if err != nil {
 			return PartitionResult{}, err
 		}
-		view, err := a.view(ctx, req.Ref, run, req.Head)
+		active, err := a.view(ctx, req.Ref, run, req.Head)
+		if err != nil {
+			return PartitionResult{}, err
+		}
+		beneath := req.ModelAsked && active.Marker != nil && active.Marker.Digest
+		view, err := a.planView(ctx, req.Ref, run, req.Head, beneath)
 		if err != nil {
 			return PartitionResult{}, err
 		}
@@ -45,12 +52,13 @@ func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (Parti
 		part := pipeline.PartitionMessages(pipeline.PartitionInput{
 			Messages: live, Settings: view.Settings, Full: req.Full, Window: view.Conversation.Window,
 			Calibration: view.Conversation.Usage.Calibration, SeenSeq: view.SeenSeq(),
-			Again: run.Focus != "" || run.Prompt != "" || run.Summarizer != "" || view.Marker != nil && view.Marker.Digest,
+			Again: beneath || run.Focus != "" || run.Prompt != "" || run.Summarizer != "",
 		})
 		if part.Nothing != "" {
 			return PartitionResult{Nothing: part.Nothing}, nil
 		}
-		p, err := newPlan(view, live, part, req.Head)
+		p, err := newPlan(view, active, live, part, req.Head)
+		p.BeneathDigest = beneath
 		if err != nil {
 			return PartitionResult{}, err
 		}
@@ -77,15 +85,15 @@ func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (Parti
 
 // newPlan turns indexes into sequence numbers. The marker covers everything up to its last summarised
 // message; what stays verbatim among that is carried.
-func newPlan(view conversation.View, live []pipeline.Message, part pipeline.Partition, head int64) (plan, error) {
+func newPlan(view, active conversation.View, live []pipeline.Message, part pipeline.Partition, head int64) (plan, error) {
 	p := plan{
 		Head: head, Base: view.Conversation.ActiveMarker, Warnings: part.Warnings,
 		CoversFrom: part.CoversFrom, CoversTo: part.CoversTo,
 	}
-	if view.Marker != nil {
-		p.CoversTo = max(p.CoversTo, view.Marker.CoversTo)
+	if active.Marker != nil {
+		p.CoversTo = max(p.CoversTo, active.Marker.CoversTo)
 		if p.CoversFrom == 0 {
-			p.CoversFrom = view.Marker.CoversFrom
+			p.CoversFrom = active.Marker.CoversFrom
 		}
 	}
 	for _, i := range part.ToSummarize {

@@ -40,7 +40,13 @@ func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (Rea
 		if run.Marker != "" { // an earlier attempt applied it and died before it could say so
 			return applied(run), nil
 		}
-		return a.reassemble(ctx, req, run, p, view, string(summary))
+		whole := view
+		if p.BeneathDigest {
+			if whole, err = a.planView(ctx, req.Ref, run, 0, true); err != nil {
+				return ReassembleResult{}, err
+			}
+		}
+		return a.reassemble(ctx, req, run, p, view, whole, string(summary))
 	})
 }
 
@@ -51,7 +57,9 @@ func applied(run store.Run) ReassembleResult {
 	}
 }
 
-func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run store.Run, p plan, view conversation.View, summary string) (ReassembleResult, error) {
+// reassemble works on the conversation as its model sees it, view, and on the messages that the plan worked on,
+// whole: they are the same but for a plan that replaces a digest.
+func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run store.Run, p plan, view, whole conversation.View, summary string) (ReassembleResult, error) {
 	digest := req.Summarizer.Kind == pipeline.SummarizerDigest
 	marker := store.NewMarker{
 		Base: p.Base, CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, CoveredMessages: p.CoveredMessages,
@@ -61,8 +69,8 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 		return ReassembleResult{}, err
 	}
 	text := pipeline.SummaryText(pipeline.SummaryTextInput{
-		Summary: summary, Digest: digest, UnderWay: underWay(view, marker), ProposeOnly: proposeOnly(view),
-		TailKept: tailKept(view, marker), Repeated: repeated(view, marker, p), OmittedMessages: req.Omitted, TranscriptHint: transcriptHint(view),
+		Summary: summary, Digest: digest, UnderWay: underWay(view), ProposeOnly: proposeOnly(view),
+		TailKept: tailKept(whole, marker), Repeated: repeated(marker, p), OmittedMessages: req.Omitted, TranscriptHint: transcriptHint(view),
 	})
 	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "summary", []byte(text))
 	if err != nil {
@@ -72,12 +80,12 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 
 	before := view.Context()
 	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
-	after := view.After(marker, text).Context()
+	after := whole.After(marker, text).Context()
 	estimateAfter := scaled(after.Stats.Tokens+view.Overhead(), decision.Calibration)
 	result := ReassembleResult{TokensBefore: decision.Used, TokensAfter: estimateAfter, Limit: decision.Limit}
 	marker.TokensBefore, marker.TokensAfter = result.TokensBefore, result.TokensAfter
 
-	smaller := after.Stats.Tokens < before.Stats.Tokens
+	smaller := after.Stats.Tokens < before.Stats.Tokens || p.BeneathDigest
 	var facts store.RunFacts
 	if estimateAfter >= decision.Limit || !smaller && !req.Manual {
 		result.Kind = pipeline.NoShrink
@@ -159,7 +167,7 @@ func scaled(tokens int, calibration float64) int {
 // underWay says whether the agent's work goes on at once: the conversation ends in a message of the user's or
 // in results that wait for the model. It is settled here, once, since the text of the summary must not change
 // while it is in the context.
-func underWay(view conversation.View, m store.NewMarker) bool {
+func underWay(view conversation.View) bool {
 	for i := len(view.Messages) - 1; i >= 0; i-- {
 		switch msg := view.Messages[i]; {
 		case msg.Kind == pipeline.KindUserInfo || msg.Kind == pipeline.KindReminder || msg.Role == pipeline.RoleSystem:
@@ -198,7 +206,7 @@ func hasSpoken(view conversation.View, seqs []int64) bool {
 }
 
 // repeated counts the messages that are summarised and follow verbatim as well.
-func repeated(view conversation.View, m store.NewMarker, p plan) int {
+func repeated(m store.NewMarker, p plan) int {
 	summarised := map[int64]bool{}
 	for _, s := range p.Summarise {
 		summarised[s] = true

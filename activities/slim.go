@@ -36,7 +36,8 @@ func (a *Activities) Slim(ctx context.Context, req SlimRequest) (SlimResult, err
 		if err != nil {
 			return SlimResult{}, err
 		}
-		view, err := a.view(ctx, req.Ref, run, p.Head)
+		self := req.Summarizer.Kind == pipeline.SummarizerSelf
+		view, err := a.planView(ctx, req.Ref, run, p.Head, p.BeneathDigest)
 		if err != nil {
 			return SlimResult{}, err
 		}
@@ -44,7 +45,7 @@ func (a *Activities) Slim(ctx context.Context, req SlimRequest) (SlimResult, err
 		if err != nil {
 			return SlimResult{}, err
 		}
-		if req.Summarizer.Kind == pipeline.SummarizerSelf {
+		if self {
 			return a.selfInput(ctx, req, run, view, prompt)
 		}
 		return a.externalInput(ctx, req, run, view, p, prompt)
@@ -207,5 +208,5 @@ func transcriptHint(view conversation.View) string {
 	if view.Conversation.Ephemeral {
 		return ""
 	}
-	return fmt.Sprintf("the full transcript is kept: conversation %s, messages 1 to %d", view.Conversation.Ref.ID, view.Head())
+	return fmt.Sprintf("conversation %s, messages 1 to %d", view.Conversation.Ref.ID, view.Head())
 }

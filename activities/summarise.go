@@ -26,7 +26,7 @@ func (a *Activities) Summarise(ctx context.Context, req SummariseRequest) (Summa
 		if err != nil {
 			return SummariseResult{}, err
 		}
-		view, err := a.view(ctx, req.Ref, run, p.Head)
+		view, err := a.planView(ctx, req.Ref, run, p.Head, p.BeneathDigest)
 		if err != nil {
 			return SummariseResult{}, err
 		}

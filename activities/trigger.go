@@ -55,7 +55,21 @@ func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerRe
 
 // view loads the run's conversation with the settings that counted when the run was asked for.
 func (a *Activities) view(ctx context.Context, ref Ref, run store.Run, upTo int64) (conversation.View, error) {
-	v, err := conversation.Load(ctx, a.Store, ref.conversation(), a.Config.Settings, upTo)
+	return a.load(ctx, ref, run, upTo, conversation.Load)
+}
+
+// planView loads what the plan works on: for a plan that replaces a digest, the messages beneath it.
+func (a *Activities) planView(ctx context.Context, ref Ref, run store.Run, upTo int64, beneathDigest bool) (conversation.View, error) {
+	if beneathDigest {
+		return a.load(ctx, ref, run, upTo, conversation.LoadBeneathDigest)
+	}
+	return a.view(ctx, ref, run, upTo)
+}
+
+type loader func(context.Context, *store.Store, store.ConversationRef, pipeline.Settings, int64) (conversation.View, error)
+
+func (a *Activities) load(ctx context.Context, ref Ref, run store.Run, upTo int64, load loader) (conversation.View, error) {
+	v, err := load(ctx, a.Store, ref.conversation(), a.Config.Settings, upTo)
 	if err != nil {
 		return v, err
 	}

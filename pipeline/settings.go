@@ -1,5 +1,10 @@
 package pipeline
 
+import (
+	"bytes"
+	"encoding/json"
+)
+
 // Every constant below is the product's default; where it comes from is said beside it. Settings can be
 // given for all, for a tenant and for a conversation; the nearest one counts.
 const (
@@ -79,6 +84,27 @@ type SummarizerSpec struct {
 	MaxOutput int `json:"max_output,omitempty"`
 }
 
+// UnmarshalJSON takes a plain string for the model as well as the object.
+func (s *SummarizerSpec) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		*s = SummarizerSpec{}
+		return json.Unmarshal(data, &s.Model)
+	}
+	type plain SummarizerSpec // without this method
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode((*plain)(s))
+}
+
+// MarshalJSON writes a plain string where the model is all there is.
+func (s SummarizerSpec) MarshalJSON() ([]byte, error) {
+	if s == (SummarizerSpec{Model: s.Model}) {
+		return json.Marshal(s.Model)
+	}
+	type plain SummarizerSpec
+	return json.Marshal(plain(s))
+}
+
 // BreakerSettings says when automatic runs stop trying.
 type BreakerSettings struct {
 	// Failures in a row that open it. Default 3.
@@ -122,7 +148,7 @@ type Settings struct {
 	ToolResultPreviewChars int `json:"tool_result_preview_chars"`
 	// MaxToolResultTokens caps each tool result, 0: no cap.
 	MaxToolResultTokens int `json:"max_tool_result_tokens,omitempty"`
-	// MaxInputTokens is the input budget of a request, 0: the window.
+	// MaxInputTokens is the input budget of a request, 0: none.
 	MaxInputTokens int `json:"max_input_tokens,omitempty"`
 	// NudgeFraction of the window from which a person is told to compact. Default 0.8.
 	NudgeFraction float64      `json:"nudge_fraction"`

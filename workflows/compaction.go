@@ -77,7 +77,10 @@ type CompactionResult struct {
 // stands out in the Temporal UI.
 func CompactionWorkflow(ctx workflow.Context, in CompactionInput) (result CompactionResult, err error) {
 	done := false
-	waitForEnd := func(ctx workflow.Context, run string) (CompactionResult, error) {
+	waitForEnd := func(ctx workflow.Context, _ string) (CompactionResult, error) {
+		// A cancelled run still has a result, and its callers get it.
+		ctx, cancel := workflow.NewDisconnectedContext(ctx)
+		defer cancel()
 		if err := workflow.Await(ctx, func() bool { return done }); err != nil {
 			return CompactionResult{}, err
 		}
@@ -204,7 +207,7 @@ func (r *run) walk(ctx workflow.Context) CompactionResult {
 func (r *run) partition(ctx workflow.Context) *CompactionResult {
 	var a *activities.Activities
 	var plan activities.PartitionResult
-	if err := execute(ctx, quick, "What is summarised, what stays?", a.Partition, activities.PartitionRequest{Ref: r.ref(), Head: r.trigger.Head, Full: r.full}, &plan); err != nil {
+	if err := execute(ctx, quick, "What is summarised, what stays?", a.Partition, activities.PartitionRequest{Ref: r.ref(), Head: r.trigger.Head, Full: r.full, ModelAsked: r.ladder[r.at].Kind != pipeline.SummarizerDigest}, &plan); err != nil {
 		end := r.ended(ctx, activities.StagePartition, err)
 		return &end
 	}
@@ -255,7 +258,7 @@ func (r *run) attempt(ctx workflow.Context) (activities.SummariseResult, activit
 			return out, activities.StageSlim, err
 		}
 		if r.trigger.TokenBudget > 0 && r.tokens+input.Tokens > r.trigger.TokenBudget {
-			return out, activities.StageSummarise, budgetExceeded("the run's token budget is spent")
+			return out, activities.StageSlim, budgetExceeded("the run's token budget is spent")
 		}
 		r.modelCalls++
 	}

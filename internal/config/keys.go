@@ -76,7 +76,7 @@ var table = []Key{
 	{Name: "settings.tool_result_keep_turns", Unit: "user turns", Effect: "Tool results of so many last turns are sent in full; older long ones as a preview. 0: always in full."},
 	{Name: "settings.tool_result_preview_chars", Unit: "chars", Effect: "Size over which an older tool result becomes a preview."},
 	{Name: "settings.max_tool_result_tokens", Unit: "tokens", Effect: "Most that any one tool result may take in what is sent. 0: no cap."},
-	{Name: "settings.max_input_tokens", Unit: "tokens", Effect: "Most that a whole request may take; beyond it the oldest turns are left out. 0: the window."},
+	{Name: "settings.max_input_tokens", Unit: "tokens", Effect: "Most that a whole request may take; beyond it the oldest turns are left out. 0: no limit, and a full context is compacted."},
 	{Name: "settings.nudge_fraction", Unit: "share of the window, 0 to 1", Effect: "Fill from which a person is told that a compaction is due."},
 	{Name: "settings.digest", Effect: "When the deterministic digest may stand in for a model's summary: `when_needed` (automatic runs, and any run at or over the limit), `always`, `never` (the run fails and the context stays as it was)."},
 	{Name: "settings.redact", Effect: "Take secrets out of what goes to an external summarizer. The transcript stays as it was."},

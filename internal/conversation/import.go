@@ -116,6 +116,10 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 		return pipeline.Errorf(pipeline.Conflict, "conversation %q exists already: choose another id", id)
 	}
 
+	// In the result from here on, however far it comes.
+	at := len(im.result.Conversations)
+	im.result.Conversations = append(im.result.Conversations, Imported{Conversation: c})
+
 	in := &reading{importer: im, count: c.HeadSeq}
 	res, err := im.store.AppendStream(ctx, c.Ref, in.messages)
 	if err != nil {
@@ -149,9 +153,9 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 		return err
 	}
 	_ = res
-	im.result.Conversations = append(im.result.Conversations, Imported{
+	im.result.Conversations[at] = Imported{
 		Conversation: c, Meta: meta, Messages: int(c.HeadSeq), Compactions: markers,
-	})
+	}
 	return nil
 }
 

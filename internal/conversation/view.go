@@ -29,7 +29,17 @@ type View struct {
 // Load reads a conversation up to message upTo, 0: up to its head. base are the settings of the
 // installation, over which the conversation's own go.
 func Load(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings, upTo int64) (View, error) {
-	live, err := s.LiveView(ctx, ref, store.LiveOptions{UpTo: upTo})
+	return load(ctx, s, ref, base, store.LiveOptions{UpTo: upTo})
+}
+
+// LoadBeneathDigest is Load, but looks through an active marker that is a digest to the messages that it covers:
+// a model's summary of those is to replace it.
+func LoadBeneathDigest(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings, upTo int64) (View, error) {
+	return load(ctx, s, ref, base, store.LiveOptions{UpTo: upTo, BeneathDigest: true})
+}
+
+func load(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings, o store.LiveOptions) (View, error) {
+	live, err := s.LiveView(ctx, ref, o)
 	if err != nil {
 		return View{}, err
 	}

@@ -288,8 +288,14 @@ func (s *System) Path(run store.Run) []string {
 	for _, step := range s.Run(run).Steps {
 		if step.Next != "" {
 			kind := step.ErrorKind
-			if kind == "" {
-				kind = pipeline.ErrorKind("no_shrink")
+			if kind == "" { // the stage itself went well, and what it found was not
+				var numbers struct {
+					Kind pipeline.ErrorKind `json:"kind"`
+				}
+				if err := json.Unmarshal(step.Numbers, &numbers); err != nil {
+					s.T.Fatal(err)
+				}
+				kind = numbers.Kind
 			}
 			path = append(path, fmt.Sprintf("%s:%s→%s", step.Summarizer, kind, step.Next))
 		}
