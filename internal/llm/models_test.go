@@ -1,0 +1,100 @@
+package llm_test
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"precis/internal/llm"
+)
+
+func TestLookup(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		vendor, model string
+		window        int // 0: not found
+	}{
+		"Exact":            {"anthropic", "claude-sonnet-4-5", 200_000},
+		"Dated":            {"anthropic", "claude-sonnet-4-5-20250929", 200_000},
+		"LongestPrefix":    {"openai", "gpt-5.4-mini-2026-03-17", 400_000},
+		"ShorterPrefix":    {"openai", "gpt-5.4-2026-03-05", 1_050_000},
+		"Snapshot":         {"openai", "gpt-5-2025-08-07", 400_000},
+		"NewerIsUnknown":   {"anthropic", "claude-opus-4-9", 0},
+		"NewerMajor":       {"openai", "gpt-7", 0},
+		"NewerMinor":       {"openai", "gpt-5.9", 0},
+		"OtherWord":        {"openai", "gpt-5000", 0},
+		"Case":             {"Anthropic", "Claude-Sonnet-5-5", 1_000_000},
+		"DotsForDashes":    {"anthropic", "claude-sonnet-4.5", 200_000},
+		"Gateway":          {"openrouter", "anthropic/claude-sonnet-5.5", 1_000_000},
+		"GatewayOther":     {"openrouter", "nobody/model", 0},
+		"GatewayBare":      {"openrouter", "claude-sonnet-4-5", 0},
+		"UnknownVendor":    {"acme", "gpt-4o", 0},
+		"XAI":              {"xai", "grok-4.7", 500_000},
+		"Google":           {"google", "gemini-3.1-pro-preview", 1_048_576},
+		"Empty":            {"", "", 0},
+		"OpusFourPlain":    {"anthropic", "claude-opus-4-20250514", 200_000},
+		"TurboPreview":     {"openai", "gpt-4-1106-preview", 128_000},
+		"AncientSnapshot":  {"openai", "gpt-4-0613", 8192},
+		"WrongVendorsName": {"openai", "claude-sonnet-4-5", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, ok := llm.Lookup(c.vendor, c.model)
+			if ok != (c.window > 0) || m.Window != c.window {
+				t.Errorf("%+v, %v; want window %d", m, ok, c.window)
+			}
+		})
+	}
+}
+
+// TestModelTable checks the file: a date, sources, no impossible or double row, and each row found by its name.
+func TestModelTable(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("models.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		AsOf    string      `json:"as_of"`
+		Sources []string    `json:"sources"`
+		Models  []llm.Model `json:"models"`
+	}
+	if err := json.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := time.Parse(time.DateOnly, file.AsOf); err != nil || len(file.Sources) == 0 {
+		t.Errorf("as_of %q, %d sources", file.AsOf, len(file.Sources))
+	}
+	seen := map[string]bool{}
+	for _, m := range file.Models {
+		key := m.Vendor + "/" + m.Pattern
+		if seen[key] {
+			t.Errorf("%s stands twice", key)
+		}
+		seen[key] = true
+		if m.Window < 4096 || m.MaxOutput < 1024 || m.MaxOutput > m.Window {
+			t.Errorf("%s: window %d, output %d", key, m.Window, m.MaxOutput)
+		}
+		if got, ok := llm.Lookup(m.Vendor, m.Pattern); !ok || got != m {
+			t.Errorf("%s finds %+v", key, got)
+		}
+	}
+}
+
+func TestParseModel(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string][2]string{
+		"anthropic/claude-sonnet-4-5":          {"anthropic", "claude-sonnet-4-5"},
+		"openrouter/anthropic/claude-sonnet-5": {"openrouter", "anthropic/claude-sonnet-5"},
+		"gpt-5":                                {},
+		"/gpt-5":                               {},
+		"openai/":                              {},
+		"":                                     {},
+	} {
+		vendor, model, err := llm.ParseModel(id)
+		if vendor != want[0] || model != want[1] || (err == nil) != (want[0] != "") {
+			t.Errorf("%q: %q, %q, %v", id, vendor, model, err)
+		}
+	}
+}
