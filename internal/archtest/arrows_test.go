@@ -19,12 +19,12 @@ import (
 // imports only from layers below its own. A new package needs a place here.
 var layers = [][]string{
 	{"pipeline"},
-	{"pipeline/transcript", "migrations"},
+	{"pipeline/transcript", "internal/version", "migrations"},
 	{"internal/config", "internal/llm", "internal/store"},
-	{"internal/conversation", "internal/devstack", "internal/llm/llmtest", "internal/telemetry", "internal/temporalclient", "internal/testkit"},
+	{"internal/conversation", "internal/devstack", "internal/llm/llmtest", "internal/runs", "internal/telemetry", "internal/temporalclient", "internal/testkit"},
 	{"activities", "internal/devstack/stacktest"},
 	{"workflows"},
-	{"internal/runner"},
+	{"internal/launch", "internal/runner"},
 	{"internal/api", "internal/scenario"},
 	{"internal/web"},
 	{"starter/...", "worker/...", "bench/...", "internal/devstack/cmd/..."},
