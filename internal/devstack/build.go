@@ -25,6 +25,7 @@ var buildArgs = []string{
 	"build",
 	"-tags", "disable_grpc_modules", // leaves out clients of cloud storage
 	"-trimpath", "-ldflags", "-s -w",
+	"-buildvcs=false", // git refuses to look into a checkout of another user
 }
 
 // temporalSource is the folder of the nested module. It cannot be embedded into this binary, since Go embeds

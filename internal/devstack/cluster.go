@@ -82,6 +82,9 @@ func ownerOf(dir string) (*account, error) {
 
 // clusterVersion is the major version that a cluster was made by, and 0 where there is none.
 func clusterVersion(data string) int {
+	if data == "" {
+		return 0
+	}
 	text, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	if err != nil {
 		return 0

@@ -114,7 +114,9 @@ func (l launch) start() (*child, error) {
 	err := cmd.Start()
 	if err != nil {
 		err = fmt.Errorf("start %s: %w", l.path, err)
-	} else if c.process, err = identify(cmd.Process.Pid); err != nil {
+	} else if c.process, err = identify(cmd.Process.Pid); errors.Is(err, syscall.ESRCH) {
+		c.process, err = process{PID: cmd.Process.Pid}, nil // it has ended already, and does not run
+	} else if err != nil {
 		err = errors.Join(err, cmd.Process.Kill())
 		_ = cmd.Wait()
 	}

@@ -33,7 +33,7 @@ const (
 
 const (
 	// startTimeout has room for building the Temporal server.
-	startTimeout = 8 * time.Minute
+	startTimeout = 15 * time.Minute
 	// cleanTimeout is for dropping a schema.
 	cleanTimeout = 30 * time.Second
 	// poolSize is small, since many tests have a pool at a time. Use DatabaseURL for a larger one.
