@@ -196,6 +196,44 @@ func TestAppendExpectedHeadRace(t *testing.T) {
 	}
 }
 
+func TestCheckChainOfNothing(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	if chain, err := s.CheckChain(t.Context(), newConversation(t, s, "c"), 0); err != nil || !chain.IsZero() {
+		t.Errorf("%s, %v", chain, err)
+	}
+}
+
+func TestHashText(t *testing.T) {
+	t.Parallel()
+	for _, h := range []store.Hash{{}, {1, 2, 3}, store.Chain(store.Hash{}, 1, "user", "", "", []byte("x"))} {
+		text, err := json.Marshal(h)
+		var back store.Hash
+		if err == nil {
+			err = json.Unmarshal(text, &back)
+		}
+		if err != nil || back != h {
+			t.Errorf("%s came back as %s, %v", text, back, err)
+		}
+	}
+	for _, bad := range []string{`"x"`, `"00"`, `"` + strings.Repeat("0", 66) + `"`, `"` + strings.Repeat("g", 64) + `"`} {
+		var h store.Hash
+		if err := json.Unmarshal([]byte(bad), &h); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: error %v", bad, err)
+		}
+	}
+}
+
+// The chain is part of the record: what it was computed from must never change.
+func TestChainIsFixed(t *testing.T) {
+	t.Parallel()
+	first := store.Chain(store.Hash{}, 1, pipeline.RoleUser, pipeline.KindOrdinary, "id", []byte(`{"role":"user"}`))
+	second := store.Chain(first, 2, pipeline.RoleAssistant, pipeline.KindSummary, "", []byte{0, 255})
+	if got, want := second.String(), "341cd4316f4f8fc6ba24a8ba70f47adfb501ff9e988e0bde4956459373025d62"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestMessagesAreAppendOnly(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
@@ -220,13 +258,14 @@ func TestCheckChainFindsChanges(t *testing.T) {
 	s, url := newStore(t)
 	db := raw(t, url)
 	for name, sql := range map[string]string{
-		"byte":   `UPDATE messages SET native = set_byte(native, 0, get_byte(native, 0) # 1) WHERE seq = 3 AND cid = $1`,
-		"kind":   `UPDATE messages SET kind = 'reminder' WHERE seq = 3 AND cid = $1`,
-		"role":   `UPDATE messages SET role = 'user' WHERE seq = 4 AND cid = $1`,
-		"moved":  `UPDATE messages SET seq = 100 WHERE seq = 3 AND cid = $1`,
-		"gone":   `DELETE FROM messages WHERE seq = 3 AND cid = $1`,
-		"chain":  `UPDATE messages SET chain = sha256(chain) WHERE seq = 3 AND cid = $1`,
-		"at end": `DELETE FROM messages WHERE seq = 6 AND cid = $1`,
+		"byte":     `UPDATE messages SET native = set_byte(native, 0, get_byte(native, 0) # 1) WHERE seq = 3 AND cid = $1`,
+		"kind":     `UPDATE messages SET kind = 'reminder' WHERE seq = 3 AND cid = $1`,
+		"role":     `UPDATE messages SET role = 'user' WHERE seq = 4 AND cid = $1`,
+		"moved":    `UPDATE messages SET seq = 100 WHERE seq = 3 AND cid = $1`,
+		"gone":     `DELETE FROM messages WHERE seq = 3 AND cid = $1`,
+		"chain":    `UPDATE messages SET chain = sha256(chain) WHERE seq = 3 AND cid = $1`,
+		"at end":   `DELETE FROM messages WHERE seq = 6 AND cid = $1`,
+		"the head": `UPDATE conversations SET head_chain = sha256(head_chain) WHERE cid = $1`,
 	} {
 		ref := newConversation(t, s, name)
 		talk(t, s, ref, 3)
@@ -254,11 +293,13 @@ func TestCheckChainFindsChanges(t *testing.T) {
 		switch name {
 		case "role":
 			want = "message 4"
-		case "at end":
+		case "at end", "the head":
 			want = "message 6"
 		}
-		if _, err := s.CheckChain(t.Context(), ref, 6); !errors.Is(err, store.ErrTampered) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %s", name, err, want)
+		for _, upTo := range []int64{0, 6} {
+			if _, err := s.CheckChain(t.Context(), ref, upTo); !errors.Is(err, store.ErrTampered) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want %s", name, err, want)
+			}
 		}
 	}
 }
@@ -435,7 +476,7 @@ func TestAppendStream(t *testing.T) {
 // A page of large messages ends at its size, not at its number.
 func TestMessagesOfAnySize(t *testing.T) {
 	t.Parallel()
-	s, _ := newStore(t)
+	s, url := newStore(t)
 	ref := newConversation(t, s, "c")
 	for i := range 12 {
 		m := message(pipeline.RoleTool, "x")
@@ -453,6 +494,11 @@ func TestMessagesOfAnySize(t *testing.T) {
 	}
 	if next != 13 {
 		t.Errorf("ended at %d", next)
+	}
+	var compression string
+	err := raw(t, url).QueryRow(t.Context(), `SELECT DISTINCT pg_column_compression(native) FROM messages`).Scan(&compression)
+	if err != nil || compression != "lz4" {
+		t.Errorf("compressed by %q, %v", compression, err)
 	}
 }
 

@@ -95,8 +95,9 @@ func checkMarker(ctx context.Context, tx pgx.Tx, c Conversation, n NewMarker) (N
 				n.CoveredChain = base.CoveredChain
 			}
 		}
-		if n.CoversTo < base.CoversTo {
-			return n, invalidf("it covers up to %d, and its base up to %d: what lies between would be lost", n.CoversTo, base.CoversTo)
+		// A digest is replaced from the messages themselves, and may cover more than what replaces it.
+		if n.CoversTo < base.CoversTo && !base.Digest {
+			return n, invalidf("it covers up to %d, and its base up to %d: what lies between would be told twice", n.CoversTo, base.CoversTo)
 		}
 	}
 	if n.CoversFrom < 1 || n.CoversTo < n.CoversFrom || n.CoversTo > c.HeadSeq {

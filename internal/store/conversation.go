@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -99,6 +100,26 @@ type Hash [sha256.Size]byte
 
 // String gives the hash in lower-case hex.
 func (h Hash) String() string { return fmt.Sprintf("%x", h[:]) }
+
+// MarshalText gives hex, and nothing for a hash that is unset.
+func (h Hash) MarshalText() ([]byte, error) {
+	if h.IsZero() {
+		return nil, nil
+	}
+	return []byte(h.String()), nil
+}
+
+// UnmarshalText reads what MarshalText gives.
+func (h *Hash) UnmarshalText(text []byte) error {
+	*h = Hash{}
+	if len(text) == 0 {
+		return nil
+	}
+	if n, err := hex.Decode(h[:], text[:min(len(text), 2*len(h))]); err != nil || n != len(h) || len(text) != 2*len(h) {
+		return invalidf("%q is no SHA-256 in hex", text)
+	}
+	return nil
+}
 
 // IsZero says whether the hash is unset: as a chain, that of no message.
 func (h Hash) IsZero() bool { return h == Hash{} }

@@ -57,7 +57,7 @@
 //
 // # Cost
 //
-// An append takes three round trips and does not depend on the history. LiveView reads the messages that are live and a
+// An append takes four round trips and does not depend on the history. LiveView reads the messages that are live and a
 // few rows. Running sums on each message give the size of any part in constant time.
 //
 // # Errors

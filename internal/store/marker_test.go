@@ -578,3 +578,40 @@ func TestReportMarker(t *testing.T) {
 		}
 	}
 }
+
+// A digest is replaced by a summary of the untouched messages beneath it, also by one that covers less.
+func TestReplaceDigest(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	talk(t, s, ref, 6)
+	summary := compact(t, s, ref, 2, "SUM")
+	for i, upTo := range []int64{6, 10} { // a digest on a digest
+		n := plan(t, s, ref, upTo, fmt.Sprint("DIGEST ", i))
+		n.Digest = true
+		if _, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, n, store.RunFacts{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beneath, err := s.LiveView(t.Context(), ref, store.LiveOptions{BeneathDigest: true})
+	if err != nil || beneath.Marker == nil || beneath.Marker.ID != summary.ID || string(beneath.Summary) != "SUM" || len(beneath.Tail) != 10 {
+		t.Fatalf("%+v, %v", beneath, err)
+	}
+	digest := beneath.Conversation.ActiveMarker
+	n := plan(t, s, ref, 10, "REAL")
+	chain, ok := beneath.ChainAt(8)
+	if !ok {
+		t.Fatal("message 8 is not live beneath the digest")
+	}
+	n.CoversFrom, n.CoversTo, n.CoveredMessages, n.CoveredChain = 3, 8, 6, chain
+	m, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, n, store.RunFacts{})
+	if err != nil || m.Base != digest {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{BeneathDigest: true}); err != nil || string(v.Summary) != "REAL" || len(v.Tail) != 4 {
+		t.Errorf("%q, %d in the tail, %v", v.Summary, len(v.Tail), err)
+	}
+	if u, err := s.Undo(t.Context(), ref, ""); err != nil || u.Active == nil || u.Active.ID != digest {
+		t.Errorf("%+v, %v", u, err)
+	}
+}

@@ -185,9 +185,20 @@ func messagesAt(ctx context.Context, q querier, cid int64, seqs []int64) ([]Mess
 }
 
 // CheckChain reads every message up to a sequence number (0: the head) and recomputes the chain over what is stored. It
-// gives the chain there, which a marker's CoveredChain must equal. The first message that does not fit is ErrTampered.
+// gives the chain there, which a marker's CoveredChain must equal. The first message that does not fit is ErrTampered,
+// and so is a head that is not the one which the conversation says.
 func (s *Store) CheckChain(ctx context.Context, ref ConversationRef, upTo int64) (Hash, error) {
 	var chain Hash
+	c, err := s.GetConversation(ctx, ref)
+	if err != nil {
+		return chain, err
+	}
+	if upTo == 0 {
+		upTo = c.HeadSeq
+	}
+	if upTo == 0 && c.ContentDeleted.IsZero() {
+		return chain, nil // nothing was said yet
+	}
 	next := int64(1)
 	for m, err := range s.Messages(ctx, ref, 1, upTo) {
 		if err != nil {
@@ -199,8 +210,11 @@ func (s *Store) CheckChain(ctx context.Context, ref ConversationRef, upTo int64)
 		}
 		next++
 	}
-	if upTo != 0 && next <= upTo {
+	if next <= upTo {
 		return chain, fmt.Errorf("store: conversation %q, message %d is missing: %w", ref.ID, next, ErrTampered)
+	}
+	if upTo == c.HeadSeq && chain != c.HeadChain {
+		return chain, fmt.Errorf("store: conversation %q, message %d is not the head that was written: %w", ref.ID, upTo, ErrTampered)
 	}
 	return chain, nil
 }
