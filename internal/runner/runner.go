@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -31,8 +32,13 @@ type Options struct {
 	Client client.Client
 	Config config.Config
 	Log    *slog.Logger
+	// Interceptors stand around every stage, outside of the one that records attempts.
+	Interceptors []interceptor.WorkerInterceptor
 	// Ready, if set, is called once the worker polls.
 	Ready func()
+	// NoOutbox leaves the outbox to others: for a process that serves runs which it starts itself, and is gone
+	// after them.
+	NoOutbox bool
 }
 
 // Run serves until the context ends. It then drains: what is under way has worker.drain_seconds to finish,
@@ -46,7 +52,7 @@ func Run(ctx context.Context, o Options) error {
 	drain := time.Duration(o.Config.Worker.DrainSeconds) * time.Second
 	common := worker.Options{
 		Identity:                     identity,
-		Interceptors:                 []interceptor.WorkerInterceptor{acts.Interceptor()},
+		Interceptors:                 append(slices.Clone(o.Interceptors), acts.Interceptor()),
 		WorkerStopTimeout:            drain,
 		ActivityTaskPollerBehavior:   worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
 		MaxHeartbeatThrottleInterval: 2 * time.Second,
@@ -78,8 +84,12 @@ func Run(ctx context.Context, o Options) error {
 	if o.Ready != nil {
 		o.Ready()
 	}
-	d := dispatcher{store: o.Store, client: o.Client, queue: o.Config.Worker.TaskQueue, log: o.Log}
-	d.run(ctx)
+	if o.NoOutbox {
+		<-ctx.Done()
+	} else {
+		d := dispatcher{store: o.Store, client: o.Client, queue: o.Config.Worker.TaskQueue, log: o.Log}
+		d.run(ctx)
+	}
 	o.Log.Info("the worker drains", "at most", drain)
 	return nil
 }
