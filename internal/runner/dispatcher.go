@@ -21,6 +21,10 @@ const (
 	dispatchLease = 30 * time.Second
 	// againAfter is when a run is tried again whose conversation's workflow is still busy with an earlier one.
 	againAfter = time.Second
+	// reviveEvery is how often runs are looked for whose workflow has gone without a word, after reviveSilence.
+	// The longest silence of a run that lives is a model's answer.
+	reviveEvery   = time.Minute
+	reviveSilence = 30 * time.Minute
 	// maxAgainAfter bounds the wait after repeated failures.
 	maxAgainAfter = time.Minute
 )
@@ -38,6 +42,8 @@ type dispatcher struct {
 func (d dispatcher) run(ctx context.Context) {
 	tick := time.NewTicker(dispatchEvery)
 	defer tick.Stop()
+	revive := time.NewTicker(reviveEvery)
+	defer revive.Stop()
 	for {
 		for d.batch(ctx) == dispatchBatch {
 		}
@@ -45,7 +51,20 @@ func (d dispatcher) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-revive.C:
+			d.revive(ctx)
 		}
+	}
+}
+
+// revive asks again for runs whose workflow was terminated, or whose Temporal server is gone with all it had.
+func (d dispatcher) revive(ctx context.Context) {
+	n, err := d.store.ReviveDispatches(ctx, reviveSilence)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		d.log.Warn("silent runs could not be looked for: trying again", "error", err)
+	case n > 0:
+		d.log.Warn("runs without a living workflow are started again", "runs", n)
 	}
 }
 

@@ -1,0 +1,160 @@
+package workflows_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"precis/internal/conversation"
+	"precis/internal/llm/llmtest"
+	"precis/internal/scenario"
+	"precis/internal/store"
+	"precis/internal/testkit"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// Every real transcript compacts, with a model and with the digest; what comes out passes the strict validator
+// of its API, and the tail is the same bytes.
+func TestEveryRealTranscriptCompacts(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"claude-code-jsonl", "anthropic-messages", "openai-chat"} {
+		root := testkit.Shared(t, "data/"+dir)
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			t.Run(dir+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				walk(t, path)
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func walk(t *testing.T, path string) {
+	s := scenario.New(t, llmtest.Script{Compatible: true, Default: &llmtest.Answer{Text: good}})
+	s.StartWorker()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	decoder, err := transcript.NewDecoder(file, transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported, err := conversation.ImportFile(t.Context(), s.Store, decoder, conversation.ImportOptions{Tenant: scenario.Tenant, TrustCompactions: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, im := range imported.Conversations {
+		ref := im.Conversation.Ref
+		before := s.View(ref)
+		summarizer := "openai/gpt-4.1"
+		if i%2 == 1 {
+			summarizer = "anthropic/claude-sonnet-4-5"
+		}
+		run := s.Compact(ref, store.RunRequest{Summarizer: summarizer, Full: false})
+		if run.Outcome != store.OutcomeApplied && run.Outcome != store.OutcomeSkipped {
+			t.Fatalf("conversation %d: %s %s %s\n%s", i, run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+		}
+		if run.Outcome == store.OutcomeSkipped && run.Reason != pipeline.NothingAllProtected && run.Reason != pipeline.NothingAlreadyCompacted {
+			t.Errorf("conversation %d: skipped: %s", i, run.Reason)
+		}
+		t.Logf("%d: %d messages, %s %s by %s, %d → %d tokens, %d in the tail", i, im.Messages, run.Outcome, run.Reason, run.Facts.Summarizer,
+			run.Facts.TokensBefore, run.Facts.TokensAfter, len(s.View(ref).Tail))
+		after := s.View(ref)
+		checkTail(t, before, after)
+		checkOutput(t, im, after)
+	}
+}
+
+// checkTail compares the messages after the marker with what was stored: byte for byte, all of them.
+func checkTail(t *testing.T, before, after conversation.View) {
+	t.Helper()
+	stored := map[int64]string{}
+	for _, m := range before.Messages {
+		stored[m.Seq] = string(m.Native)
+	}
+	tail := 0
+	for _, m := range after.Messages {
+		if stored[m.Seq] != string(m.Native) {
+			t.Errorf("message %d changed", m.Seq)
+		}
+		tail++
+	}
+	if after.Marker == nil || len(before.Messages) == 0 {
+		return
+	}
+	if last := before.Messages[len(before.Messages)-1].Seq; after.Marker.CoversTo < last && tail == 0 {
+		t.Error("the tail is gone")
+	}
+	// What the model sees of the last turn is the stored bytes, but for what trimming is for.
+	for _, it := range after.Context().Items {
+		if it.Message != nil && len(it.Edits) == 0 && stored[it.Message.Seq] != string(it.Message.Native) {
+			t.Errorf("message %d of the context changed", it.Message.Seq)
+		}
+	}
+}
+
+// checkOutput writes the context in the file's own format and as a request, and validates both.
+func checkOutput(t *testing.T, im conversation.Imported, after conversation.View) {
+	t.Helper()
+	output := transcript.Output{Meta: im.Meta, Items: after.Context().Items}
+	var same bytes.Buffer
+	if _, err := transcript.WriteFile(&same, im.Meta.Format, output); err != nil {
+		t.Fatal(err)
+	}
+	switch im.Meta.Format {
+	case transcript.Anthropic:
+		validate(t, llmtest.ValidateAnthropicRequest, same.Bytes())
+	case transcript.OpenAI:
+		validate(t, llmtest.ValidateOpenAIRequest, same.Bytes())
+	case transcript.ClaudeCode:
+		again, err := transcript.Read(bytes.NewReader(same.Bytes()), transcript.Options{})
+		if err != nil || len(again.Conversations) != 1 {
+			t.Fatalf("the written session cannot be read: %v", err)
+		}
+	}
+	for _, to := range []transcript.Format{transcript.Anthropic, transcript.OpenAI} {
+		var other bytes.Buffer
+		if _, err := transcript.WriteFile(&other, to, output); err != nil {
+			t.Fatal(err)
+		}
+		if to == transcript.Anthropic {
+			validate(t, llmtest.ValidateAnthropicRequest, other.Bytes())
+		} else {
+			validate(t, llmtest.ValidateOpenAIRequest, other.Bytes())
+		}
+	}
+}
+
+func validate(t *testing.T, check func([]byte, llmtest.ValidateOptions) error, body []byte) {
+	t.Helper()
+	body = bytes.TrimSpace(body)
+	if err := check(body, llmtest.ValidateOptions{}); err != nil {
+		t.Errorf("the request is not valid: %v\n%s", err, head(body))
+	}
+	var request struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil || len(request.Messages) == 0 {
+		t.Errorf("no messages: %v", err)
+	}
+}
+
+func head(b []byte) string { return fmt.Sprintf("%.400s", strings.ToValidUTF8(string(b), "?")) }
