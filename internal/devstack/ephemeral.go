@@ -22,7 +22,12 @@ exec 3<&0 </dev/null >"$dir/postgres.log" 2>&1
 "$bin/initdb" -D "$dir/data" $options --no-sync 3<&- || exit 1
 "$bin/postgres" "$@" 3<&- &
 server=$!
-{ cat <&3; : >"$dir/ended"; kill -0 $$ && kill -QUIT $server; } >/dev/null 2>&1 &
+{
+	cat <&3
+	: >"$dir/ended"
+	# Not once: a server that has only just been started ignores it.
+	while kill -0 $$ && kill -QUIT $server; do sleep 0.1; done
+} >/dev/null 2>&1 &
 wait $server
 [ -e "$dir/ended" ] || exit 1
 rm -rf "$dir"
@@ -71,12 +76,7 @@ func (s *Stack) startPostgres(ctx context.Context, opts Options, svc *service) e
 		return err
 	}
 	return opts.step("starting PostgreSQL "+installed.version, func(func(string)) error {
-		data := filepath.Join(s.scratch, "data")
-		args := []string{"-c", keeper, "keeper", s.scratch, installed.bin, initdbOptions}
-		keeper, err := launch{
-			path: "/bin/sh", args: append(args, serverArgs(data, port, false)...),
-			dir: s.scratch, env: postgresEnv(), as: as, tethered: true,
-		}.start()
+		keeper, err := startKeeper(s.scratch, installed, as, port)
 		if err != nil {
 			return err
 		}
@@ -87,6 +87,15 @@ func (s *Stack) startPostgres(ctx context.Context, opts Options, svc *service) e
 		svc.URL = databaseURL(port, databaseName)
 		return nil
 	})
+}
+
+// startKeeper makes a cluster in the folder scratch and runs a server on it.
+func startKeeper(scratch string, installed installation, as *account, port int) (*child, error) {
+	args := []string{"-c", keeper, "keeper", scratch, installed.bin, initdbOptions}
+	return launch{
+		path: "/bin/sh", args: append(args, serverArgs(filepath.Join(scratch, "data"), port, false)...),
+		dir: scratch, env: postgresEnv(), as: as, tethered: true,
+	}.start()
 }
 
 func (s *Stack) startTemporal(ctx context.Context, opts Options, svc *service) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -148,27 +149,59 @@ func TestEphemeral(t *testing.T) {
 	})
 }
 
-func TestKeeperLeavesTheLogOfAServerThatFails(t *testing.T) {
+func TestKeeper(t *testing.T) {
 	t.Parallel()
-	as, err := postgresAccount()
-	if err != nil {
-		t.Fatal(err)
+	setup := func(t *testing.T) (scratch string, installed installation, as *account, port int) {
+		t.Helper()
+		installed, err := findPostgres(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if as, err = postgresAccount(); err != nil {
+			t.Fatal(err)
+		}
+		if scratch, err = scratchDir(as); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(scratch) })
+		if port, err = freePort(0); err != nil {
+			t.Fatal(err)
+		}
+		return scratch, installed, as, port
 	}
-	dir, err := scratchDir(as)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	// A folder without initdb.
-	c, err := launch{path: "/bin/sh", args: []string{"-c", keeper, "keeper", dir, dir, initdbOptions}, dir: dir, as: as, tethered: true}.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustEnd(t, c.process)
-	if text := readTail(dir + "/postgres.log"); !strings.Contains(text, "initdb") {
-		t.Errorf("the log says %q", text)
-	}
-	if err := c.end(t.Context(), time.Second); err != nil {
-		t.Error(err)
-	}
+
+	t.Run("LeavesTheLogOfAServerThatFails", func(t *testing.T) {
+		t.Parallel()
+		scratch, installed, as, port := setup(t)
+		installed.bin = scratch // without initdb
+		c, err := startKeeper(scratch, installed, as, port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustEnd(t, c.process)
+		if text := readTail(filepath.Join(scratch, "postgres.log")); !strings.Contains(text, "initdb") {
+			t.Errorf("the log says %q", text)
+		}
+		if err := c.end(t.Context(), time.Second); err != nil {
+			t.Error(err)
+		}
+	})
+
+	t.Run("EndsTheServerOfAnOwnerThatIsGoneBeforeItStarts", func(t *testing.T) {
+		t.Parallel()
+		scratch, installed, as, port := setup(t)
+		c, err := startKeeper(scratch, installed, as, port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.end(t.Context(), time.Minute); err != nil {
+			t.Error(err)
+		}
+		if exists(scratch) {
+			t.Errorf("%s is still there; the log says %s", scratch, readTail(filepath.Join(scratch, "postgres.log")))
+		}
+		if !isFree(port) {
+			t.Error("the server still listens")
+		}
+	})
 }
