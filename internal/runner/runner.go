@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -76,11 +77,11 @@ func Run(ctx context.Context, o Options) error {
 	if err := stages.Start(); err != nil {
 		return fmt.Errorf("start the worker on queue %s: %w", o.Config.Worker.TaskQueue, err)
 	}
-	defer stages.Stop()
 	if err := calls.Start(); err != nil {
+		stages.Stop()
 		return fmt.Errorf("start the worker on queue %s: %w", o.Config.Worker.LLMTaskQueue, err)
 	}
-	defer calls.Stop()
+	defer stopAll(stages, calls)
 	if o.Ready != nil {
 		o.Ready()
 	}
@@ -92,6 +93,15 @@ func Run(ctx context.Context, o Options) error {
 	}
 	o.Log.Info("the worker drains", "at most", drain)
 	return nil
+}
+
+// stopAll drains workers side by side, so that the drain takes as long as the slowest of them.
+func stopAll(workers ...worker.Worker) {
+	var wg sync.WaitGroup
+	for _, w := range workers {
+		wg.Go(w.Stop)
+	}
+	wg.Wait()
 }
 
 // registerStages registers every stage on the stages' queue. Summarise is there for the digest, which calls
