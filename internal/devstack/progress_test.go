@@ -30,13 +30,13 @@ func TestStep(t *testing.T) {
 func TestPrint(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	print := Print(&out, "p: ")
+	tell := Print(&out, "p: ")
 	step := func(what string, seconds int) {
-		print(Event{What: what})
+		tell(Event{What: what})
 		for s := 1; s < seconds; s++ {
-			print(Event{What: what, Elapsed: time.Duration(s) * time.Second})
+			tell(Event{What: what, Elapsed: time.Duration(s) * time.Second})
 		}
-		print(Event{What: what, Elapsed: time.Duration(seconds) * time.Second, Done: true})
+		tell(Event{What: what, Elapsed: time.Duration(seconds) * time.Second, Done: true})
 	}
 	step("quick", 1)
 	step("slow", 15)
