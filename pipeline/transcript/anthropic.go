@@ -18,6 +18,14 @@ type anthropicCodec struct{}
 func (anthropicCodec) Format() Format { return Anthropic }
 
 func (anthropicCodec) Decode(native []byte) (pipeline.Message, error) {
+	if err := whole(native); err != nil {
+		return pipeline.Message{}, parseError(Anthropic, "%v", err)
+	}
+	return decodeAnthropic(native)
+}
+
+// decodeAnthropic decodes a message that is known to be sound JSON.
+func decodeAnthropic(native []byte) (pipeline.Message, error) {
 	l, err := anthropicLayout(native)
 	if err != nil {
 		return pipeline.Message{}, err
@@ -28,6 +36,9 @@ func (anthropicCodec) Decode(native []byte) (pipeline.Message, error) {
 func (anthropicCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
 	if len(edits) == 0 {
 		return m.Native, nil
+	}
+	if err := whole(m.Native); err != nil {
+		return nil, parseError(Anthropic, "%v", err)
 	}
 	l, err := anthropicLayout(m.Native)
 	if err != nil {
@@ -86,11 +97,8 @@ func anthropicInput(_ node, text string) ([]byte, error) {
 	return nil, pipeline.Errorf(pipeline.Internal, "the new input of a tool call must be a JSON object")
 }
 
-// anthropicLayout reads {"role":…,"content":…}.
+// anthropicLayout reads {"role":…,"content":…}, sound JSON.
 func anthropicLayout(native []byte) (*layout, error) {
-	if err := whole(native); err != nil {
-		return nil, parseError(Anthropic, "%v", err)
-	}
 	l := &layout{native: native}
 	if err := l.anthropicMessage(Anthropic, root(native), -1, 0); err != nil {
 		return nil, err
@@ -106,6 +114,7 @@ func (l *layout) anthropicMessage(f Format, v span, parent, index int) error {
 		return parseError(f, "it is no object")
 	}
 	var content span
+	l.role = ""
 	for key, f := range fields(b, v) {
 		switch string(key) {
 		case "role":
@@ -278,23 +287,24 @@ func detectAnthropic(s sketched) bool {
 		return true
 	}
 	for _, at := range []string{"", "[].request."} {
-		if !s.has(at + "messages") {
+		messages := at + "messages"
+		if !s.has(messages) || s.has(messages+"[].role") && !s.hasMessages(messages) {
 			continue
 		}
 		if s.has(at+"system", at+"tools[].input_schema", at+"anthropic_version") ||
 			s.hasPrefix(at+"model", "claude", "anthropic.claude", "us.anthropic.", "eu.anthropic.") {
-			return !s.has(at+"messages[].tool_calls", at+"messages[].role=tool", at+"messages[].role=system")
+			return !s.has(messages+"[].tool_calls", messages+"[].role=tool", messages+"[].role=system")
 		}
-		if anthropicBlocks(s, at+"messages[]") {
+		if anthropicBlocks(s, messages) {
 			return true
 		}
 	}
-	return s.has("[].role") && s.has("[].content") && anthropicBlocks(s, "[]")
+	return s.hasMessages("") && anthropicBlocks(s, "")
 }
 
 // anthropicBlocks says whether messages hold blocks that only this API has.
 func anthropicBlocks(s sketched, at string) bool {
-	at += ".content[].type="
+	at += "[].content[].type="
 	return s.has(at+"tool_use", at+"tool_result", at+"thinking", at+"redacted_thinking", at+"server_tool_use",
 		at+"document", at+"image")
 }
@@ -302,7 +312,7 @@ func anthropicBlocks(s sketched, at string) bool {
 func openAnthropic(s *stream, o Options) source {
 	return openDocuments(s, o, dialect{
 		format:  Anthropic,
-		codec:   anthropicCodec{},
+		decode:  decodeAnthropic,
 		wrapper: anthropicWrapper,
 		clean: func(_ string, native []byte, _ bool) cleaned {
 			return cleaned{native: native}
@@ -370,7 +380,7 @@ func anthropicAnswer(response []byte) ([]byte, *Usage) {
 	if content, _ := get(response, v, "content"); kind(response, content) != '[' || len(elements(response, content)) == 0 {
 		return nil, nil
 	}
-	usage := anthropicUsage(response, v)
+	usage := anthropicUsage(response, first(get(response, v, "usage")), text(response, first(get(response, v, "model"))))
 	native, _ := keepKeys(response, v, "role", "content")
 	return native, usage
 }
@@ -410,14 +420,13 @@ func dropKeys(b []byte, v span, drop func(key string, value span) bool) ([]byte,
 	return apply(v.of(b), all), gone
 }
 
-// anthropicUsage reads the usage of a message or response object, nil when it has none. The four figures sum up
-// to the context: what the cache gave is not part of input_tokens.
-func anthropicUsage(b []byte, v span) *Usage {
-	at, ok := get(b, v, "usage")
-	if !ok || kind(b, at) != '{' {
+// anthropicUsage reads a usage object, nil when there is none or it says nothing. The four figures sum up to the
+// context: what the cache gave is not part of input_tokens.
+func anthropicUsage(b []byte, at span, model string) *Usage {
+	if kind(b, at) != '{' {
 		return nil
 	}
-	u := Usage{Model: text(b, first(get(b, v, "model")))}
+	u := Usage{Model: model}
 	for key, f := range fields(b, at) {
 		switch string(key) {
 		case "input_tokens":

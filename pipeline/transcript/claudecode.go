@@ -20,6 +20,14 @@ type claudeCodeCodec struct{}
 func (claudeCodeCodec) Format() Format { return ClaudeCode }
 
 func (claudeCodeCodec) Decode(native []byte) (pipeline.Message, error) {
+	if err := wholeLines(native); err != nil {
+		return pipeline.Message{}, err
+	}
+	return decodeClaudeCode(native)
+}
+
+// decodeClaudeCode decodes record lines that are known to be sound JSON.
+func decodeClaudeCode(native []byte) (pipeline.Message, error) {
 	l, recs, err := claudeCodeLayout(native)
 	if err != nil {
 		return pipeline.Message{}, err
@@ -35,6 +43,9 @@ func (claudeCodeCodec) Decode(native []byte) (pipeline.Message, error) {
 func (claudeCodeCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
 	if len(edits) == 0 {
 		return m.Native, nil
+	}
+	if err := wholeLines(m.Native); err != nil {
+		return nil, err
 	}
 	l, _, err := claudeCodeLayout(m.Native)
 	if err != nil {
@@ -148,17 +159,25 @@ func (r record) queuedPrompt(b []byte) (span, bool) {
 	return span{}, false
 }
 
-// claudeCodeLayout reads the record lines of one message.
+// wholeLines says whether a native is a row of JSON values.
+func wholeLines(native []byte) error {
+	for i := skipSpace(native, 0); i < len(native); i = skipSpace(native, i) {
+		end, _, err := check(native[i:])
+		if err != nil {
+			return parseError(ClaudeCode, "%v", err)
+		}
+		i += end
+	}
+	return nil
+}
+
+// claudeCodeLayout reads the record lines of one message, sound JSON.
 func claudeCodeLayout(native []byte) (*layout, []record, error) {
 	l := &layout{native: native}
 	var recs []record
 	lines := newList(nil)
 	for i := skipSpace(native, 0); i < len(native); i = skipSpace(native, i) {
-		end, _, err := check(native[i:])
-		if err != nil {
-			return nil, nil, parseError(ClaudeCode, "%v", err)
-		}
-		v := span{i, i + end}
+		v := valueAt(native, i)
 		if kind(native, v) != '{' {
 			return nil, nil, parseError(ClaudeCode, "a record is no object")
 		}
@@ -224,9 +243,6 @@ func detectClaudeCode(s sketched) bool {
 		s.has("sessionId") && s.has("type=queue-operation", "type=mode", "type=permission-mode", "type=custom-title", "type=ai-title")
 }
 
-// queueBytes bounds what is held back behind a message whose records may not all have come.
-const queueBytes = 64 << 20
-
 // claudeCode reads a session file.
 type claudeCode struct {
 	s          *stream
@@ -238,6 +254,7 @@ type claudeCode struct {
 	sideBytes int
 	sawMain   bool
 	sideOpen  bool // the subagents' conversation is being given out
+	hold      int  // holdBytes, but in tests: bounds what waits in a queue or for what file this is
 	notes     notes
 	seen      recentIDs
 	ended     bool
@@ -260,11 +277,12 @@ type thread struct {
 type claudeMessage struct {
 	id      string // message.id, of an assistant message
 	natives [][]byte
+	message pipeline.Message // as its first record has it
 	line    int
 	usage   *Usage
 }
 
-func openClaudeCode(s *stream, o Options) source { return &claudeCode{s: s, o: o} }
+func openClaudeCode(s *stream, o Options) source { return &claudeCode{s: s, o: o, hold: holdBytes} }
 
 func (c *claudeCode) limit() int {
 	if c.o.MaxMessageBytes > 0 {
@@ -350,7 +368,7 @@ func (c *claudeCode) record(emit func(Item), b []byte, r record, lineNo int) err
 	}
 	if !r.sidechain && !c.sawMain {
 		if c.sideOpen {
-			return badLine(lineNo, fmt.Errorf("a record of the main conversation after more than %d bytes of subagents", holdBytes))
+			return badLine(lineNo, fmt.Errorf("a record of the main conversation after more than %d bytes of subagents", c.hold))
 		}
 		// The file has a main conversation: what came of subagents is none of it.
 		c.sawMain = true
@@ -411,25 +429,41 @@ func (c *claudeCode) orphanBoundary(t *thread) {
 
 // message takes a record that is a message or a piece of one.
 func (c *claudeCode) message(emit func(Item), t *thread, b []byte, r record, lineNo int) error {
-	model := text(b, first(get(b, r.message, "model")))
-	if r.typ == "assistant" && (r.apiError || model == "<synthetic>") {
+	var id, model, used span
+	if r.typ == "assistant" && kind(b, r.message) == '{' {
+		for key, f := range fields(b, r.message) {
+			switch string(key) {
+			case "id":
+				id = f.value
+			case "model":
+				model = f.value
+			case "usage":
+				used = f.value
+			}
+		}
+	}
+	if r.typ == "assistant" && (r.apiError || text(b, model) == "<synthetic>") {
 		c.notes.add(Note{Code: NoteSynthetic, What: "assistant", Reason: "made by the client, no model said it"}, lineNo)
 		return nil
 	}
 	native := bytes.Clone(r.at.of(b))
-	if id := text(b, r.session); id != "" {
-		t.meta.ID = id
+	if session := text(b, r.session); session != "" {
+		t.meta.ID = session
 	}
 	if r.summary {
 		return c.summary(emit, t, native, lineNo)
 	}
 	c.orphanBoundary(t)
-	m := &claudeMessage{natives: [][]byte{native}, line: lineNo}
+	decoded, err := decodeClaudeCode(native)
+	if err != nil {
+		return badLine(lineNo, err)
+	}
+	m := &claudeMessage{natives: [][]byte{native}, message: decoded, line: lineNo}
 	if r.typ == "assistant" {
-		m.id = text(b, first(get(b, r.message, "id")))
-		m.usage = anthropicUsage(b, r.message)
-		if model != "" {
-			t.meta.Model = model
+		m.id = text(b, id)
+		m.usage = anthropicUsage(b, used, text(b, model))
+		if name := text(b, model); name != "" {
+			t.meta.Model = name
 		}
 		if open := t.open(); open != nil && open.id == m.id && m.id != "" {
 			open.natives = append(open.natives, native)
@@ -464,7 +498,7 @@ func (t *thread) open() *claudeMessage {
 
 // bound ends the wait for further records when too much is held back.
 func (c *claudeCode) bound(emit func(Item), t *thread) error {
-	if t.bytes > queueBytes {
+	if t.bytes > c.hold {
 		return c.flush(emit, t)
 	}
 	return nil
@@ -475,22 +509,16 @@ func (c *claudeCode) flush(emit func(Item), t *thread) error {
 	queue := t.queue
 	t.queue, t.bytes = nil, 0
 	for _, q := range queue {
-		native := q.natives[0]
+		m := q.message
 		if len(q.natives) > 1 {
-			native = bytes.Join(q.natives, []byte{'\n'})
-		}
-		m, err := claudeCodeCodec{}.Decode(native)
-		if err != nil {
-			broken := &damage{q.line, err}
-			if !c.o.Lenient {
-				return broken
+			// Each record has been read on its own already.
+			var err error
+			if m, err = decodeClaudeCode(bytes.Join(q.natives, []byte{'\n'})); err != nil {
+				return badLine(q.line, err)
 			}
-			t.count--
-			emit(damagedNote(broken))
-			continue
 		}
-		t.last = native
-		c.give(emit, t, Item{Line: q.line, Message: &m}, len(native))
+		t.last = m.Native
+		c.give(emit, t, Item{Line: q.line, Message: &m}, len(m.Native))
 		if q.usage != nil {
 			c.give(emit, t, Item{Line: q.line, Usage: q.usage}, 0)
 		}
@@ -502,7 +530,7 @@ func (c *claudeCode) summary(emit func(Item), t *thread, native []byte, lineNo i
 	if err := c.flush(emit, t); err != nil {
 		return err
 	}
-	m, err := claudeCodeCodec{}.Decode(native)
+	m, err := decodeClaudeCode(native)
 	if err != nil {
 		return badLine(lineNo, err)
 	}
@@ -521,7 +549,7 @@ func (c *claudeCode) summary(emit func(Item), t *thread, native []byte, lineNo i
 func (c *claudeCode) give(emit func(Item), t *thread, it Item, size int) {
 	if t == &c.side && !c.sideOpen {
 		c.sideItems = append(c.sideItems, it)
-		if c.sideBytes += size; c.sideBytes > holdBytes {
+		if c.sideBytes += size; c.sideBytes > c.hold {
 			c.openSide(emit)
 		}
 		return

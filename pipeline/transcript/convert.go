@@ -264,7 +264,7 @@ func (c *converter) anthropicBlock(p pipeline.Part) []byte {
 			c.lose("tool call arguments", "they are no JSON object and stand in one under the key \"arguments\"")
 			input = append(append([]byte(`{"arguments":`), quote(p.Input)...), '}')
 		}
-		b := append([]byte(`{"type":"tool_use","id":`), quote(c.ids.call(p.CallID))...)
+		b := append([]byte(`{"type":"tool_use","id":`), quote(c.ids.call(p.CallID, c.item))...)
 		b = append(append(append(b, `,"name":`...), quote(p.Name)...), `,"input":`...)
 		return append(append(b, bytes.TrimSpace(input)...), '}')
 	case pipeline.PartToolResult:
@@ -396,22 +396,28 @@ func openAIURL(p pipeline.Part) string {
 }
 
 // callIDs makes the ids of calls fit for Anthropic: of letters, digits, '_' and '-', and each for one call only.
-// A result goes with the nearest call before it that is unanswered and has its id.
+// A result goes with the nearest message before it that has an unanswered call of its id, and there with the
+// first such call.
 type callIDs struct {
 	used map[string]bool
-	open map[string][]string // as it came → as it is written, unanswered, the nearest last
+	open map[string][]openCall // by id as it came, unanswered, in order
 }
 
-func (c *callIDs) call(id string) string {
-	if c.used == nil {
-		c.used, c.open = map[string]bool{}, map[string][]string{}
-	}
+type openCall struct {
+	name string // as it is written
+	item int    // of which entry
+}
+
+func (c *callIDs) call(id string, item int) string {
 	name := c.fresh(id)
-	c.open[id] = append(c.open[id], name)
+	c.open[id] = append(c.open[id], openCall{name, item})
 	return name
 }
 
 func (c *callIDs) fresh(id string) string {
+	if c.used == nil {
+		c.used, c.open = map[string]bool{}, map[string][]openCall{}
+	}
 	base := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
@@ -433,13 +439,15 @@ func (c *callIDs) fresh(id string) string {
 func (c *callIDs) result(id string) string {
 	open := c.open[id]
 	if len(open) == 0 {
-		if c.used == nil {
-			c.used, c.open = map[string]bool{}, map[string][]string{}
-		}
 		return c.fresh(id)
 	}
-	c.open[id] = open[:len(open)-1]
-	return open[len(open)-1]
+	i := len(open) - 1
+	for i > 0 && open[i-1].item == open[i].item {
+		i--
+	}
+	name := open[i].name
+	c.open[id] = slices.Delete(open, i, i+1)
+	return name
 }
 
 // ---- to OpenAI

@@ -22,7 +22,8 @@ const logBytes = 128 << 20
 // A dialect is what differs between the formats whose files are JSON documents with arrays of messages.
 type dialect struct {
 	format Format
-	codec  Codec
+	// decode reads a message, sound JSON.
+	decode func(native []byte) (pipeline.Message, error)
 	// wrapper names the kind of file from the object around the messages; arrayKey is the key of their array.
 	wrapper func(b []byte, outer span, arrayKey string) string
 	// clean makes a message of a file into one that the API takes; answered says that the assistant has spoken.
@@ -62,10 +63,11 @@ type documents struct {
 	conv  *docConversation
 	notes notes
 	// the requests of a log, by conversation, in the order of their first appearance
-	log      []*docConversation
-	logBytes int
-	last     *docConversation // the one whose response may come next
-	clock    int
+	log        []*docConversation
+	logBytes   int
+	last       *docConversation // the one whose response may come next
+	clock      int
+	hold, logs int // holdBytes and logBytes, but in tests
 	// out is what has been read and is being given out, message by message.
 	out   []delivery
 	ended bool
@@ -116,7 +118,7 @@ type docConversation struct {
 }
 
 func openDocuments(s *stream, o Options, d dialect) source {
-	return &documents{dialect: d, s: s, o: o}
+	return &documents{dialect: d, s: s, o: o, hold: holdBytes, logs: logBytes}
 }
 
 func (d *documents) step(emit func(Item)) error {
@@ -320,11 +322,11 @@ func (d *documents) message(emit func(Item), first bool) error {
 	}
 	c.held = append(c.held, raw)
 	c.heldBytes += len(native)
-	if c.heldBytes <= holdBytes {
+	if c.heldBytes <= d.hold {
 		return nil
 	}
 	if c.nested {
-		return badLine(line, fmt.Errorf("one request of a log has messages of more than %d bytes", holdBytes))
+		return badLine(line, fmt.Errorf("one request of a log has messages of more than %d bytes", d.hold))
 	}
 	d.out = append(d.out, delivery{c: c, meta: d.meta(c, nil), source: d.early(c), held: c.held})
 	c.held, c.heldBytes = nil, 0
@@ -472,7 +474,7 @@ func (c *docConversation) beginning() [32]byte {
 
 // trim gives out the conversation that was not continued for the longest time when too much is held back.
 func (d *documents) trim() {
-	for d.logBytes > logBytes && len(d.log) > 1 {
+	for d.logBytes > d.logs && len(d.log) > 1 {
 		oldest := 0
 		for i, c := range d.log {
 			if c.touched < d.log[oldest].touched {
@@ -554,7 +556,7 @@ func (d *documents) emitMessage(emit func(Item), c *docConversation, raw rawMess
 	for _, key := range cl.cut {
 		d.notes.add(Note{Code: NoteKeys, What: key, Reason: "it is no part of the message for the API"}, raw.line)
 	}
-	m, err := d.codec.Decode(cl.native)
+	m, err := d.decode(cl.native)
 	if err != nil {
 		broken := &damage{raw.line, err}
 		if d.o.Lenient {

@@ -16,6 +16,14 @@ type openAICodec struct{}
 func (openAICodec) Format() Format { return OpenAI }
 
 func (openAICodec) Decode(native []byte) (pipeline.Message, error) {
+	if err := whole(native); err != nil {
+		return pipeline.Message{}, parseError(OpenAI, "%v", err)
+	}
+	return decodeOpenAI(native)
+}
+
+// decodeOpenAI decodes a message that is known to be sound JSON.
+func decodeOpenAI(native []byte) (pipeline.Message, error) {
 	l, err := openAILayout(native)
 	if err != nil {
 		return pipeline.Message{}, err
@@ -33,6 +41,9 @@ func (openAICodec) Decode(native []byte) (pipeline.Message, error) {
 func (openAICodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
 	if len(edits) == 0 {
 		return m.Native, nil
+	}
+	if err := whole(m.Native); err != nil {
+		return nil, parseError(OpenAI, "%v", err)
 	}
 	l, err := openAILayout(m.Native)
 	if err != nil {
@@ -53,11 +64,8 @@ func (openAICodec) Make(m pipeline.Made) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// openAILayout reads {"role":…,"content":…,"tool_calls":…,"tool_call_id":…}.
+// openAILayout reads {"role":…,"content":…,"tool_calls":…,"tool_call_id":…}, sound JSON.
 func openAILayout(native []byte) (*layout, error) {
-	if err := whole(native); err != nil {
-		return nil, parseError(OpenAI, "%v", err)
-	}
 	l := &layout{native: native}
 	b, v := native, root(native)
 	if kind(b, v) != '{' {
@@ -304,10 +312,13 @@ func (l *layout) openAIFunction(raw, v span) node {
 }
 
 func detectOpenAI(s sketched) bool {
-	return s.has("messages[].role", "[].traj", "trajectory", "request_params.messages", "[].messages[].role",
-		"[].request.messages", "history[].role") ||
-		s.has("[].role") && s.has("[].content", "[].tool_calls") ||
-		s.has("messages") && s.has("model")
+	for _, at := range []string{"messages", "", "[].traj", "history", "request_params.messages", "[].messages", "[].request.messages"} {
+		if s.hasMessages(at) {
+			return true
+		}
+	}
+	// What comes first may be all that is seen: the wrapper's own, or a request whose messages come late.
+	return s.has("trajectory[].action", "[].traj") || s.has("messages") && s.has("model") && !s.has("messages[].role")
 }
 
 // openAIRequest reads the facts of a request object.

@@ -20,7 +20,7 @@ const (
 func openOpenAI(s *stream, o Options) source {
 	return openDocuments(s, o, dialect{
 		format:   OpenAI,
-		codec:    openAICodec{},
+		decode:   decodeOpenAI,
 		wrapper:  openAIWrapper,
 		clean:    cleanOpenAI,
 		envelope: openAIEnvelope,

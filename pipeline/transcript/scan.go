@@ -1,8 +1,10 @@
 package transcript
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 )
 
 // MaxDepth bounds how deep arrays and objects may nest, as encoding/json does, so that whatever is read here
@@ -68,14 +70,10 @@ func (s *scanner) feed(b []byte) (n int, done bool, err error) {
 		c := b[i]
 		switch s.state {
 		case inString:
-			// The loop over plain bytes is where the time goes.
-			for c != '"' && c != '\\' && c >= 0x20 {
-				i++
-				if i == len(b) {
-					return i, false, nil
-				}
-				c = b[i]
+			if i = skipPlain(b, i); i == len(b) {
+				return i, false, nil
 			}
+			c = b[i]
 			switch {
 			case c == '"':
 				if s.key {
@@ -135,6 +133,28 @@ func (s *scanner) feed(b []byte) (n int, done bool, err error) {
 		}
 	}
 	return len(b), false, nil
+}
+
+// skipPlain gives the index of the first byte at or after i that is a quote, a backslash or a control character,
+// len(b) when there is none. It looks at eight bytes at a time: strings are most of what a transcript is.
+func skipPlain(b []byte, i int) int {
+	const (
+		ones = 0x0101010101010101
+		high = 0x8080808080808080
+	)
+	for ; i+8 <= len(b); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		quote, slash := x^('"'*ones), x^('\\'*ones)
+		// The high bit of each byte that is one of the three, and perhaps of bytes behind it.
+		hit := ((quote-ones)&^quote | (slash-ones)&^slash | (x-0x20*ones)&^x) & high
+		if hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+	}
+	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
+		i++
+	}
+	return i
 }
 
 // token takes one structural byte.

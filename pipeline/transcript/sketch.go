@@ -29,6 +29,18 @@ func (s sketched) hasPrefix(path string, prefixes ...string) bool {
 	return false
 }
 
+// hasMessages says whether an array at the path holds messages with a role, and none of the marks of formats that
+// look much like these: Gemini's parts, the AI SDK's dashed types, an editor's timestamps.
+func (s sketched) hasMessages(at string) bool {
+	at += "[]"
+	if s.has(at+".parts", at+".ts", at+".role.value",
+		at+".content[].type=tool-call", at+".content[].type=tool-result", at+".content[].type=reasoning") {
+		return false
+	}
+	return s.has(at+".content", at+".tool_calls") &&
+		s.has(at+".role=user", at+".role=assistant", at+".role=system", at+".role=developer", at+".role=tool", at+".role=function")
+}
+
 const (
 	sketchDepth  = 7    // levels of keys that are looked at
 	sketchPaths  = 4096 // paths that are kept

@@ -95,12 +95,11 @@ func skipValue(b []byte, i int) int {
 }
 
 func skipString(b []byte, i int) int {
-	for i++; b[i] != '"'; i++ {
-		if b[i] == '\\' {
-			i++
+	for i++; ; i += 2 {
+		if i = skipPlain(b, i); b[i] == '"' {
+			return i + 1
 		}
 	}
-	return i + 1
 }
 
 // A field is one key and value of an object. pair is from the key's quote to the end of the value.
@@ -199,8 +198,8 @@ func text(b []byte, v span) string {
 // unquote decodes a string literal. Half of a surrogate pair becomes U+FFFD; bytes that are no UTF-8 stay.
 func unquote(lit []byte) string {
 	in := lit[1 : len(lit)-1]
-	i := bytes.IndexByte(in, '\\')
-	if i < 0 {
+	i := skipPlain(in, 0)
+	if i == len(in) {
 		return string(in)
 	}
 	var out strings.Builder
@@ -236,7 +235,7 @@ func unquote(lit []byte) string {
 			out.WriteByte(in[1])
 		}
 		in = in[2:]
-		if i = bytes.IndexByte(in, '\\'); i < 0 {
+		if i = skipPlain(in, 0); i == len(in) {
 			out.Write(in)
 			return out.String()
 		}

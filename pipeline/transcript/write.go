@@ -76,8 +76,8 @@ func mayBeFirst(messages [][]byte) bool {
 	if len(messages) == 0 {
 		return true
 	}
-	role, _ := get(messages[0], root(messages[0]), "role")
-	return text(messages[0], role) != "assistant"
+	m, err := anthropicCodec{}.Decode(messages[0])
+	return err != nil || m.Role != pipeline.RoleAssistant // what is no message is the vendor's to refuse
 }
 
 func hasSummary(items []pipeline.ContextItem) bool {
@@ -97,13 +97,15 @@ func hasSummary(items []pipeline.ContextItem) bool {
 // messages. For each of those a record stands in that does nothing but lead on to the line before. Only a line
 // that has no parent at all, the first of the old session, gets one: that value is the only change.
 func claudeCodeFile(out Output) ([]byte, error) {
-	s := session{fields: sessionPairs(out.Meta.Envelope), time: timestamp(out), known: map[string]bool{}}
+	s := session{fields: sessionPairs(out.Meta.Envelope), known: map[string]bool{}}
+	s.time = s.fields["timestamp"]
 	s.id = string(s.fields["sessionId"])
 	type entry struct {
 		line []byte
 		made bool
 	}
 	var entries []entry
+	timed := false
 	for i, it := range out.Items {
 		b, err := encodeItem(claudeCodeCodec{}, it)
 		if err != nil {
@@ -112,9 +114,21 @@ func claudeCodeFile(out Output) ([]byte, error) {
 		if b == nil {
 			continue
 		}
+		err = wholeLines(b)
+		var recs []record
+		if err == nil {
+			_, recs, err = claudeCodeLayout(b)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
+		}
 		entries = append(entries, entry{b, it.Made != nil})
-		for _, r := range recordsOf(b) {
+		for _, r := range recs {
 			s.known[text(b, r.uuid)] = true
+		}
+		// What is made has the time of the first line that is kept, else the session's last: no clock is read.
+		if at, ok := get(b, recs[0].at, "timestamp"); ok && !timed && it.Made == nil {
+			s.time, timed = at.of(b), true
 		}
 	}
 	if hasSummary(out.Items) && len(entries) > 0 {
@@ -152,23 +166,6 @@ func sessionPairs(envelope []byte) map[string][]byte {
 		out[string(key)] = f.value.of(envelope)
 	}
 	return out
-}
-
-// timestamp is the time of the first line that is kept, else the session's last: no clock is read.
-func timestamp(out Output) []byte {
-	for _, it := range out.Items {
-		if it.Message == nil {
-			continue
-		}
-		b := it.Message.Native
-		if at, ok := get(b, root(b), "timestamp"); ok {
-			return at.of(b)
-		}
-	}
-	if at := sessionPairs(out.Meta.Envelope)["timestamp"]; at != nil {
-		return at
-	}
-	return nil
 }
 
 // recordsOf reads the record lines of a message.

@@ -1,0 +1,217 @@
+package transcript
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"precis/pipeline"
+)
+
+// contextOf makes a context of a conversation's messages as they are.
+func contextOf(messages []pipeline.Message) []pipeline.ContextItem {
+	out := make([]pipeline.ContextItem, len(messages))
+	for i := range messages {
+		out[i].Message = &messages[i]
+	}
+	return out
+}
+
+func readFile(t *testing.T, path string) File {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Read(bytes.NewReader(data), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestConvertFiles(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		path string
+		to   Format
+	}{
+		{"claude-code/turns.jsonl", Anthropic},
+		{"claude-code/turns.jsonl", OpenAI},
+		{"claude-code/kinds.jsonl", Anthropic},
+		{"anthropic/request.json", OpenAI},
+		{"openai/request.json", Anthropic},
+		{"openai/mini-swe.traj.json", Anthropic},
+	} {
+		t.Run(c.path+" to "+string(c.to), func(t *testing.T) {
+			t.Parallel()
+			conv := readFile(t, filepath.Join("testdata", c.path)).Conversations[0]
+			out, err := ConvertConversation(conv.Meta, contextOf(conv.Messages), c.to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b strings.Builder
+			fmt.Fprintf(&b, "system %s\ntools %s\nenvelope %s\n", out.Meta.System, out.Meta.Tools, out.Meta.Envelope)
+			codec, _ := CodecFor(c.to)
+			for _, m := range out.Messages {
+				fmt.Fprintf(&b, "%s\n", m)
+				if _, err := codec.Decode(m); err != nil {
+					t.Errorf("%v: %s", err, m)
+				}
+			}
+			for _, l := range out.Losses {
+				fmt.Fprintf(&b, "loss of %s, item %d: %s\n", l.What, l.Item, l.Why)
+			}
+			golden(t, c.path+"."+string(c.to)+".out", b.String())
+		})
+	}
+}
+
+func TestConvert(t *testing.T) {
+	t.Parallel()
+	msg := func(f Format, native string) pipeline.ContextItem {
+		codec, _ := CodecFor(f)
+		m, err := codec.Decode([]byte(native))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pipeline.ContextItem{Message: &m}
+	}
+	made := func(m pipeline.Made) pipeline.ContextItem { return pipeline.ContextItem{Made: &m} }
+	for _, c := range []struct {
+		name     string
+		from, to Format
+		in       []pipeline.ContextItem
+		out      []string
+		losses   []string
+	}{
+		{
+			"results stand first, whatever came between", Anthropic, OpenAI,
+			[]pipeline.ContextItem{msg(Anthropic, `{"role":"user","content":[{"type":"text","text":"and"},{"type":"tool_result","tool_use_id":"t1","content":"r"}]}`)},
+			[]string{`{"role":"tool","tool_call_id":"t1","content":"r"}`, `{"role":"user","content":"and"}`},
+			nil,
+		},
+		{
+			"ids that stand for several calls are told apart, each result with its call", OpenAI, Anthropic,
+			[]pipeline.ContextItem{
+				msg(OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
+				msg(OpenAI, `{"role":"tool","tool_call_id":"a:0","content":"1"}`),
+				msg(OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
+				msg(OpenAI, `{"role":"tool","tool_call_id":"a:0","content":"2"}`),
+			},
+			[]string{
+				`{"role":"assistant","content":[{"type":"tool_use","id":"a_0","name":"f","input":{}}]}`,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a_0","content":"1"}]}`,
+				`{"role":"assistant","content":[{"type":"tool_use","id":"a_0_2","name":"f","input":{}}]}`,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a_0_2","content":"2"}]}`,
+			},
+			nil,
+		},
+		{
+			"messages of one role become one, with what was made among them", OpenAI, Anthropic,
+			[]pipeline.ContextItem{
+				made(pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSummary, Text: "S"}),
+				msg(OpenAI, `{"role":"user","content":"x \ud83d\ude00"}`),
+				msg(OpenAI, `{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"n\": 9007199254740993}"}},{"id":"b","type":"function","function":{"name":"f","arguments":"not json"}}]}`),
+				msg(OpenAI, `{"role":"tool","tool_call_id":"b","content":"B"}`),
+				made(pipeline.Made{Role: pipeline.RoleTool, CallID: "a", Text: "none", IsError: true}),
+				msg(OpenAI, `{"role":"user","content":"go on"}`),
+			},
+			[]string{
+				`{"role":"user","content":[{"type":"text","text":"S"},{"type":"text","text":"x \ud83d\ude00"}]}`,
+				`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"n": 9007199254740993}},{"type":"tool_use","id":"b","name":"f","input":{"arguments":"not json"}}]}`,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"B"},{"type":"tool_result","tool_use_id":"a","content":"none","is_error":true},{"type":"text","text":"go on"}]}`,
+			},
+			[]string{"tool call arguments"},
+		},
+		{
+			"a system message in the middle", OpenAI, Anthropic,
+			[]pipeline.ContextItem{
+				msg(OpenAI, `{"role":"system","content":"S"}`), msg(OpenAI, `{"role":"user","content":"a"}`), msg(OpenAI, `{"role":"system","content":"T"}`),
+			},
+			[]string{`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"T"}]}`},
+			[]string{"role", "system message"},
+		},
+		{
+			"images of results follow behind the last of them", Anthropic, OpenAI,
+			[]pipeline.ContextItem{
+				msg(Anthropic, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}],"is_error":true},{"type":"tool_result","tool_use_id":"t2"}]}`),
+			},
+			[]string{
+				`{"role":"tool","tool_call_id":"t1","content":[{"type":"text","text":"see"},{"type":"text","text":"[image: in the user message behind the results]"}]}`,
+				`{"role":"tool","tool_call_id":"t2","content":""}`,
+				`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}`,
+			},
+			[]string{"error flag", "image"},
+		},
+		{
+			"what has no place", Anthropic, OpenAI,
+			[]pipeline.ContextItem{
+				msg(Anthropic, `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":[]}]}`),
+				msg(Anthropic, `{"role":"assistant","content":[{"type":"compaction","content":"c"},{"type":"text","text":"a"}]}`),
+				msg(Anthropic, `{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"plain"}},{"type":"document","source":{"type":"url","url":"https://x"}}]}`),
+			},
+			[]string{
+				`{"role":"assistant","content":[{"type":"text","text":"[compaction omitted]"},{"type":"text","text":"a"}]}`,
+				`{"role":"user","content":[{"type":"file","file":{"filename":"document","file_data":"data:application/pdf;base64,AAAA"}},{"type":"text","text":"plain"},{"type":"text","text":"[document omitted]"}]}`,
+			},
+			[]string{"reasoning", "server_tool_use", "web_search_tool_result", "compaction", "document"},
+		},
+		{
+			"halves of characters", ClaudeCode, Anthropic,
+			[]pipeline.ContextItem{msg(ClaudeCode, userLine(`cut \ud83d \ude00 \ud83d\ude00 \\ud83d `+"\xff", "1"))},
+			[]string{`{"role":"user","content":[{"type":"text","text":"cut \ufffd \ufffd \ud83d\ude00 \\ud83d ` + "\ufffd" + `"}]}`},
+			[]string{"broken characters"},
+		},
+		{
+			"edits are done first, blank text is left out", ClaudeCode, Anthropic,
+			[]pipeline.ContextItem{
+				{Message: msg(ClaudeCode, userLine("long", "1")).Message, Edits: []pipeline.Edit{replace(0, -1, "short")}},
+				{Message: msg(ClaudeCode, userLine("gone", "2")).Message, Edits: []pipeline.Edit{drop(0, -1)}},
+				msg(ClaudeCode, userLine(` \n`, "3")),
+			},
+			[]string{`{"role":"user","content":[{"type":"text","text":"short"}]}`},
+			nil,
+		},
+		{
+			"the same format: the same bytes", Anthropic, Anthropic,
+			[]pipeline.ContextItem{msg(Anthropic, `{ "role" : "user", "content":"a" }`), msg(Anthropic, `{"role":"user","content":"b"}`)},
+			[]string{`{ "role" : "user", "content":"a" }`, `{"role":"user","content":"b"}`},
+			nil,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out, losses, err := Convert(c.in, c.from, c.to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, lost []string
+			for _, b := range out {
+				got = append(got, string(b))
+			}
+			for _, l := range losses {
+				lost = append(lost, l.What)
+			}
+			if !slices.Equal(got, c.out) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.out, "\n"))
+			}
+			if !slices.Equal(lost, c.losses) {
+				t.Errorf("lost %q, want %q", lost, c.losses)
+			}
+		})
+	}
+	if _, _, err := Convert(nil, Anthropic, ClaudeCode); err == nil || !strings.Contains(err.Error(), "no way leads") {
+		t.Errorf("to claude-code: %v", err)
+	}
+	if _, _, err := Convert(nil, "word", Anthropic); err == nil {
+		t.Error("a format that there is not is converted")
+	}
+	if _, _, err := Convert([]pipeline.ContextItem{{}}, OpenAI, Anthropic); err == nil || !strings.Contains(err.Error(), "entry 0") {
+		t.Errorf("an empty entry: %v", err)
+	}
+}

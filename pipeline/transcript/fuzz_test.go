@@ -1,0 +1,134 @@
+package transcript
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"precis/pipeline"
+)
+
+// seeds gives the files of a format's testdata to a fuzz target.
+func seeds(f *testing.F, format Format) {
+	f.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", string(format), "*"))
+	if err != nil || len(paths) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, ".golden") || strings.HasSuffix(path, ".out") {
+			continue
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+}
+
+// fuzzDecoder holds a decoder to its promises for any input: it ends, with items that are in order or with an
+// error that has a kind; each message comes back as its bytes, takes edits, and can be written and converted.
+func fuzzDecoder(f *testing.F, format Format) {
+	seeds(f, format)
+	f.Fuzz(func(t *testing.T, in []byte) {
+		_, _ = Detect(in)
+		for _, lenient := range []bool{false, true} {
+			d, err := NewDecoder(bytes.NewReader(in), Options{Format: format, Lenient: lenient, MaxMessageBytes: 1 << 20})
+			if err != nil {
+				if pipeline.KindOf(err) != pipeline.BadRequest {
+					t.Fatalf("an error of kind %s: %v", pipeline.KindOf(err), err)
+				}
+				return
+			}
+			var all []Item
+			for {
+				it, err := d.Next()
+				if err == io.EOF {
+					checkItems(t, all)
+					break
+				}
+				if err != nil {
+					if lenient || pipeline.KindOf(err) != pipeline.BadRequest {
+						t.Fatalf("read leniently is %v: %v", lenient, err)
+					}
+					break
+				}
+				if all = append(all, it); len(all) > 4*len(in)+16 {
+					t.Fatal("there are more items than the file can hold")
+				}
+			}
+			fuzzWrite(t, all)
+		}
+	})
+}
+
+func fuzzWrite(t *testing.T, all []Item) {
+	t.Helper()
+	var meta Meta
+	var items []pipeline.ContextItem
+	for _, it := range all {
+		switch {
+		case it.Start != nil:
+			items = nil
+		case it.Message != nil:
+			items = append(items, pipeline.ContextItem{Message: it.Message})
+		case it.End != nil:
+			meta = *it.End
+			codec, err := CodecFor(meta.Format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range items {
+				for i, p := range c.Message.Parts {
+					e := replace(i, -1, "x")
+					if p.Kind == pipeline.PartReasoning || p.Kind == pipeline.PartToolCall {
+						e = drop(i, -1)
+					}
+					out, err := codec.Encode(*c.Message, []pipeline.Edit{e})
+					if err != nil {
+						t.Fatalf("%v: %+v of %s", err, e, c.Message.Native)
+					}
+					if out == nil {
+						continue
+					}
+					if _, err := codec.Decode(out); err != nil {
+						t.Fatalf("%v: %s", err, out)
+					}
+				}
+			}
+			for _, to := range []Format{Anthropic, OpenAI, meta.Format} {
+				var b bytes.Buffer
+				if _, err := WriteFile(&b, to, Output{Meta: meta, Items: items}); err != nil {
+					t.Fatalf("to %s: %v", to, err)
+				}
+				if to == ClaudeCode {
+					continue
+				}
+				if err := whole(b.Bytes()); err != nil {
+					t.Fatalf("to %s: %v: %s", to, err, b.Bytes())
+				}
+			}
+		}
+	}
+}
+
+func FuzzAnthropic(f *testing.F)  { fuzzDecoder(f, Anthropic) }
+func FuzzOpenAI(f *testing.F)     { fuzzDecoder(f, OpenAI) }
+func FuzzClaudeCode(f *testing.F) { fuzzDecoder(f, ClaudeCode) }
+
+// FuzzImageSize looks for a head of an image that breaks its reader.
+func FuzzImageSize(f *testing.F) {
+	f.Add([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x02\x00\x00\x00\x03"))
+	f.Add([]byte("\xff\xd8\xff\xe0\x00\x10JFIF"))
+	f.Add([]byte("GIF89a\x02\x00\x03\x00"))
+	f.Add([]byte("RIFF\x00\x00\x00\x00WEBPVP8X\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, w, h := imageSize(b); w < 0 || h < 0 {
+			t.Fatalf("%d×%d", w, h)
+		}
+	})
+}

@@ -1,0 +1,251 @@
+package transcript
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"precis/internal/testkit"
+	"precis/pipeline"
+)
+
+// tight opens a decoder that holds back no more than a few bytes.
+func tight(t *testing.T, in string, hold, logs int, o Options) *Decoder {
+	t.Helper()
+	d, err := NewDecoder(strings.NewReader(in), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch src := d.src.(type) {
+	case *documents:
+		src.hold, src.logs = hold, logs
+	case *claudeCode:
+		src.hold = hold
+	}
+	return d
+}
+
+func drain(d *Decoder) ([]Item, error) {
+	var out []Item
+	for {
+		it, err := d.Next()
+		if err == io.EOF {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, it)
+	}
+}
+
+func natives(all []Item) (out []string) {
+	for _, it := range all {
+		if it.Message != nil {
+			out = append(out, string(it.Message.Native))
+		}
+	}
+	return out
+}
+
+// A document that is too large to be held back is given out as it comes, and is the same but for what could
+// not be known at its start.
+func TestLargeDocumentsAreGivenOutAsTheyCome(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"anthropic/request.json", "anthropic/array.json", "openai/request.json", "openai/mini-swe.traj.json", "openai/swe.traj", "openai/tau.json"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile("testdata/" + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := items(t, bytes.NewReader(data), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := tight(t, string(data), 1, 1, Options{})
+			got, err := drain(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkItems(t, got)
+			if fmt.Sprint(natives(got)) != fmt.Sprint(natives(want)) {
+				t.Errorf("got\n%s\nwant\n%s", natives(got), natives(want))
+			}
+			for i := range want {
+				if want[i].End != nil && dumpMeta(*want[i].End) != dumpMeta(*got[i].End) {
+					t.Errorf("the end says %s, want %s", dumpMeta(*got[i].End), dumpMeta(*want[i].End))
+				}
+			}
+		})
+	}
+}
+
+func TestLogsOfRequests(t *testing.T) {
+	t.Parallel()
+	request := func(messages ...string) string {
+		var all []string
+		for i, m := range messages {
+			role := []string{"user", "assistant"}[i%2]
+			all = append(all, fmt.Sprintf(`{"role":%q,"content":%q}`, role, m))
+		}
+		return `{"type":"request","request_params":{"model":"m","messages":[` + strings.Join(all, ",") + `]}}` + "\n"
+	}
+	in := request("a") + request("b") + request("a", "1", "2") + request("c") + request("b", "1", "2")
+	all, err := drain(tight(t, in, 1<<20, 1<<20, Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(natives(all)); strings.Count(got, `"content":"1"`) != 2 || strings.Count(got, "role") != 7 {
+		t.Errorf("three conversations, interleaved: %s", got)
+	}
+	// With room for two only, the one that has waited longest goes out first; when it goes on it is another.
+	all, err = drain(tight(t, in, 1<<20, 120, Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkItems(t, all)
+	starts := 0
+	for _, it := range all {
+		if it.Start != nil {
+			starts++
+		}
+	}
+	if starts != 4 {
+		t.Errorf("%d conversations: %s", starts, dump(all))
+	}
+	if _, err = drain(tight(t, in, 1, 1<<20, Options{})); err == nil || !strings.Contains(err.Error(), "line 1: one request of a log has messages of more than 1 bytes") {
+		t.Errorf("a request over the bound: %v", err)
+	}
+	// Entries of a log that are no conversations are passed over.
+	other := `[{"method":"GET","uri":"https://api.anthropic.com/v1/models","request":{"x":1},"response":{"data":[]}},` +
+		`{"method":"POST","uri":"https://api.anthropic.com/v1/messages","request":{"messages":[{"role":"user","content":"a"}]},"response":"not an object"}]`
+	if all, err = items(t, strings.NewReader(other), Options{}); err != nil || len(natives(all)) != 1 {
+		t.Errorf("%v: %s", err, dump(all))
+	}
+}
+
+func TestSubagentFilesOverTheBound(t *testing.T) {
+	t.Parallel()
+	side := func(i int) string {
+		return fmt.Sprintf(`{"parentUuid":null,"isSidechain":true,"type":"user","message":{"role":"user","content":"%d"},"uuid":"s%d"}`+"\n", i, i)
+	}
+	in := side(1) + side(2) + side(3)
+	all, err := drain(tight(t, in, 1, 0, Options{}))
+	if err != nil || len(natives(all)) != 3 || !all[0].Start.Sidechain {
+		t.Fatalf("%v: %s", err, dump(all))
+	}
+	checkItems(t, all)
+	// A main conversation behind it cannot take its place any more.
+	in += userLine("main", "m")
+	if _, err := drain(tight(t, in, 1, 0, Options{})); err == nil || !strings.Contains(err.Error(), "line 4: a record of the main conversation after more than 1 bytes of subagents") {
+		t.Errorf("got %v", err)
+	}
+	all, err = drain(tight(t, in, 1, 0, Options{Lenient: true}))
+	if err != nil || len(natives(all)) != 3 {
+		t.Errorf("%v: %s", err, dump(all))
+	}
+	// Within the bound it does, whatever came first.
+	all, err = drain(tight(t, in, 1<<20, 0, Options{}))
+	if err != nil || len(natives(all)) != 1 || all[0].Start.Sidechain {
+		t.Errorf("%v: %s", err, dump(all))
+	}
+}
+
+func TestMessagesOfSeveralRecords(t *testing.T) {
+	t.Parallel()
+	piece := func(id, block string, n int) string {
+		return fmt.Sprintf(`{"isSidechain":false,"type":"assistant","message":{"role":"assistant","model":"m","id":%q,"content":[%s],"usage":{"input_tokens":1,"output_tokens":%d}},"uuid":"a%d"}`+"\n", id, block, n, n)
+	}
+	call := func(id string) string { return fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"n","input":{}}`, id) }
+	result := func(id string, n int) string {
+		return fmt.Sprintf(`{"isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"r"}]},"uuid":"r%d"}`+"\n", id, n)
+	}
+	in := piece("m1", call("x"), 3) + result("x", 1) + userLine("meanwhile", "u") + "\n" + piece("m1", call("y"), 9) + piece("m1", `{"type":"text","text":"z"}`, 4) + result("y", 2) + piece("m2", call("q"), 5)
+	all, err := items(t, strings.NewReader(in), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkItems(t, all)
+	var got []string
+	for _, it := range all {
+		switch {
+		case it.Message != nil:
+			got = append(got, fmt.Sprint(it.Message.Role, it.Message.Calls(), it.Message.Results()))
+		case it.Usage != nil:
+			got = append(got, fmt.Sprint("usage ", it.Usage.Output))
+		}
+	}
+	want := "assistant[x y] []|usage 9|tool[] [x]|user[] []|tool[] [y]|assistant[q] []|usage 5"
+	if strings.Join(got, "|") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
+	}
+	// Where too much waits behind it, a message is given out as far as it has come.
+	all, err = drain(tight(t, in, 1, 0, Options{}))
+	if err != nil || len(natives(all)) < 6 {
+		t.Errorf("%v: %s", err, dump(all))
+	}
+	// A record that is broken spoils itself alone.
+	broken := piece("m1", call("x"), 1) + strings.Replace(piece("m1", call("y"), 2), `"role"`, `"rule"`, 1) + piece("m1", call("z"), 3)
+	if _, err := items(t, strings.NewReader(broken), Options{}); err == nil || !strings.Contains(err.Error(), "line 2: bad_request: no message of format claude-code: it has no role") {
+		t.Errorf("got %v", err)
+	}
+	all, err = items(t, strings.NewReader(broken), Options{Lenient: true})
+	if n := natives(all); err != nil || len(n) != 1 || strings.Count(n[0], "\n") != 1 {
+		t.Errorf("%v: %s", err, dump(all))
+	}
+}
+
+func TestRecentIDs(t *testing.T) {
+	t.Parallel()
+	var r recentIDs
+	for i := range 3 * recentIDsHalf {
+		if !r.add(fmt.Sprintf("00000000-0000-4000-8000-%012x", i), int64(i+1)) {
+			t.Fatalf("id %d is taken for known", i)
+		}
+	}
+	last := fmt.Sprintf("00000000-0000-4000-8000-%012x", 3*recentIDsHalf-1)
+	if r.add(last, 1) || r.get(last) != 3*recentIDsHalf {
+		t.Error("the last id is forgotten")
+	}
+	if len(r.young)+len(r.old) > 2*recentIDsHalf {
+		t.Errorf("%d ids are kept", len(r.young)+len(r.old))
+	}
+	if idKey("A0000000-0000-4000-8000-000000000001") == idKey("a0000000-0000-4000-8000-000000000001") {
+		t.Error("ids are told apart by their letters too")
+	}
+}
+
+// Files of other formats are not taken for one of these.
+func TestDetectRefusesOtherFormats(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{
+		"codex-rollout-jsonl/codex-v0.39-zh.jsonl", "gemini-cli/gemini-contents-127.json", "gemini-cli/gemini-session-v2.jsonl",
+		"gemini-compression-evals/scenario-state-tracking.json", "google-adk/adk-flow-complex.session.json", "kimi-cli-context/kimi-main.jsonl",
+		"langchain-dumps/deepagents-summarization-seed.json", "ms-agent-framework/af-tau2-gpt5-sw28000.jsonl", "openai-responses/responses-thinking-tools.json",
+		"openhands-events/openhands-output-2runs.jsonl", "pi-agent-jsonl/pi-large-2compactions.jsonl", "vercel-ai-sdk/modelmessages-openpaw-step.json",
+		"vercel-ai-sdk/derived-modelmessages-cc-compaction.json", "roo-cline/roo-natural-mini/api_conversation_history.json", "roo-cline/roo-natural-condensed/ui_messages.json",
+		"copilot-cli/copilot-events.jsonl", "claude-stream-json/03-multi-turn-tools.jsonl",
+	} {
+		data, err := os.ReadFile(testkit.Shared(t, "data/"+path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := Detect(data[:min(len(data), windowBytes)]); err == nil {
+			t.Errorf("%s is taken for %s", path, f)
+		} else if pipeline.KindOf(err) != pipeline.BadRequest {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := Detect(nil); err == nil || !strings.Contains(err.Error(), "empty") {
+		t.Errorf("nothing at all: %v", err)
+	}
+	var e *pipeline.Error
+	if _, err := CodecFor("none"); !errors.As(err, &e) || e.Kind != pipeline.BadRequest {
+		t.Errorf("got %v", err)
+	}
+}
