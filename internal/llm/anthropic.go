@@ -21,6 +21,8 @@ const (
 	// anthropicOldVersion is the API version that still takes the sampling parameters; the SDK's own, 2026-10-21,
 	// refuses them.
 	anthropicOldVersion = "2023-06-01"
+	// betaHeader names the beta features that a request uses, with commas between them.
+	betaHeader = "Anthropic-Beta"
 	// defaultMaxOutput is asked for where neither the caller nor the registry knows a limit, in tokens: the API
 	// wants a figure, and every model since Claude 3.5 takes this one.
 	defaultMaxOutput = 8192
@@ -67,13 +69,13 @@ func (p *anthropicProtocol) streaming([]byte) string { return `"stream":true` }
 
 // headers chooses the API version and the betas that the body needs, so that an agent's own request is
 // taken as it is.
-func (p *anthropicProtocol) headers(body []byte) map[string]string {
-	h := map[string]string{}
+func (p *anthropicProtocol) headers(body []byte) http.Header {
+	h := http.Header{}
 	var betas []string
 	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
 		switch k.String() {
 		case "temperature", "top_p", "top_k":
-			h["anthropic-version"] = anthropicOldVersion
+			h.Set("Anthropic-Version", anthropicOldVersion)
 		case "context_management":
 			betas = append(betas, string(anthropic.AnthropicBetaContextManagement2025_06_27))
 			if strings.Contains(v.Raw, `"compact_20260112"`) {
@@ -83,20 +85,20 @@ func (p *anthropicProtocol) headers(body []byte) map[string]string {
 		return true
 	})
 	if len(betas) > 0 {
-		h["anthropic-beta"] = strings.Join(betas, ",")
+		h.Set(betaHeader, strings.Join(betas, ","))
 	}
 	if !p.own && p.vendor.APIKey != "" {
 		// The SDK sends a bearer token; servers that copy the API read the older header.
-		h["X-Api-Key"] = p.vendor.APIKey
+		h.Set("X-Api-Key", p.vendor.APIKey)
 	}
 	return h
 }
 
-func (p *anthropicProtocol) post(ctx context.Context, body []byte, headers map[string]string) (*http.Response, error) {
+func (p *anthropicProtocol) post(ctx context.Context, body []byte, headers http.Header) (*http.Response, error) {
 	var res *http.Response
 	opts := make([]option.RequestOption, 0, len(headers))
-	for k, v := range headers {
-		opts = append(opts, option.WithHeader(k, v))
+	for k := range headers {
+		opts = append(opts, option.WithHeader(k, headers.Get(k)))
 	}
 	err := p.client.Post(ctx, "v1/messages", body, &res, opts...)
 	return res, err

@@ -34,9 +34,9 @@ type protocol interface {
 	// streaming gives the keys that switch streaming on in a body that has no "stream" key.
 	streaming(body []byte) string
 	// headers gives what the request needs beside the SDK's own headers.
-	headers(body []byte) map[string]string
+	headers(body []byte) http.Header
 	// post sends the body and gives the response with its body unread.
-	post(ctx context.Context, body []byte, headers map[string]string) (*http.Response, error)
+	post(ctx context.Context, body []byte, headers http.Header) (*http.Response, error)
 	// events reads a stream to its end into a.
 	events(res *http.Response, a *answer) error
 	// decode reads a whole answer that was not streamed.
@@ -62,15 +62,7 @@ func (c *client) Call(ctx context.Context, call Call) (Result, error) {
 		return Result{}, err
 	}
 	res := Result{RequestBody: body, Model: call.Model}
-	headers := c.protocol.headers(body)
-	for k, v := range call.Meta.headers() {
-		headers[k] = v
-	}
-	for k, v := range c.vendor.Headers {
-		headers[k] = v
-	}
-
-	response, err := c.post(ctx, body, headers)
+	response, err := c.post(ctx, body, c.headers(call, body))
 	if err != nil {
 		var he *httpError
 		if errors.As(err, &he) {
@@ -80,7 +72,7 @@ func (c *client) Call(ctx context.Context, call Call) (Result, error) {
 		}
 		return res, c.transportError(ctx, err)
 	}
-	defer response.Body.Close() //nolint:errcheck // nothing is lost with it
+	defer response.Body.Close() // nothing is lost with it
 
 	res.Status = response.StatusCode
 	res.RequestID = response.Header.Get(c.protocol.requestIDHeader())
@@ -96,6 +88,19 @@ func (c *client) Call(ctx context.Context, call Call) (Result, error) {
 		}
 	}
 	return res, err
+}
+
+// headers are those of the body, the metadata, and the configured ones. These win, but for betas: they add up.
+func (c *client) headers(call Call, body []byte) http.Header {
+	h := c.protocol.headers(body)
+	call.Meta.addTo(h)
+	for k, v := range c.vendor.Headers {
+		if had := h.Get(k); had != "" && strings.EqualFold(k, betaHeader) {
+			v = had + "," + v
+		}
+		h.Set(k, v)
+	}
+	return h
 }
 
 // body is what is sent: the caller's bytes, or a request made from System and User.
@@ -118,7 +123,7 @@ func (c *client) body(call Call) ([]byte, error) {
 }
 
 // post sends the request, and once more after a hiccup.
-func (c *client) post(ctx context.Context, body []byte, headers map[string]string) (*http.Response, error) {
+func (c *client) post(ctx context.Context, body []byte, headers http.Header) (*http.Response, error) {
 	backoff := retry.WithMaxRetries(1, retry.NewConstant(hiccupPause))
 	return retry.DoValue(ctx, backoff, func(ctx context.Context) (*http.Response, error) {
 		start := time.Now()
@@ -291,16 +296,15 @@ func (r *recorder) Close() error { return r.rc.Close() }
 
 func (r *recorder) seen() []byte { return r.raw.Bytes() }
 
-// headers are the metadata as headers. Every request has them, also where the vendor has a place in its
-// body: a gateway in between need not read that.
-func (m Metadata) headers() map[string]string {
-	h := map[string]string{"X-Precis-Inference-Reason": m.reason()}
+// addTo adds the metadata as headers. Every request has them, also where the vendor has a place in its body:
+// a gateway in between need not read that.
+func (m Metadata) addTo(h http.Header) {
+	h.Set("X-Precis-Inference-Reason", m.reason())
 	for k, v := range map[string]string{"X-Precis-Feature": m.Feature, "X-Precis-Run": m.RunID, "X-Precis-Tenant": m.Tenant} {
 		if v != "" {
-			h[k] = headerValue(v)
+			h.Set(k, headerValue(v))
 		}
 	}
-	return h
 }
 
 func (m Metadata) reason() string {
@@ -341,7 +345,7 @@ func (t statusTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || res.StatusCode < 300 {
 		return res, err
 	}
-	defer res.Body.Close() //nolint:errcheck // nothing is lost with it
+	defer res.Body.Close() // nothing is lost with it
 	// What could be read counts: the status alone says enough.
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBytes))
 	return nil, &httpError{status: res.StatusCode, header: res.Header, body: body}

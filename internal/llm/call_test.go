@@ -305,7 +305,7 @@ func TestCancel(t *testing.T) {
 			srv := llmtest.New(t, llmtest.Script{Answers: []llmtest.Answer{{Hang: true}}})
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
-				srv.WaitForRequest(t.Context(), 1) //nolint:errcheck // the test ends either way
+				srv.WaitForRequest(t.Context(), 1) // the test ends either way
 				cancel()
 			}()
 			if _, err := newClient(t, srv, w.vendorType).Call(ctx, call(w.vendorType, w.stream)); pipeline.KindOf(err) != pipeline.Cancelled {
@@ -455,6 +455,7 @@ func TestExternalRequest(t *testing.T) {
 		"Compatible":          {llm.Vendor{Name: "local", Type: llm.TypeOpenAI}, "qwen-9", 4000, 4000, "max_tokens", ""},
 		"CompatibleUnset":     {llm.Vendor{Name: "local", Type: llm.TypeOpenAI}, "qwen-9", 0, 0, "", ""},
 		"Gateway":             {llm.Vendor{Name: "openrouter", Type: llm.TypeOpenAI}, "anthropic/claude-sonnet-4.5", 1 << 30, 64_000, "max_tokens", ""},
+		"AnthropicGateway":    {llm.Vendor{Name: "gw", Type: llm.TypeAnthropic}, "claude-haiku-4-5", 1 << 30, 64_000, "max_tokens", ""},
 		"AnthropicCompatible": {llm.Vendor{Name: "minimax", Type: llm.TypeAnthropic}, "m2", 4000, 4000, "max_tokens", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -563,6 +564,30 @@ func TestAnthropicHeaders(t *testing.T) {
 				t.Error("a compatible server finds no x-api-key")
 			}
 		})
+	}
+}
+
+// TestConfiguredHeaders beat our own, whatever their spelling; betas add up.
+func TestConfiguredHeaders(t *testing.T) {
+	t.Parallel()
+	srv := llmtest.New(t, llmtest.Script{Default: &llmtest.Answer{Text: "done"}})
+	client, err := llm.New(llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic, BaseURL: srv.URL, APIKey: testKey, Headers: map[string]string{
+		"anthropic-version": "2023-06-01", "ANTHROPIC-BETA": "own-beta", "x-precis-tenant": "someone",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"}],"context_management":{"edits":[]}}`
+	if _, err := client.Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(body), Meta: llm.Metadata{Tenant: "acme"}}); err != nil {
+		t.Fatal(err)
+	}
+	h := srv.Requests()[0].Header
+	for k, want := range map[string]string{
+		"Anthropic-Version": "2023-06-01", "Anthropic-Beta": "context-management-2025-06-27,own-beta", "X-Precis-Tenant": "someone",
+	} {
+		if got := h.Values(k); len(got) != 1 || got[0] != want {
+			t.Errorf("header %s is %q, want %q", k, got, want)
+		}
 	}
 }
 

@@ -237,7 +237,7 @@ var (
 	reModel = regexp.MustCompile(`model[^.]{0,90}(not found|does not exist|doesn't exist|not exist|is not supported|unknown|not available|no longer|deprecated|retired|decommissioned|is invalid|is not a valid|not a valid model)|` +
 		`no such model|unknown model|invalid model|(could not|cannot|unable to) find .{0,20}model|no endpoints found|not have access to (the )?model|^model: |model identifier is invalid|on-demand throughput`)
 	reAuth = regexp.MustCompile(`api.?key (not valid|is invalid|expired|not found|is missing|required)|(invalid|incorrect|missing|no|expired) (x-)?api.?key|` +
-		`invalid (auth|bearer|token|credential)|unauthori[sz]ed|authentication (failed|required)|no auth credentials|expired token`)
+		`invalid (auth|bearer|token|credential)|unauthori[sz]ed|authentication (failed|required)|no auth credentials|expired token|organization has been disabled`)
 	reOverloaded = regexp.MustCompile(`overloaded|over capacity|at capacity|server is busy|temporarily unavailable|service unavailable|high demand|` +
 		`no available (server|channel|account|instance|worker)|model is (currently )?(loading|busy)|insufficient_system_resource`)
 	reGatewayTimeout = regexp.MustCompile(`time-?out|timed out|deadline exceeded`)

@@ -27,7 +27,7 @@ func TestVendorAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // read only
+	defer file.Close() // read only
 	rows := 0
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		var row struct {
@@ -111,6 +111,9 @@ var classifyCases = []struct {
 	{"EventStreamBody", "anthropic", 400, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"prompt is too long: 5 tokens > 4 maximum\"}}\n\n", pipeline.InputTokensExceeded, 5, 4},
 
 	// What looks like overflow and is none.
+	{"GoProxysDeadline", "proxy", 500, `Post "http://upstream/v1/messages": context deadline exceeded`, pipeline.Timeout, 0, 0},
+	{"GoProxysDeadlineJSON", "proxy", 502, `{"error":{"message":"context deadline exceeded (Client.Timeout exceeded while awaiting headers)"}}`, pipeline.Timeout, 0, 0},
+	{"ThinkingNotSupported", "anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"thinking.type.enabled is not supported for this model"}}`, pipeline.BadRequest, 0, 0},
 	{"AnthropicOutputRoom", "anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for claude-sonnet-4-5"}}`, pipeline.BadRequest, 0, 0},
 	{"OpenAIOutputRoom", "openai", 400, `{"error":{"message":"max_tokens is too large: 100000. This model supports at most 16384 completion tokens, whereas you provided 100000.","type":"invalid_request_error","param":"max_tokens","code":"invalid_value"}}`, pipeline.BadRequest, 0, 0},
 	{"OpenAIWrongOutputKey", "openai", 400, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}`, pipeline.BadRequest, 0, 0},
@@ -164,6 +167,7 @@ var classifyCases = []struct {
 	{"GoogleKey", "google", 400, `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}`, pipeline.Auth, 0, 0},
 	{"XAIKey", "xai", 400, `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xa***yz. You can obtain an API key from https://console.x.ai."}`, pipeline.Auth, 0, 0},
 	{"Forbidden", "anthropic", 403, `{"type":"error","error":{"type":"permission_error","message":"Your API key does not have permission to use the specified resource."}}`, pipeline.Auth, 0, 0},
+	{"Disabled", "anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"This organization has been disabled."}}`, pipeline.Auth, 0, 0},
 	{"ForbiddenPage", "proxy", 403, `<html><head><title>403 Forbidden</title></head></html>`, pipeline.Auth, 0, 0},
 	{"BedrockDenied", "bedrock", 400, `{"__type":"AccessDeniedException","message":"User is not authorized to perform: bedrock:InvokeModel"}`, pipeline.Auth, 0, 0},
 	{"OpenAIModel", "openai", 404, "{\"error\":{\"message\":\"The model `gpt-x` does not exist or you do not have access to it.\",\"type\":\"invalid_request_error\",\"code\":\"model_not_found\"}}", pipeline.ModelNotFound, 0, 0},

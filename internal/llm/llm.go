@@ -96,7 +96,8 @@ type Usage struct {
 }
 
 // Result is what came of a call. Beside an error it holds what is known all the same: the raw answer,
-// the request, usage. Text of an answer that broke off is in Raw only.
+// the request, usage. The text of an answer that broke off is in Raw only; that of one which was cut off at
+// its output limit, or refused, is told, with its Finish.
 type Result struct {
 	pipeline.Answer
 	Usage Usage

@@ -102,10 +102,11 @@ func ParseModel(id string) (vendor, model string, err error) {
 // maxOutput is the room for the answer that a request asks for: what the caller wants, brought into 1 to
 // the model's limit; fallback when neither is known.
 func maxOutput(v Vendor, c Call, fallback int) int {
-	limit := 0
-	if m, ok := Lookup(v.Name, c.Model); ok {
-		limit = m.MaxOutput
+	m, ok := Lookup(v.Name, c.Model)
+	if !ok && v.Type == TypeAnthropic {
+		m, _ = Lookup(TypeAnthropic, c.Model) // a gateway under a name of its own
 	}
+	limit := m.MaxOutput
 	want := c.MaxOutput
 	if want == 0 {
 		if limit > 0 {

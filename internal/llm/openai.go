@@ -79,13 +79,13 @@ func (p *openaiProtocol) streaming(body []byte) string {
 	return `"stream":true,"stream_options":{"include_usage":true}`
 }
 
-func (p *openaiProtocol) headers([]byte) map[string]string { return map[string]string{} }
+func (p *openaiProtocol) headers([]byte) http.Header { return http.Header{} }
 
-func (p *openaiProtocol) post(ctx context.Context, body []byte, headers map[string]string) (*http.Response, error) {
+func (p *openaiProtocol) post(ctx context.Context, body []byte, headers http.Header) (*http.Response, error) {
 	var res *http.Response
 	opts := make([]option.RequestOption, 0, len(headers))
-	for k, v := range headers {
-		opts = append(opts, option.WithHeader(k, v))
+	for k := range headers {
+		opts = append(opts, option.WithHeader(k, headers.Get(k)))
 	}
 	err := p.client.Post(ctx, "chat/completions", body, &res, opts...)
 	return res, err
@@ -128,8 +128,8 @@ func (p *openaiProtocol) events(res *http.Response, a *answer) error {
 		for _, tc := range choice.Delta.ToolCalls {
 			calls[tc.Index] = true
 		}
-		if choice.Delta.FunctionCall.Name != "" || choice.Delta.FunctionCall.Arguments != "" {
-			calls[-1] = true
+		if choice.Delta.JSON.FunctionCall.Valid() {
+			calls[-1] = true // the form of before the tools
 		}
 		a.ToolCalls = len(calls)
 		if choice.FinishReason != "" {
@@ -195,8 +195,8 @@ func decodeOpenAI(body []byte) (*answer, error) {
 	a.content(m.Content, m.JSON.Content.Raw(), m.JSON.ExtraFields)
 	a.refusal = a.refusal || m.Refusal != ""
 	a.ToolCalls = len(m.ToolCalls)
-	if m.FunctionCall.Name != "" {
-		a.ToolCalls++
+	if m.JSON.FunctionCall.Valid() {
+		a.ToolCalls++ // the form of before the tools
 	}
 	a.Finish = finishOf(c.Choices[0].FinishReason)
 	a.finish()

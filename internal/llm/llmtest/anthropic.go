@@ -115,7 +115,7 @@ func writeErrorBody(w http.ResponseWriter, e Error, body []byte) {
 		status = http.StatusInternalServerError
 	}
 	w.WriteHeader(status)
-	w.Write(body) //nolint:errcheck // the client went away
+	w.Write(body) // the client went away
 }
 
 func (p anthropicWire) errorEvent(e Error) []byte {

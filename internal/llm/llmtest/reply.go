@@ -87,7 +87,7 @@ func (a Answer) pieces(p wire, req Request, chunkChars int) (pieces [][]byte, co
 func (s *Server) send(w http.ResponseWriter, r *http.Request, a Answer, pieces [][]byte) {
 	flush := http.NewResponseController(w).Flush
 	if a.CloseBeforeBody {
-		flush() //nolint:errcheck // the connection is cut next
+		flush() // the connection is cut next
 		panic(http.ErrAbortHandler)
 	}
 	left := -1
@@ -106,7 +106,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, a Answer, pieces [
 		if _, err := w.Write(piece); err != nil {
 			return // the client went away
 		}
-		flush() //nolint:errcheck // the next write tells
+		flush() // the next write tells
 		if left < 0 {
 			continue
 		}

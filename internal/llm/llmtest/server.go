@@ -78,7 +78,7 @@ func (s *Server) Start(addr string) error {
 	}
 	s.URL = "http://" + l.Addr().String()
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-	go s.http.Serve(l) //nolint:errcheck // it ends with Close
+	go s.http.Serve(l) // it ends with Close
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (s *Server) Close() {
 	}
 	close(s.done)
 	if s.http != nil {
-		s.http.Close() //nolint:errcheck // nothing is lost with it
+		s.http.Close() // nothing is lost with it
 	}
 }
 

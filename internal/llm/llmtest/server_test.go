@@ -38,7 +38,7 @@ func post(t *testing.T, url, key string, body []byte) (int, string) {
 	if err != nil {
 		return 0, ""
 	}
-	defer res.Body.Close() //nolint:errcheck // read to the end
+	defer res.Body.Close() // read to the end
 	raw, err := io.ReadAll(res.Body)
 	if err != nil {
 		return res.StatusCode, "broken off"

@@ -124,7 +124,7 @@ func (v *anthropicCheck) request(n node) error {
 		}
 	}
 	if v.breakpoints > maxCacheBreakpoints {
-		return fmt.Errorf("A maximum of %d blocks with cache_control may be provided. Found %d.", maxCacheBreakpoints, v.breakpoints) //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("A maximum of %d blocks with cache_control may be provided. Found %d.", maxCacheBreakpoints, v.breakpoints)
 	}
 	return v.pairing()
 }
@@ -755,12 +755,12 @@ func (v *anthropicCheck) callsAnswered(turns []anthropicTurn, i int) error {
 			}
 		case slices.Contains(serverResultType, b.kind):
 			if !known[b.id] && !calledBefore(turns[:i], b.id) {
-				return fmt.Errorf("%s: unexpected `tool_use_id` found in `%s` blocks: %s. Each `%s` block must have a corresponding `server_tool_use` block before it.", b.path, b.kind, b.id, b.kind) //nolint:staticcheck // the vendor's words
+				return fmt.Errorf("%s: unexpected `tool_use_id` found in `%s` blocks: %s. Each `%s` block must have a corresponding `server_tool_use` block before it.", b.path, b.kind, b.id, b.kind)
 			}
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
 			t.first, strings.Join(missing, ", "))
 	}
 	return nil
@@ -792,7 +792,7 @@ func resultsBelong(turns []anthropicTurn, i int) error {
 			continue
 		}
 		if !called[b.id] {
-			return fmt.Errorf("%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", b.path, b.id) //nolint:staticcheck // the vendor's words
+			return fmt.Errorf("%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", b.path, b.id)
 		}
 		if seen[b.id] {
 			return fmt.Errorf("%s: each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s", b.path, b.id)

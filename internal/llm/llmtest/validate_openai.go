@@ -94,15 +94,15 @@ func (v *openaiCheck) request(n node) error {
 	switch {
 	case v.o.Compatible:
 	case has("max_tokens") && has("max_completion_tokens"):
-		return fmt.Errorf("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.") //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
 	case has("stream_options") && !stream:
-		return fmt.Errorf("The 'stream_options' parameter is only allowed when 'stream' is enabled.") //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
 	case has("metadata") && !(has("store") && root["store"].kind() == 't'):
-		return fmt.Errorf("The 'metadata' parameter is only allowed when 'store' is enabled.") //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("The 'metadata' parameter is only allowed when 'store' is enabled.")
 	case has("tool_choice") && !has("tools"):
-		return fmt.Errorf("Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.") //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
 	case has("parallel_tool_calls") && !has("tools"):
-		return fmt.Errorf("Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.") //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.")
 	}
 	return nil
 }
@@ -113,10 +113,10 @@ func (v *openaiCheck) tools(n node) error {
 		return err
 	}
 	if len(tools) == 0 {
-		return fmt.Errorf("Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.") //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.")
 	}
 	if len(tools) > maxOpenAITools {
-		return fmt.Errorf("Invalid 'tools': array too long. Expected an array with maximum length %d, but got an array with length %d instead.", maxOpenAITools, len(tools)) //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid 'tools': array too long. Expected an array with maximum length %d, but got an array with length %d instead.", maxOpenAITools, len(tools))
 	}
 	for _, t := range tools {
 		m, err := t.object([]string{"type"}, nil)
@@ -164,7 +164,7 @@ func (v *openaiCheck) messages(n node) error {
 		return err
 	}
 	if len(messages) == 0 {
-		return fmt.Errorf("Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.") //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.")
 	}
 	for i, msg := range messages {
 		path := fmt.Sprintf("messages.[%d]", i)
@@ -175,11 +175,11 @@ func (v *openaiCheck) messages(n node) error {
 		role := strOf(m, "role")
 		allowed, ok := openaiMessageKeys[role]
 		if !ok {
-			return fmt.Errorf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'. (%s.role)", role, path) //nolint:staticcheck // the vendor's words
+			return fmt.Errorf("Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'. (%s.role)", role, path)
 		}
 		if !v.o.Compatible {
 			if _, err := msg.object([]string{"role"}, allowed); err != nil {
-				return fmt.Errorf("Unknown parameter: %w", err) //nolint:staticcheck // the vendor's words
+				return fmt.Errorf("Unknown parameter: %w", err)
 			}
 		}
 		if name, ok := m["name"]; ok && !name.isNull() {
@@ -219,7 +219,7 @@ func (v *openaiCheck) order(role, path string) error {
 		return nil
 	}
 	if len(v.open) > 0 {
-		return fmt.Errorf("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: %s (before %s)", //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: %s (before %s)",
 			strings.Join(v.open, ", "), path)
 	}
 	v.expecting = false
@@ -230,11 +230,11 @@ func (v *openaiCheck) assistant(msg node, m map[string]node) error {
 	calls, hasCalls := m["tool_calls"]
 	hasFunction := !m["function_call"].isNull()
 	if hasCalls && calls.isNull() {
-		return fmt.Errorf("Invalid type for '%s': expected an array of objects, but got null instead.", calls.path) //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid type for '%s': expected an array of objects, but got null instead.", calls.path)
 	}
 	if c := m["content"]; c.isNull() {
 		if !hasCalls && !hasFunction && m["refusal"].isNull() && m["audio"].isNull() {
-			return fmt.Errorf("Invalid value for 'content': expected a string, got null. (%s)", msg.path) //nolint:staticcheck // the vendor's words
+			return fmt.Errorf("Invalid value for 'content': expected a string, got null. (%s)", msg.path)
 		}
 	} else if err := v.content(msg, m, "assistant"); err != nil {
 		return err
@@ -252,7 +252,7 @@ func (v *openaiCheck) assistant(msg node, m map[string]node) error {
 		return err
 	}
 	if len(list) == 0 {
-		return fmt.Errorf("Invalid '%s': empty array. Expected an array with minimum length 1, but got an empty array instead.", calls.path) //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid '%s': empty array. Expected an array with minimum length 1, but got an empty array instead.", calls.path)
 	}
 	v.open, v.called, v.expecting = nil, map[string]bool{}, true
 	for _, c := range list {
@@ -315,14 +315,14 @@ func (v *openaiCheck) call(n node) (string, error) {
 func (v *openaiCheck) toolResult(msg node, m map[string]node, path string) error {
 	id, err := m["tool_call_id"].str()
 	if err != nil {
-		return fmt.Errorf("Missing required parameter: '%s.tool_call_id'", msg.path) //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Missing required parameter: '%s.tool_call_id'", msg.path)
 	}
 	if !v.expecting {
-		return fmt.Errorf("Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'. (%s)", path) //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'. (%s)", path)
 	}
 	i := slices.Index(v.open, id)
 	if i < 0 {
-		return fmt.Errorf("Invalid parameter: 'tool_call_id' of '%s' not found in 'tool_calls' of previous message. (%s)", id, path) //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid parameter: 'tool_call_id' of '%s' not found in 'tool_calls' of previous message. (%s)", id, path)
 	}
 	v.open = slices.Delete(v.open, i, i+1)
 	return v.content(msg, m, "tool")
@@ -340,20 +340,20 @@ var openaiParts = map[string][]string{
 func (v *openaiCheck) content(msg node, m map[string]node, role string) error {
 	c, ok := m["content"]
 	if !ok {
-		return fmt.Errorf("Missing required parameter: '%s.content'.", msg.path) //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Missing required parameter: '%s.content'.", msg.path)
 	}
 	if c.isString() {
 		return nil
 	}
 	if c.isNull() {
-		return fmt.Errorf("Invalid value for 'content': expected a string, got null. (%s)", msg.path) //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid value for 'content': expected a string, got null. (%s)", msg.path)
 	}
 	parts, err := c.array()
 	if err != nil {
-		return fmt.Errorf("Invalid type for '%s': expected one of a string or array of objects.", c.path) //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid type for '%s': expected one of a string or array of objects.", c.path)
 	}
 	if len(parts) == 0 {
-		return fmt.Errorf("Invalid '%s': empty array. Expected an array with minimum length 1, but got an empty array instead.", c.path) //nolint:staticcheck // the vendor's words
+		return fmt.Errorf("Invalid '%s': empty array. Expected an array with minimum length 1, but got an empty array instead.", c.path)
 	}
 	for _, p := range parts {
 		pm, err := p.object([]string{"type"}, nil)

@@ -333,8 +333,8 @@ func FuzzValidate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, o := range []llmtest.ValidateOptions{{}, {Request: true, Version: "2026-10-21"}, {Compatible: true}} {
-			llmtest.ValidateAnthropicRequest(body, o) //nolint:errcheck // it returns, that is all
-			llmtest.ValidateOpenAIRequest(body, o)    //nolint:errcheck // it returns, that is all
+			llmtest.ValidateAnthropicRequest(body, o) // it returns, that is all
+			llmtest.ValidateOpenAIRequest(body, o)    // it returns, that is all
 		}
 	})
 }
