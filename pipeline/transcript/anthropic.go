@@ -288,7 +288,14 @@ func detectAnthropic(s sketched) bool {
 	}
 	for _, at := range []string{"", "[].request."} {
 		messages := at + "messages"
-		if !s.has(messages) || s.has(messages+"[].role") && !s.hasMessages(messages) {
+		if !s.has(messages) {
+			// The messages may stand behind more tools or system prompt than is seen.
+			if s.has(at+"tools[].input_schema") || s.has(at+"system") && s.has(at+"max_tokens") {
+				return true
+			}
+			continue
+		}
+		if s.has(messages+"[].role") && !s.hasMessages(messages) {
 			continue
 		}
 		if s.has(at+"system", at+"tools[].input_schema", at+"anthropic_version") ||

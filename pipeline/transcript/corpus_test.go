@@ -120,6 +120,7 @@ func TestCorpus(t *testing.T) {
 				sameBytes(t, file, data)
 				usage(t, file, data)
 				written(t, file)
+				asked(t, file, data)
 			})
 			return nil
 		})
@@ -287,6 +288,49 @@ func written(t *testing.T, f transcript.File) {
 			if err := validate(b.Bytes(), llmtest.ValidateOptions{}); err != nil {
 				t.Errorf("as %s: %v", target, err)
 			}
+		}
+	}
+}
+
+// asked builds, of each request that was recorded, the one that asks the agent's model for its summary: it begins
+// with the same bytes, up to the end of the last message.
+func asked(t *testing.T, f transcript.File, data []byte) {
+	t.Helper()
+	for _, c := range f.Conversations {
+		messages := c.Messages
+		switch c.Source {
+		case "":
+		case "recorded-http", "litellm-log": // the answer stands behind the request
+			messages = messages[:len(messages)-1]
+		default:
+			continue
+		}
+		if f.Format == transcript.ClaudeCode {
+			continue
+		}
+		codec, err := transcript.CodecFor(f.Format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		instruction, err := codec.Make(pipeline.Made{Role: pipeline.RoleUser, Text: "Summarise."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := transcript.Request{Format: f.Format, Envelope: c.Envelope, System: c.System, Tools: c.Tools, MaxTokens: 4096, Append: instruction}
+		for _, m := range messages {
+			r.Messages = append(r.Messages, m.Native)
+		}
+		body, err := transcript.BuildRequest(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := bytes.Index(body, instruction)
+		prefix := bytes.TrimRight(body[:end], ", \n\t")
+		if len(prefix) < len(messages[len(messages)-1].Native) || !bytes.Contains(data, prefix) {
+			t.Errorf("the prefix is not that of the request: %.300s", prefix)
+		}
+		if !json.Valid(body) {
+			t.Errorf("it is no JSON: %.300s", body)
 		}
 	}
 }

@@ -318,7 +318,8 @@ func detectOpenAI(s sketched) bool {
 		}
 	}
 	// What comes first may be all that is seen: the wrapper's own, or a request whose messages come late.
-	return s.has("trajectory[].action", "[].traj") || s.has("messages") && s.has("model") && !s.has("messages[].role")
+	return s.has("trajectory[].action", "[].traj", "tools[].function.parameters") ||
+		s.has("messages") && s.has("model") && !s.has("messages[].role")
 }
 
 // openAIRequest reads the facts of a request object.

@@ -2,8 +2,8 @@ package transcript
 
 import "strings"
 
-// A sketched is the outline of the beginning of a file: the paths of its keys, such as "messages[].role", and
-// for short strings the paths with their values, such as "messages[].role=user".
+// A sketched is the outline of the beginning of a file: the paths of its keys, such as "messages[].role", and for
+// the few keys that name a kind of thing the paths with their values, such as "messages[].role=user".
 type sketched map[string]bool
 
 func (s sketched) has(paths ...string) bool {
@@ -89,7 +89,7 @@ func sketch(head []byte) sketched {
 				path[len(path)-1] = "." + unquote(head[i:end])
 				expectKey = false
 				add("")
-			case end-i <= sketchString:
+			case end-i <= sketchString && len(path) > 0 && namesKind(path[len(path)-1]):
 				add("=" + unquote(head[i:end]))
 			}
 			i = end
@@ -98,6 +98,15 @@ func sketch(head []byte) sketched {
 		}
 	}
 	return out
+}
+
+// namesKind says whether the values of a key are few and tell something.
+func namesKind(key string) bool {
+	switch key {
+	case ".type", ".role", ".model", ".uri":
+		return true
+	}
+	return false
 }
 
 // cutString gives the end of the string literal at i, -1 when it is not whole or not sound.

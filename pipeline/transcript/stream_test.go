@@ -220,6 +220,36 @@ func TestRecentIDs(t *testing.T) {
 	}
 }
 
+// What comes first may be more than is looked at.
+func TestDetectFromTheStart(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 2*windowBytes)
+	many := strings.Repeat(`{"role":"user","content":"a"},{"role":"assistant","content":"b"},`, 3000)
+	for _, c := range []struct {
+		in   string
+		want Format
+	}{
+		{`{"tools":[{"name":"f","input_schema":{}},{"description":"` + long, Anthropic},
+		{`{"max_tokens":1,"system":[{"type":"text","text":"` + long, Anthropic},
+		{`{"model":"claude-x","messages":[{"role":"user","content":"` + long, Anthropic},
+		{`{"messages":[` + many + `{"role":"user","content":[{"type":"tool_result"`, Anthropic},
+		{`{"model":"gpt-x","messages":[{"role":"user","content":"` + long, OpenAI},
+		{`{"tools":[{"type":"function","function":{"name":"f","parameters":{"x":"` + long, OpenAI},
+		{`{"model":"claude-x","messages":[{"role":"system","content":"` + long, OpenAI},
+		{`{"messages":[` + many + `{"role":"tool","content":"`, OpenAI},
+		{`{"trajectory":[{"action":"ls","observation":"` + long, OpenAI},
+		{`[{"task_id":1,"traj":[{"role":"system","content":"` + long, OpenAI},
+		{`[{"method":"POST","uri":"https://api.anthropic.com/v1/messages","request":{"system":"` + long, Anthropic},
+		{`{"parentUuid":null,"isSidechain":false,"message":{"role":"user","content":"` + long, ClaudeCode},
+		{`{"type":"summary","summary":"x","leafUuid":"y"}`, ClaudeCode},
+		{`{"type":"queue-operation","operation":"enqueue","sessionId":"s","content":"` + long, ClaudeCode},
+	} {
+		if f, err := Detect([]byte(c.in)[:min(len(c.in), windowBytes)]); f != c.want {
+			t.Errorf("%.80s… is taken for %q: %v", c.in, f, err)
+		}
+	}
+}
+
 // Files of other formats are not taken for one of these.
 func TestDetectRefusesOtherFormats(t *testing.T) {
 	t.Parallel()
