@@ -1,6 +1,9 @@
 package pipeline
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // PartitionInput is what is to be divided.
 type PartitionInput struct {
@@ -52,8 +55,7 @@ type Partition struct {
 	// Tail stays as it is, byte for byte.
 	Tail []int
 	// Carried is summarised and stays verbatim as well, ahead of the tail: the user message of the turn that
-	// the split is inside of, user messages that nobody has answered, the last user message when the tail
-	// would hold none.
+	// the split is inside of, or the last one of all when the tail would hold none.
 	Carried []int
 	// Split is the index of the first message of the tail, the number of messages when it is empty.
 	Split int
@@ -133,7 +135,7 @@ type division struct {
 	lastUser   int // -1 when there is none
 	unanswered int // the first user message that nobody answered, len(conv) when there is none
 	pending    int // where the step begins that the model has not read, len(conv) when there is none
-	floor      int // the latest split that keeps both in the tail
+	floor      int // the latest split that keeps both in the tail: what summarises everything splits here
 	lastOrphan int // the last result without a call that a split can be moved behind, -1 when there is none
 }
 
@@ -255,7 +257,7 @@ func (d *division) guard() int {
 // split finds where the tail begins.
 func (d *division) split() int {
 	if d.in.Full {
-		return d.everything()
+		return d.floor
 	}
 	wanted := min(d.lastUser, d.unanswered) // -1: no user message
 	split := wanted
@@ -266,17 +268,9 @@ func (d *division) split() int {
 		split = d.forward(from)
 	}
 	if split <= d.guard() {
-		split = d.everything()
+		split = d.floor
 	}
 	return split
-}
-
-// everything is the split that keeps only what has to stay.
-func (d *division) everything() int {
-	if d.floor <= d.lastOrphan {
-		return len(d.conv)
-	}
-	return d.floor
 }
 
 // firstSaid is the position behind the prior summary.
@@ -357,34 +351,25 @@ func (d *division) forward(p int) int {
 			return q
 		}
 	}
-	return d.everything()
+	return d.floor
 }
 
-// carried lists the user messages in front of the split that stay verbatim.
+// carried lists the user messages in front of the split that stay verbatim. Those that nobody has answered are
+// never in front of it.
 func (d *division) carried(split int) []int {
-	var carried []int
-	if d.lastUser >= 0 && d.lastUser < min(split, d.unanswered) {
-		carried = append(carried, d.lastUser)
+	if d.lastUser >= 0 && d.lastUser < split {
+		return []int{d.lastUser}
 	}
-	for p := d.unanswered; p < split; p++ {
-		if d.conv[p].Genuine() {
-			carried = append(carried, p)
-		}
-	}
-	return carried
+	return nil
 }
 
 // worthIt says whether a summary of what is in front of the split would stand for anything that does not
 // stay anyway.
 func (d *division) worthIt(split int, carried []int) bool {
-	stays := map[int]bool{}
-	for _, p := range carried {
-		stays[p] = true
-	}
 	tokens := 0
 	for p := 0; p < split; p++ {
 		m := d.conv[p]
-		if stays[p] || m.Kind != KindOrdinary || !hasContent(m) {
+		if slices.Contains(carried, p) || m.Kind != KindOrdinary || !hasContent(m) {
 			continue
 		}
 		if m.Genuine() {
@@ -392,7 +377,7 @@ func (d *division) worthIt(split int, carried []int) bool {
 		}
 		tokens += d.after[p] - d.after[p+1]
 	}
-	if d.in.Again && d.hasPrior() {
+	if d.in.Again && d.hasPrior() && split > 0 {
 		return true
 	}
 	return tokens >= minWorthTokens

@@ -305,6 +305,37 @@ func TestTailValve(t *testing.T) {
 	}
 }
 
+func TestTailValveKeepsUserWords(t *testing.T) {
+	t.Parallel()
+	live := wordy(script(t, "U U A U U A+a U T:a"), 3000)
+	for i := range live {
+		if live[i].Genuine() {
+			live[i].Parts[0].Text = strings.Repeat("please ", 3000)
+			live[i].Tokens = EstimateMessage(live[i])
+		}
+	}
+	cut := func(upTo int64) string {
+		c := BuildContext(ContextInput{Live: live, Settings: DefaultSettings(), Window: 2000, Valve: TailValveHeadTail, ValveUpTo: upTo})
+		out := ""
+		for _, item := range c.Items {
+			if hasReplace(item.Edits) {
+				out += fmt.Sprintf(" %d", item.Message.Seq)
+			}
+		}
+		return strings.TrimSpace(out)
+	}
+	for upTo, want := range map[int64]string{
+		8: "1 2 4 5 8", // 7 is the last and unanswered
+		7: "1 2 4 5",   // result 8 came after, and moves up in front of 7
+		5: "1 2",       // 4 and 5 are unanswered then
+		3: "1",         // 2 is the last then
+	} {
+		if got := cut(upTo); got != want {
+			t.Errorf("up to %d: cut %q, want %q", upTo, got, want)
+		}
+	}
+}
+
 // B84: one tool result as large as the window, not read yet: both ends and a marker stay, and it fits.
 func TestTailValveHeadAndTail(t *testing.T) {
 	t.Parallel()
@@ -336,6 +367,12 @@ func TestTailValveProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		live := wordy(genSession(3).Draw(t, "live"), rapid.SampledFrom([]int{3, 300}).Draw(t, "words"))
+		for i := range live {
+			if live[i].Genuine() {
+				live[i].Parts[0].Text = strings.Repeat("please ", 200)
+				live[i].Tokens = EstimateMessage(live[i])
+			}
+		}
 		upTo := int64(rapid.IntRange(0, len(live)).Draw(t, "up to"))
 		in := ContextInput{
 			Live: live, Settings: DefaultSettings(), SummaryText: "x", ValveUpTo: upTo,
@@ -555,6 +592,12 @@ func TestPartitionToContext(t *testing.T) {
 		c := BuildContext(ContextInput{Live: live, Settings: s, SummaryText: text, Vendor: "anthropic"})
 		callable(t, c, "anthropic")
 
+		// B29: where work is under way the model can be called at once.
+		end := in.Messages[len(in.Messages)-1]
+		if item := c.Items[len(c.Items)-1]; UnderWay(in.Messages) && end.Role != RoleAssistant && item.Message != nil && item.Message.Role == RoleAssistant {
+			t.Fatalf("work is under way, and the agent spoke last: %s", shown(c))
+		}
+
 		var last *Message
 		for i := range in.Messages {
 			if in.Messages[i].Genuine() {
@@ -581,6 +624,89 @@ func TestPartitionToContext(t *testing.T) {
 				if item.Made.Role != RoleUser {
 					t.Fatalf("the summary has role %s", item.Made.Role)
 				}
+			}
+		}
+	})
+}
+
+// Compaction after compaction, as the store would keep them: the view has one summary, every message that is
+// not covered once and in order, the system prompt as it was (B17, B22, B24, B57, B61, B72, B103), and no
+// message is ever out of reach of the next summary (B38, B95).
+func TestRounds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var all []Message
+		var summary string
+		covered, carried := int64(0), map[int64]bool{}
+		live := func() []Message {
+			var ms []Message
+			if summary != "" {
+				ms = append(ms, summaryMessage(summary))
+			}
+			for _, m := range all {
+				if m.Seq > covered || carried[m.Seq] || m.Role == RoleSystem {
+					ms = append(ms, m)
+				}
+			}
+			return ms
+		}
+		for round := range rapid.IntRange(1, 5).Draw(t, "rounds") {
+			for _, m := range genSession(3).Draw(t, "more") {
+				if m.Kind == KindSummary || m.Role == RoleSystem && round > 0 {
+					continue
+				}
+				m.Seq = int64(len(all) + 1)
+				all = append(all, m)
+			}
+			before := live()
+			p := PartitionMessages(PartitionInput{
+				Messages: before, Settings: DefaultSettings(), Window: rapid.SampledFrom([]int{0, 1000, 5000}).Draw(t, "window"), Full: rapid.Bool().Draw(t, "full"),
+			})
+			if p.Nothing != "" {
+				continue
+			}
+			if summary != "" && (before[p.ToSummarize[0]].Kind != KindSummary || p.CoversFrom == 0) {
+				t.Fatalf("round %d does not fold the summary in: %s", round, drawn(p))
+			}
+			carried = map[int64]bool{}
+			covered = max(covered, p.CoversTo)
+			for _, list := range [][]int{p.Carried, p.Tail} {
+				for _, i := range list {
+					if before[i].Seq <= covered {
+						carried[before[i].Seq] = true
+					}
+				}
+			}
+			summary = SummaryText(SummaryTextInput{Summary: fmt.Sprintf("SUM%d", round), UnderWay: true})
+
+			after := live()
+			c := BuildContext(ContextInput{Live: after[1:], Settings: DefaultSettings(), SummaryText: summary, Vendor: "anthropic"})
+			callable(t, c, "anthropic")
+			summaries, seen := 0, map[int64]int{}
+			for _, item := range c.Items {
+				if item.Message != nil {
+					seen[item.Message.Seq]++
+				} else if item.Made.Kind == KindSummary {
+					summaries++
+					if !strings.Contains(item.Made.Text, fmt.Sprintf("SUM%d", round)) {
+						t.Fatalf("an old summary: %s", item.Made.Text)
+					}
+				}
+			}
+			if summaries != 1 {
+				t.Fatalf("%d summaries in %s", summaries, shown(c))
+			}
+			for _, m := range all {
+				want := 0
+				if m.Seq > covered || carried[m.Seq] || m.Role == RoleSystem {
+					want = 1
+				}
+				if onlyLoose := want == 1 && len(m.Results()) > 0; seen[m.Seq] != want && !onlyLoose {
+					t.Fatalf("message %d stands %d times in %s, covered to %d", m.Seq, seen[m.Seq], shown(c), covered)
+				}
+			}
+			if all[0].Role == RoleSystem && (c.Items[0].Message == nil || len(c.Items[0].Edits) > 0 || c.Items[0].Message.Seq != 1) {
+				t.Fatalf("the system message is not first: %s", shown(c))
 			}
 		}
 	})

@@ -101,21 +101,21 @@ type squeezable struct {
 // headAndTail cuts the texts in reach to their fair shares of what the tail may take.
 func (v *valve) headAndTail() {
 	var texts []squeezable
-	fixed := 0
+	var sizes []int
+	fixed := 0 // what is not to be cut
 	for i := range v.upTo {
 		m := v.reach(i)
 		if m == nil {
 			continue
 		}
-		fixed += EstimateItem(v.items[i])
+		rest := EstimateItem(v.items[i])
 		if !v.protected(i) {
-			texts = append(texts, v.textsOf(i, m)...)
+			for _, t := range v.textsOf(i, m) {
+				texts, sizes = append(texts, t), append(sizes, EstimateText(t.text))
+				rest -= sizes[len(sizes)-1]
+			}
 		}
-	}
-	sizes := make([]int, len(texts))
-	for k, t := range texts {
-		sizes[k] = EstimateText(t.text)
-		fixed -= sizes[k]
+		fixed += max(rest, 0)
 	}
 	for k, share := range FairShare(sizes, v.budget()-fixed) {
 		share = max(share, minSqueezedTokens)

@@ -42,6 +42,8 @@ const (
 // limit and stand in neither, and what the agent has used in the tail although it stands only in the source,
 // which a summary that was prepared ahead cannot know. What it cannot mend it flags. It is deterministic and
 // asks no model; the cost is about that of reading both once for each identifier.
+//
+// UserMessagesSection comes before it: what the model made up in that section is gone by then.
 func VerifySummary(summary string, source, tail []Message) (string, Verification) {
 	before, behind := newSource(source), newSource(tail)
 	v := Verification{
