@@ -31,7 +31,7 @@ func Classify(vendor string, status int, header http.Header, body []byte, cause 
 		}
 	}
 	f := readFacts(body)
-	f.vendor, f.header = vendor, header
+	f.vendor = vendor
 	if t := header.Get("X-Amzn-Errortype"); t != "" {
 		// Bedrock has the error's name in a header, with an address after a colon.
 		t, _, _ = strings.Cut(t, ":")

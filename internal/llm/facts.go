@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,7 +18,6 @@ import (
 type facts struct {
 	vendor string
 	status int
-	header http.Header
 	// json says that the body is, or holds, a JSON object.
 	json bool
 	// codes are the types, codes, statuses and exception names found, in lower case.
@@ -320,10 +318,11 @@ func (f *facts) excerpt() string {
 		}
 		return r
 	}, s)
-	return pipelineCut(strings.TrimSpace(s), maxExcerpt)
+	return cutChars(strings.TrimSpace(s), maxExcerpt)
 }
 
-func pipelineCut(s string, n int) string {
+// cutChars cuts a text to n chars, the mark of the cut included.
+func cutChars(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
 	}

@@ -2,11 +2,12 @@
 // outcome told in the project's own error kinds.
 //
 //	llm.go        the types and New
-//	call.go       one call from request to outcome, the same for every vendor
+//	call.go       one call from request to outcome, the same for every vendor; body.go puts keys into a body
 //	anthropic.go  the Anthropic Messages protocol
 //	openai.go     the OpenAI chat completions protocol, for every server that speaks it
 //	answer.go     is what a model answered usable at all (ClassifyAnswer)
-//	classify.go   which kind of failure is this (Classify)
+//	classify.go   which kind of failure is this (Classify); facts.go reads what an error says, retryafter.go
+//	              how long it asks to wait
 //	models.go     what is known of a model: window, output limit, abilities
 //
 // No text of a conversation and no key is ever put into an error or a log line.
