@@ -162,6 +162,42 @@ func TestConvert(t *testing.T) {
 			[]string{"reasoning", "server_tool_use", "web_search_tool_result", "compaction", "document"},
 		},
 		{
+			"contents of several parts, images by address, calls of servers that are lax", OpenAI, Anthropic,
+			[]pipeline.ContextItem{
+				msg(OpenAI, `{"role":"user","content":[{"type":"image_url","image_url":"https://x/a.png"},{"type":"image_url","image_url":{"url":"ftp://x"}},{"type":"file","file":{"filename":"f.pdf","file_data":"AAAA"}},{"type":"file","file":{"file_id":"x"}}]}`),
+				msg(OpenAI, `{"role":"assistant","tool_calls":[{"id":"","type":"function","function":{"name":"f","arguments":{"a":1}}}]}`),
+				msg(OpenAI, `{"role":"tool","tool_call_id":"","content":[{"type":"text","text":"a"},{"type":"text","text":" "},{"type":"text","text":"b"}]}`),
+				msg(OpenAI, `{"role":"tool","tool_call_id":"stray","content":[{"type":"text","text":" "},{"type":"text","text":""}]}`),
+			},
+			[]string{
+				`{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"text","text":"[image_url omitted]"},{"type":"text","text":"[file omitted]"},{"type":"text","text":"[file omitted]"}]}`,
+				`{"role":"assistant","content":[{"type":"tool_use","id":"call","name":"f","input":{"a":1}}]}`,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"call","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"type":"tool_result","tool_use_id":"stray","content":""}]}`,
+			},
+			[]string{"image", "file", "file"},
+		},
+		{
+			"results of one id in one message go in the order of their calls", OpenAI, Anthropic,
+			[]pipeline.ContextItem{
+				msg(OpenAI, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
+				msg(OpenAI, `{"role":"tool","tool_call_id":"a","content":"1"}`),
+				msg(OpenAI, `{"role":"tool","tool_call_id":"a","content":"2"}`),
+			},
+			[]string{
+				`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"a_2","name":"f","input":{}}]}`,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"a_2","content":"2"}]}`,
+			},
+			nil,
+		},
+		{
+			"base64 in lines, images without data", Anthropic, OpenAI,
+			[]pipeline.ContextItem{
+				msg(Anthropic, `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA\r\nAA"}},{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"image"}]}`),
+			},
+			[]string{`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},{"type":"text","text":"[image omitted]"},{"type":"text","text":"[image omitted]"}]}`},
+			[]string{"image", "image"},
+		},
+		{
 			"halves of characters", ClaudeCode, Anthropic,
 			[]pipeline.ContextItem{msg(ClaudeCode, userLine(`cut \ud83d \ude00 \ud83d\ude00 \\ud83d `+"\xff", "1"))},
 			[]string{`{"role":"user","content":[{"type":"text","text":"cut \ufffd \ufffd \ud83d\ude00 \\ud83d ` + "\ufffd" + `"}]}`},

@@ -271,7 +271,7 @@ func written(t *testing.T, f transcript.File) {
 				vendor = string(transcript.Anthropic)
 			}
 			context := pipeline.BuildContext(pipeline.ContextInput{
-				Live: c.Messages, Settings: pipeline.DefaultSettings(), Window: 200_000, Vendor: vendor,
+				Live: c.Messages, SummaryText: "<conversation_summary>\nearlier\n</conversation_summary>", Settings: pipeline.DefaultSettings(), Window: 200_000, Vendor: vendor,
 			})
 			var b bytes.Buffer
 			losses, err := transcript.WriteFile(&b, target, transcript.Output{Meta: c.Meta, Items: context.Items})
