@@ -58,7 +58,7 @@ func (v View) Stats(c pipeline.Context) Stats {
 			Binaries: c.Stats.Trimmed.Binaries, ToolResults: c.Stats.Trimmed.ToolResults,
 			SavedTokens: c.Stats.Trimmed.SavedTokens, DroppedTurns: c.Stats.Trimmed.DroppedTurns,
 		},
-		Marker: markerStats(v.Marker),
+		Marker: MarkerOf(v.Marker),
 	}
 	s.Fraction = float64(s.Tokens) / float64(s.Window)
 	s.Nudge = s.Fraction >= v.Settings.NudgeFraction
@@ -68,7 +68,8 @@ func (v View) Stats(c pipeline.Context) Stats {
 	return s
 }
 
-func markerStats(m *store.Marker) *MarkerStats {
+// MarkerOf tells of a marker, nil of none.
+func MarkerOf(m *store.Marker) *MarkerStats {
 	if m == nil {
 		return nil
 	}

@@ -98,7 +98,11 @@ func Up(ctx context.Context, opts Options) (*Stack, error) {
 	if opts.Ephemeral {
 		return upEphemeral(ctx, opts)
 	}
-	return upPersistent(ctx, opts)
+	stack, err := upPersistent(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return stack, opts.stays()
 }
 
 // Attach returns the persistent stack if all of it runs and answers, and else an error that is ErrNotRunning.

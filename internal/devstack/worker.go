@@ -58,8 +58,10 @@ type WorkerLaunch struct {
 	// serves, and goes on after the line "stay" on its standard input, which it must end without.
 	Path string
 	Args []string
-	// Setup tells programs and configurations apart: a worker with another one is replaced.
+	// Setup tells programs and configurations apart: a worker with another one is replaced, unless Fits finds
+	// that it will do.
 	Setup string
+	Fits  func(setup string) bool
 }
 
 // FindWorker looks for the worker and changes nothing.
@@ -84,7 +86,7 @@ func StartWorker(ctx context.Context, opts Options, l WorkerLaunch) (WorkerRepor
 	if err != nil {
 		return WorkerReport{}, err
 	}
-	if w.running() && w.Setup == l.Setup {
+	if w.running() && (w.Setup == l.Setup || l.Fits != nil && l.Fits(w.Setup)) {
 		return w.report(), nil
 	}
 	if err := w.end(ctx, opts); err != nil {

@@ -412,18 +412,9 @@ func (s *Store) ListRuns(ctx context.Context, tenant string, f RunFilter) (list 
 	}
 	limit := clampLimit(f.Limit)
 	err = s.read(ctx, "list runs", func(ctx context.Context, q querier) (err error) {
-		list, err = all(ctx, q, scanRun, `SELECT `+runColumns+runJoins+` WHERE r.tenant = $1
-				AND ($2 = '' OR c.id = $2)
-				AND ($3 = '' OR r.outcome = $3)
-				AND (NOT $4 OR r.outcome IS NULL)
-				AND ($5 = '' OR r.error_kind = $5)
-				AND ($6::boolean IS NULL OR r.digest = $6)
-				AND ($7::timestamptz IS NULL OR r.created_at >= $7)
-				AND ($8::timestamptz IS NULL OR r.created_at < $8)
+		list, err = all(ctx, q, scanRun, `SELECT `+runColumns+runJoins+` WHERE `+runFilter+`
 				AND ($9::timestamptz IS NULL OR (r.created_at, r.id) < ($9, $10))
-			ORDER BY r.created_at DESC, r.id DESC LIMIT $11`,
-			tenant, cleanText(f.Conversation), string(f.Outcome), f.Unfinished, string(f.ErrorKind), f.Digest,
-			timeOrNil(f.Since), timeOrNil(f.Until), after.at, after.id, limit+1)
+			ORDER BY r.created_at DESC, r.id DESC LIMIT $11`, append(f.args(tenant), after.at, after.id, limit+1)...)
 		return err
 	})
 	if len(list) > limit {
@@ -431,6 +422,23 @@ func (s *Store) ListRuns(ctx context.Context, tenant string, f RunFilter) (list 
 		next = makeCursor(list[limit-1].Created, list[limit-1].Ref.ID)
 	}
 	return list, next, err
+}
+
+// runFilter is a RunFilter in SQL, its values are args.
+const runFilter = `r.tenant = $1
+	AND ($2 = '' OR c.id = $2)
+	AND ($3 = '' OR r.outcome = $3)
+	AND (NOT $4 OR r.outcome IS NULL)
+	AND ($5 = '' OR r.error_kind = $5)
+	AND ($6::boolean IS NULL OR r.digest = $6)
+	AND ($7::timestamptz IS NULL OR r.created_at >= $7)
+	AND ($8::timestamptz IS NULL OR r.created_at < $8)`
+
+func (f RunFilter) args(tenant string) []any {
+	return []any{
+		tenant, cleanText(f.Conversation), string(f.Outcome), f.Unfinished, string(f.ErrorKind), f.Digest,
+		timeOrNil(f.Since), timeOrNil(f.Until),
+	}
 }
 
 func timeOrNil(t time.Time) *time.Time {

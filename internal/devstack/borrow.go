@@ -1,0 +1,96 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const (
+	// Who uses the stack for one call holds this file shared; who takes it down holds it alone.
+	borrowFile = "borrow.lock"
+	// This file is there while the stack runs only for those who borrow it.
+	borrowedFile = "borrowed"
+)
+
+// Borrow returns the persistent stack for one call that gives it back. One that runs is used as it is. One that
+// does not is ErrNotRunning, or with start it is brought up, and taken down again by the last of those who
+// borrow it meanwhile, unless Up was called for it.
+func Borrow(ctx context.Context, opts Options, start bool) (*Stack, func(context.Context) error, error) {
+	opts, err := opts.complete()
+	if err != nil {
+		return nil, nil, err
+	}
+	if start {
+		if err := makeDir(opts.Dir); err != nil {
+			return nil, nil, err
+		}
+	} else if !exists(opts.Dir) {
+		stack, err := Attach(ctx, opts)
+		return stack, func(context.Context) error { return nil }, err
+	}
+	held, err := holdShared(ctx, opts.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	stack, err := borrow(ctx, opts, start)
+	giveBack := func(ctx context.Context) error { return opts.giveBack(ctx, held) }
+	if err != nil {
+		return nil, nil, errors.Join(err, giveBack(context.WithoutCancel(ctx)))
+	}
+	return stack, giveBack, nil
+}
+
+func borrow(ctx context.Context, opts Options, start bool) (*Stack, error) {
+	stack, err := Attach(ctx, opts)
+	if !errors.Is(err, ErrNotRunning) || !start {
+		return stack, err
+	}
+	// Marked before it runs: whoever is killed here leaves a mark, and the next to borrow it takes it down.
+	mark := filepath.Join(opts.Dir, borrowedFile)
+	if err := os.WriteFile(mark, nil, 0o644); err != nil {
+		return nil, fmt.Errorf("borrow the local stack: %w", err)
+	}
+	return upPersistent(ctx, opts)
+}
+
+func (o Options) giveBack(ctx context.Context, held *os.File) error {
+	defer func() { _ = held.Close() }()
+	if !exists(filepath.Join(o.Dir, borrowedFile)) {
+		return nil
+	}
+	err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil // somebody else has it still, and will look
+	}
+	if err != nil {
+		return fmt.Errorf("give the local stack back: %w", err)
+	}
+	_, err = downPersistent(ctx, o)
+	return errors.Join(err, o.stays())
+}
+
+// stays says that the stack runs for its own sake from now on, or not at all.
+func (o Options) stays() error {
+	if err := os.Remove(filepath.Join(o.Dir, borrowedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("keep the local stack: %w", err)
+	}
+	return nil
+}
+
+// holdShared waits while somebody takes the stack down.
+func holdShared(ctx context.Context, dir string) (*os.File, error) {
+	file, err := os.OpenFile(filepath.Join(dir, borrowFile), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("borrow the local stack: %w", err)
+	}
+	err = retry(ctx, func() error { return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("borrow the local stack: %w", err), file.Close())
+	}
+	return file, nil
+}

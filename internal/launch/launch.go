@@ -1,0 +1,170 @@
+// Package launch asks for compactions by hand and waits for them: what the command line and the HTTP API share.
+//
+//	launch.go  ask, wait, cancel
+//	models.go  who writes the summary where nobody said
+package launch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"precis/internal/config"
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/internal/version"
+	"precis/pipeline"
+	"precis/workflows"
+)
+
+const (
+	// lookAgain is how often a run's row is read when its workflow cannot be waited for: an earlier run of the
+	// conversation is still closing.
+	lookAgain = 250 * time.Millisecond
+	// cancelPatience is how long a cancelled run has to end: a model call notices with its next heartbeat.
+	cancelPatience = 20 * time.Second
+)
+
+// Launcher starts runs.
+type Launcher struct {
+	Store  *store.Store
+	Client client.Client
+	Config config.Config
+}
+
+// Ask asks for a run. The settings that count for the conversation now, and the versions of program and
+// configuration, are kept with it. While a run of the conversation is unfinished it gives that one instead.
+func (l Launcher) Ask(ctx context.Context, ref store.ConversationRef, req store.RunRequest) (run store.Run, attached bool, err error) {
+	c, err := l.Store.GetConversation(ctx, ref)
+	if err != nil {
+		return run, false, err
+	}
+	settings, err := conversation.Overlay(l.Config.Settings, c.Settings)
+	if err != nil {
+		return run, false, err
+	}
+	if req.Settings, err = json.Marshal(settings); err != nil {
+		return run, false, fmt.Errorf("encode the settings: %w", err)
+	}
+	if req.Versions, err = Versions(l.Config); err != nil {
+		return run, false, err
+	}
+	if req.Kind == "" {
+		req.Kind = pipeline.TriggerManual
+	}
+	return l.Store.RequestRun(ctx, ref, req)
+}
+
+// Versions tells program and configuration, for a run's record. The configuration's hash is over the masked
+// values: two that differ in a secret alone are the same.
+func Versions(c config.Config) (json.RawMessage, error) {
+	masked, err := json.Marshal(c.Masked())
+	if err != nil {
+		return nil, fmt.Errorf("encode the configuration: %w", err)
+	}
+	sum := sha256.Sum256(masked)
+	return json.Marshal(map[string]string{"code": version.Code(), "config": fmt.Sprintf("%x", sum[:6])})
+}
+
+// Wait starts the run's workflow, unless a dispatcher was faster, and waits until the run has ended. When the
+// context ends first the run goes on.
+func (l Launcher) Wait(ctx context.Context, run store.Run) (store.Run, error) {
+	launch := workflows.Launch{
+		Input:     workflows.CompactionInput{Tenant: run.Ref.Tenant, Conversation: run.Conversation, Run: run.Ref.ID},
+		TaskQueue: l.Config.Worker.TaskQueue,
+		Trigger:   string(run.Kind),
+	}
+	for {
+		_, waited := workflows.Wait(ctx, l.Client, launch)
+		// Whatever came back, the row tells what became of the run.
+		now, err := l.Store.GetRun(ctx, run.Ref)
+		switch {
+		case ctx.Err() != nil:
+			return run, ctx.Err()
+		case err != nil:
+			return run, err
+		case now.Outcome != "":
+			return now, nil
+		case waited != nil && !passing(waited):
+			return now, waited
+		}
+		// The conversation's workflow is an earlier run's that has not closed yet, or it ended before it could
+		// close its row: the next look starts it anew.
+		if err := sleep(ctx, lookAgain); err != nil {
+			return now, err
+		}
+	}
+}
+
+// passing says whether waiting again may help.
+func passing(err error) bool {
+	var rejected *temporal.ApplicationError // by the workflow of another run
+	var unavailable *serviceerror.Unavailable
+	var deadline *serviceerror.DeadlineExceeded
+	var gone *serviceerror.NotFound
+	var precondition *serviceerror.FailedPrecondition
+	var exhausted *serviceerror.ResourceExhausted
+	var cancelled *temporal.CanceledError
+	var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
+	return errors.As(err, &rejected) || errors.As(err, &unavailable) || errors.As(err, &deadline) || errors.As(err, &gone) ||
+		errors.As(err, &precondition) || errors.As(err, &exhausted) || errors.As(err, &cancelled) || errors.As(err, &timeout)
+}
+
+// Cancel ends a run and gives it as it ended: cancelled, unless its marker was applied just before.
+func (l Launcher) Cancel(ctx context.Context, run store.Run) (store.Run, error) {
+	ctx, done := context.WithTimeout(ctx, cancelPatience)
+	defer done()
+	told := false
+	for {
+		now, err := l.Store.GetRun(ctx, run.Ref)
+		if err != nil || now.Outcome != "" {
+			return now, err
+		}
+		if !told {
+			if err := l.cancelOnce(ctx, now); err != nil {
+				return now, err
+			}
+			told = true
+			continue
+		}
+		if err := sleep(ctx, lookAgain); err != nil {
+			return now, fmt.Errorf("run %s was told to stop and has not ended within %s: %w", run.Ref.ID, cancelPatience, err)
+		}
+	}
+}
+
+// cancelOnce cancels the run's workflow, or closes the run at once where no workflow works on it.
+func (l Launcher) cancelOnce(ctx context.Context, run store.Run) error {
+	if run.TemporalRunID != "" {
+		err := l.Client.CancelWorkflow(ctx, run.WorkflowID, run.TemporalRunID)
+		if !errors.As(err, new(*serviceerror.NotFound)) {
+			if err != nil {
+				err = fmt.Errorf("cancel workflow %s: %w", run.WorkflowID, err)
+			}
+			return err
+		}
+	}
+	_, err := l.Store.FinishRun(ctx, run.Ref, store.RunEnd{
+		Outcome: store.OutcomeCancelled, ErrorKind: pipeline.Cancelled, Reason: "the run was cancelled before it began",
+		Event: &store.Event{Kind: store.EventFinished, Data: json.RawMessage(`{"outcome":"cancelled"}`)},
+	})
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,313 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/runs"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	var want runs.Include
+	cmd := &cobra.Command{
+		Use:     "show RUN",
+		GroupID: groupAudit,
+		Short:   "Show what a run did, stage by stage",
+		Long: `Prints a run: its trigger, its outcome, and its way down the ladder, every attempt at every stage with what it
+found and what was done next. The texts come on request; those of a conversation whose content was deleted are gone.`,
+		Args: exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.show(ctx, s, args[0], want) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&want.Prompts, "prompts", false, "print what the models were sent")
+	flags.BoolVar(&want.Answers, "answers", false, "print what the models wrote")
+	flags.BoolVar(&want.Summary, "summary", false, "print the summary")
+	flags.BoolVar(&want.Context, "context", false, "print the new context, one native message a line")
+	flags.BoolVar(&want.Omitted, "omitted", false, "list the messages that a summarizer did not see whole")
+	return cmd
+}
+
+func (a *app) show(ctx context.Context, s *session, id string, want runs.Include) error {
+	stored, err := s.store.GetRun(ctx, store.RunRef{Tenant: a.tenant, ID: id})
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
+	}
+	if err != nil {
+		return err
+	}
+	r := runs.Of(stored)
+	if want.Any() {
+		if r.Texts, err = runs.Load(ctx, s.store, stored, want); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	return a.print(drawRun(r) + drawTexts(r.Texts))
+}
+
+// drawRun is a run for a person.
+func drawRun(r runs.Run) string {
+	var b strings.Builder
+	var head table
+	outcome := string(r.Outcome)
+	if outcome == "" {
+		outcome = unfinished
+	}
+	if r.ErrorKind != "" && string(r.ErrorKind) != outcome {
+		outcome += ", " + string(r.ErrorKind)
+	}
+	if r.Reason != "" {
+		outcome += ": " + r.Reason
+	}
+	head.row("run", r.ID)
+	head.row("outcome", outcome)
+	head.row("conversation", r.Conversation)
+	head.row("trigger", triggerWords(r))
+	if r.Focus != "" {
+		head.row("focus", printable(r.Focus))
+	}
+	if r.Summarizer != "" {
+		head.row("summary by", wroteSummary(r))
+	}
+	if r.Covers.To > 0 {
+		head.row("covers", fmt.Sprintf("messages %d to %d (%d summarised), sha256 %s", r.Covers.From, r.Covers.To, r.Covers.Messages, r.Covers.SHA256))
+	}
+	if r.TokensBefore > 0 {
+		size := tokens(r.TokensBefore, r.Trigger.Estimated)
+		if r.TokensAfter > 0 {
+			size += " → ≈" + count(r.TokensAfter)
+		}
+		head.row("tokens", size)
+	}
+	if u := r.Usage; u.Calls > 0 {
+		text := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", plural(u.Calls, "model call"), count(int(u.Input)), count(int(u.CachedInput)), count(int(u.Output)))
+		if u.Lost > 0 {
+			text += fmt.Sprintf("; %d without an answer", u.Lost)
+		}
+		head.row("usage", text)
+	}
+	if found := verificationWords(r); found != "" {
+		head.row("checked", found)
+	}
+	head.row("asked for", when(r.Created)+" UTC")
+	if t := runTook(r); t != "" {
+		head.row("took", t)
+	}
+	head.row("workflow", r.WorkflowID)
+	if v := versionWords(r.Versions); v != "" {
+		head.row("versions", v)
+	}
+	_ = head.write(&b)
+	b.WriteString("\n")
+	b.WriteString(drawLadder(r.Steps))
+	return b.String()
+}
+
+func triggerWords(r runs.Run) string {
+	text := string(r.Trigger.Kind)
+	if r.Trigger.Reason != "" {
+		text += ": " + r.Trigger.Reason
+	}
+	return text
+}
+
+func versionWords(raw json.RawMessage) string {
+	var v map[string]string
+	if json.Unmarshal(raw, &v) != nil {
+		return ""
+	}
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(v)) {
+		parts = append(parts, k+" "+v[k])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// drawLadder lists the attempts at every stage in the order in which they were made.
+func drawLadder(steps []runs.Step) string {
+	if len(steps) == 0 {
+		return "no step yet: the run waits for a worker\n"
+	}
+	var t table
+	t.row("#", "STAGE", "RUNG", "SUMMARIZER", "TRY", "OUTCOME", "MS", "NUMBERS", "NEXT")
+	for _, s := range steps {
+		outcome := string(s.Outcome)
+		if s.ErrorKind != "" {
+			outcome = string(s.ErrorKind)
+		}
+		next := ""
+		if s.Next != "" {
+			next = "→ " + s.Next
+		}
+		t.row(fmt.Sprint(s.Call), s.Stage, s.Rung, s.Summarizer, fmt.Sprint(s.Attempt), outcome, fmt.Sprint(s.MS), numberWords(s), next)
+	}
+	var b strings.Builder
+	_ = t.write(&b)
+	for _, s := range steps {
+		if s.Message != "" {
+			for i, line := range wrap(oneLine(s.Message), 100) {
+				prefix := "        "
+				if i == 0 {
+					prefix = fmt.Sprintf("#%-2d.%-2d  ", s.Call, s.Attempt)
+				}
+				b.WriteString(prefix + line + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// numberWords are the key figures of a step.
+func numberWords(s runs.Step) string {
+	var n struct {
+		Skip     string
+		Decision *struct {
+			Used, Limit, Window int
+			Estimated           bool
+		}
+		Ladder       []pipeline.Summarizer
+		Nothing      string
+		Summarise    int
+		Tail         int
+		CoversFrom   int64 `json:"covers_from"`
+		CoversTo     int64 `json:"covers_to"`
+		Chars        int
+		Tokens       int
+		Omitted      int
+		Cut          int
+		DroppedTools int  `json:"dropped_tools"`
+		InputTokens  int  `json:"input_tokens"`
+		OutputTokens int  `json:"output_tokens"`
+		Reused       bool `json:"answer_reused"`
+		TokensBefore int  `json:"tokens_before"`
+		TokensAfter  int  `json:"tokens_after"`
+		Limit        int
+		Kind         pipeline.ErrorKind
+	}
+	if json.Unmarshal(s.Numbers, &n) != nil {
+		return ""
+	}
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch s.Stage {
+	case "trigger":
+		if n.Decision != nil {
+			add("%s used, limit %s of %s", tokens(n.Decision.Used, n.Decision.Estimated), count(n.Decision.Limit), count(n.Decision.Window))
+		}
+	case "summarizer":
+		var names []string
+		for _, rung := range n.Ladder {
+			names = append(names, rung.String())
+		}
+		if len(names) > 0 {
+			add("%s", strings.Join(names, ", then "))
+		}
+	case "partition":
+		if n.Nothing != "" {
+			add("%s", n.Nothing)
+		} else if s.Outcome != store.StepFailed {
+			add("%d to summarise (%d to %d), %d stay", n.Summarise, n.CoversFrom, n.CoversTo, n.Tail)
+		}
+	case "slim":
+		if n.Chars > 0 {
+			add("%s chars, ≈%s tokens", count(n.Chars), count(n.Tokens))
+		}
+		if left := n.Omitted + n.DroppedTools; left > 0 {
+			add("%d left out", left)
+		}
+		if n.Cut > 0 {
+			add("%d cut", n.Cut)
+		}
+	case "summarise":
+		if n.InputTokens > 0 {
+			add("%s tokens in, %s out", count(n.InputTokens), count(n.OutputTokens))
+		}
+		if n.Tokens > 0 {
+			add("summary ≈%s tokens", count(n.Tokens))
+		}
+		if n.Reused {
+			add("answer of an earlier attempt")
+		}
+	case "reassemble":
+		if n.TokensAfter > 0 {
+			add("%s → ≈%s tokens, limit %s", count(n.TokensBefore), count(n.TokensAfter), count(n.Limit))
+		}
+		if n.Kind != "" {
+			add("%s", n.Kind)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// drawTexts are the texts that were asked for, each under a heading.
+func drawTexts(t *runs.Texts) string {
+	if t == nil {
+		return ""
+	}
+	var b strings.Builder
+	section := func(title, text string) {
+		b.WriteString("\n── " + title + " " + strings.Repeat("─", max(3, 96-len([]rune(title)))) + "\n")
+		b.WriteString(strings.TrimRight(printable(text), "\n") + "\n")
+	}
+	for _, p := range t.Prompts {
+		title := fmt.Sprintf("prompt of step %d, for %s", p.Call, p.Summarizer)
+		if p.Body != "" {
+			section(title, p.Body)
+			continue
+		}
+		section(title+": system", p.System)
+		section(title+": user", p.User)
+	}
+	for _, answer := range t.Answers {
+		title := fmt.Sprintf("answer to step %d.%d, by %s", answer.Call, answer.Attempt, answer.Summarizer)
+		if answer.ErrorKind != "" {
+			title += ", " + string(answer.ErrorKind)
+		}
+		text := answer.Text
+		if text == "" {
+			text = answer.Raw
+		}
+		section(title, text)
+	}
+	for _, o := range t.Omitted {
+		var rows table
+		rows.row("MESSAGE", "ROLE", "CHARS", "FATE")
+		for _, m := range o.Messages {
+			rows.row(fmt.Sprint(m.Seq), string(m.Role), count(m.Chars), string(m.Fate))
+		}
+		var list strings.Builder
+		_ = rows.write(&list)
+		section(fmt.Sprintf("not whole in the input of step %d, for %s", o.Call, o.Summarizer), list.String())
+	}
+	if t.Summary != "" {
+		section("summary", t.Summary)
+	}
+	if t.Context != "" {
+		section("context", t.Context)
+	}
+	if t.Deleted > 0 {
+		b.WriteString(fmt.Sprintf("\n%s deleted with the content of the conversation; `precis compact --keep` keeps them.\n", pluralWere(t.Deleted, "text")))
+	}
+	return b.String()
+}
+
+func pluralWere(n int, noun string) string {
+	if n == 1 {
+		return plural(n, noun) + " was"
+	}
+	return plural(n, noun) + " were"
+}
