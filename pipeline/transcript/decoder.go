@@ -20,7 +20,9 @@ type Options struct {
 	MaxMessageBytes int
 }
 
-// Decoder reads a transcript item by item, in memory bounded by the largest message and not by the file.
+// Decoder reads a transcript item by item. Its memory does not grow with the file: it holds the largest message,
+// and back of it at most 64 MiB of one conversation's messages where it takes the whole to say what they are, or
+// 128 MiB of a log in which each request repeats the one before.
 type Decoder struct {
 	format Format
 	src    source
