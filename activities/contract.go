@@ -88,13 +88,15 @@ type PartitionRequest struct {
 	Full bool  `json:"full,omitempty"`
 	// ModelAsked says that a model is on the list: an active digest is then replaced by its summary.
 	ModelAsked bool `json:"model_asked,omitempty"`
+	// Again takes the same messages once more: what was done with them before did not help.
+	Again bool `json:"again,omitempty"`
 }
 
 // PartitionResult refers to the plan, which is kept as an artifact.
 type PartitionResult struct {
 	// Nothing is "empty", "all_protected" or "already_compacted" when there is nothing to do, else "".
 	Nothing string `json:"nothing,omitempty"`
-	// Plan is the hash of the plan artifact.
+	// Plan is the hash of the plan artifact. With Nothing to summarise it is for squeezing the tail alone.
 	Plan string `json:"plan,omitempty"`
 	// Summarise and Tail count messages.
 	Summarise  int   `json:"summarise"`
@@ -138,7 +140,6 @@ type SummariseRequest struct {
 	Input      string              `json:"input"`
 	MaxOutput  int                 `json:"max_output,omitempty"`
 	Summarizer pipeline.Summarizer `json:"summarizer"`
-	Variation  pipeline.Variation  `json:"variation"`
 }
 
 func (r SummariseRequest) summarizer() string { return r.Summarizer.String() }
@@ -160,7 +161,8 @@ type SummariseResult struct {
 // ReassembleRequest asks for the new context to be built and made the conversation's own.
 type ReassembleRequest struct {
 	Ref
-	Plan       string              `json:"plan"`
+	Plan string `json:"plan"`
+	// Summary is the hash of the accepted summary, "" to squeeze the tail behind what is there.
 	Summary    string              `json:"summary"`
 	Summarizer pipeline.Summarizer `json:"summarizer"`
 	// Omitted is the number of messages that the summarizer was not shown.

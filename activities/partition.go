@@ -52,15 +52,17 @@ func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (Parti
 		part := pipeline.PartitionMessages(pipeline.PartitionInput{
 			Messages: live, Settings: view.Settings, Full: req.Full, Window: view.Conversation.Window,
 			Calibration: view.Conversation.Usage.Calibration, SeenSeq: view.SeenSeq(),
-			Again: beneath || run.Focus != "" || run.Prompt != "" || run.Summarizer != "",
+			Again: beneath || req.Again || run.Focus != "" || run.Prompt != "" || run.Summarizer != "",
 		})
-		if part.Nothing != "" {
+		if part.Nothing == pipeline.NothingEmpty {
 			return PartitionResult{Nothing: part.Nothing}, nil
 		}
-		p, err := newPlan(view, active, live, part, req.Head)
-		p.BeneathDigest = beneath
-		if err != nil {
-			return PartitionResult{}, err
+		p := tailPlan(active, req.Head)
+		if part.Nothing == "" {
+			if p, err = newPlan(view, active, live, part, req.Head); err != nil {
+				return PartitionResult{}, err
+			}
+			p.BeneathDigest = beneath
 		}
 		for _, w := range p.Warnings {
 			if err := a.warn(ctx, req.Ref, w); err != nil {
@@ -77,10 +79,29 @@ func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (Parti
 		}
 		notesOf(ctx).artifact("plan", artifact.SHA256)
 		return PartitionResult{
-			Plan: artifact.SHA256, Summarise: len(p.Summarise), Tail: len(p.Tail),
+			Nothing: part.Nothing, Plan: artifact.SHA256, Summarise: len(p.Summarise), Tail: len(p.Tail),
 			CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, Warnings: len(p.Warnings),
 		}, nil
 	})
+}
+
+// tailPlan summarises nothing: what the active marker covers stays covered, and the tail behind it can be squeezed.
+func tailPlan(active conversation.View, head int64) plan {
+	p := plan{Head: head, Base: active.Conversation.ActiveMarker}
+	if m := active.Marker; m != nil {
+		p.CoversFrom, p.CoversTo, p.CoveredMessages = m.CoversFrom, m.CoversTo, m.CoveredMessages
+		p.Carried = m.Carried
+	}
+	p.CoveredChain = store.Hash{}.String()
+	if chain, ok := active.ChainAt(p.CoversTo); ok {
+		p.CoveredChain = chain.String()
+	}
+	for _, m := range active.Messages {
+		if m.Seq > p.CoversTo {
+			p.Tail = append(p.Tail, m.Seq)
+		}
+	}
+	return p
 }
 
 // newPlan turns indexes into sequence numbers. The marker covers everything up to its last summarised
@@ -148,6 +169,23 @@ func (a *Activities) plan(ctx context.Context, ref Ref, sha string) (plan, error
 		return p, fmt.Errorf("read the run's plan: %w", err)
 	}
 	return p, nil
+}
+
+// kept picks the messages that stay verbatim, carried ones first.
+func (p plan) kept(view conversation.View) []pipeline.Message {
+	stays := make(map[int64]bool, len(p.Tail)+len(p.Carried))
+	for _, list := range [][]int64{p.Tail, p.Carried} {
+		for _, seq := range list {
+			stays[seq] = true
+		}
+	}
+	var out []pipeline.Message
+	for _, m := range view.Messages {
+		if stays[m.Seq] {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // source picks the messages that a plan summarises out of the live ones, the prior summary first.

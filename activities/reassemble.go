@@ -26,9 +26,11 @@ func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (Rea
 		if err != nil {
 			return ReassembleResult{}, err
 		}
-		summary, err := a.Store.GetArtifact(ctx, req.Tenant, req.Summary)
-		if err != nil {
-			return ReassembleResult{}, err
+		var summary []byte
+		if req.Summary != "" {
+			if summary, err = a.Store.GetArtifact(ctx, req.Tenant, req.Summary); err != nil {
+				return ReassembleResult{}, err
+			}
 		}
 		view, err := a.view(ctx, req.Ref, run, 0)
 		if err != nil {
@@ -64,19 +66,15 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 	marker := store.NewMarker{
 		Base: p.Base, CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, CoveredMessages: p.CoveredMessages,
 		Carried: p.Carried, Digest: digest, Valve: req.Valve, ValveUpTo: view.Head(),
+		Calibration: view.Conversation.Usage.Calibration,
 	}
 	if err := setChain(&marker, p.CoveredChain); err != nil {
 		return ReassembleResult{}, err
 	}
-	text := pipeline.SummaryText(pipeline.SummaryTextInput{
-		Summary: summary, Digest: digest, UnderWay: underWay(view), ProposeOnly: proposeOnly(view),
-		TailKept: tailKept(whole, marker), Repeated: repeated(marker, p), OmittedMessages: req.Omitted, TranscriptHint: transcriptHint(view),
-	})
-	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "summary", []byte(text))
+	text, err := a.summaryMessage(ctx, req, p, view, whole, &marker, summary)
 	if err != nil {
 		return ReassembleResult{}, err
 	}
-	marker.Summary, marker.SummaryTokens = artifact.SHA256, pipeline.EstimateText(text)
 
 	before := view.Context()
 	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
@@ -106,6 +104,24 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 	facts.Context = encoded
 	notesOf(ctx).artifact("context", encoded)
 	return a.take(ctx, req, run, marker, facts, result)
+}
+
+// summaryMessage makes the text of the summary message and notes it on the marker. A run that summarised nothing
+// keeps the message that is there.
+func (a *Activities) summaryMessage(ctx context.Context, req ReassembleRequest, p plan, view, whole conversation.View, marker *store.NewMarker, summary string) (string, error) {
+	if req.Summary == "" {
+		if view.Marker != nil {
+			marker.Summary, marker.SummaryTokens, marker.Digest = view.Marker.Summary, view.Marker.SummaryTokens, view.Marker.Digest
+		}
+		return string(view.Summary), nil
+	}
+	text := pipeline.SummaryText(pipeline.SummaryTextInput{
+		Summary: summary, Digest: marker.Digest, UnderWay: pipeline.UnderWay(view.Messages), ProposeOnly: proposeOnly(view),
+		TailKept: tailKept(whole, *marker), Repeated: repeated(*marker, p), OmittedMessages: req.Omitted, TranscriptHint: transcriptHint(view),
+	})
+	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "summary", []byte(text))
+	marker.Summary, marker.SummaryTokens = artifact.SHA256, pipeline.EstimateText(text)
+	return text, err
 }
 
 // take applies the marker, or parks it when the run only prepares or a reply is being generated.
@@ -162,23 +178,6 @@ func scaled(tokens int, calibration float64) int {
 		return tokens
 	}
 	return int(float64(tokens) * calibration)
-}
-
-// underWay says whether the agent's work goes on at once: the conversation ends in a message of the user's or
-// in results that wait for the model. It is settled here, once, since the text of the summary must not change
-// while it is in the context.
-func underWay(view conversation.View) bool {
-	for i := len(view.Messages) - 1; i >= 0; i-- {
-		switch msg := view.Messages[i]; {
-		case msg.Kind == pipeline.KindUserInfo || msg.Kind == pipeline.KindReminder || msg.Role == pipeline.RoleSystem:
-			continue
-		case msg.Role == pipeline.RoleAssistant:
-			return len(msg.Calls()) > 0
-		default:
-			return true
-		}
-	}
-	return false
 }
 
 // tailKept says whether messages follow the summary verbatim.

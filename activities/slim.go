@@ -41,6 +41,7 @@ func (a *Activities) Slim(ctx context.Context, req SlimRequest) (SlimResult, err
 		if err != nil {
 			return SlimResult{}, err
 		}
+		req.Variation.MaxTokens = view.Settings.SummaryMaxTokens
 		prompt, err := choosePrompt(run, view, req.Summarizer)
 		if err != nil {
 			return SlimResult{}, err

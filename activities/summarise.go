@@ -97,7 +97,7 @@ func (a *Activities) modelSummary(ctx context.Context, req SummariseRequest, run
 		}
 	}
 	text = pipeline.UserMessagesSection(text, users, userMessagesBudget(view))
-	text, found := pipeline.VerifySummary(text, source, nil)
+	text, found := pipeline.VerifySummary(text, source, p.kept(view))
 	if view.Settings.Redact {
 		text = pipeline.Redact(text) // what the check appended is the source's own
 	}

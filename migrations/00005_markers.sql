@@ -21,6 +21,9 @@ CREATE TABLE markers (
     summary_tokens bigint NOT NULL DEFAULT 0,
     -- How far the tail is squeezed, and up to which message: kept here so that every read gives the same bytes.
     valve_up_to bigint NOT NULL DEFAULT 0,
+    -- Real tokens divided by estimated ones when it was made, 0: not known. Kept here since sizes of the tail are
+    -- judged by it, and every read must give the same bytes.
+    calibration double precision NOT NULL DEFAULT 0,
     -- The summary is a digest: no model wrote it, a later run replaces it.
     digest boolean NOT NULL DEFAULT false,
     id text NOT NULL,
@@ -35,8 +38,8 @@ CREATE TABLE markers (
     valve text NOT NULL DEFAULT '',
     -- messages.chain at covers_to: commits to all that was said up to there.
     covered_chain bytea NOT NULL,
-    -- Artifact with the summary's text.
-    summary_sha256 bytea NOT NULL,
+    -- Artifact with the summary's text. NULL: nothing is covered, the marker only squeezes the tail.
+    summary_sha256 bytea,
     -- Messages at or before covers_to that stay verbatim: system, user info, what the user last said.
     carried bigint[] NOT NULL DEFAULT '{}',
     CONSTRAINT markers_pkey PRIMARY KEY (id),
@@ -45,7 +48,10 @@ CREATE TABLE markers (
     CONSTRAINT markers_run_fkey FOREIGN KEY (run) REFERENCES runs (id),
     -- A run writes one marker, however often its last step is tried.
     CONSTRAINT markers_run_key UNIQUE (run),
-    CONSTRAINT markers_covers_order CHECK (covers_from >= 1 AND covers_to >= covers_from AND covered_messages >= 0),
+    CONSTRAINT markers_covers_order CHECK (
+        (covers_from >= 1 AND covers_to >= covers_from AND covered_messages >= 0 AND summary_sha256 IS NOT NULL)
+        OR (covers_from = 0 AND covers_to = 0 AND covered_messages = 0 AND summary_sha256 IS NULL AND valve <> '')
+    ),
     CONSTRAINT markers_status_known CHECK (status IN ('prepared', 'applied', 'undone', 'discarded')),
     CONSTRAINT markers_origin_known CHECK (origin IN ('ours', 'agent', 'imported')),
     CONSTRAINT markers_valve_known CHECK (valve IN ('', 'previews', 'head_tail')),

@@ -133,6 +133,7 @@ type run struct {
 
 	plan       activities.PartitionResult
 	full       bool
+	again      bool // the same messages once more
 	factor     float64
 	variation  pipeline.Variation
 	rung       Step
@@ -174,8 +175,8 @@ func (r *run) walk(ctx workflow.Context) CompactionResult {
 	r.full = r.trigger.Full
 
 	var choice activities.SummarizerResult
-	atLimit := r.trigger.Decision.OverLimit || r.trigger.Decision.Kind == pipeline.TriggerOverflow
-	if err := execute(ctx, quick, "Who writes the summary?", a.Summarizer, activities.SummarizerRequest{Ref: r.ref(), Head: r.trigger.Head, AtOrOverLimit: atLimit}, &choice); err != nil {
+	r.again = r.trigger.Decision.Kind == pipeline.TriggerOverflow
+	if err := execute(ctx, quick, "Who writes the summary?", a.Summarizer, activities.SummarizerRequest{Ref: r.ref(), Head: r.trigger.Head, AtOrOverLimit: r.overLimit()}, &choice); err != nil {
 		return r.ended(ctx, activities.StageSummarizer, err)
 	}
 	if len(choice.Ladder) == 0 {
@@ -207,16 +208,38 @@ func (r *run) walk(ctx workflow.Context) CompactionResult {
 func (r *run) partition(ctx workflow.Context) *CompactionResult {
 	var a *activities.Activities
 	var plan activities.PartitionResult
-	if err := execute(ctx, quick, "What is summarised, what stays?", a.Partition, activities.PartitionRequest{Ref: r.ref(), Head: r.trigger.Head, Full: r.full, ModelAsked: r.ladder[r.at].Kind != pipeline.SummarizerDigest}, &plan); err != nil {
+	if err := execute(ctx, quick, "What is summarised, what stays?", a.Partition, activities.PartitionRequest{Ref: r.ref(), Head: r.trigger.Head, Full: r.full, Again: r.again, ModelAsked: r.ladder[r.at].Kind != pipeline.SummarizerDigest}, &plan); err != nil {
 		end := r.ended(ctx, activities.StagePartition, err)
 		return &end
 	}
-	if plan.Nothing != "" {
-		end := r.skipped(plan.Nothing)
+	if plan.Nothing == "" {
+		r.plan = plan
+		return nil
+	}
+	if r.overLimit() && plan.Plan != "" {
+		// Nothing can be summarised, and the context is too large all the same: what is left is the tail.
+		r.plan = plan
+		end := r.squeeze(ctx)
 		return &end
 	}
-	r.plan = plan
-	return nil
+	end := r.skipped(plan.Nothing)
+	return &end
+}
+
+// overLimit says that the context is too large, by our count or by the vendor's word.
+func (r *run) overLimit() bool {
+	return r.trigger.Decision.OverLimit || r.trigger.Decision.Kind == pipeline.TriggerOverflow
+}
+
+// squeeze walks the steps of the tail alone, without a summary.
+func (r *run) squeeze(ctx workflow.Context) CompactionResult {
+	r.full = true // there is nothing more to summarise
+	r.rung = r.tail.next(activities.StageReassemble, "", pipeline.NoShrink)
+	for r.rung == StepFull {
+		r.rung = r.tail.next(activities.StageReassemble, "", pipeline.NoShrink)
+	}
+	_, end := r.reassemble(ctx, activities.SummariseResult{})
+	return *end
 }
 
 // summarise walks the summarizers until one gives a summary.
@@ -269,7 +292,7 @@ func (r *run) attempt(ctx workflow.Context) (activities.SummariseResult, activit
 		class = quick
 	}
 	err := execute(ctx, class, fmt.Sprintf("Summary by %s (%s)", s, r.rungName()), a.Summarise,
-		activities.SummariseRequest{Ref: r.ref(), Plan: r.plan.Plan, Input: input.Input, MaxOutput: input.MaxOutput, Summarizer: s, Variation: r.variation}, &out)
+		activities.SummariseRequest{Ref: r.ref(), Plan: r.plan.Plan, Input: input.Input, MaxOutput: input.MaxOutput, Summarizer: s}, &out)
 	if err == nil {
 		r.tokens += out.InputTokens + out.OutputTokens
 	} else if s.Kind != pipeline.SummarizerDigest {
@@ -282,7 +305,12 @@ func (r *run) attempt(ctx workflow.Context) (activities.SummariseResult, activit
 // be partitioned and summarised anew.
 func (r *run) reassemble(ctx workflow.Context, summary activities.SummariseResult) (again bool, end *CompactionResult) {
 	var a *activities.Activities
-	request := activities.ReassembleRequest{Plan: r.plan.Plan, Summary: summary.Summary, Summarizer: r.ladder[r.at], Omitted: r.omitted, Manual: r.trigger.Manual}
+	request := activities.ReassembleRequest{
+		Plan: r.plan.Plan, Summary: summary.Summary, Omitted: r.omitted, Manual: r.trigger.Manual, Valve: valveOf[r.rung],
+	}
+	if summary.Summary != "" {
+		request.Summarizer = r.ladder[r.at]
+	}
 	for {
 		request.Ref = r.ref()
 		var out activities.ReassembleResult
@@ -292,24 +320,22 @@ func (r *run) reassemble(ctx workflow.Context, summary activities.SummariseResul
 		}
 		if out.Outcome != "" {
 			return false, &CompactionResult{
-				Run: r.in.Run, Outcome: out.Outcome, Kind: out.Kind, Reason: out.Reason, Summarizer: r.ladder[r.at].String(),
+				Run: r.in.Run, Outcome: out.Outcome, Kind: out.Kind, Reason: out.Reason, Summarizer: request.Summarizer.String(),
 				Marker: out.Marker, TokensBefore: out.TokensBefore, TokensAfter: out.TokensAfter,
 			}
 		}
-		step := r.tail.next(activities.StageReassemble, r.ladder[r.at].Kind, out.Kind)
+		step := r.tail.next(activities.StageReassemble, request.Summarizer.Kind, out.Kind)
 		if step == StepFull && r.full {
-			step = r.tail.next(activities.StageReassemble, r.ladder[r.at].Kind, out.Kind)
+			step = r.tail.next(activities.StageReassemble, request.Summarizer.Kind, out.Kind)
 		}
 		r.note(ctx, activities.StageReassemble, out.Kind, step)
 		r.rung = step
 		switch step {
 		case StepFull:
-			r.full, r.factor, r.variation = true, 1, pipeline.Variation{}
+			r.full, r.again, r.factor, r.variation = true, true, 1, pipeline.Variation{}
 			return true, nil
-		case StepPreviews:
-			request.Valve = pipeline.TailValvePreviews
-		case StepHeadAndTail:
-			request.Valve = pipeline.TailValveHeadTail
+		case StepPreviews, StepHeadAndTail:
+			request.Valve = valveOf[step]
 		case StepTakeSmaller:
 			request.Final = true
 		case StepSupersede:
@@ -319,6 +345,12 @@ func (r *run) reassemble(ctx workflow.Context, summary activities.SummariseResul
 			return false, &end
 		}
 	}
+}
+
+// valveOf gives the valve that a step of the tail opens.
+var valveOf = map[Step]pipeline.TailValve{
+	StepPreviews:    pipeline.TailValvePreviews,
+	StepHeadAndTail: pipeline.TailValveHeadTail,
 }
 
 // step changes the state for the step; false when the ladder has none left.

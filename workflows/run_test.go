@@ -431,3 +431,32 @@ func TestCompactionsChainAndUndo(t *testing.T) {
 		t.Error("a fourth undo was accepted")
 	}
 }
+
+// Fault B84: what overflows is the step that the model has not read. There is nothing to summarise, and the tail
+// is squeezed without a model.
+func TestOverflowInTheLastStepSqueezesTheTailWithoutAModel(t *testing.T) {
+	t.Parallel()
+	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: good}})
+	s.StartWorker()
+	ask := scenario.User("check the log")
+	ref := s.Create(scenario.Conversation{Window: 12000, Messages: []string{
+		ask, scenario.Call("big", "I look."), scenario.Result("big", scenario.Distinct("line", 8000)),
+	}})
+	run := s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
+	if run.Outcome != store.OutcomeApplied {
+		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+	}
+	context := s.Context(ref)
+	if len(context) != 3 || context[0] != ask || !strings.Contains(context[2], "chars omitted") || !strings.Contains(context[2], `"tool_use_id":"big"`) {
+		t.Errorf("context %.300q", context)
+	}
+	if run.Facts.TokensAfter >= 10800 || len(s.Vendor.Requests()) != 0 {
+		t.Errorf("%d tokens after, %d model calls", run.Facts.TokensAfter, len(s.Vendor.Requests()))
+	}
+	if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+		t.Fatal(err)
+	}
+	if full := s.Context(ref); strings.Contains(full[2], "chars omitted") {
+		t.Error("the undo does not give the whole result back")
+	}
+}

@@ -84,7 +84,7 @@ func Decode(codec transcript.Codec, stored []store.Message) ([]pipeline.Message,
 
 // Live is what a compaction works on: the prior summary first, if there is one, then all messages.
 func (v View) Live() []pipeline.Message {
-	if v.Marker == nil {
+	if v.Marker == nil || v.Marker.Summary == "" {
 		return v.Messages
 	}
 	text := string(v.Summary)
@@ -112,7 +112,7 @@ func (v View) Context() pipeline.Context {
 	}
 	if v.Marker != nil {
 		in.SummaryText = string(v.Summary)
-		in.Valve, in.ValveUpTo = v.Marker.Valve, v.Marker.ValveUpTo
+		in.Valve, in.ValveUpTo, in.Calibration = v.Marker.Valve, v.Marker.ValveUpTo, v.Marker.Calibration
 	}
 	for _, e := range v.LiveView.Enrichments {
 		in.Enrichments = append(in.Enrichments, pipeline.Enrichment{Key: e.Key, Text: string(e.Value)})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"precis/pipeline"
 )
 
 // ApplyMarker makes a run's compaction take effect, in one transaction: the marker, the conversation's active marker
@@ -100,6 +102,13 @@ func checkMarker(ctx context.Context, tx pgx.Tx, c Conversation, n NewMarker) (N
 			return n, invalidf("it covers up to %d, and its base up to %d: what lies between would be told twice", n.CoversTo, base.CoversTo)
 		}
 	}
+	if n.CoversTo == 0 {
+		if n.Valve == pipeline.TailValveNone || n.Summary != "" || n.CoversFrom != 0 || n.CoveredMessages != 0 || len(n.Carried) > 0 {
+			return n, invalidf("a marker that covers nothing has a valve and nothing else")
+		}
+		n.CoveredChain = Hash{}
+		return n, nil
+	}
 	if n.CoversFrom < 1 || n.CoversTo < n.CoversFrom || n.CoversTo > c.HeadSeq {
 		return n, invalidf("it covers %d to %d of a conversation of %d messages", n.CoversFrom, n.CoversTo, c.HeadSeq)
 	}
@@ -128,15 +137,17 @@ func chainAt(ctx context.Context, q querier, cid, seq int64) (Hash, error) {
 
 // insertMarker writes a marker; an applied one becomes the active marker.
 func insertMarker(ctx context.Context, tx pgx.Tx, c Conversation, m Marker) (Marker, error) {
-	sum, err := parseHash(m.Summary)
+	sum, err := optionalHash(m.Summary)
 	if err != nil {
 		return m, err
 	}
-	// The lock keeps the summary from being pruned before the marker refers to it.
-	_, err = one(ctx, tx, pgx.RowTo[string], `SELECT a.kind FROM artifacts a JOIN artifact_links l USING (tenant, sha256)
-		WHERE l.cid = $1 AND a.tenant = $2 AND a.sha256 = $3 FOR KEY SHARE OF a`, c.cid, c.Ref.Tenant, sum[:])
-	if err != nil {
-		return m, fmt.Errorf("summary %s of this conversation: %w", m.Summary, err)
+	if sum != nil {
+		// The lock keeps the summary from being pruned before the marker refers to it.
+		_, err = one(ctx, tx, pgx.RowTo[string], `SELECT a.kind FROM artifacts a JOIN artifact_links l USING (tenant, sha256)
+			WHERE l.cid = $1 AND a.tenant = $2 AND a.sha256 = $3 FOR KEY SHARE OF a`, c.cid, c.Ref.Tenant, sum)
+		if err != nil {
+			return m, fmt.Errorf("summary %s of this conversation: %w", m.Summary, err)
+		}
 	}
 	var base, run *string
 	if m.Base != "" {
@@ -151,13 +162,13 @@ func insertMarker(ctx context.Context, tx pgx.Tx, c Conversation, m Marker) (Mar
 	epoch := c.Epoch + 1
 	m, err = one(ctx, tx, scanMarker, `INSERT INTO markers AS m (id, cid, tenant, base, run, status, origin, covers_from, covers_to,
 			covered_messages, covered_chain, carried, summary_sha256, summary_tokens, digest, valve, valve_up_to, tokens_before,
-			tokens_after, epoch, applied_at)
+			tokens_after, epoch, applied_at, calibration)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-			CASE WHEN $6 = 'applied' THEN $20::bigint END, CASE WHEN $6 = 'applied' THEN clock_timestamp() END)
+			CASE WHEN $6 = 'applied' THEN $20::bigint END, CASE WHEN $6 = 'applied' THEN clock_timestamp() END, $21)
 		RETURNING `+markerColumns,
 		m.ID, c.cid, c.Ref.Tenant, base, run, string(m.Status), string(m.Origin), m.CoversFrom, m.CoversTo, m.CoveredMessages,
-		m.CoveredChain[:], m.Carried, sum[:], m.SummaryTokens, m.Digest, string(m.Valve), m.ValveUpTo, m.TokensBefore,
-		m.TokensAfter, epoch)
+		m.CoveredChain[:], m.Carried, sum, m.SummaryTokens, m.Digest, string(m.Valve), m.ValveUpTo, m.TokensBefore,
+		m.TokensAfter, epoch, m.Calibration)
 	if err != nil {
 		return m, err
 	}

@@ -9,7 +9,7 @@ import (
 // LiveView is what the context of a conversation is made from, at one moment.
 type LiveView struct {
 	Conversation Conversation
-	// Marker is the active one, nil: the full history. Summary is its text.
+	// Marker is the active one, nil: the full history. Summary is its text, nil for one that only squeezes the tail.
 	Marker  *Marker
 	Summary []byte
 	// Prepared waits to be applied, nil: none.
@@ -84,11 +84,13 @@ func (s *Store) LiveView(ctx context.Context, ref ConversationRef, o LiveOptions
 		}
 		if m != nil {
 			v.Marker = m
-			if sum, err = parseHash(m.Summary); err != nil {
-				return err
-			}
-			if packed, err = artifactData(ctx, tx, ref.Tenant, sum); err != nil {
-				return err
+			if m.Summary != "" {
+				if sum, err = parseHash(m.Summary); err != nil {
+					return err
+				}
+				if packed, err = artifactData(ctx, tx, ref.Tenant, sum); err != nil {
+					return err
+				}
 			}
 			if v.Carried, err = messagesAt(ctx, tx, c.cid, m.Carried); err != nil {
 				return err
@@ -102,7 +104,7 @@ func (s *Store) LiveView(ctx context.Context, ref ConversationRef, o LiveOptions
 		}
 		return v.readBeside(ctx, tx, c, o)
 	})
-	if err == nil && v.Marker != nil {
+	if err == nil && packed != nil {
 		v.Summary, err = s.unpack(sum, packed)
 	}
 	return v, err
@@ -133,6 +135,9 @@ func tailAfter(ctx context.Context, q querier, cid, after, upTo int64) ([]Messag
 }
 
 func sumsAt(ctx context.Context, q querier, cid, seq int64) (Sums, error) {
+	if seq == 0 {
+		return Sums{}, nil
+	}
 	return one(ctx, q, func(row pgx.CollectableRow) (s Sums, err error) {
 		return s, row.Scan(&s.Tokens, &s.Chars, &s.Turns)
 	}, `SELECT tokens_sum, chars_sum, turns_sum FROM messages WHERE cid = $1 AND seq = $2`, cid, seq)

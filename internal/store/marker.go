@@ -42,7 +42,8 @@ type NewMarker struct {
 	// Base is the marker that was active when the summary was begun, "": none.
 	Base string
 	// CoversFrom and CoversTo are the first and last message that was summarised beside the base's summary.
-	// Both 0: what the base covers, summarised again.
+	// Both 0: what the base covers, summarised again; where that is nothing, Summary is "" and the marker only
+	// squeezes the tail.
 	CoversFrom, CoversTo int64
 	CoveredMessages      int
 	// CoveredChain is Message.Chain at CoversTo.
@@ -57,6 +58,8 @@ type NewMarker struct {
 	// Valve and ValveUpTo say how far the tail is squeezed, up to which message.
 	Valve     pipeline.TailValve
 	ValveUpTo int64
+	// Calibration is real tokens divided by estimated ones when it was made, 0: not known.
+	Calibration float64
 	// TokensBefore and TokensAfter are of the whole context.
 	TokensBefore, TokensAfter int
 }
@@ -77,7 +80,7 @@ type Marker struct {
 }
 
 const markerColumns = `m.id, coalesce(m.base, ''), m.covers_from, m.covers_to, m.covered_messages, m.covered_chain, m.carried,
-	m.summary_sha256, m.summary_tokens, m.digest, m.valve, m.valve_up_to, m.tokens_before, m.tokens_after, coalesce(m.run, ''),
+	m.summary_sha256, m.summary_tokens, m.digest, m.valve, m.valve_up_to, m.calibration, m.tokens_before, m.tokens_after, coalesce(m.run, ''),
 	m.status, m.reason, m.origin, coalesce(m.epoch, 0), m.created_at, m.applied_at, m.ended_at`
 
 func scanMarker(row pgx.CollectableRow) (Marker, error) {
@@ -85,10 +88,10 @@ func scanMarker(row pgx.CollectableRow) (Marker, error) {
 	var chain, summary []byte
 	var applied, ended *time.Time
 	err := row.Scan(&m.ID, &m.Base, &m.CoversFrom, &m.CoversTo, &m.CoveredMessages, &chain, &m.Carried, &summary,
-		&m.SummaryTokens, &m.Digest, &m.Valve, &m.ValveUpTo, &m.TokensBefore, &m.TokensAfter, &m.Run, &m.Status, &m.Reason,
+		&m.SummaryTokens, &m.Digest, &m.Valve, &m.ValveUpTo, &m.Calibration, &m.TokensBefore, &m.TokensAfter, &m.Run, &m.Status, &m.Reason,
 		&m.Origin, &m.Epoch, &m.Created, &applied, &ended)
 	copy(m.CoveredChain[:], chain)
-	m.Summary = hex.EncodeToString(summary)
+	m.Summary = hex.EncodeToString(summary) // NULL is ""
 	m.Applied, m.Ended = or(applied, time.Time{}), or(ended, time.Time{})
 	return m, err
 }
