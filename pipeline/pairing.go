@@ -77,8 +77,9 @@ func Pair(messages []Message) Pairing {
 					p.Orphans = append(p.Orphans, result)
 					continue
 				}
-				call := calls[len(calls)-1]
-				waiting[part.CallID] = calls[:len(calls)-1]
+				// Several calls of one step with the same id: the results come in their order.
+				call := calls[0]
+				waiting[part.CallID] = calls[1:]
 				p.Pairs = append(p.Pairs, Paired{Call: call, Result: result})
 			}
 		}

@@ -121,8 +121,7 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 	im.result.Conversations = append(im.result.Conversations, Imported{Conversation: c})
 
 	in := &reading{importer: im, count: c.HeadSeq}
-	res, err := im.store.AppendStream(ctx, c.Ref, in.messages)
-	if err != nil {
+	if _, err := im.store.AppendStream(ctx, c.Ref, in.messages); err != nil {
 		return err
 	}
 	meta := in.end
@@ -152,7 +151,6 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 	if c, err = in.recordUsage(ctx, c.Ref); err != nil {
 		return err
 	}
-	_ = res
 	im.result.Conversations[at] = Imported{
 		Conversation: c, Meta: meta, Messages: int(c.HeadSeq), Compactions: markers,
 	}
@@ -216,39 +214,44 @@ func (r *reading) messages(yield func(store.NewMessage, error) bool) {
 			return
 		case it.Note != nil:
 			r.result.Notes = append(r.result.Notes, it)
+		case it.Compaction != nil && (r.count == 0 || !r.options.TrustCompactions):
+			// What it covered is not there, or it is not to be trusted: its summary is history like any other.
+			if !r.give(it.Compaction.Summary, yield) {
+				return
+			}
 		case it.Compaction != nil:
 			r.compactions = append(r.compactions, transcript.RecordedCompaction{Compaction: *it.Compaction, Before: int(r.count)})
 		case it.Usage != nil:
 			r.usage = &transcript.RecordedUsage{Usage: *it.Usage, Covers: int(r.count)}
 		case it.Message != nil:
-			r.count++
-			if r.options.Progress != nil {
-				r.options.Progress(int(r.count))
-			}
-			m := Stored(*it.Message)
-			// Ids in files repeat, and a repeated client id would add nothing: every message of a file is stored.
-			m.ClientID = ""
-			if !yield(m, nil) {
+			if !r.give(*it.Message, yield) {
 				return
 			}
 		}
 	}
 }
 
+// give hands one message on to the store.
+func (r *reading) give(m pipeline.Message, yield func(store.NewMessage, error) bool) bool {
+	r.count++
+	if r.options.Progress != nil {
+		r.options.Progress(int(r.count))
+	}
+	stored := Stored(m)
+	// Ids in files repeat, and a repeated client id would add nothing: every message of a file is stored.
+	stored.ClientID = ""
+	return yield(stored, nil)
+}
+
 // markers makes the recorded compactions into markers, oldest first, so that undo goes back through them.
 func (r *reading) markers(ctx context.Context, ref store.ConversationRef) (int, error) {
-	if !r.options.TrustCompactions {
-		return 0, nil
-	}
 	n := 0
 	for _, c := range r.compactions {
-		if c.Before == 0 {
-			continue // the file begins with it: what it covered is not there
-		}
 		text := pipeline.RenderMessage(c.Summary)
 		_, err := r.store.ReportMarker(ctx, ref, store.ReportedMarker{
 			Origin: store.OriginImported, CoversTo: int64(c.Before), Summary: []byte(text),
 			SummaryTokens: pipeline.EstimateText(text), TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
+			Carried: lastMessages(c.Before, c.Kept),
 		})
 		if err != nil {
 			return n, fmt.Errorf("the compaction recorded after message %d: %w", c.Before, err)
@@ -256,6 +259,16 @@ func (r *reading) markers(ctx context.Context, ref store.ConversationRef) (int, 
 		n++
 	}
 	return n, nil
+}
+
+// lastMessages are the sequence numbers of the last n messages up to seq: those that a recorded compaction left
+// visible.
+func lastMessages(seq, n int) []int64 {
+	var out []int64
+	for s := max(seq-n, 0) + 1; s <= seq; s++ {
+		out = append(out, int64(s))
+	}
+	return out
 }
 
 // recordUsage takes over the file's last server figure, unless a compaction came after it.

@@ -125,6 +125,10 @@ func TestTenantsNeverMeet(t *testing.T) {
 			list, _, err := s.ListConversations(ctx, "nobody", "", 0)
 			return none(len(list), err)
 		},
+		"CountRuns": func() error {
+			list, err := s.CountRuns(ctx, "mallory", store.RunFilter{})
+			return none(len(list), err)
+		},
 		"ListRuns": func() error {
 			list, _, err := s.ListRuns(ctx, "mallory", store.RunFilter{})
 			return none(len(list), err)
