@@ -128,7 +128,7 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 		out.Meta.System = nil
 		out.Messages = c.openAI(all)
 	default:
-		return out, pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %q and %q", m.Format, to, Anthropic, OpenAI)
+		return out, noWay(m.Format, to)
 	}
 	for i, b := range out.Messages {
 		if fixed := wellFormed(b); fixed != nil {
@@ -138,6 +138,10 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 	}
 	out.Losses = c.losses
 	return out, nil
+}
+
+func noWay(from, to Format) error {
+	return pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %q and %q", from, to, Anthropic, OpenAI)
 }
 
 // read decodes the entries as they would be sent, edits done.
@@ -159,7 +163,14 @@ func (c *converter) read(codec Codec, items []pipeline.ContextItem) ([]spoken, e
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
 		}
+		if f, ok := codec.(foreign); ok {
+			out = append(out, common(f, m, i)...)
+			continue
+		}
 		out = append(out, spoken{m.Role, m.Parts, i})
+	}
+	if _, ok := codec.(foreign); ok {
+		c.pair(&out)
 	}
 	return out, nil
 }
@@ -660,12 +671,7 @@ func convertTools(tools json.RawMessage, from, to Format) (json.RawMessage, []Lo
 	var losses []Loss
 	for _, el := range elements(tools, root(tools)) {
 		b := tools
-		at := el
-		schemaKey := "input_schema"
-		if from == OpenAI {
-			at, _ = get(b, el, "function")
-			schemaKey = "parameters"
-		}
+		at, schemaKey := toolShape(b, el)
 		name, ok := get(b, at, "name")
 		schema, hasSchema := get(b, at, schemaKey)
 		if !ok || from == Anthropic && !hasSchema {
@@ -694,4 +700,18 @@ func convertTools(tools json.RawMessage, from, to Format) (json.RawMessage, []Lo
 		return nil, losses
 	}
 	return append(append([]byte{'['}, bytes.Join(out, []byte{','})...), ']'), losses
+}
+
+// toolShape tells where a definition has its name and under which key its schema: Anthropic's, the AI SDK's, or
+// OpenAI's.
+func toolShape(b []byte, el span) (at span, schemaKey string) {
+	if f, ok := get(b, el, "function"); ok && kind(b, f) == '{' {
+		return f, "parameters"
+	}
+	for _, key := range []string{"input_schema", "inputSchema"} {
+		if _, ok := get(b, el, key); ok {
+			return el, key
+		}
+	}
+	return el, "parameters"
 }

@@ -28,10 +28,13 @@ var formats = []struct {
 	// open makes the reader of a file.
 	open  func(*stream, Options) source
 	codec Codec
+	// write makes the file of a conversation whose messages are of the format; nil for an API, whose file is a
+	// request.
+	write func(Output) ([]byte, error)
 }{
-	{ClaudeCode, detectClaudeCode, openClaudeCode, claudeCodeCodec{}},
-	{Anthropic, detectAnthropic, openAnthropic, anthropicCodec{}},
-	{OpenAI, detectOpenAI, openOpenAI, openAICodec{}},
+	{ClaudeCode, detectClaudeCode, openClaudeCode, claudeCodeCodec{}, claudeCodeFile},
+	{Anthropic, detectAnthropic, openAnthropic, anthropicCodec{}, nil},
+	{OpenAI, detectOpenAI, openOpenAI, openAICodec{}, nil},
 }
 
 // Codec is one format's way with a single message. A Codec has no state.

@@ -54,7 +54,8 @@ type Meta struct {
 }
 
 // Compaction is a boundary that the file records: the model saw Summary in place of all messages before it, but
-// for the last Kept of them.
+// for the first KeptFirst and the last Kept of them. Where that is none, what the summary stands for is not in the
+// file.
 type Compaction struct {
 	// Summary is the message with the summary; its Kind is pipeline.KindSummary.
 	Summary pipeline.Message
@@ -62,6 +63,8 @@ type Compaction struct {
 	Trigger string
 	// Kept is how many messages right before the boundary the model still saw verbatim, after the summary.
 	Kept int
+	// KeptFirst is how many messages at the head of the conversation it still saw verbatim, before the summary.
+	KeptFirst int
 	// TokensBefore and TokensAfter are the agent's own figures, 0 when not said.
 	TokensBefore, TokensAfter int
 }
@@ -91,6 +94,8 @@ const (
 	NoteMessage   NoteCode = "message"   // a message of a role that the API has not
 	NoteKeys      NoteCode = "keys"      // keys beside a message that the API has not, cut out of its bytes
 	NoteRequest   NoteCode = "request"   // an earlier request of the same conversation, contained in the last one
+	NoteMissing   NoteCode = "missing"   // what the format does not record, though the model saw it
+	NoteBranch    NoteCode = "branch"    // a message of a branch that the conversation left
 )
 
 // Note says what a decoder left out.

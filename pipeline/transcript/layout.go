@@ -15,6 +15,8 @@ type layout struct {
 	nodes  []node
 	// lists are the arrays and objects that nodes can be taken out of.
 	lists []list
+	// entry writes the entry of a list that says a text in the place of what is none; nil: textBlock.
+	entry func(text string) []byte
 }
 
 // A node is one part and its place.
@@ -25,8 +27,13 @@ type node struct {
 	// value is what EditReplace puts the text in the place of: a string literal, the content of a tool result,
 	// the input of a call.
 	value span
-	// insert is where a missing content of a tool result goes.
+	// insert is where a missing value goes, 0: nowhere, and key the key that it gets there; empty: "content".
 	insert int
+	key    string
+	// as writes a text for value, nil: as a JSON string. For the input of a call it may refuse a text.
+	as func(text string) ([]byte, error)
+	// twins are other places of the message that say the same: what is done to the node is done there as well.
+	twins []node
 	// vacant is what a value turns into when the part is dropped and the node is no entry of a list.
 	vacant string
 	// block says that the node is nothing but content: it cannot be replaced by an empty text, only dropped.
@@ -134,41 +141,65 @@ func (s *surgery) one(n *node, e pipeline.Edit, call func(node, string) ([]byte,
 		return nil
 	}
 	// No vendor takes an empty text block.
-	if e.Op == pipeline.EditDrop || e.Op == pipeline.EditReplace && e.Text == "" && n.block {
-		if n.list >= 0 {
-			s.dropped[n.list][n.index] = true
-		} else {
-			s.splices = append(s.splices, splice{n.value, []byte(n.vacant)})
-		}
-		if top {
-			s.left--
-		}
-		return nil
-	}
-	if e.Op != pipeline.EditReplace {
+	drop := e.Op == pipeline.EditDrop || e.Op == pipeline.EditReplace && e.Text == "" && n.block
+	switch {
+	case drop:
+	case e.Op != pipeline.EditReplace:
 		return pipeline.Errorf(pipeline.Internal, "there is no edit %q", e.Op)
-	}
-	switch n.part.Kind {
-	case pipeline.PartReasoning:
+	case n.part.Kind == pipeline.PartReasoning:
 		return pipeline.Errorf(pipeline.Internal, "reasoning is kept as it is or dropped, never edited")
-	case pipeline.PartToolCall:
-		b, err := call(*n, e.Text)
-		if err != nil {
+	}
+	for i := -1; i < len(n.twins); i++ {
+		at := n
+		if i >= 0 {
+			at = &n.twins[i]
+		}
+		if drop {
+			s.drop(at)
+		} else if err := s.replace(at, n.part.Kind, e.Text, call); err != nil {
 			return err
 		}
-		s.splices = append(s.splices, splice{n.value, b})
-	case pipeline.PartText, pipeline.PartToolResult:
-		if n.value.empty() {
-			s.splices = append(s.splices, splice{span{n.insert, n.insert}, append([]byte(`,"content":`), quote(e.Text)...)})
-			return nil
-		}
-		s.splices = append(s.splices, splice{n.value, quote(e.Text)})
+	}
+	if drop && top {
+		s.left--
+	}
+	return nil
+}
+
+func (s *surgery) drop(n *node) {
+	switch {
+	case n.list >= 0:
+		s.dropped[n.list][n.index] = true
+	case !n.value.empty():
+		s.splices = append(s.splices, splice{n.value, []byte(n.vacant)})
+	}
+}
+
+// replace puts a text in the place of what a node of the kind holds.
+func (s *surgery) replace(n *node, kind pipeline.PartKind, text string, call func(node, string) ([]byte, error)) error {
+	b := quote(text)
+	var err error
+	switch {
+	case n.as != nil:
+		b, err = n.as(text)
+	case kind == pipeline.PartToolCall:
+		b, err = call(*n, text)
+	case kind == pipeline.PartText, kind == pipeline.PartToolResult, n.list < 0:
+	case s.entry != nil:
+		s.splices = append(s.splices, splice{s.lists[n.list].siblings[n.index], s.entry(text)})
+		return nil
 	default:
-		if n.list < 0 {
-			s.splices = append(s.splices, splice{n.value, quote(e.Text)})
-			return nil
-		}
-		s.splices = append(s.splices, splice{s.lists[n.list].siblings[n.index], textBlock(e.Text)})
+		s.splices = append(s.splices, splice{s.lists[n.list].siblings[n.index], textBlock(text)})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !n.value.empty() {
+		s.splices = append(s.splices, splice{n.value, b})
+	} else if n.insert > 0 {
+		key := append(quote(cmp.Or(n.key, "content")), ':')
+		s.splices = append(s.splices, splice{span{n.insert, n.insert}, append(append([]byte{','}, key...), b...)})
 	}
 	return nil
 }

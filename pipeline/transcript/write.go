@@ -30,7 +30,7 @@ func WriteFile(w io.Writer, f Format, all ...Output) ([]Loss, error) {
 			return losses, fmt.Errorf("conversation %d: %w", i+1, err)
 		}
 		losses = append(losses, lost...)
-		if len(all) > 1 {
+		if len(all) > 1 && whole(b) == nil {
 			b = oneLine(b)
 		}
 		if _, err := w.Write(append(b, '\n')); err != nil {
@@ -41,11 +41,14 @@ func WriteFile(w io.Writer, f Format, all ...Output) ([]Loss, error) {
 }
 
 func fileOf(f Format, out Output) ([]byte, []Loss, error) {
-	if f == ClaudeCode {
-		if out.Meta.Format != ClaudeCode {
-			return nil, nil, pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %q and %q", out.Meta.Format, f, Anthropic, OpenAI)
+	for _, row := range formats {
+		if row.format != f || row.write == nil {
+			continue
 		}
-		b, err := claudeCodeFile(out)
+		if out.Meta.Format != f {
+			return nil, nil, noWay(out.Meta.Format, f)
+		}
+		b, err := row.write(out)
 		return b, nil, err
 	}
 	c, err := ConvertConversation(out.Meta, out.Items, f)

@@ -1,0 +1,198 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+
+	"precis/pipeline"
+)
+
+// Formats whose blocks no API shares. On the way to an API their messages are first brought into one common form:
+// texts without the bytes around them, calls and results with ids, images as blocks of Anthropic's.
+
+// A foreign codec is one of those.
+type foreign interface {
+	// address is where the content of an image or a file part is: a data URL for what the part holds itself, an
+	// http address for what it only names; "" when neither can be told.
+	address(p pipeline.Part) string
+}
+
+// common gives a message of a foreign format as the messages that an API would hold: one, but for an assistant
+// message that has its results in it, behind which they become a message of their own.
+func common(f foreign, m pipeline.Message, item int) []spoken {
+	said := spoken{role: m.Role, item: item}
+	given := spoken{role: pipeline.RoleTool, item: item}
+	for _, p := range m.Parts {
+		p = commonPart(f, p)
+		if p.Kind == pipeline.PartToolResult && m.Role == pipeline.RoleAssistant {
+			given.parts = append(given.parts, p)
+		} else {
+			said.parts = append(said.parts, p)
+		}
+	}
+	if len(given.parts) == 0 {
+		return []spoken{said}
+	}
+	return []spoken{said, given}
+}
+
+func commonPart(f foreign, p pipeline.Part) pipeline.Part {
+	raw := p
+	p.Raw = nil
+	switch p.Kind {
+	case pipeline.PartToolCall:
+		p.Type = "tool_use"
+	case pipeline.PartToolResult:
+		p.Type = "tool_result"
+		p.Content = nil
+		for _, c := range raw.Content {
+			p.Content = append(p.Content, commonPart(f, c))
+		}
+	case pipeline.PartImage:
+		p.Raw = sourceBlock("image", p, f.address(raw))
+	case pipeline.PartFile:
+		switch url := f.address(raw); {
+		case p.MediaType == "application/pdf":
+			p.Raw = sourceBlock("document", p, url)
+		case p.Text != "": // a file that is text reads as text
+			p.Kind, p.Type, p.Text = pipeline.PartText, "", namedText(p)
+		}
+	}
+	return p
+}
+
+func namedText(p pipeline.Part) string {
+	if p.Name == "" {
+		return p.Text
+	}
+	return p.Name + ":\n" + p.Text
+}
+
+// sourceBlock writes an image or document block of Anthropic's, nil when there is nothing to put into it.
+func sourceBlock(typ string, p pipeline.Part, url string) []byte {
+	b := append([]byte(`{"type":`), quote(typ)...)
+	if mediaType, data, ok := dataURL(url); ok {
+		if mediaType == "" {
+			mediaType = p.MediaType
+		}
+		b = append(append(b, `,"source":{"type":"base64","media_type":`...), quote(mediaType)...)
+		b = append(append(b, `,"data":`...), quote(data)...)
+		return append(b, "}}"...)
+	}
+	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
+		b = append(append(b, `,"source":{"type":"url","url":`...), quote(url)...)
+		return append(b, "}}"...)
+	}
+	return nil
+}
+
+// base64URL makes a data URL of base64 data, which may be one already, or an address.
+func base64URL(mediaType, data string) string {
+	if data == "" || strings.HasPrefix(data, "data:") || strings.HasPrefix(data, "http://") || strings.HasPrefix(data, "https://") {
+		return data
+	}
+	return "data:" + mediaType + ";base64," + data
+}
+
+// fromAddress fills in what an address tells of an image or a file.
+func fromAddress(p *pipeline.Part, url string) {
+	if mediaType, data, ok := dataURL(url); ok {
+		if p.MediaType == "" {
+			p.MediaType = mediaType
+		}
+		binaryPart(p, data)
+	}
+}
+
+// notRecorded stands for the result of a call in a format that has no results.
+const notRecorded = "[What this call returned is not recorded in the transcript.]"
+
+// pair gives calls and results without an id the ids that an API wants. A result without one goes with the first
+// call of its step that has none and no result yet, one of its own name before the others. A call that is left
+// over gets a result that says so, and a result that is left over becomes text.
+func (c *converter) pair(all *[]spoken) {
+	used := map[string]bool{}
+	for _, m := range *all {
+		for _, p := range m.parts {
+			used[p.CallID] = true
+		}
+	}
+	n := 0
+	fresh := func() string {
+		for {
+			n++
+			if id := fmt.Sprintf("call_%d", n); !used[id] {
+				return id
+			}
+		}
+	}
+	var out []spoken
+	var open []*pipeline.Part // calls of the step without a result
+	closeStep := func() {
+		if len(open) == 0 {
+			return
+		}
+		given := spoken{role: pipeline.RoleTool, item: out[len(out)-1].item}
+		for _, call := range open {
+			given.parts = append(given.parts, madeParts(pipeline.Made{
+				Role: pipeline.RoleTool, CallID: call.CallID, Name: call.Name, Text: notRecorded,
+			})...)
+		}
+		c.item = given.item
+		c.lose("tool results", "the transcript has none for %d calls, which %s must have: they say so", len(open), c.to)
+		out, open = append(out, given), nil
+	}
+	for i := range *all {
+		m := &(*all)[i]
+		if m.role == pipeline.RoleAssistant {
+			if i > 0 && (*all)[i-1].role != pipeline.RoleAssistant {
+				closeStep()
+			}
+			for j := range m.parts {
+				if p := &m.parts[j]; p.Kind == pipeline.PartToolCall && p.CallID == "" {
+					p.CallID = fresh()
+					open = append(open, p)
+				}
+			}
+			out = append(out, *m)
+			continue
+		}
+		rest := m.parts[:0:0]
+		for _, p := range m.parts {
+			if p.Kind != pipeline.PartToolResult || p.CallID != "" {
+				rest = append(rest, p)
+				continue
+			}
+			if at := answered(open, p.Name); at >= 0 {
+				p.CallID = open[at].CallID
+				open = append(open[:at:at], open[at+1:]...)
+				rest = append(rest, p)
+				continue
+			}
+			c.item = m.item
+			c.lose("tool result", "its call is not there: it is text of role user")
+			rest = append(rest, p.Content...)
+			m.role = pipeline.RoleUser
+		}
+		if m.role != pipeline.RoleTool {
+			closeStep()
+		}
+		m.parts = rest
+		out = append(out, *m)
+	}
+	closeStep()
+	*all = out
+}
+
+// answered gives which of the open calls a result of the name goes with, -1 for none.
+func answered(open []*pipeline.Part, name string) int {
+	for i, call := range open {
+		if name != "" && call.Name == name {
+			return i
+		}
+	}
+	if len(open) > 0 {
+		return 0
+	}
+	return -1
+}
