@@ -214,7 +214,7 @@ func (r *reading) messages(yield func(store.NewMessage, error) bool) {
 			return
 		case it.Note != nil:
 			r.result.Notes = append(r.result.Notes, it)
-		case it.Compaction != nil && (r.count == 0 || !r.options.TrustCompactions):
+		case it.Compaction != nil && (r.count <= int64(it.Compaction.KeptFirst+it.Compaction.Kept) || !r.options.TrustCompactions):
 			// What it covered is not there, or it is not to be trusted: its summary is history like any other.
 			if !r.give(it.Compaction.Summary, yield) {
 				return
@@ -251,7 +251,7 @@ func (r *reading) markers(ctx context.Context, ref store.ConversationRef) (int, 
 		_, err := r.store.ReportMarker(ctx, ref, store.ReportedMarker{
 			Origin: store.OriginImported, CoversTo: int64(c.Before), Summary: []byte(text),
 			SummaryTokens: pipeline.EstimateText(text), TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
-			Carried: lastMessages(c.Before, c.Kept),
+			Carried: keptMessages(c),
 		})
 		if err != nil {
 			return n, fmt.Errorf("the compaction recorded after message %d: %w", c.Before, err)
@@ -261,12 +261,14 @@ func (r *reading) markers(ctx context.Context, ref store.ConversationRef) (int, 
 	return n, nil
 }
 
-// lastMessages are the sequence numbers of the last n messages up to seq: those that a recorded compaction left
-// visible.
-func lastMessages(seq, n int) []int64 {
+// keptMessages are the sequence numbers of the messages that a recorded compaction left visible: at the head of
+// the conversation, and right before the summary.
+func keptMessages(c transcript.RecordedCompaction) []int64 {
 	var out []int64
-	for s := max(seq-n, 0) + 1; s <= seq; s++ {
-		out = append(out, int64(s))
+	for seq := 1; seq <= c.Before; seq++ {
+		if seq <= c.KeptFirst || seq > c.Before-c.Kept {
+			out = append(out, int64(seq))
+		}
 	}
 	return out
 }
