@@ -16,13 +16,15 @@ CREATE TABLE idempotency_keys (
     -- Of method, path and body: the same key with another request is a mistake.
     request_sha256 bytea NOT NULL,
     headers jsonb NOT NULL DEFAULT '{}',
-    -- zstd; already compressed, so not again by PostgreSQL.
-    body bytea STORAGE EXTERNAL,
+    -- zstd. Compressed already, so Postgres must not try again.
+    body bytea,
     CONSTRAINT idempotency_keys_pkey PRIMARY KEY (tenant, key),
     CONSTRAINT idempotency_keys_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenants (id),
     CONSTRAINT idempotency_keys_sha256_length CHECK (octet_length(request_sha256) = 32),
     CONSTRAINT idempotency_keys_answer_whole CHECK ((answered_at IS NULL) = (status IS NULL))
 );
+
+ALTER TABLE idempotency_keys ALTER COLUMN body SET STORAGE EXTERNAL;
 
 CREATE INDEX idempotency_keys_created_idx ON idempotency_keys (created_at);
 

@@ -81,3 +81,28 @@ func (s *Store) Events(ctx context.Context, ref ConversationRef, after int64, li
 	})
 	return list, err
 }
+
+// EventHeads gives the number of the last event of each of the conversations that exist, in one query however many
+// there are: for those who follow.
+func (s *Store) EventHeads(ctx context.Context, refs []ConversationRef) (map[ConversationRef]int64, error) {
+	tenants, ids := make([]string, len(refs)), make([]string, len(refs))
+	for i, ref := range refs {
+		tenants[i], ids[i] = ref.Tenant, ref.ID
+	}
+	heads := make(map[ConversationRef]int64, len(refs))
+	err := s.read(ctx, "look for events", func(ctx context.Context, q querier) error {
+		rows, err := q.Query(ctx, `SELECT c.tenant, c.id, c.event_seq FROM unnest($1::text[], $2::text[]) AS f(tenant, id)
+			JOIN conversations c USING (tenant, id)`, tenants, ids)
+		if err != nil {
+			return err
+		}
+		var ref ConversationRef
+		var head int64
+		_, err = pgx.ForEachRow(rows, []any{&ref.Tenant, &ref.ID, &head}, func() error {
+			heads[ref] = head
+			return nil
+		})
+		return err
+	})
+	return heads, err
+}

@@ -18,6 +18,8 @@ type Dispatch struct {
 	// Attempts counts the claims, this one too.
 	Attempts int
 	Created  time.Time
+	// TraceParent is the trace of the request that asked for the run, see WithTrace.
+	TraceParent string
 }
 
 // ClaimOutbox takes up to limit runs that are due, oldest first. Each is this caller's for the lease; one that is
@@ -26,14 +28,14 @@ func (s *Store) ClaimOutbox(ctx context.Context, limit int, lease time.Duration)
 	var list []Dispatch
 	err := s.write(ctx, "claim the outbox", func(ctx context.Context, tx pgx.Tx) (err error) {
 		list, err = all(ctx, tx, func(row pgx.CollectableRow) (d Dispatch, err error) {
-			return d, row.Scan(&d.ID, &d.Tenant, &d.Conversation, &d.Run, &d.Kind, &d.Attempts, &d.Created)
+			return d, row.Scan(&d.ID, &d.Tenant, &d.Conversation, &d.Run, &d.Kind, &d.Attempts, &d.Created, &d.TraceParent)
 		}, `WITH due AS MATERIALIZED (
 				SELECT id FROM outbox WHERE dispatched_at IS NULL AND due_at <= now() ORDER BY due_at, id LIMIT $1
 				FOR UPDATE SKIP LOCKED
 			), claimed AS (
 				UPDATE outbox o SET due_at = now() + $2, attempts = attempts + 1 FROM due WHERE o.id = due.id RETURNING o.*
 			)
-			SELECT o.id, o.tenant, o.conversation, o.run, r.trigger_kind, o.attempts, o.created_at
+			SELECT o.id, o.tenant, o.conversation, o.run, r.trigger_kind, o.attempts, o.created_at, o.trace_parent
 			FROM claimed o JOIN runs r ON r.id = o.run ORDER BY o.id`, clampLimit(limit), lease)
 		return err
 	})

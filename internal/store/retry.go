@@ -74,7 +74,12 @@ func repeatable(err error) bool {
 // write runs fn in a READ COMMITTED transaction, again when that is safe. fn may run more than once: it must
 // set its results, not add to them.
 func (s *Store) write(ctx context.Context, what string, fn func(context.Context, pgx.Tx) error) error {
-	return s.inTx(ctx, what, pgx.TxOptions{}, fn)
+	return s.inTx(ctx, what, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
+		if err := fn(ctx, tx); err != nil {
+			return err
+		}
+		return noteEffect(ctx, tx)
+	})
 }
 
 // snapshot runs fn in a read-only transaction that sees one state of the database throughout.

@@ -203,7 +203,8 @@ func (s *Store) RequestRun(ctx context.Context, ref ConversationRef, req RunRequ
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO outbox (tenant, conversation, run) VALUES ($1, $2, $3)`, ref.Tenant, ref.ID, id)
+		_, err = tx.Exec(ctx, `INSERT INTO outbox (tenant, conversation, run, trace_parent) VALUES ($1, $2, $3, $4)`,
+			ref.Tenant, ref.ID, id, traceParent(ctx))
 		if err != nil {
 			return err
 		}

@@ -109,6 +109,17 @@ func (s *Store) APIKeys(ctx context.Context, tenant string) ([]APIKey, error) {
 	return list, err
 }
 
+// HasAPIKeys says whether a key was ever made for anybody. Revoked ones count: taking the last one back does not
+// open the service to everybody.
+func (s *Store) HasAPIKeys(ctx context.Context) (bool, error) {
+	var has bool
+	err := s.read(ctx, "look for API keys", func(ctx context.Context, q querier) (err error) {
+		has, err = one(ctx, q, pgx.RowTo[bool], `SELECT EXISTS (SELECT FROM api_keys)`)
+		return err
+	})
+	return has, err
+}
+
 // RevokeAPIKey makes a tenant's key useless, at once and for good.
 func (s *Store) RevokeAPIKey(ctx context.Context, tenant, id string) error {
 	return s.write(ctx, "revoke an API key", func(ctx context.Context, tx pgx.Tx) error {

@@ -1,0 +1,238 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/trace"
+
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+func keyed(key, body string) store.KeyedRequest {
+	return store.KeyedRequest{Tenant: store.DefaultTenant, Key: key, Request: store.Hash(sha256.Sum256([]byte(body)))}
+}
+
+func claim(t *testing.T, s *store.Store, k store.KeyedRequest, want store.KeyState) store.KeyedAnswer {
+	t.Helper()
+	state, answer, err := s.ClaimKey(t.Context(), k)
+	if err != nil || state != want {
+		t.Fatalf("key %q: %s, %v, want %s", k.Key, state, err, want)
+	}
+	return answer
+}
+
+func TestKeyedRequests(t *testing.T) {
+	t.Parallel()
+	s, url := newStore(t)
+	db := raw(t, url)
+	ref := newConversation(t, s, "c")
+	expire := func(t *testing.T, k store.KeyedRequest) {
+		t.Helper()
+		if _, err := db.Exec(t.Context(), `UPDATE idempotency_keys SET claimed_until = now() - interval '1 second' WHERE key = $1`, k.Key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	age := func(t *testing.T, k store.KeyedRequest) {
+		t.Helper()
+		if _, err := db.Exec(t.Context(), `UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = $1`, k.Key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(t *testing.T, k store.KeyedRequest) {
+		t.Helper()
+		if _, err := s.Append(store.WithKey(t.Context(), k), ref, []store.NewMessage{message(pipeline.RoleUser, "x")}, store.AppendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	t.Run("AnsweredOnce", func(t *testing.T) {
+		k := keyed("answered", "body")
+		claim(t, s, k, store.KeyOurs)
+		claim(t, s, k, store.KeyBusy)
+		want := store.KeyedAnswer{Status: 201, Headers: map[string]string{"Location": "/v1/x"}, Body: bytes.Repeat([]byte("\x00{}<\xff"), 1000)}
+		if err := s.AnswerKey(t.Context(), k, want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, claim(t, s, k, store.KeyAnswered)); diff != "" {
+			t.Error(diff)
+		}
+		claim(t, s, keyed("answered", "other body"), store.KeyOther)
+		// Another tenant has keys of its own.
+		if _, err := s.EnsureTenant(t.Context(), "other", ""); err != nil {
+			t.Fatal(err)
+		}
+		theirs := keyed("answered", "other body")
+		theirs.Tenant = "other"
+		claim(t, s, theirs, store.KeyOurs)
+		// A day later it is as good as new.
+		age(t, k)
+		claim(t, s, keyed("answered", "other body"), store.KeyOurs)
+	})
+	t.Run("FailedWithoutEffect", func(t *testing.T) {
+		k := keyed("failed", "body")
+		claim(t, s, k, store.KeyOurs)
+		if effective, err := s.ReleaseKey(t.Context(), k); err != nil || effective {
+			t.Fatalf("effective %t, %v", effective, err)
+		}
+		claim(t, s, k, store.KeyOurs)
+	})
+	t.Run("FailedAfterEffect", func(t *testing.T) {
+		k := keyed("effect", "body")
+		claim(t, s, k, store.KeyOurs)
+		write(t, k)
+		if effective, err := s.ReleaseKey(t.Context(), k); err != nil || !effective {
+			t.Fatalf("effective %t, %v", effective, err)
+		}
+		claim(t, s, k, store.KeyLost)
+		k.Repeatable = true
+		claim(t, s, k, store.KeyOurs)
+	})
+	t.Run("HolderDied", func(t *testing.T) {
+		before, after := keyed("died before", "body"), keyed("died after", "body")
+		claim(t, s, before, store.KeyOurs)
+		expire(t, before)
+		claim(t, s, before, store.KeyOurs)
+		claim(t, s, after, store.KeyOurs)
+		write(t, after)
+		expire(t, after)
+		claim(t, s, after, store.KeyLost)
+	})
+	t.Run("HeldOn", func(t *testing.T) {
+		k := keyed("held", "body")
+		claim(t, s, k, store.KeyOurs)
+		expire(t, k)
+		if err := s.ExtendKey(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, s, k, store.KeyBusy)
+	})
+	t.Run("ARolledBackWriteIsNoEffect", func(t *testing.T) {
+		k := keyed("rolled back", "body")
+		claim(t, s, k, store.KeyOurs)
+		stale := int64(12345)
+		if _, err := s.Append(store.WithKey(t.Context(), k), ref, nil, store.AppendOptions{IfSeq: &stale}); err == nil {
+			t.Fatal("the append went through")
+		}
+		if effective, err := s.ReleaseKey(t.Context(), k); err != nil || effective {
+			t.Errorf("effective %t, %v", effective, err)
+		}
+	})
+	t.Run("OldOnesGo", func(t *testing.T) {
+		for i := range 30 {
+			k := keyed(fmt.Sprint("old", i), "body")
+			claim(t, s, k, store.KeyOurs)
+			expire(t, k)
+			age(t, k)
+		}
+		claim(t, s, keyed("new", "body"), store.KeyOurs)
+		claim(t, s, keyed("newer", "body"), store.KeyOurs)
+		var n int
+		if err := db.QueryRow(t.Context(), `SELECT count(*) FROM idempotency_keys WHERE created_at < now() - interval '24 hours' AND key LIKE 'old%'`).Scan(&n); err != nil || n != 0 {
+			t.Errorf("%d old keys are left, %v", n, err)
+		}
+	})
+	t.Run("Invalid", func(t *testing.T) {
+		for _, key := range []string{"", strings.Repeat("x", 256), "a\nb", "\xff"} {
+			if _, _, err := s.ClaimKey(t.Context(), keyed(key, "body")); err == nil {
+				t.Errorf("key %q was taken", key)
+			}
+		}
+	})
+}
+
+// The same request from many callers at once is done by one of them.
+func TestKeyedRequestRace(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	for round := range 10 {
+		k := keyed(fmt.Sprint("k", round), "body")
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		ours := 0
+		for range 8 {
+			wg.Go(func() {
+				state, _, err := s.ClaimKey(t.Context(), k)
+				if err != nil || (state != store.KeyOurs && state != store.KeyBusy) {
+					t.Errorf("%s, %v", state, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if state == store.KeyOurs {
+					ours++
+				}
+			})
+		}
+		wg.Wait()
+		if ours != 1 {
+			t.Fatalf("round %d: %d callers had the key", round, ours)
+		}
+	}
+}
+
+func TestEventHeads(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a, b := newConversation(t, s, "a"), newConversation(t, s, "b")
+	talk(t, s, a, 1)
+	request(t, s, a)
+	unknown := store.ConversationRef{Tenant: store.DefaultTenant, ID: "unknown"}
+	foreign := store.ConversationRef{Tenant: "other", ID: "a"}
+	heads, err := s.EventHeads(t.Context(), []store.ConversationRef{a, b, unknown, foreign, a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[store.ConversationRef]int64{a: 1, b: 0}, heads); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHasAPIKeys(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	check := func(want bool) {
+		t.Helper()
+		if has, err := s.HasAPIKeys(t.Context()); err != nil || has != want {
+			t.Errorf("%t, %v, want %t", has, err, want)
+		}
+	}
+	check(false)
+	key, _, err := s.CreateAPIKey(t.Context(), store.DefaultTenant, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(true)
+	if err := s.RevokeAPIKey(t.Context(), store.DefaultTenant, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	check(true)
+}
+
+// The trace of whoever asks for a run goes with it to whoever starts its workflow.
+func TestATraceGoesWithTheRun(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	traced := newConversation(t, s, "traced")
+	if _, _, err := s.RequestRun(trace.ContextWithSpanContext(t.Context(), parent), traced, store.RunRequest{Kind: "manual"}); err != nil {
+		t.Fatal(err)
+	}
+	request(t, s, newConversation(t, s, "untraced"))
+	due, err := s.ClaimOutbox(t.Context(), 10, 0)
+	if err != nil || len(due) != 2 {
+		t.Fatalf("%d due, %v", len(due), err)
+	}
+	for _, d := range due {
+		got := trace.SpanContextFromContext(d.WithTrace(context.Background()))
+		if d.Conversation == "traced" && (got.TraceID() != parent.TraceID() || !got.IsSampled()) || d.Conversation == "untraced" && got.IsValid() {
+			t.Errorf("%s: %v", d.Conversation, got)
+		}
+	}
+}
