@@ -65,6 +65,18 @@ type TLS struct {
 type HTTP struct {
 	// Addr is host:port.
 	Addr string `json:"addr"`
+	// MaxBodyBytes bounds the body of one request.
+	MaxBodyBytes int `json:"max_body_bytes"`
+	// RequestTimeoutSeconds bounds the work on one request, beside what it asks to wait for a run.
+	RequestTimeoutSeconds int `json:"request_timeout_seconds"`
+	// RequestsPerSecond and Burst limit the rate of one tenant; 0 requests per second: no limit.
+	RequestsPerSecond float64 `json:"requests_per_second"`
+	Burst             int     `json:"burst"`
+	// MaxConcurrentRequests and MaxEventStreams limit what one tenant has open at once; 0: no limit.
+	MaxConcurrentRequests int `json:"max_concurrent_requests"`
+	MaxEventStreams       int `json:"max_event_streams"`
+	// ShutdownSeconds is how long a server that is told to stop lets requests finish.
+	ShutdownSeconds int `json:"shutdown_seconds"`
 }
 
 // The protocols that a vendor may speak.
@@ -107,6 +119,8 @@ type Worker struct {
 	ModelTimeoutSeconds int `json:"model_timeout_seconds"`
 	// DrainSeconds is how long a worker that is told to stop lets stages finish.
 	DrainSeconds int `json:"drain_seconds"`
+	// MetricsAddr is host:port of the worker's own listener for metrics and health, "" for none.
+	MetricsAddr string `json:"metrics_addr"`
 }
 
 // Log says what is logged, on standard error.
@@ -122,7 +136,16 @@ type Log struct {
 func Defaults() Config {
 	return Config{
 		Temporal: Temporal{Namespace: "default"},
-		HTTP:     HTTP{Addr: "127.0.0.1:8700"},
+		HTTP: HTTP{
+			Addr:                  "127.0.0.1:8700",
+			MaxBodyBytes:          64 << 20,
+			RequestTimeoutSeconds: 60,
+			RequestsPerSecond:     500,
+			Burst:                 1000,
+			MaxConcurrentRequests: 200,
+			MaxEventStreams:       1000,
+			ShutdownSeconds:       25,
+		},
 		Vendors: map[string]Vendor{
 			"anthropic": {Type: TypeAnthropic, BaseURL: "https://api.anthropic.com"},
 			"openai":    {Type: TypeOpenAI, BaseURL: "https://api.openai.com/v1"},

@@ -43,7 +43,14 @@ var table = []Key{
 	{Name: "temporal.tls.server_name", Effect: "Name that the server's certificate must be for. Empty: the host of `temporal.address`."},
 	{Name: "temporal.tls.insecure_skip_verify", Effect: "Take any certificate. For tests alone: whoever stands in between can read and change everything."},
 
-	{Name: "http.addr", Unit: "host:port", Effect: "Where the HTTP API and the page listen."},
+	{Name: "http.addr", Unit: "host:port", Effect: "Where the HTTP API and the page listen. Anywhere but on loopback the server starts only when there are API keys (`precis keys create`)."},
+	{Name: "http.max_body_bytes", Unit: "bytes", Effect: "Largest body of a request. A larger one is refused as `too_large`."},
+	{Name: "http.request_timeout_seconds", Unit: "seconds", Effect: "Longest that the server works on a request; what a request asks to wait for a run comes on top."},
+	{Name: "http.requests_per_second", Unit: "requests per second", Effect: "Rate that one tenant may keep up, before it is answered `rate_limited`. 0: no limit."},
+	{Name: "http.burst", Unit: "requests", Effect: "How many requests of a tenant may come at once above that rate."},
+	{Name: "http.max_concurrent_requests", Unit: "requests", Effect: "Requests that one tenant may have under way at once, event streams apart. 0: no limit."},
+	{Name: "http.max_event_streams", Unit: "streams", Effect: "Event streams that one tenant may have open at once. 0: no limit."},
+	{Name: "http.shutdown_seconds", Unit: "seconds", Effect: "How long a server that is told to stop lets requests finish."},
 
 	{Name: "vendors.<name>.type", Effect: "Protocol that the vendor speaks: `anthropic` (Messages) or `openai` (chat completions, and every compatible server). Required for a vendor of your own."},
 	{Name: "vendors.<name>.base_url", Unit: "URL", Effect: "Where its API begins: with `/v1` for the OpenAI protocol, without for Anthropic's. Required for a vendor of your own."},
@@ -93,6 +100,7 @@ var table = []Key{
 	{Name: "worker.llm_concurrency", Unit: "calls", Effect: "Model calls that one worker process has under way at once."},
 	{Name: "worker.model_timeout_seconds", Unit: "seconds", Effect: "Longest that one request to a model may take. Longer is a `timeout`, which is tried again within the run's time budget."},
 	{Name: "worker.drain_seconds", Unit: "seconds", Effect: "How long a worker that is told to stop lets running stages finish before it leaves them to another."},
+	{Name: "worker.metrics_addr", Unit: "host:port", Effect: "Where the worker serves `/metrics`, `/healthz` and `/readyz`. Empty: nowhere. `precis up` and `precis serve` have them on `http.addr`."},
 
 	{Name: "log.level", Flag: "log-level", Effect: "Least that is logged: `debug`, `info`, `warn` or `error`."},
 	{Name: "log.format", Flag: "log-format", Effect: "`text` for people, `json` for machines. Logs go to standard error."},

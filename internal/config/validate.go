@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"net/url"
 	"regexp"
@@ -58,6 +59,15 @@ func (l *loader) check(c Config) error {
 	if problem := addressProblem(c.HTTP.Addr); problem != "" {
 		fail("http.addr", "%s", problem)
 	}
+	atLeast("http.max_body_bytes", c.HTTP.MaxBodyBytes, 1024)
+	atLeast("http.request_timeout_seconds", c.HTTP.RequestTimeoutSeconds, 1)
+	if rate := c.HTTP.RequestsPerSecond; rate < 0 || math.IsNaN(rate) || math.IsInf(rate, 0) {
+		fail("http.requests_per_second", "is at least 0, not %v", rate)
+	}
+	atLeast("http.burst", c.HTTP.Burst, 1)
+	atLeast("http.max_concurrent_requests", c.HTTP.MaxConcurrentRequests, 0)
+	atLeast("http.max_event_streams", c.HTTP.MaxEventStreams, 0)
+	atLeast("http.shutdown_seconds", c.HTTP.ShutdownSeconds, 0)
 
 	for _, name := range slices.Sorted(maps.Keys(c.Vendors)) {
 		v, key := c.Vendors[name], "vendors."+name
@@ -101,6 +111,11 @@ func (l *loader) check(c Config) error {
 	atLeast("worker.llm_concurrency", c.Worker.LLMConcurrency, 1)
 	atLeast("worker.model_timeout_seconds", c.Worker.ModelTimeoutSeconds, 1)
 	atLeast("worker.drain_seconds", c.Worker.DrainSeconds, 0)
+	if c.Worker.MetricsAddr != "" {
+		if problem := addressProblem(c.Worker.MetricsAddr); problem != "" {
+			fail("worker.metrics_addr", "%s", problem)
+		}
+	}
 	oneOf("log.level", c.Log.Level, logLevels)
 	oneOf("log.format", c.Log.Format, logFormats)
 	return errors.Join(faults...)
