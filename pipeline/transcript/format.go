@@ -13,16 +13,24 @@ type Format string
 
 // The formats there are. Auto is none: it asks for Detect.
 const (
-	Auto       Format = "auto"
-	Anthropic  Format = "anthropic"   // Messages API requests, and recorded request/response pairs
-	OpenAI     Format = "openai"      // chat-completions requests, message arrays, and the logs of agents that use them
-	ClaudeCode Format = "claude-code" // session files of Claude Code, JSONL
+	Auto            Format = "auto"
+	Anthropic       Format = "anthropic"          // Messages API requests, and recorded request/response pairs
+	OpenAI          Format = "openai"             // chat-completions requests, message arrays, and the logs of agents that use them
+	OpenAIResponses Format = "openai-responses"   // Responses API requests, items and responses, and recorded pairs of them
+	Google          Format = "google"             // generateContent requests of Gemini, Content arrays, and recorded pairs
+	ClaudeCode      Format = "claude-code"        // session files of Claude Code, JSONL
+	ClaudeStream    Format = "claude-stream-json" // what `claude -p --output-format stream-json` prints
+	Codex           Format = "codex"              // rollout files of Codex, JSONL
+	GeminiCLI       Format = "gemini-cli"         // session files of Gemini CLI, JSON and JSONL, and its saved chats
 )
 
 // formats is the table of all formats, in the order in which Detect tries them. A format is a row here and a file
 // of its own.
 var formats = []struct {
 	format Format
+	// api is the format of the API that the messages are made for, so that going to it needs no rewriting of
+	// their blocks: the format itself for an API's own, empty for one that shares its blocks with none.
+	api Format
 	// detect says from the beginning of a file whether it is one of the format.
 	detect func(sketched) bool
 	// open makes the reader of a file.
@@ -32,9 +40,9 @@ var formats = []struct {
 	// request.
 	write func(Output) ([]byte, error)
 }{
-	{ClaudeCode, detectClaudeCode, openClaudeCode, claudeCodeCodec{}, claudeCodeFile},
-	{Anthropic, detectAnthropic, openAnthropic, anthropicCodec{}, nil},
-	{OpenAI, detectOpenAI, openOpenAI, openAICodec{}, nil},
+	{ClaudeCode, Anthropic, detectClaudeCode, openClaudeCode, claudeCodeCodec{}, claudeCodeFile},
+	{Anthropic, Anthropic, detectAnthropic, openAnthropic, anthropicCodec{}, nil},
+	{OpenAI, OpenAI, detectOpenAI, openOpenAI, openAICodec{}, nil},
 }
 
 // Codec is one format's way with a single message. A Codec has no state.
@@ -58,6 +66,17 @@ func CodecFor(f Format) (Codec, error) {
 		}
 	}
 	return nil, pipeline.Errorf(pipeline.BadRequest, "no format is called %q; there are %s", f, names())
+}
+
+// API gives the format of the API that the messages of a format are made for: the format itself for an API's own,
+// empty for one whose messages have to be converted for every API.
+func (f Format) API() Format {
+	for _, row := range formats {
+		if row.format == f {
+			return row.api
+		}
+	}
+	return ""
 }
 
 // Detect names the format of a file from its first bytes: 64 KiB are plenty, all of a smaller file are best.
