@@ -43,7 +43,7 @@ func TestPair(t *testing.T) {
 		"none":                            {"U A U", ""},
 		"one":                             {"U A+a T:a A", "1.0=2.0 open 1"},
 		"B32 parallel":                    {"A+1+2+3 T:1 T:2 T:3", "0.0=1.0 0.1=2.0 0.2=3.0 open 0 1 2"},
-		"B32 any order":                   {"A+1+2 T:2 T:1", "0.0=1.0 0.1=2.0 open 0 1"},
+		"B32 any order":                   {"A+1+2 T:2 T:1", "0.1=1.0 0.0=2.0 open 0 1"},
 		"all results in one message":      {"A+1+2 T:1:2", "0.0=1.0 0.1=1.1 open 0"},
 		"ids repeat":                      {"A+x T:x A+x T:x", "0.0=1.0 2.0=3.0 open 0 2"},
 		"the same id twice in one step":   {"A+x+x T:x T:x", "0.0=1.0 0.1=2.0 open 0 1"},

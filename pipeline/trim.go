@@ -268,7 +268,7 @@ func (t *trimmer) preview(view *resultView, turn int) bool {
 }
 
 // previewResult gives the preview of a tool result over limit chars; ok is false when it is not over, is a
-// preview already, or would not get shorter.
+// preview already, or would not get smaller: fewer chars can be more tokens where the note is most of them.
 func previewResult(text string, limit int) (preview string, ok bool) {
 	total := Chars(text)
 	if total <= limit || strings.HasSuffix(text, previewNote) {
@@ -277,7 +277,9 @@ func previewResult(text string, limit int) (preview string, ok bool) {
 	head := min(previewHeadChars, max(limit, 0)/2)
 	preview = text[:byteOffset(text, total, head)] + "\n" +
 		strings.TrimSuffix(truncatedMarker(total-head), " chars]") + previewNote
-	return preview, Chars(preview) < total
+	size := Chars(preview)
+	const clearly = 8 // times as long as its preview, a text has more tokens
+	return preview, size < total && (total > clearly*size || EstimateText(preview) < EstimateText(text))
 }
 
 // capTokens cuts the texts of a result so that they share the cap fairly, each with one token at least.
