@@ -15,6 +15,10 @@ type AppendOptions struct {
 	IfSeq *int64
 	// Usage is the server's figure for the request whose answer ends what is appended, nil: none.
 	Usage *UsageReport
+	// LearnWindow is the window that a vendor's overflow error named, in tokens; 0: none did.
+	LearnWindow int
+	// Watch looks, in the same transaction, whether a compaction is due; nil: nobody looks.
+	Watch Watch
 }
 
 // UsageReport is a server's own figure for one request and its answer.
@@ -23,10 +27,17 @@ type UsageReport struct {
 	Tokens int
 	// Estimate is the local estimate of the same content in tokens, for the calibration; 0: not known.
 	Estimate int
-	// Epoch is Conversation.Epoch when the request began, nil: now. A figure of an earlier epoch is dropped.
+	// Epoch is Conversation.Epoch when the request began, nil: not known. Then it is that of the reply that is open,
+	// else now, unless the figure fits the context before the last marker better (see late). A figure of an earlier
+	// epoch is dropped.
 	Epoch *int64
 	// CoversSeq is the last message that the figure counts, 0: the last one that is appended with it.
 	CoversSeq int64
+	// Covers is the index of that message among those that are appended with it, nil: CoversSeq counts.
+	Covers *int
+
+	// late says that it was found to be of an earlier epoch.
+	late bool
 }
 
 // AppendResult says what an append did.
@@ -39,6 +50,8 @@ type AppendResult struct {
 	Duplicates int
 	// Conversation is the conversation after the append.
 	Conversation Conversation
+	// Watched is what the watch made of it.
+	Watched Watched
 }
 
 // From this many messages on COPY beats a multi-row insert.
@@ -60,6 +73,10 @@ func (s *Store) Append(ctx context.Context, ref ConversationRef, messages []NewM
 			return err
 		}
 		res, err = appendLocked(ctx, tx, c, messages, o)
+		if err != nil {
+			return err
+		}
+		res.Watched, err = s.watchLocked(ctx, tx, &res.Conversation, o.Watch)
 		return err
 	})
 	return res, err
@@ -120,20 +137,25 @@ func appendLocked(ctx context.Context, tx pgx.Tx, c Conversation, messages []New
 			known[m.ClientID] = c.HeadSeq
 		}
 		chain := c.HeadChain
+		c.syncChain = syncChain(c.syncChain, m.Fingerprint)
 		rows = append(rows, []any{
 			c.cid, c.HeadSeq, c.Sums.Tokens, c.Sums.Chars, c.Sums.Turns, m.Chars, m.Tokens,
 			len(m.Native), m.Genuine, string(m.Role), string(m.Kind), clientID, chain[:], m.Native, searchText(m.SearchText),
+			c.syncChain.bytes(),
 		})
 		res.Seqs[i] = c.HeadSeq
 	}
 	if len(rows) > 0 {
 		res.FirstSeq, res.LastSeq = before+1, c.HeadSeq
 	}
-	covers := c.HeadSeq
-	if len(res.Seqs) > 0 {
-		covers = res.Seqs[len(res.Seqs)-1]
+	usage, err := c.judge(ctx, tx, o.Usage, res.Seqs)
+	if err != nil {
+		return AppendResult{}, err
 	}
-	c.takeUsage(o.Usage, covers)
+	c.takeUsage(usage)
+	if o.LearnWindow > 0 {
+		c.LearnedWindow = min(o.LearnWindow, maxInt4)
+	}
 	if len(rows) >= copyFrom {
 		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"messages"}, messageInsertColumns, pgx.CopyFromRows(rows)); err != nil {
 			return AppendResult{}, err
@@ -175,24 +197,76 @@ func knownClientIDs(ctx context.Context, tx pgx.Tx, cid int64, messages []NewMes
 
 var messageInsertColumns = []string{
 	"cid", "seq", "tokens_sum", "chars_sum", "turns_sum", "chars", "tokens", "bytes", "genuine", "role", "kind",
-	"client_id", "chain", "native", "search_text",
+	"client_id", "chain", "native", "search_text", "sync_chain",
+}
+
+// judge makes the report definite: which message it covers, and of which epoch it is.
+func (c *Conversation) judge(ctx context.Context, tx pgx.Tx, r *UsageReport, appended []int64) (*UsageReport, error) {
+	if r == nil || r.Tokens <= 0 {
+		return nil, nil
+	}
+	u := *r
+	switch {
+	case u.Covers != nil && *u.Covers >= 0 && *u.Covers < len(appended):
+		u.CoversSeq = appended[*u.Covers]
+	case u.CoversSeq == 0 && len(appended) > 0:
+		u.CoversSeq = appended[len(appended)-1]
+	case u.CoversSeq == 0:
+		u.CoversSeq = c.HeadSeq
+	}
+	u.CoversSeq = min(u.CoversSeq, c.HeadSeq)
+	if u.Epoch != nil {
+		return &u, nil
+	}
+	open, err := one(ctx, tx, scanReply, `SELECT `+replyColumns+` FROM replies p
+		WHERE p.cid = $1 AND p.ended_at IS NULL AND p.expires_at > clock_timestamp()`, c.cid)
+	switch {
+	case err == nil:
+		u.Epoch = &open.Epoch
+		return &u, nil
+	case !isNotFound(err):
+		return nil, err
+	}
+	u.late, err = c.late(ctx, tx, u)
+	return &u, err
+}
+
+// late says whether a figure of unknown age is that of a request which began before the active marker: it is the first
+// one since, and nearer to the size before the marker than to the size after it, with what came since added to both.
+func (c *Conversation) late(ctx context.Context, tx pgx.Tx, u UsageReport) (bool, error) {
+	if c.ActiveMarker == "" || c.Usage.Tokens > 0 && !c.Usage.Stale {
+		return false, nil
+	}
+	m, err := marker(ctx, tx, c.cid, c.ActiveMarker)
+	if err != nil || m.TokensBefore <= m.TokensAfter {
+		return false, err
+	}
+	seen := max(m.ValveUpTo, m.CoversTo)
+	if c.Usage.CoversSeq > seen {
+		return false, nil // one has been dropped already: an agent has one request under way at a time
+	}
+	then, err := sumsAt(ctx, tx, c.cid, min(seen, c.HeadSeq))
+	if isNotFound(err) { // seen is what is being appended: nothing came since
+		then, err = c.Sums, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	since := int(c.Sums.Tokens - then.Tokens)
+	return u.Tokens-since > (m.TokensBefore+m.TokensAfter)/2, nil
 }
 
 // takeUsage takes over a server's figure, unless it is of a context that is no longer sent or covers less than
 // the figure that is there.
-func (c *Conversation) takeUsage(r *UsageReport, appended int64) {
-	if r == nil || r.Tokens <= 0 || (r.Epoch != nil && *r.Epoch != c.Epoch) {
+func (c *Conversation) takeUsage(r *UsageReport) {
+	switch {
+	case r == nil, r.Epoch != nil && *r.Epoch != c.Epoch, !c.Usage.Stale && c.Usage.CoversSeq > r.CoversSeq:
+		return
+	case r.late: // the next one is not taken for late as well
+		c.Usage.CoversSeq = max(c.Usage.CoversSeq, r.CoversSeq)
 		return
 	}
-	covers := r.CoversSeq
-	if covers == 0 {
-		covers = appended
-	}
-	covers = min(covers, c.HeadSeq)
-	if !c.Usage.Stale && c.Usage.CoversSeq > covers {
-		return
-	}
-	c.Usage = Usage{Tokens: r.Tokens, CoversSeq: covers, Estimate: r.Estimate, Calibration: c.Usage.Calibration}
+	c.Usage = Usage{Tokens: r.Tokens, CoversSeq: r.CoversSeq, Estimate: r.Estimate, Calibration: c.Usage.Calibration}
 	if r.Estimate > 0 {
 		c.Usage.Calibration = float64(r.Tokens) / float64(r.Estimate)
 	}
@@ -203,8 +277,8 @@ func (c *Conversation) save(ctx context.Context, tx pgx.Tx, messages [][]any) er
 	batch := &pgx.Batch{}
 	for _, row := range messages {
 		batch.Queue(`INSERT INTO messages (cid, seq, tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine, role,
-				kind, client_id, chain, native, search_text)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, row...)
+				kind, client_id, chain, native, search_text, sync_chain)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`, row...)
 	}
 	var tokens, covers, epoch, estimate *int64
 	if c.Usage.Tokens > 0 {
@@ -215,10 +289,11 @@ func (c *Conversation) save(ctx context.Context, tx pgx.Tx, messages [][]any) er
 	}
 	batch.Queue(`UPDATE conversations SET head_seq = $2, head_chain = $3, tokens_sum = $4, chars_sum = $5, turns_sum = $6,
 			server_tokens = $7, server_covers_seq = $8, server_estimate = $9, calibration = $10, updated_at = now(),
-			server_epoch = CASE WHEN $7::bigint IS NOT NULL THEN coalesce($11, server_epoch) END
+			server_epoch = CASE WHEN $7::bigint IS NOT NULL THEN coalesce($11, server_epoch) END,
+			learned_window = $12, sync_chain = $13, sync_seq = CASE WHEN $13::bytea IS NOT NULL THEN $2 ELSE sync_seq END
 		WHERE cid = $1 RETURNING auto_hold_turns >= turns_sum`,
 		c.cid, c.HeadSeq, c.HeadChain[:], c.Sums.Tokens, c.Sums.Chars, c.Sums.Turns, tokens, covers, estimate,
-		c.Usage.Calibration, epoch).QueryRow(func(row pgx.Row) error { return row.Scan(&c.AutoHeld) })
+		c.Usage.Calibration, epoch, c.LearnedWindow, c.syncChain.bytes()).QueryRow(func(row pgx.Row) error { return row.Scan(&c.AutoHeld) })
 	return tx.SendBatch(ctx, batch).Close()
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -20,15 +21,17 @@ func (s *Store) ApplyMarker(ctx context.Context, ref RunRef, n NewMarker, facts 
 }
 
 // PrepareMarker parks a run's compaction for ApplyPrepared. It checks the same, but for open replies, and ends the run
-// as prepared. A summary that was prepared before is discarded.
+// as prepared. A summary that was prepared before is discarded. The marker of a run that is to take effect, and was only
+// kept from it by a reply, is applied when that reply has ended meanwhile.
 func (s *Store) PrepareMarker(ctx context.Context, ref RunRef, n NewMarker, facts RunFacts) (Marker, error) {
 	return s.markRun(ctx, "prepare a marker", ref, n, facts, MarkerPrepared)
 }
 
-func (s *Store) markRun(ctx context.Context, what string, ref RunRef, n NewMarker, facts RunFacts, status MarkerStatus) (Marker, error) {
+func (s *Store) markRun(ctx context.Context, what string, ref RunRef, n NewMarker, facts RunFacts, wanted MarkerStatus) (Marker, error) {
 	var m Marker
 	id := newID()
 	err := s.write(ctx, what, func(ctx context.Context, tx pgx.Tx) error {
+		status := wanted
 		r, err := run(ctx, tx, ref)
 		if err != nil {
 			return err
@@ -51,12 +54,14 @@ func (s *Store) markRun(ctx context.Context, what string, ref RunRef, n NewMarke
 		if !c.ContentDeleted.IsZero() {
 			return ErrContentDeleted
 		}
-		if status == MarkerApplied {
-			if err := noReplyOpen(ctx, tx, c.cid); err != nil {
-				return err
-			}
+		switch err := noReplyOpen(ctx, tx, c.cid); {
+		case err == nil && !r.Prepare:
+			status = MarkerApplied
+		case status == MarkerApplied && err != nil, err != nil && !errors.Is(err, ErrReplyOpen):
+			return err
 		}
-		if n, err = checkMarker(ctx, tx, c, n); err != nil {
+		n, err := checkMarker(ctx, tx, c, n)
+		if err != nil {
 			return err
 		}
 		if err := discardPrepared(ctx, tx, c.cid, "", "another compaction of the conversation came after it"); err != nil {
@@ -141,13 +146,8 @@ func insertMarker(ctx context.Context, tx pgx.Tx, c Conversation, m Marker) (Mar
 	if err != nil {
 		return m, err
 	}
-	if sum != nil {
-		// The lock keeps the summary from being pruned before the marker refers to it.
-		_, err = one(ctx, tx, pgx.RowTo[string], `SELECT a.kind FROM artifacts a JOIN artifact_links l USING (tenant, sha256)
-			WHERE l.cid = $1 AND a.tenant = $2 AND a.sha256 = $3 FOR KEY SHARE OF a`, c.cid, c.Ref.Tenant, sum)
-		if err != nil {
-			return m, fmt.Errorf("summary %s of this conversation: %w", m.Summary, err)
-		}
+	if err := linkedArtifact(ctx, tx, c, m.Summary); err != nil {
+		return m, err
 	}
 	var base, run *string
 	if m.Base != "" {
@@ -162,13 +162,13 @@ func insertMarker(ctx context.Context, tx pgx.Tx, c Conversation, m Marker) (Mar
 	epoch := c.Epoch + 1
 	m, err = one(ctx, tx, scanMarker, `INSERT INTO markers AS m (id, cid, tenant, base, run, status, origin, covers_from, covers_to,
 			covered_messages, covered_chain, carried, summary_sha256, summary_tokens, digest, valve, valve_up_to, tokens_before,
-			tokens_after, epoch, applied_at, calibration)
+			tokens_after, epoch, applied_at, calibration, draft)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-			CASE WHEN $6 = 'applied' THEN $20::bigint END, CASE WHEN $6 = 'applied' THEN clock_timestamp() END, $21)
+			CASE WHEN $6 = 'applied' THEN $20::bigint END, CASE WHEN $6 = 'applied' THEN clock_timestamp() END, $21, $22)
 		RETURNING `+markerColumns,
 		m.ID, c.cid, c.Ref.Tenant, base, run, string(m.Status), string(m.Origin), m.CoversFrom, m.CoversTo, m.CoveredMessages,
 		m.CoveredChain[:], m.Carried, sum, m.SummaryTokens, m.Digest, string(m.Valve), m.ValveUpTo, m.TokensBefore,
-		m.TokensAfter, epoch, m.Calibration)
+		m.TokensAfter, epoch, m.Calibration, []byte(m.Draft))
 	if err != nil {
 		return m, err
 	}
@@ -176,6 +176,21 @@ func insertMarker(ctx context.Context, tx pgx.Tx, c Conversation, m Marker) (Mar
 		err = activate(ctx, tx, c.cid, m.ID)
 	}
 	return m, err
+}
+
+// linkedArtifact makes sure that a summary is this conversation's, and keeps it from being pruned before a marker
+// refers to it; "" for none.
+func linkedArtifact(ctx context.Context, tx pgx.Tx, c Conversation, sha string) error {
+	sum, err := optionalHash(sha)
+	if err != nil || sum == nil {
+		return err
+	}
+	_, err = one(ctx, tx, pgx.RowTo[string], `SELECT a.kind FROM artifacts a JOIN artifact_links l USING (tenant, sha256)
+		WHERE l.cid = $1 AND a.tenant = $2 AND a.sha256 = $3 FOR KEY SHARE OF a`, c.cid, c.Ref.Tenant, sum)
+	if err != nil {
+		return fmt.Errorf("summary %s of this conversation: %w", sha, err)
+	}
+	return nil
 }
 
 // activate sets the active marker, "" for none: the context is another from now on.
@@ -219,12 +234,25 @@ func discardPrepared(ctx context.Context, tx pgx.Tx, cid int64, except, why stri
 	return err
 }
 
+// Application is what a prepared marker takes effect with, in place of what it was prepared with. Zero fields stay.
+type Application struct {
+	// Summary is the artifact that holds the summary's text as it is to be read now.
+	Summary                   string
+	SummaryTokens             int
+	TokensBefore, TokensAfter int
+	// Numbers is added to the run's, a JSON object.
+	Numbers json.RawMessage
+}
+
 // ApplyPrepared makes a prepared marker take effect, under the checks of ApplyMarker; its run's outcome becomes applied.
-// tokensBefore and tokensAfter replace the figures of when it was prepared where they are over 0. Called again it gives
-// the same marker. One that was discarded or undone is ConflictNotPrepared.
-func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id string, tokensBefore, tokensAfter int) (Marker, error) {
+// Called again it gives the same marker. One that was discarded or undone is ConflictNotPrepared.
+func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id string, a Application) (Marker, error) {
 	var m Marker
-	err := s.write(ctx, "apply a prepared marker", func(ctx context.Context, tx pgx.Tx) error {
+	numbers, err := cleanJSON(a.Numbers)
+	if err != nil {
+		return m, fmt.Errorf("store: apply a prepared marker: numbers: %w", err)
+	}
+	err = s.write(ctx, "apply a prepared marker", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := lockConversation(ctx, tx, ref)
 		if err != nil {
 			return err
@@ -244,17 +272,25 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id strin
 		if _, err := checkMarker(ctx, tx, c, m.NewMarker); err != nil {
 			return err
 		}
+		if err := linkedArtifact(ctx, tx, c, a.Summary); err != nil {
+			return err
+		}
+		sum, err := optionalHash(a.Summary)
+		if err != nil {
+			return err
+		}
 		m, err = one(ctx, tx, scanMarker, `UPDATE markers m SET status = 'applied', applied_at = clock_timestamp(), epoch = $2,
-				tokens_before = coalesce(nullif($3::bigint, 0), tokens_before), tokens_after = coalesce(nullif($4::bigint, 0), tokens_after)
-			WHERE id = $1 RETURNING `+markerColumns, id, c.Epoch+1, tokensBefore, tokensAfter)
+				tokens_before = coalesce(nullif($3::bigint, 0), tokens_before), tokens_after = coalesce(nullif($4::bigint, 0), tokens_after),
+				summary_sha256 = coalesce($5, summary_sha256), summary_tokens = coalesce(nullif($6::bigint, 0), summary_tokens)
+			WHERE id = $1 RETURNING `+markerColumns, id, c.Epoch+1, a.TokensBefore, a.TokensAfter, sum, a.SummaryTokens)
 		if err != nil {
 			return err
 		}
 		if err := activate(ctx, tx, c.cid, id); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE runs SET outcome = 'applied', tokens_before = $2, tokens_after = $3 WHERE id = $1`,
-			m.Run, m.TokensBefore, m.TokensAfter)
+		_, err = tx.Exec(ctx, `UPDATE runs SET outcome = 'applied', tokens_before = $2, tokens_after = $3, numbers = numbers || $4::jsonb WHERE id = $1`,
+			m.Run, m.TokensBefore, m.TokensAfter, numbers)
 		if err != nil {
 			return err
 		}

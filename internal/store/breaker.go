@@ -71,22 +71,25 @@ func (s *Store) GetBreaker(ctx context.Context, key BreakerKey, cooldown time.Du
 // cooldown has passed, to see whether things are well again.
 func (s *Store) PassBreaker(ctx context.Context, key BreakerKey, cooldown time.Duration) (bool, error) {
 	var pass bool
-	err := s.write(ctx, "ask a breaker", func(ctx context.Context, tx pgx.Tx) error {
-		opened, err := one(ctx, tx, pgx.RowTo[bool], `SELECT opened_at IS NOT NULL FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3
-			FOR UPDATE`, key.scope, key.tenant, key.name)
-		if isNotFound(err) || (err == nil && !opened) {
-			pass = true
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		tag, err := tx.Exec(ctx, `UPDATE breakers SET probe_at = clock_timestamp() WHERE scope = $1 AND tenant = $2 AND name = $3
-			AND greatest(opened_at, probe_at) + $4 <= clock_timestamp()`, key.scope, key.tenant, key.name, cooldown)
-		pass = tag.RowsAffected() == 1
+	err := s.write(ctx, "ask a breaker", func(ctx context.Context, tx pgx.Tx) (err error) {
+		pass, err = passBreaker(ctx, tx, key, cooldown)
 		return err
 	})
 	return pass, err
+}
+
+func passBreaker(ctx context.Context, tx pgx.Tx, key BreakerKey, cooldown time.Duration) (bool, error) {
+	opened, err := one(ctx, tx, pgx.RowTo[bool], `SELECT opened_at IS NOT NULL FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3
+		FOR UPDATE`, key.scope, key.tenant, key.name)
+	if isNotFound(err) || (err == nil && !opened) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	tag, err := tx.Exec(ctx, `UPDATE breakers SET probe_at = clock_timestamp() WHERE scope = $1 AND tenant = $2 AND name = $3
+		AND greatest(opened_at, probe_at) + $4 <= clock_timestamp()`, key.scope, key.tenant, key.name, cooldown)
+	return tag.RowsAffected() == 1, err
 }
 
 // TripBreaker counts a failure. The breaker opens at the given number in a row, or at once for a kind that trips it

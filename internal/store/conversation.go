@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"precis/pipeline"
 )
 
 // NewConversation is what a conversation starts with. Raw JSON is kept byte for byte, nil: not given.
@@ -44,9 +46,15 @@ type Conversation struct {
 	Vendor string
 	Model  string
 	// Window and MaxOutput in tokens, 0: not known.
-	Window, MaxOutput                           int
+	Window, MaxOutput int
+	// LearnedWindow is the window that a vendor's overflow error named, 0: none.
+	LearnedWindow                               int
 	System, Tools, Envelope, Settings, Metadata json.RawMessage
-	Ephemeral                                   bool
+	// TenantSettings is what its tenant sets of pipeline.Settings, nil: nothing.
+	TenantSettings json.RawMessage
+	// OverheadTokens is the local estimate of System and Tools, -1: not measured.
+	OverheadTokens int
+	Ephemeral      bool
 	// HeadSeq is the last message's sequence number, 0 when there is none.
 	HeadSeq int64
 	// HeadChain is the head's chain hash: it commits to every message.
@@ -59,6 +67,8 @@ type Conversation struct {
 	Sums Sums
 	// Usage is the server's last own figure.
 	Usage Usage
+	// Measured is what the history was when its context was built last; nil when there is none of this epoch.
+	Measured *Measured
 	// AutoHeld says that an undo came and no user message since: no automatic run may start.
 	AutoHeld bool
 	Created  time.Time
@@ -66,6 +76,14 @@ type Conversation struct {
 	ContentDeleted time.Time
 
 	cid int64
+	// syncChain is the sync chain of the head, nil when it is not known.
+	syncChain *Hash
+}
+
+// Measured is the exact size of a history at a moment.
+type Measured struct {
+	// Tokens is the local estimate of what is sent of it, trimmed; Seq the last message that it counts.
+	Tokens, Seq int64
 }
 
 // Sums are running totals over the messages up to one of them, so that the difference of two gives the size
@@ -129,18 +147,32 @@ const conversationColumns = `c.cid, c.tenant, c.id, c.format, c.vendor, c.model,
 	coalesce(c.active_marker, ''), c.epoch, c.tokens_sum, c.chars_sum, c.turns_sum,
 	coalesce(c.server_tokens, 0), coalesce(c.server_covers_seq, 0), coalesce(c.server_estimate, 0),
 	coalesce(c.server_epoch < c.epoch, false), c.calibration, c.auto_hold_turns >= c.turns_sum, c.created_at,
-	c.content_deleted_at`
+	c.content_deleted_at, c.learned_window, coalesce(c.overhead_tokens, -1),
+	CASE WHEN c.measured_epoch = c.epoch THEN c.measured_tokens END, CASE WHEN c.measured_epoch = c.epoch THEN c.measured_seq END,
+	c.sync_seq, c.sync_chain, (SELECT t.settings FROM tenants t WHERE t.id = c.tenant)`
 
 func scanConversation(row pgx.CollectableRow) (Conversation, error) {
 	var c Conversation
-	var chain []byte
+	var chain, syncChain []byte
+	var measuredTokens, measuredSeq *int64
+	var syncSeq int64
 	var deleted *time.Time
 	err := row.Scan(&c.cid, &c.Ref.Tenant, &c.Ref.ID, &c.Format, &c.Vendor, &c.Model, &c.Window, &c.MaxOutput,
 		(*[]byte)(&c.System), (*[]byte)(&c.Tools), (*[]byte)(&c.Envelope), (*[]byte)(&c.Settings), (*[]byte)(&c.Metadata),
 		&c.Ephemeral, &c.HeadSeq, &chain, &c.ActiveMarker, &c.Epoch, &c.Sums.Tokens, &c.Sums.Chars, &c.Sums.Turns,
 		&c.Usage.Tokens, &c.Usage.CoversSeq, &c.Usage.Estimate, &c.Usage.Stale, &c.Usage.Calibration,
-		&c.AutoHeld, &c.Created, &deleted)
+		&c.AutoHeld, &c.Created, &deleted, &c.LearnedWindow, &c.OverheadTokens, &measuredTokens, &measuredSeq,
+		&syncSeq, &syncChain, (*[]byte)(&c.TenantSettings))
 	copy(c.HeadChain[:], chain)
+	if measuredTokens != nil {
+		c.Measured = &Measured{Tokens: *measuredTokens, Seq: *measuredSeq}
+	}
+	switch {
+	case c.HeadSeq == 0:
+		c.syncChain = &Hash{}
+	case syncSeq == c.HeadSeq && len(syncChain) == len(Hash{}):
+		c.syncChain = ptr(Hash(syncChain))
+	}
 	if deleted != nil {
 		c.ContentDeleted = *deleted
 	}
@@ -162,11 +194,11 @@ func (s *Store) CreateConversation(ctx context.Context, tenant string, n NewConv
 			return fmt.Errorf("tenant %q: %w", tenant, err)
 		}
 		tag, err := tx.Exec(ctx, `INSERT INTO conversations (tenant, id, format, vendor, model, context_window,
-				max_output, system, tools, envelope, settings, metadata, ephemeral, created_hash)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+				max_output, system, tools, envelope, settings, metadata, ephemeral, created_hash, overhead_tokens)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 			ON CONFLICT ON CONSTRAINT conversations_id_key DO NOTHING`,
 			tenant, n.ID, n.Format, n.Vendor, n.Model, n.Window, n.MaxOutput, []byte(n.System), []byte(n.Tools),
-			[]byte(n.Envelope), []byte(n.Settings), []byte(n.Metadata), n.Ephemeral, hash[:])
+			[]byte(n.Envelope), []byte(n.Settings), []byte(n.Metadata), n.Ephemeral, hash[:], overhead(n.System, n.Tools))
 		if err != nil {
 			return err
 		}
@@ -257,36 +289,74 @@ func findConversation(ctx context.Context, q querier, ref ConversationRef, lock 
 	return c, nil
 }
 
+// overhead is the local estimate of what a request holds beside its messages, in tokens.
+func overhead(system, tools json.RawMessage) int {
+	return pipeline.EstimateText(string(system)) + pipeline.EstimateText(string(tools))
+}
+
 // ConversationPatch is what UpdateConversation changes; nil fields stay. A pointer to a nil RawMessage clears.
 type ConversationPatch struct {
 	Vendor, Model                               *string
 	Window, MaxOutput                           *int
 	System, Tools, Envelope, Settings, Metadata *json.RawMessage
+	// LearnedWindow in tokens; 0 forgets it. A change of model or window forgets it too.
+	LearnedWindow *int
 }
 
 // UpdateConversation changes what an agent may change: its model, system prompt, tools, settings. The messages
 // and markers are not touched, and neither is what the conversation was created with, for CreateConversation.
 func (s *Store) UpdateConversation(ctx context.Context, ref ConversationRef, p ConversationPatch) (Conversation, error) {
+	c, _, err := s.ChangeConversation(ctx, ref, func(Conversation) (ConversationPatch, error) { return p, nil }, nil)
+	return c, err
+}
+
+// ChangeConversation is UpdateConversation with a patch that is made from what is there, under its lock, and then
+// watched: a change of model may be enough for a compaction. change and watch may be called more than once.
+func (s *Store) ChangeConversation(ctx context.Context, ref ConversationRef, change func(Conversation) (ConversationPatch, error), watch Watch) (Conversation, Watched, error) {
 	var c Conversation
-	n := NewConversation{Format: "-", Vendor: or(p.Vendor, ""), Model: or(p.Model, ""), Window: or(p.Window, 0), MaxOutput: or(p.MaxOutput, 0)}
-	if err := n.validate(); err != nil {
-		return c, fmt.Errorf("store: change a conversation: %w", err)
-	}
+	var w Watched
 	err := s.write(ctx, "change a conversation", func(ctx context.Context, tx pgx.Tx) (err error) {
 		if c, err = lockConversation(ctx, tx, ref); err != nil {
 			return err
 		}
-		c.Vendor, c.Model = or(p.Vendor, c.Vendor), or(p.Model, c.Model)
-		c.Window, c.MaxOutput = or(p.Window, c.Window), or(p.MaxOutput, c.MaxOutput)
-		c.System, c.Tools, c.Envelope = or(p.System, c.System), or(p.Tools, c.Tools), or(p.Envelope, c.Envelope)
-		c.Settings, c.Metadata = or(p.Settings, c.Settings), or(p.Metadata, c.Metadata)
-		_, err = tx.Exec(ctx, `UPDATE conversations SET vendor = $2, model = $3, context_window = $4, max_output = $5,
-				system = $6, tools = $7, envelope = $8, settings = $9, metadata = $10, updated_at = now() WHERE cid = $1`,
-			c.cid, c.Vendor, c.Model, c.Window, c.MaxOutput, []byte(c.System), []byte(c.Tools), []byte(c.Envelope),
-			[]byte(c.Settings), []byte(c.Metadata))
+		p, err := change(c)
+		if err != nil {
+			return err
+		}
+		n := NewConversation{Format: "-", Vendor: or(p.Vendor, ""), Model: or(p.Model, ""), Window: or(p.Window, 0), MaxOutput: or(p.MaxOutput, 0)}
+		if err := n.validate(); err != nil {
+			return err
+		}
+		if err := c.patch(ctx, tx, p); err != nil {
+			return err
+		}
+		w, err = s.watchLocked(ctx, tx, &c, watch)
 		return err
 	})
-	return c, err
+	return c, w, err
+}
+
+// patch changes a conversation whose row the transaction holds. What was measured is no longer sure.
+func (c *Conversation) patch(ctx context.Context, tx pgx.Tx, p ConversationPatch) error {
+	vendor, model, window := c.Vendor, c.Model, c.Window
+	c.Vendor, c.Model = or(p.Vendor, c.Vendor), or(p.Model, c.Model)
+	c.Window, c.MaxOutput = or(p.Window, c.Window), or(p.MaxOutput, c.MaxOutput)
+	if c.Vendor != vendor || c.Model != model || c.Window != window {
+		c.LearnedWindow = 0
+	}
+	c.LearnedWindow = or(p.LearnedWindow, c.LearnedWindow)
+	if c.OverheadTokens < 0 || p.System != nil || p.Tools != nil {
+		c.OverheadTokens = overhead(or(p.System, c.System), or(p.Tools, c.Tools))
+	}
+	c.System, c.Tools, c.Envelope = or(p.System, c.System), or(p.Tools, c.Tools), or(p.Envelope, c.Envelope)
+	c.Settings, c.Metadata = or(p.Settings, c.Settings), or(p.Metadata, c.Metadata)
+	c.Measured = nil
+	_, err := tx.Exec(ctx, `UPDATE conversations SET vendor = $2, model = $3, context_window = $4, max_output = $5,
+			system = $6, tools = $7, envelope = $8, settings = $9, metadata = $10, learned_window = $11, overhead_tokens = $12,
+			measured_tokens = NULL, measured_seq = NULL, measured_epoch = NULL, updated_at = now() WHERE cid = $1`,
+		c.cid, c.Vendor, c.Model, c.Window, c.MaxOutput, []byte(c.System), []byte(c.Tools), []byte(c.Envelope),
+		[]byte(c.Settings), []byte(c.Metadata), c.LearnedWindow, c.OverheadTokens)
+	return err
 }
 
 func or[T any](p *T, otherwise T) T {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"precis/internal/store"
+	"precis/pipeline"
 )
 
 func TestCreateConversation(t *testing.T) {
@@ -28,7 +29,8 @@ func TestCreateConversation(t *testing.T) {
 		t.Fatalf("created %t, %v", created, err)
 	}
 	want := store.Conversation{
-		Ref: store.ConversationRef{Tenant: "default", ID: "c1"}, Format: "anthropic", Vendor: "anthropic", Model: "m",
+		OverheadTokens: pipeline.EstimateText(string(body.System)) + pipeline.EstimateText(string(body.Tools)),
+		Ref:            store.ConversationRef{Tenant: "default", ID: "c1"}, Format: "anthropic", Vendor: "anthropic", Model: "m",
 		Window: 200_000, MaxOutput: 8192, System: body.System, Tools: body.Tools, Envelope: body.Envelope,
 		Settings: body.Settings, Metadata: body.Metadata,
 	}

@@ -51,6 +51,8 @@ const (
 	ConflictRunFinished ConflictReason = "run_finished"
 	// ConflictNotPrepared: the marker is not waiting to be applied: it was applied, discarded or undone.
 	ConflictNotPrepared ConflictReason = "not_prepared"
+	// ConflictReplyEnded: the reply has been ended before.
+	ConflictReplyEnded ConflictReason = "reply_ended"
 	// ConflictDifferent: the id is taken by something else.
 	ConflictDifferent ConflictReason = "different"
 )

@@ -53,15 +53,22 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"AppendStream": func() error { _, err := s.AppendStream(ctx, conv, nil); return err },
 		"ApplyMarker":  func() error { _, err := s.ApplyMarker(ctx, run, store.NewMarker{}, store.RunFacts{}); return err },
 		"ApplyPrepared": func() error {
-			_, err := s.ApplyPrepared(ctx, conv, m.ID, 0, 0)
+			_, err := s.ApplyPrepared(ctx, conv, m.ID, store.Application{})
 			return err
 		},
-		"Answer":                    func() error { _, err := s.Answer(ctx, run, 1); return err },
-		"BeginCall":                 func() error { _, err := s.BeginCall(ctx, run, call); return err },
+		"Answer":     func() error { _, err := s.Answer(ctx, run, 1); return err },
+		"BeginReply": func() error { _, _, err := s.BeginReply(ctx, conv, time.Hour); return err },
+		"BeginCall":  func() error { _, err := s.BeginCall(ctx, run, call); return err },
+		"ChangeConversation": func() error {
+			_, _, err := s.ChangeConversation(ctx, conv, func(store.Conversation) (store.ConversationPatch, error) { return store.ConversationPatch{}, nil }, nil)
+			return err
+		},
 		"CheckChain":                func() error { _, err := s.CheckChain(ctx, conv, 0); return err },
 		"CloseReply":                func() error { _, err := s.CloseReply(ctx, conv, p.ID); return err },
 		"DeleteConversationContent": func() error { return s.DeleteConversationContent(ctx, conv) },
 		"DiscardPrepared":           func() error { return s.DiscardPrepared(ctx, conv, "x") },
+		"EndReply":                  func() error { _, _, err := s.EndReply(ctx, conv, p.ID, store.ReplyEnd{}); return err },
+		"Enrichments":               func() error { _, err := s.Enrichments(ctx, conv); return err },
 		"Events":                    func() error { _, err := s.Events(ctx, conv, 0, 0); return err },
 		"FinishCall":                func() error { _, err := s.FinishCall(ctx, run, call, store.CallResult{}); return err },
 		"FinishRun": func() error {
@@ -74,6 +81,8 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"GetMarker":       func() error { _, err := s.GetMarker(ctx, conv, m.ID); return err },
 		"GetRun":          func() error { _, err := s.GetRun(ctx, run); return err },
 		"GetSegment":      func() error { _, err := s.GetSegment(ctx, conv, "INDEX.md"); return err },
+		"GetSyncState":    func() error { _, err := s.GetSyncState(ctx, conv); return err },
+		"KeepSyncChain":   func() error { return s.KeepSyncChain(ctx, conv, 10, store.Hash{1}) },
 		"Ledger":          func() error { _, err := s.Ledger(ctx, run); return err },
 		"LiveSums":        func() error { _, err := s.LiveSums(ctx, conv); return err },
 		"LiveView":        func() error { _, err := s.LiveView(ctx, conv, store.LiveOptions{}); return err },
@@ -112,6 +121,12 @@ func TestTenantsNeverMeet(t *testing.T) {
 			_, err := s.SetEnrichment(ctx, conv, "plan", []byte("x"))
 			return err
 		},
+		"SetRenderedEnrichment": func() error {
+			_, err := s.SetRenderedEnrichment(ctx, conv, "plan", []byte("x"), nil)
+			return err
+		},
+		"SyncChains":         func() error { _, err := s.SyncChains(ctx, conv, []int64{1}); return err },
+		"Watch":              func() error { _, _, err := s.Watch(ctx, conv, nil); return err },
 		"StageResult":        func() error { _, err := s.StageResult(ctx, run, "slim", 1); return err },
 		"StartRun":           func() error { _, err := s.StartRun(ctx, run, "t"); return err },
 		"Undo":               func() error { _, err := s.Undo(ctx, conv, ""); return err },
@@ -133,6 +148,11 @@ func TestTenantsNeverMeet(t *testing.T) {
 			list, _, err := s.ListRuns(ctx, "mallory", store.RunFilter{})
 			return none(len(list), err)
 		},
+		"TokensUsed": func() error {
+			n, err := s.TokensUsed(ctx, "mallory", time.Time{})
+			return none(int(n), err)
+		},
+		"SetTenantSettings": nil, "TenantSettings": nil, // TestTenantSettings
 		"UsageBy": func() error {
 			list, err := s.UsageBy(ctx, "mallory", "model", time.Time{})
 			return none(len(list), err)

@@ -66,48 +66,64 @@ type LiveOptions struct {
 // what was ever said.
 func (s *Store) LiveView(ctx context.Context, ref ConversationRef, o LiveOptions) (LiveView, error) {
 	var v LiveView
-	var sum Hash
 	var packed []byte
 	err := s.snapshot(ctx, "read what is live", func(ctx context.Context, tx pgx.Tx) error {
-		v, packed = LiveView{}, nil
 		c, err := conversation(ctx, tx, ref)
 		if err != nil {
 			return err
 		}
-		if !c.ContentDeleted.IsZero() {
-			return ErrContentDeleted
-		}
-		v.Conversation = c
-		m, err := startMarker(ctx, tx, c, o)
-		if err != nil {
-			return err
-		}
-		if m != nil {
-			v.Marker = m
-			if m.Summary != "" {
-				if sum, err = parseHash(m.Summary); err != nil {
-					return err
-				}
-				if packed, err = artifactData(ctx, tx, ref.Tenant, sum); err != nil {
-					return err
-				}
-			}
-			if v.Carried, err = messagesAt(ctx, tx, c.cid, m.Carried); err != nil {
-				return err
-			}
-			if v.Covered, err = sumsAt(ctx, tx, c.cid, m.CoversTo); err != nil {
-				return err
-			}
-		}
-		if v.Tail, err = tailAfter(ctx, tx, c.cid, v.coversTo(), o.UpTo); err != nil {
-			return err
-		}
-		return v.readBeside(ctx, tx, c, o)
+		v, packed, err = liveView(ctx, tx, c, o)
+		return err
 	})
-	if err == nil && packed != nil {
-		v.Summary, err = s.unpack(sum, packed)
+	if err != nil {
+		return v, err
 	}
+	return s.unpackSummary(v, packed)
+}
+
+// unpackSummary gives a view its summary, which liveView leaves packed.
+func (s *Store) unpackSummary(v LiveView, packed []byte) (LiveView, error) {
+	if packed == nil {
+		return v, nil
+	}
+	sum, err := parseHash(v.Marker.Summary)
+	if err != nil {
+		return v, err
+	}
+	v.Summary, err = s.unpack(sum, packed)
 	return v, err
+}
+
+// liveView reads what is live of a conversation, and the active marker's summary, packed.
+func liveView(ctx context.Context, tx pgx.Tx, c Conversation, o LiveOptions) (v LiveView, packed []byte, err error) {
+	if !c.ContentDeleted.IsZero() {
+		return v, nil, ErrContentDeleted
+	}
+	v.Conversation = c
+	if v.Marker, err = startMarker(ctx, tx, c, o); err != nil {
+		return v, nil, err
+	}
+	if m := v.Marker; m != nil {
+		if m.Summary != "" {
+			sum, err := parseHash(m.Summary)
+			if err != nil {
+				return v, nil, err
+			}
+			if packed, err = artifactData(ctx, tx, c.Ref.Tenant, sum); err != nil {
+				return v, nil, err
+			}
+		}
+		if v.Carried, err = messagesAt(ctx, tx, c.cid, m.Carried); err != nil {
+			return v, nil, err
+		}
+		if v.Covered, err = sumsAt(ctx, tx, c.cid, m.CoversTo); err != nil {
+			return v, nil, err
+		}
+	}
+	if v.Tail, err = tailAfter(ctx, tx, c.cid, v.coversTo(), o.UpTo); err != nil {
+		return v, nil, err
+	}
+	return v, packed, v.readBeside(ctx, tx, c, o)
 }
 
 // startMarker gives the marker that a view starts from, nil for the full history.
@@ -171,9 +187,11 @@ type LiveSums struct {
 	// summary. Without a marker Tail is everything.
 	Tail                   Sums
 	CarriedTokens, Summary int64
+	// Enrichments are the tokens of the state that counts for the turn.
+	Enrichments int64
 }
 
-// Tokens is the local estimate of the whole history as it would be sent, before trimming.
+// Tokens is the local estimate of the whole history as it would be sent, before trimming, without state.
 func (l LiveSums) Tokens() int64 { return l.Tail.Tokens + l.CarriedTokens + l.Summary }
 
 // LiveSums measures what is live in constant time, for a trigger that is looked at with every append.
@@ -185,21 +203,32 @@ func (s *Store) LiveSums(ctx context.Context, ref ConversationRef) (LiveSums, er
 			return err
 		}
 		l = LiveSums{Tail: c.Sums}
-		if c.ActiveMarker == "" || !c.ContentDeleted.IsZero() {
+		if !c.ContentDeleted.IsZero() {
 			return nil
 		}
-		m, err := marker(ctx, tx, c.cid, c.ActiveMarker)
-		if err != nil {
-			return err
-		}
-		covered, err := sumsAt(ctx, tx, c.cid, m.CoversTo)
-		if err != nil {
-			return err
-		}
-		l.Tail, l.Summary = c.Sums.Minus(covered), int64(m.SummaryTokens)
-		l.CarriedTokens, err = one(ctx, tx, pgx.RowTo[int64], `SELECT coalesce(sum(tokens), 0)::bigint FROM messages
-			WHERE cid = $1 AND seq = ANY($2)`, c.cid, m.Carried)
+		l, _, err = liveSums(ctx, tx, c)
 		return err
 	})
 	return l, err
+}
+
+// liveSums measures a conversation, and gives its active marker.
+func liveSums(ctx context.Context, q querier, c Conversation) (LiveSums, *Marker, error) {
+	l := LiveSums{Tail: c.Sums}
+	var err error
+	if l.Enrichments, err = enrichmentTokens(ctx, q, c); err != nil || c.ActiveMarker == "" {
+		return l, nil, err
+	}
+	m, err := marker(ctx, q, c.cid, c.ActiveMarker)
+	if err != nil {
+		return l, nil, err
+	}
+	covered, err := sumsAt(ctx, q, c.cid, m.CoversTo)
+	if err != nil {
+		return l, nil, err
+	}
+	l.Tail, l.Summary = c.Sums.Minus(covered), int64(m.SummaryTokens)
+	l.CarriedTokens, err = one(ctx, q, pgx.RowTo[int64], `SELECT coalesce(sum(tokens), 0)::bigint FROM messages
+		WHERE cid = $1 AND seq = ANY($2)`, c.cid, m.Carried)
+	return l, &m, err
 }

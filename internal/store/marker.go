@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -62,6 +63,8 @@ type NewMarker struct {
 	Calibration float64
 	// TokensBefore and TokensAfter are of the whole context.
 	TokensBefore, TokensAfter int
+	// Draft is what the summary's text was made from, a JSON object of references and numbers; nil: not kept.
+	Draft json.RawMessage
 }
 
 // Marker is one row of markers.
@@ -81,7 +84,7 @@ type Marker struct {
 
 const markerColumns = `m.id, coalesce(m.base, ''), m.covers_from, m.covers_to, m.covered_messages, m.covered_chain, m.carried,
 	m.summary_sha256, m.summary_tokens, m.digest, m.valve, m.valve_up_to, m.calibration, m.tokens_before, m.tokens_after, coalesce(m.run, ''),
-	m.status, m.reason, m.origin, coalesce(m.epoch, 0), m.created_at, m.applied_at, m.ended_at`
+	m.status, m.reason, m.origin, coalesce(m.epoch, 0), m.created_at, m.applied_at, m.ended_at, m.draft`
 
 func scanMarker(row pgx.CollectableRow) (Marker, error) {
 	var m Marker
@@ -89,7 +92,7 @@ func scanMarker(row pgx.CollectableRow) (Marker, error) {
 	var applied, ended *time.Time
 	err := row.Scan(&m.ID, &m.Base, &m.CoversFrom, &m.CoversTo, &m.CoveredMessages, &chain, &m.Carried, &summary,
 		&m.SummaryTokens, &m.Digest, &m.Valve, &m.ValveUpTo, &m.Calibration, &m.TokensBefore, &m.TokensAfter, &m.Run, &m.Status, &m.Reason,
-		&m.Origin, &m.Epoch, &m.Created, &applied, &ended)
+		&m.Origin, &m.Epoch, &m.Created, &applied, &ended, (*[]byte)(&m.Draft))
 	copy(m.CoveredChain[:], chain)
 	m.Summary = hex.EncodeToString(summary) // NULL is ""
 	m.Applied, m.Ended = or(applied, time.Time{}), or(ended, time.Time{})

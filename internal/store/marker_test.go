@@ -460,14 +460,14 @@ func TestPrepared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ApplyPrepared(t.Context(), ref, m.ID, 0, 0); !errors.Is(err, store.ErrReplyOpen) {
+		if _, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{}); !errors.Is(err, store.ErrReplyOpen) {
 			t.Errorf("error %v", err)
 		}
 		if _, err := s.CloseReply(t.Context(), ref, p.ID); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			got, err := s.ApplyPrepared(t.Context(), ref, m.ID, 2000, 0)
+			got, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{TokensBefore: 2000})
 			if err != nil || got.Status != store.MarkerApplied || got.TokensBefore != 2000 || got.TokensAfter != 100 || got.Epoch != 1 {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -484,7 +484,7 @@ func TestPrepared(t *testing.T) {
 		t.Parallel()
 		ref, m := setup(t)
 		compact(t, s, ref, 8, "BY HAND")
-		if _, err := s.ApplyPrepared(t.Context(), ref, m.ID, 0, 0); store.ConflictReasonOf(err) != store.ConflictNotPrepared {
+		if _, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{}); store.ConflictReasonOf(err) != store.ConflictNotPrepared {
 			t.Errorf("error %v", err)
 		}
 		if o, why := outcome(t, m); o != store.OutcomeSuperseded || why == "" {
@@ -499,7 +499,7 @@ func TestPrepared(t *testing.T) {
 		ref := newConversation(t, s, t.Name())
 		talk(t, s, ref, 5)
 		compact(t, s, ref, 4, "SUM")
-		m, err := s.PrepareMarker(t.Context(), request(t, s, ref).Ref, plan(t, s, ref, 8, "PREPARED"), store.RunFacts{})
+		m, err := s.PrepareMarker(t.Context(), prepare(t, s, ref).Ref, plan(t, s, ref, 8, "PREPARED"), store.RunFacts{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -513,7 +513,7 @@ func TestPrepared(t *testing.T) {
 	t.Run("Newer", func(t *testing.T) {
 		t.Parallel()
 		ref, m := setup(t)
-		newer, err := s.PrepareMarker(t.Context(), request(t, s, ref).Ref, plan(t, s, ref, 8, "NEWER"), store.RunFacts{})
+		newer, err := s.PrepareMarker(t.Context(), prepare(t, s, ref).Ref, plan(t, s, ref, 8, "NEWER"), store.RunFacts{})
 		if err != nil {
 			t.Fatal(err)
 		}

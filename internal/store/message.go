@@ -28,6 +28,9 @@ type NewMessage struct {
 	Native []byte
 	// SearchText is what a search finds, "": nothing. It is cleaned and cut to MaxSearchBytes here.
 	SearchText string
+	// Fingerprint is of the JSON value that Native is, however it is written. Zero: not known, and then a client's
+	// whole list is compared message by message.
+	Fingerprint Hash
 }
 
 // Message is a stored message. Its parts are the codec's matter: Pipeline leaves them empty.
@@ -67,6 +70,32 @@ func Chain(before Hash, seq int64, role pipeline.Role, kind pipeline.Kind, clien
 	}
 	_, _ = h.Write(native)
 	return Hash(h.Sum(nil))
+}
+
+// syncChain goes on a sync chain by one message, nil where it is not known.
+func syncChain(before *Hash, fingerprint Hash) *Hash {
+	if before == nil || fingerprint.IsZero() {
+		return nil
+	}
+	next := SyncChain(*before, fingerprint)
+	return &next
+}
+
+// SyncChain gives the sync chain of a message: SHA-256 over that of the one before it (zero for the first) and the
+// fingerprint of its JSON value. Unlike Chain it can be computed from what a client holds.
+func SyncChain(before, fingerprint Hash) Hash {
+	h := sha256.New()
+	_, _ = h.Write(before[:])
+	_, _ = h.Write(fingerprint[:])
+	return Hash(h.Sum(nil))
+}
+
+// bytes gives the hash as a column takes it, nil for none.
+func (h *Hash) bytes() []byte {
+	if h == nil {
+		return nil
+	}
+	return h[:]
 }
 
 const messageColumns = `m.seq, coalesce(m.client_id, ''), m.role, m.kind, m.genuine, m.chars, m.tokens, m.native, m.chain,

@@ -29,12 +29,25 @@ func scanReply(row pgx.CollectableRow) (Reply, error) {
 // OpenReply says that the agent's model starts to generate. Until the reply is closed, or ttl has passed by the
 // database's clock, no marker is applied. With one open already: ErrReplyOpen.
 func (s *Store) OpenReply(ctx context.Context, ref ConversationRef, ttl time.Duration) (Reply, error) {
+	p, _, err := s.openReply(ctx, ref, ttl, false)
+	return p, err
+}
+
+// BeginReply is OpenReply, and gives what the model reads, of the same moment.
+func (s *Store) BeginReply(ctx context.Context, ref ConversationRef, ttl time.Duration) (Reply, LiveView, error) {
+	return s.openReply(ctx, ref, ttl, true)
+}
+
+func (s *Store) openReply(ctx context.Context, ref ConversationRef, ttl time.Duration, read bool) (Reply, LiveView, error) {
 	var p Reply
+	var v LiveView
+	var packed []byte
 	if ttl <= 0 {
-		return p, fmt.Errorf("store: open a reply: %w", invalidf("its time to live is over 0"))
+		return p, v, fmt.Errorf("store: open a reply: %w", invalidf("its time to live is over 0"))
 	}
 	id := newID()
 	err := s.write(ctx, "open a reply", func(ctx context.Context, tx pgx.Tx) error {
+		v = LiveView{}
 		c, err := lockConversation(ctx, tx, ref)
 		if err != nil {
 			return err
@@ -51,9 +64,17 @@ func (s *Store) OpenReply(ctx context.Context, ref ConversationRef, ttl time.Dur
 		}
 		p, err = one(ctx, tx, scanReply, `INSERT INTO replies AS p (id, cid, epoch, head_seq, opened_at, expires_at)
 			VALUES ($1, $2, $3, $4, clock_timestamp(), clock_timestamp() + $5) RETURNING `+replyColumns, id, c.cid, c.Epoch, c.HeadSeq, ttl)
+		if err != nil || !read {
+			return err
+		}
+		v, packed, err = liveView(ctx, tx, c, LiveOptions{})
 		return err
 	})
-	return p, err
+	if err != nil || !read {
+		return p, v, err
+	}
+	v, err = s.unpackSummary(v, packed)
+	return p, v, err
 }
 
 // CloseReply ends a reply. One that has ended or expired is left as it is, and given.
@@ -64,11 +85,84 @@ func (s *Store) CloseReply(ctx context.Context, ref ConversationRef, reply strin
 		if err != nil {
 			return err
 		}
-		p, err = one(ctx, tx, scanReply, `UPDATE replies p SET ended_at = coalesce(ended_at, least(clock_timestamp(), expires_at))
-			WHERE cid = $1 AND id = $2 RETURNING `+replyColumns, c.cid, cleanText(reply))
+		p, err = closeReply(ctx, tx, c.cid, reply)
 		return err
 	})
 	return p, err
+}
+
+func closeReply(ctx context.Context, tx pgx.Tx, cid int64, reply string) (Reply, error) {
+	p, err := one(ctx, tx, scanReply, `UPDATE replies p SET ended_at = coalesce(ended_at, least(clock_timestamp(), expires_at))
+		WHERE cid = $1 AND id = $2 RETURNING `+replyColumns, cid, cleanText(reply))
+	if err != nil {
+		return p, fmt.Errorf("reply %q: %w", reply, err)
+	}
+	return p, nil
+}
+
+// ReplyEnd is what comes with the end of a reply.
+type ReplyEnd struct {
+	Messages []NewMessage
+	// Usage is the server's figure for the reply's request, nil: none. What it covers and its epoch are the reply's.
+	Usage *UsageReport
+	// Input is the part of Usage.Tokens that the request was, without its answer; 0: not known.
+	Input int
+	// LearnWindow and Watch are those of AppendOptions.
+	LearnWindow int
+	Watch       Watch
+}
+
+// EndReply ends a reply, appends what came of it and looks at the conversation, in one transaction. What an expired
+// reply brings is taken all the same; one that has been ended before brings its messages a second time, and is
+// ConflictReplyEnded unless it brings nothing.
+func (s *Store) EndReply(ctx context.Context, ref ConversationRef, reply string, end ReplyEnd) (Reply, AppendResult, error) {
+	var p Reply
+	var res AppendResult
+	for i, m := range end.Messages {
+		if err := m.validate(); err != nil {
+			return p, res, fmt.Errorf("store: end a reply: message %d: %w", i, err)
+		}
+	}
+	err := s.write(ctx, "end a reply", func(ctx context.Context, tx pgx.Tx) error {
+		c, err := lockConversation(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		ended, err := one(ctx, tx, pgx.RowTo[bool], `SELECT coalesce(ended_at < expires_at, false) FROM replies WHERE cid = $1 AND id = $2`, c.cid, cleanText(reply))
+		if err != nil {
+			return fmt.Errorf("reply %q: %w", reply, err)
+		}
+		if ended && (len(end.Messages) > 0 || end.Usage != nil || end.LearnWindow > 0) {
+			return conflictf(ConflictReplyEnded, "reply %s has been ended before", reply)
+		}
+		if p, err = closeReply(ctx, tx, c.cid, reply); err != nil {
+			return err
+		}
+		o := AppendOptions{Usage: p.usage(end, c.HeadSeq), LearnWindow: end.LearnWindow}
+		if res, err = appendLocked(ctx, tx, c, end.Messages, o); err != nil {
+			return err
+		}
+		res.Watched, err = s.watchLocked(ctx, tx, &res.Conversation, end.Watch)
+		return err
+	})
+	return p, res, err
+}
+
+// usage ties a reply's figure to what the reply has read. head is the conversation's before the reply's own messages:
+// what somebody else said meanwhile is not in the figure.
+func (p Reply) usage(end ReplyEnd, head int64) *UsageReport {
+	if end.Usage == nil {
+		return nil
+	}
+	u := *end.Usage
+	u.Epoch = &p.Epoch
+	if head > p.HeadSeq && p.HeadSeq > 0 {
+		u.CoversSeq, u.Covers = p.HeadSeq, nil
+		if end.Input > 0 {
+			u.Tokens = end.Input // the answer stands behind what is not covered, and is estimated with it
+		}
+	}
+	return &u
 }
 
 // noReplyOpen says ErrReplyOpen while a lease holds. The caller has the conversation's row, so that none can be

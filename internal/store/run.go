@@ -151,70 +151,94 @@ func scanRun(row pgx.CollectableRow) (Run, error) {
 
 // RequestRun asks for a compaction of a conversation, and leaves word for a dispatcher to start its workflow, in one
 // transaction. While a run is unfinished it gives that one instead (attached is true): a conversation is compacted
-// once at a time. By hand, with a reply open: ErrReplyOpen.
+// once at a time. One that only prepares takes effect from then on, unless preparing is what is asked for. By hand, with
+// a reply open: ErrReplyOpen.
 func (s *Store) RequestRun(ctx context.Context, ref ConversationRef, req RunRequest) (r Run, attached bool, err error) {
-	trigger, err := cleanJSON(req.Trigger)
+	clean, err := req.cleaned()
 	if err != nil {
-		return r, false, fmt.Errorf("store: request a run: trigger: %w", err)
-	}
-	versions, err := cleanJSON(req.Versions)
-	if err != nil {
-		return r, false, fmt.Errorf("store: request a run: versions: %w", err)
-	}
-	if !goodTrigger(req.Kind) {
-		return r, false, fmt.Errorf("store: request a run: %w", invalidf("trigger kind %q", req.Kind))
+		return r, false, fmt.Errorf("store: request a run: %w", err)
 	}
 	id := newID()
 	err = s.write(ctx, "request a run", func(ctx context.Context, tx pgx.Tx) error {
-		attached = false
 		c, err := lockConversation(ctx, tx, ref)
 		if err != nil {
 			return err
 		}
-		if !c.ContentDeleted.IsZero() {
-			return ErrContentDeleted
-		}
-		if req.ReplayOf == "" {
-			r, err = one(ctx, tx, scanRun, `SELECT `+runColumns+runJoins+` WHERE r.cid = $1 AND r.outcome IS NULL AND r.replay_of IS NULL`, c.cid)
-			if err == nil {
-				attached = true
-				return nil
-			}
-			if !isNotFound(err) {
-				return err
-			}
-		} else if _, err := run(ctx, tx, RunRef{ref.Tenant, req.ReplayOf}); err != nil {
-			return err
-		}
-		if req.Kind == triggerManual && req.ReplayOf == "" {
-			if err := noReplyOpen(ctx, tx, c.cid); err != nil {
-				return err
-			}
-		}
-		var replayOf *string
-		if req.ReplayOf != "" {
-			replayOf = &req.ReplayOf
-		}
-		_, err = tx.Exec(ctx, `INSERT INTO runs (id, cid, tenant, workflow_id, requested_head, trigger_kind, trigger, focus, "full",
-				force_external, prepare, prompt_override, summarizer_override, settings, versions, replay_of)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-			id, c.cid, ref.Tenant, WorkflowID(ref), c.HeadSeq, string(req.Kind), trigger, []byte(req.Focus), req.Full,
-			req.ForceExternal, req.Prepare, cleanText(req.Prompt), cleanText(req.Summarizer), []byte(req.Settings), versions, replayOf)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `INSERT INTO outbox (tenant, conversation, run, trace_parent) VALUES ($1, $2, $3, $4)`,
-			ref.Tenant, ref.ID, id, traceParent(ctx))
-		if err != nil {
-			return err
-		}
-		if _, err := appendEvent(ctx, tx, c.cid, Event{Kind: EventTrigger, Run: id, Data: trigger}); err != nil {
-			return err
-		}
-		r, err = run(ctx, tx, RunRef{ref.Tenant, id})
+		r, attached, err = requestLocked(ctx, tx, c, id, clean)
 		return err
 	})
 	return r, attached, err
+}
+
+// cleaned is the request as it can be written, or what is wrong with it.
+func (req RunRequest) cleaned() (RunRequest, error) {
+	var err error
+	if req.Trigger, err = cleanJSON(req.Trigger); err != nil {
+		return req, fmt.Errorf("trigger: %w", err)
+	}
+	if req.Versions, err = cleanJSON(req.Versions); err != nil {
+		return req, fmt.Errorf("versions: %w", err)
+	}
+	if !goodTrigger(req.Kind) {
+		return req, invalidf("trigger kind %q", req.Kind)
+	}
+	return req, nil
+}
+
+// requestLocked asks for a run of a conversation whose row the transaction holds.
+func requestLocked(ctx context.Context, tx pgx.Tx, c Conversation, id string, req RunRequest) (r Run, attached bool, err error) {
+	if !c.ContentDeleted.IsZero() {
+		return r, false, ErrContentDeleted
+	}
+	if req.Kind == triggerManual && req.ReplayOf == "" {
+		if err := noReplyOpen(ctx, tx, c.cid); err != nil {
+			return r, false, err
+		}
+	}
+	var replayOf *string
+	if req.ReplayOf == "" {
+		r, err = one(ctx, tx, scanRun, `SELECT `+runColumns+runJoins+` WHERE r.cid = $1 AND r.outcome IS NULL AND r.replay_of IS NULL`, c.cid)
+		if err == nil {
+			r, err = promote(ctx, tx, r, req)
+			return r, true, err
+		}
+		if !isNotFound(err) {
+			return r, false, err
+		}
+	} else {
+		if _, err := run(ctx, tx, RunRef{c.Ref.Tenant, req.ReplayOf}); err != nil {
+			return r, false, err
+		}
+		replayOf = &req.ReplayOf
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO runs (id, cid, tenant, workflow_id, requested_head, trigger_kind, trigger, focus, "full",
+			force_external, prepare, prompt_override, summarizer_override, settings, versions, replay_of)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		id, c.cid, c.Ref.Tenant, WorkflowID(c.Ref), c.HeadSeq, string(req.Kind), req.Trigger, []byte(req.Focus), req.Full,
+		req.ForceExternal, req.Prepare, cleanText(req.Prompt), cleanText(req.Summarizer), []byte(req.Settings), req.Versions, replayOf)
+	if err != nil {
+		return r, false, err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO outbox (tenant, conversation, run, trace_parent) VALUES ($1, $2, $3, $4)`,
+		c.Ref.Tenant, c.Ref.ID, id, traceParent(ctx))
+	if err != nil {
+		return r, false, err
+	}
+	if _, err := appendEvent(ctx, tx, c.cid, Event{Kind: EventTrigger, Run: id, Data: req.Trigger}); err != nil {
+		return r, false, err
+	}
+	r, err = run(ctx, tx, RunRef{c.Ref.Tenant, id})
+	return r, false, err
+}
+
+// promote makes a run under way that only prepares take effect, when a request that joins it wants that.
+func promote(ctx context.Context, tx pgx.Tx, r Run, req RunRequest) (Run, error) {
+	if !r.Prepare || req.Prepare {
+		return r, nil
+	}
+	r.Prepare = false
+	_, err := tx.Exec(ctx, `UPDATE runs SET prepare = false WHERE id = $1`, r.Ref.ID)
+	return r, err
 }
 
 const triggerManual pipeline.TriggerKind = "manual"

@@ -83,6 +83,16 @@ func request(t testing.TB, s *store.Store, ref store.ConversationRef) store.Run 
 	return r
 }
 
+// prepare requests a run that only prepares.
+func prepare(t testing.TB, s *store.Store, ref store.ConversationRef) store.Run {
+	t.Helper()
+	r, attached, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "background", Prepare: true})
+	if err != nil || attached {
+		t.Fatalf("attached %t, %v", attached, err)
+	}
+	return r
+}
+
 // plan writes a summary of everything up to seq on the marker that is active now.
 func plan(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, summary string) store.NewMarker {
 	t.Helper()

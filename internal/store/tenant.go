@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -36,6 +37,29 @@ func (s *Store) EnsureTenant(ctx context.Context, id, name string) (Tenant, erro
 
 func scanTenant(row pgx.CollectableRow) (t Tenant, err error) {
 	return t, row.Scan(&t.ID, &t.Name, &t.Created)
+}
+
+// SetTenantSettings sets what a tenant sets of pipeline.Settings for all its conversations, a JSON object; nil: nothing.
+func (s *Store) SetTenantSettings(ctx context.Context, tenant string, settings json.RawMessage) error {
+	return s.write(ctx, "set a tenant's settings", func(ctx context.Context, tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `UPDATE tenants SET settings = $2 WHERE id = $1`, cleanText(tenant), []byte(settings))
+		if err == nil && tag.RowsAffected() == 0 {
+			return notFoundf("tenant %q", tenant)
+		}
+		return err
+	})
+}
+
+// TenantSettings reads them.
+func (s *Store) TenantSettings(ctx context.Context, tenant string) (json.RawMessage, error) {
+	var settings json.RawMessage
+	err := s.read(ctx, "read a tenant's settings", func(ctx context.Context, q querier) (err error) {
+		settings, err = one(ctx, q, func(row pgx.CollectableRow) (raw json.RawMessage, err error) {
+			return raw, row.Scan((*[]byte)(&raw))
+		}, `SELECT settings FROM tenants WHERE id = $1`, cleanText(tenant))
+		return err
+	})
+	return settings, err
 }
 
 // Tenants lists all tenants by id.
