@@ -33,7 +33,10 @@ type Made struct {
 	Text string
 	// CallID and Name are set for RoleTool: a result for a call that was never answered.
 	CallID, Name string
-	IsError      bool
+	// Type is the name on the wire of the block of that call, empty where the format has none: some vendors want
+	// a type of result for each.
+	Type    string
+	IsError bool
 }
 
 // ContextItem is one entry of what the model sees: a stored message with edits, or one that was made.
