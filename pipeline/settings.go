@@ -159,6 +159,9 @@ type Settings struct {
 	RunTimeBudgetSeconds int `json:"run_time_budget_seconds"`
 	// RunTokenBudget bounds the tokens that a run may send and receive, 0: no bound.
 	RunTokenBudget int `json:"run_token_budget,omitempty"`
+	// TenantDailyTokenBudget bounds the tokens that all runs of a tenant may send and receive on one day (UTC), 0: no
+	// bound. Beyond it the digest stands in. It is for the installation and for a tenant to set, not for a conversation.
+	TenantDailyTokenBudget int `json:"tenant_daily_token_budget,omitempty"`
 }
 
 // DefaultSettings are the settings of a conversation that configures nothing.

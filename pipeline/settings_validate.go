@@ -59,6 +59,7 @@ func (s Settings) Validate() error {
 	c.oneOf("digest", string(s.Digest), string(DigestWhenNeeded), string(DigestAlways), string(DigestNever))
 	c.atLeast("run_time_budget_seconds", s.RunTimeBudgetSeconds, 1)
 	c.atLeast("run_token_budget", s.RunTokenBudget, 0)
+	c.atLeast("tenant_daily_token_budget", s.TenantDailyTokenBudget, 0)
 
 	return errors.Join(c.errs...)
 }

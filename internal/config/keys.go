@@ -57,7 +57,7 @@ var table = []Key{
 	{Name: "vendors.<name>.api_key", Secret: true, Effect: "Its key. Empty sends none, which servers of your own may take."},
 	{Name: "vendors.<name>.headers", Secret: true, Effect: "Headers that go with every request, as gateways ask for them."},
 
-	{Name: "settings.trigger.auto", Effect: "Compact without being asked. Off: only by hand and after a reported overflow."},
+	{Name: "settings.trigger.auto", Effect: "Compact without being asked. Off: only by hand, also when an overflow is reported."},
 	{Name: "settings.trigger.token_limit", Unit: "tokens", Effect: "Context size at which a compaction starts. 0: `settings.trigger.fraction` of the window."},
 	{Name: "settings.trigger.eval_override", Unit: "tokens", Effect: "Beats `settings.trigger.token_limit`, for evaluations that need a fixed limit. 0: unset."},
 	{Name: "settings.trigger.fraction", Unit: "share of the window, 0 to 1", Effect: "Context size at which a compaction starts when no limit in tokens is given."},
@@ -89,6 +89,7 @@ var table = []Key{
 	{Name: "settings.redact", Effect: "Take secrets out of what goes to an external summarizer. The transcript stays as it was."},
 	{Name: "settings.run_time_budget_seconds", Unit: "seconds", Effect: "Longest that a run may look for a summary before it takes the digest."},
 	{Name: "settings.run_token_budget", Unit: "tokens", Effect: "Most that a run may send to and receive from models. 0: no bound."},
+	{Name: "settings.tenant_daily_token_budget", Unit: "tokens", Effect: "Most that all runs of a tenant may send to and receive from models on one day (UTC). Beyond it the digest stands in, and says so. For the installation and for a tenant, not for a conversation. 0: no bound."},
 
 	{Name: "prices.<vendor>/<model>.input", Unit: "USD per million tokens", Effect: "What input costs, to show what a run cost. Optional: without a price no cost is shown."},
 	{Name: "prices.<vendor>/<model>.cached_input", Unit: "USD per million tokens", Effect: "What input read from the vendor's prompt cache costs."},

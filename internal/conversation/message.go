@@ -3,6 +3,7 @@ package conversation
 import (
 	"precis/internal/store"
 	"precis/pipeline"
+	"precis/pipeline/transcript"
 )
 
 // Stored is a decoded message as it goes into the store, with its sizes.
@@ -17,5 +18,7 @@ func Stored(m pipeline.Message) store.NewMessage {
 		Tokens:     pipeline.EstimateMessage(m),
 		Native:     m.Native,
 		SearchText: text,
+
+		Fingerprint: transcript.Fingerprint(m.Native),
 	}
 }

@@ -4,10 +4,25 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
+	"precis/internal/store"
 	"precis/pipeline"
 )
+
+// SettingsOf gives the settings that count for a conversation: its own over its tenant's over base, those of the
+// installation.
+func SettingsOf(base pipeline.Settings, c store.Conversation) (pipeline.Settings, error) {
+	s, err := Overlay(base, c.TenantSettings)
+	if err != nil {
+		return s, fmt.Errorf("tenant %s: %w", c.Ref.Tenant, err)
+	}
+	if s, err = Overlay(s, c.Settings); err != nil {
+		return s, fmt.Errorf("conversation %s: %w", c.Ref, err)
+	}
+	return s, nil
+}
 
 // Overlay puts what raw sets, a JSON object of the API's settings, over base. Keys that raw does not name
 // keep base's values. A key that does not exist, or a value that cannot be, is a *pipeline.Error of kind

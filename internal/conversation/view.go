@@ -4,6 +4,8 @@
 //
 //	view.go      a conversation at one moment, and its context
 //	settings.go  the settings that count for it
+//	window.go    its model's context window
+//	summary.go   the text of a summary message
 //	message.go   a message on its way into the store
 //	import.go    a conversation from a file
 package conversation
@@ -19,6 +21,7 @@ import (
 
 // View is a conversation at one moment.
 type View struct {
+	// Conversation.Window of it is Window's, not the client's alone.
 	store.LiveView
 	Settings pipeline.Settings
 	Codec    transcript.Codec
@@ -43,14 +46,16 @@ func load(ctx context.Context, s *store.Store, ref store.ConversationRef, base p
 	if err != nil {
 		return View{}, err
 	}
-	return newView(live, base)
+	return NewView(live, base)
 }
 
-func newView(live store.LiveView, base pipeline.Settings) (View, error) {
+// NewView makes a view of what is live. base are the settings of the installation.
+func NewView(live store.LiveView, base pipeline.Settings) (View, error) {
 	v := View{LiveView: live}
+	v.Conversation.Window = Window(live.Conversation)
 	var err error
-	if v.Settings, err = Overlay(base, live.Conversation.Settings); err != nil {
-		return v, fmt.Errorf("conversation %s: settings: %w", live.Conversation.Ref, err)
+	if v.Settings, err = SettingsOf(base, live.Conversation); err != nil {
+		return v, err
 	}
 	if v.Codec, err = transcript.CodecFor(transcript.Format(live.Conversation.Format)); err != nil {
 		return v, fmt.Errorf("conversation %s: %w", live.Conversation.Ref, err)
@@ -140,6 +145,9 @@ func (v View) After(m store.NewMarker, summary string) View {
 
 // Overhead is the local estimate of what a request holds beside the context: system prompt and tools.
 func (v View) Overhead() int {
+	if n := v.Conversation.OverheadTokens; n >= 0 {
+		return n
+	}
 	return pipeline.EstimateText(string(v.Conversation.System)) + pipeline.EstimateText(string(v.Conversation.Tools))
 }
 
@@ -166,7 +174,10 @@ func (v View) TriggerInput(c pipeline.Context) pipeline.TriggerInput {
 		Calibration:  v.Conversation.Usage.Calibration,
 		Prepared:     v.Prepared != nil,
 	}
-	if in.ServerTokens > 0 {
+	switch {
+	case in.ServerTokens > 0 && in.ServerStale: // of a context that is no longer there to be measured
+		in.EstimateServerPart = v.Conversation.Usage.Estimate
+	case in.ServerTokens > 0:
 		in.EstimateServerPart = in.EstimateAll
 		for _, it := range c.Items {
 			if it.Message != nil && it.Message.Seq > v.Conversation.Usage.CoversSeq {
@@ -175,10 +186,24 @@ func (v View) TriggerInput(c pipeline.Context) pipeline.TriggerInput {
 		}
 		in.EstimateServerPart = max(in.EstimateServerPart, 0)
 	}
+	covered := int64(0)
+	if v.Marker != nil {
+		covered = v.Marker.CoversTo
+	}
 	for _, m := range v.Messages {
-		if m.Genuine() {
+		if m.Genuine() && m.Seq > covered {
 			in.Turns++
 		}
 	}
+	in.Turns = TurnsToSummarise(in.Turns, v.Settings)
 	return in
+}
+
+// TurnsToSummarise is how many of the genuine user messages behind the marker a compaction would summarise: the last
+// one begins the tail.
+func TurnsToSummarise(live int, s pipeline.Settings) int {
+	if s.PreserveLastUser {
+		return live
+	}
+	return max(live-1, 0)
 }
