@@ -22,6 +22,7 @@ import (
 	"precis/internal/config"
 	"precis/internal/llm"
 	"precis/internal/store"
+	"precis/internal/telemetry"
 )
 
 // Activities holds what the stages need. Its methods are the activities.
@@ -32,19 +33,21 @@ type Activities struct {
 	Log *slog.Logger
 	// Worker names this process in run_steps.
 	Worker string
+	// Metrics counts what the stages do, nil: nothing does.
+	Metrics *telemetry.Metrics
 
 	clients map[string]llm.Client
 }
 
 // New makes the activities. A vendor that the configuration describes wrongly is an error here, and not in
-// the middle of a run.
-func New(s *store.Store, c config.Config, log *slog.Logger, worker string) (*Activities, error) {
-	a := &Activities{Store: s, Config: c, Log: log, Worker: worker, clients: map[string]llm.Client{}}
+// the middle of a run. tel, which may be nil, measures them and traces their requests to vendors.
+func New(s *store.Store, c config.Config, log *slog.Logger, worker string, tel *telemetry.Telemetry) (*Activities, error) {
+	a := &Activities{Store: s, Config: c, Log: log, Worker: worker, Metrics: tel.Metrics(), clients: map[string]llm.Client{}}
 	for name, v := range c.Vendors {
 		if v.BaseURL == "" {
 			continue
 		}
-		client, err := llm.New(llm.Vendor{Name: name, Type: v.Type, BaseURL: v.BaseURL, APIKey: v.APIKey, Headers: v.Headers})
+		client, err := llm.New(llm.Vendor{Name: name, Type: v.Type, BaseURL: v.BaseURL, APIKey: v.APIKey, Headers: v.Headers, Transport: tel.Transport})
 		if err != nil {
 			return nil, fmt.Errorf("vendors.%s: %w", name, err)
 		}

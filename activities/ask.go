@@ -12,6 +12,7 @@ import (
 
 	"precis/internal/llm"
 	"precis/internal/store"
+	"precis/internal/telemetry"
 	"precis/pipeline"
 )
 
@@ -80,7 +81,12 @@ func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipel
 	callCtx, cancel := context.WithTimeout(ctx, a.modelTimeout())
 	defer cancel()
 	answered, callErr := client.Call(callCtx, call)
-	notesOf(ctx).number("model_ms", time.Since(sent).Milliseconds())
+	took := time.Since(sent)
+	notesOf(ctx).number("model_ms", took.Milliseconds())
+	a.Metrics.ModelCalled(ctx, telemetry.ModelCall{
+		Vendor: req.Summarizer.Vendor, Summarizer: req.Summarizer.String(), ErrorKind: string(pipeline.KindOf(callErr)), Took: took,
+		Input: answered.Usage.Input, CachedInput: answered.Usage.CachedInput, Output: answered.Usage.Output,
+	})
 	record := recordedAnswer{
 		Answer: answered.Answer, Usage: answered.Usage, Model: answered.Model, RequestID: answered.RequestID, Raw: string(answered.Raw),
 	}

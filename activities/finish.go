@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -28,13 +29,36 @@ func (a *Activities) Finish(ctx context.Context, req FinishRequest) (FinishResul
 	if err != nil {
 		return FinishResult{}, err
 	}
+	if before.Outcome == "" {
+		a.countRun(ctx, run, lastStage(before))
+	}
 	if before.Outcome == "" && countsAgainst(run) {
-		s := a.Config.Settings.Breaker
-		if _, err := a.Store.TripBreaker(ctx, store.ConversationBreaker(req.conversation()), run.ErrorKind, run.Reason, s.Failures); err != nil {
+		if err := a.countFailure(ctx, req.Ref, run); err != nil {
 			return FinishResult{}, err
 		}
 	}
 	return FinishResult{Outcome: string(run.Outcome), Kind: run.ErrorKind, Reason: run.Reason}, nil
+}
+
+// countFailure counts the run against its conversation, and tells when that stops automatic runs.
+func (a *Activities) countFailure(ctx context.Context, ref Ref, run store.Run) error {
+	settings, err := conversation.Overlay(a.Config.Settings, run.Settings)
+	if err != nil {
+		return err
+	}
+	b, err := a.Store.TripBreaker(ctx, store.ConversationBreaker(ref.conversation()), run.ErrorKind, run.Reason, settings.Breaker.Failures)
+	if err != nil || !b.Open() {
+		return err
+	}
+	data, err := json.Marshal(map[string]any{
+		"code": "breaker_open", "failures": b.Failures, "error_kind": b.ErrorKind, "cooldown_seconds": settings.Breaker.CooldownSeconds,
+		"detail": "no compaction starts by itself until the cooldown has passed or somebody asks for one",
+	})
+	if err != nil {
+		return fmt.Errorf("encode a warning: %w", err)
+	}
+	_, err = a.Store.AppendEvent(ctx, ref.conversation(), store.Event{Kind: store.EventWarning, Run: ref.Run, Data: data})
+	return err
 }
 
 // countsAgainst says whether an automatic run of the same kind would end the same way.

@@ -80,6 +80,7 @@ func (r *recorderInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 	if err != nil {
 		step.Outcome, step.ErrorKind, step.Message = store.StepFailed, kindOfFailure(ctx, err), shorten(messageOf(err))
 	}
+	r.activities.Metrics.StageEnded(ctx, step.Stage, string(step.Outcome), string(step.ErrorKind), step.Took)
 	step.Numbers, step.Artifacts = notes.numbers(result), notes.artifacts
 	// The attempt's own context may be over; what happened in it is still to be told.
 	record, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

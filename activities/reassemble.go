@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 
 	"precis/internal/conversation"
 	"precis/internal/store"
@@ -17,7 +16,7 @@ import (
 // one transaction. Messages that came while the summary was written are in the tail. What is in the way comes
 // back as a kind: no_shrink, or conflict when the conversation moved on.
 func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (ReassembleResult, error) {
-	return once(ctx, a, StageReassemble, req.Ref, func() (ReassembleResult, error) {
+	result, err := once(ctx, a, StageReassemble, req.Ref, func() (ReassembleResult, error) {
 		run, err := a.Store.GetRun(ctx, req.run())
 		if err != nil {
 			return ReassembleResult{}, err
@@ -50,6 +49,13 @@ func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (Rea
 		}
 		return a.reassemble(ctx, req, run, p, view, whole, string(summary))
 	})
+	if err == nil && result.Marker != "" && !notesOf(ctx).reused {
+		// The run has ended by its marker; a figure that cannot be read now does not undo that.
+		if run, err := a.Store.GetRun(ctx, req.run()); err == nil {
+			a.countRun(ctx, run, StageReassemble)
+		}
+	}
+	return result, err
 }
 
 func applied(run store.Run) ReassembleResult {
@@ -103,7 +109,21 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 	}
 	facts.Context = encoded
 	notesOf(ctx).artifact("context", encoded)
-	return a.take(ctx, req, run, marker, facts, result)
+	return a.take(ctx, req, marker, facts, result, due(run, view, before))
+}
+
+// due says whether what a run computes is to take effect now: one that only prepares does when the context has reached
+// the second threshold meanwhile.
+func due(run store.Run, view conversation.View, now pipeline.Context) bool {
+	if !run.Prepare {
+		return true
+	}
+	in := view.TriggerInput(now)
+	in.Prepared = true
+	if view.Conversation.AutoHeld {
+		in.Hold = "undone"
+	}
+	return pipeline.EvaluateTrigger(in, view.Settings).ApplyPrepared
 }
 
 // summaryMessage makes the text of the summary message and notes it on the marker. A run that summarised nothing
@@ -115,34 +135,38 @@ func (a *Activities) summaryMessage(ctx context.Context, req ReassembleRequest, 
 		}
 		return string(view.Summary), nil
 	}
-	text := pipeline.SummaryText(pipeline.SummaryTextInput{
-		Summary: summary, Digest: marker.Digest, UnderWay: pipeline.UnderWay(view.Messages), ProposeOnly: proposeOnly(view),
-		TailKept: tailKept(whole, *marker), Repeated: repeated(*marker, p), OmittedMessages: req.Omitted, TranscriptHint: transcriptHint(view),
-	})
+	draft := conversation.Draft{Summary: req.Summary, Omitted: req.Omitted, Repeated: repeated(*marker, p)}
+	if view.Head() > p.Head { // the agent went on while the summary was written
+		appended := 0
+		summary, appended = whole.LookAhead(*marker, summary)
+		notesOf(ctx).number("look_ahead", appended)
+	}
+	text := conversation.SummaryText(view, whole, *marker, draft, summary)
 	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "summary", []byte(text))
-	marker.Summary, marker.SummaryTokens = artifact.SHA256, pipeline.EstimateText(text)
+	marker.Summary, marker.SummaryTokens, marker.Draft = artifact.SHA256, pipeline.EstimateText(text), draft.JSON()
 	return text, err
 }
 
-// take applies the marker, or parks it when the run only prepares or a reply is being generated.
-func (a *Activities) take(ctx context.Context, req ReassembleRequest, run store.Run, marker store.NewMarker, facts store.RunFacts, result ReassembleResult) (ReassembleResult, error) {
-	if !run.Prepare {
-		m, err := a.Store.ApplyMarker(ctx, req.run(), marker, facts)
-		if err == nil {
-			result.Outcome, result.Marker = string(store.OutcomeApplied), m.ID
-			return result, a.Store.ResetBreaker(ctx, store.ConversationBreaker(req.conversation()))
-		}
-		if reason := store.ConflictReasonOf(err); reason != store.ConflictReplyOpen {
-			return conflict(result, err)
-		}
-		result.Reason = "a reply is being generated: it takes effect after it"
+// take applies the marker, or parks it when it is not due or a reply is being generated.
+func (a *Activities) take(ctx context.Context, req ReassembleRequest, marker store.NewMarker, facts store.RunFacts, result ReassembleResult, due bool) (ReassembleResult, error) {
+	write := a.Store.PrepareMarker
+	if due {
+		write = a.Store.ApplyMarker
 	}
-	m, err := a.Store.PrepareMarker(ctx, req.run(), marker, facts)
+	m, err := write(ctx, req.run(), marker, facts)
+	if due && store.ConflictReasonOf(err) == store.ConflictReplyOpen {
+		result.Reason = "a reply is being generated: it takes effect after it"
+		m, err = a.Store.PrepareMarker(ctx, req.run(), marker, facts)
+	}
 	if err != nil {
 		return conflict(result, err)
 	}
 	result.Outcome, result.Marker = string(store.OutcomePrepared), m.ID
-	return result, nil
+	if m.Status != store.MarkerApplied {
+		return result, nil
+	}
+	result.Outcome, result.Reason = string(store.OutcomeApplied), ""
+	return result, a.Store.ResetBreaker(ctx, store.ConversationBreaker(req.conversation()))
 }
 
 // conflict gives a conflict as a result, for the ladder, and any other error as it is.
@@ -180,30 +204,6 @@ func scaled(tokens int, calibration float64) int {
 	return int(float64(tokens) * calibration)
 }
 
-// tailKept says whether messages follow the summary verbatim.
-func tailKept(view conversation.View, m store.NewMarker) bool {
-	for _, msg := range view.Messages {
-		if msg.Seq > m.CoversTo {
-			return true
-		}
-	}
-	return len(m.Carried) > 0 && hasSpoken(view, m.Carried)
-}
-
-// hasSpoken says whether one of the messages is more than the system prompt or the environment.
-func hasSpoken(view conversation.View, seqs []int64) bool {
-	carried := map[int64]bool{}
-	for _, s := range seqs {
-		carried[s] = true
-	}
-	for _, msg := range view.Messages {
-		if carried[msg.Seq] && msg.Role != pipeline.RoleSystem && msg.Kind != pipeline.KindUserInfo {
-			return true
-		}
-	}
-	return false
-}
-
 // repeated counts the messages that are summarised and follow verbatim as well.
 func repeated(m store.NewMarker, p plan) int {
 	summarised := map[int64]bool{}
@@ -217,16 +217,4 @@ func repeated(m store.NewMarker, p plan) int {
 		}
 	}
 	return n
-}
-
-// modeThatProposes are the words by which a mode prompt tells that the agent only proposes.
-var modeThatProposes = regexp.MustCompile(`(?i)\b(plan(ning)?[ -]?mode|propos\w*|read[ -]?only|do not (change|edit|write)|ask before)\b`)
-
-func proposeOnly(view conversation.View) bool {
-	for _, e := range view.LiveView.Enrichments {
-		if e.Key == "mode" && modeThatProposes.Match(e.Value) {
-			return true
-		}
-	}
-	return false
 }

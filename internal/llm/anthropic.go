@@ -41,7 +41,7 @@ func newAnthropic(v Vendor, base string) *anthropicProtocol {
 		option.WithoutEnvironmentDefaults(), // the configuration alone decides, not what the shell happens to export
 		option.WithoutOpenTelemetry(),       // its spans may hold the conversation
 		option.WithBaseURL(base),
-		option.WithHTTPClient(&http.Client{Transport: transport}),
+		option.WithHTTPClient(&http.Client{Transport: v.transport()}),
 		option.WithMaxRetries(0),
 	}
 	if v.APIKey != "" {
@@ -94,7 +94,7 @@ func (p *anthropicProtocol) headers(body []byte) http.Header {
 	return h
 }
 
-func (p *anthropicProtocol) post(ctx context.Context, body []byte, headers http.Header) (*http.Response, error) {
+func (p *anthropicProtocol) post(ctx context.Context, _ string, body []byte, headers http.Header) (*http.Response, error) {
 	var res *http.Response
 	opts := make([]option.RequestOption, 0, len(headers))
 	for k := range headers {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,12 +32,12 @@ const (
 type protocol interface {
 	// request makes the body of an external request.
 	request(c Call) ([]byte, error)
-	// streaming gives the keys that switch streaming on in a body that has no "stream" key.
+	// streaming gives the keys that switch streaming on in a body that has no "stream" key; "" where no key does.
 	streaming(body []byte) string
 	// headers gives what the request needs beside the SDK's own headers.
 	headers(body []byte) http.Header
-	// post sends the body and gives the response with its body unread.
-	post(ctx context.Context, body []byte, headers http.Header) (*http.Response, error)
+	// post sends the body for a model and gives the response with its body unread.
+	post(ctx context.Context, model string, body []byte, headers http.Header) (*http.Response, error)
 	// events reads a stream to its end into a.
 	events(res *http.Response, a *answer) error
 	// decode reads a whole answer that was not streamed.
@@ -46,11 +47,47 @@ type protocol interface {
 }
 
 type client struct {
-	vendor   Vendor
+	vendor Vendor
+	// protocols are what the vendor speaks, by format; own is the one of external requests.
+	protocols map[string]protocol
+	own       string
+}
+
+// ask is one call on its way, with the protocol that it goes by.
+type ask struct {
+	*client
 	protocol protocol
 }
 
 func (c *client) Call(ctx context.Context, call Call) (Result, error) {
+	p, err := c.protocolFor(call)
+	if err != nil {
+		return Result{}, err
+	}
+	return (&ask{c, p}).call(ctx, call)
+}
+
+// protocolFor picks the protocol that a call's body is written for.
+func (c *client) protocolFor(call Call) (protocol, error) {
+	format := call.Format
+	if format == "" || call.Body == nil {
+		format = c.own
+	}
+	p, ok := c.protocols[format]
+	if !ok {
+		return nil, pipeline.Errorf(pipeline.BadRequest, "%s: the vendor does not take requests in format %q", c.vendor.Name, format)
+	}
+	if call.Native == "" {
+		return p, nil
+	}
+	n, ok := p.(nativeProtocol)
+	if !ok {
+		return nil, pipeline.Errorf(pipeline.BadRequest, "%s: there is no native compaction in format %q", c.vendor.Name, format)
+	}
+	return n.native(call.Native)
+}
+
+func (c *ask) call(ctx context.Context, call Call) (Result, error) {
 	progress := call.OnProgress
 	if progress == nil {
 		progress = func(int) {}
@@ -62,7 +99,7 @@ func (c *client) Call(ctx context.Context, call Call) (Result, error) {
 		return Result{}, err
 	}
 	res := Result{RequestBody: body, Model: call.Model}
-	response, err := c.post(ctx, body, c.headers(call, body))
+	response, err := c.post(ctx, call.Model, body, c.headers(call, body))
 	if err != nil {
 		var he *httpError
 		if errors.As(err, &he) {
@@ -80,6 +117,7 @@ func (c *client) Call(ctx context.Context, call Call) (Result, error) {
 	res.Raw = raw
 	if a != nil {
 		res.Answer, res.Usage = a.Answer, a.usage
+		res.Native, res.NativeText = a.native, a.nativeText
 		if a.model != "" {
 			res.Model = a.model
 		}
@@ -91,7 +129,7 @@ func (c *client) Call(ctx context.Context, call Call) (Result, error) {
 }
 
 // headers are those of the body, the metadata, and the configured ones. These win, but for betas: they add up.
-func (c *client) headers(call Call, body []byte) http.Header {
+func (c *ask) headers(call Call, body []byte) http.Header {
 	h := c.protocol.headers(body)
 	call.Meta.addTo(h)
 	for k, v := range c.vendor.Headers {
@@ -104,7 +142,7 @@ func (c *client) headers(call Call, body []byte) http.Header {
 }
 
 // body is what is sent: the caller's bytes, or a request made from System and User.
-func (c *client) body(call Call) ([]byte, error) {
+func (c *ask) body(call Call) ([]byte, error) {
 	body := call.Body
 	if body == nil {
 		if strings.TrimSpace(call.User) == "" {
@@ -123,11 +161,11 @@ func (c *client) body(call Call) ([]byte, error) {
 }
 
 // post sends the request, and once more after a hiccup.
-func (c *client) post(ctx context.Context, body []byte, headers http.Header) (*http.Response, error) {
+func (c *ask) post(ctx context.Context, model string, body []byte, headers http.Header) (*http.Response, error) {
 	backoff := retry.WithMaxRetries(1, retry.NewConstant(hiccupPause))
 	return retry.DoValue(ctx, backoff, func(ctx context.Context) (*http.Response, error) {
 		start := time.Now()
-		res, err := c.protocol.post(ctx, body, headers)
+		res, err := c.protocol.post(ctx, model, body, headers)
 		var he *httpError
 		if err != nil && !errors.As(err, &he) && ctx.Err() == nil && time.Since(start) < hiccupLimit {
 			return nil, retry.RetryableError(err)
@@ -137,7 +175,7 @@ func (c *client) post(ctx context.Context, body []byte, headers http.Header) (*h
 }
 
 // transportError tells a failure of the connection. A context that is over explains every one of them.
-func (c *client) transportError(ctx context.Context, err error) *pipeline.Error {
+func (c *ask) transportError(ctx context.Context, err error) *pipeline.Error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -146,7 +184,7 @@ func (c *client) transportError(ctx context.Context, err error) *pipeline.Error 
 
 // read reads an answer with a good status: server-sent events, or a whole body where a server does not
 // stream, or was asked not to.
-func (c *client) read(ctx context.Context, res *http.Response, progress func(int)) (*answer, []byte, error) {
+func (c *ask) read(ctx context.Context, res *http.Response, progress func(int)) (*answer, []byte, error) {
 	a := &answer{}
 	rec := &recorder{rc: res.Body, left: maxAnswerBytes, onRead: func() { progress(a.chars) }}
 	buffered := bufio.NewReader(rec)
@@ -190,7 +228,7 @@ func (c *client) read(ctx context.Context, res *http.Response, progress func(int
 	return a, raw, verdict(c.vendor.Name, a)
 }
 
-func (c *client) decodeWhole(body []byte) (*answer, error) {
+func (c *ask) decodeWhole(body []byte) (*answer, error) {
 	a, err := c.protocol.decode(body)
 	if err != nil {
 		return nil, wholeError(c.vendor.Name, body)
@@ -199,7 +237,7 @@ func (c *client) decodeWhole(body []byte) (*answer, error) {
 }
 
 // broken tells why an answer broke off.
-func (c *client) broken(ctx context.Context, rec *recorder, err error) error {
+func (c *ask) broken(ctx context.Context, rec *recorder, err error) error {
 	if errors.Is(rec.err, errTooLong) {
 		return pipeline.Errorf(pipeline.MalformedOutput, "%s: the answer is longer than %d MB", c.vendor.Name, maxAnswerBytes>>20)
 	}
@@ -230,6 +268,10 @@ type answer struct {
 	usage           Usage
 	id, model       string
 	refusal         bool
+	// asked says that a native compaction was asked for; native and nativeText are what came of it.
+	asked      bool
+	native     json.RawMessage
+	nativeText string
 	onText          func()
 }
 
@@ -328,11 +370,11 @@ func headerValue(s string) string {
 	return string(b)
 }
 
-// transport is shared by all clients, so that their connections are.
-var transport = func() http.RoundTripper {
+// connections are shared by all clients, so that their connections are.
+var connections = func() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 16
-	return statusTransport{t}
+	return t
 }()
 
 // statusTransport turns every answer but a good one into an error that carries it whole, so that it is read

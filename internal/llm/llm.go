@@ -5,6 +5,9 @@
 //	call.go       one call from request to outcome, the same for every vendor; body.go puts keys into a body
 //	anthropic.go  the Anthropic Messages protocol
 //	openai.go     the OpenAI chat completions protocol, for every server that speaks it
+//	responses.go  the OpenAI Responses protocol
+//	google.go     Google's generateContent
+//	native.go     the vendors' own compactions: how each is asked for, and what it gives back
 //	answer.go     is what a model answered usable at all (ClassifyAnswer)
 //	classify.go   which kind of failure is this (Classify); facts.go reads what an error says, retryafter.go
 //	              how long it asks to wait
@@ -15,18 +18,26 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
+	"strings"
 
 	"precis/pipeline"
 )
 
 // The protocols that a vendor may speak: the values of Vendor.Type.
 const (
-	TypeAnthropic = "anthropic" // Anthropic Messages
-	TypeOpenAI    = "openai"    // OpenAI chat completions, and all that is compatible with it
+	TypeAnthropic       = "anthropic"        // Anthropic Messages
+	TypeOpenAI          = "openai"           // OpenAI chat completions, and all that is compatible with it
+	TypeOpenAIResponses = "openai-responses" // OpenAI Responses
+	TypeGoogle          = "google"           // Google's generateContent
 )
+
+// Types lists the protocols.
+var Types = []string{TypeAnthropic, TypeOpenAI, TypeOpenAIResponses, TypeGoogle}
 
 // ReasonSummarization is the inference reason that every request of a compaction carries.
 const ReasonSummarization = "agent-summarization"
@@ -45,6 +56,16 @@ type Vendor struct {
 	APIKey string
 	// Headers are sent with every request, after our own.
 	Headers map[string]string
+	// Transport, if set, stands around the connections, to measure and trace them.
+	Transport func(http.RoundTripper) http.RoundTripper
+}
+
+// transport is what requests go through.
+func (v Vendor) transport() http.RoundTripper {
+	if v.Transport == nil {
+		return statusTransport{connections}
+	}
+	return statusTransport{v.Transport(connections)}
 }
 
 // String tells the vendor without its key and headers, also where a whole configuration is printed.
@@ -75,6 +96,10 @@ type Call struct {
 	// Body is a request of the agent's own with the instruction appended. It is sent byte for byte; when it
 	// says nothing of streaming, that is switched on by keys put in before its last brace.
 	Body []byte
+	// Format is the format that Body is written in, one of the Type constants; empty: the vendor's own.
+	Format string
+	// Native asks for the vendor's own compaction; Body is then what NativeBody made for that form.
+	Native NativeForm
 	// MaxOutput bounds the answer of an external request, in tokens. It is brought into 1 to the model's
 	// limit; 0 is the model's limit where it is known. A Body has its own.
 	MaxOutput int
@@ -112,6 +137,11 @@ type Result struct {
 	Model string
 	// Status is the HTTP status, 0 when none arrived.
 	Status int
+	// Native is what the vendor's own compaction gave, a JSON array of what goes back to it unchanged: content
+	// blocks of one message for Anthropic, items for the Responses API. nil: none was asked for, or none came.
+	Native json.RawMessage
+	// NativeText is what of it can be read: Anthropic's summary, the messages that OpenAI keeps.
+	NativeText string
 }
 
 // Client asks the models of one vendor. It is safe for concurrent use.
@@ -138,15 +168,37 @@ func New(v Vendor) (Client, error) {
 	if base == "" {
 		return nil, fmt.Errorf("vendor %q: no base URL given, and the name has none of its own", v.Name)
 	}
+	c := &client{vendor: v, own: v.Type, protocols: map[string]protocol{}}
 	switch v.Type {
 	case TypeAnthropic:
-		return &client{vendor: v, protocol: newAnthropic(v, base)}, nil
-	case TypeOpenAI:
-		return &client{vendor: v, protocol: newOpenAI(v, base)}, nil
+		c.protocols[TypeAnthropic] = newAnthropic(v, base)
+	case TypeOpenAI, TypeOpenAIResponses:
+		chat := newOpenAI(v, base)
+		c.protocols[TypeOpenAI] = chat
+		if Speaks(v, TypeOpenAIResponses) {
+			c.protocols[TypeOpenAIResponses] = &responsesProtocol{openaiProtocol: chat}
+		}
+	case TypeGoogle:
+		c.protocols[TypeGoogle] = newGoogle(v, base)
 	case "":
-		return nil, fmt.Errorf("vendor %q: no type given, set it to %q or %q", v.Name, TypeAnthropic, TypeOpenAI)
+		return nil, fmt.Errorf("vendor %q: no type given, set it to one of %s", v.Name, strings.Join(Types, ", "))
+	default:
+		return nil, fmt.Errorf("vendor %q: unknown type %q, use one of %s", v.Name, v.Type, strings.Join(Types, ", "))
 	}
-	return nil, fmt.Errorf("vendor %q: unknown type %q, use %q or %q", v.Name, v.Type, TypeAnthropic, TypeOpenAI)
+	return c, nil
+}
+
+// Speaks says whether a vendor takes requests that are written in a format, one of the Type constants. OpenAI
+// and xAI serve the Responses API beside chat completions; a compatible server is taken to do so when its type
+// says it.
+func Speaks(v Vendor, format string) bool {
+	switch {
+	case v.Type == format:
+		return true
+	case v.Type == TypeOpenAI && format == TypeOpenAIResponses:
+		return v.Name == "openai" || v.Name == "xai"
+	}
+	return v.Type == TypeOpenAIResponses && format == TypeOpenAI
 }
 
 // ownAddresses are the base URLs of vendors that need none in the configuration, as their documentation has them.
@@ -154,5 +206,5 @@ var ownAddresses = map[string]string{
 	"anthropic": "https://api.anthropic.com",
 	"openai":    "https://api.openai.com/v1",
 	"xai":       "https://api.x.ai/v1",
-	"google":    "https://generativelanguage.googleapis.com/v1beta/openai",
+	"google":    "https://generativelanguage.googleapis.com",
 }

@@ -32,7 +32,7 @@ func newOpenAI(v Vendor, base string) *openaiProtocol {
 	own := v.Name == "openai" || host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
 	opts := []option.RequestOption{
 		option.WithBaseURL(base),
-		option.WithHTTPClient(&http.Client{Transport: transport}),
+		option.WithHTTPClient(&http.Client{Transport: v.transport()}),
 		option.WithMaxRetries(0),
 	}
 	if v.APIKey != "" {
@@ -81,7 +81,7 @@ func (p *openaiProtocol) streaming(body []byte) string {
 
 func (p *openaiProtocol) headers([]byte) http.Header { return http.Header{} }
 
-func (p *openaiProtocol) post(ctx context.Context, body []byte, headers http.Header) (*http.Response, error) {
+func (p *openaiProtocol) post(ctx context.Context, _ string, body []byte, headers http.Header) (*http.Response, error) {
 	var res *http.Response
 	opts := make([]option.RequestOption, 0, len(headers))
 	for k := range headers {

@@ -87,7 +87,7 @@ func (d dispatcher) batch(ctx context.Context) int {
 
 func (d dispatcher) start(ctx context.Context, run store.Dispatch) error {
 	ref := store.RunRef{Tenant: run.Tenant, ID: run.Run}
-	_, err := workflows.Start(ctx, d.client, workflows.Launch{
+	_, err := workflows.Start(run.WithTrace(ctx), d.client, workflows.Launch{
 		Input:     workflows.CompactionInput{Tenant: run.Tenant, Conversation: run.Conversation, Run: run.Run},
 		TaskQueue: d.queue,
 		Trigger:   run.Kind,

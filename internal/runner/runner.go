@@ -20,6 +20,7 @@ import (
 	"precis/activities"
 	"precis/internal/config"
 	"precis/internal/store"
+	"precis/internal/telemetry"
 	"precis/workflows"
 )
 
@@ -33,6 +34,8 @@ type Options struct {
 	Client client.Client
 	Config config.Config
 	Log    *slog.Logger
+	// Telemetry measures and traces, nil: nothing does.
+	Telemetry *telemetry.Telemetry
 	// Interceptors stand around every stage, outside of the one that records attempts.
 	Interceptors []interceptor.WorkerInterceptor
 	// Ready, if set, is called once the worker polls.
@@ -46,7 +49,7 @@ type Options struct {
 // and what does not is taken up by another worker.
 func Run(ctx context.Context, o Options) error {
 	identity := identity()
-	acts, err := activities.New(o.Store, o.Config, o.Log, identity)
+	acts, err := activities.New(o.Store, o.Config, o.Log, identity, o.Telemetry)
 	if err != nil {
 		return err
 	}

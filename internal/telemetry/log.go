@@ -1,4 +1,9 @@
-// Package telemetry is what an operator sees of a process: its log.
+// Package telemetry is what an operator sees of a process: its log, its metrics, its traces.
+//
+//	log.go        the log
+//	telemetry.go  metrics for Prometheus and traces over OTLP, set up and ended
+//	metrics.go    the instruments of compactions
+//	trace.go      what is traced and measured without our doing: HTTP in and out, Temporal
 package telemetry
 
 import (

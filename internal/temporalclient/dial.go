@@ -13,8 +13,9 @@ import (
 	"precis/internal/config"
 )
 
-// Dial connects and makes sure that the server answers. logger takes what the SDK has to say.
-func Dial(ctx context.Context, c config.Temporal, logger *slog.Logger) (client.Client, error) {
+// Dial connects and makes sure that the server answers. logger takes what the SDK has to say; tune
+// may change the client's options, as telemetry.Telemetry.Temporal does.
+func Dial(ctx context.Context, c config.Temporal, logger *slog.Logger, tune ...func(*client.Options) error) (client.Client, error) {
 	options := client.Options{
 		HostPort:  c.Address,
 		Namespace: c.Namespace,
@@ -28,6 +29,11 @@ func Dial(ctx context.Context, c config.Temporal, logger *slog.Logger) (client.C
 		return nil, err
 	}
 	options.ConnectionOptions.TLS = t
+	for _, change := range tune {
+		if err := change(&options); err != nil {
+			return nil, err
+		}
+	}
 	cl, err := client.DialContext(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("Temporal at %s, namespace %s, is not reachable (temporal.address): %w", c.Address, c.Namespace, err)
