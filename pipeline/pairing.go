@@ -37,7 +37,8 @@ type Paired struct {
 //
 // A result answers the nearest call before it that has its id and no result yet, whatever the block types
 // are called; ids repeat in real transcripts, and a later step that uses an id again takes it over. Ids are
-// compared whole.
+// compared whole. A call or a result without an id (Gemini, among others, has few) is matched within its step, by
+// the tool's name and in order.
 type Pairing struct {
 	// Pairs in the order of the results.
 	Pairs []Paired
@@ -54,47 +55,115 @@ type Pairing struct {
 // Pair matches the calls and results of messages. The cost is linear.
 func Pair(messages []Message) Pairing {
 	p := Pairing{step: make([]int, len(messages)), open: make([]int, len(messages))}
-	waiting := map[string][]CallRef{}
+	w := waitingCalls{byID: map[string][]CallRef{}, answered: map[CallRef]bool{}}
 	step := 0
 	for i, m := range messages {
 		if m.Role == RoleAssistant && (i == 0 || messages[i-1].Role != RoleAssistant) {
 			step++
+			p.Unanswered = append(p.Unanswered, w.endStep()...)
 		}
 		p.step[i] = step
 		for j, part := range m.Parts {
 			switch part.Kind {
 			case PartToolCall:
-				earlier := waiting[part.CallID]
-				if len(earlier) > 0 && p.step[earlier[0].Message] != step {
-					p.Unanswered = append(p.Unanswered, earlier...)
-					earlier = nil
+				call := CallRef{Message: i, Part: j, ID: part.CallID, Name: part.Name, Type: part.Type}
+				if earlier := w.skip(w.byID[call.ID]); len(earlier) > 0 && p.step[earlier[0].Message] != step {
+					p.Unanswered = append(p.Unanswered, w.open(earlier)...)
+					delete(w.byID, call.ID)
 				}
-				waiting[part.CallID] = append(earlier, CallRef{Message: i, Part: j, ID: part.CallID, Name: part.Name, Type: part.Type})
+				w.add(call)
 			case PartToolResult:
 				result := ResultRef{Message: i, Part: j, ID: part.CallID, Type: part.Type}
-				calls := waiting[part.CallID]
-				if len(calls) == 0 {
+				if call, ok := w.answer(result.ID, part.Name); ok {
+					p.Pairs = append(p.Pairs, Paired{Call: call, Result: result})
+				} else {
 					p.Orphans = append(p.Orphans, result)
-					continue
 				}
-				// Several calls of one step with the same id: the results come in their order.
-				call := calls[0]
-				waiting[part.CallID] = calls[1:]
-				p.Pairs = append(p.Pairs, Paired{Call: call, Result: result})
 			}
 		}
 	}
-	p.leave(waiting)
+	p.Unanswered = append(p.Unanswered, w.endStep()...)
+	for _, calls := range w.byID {
+		p.Unanswered = append(p.Unanswered, w.open(calls)...)
+	}
+	sortCalls(p.Unanswered)
 	p.count(len(messages))
 	return p
 }
 
-// leave turns what still waits into unanswered calls, in order of position.
-func (p *Pairing) leave(waiting map[string][]CallRef) {
-	for _, calls := range waiting {
-		p.Unanswered = append(p.Unanswered, calls...)
+// waitingCalls are the calls that may still be answered.
+type waitingCalls struct {
+	// byID are those with an id, in order; answered ones may stand among them.
+	byID     map[string][]CallRef
+	answered map[CallRef]bool
+	// inStep are the calls of the step at hand, for results that no id leads to their call.
+	inStep map[stepKey][]CallRef
+}
+
+// stepKey names a queue of calls: by the tool's name, or all of them; those alone that have no id, or all.
+type stepKey struct {
+	name string
+	any  bool
+	noID bool
+}
+
+func (w *waitingCalls) add(c CallRef) {
+	if c.ID != "" {
+		w.byID[c.ID] = append(w.byID[c.ID], c)
 	}
-	sortCalls(p.Unanswered)
+	if w.inStep == nil {
+		w.inStep = map[stepKey][]CallRef{}
+	}
+	keys := []stepKey{{name: c.Name}, {any: true}}
+	if c.ID == "" {
+		keys = append(keys, stepKey{name: c.Name, noID: true}, stepKey{any: true, noID: true})
+	}
+	for _, k := range keys {
+		w.inStep[k] = append(w.inStep[k], c)
+	}
+}
+
+// open gives those of the calls that nothing answered.
+func (w *waitingCalls) open(calls []CallRef) []CallRef {
+	return slices.DeleteFunc(slices.Clone(calls), func(c CallRef) bool { return w.answered[c] })
+}
+
+// skip leaves out the calls at the front that are answered.
+func (w *waitingCalls) skip(calls []CallRef) []CallRef {
+	for len(calls) > 0 && w.answered[calls[0]] {
+		calls = calls[1:]
+	}
+	return calls
+}
+
+// answer finds the call that a result answers. Several calls of one id in a step are answered in their order.
+// Without an id on both sides it is the first open call of the step with the tool's name; where either side has no
+// name, the first.
+func (w *waitingCalls) answer(id, name string) (CallRef, bool) {
+	if calls := w.skip(w.byID[id]); len(calls) > 0 {
+		w.answered[calls[0]] = true
+		w.byID[id] = calls
+		return calls[0], true
+	}
+	keys := []stepKey{{name: name, noID: id != ""}, {name: "", noID: id != ""}}
+	if name == "" {
+		keys = []stepKey{{any: true, noID: id != ""}}
+	}
+	for _, k := range keys {
+		if calls := w.skip(w.inStep[k]); len(calls) > 0 {
+			w.answered[calls[0]] = true
+			w.inStep[k] = calls
+			return calls[0], true
+		}
+	}
+	return CallRef{}, false
+}
+
+// endStep forgets the step, and gives its calls without an id that nothing answered.
+func (w *waitingCalls) endStep() []CallRef {
+	open := w.open(w.inStep[stepKey{any: true, noID: true}])
+	w.inStep = nil
+	return open
 }
 
 // count fills open from the pairs and the calls that may still be answered.

@@ -91,7 +91,7 @@ func TestPairProperties(t *testing.T) {
 			c, r := pair.Call, pair.Result
 			calls[[2]int{c.Message, c.Part}]++
 			results[[2]int{r.Message, r.Part}]++
-			if c.ID != r.ID || c.Message > r.Message || c.Message == r.Message && c.Part > r.Part {
+			if c.ID != r.ID && c.ID != "" && r.ID != "" || c.Message > r.Message || c.Message == r.Message && c.Part > r.Part {
 				t.Fatalf("%v cannot answer %v", r, c)
 			}
 			for i := c.Message; i < r.Message; i++ {
