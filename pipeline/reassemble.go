@@ -134,8 +134,9 @@ type Context struct {
 //
 // Stored messages come back as they are, except for what no API would take: a call that was never answered
 // gets a result that says so, a result whose call is not there, or comes a step too late, becomes text, a
-// result that stands behind a message of the user's moves up to its call, and for Anthropic blank text blocks
-// are left out. All of this depends on the messages alone, so that the context only ever grows at its end.
+// result that stands behind a message of the user's moves up to its call, for OpenAI in front of another message
+// of the agent's as well, and for Anthropic blank text blocks are left out. All of this depends on the messages
+// alone, so that the context only ever grows at its end.
 //
 // The summary and each enrichment are messages of their own, of role user; where a format wants roles to
 // alternate its codec joins them with the message that follows, as parts of their own.
@@ -232,7 +233,7 @@ const (
 
 // rest puts the live messages behind the head, made fit for an API.
 func (b *contextBuilder) rest() {
-	fit := fitMessages(b.live)
+	fit := fitMessages(b.live, b.in.Vendor)
 	var loose []string // texts that wait for the end of a step's results
 	flush := func() {
 		for _, text := range loose {
@@ -254,7 +255,7 @@ func (b *contextBuilder) rest() {
 			b.items = append(b.items, ContextItem{Message: m, Edits: edits})
 		}
 		for _, call := range fit.unanswered[i] {
-			b.made(Made{Role: RoleTool, Text: noResultText, CallID: call.ID, Name: call.Name, IsError: true})
+			b.made(Made{Role: RoleTool, Text: noResultText, CallID: call.ID, Name: call.Name, Type: call.Type, IsError: true})
 		}
 		if fit.inStep[i] {
 			loose = append(loose, fit.loose[i]...)
@@ -320,36 +321,46 @@ type fitting struct {
 	order []int
 	// inStep are the messages with results of the step that they stand in.
 	inStep map[int]bool
-	// drops are the parts of a message that cannot stay, loose the texts of results among them.
+	// drops are the parts of a message that cannot stay where they are, loose the texts that stand for them.
 	drops map[int][]Edit
 	loose map[int][]string
 	// unanswered are the calls that need a result behind the message.
 	unanswered map[int][]CallRef
 }
 
-func fitMessages(messages []Message) fitting {
+func fitMessages(messages []Message, vendor string) fitting {
 	f := fitting{inStep: map[int]bool{}, drops: map[int][]Edit{}, loose: map[int][]string{}, unanswered: map[int][]CallRef{}}
 	p := Pair(messages)
+	place := resultPlaces(messages, vendor)
+	behind := map[int]int{} // the assistant message that a message with results has to stand behind
 	lost, open := slices.Clone(p.Orphans), slices.Clone(p.Unanswered)
 	for _, pair := range p.Pairs {
 		call, result := pair.Call.Message, pair.Result.Message
-		switch {
-		case p.StepOf(call) != p.StepOf(result):
-			// The agent went on without it: what it saw then must stay as it was.
+		if call == result || messages[result].Role == RoleAssistant && p.StepOf(call) == p.StepOf(result) {
+			continue // the vendor's own
+		}
+		at, placed := behind[result]
+		if p.StepOf(call) != p.StepOf(result) || placed && at != place[call] {
+			// The agent went on without it: what it saw then must stay as it was. Or its message stands behind
+			// another one that calls.
 			open = append(open, pair.Call)
 			lost = append(lost, pair.Result)
-		case call != result:
-			f.inStep[result] = messages[result].Role != RoleAssistant
+			continue
 		}
+		behind[result] = place[call]
+		f.inStep[result] = true
 	}
 	sortCalls(open)
 	for _, call := range open {
-		switch {
-		case call.ID == "": // a format without ids: nothing can refer to it
-		case !call.ServerSide():
-			at := endOfRun(messages, call.Message)
+		if call.ID != "" && !call.ServerSide() { // without ids nothing can refer to it
+			at := place[call.Message]
 			f.unanswered[at] = append(f.unanswered[at], call)
-		case call.Message < len(messages)-1: // in the last message the server goes on with it
+		}
+	}
+	// With its own call the server goes on where it is the last thing that it is given.
+	last := len(messages) - 1
+	for _, call := range open {
+		if call.ID != "" && call.ServerSide() && (call.Message < last || len(f.unanswered[last]) > 0) {
 			f.drop(call.Message, call.Part)
 		}
 	}
@@ -362,7 +373,7 @@ func fitMessages(messages []Message) fitting {
 			f.loose[r.Message] = append(f.loose[r.Message], looseResult(messages[r.Message].Parts[r.Part]))
 		}
 	}
-	f.order = orderResults(messages, f.inStep)
+	f.order = f.orderResults(messages, behind)
 	return f
 }
 
@@ -370,38 +381,64 @@ func (f *fitting) drop(message, part int) {
 	f.drops[message] = append(f.drops[message], Edit{Part: part, Content: -1, Op: EditDrop})
 }
 
-// endOfRun is the last of the run of assistant messages that i is in: results stand behind it.
-func endOfRun(messages []Message, i int) int {
-	for i+1 < len(messages) && messages[i+1].Role == RoleAssistant {
-		i++
-	}
-	return i
-}
-
-// orderResults moves results up to their calls, in front of what the user said in between. A message that
-// holds more than results comes behind those that do not: APIs want the results of a step first.
-func orderResults(messages []Message, inStep map[int]bool) []int {
-	order := make([]int, 0, len(messages))
-	var mixed, held []int // behind the last run of assistant messages: results with words, and no results
-	flush := func() {
-		order = append(append(order, mixed...), held...)
-		mixed, held = nil, nil
-	}
-	for i, m := range messages {
-		switch {
-		case m.Role == RoleAssistant:
-			flush()
-			order = append(order, i)
-		case inStep[i] && len(m.Results()) < len(m.Parts):
-			mixed = append(mixed, i)
-		case inStep[i]:
-			order = append(order, i)
-		default:
-			held = append(held, i)
+// resultPlaces gives for each message behind which one the results of its calls have to stand. To OpenAI, and
+// to those who speak its protocol, every message is one of its own, and its results come before anything else.
+// To the others assistant messages that follow each other are one turn, and results come behind the last.
+func resultPlaces(messages []Message, vendor string) []int {
+	place := make([]int, len(messages))
+	for i := len(messages) - 1; i >= 0; i-- {
+		place[i] = i
+		if vendor != "openai" && vendor != "xai" && i+1 < len(messages) && messages[i+1].Role == RoleAssistant {
+			place[i] = place[i+1]
 		}
 	}
-	flush()
+	return place
+}
+
+// orderResults moves results up to behind the message that behind names for theirs, in front of what was said
+// in between. APIs want the results of a step first: a message that holds words as well comes behind those that
+// do not, and where there are several of those, all but the last part with their words.
+func (f *fitting) orderResults(messages []Message, behind map[int]int) []int {
+	only, mixed := map[int][]int{}, map[int][]int{} // by what they stand behind: results alone, and with words
+	for i, m := range messages {
+		at, moved := behind[i]
+		switch {
+		case !moved:
+		case len(m.Results()) < len(m.Parts):
+			if n := len(mixed[at]); n > 0 {
+				f.loosenWords(messages, mixed[at][n-1])
+			}
+			mixed[at] = append(mixed[at], i)
+		default:
+			only[at] = append(only[at], i)
+		}
+	}
+	order := make([]int, 0, len(messages))
+	for i := range messages {
+		if _, moved := behind[i]; moved {
+			continue
+		}
+		order = append(order, i)
+		order = append(append(order, only[i]...), mixed[i]...)
+	}
 	return order
+}
+
+// loosenWords takes what message i holds beside results out of it, to follow as a text of its own.
+func (f *fitting) loosenWords(messages []Message, i int) {
+	for j, p := range messages[i].Parts {
+		if p.Kind == PartToolResult {
+			continue
+		}
+		text := p.Text
+		if p.Kind != PartText {
+			text, _ = renderPart(p, "")
+		}
+		f.drop(i, j)
+		if strings.TrimSpace(text) != "" {
+			f.loose[i] = append(f.loose[i], text)
+		}
+	}
 }
 
 // looseResult is a result as text. It is cut: it is not the agent's current work.

@@ -132,6 +132,7 @@ func editOf(edits []Edit, part int) Edit {
 
 func TestBuildContext(t *testing.T) {
 	t.Parallel()
+	forOpenAI := func(in *ContextInput) { in.Vendor = "openai" }
 	for name, tt := range map[string]struct {
 		script string
 		change func(*ContextInput)
@@ -150,15 +151,16 @@ func TestBuildContext(t *testing.T) {
 		},
 
 		// Calls without a result.
-		"B01 at the end":                {script: "U A+z", want: "user agent+z TOOL:z"},
-		"B01 and the user goes on":      {script: "U A+z U", want: "user agent+z TOOL:z user"},
-		"B89 in the middle":             {script: "U A+dead U A", want: "user agent+dead TOOL:dead user agent"},
-		"B32 one of several":            {script: "U A+1+2+3 T:2 A", want: "user agent+1+2+3 TOOL:1 TOOL:3 tool:2 agent"},
-		"calls in a row":                {script: "U A+1 A+2 T:1 T:2", want: "user agent+1 agent+2 tool:1 tool:2"},
-		"a call in a row is lost":       {script: "U A+1 A+2 T:2", want: "user agent+1 agent+2 TOOL:1 tool:2"},
-		"a server's call that was lost": {script: "U A~s=text U A", want: "user agent user agent"},
-		"a server's call that goes on":  {script: "U A~s", want: "user agent+s"},
-		"a server's call alone":         {script: "U A~s U A", want: "user user agent"},
+		"B01 at the end":                   {script: "U A+z", want: "user agent+z TOOL:z"},
+		"B01 and the user goes on":         {script: "U A+z U", want: "user agent+z TOOL:z user"},
+		"B89 in the middle":                {script: "U A+dead U A", want: "user agent+dead TOOL:dead user agent"},
+		"B32 one of several":               {script: "U A+1+2+3 T:2 A", want: "user agent+1+2+3 TOOL:1 TOOL:3 tool:2 agent"},
+		"calls in a row":                   {script: "U A+1 A+2 T:1 T:2", want: "user agent+1 agent+2 tool:1 tool:2"},
+		"a call in a row is lost":          {script: "U A+1 A+2 T:2", want: "user agent+1 agent+2 TOOL:1 tool:2"},
+		"a server's call that was lost":    {script: "U A~s=text U A", want: "user agent user agent"},
+		"a server's call that goes on":     {script: "U A~s", want: "user agent+s"},
+		"a server's call, and one of ours": {script: "U A~s+a", want: "user agent+a TOOL:a"},
+		"a server's call alone":            {script: "U A~s U A", want: "user user agent"},
 
 		// Results that stand wrong.
 		"B06 no call":                  {script: "T:gone A U", want: "LATE agent user"},
@@ -166,10 +168,25 @@ func TestBuildContext(t *testing.T) {
 		"behind the user's word":       {script: "U A+a U=wait T:a A", want: "user agent+a tool:a user agent"},
 		"between results":              {script: "U A+1+2 T:1 R T:2 A", want: "user agent+1+2 tool:1 tool:2 reminder agent"},
 		"with words, before another":   {script: "U A+1+2 M:1 T:2 A", want: "user agent+1+2 tool:2 user:1 agent"},
+		"with words, several":          {script: "U A+1+2 M:1 U M:2 A", want: "user agent+1+2 user:1 user:2 TEXT user agent"},
 		"a step too late":              {script: "U A+a U A T:a A", want: "user agent+a TOOL:a user agent LATE agent"},
 		"twice":                        {script: "U A+a T:a T:a A", want: "user agent+a tool:a LATE agent"},
 		"with the user's words, alone": {script: "M:gone A", want: "LATE user agent"},
 		"a server's without a call":    {script: "U A!s=text U", want: "user agent user"},
+
+		// To OpenAI every message is one of its own, and its results stand directly behind it.
+		"OpenAI: calls in a row":                        {script: "U A+1 A+2 T:1 T:2", want: "user agent+1 tool:1 agent+2 tool:2", change: forOpenAI},
+		"OpenAI: results of a row, in another order":    {script: "U A+1 A+2 T:2 T:1 A", want: "user agent+1 tool:1 agent+2 tool:2 agent", change: forOpenAI},
+		"OpenAI: a call in a row is lost":               {script: "U A+1 A+2 T:2", want: "user agent+1 TOOL:1 agent+2 tool:2", change: forOpenAI},
+		"OpenAI: a lost call, and the agent goes on":    {script: "U A+1 A=well U", want: "user agent+1 TOOL:1 agent user", change: forOpenAI},
+		"OpenAI: a result behind what the agent says":   {script: "U A+1 A=well T:1 A", want: "user agent+1 tool:1 agent agent", change: forOpenAI},
+		"OpenAI: and behind what the user says":         {script: "U A+1 A=well U T:1 A", want: "user agent+1 tool:1 agent user agent", change: forOpenAI},
+		"OpenAI: one of several, behind another call":   {script: "U A+1+2 A+3 T:2 T:3 A", want: "user agent+1+2 TOOL:1 tool:2 agent+3 tool:3 agent", change: forOpenAI},
+		"OpenAI: an id that the next message repeats":   {script: "U A+1 A+1 T:1 T:1 A", want: "user agent+1 tool:1 agent+1 tool:1 agent", change: forOpenAI},
+		"OpenAI: results of two messages in one":        {script: "U A+1 A+2 T:1:2 A", want: "user agent+1 tool:1 LATE agent+2 TOOL:2 agent", change: forOpenAI},
+		"OpenAI: a step too late":                       {script: "U A+a U A T:a A", want: "user agent+a TOOL:a user agent LATE agent", change: forOpenAI},
+		"Anthropic: the same is one turn":               {script: "U A+1 A=well T:1 A", want: "user agent+1 agent tool:1 agent", change: func(in *ContextInput) { in.Vendor = "anthropic" }},
+		"Anthropic: a lost call, and the agent goes on": {script: "U A+1 A=well U", want: "user agent+1 agent TOOL:1 user", change: func(in *ContextInput) { in.Vendor = "anthropic" }},
 
 		// What may come first.
 		"Anthropic wants a user first": {script: "S A U", want: "sys TEXT agent user", change: func(in *ContextInput) { in.Vendor = "anthropic" }},
@@ -424,7 +441,8 @@ func hasReplace(edits []Edit) bool {
 }
 
 // callable checks that an API would take the context: calls are answered at once and once, no result is
-// without its call, and with Anthropic the first message is a user's and no text block is blank.
+// without its call, and with Anthropic the first message is a user's and no text block is blank. To OpenAI each
+// message of the agent's is one of its own, to Anthropic those in a row are one.
 func callable(t *rapid.T, c Context, vendor string) {
 	type entry struct {
 		role           Role
@@ -480,11 +498,10 @@ func callable(t *rapid.T, c Context, vendor string) {
 			continue
 		}
 		open := map[string]int{}
-		for i < len(entries) && entries[i].role == RoleAssistant {
+		for first := i; i < len(entries) && entries[i].role == RoleAssistant && (i == first || vendor != "openai"); i++ {
 			for _, id := range entries[i].calls {
 				open[id]++
 			}
-			i++
 		}
 		for i < len(entries) && len(entries[i].results) > 0 {
 			for _, id := range entries[i].results {

@@ -378,6 +378,7 @@ func (t *trimmer) cuts(items []ContextItem) []bool {
 		switch {
 		case item.Message != nil:
 			messages[i] = *item.Message
+			messages[i].Parts = sentParts(item)
 		case item.Made.Role == RoleTool:
 			messages[i] = Message{Role: RoleTool, Parts: []Part{{Kind: PartToolResult, CallID: item.Made.CallID}}}
 		}
@@ -393,3 +394,20 @@ func (t *trimmer) cuts(items []ContextItem) []bool {
 	}
 	return may
 }
+
+// sentParts are the parts of a message that its edits do not drop.
+func sentParts(item ContextItem) []Part {
+	parts := item.Message.Parts
+	if !slices.ContainsFunc(item.Edits, dropsPart) {
+		return parts
+	}
+	var kept []Part
+	for i, p := range parts {
+		if !slices.ContainsFunc(item.Edits, func(e Edit) bool { return e.Part == i && dropsPart(e) }) {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+func dropsPart(e Edit) bool { return e.Content < 0 && e.Op == EditDrop }
