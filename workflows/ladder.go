@@ -71,6 +71,7 @@ const MaxModelCalls = 10
 var Ladder = []Rule{
 	{activities.StageSlim, pipeline.SummarizerSelf, kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge), steps(Allowance{StepNextSummarizer, unbounded})},
 	{activities.StageSlim, "", kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge), steps(Allowance{StepLargerWindow, unbounded})},
+	{activities.StageSlim, "", kinds(pipeline.MalformedHistory, pipeline.ModelNotFound, pipeline.BadRequest, pipeline.Internal), steps(Allowance{StepNextSummarizer, unbounded})},
 
 	{activities.StageSummarise, pipeline.SummarizerSelf, kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge), steps(Allowance{StepNextSummarizer, unbounded})},
 	{activities.StageSummarise, pipeline.SummarizerSelf, kinds(pipeline.OutputTooLong, pipeline.NotSmaller), steps(Allowance{StepShorterOutput, 1}, Allowance{StepNextSummarizer, unbounded})},
