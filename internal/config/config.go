@@ -29,6 +29,8 @@ type Config struct {
 	Settings pipeline.Settings `json:"settings"`
 	// Prices by "VENDOR/MODEL". A model that is not in it has no known cost.
 	Prices map[string]Price `json:"prices"`
+	// Models by "VENDOR/MODEL": what is known of them, over the table of models.
+	Models map[string]Model `json:"models"`
 	Worker Worker           `json:"worker"`
 	Log    Log              `json:"log"`
 }
@@ -81,15 +83,17 @@ type HTTP struct {
 
 // The protocols that a vendor may speak.
 const (
-	TypeAnthropic = "anthropic" // Anthropic Messages
-	TypeOpenAI    = "openai"    // OpenAI chat completions, and everything compatible with it
+	TypeAnthropic       = "anthropic"        // Anthropic Messages
+	TypeOpenAI          = "openai"           // OpenAI chat completions, and everything compatible with it
+	TypeOpenAIResponses = "openai-responses" // OpenAI Responses
+	TypeGoogle          = "google"           // Google's generateContent
 )
 
 // Vendor is one model API.
 type Vendor struct {
-	// Type is the protocol: TypeAnthropic or TypeOpenAI.
+	// Type is the protocol, one of the Type constants.
 	Type string `json:"type"`
-	// BaseURL is where the API begins: with /v1 for the OpenAI protocol, without for Anthropic's.
+	// BaseURL is where the API begins: with /v1 for the OpenAI protocols, without a version for the others.
 	BaseURL string `json:"base_url"`
 	// APIKey is sent the vendor's way. "" sends none, which servers of one's own take.
 	APIKey string `json:"api_key"`
@@ -102,6 +106,17 @@ type Price struct {
 	Input       float64 `json:"input"`
 	CachedInput float64 `json:"cached_input"`
 	Output      float64 `json:"output"`
+}
+
+// Model is what the configuration says of a model. What it does not set is as the table of models has it.
+type Model struct {
+	// Window and MaxOutput in tokens.
+	Window    int `json:"window"`
+	MaxOutput int `json:"max_output"`
+	// NativeCompaction are the forms in which the vendor compacts by itself, best first, or "none".
+	NativeCompaction []string `json:"native_compaction"`
+	// Thinking is "yes" or "no".
+	Thinking string `json:"thinking"`
 }
 
 // Worker tunes the worker process.
@@ -132,7 +147,7 @@ type Log struct {
 }
 
 // Defaults is the configuration when nothing is configured. The vendors' base URLs are the public ones that
-// their own documentation gives; Google's is its endpoint for the OpenAI protocol.
+// their own documentation gives.
 func Defaults() Config {
 	return Config{
 		Temporal: Temporal{Namespace: "default"},
@@ -150,7 +165,7 @@ func Defaults() Config {
 			"anthropic": {Type: TypeAnthropic, BaseURL: "https://api.anthropic.com"},
 			"openai":    {Type: TypeOpenAI, BaseURL: "https://api.openai.com/v1"},
 			"xai":       {Type: TypeOpenAI, BaseURL: "https://api.x.ai/v1"},
-			"google":    {Type: TypeOpenAI, BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai"},
+			"google":    {Type: TypeGoogle, BaseURL: "https://generativelanguage.googleapis.com"},
 		},
 		Settings: pipeline.DefaultSettings(),
 		Worker: Worker{

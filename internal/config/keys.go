@@ -52,8 +52,8 @@ var table = []Key{
 	{Name: "http.max_event_streams", Unit: "streams", Effect: "Event streams that one tenant may have open at once. 0: no limit."},
 	{Name: "http.shutdown_seconds", Unit: "seconds", Effect: "How long a server that is told to stop lets requests finish."},
 
-	{Name: "vendors.<name>.type", Effect: "Protocol that the vendor speaks: `anthropic` (Messages) or `openai` (chat completions, and every compatible server). Required for a vendor of your own."},
-	{Name: "vendors.<name>.base_url", Unit: "URL", Effect: "Where its API begins: with `/v1` for the OpenAI protocol, without for Anthropic's. Required for a vendor of your own."},
+	{Name: "vendors.<name>.type", Effect: "Protocol that the vendor speaks: `anthropic` (Messages), `openai` (chat completions, and every compatible server), `openai-responses` (Responses) or `google` (generateContent). Required for a vendor of your own."},
+	{Name: "vendors.<name>.base_url", Unit: "URL", Effect: "Where its API begins: with `/v1` for the OpenAI protocols, without a version for the others. Required for a vendor of your own."},
 	{Name: "vendors.<name>.api_key", Secret: true, Effect: "Its key. Empty sends none, which servers of your own may take."},
 	{Name: "vendors.<name>.headers", Secret: true, Effect: "Headers that go with every request, as gateways ask for them."},
 
@@ -94,6 +94,11 @@ var table = []Key{
 	{Name: "prices.<vendor>/<model>.input", Unit: "USD per million tokens", Effect: "What input costs, to show what a run cost. Optional: without a price no cost is shown."},
 	{Name: "prices.<vendor>/<model>.cached_input", Unit: "USD per million tokens", Effect: "What input read from the vendor's prompt cache costs."},
 	{Name: "prices.<vendor>/<model>.output", Unit: "USD per million tokens", Effect: "What output costs."},
+
+	{Name: "models.<vendor>/<model>.window", Unit: "tokens", Effect: "Context window of a model, over what the table of models says. 0: as the table has it."},
+	{Name: "models.<vendor>/<model>.max_output", Unit: "tokens", Effect: "Most that the model writes in one answer. 0: as the table has it."},
+	{Name: "models.<vendor>/<model>.native_compaction", Effect: "Forms in which the vendor compacts for the model by itself, best first: `on_demand` and `edit` (Anthropic), `compact` (OpenAI Responses, xAI), or `none`. Used with `settings.mode: beta`. Empty: as the table has it."},
+	{Name: "models.<vendor>/<model>.thinking", Effect: "Whether the model can reason before it answers: `yes` or `no`. Empty: as the table has it."},
 
 	{Name: "worker.task_queue", Effect: "Temporal task queue of workflows and of the stages that call no model."},
 	{Name: "worker.llm_task_queue", Effect: "Temporal task queue of model calls: one of its own, so that it can be rate limited on the server."},

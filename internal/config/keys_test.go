@@ -9,7 +9,7 @@ import (
 )
 
 // wildcards is how the table writes the name that the user chooses under each section that has them.
-var wildcards = map[string]string{"vendors": "<name>", "prices": "<vendor>/<model>"}
+var wildcards = map[string]string{"vendors": "<name>", "prices": "<vendor>/<model>", "models": "<vendor>/<model>"}
 
 // patterns gives the key of every value that a type can hold.
 func patterns(t *testing.T, typ reflect.Type, path []string) []string {

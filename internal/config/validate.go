@@ -18,7 +18,8 @@ import (
 var (
 	logLevels   = []string{"debug", "info", "warn", "error"}
 	logFormats  = []string{"text", "json"}
-	vendorTypes = []string{TypeAnthropic, TypeOpenAI}
+	vendorTypes = []string{TypeAnthropic, TypeOpenAI, TypeOpenAIResponses, TypeGoogle}
+	nativeForms = []string{"on_demand", "edit", "compact", "none"}
 
 	// A vendor's name stands before the slash in VENDOR/MODEL and in the names of metrics and variables.
 	vendorName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]*$`)
@@ -76,7 +77,7 @@ func (l *loader) check(c Config) error {
 			continue
 		}
 		if v.Type == "" {
-			fail(key+".type", "is missing: %s", strings.Join(vendorTypes, " or "))
+			fail(key+".type", "is missing: one of %s", strings.Join(vendorTypes, ", "))
 		} else {
 			oneOf(key+".type", v.Type, vendorTypes)
 		}
@@ -99,6 +100,21 @@ func (l *loader) check(c Config) error {
 			if f.value < 0 {
 				fail(key+"."+f.name, "is at least 0, not %v", f.value)
 			}
+		}
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		m, key := c.Models[name], "models."+name
+		if vendor, model, ok := strings.Cut(name, "/"); !ok || vendor == "" || model == "" {
+			fail(key, "is named VENDOR/MODEL")
+		}
+		atLeast(key+".window", m.Window, 0)
+		atLeast(key+".max_output", m.MaxOutput, 0)
+		for _, form := range m.NativeCompaction {
+			oneOf(key+".native_compaction", form, nativeForms)
+		}
+		if m.Thinking != "" {
+			oneOf(key+".thinking", m.Thinking, []string{"yes", "no"})
 		}
 	}
 

@@ -19,8 +19,15 @@ func ClassifyAnswer(vendor string, body []byte) (Result, error) {
 		return res, pipeline.Errorf(pipeline.EmptyOutput, "%s: the answer has no body", vendor)
 	}
 	decode := decodeOpenAI
-	if vendor == TypeAnthropic || gjson.GetBytes(body, "type").String() == "message" {
+	switch object := gjson.GetBytes(body, "object").String(); {
+	case vendor == TypeAnthropic || gjson.GetBytes(body, "type").String() == "message":
 		decode = decodeAnthropic
+	case object == "response":
+		decode = decodeResponse
+	case object == "response.compaction":
+		decode = decodeCompacted
+	case vendor == TypeGoogle || gjson.GetBytes(body, "candidates").Exists() || gjson.GetBytes(body, "promptFeedback").Exists():
+		decode = decodeGoogle
 	}
 	a, err := decode(body)
 	if err != nil {
@@ -42,6 +49,9 @@ func wholeError(vendor string, body []byte) *pipeline.Error {
 // verdict says whether an answer can be a summary at all: nil, or why not. It looks at how the answer
 // ended, not at what it says.
 func verdict(vendor string, a *answer) error {
+	if a.asked {
+		return nativeVerdict(vendor, a)
+	}
 	blank := strings.TrimSpace(a.Text) == ""
 	fail := func(kind pipeline.ErrorKind, why string) error {
 		return pipeline.Errorf(kind, "%s: %s", vendor, why)
@@ -77,17 +87,18 @@ func verdict(vendor string, a *answer) error {
 // answer that ended for an unknown reason is not taken for complete.
 func finishOf(reason string) pipeline.Finish {
 	switch strings.ToLower(reason) {
-	case "stop", "end_turn", "stop_sequence", "eos", "eos_token", "completed", "complete":
+	case "stop", "end_turn", "stop_sequence", "eos", "eos_token", "completed", "complete", "compaction":
 		return pipeline.FinishStop
 	case "length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded":
 		return pipeline.FinishLength
-	case "tool_use", "tool_calls", "function_call", "tool_call":
+	case "tool_use", "tool_calls", "function_call", "tool_call", "malformed_function_call", "unexpected_tool_call", "too_many_tool_calls":
 		return pipeline.FinishToolUse
 	case "refusal":
 		return pipeline.FinishRefusal
-	case "content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "sensitive", "content_filtered":
+	case "content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "sensitive", "content_filtered",
+		"language", "image_safety", "image_prohibited_content", "image_recitation", "model_armor", "jailbreak":
 		return pipeline.FinishContentFilter
-	case "error", "abort", "cancelled", "insufficient_system_resource", "network_error":
+	case "error", "abort", "cancelled", "insufficient_system_resource", "network_error", "failed", "other":
 		return pipeline.FinishError
 	}
 	return pipeline.FinishNone

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
@@ -34,6 +35,8 @@ type anthropicProtocol struct {
 	client anthropic.Client
 	// own is false for a compatible server.
 	own bool
+	// form is the native compaction that is asked for, "" for an ordinary request.
+	form NativeForm
 }
 
 func newAnthropic(v Vendor, base string) *anthropicProtocol {
@@ -72,14 +75,32 @@ func (p *anthropicProtocol) streaming([]byte) string { return `"stream":true` }
 func (p *anthropicProtocol) headers(body []byte) http.Header {
 	h := http.Header{}
 	var betas []string
+	add := func(beta anthropic.AnthropicBeta) {
+		if !slices.Contains(betas, string(beta)) {
+			betas = append(betas, string(beta))
+		}
+	}
 	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
 		switch k.String() {
 		case "temperature", "top_p", "top_k":
 			h.Set("Anthropic-Version", anthropicOldVersion)
 		case "context_management":
-			betas = append(betas, string(anthropic.AnthropicBetaContextManagement2025_06_27))
+			add(anthropic.AnthropicBetaContextManagement2025_06_27)
 			if strings.Contains(v.Raw, `"compact_20260112"`) {
-				betas = append(betas, string(anthropic.AnthropicBetaCompact2026_01_12))
+				add(anthropic.AnthropicBetaCompact2026_01_12)
+			}
+		case "compaction":
+			if v.Type != gjson.Null {
+				add(anthropic.AnthropicBetaCompact2026_09_04)
+			}
+		case "messages":
+			// A block of an earlier compaction stands at the head, and brings the beta that it is of.
+			switch b := v.Get("0.content.0"); {
+			case b.Get("type").String() != "compaction":
+			case b.Get("signature").String() != "":
+				add(anthropic.AnthropicBetaCompact2026_09_04)
+			default:
+				add(anthropic.AnthropicBetaCompact2026_01_12)
 			}
 		}
 		return true
@@ -107,6 +128,8 @@ func (p *anthropicProtocol) post(ctx context.Context, _ string, body []byte, hea
 func (p *anthropicProtocol) requestIDHeader() string { return "Request-Id" }
 
 func (p *anthropicProtocol) events(res *http.Response, a *answer) error {
+	a.asked = p.form != ""
+	block := compactionBlock{}
 	dec := ssestream.NewDecoder(res)
 	for dec.Next() {
 		data := dec.Event().Data
@@ -125,11 +148,21 @@ func (p *anthropicProtocol) events(res *http.Response, a *answer) error {
 			a.id, a.model = ev.Message.ID, ev.Message.Model
 			u := ev.Message.Usage
 			a.usage = anthropicUsage(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
+			a.iterations(gjson.GetBytes(data, "message.usage").Raw)
 		case "content_block_start":
 			a.block(ev.ContentBlock.Type, ev.ContentBlock.Text, ev.ContentBlock.Thinking)
+			if ev.ContentBlock.Type == "compaction" {
+				block = compactionBlock{raw: gjson.GetBytes(data, "content_block").Raw}
+			}
 		case "content_block_delta":
 			a.addText(ev.Delta.Text)
 			a.addReasoning(ev.Delta.Thinking)
+			block.delta(gjson.GetBytes(data, "delta").Raw)
+		case "content_block_stop":
+			if block.raw != "" {
+				a.compaction(block.whole())
+				block = compactionBlock{}
+			}
 		case "message_delta":
 			if ev.Delta.StopReason != "" {
 				a.Finish = finishOf(string(ev.Delta.StopReason))
@@ -141,6 +174,7 @@ func (p *anthropicProtocol) events(res *http.Response, a *answer) error {
 			} else if u.JSON.OutputTokens.Valid() {
 				a.usage.Output = int(u.OutputTokens)
 			}
+			a.iterations(gjson.GetBytes(data, "usage").Raw)
 		case "message_stop":
 			return nil
 		}
@@ -164,7 +198,32 @@ func anthropicUsage(input, read, write, output int64) Usage {
 	return Usage{Input: int(input + read + write), CachedInput: int(read), CacheWrite: int(write), Output: int(output)}
 }
 
-func (p *anthropicProtocol) decode(body []byte) (*answer, error) { return decodeAnthropic(body) }
+// iterations takes the figures of usage.iterations, where the answer was made in several passes: each is billed,
+// and the figures at the top leave out the pass that compacts.
+func (a *answer) iterations(usage string) {
+	all := gjson.Get(usage, "iterations")
+	if !all.IsArray() || len(all.Array()) == 0 {
+		return
+	}
+	sum := Usage{}
+	for _, it := range all.Array() {
+		u := anthropicUsage(it.Get("input_tokens").Int(), it.Get("cache_read_input_tokens").Int(),
+			it.Get("cache_creation_input_tokens").Int(), it.Get("output_tokens").Int())
+		sum.Input += u.Input
+		sum.CachedInput += u.CachedInput
+		sum.CacheWrite += u.CacheWrite
+		sum.Output += u.Output
+	}
+	a.usage = sum
+}
+
+func (p *anthropicProtocol) decode(body []byte) (*answer, error) {
+	a, err := decodeAnthropic(body)
+	if a != nil {
+		a.asked = p.form != ""
+	}
+	return a, err
+}
 
 func decodeAnthropic(body []byte) (*answer, error) {
 	var m anthropic.Message
@@ -177,9 +236,13 @@ func decodeAnthropic(body []byte) (*answer, error) {
 	a := &answer{id: m.ID, model: m.Model}
 	for _, b := range m.Content {
 		a.block(b.Type, b.Text, b.Thinking)
+		if b.Type == "compaction" {
+			a.compaction(b.RawJSON())
+		}
 	}
 	a.Finish = finishOf(string(m.StopReason))
 	a.usage = anthropicUsage(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens, m.Usage.OutputTokens)
+	a.iterations(m.Usage.RawJSON())
 	a.finish()
 	return a, nil
 }

@@ -21,6 +21,10 @@ func spliceKeys(body []byte, name string, more func(body []byte) string) ([]byte
 	if hasKey(body, name) {
 		return body, nil
 	}
+	keys := more(body)
+	if keys == "" {
+		return body, nil
+	}
 	end := len(trimmed) - 1
 	inner := bytes.TrimRight(trimmed[:end], " \t\r\n")
 	out := make([]byte, 0, len(body)+64)
@@ -28,7 +32,7 @@ func spliceKeys(body []byte, name string, more func(body []byte) string) ([]byte
 	if inner[len(inner)-1] != '{' {
 		out = append(out, ',')
 	}
-	out = append(out, more(body)...)
+	out = append(out, keys...)
 	return append(out, body[end:]...), nil
 }
 

@@ -272,7 +272,7 @@ type answer struct {
 	asked      bool
 	native     json.RawMessage
 	nativeText string
-	onText          func()
+	onText     func()
 }
 
 func (a *answer) addText(s string) { a.add(&a.text, s) }
@@ -299,7 +299,10 @@ func (a *answer) finish() {
 }
 
 // dropText forgets the text of an answer that broke off: half a summary reads like a whole one.
-func (a *answer) dropText() { a.Text, a.Reasoning, a.Finish = "", "", pipeline.FinishNone }
+func (a *answer) dropText() {
+	a.Text, a.Reasoning, a.Finish = "", "", pipeline.FinishNone
+	a.native, a.nativeText = nil, ""
+}
 
 // streamError is an error event inside of a stream.
 type streamError struct{ data []byte }

@@ -4,7 +4,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
+	"sync/atomic"
 )
 
 // Model is what is known of a model.
@@ -17,8 +19,8 @@ type Model struct {
 	Window int `json:"window"`
 	// MaxOutput is the output limit in tokens.
 	MaxOutput int `json:"max_output"`
-	// NativeCompaction says that the vendor can compact for this model itself.
-	NativeCompaction bool `json:"native_compaction,omitempty"`
+	// NativeCompaction are the forms in which the vendor can compact for this model itself, best first.
+	NativeCompaction []NativeForm `json:"native_compaction,omitempty"`
 	// Thinking says that the model can reason before it answers.
 	Thinking bool `json:"thinking,omitempty"`
 }
@@ -46,9 +48,68 @@ var modelTable = func() map[string][]Model {
 	return table
 }()
 
-// Lookup finds what is known of a vendor's model; false when nothing is. For a vendor without models of its
-// own, such as a gateway, the model's name may be "VENDOR/MODEL" in turn.
+// Known replaces what the table says of one model: the fields that are set.
+type Known struct {
+	// Window and MaxOutput in tokens, 0: as the table has it.
+	Window, MaxOutput int
+	// NativeCompaction are the forms, nil: as the table has it; empty: none.
+	NativeCompaction []NativeForm
+	// Thinking, nil: as the table has it.
+	Thinking *bool
+}
+
+// told is what the configuration says of models, by "VENDOR/MODEL" in lower case.
+var told atomic.Pointer[map[string]Known]
+
+// Tell adds to what is known of models, by "VENDOR/MODEL": it beats the table. A process does this once, with its
+// configuration, before it looks anything up.
+func Tell(models map[string]Known) {
+	for {
+		old := told.Load()
+		merged := map[string]Known{}
+		if old != nil {
+			maps.Copy(merged, *old)
+		}
+		for id, k := range models {
+			merged[strings.ToLower(id)] = k
+		}
+		if told.CompareAndSwap(old, &merged) {
+			return
+		}
+	}
+}
+
+// Lookup finds what is known of a vendor's model, by the configuration (Tell) and the table; false when nothing
+// is. For a vendor without models of its own, such as a gateway, the model's name may be "VENDOR/MODEL" in turn.
 func Lookup(vendor, model string) (Model, bool) {
+	m, ok := lookupTable(vendor, model)
+	all := told.Load()
+	if all == nil {
+		return m, ok
+	}
+	k, given := (*all)[strings.ToLower(vendor+"/"+model)]
+	if !given {
+		return m, ok
+	}
+	if !ok {
+		m = Model{Vendor: vendor, Pattern: model}
+	}
+	if k.Window > 0 {
+		m.Window = k.Window
+	}
+	if k.MaxOutput > 0 {
+		m.MaxOutput = k.MaxOutput
+	}
+	if k.NativeCompaction != nil {
+		m.NativeCompaction = k.NativeCompaction
+	}
+	if k.Thinking != nil {
+		m.Thinking = *k.Thinking
+	}
+	return m, true
+}
+
+func lookupTable(vendor, model string) (Model, bool) {
 	models, known := modelTable[strings.ToLower(vendor)]
 	if !known {
 		inner, rest, ok := strings.Cut(model, "/")

@@ -3,6 +3,7 @@ package llm_test
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"testing"
 	"time"
 
@@ -76,7 +77,7 @@ func TestModelTable(t *testing.T) {
 		if m.Window < 4096 || m.MaxOutput < 1024 || m.MaxOutput > m.Window {
 			t.Errorf("%s: window %d, output %d", key, m.Window, m.MaxOutput)
 		}
-		if got, ok := llm.Lookup(m.Vendor, m.Pattern); !ok || got != m {
+		if got, ok := llm.Lookup(m.Vendor, m.Pattern); !ok || !reflect.DeepEqual(got, m) {
 			t.Errorf("%s finds %+v", key, got)
 		}
 	}
