@@ -68,11 +68,13 @@ func applied(run store.Run) ReassembleResult {
 // reassemble works on the conversation as its model sees it, view, and on the messages that the plan worked on,
 // whole: they are the same but for a plan that replaces a digest.
 func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run store.Run, p plan, view, whole conversation.View, summary string) (ReassembleResult, error) {
+	before := view.Context()
+	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
 	digest := req.Summarizer.Kind == pipeline.SummarizerDigest
 	marker := store.NewMarker{
 		Base: p.Base, CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, CoveredMessages: p.CoveredMessages,
 		Carried: p.Carried, Digest: digest, Valve: req.Valve, ValveUpTo: view.Head(),
-		Calibration: view.Conversation.Usage.Calibration,
+		Calibration: decision.Calibration,
 	}
 	if err := setChain(&marker, p.CoveredChain); err != nil {
 		return ReassembleResult{}, err
@@ -82,8 +84,6 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 		return ReassembleResult{}, err
 	}
 
-	before := view.Context()
-	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
 	after := whole.After(marker, text).Context()
 	estimateAfter := scaled(after.Stats.Tokens+view.Overhead(), decision.Calibration)
 	result := ReassembleResult{TokensBefore: decision.Used, TokensAfter: estimateAfter, Limit: decision.Limit}

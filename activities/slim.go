@@ -113,7 +113,7 @@ func (a *Activities) externalInput(ctx context.Context, req SlimRequest, run sto
 	source := p.source(view)
 	in := pipeline.SlimInput{
 		Messages: source, ToolDropThreshold: view.Settings.ToolDropThreshold, MinUsefulChars: view.Settings.MinUsefulChars,
-		TranscriptHint: transcriptHint(view),
+		TranscriptHint: view.TranscriptHint(),
 	}
 	if view.Settings.Redact {
 		in.Redact = pipeline.Redact
@@ -202,12 +202,4 @@ func (a *Activities) keepOmissions(ctx context.Context, req SlimRequest, s pipel
 	}
 	notesOf(ctx).artifact("omitted", artifact.SHA256)
 	return nil
-}
-
-// transcriptHint says where the full transcript is, "" when it is not kept.
-func transcriptHint(view conversation.View) string {
-	if view.Conversation.Ephemeral {
-		return ""
-	}
-	return fmt.Sprintf("conversation %s, messages 1 to %d", view.Conversation.Ref.ID, view.Head())
 }

@@ -33,6 +33,15 @@ func (a *Activities) Summarizer(ctx context.Context, req SummarizerRequest) (Sum
 		if err != nil {
 			return SummarizerResult{}, err
 		}
+		budget, err := a.tenantBudget(ctx, view)
+		if err != nil {
+			return SummarizerResult{}, err
+		}
+		if budget.spent() {
+			if choice, err = a.withoutModels(ctx, req.Ref, choice, in.Settings.Digest, budget); err != nil {
+				return SummarizerResult{}, err
+			}
+		}
 		for _, s := range choice.Skipped {
 			notesOf(ctx).number("skipped "+s.Model, s.Reason)
 		}

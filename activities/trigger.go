@@ -45,7 +45,14 @@ func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerRe
 		if !decision.Fired {
 			result.Skip = decision.Reason
 		}
-		numbers, err := json.Marshal(map[string]any{"trigger": decision})
+		budget, err := a.tenantBudget(ctx, view)
+		if err != nil {
+			return result, err
+		}
+		if left := budget.left(); left > 0 && (result.TokenBudget == 0 || left < result.TokenBudget) {
+			result.TokenBudget = left
+		}
+		numbers, err := json.Marshal(map[string]any{"trigger": decision, "head": result.Head})
 		if err != nil {
 			return result, fmt.Errorf("encode the decision: %w", err)
 		}

@@ -46,7 +46,7 @@ func (l Launcher) Ask(ctx context.Context, ref store.ConversationRef, req store.
 	if err != nil {
 		return run, false, err
 	}
-	settings, err := conversation.Overlay(l.Config.Settings, c.Settings)
+	settings, err := conversation.SettingsOf(l.Config.Settings, c)
 	if err != nil {
 		return run, false, err
 	}

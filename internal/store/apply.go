@@ -173,7 +173,7 @@ func insertMarker(ctx context.Context, tx pgx.Tx, c Conversation, m Marker) (Mar
 		return m, err
 	}
 	if m.Status == MarkerApplied {
-		err = activate(ctx, tx, c.cid, m.ID)
+		err = activate(ctx, tx, c.cid, m.ID, m.Calibration)
 	}
 	return m, err
 }
@@ -193,9 +193,11 @@ func linkedArtifact(ctx context.Context, tx pgx.Tx, c Conversation, sha string) 
 	return nil
 }
 
-// activate sets the active marker, "" for none: the context is another from now on.
-func activate(ctx context.Context, tx pgx.Tx, cid int64, id string) error {
-	_, err := tx.Exec(ctx, `UPDATE conversations SET active_marker = nullif($2, ''), epoch = epoch + 1, updated_at = now() WHERE cid = $1`, cid, id)
+// activate sets the active marker, "" for none: the context is another from now on. calibration is the last known
+// before the server's figure becomes stale by it, 0: not known.
+func activate(ctx context.Context, tx pgx.Tx, cid int64, id string, calibration float64) error {
+	_, err := tx.Exec(ctx, `UPDATE conversations SET active_marker = nullif($2, ''), epoch = epoch + 1,
+		calibration = CASE WHEN $3::float8 > 0 THEN $3 ELSE calibration END, updated_at = now() WHERE cid = $1`, cid, id, calibration)
 	return err
 }
 
@@ -286,7 +288,7 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id strin
 		if err != nil {
 			return err
 		}
-		if err := activate(ctx, tx, c.cid, id); err != nil {
+		if err := activate(ctx, tx, c.cid, id, 0); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `UPDATE runs SET outcome = 'applied', tokens_before = $2, tokens_after = $3, numbers = numbers || $4::jsonb WHERE id = $1`,
@@ -351,7 +353,7 @@ func (s *Store) Undo(ctx context.Context, ref ConversationRef, ifMarker string) 
 			}
 			u.Active = &base
 		}
-		if err := activate(ctx, tx, c.cid, u.Marker.Base); err != nil {
+		if err := activate(ctx, tx, c.cid, u.Marker.Base, 0); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `UPDATE conversations SET auto_hold_turns = turns_sum WHERE cid = $1`, c.cid); err != nil {

@@ -51,19 +51,24 @@ func scanBreaker(row pgx.CollectableRow) (Breaker, error) {
 func (s *Store) GetBreaker(ctx context.Context, key BreakerKey, cooldown time.Duration) (Breaker, error) {
 	var b Breaker
 	err := s.read(ctx, "read a breaker", func(ctx context.Context, q querier) (err error) {
-		b, err = one(ctx, q, func(row pgx.CollectableRow) (Breaker, error) {
-			var b Breaker
-			var opened *time.Time
-			err := row.Scan(&b.Failures, &opened, &b.ErrorKind, &b.Reason, &b.Blocking)
-			b.Opened = or(opened, time.Time{})
-			return b, err
-		}, `SELECT `+breakerColumns+`, coalesce(greatest(b.opened_at, b.probe_at) + $4 > clock_timestamp(), false) AND b.opened_at IS NOT NULL
-			FROM breakers b WHERE b.scope = $1 AND b.tenant = $2 AND b.name = $3`, key.scope, key.tenant, key.name, cooldown)
-		if isNotFound(err) {
-			b, err = Breaker{}, nil
-		}
+		b, err = getBreaker(ctx, q, key, cooldown)
 		return err
 	})
+	return b, err
+}
+
+func getBreaker(ctx context.Context, q querier, key BreakerKey, cooldown time.Duration) (Breaker, error) {
+	b, err := one(ctx, q, func(row pgx.CollectableRow) (Breaker, error) {
+		var b Breaker
+		var opened *time.Time
+		err := row.Scan(&b.Failures, &opened, &b.ErrorKind, &b.Reason, &b.Blocking)
+		b.Opened = or(opened, time.Time{})
+		return b, err
+	}, `SELECT `+breakerColumns+`, coalesce(greatest(b.opened_at, b.probe_at) + $4 > clock_timestamp(), false) AND b.opened_at IS NOT NULL
+		FROM breakers b WHERE b.scope = $1 AND b.tenant = $2 AND b.name = $3`, key.scope, key.tenant, key.name, cooldown)
+	if isNotFound(err) {
+		return Breaker{}, nil
+	}
 	return b, err
 }
 

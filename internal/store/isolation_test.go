@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -83,6 +84,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"GetSegment":      func() error { _, err := s.GetSegment(ctx, conv, "INDEX.md"); return err },
 		"GetSyncState":    func() error { _, err := s.GetSyncState(ctx, conv); return err },
 		"KeepSyncChain":   func() error { return s.KeepSyncChain(ctx, conv, 10, store.Hash{1}) },
+		"Look":            func() error { return s.Look(ctx, conv, func(context.Context, store.Moment) error { return nil }) },
 		"Ledger":          func() error { _, err := s.Ledger(ctx, run); return err },
 		"LiveSums":        func() error { _, err := s.LiveSums(ctx, conv); return err },
 		"LiveView":        func() error { _, err := s.LiveView(ctx, conv, store.LiveOptions{}); return err },

@@ -60,6 +60,9 @@ type LiveOptions struct {
 	// run that replaces the digest by a summary of the untouched messages. Conversation.ActiveMarker still names the
 	// digest.
 	BeneathDigest bool
+	// From is the marker that the view starts from, whatever its status, in place of the active one; "" for the full
+	// history. Nil: the active one.
+	From *string
 }
 
 // LiveView reads what the context is made from, all of it from one snapshot. The cost is that of what is live, not of
@@ -128,7 +131,7 @@ func liveView(ctx context.Context, tx pgx.Tx, c Conversation, o LiveOptions) (v 
 
 // startMarker gives the marker that a view starts from, nil for the full history.
 func startMarker(ctx context.Context, q querier, c Conversation, o LiveOptions) (*Marker, error) {
-	for id := c.ActiveMarker; id != ""; {
+	for id := or(o.From, c.ActiveMarker); id != ""; {
 		m, err := marker(ctx, q, c.cid, id)
 		if err != nil || !o.BeneathDigest || !m.Digest {
 			return &m, err

@@ -112,16 +112,30 @@ func (m Moment) Since(ctx context.Context, seq int64) (Sums, error) {
 	return m.Conversation.Sums.Minus(then), err
 }
 
+// Breaker is Store.GetBreaker for the conversation's own.
+func (m Moment) Breaker(ctx context.Context, cooldown time.Duration) (Breaker, error) {
+	return getBreaker(ctx, m.tx, ConversationBreaker(m.Conversation.Ref), cooldown)
+}
+
 // PassBreaker is Store.PassBreaker for the conversation's own, as a part of the transaction.
-func (m Moment) PassBreaker(ctx context.Context, cooldown time.Duration) (bool, Breaker, error) {
-	key := ConversationBreaker(m.Conversation.Ref)
-	pass, err := passBreaker(ctx, m.tx, key, cooldown)
-	if err != nil || pass {
-		return pass, Breaker{}, err
-	}
-	b, err := one(ctx, m.tx, scanBreaker, `SELECT `+breakerColumns+` FROM breakers b WHERE b.scope = $1 AND b.tenant = $2 AND b.name = $3`,
-		key.scope, key.tenant, key.name)
-	return false, b, err
+func (m Moment) PassBreaker(ctx context.Context, cooldown time.Duration) (bool, error) {
+	return passBreaker(ctx, m.tx, ConversationBreaker(m.Conversation.Ref), cooldown)
+}
+
+// Look reads a conversation as a watch sees it, all of it from one snapshot, and changes nothing.
+func (s *Store) Look(ctx context.Context, ref ConversationRef, look func(ctx context.Context, m Moment) error) error {
+	return s.snapshot(ctx, "look at a conversation", func(ctx context.Context, tx pgx.Tx) error {
+		c, err := conversation(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		m, err := moment(ctx, tx, c)
+		if err != nil {
+			return err
+		}
+		m.store = s
+		return look(ctx, m)
+	})
 }
 
 // Watch calls a watch without a change.
