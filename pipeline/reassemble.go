@@ -146,6 +146,8 @@ func BuildContext(in ContextInput) Context {
 	b.rest()
 	b.begin()
 	items, stats := Trim(b.squeeze(b.items), in.Settings)
+	stats.Binaries += b.omitted.Binaries
+	stats.SavedTokens += b.omitted.SavedTokens
 	ctx := Context{Items: items, Stats: ContextStats{Trimmed: stats}}
 	for _, item := range items {
 		n := EstimateItem(item)
@@ -162,6 +164,8 @@ type contextBuilder struct {
 	items []ContextItem
 	// live is what stands behind the head.
 	live []Message
+	// omitted is what the valve did of Trim's work.
+	omitted TrimStats
 }
 
 // head puts system, user info, summary and enrichments in front.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -375,6 +376,47 @@ func TestTailValveHeadAndTail(t *testing.T) {
 	in.Calibration = 2
 	if c := BuildContext(in); c.Stats.Tokens >= 5100 {
 		t.Errorf("calibrated: %d tokens", c.Stats.Tokens)
+	}
+}
+
+// A valve leaves a placeholder where base64 was, not two ends of it, in results and in what the agent pasted.
+func TestTailValveOmitsBinaries(t *testing.T) {
+	t.Parallel()
+	const size = 141_312
+	const words = "some words of the log\n"
+	live := script(t, "U A+a T:a A=pasted A+b T:b")
+	live[2].Parts[0].Content[0].Text = strings.Repeat(words, 200) + encoded(size) + "\nEND-A"
+	live[3].Parts[0].Text = "I made " + png(size) + " and it is done"
+	live[5].Parts[0].Content[0].Text = `{"log":"` + strings.Repeat("word ", 400) + `","png":"` + png(size) + `"}`
+	for i := range live {
+		live[i].Tokens = EstimateMessage(live[i])
+	}
+	total := 0
+	for _, m := range live {
+		total += m.Tokens
+	}
+	for _, valve := range []TailValve{TailValvePreviews, TailValveHeadTail} {
+		c := BuildContext(ContextInput{Live: live, Settings: DefaultSettings(), Window: 4000, ValveUpTo: 6, Valve: valve})
+		for _, item := range c.Items {
+			for _, e := range item.Edits {
+				if run := regexp.MustCompile(`[A-Za-z0-9+/]{60}`).FindString(e.Text); run != "" {
+					t.Errorf("%s: message %d keeps base64: %s", valve, item.Message.Seq, run)
+				}
+			}
+		}
+		last := c.Items[5].Edits
+		if len(last) != 1 || !json.Valid([]byte(last[0].Text)) || !strings.Contains(last[0].Text, "[binary omitted: ~138 KB]") {
+			t.Errorf("%s: the last result is %+v", valve, last)
+		}
+		if n := c.Stats.Trimmed.Binaries; n != 2 {
+			t.Errorf("%s: %d binaries were counted", valve, n)
+		}
+		if saved := c.Stats.Trimmed.SavedTokens; saved < total/3 || saved > total {
+			t.Errorf("%s: %d of %d tokens saved", valve, saved, total)
+		}
+		if said := c.Items[3].Edits; valve == TailValveHeadTail && (len(said) != 1 || said[0].Text != "I made [binary omitted: ~138 KB] and it is done") {
+			t.Errorf("what the agent pasted is %+v", said)
+		}
 	}
 }
 

@@ -169,7 +169,9 @@ func genAnthropic() *rapid.Generator[[]string] {
 			// The newest calls most of all, now and then one that is still to come.
 			ids := rapid.SliceOfNDistinct(rapid.IntRange(max(calls-3, 0), calls), 1, most, rapid.ID[int]).Draw(t, "ids")
 			for _, id := range ids {
-				content := rapid.SampledFrom([]string{`"found"`, `""`, `[{"type":"text","text":"found"}]`, `[{"type":"text","text":""}]`, `[]`}).Draw(t, "content")
+				content := rapid.SampledFrom([]string{
+					`"found"`, `""`, `[{"type":"text","text":"found"}]`, `[{"type":"text","text":""}]`, `[]`, `[{"type":"text","text":" "},{"type":"text","text":"three words found"}]`,
+				}).Draw(t, "content")
 				blocks = append(blocks, fmt.Sprintf(`{"type":"tool_result","tool_use_id":"toolu_%d","content":%s}`, id, content))
 			}
 			return blocks

@@ -158,6 +158,7 @@ type contentView struct {
 	text   string
 	isText bool
 	edited bool
+	gone   bool // dropped by an edit
 }
 
 func viewResult(p Part, index int, edits []Edit) resultView {
@@ -176,7 +177,7 @@ func viewResult(p Part, index int, edits []Edit) resultView {
 			view.contents = []contentView{{text: e.Text, isText: true, edited: true}}
 			view.whole = true
 		case e.Content < len(view.contents):
-			view.contents[e.Content] = contentView{text: e.Text, isText: true, edited: true}
+			view.contents[e.Content] = contentView{text: e.Text, isText: true, edited: true, gone: e.Op == EditDrop}
 		}
 	}
 	return view
@@ -186,10 +187,13 @@ func viewResult(p Part, index int, edits []Edit) resultView {
 func (v resultView) edits(part int) []Edit {
 	var edits []Edit
 	for i, c := range v.contents {
-		if !c.edited {
+		switch {
+		case !c.edited:
 			continue
-		}
-		if v.whole {
+		case c.gone:
+			edits = append(edits, Edit{Part: part, Content: i, Op: EditDrop})
+			continue
+		case v.whole:
 			i = -1
 		}
 		edits = append(edits, Edit{Part: part, Content: i, Op: EditReplace, Text: c.text})
@@ -204,17 +208,19 @@ func (v resultView) text() (text string, ok bool) {
 	}
 	texts := make([]string, 0, len(v.contents))
 	for _, c := range v.contents {
-		if !c.isText {
+		switch {
+		case !c.isText:
 			return "", false
+		case !c.gone:
+			texts = append(texts, c.text)
 		}
-		texts = append(texts, c.text)
 	}
 	return strings.Join(texts, "\n"), true
 }
 
 // trimResult applies the rules to one tool result and says whether any of them did something.
 func (t *trimmer) trimResult(view *resultView, turn int) bool {
-	binaries := t.omitBinaries(view, turn < t.turns.last)
+	binaries := view.omitBinaries(turn < t.turns.last)
 	cut := t.preview(view, turn)
 	cut = t.capTokens(view) || cut
 	if binaries == 0 && !cut {
@@ -229,9 +235,9 @@ func (t *trimmer) trimResult(view *resultView, turn int) bool {
 
 // omitBinaries takes out base64, and with media also images and files, and counts them. Texts of ours are
 // not looked at: what a cut leaves of a text may look like binary where the text did not.
-func (t *trimmer) omitBinaries(view *resultView, media bool) int {
+func (v *resultView) omitBinaries(media bool) int {
 	binaries := 0
-	for i, c := range view.contents {
+	for i, c := range v.contents {
 		var text string
 		var n int
 		switch {
@@ -242,7 +248,7 @@ func (t *trimmer) omitBinaries(view *resultView, media bool) int {
 			text, n = renderBinary(c.part)
 		}
 		if n > 0 {
-			view.contents[i] = contentView{text: text, isText: true, edited: true}
+			v.contents[i] = contentView{text: text, isText: true, edited: true}
 			binaries += n
 		}
 	}

@@ -88,6 +88,47 @@ func TestTrimBinaries(t *testing.T) {
 	}
 }
 
+// A content that is left out stays left out where something else of its result is trimmed: an empty text in its
+// place is one that Anthropic refuses.
+func TestTrimKeepsDrops(t *testing.T) {
+	t.Parallel()
+	result := Message{Role: RoleTool, Parts: []Part{{Kind: PartToolResult, CallID: "a", Content: []Part{
+		{Kind: PartText, Text: " "}, {Kind: PartText, Text: png(9000)}, {Kind: PartText, Text: strings.Repeat("words ", 1000)},
+	}}}}
+	ms := numbered(textMessage(RoleUser, "go"), callMessage("", "a", "f", "{}"), result)
+	s := DefaultSettings()
+	s.MaxToolResultTokens = 100
+	c := BuildContext(ContextInput{Live: ms, Settings: s, Vendor: "anthropic"})
+	for i, e := range c.Items[2].Edits {
+		if e.Content != i || (e.Op == EditDrop) != (i == 0) || e.Op == EditReplace && e.Text == "" {
+			t.Errorf("edits %+v", c.Items[2].Edits)
+		}
+	}
+
+	// As one text, the result does not begin with what was left out.
+	s.ToolResultKeepTurns, s.MaxToolResultTokens = 1, 0
+	c = BuildContext(ContextInput{Live: append(ms, textMessage(RoleUser, "next")), Settings: s, Vendor: "anthropic"})
+	if edits := c.Items[2].Edits; len(edits) != 1 || !strings.HasPrefix(edits[0].Text, "[binary omitted: ~9 KB]\nwords") {
+		t.Errorf("edits %+v", edits)
+	}
+}
+
+// A result that stands twice, once of no use and left out, does not part a call from its result.
+func TestTrimDropsTurnsByWhatIsSent(t *testing.T) {
+	t.Parallel()
+	both := resultMessage("a", "late")
+	both.Parts = append(both.Parts, Part{Kind: PartToolResult, CallID: "b", Content: []Part{{Kind: PartText, Text: "found"}}})
+	mixed := Message{Role: RoleUser, Parts: []Part{resultMessage("a", "found").Parts[0], {Kind: PartText, Text: "and this"}}}
+	call := callMessage("", "a", "f", "{}")
+	call.Parts = append(call.Parts, callMessage("", "b", "f", "{}").Parts...)
+	s := DefaultSettings()
+	s.MaxInputTokens = 30
+	c := BuildContext(ContextInput{Live: numbered(textMessage(RoleUser, strings.Repeat("go ", 30)), call, mixed, both), Settings: s, Vendor: "anthropic"})
+	if got, want := shown(c), "user agent+a+b tool:b user:a LATE"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestTrimPreviews(t *testing.T) {
 	t.Parallel()
 	ms := workday(8, 8000)

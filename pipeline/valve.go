@@ -13,6 +13,8 @@ func (b *contextBuilder) squeeze(items []ContextItem) []ContextItem {
 	}
 	items = slices.Clone(items)
 	v := newValve(items, b.in)
+	v.omitBinaries()
+	b.omitted = v.omitted
 	v.previews()
 	if b.in.Valve == TailValveHeadTail {
 		v.headAndTail()
@@ -27,6 +29,7 @@ type valve struct {
 	lastUser int // the last genuine user message in reach, -1 when there is none
 	answered int // the last assistant message in reach, -1 when there is none
 	step     int // where the last step in reach begins
+	omitted  TrimStats
 }
 
 func newValve(items []ContextItem, in ContextInput) *valve {
@@ -63,6 +66,35 @@ func (v *valve) reach(i int) *Message {
 // nobody has answered.
 func (v *valve) protected(i int) bool {
 	return v.items[i].Message.Genuine() && (i == v.lastUser || i > v.answered)
+}
+
+// omitBinaries does in reach what Trim does everywhere: a cut would leave it two ends of base64 that it no
+// longer knows for such.
+func (v *valve) omitBinaries() {
+	for i := range v.upTo {
+		m := v.reach(i)
+		if m == nil || m.Role == RoleAssistant {
+			continue
+		}
+		for j, p := range m.Parts {
+			if p.Kind != PartToolResult {
+				continue
+			}
+			view := viewResult(p, j, v.items[i].Edits)
+			if view.dropped {
+				continue
+			}
+			n := view.omitBinaries(false)
+			if n == 0 {
+				continue
+			}
+			before := v.items[i]
+			kept := slices.DeleteFunc(slices.Clone(before.Edits), func(e Edit) bool { return e.Part == j })
+			v.items[i].Edits = append(kept, view.edits(j)...)
+			v.omitted.Binaries += n
+			v.omitted.SavedTokens += EstimateItem(before) - EstimateItem(v.items[i])
+		}
+	}
 }
 
 // previews turns the large tool results of all steps but the last into previews.
@@ -120,9 +152,20 @@ func (v *valve) headAndTail() {
 	for k, share := range FairShare(sizes, v.budget()-fixed) {
 		share = max(share, minSqueezedTokens)
 		if t := texts[k]; share < sizes[k] {
-			v.replace(t.item, t.part, t.content, cutToTokens(t.text, sizes[k], share))
+			v.replace(t.item, t.part, t.content, squeezed(t.text, sizes[k], share))
 		}
 	}
+}
+
+// squeezed is a text of size tokens in at most limit tokens: without its binaries, and cut if need be.
+func squeezed(text string, size, limit int) string {
+	if short, n := OmitBinary(text); n > 0 {
+		text, size = short, EstimateText(short)
+	}
+	if size <= limit {
+		return text
+	}
+	return cutToTokens(text, size, limit)
 }
 
 // textsOf lists what may be cut of a message: the texts of tool results, and what the agent and its runtime
@@ -143,7 +186,7 @@ func (v *valve) textsOf(i int, m *Message) []squeezable {
 				if view.whole {
 					k = -1
 				}
-				if c.isText {
+				if c.isText && !c.gone {
 					texts = append(texts, squeezable{item: i, part: j, content: k, text: c.text})
 				}
 			}
