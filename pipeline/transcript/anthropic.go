@@ -318,29 +318,14 @@ func anthropicBlocks(s sketched, at string) bool {
 
 func openAnthropic(s *stream, o Options) source {
 	return openDocuments(s, o, dialect{
-		format:  Anthropic,
-		decode:  decodeAnthropic,
-		wrapper: anthropicWrapper,
-		clean: func(_ string, native []byte, _ bool) cleaned {
-			return cleaned{native: native}
-		},
-		envelope: func(b []byte, outer span, m *Meta) {
-			v, _ := get(b, outer, "request")
-			m.Envelope = v.of(b)
-			anthropicRequest(b, v, m)
-		},
-		request: anthropicRequest,
-		answer:  anthropicAnswer,
+		format:   Anthropic,
+		decode:   decodeAnthropic,
+		wrapper:  httpWrapper,
+		clean:    untouched,
+		envelope: recorded(anthropicRequest),
+		request:  anthropicRequest,
+		answer:   anthropicAnswer,
 	})
-}
-
-func anthropicWrapper(b []byte, outer span, _ string) string {
-	if b != nil {
-		if v, ok := get(b, outer, "request"); ok && kind(b, v) == '{' {
-			return sourceHTTP
-		}
-	}
-	return ""
 }
 
 // anthropicRequest reads the facts of a request object.
@@ -379,7 +364,7 @@ func number(b []byte, v span) int {
 
 // anthropicAnswer makes a response object into the message that the next request would hold: its role and its
 // content, the rest cut out.
-func anthropicAnswer(response []byte) ([]byte, *Usage) {
+func anthropicAnswer(response []byte) ([][]byte, *Usage) {
 	v := root(response)
 	if role, _ := get(response, v, "role"); text(response, role) != "assistant" {
 		return nil, nil
@@ -389,7 +374,7 @@ func anthropicAnswer(response []byte) ([]byte, *Usage) {
 	}
 	usage := anthropicUsage(response, first(get(response, v, "usage")), text(response, first(get(response, v, "model"))))
 	native, _ := keepKeys(response, v, "role", "content")
-	return native, usage
+	return [][]byte{native}, usage
 }
 
 // keepKeys cuts every pair out of the object at v but those of the keys, and gives the object and the keys

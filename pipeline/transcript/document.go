@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"precis/pipeline"
 )
@@ -22,6 +23,11 @@ const logBytes = 128 << 20
 // A dialect is what differs between the formats whose files are JSON documents with arrays of messages.
 type dialect struct {
 	format Format
+	// arrays are the keys of the array of messages, outer those of one that only the outermost object has; none:
+	// "messages", and "history" and "traj".
+	arrays, outer []string
+	// response is the one of outer whose object is a response itself, with usage of its own.
+	response string
 	// decode reads a message, sound JSON.
 	decode func(native []byte) (pipeline.Message, error)
 	// wrapper names the kind of file from the object around the messages; arrayKey is the key of their array.
@@ -32,8 +38,19 @@ type dialect struct {
 	envelope func(b []byte, outer span, m *Meta)
 	// request reads the facts of a request object into m.
 	request func(b []byte, v span, m *Meta)
-	// answer reads a recorded response: the message as the next request would hold it, and its usage.
-	answer func(response []byte) (native []byte, usage *Usage)
+	// answer reads a recorded response: its messages as the next request would hold them, and its usage.
+	answer func(response []byte) (natives [][]byte, usage *Usage)
+	// bare says whether an array at the top is one of messages, nil: when they have roles.
+	bare func(sketched) bool
+	// text gives the place of messages that are a plain string, and the message that it stands for; nil: there
+	// are none.
+	text func(b []byte, v span) (at span, message []byte)
+	// summary gives the summary that a message holds of those before it, for formats that have such; answered
+	// says that the assistant has spoken.
+	summary func(m pipeline.Message, answered bool) (pipeline.Message, bool)
+	// follows says that a request of a log goes on from an earlier one with that response, without repeating its
+	// messages; cut is the key by which it refers to it. Nil: none does.
+	follows func(request []byte, v span, messages []rawMessage, response []byte) (cut string, ok bool)
 }
 
 // cleaned is a message of a file, made fit for its API.
@@ -106,6 +123,7 @@ type docConversation struct {
 	heldBytes int
 	started   bool // given out as it comes
 	answered  bool // the assistant has spoken
+	given     int  // messages that were given out
 	open, sep []byte
 	count     int
 	// for a log
@@ -118,6 +136,12 @@ type docConversation struct {
 }
 
 func openDocuments(s *stream, o Options, d dialect) source {
+	if d.arrays == nil {
+		d.arrays, d.outer = []string{"messages"}, []string{"history", "traj"}
+	}
+	if d.bare == nil {
+		d.bare = func(s sketched) bool { return s.has("[].role") }
+	}
 	return &documents{dialect: d, s: s, o: o, hold: holdBytes, logs: logBytes}
 }
 
@@ -193,7 +217,7 @@ func (d *documents) top() error {
 	case '{':
 		d.begin(false)
 	case '[':
-		if sketch(d.s.window()).has("[].role") {
+		if d.bare(sketch(d.s.window())) {
 			d.begin(true)
 		} else {
 			d.s.open()
@@ -245,9 +269,9 @@ func (d *documents) key(in frameKind, first bool) error {
 	if err != nil {
 		return d.s.endOr(err)
 	}
-	isMessages := key == "messages" || in == frameObject && (key == "history" || key == "traj")
+	isOuter := in == frameObject && slices.Contains(d.outer, key) && (key != d.response || d.conv.arrayKey == "")
 	switch {
-	case c == '[' && isMessages:
+	case c == '[' && (isOuter || slices.Contains(d.arrays, key)):
 		if d.conv.arrayKey != "" {
 			return d.s.bad(fmt.Errorf("it has two arrays of messages, %q and %q", d.conv.arrayKey, key))
 		}
@@ -397,6 +421,9 @@ func (d *documents) conclude() error {
 		d.give(c, Meta{Format: d.format}, nil)
 		return nil
 	}
+	if c.arrayKey == "" && d.text != nil {
+		tape = d.textMessage(c, tape)
+	}
 	outer := root(tape)
 	response := span{}
 	if v, ok := get(tape, outer, "response"); ok && kind(tape, v) == '{' {
@@ -422,20 +449,46 @@ func (d *documents) conclude() error {
 		return nil
 	}
 	m := d.meta(c, tape)
-	if m.Source == "" {
+	switch {
+	case c.arrayKey == d.response:
+		response = outer
+	case m.Source == "":
 		response = span{} // a key of the request
 	}
 	d.give(c, m, response.of(tape))
 	return nil
 }
 
+// textMessage makes a message of what is a plain string, and gives the tape with an empty array in its place.
+func (d *documents) textMessage(c *docConversation, tape []byte) []byte {
+	request := root(tape)
+	if c.nested {
+		for _, key := range []string{"request", "request_params"} {
+			if v, ok := get(tape, request, key); ok && kind(tape, v) == '{' {
+				request = v
+				break
+			}
+		}
+	}
+	at, message := d.text(tape, request)
+	if message == nil {
+		return tape
+	}
+	c.arrayKey = d.arrays[0]
+	c.held = []rawMessage{{native: message, line: c.line}}
+	c.heldBytes = len(message)
+	return apply(tape, []splice{{at, []byte("[]")}})
+}
+
 // keep holds a request of a log back, in place of an earlier one of the same conversation.
 func (d *documents) keep(c *docConversation, tape, response []byte) {
 	c.tape, c.outer = tape, root(tape)
 	c.source = d.wrapper(tape, c.outer, c.arrayKey)
-	c.group = c.beginning()
 	if len(response) > 0 {
 		c.response = response
+	}
+	if d.follows == nil || !d.follow(c) {
+		c.group = c.beginning()
 	}
 	d.clock++
 	c.touched = d.clock
@@ -460,11 +513,55 @@ func (d *documents) keep(c *docConversation, tape, response []byte) {
 	d.trim()
 }
 
+// follow puts the messages of the request that c goes on from before its own, and says whether there is one.
+func (d *documents) follow(c *docConversation) bool {
+	request, ok := get(c.tape, c.outer, "request")
+	if !ok {
+		return false
+	}
+	for i := len(d.log) - 1; i >= 0; i-- {
+		old := d.log[i]
+		if len(old.response) == 0 {
+			continue
+		}
+		cut, ok := d.follows(c.tape, request, c.held, old.response)
+		if !ok {
+			continue
+		}
+		before := old.held[:len(old.held):len(old.held)]
+		if cut != "" {
+			before = append(before, d.answers(old)...)
+			without, _ := dropKeys(c.tape, request, func(key string, _ span) bool { return key == cut })
+			c.tape = apply(c.tape, []splice{{request, without}})
+			c.outer = root(c.tape)
+		}
+		c.held = append(before, c.held...)
+		c.heldBytes += old.heldBytes
+		c.group = old.group
+		return true
+	}
+	return false
+}
+
+// answers gives the messages of the recorded response.
+func (d *documents) answers(c *docConversation) []rawMessage {
+	natives, usage := d.answer(c.response)
+	out := make([]rawMessage, len(natives))
+	for i, native := range natives {
+		out[i] = rawMessage{native: native, line: c.line, answer: true}
+	}
+	if len(out) > 0 {
+		out[len(out)-1].usage = usage
+	}
+	return out
+}
+
 // beginning is the same for all requests of one conversation: the messages up to the first of the user.
 func (c *docConversation) beginning() [32]byte {
 	h := sha256.New()
 	for _, m := range c.held {
-		h.Write(m.native)
+		sum := Fingerprint(m.native)
+		h.Write(sum[:])
 		if role, _ := get(m.native, root(m.native), "role"); text(m.native, role) == "user" {
 			break
 		}
@@ -506,6 +603,9 @@ func (d *documents) finish(emit func(Item)) error {
 
 // give puts a whole conversation on its way out, or the rest of one that has started.
 func (d *documents) give(c *docConversation, m Meta, response []byte) {
+	if m.Continued {
+		d.notes.add(Note{Code: NoteMissing, What: "history", Reason: "the request goes on from a conversation that the vendor keeps: what came before is not in the file"}, c.line)
+	}
 	d.out = append(d.out, delivery{c: c, meta: m, source: m.Source, held: c.held, response: response, end: true})
 	c.held, c.heldBytes = nil, 0
 }
@@ -515,13 +615,17 @@ func (d *documents) deliver(emit func(Item)) error {
 	o := &d.out[0]
 	c := o.c
 	if o.end && len(o.response) > 0 {
-		native, usage := d.answer(o.response)
+		natives, usage := d.answer(o.response)
 		if usage != nil && usage.Model != "" {
 			o.meta.Model = usage.Model
 		}
-		if o.response = nil; native != nil {
-			o.held = append(o.held, rawMessage{native: native, line: c.line, usage: usage, answer: true})
+		for _, native := range natives {
+			o.held = append(o.held, rawMessage{native: native, line: c.line, answer: true})
 		}
+		if n := len(o.held); usage != nil && n > 0 {
+			o.held[n-1].usage = usage
+		}
+		o.response = nil
 	}
 	if !c.started {
 		c.started = true
@@ -547,7 +651,9 @@ func (d *documents) deliver(emit func(Item)) error {
 func (d *documents) emitMessage(emit func(Item), c *docConversation, raw rawMessage, source string) error {
 	cl := cleaned{native: raw.native, usage: raw.usage}
 	if !raw.answer && kind(raw.native, root(raw.native)) == '{' {
-		cl = d.clean(source, raw.native, c.answered)
+		if cl = d.clean(source, raw.native, c.answered); cl.usage == nil {
+			cl.usage = raw.usage
+		}
 	}
 	if cl.skip != "" {
 		d.notes.add(Note{Code: NoteMessage, What: cl.role, Reason: cl.skip}, raw.line)
@@ -572,8 +678,14 @@ func (d *documents) emitMessage(emit func(Item), c *docConversation, raw rawMess
 	if m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && looksLikeSummary(m) {
 		m.Kind = pipeline.KindSummary
 	}
-	c.answered = c.answered || m.Role == pipeline.RoleAssistant
 	emit(Item{Line: raw.line, Message: &m})
+	if d.summary != nil && c.given > 0 {
+		if summary, ok := d.summary(m, c.answered); ok {
+			emit(Item{Line: raw.line, Compaction: &Compaction{Summary: summary, Kept: 1}})
+		}
+	}
+	c.given++
+	c.answered = c.answered || m.Role == pipeline.RoleAssistant
 	if cl.usage != nil {
 		emit(Item{Line: raw.line, Usage: cl.usage})
 	}

@@ -41,6 +41,8 @@ var formats = []struct {
 	write func(Output) ([]byte, error)
 }{
 	{ClaudeCode, Anthropic, detectClaudeCode, openClaudeCode, claudeCodeCodec{}, claudeCodeFile},
+	{Google, Google, detectGoogle, openGoogle, googleCodec{}, nil},
+	{OpenAIResponses, OpenAIResponses, detectResponses, openResponses, responsesCodec{}, nil},
 	{Anthropic, Anthropic, detectAnthropic, openAnthropic, anthropicCodec{}, nil},
 	{OpenAI, OpenAI, detectOpenAI, openOpenAI, openAICodec{}, nil},
 }
@@ -108,13 +110,17 @@ func Formats() []Format {
 	return out
 }
 
-func names() string {
-	var b strings.Builder
-	for i, row := range formats {
-		if i > 0 {
-			b.WriteString(", ")
+func names() string { return quotedFormats(func(Format, Format) bool { return true }) }
+
+// apiNames lists the formats of APIs.
+func apiNames() string { return quotedFormats(func(f, api Format) bool { return f == api }) }
+
+func quotedFormats(which func(f, api Format) bool) string {
+	var all []string
+	for _, row := range formats {
+		if which(row.format, row.api) {
+			all = append(all, fmt.Sprintf("%q", row.format))
 		}
-		fmt.Fprintf(&b, "%q", row.format)
 	}
-	return b.String()
+	return strings.Join(all, ", ")
 }

@@ -47,6 +47,10 @@ type Meta struct {
 	// it holds two placeholders ("0") that show the layout. For claude-code it is an object of the fields that
 	// every record repeats (sessionId, cwd, version, gitBranch, …) with their last values.
 	Envelope json.RawMessage `json:"envelope,omitempty"`
+	// Window is the model's context window in tokens where the file says it, 0 when it does not.
+	Window int `json:"window,omitempty"`
+	// Continued says that the conversation goes on from one that its vendor keeps and the file has not.
+	Continued bool `json:"continued,omitempty"`
 	// MaxTokens is the output limit that the request asked for, in tokens; 0 when unknown.
 	MaxTokens int `json:"max_tokens,omitempty"`
 	// Sidechain says that the conversation is a subagent's.

@@ -40,6 +40,8 @@ type node struct {
 	block bool
 	// fixed says that no text can stand in for what the node holds: EditReplace leaves it as it is.
 	fixed bool
+	// wordless says that nothing but media may stand in the node's place: EditReplace drops it.
+	wordless bool
 	// content are the nodes of a tool result.
 	content []node
 }
@@ -141,7 +143,7 @@ func (s *surgery) one(n *node, e pipeline.Edit, call func(node, string) ([]byte,
 		return nil
 	}
 	// No vendor takes an empty text block.
-	drop := e.Op == pipeline.EditDrop || e.Op == pipeline.EditReplace && e.Text == "" && n.block
+	drop := e.Op == pipeline.EditDrop || e.Op == pipeline.EditReplace && (e.Text == "" && n.block || n.wordless)
 	switch {
 	case drop:
 	case e.Op != pipeline.EditReplace:

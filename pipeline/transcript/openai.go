@@ -338,7 +338,7 @@ func openAIRequest(b []byte, v span, m *Meta) {
 }
 
 // openAIAnswer makes a completion object into the message that the next request would hold.
-func openAIAnswer(response []byte) ([]byte, *Usage) {
+func openAIAnswer(response []byte) ([][]byte, *Usage) {
 	v := root(response)
 	usage := openAIUsage(response, v)
 	choices, ok := get(response, v, "choices")
@@ -357,7 +357,7 @@ func openAIAnswer(response []byte) ([]byte, *Usage) {
 	if m, err := (openAICodec{}).Decode(native); err != nil || len(m.Parts) == 0 {
 		return nil, nil
 	}
-	return native, usage
+	return [][]byte{native}, usage
 }
 
 // openAIUsage reads the usage of a completion object, nil when it has none.

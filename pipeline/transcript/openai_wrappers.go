@@ -119,10 +119,10 @@ func openAIEnvelope(b []byte, outer span, m *Meta) {
 func newEnvelope(m Meta) []byte {
 	out := []byte{'{'}
 	if m.Model != "" {
-		out = append(append(out, `"model":`...), quote(m.Model)...)
+		out = append(append(out, `"model":`...), modelName(m.Format, m.Model)...)
 		out = append(out, ',')
 	}
-	out = append(out, `"messages":[]`...)
+	out = append(append(out, quote(messagesKey(m.Format))...), `:[]`...)
 	if m.Tools != nil {
 		out = append(append(out, `,"tools":`...), m.Tools...)
 	}

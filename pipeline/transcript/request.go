@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"precis/pipeline"
@@ -10,15 +11,15 @@ import (
 
 // Request is a request body in pieces.
 type Request struct {
-	// Format is Anthropic or OpenAI.
+	// Format is that of an API.
 	Format Format
 	// Envelope is the request object that the messages go into, as Meta has it; nil for a new one.
 	Envelope json.RawMessage
 	// System and Tools are what the model is to see now. Where the envelope says the same, its bytes stay. For
-	// OpenAI a system prompt becomes the first message, unless there is one already.
+	// OpenAI's chat a system prompt becomes the first message, unless there is one already.
 	System, Tools json.RawMessage
 	// Model replaces the envelope's when it is another model; a name with a date, or with a vendor in front, is
-	// not another.
+	// not another. Gemini has it in the address of a request: the body's key is for whoever sends it.
 	Model string
 	// MaxTokens is used where the envelope has no output limit of its own, in tokens.
 	MaxTokens int
@@ -45,21 +46,30 @@ const DefaultMaxTokens = 8192
 // are missing come last, so that the body begins with the same bytes as the request that the envelope was taken
 // from, up to the end of the last message that they share.
 func BuildRequest(r Request) ([]byte, error) {
-	if r.Format != Anthropic && r.Format != OpenAI {
-		return nil, pipeline.Errorf(pipeline.BadRequest, "a request cannot be written in format %q: it has none; convert to %q or %q", r.Format, Anthropic, OpenAI)
-	}
-	if r.Format == OpenAI && len(r.System) > 0 {
+	switch r.Format {
+	case Anthropic, OpenAIResponses:
+	case OpenAI:
+		if len(r.System) == 0 {
+			break
+		}
 		if err := r.systemMessage(); err != nil {
 			return nil, err
 		}
+	case Google:
+		var err error
+		if r.Messages, err = joinContents(r.Messages); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, pipeline.Errorf(pipeline.BadRequest, "a request cannot be written in format %q: it has none; convert to one of %s", r.Format, apiNames())
 	}
 	e, err := r.envelope()
 	if err != nil {
 		return nil, err
 	}
-	at, ok := get(e, root(e), "messages")
+	at, ok := get(e, root(e), messagesKey(r.Format))
 	if !ok || kind(e, at) != '[' {
-		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of a request has no array of messages")
+		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of a request has no array of messages under %q", messagesKey(r.Format))
 	}
 	opening, sep, closing := readLayout(e, at)
 	out := make([]byte, 0, len(e)+len(r.Append)+size(r.Messages, sep))
@@ -80,6 +90,17 @@ func BuildRequest(r Request) ([]byte, error) {
 		out = append(out, closing...)
 	}
 	return append(out, e[at.end-1:]...), nil
+}
+
+// messagesKey is the key of the messages in a request of an API.
+func messagesKey(f Format) string {
+	switch f {
+	case OpenAIResponses:
+		return "input"
+	case Google:
+		return "contents"
+	}
+	return "messages"
 }
 
 func size(messages [][]byte, sep []byte) int {
@@ -119,18 +140,31 @@ func (r *Request) systemMessage() error {
 	return nil
 }
 
-// plainText is the text of a system prompt: a string, or an array of text blocks.
+// plainText is the text of a system prompt: a string, an array of text blocks, or a content of Gemini's.
 func plainText(b []byte) string {
 	if whole(b) != nil {
 		return ""
 	}
 	v := root(b)
-	if kind(b, v) != '[' {
+	if parts, ok := get(b, v, "parts"); ok {
+		v = parts
+	}
+	switch kind(b, v) {
+	case '{':
+		return text(b, first(get(b, v, "text")))
+	case '"':
 		return text(b, v)
+	case '[':
+	default:
+		return ""
 	}
 	var all []string
 	for _, el := range elements(b, v) {
-		if s := text(b, first(get(b, el, "text"))); s != "" {
+		s := text(b, first(get(b, el, "text")))
+		if kind(b, el) == '"' {
+			s = text(b, el)
+		}
+		if s != "" {
 			all = append(all, s)
 		}
 	}
@@ -139,104 +173,146 @@ func plainText(b []byte) string {
 
 // envelope gives the envelope with everything in it but the messages.
 func (r Request) envelope() ([]byte, error) {
-	limit := r.MaxTokens
-	if r.Format == Anthropic && limit <= 0 {
-		limit = DefaultMaxTokens
-	}
 	if len(r.Envelope) == 0 {
-		r.Envelope = []byte(`{"messages":[]}`)
-		if r.Model != "" {
-			r.Envelope = append(append([]byte(`{"model":`), quote(r.Model)...), `,"messages":[]}`...)
-		}
+		r.Envelope = newEnvelope(Meta{Format: r.Format, Model: r.Model})
 	}
 	e := []byte(r.Envelope)
 	if err := whole(e); err != nil || kind(e, root(e)) != '{' {
 		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of a request is no JSON object")
 	}
-	have := map[string]span{}
+	w := envelopeWriter{e: e, have: map[string]span{}}
 	for key, f := range fields(e, root(e)) {
-		have[string(key)] = f.value
+		w.have[string(key)] = f.value
 	}
-	var all []splice
-	var more []byte
-	set := func(key string, value []byte) {
-		if at, ok := have[key]; ok {
-			all = append(all, splice{at, value})
-			return
-		}
-		more = append(append(append(more, ','), quote(key)...), ':')
-		more = append(more, value...)
+	if r.Model != "" && !sameModel(text(e, w.have["model"]), r.Model) {
+		w.set("model", modelName(r.Format, r.Model))
 	}
-	if r.Model != "" && !sameModel(text(e, have["model"]), r.Model) {
-		set("model", quote(r.Model))
+	if !w.has(messagesKey(r.Format)) {
+		w.set(messagesKey(r.Format), []byte("[]"))
 	}
-	if _, ok := have["messages"]; !ok {
-		set("messages", []byte("[]"))
+	switch r.Format {
+	case Anthropic:
+		r.anthropicEnvelope(&w)
+	case OpenAI:
+		if r.MaxTokens > 0 && !w.has("max_tokens", "max_completion_tokens") {
+			w.set("max_completion_tokens", decimal(r.MaxTokens))
+		}
+	case OpenAIResponses:
+		if s := plainText(r.System); strings.TrimSpace(s) != "" && plainText(w.value("instructions")) != s {
+			w.set("instructions", quote(s))
+		}
+		if r.MaxTokens > 0 && !w.has("max_output_tokens") {
+			w.set("max_output_tokens", decimal(r.MaxTokens))
+		}
+	case Google:
+		r.googleEnvelope(&w)
 	}
-	if r.Format == Anthropic {
-		if len(r.System) > 0 && !sameJSON(have["system"].of(e), r.System) {
-			set("system", r.System)
-		}
-		if _, ok := have["max_tokens"]; !ok {
-			set("max_tokens", decimal(limit))
-		}
-		if r.Summarized && r.thinking(e, have["thinking"]) {
-			if value := clearThinking(e, have["context_management"]); value != nil {
-				set("context_management", value)
-			}
-		}
-	} else if limit > 0 {
-		_, a := have["max_tokens"]
-		if _, b := have["max_completion_tokens"]; !a && !b {
-			set("max_completion_tokens", decimal(limit))
-		}
-	}
-	if len(r.Tools) > 0 && !sameJSON(have["tools"].of(e), r.Tools) {
-		set("tools", r.Tools)
+	if len(r.Tools) > 0 && !sameJSON(w.value("tools"), r.Tools) {
+		w.set("tools", r.Tools)
 	}
 	if len(r.Append) > 0 {
-		r.unforce(e, have, set)
+		r.unforce(&w)
 	}
-	e = apply(e, all)
-	if len(more) == 0 {
-		return e, nil
+	return w.done(), nil
+}
+
+// envelopeWriter puts values into an envelope: in the place of those that are there, else behind the last.
+type envelopeWriter struct {
+	e    []byte
+	have map[string]span
+	all  []splice
+	more []byte
+}
+
+// has says whether any of the keys is there.
+func (w *envelopeWriter) has(keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { _, ok := w.have[key]; return ok })
+}
+
+// value is the JSON of a key, nil when it is not there.
+func (w *envelopeWriter) value(key string) []byte { return w.have[key].of(w.e) }
+
+func (w *envelopeWriter) set(key string, value []byte) {
+	if at, ok := w.have[key]; ok {
+		w.all = append(w.all, splice{at, value})
+		return
+	}
+	w.more = append(append(append(w.more, ','), quote(key)...), ':')
+	w.more = append(w.more, value...)
+}
+
+func (w *envelopeWriter) done() []byte {
+	e := apply(w.e, w.all)
+	if len(w.more) == 0 {
+		return e
 	}
 	end := root(e).end - 1
 	if skipSpace(e, root(e).start+1) == end { // {} has nothing that a comma could follow
-		more = more[1:]
+		w.more = w.more[1:]
 	}
 	for end > 0 && isSpace(e[end-1]) {
 		end--
 	}
-	return apply(e, []splice{{span{end, end}, more}}), nil
+	return apply(e, []splice{{span{end, end}, w.more}})
+}
+
+func (r Request) anthropicEnvelope(w *envelopeWriter) {
+	if len(r.System) > 0 && !sameJSON(w.value("system"), r.System) {
+		w.set("system", r.System)
+	}
+	if !w.has("max_tokens") {
+		limit := r.MaxTokens
+		if limit <= 0 {
+			limit = DefaultMaxTokens
+		}
+		w.set("max_tokens", decimal(limit))
+	}
+	if r.Summarized && r.thinking(w.e, w.have["thinking"]) {
+		if value := clearThinking(w.e, w.have["context_management"]); value != nil {
+			w.set("context_management", value)
+		}
+	}
 }
 
 // unforce takes back what would keep a model from answering in text.
-func (r Request) unforce(e []byte, have map[string]span, set func(string, []byte)) {
-	choice := have["tool_choice"]
-	if r.Format == Anthropic {
+func (r Request) unforce(w *envelopeWriter) {
+	e := w.e
+	choice := w.have["tool_choice"]
+	switch r.Format {
+	case Anthropic:
 		switch text(e, first(get(e, choice, "type"))) {
 		case "any", "tool":
-			set("tool_choice", []byte(`{"type":"auto"}`))
+			w.set("tool_choice", []byte(`{"type":"auto"}`))
 		}
-		if at := have["output_config"]; kind(e, at) == '{' {
+		if at := w.have["output_config"]; kind(e, at) == '{' {
 			if b, gone := dropKeys(e, at, func(key string, _ span) bool { return key == "format" }); len(gone) > 0 {
-				set("output_config", b)
+				w.set("output_config", b)
 			}
 		}
-		if kind(e, have["output_format"]) == '{' {
-			set("output_format", []byte("null"))
+		if kind(e, w.have["output_format"]) == '{' {
+			w.set("output_format", []byte("null"))
 		}
-		return
-	}
-	if kind(e, choice) == '{' || text(e, choice) == "required" {
-		set("tool_choice", []byte(`"auto"`))
-	}
-	if kind(e, have["response_format"]) == '{' {
-		set("response_format", []byte(`{"type":"text"}`))
-	}
-	if kind(e, have["n"]) == '0' && number(e, have["n"]) > 1 {
-		set("n", []byte("1"))
+	case Google:
+		unforceGoogle(w)
+	case OpenAIResponses:
+		if kind(e, choice) == '{' || text(e, choice) == "required" {
+			w.set("tool_choice", []byte(`"auto"`))
+		}
+		if at := w.have["text"]; kind(e, at) == '{' {
+			if b, gone := dropKeys(e, at, func(key string, _ span) bool { return key == "format" }); len(gone) > 0 {
+				w.set("text", b)
+			}
+		}
+	default:
+		if kind(e, choice) == '{' || text(e, choice) == "required" {
+			w.set("tool_choice", []byte(`"auto"`))
+		}
+		if kind(e, w.have["response_format"]) == '{' {
+			w.set("response_format", []byte(`{"type":"text"}`))
+		}
+		if kind(e, w.have["n"]) == '0' && number(e, w.have["n"]) > 1 {
+			w.set("n", []byte("1"))
+		}
 	}
 }
 
