@@ -184,7 +184,7 @@ func drawDemo(d demoReport, view conversation.View) string {
 	b.WriteString(heading("The context that the model sees now"))
 	b.WriteString(readableContext(view, view.Context()))
 	b.WriteString(heading("What was done, stage by stage"))
-	b.WriteString(drawLadder(r.Steps))
+	b.WriteString(drawLadder(r))
 	line("")
 	if r.Outcome != store.OutcomeApplied {
 		line("The run ended %s: %s", r.Outcome, failedWords(r))

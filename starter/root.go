@@ -68,12 +68,13 @@ configuration or input file), 3 the database or Temporal is not reachable.`,
 		Example: `  precis demo                          see it work, on a stack of its own
   precis compact session.jsonl         the compacted context of a transcript
   precis show RUN                      what a run did, stage by stage`,
-		Version:           version.Text(),
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Args:              knownCommand,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Version:                    version.Text(),
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		Args:                       knownCommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetVersionTemplate("precis {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

@@ -173,9 +173,9 @@ func runRow(r runs.Run) []string {
 	}
 	size := ""
 	if r.TokensBefore > 0 {
-		size = count(r.TokensBefore)
+		size = tokens(r.TokensBefore, r.Trigger.Estimated)
 		if r.TokensAfter > 0 {
-			size += " → " + count(r.TokensAfter)
+			size += " → ≈" + count(r.TokensAfter)
 		}
 	}
 	return []string{

@@ -113,7 +113,7 @@ func drawRun(r runs.Run) string {
 	}
 	_ = head.write(&b)
 	b.WriteString("\n")
-	b.WriteString(drawLadder(r.Steps))
+	b.WriteString(drawLadder(r))
 	return b.String()
 }
 
@@ -138,7 +138,8 @@ func versionWords(raw json.RawMessage) string {
 }
 
 // drawLadder lists the attempts at every stage in the order in which they were made.
-func drawLadder(steps []runs.Step) string {
+func drawLadder(r runs.Run) string {
+	steps := r.Steps
 	if len(steps) == 0 {
 		return "no step yet: the run waits for a worker\n"
 	}
@@ -153,26 +154,26 @@ func drawLadder(steps []runs.Step) string {
 		if s.Next != "" {
 			next = "→ " + s.Next
 		}
-		t.row(fmt.Sprint(s.Call), s.Stage, s.Rung, s.Summarizer, fmt.Sprint(s.Attempt), outcome, fmt.Sprint(s.MS), numberWords(s), next)
+		t.row(fmt.Sprint(s.Call), s.Stage, s.Rung, s.Summarizer, fmt.Sprint(s.Attempt), outcome, fmt.Sprint(s.MS), numberWords(s, r.Trigger.Estimated), next)
 	}
 	var b strings.Builder
 	_ = t.write(&b)
 	for _, s := range steps {
 		if s.Message != "" {
 			for i, line := range wrap(oneLine(s.Message), 100) {
-				prefix := "        "
+				prefix := ""
 				if i == 0 {
-					prefix = fmt.Sprintf("#%-2d.%-2d  ", s.Call, s.Attempt)
+					prefix = fmt.Sprintf("%d.%d", s.Call, s.Attempt)
 				}
-				b.WriteString(prefix + line + "\n")
+				fmt.Fprintf(&b, "%-5s  %s\n", prefix, line)
 			}
 		}
 	}
 	return b.String()
 }
 
-// numberWords are the key figures of a step.
-func numberWords(s runs.Step) string {
+// numberWords are the key figures of a step. estimated says that the context's size before is an estimate.
+func numberWords(s runs.Step, estimated bool) string {
 	var n struct {
 		Skip     string
 		Decision *struct {
@@ -244,7 +245,7 @@ func numberWords(s runs.Step) string {
 		}
 	case "reassemble":
 		if n.TokensAfter > 0 {
-			add("%s → ≈%s tokens, limit %s", count(n.TokensBefore), count(n.TokensAfter), count(n.Limit))
+			add("%s → ≈%s tokens, limit %s", tokens(n.TokensBefore, estimated), count(n.TokensAfter), count(n.Limit))
 		}
 		if n.Kind != "" {
 			add("%s", n.Kind)

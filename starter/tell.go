@@ -34,6 +34,9 @@ func (c *compaction) tell(one compacted, n int) {
 	case store.OutcomeApplied:
 		c.say("%s%s, %s tokens → %s, ≈%s tokens", title, plural(one.MessagesBefore, "message"),
 			tokens(r.TokensBefore, r.Trigger.Estimated), plural(one.MessagesAfter, "message"), count(r.TokensAfter))
+		if r.TokensAfter > r.TokensBefore {
+			c.say("           it is larger than it was: there was too little to summarise")
+		}
 		c.say("summary:   %s", wroteSummary(r))
 		for _, line := range whyDigest(r, c.flags.summarizer) {
 			c.say("           %s", line)
