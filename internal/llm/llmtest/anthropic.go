@@ -130,12 +130,15 @@ func event(name string, data []byte) []byte {
 }
 
 // stopReason brings a script's finish into the vendor's words; nil leaves it out.
-func (anthropicWire) stopReason(a Answer) any {
+func (anthropicWire) stopReason(req Request, a Answer) any {
 	switch a.Finish {
 	case "":
 		for _, b := range a.blocks() {
 			if b.Type == "tool_use" {
 				return "tool_use"
+			}
+			if b.Type == "compaction" && req.Native != "" {
+				return "compaction"
 			}
 		}
 		return "end_turn"
@@ -164,6 +167,15 @@ func (anthropicWire) block(b Block) any {
 		return object{{"type", "redacted_thinking"}, {"data", b.Data}}
 	case "tool_use", "server_tool_use":
 		return object{{"type", b.Type}, {"id", b.ID}, {"name", b.Name}, {"input", inputOf(b)}}
+	case "compaction":
+		o := object{{"type", "compaction"}, {"content", nullable(b.Text)}}
+		if b.Data != "" {
+			o = append(o, field{"encrypted_content", b.Data})
+		}
+		if b.Signature != "" {
+			o = append(o, field{"signature", b.Signature})
+		}
+		return o
 	case "refusal", "text":
 		return object{{"type", "text"}, {"text", b.Text}, {"citations", nil}}
 	}
@@ -177,18 +189,62 @@ func inputOf(b Block) json.RawMessage {
 	return b.Input
 }
 
-func (anthropicWire) usage(u *Usage) any {
+// usage is what the answer cost. A pass that compacted is told among the iterations alone.
+func (anthropicWire) usage(req Request, a Answer) any {
+	u := a.Usage
 	if u == nil {
 		u = &Usage{}
 	}
-	return object{
-		{"input_tokens", u.Input},
-		{"cache_creation_input_tokens", u.CacheWrite},
-		{"cache_read_input_tokens", u.CachedInput},
-		{"output_tokens", u.Output},
-		{"service_tier", "standard"},
+	figures := func(u Usage) object {
+		return object{
+			{"input_tokens", u.Input},
+			{"cache_creation_input_tokens", u.CacheWrite},
+			{"cache_read_input_tokens", u.CachedInput},
+			{"output_tokens", u.Output},
+		}
 	}
+	fired := req.Native == "on_demand"
+	for _, b := range a.Content {
+		fired = fired || b.Type == "compaction"
+	}
+	if req.Native == "" || !fired {
+		return append(figures(*u), field{"service_tier", "standard"})
+	}
+	pass := append(object{{"type", "compaction"}}, figures(*u)...)
+	return append(figures(Usage{}), field{"iterations", []any{pass}}, field{"service_tier", "standard"})
 }
+
+// compacted makes a script's text the summary of the compaction that the request asks for. The edit fires at its
+// trigger only; on demand nothing but the block is ever sent.
+func compacted(req Request, a Answer) Answer {
+	if req.Native == "" || a.Finish == "none" {
+		return a
+	}
+	for _, b := range a.Content {
+		if b.Type == "compaction" {
+			return a
+		}
+	}
+	if req.Native == "edit" && req.Tokens < compactionTrigger {
+		return a
+	}
+	block := Block{Type: "compaction", Text: a.Text}
+	if req.Native == "on_demand" {
+		block.Signature = "sig-" + strconv.Itoa(req.N)
+	}
+	if a.Text == "" || len(a.ToolCalls) > 0 || a.Finish != "" && a.Finish != "stop" && a.Finish != "end_turn" {
+		if a.Finish == "" && len(a.ToolCalls) > 0 {
+			a.Finish = "tool_use"
+		}
+		a.Text, a.Content, a.ToolCalls = "", nil, nil // no summary came about: the answer is empty
+		return a
+	}
+	a.Text, a.Content = "", []Block{block}
+	return a
+}
+
+// compactionTrigger is the least that a compaction edit may be set to, and the trigger that it is taken to have.
+const compactionTrigger = 50_000
 
 func (p anthropicWire) message(req Request, content []any, stop any, usage any) object {
 	return object{
@@ -204,11 +260,12 @@ func (p anthropicWire) message(req Request, content []any, stop any, usage any) 
 }
 
 func (p anthropicWire) whole(req Request, a Answer) []byte {
+	a = compacted(req, a)
 	content := []any{}
 	for _, b := range a.blocks() {
 		content = append(content, p.block(b))
 	}
-	return marshal(p.message(req, content, p.stopReason(a), p.usage(a.Usage)))
+	return marshal(p.message(req, content, p.stopReason(req, a), p.usage(req, a)))
 }
 
 func (p anthropicWire) partial(req Request, text string, chunkChars int) [][]byte {
@@ -216,17 +273,21 @@ func (p anthropicWire) partial(req Request, text string, chunkChars int) [][]byt
 }
 
 func (p anthropicWire) events(req Request, a Answer, chunkChars int) [][]byte {
+	a = compacted(req, a)
 	start := &Usage{}
 	if a.Usage != nil {
 		*start = *a.Usage
 		start.Output = 1
 	}
 	send := func(out [][]byte, o object) [][]byte { return append(out, event(o[0].value.(string), marshal(o))) }
-	out := send(nil, object{{"type", "message_start"}, {"message", p.message(req, []any{}, nil, p.usage(start))}})
+	out := send(nil, object{{"type", "message_start"}, {"message", p.message(req, []any{}, nil, p.usage(Request{}, Answer{Usage: start}))}})
 	out = send(out, object{{"type", "ping"}})
 	for i, b := range a.blocks() {
-		deltas := p.deltas(b, chunkChars)
-		out = send(out, object{{"type", "content_block_start"}, {"index", i}, {"content_block", p.block(b.opened())}})
+		deltas, opened := p.deltas(b, chunkChars), b.opened()
+		if b.Type == "compaction" && req.Native == "on_demand" {
+			deltas, opened = nil, b // it comes whole
+		}
+		out = send(out, object{{"type", "content_block_start"}, {"index", i}, {"content_block", p.block(opened)}})
 		for _, d := range deltas {
 			out = send(out, object{{"type", "content_block_delta"}, {"index", i}, {"delta", d}})
 		}
@@ -235,9 +296,9 @@ func (p anthropicWire) events(req Request, a Answer, chunkChars int) [][]byte {
 	if a.Finish == "none" {
 		return out // the stream just ends
 	}
-	end := object{{"type", "message_delta"}, {"delta", object{{"stop_reason", p.stopReason(a)}, {"stop_sequence", nil}}}}
+	end := object{{"type", "message_delta"}, {"delta", object{{"stop_reason", p.stopReason(req, a)}, {"stop_sequence", nil}}}}
 	if a.Usage != nil {
-		end = append(end, field{"usage", p.usage(a.Usage)})
+		end = append(end, field{"usage", p.usage(req, a)})
 	}
 	out = send(out, end)
 	return send(out, object{{"type", "message_stop"}})
@@ -246,6 +307,9 @@ func (p anthropicWire) events(req Request, a Answer, chunkChars int) [][]byte {
 // opened is a block as its start event has it: what comes in deltas is empty yet.
 func (b Block) opened() Block {
 	b.Text, b.Thinking, b.Signature = "", "", ""
+	if b.Type == "compaction" {
+		b.Data = ""
+	}
 	if b.Type == "tool_use" || b.Type == "server_tool_use" {
 		b.Input = nil
 	}
@@ -264,6 +328,12 @@ func (anthropicWire) deltas(b Block, chunkChars int) []object {
 			out = append(out, object{{"type", "thinking_delta"}, {"thinking", c}})
 		}
 		out = append(out, object{{"type", "signature_delta"}, {"signature", b.Signature}})
+	case "compaction":
+		d := object{{"type", "compaction_delta"}, {"content", nullable(b.Text)}}
+		if b.Data != "" {
+			d = append(d, field{"encrypted_content", b.Data})
+		}
+		out = append(out, d)
 	case "tool_use", "server_tool_use":
 		for _, c := range chunks(strings.TrimSpace(string(inputOf(b))), chunkChars) {
 			out = append(out, object{{"type", "input_json_delta"}, {"partial_json", c}})

@@ -15,7 +15,8 @@ type Script struct {
 	Models map[string][]Answer `json:"models,omitempty"`
 	// Default answers when a list is used up.
 	Default *Answer `json:"default,omitempty"`
-	// Key is the API key that is asked for, as a bearer token or in x-api-key; others get 401. Empty: none.
+	// Key is the API key that is asked for, as a bearer token, in x-api-key or in x-goog-api-key; others get 401.
+	// Empty: none.
 	Key string `json:"key,omitempty"`
 	// Windows are the context windows by model, "" for all others: a request over its model's window, counted
 	// by pipeline.EstimateText, is refused as the vendor would. It does not use up an answer.
@@ -36,7 +37,7 @@ type Script struct {
 
 // Answer is one answer of the script, or one way to give none. What is not set is left out of it.
 type Answer struct {
-	// Text is the text of the answer.
+	// Text is the text of the answer. To a request for a compaction it is the summary in the block.
 	Text string `json:"text,omitempty"`
 	// Content are the blocks of the answer, after Text.
 	Content []Block `json:"content,omitempty"`
@@ -103,7 +104,8 @@ type Answer struct {
 }
 
 // Block is one content block. The types are Anthropic's: "text", "thinking", "redacted_thinking",
-// "tool_use", "refusal", or any other with its whole JSON in Raw. For OpenAI they become the fields that fit.
+// "tool_use", "refusal", "compaction" (its content in Text; none is a compaction that failed), or any other with
+// its whole JSON in Raw. For the other vendors they become the fields that fit.
 type Block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text,omitempty"`

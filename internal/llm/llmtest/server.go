@@ -1,13 +1,15 @@
-// Package llmtest is a vendor that a test programs: an HTTP server that speaks the Anthropic Messages and
-// the OpenAI chat completions protocol, streaming and not, gives the answers of a script in order, and
-// records every request.
+// Package llmtest is a vendor that a test programs: an HTTP server that speaks the Anthropic Messages protocol
+// with its compactions, OpenAI's chat completions and Responses with /responses/compact, and Google's
+// generateContent, streaming and not. It gives the answers of a script in order, and records every request.
 //
 //	script.go     what can be scripted
 //	server.go     the server, and what it recorded
 //	request.go    what a request says
 //	reply.go      one answer on its way: delays, pieces, cuts
 //	anthropic.go  the Anthropic protocol on the wire
-//	openai.go     the OpenAI protocol on the wire
+//	openai.go     the OpenAI chat completions protocol on the wire
+//	responses.go  the Responses protocol on the wire, and its compact endpoint
+//	google.go     Google's protocol on the wire
 //	validate*.go  the strict validators: would the real API take this request
 //
 // A test starts one with New. A program starts one with NewServer, Start and Close.
@@ -214,7 +216,10 @@ func (s *Server) choose(req Request, r *http.Request) (Answer, *Error) {
 	}
 	p := protocolOf(req.Type)
 	if !sc.Lenient {
-		o := ValidateOptions{Request: true, Compatible: sc.Compatible, Version: r.Header.Get("Anthropic-Version")}
+		o := ValidateOptions{
+			Request: true, Compatible: sc.Compatible, Compact: req.Native == "compact",
+			Version: r.Header.Get("Anthropic-Version"), Betas: r.Header.Get("Anthropic-Beta"),
+		}
 		if err := p.validate(req.Body, o); err != nil {
 			return Answer{}, &Error{Status: http.StatusBadRequest, Message: err.Error()}
 		}
@@ -268,7 +273,7 @@ func (s *Server) choose(req Request, r *http.Request) (Answer, *Error) {
 }
 
 func hasKey(r *http.Request, key string) bool {
-	return r.Header.Get("X-Api-Key") == key || strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") == key
+	return r.Header.Get("X-Api-Key") == key || r.Header.Get("X-Goog-Api-Key") == key || strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") == key
 }
 
 // Gate holds answers until it is opened.
@@ -299,8 +304,13 @@ type wire interface {
 }
 
 func protocolOf(kind string) wire {
-	if kind == "openai" {
+	switch kind {
+	case "openai":
 		return openaiWire{}
+	case "openai-responses":
+		return responsesWire{}
+	case "google":
+		return googleWire{}
 	}
 	return anthropicWire{}
 }

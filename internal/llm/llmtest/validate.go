@@ -16,6 +16,10 @@ type ValidateOptions struct {
 	// Compatible lets pass what servers that are merely compatible let pass: keys of a message or of a request
 	// that the vendor itself does not know.
 	Compatible bool
+	// Compact checks a request to /responses/compact.
+	Compact bool
+	// Betas are Anthropic's beta features that are switched on, with commas between them. Looked at with Request.
+	Betas string
 	// Version is the Anthropic API version. Under "2026-10-21" temperature, top_p and top_k are refused.
 	Version string
 }

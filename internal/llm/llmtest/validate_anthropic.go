@@ -57,6 +57,8 @@ type anthropicCheck struct {
 	thinkingOn  bool
 	callIDs     map[string]bool
 	turns       []anthropicTurn
+	// compactions counts the blocks of earlier compactions, signed those that bear a signature.
+	compactions, signed int
 }
 
 // anthropicTurn is a run of messages with one role: the API joins them before it looks at calls and results.
@@ -122,6 +124,9 @@ func (v *anthropicCheck) request(n node) error {
 		if _, ok := root["tools"]; !ok {
 			return fmt.Errorf("tool_choice: may only be specified while providing tools")
 		}
+	}
+	if err := v.compaction(root); err != nil {
+		return err
 	}
 	if v.breakpoints > maxCacheBreakpoints {
 		return fmt.Errorf("A maximum of %d blocks with cache_control may be provided. Found %d.", maxCacheBreakpoints, v.breakpoints)
@@ -333,7 +338,7 @@ func (v *anthropicCheck) messages(n node) error {
 		default:
 			return msg.child("role", nil).fail("Input should be 'user' or 'assistant'")
 		}
-		if i == 0 && role != "user" {
+		if i == 0 && role != "user" && firstBlock(m["content"]) != "compaction" {
 			return n.fail("first message must use the \"user\" role")
 		}
 		if len(v.turns) == 0 || v.turns[len(v.turns)-1].role != role {
@@ -375,6 +380,11 @@ func (v *anthropicCheck) content(n node, role string, last bool) error {
 		if err != nil {
 			return err
 		}
+		if block.kind == "compaction" {
+			if err := v.compactionBlock(b); err != nil {
+				return err
+			}
+		}
 		turn.blocks = append(turn.blocks, block)
 		if i == len(blocks)-1 {
 			if err := v.trailing(text, role, last); err != nil {
@@ -396,7 +406,7 @@ func (v *anthropicCheck) trailing(text, role string, last bool) error {
 // allowedBlocks are the block types by role.
 var allowedBlocks = map[string][]string{
 	"user": {
-		"text", "image", "document", "search_result", "tool_result", "container_upload", "tool_addition", "tool_removal",
+		"text", "image", "document", "search_result", "tool_result", "container_upload", "tool_addition", "tool_removal", "compaction",
 	},
 	"assistant": append([]string{
 		"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use", "mcp_tool_listing", "compaction", "fallback", "container_upload",
