@@ -10,7 +10,7 @@ import (
 type googleWire struct{}
 
 func (googleWire) validate(body []byte, o ValidateOptions) error {
-	return basicGoogle(body, o)
+	return ValidateGoogleRequest(body, o)
 }
 
 func (googleWire) overflow(tokens, window int) Error {

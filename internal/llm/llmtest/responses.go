@@ -15,7 +15,7 @@ import (
 type responsesWire struct{ openaiWire }
 
 func (responsesWire) validate(body []byte, o ValidateOptions) error {
-	return basicResponses(body, o)
+	return ValidateOpenAIResponsesRequest(body, o)
 }
 
 func (responsesWire) overflow(tokens, window int) Error {
@@ -75,7 +75,8 @@ func (p responsesWire) items(req Request, a Answer) []object {
 	var out []object
 	if reasoning != "" {
 		out = append(out, object{
-			{"id", fmt.Sprintf("rs_%d", req.N)}, {"type", "reasoning"},
+			{"id", fmt.Sprintf("rs_%d", req.N)},
+			{"type", "reasoning"},
 			{"summary", []any{object{{"type", "summary_text"}, {"text", reasoning}}}},
 		})
 	}
@@ -93,8 +94,12 @@ func (p responsesWire) items(req Request, a Answer) []object {
 	}
 	for i, c := range calls {
 		out = append(out, object{
-			{"id", fmt.Sprintf("fc_%d_%d", req.N, i)}, {"type", "function_call"}, {"status", "completed"},
-			{"call_id", c.ID}, {"name", c.Name}, {"arguments", c.Arguments},
+			{"id", fmt.Sprintf("fc_%d_%d", req.N, i)},
+			{"type", "function_call"},
+			{"status", "completed"},
+			{"call_id", c.ID},
+			{"name", c.Name},
+			{"arguments", c.Arguments},
 		})
 	}
 	return out
