@@ -211,6 +211,9 @@ func clampRatio(r float64) float64 {
 	return min(max(r, calibrationMin), calibrationMax)
 }
 
+// Real is what a local estimate comes to by the decision's calibration, in tokens.
+func (d TriggerDecision) Real(estimate int) int { return scale(estimate, d.Calibration) }
+
 // scale applies a calibration, 0 being none.
 func scale(tokens int, calibration float64) int {
 	if calibration == 0 {

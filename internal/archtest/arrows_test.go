@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"activities", "internal/devstack/stacktest"},
 	{"workflows"},
 	{"internal/launch", "internal/runner"},
+	{"internal/service"},
 	{"internal/api", "internal/scenario"},
 	{"internal/web"},
 	{"starter/...", "worker/...", "bench/...", "internal/devstack/cmd/..."},

@@ -1,0 +1,126 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"precis/internal/conversation"
+	"precis/internal/runs"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// follow does what a look has left to be done after its transaction: the prepared summary that is due takes effect, and
+// the conversation is looked at once more, since what has come behind that summary may be too much by itself. What is
+// not done here, as after a crash, is done by the next append or reply.
+func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look, w store.Watched) (*runs.Run, store.Watched, error) {
+	if l.apply == nil {
+		return nil, w, nil
+	}
+	run, err := s.applyPrepared(ctx, ref, l.apply.ID)
+	if err != nil || run == nil {
+		return nil, w, err
+	}
+	reason := l.decision.Reason
+	_, again, err := s.Store.Watch(ctx, ref, l.watch)
+	if err != nil {
+		return run, w, err
+	}
+	if !l.decision.Fired {
+		l.decision.ApplyPrepared, l.decision.Reason = true, reason
+	}
+	if again.Run != nil {
+		w = again
+	}
+	return run, w, nil
+}
+
+// applyPrepared makes the summary that waits take effect, in the words of this moment: whether work is under way, and
+// what the agent has used since, were not known when it was written. One that would not make the context smaller is
+// discarded. nil: it did not take effect, since a reply has begun or it is gone.
+func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, id string) (*runs.Run, error) {
+	view, err := s.load(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if view.Prepared == nil || view.Prepared.ID != id {
+		return nil, nil
+	}
+	how, err := s.application(ctx, ref, view, *view.Prepared)
+	if err != nil {
+		return nil, err
+	}
+	if how == nil {
+		err := s.Store.DiscardPrepared(ctx, ref, "it would not make the context smaller any more")
+		return nil, err
+	}
+	m, err := s.Store.ApplyPrepared(ctx, ref, id, *how)
+	switch {
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrReplyOpen):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if err := s.Store.ResetBreaker(ctx, store.ConversationBreaker(ref)); err != nil {
+		return nil, err
+	}
+	found, err := s.Store.GetRun(ctx, store.RunRef{Tenant: ref.Tenant, ID: m.Run})
+	if err != nil {
+		return nil, err
+	}
+	run := runs.Of(found)
+	run.Steps = nil
+	return &run, nil
+}
+
+// application is what a prepared marker takes effect with; nil when it would not help.
+func (s *Service) application(ctx context.Context, ref store.ConversationRef, view conversation.View, m store.Marker) (*store.Application, error) {
+	whole := view
+	if view.Marker != nil && view.Marker.Digest { // it may replace the digest from the messages beneath
+		var err error
+		if whole, err = conversation.LoadBeneathDigest(ctx, s.Store, ref, s.Config.Settings, 0); err != nil {
+			return nil, err
+		}
+	}
+	var how store.Application
+	var text string
+	draft, ok, err := conversation.DraftOf(m)
+	if err != nil {
+		return nil, err
+	}
+	marker := m.NewMarker
+	if ok {
+		raw, err := s.Store.GetArtifact(ctx, ref.Tenant, draft.Summary)
+		if err != nil {
+			return nil, err
+		}
+		summary, appended := whole.LookAhead(marker, string(raw))
+		text = conversation.SummaryText(view, whole, marker, draft, summary)
+		artifact, err := s.Store.PutArtifact(ctx, ref, "summary", []byte(text))
+		if err != nil {
+			return nil, err
+		}
+		how.Summary, how.SummaryTokens = artifact.SHA256, pipeline.EstimateText(text)
+		marker.Summary, marker.SummaryTokens = how.Summary, how.SummaryTokens
+		if how.Numbers, err = json.Marshal(map[string]any{"look_ahead": appended}); err != nil {
+			return nil, err
+		}
+	} else if m.Summary != "" {
+		raw, err := s.Store.GetArtifact(ctx, ref.Tenant, m.Summary)
+		if err != nil {
+			return nil, err
+		}
+		text = string(raw)
+	}
+	before := view.Context()
+	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
+	then := whole.After(marker, text).Context()
+	replaces := view.Marker != nil && view.Marker.Digest && !m.Digest
+	if then.Stats.Tokens >= before.Stats.Tokens && !replaces {
+		return nil, nil
+	}
+	how.TokensBefore = decision.Used
+	how.TokensAfter = decision.Real(then.Stats.Tokens + view.Overhead())
+	return &how, nil
+}

@@ -1,0 +1,367 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"precis/internal/conversation"
+	"precis/internal/runs"
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// lookEvery is how often a run's row is read by who waits for it without Temporal.
+const lookEvery = 250 * time.Millisecond
+
+// CompactRequest asks for a compaction by hand.
+type CompactRequest struct {
+	Focus         string
+	Full          bool
+	ForceExternal bool
+	// Prompt names a prompt, Summarizer is a list such as "self,openai/NAME"; "": what the settings say.
+	Prompt, Summarizer string
+	// Wait is how long to wait for the end, 0: not at all.
+	Wait time.Duration
+}
+
+// Compaction is an entry of a conversation's timeline: a run of ours, or a compaction of somebody else's.
+type Compaction struct {
+	// Run is nil for a compaction that the agent did itself or that was imported.
+	Run *runs.Run `json:"run"`
+	// Marker is what it left, nil: nothing.
+	Marker *Marker `json:"marker"`
+}
+
+// Marker is a compaction that counts or counted.
+type Marker struct {
+	ID string `json:"id"`
+	conversation.MarkerStats
+	// Status is prepared, applied, undone or discarded; Reason says why it was discarded.
+	Status store.MarkerStatus `json:"status"`
+	Reason string             `json:"reason,omitempty"`
+	// Origin is ours, agent or imported.
+	Origin       store.MarkerOrigin `json:"origin"`
+	TokensBefore int                `json:"tokens_before"`
+	TokensAfter  int                `json:"tokens_after"`
+	// Active says that the context starts from it.
+	Active  bool       `json:"active"`
+	Created time.Time  `json:"created"`
+	Applied *time.Time `json:"applied"`
+	Ended   *time.Time `json:"ended"`
+}
+
+func markerOf(m store.Marker, active string) *Marker {
+	return &Marker{
+		ID: m.ID, MarkerStats: *conversation.MarkerOf(&m), Status: m.Status, Reason: m.Reason, Origin: m.Origin,
+		TokensBefore: m.TokensBefore, TokensAfter: m.TokensAfter, Active: m.ID == active,
+		Created: m.Created.UTC(), Applied: timeOrNull(m.Applied), Ended: timeOrNull(m.Ended),
+	}
+}
+
+func timeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// ReportedMarker is a compaction that the agent's own runtime did.
+type ReportedMarker struct {
+	// Summary is the message that stands for the covered ones, native.
+	Summary json.RawMessage
+	// CoversTo is the number of the last covered message.
+	CoversTo                  int64
+	TokensBefore, TokensAfter int
+}
+
+// Undone is what an undo did.
+type Undone struct {
+	// Marker counts now, nil: the full history.
+	Marker *Marker `json:"marker"`
+	// Undone is the one that was taken back.
+	Undone *Marker `json:"undone"`
+}
+
+// Compact asks for a compaction by hand, whatever the numbers, and waits for its end if asked to; done says that it
+// has ended. While one of the conversation is under way it joins that, and one that only prepares takes effect then. It
+// passes the conversation's breaker and closes it. With a reply open: CodeReplyOpen.
+func (s *Service) Compact(ctx context.Context, ref store.ConversationRef, req CompactRequest) (run runs.Run, done bool, err error) {
+	if err := s.checkCompact(req); err != nil {
+		return run, false, err
+	}
+	asked, _, err := s.launcher().Ask(ctx, ref, store.RunRequest{
+		Kind: pipeline.TriggerManual, Focus: req.Focus, Full: req.Full, ForceExternal: req.ForceExternal,
+		Prompt: req.Prompt, Summarizer: req.Summarizer, Trigger: json.RawMessage(`{"kind":"manual"}`),
+	})
+	if err != nil {
+		return run, false, refused(err)
+	}
+	if err := s.Store.ResetBreaker(ctx, store.ConversationBreaker(ref)); err != nil {
+		return run, false, refused(err)
+	}
+	if req.Wait > 0 {
+		waitCtx, cancel := context.WithTimeout(ctx, req.Wait)
+		defer cancel()
+		ended, err := s.wait(waitCtx, asked)
+		switch {
+		case err == nil:
+			return runs.Of(ended), true, nil
+		case ctx.Err() != nil:
+			return run, false, ctx.Err()
+		case !errors.Is(err, context.DeadlineExceeded):
+			return run, false, refused(err)
+		}
+	}
+	return runs.Of(asked), false, nil
+}
+
+// checkCompact refuses what no run could do.
+func (s *Service) checkCompact(req CompactRequest) error {
+	if req.Prompt != "" {
+		if _, err := pipeline.PromptNamed(req.Prompt); err != nil {
+			return invalid("prompt", "%s", err)
+		}
+	}
+	for name := range strings.SplitSeq(req.Summarizer, ",") {
+		name = strings.TrimSpace(name)
+		if req.Summarizer == "" {
+			break
+		}
+		if name == "self" || name == string(pipeline.SummarizerDigest) {
+			continue
+		}
+		vendor, _, err := pipeline.SummarizerSpec{Model: name}.Split()
+		if err != nil {
+			return invalid("summarizer", "%q is neither self, digest nor VENDOR/MODEL", name)
+		}
+		if _, ok := s.Config.Vendors[vendor]; !ok {
+			return invalid("summarizer", "no vendor %q is configured", vendor)
+		}
+	}
+	if req.Wait < 0 {
+		return invalid("wait_seconds", "is negative")
+	}
+	return nil
+}
+
+// wait waits for a run's end. When the context ends first the run goes on.
+func (s *Service) wait(ctx context.Context, run store.Run) (store.Run, error) {
+	if s.Temporal != nil {
+		return s.launcher().Wait(ctx, run)
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		now, err := s.Store.GetRun(ctx, run.Ref)
+		if err != nil || now.Outcome != "" {
+			return now, err
+		}
+		select {
+		case <-ctx.Done():
+			return now, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// ListCompactions gives a conversation's compactions, newest first, at most limit (1 to 1000): our runs, and between
+// them what the agent did itself.
+func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef, cursor string, limit int) (list []Compaction, next string, err error) {
+	c, err := s.Store.GetConversation(ctx, ref)
+	if err != nil {
+		return nil, "", refused(err)
+	}
+	found, next, err := s.Store.ListRuns(ctx, ref.Tenant, store.RunFilter{Conversation: ref.ID, Cursor: cursor, Limit: limit})
+	if err != nil {
+		return nil, "", refused(err)
+	}
+	markers, err := s.Store.Markers(ctx, ref)
+	if err != nil {
+		return nil, "", refused(err)
+	}
+	byRun := map[string]*Marker{}
+	var others []*Marker // not of a run, newest first
+	for _, m := range markers {
+		if out := markerOf(m, c.ActiveMarker); m.Run != "" {
+			byRun[m.Run] = out
+		} else {
+			others = append(others, out)
+		}
+	}
+	// A page holds the markers of others that are older than the run before it and newer than the last of its own.
+	if cursor != "" && len(found) > 0 {
+		others = olderThan(others, found[0].Created)
+	}
+	for _, r := range found {
+		for len(others) > 0 && others[0].Created.After(r.Created) {
+			list, others = append(list, Compaction{Marker: others[0]}), others[1:]
+		}
+		run := runs.Of(r)
+		list = append(list, Compaction{Run: &run, Marker: byRun[r.Ref.ID]})
+	}
+	if next == "" {
+		for _, m := range others {
+			list = append(list, Compaction{Marker: m})
+		}
+	}
+	return list, next, nil
+}
+
+// olderThan leaves out the markers that the page before has shown.
+func olderThan(markers []*Marker, t time.Time) []*Marker {
+	for len(markers) > 0 && !markers[0].Created.Before(t) {
+		markers = markers[1:]
+	}
+	return markers
+}
+
+// GetRun gives a run with its steps. include names texts to add: prompts, answers, summary, context, omitted.
+func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string) (runs.Run, error) {
+	var want runs.Include
+	for _, name := range include {
+		switch name {
+		case "prompts":
+			want.Prompts = true
+		case "answers":
+			want.Answers = true
+		case "summary":
+			want.Summary = true
+		case "context":
+			want.Context = true
+		case "omitted":
+			want.Omitted = true
+		default:
+			return runs.Run{}, invalid("include", "names %q; it is a list of prompts, answers, summary, context and omitted", name)
+		}
+	}
+	found, err := s.Store.GetRun(ctx, ref)
+	if err != nil {
+		return runs.Run{}, refused(err)
+	}
+	run := runs.Of(found)
+	if want.Any() {
+		run.Texts, err = runs.Load(ctx, s.Store, found, want)
+	}
+	return run, refused(err)
+}
+
+// ListRuns gives a tenant's runs, newest first, without their steps.
+func (s *Service) ListRuns(ctx context.Context, tenant string, f store.RunFilter) (list []runs.Run, next string, err error) {
+	found, next, err := s.Store.ListRuns(ctx, tenant, f)
+	if err != nil {
+		return nil, "", refused(err)
+	}
+	list = make([]runs.Run, len(found))
+	for i, r := range found {
+		list[i] = runs.Of(r)
+	}
+	return list, next, nil
+}
+
+// CancelRun ends a run and gives it as it ended: cancelled, unless its marker was applied just before. A prepared
+// summary that waits is given up.
+func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (runs.Run, error) {
+	run, err := s.Store.GetRun(ctx, ref)
+	if err != nil {
+		return runs.Run{}, refused(err)
+	}
+	switch {
+	case run.Outcome == "" && s.Temporal != nil:
+		run, err = s.launcher().Cancel(ctx, run)
+	case run.Outcome == "":
+		return runs.Run{}, &Error{Code: CodeUnavailable, Detail: "Temporal is not connected: a run cannot be cancelled"}
+	case run.Outcome == store.OutcomePrepared:
+		conv := store.ConversationRef{Tenant: ref.Tenant, ID: run.Conversation}
+		if err = s.Store.DiscardPreparedOf(ctx, conv, ref.ID, "it was cancelled by hand"); err == nil {
+			run, err = s.Store.GetRun(ctx, ref)
+		}
+	}
+	return runs.Of(run), refused(err)
+}
+
+// Undo takes the newest compaction back. No automatic one starts until the next user message.
+func (s *Service) Undo(ctx context.Context, ref store.ConversationRef) (Undone, error) {
+	u, err := s.Store.Undo(ctx, ref, "")
+	if err != nil {
+		return Undone{}, refused(err)
+	}
+	out := Undone{Undone: markerOf(u.Marker, "")}
+	if u.Active != nil {
+		out.Marker = markerOf(*u.Active, u.Active.ID)
+	}
+	return out, nil
+}
+
+// ReportMarker takes over a compaction that the agent's own runtime did. trusted says that the caller's key may: a
+// forged one would hide the history.
+func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m ReportedMarker, trusted bool) (Marker, error) {
+	if !trusted {
+		return Marker{}, &Error{Code: CodeForbidden, Detail: "this key may not report compactions: make one that is trusted (precis keys create --trusted)"}
+	}
+	if m.TokensBefore < 0 || m.TokensAfter < 0 {
+		return Marker{}, invalid("tokens_before", "token counts are not negative")
+	}
+	c, err := s.Store.GetConversation(ctx, ref)
+	if err != nil {
+		return Marker{}, refused(err)
+	}
+	codec, err := transcript.CodecFor(transcript.Format(c.Format))
+	if err != nil {
+		return Marker{}, refused(err)
+	}
+	summary, err := codec.Decode(m.Summary)
+	if err != nil {
+		return Marker{}, invalid("summary", "is no %s message: %s", c.Format, plain(err))
+	}
+	text := pipeline.RenderMessage(summary)
+	if text == "" {
+		return Marker{}, invalid("summary", "holds no text")
+	}
+	marker, err := s.Store.ReportMarker(ctx, ref, store.ReportedMarker{
+		Origin: store.OriginAgent, CoversTo: m.CoversTo, Summary: []byte(text), SummaryTokens: pipeline.EstimateText(text),
+		TokensBefore: m.TokensBefore, TokensAfter: m.TokensAfter,
+	})
+	if err != nil {
+		return Marker{}, refused(err)
+	}
+	return *markerOf(marker, marker.ID), nil
+}
+
+// UsageGroup is a sum over model calls, in tokens. Input counts what the cache had as well.
+type UsageGroup struct {
+	// Key is the tenant, the conversation, "vendor/model" or the day (UTC, 2006-01-02).
+	Key         string `json:"key"`
+	Input       int64  `json:"input"`
+	CachedInput int64  `json:"cached_input"`
+	CacheWrite  int64  `json:"cache_write"`
+	Output      int64  `json:"output"`
+	Calls       int    `json:"calls"`
+	Failed      int    `json:"failed"`
+}
+
+// Usage sums a tenant's model calls since a time by "tenant", "conversation", "model" or "day".
+func (s *Service) Usage(ctx context.Context, tenant, groupBy string, since time.Time) ([]UsageGroup, error) {
+	groups, err := s.Store.UsageBy(ctx, tenant, groupBy, since)
+	if err != nil {
+		return nil, refused(err)
+	}
+	out := make([]UsageGroup, len(groups))
+	for i, g := range groups {
+		out[i] = UsageGroup{
+			Key: g.Key, Input: g.Input + g.CachedInput + g.CacheWrite, CachedInput: g.CachedInput, CacheWrite: g.CacheWrite,
+			Output: g.Output, Calls: g.Calls, Failed: g.Failed,
+		}
+	}
+	return out, nil
+}
+
+// Events gives a conversation's timeline after the given number, oldest first, at most limit (1 to 1000).
+func (s *Service) Events(ctx context.Context, ref store.ConversationRef, after int64, limit int) ([]store.Event, error) {
+	list, err := s.Store.Events(ctx, ref, after, limit)
+	return list, refused(err)
+}

@@ -1,0 +1,196 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// ContextRequest says how a context is wanted.
+type ContextRequest struct {
+	// Format of the messages; "": the conversation's own (anthropic for claude-code).
+	Format string
+	// MaxInputTokens replaces the setting of that name, 0: it counts.
+	MaxInputTokens int
+}
+
+// Context is what the model sees next, ready to send.
+type Context struct {
+	Format   string            `json:"format"`
+	System   json.RawMessage   `json:"system,omitempty"`
+	Tools    json.RawMessage   `json:"tools,omitempty"`
+	Messages []json.RawMessage `json:"messages"`
+	// Options are keys that belong into the request beside the messages, nil: none. Anthropic refuses thinking that
+	// stands behind a summary unless the request lets it drop that: then context_management is here, which needs the
+	// beta headers in Betas. Without thinking in the request neither is to be sent.
+	Options json.RawMessage `json:"options,omitempty"`
+	Betas   []string        `json:"betas,omitempty"`
+	Stats   Stats           `json:"stats"`
+	// Losses is what another format has no place for.
+	Losses []Loss `json:"losses,omitempty"`
+}
+
+// Stats are the figures of a context.
+type Stats struct {
+	conversation.Stats
+	// Version goes up when another context is made of the same messages: with each compaction and undo.
+	Version int64 `json:"version"`
+	// HeadSeq is the last message in it.
+	HeadSeq int64 `json:"head_seq"`
+}
+
+// Loss is something that the wanted format has no place for.
+type Loss struct {
+	// Item is the entry of the context, -1 for what stands beside the messages.
+	Item int    `json:"item"`
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+// Message is a message of the transcript as stored.
+type Message struct {
+	Seq     int64           `json:"seq"`
+	ID      string          `json:"id,omitempty"`
+	Native  json.RawMessage `json:"native"`
+	Role    pipeline.Role   `json:"role"`
+	Kind    pipeline.Kind   `json:"kind"`
+	Genuine bool            `json:"genuine"`
+	Tokens  int             `json:"tokens"`
+	// Covered says that a summary stands for it in the context.
+	Covered bool `json:"covered"`
+}
+
+// Context gives what the model sees next. The cost is that of what is live.
+func (s *Service) Context(ctx context.Context, ref store.ConversationRef, req ContextRequest) (Context, error) {
+	if err := req.check(); err != nil {
+		return Context{}, err
+	}
+	view, err := s.load(ctx, ref)
+	if err != nil {
+		return Context{}, refused(err)
+	}
+	out, _, err := contextOf(view, req)
+	return out, refused(err)
+}
+
+func (r ContextRequest) check() error {
+	if r.MaxInputTokens < 0 {
+		return invalid("max_input_tokens", "is %d; it is a number of tokens, 0 for the setting's", r.MaxInputTokens)
+	}
+	return nil
+}
+
+// contextOf writes a view's context in the wanted format, and gives it as it was built too.
+func contextOf(view conversation.View, req ContextRequest) (Context, pipeline.Context, error) {
+	if req.MaxInputTokens > 0 {
+		view.Settings.MaxInputTokens = req.MaxInputTokens
+	}
+	built := view.Context()
+	meta := view.Meta()
+	to := transcript.Format(req.Format)
+	if to == "" {
+		to = sendable(meta.Format)
+	}
+	converted, err := transcript.ConvertConversation(meta, built.Items, to)
+	if err != nil {
+		return Context{}, built, &Error{Code: CodeInvalid, Field: "format", Detail: plain(err), Cause: err}
+	}
+	out := Context{
+		Format: string(to), System: converted.Meta.System, Tools: converted.Meta.Tools,
+		Messages: make([]json.RawMessage, len(converted.Messages)),
+		Stats: Stats{
+			Stats: view.Stats(built), Version: view.Conversation.Epoch, HeadSeq: view.Conversation.HeadSeq,
+		},
+	}
+	for i, m := range converted.Messages {
+		out.Messages[i] = m
+	}
+	for _, l := range converted.Losses {
+		out.Losses = append(out.Losses, Loss{Item: l.Item, What: l.What, Why: l.Why})
+	}
+	if to == transcript.Anthropic && view.Marker != nil && hasReasoning(built) {
+		out.Options, out.Betas = transcript.ClearThinking(), []string{transcript.ThinkingBeta}
+	}
+	return out, built, nil
+}
+
+// sendable is the format in which a context is given where none is asked for: the conversation's own, and for the
+// records of an agent's session files that of the API which the agent calls.
+func sendable(f transcript.Format) transcript.Format {
+	switch f {
+	case transcript.Anthropic, transcript.OpenAI, "openai-responses", "google", "vercel", "langchain":
+		return f
+	}
+	return transcript.Format(conversation.APIType(f))
+}
+
+// hasReasoning says whether a context sends thinking back.
+func hasReasoning(c pipeline.Context) bool {
+	for _, item := range c.Items {
+		if item.Message == nil {
+			continue
+		}
+		for _, p := range item.Message.Parts {
+			if p.Kind == pipeline.PartReasoning {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Messages gives the transcript as stored, from the message behind after, at most limit (1 to 1000) of them; more
+// says that there are others behind them.
+func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after int64, limit int) (list []Message, more bool, err error) {
+	const most = 1000
+	if limit <= 0 || limit > most {
+		limit = most
+	}
+	if after < 0 {
+		return nil, false, invalid("after", "is %d; it is a message's number, 0 for the beginning", after)
+	}
+	covered, err := s.coverage(ctx, ref)
+	if err != nil {
+		return nil, false, refused(err)
+	}
+	for m, err := range s.Store.Messages(ctx, ref, after+1, 0) {
+		if err != nil {
+			return nil, false, refused(err)
+		}
+		if len(list) == limit {
+			return list, true, nil
+		}
+		list = append(list, Message{
+			Seq: m.Seq, ID: m.ClientID, Native: m.Native, Role: m.Role, Kind: m.Kind, Genuine: m.Genuine, Tokens: m.Tokens,
+			Covered: covered(m.Seq),
+		})
+	}
+	return list, false, nil
+}
+
+// coverage tells which messages the active summary stands for.
+func (s *Service) coverage(ctx context.Context, ref store.ConversationRef) (func(int64) bool, error) {
+	c, err := s.Store.GetConversation(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if !c.ContentDeleted.IsZero() {
+		return nil, store.ErrContentDeleted
+	}
+	if c.ActiveMarker == "" {
+		return func(int64) bool { return false }, nil
+	}
+	m, err := s.Store.GetMarker(ctx, ref, c.ActiveMarker)
+	if err != nil {
+		return nil, err
+	}
+	carried := make(map[int64]bool, len(m.Carried))
+	for _, seq := range m.Carried {
+		carried[seq] = true
+	}
+	return func(seq int64) bool { return seq <= m.CoversTo && !carried[seq] }, nil
+}

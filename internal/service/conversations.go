@@ -1,0 +1,400 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// Model is the agent's model.
+type Model struct {
+	// Vendor and Name as the configuration and the vendor call them: "anthropic", "claude-sonnet-4-5".
+	Vendor string `json:"vendor"`
+	Name   string `json:"name"`
+	// ContextWindow in tokens, 0: the model registry's.
+	ContextWindow int `json:"context_window,omitempty"`
+	// MaxOutput is the output that the agent asks for, in tokens, 0: nothing is kept free for it.
+	MaxOutput int `json:"max_output,omitempty"`
+}
+
+// NewConversation is a conversation to be made. Raw JSON is kept byte for byte.
+type NewConversation struct {
+	// ID is the client's own, at most 160 bytes without control characters; "": one is made.
+	ID     string
+	Format string
+	Model  Model
+	// System and Tools are the agent's, in the format's own form; nil: not given.
+	System, Tools json.RawMessage
+	// Settings is what this conversation sets, a JSON object.
+	Settings json.RawMessage
+	// Metadata is the client's own, a JSON object.
+	Metadata json.RawMessage
+}
+
+// Conversation is a conversation as the outside sees it.
+type Conversation struct {
+	ID       string          `json:"id"`
+	Format   string          `json:"format"`
+	Model    Model           `json:"model"`
+	System   json.RawMessage `json:"system,omitempty"`
+	Tools    json.RawMessage `json:"tools,omitempty"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// HeadSeq is the last message's number, 0 before the first.
+	HeadSeq int64 `json:"head_seq"`
+	// Turns counts the genuine user messages.
+	Turns   int64     `json:"turns"`
+	Created time.Time `json:"created"`
+	// ContentDeleted says that only the record of its runs is left.
+	ContentDeleted bool `json:"content_deleted,omitempty"`
+	// State is where it stands; nil in lists.
+	State *State `json:"state,omitempty"`
+}
+
+// State is where a conversation stands. Sizes are in tokens.
+type State struct {
+	// UsedTokens is what the next request will hold, Estimated says that the figure is local.
+	UsedTokens int  `json:"used_tokens"`
+	Estimated  bool `json:"estimated"`
+	// Trigger is the decision as it would be now, with every number, and with what holds automatic runs back.
+	Trigger pipeline.TriggerDecision `json:"trigger"`
+	// Hold is why no automatic run starts now, "": nothing holds it.
+	Hold string `json:"hold,omitempty"`
+	// LearnedWindow is the window that a vendor's overflow error named, 0: none.
+	LearnedWindow int `json:"learned_window,omitempty"`
+	// Marker is the compaction that counts, nil: the full history.
+	Marker *conversation.MarkerStats `json:"marker"`
+	// Run is the one that has not ended, Prepared the one whose summary waits; "" for none.
+	Run      string `json:"run,omitempty"`
+	Prepared string `json:"prepared,omitempty"`
+	// ReplyOpen says that the agent's model is generating.
+	ReplyOpen bool `json:"reply_open"`
+	// Breaker is the conversation's, of automatic runs.
+	Breaker Breaker `json:"breaker"`
+}
+
+// Breaker counts failures in a row.
+type Breaker struct {
+	Open     bool `json:"open"`
+	Failures int  `json:"failures"`
+	// Opened is when it opened, null while it is closed.
+	Opened    *time.Time         `json:"opened"`
+	ErrorKind pipeline.ErrorKind `json:"error_kind,omitempty"`
+	Reason    string             `json:"reason,omitempty"`
+}
+
+// ConversationPatch is what a client may change; nil fields stay. Settings and Metadata are merged key by key, as
+// RFC 7396 has it: a null removes a key.
+type ConversationPatch struct {
+	Model         *ModelPatch
+	System, Tools *json.RawMessage
+	Settings      json.RawMessage
+	Metadata      json.RawMessage
+}
+
+// ModelPatch changes the model; nil fields stay, but a new vendor or name takes the window of the old one away.
+type ModelPatch struct {
+	Vendor, Name             *string
+	ContextWindow, MaxOutput *int
+}
+
+// CreateConversation makes a conversation. The same id again with the same body gives the one that is there, and
+// created is false.
+func (s *Service) CreateConversation(ctx context.Context, tenant string, req NewConversation) (out Conversation, created bool, err error) {
+	n, err := s.newConversation(ctx, tenant, req)
+	if err != nil {
+		return out, false, refused(err)
+	}
+	c, created, err := s.Store.CreateConversation(ctx, tenant, n)
+	if store.ConflictReasonOf(err) == store.ConflictDifferent {
+		return out, false, &Error{Code: CodeConflict, Field: "id", Detail: "is taken by a conversation that was created with another body", Cause: err}
+	}
+	if err != nil {
+		return out, false, refused(err)
+	}
+	out, err = s.GetConversation(ctx, c.Ref)
+	return out, created, err
+}
+
+// create is CreateConversation for a call of our own.
+func (s *Service) create(ctx context.Context, tenant string, req NewConversation, ephemeral bool) (store.Conversation, error) {
+	n, err := s.newConversation(ctx, tenant, req)
+	if err != nil {
+		return store.Conversation{}, err
+	}
+	n.Ephemeral = ephemeral
+	c, _, err := s.Store.CreateConversation(ctx, tenant, n)
+	return c, err
+}
+
+// newConversation checks what a conversation is to be made of.
+func (s *Service) newConversation(ctx context.Context, tenant string, req NewConversation) (store.NewConversation, error) {
+	n := store.NewConversation{
+		ID: req.ID, Format: req.Format, Vendor: req.Model.Vendor, Model: req.Model.Name,
+		Window: req.Model.ContextWindow, MaxOutput: req.Model.MaxOutput,
+		System: given(req.System), Tools: given(req.Tools), Settings: given(req.Settings), Metadata: given(req.Metadata),
+	}
+	if _, err := transcript.CodecFor(transcript.Format(req.Format)); err != nil {
+		return n, &Error{Code: CodeInvalid, Field: "format", Detail: plain(err), Cause: err}
+	}
+	if err := checkJSON(n.System, n.Tools, n.Metadata); err != nil {
+		return n, err
+	}
+	tenantSettings, err := s.Store.TenantSettings(ctx, tenant)
+	if err != nil {
+		return n, err
+	}
+	return n, s.checkSettings(store.Conversation{
+		Vendor: n.Vendor, Model: n.Model, Window: n.Window, Settings: n.Settings, TenantSettings: tenantSettings,
+	})
+}
+
+// given is a raw value, nil where it is missing or null.
+func given(raw json.RawMessage) json.RawMessage {
+	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || string(trimmed) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// checkJSON refuses what is no JSON, and metadata that is no object.
+func checkJSON(system, tools, metadata json.RawMessage) error {
+	for _, f := range []struct {
+		name  string
+		raw   json.RawMessage
+		begin string
+	}{{"system", system, `"[{`}, {"tools", tools, `[`}, {"metadata", metadata, `{`}} {
+		raw := bytes.TrimSpace(f.raw)
+		switch {
+		case len(raw) == 0:
+		case !json.Valid(raw):
+			return invalid(f.name, "is no JSON")
+		case !strings.ContainsRune(f.begin, rune(raw[0])):
+			return invalid(f.name, "is of the wrong type: it begins with %q", raw[0])
+		}
+	}
+	return nil
+}
+
+// tenantOnly are the settings that a conversation cannot set for itself.
+var tenantOnly = []string{"tenant_daily_token_budget"}
+
+// checkSettings refuses settings that cannot work for a conversation, and names the one at fault.
+func (s *Service) checkSettings(c store.Conversation) error {
+	if len(c.Settings) == 0 {
+		return nil
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(c.Settings, &keys); err != nil {
+		return invalid("settings", "is no JSON object")
+	}
+	for _, key := range tenantOnly {
+		if _, ok := keys[key]; ok {
+			return invalid("settings."+key, "is for the installation and for a tenant to set, not for a conversation")
+		}
+	}
+	base, err := conversation.Overlay(s.Config.Settings, c.TenantSettings)
+	if err != nil {
+		return err
+	}
+	settings, err := conversation.Overlay(base, c.Settings)
+	if err != nil {
+		if errors.As(err, new(*pipeline.SettingError)) {
+			return err
+		}
+		return &Error{Code: CodeInvalid, Field: "settings", Detail: strings.TrimPrefix(plain(err), "settings: "), Cause: err}
+	}
+	return settings.ValidateForWindow(conversation.Window(c))
+}
+
+// GetConversation gives a conversation and where it stands.
+func (s *Service) GetConversation(ctx context.Context, ref store.ConversationRef) (Conversation, error) {
+	c, err := s.Store.GetConversation(ctx, ref)
+	if err != nil {
+		return Conversation{}, refused(err)
+	}
+	out := conversationOf(c)
+	if out.ContentDeleted {
+		return out, nil
+	}
+	out.State, err = s.state(ctx, ref)
+	return out, refused(err)
+}
+
+func conversationOf(c store.Conversation) Conversation {
+	return Conversation{
+		ID: c.Ref.ID, Format: c.Format,
+		Model:  Model{Vendor: c.Vendor, Name: c.Model, ContextWindow: c.Window, MaxOutput: c.MaxOutput},
+		System: c.System, Tools: c.Tools, Settings: c.Settings, Metadata: c.Metadata,
+		HeadSeq: c.HeadSeq, Turns: c.Sums.Turns, Created: c.Created.UTC(), ContentDeleted: !c.ContentDeleted.IsZero(),
+	}
+}
+
+// state looks where a conversation stands, and changes nothing.
+func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*State, error) {
+	l := &look{s: s, peek: true}
+	var breaker store.Breaker
+	err := s.Store.Look(ctx, ref, func(ctx context.Context, m store.Moment) error {
+		if _, err := l.watch(ctx, m); err != nil {
+			return err
+		}
+		var err error
+		breaker, err = m.Breaker(ctx, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := l.moment
+	out := &State{
+		UsedTokens: l.decision.Used, Estimated: l.decision.Estimated, Trigger: l.decision, Hold: l.hold,
+		LearnedWindow: m.Conversation.LearnedWindow, Marker: conversation.MarkerOf(m.Marker), Run: l.active,
+		ReplyOpen: m.ReplyOpen,
+		Breaker: Breaker{
+			Open: breaker.Open(), Failures: breaker.Failures, Opened: timeOrNull(breaker.Opened),
+			ErrorKind: breaker.ErrorKind, Reason: breaker.Reason,
+		},
+	}
+	if m.Prepared != nil {
+		out.Prepared = m.Prepared.Run
+	}
+	return out, nil
+}
+
+// ListConversations gives a tenant's conversations, newest first, at most limit (1 to 1000) of them, without their
+// state. cursor is "" for the first page and what came back for the next; next is "" after the last.
+func (s *Service) ListConversations(ctx context.Context, tenant, cursor string, limit int) (list []Conversation, next string, err error) {
+	found, next, err := s.Store.ListConversations(ctx, tenant, cursor, limit)
+	if err != nil {
+		return nil, "", refused(err)
+	}
+	list = make([]Conversation, len(found))
+	for i, c := range found {
+		list[i] = conversationOf(c)
+	}
+	return list, next, nil
+}
+
+// PatchConversation changes model, system prompt, tools, settings or metadata. The trigger is looked at again: a
+// smaller window is enough to start a compaction.
+func (s *Service) PatchConversation(ctx context.Context, ref store.ConversationRef, p ConversationPatch) (Conversation, error) {
+	l := &look{s: s, changed: true}
+	_, watched, err := s.Store.ChangeConversation(ctx, ref, func(c store.Conversation) (store.ConversationPatch, error) {
+		return s.patch(c, p)
+	}, l.watch)
+	if err != nil {
+		return Conversation{}, refused(err)
+	}
+	if _, _, err := s.follow(ctx, ref, l, watched); err != nil {
+		return Conversation{}, refused(err)
+	}
+	return s.GetConversation(ctx, ref)
+}
+
+// patch is what a client's patch changes of a conversation.
+func (s *Service) patch(c store.Conversation, p ConversationPatch) (store.ConversationPatch, error) {
+	if !c.ContentDeleted.IsZero() {
+		return store.ConversationPatch{}, store.ErrContentDeleted
+	}
+	out := store.ConversationPatch{System: cleared(p.System), Tools: cleared(p.Tools)}
+	if m := p.Model; m != nil {
+		out.Vendor, out.Model, out.Window, out.MaxOutput = m.Vendor, m.Name, m.ContextWindow, m.MaxOutput
+		other := m.Vendor != nil && *m.Vendor != c.Vendor || m.Name != nil && *m.Name != c.Model
+		if other && m.ContextWindow == nil {
+			out.Window = new(int) // the registry's of the new model
+		}
+	}
+	var system, tools json.RawMessage
+	if out.System != nil {
+		system = *out.System
+	}
+	if out.Tools != nil {
+		tools = *out.Tools
+	}
+	var err error
+	if out.Settings, err = merged(c.Settings, p.Settings, "settings"); err != nil {
+		return out, err
+	}
+	if out.Metadata, err = merged(c.Metadata, p.Metadata, "metadata"); err != nil {
+		return out, err
+	}
+	if err := checkJSON(system, tools, nil); err != nil {
+		return out, err
+	}
+	if out.Settings != nil {
+		after := c
+		after.Settings = *out.Settings
+		if out.Window != nil {
+			after.Window, after.LearnedWindow = *out.Window, 0
+		}
+		err = s.checkSettings(after)
+	}
+	return out, err
+}
+
+// cleared makes a null a nil value.
+func cleared(raw *json.RawMessage) *json.RawMessage {
+	if raw == nil {
+		return nil
+	}
+	value := given(*raw)
+	return &value
+}
+
+// merged applies a merge patch (RFC 7396) to a stored object; nil when there is no patch.
+func merged(have, patch json.RawMessage, field string) (*json.RawMessage, error) {
+	if given(patch) == nil {
+		return nil, nil
+	}
+	p, err := object(patch)
+	if err != nil {
+		return nil, invalid(field, "is no JSON object")
+	}
+	base, err := object(have)
+	if err != nil {
+		return nil, err
+	}
+	out, err := json.Marshal(mergePatch(base, p))
+	if err != nil {
+		return nil, err
+	}
+	raw := json.RawMessage(out)
+	return &raw, nil
+}
+
+// object reads a JSON object with its numbers as they are written; nothing is an empty one.
+func object(raw json.RawMessage) (map[string]any, error) {
+	out := map[string]any{}
+	if len(raw) == 0 {
+		return out, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return out, d.Decode(&out)
+}
+
+func mergePatch(base, patch map[string]any) map[string]any {
+	if base == nil {
+		base = map[string]any{}
+	}
+	for key, value := range patch {
+		switch v := value.(type) {
+		case nil:
+			delete(base, key)
+		case map[string]any:
+			inner, _ := base[key].(map[string]any)
+			base[key] = mergePatch(inner, v)
+		default:
+			base[key] = v
+		}
+	}
+	return base
+}

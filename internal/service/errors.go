@@ -1,0 +1,127 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// Code is the stable word for what stands in the way. It is the code of the HTTP API's problem documents.
+type Code string
+
+// The codes.
+const (
+	// CodeNotFound: there is no such thing, or it is another tenant's.
+	CodeNotFound Code = "not_found"
+	// CodeInvalid: the request cannot be right, whatever the state.
+	CodeInvalid Code = "invalid_request"
+	// CodeForbidden: the key may not do this.
+	CodeForbidden Code = "forbidden"
+	// CodeReplyOpen: the agent's model is generating.
+	CodeReplyOpen Code = "reply_open"
+	// CodeReplyEnded: the reply has been ended before, and what comes with this end would come twice.
+	CodeReplyEnded Code = "reply_ended"
+	// CodeRunActive: a compaction of the conversation has not ended.
+	CodeRunActive Code = "run_active"
+	// CodeStale: the caller's picture of the conversation is not what it holds.
+	CodeStale Code = "stale_sequence"
+	// CodeNothingToUndo: no compaction counts.
+	CodeNothingToUndo Code = "nothing_to_undo"
+	// CodeConflict: what is there contradicts what was asked in another way.
+	CodeConflict Code = "conflict"
+	// CodeTooLarge: a message is larger than what is taken.
+	CodeTooLarge Code = "too_large"
+	// CodeUnavailable: the database or Temporal is away; the same call may pass later.
+	CodeUnavailable Code = "unavailable"
+	// CodeInternal: a fault of ours.
+	CodeInternal Code = "internal"
+)
+
+// Error is a failure with its code, for a person to act on. Every method of a Service gives one, or nil.
+type Error struct {
+	Code Code
+	// Detail is one or two sentences: what is wrong and what would be right.
+	Detail string
+	// Field is the path of the field at fault, as in the HTTP API: "messages[2]", "settings.trigger.fraction".
+	// Empty: none.
+	Field string
+	// Cause is the error underneath, nil when there is none.
+	Cause error
+}
+
+func (e *Error) Error() string {
+	if e.Field != "" {
+		return fmt.Sprintf("%s: %s: %s", e.Code, e.Field, e.Detail)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Detail)
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// CodeOf gives the code of an error of a Service: "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return CodeInternal
+}
+
+func invalid(field, format string, args ...any) error {
+	return &Error{Code: CodeInvalid, Field: field, Detail: fmt.Sprintf(format, args...)}
+}
+
+// refused gives any error its code. The caller's own cancelled context stays what it is.
+func refused(err error) error {
+	var ours *Error
+	var p *pipeline.Error
+	var setting *pipeline.SettingError
+	switch {
+	case err == nil, errors.As(err, &ours), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, store.ErrNotFound):
+		return &Error{Code: CodeNotFound, Detail: detail(err), Cause: err}
+	case errors.As(err, &setting):
+		return &Error{Code: CodeInvalid, Field: "settings." + setting.Key, Detail: setting.Problem, Cause: err}
+	case errors.Is(err, store.ErrInvalid):
+		return &Error{Code: CodeInvalid, Detail: detail(err), Cause: err}
+	case errors.Is(err, store.ErrReplyOpen):
+		return &Error{Code: CodeReplyOpen, Detail: "the agent's model is generating: end the reply, or wait for its lease to expire", Cause: err}
+	case errors.Is(err, store.ErrNothingToUndo):
+		return &Error{Code: CodeNothingToUndo, Detail: "no compaction counts: the context is the full history already", Cause: err}
+	case errors.Is(err, store.ErrStaleSequence):
+		return &Error{Code: CodeStale, Detail: detail(err), Cause: err}
+	case errors.Is(err, store.ErrRunActive):
+		return &Error{Code: CodeRunActive, Detail: detail(err), Cause: err}
+	case errors.Is(err, store.ErrConflict):
+		return &Error{Code: CodeConflict, Detail: detail(err), Cause: err}
+	case store.Unavailable(err):
+		return &Error{Code: CodeUnavailable, Detail: "the database is not reachable: try again", Cause: err}
+	case errors.As(err, &p) && p.Kind == pipeline.BadRequest:
+		return &Error{Code: CodeInvalid, Detail: p.Message, Cause: err}
+	}
+	return &Error{Code: CodeInternal, Detail: "a fault of precis: " + detail(err), Cause: err}
+}
+
+// detail is the error's text without the store's frame around it.
+func detail(err error) string {
+	s := strings.TrimPrefix(err.Error(), "store: ")
+	return strings.TrimSpace(s)
+}
+
+// plain is an error's sentence without its kind.
+func plain(err error) string {
+	var e *pipeline.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}

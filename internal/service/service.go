@@ -1,0 +1,60 @@
+// Package service is what an agent does with a conversation: append, read the context, begin and end a reply,
+// ask for a compaction, take one back. It evaluates the trigger wherever that can change, and asks for runs in
+// the transaction of what fired them. The HTTP API, the command line and the MCP server are edges of it.
+//
+//	service.go       what a Service is made of
+//	errors.go        its errors
+//	conversations.go create, read, list, change
+//	append.go        append, usage
+//	usage.go         the vendors' usage objects
+//	trigger.go       whether a compaction is due, and what holds it back
+//	sync.go          a client's whole list
+//	replies.go       the lease on one generation
+//	compactions.go   by hand, waiting, cancelling, undo, markers of the agent's own
+//	background.go    preparing ahead, applying between two replies
+//	state.go         enrichments and pins
+//	context.go       what the model sees, with its figures
+//	oneshot.go       a list in, a compacted list out, nothing kept
+package service
+
+import (
+	"context"
+	"log/slog"
+
+	"go.temporal.io/sdk/client"
+
+	"precis/internal/config"
+	"precis/internal/conversation"
+	"precis/internal/launch"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// Service acts on conversations. It is safe for concurrent use.
+type Service struct {
+	Store *store.Store
+	// Temporal starts runs for callers that wait, and cancels runs; nil: runs start through the outbox alone.
+	Temporal client.Client
+	Config   config.Config
+	Log      *slog.Logger
+}
+
+func (s *Service) launcher() launch.Launcher {
+	return launch.Launcher{Store: s.Store, Client: s.Temporal, Config: s.Config}
+}
+
+// settings are those that count for a conversation. Stored ones that this program does not take, as after a change of
+// versions, do not keep an agent from its conversation: the installation's stand in, and the log says so.
+func (s *Service) settings(c store.Conversation) pipeline.Settings {
+	settings, err := conversation.SettingsOf(s.Config.Settings, c)
+	if err != nil {
+		s.Log.Warn("stored settings are not usable: those of the installation count", "conversation", c.Ref.String(), "error", err)
+		return s.Config.Settings
+	}
+	return settings
+}
+
+// load reads a conversation as it stands.
+func (s *Service) load(ctx context.Context, ref store.ConversationRef) (conversation.View, error) {
+	return conversation.Load(ctx, s.Store, ref, s.Config.Settings, 0)
+}

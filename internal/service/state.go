@@ -1,0 +1,173 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// StateValue is a piece of live state: Text, or Items, of which each stands on a line of its own.
+type StateValue struct {
+	Text *string `json:"text,omitempty"`
+	// Items are strings, or objects such as {"text":…,"status":…}.
+	Items []json.RawMessage `json:"items,omitempty"`
+}
+
+// StateEntry is the current version of a piece of state.
+type StateEntry struct {
+	Key string `json:"key"`
+	StateValue
+	// Version counts the writes of the key, from 1.
+	Version int64     `json:"version"`
+	Updated time.Time `json:"updated"`
+}
+
+// ownKey is a key of the client's own.
+var ownKey = regexp.MustCompile(`^x-[a-z0-9_-]{1,62}$`)
+
+func checkKey(key string) error {
+	if slices.Contains(pipeline.EnrichmentKeys, key) || ownKey.MatchString(key) {
+		return nil
+	}
+	return invalid("key", "is %q; it is one of %s, or begins with x-", key, strings.Join(pipeline.EnrichmentKeys, ", "))
+}
+
+// GetState gives the current value of a key, also before it counts for a context.
+func (s *Service) GetState(ctx context.Context, ref store.ConversationRef, key string) (StateEntry, error) {
+	if err := checkKey(key); err != nil {
+		return StateEntry{}, err
+	}
+	e, err := s.Store.GetEnrichment(ctx, ref, key)
+	if err != nil {
+		return StateEntry{}, refused(err)
+	}
+	return stateEntry(e)
+}
+
+// ListState gives the current value of every key that is set, by key.
+func (s *Service) ListState(ctx context.Context, ref store.ConversationRef) ([]StateEntry, error) {
+	found, err := s.Store.Enrichments(ctx, ref)
+	if err != nil {
+		return nil, refused(err)
+	}
+	list := make([]StateEntry, len(found))
+	for i, e := range found {
+		if list[i], err = stateEntry(e); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func stateEntry(e store.Enrichment) (StateEntry, error) {
+	out := StateEntry{Key: e.Key, Version: e.Version, Updated: e.Created.UTC()}
+	if len(e.Source) == 0 {
+		text := string(e.Value)
+		out.Text = &text
+		return out, nil
+	}
+	if err := json.Unmarshal(e.Source, &out.StateValue); err != nil {
+		return out, refused(fmt.Errorf("read the state %q: %w", e.Key, err))
+	}
+	return out, nil
+}
+
+// PutState sets a key. It counts from the start of the next turn, or from the next compaction if that is earlier, so
+// that the context does not change under a turn. An empty value removes the key.
+func (s *Service) PutState(ctx context.Context, ref store.ConversationRef, key string, v StateValue) (StateEntry, error) {
+	if err := checkKey(key); err != nil {
+		return StateEntry{}, err
+	}
+	text, err := v.render()
+	if err != nil {
+		return StateEntry{}, err
+	}
+	var source json.RawMessage
+	if v.Text == nil && text != "" {
+		if source, err = json.Marshal(v); err != nil {
+			return StateEntry{}, refused(fmt.Errorf("encode the state: %w", err))
+		}
+	}
+	e, err := s.Store.SetRenderedEnrichment(ctx, ref, key, []byte(text), source)
+	if err != nil {
+		return StateEntry{}, refused(err)
+	}
+	return stateEntry(e)
+}
+
+// DeleteState removes a key. Removing one that is not set changes nothing.
+func (s *Service) DeleteState(ctx context.Context, ref store.ConversationRef, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	_, err := s.Store.SetEnrichment(ctx, ref, key, nil)
+	return refused(err)
+}
+
+// render is the value as it stands in a context: a text as it is, items one a line.
+func (v StateValue) render() (string, error) {
+	switch {
+	case v.Text != nil && v.Items != nil:
+		return "", invalid("items", "stands beside text; give one of the two")
+	case v.Text != nil:
+		return *v.Text, nil
+	}
+	lines := make([]string, 0, len(v.Items))
+	for i, raw := range v.Items {
+		line, err := renderItem(raw)
+		if err != nil {
+			return "", invalid(fmt.Sprintf("items[%d]", i), "%s", err)
+		}
+		if line != "" {
+			lines = append(lines, "- "+strings.ReplaceAll(line, "\n", "\n  "))
+		}
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// itemTexts and itemStates are the names that agents give to what an item says and to how far it is.
+var (
+	itemTexts  = []string{"text", "content", "title", "name"}
+	itemStates = []string{"status", "state"}
+)
+
+// renderItem is one item on its line. An object that is not of the usual kind stands as the JSON that it is.
+func renderItem(raw json.RawMessage) (string, error) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return strings.TrimSpace(text), nil
+	}
+	var object map[string]any
+	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
+		return "", fmt.Errorf("is %s; it is a string or an object", pipeline.Truncate(string(raw), 60))
+	}
+	text = firstText(object, itemTexts)
+	if text == "" {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, raw); err != nil {
+			return "", err
+		}
+		return compact.String(), nil
+	}
+	if state := firstText(object, itemStates); state != "" {
+		return "[" + state + "] " + text, nil
+	}
+	return text, nil
+}
+
+func firstText(object map[string]any, keys []string) string {
+	for _, key := range keys {
+		if s, ok := object[key].(string); ok && strings.TrimSpace(s) != "" {
+			return strings.TrimSpace(s)
+		}
+	}
+	return ""
+}
