@@ -101,6 +101,8 @@ type ContextInput struct {
 	Live []Message
 	// SummaryText is the text of the summary message, empty without a marker.
 	SummaryText string
+	// Native is the summary as the vendor compacted it itself, nil: SummaryText is what the model sees.
+	Native *NativeSummary
 	// Enrichments are the current values; they are left out where they are empty.
 	Enrichments []Enrichment
 	Valve       TailValve
@@ -130,7 +132,7 @@ type Context struct {
 }
 
 // BuildContext puts a context together: system, user info, summary, enrichments, and the rest of what is
-// live in its order, trimmed.
+// live in its order, trimmed. A summary that the vendor itself made stands before the user info.
 //
 // Stored messages come back as they are, except for what no API would take: a call that was never answered
 // gets a result that says so, a result whose call is not there, or comes a step too late, becomes text, a
@@ -141,16 +143,16 @@ type Context struct {
 // The summary and each enrichment are messages of their own, of role user; where a format wants roles to
 // alternate its codec joins them with the message that follows, as parts of their own.
 func BuildContext(in ContextInput) Context {
-	b := &contextBuilder{in: in}
+	b := &contextBuilder{in: in, counts: tokenCounts{}}
 	b.head()
 	b.rest()
 	b.begin()
-	items, stats := Trim(b.squeeze(b.items), in.Settings)
+	items, stats := trim(b.squeeze(b.items), in.Settings, b.counts)
 	stats.Binaries += b.omitted.Binaries
 	stats.SavedTokens += b.omitted.SavedTokens
 	ctx := Context{Items: items, Stats: ContextStats{Trimmed: stats}}
 	for _, item := range items {
-		n := EstimateItem(item)
+		n := b.counts.item(item)
 		ctx.Stats.Tokens += n
 		if item.Message == nil || item.Message.Role != RoleSystem {
 			ctx.Stats.HistoryTokens += n
@@ -163,7 +165,8 @@ type contextBuilder struct {
 	in    ContextInput
 	items []ContextItem
 	// live is what stands behind the head.
-	live []Message
+	live   []Message
+	counts tokenCounts
 	// omitted is what the valve did of Trim's work.
 	omitted TrimStats
 }
@@ -183,8 +186,12 @@ func (b *contextBuilder) head() {
 		}
 	}
 	b.live = b.in.Live[split:]
+	if b.in.Native != nil {
+		// Vendors want what they compacted first of all messages: what stands before it is refused, or not read.
+		b.items = append(b.items, ContextItem{Made: &Made{Role: RoleUser, Kind: KindSummary, Text: b.in.SummaryText}, Native: b.in.Native})
+	}
 	b.items = append(b.items, userInfo...)
-	if strings.TrimSpace(b.in.SummaryText) != "" {
+	if b.in.Native == nil && strings.TrimSpace(b.in.SummaryText) != "" {
 		b.made(Made{Role: RoleUser, Kind: KindSummary, Text: b.in.SummaryText})
 	}
 	for _, e := range sortEnrichments(b.in.Enrichments) {

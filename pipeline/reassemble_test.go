@@ -379,6 +379,50 @@ func TestTailValveHeadAndTail(t *testing.T) {
 	}
 }
 
+// The valve measures by weight, and is near the count of the tokenizer, whatever is cut.
+func TestTailValveCounts(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]string{
+		"prose": "The parser is mended, and one test still fails. ",
+		"code":  "\tif err := s.store.Append(ctx, id, ms); err != nil {\n\t\treturn err\n\t}\n",
+		"han":   "要約を確認してから会話を続ける。",
+		"hex":   "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 ",
+	}
+	for name, unit := range kinds {
+		live := script(t, "U A+a=say T:a A+b=say T:b A+c T:c A=say U A+d T:d")
+		for i := range live {
+			for j := range live[i].Parts {
+				p := &live[i].Parts[j]
+				switch {
+				case p.Text == "say":
+					p.Text = strings.Repeat(kinds["prose"], 40) + strings.Repeat(unit, 40)
+				case p.Kind == PartToolCall:
+					p.Input = `{"path":"` + strings.Repeat("src/", 100) + `"}`
+				}
+				for k := range p.Content {
+					p.Content[k].Text = strings.Repeat(unit, 300) + strings.Repeat(kinds["prose"], 100)
+				}
+			}
+			live[i].Tokens = EstimateMessage(live[i])
+		}
+		for _, window := range []int{6000, 20_000} {
+			in := ContextInput{Live: live, Settings: DefaultSettings(), Window: window, ValveUpTo: 11, Valve: TailValveHeadTail}
+			in.Settings.TailMaxFraction = 0.8
+			c := BuildContext(in)
+			exact := 0
+			for _, item := range c.Items {
+				exact += EstimateItem(item)
+			}
+			if off := float64(c.Stats.Tokens)/float64(exact) - 1; off > 0.1 || off < -0.1 {
+				t.Errorf("%s in %d: %d tokens are said to be %d", name, window, exact, c.Stats.Tokens)
+			}
+			if budget := window * 8 / 10; exact > budget*11/10 {
+				t.Errorf("%s in %d: %d tokens, the tail may have %d", name, window, exact, budget)
+			}
+		}
+	}
+}
+
 // A valve leaves a placeholder where base64 was, not two ends of it, in results and in what the agent pasted.
 func TestTailValveOmitsBinaries(t *testing.T) {
 	t.Parallel()

@@ -186,7 +186,32 @@ func EstimateMessage(m Message) int {
 }
 
 // EstimateItem is the number of tokens that an entry of a context costs in a request, its edits applied.
-func EstimateItem(item ContextItem) int {
+func EstimateItem(item ContextItem) int { return tokenCounts(nil).item(item) }
+
+// tokenCounts are the estimates of the texts in entries that are edited, so that each is made once. It may be nil:
+// then nothing is kept.
+type tokenCounts map[string]int
+
+func (c tokenCounts) text(s string) int {
+	if n, known := c[s]; known {
+		return n
+	}
+	n := EstimateText(s)
+	c.keep(s, n)
+	return n
+}
+
+func (c tokenCounts) keep(s string, tokens int) {
+	if c != nil {
+		c[s] = tokens
+	}
+}
+
+// item is EstimateItem.
+func (c tokenCounts) item(item ContextItem) int {
+	if item.Native != nil {
+		return item.Native.tokens()
+	}
 	if item.Made != nil {
 		return messageOverhead + EstimateText(item.Made.Text)
 	}
@@ -199,14 +224,14 @@ func EstimateItem(item ContextItem) int {
 	}
 	n := messageOverhead
 	for i, p := range m.Parts {
-		n += estimateEdited(p, i, item.Edits)
+		n += c.edited(p, i, item.Edits)
 	}
 	return n
 }
 
-// estimateEdited is EstimatePart for a part with edits. What an edit replaces is not counted: it may be
-// large, and this is done on every read of a context.
-func estimateEdited(p Part, index int, edits []Edit) int {
+// edited is EstimatePart for a part with edits. What an edit replaces is not counted: it may be large, and this
+// is done on every read of a context.
+func (c tokenCounts) edited(p Part, index int, edits []Edit) int {
 	contents := map[int]int{} // tokens of the contents that are edited
 	for _, e := range edits {
 		if e.Part != index {
@@ -214,7 +239,7 @@ func estimateEdited(p Part, index int, edits []Edit) int {
 		}
 		tokens := 0
 		if e.Op == EditReplace {
-			tokens = EstimateText(e.Text)
+			tokens = c.text(e.Text)
 		}
 		switch {
 		case e.Content >= 0:
@@ -226,30 +251,33 @@ func estimateEdited(p Part, index int, edits []Edit) int {
 		}
 	}
 	if len(contents) == 0 {
-		return EstimatePart(p)
+		return c.part(p)
 	}
 	n := partOverhead
-	for i, c := range p.Content {
+	for i, part := range p.Content {
 		if tokens, ok := contents[i]; ok {
 			n += tokens
 		} else {
-			n += EstimatePart(c)
+			n += c.part(part)
 		}
 	}
 	return n
 }
 
 // EstimatePart is the number of tokens that one part costs in a request.
-func EstimatePart(p Part) int {
+func EstimatePart(p Part) int { return tokenCounts(nil).part(p) }
+
+// part is EstimatePart.
+func (c tokenCounts) part(p Part) int {
 	switch p.Kind {
 	case PartText, PartReasoning:
-		return EstimateText(p.Text)
+		return c.text(p.Text)
 	case PartToolCall:
-		return partOverhead + EstimateText(p.Name) + EstimateText(p.Input)
+		return partOverhead + c.text(p.Name) + c.text(p.Input)
 	case PartToolResult:
 		n := partOverhead
-		for _, c := range p.Content {
-			n += EstimatePart(c)
+		for _, content := range p.Content {
+			n += c.part(content)
 		}
 		return n
 	case PartImage:

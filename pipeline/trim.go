@@ -47,7 +47,11 @@ const (
 // itself outgrows it, and then in steps of an eighth of the budget. Items are shared with the input where
 // nothing changed.
 func Trim(items []ContextItem, s Settings) ([]ContextItem, TrimStats) {
-	t := trimmer{settings: s, turns: turnsOf(items)}
+	return trim(items, s, tokenCounts{})
+}
+
+func trim(items []ContextItem, s Settings, counts tokenCounts) ([]ContextItem, TrimStats) {
+	t := trimmer{settings: s, turns: turnsOf(items), counts: counts}
 	out := items
 	for i, item := range items {
 		edits, changed := t.trimItem(item, t.turns.of[i])
@@ -59,7 +63,7 @@ func Trim(items []ContextItem, s Settings) ([]ContextItem, TrimStats) {
 			t.copied = true
 		}
 		out[i].Edits = edits
-		t.stats.SavedTokens += EstimateItem(item) - EstimateItem(out[i])
+		t.stats.SavedTokens += counts.item(item) - counts.item(out[i])
 	}
 	if s.MaxInputTokens > 0 {
 		out = t.dropTurns(out, s.MaxInputTokens)
@@ -111,6 +115,7 @@ type trimmer struct {
 	settings Settings
 	turns    contextTurns
 	stats    TrimStats
+	counts   tokenCounts
 	copied   bool
 	// most is the cap on the results of the message at hand, in tokens, 0 for none.
 	most int
@@ -307,7 +312,8 @@ func (t *trimmer) capTokens(view *resultView) bool {
 	}
 	for i, share := range FairShare(over, limit) {
 		if share < over[i] {
-			text := cutToTokens(view.contents[i].text, over[i]+1, share+1)
+			text, tokens := cutToTokens(view.contents[i].text, over[i]+1, share+1, EstimateText)
+			t.counts.keep(text, tokens)
 			view.contents[i] = contentView{text: text, isText: true, edited: true}
 		}
 	}
@@ -317,20 +323,29 @@ func (t *trimmer) capTokens(view *resultView) bool {
 // leastText is the least that is left of a text, one token: some APIs refuse an empty one.
 const leastText = "…"
 
-// cutToTokens keeps both ends of a text of size tokens, so that it is at most limit tokens, or leastText.
-func cutToTokens(text string, size, limit int) string {
+// markerTokens is about what the marker of a cut takes, in tokens, and markerChars in chars.
+const (
+	markerTokens = 9
+	markerChars  = 25
+)
+
+// cutToTokens keeps both ends of a text of size tokens, so that it is at most limit tokens as they are counted, or
+// leastText. It gives the size of that as well.
+func cutToTokens(text string, size, limit int, count func(string) int) (short string, tokens int) {
 	chars := Chars(text)
-	for keep := chars; ; {
+	aim := func(keep, limit, size int) int { return int(float64(keep) * float64(limit) / float64(size) * 0.98) }
+	keep := aim(chars, limit, size)
+	if limit > 2*markerTokens {
+		keep = aim(chars, limit-markerTokens, size) + markerChars
+	}
+	for keep = min(keep, chars-1); keep > 0; keep = min(keep-1, aim(keep, limit, tokens)) {
 		// Tokens are not spread evenly: aim, measure, and aim a little lower.
-		keep = min(keep-1, int(float64(keep)*float64(limit)/float64(size)*0.98))
-		if keep <= 0 {
-			return leastText
-		}
-		short := headAndTailCounted(text, chars, keep)
-		if size = EstimateText(short); size <= limit {
-			return short
+		short = headAndTailCounted(text, chars, keep)
+		if tokens = count(short); tokens <= limit {
+			return short, tokens
 		}
 	}
+	return leastText, 1
 }
 
 // dropTurns leaves out the oldest turns until the rest is within budget.
@@ -338,7 +353,7 @@ func (t *trimmer) dropTurns(items []ContextItem, budget int) []ContextItem {
 	tokens := make([]int, t.turns.last+2) // of each turn, from -1
 	total := 0
 	for i, item := range items {
-		n := EstimateItem(item)
+		n := t.counts.item(item)
 		total += n
 		if turn := t.turns.of[i]; turn != noTurn {
 			tokens[turn+1] += n

@@ -1,6 +1,9 @@
 package pipeline
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // minSqueezedTokens is the least that the head_tail valve leaves of a part.
 const minSqueezedTokens = 64
@@ -12,7 +15,7 @@ func (b *contextBuilder) squeeze(items []ContextItem) []ContextItem {
 		return items
 	}
 	items = slices.Clone(items)
-	v := newValve(items, b.in)
+	v := newValve(items, b.in, b.counts)
 	v.omitBinaries()
 	b.omitted = v.omitted
 	v.previews()
@@ -25,6 +28,7 @@ func (b *contextBuilder) squeeze(items []ContextItem) []ContextItem {
 type valve struct {
 	items    []ContextItem
 	in       ContextInput
+	counts   tokenCounts
 	upTo     int // items before this one are in reach
 	lastUser int // the last genuine user message in reach, -1 when there is none
 	answered int // the last assistant message in reach, -1 when there is none
@@ -32,8 +36,8 @@ type valve struct {
 	omitted  TrimStats
 }
 
-func newValve(items []ContextItem, in ContextInput) *valve {
-	v := &valve{items: items, in: in, lastUser: -1, answered: -1}
+func newValve(items []ContextItem, in ContextInput, counts tokenCounts) *valve {
+	v := &valve{items: items, in: in, counts: counts, lastUser: -1, answered: -1}
 	for i, item := range items {
 		m := item.Message
 		if m == nil || m.Seq > in.ValveUpTo {
@@ -92,7 +96,7 @@ func (v *valve) omitBinaries() {
 			kept := slices.DeleteFunc(slices.Clone(before.Edits), func(e Edit) bool { return e.Part == j })
 			v.items[i].Edits = append(kept, view.edits(j)...)
 			v.omitted.Binaries += n
-			v.omitted.SavedTokens += EstimateItem(before) - EstimateItem(v.items[i])
+			v.omitted.SavedTokens += v.counts.item(before) - v.counts.item(v.items[i])
 		}
 	}
 }
@@ -124,10 +128,11 @@ func (v *valve) previews() {
 	}
 }
 
-// squeezable is a text that the head_tail valve may cut.
+// squeezable is a text that the head_tail valve may cut, with its size in tokens.
 type squeezable struct {
 	item, part, content int
 	text                string
+	size                int
 }
 
 // headAndTail cuts the texts in reach to their fair shares of what the tail may take.
@@ -140,43 +145,59 @@ func (v *valve) headAndTail() {
 		if m == nil {
 			continue
 		}
-		rest := EstimateItem(v.items[i])
+		rest := v.counts.item(v.items[i])
 		if !v.protected(i) {
-			for _, t := range v.textsOf(i, m) {
-				texts, sizes = append(texts, t), append(sizes, EstimateText(t.text))
-				rest -= sizes[len(sizes)-1]
+			for _, t := range v.textsOf(i, m, rest) {
+				texts, sizes = append(texts, t), append(sizes, t.size)
+				rest -= t.size
 			}
 		}
 		fixed += max(rest, 0)
 	}
 	for k, share := range FairShare(sizes, v.budget()-fixed) {
 		share = max(share, minSqueezedTokens)
-		if t := texts[k]; share < sizes[k] {
-			v.replace(t.item, t.part, t.content, squeezed(t.text, sizes[k], share))
+		t := texts[k]
+		if share >= t.size {
+			continue
+		}
+		if short := v.squeezed(t.text, t.size, share); short != t.text {
+			v.replace(t.item, t.part, t.content, short)
 		}
 	}
 }
 
-// squeezed is a text of size tokens in at most limit tokens: without its binaries, and cut if need be.
-func squeezed(text string, size, limit int) string {
-	if short, n := OmitBinary(text); n > 0 {
-		text, size = short, EstimateText(short)
+// squeezed is a text of about size tokens in about limit tokens: without its binaries, and cut if need be.
+func (v *valve) squeezed(text string, size, limit int) string {
+	// As in EstimateText, the whole sets the level, and the weight says how a piece compares.
+	perWeight := float64(size) / float64(max(weighText(text), 1))
+	count := func(s string) int { return int(perWeight * float64(weighText(s))) }
+	short, binaries := OmitBinary(text)
+	if binaries > 0 {
+		size = EstimateText(short) // base64 has a level of its own
+		perWeight = float64(size) / float64(max(weighText(short), 1))
 	}
-	if size <= limit {
-		return text
+	if size > limit {
+		short, size = cutToTokens(short, size, limit, count)
 	}
-	return cutToTokens(text, size, limit)
+	v.counts.keep(short, size)
+	return short
 }
 
-// textsOf lists what may be cut of a message: the texts of tool results, and what the agent and its runtime
-// said. Results inside an assistant message are the vendor's own and stay.
-func (v *valve) textsOf(i int, m *Message) []squeezable {
+// textsOf lists what may be cut of a message of so many tokens: the texts of tool results, and what the agent
+// and its runtime said. Results inside an assistant message are the vendor's own and stay. So do texts that are
+// within minSqueezedTokens whatever they say, since no token has less than a byte.
+func (v *valve) textsOf(i int, m *Message, tokens int) []squeezable {
 	var texts []squeezable
 	edits := v.items[i].Edits
+	add := func(part, content int, text string) {
+		if len(text) > minSqueezedTokens {
+			texts = append(texts, squeezable{item: i, part: part, content: content, text: text})
+		}
+	}
 	for j, p := range m.Parts {
 		switch {
 		case p.Kind == PartText && !edited(edits, j):
-			texts = append(texts, squeezable{item: i, part: j, content: -1, text: p.Text})
+			add(j, -1, p.Text)
 		case p.Kind == PartToolResult && m.Role != RoleAssistant:
 			view := viewResult(p, j, edits)
 			if view.dropped {
@@ -187,12 +208,57 @@ func (v *valve) textsOf(i int, m *Message) []squeezable {
 					k = -1
 				}
 				if c.isText && !c.gone {
-					texts = append(texts, squeezable{item: i, part: j, content: k, text: c.text})
+					add(j, k, c.text)
 				}
 			}
 		}
 	}
+	v.measure(texts, v.items[i], tokens)
 	return texts
+}
+
+// measure fills in the sizes of the texts of an item. To count the tokens of a whole conversation would be most of
+// the cost of the valve, and is done already: an item that is as it was stored has its figure, which is shared
+// out to its texts as they weigh.
+func (v *valve) measure(texts []squeezable, item ContextItem, tokens int) {
+	if len(texts) > 0 && len(item.Edits) == 0 {
+		v.shareOut(item.Message.Parts, tokens-messageOverhead)
+	}
+	for k := range texts {
+		texts[k].size = v.counts.text(texts[k].text)
+	}
+}
+
+// shareOut keeps a figure for each text in parts that have so many tokens.
+func (v *valve) shareOut(parts []Part, tokens int) {
+	var texts []string
+	var weights []int
+	add := func(s string) { texts, weights = append(texts, s), append(weights, weighText(s)) }
+	for _, p := range parts {
+		switch p.Kind {
+		case PartText, PartReasoning:
+			add(p.Text)
+		case PartToolCall:
+			tokens -= partOverhead
+			add(p.Name)
+			add(p.Input)
+		case PartToolResult:
+			tokens -= partOverhead
+			for _, c := range p.Content {
+				if c.Kind == PartText {
+					add(c.Text)
+				} else {
+					tokens -= EstimatePart(c)
+				}
+			}
+		default:
+			tokens -= EstimatePart(p)
+		}
+	}
+	perWeight := float64(max(tokens, 0)) / float64(max(sum(weights), 1))
+	for i, s := range texts {
+		v.counts.keep(s, int(math.Ceil(perWeight*float64(weights[i]))))
+	}
 }
 
 func edited(edits []Edit, part int) bool {
