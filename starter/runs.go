@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,14 +95,12 @@ func moment(flag, s string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	ago := s
-	days := 0
-	if rest, ok := strings.CutSuffix(s, "d"); ok {
-		if _, err := fmt.Sscanf(rest+"\n", "%d\n", &days); err == nil && days >= 0 {
-			return now.Add(-time.Duration(days) * 24 * time.Hour), nil
+	if number, ok := strings.CutSuffix(s, "d"); ok {
+		if days, err := strconv.Atoi(number); err == nil && days >= 0 {
+			return now.AddDate(0, 0, -days), nil
 		}
 	}
-	if d, err := time.ParseDuration(ago); err == nil && d >= 0 {
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
 	return time.Time{}, usagef("%s is a date (2026-11-30), a time (2026-11-30T09:00:00Z) or how long ago (90m, 24h, 7d), not %q", flag, s)

@@ -60,21 +60,44 @@ func borrow(ctx context.Context, opts Options, start bool) (*Stack, error) {
 
 func (o Options) giveBack(ctx context.Context, held *os.File) error {
 	defer func() { _ = held.Close() }()
-	if !exists(filepath.Join(o.Dir, borrowedFile)) {
-		return nil
+	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_UN); err != nil {
+		return fmt.Errorf("give the local stack back: %w", err)
 	}
 	err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil // somebody else has it still, and will look
+		return nil // somebody else has it still, or takes it down
 	}
 	if err != nil {
 		return fmt.Errorf("give the local stack back: %w", err)
+	}
+	if !exists(filepath.Join(o.Dir, borrowedFile)) {
+		return nil
 	}
 	_, err = downPersistent(ctx, o)
 	return errors.Join(err, o.stays())
 }
 
-// stays says that the stack runs for its own sake from now on, or not at all.
+// upToStay brings the stack up for its own sake: those who borrow it do not take it down.
+func upToStay(ctx context.Context, opts Options) (*Stack, error) {
+	if err := makeDir(opts.Dir); err != nil {
+		return nil, err
+	}
+	held, err := holdShared(ctx, opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = held.Close() }()
+	stack, err := upPersistent(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := opts.stays(); err != nil {
+		return nil, err
+	}
+	return stack, nil
+}
+
+// stays removes the mark of a borrowed stack.
 func (o Options) stays() error {
 	if err := os.Remove(filepath.Join(o.Dir, borrowedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep the local stack: %w", err)

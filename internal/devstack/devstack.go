@@ -98,11 +98,7 @@ func Up(ctx context.Context, opts Options) (*Stack, error) {
 	if opts.Ephemeral {
 		return upEphemeral(ctx, opts)
 	}
-	stack, err := upPersistent(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	return stack, opts.stays()
+	return upToStay(ctx, opts)
 }
 
 // Attach returns the persistent stack if all of it runs and answers, and else an error that is ErrNotRunning.
