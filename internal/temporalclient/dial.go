@@ -16,27 +16,48 @@ import (
 // Dial connects and makes sure that the server answers. logger takes what the SDK has to say; tune
 // may change the client's options, as telemetry.Telemetry.Temporal does.
 func Dial(ctx context.Context, c config.Temporal, logger *slog.Logger, tune ...func(*client.Options) error) (client.Client, error) {
-	options := client.Options{
+	o, err := options(c, logger, tune)
+	if err != nil {
+		return nil, err
+	}
+	cl, err := client.DialContext(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("Temporal at %s, namespace %s, is not reachable (temporal.address): %w", c.Address, c.Namespace, err)
+	}
+	return cl, nil
+}
+
+// Lazy is Dial for a server that has work to do while Temporal is away: it connects when it is first used, and again
+// whenever that is needed.
+func Lazy(c config.Temporal, logger *slog.Logger, tune ...func(*client.Options) error) (client.Client, error) {
+	o, err := options(c, logger, tune)
+	if err != nil {
+		return nil, err
+	}
+	cl, err := client.NewLazyClient(o)
+	if err != nil {
+		return nil, fmt.Errorf("set the connection to Temporal at %s up: %w", c.Address, err)
+	}
+	return cl, nil
+}
+
+func options(c config.Temporal, logger *slog.Logger, tune []func(*client.Options) error) (client.Options, error) {
+	o := client.Options{
 		HostPort:  c.Address,
 		Namespace: c.Namespace,
 		Logger:    sdklog.NewStructuredLogger(logger),
 	}
 	if c.APIKey != "" {
-		options.Credentials = client.NewAPIKeyStaticCredentials(c.APIKey)
+		o.Credentials = client.NewAPIKeyStaticCredentials(c.APIKey)
 	}
-	t, err := c.TLSConfig()
-	if err != nil {
-		return nil, err
+	var err error
+	if o.ConnectionOptions.TLS, err = c.TLSConfig(); err != nil {
+		return o, err
 	}
-	options.ConnectionOptions.TLS = t
 	for _, change := range tune {
-		if err := change(&options); err != nil {
-			return nil, err
+		if err := change(&o); err != nil {
+			return o, err
 		}
 	}
-	cl, err := client.DialContext(ctx, options)
-	if err != nil {
-		return nil, fmt.Errorf("Temporal at %s, namespace %s, is not reachable (temporal.address): %w", c.Address, c.Namespace, err)
-	}
-	return cl, nil
+	return o, nil
 }

@@ -1,0 +1,176 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"precis/internal/runs"
+	"precis/internal/service"
+	"precis/internal/store"
+)
+
+// maxWait bounds what a request may ask to wait for a run.
+const maxWait = 600
+
+type newCompaction struct {
+	Focus         string `json:"focus,omitempty" doc:"What matters most, in the user's words."`
+	Full          bool   `json:"full,omitempty" doc:"Summarise everything, the last turn too."`
+	ForceExternal bool   `json:"force_external,omitempty" doc:"Do not ask the agent's own model."`
+	Prompt        string `json:"prompt,omitempty" doc:"Name of the prompt in the place of the one for the occasion."`
+	Summarizer    string `json:"summarizer,omitempty" doc:"Who writes the summary, tried in this order: self,openai/NAME."`
+	WaitSeconds   int    `json:"wait_seconds,omitempty" minimum:"0" maximum:"600" doc:"How long to wait for the end."`
+}
+
+type compactInput struct {
+	ConversationPath
+	Payload payload[newCompaction]
+}
+
+// runOutput is a run: 202 while it goes on.
+type runOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     runs.Run
+}
+
+type listCompactionsInput struct {
+	ConversationPath
+	Page
+}
+
+type listCompactionsOutput struct {
+	Body struct {
+		Compactions []service.Compaction `json:"compactions"`
+		Next        string               `json:"next,omitempty" doc:"Cursor of the next page; left out after the last."`
+	}
+}
+
+type reportedMarker struct {
+	Summary      json.RawMessage `json:"summary" doc:"The native message that stands for the covered ones."`
+	CoversTo     int64           `json:"covers_to" minimum:"1" doc:"Number of the last message that it covers."`
+	TokensBefore int             `json:"tokens_before,omitempty" minimum:"0"`
+	TokensAfter  int             `json:"tokens_after,omitempty" minimum:"0"`
+}
+
+type markerInput struct {
+	ConversationPath
+	Payload payload[reportedMarker]
+}
+
+type markerOutput struct {
+	Status int
+	Body   service.Marker
+}
+
+type undoOutput struct{ Body service.Undone }
+
+func (s *Server) compactions() {
+	register(s, huma.Operation{
+		OperationID: "compact", Method: http.MethodPost, Path: "/v1/conversations/{id}/compactions", Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK,
+		Summary:     "Compact by hand",
+		Description: "Whatever the numbers. 202 with the run that goes on, or 200 when it ended within the wait. While one of the conversation is under way it gives that one. Nothing is deleted.",
+	}, traits{waits: true, codes: []service.Code{service.CodeReplyOpen}}, s.compact)
+	register(s, huma.Operation{
+		OperationID: "list-compactions", Method: http.MethodGet, Path: "/v1/conversations/{id}/compactions", Tags: []string{tagCompactions},
+		Summary: "The timeline of compactions", Description: "Newest first: runs of precis, and compactions that the agent's own runtime did.",
+	}, traits{}, s.listCompactions)
+	register(s, huma.Operation{
+		OperationID: "report-marker", Method: http.MethodPost, Path: "/v1/conversations/{id}/markers", Tags: []string{tagCompactions}, DefaultStatus: http.StatusCreated,
+		Summary:     "Report a compaction that the agent's own runtime did",
+		Description: "It counts from then on, beside those of precis, and can be undone. It takes a trusted key (`precis keys create --trusted`): a forged summary would hide the history.",
+	}, traits{codes: []service.Code{service.CodeForbidden, service.CodeConflict}}, s.reportMarker)
+	register(s, huma.Operation{
+		OperationID: "undo", Method: http.MethodDelete, Path: "/v1/conversations/{id}/marker", Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK,
+		Summary:     "Undo the newest compaction",
+		Description: "The context is what it was before it, and what came since. Again goes back one more, down to the full history. No automatic compaction starts until the next user message.",
+	}, traits{codes: []service.Code{service.CodeNothingToUndo}}, s.undo)
+}
+
+func (s *Server) compact(ctx context.Context, q *request, in *compactInput) (*runOutput, error) {
+	b := in.Payload.value
+	ask, cancel := context.WithTimeout(ctx, s.timeout())
+	defer cancel()
+	run, done, err := s.service.Compact(ask, in.ref(q), service.CompactRequest{
+		Focus: b.Focus, Full: b.Full, ForceExternal: b.ForceExternal, Prompt: b.Prompt, Summarizer: b.Summarizer,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !done && b.WaitSeconds > 0 {
+		run, err = s.await(ctx, q, run, time.Duration(b.WaitSeconds)*time.Second)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return runAnswer(run), nil
+}
+
+func runAnswer(run runs.Run) *runOutput {
+	out := &runOutput{Status: http.StatusAccepted, Location: "/v1/runs/" + run.ID, Body: run}
+	if run.Outcome != "" {
+		out.Status = http.StatusOK
+	}
+	return out
+}
+
+// await waits for the end of a run as long as asked, or until the server stops: the run itself goes on.
+func (s *Server) await(ctx context.Context, q *request, run runs.Run, wait time.Duration) (runs.Run, error) {
+	if s.launcher.Client == nil {
+		return run, nil
+	}
+	ref := store.RunRef{Tenant: q.tenant, ID: run.ID}
+	stored, err := s.store.GetRun(ctx, ref)
+	if err != nil {
+		return run, err
+	}
+	patience, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)()
+	_, waited := s.launcher.Wait(patience, stored)
+	if ctx.Err() != nil {
+		return run, ctx.Err()
+	}
+	if waited != nil && patience.Err() == nil {
+		// Temporal is away: the run is asked for, and its row says how far it is.
+		s.log.Warn("a run cannot be waited for", "run", run.ID, "error", waited)
+	}
+	now, err := s.service.GetRun(ctx, ref, nil)
+	if errors.Is(err, context.Canceled) {
+		return run, err
+	}
+	return now, err
+}
+
+func (s *Server) listCompactions(ctx context.Context, q *request, in *listCompactionsInput) (*listCompactionsOutput, error) {
+	list, next, err := s.service.ListCompactions(ctx, in.ref(q), in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &listCompactionsOutput{}
+	out.Body.Compactions, out.Body.Next = list, next
+	return out, nil
+}
+
+func (s *Server) reportMarker(ctx context.Context, q *request, in *markerInput) (*markerOutput, error) {
+	b := in.Payload.value
+	m, err := s.service.ReportMarker(ctx, in.ref(q), service.ReportedMarker{
+		Summary: b.Summary, CoversTo: b.CoversTo, TokensBefore: b.TokensBefore, TokensAfter: b.TokensAfter,
+	}, q.trusted)
+	if err != nil {
+		return nil, err
+	}
+	return &markerOutput{Status: http.StatusCreated, Body: m}, nil
+}
+
+func (s *Server) undo(ctx context.Context, q *request, in *ConversationPath) (*undoOutput, error) {
+	u, err := s.service.Undo(ctx, in.ref(q))
+	if err != nil {
+		return nil, err
+	}
+	return &undoOutput{Body: u}, nil
+}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"go.temporal.io/sdk/client"
+
+	"precis/internal/config"
+	"precis/internal/store"
+	"precis/internal/temporalclient"
+	"precis/internal/version"
+)
+
+const (
+	// checkPatience is how long each part may take to answer.
+	checkPatience = 2 * time.Second
+	// checkFresh is how long an answer holds: anybody may ask, and the asking must not become a load.
+	checkFresh = time.Second
+)
+
+// Alive is the answer of /healthz.
+type Alive struct {
+	Status  string `json:"status" enum:"ok"`
+	Version string `json:"version" doc:"The build."`
+}
+
+// Ready is the answer of /readyz.
+type Ready struct {
+	Status string  `json:"status" enum:"ready,not_ready"`
+	Checks []Check `json:"checks"`
+}
+
+// Check is one thing that must be there for work to be done.
+type Check struct {
+	Name   string `json:"name" enum:"server,postgres,temporal,worker"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty" doc:"What is wrong; the log has the error."`
+}
+
+type aliveOutput struct{ Body Alive }
+
+type readyOutput struct {
+	Status int
+	Body   Ready
+}
+
+func (s *Server) health() {
+	register(s, huma.Operation{
+		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Tags: []string{tagServer}, Summary: "The process is alive",
+	}, traits{public: true}, func(context.Context, *request, *struct{}) (*aliveOutput, error) {
+		return &aliveOutput{Body: Alive{Status: "ok", Version: version.Code()}}, nil
+	})
+	ready := huma.Operation{
+		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: []string{tagServer}, Summary: "Work can be done",
+		Description: "PostgreSQL and Temporal answer, and a worker polls both queues. 503 when not, and while the server stops.",
+	}
+	p := NewProbe(s.service.Store, s.service.Temporal, s.service.Config)
+	register(s, ready, traits{public: true}, func(ctx context.Context, _ *request, _ *struct{}) (*readyOutput, error) {
+		r := p.Ready(ctx)
+		if s.stopping.Err() != nil {
+			r = Ready{Status: "not_ready", Checks: append([]Check{{Name: "server", Detail: "it is stopping"}}, r.Checks...)}
+		}
+		out := &readyOutput{Status: http.StatusOK, Body: r}
+		if r.Status != "ready" {
+			out.Status = http.StatusServiceUnavailable
+		}
+		return out, nil
+	})
+	doc := operationAt(s.api.OpenAPI(), ready)
+	doc.Responses["503"] = &huma.Response{Description: "Something is not there.", Content: doc.Responses["200"].Content}
+
+	metrics := &huma.Operation{
+		OperationID: "metrics", Method: http.MethodGet, Path: "/metrics", Tags: []string{tagServer}, Summary: "Metrics in Prometheus' format",
+		Security: []map[string][]string{}, Responses: map[string]*huma.Response{"200": {
+			Description: "The metrics.", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}},
+		}},
+	}
+	s.api.OpenAPI().AddOperation(metrics)
+	s.mux.Handle("GET /metrics", s.telemetry.Handler())
+}
+
+// Probe says whether work can be done.
+type Probe struct {
+	store  *store.Store
+	client client.Client
+	config config.Config
+
+	mu   sync.Mutex
+	at   time.Time
+	last Ready
+}
+
+// NewProbe makes a probe. client may be nil: Temporal is not there then.
+func NewProbe(s *store.Store, c client.Client, cfg config.Config) *Probe {
+	return &Probe{store: s, client: c, config: cfg}
+}
+
+// Ready looks at everything that is needed, or gives what it saw a moment ago.
+func (p *Probe) Ready(ctx context.Context) Ready {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.at) < checkFresh {
+		return p.last
+	}
+	// Whoever asks may go; the answer is for all.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkPatience)
+	defer cancel()
+	checks := make([]Check, 3)
+	var wg sync.WaitGroup
+	wg.Go(func() { checks[0] = p.postgres(ctx) })
+	wg.Go(func() { checks[1], checks[2] = p.temporal(ctx) })
+	wg.Wait()
+	p.last = Ready{Status: "ready", Checks: checks}
+	if slices.ContainsFunc(checks, func(c Check) bool { return !c.OK }) {
+		p.last.Status = "not_ready"
+	}
+	p.at = time.Now()
+	return p.last
+}
+
+func (p *Probe) postgres(ctx context.Context) Check {
+	c := Check{Name: "postgres", OK: true}
+	if err := p.store.Ping(ctx); err != nil {
+		c.OK, c.Detail = false, "PostgreSQL does not answer (database_url)"
+	}
+	return c
+}
+
+func (p *Probe) temporal(ctx context.Context) (temporal, worker Check) {
+	temporal, worker = Check{Name: "temporal"}, Check{Name: "worker", Detail: "not known while Temporal does not answer"}
+	if p.client == nil {
+		temporal.Detail = "no Temporal is configured (temporal.address)"
+		return temporal, worker
+	}
+	for _, queue := range []string{p.config.Worker.TaskQueue, p.config.Worker.LLMTaskQueue} {
+		n, err := temporalclient.Pollers(ctx, p.client, p.config.Temporal.Namespace, queue)
+		if err != nil {
+			temporal.Detail = "Temporal does not answer (temporal.address), or does not know the namespace (temporal.namespace)"
+			return temporal, worker
+		}
+		if n == 0 {
+			return Check{Name: "temporal", OK: true}, Check{Name: "worker", Detail: "no worker polls queue " + queue + ": start one with bin/worker"}
+		}
+	}
+	return Check{Name: "temporal", OK: true}, Check{Name: "worker", OK: true}
+}

@@ -1,0 +1,216 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"precis/internal/service"
+	"precis/internal/store"
+)
+
+const (
+	idempotencyHeader = "Idempotency-Key"
+	// replayedHeader marks an answer that was kept.
+	replayedHeader = "Idempotency-Replayed"
+	// holdEvery is how often a long request says that it still has its key: well within what a claim lasts.
+	holdEvery = 10 * time.Second
+	// keepPatience is for noting how a request ended, which must not hold its answer up.
+	keepPatience = 5 * time.Second
+)
+
+// readBody reads the whole body, so that what follows has it at hand, and sees to its size, form and time.
+func (s *Server) readBody(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
+	if r.Method == http.MethodGet || r.Body == nil {
+		next(ctx)
+		return
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(s.timeout()))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.config.MaxBodyBytes)))
+	// A deadline that passes later would look as if the client had gone.
+	_ = control.SetReadDeadline(time.Time{})
+	var tooLarge *http.MaxBytesError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &tooLarge):
+		problem(service.CodeTooLarge, "the body is larger than %d bytes (http.max_body_bytes): send fewer messages at once", tooLarge.Limit).write(w, r)
+		return
+	case errors.As(err, &timeout) && timeout.Timeout():
+		p := problem(codeTimeout, "the body did not arrive within %s", s.timeout())
+		p.Status = http.StatusRequestTimeout
+		p.complete().write(w, r)
+		return
+	case err != nil:
+		problem(service.CodeInvalid, "the body ended before it was complete").at("body").write(w, r)
+		return
+	}
+	if p := bodyProblem(r, body); p != nil {
+		p.write(w, r)
+		return
+	}
+	requestOf(r.Context()).body = body
+	next(ctx)
+}
+
+func bodyProblem(r *http.Request, body []byte) *Problem {
+	if len(body) == 0 {
+		return nil
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return problem(codeMediaType, "Content-Encoding is %q: bodies are taken as they are, not compressed", encoding).at("header.Content-Encoding")
+	}
+	given := r.Header.Get("Content-Type")
+	media, _, err := mime.ParseMediaType(given)
+	if given != "" && (err != nil || media != "application/json" && !strings.HasSuffix(media, "+json")) {
+		return problem(codeMediaType, "Content-Type is %q: send `Content-Type: application/json`", given).at("header.Content-Type")
+	}
+	return nil
+}
+
+// keepAnswer does a request with an idempotency key once: it keeps what a write that went well was answered with, and
+// gives that to whoever sends the same request with the same key again. One that failed may be tried again with its key.
+// The transactions of the request note under its key that they happened: whatever dies in between, a write that cannot be
+// repeated is not.
+func (s *Server) keepAnswer(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
+	t := traitsOf(ctx.Operation())
+	key, given := r.Header[idempotencyHeader]
+	if !given || r.Method == http.MethodGet || t.unkept || t.public {
+		next(ctx)
+		return
+	}
+	q := requestOf(r.Context())
+	k := store.KeyedRequest{
+		Tenant: q.tenant, Key: strings.Join(key, ","), Request: requestHash(r, q.body), Repeatable: t.repeatable,
+	}
+	state, kept, err := s.store.ClaimKey(r.Context(), k)
+	if err != nil {
+		p := problemOf(r.Context(), err)
+		if errors.Is(err, store.ErrInvalid) {
+			p = problem(service.CodeInvalid, "an idempotency key has 1 to 255 bytes of UTF-8 and no control characters").at("header." + idempotencyHeader)
+		}
+		p.write(w, r)
+		return
+	}
+	switch state {
+	case store.KeyOther:
+		problem(codeKeyReused, "idempotency key %q was used with another request: each request has a key of its own", k.Key).at("header."+idempotencyHeader).write(w, r)
+	case store.KeyBusy:
+		problem(codeKeyBusy, "the request with idempotency key %q is under way: try again in a moment", k.Key).after(time.Second).write(w, r)
+	case store.KeyLost:
+		problem(codeKeyLost, "the request with idempotency key %q took effect, and its answer was lost in a crash: read what is there before you send it again, with another key", k.Key).write(w, r)
+	case store.KeyAnswered:
+		for name, value := range kept.Headers {
+			w.Header().Set(name, value)
+		}
+		w.Header().Set(replayedHeader, "true")
+		w.WriteHeader(kept.Status)
+		_, _ = w.Write(kept.Body)
+	default:
+		s.doKeyed(ctx, r, w, k, next)
+	}
+}
+
+// requestHash is of all that makes a request the same as another.
+func requestHash(r *http.Request, body []byte) store.Hash {
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(r.Method), []byte(r.URL.EscapedPath()), []byte(r.URL.RawQuery), body} {
+		_ = binary.Write(h, binary.BigEndian, uint64(len(part)))
+		_, _ = h.Write(part)
+	}
+	return store.Hash(h.Sum(nil))
+}
+
+func (s *Server) doKeyed(ctx huma.Context, r *http.Request, w http.ResponseWriter, k store.KeyedRequest, next func(huma.Context)) {
+	rec := &recorder{header: w.Header().Clone()}
+	release := s.hold(r.Context(), k)
+	func() {
+		defer release() // also when it panics: the key is then let go when its claim ends
+		next(with(ctx, r.WithContext(store.WithKey(r.Context(), k)), rec))
+	}()
+	s.settle(r.Context(), k, rec)
+	for name, values := range rec.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(rec.status)
+	_, _ = w.Write(rec.body.Bytes())
+}
+
+// hold extends the claim on a key while a request takes long.
+func (s *Server) hold(ctx context.Context, k store.KeyedRequest) (release func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		tick := time.NewTicker(holdEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if err := s.store.ExtendKey(ctx, k); err != nil && ctx.Err() == nil {
+					s.log.Warn("an idempotency key could not be held", "error", err)
+				}
+			}
+		}
+	}()
+	return cancel
+}
+
+// settle notes how a keyed request ended. Its answer goes out whether that can be noted or not.
+func (s *Server) settle(ctx context.Context, k store.KeyedRequest, rec *recorder) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepPatience)
+	defer cancel()
+	keep := rec.status < http.StatusMultipleChoices
+	var err error
+	if !keep {
+		var effective bool
+		effective, err = s.store.ReleaseKey(ctx, k)
+		// It changed something and failed for good: trying again would change it again and fail the same way.
+		keep = effective && rec.status < http.StatusInternalServerError
+	}
+	if err == nil && keep {
+		headers := map[string]string{}
+		for _, name := range []string{"Content-Type", "Location", "Allow"} {
+			if v := rec.header.Get(name); v != "" {
+				headers[name] = v
+			}
+		}
+		err = s.store.AnswerKey(ctx, k, store.KeyedAnswer{Status: rec.status, Headers: headers, Body: rec.body.Bytes()})
+	}
+	if err != nil {
+		s.log.Warn("the end of a request with an idempotency key was not noted", "error", err)
+	}
+}
+
+// recorder holds an answer back until it is kept.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(b)
+}

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"golang.org/x/time/rate"
+
+	"precis/internal/config"
+)
+
+// limits keep one tenant from taking what the others need.
+type limits struct {
+	config config.HTTP
+
+	mu      sync.Mutex
+	tenants map[string]*tenantLimits
+}
+
+type tenantLimits struct {
+	rate *rate.Limiter
+	// open and streams count what is under way; guarded by limits.mu.
+	open, streams int
+}
+
+// limit refuses what is over the tenant's rate, or over what it may have open.
+func (s *Server) limit(ctx huma.Context, next func(huma.Context)) {
+	t := traitsOf(ctx.Operation())
+	if t.public {
+		next(ctx)
+		return
+	}
+	r, w := humago.Unwrap(ctx)
+	done, p := s.limits.enter(requestOf(r.Context()).tenant, t.stream)
+	if p != nil {
+		p.write(w, r)
+		return
+	}
+	defer done()
+	next(ctx)
+}
+
+func (l *limits) enter(tenant string, stream bool) (done func(), p *Problem) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.tenants[tenant]
+	if t == nil {
+		if l.tenants == nil {
+			l.tenants = map[string]*tenantLimits{}
+		}
+		t = &tenantLimits{rate: newRate(l.config)}
+		l.tenants[tenant] = t
+	}
+	if wait := overRate(t.rate); wait > 0 {
+		return nil, problem(codeRateLimited, "the tenant sends more than %g requests a second (http.requests_per_second): wait and try again", l.config.RequestsPerSecond).after(wait)
+	}
+	count, most, what := &t.open, l.config.MaxConcurrentRequests, "requests under way (http.max_concurrent_requests)"
+	if stream {
+		count, most, what = &t.streams, l.config.MaxEventStreams, "event streams open (http.max_event_streams)"
+	}
+	if most > 0 && *count >= most {
+		return nil, problem(codeRateLimited, "the tenant has %d %s: wait until one has ended", most, what).after(time.Second)
+	}
+	*count++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		*count--
+	}, nil
+}
+
+func newRate(c config.HTTP) *rate.Limiter {
+	if c.RequestsPerSecond <= 0 {
+		return rate.NewLimiter(rate.Inf, 0)
+	}
+	return rate.NewLimiter(rate.Limit(c.RequestsPerSecond), c.Burst)
+}
+
+// overRate takes a request's share, or says how long until there is one.
+func overRate(r *rate.Limiter) time.Duration {
+	reservation := r.Reserve()
+	wait := reservation.Delay()
+	if wait > 0 {
+		reservation.Cancel()
+	}
+	return wait
+}

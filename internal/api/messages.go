@@ -1,0 +1,128 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"precis/internal/service"
+	"precis/pipeline"
+)
+
+// maxPageBytes bounds a page of messages: a page ends early rather than grow beyond what a client wants to read at once.
+const maxPageBytes = 16 << 20
+
+// messageMeta stands beside one message.
+type messageMeta struct {
+	ID   string        `json:"id,omitempty" maxLength:"512" doc:"The client's own id of the message: sent again it changes nothing."`
+	Kind pipeline.Kind `json:"kind,omitempty" doc:"user_info, reminder or synthetic, for what no person said."`
+}
+
+func metas(list []messageMeta) []service.Meta {
+	out := make([]service.Meta, len(list))
+	for i, m := range list {
+		out[i] = service.Meta{ID: m.ID, Kind: m.Kind}
+	}
+	return out
+}
+
+type newMessages struct {
+	Messages       []json.RawMessage `json:"messages" doc:"Native messages in the conversation's format, in order. They are kept byte for byte."`
+	Meta           []messageMeta     `json:"meta,omitempty" doc:"One entry a message, in the same order; it may be shorter."`
+	Usage          json.RawMessage   `json:"usage,omitempty" doc:"The vendor's own usage object of the request whose answer ends the messages, as it came."`
+	IfSeq          *int64            `json:"if_seq,omitempty" minimum:"0" doc:"The number of the last message that the client knows of; another one is stale_sequence."`
+	ContextVersion *int64            `json:"context_version,omitempty" minimum:"0" doc:"stats.version of the context that the request of usage was made of: a figure from before a compaction does not count after it."`
+}
+
+type appendInput struct {
+	ConversationPath
+	Payload payload[newMessages]
+}
+
+type appendOutput struct{ Body service.Appended }
+
+type wholeList struct {
+	Messages       []json.RawMessage `json:"messages" doc:"All native messages that the client holds: the full history, or a context that it was given and what came after it."`
+	Usage          json.RawMessage   `json:"usage,omitempty" doc:"The vendor's own usage object of the last request, as it came."`
+	ContextVersion *int64            `json:"context_version,omitempty" minimum:"0" doc:"stats.version of the context that the request of usage was made of."`
+}
+
+type syncInput struct {
+	ConversationPath
+	Payload payload[wholeList]
+}
+
+type syncOutput struct{ Body service.Synced }
+
+type listMessagesInput struct {
+	ConversationPath
+	After int64 `query:"after" minimum:"0" doc:"Only messages behind this number."`
+	Limit int   `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most messages of a page. A page of large messages is shorter."`
+}
+
+type listMessagesOutput struct {
+	Body struct {
+		Messages []service.Message `json:"messages"`
+		More     bool              `json:"more" doc:"There are others behind these: go on with after = the last seq."`
+	}
+}
+
+func (s *Server) messages() {
+	register(s, huma.Operation{
+		OperationID: "append-messages", Method: http.MethodPost, Path: "/v1/conversations/{id}/messages", Tags: []string{tagLoop},
+		Summary: "Append messages", Description: "All of them or none. Says whether a compaction is due, with every number that was compared, and starts it.",
+	}, traits{codes: []service.Code{service.CodeStale}}, s.appendMessages)
+	register(s, huma.Operation{
+		OperationID: "sync-messages", Method: http.MethodPost, Path: "/v1/conversations/{id}/sync", Tags: []string{tagLoop},
+		Summary: "Append what is new in the client's whole list", Description: "For clients that hold the list of messages themselves. A list whose past differs from what is stored is `stale_sequence`.",
+	}, traits{repeatable: true, codes: []service.Code{service.CodeStale}}, s.syncMessages)
+	register(s, huma.Operation{
+		OperationID: "list-messages", Method: http.MethodGet, Path: "/v1/conversations/{id}/messages", Tags: []string{tagConversations},
+		Summary: "Read the transcript as stored", Description: "Every message, those that a summary stands for too.",
+	}, traits{}, s.listMessages)
+}
+
+func (s *Server) appendMessages(ctx context.Context, q *request, in *appendInput) (*appendOutput, error) {
+	b := in.Payload.value
+	done, err := s.service.Append(ctx, in.ref(q), service.AppendRequest{
+		Messages: b.Messages, Meta: metas(b.Meta), Usage: given(b.Usage), IfSeq: b.IfSeq, ContextVersion: b.ContextVersion,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &appendOutput{Body: done}, nil
+}
+
+func (s *Server) syncMessages(ctx context.Context, q *request, in *syncInput) (*syncOutput, error) {
+	b := in.Payload.value
+	done, err := s.service.Sync(ctx, in.ref(q), service.SyncRequest{Messages: b.Messages, Usage: given(b.Usage), ContextVersion: b.ContextVersion})
+	if err != nil {
+		return nil, err
+	}
+	return &syncOutput{Body: done}, nil
+}
+
+func (s *Server) listMessages(ctx context.Context, q *request, in *listMessagesInput) (*listMessagesOutput, error) {
+	list, more, err := s.service.Messages(ctx, in.ref(q), in.After, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &listMessagesOutput{}
+	out.Body.Messages, out.Body.More = list, more
+	size := 0
+	for i := range list {
+		if size += len(list[i].Native); size > maxPageBytes && i > 0 {
+			out.Body.Messages, out.Body.More = list[:i], true
+			break
+		}
+		if !json.Valid(list[i].Native) {
+			// Several lines of a file are one message of claude-code, and no JSON value: they are given as text.
+			if list[i].Native, err = json.Marshal(string(list[i].Native)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}

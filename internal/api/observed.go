@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"precis/internal/telemetry"
+	"precis/internal/version"
+)
+
+// ServeObserved serves what an operator asks of a process that has no API, a worker: /healthz, /readyz and /metrics. It
+// ends with the context.
+func ServeObserved(ctx context.Context, addr string, p *Probe, tel *telemetry.Telemetry) error {
+	srv := &http.Server{Addr: addr, Handler: observed(p, tel), ReadHeaderTimeout: headerPatience, MaxHeaderBytes: maxHeader}
+	stop := context.AfterFunc(ctx, func() {
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = srv.Shutdown(patience)
+	})
+	defer stop()
+	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve metrics on %s (worker.metrics_addr): %w", addr, err)
+	}
+	return nil
+}
+
+func observed(p *Probe, tel *telemetry.Telemetry) http.Handler {
+	answer := func(w http.ResponseWriter, status int, v any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = jsonFormat.Marshal(w, v) // a client that is gone
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, Alive{Status: "ok", Version: version.Code()})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ready := p.Ready(r.Context())
+		status := http.StatusOK
+		if ready.Status != "ready" {
+			status = http.StatusServiceUnavailable
+		}
+		answer(w, status, ready)
+	})
+	mux.Handle("GET /metrics", tel.Handler())
+	return mux
+}

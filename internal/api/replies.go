@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"precis/internal/service"
+)
+
+type newReply struct {
+	TTLSeconds int `json:"ttl_seconds,omitempty" minimum:"0" maximum:"86400" doc:"How long the lease lasts if the reply is not ended. 0: ten minutes."`
+}
+
+type openReplyInput struct {
+	ConversationPath
+	ContextQuery
+	Payload payload[newReply]
+}
+
+type openReplyOutput struct {
+	Status int
+	Body   service.Reply
+}
+
+type replyError struct {
+	Status int             `json:"status,omitempty" minimum:"0" maximum:"999" doc:"The HTTP status of the vendor's answer; 0 when none came."`
+	Body   json.RawMessage `json:"body,omitempty" doc:"The answer's body: JSON as it came, or its text as a string."`
+}
+
+type replyEnd struct {
+	Messages []json.RawMessage `json:"messages,omitempty" doc:"What came of the reply: native messages, in order."`
+	Meta     []messageMeta     `json:"meta,omitempty" doc:"One entry a message, as with an append."`
+	Usage    json.RawMessage   `json:"usage,omitempty" doc:"The vendor's own usage object, as it came."`
+	Error    *replyError       `json:"error,omitempty" doc:"The vendor's error, when the call failed. A context overflow starts a compaction at once."`
+}
+
+type endReplyInput struct {
+	ConversationPath
+	Reply   string `path:"reply" maxLength:"64" doc:"The reply's id."`
+	Payload payload[replyEnd]
+}
+
+func (s *Server) replies() {
+	register(s, huma.Operation{
+		OperationID: "open-reply", Method: http.MethodPost, Path: "/v1/conversations/{id}/replies", Tags: []string{tagLoop}, DefaultStatus: http.StatusCreated,
+		Summary: "The agent's model starts to generate", Description: "Gives the context to send. Until the reply is ended, or its lease has expired, no compaction takes effect.",
+	}, traits{codes: []service.Code{service.CodeReplyOpen}}, s.openReply)
+	register(s, huma.Operation{
+		OperationID: "end-reply", Method: http.MethodPost, Path: "/v1/conversations/{id}/replies/{reply}/end", Tags: []string{tagLoop},
+		Summary: "The agent's model has generated", Description: "Appends what came of it, looks whether a compaction is due and puts a prepared one into effect.",
+	}, traits{codes: []service.Code{service.CodeReplyEnded}}, s.endReply)
+}
+
+func (s *Server) openReply(ctx context.Context, q *request, in *openReplyInput) (*openReplyOutput, error) {
+	ttl := time.Duration(in.Payload.value.TTLSeconds) * time.Second
+	r, err := s.service.OpenReply(ctx, in.ref(q), ttl, in.service())
+	if err != nil {
+		return nil, err
+	}
+	return &openReplyOutput{Status: http.StatusCreated, Body: r}, nil
+}
+
+func (s *Server) endReply(ctx context.Context, q *request, in *endReplyInput) (*appendOutput, error) {
+	b := in.Payload.value
+	end := service.ReplyEnd{Messages: b.Messages, Meta: metas(b.Meta), Usage: given(b.Usage)}
+	if b.Error != nil {
+		end.Error = &service.ReplyError{Status: b.Error.Status, Body: textOf(b.Error.Body)}
+	}
+	done, err := s.service.EndReply(ctx, in.ref(q), in.Reply, end)
+	if err != nil {
+		return nil, err
+	}
+	return &appendOutput{Body: done}, nil
+}
+
+// textOf is the text of a JSON string, and any other value as it stands.
+func textOf(raw json.RawMessage) []byte {
+	var text string
+	if json.Unmarshal(raw, &text) == nil && !isNull(raw) {
+		return []byte(text)
+	}
+	return given(raw)
+}

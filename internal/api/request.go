@@ -1,0 +1,155 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"precis/internal/service"
+)
+
+// The header that names a request: the client's own name for it is kept.
+const requestIDHeader = "X-Request-Id"
+
+// request is what is known of a request beside its content.
+type request struct {
+	server *Server
+	id     string
+	// route is the pattern that matched, "" for none.
+	route  string
+	tenant string
+	// trusted says that the key may report compactions of its own.
+	trusted bool
+	// trace is the trace that it belongs to, "": none.
+	trace string
+	// body was read by whoever needed it first.
+	body []byte
+	// problem is what it was answered with, nil: it went well.
+	problem *Problem
+}
+
+type requestKey struct{}
+
+// requestOf gives nil outside of a request.
+func requestOf(ctx context.Context) *request {
+	q, _ := ctx.Value(requestKey{}).(*request)
+	return q
+}
+
+func (q *request) note(p *Problem) { q.problem = p }
+
+// entry gives a request its name, logs how it ended, and keeps a panic from ending the server.
+func (s *Server) entry(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := &request{server: s, id: requestID(r)}
+		w.Header().Set(requestIDHeader, q.id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		answer := &answer{ResponseWriter: w, control: http.NewResponseController(w)}
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, q))
+		began := time.Now()
+		defer func() {
+			if p := recover(); p != nil {
+				if p == http.ErrAbortHandler {
+					panic(p)
+				}
+				s.log.Error("a request panicked", "request_id", q.id, "route", q.route, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				if answer.status != 0 {
+					panic(http.ErrAbortHandler) // too late for another answer
+				}
+				problemOf(r.Context(), problem(service.CodeInternal, "")).write(answer, r)
+			}
+			s.logRequest(r, q, answer, time.Since(began))
+		}()
+		next.ServeHTTP(answer, r)
+	})
+}
+
+func requestID(r *http.Request) string {
+	id := r.Header.Get(requestIDHeader)
+	plain := func(c rune) bool { return c > ' ' && c < 0x7f && c != '"' && c != '\\' }
+	if id != "" && len(id) <= 128 && strings.IndexFunc(id, func(c rune) bool { return !plain(c) }) < 0 {
+		return id
+	}
+	return rand.Text()
+}
+
+// logRequest writes a line for each request: failures of ours as errors, those of health checks and scrapes that went
+// well not at all.
+func (s *Server) logRequest(r *http.Request, q *request, a *answer, took time.Duration) {
+	level := slog.LevelInfo
+	if q.tenant == "" && a.status < http.StatusBadRequest {
+		level = slog.LevelDebug
+	}
+	attrs := []any{
+		"request_id", q.id, "method", r.Method, "route", q.route, "status", a.status, "ms", took.Milliseconds(), "bytes", a.bytes,
+	}
+	if q.tenant != "" {
+		attrs = append(attrs, "tenant", q.tenant)
+	}
+	if q.trace != "" {
+		attrs = append(attrs, "trace_id", q.trace)
+	}
+	if q.problem != nil {
+		attrs = append(attrs, "code", q.problem.Code)
+		if q.problem.cause != nil {
+			attrs = append(attrs, "error", q.problem.cause)
+		}
+		switch {
+		case q.problem.Code == service.CodeInternal:
+			level = slog.LevelError
+		case q.problem.Status >= http.StatusInternalServerError:
+			level = slog.LevelWarn
+		}
+	}
+	s.log.Log(r.Context(), level, "request", attrs...)
+}
+
+const (
+	// writePatience is how long a client may take for one piece of an answer.
+	writePatience = 30 * time.Second
+	writePiece    = 256 << 10
+)
+
+// answer counts what is written, in pieces each of which has its time: a client that reads slowly is served, one that
+// reads nothing is let go.
+type answer struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	status  int
+	bytes   int64
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// WriteHeader notes the status.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes in pieces.
+func (a *answer) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	written := 0
+	for {
+		// Not every writer has deadlines: those of tests do not.
+		_ = a.control.SetWriteDeadline(time.Now().Add(writePatience))
+		n, err := a.ResponseWriter.Write(b[written:min(written+writePiece, len(b))])
+		written += n
+		a.bytes += int64(n)
+		if err != nil || written == len(b) {
+			return written, err
+		}
+	}
+}
