@@ -144,10 +144,10 @@ func checkSchema(ctx context.Context, url string) error {
 }
 
 // openTemporal connects to Temporal.
-func (s *session) openTemporal(ctx context.Context, log *slog.Logger) error {
+func (s *session) openTemporal(ctx context.Context, log *slog.Logger, tune ...func(*client.Options) error) error {
 	ctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
-	c, err := temporalclient.Dial(ctx, s.config.Temporal, log)
+	c, err := temporalclient.Dial(ctx, s.config.Temporal, log, tune...)
 	if err != nil {
 		return stackError(err)
 	}

@@ -95,9 +95,9 @@ configuration or input file), 3 the database or Temporal is not reachable.`,
 
 	root.AddCommand(
 		a.compactCommand(), a.demoCommand(), a.importCommand(), a.contextCommand(), a.undoCommand(),
-		a.upCommand(), a.downCommand(), a.statusCommand(), a.workerCommand(),
+		a.upCommand(), a.downCommand(), a.statusCommand(), a.serveCommand(), a.workerCommand(),
 		a.runsCommand(), a.showCommand(),
-		a.doctorCommand(), a.configCommand(), a.migrateCommand(),
+		a.doctorCommand(), a.configCommand(), a.migrateCommand(), a.keysCommand(),
 	)
 	return root
 }

@@ -34,7 +34,7 @@ func setupOf(c config.Config) (setup, error) {
 	s := setup{
 		Where:   hash(c.DatabaseURL, c.Temporal.Address, c.Temporal.Namespace, c.Worker.TaskQueue, c.Worker.LLMTaskQueue),
 		Program: hash(version.Code(), executableStamp()),
-		Tuning:  hash(fmt.Sprint(c.Worker), fmt.Sprint(c.Log)),
+		Tuning:  hash(fmt.Sprint(c.Worker), fmt.Sprint(c.HTTP), fmt.Sprint(c.Log)),
 		Vendors: map[string]string{},
 	}
 	for name, v := range c.Vendors {

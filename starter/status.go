@@ -156,6 +156,9 @@ func (a *app) printStatus(st status, served bool) error {
 		worker = plural(*st.Workers, "worker") + " at work"
 	}
 	t.row("worker", worker, st.Worker.Log)
+	if st.Worker.API != "" {
+		t.row("API", "served", st.Worker.API)
+	}
 	if st.Schema != nil {
 		t.row("schema", fmt.Sprintf("version %d of %d", st.Schema.Current, st.Schema.Latest))
 	}

@@ -19,10 +19,10 @@ func (a *app) upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "up",
 		GroupID: groupStack,
-		Short:   "Start the local stack: PostgreSQL, Temporal and a worker",
+		Short:   "Start the local stack: PostgreSQL, Temporal, a worker and the HTTP API",
 		Long: `Starts a private PostgreSQL and a private Temporal with its web page in the stack's folder, brings the schema
-up to date, runs a worker, and prints the addresses. It ends with Ctrl-C; with --detach it goes on in the
-background until ` + "`precis down`" + `. The data stay either way. What is configured (database_url, temporal.address)
+up to date, runs a worker and the HTTP API, and prints the addresses. It ends with Ctrl-C; with --detach it goes on
+in the background until ` + "`precis down`" + `. The data stay either way. What is configured (database_url, temporal.address)
 is used in the place of a private one.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -121,7 +121,20 @@ func (a *app) upHere(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	forget, err := devstack.RecordWorker(ctx, opts, mine.String())
+	log := telemetry.Logger(a.err, s.config.Log)
+	tel, err := s.openTelemetry(ctx, "precis")
+	if err != nil {
+		return err
+	}
+	if err := s.openTemporal(ctx, log, tel.Temporal); err != nil {
+		return err
+	}
+	h, err := s.listen(ctx, log, tel)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = h.listener.Close() }()
+	forget, err := devstack.RecordWorker(ctx, opts, mine.String(), h.url())
 	if errors.Is(err, devstack.ErrWorkerRunning) {
 		worker, err := devstack.FindWorker(opts)
 		if err != nil {
@@ -135,17 +148,13 @@ func (a *app) upHere(cmd *cobra.Command) (err error) {
 	}
 	defer func() { err = errors.Join(err, forget()) }()
 
-	log := telemetry.Logger(a.err, s.config.Log)
-	if err := s.openTemporal(ctx, log); err != nil {
-		return err
-	}
-	err = runner.Run(ctx, runner.Options{
-		Store: s.store, Client: s.client, Config: s.config, Log: log,
+	err = serveAll(ctx, runner.Options{
+		Store: s.store, Client: s.client, Config: s.config, Log: log, Telemetry: tel,
 		Ready: func() {
-			_ = a.printRunning(running{s.stack, devstack.WorkerReport{Running: true, PID: os.Getpid()}})
+			_ = a.printRunning(running{s.stack, devstack.WorkerReport{Running: true, PID: os.Getpid(), API: h.url()}})
 			a.say("precis: serving; Ctrl-C stops it")
 		},
-	})
+	}, h)
 	if err == nil {
 		a.say("precis: stopping")
 	}
@@ -178,6 +187,9 @@ func addressRows(up running) table {
 	t.row("Temporal", up.TemporalAddress+", namespace "+up.Namespace)
 	if up.UIURL != "" {
 		t.row("Temporal UI", up.UIURL)
+	}
+	if up.Worker.API != "" {
+		t.row("API", up.Worker.API, up.Worker.API+"/docs")
 	}
 	worker := "none"
 	if up.Worker.Running {

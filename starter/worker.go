@@ -14,13 +14,13 @@ import (
 	"precis/internal/telemetry"
 )
 
-// workerCommand is what `precis up --detach` leaves in the background: the worker, from the same program.
+// workerCommand is what `precis up --detach` leaves in the background: the worker and the API, from the same program.
 func (a *app) workerCommand() *cobra.Command {
 	var tethered bool
 	cmd := &cobra.Command{
 		Use:    "worker",
-		Short:  "Serve compactions: the worker of the local stack",
-		Long:   "Serves compactions as bin/worker does, on the configured addresses or else on the local stack. It writes the\nline \"ready\" to standard output when it serves.",
+		Short:  "Serve compactions and the HTTP API: the worker of the local stack",
+		Long:   "Serves compactions as bin/worker does, and the HTTP API, on the configured addresses or else on the local stack. It\nwrites the line \"ready\" with the API's address to standard output when it serves.",
 		Hidden: true,
 		Args:   exactArgs(0),
 		RunE:   func(cmd *cobra.Command, _ []string) error { return a.worker(cmd, tethered) },
@@ -57,16 +57,24 @@ func (a *app) worker(cmd *cobra.Command, tethered bool) (err error) {
 		return err
 	}
 	log := telemetry.Logger(a.err, s.config.Log)
-	if err := s.openTemporal(ctx, log); err != nil {
+	tel, err := s.openTelemetry(ctx, "precis")
+	if err != nil {
 		return err
 	}
-	return runner.Run(ctx, runner.Options{
-		Store: s.store, Client: s.client, Config: s.config, Log: log,
+	if err := s.openTemporal(ctx, log, tel.Temporal); err != nil {
+		return err
+	}
+	h, err := s.listen(ctx, log, tel)
+	if err != nil {
+		return err
+	}
+	return serveAll(ctx, runner.Options{
+		Store: s.store, Client: s.client, Config: s.config, Log: log, Telemetry: tel,
 		Ready: func() {
-			log.Info("the worker polls", "queues", []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue}, "namespace", s.config.Temporal.Namespace)
-			_ = a.print("ready\n")
+			log.Info("the worker polls", "queues", []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue}, "namespace", s.config.Temporal.Namespace, "api", h.url())
+			_ = a.print("ready " + h.url() + "\n")
 		},
-	})
+	}, h)
 }
 
 // stays reads up to the line that cuts the tether; false when the input ends without it.

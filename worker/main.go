@@ -10,6 +10,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	"golang.org/x/sync/errgroup"
+
+	"precis/internal/api"
 	"precis/internal/config"
 	"precis/internal/runner"
 	"precis/internal/store"
@@ -24,7 +27,7 @@ func main() {
 	}
 }
 
-func run() error {
+func run() (err error) {
 	cfg, _, err := config.Load(config.LoadOptions{})
 	if err != nil {
 		return err
@@ -40,12 +43,27 @@ func run() error {
 		return err
 	}
 	defer st.Close()
-	client, err := temporalclient.Dial(ctx, cfg.Temporal, log)
+	tel, err := telemetry.Start(ctx, telemetry.Options{Service: "precis-worker"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tel.Stop(context.WithoutCancel(ctx))) }()
+	client, err := temporalclient.Dial(ctx, cfg.Temporal, log, tel.Temporal)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	return runner.Run(ctx, runner.Options{Store: st, Client: client, Config: cfg, Log: log, Ready: func() {
-		log.Info("the worker polls", "queues", []string{cfg.Worker.TaskQueue, cfg.Worker.LLMTaskQueue}, "namespace", cfg.Temporal.Namespace)
-	}})
+
+	group, ctx := errgroup.WithContext(ctx)
+	if cfg.Worker.MetricsAddr != "" {
+		group.Go(func() error {
+			return api.ServeObserved(ctx, cfg.Worker.MetricsAddr, api.NewProbe(st, client, cfg), tel)
+		})
+	}
+	group.Go(func() error {
+		return runner.Run(ctx, runner.Options{Store: st, Client: client, Config: cfg, Log: log, Telemetry: tel, Ready: func() {
+			log.Info("the worker polls", "queues", []string{cfg.Worker.TaskQueue, cfg.Worker.LLMTaskQueue}, "namespace", cfg.Temporal.Namespace)
+		}})
+	})
+	return group.Wait()
 }

@@ -30,6 +30,7 @@ type worker struct {
 	process
 	Setup string `json:"setup,omitempty"`
 	Log   string `json:"log,omitempty"`
+	API   string `json:"api,omitempty"`
 }
 
 // WorkerReport says what there is of a persistent stack's worker.
@@ -40,6 +41,8 @@ type WorkerReport struct {
 	// Stopped is true if it ran and StopWorker ended it.
 	Stopped bool   `json:"stopped"`
 	Log     string `json:"log,omitempty"`
+	// API is the address of the HTTP API that it serves too, "" for none.
+	API string `json:"api,omitempty"`
 	// Setup is what it was started with, in the starter's own words.
 	Setup string `json:"-"`
 }
@@ -47,7 +50,7 @@ type WorkerReport struct {
 func (w worker) report() WorkerReport {
 	r := WorkerReport{Running: w.running(), Log: w.Log, Setup: w.Setup}
 	if r.Running {
-		r.PID = w.PID
+		r.PID, r.API = w.PID, w.API
 	}
 	return r
 }
@@ -55,7 +58,7 @@ func (w worker) report() WorkerReport {
 // WorkerLaunch says how to start the worker of a persistent stack.
 type WorkerLaunch struct {
 	// Path and Args are the command line. The worker writes the line "ready" to its standard output when it
-	// serves, and goes on after the line "stay" on its standard input, which it must end without.
+	// serves, with the address of its API behind it if it has one, and goes on after the line "stay" on its standard input, which it must end without.
 	Path string
 	Args []string
 	// Setup tells programs and configurations apart: a worker with another one is replaced, unless Fits finds
@@ -118,7 +121,10 @@ func (l WorkerLaunch) start(ctx context.Context, dir string) (worker, error) {
 	}
 	w.process = c.process
 	if err = w.write(dir); err == nil {
-		err = awaitReady(ctx, read)
+		w.API, err = awaitReady(ctx, read)
+	}
+	if err == nil {
+		err = w.write(dir)
 	}
 	if err != nil {
 		err = withLog(fmt.Errorf("start the worker: %w", err), readTail(w.Log))
@@ -127,25 +133,25 @@ func (l WorkerLaunch) start(ctx context.Context, dir string) (worker, error) {
 	return w, c.let()
 }
 
-// awaitReady reads the worker's standard output until it says that it serves.
-func awaitReady(ctx context.Context, output *os.File) error {
+// awaitReady reads the worker's standard output until it says that it serves, and where its API is.
+func awaitReady(ctx context.Context, output *os.File) (api string, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = output.SetReadDeadline(time.Now()) })
 	defer stop()
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
-		if strings.TrimSpace(lines.Text()) == workerReady {
-			return nil
+		if first, rest, _ := strings.Cut(strings.TrimSpace(lines.Text()), " "); first == workerReady {
+			return rest, nil
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return "", err
 	}
-	return errors.New("it ended before it was ready")
+	return "", errors.New("it ended before it was ready")
 }
 
-// RecordWorker makes this process the stack's worker, for as long as it runs or until forget is called. While
-// another one runs, it is ErrWorkerRunning.
-func RecordWorker(ctx context.Context, opts Options, setup string) (forget func() error, err error) {
+// RecordWorker makes this process the stack's worker, which serves the HTTP API at the given address too, for as
+// long as it runs or until forget is called. While another one runs, it is ErrWorkerRunning.
+func RecordWorker(ctx context.Context, opts Options, setup, api string) (forget func() error, err error) {
 	opts, unlock, err := opts.lockWorker(ctx)
 	if err != nil {
 		return nil, err
@@ -162,7 +168,7 @@ func RecordWorker(ctx context.Context, opts Options, setup string) (forget func(
 	if err != nil {
 		return nil, err
 	}
-	w := worker{process: self, Setup: setup}
+	w := worker{process: self, Setup: setup, API: api}
 	if err := w.write(opts.Dir); err != nil {
 		return nil, err
 	}

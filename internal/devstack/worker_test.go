@@ -104,7 +104,7 @@ func TestWorkerEndsWithItsStarterUntilItIsReady(t *testing.T) {
 func TestRecordWorker(t *testing.T) {
 	t.Parallel()
 	opts := Options{Dir: t.TempDir()}
-	forget, err := RecordWorker(t.Context(), opts, "a")
+	forget, err := RecordWorker(t.Context(), opts, "a", "http://127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestRecordWorker(t *testing.T) {
 	if err != nil || !found.Running || found.PID != os.Getpid() || found.Setup != "a" {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if _, err := RecordWorker(t.Context(), opts, "b"); !errors.Is(err, ErrWorkerRunning) {
+	if _, err := RecordWorker(t.Context(), opts, "b", ""); !errors.Is(err, ErrWorkerRunning) {
 		t.Errorf("a second worker: %v", err)
 	}
 	if err := forget(); err != nil {

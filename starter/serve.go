@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
+
+	"precis/internal/api"
+	"precis/internal/config"
+	"precis/internal/devstack"
+	"precis/internal/runner"
+	"precis/internal/service"
+	"precis/internal/telemetry"
+	"precis/internal/temporalclient"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "serve",
+		GroupID: groupStack,
+		Short:   "Serve the HTTP API alone",
+		Long: `Serves the HTTP API and its page, for production: workers are processes of their own (bin/worker). It uses the
+configured database and Temporal, or else the local stack. Where other machines can reach http.addr it starts only
+when there is an API key (` + "`precis keys create`" + `). It ends with Ctrl-C or SIGTERM and lets requests finish.`,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd) },
+	}
+}
+
+// served is an API that listens, as it is printed.
+type served struct {
+	URL  string `json:"url"`
+	Docs string `json:"docs"`
+}
+
+func (a *app) serve(cmd *cobra.Command) (err error) {
+	ctx := cmd.Context()
+	s := &session{}
+	if s.config, s.origins, err = a.config(cmd); err != nil {
+		return err
+	}
+	if !configured(s.config) {
+		stack, err := devstack.Attach(ctx, stackOptions(s.config))
+		if err != nil {
+			return notRunning(err)
+		}
+		s.use(stack)
+	}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	if err := s.openStore(ctx); err != nil {
+		return err
+	}
+	log := telemetry.Logger(a.err, s.config.Log)
+	tel, err := s.openTelemetry(ctx, "precis-api")
+	if err != nil {
+		return err
+	}
+	if err := s.openTemporalLazily(ctx, log, tel.Temporal); err != nil {
+		return err
+	}
+	h, err := s.listen(ctx, log, tel)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(served{h.url(), h.url() + "/docs"})
+	} else {
+		err = a.print(h.url() + "\n")
+	}
+	if err != nil {
+		return errors.Join(err, h.listener.Close())
+	}
+	log.Info("the API is served", "url", h.url())
+	return h.server.Serve(ctx, h.listener)
+}
+
+// openTelemetry begins to measure and trace, until the session is closed.
+func (s *session) openTelemetry(ctx context.Context, name string) (*telemetry.Telemetry, error) {
+	tel, err := telemetry.Start(ctx, telemetry.Options{Service: name})
+	if err != nil {
+		return nil, err
+	}
+	s.onClose(tel.Stop)
+	return tel, nil
+}
+
+// openTemporalLazily connects to Temporal, and goes on without it while it is away: what is asked for meanwhile starts
+// when it is back.
+func (s *session) openTemporalLazily(ctx context.Context, log *slog.Logger, tune func(*client.Options) error) error {
+	err := s.openTemporal(ctx, log, tune)
+	if err == nil || ctx.Err() != nil || !errors.As(err, new(unreachableError)) {
+		return err
+	}
+	log.Warn("Temporal cannot be reached: going on without it", "error", err)
+	if s.client, err = temporalclient.Lazy(s.config.Temporal, log, tune); err != nil {
+		return err
+	}
+	s.onClose(func(context.Context) error { s.client.Close(); return nil })
+	return nil
+}
+
+// httpAPI is an API that listens.
+type httpAPI struct {
+	server   *api.Server
+	listener net.Listener
+}
+
+func (h httpAPI) url() string { return "http://" + h.listener.Addr().String() }
+
+// listen opens the API's address. Where nobody chose one and another program has it, a local stack takes any other.
+func (s *session) listen(ctx context.Context, log *slog.Logger, tel *telemetry.Telemetry) (httpAPI, error) {
+	open := func() (httpAPI, error) {
+		server := api.New(api.Options{
+			Service:   &service.Service{Store: s.store, Temporal: s.client, Config: s.config, Log: log},
+			Telemetry: tel,
+		})
+		l, err := server.Listen(ctx)
+		if errors.Is(err, api.ErrNoKeys) {
+			err = usageError{err}
+		}
+		return httpAPI{server, l}, err
+	}
+	h, err := open()
+	if errors.Is(err, syscall.EADDRINUSE) && s.stack != nil && s.origins.Of("http.addr").Source == config.SourceDefault {
+		s.config.HTTP.Addr = "127.0.0.1:0"
+		return open()
+	}
+	return h, err
+}
+
+// serveAll runs a worker and the API in this process. The API answers once the worker polls; either ends the other.
+func serveAll(ctx context.Context, worker runner.Options, h httpAPI) error {
+	group, ctx := errgroup.WithContext(ctx)
+	ready := worker.Ready
+	worker.Ready = func() {
+		group.Go(func() error { return h.server.Serve(ctx, h.listener) })
+		ready()
+	}
+	group.Go(func() error {
+		if err := runner.Run(ctx, worker); err != nil {
+			return errors.Join(err, h.listener.Close())
+		}
+		return nil
+	})
+	return group.Wait()
+}
