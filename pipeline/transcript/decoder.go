@@ -53,7 +53,7 @@ func NewDecoder(r io.Reader, o Options) (*Decoder, error) {
 	}
 	for _, row := range formats {
 		if row.format == o.Format {
-			return &Decoder{format: row.format, src: row.open(s, o)}, nil
+			return &Decoder{format: row.codec.Format(), src: row.open(s, o)}, nil
 		}
 	}
 	_, err = CodecFor(o.Format)

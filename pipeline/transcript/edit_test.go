@@ -305,7 +305,7 @@ func TestEditsLeaveTheRestAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		touched := map[int]bool{}
+		touched, gone := map[int]bool{}, map[int]bool{}
 		dropped := 0
 		for i := range m.Parts {
 			last := -1
@@ -315,7 +315,12 @@ func TestEditsLeaveTheRestAlone(t *testing.T) {
 				}
 				touched[i] = touched[i] || e.Part == i
 			}
-			if last >= 0 && (edits[last].Op == pipeline.EditDrop || edits[last].Text == "" && m.Parts[i].Kind != pipeline.PartToolResult) {
+			gone[i] = last >= 0 && (edits[last].Op == pipeline.EditDrop || edits[last].Text == "" && m.Parts[i].Kind != pipeline.PartToolResult)
+			// Where a call and its result are one entry, the result goes with its call.
+			if f == OpenCode && i > 0 && m.Parts[i].Kind == pipeline.PartToolResult && gone[i-1] {
+				gone[i], touched[i] = true, true
+			}
+			if gone[i] {
 				dropped++
 			}
 		}

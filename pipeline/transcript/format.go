@@ -41,10 +41,22 @@ var formats = []struct {
 	write func(Output) ([]byte, error)
 }{
 	{ClaudeCode, Anthropic, detectClaudeCode, openClaudeCode, claudeCodeCodec{}, claudeCodeFile},
+	{Vercel, "", detectVercel, openVercel, vercelCodec{}, writeVercel},
+	{LangChain, "", detectLangChain, openLangChain, langChainCodec{}, writeLangChain},
+	{OpenCode, "", detectOpenCode, openOpenCode, openCodeCodec{}, writeOpenCode},
+	{Pi, "", detectPi, openPi, piCodec{}, writePi},
+	{OpenHands, "", detectOpenHands, openOpenHands, openHandsCodec{}, writeOpenHands},
+	{Roo, "", detectRoo, openRoo, rooCodec{}, writeRoo},
+	{Copilot, "", detectCopilot, openCopilot, copilotCodec{}, writeCopilot},
+	{ADK, "", detectADK, openADK, adkCodec{}, writeADK},
+	{MSAgent, "", detectMSAgent, openMSAgent, msAgentCodec{}, writeMSAgent},
+	{Cursor, "", detectCursor, openCursor, cursorCodec{}, writeCursor},
+	{Kimi, "", detectKimi, openKimi, kimiCodec{}, writeKimi},
 	{Google, Google, detectGoogle, openGoogle, googleCodec{}, nil},
 	{OpenAIResponses, OpenAIResponses, detectResponses, openResponses, responsesCodec{}, nil},
 	{Anthropic, Anthropic, detectAnthropic, openAnthropic, anthropicCodec{}, nil},
 	{OpenAI, OpenAI, detectOpenAI, openOpenAI, openAICodec{}, nil},
+	{SWEAgent, OpenAI, detectNever, openSWEAgent, openAICodec{}, nil},
 }
 
 // Codec is one format's way with a single message. A Codec has no state.

@@ -82,15 +82,15 @@ func newList(siblings []span) list { return list{siblings: siblings, parent: -1}
 type surgery struct {
 	*layout
 	splices []splice
-	dropped [][]bool // per list
-	left    int      // top-level nodes that are left
+	dropped [][]bool       // per list
+	gone    map[*node]bool // top-level nodes that are dropped
 	done    map[*node]pipeline.Edit
 }
 
 // edit applies edits to a message. The result is nil when nothing is left of it. call writes a new input for a
 // tool call.
 func (l *layout) edit(edits []pipeline.Edit, call func(n node, text string) ([]byte, error)) ([]byte, error) {
-	s := surgery{layout: l, left: len(l.nodes), done: map[*node]pipeline.Edit{}}
+	s := surgery{layout: l, gone: map[*node]bool{}, done: map[*node]pipeline.Edit{}}
 	s.dropped = make([][]bool, len(l.lists))
 	for i, x := range l.lists {
 		s.dropped[i] = make([]bool, len(x.siblings))
@@ -139,11 +139,11 @@ func (l *layout) target(e pipeline.Edit) (*node, error) {
 
 func (s *surgery) one(n *node, e pipeline.Edit, call func(node, string) ([]byte, error)) error {
 	top := e.Content < 0
-	if n.fixed && e.Op == pipeline.EditReplace || !top && s.nodes[e.Part].fixed {
-		return nil
-	}
 	// No vendor takes an empty text block.
 	drop := e.Op == pipeline.EditDrop || e.Op == pipeline.EditReplace && (e.Text == "" && n.block || n.wordless)
+	if n.fixed && !drop || !top && s.nodes[e.Part].fixed {
+		return nil
+	}
 	switch {
 	case drop:
 	case e.Op != pipeline.EditReplace:
@@ -163,9 +163,31 @@ func (s *surgery) one(n *node, e pipeline.Edit, call func(node, string) ([]byte,
 		}
 	}
 	if drop && top {
-		s.left--
+		s.gone[n] = true
 	}
 	return nil
+}
+
+// nothingLeft says whether all parts are dropped, on their own or with the entry of a list that they stand in.
+func (s *surgery) nothingLeft() bool {
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if !s.gone[n] && (n.list >= 0 || n.value.empty() || !s.inDropped(n.value)) {
+			return false
+		}
+	}
+	return len(s.nodes) > 0
+}
+
+func (s *surgery) inDropped(v span) bool {
+	for i, x := range s.lists {
+		for j, el := range x.siblings {
+			if s.dropped[i][j] && el.start <= v.start && v.end <= el.end {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (s *surgery) drop(n *node) {
@@ -208,7 +230,7 @@ func (s *surgery) replace(n *node, kind pipeline.PartKind, text string, call fun
 
 // finish takes the dropped entries out and does the splices.
 func (s *surgery) finish() []byte {
-	if s.left == 0 && len(s.nodes) > 0 {
+	if s.nothingLeft() {
 		return nil
 	}
 	// From the innermost outwards: a list that ends up empty may take an entry of an outer one with it.

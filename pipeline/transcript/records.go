@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"precis/pipeline"
@@ -32,6 +33,7 @@ type scribe struct {
 	notes   notes
 	emit    func(Item)
 	begun   bool
+	given   int  // conversations so far
 	fresh   Meta // what every conversation of the file begins with
 	lenient bool
 }
@@ -51,7 +53,8 @@ func (s *scribe) begin(line int) {
 	if s.begun {
 		return
 	}
-	s.begun, s.count = true, 0
+	s.begun = true
+	s.given++
 	m := s.meta
 	s.emit(Item{Line: line, Start: &m})
 }
@@ -93,7 +96,7 @@ func (s *scribe) close(line int) {
 		m := s.meta
 		s.emit(Item{Line: line, End: &m})
 	}
-	s.begun, s.meta = false, s.fresh
+	s.begun, s.count, s.meta = false, 0, s.fresh
 }
 
 // messageLimit bounds a single message or line, in bytes.
@@ -170,9 +173,10 @@ type jsonArrays struct {
 	paths []string
 	out   scribe
 	stack []arrayFrame
-	line  int // where the document begins
-	found string
-	ended bool
+	// line is where the document begins, before how many conversations were given out until then.
+	line, before int
+	found        string
+	ended        bool
 }
 
 type arrayFrame struct {
@@ -240,7 +244,7 @@ func (a *jsonArrays) document() error {
 	if err != nil {
 		return err
 	}
-	a.line, a.found = a.s.line, noArray
+	a.line, a.before, a.found = a.s.line, a.out.given, noArray
 	bare := slices.Contains(a.paths, "")
 	switch {
 	case c == '{':
@@ -347,7 +351,9 @@ func (a *jsonArrays) conclude() error {
 	if err := a.r.end(&a.out, around); err != nil {
 		return err
 	}
-	a.out.begin(a.line)
+	if a.out.given == a.before {
+		a.out.begin(a.line)
+	}
 	a.out.close(max(a.s.line, 1))
 	return nil
 }
@@ -422,4 +428,79 @@ func encodeWhole(f Format, m pipeline.Message, edits []pipeline.Edit, read func(
 		return nil, err
 	}
 	return l.edit(edits, anthropicInput)
+}
+
+// An entry is one message of a context on its way into a file.
+type entry struct {
+	native []byte // sound JSON
+	made   *pipeline.Made
+}
+
+// entriesOf encodes a context, less what leaves nothing.
+func entriesOf(c Codec, items []pipeline.ContextItem) ([]entry, error) {
+	out := make([]entry, 0, len(items))
+	for i, it := range items {
+		b, err := encodeItem(c, it)
+		if err == nil && b != nil {
+			if err = whole(b); err != nil {
+				err = parseError(c.Format(), "%v", err)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
+		}
+		if b != nil {
+			out = append(out, entry{b, it.Made})
+		}
+	}
+	return out, nil
+}
+
+func nativesOf(all []entry) [][]byte {
+	out := make([][]byte, len(all))
+	for i, e := range all {
+		out[i] = e.native
+	}
+	return out
+}
+
+// addPairs puts pairs, written with a comma before each, at the end of the object that b is.
+func addPairs(b []byte, pairs string, args ...any) []byte {
+	end := root(b).end - 1
+	return apply(b, []splice{{span{end, end}, fmt.Appendf(nil, pairs, args...)}})
+}
+
+// addPair puts a pair at the end of the object that b is.
+func addPair(b []byte, key string, value []byte) []byte {
+	v := root(b)
+	end := v.end - 1
+	var pair []byte
+	if skipSpace(b, v.start+1) != end {
+		pair = append(pair, ',')
+	}
+	pair = append(append(append(pair, quote(key)...), ':'), value...)
+	return apply(b, []splice{{span{end, end}, pair}})
+}
+
+// decimalOf is a number that JSON holds, 0 for anything else.
+func decimalOf(b []byte, v span) float64 {
+	x, err := strconv.ParseFloat(numeral(b, v), 64)
+	if err != nil {
+		return 0
+	}
+	return x
+}
+
+// firstStored gives the value at a path of the first stored message that has it, JSON, for what is made to be placed
+// right before that message: no clock is read.
+func firstStored(all []entry, path ...string) []byte {
+	for _, e := range all {
+		if e.made != nil {
+			continue
+		}
+		if v, ok := dig(e.native, root(e.native), path...); ok {
+			return v.of(e.native)
+		}
+	}
+	return nil
 }

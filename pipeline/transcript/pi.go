@@ -1,0 +1,608 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"precis/pipeline"
+)
+
+// Pi is session files of the Pi coding agent, JSONL: a session line, then entries. A stored message is one entry
+// line. From session version 2 on entries are a tree, by id and parentId; the conversation is the path from the last
+// entry to the root.
+//
+// Written is a session that Pi resumes: the session line, a compaction entry that keeps nothing from before itself,
+// and the entries that stay, as they were.
+const Pi Format = "pi"
+
+type piCodec struct{}
+
+func (piCodec) Format() Format { return Pi }
+
+func (piCodec) Decode(native []byte) (pipeline.Message, error) {
+	return decodeWhole(Pi, native, decodePi)
+}
+
+func decodePi(native []byte) (pipeline.Message, error) {
+	l, err := piLayout(native)
+	if err != nil {
+		return pipeline.Message{}, err
+	}
+	m := l.message()
+	e := readPiEntry(native, root(native))
+	m.ID = text(native, e.id)
+	switch {
+	case e.typ == "compaction", e.role == "compactionSummary":
+		m.Kind = pipeline.KindSummary
+	case m.Role == pipeline.RoleUser && e.role != "user":
+		m.Kind = pipeline.KindSynthetic // a command's output, an extension, what a branch left behind
+	}
+	return m, nil
+}
+
+func (piCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
+	return encodeWhole(Pi, m, edits, piLayout)
+}
+
+// Make writes an entry with what depends on no session: WriteFile gives it a time and a place in the tree.
+func (piCodec) Make(m pipeline.Made) ([]byte, error) {
+	switch m.Role {
+	case pipeline.RoleTool:
+		b := append([]byte(`{"type":"message","message":{"role":"toolResult","toolCallId":`), quote(m.CallID)...)
+		b = append(append(b, `,"toolName":`...), quote(m.Name)...)
+		b = append(append(b, `,"content":[`...), textBlock(m.Text)...)
+		return fmt.Appendf(b, `],"isError":%t,"timestamp":0}}`, m.IsError), nil
+	case pipeline.RoleUser:
+		if err := mustSay(m); err != nil {
+			return nil, err
+		}
+		if m.Kind == pipeline.KindSummary {
+			return append(append([]byte(`{"type":"compaction","summary":`), quote(m.Text)...), `,"tokensBefore":0}`...), nil
+		}
+		if m.Kind != pipeline.KindOrdinary {
+			b := append([]byte(`{"type":"custom_message","customType":"precis","content":[`), textBlock(m.Text)...)
+			return append(b, `],"display":true}`...), nil
+		}
+		return append(append([]byte(`{"type":"message","message":{"role":"user","content":[`), textBlock(m.Text)...), `],"timestamp":0}}`...), nil
+	}
+	return nil, pipeline.Errorf(pipeline.Internal, "a %s entry of Pi is what a model wrote: none can be made", m.Role)
+}
+
+// piEntry is where in an entry the values are that matter here.
+type piEntry struct {
+	typ, role                     string
+	id, parent, message, time     span
+	content, summary, hidden      span
+	firstKeptIndex, firstKeptID   span
+	tokensBefore, provider, model span
+}
+
+func readPiEntry(b []byte, v span) piEntry {
+	e := piEntry{}
+	for key, f := range fields(b, v) {
+		switch string(key) {
+		case "type":
+			e.typ = text(b, f.value)
+		case "id":
+			e.id = f.value
+		case "parentId":
+			e.parent = f.value
+		case "timestamp":
+			e.time = f.value
+		case "message":
+			e.message = f.value
+		case "content":
+			e.content = f.value
+		case "summary":
+			e.summary = f.value
+		case "firstKeptEntryIndex":
+			e.firstKeptIndex = f.value
+		case "firstKeptEntryId":
+			e.firstKeptID = f.value
+		case "tokensBefore":
+			e.tokensBefore = f.value
+		case "provider":
+			e.provider = f.value
+		case "modelId":
+			e.model = f.value
+		}
+	}
+	if e.typ != "message" || kind(b, e.message) != '{' {
+		return e
+	}
+	for key, f := range fields(b, e.message) {
+		switch string(key) {
+		case "role":
+			e.role = text(b, f.value)
+		case "content":
+			e.content = f.value
+		case "summary":
+			e.summary = f.value
+		case "excludeFromContext":
+			e.hidden = f.value
+		}
+	}
+	return e
+}
+
+// piLayout reads an entry that is for the model, sound JSON.
+func piLayout(native []byte) (*layout, error) {
+	l := &layout{native: native}
+	b, v := native, root(native)
+	if kind(b, v) != '{' {
+		return nil, parseError(Pi, "it is no object")
+	}
+	e := readPiEntry(b, v)
+	l.role = "user"
+	switch {
+	case e.typ == "compaction", e.typ == "branch_summary", e.role == "compactionSummary", e.role == "branchSummary":
+		if kind(b, e.summary) != '"' {
+			return nil, parseError(Pi, "a %s entry has no summary", e.typ)
+		}
+		l.nodes = []node{l.literalNode(e.summary)}
+		return l, nil
+	case e.typ == "custom_message", e.role == "custom", e.role == "hookMessage", e.role == "user":
+		return l, l.piContent(e.content)
+	case e.role == "assistant":
+		l.role = "assistant"
+		return l, l.piContent(e.content)
+	case e.role == "toolResult":
+		l.role = "tool"
+		return l, l.piResult(e)
+	case e.role == "bashExecution":
+		l.piBash(e.message)
+		return l, nil
+	case e.typ != "message":
+		return nil, parseError(Pi, "an entry of type %q is no message", e.typ)
+	}
+	return nil, parseError(Pi, "its role is not user, assistant, toolResult, bashExecution or custom")
+}
+
+func (l *layout) piContent(v span) error {
+	switch kind(l.native, v) {
+	case '"':
+		l.nodes = []node{l.literalNode(v)}
+		return nil
+	case '[':
+		nodes, err := l.piBlocks(v)
+		l.nodes = nodes
+		return err
+	}
+	return parseError(Pi, "its content is neither a string nor an array of blocks")
+}
+
+func (l *layout) piBlocks(v span) ([]node, error) {
+	b := l.native
+	els := elements(b, v)
+	row := l.addList(newList(els))
+	nodes := make([]node, 0, len(els))
+	for i, el := range els {
+		if kind(b, el) != '{' {
+			return nil, parseError(Pi, "a content block is no object")
+		}
+		n := l.piBlock(el)
+		n.list, n.index = row, i
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
+
+func (l *layout) piBlock(v span) node {
+	b := l.native
+	at := map[string]span{}
+	for key, f := range fields(b, v) {
+		at[string(key)] = f.value
+	}
+	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: text(b, at["type"]), Raw: v.of(b)}}
+	p := &n.part
+	switch p.Type {
+	case "text":
+		if kind(b, at["text"]) == '"' {
+			p.Kind, p.Text, n.value = pipeline.PartText, text(b, at["text"]), at["text"]
+		}
+	case "thinking":
+		p.Kind, p.Text = pipeline.PartReasoning, text(b, at["thinking"])
+	case "image":
+		p.Kind, p.MediaType = pipeline.PartImage, text(b, at["mimeType"])
+		fromAddress(p, piCodec{}.address(*p))
+	case "toolCall":
+		p.Kind, p.CallID, p.Name, n.block = pipeline.PartToolCall, text(b, at["id"]), text(b, at["name"]), false
+		n.value, n.insert, n.key = at["arguments"], v.end-1, "arguments"
+		p.Input = inputText(b, n.value)
+	}
+	return n
+}
+
+// piResult reads a message that is a result as a whole.
+func (l *layout) piResult(e piEntry) error {
+	b := l.native
+	at := map[string]span{}
+	for key, f := range fields(b, e.message) {
+		at[string(key)] = f.value
+	}
+	n := node{
+		part: pipeline.Part{
+			Kind: pipeline.PartToolResult, CallID: text(b, at["toolCallId"]), Name: text(b, at["toolName"]),
+			IsError: kind(b, at["isError"]) == 't',
+		},
+		list: -1, value: e.content, insert: e.message.end - 1,
+		as: func(text string) ([]byte, error) { return append(append([]byte{'['}, textBlock(text)...), ']'), nil },
+	}
+	switch kind(b, e.content) {
+	case 0, 'n':
+	case '"':
+		n.content = []node{l.literalNode(e.content)}
+	case '[':
+		nodes, err := l.piBlocks(e.content)
+		if err != nil {
+			return err
+		}
+		n.content = nodes
+	default:
+		return parseError(Pi, "its content is neither a string nor an array of blocks")
+	}
+	l.nodes = []node{n}
+	return nil
+}
+
+// piBash reads a command that the person ran beside the agent, which Pi tells the model in these words. A text in
+// its place goes where the output is.
+func (l *layout) piBash(v span) {
+	b := l.native
+	at := map[string]span{}
+	for key, f := range fields(b, v) {
+		at[string(key)] = f.value
+	}
+	said := "Ran `" + text(b, at["command"]) + "`\n"
+	if output := text(b, at["output"]); output != "" {
+		said += "```\n" + output + "\n```"
+	} else {
+		said += "(no output)"
+	}
+	if code := numeral(b, at["exitCode"]); kind(b, at["cancelled"]) == 't' {
+		said += "\n\n(command cancelled)"
+	} else if code != "" && code != "0" {
+		said += "\n\nCommand exited with code " + code
+	}
+	if path := text(b, at["fullOutputPath"]); path != "" && kind(b, at["truncated"]) == 't' {
+		said += "\n\n[Output truncated. Full output: " + path + "]"
+	}
+	l.nodes = []node{{
+		part: pipeline.Part{Kind: pipeline.PartText, Type: "bashExecution", Text: said},
+		list: -1, value: at["output"], insert: v.end - 1, key: "output", vacant: `""`, block: true,
+	}}
+}
+
+func (piCodec) address(p pipeline.Part) string {
+	b := []byte(p.Raw)
+	return base64URL(p.MediaType, text(b, first(get(b, root(b), "data"))))
+}
+
+// ---- files
+
+func detectPi(s sketched) bool {
+	return s.has("type=session") && s.has("cwd") ||
+		s.has("type=message") && s.has("message.role=user", "message.role=assistant", "message.role=toolResult") && !s.has("uuid", "isSidechain")
+}
+
+func openPi(s *stream, o Options) source {
+	return openLines(s, o, Meta{Format: Pi}, &piSession{hold: holdBytes})
+}
+
+// piSession reads entries. Those of version 1 are given out as they come. Which of a tree's belong to the
+// conversation is known at its end only: until then they are held back, up to a bound, past which all are given out
+// in the order of the file.
+type piSession struct {
+	// before is, for the last entries, how many messages came before each; skipped counts those no longer there.
+	before  []int32
+	skipped int
+	seen    recentIDs
+	tree    bool
+	held    []piHeld
+	bytes   int
+	hold    int
+}
+
+type piHeld struct {
+	native     []byte
+	line       int
+	id, parent string
+	isMessage  bool
+}
+
+// piEntriesKept bounds how far back the first kept entry of a compaction is looked for by its index.
+const piEntriesKept = 1 << 20
+
+func (p *piSession) record(out *scribe, b []byte, line int) error {
+	e := readPiEntry(b, root(b))
+	p.index(out)
+	if e.typ == "" {
+		return errors.New("an entry without a type")
+	}
+	if e.typ == "session" {
+		if out.meta.Envelope != nil {
+			out.note(line, NoteRecord, e.typ, "a second session line")
+		} else {
+			p.session(out, b, e)
+		}
+		return nil
+	}
+	isMessage, why := piIsMessage(b, e)
+	if isMessage {
+		// What is broken is said with its line, also where it is given out later.
+		if _, err := decodePi(b); err != nil {
+			return err
+		}
+	} else {
+		out.note(line, NoteRecord, e.typ, why)
+	}
+	if !e.parent.empty() && !e.id.empty() && !out.begun {
+		p.tree = true
+	}
+	if !p.tree {
+		p.seen.add(text(b, e.id), int64(out.count)+1)
+		p.give(out, b, e, line, isMessage)
+		return nil
+	}
+	h := piHeld{line: line, id: text(b, e.id), parent: text(b, e.parent), isMessage: isMessage}
+	if isMessage || e.typ == "model_change" {
+		h.native = b
+	}
+	p.held = append(p.held, h)
+	if p.bytes += len(h.native) + 64; p.bytes > p.hold {
+		out.note(line, NoteBranch, "file", "it is too large to tell its branches apart: all entries are taken in their order")
+		p.flush(out, func(int) bool { return true })
+		p.tree = false
+	}
+	return nil
+}
+
+// piIsMessage says whether an entry is for the model, and if not, why.
+func piIsMessage(b []byte, e piEntry) (bool, string) {
+	switch e.typ {
+	case "message":
+		if kind(b, e.hidden) == 't' {
+			return false, "a command that the person kept from the model"
+		}
+		return true, ""
+	case "custom_message", "branch_summary", "compaction":
+		return true, ""
+	}
+	return false, "an entry of the client, no message"
+}
+
+func (p *piSession) session(out *scribe, b []byte, e piEntry) {
+	out.meta.ID = text(b, e.id)
+	out.meta.Model = text(b, e.model)
+	out.meta.Vendor = protocolOf(text(b, e.provider))
+	out.meta.Envelope = lineArray(b)
+}
+
+// index notes for one more entry how many messages came before it.
+func (p *piSession) index(out *scribe) {
+	p.before = append(p.before, int32(out.count))
+	if len(p.before) > 2*piEntriesKept {
+		p.skipped += piEntriesKept
+		p.before = append(p.before[:0], p.before[piEntriesKept:]...)
+	}
+}
+
+// give gives out an entry.
+func (p *piSession) give(out *scribe, b []byte, e piEntry, line int, isMessage bool) {
+	if e.typ == "model_change" {
+		out.meta.Model, out.meta.Vendor = text(b, e.model), protocolOf(text(b, e.provider))
+	}
+	if !isMessage {
+		return
+	}
+	m, err := decodePi(b)
+	if err != nil {
+		return // it was read before
+	}
+	if e.typ == "compaction" {
+		out.compaction(line, Compaction{Summary: m, Kept: p.kept(out, b, e), TokensBefore: number(b, e.tokensBefore)})
+		return
+	}
+	var model string
+	if e.role == "assistant" {
+		if model = text(b, first(get(b, e.message, "model"))); model != "" {
+			out.meta.Model = model
+		}
+		if v := piVendor(text(b, first(get(b, e.message, "api")))); v != "" {
+			out.meta.Vendor = v
+		}
+	}
+	out.message(line, m)
+	if used, ok := get(b, e.message, "usage"); ok && e.role == "assistant" && kind(b, used) == '{' {
+		out.usage(line, piUsage(b, used, model))
+	}
+}
+
+// kept is how many messages stand between the first kept entry of a compaction and the compaction.
+func (p *piSession) kept(out *scribe, b []byte, e piEntry) int {
+	if kind(b, e.firstKeptIndex) == '0' {
+		if i := number(b, e.firstKeptIndex) - p.skipped; i >= 0 && i < len(p.before) {
+			return out.count - int(p.before[i])
+		}
+		return 0
+	}
+	if n := int(p.seen.get(text(b, e.firstKeptID))); n > 0 && n <= out.count {
+		return out.count - n + 1
+	}
+	return 0
+}
+
+func piVendor(api string) string {
+	switch api {
+	case "anthropic-messages":
+		return "anthropic"
+	case "openai-completions", "openai-responses":
+		return "openai"
+	}
+	return ""
+}
+
+func piUsage(b []byte, v span, model string) *Usage {
+	figure := func(key string) int { return number(b, first(get(b, v, key))) }
+	u := &Usage{
+		Input: figure("input"), CacheRead: figure("cacheRead"), CacheCreation: figure("cacheWrite"), Output: figure("output"), Model: model,
+	}
+	u.Used = u.Input + u.CacheRead + u.CacheCreation + u.Output
+	return u
+}
+
+func (p *piSession) end(out *scribe, _ []byte) error {
+	if !p.tree {
+		return nil
+	}
+	at := map[string]int{}
+	for i, h := range p.held {
+		at[h.id] = i
+	}
+	live := map[int]bool{}
+	for i := len(p.held) - 1; i >= 0 && !live[i]; {
+		live[i] = true
+		parent, ok := at[p.held[i].parent]
+		if !ok || p.held[i].parent == "" {
+			break
+		}
+		i = parent
+	}
+	p.flush(out, func(i int) bool { return live[i] })
+	return nil
+}
+
+// flush gives out the held entries for which live says so, in the order of the file.
+func (p *piSession) flush(out *scribe, live func(int) bool) {
+	for i, h := range p.held {
+		if !live(i) {
+			if h.isMessage {
+				out.note(h.line, NoteBranch, "entry", "it stands on a branch that the conversation left")
+			}
+			continue
+		}
+		p.seen.add(h.id, int64(out.count)+1)
+		if h.native != nil {
+			p.give(out, h.native, readPiEntry(h.native, root(h.native)), h.line, h.isMessage)
+		}
+	}
+	p.held, p.bytes = nil, 0
+}
+
+// ---- writing
+
+// piFile writes a session.
+type piFile struct {
+	out   bytes.Buffer
+	tree  bool
+	time  []byte // JSON
+	known map[string]bool
+	prev  []byte // JSON of the id of the entry before, nil for none
+	n     int    // entries so far, the session line included
+}
+
+func writePi(out Output) ([]byte, error) {
+	f := piFile{known: map[string]bool{}, time: []byte(`""`)}
+	head := piHead(out)
+	if at, ok := get(head, root(head), "timestamp"); ok && kind(head, at) == '"' {
+		f.time = at.of(head)
+	}
+	all, err := entriesOf(piCodec{}, out.Items)
+	if err != nil {
+		return nil, err
+	}
+	// What is made has the time of the first entry that is kept, else the session's: no clock is read.
+	if at := firstStored(all, "timestamp"); at != nil {
+		f.time = at
+	}
+	for _, e := range all {
+		if e.made == nil {
+			p := readPiEntry(e.native, root(e.native))
+			f.tree = f.tree || !p.parent.empty()
+			f.known[text(e.native, p.id)] = true
+		}
+	}
+	f.line(head)
+	for _, e := range all {
+		if e.made != nil {
+			f.made(e.native, out.TokensBefore)
+		} else {
+			f.stored(e.native)
+		}
+	}
+	return bytes.TrimSuffix(f.out.Bytes(), []byte{'\n'}), nil
+}
+
+// piHead is the session line.
+func piHead(out Output) []byte {
+	if e := out.Meta.Envelope; len(e) > 0 && whole(e) == nil && kind(e, root(e)) == '[' {
+		if els := elements(e, root(e)); len(els) == 1 && kind(e, els[0]) == '{' {
+			return els[0].of(e)
+		}
+	}
+	id := out.Meta.ID
+	if id == "" {
+		id = madeUUID("pi", out.Meta.Model)
+	}
+	return append(append([]byte(`{"type":"session","id":`), quote(id)...), `,"timestamp":"","cwd":""}`...)
+}
+
+func (f *piFile) line(b []byte) {
+	f.out.Write(b)
+	f.out.WriteByte('\n')
+	f.n++
+}
+
+// made writes an entry of our own, with its time and, in a tree, its place.
+func (f *piFile) made(b []byte, tokensBefore int) {
+	v := root(b)
+	more := append([]byte(`,"timestamp":`), f.time...)
+	id := madeUUID(string(b), fmt.Sprint(f.n))[:8]
+	if f.tree {
+		more = fmt.Appendf(more, `,"id":"%s","parentId":%s`, id, orNull(f.prev))
+		f.prev = quote(id)
+	}
+	if text(b, first(get(b, v, "type"))) == "compaction" {
+		if f.tree {
+			more = fmt.Appendf(more, `,"firstKeptEntryId":"%s"`, id)
+		} else {
+			more = fmt.Appendf(more, `,"firstKeptEntryIndex":%d`, f.n)
+		}
+		if at, ok := get(b, v, "tokensBefore"); ok {
+			b = apply(b, []splice{{at, decimal(tokensBefore)}})
+		}
+	}
+	end := root(b).end - 1
+	f.line(apply(b, []splice{{span{end, end}, more}}))
+}
+
+func orNull(b json.RawMessage) []byte {
+	if b == nil {
+		return []byte("null")
+	}
+	return b
+}
+
+// stored writes an entry as it was. In a tree it has to hang off the entry before it: where its parent is no longer
+// there an entry stands in that does nothing but lead on, and only where the parent is there, but is not the entry
+// before, its parentId is changed.
+func (f *piFile) stored(b []byte) {
+	b = oneLine(b)
+	e := readPiEntry(b, root(b))
+	if f.tree {
+		switch parent := text(b, e.parent); {
+		case bytes.Equal(e.parent.of(b), f.prev), f.prev == nil && parent == "":
+		case parent != "" && !f.known[parent]:
+			f.known[parent] = true
+			f.line(fmt.Appendf(nil, `{"type":"custom","customType":"precis","timestamp":%s,"id":%s,"parentId":%s}`, f.time, quote(parent), orNull(f.prev)))
+		case !e.parent.empty():
+			b = apply(b, []splice{{e.parent, orNull(f.prev)}})
+		}
+		if id := e.id; !id.empty() {
+			f.prev = readPiEntry(b, root(b)).id.of(b)
+		}
+	}
+	f.line(b)
+}

@@ -1,0 +1,258 @@
+package transcript
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"precis/pipeline"
+)
+
+// Roo is what Roo Code and Cline keep of a task: arrays of messages in Anthropic's shape with a time (Roo's and
+// Cline's api_conversation_history.json), and the session and compaction files of Cline's SDK, objects with such
+// messages and more of their own. Older Roo has its tool calls as XML in the text, and what they returned in the
+// user's messages: those messages were said by no person, but for what it typed in between.
+//
+// Written is the same kind of file: the summary is a message with isSummary for Roo, which sends what stands from
+// it on, and one with metadata of kind compaction_summary for Cline.
+const Roo Format = "roo"
+
+const sourceCline = "cline"
+
+type rooCodec struct{}
+
+func (rooCodec) Format() Format { return Roo }
+
+func (rooCodec) Decode(native []byte) (pipeline.Message, error) {
+	return decodeWhole(Roo, native, decodeRoo)
+}
+
+func decodeRoo(native []byte) (pipeline.Message, error) {
+	l, err := rooLayout(native)
+	if err != nil {
+		return pipeline.Message{}, err
+	}
+	m := l.message()
+	v := root(native)
+	m.ID = text(native, first(get(native, v, "id")))
+	summary, _ := get(native, v, "isSummary")
+	mark, _ := dig(native, v, "metadata", "kind")
+	switch {
+	case kind(native, summary) == 't', text(native, mark) == "compaction_summary":
+		m.Kind = pipeline.KindSummary
+	case m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && rooAnswers(m):
+		m.Kind = pipeline.KindSynthetic
+	}
+	return m, nil
+}
+
+// What Roo wraps around the words of a person inside of a message of its own.
+var rooSaid = []string{"<task>", "<feedback>", "<user_message>", "<answer>"}
+
+// rooAnswers says whether a user message is Roo's own: the result of a call that stood in the text before, or a
+// complaint about the format, without a word of the person's.
+func rooAnswers(m pipeline.Message) bool {
+	answers := false
+	for _, p := range m.Parts {
+		if p.Kind != pipeline.PartText {
+			continue // without a word it is what a tool gave
+		}
+		s := strings.TrimSpace(p.Text)
+		if slices.ContainsFunc(rooSaid, func(tag string) bool { return strings.Contains(s, tag) }) {
+			return false
+		}
+		head, _, _ := strings.Cut(s, "\n")
+		if strings.HasPrefix(head, "[") && strings.HasSuffix(head, "] Result:") || strings.HasPrefix(head, "[ERROR] ") {
+			answers = true
+		}
+	}
+	return answers
+}
+
+func (rooCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
+	return encodeWhole(Roo, m, edits, rooLayout)
+}
+
+// Make writes a message as Roo keeps it, without a time: WriteFile gives it that.
+func (rooCodec) Make(m pipeline.Made) ([]byte, error) {
+	role, block, err := anthropicMade(m)
+	if err != nil {
+		return nil, err
+	}
+	b := wrapBlocks(role, [][]byte{block})
+	if m.Kind == pipeline.KindSummary {
+		b = append(b[:len(b)-1], `,"isSummary":true}`...)
+	}
+	return b, nil
+}
+
+// rooLayout reads {"role":…,"content":…,"ts":…}, sound JSON.
+func rooLayout(native []byte) (*layout, error) {
+	l := &layout{native: native}
+	if err := l.anthropicMessage(Roo, root(native), -1, 0); err != nil {
+		return nil, err
+	}
+	for i := range l.nodes {
+		l.rooBlock(&l.nodes[i])
+	}
+	return l, nil
+}
+
+// rooBlock reads the blocks that Anthropic has not.
+func (l *layout) rooBlock(n *node) {
+	p := &n.part
+	for i := range n.content {
+		c := &n.content[i]
+		// Cline's results are objects of each tool's own: to the model, and to a reader, their JSON.
+		if c.part.Kind == pipeline.PartOpaque && c.part.Type == "" && c.list >= 0 {
+			c.part.Kind, c.part.Text = pipeline.PartText, string(c.part.Raw)
+			c.value = l.lists[c.list].siblings[c.index]
+			c.as = func(text string) ([]byte, error) { return textBlock(text), nil }
+		}
+	}
+	if p.Kind != pipeline.PartOpaque {
+		return
+	}
+	field := func(key string) string { return text(p.Raw, first(get(p.Raw, root(p.Raw), key))) }
+	switch p.Type {
+	case "reasoning":
+		p.Kind, p.Text = pipeline.PartReasoning, field("text")
+	case "file": // a file that the person named, with its content
+		p.Kind, p.Name, p.Text = pipeline.PartFile, field("path"), field("content")
+		p.Bytes = len(p.Text)
+	}
+}
+
+func (rooCodec) address(p pipeline.Part) string { return anthropicURL(p) }
+
+// ---- files
+
+func detectRoo(s sketched) bool {
+	return rooWindow(s) || s.has("[].ts") && s.has("[].role") && s.has("[].content") ||
+		s.has("messages[].ts", "messages[].modelInfo", "messages[].metrics", "messages[].metadata.kind") && s.has("messages[].role") && s.has("sessionId", "agent", "messages[].ts")
+}
+
+// rooWindow knows the log of what the window shows, which is not what the model saw.
+func rooWindow(s sketched) bool {
+	return s.has("[].ts") && s.has("[].say", "[].ask") && !s.has("[].role")
+}
+
+func openRoo(s *stream, o Options) source {
+	sk := sketch(s.window())
+	if rooWindow(sk) {
+		return refused{pipeline.Errorf(pipeline.BadRequest, "this is the log of what Roo's window shows (ui_messages.json), not of what its model saw; take api_conversation_history.json, which lies beside it")}
+	}
+	m := Meta{Format: Roo}
+	if !sk.has("[].role") {
+		m.Source = sourceCline
+	}
+	return openArrays(s, o, m, rooTask{}, "messages", "")
+}
+
+// refused is a file that is known, and not read.
+type refused struct{ why error }
+
+func (r refused) step(func(Item)) error { return r.why }
+
+type rooTask struct{}
+
+func (rooTask) record(out *scribe, b []byte, line int) error {
+	v := root(b)
+	role, hasRole := get(b, v, "role")
+	if content, ok := get(b, v, "content"); !ok || kind(b, content) == 'n' {
+		if typ := text(b, first(get(b, v, "type"))); typ != "" || !hasRole {
+			out.note(line, NoteRecord, typ, "an entry without content, no message")
+			return nil
+		}
+	}
+	if mark, ok := get(b, v, "isTruncationMarker"); ok && kind(b, mark) == 't' {
+		out.note(line, NoteBoundary, "truncation", "messages were hidden from the model without a summary; they are kept here")
+		return nil
+	}
+	m, err := decodeRoo(b)
+	if err != nil {
+		return err
+	}
+	model := text(b, first(dig(b, v, "modelInfo", "id")))
+	if model != "" {
+		out.meta.Model, out.meta.Vendor = model, protocolOf(text(b, first(dig(b, v, "modelInfo", "provider"))))
+	}
+	if m.Kind == pipeline.KindSummary {
+		c := Compaction{Summary: m, TokensBefore: number(b, first(dig(b, v, "metadata", "tokensBefore")))}
+		// Roo puts the first message of a task in front of a summary that would come first as the assistant's.
+		if out.count == 1 && text(b, role) == "assistant" {
+			c.KeptFirst = 1
+		}
+		out.compaction(line, c)
+		return nil
+	}
+	if mark := text(b, first(dig(b, v, "metadata", "kind"))); mark == "compaction" {
+		removed := number(b, first(dig(b, v, "metadata", "messagesRemoved")))
+		out.note(line, NoteBoundary, mark, fmt.Sprintf("%d messages were taken out before this file was written; notices in the person's messages stand for them", removed))
+	}
+	out.message(line, m)
+	if used, ok := get(b, v, "metrics"); ok && kind(b, used) == '{' {
+		out.usage(line, clineUsage(b, used, model))
+	}
+	return nil
+}
+
+// clineUsage reads metrics, whose inputTokens count what came from the cache too.
+func clineUsage(b []byte, v span, model string) *Usage {
+	figure := func(key string) int { return number(b, first(get(b, v, key))) }
+	u := &Usage{CacheRead: figure("cacheReadTokens"), CacheCreation: figure("cacheWriteTokens"), Output: figure("outputTokens"), Model: model}
+	all := figure("inputTokens")
+	u.Input = max(all-u.CacheRead-u.CacheCreation, 0)
+	u.Used = all + u.Output
+	return u
+}
+
+func (rooTask) end(out *scribe, around []byte) error {
+	if around == nil {
+		return nil
+	}
+	v := root(around)
+	out.meta.Envelope = around
+	out.meta.ID = text(around, first(get(around, v, "sessionId")))
+	if system, ok := get(around, v, "system_prompt"); ok && kind(around, system) == '"' {
+		out.meta.System = system.of(around)
+	}
+	return nil
+}
+
+func writeRoo(out Output) ([]byte, error) {
+	all, err := entriesOf(rooCodec{}, out.Items)
+	if err != nil {
+		return nil, err
+	}
+	ts := firstStored(all, "ts")
+	if ts == nil {
+		ts = []byte("0")
+	}
+	cline := len(out.Meta.Envelope) > 0
+	for i, e := range all {
+		switch {
+		case e.made == nil:
+		case cline:
+			all[i].native = clineMade(e.native, *e.made, i, ts, out.TokensBefore)
+		default:
+			all[i].native = addPairs(e.native, `,"ts":%s`, ts)
+		}
+	}
+	list := arrayOf(nativesOf(all))
+	if !cline {
+		return list, nil
+	}
+	return putArray(out.Meta.Envelope, list, "messages"), nil
+}
+
+// clineMade puts a message of our own into the form of Cline's SDK.
+func clineMade(b []byte, m pipeline.Made, n int, ts []byte, tokensBefore int) []byte {
+	b, _ = dropKeys(b, root(b), func(key string, _ span) bool { return key == "isSummary" })
+	b = addPairs(b, `,"id":"msg_%s","ts":%s`, madeUUID(string(b), strconv.Itoa(n))[:8], ts)
+	if m.Kind == pipeline.KindSummary {
+		b = addPairs(b, `,"metadata":{"kind":"compaction_summary","summary":%s,"tokensBefore":%d}`, quote(m.Text), tokensBefore)
+	}
+	return b
+}
