@@ -124,9 +124,7 @@ type trimmer struct {
 // trimItem gives the edits of an item after trimming, and whether they differ from those it has.
 func (t *trimmer) trimItem(item ContextItem, turn int) ([]Edit, bool) {
 	m := item.Message
-	// Results inside an assistant message are the vendor's own, with encrypted content that goes back as it
-	// came.
-	if m == nil || turn == noTurn || m.Role != RoleTool && m.Role != RoleUser {
+	if m == nil || turn == noTurn || m.Role == RoleSystem {
 		return nil, false
 	}
 	// A message of that few tokens holds no result over the cap: no need to count again.
@@ -136,7 +134,7 @@ func (t *trimmer) trimItem(item ContextItem, turn int) ([]Edit, bool) {
 	}
 	edits, changed := item.Edits, false
 	for i, p := range m.Parts {
-		if p.Kind != PartToolResult {
+		if !ownResult(m, p) {
 			continue
 		}
 		view := viewResult(p, i, edits)
@@ -147,6 +145,13 @@ func (t *trimmer) trimItem(item ContextItem, turn int) ([]Edit, bool) {
 		edits, changed = append(kept, view.edits(i)...), true
 	}
 	return edits, changed
+}
+
+// ownResult says whether a part is what a tool of the agent returned. A result inside an assistant message is the
+// vendor's own, with encrypted content that goes back as it came; but some agents store a call and its result as
+// one, and theirs have the type "tool_result".
+func ownResult(m *Message, p Part) bool {
+	return p.Kind == PartToolResult && (m.Role != RoleAssistant || p.Type == "tool_result")
 }
 
 // resultView is a tool result as the edits so far leave it.

@@ -254,6 +254,24 @@ func TestTrimBudgetKeepsUnits(t *testing.T) {
 	}
 }
 
+// Some agents store a call and its result as one: such a result is trimmed as any other.
+func TestTrimResultsBesideTheirCalls(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("a line of what was read\n", 500)
+	ms := []Message{textMessage(RoleUser, "0"), {Role: RoleAssistant, Parts: []Part{
+		{Kind: PartText, Text: "Reading."},
+		{Kind: PartToolCall, Type: "tool", CallID: "c", Name: "read", Input: "{}"},
+		{Kind: PartToolResult, Type: "tool_result", CallID: "c", Name: "read", Content: []Part{{Kind: PartText, Text: big}}},
+	}}}
+	for i := range 9 {
+		ms = append(ms, textMessage(RoleUser, fmt.Sprint(i)))
+	}
+	got, stats := Trim(itemsOf(numbered(ms...)...), DefaultSettings())
+	if texts := resultTexts(got); stats.ToolResults != 1 || len(texts[0]) > 1000 || len(got[1].Edits) != 1 || got[1].Edits[0].Part != 2 {
+		t.Errorf("%+v, edits %+v", stats, got[1].Edits)
+	}
+}
+
 // The vendor's own results, inside of an assistant message, go back as they came.
 func TestTrimLeavesServerResults(t *testing.T) {
 	t.Parallel()

@@ -77,11 +77,11 @@ func (v *valve) protected(i int) bool {
 func (v *valve) omitBinaries() {
 	for i := range v.upTo {
 		m := v.reach(i)
-		if m == nil || m.Role == RoleAssistant {
+		if m == nil {
 			continue
 		}
 		for j, p := range m.Parts {
-			if p.Kind != PartToolResult {
+			if !ownResult(m, p) {
 				continue
 			}
 			view := viewResult(p, j, v.items[i].Edits)
@@ -109,11 +109,11 @@ func (v *valve) previews() {
 	}
 	for i := range v.upTo {
 		m := v.reach(i)
-		if m == nil || i >= v.step || m.Role == RoleAssistant {
+		if m == nil || i >= v.step {
 			continue
 		}
 		for j, p := range m.Parts {
-			if p.Kind != PartToolResult {
+			if !ownResult(m, p) {
 				continue
 			}
 			view := viewResult(p, j, v.items[i].Edits)
@@ -198,7 +198,7 @@ func (v *valve) textsOf(i int, m *Message, tokens int) []squeezable {
 		switch {
 		case p.Kind == PartText && !edited(edits, j):
 			add(j, -1, p.Text)
-		case p.Kind == PartToolResult && m.Role != RoleAssistant:
+		case ownResult(m, p):
 			view := viewResult(p, j, edits)
 			if view.dropped {
 				continue
