@@ -134,4 +134,3 @@ func (s *Service) forget(ctx context.Context, ref store.ConversationRef) {
 		s.Log.Warn("the content of a one-shot conversation was not removed yet", "conversation", ref.String(), "error", err)
 	}
 }
-

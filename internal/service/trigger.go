@@ -48,6 +48,9 @@ func (l *look) watch(ctx context.Context, m store.Moment) (store.Verdict, error)
 		l.active = m.Active.ID
 	}
 	settings := l.s.settings(m.Conversation)
+	if m.Ended != nil && m.Ended.Epoch != m.Conversation.Epoch {
+		l.overflow = false // of a context that is no longer sent
+	}
 	in := sumsInput(m, settings)
 	in.Overflow = l.overflow
 	l.decision = pipeline.EvaluateTrigger(in, settings)

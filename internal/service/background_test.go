@@ -1,0 +1,358 @@
+package service_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+
+	"precis/internal/llm/llmtest"
+	"precis/internal/scenario"
+	"precis/internal/service"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// ahead are settings under which a summary is computed from half of the window on and takes effect at 90 % of it.
+const ahead = `{"trigger":{"start":{"unused_percent":0.5},"apply":{"unused_percent":0.1},"fraction":1}}`
+
+// prepared gives a conversation of 10 000 tokens whose summary waits.
+func prepared(t testing.TB, sys *scenario.System, settings string) storeRef {
+	t.Helper()
+	s := sys.Service()
+	ref := create(t, s, window(10000), settings)
+	appendTo(t, s, ref, user("u1: see /srv/app/config-7731.yaml"))
+	got := answered(t, s, ref, "BEGIN "+abc(5500), 5600, 10)
+	if !got.Trigger.Fired || !got.Trigger.Prepare || got.Run == nil || got.Run.Trigger.Kind != pipeline.TriggerBackground {
+		t.Fatalf("%+v", got.Trigger)
+	}
+	if run := idle(t, sys, ref); run.Outcome != store.OutcomePrepared {
+		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
+	}
+	return ref
+}
+
+// A prepared summary waits, is not touched by appends, and takes effect between two replies once the second threshold
+// is crossed, with what came meanwhile in the tail.
+func TestPreparedSummaryTakesEffectAtTheSecondThreshold(t *testing.T) {
+	t.Parallel()
+	sys, s := served(t, always("BG"))
+	ref := prepared(t, sys, ahead)
+	for i := range 3 {
+		got := appendTo(t, s, ref, user(fmt.Sprintf("u%d", i+2)), assistant("a"))
+		if got.Applied != nil || got.Run != nil || got.Trigger.Fired {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if c := contextOf(t, s, ref); c.Stats.Prepared == nil || c.Stats.Marker != nil {
+		t.Errorf("%+v", c.Stats)
+	}
+	got := appendTo(t, s, ref, user("LAST "+abc(3500)))
+	if got.Applied == nil || got.Applied.Outcome != store.OutcomeApplied || !got.Trigger.ApplyPrepared || got.UsedTokens > 5000 {
+		t.Fatalf("%+v\n%+v", got, got.Trigger)
+	}
+	text := sent(contextOf(t, s, ref))
+	for _, once := range []string{"BG: ", "u2", "u3", "u4", "LAST "} {
+		if strings.Count(text, once) != 1 {
+			t.Errorf("%q stands %d times", once, strings.Count(text, once))
+		}
+	}
+	if strings.Contains(text, "BEGIN ") {
+		t.Error("what is covered is sent too")
+	}
+	if n := len(sys.Vendor.Requests()); n != 1 {
+		t.Errorf("%d model calls", n)
+	}
+}
+
+// What the agent used after the cut, and what stands only before it, is appended when the summary takes effect.
+func TestPreparedSummaryLooksAhead(t *testing.T) {
+	t.Parallel()
+	sys, s := served(t, always("BG"))
+	ref := prepared(t, sys, ahead)
+	appendTo(t, s, ref, user("u2"), json.RawMessage(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"/srv/app/config-7731.yaml\"}"}}]}`),
+		toolResult("c1", "port: 80"))
+	got := appendTo(t, s, ref, user("u3 "+abc(3500)))
+	if got.Applied == nil {
+		t.Fatalf("%+v", got.Trigger)
+	}
+	c := contextOf(t, s, ref)
+	first := string(c.Messages[0])
+	if !strings.Contains(first, "BG: ") || !strings.Contains(first, "/srv/app/config-7731.yaml") {
+		t.Errorf("the summary is %s", first)
+	}
+	run, err := s.GetRun(t.Context(), store.RunRef{Tenant: tenant, ID: got.Applied.ID}, []string{"summary"})
+	if err != nil || !strings.Contains(run.Summary, "config-7731") {
+		t.Errorf("%v, %v", run.Texts, err)
+	}
+}
+
+// The summary is put into the words of the moment in which it takes effect: at rest nothing orders the agent to go on
+// (fault B105).
+func TestPreparedSummaryTellsWhetherWorkIsUnderWay(t *testing.T) {
+	t.Parallel()
+	const goOn = "Go on from where the work stopped"
+	sys, s := served(t, always("BG"))
+	ref := create(t, s, window(10000), ahead)
+	appendTo(t, s, ref, user("u1"), assistant(abc(4500)))
+	if got := appendTo(t, s, ref, user("u2 "+abc(600))); !got.Trigger.Prepare {
+		t.Fatalf("%+v", got.Trigger)
+	}
+	idle(t, sys, ref) // prepared while u2 waits for its answer
+	got := appendTo(t, s, ref, assistant("done "+abc(4200)))
+	if got.Applied == nil {
+		t.Fatalf("%+v", got.Trigger)
+	}
+	if first := string(contextOf(t, s, ref).Messages[0]); strings.Contains(first, goOn) {
+		t.Errorf("at rest it says %s", first)
+	}
+}
+
+// Fault B77: a prepared summary gives way to what came after it.
+func TestPreparedSummaryGivesWay(t *testing.T) {
+	t.Parallel()
+	discarded := func(t *testing.T, s *service.Service, ref storeRef) {
+		t.Helper()
+		list := runsOf(t, s, ref)
+		oldest := list[len(list)-1]
+		if oldest.Outcome != store.OutcomeSuperseded || oldest.Reason == "" {
+			t.Errorf("the prepared one is %s %q", oldest.Outcome, oldest.Reason)
+		}
+		if c := contextOf(t, s, ref); c.Stats.Prepared != nil {
+			t.Error("it still waits")
+		}
+	}
+	t.Run("to a compaction by hand", func(t *testing.T) {
+		t.Parallel()
+		sys, s := served(t, llmtest.Script{Answers: []llmtest.Answer{summary("BG"), summary("MAN")}})
+		ref := prepared(t, sys, ahead)
+		appendTo(t, s, ref, user("u2"))
+		if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != store.OutcomeApplied {
+			t.Fatalf("%+v", run)
+		}
+		discarded(t, s, ref)
+		answered(t, s, ref, "x", 2000, 5)
+		idle(t, sys, ref)
+		text := sent(contextOf(t, s, ref))
+		if strings.Contains(text, "BG: ") || strings.Count(text, "MAN: ") != 1 || len(runsOf(t, s, ref)) != 2 {
+			t.Errorf("%.300s", text)
+		}
+	})
+	t.Run("to an undo", func(t *testing.T) {
+		t.Parallel()
+		sys, s := served(t, llmtest.Script{Answers: []llmtest.Answer{summary("ONE"), summary("BG")}})
+		ref := create(t, s, window(10000), ahead)
+		appendTo(t, s, ref, user("u1"), assistant(abc(2000)), user("u2"))
+		compact(t, s, ref, service.CompactRequest{})
+		if got := appendTo(t, s, ref, assistant("BEGIN "+abc(5500)), user("u3")); !got.Trigger.Prepare {
+			t.Fatalf("%+v", got.Trigger)
+		}
+		idle(t, sys, ref)
+		if _, err := s.Undo(t.Context(), ref); err != nil {
+			t.Fatal(err)
+		}
+		list := runsOf(t, s, ref)
+		if list[0].Outcome != store.OutcomeSuperseded || !strings.Contains(list[0].Reason, "undo") {
+			t.Errorf("%s %q", list[0].Outcome, list[0].Reason)
+		}
+	})
+	t.Run("not to usage that has fallen", func(t *testing.T) {
+		t.Parallel()
+		sys, s := served(t, always("BG"))
+		ref := prepared(t, sys, ahead)
+		appendTo(t, s, ref, user("u2"))
+		if got := answered(t, s, ref, "x", 3000, 5); got.Applied != nil || got.Trigger.ApplyPrepared {
+			t.Errorf("%+v", got.Trigger)
+		}
+		if c := contextOf(t, s, ref); c.Stats.Prepared == nil {
+			t.Error("it is gone")
+		}
+	})
+	t.Run("to somebody who gives it up", func(t *testing.T) {
+		t.Parallel()
+		sys, s := served(t, always("BG"))
+		ref := prepared(t, sys, ahead)
+		run, err := s.CancelRun(t.Context(), store.RunRef{Tenant: tenant, ID: runsOf(t, s, ref)[0].Ref.ID})
+		if err != nil || run.Outcome != store.OutcomeSuperseded {
+			t.Errorf("%+v, %v", run, err)
+		}
+		discarded(t, s, ref)
+	})
+	t.Run("to a compaction of the agent's own", func(t *testing.T) {
+		t.Parallel()
+		sys, s := served(t, always("BG"))
+		ref := prepared(t, sys, ahead)
+		m := service.ReportedMarker{Summary: user("own summary"), CoversTo: 2}
+		_, err := s.ReportMarker(t.Context(), ref, m, false)
+		code(t, err, service.CodeForbidden)
+		got, err := s.ReportMarker(t.Context(), ref, m, true)
+		if err != nil || got.Origin != store.OriginAgent || !got.Active {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		discarded(t, s, ref)
+		list, _, err := s.ListCompactions(t.Context(), ref, "", 10)
+		if err != nil || len(list) != 2 || list[0].Run != nil || list[0].Marker.Origin != store.OriginAgent || list[1].Run == nil {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}
+
+// It is crossed while a reply is open: then the end of the reply applies it; or by a lease that expires: then the next
+// reply does.
+func TestPreparedSummaryWaitsForTheReply(t *testing.T) {
+	t.Parallel()
+	sys, s := served(t, always("BG"))
+	ref := prepared(t, sys, ahead)
+	appendTo(t, s, ref, user("u2"))
+	reply, err := s.OpenReply(t.Context(), ref, time.Hour, service.ContextRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := appendTo(t, s, ref, user("u3 "+abc(3500))); got.Applied != nil || got.Trigger.ApplyPrepared {
+		t.Fatalf("%+v", got.Trigger)
+	}
+	end, err := s.EndReply(t.Context(), ref, reply.ID, service.ReplyEnd{Messages: []json.RawMessage{assistant("a2")}})
+	if err != nil || end.Applied == nil {
+		t.Fatalf("%+v, %v", end, err)
+	}
+
+	ref = prepared(t, sys, ahead)
+	appendTo(t, s, ref, user("u2"))
+	if _, err := s.OpenReply(t.Context(), ref, time.Millisecond, service.ContextRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, s, ref, user("u3 "+abc(3500))) // may or may not come before the lease has expired
+	next, err := s.OpenReply(t.Context(), ref, time.Hour, service.ContextRequest{})
+	for ; err != nil; next, err = s.OpenReply(t.Context(), ref, time.Hour, service.ContextRequest{}) {
+		code(t, err, service.CodeReplyOpen)
+	}
+	if next.Context.Stats.Marker == nil || strings.Contains(sent(next.Context), "BEGIN ") {
+		t.Errorf("the next reply reads %+v", next.Context.Stats)
+	}
+}
+
+// The limit is reached while the summary is still being written: it takes effect when it is ready.
+func TestBackgroundRunIsPromoted(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]func(t *testing.T, s *service.Service, ref storeRef){
+		"by the second threshold": func(t *testing.T, s *service.Service, ref storeRef) {
+			if got := appendTo(t, s, ref, user("u2 "+abc(4000))); got.Run == nil {
+				t.Errorf("%+v", got)
+			}
+		},
+		"by hand": func(t *testing.T, s *service.Service, ref storeRef) {
+			if _, _, err := s.Compact(t.Context(), ref, service.CompactRequest{}); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			gate := llmtest.NewGate()
+			slow := summary("BG")
+			slow.Gate = gate
+			sys, s := served(t, llmtest.Script{Answers: []llmtest.Answer{slow}})
+			ref := create(t, s, window(10000), ahead)
+			appendTo(t, s, ref, user("u1"))
+			answered(t, s, ref, "BEGIN "+abc(5500), 5600, 10)
+			if _, err := sys.Vendor.WaitForRequest(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			ask(t, s, ref)
+			gate.Open()
+			run := idle(t, sys, ref)
+			if run.Outcome != store.OutcomeApplied || len(runsOf(t, s, ref)) != 1 {
+				t.Errorf("%s %s, %d runs\n%s", run.Outcome, run.Reason, len(runsOf(t, s, ref)), sys.Steps(*run))
+			}
+		})
+	}
+}
+
+// A prepared summary survives a restart of everything: it is a row.
+func TestPreparedSummarySurvivesRestart(t *testing.T) {
+	t.Parallel()
+	sys, _ := served(t, always("BG"))
+	ref := prepared(t, sys, ahead)
+	sys.StopWorker()
+	other, err := store.Open(t.Context(), sys.Config.DatabaseURL, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	s := sys.Service()
+	s.Store, s.Temporal = other, nil // neither the process nor Temporal is there any more
+	if got := appendTo(t, s, ref, user("u2 "+abc(3500))); got.Applied == nil {
+		t.Errorf("%+v", got.Trigger)
+	}
+}
+
+// Thousands of prepared summaries cost nothing: no workflow is open for any of them, and nothing looks after them.
+func TestParkedSummariesCostNothing(t *testing.T) {
+	t.Parallel()
+	sys, s := served(t, always("BG"))
+	refs := []storeRef{prepared(t, sys, ahead), prepared(t, sys, ahead)}
+	open, err := sys.Client.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: sys.Config.Temporal.Namespace, Query: "ExecutionStatus = 'Running'",
+	})
+	if err != nil || open.Count != 0 {
+		t.Errorf("%d workflows are open, %v", open.GetCount(), err)
+	}
+
+	// The rest are the rows that a run leaves, without the runs.
+	sys.StopWorker()
+	const parked = 2000
+	for i := range parked {
+		c, _, err := s.Store.CreateConversation(t.Context(), tenant, store.NewConversation{ID: fmt.Sprintf("parked-%d", i), Format: "openai", Vendor: "openai", Model: "test-agent", Window: 10000, Settings: json.RawMessage(ahead)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Append(t.Context(), c.Ref, service.AppendRequest{Messages: []json.RawMessage{user("u1"), assistant("a1")}}); err != nil {
+			t.Fatal(err)
+		}
+		park(t, s, c.Ref)
+	}
+	due, err := s.Store.ClaimOutbox(t.Context(), 1000, time.Minute)
+	if err != nil || len(due) != 0 {
+		t.Errorf("%d runs are to be started, %v", len(due), err)
+	}
+	if n, err := s.Store.ReviveDispatches(t.Context(), 0); err != nil || n != 0 {
+		t.Errorf("%d runs are looked after, %v", n, err)
+	}
+	open, err = sys.Client.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: sys.Config.Temporal.Namespace, Query: "ExecutionStatus = 'Running'",
+	})
+	if err != nil || open.Count != 0 {
+		t.Errorf("%d workflows are open, %v", open.GetCount(), err)
+	}
+	for _, ref := range refs {
+		if got := appendTo(t, s, ref, user("u2 "+abc(3500))); got.Applied == nil {
+			t.Errorf("%+v", got.Trigger)
+		}
+	}
+}
+
+// park leaves a prepared marker as a run does.
+func park(t testing.TB, s *service.Service, ref storeRef) {
+	t.Helper()
+	run, _, err := s.Store.RequestRun(t.Context(), ref, store.RunRequest{Kind: pipeline.TriggerBackground, Prepare: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := s.Store.LiveView(t.Context(), ref, store.LiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := s.Store.PutArtifact(t.Context(), ref, "summary", []byte("BG"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Store.PrepareMarker(t.Context(), run.Ref, store.NewMarker{
+		CoversFrom: 1, CoversTo: 1, CoveredMessages: 1, CoveredChain: live.Tail[0].Chain, Summary: a.SHA256, SummaryTokens: 1,
+	}, store.RunFacts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

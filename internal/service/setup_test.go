@@ -1,0 +1,198 @@
+package service_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"precis/internal/config"
+	"precis/internal/devstack/stacktest"
+	"precis/internal/llm/llmtest"
+	"precis/internal/runs"
+	"precis/internal/scenario"
+	"precis/internal/service"
+	"precis/internal/store"
+)
+
+const tenant = store.DefaultTenant
+
+type (
+	storeRef = store.ConversationRef
+	runOuter = runs.Run
+)
+
+// newService gives a service on a schema of its own, without Temporal: runs are asked for, and nobody works on them.
+func newService(t testing.TB) *service.Service {
+	t.Helper()
+	url := stacktest.DatabaseURL(t)
+	if err := store.Migrate(t.Context(), url, nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return &service.Service{Store: s, Config: config.Defaults(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+}
+
+// served gives a whole system with a worker, and its service.
+func served(t testing.TB, script llmtest.Script) (*scenario.System, *service.Service) {
+	t.Helper()
+	s := scenario.New(t, script)
+	s.StartWorker()
+	return s, s.Service()
+}
+
+// create makes a conversation in OpenAI's format.
+func create(t testing.TB, s *service.Service, n service.NewConversation, settings string) store.ConversationRef {
+	t.Helper()
+	if n.Format == "" {
+		n.Format = "openai"
+	}
+	if n.Model.Vendor == "" {
+		n.Model.Vendor, n.Model.Name = "openai", "test-agent"
+	}
+	if settings != "" {
+		n.Settings = json.RawMessage(settings)
+	}
+	c, created, err := s.CreateConversation(t.Context(), tenant, n)
+	if err != nil || !created {
+		t.Fatalf("created %t, %v", created, err)
+	}
+	return store.ConversationRef{Tenant: tenant, ID: c.ID}
+}
+
+// window is a conversation with a window of so many tokens.
+func window(tokens int) service.NewConversation {
+	return service.NewConversation{Model: service.Model{Vendor: "openai", Name: "test-agent", ContextWindow: tokens}}
+}
+
+func said(role, text string) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"role":%q,"content":%s}`, role, quoted(text)))
+}
+
+func user(text string) json.RawMessage      { return said("user", text) }
+func assistant(text string) json.RawMessage { return said("assistant", text) }
+
+func toolCall(id string) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"cat","arguments":"{}"}}]}`, id))
+}
+
+func toolResult(id, text string) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":%s}`, id, quoted(text)))
+}
+
+func quoted(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string
+	}
+	return string(b)
+}
+
+// abc is about n tokens.
+func abc(n int) string { return strings.Repeat("abc ", n) }
+
+// usage is an OpenAI usage object.
+func usage(prompt, completion int) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":%d}`, prompt, completion))
+}
+
+func appendTo(t testing.TB, s *service.Service, ref store.ConversationRef, messages ...json.RawMessage) service.Appended {
+	t.Helper()
+	return appendWith(t, s, ref, service.AppendRequest{Messages: messages})
+}
+
+func appendWith(t testing.TB, s *service.Service, ref store.ConversationRef, req service.AppendRequest) service.Appended {
+	t.Helper()
+	got, err := s.Append(t.Context(), ref, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// answered appends an assistant message with the usage of its request.
+func answered(t testing.TB, s *service.Service, ref store.ConversationRef, text string, prompt, completion int) service.Appended {
+	t.Helper()
+	return appendWith(t, s, ref, service.AppendRequest{Messages: []json.RawMessage{assistant(text)}, Usage: usage(prompt, completion)})
+}
+
+func state(t testing.TB, s *service.Service, ref store.ConversationRef) service.State {
+	t.Helper()
+	c, err := s.GetConversation(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *c.State
+}
+
+func contextOf(t testing.TB, s *service.Service, ref store.ConversationRef) service.Context {
+	t.Helper()
+	c, err := s.Context(t.Context(), ref, service.ContextRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// sent joins what is sent, for searches.
+func sent(c service.Context) string {
+	var b strings.Builder
+	for _, m := range c.Messages {
+		b.Write(m)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// runsOf counts a conversation's runs.
+func runsOf(t testing.TB, s *service.Service, ref store.ConversationRef) []store.Run {
+	t.Helper()
+	list, _, err := s.Store.ListRuns(t.Context(), ref.Tenant, store.RunFilter{Conversation: ref.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// idle waits until the conversation has no run under way, and gives its newest one.
+func idle(t testing.TB, sys *scenario.System, ref store.ConversationRef) *store.Run {
+	t.Helper()
+	for {
+		list := runsOf(t, sys.Service(), ref)
+		if len(list) == 0 {
+			return nil
+		}
+		if list[0].Outcome != "" {
+			return &list[0]
+		}
+		got := sys.Wait(list[0])
+		if got.Outcome == "" {
+			t.Fatalf("run %s has no outcome", got.Ref.ID)
+		}
+	}
+}
+
+func code(t testing.TB, err error, want service.Code) *service.Error {
+	t.Helper()
+	e, ok := err.(*service.Error)
+	if !ok || e.Code != want {
+		t.Fatalf("error %v, wanted %s", err, want)
+	}
+	return e
+}
+
+// steps tells the way of all runs of a conversation, for a failed test.
+func steps(t testing.TB, sys *scenario.System, ref store.ConversationRef) string {
+	t.Helper()
+	var b strings.Builder
+	for _, r := range runsOf(t, sys.Service(), ref) {
+		fmt.Fprintf(&b, "%s %s %s %s\n%s", r.Kind, r.Outcome, r.ErrorKind, r.Reason, sys.Steps(r))
+	}
+	return b.String()
+}
