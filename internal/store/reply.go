@@ -142,7 +142,14 @@ func (s *Store) EndReply(ctx context.Context, ref ConversationRef, reply string,
 		if res, err = appendLocked(ctx, tx, c, end.Messages, o); err != nil {
 			return err
 		}
-		res.Watched, err = s.watchLocked(ctx, tx, &res.Conversation, end.Watch)
+		watch := end.Watch
+		if watch != nil {
+			watch = func(ctx context.Context, m Moment) (Verdict, error) {
+				m.Ended = &p
+				return end.Watch(ctx, m)
+			}
+		}
+		res.Watched, err = s.watchLocked(ctx, tx, &res.Conversation, watch)
 		return err
 	})
 	return p, res, err

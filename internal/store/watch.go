@@ -54,6 +54,8 @@ type Moment struct {
 	PreparedBy *RunBrief
 	// ReplyOpen says that the agent's model is generating.
 	ReplyOpen bool
+	// Ended is the reply whose end is the change, nil: it is another one.
+	Ended *Reply
 
 	store *Store
 	tx    pgx.Tx
