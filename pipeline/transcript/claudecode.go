@@ -123,14 +123,20 @@ func readRecord(b []byte, v span) record {
 			r.attachment = f.value
 		case "sessionId":
 			r.session = f.value
-		case "compactMetadata":
+		case "session_id":
+			if r.session.empty() {
+				r.session = f.value
+			}
+		case "parent_tool_use_id": // a subagent's, in a stream
+			r.sidechain = r.sidechain || kind(b, f.value) == '"'
+		case "compactMetadata", "compact_metadata":
 			r.compact = f.value
 		case "origin":
 			r.origin = f.value
 		case "isSidechain":
 			r.sidechain = isTrue(f)
-		case "isMeta":
-			r.meta = isTrue(f)
+		case "isMeta", "isSynthetic":
+			r.meta = r.meta || isTrue(f)
 		case "isCompactSummary":
 			r.summary = isTrue(f)
 		case "isApiErrorMessage":
@@ -247,7 +253,10 @@ func detectClaudeCode(s sketched) bool {
 type claudeCode struct {
 	s          *stream
 	o          Options
+	format     Format // ClaudeCode or ClaudeStream
 	main, side thread
+	// aside is shown the records that are no messages, nil: nobody is.
+	aside func(b []byte, r record)
 	// sideItems is the conversation of subagents for as long as no record of the main one came: then it is the
 	// conversation.
 	sideItems []Item
@@ -282,7 +291,9 @@ type claudeMessage struct {
 	usage   *Usage
 }
 
-func openClaudeCode(s *stream, o Options) source { return &claudeCode{s: s, o: o, hold: holdBytes} }
+func openClaudeCode(s *stream, o Options) source {
+	return &claudeCode{s: s, o: o, format: ClaudeCode, hold: holdBytes}
+}
 
 func (c *claudeCode) limit() int {
 	if c.o.MaxMessageBytes > 0 {
@@ -360,6 +371,9 @@ func (c *claudeCode) record(emit func(Item), b []byte, r record, lineNo int) err
 		} else if r.typ == "attachment" && kind(b, r.attachment) == '{' {
 			what += "/" + text(b, first(get(b, r.attachment, "type")))
 		}
+		if c.aside != nil {
+			c.aside(b, r)
+		}
 		c.notes.add(Note{Code: NoteRecord, What: what, Reason: "a record of the client, no message"}, lineNo)
 		return nil
 	case r.transcriptOnly && !r.summary:
@@ -406,9 +420,9 @@ func (c *claudeCode) boundary(emit func(Item), t *thread, b []byte, r record, li
 		switch string(key) {
 		case "trigger":
 			at.Trigger = text(b, f.value)
-		case "preTokens":
+		case "preTokens", "pre_tokens":
 			at.TokensBefore = number(b, f.value)
-		case "postTokens":
+		case "postTokens", "post_tokens":
 			at.TokensAfter = number(b, f.value)
 		case "preservedSegment":
 			head := text(b, first(get(b, f.value, "headUuid")))
@@ -453,11 +467,14 @@ func (c *claudeCode) message(emit func(Item), t *thread, b []byte, r record, lin
 	if r.summary {
 		return c.summary(emit, t, native, lineNo)
 	}
-	c.orphanBoundary(t)
 	decoded, err := decodeClaudeCode(native)
 	if err != nil {
 		return badLine(lineNo, err)
 	}
+	if c.format == ClaudeStream && t.boundary != nil && looksLikeSummary(decoded) {
+		return c.summary(emit, t, native, lineNo)
+	}
+	c.orphanBoundary(t)
 	m := &claudeMessage{natives: [][]byte{native}, message: decoded, line: lineNo}
 	if r.typ == "assistant" {
 		m.id = text(b, id)
@@ -539,6 +556,7 @@ func (c *claudeCode) summary(emit func(Item), t *thread, native []byte, lineNo i
 	if found == nil {
 		found = &Compaction{} // older versions wrote no boundary
 	}
+	m.Kind = pipeline.KindSummary
 	found.Summary = m
 	t.last = native
 	c.give(emit, t, Item{Line: lineNo, Compaction: found}, len(native))
@@ -564,7 +582,7 @@ func (c *claudeCode) start(emit func(Item), t *thread, line int) {
 	}
 	t.started = true
 	m := t.meta
-	m.Format, m.Vendor, m.Sidechain = ClaudeCode, "anthropic", t == &c.side
+	m.Format, m.Vendor, m.Sidechain = c.format, "anthropic", t == &c.side
 	emit(Item{Line: line, Start: &m})
 }
 
@@ -592,8 +610,10 @@ func (c *claudeCode) finish(emit func(Item)) error {
 	}
 	if t.started {
 		m := t.meta
-		m.Format, m.Vendor, m.Sidechain = ClaudeCode, "anthropic", t == &c.side
-		m.Envelope = sessionFields(t.last)
+		m.Format, m.Vendor, m.Sidechain = c.format, "anthropic", t == &c.side
+		if c.format == ClaudeCode {
+			m.Envelope = sessionFields(t.last)
+		}
 		emit(Item{Line: c.s.line, End: &m})
 	}
 	return nil

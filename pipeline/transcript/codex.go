@@ -1,10 +1,138 @@
 package transcript
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"precis/pipeline"
 )
+
+// Rollout files of Codex: a record a line, {"timestamp","type","payload"}. What goes to the model are the payloads of
+// response_item records, which are items of the Responses API; the native of a message is such a line. Of the rest,
+// event_msg records say what the person typed and what the server counted, and session_meta and turn_context hold
+// what stands beside the messages.
+//
+// A compacted record has the whole new context. Its messages are mostly ones that were there before, and its summary
+// is one that OpenAI alone can read, or in older files a text. What is new in it becomes a message of the
+// conversation, as the response_item that it would be.
+//
+// Written as a file it is a session that Codex can resume: the records at its head, a compacted record with the
+// summary and what stands before and beside it, then the lines of the messages as they were.
+
+type codexCodec struct{}
+
+func (codexCodec) Format() Format { return Codex }
+
+func (codexCodec) Decode(native []byte) (pipeline.Message, error) {
+	return decodeWhole(Codex, native, decodeCodex)
+}
+
+// decodeCodex decodes a response_item record that is known to be sound JSON.
+func decodeCodex(native []byte) (pipeline.Message, error) {
+	l, it, err := codexLayout(native)
+	if err != nil {
+		return pipeline.Message{}, err
+	}
+	return l.itemMessage(it), nil
+}
+
+func codexLayout(native []byte) (*layout, item, error) {
+	l := &layout{native: native}
+	payload, ok := get(native, root(native), "payload")
+	if !ok {
+		return nil, item{}, parseError(Codex, "it is no record with a payload")
+	}
+	it, err := l.item(Codex, payload)
+	return l, it, err
+}
+
+func (codexCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
+	if len(edits) == 0 {
+		return m.Native, nil
+	}
+	if err := whole(m.Native); err != nil {
+		return nil, parseError(Codex, "%v", err)
+	}
+	l, _, err := codexLayout(m.Native)
+	if err != nil {
+		return nil, err
+	}
+	return l.edit(edits, itemInput)
+}
+
+// Make writes a record without its time: WriteFile gives it the one of the record that it stands beside.
+func (codexCodec) Make(m pipeline.Made) ([]byte, error) {
+	b, err := madeItem(m)
+	if err != nil {
+		return nil, err
+	}
+	return responseItem(nil, b), nil
+}
+
+func (codexCodec) address(p pipeline.Part) string { return itemAddress(p) }
+
+// responseItem writes a response_item record; time is JSON, nil for none.
+func responseItem(time, payload []byte) []byte { return codexRecord(time, "response_item", payload) }
+
+func codexRecord(time []byte, typ string, payload []byte) []byte {
+	b := []byte{'{'}
+	if time != nil {
+		b = append(append(append(b, `"timestamp":`...), time...), ',')
+	}
+	b = append(append(b, `"type":`...), quote(typ)...)
+	b = append(append(b, `,"payload":`...), payload...)
+	return append(b, '}')
+}
+
+// apiMessage gives the item of a record as a request holds it: what Codex keeps for itself is cut out, and values
+// that are null. An item that has nothing left for the vendor to read gives nil.
+func (codexCodec) apiMessage(native []byte) ([]byte, error) {
+	if err := whole(native); err != nil {
+		return nil, parseError(Codex, "%v", err)
+	}
+	v, ok := get(native, root(native), "payload")
+	if !ok || kind(native, v) != '{' {
+		return nil, parseError(Codex, "it is no record with a payload")
+	}
+	b, _ := dropKeys(native, v, func(key string, value span) bool {
+		return kind(native, value) == 'n' || strings.HasPrefix(key, "internal_")
+	})
+	at := root(b)
+	switch text(b, first(get(b, at, "type"))) {
+	case "reasoning":
+		if first(get(b, at, "encrypted_content")).empty() && first(get(b, at, "id")).empty() {
+			return nil, nil
+		}
+	case "agent_message":
+		return agentMessage(b, at), nil
+	}
+	return b, nil
+}
+
+// agentMessage makes what another agent said into a message of role user, which is what the model is given.
+func agentMessage(b []byte, v span) []byte {
+	content, _ := get(b, v, "content")
+	var parts [][]byte
+	switch kind(b, content) {
+	case '[':
+		for _, el := range elements(b, content) {
+			if text(b, first(get(b, el, "type"))) == "input_text" {
+				parts = append(parts, el.of(b))
+			}
+		}
+	case '"':
+		parts = [][]byte{itemTextPart("input_text", content.of(b))}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	out := append([]byte(`{"type":"message","role":"user","content":[`), bytes.Join(parts, []byte{','})...)
+	return append(out, "]}"...)
+}
 
 // What Codex puts into messages of role user, by how the text begins.
 var (
@@ -18,12 +146,7 @@ var (
 // a person.
 func codexKind(m pipeline.Message) (kind pipeline.Kind, ok bool) {
 	begins := func(s string, with []string) bool {
-		for _, w := range with {
-			if strings.HasPrefix(s, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(s, w) })
 	}
 	for _, p := range m.Parts {
 		s := strings.TrimSpace(p.Text)
@@ -41,4 +164,401 @@ func codexKind(m pipeline.Message) (kind pipeline.Kind, ok bool) {
 		}
 	}
 	return kind, kind != ""
+}
+
+func detectCodex(s sketched) bool {
+	return s.has("payload") && s.has("type=session_meta", "type=response_item", "type=event_msg", "type=turn_context", "type=compacted", "type=world_state")
+}
+
+func openCodex(s *stream, o Options) source {
+	return openLines(s, o, Meta{Format: Codex, Vendor: "openai"}, &codex{seen: map[[16]byte]int{}})
+}
+
+// codex reads the records of a rollout.
+type codex struct {
+	// held are the messages behind the last of the assistant, until the server's figure for that one has come.
+	held      []heldMessage
+	heldBytes int
+	counting  bool // the assistant has spoken since the last figure
+	// seen has the place of each message, by its words.
+	seen map[[16]byte]int
+	// used is the last figure, and boundary a compaction that the figure after it has still to come for.
+	used         int
+	boundary     *Compaction
+	boundaryLine int
+	model        string
+	meta, turn   []byte // the records that the envelope is made of
+}
+
+type heldMessage struct {
+	m    pipeline.Message
+	line int
+}
+
+// maxSeen bounds how many messages a compaction can refer to.
+const maxSeen = 1 << 18
+
+func (c *codex) record(out *scribe, b []byte, line int) error {
+	v := root(b)
+	typ := text(b, first(get(b, v, "type")))
+	payload, ok := get(b, v, "payload")
+	if !ok || typ == "" {
+		return errors.New("a record without a type or a payload")
+	}
+	switch typ {
+	case "response_item":
+		m, err := decodeCodex(b)
+		if err != nil {
+			return err
+		}
+		c.message(out, m, line)
+	case "event_msg":
+		c.event(out, b, payload, line)
+	case "compacted":
+		return c.compacted(out, b, v, payload, line)
+	case "session_meta":
+		c.session(out, b, payload, line)
+	case "turn_context":
+		if model := text(b, first(get(b, payload, "model"))); model != "" {
+			c.model, out.meta.Model = model, model
+		}
+		c.turn = b
+		out.note(line, NoteRecord, typ, "a record of Codex, no message")
+	default:
+		out.note(line, NoteRecord, typ, "a record of Codex, no message")
+	}
+	return nil
+}
+
+func (c *codex) session(out *scribe, b []byte, payload span, line int) {
+	if c.meta != nil {
+		out.note(line, NoteRecord, "session_meta", "the session was resumed")
+		return
+	}
+	c.meta = b
+	for key, f := range fields(b, payload) {
+		switch string(key) {
+		case "id":
+			out.meta.ID = text(b, f.value)
+		case "model_provider":
+			if s := text(b, f.value); s != "" {
+				out.meta.Vendor = s
+			}
+		case "instructions":
+			if kind(b, f.value) == '"' {
+				out.meta.System = f.value.of(b)
+			}
+		case "base_instructions":
+			if s, ok := get(b, f.value, "text"); ok && kind(b, s) == '"' {
+				out.meta.System = s.of(b)
+			}
+		}
+	}
+}
+
+// message takes the next message. Those of the assistant go out at once.
+func (c *codex) message(out *scribe, m pipeline.Message, line int) {
+	if m.Role == pipeline.RoleAssistant {
+		c.flush(out)
+		c.give(out, m, line)
+		c.counting = true
+		return
+	}
+	c.held = append(c.held, heldMessage{m, line})
+	// One of the user's waits for the event that says that a person typed it.
+	if c.heldBytes += len(m.Native); c.heldBytes > holdBytes || !c.counting && m.Role != pipeline.RoleUser {
+		c.flush(out)
+	}
+}
+
+func (c *codex) flush(out *scribe) {
+	held := c.held
+	c.held, c.heldBytes = nil, 0
+	for _, h := range held {
+		c.give(out, h.m, h.line)
+	}
+}
+
+func (c *codex) give(out *scribe, m pipeline.Message, line int) {
+	c.passBoundary(out)
+	out.message(line, m)
+	if len(c.seen) < maxSeen {
+		c.seen[wordsOf(m)] = out.count
+	}
+}
+
+// wordsOf names a message by what it says.
+func wordsOf(m pipeline.Message) [16]byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n", m.Role)
+	var write func([]pipeline.Part)
+	write = func(parts []pipeline.Part) {
+		for _, p := range parts {
+			raw := p.Raw
+			if p.Kind == pipeline.PartText {
+				raw = nil
+			}
+			fmt.Fprintf(h, "%s %q %q %d:%s%d:%s%d(", p.Kind, p.Type, p.CallID, len(p.Text), p.Text, len(raw), raw, len(p.Content))
+			write(p.Content)
+		}
+	}
+	write(m.Parts)
+	return [16]byte(h.Sum(nil))
+}
+
+func (c *codex) event(out *scribe, b []byte, payload span, line int) {
+	typ := text(b, first(get(b, payload, "type")))
+	switch typ {
+	case "user_message":
+		c.typed(text(b, first(get(b, payload, "message"))))
+		return
+	case "token_count":
+		c.count(out, b, first(get(b, payload, "info")), line)
+		return
+	case "task_started":
+		if n := number(b, first(get(b, payload, "model_context_window"))); n > 0 {
+			out.meta.Window = n
+		}
+	}
+	out.note(line, NoteRecord, "event_msg/"+typ, "a record of Codex, no message")
+}
+
+// typed says that a person typed a text: the message that waits with it is theirs, whatever it looks like.
+func (c *codex) typed(s string) {
+	n := len(c.held) - 1
+	if n < 0 || c.held[n].m.Role != pipeline.RoleUser {
+		return
+	}
+	for _, p := range c.held[n].m.Parts {
+		if p.Kind == pipeline.PartText && s != "" && strings.Contains(p.Text, s) {
+			c.held[n].m.Kind = pipeline.KindOrdinary
+		}
+	}
+}
+
+// count takes the server's figures. They are of the request that the assistant's last message answered.
+func (c *codex) count(out *scribe, b []byte, info span, line int) {
+	if kind(b, info) != '{' {
+		return
+	}
+	if n := number(b, first(get(b, info, "model_context_window"))); n > 0 {
+		out.meta.Window = n
+	}
+	last, ok := get(b, info, "last_token_usage")
+	if !ok || kind(b, last) != '{' {
+		return
+	}
+	u := Usage{Model: c.model}
+	input := 0
+	for key, f := range fields(b, last) {
+		switch string(key) {
+		case "input_tokens":
+			input = number(b, f.value)
+		case "cached_input_tokens":
+			u.CacheRead = number(b, f.value)
+		case "cache_write_input_tokens":
+			u.CacheCreation = number(b, f.value)
+		case "output_tokens":
+			u.Output = number(b, f.value)
+		case "total_tokens":
+			u.Used = number(b, f.value)
+		}
+	}
+	u.Input = max(input-u.CacheRead-u.CacheCreation, 0)
+	switch {
+	case c.boundary != nil: // Codex's own estimate of the new context
+		c.boundary.TokensAfter = u.Used
+		c.passBoundary(out)
+	case c.counting:
+		c.used, c.counting = u.Used, false
+		out.usage(line, &u)
+		c.flush(out)
+	}
+}
+
+// compacted takes a compaction.
+func (c *codex) compacted(out *scribe, b []byte, v, payload span, line int) error {
+	c.flush(out)
+	c.passBoundary(out)
+	var time []byte
+	if at, ok := get(b, v, "timestamp"); ok {
+		time = at.of(b)
+	}
+	said := text(b, first(get(b, payload, "message")))
+	found := Compaction{TokensBefore: c.used}
+	before := out.count
+	history, _ := get(b, payload, "replacement_history")
+	readable := false
+	var opaque *pipeline.Message
+	if kind(b, history) == '[' {
+		for _, el := range elements(b, history) {
+			m, err := decodeCodex(responseItem(time, el.of(b)))
+			if err != nil {
+				return err
+			}
+			switch at, known := c.seen[wordsOf(m)]; {
+			case m.Role == pipeline.RoleUser && (said != "" && rendered(m) == said || looksLikeSummary(m)):
+				found.Summary, readable = m, true
+				if before == 0 {
+					// What it stands for is not in the file: it is the beginning of the conversation.
+					m.Kind = pipeline.KindSummary
+					c.give(out, m, line)
+				}
+			case known && at <= before:
+				found.Carried = append(found.Carried, at)
+			default:
+				if isCompaction(b, el) {
+					opaque = &m
+				}
+				c.give(out, m, line)
+				found.Kept++
+			}
+		}
+	}
+	if !readable && said != "" {
+		made, err := madeItem(pipeline.Made{Role: pipeline.RoleUser, Text: said})
+		if err != nil {
+			return err
+		}
+		m, err := decodeCodex(responseItem(time, made))
+		if err != nil {
+			return err
+		}
+		if found.Summary, readable = m, true; before == 0 {
+			m.Kind = pipeline.KindSummary
+			c.give(out, m, line)
+		}
+	}
+	slices.Sort(found.Carried)
+	found.Carried = slices.Compact(found.Carried)
+	c.counting = false
+	switch {
+	case before == 0:
+	case readable, opaque != nil:
+		if !readable {
+			found.Summary = *opaque
+		}
+		c.boundary, c.boundaryLine = &found, line
+	default:
+		out.note(line, NoteBoundary, "compacted", "it has no summary, so it covers nothing")
+	}
+	return nil
+}
+
+func rendered(m pipeline.Message) string { return strings.TrimSpace(pipeline.RenderMessage(m)) }
+
+func (c *codex) passBoundary(out *scribe) {
+	if b := c.boundary; b != nil {
+		c.boundary = nil
+		out.compaction(c.boundaryLine, *b)
+	}
+}
+
+func (c *codex) end(out *scribe, _ []byte) error {
+	c.flush(out)
+	c.passBoundary(out)
+	out.meta.Envelope = codexEnvelope(c.meta, c.turn)
+	return nil
+}
+
+// codexEnvelope makes an object of the records that a session begins with.
+func codexEnvelope(meta, turn []byte) []byte {
+	b := []byte{'{'}
+	for _, x := range []struct {
+		key    string
+		record []byte
+	}{{"session_meta", meta}, {"turn_context", turn}} {
+		if x.record == nil {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, quote(x.key)...), ':'), x.record...)
+	}
+	return append(b, '}')
+}
+
+// codexFile writes a rollout.
+func codexFile(out Output) ([]byte, error) {
+	var lines [][]byte
+	e := out.Meta.Envelope
+	var time []byte // of the record before, as JSON
+	if len(e) > 0 && whole(e) == nil {
+		for _, key := range []string{"session_meta", "turn_context"} {
+			if v, ok := get(e, root(e), key); ok && kind(e, v) == '{' {
+				lines = append(lines, v.of(e))
+				time = timeOf(e, v, time)
+			}
+		}
+	}
+	entries := make([][]byte, len(out.Items))
+	last := -1 // the last entry that was made and stands at the head
+	head, timed := true, false
+	for i, it := range out.Items {
+		b, err := encodeItem(codexCodec{}, it)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
+		}
+		if b != nil {
+			if err := whole(b); err != nil {
+				return nil, fmt.Errorf("entry %d of the context: %w", i, err)
+			}
+		}
+		entries[i] = b
+		switch {
+		case it.Made != nil && it.Made.Role != pipeline.RoleTool && head:
+			last = i
+		case it.Message != nil && it.Message.Role != pipeline.RoleSystem && it.Message.Kind == pipeline.KindOrdinary:
+			head = false
+		}
+		// What is made has the time of the first message that is kept, else that of the session: no clock is read.
+		if !timed && it.Message != nil && b != nil {
+			if at, ok := get(b, root(b), "timestamp"); ok {
+				time, timed = at.of(b), true
+			}
+		}
+	}
+	if last >= 0 {
+		lines = append(lines, compactedRecord(time, out.Items[:last+1], entries[:last+1]))
+	}
+	for i := last + 1; i < len(entries); i++ {
+		b := entries[i]
+		if b == nil {
+			continue
+		}
+		if time = timeOf(b, root(b), time); out.Items[i].Made != nil {
+			payload, _ := get(b, root(b), "payload")
+			b = responseItem(time, payload.of(b))
+		}
+		lines = append(lines, b)
+	}
+	return linesOf(lines), nil
+}
+
+func timeOf(b []byte, v span, or []byte) []byte {
+	if at, ok := get(b, v, "timestamp"); ok {
+		return at.of(b)
+	}
+	return or
+}
+
+// compactedRecord writes the record of a compaction, with the whole context up to and including what was made.
+func compactedRecord(time []byte, items []pipeline.ContextItem, entries [][]byte) []byte {
+	summary := ""
+	var history [][]byte
+	for i, it := range items {
+		if entries[i] == nil {
+			continue
+		}
+		if it.Made != nil && it.Made.Kind == pipeline.KindSummary {
+			summary = it.Made.Text
+		}
+		payload, _ := get(entries[i], root(entries[i]), "payload")
+		history = append(history, payload.of(entries[i]))
+	}
+	payload := append([]byte(`{"message":`), quote(summary)...)
+	payload = append(payload, `,"replacement_history":[`...)
+	payload = append(append(payload, bytes.Join(history, []byte{','})...), "]}"...)
+	return codexRecord(time, "compacted", payload)
 }

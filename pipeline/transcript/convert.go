@@ -3,7 +3,8 @@ package transcript
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,13 +38,14 @@ type Converted struct {
 // system message has no place there and is a loss: ConvertConversation moves it beside the messages. That every
 // call has its result is the business of the context (pipeline.BuildContext).
 //
-// It goes from every format to Anthropic and OpenAI.
+// It goes from every format to those of the APIs. What only the vendor that made it can use is left out: signatures,
+// encrypted reasoning and summaries, files that are named by an id.
 func Convert(items []pipeline.ContextItem, from, to Format) ([][]byte, []Loss, error) {
 	c, err := convert(Meta{Format: from}, items, to)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(c.Meta.System) > 0 && to == Anthropic {
+	if len(c.Meta.System) > 0 && (to == Anthropic || to == Google) {
 		c.Losses = append(c.Losses, Loss{-1, "system message", "it belongs beside the messages and is left out of them"})
 	}
 	return c.Messages, c.Losses, nil
@@ -59,31 +61,34 @@ func ConvertConversation(m Meta, items []pipeline.ContextItem, to Format) (Conve
 	tools, losses := convertTools(m.Tools, m.Format, to)
 	c.Meta.Tools = tools
 	c.Losses = append(c.Losses, losses...)
-	if m.Format == to {
+	if c.Meta.Format == m.Format {
 		c.Meta.Envelope = m.Envelope
 		return c, nil
 	}
 	c.Meta.Vendor, c.Meta.Envelope = string(to), nil
-	c.Meta.Envelope, err = BuildRequest(Request{
-		Format: to, Model: m.Model, MaxTokens: m.MaxTokens, Tools: tools,
-		System: anthropicOnly(to, c.Meta.System),
-	})
-	return c, err
-}
-
-func anthropicOnly(to Format, system json.RawMessage) json.RawMessage {
-	if to == Anthropic {
-		return system
+	r := Request{Format: to, Model: m.Model, MaxTokens: m.MaxTokens, Tools: tools}
+	switch to {
+	case OpenAI: // has it among the messages
+	case OpenAIResponses:
+		c.Meta.Vendor = string(OpenAI)
+		fallthrough
+	default:
+		r.System = c.Meta.System
 	}
-	return nil
+	c.Meta.Envelope, err = BuildRequest(r)
+	return c, err
 }
 
 // converter holds what a conversion is at.
 type converter struct {
 	from, to Format
-	item     int
-	losses   []Loss
-	ids      callIDs
+	// model is the one that is asked, where that matters.
+	model  string
+	item   int
+	losses []Loss
+	ids    callIDs
+	// index has the places of the entries in the context, nil: their own.
+	index []int
 }
 
 func (c *converter) lose(what, why string, args ...any) {
@@ -99,34 +104,65 @@ type spoken struct {
 
 func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error) {
 	out := Converted{Meta: m}
-	out.Meta.Format = to
 	codec, err := CodecFor(m.Format)
 	if err != nil {
 		return out, err
 	}
-	if m.Format == to {
-		out.Messages, err = EncodeItems(codec, items)
+	c := &converter{from: m.Format, to: to}
+	if m.Format == to || to == GeminiCLI && m.Format == Google {
+		// What Gemini CLI saves of a chat holds messages of its API.
+		if out.Messages, err = EncodeItems(codec, items); err == nil && m.Format == GeminiCLI {
+			out.Messages, err = joinResults(out.Messages)
+		}
 		return out, err
 	}
-	c := &converter{from: m.Format, to: to}
+	out.Meta.Format = to
+	if b, ok := codec.(bridge); ok {
+		if items, err = c.cross(codec, b, items); err != nil {
+			return out, err
+		}
+		c.from = m.Format.API()
+		if codec, err = CodecFor(c.from); err != nil {
+			return out, err
+		}
+	}
+	if c.from == to {
+		out.Messages, err = EncodeItems(codec, items)
+		out.Losses = c.losses
+		return out, err
+	}
 	all, err := c.read(codec, items)
 	if err != nil {
 		return out, err
 	}
 	switch to {
-	case Anthropic:
+	case Anthropic, Google:
 		var system []string
 		all, system = c.liftSystem(all)
-		if len(m.System) == 0 && len(system) > 0 {
+		if s := plainText(m.System); strings.TrimSpace(s) != "" && c.from.API() != to {
+			system = append([]string{s}, system...)
+			out.Meta.System = nil
+		}
+		if len(out.Meta.System) == 0 && len(system) > 0 {
 			out.Meta.System = quote(strings.Join(system, "\n\n"))
 		}
-		out.Messages = c.anthropic(all)
+		if to == Google {
+			c.model = m.Model
+			out.Messages = c.google(all)
+		} else {
+			out.Messages = c.anthropic(all)
+		}
 	case OpenAI:
 		if s := plainText(m.System); len(m.System) > 0 && strings.TrimSpace(s) != "" {
 			all = append([]spoken{{role: pipeline.RoleSystem, parts: []pipeline.Part{{Kind: pipeline.PartText, Text: s}}, item: -1}}, all...)
 		}
 		out.Meta.System = nil
 		out.Messages = c.openAI(all)
+	case OpenAIResponses:
+		if s := plainText(m.System); strings.TrimSpace(s) != "" {
+			out.Meta.System = quote(s)
+		}
+		out.Messages = c.responses(all)
 	default:
 		return out, noWay(m.Format, to)
 	}
@@ -136,12 +172,59 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 			out.Messages[i] = fixed
 		}
 	}
+	for i, l := range c.losses {
+		if c.index != nil && l.Item >= 0 {
+			c.losses[i].Item = c.index[l.Item]
+		}
+	}
 	out.Losses = c.losses
 	return out, nil
 }
 
+// A bridge is the codec of a format whose messages hold those of its API in them.
+type bridge interface {
+	// apiMessage gives the API's message; nil when there is nothing in it that goes to the vendor.
+	apiMessage(native []byte) ([]byte, error)
+}
+
+// cross gives the entries as the API's messages.
+func (c *converter) cross(codec Codec, b bridge, items []pipeline.ContextItem) ([]pipeline.ContextItem, error) {
+	api, err := CodecFor(c.from.API())
+	if err != nil {
+		return nil, err
+	}
+	var out []pipeline.ContextItem
+	for i, it := range items {
+		fail := func(err error) error { return fmt.Errorf("entry %d of the context: %w", i, err) }
+		if it.Made == nil {
+			native, err := encodeItem(codec, it)
+			if err != nil {
+				return nil, fail(err)
+			}
+			if native == nil {
+				continue
+			}
+			if native, err = b.apiMessage(native); err != nil {
+				return nil, fail(err)
+			}
+			if native == nil {
+				c.item = i
+				c.losses = append(c.losses, Loss{i, "message", "nothing in it could be sent: what the model thought is not in the file"})
+				continue
+			}
+			m, err := api.Decode(native)
+			if err != nil {
+				return nil, fail(err)
+			}
+			it = pipeline.ContextItem{Message: &m}
+		}
+		out, c.index = append(out, it), append(c.index, i)
+	}
+	return out, nil
+}
+
 func noWay(from, to Format) error {
-	return pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %q and %q", from, to, Anthropic, OpenAI)
+	return pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %s", from, to, apiNames())
 }
 
 // read decodes the entries as they would be sent, edits done.
@@ -169,10 +252,40 @@ func (c *converter) read(codec Codec, items []pipeline.ContextItem) ([]spoken, e
 		}
 		out = append(out, spoken{m.Role, m.Parts, i})
 	}
+	matchIDs(out)
 	if _, ok := codec.(foreign); ok {
 		c.pair(&out)
 	}
 	return out, nil
+}
+
+// matchIDs gives a call and its result one id where either has none, and the result the name of the tool.
+func matchIDs(all []spoken) {
+	messages := make([]pipeline.Message, len(all))
+	for i, m := range all {
+		messages[i] = pipeline.Message{Role: m.role, Parts: m.parts}
+	}
+	used := map[string]bool{}
+	for _, m := range all {
+		for _, p := range m.parts {
+			used[p.CallID] = true
+		}
+	}
+	n := 0
+	for _, pair := range pipeline.Pair(messages).Pairs {
+		call := &all[pair.Call.Message].parts[pair.Call.Part]
+		result := &all[pair.Result.Message].parts[pair.Result.Part]
+		id := cmp.Or(call.CallID, result.CallID)
+		for id == "" || call.CallID == "" && used[id] && id != result.CallID {
+			n++
+			if id = fmt.Sprintf("call_%d", n); used[id] {
+				id = ""
+			}
+		}
+		used[id] = true
+		call.CallID, result.CallID = id, id
+		result.Name = cmp.Or(result.Name, call.Name)
+	}
 }
 
 func madeParts(m pipeline.Made) []pipeline.Part {
@@ -257,7 +370,7 @@ func (c *converter) anthropicBlock(p pipeline.Part) []byte {
 	if p.Kind == pipeline.PartText && strings.TrimSpace(p.Text) == "" {
 		return nil // the API takes no blank text
 	}
-	if c.from != OpenAI && len(p.Raw) > 0 {
+	if c.from.API() == Anthropic && len(p.Raw) > 0 {
 		if p.Raw[0] == '"' {
 			return literalBlock(p)
 		}
@@ -294,8 +407,34 @@ func (c *converter) anthropicBlock(p pipeline.Part) []byte {
 		c.lose("reasoning", "it lacks the signature without which %s takes none", Anthropic)
 		return nil
 	}
-	c.lose(string(p.Kind), "%s has no block for a part of type %q", Anthropic, p.Type)
-	return textBlock(fmt.Sprintf("[%s omitted]", cmp.Or(p.MediaType, p.Type, string(p.Kind))))
+	if s, ok := c.leaveOut(p); ok {
+		return textBlock(s)
+	}
+	return nil
+}
+
+// leaveOut says of a part that it has no place in the target, and gives the text that stands in for it. Of what only
+// the vendor that made it can use nothing is left, but for a summary that can be read.
+func (c *converter) leaveOut(p pipeline.Part) (text string, ok bool) {
+	what := cmp.Or(p.Type, string(p.Kind))
+	if p.Kind == pipeline.PartOpaque {
+		if s := compactionText(p); s != "" {
+			c.lose(what, "only the vendor that wrote it takes it as a summary: its text stands there")
+			return s, true
+		}
+		c.lose(what, "only the vendor that made it can use it")
+		return "", false
+	}
+	c.lose(string(p.Kind), "%s has no place for it, or it is not in the transcript", c.to)
+	return fmt.Sprintf("[%s omitted]", cmp.Or(p.MediaType, what)), true
+}
+
+// compactionText is the text of a compaction block of Anthropic's, empty for one that cannot be read.
+func compactionText(p pipeline.Part) string {
+	if p.Type != "compaction" || len(p.Raw) == 0 {
+		return ""
+	}
+	return text(p.Raw, first(get(p.Raw, root(p.Raw), "content")))
 }
 
 // wellFormed puts U+FFFD in the place of lone halves of surrogate pairs and of bytes that are no UTF-8; nil when
@@ -371,21 +510,13 @@ func (c *converter) anthropicContent(content []pipeline.Part) []byte {
 	return append(append([]byte{'['}, bytes.Join(blocks, []byte{','})...), ']')
 }
 
-// anthropicSource writes an image or a document out of a part of OpenAI's.
+// anthropicSource writes an image or a document.
 func (c *converter) anthropicSource(typ string, p pipeline.Part) []byte {
-	url := openAIURL(p)
-	b := append([]byte(`{"type":`), quote(typ)...)
-	if mediaType, data, ok := dataURL(url); ok {
-		b = append(append(b, `,"source":{"type":"base64","media_type":`...), quote(cmp.Or(mediaType, p.MediaType))...)
-		b = append(append(b, `,"data":`...), quote(data)...)
-		return append(b, "}}"...)
-	}
-	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
-		b = append(append(b, `,"source":{"type":"url","url":`...), quote(url)...)
-		return append(b, "}}"...)
-	}
-	return nil
+	return sourceBlock(typ, p, addressOf(p))
 }
+
+// addressOf is where an image or a file is that came from an API: a data URL for what stands in the message itself.
+func addressOf(p pipeline.Part) string { return cmp.Or(anthropicURL(p), openAIURL(p)) }
 
 // openAIURL is the address, mostly a data URL, that an image or file part of OpenAI's has.
 func openAIURL(p pipeline.Part) string {
@@ -399,6 +530,9 @@ func openAIURL(p pipeline.Part) string {
 		}
 		return text(b, first(get(b, at, "url")))
 	}
+	if audio, ok := get(b, v, "input_audio"); ok {
+		return base64URL(p.MediaType, text(b, first(get(b, audio, "data"))))
+	}
 	data := text(b, first(dig(b, v, "file", "file_data")))
 	if data != "" && !strings.HasPrefix(data, "data:") {
 		data = "data:" + p.MediaType + ";base64," + data
@@ -406,7 +540,10 @@ func openAIURL(p pipeline.Part) string {
 	return data
 }
 
-// callIDs makes the ids of calls fit for Anthropic: of letters, digits, '_' and '-', and each for one call only.
+// maxCallID is how long the id of a call may be: OpenAI's Responses take 64 bytes, which leaves room for a number.
+const maxCallID = 58
+
+// callIDs makes the ids of calls fit for any API: of letters, digits, '_' and '-', and each for one call only.
 // A result goes with the nearest message before it that has an unanswered call of its id, and there with the
 // first such call.
 type callIDs struct {
@@ -436,7 +573,7 @@ func (c *callIDs) fresh(id string) string {
 		}
 		return '_'
 	}, id)
-	if base == "" {
+	if base = shortID(base, maxCallID); base == "" {
 		base = "call"
 	}
 	name := base
@@ -553,8 +690,8 @@ func (c *converter) openAIAssistant(all []pipeline.Part) []byte {
 			p.Kind == pipeline.PartToolResult:
 			c.lose(p.Type, "what the vendor's own tools did has no place in a chat message")
 		case p.Kind == pipeline.PartToolCall:
-			b := append([]byte(`{"id":`), quote(p.CallID)...)
-			b = append(append(b, `,"type":"function","function":{"name":`...), quote(p.Name)...)
+			b := append([]byte(`{"id":`), quote(chatID(p.CallID))...)
+			b = append(append(b, `,"type":"function","function":{"name":`...), quote(toolName(p.Name))...)
 			b = append(append(b, `,"arguments":`...), quote(p.Input)...)
 			calls = append(calls, append(b, "}}"...))
 		default:
@@ -601,9 +738,39 @@ func (c *converter) openAIResult(p pipeline.Part) (message []byte, images [][]by
 	if len(texts) > 0 {
 		content = openAIContentOf(texts)
 	}
-	b := append([]byte(`{"role":"tool","tool_call_id":`), quote(p.CallID)...)
+	b := append([]byte(`{"role":"tool","tool_call_id":`), quote(chatID(p.CallID))...)
 	b = append(append(b, `,"content":`...), content...)
 	return append(b, '}'), images
+}
+
+// maxChatID is how long the id of a call may be in a chat message, in bytes: the vendor refuses longer ones.
+const maxChatID = 40
+
+// chatID is a call's id as a chat message may have it. The same id always gives the same one.
+func chatID(id string) string { return shortID(id, maxChatID) }
+
+// shortID cuts an id that is too long, and tells it from others that begin like it.
+func shortID(id string, limit int) string {
+	if len(id) <= limit {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return strings.ToValidUTF8(id[:limit-9], "") + "_" + hex.EncodeToString(sum[:4])
+}
+
+// maxToolName is how long the name of a tool may be for OpenAI, in bytes.
+const maxToolName = 64
+
+// toolName is a name as OpenAI takes it: letters, digits, '_' and '-'.
+func toolName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	return cmp.Or(shortID(name, maxToolName), "tool")
 }
 
 func kindOf(block []byte) string { return text(block, first(get(block, root(block), "type"))) }
@@ -617,14 +784,14 @@ func (c *converter) openAIPart(p pipeline.Part) []byte {
 		}
 		return literalBlock(p)
 	case pipeline.PartImage:
-		if url := anthropicURL(p); url != "" {
+		if url := addressOf(p); url != "" {
 			return append(append([]byte(`{"type":"image_url","image_url":{"url":`), quote(url)...), "}}"...)
 		}
 	case pipeline.PartFile:
 		if p.Text != "" {
 			return textBlock(p.Text)
 		}
-		if url := anthropicURL(p); strings.HasPrefix(url, "data:") {
+		if url := addressOf(p); strings.HasPrefix(url, "data:") {
 			b := append([]byte(`{"type":"file","file":{"filename":`), quote(cmp.Or(p.Name, "document"))...)
 			b = append(append(b, `,"file_data":`...), quote(url)...)
 			return append(b, "}}"...)
@@ -633,8 +800,10 @@ func (c *converter) openAIPart(p pipeline.Part) []byte {
 		c.lose("reasoning", "it has no place in a chat message")
 		return nil
 	}
-	c.lose(cmp.Or(p.Type, string(p.Kind)), "a chat message has no part for it")
-	return textBlock(fmt.Sprintf("[%s omitted]", cmp.Or(p.Type, string(p.Kind))))
+	if s, ok := c.leaveOut(p); ok {
+		return textBlock(s)
+	}
+	return nil
 }
 
 // anthropicURL is the address of an image or document of Anthropic's: a data URL for base64.
@@ -658,60 +827,4 @@ func anthropicURL(p pipeline.Part) string {
 		data = strings.NewReplacer("\r", "", "\n", "").Replace(data)
 	}
 	return "data:" + p.MediaType + ";base64," + data
-}
-
-// ---- tools
-
-// convertTools writes tool definitions anew. Tools that the vendor runs itself have no counterpart.
-func convertTools(tools json.RawMessage, from, to Format) (json.RawMessage, []Loss) {
-	if len(tools) == 0 || from == to || whole(tools) != nil || kind(tools, root(tools)) != '[' {
-		return tools, nil
-	}
-	var out [][]byte
-	var losses []Loss
-	for _, el := range elements(tools, root(tools)) {
-		b := tools
-		at, schemaKey := toolShape(b, el)
-		name, ok := get(b, at, "name")
-		schema, hasSchema := get(b, at, schemaKey)
-		if !ok || from == Anthropic && !hasSchema {
-			losses = append(losses, Loss{-1, "tool", fmt.Sprintf("%q is one that the vendor runs itself", text(b, first(get(b, el, "type"))))})
-			continue
-		}
-		params := []byte(`{"type":"object","properties":{}}`)
-		if hasSchema && kind(b, schema) == '{' {
-			params = schema.of(b)
-		}
-		var description []byte
-		if d, ok := get(b, at, "description"); ok && kind(b, d) == '"' {
-			description = append([]byte(`,"description":`), d.of(b)...)
-		}
-		var t []byte
-		if to == Anthropic {
-			t = append(append([]byte(`{"name":`), name.of(b)...), description...)
-			t = append(append(append(t, `,"input_schema":`...), params...), '}')
-		} else {
-			t = append(append([]byte(`{"type":"function","function":{"name":`), name.of(b)...), description...)
-			t = append(append(append(t, `,"parameters":`...), params...), "}}"...)
-		}
-		out = append(out, t)
-	}
-	if len(out) == 0 {
-		return nil, losses
-	}
-	return append(append([]byte{'['}, bytes.Join(out, []byte{','})...), ']'), losses
-}
-
-// toolShape tells where a definition has its name and under which key its schema: Anthropic's, the AI SDK's, or
-// OpenAI's.
-func toolShape(b []byte, el span) (at span, schemaKey string) {
-	if f, ok := get(b, el, "function"); ok && kind(b, f) == '{' {
-		return f, "parameters"
-	}
-	for _, key := range []string{"input_schema", "inputSchema"} {
-		if _, ok := get(b, el, key); ok {
-			return el, key
-		}
-	}
-	return el, "parameters"
 }

@@ -156,10 +156,10 @@ func TestConvert(t *testing.T) {
 				msg(Anthropic, `{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"plain"}},{"type":"document","source":{"type":"url","url":"https://x"}}]}`),
 			},
 			[]string{
-				`{"role":"assistant","content":[{"type":"text","text":"[compaction omitted]"},{"type":"text","text":"a"}]}`,
+				`{"role":"assistant","content":[{"type":"text","text":"c"},{"type":"text","text":"a"}]}`,
 				`{"role":"user","content":[{"type":"file","file":{"filename":"document","file_data":"data:application/pdf;base64,AAAA"}},{"type":"text","text":"plain"},{"type":"text","text":"[document omitted]"}]}`,
 			},
-			[]string{"reasoning", "server_tool_use", "web_search_tool_result", "compaction", "document"},
+			[]string{"reasoning", "server_tool_use", "web_search_tool_result", "compaction", "file"},
 		},
 		{
 			"contents of several parts, images by address, calls of servers that are lax", OpenAI, Anthropic,
@@ -171,8 +171,8 @@ func TestConvert(t *testing.T) {
 			},
 			[]string{
 				`{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"text","text":"[image_url omitted]"},{"type":"text","text":"[file omitted]"},{"type":"text","text":"[file omitted]"}]}`,
-				`{"role":"assistant","content":[{"type":"tool_use","id":"call","name":"f","input":{"a":1}}]}`,
-				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"call","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"type":"tool_result","tool_use_id":"stray","content":""}]}`,
+				`{"role":"assistant","content":[{"type":"tool_use","id":"call_1","name":"f","input":{"a":1}}]}`,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"type":"tool_result","tool_use_id":"stray","content":""}]}`,
 			},
 			[]string{"image", "file", "file"},
 		},

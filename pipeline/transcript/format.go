@@ -41,6 +41,9 @@ var formats = []struct {
 	write func(Output) ([]byte, error)
 }{
 	{ClaudeCode, Anthropic, detectClaudeCode, openClaudeCode, claudeCodeCodec{}, claudeCodeFile},
+	{ClaudeStream, Anthropic, detectClaudeStream, openClaudeStream, claudeStreamCodec{}, nil},
+	{Codex, OpenAIResponses, detectCodex, openCodex, codexCodec{}, codexFile},
+	{GeminiCLI, Google, detectGemini, openGemini, geminiCodec{}, geminiFile},
 	{Vercel, "", detectVercel, openVercel, vercelCodec{}, writeVercel},
 	{LangChain, "", detectLangChain, openLangChain, langChainCodec{}, writeLangChain},
 	{OpenCode, "", detectOpenCode, openOpenCode, openCodeCodec{}, writeOpenCode},

@@ -71,7 +71,11 @@ func dump(all []Item) string {
 			b.WriteString(dumpMessage(*it.Message))
 		case it.Compaction != nil:
 			c := it.Compaction
-			fmt.Fprintf(&b, "compaction %s %d→%d kept %d\n  %s", c.Trigger, c.TokensBefore, c.TokensAfter, c.Kept, dumpMessage(c.Summary))
+			carried := ""
+			if len(c.Carried) > 0 {
+				carried = fmt.Sprintf(" carried %d", c.Carried)
+			}
+			fmt.Fprintf(&b, "compaction %s %d→%d kept %d%s\n  %s", c.Trigger, c.TokensBefore, c.TokensAfter, c.Kept, carried, dumpMessage(c.Summary))
 			if c.KeptFirst > 0 {
 				fmt.Fprintf(&b, "\n  kept the first %d", c.KeptFirst)
 			}
@@ -87,6 +91,9 @@ func dump(all []Item) string {
 
 func dumpMeta(m Meta) string {
 	s := fmt.Sprintf("%s source=%q id=%q vendor=%q model=%q max=%d side=%v", m.Format, m.Source, m.ID, m.Vendor, m.Model, m.MaxTokens, m.Sidechain)
+	if m.Window > 0 {
+		s += fmt.Sprintf(" window=%d", m.Window)
+	}
 	for _, x := range []struct {
 		name string
 		raw  []byte

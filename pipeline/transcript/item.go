@@ -58,8 +58,9 @@ type Meta struct {
 }
 
 // Compaction is a boundary that the file records: the model saw Summary in place of all messages before it, but
-// for the first KeptFirst and the last Kept of them. Where that is none, what the summary stands for is not in the
-// file.
+// for the first KeptFirst, the last Kept and those that were Carried. Where no others are left, what the summary
+// stands for is not in the file. A summary that its vendor alone can read (it has no text) is a message of the
+// conversation as well, one of the Kept.
 type Compaction struct {
 	// Summary is the message with the summary; its Kind is pipeline.KindSummary.
 	Summary pipeline.Message
@@ -69,6 +70,8 @@ type Compaction struct {
 	Kept int
 	// KeptFirst is how many messages at the head of the conversation it still saw verbatim, before the summary.
 	KeptFirst int
+	// Carried are earlier messages, counted from 1, that the model still saw verbatim, in order.
+	Carried []int
 	// TokensBefore and TokensAfter are the agent's own figures, 0 when not said.
 	TokensBefore, TokensAfter int
 }

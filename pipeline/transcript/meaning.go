@@ -72,9 +72,11 @@ func enclosed(s, tag string) bool {
 	return strings.HasPrefix(s, "<"+tag+">") && strings.HasSuffix(s, "</"+tag+">")
 }
 
-// The first words of summaries: the element that a compaction of ours writes, and the sentence of Claude Code.
+// The first words of summaries: the element that a compaction of ours writes, that of Gemini CLI, and the sentence of
+// Claude Code.
 const (
 	summaryTag      = "conversation_summary"
+	geminiSnapshot  = "<state_snapshot>"
 	claudeCodeRecap = "This session is being continued from a previous conversation that ran out of context"
 )
 
@@ -87,7 +89,7 @@ func looksLikeSummary(m pipeline.Message) bool {
 		}
 		s := strings.TrimSpace(p.Text)
 		return strings.HasPrefix(s, "<"+summaryTag) && strings.Contains(s, "</"+summaryTag+">") ||
-			strings.HasPrefix(s, claudeCodeRecap)
+			strings.HasPrefix(s, geminiSnapshot) || strings.HasPrefix(s, claudeCodeRecap)
 	}
 	return false
 }

@@ -42,10 +42,18 @@ func WriteFile(w io.Writer, f Format, all ...Output) ([]Loss, error) {
 
 func fileOf(f Format, out Output) ([]byte, []Loss, error) {
 	for _, row := range formats {
-		if row.format != f || row.write == nil {
+		switch {
+		case row.format != f:
 			continue
-		}
-		if out.Meta.Format != f {
+		case f == GeminiCLI && out.Meta.Format == Google:
+			b, err := savedChat(out)
+			return b, nil, err
+		case row.write == nil && row.api != "":
+			f = row.api // a format that is for reading alone is written as what it is made of
+			continue
+		case row.write == nil:
+			continue
+		case out.Meta.Format != f:
 			return nil, nil, noWay(out.Meta.Format, f)
 		}
 		b, err := row.write(out)
@@ -57,8 +65,11 @@ func fileOf(f Format, out Output) ([]byte, []Loss, error) {
 	}
 	m := c.Meta
 	messages := c.Messages
-	if f == Anthropic && !mayBeFirst(messages) {
-		opening, err := anthropicCodec{}.Make(pipeline.Made{Role: pipeline.RoleUser, Text: openingText})
+	if codec, err := CodecFor(f); (f == Anthropic || f == Google) && !mayBeFirst(codec, messages) {
+		if err != nil {
+			return nil, nil, err
+		}
+		opening, err := codec.Make(pipeline.Made{Role: pipeline.RoleUser, Text: openingText})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -74,12 +85,12 @@ func fileOf(f Format, out Output) ([]byte, []Loss, error) {
 // openingText stands before a conversation that does not begin with a user message.
 const openingText = "[The conversation begins in the middle: what came before is not part of it.]"
 
-// mayBeFirst says whether the first message is one that Anthropic takes first: a user message.
-func mayBeFirst(messages [][]byte) bool {
+// mayBeFirst says whether the first message is one that Anthropic and Google take first: a user message.
+func mayBeFirst(codec Codec, messages [][]byte) bool {
 	if len(messages) == 0 {
 		return true
 	}
-	m, err := anthropicCodec{}.Decode(messages[0])
+	m, err := codec.Decode(messages[0])
 	return err != nil || m.Role != pipeline.RoleAssistant // what is no message is the vendor's to refuse
 }
 

@@ -1,0 +1,71 @@
+package transcript
+
+import (
+	"strings"
+
+	"precis/pipeline"
+)
+
+// What `claude -p --output-format stream-json` prints: an event a line. Those of the types user and assistant are
+// records as Claude Code keeps them, with fewer fields, and are read as those are. The prompt is not among them,
+// unless --replay-user-messages was given.
+//
+// No tool loads such a stream, so what is written of it is a request for Anthropic's API.
+
+type claudeStreamCodec struct{ claudeCodeCodec }
+
+func (claudeStreamCodec) Format() Format { return ClaudeStream }
+
+// Make writes an event as one that is sent to `claude --input-format stream-json`.
+func (claudeStreamCodec) Make(m pipeline.Made) ([]byte, error) {
+	role, block, err := anthropicMade(m)
+	if err != nil {
+		return nil, err
+	}
+	if m.Role == pipeline.RoleAssistant {
+		return nil, pipeline.Errorf(pipeline.Internal, "an assistant event of Claude Code is an answer of the API: none can be made")
+	}
+	b := append([]byte(`{"type":"user","message":`), wrapBlocks(role, [][]byte{block})...)
+	b = append(b, `,"parent_tool_use_id":null`...)
+	if m.Role == pipeline.RoleUser && m.Kind != pipeline.KindOrdinary {
+		b = append(b, `,"isSynthetic":true`...)
+	}
+	return append(b, '}'), nil
+}
+
+func detectClaudeStream(s sketched) bool {
+	return s.has("parent_tool_use_id") && s.has("session_id") && !s.has("parentUuid", "isSidechain") ||
+		s.has("type=system") && s.has("subtype=init") && s.has("session_id") && s.has("slash_commands", "permissionMode", "mcp_servers")
+}
+
+func openClaudeStream(s *stream, o Options) source {
+	c := &claudeCode{s: s, o: o, format: ClaudeStream, hold: holdBytes}
+	c.aside = func(b []byte, r record) {
+		switch {
+		case r.typ == "system" && text(b, r.subtype) == "init":
+			if model := text(b, first(get(b, r.at, "model"))); model != "" && c.main.meta.Model == "" {
+				c.main.meta.Model = model
+			}
+			c.main.meta.ID = text(b, first(get(b, r.at, "session_id")))
+		case r.typ == "result":
+			c.main.meta.Window = streamWindow(b, r.at, c.main.meta.Model)
+		}
+	}
+	c.notes.add(Note{Code: NoteMissing, What: "prompt", Reason: "the stream does not hold what was asked, nor the system prompt"}, 1)
+	return c
+}
+
+// streamWindow is the context window of the model by the result event at the end, 0 when it does not say. Its other
+// figures are sums over all requests.
+func streamWindow(b []byte, v span, model string) int {
+	used, ok := get(b, v, "modelUsage")
+	if !ok || kind(b, used) != '{' {
+		return 0
+	}
+	for name, f := range fields(b, used) {
+		if string(name) == model || strings.HasPrefix(string(name), model+"[") {
+			return number(b, first(get(b, f.value, "contextWindow")))
+		}
+	}
+	return 0
+}

@@ -1,0 +1,199 @@
+package transcript
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+
+	"precis/pipeline"
+)
+
+// unsigned stands for the signature of a call that another model made. Gemini 3 and later refuse a call of the turn
+// at hand without one, and take this in its place: https://ai.google.dev/gemini-api/docs/thought-signatures.
+const unsigned = `,"thoughtSignature":"skip_thought_signature_validator"`
+
+// google writes contents whose roles alternate. Calls and results have no ids: they go by their order, in which the
+// results of a step come.
+func (c *converter) google(all []spoken) [][]byte {
+	g := googleWriter{c: c, signs: !strings.Contains(c.model, "gemini-1") && !strings.Contains(c.model, "gemini-2")}
+	for _, m := range all {
+		c.item = m.item
+		role := "user"
+		if m.role == pipeline.RoleAssistant {
+			role = "model"
+		}
+		if role != g.role {
+			g.flush()
+			g.role = role
+		}
+		for _, p := range m.parts {
+			g.part(p)
+		}
+	}
+	g.flush()
+	return g.out
+}
+
+// A googleWriter puts one content together.
+type googleWriter struct {
+	c     *converter
+	signs bool
+	out   [][]byte
+	role  string
+	// said and media are parts of the content at hand: what results hold beside text stands behind them all.
+	said, media [][]byte
+	results     []openResult
+	// calls are those of the content before, in order.
+	calls []string
+	made  []string // the ids of the calls of the content at hand
+}
+
+type openResult struct {
+	id string
+	b  []byte
+}
+
+func (g *googleWriter) flush() {
+	// Results in the order of their calls.
+	var parts [][]byte
+	for _, id := range g.calls {
+		for i, r := range g.results {
+			if r.id == id {
+				parts = append(parts, r.b)
+				g.results = append(g.results[:i:i], g.results[i+1:]...)
+				break
+			}
+		}
+	}
+	for _, r := range g.results {
+		parts = append(parts, r.b)
+	}
+	parts = append(append(parts, g.media...), g.said...)
+	if len(parts) > 0 {
+		g.out = append(g.out, wrapParts(g.role, parts))
+		g.calls = g.made
+	}
+	g.said, g.media, g.results, g.made = nil, nil, nil, nil
+}
+
+func (g *googleWriter) part(p pipeline.Part) {
+	switch p.Kind {
+	case pipeline.PartToolCall:
+		g.call(p)
+	case pipeline.PartToolResult:
+		g.result(p)
+	default:
+		if b := g.c.googlePart(p); b != nil {
+			g.said = append(g.said, b)
+		}
+	}
+}
+
+func (g *googleWriter) call(p pipeline.Part) {
+	args := bytes.TrimSpace([]byte(p.Input))
+	if len(args) == 0 {
+		args = []byte("{}")
+	} else if whole(args) != nil || kind(args, root(args)) != '{' {
+		g.c.lose("tool call arguments", "they are no JSON object and stand in one under the key \"arguments\"")
+		args = append(append([]byte(`{"arguments":`), quote(p.Input)...), '}')
+	}
+	b := append([]byte(`{"functionCall":{"name":`), quote(googleName(p.Name))...)
+	b = append(append(append(b, `,"args":`...), args...), '}')
+	if g.signs && len(g.made) == 0 {
+		b = append(b, unsigned...)
+	}
+	g.said = append(g.said, append(b, '}'))
+	g.made = append(g.made, p.CallID)
+}
+
+func (g *googleWriter) result(p pipeline.Part) {
+	var texts []string
+	for _, part := range p.Content {
+		switch part.Kind {
+		case pipeline.PartText:
+			texts = append(texts, part.Text)
+			continue
+		case pipeline.PartImage, pipeline.PartFile:
+			if b := googleMediaPart(part); b != nil && part.Text == "" {
+				g.c.lose(string(part.Kind), "a function response holds text: it stands behind the results")
+				g.media = append(g.media, b)
+				texts = append(texts, fmt.Sprintf("[%s: behind the results]", part.Kind))
+				continue
+			}
+		}
+		if b := g.c.googlePart(part); b != nil {
+			texts = append(texts, text(b, first(get(b, root(b), "text"))))
+		}
+	}
+	output := quote(strings.Join(texts, "\n"))
+	if len(p.Content) == 1 && p.Content[0].Kind == pipeline.PartText {
+		output = literal(p.Content[0])
+	}
+	g.results = append(g.results, openResult{p.CallID, functionResponse("", googleName(p.Name), output, p.IsError)})
+}
+
+// googlePart writes one part, nil for what is left out.
+func (c *converter) googlePart(p pipeline.Part) []byte {
+	switch p.Kind {
+	case pipeline.PartText:
+		if strings.TrimSpace(p.Text) == "" {
+			return nil
+		}
+		return googleText(literal(p))
+	case pipeline.PartReasoning:
+		c.lose("reasoning", "only the vendor that made it can use it")
+		return nil
+	case pipeline.PartImage, pipeline.PartFile:
+		if p.Text != "" {
+			return googleText(quote(p.Text))
+		}
+		if b := googleMediaPart(p); b != nil {
+			return b
+		}
+	}
+	if s, ok := c.leaveOut(p); ok {
+		return googleText(quote(s))
+	}
+	return nil
+}
+
+// googleMediaPart writes an image or a file, nil when there is nothing to put into it.
+func googleMediaPart(p pipeline.Part) []byte {
+	url := addressOf(p)
+	if mediaType, data, ok := dataURL(url); ok {
+		b := append([]byte(`{"inlineData":{"mimeType":`), quote(cmp.Or(mediaType, p.MediaType))...)
+		b = append(append(b, `,"data":`...), quote(data)...)
+		return append(b, "}}"...)
+	}
+	if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "gs://") {
+		return nil
+	}
+	b := []byte(`{"fileData":{`)
+	if p.MediaType != "" {
+		b = append(append(append(b, `"mimeType":`...), quote(p.MediaType)...), ',')
+	}
+	b = append(append(b, `"fileUri":`...), quote(url)...)
+	return append(b, "}}"...)
+}
+
+// maxGoogleName is how long the name of a function may be, in bytes.
+const maxGoogleName = 128
+
+// googleName is a name as Gemini takes it: letters, digits, '_', '.', ':' and '-', a letter or '_' first.
+func googleName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("_.:-", r):
+			return r
+		}
+		return '_'
+	}, name)
+	if name == "" {
+		return "tool"
+	}
+	if c := name[0]; c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+		name = "_" + name
+	}
+	return shortID(name, maxGoogleName)
+}
