@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"precis/internal/config"
+	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
 	"precis/internal/telemetry"
@@ -42,6 +43,7 @@ type Activities struct {
 // New makes the activities. A vendor that the configuration describes wrongly is an error here, and not in
 // the middle of a run. tel, which may be nil, measures them and traces their requests to vendors.
 func New(s *store.Store, c config.Config, log *slog.Logger, worker string, tel *telemetry.Telemetry) (*Activities, error) {
+	conversation.TellModels(c.Models)
 	a := &Activities{Store: s, Config: c, Log: log, Worker: worker, Metrics: tel.Metrics(), clients: map[string]llm.Client{}}
 	for name, v := range c.Vendors {
 		if v.BaseURL == "" {

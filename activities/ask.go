@@ -10,6 +10,7 @@ import (
 
 	"github.com/sethvargo/go-retry"
 
+	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
 	"precis/internal/telemetry"
@@ -26,6 +27,9 @@ type recordedAnswer struct {
 	// Kind and Message say why the answer is no summary, where the client found that out.
 	Kind    pipeline.ErrorKind `json:"kind,omitempty"`
 	Message string             `json:"message,omitempty"`
+	// Native and NativeText are those of llm.Result.
+	Native     json.RawMessage `json:"native,omitempty"`
+	NativeText string          `json:"native_text,omitempty"`
 	// Raw is the body as it came.
 	Raw string `json:"raw"`
 }
@@ -40,7 +44,7 @@ func (r recordedAnswer) err() error {
 // ask sends the prepared input to the model, unless an earlier attempt at this call has its answer. The call
 // is booked before it is sent and with its answer the moment that is complete, so that a crash in between
 // shows as a call that was perhaps paid for.
-func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipeline.Prompt, settings pipeline.Settings) (recordedAnswer, error) {
+func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipeline.Prompt, view conversation.View) (recordedAnswer, error) {
 	client, why := a.client(req.Summarizer.Vendor)
 	if client == nil {
 		return recordedAnswer{}, pipeline.Errorf(pipeline.ModelNotFound, "%s", why)
@@ -53,9 +57,10 @@ func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipel
 		Model: req.Summarizer.Model, MaxOutput: req.MaxOutput,
 		Meta: llm.Metadata{Reason: llm.ReasonSummarization, Feature: prompt.Name, RunID: req.Ref.Run, Tenant: req.Tenant},
 	}
-	if req.Summarizer.Kind == pipeline.SummarizerSelf {
-		call.Body = input
-	} else {
+	switch req.Summarizer.Kind {
+	case pipeline.SummarizerSelf, pipeline.SummarizerNative:
+		call.Body, call.Format, call.Native = input, view.Conversation.Format, llm.NativeForm(req.Summarizer.Form)
+	default:
 		var in externalInput
 		if err := json.Unmarshal(input, &in); err != nil {
 			return recordedAnswer{}, fmt.Errorf("read the summarizer's input: %w", err)
@@ -89,11 +94,12 @@ func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipel
 	})
 	record := recordedAnswer{
 		Answer: answered.Answer, Usage: answered.Usage, Model: answered.Model, RequestID: answered.RequestID, Raw: string(answered.Raw),
+		Native: answered.Native, NativeText: answered.NativeText,
 	}
 	if err := a.book(ctx, req, booked, &record, answered.Status, callErr); err != nil {
 		return record, err
 	}
-	a.countForBreaker(ctx, req.Summarizer.Vendor, callErr, settings.Breaker)
+	a.countForBreaker(ctx, req.Summarizer.Vendor, callErr, view.Settings.Breaker)
 	return record, callErr
 }
 

@@ -152,6 +152,11 @@ type SummariseResult struct {
 	// InputTokens and OutputTokens are what the model call was billed for, 0 for the digest.
 	InputTokens  int `json:"input_tokens,omitempty"`
 	OutputTokens int `json:"output_tokens,omitempty"`
+	// Native is the hash of the artifact with what the vendor's own compaction gave, "": none was asked for, and
+	// NativeUse that of what it may be used for. Where nobody but the vendor can read it there is no Summary: another
+	// summarizer is to write one beside it.
+	Native    string `json:"native,omitempty"`
+	NativeUse string `json:"native_use,omitempty"`
 	// ConstraintsMissing, UnsupportedIdentifiers and Misattributed are the verification's figures.
 	ConstraintsMissing     int `json:"constraints_missing,omitempty"`
 	UnsupportedIdentifiers int `json:"unsupported_identifiers,omitempty"`
@@ -165,6 +170,9 @@ type ReassembleRequest struct {
 	// Summary is the hash of the accepted summary, "" to squeeze the tail behind what is there.
 	Summary    string              `json:"summary"`
 	Summarizer pipeline.Summarizer `json:"summarizer"`
+	// Native and NativeUse are those of SummariseResult.
+	Native    string `json:"native,omitempty"`
+	NativeUse string `json:"native_use,omitempty"`
 	// Omitted is the number of messages that the summarizer was not shown.
 	Omitted int `json:"omitted,omitempty"`
 	// Valve says how far the tail is squeezed.

@@ -83,8 +83,12 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 	if err != nil {
 		return ReassembleResult{}, err
 	}
+	native, err := a.nativeOf(ctx, req, view, &marker)
+	if err != nil {
+		return ReassembleResult{}, err
+	}
 
-	after := whole.After(marker, text).Context()
+	after := whole.After(marker, text).WithNative(native).Context()
 	estimateAfter := scaled(after.Stats.Tokens+view.Overhead(), decision.Calibration)
 	result := ReassembleResult{TokensBefore: decision.Used, TokensAfter: estimateAfter, Limit: decision.Limit}
 	marker.TokensBefore, marker.TokensAfter = result.TokensBefore, result.TokensAfter
@@ -108,6 +112,9 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 		return result, err
 	}
 	facts.Context = encoded
+	if marker.Native != "" {
+		facts.Mode = pipeline.ModeBeta
+	}
 	notesOf(ctx).artifact("context", encoded)
 	return a.take(ctx, req, marker, facts, result, due(run, view, before))
 }

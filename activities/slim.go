@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"precis/internal/conversation"
+	"precis/internal/llm"
 	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -36,7 +37,6 @@ func (a *Activities) Slim(ctx context.Context, req SlimRequest) (SlimResult, err
 		if err != nil {
 			return SlimResult{}, err
 		}
-		self := req.Summarizer.Kind == pipeline.SummarizerSelf
 		view, err := a.planView(ctx, req.Ref, run, p.Head, p.BeneathDigest)
 		if err != nil {
 			return SlimResult{}, err
@@ -46,8 +46,11 @@ func (a *Activities) Slim(ctx context.Context, req SlimRequest) (SlimResult, err
 		if err != nil {
 			return SlimResult{}, err
 		}
-		if self {
+		switch req.Summarizer.Kind {
+		case pipeline.SummarizerSelf:
 			return a.selfInput(ctx, req, run, view, prompt)
+		case pipeline.SummarizerNative:
+			return a.nativeInput(ctx, req, run, view, p, prompt)
 		}
 		return a.externalInput(ctx, req, run, view, p, prompt)
 	})
@@ -59,8 +62,12 @@ func choosePrompt(run store.Run, view conversation.View, s pipeline.Summarizer) 
 	if override == "" {
 		override = view.Settings.Prompt
 	}
-	// The native prompt goes with the vendor's native compaction alone; what is asked here is explicit.
-	p, err := pipeline.ChoosePrompt(s.Vendor, run.Kind == pipeline.TriggerManual, pipeline.ModeExplicit, override)
+	// The native prompt goes with the vendor's native compaction alone; everything else is explicit.
+	mode := pipeline.ModeExplicit
+	if s.Kind == pipeline.SummarizerNative {
+		mode = pipeline.ModeBeta
+	}
+	p, err := pipeline.ChoosePrompt(s.Vendor, run.Kind == pipeline.TriggerManual, mode, override)
 	if err != nil {
 		return p, pipeline.Errorf(pipeline.BadRequest, "%w", err)
 	}
@@ -99,6 +106,9 @@ func (a *Activities) selfInput(ctx context.Context, req SlimRequest, run store.R
 		Summarized: view.Marker != nil,
 	})
 	if err != nil {
+		return SlimResult{}, err
+	}
+	if body, err = llm.WithCompactionEdit(body, view.NativeForm()); err != nil {
 		return SlimResult{}, err
 	}
 	sha, err := a.keepInput(ctx, req, body)

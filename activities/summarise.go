@@ -34,6 +34,9 @@ func (a *Activities) Summarise(ctx context.Context, req SummariseRequest) (Summa
 		if req.Summarizer.Kind == pipeline.SummarizerDigest {
 			return a.digest(ctx, req, view, source)
 		}
+		if req.Summarizer.Kind == pipeline.SummarizerNative {
+			return a.nativeSummary(ctx, req, run, view, p, source)
+		}
 		return a.modelSummary(ctx, req, run, view, p, source)
 	})
 }
@@ -73,15 +76,29 @@ func (a *Activities) modelSummary(ctx context.Context, req SummariseRequest, run
 	if err != nil {
 		return SummariseResult{}, err
 	}
-	answer, err := a.ask(ctx, req, prompt, view.Settings)
+	answer, result, err := a.answer(ctx, req, prompt, view)
+	if err != nil {
+		return result, err
+	}
+	return a.accept(ctx, req, view, p, source, answer.Answer, prompt, pipeline.ModeExplicit, result)
+}
+
+// answer asks and notes what it cost.
+func (a *Activities) answer(ctx context.Context, req SummariseRequest, prompt pipeline.Prompt, view conversation.View) (recordedAnswer, SummariseResult, error) {
+	answer, err := a.ask(ctx, req, prompt, view)
 	result := SummariseResult{InputTokens: answer.Usage.Input, OutputTokens: answer.Usage.Output}
 	notesOf(ctx).number("input_tokens", answer.Usage.Input)
 	notesOf(ctx).number("cached_input_tokens", answer.Usage.CachedInput)
 	notesOf(ctx).number("output_tokens", answer.Usage.Output)
-	if err != nil {
-		return result, err
-	}
-	text, refused := pipeline.AcceptSummary(answer.Answer, pipeline.AcceptLimits{
+	return answer, result, err
+}
+
+// accept turns an answer into a summary that can be kept, checked against its source.
+func (a *Activities) accept(
+	ctx context.Context, req SummariseRequest, view conversation.View, p plan, source []pipeline.Message,
+	answer pipeline.Answer, prompt pipeline.Prompt, mode pipeline.Mode, result SummariseResult,
+) (SummariseResult, error) {
+	text, refused := pipeline.AcceptSummary(answer, pipeline.AcceptLimits{
 		ReplacedTokens: p.SummariseTokens, MaxTokens: view.Settings.SummaryMaxTokens, Prompt: prompt,
 	})
 	if refused != nil {
@@ -123,7 +140,7 @@ func (a *Activities) modelSummary(ctx context.Context, req SummariseRequest, run
 	notesOf(ctx).artifact("verification", artifact.SHA256)
 	return a.keepSummary(ctx, req, text, store.RunFacts{
 		Summarizer: req.Summarizer.String(), Rung: req.Rung, PromptName: prompt.Name, PromptVersion: prompt.Version,
-		Mode: pipeline.ModeExplicit, Verification: verification,
+		Mode: mode, Verification: verification,
 	}, result)
 }
 

@@ -45,7 +45,7 @@ func (a *Activities) Summarizer(ctx context.Context, req SummarizerRequest) (Sum
 		for _, s := range choice.Skipped {
 			notesOf(ctx).number("skipped "+s.Model, s.Reason)
 		}
-		return SummarizerResult{Ladder: choice.Ladder, SelfReason: choice.SelfReason}, nil
+		return SummarizerResult{Ladder: a.withNative(ctx, choice.Ladder, view), SelfReason: choice.SelfReason}, nil
 	})
 }
 
@@ -107,7 +107,7 @@ func (a *Activities) selfAllowed(v conversation.View) (bool, string) {
 	if _, why := a.client(v.Conversation.Vendor); why != "" {
 		return false, why
 	}
-	if spoken := a.Config.Vendors[v.Conversation.Vendor].Type; spoken != v.Conversation.Format {
+	if !llm.Speaks(a.vendor(v.Conversation.Vendor), v.Conversation.Format) {
 		return false, "the conversation's messages are not in the format that the vendor takes"
 	}
 	return true, ""

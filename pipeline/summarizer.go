@@ -13,6 +13,7 @@ type SummarizerKind string
 const (
 	SummarizerSelf     SummarizerKind = "self"     // the agent's own request plus one instruction
 	SummarizerExternal SummarizerKind = "external" // a model with a compaction prompt and the slimmed rendering
+	SummarizerNative   SummarizerKind = "native"   // the vendor compacts the agent's own request by itself
 	SummarizerDigest   SummarizerKind = "digest"   // no model at all
 )
 
@@ -38,9 +39,11 @@ type Summarizer struct {
 	// helps where "self" could not be asked or its request did not fit; it does not where the model itself
 	// failed.
 	Fallback bool `json:"fallback,omitempty"`
+	// Form is how a native one is asked for: a word of the vendor's client.
+	Form string `json:"form,omitempty"`
 }
 
-// String is "self", "VENDOR/MODEL" or "digest".
+// String is "self", "VENDOR/MODEL", "native" or "digest".
 func (s Summarizer) String() string {
 	if s.Kind == SummarizerExternal {
 		return s.Vendor + "/" + s.Model

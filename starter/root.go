@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"precis/internal/config"
+	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/internal/version"
 )
@@ -132,7 +133,11 @@ func exactArgs(n int) cobra.PositionalArgs {
 
 // config loads the effective configuration with the command's flags.
 func (a *app) config(cmd *cobra.Command) (config.Config, config.Origins, error) {
-	return config.Load(config.LoadOptions{Flags: cmd.Flags()})
+	c, origins, err := config.Load(config.LoadOptions{Flags: cmd.Flags()})
+	if err == nil {
+		conversation.TellModels(c.Models)
+	}
+	return c, origins, err
 }
 
 // configArgs are the configuration flags that were given, as arguments for another precis.

@@ -141,6 +141,11 @@ type run struct {
 	omitted    int
 	tokens     int
 
+	// native and nativeUse are what the vendor's own compaction gave, and nativeAt the summarizer that it was. A
+	// summary that can be read goes with it.
+	native, nativeUse string
+	nativeAt          int
+
 	path []string
 	// failedStage and failedCall are what the last note was about, until the next call takes them along.
 	failedStage activities.Stage
@@ -249,6 +254,13 @@ func (r *run) summarise(ctx workflow.Context) (activities.SummariseResult, *Comp
 	}
 	for {
 		result, stage, err := r.attempt(ctx)
+		if err == nil && result.Native != "" {
+			r.native, r.nativeUse, r.nativeAt = result.Native, result.NativeUse, r.at
+			if result.Summary == "" && r.goTo(r.at+1) { // nobody else can read it: another one writes what can be read
+				r.rung = ""
+				continue
+			}
+		}
 		if err == nil {
 			return result, nil
 		}
@@ -310,6 +322,7 @@ func (r *run) reassemble(ctx workflow.Context, summary activities.SummariseResul
 	}
 	if summary.Summary != "" {
 		request.Summarizer = r.ladder[r.at]
+		request.Native, request.NativeUse = r.native, r.nativeUse
 	}
 	for {
 		request.Ref = r.ref()
@@ -333,6 +346,10 @@ func (r *run) reassemble(ctx workflow.Context, summary activities.SummariseResul
 		switch step {
 		case StepFull:
 			r.full, r.again, r.factor, r.variation = true, true, 1, pipeline.Variation{}
+			if r.native != "" { // it stands for less than what is summarised now
+				r.native, r.nativeUse = "", ""
+				r.goTo(r.nativeAt)
+			}
 			return true, nil
 		case StepPreviews, StepHeadAndTail:
 			request.Valve = valveOf[step]
@@ -371,7 +388,7 @@ func (r *run) step(ctx workflow.Context, step Step, stage activities.Stage, kind
 		r.variation.Plain = true
 	case StepNextSummarizer:
 		next := r.at + 1
-		for next < len(r.ladder) && r.ladder[next].Fallback && modelAtFault(kind) {
+		for next < len(r.ladder) && r.inVain(r.ladder[next], kind) {
 			next++
 		}
 		return r.goTo(next)
@@ -392,6 +409,17 @@ func (r *run) step(ctx workflow.Context, step Step, stage activities.Stage, kind
 		return false
 	}
 	return true
+}
+
+// inVain says that a summarizer need not be asked after the one whose turn it is failed with this kind: it is the
+// same model at the same vendor, asked another way.
+func (r *run) inVain(next pipeline.Summarizer, kind pipeline.ErrorKind) bool {
+	if at := r.ladder[r.at]; at.Kind == pipeline.SummarizerNative {
+		// The vendor's compaction may be at fault where the model is not; the account is the same.
+		account := kind == pipeline.Auth || kind == pipeline.Quota || kind == pipeline.RateLimited
+		return account && next.Vendor == at.Vendor && next.Model == at.Model
+	}
+	return next.Fallback && modelAtFault(kind)
 }
 
 // modelAtFault says that the failure is the model's or its vendor's, so that asking the same model another way

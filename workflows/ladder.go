@@ -69,6 +69,15 @@ const MaxModelCalls = 10
 // Ladder is the whole of "degrade, don't fail" (SPEC section 7). Waiting and asking again on a transient
 // error is the summarise activity's retry policy; a transient kind arrives here when that is exhausted.
 var Ladder = []Rule{
+	// The vendor's own compaction is tried once: whatever goes wrong with it, the models are asked with a prompt.
+	{activities.StageSlim, pipeline.SummarizerNative, kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge, pipeline.BadRequest, pipeline.MalformedHistory), steps(Allowance{StepNextSummarizer, unbounded})},
+	{activities.StageSummarise, pipeline.SummarizerNative, kinds(
+		pipeline.InputTokensExceeded, pipeline.InputTooLarge, pipeline.OutputTooLong, pipeline.NotSmaller, pipeline.EmptyOutput,
+		pipeline.MalformedOutput, pipeline.ToolCallOutput, pipeline.MalformedHistory, pipeline.Refused, pipeline.Auth, pipeline.Quota,
+		pipeline.ModelNotFound, pipeline.BadRequest, pipeline.RateLimited, pipeline.Overloaded, pipeline.ServerError, pipeline.Network,
+		pipeline.Timeout, pipeline.Internal,
+	), steps(Allowance{StepNextSummarizer, unbounded})},
+
 	{activities.StageSlim, pipeline.SummarizerSelf, kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge), steps(Allowance{StepNextSummarizer, unbounded})},
 	{activities.StageSlim, "", kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge), steps(Allowance{StepLargerWindow, unbounded})},
 	{activities.StageSlim, "", kinds(pipeline.MalformedHistory, pipeline.ModelNotFound, pipeline.BadRequest, pipeline.Internal), steps(Allowance{StepNextSummarizer, unbounded})},

@@ -116,7 +116,7 @@ func (v View) Context() pipeline.Context {
 		Live: v.Messages, Settings: v.Settings, Window: v.Conversation.Window, Vendor: v.APIType(),
 	}
 	if v.Marker != nil {
-		in.SummaryText = string(v.Summary)
+		in.SummaryText, in.Native = string(v.Summary), v.native()
 		in.Valve, in.ValveUpTo, in.Calibration = v.Marker.Valve, v.Marker.ValveUpTo, v.Marker.Calibration
 	}
 	for _, e := range v.LiveView.Enrichments {
@@ -129,7 +129,7 @@ func (v View) Context() pipeline.Context {
 func (v View) After(m store.NewMarker, summary string) View {
 	after := v
 	after.Marker = &store.Marker{NewMarker: m}
-	after.Summary = []byte(summary)
+	after.Summary, after.LiveView.Native = []byte(summary), nil
 	carried := make(map[int64]bool, len(m.Carried))
 	for _, seq := range m.Carried {
 		carried[seq] = true

@@ -122,6 +122,22 @@ func compactBody(body []byte) ([]byte, error) {
 	return out, nil
 }
 
+// editTrigger is a trigger that no context reaches, in tokens: the edit is then declared and does nothing.
+const editTrigger = 10_000_000
+
+// WithCompactionEdit declares the compaction edit in an ordinary request that sends a block of it back: without it
+// Anthropic does not know the block. For every other form the body is given back as it is.
+func WithCompactionEdit(body []byte, form NativeForm) ([]byte, error) {
+	if form != NativeEdit || gjson.GetBytes(body, `context_management.edits.#(type=="compact_20260112")`).Exists() {
+		return body, nil
+	}
+	edit := fmt.Sprintf(`{"type":"compact_20260112","trigger":{"type":"input_tokens","value":%d}}`, editTrigger)
+	if gjson.GetBytes(body, "context_management.edits").IsArray() {
+		return sjson.SetRawBytes(body, "context_management.edits.-1", []byte(edit))
+	}
+	return spliceKeys(body, "context_management", func([]byte) string { return `"context_management":{"edits":[` + edit + `]}` })
+}
+
 // nativeProtocol is a protocol with compactions of its own.
 type nativeProtocol interface {
 	native(form NativeForm) (protocol, error)

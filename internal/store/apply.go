@@ -149,6 +149,13 @@ func insertMarker(ctx context.Context, tx pgx.Tx, c Conversation, m Marker) (Mar
 	if err := linkedArtifact(ctx, tx, c, m.Summary); err != nil {
 		return m, err
 	}
+	if err := linkedNative(ctx, tx, c, m.NewMarker); err != nil {
+		return m, err
+	}
+	native, err := optionalHash(m.Native)
+	if err != nil {
+		return m, err
+	}
 	var base, run *string
 	if m.Base != "" {
 		base = &m.Base
@@ -162,13 +169,13 @@ func insertMarker(ctx context.Context, tx pgx.Tx, c Conversation, m Marker) (Mar
 	epoch := c.Epoch + 1
 	m, err = one(ctx, tx, scanMarker, `INSERT INTO markers AS m (id, cid, tenant, base, run, status, origin, covers_from, covers_to,
 			covered_messages, covered_chain, carried, summary_sha256, summary_tokens, digest, valve, valve_up_to, tokens_before,
-			tokens_after, epoch, applied_at, calibration, draft)
+			tokens_after, epoch, applied_at, calibration, draft, native_sha256, native)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-			CASE WHEN $6 = 'applied' THEN $20::bigint END, CASE WHEN $6 = 'applied' THEN clock_timestamp() END, $21, $22)
+			CASE WHEN $6 = 'applied' THEN $20::bigint END, CASE WHEN $6 = 'applied' THEN clock_timestamp() END, $21, $22, $23, $24)
 		RETURNING `+markerColumns,
 		m.ID, c.cid, c.Ref.Tenant, base, run, string(m.Status), string(m.Origin), m.CoversFrom, m.CoversTo, m.CoveredMessages,
 		m.CoveredChain[:], m.Carried, sum, m.SummaryTokens, m.Digest, string(m.Valve), m.ValveUpTo, m.TokensBefore,
-		m.TokensAfter, epoch, m.Calibration, []byte(m.Draft))
+		m.TokensAfter, epoch, m.Calibration, []byte(m.Draft), native, []byte(m.NativeUse))
 	if err != nil {
 		return m, err
 	}

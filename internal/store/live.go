@@ -12,6 +12,8 @@ type LiveView struct {
 	// Marker is the active one, nil: the full history. Summary is its text, nil for one that only squeezes the tail.
 	Marker  *Marker
 	Summary []byte
+	// Native is what the vendor's own compaction gave for the marker, nil: there is none.
+	Native []byte
 	// Prepared waits to be applied, nil: none.
 	Prepared *Marker
 	// Carried are the messages that the marker covers and keeps verbatim, Tail all that come after it, both in order.
@@ -24,6 +26,8 @@ type LiveView struct {
 	Enrichments []Enrichment
 	// ReplyOpen says that the agent's model is generating.
 	ReplyOpen bool
+
+	packedNative []byte
 }
 
 // Head is the last message of the view, 0: none. It differs from the conversation's when LiveOptions.UpTo was set.
@@ -93,7 +97,14 @@ func (s *Store) unpackSummary(v LiveView, packed []byte) (LiveView, error) {
 	if err != nil {
 		return v, err
 	}
-	v.Summary, err = s.unpack(sum, packed)
+	if v.Summary, err = s.unpack(sum, packed); err != nil || v.Marker.Native == "" {
+		return v, err
+	}
+	if sum, err = parseHash(v.Marker.Native); err != nil {
+		return v, err
+	}
+	v.Native, err = s.unpack(sum, v.packedNative)
+	v.packedNative = nil
 	return v, err
 }
 
@@ -115,6 +126,9 @@ func liveView(ctx context.Context, tx pgx.Tx, c Conversation, o LiveOptions) (v 
 			if packed, err = artifactData(ctx, tx, c.Ref.Tenant, sum); err != nil {
 				return v, nil, err
 			}
+		}
+		if v.packedNative, err = nativeData(ctx, tx, c, m); err != nil {
+			return v, nil, err
 		}
 		if v.Carried, err = messagesAt(ctx, tx, c.cid, m.Carried); err != nil {
 			return v, nil, err

@@ -65,6 +65,10 @@ type NewMarker struct {
 	TokensBefore, TokensAfter int
 	// Draft is what the summary's text was made from, a JSON object of references and numbers; nil: not kept.
 	Draft json.RawMessage
+	// Native is the artifact with what the vendor's own compaction gave, "": there is none. NativeUse says of which
+	// vendor, model family and format it is, a JSON object.
+	Native    string
+	NativeUse json.RawMessage
 }
 
 // Marker is one row of markers.
@@ -84,17 +88,17 @@ type Marker struct {
 
 const markerColumns = `m.id, coalesce(m.base, ''), m.covers_from, m.covers_to, m.covered_messages, m.covered_chain, m.carried,
 	m.summary_sha256, m.summary_tokens, m.digest, m.valve, m.valve_up_to, m.calibration, m.tokens_before, m.tokens_after, coalesce(m.run, ''),
-	m.status, m.reason, m.origin, coalesce(m.epoch, 0), m.created_at, m.applied_at, m.ended_at, m.draft`
+	m.status, m.reason, m.origin, coalesce(m.epoch, 0), m.created_at, m.applied_at, m.ended_at, m.draft, m.native_sha256, m.native`
 
 func scanMarker(row pgx.CollectableRow) (Marker, error) {
 	var m Marker
-	var chain, summary []byte
+	var chain, summary, native []byte
 	var applied, ended *time.Time
 	err := row.Scan(&m.ID, &m.Base, &m.CoversFrom, &m.CoversTo, &m.CoveredMessages, &chain, &m.Carried, &summary,
 		&m.SummaryTokens, &m.Digest, &m.Valve, &m.ValveUpTo, &m.Calibration, &m.TokensBefore, &m.TokensAfter, &m.Run, &m.Status, &m.Reason,
-		&m.Origin, &m.Epoch, &m.Created, &applied, &ended, (*[]byte)(&m.Draft))
+		&m.Origin, &m.Epoch, &m.Created, &applied, &ended, (*[]byte)(&m.Draft), &native, (*[]byte)(&m.NativeUse))
 	copy(m.CoveredChain[:], chain)
-	m.Summary = hex.EncodeToString(summary) // NULL is ""
+	m.Summary, m.Native = hex.EncodeToString(summary), hex.EncodeToString(native) // NULL is ""
 	m.Applied, m.Ended = or(applied, time.Time{}), or(ended, time.Time{})
 	return m, err
 }

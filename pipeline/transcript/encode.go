@@ -6,11 +6,20 @@ import (
 	"precis/pipeline"
 )
 
-// EncodeItems writes a context in the codec's format: one entry per message that is left, in order. A stored
+// EncodeItems writes a context in the codec's format: one entry per message that is left, in order; a summary that
+// the vendor made itself may have several. A stored
 // message without edits is its Native, not copied.
 func EncodeItems(c Codec, items []pipeline.ContextItem) ([][]byte, error) {
 	out := make([][]byte, 0, len(items))
 	for i, it := range items {
+		if it.Native != nil {
+			native, err := encodeNative(c, *it.Native)
+			if err != nil {
+				return nil, fmt.Errorf("entry %d of the context: %w", i, err)
+			}
+			out = append(out, native...)
+			continue
+		}
 		b, err := encodeItem(c, it)
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
@@ -20,6 +29,22 @@ func EncodeItems(c Codec, items []pipeline.ContextItem) ([][]byte, error) {
 		}
 	}
 	return out, nil
+}
+
+// encodeNative writes what a vendor compacted itself, unchanged, and the note behind it.
+func encodeNative(c Codec, n pipeline.NativeSummary) ([][]byte, error) {
+	out := make([][]byte, 0, len(n.Messages)+1)
+	for _, m := range n.Messages {
+		out = append(out, m)
+	}
+	if n.Note == "" {
+		return out, nil
+	}
+	note, err := c.Make(pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSynthetic, Text: n.Note})
+	if err != nil {
+		return nil, err
+	}
+	return append(out, note), nil
 }
 
 func encodeItem(c Codec, it pipeline.ContextItem) ([]byte, error) {

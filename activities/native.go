@@ -1,0 +1,166 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"precis/internal/conversation"
+	"precis/internal/llm"
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// The vendor's own compaction (mode beta): it is asked for with the beginning of the agent's own request, and what
+// comes back goes to the same vendor and model family unchanged. Where nobody else can read it, the summarizers that
+// follow on the list write a summary beside it.
+
+// withNative puts the vendor's own compaction in front of the first model that is asked in mode beta and has one.
+// Why there is none is noted.
+func (a *Activities) withNative(ctx context.Context, ladder []pipeline.Summarizer, view conversation.View) []pipeline.Summarizer {
+	for i, s := range ladder {
+		if s.Kind == pipeline.SummarizerDigest || s.Mode != pipeline.ModeBeta {
+			continue
+		}
+		form, reason := view.CanCompactNatively(a.vendor(s.Vendor), s.Model)
+		if tokens := calibrated(view, s, view.Context().Stats.Tokens+view.Overhead()); reason == "" && tooSmallFor(form, tokens) {
+			reason = tooSmallReason(tokens)
+		}
+		if reason != "" {
+			notesOf(ctx).number("explicit "+s.Vendor+"/"+s.Model, reason)
+			continue
+		}
+		native := s
+		native.Kind, native.Form, native.Fallback = pipeline.SummarizerNative, string(form), false
+		out := append(append([]pipeline.Summarizer{}, ladder[:i]...), native)
+		return append(out, ladder[i:]...)
+	}
+	return ladder
+}
+
+// tooSmallFor says whether Anthropic would not compact so few tokens.
+func tooSmallFor(form llm.NativeForm, tokens int) bool {
+	return form.Format() == llm.TypeAnthropic && tokens < pipeline.MinAnthropicCompactionInputTokens
+}
+
+func tooSmallReason(tokens int) string {
+	return fmt.Sprintf("≈%d input tokens are under the %d from which Anthropic's compaction is used", tokens, pipeline.MinAnthropicCompactionInputTokens)
+}
+
+// vendor is the configured vendor as its client knows it, without its key.
+func (a *Activities) vendor(name string) llm.Vendor {
+	v := a.Config.Vendors[name]
+	return llm.Vendor{Name: name, Type: v.Type, BaseURL: v.BaseURL}
+}
+
+// nativeInput is the request for the vendor's own compaction of what the plan covers.
+func (a *Activities) nativeInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View, p plan, prompt pipeline.Prompt) (SlimResult, error) {
+	form := llm.NativeForm(req.Summarizer.Form)
+	messages, tokens, err := view.NativeMessages(p.CoversTo)
+	if err != nil {
+		return SlimResult{}, err
+	}
+	instructions := ""
+	if form.Readable() {
+		instructions = pipeline.SelfInstruction(prompt, run.Focus, req.Variation)
+	}
+	tokens = calibrated(view, req.Summarizer, tokens+view.Overhead()+pipeline.EstimateText(instructions))
+	if tooSmallFor(form, tokens) {
+		return SlimResult{}, pipeline.Errorf(pipeline.BadRequest, "%s: it was not sent", tooSmallReason(tokens))
+	}
+	if !pipeline.FitsWindow(view.Settings, req.Summarizer, tokens) {
+		return SlimResult{}, tooLarge(req.Summarizer, tokens)
+	}
+	maxOutput := pipeline.MaxOutputFor(view.Settings, req.Summarizer, tokens)
+	body, err := transcript.BuildRequest(transcript.Request{
+		Format: transcript.Format(view.Conversation.Format), Envelope: view.Conversation.Envelope,
+		System: view.Conversation.System, Tools: view.Conversation.Tools,
+		Model: req.Summarizer.Model, MaxTokens: maxOutput, Messages: messages,
+	})
+	if err != nil {
+		return SlimResult{}, err
+	}
+	if body, err = llm.NativeBody(form, body, instructions); err != nil {
+		return SlimResult{}, err
+	}
+	sha, err := a.keepInput(ctx, req, body)
+	if err != nil {
+		return SlimResult{}, err
+	}
+	return SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput}, nil
+}
+
+// nativeSummary asks the vendor to compact and keeps what it gives. Where that can be read it is the summary as well,
+// held to the same checks as any other.
+func (a *Activities) nativeSummary(ctx context.Context, req SummariseRequest, run store.Run, view conversation.View, p plan, source []pipeline.Message) (SummariseResult, error) {
+	prompt, err := choosePrompt(run, view, req.Summarizer)
+	if err != nil {
+		return SummariseResult{}, err
+	}
+	answer, result, err := a.answer(ctx, req, prompt, view)
+	if err != nil {
+		return result, err
+	}
+	form := llm.NativeForm(req.Summarizer.Form)
+	use := conversation.NativeUse{
+		Vendor: req.Summarizer.Vendor, Family: llm.Family(req.Summarizer.Vendor, req.Summarizer.Model), Model: req.Summarizer.Model,
+		Format: view.Conversation.Format, Form: form, Tokens: pipeline.EstimateText(answer.NativeText),
+		Note: pipeline.LimitsNote(pipeline.MissingLimits(answer.NativeText, source, p.kept(view))),
+	}
+	if !form.Readable() {
+		use.Tokens += answer.Usage.Output // what the opaque part says, by the vendor's own count
+	}
+	if use.Tokens >= p.SummariseTokens {
+		return result, pipeline.Errorf(pipeline.NotSmaller, "the vendor's compaction has ≈%d tokens, what it replaces ≈%d", use.Tokens, p.SummariseTokens)
+	}
+	if form.Readable() {
+		text := pipeline.Answer{Text: answer.NativeText, Finish: pipeline.FinishStop}
+		if result, err = a.accept(ctx, req, view, p, source, text, prompt, pipeline.ModeBeta, result); err != nil {
+			return result, err
+		}
+	}
+	blocks, err := a.Store.PutArtifact(ctx, req.conversation(), "native", answer.Native)
+	if err != nil {
+		return result, err
+	}
+	uses, err := a.Store.PutArtifact(ctx, req.conversation(), "native_use", use.JSON())
+	if err != nil {
+		return result, err
+	}
+	notesOf(ctx).artifact("native", blocks.SHA256)
+	notesOf(ctx).number("native_form", string(form))
+	notesOf(ctx).number("native_tokens", use.Tokens)
+	result.Native, result.NativeUse = blocks.SHA256, uses.SHA256
+	return result, nil
+}
+
+// nativeOf notes on the marker what the vendor's own compaction gave for it, and gives that. A run that summarised
+// nothing keeps what is there.
+func (a *Activities) nativeOf(ctx context.Context, req ReassembleRequest, view conversation.View, marker *store.NewMarker) ([]byte, error) {
+	if req.Summary == "" {
+		if view.Marker != nil {
+			marker.Native, marker.NativeUse = view.Marker.Native, view.Marker.NativeUse
+		}
+		return view.LiveView.Native, nil
+	}
+	if req.Native == "" {
+		return nil, nil
+	}
+	native, err := a.Store.GetArtifact(ctx, req.Tenant, req.Native)
+	if err != nil {
+		return nil, err
+	}
+	use, err := a.Store.GetArtifact(ctx, req.Tenant, req.NativeUse)
+	if err != nil {
+		return nil, err
+	}
+	marker.Native, marker.NativeUse = req.Native, json.RawMessage(use)
+	if u, ok, err := conversation.NativeUseOf(*marker); err != nil {
+		return nil, err
+	} else if ok {
+		// Which of the two is read depends on the model of that time: the larger one is counted.
+		marker.SummaryTokens = max(marker.SummaryTokens, u.Tokens)
+	}
+	return native, nil
+}
