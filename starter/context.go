@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -97,9 +98,8 @@ func (a *app) tellStats(s conversation.Stats, messages int) {
 		}
 		a.say("covered:   messages %d to %d by %s", m.CoversFrom, m.CoversTo, what)
 	}
-	if t := s.Trimmed; t != (conversation.Trimmed{}) {
-		a.say("trimmed:   %s, %s, %s; ≈%s tokens saved", plural(t.Binaries, "binary part"), plural(t.ToolResults, "tool result"),
-			plural(t.DroppedTurns, "turn"), count(t.SavedTokens))
+	if words := trimmedWords(s.Trimmed); words != "" {
+		a.say("trimmed:   %s; ≈%s tokens saved", words, count(s.Trimmed.SavedTokens))
 	}
 	if s.Prepared != nil {
 		a.say("prepared:  the summary of run %s waits to take effect", *s.Prepared)
@@ -107,6 +107,19 @@ func (a *app) tellStats(s conversation.Stats, messages int) {
 	if s.Nudge {
 		a.say("           a compaction is due: one starts by itself at %s tokens", count(s.Limit))
 	}
+}
+
+func trimmedWords(t conversation.Trimmed) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		noun string
+	}{{t.Binaries, "binary part"}, {t.ToolResults, "tool result"}, {t.DroppedTurns, "turn"}} {
+		if p.n > 0 {
+			parts = append(parts, plural(p.n, p.noun))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // usageTarget calls an output format that cannot be reached the caller's fault.

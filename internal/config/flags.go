@@ -21,10 +21,17 @@ func AddFlags(flags *pflag.FlagSet) {
 	flags.StringArray(flagSet, nil, "one configuration value as `KEY=VALUE`, such as settings.digest=never; may be repeated")
 	for _, k := range Describe() {
 		if k.Flag != "" {
-			flags.String(k.Flag, "", fmt.Sprintf("configuration key %s", k.Name))
+			flags.String(k.Flag, "", usage(k))
 			Bind(flags, k.Flag, k.Name)
 		}
 	}
+}
+
+// usage is the first sentence of what the table says of a key, and the key, so that one finds it again in a file.
+// A word in backquotes would become the name of the flag's value.
+func usage(k Key) string {
+	sentence, _, _ := strings.Cut(k.Effect, ". ")
+	return fmt.Sprintf("%s (key %s)", strings.TrimSuffix(strings.ReplaceAll(sentence, "`", ""), "."), k.Name)
 }
 
 // Bind makes a flag that the caller has defined configuration: when it is given, its value is the key's. The
