@@ -325,7 +325,29 @@ func openAnthropic(s *stream, o Options) source {
 		envelope: recorded(anthropicRequest),
 		request:  anthropicRequest,
 		answer:   anthropicAnswer,
+		summary:  compactionBlock,
 	})
+}
+
+// compactionBlock gives the summary that a message of the assistant's begins with when the vendor compacted: what
+// stands before the block is ignored from then on. The block itself stays in its message, unchanged.
+func compactionBlock(m pipeline.Message, _ bool) (pipeline.Message, bool) {
+	if m.Role != pipeline.RoleAssistant || len(m.Parts) == 0 || m.Parts[0].Type != "compaction" {
+		return m, false
+	}
+	raw := m.Parts[0].Raw
+	content, ok := get(raw, root(raw), "content")
+	if said := text(raw, content); !ok || strings.TrimSpace(said) == "" {
+		m.Kind = pipeline.KindSummary
+		return m, true // encrypted
+	}
+	block := append(append([]byte(`{"type":"text","text":`), content.of(raw)...), '}')
+	summary, err := decodeAnthropic(wrapBlocks("user", [][]byte{block}))
+	if err != nil {
+		return m, false
+	}
+	summary.Kind = pipeline.KindSummary
+	return summary, true
 }
 
 // anthropicRequest reads the facts of a request object.

@@ -88,8 +88,9 @@ func codexRecord(time []byte, typ string, payload []byte) []byte {
 	return append(b, '}')
 }
 
-// apiMessage gives the item of a record as a request holds it: what Codex keeps for itself is cut out, and values
-// that are null. An item that has nothing left for the vendor to read gives nil.
+// apiMessage gives the item of a record as Codex sends it: without its id, since the vendor does not store it, without
+// what Codex keeps for itself, and without values that are null. An item that has nothing left for the vendor to read
+// gives nil.
 func (codexCodec) apiMessage(native []byte) ([]byte, error) {
 	if err := whole(native); err != nil {
 		return nil, parseError(Codex, "%v", err)
@@ -99,12 +100,12 @@ func (codexCodec) apiMessage(native []byte) ([]byte, error) {
 		return nil, parseError(Codex, "it is no record with a payload")
 	}
 	b, _ := dropKeys(native, v, func(key string, value span) bool {
-		return kind(native, value) == 'n' || strings.HasPrefix(key, "internal_")
+		return key == "id" || kind(native, value) == 'n' || strings.HasPrefix(key, "internal_")
 	})
 	at := root(b)
 	switch text(b, first(get(b, at, "type"))) {
 	case "reasoning":
-		if first(get(b, at, "encrypted_content")).empty() && first(get(b, at, "id")).empty() {
+		if first(get(b, at, "encrypted_content")).empty() {
 			return nil, nil
 		}
 	case "agent_message":

@@ -126,6 +126,7 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 			return out, err
 		}
 	}
+	crossed := len(c.losses) // these have their places in the context already
 	if c.from == to {
 		out.Messages, err = EncodeItems(codec, items)
 		out.Losses = c.losses
@@ -172,9 +173,9 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 			out.Messages[i] = fixed
 		}
 	}
-	for i, l := range c.losses {
-		if c.index != nil && l.Item >= 0 {
-			c.losses[i].Item = c.index[l.Item]
+	for i := crossed; i < len(c.losses); i++ {
+		if l := &c.losses[i]; c.index != nil && l.Item >= 0 {
+			l.Item = c.index[l.Item]
 		}
 	}
 	out.Losses = c.losses
@@ -208,7 +209,6 @@ func (c *converter) cross(codec Codec, b bridge, items []pipeline.ContextItem) (
 				return nil, fail(err)
 			}
 			if native == nil {
-				c.item = i
 				c.losses = append(c.losses, Loss{i, "message", "nothing in it could be sent: what the model thought is not in the file"})
 				continue
 			}

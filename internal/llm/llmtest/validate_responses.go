@@ -467,7 +467,7 @@ func (v *responsesCheck) result(n node, m map[string]node, typ string) error {
 		return fmt.Errorf("Duplicate tool output for call_id %s. (%s)", id, n.path)
 	case !open && !v.stateful:
 		return fmt.Errorf("No tool call found for %s with call_id %s.", strings.ReplaceAll(typ, "_", " "), id)
-	case open && clientCalls[call.typ] != typ:
+	case open && clientCalls[call.typ] != typ && !(call.typ == "local_shell_call" && typ == "function_call_output"):
 		return fmt.Errorf("No tool call found for %s with call_id %s: that is a %s.", strings.ReplaceAll(typ, "_", " "), id, call.typ)
 	}
 	delete(v.open, id)

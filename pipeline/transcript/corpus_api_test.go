@@ -1,0 +1,267 @@
+package transcript_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"precis/internal/llm/llmtest"
+	"precis/internal/testkit"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// apiCorpus are the sections of the collection whose files are of these formats, and the format of each file.
+var apiCorpus = map[string]map[string]transcript.Format{
+	"openai-responses":         {"responses-thinking-tools.json": transcript.OpenAIResponses},
+	"codex-rollout-jsonl":      {"": transcript.Codex},
+	"gemini-cli":               {"": transcript.GeminiCLI},
+	"gemini-compression-evals": {"": transcript.GeminiCLI},
+	"provider-compaction":      {"openai-responses-compact.json": transcript.OpenAIResponses, "": transcript.Anthropic},
+	"claude-stream-json":       {"": transcript.ClaudeStream},
+}
+
+// Where the index counts otherwise than a reader of conversations does, and why.
+var apiCounted = map[string]struct {
+	figures
+	why string
+}{
+	"responses-thinking-tools.json":        {figures{calls: 1, results: 1, reasoning: 1}, "the index counts both requests"},
+	"openai-responses-compact.json":        {figures{compactions: 1}, "the index counts the item where it is sent back as well"},
+	"anthropic-compaction-end-to-end.json": {figures{compactions: 1}, "the index counts the block where it is sent back as well"},
+	"gemini-session-v2.jsonl":              {figures{calls: 12, results: 12, reasoning: 7}, "the index counts what a later line replaces as well"},
+	"codex-large-compacted.jsonl":          {figures{calls: 424, results: 424, reasoning: 179, compactions: 1}, "two web searches of the vendor's have call and result in one"},
+}
+
+func TestAPICorpus(t *testing.T) {
+	t.Parallel()
+	for section, formats := range apiCorpus {
+		root := testkit.Shared(t, "data/"+section)
+		want := index(t, section)
+		files, err := os.ReadDir(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) != len(want) {
+			t.Errorf("%s has %d files, the index %d", section, len(files), len(want))
+		}
+		for _, f := range files {
+			name := f.Name()
+			expected, ok := want[name]
+			if !ok {
+				t.Errorf("%s is not in the index", name)
+			}
+			if c, ok := apiCounted[name]; ok {
+				expected = c.figures
+			}
+			format, ok := formats[name]
+			if !ok {
+				format = formats[""]
+			}
+			t.Run(section+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				data, err := os.ReadFile(filepath.Join(root, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if file.Format != format {
+					t.Fatalf("it is taken for %s", file.Format)
+				}
+				if got := count(file); got != expected {
+					t.Errorf("counted %+v, the index says %+v", got, expected)
+				}
+				messages := 0
+				for _, c := range file.Conversations {
+					messages += len(c.Messages)
+					comesBack(t, c)
+					tiedUsage(t, c)
+					writtenEverywhere(t, file.Format, c)
+				}
+				if messages == 0 {
+					t.Error("there is no message in it")
+				}
+			})
+		}
+	}
+}
+
+// comesBack holds every message to its bytes.
+func comesBack(t *testing.T, c transcript.Conversation) {
+	t.Helper()
+	codec, err := transcript.CodecFor(c.Format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range c.Messages {
+		back, err := codec.Decode(m.Native)
+		if err != nil {
+			t.Fatalf("message %d: %v", m.Seq, err)
+		}
+		if out, err := codec.Encode(back, nil); err != nil || !bytes.Equal(out, m.Native) {
+			t.Errorf("message %d does not come back: %v", m.Seq, err)
+		}
+		if back.Role != m.Role || len(back.Parts) != len(m.Parts) {
+			t.Errorf("message %d is decoded as another", m.Seq)
+		}
+	}
+}
+
+// tiedUsage holds every figure to a message of the assistant's.
+func tiedUsage(t *testing.T, c transcript.Conversation) {
+	t.Helper()
+	for _, u := range c.Usage {
+		if u.Covers < 1 || u.Covers > len(c.Messages) || c.Messages[u.Covers-1].Role != pipeline.RoleAssistant {
+			t.Errorf("usage %+v is tied to message %d", u.Usage, u.Covers)
+		}
+		if u.Used <= 0 {
+			t.Errorf("usage %+v says nothing", u.Usage)
+		}
+	}
+}
+
+// targets are the formats of the APIs, each with its validator.
+var targets = []struct {
+	format   transcript.Format
+	validate func([]byte) error
+}{
+	{transcript.Anthropic, llmtest.ValidateAnthropic},
+	{transcript.OpenAI, llmtest.ValidateOpenAI},
+	{transcript.OpenAIResponses, llmtest.ValidateOpenAIResponses},
+	{transcript.Google, llmtest.ValidateGoogle},
+}
+
+// writtenEverywhere writes a conversation as a context, whole and divided, for every API and as its own kind of file.
+func writtenEverywhere(t *testing.T, own transcript.Format, c transcript.Conversation) {
+	t.Helper()
+	settings := pipeline.DefaultSettings()
+	vendor := string(c.Format.API())
+	whole := pipeline.BuildContext(pipeline.ContextInput{Live: c.Messages, Settings: settings, Window: 200_000, Vendor: vendor})
+	contexts := map[string]pipeline.Context{"whole": whole}
+	for _, full := range []bool{false, true} {
+		p := pipeline.PartitionMessages(pipeline.PartitionInput{Messages: c.Messages, Settings: settings, Full: full, Window: 40_000})
+		if p.Nothing != "" {
+			continue
+		}
+		var live []pipeline.Message
+		for _, i := range slices.Concat(p.System, p.UserInfo, p.Carried, p.Tail) {
+			live = append(live, c.Messages[i])
+		}
+		contexts[fmt.Sprintf("divided, full %v", full)] = pipeline.BuildContext(pipeline.ContextInput{
+			Live: live, Settings: settings, Window: 40_000, Vendor: vendor,
+			SummaryText: pipeline.SummaryText(pipeline.SummaryTextInput{Summary: "It went well.", TailKept: true}),
+			Enrichments: []pipeline.Enrichment{{Key: "todo", Text: "rest"}},
+		})
+	}
+	for name, context := range contexts {
+		for _, target := range targets {
+			var b bytes.Buffer
+			losses, err := transcript.WriteFile(&b, target.format, transcript.Output{Meta: c.Meta, Items: context.Items})
+			if err != nil {
+				t.Fatalf("%s, as %s: %v", name, target.format, err)
+			}
+			if err := target.validate(b.Bytes()); err != nil {
+				t.Errorf("%s, as %s: %v", name, target.format, err)
+			}
+			if target.format == c.Format && len(losses) > 0 {
+				t.Errorf("%s, in its own format it loses %+v", name, losses)
+			}
+			pairsStay(t, name+", as "+string(target.format), context, b.Bytes(), target.format)
+		}
+		var b bytes.Buffer
+		if _, err := transcript.WriteFile(&b, own, transcript.Output{Meta: c.Meta, Items: context.Items, TokensBefore: 1000}); err != nil {
+			t.Fatalf("%s, as %s: %v", name, own, err)
+		}
+		back, err := transcript.Read(bytes.NewReader(b.Bytes()), transcript.Options{})
+		if err != nil || len(back.Conversations) != 1 {
+			t.Fatalf("%s, written as %s it cannot be read: %v", name, own, err)
+		}
+		// No tool loads a stream: it is written as a request.
+		want := own
+		if own == transcript.ClaudeStream {
+			want = transcript.Anthropic
+		}
+		if back.Format != want {
+			t.Errorf("%s, written as %s it is taken for %s", name, own, back.Format)
+		}
+	}
+}
+
+// pairsStay counts the calls and results of a context and of what was written of it.
+func pairsStay(t *testing.T, name string, context pipeline.Context, written []byte, f transcript.Format) {
+	t.Helper()
+	calls, results := 0, 0
+	for _, it := range context.Items {
+		if it.Made != nil {
+			if it.Made.Role == pipeline.RoleTool {
+				results++
+			}
+			continue
+		}
+		dropped := map[int]bool{}
+		for _, e := range it.Edits {
+			dropped[e.Part] = dropped[e.Part] || e.Content < 0 && e.Op == pipeline.EditDrop
+		}
+		for i, p := range it.Message.Parts {
+			switch {
+			case dropped[i]:
+			case p.Kind == pipeline.PartToolCall:
+				calls++
+			case p.Kind == pipeline.PartToolResult:
+				results++
+			}
+		}
+	}
+	file, err := transcript.Read(bytes.NewReader(written), transcript.Options{Format: f})
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	if got := count(file); got.calls != calls || got.results != results {
+		t.Errorf("%s: %d calls and %d results became %d and %d", name, calls, results, got.calls, got.results)
+	}
+}
+
+// A session of Gemini CLI that nothing was taken from is written as it was.
+func TestGeminiSessionsComeBackWhole(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(testkit.Shared(t, "data/gemini-cli/gemini-session-legacy.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := file.Conversations[0]
+	var items []pipeline.ContextItem
+	for i := range c.Messages {
+		items = append(items, pipeline.ContextItem{Message: &c.Messages[i]})
+	}
+	var b bytes.Buffer
+	if _, err := transcript.WriteFile(&b, transcript.GeminiCLI, transcript.Output{Meta: c.Meta, Items: items}); err != nil {
+		t.Fatal(err)
+	}
+	var before, after struct{ Messages []json.RawMessage }
+	if err := json.Unmarshal(data, &before); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b.Bytes(), &after); err != nil {
+		t.Fatal(err)
+	}
+	if len(before.Messages) != len(after.Messages) {
+		t.Fatalf("%d entries became %d", len(before.Messages), len(after.Messages))
+	}
+	for i := range before.Messages {
+		if !bytes.Equal(before.Messages[i], after.Messages[i]) {
+			t.Errorf("entry %d is another", i)
+		}
+	}
+}
