@@ -35,3 +35,6 @@ ALTER TABLE enrichments
 -- What the text of the summary was made from, a JSON object of references and numbers, so that a prepared one can be
 -- put into the words of the moment in which it takes effect. NULL: not kept.
 ALTER TABLE markers ADD COLUMN draft jsonb;
+
+-- One-shot conversations whose content is still there: what a caller that died has left is found without a search.
+CREATE INDEX conversations_ephemeral_idx ON conversations (created_at) WHERE ephemeral AND content_deleted_at IS NULL;

@@ -25,6 +25,10 @@ const (
 	// The longest silence of a run that lives is a model's answer.
 	reviveEvery   = time.Minute
 	reviveSilence = 30 * time.Minute
+	// abandonedAfter is when the content of a one-shot conversation is removed that nobody has removed. A file with many
+	// conversations is stored whole before the first of them is compacted, which may take hours.
+	abandonedAfter = 24 * time.Hour
+	abandonedBatch = 100
 	// maxAgainAfter bounds the wait after repeated failures.
 	maxAgainAfter = time.Minute
 )
@@ -53,6 +57,7 @@ func (d dispatcher) run(ctx context.Context) {
 		case <-tick.C:
 		case <-revive.C:
 			d.revive(ctx)
+			d.forget(ctx)
 		}
 	}
 }
@@ -65,6 +70,17 @@ func (d dispatcher) revive(ctx context.Context) {
 		d.log.Warn("silent runs could not be looked for: trying again", "error", err)
 	case n > 0:
 		d.log.Warn("runs without a living workflow are started again", "runs", n)
+	}
+}
+
+// forget removes what one-shot calls brought whose callers have died.
+func (d dispatcher) forget(ctx context.Context) {
+	n, err := d.store.ForgetAbandoned(ctx, abandonedAfter, abandonedBatch)
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("abandoned one-shot conversations could not be removed: trying again", "error", err)
+	}
+	if n > 0 {
+		d.log.Info("the content of abandoned one-shot conversations was removed", "conversations", n)
 	}
 }
 

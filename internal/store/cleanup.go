@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -48,4 +50,32 @@ func (s *Store) DeleteConversationContent(ctx context.Context, ref ConversationR
 		}
 		return nil
 	})
+}
+
+// ForgetAbandoned removes the content of conversations that were made for one run and are over: nothing has happened in
+// them for the time given, and no run of theirs is under way. Whoever was to remove it is dead. At most limit of them;
+// it says how many.
+func (s *Store) ForgetAbandoned(ctx context.Context, silent time.Duration, limit int) (int, error) {
+	var refs []ConversationRef
+	err := s.read(ctx, "look for abandoned conversations", func(ctx context.Context, q querier) (err error) {
+		refs, err = all(ctx, q, func(row pgx.CollectableRow) (r ConversationRef, err error) {
+			return r, row.Scan(&r.Tenant, &r.ID)
+		}, `SELECT c.tenant, c.id FROM conversations c
+			WHERE c.ephemeral AND c.content_deleted_at IS NULL AND c.created_at < now() - $1::interval AND c.updated_at < now() - $1::interval
+				AND NOT EXISTS (SELECT FROM runs r WHERE r.cid = c.cid
+					AND (r.outcome IS NULL OR r.finished_at >= now() - $1::interval))
+			ORDER BY c.created_at LIMIT $2`, silent, clampLimit(limit))
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, ref := range refs {
+		if err := s.DeleteConversationContent(ctx, ref); err != nil && !errors.Is(err, ErrRunActive) {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }

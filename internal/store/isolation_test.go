@@ -67,6 +67,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"CheckChain":                func() error { _, err := s.CheckChain(ctx, conv, 0); return err },
 		"CloseReply":                func() error { _, err := s.CloseReply(ctx, conv, p.ID); return err },
 		"DeleteConversationContent": func() error { return s.DeleteConversationContent(ctx, conv) },
+		"DiscardPreparedOf":         func() error { return s.DiscardPreparedOf(ctx, conv, r.Ref.ID, "x") },
 		"DiscardPrepared":           func() error { return s.DiscardPrepared(ctx, conv, "x") },
 		"EndReply":                  func() error { _, _, err := s.EndReply(ctx, conv, p.ID, store.ReplyEnd{}); return err },
 		"Enrichments":               func() error { _, err := s.Enrichments(ctx, conv); return err },
@@ -160,7 +161,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 			return none(len(list), err)
 		},
 		"RevokeAPIKey": nil, "CreateAPIKey": nil, "FindAPIKey": nil, "EnsureTenant": nil, "Tenants": nil, // TestTenantsAndKeys
-		"ClaimOutbox": nil, "MarkDispatched": nil, "PostponeDispatch": nil, "ReviveDispatches": nil, // the dispatcher's, for all tenants
+		"ClaimOutbox": nil, "MarkDispatched": nil, "PostponeDispatch": nil, "ReviveDispatches": nil, "ForgetAbandoned": nil, // the dispatcher's, for all tenants
 		"GetBreaker": nil, "PassBreaker": nil, "TripBreaker": nil, "ResetBreaker": nil, // TestBreaker
 		"Close": nil, "Ping": nil,
 	}
