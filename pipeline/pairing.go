@@ -15,8 +15,11 @@ type CallRef struct {
 }
 
 // ServerSide says that the vendor runs the call itself, so that its result is a block of the vendor's as
-// well: "server_tool_use", "mcp_tool_use" and their like.
+// well: "server_tool_use", "mcp_tool_use" and their like, and Gemini's "executableCode" and "toolCall".
 func (c CallRef) ServerSide() bool {
+	if c.Type == "executableCode" || c.Type == "toolCall" {
+		return true
+	}
 	return c.Type != "tool_use" && strings.HasSuffix(c.Type, "_tool_use")
 }
 

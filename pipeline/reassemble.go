@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"regexp"
@@ -137,7 +138,7 @@ type Context struct {
 // Stored messages come back as they are, except for what no API would take: a call that was never answered
 // gets a result that says so, a result whose call is not there, or comes a step too late, becomes text, a
 // result that stands behind a message of the user's moves up to its call, for OpenAI in front of another message
-// of the agent's as well, and for Anthropic blank text blocks are left out. All of this depends on the messages
+// of the agent's as well, and for Anthropic and Gemini empty texts are left out. All of this depends on the messages
 // alone, so that the context only ever grows at its end.
 //
 // The summary and each enrichment are messages of their own, of role user; where a format wants roles to
@@ -259,8 +260,11 @@ func (b *contextBuilder) rest() {
 			flush()
 		}
 		edits := fit.drops[i]
-		if b.in.Vendor == "anthropic" {
+		switch b.in.Vendor {
+		case "anthropic":
 			edits = dropBlank(m, edits)
+		case "google":
+			edits = dropEmpty(m, edits)
 		}
 		if b.sendable(m, edits) {
 			b.items = append(b.items, ContextItem{Message: m, Edits: edits})
@@ -295,7 +299,7 @@ func (b *contextBuilder) begin() {
 // sendable says whether anything is left of a message.
 func (b *contextBuilder) sendable(m *Message, edits []Edit) bool {
 	if len(m.Parts) == 0 {
-		return b.in.Vendor != "anthropic"
+		return b.in.Vendor != "anthropic" && b.in.Vendor != "google"
 	}
 	dropped := 0
 	for _, e := range edits {
@@ -324,6 +328,22 @@ func dropBlank(m *Message, edits []Edit) []Edit {
 		}
 	}
 	return edits
+}
+
+// dropEmpty adds edits that leave out text parts with nothing in them, which Gemini refuses unless a signature
+// stands beside the text.
+func dropEmpty(m *Message, edits []Edit) []Edit {
+	for i, p := range m.Parts {
+		if p.Kind == PartText && p.Text == "" && !signed(p.Raw) && !edited(edits, i) {
+			edits = append(edits, Edit{Part: i, Content: -1, Op: EditDrop})
+		}
+	}
+	return edits
+}
+
+// signed says whether a part of Gemini's has the signature of a thought.
+func signed(raw []byte) bool {
+	return bytes.Contains(raw, []byte(`"thoughtSignature"`)) || bytes.Contains(raw, []byte(`"thought_signature"`))
 }
 
 // fitting says what has to be done to messages so that calls and results stand as APIs want them.
@@ -362,8 +382,10 @@ func fitMessages(messages []Message, vendor string) fitting {
 		f.inStep[result] = true
 	}
 	sortCalls(open)
+	// Without ids nothing can refer to a call, but for Gemini, which counts them.
+	nameless := vendor == "google"
 	for _, call := range open {
-		if call.ID != "" && !call.ServerSide() { // without ids nothing can refer to it
+		if (call.ID != "" || nameless) && !call.ServerSide() {
 			at := place[call.Message]
 			f.unanswered[at] = append(f.unanswered[at], call)
 		}
@@ -371,12 +393,12 @@ func fitMessages(messages []Message, vendor string) fitting {
 	// With its own call the server goes on where it is the last thing that it is given.
 	last := len(messages) - 1
 	for _, call := range open {
-		if call.ID != "" && call.ServerSide() && (call.Message < last || len(f.unanswered[last]) > 0) {
+		if (call.ID != "" || nameless) && call.ServerSide() && (call.Message < last || len(f.unanswered[last]) > 0) {
 			f.drop(call.Message, call.Part)
 		}
 	}
 	for _, r := range lost {
-		if r.ID == "" {
+		if r.ID == "" && !nameless {
 			continue
 		}
 		f.drop(r.Message, r.Part)

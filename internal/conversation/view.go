@@ -154,10 +154,11 @@ func (v View) Overhead() int {
 // APIType is the kind of vendor API that the conversation's messages are for.
 func (v View) APIType() string { return APIType(transcript.Format(v.Conversation.Format)) }
 
-// APIType gives the kind of vendor API that a format's messages are for.
+// APIType gives the kind of vendor API that a format's messages are for: the name of its format. A format whose
+// messages are for none of them has its own name.
 func APIType(f transcript.Format) string {
-	if f == transcript.ClaudeCode {
-		return string(transcript.Anthropic)
+	if api := f.API(); api != "" {
+		return string(api)
 	}
 	return string(f)
 }

@@ -183,7 +183,7 @@ func (l *layout) geminiCalls(v span) {
 	els := elements(b, v)
 	row := l.addList(list{siblings: els, whole: v, parent: -1})
 	for i, el := range els {
-		n := node{part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "toolCall", Raw: el.of(b)}, list: row, index: i}
+		n := node{part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "tool_call", Raw: el.of(b)}, list: row, index: i}
 		if kind(b, el) == '{' {
 			for key, f := range fields(b, el) {
 				switch string(key) {
@@ -322,7 +322,7 @@ func (geminiCodec) apiMessage(native []byte) ([]byte, error) {
 			return nil, err
 		}
 		for _, n := range l.nodes {
-			if n.part.Kind == pipeline.PartToolCall && n.part.Type == "toolCall" {
+			if n.part.Kind == pipeline.PartToolCall && n.part.Type == "tool_call" {
 				parts = append(parts, functionCallPart(n.part))
 			}
 		}
