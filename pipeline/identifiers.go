@@ -3,7 +3,6 @@ package pipeline
 import (
 	"encoding/json"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -118,29 +117,72 @@ func textsOf(m Message) []string {
 	return texts
 }
 
-// has says whether an identifier occurs, as it is, escaped as in JSON, or with other spacing and case.
-func (s *sourceTexts) has(id string) bool {
-	if strings.Contains(s.raw, id) {
-		return true
-	}
-	if escaped := jsonEscaped(id); escaped != id && strings.Contains(s.raw, escaped) {
-		return true
-	}
-	if !strings.ContainsFunc(id, unicode.IsSpace) && !numberUnit.MatchString(id) {
-		return false // a path, an address, a hash: it is that or it is not
-	}
+// flattened is all of the source in lower case, with single spaces.
+func (s *sourceTexts) flattened() string {
 	if s.flat == "" {
 		s.flat = strings.ToLower(strings.Join(strings.Fields(s.raw), " "))
 	}
-	low := strings.ToLower(strings.Join(strings.Fields(id), " "))
-	if strings.Contains(s.flat, low) {
-		return true
+	return s.flat
+}
+
+// occurring says for each identifier whether one of the sources has it: as it is, escaped as in JSON, or with other
+// spacing and case.
+func occurring(ids []string, sources ...*sourceTexts) []bool {
+	var exact, loose forms
+	for i, id := range ids {
+		exact.add(i, id)
+		exact.add(i, jsonEscaped(id))
+		if !strings.ContainsFunc(id, unicode.IsSpace) && !numberUnit.MatchString(id) {
+			continue // a path, an address, a hash: it is that or it is not
+		}
+		low := strings.ToLower(strings.Join(strings.Fields(id), " "))
+		loose.add(i, low)
+		loose.add(i, strings.ReplaceAll(low, " ", ""))
+		loose.add(i, numberUnit.ReplaceAllString(low, "$1 $2"))
 	}
-	if tight := strings.ReplaceAll(low, " ", ""); tight != low {
-		return strings.Contains(s.flat, tight)
+	has := make([]bool, len(ids))
+	look := newSearch(exact.texts)
+	for _, s := range sources {
+		exact.mark(look.places(s.raw), has)
 	}
-	spaced := numberUnit.ReplaceAllString(low, "$1 $2")
-	return spaced != low && strings.Contains(s.flat, spaced)
+	if loose.drop(has); len(loose.texts) > 0 {
+		look = newSearch(loose.texts)
+		for _, s := range sources {
+			loose.mark(look.places(s.flattened()), has)
+		}
+	}
+	return has
+}
+
+// forms are the ways in which identifiers may be written.
+type forms struct {
+	texts []string
+	of    []int // the identifier of each
+}
+
+func (f *forms) add(id int, text string) {
+	if n := len(f.of); n > 0 && f.of[n-1] == id && f.texts[n-1] == text {
+		return
+	}
+	f.texts, f.of = append(f.texts, text), append(f.of, id)
+}
+
+// drop forgets those of identifiers that are found.
+func (f *forms) drop(has []bool) {
+	var left forms
+	for i, id := range f.of {
+		if !has[id] {
+			left.add(id, f.texts[i])
+		}
+	}
+	*f = left
+}
+
+// mark notes which identifiers have a place in a text.
+func (f *forms) mark(places []int, has []bool) {
+	for i, at := range places {
+		has[f.of[i]] = has[f.of[i]] || at >= 0
+	}
 }
 
 var numberUnit = regexp.MustCompile(`^([\d.,_]+)([^\d.,_\s]+)$`)
@@ -157,9 +199,10 @@ func jsonEscaped(s string) string {
 // unsupported gives the identifiers of a summary that neither source has.
 func unsupported(summary string, before, behind *sourceTexts) []string {
 	var missing []string
-	for _, id := range identifiersIn(summary, maxIdentifiers) {
-		if !before.has(id) && !behind.has(id) {
-			missing = append(missing, id)
+	ids := identifiersIn(summary, maxIdentifiers)
+	for i, has := range occurring(ids, before, behind) {
+		if !has {
+			missing = append(missing, ids[i])
 		}
 	}
 	return missing
@@ -176,14 +219,25 @@ var (
 
 // misattributed gives the quotes that a summary puts into the user's mouth and no user message contains.
 func misattributed(summary string, before, behind *sourceTexts) []string {
+	quotes := attributed(summary)
 	var wrong []string
-	seen := map[string]bool{}
-	check := func(quote string) {
-		quote = strings.TrimSpace(quote)
-		if !seen[quote] && !before.userSaid(quote) && !behind.userSaid(quote) {
-			wrong = append(wrong, quote)
+	for i, said := range usersSaid(quotes, before, behind) {
+		if !said {
+			wrong = append(wrong, quotes[i])
 		}
-		seen[quote] = true
+	}
+	return wrong
+}
+
+// attributed gives the quotes that a summary puts into the user's mouth, each once.
+func attributed(summary string) []string {
+	var quotes []string
+	seen := map[string]bool{}
+	add := func(quote string) {
+		if quote = strings.TrimSpace(quote); !seen[quote] {
+			seen[quote] = true
+			quotes = append(quotes, quote)
+		}
 	}
 	for _, rest := range saidForm.FindAllString(summary, -1) {
 		at := 0
@@ -193,75 +247,87 @@ func misattributed(summary string, before, behind *sourceTexts) []string {
 			}
 			q := strings.Trim(rest[m[0]:m[1]], "\"“”«»")
 			if strings.Contains(q, " ") || !strings.ContainsAny(q, "./_-()") {
-				check(q) // what is no name of a file or a function
+				add(q) // what is no name of a file or a function
 			}
 			at = m[1]
 		}
 	}
 	for _, m := range saidCJK.FindAllStringSubmatch(summary, -1) {
-		check(m[1])
+		add(m[1])
 	}
 	for _, m := range saidLine.FindAllStringSubmatch(summary, -1) {
-		check(strings.Trim(m[1], "\"“”«»「」*` "))
+		add(strings.Trim(m[1], "\"“”«»「」*` "))
 	}
 	if section, ok := findUserSection(summary); ok {
 		for _, m := range quotedForm.FindAllString(summary[section.body:section.end], -1) {
-			check(unquote(m))
+			add(unquote(m))
 		}
 	}
-	return wrong
+	return quotes
 }
 
-// userSaid says whether every piece of a quote, between its ellipses, stands in one user message.
-func (s *sourceTexts) userSaid(quote string) bool {
-	var pieces []string
-	for _, piece := range ellipsis.Split(quote, -1) {
-		if piece = strings.Trim(flatten(piece), " .,;:!?\"'"); piece != "" {
-			pieces = append(pieces, piece)
+// usersSaid says for each quote whether every piece of it, between its ellipses, stands in one user message.
+func usersSaid(quotes []string, sources ...*sourceTexts) []bool {
+	said := make([]bool, len(quotes))
+	pieces := forms{} // by quote
+	need := make([]int, len(quotes))
+	for i, quote := range quotes {
+		for _, piece := range ellipsis.Split(quote, -1) {
+			if piece = strings.Trim(flatten(piece), " .,;:!?\"'"); piece != "" {
+				pieces.texts, pieces.of = append(pieces.texts, piece), append(pieces.of, i)
+				need[i]++
+			}
+		}
+		said[i] = need[i] == 0
+	}
+	look := newSearch(pieces.texts)
+	for _, s := range sources {
+		for _, user := range s.users {
+			have := map[int]int{} // pieces by quote
+			for piece, at := range look.places(user) {
+				if quote := pieces.of[piece]; at >= 0 {
+					have[quote]++
+					said[quote] = said[quote] || have[quote] == need[quote]
+				}
+			}
 		}
 	}
-	for _, user := range s.users {
-		all := true
-		for _, piece := range pieces {
-			all = all && strings.Contains(user, piece)
-		}
-		if all {
-			return true
-		}
-	}
-	return len(pieces) == 0
+	return said
 }
 
 // lookAhead gives what the agent has used in tail and what stands only in the source and not in the summary:
 // each identifier with the line that it stands in.
 func (s *sourceTexts) lookAhead(summary string, tail []Message) []string {
-	var used, texts []string
+	var ids []string
+	var users []int // where the message of the tail begins that uses it first
+	var all strings.Builder
 	seen := map[string]bool{}
-	for i, m := range tail {
-		texts = append(texts, strings.Join(textsOf(m), "\n"))
+	for _, m := range tail {
+		begin, text := all.Len(), strings.Join(textsOf(m), "\n")
+		all.WriteString(text + "\n")
 		if m.Role != RoleAssistant {
 			continue
 		}
-		for _, id := range identifiersIn(texts[i], maxIdentifiers) {
-			if seen[id] || len(seen) == maxIdentifiers || len(used) == maxLookAhead {
-				continue
+		for _, id := range identifiersIn(text, maxIdentifiers) {
+			if !seen[id] && len(ids) < maxIdentifiers {
+				seen[id] = true
+				ids, users = append(ids, id), append(users, begin)
 			}
-			seen[id] = true
-			if !strings.Contains(summary, id) && strings.Contains(s.raw, id) && !anyContains(texts[:i], id) {
-				used = append(used, "`"+id+"`: "+s.lineOf(id))
-			}
+		}
+	}
+	look := newSearch(ids)
+	inTail, inSummary, inSource := look.places(all.String()), look.places(summary), look.places(s.raw)
+	var used []string
+	for i, id := range ids {
+		if inTail[i] >= users[i] && inSummary[i] < 0 && inSource[i] >= 0 && len(used) < maxLookAhead {
+			used = append(used, "`"+id+"`: "+s.lineAt(inSource[i]))
 		}
 	}
 	return used
 }
 
-func anyContains(texts []string, s string) bool {
-	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, s) })
-}
-
-// lineOf is the first line of the source that has the identifier, cut around it.
-func (s *sourceTexts) lineOf(id string) string {
-	at := strings.Index(s.raw, id)
+// lineAt is the line of the source with the identifier at at, cut around it.
+func (s *sourceTexts) lineAt(at int) string {
 	from := strings.LastIndexByte(s.raw[:at], '\n') + 1
 	to := len(s.raw)
 	if end := strings.IndexByte(s.raw[at:], '\n'); end >= 0 {

@@ -38,15 +38,7 @@ func Continuation(summaryText string) string {
 // within a budget: what a summary that cannot be changed leaves out is said beside it. tail are the messages that
 // stay verbatim.
 func MissingLimits(text string, source, tail []Message) []string {
-	behind := newSource(tail)
-	have := flat(text)
-	var limits []constraint
-	for _, c := range constraints(source) {
-		if !strings.Contains(have, flat(c.text)) && !anyContains(behind.users, flatten(c.text)) {
-			limits = append(limits, c)
-		}
-	}
-	return withinBudget(limits, maxConstraintsChars)
+	return withinBudget(missingLimits(text, source, newSource(tail)), maxConstraintsChars)
 }
 
 // LimitsNote is a section with limits that the user set, empty for none.

@@ -41,7 +41,7 @@ const (
 // stay verbatim behind it (nil: none). It appends what must not be lost: sentences of the user's that set a
 // limit and stand in neither, and what the agent has used in the tail although it stands only in the source,
 // which a summary that was prepared ahead cannot know. What it cannot mend it flags. It is deterministic and
-// asks no model; the cost is about that of reading both once for each identifier.
+// asks no model; the cost is linear.
 //
 // UserMessagesSection comes before it: what the model made up in that section is gone by then.
 func VerifySummary(summary string, source, tail []Message) (string, Verification) {
@@ -51,13 +51,9 @@ func VerifySummary(summary string, source, tail []Message) (string, Verification
 		Misattributed:          misattributed(summary, before, behind),
 	}
 
-	var limits []constraint
-	have := flat(summary)
-	for _, c := range constraints(source) {
-		if !strings.Contains(have, flat(c.text)) && !anyContains(behind.users, flatten(c.text)) {
-			limits = append(limits, c)
-			v.ConstraintsMissing = append(v.ConstraintsMissing, c.text)
-		}
+	limits := missingLimits(summary, source, behind)
+	for _, c := range limits {
+		v.ConstraintsMissing = append(v.ConstraintsMissing, c.text)
 	}
 	kept := withinBudget(limits, maxConstraintsChars)
 	summary = appendSection(summary, constraintsTitle, kept)
@@ -65,6 +61,24 @@ func VerifySummary(summary string, source, tail []Message) (string, Verification
 	summary = appendSection(summary, lookAheadTitle, used)
 	v.Appended = append(append(v.Appended, kept...), used...)
 	return summary, v
+}
+
+// missingLimits gives the limits in the source that neither a summary nor a user message behind it holds.
+func missingLimits(summary string, source []Message, behind *sourceTexts) []constraint {
+	all := constraints(source)
+	texts, low := make([]string, len(all)), make([]string, len(all))
+	for i, c := range all {
+		texts[i], low[i] = flat(c.text), flatten(c.text)
+	}
+	inSummary := firstPlaces(texts, flat(summary))
+	inTail := firstPlaces(low, strings.Join(behind.users, "\n"))
+	var missing []constraint
+	for i, c := range all {
+		if inSummary[i] < 0 && inTail[i] < 0 {
+			missing = append(missing, c)
+		}
+	}
+	return missing
 }
 
 // appendSection adds items to the section with the title, or the section when there is none.

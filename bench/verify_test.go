@@ -1,0 +1,65 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"precis/pipeline"
+)
+
+// summaryOf makes a summary of so many identifiers, half of which the conversation has, with quotes of the user.
+func summaryOf(ms []pipeline.Message, identifiers int) string {
+	var s strings.Builder
+	s.WriteString("1. Primary request and intent:\nThe user said \"The parser is mended\" and \"never touch the database\".\n\n3. Files:\n")
+	for i := range identifiers {
+		if i%2 == 0 {
+			fmt.Fprintf(&s, "- src/part%d/file%d.go was changed.\n", i%50, i*7%len(ms))
+		} else {
+			fmt.Fprintf(&s, "- /srv/other/part%d/file%d.go took %d ms.\n", i%50, i, i+5)
+		}
+	}
+	return s.String()
+}
+
+// working gives every call a path and every tenth user message a limit, and what the tools returned the paths.
+func working(ms []pipeline.Message) []pipeline.Message {
+	for i := range ms {
+		path := fmt.Sprintf("src/part%d/file%d.go", i%50, i)
+		for j := range ms[i].Parts {
+			p := &ms[i].Parts[j]
+			switch {
+			case p.Kind == pipeline.PartToolCall:
+				p.Input = fmt.Sprintf(`{"file_path":%q}`, path)
+			case ms[i].Role == pipeline.RoleUser && i%10 == 0:
+				p.Text += fmt.Sprintf(" Never touch table %d of the database.", i)
+			}
+			for k := range p.Content {
+				p.Content[k].Text = path + "\n" + p.Content[k].Text
+			}
+		}
+	}
+	return ms
+}
+
+// BenchmarkVerify checks summaries against sources of many sizes, with a tail as large as a window takes. The
+// figures are MB of source in a second, and how often Slim could have run.
+func BenchmarkVerify(b *testing.B) {
+	for _, megabytes := range []int{2, 18, 72} {
+		source := working(stored(conversation(megabytes*1_000_000, prose)))
+		tail := working(stored(conversation(800_000, prose)))
+		slim := slimTime(b, source)
+		size := float64(sizeOf(source)) / 1e6
+		for _, identifiers := range []int{20, 400} {
+			summary := summaryOf(source, identifiers)
+			b.Run(fmt.Sprintf("%dMB/%d_identifiers", megabytes, identifiers), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					pipeline.VerifySummary(summary, source, tail)
+				}
+				ratio(b, slim)
+				b.ReportMetric(size*float64(b.N)/b.Elapsed().Seconds(), "MB/s")
+			})
+		}
+	}
+}
