@@ -24,6 +24,7 @@ import (
 	"precis/internal/llm/llmtest"
 	"precis/internal/runner"
 	"precis/internal/store"
+	"precis/internal/telemetry"
 	"precis/internal/temporalclient"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -41,6 +42,8 @@ type System struct {
 	Vendor *llmtest.Server
 	Config config.Config
 	Log    *slog.Logger
+	// Telemetry measures and traces the workers, nil: nothing does. See Observe.
+	Telemetry *telemetry.Telemetry
 
 	mu   sync.Mutex
 	stop func()
@@ -76,6 +79,18 @@ func New(t testing.TB, script llmtest.Script) *System {
 	return s
 }
 
+// Observe measures and traces what is done from here on: the client is another one, and workers that are started later
+// report to tel.
+func (s *System) Observe(tel *telemetry.Telemetry) {
+	s.T.Helper()
+	client, err := temporalclient.Dial(s.T.Context(), s.Config.Temporal, slog.New(slog.DiscardHandler), tel.Temporal)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	s.T.Cleanup(client.Close)
+	s.Client, s.Telemetry = client, tel
+}
+
 // testWriter logs into the test, and nowhere once that has ended.
 type testWriter struct{ t testing.TB }
 
@@ -93,7 +108,7 @@ func (s *System) StartWorker() {
 	ended := make(chan error, 1)
 	ready := make(chan struct{})
 	go func() {
-		ended <- runner.Run(ctx, runner.Options{Store: s.Store, Client: s.Client, Config: s.Config, Log: s.Log, Ready: func() { close(ready) }})
+		ended <- runner.Run(ctx, runner.Options{Store: s.Store, Client: s.Client, Config: s.Config, Log: s.Log, Telemetry: s.Telemetry, Ready: func() { close(ready) }})
 	}()
 	select {
 	case <-ready:

@@ -207,7 +207,8 @@ func (r Request) envelope() ([]byte, error) {
 	case Google:
 		r.googleEnvelope(&w)
 	}
-	if len(r.Tools) > 0 && !sameJSON(w.value("tools"), r.Tools) {
+	// No tools are said by no key: OpenAI refuses an empty list.
+	if len(r.Tools) > 0 && !sameJSON(w.value("tools"), r.Tools) && (w.has("tools") || !sameJSON(r.Tools, []byte("[]"))) {
 		w.set("tools", r.Tools)
 	}
 	if len(r.Append) > 0 {
