@@ -138,7 +138,8 @@ type Settings struct {
 	// StrictPromptChars replaces MaxPromptChars when over 0; the strict profile sets it to
 	// StrictSummarizationPromptChars.
 	StrictPromptChars int `json:"strict_prompt_chars,omitempty"`
-	// ToolDropThreshold is the share of tool messages from which they go first. Default ToolMessageDropThreshold.
+	// ToolDropThreshold is the share of tool messages from which they go first; over 1 they never do. Default
+	// ToolMessageDropThreshold.
 	ToolDropThreshold float64 `json:"tool_drop_threshold"`
 	// MinUsefulChars is the least a cut message is left with. Default DefaultMinUsefulChars.
 	MinUsefulChars int `json:"min_useful_chars"`

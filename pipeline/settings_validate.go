@@ -25,7 +25,7 @@ func (s Settings) Validate() error {
 
 	c.atLeast("trigger.token_limit", s.Trigger.TokenLimit, 0)
 	c.atLeast("trigger.eval_override", s.Trigger.EvalOverride, 0)
-	c.share("trigger.fraction", s.Trigger.Fraction, false)
+	c.share("trigger.fraction", s.Trigger.Fraction)
 	c.atLeast("trigger.turns", s.Trigger.Turns, 1)
 	c.threshold("trigger.start", s.Trigger.Start)
 	c.threshold("trigger.apply", s.Trigger.Apply)
@@ -46,16 +46,18 @@ func (s Settings) Validate() error {
 	c.atLeast("breaker.failures", s.Breaker.Failures, 1)
 	c.atLeast("breaker.cooldown_seconds", s.Breaker.CooldownSeconds, 0)
 
-	c.share("tail_max_fraction", s.TailMaxFraction, false)
+	c.share("tail_max_fraction", s.TailMaxFraction)
 	c.atLeast("max_prompt_chars", s.MaxPromptChars, 1)
 	c.atLeast("strict_prompt_chars", s.StrictPromptChars, 0)
-	c.share("tool_drop_threshold", s.ToolDropThreshold, true)
+	if !(s.ToolDropThreshold >= 0) || math.IsInf(s.ToolDropThreshold, 1) { // NaN is not >= 0
+		c.fail("tool_drop_threshold", fmt.Sprintf("is %v; it is a share, from 0 up to 1, or any number over 1 for never", s.ToolDropThreshold))
+	}
 	c.atLeast("min_useful_chars", s.MinUsefulChars, 0)
 	c.atLeast("tool_result_keep_turns", s.ToolResultKeepTurns, 0)
 	c.atLeast("tool_result_preview_chars", s.ToolResultPreviewChars, 0)
 	c.atLeast("max_tool_result_tokens", s.MaxToolResultTokens, 0)
 	c.atLeast("max_input_tokens", s.MaxInputTokens, 0)
-	c.share("nudge_fraction", s.NudgeFraction, false)
+	c.share("nudge_fraction", s.NudgeFraction)
 	c.oneOf("digest", string(s.Digest), string(DigestWhenNeeded), string(DigestAlways), string(DigestNever))
 	c.atLeast("run_time_budget_seconds", s.RunTimeBudgetSeconds, 1)
 	c.atLeast("run_token_budget", s.RunTokenBudget, 0)
@@ -94,16 +96,9 @@ func (c *settingChecks) atLeast(key string, value, least int) {
 }
 
 // share checks a part of a whole. The comparison is written so that NaN fails it.
-func (c *settingChecks) share(key string, value float64, zeroAllowed bool) {
-	if zeroAllowed && value == 0 {
-		return
-	}
+func (c *settingChecks) share(key string, value float64) {
 	if !(value > 0 && value <= 1) {
-		from := "over 0"
-		if zeroAllowed {
-			from = "from 0"
-		}
-		c.fail(key, fmt.Sprintf("is %v; it is a share, %s up to 1", value, from))
+		c.fail(key, fmt.Sprintf("is %v; it is a share, over 0 up to 1", value))
 	}
 }
 

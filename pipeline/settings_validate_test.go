@@ -47,7 +47,7 @@ func TestSettingsValidate(t *testing.T) {
 		"tail_max_fraction":             {func(s *Settings) { s.TailMaxFraction = math.NaN() }, func(s *Settings) { s.TailMaxFraction = 2 }},
 		"max_prompt_chars":              {func(s *Settings) { s.MaxPromptChars = 0 }},
 		"strict_prompt_chars":           {func(s *Settings) { s.StrictPromptChars = -1 }},
-		"tool_drop_threshold":           {func(s *Settings) { s.ToolDropThreshold = math.NaN() }, func(s *Settings) { s.ToolDropThreshold = 1.5 }},
+		"tool_drop_threshold":           {func(s *Settings) { s.ToolDropThreshold = math.NaN() }, func(s *Settings) { s.ToolDropThreshold = -0.1 }, func(s *Settings) { s.ToolDropThreshold = math.Inf(1) }},
 		"min_useful_chars":              {func(s *Settings) { s.MinUsefulChars = -1 }},
 		"tool_result_keep_turns":        {func(s *Settings) { s.ToolResultKeepTurns = -1 }},
 		"tool_result_preview_chars":     {func(s *Settings) { s.ToolResultPreviewChars = -1 }},
@@ -66,6 +66,23 @@ func TestSettingsValidate(t *testing.T) {
 			if !errors.As(err, &setting) || setting.Key != key {
 				t.Errorf("want an error of %s, got %v", key, err)
 			}
+		}
+	}
+}
+
+// B87, B93: over 1 tools are never dropped, which is what such a setting is for.
+func TestToolDropThresholdForNever(t *testing.T) {
+	t.Parallel()
+	ms := workday(8, 20_000)
+	for threshold, dropped := range map[float64]bool{0: true, 0.5: false, 1: false, 1.1: false, 100: false} {
+		s := DefaultSettings()
+		s.ToolDropThreshold = threshold
+		if err := s.Validate(); err != nil {
+			t.Errorf("%v: %v", threshold, err)
+		}
+		out := Slim(SlimInput{Messages: ms, BudgetChars: 20_000, ToolDropThreshold: threshold, MinUsefulChars: 200})
+		if (out.DroppedTools > 0) != dropped {
+			t.Errorf("%v: %d messages lost their tools", threshold, out.DroppedTools)
 		}
 	}
 }

@@ -12,7 +12,8 @@ type SlimInput struct {
 	Messages []Message
 	// BudgetChars bounds the result, in chars, its own notes and wrappers counted in.
 	BudgetChars int
-	// ToolDropThreshold is the share of tool messages from which they go first. Default ToolMessageDropThreshold.
+	// ToolDropThreshold is the share of tool messages from which they go first; over 1 they never do. Default
+	// ToolMessageDropThreshold.
 	ToolDropThreshold float64
 	// MinUsefulChars is the least that a cut message is left with. Default DefaultMinUsefulChars.
 	MinUsefulChars int

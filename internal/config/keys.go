@@ -78,7 +78,7 @@ var table = []Key{
 	{Name: "settings.tail_max_fraction", Unit: "share of the window, 0 to 1", Effect: "Most that the part kept word for word may take. A longer last turn is split at one of its steps."},
 	{Name: "settings.max_prompt_chars", Unit: "chars", Effect: "Most that a summarizer is given to read. Less where its window takes less."},
 	{Name: "settings.strict_prompt_chars", Unit: "chars", Effect: "Used in place of `settings.max_prompt_chars` when over 0; the strict profile sets 2800000."},
-	{Name: "settings.tool_drop_threshold", Unit: "share of the messages, 0 to 1", Effect: "When the input is too large and at least this share of it is tool messages, they are left out first."},
+	{Name: "settings.tool_drop_threshold", Unit: "share of the messages, 0 to 1", Effect: "When the input is too large and at least this share of it is tool messages, they are left out first. Over 1: never."},
 	{Name: "settings.min_useful_chars", Unit: "chars", Effect: "A message that would be cut to less than this is replaced by a placeholder."},
 	{Name: "settings.tool_result_keep_turns", Unit: "user turns", Effect: "Tool results of so many last turns are sent in full; older long ones as a preview. 0: always in full."},
 	{Name: "settings.tool_result_preview_chars", Unit: "chars", Effect: "Size over which an older tool result becomes a preview."},
