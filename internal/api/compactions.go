@@ -74,7 +74,7 @@ func (s *Server) compactions() {
 		OperationID: "compact", Method: http.MethodPost, Path: "/v1/conversations/{id}/compactions", Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK,
 		Summary:     "Compact by hand",
 		Description: "Whatever the numbers. 202 with the run that goes on, or 200 when it ended within the wait. While one of the conversation is under way it gives that one. Nothing is deleted.",
-	}, traits{waits: true, codes: []service.Code{service.CodeReplyOpen}}, s.compact)
+	}, traits{waits: true, also: http.StatusAccepted, codes: []service.Code{service.CodeReplyOpen}}, s.compact)
 	register(s, huma.Operation{
 		OperationID: "list-compactions", Method: http.MethodGet, Path: "/v1/conversations/{id}/compactions", Tags: []string{tagCompactions},
 		Summary: "The timeline of compactions", Description: "Newest first: runs of precis, and compactions that the agent's own runtime did.",
@@ -83,7 +83,7 @@ func (s *Server) compactions() {
 		OperationID: "report-marker", Method: http.MethodPost, Path: "/v1/conversations/{id}/markers", Tags: []string{tagCompactions}, DefaultStatus: http.StatusCreated,
 		Summary:     "Report a compaction that the agent's own runtime did",
 		Description: "It counts from then on, beside those of precis, and can be undone. It takes a trusted key (`precis keys create --trusted`): a forged summary would hide the history.",
-	}, traits{codes: []service.Code{service.CodeForbidden, service.CodeConflict}}, s.reportMarker)
+	}, traits{codes: []service.Code{service.CodeConflict}}, s.reportMarker)
 	register(s, huma.Operation{
 		OperationID: "undo", Method: http.MethodDelete, Path: "/v1/conversations/{id}/marker", Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK,
 		Summary:     "Undo the newest compaction",

@@ -105,7 +105,7 @@ func (s *Server) conversations() {
 	register(s, huma.Operation{
 		OperationID: "create-conversation", Method: http.MethodPost, Path: "/v1/conversations", Tags: []string{tagConversations}, DefaultStatus: http.StatusCreated,
 		Summary: "Make a conversation", Description: "201 for a new one; 200 for one that is there already and was made with the same body. Another body under the same id is a `conflict`.",
-	}, traits{repeatable: true, codes: []service.Code{service.CodeConflict}}, s.createConversation)
+	}, traits{repeatable: true, also: http.StatusOK, codes: []service.Code{service.CodeConflict}}, s.createConversation)
 	register(s, huma.Operation{
 		OperationID: "list-conversations", Method: http.MethodGet, Path: "/v1/conversations", Tags: []string{tagConversations},
 		Summary: "List conversations", Description: "Newest first, without their state.",

@@ -85,8 +85,8 @@ type docsCode struct {
 }
 
 type docsSchema struct {
-	Name   string
-	Fields []docsField
+	Name, About string
+	Fields      []docsField
 }
 
 func newDocsPage(doc *huma.OpenAPI) docsPage {
@@ -102,8 +102,8 @@ func newDocsPage(doc *huma.OpenAPI) docsPage {
 	}
 	schemas := doc.Components.Schemas.Map()
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
-		if fields := d.fields(schemas[name], ""); len(fields) > 0 {
-			p.Schemas = append(p.Schemas, docsSchema{name, fields})
+		if fields := d.fields(schemas[name]); len(fields) > 0 {
+			p.Schemas = append(p.Schemas, docsSchema{name, schemas[name].Description, fields})
 		}
 	}
 	return p
@@ -137,7 +137,7 @@ func (d docsMaker) operation(op *huma.Operation) docsOperation {
 		o.Parameters = append(o.Parameters, docsField{Name: p.Name, Where: p.In, Required: p.Required, Type: d.typeOf(p.Schema), About: sentence(about, d.limits(p.Schema))})
 	}
 	if op.RequestBody != nil {
-		o.Body = d.fields(op.RequestBody.Content["application/json"].Schema, "")
+		o.Body = d.fields(op.RequestBody.Content["application/json"].Schema)
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
 		r := op.Responses[status]
@@ -150,14 +150,14 @@ func (d docsMaker) operation(op *huma.Operation) docsOperation {
 	return o
 }
 
-// fields lists an object's properties, those of the objects in it with their path.
-func (d docsMaker) fields(s *huma.Schema, under string) []docsField {
+// fields lists an object's properties.
+func (d docsMaker) fields(s *huma.Schema) []docsField {
 	s = d.full(s)
 	var out []docsField
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		property := s.Properties[name]
 		out = append(out, docsField{
-			Name: under + name, Required: slices.Contains(s.Required, name), Type: d.typeOf(property),
+			Name: name, Required: slices.Contains(s.Required, name), Type: d.typeOf(property),
 			About: sentence(property.Description, d.limits(property)),
 		})
 	}
@@ -181,6 +181,9 @@ func (d docsMaker) typeOf(s *huma.Schema) docsType {
 	case s.Type == huma.TypeArray:
 		of := d.typeOf(s.Items)
 		return docsType{"list of " + of.Text, of.Link}
+	case len(s.AnyOf) == 2:
+		t := d.typeOf(s.AnyOf[0])
+		return docsType{t.Text + " or null", t.Link}
 	case s.Type == "":
 		return docsType{Text: "any JSON"}
 	case s.Type == huma.TypeObject:

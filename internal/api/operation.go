@@ -28,6 +28,8 @@ type traits struct {
 	repeatable bool
 	// unkept answers are not kept for an idempotency key.
 	unkept bool
+	// also is a second status of success, with the same body.
+	also int
 	// codes are those of failures that it has beside the common ones.
 	codes []service.Code
 }
@@ -41,7 +43,7 @@ func traitsOf(op *huma.Operation) traits {
 
 // common are the failures of every operation.
 var common = []service.Code{
-	service.CodeInvalid, codeUnauthorized, codeRateLimited, service.CodeInternal, service.CodeUnavailable, codeTimeout,
+	service.CodeInvalid, codeUnauthorized, service.CodeForbidden, codeNotAcceptable, codeRateLimited, service.CodeInternal, service.CodeUnavailable, codeTimeout,
 }
 
 // register adds an operation. Its body, if it has one, is documented from the payload in I.
@@ -116,7 +118,7 @@ type documented interface {
 	schema(huma.Registry) *huma.Schema
 }
 
-// documentBody adds the request's body to the document, where huma would have had it from the field that we do not
+// documentBody adds a second success, and the request's body to the document, where huma would have had it from the field that we do not
 // give it. Writes also take an idempotency key.
 func (s *Server) documentBody(op huma.Operation, input reflect.Type) {
 	registered := operationAt(s.api.OpenAPI(), op)
@@ -134,7 +136,13 @@ func (s *Server) documentBody(op huma.Operation, input reflect.Type) {
 			Required: len(full.Required) > 0, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}},
 		}
 	}
-	if t := traitsOf(&op); op.Method != http.MethodGet && !t.unkept {
+	t := traitsOf(&op)
+	if t.also != 0 {
+		registered.Responses[strconv.Itoa(t.also)] = &huma.Response{
+			Description: http.StatusText(t.also), Content: registered.Responses[strconv.Itoa(registered.DefaultStatus)].Content,
+		}
+	}
+	if op.Method != http.MethodGet && !t.unkept {
 		registered.Parameters = append(registered.Parameters, &huma.Param{
 			Name: idempotencyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: ptr(255)},
 			Description: "A key of the client's own for this request. The same request with the same key within a day is done once, and gets the same answer.",

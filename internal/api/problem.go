@@ -63,7 +63,7 @@ var codes = []struct {
 }{
 	{service.CodeInvalid, http.StatusUnprocessableEntity, "The request cannot be right, whatever the state; `errors` names the fields at fault. The status is 400 when the body is no JSON."},
 	{codeUnauthorized, http.StatusUnauthorized, "No API key was given, or none that works."},
-	{service.CodeForbidden, http.StatusForbidden, "The key may not do this."},
+	{service.CodeForbidden, http.StatusForbidden, "The key may not do this; or there are no keys and the request comes from another site than this machine's own."},
 	{service.CodeNotFound, http.StatusNotFound, "There is no such thing, or it is another tenant's."},
 	{codeMethodNotAllowed, http.StatusMethodNotAllowed, "The path is there, the method is not; the header `Allow` has those that are."},
 	{codeNotAcceptable, http.StatusNotAcceptable, "`Accept` asks for something other than JSON."},

@@ -9,7 +9,8 @@
 //	payload.go      a body checked against its schema, raw JSON taken as it stands; encode.go writes it back
 //	problem.go      failures
 //	hub.go          who follows which conversation's events
-//	health.go       alive, ready, metrics
+//	health.go       alive, ready, metrics; observed.go the same for a worker
+//	document.go     what of the OpenAPI document huma leaves open
 //	docs.go         the readable page of the OpenAPI document
 //
 // and a file for each group of routes: conversations, messages, replies, compactions, state, events, runs, oneshot, usage.
@@ -92,6 +93,9 @@ func New(o Options) *Server {
 		s.conversations, s.messages, s.contexts, s.replies, s.compactions, s.state, s.events, s.runs, s.oneShot, s.usage, s.health,
 	} {
 		routes()
+	}
+	if err := s.finishDocument(); err != nil {
+		panic(err) // the embedded file is broken
 	}
 	s.docs()
 	s.mux.HandleFunc("/", s.unknown)

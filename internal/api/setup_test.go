@@ -7,11 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"precis/internal/config"
@@ -51,6 +53,9 @@ func newBench(t *testing.T, o options) *bench {
 		o.config(&sys.Config)
 	}
 	sys.Config.HTTP.Addr = "127.0.0.1:0"
+	if o.tel != nil {
+		sys.Observe(o.tel)
+	}
 	if o.worker {
 		sys.StartWorker()
 	}
@@ -152,7 +157,53 @@ func (b *bench) try(method, path, body string, headers ...string) (reply, error)
 	}
 	defer func() { _ = res.Body.Close() }()
 	got, err := io.ReadAll(res.Body)
+	if err == nil {
+		b.documented(req, res, got)
+	}
 	return reply{b.t, res.StatusCode, res.Header, got}, err
+}
+
+// documented checks an answer against the document: that its status is there, and that its body is as described.
+func (b *bench) documented(req *http.Request, res *http.Response, body []byte) {
+	b.t.Helper()
+	_, pattern := b.server.mux.Handler(req)
+	method, path, _ := strings.Cut(pattern, " ")
+	doc := b.server.api.OpenAPI()
+	if doc.Paths[path] == nil {
+		return // the document itself, and what tests add
+	}
+	op := operationAt(doc, huma.Operation{Method: method, Path: path})
+	response := op.Responses[strconv.Itoa(res.StatusCode)]
+	// A body that is no JSON is 400 in the place of 422.
+	if response == nil && res.StatusCode != http.StatusBadRequest {
+		b.t.Errorf("%s is answered %d, which is not documented: %s", pattern, res.StatusCode, body)
+		return
+	}
+	if res.Header.Get("Content-Type") == "application/problem+json" {
+		var p Problem
+		if err := json.Unmarshal(body, &p); err != nil || response != nil && !strings.Contains(response.Description, "`"+string(p.Code)+"`") {
+			b.t.Errorf("%s may fail with %d, and %s is not documented (%v)", pattern, res.StatusCode, p.Code, err)
+		}
+		return
+	}
+	media := response.Content["application/json"]
+	if media == nil {
+		if res.StatusCode == http.StatusNoContent && len(body) > 0 {
+			b.t.Errorf("%s has a body: %s", pattern, body)
+		}
+		return
+	}
+	if !json.Valid(body) {
+		b.t.Errorf("%s: no JSON: %s", pattern, body)
+		return
+	}
+	c := checker{registry: doc.Components.Schemas}
+	v := c.parse(media.Schema, body, "")
+	result := &huma.ValidateResult{}
+	huma.Validate(doc.Components.Schemas, media.Schema, huma.NewPathBuffer([]byte{}, 0), huma.ModeReadFromServer, v, result)
+	for _, err := range result.Errors {
+		b.t.Errorf("%s is not answered as documented: %v", pattern, err)
+	}
 }
 
 // is fails the test unless the answer has the status; it gives the answer for more.
@@ -299,6 +350,9 @@ func database(t *testing.T, b *bench) *pgxpool.Pool {
 	t.Cleanup(pool.Close)
 	return pool
 }
+
+// summaryText is a model's answer that is taken.
+const summaryText = "<summary>The parts were read one by one; the last question is open.</summary>"
 
 // scenarioScript is of a vendor that nobody asks.
 var scenarioScript llmtest.Script

@@ -65,6 +65,9 @@ func (s *Server) state() {
 		OperationID: "put-state", Method: http.MethodPut, Path: path + "/{key}", Tags: []string{tagState}, Summary: "Set a key",
 		Description: "The value stands in the context after every compaction, current and once. It counts from the start of the next turn, or from the next compaction if that is earlier.",
 	}, traits{repeatable: true}, func(ctx context.Context, q *request, in *putStateInput) (*stateOutput, error) {
+		if v := in.Payload.value; v.Text == nil && v.Items == nil {
+			return nil, problem(service.CodeInvalid, "give text or items").at("body")
+		}
 		e, err := s.service.PutState(ctx, in.ref(q), in.Key, in.Payload.value.service())
 		if err != nil {
 			return nil, err
