@@ -270,8 +270,10 @@ func EstimatePart(p Part) int { return tokenCounts(nil).part(p) }
 // part is EstimatePart.
 func (c tokenCounts) part(p Part) int {
 	switch p.Kind {
-	case PartText, PartReasoning:
+	case PartText:
 		return c.text(p.Text)
+	case PartReasoning:
+		return max(c.text(p.Text), estimateSealed(p.Raw))
 	case PartToolCall:
 		return partOverhead + c.text(p.Name) + c.text(p.Input)
 	case PartToolResult:
@@ -287,6 +289,35 @@ func (c tokenCounts) part(p Part) int {
 	}
 	text, _ := OmitBinary(string(p.Raw))
 	return EstimateText(text)
+}
+
+const (
+	// leastSealed is the shortest run of base64 that is taken for a signature, in chars: a text has none so long,
+	// and the shortest signature of an empty thought has 232.
+	leastSealed = 200
+	// sealedFrame is what a signature has beside the thought, in chars.
+	sealedFrame = 232
+)
+
+// estimateSealed is the number of tokens of reasoning that comes back in a form that only its vendor reads: a
+// signature of Anthropic's, redacted_thinking, encrypted_content of OpenAI's. It is as long as what it seals: of 474
+// recorded blocks that have both, every signature has 232 chars and four for three bytes of the thought; the one
+// recorded answer of OpenAI's that tells both figures agrees within 3 %. A token has four bytes, as English has. Of
+// 118 recorded blocks with an empty thought, what their servers counted is this and a third more, as with all that
+// the newest of Anthropic's models read.
+func estimateSealed(raw []byte) int {
+	tokens, run := 0, 0
+	for i := 0; i <= len(raw); i++ {
+		if i < len(raw) && base64Class[raw[i]] != 0 {
+			run++
+			continue
+		}
+		if run >= leastSealed {
+			tokens += max(run-sealedFrame, 0) * 3 / 4 / 4
+		}
+		run = 0
+	}
+	return tokens
 }
 
 func estimateFile(p Part) int {

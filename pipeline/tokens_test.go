@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -214,5 +215,36 @@ func BenchmarkEstimateText(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// Reasoning that is only a signature costs what was thought, and a thought with its signature is not counted twice.
+func TestEstimateSealedReasoning(t *testing.T) {
+	t.Parallel()
+	reasoning := func(raw string) int {
+		var fields struct{ Thinking string }
+		if err := json.Unmarshal([]byte(raw), &fields); err != nil {
+			t.Fatal(err)
+		}
+		return EstimatePart(Part{Kind: PartReasoning, Text: fields.Thinking, Raw: json.RawMessage(raw)})
+	}
+	thought := strings.Repeat("I have to look at the parser first, and then at its tests. ", 30)
+	signature := encoded(174 + len(thought)) // 232 chars and four for three bytes
+	exact := EstimateText(thought)
+	for name, raw := range map[string]string{
+		"a signature alone": quoted(map[string]string{"type": "thinking", "thinking": "", "signature": signature}),
+		"with its thought":  quoted(map[string]string{"type": "thinking", "thinking": thought, "signature": signature}),
+		"redacted":          quoted(map[string]string{"type": "redacted_thinking", "data": signature}),
+		"encrypted":         quoted(map[string]any{"type": "reasoning", "id": "rs_1", "summary": []string{}, "encrypted_content": signature}),
+	} {
+		if got := reasoning(raw); got < exact*8/10 || got > exact*12/10 {
+			t.Errorf("%s: %d tokens, want about %d", name, got, exact)
+		}
+	}
+	if got := reasoning(`{"type":"thinking","thinking":"","signature":""}`); got != 0 {
+		t.Errorf("nothing at all: %d tokens", got)
+	}
+	if got := EstimatePart(Part{Kind: PartReasoning, Text: thought, Raw: json.RawMessage(quoted(thought))}); got != exact {
+		t.Errorf("a thought without a signature: %d tokens, want %d", got, exact)
 	}
 }

@@ -236,7 +236,7 @@ func (v *valve) shareOut(parts []Part, tokens int) {
 	add := func(s string) { texts, weights = append(texts, s), append(weights, weighText(s)) }
 	for _, p := range parts {
 		switch p.Kind {
-		case PartText, PartReasoning:
+		case PartText:
 			add(p.Text)
 		case PartToolCall:
 			tokens -= partOverhead
