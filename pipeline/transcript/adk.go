@@ -57,7 +57,7 @@ func (adkCodec) Make(m pipeline.Made) ([]byte, error) {
 		return nil, err
 	}
 	if m.Role != pipeline.RoleUser {
-		return nil, pipeline.Errorf(pipeline.Internal, "a %s event of ADK is what an agent wrote: none can be made", m.Role)
+		return nil, pipeline.Errorf(pipeline.Internal, "what role %s says in an event of ADK an agent wrote: none can be made", m.Role)
 	}
 	return append(append(append(b, `{"text":`...), quote(m.Text)...), "}]}}"...), nil
 }

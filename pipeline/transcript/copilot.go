@@ -97,7 +97,7 @@ func (copilotCodec) Make(m pipeline.Made) ([]byte, error) {
 		}
 		return append(append([]byte(`{"type":"user.message","data":{"content":"","transformedContent":`), quote(m.Text)...), `,"attachments":[]}}`...), nil
 	}
-	return nil, pipeline.Errorf(pipeline.Internal, "a %s event of Copilot is what a model wrote: none can be made", m.Role)
+	return nil, pipeline.Errorf(pipeline.Internal, "what role %s says in an event of Copilot a model wrote: none can be made", m.Role)
 }
 
 // copilotLayout reads an event that is for the model, or a chat message, sound JSON.

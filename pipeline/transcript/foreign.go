@@ -112,9 +112,11 @@ const notRecorded = "[What this call returned is not recorded in the transcript.
 // over gets a result that says so, and a result that is left over becomes text.
 func (c *converter) pair(all *[]spoken) {
 	used := map[string]bool{}
+	recorded := false // whether there are results without an id at all
 	for _, m := range *all {
 		for _, p := range m.parts {
 			used[p.CallID] = true
+			recorded = recorded || p.Kind == pipeline.PartToolResult && p.CallID == ""
 		}
 	}
 	n := 0
@@ -145,7 +147,8 @@ func (c *converter) pair(all *[]spoken) {
 	for i := range *all {
 		m := &(*all)[i]
 		if m.role == pipeline.RoleAssistant {
-			if i > 0 && (*all)[i-1].role != pipeline.RoleAssistant {
+			// Where there are no results, what the assistant says next it says after them.
+			if i > 0 && ((*all)[i-1].role != pipeline.RoleAssistant || !recorded) {
 				closeStep()
 			}
 			for j := range m.parts {

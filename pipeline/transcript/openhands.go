@@ -92,8 +92,11 @@ func saidOnly(native []byte) ([]byte, error) {
 	kept, _ := keepKeys(b, v, "id", "timestamp")
 	if e.kind != "" {
 		in, _ := keepKeys(b, v, "reasoning_content", "thinking_blocks")
-		thought, _ := get(b, v, "thought")
-		in = addPair(addPair(in, "role", []byte(`"assistant"`)), "content", thought.of(b))
+		said := []byte("[]")
+		if thought, ok := get(b, v, "thought"); ok {
+			said = thought.of(b)
+		}
+		in = addPair(addPair(in, "role", []byte(`"assistant"`)), "content", said)
 		return addPair(addPair(addPair(kept, "source", []byte(`"agent"`)), "llm_message", in), "kind", []byte(`"MessageEvent"`)), nil
 	}
 	said := []byte(`""`)
@@ -117,7 +120,7 @@ func (openHandsCodec) Make(m pipeline.Made) ([]byte, error) {
 		return fmt.Appendf(nil, `{"id":%s,"source":"environment","tool_name":%s,"tool_call_id":%s,"observation":{"content":[%s],"is_error":false},"kind":"ObservationEvent"}`,
 			id, quote(m.Name), quote(m.CallID), textBlock(m.Text)), nil
 	case m.Role != pipeline.RoleUser:
-		return nil, pipeline.Errorf(pipeline.Internal, "a %s event of OpenHands is what a model wrote: none can be made", m.Role)
+		return nil, pipeline.Errorf(pipeline.Internal, "what role %s says in an event of OpenHands a model wrote: none can be made", m.Role)
 	}
 	if err := mustSay(m); err != nil {
 		return nil, err
@@ -760,9 +763,6 @@ func writeOpenHands(out Output) ([]byte, error) {
 		return nil, err
 	}
 	at := firstStored(all, "timestamp")
-	if at == nil {
-		at = []byte(`""`)
-	}
 	e := out.Meta.Envelope
 	run := len(e) > 0 && e[0] == '{'
 	for i, x := range all {
@@ -772,7 +772,9 @@ func writeOpenHands(out Output) ([]byte, error) {
 		if run {
 			x.native = handsMadeV0(*x.made, i)
 		}
-		all[i].native = addPairs(x.native, `,"timestamp":%s`, at)
+		if all[i].native = x.native; at != nil {
+			all[i].native = addPair(x.native, "timestamp", at)
+		}
 	}
 	if !run {
 		return linesOf(append(envelopeLines(e), nativesOf(all)...)), nil

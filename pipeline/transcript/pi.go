@@ -67,7 +67,7 @@ func (piCodec) Make(m pipeline.Made) ([]byte, error) {
 		}
 		return append(append([]byte(`{"type":"message","message":{"role":"user","content":[`), textBlock(m.Text)...), `],"timestamp":0}}`...), nil
 	}
-	return nil, pipeline.Errorf(pipeline.Internal, "a %s entry of Pi is what a model wrote: none can be made", m.Role)
+	return nil, pipeline.Errorf(pipeline.Internal, "what role %s says in an entry of Pi a model wrote: none can be made", m.Role)
 }
 
 // piEntry is where in an entry the values are that matter here.

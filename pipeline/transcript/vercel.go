@@ -417,8 +417,11 @@ func (d *devtools) give(out *scribe, i int) error {
 	d.runs = append(d.runs[:i:i], d.runs[i+1:]...)
 	d.bytes -= len(r.input)
 	prompt, _ := get(r.input, root(r.input), "prompt")
-	vercelMeta(&out.meta, apply(r.input, []splice{{prompt, []byte("[]")}}))
-	out.meta.ID, out.meta.Model, out.meta.Vendor = r.id, r.model, protocolOf(r.provider)
+	// The step says beside its input who was asked.
+	around := apply(r.input, []splice{{prompt, []byte("[]")}})
+	around = addPair(addPair(around, "model_id", quote(r.model)), "provider", quote(r.provider))
+	vercelMeta(&out.meta, around)
+	out.meta.ID = r.id
 	out.begin(r.line)
 	natives := [][]byte{}
 	for _, el := range elements(r.input, prompt) {
