@@ -80,6 +80,7 @@ func setUp(t testing.TB, env *testscript.Env) error {
 	}
 	env.Setenv("DEMO", absolute(t, "demo/session.jsonl"))
 	env.Setenv("PRECIS_DIR", filepath.Join(env.WorkDir, "stack"))
+	env.Setenv("PRECIS_HTTP__ADDR", "127.0.0.1:0") // scripts run at once
 	env.Setenv("TERM", "dumb")
 	if here("nostack") {
 		return ownStack(t, env)
