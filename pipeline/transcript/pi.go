@@ -208,6 +208,8 @@ func (l *layout) piBlock(v span) node {
 		p.Kind, p.MediaType = pipeline.PartImage, text(b, at["mimeType"])
 		fromAddress(p, piCodec{}.address(*p))
 	case "toolCall":
+		// Gemini calls so what the vendor runs itself.
+		p.Type = ""
 		p.Kind, p.CallID, p.Name, n.block = pipeline.PartToolCall, text(b, at["id"]), text(b, at["name"]), false
 		n.value, n.insert, n.key = at["arguments"], v.end-1, "arguments"
 		p.Input = inputText(b, n.value)
