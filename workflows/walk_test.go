@@ -23,7 +23,10 @@ import (
 // of its API, and the tail is the same bytes.
 func TestEveryRealTranscriptCompacts(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"claude-code-jsonl", "anthropic-messages", "openai-chat"} {
+	for _, dir := range []string{
+		"claude-code-jsonl", "anthropic-messages", "openai-chat", "openai-responses", "codex-rollout-jsonl", "gemini-cli",
+		"gemini-compression-evals", "provider-compaction", "claude-stream-json",
+	} {
 		root := testkit.Shared(t, "data/"+dir)
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -63,7 +66,12 @@ func walk(t *testing.T, path string) {
 	}
 	for i, im := range imported.Conversations {
 		ref := im.Conversation.Ref
-		before := s.View(ref)
+		// A compaction of the vendor's that cannot be read is imported with a digest, which the run replaces by a
+		// summary of the messages beneath it.
+		before, err := conversation.LoadBeneathDigest(t.Context(), s.Store, ref, s.Config.Settings, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		summarizer := "openai/gpt-4.1"
 		if i%2 == 1 {
 			summarizer = "anthropic/claude-sonnet-4-5"
@@ -124,22 +132,25 @@ func checkOutput(t *testing.T, im conversation.Imported, after conversation.View
 		validate(t, llmtest.ValidateAnthropicRequest, same.Bytes())
 	case transcript.OpenAI:
 		validate(t, llmtest.ValidateOpenAIRequest, same.Bytes())
-	case transcript.ClaudeCode:
+	case transcript.OpenAIResponses:
+		validate(t, llmtest.ValidateOpenAIResponsesRequest, same.Bytes())
+	case transcript.Google:
+		validate(t, llmtest.ValidateGoogleRequest, same.Bytes())
+	case transcript.ClaudeCode, transcript.Codex, transcript.GeminiCLI:
 		again, err := transcript.Read(bytes.NewReader(same.Bytes()), transcript.Options{})
 		if err != nil || len(again.Conversations) != 1 {
 			t.Fatalf("the written session cannot be read: %v", err)
 		}
 	}
-	for _, to := range []transcript.Format{transcript.Anthropic, transcript.OpenAI} {
+	for to, check := range map[transcript.Format]func([]byte, llmtest.ValidateOptions) error{
+		transcript.Anthropic: llmtest.ValidateAnthropicRequest, transcript.OpenAI: llmtest.ValidateOpenAIRequest,
+		transcript.OpenAIResponses: llmtest.ValidateOpenAIResponsesRequest, transcript.Google: llmtest.ValidateGoogleRequest,
+	} {
 		var other bytes.Buffer
 		if _, err := transcript.WriteFile(&other, to, output); err != nil {
 			t.Fatal(err)
 		}
-		if to == transcript.Anthropic {
-			validate(t, llmtest.ValidateAnthropicRequest, other.Bytes())
-		} else {
-			validate(t, llmtest.ValidateOpenAIRequest, other.Bytes())
-		}
+		validate(t, check, other.Bytes())
 	}
 }
 
@@ -149,10 +160,8 @@ func validate(t *testing.T, check func([]byte, llmtest.ValidateOptions) error, b
 	if err := check(body, llmtest.ValidateOptions{}); err != nil {
 		t.Errorf("the request is not valid: %v\n%s", err, head(body))
 	}
-	var request struct {
-		Messages []json.RawMessage `json:"messages"`
-	}
-	if err := json.Unmarshal(body, &request); err != nil || len(request.Messages) == 0 {
+	var request struct{ Messages, Input, Contents []json.RawMessage }
+	if err := json.Unmarshal(body, &request); err != nil || len(request.Messages)+len(request.Input)+len(request.Contents) == 0 {
 		t.Errorf("no messages: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"precis/internal/llm"
@@ -134,6 +135,9 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 	}
 	vendor, model = vendorOf(vendor, model)
 	window := o.Window
+	if window == 0 && o.Model == "" {
+		window = meta.Window // the agent's own figure for the model that it had
+	}
 	maxOutput := meta.MaxTokens
 	if known, ok := llm.Lookup(vendor, model); ok && window == 0 {
 		window = known.Window
@@ -216,7 +220,7 @@ func (r *reading) messages(yield func(store.NewMessage, error) bool) {
 			r.result.Notes = append(r.result.Notes, it)
 		case it.Compaction != nil && (r.count <= int64(it.Compaction.KeptFirst+it.Compaction.Kept) || !r.options.TrustCompactions):
 			// What it covered is not there, or it is not to be trusted: its summary is history like any other.
-			if !r.give(it.Compaction.Summary, yield) {
+			if !it.Compaction.InMessages && !r.give(it.Compaction.Summary, yield) {
 				return
 			}
 		case it.Compaction != nil:
@@ -247,13 +251,15 @@ func (r *reading) give(m pipeline.Message, yield func(store.NewMessage, error) b
 func (r *reading) markers(ctx context.Context, ref store.ConversationRef) (int, error) {
 	n := 0
 	for _, c := range r.compactions {
-		text := pipeline.RenderMessage(c.Summary)
-		_, err := r.store.ReportMarker(ctx, ref, store.ReportedMarker{
-			Origin: store.OriginImported, CoversTo: int64(c.Before), Summary: []byte(text),
+		text, digest, err := r.summary(ctx, ref, c)
+		if err != nil {
+			return n, err
+		}
+		if _, err = r.store.ReportMarker(ctx, ref, store.ReportedMarker{
+			Origin: store.OriginImported, CoversTo: int64(c.Before), Summary: []byte(text), Digest: digest,
 			SummaryTokens: pipeline.EstimateText(text), TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
 			Carried: keptMessages(c),
-		})
-		if err != nil {
+		}); err != nil {
 			return n, fmt.Errorf("the compaction recorded after message %d: %w", c.Before, err)
 		}
 		n++
@@ -261,12 +267,40 @@ func (r *reading) markers(ctx context.Context, ref store.ConversationRef) (int, 
 	return n, nil
 }
 
+// summary is what the model sees in place of what a recorded compaction covered. One that does not say what it is gets
+// the words of ours around it. In the place of one that only its vendor can read stands a digest of the messages, so
+// that nothing is lost to another model, nor to the next compaction.
+func (r *reading) summary(ctx context.Context, ref store.ConversationRef, c transcript.RecordedCompaction) (text string, digest bool, err error) {
+	text = pipeline.RenderMessage(c.Summary)
+	if transcript.SaysItIsSummary(c.Summary) {
+		return text, false, nil
+	}
+	view, err := Load(ctx, r.store, ref, pipeline.DefaultSettings(), int64(c.Before))
+	if err != nil {
+		return "", false, err
+	}
+	covered := slices.DeleteFunc(view.Live(), func(m pipeline.Message) bool { return m.Seq > int64(c.Before-c.Kept) })
+	if digest = strings.TrimSpace(text) == ""; digest {
+		tokens := view.Settings.SummaryMaxTokens
+		if w := view.Conversation.Window; w > 0 {
+			tokens = min(tokens, w/4)
+		}
+		text = pipeline.Digest(pipeline.DigestInput{Messages: covered, BudgetChars: tokens * digestCharsPerToken})
+	}
+	return pipeline.SummaryText(pipeline.SummaryTextInput{
+		Summary: text, Digest: digest, UnderWay: pipeline.UnderWay(covered), TailKept: true,
+	}), digest, nil
+}
+
+// digestCharsPerToken is how many chars of a digest make a token at least, in text that is not of one script alone.
+const digestCharsPerToken = 2
+
 // keptMessages are the sequence numbers of the messages that a recorded compaction left visible: at the head of
-// the conversation, and right before the summary.
+// the conversation, right before the summary, and those that it names.
 func keptMessages(c transcript.RecordedCompaction) []int64 {
 	var out []int64
 	for seq := 1; seq <= c.Before; seq++ {
-		if seq <= c.KeptFirst || seq > c.Before-c.Kept {
+		if seq <= c.KeptFirst || seq > c.Before-c.Kept || slices.Contains(c.Carried, seq) {
 			out = append(out, int64(seq))
 		}
 	}

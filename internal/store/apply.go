@@ -387,6 +387,9 @@ type ReportedMarker struct {
 	Summary                   []byte
 	SummaryTokens             int
 	TokensBefore, TokensAfter int
+	// Digest says that the text stands in for a summary that only its vendor can read: a run may replace it by one
+	// of the untouched messages.
+	Digest bool
 }
 
 // ReportMarker applies a compaction that an agent's runtime did, or that an imported file records. The caller vouches
@@ -428,7 +431,7 @@ func (s *Store) ReportMarker(ctx context.Context, ref ConversationRef, n Reporte
 		marker, err := checkMarker(ctx, tx, c, NewMarker{
 			Base: c.ActiveMarker, CoversFrom: from, CoversTo: n.CoversTo, CoveredMessages: int(n.CoversTo - from + 1),
 			CoveredChain: chain, Carried: n.Carried, Summary: p.sum.String(), SummaryTokens: n.SummaryTokens,
-			TokensBefore: n.TokensBefore, TokensAfter: n.TokensAfter,
+			TokensBefore: n.TokensBefore, TokensAfter: n.TokensAfter, Digest: n.Digest,
 		})
 		if err != nil {
 			return err

@@ -437,7 +437,7 @@ func (c *codex) compacted(out *scribe, b []byte, v, payload span, line int) erro
 	case before == 0:
 	case readable, opaque != nil:
 		if !readable {
-			found.Summary = *opaque
+			found.Summary, found.InMessages = *opaque, true
 		}
 		c.boundary, c.boundaryLine = &found, line
 	default:

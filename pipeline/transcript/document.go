@@ -681,7 +681,7 @@ func (d *documents) emitMessage(emit func(Item), c *docConversation, raw rawMess
 	emit(Item{Line: raw.line, Message: &m})
 	if d.summary != nil && c.given > 0 {
 		if summary, ok := d.summary(m, c.answered); ok {
-			emit(Item{Line: raw.line, Compaction: &Compaction{Summary: summary, Kept: 1}})
+			emit(Item{Line: raw.line, Compaction: &Compaction{Summary: summary, Kept: 1, InMessages: true}})
 		}
 	}
 	c.given++

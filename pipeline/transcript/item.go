@@ -59,8 +59,7 @@ type Meta struct {
 
 // Compaction is a boundary that the file records: the model saw Summary in place of all messages before it, but
 // for the first KeptFirst, the last Kept and those that were Carried. Where no others are left, what the summary
-// stands for is not in the file. A summary that its vendor alone can read (it has no text) is a message of the
-// conversation as well, one of the Kept.
+// stands for is not in the file. A summary that its vendor alone can read has no text.
 type Compaction struct {
 	// Summary is the message with the summary; its Kind is pipeline.KindSummary.
 	Summary pipeline.Message
@@ -72,6 +71,9 @@ type Compaction struct {
 	KeptFirst int
 	// Carried are earlier messages, counted from 1, that the model still saw verbatim, in order.
 	Carried []int
+	// InMessages says that the summary stands in one of the Kept messages as well: whoever does not take the boundary
+	// for granted needs nothing of it.
+	InMessages bool
 	// TokensBefore and TokensAfter are the agent's own figures, 0 when not said.
 	TokensBefore, TokensAfter int
 }

@@ -80,6 +80,10 @@ const (
 	claudeCodeRecap = "This session is being continued from a previous conversation that ran out of context"
 )
 
+// SaysItIsSummary says whether a message tells its reader that it is the summary of what came before, as those of ours,
+// of Claude Code and of Gemini CLI do.
+func SaysItIsSummary(m pipeline.Message) bool { return looksLikeSummary(m) }
+
 // looksLikeSummary says whether the first text that was said in a message is the summary of an earlier
 // compaction.
 func looksLikeSummary(m pipeline.Message) bool {
