@@ -34,6 +34,7 @@ func ClassifyAnswer(vendor string, body []byte) (Result, error) {
 		return res, wholeError(vendor, body)
 	}
 	res.Answer, res.Usage, res.Model, res.RequestID = a.Answer, a.usage, a.model, a.id
+	res.Native, res.NativeText = a.native, a.nativeText
 	return res, verdict(vendor, a)
 }
 

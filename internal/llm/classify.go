@@ -98,6 +98,7 @@ var rules = []rule{
 	{pipeline.InputTooLarge, func(f *facts) bool {
 		return f.status == http.StatusRequestEntityTooLarge || f.is(codesBytes...) || f.says(reBytes)
 	}},
+	{pipeline.MalformedHistory, func(f *facts) bool { return f.is(codesMalformed...) }},
 	{pipeline.MalformedHistory, func(f *facts) bool { return f.status < 500 && f.says(reMalformedHistory) }},
 
 	{pipeline.ModelNotFound, func(f *facts) bool { return f.is(codesModel...) }},
@@ -151,8 +152,14 @@ var (
 	}
 	codesRefused = []string{
 		"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "invalid_prompt", "content_filtered",
-		"data_inspection_failed", "datainspectionfailed", "prohibited_content", "content_moderation", "moderation_blocked",
+		"bio_policy", "misalignment_policy_violation", "image_content_policy_violation", "data_inspection_failed", "datainspectionfailed", "prohibited_content", "content_moderation", "moderation_blocked",
 		"1301", // Z.ai, unsafe content
+	}
+	// codesMalformed are about blocks that only the vendor can read, and where they stand: Anthropic's compaction, and
+	// encrypted content of the Responses API.
+	codesMalformed = []string{
+		"compaction_block_ambiguous", "compaction_block_misplaced", "compaction_content_mismatch", "compaction_incomplete_turn",
+		"compaction_signature_invalid", "compaction_too_many_tool_references", "compaction_tool_changes_mismatch", "invalid_encrypted_content",
 	}
 	codesRate = []string{
 		"rate_limit_error", "rate_limit_exceeded", "rate_limit_reached_error", "rate_limit_reached", "ramp_limit_exceeded",
@@ -227,7 +234,7 @@ var (
 	reMalformedHistory = regexp.MustCompile("tool_use.{0,4} ids? (were|was)? ?found without|tool_use_id|tool_result.{0,4} block|tool_use.{0,4} (block|ids must)|corresponding .?tool_|" +
 		`tool_calls?'? must be followed|tool_call_ids? |role '?"?tool'?"? must|'tool_calls' of previous|no tool (call|output) found|` +
 		`(function|tool) (call|response|result)s? .{0,60}(turn|parts|immediately|previous|preceding|missing|mismatch)|toolresult|tooluse|thought_signature|` +
-		"`?thinking`?.{0,40}block|`signature`|invalid signature|required following item|reasoning_content|" +
+		"`?thinking`?.{0,40}block|`signature`|invalid signature|required following item|item with id .{0,80}not found|reasoning_content|" +
 		`text content blocks must|non-?empty content|content (field )?(cannot|must not|can't) be empty|must be non-?empty|empty (content|text|message)|must have a text parameter|` +
 		`roles? must alternate|alternate between|successive (user|assistant)|consecutive|first message must|last role|must (start|begin|end) with a? ?.?user|` +
 		`unexpected role|role .{0,12}is not (supported|allowed)|assistant message prefill|trailing whitespace|top-level .system|` +

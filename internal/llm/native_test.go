@@ -1,0 +1,360 @@
+package llm_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"precis/internal/llm"
+	"precis/internal/llm/llmtest"
+	"precis/internal/testkit"
+	"precis/pipeline"
+)
+
+// nativeCall asks for a compaction of a conversation of two messages; large makes it larger than the least that
+// Anthropic's edit takes.
+func nativeCall(t *testing.T, form llm.NativeForm, large, stream bool) llm.Call {
+	t.Helper()
+	said := "Look at a.go."
+	if large {
+		said = strings.Repeat("word ", 60_000)
+	}
+	body := `{"model":"model-a","max_tokens":4000,"stop_sequences":["x"],"tools":[{"name":"read","input_schema":{"type":"object"}}],"tool_choice":{"type":"any"},` +
+		`"messages":[{"role":"user","content":"` + said + `"},{"role":"assistant","content":"It holds 90071992547409931 <b>."}]}`
+	if form == llm.NativeCompact {
+		body = `{"model":"grok-a","instructions":"Be brief.","store":false,"tools":[],"input":[{"role":"user","content":"` + said + `"}]}`
+	}
+	made, err := llm.NativeBody(form, []byte(body), "Summarize.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if form != llm.NativeCompact && !stream {
+		made = []byte(strings.TrimSuffix(string(made), "}") + `,"stream":false}`)
+	}
+	return llm.Call{Model: gjson.GetBytes(made, "model").String(), Body: made, Format: form.Format(), Native: form}
+}
+
+// quarter counts a token for four bytes: that is quick, and exact enough to be over a limit.
+func quarter(text string) int { return len(text) / 4 }
+
+func nativeClient(t *testing.T, srv *llmtest.Server, form llm.NativeForm) llm.Client {
+	t.Helper()
+	vendorType := llm.TypeAnthropic
+	if form == llm.NativeCompact {
+		vendorType = llm.TypeOpenAIResponses
+	}
+	return newClient(t, srv, vendorType)
+}
+
+// TestNativeAnswers asks for each form, and lets it fail in each way. The server validates the requests.
+func TestNativeAnswers(t *testing.T) {
+	t.Parallel()
+	usage := &llmtest.Usage{Input: 100, CachedInput: 9000, CacheWrite: 30, Output: 7}
+	raw := `{"type":"compaction","content":"A  summary, 世界.","encrypted_content":"x\u0041==","signature":"sig/+="}`
+	for name, c := range map[string]struct {
+		form   llm.NativeForm
+		small  bool
+		answer llmtest.Answer
+		want   pipeline.ErrorKind
+		native string
+		text   string
+	}{
+		"OnDemand":         {form: llm.NativeOnDemand, small: true, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction", Raw: json.RawMessage(raw)}}, Usage: usage}, native: "[" + raw + "]", text: "A  summary, 世界."},
+		"OnDemandCutOff":   {form: llm.NativeOnDemand, answer: llmtest.Answer{Finish: "max_tokens", Usage: usage}, want: pipeline.OutputTooLong},
+		"OnDemandNoRoom":   {form: llm.NativeOnDemand, answer: llmtest.Answer{Finish: "model_context_window_exceeded"}, want: pipeline.OutputTooLong},
+		"OnDemandTool":     {form: llm.NativeOnDemand, answer: llmtest.Answer{ToolCalls: []llmtest.ToolCall{{ID: "t", Name: "read", Arguments: "{}"}}}, want: pipeline.ToolCallOutput},
+		"OnDemandRefused":  {form: llm.NativeOnDemand, answer: llmtest.Answer{Finish: "refusal"}, want: pipeline.Refused},
+		"OnDemandNoText":   {form: llm.NativeOnDemand, answer: llmtest.Answer{Finish: "end_turn"}, want: pipeline.EmptyOutput},
+		"OnDemandNull":     {form: llm.NativeOnDemand, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction"}}}, want: pipeline.EmptyOutput},
+		"OnDemandBlank":    {form: llm.NativeOnDemand, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction", Text: " \n"}}}, want: pipeline.EmptyOutput},
+		"Edit":             {form: llm.NativeEdit, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction", Text: "A summary.", Data: "enc"}}, Usage: usage}, native: `[{"type":"compaction","content":"A summary.","encrypted_content":"enc"}]`, text: "A summary."},
+		"EditDidNotFire":   {form: llm.NativeEdit, small: true, answer: llmtest.Answer{Text: "I go on."}, want: pipeline.EmptyOutput},
+		"EditNull":         {form: llm.NativeEdit, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction"}}}, want: pipeline.EmptyOutput},
+		"EditAndText":      {form: llm.NativeEdit, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction", Text: "A summary."}, {Type: "text", Text: "I go on."}}, Finish: "end_turn"}, native: `[{"type":"compaction","content":"A summary."}]`, text: "A summary."},
+		"Compact":          {form: llm.NativeCompact, answer: llmtest.Answer{Text: "secret", Usage: usage}, native: `[{"id":"cmp_1","type":"compaction","encrypted_content":"c2VjcmV0"}]`},
+		"CompactEmpty":     {form: llm.NativeCompact, answer: llmtest.Answer{}, want: pipeline.EmptyOutput},
+		"CompactNotServed": {form: llm.NativeCompact, answer: llmtest.Answer{Error: &llmtest.Error{Status: 404}}, want: pipeline.ModelNotFound},
+		"Unavailable":      {form: llm.NativeOnDemand, answer: llmtest.Answer{Error: &llmtest.Error{Status: 529}}, want: pipeline.Overloaded},
+	} {
+		for _, stream := range []bool{true, false} {
+			if !stream && c.form == llm.NativeCompact {
+				continue // it never streams
+			}
+			mode := "Stream"
+			if !stream {
+				mode = "Whole"
+			}
+			t.Run(name+mode, func(t *testing.T) {
+				t.Parallel()
+				srv := llmtest.New(t, llmtest.Script{Answers: []llmtest.Answer{c.answer}, CountTokens: quarter})
+				res, err := nativeClient(t, srv, c.form).Call(ctxOf(t), nativeCall(t, c.form, !c.small, stream))
+				if kind := pipeline.KindOf(err); kind != c.want {
+					t.Fatalf("%q, want %q (%v)", kind, c.want, err)
+				}
+				if string(res.Native) != c.native || res.NativeText != c.text {
+					t.Errorf("native %s, text %q", res.Native, res.NativeText)
+				}
+				if c.answer.Usage != nil {
+					want := llm.Usage{Input: 9130, CachedInput: 9000, CacheWrite: 30, Output: 7}
+					if res.Usage != want {
+						t.Errorf("usage %+v, want %+v: that of all iterations", res.Usage, want)
+					}
+				}
+				if r := srv.Requests()[0]; r.Native != string(c.form) {
+					t.Errorf("the server saw %q", r.Native)
+				}
+			})
+		}
+	}
+}
+
+// TestNativeBrokenOff: a block of which only a part came is none.
+func TestNativeBrokenOff(t *testing.T) {
+	t.Parallel()
+	for _, form := range []llm.NativeForm{llm.NativeOnDemand, llm.NativeEdit, llm.NativeCompact} {
+		answer := llmtest.Answer{Text: "A summary of everything."}
+		srv := llmtest.New(t, llmtest.Script{Default: &answer, CountTokens: quarter})
+		client, call := nativeClient(t, srv, form), nativeCall(t, form, true, true)
+		whole, err := client.Call(ctxOf(t), call)
+		if err != nil || whole.Native == nil {
+			t.Fatalf("%s: %v", form, err)
+		}
+		complete := 0
+		for n := 1; n < len(whole.Raw); n += 37 {
+			answer.DropAfterBytes = n
+			srv.SetScript(llmtest.Script{Default: &answer, CountTokens: quarter})
+			res, err := client.Call(ctxOf(t), call)
+			switch {
+			case err == nil && len(res.Native) > 0:
+				complete++
+			case err == nil || res.Native != nil || res.NativeText != "":
+				t.Errorf("%s after %d of %d bytes: %v, %s", form, n, len(whole.Raw), err, res.Native)
+			}
+		}
+		if complete > 3 {
+			t.Errorf("%s: %d cut answers were taken for whole", form, complete)
+		}
+	}
+}
+
+// TestNativeBody: what a form does not take is out, everything else is as it was.
+func TestNativeBody(t *testing.T) {
+	t.Parallel()
+	body := []byte(`{ "model":"m" ,"max_tokens":10,"stream":true,"stop_sequences":["x"],"tool_choice":{"type":"auto"},"output_config":{"format":{"type":"json_schema"},"effort":"high","task_budget":{"remaining":1}},` +
+		`"context_management":{"edits":[{"type":"clear_thinking_20251015"}]},"messages":[ {"role":"user" ,"content":"<b> 9007199254740993 \u0041"} ] }`)
+	for form, want := range map[llm.NativeForm]string{
+		llm.NativeOnDemand: `{"type":"summarize","instructions":"Say it."}`,
+		llm.NativeEdit:     `{"edits":[{"type":"compact_20260112","trigger":{"type":"input_tokens","value":50000},"pause_after_compaction":true,"instructions":"Say it."}]}`,
+	} {
+		got, err := llm.NativeBody(form, body, "Say it.")
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := map[llm.NativeForm]string{llm.NativeOnDemand: "compaction", llm.NativeEdit: "context_management"}[form]
+		if raw := gjson.GetBytes(got, key).Raw; raw != want {
+			t.Errorf("%s: %s is %s", form, key, raw)
+		}
+		for _, gone := range []string{"stop_sequences", "stream", "output_config.format", "output_config.task_budget"} {
+			if gjson.GetBytes(got, gone).Exists() {
+				t.Errorf("%s: %s is still there", form, gone)
+			}
+		}
+		for _, path := range []string{"messages", "tool_choice", "output_config.effort", "max_tokens"} {
+			if gjson.GetBytes(got, path).Raw != gjson.GetBytes(body, path).Raw {
+				t.Errorf("%s: %s is %s", form, path, gjson.GetBytes(got, path).Raw)
+			}
+		}
+	}
+	long, err := llm.NativeBody(llm.NativeOnDemand, body, strings.Repeat("x", 20_000))
+	if err != nil || gjson.GetBytes(long, "compaction.instructions").Exists() {
+		t.Errorf("instructions that are too long: %v, %s", err, gjson.GetBytes(long, "compaction").Raw)
+	}
+	compact, err := llm.NativeBody(llm.NativeCompact, []byte(`{"model":"m","instructions":null,"store":false,"input":[ 1 ],"stream":true,"prompt_cache_key":"k"}`), "ignored")
+	if want := `{"model":"m","input":[ 1 ],"prompt_cache_key":"k"}`; err != nil || string(compact) != want {
+		t.Errorf("%s, want %s (%v)", compact, want, err)
+	}
+	if _, err := llm.NativeBody("magic", body, ""); err == nil {
+		t.Error("an unknown form is taken")
+	}
+}
+
+// TestWithCompactionEdit: a block of the edit goes back only beside its declaration, which never fires.
+func TestWithCompactionEdit(t *testing.T) {
+	t.Parallel()
+	const edit = `{"type":"compact_20260112","trigger":{"type":"input_tokens","value":10000000}}`
+	for body, want := range map[string]string{
+		`{"a":1}`: `{"a":1,"context_management":{"edits":[` + edit + `]}}`,
+		`{"context_management":{"edits":[{"type":"clear_thinking_20251015"}]}}`: `{"context_management":{"edits":[{"type":"clear_thinking_20251015"},` + edit + `]}}`,
+		`{"context_management":{"edits":[{"type":"compact_20260112"}]}}`:        `{"context_management":{"edits":[{"type":"compact_20260112"}]}}`,
+	} {
+		if got, err := llm.WithCompactionEdit([]byte(body), llm.NativeEdit); err != nil || string(got) != want {
+			t.Errorf("%s, want %s (%v)", got, want, err)
+		}
+		if got, err := llm.WithCompactionEdit([]byte(body), llm.NativeOnDemand); err != nil || string(got) != body {
+			t.Errorf("on demand: %s (%v)", got, err)
+		}
+	}
+}
+
+// TestNativeBetas: the betas follow from what the body holds.
+func TestNativeBetas(t *testing.T) {
+	t.Parallel()
+	block := func(signature string) string {
+		return `{"model":"m","max_tokens":5,"messages":[{"role":"assistant","content":[{"type":"compaction","content":"s"` + signature + `}]},{"role":"user","content":"x"}]`
+	}
+	for name, c := range map[string]struct{ body, want string }{
+		"None":      {`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"}]}`, ""},
+		"Asked":     {`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"}],"compaction":{"type":"summarize"}}`, "compact-2026-09-04"},
+		"Signed":    {block(`,"signature":"s"`) + `}`, "compact-2026-09-04"},
+		"Unsigned":  {block("") + `,"context_management":{"edits":[{"type":"compact_20260112"}]}}`, "compact-2026-01-12,context-management-2025-06-27"},
+		"SignedAsk": {block(`,"signature":"s"`) + `,"compaction":{"type":"summarize"}}`, "compact-2026-09-04"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := llmtest.New(t, llmtest.Script{Default: &llmtest.Answer{Text: "ok"}})
+			if _, err := newClient(t, srv, llm.TypeAnthropic).Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(c.body)}); err != nil && name != "Asked" && name != "SignedAsk" {
+				t.Fatal(err)
+			}
+			if got := srv.Requests()[0].Header.Get("Anthropic-Beta"); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestRecordedCompactions reads what the vendors really answered.
+func TestRecordedCompactions(t *testing.T) {
+	t.Parallel()
+	load := func(name string) []struct {
+		URI      string          `json:"uri"`
+		Response json.RawMessage `json:"response"`
+	} {
+		b, err := os.ReadFile(testkit.Shared(t, "data/provider-compaction/"+name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []struct {
+			URI      string          `json:"uri"`
+			Response json.RawMessage `json:"response"`
+		}
+		if err := json.Unmarshal(b, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	first := load("anthropic-compaction-end-to-end.json")[0].Response
+	res, err := llm.ClassifyAnswer("anthropic", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := gjson.GetBytes(first, "content.0.content").String(); res.NativeText != text || text == "" {
+		t.Errorf("the block says %.60q, read was %.60q", text, res.NativeText)
+	}
+	if top := int(gjson.GetBytes(first, "usage.input_tokens").Int()); res.Usage.Input <= top || res.Usage.Input < pipeline.MinAnthropicCompactionInputTokens {
+		t.Errorf("usage %+v: the compaction is left out, the figure at the top is %d", res.Usage, top)
+	}
+
+	found := false
+	for _, r := range load("openai-responses-compact.json") {
+		if !strings.HasSuffix(r.URI, "/responses/compact") {
+			continue
+		}
+		found = true
+		res, err := llm.ClassifyAnswer("openai", r.Response)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(res.Native) != gjson.GetBytes(r.Response, "output").Raw {
+			t.Errorf("the window was changed: %.200s", res.Native)
+		}
+		if !strings.Contains(res.NativeText, "What is 2+2?") || res.Usage.Input == 0 {
+			t.Errorf("readable %q, usage %+v", res.NativeText, res.Usage)
+		}
+	}
+	if !found {
+		t.Error("no recorded compaction")
+	}
+}
+
+func TestFamily(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ vendor, model, want string }{
+		{"anthropic", "claude-opus-5-5", "anthropic/claude-opus-5"},
+		{"anthropic", "claude-opus-5-20261001", "anthropic/claude-opus-5"},
+		{"anthropic", "claude-opus-4-8", "anthropic/claude-opus-4"},
+		{"OpenAI", "GPT-5.4-mini", "openai/gpt-5"},
+		{"openai", "o3-pro", "openai/o3"},
+		{"xai", "grok-4.6", "xai/grok-4"},
+		{"openrouter", "anthropic/claude-sonnet-5", "openrouter/claude-sonnet-5"},
+		{"house", "mistral", "house/mistral"},
+		{"house", "", "house/"},
+	} {
+		if got := llm.Family(c.vendor, c.model); got != c.want {
+			t.Errorf("%s/%s is of %s, want %s", c.vendor, c.model, got, c.want)
+		}
+	}
+}
+
+// TestFormats: a vendor takes requests in the formats that it speaks, and no others.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, typ, format string
+		want              bool
+	}{
+		{"anthropic", llm.TypeAnthropic, llm.TypeAnthropic, true},
+		{"anthropic", llm.TypeAnthropic, llm.TypeOpenAI, false},
+		{"openai", llm.TypeOpenAI, llm.TypeOpenAIResponses, true},
+		{"xai", llm.TypeOpenAI, llm.TypeOpenAIResponses, true},
+		{"vllm", llm.TypeOpenAI, llm.TypeOpenAIResponses, false},
+		{"vllm", llm.TypeOpenAIResponses, llm.TypeOpenAIResponses, true},
+		{"vllm", llm.TypeOpenAIResponses, llm.TypeOpenAI, true},
+		{"google", llm.TypeGoogle, llm.TypeGoogle, true},
+		{"google", llm.TypeGoogle, llm.TypeOpenAI, false},
+	} {
+		v := llm.Vendor{Name: c.name, Type: c.typ, BaseURL: "http://127.0.0.1:1"}
+		if got := llm.Speaks(v, c.format); got != c.want {
+			t.Errorf("%s of type %s takes %s: %v", c.name, c.typ, c.format, got)
+		}
+		if c.want {
+			continue
+		}
+		client, err := llm.New(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(`{}`), Format: c.format}); pipeline.KindOf(err) != pipeline.BadRequest {
+			t.Errorf("%s of type %s, %s: %v", c.name, c.typ, c.format, err)
+		}
+	}
+	google, err := llm.New(llm.Vendor{Name: "google", Type: llm.TypeGoogle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := google.Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(`{}`), Format: llm.TypeGoogle, Native: llm.NativeCompact}); pipeline.KindOf(err) != pipeline.BadRequest {
+		t.Errorf("a compaction that Google has not: %v", err)
+	}
+}
+
+// TestTell: what the configuration says of a model beats the table.
+func TestTell(t *testing.T) {
+	t.Parallel()
+	no := false
+	llm.Tell(map[string]llm.Known{
+		"anthropic/claude-opus-4-5-told": {Window: 7000, NativeCompaction: []llm.NativeForm{llm.NativeEdit}, Thinking: &no},
+		"Told/Qwen":                      {Window: 131072},
+	})
+	m, ok := llm.Lookup("anthropic", "claude-opus-4-5-told")
+	if !ok || m.Window != 7000 || m.MaxOutput != 64_000 || m.Thinking || len(m.NativeCompaction) != 1 {
+		t.Errorf("%+v", m)
+	}
+	if m, ok := llm.Lookup("told", "qwen"); !ok || m.Window != 131072 || m.MaxOutput != 0 {
+		t.Errorf("%+v, %v", m, ok)
+	}
+	if m, _ := llm.Lookup("anthropic", "claude-opus-4-5"); m.Window != 200_000 {
+		t.Errorf("another model changed: %+v", m)
+	}
+}
