@@ -139,11 +139,21 @@ func ownStack(t testing.TB, env *testscript.Env) error {
 	t.Cleanup(func() { // also what a script that failed left running
 		ctx := context.Background()
 		_, worker := devstack.StopWorker(ctx, opts, time.Second)
-		_, servers := devstack.Down(ctx, opts)
-		if err := errors.Join(worker, servers, os.RemoveAll(dir)); err != nil {
+		report, servers := devstack.Down(ctx, opts)
+		errs := []error{worker, servers, os.RemoveAll(dir)}
+		for _, s := range report.Services {
+			// The cluster is elsewhere where its user cannot reach the checkout.
+			if s.Data != "" {
+				errs = append(errs, os.RemoveAll(filepath.Dir(s.Data)))
+			}
+		}
+		if err := errors.Join(errs...); err != nil {
 			t.Error(err)
 		}
 	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
 	env.Cd = dir
 	env.Setenv("PRECIS_DIR", opts.Dir)
 	if err := os.Mkdir(filepath.Join(dir, "stack"), 0o755); err != nil {
