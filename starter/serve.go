@@ -121,8 +121,8 @@ func (s *session) listen(ctx context.Context, log *slog.Logger, tel *telemetry.T
 			Telemetry: tel,
 		})
 		l, err := server.Listen(ctx)
-		if errors.Is(err, api.ErrNoKeys) || errors.As(err, new(*net.OpError)) && !store.Unavailable(errors.Unwrap(err)) {
-			err = usageError{err} // the address is one that this machine or its user does not let us have
+		if errors.Is(err, api.ErrNoKeys) || errors.Is(err, api.ErrAddress) {
+			err = usageError{err} // of the configuration
 		}
 		return httpAPI{server, l}, err
 	}

@@ -213,7 +213,7 @@ func TestServeWhereItCannot(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	if _, errs, code := commands(t, sys, "PRECIS_HTTP__ADDR="+l.Addr().String()).run("serve"); code != exitFailed || !strings.Contains(errs, "http.addr") || !strings.Contains(errs, "in use") {
+	if _, errs, code := commands(t, sys, "PRECIS_HTTP__ADDR="+l.Addr().String()).run("serve"); code != exitUsage || !strings.Contains(errs, "http.addr") || !strings.Contains(errs, "in use") {
 		t.Errorf("a port that is taken: exit code %d: %s", code, errs)
 	}
 	if _, errs, code := commands(t, sys, "PRECIS_DATABASE_URL=postgres://precis@127.0.0.1:1/precis").run("serve"); code != exitUnreachable || !strings.Contains(errs, "PostgreSQL is not reachable") {

@@ -14,9 +14,6 @@ import (
 	"precis/internal/store"
 )
 
-// maxWait bounds what a request may ask to wait for a run.
-const maxWait = 600
-
 type newCompaction struct {
 	Focus         string `json:"focus,omitempty" doc:"What matters most, in the user's words."`
 	Full          bool   `json:"full,omitempty" doc:"Summarise everything, the last turn too."`

@@ -252,7 +252,7 @@ func TestOneTrace(t *testing.T) {
 			}
 			for _, s := range spans.GetSpans() {
 				for _, a := range s.Attributes {
-					if strings.Contains(a.Value.Emit(), "Request 0") {
+					if strings.Contains(a.Value.String(), "Request 0") {
 						t.Errorf("span %s holds text of the conversation in %s", s.Name, a.Key)
 					}
 				}

@@ -131,12 +131,15 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // ErrNoKeys is why Listen refuses an address that others can reach.
 var ErrNoKeys = errors.New("there is no API key, and without one everybody who reaches the server could read and change everything")
 
+// ErrAddress is why Listen could not open the configured address.
+var ErrAddress = errors.New("the API cannot listen there")
+
 // Listen opens the configured address. One that is not on loopback is refused as ErrNoKeys while there is no API key.
 func (s *Server) Listen(ctx context.Context) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", s.config.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s (http.addr): %w", s.config.Addr, err)
+		return nil, fmt.Errorf("http.addr: %w: %w", ErrAddress, err)
 	}
 	if err := s.mayServe(ctx, l.Addr()); err != nil {
 		_ = l.Close()
