@@ -404,7 +404,7 @@ func (c *converter) anthropicBlock(p pipeline.Part) []byte {
 			}
 		}
 	case pipeline.PartReasoning:
-		c.lose("reasoning", "it lacks the signature without which %s takes none", Anthropic)
+		c.lose("reasoning", "only the vendor that made it can use it")
 		return nil
 	}
 	if s, ok := c.leaveOut(p); ok {
@@ -685,14 +685,14 @@ func (c *converter) openAIAssistant(all []pipeline.Part) []byte {
 	for _, p := range all {
 		switch {
 		case p.Kind == pipeline.PartReasoning:
-			c.lose("reasoning", "a signed %s block has no place in a chat message", p.Type)
+			c.lose("reasoning", "only the vendor that made it can use it")
 		case p.Kind == pipeline.PartToolCall && p.Type != "tool_use",
 			p.Kind == pipeline.PartToolResult:
 			c.lose(p.Type, "what the vendor's own tools did has no place in a chat message")
 		case p.Kind == pipeline.PartToolCall:
 			b := append([]byte(`{"id":`), quote(chatID(p.CallID))...)
 			b = append(append(b, `,"type":"function","function":{"name":`...), quote(toolName(p.Name))...)
-			b = append(append(b, `,"arguments":`...), quote(p.Input)...)
+			b = append(append(b, `,"arguments":`...), quote(cmp.Or(p.Input, "{}"))...)
 			calls = append(calls, append(b, "}}"...))
 		default:
 			if b := c.openAIPart(p); b != nil {
@@ -797,7 +797,7 @@ func (c *converter) openAIPart(p pipeline.Part) []byte {
 			return append(b, "}}"...)
 		}
 	case pipeline.PartReasoning:
-		c.lose("reasoning", "it has no place in a chat message")
+		c.lose("reasoning", "only the vendor that made it can use it")
 		return nil
 	}
 	if s, ok := c.leaveOut(p); ok {

@@ -27,7 +27,7 @@ func (c *converter) google(all []spoken) [][]byte {
 			g.flush()
 			g.role = role
 		}
-		for _, p := range m.parts {
+		for _, p := range c.withoutVendors(m) {
 			g.part(p)
 		}
 	}
@@ -41,6 +41,8 @@ type googleWriter struct {
 	signs bool
 	out   [][]byte
 	role  string
+	// before is the role of the last content that was written.
+	before string
 	// said and media are parts of the content at hand: what results hold beside text stands behind them all.
 	said, media [][]byte
 	results     []openResult
@@ -70,9 +72,12 @@ func (g *googleWriter) flush() {
 		parts = append(parts, r.b)
 	}
 	parts = append(append(parts, g.media...), g.said...)
-	if len(parts) > 0 {
+	if n := len(g.out); len(parts) > 0 && g.before == g.role { // nothing was left of what came between
+		g.out[n-1] = joinParts(g.out[n-1], wrapParts(g.role, parts))
+		g.calls = append(g.calls, g.made...)
+	} else if len(parts) > 0 {
 		g.out = append(g.out, wrapParts(g.role, parts))
-		g.calls = g.made
+		g.calls, g.before = g.made, g.role
 	}
 	g.said, g.media, g.results, g.made = nil, nil, nil, nil
 }

@@ -24,13 +24,14 @@ func (c *converter) responses(all []spoken) [][]byte {
 				said = nil
 			}
 		}
+		parts := c.withoutVendors(m)
 		// Results first: what else their message says comes behind them.
-		for _, p := range m.parts {
+		for _, p := range parts {
 			if p.Kind == pipeline.PartToolResult {
 				out = append(out, c.responsesResult(p))
 			}
 		}
-		for _, p := range m.parts {
+		for _, p := range parts {
 			switch p.Kind {
 			case pipeline.PartToolResult:
 			case pipeline.PartToolCall:
@@ -43,6 +44,25 @@ func (c *converter) responses(all []spoken) [][]byte {
 			}
 		}
 		flush()
+	}
+	return out
+}
+
+// withoutVendors leaves out the calls that the vendor of the source ran itself, and their results, which stand in
+// messages of the assistant's.
+func (c *converter) withoutVendors(m spoken) []pipeline.Part {
+	if m.role != pipeline.RoleAssistant {
+		return m.parts
+	}
+	var out []pipeline.Part
+	for _, p := range m.parts {
+		switch {
+		case p.Kind == pipeline.PartToolResult,
+			p.Kind == pipeline.PartToolCall && p.Type != "tool_use" && strings.HasSuffix(p.Type, "_tool_use"):
+			c.lose(p.Type, "what the vendor's own tools did has no place with another vendor")
+		default:
+			out = append(out, p)
+		}
 	}
 	return out
 }

@@ -18,22 +18,33 @@ type foreign interface {
 }
 
 // common gives a message of a foreign format as the messages that an API would hold: one, but for an assistant
-// message that has its results in it, behind which they become a message of their own.
+// message that has its results in it. Those become a message of their own behind it, and what the assistant said after
+// them another one.
 func common(f foreign, m pipeline.Message, item int) []spoken {
-	said := spoken{role: m.Role, item: item}
-	given := spoken{role: pipeline.RoleTool, item: item}
-	for _, p := range m.Parts {
-		p = commonPart(f, p)
-		if p.Kind == pipeline.PartToolResult && m.Role == pipeline.RoleAssistant {
-			given.parts = append(given.parts, p)
-		} else {
-			said.parts = append(said.parts, p)
+	var out []spoken
+	said, given := spoken{role: m.Role, item: item}, spoken{role: pipeline.RoleTool, item: item}
+	flush := func() {
+		if len(given.parts) > 0 {
+			out = append(out, said, given)
+			said.parts, given.parts = nil, nil
 		}
 	}
-	if len(given.parts) == 0 {
-		return []spoken{said}
+	for _, p := range m.Parts {
+		p = commonPart(f, p)
+		switch {
+		case p.Kind == pipeline.PartToolResult && m.Role == pipeline.RoleAssistant:
+			given.parts = append(given.parts, p)
+			continue
+		case p.Kind != pipeline.PartToolCall: // calls in a row are one step, wherever their results stand
+			flush()
+		}
+		said.parts = append(said.parts, p)
 	}
-	return []spoken{said, given}
+	flush()
+	if len(said.parts) > 0 || len(out) == 0 {
+		out = append(out, said)
+	}
+	return out
 }
 
 func commonPart(f foreign, p pipeline.Part) pipeline.Part {

@@ -360,11 +360,16 @@ func googleAddress(p pipeline.Part) string {
 	if at, ok := getCamel(b, v, "inlineData"); ok {
 		return base64URL(p.MediaType, text(b, first(getCamel(b, at, "data"))))
 	}
-	if at, ok := getCamel(b, v, "fileData"); ok {
-		return text(b, first(getCamel(b, at, "fileUri")))
+	at, _ := getCamel(b, v, "fileData")
+	uri := text(b, first(getCamel(b, at, "fileUri")))
+	if strings.HasPrefix(uri, googleFiles) {
+		return "" // what was uploaded there can be read there alone
 	}
-	return ""
+	return uri
 }
+
+// googleFiles is where files stand that were uploaded to the vendor.
+const googleFiles = "https://generativelanguage.googleapis.com/"
 
 // What the vendor runs itself comes as a call and a result in the model's own content.
 func (l *layout) googleVendorCall(part span, typ string, v span) node {
@@ -428,7 +433,7 @@ func (l *layout) contentMessage() pipeline.Message {
 }
 
 func detectGoogle(s sketched) bool {
-	if s.hasPrefix("[].uri", "https://generativelanguage.googleapis.com/") {
+	if s.hasPrefix("[].uri", googleFiles) {
 		return true
 	}
 	for _, at := range []string{"", "[].request."} {

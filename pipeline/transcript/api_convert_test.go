@@ -1,0 +1,99 @@
+package transcript_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// Every way between the APIs' formats and the files that are made of them, on small files written by hand: what comes
+// out is in the golden file, and is a request that its vendor takes.
+func TestConvertBetweenAPIs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		path string
+		to   []transcript.Format
+	}{
+		{"anthropic/request.json", []transcript.Format{transcript.OpenAIResponses, transcript.Google}},
+		{"openai/request.json", []transcript.Format{transcript.OpenAIResponses, transcript.Google}},
+		{"openai-responses/request.json", []transcript.Format{transcript.Anthropic, transcript.OpenAI, transcript.Google}},
+		{"openai-responses/vendor-tools.json", []transcript.Format{transcript.Anthropic, transcript.OpenAI, transcript.Google}},
+		{"google/request.json", []transcript.Format{transcript.Anthropic, transcript.OpenAI, transcript.OpenAIResponses}},
+		{"codex/session.jsonl", []transcript.Format{transcript.OpenAIResponses, transcript.Anthropic, transcript.OpenAI, transcript.Google}},
+		{"gemini-cli/session.json", []transcript.Format{transcript.Google, transcript.Anthropic, transcript.OpenAI, transcript.OpenAIResponses}},
+		{"claude-stream-json/tools.jsonl", []transcript.Format{transcript.Anthropic, transcript.OpenAIResponses}},
+		{"claude-code/turns.jsonl", []transcript.Format{transcript.OpenAIResponses, transcript.Google}},
+		{"langchain/dumpd.json", []transcript.Format{transcript.OpenAIResponses, transcript.Google}},
+	} {
+		for _, to := range c.to {
+			t.Run(c.path+" to "+string(to), func(t *testing.T) {
+				t.Parallel()
+				data, err := os.ReadFile(filepath.Join("testdata", c.path))
+				if err != nil {
+					t.Fatal(err)
+				}
+				file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				conv := file.Conversations[0]
+				context := pipeline.BuildContext(pipeline.ContextInput{
+					Live: conv.Messages, Settings: pipeline.DefaultSettings(), Vendor: string(conv.Format.API()),
+				})
+				out, err := transcript.ConvertConversation(conv.Meta, context.Items, to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var b strings.Builder
+				fmt.Fprintf(&b, "system %s\ntools %s\nenvelope %s\n", out.Meta.System, out.Meta.Tools, out.Meta.Envelope)
+				for _, m := range out.Messages {
+					fmt.Fprintf(&b, "%s\n", bytes.ReplaceAll(m, []byte("\n"), []byte("⏎")))
+				}
+				for _, l := range out.Losses {
+					fmt.Fprintf(&b, "loss of %s, item %d: %s\n", l.What, l.Item, l.Why)
+				}
+				compare(t, filepath.Join("testdata", c.path+"."+string(to)+".out"), b.String())
+
+				var written bytes.Buffer
+				if _, err := transcript.WriteFile(&written, to, transcript.Output{Meta: conv.Meta, Items: context.Items}); err != nil {
+					t.Fatal(err)
+				}
+				for _, target := range targets {
+					if target.format != to {
+						continue
+					}
+					if err := target.validate(written.Bytes()); err != nil {
+						t.Errorf("%v:\n%s", err, written.Bytes())
+					}
+				}
+				if c.path != "anthropic/request.json" { // has what the vendor ran, which is left out
+					pairsStay(t, "written", context, written.Bytes(), to)
+				}
+			})
+		}
+	}
+}
+
+// compare holds a text to a golden file; -update writes it.
+func compare(t *testing.T, path, got string) {
+	t.Helper()
+	if flag.Lookup("update").Value.String() == "true" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run the test with -update to write it", err)
+	}
+	if string(want) != got {
+		t.Errorf("%s differs; got:\n%s", path, got)
+	}
+}
