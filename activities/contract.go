@@ -79,6 +79,8 @@ type SummarizerResult struct {
 	Ladder []pipeline.Summarizer `json:"ladder"`
 	// SelfReason says why the agent's own model is not used, "" when it is.
 	SelfReason string `json:"self_reason,omitempty"`
+	// DigestForBudget says that the digest may stand in once a token budget is spent, also where the list has none.
+	DigestForBudget bool `json:"digest_for_budget,omitempty"`
 }
 
 // PartitionRequest asks which messages are summarised and which stay.
@@ -111,7 +113,7 @@ type SlimRequest struct {
 	Ref
 	Plan       string              `json:"plan"`
 	Summarizer pipeline.Summarizer `json:"summarizer"`
-	// Factor scales the input budget: 1, then 0.5, 0.25 as the ladder slims harder.
+	// Factor scales the input, see pipeline.SlimInput.Share: 1, then 0.5, 0.25 as the ladder slims harder.
 	Factor    float64            `json:"factor"`
 	Variation pipeline.Variation `json:"variation"`
 }

@@ -45,7 +45,10 @@ func (a *Activities) Summarizer(ctx context.Context, req SummarizerRequest) (Sum
 		for _, s := range choice.Skipped {
 			notesOf(ctx).number("skipped "+s.Model, s.Reason)
 		}
-		return SummarizerResult{Ladder: a.withNative(ctx, choice.Ladder, view), SelfReason: choice.SelfReason}, nil
+		return SummarizerResult{
+			Ladder: a.withNative(ctx, choice.Ladder, view), SelfReason: choice.SelfReason,
+			DigestForBudget: in.Settings.Digest != pipeline.DigestNever,
+		}, nil
 	})
 }
 

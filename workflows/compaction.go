@@ -127,9 +127,11 @@ type run struct {
 
 	trigger activities.TriggerResult
 	ladder  []pipeline.Summarizer
-	at      int // the summarizer whose turn it is
-	used    taken
-	tail    taken
+	// digestForBudget says that the digest may be added to the ladder when a token budget is spent.
+	digestForBudget bool
+	at              int // the summarizer whose turn it is
+	used            taken
+	tail            taken
 
 	plan       activities.PartitionResult
 	full       bool
@@ -187,7 +189,7 @@ func (r *run) walk(ctx workflow.Context) CompactionResult {
 	if len(choice.Ladder) == 0 {
 		return r.failed(pipeline.ModelNotFound, "no summarizer can be used and the digest is switched off: configure one in settings.summarizers")
 	}
-	r.ladder = choice.Ladder
+	r.ladder, r.digestForBudget = choice.Ladder, choice.DigestForBudget
 
 	if end := r.partition(ctx); end != nil {
 		return *end
@@ -404,7 +406,11 @@ func (r *run) step(ctx workflow.Context, step Step, stage activities.Stage, kind
 				return r.goTo(i)
 			}
 		}
-		return false
+		if !r.digestForBudget || stage != activities.StageSlim { // only tokens are judged there
+			return false
+		}
+		r.ladder = append(r.ladder, pipeline.Summarizer{Kind: pipeline.SummarizerDigest})
+		return r.goTo(len(r.ladder) - 1)
 	default:
 		return false
 	}
