@@ -126,11 +126,12 @@ func (a *Activities) externalInput(ctx context.Context, req SlimRequest, run sto
 		TranscriptHint: view.TranscriptHint(),
 	}
 	if view.Settings.Redact {
-		in.Redact = pipeline.Redact
+		in.Redact = pipeline.NewRedactor(source).Redact
 	}
 	fixed := pipeline.ExternalRequest(prompt, pipeline.Slimmed{}, run.Focus, req.Variation)
 	promptTokens := pipeline.EstimateText(fixed.System) + pipeline.EstimateText(fixed.User)
-	in.BudgetChars = int(float64(pipeline.InputBudgetChars(view.Settings, req.Summarizer, promptTokens, density(view, req.Summarizer, source))) * req.Factor)
+	in.BudgetChars = pipeline.InputBudgetChars(view.Settings, req.Summarizer, promptTokens, density(view, req.Summarizer, source))
+	in = in.Share(req.Factor)
 	if in.BudgetChars <= 0 {
 		return SlimResult{}, tooLarge(req.Summarizer, promptTokens)
 	}

@@ -51,7 +51,7 @@ func (a *Activities) digest(ctx context.Context, req SummariseRequest, view conv
 	}
 	text := pipeline.Digest(in)
 	if view.Settings.Redact {
-		text = pipeline.Redact(text)
+		text = pipeline.NewRedactor(source).Redact(text)
 	}
 	return a.keepSummary(ctx, req, text, store.RunFacts{Summarizer: req.Summarizer.String(), Rung: req.Rung, Digest: true}, SummariseResult{})
 }
@@ -104,9 +104,11 @@ func (a *Activities) accept(
 	if refused != nil {
 		return result, refused
 	}
-	if view.Settings.Redact {
-		text = pipeline.Redact(text)
+	redact := func(s string) string { return s }
+	if view.Settings.Redact { // the agent's own model has seen them
+		redact = pipeline.NewRedactor(view.Live()).Redact
 	}
+	text = redact(text)
 	var users []pipeline.Message
 	for _, m := range source {
 		if m.Genuine() {
@@ -115,9 +117,7 @@ func (a *Activities) accept(
 	}
 	text = pipeline.UserMessagesSection(text, users, userMessagesBudget(view))
 	text, found := pipeline.VerifySummary(text, source, p.kept(view))
-	if view.Settings.Redact {
-		text = pipeline.Redact(text) // what the check appended is the source's own
-	}
+	text = redact(text) // what the check appended is the source's own
 	result.ConstraintsMissing = len(found.ConstraintsMissing)
 	result.UnsupportedIdentifiers = len(found.UnsupportedIdentifiers)
 	result.Misattributed = len(found.Misattributed)

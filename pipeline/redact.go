@@ -1,6 +1,10 @@
 package pipeline
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
 
 // redacted stands for a secret that was taken out.
 const redacted = "[redacted]"
@@ -40,4 +44,67 @@ func Redact(s string) string {
 		}
 	}
 	return s
+}
+
+// Redactor takes credentials out of texts: what Redact finds, and what it finds in the messages that the redactor
+// was made from, wherever else that stands. A model that has seen a secret in its header may give it without.
+type Redactor struct {
+	known *strings.Replacer // nil for none
+}
+
+// NewRedactor makes a redactor that knows the secrets in messages. The cost is that of Redact for all of them.
+func NewRedactor(messages []Message) Redactor {
+	var pairs []string
+	seen := map[string]bool{}
+	for _, m := range messages {
+		for _, text := range textsOf(m) {
+			for _, secret := range secretsIn(text) {
+				if !seen[secret] {
+					seen[secret] = true
+					pairs = append(pairs, secret, redacted)
+				}
+			}
+		}
+	}
+	if pairs == nil {
+		return Redactor{}
+	}
+	return Redactor{known: strings.NewReplacer(pairs...)}
+}
+
+// Redact takes the secrets out of a text. The zero Redactor does what the function Redact does.
+func (r Redactor) Redact(s string) string {
+	s = Redact(s)
+	if r.known != nil {
+		s = r.known.Replace(s)
+	}
+	return s
+}
+
+// secretsIn gives the secrets in a text that can be told by themselves: a value whose name alone says that it is
+// secret may be any word, and is kept to its place.
+func secretsIn(text string) []string {
+	var secrets []string
+	for _, p := range secretPatterns {
+		for _, m := range p.FindAllStringSubmatchIndex(text, -1) {
+			from, to := m[0], m[1]
+			if len(m) > 2 {
+				from = m[3]
+			}
+			if len(m) > 4 {
+				to = m[4]
+			}
+			if secret := text[from:to]; random(secret) {
+				secrets = append(secrets, secret)
+			}
+		}
+	}
+	return secrets
+}
+
+// random says whether a value is no word and no expression of a program: long, of letters and digits.
+func random(value string) bool {
+	const least = 10
+	return len(value) >= least && strings.ContainsFunc(value, unicode.IsDigit) && strings.ContainsFunc(value, unicode.IsLetter) &&
+		!strings.ContainsAny(value, "()[]{}$<>") && value != redacted
 }

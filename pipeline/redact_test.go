@@ -64,3 +64,26 @@ func TestRedactIsIdempotent(t *testing.T) {
 		}
 	})
 }
+
+// B87: a secret that stands in a header once stands alone elsewhere, in what the agent said and in a summary.
+func TestRedactorKnowsTheSecretsOfItsSource(t *testing.T) {
+	t.Parallel()
+	r := NewRedactor([]Message{
+		resultMessage("a", "Authorization: Bearer abc.def.ghi123456789\npassword=changeit1\npassword: required\nsecret=os.environ[\"S3_SECRET_1\"]"),
+		callMessage("", "b", "connect", `{"url":"postgres://app:hunter2hunter2@db/app"}`),
+	})
+	for in, want := range map[string]string{
+		"the token is abc.def.ghi123456789, it works":  "the token is [redacted], it works",
+		"user app, hunter2hunter2":                     "user app, [redacted]",
+		"a password is required, not changeit1":        "a password is required, not changeit1",
+		"reads os.environ[ and AKIAIOSFODNN7EXAMPLE12": "reads os.environ[ and [redacted]",
+		"": "",
+	} {
+		if got := r.Redact(in); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+	if got := (Redactor{}).Redact("Bearer abcdefghijklmnop1"); got != "Bearer [redacted]" {
+		t.Errorf("the zero value gives %q", got)
+	}
+}

@@ -23,6 +23,15 @@ type SlimInput struct {
 	Redact func(string) string
 }
 
+// Share is the input for a summarizer that is to see no more than a share, up to 1, of what it would: of the
+// budget, or of what the messages take where that is less, so that what was refused as too large is not sent again.
+func (in SlimInput) Share(share float64) SlimInput {
+	if share < 1 {
+		in.BudgetChars = int(float64(min(in.BudgetChars, Slim(in).Chars)) * share)
+	}
+	return in
+}
+
 // Fate is what became of a message that a summarizer does not see whole.
 type Fate string
 

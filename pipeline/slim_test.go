@@ -415,3 +415,23 @@ u1
 		t.Errorf("%+v", out)
 	}
 }
+
+// B42: an input that was refused as too large is smaller the next time, also where it was far below its budget.
+func TestSlimShare(t *testing.T) {
+	t.Parallel()
+	in := SlimInput{Messages: workday(8, 2000), BudgetChars: 1_000_000, ToolDropThreshold: 1.1, MinUsefulChars: 200}
+	whole := Slim(in)
+	for _, share := range []float64{0.5, 0.25, 0.125} {
+		out := Slim(in.Share(share))
+		if most := float64(whole.Chars) * share; float64(out.Chars) > most || float64(out.Chars) < most/2 {
+			t.Errorf("a share of %v: %d of %d chars", share, out.Chars, whole.Chars)
+		}
+	}
+	if got := in.Share(1); got.BudgetChars != in.BudgetChars {
+		t.Errorf("all of it: a budget of %d", got.BudgetChars)
+	}
+	in.BudgetChars = 8000
+	if got := in.Share(0.5); got.BudgetChars > 4000 || got.BudgetChars < 3500 {
+		t.Errorf("half of a small budget is %d", got.BudgetChars)
+	}
+}

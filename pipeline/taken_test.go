@@ -64,13 +64,23 @@ func sent(t fataler, format transcript.Format, c pipeline.Context) []byte {
 func taken(t fataler, format transcript.Format, c pipeline.Context) []json.RawMessage {
 	t.Helper()
 	body := sent(t, format, c)
+	validated(t, format, body)
+	return messagesOf(t, body)
+}
+
+func validated(t fataler, format transcript.Format, body []byte) {
+	t.Helper()
 	validate := llmtest.ValidateOpenAI
 	if format == transcript.Anthropic {
 		validate = llmtest.ValidateAnthropic
 	}
 	if err := validate(body); err != nil {
-		t.Fatalf("%v in\n%s", err, body)
+		t.Fatalf("%v in\n%.5000s", err, body)
 	}
+}
+
+func messagesOf(t fataler, body []byte) []json.RawMessage {
+	t.Helper()
 	var request struct{ Messages []json.RawMessage }
 	if err := json.Unmarshal(body, &request); err != nil {
 		t.Fatal(err)
