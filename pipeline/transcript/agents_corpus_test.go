@@ -210,17 +210,28 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 	}
 	again(t, fmt.Sprintf("window %d", window), context.Items, back.Conversations[0])
 
-	for _, target := range []transcript.Format{transcript.Anthropic, transcript.OpenAI} {
-		validate := llmtest.ValidateAnthropicRequest
-		if target == transcript.OpenAI {
-			validate = llmtest.ValidateOpenAIRequest
-		}
+	for target, validate := range map[transcript.Format]func([]byte, llmtest.ValidateOptions) error{
+		transcript.Anthropic: llmtest.ValidateAnthropicRequest, transcript.OpenAI: llmtest.ValidateOpenAIRequest,
+		transcript.OpenAIResponses: llmtest.ValidateOpenAIResponsesRequest, transcript.Google: llmtest.ValidateGoogleRequest,
+	} {
+		// What an API takes depends on it: a context is put together for one.
+		in.Vendor = string(target)
+		out.Items = pipeline.BuildContext(in).Items
 		var b bytes.Buffer
 		if _, err := transcript.WriteFile(&b, target, out); err != nil {
 			t.Fatalf("window %d, to %s: %v", window, target, err)
 		}
 		if err := validate(b.Bytes(), llmtest.ValidateOptions{}); err != nil {
 			t.Errorf("window %d, as %s: %v", window, target, err)
+		}
+		// It may as well have been put together for the format's own file.
+		out.Items = context.Items
+		b.Reset()
+		if _, err := transcript.WriteFile(&b, target, out); err != nil {
+			t.Fatalf("window %d, to %s: %v", window, target, err)
+		}
+		if err := validate(b.Bytes(), llmtest.ValidateOptions{}); err != nil {
+			t.Errorf("window %d, from its own form, as %s: %v", window, target, err)
 		}
 	}
 }

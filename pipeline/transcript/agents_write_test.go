@@ -92,12 +92,11 @@ func TestWriteFilesOfAgents(t *testing.T) {
 						t.Errorf("the model was %q and is %q", file.Conversations[i].Model, c.Model)
 					}
 				}
-				for _, target := range []Format{Anthropic, OpenAI} {
+				for target, validate := range map[Format]func([]byte, llmtest.ValidateOptions) error{
+					Anthropic: llmtest.ValidateAnthropicRequest, OpenAI: llmtest.ValidateOpenAIRequest,
+					OpenAIResponses: llmtest.ValidateOpenAIResponsesRequest, Google: llmtest.ValidateGoogleRequest,
+				} {
 					var s strings.Builder
-					validate := llmtest.ValidateAnthropicRequest
-					if target == OpenAI {
-						validate = llmtest.ValidateOpenAIRequest
-					}
 					for i, out := range all {
 						var b bytes.Buffer
 						losses, err := WriteFile(&b, target, Output{Meta: out.Meta, Items: contextOf(file.Conversations[i].Messages)})
@@ -116,7 +115,9 @@ func TestWriteFilesOfAgents(t *testing.T) {
 							t.Errorf("as %s: %v\n%s", target, err, b.Bytes())
 						}
 					}
-					golden(t, name+"."+string(target)+".out", s.String())
+					if target == Anthropic || target == OpenAI {
+						golden(t, name+"."+string(target)+".out", s.String())
+					}
 				}
 			})
 		}
