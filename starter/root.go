@@ -45,7 +45,11 @@ func run(args []string, in io.Reader, out, err io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(err)
-	return a.report(root.ExecuteContext(ctx))
+	result := root.ExecuteContext(ctx)
+	if ctx.Err() != nil && result != nil && !errors.As(result, new(told)) {
+		result = context.Canceled // what was interrupted may call it anything
+	}
+	return a.report(result)
 }
 
 // The groups of the help text.
