@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/tidwall/gjson"
@@ -44,6 +45,17 @@ func (f NativeForm) Format() string {
 
 // Readable says whether a person, and any other model, can read what comes back.
 func (f NativeForm) Readable() bool { return f == NativeOnDemand || f == NativeEdit }
+
+// Beta is the beta header of requests that send what came back in this form, "" where none is needed.
+func (f NativeForm) Beta() string {
+	switch f {
+	case NativeOnDemand:
+		return string(anthropic.AnthropicBetaCompact2026_09_04)
+	case NativeEdit:
+		return string(anthropic.AnthropicBetaCompact2026_01_12)
+	}
+	return ""
+}
 
 // maxNativeInstructions is how long the instructions of a compaction on demand may be, in chars.
 const maxNativeInstructions = 16_384
@@ -126,8 +138,12 @@ func compactBody(body []byte) ([]byte, error) {
 const editTrigger = 10_000_000
 
 // WithCompactionEdit declares the compaction edit in an ordinary request that sends a block of it back: without it
-// Anthropic does not know the block. For every other form the body is given back as it is.
+// Anthropic does not know the block. For every other form the body is given back as it is. An empty body is an
+// object without keys.
 func WithCompactionEdit(body []byte, form NativeForm) ([]byte, error) {
+	if form == NativeEdit && len(body) == 0 {
+		body = []byte("{}")
+	}
 	if form != NativeEdit || gjson.GetBytes(body, `context_management.edits.#(type=="compact_20260112")`).Exists() {
 		return body, nil
 	}

@@ -186,6 +186,7 @@ func TestWithCompactionEdit(t *testing.T) {
 	t.Parallel()
 	const edit = `{"type":"compact_20260112","trigger":{"type":"input_tokens","value":10000000}}`
 	for body, want := range map[string]string{
+		``:        `{"context_management":{"edits":[` + edit + `]}}`,
 		`{"a":1}`: `{"a":1,"context_management":{"edits":[` + edit + `]}}`,
 		`{"context_management":{"edits":[{"type":"clear_thinking_20251015"}]}}`: `{"context_management":{"edits":[{"type":"clear_thinking_20251015"},` + edit + `]}}`,
 		`{"context_management":{"edits":[{"type":"compact_20260112"}]}}`:        `{"context_management":{"edits":[{"type":"compact_20260112"}]}}`,

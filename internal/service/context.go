@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"precis/internal/conversation"
+	"precis/internal/llm"
 	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -114,6 +115,15 @@ func contextOf(view conversation.View, req ContextRequest) (Context, pipeline.Co
 	}
 	if to == transcript.Anthropic && view.Marker != nil && hasReasoning(built) {
 		out.Options, out.Betas = transcript.ClearThinking(), []string{transcript.ThinkingBeta}
+	}
+	if form := view.NativeForm(); form != "" && to == meta.Format {
+		// What the vendor compacted itself goes back under the beta that it came with.
+		if out.Options, err = llm.WithCompactionEdit(out.Options, form); err != nil {
+			return Context{}, built, err
+		}
+		if beta := form.Beta(); beta != "" {
+			out.Betas = append(out.Betas, beta)
+		}
 	}
 	return out, built, nil
 }
