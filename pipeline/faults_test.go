@@ -179,7 +179,6 @@ type request struct {
 	text      string
 	tokens    int
 	maxOutput int
-	self      bool
 }
 
 // play is a conversation with what the store would hold of it, and a scripted summarizer.

@@ -82,10 +82,7 @@ func TestPairWithoutIDsProperties(t *testing.T) {
 			}
 			return word
 		})
-		var words []string
-		for _, p := range rapid.SliceOfN(piece, 0, 20).Draw(t, "pieces") {
-			words = append(words, p)
-		}
+		words := rapid.SliceOfN(piece, 0, 20).Draw(t, "pieces")
 		ms := byName(t, strings.Join(words, " "))
 		p := Pair(ms)
 		seen := map[string]int{}
