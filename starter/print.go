@@ -9,8 +9,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"precis/pipeline"
 )
 
 // table aligns rows in columns. Empty cells become a hyphen, so that every column can be cut out by a program.
@@ -104,9 +102,6 @@ func when(t time.Time) string {
 	}
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
-
-// shorten cuts a text for a line of a terminal.
-func shorten(s string, chars int) string { return pipeline.Truncate(oneLine(s), chars) }
 
 // clip cuts a text with an ellipsis.
 func clip(s string, chars int) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -53,7 +52,7 @@ func (s *session) requireWorker(ctx context.Context) error {
 	for _, name := range []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue} {
 		q, err := s.queue(ctx, name)
 		if err != nil {
-			return stackError(fmt.Errorf("Temporal at %s, namespace %s: %w", s.config.Temporal.Address, s.config.Temporal.Namespace, err))
+			return unreachablef("Temporal at %s, namespace %s: %w", s.config.Temporal.Address, s.config.Temporal.Namespace, err)
 		}
 		if q.Workers == 0 {
 			return unreachablef("no worker serves queue %q of namespace %q at %s: start one with bin/worker", name, s.config.Temporal.Namespace, s.config.Temporal.Address)
