@@ -283,10 +283,10 @@ func fromSource(p *pipeline.Part, b []byte, src span) {
 }
 
 func detectAnthropic(s sketched) bool {
-	if s.hasPrefix("[].uri", "https://api.anthropic.com/") || s.has("[].request.anthropic_version") {
+	if s.hasPrefix("[].uri", "https://api.anthropic.com/") || s.hasPrefix("uri", "https://api.anthropic.com/") || s.has("[].request.anthropic_version") {
 		return true
 	}
-	for _, at := range []string{"", "[].request."} {
+	for _, at := range []string{"", "[].request.", "request."} {
 		messages := at + "messages"
 		if !s.has(messages) {
 			// The messages may stand behind more tools or system prompt than is seen.

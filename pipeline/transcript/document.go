@@ -531,8 +531,7 @@ func (d *documents) follow(c *docConversation) bool {
 		before := old.held[:len(old.held):len(old.held)]
 		if cut != "" {
 			before = append(before, d.answers(old)...)
-			without, _ := dropKeys(c.tape, request, func(key string, _ span) bool { return key == cut })
-			c.tape = apply(c.tape, []splice{{request, without}})
+			c.tape = apply(c.tape, []splice{{request, goesOnFrom(c.tape, request, old, cut)}})
 			c.outer = root(c.tape)
 		}
 		c.held = append(before, c.held...)
@@ -541,6 +540,17 @@ func (d *documents) follow(c *docConversation) bool {
 		return true
 	}
 	return false
+}
+
+// goesOnFrom gives the request at v as one that holds the messages of old as well: it refers to what that referred to,
+// or to nothing.
+func goesOnFrom(b []byte, v span, old *docConversation, key string) []byte {
+	if earlier, ok := dig(old.tape, old.outer, "request", key); ok && kind(old.tape, earlier) == '"' {
+		at, _ := get(b, v, key)
+		return apply(v.of(b), []splice{{span{at.start - v.start, at.end - v.start}, earlier.of(old.tape)}})
+	}
+	out, _ := dropKeys(b, v, func(k string, _ span) bool { return k == key })
+	return out
 }
 
 // answers gives the messages of the recorded response.

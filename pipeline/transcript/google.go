@@ -433,10 +433,10 @@ func (l *layout) contentMessage() pipeline.Message {
 }
 
 func detectGoogle(s sketched) bool {
-	if s.hasPrefix("[].uri", googleFiles) {
+	if s.hasPrefix("[].uri", googleFiles) || s.hasPrefix("uri", googleFiles) {
 		return true
 	}
-	for _, at := range []string{"", "[].request."} {
+	for _, at := range []string{"", "[].request.", "request."} {
 		if s.has(at+"contents[].parts", at+"contents[].role") ||
 			s.has(at+"contents") && s.has(at+"systemInstruction", at+"system_instruction", at+"generationConfig", at+"config", at+"model") {
 			return true

@@ -51,11 +51,14 @@ func (responsesCodec) Make(m pipeline.Made) ([]byte, error) { return madeItem(m)
 
 func (responsesCodec) address(p pipeline.Part) string { return itemAddress(p) }
 
+// responsesAddress is where the vendor has the API.
+const responsesAddress = "https://api.openai.com/v1/responses"
+
 func detectResponses(s sketched) bool {
-	if s.hasPrefix("[].uri", "https://api.openai.com/v1/responses") {
+	if s.hasPrefix("[].uri", responsesAddress) || s.hasPrefix("uri", responsesAddress) {
 		return true
 	}
-	for _, at := range []string{"", "[].request."} {
+	for _, at := range []string{"", "[].request.", "request."} {
 		if !s.has(at+"input") || s.has(at+"messages", at+"contents") {
 			continue
 		}
