@@ -81,7 +81,7 @@ func (s *Service) Append(ctx context.Context, ref store.ConversationRef, req App
 	if err != nil {
 		return Appended{}, refused(err)
 	}
-	return s.appended(ctx, ref, res, l)
+	return s.appended(ctx, ref, res, l), nil
 }
 
 // decode reads native messages as they go into the store.
@@ -154,37 +154,33 @@ func usageReport(raw json.RawMessage, batch []store.NewMessage, version *int64) 
 	return report
 }
 
-// appended is the answer to a change that was watched, with what follows of it.
-func (s *Service) appended(ctx context.Context, ref store.ConversationRef, res store.AppendResult, l *look) (Appended, error) {
-	out := Appended{
+// appended is the answer to a change that was watched, with what follows of it. The change is done: nothing that fails
+// from here on is an error of it.
+func (s *Service) appended(ctx context.Context, ref store.ConversationRef, res store.AppendResult, l *look) Appended {
+	applied, watched := s.follow(ctx, ref, l, res.Watched)
+	return Appended{
 		FirstSeq: res.FirstSeq, LastSeq: res.LastSeq, Seqs: res.Seqs, Duplicates: res.Duplicates,
-		HeadSeq: res.Conversation.HeadSeq,
+		HeadSeq: res.Conversation.HeadSeq, UsedTokens: l.decision.Used, Estimated: l.decision.Estimated,
+		Trigger: Trigger{TriggerDecision: l.decision, Hold: l.hold},
+		Run:     s.runOf(ctx, ref, l, watched), Applied: applied,
 	}
-	applied, watched, err := s.follow(ctx, ref, l, res.Watched)
-	if err != nil {
-		return out, refused(err)
-	}
-	out.UsedTokens, out.Estimated = l.decision.Used, l.decision.Estimated
-	out.Trigger = Trigger{TriggerDecision: l.decision, Hold: l.hold}
-	out.Applied = applied
-	out.Run, err = s.runOf(ctx, ref, l, watched)
-	return out, refused(err)
 }
 
 // runOf gives the run that a look started or found under way.
-func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, l *look, w store.Watched) (*runs.Run, error) {
-	switch {
-	case w.Run != nil:
+func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, l *look, w store.Watched) *runs.Run {
+	if w.Run != nil {
 		run := runs.Of(*w.Run)
-		return &run, nil
-	case l.active != "":
-		found, err := s.Store.GetRun(ctx, store.RunRef{Tenant: ref.Tenant, ID: l.active})
-		if err != nil {
-			return nil, err
-		}
-		run := runs.Of(found)
-		run.Steps = nil
-		return &run, nil
+		return &run
 	}
-	return nil, nil
+	if l.active == "" {
+		return nil
+	}
+	found, err := s.Store.GetRun(ctx, store.RunRef{Tenant: ref.Tenant, ID: l.active})
+	if err != nil {
+		s.Log.Warn("the run under way could not be read", "run", l.active, "error", err)
+		return nil
+	}
+	run := runs.Of(found)
+	run.Steps = nil
+	return &run
 }

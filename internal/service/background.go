@@ -12,28 +12,32 @@ import (
 )
 
 // follow does what a look has left to be done after its transaction: the prepared summary that is due takes effect, and
-// the conversation is looked at once more, since what has come behind that summary may be too much by itself. What is
-// not done here, as after a crash, is done by the next append or reply.
-func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look, w store.Watched) (*runs.Run, store.Watched, error) {
+// the conversation is looked at once more, since what has come behind that summary may be too much by itself. The change
+// stands whatever happens here: what is not done now, as after a crash, is done by the next append or reply.
+func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look, w store.Watched) (*runs.Run, store.Watched) {
 	if l.apply == nil {
-		return nil, w, nil
+		return nil, w
 	}
 	run, err := s.applyPrepared(ctx, ref, l.apply.ID)
-	if err != nil || run == nil {
-		return nil, w, err
+	if err != nil {
+		s.Log.Warn("a prepared summary was not applied yet", "conversation", ref.String(), "marker", l.apply.ID, "error", err)
+		l.decision.ApplyPrepared = false
+		return nil, w
 	}
 	reason := l.decision.Reason
 	_, again, err := s.Store.Watch(ctx, ref, l.watch)
 	if err != nil {
-		return run, w, err
+		s.Log.Warn("a conversation was not looked at again", "conversation", ref.String(), "error", err)
+		return run, w
 	}
-	if !l.decision.Fired {
+	l.decision.ApplyPrepared = false // if yet another one waits, the next look applies it
+	if run != nil && !l.decision.Fired {
 		l.decision.ApplyPrepared, l.decision.Reason = true, reason
 	}
 	if again.Run != nil {
 		w = again
 	}
-	return run, w, nil
+	return run, w
 }
 
 // applyPrepared makes the summary that waits take effect, in the words of this moment: whether work is under way, and

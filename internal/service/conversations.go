@@ -293,9 +293,7 @@ func (s *Service) PatchConversation(ctx context.Context, ref store.ConversationR
 	if err != nil {
 		return Conversation{}, refused(err)
 	}
-	if _, _, err := s.follow(ctx, ref, l, watched); err != nil {
-		return Conversation{}, refused(err)
-	}
+	s.follow(ctx, ref, l, watched)
 	return s.GetConversation(ctx, ref)
 }
 

@@ -98,8 +98,8 @@ func (s *Service) applyDue(ctx context.Context, ref store.ConversationRef) error
 	if err != nil {
 		return err
 	}
-	_, _, err = s.follow(ctx, ref, l, watched)
-	return err
+	s.follow(ctx, ref, l, watched)
+	return nil
 }
 
 // openContext writes what the reply reads, and keeps its exact size where the running sums are off.
@@ -150,7 +150,7 @@ func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply
 	if err != nil {
 		return Appended{}, refused(err)
 	}
-	return s.appended(ctx, ref, res, l)
+	return s.appended(ctx, ref, res, l), nil
 }
 
 // overflow says whether a vendor's error means that the context was too large, and which window it names, 0: none.

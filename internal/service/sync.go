@@ -96,8 +96,7 @@ func (s *Service) syncOnce(ctx context.Context, ref store.ConversationRef, req S
 	if err != nil {
 		return Synced{}, err
 	}
-	appended, err := s.appended(ctx, ref, res, l)
-	return Synced{Appended: appended, Matched: found.matched, As: found.as}, err
+	return Synced{Appended: s.appended(ctx, ref, res, l), Matched: found.matched, As: found.as}, nil
 }
 
 // behind moves the index in an error's field by those that were matched.

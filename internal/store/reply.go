@@ -163,10 +163,10 @@ func (p Reply) usage(end ReplyEnd, head int64) *UsageReport {
 	}
 	u := *end.Usage
 	u.Epoch = &p.Epoch
-	if head > p.HeadSeq && p.HeadSeq > 0 {
+	if p.HeadSeq > 0 && (head > p.HeadSeq || u.Covers == nil) {
 		u.CoversSeq, u.Covers = p.HeadSeq, nil
 		if end.Input > 0 {
-			u.Tokens = end.Input // the answer stands behind what is not covered, and is estimated with it
+			u.Tokens = end.Input // the answer stands behind what is not covered, or is still to come, and is estimated
 		}
 	}
 	return &u
