@@ -12,6 +12,9 @@ import (
 // pollerFresh is how recently a worker must have polled to count: a poll lasts up to a minute.
 const pollerFresh = 75 * time.Second
 
+// workerPatience is how long a worker has to be seen.
+const workerPatience = 5 * time.Second
+
 // queueStatus is one of Temporal's queues.
 type queueStatus struct {
 	Name string `json:"name"`
@@ -47,16 +50,36 @@ func (s *session) queue(ctx context.Context, name string) (queueStatus, error) {
 	return q, nil
 }
 
-// requireWorker makes sure that somebody serves the configured Temporal: a run would wait for ever.
+// requireWorker makes sure that somebody serves the configured Temporal: a run would wait for ever. A worker that has
+// just started is seen a moment later.
 func (s *session) requireWorker(ctx context.Context) error {
 	for _, name := range []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue} {
+		if err := s.awaitWorker(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) awaitWorker(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	give := time.NewTimer(workerPatience)
+	defer give.Stop()
+	again := time.NewTicker(200 * time.Millisecond)
+	defer again.Stop()
+	for {
 		q, err := s.queue(ctx, name)
 		if err != nil {
 			return unreachablef("Temporal at %s, namespace %s: %w", s.config.Temporal.Address, s.config.Temporal.Namespace, err)
 		}
-		if q.Workers == 0 {
+		if q.Workers > 0 {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-give.C:
 			return unreachablef("no worker serves queue %q of namespace %q at %s: start one with bin/worker", name, s.config.Temporal.Namespace, s.config.Temporal.Address)
 		}
 	}
-	return nil
 }
