@@ -16,14 +16,16 @@ import (
 // Trigger takes the run up and decides, with the numbers of this moment, whether it is still due: what asked
 // for it may be long ago, and another run may have compacted the conversation since.
 func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerResult, error) {
+	run, err := a.Store.StartRun(ctx, req.run(), activity.GetInfo(ctx).WorkflowExecution.RunID)
+	if err != nil {
+		return TriggerResult{}, err
+	}
+	if run.Outcome != "" {
+		// A workflow that was started again for a run that has ended: what is kept of the first time must not lead
+		// it through the stages once more.
+		return TriggerResult{Skip: fmt.Sprintf("the run has ended %s already", run.Outcome)}, nil
+	}
 	return once(ctx, a, StageTrigger, req.Ref, func() (TriggerResult, error) {
-		run, err := a.Store.StartRun(ctx, req.run(), activity.GetInfo(ctx).WorkflowExecution.RunID)
-		if err != nil {
-			return TriggerResult{}, err
-		}
-		if run.Outcome != "" {
-			return TriggerResult{Skip: fmt.Sprintf("the run has ended %s already", run.Outcome)}, nil
-		}
 		view, err := a.view(ctx, req.Ref, run, 0)
 		if err != nil {
 			return TriggerResult{}, err
