@@ -59,8 +59,11 @@ func TestHistoryOfTheLongestLadderStaysSmall(t *testing.T) {
 	for _, name := range []string{"m1", "m2", "m3", "m4", "m5", "m6"} {
 		list = append(list, map[string]any{"model": "openai/" + name, "context_window": 30000, "max_output": 4000})
 		answers[name] = []llmtest.Answer{
-			tooLong, tooLong, tooLong, {Text: "<summary>" + secretWord, Finish: "length"}, {Text: "half", Finish: "length"},
-			{Text: " "}, refuse(400, "invalid_request_error", "", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."),
+			tooLong, tooLong, tooLong,
+			{Text: "<summary>" + secretWord, Finish: "length"},
+			{Text: "half", Finish: "length"},
+			{Text: " "},
+			refuse(400, "invalid_request_error", "", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."),
 			{Finish: "content_filter", Forever: true},
 		}
 	}

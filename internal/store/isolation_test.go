@@ -162,6 +162,13 @@ func TestTenantsNeverMeet(t *testing.T) {
 		},
 		"RevokeAPIKey": nil, "CreateAPIKey": nil, "FindAPIKey": nil, "EnsureTenant": nil, "Tenants": nil, // TestTenantsAndKeys
 		"ClaimOutbox": nil, "MarkDispatched": nil, "PostponeDispatch": nil, "ReviveDispatches": nil, "ForgetAbandoned": nil, // the dispatcher's, for all tenants
+		// A key belongs to the tenant that its request names; TestKeyedRequests has two tenants with one key.
+		"ClaimKey": nil, "ExtendKey": nil, "AnswerKey": nil, "ReleaseKey": nil,
+		"EventHeads": func() error {
+			heads, err := s.EventHeads(ctx, []store.ConversationRef{{Tenant: "mallory", ID: conv.ID}})
+			return none(len(heads), err)
+		},
+		"HasAPIKeys": nil,                                                              // of the whole installation, and says no more than yes or no
 		"GetBreaker": nil, "PassBreaker": nil, "TripBreaker": nil, "ResetBreaker": nil, // TestBreaker
 		"Close": nil, "Ping": nil,
 	}

@@ -12,9 +12,17 @@ import (
 //
 // No tool loads such a stream, so what is written of it is a request for Anthropic's API.
 
-type claudeStreamCodec struct{ claudeCodeCodec }
+type claudeStreamCodec struct{}
 
 func (claudeStreamCodec) Format() Format { return ClaudeStream }
+
+func (claudeStreamCodec) Decode(native []byte) (pipeline.Message, error) {
+	return decodeLines(ClaudeStream, native)
+}
+
+func (claudeStreamCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
+	return encodeLines(ClaudeStream, m, edits)
+}
 
 // Make writes an event as one that is sent to `claude --input-format stream-json`.
 func (claudeStreamCodec) Make(m pipeline.Made) ([]byte, error) {

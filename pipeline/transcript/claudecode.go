@@ -20,15 +20,19 @@ type claudeCodeCodec struct{}
 func (claudeCodeCodec) Format() Format { return ClaudeCode }
 
 func (claudeCodeCodec) Decode(native []byte) (pipeline.Message, error) {
-	if err := wholeLines(native); err != nil {
-		return pipeline.Message{}, err
-	}
-	return decodeClaudeCode(native)
+	return decodeLines(ClaudeCode, native)
 }
 
-// decodeClaudeCode decodes record lines that are known to be sound JSON.
-func decodeClaudeCode(native []byte) (pipeline.Message, error) {
-	l, recs, err := claudeCodeLayout(native)
+func decodeLines(f Format, native []byte) (pipeline.Message, error) {
+	if err := wholeLines(f, native); err != nil {
+		return pipeline.Message{}, err
+	}
+	return decodeRecords(f, native)
+}
+
+// decodeRecords decodes record lines that are known to be sound JSON.
+func decodeRecords(f Format, native []byte) (pipeline.Message, error) {
+	l, recs, err := recordsLayout(f, native)
 	if err != nil {
 		return pipeline.Message{}, err
 	}
@@ -41,13 +45,17 @@ func decodeClaudeCode(native []byte) (pipeline.Message, error) {
 }
 
 func (claudeCodeCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
+	return encodeLines(ClaudeCode, m, edits)
+}
+
+func encodeLines(f Format, m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
 	if len(edits) == 0 {
 		return m.Native, nil
 	}
-	if err := wholeLines(m.Native); err != nil {
+	if err := wholeLines(f, m.Native); err != nil {
 		return nil, err
 	}
-	l, _, err := claudeCodeLayout(m.Native)
+	l, _, err := recordsLayout(f, m.Native)
 	if err != nil {
 		return nil, err
 	}
@@ -166,40 +174,40 @@ func (r record) queuedPrompt(b []byte) (span, bool) {
 }
 
 // wholeLines says whether a native is a row of JSON values.
-func wholeLines(native []byte) error {
+func wholeLines(f Format, native []byte) error {
 	for i := skipSpace(native, 0); i < len(native); i = skipSpace(native, i) {
 		end, _, err := check(native[i:])
 		if err != nil {
-			return parseError(ClaudeCode, "%v", err)
+			return parseError(f, "%v", err)
 		}
 		i += end
 	}
 	return nil
 }
 
-// claudeCodeLayout reads the record lines of one message, sound JSON.
-func claudeCodeLayout(native []byte) (*layout, []record, error) {
+// recordsLayout reads the record lines of one message, sound JSON.
+func recordsLayout(f Format, native []byte) (*layout, []record, error) {
 	l := &layout{native: native}
 	var recs []record
 	lines := newList(nil)
 	for i := skipSpace(native, 0); i < len(native); i = skipSpace(native, i) {
 		v := valueAt(native, i)
 		if kind(native, v) != '{' {
-			return nil, nil, parseError(ClaudeCode, "a record is no object")
+			return nil, nil, parseError(f, "a record is no object")
 		}
 		recs = append(recs, readRecord(native, v))
 		lines.siblings = append(lines.siblings, v)
 		i = v.end
 	}
 	if len(recs) == 0 {
-		return nil, nil, parseError(ClaudeCode, "it is empty")
+		return nil, nil, parseError(f, "it is empty")
 	}
 	l.addList(lines)
 	for i, r := range recs {
 		if prompt, ok := r.queuedPrompt(native); ok {
 			l.role = "user"
 			if kind(native, prompt) == '[' {
-				nodes, err := l.blocks(ClaudeCode, prompt, list{parent: 0, parentIndex: i})
+				nodes, err := l.blocks(f, prompt, list{parent: 0, parentIndex: i})
 				if err != nil {
 					return nil, nil, err
 				}
@@ -213,16 +221,16 @@ func claudeCodeLayout(native []byte) (*layout, []record, error) {
 			continue
 		}
 		if r.typ != "user" && r.typ != "assistant" {
-			return nil, nil, parseError(ClaudeCode, "a record of type %q is no message", r.typ)
+			return nil, nil, parseError(f, "a record of type %q is no message", r.typ)
 		}
 		if kind(native, r.message) != '{' {
-			return nil, nil, parseError(ClaudeCode, "a %s record has no message", r.typ)
+			return nil, nil, parseError(f, "a %s record has no message", r.typ)
 		}
-		if err := l.anthropicMessage(ClaudeCode, r.message, 0, i); err != nil {
+		if err := l.anthropicMessage(f, r.message, 0, i); err != nil {
 			return nil, nil, err
 		}
 		if l.role != r.typ {
-			return nil, nil, parseError(ClaudeCode, "a %s record has a message of another role", r.typ)
+			return nil, nil, parseError(f, "a %s record has a message of another role", r.typ)
 		}
 	}
 	return l, recs, nil
@@ -467,7 +475,7 @@ func (c *claudeCode) message(emit func(Item), t *thread, b []byte, r record, lin
 	if r.summary {
 		return c.summary(emit, t, native, lineNo)
 	}
-	decoded, err := decodeClaudeCode(native)
+	decoded, err := decodeRecords(c.format, native)
 	if err != nil {
 		return badLine(lineNo, err)
 	}
@@ -530,7 +538,7 @@ func (c *claudeCode) flush(emit func(Item), t *thread) error {
 		if len(q.natives) > 1 {
 			// Each record has been read on its own already.
 			var err error
-			if m, err = decodeClaudeCode(bytes.Join(q.natives, []byte{'\n'})); err != nil {
+			if m, err = decodeRecords(c.format, bytes.Join(q.natives, []byte{'\n'})); err != nil {
 				return badLine(q.line, err)
 			}
 		}
@@ -547,7 +555,7 @@ func (c *claudeCode) summary(emit func(Item), t *thread, native []byte, lineNo i
 	if err := c.flush(emit, t); err != nil {
 		return err
 	}
-	m, err := decodeClaudeCode(native)
+	m, err := decodeRecords(c.format, native)
 	if err != nil {
 		return badLine(lineNo, err)
 	}

@@ -100,12 +100,16 @@ func fuzzWrite(t *testing.T, all []Item) {
 					}
 				}
 			}
-			for _, to := range []Format{Anthropic, OpenAI, meta.Format} {
+			targets := []Format{Anthropic, OpenAI, OpenAIResponses, Google, meta.Format}
+			if meta.Format == Google {
+				targets = append(targets, GeminiCLI) // a chat that it saved
+			}
+			for _, to := range targets {
 				var b bytes.Buffer
 				if _, err := WriteFile(&b, to, Output{Meta: meta, Items: items}); err != nil {
 					t.Fatalf("to %s: %v", to, err)
 				}
-				if err := wholeLines(b.Bytes()); err != nil {
+				if err := wholeLines(to, b.Bytes()); err != nil {
 					t.Fatalf("to %s: %v: %s", to, err, b.Bytes())
 				}
 			}

@@ -366,7 +366,7 @@ func openGemini(s *stream, o Options) source {
 	case head.has("messages[].type", "messages[].content") || head.has("messages") && !head.has("$set", "type"):
 		return openArrays(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSession}, &gemini{}, "messages")
 	}
-	return openLines(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSessionLog}, &gemini{log: true})
+	return openLines(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSessionLog}, &gemini{log: true, hold: holdBytes})
 }
 
 // How a session of Gemini CLI is kept.
@@ -378,6 +378,7 @@ const (
 // gemini reads the entries of a session.
 type gemini struct {
 	log  bool
+	hold int // how much of a log is held back
 	head []byte
 	// held are entries that may still be replaced or taken back.
 	held      []geminiEntry
@@ -455,7 +456,7 @@ func (g *gemini) entry(out *scribe, e geminiEntry) error {
 	g.at[e.id] = g.gone + len(g.held)
 	g.held = append(g.held, e)
 	g.heldBytes += len(e.b)
-	for g.heldBytes > holdBytes {
+	for g.heldBytes > g.hold {
 		if err := g.next(out); err != nil {
 			return err
 		}
@@ -471,7 +472,7 @@ func (g *gemini) next(out *scribe) error {
 	g.gone++
 	g.heldBytes -= len(e.b)
 	if err := g.give(out, e); err != nil {
-		return fmt.Errorf("the message of line %d: %w", e.line, err)
+		return out.fault(e.line, err)
 	}
 	return nil
 }

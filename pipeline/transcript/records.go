@@ -42,6 +42,9 @@ func newScribe(m Meta, o Options) scribe { return scribe{meta: m, fresh: m, leni
 
 // fault is what a fault of the file comes to: an error, or a note when they are to be skipped.
 func (s *scribe) fault(line int, reason error) error {
+	if broken := (*damage)(nil); errors.As(reason, &broken) {
+		return reason // it names the line of a record that was held back
+	}
 	if !s.lenient {
 		return badLine(line, reason)
 	}

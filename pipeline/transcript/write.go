@@ -128,10 +128,10 @@ func claudeCodeFile(out Output) ([]byte, error) {
 		if b == nil {
 			continue
 		}
-		err = wholeLines(b)
+		err = wholeLines(ClaudeCode, b)
 		var recs []record
 		if err == nil {
-			_, recs, err = claudeCodeLayout(b)
+			_, recs, err = recordsLayout(ClaudeCode, b)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
