@@ -2,7 +2,9 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -45,11 +47,31 @@ func (a *Activities) Summarizer(ctx context.Context, req SummarizerRequest) (Sum
 		for _, s := range choice.Skipped {
 			notesOf(ctx).number("skipped "+s.Model, s.Reason)
 		}
+		if choice.SelfReason != "" {
+			if err := a.tellNotSelf(ctx, req.Ref, choice); err != nil {
+				return SummarizerResult{}, err
+			}
+		}
 		return SummarizerResult{
 			Ladder: a.withNative(ctx, choice.Ladder, view), SelfReason: choice.SelfReason,
 			DigestForBudget: in.Settings.Digest != pipeline.DigestNever,
 		}, nil
 	})
+}
+
+// tellNotSelf puts into the timeline that another than the agent's own model is asked, and why: its prompt cache is
+// not used then.
+func (a *Activities) tellNotSelf(ctx context.Context, ref Ref, choice pipeline.Choice) error {
+	var ladder []string
+	for _, s := range choice.Ladder {
+		ladder = append(ladder, s.String())
+	}
+	data, err := json.Marshal(map[string]any{"stage": StageSummarizer, "summarizers": ladder, "not_self": choice.SelfReason})
+	if err != nil {
+		return fmt.Errorf("encode an event: %w", err)
+	}
+	_, err = a.Store.AppendEvent(ctx, ref.conversation(), store.Event{Kind: store.EventStage, Run: ref.Run, Data: data})
+	return err
 }
 
 func (a *Activities) summarizerInput(ctx context.Context, run store.Run, view conversation.View) (pipeline.SummarizerInput, error) {

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,5 +29,14 @@ func TestCompactsWithAnExternalModel(t *testing.T) {
 	if last := context[len(context)-1]; last != talk[len(talk)-1] {
 		t.Errorf("the last message is %s, want %s", last, talk[len(talk)-1])
 	}
-	t.Log(s.Steps(run))
+	events, err := s.Store.Events(t.Context(), ref, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := slices.ContainsFunc(events, func(e store.Event) bool {
+		return e.Kind == store.EventStage && strings.Contains(string(e.Data), "not_self")
+	})
+	if !told {
+		t.Error("nothing says that another than the agent's own model was asked")
+	}
 }

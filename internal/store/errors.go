@@ -99,6 +99,10 @@ func Unavailable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
 	}
+	// An error that has a kind is somebody else's, such as a vendor's connection that broke.
+	if errors.As(err, new(*pipeline.Error)) {
+		return false
+	}
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
 		return !refusedForGood(err)
