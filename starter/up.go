@@ -32,7 +32,7 @@ is used in the place of a private one.`,
 			return a.upHere(cmd)
 		},
 	}
-	cmd.Flags().BoolVar(&detach, "detach", false, "go on in the background; `precis down` ends it")
+	cmd.Flags().BoolVar(&detach, "detach", false, "go on in the background; precis down ends it")
 	return cmd
 }
 
