@@ -117,7 +117,7 @@ func (h httpAPI) url() string { return "http://" + h.listener.Addr().String() }
 func (s *session) listen(ctx context.Context, log *slog.Logger, tel *telemetry.Telemetry) (httpAPI, error) {
 	open := func() (httpAPI, error) {
 		server := api.New(api.Options{
-			Service:   &service.Service{Store: s.store, Temporal: s.client, Config: s.config, Log: log},
+			Service:   &service.Service{Store: s.store, Temporal: s.client, Config: s.config, Log: log, Metrics: tel.Metrics()},
 			Telemetry: tel,
 		})
 		l, err := server.Listen(ctx)

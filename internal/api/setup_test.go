@@ -62,7 +62,7 @@ func newBench(t *testing.T, o options) *bench {
 	b := &bench{System: sys, t: t, log: &lines{}}
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.server = New(Options{
-		Service:   &service.Service{Store: sys.Store, Temporal: sys.Client, Config: sys.Config, Log: log},
+		Service:   &service.Service{Store: sys.Store, Temporal: sys.Client, Config: sys.Config, Log: log, Metrics: o.tel.Metrics()},
 		Telemetry: o.tel,
 	})
 	b.server.heartbeat = 100 * time.Millisecond

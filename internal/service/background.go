@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 
+	"precis/activities"
 	"precis/internal/conversation"
 	"precis/internal/runs"
 	"precis/internal/store"
+	"precis/internal/telemetry"
 	"precis/pipeline"
 )
 
@@ -59,7 +61,7 @@ func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, 
 		err := s.Store.DiscardPrepared(ctx, ref, "it would not make the context smaller any more")
 		return nil, err
 	}
-	m, err := s.Store.ApplyPrepared(ctx, ref, id, *how)
+	m, already, err := s.Store.ApplyPrepared(ctx, ref, id, *how)
 	switch {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrReplyOpen):
 		return nil, nil
@@ -72,6 +74,12 @@ func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, 
 	found, err := s.Store.GetRun(ctx, store.RunRef{Tenant: ref.Tenant, ID: m.Run})
 	if err != nil {
 		return nil, err
+	}
+	if !already {
+		s.Metrics.RunEnded(ctx, telemetry.RunEnd{
+			Outcome: string(found.Outcome), Stage: string(activities.StageReassemble), Summarizer: found.Facts.Summarizer,
+			Trigger: string(found.Kind), TokensBefore: found.Facts.TokensBefore, TokensAfter: found.Facts.TokensAfter,
+		})
 	}
 	run := runs.Of(found)
 	run.Steps = nil

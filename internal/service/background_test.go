@@ -1,8 +1,10 @@
 package service_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"precis/internal/scenario"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/telemetry"
 	"precis/pipeline"
 )
 
@@ -65,6 +68,42 @@ func TestPreparedSummaryTakesEffectAtTheSecondThreshold(t *testing.T) {
 	}
 	if n := len(sys.Vendor.Requests()); n != 1 {
 		t.Errorf("%d model calls", n)
+	}
+}
+
+// It is counted twice, as prepared and as applied; what it waited in between is not time that a run took.
+func TestPreparedSummaryIsCountedWhenItTakesEffect(t *testing.T) {
+	t.Parallel()
+	tel, err := telemetry.Start(t.Context(), telemetry.Options{Service: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tel.Stop(context.Background()) })
+	sys := scenario.New(t, always("BG"))
+	sys.Observe(tel)
+	sys.StartWorker()
+	ref := prepared(t, sys, ahead)
+	s := sys.Service()
+	if got := appendTo(t, s, ref, user("LAST "+abc(3500))); got.Applied == nil {
+		t.Fatalf("%+v", got.Trigger)
+	}
+	appendTo(t, s, ref, assistant("done"))
+	w := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	metrics := w.Body.String()
+	for _, outcome := range []string{"prepared", "applied"} {
+		for _, line := range []string{
+			`precis_compaction_status_total{error_kind="",outcome="` + outcome + `",stage="reassemble",summarizer="openai/test-agent",trigger="background"} 1`,
+			`precis_compaction_tokens_after_count{outcome="` + outcome + `",summarizer="openai/test-agent"} 1`,
+		} {
+			if !strings.Contains(metrics, line) {
+				t.Errorf("the metrics have no line %s", line)
+			}
+		}
+	}
+	if !strings.Contains(metrics, `precis_compaction_run_seconds_count{outcome="prepared",trigger="background"} 1`) ||
+		strings.Contains(metrics, `precis_compaction_run_seconds_count{outcome="applied"`) {
+		t.Error("the time of the run is not that of preparing it alone")
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/store"
+	"precis/internal/telemetry"
 	"precis/pipeline"
 )
 
@@ -37,6 +38,8 @@ type Service struct {
 	Temporal client.Client
 	Config   config.Config
 	Log      *slog.Logger
+	// Metrics counts prepared summaries that take effect, nil: nothing does.
+	Metrics *telemetry.Metrics
 }
 
 func (s *Service) launcher() launch.Launcher {

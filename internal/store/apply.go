@@ -254,20 +254,22 @@ type Application struct {
 }
 
 // ApplyPrepared makes a prepared marker take effect, under the checks of ApplyMarker; its run's outcome becomes applied.
-// Called again it gives the same marker. One that was discarded or undone is ConflictNotPrepared.
-func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id string, a Application) (Marker, error) {
-	var m Marker
+// Called again it gives the same marker, and already is true. One that was discarded or undone is ConflictNotPrepared.
+func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id string, a Application) (m Marker, already bool, err error) {
 	numbers, err := cleanJSON(a.Numbers)
 	if err != nil {
-		return m, fmt.Errorf("store: apply a prepared marker: numbers: %w", err)
+		return m, false, fmt.Errorf("store: apply a prepared marker: numbers: %w", err)
 	}
 	err = s.write(ctx, "apply a prepared marker", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := lockConversation(ctx, tx, ref)
 		if err != nil {
 			return err
 		}
-		if m, err = marker(ctx, tx, c.cid, id); err != nil || m.Status == MarkerApplied {
+		if m, err = marker(ctx, tx, c.cid, id); err != nil {
 			return err
+		}
+		if already = m.Status == MarkerApplied; already {
+			return nil
 		}
 		if m.Status != MarkerPrepared {
 			return conflictf(ConflictNotPrepared, "marker %s is %s: %s", id, m.Status, m.Reason)
@@ -306,7 +308,7 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id strin
 		_, err = appendEvent(ctx, tx, c.cid, Event{Kind: EventApplied, Run: m.Run, Data: markerEvent(m)})
 		return err
 	})
-	return m, err
+	return m, already, err
 }
 
 // DiscardPrepared gives up a conversation's prepared marker and says why; its run becomes superseded. With none

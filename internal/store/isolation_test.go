@@ -54,7 +54,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"AppendStream": func() error { _, err := s.AppendStream(ctx, conv, nil); return err },
 		"ApplyMarker":  func() error { _, err := s.ApplyMarker(ctx, run, store.NewMarker{}, store.RunFacts{}); return err },
 		"ApplyPrepared": func() error {
-			_, err := s.ApplyPrepared(ctx, conv, m.ID, store.Application{})
+			_, _, err := s.ApplyPrepared(ctx, conv, m.ID, store.Application{})
 			return err
 		},
 		"Answer":     func() error { _, err := s.Answer(ctx, run, 1); return err },

@@ -460,15 +460,15 @@ func TestPrepared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{}); !errors.Is(err, store.ErrReplyOpen) {
+		if _, _, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{}); !errors.Is(err, store.ErrReplyOpen) {
 			t.Errorf("error %v", err)
 		}
 		if _, err := s.CloseReply(t.Context(), ref, p.ID); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 {
-			got, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{TokensBefore: 2000})
-			if err != nil || got.Status != store.MarkerApplied || got.TokensBefore != 2000 || got.TokensAfter != 100 || got.Epoch != 1 {
+		for i := range 2 {
+			got, already, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{TokensBefore: 2000})
+			if err != nil || already != (i == 1) || got.Status != store.MarkerApplied || got.TokensBefore != 2000 || got.TokensAfter != 100 || got.Epoch != 1 {
 				t.Errorf("%+v, %v", got, err)
 			}
 		}
@@ -484,7 +484,7 @@ func TestPrepared(t *testing.T) {
 		t.Parallel()
 		ref, m := setup(t)
 		compact(t, s, ref, 8, "BY HAND")
-		if _, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{}); store.ConflictReasonOf(err) != store.ConflictNotPrepared {
+		if _, _, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{}); store.ConflictReasonOf(err) != store.ConflictNotPrepared {
 			t.Errorf("error %v", err)
 		}
 		if o, why := outcome(t, m); o != store.OutcomeSuperseded || why == "" {

@@ -66,10 +66,12 @@ type RunEnd struct {
 	Outcome, ErrorKind, Stage, Summarizer, Trigger string
 	// TokensBefore and TokensAfter are 0 for a run that changed nothing.
 	TokensBefore, TokensAfter int
-	Took                      time.Duration
+	// Took is from its first stage to its end. 0 leaves it out: a summary that was prepared and takes effect now was
+	// measured when it was written, and what it waited since is nobody's time.
+	Took time.Duration
 }
 
-// RunEnded counts a run.
+// RunEnded counts a run. One that prepared a summary is counted twice: when that was written, and when it takes effect.
 func (m *Metrics) RunEnded(ctx context.Context, end RunEnd) {
 	if m == nil {
 		return
@@ -77,8 +79,10 @@ func (m *Metrics) RunEnded(ctx context.Context, end RunEnd) {
 	m.status.Add(ctx, 1, metric.WithAttributes(
 		attribute.String("outcome", end.Outcome), attribute.String("error_kind", end.ErrorKind), attribute.String("stage", end.Stage),
 		attribute.String("summarizer", end.Summarizer), attribute.String("trigger", end.Trigger)))
-	m.run.Record(ctx, end.Took.Seconds(), metric.WithAttributes(
-		attribute.String("outcome", end.Outcome), attribute.String("trigger", end.Trigger)))
+	if end.Took > 0 {
+		m.run.Record(ctx, end.Took.Seconds(), metric.WithAttributes(
+			attribute.String("outcome", end.Outcome), attribute.String("trigger", end.Trigger)))
+	}
 	if end.TokensBefore <= 0 || end.TokensAfter <= 0 {
 		return
 	}
