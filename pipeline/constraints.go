@@ -32,13 +32,22 @@ func constraints(source []Message) []constraint {
 					add(item, 0)
 				}
 			case m.Genuine():
-				for _, s := range sentences(withoutFences(p.Text)) {
+				for _, s := range saidSentences(p.Text) {
 					if Chars(s) <= maxConstraintChars && setsLimit(s) {
 						add(s, Chars(p.Text))
 					}
 				}
 			}
 		}
+	}
+	return all
+}
+
+// saidSentences divides what the user said in a text, without what was pasted or put in by a program.
+func saidSentences(text string) []string {
+	all := sentences(withoutPrinted(withoutFences(saidText(text))))
+	for i, s := range all {
+		all[i] = withoutTags(s)
 	}
 	return all
 }

@@ -18,7 +18,9 @@
 //	  usersection.go  the user's real messages, put where the summary lists them
 //	  verify.go       what must not be lost, appended, and what is made up, flagged
 //	  constraints.go  sentences of the user's, and which of them count (limits.go: the words, by language)
+//	  said.go         what of a user's message is the user's own
 //	  identifiers.go  names and quotes, looked up in the source (finder.go: all in one pass)
+//	  arguments.go    the values in a tool call
 //	  digest.go       the summary that needs no model
 //	  native.go       the summary that the vendor makes for itself
 //	reassemble.go  6. what the model sees from now on

@@ -20,40 +20,107 @@ var (
 	extension  = regexp.MustCompile(`\.(?:` + extensions + `)$`)
 )
 
+// tagName is where a tag begins, which is no path: "</ide_opened_file>".
+var tagName = regexp.MustCompile(`</?[A-Za-z][\w:-]*`)
+
+// identifierKind is a form of identifier, in the order in which they are found.
+type identifierKind int
+
+const (
+	identifierURL identifierKind = iota
+	identifierPath
+	identifierHash
+	identifierNumber
+	identifierQuoted
+)
+
 // identifiersIn gives the identifiers in a text, each once, in order of their kinds, at most limit.
 func identifiersIn(text string, limit int) []string {
 	var found []string
 	seen := map[string]bool{}
-	add := func(id string) {
+	eachIdentifier(text, func(_ identifierKind, id string) {
 		if id != "" && !seen[id] && len(found) < limit {
 			seen[id] = true
 			found = append(found, id)
 		}
+	})
+	return found
+}
+
+// eachIdentifier finds the identifiers in a text, by kind. The same one may come more than once.
+func eachIdentifier(text string, add func(kind identifierKind, id string)) {
+	eachName(text, add)
+	rest := urlForm.ReplaceAllString(text, " ")
+	for _, id := range unitForm.FindAllString(rest, -1) {
+		add(identifierNumber, strings.TrimSpace(id))
 	}
+	for _, id := range quotedIn(rest) {
+		add(identifierQuoted, id)
+	}
+}
+
+// eachName finds the addresses, paths and hashes in a text: what is one in a program's text as well.
+func eachName(text string, add func(kind identifierKind, id string)) {
 	for _, id := range urlForm.FindAllString(text, -1) {
-		add(strings.TrimRight(id, ".,;:!?*_"))
+		add(identifierURL, strings.TrimRight(id, ".,;:!?*_"))
 	}
 	rest := urlForm.ReplaceAllString(text, " ")
-	for _, id := range pathForm.FindAllString(rest, -1) {
+	untagged := rest
+	if strings.Contains(rest, "<") {
+		untagged = tagName.ReplaceAllString(rest, " ")
+	}
+	for _, id := range pathForm.FindAllString(untagged, -1) {
 		if id = strings.TrimRight(id, ".,;:-+"); looksPath(id) {
-			add(id)
+			add(identifierPath, id)
 		}
 	}
-	for _, id := range fileForm.FindAllString(pathForm.ReplaceAllString(rest, " "), -1) {
-		add(id)
+	for _, id := range fileForm.FindAllString(pathForm.ReplaceAllString(untagged, " "), -1) {
+		add(identifierPath, id)
 	}
 	for _, id := range hashForm.FindAllString(rest, -1) {
 		if strings.ContainsAny(id, "0123456789") && strings.ContainsAny(id, "abcdef") {
-			add(id)
+			add(identifierHash, id)
 		}
 	}
-	for _, id := range unitForm.FindAllString(rest, -1) {
-		add(strings.TrimSpace(id))
+}
+
+// quotedIn gives what stands in quotation marks, without them. Marks that stand next to a word, as those of a string in
+// a program do, and between which there is white space at an end, an escape or no word at all, are none: they close one
+// string and open the next.
+func quotedIn(text string) []string {
+	var all []string
+	for at := 0; ; {
+		m := quotedForm.FindStringIndex(text[at:])
+		if m == nil {
+			return all
+		}
+		from, to := at+m[0], at+m[1]
+		inside := unquote(text[from:to])
+		if plain := text[from] == '"' || text[from] == '`'; plain && !quotes(text, from, to, inside) {
+			at = from + 1 // its end may be where another begins
+			continue
+		}
+		if inside = strings.TrimSpace(inside); inside != "" {
+			all = append(all, inside)
+		}
+		at = to
 	}
-	for _, id := range quotedForm.FindAllString(rest, -1) {
-		add(strings.TrimSpace(unquote(id)))
+}
+
+// quotes says whether the marks at both ends of text[from:to], which are the same, are a pair.
+func quotes(text string, from, to int, inside string) bool {
+	if from > 0 && (asciiWord(text[from-1]) || strings.IndexByte("\\=`", text[from-1]) >= 0) {
+		return false
 	}
-	return found
+	if to < len(text) && (asciiWord(text[to]) || text[to] == '`') {
+		return false
+	}
+	return strings.TrimSpace(inside) == inside && !strings.Contains(inside, `\n`) && !strings.Contains(inside, `\"`) && !strings.HasSuffix(inside, `\`) &&
+		strings.ContainsFunc(inside, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+}
+
+func asciiWord(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 
 // looksPath tells a path from words with a slash between them, such as "read/write".
@@ -295,52 +362,143 @@ func usersSaid(quotes []string, sources ...*sourceTexts) []bool {
 	return said
 }
 
+// maxArgument is the longest argument in which names are looked for, in chars: what is longer is a document.
+const maxArgument = 2000
+
+// usedIn gives the identifiers that an assistant's message uses: those in what it says outside of fences, and those in
+// the values of its calls. Keys of arguments and names of tools are none.
+func usedIn(m Message) []string {
+	var ids []string
+	add := func(kind identifierKind, id string) {
+		if kind != identifierQuoted || !plainWord(id) {
+			ids = append(ids, id)
+		}
+	}
+	values := func(input string) {
+		for _, a := range argumentsOf(input) {
+			if a.text && named(a.value) {
+				ids = append(ids, a.value)
+			} else if a.text && len(a.value) <= maxArgument {
+				eachName(a.value, add)
+			}
+		}
+	}
+	for _, p := range m.Parts {
+		switch {
+		case p.Kind == PartToolCall:
+			values(p.Input)
+		case p.Kind == PartText && isObject(p.Text):
+			values(p.Text)
+		case p.Kind == PartText:
+			eachIdentifier(withoutFences(p.Text), add)
+		}
+	}
+	return ids
+}
+
+// isObject says whether a text is a JSON object, as agents write that answer in a form.
+func isObject(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
+}
+
+// plainWord says whether a quote is no more than a word of the language.
+func plainWord(s string) bool {
+	for i, r := range s {
+		if r >= unicode.MaxASCII || !unicode.IsLetter(r) || i > 0 && unicode.IsUpper(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// named says whether a whole argument is a name: one word with a digit in it, and more than a small number.
+func named(value string) bool {
+	const shortest, longest = 4, 200
+	letters, digits := 0, 0
+	for _, r := range value {
+		switch {
+		case unicode.IsDigit(r):
+			digits++
+		case unicode.IsLetter(r):
+			letters++
+		case unicode.IsSpace(r) || strings.ContainsRune("{}()<>\"'`$|&;*?[]", r):
+			return false
+		}
+	}
+	return digits > 0 && (letters > 0 || digits > shortest) && len(value) >= shortest && len(value) <= longest
+}
+
+// readable is all that messages hold, to be quoted by its lines: what was said and what came back first, then the
+// calls, a value a line with the names of its tool and its argument.
+func readable(messages []Message) string {
+	var said, calls strings.Builder
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Kind != PartToolCall {
+				for _, text := range textsOf(Message{Parts: []Part{p}}) {
+					said.WriteString(text + "\n")
+				}
+				continue
+			}
+			for _, a := range argumentsOf(p.Input) {
+				calls.WriteString(strings.TrimSpace(p.Name+" "+a.key) + ": " + a.value + "\n")
+			}
+		}
+	}
+	return said.String() + calls.String()
+}
+
 // lookAhead gives what the agent has used in tail and what stands only in the source and not in the summary:
 // each identifier with the line that it stands in.
-func (s *sourceTexts) lookAhead(summary string, tail []Message) []string {
+func lookAhead(summary string, source, tail []Message) []string {
 	var ids []string
 	var users []int // where the message of the tail begins that uses it first
 	var all strings.Builder
 	seen := map[string]bool{}
 	for _, m := range tail {
-		begin, text := all.Len(), strings.Join(textsOf(m), "\n")
-		all.WriteString(text + "\n")
+		begin := all.Len()
+		all.WriteString(readable([]Message{m}))
 		if m.Role != RoleAssistant {
 			continue
 		}
-		for _, id := range identifiersIn(text, maxIdentifiers) {
-			if !seen[id] && len(ids) < maxIdentifiers {
+		for _, id := range usedIn(m) {
+			if !seen[id] && len(ids) < maxIdentifiers && !strings.HasPrefix(id, "/dev/") {
 				seen[id] = true
 				ids, users = append(ids, id), append(users, begin)
 			}
 		}
 	}
+	if len(ids) == 0 {
+		return nil
+	}
+	text := readable(source)
 	look := newSearch(ids)
-	inTail, inSummary, inSource := look.places(all.String()), look.places(summary), look.places(s.raw)
+	inTail, inSummary, inSource := look.places(all.String()), look.places(summary), look.places(text)
 	var used []string
 	for i, id := range ids {
 		if inTail[i] >= users[i] && inSummary[i] < 0 && inSource[i] >= 0 && len(used) < maxLookAhead {
-			used = append(used, "`"+id+"`: "+s.lineAt(inSource[i]))
+			used = append(used, "`"+id+"`: "+lineAt(text, inSource[i]))
 		}
 	}
 	return used
 }
 
-// lineAt is the line of the source with the identifier at at, cut around it.
-func (s *sourceTexts) lineAt(at int) string {
-	from := strings.LastIndexByte(s.raw[:at], '\n') + 1
-	to := len(s.raw)
-	if end := strings.IndexByte(s.raw[at:], '\n'); end >= 0 {
+// lineAt is the line of a text with what stands at at, cut around it.
+func lineAt(text string, at int) string {
+	from := strings.LastIndexByte(text[:at], '\n') + 1
+	to := len(text)
+	if end := strings.IndexByte(text[at:], '\n'); end >= 0 {
 		to = at + end
 	}
-	line := strings.TrimSpace(s.raw[from:to])
+	line := strings.TrimSpace(text[from:to])
 	if Chars(line) <= maxLookAheadLine {
 		return line
 	}
 	// Begin near the identifier, at the start of a char.
 	start := max(from, at-maxLookAheadLine/2)
-	for start < at && s.raw[start]&0xC0 == 0x80 {
+	for start < at && text[start]&0xC0 == 0x80 {
 		start++
 	}
-	return Truncate(strings.TrimSpace(s.raw[start:to]), maxLookAheadLine)
+	return Truncate(strings.TrimSpace(text[start:to]), maxLookAheadLine)
 }

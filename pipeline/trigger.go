@@ -53,7 +53,8 @@ type TriggerInput struct {
 	EstimateServerPart int
 	// EstimateAll is the local estimate of the whole context now, in tokens.
 	EstimateAll int
-	// Calibration is the Calibration of an earlier decision, 0 without one.
+	// Calibration is the Calibration of an earlier decision, or what is known of the model's tokenizer: it counts
+	// until a figure of the server gives another. 0: nothing is known.
 	Calibration float64
 	// Turns is the number of genuine user messages that a compaction would summarise.
 	Turns int

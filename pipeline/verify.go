@@ -57,7 +57,7 @@ func VerifySummary(summary string, source, tail []Message) (string, Verification
 	}
 	kept := withinBudget(limits, maxConstraintsChars)
 	summary = appendSection(summary, constraintsTitle, kept)
-	used := before.lookAhead(summary, tail)
+	used := lookAhead(summary, source, tail)
 	summary = appendSection(summary, lookAheadTitle, used)
 	v.Appended = append(append(v.Appended, kept...), used...)
 	return summary, v

@@ -1,0 +1,64 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// argument is one value of a tool call's input.
+type argument struct {
+	// key is the name that the value stands under, that of the list for one in a list, "" for none.
+	key, value string
+	// text says that it came as a string.
+	text bool
+}
+
+// argumentsOf gives the values in a tool call's input, strings decoded, in order. An input that is no JSON is one
+// value; one that is damaged gives what stands before the damage.
+func argumentsOf(input string) []argument {
+	input = strings.TrimSpace(input)
+	if input == "" {
+		return nil
+	}
+	if input[0] != '{' && input[0] != '[' {
+		return []argument{{value: input, text: true}}
+	}
+	d := json.NewDecoder(strings.NewReader(input))
+	d.UseNumber()
+	var all []argument
+	type frame struct {
+		object bool
+		key    string
+		// named says that the key has come and its value is next.
+		named bool
+	}
+	var open []frame
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return all
+		}
+		key := ""
+		if n := len(open); n > 0 {
+			top := &open[n-1]
+			if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
+				open = open[:n-1]
+				continue
+			}
+			if top.object && !top.named {
+				name, _ := token.(string)
+				top.key, top.named = name, true
+				continue
+			}
+			key, top.named = top.key, false
+		}
+		switch v := token.(type) {
+		case json.Delim:
+			open = append(open, frame{object: v == '{', key: key})
+		case string:
+			all = append(all, argument{key: key, value: v, text: true})
+		case json.Number:
+			all = append(all, argument{key: key, value: v.String()})
+		}
+	}
+}
