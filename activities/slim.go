@@ -74,13 +74,14 @@ func choosePrompt(run store.Run, view conversation.View, s pipeline.Summarizer) 
 	return p, nil
 }
 
-// calibrated scales a local estimate by the last real figure of the conversation's own model.
+// calibrated scales a local estimate to what the summarizer's tokenizer makes of it: by the last real figure where the
+// conversation's model is of the same vendor. An estimate never goes down: to be short costs a refused call.
 func calibrated(view conversation.View, s pipeline.Summarizer, tokens int) int {
-	c := view.Conversation.Usage.Calibration
-	if c <= 1 || s.Vendor != view.Conversation.Vendor {
-		return tokens
+	ratio := llm.TokenRatio(s.Vendor, s.Model)
+	if s.Vendor == view.Conversation.Vendor {
+		ratio = conversation.Calibration(view.Conversation)
 	}
-	return int(float64(tokens) * c)
+	return int(float64(tokens) * max(ratio, 1))
 }
 
 // selfInput is the agent's own last request, byte for byte, and the instruction behind it: the provider's

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"unicode"
 
+	"precis/internal/llm"
 	"precis/internal/testkit"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -24,39 +26,42 @@ const minGrowth = 2000
 type sample struct{ uncalibrated, calibrated float64 }
 
 // BenchmarkEstimate compares the local token estimate with the figures that the servers recorded in real
-// transcripts. System prompts and tools are not in these files, so what is compared is growth: the tokens since
-// the conversation's first figure. Calibrated is what the trigger uses: the last real figure and, scaled by the
-// ratio so far, an estimate of what came after it; its error is a share of the whole context.
+// transcripts, by vendor and language, and file by file. System prompts and tools are not in these files, so what is
+// compared is growth: the tokens since the first figure. Before calibration the estimate is scaled by what is known of
+// the model's tokenizer; calibrated is what the trigger uses: the last real figure and, scaled by the ratio so far, an
+// estimate of what came after it; its error is a share of the whole context.
 //
-//	go test ./bench -run '^$' -bench BenchmarkEstimate -benchtime 1x
+// A figure that falls while the conversation grows shows that the request held what the file does not: reminders that
+// the agent's program adds and takes away, reasoning. Such a file tells little of the estimate, and has a row of its own.
+//
+//	go test ./bench -run '^$' -bench BenchmarkEstimate -benchtime 1x -v
 func BenchmarkEstimate(b *testing.B) {
 	root := testkit.Shared(b, "data")
-	groups := map[string][]sample{}
+	groups, files := map[string][]sample{}, map[string][]sample{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		return collect(root, path, groups)
+		return collect(root, path, groups, files)
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	names := make([]string, 0, len(groups))
-	for name := range groups {
-		names = append(names, name)
+	b.Log(table("vendor, language", groups) + table("file", files))
+	for b.Loop() {
+		pipeline.EstimateText(root)
 	}
-	slices.Sort(names)
-	var table strings.Builder
-	fmt.Fprintf(&table, "\n%-44s %6s  %9s %9s  %9s %9s  %9s\n", "source, language", "n", "median %", "p95 %", "cal. med", "cal. p95", "signed")
-	for _, name := range names {
+}
+
+func table(title string, groups map[string][]sample) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "\n%-64s %6s  %9s %9s  %9s %9s  %9s\n", title, "n", "median %", "p95 %", "cal. med", "cal. p95", "signed")
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		s := groups[name]
-		fmt.Fprintf(&table, "%-44s %6d  %9.1f %9.1f  %9.1f %9.1f  %9.1f\n", name, len(s),
+		fmt.Fprintf(&out, "%-64s %6d  %9.1f %9.1f  %9.1f %9.1f  %9.1f\n", name, len(s),
 			quantile(s, 0.5, sample.before), quantile(s, 0.95, sample.before), quantile(s, 0.5, sample.after), quantile(s, 0.95, sample.after), signed(s))
 	}
-	b.Log(table.String())
-	for b.Loop() {
-		pipeline.EstimateText(table.String())
-	}
+	return out.String()
 }
 
 func (s sample) before() float64 { return s.uncalibrated }
@@ -72,7 +77,7 @@ func quantile(s []sample, q float64, of func(sample) float64) float64 {
 }
 
 // collect adds the samples of one file.
-func collect(root, path string, groups map[string][]sample) error {
+func collect(root, path string, groups, files map[string][]sample) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -87,17 +92,39 @@ func collect(root, path string, groups map[string][]sample) error {
 		for i, m := range c.Messages {
 			sums[i+1] = sums[i] + pipeline.EstimateMessage(m)
 		}
-		group := fmt.Sprintf("%s, %s", filepath.Dir(strings.TrimPrefix(path, root+"/")), language(c.Messages))
-		for _, part := range stretches(c) {
-			measure(part, sums, func(s sample) { groups[group] = append(groups[group], s) })
+		vendor, ratio := tokenizer(c)
+		group := fmt.Sprintf("%s, %s", vendor, language(c.Messages))
+		parts, fell := stretches(c)
+		if fell {
+			group += " (not all was recorded)"
+		}
+		for _, part := range parts {
+			measure(part, sums, ratio, func(s sample) {
+				groups[group] = append(groups[group], s)
+				name := fmt.Sprintf("%s, %s", filepath.Base(path), c.Model)
+				files[name] = append(files[name], s)
+			})
 		}
 	}
 	return nil
 }
 
-// stretches are the runs of figures with no compaction in between.
-func stretches(c transcript.Conversation) [][]transcript.RecordedUsage {
-	var out [][]transcript.RecordedUsage
+// tokenizer names the vendor of a conversation's model and gives the ratio of its tokenizer.
+func tokenizer(c transcript.Conversation) (string, float64) {
+	vendor, model := c.Vendor, c.Model
+	if m, known := llm.Lookup("", model); known {
+		vendor = m.Vendor
+	}
+	ratio := llm.TokenRatio(vendor, model)
+	if vendor == "" || ratio == 1 {
+		vendor = "others"
+	}
+	return vendor, ratio
+}
+
+// stretches are the runs of figures with no compaction in between, and whether a figure fell within one: it begins a
+// run of its own.
+func stretches(c transcript.Conversation) (out [][]transcript.RecordedUsage, fell bool) {
 	var run []transcript.RecordedUsage
 	next := 0
 	for _, u := range c.Usage {
@@ -105,14 +132,18 @@ func stretches(c transcript.Conversation) [][]transcript.RecordedUsage {
 			out, run = append(out, run), nil
 			next++
 		}
-		if u.Used > 0 {
-			run = append(run, u)
+		if u.Used <= 0 {
+			continue
 		}
+		if len(run) > 0 && u.Used < run[len(run)-1].Used {
+			out, run, fell = append(out, run), nil, true
+		}
+		run = append(run, u)
 	}
-	return append(out, run)
+	return append(out, run), fell
 }
 
-func measure(run []transcript.RecordedUsage, sums []int, give func(sample)) {
+func measure(run []transcript.RecordedUsage, sums []int, prior float64, give func(sample)) {
 	if len(run) < 2 {
 		return
 	}
@@ -120,17 +151,17 @@ func measure(run []transcript.RecordedUsage, sums []int, give func(sample)) {
 	for i := 1; i < len(run); i++ {
 		u, last := run[i], run[i-1]
 		growth := u.Used - first.Used
-		estimate := sums[u.Covers] - sums[first.Covers]
+		estimate := prior * float64(sums[u.Covers]-sums[first.Covers])
 		if growth < minGrowth || estimate <= 0 {
 			continue
 		}
-		ratio := 1.0
+		ratio := prior
 		if before := sums[last.Covers] - sums[first.Covers]; before >= minGrowth && last.Used > first.Used {
 			ratio = float64(last.Used-first.Used) / float64(before)
 		}
 		predicted := float64(last.Used) + ratio*float64(sums[u.Covers]-sums[last.Covers])
 		give(sample{
-			uncalibrated: float64(estimate-growth) / float64(growth),
+			uncalibrated: (estimate - float64(growth)) / float64(growth),
 			calibrated:   (predicted - float64(u.Used)) / float64(u.Used),
 		})
 	}

@@ -32,7 +32,7 @@ func TestSelfSummaryIsTheAgentsRequestAndOneInstruction(t *testing.T) {
 	system := json.RawMessage(`"You are a  careful agent. <rules> é"`)
 	tools := json.RawMessage(`[ {"name":"read","description":"reads","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}} ]`)
 	talk := scenario.Talk(6, 2000)
-	ref := s.Create(scenario.Conversation{Window: 16000, System: system, Tools: tools, Messages: talk})
+	ref := s.Create(scenario.Conversation{Window: 20000, System: system, Tools: tools, Messages: talk})
 	agents := s.Context(ref) // what the agent sends, old tool results trimmed
 
 	run := s.Compact(ref, store.RunRequest{})

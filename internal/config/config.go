@@ -117,6 +117,8 @@ type Model struct {
 	NativeCompaction []string `json:"native_compaction"`
 	// Thinking is "yes" or "no".
 	Thinking string `json:"thinking"`
+	// TokenRatio is how many tokens its tokenizer makes of one of the local estimate, 0: as the table has it.
+	TokenRatio float64 `json:"token_ratio"`
 }
 
 // Worker tunes the worker process.

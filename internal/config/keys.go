@@ -99,6 +99,7 @@ var table = []Key{
 	{Name: "models.<vendor>/<model>.max_output", Unit: "tokens", Effect: "Most that the model writes in one answer. 0: as the table has it."},
 	{Name: "models.<vendor>/<model>.native_compaction", Effect: "Forms in which the vendor compacts for the model by itself, best first: `on_demand` and `edit` (Anthropic), `compact` (OpenAI Responses, xAI), or `none`. Used with `settings.mode: beta`. Empty: as the table has it."},
 	{Name: "models.<vendor>/<model>.thinking", Effect: "Whether the model can reason before it answers: `yes` or `no`. Empty: as the table has it."},
+	{Name: "models.<vendor>/<model>.token_ratio", Unit: "ratio", Effect: "Tokens that the model's tokenizer makes of one of the local estimate, until the vendor's own figure for a conversation has come: from 0.5 to 4. 0: as the table has it."},
 
 	{Name: "worker.task_queue", Effect: "Temporal task queue of workflows and of the stages that call no model."},
 	{Name: "worker.llm_task_queue", Effect: "Temporal task queue of model calls: one of its own, so that it can be rate limited on the server."},

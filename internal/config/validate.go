@@ -110,6 +110,9 @@ func (l *loader) check(c Config) error {
 		}
 		atLeast(key+".window", m.Window, 0)
 		atLeast(key+".max_output", m.MaxOutput, 0)
+		if r := m.TokenRatio; r != 0 && !(r >= 0.5 && r <= 4) { // what pipeline takes from a server's figure
+			fail(key+".token_ratio", "is from 0.5 to 4, or 0 for what the table says, not %v", r)
+		}
 		for _, form := range m.NativeCompaction {
 			oneOf(key+".native_compaction", form, nativeForms)
 		}

@@ -9,7 +9,7 @@ import (
 func TellModels(models map[string]config.Model) {
 	known := make(map[string]llm.Known, len(models))
 	for id, m := range models {
-		k := llm.Known{Window: m.Window, MaxOutput: m.MaxOutput}
+		k := llm.Known{Window: m.Window, MaxOutput: m.MaxOutput, TokenRatio: m.TokenRatio}
 		for _, form := range m.NativeCompaction {
 			k.NativeCompaction = append(k.NativeCompaction, llm.NativeForm(form))
 			if form == "none" {

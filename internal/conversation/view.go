@@ -172,7 +172,7 @@ func (v View) TriggerInput(c pipeline.Context) pipeline.TriggerInput {
 		ServerTokens: v.Conversation.Usage.Tokens,
 		ServerStale:  v.Conversation.Usage.Stale,
 		EstimateAll:  c.Stats.Tokens + overhead,
-		Calibration:  v.Conversation.Usage.Calibration,
+		Calibration:  Calibration(v.Conversation),
 		Prepared:     v.Prepared != nil,
 	}
 	switch {

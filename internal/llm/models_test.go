@@ -34,6 +34,8 @@ func TestLookup(t *testing.T) {
 		"XAI":              {"xai", "grok-4.7", 500_000},
 		"Google":           {"google", "gemini-3.1-pro-preview", 1_048_576},
 		"Empty":            {"", "", 0},
+		"NameAlone":        {"", "gemini-3.1-pro-preview", 1_048_576},
+		"NameAloneUnknown": {"", "nobody-1", 0},
 		"OpusFourPlain":    {"anthropic", "claude-opus-4-20250514", 200_000},
 		"TurboPreview":     {"openai", "gpt-4-1106-preview", 128_000},
 		"AncientSnapshot":  {"openai", "gpt-4-0613", 8192},
@@ -80,6 +82,9 @@ func TestModelTable(t *testing.T) {
 		if got, ok := llm.Lookup(m.Vendor, m.Pattern); !ok || !reflect.DeepEqual(got, m) {
 			t.Errorf("%s finds %+v", key, got)
 		}
+		if got, ok := llm.Lookup("", m.Pattern); !ok || got.Vendor != m.Vendor {
+			t.Errorf("%s finds %+v by its name alone", key, got)
+		}
 	}
 }
 
@@ -97,5 +102,32 @@ func TestParseModel(t *testing.T) {
 		if vendor != want[0] || model != want[1] || (err == nil) != (want[0] != "") {
 			t.Errorf("%q: %q, %q, %v", id, vendor, model, err)
 		}
+	}
+}
+
+// TestTokenRatio: the ratio is the model's, else its vendor's, and 1 where nothing is known.
+func TestTokenRatio(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		vendor, model string
+		want          float64
+	}{
+		"Vendor":        {"anthropic", "claude-sonnet-4-5", 1.22},
+		"UnknownModel":  {"anthropic", "claude-of-tomorrow", 1.22},
+		"NewTokenizer":  {"anthropic", "claude-opus-4-7", 1.62},
+		"Dated":         {"anthropic", "claude-fable-5-20260801", 1.62},
+		"NameAlone":     {"", "claude-opus-5", 1.62},
+		"Gateway":       {"openrouter", "anthropic/claude-opus-4.8", 1.62},
+		"GatewayVendor": {"openrouter", "google/gemini-of-tomorrow", 1.17},
+		"OpenAI":        {"openai", "gpt-5.5", 1.05},
+		"Unknown":       {"acme", "own", 1},
+		"Nothing":       {"", "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := llm.TokenRatio(c.vendor, c.model); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
 	}
 }

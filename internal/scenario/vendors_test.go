@@ -157,7 +157,7 @@ func TestSelfByVendor(t *testing.T) {
 			configure(s, v.name, v.typ)
 			s.StartWorker()
 			ref := s.Create(scenario.Conversation{
-				Format: v.format, Vendor: v.name, Window: 16000, Messages: scenario.TalkIn(v.format, 6, 2000),
+				Format: v.format, Vendor: v.name, Window: 20000, Messages: scenario.TalkIn(v.format, 6, 2000),
 				System: json.RawMessage(`"You are a careful agent."`), Tools: json.RawMessage(`[]`),
 			})
 			before := s.Context(ref)

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"time"
 
 	"precis/internal/conversation"
@@ -158,7 +159,8 @@ func overflow(vendor string, e ReplyError) (bool, int) {
 	failure := llm.Classify(vendor, e.Status, nil, e.Body, nil)
 	switch failure.Kind {
 	case pipeline.InputTokensExceeded:
-		if failure.LimitTokens < smallestWindow {
+		// With a 429 the limit is the account's for a minute, and no window.
+		if failure.LimitTokens < smallestWindow || e.Status == http.StatusTooManyRequests {
 			return true, 0
 		}
 		return true, failure.LimitTokens

@@ -188,7 +188,7 @@ func sumsInput(m store.Moment, settings pipeline.Settings) pipeline.TriggerInput
 		ServerTokens: c.Usage.Tokens,
 		ServerStale:  c.Usage.Stale,
 		EstimateAll:  int(history+m.Live.Enrichments) + overhead,
-		Calibration:  c.Usage.Calibration,
+		Calibration:  conversation.Calibration(c),
 		Turns:        conversation.TurnsToSummarise(int(m.Live.Tail.Turns), settings),
 		Prepared:     m.Prepared != nil,
 	}

@@ -74,6 +74,16 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("the context was %s and is %s", before, after)
 		}
 	})
+	t.Run("a limit by the minute is no window", func(t *testing.T) {
+		t.Parallel()
+		ref := create(t, s, window(128000), "")
+		appendTo(t, s, ref, user("u1"), assistant(abc(300)), user("u2"))
+		const body = `{"error":{"message":"Request too large for gpt-5 in organization o on tokens per min (TPM): Limit 30000, Requested 40322. The input or output tokens must be reduced in order to run successfully.","type":"tokens","code":"rate_limit_exceeded"}}`
+		failedReply(t, s, ref, 429, body)
+		if st := state(t, s, ref); st.LearnedWindow != 0 || st.Trigger.Window != 128000 {
+			t.Errorf("learned a window of %d, the trigger's is %d", st.LearnedWindow, st.Trigger.Window)
+		}
+	})
 	t.Run("B49b the check runs also when the agent's call failed", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(10000), "")
