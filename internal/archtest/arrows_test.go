@@ -19,7 +19,7 @@ import (
 // imports only from layers below its own. A new package needs a place here.
 var layers = [][]string{
 	{"pipeline"},
-	{"pipeline/transcript", "internal/version", "migrations"},
+	{"pipeline/transcript", "internal/search", "internal/version", "migrations"},
 	{"internal/config", "internal/llm", "internal/store"},
 	{"internal/conversation", "internal/devstack", "internal/llm/llmtest", "internal/runs", "internal/telemetry", "internal/temporalclient", "internal/testkit"},
 	{"activities", "internal/devstack/stacktest"},
