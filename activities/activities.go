@@ -24,6 +24,7 @@ import (
 	"precis/internal/llm"
 	"precis/internal/store"
 	"precis/internal/telemetry"
+	"precis/internal/version"
 )
 
 // Activities holds what the stages need. Its methods are the activities.
@@ -32,7 +33,7 @@ type Activities struct {
 	Config config.Config
 	// Log takes what an operator should hear of; run_steps has the rest.
 	Log *slog.Logger
-	// Worker names this process in run_steps.
+	// Worker names this process and its build in run_steps.
 	Worker string
 	// Metrics counts what the stages do, nil: nothing does.
 	Metrics *telemetry.Metrics
@@ -44,7 +45,7 @@ type Activities struct {
 // the middle of a run. tel, which may be nil, measures them and traces their requests to vendors.
 func New(s *store.Store, c config.Config, log *slog.Logger, worker string, tel *telemetry.Telemetry) (*Activities, error) {
 	conversation.TellModels(c.Models)
-	a := &Activities{Store: s, Config: c, Log: log, Worker: worker, Metrics: tel.Metrics(), clients: map[string]llm.Client{}}
+	a := &Activities{Store: s, Config: c, Log: log, Worker: worker + " " + version.Code(), Metrics: tel.Metrics(), clients: map[string]llm.Client{}}
 	for name, v := range c.Vendors {
 		if v.BaseURL == "" {
 			continue

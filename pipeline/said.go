@@ -134,8 +134,8 @@ func withoutPrinted(text string) string {
 }
 
 var (
-	tagsBefore  = regexp.MustCompile(`^(?:</?[A-Za-z][\w:-]*>\s*)+`)
-	tagsAfter = regexp.MustCompile(`(?:\s*</?[A-Za-z][\w:-]*>)+$`)
+	tagsBefore = regexp.MustCompile(`^(?:</?[A-Za-z][\w:-]*>\s*)+`)
+	tagsAfter  = regexp.MustCompile(`(?:\s*</?[A-Za-z][\w:-]*>)+$`)
 )
 
 // withoutTags is a sentence without the tags around it.

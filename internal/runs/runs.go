@@ -3,6 +3,8 @@
 package runs
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -31,13 +33,21 @@ type Run struct {
 	Focus      string        `json:"focus"`
 	Full       bool          `json:"full"`
 	Covers     Covers        `json:"covers"`
-	// Marker is the one that the run wrote.
-	Marker       string          `json:"marker"`
-	TokensBefore int             `json:"tokens_before"`
-	TokensAfter  int             `json:"tokens_after"`
-	Usage        Usage           `json:"usage"`
+	// Marker is the one that the run wrote. MarkerStatus is what has become of it: prepared, applied, undone or
+	// discarded. Undone is when it was taken back, null: it was not.
+	Marker       string             `json:"marker"`
+	MarkerStatus store.MarkerStatus `json:"marker_status"`
+	Undone       *time.Time         `json:"undone"`
+	TokensBefore int                `json:"tokens_before"`
+	TokensAfter  int                `json:"tokens_after"`
+	Usage        Usage              `json:"usage"`
+	// Models are the same calls by model.
+	Models []ModelUsage `json:"models"`
+	// Cost is what they cost by the configured prices, null where none is configured for any of them.
+	Cost         *Cost           `json:"cost"`
 	Verification json.RawMessage `json:"verification"`
-	// Versions of the code and the configuration that asked for the run.
+	// Versions of the code and the configuration that asked for the run, with a hash of the settings that counted for
+	// it. Prompt has the prompt's, each step's worker that of the worker's code.
 	Versions json.RawMessage `json:"versions"`
 	// Steps are left out of lists.
 	Steps    []Step     `json:"steps,omitempty"`
@@ -75,10 +85,11 @@ type Covers struct {
 	SHA256   string `json:"sha256"`
 }
 
-// Usage sums the run's model calls, failed ones too, in tokens. Input counts what the cache had as well.
+// Usage sums the run's model calls, failed ones too, in tokens. Input counts what the cache had, and took, as well.
 type Usage struct {
 	Input       int64 `json:"input"`
 	CachedInput int64 `json:"cached_input"`
+	CacheWrite  int64 `json:"cache_write"`
 	Output      int64 `json:"output"`
 	Calls       int   `json:"calls"`
 	// Lost counts calls whose answer never came: perhaps paid for.
@@ -115,14 +126,14 @@ func Of(r store.Run) Run {
 		Outcome: r.Outcome, ErrorKind: r.ErrorKind, Reason: r.Reason, Trigger: triggerOf(r),
 		Summarizer: r.Facts.Summarizer, Rung: r.Facts.Rung, Mode: r.Facts.Mode, Digest: r.Facts.Digest,
 		Prompt: Prompt{Name: r.Facts.PromptName, Version: r.Facts.PromptVersion},
-		Focus:  r.Focus, Full: r.Full, Marker: r.Marker,
+		Focus:  r.Focus, Full: r.Full, Marker: r.Marker, MarkerStatus: r.MarkerStatus,
 		TokensBefore: r.Facts.TokensBefore, TokensAfter: r.Facts.TokensAfter,
-		Usage: Usage{
-			Input:       r.Usage.Input + r.Usage.CachedInput + r.Usage.CacheWrite,
-			CachedInput: r.Usage.CachedInput, Output: r.Usage.Output, Calls: r.Usage.Calls, Lost: r.Usage.Lost,
-		},
-		Verification: object(r.Facts.Verification), Versions: object(r.Versions),
+		Usage: usageOf(r.Usage), Models: modelsOf(r.Models),
+		Verification: object(r.Facts.Verification), Versions: versionsOf(r),
 		Created: r.Created.UTC(), Started: timeOrNull(r.Started), Finished: timeOrNull(r.Finished), ReplayOf: r.ReplayOf,
+	}
+	if r.MarkerStatus == store.MarkerUndone {
+		out.Undone = timeOrNull(r.MarkerEnded)
 	}
 	if r.Facts.CoversTo > 0 {
 		out.Covers = Covers{From: r.Facts.CoversFrom, To: r.Facts.CoversTo, Messages: r.Facts.CoveredMessages, SHA256: r.Facts.CoveredChain.String()}
@@ -150,6 +161,24 @@ func triggerOf(r store.Run) Trigger {
 	_ = json.Unmarshal(decision, &t) // what cannot be read is left out: the kind is known
 	t.Kind = r.Kind
 	return t
+}
+
+// versionsOf adds the hash of the settings, which the run keeps whole.
+func versionsOf(r store.Run) json.RawMessage {
+	var versions map[string]string
+	if len(r.Settings) == 0 || json.Unmarshal(object(r.Versions), &versions) != nil {
+		return object(r.Versions)
+	}
+	sum := sha256.Sum256(r.Settings)
+	if versions == nil {
+		versions = map[string]string{}
+	}
+	versions["settings"] = hex.EncodeToString(sum[:6])
+	out, err := json.Marshal(versions)
+	if err != nil {
+		return object(r.Versions)
+	}
+	return out
 }
 
 func object(raw json.RawMessage) json.RawMessage {

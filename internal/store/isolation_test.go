@@ -151,6 +151,10 @@ func TestTenantsNeverMeet(t *testing.T) {
 			list, _, err := s.ListRuns(ctx, "mallory", store.RunFilter{})
 			return none(len(list), err)
 		},
+		"SummariseRuns": func() error {
+			list, err := s.SummariseRuns(ctx, "mallory", store.RunFilter{})
+			return none(len(list), err)
+		},
 		"TokensUsed": func() error {
 			n, err := s.TokensUsed(ctx, "mallory", time.Time{})
 			return none(int(n), err)

@@ -72,9 +72,14 @@ type Run struct {
 	RequestedHead int64
 
 	Facts RunFacts
-	// Marker is the one that the run wrote, "": none.
-	Marker string
-	Usage  RunUsage
+	// Marker is the one that the run wrote, "": none. MarkerStatus is what has become of it, MarkerEnded when it was
+	// undone or discarded.
+	Marker       string
+	MarkerStatus MarkerStatus
+	MarkerEnded  time.Time
+	Usage        RunUsage
+	// Models are the same calls by model.
+	Models []ModelUsage
 	// Created is when it was asked for, Started when a worker took it up, Finished when it ended; zero: not yet.
 	Created, Started, Finished time.Time
 	// Steps are set by GetRun only.
@@ -111,12 +116,25 @@ type RunUsage struct {
 	Lost int
 }
 
+// ModelUsage sums the calls of one model, failed ones too.
+type ModelUsage struct {
+	Vendor string `json:"vendor"`
+	Model  string `json:"model"`
+	// Tokens. Input does not count CachedInput and CacheWrite.
+	Input       int64 `json:"input"`
+	CachedInput int64 `json:"cached"`
+	CacheWrite  int64 `json:"written"`
+	Output      int64 `json:"output"`
+	Calls       int   `json:"calls"`
+}
+
 const runColumns = `r.id, r.tenant, c.id, r.workflow_id, r.temporal_run_id, coalesce(r.outcome, ''), r.error_kind, r.reason,
 	r.trigger_kind, r.trigger, r.focus, r.full, r.force_external, r.prepare, r.prompt_override, r.summarizer_override,
 	r.settings, r.versions, coalesce(r.replay_of, ''), r.requested_head, r.summarizer, r.rung, r.prompt_name,
 	r.prompt_version, r.mode, r.digest, r.covers_from, r.covers_to, r.covered_messages, r.covered_chain, r.tokens_before,
-	r.tokens_after, r.context_sha256, r.verification, r.numbers, coalesce(m.id, ''), u.input, u.cached, u.written, u.output,
-	u.calls, u.lost, r.created_at, r.started_at, r.finished_at`
+	r.tokens_after, r.context_sha256, r.verification, r.numbers, coalesce(m.id, ''),
+	coalesce(m.status, ''), m.ended_at, u.input, u.cached, u.written, u.output, u.calls, u.lost, models.list, r.created_at,
+	r.started_at, r.finished_at`
 
 // runJoins adds what a run's row does not hold itself.
 const runJoins = ` FROM runs r JOIN conversations c ON c.cid = r.cid LEFT JOIN markers m ON m.run = r.id
@@ -127,25 +145,32 @@ const runJoins = ` FROM runs r JOIN conversations c ON c.cid = r.cid LEFT JOIN m
 				SELECT FROM usage_ledger later WHERE later.run = l.run AND (later.call, later.attempt) > (l.call, l.attempt)
 			))) AS lost
 		FROM usage_ledger l WHERE l.run = r.id
-	) u`
+	) u CROSS JOIN LATERAL (
+		SELECT coalesce(jsonb_agg(sums ORDER BY vendor, model), '[]') AS list FROM (
+			SELECT vendor, model, sum(input_tokens) AS input, sum(cached_input_tokens) AS cached, sum(cache_write_tokens) AS written,
+				sum(output_tokens) AS output, count(*) AS calls
+			FROM usage_ledger l WHERE l.run = r.id GROUP BY vendor, model
+		) sums
+	) models`
 
 func scanRun(row pgx.CollectableRow) (Run, error) {
 	var r Run
 	var focus, chain, context []byte
-	var started, finished *time.Time
+	var started, finished, ended *time.Time
 	err := row.Scan(&r.Ref.ID, &r.Ref.Tenant, &r.Conversation, &r.WorkflowID, &r.TemporalRunID, &r.Outcome, &r.ErrorKind,
 		&r.Reason, &r.Kind, (*[]byte)(&r.Trigger), &focus, &r.Full, &r.ForceExternal, &r.Prepare, &r.Prompt, &r.Summarizer,
 		(*[]byte)(&r.Settings), (*[]byte)(&r.Versions), &r.ReplayOf, &r.RequestedHead, &r.Facts.Summarizer, &r.Facts.Rung,
 		&r.Facts.PromptName, &r.Facts.PromptVersion, &r.Facts.Mode, &r.Facts.Digest, &r.Facts.CoversFrom, &r.Facts.CoversTo,
 		&r.Facts.CoveredMessages, &chain, &r.Facts.TokensBefore, &r.Facts.TokensAfter, &context,
-		(*[]byte)(&r.Facts.Verification), (*[]byte)(&r.Facts.Numbers), &r.Marker, &r.Usage.Input, &r.Usage.CachedInput,
-		&r.Usage.CacheWrite, &r.Usage.Output, &r.Usage.Calls, &r.Usage.Lost, &r.Created, &started, &finished)
+		(*[]byte)(&r.Facts.Verification), (*[]byte)(&r.Facts.Numbers), &r.Marker, &r.MarkerStatus, &ended,
+		&r.Usage.Input, &r.Usage.CachedInput, &r.Usage.CacheWrite, &r.Usage.Output, &r.Usage.Calls, &r.Usage.Lost, &r.Models,
+		&r.Created, &started, &finished)
 	r.Focus = string(focus)
 	copy(r.Facts.CoveredChain[:], chain)
 	if context != nil {
 		r.Facts.Context = hex.EncodeToString(context)
 	}
-	r.Started, r.Finished = or(started, time.Time{}), or(finished, time.Time{})
+	r.Started, r.Finished, r.MarkerEnded = or(started, time.Time{}), or(finished, time.Time{}), or(ended, time.Time{})
 	return r, err
 }
 
@@ -421,6 +446,11 @@ type RunFilter struct {
 	Unfinished bool
 	ErrorKind  pipeline.ErrorKind
 	Digest     *bool
+	Trigger    pipeline.TriggerKind
+	// Summarizer picks those whose summary it wrote.
+	Summarizer string
+	// ReplayOf picks those that repeat a run.
+	ReplayOf string
 	// Since and Until bound Created: from Since on, before Until.
 	Since, Until time.Time
 	// Cursor is "" for the first page and what came back for the next.
@@ -438,8 +468,8 @@ func (s *Store) ListRuns(ctx context.Context, tenant string, f RunFilter) (list 
 	limit := clampLimit(f.Limit)
 	err = s.read(ctx, "list runs", func(ctx context.Context, q querier) (err error) {
 		list, err = all(ctx, q, scanRun, `SELECT `+runColumns+runJoins+` WHERE `+runFilter+`
-				AND ($9::timestamptz IS NULL OR (r.created_at, r.id) < ($9, $10))
-			ORDER BY r.created_at DESC, r.id DESC LIMIT $11`, append(f.args(tenant), after.at, after.id, limit+1)...)
+				AND ($12::timestamptz IS NULL OR (r.created_at, r.id) < ($12, $13))
+			ORDER BY r.created_at DESC, r.id DESC LIMIT $14`, append(f.args(tenant), after.at, after.id, limit+1)...)
 		return err
 	})
 	if len(list) > limit {
@@ -457,12 +487,15 @@ const runFilter = `r.tenant = $1
 	AND ($5 = '' OR r.error_kind = $5)
 	AND ($6::boolean IS NULL OR r.digest = $6)
 	AND ($7::timestamptz IS NULL OR r.created_at >= $7)
-	AND ($8::timestamptz IS NULL OR r.created_at < $8)`
+	AND ($8::timestamptz IS NULL OR r.created_at < $8)
+	AND ($9 = '' OR r.trigger_kind = $9)
+	AND ($10 = '' OR r.summarizer = $10)
+	AND ($11 = '' OR r.replay_of = $11)`
 
 func (f RunFilter) args(tenant string) []any {
 	return []any{
 		tenant, cleanText(f.Conversation), string(f.Outcome), f.Unfinished, string(f.ErrorKind), f.Digest,
-		timeOrNil(f.Since), timeOrNil(f.Until),
+		timeOrNil(f.Since), timeOrNil(f.Until), string(f.Trigger), cleanText(f.Summarizer), cleanText(f.ReplayOf),
 	}
 }
 

@@ -1,0 +1,69 @@
+package runs_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"precis/internal/config"
+	"precis/internal/runs"
+	"precis/internal/store"
+)
+
+func TestCostOf(t *testing.T) {
+	t.Parallel()
+	prices := map[string]config.Price{
+		"a/full":  {Input: 3, CachedInput: 0.5, Output: 15},
+		"a/plain": {Input: 2, Output: 8},
+		"a/free":  {},
+	}
+	call := func(model string, input, cached, output int64) runs.ModelUsage {
+		return runs.ModelUsage{Model: model, Input: input, CachedInput: cached, Output: output, Calls: 1}
+	}
+	for _, tt := range []struct {
+		name   string
+		models []runs.ModelUsage
+		want   *runs.Cost
+	}{
+		{"no call", nil, &runs.Cost{}},
+		{"cache", []runs.ModelUsage{call("a/full", 1_000_000, 400_000, 100_000)}, &runs.Cost{USD: 0.6*3 + 0.4*0.5 + 0.1*15}},
+		{"cache without a price of its own", []runs.ModelUsage{call("a/plain", 1_000_000, 400_000, 0)}, &runs.Cost{USD: 2}},
+		{"a price of nothing", []runs.ModelUsage{call("a/free", 1_000_000, 0, 5)}, &runs.Cost{}},
+		{"no price", []runs.ModelUsage{call("b/x", 5, 0, 5)}, nil},
+		{
+			"some without", []runs.ModelUsage{call("b/y", 5, 0, 5), call("a/plain", 500_000, 0, 0), call("b/x", 5, 0, 5)},
+			&runs.Cost{USD: 1, NoPriceFor: []string{"b/x", "b/y"}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := runs.CostOf(tt.models, prices)
+			if (got == nil) != (tt.want == nil) {
+				t.Fatalf("got %+v, want %+v", got, tt.want)
+			}
+			if got == nil {
+				return
+			}
+			if math.Abs(got.USD-tt.want.USD) > 1e-9 || !cmp.Equal(got.NoPriceFor, tt.want.NoPriceFor) {
+				t.Errorf("got %+v, want %+v", *got, *tt.want)
+			}
+		})
+	}
+}
+
+// A marker that was taken back says when; one that counts, or was discarded, was not undone.
+func TestUndone(t *testing.T) {
+	t.Parallel()
+	ended := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
+	for status, undone := range map[store.MarkerStatus]bool{store.MarkerUndone: true, store.MarkerApplied: false, store.MarkerDiscarded: false} {
+		r := runs.Of(store.Run{Outcome: store.OutcomeApplied, Marker: "m", MarkerStatus: status, MarkerEnded: ended})
+		if got := r.Undone != nil; got != undone || undone && !r.Undone.Equal(ended) {
+			t.Errorf("%s: undone %v", status, r.Undone)
+		}
+		if r.MarkerStatus != status {
+			t.Errorf("%s: status %s", status, r.MarkerStatus)
+		}
+	}
+}
