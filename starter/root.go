@@ -102,7 +102,7 @@ configuration or input file), 3 the database or Temporal is not reachable.`,
 		a.compactCommand(), a.demoCommand(), a.importCommand(), a.contextCommand(), a.undoCommand(),
 		a.upCommand(), a.downCommand(), a.statusCommand(), a.serveCommand(), a.workerCommand(),
 		a.runsCommand(), a.showCommand(),
-		a.doctorCommand(), a.configCommand(), a.migrateCommand(), a.keysCommand(),
+		a.doctorCommand(), a.configCommand(), a.migrateCommand(), a.keysCommand(), a.settingsCommand(),
 	)
 	return root
 }

@@ -19,6 +19,7 @@ const (
 	tagLoop          = "An agent's loop"
 	tagCompactions   = "Compactions"
 	tagState         = "Live state"
+	tagSettings      = "Settings"
 	tagEvents        = "Events"
 	tagMemory        = "Memory"
 	tagAudit         = "Runs and usage"

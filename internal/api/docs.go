@@ -92,7 +92,7 @@ type docsSchema struct {
 func newDocsPage(doc *huma.OpenAPI) docsPage {
 	p := docsPage{Title: doc.Info.Title, Version: doc.Info.Version, Description: doc.Info.Description}
 	d := docsMaker{doc: doc}
-	for _, tag := range []string{tagConversations, tagLoop, tagCompactions, tagState, tagEvents, tagMemory, tagAudit, tagServer} {
+	for _, tag := range []string{tagConversations, tagLoop, tagCompactions, tagState, tagEvents, tagMemory, tagAudit, tagSettings, tagServer} {
 		if g := d.group(tag); len(g.Operations) > 0 {
 			p.Groups = append(p.Groups, g)
 		}

@@ -11,12 +11,14 @@ const (
 	SourceFile    Source = "file"
 	SourceEnv     Source = "environment"
 	SourceFlag    Source = "flag"
+	// SourceTenant is over all of them, for the settings of a compaction alone. Load knows nothing of it.
+	SourceTenant Source = "tenant"
 )
 
 // Origin is where a value came from.
 type Origin struct {
 	Source Source `json:"source"`
-	// Name is the file's path, the variable's or the flag's name; "" for a default.
+	// Name is the file's path, the variable's, the flag's or the tenant's name; "" for a default.
 	Name string `json:"name,omitempty"`
 	// Line in the file, from 1; 0 when it is not known, as for a value that came through a YAML merge key.
 	Line int `json:"line,omitempty"`
@@ -34,6 +36,8 @@ func (o Origin) String() string {
 		return "$" + o.Name
 	case SourceFlag:
 		return "--" + o.Name
+	case SourceTenant:
+		return "tenant " + o.Name
 	default:
 		return string(SourceDefault)
 	}

@@ -12,16 +12,18 @@ import (
 )
 
 // SettingsOf gives the settings that count for a conversation: its own over its tenant's over base, those of the
-// installation.
+// installation. Stored ones that do not fit, as after a change of versions or of the tenant's settings beneath, are left
+// out and told in the error; the others count all the same, so that nobody is kept from a conversation.
 func SettingsOf(base pipeline.Settings, c store.Conversation) (pipeline.Settings, error) {
+	var unfit []error
 	s, err := Overlay(base, c.TenantSettings)
 	if err != nil {
-		return s, fmt.Errorf("tenant %s: %w", c.Ref.Tenant, err)
+		unfit = append(unfit, fmt.Errorf("tenant %s: %w", c.Ref.Tenant, err))
 	}
 	if s, err = Overlay(s, c.Settings); err != nil {
-		return s, fmt.Errorf("conversation %s: %w", c.Ref, err)
+		unfit = append(unfit, fmt.Errorf("conversation %s: %w", c.Ref, err))
 	}
-	return s, nil
+	return s, errors.Join(unfit...)
 }
 
 // Overlay puts what raw sets, a JSON object of the API's settings, over base. Keys that raw does not name

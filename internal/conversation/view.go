@@ -53,10 +53,8 @@ func load(ctx context.Context, s *store.Store, ref store.ConversationRef, base p
 func NewView(live store.LiveView, base pipeline.Settings) (View, error) {
 	v := View{LiveView: live}
 	v.Conversation.Window = Window(live.Conversation)
+	v.Settings, _ = SettingsOf(base, live.Conversation) // whoever changes them is told of those that do not fit
 	var err error
-	if v.Settings, err = SettingsOf(base, live.Conversation); err != nil {
-		return v, err
-	}
 	if v.Codec, err = transcript.CodecFor(transcript.Format(live.Conversation.Format)); err != nil {
 		return v, fmt.Errorf("conversation %s: %w", live.Conversation.Ref, err)
 	}

@@ -46,10 +46,7 @@ func (l Launcher) Ask(ctx context.Context, ref store.ConversationRef, req store.
 	if err != nil {
 		return run, false, err
 	}
-	settings, err := conversation.SettingsOf(l.Config.Settings, c)
-	if err != nil {
-		return run, false, err
-	}
+	settings, _ := conversation.SettingsOf(l.Config.Settings, c) // whoever changes them is told of those that do not fit
 	if req.Settings, err = json.Marshal(settings); err != nil {
 		return run, false, fmt.Errorf("encode the settings: %w", err)
 	}

@@ -17,7 +17,7 @@ func TestTenantBudget(t *testing.T) {
 	sys, s := served(t, always("SUM"))
 	setBudget := func(tokens string) {
 		t.Helper()
-		if err := s.Store.SetTenantSettings(t.Context(), tenant, json.RawMessage(`{"tenant_daily_token_budget":`+tokens+`}`)); err != nil {
+		if _, err := s.SetTenantSettings(t.Context(), tenant, json.RawMessage(`{"tenant_daily_token_budget":`+tokens+`}`), true); err != nil {
 			t.Fatal(err)
 		}
 	}

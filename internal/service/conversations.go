@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -192,9 +191,9 @@ func (s *Service) checkSettings(c store.Conversation) error {
 	if len(c.Settings) == 0 {
 		return nil
 	}
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(c.Settings, &keys); err != nil {
-		return invalid("settings", "is no JSON object")
+	keys, err := settingsObject(c.Settings)
+	if err != nil {
+		return err
 	}
 	for _, key := range tenantOnly {
 		if _, ok := keys[key]; ok {
@@ -202,15 +201,12 @@ func (s *Service) checkSettings(c store.Conversation) error {
 		}
 	}
 	base, err := conversation.Overlay(s.Config.Settings, c.TenantSettings)
+	if err != nil { // not this conversation's fault: the installation's count beneath
+		s.Log.Warn("a tenant's stored settings are not usable", "tenant", c.Ref.Tenant, "error", err)
+	}
+	settings, err := overlay(base, c.Settings)
 	if err != nil {
 		return err
-	}
-	settings, err := conversation.Overlay(base, c.Settings)
-	if err != nil {
-		if errors.As(err, new(*pipeline.SettingError)) {
-			return err
-		}
-		return &Error{Code: CodeInvalid, Field: "settings", Detail: strings.TrimPrefix(plain(err), "settings: "), Cause: err}
 	}
 	return settings.ValidateForWindow(conversation.Window(c))
 }

@@ -8,6 +8,7 @@ import (
 
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/pipeline"
 )
 
 func TestCreateConversation(t *testing.T) {
@@ -113,7 +114,7 @@ func TestPatchConversation(t *testing.T) {
 func TestTenantSettingsCount(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	if err := s.Store.SetTenantSettings(t.Context(), tenant, json.RawMessage(`{"trigger":{"fraction":0.5},"digest":"never"}`)); err != nil {
+	if _, err := s.SetTenantSettings(t.Context(), tenant, json.RawMessage(`{"trigger":{"fraction":0.5},"digest":"never"}`), false); err != nil {
 		t.Fatal(err)
 	}
 	if st := state(t, s, create(t, s, window(10000), "")); st.Trigger.Limit != 5000 {
@@ -130,6 +131,86 @@ func TestTenantSettingsCount(t *testing.T) {
 	}
 	if got := appendTo(t, s, ref, user("u")); got.LastSeq != 1 {
 		t.Errorf("%+v", got)
+	}
+	if got, err := s.Context(t.Context(), ref, service.ContextRequest{}); err != nil || len(got.Messages) != 1 || got.Stats.Limit != 5000 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// The nearest one counts: all < tenant < conversation, key by key. Of a run those count that did when it was asked for.
+func TestTheNearestSettingCounts(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.Config.Settings.Trigger.Fraction, s.Config.Settings.Digest, s.Config.Settings.SummaryMaxTokens = 0.8, pipeline.DigestAlways, 4000
+	if _, err := s.SetTenantSettings(t.Context(), tenant, json.RawMessage(`{"digest":"never","summary_max_tokens":5000}`), false); err != nil {
+		t.Fatal(err)
+	}
+	ref := create(t, s, window(10000), `{"summary_max_tokens":6000}`)
+	appendTo(t, s, ref, user("u1"), assistant(abc(4000)), user("u2"))
+	run, _, err := s.Compact(t.Context(), ref, service.CompactRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PatchTenantSettings(t.Context(), tenant, []json.RawMessage{[]byte(`{"digest":null}`), []byte(`{"trigger":{"turns":7}}`)}, false); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := s.Store.GetRun(t.Context(), store.RunRef{Tenant: tenant, ID: run.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept pipeline.Settings
+	if err := json.Unmarshal(stored.Settings, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if kept.Trigger.Fraction != 0.8 || kept.Digest != pipeline.DigestNever || kept.SummaryMaxTokens != 6000 || kept.Trigger.Turns != pipeline.SelfSummaryNumTurns {
+		t.Errorf("the run has %+v", kept)
+	}
+	got, err := s.TenantSettings(t.Context(), tenant)
+	if err != nil || string(got.Settings) != `{"summary_max_tokens":5000,"trigger":{"turns":7}}` {
+		t.Errorf("%s, %v", got.Settings, err)
+	}
+	var now pipeline.Settings
+	if err := json.Unmarshal(got.Effective, &now); err != nil || now.Digest != pipeline.DigestAlways || now.Trigger.Turns != 7 || now.SummaryMaxTokens != 5000 || now.Trigger.Fraction != 0.8 {
+		t.Errorf("%+v, %v", now, err)
+	}
+}
+
+func TestTenantSettingsAreChecked(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	for _, tt := range []struct{ settings, field, says string }{
+		{`{"trigger":{"fraction":7}}`, "settings.trigger.fraction", "share"},
+		{`{"trigger":{"fraction":"most"}}`, "settings.trigger.fraction", "string"},
+		{`{"trigger":{"fractoin":0.5}}`, "settings", `"fractoin"`},
+		{`{"summarizers":["self","nobody"]}`, "settings.summarizers[1].model", "nobody"},
+		{`{"digest":"sometimes"}`, "settings.digest", "when_needed"},
+		{`["digest"]`, "settings", "object"},
+		{`7`, "settings", "object"},
+	} {
+		_, err := s.SetTenantSettings(t.Context(), tenant, json.RawMessage(tt.settings), true)
+		if e := code(t, err, service.CodeInvalid); e.Field != tt.field || !strings.Contains(e.Detail, tt.says) {
+			t.Errorf("%s: field %q, %s", tt.settings, e.Field, e.Detail)
+		}
+	}
+	if got, err := s.TenantSettings(t.Context(), tenant); err != nil || string(got.Settings) != `{}` {
+		t.Errorf("what was refused is %s, %v", got.Settings, err)
+	}
+	_, err := s.TenantSettings(t.Context(), "nobody")
+	code(t, err, service.CodeNotFound)
+
+	// The budget of a day is the operator's: others keep it, and change nothing of it.
+	budget := json.RawMessage(`{"tenant_daily_token_budget":1000}`)
+	if _, err := s.SetTenantSettings(t.Context(), tenant, budget, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, settings := range []string{`{}`, `{"tenant_daily_token_budget":2000}`} {
+		_, err := s.SetTenantSettings(t.Context(), tenant, json.RawMessage(settings), false)
+		if e := code(t, err, service.CodeForbidden); e.Field != "settings.tenant_daily_token_budget" {
+			t.Errorf("%s: field %q", settings, e.Field)
+		}
+	}
+	if _, err := s.PatchTenantSettings(t.Context(), tenant, []json.RawMessage{[]byte(`{"digest":"never"}`)}, false); err != nil {
+		t.Error(err)
 	}
 }
 

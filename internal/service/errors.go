@@ -85,7 +85,9 @@ func refused(err error) error {
 	var p *pipeline.Error
 	var setting *pipeline.SettingError
 	switch {
-	case err == nil, errors.As(err, &ours), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &ours):
+		return ours // without the store's frame around it
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, store.ErrNotFound):
 		return &Error{Code: CodeNotFound, Detail: detail(err), Cause: err}

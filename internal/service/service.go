@@ -13,6 +13,7 @@
 //	compactions.go   by hand, waiting, cancelling, undo, markers of the agent's own
 //	background.go    preparing ahead, applying between two replies
 //	state.go         enrichments and pins
+//	settings.go      what a tenant sets for all its conversations
 //	context.go       what the model sees, with its figures
 //	oneshot.go       a list in, a compacted list out, nothing kept
 package service
@@ -46,13 +47,11 @@ func (s *Service) launcher() launch.Launcher {
 	return launch.Launcher{Store: s.Store, Client: s.Temporal, Config: s.Config}
 }
 
-// settings are those that count for a conversation. Stored ones that this program does not take, as after a change of
-// versions, do not keep an agent from its conversation: the installation's stand in, and the log says so.
+// settings are those that count for a conversation. Of stored ones that do not fit the log tells.
 func (s *Service) settings(c store.Conversation) pipeline.Settings {
 	settings, err := conversation.SettingsOf(s.Config.Settings, c)
 	if err != nil {
-		s.Log.Warn("stored settings are not usable: those of the installation count", "conversation", c.Ref.String(), "error", err)
-		return s.Config.Settings
+		s.Log.Warn("stored settings are not usable and left out", "conversation", c.Ref.String(), "error", err)
 	}
 	return settings
 }

@@ -159,7 +159,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 			n, err := s.TokensUsed(ctx, "mallory", time.Time{})
 			return none(int(n), err)
 		},
-		"SetTenantSettings": nil, "TenantSettings": nil, // TestTenantSettings
+		"ChangeTenantSettings": nil, "TenantSettings": nil, // TestTenantSettings
 		"UsageBy": func() error {
 			list, err := s.UsageBy(ctx, "mallory", "model", time.Time{})
 			return none(len(list), err)

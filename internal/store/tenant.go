@@ -39,13 +39,18 @@ func scanTenant(row pgx.CollectableRow) (t Tenant, err error) {
 	return t, row.Scan(&t.ID, &t.Name, &t.Created)
 }
 
-// SetTenantSettings sets what a tenant sets of pipeline.Settings for all its conversations, a JSON object; nil: nothing.
-func (s *Store) SetTenantSettings(ctx context.Context, tenant string, settings json.RawMessage) error {
+// ChangeTenantSettings changes what a tenant sets of pipeline.Settings for all its conversations: change gets what it
+// sets now and gives what it is to set, each a JSON object or nil for nothing. No other change comes in between.
+func (s *Store) ChangeTenantSettings(ctx context.Context, tenant string, change func(json.RawMessage) (json.RawMessage, error)) error {
 	return s.write(ctx, "set a tenant's settings", func(ctx context.Context, tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `UPDATE tenants SET settings = $2 WHERE id = $1`, cleanText(tenant), []byte(settings))
-		if err == nil && tag.RowsAffected() == 0 {
-			return notFoundf("tenant %q", tenant)
+		own, err := tenantSettings(ctx, tx, tenant, " FOR NO KEY UPDATE")
+		if err != nil {
+			return err
 		}
+		if own, err = change(own); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE tenants SET settings = $2 WHERE id = $1`, cleanText(tenant), []byte(own))
 		return err
 	})
 }
@@ -54,12 +59,20 @@ func (s *Store) SetTenantSettings(ctx context.Context, tenant string, settings j
 func (s *Store) TenantSettings(ctx context.Context, tenant string) (json.RawMessage, error) {
 	var settings json.RawMessage
 	err := s.read(ctx, "read a tenant's settings", func(ctx context.Context, q querier) (err error) {
-		settings, err = one(ctx, q, func(row pgx.CollectableRow) (raw json.RawMessage, err error) {
-			return raw, row.Scan((*[]byte)(&raw))
-		}, `SELECT settings FROM tenants WHERE id = $1`, cleanText(tenant))
+		settings, err = tenantSettings(ctx, q, tenant, "")
 		return err
 	})
 	return settings, err
+}
+
+func tenantSettings(ctx context.Context, q querier, tenant, lock string) (json.RawMessage, error) {
+	settings, err := one(ctx, q, func(row pgx.CollectableRow) (raw json.RawMessage, err error) {
+		return raw, row.Scan((*[]byte)(&raw))
+	}, `SELECT settings FROM tenants WHERE id = $1`+lock, cleanText(tenant))
+	if err != nil {
+		return nil, fmt.Errorf("tenant %q: %w", tenant, err)
+	}
+	return settings, nil
 }
 
 // Tenants lists all tenants by id.

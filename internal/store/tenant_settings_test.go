@@ -1,7 +1,10 @@
 package store_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 
 	"precis/internal/store"
@@ -14,7 +17,10 @@ func TestTenantSettings(t *testing.T) {
 	if got, err := s.TenantSettings(t.Context(), store.DefaultTenant); err != nil || got != nil {
 		t.Errorf("%s, %v before any", got, err)
 	}
-	if err := s.SetTenantSettings(t.Context(), store.DefaultTenant, []byte(`{"digest": "never"}`)); err != nil {
+	set := func(tenant string, settings json.RawMessage) error {
+		return s.ChangeTenantSettings(t.Context(), tenant, func(json.RawMessage) (json.RawMessage, error) { return settings, nil })
+	}
+	if err := set(store.DefaultTenant, []byte(`{"digest": "never"}`)); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.TenantSettings(t.Context(), store.DefaultTenant); err != nil || string(got) != `{"digest": "never"}` {
@@ -23,13 +29,41 @@ func TestTenantSettings(t *testing.T) {
 	if c, err := s.GetConversation(t.Context(), ref); err != nil || string(c.TenantSettings) != `{"digest": "never"}` {
 		t.Errorf("the conversation says %s, %v", c.TenantSettings, err)
 	}
-	if err := s.SetTenantSettings(t.Context(), "nobody", nil); !errors.Is(err, store.ErrNotFound) {
+	if err := set("nobody", nil); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
-	if err := s.SetTenantSettings(t.Context(), store.DefaultTenant, nil); err != nil {
+	if err := set(store.DefaultTenant, nil); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := s.GetConversation(t.Context(), ref); err != nil || c.TenantSettings != nil {
 		t.Errorf("the conversation says %s, %v", c.TenantSettings, err)
+	}
+}
+
+// Changes at the same time do not undo each other.
+func TestTenantSettingsChangeOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	const n = 8
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			err := s.ChangeTenantSettings(t.Context(), store.DefaultTenant, func(own json.RawMessage) (json.RawMessage, error) {
+				var count struct{ Turns int }
+				if len(own) > 0 {
+					if err := json.Unmarshal(own, &count); err != nil {
+						return nil, err
+					}
+				}
+				return fmt.Appendf(nil, `{"turns":%d}`, count.Turns+1), nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := s.TenantSettings(t.Context(), store.DefaultTenant); err != nil || string(got) != fmt.Sprintf(`{"turns":%d}`, n) {
+		t.Errorf("%s, %v", got, err)
 	}
 }

@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"precis/internal/service"
+)
+
+type newSettings struct {
+	Settings object `json:"settings" doc:"What the tenant sets, in the form of a conversation's settings."`
+}
+
+type setSettingsInput struct{ Payload payload[newSettings] }
+
+type settingsOutput struct{ Body service.TenantSettings }
+
+const aboutBudget = " tenant_daily_token_budget may be changed with a trusted key alone."
+
+func (s *Server) settings() {
+	path := "/v1/settings"
+	register(s, huma.Operation{
+		OperationID: "get-settings", Method: http.MethodGet, Path: path, Tags: []string{tagSettings}, Summary: "What the tenant sets for all its conversations",
+		Description: "The settings of the installation count beneath, those of a conversation above.",
+	}, traits{}, func(ctx context.Context, q *request, _ *struct{}) (*settingsOutput, error) {
+		got, err := s.service.TenantSettings(ctx, q.tenant)
+		if err != nil {
+			return nil, err
+		}
+		return &settingsOutput{Body: got}, nil
+	})
+	change := func(do func(context.Context, string, json.RawMessage, bool) (service.TenantSettings, error)) func(context.Context, *request, *setSettingsInput) (*settingsOutput, error) {
+		return func(ctx context.Context, q *request, in *setSettingsInput) (*settingsOutput, error) {
+			got, err := do(ctx, q.tenant, json.RawMessage(in.Payload.value.Settings), q.trusted)
+			if err != nil {
+				return nil, err
+			}
+			return &settingsOutput{Body: got}, nil
+		}
+	}
+	register(s, huma.Operation{
+		OperationID: "put-settings", Method: http.MethodPut, Path: path, Tags: []string{tagSettings}, Summary: "Replace what the tenant sets",
+		Description: "An empty object takes everything back. Runs that have been asked for keep the settings that counted then." + aboutBudget,
+	}, traits{repeatable: true}, change(s.service.SetTenantSettings))
+	register(s, huma.Operation{
+		OperationID: "patch-settings", Method: http.MethodPatch, Path: path, Tags: []string{tagSettings}, Summary: "Change some of what the tenant sets",
+		Description: "Merged as RFC 7396 has it: null takes a setting back." + aboutBudget,
+	}, traits{repeatable: true}, change(func(ctx context.Context, tenant string, patch json.RawMessage, trusted bool) (service.TenantSettings, error) {
+		return s.service.PatchTenantSettings(ctx, tenant, []json.RawMessage{patch}, trusted)
+	}))
+}

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/maps"
+)
+
+// section is the one of the settings of a compaction, which tenants and conversations have too.
+const section = "settings."
+
+// SettingPatch reads a setting of a compaction as --set takes it, its key with or without "settings." before it, and
+// gives the merge patch (RFC 7396) of a tenant's or a conversation's settings that sets it: {"trigger": {"fraction":
+// 0.8}}. An unknown key and a value of the wrong type are an *Error that says who sets it, from.
+func SettingPatch(key, value string, from Origin) (map[string]any, error) {
+	l := &loader{}
+	patch := map[string]any{}
+	for _, g := range l.collect(reflect.TypeFor[Config](), nest(settingPath(key), value), nil, true, func([]string) Origin { return from }) {
+		maps.Merge(nest(g.path[1:], g.value), patch)
+	}
+	return patch, errors.Join(l.faults...)
+}
+
+// UnsetPatch gives the merge patch that takes a setting, or a whole section of them, back.
+func UnsetPatch(key string, from Origin) (map[string]any, error) {
+	path := settingPath(key)
+	name := dotted(path)
+	if !slices.ContainsFunc(table, func(k Key) bool { return k.Name == name || strings.HasPrefix(k.Name, name+".") }) {
+		return nil, &Error{Key: name, From: from, Problem: "unknown key; `precis settings` lists them"}
+	}
+	return nest(path[1:], nil), nil
+}
+
+func settingPath(key string) []string {
+	return strings.Split(section+strings.TrimPrefix(key, section), ".")
+}
+
+// SettingValues is Values for the settings of a compaction alone, of a configuration in which a tenant's count. own is
+// what the tenant sets, a JSON object; from names the tenant.
+func SettingValues(c Config, origins Origins, own map[string]any, from Origin) []Value {
+	var out []Value
+	for _, v := range Values(c, origins) {
+		key, ok := strings.CutPrefix(v.Key, section)
+		if !ok {
+			continue
+		}
+		if holds(own, strings.Split(key, ".")) {
+			v.From = from
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// holds says whether an object has a value at the path.
+func holds(object map[string]any, path []string) bool {
+	value, ok := object[path[0]]
+	if !ok || len(path) == 1 {
+		return ok
+	}
+	inner, ok := value.(map[string]any)
+	return ok && holds(inner, path[1:])
+}
