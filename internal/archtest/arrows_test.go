@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"pipeline/transcript", "internal/search", "internal/version", "migrations"},
 	{"internal/config", "internal/llm", "internal/store"},
 	{"internal/conversation", "internal/devstack", "internal/llm/llmtest", "internal/runs", "internal/telemetry", "internal/temporalclient", "internal/testkit"},
-	{"activities", "internal/devstack/stacktest"},
+	{"activities", "internal/devstack/stacktest", "internal/memory"},
 	{"workflows"},
 	{"internal/launch", "internal/runner"},
 	{"internal/service"},

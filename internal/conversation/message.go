@@ -10,14 +10,13 @@ import (
 func Stored(m pipeline.Message) store.NewMessage {
 	text := pipeline.RenderMessage(m)
 	return store.NewMessage{
-		ClientID:   m.ID,
-		Role:       m.Role,
-		Kind:       m.Kind,
-		Genuine:    m.Genuine(),
-		Chars:      pipeline.Chars(text),
-		Tokens:     pipeline.EstimateMessage(m),
-		Native:     m.Native,
-		SearchText: text,
+		ClientID: m.ID,
+		Role:     m.Role,
+		Kind:     m.Kind,
+		Genuine:  m.Genuine(),
+		Chars:    pipeline.Chars(text),
+		Tokens:   pipeline.EstimateMessage(m),
+		Native:   m.Native,
 
 		Fingerprint: transcript.Fingerprint(m.Native),
 	}

@@ -204,6 +204,7 @@ func linkedArtifact(ctx context.Context, tx pgx.Tx, c Conversation, sha string) 
 // before the server's figure becomes stale by it, 0: not known.
 func activate(ctx context.Context, tx pgx.Tx, cid int64, id string, calibration float64) error {
 	_, err := tx.Exec(ctx, `UPDATE conversations SET active_marker = nullif($2, ''), epoch = epoch + 1,
+		memory_due_at = CASE WHEN ephemeral THEN NULL ELSE clock_timestamp() END,
 		calibration = CASE WHEN $3::float8 > 0 THEN $3 ELSE calibration END, updated_at = now() WHERE cid = $1`, cid, id, calibration)
 	return err
 }

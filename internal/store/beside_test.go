@@ -130,39 +130,6 @@ func TestEnrichments(t *testing.T) {
 	}
 }
 
-func TestSegments(t *testing.T) {
-	t.Parallel()
-	s, _ := newStore(t)
-	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 2)
-	m := compact(t, s, ref, 2, "SUM")
-	for _, g := range []store.Segment{
-		{Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, Marker: m.ID, Content: []byte("old")},
-		{Name: "INDEX.md"},
-		{Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, Marker: m.ID, Content: []byte("new \x00")},
-	} {
-		if err := s.PutSegment(t.Context(), ref, g); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := s.GetSegment(t.Context(), ref, "segment_0001.md")
-	if err != nil || string(got.Content) != "new \x00" || got.Size != 5 || got.Marker != m.ID || got.CoversTo != 2 {
-		t.Errorf("%+v, %v", got, err)
-	}
-	list, err := s.Segments(t.Context(), ref)
-	if err != nil || len(list) != 2 || list[0].Name != "INDEX.md" || list[1].Size != 5 || list[1].Content != nil {
-		t.Errorf("%+v, %v", list, err)
-	}
-	for _, name := range []string{"", "../x", "a/b", ".hidden", "a\x00", strings.Repeat("x", 129)} {
-		if err := s.PutSegment(t.Context(), ref, store.Segment{Name: name}); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("name %q: error %v", name, err)
-		}
-	}
-	if err := s.PutSegment(t.Context(), ref, store.Segment{Name: "x", Marker: "nope"}); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("error %v", err)
-	}
-}
-
 // Events of racing writers have no gap that fills later: who resumes after a number has seen all before it.
 func TestEvents(t *testing.T) {
 	t.Parallel()

@@ -32,11 +32,12 @@ func (s *Store) DeleteConversationContent(ctx context.Context, ref ConversationR
 			`DELETE FROM messages WHERE cid = $1`,
 			`DELETE FROM enrichments WHERE cid = $1`,
 			`DELETE FROM segments WHERE cid = $1`,
+			`DELETE FROM search_texts WHERE cid = $1`,
 			`DELETE FROM replies WHERE cid = $1`,
 			`DELETE FROM stage_results WHERE run IN (SELECT id FROM runs WHERE cid = $1)`,
 			`UPDATE runs SET focus = NULL WHERE cid = $1 AND focus IS NOT NULL`,
 			`UPDATE conversations SET system = NULL, tools = NULL, envelope = NULL, metadata = NULL, active_marker = NULL,
-				epoch = epoch + 1, content_deleted_at = now(), updated_at = now() WHERE cid = $1`,
+				epoch = epoch + 1, content_deleted_at = now(), updated_at = now(), memory_due_at = NULL WHERE cid = $1`,
 			// Locked first, in one order, and looked at again by the statements after: whoever is writing the same content
 			// for another conversation has either linked it by then, or waits and writes it anew.
 			`SELECT FROM artifacts a JOIN artifact_links l USING (tenant, sha256) WHERE l.cid = $1 ORDER BY a.tenant, a.sha256 FOR UPDATE OF a`,

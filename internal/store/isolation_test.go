@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"precis/internal/search"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -33,7 +34,11 @@ func TestTenantsNeverMeet(t *testing.T) {
 	if _, err := s.SetEnrichment(t.Context(), ref, "plan", []byte("p")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutSegment(t.Context(), ref, store.Segment{Name: "INDEX.md"}); err != nil {
+	if _, _, err := s.PutNote(t.Context(), ref, store.NewNote{Name: "plan.md", Text: []byte("SUM")}); err != nil {
+		t.Fatal(err)
+	}
+	query, err := search.Parse("SUM")
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.PutStageResult(t.Context(), r.Ref, "slim", 1, []byte("x")); err != nil {
@@ -82,7 +87,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"GetEnrichment":   func() error { _, err := s.GetEnrichment(ctx, conv, "plan"); return err },
 		"GetMarker":       func() error { _, err := s.GetMarker(ctx, conv, m.ID); return err },
 		"GetRun":          func() error { _, err := s.GetRun(ctx, run); return err },
-		"GetSegment":      func() error { _, err := s.GetSegment(ctx, conv, "INDEX.md"); return err },
+		"GetSegment":      func() error { _, err := s.GetSegment(ctx, conv, "plan.md"); return err },
 		"GetSyncState":    func() error { _, err := s.GetSyncState(ctx, conv); return err },
 		"KeepSyncChain":   func() error { return s.KeepSyncChain(ctx, conv, 10, store.Hash{1}) },
 		"Look":            func() error { return s.Look(ctx, conv, func(context.Context, store.Moment) error { return nil }) },
@@ -107,7 +112,13 @@ func TestTenantsNeverMeet(t *testing.T) {
 			_, err := s.PrepareMarker(ctx, run, store.NewMarker{}, store.RunFacts{})
 			return err
 		},
-		"PutSegment":     func() error { return s.PutSegment(ctx, conv, store.Segment{Name: "x"}) },
+		"PutNote":        func() error { _, _, err := s.PutNote(ctx, conv, store.NewNote{Name: "x"}); return err },
+		"KeepSegments":   func() error { return s.KeepSegments(ctx, conv, nil) },
+		"MeasureSegment": func() error { return s.MeasureSegment(ctx, conv, "plan.md", 1) },
+		"AddSearchTexts": func() error { return s.AddSearchTexts(ctx, conv, nil, 1) },
+		"SearchIndex":    func() error { _, _, err := s.SearchIndex(ctx, conv); return err },
+		"Search":         func() error { _, err := s.Search(ctx, conv, query, nil, 1); return err },
+		"SearchInside":   func() error { _, err := s.SearchInside(ctx, conv, query, nil, 1); return err },
 		"PutStageResult": func() error { _, err := s.PutStageResult(ctx, run, "slim", 2, []byte("y")); return err },
 		"RecordFacts":    func() error { return s.RecordFacts(ctx, run, store.RunFacts{Summarizer: "x"}) },
 		"RecordStep": func() error {
@@ -165,7 +176,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 			return none(len(list), err)
 		},
 		"RevokeAPIKey": nil, "CreateAPIKey": nil, "FindAPIKey": nil, "EnsureTenant": nil, "Tenants": nil, // TestTenantsAndKeys
-		"ClaimOutbox": nil, "MarkDispatched": nil, "PostponeDispatch": nil, "ReviveDispatches": nil, "ForgetAbandoned": nil, // the dispatcher's, for all tenants
+		"ClaimMemory": nil, "MemoryDone": nil, "ClaimOutbox": nil, "MarkDispatched": nil, "PostponeDispatch": nil, "ReviveDispatches": nil, "ForgetAbandoned": nil, // the dispatcher's, for all tenants
 		// A key belongs to the tenant that its request names; TestKeyedRequests has two tenants with one key.
 		"ClaimKey": nil, "ExtendKey": nil, "AnswerKey": nil, "ReleaseKey": nil,
 		"EventHeads": func() error {

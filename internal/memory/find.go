@@ -1,0 +1,204 @@
+package memory
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"sort"
+
+	"precis/internal/search"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// Found is a page of what a search found.
+type Found struct {
+	Hits []Hit `json:"hits"`
+	// Match says how: "words" (whole words, best first), or "substring" where no whole word fits (inside of words, newest
+	// first).
+	Match string `json:"match"`
+	// Next is the cursor of the next page, "": this is the last one.
+	Next string `json:"next"`
+}
+
+// Hit is a message or a note in which something was found.
+type Hit struct {
+	// Seq, Role and Kind are the message's; absent for a note.
+	Seq  int64         `json:"seq,omitempty"`
+	Role pipeline.Role `json:"role,omitempty"`
+	Kind pipeline.Kind `json:"kind,omitempty"`
+	// Offset is the byte of the message's text where the hit stands: with Seq it is a place to read on from.
+	Offset int `json:"offset,omitempty"`
+	// Covered says that a summary stands for the message in the context.
+	Covered bool `json:"covered"`
+	// Segment is the entry of the memory in which it stands, a note's own name for a note; absent while no compaction has
+	// covered it.
+	Segment string `json:"segment,omitempty"`
+	Note    bool   `json:"note,omitempty"`
+	// Snippet shows the hit in its surroundings, on one line, between two asterisks.
+	Snippet string `json:"snippet"`
+	// Rank says how well it fits, to be compared within one search; 0 inside of words.
+	Rank float64 `json:"rank"`
+}
+
+// The size of a page of hits.
+const (
+	DefaultHits = 20
+	MaxHits     = 100
+)
+
+// searchPlace is a cursor's content.
+type searchPlace struct {
+	Match string  `json:"m"`
+	Rank  float64 `json:"r,omitempty"`
+	Seq   int64   `json:"s"`
+	Note  string  `json:"n,omitempty"`
+}
+
+const (
+	matchWords     = "words"
+	matchSubstring = "substring"
+)
+
+// Search looks for a query (see search.Parse) in all messages of a conversation, those that no summary covers too, and in
+// its notes. An error of the query is a search.ErrQuery, of the cursor a store.ErrInvalid.
+func (m Memory) Search(ctx context.Context, ref store.ConversationRef, text string, limit int, cursor string) (Found, error) {
+	query, err := search.Parse(text)
+	if err != nil {
+		return Found{}, err
+	}
+	at, err := parsePlace(cursor)
+	if err != nil {
+		return Found{}, err
+	}
+	if limit <= 0 {
+		limit = DefaultHits
+	}
+	limit = min(limit, MaxHits)
+	if err := m.catchUp(ctx, ref); err != nil {
+		return Found{}, err
+	}
+	found := Found{Match: matchWords, Hits: []Hit{}}
+	if at != nil {
+		found.Match = at.Match
+	}
+	hits, err := m.page(ctx, ref, query, found.Match, at, limit+1)
+	if err == nil && len(hits) == 0 && at == nil {
+		found.Match = matchSubstring
+		hits, err = m.page(ctx, ref, query, found.Match, nil, limit+1)
+	}
+	if err != nil || len(hits) == 0 {
+		return found, err
+	}
+	if len(hits) > limit {
+		last := hits[limit-1]
+		found.Next = makePlace(searchPlace{found.Match, last.Rank, last.Seq, last.Note})
+		hits = hits[:limit]
+	}
+	list, err := m.segments(ctx, ref)
+	if err != nil {
+		return found, err
+	}
+	for _, h := range hits {
+		snippet, start := query.Snippet(h.Body)
+		hit := Hit{Seq: h.Seq, Role: h.Role, Kind: h.Kind, Offset: h.Start + start, Snippet: snippet, Rank: h.Rank}
+		if h.Note != "" {
+			hit.Note, hit.Segment, hit.Offset = true, h.Note, 0
+		} else {
+			hit.Segment = segmentOf(list, Place{h.Seq, hit.Offset})
+		}
+		found.Hits = append(found.Hits, hit)
+	}
+	return found, nil
+}
+
+func (m Memory) page(ctx context.Context, ref store.ConversationRef, q search.Query, match string, at *searchPlace, limit int) ([]store.SearchHit, error) {
+	var after *store.SearchPlace
+	if at != nil {
+		after = &store.SearchPlace{Rank: at.Rank, Seq: at.Seq, Note: at.Note}
+	}
+	if match == matchSubstring {
+		return m.Store.SearchInside(ctx, ref, q, after, limit)
+	}
+	return m.Store.Search(ctx, ref, q, after, limit)
+}
+
+// segmentOf finds the segment in which a place stands, "" for none. The list is Segments'.
+func segmentOf(list []store.Segment, p Place) string {
+	ranges := sort.Search(len(list), func(i int) bool { return list[i].Note() }) // they stand first
+	// The last one that does not begin behind it.
+	i := sort.Search(ranges, func(i int) bool {
+		g := list[i]
+		return g.CoversFrom > p.Seq || g.CoversFrom == p.Seq && g.OffsetFrom > p.Offset
+	}) - 1
+	if i < 0 || list[i].CoversTo < p.Seq {
+		return ""
+	}
+	return list[i].Name
+}
+
+// The size of one step of catchUp: whichever is reached first.
+const (
+	stepMessages = 500
+	stepBytes    = 4 << 20
+)
+
+// catchUp makes findable what came since somebody searched last. It keeps what it has done step by step: one that is cut
+// off is gone on with.
+func (m Memory) catchUp(ctx context.Context, ref store.ConversationRef) error {
+	indexed, head, err := m.Store.SearchIndex(ctx, ref)
+	if err != nil || indexed >= head {
+		return err
+	}
+	_, codec, err := m.open(ctx, ref)
+	if err != nil {
+		return err
+	}
+	var texts []store.SearchText
+	size := 0
+	flush := func(upTo int64) error {
+		err := m.Store.AddSearchTexts(ctx, ref, texts, upTo)
+		texts, size = texts[:0], 0
+		return err
+	}
+	for msg, err := range m.Store.Messages(ctx, ref, indexed+1, head) {
+		if err != nil {
+			return err
+		}
+		if d := decode(codec, msg); !d.unreadable {
+			_, text, _ := pipeline.QuoteMessage(d.Message)
+			texts = append(texts, store.SearchText{Seq: msg.Seq, Text: text})
+			size += len(text)
+		}
+		if len(texts) >= stepMessages || size >= stepBytes || msg.Seq == head {
+			if err := flush(msg.Seq); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func makePlace(p searchPlace) string {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // strings and numbers: it cannot fail
+	}
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func parsePlace(cursor string) (*searchPlace, error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	var p searchPlace
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil {
+		err = json.Unmarshal(raw, &p)
+	}
+	if err != nil || p.Match != matchWords && p.Match != matchSubstring || p.Seq < 0 {
+		return nil, fmt.Errorf("the cursor is not one of a search's: %w", store.ErrInvalid)
+	}
+	return &p, nil
+}

@@ -1,0 +1,126 @@
+// Package memory keeps readable what compactions replaced by summaries, out of band: a conversation's segments
+// (segment_0001.md…), its INDEX.md, and the notes of its agent; in the store, and as files in a folder where one is
+// configured.
+//
+// A segment is a range of the messages, and its text is written out from them whenever somebody reads it. Messages never
+// change, so neither does a segment: it cannot be lost, or be something else than what was said, and what is pruned from
+// the messages is gone from it too. What is noted in the store is where each begins and ends, made by whoever looks
+// first: a pure function of the messages and of the markers that were ever applied, so that all who look make the same.
+// A compaction itself does nothing for it, and an append neither.
+//
+// Each marker that ever took effect adds the messages that none before it covered. An undo takes none away, and the
+// marker after it begins where the ones before it ended: nothing comes twice.
+//
+//	segments.go  where segments begin and end
+//	render.go    messages as text, in bounded pieces
+//	index.go     INDEX.md
+//	find.go      search
+//	folder.go    the files
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/pipeline/transcript"
+)
+
+// IndexName is the entry that lists the others.
+const IndexName = "INDEX.md"
+
+// Memory reads and writes the memory of conversations.
+type Memory struct {
+	Store *store.Store
+}
+
+// Entry is one entry of a conversation's memory.
+type Entry struct {
+	Name string `json:"name"`
+	// Kind is "segment", "note" or "index".
+	Kind string `json:"kind"`
+	// CoversFrom and CoversTo are the messages of a segment, by number. One that is larger than a segment stands in
+	// several.
+	CoversFrom int64 `json:"covers_from,omitempty"`
+	CoversTo   int64 `json:"covers_to,omitempty"`
+	// Marker is the compaction that it was made for.
+	Marker string `json:"marker,omitempty"`
+	// Bytes is the size of its text, 0: not known yet.
+	Bytes int64 `json:"bytes"`
+	Facts
+	// Created is when a note was written last, or a segment was first asked for.
+	Created time.Time `json:"created,omitzero"`
+}
+
+// Facts are what the index says of a segment.
+type Facts struct {
+	// Tokens are those of its messages, by the local estimate.
+	Tokens int `json:"tokens,omitempty"`
+	// First and Last are when its first and last message arrived.
+	First time.Time `json:"first,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
+	// Request is the first thing that the user asks for in it, cut.
+	Request string `json:"request,omitempty"`
+	// Files are those that tools read or changed in it, the last ones first; MoreFiles counts the others.
+	Files     []string `json:"files,omitempty"`
+	MoreFiles int      `json:"more_files,omitempty"`
+}
+
+// open finds a conversation that is there to be read, and the codec of its messages.
+func (m Memory) open(ctx context.Context, ref store.ConversationRef) (store.Conversation, transcript.Codec, error) {
+	c, err := m.Store.GetConversation(ctx, ref)
+	if err != nil {
+		return c, nil, err
+	}
+	if !c.ContentDeleted.IsZero() {
+		return c, nil, fmt.Errorf("conversation %q: %w", ref.ID, store.ErrContentDeleted)
+	}
+	codec, err := transcript.CodecFor(transcript.Format(c.Format))
+	return c, codec, err
+}
+
+// Summary is the summary that counts for a conversation.
+type Summary struct {
+	// Text is the whole message that the model reads in place of what is covered; empty where only its vendor can read it.
+	Text string `json:"text"`
+	// Marker is the compaction, CoversTo the last message that it stands for.
+	Marker   string `json:"marker"`
+	CoversTo int64  `json:"covers_to"`
+	// Digest says that no model wrote it.
+	Digest  bool      `json:"digest"`
+	Applied time.Time `json:"applied"`
+}
+
+// LastSummary gives the summary that counts now. Without one it is store.ErrNotFound.
+func (m Memory) LastSummary(ctx context.Context, ref store.ConversationRef) (Summary, error) {
+	c, _, err := m.open(ctx, ref)
+	if err != nil {
+		return Summary{}, err
+	}
+	for id := c.ActiveMarker; id != ""; {
+		marker, err := m.Store.GetMarker(ctx, ref, id)
+		if err != nil {
+			return Summary{}, err
+		}
+		if marker.Summary == "" { // it only squeezes the tail
+			id = marker.Base
+			continue
+		}
+		text, err := m.Store.GetArtifact(ctx, ref.Tenant, marker.Summary)
+		return Summary{Text: string(text), Marker: marker.ID, CoversTo: marker.CoversTo, Digest: marker.Digest, Applied: marker.Applied.UTC()}, err
+	}
+	return Summary{}, fmt.Errorf("conversation %q has no summary, its context is the full history: %w", ref.ID, store.ErrNotFound)
+}
+
+// decode gives a stored message its parts. One that cannot be read is shown as such: it must not hide the others.
+func decode(codec transcript.Codec, s store.Message) decoded {
+	list, err := conversation.Decode(codec, []store.Message{s})
+	if err != nil {
+		m := s.Pipeline()
+		m.Parts = nil
+		return decoded{Message: m, unreadable: true}
+	}
+	return decoded{Message: list[0]}
+}

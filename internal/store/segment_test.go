@@ -1,0 +1,283 @@
+package store_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"precis/internal/search"
+	"precis/internal/store"
+)
+
+func TestSegmentsStay(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	talk(t, s, ref, 2)
+	m := compact(t, s, ref, 2, "SUM")
+	first := store.Segment{Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, OffsetTo: 5, Marker: m.ID, Size: 70, Facts: json.RawMessage(`{"request":"a\u0000b"}`)}
+	other := store.Segment{Name: "segment_0001.md", CoversFrom: 2, CoversTo: 2, Marker: m.ID, Size: 1}
+	second := store.Segment{Name: "segment_0002.md", CoversFrom: 2, CoversTo: 2, OffsetFrom: 5, Marker: m.ID, Size: 9}
+	for _, list := range [][]store.Segment{{first}, {other, second}} {
+		if err := s.KeepSegments(t.Context(), ref, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.GetSegment(t.Context(), ref, "segment_0001.md")
+	if err != nil || got.CoversFrom != 1 || got.OffsetTo != 5 || got.Marker != m.ID || got.Size != 70 || got.Note() || !strings.Contains(string(got.Facts), "a\ufffdb") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := s.MeasureSegment(t.Context(), ref, "segment_0002.md", 11); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.PutNote(t.Context(), ref, store.NewNote{Name: "a.md", Text: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.Segments(t.Context(), ref)
+	if err != nil || len(list) != 3 || list[0].Name != "segment_0001.md" || list[1].Size != 11 || list[1].OffsetFrom != 5 || list[2].Name != "a.md" || list[2].Content != nil || list[2].Size != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	for _, g := range []store.Segment{
+		{Name: "note.md", CoversFrom: 1, CoversTo: 2, Marker: m.ID}, {Name: "segment_0003.md"},
+	} {
+		if err := s.KeepSegments(t.Context(), ref, []store.Segment{g}); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%+v: error %v", g, err)
+		}
+	}
+	if err := s.KeepSegments(t.Context(), ref, []store.Segment{{Name: "segment_0003.md", CoversFrom: 1, CoversTo: 1, Marker: "nope"}}); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("error %v", err)
+	}
+	for _, name := range []string{"nope", "a.md"} {
+		if err := s.MeasureSegment(t.Context(), ref, name, 1); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	put := func(name, text string, replace bool) (store.Segment, bool, error) {
+		return s.PutNote(t.Context(), ref, store.NewNote{Name: name, Text: []byte(text), Replace: replace})
+	}
+	g, created, err := put("plan.md", "one\x00\xff", false)
+	if err != nil || !created || string(g.Content) != "one\x00\xff" || g.Size != 5 || !g.Note() {
+		t.Fatalf("%+v, %t, %v", g, created, err)
+	}
+	if _, created, err := put("plan.md", "one\x00\xff", false); err != nil || created {
+		t.Errorf("again: %t, %v", created, err)
+	}
+	if _, _, err := put("plan.md", "two", false); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("another text: %v", err)
+	}
+	if _, _, err := put("PLAN.md", "two", true); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("another case: %v", err)
+	}
+	if g, created, err := put("plan.md", "two", true); err != nil || created || string(g.Content) != "two" {
+		t.Errorf("%+v, %t, %v", g, created, err)
+	}
+	for _, want := range []string{"note_0001.md", "note_0002.md"} {
+		if g, _, err := put("", "same text", false); err != nil || g.Name != want {
+			t.Errorf("%s, %v", g.Name, err)
+		}
+	}
+	for _, name := range []string{"../x", "a/b", ".hidden", "a\x00", "ä", strings.Repeat("x", 129), "INDEX.md", "index.MD", "segment_0001.md", "Segment_9.md"} {
+		if _, _, err := put(name, "x", true); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("name %q: error %v", name, err)
+		}
+	}
+	if _, _, err := put("big", strings.Repeat("x", store.MaxNoteBytes+1), false); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("error %v", err)
+	}
+
+	// Those without a name that come at once have different ones.
+	var wg sync.WaitGroup
+	names := make([]string, 8)
+	for i := range names {
+		wg.Go(func() {
+			g, _, err := put("", fmt.Sprint(i), false)
+			if err != nil {
+				t.Error(err)
+			}
+			names[i] = g.Name
+		})
+	}
+	wg.Wait()
+	slices.Sort(names)
+	if len(slices.Compact(names)) != 8 {
+		t.Errorf("%v", names)
+	}
+}
+
+func texts(list ...string) []store.SearchText {
+	out := make([]store.SearchText, len(list))
+	for i, s := range list {
+		out[i] = store.SearchText{Seq: int64(i + 1), Text: s}
+	}
+	return out
+}
+
+// What a search finds, by whole words and inside of them.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	talk(t, s, ref, 6)
+	far := strings.Repeat("filler 0123 的 ", 70_000) + "needle_at_the_end 9f8e7d " // 1.3 MB
+	if err := s.AddSearchTexts(t.Context(), ref, texts(
+		"See internal/foo_bar/baz.go:17 and run `go build ./...`",
+		"請把對話壓縮成摘要，然後繼續。",
+		"the price was 1,234.56 EUR; retry -5 times",
+		"Überraschung: the HTTPServer said alpha\x00beta",
+		far,
+		"alpha here and gamma there",
+		"",
+	), 7); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.PutNote(t.Context(), ref, store.NewNote{Name: "n.md", Text: []byte("remember gamma rays")}); err != nil {
+		t.Fatal(err)
+	}
+	// Twice is once.
+	if err := s.AddSearchTexts(t.Context(), ref, texts("See internal/foo_bar/baz.go:17 and run `go build ./...`"), 3); err != nil {
+		t.Fatal(err)
+	}
+	if indexed, head, err := s.SearchIndex(t.Context(), ref); err != nil || indexed != 7 || head != 12 {
+		t.Errorf("%d of %d, %v", indexed, head, err)
+	}
+	find := func(q string, inside bool) (out []string) {
+		t.Helper()
+		query, err := search.Parse(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		do := s.Search
+		if inside {
+			do = s.SearchInside
+		}
+		var after *store.SearchPlace
+		for { // in pages of one
+			hits, err := do(t.Context(), ref, query, after, 1)
+			if err != nil {
+				t.Fatalf("%q: %v", q, err)
+			}
+			if len(hits) == 0 {
+				return out
+			}
+			h := hits[0]
+			if (h.Note == "") != (h.Role != "") {
+				t.Errorf("%+v", h)
+			}
+			out = append(out, fmt.Sprint(h.Seq, h.Note))
+			after = &store.SearchPlace{Rank: h.Rank, Seq: h.Seq, Note: h.Note}
+		}
+	}
+	for _, tt := range []struct {
+		query string
+		want  string // in any order
+		in    bool
+	}{
+		{"foo_bar/baz.go", "1", false},
+		{"baz.go", "1", false},
+		{"bar/baz", "1", false},
+		{"BAZ go", "1", false},
+		{`"go build"`, "1", false},
+		{`"build go"`, "", false},
+		{"壓縮", "2", false},
+		{"縮壓", "", false},
+		{"1,234.56", "3", false},
+		{"überraschung", "4", false},
+		{"HTTPServer", "4", false},
+		{"alpha", "4 6", false},
+		{"alpha -gamma", "4", false},
+		{"beta OR rays", "4 0n.md", false},
+		{"gamma", "6 0n.md", false},
+		{"needle_at_the_end", "5", false},
+		{"filler 9f8e7d", "5", false}, // in one message, far from each other
+		{"filler -9f8e7d", "", false},
+		{"\"0123 的 filler\"", "5", false},
+		{"server", "", false},
+		{"nothing of it", "", false},
+		{"server", "4", true},
+		{"internal/foo", "1", true},
+		{"8e7 illE", "5", true},
+		{"amm -ays", "6", true},
+		{"embe", "0n.md", true},
+	} {
+		got := find(tt.query, tt.in)
+		want := strings.Fields(tt.want)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q (inside %t): %v, want %v", tt.query, tt.in, got, want)
+		}
+	}
+	// Where the hit is comes with it.
+	query, err := search.Parse("needle_at_the_end")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits, err := s.Search(t.Context(), ref, query, nil, 1)
+	if err != nil || len(hits) != 1 || !strings.Contains(hits[0].Body, "needle_at") || far[hits[0].Start:hits[0].Start+len(hits[0].Body)] != hits[0].Body {
+		t.Errorf("%.100v, %v", hits, err)
+	}
+}
+
+// Whatever changes a conversation's memory makes it due, and it is claimed once.
+func TestClaimMemory(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	talk(t, s, ref, 2)
+	claim := func(want bool) (w store.MemoryWork) {
+		t.Helper()
+		list, err := s.ClaimMemory(t.Context(), 10, time.Hour)
+		if err != nil || len(list) != map[bool]int{true: 1}[want] {
+			t.Fatalf("%v, %v", list, err)
+		}
+		if want {
+			w = list[0]
+			if w.Ref != ref {
+				t.Errorf("%v", w.Ref)
+			}
+		}
+		return w
+	}
+	claim(false)
+	compact(t, s, ref, 2, "SUM")
+	w := claim(true)
+	claim(false)
+	if _, _, err := s.PutNote(t.Context(), ref, store.NewNote{Text: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.MemoryDone(t.Context(), w, time.Hour); err != nil { // the note came after the claim
+		t.Fatal(err)
+	}
+	w = claim(true)
+	if err := s.MemoryDone(t.Context(), w, 0); err != nil {
+		t.Fatal(err)
+	}
+	w = claim(true) // looked at again at once
+	if err := s.MemoryDone(t.Context(), w, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	claim(false)
+	if _, err := s.Undo(t.Context(), ref, ""); err != nil {
+		t.Fatal(err)
+	}
+	claim(true)
+
+	temp, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{ID: "e", Format: "anthropic", Ephemeral: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk(t, s, temp.Ref, 2)
+	compact(t, s, temp.Ref, 2, "SUM")
+	claim(false)
+}
