@@ -138,6 +138,12 @@ func TestEveryOperation(t *testing.T) {
 	if got := b.send("GET", "/v1/runs?conversation=agent-1&outcome=applied&digest=false&since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z", "").is(200); len(got.get("runs")) < 10 || strings.Contains(string(got.body), `"steps"`) {
 		t.Errorf("%s", got.body)
 	}
+	if got := b.send("GET", "/v1/runs?trigger=manual&summarizer=nobody/knows&replay_of=none", "").is(200).get("runs"); got != "[]" {
+		t.Errorf("runs of a summarizer that is none: %s", got)
+	}
+	if got := b.send("GET", "/v1/runs/summary?conversation=agent-1&outcome=applied&trigger=manual", "").is(200); got.get("groups", 0, "outcome") != "applied" || got.get("groups", 0, "runs") == "0" || got.get("groups", 0, "usage", "calls") == "0" {
+		t.Errorf("sums: %s", got.body)
+	}
 	if got := b.send("GET", "/v1/runs?outcome=unfinished&error_kind=auth", "").is(200).get("runs"); got != "[]" {
 		t.Errorf("%s", got)
 	}
@@ -154,18 +160,6 @@ func TestEveryOperation(t *testing.T) {
 	}
 	b.follow(c + "/events?after=1").next()
 	b.send("GET", "/healthz", "").is(200)
-
-	// Settings of the tenant.
-	b.send("PUT", "/v1/settings", `{"settings":{"trigger":{"fraction":2}}}`).fails(422, service.CodeInvalid).names(t, "body.settings.trigger.fraction")
-	b.send("PUT", "/v1/settings", `{"settings":{"trigger":{"fraction":0.5}}}`).is(200)
-	b.send("PATCH", "/v1/settings", `{"settings":{"digest":"never"}}`).is(200)
-	if got := b.send("GET", "/v1/settings", "").is(200); got.get("settings", "digest") != "never" || got.get("effective", "trigger", "fraction") != "0.5" || got.get("tenant") != "default" {
-		t.Errorf("%s", got.body)
-	}
-	b.create("agent-2", "")
-	if got := b.send("GET", "/v1/conversations/agent-2", "").is(200).get("state", "trigger", "limit"); got != "10000" {
-		t.Errorf("limit %s with half of the window as the tenant's", got)
-	}
 
 	// Nothing of the document was left out.
 	walked := map[string]bool{"GET /metrics": true, "GET /v1/conversations/{id}/events": true}

@@ -20,14 +20,44 @@ type RunPath struct {
 
 func (p RunPath) ref(q *request) store.RunRef { return store.RunRef{Tenant: q.tenant, ID: p.Run} }
 
-type listRunsInput struct {
-	Page
+// RunFilter is part of the input of the operations on many runs.
+type RunFilter struct {
 	Conversation string             `query:"conversation" doc:"Only this conversation's."`
 	Outcome      string             `query:"outcome" enum:"applied,prepared,skipped,superseded,cancelled,failed,unfinished" doc:"Only those that ended so; unfinished: those that have not."`
 	ErrorKind    pipeline.ErrorKind `query:"error_kind" doc:"Only those that failed so."`
 	Digest       string             `query:"digest" enum:"true,false" doc:"Only those that a digest stands in for, or only the others."`
+	Trigger      string             `query:"trigger" enum:"tokens,turns,manual,background,overflow" doc:"Only those that this started."`
+	Summarizer   string             `query:"summarizer" doc:"Only those whose summary it wrote: self, VENDOR/MODEL or digest."`
+	ReplayOf     string             `query:"replay_of" doc:"Only those that repeat this run."`
 	Since        time.Time          `query:"since" doc:"Only those asked for from this time on (RFC 3339)."`
 	Until        time.Time          `query:"until" doc:"Only those asked for before this time (RFC 3339)."`
+}
+
+func (in RunFilter) store() store.RunFilter {
+	f := store.RunFilter{
+		Conversation: in.Conversation, Outcome: store.Outcome(in.Outcome), ErrorKind: in.ErrorKind,
+		Trigger: pipeline.TriggerKind(in.Trigger), Summarizer: in.Summarizer, ReplayOf: in.ReplayOf, Since: in.Since, Until: in.Until,
+	}
+	if in.Outcome == runs.Unfinished {
+		f.Outcome, f.Unfinished = "", true
+	}
+	if in.Digest != "" {
+		f.Digest = ptr(in.Digest == "true")
+	}
+	return f
+}
+
+type listRunsInput struct {
+	Page
+	RunFilter
+}
+
+type sumRunsInput struct{ RunFilter }
+
+type sumRunsOutput struct {
+	Body struct {
+		Groups []runs.Group `json:"groups" doc:"A sum for each outcome and error kind that occurs."`
+	}
 }
 
 type listRunsOutput struct {
@@ -39,7 +69,7 @@ type listRunsOutput struct {
 
 type getRunInput struct {
 	RunPath
-	Include []string `query:"include" doc:"Texts to add: prompts, answers, summary, context, separated by commas."`
+	Include []string `query:"include" doc:"Texts to add: prompts, answers, summary, context, omitted (the messages that a summarizer did not see whole), separated by commas."`
 }
 
 func (s *Server) runs() {
@@ -47,6 +77,10 @@ func (s *Server) runs() {
 		OperationID: "list-runs", Method: http.MethodGet, Path: "/v1/runs", Tags: []string{tagAudit},
 		Summary: "List runs", Description: "Newest first, without their steps.",
 	}, traits{}, s.listRuns)
+	register(s, huma.Operation{
+		OperationID: "sum-runs", Method: http.MethodGet, Path: "/v1/runs/summary", Tags: []string{tagAudit},
+		Summary: "Runs by outcome and error kind", Description: "How many, with their model calls, tokens, cost and time. It takes the filters of the list.",
+	}, traits{}, s.sumRuns)
 	register(s, huma.Operation{
 		OperationID: "get-run", Method: http.MethodGet, Path: "/v1/runs/{run}", Tags: []string{tagAudit},
 		Summary: "What a run did, step by step",
@@ -58,16 +92,8 @@ func (s *Server) runs() {
 }
 
 func (s *Server) listRuns(ctx context.Context, q *request, in *listRunsInput) (*listRunsOutput, error) {
-	f := store.RunFilter{
-		Conversation: in.Conversation, Outcome: store.Outcome(in.Outcome), ErrorKind: in.ErrorKind,
-		Since: in.Since, Until: in.Until, Cursor: in.Cursor, Limit: in.Limit,
-	}
-	if in.Outcome == "unfinished" {
-		f.Outcome, f.Unfinished = "", true
-	}
-	if in.Digest != "" {
-		f.Digest = ptr(in.Digest == "true")
-	}
+	f := in.store()
+	f.Cursor, f.Limit = in.Cursor, in.Limit
 	list, next, err := s.service.ListRuns(ctx, q.tenant, f)
 	if err != nil {
 		return nil, err
@@ -77,14 +103,24 @@ func (s *Server) listRuns(ctx context.Context, q *request, in *listRunsInput) (*
 	return out, nil
 }
 
+func (s *Server) sumRuns(ctx context.Context, q *request, in *sumRunsInput) (*sumRunsOutput, error) {
+	groups, err := s.service.SummariseRuns(ctx, q.tenant, in.store())
+	if err != nil {
+		return nil, err
+	}
+	out := &sumRunsOutput{}
+	out.Body.Groups = groups
+	return out, nil
+}
+
 type getRunOutput struct{ Body runs.Run }
 
 func (s *Server) getRun(ctx context.Context, q *request, in *getRunInput) (*getRunOutput, error) {
 	for _, name := range in.Include {
 		switch name {
-		case "prompts", "answers", "summary", "context":
+		case "prompts", "answers", "summary", "context", "omitted":
 		default:
-			return nil, problem(service.CodeInvalid, "include is prompts, answers, summary or context, not %q", name).at("query.include")
+			return nil, problem(service.CodeInvalid, "include is prompts, answers, summary, context or omitted, not %q", name).at("query.include")
 		}
 	}
 	run, err := s.service.GetRun(ctx, in.ref(q), in.Include)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"precis/internal/service"
+	"precis/internal/runs"
 )
 
 type usageInput struct {
@@ -17,8 +17,8 @@ type usageInput struct {
 
 type usageOutput struct {
 	Body struct {
-		GroupBy string               `json:"group_by"`
-		Usage   []service.UsageGroup `json:"usage"`
+		GroupBy string            `json:"group_by"`
+		Usage   []runs.UsageGroup `json:"usage"`
 	}
 }
 

@@ -114,3 +114,32 @@ func GroupsOf(list []store.RunGroup, prices map[string]config.Price) []Group {
 	}
 	return out
 }
+
+// UsageGroup is a sum over model calls, in tokens. Input counts what the cache had, and took, as well.
+type UsageGroup struct {
+	// Key is the tenant, the conversation, "vendor/model" or the day (UTC, 2006-01-02).
+	Key         string `json:"key"`
+	Input       int64  `json:"input"`
+	CachedInput int64  `json:"cached_input"`
+	CacheWrite  int64  `json:"cache_write"`
+	Output      int64  `json:"output"`
+	Calls       int    `json:"calls"`
+	// Failed counts calls that gave no answer that could be used. Lost counts those whose answer never came: perhaps
+	// paid for, and not in the sums.
+	Failed int `json:"failed"`
+	Lost   int `json:"lost"`
+	// Cost is by the configured prices, null where none is configured for any of the models.
+	Cost *Cost `json:"cost"`
+}
+
+// UsageGroupsOf gives sums over model calls in their outer form, priced.
+func UsageGroupsOf(list []store.UsageGroup, prices map[string]config.Price) []UsageGroup {
+	out := make([]UsageGroup, len(list))
+	for i, g := range list {
+		out[i] = UsageGroup{
+			Key: g.Key, Input: g.Input + g.CachedInput + g.CacheWrite, CachedInput: g.CachedInput, CacheWrite: g.CacheWrite,
+			Output: g.Output, Calls: g.Calls, Failed: g.Failed, Lost: g.Lost, Cost: CostOf(modelsOf(g.Models), prices),
+		}
+	}
+	return out
+}

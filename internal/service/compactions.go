@@ -201,7 +201,7 @@ func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef
 		for len(others) > 0 && others[0].Created.After(r.Created) {
 			list, others = append(list, Compaction{Marker: others[0]}), others[1:]
 		}
-		run := runs.Of(r)
+		run := runs.Of(r).Priced(s.Config.Prices)
 		list = append(list, Compaction{Run: &run, Marker: byRun[r.Ref.ID]})
 	}
 	if next == "" {
@@ -243,24 +243,11 @@ func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string
 	if err != nil {
 		return runs.Run{}, refused(err)
 	}
-	run := runs.Of(found)
+	run := runs.Of(found).Priced(s.Config.Prices)
 	if want.Any() {
 		run.Texts, err = runs.Load(ctx, s.Store, found, want)
 	}
 	return run, refused(err)
-}
-
-// ListRuns gives a tenant's runs, newest first, without their steps.
-func (s *Service) ListRuns(ctx context.Context, tenant string, f store.RunFilter) (list []runs.Run, next string, err error) {
-	found, next, err := s.Store.ListRuns(ctx, tenant, f)
-	if err != nil {
-		return nil, "", refused(err)
-	}
-	list = make([]runs.Run, len(found))
-	for i, r := range found {
-		list[i] = runs.Of(r)
-	}
-	return list, next, nil
 }
 
 // CancelRun ends a run and gives it as it ended: cancelled, unless its marker was applied just before. A prepared
@@ -330,34 +317,6 @@ func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m
 		return Marker{}, refused(err)
 	}
 	return *markerOf(marker, marker.ID), nil
-}
-
-// UsageGroup is a sum over model calls, in tokens. Input counts what the cache had as well.
-type UsageGroup struct {
-	// Key is the tenant, the conversation, "vendor/model" or the day (UTC, 2006-01-02).
-	Key         string `json:"key"`
-	Input       int64  `json:"input"`
-	CachedInput int64  `json:"cached_input"`
-	CacheWrite  int64  `json:"cache_write"`
-	Output      int64  `json:"output"`
-	Calls       int    `json:"calls"`
-	Failed      int    `json:"failed"`
-}
-
-// Usage sums a tenant's model calls since a time by "tenant", "conversation", "model" or "day".
-func (s *Service) Usage(ctx context.Context, tenant, groupBy string, since time.Time) ([]UsageGroup, error) {
-	groups, err := s.Store.UsageBy(ctx, tenant, groupBy, since)
-	if err != nil {
-		return nil, refused(err)
-	}
-	out := make([]UsageGroup, len(groups))
-	for i, g := range groups {
-		out[i] = UsageGroup{
-			Key: g.Key, Input: g.Input + g.CachedInput + g.CacheWrite, CachedInput: g.CachedInput, CacheWrite: g.CacheWrite,
-			Output: g.Output, Calls: g.Calls, Failed: g.Failed,
-		}
-	}
-	return out, nil
 }
 
 // Events gives a conversation's timeline after the given number, oldest first, at most limit (1 to 1000).

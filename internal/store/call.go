@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -185,52 +184,6 @@ func (s *Store) Ledger(ctx context.Context, ref RunRef) ([]LedgerEntry, error) {
 			return err
 		}
 		list, err = all(ctx, tx, scanLedger, `SELECT `+ledgerColumns+` FROM usage_ledger l WHERE l.run = $1 ORDER BY l.call, l.attempt`, ref.ID)
-		return err
-	})
-	return list, err
-}
-
-// TokensUsed sums what a tenant's model calls since a time have sent and received, failed ones too.
-func (s *Store) TokensUsed(ctx context.Context, tenant string, since time.Time) (int64, error) {
-	var n int64
-	err := s.read(ctx, "sum a tenant's tokens", func(ctx context.Context, q querier) (err error) {
-		n, err = one(ctx, q, pgx.RowTo[int64], `SELECT coalesce(sum(input_tokens + cached_input_tokens + cache_write_tokens + output_tokens), 0)::bigint
-			FROM usage_ledger WHERE tenant = $1 AND started_at >= $2`, tenant, since)
-		return err
-	})
-	return n, err
-}
-
-// UsageGroup is a sum over model calls.
-type UsageGroup struct {
-	// Key is the conversation, "vendor/model", the day (UTC, 2006-01-02) or the tenant.
-	Key                                    string
-	Input, CachedInput, CacheWrite, Output int64
-	Calls, Failed                          int
-}
-
-// The groups of UsageBy.
-var usageGroups = map[string]string{
-	"tenant":       `l.tenant`,
-	"conversation": `c.id`,
-	"model":        `l.vendor || '/' || l.model`,
-	"day":          `to_char(l.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
-}
-
-// UsageBy sums a tenant's model calls since a time by "tenant", "conversation", "model" or "day".
-func (s *Store) UsageBy(ctx context.Context, tenant, group string, since time.Time) ([]UsageGroup, error) {
-	key, ok := usageGroups[group]
-	if !ok {
-		return nil, fmt.Errorf("store: sum usage: %w", invalidf("group %q: it is tenant, conversation, model or day", group))
-	}
-	var list []UsageGroup
-	err := s.read(ctx, "sum usage", func(ctx context.Context, q querier) (err error) {
-		list, err = all(ctx, q, func(row pgx.CollectableRow) (g UsageGroup, err error) {
-			return g, row.Scan(&g.Key, &g.Input, &g.CachedInput, &g.CacheWrite, &g.Output, &g.Calls, &g.Failed)
-		}, `SELECT `+key+` AS key, sum(l.input_tokens)::bigint, sum(l.cached_input_tokens)::bigint, sum(l.cache_write_tokens)::bigint,
-				sum(l.output_tokens)::bigint, count(*), count(*) FILTER (WHERE l.state <> 'complete')
-			FROM usage_ledger l JOIN conversations c ON c.cid = l.cid WHERE l.tenant = $1 AND l.started_at >= $2
-			GROUP BY 1 ORDER BY 1`, tenant, since)
 		return err
 	})
 	return list, err

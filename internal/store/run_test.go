@@ -262,7 +262,7 @@ func TestSteps(t *testing.T) {
 	record(store.Step{Stage: "trigger", Call: 1, Attempt: 1, Outcome: store.StepFailed, ErrorKind: pipeline.Timeout, Message: "late\x00", Took: 1500 * time.Millisecond, Numbers: json.RawMessage(`{"b":2}`), Artifacts: map[string]string{"prompt": "aa"}})
 	record(store.Step{Stage: "trigger", Call: 1, Attempt: 2, Outcome: store.StepStarted})
 	record(store.Step{Stage: "trigger", Call: 2, Attempt: 1, Outcome: store.StepOK, Artifacts: map[string]string{"answer": "bb"}})
-	if err := s.NoteNext(t.Context(), r.Ref, "trigger", 1, "next_summarizer"); err != nil {
+	if err := s.NoteNext(t.Context(), r.Ref, "trigger", 1, "next_summarizer", ""); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.GetRun(t.Context(), r.Ref)
@@ -401,9 +401,10 @@ func TestModelCalls(t *testing.T) {
 	if diff := cmp.Diff(store.RunUsage{Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21, Calls: 4, Lost: 1}, sum.Usage); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
+	models := []store.ModelUsage{{Vendor: "anthropic", Model: "m", Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21, Calls: 4}}
 	for group, key := range map[string]string{"tenant": "default", "conversation": "c", "model": "anthropic/m", "day": time.Now().UTC().Format("2006-01-02")} {
 		groups, err := s.UsageBy(t.Context(), store.DefaultTenant, group, time.Time{})
-		if diff := cmp.Diff([]store.UsageGroup{{Key: key, Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21, Calls: 4, Failed: 2}}, groups); err != nil || diff != "" {
+		if diff := cmp.Diff([]store.UsageGroup{{Key: key, Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21, Calls: 4, Failed: 1, Lost: 1, Models: models}}, groups); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", group, err, diff)
 		}
 	}
