@@ -161,6 +161,18 @@ func TestEveryOperation(t *testing.T) {
 	b.follow(c + "/events?after=1").next()
 	b.send("GET", "/healthz", "").is(200)
 
+	// Settings of the tenant.
+	b.send("PUT", "/v1/settings", `{"settings":{"trigger":{"fraction":2}}}`).fails(422, service.CodeInvalid).names(t, "body.settings.trigger.fraction")
+	b.send("PUT", "/v1/settings", `{"settings":{"trigger":{"fraction":0.5}}}`).is(200)
+	b.send("PATCH", "/v1/settings", `{"settings":{"digest":"never"}}`).is(200)
+	if got := b.send("GET", "/v1/settings", "").is(200); got.get("settings", "digest") != "never" || got.get("effective", "trigger", "fraction") != "0.5" || got.get("tenant") != "default" {
+		t.Errorf("%s", got.body)
+	}
+	b.create("agent-2", "")
+	if got := b.send("GET", "/v1/conversations/agent-2", "").is(200).get("state", "trigger", "limit"); got != "10000" {
+		t.Errorf("limit %s with half of the window as the tenant's", got)
+	}
+
 	// Nothing of the document was left out.
 	walked := map[string]bool{"GET /metrics": true, "GET /v1/conversations/{id}/events": true}
 	for text := range strings.SplitSeq(b.log.String(), "\n") {
