@@ -1,0 +1,340 @@
+package faults
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"precis/internal/runs"
+	"precis/internal/service"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// durabilityCases: crashes, races, retries, doing things again.
+var durabilityCases = map[string]how{
+	"B07": {
+		says:  "a refused request leaves no empty summary behind: the context stays, or the digest lands; the next compaction folds the first summary in",
+		fails: true, list: "external",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			rounds := m.compactions()
+			m.bySummary(*rounds[0].run, rounds[0].after, "SUM1")
+			if m.landed(rounds[1], pipeline.BadRequest) {
+				m.once(rounds[1].after, "SUM1") // whole, in the digest
+			}
+			m.bySummary(*rounds[2].run, rounds[2].after, "SUM2")
+			p.askedFor(3)
+			if !strings.Contains(p.requests()[2].Text, "SUM1") {
+				t.Error("the last request does not have the first summary")
+			}
+			for _, native := range m.last().Messages {
+				if strings.TrimSpace(messageOf(native).text()) == "" {
+					t.Errorf("an empty message: %.200s", native)
+				}
+			}
+		},
+	},
+	"B16": {
+		says: "a worker that is killed while the summarizer answers loses nothing and commits once",
+		skip: "a process is killed: workflows/crash_test.go (TestKilledWorkerInMidCall)",
+	},
+	"B23": {
+		says: "three requests by hand beside an automatic run are one run: one call, one marker, and each caller gets it",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.summarised("ONE")
+			p.askedFor(1)
+			if n := len(m.markers()); n != 1 {
+				t.Errorf("%d markers", n)
+			}
+			all := m.allRuns()
+			for _, d := range m.ops("compact") {
+				switch {
+				case d.res.status == 200 && d.run.ID == all[0].ID:
+				case d.res.status == 200 && d.run.Outcome == store.OutcomeSkipped && d.run.Reason == pipeline.NothingAlreadyCompacted: // came after it
+				case d.res.status == 409 && d.res.code() != "":
+				default:
+					t.Errorf("answered %d: %.300s", d.res.status, d.res.body)
+				}
+			}
+		},
+	},
+	"B38": {
+		says: "messages that come while the summary is written stand behind it, each once, in their order",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			run := m.summarised("SUM")
+			m.ordered(m.last(), "SUM", summaryEnd, "u2", "REPLY-MID", "MID-FLIGHT")
+			m.once(m.last(), "REPLY-MID", "MID-FLIGHT")
+			m.mustStand(m.last(), "u2", "REPLY-MID", "MID-FLIGHT")
+			if run.Covers.To > 3 {
+				t.Errorf("the summary covers up to message %d", run.Covers.To)
+			}
+		},
+	},
+	"B39": {
+		says: "by hand nothing is compacted while a reply is generated: it is refused and no model asked; afterwards it works, and the reply is kept once",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			rounds := m.compactions()
+			if code := rounds[0].res.code(); code != "reply_open" || rounds[0].requests != 0 {
+				t.Errorf("answered %q, %d requests", code, rounds[0].requests)
+			}
+			m.summarised("SUM")
+			m.once(m.last(), "FINAL-REPLY")
+			m.mustStand(m.last(), "FINAL-REPLY")
+			p.askedFor(1)
+		},
+	},
+	"B49a": {
+		says: "a rate limit without a body is no overflow: nothing starts",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			p.askedFor(0)
+			m.unchanged(m.last())
+			if n := len(m.allRuns()); n != 0 {
+				t.Errorf("%d runs", n)
+			}
+		},
+	},
+	"B49c": {
+		says:  "an account without credit fails the run at once and typed; another model works without any cleaning up",
+		fails: true, list: "external",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			rounds := m.compactions()
+			m.landed(rounds[0], pipeline.Quota)
+			if rounds[0].requests != 1 {
+				t.Errorf("%d requests before the model was changed", rounds[0].requests)
+			}
+			m.bySummary(*rounds[1].run, rounds[1].after, "SUM")
+			if r := p.requests(); len(r) != 2 || r[1].Model != otherModel {
+				t.Errorf("%d requests, the last one to %s", len(r), r[len(r)-1].Model)
+			}
+		},
+	},
+	"B50": {
+		says:  "a summarizer that always fails is not asked on every message: its calls are bounded, also over a restart, and what holds them is shown",
+		fails: true, restarts: true,
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			p.askedAtMost(9)
+			if n := len(m.sent); n != 41 {
+				t.Errorf("%d messages were taken", n)
+			}
+			before, after := m.ops("before_restart"), m.ops("restart_worker")
+			if len(before) != 1 || len(after) != 1 {
+				t.Fatal("the worker was not restarted")
+			}
+			if p.policy != pipeline.DigestNever {
+				return // the digest lands each time: no run fails
+			}
+			for _, d := range []done{before[0], after[0]} {
+				if b := d.state.State.Breaker; !b.Open || b.Failures < 3 || b.ErrorKind != pipeline.BadRequest || d.state.State.Hold == "" {
+					t.Errorf("%s: the breaker is open: %v, after %d failures (%s), held because of %q", d.op, b.Open, b.Failures, b.ErrorKind, d.state.State.Hold)
+				}
+			}
+			if after[0].requests != before[0].requests {
+				t.Error("the restart asked again")
+			}
+		},
+	},
+	"B50r": {
+		says: "a vendor's wait is kept to, and what passes by itself is asked again",
+		check: func(t *testing.T, p *play) {
+			p.main().summarised("SUM")
+			p.askedFor(3)
+			r := p.requests()
+			if waited := r[1].At.Sub(r[0].At); waited < 2*time.Second {
+				t.Errorf("asked again after %s", waited)
+			}
+		},
+	},
+	"B51": {
+		says: "a client that gives up waiting and asks again, with its key or without, starts no second summary",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.summarised("SUM")
+			p.askedFor(1)
+			if n := len(m.markers()); n != 1 {
+				t.Errorf("%d markers", n)
+			}
+		},
+	},
+	"B64": {
+		says: "a cancelled compaction leaves the context as it was, its late answer counts for nothing, and the next one works",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			if run := m.ops("cancel")[0].run; run.Outcome != store.OutcomeCancelled {
+				t.Errorf("the run is %s", run.Outcome)
+			}
+			if c := m.ops("wait_idle")[0].after; c.Stats.Marker != nil {
+				t.Error("the cancelled run left a marker")
+			}
+			m.summarised("SUM2")
+			m.never(m.last(), "LATE")
+			if n := len(m.markers()); n != 1 {
+				t.Errorf("%d markers", n)
+			}
+		},
+	},
+	"B73": {
+		says: "twelve megabytes of results: the summary is applied, and the workflow's history stays small and without a word of them",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			run := m.summarised("SUM")
+			m.mustStand(m.last(), "LAST")
+			history := m.history(run)
+			if len(history) > 100_000 || strings.Contains(history, "MARK-TEXT") {
+				t.Errorf("the history has %d bytes, with text: %v", len(history), strings.Contains(history, "MARK-TEXT"))
+			}
+		},
+	},
+	"B77": {
+		says: "of a summary prepared in the background and one by hand one alone counts, and a low figure makes nothing further take effect",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			idle := m.ops("wait_idle")
+			if idle[0].requests != 1 || idle[0].state.State.Prepared == "" {
+				t.Errorf("%d requests, prepared: %q", idle[0].requests, idle[0].state.State.Prepared)
+			}
+			by := m.compactions()[0]
+			text := textOf(m.last())
+			if n := strings.Count(text, "BG") + strings.Count(text, "MAN"); n != 1 || by.run.Outcome != store.OutcomeApplied {
+				t.Errorf("%d summaries in %.500s, the run by hand is %s", n, text, by.run.Outcome)
+			}
+			if !equal(by.after.Messages, m.last().Messages[:len(by.after.Messages)]) || m.last().Stats.Version != by.after.Stats.Version {
+				t.Error("something took effect after the compaction by hand")
+			}
+			active := 0
+			for _, marker := range m.markers() {
+				if marker.Active {
+					active++
+				} else if marker.Status != store.MarkerDiscarded {
+					t.Errorf("another marker is %s", marker.Status)
+				}
+			}
+			if active != 1 || m.conversation().State.Prepared != "" {
+				t.Errorf("%d markers count, %q waits", active, m.conversation().State.Prepared)
+			}
+			p.askedAtMost(2)
+		},
+	},
+	"B90": {
+		says: "a process that dies at any step of the commit leaves one marker, and pays for no answer twice",
+		skip: "a process is killed at each step: workflows/crash_test.go (TestKilledWorkerLosesNothing)",
+	},
+	"B91": {
+		says: "a broken stream, an empty body and one that is no JSON are asked again, and nothing of them is kept",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.summarised("GOOD")
+			m.never(m.last(), "PARTIAL")
+			p.askedFor(4)
+		},
+	},
+	"B96": {
+		says: "messages sent again by their ids add nothing, and one for an old version is refused",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.summarised("SUM")
+			var again service.Appended
+			if err := json.Unmarshal(m.ops("append_again")[0].res.body, &again); err != nil {
+				t.Fatal(err)
+			}
+			if again.Duplicates != 3 || again.FirstSeq != 0 || again.HeadSeq != 3 {
+				t.Errorf("sent again: %+v", again)
+			}
+			appends := m.ops("append")
+			if code := appends[len(appends)-1].res.code(); code != "stale_sequence" {
+				t.Errorf("the stale message is answered %q", code)
+			}
+			m.never(m.last(), "STALE")
+		},
+	},
+	"B97": {
+		says: "a compaction by hand of what has not changed asks no model, and says so",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			p.askedFor(1)
+			rounds := m.compactions()
+			if len(rounds) != 4 {
+				t.Fatalf("%d compactions", len(rounds))
+			}
+			m.bySummary(*rounds[0].run, m.last(), "S1")
+			for _, d := range rounds[1:] {
+				if d.run.Outcome != store.OutcomeSkipped || d.run.Reason != pipeline.NothingAlreadyCompacted {
+					t.Errorf("the run is %s (%s)", d.run.Outcome, d.run.Reason)
+				}
+			}
+		},
+	},
+	"B102a": {
+		says:  "the text of an error is never a summary",
+		fails: true, list: "self",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.landed(m.compactions()[0], pipeline.ServerError)
+			m.never(m.last(), "boom-trace-id")
+			m.mustStand(m.last(), "u2")
+		},
+	},
+	"B102b": {
+		says: "however little fits, a summarizer is sent the user's words and something of the rest, and not nothing",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.summarised("SUM")
+			m.mustStand(m.last(), "LAST")
+			p.requestsWithin(8000)
+			r := p.requests()[0]
+			if !strings.Contains(r.Text, "u0") || !strings.Contains(r.Text, "HEAD-") && !strings.Contains(r.Text, "omitted") {
+				t.Errorf("the request is %.1000s", r.Text)
+			}
+		},
+	},
+	"B113": {
+		says:     "a worker that stops in the middle of a summary ends nothing: the run goes on with the next worker, and there is one marker",
+		restarts: true,
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			if s := m.ops("state")[0].state.State; s.Run == "" || s.Marker != nil {
+				t.Errorf("while no worker ran: run %q, marker %v", s.Run, s.Marker)
+			}
+			all := m.allRuns()
+			if len(all) != 1 || all[0].Outcome != store.OutcomeApplied || all[0].Digest {
+				t.Fatalf("the runs are %+v", all)
+			}
+			summary := summaryOf(m.last())
+			if n := strings.Count(summary, "FIRST") + strings.Count(summary, "SECOND"); n != 1 || len(m.markers()) != 1 {
+				t.Errorf("%d markers, the summary is %.300s", len(m.markers()), summary)
+			}
+		},
+	},
+}
+
+// history is a run's workflow history as Temporal exports it.
+func (t *talk) history(run runs.Run) string {
+	t.t.Helper()
+	var b strings.Builder
+	it := t.sys.Client.GetWorkflowHistory(t.t.Context(), run.WorkflowID, run.TemporalRunID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for it.HasNext() {
+		e, err := it.Next()
+		if err != nil {
+			t.t.Fatal(err)
+		}
+		out, err := protojson.Marshal(e)
+		if err != nil {
+			t.t.Fatal(err)
+		}
+		b.Write(out)
+		for _, payload := range payloadsOf(e.ProtoReflect()) {
+			b.Write(payload) // base64 in JSON
+		}
+	}
+	return b.String()
+}

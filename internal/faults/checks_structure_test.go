@@ -1,0 +1,160 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"precis/internal/service"
+)
+
+// structureCases: pairs of calls and results, roles, blocks that must not be touched.
+var structureCases = map[string]how{
+	"B01": {
+		says: "a call at the end that nobody answered has a result in the context, the user's last request is whole, and the agent can go on",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.summarised("SUMMARY-1")
+			m.once(m.last(), "now run it")
+			p.askedFor(1)
+			m.say("go on")
+		},
+	},
+	"B06": {
+		says: "a history that begins with a result without its call is summarised in a valid request",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.summarised("SUM")
+			m.once(m.last(), "LAST")
+			p.askedFor(1)
+		},
+	},
+	"B28": {
+		says: "thinking, redacted thinking and unknown keys of a kept message come back byte for byte",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.summarised("SUM")
+			m.mustSend(m.last(), 3)
+			if !strings.Contains(string(m.sent[3].native), `"x_unknown":{"b":1,"a":[1.0,1000.0]}`) || !strings.Contains(string(m.sent[3].native), `"thinking":""`) {
+				t.Error("the harness sent another message than the case has")
+			}
+		},
+	},
+	"B29": {
+		says:  "in the middle of a turn, with no model to be had, the context ends with the tool's result, is valid, and the agent can go on",
+		fails: true, list: "self",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.landed(m.compactions()[0], "server_error")
+			end := m.last().Messages
+			if last := end[len(end)-1]; !strings.Contains(string(last), `"m1"`) || role(last) == "assistant" {
+				t.Errorf("the context ends with %.200s", last)
+			}
+			m.say("and now?")
+		},
+	},
+	"B32": {
+		says: "ten parallel calls and their results are in the context and in the request together, or not at all",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.summarised("SUM")
+			m.once(m.last(), "explain")
+			together := func(where, text string) {
+				n := 0
+				for i := range 10 {
+					n += strings.Count(text, fmt.Sprintf(`"p%d"`, i))
+				}
+				if n != 0 && n != 20 {
+					t.Errorf("%s has %d of the ten calls and ten results", where, n)
+				}
+			}
+			var context strings.Builder
+			for _, native := range m.last().Messages {
+				context.Write(native)
+			}
+			together("the context", context.String())
+			for _, r := range p.requests() {
+				together("a request", string(r.Body))
+			}
+		},
+	},
+	"B35": {
+		says: "the summary is a user message; in the formats that ask for it roles alternate, beginning with the user's, and the user's last words are a part of their own",
+		note: "no setting asks for alternation: whether roles alternate is the format's to say, so the context is read in each format that wants it",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			m.summarised("SUM")
+			for _, native := range m.last().Messages {
+				if strings.Contains(string(native), summaryBegin) && role(native) != "user" {
+					t.Errorf("the summary is a message of role %s", role(native))
+				}
+			}
+			for _, format := range []string{"anthropic", "google"} {
+				m.alternates(format, "u3-EXACT")
+			}
+		},
+	},
+	"B89": {
+		says: "a call whose worker died does not keep compactions from getting on: both are applied, and leave the context below its limit",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			for i, d := range m.compactions() {
+				m.bySummary(*d.run, d.after, fmt.Sprint("S", i+1))
+				if n := d.after.Stats.Tokens; n >= 14_400 {
+					t.Errorf("compaction %d leaves %d tokens", i+1, n)
+				}
+			}
+			m.mustStand(m.last(), "r11")
+			p.askedFor(2)
+		},
+	},
+}
+
+// mustSend checks that a message of the conversation stands in a context byte for byte.
+func (t *talk) mustSend(c *service.Context, number int) {
+	t.t.Helper()
+	for _, m := range c.Messages {
+		if string(m) == string(t.sent[number].native) {
+			return
+		}
+	}
+	t.t.Errorf("the context does not hold %s", t.sent[number].native)
+}
+
+// alternates reads the context in a format and checks that roles take turns, the user's first, with a phrase as a whole
+// part.
+func (t *talk) alternates(format, phrase string) {
+	t.t.Helper()
+	var c service.Context
+	t.read(t.path("/context?format="+format), &c)
+	whole := false
+	for i, m := range c.Messages {
+		want := "user"
+		if i%2 == 1 {
+			want = map[string]string{"anthropic": "assistant", "google": "model"}[format]
+		}
+		if got := role(m); got != want {
+			t.t.Errorf("%s: message %d is of role %s, want %s", format, i, got, want)
+		}
+		var parts struct{ Content, Parts json.RawMessage }
+		if err := json.Unmarshal(m, &parts); err != nil {
+			t.t.Fatal(err)
+		}
+		for _, list := range []json.RawMessage{parts.Content, parts.Parts} {
+			var text string
+			var blocks []block
+			switch {
+			case json.Unmarshal(list, &text) == nil:
+				whole = whole || text == phrase
+			case json.Unmarshal(list, &blocks) == nil:
+				for _, b := range blocks {
+					whole = whole || b.Text == phrase
+				}
+			}
+		}
+	}
+	if !whole {
+		t.t.Errorf("%s: %q is no part of its own", format, phrase)
+	}
+}

@@ -1,0 +1,242 @@
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"precis/internal/runs"
+	"precis/internal/service"
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// how is what becomes of a case: what is checked beside the invariants, or why it is not played.
+type how struct {
+	// says is what is checked, in a sentence.
+	says  string
+	check func(t *testing.T, p *play)
+	// skip is why the case is not played here, and what covers it.
+	skip string
+	// note is where the design decides otherwise than the case, "": nowhere.
+	note string
+	// fails says that the case wants a compaction that no model brings about.
+	fails bool
+	// list replaces the list of summarizers: "self" alone, or "external" alone. "": see play.summarizers.
+	list string
+	// format is the only one that the case makes sense in, "": all.
+	format transcript.Format
+	// restarts says that the case stops its worker, and so has a system of its own; a call may then be made twice.
+	restarts bool
+}
+
+// cases are all that the checks_*_test.go say.
+var cases = gathered(structureCases, loopCases, answerCases, overflowCases, usageCases, fidelityCases, durabilityCases, undoCases, storageCases, emptyCases)
+
+func gathered(groups ...map[string]how) map[string]how {
+	all := map[string]how{}
+	for _, group := range groups {
+		for id, h := range group {
+			if _, twice := all[id]; twice {
+				panic("case " + id + " stands in two groups")
+			}
+			all[id] = h
+		}
+	}
+	return all
+}
+
+// last is the context at the end.
+func (t *talk) last() *service.Context {
+	t.t.Helper()
+	if len(t.log) == 0 || t.log[len(t.log)-1].after == nil {
+		t.t.Fatal("the play has no end")
+	}
+	return t.log[len(t.log)-1].after
+}
+
+// compactions are the runs that the case asked for and waited for, in order.
+func (t *talk) compactions() []done { return t.ops("compact", "compact_force") }
+
+// once checks that a context says each phrase once.
+func (t *talk) once(c *service.Context, phrases ...string) {
+	t.t.Helper()
+	text := textOf(c)
+	for _, phrase := range phrases {
+		if n := strings.Count(text, phrase); n != 1 {
+			t.t.Errorf("%q stands %d times in %.3000s", phrase, n, text)
+		}
+	}
+}
+
+// never checks that a context says none of the phrases.
+func (t *talk) never(c *service.Context, phrases ...string) {
+	t.t.Helper()
+	text := textOf(c)
+	for _, phrase := range phrases {
+		if strings.Contains(text, phrase) {
+			t.t.Errorf("%q stands in %.3000s", phrase, text)
+		}
+	}
+}
+
+// ordered checks that a context says the phrases in this order.
+func (t *talk) ordered(c *service.Context, phrases ...string) {
+	t.t.Helper()
+	text, at := textOf(c), 0
+	for _, phrase := range phrases {
+		n := strings.Index(text[at:], phrase)
+		if n < 0 {
+			t.t.Errorf("%q is not behind what comes before it in %.3000s", phrase, text)
+			return
+		}
+		at += n + len(phrase)
+	}
+}
+
+// summarised checks that the last compaction of the case was applied with a model's summary that says the phrase.
+func (t *talk) summarised(phrase string) runs.Run {
+	t.t.Helper()
+	all := t.allRuns()
+	if len(all) == 0 {
+		t.t.Fatal("there was no compaction")
+	}
+	run := all[len(all)-1]
+	t.bySummary(run, t.last(), phrase)
+	return run
+}
+
+// bySummary checks that a run was applied with a model's summary, and that a context starts from that and has the phrase
+// in it once.
+func (t *talk) bySummary(run runs.Run, c *service.Context, phrase string) {
+	t.t.Helper()
+	if run.Outcome != store.OutcomeApplied || run.Digest {
+		t.t.Fatalf("the run is %s (%s: %s), by %s\n%s", run.Outcome, run.ErrorKind, run.Reason, run.Summarizer, way(run))
+	}
+	if c.Stats.Marker == nil || c.Stats.Marker.Run != run.ID {
+		t.t.Fatalf("the context does not start from run %s", run.ID)
+	}
+	if summary := summaryOf(c); strings.Count(summary, phrase) != 1 {
+		t.t.Errorf("%q stands %d times in the summary %.2000s", phrase, strings.Count(summary, phrase), summary)
+	}
+}
+
+// landed checks a run that no model wrote a summary for: the digest lands where the policy has one, flagged; elsewhere
+// the run fails with the kind. It says whether the digest did.
+func (t *talk) landed(d done, kinds ...pipeline.ErrorKind) bool {
+	t.t.Helper()
+	run := d.run
+	needed := run.Trigger.Kind != pipeline.TriggerManual || run.Trigger.Used >= run.Trigger.Limit
+	if t.policy == pipeline.DigestAlways || t.policy == "" && needed {
+		if run.Outcome != store.OutcomeApplied || !run.Digest || run.Summarizer != string(pipeline.SummarizerDigest) {
+			t.t.Fatalf("the run is %s (%s: %s), by %s; the digest was to land\n%s", run.Outcome, run.ErrorKind, run.Reason, run.Summarizer, way(*run))
+		}
+		if c := d.after; c.Stats.Marker == nil || c.Stats.Marker.Run != run.ID || !c.Stats.Marker.Digest || !strings.Contains(textOf(c), digestSays) {
+			t.t.Errorf("the digest does not stand in the context, or does not say what it is")
+		}
+		return true
+	}
+	if run.Outcome != store.OutcomeFailed || !slices.Contains(kinds, run.ErrorKind) || run.Marker != "" {
+		t.t.Fatalf("the run is %s (%s: %s), and was to fail with %v\n%s", run.Outcome, run.ErrorKind, run.Reason, kinds, way(*run))
+	}
+	return false
+}
+
+// way tells a run's steps, for a failed test's output.
+func way(run runs.Run) string {
+	var b strings.Builder
+	for _, s := range run.Steps {
+		b.WriteString(strings.Join([]string{s.Stage, s.Rung, s.Summarizer, string(s.Outcome), string(s.ErrorKind), s.Message, "→", s.Next}, " ") + "\n")
+	}
+	return b.String()
+}
+
+// askedFor checks how often the vendor was asked.
+func (p *play) askedFor(n int) {
+	p.t.Helper()
+	if got := len(p.requests()); got != n {
+		p.t.Errorf("the vendor was asked %d times, want %d", got, n)
+	}
+}
+
+func (p *play) askedAtMost(n int) {
+	p.t.Helper()
+	if got := len(p.requests()); got > n {
+		p.t.Errorf("the vendor was asked %d times, at most %d", got, n)
+	}
+}
+
+// requestsWithin checks that each request fits into a window, by the vendor's count, with the answer that it asks for.
+func (p *play) requestsWithin(window int) {
+	p.t.Helper()
+	for _, r := range p.requests() {
+		if r.Tokens+r.MaxTokens > window {
+			p.t.Errorf("request %d has %d tokens and asks for %d, the window is %d", r.N, r.Tokens, r.MaxTokens, window)
+		}
+	}
+	if len(p.requests()) == 0 {
+		p.t.Error("the vendor was not asked")
+	}
+}
+
+// say appends a message of the user's: the agent can go on.
+func (t *talk) say(text string) *service.Context {
+	t.t.Helper()
+	t.append(step{native: json.RawMessage(`{"role":"user","content":` + quote(text) + `}`)})
+	t.noted(done{op: "say"})
+	return t.last()
+}
+
+// unchanged checks that a context is the conversation as it was sent.
+func (t *talk) unchanged(c *service.Context) {
+	t.t.Helper()
+	want := make([]json.RawMessage, len(t.sent))
+	for i, m := range t.sent {
+		want[i] = m.native
+	}
+	if !equal(c.Messages, want) {
+		t.t.Errorf("the context is not the conversation as it came: %.2000s", textOf(c))
+	}
+}
+
+// stands says whether a message of the conversation with this text stands in a context as it was sent.
+func (t *talk) stands(c *service.Context, text string) bool {
+	for _, m := range t.sent {
+		if strings.HasPrefix(messageOf(m.native).text(), text) {
+			return slices.ContainsFunc(c.Messages, func(x json.RawMessage) bool { return bytes.Equal(x, m.native) })
+		}
+	}
+	return false
+}
+
+func (t *talk) mustStand(c *service.Context, list ...string) {
+	t.t.Helper()
+	for _, text := range list {
+		if !t.stands(c, text) {
+			t.t.Errorf("the message %q does not stand in the context as it was sent", text)
+		}
+	}
+}
+
+// promptLines are the lines of the instructions by hand that are too long to occur by chance.
+func promptLines(t *testing.T) []string {
+	t.Helper()
+	prompt, err := pipeline.ChoosePrompt("", true, pipeline.ModeExplicit, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const long = 60 // chars
+	var out []string
+	for line := range strings.Lines(prompt.System + "\n" + prompt.Text) {
+		if line = strings.TrimSpace(line); pipeline.Chars(line) >= long {
+			out = append(out, line)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("the prompt has no line to look for")
+	}
+	return out
+}
