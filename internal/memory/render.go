@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -109,8 +110,11 @@ func (m Memory) ReadPage(ctx context.Context, ref store.ConversationRef, from Pl
 	if from.Seq > c.HeadSeq {
 		return page, fmt.Errorf("message %d: the conversation has %d: %w", from.Seq, c.HeadSeq, store.ErrNotFound)
 	}
+	if to == 0 || to > c.HeadSeq {
+		to = c.HeadSeq
+	}
 	var out strings.Builder
-	for msg, err := range m.Store.Messages(ctx, ref, from.Seq, to) {
+	for msg, err := range m.inSteps(ctx, ref, from.Seq, to) {
 		if err != nil {
 			return page, err
 		}
@@ -135,6 +139,22 @@ func (m Memory) ReadPage(ctx context.Context, ref store.ConversationRef, from Pl
 	}
 	page.Text = out.String()
 	return page, nil
+}
+
+// stepOfPage is how many messages are read at once for a page, which needs few of them.
+const stepOfPage = 16
+
+// inSteps walks messages as the store does, reading a few at once.
+func (m Memory) inSteps(ctx context.Context, ref store.ConversationRef, from, to int64) iter.Seq2[store.Message, error] {
+	return func(yield func(store.Message, error) bool) {
+		for ; from <= to; from += stepOfPage {
+			for msg, err := range m.Store.Messages(ctx, ref, from, min(to, from+stepOfPage-1)) {
+				if !yield(msg, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
 }
 
 // clampOffset gives a place in a text for an offset that anybody may have chosen.

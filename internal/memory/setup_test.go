@@ -1,0 +1,130 @@
+package memory_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"precis/internal/conversation"
+	"precis/internal/devstack/stacktest"
+	"precis/internal/memory"
+	"precis/internal/store"
+	"precis/pipeline/transcript"
+)
+
+// The statistics of a library of the vendors' run as long as the program.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(stacktest.Main{M: m}, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
+}
+
+func newMemory(t testing.TB) memory.Memory {
+	t.Helper()
+	m, _ := open(t)
+	return m
+}
+
+// open gives a memory on a schema of its own, and the URL for a look past it.
+func open(t testing.TB) (memory.Memory, string) {
+	t.Helper()
+	url := stacktest.DatabaseURL(t)
+	if err := store.Migrate(t.Context(), url, nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return memory.Memory{Store: s}, url
+}
+
+func create(t testing.TB, m memory.Memory, id string) store.ConversationRef {
+	t.Helper()
+	c, _, err := m.Store.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{ID: id, Format: string(transcript.OpenAI)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Ref
+}
+
+func add(t testing.TB, m memory.Memory, ref store.ConversationRef, natives ...string) {
+	t.Helper()
+	codec, err := transcript.CodecFor(transcript.OpenAI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []store.NewMessage
+	for _, n := range natives {
+		d, err := codec.Decode([]byte(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, conversation.Stored(d))
+	}
+	if _, err := m.Store.Append(t.Context(), ref, list, store.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compacted covers everything up to a message.
+func compacted(t testing.TB, m memory.Memory, ref store.ConversationRef, upTo int64) store.Marker {
+	t.Helper()
+	marker, err := m.Store.ReportMarker(t.Context(), ref, store.ReportedMarker{Origin: store.OriginAgent, CoversTo: upTo, Summary: []byte("SUMMARY")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return marker
+}
+
+func said(role, text string) string {
+	b, err := json.Marshal(map[string]string{"role": role, "content": text})
+	if err != nil {
+		panic(err) // strings
+	}
+	return string(b)
+}
+
+func call(name, args string) string {
+	a, err := json.Marshal(args)
+	if err != nil {
+		panic(err) // a string
+	}
+	return fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":%q,"arguments":%s}}]}`, name, a)
+}
+
+func result(text string) string {
+	b, err := json.Marshal(map[string]string{"role": "tool", "tool_call_id": "c1", "content": text})
+	if err != nil {
+		panic(err) // strings
+	}
+	return string(b)
+}
+
+func read(t testing.TB, m memory.Memory, ref store.ConversationRef, name string) string {
+	t.Helper()
+	_, text, err := m.Read(t.Context(), ref, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func names(entries []memory.Entry) string {
+	var list []string
+	for _, e := range entries {
+		list = append(list, e.Name)
+	}
+	return strings.Join(list, " ")
+}
+
+func list(t testing.TB, m memory.Memory, ref store.ConversationRef) []memory.Entry {
+	t.Helper()
+	entries, err := m.Entries(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
