@@ -87,6 +87,7 @@ const (
 	TypeOpenAI          = "openai"           // OpenAI chat completions, and everything compatible with it
 	TypeOpenAIResponses = "openai-responses" // OpenAI Responses
 	TypeGoogle          = "google"           // Google's generateContent
+	TypeBedrock         = "bedrock"          // Anthropic Messages through Amazon Bedrock's InvokeModel
 )
 
 // Vendor is one model API.

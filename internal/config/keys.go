@@ -52,7 +52,7 @@ var table = []Key{
 	{Name: "http.max_event_streams", Unit: "streams", Effect: "Event streams that one tenant may have open at once. 0: no limit."},
 	{Name: "http.shutdown_seconds", Unit: "seconds", Effect: "How long a server that is told to stop lets requests finish."},
 
-	{Name: "vendors.<name>.type", Effect: "Protocol that the vendor speaks: `anthropic` (Messages), `openai` (chat completions, and every compatible server), `openai-responses` (Responses) or `google` (generateContent). Required for a vendor of your own."},
+	{Name: "vendors.<name>.type", Effect: "Protocol that the vendor speaks: `anthropic` (Messages), `openai` (chat completions, and every compatible server), `openai-responses` (Responses), `google` (generateContent) or `bedrock` (Anthropic's models through InvokeModel). Required for a vendor of your own."},
 	{Name: "vendors.<name>.base_url", Unit: "URL", Effect: "Where its API begins: with `/v1` for the OpenAI protocols, without a version for the others. Required for a vendor of your own."},
 	{Name: "vendors.<name>.api_key", Secret: true, Effect: "Its key. Empty sends none, which servers of your own may take."},
 	{Name: "vendors.<name>.headers", Secret: true, Effect: "Headers that go with every request, as gateways ask for them."},

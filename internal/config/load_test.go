@@ -213,7 +213,7 @@ func TestFaultsNameTheKeyAndTheSource(t *testing.T) {
 		{name: "database URL of another kind", environ: []string{"PRECIS_DATABASE_URL=mysql://u:hunter2@h/d"}, want: []string{"database_url ($PRECIS_DATABASE_URL): is postgres://"}},
 		{name: "vendor without a type", environ: []string{"PRECIS_VENDORS__MINE__BASE_URL=http://h/v1"}, want: []string{"vendors.mine.type (default): is missing: one of anthropic, openai, openai-responses, google"}},
 		{name: "vendor without an address", environ: []string{"PRECIS_VENDORS__MINE__TYPE=openai"}, want: []string{"vendors.mine.base_url (default): is missing"}},
-		{name: "vendor of unknown type", yaml: "vendors: {xai: {type: soap}}", want: []string{`vendors.xai.type (precis.yaml:1): is one of anthropic, openai, openai-responses, google, not "soap"`}},
+		{name: "vendor of unknown type", yaml: "vendors: {xai: {type: soap}}", want: []string{`vendors.xai.type (precis.yaml:1): is one of anthropic, openai, openai-responses, google, bedrock, not "soap"`}},
 		{name: "vendor's name with a slash", yaml: "vendors: {a/b: {type: openai, base_url: 'http://h'}}", want: []string{"vendors.a/b", "a vendor's name"}},
 		{name: "negative price", yaml: "prices: {a/b: {output: -1}}", want: []string{"prices.a/b.output (precis.yaml:1): is at least 0, not -1"}},
 		{name: "price of no model", yaml: "prices: {gpt: {output: 1}}", want: []string{"prices.gpt", "VENDOR/MODEL"}},

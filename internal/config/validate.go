@@ -18,7 +18,7 @@ import (
 var (
 	logLevels   = []string{"debug", "info", "warn", "error"}
 	logFormats  = []string{"text", "json"}
-	vendorTypes = []string{TypeAnthropic, TypeOpenAI, TypeOpenAIResponses, TypeGoogle}
+	vendorTypes = []string{TypeAnthropic, TypeOpenAI, TypeOpenAIResponses, TypeGoogle, TypeBedrock}
 	nativeForms = []string{"on_demand", "edit", "compact", "none"}
 
 	// A vendor's name stands before the slash in VENDOR/MODEL and in the names of metrics and variables.

@@ -39,7 +39,8 @@ type anthropicProtocol struct {
 	form NativeForm
 }
 
-func newAnthropic(v Vendor, base string) *anthropicProtocol {
+// newAnthropic makes the protocol for an address. further come after our own options, and win.
+func newAnthropic(v Vendor, base string, further ...option.RequestOption) *anthropicProtocol {
 	opts := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(), // the configuration alone decides, not what the shell happens to export
 		option.WithoutOpenTelemetry(),       // its spans may hold the conversation
@@ -50,6 +51,7 @@ func newAnthropic(v Vendor, base string) *anthropicProtocol {
 	if v.APIKey != "" {
 		opts = append(opts, option.WithAPIKey(v.APIKey))
 	}
+	opts = append(opts, further...)
 	return &anthropicProtocol{vendor: v, client: anthropic.NewClient(opts...), own: hostOf(base) == "api.anthropic.com"}
 }
 

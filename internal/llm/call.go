@@ -179,6 +179,9 @@ func (c *ask) transportError(ctx context.Context, err error) *pipeline.Error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
+	if errors.Is(err, errNoCredentials) {
+		return pipeline.Errorf(pipeline.Auth, "%s: %w", c.vendor.Name, errNoCredentials)
+	}
 	return Classify(c.vendor.Name, 0, nil, nil, err)
 }
 

@@ -34,6 +34,8 @@ var wires = []struct {
 	{"OpenAIWhole", llm.TypeOpenAI, false},
 	{"ResponsesStream", llm.TypeOpenAIResponses, true},
 	{"ResponsesWhole", llm.TypeOpenAIResponses, false},
+	{"BedrockStream", llm.TypeBedrock, true},
+	{"BedrockWhole", llm.TypeBedrock, false},
 	{"GoogleStream", llm.TypeGoogle, true}, // it is the address that asks for a stream, and it always does
 }
 
@@ -51,6 +53,21 @@ func newClient(t *testing.T, srv *llmtest.Server, vendorType string) llm.Client 
 		t.Fatal(err)
 	}
 	return client
+}
+
+// sorted is a JSON object with its keys in the order of the alphabet, and without "stream", which may stand for false.
+func sorted(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatal(err)
+	}
+	delete(v, "stream")
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // call asks for "model-a": streamed as an external request, whole as a body that switches streaming off.
@@ -214,7 +231,10 @@ func TestCall(t *testing.T) {
 					request := call(w.vendorType, w.stream)
 					res, err := newClient(t, srv, w.vendorType).Call(ctxOf(t), request)
 
-					if kind := pipeline.KindOf(err); kind != c.want {
+					kind := pipeline.KindOf(err)
+					// What is no event does not get into one of Bedrock's frames.
+					unframed := w.vendorType == llm.TypeBedrock && c.answer.Raw != nil && kind == pipeline.EmptyOutput
+					if kind != c.want && !(unframed && c.want == pipeline.MalformedOutput) {
 						t.Fatalf("kind %q, want %q (%v)", kind, c.want, err)
 					}
 					var e *pipeline.Error
@@ -228,7 +248,11 @@ func TestCall(t *testing.T) {
 					if len(requests) != 1 {
 						t.Fatalf("%d requests", len(requests))
 					}
-					if !bytes.Equal(requests[0].Body, res.RequestBody) {
+					sent, arrived := res.RequestBody, requests[0].Body
+					if w.vendorType == llm.TypeBedrock { // the model travels in the path
+						sent, arrived = sorted(t, sent), sorted(t, arrived)
+					}
+					if !bytes.Equal(arrived, sent) {
 						t.Errorf("recorded as sent\n%s\narrived\n%s", res.RequestBody, requests[0].Body)
 					}
 					if requests[0].Stream != w.stream {

@@ -3,7 +3,7 @@
 //
 //	llm.go        the types and New
 //	call.go       one call from request to outcome, the same for every vendor; body.go puts keys into a body
-//	anthropic.go  the Anthropic Messages protocol
+//	anthropic.go  the Anthropic Messages protocol; bedrock.go the same through Amazon Bedrock
 //	openai.go     the OpenAI chat completions protocol, for every server that speaks it
 //	responses.go  the OpenAI Responses protocol
 //	google.go     Google's generateContent
@@ -34,10 +34,11 @@ const (
 	TypeOpenAI          = "openai"           // OpenAI chat completions, and all that is compatible with it
 	TypeOpenAIResponses = "openai-responses" // OpenAI Responses
 	TypeGoogle          = "google"           // Google's generateContent
+	TypeBedrock         = "bedrock"          // Anthropic Messages through Amazon Bedrock's InvokeModel
 )
 
 // Types lists the protocols.
-var Types = []string{TypeAnthropic, TypeOpenAI, TypeOpenAIResponses, TypeGoogle}
+var Types = []string{TypeAnthropic, TypeOpenAI, TypeOpenAIResponses, TypeGoogle, TypeBedrock}
 
 // ReasonSummarization is the inference reason that every request of a compaction carries.
 const ReasonSummarization = "agent-summarization"
@@ -153,7 +154,7 @@ type Client interface {
 	Call(ctx context.Context, c Call) (Result, error)
 }
 
-// New makes the client for a vendor. It does no I/O.
+// New makes the client for a vendor. It does no I/O, but for Bedrock, where it reads AWS's configuration files.
 func New(v Vendor) (Client, error) {
 	if v.BaseURL != "" {
 		u, err := url.Parse(v.BaseURL)
@@ -180,6 +181,13 @@ func New(v Vendor) (Client, error) {
 		}
 	case TypeGoogle:
 		c.protocols[TypeGoogle] = newGoogle(v, base)
+	case TypeBedrock:
+		p, err := newBedrock(v, base)
+		if err != nil {
+			return nil, err
+		}
+		c.own = TypeAnthropic
+		c.protocols[TypeAnthropic] = p
 	case "":
 		return nil, fmt.Errorf("vendor %q: no type given, set it to one of %s", v.Name, strings.Join(Types, ", "))
 	default:
@@ -195,6 +203,8 @@ func Speaks(v Vendor, format string) bool {
 	switch {
 	case v.Type == format:
 		return true
+	case v.Type == TypeBedrock:
+		return format == TypeAnthropic
 	case v.Type == TypeOpenAI && format == TypeOpenAIResponses:
 		return v.Name == "openai" || v.Name == "xai"
 	}

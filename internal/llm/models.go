@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -87,7 +88,7 @@ func Tell(models map[string]Known) {
 
 // Lookup finds what is known of a vendor's model, by the configuration (Tell) and the table; false when nothing
 // is. For a vendor without models of its own, such as a gateway, the model's name may be "VENDOR/MODEL" in turn. With
-// no vendor the name alone decides.
+// no vendor the name alone decides. Bedrock's names of Anthropic's models are known as such.
 func Lookup(vendor, model string) (Model, bool) {
 	m, ok := lookupTable(vendor, model)
 	all := told.Load()
@@ -138,6 +139,12 @@ func TokenRatio(vendor, model string) float64 {
 
 func lookupTable(vendor, model string) (Model, bool) {
 	models, known := modelTable[strings.ToLower(vendor)]
+	if name, ok := bedrockModel(model); ok && !known {
+		m, found := lookupTable(TypeAnthropic, name)
+		// Bedrock serves the edit, and not the compaction on demand.
+		m.NativeCompaction = slices.DeleteFunc(slices.Clone(m.NativeCompaction), func(f NativeForm) bool { return f == NativeOnDemand })
+		return m, found
+	}
 	if !known {
 		inner, rest, ok := strings.Cut(model, "/")
 		switch {

@@ -31,6 +31,7 @@ var vendors = []struct {
 	{"house", llm.TypeOpenAI, transcript.OpenAI}, // a server of one's own that speaks the protocol
 	{"responses", llm.TypeOpenAIResponses, transcript.OpenAIResponses},
 	{"google", llm.TypeGoogle, transcript.Google},
+	{"bedrock", llm.TypeBedrock, transcript.Anthropic},
 }
 
 func configure(s *scenario.System, name, typ string) {

@@ -18,7 +18,7 @@ type Request struct {
 	Method string
 	Path   string
 	Header http.Header
-	// Body is as it came.
+	// Body is as it came; Bedrock's is told as Anthropic's, with the model that was in the path.
 	Body []byte
 	// Type is the protocol: "anthropic", "openai", "openai-responses", "google", or "" for an unknown path.
 	Type string

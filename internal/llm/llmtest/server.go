@@ -1,5 +1,5 @@
 // Package llmtest is a vendor that a test programs: an HTTP server that speaks the Anthropic Messages protocol
-// with its compactions, OpenAI's chat completions and Responses with /responses/compact, and Google's
+// with its compactions, also through Amazon Bedrock's InvokeModel, OpenAI's chat completions and Responses with /responses/compact, and Google's
 // generateContent, streaming and not. It gives the answers of a script in order, and records every request.
 //
 //	script.go     what can be scripted
@@ -10,6 +10,7 @@
 //	openai.go     the OpenAI chat completions protocol on the wire
 //	responses.go  the Responses protocol on the wire, and its compact endpoint
 //	google.go     Google's protocol on the wire
+//	bedrock.go    Amazon Bedrock's InvokeModel around the Anthropic protocol
 //	validate*.go  the strict validators: would the real API take this request
 //
 // A test starts one with New. A program starts one with NewServer, Start and Close.
@@ -172,7 +173,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client went away in the middle of its request
 	}
+	path := r.URL.Path
+	w, r, body = fromBedrock(w, r, body)
 	req := parseRequest(r, body)
+	req.Path = path
 
 	s.mu.Lock()
 	count := s.script.CountTokens
