@@ -3,6 +3,7 @@ package conversation
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"precis/internal/llm"
 	"precis/internal/store"
@@ -142,8 +143,31 @@ func (v View) NativeMessages(coversTo int64) ([][]byte, int, error) {
 		items = append(items, it)
 		tokens += pipeline.EstimateItem(it)
 	}
+	if v.APIType() == string(transcript.Anthropic) {
+		items = withoutSpaceAtTheEnd(items)
+	}
 	messages, err := transcript.EncodeItems(v.Codec, items)
 	return messages, tokens, err
+}
+
+// withoutSpaceAtTheEnd takes white space from the end of the last message when the agent said it: Anthropic takes such a
+// message for the beginning of its answer, and refuses one that ends so.
+func withoutSpaceAtTheEnd(items []pipeline.ContextItem) []pipeline.ContextItem {
+	if len(items) == 0 {
+		return items
+	}
+	last := items[len(items)-1]
+	if last.Message == nil || last.Message.Role != pipeline.RoleAssistant || len(last.Message.Parts) == 0 {
+		return items
+	}
+	at := len(last.Message.Parts) - 1
+	part := last.Message.Parts[at]
+	text := strings.TrimRight(part.Text, " \t\r\n")
+	if part.Kind != pipeline.PartText || text == part.Text || text == "" || dropped(last.Edits, at) {
+		return items
+	}
+	last.Edits = append(last.Edits[:len(last.Edits):len(last.Edits)], pipeline.Edit{Part: at, Content: -1, Op: pipeline.EditReplace, Text: text})
+	return append(items[:len(items)-1:len(items)-1], last)
 }
 
 // withoutReasoning drops the reasoning of a message; left is false when there was nothing else in it.

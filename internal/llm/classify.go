@@ -167,7 +167,7 @@ var (
 		"servicequotaexceededexception", "rate_limited", "requests_per_minute_exceeded", "throttling.ratequota",
 	}
 	codesOverflow = []string{
-		"context_length_exceeded", "exceed_context_size_error", "model_max_prompt_tokens_exceeded", "context_window_exceeded",
+		"context_length_exceeded", "context_overflow", "exceed_context_size_error", "model_max_prompt_tokens_exceeded", "context_window_exceeded",
 		"contextwindowexceedederror", "prompt_too_long", "max_tokens_exceeded_error", "model_context_window_exceeded",
 		"context_length_error", "input_too_long", "prompt_tokens_exceeded", "1261", // 1261: Z.ai
 	}
@@ -223,7 +223,7 @@ var (
 	reOverflow = regexp.MustCompile("prompt( text)? (is )?too long|input (is|was) too long|input length and .?max_tokens.? exceed|" +
 		`(maximum|max|model'?s?) (context|prompt|input)[ -]?(window|length|size|tokens)|maximum (allowed )?input length|` +
 		`exceed(s|ed|ing)? (the |your |its |this |model'?s? |max(imum)? |available |allowed |configured |total )*(context|model token limit|prompt length|input token|token limit)|` +
-		`context (window|length|size|limit).{0,40}(exceed|overflow|too (long|large|small)|is full)|exceeds the (maximum|limit).{0,20}tokens|` +
+		`context (window|length|size|limit).{0,40}(exceed|overflow|too (long|large|small)|is full)|context.?overflow|exceeds the (maximum|limit).{0,20}tokens|` +
 		`context (window|length|limit|size) of (only |this |the )?|larger than the (model|context)|longer than the (maximum )?(model|context)|greater than the context|overflows?.{0,20}context|context the overflows|` +
 		`reduce the length of|prompt contains \d+ tokens|input token count|prompt token count|too many (input |prompt )?tokens|range of input length|` +
 		`exceeds max(imum)? (length|context|input|prompt|sequence)|total number of tokens in the prompt|tokens? \+ .{0,3}max_new_tokens|` +
