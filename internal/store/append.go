@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"iter"
 	"math"
@@ -138,10 +139,15 @@ func appendLocked(ctx context.Context, tx pgx.Tx, c Conversation, messages []New
 		}
 		chain := c.HeadChain
 		c.syncChain = syncChain(c.syncChain, m.Fingerprint)
+		search := searchText(m.SearchText)
+		record := messageRecord{
+			chain: chain, sums: c.Sums, chars: int64(m.Chars), tokens: int64(m.Tokens), bytes: int64(len(m.Native)), genuine: m.Genuine,
+			created: c.now, syncChain: c.syncChain.bytes(), searchText: sha256.Sum256([]byte(search)),
+		}.hash()
 		rows = append(rows, []any{
 			c.cid, c.HeadSeq, c.Sums.Tokens, c.Sums.Chars, c.Sums.Turns, m.Chars, m.Tokens,
-			len(m.Native), m.Genuine, string(m.Role), string(m.Kind), clientID, chain[:], m.Native, searchText(m.SearchText),
-			c.syncChain.bytes(),
+			len(m.Native), m.Genuine, string(m.Role), string(m.Kind), clientID, chain[:], m.Native, search,
+			c.syncChain.bytes(), c.now, record[:],
 		})
 		res.Seqs[i] = c.HeadSeq
 	}
@@ -153,6 +159,7 @@ func appendLocked(ctx context.Context, tx pgx.Tx, c Conversation, messages []New
 		return AppendResult{}, err
 	}
 	c.takeUsage(usage)
+	learned := c.LearnedWindow
 	if o.LearnWindow > 0 {
 		c.LearnedWindow = min(o.LearnWindow, maxInt4)
 	}
@@ -164,6 +171,11 @@ func appendLocked(ctx context.Context, tx pgx.Tx, c Conversation, messages []New
 	}
 	if err := c.save(ctx, tx, rows); err != nil {
 		return AppendResult{}, err
+	}
+	if c.LearnedWindow != learned {
+		if err := seal(ctx, tx, c.cid, ofConversation()); err != nil {
+			return AppendResult{}, err
+		}
 	}
 	res.Conversation = c
 	return res, nil
@@ -197,7 +209,7 @@ func knownClientIDs(ctx context.Context, tx pgx.Tx, cid int64, messages []NewMes
 
 var messageInsertColumns = []string{
 	"cid", "seq", "tokens_sum", "chars_sum", "turns_sum", "chars", "tokens", "bytes", "genuine", "role", "kind",
-	"client_id", "chain", "native", "search_text", "sync_chain",
+	"client_id", "chain", "native", "search_text", "sync_chain", "created_at", "record",
 }
 
 // judge makes the report definite: which message it covers, and of which epoch it is.
@@ -277,8 +289,8 @@ func (c *Conversation) save(ctx context.Context, tx pgx.Tx, messages [][]any) er
 	batch := &pgx.Batch{}
 	for _, row := range messages {
 		batch.Queue(`INSERT INTO messages (cid, seq, tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine, role,
-				kind, client_id, chain, native, search_text, sync_chain)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`, row...)
+				kind, client_id, chain, native, search_text, sync_chain, created_at, record)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`, row...)
 	}
 	var tokens, covers, epoch, estimate *int64
 	if c.Usage.Tokens > 0 {

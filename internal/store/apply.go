@@ -79,7 +79,7 @@ func (s *Store) markRun(ctx context.Context, what string, ref RunRef, n NewMarke
 		if status == MarkerPrepared {
 			outcome, kind = OutcomePrepared, EventPrepared
 		}
-		_, err = finishLocked(ctx, tx, r, RunEnd{Outcome: outcome, Facts: facts, Event: &Event{Kind: kind, Data: markerEvent(m)}})
+		_, err = finishLocked(ctx, tx, r, RunEnd{Outcome: outcome, Facts: facts, Event: &Event{Kind: kind, Data: markerEvent(m)}}, ofMarker(m.ID))
 		return err
 	})
 	return m, err
@@ -195,7 +195,7 @@ func linkedArtifact(ctx context.Context, tx pgx.Tx, c Conversation, sha string) 
 	_, err = one(ctx, tx, pgx.RowTo[string], `SELECT a.kind FROM artifacts a JOIN artifact_links l USING (tenant, sha256)
 		WHERE l.cid = $1 AND a.tenant = $2 AND a.sha256 = $3 FOR KEY SHARE OF a`, c.cid, c.Ref.Tenant, sum)
 	if err != nil {
-		return fmt.Errorf("summary %s of this conversation: %w", sha, err)
+		return fmt.Errorf("artifact %s of this conversation: %w", sha, err)
 	}
 	return nil
 }
@@ -240,8 +240,10 @@ func discardPrepared(ctx context.Context, tx pgx.Tx, cid int64, except, why stri
 	if err != nil {
 		return err
 	}
-	_, err = appendEvent(ctx, tx, cid, Event{Kind: EventDiscarded, Run: m.Run, Data: data})
-	return err
+	if _, err = appendEvent(ctx, tx, cid, Event{Kind: EventDiscarded, Run: m.Run, Data: data}); err != nil {
+		return err
+	}
+	return sealMarker(ctx, tx, cid, m)
 }
 
 // Application is what a prepared marker takes effect with, in place of what it was prepared with. Zero fields stay.
@@ -252,6 +254,8 @@ type Application struct {
 	TokensBefore, TokensAfter int
 	// Numbers is added to the run's, a JSON object.
 	Numbers json.RawMessage
+	// Context is the artifact with the context as it is written now.
+	Context string
 }
 
 // ApplyPrepared makes a prepared marker take effect, under the checks of ApplyMarker; its run's outcome becomes applied.
@@ -284,10 +288,16 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id strin
 		if _, err := checkMarker(ctx, tx, c, m.NewMarker); err != nil {
 			return err
 		}
-		if err := linkedArtifact(ctx, tx, c, a.Summary); err != nil {
-			return err
+		for _, sha := range []string{a.Summary, a.Context} {
+			if err := linkedArtifact(ctx, tx, c, sha); err != nil {
+				return err
+			}
 		}
 		sum, err := optionalHash(a.Summary)
+		if err != nil {
+			return err
+		}
+		written, err := optionalHash(a.Context)
 		if err != nil {
 			return err
 		}
@@ -301,15 +311,26 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id strin
 		if err := activate(ctx, tx, c.cid, id, 0); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE runs SET outcome = 'applied', tokens_before = $2, tokens_after = $3, numbers = numbers || $4::jsonb WHERE id = $1`,
-			m.Run, m.TokensBefore, m.TokensAfter, numbers)
+		_, err = tx.Exec(ctx, `UPDATE runs SET outcome = 'applied', tokens_before = $2, tokens_after = $3, numbers = numbers || $4::jsonb,
+				context_sha256 = coalesce($5, context_sha256) WHERE id = $1`,
+			m.Run, m.TokensBefore, m.TokensAfter, numbers, written)
 		if err != nil {
 			return err
 		}
-		_, err = appendEvent(ctx, tx, c.cid, Event{Kind: EventApplied, Run: m.Run, Data: markerEvent(m)})
-		return err
+		if _, err = appendEvent(ctx, tx, c.cid, Event{Kind: EventApplied, Run: m.Run, Data: markerEvent(m)}); err != nil {
+			return err
+		}
+		return sealMarker(ctx, tx, c.cid, m)
 	})
 	return m, already, err
+}
+
+// sealMarker seals a marker that has changed, and its run with it.
+func sealMarker(ctx context.Context, tx pgx.Tx, cid int64, m Marker) error {
+	if m.Run == "" {
+		return seal(ctx, tx, cid, ofMarker(m.ID))
+	}
+	return seal(ctx, tx, cid, ofMarker(m.ID), ofRun(m.Run))
 }
 
 // DiscardPrepared gives up a conversation's prepared marker and says why; its run becomes superseded. With none
@@ -372,8 +393,10 @@ func (s *Store) Undo(ctx context.Context, ref ConversationRef, ifMarker string) 
 		if err := discardPrepared(ctx, tx, c.cid, "", "an undo came after it"); err != nil {
 			return err
 		}
-		_, err = appendEvent(ctx, tx, c.cid, Event{Kind: EventUndone, Run: u.Marker.Run, Data: markerEvent(u.Marker)})
-		return err
+		if _, err = appendEvent(ctx, tx, c.cid, Event{Kind: EventUndone, Run: u.Marker.Run, Data: markerEvent(u.Marker)}); err != nil {
+			return err
+		}
+		return seal(ctx, tx, c.cid, ofMarker(u.Marker.ID))
 	})
 	return u, err
 }
@@ -449,8 +472,10 @@ func (s *Store) ReportMarker(ctx context.Context, ref ConversationRef, n Reporte
 		if err != nil {
 			return err
 		}
-		_, err = appendEvent(ctx, tx, c.cid, Event{Kind: EventApplied, Data: markerEvent(m)})
-		return err
+		if _, err = appendEvent(ctx, tx, c.cid, Event{Kind: EventApplied, Data: markerEvent(m)}); err != nil {
+			return err
+		}
+		return seal(ctx, tx, c.cid, ofMarker(m.ID))
 	})
 	return m, err
 }

@@ -82,7 +82,7 @@ func (s *Store) BeginCall(ctx context.Context, ref RunRef, call ModelCall) (answ
 		request = &p
 	}
 	err = s.write(ctx, "book a model call", func(ctx context.Context, tx pgx.Tx) error {
-		r, cid, err := runAndCID(ctx, tx, ref)
+		cid, err := lockRun(ctx, tx, ref)
 		if err != nil {
 			return err
 		}
@@ -99,19 +99,13 @@ func (s *Store) BeginCall(ctx context.Context, ref RunRef, call ModelCall) (answ
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, request_sha256)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (run, call, attempt) DO NOTHING`,
-			cid, ref.Tenant, r, call.Call, call.Attempt, cleanText(call.Vendor), cleanText(call.Model), sum)
-		return err
+			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, cleanText(call.Vendor), cleanText(call.Model), sum)
+		if err != nil {
+			return err
+		}
+		return sealEnded(ctx, tx, cid, ref.ID)
 	})
 	return answer, err
-}
-
-// runAndCID finds a tenant's run and the key of its conversation.
-func runAndCID(ctx context.Context, q querier, ref RunRef) (id string, cid int64, err error) {
-	if err := ownsRun(ctx, q, ref); err != nil {
-		return "", 0, err
-	}
-	cid, err = one(ctx, q, pgx.RowTo[int64], `SELECT cid FROM runs WHERE id = $1`, ref.ID)
-	return ref.ID, cid, err
 }
 
 // Answer gives the answer of any finished attempt at a call, ErrNotFound when there is none.
@@ -147,7 +141,7 @@ func (s *Store) FinishCall(ctx context.Context, ref RunRef, call ModelCall, res 
 	}
 	err = s.write(ctx, "book a model's answer", func(ctx context.Context, tx pgx.Tx) error {
 		answer = ""
-		_, cid, err := runAndCID(ctx, tx, ref)
+		cid, err := lockRun(ctx, tx, ref)
 		if err != nil {
 			return err
 		}
@@ -171,7 +165,10 @@ func (s *Store) FinishCall(ctx context.Context, ref RunRef, call ModelCall, res 
 			WHERE l.state <> 'complete'`,
 			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, cleanText(call.Vendor), cleanText(call.Model), string(state),
 			string(res.ErrorKind), cleanText(res.RequestID), res.Input, res.CachedInput, res.CacheWrite, res.Output, sum)
-		return err
+		if err != nil {
+			return err
+		}
+		return sealEnded(ctx, tx, cid, ref.ID)
 	})
 	return answer, err
 }

@@ -28,6 +28,14 @@ func (s *Store) DeleteConversationContent(ctx context.Context, ref ConversationR
 		if _, err := tx.Exec(ctx, `SET LOCAL precis.maintenance = 'delete-content'`); err != nil {
 			return err
 		}
+		subjects := []subject{ofConversation()}
+		runs, err := all(ctx, tx, pgx.RowTo[string], `SELECT id FROM runs WHERE cid = $1 ORDER BY created_at, id`, c.cid)
+		if err != nil {
+			return err
+		}
+		for _, id := range runs {
+			subjects = append(subjects, ofRun(id))
+		}
 		for _, sql := range []string{
 			`DELETE FROM messages WHERE cid = $1`,
 			`DELETE FROM enrichments WHERE cid = $1`,
@@ -49,7 +57,7 @@ func (s *Store) DeleteConversationContent(ctx context.Context, ref ConversationR
 				return err
 			}
 		}
-		return nil
+		return seal(ctx, tx, c.cid, subjects...)
 	})
 }
 

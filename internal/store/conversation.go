@@ -78,6 +78,8 @@ type Conversation struct {
 	cid int64
 	// syncChain is the sync chain of the head, nil when it is not known.
 	syncChain *Hash
+	// now is the database's time when the row was read, that of the transaction.
+	now time.Time
 }
 
 // Measured is the exact size of a history at a moment.
@@ -149,7 +151,7 @@ const conversationColumns = `c.cid, c.tenant, c.id, c.format, c.vendor, c.model,
 	coalesce(c.server_epoch < c.epoch, false), c.calibration, c.auto_hold_turns >= c.turns_sum, c.created_at,
 	c.content_deleted_at, c.learned_window, coalesce(c.overhead_tokens, -1),
 	CASE WHEN c.measured_epoch = c.epoch THEN c.measured_tokens END, CASE WHEN c.measured_epoch = c.epoch THEN c.measured_seq END,
-	c.sync_seq, c.sync_chain, (SELECT t.settings FROM tenants t WHERE t.id = c.tenant)`
+	c.sync_seq, c.sync_chain, (SELECT t.settings FROM tenants t WHERE t.id = c.tenant), now()`
 
 func scanConversation(row pgx.CollectableRow) (Conversation, error) {
 	var c Conversation
@@ -162,7 +164,7 @@ func scanConversation(row pgx.CollectableRow) (Conversation, error) {
 		&c.Ephemeral, &c.HeadSeq, &chain, &c.ActiveMarker, &c.Epoch, &c.Sums.Tokens, &c.Sums.Chars, &c.Sums.Turns,
 		&c.Usage.Tokens, &c.Usage.CoversSeq, &c.Usage.Estimate, &c.Usage.Stale, &c.Usage.Calibration,
 		&c.AutoHeld, &c.Created, &deleted, &c.LearnedWindow, &c.OverheadTokens, &measuredTokens, &measuredSeq,
-		&syncSeq, &syncChain, (*[]byte)(&c.TenantSettings))
+		&syncSeq, &syncChain, (*[]byte)(&c.TenantSettings), &c.now)
 	copy(c.HeadChain[:], chain)
 	if measuredTokens != nil {
 		c.Measured = &Measured{Tokens: *measuredTokens, Seq: *measuredSeq}
@@ -214,6 +216,9 @@ func (s *Store) CreateConversation(ctx context.Context, tenant string, n NewConv
 			return conflictf(ConflictDifferent, "conversation %q exists and was created with another body", n.ID)
 		}
 		c, err = conversation(ctx, tx, ConversationRef{tenant, n.ID})
+		if err == nil && created {
+			err = seal(ctx, tx, c.cid, ofConversation())
+		}
 		return err
 	})
 	return c, created, err
@@ -356,7 +361,10 @@ func (c *Conversation) patch(ctx context.Context, tx pgx.Tx, p ConversationPatch
 			measured_tokens = NULL, measured_seq = NULL, measured_epoch = NULL, updated_at = now() WHERE cid = $1`,
 		c.cid, c.Vendor, c.Model, c.Window, c.MaxOutput, []byte(c.System), []byte(c.Tools), []byte(c.Envelope),
 		[]byte(c.Settings), []byte(c.Metadata), c.LearnedWindow, c.OverheadTokens)
-	return err
+	if err != nil {
+		return err
+	}
+	return seal(ctx, tx, c.cid, ofConversation())
 }
 
 func or[T any](p *T, otherwise T) T {

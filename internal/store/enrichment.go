@@ -69,7 +69,10 @@ func (s *Store) SetRenderedEnrichment(ctx context.Context, ref ConversationRef, 
 		e, err = one(ctx, tx, scanEnrichment, `INSERT INTO enrichments AS e (cid, key, version, value, after_seq, epoch, source, tokens)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING `+enrichmentColumns, c.cid, key, last.Version+1, value, c.HeadSeq, c.Epoch,
 			[]byte(source), pipeline.EstimateText(string(value)))
-		return err
+		if err != nil {
+			return err
+		}
+		return seal(ctx, tx, c.cid, ofState(e))
 	})
 	return e, err
 }

@@ -20,6 +20,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrContentDeleted: the conversation's content was removed; its runs are still there. Is ErrNotFound.
 	ErrContentDeleted = fmt.Errorf("the conversation's content was deleted: %w", ErrNotFound)
+	// ErrPruned: the content was pruned by age, its hash is still there. Is ErrNotFound.
+	ErrPruned = fmt.Errorf("its content was pruned: %w", ErrNotFound)
 	// ErrConflict: what is there contradicts what was asked. A *ConflictError says in which way.
 	ErrConflict = errors.New("conflict")
 	// ErrStaleSequence: the caller's picture of the conversation is old. Is ErrConflict.

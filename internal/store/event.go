@@ -61,10 +61,21 @@ func appendEvent(ctx context.Context, tx pgx.Tx, cid int64, e Event) (Event, err
 		return e, err
 	}
 	return one(ctx, tx, scanEvent, `WITH n AS (
-			UPDATE conversations SET event_seq = event_seq + 1 WHERE cid = $1 RETURNING event_seq
+			UPDATE conversations SET event_seq = event_seq + 1,
+				event_chain = `+eventChain("event_chain", "event_seq + 1", "$2::text", "$3::text", "$4::jsonb", "now()")+`
+			WHERE cid = $1 RETURNING event_seq, event_chain
 		)
-		INSERT INTO events (cid, seq, kind, run, data) SELECT $1, n.event_seq, $2, nullif($3, ''), $4 FROM n
+		INSERT INTO events (cid, seq, kind, run, data, created_at, chain)
+		SELECT $1, n.event_seq, $2, nullif($3, ''), $4, now(), n.event_chain FROM n
 		RETURNING seq, kind, coalesce(run, ''), data, created_at`, cid, cleanText(string(e.Kind)), cleanText(e.Run), data)
+}
+
+// eventChain is the chain hash of an event in SQL: SHA-256 over the chain of the one before it (32 zero bytes for the
+// first), its number as 8 bytes big-endian, the SHA-256 each of its kind, its run ('' for none) and its data as PostgreSQL
+// writes them, and microseconds since 1970 as 8 bytes.
+func eventChain(before, seq, kind, run, data, created string) string {
+	return `sha256(` + before + ` || int8send((` + seq + `)::bigint) || sha256(convert_to(` + kind + `, 'UTF8')) || sha256(convert_to(` + run + `, 'UTF8'))
+		|| sha256(convert_to((` + data + `)::text, 'UTF8')) || int8send((extract(epoch FROM ` + created + `) * 1000000)::bigint))`
 }
 
 // Events gives a conversation's events after the given number, oldest first, at most limit (1 to 1000) of them.

@@ -145,6 +145,9 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"StartRun":           func() error { _, err := s.StartRun(ctx, run, "t"); return err },
 		"Undo":               func() error { _, err := s.Undo(ctx, conv, ""); return err },
 		"UpdateConversation": func() error { _, err := s.UpdateConversation(ctx, conv, store.ConversationPatch{}); return err },
+		"Verify": func() error {
+			return s.Verify(ctx, conv, func(context.Context, *store.Verification) error { return nil })
+		},
 	}
 	// These take a tenant and find nothing of another's, or take none since they are the process's own.
 	other := map[string]func() error{
@@ -185,6 +188,8 @@ func TestTenantsNeverMeet(t *testing.T) {
 		},
 		"HasAPIKeys": nil,                                                              // of the whole installation, and says no more than yes or no
 		"GetBreaker": nil, "PassBreaker": nil, "TripBreaker": nil, "ResetBreaker": nil, // TestBreaker
+		// For whoever audits the whole installation.
+		"ConversationsAfter": nil, "CountConversations": nil, "GetAuditJob": nil, "KeepAuditJob": nil, "EndAuditJob": nil,
 		"Close": nil, "Ping": nil,
 	}
 

@@ -48,6 +48,8 @@ type Message struct {
 	// Sums are over the conversation up to and including this message.
 	Sums    Sums
 	Created time.Time
+	// Pruned is when a placeholder took the place of its content, zero: it is whole.
+	Pruned time.Time
 }
 
 // Pipeline gives the message as the pipeline takes it, without its parts.
@@ -56,9 +58,14 @@ func (m Message) Pipeline() pipeline.Message {
 }
 
 // Chain gives the chain hash of a message: SHA-256 over the chain of the one before it (zero for the first), its
-// sequence number as 8 bytes big-endian, its role, kind and client id each ended by a zero byte, and its native
-// bytes. A changed, missing or moved message changes every chain after it.
+// sequence number as 8 bytes big-endian, its role, kind and client id each ended by a zero byte, and the SHA-256 of its
+// native bytes. A changed, missing or moved message changes every chain after it.
 func Chain(before Hash, seq int64, role pipeline.Role, kind pipeline.Kind, clientID string, native []byte) Hash {
+	return chainOver(before, seq, role, kind, clientID, sha256.Sum256(native))
+}
+
+// chainOver is Chain where the bytes are gone and their hash is known: what was pruned stays proved.
+func chainOver(before Hash, seq int64, role pipeline.Role, kind pipeline.Kind, clientID string, native Hash) Hash {
 	h := sha256.New()
 	_, _ = h.Write(before[:])
 	var n [8]byte
@@ -68,7 +75,38 @@ func Chain(before Hash, seq int64, role pipeline.Role, kind pipeline.Kind, clien
 		_, _ = h.Write([]byte(s))
 		_, _ = h.Write([]byte{0})
 	}
-	_, _ = h.Write(native)
+	_, _ = h.Write(native[:])
+	return Hash(h.Sum(nil))
+}
+
+// messageRecord is what a message's row says that its chain does not commit to.
+type messageRecord struct {
+	chain                Hash
+	sums                 Sums
+	chars, tokens, bytes int64
+	genuine              bool
+	created              time.Time
+	syncChain            []byte
+	searchText           Hash
+}
+
+// hash gives the record of a message's row, messages.record: SHA-256 over its chain, then as 8 bytes big-endian each its sums
+// (tokens, chars, turns), chars, tokens, bytes, 1 if it is genuine, and microseconds since 1970 when it was written, then
+// the SHA-256 of its search text and its sync chain, if it has one.
+func (r messageRecord) hash() Hash {
+	h := sha256.New()
+	_, _ = h.Write(r.chain[:])
+	genuine := int64(0)
+	if r.genuine {
+		genuine = 1
+	}
+	var n [8]byte
+	for _, v := range [...]int64{r.sums.Tokens, r.sums.Chars, r.sums.Turns, r.chars, r.tokens, r.bytes, genuine, r.created.UnixMicro()} {
+		binary.BigEndian.PutUint64(n[:], uint64(v))
+		_, _ = h.Write(n[:])
+	}
+	_, _ = h.Write(r.searchText[:])
+	_, _ = h.Write(r.syncChain)
 	return Hash(h.Sum(nil))
 }
 
@@ -99,14 +137,16 @@ func (h *Hash) bytes() []byte {
 }
 
 const messageColumns = `m.seq, coalesce(m.client_id, ''), m.role, m.kind, m.genuine, m.chars, m.tokens, m.native, m.chain,
-	m.tokens_sum, m.chars_sum, m.turns_sum, m.created_at`
+	m.tokens_sum, m.chars_sum, m.turns_sum, m.created_at, m.pruned_at`
 
 func scanMessage(row pgx.CollectableRow) (Message, error) {
 	var m Message
 	var chain []byte
+	var pruned *time.Time
 	err := row.Scan(&m.Seq, &m.ClientID, &m.Role, &m.Kind, &m.Genuine, &m.Chars, &m.Tokens, (*[]byte)(&m.Native), &chain,
-		&m.Sums.Tokens, &m.Sums.Chars, &m.Sums.Turns, &m.Created)
+		&m.Sums.Tokens, &m.Sums.Chars, &m.Sums.Turns, &m.Created, &pruned)
 	copy(m.Chain[:], chain)
+	m.Pruned = or(pruned, time.Time{})
 	return m, err
 }
 
@@ -213,37 +253,29 @@ func messagesAt(ctx context.Context, q querier, cid int64, seqs []int64) ([]Mess
 	return list, nil
 }
 
-// CheckChain reads every message up to a sequence number (0: the head) and recomputes the chain over what is stored. It
-// gives the chain there, which a marker's CoveredChain must equal. The first message that does not fit is ErrTampered,
-// and so is a head that is not the one which the conversation says.
+// CheckChain recomputes the chain over all messages of a conversation, and gives it at a sequence number (0: the head),
+// which a marker's CoveredChain must equal. The first message that does not fit is ErrTampered, and so is a head that is not
+// the one which the conversation says.
 func (s *Store) CheckChain(ctx context.Context, ref ConversationRef, upTo int64) (Hash, error) {
 	var chain Hash
-	c, err := s.GetConversation(ctx, ref)
-	if err != nil {
-		return chain, err
-	}
-	if upTo == 0 {
-		upTo = c.HeadSeq
-	}
-	if upTo == 0 && c.ContentDeleted.IsZero() {
-		return chain, nil // nothing was said yet
-	}
-	next := int64(1)
-	for m, err := range s.Messages(ctx, ref, 1, upTo) {
+	err := s.Verify(ctx, ref, func(ctx context.Context, v *Verification) error {
+		if !v.Conversation.ContentDeleted.IsZero() {
+			return ErrContentDeleted
+		}
+		if upTo == 0 {
+			upTo = v.Conversation.HeadSeq
+		}
+		f, chains, err := v.Messages(ctx, upTo)
 		if err != nil {
-			return chain, err
+			return err
 		}
-		chain = Chain(chain, m.Seq, m.Role, m.Kind, m.ClientID, m.Native)
-		if m.Seq != next || m.Chain != chain {
-			return chain, fmt.Errorf("store: conversation %q, message %d: %w", ref.ID, next, ErrTampered)
+		for _, fault := range f.List {
+			if fault.State != FaultPruned {
+				return fmt.Errorf("conversation %q, message %s: %s: %w", ref.ID, fault.Key, fault.Detail, ErrTampered)
+			}
 		}
-		next++
-	}
-	if next <= upTo {
-		return chain, fmt.Errorf("store: conversation %q, message %d is missing: %w", ref.ID, next, ErrTampered)
-	}
-	if upTo == c.HeadSeq && chain != c.HeadChain {
-		return chain, fmt.Errorf("store: conversation %q, message %d is not the head that was written: %w", ref.ID, upTo, ErrTampered)
-	}
-	return chain, nil
+		chain = chains[upTo]
+		return nil
+	})
+	return chain, err
 }

@@ -78,10 +78,11 @@ func (s *Store) RecordStep(ctx context.Context, ref RunRef, t Step) error {
 		return fmt.Errorf("store: record a step: %w", invalidf("a step has a stage and an attempt from 1"))
 	}
 	return s.write(ctx, "record a step", func(ctx context.Context, tx pgx.Tx) error {
-		if err := ownsRun(ctx, tx, ref); err != nil {
+		cid, err := lockRun(ctx, tx, ref)
+		if err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO run_steps AS s (run, stage, call, attempt, rung, summarizer, outcome, error_kind, message, next,
+		_, err = tx.Exec(ctx, `INSERT INTO run_steps AS s (run, stage, call, attempt, rung, summarizer, outcome, error_kind, message, next,
 				worker, started_at, ms, numbers, artifacts)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12, clock_timestamp()), nullif($13::bigint, 0), $14, $15)
 			ON CONFLICT ON CONSTRAINT run_steps_attempt_key DO UPDATE SET
@@ -99,7 +100,10 @@ func (s *Store) RecordStep(ctx context.Context, ref RunRef, t Step) error {
 			ref.ID, cleanText(t.Stage), t.Call, t.Attempt, cleanText(t.Rung), cleanText(t.Summarizer), string(t.Outcome),
 			string(t.ErrorKind), cleanText(t.Message), cleanText(t.Next), cleanText(t.Worker), timeOrNil(t.Started),
 			t.Took.Milliseconds(), numbers, artifacts)
-		return err
+		if err != nil {
+			return err
+		}
+		return sealEnded(ctx, tx, cid, ref.ID)
 	})
 }
 
@@ -117,12 +121,16 @@ func ownsRun(ctx context.Context, q querier, ref RunRef) error {
 // NoteNext records what the ladder did after the last attempt at a call.
 func (s *Store) NoteNext(ctx context.Context, ref RunRef, stage string, call int, next string) error {
 	return s.write(ctx, "record the next step", func(ctx context.Context, tx pgx.Tx) error {
-		if err := ownsRun(ctx, tx, ref); err != nil {
+		cid, err := lockRun(ctx, tx, ref)
+		if err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE run_steps SET next = $4 WHERE run = $1 AND stage = $2 AND call = $3 AND attempt = (
+		_, err = tx.Exec(ctx, `UPDATE run_steps SET next = $4 WHERE run = $1 AND stage = $2 AND call = $3 AND attempt = (
 			SELECT max(attempt) FROM run_steps WHERE run = $1 AND stage = $2 AND call = $3)`, ref.ID, stage, call, cleanText(next))
-		return err
+		if err != nil {
+			return err
+		}
+		return sealEnded(ctx, tx, cid, ref.ID)
 	})
 }
 
@@ -145,13 +153,17 @@ func (s *Store) PutStageResult(ctx context.Context, ref RunRef, stage string, ca
 		result = []byte{}
 	}
 	err := s.write(ctx, "keep a stage's result", func(ctx context.Context, tx pgx.Tx) (err error) {
-		if err := ownsRun(ctx, tx, ref); err != nil {
+		cid, err := lockRun(ctx, tx, ref)
+		if err != nil {
 			return err
 		}
 		// DO NOTHING with a second look gives no row in a race: the statement's snapshot does not have it yet.
 		winner, err = one(ctx, tx, pgx.RowTo[[]byte], `INSERT INTO stage_results (run, stage, call, result) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (run, stage, call) DO UPDATE SET stage = excluded.stage RETURNING result`, ref.ID, stage, call, result)
-		return err
+		if err != nil {
+			return err
+		}
+		return sealEnded(ctx, tx, cid, ref.ID)
 	})
 	return winner, err
 }

@@ -1,0 +1,26 @@
+package store
+
+// Pruned is what one pruning took from a conversation. The hashes are those of what was there, so that everything else
+// can still be proved.
+type Pruned struct {
+	Messages  []PrunedMessage  `json:"messages,omitempty"`
+	Artifacts []PrunedArtifact `json:"artifacts,omitempty"`
+}
+
+// PrunedMessage is a message whose content gave way to a placeholder.
+type PrunedMessage struct {
+	Seq int64 `json:"seq"`
+	// Native and SearchText are the SHA-256 of what was there, Placeholder that of what stands there now.
+	Native      Hash `json:"native"`
+	SearchText  Hash `json:"search_text"`
+	Placeholder Hash `json:"placeholder"`
+	// Bytes of the content that went.
+	Bytes int64 `json:"bytes"`
+}
+
+// PrunedArtifact is an artifact whose content went.
+type PrunedArtifact struct {
+	SHA256 Hash   `json:"sha256"`
+	Kind   string `json:"kind"`
+	Size   int64  `json:"size"`
+}

@@ -1,0 +1,388 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"precis/internal/store"
+)
+
+// behind runs SQL that the store would never run, with all triggers and foreign keys off.
+func behind(t testing.TB, db *pgxpool.Pool, sql string, args ...any) {
+	t.Helper()
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := tx.Exec(t.Context(), `SET LOCAL session_replication_role = replica`); err != nil {
+		t.Fatal(err)
+	}
+	tag, err := tx.Exec(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	if tag.RowsAffected() == 0 {
+		t.Fatalf("%s: no row is concerned", sql)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// faultsOfAll verifies all conversations, under whatever id and tenant they have.
+func faultsOfAll(t testing.TB, s *store.Store) []store.Fault {
+	t.Helper()
+	all, err := s.ConversationsAfter(t.Context(), store.AuditFilter{}, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []store.Fault
+	for _, c := range all {
+		list = append(list, faultsOf(t, s, c.Ref)...)
+	}
+	return list
+}
+
+// faultsOf verifies a conversation, all of what the store can compare.
+func faultsOf(t testing.TB, s *store.Store, ref store.ConversationRef) []store.Fault {
+	t.Helper()
+	var list []store.Fault
+	err := s.Verify(t.Context(), ref, func(ctx context.Context, v *store.Verification) error {
+		messages, _, err := v.Messages(ctx)
+		if err != nil {
+			return err
+		}
+		events, err := v.Events(ctx)
+		if err != nil {
+			return err
+		}
+		seals, _, err := v.Seals(ctx)
+		if err != nil {
+			return err
+		}
+		list = slices.Concat(messages.List, events.List, seals.List)
+		runs, err := v.Runs(ctx)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			var f store.Faults
+			refs, err := v.References(ctx, run)
+			if err != nil {
+				return err
+			}
+			for _, r := range refs {
+				if _, err := v.Artifact(ctx, &f, r); err != nil {
+					return err
+				}
+			}
+			list = append(list, f.List...)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func textOf(list []store.Fault) string {
+	var b strings.Builder
+	for _, f := range list {
+		fmt.Fprintf(&b, "%s %s %s %s: %s\n", f.State, f.Table, f.Key, f.Column, f.Detail)
+	}
+	return b.String()
+}
+
+// lived is a conversation that has seen everything that is sealed: runs of each end, markers of each kind, state, an
+// undo, a change of its configuration.
+func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
+	t.Helper()
+	ctx := t.Context()
+	raw := json.RawMessage(`{"a":"` + id + `"}`)
+	c, _, err := s.CreateConversation(ctx, store.DefaultTenant, store.NewConversation{
+		ID: id, Format: "anthropic", Vendor: "v", Model: "m", System: raw, Tools: raw, Envelope: raw, Settings: raw, Metadata: raw,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := c.Ref
+	first := message("user", "the first of "+id)
+	first.ClientID, first.Fingerprint = "client-id", store.Hash{1}
+	if _, err := s.Append(ctx, ref, []store.NewMessage{first}, store.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	talk(t, s, ref, 4)
+	if _, err := s.SetRenderedEnrichment(ctx, ref, "todo", []byte("one"), []byte(`{"items":["one"]}`)); err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := s.RequestRun(ctx, ref, store.RunRequest{Kind: "manual", Focus: "the tests", Settings: []byte(`{"digest":"always"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.StartRun(ctx, r.Ref, "temporal-run"); err != nil {
+		t.Fatal(err)
+	}
+	call := store.ModelCall{Call: 1, Attempt: 1, Vendor: "v", Model: "m", Request: []byte("the request of " + id)}
+	if _, err := s.BeginCall(ctx, r.Ref, call); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.FinishCall(ctx, r.Ref, call, store.CallResult{Input: 5, CachedInput: 2, CacheWrite: 1, Output: 3, Answer: []byte("the answer of " + id), RequestID: "req"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := store.Step{
+		Stage: "summarise", Call: 1, Attempt: 1, Rung: "first", Summarizer: "self", Outcome: store.StepOK, Worker: "w",
+		Numbers: []byte(`{"tokens":3}`), Artifacts: map[string]string{"answer": answer}, Took: time.Second,
+	}
+	if err := s.RecordStep(ctx, r.Ref, step); err != nil {
+		t.Fatal(err)
+	}
+	context, err := s.PutArtifact(ctx, ref, "context", []byte("the context of "+id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := store.RunFacts{Summarizer: "self", Rung: "first", PromptName: "p", PromptVersion: "1", Mode: "explicit", Context: context.SHA256, Verification: []byte(`{"misattributed":0}`), Numbers: []byte(`{"omitted":0}`)}
+	marker := plan(t, s, ref, 4, "the summary of "+id)
+	native, err := s.PutArtifact(ctx, ref, "native", []byte("the vendor's own of "+id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	marker.Native, marker.NativeUse, marker.Draft = native.SHA256, raw, json.RawMessage(`{"summary":"`+marker.Summary+`"}`)
+	if _, err := s.ApplyMarker(ctx, r.Ref, marker, facts); err != nil {
+		t.Fatal(err)
+	}
+	// What comes after the end belongs to the record too.
+	if _, err := s.PutStageResult(ctx, r.Ref, "reassemble", 2, []byte("result")); err != nil {
+		t.Fatal(err)
+	}
+	step.Stage, step.Call = "reassemble", 2
+	if err := s.RecordStep(ctx, r.Ref, step); err != nil {
+		t.Fatal(err)
+	}
+	failed := request(t, s, ref)
+	if _, err := s.FinishRun(ctx, failed.Ref, store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: "auth", Reason: "no key", Event: &store.Event{Kind: store.EventFinished}}); err != nil {
+		t.Fatal(err)
+	}
+	window := 5000
+	if _, err := s.UpdateConversation(ctx, ref, store.ConversationPatch{Window: &window}); err != nil {
+		t.Fatal(err)
+	}
+	replay, _, err := s.RequestRun(ctx, ref, store.RunRequest{Kind: "manual", ReplayOf: r.Ref.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.FinishRun(ctx, replay.Ref, store.RunEnd{Outcome: store.OutcomeCancelled}); err != nil {
+		t.Fatal(err)
+	}
+	// A second marker that was prepared, applied and undone.
+	prepared, err := s.PrepareMarker(ctx, prepare(t, s, ref).Ref, plan(t, s, ref, 6, "the second of "+id), store.RunFacts{Summarizer: "digest", Digest: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.ApplyPrepared(ctx, ref, prepared.ID, store.Application{Numbers: []byte(`{"look_ahead":0}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Undo(ctx, ref, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ReportMarker(ctx, ref, store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 7, Summary: []byte("by the agent")}); err != nil {
+		t.Fatal(err)
+	}
+	talk(t, s, ref, 1)
+	return ref
+}
+
+func TestWhatTheStoreDoesVerifies(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := lived(t, s, "c")
+	if faults := faultsOf(t, s, ref); len(faults) > 0 {
+		t.Errorf("nothing was changed, and it finds\n%s", textOf(faults))
+	}
+	if err := s.DeleteConversationContent(t.Context(), ref); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faultsOf(t, s, ref) {
+		if f.State != store.FaultPruned {
+			t.Errorf("after the content was removed: %+v", f)
+		}
+	}
+}
+
+// unproved are the tables that hold no evidence, and why.
+var unproved = map[string]string{
+	"api_keys":         "who may ask, not what was done",
+	"audit_jobs":       "how far a verification has come",
+	"breakers":         "counters that decide about the next run",
+	"goose_db_version": "the migrations' own",
+	"idempotency_keys": "answers that are kept for a day",
+	"outbox":           "work to be done; a run that has ended needs none",
+	"replay_batches":   "what a call asked for; each replay is a run of its own",
+	"replies":          "leases that expire",
+	"search_texts":     "made from the messages, and made again at any time",
+	"segments":         "made from the messages, and an agent's own notes",
+	"tenants":          "their settings are in every run's own",
+}
+
+// Every column of every table is compared with something, or it is said why not. A migration that adds one without a
+// place in seal.go fails here.
+func TestEveryColumnIsCommittedTo(t *testing.T) {
+	t.Parallel()
+	_, url := newStore(t)
+	db := raw(t, url)
+	rows, err := db.Query(t.Context(), `SELECT table_name, column_name FROM information_schema.columns
+		WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	committed := store.CommittedColumns()
+	for rows.Next() {
+		var table, column string
+		if err := rows.Scan(&table, &column); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := unproved[table]; ok {
+			continue
+		}
+		if _, ok := committed[table][column]; !ok {
+			t.Errorf("%s.%s: nothing proves it, and nothing says why not: give it a place in sealedTables, and docs/audit.md", table, column)
+		}
+		delete(committed[table], column)
+	}
+	for table, columns := range committed {
+		for column := range columns {
+			t.Errorf("%s.%s does not exist", table, column)
+		}
+	}
+}
+
+// A changed value in any column that evidence rests on is found, and its table is named. The columns are those of the
+// schema, so that a new one is tried as well.
+func TestEveryChangeIsFound(t *testing.T) {
+	t.Parallel()
+	s, url := newStore(t)
+	db := raw(t, url)
+	lived(t, s, "c")
+	for table, columns := range store.CommittedColumns() {
+		for column, why := range columns {
+			if why != "" || column == "content_deleted_at" { // tried by what does not look for content
+				continue
+			}
+			change := changed(t, db, table, column)
+			if change == "" {
+				continue
+			}
+			undo := snapshotOf(t, db, table)
+			behind(t, db, change)
+			list := faultsOfAll(t, s)
+			undo()
+			if !names(list, table, column) {
+				t.Errorf("%s: found\n%s", change, textOf(list))
+			}
+		}
+	}
+	if faults := faultsOfAll(t, s); len(faults) > 0 {
+		t.Fatalf("all is as it was, and it finds\n%s", textOf(faults))
+	}
+}
+
+// names says whether a fault names the table, and the column where it can be told.
+func names(list []store.Fault, table, column string) bool {
+	for _, f := range list {
+		if f.State != store.FaultPruned && f.Table == table {
+			return true
+		}
+		// A head that was raised looks like something that is missing before it.
+		if strings.Contains(f.Detail, table+"."+column) {
+			return true
+		}
+	}
+	return false
+}
+
+// changed gives a statement that changes a column in one row to another value of its type, "" when no row has one.
+func changed(t testing.TB, db *pgxpool.Pool, table, column string) string {
+	t.Helper()
+	var kind string
+	if err := db.QueryRow(t.Context(), `SELECT data_type FROM information_schema.columns
+		WHERE table_schema = current_schema() AND table_name = $1 AND column_name = $2`, table, column).Scan(&kind); err != nil {
+		t.Fatalf("%s.%s: %v", table, column, err)
+	}
+	quoted := `"` + column + `"`
+	to := map[string]string{
+		"bigint": `%s + 1000`, "integer": `%s + 1000`, "double precision": `%s + 1`, "boolean": `NOT %s`,
+		"timestamp with time zone": `%s + interval '1 second'`, "jsonb": `%s || '{"forged":1}'`,
+		"bytea": `set_byte(%s, octet_length(%[1]s) - 1, get_byte(%[1]s, octet_length(%[1]s) - 1) # 1)`,
+		"ARRAY": `%s || 1`, "text": `%s || 'x'`,
+	}[kind]
+	if to == "" {
+		t.Fatalf("%s.%s: how is a %s changed?", table, column, kind)
+	}
+	to = fmt.Sprintf(to, quoted)
+	present := quoted + ` IS NOT NULL`
+	switch {
+	case kind == "bytea":
+		present = `octet_length(` + quoted + `) > 0`
+	case table == "messages" && column == "role", column == "outcome", column == "state", column == "status", column == "origin",
+		column == "valve", column == "trigger_kind", table == "seals" && column == "kind":
+		to = otherWord[table+"."+column]
+		if to == "" {
+			t.Fatalf("%s.%s: which other word?", table, column)
+		}
+	case table == "markers" && column == "covers_from":
+		to, present = `covers_from + 1`, `covers_from < covers_to`
+	case column == "pruned_at":
+		to, present = `now()`, `pruned_at IS NULL`
+		if table == "artifacts" {
+			to = `now(), data = NULL`
+		}
+	case table == "messages" && column == "client_id":
+		to, present = `'forged'`, `true`
+	}
+	var n int
+	if err := db.QueryRow(t.Context(), `SELECT count(*) FROM `+table+` WHERE `+present).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	if n == 0 {
+		t.Errorf("no row has a %s.%s: lived must make one", table, column)
+		return ""
+	}
+	return fmt.Sprintf(`UPDATE %s SET %s = %s WHERE ctid = (SELECT ctid FROM %s WHERE %s ORDER BY ctid LIMIT 1)`, table, quoted, to, table, present)
+}
+
+// otherWord is for columns of which a constraint lists the values.
+var otherWord = map[string]string{
+	"messages.role": `'system'`, "runs.outcome": `'skipped'`, "run_steps.outcome": `'reused'`, "usage_ledger.state": `'failed'`,
+	"markers.status": `'discarded'`, "markers.origin": `'imported'`, "markers.valve": `'previews'`, "runs.trigger_kind": `'overflow'`,
+	"seals.kind": `'prune'`,
+}
+
+// snapshotOf keeps a table, and gives what puts it back.
+func snapshotOf(t testing.TB, db *pgxpool.Pool, table string) func() {
+	t.Helper()
+	if _, err := db.Exec(t.Context(), `CREATE TABLE kept AS SELECT * FROM `+table); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		var columns string
+		if err := db.QueryRow(t.Context(), `SELECT string_agg('"' || column_name || '"', ', ') FROM information_schema.columns
+			WHERE table_schema = current_schema() AND table_name = $1`, table).Scan(&columns); err != nil {
+			t.Fatal(err)
+		}
+		behind(t, db, `DELETE FROM `+table)
+		behind(t, db, `INSERT INTO `+table+` (`+columns+`) OVERRIDING SYSTEM VALUE SELECT `+columns+` FROM kept`)
+		if _, err := db.Exec(t.Context(), `DROP TABLE kept`); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
