@@ -281,7 +281,7 @@ var storageCases = map[string]how{
 		says: "with redaction on no credential goes out or into a summary, the compaction is applied, and the transcript is as it was",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("[redacted]")
+			m.summarised("key [redacted] token [redacted]")
 			for _, secret := range []string{"AKIAABCDEFGHIJKLMNOP", "abc.def.ghi123456789"} {
 				for _, r := range p.requests() {
 					if strings.Contains(string(r.Body), secret) {

@@ -1,10 +1,13 @@
 package faults
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"precis/internal/service"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -101,13 +104,28 @@ var overflowCases = map[string]how{
 			if len(all) == 0 || all[0].Trigger.Kind != pipeline.TriggerOverflow {
 				t.Fatalf("the runs are %+v", all)
 			}
+			want := []store.Outcome{store.OutcomeFailed}
+			if p.policy != pipeline.DigestNever { // the digest lands once; another one in its place would bring nothing
+				want = []store.Outcome{store.OutcomeApplied, store.OutcomeSkipped}
+			}
+			var got []store.Outcome
 			for _, run := range all {
-				if p.policy == pipeline.DigestNever && run.Outcome == store.OutcomeApplied {
-					t.Errorf("run %s is %s", run.ID, run.Outcome)
+				got = append(got, run.Outcome)
+				if run.Outcome == store.OutcomeApplied && !run.Digest {
+					t.Errorf("run %s was applied by %s", run.ID, run.Summarizer)
 				}
 			}
-			if state := m.conversation().State; p.policy == pipeline.DigestNever && (!state.Breaker.Open || state.Hold == "") {
-				t.Errorf("the breaker is open: %v, held because of %q", state.Breaker.Open, state.Hold)
+			if !slices.Equal(got, want) {
+				t.Errorf("the runs end %v, want %v", got, want)
+			}
+			// What holds further runs back is told with each report that fires and starts nothing.
+			var end service.Appended
+			ends := m.ops("end_turn")
+			if err := json.Unmarshal(ends[len(ends)-1].res.body, &end); err != nil {
+				t.Fatal(err)
+			}
+			if end.Run != nil || end.Trigger.Hold == "" {
+				t.Errorf("the last report started %v, held because of %q", end.Run, end.Trigger.Hold)
 			}
 		},
 	},
