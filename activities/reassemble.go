@@ -93,7 +93,8 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 	result := ReassembleResult{TokensBefore: decision.Used, TokensAfter: estimateAfter, Limit: decision.Limit}
 	marker.TokensBefore, marker.TokensAfter = result.TokensBefore, result.TokensAfter
 
-	smaller := after.Stats.Tokens < before.Stats.Tokens || p.BeneathDigest
+	// A model's summary may be larger than the digest that it replaces; another digest would bring nothing.
+	smaller := after.Stats.Tokens < before.Stats.Tokens || p.BeneathDigest && !digest
 	var facts store.RunFacts
 	if estimateAfter >= decision.Limit || !smaller && !req.Manual {
 		result.Kind = pipeline.NoShrink
