@@ -41,7 +41,8 @@ func TestFilesTouched(t *testing.T) {
 	}
 	files, changed := FilesTouched([]Message{
 		call("Read", `{"file_path":"a.go"}`), call("Edit", `{"file_path":"b.go"}`), call("Grep", `{"path":"dir"}`),
-		call("Read", `{"file_path":"a.go"}`), call("Bash", `{"command":"ls"}`), {Role: RoleUser, Parts: []Part{{Kind: PartText, Text: "c.go"}}},
+		call("Read", `{"file_path":"a.go"}`), call("Bash", `{"command":"ls"}`),
+		{Role: RoleUser, Parts: []Part{{Kind: PartText, Text: "c.go"}}},
 	})
 	if diff := cmp.Diff([]string{"b.go", "a.go"}, files); diff != "" || !changed["b.go"] || changed["a.go"] {
 		t.Error(diff, changed)

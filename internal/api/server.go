@@ -13,7 +13,7 @@
 //	document.go     what of the OpenAPI document huma leaves open
 //	docs.go         the readable page of the OpenAPI document
 //
-// and a file for each group of routes: conversations, messages, replies, compactions, state, events, runs, oneshot, usage, settings.
+// and a file for each group of routes: conversations, messages, replies, compactions, state, memory, events, runs, oneshot, usage, settings.
 package api
 
 import (
@@ -90,7 +90,7 @@ func New(o Options) *Server {
 	s.api = humago.New(s.mux, apiConfig())
 	s.api.UseMiddleware(s.begin, s.authenticate, s.limit, s.readBody, s.keepAnswer)
 	for _, routes := range []func(){
-		s.conversations, s.messages, s.contexts, s.replies, s.compactions, s.state, s.events, s.runs, s.oneShot, s.usage, s.settings, s.health,
+		s.conversations, s.messages, s.contexts, s.replies, s.compactions, s.state, s.memory, s.events, s.runs, s.oneShot, s.usage, s.settings, s.health,
 	} {
 		routes()
 	}

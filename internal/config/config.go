@@ -31,6 +31,7 @@ type Config struct {
 	Prices map[string]Price `json:"prices"`
 	// Models by "VENDOR/MODEL": what is known of them, over the table of models.
 	Models map[string]Model `json:"models"`
+	Memory Memory           `json:"memory"`
 	Worker Worker           `json:"worker"`
 	Log    Log              `json:"log"`
 }
@@ -120,6 +121,13 @@ type Model struct {
 	Thinking string `json:"thinking"`
 	// TokenRatio is how many tokens its tokenizer makes of one of the local estimate, 0: as the table has it.
 	TokenRatio float64 `json:"token_ratio"`
+}
+
+// Memory says where what compactions covered is written beside the database.
+type Memory struct {
+	// Folder is the absolute path under which the workers write each conversation's segments and INDEX.md, "": nowhere.
+	// It is the installation's alone: whoever could choose it could write anywhere on the worker's machine.
+	Folder string `json:"folder"`
 }
 
 // Worker tunes the worker process.

@@ -25,6 +25,7 @@ var sections = []struct{ prefix, title, text string }{
 	{"settings.", "Settings of a compaction", "They hold for every tenant and conversation that does not say otherwise."},
 	{"prices.", "Prices", "By vendor and model, such as `prices.openai/gpt-4.1.input`. A variable's name cannot hold a model's name: give the whole section, `PRECIS_PRICES='{openai/gpt-4.1: {input: 2, output: 8}}'`."},
 	{"models.", "Models", "What is known of models stands in a table; what is said here beats it, and a model that the table has not needs it. Such as `models.house/qwen3.window`; in a variable: `PRECIS_MODELS='{house/qwen3: {window: 131072}}'`."},
+	{"memory.", "Memory", "What compactions covered stays readable: docs/memory.md."},
 	{"worker.", "Worker", ""},
 	{"log.", "Log", ""},
 }

@@ -101,6 +101,8 @@ var table = []Key{
 	{Name: "models.<vendor>/<model>.thinking", Effect: "Whether the model can reason before it answers: `yes` or `no`. Empty: as the table has it."},
 	{Name: "models.<vendor>/<model>.token_ratio", Unit: "ratio", Effect: "Tokens that the model's tokenizer makes of one of the local estimate, until the vendor's own figure for a conversation has come: from 0.5 to 4. 0: as the table has it."},
 
+	{Name: "memory.folder", Unit: "absolute path", Effect: "Folder in which the workers write what compactions covered: in `TENANT/CONVERSATION` the segments, the notes and `INDEX.md`. They are written after each compaction and each note, and again where they are missing. Set it on every worker or on one, and have it on a disk that they share. Empty: nowhere; the API and MCP have the same."},
+
 	{Name: "worker.task_queue", Effect: "Temporal task queue of workflows and of the stages that call no model."},
 	{Name: "worker.llm_task_queue", Effect: "Temporal task queue of model calls: one of its own, so that it can be rate limited on the server."},
 	{Name: "worker.concurrency", Unit: "stages", Effect: "Stages that one worker process runs at once, model calls apart."},

@@ -217,6 +217,7 @@ func TestFaultsNameTheKeyAndTheSource(t *testing.T) {
 		{name: "vendor's name with a slash", yaml: "vendors: {a/b: {type: openai, base_url: 'http://h'}}", want: []string{"vendors.a/b", "a vendor's name"}},
 		{name: "negative price", yaml: "prices: {a/b: {output: -1}}", want: []string{"prices.a/b.output (precis.yaml:1): is at least 0, not -1"}},
 		{name: "price of no model", yaml: "prices: {gpt: {output: 1}}", want: []string{"prices.gpt", "VENDOR/MODEL"}},
+		{name: "a folder that depends on where one stands", yaml: "memory: {folder: notes}", want: []string{`memory.folder (precis.yaml:1): is an absolute path, not "notes"`}},
 		{name: "no room to work", yaml: "worker: {concurrency: 0}", want: []string{"worker.concurrency (precis.yaml:1): is at least 1, not 0"}},
 		{name: "one queue for both", yaml: "worker: {llm_task_queue: compaction}", want: []string{"worker.llm_task_queue (precis.yaml:1): is a queue of its own"}},
 		{name: "no name for the queue", yaml: `worker: {task_queue: ""}`, want: []string{"worker.task_queue (precis.yaml:1): may not be empty"}},

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -69,6 +70,10 @@ func (l *loader) check(c Config) error {
 	atLeast("http.max_concurrent_requests", c.HTTP.MaxConcurrentRequests, 0)
 	atLeast("http.max_event_streams", c.HTTP.MaxEventStreams, 0)
 	atLeast("http.shutdown_seconds", c.HTTP.ShutdownSeconds, 0)
+
+	if f := c.Memory.Folder; f != "" && !filepath.IsAbs(f) {
+		fail("memory.folder", "is an absolute path, not %q", f)
+	}
 
 	for _, name := range slices.Sorted(maps.Keys(c.Vendors)) {
 		v, key := c.Vendors[name], "vendors."+name

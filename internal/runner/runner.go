@@ -19,6 +19,7 @@ import (
 
 	"precis/activities"
 	"precis/internal/config"
+	"precis/internal/memory"
 	"precis/internal/store"
 	"precis/internal/telemetry"
 	"precis/workflows"
@@ -91,8 +92,11 @@ func Run(ctx context.Context, o Options) error {
 	if o.NoOutbox {
 		<-ctx.Done()
 	} else {
+		var beside sync.WaitGroup
+		beside.Go(func() { folderKeeper{memory.Memory{Store: o.Store}, o.Config.Memory.Folder, o.Log}.run(ctx) })
 		d := dispatcher{store: o.Store, client: o.Client, queue: o.Config.Worker.TaskQueue, log: o.Log}
 		d.run(ctx)
+		beside.Wait()
 	}
 	o.Log.Info("the worker drains", "at most", drain)
 	return nil

@@ -13,6 +13,7 @@
 //	compactions.go   by hand, waiting, cancelling, undo, markers of the agent's own
 //	background.go    preparing ahead, applying between two replies
 //	state.go         enrichments and pins
+//	memory.go        what was compacted, notes, search
 //	settings.go      what a tenant sets for all its conversations
 //	context.go       what the model sees, with its figures
 //	oneshot.go       a list in, a compacted list out, nothing kept

@@ -179,7 +179,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 			return none(len(list), err)
 		},
 		"RevokeAPIKey": nil, "CreateAPIKey": nil, "FindAPIKey": nil, "EnsureTenant": nil, "Tenants": nil, // TestTenantsAndKeys
-		"ClaimMemory": nil, "MemoryDone": nil, "ClaimOutbox": nil, "MarkDispatched": nil, "PostponeDispatch": nil, "ReviveDispatches": nil, "ForgetAbandoned": nil, // the dispatcher's, for all tenants
+		"ClaimMemory": nil, "MemoryDone": nil, "MemoryLater": nil, "ClaimOutbox": nil, "MarkDispatched": nil, "PostponeDispatch": nil, "ReviveDispatches": nil, "ForgetAbandoned": nil, // the dispatcher's, for all tenants
 		// A key belongs to the tenant that its request names; TestKeyedRequests has two tenants with one key.
 		"ClaimKey": nil, "ExtendKey": nil, "AnswerKey": nil, "ReleaseKey": nil,
 		"EventHeads": func() error {

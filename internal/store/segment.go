@@ -239,3 +239,13 @@ func (s *Store) MemoryDone(ctx context.Context, w MemoryWork, again time.Duratio
 		return err
 	})
 }
+
+// MemoryLater puts a claim off: the conversation is due again after the time given. What has changed since the claim
+// stays due.
+func (s *Store) MemoryLater(ctx context.Context, w MemoryWork, wait time.Duration) error {
+	return s.write(ctx, "put off a claim of memory", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE conversations SET memory_due_at = clock_timestamp() + $4::interval
+			WHERE tenant = $1 AND id = $2 AND memory_due_at = $3`, w.Ref.Tenant, w.Ref.ID, w.claimed, wait)
+		return err
+	})
+}

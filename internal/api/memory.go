@@ -1,0 +1,92 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"precis/internal/memory"
+	"precis/internal/service"
+)
+
+type listSegmentsInput struct {
+	ConversationPath
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most entries of a page."`
+	Cursor string `query:"cursor" doc:"next of the page before."`
+}
+
+type listSegmentsOutput struct{ Body service.Segments }
+
+type segmentInput struct {
+	ConversationPath
+	Name string `path:"name" maxLength:"128" doc:"INDEX.md, segment_0001.md…, or a note's name."`
+}
+
+type segmentOutput struct{ Body service.Segment }
+
+type newNote struct {
+	Name    string `json:"name,omitempty" maxLength:"128" doc:"Letters, digits, dot, _ and -, a letter or digit first. Without one the note is the next note_0001.md…"`
+	Text    string `json:"text" doc:"At most 256 KB."`
+	Replace bool   `json:"replace,omitempty" doc:"Take the place of a note of that name. Otherwise another text under a name that is taken is a conflict."`
+}
+
+type addNoteInput struct {
+	ConversationPath
+	Payload payload[newNote]
+}
+
+type addNoteOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     memory.Entry
+}
+
+type searchInput struct {
+	ConversationPath
+	Query  string `query:"q" required:"true" doc:"Words that must all be there, \"words in a row\", OR between alternatives, -word for what must not be there. Words are cut at signs, so a path or a number is found as it stands; where no whole word fits it is looked for inside of words."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Most hits of a page."`
+	Cursor string `query:"cursor" doc:"next of the page before."`
+}
+
+type searchOutput struct{ Body memory.Found }
+
+func (s *Server) memory() {
+	path := "/v1/conversations/{id}/segments"
+	register(s, huma.Operation{
+		OperationID: "list-segments", Method: http.MethodGet, Path: path, Tags: []string{tagMemory}, Summary: "What compactions covered, and notes",
+		Description: "Segments hold the messages as they were said; a compaction and an undo take none away. Empty while nothing was compacted or noted.",
+	}, traits{}, func(ctx context.Context, q *request, in *listSegmentsInput) (*listSegmentsOutput, error) {
+		page, err := s.service.ListSegments(ctx, in.ref(q), in.Limit, in.Cursor)
+		return &listSegmentsOutput{page}, err
+	})
+	register(s, huma.Operation{
+		OperationID: "get-segment", Method: http.MethodGet, Path: path + "/{name}", Tags: []string{tagMemory}, Summary: "Read a segment, a note or INDEX.md",
+	}, traits{}, func(ctx context.Context, q *request, in *segmentInput) (*segmentOutput, error) {
+		g, err := s.service.ReadSegment(ctx, in.ref(q), in.Name)
+		return &segmentOutput{g}, err
+	})
+	register(s, huma.Operation{
+		OperationID: "add-note", Method: http.MethodPost, Path: path, Tags: []string{tagMemory}, Summary: "Leave a note",
+		Description: "It stands beside the segments and is found by a search. The same name and text again is 200 and changes nothing.", DefaultStatus: http.StatusCreated,
+	}, traits{also: http.StatusOK, codes: []service.Code{service.CodeConflict}}, func(ctx context.Context, q *request, in *addNoteInput) (*addNoteOutput, error) {
+		n := in.Payload.value
+		e, created, err := s.service.AddNote(ctx, in.ref(q), service.NewNote{Name: n.Name, Text: n.Text, Replace: n.Replace})
+		if err != nil {
+			return nil, err
+		}
+		out := &addNoteOutput{Status: http.StatusOK, Location: "/v1/conversations/" + url.PathEscape(in.ID) + "/segments/" + e.Name, Body: e}
+		if created {
+			out.Status = http.StatusCreated
+		}
+		return out, nil
+	})
+	register(s, huma.Operation{
+		OperationID: "search", Method: http.MethodGet, Path: "/v1/conversations/{id}/search", Tags: []string{tagMemory}, Summary: "Search the transcript and the notes",
+		Description: "All messages are searched, those that no summary covers too.",
+	}, traits{}, func(ctx context.Context, q *request, in *searchInput) (*searchOutput, error) {
+		found, err := s.service.Search(ctx, in.ref(q), in.Query, in.Limit, in.Cursor)
+		return &searchOutput{found}, err
+	})
+}

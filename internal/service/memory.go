@@ -1,0 +1,135 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"precis/internal/memory"
+	"precis/internal/search"
+	"precis/internal/store"
+)
+
+// Segments is a page of a conversation's memory.
+type Segments struct {
+	// Segments are INDEX.md, then the segments in the order of the conversation, then the notes by name.
+	Segments []memory.Entry `json:"segments"`
+	// Folder is where the same are files, below memory.folder; absent where none is configured.
+	Folder string `json:"folder,omitempty"`
+	// Next is the cursor of the next page, "": this is the last one.
+	Next string `json:"next"`
+}
+
+// Segment is an entry of a conversation's memory with its text.
+type Segment struct {
+	memory.Entry
+	Text string `json:"text"`
+}
+
+// NewNote is a note that an agent leaves for later.
+type NewNote struct {
+	// Name, or "" for the next free note_0001.md…
+	Name string
+	Text string
+	// Replace lets it take the place of a note of that name.
+	Replace bool
+}
+
+func (s *Service) memory() memory.Memory { return memory.Memory{Store: s.Store} }
+
+// ListSegments gives a page of a conversation's memory, of at most limit entries (0: 100). A conversation in which nothing was
+// compacted or noted has none.
+func (s *Service) ListSegments(ctx context.Context, ref store.ConversationRef, limit int, cursor string) (Segments, error) {
+	const usual, most = 100, 1000
+	page := Segments{Segments: []memory.Entry{}}
+	list, err := s.memory().Entries(ctx, ref)
+	if err != nil {
+		return page, refused(err)
+	}
+	if s.Config.Memory.Folder != "" && len(list) > 0 {
+		page.Folder = memory.FolderName(ref)
+	}
+	if cursor != "" {
+		at := 0
+		for at < len(list) && list[at].Name != cursor {
+			at++
+		}
+		if at == len(list) {
+			return page, invalid("query.cursor", "is not the cursor of a page of this list")
+		}
+		list = list[at+1:]
+	}
+	if limit <= 0 {
+		limit = usual
+	}
+	if limit = min(limit, most); len(list) > limit {
+		list = list[:limit]
+		page.Next = list[limit-1].Name
+	}
+	page.Segments = append(page.Segments, list...)
+	return page, nil
+}
+
+// ReadSegment gives an entry of a conversation's memory with its text: a segment, INDEX.md or a note.
+func (s *Service) ReadSegment(ctx context.Context, ref store.ConversationRef, name string) (Segment, error) {
+	e, text, err := s.memory().Read(ctx, ref, name)
+	if err != nil {
+		return Segment{}, refused(err)
+	}
+	return Segment{e, text}, nil
+}
+
+// AddNote writes a note into a conversation's memory, and says whether it is a new one. Names of segments are refused. The
+// same text again changes nothing.
+func (s *Service) AddNote(ctx context.Context, ref store.ConversationRef, n NewNote) (memory.Entry, bool, error) {
+	switch {
+	case strings.TrimSpace(n.Text) == "":
+		return memory.Entry{}, false, invalid("text", "is empty")
+	case len(n.Text) > store.MaxNoteBytes:
+		return memory.Entry{}, false, &Error{Code: CodeTooLarge, Field: "text", Detail: "a note has at most 256 KB: leave several"}
+	}
+	g, created, err := s.Store.PutNote(ctx, ref, store.NewNote{Name: n.Name, Text: []byte(n.Text), Replace: n.Replace})
+	if err != nil {
+		if errors.Is(err, store.ErrInvalid) {
+			return memory.Entry{}, false, &Error{Code: CodeInvalid, Field: "name", Detail: detail(err), Cause: err}
+		}
+		return memory.Entry{}, false, refused(err)
+	}
+	return memory.Entry{Name: g.Name, Kind: "note", Bytes: g.Size, Created: g.Created.UTC()}, created, nil
+}
+
+// Search looks for a query in a conversation's messages and notes; limit 0: 20, at most 100.
+func (s *Service) Search(ctx context.Context, ref store.ConversationRef, query string, limit int, cursor string) (memory.Found, error) {
+	covered, err := s.coverage(ctx, ref)
+	if err != nil {
+		return memory.Found{}, refused(err)
+	}
+	found, err := s.memory().Search(ctx, ref, query, limit, cursor)
+	switch {
+	case errors.Is(err, search.ErrQuery):
+		return found, &Error{Code: CodeInvalid, Field: "query.q", Detail: err.Error(), Cause: err}
+	case errors.Is(err, store.ErrInvalid):
+		return found, &Error{Code: CodeInvalid, Field: "query.cursor", Detail: detail(err), Cause: err}
+	case err != nil:
+		return found, refused(err)
+	}
+	for i := range found.Hits {
+		found.Hits[i].Covered = !found.Hits[i].Note && covered(found.Hits[i].Seq)
+	}
+	return found, nil
+}
+
+// ReadPage gives messages as text, page by page: see memory.ReadPage.
+func (s *Service) ReadPage(ctx context.Context, ref store.ConversationRef, from memory.Place, to int64, limit int) (memory.Page, error) {
+	if to != 0 && to < from.Seq {
+		return memory.Page{}, invalid("to", "is %d, before the first message that is wanted, %d", to, from.Seq)
+	}
+	page, err := s.memory().ReadPage(ctx, ref, from, to, limit)
+	return page, refused(err)
+}
+
+// LastSummary gives the summary that counts for a conversation.
+func (s *Service) LastSummary(ctx context.Context, ref store.ConversationRef) (memory.Summary, error) {
+	summary, err := s.memory().LastSummary(ctx, ref)
+	return summary, refused(err)
+}
