@@ -11,6 +11,7 @@
 //	summarise.go    5. the model call, the digest, the checks
 //	reassemble.go   6. the new context, and the marker
 //	finish.go       closing a run that applied nothing
+//	child.go        for an agent's own workflow that has a run as its child: asking for it, waiting for another's
 //	interceptor.go  around each: heartbeat, attempts on record, errors with their kind
 package activities
 

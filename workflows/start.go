@@ -18,27 +18,48 @@ type Launch struct {
 	Trigger string
 }
 
-func (l Launch) options(conflict enumspb.WorkflowIdConflictPolicy) client.StartWorkflowOptions {
-	queue := l.TaskQueue
-	if queue == "" {
-		queue = TaskQueue
+func (l Launch) queue() string {
+	if l.TaskQueue == "" {
+		return TaskQueue
 	}
+	return l.TaskQueue
+}
+
+func (l Launch) options(conflict enumspb.WorkflowIdConflictPolicy) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
 		ID:                       l.Input.WorkflowID(),
-		TaskQueue:                queue,
+		TaskQueue:                l.queue(),
 		WorkflowIDConflictPolicy: conflict,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: temporal.NewSearchAttributes(
-			AttrTenant.ValueSet(l.Input.Tenant),
-			AttrConversation.ValueSet(l.Input.Conversation),
-			AttrTrigger.ValueSet(l.Trigger),
-		),
-		Memo:          map[string]any{"run": l.Input.Run},
-		StaticSummary: fmt.Sprintf("%s compaction of %s", l.Trigger, l.Input.Conversation),
-		StaticDetails: fmt.Sprintf("Run `%s` of tenant `%s`. `precis show %s` draws its way down the ladder.", l.Input.Run, l.Input.Tenant, l.Input.Run),
-		// One tenant's storm must not starve another: the server shares a queue out by this key.
-		Priority: temporal.Priority{FairnessKey: fairnessKey(l.Input.Tenant)},
+		TypedSearchAttributes:    l.attributes(),
+		Memo:                     l.memo(),
+		StaticSummary:            l.summary(),
+		StaticDetails:            l.details(),
+		Priority:                 l.priority(),
 	}
+}
+
+func (l Launch) attributes() temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(
+		AttrTenant.ValueSet(l.Input.Tenant),
+		AttrConversation.ValueSet(l.Input.Conversation),
+		AttrTrigger.ValueSet(l.Trigger),
+	)
+}
+
+func (l Launch) memo() map[string]any { return map[string]any{"run": l.Input.Run} }
+
+func (l Launch) summary() string {
+	return fmt.Sprintf("%s compaction of %s", l.Trigger, l.Input.Conversation)
+}
+
+func (l Launch) details() string {
+	return fmt.Sprintf("Run `%s` of tenant `%s`. `precis show %s` draws its way down the ladder.", l.Input.Run, l.Input.Tenant, l.Input.Run)
+}
+
+// priority keeps one tenant's storm from starving another: the server shares a queue out by its key.
+func (l Launch) priority() temporal.Priority {
+	return temporal.Priority{FairnessKey: fairnessKey(l.Input.Tenant)}
 }
 
 // fairnessKey fits a tenant's id into the 64 bytes that Temporal allows.

@@ -6,7 +6,6 @@ package launch
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/internal/store"
-	"precis/internal/version"
 	"precis/pipeline"
 	"precis/workflows"
 )
@@ -39,35 +37,9 @@ type Launcher struct {
 	Config config.Config
 }
 
-// Ask asks for a run. The settings that count for the conversation now, and the versions of program and
-// configuration, are kept with it. While a run of the conversation is unfinished it gives that one instead.
+// Ask is conversation.Ask.
 func (l Launcher) Ask(ctx context.Context, ref store.ConversationRef, req store.RunRequest) (run store.Run, attached bool, err error) {
-	c, err := l.Store.GetConversation(ctx, ref)
-	if err != nil {
-		return run, false, err
-	}
-	settings, _ := conversation.SettingsOf(l.Config.Settings, c) // whoever changes them is told of those that do not fit
-	if req.Settings, err = json.Marshal(settings); err != nil {
-		return run, false, fmt.Errorf("encode the settings: %w", err)
-	}
-	if req.Versions, err = Versions(l.Config); err != nil {
-		return run, false, err
-	}
-	if req.Kind == "" {
-		req.Kind = pipeline.TriggerManual
-	}
-	return l.Store.RequestRun(ctx, ref, req)
-}
-
-// Versions tells program and configuration, for a run's record. The configuration's hash is over the masked
-// values: two that differ in a secret alone are the same.
-func Versions(c config.Config) (json.RawMessage, error) {
-	masked, err := json.Marshal(c.Masked())
-	if err != nil {
-		return nil, fmt.Errorf("encode the configuration: %w", err)
-	}
-	sum := sha256.Sum256(masked)
-	return json.Marshal(map[string]string{"code": version.Code(), "config": fmt.Sprintf("%x", sum[:6])})
+	return conversation.Ask(ctx, l.Store, l.Config, ref, req)
 }
 
 // Wait starts the run's workflow, unless a dispatcher was faster, and waits until the run has ended. When the

@@ -111,12 +111,13 @@ func stopAll(workers ...worker.Worker) {
 	wg.Wait()
 }
 
-// registerStages registers every stage on the stages' queue. Summarise is there for the digest, which calls
-// no model.
+// registerStages registers every stage on the stages' queue, and what agents' workflows call. Summarise is there for
+// the digest, which calls no model.
 func registerStages(w worker.Worker, a *activities.Activities) {
 	for name, stage := range map[string]any{
 		"Trigger": a.Trigger, "Summarizer": a.Summarizer, "Partition": a.Partition, "Slim": a.Slim,
 		"Summarise": a.Summarise, "Reassemble": a.Reassemble, "Finish": a.Finish,
+		"AskForRun": a.AskForRun, "AwaitRun": a.AwaitRun,
 	} {
 		w.RegisterActivityWithOptions(stage, activity.RegisterOptions{Name: name})
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"precis/internal/conversation"
-	"precis/internal/launch"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -153,7 +152,7 @@ func (l *look) request(settings pipeline.Settings) (*store.RunRequest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the settings: %w", err)
 	}
-	versions, err := launch.Versions(l.s.Config)
+	versions, err := conversation.Versions(l.s.Config)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,9 @@ type RunRequest struct {
 	Settings json.RawMessage
 	// Versions of code, prompts and configuration, a JSON object.
 	Versions json.RawMessage
+	// Hold is how long dispatchers leave the run to its caller, who starts its workflow; after that they start it, as
+	// they start any other at once.
+	Hold time.Duration
 	// ReplayOf is the run that this one repeats, "": none. A replay runs beside others.
 	ReplayOf string
 }
@@ -244,8 +247,8 @@ func requestLocked(ctx context.Context, tx pgx.Tx, c Conversation, id string, re
 	if err != nil {
 		return r, false, err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO outbox (tenant, conversation, run, trace_parent) VALUES ($1, $2, $3, $4)`,
-		c.Ref.Tenant, c.Ref.ID, id, traceParent(ctx))
+	_, err = tx.Exec(ctx, `INSERT INTO outbox (tenant, conversation, run, trace_parent, due_at) VALUES ($1, $2, $3, $4, now() + $5)`,
+		c.Ref.Tenant, c.Ref.ID, id, traceParent(ctx), req.Hold)
 	if err != nil {
 		return r, false, err
 	}
@@ -325,14 +328,10 @@ func (s *Store) StartRun(ctx context.Context, ref RunRef, temporalRunID string) 
 // RecordFacts adds to what is known of a run, finished or not.
 func (s *Store) RecordFacts(ctx context.Context, ref RunRef, f RunFacts) error {
 	return s.write(ctx, "record a run's facts", func(ctx context.Context, tx pgx.Tx) error {
-		cid, err := lockRun(ctx, tx, ref)
-		if err != nil {
+		if _, err := run(ctx, tx, ref); err != nil {
 			return err
 		}
-		if err := recordFacts(ctx, tx, ref, f); err != nil {
-			return err
-		}
-		return sealEnded(ctx, tx, cid, ref.ID)
+		return recordFacts(ctx, tx, ref, f)
 	})
 }
 
@@ -419,8 +418,7 @@ func lockedRun(ctx context.Context, tx pgx.Tx, ref RunRef) (Run, error) {
 	return run(ctx, tx, ref)
 }
 
-// finishLocked ends a run and seals it, with what else its end has changed.
-func finishLocked(ctx context.Context, tx pgx.Tx, r Run, end RunEnd, also ...subject) (Run, error) {
+func finishLocked(ctx context.Context, tx pgx.Tx, r Run, end RunEnd) (Run, error) {
 	if err := recordFacts(ctx, tx, r.Ref, end.Facts); err != nil {
 		return r, err
 	}
@@ -439,9 +437,6 @@ func finishLocked(ctx context.Context, tx pgx.Tx, r Run, end RunEnd, also ...sub
 		if _, err := appendEvent(ctx, tx, cid, e); err != nil {
 			return r, err
 		}
-	}
-	if err := seal(ctx, tx, cid, append(also, ofRun(r.Ref.ID))...); err != nil {
-		return r, err
 	}
 	return run(ctx, tx, r.Ref)
 }

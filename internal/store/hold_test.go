@@ -1,0 +1,34 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"precis/internal/store"
+)
+
+// A run that its caller starts itself is left to the caller for a while.
+func TestHeldRunIsNotDispatchedAtOnce(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	held := newConversation(t, s, "held")
+	talk(t, s, held, 2)
+	if _, _, err := s.RequestRun(t.Context(), held, store.RunRequest{Kind: "manual", Hold: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	due := newConversation(t, s, "due")
+	talk(t, s, due, 2)
+	run, _, err := s.RequestRun(t.Context(), due, store.RunRequest{Kind: "manual", Hold: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claimed []store.Dispatch
+	for end := time.Now().Add(10 * time.Second); len(claimed) == 0 && time.Now().Before(end); {
+		if claimed, err = s.ClaimOutbox(t.Context(), 10, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(claimed) != 1 || claimed[0].Run != run.Ref.ID {
+		t.Errorf("claimed %+v, want run %s alone", claimed, run.Ref.ID)
+	}
+}
