@@ -328,10 +328,14 @@ func (s *Store) StartRun(ctx context.Context, ref RunRef, temporalRunID string) 
 // RecordFacts adds to what is known of a run, finished or not.
 func (s *Store) RecordFacts(ctx context.Context, ref RunRef, f RunFacts) error {
 	return s.write(ctx, "record a run's facts", func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := run(ctx, tx, ref); err != nil {
+		cid, err := lockRun(ctx, tx, ref)
+		if err != nil {
 			return err
 		}
-		return recordFacts(ctx, tx, ref, f)
+		if err := recordFacts(ctx, tx, ref, f); err != nil {
+			return err
+		}
+		return sealEnded(ctx, tx, cid, ref.ID)
 	})
 }
 
@@ -418,7 +422,8 @@ func lockedRun(ctx context.Context, tx pgx.Tx, ref RunRef) (Run, error) {
 	return run(ctx, tx, ref)
 }
 
-func finishLocked(ctx context.Context, tx pgx.Tx, r Run, end RunEnd) (Run, error) {
+// finishLocked ends a run and seals it, with what else its end has changed.
+func finishLocked(ctx context.Context, tx pgx.Tx, r Run, end RunEnd, also ...subject) (Run, error) {
 	if err := recordFacts(ctx, tx, r.Ref, end.Facts); err != nil {
 		return r, err
 	}
@@ -437,6 +442,9 @@ func finishLocked(ctx context.Context, tx pgx.Tx, r Run, end RunEnd) (Run, error
 		if _, err := appendEvent(ctx, tx, cid, e); err != nil {
 			return r, err
 		}
+	}
+	if err := seal(ctx, tx, cid, append(also, ofRun(r.Ref.ID))...); err != nil {
+		return r, err
 	}
 	return run(ctx, tx, r.Ref)
 }
