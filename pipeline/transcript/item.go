@@ -33,7 +33,7 @@ type Meta struct {
 	Source string `json:"source,omitempty"`
 	// ID is the file's own name for the conversation: a session, a task.
 	ID string `json:"id,omitempty"`
-	// Vendor is "anthropic" or "openai" when the format says which protocol the model spoke, else empty.
+	// Vendor is "anthropic", "openai" or "google" when the format says which protocol the model spoke, else empty.
 	Vendor string `json:"vendor,omitempty"`
 	// Model is the model that wrote the last answer, else the one that was asked; empty when unknown.
 	Model string `json:"model,omitempty"`
@@ -44,8 +44,9 @@ type Meta struct {
 	Tools json.RawMessage `json:"tools,omitempty"`
 	// Envelope is, for the formats of an API, the request object with an empty "messages" array: what
 	// BuildRequest puts the messages into. Where the original array was laid out with blanks or line breaks,
-	// it holds two placeholders ("0") that show the layout. For claude-code it is an object of the fields that
-	// every record repeats (sessionId, cwd, version, gitBranch, …) with their last values.
+	// it holds two placeholders ("0") that show the layout. For the other formats it is what a file needs beside its
+	// messages and each format makes its own: the object around them, the records that it begins with as an array, or, for
+	// claude-code, the fields that every record repeats (sessionId, cwd, version, gitBranch, …) with their last values.
 	Envelope json.RawMessage `json:"envelope,omitempty"`
 	// Window is the model's context window in tokens where the file says it, 0 when it does not.
 	Window int `json:"window,omitempty"`

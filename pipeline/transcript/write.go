@@ -13,15 +13,17 @@ import (
 type Output struct {
 	Meta  Meta
 	Items []pipeline.ContextItem
-	// Trigger and TokensBefore go into the boundary record of a claude-code file: "auto" or "manual" ("" is
-	// manual), and the size of the context before, in tokens, 0 when unknown.
+	// Trigger and TokensBefore go into the record of the compaction, in files that have a place for them: "auto" or
+	// "manual" ("" is manual), and the size of the context before, in tokens, 0 when unknown.
 	Trigger      string
 	TokensBefore int
 }
 
 // WriteFile writes contexts as a file of the format: for an API a request object that its vendor takes, several
-// as one a line; for claude-code a session that can be resumed. A conversation of another format is converted,
-// and what got lost on the way is the result.
+// as one a line; for an agent's own files, such as claude-code or codex, a file of the kind that the agent keeps, with the
+// compaction recorded in its way. A file format is written from its own messages alone. A format that is only read is
+// written as the API format that it is made of. A conversation of another format is converted to an API's, and what got
+// lost on the way is the result.
 func WriteFile(w io.Writer, f Format, all ...Output) ([]Loss, error) {
 	var losses []Loss
 	for i, out := range all {

@@ -331,10 +331,18 @@ func FuzzValidate(f *testing.F) {
 	for _, c := range openaiCases {
 		f.Add([]byte(c.body))
 	}
+	for _, c := range responsesCases {
+		f.Add([]byte(c.body))
+	}
+	for _, c := range googleCases {
+		f.Add([]byte(c.body))
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, o := range []llmtest.ValidateOptions{{}, {Request: true, Version: "2026-10-21"}, {Compatible: true}} {
 			llmtest.ValidateAnthropicRequest(body, o) // it returns, that is all
 			llmtest.ValidateOpenAIRequest(body, o)    // it returns, that is all
+			llmtest.ValidateOpenAIResponsesRequest(body, o)
+			llmtest.ValidateGoogleRequest(body, o)
 		}
 	})
 }
