@@ -56,7 +56,7 @@ func indexText(ref store.ConversationRef, entries []Entry) string {
 func fitNewest(entries []Entry, room int) (lines []string, left int) {
 	left = len(entries)
 	for left > 0 {
-		line := indexLine(entries[left-1])
+		line := IndexLine(entries[left-1])
 		if room -= len(line); room < 0 {
 			break
 		}
@@ -66,7 +66,8 @@ func fitNewest(entries []Entry, room int) (lines []string, left int) {
 	return lines, left
 }
 
-func indexLine(e Entry) string {
+// IndexLine is what the index says of an entry: a line, and two more for what a segment is about.
+func IndexLine(e Entry) string {
 	var b strings.Builder
 	if e.Kind == "note" {
 		fmt.Fprintf(&b, "- %s: %s, written %s\n", e.Name, size(e.Bytes), e.Created.Format(timeForm))
