@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +46,9 @@ func (r recordedAnswer) err() error {
 // is booked before it is sent and with its answer the moment that is complete, so that a crash in between
 // shows as a call that was perhaps paid for.
 func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipeline.Prompt, view conversation.View) (recordedAnswer, error) {
+	if rec := notesOf(ctx).record; rec != nil {
+		return a.recall(ctx, rec)
+	}
 	client, why := a.client(req.Summarizer.Vendor)
 	if client == nil {
 		return recordedAnswer{}, pipeline.Errorf(pipeline.ModelNotFound, "%s", why)
@@ -79,6 +83,7 @@ func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipel
 			return kept, fmt.Errorf("read the kept answer: %w", err)
 		}
 		notesOf(ctx).number("answer_reused", true)
+		notesOf(ctx).artifact("answer", store.Hash(sha256.Sum256(earlier)).String())
 		return kept, kept.err()
 	}
 
@@ -101,6 +106,33 @@ func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipel
 	}
 	a.countForBreaker(ctx, req.Summarizer.Vendor, callErr, view.Settings.Breaker)
 	return record, callErr
+}
+
+// recall reads from the record what the model answered, or how it failed.
+func (a *Activities) recall(ctx context.Context, rec *record) (recordedAnswer, error) {
+	var answer recordedAnswer
+	ledger, err := a.Store.Ledger(ctx, rec.original.Ref)
+	if err != nil {
+		return answer, err
+	}
+	for _, e := range ledger {
+		if e.Call != rec.call || e.State != store.CallComplete {
+			continue
+		}
+		data, err := a.Store.GetArtifact(ctx, rec.original.Ref.Tenant, e.Answer)
+		if err != nil {
+			return answer, gone(rec.original, fmt.Sprintf("the answer of %s/%s in step %d", e.Vendor, e.Model, e.Call), err)
+		}
+		if err := json.Unmarshal(data, &answer); err != nil {
+			return answer, fmt.Errorf("read the recorded answer: %w", err)
+		}
+		notesOf(ctx).artifact("answer", e.Answer)
+		return answer, answer.err()
+	}
+	if kind, message := rec.failure(); kind != "" {
+		return answer, &pipeline.Error{Kind: kind, Message: message}
+	}
+	return answer, errNotRecorded(rec.original, fmt.Sprintf("what the model answered in step %d", rec.call))
 }
 
 // book writes down how the call ended. The answer is paid for: while the database is away this waits for it,

@@ -33,9 +33,11 @@ type Ref struct {
 	Call int `json:"call"`
 	// Rung says in one word why this call is made: "first", or the step of the ladder that led here.
 	Rung string `json:"rung,omitempty"`
-	// FailedStage and FailedCall name the call whose failure led to Rung, on the first call after it.
-	FailedStage Stage `json:"failed_stage,omitempty"`
-	FailedCall  int   `json:"failed_call,omitempty"`
+	// FailedStage and FailedCall name the call whose failure led to Rung, on the first call after it, and FailedKind
+	// what it failed with: of a worker that died in it nobody else can tell.
+	FailedStage Stage              `json:"failed_stage,omitempty"`
+	FailedCall  int                `json:"failed_call,omitempty"`
+	FailedKind  pipeline.ErrorKind `json:"failed_kind,omitempty"`
 }
 
 // Reference gives the Ref of any request that embeds it.
@@ -62,6 +64,8 @@ type TriggerResult struct {
 	Budget time.Duration `json:"budget"`
 	// TokenBudget bounds what the run's model calls send and receive, 0 for no bound.
 	TokenBudget int `json:"token_budget,omitempty"`
+	// SpentAt is, of a replay from the record, the call before which the original's time was spent; 0: it was not.
+	SpentAt int `json:"spent_at,omitempty"`
 	// ModelQueue is the task queue of the workers that call models.
 	ModelQueue string `json:"model_queue"`
 }
@@ -189,7 +193,8 @@ func (r ReassembleRequest) summarizer() string { return r.Summarizer.String() }
 
 // ReassembleResult is how the run ended, or why it did not yet.
 type ReassembleResult struct {
-	// Outcome is "applied", "prepared", "superseded" or "skipped"; "" when Kind says what is in the way.
+	// Outcome is "applied", "prepared", "superseded" or "skipped", of a live replay that is only compared "replayed"; ""
+	// when Kind says what is in the way.
 	Outcome string `json:"outcome,omitempty"`
 	// Kind is no_shrink or conflict.
 	Kind         pipeline.ErrorKind `json:"kind,omitempty"`
@@ -200,7 +205,7 @@ type ReassembleResult struct {
 	Limit        int                `json:"limit"`
 }
 
-// FinishRequest closes a run that applied nothing.
+// FinishRequest closes a run that applied nothing, and compares a replay with its original.
 type FinishRequest struct {
 	Ref
 	Outcome    string             `json:"outcome"`

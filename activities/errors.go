@@ -36,6 +36,9 @@ func toTemporal(ctx context.Context, err error, attempt int32) error {
 		return temporal.NewApplicationErrorWithOptions("the database is not reachable: waiting for it", typeUnavailable,
 			temporal.ApplicationErrorOptions{Cause: err, Category: temporal.ApplicationErrorCategoryBenign})
 	}
+	if d := (*divergedError)(nil); errors.As(err, &d) {
+		return temporal.NewApplicationErrorWithOptions(shorten(d.says), string(KindDiverged), temporal.ApplicationErrorOptions{NonRetryable: true})
+	}
 	var e *pipeline.Error
 	if !errors.As(err, &e) {
 		e = &pipeline.Error{Kind: pipeline.Internal, Message: err.Error()}
@@ -52,6 +55,9 @@ func toTemporal(ctx context.Context, err error, attempt int32) error {
 		options.NonRetryable = attempt >= maxInternalAttempts
 	default:
 		options.NonRetryable = true
+	}
+	if errors.As(err, new(*finalError)) {
+		options.NonRetryable, options.NextRetryDelay = true, 0
 	}
 	return temporal.NewApplicationErrorWithOptions(shorten(e.Message), string(e.Kind), options)
 }

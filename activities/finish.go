@@ -17,9 +17,12 @@ func (a *Activities) Finish(ctx context.Context, req FinishRequest) (FinishResul
 	if err != nil {
 		return FinishResult{}, fmt.Errorf("encode the event: %w", err)
 	}
-	before, err := a.Store.GetRun(ctx, req.run())
+	before, err := a.open(ctx, StageFinish, req.Ref)
 	if err != nil {
 		return FinishResult{}, err
+	}
+	if before.ReplayOf != "" {
+		return a.finishReplay(ctx, req, before)
 	}
 	run, err := a.Store.FinishRun(ctx, req.run(), store.RunEnd{
 		Outcome: store.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),

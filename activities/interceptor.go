@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 
+	"precis/internal/runs"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -80,7 +81,9 @@ func (r *recorderInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 	if err != nil {
 		step.Outcome, step.ErrorKind, step.Message = store.StepFailed, kindOfFailure(ctx, err), shorten(messageOf(err))
 	}
-	r.activities.Metrics.StageEnded(ctx, step.Stage, string(step.Outcome), string(step.ErrorKind), step.Took)
+	if notes.record == nil {
+		r.activities.Metrics.StageEnded(ctx, step.Stage, string(step.Outcome), string(step.ErrorKind), step.Took)
+	}
 	step.Numbers, step.Artifacts = notes.numbers(result), notes.artifacts
 	// The attempt's own context may be over; what happened in it is still to be told.
 	record, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -94,7 +97,7 @@ func (r *recorderInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 // begin records that the attempt starts, and what the ladder made of the call before it.
 func (a *Activities) begin(ctx context.Context, ref Ref, step store.Step) error {
 	if ref.FailedCall > 0 {
-		if err := a.Store.NoteNext(ctx, ref.run(), string(ref.FailedStage), ref.FailedCall, ref.Rung); err != nil {
+		if err := a.Store.NoteNext(ctx, ref.run(), string(ref.FailedStage), ref.FailedCall, ref.Rung, ref.FailedKind); err != nil {
 			return err
 		}
 	}
@@ -135,6 +138,12 @@ type stepNotes struct {
 	extra     map[string]any
 	artifacts map[string]string
 	reused    bool
+
+	// run is that of the step where the stage has read it already, original the one that it repeats, and record what
+	// that has of the step, of a replay from the record.
+	run, original *store.Run
+	record        *record
+	differences   []runs.Difference
 }
 
 type notesKey struct{}
@@ -154,6 +163,16 @@ func (n *stepNotes) number(key string, value any) {
 	n.extra[key] = value
 }
 
+// give notes what the stage learned from outside, see given.
+func (n *stepNotes) give(name string, value any) {
+	all, _ := n.extra["given"].(map[string]any)
+	if all == nil {
+		all = map[string]any{}
+		n.number("given", all)
+	}
+	all[name] = value
+}
+
 func (n *stepNotes) artifact(role, sha string) {
 	if sha == "" {
 		return
@@ -167,7 +186,7 @@ func (n *stepNotes) artifact(role, sha string) {
 // numbers is the stage's result, which holds no text of a conversation, with what the stage added.
 func (n *stepNotes) numbers(result any) json.RawMessage {
 	all := map[string]any{}
-	if b, err := json.Marshal(result); err == nil {
+	if b, err := json.Marshal(result); err == nil && result != nil {
 		_ = json.Unmarshal(b, &all)
 	}
 	for k, v := range n.extra {

@@ -18,12 +18,19 @@ import (
 
 // withNative puts the vendor's own compaction in front of the first model that is asked in mode beta and has one.
 // Why there is none is noted.
-func (a *Activities) withNative(ctx context.Context, ladder []pipeline.Summarizer, view conversation.View) []pipeline.Summarizer {
+func (a *Activities) withNative(ctx context.Context, ladder []pipeline.Summarizer, view conversation.View) ([]pipeline.Summarizer, error) {
 	for i, s := range ladder {
 		if s.Kind == pipeline.SummarizerDigest || s.Mode != pipeline.ModeBeta {
 			continue
 		}
-		form, reason := view.CanCompactNatively(a.vendor(s.Vendor), s.Model)
+		able, err := given(ctx, "native "+s.Vendor+"/"+s.Model, func() (nativeAbility, error) {
+			form, reason := view.CanCompactNatively(a.vendor(s.Vendor), s.Model)
+			return nativeAbility{form, reason}, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		form, reason := able.Form, able.Why
 		if tokens := calibrated(view, s, view.Context().Stats.Tokens+view.Overhead()); reason == "" && tooSmallFor(form, tokens) {
 			reason = tooSmallReason(tokens)
 		}
@@ -34,9 +41,15 @@ func (a *Activities) withNative(ctx context.Context, ladder []pipeline.Summarize
 		native := s
 		native.Kind, native.Form, native.Fallback = pipeline.SummarizerNative, string(form), false
 		out := append(append([]pipeline.Summarizer{}, ladder[:i]...), native)
-		return append(out, ladder[i:]...)
+		return append(out, ladder[i:]...), nil
 	}
-	return ladder
+	return ladder, nil
+}
+
+// nativeAbility is in which form a vendor compacts for a model by itself, or why it does not.
+type nativeAbility struct {
+	Form llm.NativeForm `json:"form,omitempty"`
+	Why  string         `json:"why,omitempty"`
 }
 
 // tooSmallFor says whether Anthropic would not compact so few tokens.

@@ -17,6 +17,8 @@ type plan struct {
 	Base string `json:"base,omitempty"`
 	// BeneathDigest says that the active marker is a digest, which this run replaces: what it covers is live again.
 	BeneathDigest bool `json:"beneath_digest,omitempty"`
+	// Replaces says that the base is the marker of the run which this one repeats: see onTopOf. It is never kept.
+	Replaces bool `json:"-"`
 	// Summarise are the messages that are summarised, in order, beside the base's summary.
 	Summarise []int64 `json:"summarise"`
 	// Tail are the messages that stay, in order; what came after Head stays as well.
@@ -34,17 +36,13 @@ type plan struct {
 
 // Partition plans what is summarised and what stays verbatim.
 func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (PartitionResult, error) {
-	return once(ctx, a, StagePartition, req.Ref, func() (PartitionResult, error) {
-		run, err := a.Store.GetRun(ctx, req.run())
-		if err != nil {
-			return PartitionResult{}, err
-		}
-		active, err := a.view(ctx, req.Ref, run, req.Head)
+	return once(ctx, a, StagePartition, req.Ref, func(run store.Run) (PartitionResult, error) {
+		active, err := a.load(ctx, req.Ref, run, req.Head, false)
 		if err != nil {
 			return PartitionResult{}, err
 		}
 		beneath := req.ModelAsked && active.Marker != nil && active.Marker.Digest
-		view, err := a.planView(ctx, req.Ref, run, req.Head, beneath)
+		view, err := a.whole(ctx, req.Ref, run, active, beneath)
 		if err != nil {
 			return PartitionResult{}, err
 		}
@@ -154,8 +152,7 @@ func (a *Activities) warn(ctx context.Context, ref Ref, w pipeline.ShapeWarning)
 	if err != nil {
 		return fmt.Errorf("encode a warning: %w", err)
 	}
-	_, err = a.Store.AppendEvent(ctx, ref.conversation(), store.Event{Kind: store.EventWarning, Run: ref.Run, Data: data})
-	return err
+	return a.tell(ctx, ref, store.Event{Kind: store.EventWarning, Data: data})
 }
 
 // plan reads the plan of a run.

@@ -1,26 +1,21 @@
 package activities
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/pipeline"
-	"precis/pipeline/transcript"
 )
 
 // Reassemble builds the new context from the conversation as it is now, and makes it the conversation's own in
 // one transaction. Messages that came while the summary was written are in the tail. What is in the way comes
 // back as a kind: no_shrink, or conflict when the conversation moved on.
 func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (ReassembleResult, error) {
-	result, err := once(ctx, a, StageReassemble, req.Ref, func() (ReassembleResult, error) {
-		run, err := a.Store.GetRun(ctx, req.run())
-		if err != nil {
-			return ReassembleResult{}, err
-		}
+	result, err := once(ctx, a, StageReassemble, req.Ref, func(run store.Run) (ReassembleResult, error) {
 		p, err := a.plan(ctx, req.Ref, req.Plan)
 		if err != nil {
 			return ReassembleResult{}, err
@@ -31,31 +26,65 @@ func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (Rea
 				return ReassembleResult{}, err
 			}
 		}
-		view, err := a.view(ctx, req.Ref, run, 0)
-		if err != nil {
-			return ReassembleResult{}, err
-		}
-		if view.Conversation.ActiveMarker != p.Base && run.Marker == "" {
-			return ReassembleResult{Kind: pipeline.Conflict, Reason: "another marker is active than when the run began: an undo or another compaction came in between"}, nil
-		}
 		if run.Marker != "" { // an earlier attempt applied it and died before it could say so
 			return applied(run), nil
 		}
-		whole := view
-		if p.BeneathDigest {
-			if whole, err = a.planView(ctx, req.Ref, run, 0, true); err != nil {
-				return ReassembleResult{}, err
-			}
+		view, whole, err := a.nowAndPlanned(ctx, req.Ref, run, &p)
+		if err != nil {
+			return ReassembleResult{}, err
+		}
+		if view.Conversation.ActiveMarker != p.Base {
+			return ReassembleResult{Kind: pipeline.Conflict, Reason: "another marker is active than when the run began: an undo or another compaction came in between"}, nil
 		}
 		return a.reassemble(ctx, req, run, p, view, whole, string(summary))
 	})
-	if err == nil && result.Marker != "" && !notesOf(ctx).reused {
+	if notes := notesOf(ctx); err == nil && result.Marker != "" && !notes.reused && notes.record == nil {
 		// The run has ended by its marker; a figure that cannot be read now does not undo that.
 		if run, err := a.Store.GetRun(ctx, req.run()); err == nil {
 			a.countRun(ctx, run, StageReassemble)
 		}
 	}
 	return result, err
+}
+
+// nowAndPlanned reads the conversation as its model sees it now, and the messages that the plan worked on. They are the
+// same but for a plan that replaces a digest, and for a live replay of a run whose marker is active: its summary takes
+// the place of that one's, on top of it, so that an undo gives that back.
+func (a *Activities) nowAndPlanned(ctx context.Context, ref Ref, run store.Run, p *plan) (view, whole conversation.View, err error) {
+	if run.Replay.Apply {
+		view, err = a.loadNow(ctx, ref, run, store.LiveOptions{})
+	} else {
+		view, err = a.load(ctx, ref, run, 0, false)
+	}
+	if err != nil {
+		return view, whole, err
+	}
+	active := view.Conversation.ActiveMarker
+	if active == p.Base || !run.Replay.Apply || active == "" || active != notesOf(ctx).original.Marker || p.CoversTo == 0 {
+		if active == p.Base {
+			whole, err = a.whole(ctx, ref, run, view, p.BeneathDigest)
+		}
+		return view, whole, err
+	}
+	whole, err = a.from(ctx, ref, run, view, p.Base, p.BeneathDigest)
+	if err == nil {
+		p.onTopOf(*view.Marker, whole)
+	}
+	return view, whole, err
+}
+
+// onTopOf makes the plan one that replaces a marker: what that covers beyond it stays verbatim.
+func (p *plan) onTopOf(m store.Marker, whole conversation.View) {
+	p.Base, p.Replaces = m.ID, true
+	if m.CoversTo <= p.CoversTo {
+		return
+	}
+	for _, msg := range whole.Messages {
+		if msg.Seq > p.CoversTo && msg.Seq <= m.CoversTo {
+			p.Carried = append(p.Carried, msg.Seq)
+		}
+	}
+	p.CoversTo, p.CoveredChain = m.CoversTo, m.CoveredChain.String()
 }
 
 func applied(run store.Run) ReassembleResult {
@@ -94,7 +123,7 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 	marker.TokensBefore, marker.TokensAfter = result.TokensBefore, result.TokensAfter
 
 	// A model's summary may be larger than the digest that it replaces; another digest would bring nothing.
-	smaller := after.Stats.Tokens < before.Stats.Tokens || p.BeneathDigest && !digest
+	smaller := after.Stats.Tokens < before.Stats.Tokens || p.BeneathDigest && !digest || p.Replaces
 	var facts store.RunFacts
 	if estimateAfter >= decision.Limit || !smaller && !req.Manual {
 		result.Kind = pipeline.NoShrink
@@ -113,11 +142,46 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 		return result, err
 	}
 	facts.Context = encoded
+	if sha := notesOf(ctx).artifacts[store.RoleState]; sha != "" { // what it is built from again, to be verified
+		facts.Numbers = fmt.Appendf(nil, `{"state":%q}`, sha)
+	}
 	if marker.Native != "" {
 		facts.Mode = pipeline.ModeBeta
 	}
 	notesOf(ctx).artifact("context", encoded)
+	if run.ReplayOf != "" && !run.Replay.Apply {
+		return a.compareOnly(ctx, req, marker, facts, result, due(run, view, before))
+	}
 	return a.take(ctx, req, marker, facts, result, due(run, view, before))
+}
+
+// compareOnly is take for a replay that changes nothing: it notes what the marker would have been. One from the record
+// ends as the original did, which depended on what else went on in the conversation.
+func (a *Activities) compareOnly(ctx context.Context, req ReassembleRequest, m store.NewMarker, facts store.RunFacts, result ReassembleResult, due bool) (ReassembleResult, error) {
+	facts.CoversFrom, facts.CoversTo, facts.CoveredMessages, facts.CoveredChain = m.CoversFrom, m.CoversTo, m.CoveredMessages, m.CoveredChain
+	facts.Digest, facts.TokensBefore, facts.TokensAfter = m.Digest, m.TokensBefore, m.TokensAfter
+	if err := a.Store.RecordFacts(ctx, req.run(), facts); err != nil {
+		return result, err
+	}
+	rec := notesOf(ctx).record
+	if rec == nil {
+		result.Outcome = string(store.OutcomeReplayed)
+		return result, nil
+	}
+	var recorded ReassembleResult
+	if rec.kept != nil {
+		if err := json.Unmarshal(rec.kept.Result, &recorded); err != nil {
+			return result, fmt.Errorf("read a stage's kept result: %w", err)
+		}
+	}
+	if recorded.Outcome != "" || recorded.Kind == pipeline.Conflict {
+		result.Outcome, result.Kind, result.Reason, result.Marker = recorded.Outcome, recorded.Kind, recorded.Reason, recorded.Marker
+		return result, nil
+	}
+	if result.Outcome = string(store.OutcomePrepared); due { // the original found that it was not small enough
+		result.Outcome = string(store.OutcomeApplied)
+	}
+	return result, nil
 }
 
 // due says whether what a run computes is to take effect now: one that only prepares does when the context has reached
@@ -188,11 +252,11 @@ func conflict(result ReassembleResult, err error) (ReassembleResult, error) {
 
 // keepContext stores the context as it is written for the model, for audit: one message a line.
 func (a *Activities) keepContext(ctx context.Context, req ReassembleRequest, view conversation.View, c pipeline.Context) (string, error) {
-	messages, err := transcript.EncodeItems(view.Codec, c.Items)
+	written, err := conversation.EncodeContext(view, c)
 	if err != nil {
 		return "", err
 	}
-	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "context", bytes.Join(messages, []byte("\n")))
+	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "context", written)
 	return artifact.SHA256, err
 }
 

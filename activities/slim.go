@@ -28,16 +28,12 @@ type externalInput struct {
 // the agent's own request with one instruction behind it, for every other the rendering, slimmed to the
 // budget. A request that cannot fit is an error of kind input_tokens_exceeded, as if the model had said so.
 func (a *Activities) Slim(ctx context.Context, req SlimRequest) (SlimResult, error) {
-	return once(ctx, a, StageSlim, req.Ref, func() (SlimResult, error) {
-		run, err := a.Store.GetRun(ctx, req.run())
-		if err != nil {
-			return SlimResult{}, err
-		}
+	return once(ctx, a, StageSlim, req.Ref, func(run store.Run) (SlimResult, error) {
 		p, err := a.plan(ctx, req.Ref, req.Plan)
 		if err != nil {
 			return SlimResult{}, err
 		}
-		view, err := a.planView(ctx, req.Ref, run, p.Head, p.BeneathDigest)
+		view, err := a.load(ctx, req.Ref, run, p.Head, p.BeneathDigest)
 		if err != nil {
 			return SlimResult{}, err
 		}

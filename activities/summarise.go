@@ -17,16 +17,12 @@ import (
 // its source; or it writes the digest. Which failure it was is the error's kind; the ladder decides what
 // follows.
 func (a *Activities) Summarise(ctx context.Context, req SummariseRequest) (SummariseResult, error) {
-	return once(ctx, a, StageSummarise, req.Ref, func() (SummariseResult, error) {
-		run, err := a.Store.GetRun(ctx, req.run())
-		if err != nil {
-			return SummariseResult{}, err
-		}
+	return once(ctx, a, StageSummarise, req.Ref, func(run store.Run) (SummariseResult, error) {
 		p, err := a.plan(ctx, req.Ref, req.Plan)
 		if err != nil {
 			return SummariseResult{}, err
 		}
-		view, err := a.planView(ctx, req.Ref, run, p.Head, p.BeneathDigest)
+		view, err := a.load(ctx, req.Ref, run, p.Head, p.BeneathDigest)
 		if err != nil {
 			return SummariseResult{}, err
 		}

@@ -17,12 +17,8 @@ import (
 // Summarizer makes the ordered list of who may write the summary. Every choice of another than the agent's
 // own model is told, with its reason, in run_steps and as an event.
 func (a *Activities) Summarizer(ctx context.Context, req SummarizerRequest) (SummarizerResult, error) {
-	return once(ctx, a, StageSummarizer, req.Ref, func() (SummarizerResult, error) {
-		run, err := a.Store.GetRun(ctx, req.run())
-		if err != nil {
-			return SummarizerResult{}, err
-		}
-		view, err := a.view(ctx, req.Ref, run, req.Head)
+	return once(ctx, a, StageSummarizer, req.Ref, func(run store.Run) (SummarizerResult, error) {
+		view, err := a.load(ctx, req.Ref, run, req.Head, false)
 		if err != nil {
 			return SummarizerResult{}, err
 		}
@@ -52,8 +48,12 @@ func (a *Activities) Summarizer(ctx context.Context, req SummarizerRequest) (Sum
 				return SummarizerResult{}, err
 			}
 		}
+		ladder, err := a.withNative(ctx, choice.Ladder, view)
+		if err != nil {
+			return SummarizerResult{}, err
+		}
 		return SummarizerResult{
-			Ladder: a.withNative(ctx, choice.Ladder, view), SelfReason: choice.SelfReason,
+			Ladder: ladder, SelfReason: choice.SelfReason,
 			DigestForBudget: in.Settings.Digest != pipeline.DigestNever,
 		}, nil
 	})
@@ -70,8 +70,35 @@ func (a *Activities) tellNotSelf(ctx context.Context, ref Ref, choice pipeline.C
 	if err != nil {
 		return fmt.Errorf("encode an event: %w", err)
 	}
-	_, err = a.Store.AppendEvent(ctx, ref.conversation(), store.Event{Kind: store.EventStage, Run: ref.Run, Data: data})
+	return a.tell(ctx, ref, store.Event{Kind: store.EventStage, Data: data})
+}
+
+// tell notes something in the conversation's timeline. What a replay finds is no news there.
+func (a *Activities) tell(ctx context.Context, ref Ref, e store.Event) error {
+	if notesOf(ctx).original != nil {
+		return nil
+	}
+	e.Run = ref.Run
+	_, err := a.Store.AppendEvent(ctx, ref.conversation(), e)
 	return err
+}
+
+// limits are what is known of a model, and permission is whether it may be asked.
+type (
+	limits struct {
+		Window    int `json:"window,omitempty"`
+		MaxOutput int `json:"max_output,omitempty"`
+	}
+	permission struct {
+		Allowed bool   `json:"allowed"`
+		Why     string `json:"why,omitempty"`
+	}
+)
+
+// resolution is what is known of a listed summarizer, or why it is left out.
+type resolution struct {
+	Summarizer pipeline.Summarizer `json:"summarizer"`
+	Why        string              `json:"why,omitempty"`
 }
 
 func (a *Activities) summarizerInput(ctx context.Context, run store.Run, view conversation.View) (pipeline.SummarizerInput, error) {
@@ -79,15 +106,22 @@ func (a *Activities) summarizerInput(ctx context.Context, run store.Run, view co
 	in := pipeline.SummarizerInput{
 		Settings:    view.Settings,
 		AgentVendor: c.Vendor, AgentModel: c.Model, AgentWindow: c.Window, AgentMaxOutput: c.MaxOutput,
-		Manual:  run.Kind == pipeline.TriggerManual,
-		Resolve: a.resolve,
+		Manual: run.Kind == pipeline.TriggerManual,
 	}
-	if known, ok := llm.Lookup(c.Vendor, c.Model); ok {
-		if in.AgentWindow == 0 {
-			in.AgentWindow = known.Window
+	known, err := given(ctx, "agent_model", func() (limits, error) {
+		known, ok := llm.Lookup(c.Vendor, c.Model)
+		if !ok {
+			known.MaxOutput = in.AgentMaxOutput
 		}
-		in.AgentMaxOutput = known.MaxOutput
+		return limits{known.Window, known.MaxOutput}, nil
+	})
+	if err != nil {
+		return in, err
 	}
+	if in.AgentWindow == 0 {
+		in.AgentWindow = known.Window
+	}
+	in.AgentMaxOutput = known.MaxOutput
 	if run.ForceExternal {
 		in.Settings.ForceExternal = true
 	}
@@ -98,18 +132,67 @@ func (a *Activities) summarizerInput(ctx context.Context, run store.Run, view co
 		}
 	}
 	in.SystemKnown, in.ToolsKnown = requestKnown(view)
-	in.SelfAllowed, in.SelfDenied = a.selfAllowed(view)
+	self, err := given(ctx, "self", func() (permission, error) {
+		allowed, why := a.selfAllowed(view)
+		return permission{allowed, why}, nil
+	})
+	if err != nil {
+		return in, err
+	}
+	in.SelfAllowed, in.SelfDenied = self.Allowed, self.Why
+	open, err := given(ctx, "breakers", func() (map[string]bool, error) { return a.openBreakers(ctx, in) })
+	if err != nil {
+		return in, err
+	}
+	in.BreakerOpen = func(vendor string) bool { return open[vendor] }
+	resolved, err := a.resolveAll(ctx, in)
+	if err != nil {
+		return in, err
+	}
+	in.Resolve = func(spec pipeline.SummarizerSpec) (pipeline.Summarizer, error) {
+		r := resolved[nameOf(spec)]
+		if r.Why != "" {
+			return r.Summarizer, errors.New(r.Why)
+		}
+		return r.Summarizer, nil
+	}
+	return in, nil
+}
 
+// openBreakers are the vendors that are not to be asked just now.
+func (a *Activities) openBreakers(ctx context.Context, in pipeline.SummarizerInput) (map[string]bool, error) {
 	open := map[string]bool{}
 	for _, vendor := range a.vendorsOf(in) {
-		b, err := a.Store.GetBreaker(ctx, store.VendorBreaker(vendor), time.Duration(view.Settings.Breaker.CooldownSeconds)*time.Second)
+		b, err := a.Store.GetBreaker(ctx, store.VendorBreaker(vendor), time.Duration(in.Settings.Breaker.CooldownSeconds)*time.Second)
 		if err != nil {
-			return in, err
+			return nil, err
 		}
 		open[vendor] = b.Blocking
 	}
-	in.BreakerOpen = func(vendor string) bool { return open[vendor] }
-	return in, nil
+	return open, nil
+}
+
+// resolveAll finds what is known of every summarizer that may be listed, the agent's own model among them.
+func (a *Activities) resolveAll(ctx context.Context, in pipeline.SummarizerInput) (map[string]resolution, error) {
+	specs := append([]pipeline.SummarizerSpec{{
+		Model: in.AgentVendor + "/" + in.AgentModel, ContextWindow: in.AgentWindow, MaxOutput: in.AgentMaxOutput,
+	}}, in.Settings.Summarizers...)
+	return given(ctx, "summarizers", func() (map[string]resolution, error) {
+		all := map[string]resolution{}
+		for _, spec := range specs {
+			s, err := a.resolve(spec)
+			all[nameOf(spec)] = resolution{Summarizer: s}
+			if err != nil {
+				all[nameOf(spec)] = resolution{Why: err.Error()}
+			}
+		}
+		return all, nil
+	})
+}
+
+// nameOf tells two listed summarizers apart, which may be one model with two windows.
+func nameOf(s pipeline.SummarizerSpec) string {
+	return fmt.Sprintf("%s %d %d", s.Model, s.ContextWindow, s.MaxOutput)
 }
 
 // requestKnown says whether the agent's system prompt and tools are stored, be they empty: a recorded request

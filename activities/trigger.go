@@ -25,14 +25,19 @@ func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerRe
 		// it through the stages once more.
 		return TriggerResult{Skip: fmt.Sprintf("the run has ended %s already", run.Outcome)}, nil
 	}
-	return once(ctx, a, StageTrigger, req.Ref, func() (TriggerResult, error) {
-		view, err := a.view(ctx, req.Ref, run, 0)
+	notesOf(ctx).run = &run
+	return once(ctx, a, StageTrigger, req.Ref, func(run store.Run) (TriggerResult, error) {
+		view, err := a.load(ctx, req.Ref, run, 0, false)
 		if err != nil {
+			return TriggerResult{}, err
+		}
+		if err := a.mayReplace(ctx, run, view); err != nil {
 			return TriggerResult{}, err
 		}
 		in := view.TriggerInput(view.Context())
 		in.Manual = run.Kind == pipeline.TriggerManual
 		in.Overflow = run.Kind == pipeline.TriggerOverflow
+		notesOf(ctx).number("input", in)
 		decision := pipeline.EvaluateTrigger(in, view.Settings)
 		result := TriggerResult{
 			Decision:    decision,
@@ -44,8 +49,11 @@ func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerRe
 			TokenBudget: view.Settings.RunTokenBudget,
 			ModelQueue:  a.Config.Worker.LLMTaskQueue,
 		}
-		if !decision.Fired {
+		if !decision.Fired && !run.Replay.Live { // a live replay was asked for, whatever the numbers
 			result.Skip = decision.Reason
+		}
+		if rec := notesOf(ctx).record; rec != nil {
+			result.SpentAt = spentAt(rec.original)
 		}
 		budget, err := a.tenantBudget(ctx, view)
 		if err != nil {
@@ -62,30 +70,40 @@ func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerRe
 	})
 }
 
-// view loads the run's conversation with the settings that counted when the run was asked for.
-func (a *Activities) view(ctx context.Context, ref Ref, run store.Run, upTo int64) (conversation.View, error) {
-	return a.load(ctx, ref, run, upTo, conversation.Load)
-}
-
-// planView loads what the plan works on: for a plan that replaces a digest, the messages beneath it.
-func (a *Activities) planView(ctx context.Context, ref Ref, run store.Run, upTo int64, beneathDigest bool) (conversation.View, error) {
-	if beneathDigest {
-		return a.load(ctx, ref, run, upTo, conversation.LoadBeneathDigest)
+// mayReplace says as a conflict that a live replay could not take effect, before any model is asked: the conversation
+// starts neither from what the original started from nor from what it left.
+func (a *Activities) mayReplace(ctx context.Context, run store.Run, view conversation.View) error {
+	if !run.Replay.Apply {
+		return nil
 	}
-	return a.view(ctx, ref, run, upTo)
-}
-
-type loader func(context.Context, *store.Store, store.ConversationRef, pipeline.Settings, int64) (conversation.View, error)
-
-func (a *Activities) load(ctx context.Context, ref Ref, run store.Run, upTo int64, load loader) (conversation.View, error) {
-	v, err := load(ctx, a.Store, ref.conversation(), a.Config.Settings, upTo)
+	now, err := a.Store.GetConversation(ctx, view.Conversation.Ref)
 	if err != nil {
-		return v, err
+		return err
 	}
-	if len(run.Settings) > 0 {
-		if v.Settings, err = conversation.Overlay(pipeline.DefaultSettings(), run.Settings); err != nil {
-			return v, err
+	original := notesOf(ctx).original
+	if m := now.ActiveMarker; m == view.Conversation.ActiveMarker || m != "" && m == original.Marker {
+		return nil
+	}
+	return pipeline.Errorf(pipeline.Conflict, "another compaction of the conversation has come, or one was undone, since run %s", original.Ref.ID)
+}
+
+// spentAt is the call of a run before which its time was spent, so that no model was asked any more; 0: it was not.
+// That is the one thing about a run's way which no stage decides.
+func spentAt(r store.Run) int {
+	failed := r.Outcome == store.OutcomeFailed && r.ErrorKind == pipeline.BudgetExceeded
+	for _, s := range r.Steps {
+		byDigest := s.Stage == string(StageSummarise) && s.Summarizer == string(pipeline.SummarizerDigest) && s.Rung == rungDigest
+		if !byDigest && !(failed && s.Stage == string(StageFinish)) {
+			continue
+		}
+		// A budget of tokens is judged by the input that was prepared just before.
+		before := lastAttempt(r, StageSlim, s.Call-1)
+		if before == nil || before.Outcome == store.StepFailed {
+			return s.Call
 		}
 	}
-	return v, nil
+	return 0
 }
+
+// rungDigest is the step of the ladder that goes to the digest because a budget is spent.
+const rungDigest = "digest"

@@ -44,6 +44,19 @@ const (
 	OutcomeSuperseded = "superseded"
 	OutcomeCancelled  = "cancelled"
 	OutcomeFailed     = "failed"
+	// OutcomeReplayed is that of a replay that came to its end and took no effect.
+	OutcomeReplayed = "replayed"
+)
+
+// ReplayMode says how a run is repeated.
+type ReplayMode string
+
+// The modes; "" is a run that repeats none.
+const (
+	// ReplayRecorded reads from the record what the models answered, and compares every stage.
+	ReplayRecorded ReplayMode = "recorded"
+	// ReplayLive asks the models anew.
+	ReplayLive ReplayMode = "live"
 )
 
 // CompactionInput names the run. All else is read from the store by the activities.
@@ -51,11 +64,16 @@ type CompactionInput struct {
 	Tenant       string `json:"tenant"`
 	Conversation string `json:"conversation"`
 	Run          string `json:"run"`
+	// Replay says that the run repeats another one; the activities read which.
+	Replay ReplayMode `json:"replay,omitempty"`
 }
 
 // WorkflowID is the id under which a conversation's compactions run: Temporal keeps it unique among the
-// open ones, which is what makes a conversation compact once at a time.
+// open ones, which is what makes a conversation compact once at a time. A replay runs beside them.
 func (in CompactionInput) WorkflowID() string {
+	if in.Replay != "" {
+		return "replay/" + in.Tenant + "/" + in.Run
+	}
 	return "compaction/" + in.Tenant + "/" + in.Conversation
 }
 
@@ -105,7 +123,7 @@ func CompactionWorkflow(ctx workflow.Context, in CompactionInput) (result Compac
 
 	r := &run{in: in, used: taken{}, tail: taken{}}
 	result = r.walk(ctx)
-	if result.Outcome != OutcomeApplied && result.Outcome != OutcomePrepared {
+	if result.Outcome != OutcomeApplied && result.Outcome != OutcomePrepared || in.Replay != "" {
 		result = r.finish(ctx, result)
 	}
 	upsertOutcome(ctx, result)
@@ -149,9 +167,10 @@ type run struct {
 	nativeAt          int
 
 	path []string
-	// failedStage and failedCall are what the last note was about, until the next call takes them along.
+	// failedStage, failedCall and failedKind are what the last note was about, until the next call takes them along.
 	failedStage activities.Stage
 	failedCall  int
+	failedKind  pipeline.ErrorKind
 }
 
 func (r *run) ref() activities.Ref {
@@ -162,9 +181,9 @@ func (r *run) ref() activities.Ref {
 	}
 	ref := activities.Ref{
 		Tenant: r.in.Tenant, Conversation: r.in.Conversation, Run: r.in.Run, Call: r.calls, Rung: rung,
-		FailedStage: r.failedStage, FailedCall: r.failedCall,
+		FailedStage: r.failedStage, FailedCall: r.failedCall, FailedKind: r.failedKind,
 	}
-	r.failedStage, r.failedCall = "", 0
+	r.failedStage, r.failedCall, r.failedKind = "", 0, ""
 	return ref
 }
 
@@ -174,7 +193,11 @@ func (r *run) walk(ctx workflow.Context) CompactionResult {
 	var a *activities.Activities
 
 	if err := execute(ctx, quick, "Is a compaction due?", a.Trigger, activities.TriggerRequest{Ref: r.ref()}, &r.trigger); err != nil {
-		return r.ended(ctx, activities.StageTrigger, err)
+		end := r.ended(ctx, activities.StageTrigger, err)
+		if end.Kind == pipeline.Conflict { // a replay that could not take effect any more
+			end.Outcome, end.Reason = OutcomeSuperseded, messageOf(err)
+		}
+		return end
 	}
 	if r.trigger.Skip != "" {
 		return r.skipped(r.trigger.Skip)
@@ -267,8 +290,8 @@ func (r *run) summarise(ctx workflow.Context) (activities.SummariseResult, *Comp
 			return result, nil
 		}
 		kind := kindOf(ctx, err)
-		if kind == pipeline.Cancelled {
-			end := r.cancelled()
+		if kind == pipeline.Cancelled || kind == activities.KindDiverged {
+			end := r.ended(ctx, stage, err)
 			return activities.SummariseResult{}, &end
 		}
 		if !r.step(ctx, r.used.next(stage, r.ladder[r.at].Kind, kind), stage, kind) {
@@ -283,7 +306,7 @@ func (r *run) attempt(ctx workflow.Context) (activities.SummariseResult, activit
 	var a *activities.Activities
 	s := r.ladder[r.at]
 	var out activities.SummariseResult
-	if s.Kind != pipeline.SummarizerDigest && (r.modelCalls >= MaxModelCalls || r.remaining(ctx) <= 0) {
+	if s.Kind != pipeline.SummarizerDigest && (r.modelCalls >= MaxModelCalls || r.timeSpent(ctx)) {
 		return out, activities.StageSummarise, budgetExceeded("the run's time or number of model calls is spent")
 	}
 
@@ -302,7 +325,7 @@ func (r *run) attempt(ctx workflow.Context) (activities.SummariseResult, activit
 
 	r.omitted = input.Omitted
 	class := model(r.trigger.ModelQueue, r.remaining(ctx))
-	if s.Kind == pipeline.SummarizerDigest {
+	if s.Kind == pipeline.SummarizerDigest || r.in.Replay == ReplayRecorded { // no model is called
 		class = quick
 	}
 	err := execute(ctx, class, fmt.Sprintf("Summary by %s (%s)", s, r.rungName()), a.Summarise,
@@ -454,13 +477,21 @@ func (r *run) remaining(ctx workflow.Context) time.Duration {
 	return r.trigger.Budget - workflow.Now(ctx).Sub(r.started)
 }
 
+// timeSpent says that no model is asked any more. A replay from the record takes no time, and asks the record.
+func (r *run) timeSpent(ctx workflow.Context) bool {
+	if r.in.Replay == ReplayRecorded {
+		return r.trigger.SpentAt > 0 && r.calls+1 >= r.trigger.SpentAt
+	}
+	return r.remaining(ctx) <= 0
+}
+
 // note writes the way down the ladder where the Temporal UI shows it; it costs no event.
 func (r *run) note(ctx workflow.Context, stage activities.Stage, kind pipeline.ErrorKind, step Step) {
 	who := ""
 	if len(r.ladder) > 0 {
 		who = " by " + r.ladder[r.at].String()
 	}
-	r.failedStage, r.failedCall = stage, r.calls
+	r.failedStage, r.failedCall, r.failedKind = stage, r.calls, kind
 	r.path = append(r.path, fmt.Sprintf("%s%s: %s → %s", stage, who, kind, step))
 	workflow.SetCurrentDetails(ctx, "* "+strings.Join(r.path, "\n* "))
 }

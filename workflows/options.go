@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"precis/activities"
 	"precis/pipeline"
 )
 
@@ -69,6 +70,9 @@ func kindOf(ctx workflow.Context, err error) pipeline.ErrorKind {
 			if string(k) == app.Type() {
 				return k
 			}
+		}
+		if app.Type() == string(activities.KindDiverged) {
+			return activities.KindDiverged
 		}
 		return pipeline.Internal
 	case errors.As(err, &timeout):

@@ -46,7 +46,7 @@ func (l Launcher) Ask(ctx context.Context, ref store.ConversationRef, req store.
 // context ends first the run goes on.
 func (l Launcher) Wait(ctx context.Context, run store.Run) (store.Run, error) {
 	launch := workflows.Launch{
-		Input:     workflows.CompactionInput{Tenant: run.Ref.Tenant, Conversation: run.Conversation, Run: run.Ref.ID},
+		Input:     workflows.CompactionInput{Tenant: run.Ref.Tenant, Conversation: run.Conversation, Run: run.Ref.ID, Replay: workflows.ReplayMode(run.ReplayMode())},
 		TaskQueue: l.Config.Worker.TaskQueue,
 		Trigger:   string(run.Kind),
 	}

@@ -104,7 +104,7 @@ func (d dispatcher) batch(ctx context.Context) int {
 func (d dispatcher) start(ctx context.Context, run store.Dispatch) error {
 	ref := store.RunRef{Tenant: run.Tenant, ID: run.Run}
 	_, err := workflows.Start(run.WithTrace(ctx), d.client, workflows.Launch{
-		Input:     workflows.CompactionInput{Tenant: run.Tenant, Conversation: run.Conversation, Run: run.Run},
+		Input:     workflows.CompactionInput{Tenant: run.Tenant, Conversation: run.Conversation, Run: run.Run, Replay: workflows.ReplayMode(run.Replay)},
 		TaskQueue: d.queue,
 		Trigger:   run.Kind,
 	})

@@ -251,7 +251,7 @@ func (s *System) Run(run store.Run) store.Run {
 // Launch is how the run's workflow is started.
 func (s *System) Launch(run store.Run) workflows.Launch {
 	return workflows.Launch{
-		Input:     workflows.CompactionInput{Tenant: run.Ref.Tenant, Conversation: run.Conversation, Run: run.Ref.ID},
+		Input:     workflows.CompactionInput{Tenant: run.Ref.Tenant, Conversation: run.Conversation, Run: run.Ref.ID, Replay: workflows.ReplayMode(run.ReplayMode())},
 		TaskQueue: s.Config.Worker.TaskQueue,
 		Trigger:   string(run.Kind),
 	}

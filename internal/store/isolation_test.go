@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -46,6 +47,11 @@ func TestTenantsNeverMeet(t *testing.T) {
 	}
 	call := store.ModelCall{Call: 1, Attempt: 1, Vendor: "v", Model: "m"}
 	if _, err := s.FinishCall(t.Context(), r.Ref, call, store.CallResult{Answer: []byte("a")}); err != nil {
+		t.Fatal(err)
+	}
+
+	batch, err := s.CreateReplayBatch(t.Context(), store.DefaultTenant, nil, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
 
@@ -92,8 +98,27 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"KeepSyncChain":   func() error { return s.KeepSyncChain(ctx, conv, 10, store.Hash{1}) },
 		"Look":            func() error { return s.Look(ctx, conv, func(context.Context, store.Moment) error { return nil }) },
 		"Ledger":          func() error { _, err := s.Ledger(ctx, run); return err },
-		"LiveSums":        func() error { _, err := s.LiveSums(ctx, conv); return err },
-		"LiveView":        func() error { _, err := s.LiveView(ctx, conv, store.LiveOptions{}); return err },
+		"GetReplayBatch": func() error {
+			_, err := s.GetReplayBatch(ctx, store.BatchRef{Tenant: "mallory", ID: batch.Ref.ID})
+			return err
+		},
+		"FinishReplayBatch": func() error {
+			_, err := s.FinishReplayBatch(ctx, store.BatchRef{Tenant: "mallory", ID: batch.Ref.ID}, false)
+			return err
+		},
+		"ReplayBatchTotals": func() error {
+			_, err := s.ReplayBatchTotals(ctx, store.BatchRef{Tenant: "mallory", ID: batch.Ref.ID})
+			return err
+		},
+		"GetState":       func() error { _, err := s.GetState(ctx, "mallory", m.Summary); return err },
+		"KeepComparison": func() error { return s.KeepComparison(ctx, run, []byte("{}"), nil) },
+		"KeepState": func() error {
+			_, err := s.KeepState(ctx, run, store.LiveView{Conversation: store.Conversation{Ref: conv}}, nil)
+			return err
+		},
+		"LiveViewAt": func() error { _, err := s.LiveViewAt(ctx, conv, store.State{}, store.LiveOptions{}); return err },
+		"LiveSums":   func() error { _, err := s.LiveSums(ctx, conv); return err },
+		"LiveView":   func() error { _, err := s.LiveView(ctx, conv, store.LiveOptions{}); return err },
 		"MarkRunDispatched": func() error {
 			return s.MarkRunDispatched(ctx, run)
 		},
@@ -105,7 +130,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 			return nil
 		},
 		"MessagesAt":  func() error { _, err := s.MessagesAt(ctx, conv, []int64{1}); return err },
-		"NoteNext":    func() error { return s.NoteNext(ctx, run, "slim", 1, "x") },
+		"NoteNext":    func() error { return s.NoteNext(ctx, run, "slim", 1, "x", "") },
 		"OpenReply":   func() error { _, err := s.OpenReply(ctx, conv, time.Hour); return err },
 		"PutArtifact": func() error { _, err := s.PutArtifact(ctx, conv, "x", []byte("x")); return err },
 		"PrepareMarker": func() error {
@@ -168,6 +193,20 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"SummariseRuns": func() error {
 			list, err := s.SummariseRuns(ctx, "mallory", store.RunFilter{})
 			return none(len(list), err)
+		},
+		"CreateReplayBatch": func() error {
+			if _, err := s.CreateReplayBatch(ctx, "nobody", nil, 0); !errors.Is(err, store.ErrNotFound) {
+				return fmt.Errorf("a batch of nobody's: error %w", err)
+			}
+			return nil
+		},
+		"Replayables": func() error {
+			list, _, err := s.Replayables(ctx, "mallory", store.ReplayFilter{}, "", 0)
+			return none(len(list), err)
+		},
+		"CountReplayables": func() error {
+			n, err := s.CountReplayables(ctx, "mallory", store.ReplayFilter{})
+			return none(n, err)
 		},
 		"TokensUsed": func() error {
 			n, err := s.TokensUsed(ctx, "mallory", time.Time{})

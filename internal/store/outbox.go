@@ -15,6 +15,8 @@ type Dispatch struct {
 	Run          string
 	// Kind is the run's trigger, for the search attribute.
 	Kind string
+	// Replay is Run.ReplayMode.
+	Replay string
 	// Attempts counts the claims, this one too.
 	Attempts int
 	Created  time.Time
@@ -28,15 +30,16 @@ func (s *Store) ClaimOutbox(ctx context.Context, limit int, lease time.Duration)
 	var list []Dispatch
 	err := s.write(ctx, "claim the outbox", func(ctx context.Context, tx pgx.Tx) (err error) {
 		list, err = all(ctx, tx, func(row pgx.CollectableRow) (d Dispatch, err error) {
-			return d, row.Scan(&d.ID, &d.Tenant, &d.Conversation, &d.Run, &d.Kind, &d.Attempts, &d.Created, &d.TraceParent)
+			return d, row.Scan(&d.ID, &d.Tenant, &d.Conversation, &d.Run, &d.Kind, &d.Replay, &d.Attempts, &d.Created, &d.TraceParent)
 		}, `WITH due AS MATERIALIZED (
 				SELECT id FROM outbox WHERE dispatched_at IS NULL AND due_at <= now() ORDER BY due_at, id LIMIT $1
 				FOR UPDATE SKIP LOCKED
 			), claimed AS (
 				UPDATE outbox o SET due_at = now() + $2, attempts = attempts + 1 FROM due WHERE o.id = due.id RETURNING o.*
 			)
-			SELECT o.id, o.tenant, o.conversation, o.run, r.trigger_kind, o.attempts, o.created_at, o.trace_parent
-			FROM claimed o JOIN runs r ON r.id = o.run ORDER BY o.id`, clampLimit(limit), lease)
+			SELECT o.id, o.tenant, o.conversation, o.run, r.trigger_kind,
+				CASE WHEN p.live THEN 'live' WHEN p.run IS NOT NULL THEN 'recorded' ELSE '' END, o.attempts, o.created_at, o.trace_parent
+			FROM claimed o JOIN runs r ON r.id = o.run LEFT JOIN replays p ON p.run = o.run ORDER BY o.id`, clampLimit(limit), lease)
 		return err
 	})
 	return list, err

@@ -23,6 +23,8 @@ const (
 	OutcomeSuperseded Outcome = "superseded"
 	OutcomeCancelled  Outcome = "cancelled"
 	OutcomeFailed     Outcome = "failed"
+	// OutcomeReplayed is that of a replay that came to its end and took no effect.
+	OutcomeReplayed Outcome = "replayed"
 )
 
 // RunRequest asks for a compaction.
@@ -48,6 +50,7 @@ type RunRequest struct {
 	Hold time.Duration
 	// ReplayOf is the run that this one repeats, "": none. A replay runs beside others.
 	ReplayOf string
+	Replay   ReplayOptions
 }
 
 // Run is one row of runs, with the sums of its model calls.
@@ -71,6 +74,8 @@ type Run struct {
 	Prompt, Summarizer string // what was asked for instead of the settings
 	Settings, Versions json.RawMessage
 	ReplayOf           string
+	// Replay is what it is as a replay, zero for a run that is none.
+	Replay Replay
 	// RequestedHead is the head of the conversation when the run was asked for.
 	RequestedHead int64
 
@@ -137,10 +142,11 @@ const runColumns = `r.id, r.tenant, c.id, r.workflow_id, r.temporal_run_id, coal
 	r.prompt_version, r.mode, r.digest, r.covers_from, r.covers_to, r.covered_messages, r.covered_chain, r.tokens_before,
 	r.tokens_after, r.context_sha256, r.verification, r.numbers, coalesce(m.id, ''),
 	coalesce(m.status, ''), m.ended_at, u.input, u.cached, u.written, u.output, u.calls, u.lost, models.list, r.created_at,
-	r.started_at, r.finished_at`
+	r.started_at, r.finished_at, coalesce(p.live, false), coalesce(p.apply, false), coalesce(p.batch, ''), p.identical, p.comparison_sha256`
 
 // runJoins adds what a run's row does not hold itself.
 const runJoins = ` FROM runs r JOIN conversations c ON c.cid = r.cid LEFT JOIN markers m ON m.run = r.id
+	LEFT JOIN replays p ON p.run = r.id
 	CROSS JOIN LATERAL (
 		SELECT coalesce(sum(input_tokens), 0)::bigint AS input, coalesce(sum(cached_input_tokens), 0)::bigint AS cached,
 			coalesce(sum(cache_write_tokens), 0)::bigint AS written, coalesce(sum(output_tokens), 0)::bigint AS output,
@@ -158,7 +164,7 @@ const runJoins = ` FROM runs r JOIN conversations c ON c.cid = r.cid LEFT JOIN m
 
 func scanRun(row pgx.CollectableRow) (Run, error) {
 	var r Run
-	var focus, chain, context []byte
+	var focus, chain, context, comparison []byte
 	var started, finished, ended *time.Time
 	err := row.Scan(&r.Ref.ID, &r.Ref.Tenant, &r.Conversation, &r.WorkflowID, &r.TemporalRunID, &r.Outcome, &r.ErrorKind,
 		&r.Reason, &r.Kind, (*[]byte)(&r.Trigger), &focus, &r.Full, &r.ForceExternal, &r.Prepare, &r.Prompt, &r.Summarizer,
@@ -167,7 +173,8 @@ func scanRun(row pgx.CollectableRow) (Run, error) {
 		&r.Facts.CoveredMessages, &chain, &r.Facts.TokensBefore, &r.Facts.TokensAfter, &context,
 		(*[]byte)(&r.Facts.Verification), (*[]byte)(&r.Facts.Numbers), &r.Marker, &r.MarkerStatus, &ended,
 		&r.Usage.Input, &r.Usage.CachedInput, &r.Usage.CacheWrite, &r.Usage.Output, &r.Usage.Calls, &r.Usage.Lost, &r.Models,
-		&r.Created, &started, &finished)
+		&r.Created, &started, &finished, &r.Replay.Live, &r.Replay.Apply, &r.Replay.Batch, &r.Replay.Identical, &comparison)
+	r.Replay.Comparison = hex.EncodeToString(comparison) // NULL is ""
 	r.Focus = string(focus)
 	copy(r.Facts.CoveredChain[:], chain)
 	if context != nil {
@@ -210,6 +217,9 @@ func (req RunRequest) cleaned() (RunRequest, error) {
 	if !goodTrigger(req.Kind) {
 		return req, invalidf("trigger kind %q", req.Kind)
 	}
+	if req.Replay != (ReplayOptions{}) && req.ReplayOf == "" || req.Replay.Apply && !req.Replay.Live {
+		return req, invalidf("a replay repeats a run, and only a live one takes effect")
+	}
 	return req, nil
 }
 
@@ -224,6 +234,7 @@ func requestLocked(ctx context.Context, tx pgx.Tx, c Conversation, id string, re
 		}
 	}
 	var replayOf *string
+	workflow := WorkflowID(c.Ref)
 	if req.ReplayOf == "" {
 		r, err = one(ctx, tx, scanRun, `SELECT `+runColumns+runJoins+` WHERE r.cid = $1 AND r.outcome IS NULL AND r.replay_of IS NULL`, c.cid)
 		if err == nil {
@@ -234,17 +245,22 @@ func requestLocked(ctx context.Context, tx pgx.Tx, c Conversation, id string, re
 			return r, false, err
 		}
 	} else {
-		if _, err := run(ctx, tx, RunRef{c.Ref.Tenant, req.ReplayOf}); err != nil {
-			return r, false, err
+		r, attached, err = replayOfBatch(ctx, tx, c, req)
+		if err != nil || attached {
+			return r, attached, err
 		}
-		replayOf = &req.ReplayOf
+		replayOf, workflow = &req.ReplayOf, ReplayWorkflowID(RunRef{c.Ref.Tenant, id})
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO runs (id, cid, tenant, workflow_id, requested_head, trigger_kind, trigger, focus, "full",
 			force_external, prepare, prompt_override, summarizer_override, settings, versions, replay_of)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		id, c.cid, c.Ref.Tenant, WorkflowID(c.Ref), c.HeadSeq, string(req.Kind), req.Trigger, []byte(req.Focus), req.Full,
+		id, c.cid, c.Ref.Tenant, workflow, c.HeadSeq, string(req.Kind), req.Trigger, []byte(req.Focus), req.Full,
 		req.ForceExternal, req.Prepare, cleanText(req.Prompt), cleanText(req.Summarizer), []byte(req.Settings), req.Versions, replayOf)
 	if err != nil {
+		return r, false, err
+	}
+	if replayOf != nil {
+		r, err = insertReplay(ctx, tx, RunRef{c.Ref.Tenant, id}, req)
 		return r, false, err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO outbox (tenant, conversation, run, trace_parent, due_at) VALUES ($1, $2, $3, $4, now() + $5)`,
@@ -395,7 +411,7 @@ type RunEnd struct {
 func (s *Store) FinishRun(ctx context.Context, ref RunRef, end RunEnd) (Run, error) {
 	var r Run
 	switch end.Outcome {
-	case OutcomeSkipped, OutcomeSuperseded, OutcomeCancelled, OutcomeFailed:
+	case OutcomeSkipped, OutcomeSuperseded, OutcomeCancelled, OutcomeFailed, OutcomeReplayed:
 	default:
 		return r, fmt.Errorf("store: finish a run: %w", invalidf("outcome %q: applied and prepared come with a marker", end.Outcome))
 	}

@@ -174,6 +174,11 @@ var sealedTables = map[SealKind][]sealedTable{
 			text: []string{"call", "run", "stage"}, bytes: []string{"result"}, times: []string{"created_at"},
 		},
 		{
+			name: "replays", key: []string{"run"}, where: `run = $2 AND $1::bigint > 0`, order: `run`,
+			text: []string{"live", "apply", "identical", "run", "original", "batch"}, bytes: []string{"comparison_sha256"},
+			changes: []string{"identical", "comparison_sha256"},
+		},
+		{
 			name: "usage_ledger", key: []string{"call", "attempt"}, where: `cid = $1 AND run = $2`, order: `call, attempt`,
 			text: []string{
 				"input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "call", "attempt", "run", "tenant",
@@ -214,8 +219,10 @@ var sealedTables = map[SealKind][]sealedTable{
 // artifactsOfRun are the hashes that the rows of run $2 refer to.
 const artifactsOfRun = `SELECT decode(value, 'hex') FROM run_steps s, jsonb_each_text(s.artifacts) WHERE s.run = $2 AND value ~ '^[0-9a-f]{64}$'
 	UNION SELECT context_sha256 FROM runs WHERE id = $2 AND context_sha256 IS NOT NULL
+	UNION SELECT decode(numbers ->> 'state', 'hex') FROM runs WHERE id = $2 AND numbers ->> 'state' ~ '^[0-9a-f]{64}$'
 	UNION SELECT request_sha256 FROM usage_ledger WHERE run = $2 AND request_sha256 IS NOT NULL
 	UNION SELECT answer_sha256 FROM usage_ledger WHERE run = $2 AND answer_sha256 IS NOT NULL
+	UNION SELECT comparison_sha256 FROM replays WHERE run = $2 AND comparison_sha256 IS NOT NULL
 	UNION SELECT summary_sha256 FROM markers WHERE run = $2 AND summary_sha256 IS NOT NULL
 	UNION SELECT native_sha256 FROM markers WHERE run = $2 AND native_sha256 IS NOT NULL`
 

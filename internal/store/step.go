@@ -118,15 +118,17 @@ func ownsRun(ctx context.Context, q querier, ref RunRef) error {
 	return nil
 }
 
-// NoteNext records what the ladder did after the last attempt at a call.
-func (s *Store) NoteNext(ctx context.Context, ref RunRef, stage string, call int, next string) error {
+// NoteNext records what the ladder did after the last attempt at a call, and the kind of failure that it answered: the
+// attempt itself tells, unless its worker died in it.
+func (s *Store) NoteNext(ctx context.Context, ref RunRef, stage string, call int, next string, kind pipeline.ErrorKind) error {
 	return s.write(ctx, "record the next step", func(ctx context.Context, tx pgx.Tx) error {
 		cid, err := lockRun(ctx, tx, ref)
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE run_steps SET next = $4 WHERE run = $1 AND stage = $2 AND call = $3 AND attempt = (
-			SELECT max(attempt) FROM run_steps WHERE run = $1 AND stage = $2 AND call = $3)`, ref.ID, stage, call, cleanText(next))
+		_, err = tx.Exec(ctx, `UPDATE run_steps SET next = $4, error_kind = CASE WHEN outcome = 'started' AND error_kind = '' THEN $5 ELSE error_kind END
+			WHERE run = $1 AND stage = $2 AND call = $3 AND attempt = (
+				SELECT max(attempt) FROM run_steps WHERE run = $1 AND stage = $2 AND call = $3)`, ref.ID, stage, call, cleanText(next), string(kind))
 		if err != nil {
 			return err
 		}

@@ -36,6 +36,8 @@ type Store struct {
 	retryFor time.Duration
 	zip      *zstd.Encoder
 	unzip    *zstd.Decoder
+	// states are those that KeepState has kept.
+	states recent
 }
 
 // A ConversationRef names a conversation. Every method that takes one finds nothing but that tenant's own:

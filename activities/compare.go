@@ -1,0 +1,288 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"precis/internal/runs"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// KindDiverged is the kind of failure, and the application error's type, of a replay that cannot go on: the original
+// took another step, or a part of its record is not there. It never leaves the replay.
+const KindDiverged pipeline.ErrorKind = "diverged"
+
+// divergedError is that error.
+type divergedError struct{ says string }
+
+func (e *divergedError) Error() string { return e.says }
+
+// finalError is a failure from the record: trying again would say the same.
+type finalError struct{ err error }
+
+func (e *finalError) Error() string { return e.err.Error() }
+func (e *finalError) Unwrap() error { return e.err }
+
+// follows makes sure that the original took this step too.
+func (r *record) follows(ref Ref, notes *stepNotes) error {
+	if r.step != nil {
+		return nil
+	}
+	if r.endsHere() {
+		return &pipeline.Error{Kind: pipeline.Cancelled, Message: "the original was cancelled here"}
+	}
+	took := "nothing: the record ends"
+	for _, s := range r.original.Steps {
+		if s.Call == ref.Call {
+			took = stepWords(s.Stage, s.Rung, s.Summarizer)
+		}
+	}
+	now := stepWords(string(r.stage), ref.Rung, "")
+	notes.difference(runs.Difference{What: "step", Recorded: took, Replayed: now})
+	return &divergedError{fmt.Sprintf("step %d of the record is %s, the replay came to %s", ref.Call, took, now)}
+}
+
+func stepWords(stage, rung, summarizer string) string {
+	words := stage
+	if summarizer != "" {
+		words += " by " + summarizer
+	}
+	if rung != "" && rung != "first" {
+		words += " (" + rung + ")"
+	}
+	return words
+}
+
+// compare notes where a step of a replay from the record parts from it, and keeps that. It gives the error that the step
+// is to end with: a failure that was recorded is not tried again.
+func (a *Activities) compare(ctx context.Context, ref Ref, result any, failure error) error {
+	notes := notesOf(ctx)
+	rec := notes.record
+	e := asError(failure)
+	if failure != nil && e == nil {
+		return failure // of the database, say: the attempt is made again
+	}
+	recordedKind, recordedMessage := rec.failure()
+	switch {
+	case e != nil && (rec.kept != nil || e.Kind != recordedKind):
+		recorded := "it went well"
+		if rec.kept == nil {
+			recorded = fmt.Sprintf("%s: %s", recordedKind, recordedMessage)
+		}
+		notes.difference(runs.Difference{What: "error", Recorded: recorded, Replayed: fmt.Sprintf("%s: %s", e.Kind, shorten(e.Message))})
+	case e == nil && rec.kept == nil:
+		notes.difference(runs.Difference{What: "error", Recorded: fmt.Sprintf("%s: %s", recordedKind, recordedMessage), Replayed: "it went well"})
+	case e == nil:
+		if err := a.compareResults(notes, rec.kept.Result, result); err != nil {
+			return err
+		}
+	}
+	if err := a.compareArtifacts(ctx, ref, notes); err != nil {
+		return err
+	}
+	if err := a.keepDifferences(ctx, ref, notes); err != nil {
+		return err
+	}
+	if failure != nil {
+		return &finalError{failure}
+	}
+	return nil
+}
+
+// failure is how the step of the original failed, "" when it did not.
+func (r *record) failure() (pipeline.ErrorKind, string) {
+	if r.kept != nil || r.step == nil {
+		return "", ""
+	}
+	kind := r.step.ErrorKind
+	if kind == "" { // its worker died in it, and Temporal gave it up
+		kind = pipeline.Timeout
+	}
+	return kind, r.step.Message
+}
+
+// notCompared are parts of a stage's result that say where it ran, or that artifacts say better.
+var notCompared = map[string]bool{
+	"model_queue": true, "spent_at": true, "plan": true, "input": true, "summary": true, "native": true, "native_use": true,
+}
+
+// compareResults looks for the first figure that differs.
+func (a *Activities) compareResults(notes *stepNotes, recorded json.RawMessage, result any) error {
+	encoded, err := json.Marshal(result)
+	if err != nil {
+		return fmt.Errorf("encode a stage's result: %w", err)
+	}
+	var was, is any
+	if err := errors.Join(unmarshalNumbers(recorded, &was), unmarshalNumbers(encoded, &is)); err != nil {
+		return fmt.Errorf("read a stage's result: %w", err)
+	}
+	if name, old, now := firstDifference("", was, is); old != now {
+		notes.difference(runs.Difference{What: "result" + name, Recorded: pipeline.Truncate(old, excerptChars), Replayed: pipeline.Truncate(now, excerptChars)})
+	}
+	return nil
+}
+
+func unmarshalNumbers(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode(into)
+}
+
+// firstDifference finds the first value that differs, by the names on the way to it; two equal texts: none does.
+func firstDifference(name string, was, is any) (where, recorded, replayed string) {
+	a, isObject := was.(map[string]any)
+	b, both := is.(map[string]any)
+	if isObject && both {
+		keys := map[string]bool{}
+		for k := range a {
+			keys[k] = true
+		}
+		for k := range b {
+			keys[k] = true
+		}
+		for _, k := range slices.Sorted(maps.Keys(keys)) {
+			if name == "" && notCompared[k] {
+				continue
+			}
+			if where, old, now := firstDifference(name+"."+k, a[k], b[k]); old != now {
+				return where, old, now
+			}
+		}
+		return name, "", ""
+	}
+	old, now := jsonText(was), jsonText(is)
+	return name, old, now
+}
+
+// jsonText is a value as JSON, "nothing" for none.
+func jsonText(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+// comparedRoles are what a step writes, in the order in which it does.
+var comparedRoles = []string{"plan", "input", "omitted", "answer", "verification", "summary", "native", "context"}
+
+// compareArtifacts compares what the step wrote with what the original's did.
+func (a *Activities) compareArtifacts(ctx context.Context, ref Ref, notes *stepNotes) error {
+	for _, role := range comparedRoles {
+		was, is := notes.record.artifact(role), notes.artifacts[role]
+		if was == is || was == "" && notes.record.kept == nil {
+			continue
+		}
+		d := runs.Difference{What: role, Recorded: "nothing", Replayed: "nothing"}
+		if was != "" && is != "" {
+			old, err := a.Store.GetArtifact(ctx, ref.Tenant, was)
+			if err != nil {
+				return gone(notes.record.original, "its "+role, err)
+			}
+			now, err := a.Store.GetArtifact(ctx, ref.Tenant, is)
+			if err != nil {
+				return err
+			}
+			d.At, d.Message, d.Recorded, d.Replayed = part(old, now)
+			if role != "context" {
+				d.Message = 0
+			}
+		} else if was != "" {
+			d.Recorded = was
+		} else {
+			d.Replayed = is
+		}
+		notes.difference(d)
+	}
+	return nil
+}
+
+// excerptChars is how much of each of two texts a difference shows, half of it before the place.
+const excerptChars = 160
+
+// part finds where two texts part: the byte, the line from 1, and both cut around it.
+func part(was, is []byte) (at, line int, old, now string) {
+	for at < len(was) && at < len(is) && was[at] == is[at] {
+		at++
+	}
+	for at > 0 && at < len(was) && !utf8.RuneStart(was[at]) {
+		at--
+	}
+	return at, 1 + bytes.Count(was[:at], []byte("\n")), around(was, at), around(is, at)
+}
+
+func around(text []byte, at int) string {
+	from, to := max(at-excerptChars/2, 0), min(at+excerptChars/2, len(text))
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	out := strings.ToValidUTF8(string(text[from:to]), "\uFFFD")
+	if from > 0 {
+		out = "…" + out
+	}
+	if to < len(text) {
+		out += "…"
+	}
+	return out
+}
+
+// roleDifference is the role of what a step found to be different.
+const roleDifference = "difference"
+
+// keepDifferences keeps them as an artifact of the step: their excerpts are text of the conversation.
+func (a *Activities) keepDifferences(ctx context.Context, ref Ref, notes *stepNotes) error {
+	if len(notes.differences) == 0 {
+		return nil
+	}
+	for i := range notes.differences {
+		d := &notes.differences[i]
+		d.Stage, d.Call, d.Rung = string(notes.record.stage), ref.Call, ref.Rung
+		if notes.record.step != nil {
+			d.Summarizer = notes.record.step.Summarizer
+		}
+	}
+	data, err := json.Marshal(notes.differences)
+	if err != nil {
+		return fmt.Errorf("encode the differences: %w", err)
+	}
+	artifact, err := a.Store.PutArtifact(ctx, ref.conversation(), roleDifference, data)
+	notes.artifact(roleDifference, artifact.SHA256)
+	return err
+}
+
+// differencesOf reads what the steps of a replay found, in order.
+func (a *Activities) differencesOf(ctx context.Context, run store.Run) ([]runs.Difference, error) {
+	var all []runs.Difference
+	seen := map[int]bool{}
+	for _, s := range run.Steps {
+		sha := s.Artifacts[roleDifference]
+		if sha == "" || seen[s.Call] {
+			continue
+		}
+		seen[s.Call] = true
+		data, err := a.Store.GetArtifact(ctx, run.Ref.Tenant, sha)
+		if err != nil {
+			return nil, err
+		}
+		var list []runs.Difference
+		if err := json.Unmarshal(data, &list); err != nil {
+			return nil, fmt.Errorf("read the differences: %w", err)
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}

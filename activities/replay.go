@@ -1,0 +1,207 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"precis/internal/conversation"
+	"precis/internal/runs"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// finishReplay compares a replay with the run that it repeats, keeps what it found and closes it. One that took effect
+// is closed already. A conversation's timeline, its breaker and the metrics of its runs hear of none that did not.
+func (a *Activities) finishReplay(ctx context.Context, req FinishRequest, run store.Run) (FinishResult, error) {
+	notes := notesOf(ctx)
+	original := *notes.original
+	end := store.RunEnd{Outcome: store.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason), Facts: store.RunFacts{Summarizer: req.Summarizer}}
+	var found runs.Comparison
+	var identical *bool
+	var err error
+	if req.Kind == KindDiverged { // no one else knows the kind
+		end.ErrorKind = pipeline.BadRequest
+	}
+	if rec := notes.record; rec == nil {
+		found, err = a.compareLive(ctx, original, run, end)
+	} else if found, err = a.compareRecorded(ctx, req, rec, run); found.First != nil || found.Identical {
+		// However the original ended, this one has come to its end.
+		identical, end = &found.Identical, store.RunEnd{Outcome: store.OutcomeReplayed}
+	}
+	if err != nil {
+		return FinishResult{}, err
+	}
+	data, err := json.Marshal(found)
+	if err != nil {
+		return FinishResult{}, fmt.Errorf("encode the comparison: %w", err)
+	}
+	switch err := a.Store.KeepComparison(ctx, req.run(), data, identical); {
+	case errors.Is(err, store.ErrContentDeleted): // nothing is left to be compared
+	case err != nil:
+		return FinishResult{}, err
+	}
+	ended, err := a.Store.FinishRun(ctx, req.run(), end)
+	if err != nil {
+		return FinishResult{}, err
+	}
+	if run.Outcome == "" && run.Replay.Live {
+		a.countRun(ctx, ended, lastStage(run))
+	}
+	return FinishResult{Outcome: string(ended.Outcome), Kind: ended.ErrorKind, Reason: ended.Reason}, nil
+}
+
+// compareRecorded sums up what the steps found, and compares how the two ended.
+func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec *record, run store.Run) (runs.Comparison, error) {
+	var c runs.Comparison
+	all, err := a.differencesOf(ctx, run)
+	if err != nil {
+		return c, err
+	}
+	stopped := req.Kind == KindDiverged || req.Outcome == string(store.OutcomeCancelled) && rec.original.Outcome != store.OutcomeCancelled
+	if was, is := endWords(wayEnded(rec.original)), endWords(store.Outcome(req.Outcome), req.Kind, shorten(req.Reason)); was != is && !stopped {
+		all = append(all, runs.Difference{Stage: string(StageFinish), Call: req.Call, What: "outcome", Recorded: was, Replayed: is})
+	}
+	seen := map[int]bool{}
+	for _, s := range run.Steps {
+		if s.Stage == string(StageFinish) || seen[s.Call] {
+			continue
+		}
+		seen[s.Call] = true
+		c.Steps++
+		if s.Artifacts["answer"] != "" {
+			c.Answers++
+		}
+	}
+	if sha := run.Facts.Context; sha != "" {
+		text, err := a.Store.GetArtifact(ctx, req.Tenant, sha)
+		if err != nil {
+			return c, err
+		}
+		c.Context = &runs.ComparedContext{Identical: sha == rec.original.Facts.Context, SHA256: sha, Bytes: len(text)}
+	} else if rec.original.Facts.Context != "" {
+		c.Context = &runs.ComparedContext{}
+	}
+	if c.Differences = len(all); c.Differences > 0 {
+		c.First = &all[0]
+	}
+	c.Identical = c.First == nil && !stopped && (c.Context == nil || c.Context.Identical)
+	return c, nil
+}
+
+// wayEnded is how a run's way ended. What has become of a summary that it prepared is another matter.
+func wayEnded(r store.Run) (store.Outcome, pipeline.ErrorKind, string) {
+	for i := len(r.Steps) - 1; i >= 0; i-- {
+		s := r.Steps[i]
+		if s.Stage != string(StageReassemble) {
+			continue
+		}
+		var n struct {
+			Outcome store.Outcome      `json:"outcome"`
+			Kind    pipeline.ErrorKind `json:"kind"`
+			Reason  string             `json:"reason"`
+		}
+		if json.Unmarshal(s.Numbers, &n) == nil && n.Outcome != "" {
+			return n.Outcome, n.Kind, shorten(n.Reason)
+		}
+		break
+	}
+	return r.Outcome, r.ErrorKind, r.Reason
+}
+
+func endWords(o store.Outcome, kind pipeline.ErrorKind, reason string) string {
+	words := string(o)
+	if kind != "" {
+		words += " " + string(kind)
+	}
+	if reason != "" {
+		words += ": " + reason
+	}
+	return words
+}
+
+// compareLive puts a live replay beside its original. end is how it ends, unless it has taken effect.
+func (a *Activities) compareLive(ctx context.Context, original, run store.Run, end store.RunEnd) (runs.Comparison, error) {
+	if run.Outcome == "" {
+		run.Outcome, run.ErrorKind, run.Reason = end.Outcome, end.ErrorKind, end.Reason
+	}
+	c := runs.Comparison{Live: true, Changes: runs.ChangesOf(original, run)}
+	was, err := a.summaryOf(ctx, original)
+	if err != nil {
+		return c, err
+	}
+	is, err := a.summaryOf(ctx, run)
+	if err != nil {
+		return c, err
+	}
+	c.Original, c.Replay = runs.SideOf(original, was), runs.SideOf(run, is)
+	if was == "" || is == "" {
+		return c, nil
+	}
+	source, err := a.compared(ctx, original, run)
+	if err != nil {
+		return c, err
+	}
+	facts := pipeline.CompareSummaries(source, was, is)
+	c.OnlyOriginal, c.OnlyReplay, c.Both = facts.OnlyA, facts.OnlyB, facts.Both
+	return c, nil
+}
+
+// summaryOf is the summary that a run's summarizer wrote and the checks completed, "" when there is none any more.
+func (a *Activities) summaryOf(ctx context.Context, run store.Run) (string, error) {
+	for i := len(run.Steps) - 1; i >= 0; i-- {
+		sha := run.Steps[i].Artifacts["summary"]
+		if run.Steps[i].Stage != string(StageSummarise) || sha == "" {
+			continue
+		}
+		text, err := a.Store.GetArtifact(ctx, run.Ref.Tenant, sha)
+		if errors.Is(err, store.ErrNotFound) {
+			return "", nil
+		}
+		return string(text), err
+	}
+	return "", nil
+}
+
+// compared are the messages that both runs summarised.
+func (a *Activities) compared(ctx context.Context, original, run store.Run) ([]pipeline.Message, error) {
+	wanted := map[int64]bool{}
+	var p plan
+	for _, r := range []store.Run{original, run} {
+		for i := len(r.Steps) - 1; i >= 0; i-- {
+			sha := r.Steps[i].Artifacts["plan"]
+			if sha == "" {
+				continue
+			}
+			var err error
+			if p, err = a.plan(ctx, Ref{Tenant: r.Ref.Tenant}, sha); err != nil {
+				return nil, err
+			}
+			for _, seq := range p.Summarise {
+				wanted[seq] = true
+			}
+			break
+		}
+	}
+	state, err := a.Store.GetState(ctx, run.Ref.Tenant, original.FirstState())
+	if err != nil {
+		return nil, err
+	}
+	ref := store.ConversationRef{Tenant: run.Ref.Tenant, ID: run.Conversation}
+	live, err := a.Store.LiveViewAt(ctx, ref, state, store.LiveOptions{BeneathDigest: p.BeneathDigest})
+	if err != nil {
+		return nil, err
+	}
+	view, err := conversation.NewView(live, a.Config.Settings)
+	if err != nil {
+		return nil, err
+	}
+	var source []pipeline.Message
+	for _, m := range view.Live() {
+		if m.Seq == 0 || wanted[m.Seq] {
+			source = append(source, m)
+		}
+	}
+	return source, nil
+}

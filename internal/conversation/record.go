@@ -1,0 +1,31 @@
+package conversation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// EncodeContext gives a context as it is written for the model and kept for audit: one native message a line.
+func EncodeContext(v View, c pipeline.Context) ([]byte, error) {
+	messages, err := transcript.EncodeItems(v.Codec, c.Items)
+	return bytes.Join(messages, []byte("\n")), err
+}
+
+// KeepState keeps what a view was made of beside the messages, for a run that works on it, and gives the references by
+// what they are.
+func KeepState(ctx context.Context, s *store.Store, run store.RunRef, v View) (map[string]string, error) {
+	settings, err := json.Marshal(v.Settings)
+	if err != nil {
+		return nil, fmt.Errorf("encode the settings: %w", err)
+	}
+	live := v.LiveView
+	live.Conversation.Window = Window(live.Conversation)
+	live.Conversation.Usage.Calibration = Calibration(live.Conversation)
+	return s.KeepState(ctx, run, live, settings)
+}
