@@ -102,7 +102,11 @@ func initCluster(ctx context.Context, installed installation, home string, as *a
 	if err := os.RemoveAll(fresh); err != nil {
 		return fmt.Errorf("remove what an interrupted start left: %w", err)
 	}
+	if err := makePassword(home, as); err != nil {
+		return err
+	}
 	args := append([]string{"-D", fresh}, strings.Fields(initdbOptions)...)
+	args[len(args)-1] += passwordPath(home)
 	cmd := exec.CommandContext(ctx, installed.program("initdb"), args...)
 	cmd.Dir, cmd.Env = home, postgresEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as.credential()}

@@ -19,7 +19,7 @@ const keeper = `
 dir=$1 bin=$2 options=$3
 shift 3
 exec 3<&0 </dev/null >"$dir/postgres.log" 2>&1
-"$bin/initdb" -D "$dir/data" $options --no-sync 3<&- || exit 1
+"$bin/initdb" -D "$dir/data" $options"$dir/password" --no-sync 3<&- || exit 1
 "$bin/postgres" "$@" 3<&- &
 server=$!
 {
@@ -81,16 +81,23 @@ func (s *Stack) startPostgres(ctx context.Context, opts Options, svc *service) e
 			return err
 		}
 		s.children = append(s.children, keeper)
-		if err := prepareDatabase(ctx, port, keeper.process); err != nil {
+		owner, err := ownerOfDatabase(s.scratch)
+		if err != nil {
+			return err
+		}
+		if err := prepareDatabase(ctx, port, owner, keeper.process); err != nil {
 			return withLog(fmt.Errorf("start PostgreSQL: %w", err), readTail(filepath.Join(s.scratch, "postgres.log")))
 		}
-		svc.URL = databaseURL(port, databaseName)
+		svc.URL = databaseURL(port, owner, databaseName)
 		return nil
 	})
 }
 
 // startKeeper makes a cluster in the folder scratch and runs a server on it.
 func startKeeper(scratch string, installed installation, as *account, port int) (*child, error) {
+	if err := makePassword(scratch, as); err != nil {
+		return nil, err
+	}
 	args := []string{"-c", keeper, "keeper", scratch, installed.bin, initdbOptions}
 	return launch{
 		path: "/bin/sh", args: append(args, serverArgs(filepath.Join(scratch, "data"), port, false)...),

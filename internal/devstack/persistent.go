@@ -130,11 +130,15 @@ func (o Options) tryPostgres(ctx context.Context, st *state, installed installat
 			return err
 		}
 	}
-	svc.process, svc.Address, svc.URL = found, loopback(port), databaseURL(port, databaseName)
+	owner, err := ownerOfDatabase(filepath.Dir(svc.Data))
+	if err != nil {
+		return err
+	}
+	svc.process, svc.Address, svc.URL = found, loopback(port), databaseURL(port, owner, databaseName)
 	if err := st.write(o.Dir); err != nil {
 		return err
 	}
-	return prepareDatabase(ctx, port, found)
+	return prepareDatabase(ctx, port, owner, found)
 }
 
 // startTemporal leaves in st, and in the state file, a server that answers.

@@ -2,17 +2,21 @@ package devstack
 
 import (
 	"errors"
+	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 func TestPersistent(t *testing.T) {
@@ -26,6 +30,7 @@ func TestPersistent(t *testing.T) {
 		}
 		stack := mustUp(t, opts)
 		execute(t, stack.DatabaseURL, "CREATE TABLE kept ()")
+		mustHavePassword(t, opts, stack.DatabaseURL)
 		if err := stack.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -308,6 +313,30 @@ func kill(t *testing.T, processes ...process) {
 	for _, p := range processes {
 		if err := p.stop(t.Context(), 10*time.Second, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// mustHavePassword expects that nobody gets into the database without a password, and that only we can read it.
+func mustHavePassword(t *testing.T, opts Options, databaseURL string) {
+	t.Helper()
+	where, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	where.User = url.User(where.User.Username())
+	var refused *pgconn.PgError
+	if err := pingDatabase(t.Context(), where.String()); !errors.As(err, &refused) && !strings.Contains(fmt.Sprint(err), "password") {
+		t.Errorf("without a password: %v", err)
+	}
+	home := filepath.Dir(mustState(t, opts).Postgres.Data)
+	for _, path := range []string{filepath.Join(opts.Dir, stateFile), passwordPath(home)} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 {
+			t.Errorf("%s has mode %o", path, mode)
 		}
 	}
 }

@@ -2,10 +2,13 @@ package devstack
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -21,9 +24,44 @@ const (
 	startTimeout = 2 * time.Minute
 	// maxConnections is for test packages that run side by side, each test with a pool of its own.
 	maxConnections = 300
-	// initdbOptions make a cluster whose content does not depend on the machine's locale. There is no password.
-	initdbOptions = "-U " + databaseName + " --auth=trust --encoding=UTF8 --no-locale"
+	// initdbOptions make a cluster whose content does not depend on the machine's locale, and whose owner has the
+	// password in the file that is named behind them.
+	initdbOptions = "-U " + databaseName + " --auth=scram-sha-256 --encoding=UTF8 --no-locale --pwfile="
 )
+
+// passwordPath is the file in a cluster's home that holds its owner's password: whoever may read it may do anything in
+// the database.
+func passwordPath(home string) string { return filepath.Join(home, "password") }
+
+// makePassword writes a new password that the account, and nobody else but root, may read.
+func makePassword(home string, as *account) error {
+	path := passwordPath(home)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("make a password for PostgreSQL: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("make a password for PostgreSQL: %w", err)
+	}
+	_, err = file.WriteString(rand.Text() + "\n")
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("make a password for PostgreSQL: %w", err)
+	}
+	return as.own(path)
+}
+
+// ownerOfDatabase is who connects: with the cluster's password, or without one to a cluster that was made before there
+// were any.
+func ownerOfDatabase(home string) (*url.Userinfo, error) {
+	text, err := os.ReadFile(passwordPath(home))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return url.User(databaseName), nil
+	case err != nil:
+		return nil, fmt.Errorf("read the password of PostgreSQL: %w", err)
+	}
+	return url.UserPassword(databaseName, strings.TrimSpace(string(text))), nil
+}
 
 // serverArgs configure PostgreSQL on its command line, so that the cluster's own files stay as initdb made
 // them. There is no socket file: its path may be no longer than about 100 bytes, and loopback does as well.
@@ -54,22 +92,22 @@ func postgresEnv() []string {
 	return env
 }
 
-func databaseURL(port int, database string) string {
+func databaseURL(port int, owner *url.Userinfo, database string) string {
 	where := url.URL{
-		Scheme: "postgres", User: url.User(databaseName), Host: loopback(port), Path: "/" + database,
+		Scheme: "postgres", User: owner, Host: loopback(port), Path: "/" + database,
 		RawQuery: "sslmode=disable",
 	}
 	return where.String()
 }
 
 // prepareDatabase waits until a server that was just started answers, and makes the database if it is missing.
-func prepareDatabase(ctx context.Context, port int, server process) error {
+func prepareDatabase(ctx context.Context, port int, owner *url.Userinfo, server process) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
-		err := makeDatabase(ctx, port)
+		err := makeDatabase(ctx, port, owner)
 		if err == nil {
 			return nil
 		}
@@ -92,8 +130,8 @@ func prepareDatabase(ctx context.Context, port int, server process) error {
 // errEnded is a server that ended while it was starting. Its log says why.
 var errEnded = errors.New("the server ended while it was starting")
 
-func makeDatabase(ctx context.Context, port int) error {
-	conn, err := pgx.Connect(ctx, databaseURL(port, "postgres"))
+func makeDatabase(ctx context.Context, port int, owner *url.Userinfo) error {
+	conn, err := pgx.Connect(ctx, databaseURL(port, owner, "postgres"))
 	if err != nil {
 		return fmt.Errorf("connect to PostgreSQL: %w", err)
 	}

@@ -58,14 +58,15 @@ func (st state) write(dir string) error {
 	return nil
 }
 
-// replaceFile gives a file a new content as a whole, ended by a line break.
+// replaceFile gives a file a new content as a whole, ended by a line break. Nobody else may read it: it may hold the
+// password of the database.
 func replaceFile(dir, name string, text []byte) error {
 	fresh, err := os.CreateTemp(dir, name+".*")
 	if err != nil {
 		return err
 	}
 	_, err = fresh.Write(append(text, '\n'))
-	err = errors.Join(err, fresh.Chmod(0o644), fresh.Close())
+	err = errors.Join(err, fresh.Chmod(0o600), fresh.Close())
 	if err == nil {
 		err = os.Rename(fresh.Name(), filepath.Join(dir, name))
 	}
