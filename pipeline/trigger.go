@@ -70,8 +70,10 @@ type TriggerInput struct {
 // TriggerDecision is the outcome with every number that was compared.
 type TriggerDecision struct {
 	// Fired says that a run starts.
-	Fired bool        `json:"fired"`
-	Kind  TriggerKind `json:"kind,omitempty"`
+	Fired bool `json:"fired"`
+	// Kind is the signal that fired. With automatic compaction switched off (trigger.auto) it is the one that would
+	// have: for an agent that starts its compactions itself.
+	Kind TriggerKind `json:"kind,omitempty"`
 	// Reason is one sentence with the numbers.
 	Reason string `json:"reason"`
 	// Used is compared with Limit, Used >= Limit fires. In tokens, as all of these.
@@ -252,6 +254,7 @@ func (d *TriggerDecision) decide(in TriggerInput, t TriggerSettings) {
 
 	switch {
 	case !t.Auto:
+		d.Kind = kind
 		d.Reason = why + "; automatic compaction is switched off (trigger.auto)"
 	case in.Hold != "":
 		d.Reason = why + "; no automatic run: " + in.Hold

@@ -147,7 +147,7 @@ func TestTriggerSignals(t *testing.T) {
 		"not yet":        {in: TriggerInput{Window: 10000, Turns: 999}, reason: "below"},
 		"manual":         {in: TriggerInput{Window: 10000, Manual: true, EstimateAll: 9999, Hold: "undone"}, fired: true, kind: TriggerManual, reason: "by hand"},
 		"overflow":       {in: TriggerInput{Window: 10000, Overflow: true, EstimateAll: 9999}, fired: true, kind: TriggerOverflow, reason: "overflows"},
-		"B44 auto off":   {in: TriggerInput{Window: 10000, ServerTokens: 9900, EstimateServerPart: 9900, EstimateAll: 9900, Overflow: true}, change: func(s *TriggerSettings) { s.Auto = false }, reason: "switched off"},
+		"B44 auto off":   {in: TriggerInput{Window: 10000, ServerTokens: 9900, EstimateServerPart: 9900, EstimateAll: 9900, Overflow: true}, change: func(s *TriggerSettings) { s.Auto = false }, kind: TriggerOverflow, reason: "switched off"},
 		"B44 yet manual": {in: TriggerInput{Window: 10000, Manual: true}, change: func(s *TriggerSettings) { s.Auto = false }, fired: true, kind: TriggerManual, reason: "by hand"},
 		"B09 held":       {in: TriggerInput{Window: 10000, EstimateAll: 9999, Hold: "no new message since the last compaction"}, reason: "no automatic run: no new message"},
 		"guessed window": {in: TriggerInput{EstimateAll: 10}, reason: "the window is a guess"},

@@ -56,7 +56,8 @@ func (l *look) watch(ctx context.Context, m store.Moment) (store.Verdict, error)
 
 	var verdict store.Verdict
 	parked := parkedByReply(m, settings)
-	if !l.decision.Fired && !l.decision.ApplyPrepared && !parked && !l.peek {
+	// A kind alone is what an agent that starts its compactions itself goes by: it is to be as exact.
+	if !l.decision.Fired && l.decision.Kind == "" && !l.decision.ApplyPrepared && !parked && !l.peek {
 		return verdict, nil
 	}
 	if err := l.measure(ctx, m, settings, &verdict); err != nil {

@@ -229,3 +229,29 @@ func failedReply(t testing.TB, s *service.Service, ref storeRef, status int, bod
 	}
 	return got
 }
+
+// With automatic compaction switched off the agent learns what would have started one, by the exact size.
+func TestAutoOffTellsWhatWouldHaveStarted(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	ref := create(t, s, window(10000), `{"trigger":{"auto":false},"tool_result_keep_turns":1}`)
+	// Sums alone would be over the limit: what is trimmed when the context is written is in them.
+	got := appendTo(t, s, ref, user("u1"), toolCall("c1"), toolResult("c1", abc(9000)), assistant("a"), user("u2"), assistant("b"), user("u3"))
+	if got.Trigger.Fired || got.Trigger.Kind != "" || got.Run != nil || got.UsedTokens > 2000 {
+		t.Errorf("below the limit: %+v", got.Trigger)
+	}
+	got = appendTo(t, s, ref, user(abc(9000)))
+	if got.Trigger.Fired || got.Trigger.Kind != pipeline.TriggerTokens || got.Run != nil {
+		t.Errorf("above: %+v", got.Trigger)
+	}
+	reply, err := s.OpenReply(t.Context(), ref, 0, service.ContextRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err = s.EndReply(t.Context(), ref, reply.ID, service.ReplyEnd{Error: &service.ReplyError{
+		Status: 400, Body: []byte(`{"error":{"message":"This model's maximum context length is 10000 tokens. However, your messages resulted in 10100 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`),
+	}})
+	if err != nil || got.Trigger.Fired || got.Trigger.Kind != pipeline.TriggerOverflow || got.Run != nil {
+		t.Errorf("overflow: %+v, %v", got.Trigger, err)
+	}
+}
