@@ -120,10 +120,11 @@ func (l Launcher) cancelOnce(ctx context.Context, run store.Run) error {
 			return err
 		}
 	}
-	_, err := l.Store.FinishRun(ctx, run.Ref, store.RunEnd{
-		Outcome: store.OutcomeCancelled, ErrorKind: pipeline.Cancelled, Reason: "the run was cancelled before it began",
-		Event: &store.Event{Kind: store.EventFinished, Data: json.RawMessage(`{"outcome":"cancelled"}`)},
-	})
+	end := store.RunEnd{Outcome: store.OutcomeCancelled, ErrorKind: pipeline.Cancelled, Reason: "the run was cancelled before it began"}
+	if run.ReplayOf == "" {
+		end.Event = &store.Event{Kind: store.EventFinished, Data: json.RawMessage(`{"outcome":"cancelled"}`)}
+	}
+	_, err := l.Store.FinishRun(ctx, run.Ref, end)
 	return err
 }
 

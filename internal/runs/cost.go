@@ -34,7 +34,8 @@ func usageOf(u store.RunUsage) Usage {
 	}
 }
 
-func modelsOf(list []store.ModelUsage) []ModelUsage {
+// ModelsOf gives sums by model in their outer form.
+func ModelsOf(list []store.ModelUsage) []ModelUsage {
 	out := make([]ModelUsage, len(list))
 	for i, u := range list {
 		out[i] = ModelUsage{
@@ -105,7 +106,7 @@ func GroupsOf(list []store.RunGroup, prices map[string]config.Price) []Group {
 	for i, g := range list {
 		out[i] = Group{
 			Outcome: string(g.Outcome), ErrorKind: string(g.ErrorKind), Runs: g.Runs, Digests: g.Digests, Undone: g.Undone,
-			MedianMS: g.Median.Milliseconds(), P95MS: g.P95.Milliseconds(), Usage: usageOf(g.Usage), Models: modelsOf(g.Models),
+			MedianMS: g.Median.Milliseconds(), P95MS: g.P95.Milliseconds(), Usage: usageOf(g.Usage), Models: ModelsOf(g.Models),
 		}
 		if g.Outcome == "" {
 			out[i].Outcome = Unfinished
@@ -138,7 +139,7 @@ func UsageGroupsOf(list []store.UsageGroup, prices map[string]config.Price) []Us
 	for i, g := range list {
 		out[i] = UsageGroup{
 			Key: g.Key, Input: g.Input + g.CachedInput + g.CacheWrite, CachedInput: g.CachedInput, CacheWrite: g.CacheWrite,
-			Output: g.Output, Calls: g.Calls, Failed: g.Failed, Lost: g.Lost, Cost: CostOf(modelsOf(g.Models), prices),
+			Output: g.Output, Calls: g.Calls, Failed: g.Failed, Lost: g.Lost, Cost: CostOf(ModelsOf(g.Models), prices),
 		}
 	}
 	return out

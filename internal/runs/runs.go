@@ -55,6 +55,12 @@ type Run struct {
 	Started  *time.Time `json:"started"`
 	Finished *time.Time `json:"finished"`
 	ReplayOf string     `json:"replay_of"`
+	// Replay is "recorded" or "live" for a run that repeats another one, Apply says that a live one is to take effect,
+	// Batch is the batch that it belongs to, and Comparison what it found, once it has ended: not in lists.
+	Replay     string      `json:"replay,omitempty"`
+	Apply      bool        `json:"apply,omitempty"`
+	Batch      string      `json:"batch,omitempty"`
+	Comparison *Comparison `json:"comparison,omitempty"`
 	// Texts are there when they were asked for.
 	*Texts
 }
@@ -128,9 +134,10 @@ func Of(r store.Run) Run {
 		Prompt: Prompt{Name: r.Facts.PromptName, Version: r.Facts.PromptVersion},
 		Focus:  r.Focus, Full: r.Full, Marker: r.Marker, MarkerStatus: r.MarkerStatus,
 		TokensBefore: r.Facts.TokensBefore, TokensAfter: r.Facts.TokensAfter,
-		Usage: usageOf(r.Usage), Models: modelsOf(r.Models),
+		Usage: usageOf(r.Usage), Models: ModelsOf(r.Models),
 		Verification: object(r.Facts.Verification), Versions: versionsOf(r),
 		Created: r.Created.UTC(), Started: timeOrNull(r.Started), Finished: timeOrNull(r.Finished), ReplayOf: r.ReplayOf,
+		Replay: r.ReplayMode(), Apply: r.Replay.Apply, Batch: r.Replay.Batch,
 	}
 	if r.MarkerStatus == store.MarkerUndone {
 		out.Undone = timeOrNull(r.MarkerEnded)

@@ -176,7 +176,7 @@ func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef
 	if err != nil {
 		return nil, "", refused(err)
 	}
-	found, next, err := s.Store.ListRuns(ctx, ref.Tenant, store.RunFilter{Conversation: ref.ID, Cursor: cursor, Limit: limit})
+	found, next, err := s.Store.ListRuns(ctx, ref.Tenant, store.RunFilter{Conversation: ref.ID, Compactions: true, Cursor: cursor, Limit: limit})
 	if err != nil {
 		return nil, "", refused(err)
 	}

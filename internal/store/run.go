@@ -478,6 +478,8 @@ type RunFilter struct {
 	Summarizer string
 	// ReplayOf picks those that repeat a run.
 	ReplayOf string
+	// Compactions leaves out replays that took no effect.
+	Compactions bool
 	// Since and Until bound Created: from Since on, before Until.
 	Since, Until time.Time
 	// Cursor is "" for the first page and what came back for the next.
@@ -495,8 +497,8 @@ func (s *Store) ListRuns(ctx context.Context, tenant string, f RunFilter) (list 
 	limit := clampLimit(f.Limit)
 	err = s.read(ctx, "list runs", func(ctx context.Context, q querier) (err error) {
 		list, err = all(ctx, q, scanRun, `SELECT `+runColumns+runJoins+` WHERE `+runFilter+`
-				AND ($12::timestamptz IS NULL OR (r.created_at, r.id) < ($12, $13))
-			ORDER BY r.created_at DESC, r.id DESC LIMIT $14`, append(f.args(tenant), after.at, after.id, limit+1)...)
+				AND ($13::timestamptz IS NULL OR (r.created_at, r.id) < ($13, $14))
+			ORDER BY r.created_at DESC, r.id DESC LIMIT $15`, append(f.args(tenant), after.at, after.id, limit+1)...)
 		return err
 	})
 	if len(list) > limit {
@@ -517,12 +519,14 @@ const runFilter = `r.tenant = $1
 	AND ($8::timestamptz IS NULL OR r.created_at < $8)
 	AND ($9 = '' OR r.trigger_kind = $9)
 	AND ($10 = '' OR r.summarizer = $10)
-	AND ($11 = '' OR r.replay_of = $11)`
+	AND ($11 = '' OR r.replay_of = $11)
+	AND (NOT $12 OR r.replay_of IS NULL OR EXISTS (SELECT FROM markers took WHERE took.run = r.id))`
 
 func (f RunFilter) args(tenant string) []any {
 	return []any{
 		tenant, cleanText(f.Conversation), string(f.Outcome), f.Unfinished, string(f.ErrorKind), f.Digest,
 		timeOrNil(f.Since), timeOrNil(f.Until), string(f.Trigger), cleanText(f.Summarizer), cleanText(f.ReplayOf),
+		f.Compactions,
 	}
 }
 
