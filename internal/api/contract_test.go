@@ -109,6 +109,16 @@ func TestEveryOperation(t *testing.T) {
 	if got := b.send("GET", c+"/messages?after=1&limit=2", "").is(200); got.get("messages", 0, "seq") != "2" || got.get("messages", 0, "id") != "m1" || got.get("messages", 0, "covered") != "true" || got.get("more") != "true" {
 		t.Errorf("%s", got.body)
 	}
+	if got := b.send("GET", c+"/segments", "").is(200); got.get("segments", 1, "name") != "segment_0001.md" || got.get("segments", 1, "covers_from") != "1" {
+		t.Errorf("%s", got.body)
+	}
+	if got := b.send("GET", c+"/segments/segment_0001.md", "").is(200); !strings.Contains(got.get("text"), "Look at part 0.") {
+		t.Errorf("%s", got.body)
+	}
+	b.send("POST", c+"/segments", `{"name":"n.md","text":"a note"}`).is(201)
+	if got := b.send("GET", c+"/search?q=part+OR+note", "").is(200); len(got.get("hits")) < 50 {
+		t.Errorf("%s", got.body)
+	}
 	undone := b.send("DELETE", c+"/marker", "").is(200)
 	if undone.get("marker") != "null" || undone.get("undone", "run") != run.get("id") {
 		t.Errorf("%s", undone.body)

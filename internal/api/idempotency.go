@@ -37,32 +37,38 @@ func (s *Server) readBody(ctx huma.Context, next func(huma.Context)) {
 		next(ctx)
 		return
 	}
+	body, p := s.wholeBody(r, w, int64(s.config.MaxBodyBytes))
+	if p == nil {
+		p = bodyProblem(r, body)
+	}
+	if p != nil {
+		p.write(w, r)
+		return
+	}
+	requestOf(r.Context()).body = body
+	next(ctx)
+}
+
+// wholeBody reads a body that is within a limit and comes in time.
+func (s *Server) wholeBody(r *http.Request, w http.ResponseWriter, most int64) ([]byte, *Problem) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(s.timeout()))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.config.MaxBodyBytes)))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	// A deadline that passes later would look as if the client had gone.
 	_ = control.SetReadDeadline(time.Time{})
 	var tooLarge *http.MaxBytesError
 	var timeout net.Error
 	switch {
 	case errors.As(err, &tooLarge):
-		problem(service.CodeTooLarge, "the body is larger than %d bytes (http.max_body_bytes): send fewer messages at once", tooLarge.Limit).write(w, r)
-		return
+		return nil, problem(service.CodeTooLarge, "the body is larger than %d bytes (http.max_body_bytes): send fewer messages at once", tooLarge.Limit)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		p := problem(codeTimeout, "the body did not arrive within %s", s.timeout())
 		p.Status = http.StatusRequestTimeout
-		p.complete().write(w, r)
-		return
+		return nil, p.complete()
 	case err != nil:
-		problem(service.CodeInvalid, "the body ended before it was complete").at("body").write(w, r)
-		return
+		return nil, problem(service.CodeInvalid, "the body ended before it was complete").at("body")
 	}
-	if p := bodyProblem(r, body); p != nil {
-		p.write(w, r)
-		return
-	}
-	requestOf(r.Context()).body = body
-	next(ctx)
+	return body, nil
 }
 
 func bodyProblem(r *http.Request, body []byte) *Problem {

@@ -12,6 +12,7 @@
 //	health.go       alive, ready, metrics; observed.go the same for a worker
 //	document.go     what of the OpenAPI document huma leaves open
 //	docs.go         the readable page of the OpenAPI document
+//	mcp.go          the memory of conversations as an MCP server
 //
 // and a file for each group of routes: conversations, messages, replies, compactions, state, memory, events, runs, oneshot, usage, settings.
 package api
@@ -98,6 +99,7 @@ func New(o Options) *Server {
 		panic(err) // the embedded file is broken
 	}
 	s.docs()
+	s.mcp()
 	s.mux.HandleFunc("/", s.unknown)
 	s.handler = s.entry(s.telemetry.Server(s.mux))
 	return s
