@@ -9,7 +9,8 @@ import (
 // fidelityCases: what has to survive a compaction.
 var fidelityCases = map[string]how{
 	"B20": {
-		says: "the steps since the user's last request stand behind the summary in their order, and an old request is no request any more",
+		forms: true,
+		says:  "the steps since the user's last request stand behind the summary in their order, and an old request is no request any more",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarised("SUM")
@@ -35,7 +36,8 @@ var fidelityCases = map[string]how{
 		},
 	},
 	"B54": {
-		says: "what no person said is not the user's last word: the real request stays verbatim, alone counts as a turn, and what was injected stands at most once",
+		forms: true,
+		says:  "what no person said is not the user's last word: the real request stays verbatim, alone counts as a turn, and what was injected stands at most once",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarised("SUM")
@@ -348,7 +350,8 @@ var emptyCases = map[string]how{
 		},
 	},
 	"B66": {
-		says: "messages without text do no harm: the compaction is applied, and the context has no empty text that we made",
+		forms: true,
+		says:  "messages without text do no harm: the compaction is applied, and the context has no empty text that we made",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarised("SUM")

@@ -130,7 +130,8 @@ var overflowCases = map[string]how{
 		},
 	},
 	"B93": {
-		says: "tool noise that is dropped is gone: one request holds what the user and the agent said, and nothing of the tools",
+		forms: true,
+		says:  "tool noise that is dropped is gone: one request holds what the user and the agent said, and nothing of the tools",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarised("SUM")

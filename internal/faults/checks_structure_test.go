@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"precis/internal/service"
+	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
 
 // structureCases: pairs of calls and results, roles, blocks that must not be touched.
 var structureCases = map[string]how{
 	"B01": {
-		says: "a call at the end that nobody answered has a result in the context, the user's last request is whole, and the agent can go on",
+		forms: true,
+		says:  "a call at the end that nobody answered has a result in the context, the user's last request is whole, and the agent can go on",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarised("SUMMARY-1")
@@ -23,7 +25,8 @@ var structureCases = map[string]how{
 		},
 	},
 	"B06": {
-		says: "a history that begins with a result without its call is summarised in a valid request",
+		forms: true,
+		says:  "a history that begins with a result without its call is summarised in a valid request",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarised("SUM")
@@ -44,10 +47,10 @@ var structureCases = map[string]how{
 	},
 	"B29": {
 		says:  "in the middle of a turn, with no model to be had, the context ends with the tool's result, is valid, and the agent can go on",
-		fails: true, list: "self",
+		fails: true, digest: pipeline.DigestAlways, list: "self",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.landed(m.compactions()[0], "server_error")
+			m.landed(m.compactions()[0], pipeline.ServerError)
 			end := m.last().Messages
 			if last := end[len(end)-1]; !strings.Contains(string(last), `"m1"`) || role(last) == "assistant" {
 				t.Errorf("the context ends with %.200s", last)
@@ -56,7 +59,8 @@ var structureCases = map[string]how{
 		},
 	},
 	"B32": {
-		says: "ten parallel calls and their results are in the context and in the request together, or not at all",
+		forms: true,
+		says:  "ten parallel calls and their results are in the context and in the request together, or not at all",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarised("SUM")
@@ -81,8 +85,9 @@ var structureCases = map[string]how{
 		},
 	},
 	"B35": {
-		says: "the summary is a user message; in the formats that ask for it roles alternate, beginning with the user's, and the user's last words are a part of their own",
-		note: "no setting asks for alternation, the format says whether roles take turns: the context is read in the formats that it is converted to; in Anthropic's own the API joins messages of one role itself, so that they are left as they came",
+		forms: true,
+		says:  "the summary is a user message; in the formats that ask for it roles alternate, beginning with the user's, and the user's last words are a part of their own",
+		note:  "no setting asks for alternation, the format says whether roles take turns: the context is read in the formats that it is converted to; in Anthropic's own the API joins messages of one role itself, so that they are left as they came",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarised("SUM")
@@ -99,7 +104,8 @@ var structureCases = map[string]how{
 		},
 	},
 	"B89": {
-		says: "a call whose worker died does not keep compactions from getting on: both are applied, and leave the context below its limit",
+		forms: true,
+		says:  "a call whose worker died does not keep compactions from getting on: both are applied, and leave the context below its limit",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			for i, d := range m.compactions() {

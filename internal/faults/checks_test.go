@@ -23,11 +23,15 @@ type how struct {
 	skip string
 	// note is where the design decides otherwise than the case, "": nowhere.
 	note string
-	// fails says that the case wants a compaction that no model brings about.
-	fails bool
+	// fails says that the case wants a compaction that no model brings about, and digest with which policy it is played
+	// beside never: "" where the runs are automatic or over the limit, always where the digest would stay away.
+	fails  bool
+	digest pipeline.DigestPolicy
 	// list replaces the list of summarizers: "self" alone, or "external" alone. "": see play.summarizers.
 	list string
-	// format is the only one that the case makes sense in, "": all.
+	// forms plays the case in each API's format; format is the only one in which it makes sense, "": the one that it is
+	// written in.
+	forms  bool
 	format transcript.Format
 	// restarts says that the case stops its worker, and so has a system of its own; a call may then be made twice.
 	restarts bool

@@ -21,7 +21,7 @@ import (
 const patience = 90 * time.Second
 
 // lookEvery is how often it looks whether it has.
-const lookEvery = 40 * time.Millisecond
+const lookEvery = 100 * time.Millisecond
 
 // play is one case on its way: in one format, with one of its variants and one policy of the digest.
 type play struct {
