@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -104,9 +105,9 @@ func notRunning(err error) error {
 	return stackError(err)
 }
 
-// stackError is a failure to bring a stack up: what is needed cannot be reached.
+// stackError is a failure to bring a stack up: what is needed cannot be reached, unless it is a file that is at fault.
 func stackError(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, new(*fs.PathError)) {
 		return err
 	}
 	return unreachableError{err}

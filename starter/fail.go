@@ -54,7 +54,7 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &done):
 		return done.code
-	case errors.As(err, new(usageError)), errors.As(err, new(*config.Error)):
+	case errors.As(err, new(usageError)), errors.As(err, new(*config.Error)), errors.As(err, new(*pgconn.ParseConfigError)):
 		return exitUsage
 	case errors.As(err, new(unreachableError)), errors.Is(err, devstack.ErrNotRunning), store.Unavailable(err),
 		errors.As(err, &connect), errors.As(err, &unavailable):

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,6 +107,9 @@ func TestExitCodes(t *testing.T) {
 		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), exitUnreachable}, // the connection went away
 		{errors.Join(told{exitFailed}, nil), exitFailed},
 		{written(syscall.EPIPE), exitFailed},
+		{written(&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}), exitFailed},
+		{fmt.Errorf("listen: %w", &net.OpError{Op: "listen", Net: "tcp", Err: syscall.EADDRINUSE}), exitFailed},
+		{stackError(fmt.Errorf("make a folder: %w", &fs.PathError{Op: "mkdir", Path: "/nowhere", Err: syscall.EACCES})), exitFailed},
 	} {
 		if got := exitCode(test.err); got != test.want {
 			t.Errorf("%v: exit code %d, want %d", test.err, got, test.want)

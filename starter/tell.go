@@ -202,13 +202,13 @@ func verificationWords(r runs.Run) string {
 	}
 	var parts []string
 	if v.ConstraintsMissing > 0 {
-		parts = append(parts, plural(v.ConstraintsMissing, "rule")+" of the user's was missing and is appended word for word")
+		parts = append(parts, plural(v.ConstraintsMissing, "rule")+" of the user's that the summary left out, appended word for word")
 	}
 	if v.UnsupportedIdentifiers > 0 {
 		parts = append(parts, plural(v.UnsupportedIdentifiers, "name or number")+" not found in the source")
 	}
 	if v.Misattributed > 0 {
-		parts = append(parts, plural(v.Misattributed, "line")+" given to the user that the user did not write")
+		parts = append(parts, plural(v.Misattributed, "line")+" said to be the user's, which the user did not write")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"strings"
 
@@ -20,6 +21,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrContentDeleted: the conversation's content was removed; its runs are still there. Is ErrNotFound.
 	ErrContentDeleted = fmt.Errorf("the conversation's content was deleted: %w", ErrNotFound)
+	// ErrDamaged: the content is not what its hash says.
+	ErrDamaged = errors.New("damaged")
 	// ErrPruned: the content was pruned by age, its hash is still there. Is ErrNotFound.
 	ErrPruned = fmt.Errorf("its content was pruned: %w", ErrNotFound)
 	// ErrConflict: what is there contradicts what was asked. A *ConflictError says in which way.
@@ -108,6 +111,11 @@ func Unavailable(err error) bool {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
 		return !refusedForGood(err)
+	}
+	// A file that cannot be written and an address that is taken are net.Errors too.
+	var op *net.OpError
+	if errors.As(err, new(*fs.PathError)) || errors.As(err, &op) && op.Op == "listen" {
+		return false
 	}
 	return brokenConnection(err) || busyServer(err)
 }
