@@ -23,7 +23,7 @@ func (p RunPath) ref(q *request) store.RunRef { return store.RunRef{Tenant: q.te
 // RunFilter is part of the input of the operations on many runs.
 type RunFilter struct {
 	Conversation string             `query:"conversation" doc:"Only this conversation's."`
-	Outcome      string             `query:"outcome" enum:"applied,prepared,skipped,superseded,cancelled,failed,unfinished" doc:"Only those that ended so; unfinished: those that have not."`
+	Outcome      string             `query:"outcome" enum:"applied,prepared,skipped,superseded,cancelled,failed,replayed,unfinished" doc:"Only those that ended so; unfinished: those that have not."`
 	ErrorKind    pipeline.ErrorKind `query:"error_kind" doc:"Only those that failed so."`
 	Digest       string             `query:"digest" enum:"true,false" doc:"Only those that a digest stands in for, or only the others."`
 	Trigger      string             `query:"trigger" enum:"tokens,turns,manual,background,overflow" doc:"Only those that this started."`
@@ -89,6 +89,7 @@ func (s *Server) runs() {
 		OperationID: "cancel-run", Method: http.MethodPost, Path: "/v1/runs/{run}/cancel", Tags: []string{tagAudit}, DefaultStatus: http.StatusOK,
 		Summary: "Cancel a run", Description: "Gives the run as it ended: cancelled, unless its marker was applied just before. A prepared summary that waits is given up.",
 	}, traits{repeatable: true}, s.cancelRun)
+	s.replays()
 }
 
 func (s *Server) listRuns(ctx context.Context, q *request, in *listRunsInput) (*listRunsOutput, error) {

@@ -27,13 +27,17 @@ type ReplayRequest struct {
 	Batch string `json:"-"`
 }
 
+// Changes says whether anything is to be otherwise than it was.
+func (q ReplayRequest) Changes() bool {
+	return q.Summarizer != "" || q.Prompt != "" || q.MaxChars != 0 || q.Focus != ""
+}
+
 // Validate names the first field that cannot be.
 func (q ReplayRequest) Validate() error {
-	changed := q.Summarizer != "" || q.Prompt != "" || q.MaxChars != 0 || q.Focus != ""
 	switch {
 	case q.Apply && !q.Live:
 		return fmt.Errorf("%w: apply goes with live: what comes out of the record is there already", store.ErrInvalid)
-	case changed && !q.Live:
+	case q.Changes() && !q.Live:
 		return fmt.Errorf("%w: changes go with live: from the record everything is as it was", store.ErrInvalid)
 	case q.MaxChars < 0:
 		return fmt.Errorf("%w: max_chars is negative", store.ErrInvalid)

@@ -245,8 +245,12 @@ func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string
 	}
 	run := runs.Of(found).Priced(s.Config.Prices)
 	if want.Any() {
-		run.Texts, err = runs.Load(ctx, s.Store, found, want)
+		if run.Texts, err = runs.Load(ctx, s.Store, found, want); err != nil {
+			return run, refused(err)
+		}
 	}
+	run.Comparison, err = runs.LoadComparison(ctx, s.Store, found)
+	run.Comparison = run.Comparison.Priced(s.Config.Prices)
 	return run, refused(err)
 }
 

@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"precis/internal/conversation"
+)
+
+type newReplay struct {
+	Live        bool   `json:"live,omitempty" doc:"Ask the models anew; else their answers are read from the record, and nobody is asked."`
+	Apply       bool   `json:"apply,omitempty" doc:"With live: make the summary take effect, unless the conversation has moved on."`
+	Summarizer  string `json:"summarizer,omitempty" doc:"With live: who writes the summary, tried in this order: self,openai/NAME."`
+	Prompt      string `json:"prompt,omitempty" doc:"With live: name of the prompt."`
+	MaxChars    int    `json:"max_chars,omitempty" minimum:"0" doc:"With live: most chars of the summarizer's input."`
+	Focus       string `json:"focus,omitempty" doc:"With live: what matters most."`
+	WaitSeconds int    `json:"wait_seconds,omitempty" minimum:"0" maximum:"600" doc:"How long to wait for the end."`
+}
+
+type replayInput struct {
+	RunPath
+	Payload payload[newReplay]
+}
+
+func (s *Server) replays() {
+	register(s, huma.Operation{
+		OperationID: "replay-run", Method: http.MethodPost, Path: "/v1/runs/{run}/replay", Tags: []string{tagAudit}, DefaultStatus: http.StatusOK,
+		Summary: "Repeat a run",
+		Description: "From its record: no model is called, every stage is done again and compared, and `comparison` says identical or where the two part. " +
+			"Or live: a run of its own on what the conversation was then, linked by `replay_of`, not applied unless asked, put side by side with the other. " +
+			"202 with the run that goes on, or 200 when it ended within the wait.",
+	}, traits{waits: true, also: http.StatusAccepted}, s.replay)
+}
+
+func (s *Server) replay(ctx context.Context, q *request, in *replayInput) (*runOutput, error) {
+	b := in.Payload.value
+	ask, cancel := context.WithTimeout(ctx, s.timeout())
+	defer cancel()
+	run, err := s.service.Replay(ask, in.ref(q), conversation.ReplayRequest{
+		Live: b.Live, Apply: b.Apply, Summarizer: b.Summarizer, Prompt: b.Prompt, MaxChars: b.MaxChars, Focus: b.Focus,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b.WaitSeconds > 0 {
+		if run, err = s.await(ctx, q, run, time.Duration(b.WaitSeconds)*time.Second); err != nil {
+			return nil, err
+		}
+	}
+	return runAnswer(run), nil
+}

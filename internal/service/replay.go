@@ -1,0 +1,28 @@
+package service
+
+import (
+	"context"
+
+	"precis/internal/conversation"
+	"precis/internal/runs"
+	"precis/internal/store"
+)
+
+// Replay asks for a run to be repeated, from its record or live. The replay is a run of its own, linked to the other;
+// GetRun has its comparison when it has ended.
+func (s *Service) Replay(ctx context.Context, ref store.RunRef, req conversation.ReplayRequest) (runs.Run, error) {
+	switch {
+	case req.Apply && !req.Live:
+		return runs.Run{}, invalid("apply", "goes with live: what comes out of the record is there already")
+	case !req.Live && req.Changes():
+		return runs.Run{}, invalid("live", "is needed for changes: from the record everything is as it was")
+	}
+	if err := s.checkCompact(CompactRequest{Prompt: req.Prompt, Summarizer: req.Summarizer}); err != nil {
+		return runs.Run{}, err
+	}
+	asked, _, err := conversation.AskReplay(ctx, s.Store, s.Config, ref, req)
+	if err != nil {
+		return runs.Run{}, refused(err)
+	}
+	return runs.Of(asked), nil
+}
