@@ -12,6 +12,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,7 +29,9 @@ type Options struct {
 	Tenant string
 	// Conversation is the one that all tools are about; "": each call names its own.
 	Conversation string
-	Log          *slog.Logger
+	// Timeout bounds one call of a tool, 0: nothing does.
+	Timeout time.Duration
+	Log     *slog.Logger
 }
 
 const instructions = `The memory of a conversation whose older part was compacted: a summary stands for it in your context, and every message is still here, word for word.
@@ -100,6 +103,11 @@ func inputOf[In any](name string, bound bool) *jsonschema.Schema {
 func add[In any](s *sdk.Server, t tools, about sdk.Tool, do func(context.Context, In) (string, error)) {
 	about.InputSchema = inputOf[In](about.Name, t.Conversation != "")
 	sdk.AddTool(s, &about, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+		if t.Timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, t.Timeout)
+			defer cancel()
+		}
 		text, err := do(ctx, in)
 		if err != nil {
 			return nil, nil, t.told(ctx, about.Name, err)
