@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"internal/mcp"},
 	{"internal/api", "internal/scenario"},
 	{"internal/web"},
-	{"starter/...", "worker/...", "bench/...", "internal/devstack/cmd/..."},
+	{"starter/...", "worker/...", "bench/...", "examples/...", "internal/devstack/cmd/..."},
 	{"internal/archtest"},
 }
 
@@ -40,6 +40,9 @@ var only = map[string][]string{
 	// Both are plain adapters, so that each can be read and replaced on its own.
 	"internal/llm":    {"pipeline", "pipeline/transcript"},
 	"internal/config": {"pipeline"},
+	// What a program of another module may import is all that an example may.
+	"examples/childworkflow": {"workflows"},
+	"examples/pipeline":      {"pipeline", "pipeline/transcript"},
 }
 
 // outside says which modules beyond the standard library a package may import, for packages that users
@@ -255,6 +258,7 @@ func TestTheArrowsRefuse(t *testing.T) {
 		{"precis/activities", "precis/workflows", "not below"},
 		{"precis/workflows", "precis/internal/store", "may import only activities, pipeline"},
 		{"precis/worker", "precis/starter", "not below"},
+		{"precis/examples/childworkflow", "precis/internal/store", "may import only workflows"},
 		{"precis/starter/demo", "precis/worker", "not below"},
 		{"precis/internal/api", "precis/starter", "not below"},
 		{"precis/pipeline", "precis/pipeline/transcript", "not below"},
