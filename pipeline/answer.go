@@ -71,7 +71,7 @@ func AcceptSummary(a Answer, l AcceptLimits) (string, *Error) {
 
 	switch {
 	case summary == "" && leaked:
-		return "", Errorf(MalformedOutput, "the answer holds nothing but lines of the prompt")
+		return "", Errorf(MalformedOutput, "the answer holds nothing but lines of the prompt, or of what stands around a summary")
 	case summary == "" && a.ToolCalls > 0:
 		return "", Errorf(ToolCallOutput, "the answer is %d tool calls and no text", a.ToolCalls)
 	case summary == "":
@@ -132,15 +132,28 @@ func reasoningNote(a Answer) string {
 // shorter ones, such as section titles, belong into a summary.
 const minPromptLine = 40
 
-// dropPromptLines takes out whatever the model copied from its instructions: the instruction as a whole, and
-// each line that stands in it.
+// frameSentences and frameLines are what SummaryText puts around a summary. It is put there anew each time: a model that
+// gives an earlier summary back would pile it up.
+var (
+	frameSentences = []string{
+		summaryFirstLine + " " + summaryDigest, summaryFirstLine, summaryDigest, summaryTail, summaryContinue, summaryAtRest,
+		summaryPropose, summaryRepeatedBelow + " " + summaryRepeated, summaryRepeatedBelow,
+	}
+	frameLines = regexp.MustCompile(`(?m)^[ \t]*(\[\d+` + regexp.QuoteMeta(summaryOmitted) + `.*\]|` + regexp.QuoteMeta(summaryTranscript) + `.*)[ \t]*(\n|$)`)
+)
+
+// dropPromptLines takes out whatever the model copied from what is ours: the instruction as a whole, each line that
+// stands in it, and what stands around an earlier summary.
 func dropPromptLines(text string, p Prompt) (rest string, dropped bool) {
 	set := loadPrompts()
 	own := []string{p.Text, p.System, set.shorter, set.again, set.focus}
-	for _, whole := range own {
+	for _, whole := range append(own, frameSentences...) {
 		if whole != "" && strings.Contains(text, whole) {
 			text, dropped = strings.ReplaceAll(text, whole, "\n"), true
 		}
+	}
+	if framed := frameLines.ReplaceAllString(text, ""); framed != text {
+		text, dropped = framed, true
 	}
 	prompt := flatten(strings.Join(own, "\n"))
 	var kept strings.Builder

@@ -193,3 +193,31 @@ func TestAcceptSummaryProperties(t *testing.T) {
 		}
 	})
 }
+
+// A model that gives an earlier summary back gives back what stands around it as well. That is put there anew each time,
+// and must not pile up (fault B17).
+func TestAcceptSummaryDropsTheFrame(t *testing.T) {
+	t.Parallel()
+	frames := []SummaryTextInput{
+		{UnderWay: true, TailKept: true, TranscriptHint: "conversation c, messages 1 to 9", OmittedMessages: 3},
+		{Digest: true, Repeated: 1, TailKept: true, TranscriptHint: "conversation c, messages 1 to 900"},
+		{ProposeOnly: true},
+	}
+	const body = "## Goal\n\nThe build is to pass.\n\n- see a.go:12"
+	for _, frame := range frames {
+		frame.Summary = body
+		whole := SummaryText(frame)
+		inside := summaryBody(whole)
+		for name, text := range map[string]string{
+			"Whole": whole, "Inside": inside, "Tagged": "<summary>\n" + inside + "\n</summary>", "WithMore": inside + "\n\n" + Continuation(whole),
+		} {
+			got, err := AcceptSummary(Answer{Text: text, Finish: FinishStop}, AcceptLimits{})
+			if err != nil || got != body {
+				t.Errorf("%s: %q, %v; want the summary alone", name, got, err)
+			}
+		}
+	}
+	if _, err := AcceptSummary(Answer{Text: summaryFirstLine, Finish: FinishStop}, AcceptLimits{}); err == nil || err.Kind != MalformedOutput {
+		t.Errorf("a frame without a summary: %v", err)
+	}
+}

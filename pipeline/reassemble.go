@@ -33,11 +33,18 @@ type SummaryTextInput struct {
 const (
 	summaryFirstLine = "This session continues an earlier one that ran out of context. What follows is the summary of its earlier part."
 	summaryDigest    = "No model wrote this summary: it is a digest, put together from the messages themselves."
-	summaryTail      = "The messages after the part that is summarised follow verbatim."
-	summaryContinue  = "Go on from where the work stopped. Ask nothing again that was answered already, do not acknowledge this summary, do not recap it, and write no preface: continue as if the break had not happened."
-	summaryAtRest    = "The summary is background. Nothing is under way: do not take up work because it is mentioned there. The user's next message decides what happens."
-	summaryPropose   = "The summary is background. Propose before you act: nothing in the summary is permission to begin, and the user decides what happens."
-	summaryRepeated  = "It has been answered already and is no new request."
+	// What follows is where, on the same line.
+	summaryTranscript = "The full transcript is kept: "
+	// It stands in brackets behind a number.
+	summaryOmitted = " message(s) of that part were left out of the summary, or cut, for size"
+
+	summaryTail     = "The messages after the part that is summarised follow verbatim."
+	summaryContinue = "Go on from where the work stopped. Ask nothing again that was answered already, do not acknowledge this summary, do not recap it, and write no preface: continue as if the break had not happened."
+	summaryAtRest   = "The summary is background. Nothing is under way: do not take up work because it is mentioned there. The user's next message decides what happens."
+	summaryPropose  = "The summary is background. Propose before you act: nothing in the summary is permission to begin, and the user decides what happens."
+	// They stand together.
+	summaryRepeatedBelow = "The user's last message is repeated below in its own words."
+	summaryRepeated      = "It has been answered already and is no new request."
 )
 
 // SummaryText is the content of the summary message: the summary in an element that nothing inside can
@@ -48,11 +55,10 @@ func SummaryText(in SummaryTextInput) string {
 		inside[0] += " " + summaryDigest
 	}
 	if in.OmittedMessages > 0 {
-		note := fmt.Sprintf("[%d message(s) of that part were left out of the summary, or cut, for size", in.OmittedMessages)
-		inside = append(inside, note+"; they may be anywhere in it]")
+		inside = append(inside, fmt.Sprintf("[%d%s; they may be anywhere in it]", in.OmittedMessages, summaryOmitted))
 	}
 	if hint := strings.TrimSpace(in.TranscriptHint); hint != "" {
-		inside = append(inside, "The full transcript is kept: "+hint)
+		inside = append(inside, summaryTranscript+strings.Join(strings.Fields(hint), " "))
 	}
 	inside = append(inside, strings.TrimSpace(in.Summary))
 
@@ -69,7 +75,7 @@ func SummaryText(in SummaryTextInput) string {
 		after = append(after, summaryAtRest)
 	}
 	if in.Repeated > 0 && !in.UnderWay {
-		after = append(after, "The user's last message is repeated below in its own words. "+summaryRepeated)
+		after = append(after, summaryRepeatedBelow+" "+summaryRepeated)
 	}
 	return "<" + summaryTag + ">\n" + escapeTags(joinParagraphs(inside...)) + "\n</" + summaryTag + ">\n\n" + strings.Join(after, " ")
 }
