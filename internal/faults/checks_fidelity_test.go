@@ -261,22 +261,34 @@ var storageCases = map[string]how{
 			}
 			c0, c1 := p.talks["c0"], p.talks["c1"]
 			foreign := caller{url: c0.url, key: c1.key}
-			for _, call := range [][2]string{
-				{"GET", c0.path("")}, {"GET", c0.path("/context")}, {"GET", c0.path("/messages")}, {"POST", c0.path("/messages")},
-				{"POST", c0.path("/compactions")}, {"DELETE", c0.path("/marker")}, {"GET", "/v1/runs/" + c0.compactions()[0].run.ID},
+			message := map[string]any{"messages": []any{map[string]any{"role": "user", "content": "x"}}}
+			for _, call := range []struct {
+				method, path string
+				body         any
+			}{
+				{"GET", c0.path(""), nil},
+				{"PATCH", c0.path(""), map[string]any{"metadata": map[string]any{"a": "b"}}},
+				{"GET", c0.path("/messages"), nil},
+				{"POST", c0.path("/messages"), message},
+				{"POST", c0.path("/sync"), message},
+				{"GET", c0.path("/context"), nil},
+				{"POST", c0.path("/replies"), map[string]any{}},
+				{"GET", c0.path("/compactions"), nil},
+				{"POST", c0.path("/compactions"), map[string]any{}},
+				{"DELETE", c0.path("/marker"), nil},
+				{"GET", c0.path("/state"), nil},
+				{"PUT", c0.path("/state/todo"), map[string]any{"text": "x"}},
+				{"DELETE", c0.path("/state/todo"), nil},
+				{"GET", c0.path("/events"), nil},
+				{"GET", "/v1/runs/" + c0.compactions()[0].run.ID, nil},
+				{"POST", "/v1/runs/" + c0.compactions()[0].run.ID + "/cancel", nil},
 			} {
-				var body any
-				if call[0] == "POST" {
-					body = map[string]any{}
-				}
-				if call[0] == "POST" && strings.HasSuffix(call[1], "/messages") {
-					body = map[string]any{"messages": []any{map[string]any{"role": "user", "content": "x"}}}
-				}
-				res, err := foreign.try(t.Context(), call[0], call[1], body, options{})
+				res, err := foreign.try(t.Context(), call.method, call.path, call.body, options{})
 				if err != nil || res.status != 404 {
-					t.Errorf("%s %s with the other tenant's key: %d, %v", call[0], call[1], res.status, err)
+					t.Errorf("%s %s with the other tenant's key: %d, %v", call.method, call.path, res.status, err)
 				}
 			}
+			c0.noted(done{op: "end"}) // and nothing of it happened
 		},
 	},
 	"B87": {

@@ -78,29 +78,27 @@ func withoutNobodysKey(body []byte) []byte { return bytes.ReplaceAll(body, []byt
 
 func role(native json.RawMessage) string { return messageOf(native).Role }
 
-// lastWordStands is the second: the last message of the user's is there, byte for byte, once.
+// lastWordStands is the second: the last message of the user's is there, byte for byte. No message stands more often than
+// it was sent.
 func (t *talk) lastWordStands(c *service.Context) {
 	t.t.Helper()
-	for i := len(t.sent) - 1; i >= 0; i-- {
-		if !t.sent[i].genuine {
-			continue
+	said, stands, last := map[string]int{}, map[string]int{}, ""
+	for _, m := range t.sent {
+		said[string(m.native)]++
+		if m.genuine {
+			last = string(m.native)
 		}
-		same := 0
-		for _, m := range t.sent {
-			if bytes.Equal(m.native, t.sent[i].native) {
-				same++ // the user said so several times
-			}
+	}
+	for _, m := range c.Messages {
+		stands[string(m)]++
+	}
+	for native, n := range said {
+		if stands[native] > n {
+			t.t.Errorf("a message stands %d times in the context, and was sent %d times: %.200s", stands[native], n, native)
 		}
-		n := 0
-		for _, m := range c.Messages {
-			if bytes.Equal(m, t.sent[i].native) {
-				n++
-			}
-		}
-		if n < 1 || n > same {
-			t.t.Errorf("the user's last message stands %d times in the context: %.200s", n, t.sent[i].native)
-		}
-		return
+	}
+	if last != "" && stands[last] == 0 {
+		t.t.Errorf("the user's last message does not stand in the context: %.200s", last)
 	}
 }
 
@@ -191,6 +189,7 @@ func (t *talk) accounts() {
 		asked[r.Header.Get("X-Precis-Run")]++
 	}
 	for _, run := range t.allRuns() {
+		t.t.Logf("%s: run by %s is %s (%s: %s), by %s, of %d tokens %d\n%s", t.id, run.Trigger.Kind, run.Outcome, run.ErrorKind, run.Reason, run.Summarizer, run.TokensBefore, run.TokensAfter, way(run))
 		if run.Outcome == "" {
 			t.t.Errorf("run %s has not ended", run.ID)
 		}

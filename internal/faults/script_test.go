@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode"
 
 	"precis/internal/llm/llmtest"
@@ -100,9 +101,15 @@ func blocksOf(raw json.RawMessage) ([]llmtest.Block, error) {
 // record.
 var priorSummary = regexp.MustCompile(`(?s)<conversation_summary>.*?</conversation_summary>`)
 
+// echoSummary gives back what stands in the summary before and adds to it. Every other time it gives the element around
+// it as well, behind which what it adds is lost.
 func echoSummary(plus string) func(llmtest.Request) llmtest.Answer {
 	return func(r llmtest.Request) llmtest.Answer {
-		return llmtest.Answer{Text: priorSummary.FindString(r.Text) + plus}
+		prior := priorSummary.FindString(r.Text)
+		if r.N%2 == 0 {
+			prior = strings.TrimSuffix(strings.TrimPrefix(prior, summaryBegin), summaryEnd)
+		}
+		return llmtest.Answer{Text: prior + plus}
 	}
 }
 
