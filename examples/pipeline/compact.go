@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// Model is whoever writes the summary: it is sent a system prompt and one user message.
+type Model struct {
+	// Summarizer has the vendor (which picks the prompt), the name and the window.
+	pipeline.Summarizer
+	// Ask asks, nil: the digest stands in, which needs no model. The answer has at most maxOutput tokens.
+	Ask func(request pipeline.SummaryRequest, maxOutput int) (pipeline.Answer, error)
+}
+
+// Done is what was done.
+type Done struct {
+	// Decision says whether a compaction was due, with its numbers. When it was not, the context is merely trimmed.
+	Decision pipeline.TriggerDecision
+	// Nothing says why a compaction that was due found nothing to summarise, "": it did.
+	Nothing string
+	// Refused is why the digest stands in for the model's summary, nil: it does not.
+	Refused error
+	// Checked is what the summary was found to lack, and what was added to it.
+	Checked pipeline.Verification
+	// Before and After are the whole context, in tokens by the local estimate.
+	Before, After int
+	// Summarised and Kept count messages.
+	Summarised, Kept int
+}
+
+// Compact reads a transcript, compacts it when it is due for the window, in tokens, and writes the context in the same
+// format. The stages are those of precis; the ladder of fallbacks is as short as it gets: the model, else the digest.
+func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings, model Model) (Done, error) {
+	// Decode: every message keeps its bytes.
+	file, err := transcript.Read(in, transcript.Options{})
+	if err != nil {
+		return Done{}, err
+	}
+	if len(file.Conversations) == 0 {
+		return Done{}, fmt.Errorf("the file holds no conversation")
+	}
+	talk := file.Conversations[0]
+
+	// Trim: what the model would be sent as it stands.
+	context := pipeline.ContextInput{Live: talk.Messages, Settings: settings, Window: window, Vendor: talk.Vendor}
+	before := pipeline.BuildContext(context)
+	overhead := pipeline.EstimateText(string(talk.System)) + pipeline.EstimateText(string(talk.Tools))
+	done := Done{Before: before.Stats.Tokens + overhead, After: before.Stats.Tokens + overhead}
+	write := func(c pipeline.Context) (Done, error) {
+		_, err := transcript.WriteFile(out, file.Format, transcript.Output{Meta: talk.Meta, Items: c.Items, TokensBefore: done.Before})
+		return done, err
+	}
+
+	// 1. Trigger. Whoever has the vendor's own figure of the last request gives that too.
+	done.Decision = pipeline.EvaluateTrigger(pipeline.TriggerInput{Window: window, EstimateAll: done.Before}, settings)
+	if !done.Decision.Fired {
+		return write(before)
+	}
+
+	// 3. Partition. (2, who writes the summary, is given.)
+	part := pipeline.PartitionMessages(pipeline.PartitionInput{Messages: talk.Messages, Settings: settings, Window: window})
+	if part.Nothing != "" {
+		done.Nothing = part.Nothing
+		return write(before)
+	}
+	source, tail := pick(talk.Messages, part.ToSummarize), pick(talk.Messages, part.Tail)
+	done.Summarised, done.Kept = len(source), len(tail)
+
+	// 4 and 5. Slim, ask, accept; or the digest.
+	summary, err := summarise(source, settings, model)
+	if err != nil {
+		done.Refused = err
+		summary = pipeline.Digest(pipeline.DigestInput{Messages: source, BudgetChars: 4 * settings.SummaryMaxTokens})
+	}
+	// Verify: what the user forbade is in it word for word, else it is appended.
+	summary, done.Checked = pipeline.VerifySummary(summary, source, tail)
+
+	// 6. Reassemble: system, environment, summary, tail.
+	context.SummaryText = pipeline.SummaryText(pipeline.SummaryTextInput{
+		Summary: summary, Digest: done.Refused != nil, UnderWay: pipeline.UnderWay(talk.Messages),
+		TailKept: len(tail) > 0, Repeated: len(part.Carried),
+	})
+	context.Live = nil
+	for _, list := range [][]int{part.System, part.UserInfo, part.Carried, part.Tail} {
+		context.Live = append(context.Live, pick(talk.Messages, list)...)
+	}
+	after := pipeline.BuildContext(context)
+	done.After = after.Stats.Tokens + overhead
+	return write(after)
+}
+
+// summarise asks the model once. Its errors are of the kinds by which precis's ladder decides what follows.
+func summarise(source []pipeline.Message, settings pipeline.Settings, model Model) (string, error) {
+	if model.Ask == nil {
+		return "", pipeline.Errorf(pipeline.ModelNotFound, "no model was given")
+	}
+	prompt, err := pipeline.ChoosePrompt(model.Vendor, false, pipeline.ModeExplicit, settings.Prompt)
+	if err != nil {
+		return "", err
+	}
+	fixed := pipeline.ExternalRequest(prompt, pipeline.Slimmed{}, "", pipeline.Variation{})
+	promptTokens := pipeline.EstimateText(fixed.System) + pipeline.EstimateText(fixed.User)
+	input := pipeline.Slim(pipeline.SlimInput{
+		Messages: source, ToolDropThreshold: settings.ToolDropThreshold, MinUsefulChars: settings.MinUsefulChars,
+		BudgetChars: pipeline.InputBudgetChars(settings, model.Summarizer, promptTokens, 0),
+	})
+	request := pipeline.ExternalRequest(prompt, input, "", pipeline.Variation{})
+	tokens := pipeline.EstimateText(request.System) + pipeline.EstimateText(request.User)
+	answer, err := model.Ask(request, pipeline.MaxOutputFor(settings, model.Summarizer, tokens))
+	if err != nil {
+		return "", err
+	}
+	replaced := 0
+	for _, m := range source {
+		replaced += pipeline.EstimateMessage(m)
+	}
+	summary, refused := pipeline.AcceptSummary(answer, pipeline.AcceptLimits{ReplacedTokens: replaced, MaxTokens: settings.SummaryMaxTokens, Prompt: prompt})
+	if refused != nil {
+		return "", refused
+	}
+	return summary, nil
+}
+
+func pick(messages []pipeline.Message, indexes []int) []pipeline.Message {
+	out := make([]pipeline.Message, len(indexes))
+	for i, at := range indexes {
+		out[i] = messages[at]
+	}
+	return out
+}

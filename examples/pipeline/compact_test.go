@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"precis/examples/exampletest"
+	"precis/internal/llm/llmtest"
+	"precis/internal/testkit"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// session is a request to OpenAI's chat completions: an agent that mended a build.
+var session = `{"model":"gpt-4.1","messages":[
+	{"role":"system","content":"You are a careful engineer."},
+	{"role":"user","content":"Find out why the build fails. Never touch the vendored code."},
+	{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"make\"}"}}]},
+	{"role":"tool","tool_call_id":"call_1","content":"` + strings.Repeat("a line of the log\\n", 300) + `"},
+	{"role":"assistant","content":"internal/retry/retry_test.go fails: TestRetry has a race."},
+	{"role":"user","content":"Mend it."}
+]}`
+
+// small has the settings of an agent whose window is small enough for the example.
+func small() pipeline.Settings {
+	s := pipeline.DefaultSettings()
+	s.Trigger.Fraction = 0.5
+	return s
+}
+
+// The whole way: the older part gives way to a summary, what the user said last stays byte for byte, and a limit that
+// the summary forgot is put back.
+func ExampleCompact() {
+	model := Model{
+		Summarizer: pipeline.Summarizer{Kind: pipeline.SummarizerExternal, Vendor: "openai", Model: "gpt-4.1", Window: 1_000_000, MaxOutput: 32_000},
+		Ask: func(r pipeline.SummaryRequest, maxOutput int) (pipeline.Answer, error) {
+			fmt.Printf("asked with %q, for at most %d tokens\n", r.Prompt.Name, maxOutput)
+			return pipeline.Answer{Text: "<summary>The build fails in internal/retry/retry_test.go: TestRetry has a race.</summary>", Finish: pipeline.FinishStop}, nil
+		},
+	}
+	var out strings.Builder
+	done, err := Compact(strings.NewReader(session), &out, 2000, small(), model)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("due by", done.Decision.Kind)
+	fmt.Printf("%d messages summarised, %d kept, smaller: %t\n", done.Summarised, done.Kept, done.After < done.Before)
+	fmt.Printf("put back: %q\n", done.Checked.ConstraintsMissing)
+
+	compacted, err := transcript.Read(strings.NewReader(out.String()), transcript.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, m := range compacted.Conversations[0].Messages {
+		fmt.Printf("%s: %.60q\n", m.Role, m.Parts[0].Text)
+	}
+	// Output:
+	// asked with "general", for at most 8192 tokens
+	// due by tokens
+	// 4 messages summarised, 1 kept, smaller: true
+	// put back: ["Never touch the vendored code."]
+	// system: "You are a careful engineer."
+	// user: "<conversation_summary>\nThis session continues an earlier one"
+	// user: "Mend it."
+}
+
+// Without a model, or with one that gives nothing usable, the digest stands in: it needs no network and cannot fail.
+func ExampleCompact_digest() {
+	refuses := Model{
+		Summarizer: pipeline.Summarizer{Kind: pipeline.SummarizerExternal, Vendor: "openai", Model: "gpt-4.1", Window: 1_000_000, MaxOutput: 32_000},
+		Ask: func(pipeline.SummaryRequest, int) (pipeline.Answer, error) {
+			return pipeline.Answer{Text: "I can't help with that.", Finish: pipeline.FinishRefusal}, nil
+		},
+	}
+	var out strings.Builder
+	done, err := Compact(strings.NewReader(session), &out, 2000, small(), refuses)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(pipeline.KindOf(done.Refused))
+	fmt.Println(strings.Contains(out.String(), "Never touch the vendored code."), strings.Contains(out.String(), "make"), done.After < done.Before)
+	// Output:
+	// refused
+	// true true true
+}
+
+// Trimming alone, as for every request: no model, and the messages stay as they are.
+func Example_trim() {
+	file, err := transcript.Read(strings.NewReader(session), transcript.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s := pipeline.DefaultSettings()
+	s.ToolResultKeepTurns = 1
+	context := pipeline.BuildContext(pipeline.ContextInput{Live: file.Conversations[0].Messages, Settings: s, Window: 128_000, Vendor: "openai"})
+	fmt.Printf("%d tool result became a preview, %t\n", context.Stats.Trimmed.ToolResults, context.Stats.Trimmed.SavedTokens > 0)
+	// Output:
+	// 1 tool result became a preview, true
+}
+
+// A context that is small enough comes out as it came in.
+func TestWhatIsNotDueStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	done, err := Compact(strings.NewReader(session), &out, 200_000, pipeline.DefaultSettings(), Model{})
+	if err != nil || done.Decision.Fired || done.After != done.Before || strings.TrimSpace(out.String()) != session {
+		t.Errorf("%+v, %v\n%s", done.Decision, err, out.String())
+	}
+}
+
+// The program's own model call, at a scripted vendor: what is sent is a request that the vendor takes.
+func TestAsksAnthropic(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		answer llmtest.Answer
+		kind   pipeline.ErrorKind
+	}{
+		"Summary":    {answer: llmtest.Answer{Text: exampletest.Summary}},
+		"Cut":        {answer: llmtest.Answer{Text: "<summary>The first", Finish: "max_tokens"}, kind: pipeline.OutputTooLong},
+		"Refusal":    {answer: llmtest.Answer{Text: "No.", Finish: "refusal"}, kind: pipeline.Refused},
+		"Overloaded": {answer: llmtest.Answer{Error: &llmtest.Error{Status: 529}}, kind: pipeline.ServerError},
+		"Gone":       {answer: llmtest.Answer{Close: true}, kind: pipeline.Network},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			vendor := llmtest.New(t, llmtest.Script{Key: "test-key", Answers: []llmtest.Answer{tt.answer}})
+			done, err := Compact(strings.NewReader(session), io.Discard, 2000, small(), anthropic(vendor.URL, "test-key", "claude-sonnet-4-5"))
+			if err != nil || done.After >= done.Before {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			if got := pipeline.KindOf(done.Refused); done.Refused != nil && got != tt.kind || (done.Refused != nil) != (tt.kind != "") {
+				t.Errorf("refused as %q (%v), want %q", got, done.Refused, tt.kind)
+			}
+			if n := len(vendor.Requests()); n != 1 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+// Sessions of many agents go through the library alone and come out smaller, in their own format.
+func TestRecordedSessions(t *testing.T) {
+	t.Parallel()
+	folder := testkit.Shared(t, "data")
+	n := 0
+	for _, name := range []string{
+		"claude-code-jsonl/cc-parallel-tools.jsonl", "codex-rollout-jsonl/codex-exec-automation.jsonl", "openai-chat/sweagent-ctf-web.traj",
+		"anthropic-messages/raw-parallel-tool-calls.json", "gemini-cli/gemini-contents-127.json",
+	} {
+		path := filepath.Join(folder, name)
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		n++
+		var out, report strings.Builder
+		if err := run(path, 10_000, Model{}, &out, &report); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if again, err := transcript.Read(strings.NewReader(out.String()), transcript.Options{}); err != nil || len(again.Conversations) == 0 {
+			t.Errorf("%s: what was written cannot be read: %v", name, err)
+		}
+	}
+	if n == 0 {
+		t.Error("no session was tried")
+	}
+}
