@@ -11,6 +11,7 @@
 //	partition.go   3. what is summarised and what stays verbatim (pairing.go: which result answers which call)
 //	slim.go        4. the input made to fit (fairshare.go, truncate.go)
 //	  render.go       how a summarizer sees a message
+//	  quote.go        the same for whoever reads the transcript
 //	  binary.go       base64 and raw binary, taken out of texts
 //	  redact.go       secrets, taken out of what leaves the house
 //	prompt.go      5. the request

@@ -34,6 +34,23 @@ func Continuation(summaryText string) string {
 	return ""
 }
 
+// TranscriptHintOf is the line of a summary message that says where the full transcript is, "" when there is none. It
+// stands before the summary: what a summary quotes is not taken for it.
+func TranscriptHintOf(summaryText string) string {
+	text, ok := strings.CutPrefix(summaryText, "<"+summaryTag+">\n"+summaryFirstLine)
+	for range 3 { // the first line, the omissions, the hint
+		if !ok {
+			return ""
+		}
+		var paragraph string
+		paragraph, text, ok = strings.Cut(text, "\n\n")
+		if strings.HasPrefix(paragraph, summaryTranscript) {
+			return paragraph
+		}
+	}
+	return ""
+}
+
 // MissingLimits gives the sentences in which the user set a limit and which text does not hold, in their order and
 // within a budget: what a summary that cannot be changed leaves out is said beside it. tail are the messages that
 // stay verbatim.

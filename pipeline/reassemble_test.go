@@ -814,3 +814,27 @@ func TestRounds(t *testing.T) {
 		}
 	})
 }
+
+// The line about the transcript is found in the text of a summary message, and nothing else is taken for it.
+func TestTranscriptHintOf(t *testing.T) {
+	t.Parallel()
+	const hint = "conversation x, messages 1 to 9"
+	quoting := "The full transcript is kept: nowhere\n\nThe full transcript is kept: nowhere"
+	for _, tt := range []struct {
+		in   SummaryTextInput
+		want string
+	}{
+		{SummaryTextInput{Summary: "BODY", TranscriptHint: hint}, "The full transcript is kept: " + hint},
+		{SummaryTextInput{Summary: quoting, TranscriptHint: " conversation x,\nmessages 1 to 9 ", Digest: true, OmittedMessages: 2, TailKept: true}, "The full transcript is kept: " + hint},
+		{SummaryTextInput{Summary: "BODY"}, ""},
+	} {
+		if got := TranscriptHintOf(SummaryText(tt.in)); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+	for _, other := range []string{"", quoting, "<conversation_summary>\n" + quoting, "x" + SummaryText(SummaryTextInput{Summary: "B", TranscriptHint: hint})} {
+		if got := TranscriptHintOf(other); got != "" {
+			t.Errorf("%.40q gives %q", other, got)
+		}
+	}
+}

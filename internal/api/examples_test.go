@@ -45,12 +45,23 @@ func examplesOf(page string) []example {
 // The examples of docs/api.md, run in their order by a shell: none fails, and each answer has what the page shows.
 func TestThePageOfTheAPI(t *testing.T) {
 	t.Parallel()
+	runPage(t, apiPage, 15)
+}
+
+// So are those of docs/memory.md.
+func TestThePageOfTheMemory(t *testing.T) {
+	t.Parallel()
+	runPage(t, "../../docs/memory.md", 6)
+}
+
+func runPage(t *testing.T, path string, least int) {
+	t.Helper()
 	for _, program := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("%s is not installed: the examples cannot be run as they stand", program)
 		}
 	}
-	page, err := os.ReadFile(apiPage)
+	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +73,7 @@ func TestThePageOfTheAPI(t *testing.T) {
 	b := newBench(t, options{tel: tel, worker: true, script: llmtest.Script{Default: &llmtest.Answer{Text: summaryText}}})
 	within(t, 20*time.Second, "ready", func() bool { return b.send("GET", "/readyz", "").status == http.StatusOK })
 	examples := examplesOf(string(page))
-	if len(examples) < 15 {
+	if len(examples) < least {
 		t.Fatalf("only %d examples were found", len(examples))
 	}
 	var script strings.Builder

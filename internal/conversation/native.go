@@ -67,7 +67,7 @@ func (v View) native() *pipeline.NativeSummary {
 	text := string(v.Summary)
 	n := &pipeline.NativeSummary{
 		Messages: parts, Tokens: use.Tokens,
-		Note: joinNotes(use.Note, joinNotes(pipeline.LookAheadOf(text), pipeline.Continuation(text))),
+		Note: joinNotes(use.Note, joinNotes(pipeline.LookAheadOf(text), joinNotes(pipeline.TranscriptHintOf(text), pipeline.Continuation(text)))),
 	}
 	if use.Form.Format() == llm.TypeAnthropic {
 		// Content blocks: they are one message of the assistant's.

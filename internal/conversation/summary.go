@@ -3,6 +3,7 @@ package conversation
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"regexp"
 
 	"precis/internal/store"
@@ -45,7 +46,7 @@ func DraftOf(m store.Marker) (d Draft, ok bool, err error) {
 func SummaryText(view, whole View, m store.NewMarker, d Draft, summary string) string {
 	return pipeline.SummaryText(pipeline.SummaryTextInput{
 		Summary: summary, Digest: m.Digest, UnderWay: pipeline.UnderWay(view.Messages), ProposeOnly: view.proposeOnly(),
-		TailKept: whole.tailKept(m), Repeated: d.Repeated, OmittedMessages: d.Omitted, TranscriptHint: view.TranscriptHint(),
+		TailKept: whole.tailKept(m), Repeated: d.Repeated, OmittedMessages: d.Omitted, TranscriptHint: view.MemoryHint(),
 	})
 }
 
@@ -55,6 +56,24 @@ func (v View) TranscriptHint() string {
 		return ""
 	}
 	return fmt.Sprintf("conversation %s, messages 1 to %d", v.Conversation.Ref.ID, v.Head())
+}
+
+// memoryTool is the tool of the MCP server by which its others are known to be there: clients put a name of theirs before it.
+var memoryTool = regexp.MustCompile(`"name"\s*:\s*"([A-Za-z0-9_.:/-]{0,128})search_transcript"`)
+
+// MemoryHint says how an agent gets back what a summary stands for, "" when that is not kept: by its tools, where they are
+// among those that the conversation was given, and else by the API. It says nothing of tools that are not there.
+func (v View) MemoryHint() string {
+	hint := v.TranscriptHint()
+	if hint == "" {
+		return ""
+	}
+	if m := memoryTool.FindSubmatch(v.Conversation.Tools); m != nil {
+		p := string(m[1])
+		return fmt.Sprintf("%s. Word for word: find something with %ssearch_transcript, read it with %sread_messages or %sread_segment (INDEX.md lists the segments).", hint, p, p, p)
+	}
+	path := "/v1/conversations/" + url.PathEscape(v.Conversation.Ref.ID)
+	return fmt.Sprintf("%s. Word for word, over the API of precis: GET %s/search with q=WORDS finds something, GET %s/segments/INDEX.md lists what can be read.", hint, path, path)
 }
 
 // LookAhead appends to the summary of a prepared marker what the agent has used behind the cut although it stands only

@@ -1,0 +1,32 @@
+package conversation
+
+import (
+	"encoding/json"
+	"testing"
+
+	"precis/internal/store"
+)
+
+// The pointer names tools only where the agent has them, and says nothing where nothing is kept.
+func TestMemoryHint(t *testing.T) {
+	t.Parallel()
+	tail := []store.Message{{Seq: 7}}
+	for _, tt := range []struct {
+		name, tools string
+		ephemeral   bool
+		want        string
+	}{
+		{"no tools", ``, false, "conversation a/b, messages 1 to 7. Word for word, over the API of precis: GET /v1/conversations/a%2Fb/search with q=WORDS finds something, GET /v1/conversations/a%2Fb/segments/INDEX.md lists what can be read."},
+		{"other tools", `[{"name":"read","description":"search_transcript"}]`, false, "conversation a/b, messages 1 to 7. Word for word, over the API of precis: GET /v1/conversations/a%2Fb/search with q=WORDS finds something, GET /v1/conversations/a%2Fb/segments/INDEX.md lists what can be read."},
+		{"ours", `[{"name":"search_transcript"}]`, false, "conversation a/b, messages 1 to 7. Word for word: find something with search_transcript, read it with read_messages or read_segment (INDEX.md lists the segments)."},
+		{"ours, named by the client", `[{"type":"function","function":{"name": "mcp__precis__search_transcript"}}]`, false, "conversation a/b, messages 1 to 7. Word for word: find something with mcp__precis__search_transcript, read it with mcp__precis__read_messages or mcp__precis__read_segment (INDEX.md lists the segments)."},
+		{"nothing is kept", `[{"name":"search_transcript"}]`, true, ""},
+	} {
+		v := View{LiveView: store.LiveView{Tail: tail, Conversation: store.Conversation{
+			Ref: store.ConversationRef{Tenant: "t", ID: "a/b"}, Tools: json.RawMessage(tt.tools), Ephemeral: tt.ephemeral,
+		}}}
+		if got := v.MemoryHint(); got != tt.want {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+}
