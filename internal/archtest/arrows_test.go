@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"internal/mcp"},
 	{"internal/api", "internal/scenario"},
 	{"internal/web"},
-	{"starter/...", "worker/...", "bench/...", "examples/...", "internal/devstack/cmd/..."},
+	{"starter/...", "worker/...", "bench/...", "examples/...", "internal/devstack/cmd/...", "internal/faults"},
 	{"internal/archtest"},
 }
 

@@ -6,10 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/api/enums/v1"
-	"google.golang.org/protobuf/encoding/protojson"
-
-	"precis/internal/runs"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -131,11 +127,12 @@ var durabilityCases = map[string]how{
 			if len(before) != 1 || len(after) != 1 {
 				t.Fatal("the worker was not restarted")
 			}
+			kind := pipeline.BadRequest
 			if p.policy != pipeline.DigestNever {
-				return // the digest lands each time: no run fails
+				kind = pipeline.NoShrink // the digest has nothing to make smaller: by the vendor's figures the little that is said is all there is
 			}
 			for _, d := range []done{before[0], after[0]} {
-				if b := d.state.State.Breaker; !b.Open || b.Failures < 3 || b.ErrorKind != pipeline.BadRequest || d.state.State.Hold == "" {
+				if b := d.state.State.Breaker; !b.Open || b.Failures < 3 || b.ErrorKind != kind || d.state.State.Hold == "" {
 					t.Errorf("%s: the breaker is open: %v, after %d failures (%s), held because of %q", d.op, b.Open, b.Failures, b.ErrorKind, d.state.State.Hold)
 				}
 			}
@@ -315,26 +312,4 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-}
-
-// history is a run's workflow history as Temporal exports it.
-func (t *talk) history(run runs.Run) string {
-	t.t.Helper()
-	var b strings.Builder
-	it := t.sys.Client.GetWorkflowHistory(t.t.Context(), run.WorkflowID, run.TemporalRunID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for it.HasNext() {
-		e, err := it.Next()
-		if err != nil {
-			t.t.Fatal(err)
-		}
-		out, err := protojson.Marshal(e)
-		if err != nil {
-			t.t.Fatal(err)
-		}
-		b.Write(out)
-		for _, payload := range payloadsOf(e.ProtoReflect()) {
-			b.Write(payload) // base64 in JSON
-		}
-	}
-	return b.String()
 }

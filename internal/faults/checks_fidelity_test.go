@@ -2,6 +2,7 @@ package faults
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -313,6 +314,8 @@ var storageCases = map[string]how{
 		},
 	},
 }
+
+var marks = regexp.MustCompile(`MARK-\d+`)
 
 // onlyMark checks that a text has the mark of its conversation and no other.
 func onlyMark(t *testing.T, what, text, owner string) {

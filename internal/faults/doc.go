@@ -7,6 +7,8 @@
 //	server_test.go      the system that the cases share, and an HTTP client
 //	play_test.go        one case on its way: its operations, as calls of the API
 //	invariants_test.go  what holds after every step of every case
+//	form_test.go        its messages in the format of another API
+//	temporal_test.go    what Temporal has of a run
 //	checks_*_test.go    what each case is about beside that
 //	table_test.go       the table of docs/faults.md
 //	faults_test.go      the tests
