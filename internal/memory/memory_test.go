@@ -9,8 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"precis/internal/memory"
 	"precis/internal/search"
@@ -344,5 +346,62 @@ func TestFolder(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(outside), "*"))
 	if err != nil || len(left) != 1 {
 		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// What is pruned from the messages is gone from segments, from the search, and from the files.
+func TestPruned(t *testing.T) {
+	t.Parallel()
+	m, url := open(t)
+	ref := create(t, m, "c")
+	add(t, m, ref, said("user", "run it"), call("Bash", `{"command":"env"}`), result("SECRETWORD=1"), said("assistant", "done"), said("user", "thanks"))
+	compacted(t, m, ref, 4)
+	folder := t.TempDir()
+	if n, err := m.WriteFolder(t.Context(), folder, ref); err != nil || n != 2 {
+		t.Fatalf("%d, %v", n, err)
+	}
+	finds := func() int {
+		found, err := m.Search(t.Context(), ref, "secretword", 0, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found.Hits)
+	}
+	if finds() != 1 {
+		t.Error("it is not found before")
+	}
+	due := func() int {
+		list, err := m.Store.ClaimMemory(t.Context(), 5, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	due()
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	// As pruning does it.
+	if _, err := pool.Exec(t.Context(), `BEGIN; SET LOCAL precis.maintenance = 'prune';
+		UPDATE messages SET native = '{"role":"tool","tool_call_id":"c1","content":"[pruned]"}', search_text = '', pruned_at = now() WHERE seq = 3; COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+	if finds() != 0 {
+		t.Error("it is found still")
+	}
+	if due() != 1 {
+		t.Error("its files are not to be written anew")
+	}
+	if n, err := m.WriteFolder(t.Context(), folder, ref); err != nil || n < 1 {
+		t.Errorf("%d, %v", n, err)
+	}
+	file, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(memory.FolderName(ref)), "segment_0001.md"))
+	if err != nil || strings.Contains(string(file), "SECRETWORD") || !strings.Contains(string(file), "[pruned]") {
+		t.Errorf("%s, %v", file, err)
+	}
+	if e := list(t, m, ref)[1]; e.Bytes != int64(len(file)) || strings.Contains(read(t, m, ref, e.Name), "SECRETWORD") {
+		t.Errorf("%+v", e)
 	}
 }
