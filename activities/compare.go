@@ -33,11 +33,11 @@ func (e *finalError) Unwrap() error { return e.err }
 
 // follows makes sure that the original took this step too.
 func (r *record) follows(ref Ref, notes *stepNotes) error {
+	if r.endsHere() {
+		return &finalError{&pipeline.Error{Kind: pipeline.Cancelled, Message: "the original was cancelled here"}}
+	}
 	if r.step != nil {
 		return nil
-	}
-	if r.endsHere() {
-		return &pipeline.Error{Kind: pipeline.Cancelled, Message: "the original was cancelled here"}
 	}
 	took := "nothing: the record ends"
 	for _, s := range r.original.Steps {

@@ -45,7 +45,7 @@ func toTemporal(ctx context.Context, err error, attempt int32) error {
 	}
 	options := temporal.ApplicationErrorOptions{}
 	switch {
-	case e.Kind == pipeline.Cancelled:
+	case e.Kind == pipeline.Cancelled && !errors.As(err, new(*finalError)):
 		return temporal.NewCanceledError()
 	case e.Kind.Transient():
 		options.Category = temporal.ApplicationErrorCategoryBenign

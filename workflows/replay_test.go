@@ -1,13 +1,20 @@
 package workflows_test
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"precis/internal/conversation"
+	"precis/internal/llm/llmtest"
 	"precis/internal/runs"
 	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/pipeline"
 )
 
 // replay repeats a run and waits for the end.
@@ -80,4 +87,468 @@ func walked(run store.Run) string {
 		}
 	}
 	return b.String()
+}
+
+// sql does something to the database of a scenario, past the store.
+func sql(t *testing.T, s *scenario.System, statement string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.Config.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	if _, err := conn.Exec(t.Context(), statement, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was changed in a record since shows at the stage that it was changed in, whatever follows from it.
+func TestReplayFindsTheFirstDifference(t *testing.T) {
+	t.Parallel()
+	artifact := func(t *testing.T, s *scenario.System, run store.Run, kind, text string) string {
+		a, err := s.Store.PutArtifact(t.Context(), store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}, kind, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.SHA256
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(t *testing.T, s *scenario.System, run store.Run)
+		want   runs.Difference // without its call
+	}{
+		{
+			name: "another answer", change: func(t *testing.T, s *scenario.System, run store.Run) {
+				data, err := s.Store.Answer(t.Context(), run.Ref, 5)
+				if err != nil {
+					t.Fatal(err)
+				}
+				other := artifact(t, s, run, "answer", strings.ReplaceAll(string(data), "The parts were read", "The parts were lost"))
+				sql(t, s, `UPDATE usage_ledger SET answer_sha256 = decode($1, 'hex') WHERE run = $2`, other, run.Ref.ID)
+			},
+			want: runs.Difference{Stage: "summarise", Summarizer: "anthropic/alpha", What: "answer", Recorded: "The parts were read", Replayed: "The parts were lost"},
+		},
+		{
+			name: "other settings", change: func(t *testing.T, s *scenario.System, run store.Run) {
+				settings := s.View(store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}).Settings
+				settings.Trigger.Fraction = 0.5
+				raw, err := json.Marshal(settings)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sql(t, s, `UPDATE runs SET settings = $1 WHERE id = $2`, raw, run.Ref.ID)
+			},
+			want: runs.Difference{Stage: "trigger", What: "result.decision.limit", Recorded: "9900", Replayed: "5500"},
+		},
+		{
+			name: "another plan", change: func(t *testing.T, s *scenario.System, run store.Run) {
+				for _, step := range run.Steps {
+					if sha := step.Artifacts["plan"]; sha != "" {
+						plan, err := s.Store.GetArtifact(t.Context(), scenario.Tenant, sha)
+						if err != nil {
+							t.Fatal(err)
+						}
+						other := artifact(t, s, run, "plan", strings.Replace(string(plan), `"covered_messages":`, `"covered_messages":1`, 1))
+						sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), $1, $2), 'UTF8') WHERE run = $3 AND stage = 'partition'`, sha, other, run.Ref.ID)
+					}
+				}
+			},
+			want: runs.Difference{Stage: "partition", What: "plan", Recorded: `"covered_messages":1`, Replayed: `"covered_messages":`},
+		},
+		{
+			name: "another context", change: func(t *testing.T, s *scenario.System, run store.Run) {
+				context, err := s.Store.GetArtifact(t.Context(), scenario.Tenant, run.Facts.Context)
+				if err != nil {
+					t.Fatal(err)
+				}
+				other := artifact(t, s, run, "context", strings.Replace(string(context), "The parts were read", "The parts were lost", 1))
+				sql(t, s, `UPDATE runs SET context_sha256 = decode($1, 'hex') WHERE id = $2`, other, run.Ref.ID)
+				sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), $1, $2), 'UTF8') WHERE run = $3 AND stage = 'reassemble'`, run.Facts.Context, other, run.Ref.ID)
+			},
+			want: runs.Difference{Stage: "reassemble", Summarizer: "anthropic/alpha", What: "context", Message: 1, Recorded: "The parts were lost", Replayed: "The parts were read"},
+		},
+		{
+			name: "another outcome", change: func(t *testing.T, s *scenario.System, run store.Run) {
+				sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), '"limit":9900', '"limit":9901'), 'UTF8') WHERE run = $1 AND stage = 'reassemble'`, run.Ref.ID)
+			},
+			want: runs.Difference{Stage: "reassemble", Summarizer: "anthropic/alpha", What: "result.limit", Recorded: "9901", Replayed: "9900"},
+		},
+		{
+			name: "a step that is not there", change: func(t *testing.T, s *scenario.System, run store.Run) {
+				sql(t, s, `DELETE FROM stage_results WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
+				sql(t, s, `DELETE FROM run_steps WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
+			},
+			want: runs.Difference{Stage: "slim", What: "step", Recorded: "nothing", Replayed: "slim"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"alpha": {text(good)}}})
+			s.StartWorker()
+			ref := s.Create(scenario.Conversation{Window: 11000, Settings: map[string]any{"summarizers": []any{alpha}}, Messages: scenario.Talk(6, 2000)})
+			run := s.Compact(ref, store.RunRequest{})
+			tt.change(t, s, run)
+
+			got, c := replay(t, s, run, conversation.ReplayRequest{})
+
+			if got.Outcome != store.OutcomeReplayed || c.Identical || got.Replay.Identical == nil || *got.Replay.Identical || c.First == nil {
+				t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Steps(got))
+			}
+			d := *c.First
+			if d.Stage != tt.want.Stage || d.Summarizer != tt.want.Summarizer || d.What != tt.want.What || d.Message != tt.want.Message || !strings.Contains(d.Recorded, tt.want.Recorded) || !strings.Contains(d.Replayed, tt.want.Replayed) {
+				t.Errorf("the first difference is %+v\nwant %+v", d, tt.want)
+			}
+		})
+	}
+}
+
+// A replay sees the conversation as it was: what has come since, in messages, state, settings, model and compactions, does
+// not change what comes out.
+func TestReplayAfterEverythingHasChanged(t *testing.T) {
+	t.Parallel()
+	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: good}})
+	s.StartWorker()
+	ref := s.Create(scenario.Conversation{
+		Window: 16000, System: json.RawMessage(`"You are careful."`), Tools: json.RawMessage(`[]`), Messages: scenario.Talk(6, 1700),
+	})
+	if _, err := s.Store.SetEnrichment(t.Context(), ref, "todo", []byte("- read part 7")); err != nil {
+		t.Fatal(err)
+	}
+	s.Append(ref, scenario.Assistant("Yes."), scenario.User("Then go on with the list."))
+	first := s.Compact(ref, store.RunRequest{Focus: "part 1"})
+	if first.Outcome != store.OutcomeApplied || first.Facts.Summarizer != "self" {
+		t.Fatalf("%s by %s\n%s", first.Outcome, first.Facts.Summarizer, s.Steps(first))
+	}
+
+	vendor, model, window := "openai", "other", 900_000
+	settings := json.RawMessage(`{"tool_result_keep_turns":1,"summary_max_tokens":300}`)
+	system := json.RawMessage(`"You are another one."`)
+	if _, err := s.Store.UpdateConversation(t.Context(), ref, store.ConversationPatch{Vendor: &vendor, Model: &model, Window: &window, Settings: &settings, System: &system}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Store.SetEnrichment(t.Context(), ref, "todo", []byte("- nothing")); err != nil {
+		t.Fatal(err)
+	}
+	s.Append(ref, append([]string{scenario.Assistant("done")}, scenario.Talk(3, 1500)...)...)
+	second := s.Compact(ref, store.RunRequest{})
+	if second.Outcome != store.OutcomeApplied {
+		t.Fatalf("%s %s\n%s", second.Outcome, second.Reason, s.Steps(second))
+	}
+	repeats(t, s, first)
+	repeats(t, s, second)
+	for range 2 {
+		if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repeats(t, s, first)
+	repeats(t, s, second)
+}
+
+// Whatever became of a run: it comes out of its record.
+func TestReplayOfEveryOutcome(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		run  func(t *testing.T, s *scenario.System, gate *llmtest.Gate) store.Run
+		want store.Outcome
+	}{
+		{"skipped, not due", func(_ *testing.T, s *scenario.System, _ *llmtest.Gate) store.Run {
+			ref := s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Talk(3, 500)})
+			return s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
+		}, store.OutcomeSkipped},
+		{"skipped, empty", func(_ *testing.T, s *scenario.System, _ *llmtest.Gate) store.Run {
+			ref := s.Create(scenario.Conversation{Window: 100_000})
+			run := s.Compact(ref, store.RunRequest{})
+			s.Append(ref, scenario.Talk(6, 2000)...) // what came later is not seen
+			return run
+		}, store.OutcomeSkipped},
+		{"prepared", func(t *testing.T, s *scenario.System, gate *llmtest.Gate) store.Run {
+			gate.Open()
+			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
+			if _, err := s.Store.OpenReply(t.Context(), ref, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			return s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
+		}, store.OutcomePrepared},
+		{"superseded", func(t *testing.T, s *scenario.System, gate *llmtest.Gate) store.Run {
+			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
+			run := s.Request(ref, store.RunRequest{})
+			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Store.ReportMarker(t.Context(), ref, store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 4, Summary: []byte("the agent's own"), SummaryTokens: 5}); err != nil {
+				t.Fatal(err)
+			}
+			gate.Open()
+			return s.Wait(run)
+		}, store.OutcomeSuperseded},
+		{"cancelled", func(t *testing.T, s *scenario.System, _ *llmtest.Gate) store.Run {
+			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
+			run := s.Request(ref, store.RunRequest{})
+			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Client.CancelWorkflow(t.Context(), run.WorkflowID, ""); err != nil {
+				t.Fatal(err)
+			}
+			return s.Wait(run)
+		}, store.OutcomeCancelled},
+		{"the agent went on", func(t *testing.T, s *scenario.System, gate *llmtest.Gate) store.Run {
+			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
+			run := s.Request(ref, store.RunRequest{})
+			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			s.Append(ref, scenario.Assistant("I go on."), scenario.User("And part 9?"))
+			gate.Open()
+			return s.Wait(run)
+		}, store.OutcomeApplied},
+		{"the tail alone", func(_ *testing.T, s *scenario.System, _ *llmtest.Gate) store.Run {
+			ref := s.Create(scenario.Conversation{Window: 12_000, Messages: []string{
+				scenario.User("check the log"), scenario.Call("big", "I look."), scenario.Result("big", scenario.Distinct("line", 8000)),
+			}})
+			return s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
+		}, store.OutcomeApplied},
+		{"down to the tail", func(_ *testing.T, s *scenario.System, gate *llmtest.Gate) store.Run {
+			gate.Open()
+			talk := append(scenario.Talk(3, 400)[:12], scenario.User("check the log"), scenario.Call("big", "I look."), scenario.Result("big", scenario.Distinct("line", 8000)))
+			return s.Compact(s.Create(scenario.Conversation{Window: 12_000, Messages: talk}), store.RunRequest{})
+		}, store.OutcomeApplied},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			gate := llmtest.NewGate()
+			s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: good, Gate: gate}})
+			s.StartWorker()
+			run := tt.run(t, s, gate)
+			if run.Outcome != tt.want {
+				t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+			}
+			repeats(t, s, run)
+		})
+	}
+}
+
+// A run whose time is spent takes the digest; its replay takes no time and walks the same way.
+func TestReplayOfARunThatRanOutOfTime(t *testing.T) {
+	t.Parallel()
+	s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"alpha": {{Hang: true}}, "beta": {text(good)}}})
+	s.StartWorker()
+	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000), Settings: map[string]any{
+		"summarizers": []any{alpha, beta}, "run_time_budget_seconds": 3,
+	}})
+	run := s.Compact(ref, store.RunRequest{})
+	if run.Outcome != store.OutcomeApplied || !run.Facts.Digest || len(s.Vendor.Requests()) != 1 {
+		t.Fatalf("%s by %s after %d calls\n%s", run.Outcome, run.Facts.Summarizer, len(s.Vendor.Requests()), s.Steps(run))
+	}
+	repeats(t, s, run)
+}
+
+// What cannot be repeated says why, at once or when it comes to what is missing.
+func TestReplayRefuses(t *testing.T) {
+	t.Parallel()
+	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{text(good), {Hang: true}}})
+	s.StartWorker()
+	ask := func(run store.Run, q conversation.ReplayRequest) error {
+		_, _, err := conversation.AskReplay(t.Context(), s.Store, s.Config, run.Ref, q)
+		return err
+	}
+	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
+	run := s.Compact(ref, store.RunRequest{})
+	got, _ := replay(t, s, run, conversation.ReplayRequest{})
+	if err := ask(got, conversation.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "replay itself") {
+		t.Errorf("a replay of a replay: %v", err)
+	}
+	for _, q := range []conversation.ReplayRequest{{Apply: true}, {Focus: "x"}, {Live: true, Prompt: "none"}, {Live: true, MaxChars: -1}} {
+		if err := ask(run, q); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	unfinished := s.Request(ref, store.RunRequest{Focus: "again"})
+	if err := ask(unfinished, conversation.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "not ended") {
+		t.Errorf("of an unfinished run: %v", err)
+	}
+	if err := s.Client.CancelWorkflow(t.Context(), unfinished.WorkflowID, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.Wait(unfinished)
+
+	// Without its answer a run cannot be repeated, and says so.
+	sql(t, s, `UPDATE artifacts SET data = NULL, pruned_at = now() WHERE kind = 'answer'`)
+	asked, _, err := conversation.AskReplay(t.Context(), s.Store, s.Config, run.Ref, conversation.ReplayRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Wait(asked); got.Outcome != store.OutcomeFailed || got.ErrorKind != pipeline.BadRequest || !strings.Contains(got.Reason, "pruned or deleted") {
+		t.Errorf("without the answer: %s %s %s", got.Outcome, got.ErrorKind, got.Reason)
+	}
+	if err := s.Store.DeleteConversationContent(t.Context(), ref); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(run, conversation.ReplayRequest{}); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("of a deleted conversation: %v", err)
+	}
+}
+
+const better = "<summary>\n## Goal\nThe parts are read one after the other, in lib/part_0.go too.\n\n## Open\nThe last question is open.\n</summary>"
+
+// A live replay asks other models on what the conversation was then, and changes nothing.
+func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
+	t.Parallel()
+	s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"alpha": {text(good)}, "beta": {text(better)}}})
+	s.StartWorker()
+	talk := append([]string{scenario.User("Read lib/part_0.go first. Never change the public API."), scenario.Assistant("I read `lib/part_0.go`.")}, scenario.Talk(6, 2000)...)
+	ref := s.Create(scenario.Conversation{Window: 11000, Settings: map[string]any{"summarizers": []any{alpha}}, Messages: talk})
+	run := s.Compact(ref, store.RunRequest{})
+	s.Append(ref, scenario.Assistant("done"), scenario.User("This came later."))
+	before, events := s.Context(ref), len(eventsOf(t, s, ref))
+
+	got, c := replay(t, s, run, conversation.ReplayRequest{Live: true, Summarizer: "openai/beta", Prompt: "general", MaxChars: 9000, Focus: "the parts"})
+
+	if got.Outcome != store.OutcomeReplayed || got.Replay.Identical != nil || got.Marker != "" || !c.Live {
+		t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Steps(got))
+	}
+	want := runs.Changes{Summarizer: "openai/beta", Prompt: "general", MaxChars: 9000, Focus: "the parts"}
+	if c.Changes == nil || *c.Changes != want {
+		t.Errorf("changes %+v", c.Changes)
+	}
+	requests := s.Vendor.Requests()
+	last := requests[len(requests)-1]
+	if last.Model != "beta" || strings.Contains(string(last.Body), "This came later") || len(last.Body) > 16000 || !strings.Contains(string(last.Body), "the parts") {
+		t.Errorf("asked was %s with %d bytes", last.Model, len(last.Body))
+	}
+	if c.Original.Summarizer != "anthropic/alpha" || c.Replay.Summarizer != "openai/beta" || c.Replay.Prompt.Name != "general" || c.Original.SummaryTokens == 0 || c.Replay.Usage.Calls != 1 || c.Replay.TokensAfter == 0 {
+		t.Errorf("sides %+v\n%+v", c.Original, c.Replay)
+	}
+	if len(c.Replay.Sections) < 2 || c.Replay.Sections[0].Title != "Goal" || len(c.Original.Sections) == 0 {
+		t.Errorf("sections %+v and %+v", c.Original.Sections, c.Replay.Sections)
+	}
+	if len(c.OnlyReplay) != 1 || c.OnlyReplay[0].Text != "lib/part_0.go" || len(c.OnlyOriginal) != 0 || c.Both == 0 {
+		t.Errorf("only in the original %+v, only in the replay %+v, in both %d", c.OnlyOriginal, c.OnlyReplay, c.Both)
+	}
+	if u := got.Usage; u.Calls != 1 || u.Output == 0 {
+		t.Errorf("booked %+v", u)
+	}
+	if after := s.Context(ref); strings.Join(after, "\n") != strings.Join(before, "\n") || len(eventsOf(t, s, ref)) != events {
+		t.Error("the live replay changed the conversation")
+	}
+}
+
+// With apply it takes effect the safe way: on what the original started from, or in the place of what it left.
+func TestLiveReplayIsApplied(t *testing.T) {
+	t.Parallel()
+	refused := llmtest.Answer{Finish: "refusal"}
+	for _, tt := range []struct {
+		name    string
+		digest  string
+		first   llmtest.Answer
+		was     store.Outcome
+		between func(t *testing.T, s *scenario.System, ref store.ConversationRef)
+		want    store.Outcome
+	}{
+		{name: "a failed run", digest: "never", first: refused, was: store.OutcomeFailed, want: store.OutcomeApplied},
+		{name: "a digest", first: refused, was: store.OutcomeApplied, want: store.OutcomeApplied},
+		{name: "a model's summary", first: text(good), was: store.OutcomeApplied, want: store.OutcomeApplied},
+		{name: "the agent went on", first: refused, was: store.OutcomeApplied, want: store.OutcomeApplied, between: func(_ *testing.T, s *scenario.System, ref store.ConversationRef) {
+			s.Append(ref, scenario.Assistant("done"), scenario.User("This came later."))
+		}},
+		{name: "undone since", first: refused, was: store.OutcomeApplied, want: store.OutcomeApplied, between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
+			if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "another compaction since", first: refused, was: store.OutcomeApplied, want: store.OutcomeSuperseded, between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
+			if _, err := s.Store.ReportMarker(t.Context(), ref, store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 20, Summary: []byte("the agent's own"), SummaryTokens: 5}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "a reply is open", first: refused, was: store.OutcomeApplied, want: store.OutcomePrepared, between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
+			if _, err := s.Store.OpenReply(t.Context(), ref, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"alpha": {tt.first}, "beta": {text(better)}}})
+			s.StartWorker()
+			settings := map[string]any{"summarizers": []any{alpha}, "tool_result_keep_turns": 0}
+			if tt.digest != "" {
+				settings["digest"] = tt.digest
+			}
+			ref := s.Create(scenario.Conversation{Window: 11000, Settings: settings, Messages: scenario.Talk(6, 2000)})
+			full := s.Context(ref)
+			run := s.Compact(ref, store.RunRequest{})
+			if run.Outcome != tt.was {
+				t.Fatalf("the run: %s %s", run.Outcome, run.Reason)
+			}
+			if tt.between != nil {
+				tt.between(t, s, ref)
+			}
+			before := s.Context(ref)
+
+			got, c := replay(t, s, run, conversation.ReplayRequest{Live: true, Apply: true, Summarizer: "openai/beta"})
+
+			if got.Outcome != tt.want {
+				t.Fatalf("%s %s %s\n%s", got.Outcome, got.ErrorKind, got.Reason, s.Steps(got))
+			}
+			after := s.Context(ref)
+			asked := 0
+			for _, r := range s.Vendor.Requests() {
+				if r.Model == "beta" {
+					asked++
+				}
+			}
+			switch tt.want {
+			case store.OutcomeSuperseded:
+				if asked != 0 || strings.Join(after, "\n") != strings.Join(before, "\n") {
+					t.Errorf("%d calls for what cannot take effect", asked)
+				}
+				return
+			case store.OutcomePrepared:
+				if strings.Join(after, "\n") != strings.Join(before, "\n") {
+					t.Error("the context changed under the reply")
+				}
+				return
+			}
+			if asked != 1 || !strings.Contains(after[0], "The parts are read one after the other") || after[len(after)-1] != before[len(before)-1] {
+				t.Errorf("%d calls; the context is %.300q", asked, after)
+			}
+			if c.Replay == nil || c.Replay.Outcome != store.OutcomeApplied || c.Original.Outcome != tt.was {
+				t.Errorf("sides %+v and %+v", c.Original, c.Replay)
+			}
+			if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+				t.Fatal(err)
+			}
+			if undone := s.Context(ref); strings.Join(undone, "\n") != strings.Join(before, "\n") {
+				t.Errorf("after the undo the context is not what it was: %.300q, was %.300q", undone, before)
+			}
+			if tt.was == store.OutcomeApplied && tt.name != "undone since" {
+				if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if all := s.Context(ref); strings.Join(all[:len(full)], "\n") != strings.Join(full, "\n") {
+				t.Error("the history is not back")
+			}
+		})
+	}
+}
+
+// A budget that is spent holds for live replays too, and a replay from the record needs none.
+func TestBudgetHoldsForLiveReplays(t *testing.T) {
+	t.Parallel()
+	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: good}})
+	s.Config.Settings.TenantDailyTokenBudget = 100
+	s.StartWorker()
+	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
+	run := s.Compact(ref, store.RunRequest{Settings: nil})
+	repeats(t, s, run)
+	sql(t, s, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, state, input_tokens) SELECT cid, tenant, id, 99, 1, 'x', 'y', 'failed', 5000 FROM runs WHERE id = $1`, run.Ref.ID)
+	requests := len(s.Vendor.Requests())
+	got, _ := replay(t, s, run, conversation.ReplayRequest{Live: true})
+	if n := len(s.Vendor.Requests()); n != requests || !got.Facts.Digest {
+		t.Errorf("%d calls beyond the budget, summary by %s", n-requests, got.Facts.Summarizer)
+	}
 }
