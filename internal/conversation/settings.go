@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 
 	"precis/internal/store"
 	"precis/pipeline"
@@ -26,6 +30,31 @@ func SettingsOf(base pipeline.Settings, c store.Conversation) (pipeline.Settings
 	return s, errors.Join(unfit...)
 }
 
+// settingKeys are the keys of pipeline.Settings.
+var settingKeys = func() map[string]bool {
+	keys := map[string]bool{}
+	for t, i := reflect.TypeFor[pipeline.Settings](), 0; i < t.NumField(); i++ {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		keys[name] = true
+	}
+	return keys
+}()
+
+// misspelt gives a key that is right but for upper and lower case, which Go's decoder would take: whoever looks whether a
+// key is set that is not a conversation's to set looks for its name. "" for none.
+func misspelt(raw json.RawMessage) string {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(raw, &keys) != nil {
+		return ""
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if !settingKeys[key] {
+			return key
+		}
+	}
+	return ""
+}
+
 // Overlay puts what raw sets, a JSON object of the API's settings, over base. Keys that raw does not name
 // keep base's values. A key that does not exist, or a value that cannot be, is a *pipeline.Error of kind
 // bad_request that names it.
@@ -40,6 +69,9 @@ func Overlay(base pipeline.Settings, raw json.RawMessage) (pipeline.Settings, er
 	d.DisallowUnknownFields()
 	if err := d.Decode(&out); err != nil {
 		return base, pipeline.Errorf(pipeline.BadRequest, "settings: %w", err)
+	}
+	if key := misspelt(raw); key != "" {
+		return base, pipeline.Errorf(pipeline.BadRequest, "settings: json: unknown field %q", key)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return base, pipeline.Errorf(pipeline.BadRequest, "settings: one JSON object is expected, and nothing after it")
