@@ -97,6 +97,7 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 	}
 	var how store.Application
 	var text string
+	numbers := map[string]any{}
 	draft, ok, err := conversation.DraftOf(m)
 	if err != nil {
 		return nil, err
@@ -115,9 +116,7 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 		}
 		how.Summary, how.SummaryTokens = artifact.SHA256, pipeline.EstimateText(text)
 		marker.Summary, marker.SummaryTokens = how.Summary, how.SummaryTokens
-		if how.Numbers, err = json.Marshal(map[string]any{"look_ahead": appended}); err != nil {
-			return nil, err
-		}
+		numbers["look_ahead"] = appended
 	} else if m.Summary != "" {
 		raw, err := s.Store.GetArtifact(ctx, ref.Tenant, m.Summary)
 		if err != nil {
@@ -138,7 +137,30 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 	if then.Stats.Tokens >= before.Stats.Tokens && !replaces {
 		return nil, nil
 	}
+	if err := s.record(ctx, store.RunRef{Tenant: ref.Tenant, ID: m.Run}, view, then, &how, numbers); err != nil {
+		return nil, err
+	}
 	how.TokensBefore = decision.Used
 	how.TokensAfter = decision.Real(then.Stats.Tokens + view.Overhead())
 	return &how, nil
+}
+
+// record keeps the context that a prepared marker leads to, and what it is built from, as a run does for one that takes
+// effect at once.
+func (s *Service) record(ctx context.Context, run store.RunRef, view conversation.View, then pipeline.Context, how *store.Application, numbers map[string]any) error {
+	written, err := conversation.EncodeContext(view, then)
+	if err != nil {
+		return err
+	}
+	artifact, err := s.Store.PutArtifact(ctx, view.Conversation.Ref, "context", written)
+	if err != nil {
+		return err
+	}
+	refs, err := conversation.KeepState(ctx, s.Store, run, view)
+	if err != nil {
+		return err
+	}
+	how.Context, numbers["state"] = artifact.SHA256, refs[store.RoleState]
+	how.Numbers, err = json.Marshal(numbers)
+	return err
 }

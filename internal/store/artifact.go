@@ -94,10 +94,10 @@ func artifactData(ctx context.Context, q querier, tenant string, sum Hash) ([]by
 func (s *Store) unpack(sum Hash, zstd []byte) ([]byte, error) {
 	data, err := s.unzip.DecodeAll(zstd, []byte{})
 	if err != nil {
-		return nil, fmt.Errorf("store: artifact %s is damaged: %w", sum, err)
+		return nil, fmt.Errorf("store: artifact %s is %w: %w", sum, ErrDamaged, err)
 	}
 	if Hash(sha256.Sum256(data)) != sum {
-		return nil, fmt.Errorf("store: artifact %s is damaged: its content has another hash", sum)
+		return nil, fmt.Errorf("store: artifact %s is %w: its content has another hash", sum, ErrDamaged)
 	}
 	return data, nil
 }

@@ -691,12 +691,15 @@ func (v *Verification) References(ctx context.Context, run string) ([]ArtifactRe
 	return all(ctx, v.tx, func(row pgx.CollectableRow) (r ArtifactReference, err error) {
 		return r, row.Scan(&r.SHA256, &r.Table, &r.Key, &r.Column, &r.Role)
 	}, `SELECT encode(context_sha256, 'hex'), 'runs', id, 'context_sha256', 'context' FROM runs WHERE id = $1 AND context_sha256 IS NOT NULL
+		UNION ALL SELECT numbers ->> 'state', 'runs', id, 'numbers', 'state' FROM runs WHERE id = $1 AND numbers ->> 'state' <> ''
 		UNION ALL SELECT value, 'run_steps', concat_ws('/', run, stage, call, attempt), 'artifacts', key
 			FROM run_steps, jsonb_each_text(artifacts) WHERE run = $1 AND value <> ''
 		UNION ALL SELECT encode(request_sha256, 'hex'), 'usage_ledger', concat_ws('/', run, call, attempt), 'request_sha256', 'request'
 			FROM usage_ledger WHERE run = $1 AND request_sha256 IS NOT NULL
 		UNION ALL SELECT encode(answer_sha256, 'hex'), 'usage_ledger', concat_ws('/', run, call, attempt), 'answer_sha256', 'answer'
 			FROM usage_ledger WHERE run = $1 AND answer_sha256 IS NOT NULL
+		UNION ALL SELECT encode(comparison_sha256, 'hex'), 'replays', run, 'comparison_sha256', 'comparison'
+			FROM replays WHERE run = $1 AND comparison_sha256 IS NOT NULL
 		UNION ALL SELECT encode(summary_sha256, 'hex'), 'markers', id, 'summary_sha256', 'summary'
 			FROM markers WHERE run = $1 AND summary_sha256 IS NOT NULL
 		UNION ALL SELECT encode(native_sha256, 'hex'), 'markers', id, 'native_sha256', 'native'
@@ -791,7 +794,6 @@ func (v *Verification) LiveView(ctx context.Context, o LiveOptions) (LiveView, e
 	}
 	return v.store.unpackSummary(live, packed)
 }
-
 
 // AuditFilter picks conversations; zero fields do not filter.
 type AuditFilter struct {

@@ -176,8 +176,16 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	if _, err := s.UpdateConversation(ctx, ref, store.ConversationPatch{Window: &window}); err != nil {
 		t.Fatal(err)
 	}
-	replay, _, err := s.RequestRun(ctx, ref, store.RunRequest{Kind: "manual", ReplayOf: r.Ref.ID})
+	batch, err := s.CreateReplayBatch(ctx, ref.Tenant, nil, 1)
 	if err != nil {
+		t.Fatal(err)
+	}
+	replay, _, err := s.RequestRun(ctx, ref, store.RunRequest{Kind: "manual", ReplayOf: r.Ref.ID, Replay: store.ReplayOptions{Live: true, Batch: batch.Ref.ID}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := false
+	if err := s.KeepComparison(ctx, replay.Ref, []byte(`{"live":true}`), &same); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.FinishRun(ctx, replay.Ref, store.RunEnd{Outcome: store.OutcomeCancelled}); err != nil {

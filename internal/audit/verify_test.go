@@ -1,0 +1,259 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/goleak"
+
+	"precis/internal/audit"
+	"precis/internal/devstack/stacktest"
+	"precis/internal/llm/llmtest"
+	"precis/internal/scenario"
+	"precis/internal/store"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(stacktest.Main{M: m}, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
+}
+
+// good is a summary as a model writes it.
+const good = "<summary>We are looking at the words, and go on with them.</summary>"
+
+// compacted is a conversation with state and tools that two runs of a model have compacted, on a running system.
+func compacted(t testing.TB, s *scenario.System) (store.ConversationRef, []store.Run) {
+	t.Helper()
+	ref := s.Create(scenario.Conversation{
+		Window: 11000, System: []byte(`"You write."`), Tools: []byte(`[{"name":"look","input_schema":{"type":"object"}}]`),
+		Messages: append([]string{}, scenario.Talk(6, 1500)...),
+	})
+	for key, value := range map[string]string{"todo": "- the tests", "plan": "first the words"} {
+		if _, err := s.Store.SetEnrichment(t.Context(), ref, key, []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := s.Compact(ref, store.RunRequest{Focus: "the words"})
+	s.Append(ref, scenario.User("look at it"), scenario.Call("c1", "I look."), scenario.Result("c1", scenario.Distinct("line", 500)), scenario.Assistant("I have looked."))
+	s.Append(ref, scenario.Talk(3, 800)...)
+	if _, err := s.Store.SetEnrichment(t.Context(), ref, "todo", []byte("- the other tests")); err != nil {
+		t.Fatal(err)
+	}
+	second := s.Compact(ref, store.RunRequest{})
+	for _, run := range []store.Run{first, second} {
+		if run.Outcome != store.OutcomeApplied || run.Facts.Digest {
+			t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+		}
+	}
+	return ref, []store.Run{first, second}
+}
+
+func newSystem(t testing.TB) *scenario.System {
+	t.Helper()
+	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: good}})
+	s.StartWorker()
+	return s
+}
+
+// report tells a report for a failed test.
+func report(r audit.Report) string {
+	var b strings.Builder
+	for _, c := range r.Checks {
+		fmt.Fprintf(&b, "%-10s %-8s %s\n", c.Name, c.State, c.Detail)
+		for _, f := range c.List {
+			fmt.Fprintf(&b, "           %s %s %s %s: %s\n", f.State, f.Table, f.Key, f.Column, f.Detail)
+		}
+	}
+	return b.String()
+}
+
+func verified(t testing.TB, s *scenario.System, run store.Run) audit.Report {
+	t.Helper()
+	r, err := audit.VerifyRun(t.Context(), s.Store, run.Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func database(t testing.TB, s *scenario.System) *pgxpool.Pool {
+	t.Helper()
+	db, err := pgxpool.New(t.Context(), s.Config.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+// What nobody touched verifies, whatever has happened since: another run on top, an undo, more messages.
+func TestRunsVerify(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	ref, runs := compacted(t, s)
+	check := func(when string) {
+		t.Helper()
+		for _, run := range runs {
+			r := verified(t, s, run)
+			if !r.OK || r.Pruned || len(r.Checks) != 7 {
+				t.Errorf("%s, run %s:\n%s", when, run.Ref.ID, report(r))
+			}
+		}
+	}
+	check("at once")
+	t.Log(report(verified(t, s, runs[1])))
+	if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.Append(ref, scenario.User("and now?"), scenario.Assistant("now this"))
+	if _, err := s.Store.SetEnrichment(t.Context(), ref, "plan", []byte("another")); err != nil {
+		t.Fatal(err)
+	}
+	window := 90000
+	model := "another-agent"
+	if _, err := s.Store.UpdateConversation(t.Context(), ref, store.ConversationPatch{Window: &window, Model: &model}); err != nil {
+		t.Fatal(err)
+	}
+	check("after an undo and a change of the model")
+	whole, err := audit.VerifyConversation(t.Context(), s.Store, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range whole.Checks {
+		if c.State != audit.OK {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// One change behind the store's back in each table: the check that finds it, and the table that it names.
+func TestChangesAreFoundAndNamed(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	_, runs := compacted(t, s)
+	db := database(t, s)
+	keep(t, db)
+	run := runs[1]
+	flip := `set_byte(%s, octet_length(%[1]s) - 2, get_byte(%[1]s, octet_length(%[1]s) - 2) # 1)`
+	for _, tt := range []struct {
+		name, check string
+		state       audit.State
+		names, sql  string
+	}{
+		{"a byte of a covered message", audit.CheckMessages, audit.Tampered, "messages 3, native", `UPDATE messages SET native = ` + fmt.Sprintf(flip, "native") + ` WHERE seq = 3`},
+		{"a message that is gone", audit.CheckMessages, audit.Missing, "messages 4", `DELETE FROM messages WHERE seq = 4`},
+		{"the last message that is gone", audit.CheckMessages, audit.Missing, "messages", `DELETE FROM messages WHERE seq = (SELECT max(seq) FROM messages)`},
+		{"who said it", audit.CheckMessages, audit.Tampered, "messages 2, role", `UPDATE messages SET role = 'user' WHERE seq = 2`},
+		{"when it was said", audit.CheckMessages, audit.Tampered, "messages 2", `UPDATE messages SET created_at = created_at - interval '1 day' WHERE seq = 2`},
+		{"the tokens of a message", audit.CheckMessages, audit.Tampered, "messages 5, tokens", `UPDATE messages SET tokens = tokens + 1 WHERE seq = 5`},
+		{"the outcome of the run", audit.CheckRecords, audit.Tampered, "runs " + run.Ref.ID + ", summarizer", `UPDATE runs SET summarizer = 'digest' WHERE id = $1`},
+		{"what the run covers", audit.CheckCovered, audit.Tampered, "runs " + run.Ref.ID + ", covered_chain", `UPDATE runs SET covered_chain = sha256(covered_chain) WHERE id = $1`},
+		{"what the marker covers", audit.CheckCovered, audit.Tampered, "markers", `UPDATE markers SET covered_chain = sha256(covered_chain) WHERE run = $1`},
+		{"a step's error", audit.CheckRecords, audit.Tampered, "run_steps", `UPDATE run_steps SET error_kind = 'auth' WHERE run = $1 AND stage = 'summarise'`},
+		{"a step that is gone", audit.CheckRecords, audit.Missing, "run_steps", `DELETE FROM run_steps WHERE run = $1 AND stage = 'slim'`},
+		{"a step that never was", audit.CheckRecords, audit.Tampered, "run_steps", `INSERT INTO run_steps (run, stage, call, attempt, outcome) VALUES ($1, 'slim', 99, 1, 'ok')`},
+		{"a stage's result", audit.CheckRecords, audit.Tampered, "stage_results", `UPDATE stage_results SET result = result || '\x20' WHERE run = $1 AND stage = 'slim'`},
+		{"the price of a call", audit.CheckRecords, audit.Tampered, "usage_ledger", `UPDATE usage_ledger SET output_tokens = 1 WHERE run = $1`},
+		{"a call that is gone", audit.CheckRecords, audit.Missing, "usage_ledger", `DELETE FROM usage_ledger WHERE run = $1`},
+		{"the marker's status", audit.CheckRecords, audit.Tampered, "markers", `UPDATE markers SET tokens_after = 1 WHERE run = $1`},
+		{"another summary", audit.CheckSummary, audit.Differs, "summary", `UPDATE markers SET summary_sha256 = (SELECT context_sha256 FROM runs WHERE id = $1) WHERE run = $1`},
+		{"another summary step", audit.CheckSummary, audit.Tampered, "markers", `UPDATE markers SET draft = jsonb_set(draft, '{summary}', to_jsonb(encode(context_sha256, 'hex'))) FROM runs r WHERE r.id = markers.run AND run = $1`},
+		{"a byte of the context", audit.CheckArtifacts, audit.Tampered, "artifacts", `UPDATE artifacts SET data = ` + fmt.Sprintf(flip, "data") + ` WHERE sha256 = (SELECT context_sha256 FROM runs WHERE id = $1)`},
+		{"another context", audit.CheckContext, audit.Differs, "in message 1 at byte", `UPDATE runs SET context_sha256 = (SELECT context_sha256 FROM runs WHERE id <> $1) WHERE id = $1`},
+		{"an answer that is gone", audit.CheckArtifacts, audit.Missing, "artifacts", `DELETE FROM artifacts WHERE kind = 'answer'`},
+		{"an answer that was never pruned", audit.CheckArtifacts, audit.Tampered, "artifacts", `UPDATE artifacts SET data = NULL, pruned_at = now() WHERE kind = 'answer'`},
+		{"a message that was never pruned", audit.CheckMessages, audit.Tampered, "messages 1, pruned_at", `UPDATE messages SET pruned_at = now() WHERE seq = 1`},
+		{"the state that counted", audit.CheckRecords, audit.Tampered, "enrichments", `UPDATE enrichments SET value = 'x' WHERE key = 'plan'`},
+		{"the system prompt", audit.CheckRecords, audit.Tampered, "conversations", `UPDATE conversations SET system = '"You do not write."'`},
+		{"which marker is active", audit.CheckRecords, audit.Tampered, "conversations", `UPDATE conversations SET active_marker = NULL`},
+		{"the timeline", audit.CheckTimeline, audit.Tampered, "events", `UPDATE events SET kind = 'warning' WHERE seq = 1`},
+		{"the end of the timeline", audit.CheckTimeline, audit.Missing, "events", `DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)`},
+		{"a record", audit.CheckRecords, audit.Tampered, "seals", `UPDATE seals SET record = record || '\x20' WHERE n = 2`},
+		{"the last record", audit.CheckRecords, audit.Missing, "seals", `DELETE FROM seals WHERE n = (SELECT max(n) FROM seals)`},
+		{"whose an artifact is", audit.CheckArtifacts, audit.Missing, "artifact_links", `DELETE FROM artifact_links WHERE sha256 = (SELECT context_sha256 FROM runs WHERE id = $1)`},
+	} {
+		var args []any
+		if strings.Contains(tt.sql, "$1") {
+			args = []any{run.Ref.ID}
+		}
+		behind(t, db, func(ctx context.Context, tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, tt.sql, args...)
+			if err == nil && tag.RowsAffected() == 0 {
+				err = errors.New("no row is concerned")
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", tt.name, err)
+			}
+			return nil
+		})
+		r := verified(t, s, run)
+		restore(t, db)
+		found := false
+		for _, c := range r.Checks {
+			if c.Name != tt.check {
+				continue
+			}
+			said := c.Detail
+			for _, f := range c.List {
+				said += fmt.Sprintf("\n%s %s, %s", f.Table, f.Key, f.Column)
+			}
+			found = c.State == tt.state && strings.Contains(said, tt.names)
+		}
+		if r.OK || !found {
+			t.Errorf("%s: wanted %s %s that names %q, found\n%s", tt.name, tt.check, tt.state, tt.names, report(r))
+		}
+	}
+	if r := verified(t, s, run); !r.OK {
+		t.Errorf("all is as it was:\n%s", report(r))
+	}
+}
+
+// evidence are the tables that a test changes and puts back.
+var evidence = []string{
+	"artifact_links", "artifacts", "conversations", "enrichments", "events", "markers", "messages", "run_steps", "runs", "seals",
+	"stage_results", "usage_ledger",
+}
+
+// behind does something that the store would never do, with all triggers and foreign keys off.
+func behind(t testing.TB, db *pgxpool.Pool, do func(context.Context, pgx.Tx) error) {
+	t.Helper()
+	err := pgx.BeginFunc(t.Context(), db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), `SET LOCAL session_replication_role = replica`); err != nil {
+			return err
+		}
+		return do(t.Context(), tx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restore puts them back.
+func restore(t testing.TB, db *pgxpool.Pool) {
+	t.Helper()
+	behind(t, db, func(ctx context.Context, tx pgx.Tx) error {
+		for _, table := range evidence {
+			if _, err := tx.Exec(ctx, `DELETE FROM `+table); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `INSERT INTO `+table+` OVERRIDING SYSTEM VALUE SELECT * FROM kept_`+table); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// keep copies the tables aside.
+func keep(t testing.TB, db *pgxpool.Pool) {
+	t.Helper()
+	for _, table := range evidence {
+		if _, err := db.Exec(t.Context(), `CREATE TABLE kept_`+table+` AS SELECT * FROM `+table); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
