@@ -188,8 +188,12 @@ func (f fault) check() error {
 	}
 	for _, list := range [][]map[string]json.RawMessage{f.Config.LLM, f.Config.ExternalLLM, f.Config.Variants} {
 		for _, a := range list {
-			if _, err := answerOf(a); err != nil {
+			answer, err := answerOf(a)
+			if err != nil {
 				return err
+			}
+			if answer.useVariant && len(f.Config.Variants) == 0 {
+				return errors.New("an answer of the script is a variant, and there are none")
 			}
 		}
 	}
@@ -248,6 +252,14 @@ func stepOf(raw json.RawMessage) (step, error) {
 	if op.Op == "" {
 		s.native = join(native)
 	}
+	for _, m := range []json.RawMessage{s.native, s.Message} {
+		if m == nil {
+			continue
+		}
+		if err := json.Unmarshal(m, new(chatMessage)); err != nil {
+			return s, fmt.Errorf("a message: %w", err)
+		}
+	}
 	return s, nil
 }
 
@@ -262,7 +274,13 @@ func orText(s, otherwise string) string {
 func strict(raw []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("something follows it")
+	}
+	return nil
 }
 
 // field is a member of a JSON object, which keeps its place.
