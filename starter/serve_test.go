@@ -116,6 +116,9 @@ func TestServe(t *testing.T) {
 			t.Fatal(text)
 		}
 	}
+	if out, errs, code := p.run("ready", url); code != exitDone || out != "ready\n" {
+		t.Errorf("ready: %d %s %s", code, out, errs)
+	}
 	if status, text := fetch(t, "POST", url+"/v1/conversations", "", `{"id":"c","format":"anthropic","model":{"vendor":"anthropic","name":"m"}}`); status != 201 {
 		t.Errorf("%d %s", status, text)
 	}
@@ -127,6 +130,33 @@ func TestServe(t *testing.T) {
 	}
 	if out, errs, code := p.run("context", "c", "--json"); code != exitDone {
 		t.Errorf("the conversation is not there for the other commands: %d %s %s", code, out, errs)
+	}
+}
+
+func TestReady(t *testing.T) {
+	t.Parallel()
+	sys := scenario.New(t, llmtest.Script{})
+	p := commands(t, sys)
+	url, _ := p.serve() // without a worker
+	if out, errs, code := p.run("ready", url+"/"); code != exitFailed || out != "not_ready\n" || !strings.Contains(errs, "no worker polls queue") {
+		t.Errorf("without a worker: %d %s %s", code, out, errs)
+	}
+	if _, errs, code := p.run("ready", "http://127.0.0.1:1"); code != exitUnreachable || !strings.Contains(errs, "does not answer") {
+		t.Errorf("nobody there: %d %s", code, errs)
+	}
+	if _, errs, code := p.run("ready", "::"); code != exitUsage {
+		t.Errorf("no URL: %d %s", code, errs)
+	}
+	if _, errs, code := p.run("ready", sys.Vendor.URL); code != exitUnreachable || !strings.Contains(errs, "not as precis does") {
+		t.Errorf("another server: %d %s", code, errs)
+	}
+	for addr, want := range map[string]string{
+		"127.0.0.1:8700": "http://127.0.0.1:8700", "0.0.0.0:80": "http://127.0.0.1:80", ":80": "http://127.0.0.1:80", "[::]:80": "http://127.0.0.1:80",
+		"precis.internal:80": "http://precis.internal:80",
+	} {
+		if got := ownURL(addr); got != want {
+			t.Errorf("%s: %s, want %s", addr, got, want)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package compose
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
@@ -56,7 +58,7 @@ func project(t *testing.T) *types.Project {
 
 func TestItLoadsWithTheServicesItShouldHave(t *testing.T) {
 	t.Parallel()
-	want := []string{"migrate", "postgres", "temporal", "temporal-schema", "temporal-setup", "temporal-ui", "worker"}
+	want := []string{"api", "migrate", "postgres", "temporal", "temporal-schema", "temporal-setup", "temporal-ui", "worker"}
 	if got := project(t).ServiceNames(); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
 		t.Errorf("services %v, want %v", got, want)
 	}
@@ -244,5 +246,52 @@ func TestTheImageIsBuiltWithTheToolchainOfTheModule(t *testing.T) {
 	language := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(module)
 	if image == nil || language == nil || string(image[1]) != string(language[1]) {
 		t.Errorf("Dockerfile builds with Go %s, go.mod asks for %s", image[1:], language[1:])
+	}
+}
+
+// What listens for other machines is asked whether it is ready, by the program that the image has: it has no shell.
+func TestOurServicesAreAskedWhetherTheyAreReady(t *testing.T) {
+	t.Parallel()
+	p := project(t)
+	for _, name := range []string{"api", "worker"} {
+		s := p.Services[name]
+		if s.HealthCheck == nil || len(s.HealthCheck.Test) < 3 || s.HealthCheck.Test[0] != "CMD" ||
+			s.HealthCheck.Test[1] != "/usr/local/bin/precis" || s.HealthCheck.Test[2] != "ready" {
+			t.Errorf("%s: health check %+v", name, s.HealthCheck)
+		}
+		if s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) < 50*time.Second {
+			t.Errorf("%s is killed after %v", name, s.StopGracePeriod)
+		}
+	}
+}
+
+// The port that is published is the one on which the API listens, on every address of its container.
+func TestTheAPIListensWhereItIsPublished(t *testing.T) {
+	t.Parallel()
+	s := project(t).Services["api"]
+	addr := s.Environment["PRECIS_HTTP__ADDR"]
+	if addr == nil || len(s.Ports) != 1 || *addr != fmt.Sprintf("0.0.0.0:%d", s.Ports[0].Target) {
+		t.Errorf("it listens on %v and publishes %+v", addr, s.Ports)
+	}
+}
+
+// How a key is made is told in the file and on the page as the same command, which runs a service that there is.
+func TestTheFirstKeyIsMadeAsTold(t *testing.T) {
+	t.Parallel()
+	command := regexp.MustCompile(`docker compose run --rm (\S+) (\S+) keys create --tenant \S+ --name \S+`)
+	for _, name := range []string{"docker-compose.yml", "docs/operations.md"} {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := command.FindStringSubmatch(string(text))
+		if m == nil {
+			t.Errorf("%s does not tell how the first API key is made", name)
+			continue
+		}
+		s, ok := project(t).Services[m[1]]
+		if !ok || len(s.Command) == 0 || s.Command[0] != m[2] || s.Environment["PRECIS_DATABASE_URL"] == nil {
+			t.Errorf("%s: %s cannot be run", name, m[0])
+		}
 	}
 }

@@ -30,7 +30,7 @@ func TestComposeGivesAConfigurationThatLoads(t *testing.T) {
 	if err := yaml.Unmarshal(content, &file); err != nil {
 		t.Fatal(err)
 	}
-	for _, service := range []string{"migrate", "worker"} {
+	for _, service := range []string{"api", "migrate", "worker"} {
 		for name, set := range map[string]map[string]string{
 			"nothing set":  {},
 			"a vendor set": {"ANTHROPIC_API_KEY": "key-of-the-vendor"},
@@ -56,6 +56,12 @@ func TestComposeGivesAConfigurationThatLoads(t *testing.T) {
 			}
 			if c.DatabaseURL == "" || c.Temporal.Address != "temporal:7233" || c.Log.Format != "json" {
 				t.Errorf("%s, %s: database %q, Temporal %q, log %q", service, name, c.DatabaseURL, c.Temporal.Address, c.Log.Format)
+			}
+			if want := map[string]string{"api": "0.0.0.0:8700"}[service]; want != "" && c.HTTP.Addr != want {
+				t.Errorf("%s, %s: it listens on %q", service, name, c.HTTP.Addr)
+			}
+			if c.Worker.MetricsAddr != "0.0.0.0:9464" {
+				t.Errorf("%s, %s: metrics on %q", service, name, c.Worker.MetricsAddr)
 			}
 			if got := c.Vendors["anthropic"].APIKey; service == "worker" && got != set["ANTHROPIC_API_KEY"] {
 				t.Errorf("%s, %s: vendor's key %q", service, name, got)
