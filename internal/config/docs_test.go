@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/configuration.md instead of comparing it")
+var update = flag.Bool("update", false, "write docs/configuration.md and docs/settings.md instead of comparing them")
 
 // sections are the parts of the page, in the table's order, each with what is said above its keys.
 var sections = []struct{ prefix, title, text string }{
@@ -22,7 +22,7 @@ var sections = []struct{ prefix, title, text string }{
 	{"temporal.", "Temporal", "A cluster of your own or Temporal Cloud."},
 	{"http.", "HTTP", ""},
 	{"vendors.", "Vendors", "`<name>` is one of those below, or a name of your own for any server that speaks one of the protocols."},
-	{"settings.", "Settings of a compaction", "They hold for every tenant and conversation that does not say otherwise."},
+	{"settings.", "Settings of a compaction", "They hold for every tenant and conversation that does not say otherwise; [settings.md](settings.md) has them by what they are for, and says how a tenant and a conversation do."},
 	{"prices.", "Prices", "By vendor and model, such as `prices.openai/gpt-4.1.input`. A variable's name cannot hold a model's name: give the whole section, `PRECIS_PRICES='{openai/gpt-4.1: {input: 2, output: 8}}'`."},
 	{"models.", "Models", "What is known of models stands in a table; what is said here beats it, and a model that the table has not needs it. Such as `models.house/qwen3.window`; in a variable: `PRECIS_MODELS='{house/qwen3: {window: 131072}}'`."},
 	{"memory.", "Memory", "What compactions covered stays readable: docs/memory.md."},
@@ -129,21 +129,22 @@ func kindOf(k Key) string {
 
 func TestDocumentationIsTheTable(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join("..", "..", "docs", "configuration.md")
-	want := page()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	for name, want := range map[string]string{"configuration.md": page(), "settings.md": settingsPage()} {
+		path := filepath.Join("..", "..", "docs", name)
+		if *update {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(t, path, want)
+			continue
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, path, want)
-		return
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(got), want); diff != "" {
-		t.Errorf("docs/configuration.md is not what keys.go says; run: go test ./internal/config -run TestDocumentation -update\n%s", diff)
+		if diff := cmp.Diff(string(got), want); diff != "" {
+			t.Errorf("docs/%s is not what keys.go says; run: go test ./internal/config -run TestDocumentation -update\n%s", name, diff)
+		}
 	}
 }
 
