@@ -105,13 +105,7 @@ func (a *Activities) accept(
 		redact = pipeline.NewRedactor(view.Live()).Redact
 	}
 	text = redact(text)
-	var users []pipeline.Message
-	for _, m := range source {
-		if m.Genuine() {
-			users = append(users, m)
-		}
-	}
-	text = pipeline.UserMessagesSection(text, users, userMessagesBudget(view))
+	text = pipeline.UserMessagesSection(text, pipeline.SummarisedUsers(source), userMessagesBudget(view))
 	text, found := pipeline.VerifySummary(text, source, p.kept(view))
 	text = redact(text) // what the check appended is the source's own
 	result.ConstraintsMissing = len(found.ConstraintsMissing)

@@ -12,8 +12,8 @@ type constraint struct {
 	messageChars int
 }
 
-// constraints gives the sentences of genuine user messages that set a limit, and those that an earlier
-// summary lists in its section of them, each once, in order.
+// constraints gives the sentences of genuine user messages that set a limit, and those that an earlier summary holds in
+// its section of them or in what it lists of the user's own messages, each once, in order.
 func constraints(source []Message) []constraint {
 	var all []constraint
 	seen := map[string]bool{}
@@ -21,6 +21,13 @@ func constraints(source []Message) []constraint {
 		if key := flat(sentence); key != "" && !seen[key] {
 			seen[key] = true
 			all = append(all, constraint{sentence, messageChars})
+		}
+	}
+	addSaid := func(text string) {
+		for _, s := range saidSentences(text) {
+			if Chars(s) <= maxConstraintChars && setsLimit(s) {
+				add(s, Chars(text))
+			}
 		}
 	}
 	for _, m := range source {
@@ -31,12 +38,11 @@ func constraints(source []Message) []constraint {
 				for _, item := range sectionItems(p.Text, constraintsTitle) {
 					add(item, 0)
 				}
-			case m.Genuine():
-				for _, s := range saidSentences(p.Text) {
-					if Chars(s) <= maxConstraintChars && setsLimit(s) {
-						add(s, Chars(p.Text))
-					}
+				for _, said := range listedUsers(p.Text) {
+					addSaid(said)
 				}
+			case m.Genuine():
+				addSaid(p.Text)
 			}
 		}
 	}

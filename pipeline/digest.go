@@ -12,7 +12,7 @@ import (
 type DigestInput struct {
 	// Messages in order, a prior summary (KindSummary) first if there is one.
 	Messages []Message
-	// Todo is the current list of what is open, "" when there is none.
+	// Todo is the current list of what is open, "": the one that the agent keeps with a tool, if it does.
 	Todo string
 	// BudgetChars bounds the digest, in chars.
 	BudgetChars int
@@ -54,8 +54,43 @@ const digestUseful = 80
 // summary that is a digest itself is taken apart and merged, so that digests do not nest.
 func Digest(in DigestInput) string {
 	d := collectDigest(in.Messages)
-	d.todo = strings.TrimSpace(escapeDigest(in.Todo))
-	return d.write(in.BudgetChars)
+	if in.Todo != "" {
+		d.todo = in.Todo
+	} else if open, listed := OpenTasks(in.Messages); listed {
+		d.todo = strings.Join(listLines(open), "\n")
+	}
+	d.todo = strings.TrimSpace(escapeDigest(d.todo))
+	return d.writeWithLimits(in.Messages, in.BudgetChars)
+}
+
+// limitsShare is how much of a digest may go to limits of the user's that were cut out of their messages.
+const limitsShare = 4
+
+// writeWithLimits writes the digest, and where quotes are cut the limits that the user set in them, word for word.
+func (d *digest) writeWithLimits(messages []Message, budget int) string {
+	text := d.write(budget)
+	none := newSource(nil)
+	if len(missingLimits(text, messages, none)) == 0 {
+		return text
+	}
+	room := min(maxConstraintsChars, budget/limitsShare)
+	text = strings.TrimRight(d.write(budget-room), "\n")
+	missing := missingLimits(text, messages, none)
+	room -= len("\n\n" + constraintsTitle + "\n")
+	for i := range missing {
+		missing[i].text = escapeDigest(missing[i].text)
+		room -= len("\n- ") + len("  ")*strings.Count(missing[i].text, "\n")
+	}
+	return appendSection(text, constraintsTitle, withinBudget(missing, room))
+}
+
+// listLines gives texts as entries of a list.
+func listLines(items []string) []string {
+	lines := make([]string, len(items))
+	for i, item := range items {
+		lines[i] = listItem(item)
+	}
+	return lines
 }
 
 // digest is the material of a digest.
@@ -272,7 +307,7 @@ func (d *digest) fold(summary string) {
 		return
 	}
 	section, open := "", ""
-	var body []string
+	var body, todo []string
 	for line := range strings.SplitSeq(text, "\n") {
 		switch {
 		case open != "" && (line == "</"+quoteTag+">" || line == "</"+earlierTag+">"):
@@ -284,6 +319,8 @@ func (d *digest) fold(summary string) {
 			open = line
 		case strings.HasPrefix(line, "## "):
 			section = line
+		case section == sectionTodo && strings.TrimSpace(line) != "":
+			todo = append(todo, line)
 		case section == sectionFiles && strings.HasPrefix(line, "- "):
 			path, changed := strings.CutSuffix(line[len("- "):], changedNote)
 			d.touch(path, changed)
@@ -292,6 +329,7 @@ func (d *digest) fold(summary string) {
 			d.run(command, failed)
 		}
 	}
+	d.todo = strings.Join(todo, "\n")
 }
 
 func (d *digest) foldElement(section, open, text string) {

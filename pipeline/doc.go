@@ -22,6 +22,8 @@
 //	  said.go         what of a user's message is the user's own
 //	  identifiers.go  names and quotes, looked up in the source (finder.go: all in one pass)
 //	  arguments.go    the values in a tool call
+//	  compare.go      two summaries of the same messages, side by side
+//	  mentions.go     what of a conversation can be looked for in a summary of it
 //	  digest.go       the summary that needs no model
 //	  native.go       the summary that the vendor makes for itself
 //	reassemble.go  6. what the model sees from now on

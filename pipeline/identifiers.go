@@ -365,19 +365,13 @@ func usersSaid(quotes []string, sources ...*sourceTexts) []bool {
 // maxArgument is the longest argument in which names are looked for, in chars: what is longer is a document.
 const maxArgument = 2000
 
-// usedIn gives the identifiers that an assistant's message uses: those in what it says outside of fences, and those in
-// the values of its calls. Keys of arguments and names of tools are none.
-func usedIn(m Message) []string {
-	var ids []string
-	add := func(kind identifierKind, id string) {
-		if kind != identifierQuoted || !plainWord(id) {
-			ids = append(ids, id)
-		}
-	}
+// eachUse finds the identifiers that an assistant's message uses: those in what it says outside of fences, and those in
+// the values of its calls. Keys of arguments and names of tools are none. The same one may come more than once.
+func eachUse(m Message, add func(kind identifierKind, id string)) {
 	values := func(input string) {
 		for _, a := range argumentsOf(input) {
 			if a.text && named(a.value) {
-				ids = append(ids, a.value)
+				add(valueKind(a.value), a.value)
 			} else if a.text && len(a.value) <= maxArgument {
 				eachName(a.value, add)
 			}
@@ -393,6 +387,27 @@ func usedIn(m Message) []string {
 			eachIdentifier(withoutFences(p.Text), add)
 		}
 	}
+}
+
+// valueKind is the kind of a whole argument that is a name.
+func valueKind(value string) identifierKind {
+	switch {
+	case strings.Contains(value, "://"):
+		return identifierURL
+	case looksPath(value):
+		return identifierPath
+	}
+	return identifierQuoted
+}
+
+// usedIn lists the identifiers that an assistant's message uses, but for quotes of no more than a word.
+func usedIn(m Message) []string {
+	var ids []string
+	eachUse(m, func(kind identifierKind, id string) {
+		if kind != identifierQuoted || !plainWord(id) {
+			ids = append(ids, id)
+		}
+	})
 	return ids
 }
 

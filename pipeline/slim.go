@@ -88,7 +88,7 @@ type Slimmed struct {
 // Slim renders messages for a summarizer, within a budget whatever they are. Binary content goes always.
 // Where that does not fit, tool noise goes: calls with their results, when tool messages are at least
 // ToolDropThreshold of all and something else is left to read; what an assistant said beside its calls
-// stays. Where that does not fit either, the rest is cut by max-min fair shares: a prior summary is kept
+// stays, and the note at the head names the files that the calls touched. Where that does not fit either, the rest is cut by max-min fair shares: a prior summary is kept
 // whole, what the user said is set aside for first, a message whose share would be under MinUsefulChars
 // becomes "[omitted assistant message, 48213 chars]". Where even those lines do not fit, runs of them become
 // one. The cost is linear, but for sorting the sizes.
@@ -185,6 +185,7 @@ type slimmer struct {
 	note    string
 	noting  bool
 	hint    string
+	touched string
 	runs    bool
 	bare    bool
 	dropped []bool // messages that lost tool parts
@@ -305,6 +306,8 @@ func (s *slimmer) squeeze() {
 	room := s.in.BudgetChars - Chars(s.note)
 	if s.dropTools() {
 		s.out.Valves = append(s.out.Valves, ValveTools)
+		s.layTouched()
+		room = s.in.BudgetChars - Chars(s.note)
 		if s.size() <= room {
 			return
 		}
@@ -631,11 +634,54 @@ func (s *slimmer) layNote() {
 	s.noting, s.note = false, ""
 }
 
+// touchedShare is how much of the budget the note may take for the files that dropped calls touched, and maxTouched the
+// most, in chars: without them a summarizer would not know which files the work was about.
+const (
+	touchedShare = 20
+	maxTouched   = 4000
+)
+
+// layTouched adds to the note the files that the dropped calls touched last.
+func (s *slimmer) layTouched() {
+	if !s.noting {
+		return
+	}
+	d := &digest{changed: map[string]bool{}}
+	for i, m := range s.in.Messages {
+		for _, p := range m.Parts {
+			if s.dropped[i] && p.Kind == PartToolCall {
+				d.call(p, false)
+			}
+		}
+	}
+	files := d.files.lines()
+	room := min(s.in.BudgetChars/touchedShare, maxTouched)
+	from := len(files)
+	for from > 0 {
+		if s.in.Redact != nil {
+			files[from-1] = escapeTags(s.in.Redact(files[from-1]))
+		}
+		if room -= Chars(files[from-1]) + len(", "); room < 0 {
+			break
+		}
+		from--
+	}
+	s.touched = strings.Join(files[from:], ", ")
+	s.note = s.writeNote(len(s.in.Messages), len(s.in.Messages))
+	if Chars(s.note) > s.in.BudgetChars/2 {
+		s.touched = ""
+		s.note = s.writeNote(len(s.in.Messages), len(s.in.Messages))
+	}
+}
+
 func (s *slimmer) writeNote(omitted, cut int) string {
 	note := fmt.Sprintf("[Note: of %d messages, %d were omitted and %d shortened for size; they may be anywhere in this record.",
 		len(s.in.Messages), omitted, cut)
 	if s.hint != "" {
 		note += " The full transcript: " + s.hint
+	}
+	if s.touched != "" {
+		note += " Files that the omitted tool calls touched, the last ones last: " + s.touched
 	}
 	return note + "]\n"
 }

@@ -64,6 +64,75 @@ func UserMessagesSection(summary string, users []Message, budgetChars int) strin
 	return out
 }
 
+// SummarisedUsers gives what the user said in messages that are summarised: what an earlier summary among them lists of
+// the user's own messages, and then those that are there themselves. It is for UserMessagesSection, so that what the
+// user said long ago is not lost with the second compaction.
+func SummarisedUsers(source []Message) []Message {
+	var users []Message
+	for _, m := range source {
+		switch {
+		case m.Genuine():
+			users = append(users, m)
+		case m.Kind == KindSummary:
+			for _, p := range m.Parts {
+				for _, text := range listedUsers(p.Text) {
+					users = append(users, Message{Role: RoleUser, Parts: []Part{{Kind: PartText, Text: text}}})
+				}
+			}
+		}
+	}
+	return users
+}
+
+// listedUsers gives what a summary lists of the user's own messages: the entries of that section, or of a digest its
+// quotes. What an entry was cut by stands at its end.
+func listedUsers(summary string) []string {
+	if at := strings.Index(summary, digestHead); at >= 0 {
+		return quotedUsers(summary[at:])
+	}
+	section, found := findUserSection(summary)
+	if !found {
+		return nil
+	}
+	var items []string
+	for line := range strings.Lines(summary[section.body:section.end]) {
+		line = strings.TrimRight(line, "\r\n")
+		if item, listed := strings.CutPrefix(line, "- "); listed {
+			items = append(items, item)
+		} else if more, continued := strings.CutPrefix(line, "  "); continued && len(items) > 0 {
+			items[len(items)-1] += "\n" + more
+		}
+	}
+	for i, item := range items {
+		items[i] = strings.TrimSpace(item)
+	}
+	return items
+}
+
+// quotedUsers gives the quotes of the user in a digest.
+func quotedUsers(digest string) []string {
+	_, section, found := strings.Cut(digest, "\n"+sectionUser+"\n")
+	if !found {
+		return nil
+	}
+	var quotes []string
+	open := false
+	for line := range strings.Lines(section) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case !open && strings.HasPrefix(line, "<"+quoteTag+" "):
+			open, quotes = true, append(quotes, "")
+		case open && line == "</"+quoteTag+">":
+			open = false
+		case open:
+			quotes[len(quotes)-1] += line + "\n"
+		case strings.HasPrefix(line, "## "):
+			return quotes
+		}
+	}
+	return quotes
+}
+
 // userList lists user messages within a budget.
 func userList(users []Message, budget int) string {
 	var items []string

@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"precis/internal/runs"
 	"precis/internal/store"
@@ -15,51 +19,43 @@ import (
 )
 
 // unfinished is the word for runs that have no outcome yet.
-const unfinished = "unfinished"
+const unfinished = runs.Unfinished
 
 var outcomes = []string{
 	string(store.OutcomeApplied), string(store.OutcomePrepared), string(store.OutcomeSkipped), string(store.OutcomeSuperseded),
 	string(store.OutcomeCancelled), string(store.OutcomeFailed), unfinished,
 }
 
-type runsFlags struct {
-	conversation, outcome, errorKind, since, until string
-	digest                                         bool
-	limit                                          int
+var triggers = []string{
+	string(pipeline.TriggerTokens), string(pipeline.TriggerTurns), string(pipeline.TriggerManual), string(pipeline.TriggerBackground),
+	string(pipeline.TriggerOverflow),
 }
 
-func (a *app) runsCommand() *cobra.Command {
-	f := &runsFlags{}
-	cmd := &cobra.Command{
-		Use:     "runs",
-		GroupID: groupAudit,
-		Short:   "List compactions, the newest first",
-		Example: `  precis runs --outcome failed --since 24h
-  precis runs --digest --json`,
-		Args: exactArgs(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			filter, err := f.filter(time.Now(), cmd.Flags().Changed("digest"))
-			if err != nil {
-				return err
-			}
-			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.runs(ctx, s, filter, f.limit) })
-		},
+// filterFlags pick runs.
+type filterFlags struct {
+	conversation, outcome, errorKind, since, until, trigger, summarizer, replayOf string
+
+	digest bool
+}
+
+func (f *filterFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.conversation, "conversation", "", "only those of the conversation `ID`")
+	flags.StringVar(&f.outcome, "outcome", "", "only those that ended so: `OUTCOME` is "+strings.Join(outcomes, ", "))
+	flags.StringVar(&f.errorKind, "error-kind", "", "only those that ended with an error of this `KIND`, such as auth")
+	flags.BoolVar(&f.digest, "digest", false, "only those whose summary is a digest; --digest=false: only those of a model")
+	flags.StringVar(&f.since, "since", "", "only those asked for since a `TIME`: a date, a time, or how long ago, such as 24h or 7d")
+	flags.StringVar(&f.until, "until", "", "only those asked for before a `TIME`")
+	flags.StringVar(&f.trigger, "trigger", "", "only those started by `TRIGGER`: "+strings.Join(triggers, ", "))
+	flags.StringVar(&f.summarizer, "summarizer", "", "only those whose summary was written by `WHO`: self, VENDOR/MODEL or digest")
+	flags.StringVar(&f.replayOf, "replay-of", "", "only those that repeat `RUN`")
+}
+
+// filter reads the flags. digest says whether that one was given.
+func (f *filterFlags) filter(now time.Time, digest bool) (store.RunFilter, error) {
+	out := store.RunFilter{
+		Conversation: f.conversation, ErrorKind: pipeline.ErrorKind(f.errorKind), Trigger: pipeline.TriggerKind(f.trigger),
+		Summarizer: f.summarizer, ReplayOf: f.replayOf,
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&f.conversation, "conversation", "", "those of one `conversation`")
-	flags.StringVar(&f.outcome, "outcome", "", "those with an `outcome`: "+strings.Join(outcomes, ", "))
-	flags.StringVar(&f.errorKind, "error-kind", "", "those that ended with an error `kind`, such as auth")
-	flags.StringVar(&f.since, "since", "", "those asked for since a `time`: a date, a time, or how long ago, such as 24h or 7d")
-	flags.StringVar(&f.until, "until", "", "those asked for before a `time`")
-	flags.BoolVar(&f.digest, "digest", false, "those whose summary is a digest; --digest=false: those of a model")
-	flags.IntVar(&f.limit, "limit", 50, "at most so `many`")
-	return cmd
-}
-
-// filter reads the flags.
-func (f *runsFlags) filter(now time.Time, digest bool) (store.RunFilter, error) {
-	out := store.RunFilter{Conversation: f.conversation, ErrorKind: pipeline.ErrorKind(f.errorKind)}
 	if f.outcome != "" && !slices.Contains(outcomes, f.outcome) {
 		return out, usagef("--outcome is one of %s, not %q", strings.Join(outcomes, ", "), f.outcome)
 	}
@@ -71,11 +67,11 @@ func (f *runsFlags) filter(now time.Time, digest bool) (store.RunFilter, error) 
 	if f.errorKind != "" && !slices.Contains(pipeline.ErrorKinds, out.ErrorKind) {
 		return out, usagef("--error-kind: there is no kind %q; docs/errors.md lists them", f.errorKind)
 	}
+	if f.trigger != "" && !slices.Contains(triggers, f.trigger) {
+		return out, usagef("--trigger is one of %s, not %q", strings.Join(triggers, ", "), f.trigger)
+	}
 	if digest {
 		out.Digest = &f.digest
-	}
-	if f.limit < 1 {
-		return out, usagef("--limit is at least 1, not %d", f.limit)
 	}
 	var err error
 	if out.Since, err = moment("--since", f.since, now); err != nil {
@@ -83,6 +79,69 @@ func (f *runsFlags) filter(now time.Time, digest bool) (store.RunFilter, error) 
 	}
 	out.Until, err = moment("--until", f.until, now)
 	return out, err
+}
+
+type runsFlags struct {
+	filterFlags
+	summarise, wide bool
+	cursor          string
+	limit           int
+}
+
+func (a *app) runsCommand() *cobra.Command {
+	f := &runsFlags{}
+	cmd := &cobra.Command{
+		Use:     "runs",
+		GroupID: groupAudit,
+		Short:   "List compactions, the newest first, or sum them up",
+		Long: `Lists runs, the newest first; one that failed shows its error kind. A run is named by the end of its id, which every
+command takes; --wide and --json have all of it. With --summarise it counts them by outcome and error kind, with their model calls, tokens, time
+(the median, and what 95 of 100 stay below) and cost. A plus behind a cost says that some model has no price.`,
+		Example: `  precis runs --outcome failed --since 24h
+  precis runs --summarise --since 7d
+  precis runs --digest --json`,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			filter, err := f.filter(time.Now(), cmd.Flags().Changed("digest"))
+			if err != nil {
+				return err
+			}
+			if f.limit < 1 {
+				return usagef("--limit is at least 1, not %d", f.limit)
+			}
+			filter.Cursor = f.cursor
+			return a.withStore(cmd, func(ctx context.Context, s *session) error {
+				if filter.ReplayOf != "" {
+					ref, err := a.findRun(ctx, s, filter.ReplayOf)
+					if err != nil {
+						return err
+					}
+					filter.ReplayOf = ref.ID
+				}
+				if f.summarise {
+					return a.sumRuns(ctx, s, filter)
+				}
+				return a.runs(ctx, s, filter, f)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.add(flags)
+	flags.BoolVar(&f.summarise, "summarise", false, "count them by outcome and error kind instead of listing them")
+	flags.BoolVar(&f.wide, "wide", false, "print all columns and whole ids")
+	flags.IntVar(&f.limit, "limit", 50, "list at most `N`")
+	flags.StringVar(&f.cursor, "cursor", "", "go on behind a list that was cut, from the `CURSOR` that it ended with")
+	return cmd
+}
+
+// findRun gives the run that a person names: by its id, or by the end of it.
+func (a *app) findRun(ctx context.Context, s *session, id string) (store.RunRef, error) {
+	ref, err := s.store.FindRun(ctx, a.tenant, id)
+	if errors.Is(err, store.ErrInvalid) {
+		return ref, usageError{err}
+	}
+	return ref, err
 }
 
 // moment reads a time: a date, an RFC 3339 time, or how long before now. A date is midnight UTC.
@@ -111,11 +170,12 @@ type runsReport struct {
 	Runs []runs.Run `json:"runs"`
 	// Totals count everything that the filter matches, by outcome.
 	Totals map[string]int `json:"totals"`
-	// More says that the limit left some out.
-	More bool `json:"more"`
+	// More says that the limit left some out, Next is the cursor for those.
+	More bool   `json:"more"`
+	Next string `json:"next,omitempty"`
 }
 
-func (a *app) runs(ctx context.Context, s *session, f store.RunFilter, limit int) error {
+func (a *app) runs(ctx context.Context, s *session, f store.RunFilter, flags *runsFlags) error {
 	report := runsReport{Runs: []runs.Run{}, Totals: map[string]int{}}
 	counts, err := s.store.CountRuns(ctx, a.tenant, f)
 	if err != nil {
@@ -127,21 +187,24 @@ func (a *app) runs(ctx context.Context, s *session, f store.RunFilter, limit int
 		}
 		report.Totals[string(outcome)] = n
 	}
-	for len(report.Runs) < limit {
-		f.Limit = min(limit-len(report.Runs), 1000)
+	for len(report.Runs) < flags.limit {
+		f.Limit = min(flags.limit-len(report.Runs), 1000)
 		page, next, err := s.store.ListRuns(ctx, a.tenant, f)
+		if errors.Is(err, store.ErrInvalid) {
+			return usagef("--cursor: %q is none that a list ended with", flags.cursor)
+		}
 		if err != nil {
 			return err
 		}
 		for _, r := range page {
-			report.Runs = append(report.Runs, runs.Of(r))
+			report.Runs = append(report.Runs, runs.Of(r).Priced(s.config.Prices))
 		}
 		f.Cursor = next
 		if next == "" {
 			break
 		}
 	}
-	report.More = f.Cursor != ""
+	report.More, report.Next = f.Cursor != "", f.Cursor
 	if a.json {
 		return a.printJSON(report)
 	}
@@ -149,36 +212,82 @@ func (a *app) runs(ctx context.Context, s *session, f store.RunFilter, limit int
 		a.say("precis: no run matches")
 		return nil
 	}
-	var t table
-	t.row("RUN", "ASKED FOR (UTC)", "CONVERSATION", "TRIGGER", "OUTCOME", "ERROR", "SUMMARIZER", "TOKENS", "TOOK")
-	for _, r := range report.Runs {
-		t.row(runRow(r)...)
-	}
-	if err := a.printRows(t); err != nil {
+	if err := a.printRows(runRows(report.Runs, flags.wide)); err != nil {
 		return err
 	}
 	a.say("%s", totals(report.Totals))
 	if report.More {
-		a.say("precis: the newest %d are shown; --limit shows more", limit)
+		a.say("precis: the list stops after %d; --limit shows more, --cursor %s goes on", len(report.Runs), report.Next)
 	}
 	return nil
 }
 
-func runRow(r runs.Run) []string {
-	outcome := string(r.Outcome)
-	if outcome == "" {
-		outcome = unfinished
-	}
-	size := ""
-	if r.TokensBefore > 0 {
-		size = tokens(r.TokensBefore, r.Trigger.Estimated)
-		if r.TokensAfter > 0 {
-			size += " → ≈" + count(r.TokensAfter)
+// runRows is a list of runs, within a line each or with all columns.
+func runRows(list []runs.Run, wide bool) table {
+	var t table
+	if wide {
+		t.row("RUN", "ASKED FOR (UTC)", "CONVERSATION", "TRIGGER", "OUTCOME", "ERROR", "SUMMARIZER", "TOKENS", "TOOK", "CALLS", "COST")
+		for _, r := range list {
+			t.row(r.ID, when(r.Created), r.Conversation, string(r.Trigger.Kind), endWord(r), string(r.ErrorKind), r.Summarizer,
+				sizeWords(r), runTook(r), count(r.Usage.Calls), costCell(r.Cost))
 		}
+		return t
 	}
-	return []string{
-		r.ID, when(r.Created), r.Conversation, string(r.Trigger.Kind), outcome, string(r.ErrorKind), r.Summarizer, size, runTook(r),
+	t.row("RUN", "ASKED (UTC)", "CONV", "TRIGGER", "OUTCOME", "TOKENS", "COST")
+	for _, r := range list {
+		outcome := endWord(r)
+		if r.Outcome == store.OutcomeFailed && r.ErrorKind != "" {
+			outcome = string(r.ErrorKind) // that it failed goes without saying, and takes room
+		}
+		size := ""
+		if r.TokensBefore > 0 {
+			size = short(r.TokensBefore)
+		}
+		if r.TokensAfter > 0 {
+			size += "→" + short(r.TokensAfter)
+		}
+		cost := costCell(r.Cost)
+		if r.Usage.Calls == 0 {
+			cost = ""
+		}
+		t.row(shortRun(r.ID), r.Created.UTC().Format("01-02 15:04"), shortConversation(r.Conversation), string(r.Trigger.Kind), outcome, size, cost)
 	}
+	t.fit(2, 4)
+	return t
+}
+
+// shortRun is the end of a run's id.
+func shortRun(id string) string { return id[max(0, len(id)-store.ShortID):] }
+
+// shortConversation is a conversation's id, of one that we made its end: those of one day begin alike.
+func shortConversation(id string) string {
+	if uuid.Validate(id) == nil {
+		return "…" + id[len(id)-6:]
+	}
+	return id
+}
+
+// endWord is how a run ended, and that its marker was taken back.
+func endWord(r runs.Run) string {
+	switch {
+	case r.Outcome == "":
+		return unfinished
+	case r.Undone != nil:
+		return string(r.Outcome) + ", undone"
+	}
+	return string(r.Outcome)
+}
+
+// sizeWords are the context's tokens before and after.
+func sizeWords(r runs.Run) string {
+	if r.TokensBefore == 0 {
+		return ""
+	}
+	size := tokens(r.TokensBefore, r.Trigger.Estimated)
+	if r.TokensAfter > 0 {
+		size += " → ≈" + count(r.TokensAfter)
+	}
+	return size
 }
 
 // runTook is how long a run took, or has taken so far.
@@ -187,4 +296,60 @@ func runTook(r runs.Run) string {
 		return ""
 	}
 	return took(r.Finished.Sub(*r.Started))
+}
+
+// sumRuns prints the runs by outcome and error kind.
+func (a *app) sumRuns(ctx context.Context, s *session, f store.RunFilter) error {
+	found, err := s.store.SummariseRuns(ctx, a.tenant, f)
+	if err != nil {
+		return err
+	}
+	groups := runs.GroupsOf(found, s.config.Prices)
+	if a.json {
+		return a.printJSON(map[string]any{"groups": groups})
+	}
+	if len(groups) == 0 {
+		a.say("precis: no run matches")
+		return nil
+	}
+	var t table
+	t.row("OUTCOME", "ERROR", "RUNS", "DIGEST", "CALLS", "IN", "OUT", "MEDIAN", "95 %", "COST")
+	var all []runs.ModelUsage
+	undone := 0
+	for _, g := range groups {
+		t.row(g.Outcome, g.ErrorKind, count(g.Runs), count(g.Digests), count(g.Usage.Calls), short(int(g.Usage.Input)), short(int(g.Usage.Output)),
+			timeCell(g.MedianMS), timeCell(g.P95MS), costCell(g.Cost))
+		all = append(all, g.Models...)
+		undone += g.Undone
+	}
+	t.fit(0, 1)
+	if err := a.printRows(t); err != nil {
+		return err
+	}
+	if undone > 0 {
+		a.say("%s taken back since", pluralWere(undone, "compaction"))
+	}
+	a.sayUnpriced(runs.CostOf(all, s.config.Prices), all)
+	return nil
+}
+
+func timeCell(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return took(time.Duration(ms) * time.Millisecond)
+}
+
+// sayUnpriced tells which models have no price.
+func (a *app) sayUnpriced(c *runs.Cost, models []runs.ModelUsage) {
+	var names []string
+	for _, m := range models {
+		if c == nil || slices.Contains(c.NoPriceFor, m.Model) {
+			names = append(names, m.Model)
+		}
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) > 0 {
+		a.say("%s", fmt.Sprintf("precis: %s", noPrice(names)))
+	}
 }

@@ -60,7 +60,7 @@ func TestScripts(t *testing.T) {
 				Setup: func(env *testscript.Env) error { return setUp(env.T().(testing.TB), env) },
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"clean": cleanCommand, "json": jsonCommand, "grab": grabCommand, "sent": sentCommand, "valid": validCommand,
-					"same": sameCommand, "sql": sqlCommand,
+					"same": sameCommand, "sql": sqlCommand, "narrow": narrowCommand,
 				},
 			})
 		})
@@ -176,27 +176,29 @@ var unsteady = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
+	// Lines are wrapped at what differs.
+	{regexp.MustCompile(`\n {14}(\S)`), " $1"},
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "HASH"},
 	{regexp.MustCompile(`\b[0-9a-f]{12}\b`), "HASH"},
 	{regexp.MustCompile(`\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| UTC)?`), "TIME"},
+	{regexp.MustCompile(`\b\d\d-\d\d \d\d:\d\d\b`), "TIME"},
 	{regexp.MustCompile(`\b\d+(\.\d+)? (ms|s)\b`), "TOOK"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`\bprocess \d+`), "process PID"},
 	{regexp.MustCompile(`code \S+, config`), "code VERSION, config"},
 	// What depends on the wording of prompts and summary messages.
 	{regexp.MustCompile(`prompt (\S+) [\d.]+`), "prompt $1 VERSION"},
-	{regexp.MustCompile(`≈[\d,]+`), "≈N"},
-	{regexp.MustCompile(`[\d,]+ tokens in\b`), "N tokens in"},
+	{regexp.MustCompile(`≈[\d,.]+[kM]?`), "≈N"},
+	{regexp.MustCompile(`→[\d,.]+[kM]?`), "→N"},
+	{regexp.MustCompile(`[\d,]+ (tokens )?in\b`), "N ${1}in"},
 	{regexp.MustCompile(`[\d,]+ chars\b`), "N chars"},
-	// The ms of a step, after its outcome.
-	{regexp.MustCompile(`(?m)^(\d+ +\S+ +\S+ +\S+ +\d+ +\S+ +)\d+`), "${1}MS"},
 	// Columns are as wide as what differs.
 	{regexp.MustCompile(` {2,}`), "  "},
 	{regexp.MustCompile(`(?m) +$`), ""},
 	{regexp.MustCompile(`[─═]{3,}`), "───"},
 }
 
-var uuid = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+var uuidForm = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
 // cleanCommand: clean FILE OUT writes the file, with what differs from run to run replaced: ids by ID1, ID2… in
 // the order in which they come.
@@ -206,7 +208,7 @@ func cleanCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	text := strings.ReplaceAll(ts.ReadFile(args[0]), ts.Getenv("WORK"), "$WORK")
 	seen := map[string]string{}
-	text = uuid.ReplaceAllStringFunc(text, func(id string) string {
+	text = uuidForm.ReplaceAllStringFunc(text, func(id string) string {
 		if seen[id] == "" {
 			seen[id] = fmt.Sprintf("ID%d", len(seen)+1)
 		}
@@ -216,6 +218,18 @@ func cleanCommand(ts *testscript.TestScript, neg bool, args []string) {
 		text = u.pattern.ReplaceAllString(text, u.with)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
+}
+
+// narrowCommand: narrow FILE fails where a line is wider than a terminal of 80 chars.
+func narrowCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: narrow FILE")
+	}
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > lineWidth {
+			ts.Fatalf("%d chars: %s", n, line)
+		}
+	}
 }
 
 // jsonCommand: json FILE PATH VALUE compares a value, in gjson's syntax; "!" means that it must differ.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,15 +19,17 @@ import (
 
 func (a *app) showCommand() *cobra.Command {
 	var want runs.Include
+	wide := false
 	cmd := &cobra.Command{
 		Use:     "show RUN",
 		GroupID: groupAudit,
 		Short:   "Show what a run did, stage by stage",
 		Long: `Prints a run: its trigger, its outcome, and its way down the ladder, every attempt at every stage with what it
-found and what was done next. The texts come on request; those of a conversation whose content was deleted are gone.`,
+found and what was done next. The texts come on request; those of a conversation whose content was deleted are gone.
+RUN is a run's id, or the end of it that ` + "`precis runs`" + ` prints.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.show(ctx, s, args[0], want) })
+			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.show(ctx, s, args[0], want, wide) })
 		},
 	}
 	flags := cmd.Flags()
@@ -36,18 +39,23 @@ found and what was done next. The texts come on request; those of a conversation
 	flags.BoolVar(&want.Summary, "summary", false, "print the summary")
 	flags.BoolVar(&want.Context, "context", false, "print the new context, one native message a line")
 	flags.BoolVar(&want.Omitted, "omitted", false, "list the messages that a summarizer did not see whole")
+	flags.BoolVar(&wide, "wide", false, "print a line for each step, with its rung and worker, however wide")
 	return cmd
 }
 
-func (a *app) show(ctx context.Context, s *session, id string, want runs.Include) error {
-	stored, err := s.store.GetRun(ctx, store.RunRef{Tenant: a.tenant, ID: id})
+func (a *app) show(ctx context.Context, s *session, id string, want runs.Include, wide bool) error {
+	ref, err := a.findRun(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	stored, err := s.store.GetRun(ctx, ref)
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
 	}
 	if err != nil {
 		return err
 	}
-	r := runs.Of(stored)
+	r := runs.Of(stored).Priced(s.config.Prices)
 	if want.Any() {
 		if r.Texts, err = runs.Load(ctx, s.store, stored, want); err != nil {
 			return err
@@ -56,13 +64,17 @@ func (a *app) show(ctx context.Context, s *session, id string, want runs.Include
 	if a.json {
 		return a.printJSON(r)
 	}
-	return a.print(drawRun(r) + drawTexts(r.Texts))
+	ladder := drawLadder(r)
+	if wide {
+		ladder = drawSteps(r)
+	}
+	return a.print(drawRun(r) + "\n" + ladder + drawTexts(r.Texts))
 }
 
-// drawRun is a run for a person.
+// drawRun is a run for a person, but for its steps.
 func drawRun(r runs.Run) string {
 	var b strings.Builder
-	var head table
+	var head facts
 	outcome := string(r.Outcome)
 	if outcome == "" {
 		outcome = unfinished
@@ -70,50 +82,46 @@ func drawRun(r runs.Run) string {
 	if r.ErrorKind != "" && string(r.ErrorKind) != outcome {
 		outcome += ", " + string(r.ErrorKind)
 	}
+	if r.Undone != nil {
+		outcome += ", undone " + when(*r.Undone) + " UTC"
+	}
 	if r.Reason != "" {
 		outcome += ": " + r.Reason
 	}
-	head.row("run", r.ID)
-	head.row("outcome", outcome)
-	head.row("conversation", r.Conversation)
-	head.row("trigger", triggerWords(r))
-	if r.Focus != "" {
-		head.row("focus", printable(r.Focus))
-	}
+	head.add("run", r.ID)
+	head.add("outcome", outcome)
+	head.add("conversation", r.Conversation)
+	head.add("trigger", triggerWords(r))
+	head.add("focus", r.Focus)
+	head.add("replay of", r.ReplayOf)
 	if r.Summarizer != "" {
-		head.row("summary by", wroteSummary(r))
+		head.add("summary by", wroteSummary(r))
 	}
 	if r.Covers.To > 0 {
-		head.row("covers", fmt.Sprintf("messages %d to %d (%d summarised), sha256 %s", r.Covers.From, r.Covers.To, r.Covers.Messages, r.Covers.SHA256))
+		head.add("covers", fmt.Sprintf("messages %d to %d (%d summarised), sha256 %s", r.Covers.From, r.Covers.To, r.Covers.Messages, r.Covers.SHA256))
 	}
 	if r.TokensBefore > 0 {
-		size := tokens(r.TokensBefore, r.Trigger.Estimated)
-		if r.TokensAfter > 0 {
-			size += " → ≈" + count(r.TokensAfter)
-		}
-		head.row("tokens", size)
+		head.add("tokens", sizeWords(r))
 	}
 	if u := r.Usage; u.Calls > 0 {
 		text := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", plural(u.Calls, "model call"), count(int(u.Input)), count(int(u.CachedInput)), count(int(u.Output)))
 		if u.Lost > 0 {
 			text += fmt.Sprintf("; %d without an answer", u.Lost)
 		}
-		head.row("usage", text)
+		head.add("usage", text)
+		if len(r.Models) > 1 {
+			for _, m := range r.Models {
+				head.add("", fmt.Sprintf("%s: %s, %s in, %s out", m.Model, plural(m.Calls, "call"), count(int(m.Input)), count(int(m.Output))))
+			}
+		}
+		head.add("cost", costWords(r.Cost, r.Models))
 	}
-	if found := verificationWords(r); found != "" {
-		head.row("checked", found)
-	}
-	head.row("asked for", when(r.Created)+" UTC")
-	if t := runTook(r); t != "" {
-		head.row("took", t)
-	}
-	head.row("workflow", r.WorkflowID)
-	if v := versionWords(r.Versions); v != "" {
-		head.row("versions", v)
-	}
-	_ = head.write(&b)
-	b.WriteString("\n")
-	b.WriteString(drawLadder(r))
+	head.add("checked", verificationWords(r))
+	head.add("asked for", when(r.Created)+" UTC")
+	head.add("took", runTook(r))
+	head.add("workflow", r.WorkflowID)
+	head.add("versions", versionWords(r.Versions))
+	head.write(&b, lineWidth)
 	return b.String()
 }
 
@@ -137,39 +145,75 @@ func versionWords(raw json.RawMessage) string {
 	return strings.Join(parts, ", ")
 }
 
-// drawLadder lists the attempts at every stage in the order in which they were made.
+// noSteps is said of a run that no worker has taken up.
+const noSteps = "no step yet: the run waits for a worker\n"
+
+// drawLadder shows the attempts at every stage in the order in which they were made: a line for each, and below it what
+// it found, what went wrong and what was done next.
 func drawLadder(r runs.Run) string {
-	steps := r.Steps
-	if len(steps) == 0 {
-		return "no step yet: the run waits for a worker\n"
+	if len(r.Steps) == 0 {
+		return noSteps
 	}
 	var t table
-	t.row("#", "STAGE", "RUNG", "SUMMARIZER", "TRY", "OUTCOME", "MS", "NUMBERS", "NEXT")
-	for _, s := range steps {
-		outcome := string(s.Outcome)
-		if s.ErrorKind != "" {
-			outcome = string(s.ErrorKind)
-		}
-		next := ""
-		if s.Next != "" {
-			next = "→ " + s.Next
-		}
-		t.row(fmt.Sprint(s.Call), s.Stage, s.Rung, s.Summarizer, fmt.Sprint(s.Attempt), outcome, fmt.Sprint(s.MS), numberWords(s, r.Trigger.Estimated), next)
+	t.row("STEP", "STAGE", "SUMMARIZER", "OUTCOME", "TIME", "NEXT")
+	for _, s := range r.Steps {
+		t.row(stepName(s), s.Stage, s.Summarizer, stepOutcome(s), took(time.Duration(s.MS)*time.Millisecond), nextWords(s))
 	}
+	t.fit(2, 5)
+	var lines strings.Builder
+	_ = t.write(&lines)
 	var b strings.Builder
-	_ = t.write(&b)
-	for _, s := range steps {
-		if s.Message != "" {
-			for i, line := range wrap(oneLine(s.Message), 100) {
-				prefix := ""
-				if i == 0 {
-					prefix = fmt.Sprintf("%d.%d", s.Call, s.Attempt)
-				}
-				fmt.Fprintf(&b, "%-5s  %s\n", prefix, line)
+	for i, line := range strings.Split(strings.TrimRight(lines.String(), "\n"), "\n") {
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		if i == 0 {
+			continue
+		}
+		const indent = "      "
+		for _, text := range []string{numberWords(r.Steps[i-1], r.Trigger.Estimated), r.Steps[i-1].Message} {
+			for _, wrapped := range wrap(oneLine(text), lineWidth-len(indent)) {
+				b.WriteString(indent + wrapped + "\n")
 			}
 		}
 	}
 	return b.String()
+}
+
+// drawSteps is the ladder with a line for each attempt.
+func drawSteps(r runs.Run) string {
+	if len(r.Steps) == 0 {
+		return noSteps
+	}
+	var t table
+	t.row("STEP", "STAGE", "RUNG", "SUMMARIZER", "OUTCOME", "STARTED (UTC)", "MS", "NUMBERS", "NEXT", "WORKER", "MESSAGE")
+	for _, s := range r.Steps {
+		t.row(stepName(s), s.Stage, s.Rung, s.Summarizer, stepOutcome(s), when(s.Started), fmt.Sprint(s.MS), numberWords(s, r.Trigger.Estimated),
+			nextWords(s), s.Worker, s.Message)
+	}
+	var b strings.Builder
+	_ = t.write(&b)
+	return b.String()
+}
+
+// stepName numbers a step of the run and, behind the first, the attempt at it.
+func stepName(s runs.Step) string {
+	if s.Attempt > 1 {
+		return fmt.Sprintf("%d.%d", s.Call, s.Attempt)
+	}
+	return fmt.Sprint(s.Call)
+}
+
+func stepOutcome(s runs.Step) string {
+	if s.ErrorKind != "" {
+		return string(s.ErrorKind)
+	}
+	return string(s.Outcome)
+}
+
+func nextWords(s runs.Step) string {
+	if s.Next == "" {
+		return ""
+	}
+	return "→ " + s.Next
 }
 
 // numberWords are the key figures of a step. estimated says that the context's size before is an estimate.
@@ -261,7 +305,7 @@ func drawTexts(t *runs.Texts) string {
 	}
 	var b strings.Builder
 	section := func(title, text string) {
-		b.WriteString("\n── " + title + " " + strings.Repeat("─", max(3, 96-len([]rune(title)))) + "\n")
+		b.WriteString("\n── " + title + " " + strings.Repeat("─", max(3, lineWidth-4-len([]rune(title)))) + "\n")
 		b.WriteString(strings.TrimRight(printable(text), "\n") + "\n")
 	}
 	for _, p := range t.Prompts {

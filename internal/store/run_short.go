@@ -1,0 +1,34 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ShortID is how much of a run's end a person may give in place of its id, in chars: the last group of a UUID.
+const ShortID = 12
+
+// FindRun gives the run with an id, or with that end: its last ShortID chars. ErrNotFound when there is none, ErrInvalid
+// when there are two.
+func (s *Store) FindRun(ctx context.Context, tenant, id string) (RunRef, error) {
+	ref := RunRef{Tenant: tenant, ID: id}
+	if len(id) != ShortID || !goodID(id, 64) {
+		return ref, nil
+	}
+	var ids []string
+	err := s.read(ctx, "find a run", func(ctx context.Context, q querier) (err error) {
+		ids, err = all(ctx, q, pgx.RowTo[string], `SELECT id FROM runs WHERE tenant = $1 AND right(id, 12) = $2 LIMIT 2`, tenant, id)
+		return err
+	})
+	switch {
+	case err != nil:
+		return ref, err
+	case len(ids) > 1:
+		return ref, fmt.Errorf("store: find a run: %w", invalidf("two runs end in %q: give the whole id", id))
+	case len(ids) == 1:
+		ref.ID = ids[0]
+	}
+	return ref, nil
+}
