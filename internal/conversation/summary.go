@@ -70,10 +70,9 @@ func (v View) MemoryHint() string {
 	}
 	if m := memoryTool.FindSubmatch(v.Conversation.Tools); m != nil {
 		p := string(m[1])
-		return fmt.Sprintf("%s. Word for word: find something with %ssearch_transcript, read it with %sread_messages or %sread_segment (INDEX.md lists the segments).", hint, p, p, p)
+		return fmt.Sprintf("%s. Find what was said with %ssearch_transcript, read it with %sread_messages or %sread_segment (INDEX.md).", hint, p, p, p)
 	}
-	path := "/v1/conversations/" + url.PathEscape(v.Conversation.Ref.ID)
-	return fmt.Sprintf("%s. Word for word, over the API of precis: GET %s/search with q=WORDS finds something, GET %s/segments/INDEX.md lists what can be read.", hint, path, path)
+	return fmt.Sprintf("messages 1 to %d, over the API of precis: GET /v1/conversations/%s/segments/INDEX.md, and …/search with q=WORDS.", v.Head(), url.PathEscape(v.Conversation.Ref.ID))
 }
 
 // LookAhead appends to the summary of a prepared marker what the agent has used behind the cut although it stands only

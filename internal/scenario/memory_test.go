@@ -133,7 +133,7 @@ func TestMemoryOfABackgroundCompaction(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	context := strings.Join(s.Context(ref), "\n")
-	if !strings.Contains(context, "find something with mcp__precis__search_transcript, read it with mcp__precis__read_messages") || strings.Contains(context, "GET ") {
+	if !strings.Contains(context, "Find what was said with mcp__precis__search_transcript, read it with mcp__precis__read_messages") || strings.Contains(context, "GET ") {
 		t.Error(context)
 	}
 }
