@@ -90,6 +90,7 @@ func (s *Server) runs() {
 		Summary: "Cancel a run", Description: "Gives the run as it ended: cancelled, unless its marker was applied just before. A prepared summary that waits is given up.",
 	}, traits{repeatable: true}, s.cancelRun)
 	s.replays()
+	s.verification()
 }
 
 func (s *Server) listRuns(ctx context.Context, q *request, in *listRunsInput) (*listRunsOutput, error) {

@@ -1,0 +1,174 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"precis/internal/store"
+)
+
+// keepEvery is how often a sweep notes how far it has come: what is done twice after a crash is at most that.
+const keepEvery = 5 * time.Second
+
+// maxFailures is how many failures a sweep tells one by one.
+const maxFailures = 1000
+
+// Sweep says which conversations of a store are gone through.
+type Sweep struct {
+	store.AuditFilter
+	// Restart forgets how far an earlier one came.
+	Restart bool
+	// Progress is told after each conversation; nil: nobody is.
+	Progress func(Swept)
+}
+
+// Swept is how far a verification of many conversations has come.
+type Swept struct {
+	// Total is how many conversations there are, Conversations and Runs how many of them are done. Resumed of them an
+	// earlier, interrupted call did.
+	Total         int `json:"total"`
+	Conversations int `json:"conversations"`
+	Runs          int `json:"runs"`
+	Resumed       int `json:"resumed,omitempty"`
+	// Checked counts messages, events, records and artifacts.
+	Checked int `json:"checked"`
+	// Pruned counts what was pruned, Failed the conversations that do not verify.
+	Pruned int `json:"pruned"`
+	Failed int `json:"failed"`
+	// Failures are the first of what was found.
+	Failures []Failure `json:"failures,omitempty"`
+}
+
+// Failure is one check that failed.
+type Failure struct {
+	Tenant       string `json:"tenant"`
+	Conversation string `json:"conversation"`
+	// Run is "" for a check of the conversation.
+	Run    string `json:"run,omitempty"`
+	Check  string `json:"check"`
+	State  State  `json:"state"`
+	Detail string `json:"detail"`
+}
+
+func (s Sweep) job(what string) string {
+	return fmt.Sprintf("%s tenant=%q conversation=%q", what, s.Tenant, s.Conversation)
+}
+
+// VerifyAll proves every conversation that the sweep picks, one at a time. Interrupted, it goes on from there when it is
+// called again; memory does not grow with the store.
+func VerifyAll(ctx context.Context, s *store.Store, w Sweep) (Swept, error) {
+	var out Swept
+	err := w.each(ctx, s, "verify", &out, func(ref store.ConversationRef) error {
+		r, err := VerifyConversation(ctx, s, ref)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil // it went away meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		out.add(r)
+		return nil
+	}, func() { w.tell(out) })
+	return out, err
+}
+
+func (w Sweep) tell(out Swept) {
+	if w.Progress != nil {
+		w.Progress(out)
+	}
+}
+
+func (o *Swept) begin(total, done int) { o.Total, o.Resumed = total, done }
+
+func (o *Swept) add(r ConversationReport) {
+	o.Conversations++
+	failed := false
+	note := func(run string, checks []Check) {
+		for _, c := range checks {
+			o.Checked += c.Checked
+			o.Pruned += c.Faults.Pruned
+			if !c.State.Failed() {
+				continue
+			}
+			failed = true
+			if len(o.Failures) < maxFailures {
+				o.Failures = append(o.Failures, Failure{r.Conversation.Tenant, r.Conversation.ID, run, c.Name, c.State, c.Detail})
+			}
+		}
+	}
+	note("", r.Checks)
+	for _, run := range r.Runs {
+		o.Runs++
+		note(run.Run, run.Checks)
+	}
+	if failed {
+		o.Failed++
+	}
+}
+
+// progress is what a sweep keeps between two calls: its totals as JSON.
+type progress interface{ begin(total, done int) }
+
+// each calls do for every conversation that the sweep picks, in the order in which they were made, and keeps how far it has
+// come. totals is read at the beginning and kept on the way.
+func (w Sweep) each(ctx context.Context, s *store.Store, what string, totals progress, do func(store.ConversationRef) error, after func()) error {
+	name := w.job(what)
+	job := store.AuditJob{Name: name}
+	done := 0
+	if w.Restart {
+		if err := s.EndAuditJob(ctx, name); err != nil {
+			return err
+		}
+	} else if found, err := s.GetAuditJob(ctx, name); err == nil {
+		if err := json.Unmarshal(found.Progress, totals); err != nil {
+			return fmt.Errorf("read how far the last call came: %w", err)
+		}
+		job = found
+		var n struct {
+			Conversations int `json:"conversations"`
+		}
+		if err := json.Unmarshal(found.Progress, &n); err != nil {
+			return fmt.Errorf("read how far the last call came: %w", err)
+		}
+		done = n.Conversations
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	total, err := s.CountConversations(ctx, w.AuditFilter)
+	if err != nil {
+		return err
+	}
+	totals.begin(total, done)
+	keep := func(ctx context.Context) error {
+		var err error
+		if job.Progress, err = json.Marshal(totals); err != nil {
+			return fmt.Errorf("encode how far it has come: %w", err)
+		}
+		return s.KeepAuditJob(ctx, job)
+	}
+	kept := time.Now()
+	for {
+		page, err := s.ConversationsAfter(ctx, w.AuditFilter, job.Key, 0)
+		if err == nil && len(page) == 0 {
+			return s.EndAuditJob(ctx, name)
+		}
+		for i := 0; err == nil && i < len(page); i++ {
+			if err = do(page[i].Ref); err != nil {
+				break
+			}
+			job.Key = page[i].Key
+			after()
+			if time.Since(kept) > keepEvery {
+				err, kept = keep(ctx), time.Now()
+			}
+		}
+		if err != nil { // the caller may have been interrupted: it goes on here
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepEvery)
+			defer cancel()
+			return errors.Join(err, keep(late))
+		}
+	}
+}
