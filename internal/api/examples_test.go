@@ -54,6 +54,12 @@ func TestThePageOfTheMemory(t *testing.T) {
 	runPage(t, "../../docs/memory.md", 6)
 }
 
+// And those of docs/integrate.md, but for the programs, which are the examples'.
+func TestThePageOfIntegration(t *testing.T) {
+	t.Parallel()
+	runPage(t, "../../docs/integrate.md", 5)
+}
+
 func runPage(t *testing.T, path string, least int) {
 	t.Helper()
 	for _, program := range []string{"bash", "curl"} {
