@@ -121,3 +121,21 @@ func (q ReplayRequest) change(req *store.RunRequest, state store.State) error {
 	req.Settings, err = json.Marshal(settings)
 	return err
 }
+
+// ReplayBatchRequest asks for many runs to be repeated.
+type ReplayBatchRequest struct {
+	Filter store.ReplayFilter `json:"filter"`
+	Replay ReplayRequest      `json:"replay"`
+	// Concurrency is how many are repeated at once.
+	Concurrency int `json:"concurrency"`
+}
+
+// ReplayBatchRequestOf reads what a batch was asked for with.
+func ReplayBatchRequestOf(b store.ReplayBatch) (ReplayBatchRequest, error) {
+	var q ReplayBatchRequest
+	if err := json.Unmarshal(b.Request, &q); err != nil {
+		return q, fmt.Errorf("read the request of batch %s: %w", b.Ref.ID, err)
+	}
+	q.Replay.Batch = b.Ref.ID
+	return q, nil
+}

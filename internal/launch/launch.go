@@ -1,6 +1,7 @@
 // Package launch asks for compactions by hand and waits for them: what the command line and the HTTP API share.
 //
 //	launch.go  ask, wait, cancel
+//	replay.go  batches of replays
 //	models.go  who writes the summary where nobody said
 package launch
 

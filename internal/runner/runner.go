@@ -70,6 +70,7 @@ func Run(ctx context.Context, o Options) error {
 	main.StickyScheduleToStartTimeout = stickyTimeout
 	stages := worker.New(o.Client, o.Config.Worker.TaskQueue, main)
 	stages.RegisterWorkflowWithOptions(workflows.CompactionWorkflow, workflow.RegisterOptions{Name: "CompactionWorkflow"})
+	stages.RegisterWorkflowWithOptions(workflows.BulkReplayWorkflow, workflow.RegisterOptions{Name: "BulkReplayWorkflow"})
 	registerStages(stages, acts)
 
 	models := common
@@ -118,6 +119,7 @@ func registerStages(w worker.Worker, a *activities.Activities) {
 		"Trigger": a.Trigger, "Summarizer": a.Summarizer, "Partition": a.Partition, "Slim": a.Slim,
 		"Summarise": a.Summarise, "Reassemble": a.Reassemble, "Finish": a.Finish,
 		"AskForRun": a.AskForRun, "AwaitRun": a.AwaitRun,
+		"NextReplays": a.NextReplays, "FinishReplays": a.FinishReplays,
 	} {
 		w.RegisterActivityWithOptions(stage, activity.RegisterOptions{Name: name})
 	}

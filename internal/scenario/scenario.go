@@ -322,7 +322,18 @@ func (s *System) Path(run store.Run) []string {
 func (s *System) History(run store.Run) *history.History {
 	s.T.Helper()
 	run = s.Run(run)
-	it := s.Client.GetWorkflowHistory(s.T.Context(), run.WorkflowID, run.TemporalRunID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	return s.historyOf(run.WorkflowID, run.TemporalRunID)
+}
+
+// HistoryOf reads the history of a workflow's last execution.
+func (s *System) HistoryOf(workflowID string) *history.History {
+	s.T.Helper()
+	return s.historyOf(workflowID, "")
+}
+
+func (s *System) historyOf(workflowID, execution string) *history.History {
+	s.T.Helper()
+	it := s.Client.GetWorkflowHistory(s.T.Context(), workflowID, execution, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	h := &history.History{}
 	for it.HasNext() {
 		e, err := it.Next()

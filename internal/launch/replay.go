@@ -1,0 +1,128 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/workflows"
+)
+
+// Batch is a batch of replays as it stands.
+type Batch struct {
+	store.ReplayBatch
+	Request conversation.ReplayBatchRequest
+	Totals  store.ReplayTotals
+	// Progress is what its workflow says, nil: there is none that goes on.
+	Progress *workflows.BulkProgress
+}
+
+// StartBatch repeats all the runs that a filter picks, and gives the batch. It goes on by itself.
+func (l Launcher) StartBatch(ctx context.Context, tenant string, q conversation.ReplayBatchRequest) (store.ReplayBatch, error) {
+	if err := q.Replay.Validate(); err != nil {
+		return store.ReplayBatch{}, err
+	}
+	if q.Concurrency < 1 || q.Concurrency > workflows.MaxBulkConcurrency {
+		return store.ReplayBatch{}, fmt.Errorf("%w: concurrency is from 1 to %d, not %d", store.ErrInvalid, workflows.MaxBulkConcurrency, q.Concurrency)
+	}
+	total, err := l.Store.CountReplayables(ctx, tenant, q.Filter)
+	if err != nil {
+		return store.ReplayBatch{}, err
+	}
+	request, err := json.Marshal(q)
+	if err != nil {
+		return store.ReplayBatch{}, fmt.Errorf("encode the request: %w", err)
+	}
+	b, err := l.Store.CreateReplayBatch(ctx, tenant, request, total)
+	if err != nil {
+		return b, err
+	}
+	return b, l.ContinueBatch(ctx, b)
+}
+
+// ContinueBatch makes sure that the workflow of a batch which has not ended runs. Starting it anew repeats no run twice.
+func (l Launcher) ContinueBatch(ctx context.Context, b store.ReplayBatch) error {
+	if !b.Finished.IsZero() {
+		return nil
+	}
+	q, err := conversation.ReplayBatchRequestOf(b)
+	if err != nil {
+		return err
+	}
+	_, err = l.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: b.WorkflowID, TaskQueue: l.Config.Worker.TaskQueue,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		TypedSearchAttributes:    temporal.NewSearchAttributes(workflows.AttrTenant.ValueSet(b.Ref.Tenant), workflows.AttrTrigger.ValueSet("replay")),
+		StaticSummary:            fmt.Sprintf("replay of %d runs", b.Total),
+		StaticDetails:            fmt.Sprintf("Batch `%s` of tenant `%s`. `precis replay --follow %s` shows how far it is.", b.Ref.ID, b.Ref.Tenant, b.Ref.ID),
+	}, workflows.BulkReplayWorkflow, workflows.BulkReplayInput{Tenant: b.Ref.Tenant, Batch: b.Ref.ID, Concurrency: q.Concurrency})
+	if err != nil {
+		return fmt.Errorf("start workflow %s: %w", b.WorkflowID, err)
+	}
+	return nil
+}
+
+// Batch reads a batch as it stands.
+func (l Launcher) Batch(ctx context.Context, ref store.BatchRef) (Batch, error) {
+	var b Batch
+	var err error
+	if b.ReplayBatch, err = l.Store.GetReplayBatch(ctx, ref); err != nil {
+		return b, err
+	}
+	if b.Request, err = conversation.ReplayBatchRequestOf(b.ReplayBatch); err != nil {
+		return b, err
+	}
+	if b.Totals, err = l.Store.ReplayBatchTotals(ctx, ref); err != nil || !b.Finished.IsZero() {
+		return b, err
+	}
+	value, err := l.Client.QueryWorkflow(ctx, b.WorkflowID, "", workflows.BulkProgressQuery)
+	if err != nil { // no worker answers, or the workflow is gone: what the store says is true all the same
+		return b, ctx.Err()
+	}
+	var p workflows.BulkProgress
+	if err := value.Get(&p); err != nil {
+		return b, fmt.Errorf("read the progress of batch %s: %w", ref.ID, err)
+	}
+	b.Progress = &p
+	return b, nil
+}
+
+// PauseBatch lets nothing new of a batch begin, or begin again; what is under way ends.
+func (l Launcher) PauseBatch(ctx context.Context, b store.ReplayBatch, pause bool) (workflows.BulkProgress, error) {
+	name := workflows.BulkResumeUpdate
+	if pause {
+		name = workflows.BulkPauseUpdate
+	}
+	var p workflows.BulkProgress
+	handle, err := l.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: b.WorkflowID, UpdateName: name, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = handle.Get(ctx, &p)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s batch %s: %w", name, b.Ref.ID, err)
+	}
+	return p, err
+}
+
+// CancelBatch ends a batch with what is under way of it.
+func (l Launcher) CancelBatch(ctx context.Context, b store.ReplayBatch) error {
+	err := l.Client.CancelWorkflow(ctx, b.WorkflowID, "")
+	if errors.As(err, new(*serviceerror.NotFound)) {
+		_, err = l.Store.FinishReplayBatch(ctx, b.Ref, true)
+	}
+	if err != nil {
+		return fmt.Errorf("cancel batch %s: %w", b.Ref.ID, err)
+	}
+	return nil
+}
