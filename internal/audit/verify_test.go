@@ -248,6 +248,19 @@ func restore(t testing.TB, db *pgxpool.Pool) {
 	})
 }
 
+// aside does something between a copy of the tables and putting them back.
+func aside(t testing.TB, db *pgxpool.Pool, do func()) {
+	t.Helper()
+	keep(t, db)
+	do()
+	restore(t, db)
+	for _, table := range evidence {
+		if _, err := db.Exec(t.Context(), `DROP TABLE kept_`+table); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // keep copies the tables aside.
 func keep(t testing.TB, db *pgxpool.Pool) {
 	t.Helper()

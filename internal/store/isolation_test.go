@@ -170,6 +170,9 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"StartRun":           func() error { _, err := s.StartRun(ctx, run, "t"); return err },
 		"Undo":               func() error { _, err := s.Undo(ctx, conv, ""); return err },
 		"UpdateConversation": func() error { _, err := s.UpdateConversation(ctx, conv, store.ConversationPatch{}); return err },
+		"Prunable":           func() error { _, err := s.Prunable(ctx, conv, store.PruneRule{}); return err },
+		"PruneArtifacts":     func() error { _, err := s.PruneArtifacts(ctx, conv, store.PruneRule{}, nil); return err },
+		"PruneMessages":      func() error { _, err := s.PruneMessages(ctx, conv, 1, nil); return err },
 		"Verify": func() error {
 			return s.Verify(ctx, conv, func(context.Context, *store.Verification) error { return nil })
 		},
@@ -190,6 +193,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 			list, _, err := s.ListRuns(ctx, "mallory", store.RunFilter{})
 			return none(len(list), err)
 		},
+		"FindRun": nil, // TestFindRun
 		"SummariseRuns": func() error {
 			list, err := s.SummariseRuns(ctx, "mallory", store.RunFilter{})
 			return none(len(list), err)
