@@ -144,7 +144,7 @@ func (a *Activities) compareLive(ctx context.Context, original, run store.Run, e
 		return c, err
 	}
 	facts := pipeline.CompareSummaries(source, was, is)
-	c.OnlyOriginal, c.OnlyReplay, c.Both = facts.OnlyA, facts.OnlyB, facts.Both
+	c.OnlyOriginal, c.OnlyReplay, c.Both = runs.FactsOf(facts.OnlyA), runs.FactsOf(facts.OnlyB), facts.Both
 	return c, nil
 }
 

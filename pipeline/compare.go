@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -42,89 +44,38 @@ func Sections(summary string) []Section {
 	return out
 }
 
-// FactKind is what a fact is.
-type FactKind string
-
-// The kinds of facts that a program can look for in a summary.
-const (
-	FactLimit  FactKind = "limit"  // a sentence in which the user set a limit
-	FactURL    FactKind = "url"    //
-	FactPath   FactKind = "path"   // a path, or the name of a file
-	FactHash   FactKind = "hash"   // a commit, a UUID
-	FactNumber FactKind = "number" // a number with its unit
-	FactName   FactKind = "name"   // what stands in quotation marks or code marks
-)
-
-// Fact is something that the summarised messages say and a summary holds or does not.
-type Fact struct {
-	Kind FactKind `json:"kind"`
-	Text string   `json:"text"`
-}
-
 // SummaryFacts are the facts of two summaries of the same messages.
 type SummaryFacts struct {
-	// OnlyA and OnlyB stand in one of the two alone, limits first; Both counts what stands in both.
-	OnlyA, OnlyB []Fact
+	// OnlyA and OnlyB stand in one of the two alone, the user's limits first; Both counts what stands in both.
+	OnlyA, OnlyB []Mention
 	Both         int
 }
 
 // CompareSummaries looks for the facts of source, the messages that both summaries were made from: the limits that the
-// user set, and the identifiers that either summary names and the messages have. What a summary made up is no fact.
-// It is deterministic; the cost is linear.
+// user set, names, paths, numbers. What a summary made up is no fact, and what the user said beside limits is rarely
+// kept in its words. It is deterministic; the cost is linear.
 func CompareSummaries(source []Message, a, b string) SummaryFacts {
 	var out SummaryFacts
-	put := func(f Fact, inA, inB bool) {
+	facts := slices.DeleteFunc(MentionsOf(source), func(f Mention) bool { return f.Kind == MentionIntent })
+	slices.SortStableFunc(facts, func(a, b Mention) int {
+		return cmp.Compare(slices.Index(MentionKinds, a.Kind), slices.Index(MentionKinds, b.Kind))
+	})
+	said := map[string]bool{}
+	facts = slices.DeleteFunc(facts, func(f Mention) bool { // one name is a path to one and a name to another
+		key := flatten(f.Text)
+		defer func() { said[key] = true }()
+		return said[key]
+	})
+	inA, inB := MentionedIn(facts, a), MentionedIn(facts, b)
+	for i, f := range facts {
 		switch {
-		case inA && inB:
+		case inA[i] && inB[i]:
 			out.Both++
-		case inA:
+		case inA[i]:
 			out.OnlyA = append(out.OnlyA, f)
-		case inB:
+		case inB[i]:
 			out.OnlyB = append(out.OnlyB, f)
 		}
 	}
-	limits := constraints(source)
-	texts := make([]string, len(limits))
-	for i, c := range limits {
-		texts[i] = flat(c.text)
-	}
-	inA, inB := firstPlaces(texts, flat(a)), firstPlaces(texts, flat(b))
-	for i, c := range limits {
-		put(Fact{FactLimit, c.text}, inA[i] >= 0, inB[i] >= 0)
-	}
-
-	var ids []string
-	seen := map[string]bool{}
-	for _, summary := range []string{a, b} {
-		for _, id := range identifiersIn(summary, maxIdentifiers) {
-			if !seen[id] {
-				seen[id] = true
-				ids = append(ids, id)
-			}
-		}
-	}
-	said := occurring(ids, newSource(source))
-	hasA, hasB := occurring(ids, &sourceTexts{raw: a}), occurring(ids, &sourceTexts{raw: b})
-	for i, id := range ids {
-		if said[i] {
-			put(Fact{kindOfIdentifier(id), id}, hasA[i], hasB[i])
-		}
-	}
 	return out
-}
-
-// kindOfIdentifier sorts what identifiersIn finds.
-func kindOfIdentifier(id string) FactKind {
-	whole := func(at []int) bool { return at != nil && at[0] == 0 && at[1] == len(id) }
-	switch {
-	case strings.HasPrefix(id, "http://"), strings.HasPrefix(id, "https://"):
-		return FactURL
-	case whole(hashForm.FindStringIndex(id)):
-		return FactHash
-	case whole(unitForm.FindStringIndex(id)):
-		return FactNumber
-	case looksPath(id), whole(fileForm.FindStringIndex(id)):
-		return FactPath
-	}
-	return FactName
 }

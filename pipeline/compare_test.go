@@ -11,18 +11,18 @@ import (
 func TestCompareSummaries(t *testing.T) {
 	t.Parallel()
 	user := func(text string) Message {
-		return Message{Role: RoleUser, Parts: []Part{{Kind: PartText, Text: text}}}
+		return Message{Seq: 1, Role: RoleUser, Parts: []Part{{Kind: PartText, Text: text}}}
 	}
 	source := []Message{
 		user("Fix internal/store/run.go. Never touch the table users."),
-		{Role: RoleAssistant, Parts: []Part{{Kind: PartText, Text: "The request took 30 ms, see https://example.com/a and commit 3f2a91c. Also `retryFor`."}}},
+		{Seq: 2, Role: RoleAssistant, Parts: []Part{{Kind: PartText, Text: "The request took 30 ms, see https://example.com/a and commit 3f2a91c. Also `retryFor`."}}},
 	}
 	a := "The agent fixed internal/store/run.go in 30 ms.\n\n## Limits\n- Never touch the table users.\nIt named made/up/path.go."
 	b := "See https://example.com/a and commit 3f2a91c; internal/store/run.go is done; `retryFor` was set."
 	got := CompareSummaries(source, a, b)
 	want := SummaryFacts{
-		OnlyA: []Fact{{FactLimit, "Never touch the table users."}, {FactNumber, "30 ms"}},
-		OnlyB: []Fact{{FactURL, "https://example.com/a"}, {FactHash, "3f2a91c"}, {FactName, "retryFor"}},
+		OnlyA: []Mention{{MentionConstraint, "Never touch the table users.", 1}, {MentionNumber, "30 ms", 2}},
+		OnlyB: []Mention{{MentionIdentifier, "https://example.com/a", 2}, {MentionIdentifier, "3f2a91c", 2}, {MentionIdentifier, "retryFor", 2}},
 		Both:  1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -35,9 +35,26 @@ type Comparison struct {
 	Replay   *Side `json:"replay,omitempty"`
 	// OnlyOriginal and OnlyReplay are the facts of the summarised messages that one summary holds and the other does
 	// not; Both counts those that stand in both.
-	OnlyOriginal []pipeline.Fact `json:"only_original,omitempty"`
-	OnlyReplay   []pipeline.Fact `json:"only_replay,omitempty"`
-	Both         int             `json:"facts_in_both,omitempty"`
+	OnlyOriginal []Fact `json:"only_original,omitempty"`
+	OnlyReplay   []Fact `json:"only_replay,omitempty"`
+	Both         int    `json:"facts_in_both,omitempty"`
+}
+
+// Fact is something that the summarised messages say: a limit that the user set, a path, a name, a number.
+type Fact struct {
+	Kind pipeline.MentionKind `json:"kind"`
+	Text string            `json:"text"`
+	// Message is the number of the message that said it first.
+	Message int64 `json:"message"`
+}
+
+// FactsOf gives facts in their outer form.
+func FactsOf(list []pipeline.Mention) []Fact {
+	var out []Fact
+	for _, f := range list {
+		out = append(out, Fact{f.Kind, f.Text, f.Seq})
+	}
+	return out
 }
 
 // ComparedContext is the context that a run wrote, and whether the replay wrote the same bytes.
