@@ -41,30 +41,12 @@ type served struct {
 
 func (a *app) serve(cmd *cobra.Command) (err error) {
 	ctx := cmd.Context()
-	s := &session{}
-	if s.config, s.origins, err = a.config(cmd); err != nil {
-		return err
-	}
-	if !configured(s.config) {
-		stack, err := devstack.Attach(ctx, stackOptions(s.config))
-		if err != nil {
-			return notRunning(err)
-		}
-		s.use(stack)
-	}
-	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	if err := s.openStore(ctx); err != nil {
-		return err
-	}
-	log := telemetry.Logger(a.err, s.config.Log)
-	tel, err := s.openTelemetry(ctx, "precis-api")
+	s, err := a.attach(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	if err := s.openTemporalLazily(ctx, log, tel.Temporal); err != nil {
-		return err
-	}
-	h, err := s.listen(ctx, log, tel)
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	h, err := a.openAPI(ctx, s, "precis-api", s.openTemporalLazily)
 	if err != nil {
 		return err
 	}
@@ -76,29 +58,53 @@ func (a *app) serve(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return errors.Join(err, h.listener.Close())
 	}
-	log.Info("the API is served", "url", h.url())
+	h.log.Info("the API is served", "url", h.url())
 	return h.server.Serve(ctx, h.listener)
 }
 
-// openTelemetry begins to measure and trace, until the session is closed.
-func (s *session) openTelemetry(ctx context.Context, name string) (*telemetry.Telemetry, error) {
-	tel, err := telemetry.Start(ctx, telemetry.Options{Service: name})
-	if err != nil {
+// attach opens the database: the configured one, or that of the local stack, which is to run. Close the session.
+func (a *app) attach(ctx context.Context, cmd *cobra.Command) (s *session, err error) {
+	s = &session{}
+	if s.config, s.origins, err = a.config(cmd); err != nil {
 		return nil, err
 	}
+	if !configured(s.config) {
+		stack, err := devstack.Attach(ctx, stackOptions(s.config))
+		if err != nil {
+			return nil, notRunning(err)
+		}
+		s.use(stack)
+	}
+	if err := s.openStore(ctx); err != nil {
+		return nil, errors.Join(err, s.close(ctx))
+	}
+	return s, nil
+}
+
+// openAPI opens what serving the API takes beside the database: log, metrics and traces under a name, Temporal by connect,
+// and the API's address.
+func (a *app) openAPI(ctx context.Context, s *session, name string, connect func(context.Context, *slog.Logger, ...func(*client.Options) error) error) (httpAPI, error) {
+	log := telemetry.Logger(a.err, s.config.Log)
+	tel, err := telemetry.Start(ctx, telemetry.Options{Service: name})
+	if err != nil {
+		return httpAPI{}, err
+	}
 	s.onClose(tel.Stop)
-	return tel, nil
+	if err := connect(ctx, log, tel.Temporal); err != nil {
+		return httpAPI{}, err
+	}
+	return s.listen(ctx, log, tel)
 }
 
 // openTemporalLazily connects to Temporal, and goes on without it while it is away: what is asked for meanwhile starts
 // when it is back.
-func (s *session) openTemporalLazily(ctx context.Context, log *slog.Logger, tune func(*client.Options) error) error {
-	err := s.openTemporal(ctx, log, tune)
+func (s *session) openTemporalLazily(ctx context.Context, log *slog.Logger, tune ...func(*client.Options) error) error {
+	err := s.openTemporal(ctx, log, tune...)
 	if err == nil || ctx.Err() != nil || !errors.As(err, new(unreachableError)) {
 		return err
 	}
 	log.Warn("Temporal cannot be reached: going on without it", "error", err)
-	if s.client, err = temporalclient.Lazy(s.config.Temporal, log, tune); err != nil {
+	if s.client, err = temporalclient.Lazy(s.config.Temporal, log, tune...); err != nil {
 		return err
 	}
 	s.onClose(func(context.Context) error { s.client.Close(); return nil })
@@ -109,6 +115,8 @@ func (s *session) openTemporalLazily(ctx context.Context, log *slog.Logger, tune
 type httpAPI struct {
 	server   *api.Server
 	listener net.Listener
+	log      *slog.Logger
+	tel      *telemetry.Telemetry
 }
 
 func (h httpAPI) url() string { return "http://" + h.listener.Addr().String() }
@@ -124,7 +132,7 @@ func (s *session) listen(ctx context.Context, log *slog.Logger, tel *telemetry.T
 		if errors.Is(err, api.ErrNoKeys) || errors.Is(err, api.ErrAddress) {
 			err = usageError{err} // of the configuration
 		}
-		return httpAPI{server, l}, err
+		return httpAPI{server, l, log, tel}, err
 	}
 	h, err := open()
 	if errors.Is(err, syscall.EADDRINUSE) && s.stack != nil && s.origins.Of("http.addr").Source == config.SourceDefault {

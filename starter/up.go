@@ -11,7 +11,6 @@ import (
 
 	"precis/internal/devstack"
 	"precis/internal/runner"
-	"precis/internal/telemetry"
 )
 
 func (a *app) upCommand() *cobra.Command {
@@ -121,15 +120,7 @@ func (a *app) upHere(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	log := telemetry.Logger(a.err, s.config.Log)
-	tel, err := s.openTelemetry(ctx, "precis")
-	if err != nil {
-		return err
-	}
-	if err := s.openTemporal(ctx, log, tel.Temporal); err != nil {
-		return err
-	}
-	h, err := s.listen(ctx, log, tel)
+	h, err := a.openAPI(ctx, s, "precis", s.openTemporal)
 	if err != nil {
 		return err
 	}
@@ -149,7 +140,7 @@ func (a *app) upHere(cmd *cobra.Command) (err error) {
 	defer func() { err = errors.Join(err, forget()) }()
 
 	err = serveAll(ctx, runner.Options{
-		Store: s.store, Client: s.client, Config: s.config, Log: log, Telemetry: tel,
+		Store: s.store, Client: s.client, Config: s.config, Log: h.log, Telemetry: h.tel,
 		Ready: func() {
 			_ = a.printRunning(running{s.stack, devstack.WorkerReport{Running: true, PID: os.Getpid(), API: h.url()}})
 			a.say("precis: serving; Ctrl-C stops it")

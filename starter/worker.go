@@ -9,9 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"precis/internal/devstack"
 	"precis/internal/runner"
-	"precis/internal/telemetry"
 )
 
 // workerCommand is what `precis up --detach` leaves in the background: the worker and the API, from the same program.
@@ -41,37 +39,19 @@ func (a *app) worker(cmd *cobra.Command, tethered bool) (err error) {
 		}()
 		ctx = tied
 	}
-	s := &session{}
-	if s.config, s.origins, err = a.config(cmd); err != nil {
-		return err
-	}
-	if !configured(s.config) {
-		stack, err := devstack.Attach(ctx, stackOptions(s.config))
-		if err != nil {
-			return notRunning(err)
-		}
-		s.use(stack)
-	}
-	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	if err := s.openStore(ctx); err != nil {
-		return err
-	}
-	log := telemetry.Logger(a.err, s.config.Log)
-	tel, err := s.openTelemetry(ctx, "precis")
+	s, err := a.attach(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	if err := s.openTemporal(ctx, log, tel.Temporal); err != nil {
-		return err
-	}
-	h, err := s.listen(ctx, log, tel)
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	h, err := a.openAPI(ctx, s, "precis", s.openTemporal)
 	if err != nil {
 		return err
 	}
 	return serveAll(ctx, runner.Options{
-		Store: s.store, Client: s.client, Config: s.config, Log: log, Telemetry: tel,
+		Store: s.store, Client: s.client, Config: s.config, Log: h.log, Telemetry: h.tel,
 		Ready: func() {
-			log.Info("the worker polls", "queues", []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue}, "namespace", s.config.Temporal.Namespace, "api", h.url())
+			h.log.Info("the worker polls", "queues", []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue}, "namespace", s.config.Temporal.Namespace, "api", h.url())
 			_ = a.print("ready " + h.url() + "\n")
 		},
 	}, h)
