@@ -118,7 +118,9 @@ func MentionedIn(mentions []Mention, texts ...string) []bool {
 			names.texts, names.of = append(names.texts, f.Text), append(names.of, i)
 		}
 	}
-	sentences.mark(newSearch(sentences.texts).places(source.flattened()), has)
+	if len(sentences.texts) > 0 {
+		sentences.mark(newSearch(sentences.texts).places(flatten(source.raw)), has)
+	}
 	for i, found := range occurring(names.texts, source) {
 		has[names.of[i]] = has[names.of[i]] || found
 	}

@@ -40,6 +40,7 @@ func TestMentionedIn(t *testing.T) {
 	}{
 		{MentionConstraint, "Never push to main.", "- never  push\n  to main. More", true},
 		{MentionConstraint, "Never push to main.", "push to main", false},
+		{MentionConstraint, "Never:\n- push\n- pull", "He said never:\n  - push\n  - pull", true},
 		{MentionIntent, `Say "hello" now`, `{"text":"Say \"hello\" now"}`, true},
 		{MentionIntent, "Close the <message> tag", "Close the &lt;message> tag", true},
 		{MentionPath, "src/a.go", "see src/a.go:12", true},

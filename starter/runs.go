@@ -23,7 +23,7 @@ const unfinished = runs.Unfinished
 
 var outcomes = []string{
 	string(store.OutcomeApplied), string(store.OutcomePrepared), string(store.OutcomeSkipped), string(store.OutcomeSuperseded),
-	string(store.OutcomeCancelled), string(store.OutcomeFailed), unfinished,
+	string(store.OutcomeCancelled), string(store.OutcomeFailed), string(store.OutcomeReplayed), unfinished,
 }
 
 var triggers = []string{
@@ -313,16 +313,23 @@ func (a *app) sumRuns(ctx context.Context, s *session, f store.RunFilter) error 
 		return nil
 	}
 	var t table
-	t.row("OUTCOME", "ERROR", "RUNS", "DIGEST", "CALLS", "IN", "OUT", "MEDIAN", "95 %", "COST")
+	t.row("OUTCOME", "RUNS", "DIGEST", "CALLS", "IN", "OUT", "MEDIAN", "95 %", "COST")
 	var all []runs.ModelUsage
 	undone := 0
 	for _, g := range groups {
-		t.row(g.Outcome, g.ErrorKind, count(g.Runs), count(g.Digests), count(g.Usage.Calls), short(int(g.Usage.Input)), short(int(g.Usage.Output)),
+		outcome := g.Outcome
+		switch {
+		case g.ErrorKind != "" && g.Outcome == string(store.OutcomeFailed):
+			outcome = g.ErrorKind
+		case g.ErrorKind != "" && g.ErrorKind != g.Outcome:
+			outcome += ", " + g.ErrorKind
+		}
+		t.row(outcome, count(g.Runs), count(g.Digests), count(g.Usage.Calls), short(int(g.Usage.Input)), short(int(g.Usage.Output)),
 			timeCell(g.MedianMS), timeCell(g.P95MS), costCell(g.Cost))
 		all = append(all, g.Models...)
 		undone += g.Undone
 	}
-	t.fit(0, 1)
+	t.fit(0)
 	if err := a.printRows(t); err != nil {
 		return err
 	}

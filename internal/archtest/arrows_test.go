@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"pipeline"},
 	{"pipeline/transcript", "internal/search", "internal/version", "migrations"},
 	{"internal/config", "internal/llm", "internal/store"},
-	{"internal/conversation", "internal/devstack", "internal/llm/llmtest", "internal/runs", "internal/telemetry", "internal/temporalclient", "internal/testkit"},
+	{"internal/conversation", "internal/devstack", "internal/eval", "internal/llm/llmtest", "internal/runs", "internal/telemetry", "internal/temporalclient", "internal/testkit"},
 	{"activities", "internal/audit", "internal/devstack/stacktest", "internal/memory"},
 	{"workflows"},
 	{"internal/launch", "internal/runner"},

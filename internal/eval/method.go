@@ -1,0 +1,115 @@
+package eval
+
+import (
+	"strings"
+
+	"precis/pipeline"
+)
+
+// Policy says what goes when there is more than fits.
+type Policy string
+
+// The policies.
+const (
+	// Ours is what the product does: max-min fair shares, the user's words first, the prior summary whole.
+	Ours Policy = "ours"
+	// OldestFirst drops whole messages from the oldest on, as a sliding window does.
+	OldestFirst Policy = "oldest-first"
+	// UniformCap cuts every message to the same size, the budget divided by their number.
+	UniformCap Policy = "uniform-cap"
+)
+
+// Summarizer says who writes the summary.
+type Summarizer string
+
+// The summarizers.
+const (
+	// Digest writes without a model: by Ours it is the product's digest, by another policy the messages themselves, cut
+	// by it to the same budget.
+	Digest Summarizer = "digest"
+	// Scripted is a program in the place of a model: see scripted.go.
+	Scripted Summarizer = "scripted"
+)
+
+// Method is one way to compact.
+type Method struct {
+	Summarizer Summarizer `json:"summarizer"`
+	Policy     Policy     `json:"policy"`
+}
+
+// Methods are those that need no model, in the order in which they are shown.
+var Methods = []Method{
+	{Digest, Ours}, {Digest, OldestFirst}, {Digest, UniformCap},
+	{Scripted, Ours}, {Scripted, OldestFirst}, {Scripted, UniformCap},
+}
+
+// shown gives messages to a summarizer within a budget in chars. Whoever cuts its input, a summarizer is given the prior
+// summary whole.
+func (p Policy) shown(source []pipeline.Message, budget int, s pipeline.Settings) string {
+	if p != Ours && len(source) > 0 && source[0].Kind == pipeline.KindSummary {
+		prior := rendered(source[0], budget) + "\n"
+		return prior + p.cut(source[1:], budget-pipeline.Chars(prior))
+	}
+	if p != Ours {
+		return p.cut(source, budget)
+	}
+	return pipeline.Slim(pipeline.SlimInput{
+		Messages: source, BudgetChars: budget, ToolDropThreshold: s.ToolDropThreshold, MinUsefulChars: s.MinUsefulChars,
+	}).Text
+}
+
+// cut makes messages fit by a policy that is not ours: of the prior summary it knows nothing, it is the oldest message.
+func (p Policy) cut(source []pipeline.Message, budget int) string {
+	if p == UniformCap {
+		return cutAlike(source, budget)
+	}
+	return newestThatFit(source, budget)
+}
+
+// rendered is each message as a summarizer sees it, on its own. A budget is kept by cutting what is inside.
+func rendered(m pipeline.Message, limit int) string {
+	text := pipeline.Slim(pipeline.SlimInput{Messages: []pipeline.Message{m}, BudgetChars: 1 << 40}).Text
+	text = strings.TrimRight(text, "\n")
+	if text == "" || pipeline.Chars(text) <= limit {
+		return text
+	}
+	end := ""
+	if at := strings.LastIndex(text, "\n</"); at >= 0 {
+		text, end = text[:at], text[at:]
+	}
+	room := limit - pipeline.Chars(end)
+	if room <= 0 {
+		return ""
+	}
+	return pipeline.Truncate(text, room) + end
+}
+
+// newestThatFit keeps the newest messages whole, and of the one before them what there is room for.
+func newestThatFit(source []pipeline.Message, budget int) string {
+	var kept []string
+	for i := len(source) - 1; i >= 0 && budget > 1; i-- {
+		text := rendered(source[i], budget-1)
+		if text == "" {
+			continue
+		}
+		kept = append(kept, text)
+		budget -= pipeline.Chars(text) + 1
+	}
+	var b strings.Builder
+	for i := len(kept) - 1; i >= 0; i-- {
+		b.WriteString(kept[i] + "\n")
+	}
+	return b.String()
+}
+
+// cutAlike cuts every message to the same size.
+func cutAlike(source []pipeline.Message, budget int) string {
+	share := budget/max(len(source), 1) - 1
+	var b strings.Builder
+	for _, m := range source {
+		if text := rendered(m, share); text != "" {
+			b.WriteString(text + "\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,306 @@
+package eval
+
+import (
+	"strings"
+
+	"precis/pipeline"
+)
+
+// Options say how conversations are grown and compacted.
+type Options struct {
+	// Window is the model's, in tokens. A compaction comes at pipeline.SelfSummaryContextWindowFraction of it.
+	Window int
+	// SummaryTokens caps a summary.
+	SummaryTokens int
+	// Generations is how many compactions a fact is followed through, from 1.
+	Generations int
+}
+
+// The defaults: a window in which sessions of an afternoon are compacted several times, and a summary of an eighth of
+// it. Both are small beside a real model's, in the same proportion.
+const (
+	DefaultWindow        = 32_000
+	DefaultSummaryTokens = 4_000
+	DefaultGenerations   = 5
+)
+
+// Tally counts facts.
+type Tally struct {
+	// Said is how many there were, Kept how many of them are still in the context.
+	Said int `json:"said"`
+	Kept int `json:"kept"`
+}
+
+func (t *Tally) add(o Tally) { t.Said, t.Kept = t.Said+o.Said, t.Kept+o.Kept }
+
+// Survival is what became of the facts of one kind: after each number of compactions, from 1.
+type Survival []Tally
+
+// Share is what is left after generation g, from 1; ok is false where there was nothing.
+func (s Survival) Share(g int) (share float64, ok bool) {
+	if g < 1 || g > len(s) || s[g-1].Said == 0 {
+		return 0, false
+	}
+	return float64(s[g-1].Kept) / float64(s[g-1].Said), true
+}
+
+// Outcome is one conversation compacted by one method.
+type Outcome struct {
+	// Compactions is how many there were, all of the way.
+	Compactions int `json:"compactions"`
+	// Before and After sum the context's tokens around them.
+	Before int64 `json:"tokens_before"`
+	After  int64 `json:"tokens_after"`
+	// Kinds are the survivals of the facts that were followed through every generation.
+	Kinds map[pipeline.MentionKind]Survival `json:"kinds"`
+}
+
+// cohort are the facts that one compaction covered first.
+type cohort struct {
+	facts []pipeline.Mention
+	alive []bool
+	// kept counts by kind what was alive after each compaction since.
+	kept []map[pipeline.MentionKind]int
+	said map[pipeline.MentionKind]int
+}
+
+// Tracker follows what was said in one conversation through its compactions, whoever makes them.
+//
+// A fact counts from the compaction that first covers the message which said it, and as long as it has been in the
+// context ever since: what was lost and is said again later is not what survived. Counted are the facts that could be
+// followed through all generations. Tasks are counted differently: of those that are open at the n-th compaction, how
+// many the context holds after it.
+type Tracker struct {
+	generations int
+	history     []pipeline.Message // all of it so far
+	covered     int64
+	told        map[pipeline.MentionKind]map[string]bool // facts that are in a cohort
+	cohorts     []*cohort
+	tasks       Survival
+	out         Outcome
+}
+
+// NewTracker begins to follow a conversation through so many compactions.
+func NewTracker(generations int) *Tracker {
+	return &Tracker{generations: generations, tasks: make(Survival, generations), told: map[pipeline.MentionKind]map[string]bool{}}
+}
+
+// Add takes in the next message, which must have its Seq.
+func (t *Tracker) Add(m pipeline.Message) { t.history = append(t.history, m) }
+
+// run is one conversation that is compacted here, without a stack.
+type run struct {
+	*Tracker
+	o        Options
+	method   Method
+	settings pipeline.Settings
+	live     []pipeline.Message // what no summary stands for
+	prior    *pipeline.Message
+	tokens   int // estimate of the context
+	seen     int64
+}
+
+// Survive grows a conversation message by message, compacts it by the method whenever it reaches the limit and no call
+// is open, and measures after each compaction what of the facts stated before is still in the context: see Tracker.
+// Messages must have their Seq and Tokens.
+func Survive(messages []pipeline.Message, m Method, o Options) Outcome {
+	s := pipeline.DefaultSettings()
+	s.SummaryMaxTokens = o.SummaryTokens
+	r := &run{Tracker: NewTracker(o.Generations), o: o, method: m, settings: s}
+	rests := Rests(messages)
+	for i, msg := range messages {
+		r.Add(msg)
+		r.live = append(r.live, msg)
+		if r.tokens += msg.Tokens; r.tokens >= o.Limit() && rests[i] {
+			r.compact()
+		}
+	}
+	return r.Outcome()
+}
+
+// Limit is the size at which a compaction comes, in tokens.
+func (o Options) Limit() int {
+	return int(float64(o.Window) * pipeline.SelfSummaryContextWindowFraction)
+}
+
+// Rests says for each message whether a compaction may come after it: no call is open, and no step goes on.
+func Rests(messages []pipeline.Message) []bool {
+	rests := make([]bool, len(messages))
+	open := map[string]int{}
+	calls := 0
+	for i, msg := range messages {
+		for _, id := range msg.Calls() {
+			open[id]++
+			calls++
+		}
+		for _, id := range msg.Results() {
+			if open[id] > 0 {
+				open[id]--
+				calls--
+			}
+		}
+		if i == len(messages)-1 {
+			rests[i] = true
+			break
+		}
+		next := messages[i+1]
+		step := msg.Role == pipeline.RoleAssistant && next.Role == pipeline.RoleAssistant
+		rests[i] = !step && (calls == 0 || next.Genuine())
+	}
+	return rests
+}
+
+// compact does one compaction, and measures it.
+func (r *run) compact() {
+	live := r.live
+	if r.prior != nil {
+		live = append([]pipeline.Message{*r.prior}, live...)
+	}
+	in := pipeline.PartitionInput{Messages: live, Settings: r.settings, Window: r.o.Window, SeenSeq: r.seen}
+	before := r.tokens
+	part := pipeline.PartitionMessages(in)
+	if part.Nothing != "" {
+		in.Full = true
+		if part = pipeline.PartitionMessages(in); part.Nothing != "" {
+			return
+		}
+	}
+	pick := func(lists ...[]int) []pipeline.Message {
+		var out []pipeline.Message
+		for _, list := range lists {
+			for _, i := range list {
+				out = append(out, live[i])
+			}
+		}
+		return out
+	}
+	source, tail := pick(part.ToSummarize), pick(part.Carried, part.Tail)
+	summary := r.summary(source, tail)
+	text := pipeline.SummaryText(pipeline.SummaryTextInput{
+		Summary: summary, Digest: r.method.Summarizer == Digest, UnderWay: pipeline.UnderWay(live), TailKept: len(tail) > 0,
+	})
+	r.prior = &pipeline.Message{
+		Role: pipeline.RoleUser, Kind: pipeline.KindSummary, Parts: []pipeline.Part{{Kind: pipeline.PartText, Text: text}},
+		Tokens: pipeline.EstimateText(text),
+	}
+	r.live = pick(part.System, part.UserInfo, part.Carried, part.Tail)
+	r.tokens = r.prior.Tokens
+	for _, m := range r.live {
+		r.tokens += m.Tokens
+	}
+	r.seen = r.history[len(r.history)-1].Seq
+	r.Compacted(part.CoversTo, contextText(text, r.live), before, r.tokens)
+}
+
+// contextText is all that the model can read of a context.
+func contextText(summary string, live []pipeline.Message) string {
+	var b strings.Builder
+	b.WriteString(summary + "\n")
+	for _, m := range live {
+		b.WriteString(pipeline.RenderMessage(m) + "\n")
+	}
+	return b.String()
+}
+
+// Compacted looks for all facts in a new context. coversTo is the last message that its summary stands for, before and
+// after are the context's tokens.
+func (t *Tracker) Compacted(coversTo int64, context string, before, after int) {
+	from := t.covered
+	t.covered = max(t.covered, coversTo)
+	t.out.Compactions++
+	t.out.Before, t.out.After = t.out.Before+int64(before), t.out.After+int64(after)
+	var covered []pipeline.Message
+	for _, m := range t.history {
+		if m.Seq > from && m.Seq <= t.covered {
+			covered = append(covered, m)
+		}
+	}
+	c := &cohort{said: map[pipeline.MentionKind]int{}}
+	for _, f := range pipeline.MentionsOf(covered) {
+		if t.told[f.Kind] == nil {
+			t.told[f.Kind] = map[string]bool{}
+		}
+		if !t.told[f.Kind][f.Text] {
+			t.told[f.Kind][f.Text] = true
+			c.facts = append(c.facts, f)
+			c.alive = append(c.alive, true)
+			c.said[f.Kind]++
+		}
+	}
+	t.cohorts = append(t.cohorts, c)
+	for _, c := range t.cohorts {
+		if len(c.kept) == t.generations {
+			continue
+		}
+		kept := map[pipeline.MentionKind]int{}
+		for i, there := range pipeline.MentionedIn(c.facts, context) {
+			if c.alive[i] = c.alive[i] && there; c.alive[i] {
+				kept[c.facts[i].Kind]++
+			}
+		}
+		c.kept = append(c.kept, kept)
+	}
+	if open, _ := pipeline.OpenTasks(t.history); len(open) > 0 && t.out.Compactions <= t.generations {
+		tasks := make([]pipeline.Mention, len(open))
+		for i, text := range open {
+			tasks[i] = pipeline.Mention{Kind: pipeline.MentionTask, Text: text}
+		}
+		tally := &t.tasks[t.out.Compactions-1]
+		for _, there := range pipeline.MentionedIn(tasks, context) {
+			tally.Said++
+			if there {
+				tally.Kept++
+			}
+		}
+	}
+}
+
+// Outcome sums the cohorts that were followed through all generations.
+func (t *Tracker) Outcome() Outcome {
+	out := t.out
+	out.Kinds = map[pipeline.MentionKind]Survival{pipeline.MentionTask: t.tasks}
+	for _, kind := range pipeline.MentionKinds {
+		if kind == pipeline.MentionTask {
+			continue
+		}
+		s := make(Survival, t.generations)
+		for _, c := range t.cohorts {
+			if len(c.kept) < t.generations {
+				continue
+			}
+			for g := range s {
+				s[g].add(Tally{Said: c.said[kind], Kept: c.kept[g][kind]})
+			}
+		}
+		out.Kinds[kind] = s
+	}
+	return out
+}
+
+// summary writes the summary by the run's method.
+func (r *run) summary(source, tail []pipeline.Message) string {
+	chars, tokens := 0, 0
+	for _, m := range source {
+		text := pipeline.RenderMessage(m)
+		chars += pipeline.Chars(text)
+		tokens += pipeline.EstimateText(text)
+	}
+	perToken := 1.0
+	if tokens > 0 {
+		perToken = float64(chars) / float64(tokens)
+	}
+	room := int(float64(min(r.settings.SummaryMaxTokens, r.o.Window/4)) * perToken)
+	if r.method.Summarizer == Digest {
+		if r.method.Policy == Ours {
+			return pipeline.Digest(pipeline.DigestInput{Messages: source, BudgetChars: room})
+		}
+		return r.method.Policy.cut(source, room)
+	}
+	// The summarizer has half of the window for what it reads, so that there is something to be cut.
+	shown := r.method.Policy.shown(source, int(float64(r.o.Window/2)*perToken), r.settings)
+	summary := write(shown, room)
+	// As the product does with any model's answer.
+	summary = pipeline.UserMessagesSection(summary, pipeline.SummarisedUsers(source), r.settings.SummaryMaxTokens*3/4)
+	summary, _ = pipeline.VerifySummary(summary, source, tail)
+	return summary
+}
