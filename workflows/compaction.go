@@ -416,7 +416,15 @@ func (r *run) step(ctx workflow.Context, step Step, stage activities.Stage, kind
 		for next < len(r.ladder) && r.inVain(r.ladder[next], kind) {
 			next++
 		}
-		return r.goTo(next)
+		factor := 1.0
+		if stage == activities.StageSummarise && r.refusedSo(next, kind) {
+			factor = 0.5
+		}
+		if !r.goTo(next) {
+			return false
+		}
+		r.factor = factor
+		return true
 	case StepLargerWindow:
 		next := r.at + 1
 		for next < len(r.ladder) && r.ladder[next].Kind != pipeline.SummarizerDigest && r.ladder[next].Window <= r.ladder[r.at].Window {
@@ -449,6 +457,16 @@ func (r *run) inVain(next pipeline.Summarizer, kind pipeline.ErrorKind) bool {
 		return account && next.Vendor == at.Vendor && next.Model == at.Model
 	}
 	return next.Fallback && modelAtFault(kind)
+}
+
+// refusedSo says that a summarizer's model is the one that has just refused so many tokens: asked with the rendering it
+// is sent fewer. Too many bytes are another matter: the rendering has no images.
+func (r *run) refusedSo(next int, kind pipeline.ErrorKind) bool {
+	if next >= len(r.ladder) || kind != pipeline.InputTokensExceeded {
+		return false
+	}
+	at, to := r.ladder[r.at], r.ladder[next]
+	return to.Kind == pipeline.SummarizerExternal && to.Vendor == at.Vendor && to.Model == at.Model
 }
 
 // modelAtFault says that the failure is the model's or its vendor's, so that asking the same model another way

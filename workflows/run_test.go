@@ -75,6 +75,24 @@ func TestSelfOverflowGoesToExternalAtOnce(t *testing.T) {
 	}
 }
 
+// Where no other model is listed the agent's own is asked with the rendering, and not with as much as it has just refused.
+func TestSelfOverflowAsksTheSameModelForLess(t *testing.T) {
+	t.Parallel()
+	s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"test-agent": {tooLong, text(good)}}})
+	s.StartWorker()
+	ref := s.Create(scenario.Conversation{
+		Window: 16000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`), Messages: scenario.Talk(6, 2000),
+	})
+	run := s.Compact(ref, store.RunRequest{})
+	requests := s.Vendor.Requests()
+	if run.Outcome != store.OutcomeApplied || run.Facts.Summarizer != "anthropic/test-agent" || len(requests) != 2 {
+		t.Fatalf("%s by %s, %d requests\n%s", run.Outcome, run.Facts.Summarizer, len(requests), s.Steps(run))
+	}
+	if requests[1].Tokens > requests[0].Tokens*2/3 {
+		t.Errorf("%d tokens were refused, and then %d were sent", requests[0].Tokens, requests[1].Tokens)
+	}
+}
+
 // A request that would not fit is not sent.
 func TestSelfThatCannotFitIsNotAsked(t *testing.T) {
 	t.Parallel()

@@ -254,9 +254,19 @@ func texts(b *strings.Builder, raw json.RawMessage) {
 	}
 }
 
-// summaryOf is the inside of the context's summary.
+// summaryOf is what the context's summary says, without what stands in front of it in its element.
 func summaryOf(c *service.Context) string {
 	_, rest, _ := strings.Cut(textOf(c), summaryBegin)
 	inside, _, _ := strings.Cut(rest, summaryEnd)
-	return inside
+	var said []string
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(inside), "\n\n") {
+		ours := false
+		for _, begin := range []string{"This session continues ", "The full transcript is kept: ", "["} {
+			ours = ours || strings.HasPrefix(paragraph, begin)
+		}
+		if !ours || len(said) > 0 {
+			said = append(said, paragraph)
+		}
+	}
+	return strings.Join(said, "\n\n")
 }
