@@ -103,7 +103,8 @@ func (m *Metrics) StageEnded(ctx context.Context, stage, outcome, kind string, t
 
 // ModelCall is a request to a model that has ended.
 type ModelCall struct {
-	// Summarizer is "self" or "VENDOR/MODEL"; an agent's own model is any name a client gives, and no label.
+	// Summarizer is "self" or "VENDOR/MODEL". The latter may be a name that a client gave: OpenTelemetry bounds how many
+	// different ones a metric has (2,000 sets of labels, the rest is counted under otel_metric_overflow).
 	Vendor, Summarizer, ErrorKind string
 	Took                          time.Duration
 	// Tokens: Input includes CachedInput.
