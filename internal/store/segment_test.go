@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"precis/internal/search"
 	"precis/internal/store"
 )
@@ -280,4 +282,74 @@ func TestClaimMemory(t *testing.T) {
 	talk(t, s, temp.Ref, 2)
 	compact(t, s, temp.Ref, 2, "SUM")
 	claim(false)
+}
+
+// Whatever is said and asked for, PostgreSQL finds by the words what a look at the texts finds.
+func TestSearchFindsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		ref := newConversation(t, s, fmt.Sprint("c", n))
+		piece := rapid.SampledFrom([]string{"a", "b", "B", "ab", "7", "語", "文", " ", "_", "/", ".", "'", "\\", "\x00", "\n", "é"})
+		text := rapid.Custom(func(rt *rapid.T) string { return strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(rt, "pieces"), "") })
+		said := rapid.SliceOfN(text, 1, 5).Draw(rt, "said")
+		if err := s.AddSearchTexts(t.Context(), ref, texts(said...), int64(len(said))); err != nil {
+			rt.Fatal(err)
+		}
+		type term struct {
+			text string
+			not  bool
+		}
+		var asked strings.Builder
+		var terms []term
+		for range rapid.IntRange(1, 3).Draw(rt, "terms") {
+			x := term{rapid.StringMatching(`[abB7語文é_/.]{1,4}`).Draw(rt, "term"), rapid.Bool().Draw(rt, "not")}
+			if x.not {
+				asked.WriteString("-")
+			}
+			asked.WriteString(`"` + x.text + `" `)
+			terms = append(terms, x)
+		}
+		query, err := search.Parse(asked.String())
+		if err != nil {
+			return // nothing in it is to be there
+		}
+		hits, err := s.Search(t.Context(), ref, query, nil, 100)
+		if err != nil {
+			rt.Fatalf("%q: %v", asked.String(), err)
+		}
+		found := map[int64]bool{}
+		for _, h := range hits {
+			found[h.Seq] = true
+		}
+		for i, text := range said {
+			want := true
+			for _, x := range terms {
+				if words := plainWords(x.text); words != "" && strings.Contains(" "+plainWords(text)+" ", " "+words+" ") == x.not {
+					want = false
+				}
+			}
+			if found[int64(i+1)] != want {
+				rt.Errorf("%q in %q: found %t", asked.String(), text, !want)
+			}
+		}
+	})
+}
+
+// plainWords gives the words of a text of the test above, with a space between them.
+func plainWords(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case strings.ContainsRune("語文", r):
+			b.WriteString(" " + string(r) + " ")
+		case strings.ContainsRune("abB7é", r):
+			b.WriteString(strings.ToLower(string(r)))
+		default:
+			b.WriteString(" ")
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
 }
