@@ -61,8 +61,17 @@ func (a *app) show(ctx context.Context, s *session, id string, want runs.Include
 			return err
 		}
 	}
+	if r.Comparison, err = runs.LoadComparison(ctx, s.store, stored); err != nil {
+		return err
+	}
+	r.Comparison = r.Comparison.Priced(s.config.Prices)
 	if a.json {
 		return a.printJSON(r)
+	}
+	if r.ReplayOf != "" {
+		if err := a.print(drawReplay(r) + "\n"); err != nil {
+			return err
+		}
 	}
 	ladder := drawLadder(r)
 	if wide {
@@ -340,6 +349,25 @@ func drawTexts(t *runs.Texts) string {
 	}
 	if t.Summary != "" {
 		section("summary", t.Summary)
+	}
+	if t.Checked != nil {
+		var found strings.Builder
+		list := func(title string, items []string) {
+			if len(items) > 0 {
+				found.WriteString(title + ":\n")
+				for _, item := range items {
+					found.WriteString("- " + oneLine(item) + "\n")
+				}
+			}
+		}
+		list("rules of the user's that the model left out", t.Checked.ConstraintsMissing)
+		list("added to the summary", t.Checked.Appended)
+		list("names and numbers that are not in the source", t.Checked.UnsupportedIdentifiers)
+		list("said of the user, who did not say it", t.Checked.Misattributed)
+		if found.Len() == 0 {
+			found.WriteString("nothing is missing, and nothing is made up\n")
+		}
+		section("what the check of the summary found", found.String())
 	}
 	if t.Context != "" {
 		section("context", t.Context)
