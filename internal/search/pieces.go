@@ -31,10 +31,32 @@ func Pieces(s string) []Piece {
 		if len(s)-start <= pieceBytes+overlapBytes {
 			return append(out, Piece{start, s[start:]})
 		}
-		end := runeStart(s, start+pieceBytes)
+		end := between(s, start+pieceBytes)
 		out = append(out, Piece{start, s[start:end]})
-		start = runeStart(s, end-overlapBytes)
+		start = between(s, end-overlapBytes)
 	}
+}
+
+// between is the last place at or before at where no word is cut in two, unless it is a very long one: half a word is none
+// that anybody said.
+func between(s string, at int) int {
+	at = runeStart(s, at)
+	for i := at; i > at-maxWordBytes && i > 0; {
+		after, _ := utf8.DecodeRuneInString(s[i:])
+		before, size := utf8.DecodeLastRuneInString(s[:i])
+		if !joined(before, after) {
+			return i
+		}
+		i -= size
+	}
+	return at
+}
+
+// joined says whether two signs in a row belong to one word.
+func joined(before, after rune) bool {
+	a, single := kindOf(before)
+	b, alone := kindOf(after)
+	return a && b && !single && !alone
 }
 
 // runeStart is the last place at or before at where a sign begins. In what is no UTF-8 any byte may begin one.

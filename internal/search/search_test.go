@@ -142,14 +142,23 @@ func TestMatcher(t *testing.T) {
 func TestPieces(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		unit := rapid.SampledFrom([]string{"x", "word ", "é", "語", "😀", "\xff"}).Draw(rt, "unit")
+		unit := rapid.SampledFrom([]string{"x", "word ", "a longer_word/", "é", "語", "😀", "\xff"}).Draw(rt, "unit")
 		text := strings.Repeat(unit, rapid.IntRange(1, 40000/len(unit)).Draw(rt, "n"))
 		pieces := Pieces(text)
 		if strings.TrimSpace(text) == "" {
 			return
 		}
 		end := 0
+		whole := map[string]bool{}
+		for _, w := range words(text) {
+			whole[w] = true
+		}
 		for i, p := range pieces {
+			for _, w := range words(p.Text) {
+				if !whole[w] && strings.Contains(unit, "word") { // the others are one endless word
+					rt.Fatalf("piece %d has the word %q, which nobody said", i, w)
+				}
+			}
 			if text[p.Start:p.Start+len(p.Text)] != p.Text || len(p.Text) > pieceBytes+overlapBytes || utf8.ValidString(text) && !utf8.ValidString(p.Text) {
 				rt.Fatalf("piece %d", i)
 			}
