@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 
 	"precis/examples/exampletest"
@@ -25,16 +27,9 @@ func start(t *testing.T, window int) (*scenario.System, options) {
 	return sys, options{
 		precis: precis{url: exampletest.Serve(t, sys)}, tenant: scenario.Tenant,
 		vendor: sys.Vendor.URL, vendorKey: "test-key", model: "test-agent", window: 6000,
-		temporal: client.Options{HostPort: sys.Config.Temporal.Address, Namespace: sys.Config.Temporal.Namespace, Logger: quiet{}},
+		temporal: client.Options{HostPort: sys.Config.Temporal.Address, Namespace: sys.Config.Temporal.Namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))},
 	}
 }
-
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}
 
 // talk has the user say lines and gives what was printed.
 func talk(t *testing.T, o options, lines ...string) string {

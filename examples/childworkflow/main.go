@@ -14,10 +14,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 )
 
@@ -39,8 +41,12 @@ func main() {
 	o := options{
 		precis: precis{url: env("PRECIS_URL", "http://127.0.0.1:8700"), key: os.Getenv("PRECIS_KEY")}, tenant: env("PRECIS_TENANT", "default"),
 		vendor: env("ANTHROPIC_BASE_URL", "https://api.anthropic.com"), vendorKey: os.Getenv("ANTHROPIC_API_KEY"),
-		model:    env("MODEL", "claude-sonnet-4-5"),
-		temporal: client.Options{HostPort: env("TEMPORAL_ADDRESS", "127.0.0.1:7233"), Namespace: env("TEMPORAL_NAMESPACE", "default")},
+		model: env("MODEL", "claude-sonnet-4-5"),
+		temporal: client.Options{
+			HostPort: env("TEMPORAL_ADDRESS", "127.0.0.1:7233"), Namespace: env("TEMPORAL_NAMESPACE", "default"),
+			// The SDK's own logger writes everything to standard output, where the answers go.
+			Logger: log.NewStructuredLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))),
+		},
 	}
 	if err := run(context.Background(), o, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "childworkflow:", err)
