@@ -49,9 +49,10 @@ CREATE INDEX conversations_memory_due_idx ON conversations (memory_due_at) WHERE
 -- +goose StatementBegin
 CREATE FUNCTION messages_forget_text() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    -- First, since it waits for whoever is making the text findable just now.
+    UPDATE conversations SET memory_due_at = clock_timestamp() WHERE cid = OLD.cid;
     DELETE FROM search_texts WHERE cid = OLD.cid AND seq = OLD.seq;
     UPDATE segments SET size = 0 WHERE cid = OLD.cid AND OLD.seq BETWEEN covers_from AND covers_to AND size <> 0;
-    UPDATE conversations SET memory_due_at = clock_timestamp() WHERE cid = OLD.cid;
     RETURN NULL;
 END
 $$;

@@ -391,6 +391,13 @@ func TestPruned(t *testing.T) {
 	if finds() != 0 {
 		t.Error("it is found still")
 	}
+	// Whoever had read it before brings it back in no way.
+	if err := m.Store.AddSearchTexts(t.Context(), ref, []store.SearchText{{Seq: 3, Text: "SECRETWORD=1"}}, 3); err != nil {
+		t.Fatal(err)
+	}
+	if finds() != 0 {
+		t.Error("it is found again")
+	}
 	if due() != 1 {
 		t.Error("its files are not to be written anew")
 	}

@@ -49,7 +49,21 @@ func (s *Store) AddSearchTexts(ctx context.Context, ref ConversationRef, texts [
 		if err := insertSearchTexts(ctx, tx, cid, texts); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE conversations SET search_seq = greatest(search_seq, $2) WHERE cid = $1`, cid, upTo)
+		// Last, since it holds up appends.
+		tag, err := tx.Exec(ctx, `UPDATE conversations SET search_seq = greatest(search_seq, $2) WHERE cid = $1 AND content_deleted_at IS NULL`, cid, upTo)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = ErrContentDeleted // since readable looked
+		}
+		if err != nil {
+			return err
+		}
+		// What was pruned since the caller read it is not to be found.
+		seqs := make([]int64, len(texts))
+		for i, t := range texts {
+			seqs[i] = t.Seq
+		}
+		_, err = tx.Exec(ctx, `DELETE FROM search_texts s USING messages m WHERE s.cid = $1 AND s.seq = ANY($2)
+			AND m.cid = s.cid AND m.seq = s.seq AND m.pruned_at IS NOT NULL`, cid, seqs)
 		return err
 	})
 }

@@ -45,9 +45,12 @@ var (
 // KeepSegments notes ranges that have been made. One that is there stays as it is: a name means the same for ever.
 func (s *Store) KeepSegments(ctx context.Context, ref ConversationRef, list []Segment) error {
 	return s.write(ctx, "keep segments", func(ctx context.Context, tx pgx.Tx) error {
-		cid, err := readable(ctx, tx, ref)
+		c, err := lockConversation(ctx, tx, ref)
 		if err != nil {
 			return err
+		}
+		if !c.ContentDeleted.IsZero() {
+			return ErrContentDeleted
 		}
 		batch := &pgx.Batch{}
 		known := map[string]bool{}
@@ -56,7 +59,7 @@ func (s *Store) KeepSegments(ctx context.Context, ref ConversationRef, list []Se
 				return invalidf("segment %q of messages %d to %d", g.Name, g.CoversFrom, g.CoversTo)
 			}
 			if !known[g.Marker] {
-				if _, err := marker(ctx, tx, cid, g.Marker); err != nil {
+				if _, err := marker(ctx, tx, c.cid, g.Marker); err != nil {
 					return err
 				}
 				known[g.Marker] = true
@@ -67,7 +70,7 @@ func (s *Store) KeepSegments(ctx context.Context, ref ConversationRef, list []Se
 			}
 			batch.Queue(`INSERT INTO segments (cid, name, covers_from, covers_to, offset_from, offset_to, marker, content, size, facts)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, '', $8, $9) ON CONFLICT (cid, name) DO NOTHING`,
-				cid, g.Name, g.CoversFrom, g.CoversTo, g.OffsetFrom, g.OffsetTo, g.Marker, g.Size, facts)
+				c.cid, g.Name, g.CoversFrom, g.CoversTo, g.OffsetFrom, g.OffsetTo, g.Marker, g.Size, facts)
 		}
 		return tx.SendBatch(ctx, batch).Close()
 	})

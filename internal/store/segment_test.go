@@ -353,3 +353,45 @@ func plainWords(s string) string {
 	}
 	return strings.Join(strings.Fields(b.String()), " ")
 }
+
+// What is removed with a conversation's content does not come back by who was at work on it.
+func TestMemoryOfDeletedContent(t *testing.T) {
+	t.Parallel()
+	s, url := newStore(t)
+	ref := newConversation(t, s, "c")
+	talk(t, s, ref, 2)
+	m := compact(t, s, ref, 2, "SUM")
+	segment := []store.Segment{{Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, Marker: m.ID, Facts: json.RawMessage(`{"request":"x"}`)}}
+	if err := s.KeepSegments(t.Context(), ref, segment); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddSearchTexts(t.Context(), ref, texts("one", "two"), 2); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.PutNote(t.Context(), ref, store.NewNote{Text: []byte("note")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteConversationContent(t.Context(), ref); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"KeepSegments":   s.KeepSegments(t.Context(), ref, segment),
+		"AddSearchTexts": s.AddSearchTexts(t.Context(), ref, texts("one"), 2),
+		"PutNote":        second(s.PutNote(t.Context(), ref, store.NewNote{Text: []byte("note")})),
+	} {
+		if !errors.Is(err, store.ErrContentDeleted) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, table := range []string{"segments", "search_texts"} {
+		var n int
+		if err := raw(t, url).QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil || n != 0 {
+			t.Errorf("%s has %d rows, %v", table, n, err)
+		}
+	}
+	if list, err := s.ClaimMemory(t.Context(), 10, time.Hour); err != nil || len(list) != 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+func second(_ store.Segment, _ bool, err error) error { return err }
