@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -97,7 +98,8 @@ var fidelityCases = map[string]how{
 		says: "a limit that the user set reaches the summarizer whole, and one that is pinned stands in every context once, whatever the summary says",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			if !strings.Contains(p.requests()[0].Text, "NEVER touch prod-db keep-9912") {
+			limit := m.text(0)
+			if !strings.Contains(p.requests()[0].Text, limit) {
 				t.Error("the limit is not in the first request")
 			}
 			rounds := m.compactions()
@@ -105,8 +107,8 @@ var fidelityCases = map[string]how{
 				t.Fatalf("%d rounds", len(rounds))
 			}
 			for _, d := range rounds {
-				m.bySummary(*d.run, d.after, "summary without the rule")
-				m.once(d.after, "NEVER deploy on Fridays keep-7731", "NEVER touch prod-db keep-9912")
+				m.bySummary(*d.run, d.after, p.scripted(0))
+				m.once(d.after, p.pinned(), limit)
 			}
 		},
 	},
@@ -143,11 +145,11 @@ var fidelityCases = map[string]how{
 		says: "the mode stands once and behind the summary, what the user asked for is whole and last, and nothing orders the agent to go on",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM. Next step: implement.")
+			m.summarised(p.scripted(0))
 			c := m.last()
 			m.once(c, "PLAN-MODE")
-			m.ordered(c, "SUM. Next step", summaryEnd, "PLAN-MODE", "show me the plan first")
-			if end := c.Messages[len(c.Messages)-1]; messageOf(end).text() != "show me the plan first" {
+			m.ordered(c, p.scripted(0), summaryEnd, "PLAN-MODE", m.text(-1))
+			if end := c.Messages[len(c.Messages)-1]; !bytes.Equal(end, m.sent[len(m.sent)-1].native) {
 				t.Errorf("the context ends with %.200s", end)
 			}
 			m.never(c, "Go on from where")
@@ -203,7 +205,7 @@ var undoCases = map[string]how{
 			m := p.main()
 			c := m.last()
 			m.once(c, "SUM1-WHOLE")
-			m.ordered(c, "SUM1-WHOLE", summaryEnd, "u2", "abc abc", "u3")
+			m.ordered(c, "SUM1-WHOLE", summaryEnd, m.text(2), m.text(3), m.text(4))
 			m.never(c, "SUM2")
 			m.mustStand(c, "u2", "u3")
 			if m.compactions()[1].run.Outcome != "applied" {
@@ -256,7 +258,7 @@ var storageCases = map[string]how{
 					continue
 				}
 				for _, d := range m.compactions() {
-					m.bySummary(*d.run, d.after, "echo of the marks")
+					m.bySummary(*d.run, d.after, p.scripted(0))
 					onlyMark(t, "a context", textOf(d.after), name)
 				}
 			}
@@ -296,17 +298,19 @@ var storageCases = map[string]how{
 		says: "with redaction on no credential goes out or into a summary, the compaction is applied, and the transcript is as it was",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("key [redacted] token [redacted]")
-			for _, secret := range []string{"AKIAABCDEFGHIJKLMNOP", "abc.def.ghi123456789"} {
+			secrets := regexp.MustCompile(`AKIA[A-Z]+|[a-z]+\.[a-z]+\.[a-z0-9]+`)
+			m.summarised(secrets.ReplaceAllString(p.scripted(0), "[redacted]"))
+			found := secrets.FindAllString(string(m.transcript()[2].Native), -1)
+			if len(found) != 2 {
+				t.Fatalf("the tool's result holds %q", found)
+			}
+			for _, secret := range found {
 				for _, r := range p.requests() {
 					if strings.Contains(string(r.Body), secret) {
 						t.Errorf("%s went out", secret)
 					}
 				}
 				m.never(m.last(), secret)
-				if !strings.Contains(string(m.transcript()[2].Native), secret) {
-					t.Errorf("%s is not in the transcript any more", secret)
-				}
 			}
 			if !strings.Contains(p.requests()[0].Text, "AWS_ACCESS_KEY_ID=") {
 				t.Error("the tool's result is not in the request at all")

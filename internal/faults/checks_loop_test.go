@@ -56,8 +56,8 @@ var loopCases = map[string]how{
 				if c.Stats.Tokens >= limit || c.Stats.Limit != limit {
 					t.Errorf("the context has %d tokens, the limit is %d", c.Stats.Tokens, c.Stats.Limit)
 				}
-				m.mustStand(c, "check log")
-				m.ordered(c, "check log", "LOG-HEAD", "LOG-TAIL")
+				m.mustStand(c, m.text(0))
+				m.ordered(c, m.text(0), "LOG-HEAD", "LOG-TAIL")
 				if window < 20_000 {
 					m.ordered(c, "LOG-HEAD", "chars omitted]", "LOG-TAIL")
 				}
@@ -142,7 +142,7 @@ var answerCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.landed(m.compactions()[0], pipeline.EmptyOutput)
-			m.once(m.last(), "KEEP-ME-1")
+			m.once(m.last(), m.text(0))
 			m.never(m.last(), "unavailable")
 			p.askedAtMost(4)
 		},
@@ -207,7 +207,7 @@ var answerCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarised("FULL")
-			m.never(m.last(), "half a summ")
+			m.never(m.last(), p.scripted(0))
 			p.askedFor(2)
 			const less = "must be much shorter this time"
 			if r := p.requests(); strings.Contains(r[0].LastUser, less) || !strings.Contains(r[1].LastUser, less) {
@@ -249,7 +249,7 @@ var answerCases = map[string]how{
 				if n := strings.Count(summaryOf(d.after), "SUM1"); n != 1 {
 					t.Errorf("after compaction %d the summary stands %d times", i+1, n)
 				}
-				m.never(d.after, "No prior history")
+				m.never(d.after, p.scripted(1))
 			}
 			p.askedFor(1)
 		},
@@ -259,7 +259,11 @@ var answerCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarised("GOOD")
-			m.never(m.last(), "I can")
+			if refusal, err := scriptOf(p.fault, p.variant); err != nil {
+				t.Fatal(err)
+			} else if said := refusal.Answers[0].Text; said != "" {
+				m.never(m.last(), said)
+			}
 			var models []string
 			for _, r := range p.requests() {
 				models = append(models, r.Model)
@@ -296,7 +300,7 @@ var answerCases = map[string]how{
 			m.never(m.last(), "<tool>read")
 			p.askedFor(2)
 			for _, r := range p.requests() {
-				if r.Model != secondModel || r.System == "" || strings.Contains(r.System, "always answer with") {
+				if r.Model != secondModel || r.System == "" || strings.Contains(r.System, messageOf(m.sent[0].native).text()) {
 					t.Errorf("request %d to %s has the system prompt %.200s", r.N, r.Model, r.System)
 				}
 			}

@@ -19,7 +19,7 @@ var structureCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarised("SUMMARY-1")
-			m.once(m.last(), "now run it")
+			m.once(m.last(), m.text(-2))
 			p.askedFor(1)
 			m.say("go on")
 		},
@@ -40,7 +40,7 @@ var structureCases = map[string]how{
 			m := p.main()
 			m.summarised("SUM")
 			m.mustSend(m.last(), 3)
-			if !strings.Contains(string(m.sent[3].native), `"x_unknown":{"b":1,"a":[1.0,1000.0]}`) || !strings.Contains(string(m.sent[3].native), `"thinking":""`) {
+			if !nobodysKey.Match(m.sent[3].native) || !strings.Contains(string(m.sent[3].native), `"thinking":""`) {
 				t.Error("the harness sent another message than the case has")
 			}
 		},

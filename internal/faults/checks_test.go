@@ -225,6 +225,48 @@ func (t *talk) mustStand(c *service.Context, list ...string) {
 	}
 }
 
+// scripted is the text of an answer of the case's script.
+func (p *play) scripted(n int) string {
+	p.t.Helper()
+	script, err := scriptOf(p.fault, p.variant)
+	if err != nil || n >= len(script.Answers) {
+		p.t.Fatalf("the script has no answer %d (%v)", n, err)
+	}
+	if script.Answers[n].Text == "" {
+		p.t.Fatalf("answer %d of the script has no text", n)
+	}
+	return script.Answers[n].Text
+}
+
+// text is what a message of the conversation says; negative numbers count from the last one, which is -1.
+func (t *talk) text(n int) string {
+	t.t.Helper()
+	if n < 0 {
+		n += len(t.sent)
+	}
+	text := messageOf(t.sent[n].native).text()
+	if text == "" {
+		t.t.Fatalf("message %d has no text", n)
+	}
+	return text
+}
+
+// pinned is the first limit that the case pins.
+func (p *play) pinned() string {
+	p.t.Helper()
+	steps, err := stepsOf(p.fault.Messages)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, s := range steps {
+		if len(s.Constraints) > 0 {
+			return s.Constraints[0]
+		}
+	}
+	p.t.Fatal("the case pins nothing")
+	return ""
+}
+
 // promptLines are the lines of the instructions by hand that are too long to occur by chance.
 func promptLines(t *testing.T) []string {
 	t.Helper()

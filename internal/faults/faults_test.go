@@ -4,7 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"precis/internal/devstack/stacktest"
@@ -108,6 +110,9 @@ func TestEveryCaseIsKnown(t *testing.T) {
 		case h.says == "":
 			t.Errorf("%s does not say what is checked", f.ID)
 		}
+		if h.skip != "" {
+			coveredBy(t, f.ID, h.skip)
+		}
 		if _, known := kinds[f.Kind]; !known {
 			t.Errorf("%s: nothing is said of the kind %q", f.ID, f.Kind)
 		}
@@ -116,5 +121,22 @@ func TestEveryCaseIsKnown(t *testing.T) {
 		if !slices.Contains(ids, id) {
 			t.Errorf("%s is not in the collection", id)
 		}
+	}
+}
+
+// covering is a test elsewhere that a case is left to.
+var covering = regexp.MustCompile(`(\S+_test\.go) \((Test\w+)\)`)
+
+// coveredBy checks that the test is there which a reason not to play a case names.
+func coveredBy(t *testing.T, id, reason string) {
+	t.Helper()
+	named := covering.FindStringSubmatch(reason)
+	if named == nil {
+		t.Errorf("%s is skipped and names no test", id)
+		return
+	}
+	code, err := os.ReadFile("../../" + named[1])
+	if err != nil || !strings.Contains(string(code), "func "+named[2]+"(") {
+		t.Errorf("%s is left to %s of %s, which is not there (%v)", id, named[2], named[1], err)
 	}
 }
