@@ -17,7 +17,9 @@ func (a *app) importCommand() *cobra.Command {
 		GroupID: groupMain,
 		Short:   "Store the conversations of a transcript",
 		Long: `Reads a transcript (- is standard input) and stores each conversation in it, without compacting. Compactions that
-the agent recorded in it count: the messages before them are covered, as they were for the agent.`,
+the agent recorded in it count: the messages before them are covered, as they were for the agent.
+
+A file of ` + "`precis export`" + ` is recreated as it was, with its runs and their evidence: verified, or refused as a whole.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.importFile(cmd, args[0], f) },
 	}
@@ -45,6 +47,12 @@ func (a *app) importFile(cmd *cobra.Command, path string, f *inputFlags) error {
 		return err
 	}
 	defer func() { _ = in.Close() }()
+	switch ours, err := isExport(in); {
+	case err != nil:
+		return err
+	case ours:
+		return a.importExport(cmd, in, f)
+	}
 	found, err := in.look(f)
 	if err != nil {
 		return err

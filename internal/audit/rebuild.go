@@ -70,6 +70,7 @@ func stateOf(ctx context.Context, s *store.Store, run store.Run) (store.State, e
 
 // viewAt is the conversation as it was, with what counted then.
 func viewAt(ctx context.Context, s *store.Store, run store.Run, state store.State, o store.LiveOptions) (conversation.View, error) {
+	state.Prepared = "" // what waited then is in no context
 	live, err := s.LiveViewAt(ctx, store.ConversationRef{Tenant: run.Ref.Tenant, ID: run.Conversation}, state, o)
 	if err != nil {
 		return conversation.View{}, err
@@ -87,6 +88,14 @@ func viewAt(ctx context.Context, s *store.Store, run store.Run, state store.Stat
 	}
 	v.Settings, err = conversation.Overlay(pipeline.DefaultSettings(), state.Settings)
 	v.Conversation.Window = state.Window
+	if err != nil {
+		return v, err
+	}
+	// A summary names the conversation, by the id that it had when it was written.
+	from, at, err := s.ImportedFrom(ctx, live.Conversation.Ref)
+	if err == nil && from != nil && run.Created.Before(at) {
+		v.Conversation.Ref.ID = from.Conversation
+	}
 	return v, err
 }
 
@@ -197,6 +206,7 @@ func summaryStep(run store.Run) (call int, sha string) {
 
 // messageAround writes the summary message around a summary, as reassembling does.
 func messageAround(ctx context.Context, s *store.Store, run store.Run, m store.Marker, state store.State, draft conversation.Draft, summary string) (string, error) {
+	state.ActiveMarker = m.Base // under whatever id it has here
 	view, err := viewAt(ctx, s, run, state, store.LiveOptions{})
 	if err != nil {
 		return "", err

@@ -78,6 +78,7 @@ type Conversation struct {
 	cid int64
 	// syncChain is the sync chain of the head, nil when it is not known.
 	syncChain *Hash
+	sealChain Hash
 	// now is the database's time when the row was read, that of the transaction.
 	now time.Time
 }
@@ -151,11 +152,11 @@ const conversationColumns = `c.cid, c.tenant, c.id, c.format, c.vendor, c.model,
 	coalesce(c.server_epoch < c.epoch, false), c.calibration, c.auto_hold_turns >= c.turns_sum, c.created_at,
 	c.content_deleted_at, c.learned_window, coalesce(c.overhead_tokens, -1),
 	CASE WHEN c.measured_epoch = c.epoch THEN c.measured_tokens END, CASE WHEN c.measured_epoch = c.epoch THEN c.measured_seq END,
-	c.sync_seq, c.sync_chain, (SELECT t.settings FROM tenants t WHERE t.id = c.tenant), now()`
+	c.sync_seq, c.sync_chain, (SELECT t.settings FROM tenants t WHERE t.id = c.tenant), now(), c.seal_chain`
 
 func scanConversation(row pgx.CollectableRow) (Conversation, error) {
 	var c Conversation
-	var chain, syncChain []byte
+	var chain, syncChain, sealed []byte
 	var measuredTokens, measuredSeq *int64
 	var syncSeq int64
 	var deleted *time.Time
@@ -164,8 +165,9 @@ func scanConversation(row pgx.CollectableRow) (Conversation, error) {
 		&c.Ephemeral, &c.HeadSeq, &chain, &c.ActiveMarker, &c.Epoch, &c.Sums.Tokens, &c.Sums.Chars, &c.Sums.Turns,
 		&c.Usage.Tokens, &c.Usage.CoversSeq, &c.Usage.Estimate, &c.Usage.Stale, &c.Usage.Calibration,
 		&c.AutoHeld, &c.Created, &deleted, &c.LearnedWindow, &c.OverheadTokens, &measuredTokens, &measuredSeq,
-		&syncSeq, &syncChain, (*[]byte)(&c.TenantSettings), &c.now)
+		&syncSeq, &syncChain, (*[]byte)(&c.TenantSettings), &c.now, &sealed)
 	copy(c.HeadChain[:], chain)
+	copy(c.sealChain[:], sealed)
 	if measuredTokens != nil {
 		c.Measured = &Measured{Tokens: *measuredTokens, Seq: *measuredSeq}
 	}

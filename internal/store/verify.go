@@ -876,3 +876,6 @@ func (s *Store) EndAuditJob(ctx context.Context, name string) error {
 		return err
 	})
 }
+
+// SealChain is the chain of the conversation's last seal: it commits to everything that was sealed.
+func (c Conversation) SealChain() Hash { return c.sealChain }
