@@ -97,11 +97,15 @@ func TestSlimNamesTheFilesOfDroppedCalls(t *testing.T) {
 		id := fmt.Sprint("c", i)
 		messages = append(messages, callMessage("", id, "Read", fmt.Sprintf(`{"file_path":"src/part%d.go"}`, i)), resultMessage(id, strings.Repeat("line of a file\n", 100)))
 	}
-	messages = append(messages, textMessage(RoleAssistant, "All read. token=abcdefghijklmnop"))
+	messages = append(messages, callMessage("", "t", "TodoWrite", `{"todos":[{"content":"Write it up","status":"pending"},{"content":"Read","status":"completed"}]}`), resultMessage("t", "ok"))
+	messages = append(messages, textMessage(RoleAssistant, "All read."))
 	in := SlimInput{Messages: numbered(messages...), BudgetChars: 4000, ToolDropThreshold: 0.25, MinUsefulChars: 200}
 	out := Slim(in)
-	if out.Chars > in.BudgetChars || !strings.Contains(out.Text, "the last ones last: ") || !strings.Contains(out.Text, "src/part29.go]") {
+	if out.Chars > in.BudgetChars || !strings.Contains(out.Text, "the last ones last: ") || !strings.Contains(out.Text, "src/part29.go.]") {
 		t.Errorf("%d chars:\n%s", out.Chars, out.Text)
+	}
+	if !strings.Contains(out.Text, "Open on the agent's list: Write it up.") {
+		t.Errorf("the open task is not named:\n%s", out.Text)
 	}
 	if strings.Contains(out.Text, "src/part0.go") {
 		t.Error("the list is not bounded")

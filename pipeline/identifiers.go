@@ -15,7 +15,7 @@ var (
 	pathForm   = regexp.MustCompile(`(?:[A-Za-z]:\\|~/|\.{1,2}/|/)?(?:[\w.@+-]+[/\\])+[\w.@+-]+|(?:~/|\.{1,2}/|/)[\w.@+-]+`)
 	fileForm   = regexp.MustCompile(`\b[\w-]+(?:\.[\w-]+)*\.(?:` + extensions + `)\b`)
 	hashForm   = regexp.MustCompile(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{7,64})\b`)
-	unitForm   = regexp.MustCompile(`(?i)(?:[$€£]\s?)?\b\d[\d.,_]*\s?(?:ms|µs|ns|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|[kmgt]i?b|bytes?|%|px|rpm|rps|qps|tokens?|rows?|lines?|requests?|retries|errors?|tests?|files?|usd|eur|dollars?|euros?|€|°c)(?:\b|$|\s)|[$€£]\s?\d[\d.,_]*`)
+	unitForm   = regexp.MustCompile(`(?i)(?:[$€£]\s?)?\b\d(?:[\d.,_]*\d)?\s?(?:ms|µs|ns|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|[kmgt]i?b|bytes?|%|px|rpm|rps|qps|tokens?|rows?|lines?|requests?|retries|errors?|tests?|files?|usd|eur|dollars?|euros?|€|°c)(?:\b|$|\s)|[$€£]\s?\d[\d.,_]*`)
 	quotedForm = regexp.MustCompile("\"[^\"\\n]{3,200}\"|“[^”\\n]{3,200}”|«[^»\\n]{3,200}»|「[^」\\n]{2,200}」|`[^`\\n]{2,200}`")
 	extension  = regexp.MustCompile(`\.(?:` + extensions + `)$`)
 )

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -634,14 +635,14 @@ func (s *slimmer) layNote() {
 	s.noting, s.note = false, ""
 }
 
-// touchedShare is how much of the budget the note may take for the files that dropped calls touched, and maxTouched the
-// most, in chars: without them a summarizer would not know which files the work was about.
+// touchedShare is how much of the budget the note may take for what the dropped calls tell of the work, and maxTouched
+// the most, in chars: without it a summarizer would not know which files it was about, and what is open.
 const (
 	touchedShare = 20
 	maxTouched   = 4000
 )
 
-// layTouched adds to the note the files that the dropped calls touched last.
+// layTouched adds to the note the files that the dropped calls touched last, and the agent's open tasks.
 func (s *slimmer) layTouched() {
 	if !s.noting {
 		return
@@ -654,24 +655,42 @@ func (s *slimmer) layTouched() {
 			}
 		}
 	}
-	files := d.files.lines()
 	room := min(s.in.BudgetChars/touchedShare, maxTouched)
-	from := len(files)
-	for from > 0 {
-		if s.in.Redact != nil {
-			files[from-1] = escapeTags(s.in.Redact(files[from-1]))
-		}
-		if room -= Chars(files[from-1]) + len(", "); room < 0 {
-			break
-		}
-		from--
-	}
-	s.touched = strings.Join(files[from:], ", ")
+	open, _ := OpenTasks(s.in.Messages)
+	tasks := s.lastThatFit(open, "; ", room/2)
+	s.touched = tellList(" Open on the agent's list: ", tasks, "; ")
+	files := s.lastThatFit(d.files.lines(), ", ", room-Chars(s.touched))
+	s.touched += tellList(" Files that the omitted tool calls touched, the last ones last: ", files, ", ")
 	s.note = s.writeNote(len(s.in.Messages), len(s.in.Messages))
 	if Chars(s.note) > s.in.BudgetChars/2 {
 		s.touched = ""
 		s.note = s.writeNote(len(s.in.Messages), len(s.in.Messages))
 	}
+}
+
+// lastThatFit gives the last items that fit into room chars, each on one line, without secrets and without tags.
+func (s *slimmer) lastThatFit(items []string, between string, room int) []string {
+	var kept []string
+	for i := len(items) - 1; i >= 0; i-- {
+		item := strings.Join(strings.Fields(items[i]), " ")
+		if s.in.Redact != nil {
+			item = s.in.Redact(item)
+		}
+		item = escapeTags(item)
+		if room -= Chars(item) + len(between); room < 0 {
+			break
+		}
+		kept = append(kept, item)
+	}
+	slices.Reverse(kept)
+	return kept
+}
+
+func tellList(title string, items []string, between string) string {
+	if len(items) == 0 {
+		return ""
+	}
+	return title + strings.Join(items, between) + "."
 }
 
 func (s *slimmer) writeNote(omitted, cut int) string {
@@ -680,10 +699,7 @@ func (s *slimmer) writeNote(omitted, cut int) string {
 	if s.hint != "" {
 		note += " The full transcript: " + s.hint
 	}
-	if s.touched != "" {
-		note += " Files that the omitted tool calls touched, the last ones last: " + s.touched
-	}
-	return note + "]\n"
+	return note + s.touched + "]\n"
 }
 
 // omittedLine is the line that stands for one element.

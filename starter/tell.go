@@ -205,7 +205,11 @@ func verificationWords(r runs.Run) string {
 		parts = append(parts, plural(v.ConstraintsMissing, "rule")+" of the user's that the summary left out, appended word for word")
 	}
 	if v.UnsupportedIdentifiers > 0 {
-		parts = append(parts, plural(v.UnsupportedIdentifiers, "name or number")+" not found in the source")
+		noun := "names or numbers"
+		if v.UnsupportedIdentifiers == 1 {
+			noun = "name or number"
+		}
+		parts = append(parts, count(v.UnsupportedIdentifiers)+" "+noun+" not found in the source")
 	}
 	if v.Misattributed > 0 {
 		parts = append(parts, plural(v.Misattributed, "line")+" said to be the user's, which the user did not write")

@@ -24,8 +24,9 @@ type Texts struct {
 	// Prompts are what the models were sent, Answers what they wrote, in order.
 	Prompts []Prompted `json:"prompts,omitempty"`
 	Answers []Answered `json:"answers,omitempty"`
-	// Summary is the summary message as the model sees it.
-	Summary string `json:"summary,omitempty"`
+	// Summary is the summary message as the model sees it, Checked what its comparison with the source found.
+	Summary string                 `json:"summary,omitempty"`
+	Checked *pipeline.Verification `json:"checked,omitempty"`
 	// Context is the new context as it was written: one native message a line.
 	Context string `json:"context,omitempty"`
 	// Omitted lists the messages that a summarizer did not see whole.
@@ -132,6 +133,10 @@ func (l *loader) step(ctx context.Context, step store.Step, want Include) error 
 			}
 			l.texts.Omitted = append(l.texts.Omitted, o)
 			return nil
+		}),
+		read(want.Summary, "verification", func(data []byte) error {
+			l.texts.Checked = &pipeline.Verification{}
+			return json.Unmarshal(data, l.texts.Checked)
 		}),
 		read(want.Answers, "answer", func(data []byte) error { return l.answer(step, data) }),
 	)
