@@ -412,3 +412,32 @@ func TestPruned(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// Those who search first at the same time find the same, whoever makes it findable.
+func TestSearchersAtOnce(t *testing.T) {
+	t.Parallel()
+	m := newMemory(t)
+	ref := create(t, m, "c")
+	var natives []string
+	for i := range 1200 {
+		natives = append(natives, said("user", fmt.Sprintf("message %d of the widget", i)))
+	}
+	add(t, m, ref, natives...)
+	compacted(t, m, ref, 1000)
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			want := 200 * (i + 1)
+			found, err := m.Search(t.Context(), ref, fmt.Sprintf(`"message %d"`, want-1), 0, "")
+			if err != nil || len(found.Hits) != 1 || found.Hits[0].Seq != int64(want) || (found.Hits[0].Segment != "") != (want <= 1000) {
+				t.Errorf("%+v, %v", found, err)
+			}
+			if i%2 == 0 { // others go on meanwhile
+				if _, _, err := m.Store.PutNote(t.Context(), ref, store.NewNote{Text: []byte("a note")}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
