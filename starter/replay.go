@@ -183,6 +183,9 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 		if err != nil {
 			return err
 		}
+		if _, err := s.store.GetRun(ctx, ref); errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
+		}
 		asked, _, err := conversation.AskReplay(ctx, s.store, s.config, ref, f.ReplayRequest)
 		if err != nil {
 			return replayError(err)
