@@ -31,6 +31,7 @@ var (
 	shownPath    = regexp.MustCompile(`(?:[\w.@+-]*/)+[\w.@+-]+\.\w{1,5}\b`)
 	shownName    = regexp.MustCompile("`[^`\n]{2,80}`|https?://[^\\s\"'<>)]+")
 	shownError   = regexp.MustCompile(`(?im)^.*\b(?:error|failed|failure|exception|panic|traceback)\b.*$`)
+	shownOpen    = regexp.MustCompile(`(?m)^\[Note: .* Open on the agent's list: (.*?)\.(?: Files that |\]$)`)
 	shownTask    = regexp.MustCompile(`"(?:content|step|text)":\s*"([^"\n]{3,200})"[^{}]*?"status":\s*"(?:pending|in_progress)"|"status":\s*"(?:pending|in_progress)"[^{}]*?"(?:content|step|text)":\s*"([^"\n]{3,200})"`)
 )
 
@@ -67,6 +68,9 @@ func write(shown string, room int) string {
 	var tasks []string
 	for _, m := range shownTask.FindAllStringSubmatch(shown, -1) {
 		tasks = append(tasks, m[1]+m[2])
+	}
+	for _, m := range shownOpen.FindAllStringSubmatch(shown, -1) {
+		tasks = append(tasks, strings.Split(m[1], "; ")...)
 	}
 	section("7. Pending tasks:", listed(once(tasks)), sharePending)
 	section("8. Current work:", said, shareCurrent)
