@@ -13,13 +13,15 @@ PACKAGES ?= ./...
 # For make bench and make fuzz.
 BENCH ?= .
 FUZZTIME ?= 20s
+# For make histories.
+RELEASE ?= next
 # ST1005 wants errors in lower case and without a full stop; ours quote vendors, and Temporal keeps its capital.
 CHECKS := inherit,-ST1005
 # Modules of their own: their dependencies do not agree with the main one's, or are for checks alone.
 NESTED := internal/devstack/temporal .ci/compose
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint fmt bench fuzz clean
+.PHONY: help build demo test lint fmt bench fuzz histories clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +53,9 @@ fmt: ## format all Go files
 
 bench: ## benchmarks: make bench BENCH=Slim
 	$(GO) test -run='^$$' -bench='$(BENCH)' -benchmem $(PACKAGES)
+
+histories: ## record workflow histories of a release, to be replayed by all later builds: make histories RELEASE=v1.2
+	$(GO) run -buildvcs=false ./internal/devstack/cmd/withstack -- $(GO) test -count=1 ./workflows -run TestRecordedHistoriesReplay -update -release $(RELEASE)
 
 fuzz: ## each fuzz target in turn: make fuzz FUZZTIME=5m
 	@grep -rlE --include='*_test.go' '^func Fuzz' . | while read -r file; do \

@@ -562,4 +562,11 @@ func upsertOutcome(ctx workflow.Context, result CompactionResult) {
 	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes were not set", "error", err)
 	}
+	if !changed(ctx, changeResultInMemo) {
+		return
+	}
+	memo := map[string]any{"tokens_before": result.TokensBefore, "tokens_after": result.TokensAfter, "reason": result.Reason}
+	if err := workflow.UpsertMemo(ctx, memo); err != nil {
+		workflow.GetLogger(ctx).Warn("the memo was not set", "error", err)
+	}
 }

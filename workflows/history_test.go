@@ -20,7 +20,10 @@ import (
 	"precis/workflows"
 )
 
-var update = flag.Bool("update", false, "record the histories in testdata anew")
+var (
+	update  = flag.Bool("update", false, "record histories of this build in testdata/histories, in the folder of -release")
+	release = flag.String("release", "next", "with -update: the `folder` for the histories, the release's name")
+)
 
 // The bounds of a history, whatever the conversation's size.
 const (
@@ -104,19 +107,19 @@ func checkHistory(t *testing.T, h *history.History, maxEvents int) {
 	t.Logf("%d events, %d bytes", len(h.Events), proto.Size(h))
 }
 
-// Histories are recorded by scenarios (-update) and replayed against today's code: a change that would break
-// a run under way fails here.
+// Histories are recorded by scenarios (-update -release v1.2), a folder for each release, and replayed against today's
+// code: a change that would break a run under way fails here. docs/versioning.md says what to do then.
 func TestRecordedHistoriesReplay(t *testing.T) {
 	t.Parallel()
 	if *update {
 		recordHistories(t)
 	}
-	files, err := filepath.Glob("testdata/histories/*.json")
+	files, err := filepath.Glob("testdata/histories/*/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recorded histories: %v (run with -update)", err)
 	}
 	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
+		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			if err := replayer().ReplayWorkflowHistoryFromJSONFile(nil, file); err != nil {
 				t.Errorf("today's code does not replay it: %v", err)
@@ -177,7 +180,8 @@ var identity = regexp.MustCompile(`"identity": ?"[^"]*"`)
 
 func recordHistories(t *testing.T) {
 	t.Helper()
-	if err := os.MkdirAll("testdata/histories", 0o755); err != nil {
+	folder := filepath.Join("testdata/histories", *release)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, record := range recordings {
@@ -186,7 +190,7 @@ func recordHistories(t *testing.T) {
 			t.Fatal(err)
 		}
 		data = identity.ReplaceAll(data, []byte(`"identity":"worker"`)) // which machine it was is nobody's business
-		if err := os.WriteFile(filepath.Join("testdata/histories", name+".json"), data, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name+".json"), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

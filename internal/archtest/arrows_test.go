@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"internal/conversation", "internal/devstack", "internal/eval", "internal/llm/llmtest", "internal/runs", "internal/telemetry", "internal/temporalclient", "internal/testkit"},
 	{"activities", "internal/audit", "internal/devstack/stacktest", "internal/memory"},
 	{"workflows"},
-	{"internal/launch", "internal/runner"},
+	{"internal/history", "internal/launch", "internal/runner"},
 	{"internal/service"},
 	{"internal/mcp"},
 	{"internal/api", "internal/scenario"},
