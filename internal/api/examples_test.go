@@ -35,7 +35,7 @@ func examplesOf(page string) []example {
 		switch {
 		case kind == "sh":
 			out = append(out, example{line: 1 + strings.Count(page[:m[0]], "\n"), script: text})
-		case len(out) > 0:
+		case len(out) > 0 && out[len(out)-1].shows == "": // others are files that the page shows
 			out[len(out)-1].shows = text
 		}
 	}
@@ -78,6 +78,11 @@ func runPage(t *testing.T, path string, least int) {
 	t.Cleanup(func() { _ = tel.Stop(context.Background()) })
 	b := newBench(t, options{tel: tel, worker: true, script: llmtest.Script{Default: &llmtest.Answer{Text: summaryText}}})
 	within(t, 20*time.Second, "ready", func() bool { return b.send("GET", "/readyz", "").status == http.StatusOK })
+	for _, m := range fence.FindAllStringSubmatch(string(page), -1) {
+		if m[1] == "json" && !json.Valid([]byte(m[2])) {
+			t.Errorf("no JSON: %s", m[2])
+		}
+	}
 	examples := examplesOf(string(page))
 	if len(examples) < least {
 		t.Fatalf("only %d examples were found", len(examples))
