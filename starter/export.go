@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -98,6 +99,15 @@ func isExport(in *input) (bool, error) {
 	return audit.IsExport(head[:n]), nil
 }
 
+// fault is what is wrong with a file, without the words that only tell errors apart.
+func fault(err error) string {
+	text := err.Error()
+	for _, frame := range []string{store.ErrInvalid.Error() + ": ", "store: import a conversation: "} {
+		text = strings.ReplaceAll(text, frame, "")
+	}
+	return text
+}
+
 // importExport recreates an exported conversation.
 func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
 	if f.pick > 0 || f.model != "" || f.window > 0 || f.lenient {
@@ -107,9 +117,9 @@ func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
 		im, err := audit.Import(ctx, s.store, store.ImportTarget{Tenant: a.tenant, ID: f.id}, in.rewind)
 		switch {
 		case errors.Is(err, store.ErrInvalid):
-			return usagef("%s was not imported, nothing of it is kept: %w", in.name, err)
+			return usagef("%s was not imported, nothing of it is kept: %s", in.name, fault(err))
 		case errors.Is(err, store.ErrConflict):
-			return fmt.Errorf("%s was not imported: %w (--id gives it another one)", in.name, err)
+			return fmt.Errorf("%s was not imported: its conversation exists already; --id gives it another id", in.name)
 		case err != nil:
 			return err
 		}
