@@ -92,7 +92,7 @@ var table = []Key{
 	{Name: "settings.tenant_daily_token_budget", Unit: "tokens", Effect: "Most that all runs of a tenant may send to and receive from models on one day (UTC). Beyond it the digest stands in, and says so. For the installation and for a tenant, not for a conversation. 0: no bound."},
 
 	{Name: "prices.<vendor>/<model>.input", Unit: "USD per million tokens", Effect: "What input costs, to show what a run cost. Optional: without a price no cost is shown."},
-	{Name: "prices.<vendor>/<model>.cached_input", Unit: "USD per million tokens", Effect: "What input read from the vendor's prompt cache costs."},
+	{Name: "prices.<vendor>/<model>.cached_input", Unit: "USD per million tokens", Effect: "What input read from the vendor's prompt cache costs. 0: as much as any other."},
 	{Name: "prices.<vendor>/<model>.output", Unit: "USD per million tokens", Effect: "What output costs."},
 
 	{Name: "models.<vendor>/<model>.window", Unit: "tokens", Effect: "Context window of a model, over what the table of models says. 0: as the table has it."},

@@ -39,8 +39,12 @@ type Method struct {
 
 // Methods are those that need no model, in the order in which they are shown.
 var Methods = []Method{
-	{Digest, Ours}, {Digest, OldestFirst}, {Digest, UniformCap},
-	{Scripted, Ours}, {Scripted, OldestFirst}, {Scripted, UniformCap},
+	{Digest, Ours},
+	{Digest, OldestFirst},
+	{Digest, UniformCap},
+	{Scripted, Ours},
+	{Scripted, OldestFirst},
+	{Scripted, UniformCap},
 }
 
 // shown gives messages to a summarizer within a budget in chars. Whoever cuts its input, a summarizer is given the prior

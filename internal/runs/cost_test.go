@@ -33,7 +33,8 @@ func TestCostOf(t *testing.T) {
 		{"a price of nothing", []runs.ModelUsage{call("a/free", 1_000_000, 0, 5)}, &runs.Cost{}},
 		{"no price", []runs.ModelUsage{call("b/x", 5, 0, 5)}, nil},
 		{
-			"some without", []runs.ModelUsage{call("b/y", 5, 0, 5), call("a/plain", 500_000, 0, 0), call("b/x", 5, 0, 5)},
+			"some without",
+			[]runs.ModelUsage{call("b/y", 5, 0, 5), call("a/plain", 500_000, 0, 0), call("b/x", 5, 0, 5)},
 			&runs.Cost{USD: 1, NoPriceFor: []string{"b/x", "b/y"}},
 		},
 	} {

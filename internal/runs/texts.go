@@ -40,7 +40,8 @@ type Prompted struct {
 	Call       int    `json:"call"`
 	Rung       string `json:"rung"`
 	Summarizer string `json:"summarizer"`
-	// System and User are the two texts of an external request; Body is the whole body of one to the agent's own model.
+	// System and User are the two texts of an external request; Body is the whole body of one to the agent's own model,
+	// or to a vendor's own compaction.
 	System string `json:"system,omitempty"`
 	User   string `json:"user,omitempty"`
 	Body   string `json:"body,omitempty"`
@@ -144,9 +145,10 @@ func (l *loader) step(ctx context.Context, step store.Step, want Include) error 
 
 func (l *loader) prompt(step store.Step, data []byte) error {
 	p := Prompted{Call: step.Call, Rung: step.Rung, Summarizer: step.Summarizer}
-	if step.Summarizer == string(pipeline.SummarizerSelf) {
+	switch step.Summarizer {
+	case string(pipeline.SummarizerSelf), string(pipeline.SummarizerNative):
 		p.Body = string(data)
-	} else {
+	default:
 		var input struct{ System, User string }
 		if err := json.Unmarshal(data, &input); err != nil {
 			return err
