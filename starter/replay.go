@@ -25,6 +25,7 @@ type replayFlags struct {
 	concurrency                           int
 	dryRun                                bool
 	follow, pause, resume, cancel         string
+	history                               string
 }
 
 func (a *app) replayCommand() *cobra.Command {
@@ -38,13 +39,17 @@ knew then, each result and the new context are compared byte for byte, and the f
 the models are asked anew, with the changes that are given, on what the conversation was then; the two summaries are
 shown side by side, and nothing is applied unless --apply says so.
 
+With --history it is Temporal's own record of a workflow that is replayed: whether this build would take up a run
+that another one has begun, or break it.
+
 With --failed, --digest, --error-kind, --since and --until it repeats all the runs that match. That goes on by itself,
 also when this command is interrupted; --follow, --pause, --resume and --cancel take it up again by its id. With --live
 --apply the conversations whose last run failed, or that stand on a digest, get a summary.`,
 		Example: `  precis replay RUN                                              does the same come out?
   precis replay RUN --live --summarizer openai/NAME              what would another model write?
   precis replay --failed --since 24h --dry-run                   what failed last night?
-  precis replay --failed --digest --since 24h --live --apply     run it again`,
+  precis replay --failed --digest --since 24h --live --apply     run it again
+  precis replay --history history.json                           would this build go on with that run?`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd, args, f) },
 	}
 	flags := cmd.Flags()
@@ -63,6 +68,7 @@ also when this command is interrupted; --follow, --pause, --resume and --cancel 
 	flags.StringVar(&f.until, "until", "", "those asked for before a `time`")
 	flags.IntVar(&f.concurrency, "concurrency", 4, "at most so `many` at once")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be repeated, and repeat nothing")
+	flags.StringVar(&f.history, "history", "", "replay the Temporal history of a workflow, by its `ID`, or of a file with one, against this build")
 	flags.StringVar(&f.follow, "follow", "", "follow the repetition with an `ID`")
 	flags.StringVar(&f.pause, "pause", "", "let nothing new of the repetition with an `ID` begin")
 	flags.StringVar(&f.resume, "resume", "", "let the repetition with an `ID` go on")
@@ -88,6 +94,10 @@ func (f *replayFlags) batch() (id, what string, n int) {
 func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 	id, what, n := f.batch()
 	switch {
+	case f.history != "" && (n > 0 || len(args) > 0 || f.picks() || f.Live || f.dryRun):
+		return usagef("--history takes a workflow's id, or a file, alone")
+	case f.history != "":
+		return a.replayHistory(cmd, f.history)
 	case n > 1:
 		return usagef("one of --follow, --pause, --resume and --cancel at a time")
 	case n == 1 && (len(args) > 0 || f.picks() || f.Live || f.dryRun):

@@ -45,7 +45,8 @@ type worldKey struct{}
 //	noworker     no worker runs
 //	nostack      no address is configured: the local stack is the script's own matter
 //
-// Every script finds talk.json, a recorded request to Anthropic, and $DEMO, the session of the demo.
+// Every script finds talk.json, a recorded request to Anthropic, $DEMO, the session of the demo, and in histories the
+// kept histories of workflows.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/script/*.txtar")
@@ -76,6 +77,9 @@ func setUp(t testing.TB, env *testscript.Env) error {
 		return err
 	}
 	if err := writeTalk(filepath.Join(env.WorkDir, "talk.json")); err != nil {
+		return err
+	}
+	if err := os.CopyFS(filepath.Join(env.WorkDir, "histories"), os.DirFS("../workflows/testdata/histories")); err != nil {
 		return err
 	}
 	env.Setenv("DEMO", absolute(t, "demo/session.jsonl"))
