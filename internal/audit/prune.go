@@ -99,7 +99,7 @@ func (p Prune) Run(ctx context.Context, s *store.Store) (PruneTotals, error) {
 		rule.ArtifactKinds = append(rule.ArtifactKinds, artifacts...)
 		rule.ToolResults = rule.ToolResults || kind == PruneToolResults
 	}
-	out := PruneTotals{Applied: p.Apply}
+	out := PruneTotals{Applied: p.Apply, Kinds: map[string]PruneSum{}}
 	what := fmt.Sprintf("prune apply=%t kinds=%v", p.Apply, p.Kinds)
 	err := p.each(ctx, s, what, &out, func(ref store.ConversationRef) error {
 		err := p.conversation(ctx, s, ref, rule, &out)
