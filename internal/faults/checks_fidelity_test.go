@@ -286,7 +286,7 @@ var storageCases = map[string]how{
 				{"GET", "/v1/runs/" + c0.compactions()[0].run.ID, nil},
 				{"POST", "/v1/runs/" + c0.compactions()[0].run.ID + "/cancel", nil},
 			} {
-				res, err := foreign.try(t.Context(), call.method, call.path, call.body, options{})
+				res, err := foreign.try(t.Context(), call.method, call.path, call.body, "")
 				if err != nil || res.status != 404 {
 					t.Errorf("%s %s with the other tenant's key: %d, %v", call.method, call.path, res.status, err)
 				}

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -98,8 +99,26 @@ func (p *play) newVendor(t *testing.T, number int) *vendor {
 		v.typ = llm.TypeAnthropic
 	}
 	script.Lenient = true // a case may hold what no vendor takes: requestsAreValid looks at each request
+	if p.goesOn() {
+		v.gate = llmtest.NewGate()
+		for i := range script.Answers {
+			if a := &script.Answers[i]; a.DelayMS > 0 {
+				a.DelayMS, a.Gate = 0, v.gate
+			}
+		}
+	}
 	v.Server = llmtest.New(t, script)
 	return v
+}
+
+// goesOn says that the case does something while a summary is written. What it delays is then held until the case waits,
+// however fast or slow the machine is.
+func (p *play) goesOn() bool {
+	steps, err := stepsOf(p.fault.Messages)
+	if err != nil {
+		panic(err) // the collection is read before it is played
+	}
+	return slices.ContainsFunc(steps, func(s step) bool { return s.Op == "compact_async" })
 }
 
 // settings are the case's, in the words of the API.
@@ -253,7 +272,7 @@ func (t *talk) variantMessages() []json.RawMessage {
 // call sends a request and gives whatever is answered.
 func (t *talk) call(method, path string, body any) response {
 	t.t.Helper()
-	res, err := t.try(t.t.Context(), method, path, body, options{})
+	res, err := t.try(t.t.Context(), method, path, body, "")
 	if err != nil {
 		t.t.Fatalf("%s %s: %v", method, path, err)
 	}
@@ -489,10 +508,14 @@ func (t *talk) compactOnce(s step) done {
 	if s.Op == "compact_force" {
 		body["full"] = true
 	}
+	ctx := t.t.Context()
+	if s.ClientTimeoutMS > 0 {
+		var stop context.CancelFunc
+		ctx, stop = t.impatient(time.Duration(s.ClientTimeoutMS) * time.Millisecond)
+		defer stop()
+	}
 	var err error
-	d.res, err = t.try(t.t.Context(), "POST", t.path("/compactions"), body, options{
-		idempotencyKey: s.IdempotencyKey, patience: time.Duration(s.ClientTimeoutMS) * time.Millisecond,
-	})
+	d.res, err = t.try(ctx, "POST", t.path("/compactions"), body, s.IdempotencyKey)
 	switch {
 	case err != nil && s.ClientTimeoutMS == 0:
 		t.t.Fatal(err)
@@ -510,6 +533,19 @@ func (t *talk) compactOnce(s step) done {
 		t.t.Fatal(err)
 	}
 	return d
+}
+
+// impatient ends so long after the model has been asked: a client that gives up on an answer, and not on a server that
+// has not come to its request.
+func (t *talk) impatient(patience time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.t.Context())
+	go func() {
+		if _, err := t.vendor.WaitForRequest(ctx, 1); err == nil {
+			defer time.AfterFunc(patience, cancel).Stop()
+			<-ctx.Done()
+		}
+	}()
+	return ctx, cancel
 }
 
 // compactAsync asks for a compaction and goes on as soon as the model has been asked.
@@ -546,7 +582,7 @@ func (t *talk) parallel(list []json.RawMessage) {
 		}
 		all.Go(func() {
 			body := map[string]any{"wait_seconds": int(patience / time.Second)}
-			res, err := t.try(t.t.Context(), "POST", t.path("/compactions"), body, options{})
+			res, err := t.try(t.t.Context(), "POST", t.path("/compactions"), body, "")
 			if err != nil {
 				t.t.Error(err)
 			}
@@ -584,6 +620,9 @@ func (t *talk) parallelConversations(s step) {
 func (t *talk) waitIdle(op string) {
 	t.t.Helper()
 	p := t.play
+	if p.vendor.gate != nil {
+		p.vendor.gate.Open()
+	}
 	for _, each := range p.talks {
 		each.until("no run is under way", func() bool {
 			c := each.conversation()

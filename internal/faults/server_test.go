@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"testing"
-	"time"
 
 	"precis/internal/api"
 	"precis/internal/config"
@@ -65,6 +64,8 @@ type vendor struct {
 	name, typ string
 	// native says that it can compact by itself.
 	native bool
+	// gate holds the answers that a case delays while it does something else, nil: none.
+	gate *llmtest.Gate
 }
 
 // base is the URL for a client of its protocol.
@@ -93,7 +94,7 @@ func newCaller(t *testing.T, sys *system, tenant string) caller {
 	return caller{url: sys.url, key: secret}
 }
 
-// response is an answer that was read whole; status is 0 when none came within the caller's patience.
+// response is an answer that was read whole; status is 0 when the caller gave up.
 type response struct {
 	status int
 	body   []byte
@@ -106,29 +107,11 @@ func (r response) code() string {
 	return p.Code
 }
 
-// options of a call.
-type options struct {
-	idempotencyKey string
-	// patience is how long the client waits, 0: as long as it takes.
-	patience time.Duration
-}
-
-// try sends a request. body nil: none.
-func (c caller) try(ctx context.Context, method, path string, body any, o options) (response, error) {
+// try sends a request, with an idempotency key unless that is "". body nil: none.
+func (c caller) try(ctx context.Context, method, path string, body any, key string) (response, error) {
 	var content []byte
 	if body != nil {
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(body); err != nil {
-			return response{}, err
-		}
-		content = b.Bytes()
-	}
-	if o.patience > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.patience)
-		defer cancel()
+		content = encode(body)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(content))
 	if err != nil {
@@ -138,8 +121,8 @@ func (c caller) try(ctx context.Context, method, path string, body any, o option
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if o.idempotencyKey != "" {
-		req.Header.Set("Idempotency-Key", o.idempotencyKey)
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
 	}
 	res, err := client.Do(req)
 	if err != nil {
