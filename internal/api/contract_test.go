@@ -157,6 +157,10 @@ func TestEveryOperation(t *testing.T) {
 	if got := b.send("GET", "/v1/runs?outcome=unfinished&error_kind=auth", "").is(200).get("runs"); got != "[]" {
 		t.Errorf("%s", got)
 	}
+	if got := b.send("GET", "/v1/runs/"+run.get("id")+"/verify", "").is(200); got.get("ok") != "true" || got.get("pruned") != "false" || got.get("checks", 6, "name") != "context" || got.get("checks", 6, "state") != "ok" {
+		t.Errorf("%s", got.body)
+	}
+	b.send("GET", "/v1/runs/nobody/verify", "").is(404)
 	if got := b.send("POST", "/v1/runs/"+run.get("id")+"/cancel", "").is(200).get("outcome"); got != "applied" {
 		t.Errorf("a run that has ended is %s", got)
 	}

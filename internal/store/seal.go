@@ -86,15 +86,6 @@ func SealChain(before Hash, n int64, kind SealKind, subject string, record Hash)
 	return Hash(h.Sum(nil))
 }
 
-// columnForm is how a column's value is written in a seal.
-type columnForm int
-
-const (
-	asText columnForm = iota
-	asBytes
-	asTime
-)
-
 // sealedTable says which columns of a table its seals hold.
 type sealedTable struct {
 	name string
