@@ -371,19 +371,20 @@ func (a *app) dryReplay(ctx context.Context, s *session, filter store.ReplayFilt
 		return err
 	}
 	var t table
-	t.row("RUN", "ASKED FOR (UTC)", "CONVERSATION", "OUTCOME", "ERROR")
+	t.row("RUN", "ASKED FOR (UTC)", "CONV", "OUTCOME", "ERROR")
 	for _, r := range list {
 		report.Runs = append(report.Runs, dryRun{r.Run.ID, r.Conversation, r.Outcome, r.ErrorKind, r.Digest, r.Created.UTC()})
 		outcome := string(r.Outcome)
 		if r.Digest {
 			outcome += " (digest)"
 		}
-		t.row(r.Run.ID, when(r.Created), r.Conversation, outcome, string(r.ErrorKind))
+		t.row(shortRun(r.Run.ID), when(r.Created), r.Conversation, outcome, string(r.ErrorKind))
 	}
 	if a.json {
 		return a.printJSON(report)
 	}
 	if report.Total > 0 {
+		t.fit(2)
 		if err := a.printRows(t); err != nil {
 			return err
 		}

@@ -164,8 +164,8 @@ func drawSides(c *runs.Comparison) string {
 	drawSections(&b, c)
 	drawFacts(&b, "only in the original", c.OnlyOriginal)
 	drawFacts(&b, "only in the replay", c.OnlyReplay)
-	if n := c.Both + len(c.OnlyOriginal) + len(c.OnlyReplay); n > 0 {
-		fmt.Fprintf(&b, "\n%s of the messages in both\n", plural(c.Both, "fact"))
+	if c.Both > 0 {
+		fmt.Fprintf(&b, "\nin both: %s\n", plural(c.Both, "fact"))
 	}
 	return b.String()
 }
@@ -233,12 +233,12 @@ func drawFacts(b *strings.Builder, title string, list []runs.Fact) {
 	fmt.Fprintf(b, "\n%s: %s\n", title, plural(len(list), "fact"))
 	var t table
 	for _, f := range list[:min(len(list), factsShown)] {
-		t.row("  "+string(f.Kind), fmt.Sprintf("message %d", f.Message), printable(oneLine(f.Text)))
+		t.row(string(f.Kind), fmt.Sprintf("message %d", f.Message), printable(oneLine(f.Text)))
 	}
 	t.fit(2)
 	_ = t.write(b)
 	if n := len(list) - factsShown; n > 0 {
-		fmt.Fprintf(b, "  and %d more (--json)\n", n)
+		fmt.Fprintf(b, "and %d more (--json)\n", n)
 	}
 }
 

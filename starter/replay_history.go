@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,11 +33,13 @@ func (a *app) replayHistory(cmd *cobra.Command, of string) (err error) {
 	if a.json {
 		err = a.printJSON(report)
 	} else {
-		var t table
-		t.row("workflow", report.Workflow)
-		t.row("events", count(report.Events))
-		t.row("result", map[bool]string{true: "it replays: ", false: "it does not replay: "}[report.OK]+report.Detail)
-		err = a.printRows(t)
+		var f facts
+		f.add("workflow", report.Workflow)
+		f.add("events", count(report.Events))
+		f.add("result", map[bool]string{true: "it replays: ", false: "it does not replay: "}[report.OK]+report.Detail)
+		var b strings.Builder
+		f.write(&b, lineWidth)
+		err = a.print(b.String())
 	}
 	if err == nil && !report.OK {
 		err = told{exitFailed}

@@ -43,7 +43,7 @@ type Comparison struct {
 // Fact is something that the summarised messages say: a limit that the user set, a path, a name, a number.
 type Fact struct {
 	Kind pipeline.MentionKind `json:"kind"`
-	Text string            `json:"text"`
+	Text string               `json:"text"`
 	// Message is the number of the message that said it first.
 	Message int64 `json:"message"`
 }
