@@ -1,0 +1,218 @@
+package store_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+func TestReplayables(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	fail := func(id string, kind pipeline.ErrorKind) store.Run {
+		ref := newConversation(t, s, id)
+		talk(t, s, ref, 5)
+		r, err := s.FinishRun(t.Context(), request(t, s, ref).Ref, store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	digest := func(id string) store.Run {
+		ref := newConversation(t, s, id)
+		talk(t, s, ref, 5)
+		r := request(t, s, ref)
+		n := plan(t, s, ref, 4, "digest")
+		n.Digest = true
+		if _, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	auth, quota, overtaken := fail("auth", pipeline.Auth), fail("quota", pipeline.Quota), fail("overtaken", pipeline.Auth)
+	compact(t, s, store.ConversationRef{Tenant: store.DefaultTenant, ID: "overtaken"}, 4, "later")
+	d, undone := digest("digest"), digest("undone")
+	if err := s.RecordStep(t.Context(), d.Ref, store.Step{Stage: "summarise", Call: 5, Attempt: 1, Outcome: store.StepFailed, ErrorKind: pipeline.Auth}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Undo(t.Context(), store.ConversationRef{Tenant: store.DefaultTenant, ID: "undone"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	cancelled, err := s.FinishRun(t.Context(), request(t, s, newConversation(t, s, "cancelled")).Ref, store.RunEnd{Outcome: store.OutcomeCancelled})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replay, _, err := s.RequestRun(t.Context(), store.ConversationRef{Tenant: store.DefaultTenant, ID: "auth"}, store.RunRequest{Kind: "manual", ReplayOf: auth.Ref.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.FinishRun(t.Context(), replay.Ref, store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: pipeline.Auth}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		filter store.ReplayFilter
+		want   []store.Run
+	}{
+		{"failed", store.ReplayFilter{Failed: true}, []store.Run{auth, quota, overtaken}},
+		{"digests", store.ReplayFilter{Digest: true}, []store.Run{d, undone}},
+		{"both, of one kind", store.ReplayFilter{Failed: true, Digest: true, ErrorKind: pipeline.Auth}, []store.Run{auth, overtaken, d}},
+		{"those that can take effect", store.ReplayFilter{Failed: true, Digest: true, Effective: true}, []store.Run{auth, quota, d}},
+		{"of one conversation", store.ReplayFilter{Failed: true, Conversation: "quota"}, []store.Run{quota}},
+		{"since", store.ReplayFilter{Digest: true, Since: undone.Created}, []store.Run{undone}},
+		{"until", store.ReplayFilter{Failed: true, Until: quota.Created}, []store.Run{auth}},
+		{"later", store.ReplayFilter{Failed: true, Since: time.Now().Add(time.Hour)}, nil},
+	} {
+		var got []string
+		for cursor := ""; ; { // in pages of two
+			list, next, err := s.Replayables(t.Context(), store.DefaultTenant, tt.filter, cursor, 2)
+			if err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			for _, r := range list {
+				got = append(got, r.Run.ID)
+			}
+			if cursor = next; next == "" {
+				break
+			}
+		}
+		var want []string
+		for _, r := range tt.want {
+			want = append(want, r.Ref.ID)
+		}
+		if n, err := s.CountReplayables(t.Context(), store.DefaultTenant, tt.filter); err != nil || n != len(want) || !slices.Equal(got, want) {
+			t.Errorf("%s: %d of them, %v: %v, want %v", tt.name, n, err, got, want)
+		}
+	}
+	if all, _, err := s.Replayables(t.Context(), store.DefaultTenant, store.ReplayFilter{}, "", 0); err != nil || slices.ContainsFunc(all, func(r store.Replayable) bool {
+		return r.Run == cancelled.Ref || r.Run == replay.Ref
+	}) {
+		t.Errorf("cancelled runs and replays are among %v, %v", all, err)
+	}
+}
+
+// However often a batch asks for a run to be repeated, there is one replay of it; by itself each request is another.
+func TestBatchRepeatsARunOnce(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	first, err := s.FinishRun(t.Context(), request(t, s, ref).Ref, store.RunEnd{Outcome: store.OutcomeFailed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.CreateReplayBatch(t.Context(), store.DefaultTenant, json.RawMessage(`{"concurrency":2}`), 1)
+	if err != nil || b.WorkflowID != "replays/default/"+b.Ref.ID || b.Total != 1 {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	again := store.RunRequest{Kind: "manual", ReplayOf: first.Ref.ID, Replay: store.ReplayOptions{Live: true, Batch: b.Ref.ID}}
+	one, attached, err := s.RequestRun(t.Context(), ref, again)
+	if err != nil || attached || one.WorkflowID != "replay/default/"+one.Ref.ID || !one.Replay.Live || one.ReplayMode() != "live" {
+		t.Fatalf("attached %t, %+v, %v", attached, one, err)
+	}
+	if same, attached, err := s.RequestRun(t.Context(), ref, again); err != nil || !attached || same.Ref != one.Ref {
+		t.Errorf("attached %t to %s, %v", attached, same.Ref, err)
+	}
+	again.Replay.Batch = ""
+	if other, attached, err := s.RequestRun(t.Context(), ref, again); err != nil || attached || other.Ref == one.Ref {
+		t.Errorf("attached %t to %s, %v", attached, other.Ref, err)
+	}
+	if due, err := s.ClaimOutbox(t.Context(), 10, time.Minute); err != nil || len(due) != 1 || due[0].Replay != "live" {
+		t.Errorf("a batch starts its own: %+v, %v", due, err)
+	}
+	identical := false
+	if err := s.KeepComparison(t.Context(), one.Ref, []byte(`{}`), &identical); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.FinishRun(t.Context(), one.Ref, store.RunEnd{Outcome: store.OutcomeReplayed}); err != nil {
+		t.Fatal(err)
+	}
+	totals, err := s.ReplayBatchTotals(t.Context(), b.Ref)
+	if all, done := totals.Runs(); err != nil || all != 1 || done != 1 || len(totals.Different) != 1 || totals.Different[0] != one.Ref.ID {
+		t.Errorf("%+v, %v", totals, err)
+	}
+	for range 2 { // the first end counts
+		if b, err = s.FinishReplayBatch(t.Context(), b.Ref, b.Cancelled); err != nil || b.Finished.IsZero() || b.Cancelled {
+			t.Errorf("%+v, %v", b, err)
+		}
+	}
+	for _, bad := range []store.RunRequest{
+		{Kind: "manual", Replay: store.ReplayOptions{Live: true}},
+		{Kind: "manual", ReplayOf: first.Ref.ID, Replay: store.ReplayOptions{Apply: true}},
+	} {
+		if _, _, err := s.RequestRun(t.Context(), ref, bad); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%+v: %v", bad.Replay, err)
+		}
+	}
+}
+
+// A view is made again from its state, whatever has happened to the conversation since.
+func TestLiveViewAt(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref := newConversation(t, s, "c")
+	system := json.RawMessage(`"one"`)
+	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{System: &system}); err != nil {
+		t.Fatal(err)
+	}
+	empty, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk(t, s, ref, 5)
+	if _, err := s.SetEnrichment(t.Context(), ref, "plan", []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	compact(t, s, ref, 4, "SUM")
+	talk(t, s, ref, 1)
+	before := contextOf(t, s, ref)
+	then, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := request(t, s, ref)
+	keep := func(v store.LiveView) store.State {
+		refs, err := s.KeepState(t.Context(), run.Ref, v, json.RawMessage(`{"digest":"never"}`))
+		if err != nil || refs[store.RoleState] == "" || refs["system"] == "" {
+			t.Fatalf("%v, %v", refs, err)
+		}
+		if again, err := s.KeepState(t.Context(), run.Ref, v, json.RawMessage(`{"digest":"never"}`)); err != nil || again[store.RoleState] != refs[store.RoleState] {
+			t.Fatalf("%v, %v", again, err)
+		}
+		state, err := s.GetState(t.Context(), ref.Tenant, refs[store.RoleState])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state
+	}
+	state, nothing := keep(then), keep(empty)
+
+	other, model := json.RawMessage(`"two"`), "another"
+	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{System: &other, Model: &model}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SetEnrichment(t.Context(), ref, "plan", []byte("second")); err != nil {
+		t.Fatal(err)
+	}
+	talk(t, s, ref, 2)
+	if _, err := s.Undo(t.Context(), ref, ""); err != nil {
+		t.Fatal(err)
+	}
+	if contextOf(t, s, ref) == before {
+		t.Fatal("nothing has changed")
+	}
+	v, err := s.LiveViewAt(t.Context(), ref, state, store.LiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(v.Summary) != "SUM" || v.Head() != then.Head() || len(v.Tail) != len(then.Tail) || string(v.Conversation.System) != `"one"` || v.Conversation.Model != "m" || string(v.Enrichments[0].Value) != "first" || v.Conversation.ActiveMarker != then.Conversation.ActiveMarker || v.TurnStart != then.TurnStart {
+		t.Errorf("%+v\nwas %+v", v, then)
+	}
+	if v, err := s.LiveViewAt(t.Context(), ref, nothing, store.LiveOptions{}); err != nil || len(v.Tail) != 0 || v.Marker != nil {
+		t.Errorf("an empty conversation has %d messages, %v", len(v.Tail), err)
+	}
+}
