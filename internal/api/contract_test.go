@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"precis/internal/audit"
 	"precis/internal/llm/llmtest"
 	"precis/internal/scenario"
 	"precis/internal/service"
@@ -161,6 +163,14 @@ func TestEveryOperation(t *testing.T) {
 		t.Errorf("%s", got.body)
 	}
 	b.send("GET", "/v1/runs/nobody/verify", "").is(404)
+	file := b.send("GET", "/v1/conversations/agent-1/export", "").is(200)
+	if header, err := audit.CheckExport(bytes.NewReader(file.body)); err != nil || header.Conversation != "agent-1" || file.header.Get("Content-Type") != "application/jsonl" {
+		t.Errorf("%+v %v %v", header, err, file.header)
+	}
+	b.send("GET", "/v1/conversations/nobody/export", "").is(404)
+	if got := b.send("POST", "/v1/runs/"+run.get("id")+"/replay", `{"wait_seconds":30}`).is(200); got.get("outcome") != "replayed" || got.get("comparison", "identical") != "true" {
+		t.Errorf("%s", got.body)
+	}
 	if got := b.send("POST", "/v1/runs/"+run.get("id")+"/cancel", "").is(200).get("outcome"); got != "applied" {
 		t.Errorf("a run that has ended is %s", got)
 	}

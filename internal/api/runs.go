@@ -91,6 +91,7 @@ func (s *Server) runs() {
 	}, traits{repeatable: true}, s.cancelRun)
 	s.replays()
 	s.verification()
+	s.exports()
 }
 
 func (s *Server) listRuns(ctx context.Context, q *request, in *listRunsInput) (*listRunsOutput, error) {

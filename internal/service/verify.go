@@ -2,9 +2,11 @@ package service
 
 import (
 	"context"
+	"io"
 
 	"precis/internal/audit"
 	"precis/internal/store"
+	"precis/internal/version"
 )
 
 // Verify proves that a run was not changed since it ended.
@@ -14,4 +16,12 @@ func (s *Service) Verify(ctx context.Context, ref store.RunRef) (audit.Report, e
 		return r, refused(err)
 	}
 	return r, nil
+}
+
+// Export writes a conversation with its runs and their evidence.
+func (s *Service) Export(ctx context.Context, ref store.ConversationRef, w io.Writer) error {
+	if _, err := audit.Export(ctx, s.Store, ref, version.Code(), w); err != nil {
+		return refused(err)
+	}
+	return nil
 }
