@@ -60,7 +60,7 @@ type SealedRow struct {
 	Table string `json:"table"`
 	// Key tells the row from others of the table, for a person.
 	Key string `json:"key"`
-	// Values are the columns as text, null for NULL; times in microseconds since 1970, long bytes by their SHA-256.
+	// Values are the columns as text, null for NULL; times in microseconds since 1970, bytes by their SHA-256.
 	Values map[string]*string `json:"values"`
 }
 
@@ -228,7 +228,14 @@ func (t sealedTable) columns() (names, expressions []string) {
 		}
 	}
 	add(t.text, `$::text`)
-	add(t.bytes, `CASE WHEN octet_length($) > 64 THEN 'sha256:' || encode(sha256($), 'hex') ELSE encode($, 'hex') END`)
+	for _, name := range t.bytes {
+		if strings.HasSuffix(name, "sha256") || strings.HasSuffix(name, "chain") || strings.HasSuffix(name, "hash") {
+			add([]string{name}, `encode($, 'hex')`)
+			continue
+		}
+		// A seal outlives the content, and holds no word of it.
+		add([]string{name}, `'sha256:' || encode(sha256($), 'hex')`)
+	}
 	add(t.times, `(extract(epoch FROM $) * 1000000)::bigint::text`)
 	return names, expressions
 }

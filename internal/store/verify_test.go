@@ -211,7 +211,7 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 
 func TestWhatTheStoreDoesVerifies(t *testing.T) {
 	t.Parallel()
-	s, _ := newStore(t)
+	s, url := newStore(t)
 	ref := lived(t, s, "c")
 	if faults := faultsOf(t, s, ref); len(faults) > 0 {
 		t.Errorf("nothing was changed, and it finds\n%s", textOf(faults))
@@ -223,6 +223,11 @@ func TestWhatTheStoreDoesVerifies(t *testing.T) {
 		if f.State != store.FaultPruned {
 			t.Errorf("after the content was removed: %+v", f)
 		}
+	}
+	var told int
+	if err := raw(t, url).QueryRow(t.Context(), `SELECT count(*) FROM seals WHERE convert_from(record, 'UTF8') ~ $1`, "the tests|"+
+		fmt.Sprintf("%x", "the tests")+"|"+fmt.Sprintf("%x", `{"a":"c"}`)).Scan(&told); err != nil || told > 0 {
+		t.Errorf("%d seals hold text that was removed, %v", told, err)
 	}
 }
 
