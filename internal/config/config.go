@@ -107,6 +107,7 @@ type Vendor struct {
 type Price struct {
 	Input       float64 `json:"input"`
 	CachedInput float64 `json:"cached_input"`
+	CacheWrite  float64 `json:"cache_write"`
 	Output      float64 `json:"output"`
 }
 

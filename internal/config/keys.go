@@ -93,6 +93,7 @@ var table = []Key{
 
 	{Name: "prices.<vendor>/<model>.input", Unit: "USD per million tokens", Effect: "What input costs, to show what a run cost. Optional: without a price no cost is shown."},
 	{Name: "prices.<vendor>/<model>.cached_input", Unit: "USD per million tokens", Effect: "What input read from the vendor's prompt cache costs. 0: as much as any other."},
+	{Name: "prices.<vendor>/<model>.cache_write", Unit: "USD per million tokens", Effect: "What input written to the vendor's prompt cache costs. 0: as much as any other."},
 	{Name: "prices.<vendor>/<model>.output", Unit: "USD per million tokens", Effect: "What output costs."},
 
 	{Name: "models.<vendor>/<model>.window", Unit: "tokens", Effect: "Context window of a model, over what the table of models says. 0: as the table has it."},

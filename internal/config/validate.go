@@ -101,7 +101,7 @@ func (l *loader) check(c Config) error {
 		for _, f := range []struct {
 			name  string
 			value float64
-		}{{"input", p.Input}, {"cached_input", p.CachedInput}, {"output", p.Output}} {
+		}{{"input", p.Input}, {"cached_input", p.CachedInput}, {"cache_write", p.CacheWrite}, {"output", p.Output}} {
 			if f.value < 0 {
 				fail(key+"."+f.name, "is at least 0, not %v", f.value)
 			}

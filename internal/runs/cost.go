@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"slices"
 
 	"precis/internal/config"
@@ -47,8 +48,7 @@ func ModelsOf(list []store.ModelUsage) []ModelUsage {
 }
 
 // CostOf prices model calls; nil where there were calls and none of their models has a price. A vendor tells what
-// input it read from its cache; a price that does not say what that costs takes it as any input. What a cache took is
-// priced as input.
+// input it read from its cache and what it wrote there; a price that does not say what that costs takes it as any input.
 func CostOf(models []ModelUsage, prices map[string]config.Price) *Cost {
 	cost := &Cost{}
 	priced := false
@@ -59,12 +59,10 @@ func CostOf(models []ModelUsage, prices map[string]config.Price) *Cost {
 			continue
 		}
 		priced = true
-		cached := p.CachedInput
-		if cached == 0 {
-			cached = p.Input
-		}
+		cached, write := cmp.Or(p.CachedInput, p.Input), cmp.Or(p.CacheWrite, p.Input)
 		const million = 1e6
-		cost.USD += (float64(u.Input-u.CachedInput)*p.Input + float64(u.CachedInput)*cached + float64(u.Output)*p.Output) / million
+		cost.USD += (float64(u.Input-u.CachedInput-u.CacheWrite)*p.Input + float64(u.CachedInput)*cached +
+			float64(u.CacheWrite)*write + float64(u.Output)*p.Output) / million
 	}
 	if len(models) > 0 && !priced {
 		return nil

@@ -15,7 +15,7 @@ import (
 func TestCostOf(t *testing.T) {
 	t.Parallel()
 	prices := map[string]config.Price{
-		"a/full":  {Input: 3, CachedInput: 0.5, Output: 15},
+		"a/full":  {Input: 3, CachedInput: 0.5, CacheWrite: 4, Output: 15},
 		"a/plain": {Input: 2, Output: 8},
 		"a/free":  {},
 	}
@@ -30,6 +30,8 @@ func TestCostOf(t *testing.T) {
 		{"no call", nil, &runs.Cost{}},
 		{"cache", []runs.ModelUsage{call("a/full", 1_000_000, 400_000, 100_000)}, &runs.Cost{USD: 0.6*3 + 0.4*0.5 + 0.1*15}},
 		{"cache without a price of its own", []runs.ModelUsage{call("a/plain", 1_000_000, 400_000, 0)}, &runs.Cost{USD: 2}},
+		{"cache written", []runs.ModelUsage{{Model: "a/full", Input: 1_000_000, CachedInput: 400_000, CacheWrite: 200_000, Calls: 1}}, &runs.Cost{USD: 0.4*3 + 0.4*0.5 + 0.2*4}},
+		{"cache written without a price of its own", []runs.ModelUsage{{Model: "a/plain", Input: 1_000_000, CacheWrite: 200_000, Calls: 1}}, &runs.Cost{USD: 2}},
 		{"a price of nothing", []runs.ModelUsage{call("a/free", 1_000_000, 0, 5)}, &runs.Cost{}},
 		{"no price", []runs.ModelUsage{call("b/x", 5, 0, 5)}, nil},
 		{
