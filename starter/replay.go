@@ -284,7 +284,7 @@ func (a *app) steer(ctx context.Context, s *session, id, what string) error {
 			return err
 		}
 		if what == "pause" {
-			a.say("precis: repetition %s is paused: %d have ended, %d are under way and end; `precis replay --resume %s` lets it go on", id, p.Done, p.Running, id)
+			a.say("precis: repetition %s is paused: %d ended, %d under way will still end; `precis replay --resume %s` lets it go on", id, p.Done, p.Running, id)
 		} else {
 			a.say("precis: repetition %s goes on", id)
 		}
