@@ -42,9 +42,11 @@ func (a *Activities) finishReplay(ctx context.Context, req FinishRequest, run st
 	case err != nil:
 		return FinishResult{}, err
 	}
-	ended, err := a.Store.FinishRun(ctx, req.run(), end)
-	if err != nil {
-		return FinishResult{}, err
+	ended := run
+	if run.Outcome == "" { // one whose marker took effect has ended with that
+		if ended, err = a.Store.FinishRun(ctx, req.run(), end); err != nil {
+			return FinishResult{}, err
+		}
 	}
 	if run.Outcome == "" && run.Replay.Live {
 		a.countRun(ctx, ended, lastStage(run))

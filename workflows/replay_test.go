@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis/activities"
 	"precis/internal/conversation"
 	"precis/internal/llm/llmtest"
 	"precis/internal/runs"
@@ -492,6 +493,11 @@ func TestLiveReplayIsApplied(t *testing.T) {
 
 			if got.Outcome != tt.want {
 				t.Fatalf("%s %s %s\n%s", got.Outcome, got.ErrorKind, got.Reason, s.Steps(got))
+			}
+			for _, step := range got.Steps {
+				if step.Stage == string(activities.StageFinish) && (step.Attempt > 1 || step.ErrorKind != "") {
+					t.Errorf("to close it took attempt %d: %s", step.Attempt, step.ErrorKind)
+				}
 			}
 			after := s.Context(ref)
 			asked := 0
