@@ -738,7 +738,11 @@ func (v *Verification) Artifact(ctx context.Context, f *Faults, r ArtifactRefere
 	case err != nil:
 		return nil, err
 	}
-	if !a.linked {
+	switch {
+	case !a.linked && !c.ContentDeleted.IsZero(): // what is there is another conversation's with the same text
+		f.add(FaultPruned, "artifacts", key, "", "the %s went with the conversation's content", r.Role)
+		return nil, nil
+	case !a.linked:
 		f.add(FaultMissing, "artifact_links", key, "", "the %s is not noted as this conversation's", r.Role)
 	}
 	if a.pruned != nil {

@@ -1,0 +1,61 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"precis/internal/store"
+)
+
+// A text that two conversations have in common stays when the content of one of them is removed. Neither misses it.
+func TestSharedTextVerifiesAfterContentIsRemoved(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	var refs []store.ConversationRef
+	for _, id := range []string{"removed", "kept"} {
+		c, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{
+			ID: id, Format: "anthropic", Vendor: "v", Model: "m", System: json.RawMessage(`"x"`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		talk(t, s, c.Ref, 2)
+		r, _, err := s.RequestRun(t.Context(), c.Ref, store.RunRequest{Kind: "manual"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.StartRun(t.Context(), r.Ref, "temporal-run"); err != nil {
+			t.Fatal(err)
+		}
+		call := store.ModelCall{Call: 1, Attempt: 1, Vendor: "v", Model: "m", Request: []byte("the same request")}
+		if _, err := s.BeginCall(t.Context(), r.Ref, call); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.FinishCall(t.Context(), r.Ref, call, store.CallResult{Input: 5, Output: 3, Answer: []byte("the same answer")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.FinishRun(t.Context(), r.Ref, store.RunEnd{Outcome: store.OutcomeCancelled}); err != nil {
+			t.Fatal(err)
+		}
+		refs = append(refs, c.Ref)
+	}
+	if err := s.DeleteConversationContent(t.Context(), refs[0]); err != nil {
+		t.Fatal(err)
+	}
+	removed := faultsOf(t, s, refs[0])
+	texts := 0
+	for _, f := range removed {
+		if f.State != store.FaultPruned {
+			t.Errorf("its content was removed, and it finds\n%s", textOf([]store.Fault{f}))
+		}
+		if f.Table == "artifacts" {
+			texts++
+		}
+	}
+	if texts != 2 {
+		t.Errorf("%d texts are pruned, not the request and the answer:\n%s", texts, textOf(removed))
+	}
+	if kept := faultsOf(t, s, refs[1]); len(kept) > 0 {
+		t.Errorf("the other has lost\n%s", textOf(kept))
+	}
+}
