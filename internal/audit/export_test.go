@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -246,6 +247,87 @@ func TestImportBelongsToItsTenant(t *testing.T) {
 	if r := verified(t, s, runs[0]); !r.OK {
 		t.Errorf("the original:\n%s", report(r))
 	}
+}
+
+// A file whose rows belong to another's run, which no seal of it knows, or which says another state than its seals is
+// refused whoever made counts and hash fit, and the other's run is left as it was.
+func TestImportTakesOnlyItsOwnRows(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	ref, runs := compacted(t, s)
+	data := exported(t, s.Store, ref)
+	other := elsewhere(t)
+	if _, err := other.EnsureTenant(t.Context(), "victim", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: "victim"}, opened(data)); err != nil {
+		t.Fatal(err)
+	}
+	stolen := []byte(runs[0].Ref.ID) // the victim's: an import of the file beside it has others
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	lines = lines[:len(lines)-1]
+	// A run of its own in the file, for rows to be moved from.
+	own := []byte(runs[1].Ref.ID)
+	foreign := func(l []byte) []byte {
+		return bytes.ReplaceAll(l, []byte(`"run":"`+string(own)+`"`), []byte(`"run":"`+string(stolen)+`"`))
+	}
+	without := func(id []byte) [][]byte { // the file as if it did not have that run, so that its id is another's
+		return slices.DeleteFunc(slices.Clone(lines), func(l []byte) bool {
+			return bytes.HasPrefix(l, []byte(`{"table":"runs"`)) && bytes.Contains(l, append([]byte(`"id":"`), id...))
+		})
+	}
+	for name, file := range map[string][]byte{
+		"steps of another's run": forgedRow(t, without(stolen), "run_steps", own, foreign),
+		"calls of another's run": forgedRow(t, without(stolen), "usage_ledger", own, foreign),
+		"a result for another's": forgedRow(t, without(stolen), "stage_results", own, foreign),
+		"a step more": doubled(t, lines, "run_steps", func(l []byte) []byte {
+			return bytes.Replace(l, []byte(`"attempt":1`), []byte(`"attempt":9`), 1)
+		}),
+		"a call more": doubled(t, lines, "usage_ledger", func(l []byte) []byte {
+			return bytes.Replace(l, []byte(`"attempt":1`), []byte(`"attempt":9`), 1)
+		}),
+		"a run that never ends": doubled(t, lines, "runs", func(l []byte) []byte {
+			l = bytes.Replace(l, []byte(`"id":"0`), []byte(`"id":"f`), 1)
+			l = regexp.MustCompile(`"(outcome|finished_at)":"[^"]*"`).ReplaceAll(l, []byte(`"$1":null`))
+			return regexp.MustCompile(`"workflow_id":"`).ReplaceAll(l, []byte(`"workflow_id":"x`))
+		}),
+		"no marker is active": forged(t, lines, "conversations", func(l []byte) []byte {
+			return regexp.MustCompile(`"active_marker":"[^"]*"`).ReplaceAll(l, []byte(`"active_marker":null`))
+		}),
+		"another epoch": forged(t, lines, "conversations", func(l []byte) []byte {
+			return regexp.MustCompile(`"epoch":\d+`).ReplaceAll(l, []byte(`"epoch":77`))
+		}),
+	} {
+		_, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant, ID: "copy"}, opened(file))
+		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "line ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		t.Logf("%s: %v", name, err)
+	}
+	r, err := audit.VerifyRun(t.Context(), other, store.RunRef{Tenant: "victim", ID: runs[0].Ref.ID})
+	if err != nil || !r.OK {
+		t.Errorf("the other's run: %v\n%s", err, report(r))
+	}
+}
+
+// forgedRow changes the first row of a table that belongs to a run.
+func forgedRow(t testing.TB, lines [][]byte, table string, run []byte, change func([]byte) []byte) []byte {
+	t.Helper()
+	i := slices.IndexFunc(lines, func(l []byte) bool {
+		return bytes.HasPrefix(l, []byte(`{"table":"`+table+`"`)) && bytes.Contains(l, run)
+	})
+	if i < 0 || bytes.Equal(change(lines[i]), lines[i]) {
+		t.Fatalf("%s: nothing to change", table)
+	}
+	out := slices.Clone(lines[:len(lines)-1])
+	out[i] = change(lines[i])
+	return audit.Trailed(bytes.Join(out, nil))
+}
+
+// doubled puts another row behind the first one of a table, made from it.
+func doubled(t testing.TB, lines [][]byte, table string, change func([]byte) []byte) []byte {
+	t.Helper()
+	return forged(t, lines, table, func(l []byte) []byte { return append(slices.Clone(l), change(l)...) })
 }
 
 // Whatever a file holds, reading it ends, with rows or an error that names the line.

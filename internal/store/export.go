@@ -139,7 +139,10 @@ type importing struct {
 	// runs and markers map ids.
 	runs, markers map[string]string
 	active        string
+	// last is what the last seal says of the moment in which it was written.
+	last SealRecord
 	// heads are what the conversation's row said.
+	epoch      int64
 	sealSeq    int64
 	sealChain  Hash
 	eventChain Hash
@@ -196,23 +199,16 @@ func (im *importing) row(ctx context.Context, r ExportedRow) error {
 		if err := im.mapped(ctx, columns, "id", `SELECT EXISTS (SELECT FROM runs WHERE id = $1)`, im.runs); err != nil {
 			return err
 		}
-		im.refer(columns, "replay_of", im.runs)
 	case "markers":
 		if err := im.mapped(ctx, columns, "id", `SELECT EXISTS (SELECT FROM markers WHERE id = $1)`, im.markers); err != nil {
 			return err
 		}
-		im.refer(columns, "base", im.markers)
-		im.refer(columns, "run", im.runs)
-	case "replays":
-		im.refer(columns, "original", im.runs)
-		im.refer(columns, "run", im.runs)
-	case "run_steps", "stage_results", "usage_ledger":
-		im.refer(columns, "run", im.runs)
-	case "segments":
-		im.refer(columns, "marker", im.markers)
-	case "enrichments":
+	case "replays", "run_steps", "stage_results", "usage_ledger", "segments", "enrichments":
 	default:
 		return invalidf("there is no such table in an export")
+	}
+	if err := im.refer(r.Table, columns); err != nil {
+		return err
 	}
 	if r.Table == "messages" || r.Table == "runs" || r.Table == "usage_ledger" || r.Table == "markers" || r.Table == "enrichments" || r.Table == "segments" {
 		columns["cid"] = json.RawMessage(fmt.Sprint(im.cid))
@@ -284,11 +280,31 @@ func (im *importing) mapped(ctx context.Context, columns map[string]json.RawMess
 	return nil
 }
 
-// refer follows a reference to a row whose id may be another one here.
-func (im *importing) refer(columns map[string]json.RawMessage, column string, ids map[string]string) {
-	if id, ok := ids[text(columns[column])]; ok {
-		columns[column] = quoted(id)
+// refer follows references to rows whose ids may be others here. They are rows of the same export: one that names any
+// other row would write beside a conversation which is not the importer's.
+func (im *importing) refer(table string, columns map[string]json.RawMessage) error {
+	for _, ref := range [...]struct {
+		column string
+		ids    map[string]string
+		tables []string
+	}{
+		{"run", im.runs, []string{"replays", "run_steps", "stage_results", "usage_ledger", "markers"}},
+		{"replay_of", im.runs, []string{"runs"}},
+		{"original", im.runs, []string{"replays"}},
+		{"base", im.markers, []string{"markers"}},
+		{"marker", im.markers, []string{"segments"}},
+	} {
+		raw := columns[ref.column]
+		if !slices.Contains(ref.tables, table) || len(raw) == 0 || string(raw) == "null" {
+			continue
+		}
+		id, ok := ref.ids[text(raw)]
+		if !ok {
+			return invalidf("%s names %.80s, which is not in the file before it", ref.column, raw)
+		}
+		columns[ref.column] = quoted(id)
 	}
+	return nil
 }
 
 func hashOf(raw json.RawMessage) (h Hash, err error) {
@@ -308,6 +324,9 @@ func (im *importing) conversation(ctx context.Context, columns map[string]json.R
 	var err error
 	if err = json.Unmarshal(columns["seal_seq"], &im.sealSeq); err != nil {
 		return invalidf("seal_seq: %s", err)
+	}
+	if err = json.Unmarshal(columns["epoch"], &im.epoch); err != nil {
+		return invalidf("epoch: %s", err)
 	}
 	if im.sealChain, err = hashOf(columns["seal_chain"]); err != nil {
 		return err
@@ -426,6 +445,7 @@ func (im *importing) seal(columns map[string]json.RawMessage) error {
 	if err := json.Unmarshal(record, &r); err != nil {
 		return invalidf("the seal's record cannot be read: %s", err)
 	}
+	im.last = SealRecord{Epoch: r.Epoch, ActiveMarker: r.ActiveMarker}
 	if s.Kind == SealPrune {
 		if r.Pruned != nil {
 			im.pruned = append(im.pruned, *r.Pruned)
@@ -449,6 +469,17 @@ func (im *importing) finish(ctx context.Context) (Imported, error) {
 	}
 	if im.seenChain != im.eventChain {
 		return Imported{}, invalidf("its events do not end where its conversation says: rows are missing")
+	}
+	if im.active != im.last.ActiveMarker || im.epoch != im.last.Epoch {
+		return Imported{}, invalidf("the conversation's active_marker or epoch is not what its last seal says")
+	}
+	if _, known := im.markers[im.active]; im.active != "" && !known {
+		return Imported{}, invalidf("the active marker is missing")
+	}
+	for _, id := range sortedKeys(im.runs) {
+		if _, sealed := im.newest[ofRun(id)]; !sealed {
+			return Imported{}, invalidf("runs %s: no seal knows it", id)
+		}
 	}
 	if _, err := im.tx.Exec(ctx, `UPDATE conversations SET active_marker = nullif($2, ''), event_chain = $3 WHERE cid = $1`,
 		im.cid, im.markers[im.active], im.events[:]); err != nil {
@@ -538,6 +569,11 @@ func (im *importing) compare(s Seal, found []SealedRow) error {
 			if value, known := now.Values[column]; known && !same(row.Values[column], value) {
 				return invalidf("%s %s, %s: %s", row.Table, row.Key, column, differs(row.Values[column], value))
 			}
+		}
+	}
+	for _, id := range sortedKeys(is) {
+		if _, sealed := was[id]; !sealed && is[id].Table != "artifacts" {
+			return invalidf("%s: no seal knows the row", id)
 		}
 	}
 	return nil
