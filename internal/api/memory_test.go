@@ -17,8 +17,8 @@ func TestMemoryOverHTTP(t *testing.T) {
 	b := newBench(t, options{})
 	b.key = b.newKey("default", true)
 	stranger := b.newKey("mallory", true)
-	c := b.create("a/b c", "")
-	c = "/v1/conversations/" + url.PathEscape("a/b c")
+	b.create("a/b c", "")
+	c := "/v1/conversations/" + url.PathEscape("a/b c")
 	if got := b.send("GET", c+"/segments", "").is(200); got.get("segments") != "[]" || got.get("next") != "" {
 		t.Errorf("%s", got.body)
 	}

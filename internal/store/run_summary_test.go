@@ -44,7 +44,7 @@ func endedRuns(t *testing.T, s *store.Store) (ref store.ConversationRef, failed,
 	if _, err := s.Undo(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}
-	undone = request(t, s, ref)
+	request(t, s, ref)
 	got, err := s.GetRun(t.Context(), store.RunRef{Tenant: ref.Tenant, ID: m.Run})
 	if err != nil {
 		t.Fatal(err)
