@@ -97,6 +97,8 @@ func nativeMessages(o transcript.Output, to transcript.Format) ([]json.RawMessag
 func checkOut(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return usagef("--out: %s is a directory: name a file", path)
+	} else if err == nil && info.Mode().Perm()&0o222 == 0 { // a rename would not ask
+		return usagef("--out: %s is read-only: name another file, or make it writable", path)
 	}
 	dir := filepath.Dir(path)
 	info, err := os.Stat(dir)

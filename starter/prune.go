@@ -44,7 +44,12 @@ Interrupted, it goes on from there when it is called again.`,
 			if f.conversation != "" || cmd.Flags().Changed("tenant") {
 				p.Tenant = a.tenant
 			}
-			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.prune(ctx, s, p) })
+			return a.withStore(cmd, func(ctx context.Context, s *session) error {
+				if err := a.conversationExists(ctx, s, f.conversation); err != nil {
+					return err
+				}
+				return a.prune(ctx, s, p)
+			})
 		},
 	}
 	flags := cmd.Flags()

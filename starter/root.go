@@ -99,7 +99,7 @@ configuration or input file), 3 the database or Temporal is not reachable.`,
 	flags.SortFlags = false
 
 	root.AddCommand(
-		a.compactCommand(), a.demoCommand(), a.importCommand(), a.contextCommand(), a.undoCommand(),
+		a.compactCommand(), a.demoCommand(), a.importCommand(), a.contextCommand(), a.undoCommand(), a.stateCommand(),
 		a.upCommand(), a.downCommand(), a.statusCommand(), a.readyCommand(), a.serveCommand(), a.mcpCommand(), a.workerCommand(),
 		a.runsCommand(), a.showCommand(), a.usageCommand(), a.replayCommand(), a.evalCommand(),
 		a.verifyCommand(), a.pruneCommand(), a.exportCommand(),

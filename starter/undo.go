@@ -59,3 +59,12 @@ func noConversation(err error, id string) error {
 	}
 	return err
 }
+
+// conversationExists refuses an id that names nothing. None at all is no id.
+func (a *app) conversationExists(ctx context.Context, s *session, id string) error {
+	if id == "" {
+		return nil
+	}
+	_, err := s.store.GetConversation(ctx, store.ConversationRef{Tenant: a.tenant, ID: id})
+	return noConversation(err, id)
+}

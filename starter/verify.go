@@ -51,6 +51,9 @@ there when it is called again.`,
 				if f.conversation != "" || cmd.Flags().Changed("tenant") {
 					w.Tenant = a.tenant
 				}
+				if err := a.conversationExists(ctx, s, f.conversation); err != nil {
+					return err
+				}
 				return a.verifyAll(ctx, s, w)
 			})
 		},
