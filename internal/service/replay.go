@@ -13,7 +13,7 @@ import (
 func (s *Service) Replay(ctx context.Context, ref store.RunRef, req conversation.ReplayRequest) (runs.Run, error) {
 	switch {
 	case req.Apply && !req.Live:
-		return runs.Run{}, invalid("apply", "goes with live: what comes out of the record is there already")
+		return runs.Run{}, invalid("apply", "apply goes with live: what comes out of the record is there already")
 	case !req.Live && req.Changes():
 		return runs.Run{}, invalid("live", "is needed for changes: from the record everything is as it was")
 	}

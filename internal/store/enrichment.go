@@ -88,7 +88,7 @@ func (s *Store) GetEnrichment(ctx context.Context, ref ConversationRef, key stri
 		}
 		e, err = one(ctx, q, scanEnrichment, `SELECT `+enrichmentColumns+` FROM enrichments e
 			WHERE e.cid = $1 AND e.key = $2 ORDER BY e.version DESC LIMIT 1`, cid, cleanText(key))
-		if err == nil && len(e.Value) == 0 {
+		if isNotFound(err) || err == nil && len(e.Value) == 0 {
 			return notFoundf("state %q", key)
 		}
 		return err

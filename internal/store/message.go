@@ -210,7 +210,10 @@ func readable(ctx context.Context, q querier, ref ConversationRef) (int64, error
 	f, err := one(ctx, q, func(row pgx.CollectableRow) (f found, err error) {
 		return f, row.Scan(&f.cid, &f.gone)
 	}, `SELECT cid, content_deleted_at IS NOT NULL FROM conversations WHERE tenant = $1 AND id = $2`, ref.Tenant, ref.ID)
-	if err == nil && f.gone {
+	switch {
+	case isNotFound(err):
+		err = notFoundf("conversation %q", ref.ID)
+	case err == nil && f.gone:
 		err = ErrContentDeleted
 	}
 	return f.cid, err
