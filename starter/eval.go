@@ -207,6 +207,9 @@ func (a *app) writeEval(r evalReport, f *evalFlags) error {
 	} else {
 		err = a.print(r.Text())
 	}
+	if err == nil && r.Compacted == 0 && r.Conversations > 0 {
+		a.say("precis: no conversation reached the window of %s tokens: --window N makes it smaller", count(f.Window))
+	}
 	if err == nil && len(r.Skipped) > 0 {
 		a.say("precis: %s left out", pluralWere(len(r.Skipped), "file"))
 		return told{exitFailed}
