@@ -78,6 +78,10 @@ func Export(ctx context.Context, s *store.Store, ref store.ConversationRef, code
 		out.rows[r.Table]++
 		return out.line(l)
 	})
+	if out.failed != nil {
+		// The store takes it for a connection of its own that broke, and has begun again.
+		return nil, fmt.Errorf("write the export: %w", out.failed)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +96,8 @@ type exportWriter struct {
 	sum   hash.Hash
 	lines int
 	rows  map[string]int
+	// failed is what writing came to, nil: no error.
+	failed error
 }
 
 func (o *exportWriter) line(v any) error {
@@ -103,8 +109,8 @@ func (o *exportWriter) line(v any) error {
 	}
 	o.lines++
 	_, _ = o.sum.Write(b.Bytes())
-	_, err := o.w.Write(b.Bytes())
-	return err
+	_, o.failed = o.w.Write(b.Bytes())
+	return o.failed
 }
 
 // IsExport says whether a file that begins so is an export.

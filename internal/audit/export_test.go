@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -246,6 +248,35 @@ func TestImportBelongsToItsTenant(t *testing.T) {
 	}
 	if r := verified(t, s, runs[0]); !r.OK {
 		t.Errorf("the original:\n%s", report(r))
+	}
+}
+
+// full takes so many bytes and then says what a full disk or a pipe that was closed says.
+type full struct {
+	room int
+	err  error
+}
+
+func (f *full) Write(b []byte) (int, error) {
+	if f.room -= len(b); f.room < 0 {
+		return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: f.err}
+	}
+	return len(b), nil
+}
+
+// What stops an export is told as it is: a full disk is no database that went away.
+func TestExportTellsWhatItCannotWrite(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	ref, _ := compacted(t, s)
+	s.Append(ref, scenario.User(strings.Repeat("much to say. ", 200_000)))
+	for _, reason := range []error{syscall.ENOSPC, syscall.EPIPE} {
+		for _, room := range []int{0, 1 << 20} {
+			_, err := audit.Export(t.Context(), s.Store, ref, "test", &full{room, reason})
+			if !errors.Is(err, reason) || strings.Contains(err.Error(), "database") {
+				t.Errorf("%v after %d bytes: %v", reason, room, err)
+			}
+		}
 	}
 }
 

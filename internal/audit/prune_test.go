@@ -103,6 +103,8 @@ func TestPruneKeepsWhatALiveContextNeeds(t *testing.T) {
 	for name, sql := range map[string]string{
 		"placeholder": `UPDATE messages SET native = native || '\x20' WHERE pruned_at IS NOT NULL`,
 		"who said it": `UPDATE messages SET role = 'user' WHERE pruned_at IS NOT NULL`,
+		"another day": `UPDATE messages SET pruned_at = '2020-01-01' WHERE pruned_at IS NOT NULL`,
+		"no day":      `UPDATE messages SET pruned_at = NULL WHERE pruned_at IS NOT NULL`,
 		"the ledger":  `UPDATE seals SET record = convert_to(replace(convert_from(record, 'UTF8'), '"native":"', '"native":"00'), 'UTF8') WHERE kind = 'prune'`,
 	} {
 		aside(t, db, func() {

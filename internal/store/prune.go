@@ -13,6 +13,8 @@ import (
 // Pruned is what one pruning took from a conversation. The hashes are those of what was there, so that everything else
 // can still be proved.
 type Pruned struct {
+	// At is when it was, the pruned_at of what went; zero in seals of builds that did not note it.
+	At        time.Time        `json:"at,omitzero"`
 	Messages  []PrunedMessage  `json:"messages,omitempty"`
 	Artifacts []PrunedArtifact `json:"artifacts,omitempty"`
 }
@@ -177,6 +179,9 @@ func (s *Store) prune(ctx context.Context, ref ConversationRef, do func(context.
 			return ErrBusy
 		}
 		if p, err = do(ctx, tx, c); err != nil || len(p.Artifacts) == 0 && len(p.Messages) == 0 {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&p.At); err != nil {
 			return err
 		}
 		of := subject{SealPrune, newID()}

@@ -78,9 +78,21 @@ type Verification struct {
 }
 
 type prunedSet struct {
-	messages  map[int64]PrunedMessage
-	artifacts map[Hash]PrunedArtifact
+	messages  map[int64]prunedMessage
+	artifacts map[Hash]prunedArtifact
 }
+
+// at of both is zero when the seal does not say it.
+type (
+	prunedMessage struct {
+		PrunedMessage
+		at time.Time
+	}
+	prunedArtifact struct {
+		PrunedArtifact
+		at time.Time
+	}
+)
 
 // Verify opens a conversation for verification: do sees one state of it throughout, whatever is written meanwhile. do may
 // be called more than once, and must set its results anew each time.
@@ -177,8 +189,11 @@ func (v *Verification) message(f *Faults, pruned *prunedSet, last, m verifiedMes
 		if m.search != sha256.Sum256(nil) {
 			f.add(FaultTampered, "messages", key, "search_text", "the search text of a pruned message is not empty")
 		}
+		if !p.at.IsZero() && (m.pruned == nil || !m.pruned.Equal(p.at)) {
+			f.add(FaultTampered, "messages", key, "pruned_at", "it is not when its pruning was, on %s", v.day(p.at, nil))
+		}
 		native, search, bytes = p.Native, p.SearchText, p.Bytes
-		f.add(FaultPruned, "messages", key, "native", "its content was pruned on %s", v.day(m.pruned))
+		f.add(FaultPruned, "messages", key, "native", "its content was pruned on %s", v.day(p.at, m.pruned))
 	} else if m.pruned != nil {
 		f.add(FaultTampered, "messages", key, "pruned_at", "it says that it was pruned, and no pruning is on record")
 	}
@@ -193,11 +208,15 @@ func (v *Verification) message(f *Faults, pruned *prunedSet, last, m verifiedMes
 	}
 }
 
-func (v *Verification) day(t *time.Time) string {
-	if t == nil {
-		return "an unknown day"
+// day is that of a pruning: the one on record, and where there is none what the row says.
+func (v *Verification) day(recorded time.Time, row *time.Time) string {
+	switch {
+	case !recorded.IsZero():
+		return recorded.UTC().Format(time.DateOnly)
+	case row != nil:
+		return row.UTC().Format(time.DateOnly)
 	}
-	return t.UTC().Format(time.DateOnly)
+	return "an unknown day"
 }
 
 // chainSuspect finds which of the columns under a message's chain was changed, by trying what roles and kinds there are.
@@ -656,7 +675,7 @@ func (v *Verification) prunings(ctx context.Context) (*prunedSet, error) {
 	if v.pruned != nil {
 		return v.pruned, nil
 	}
-	set := &prunedSet{messages: map[int64]PrunedMessage{}, artifacts: map[Hash]PrunedArtifact{}}
+	set := &prunedSet{messages: map[int64]prunedMessage{}, artifacts: map[Hash]prunedArtifact{}}
 	rows, err := v.tx.Query(ctx, `SELECT record FROM seals WHERE cid = $1 AND kind = 'prune' ORDER BY n`, v.Conversation.cid)
 	if err != nil {
 		return nil, err
@@ -668,10 +687,10 @@ func (v *Verification) prunings(ctx context.Context) (*prunedSet, error) {
 			return nil // the chain of the seals tells
 		}
 		for _, m := range r.Pruned.Messages {
-			set.messages[m.Seq] = m
+			set.messages[m.Seq] = prunedMessage{m, r.Pruned.At}
 		}
 		for _, a := range r.Pruned.Artifacts {
-			set.artifacts[a.SHA256] = a
+			set.artifacts[a.SHA256] = prunedArtifact{a, r.Pruned.At}
 		}
 		return nil
 	})
@@ -750,11 +769,12 @@ func (v *Verification) Artifact(ctx context.Context, f *Faults, r ArtifactRefere
 		if err != nil {
 			return nil, err
 		}
-		if p, ok := pruned.artifacts[sum]; !ok || p.Size != a.size {
+		p, ok := pruned.artifacts[sum]
+		if !ok || p.Size != a.size {
 			f.add(FaultTampered, "artifacts", key, "pruned_at", "the %s says that it was pruned, and no pruning is on record", r.Role)
 			return nil, nil
 		}
-		f.add(FaultPruned, "artifacts", key, "data", "the %s was pruned on %s", r.Role, v.day(a.pruned))
+		f.add(FaultPruned, "artifacts", key, "data", "the %s was pruned on %s", r.Role, v.day(p.at, a.pruned))
 		return nil, nil
 	}
 	if data, err = v.store.unpack(sum, a.zstd); err != nil {
