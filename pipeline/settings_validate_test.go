@@ -43,7 +43,7 @@ func TestSettingsValidate(t *testing.T) {
 		"prompt":                        {func(s *Settings) { s.Prompt = "mine" }, func(s *Settings) { s.Prompt = "rules" }},
 		"summary_max_tokens":            {func(s *Settings) { s.SummaryMaxTokens = 0 }},
 		"breaker.failures":              {func(s *Settings) { s.Breaker.Failures = 0 }},
-		"breaker.cooldown_seconds":      {func(s *Settings) { s.Breaker.CooldownSeconds = -1 }},
+		"breaker.cooldown_seconds":      {func(s *Settings) { s.Breaker.CooldownSeconds = -1 }, func(s *Settings) { s.Breaker.CooldownSeconds = math.MaxInt }},
 		"tail_max_fraction":             {func(s *Settings) { s.TailMaxFraction = math.NaN() }, func(s *Settings) { s.TailMaxFraction = 2 }},
 		"max_prompt_chars":              {func(s *Settings) { s.MaxPromptChars = 0 }},
 		"strict_prompt_chars":           {func(s *Settings) { s.StrictPromptChars = -1 }},
@@ -55,7 +55,7 @@ func TestSettingsValidate(t *testing.T) {
 		"max_input_tokens":              {func(s *Settings) { s.MaxInputTokens = -1 }},
 		"nudge_fraction":                {func(s *Settings) { s.NudgeFraction = 0 }},
 		"digest":                        {func(s *Settings) { s.Digest = "sometimes" }},
-		"run_time_budget_seconds":       {func(s *Settings) { s.RunTimeBudgetSeconds = 0 }},
+		"run_time_budget_seconds":       {func(s *Settings) { s.RunTimeBudgetSeconds = 0 }, func(s *Settings) { s.RunTimeBudgetSeconds = math.MaxInt }},
 		"run_token_budget":              {func(s *Settings) { s.RunTokenBudget = -1 }},
 	} {
 		for _, change := range changes {
