@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"math"
 
 	"precis/internal/conversation"
 	"precis/internal/llm"
@@ -167,6 +168,7 @@ func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after
 	if err != nil {
 		return nil, false, refused(err)
 	}
+	after = min(after, math.MaxInt64-1) // the largest number has none behind it, and would begin anew
 	for m, err := range s.Store.Messages(ctx, ref, after+1, 0) {
 		if err != nil {
 			return nil, false, refused(err)

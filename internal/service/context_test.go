@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -171,6 +172,10 @@ func TestMessages(t *testing.T) {
 	}
 	if string(list[3].Native) != string(user("u2")) {
 		t.Errorf("%s", list[3].Native)
+	}
+	list, more, err = s.Messages(t.Context(), ref, math.MaxInt64, 0)
+	if err != nil || more || len(list) != 0 {
+		t.Errorf("behind the largest number: %d messages, %t, %v", len(list), more, err)
 	}
 	_, _, err = s.Messages(t.Context(), ref, -1, 0)
 	code(t, err, service.CodeInvalid)
