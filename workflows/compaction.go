@@ -295,7 +295,11 @@ func (r *run) summarise(ctx workflow.Context) (activities.SummariseResult, *Comp
 			return activities.SummariseResult{}, &end
 		}
 		if !r.step(ctx, r.used.next(stage, r.ladder[r.at].Kind, kind), stage, kind) {
-			end := r.failed(kind, "no summarizer gave a usable summary, and no digest stands in: settings.digest is never, or when_needed and this was asked for by hand below the limit: "+strings.Join(r.path, "; "))
+			why := "settings.digest is never"
+			if r.digestForBudget {
+				why = "settings.digest is when_needed, and this was asked for by hand below the limit"
+			}
+			end := r.failed(kind, "no summarizer gave a usable summary, and no digest stands in, since "+why+": "+strings.Join(r.path, "; "))
 			return activities.SummariseResult{}, &end
 		}
 	}
