@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,7 +69,11 @@ func (a *app) export(ctx context.Context, s *session, ref store.ConversationRef,
 // writeExport writes the file whole or not at all.
 func (a *app) writeExport(ctx context.Context, s *session, ref store.ConversationRef, out string) (rows map[string]int, err error) {
 	if out == "" {
-		return audit.Export(ctx, s.store, ref, version.Code(), a.out)
+		rows, err = audit.Export(ctx, s.store, ref, version.Code(), a.out)
+		if full := (*fs.PathError)(nil); errors.As(err, &full) {
+			err = written(full)
+		}
+		return rows, err
 	}
 	fresh, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+".*")
 	if err != nil {

@@ -82,7 +82,7 @@ func TestMoment(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"yesterday", "-1h", "7 d", "-3d", "2026-13-01", "d"} {
+	for _, text := range []string{"yesterday", "-1h", "7 d", "-3d", "2026-13-01", "d", "999999999999999d"} {
 		if got, err := moment("--since", text, now); exitCode(err) != exitUsage {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}

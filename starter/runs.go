@@ -144,6 +144,9 @@ func (a *app) findRun(ctx context.Context, s *session, id string) (store.RunRef,
 	return ref, err
 }
 
+// mostDays is how many days ago a time can be: more than two centuries, and less than a date of PostgreSQL's goes back.
+const mostDays = 100_000
+
 // moment reads a time: a date, an RFC 3339 time, or how long before now. A date is midnight UTC.
 func moment(flag, s string, now time.Time) (time.Time, error) {
 	if s == "" {
@@ -155,7 +158,7 @@ func moment(flag, s string, now time.Time) (time.Time, error) {
 		}
 	}
 	if number, ok := strings.CutSuffix(s, "d"); ok {
-		if days, err := strconv.Atoi(number); err == nil && days >= 0 {
+		if days, err := strconv.Atoi(number); err == nil && days >= 0 && days <= mostDays {
 			return now.AddDate(0, 0, -days), nil
 		}
 	}
