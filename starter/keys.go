@@ -17,7 +17,8 @@ func (a *app) keysCommand() *cobra.Command {
 		GroupID: groupAdmin,
 		Short:   "Make, list and revoke the API keys of a tenant",
 		Long: `API keys name the tenant of a request to the HTTP API. Only their hashes are kept: a key is shown once, when it is
-made. While there is none at all, the API listens on loopback only and asks for none.`,
+made. While none was ever made, the API listens on loopback only and asks for none; from the first one on it asks for
+one, also when all are revoked.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

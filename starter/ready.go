@@ -26,7 +26,12 @@ answer it and a worker polls both queues. Without URL: http.addr on this machine
 3 nobody answers.`,
 		Example: `  precis ready
   precis ready http://127.0.0.1:9464`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("`precis ready` takes URL alone, not also %q", args[1])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return a.ready(cmd.Context(), args[0])
