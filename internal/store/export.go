@@ -445,6 +445,9 @@ func (im *importing) seal(columns map[string]json.RawMessage) error {
 	if err := json.Unmarshal(record, &r); err != nil {
 		return invalidf("the seal's record cannot be read: %s", err)
 	}
+	if r.Form != sealForm {
+		return invalidf("the seal is %s: %d", errSealForm, r.Form)
+	}
 	im.last = SealRecord{Epoch: r.Epoch, ActiveMarker: r.ActiveMarker}
 	if s.Kind == SealPrune {
 		if r.Pruned != nil {

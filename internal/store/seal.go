@@ -42,8 +42,14 @@ type Seal struct {
 	Created time.Time
 }
 
+// sealForm is how values are written in a record. It goes up with every change of that, so that what an older version
+// sealed is read as what it is, and not taken for something that was changed.
+const sealForm = 1
+
 // SealRecord is what a seal holds.
 type SealRecord struct {
+	// Form is the sealForm of the version that wrote it.
+	Form int `json:"form"`
 	// Epoch and ActiveMarker are the conversation's at that time.
 	Epoch        int64  `json:"epoch"`
 	ActiveMarker string `json:"active_marker,omitempty"`
@@ -324,7 +330,7 @@ func putSeals(ctx context.Context, tx pgx.Tx, cid int64, subjects []subject, rec
 	batch := &pgx.Batch{}
 	for i, of := range subjects {
 		r := records[i]
-		r.Epoch, r.ActiveMarker = epoch, active
+		r.Form, r.Epoch, r.ActiveMarker = sealForm, epoch, active
 		record, err := json.Marshal(r)
 		if err != nil {
 			return fmt.Errorf("encode a seal: %w", err)

@@ -511,10 +511,16 @@ func (v *Verification) wanted(ctx context.Context, s Seal, runs []string) (bool,
 		SELECT EXISTS (SELECT FROM under WHERE id = $3) OR NOT EXISTS (SELECT FROM markers WHERE id = $3)`, v.Conversation.cid, runs, s.Subject)
 }
 
+// errSealForm is a seal that is whole, and that this version cannot compare with the rows.
+var errSealForm = errors.New("of a form that this version does not read; verify it with the version that wrote it")
+
 func (s Seal) rows() (map[string]SealedRow, error) {
 	var r SealRecord
 	if err := json.Unmarshal(s.Record, &r); err != nil {
 		return nil, fmt.Errorf("read seal %d: %w", s.N, err)
+	}
+	if r.Form != sealForm {
+		return nil, fmt.Errorf("seal %d is %w: %d", s.N, errSealForm, r.Form)
 	}
 	rows := make(map[string]SealedRow, len(r.Rows))
 	for _, row := range r.Rows {
@@ -566,6 +572,10 @@ func compareSeals(f *Faults, before, after Seal) {
 // compareRows compares the rows of a subject with its newest seal.
 func (v *Verification) compareRows(ctx context.Context, f *Faults, s Seal) error {
 	sealed, err := s.rows()
+	if errors.Is(err, errSealForm) {
+		f.add(FaultMissing, "seals", fmt.Sprint(s.N), "record", "%s", err)
+		return nil
+	}
 	if err != nil {
 		f.add(FaultTampered, "seals", fmt.Sprint(s.N), "record", "the record cannot be read: %s", err)
 		return nil
