@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -146,7 +147,7 @@ func (a *app) printStatus(st status, served bool) error {
 	}
 	var t table
 	for _, s := range st.Services {
-		t.row(s.Name, stateOf(s), s.Address, s.URL)
+		t.row(s.Name, stateOf(s), s.Address, withoutPassword(s.URL))
 	}
 	worker := "not running"
 	switch {
@@ -191,4 +192,13 @@ func stateOf(s devstack.ServiceReport) string {
 		return "does not answer" + where
 	}
 	return "not running"
+}
+
+// withoutPassword is an address for the screen; --json has the whole of it.
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
 }

@@ -76,6 +76,9 @@ func (c *compaction) runHint(r runs.Run) string {
 // wroteSummary says who wrote the summary and how it came to that.
 func wroteSummary(r runs.Run) string {
 	text := r.Summarizer
+	if text == string(pipeline.SummarizerSelf) && len(r.Models) == 1 {
+		text += ", " + r.Models[0].Model
+	}
 	if r.Digest {
 		text = "digest, written without a model"
 	}

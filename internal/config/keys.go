@@ -85,7 +85,7 @@ var table = []Key{
 	{Name: "settings.max_tool_result_tokens", Unit: "tokens", Effect: "Most that any one tool result may take in what is sent. 0: no cap."},
 	{Name: "settings.max_input_tokens", Unit: "tokens", Effect: "Most that a whole request may take; beyond it the oldest turns are left out. 0: no limit, and a full context is compacted."},
 	{Name: "settings.nudge_fraction", Unit: "share of the window, 0 to 1", Effect: "Fill from which a person is told that a compaction is due."},
-	{Name: "settings.digest", Effect: "When the deterministic digest may stand in for a model's summary: `when_needed` (automatic runs, and any run at or over the limit), `always`, `never` (the run fails and the context stays as it was)."},
+	{Name: "settings.digest", Effect: "When the deterministic digest may stand in for a model's summary: `when_needed` (automatic runs, any run at or over the limit, and one by hand where no model can be asked at all; one by hand below the limit whose models all failed ends `failed`, since nothing is lost by asking again), `always`, `never` (the run fails and the context stays as it was)."},
 	{Name: "settings.redact", Effect: "Take secrets out of what goes to an external summarizer. The transcript stays as it was."},
 	{Name: "settings.run_time_budget_seconds", Unit: "seconds", Effect: "Longest that a run may look for a summary before it takes the digest."},
 	{Name: "settings.run_token_budget", Unit: "tokens", Effect: "Most that a run may send to and receive from models. 0: no bound."},
