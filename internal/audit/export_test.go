@@ -116,6 +116,28 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
+// A summary names the conversation by the id that it had when it was written, however often it moved on since.
+func TestImportOfAnImport(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	ref, runs := worked(t, s)
+	first, err := audit.Import(t.Context(), s.Store, store.ImportTarget{Tenant: store.DefaultTenant, ID: "twin"}, opened(exported(t, s.Store, ref)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := elsewhere(t)
+	second, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant, ID: "third"}, opened(exported(t, s.Store, first.Conversation.Ref)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range runs {
+		id := second.Runs[first.Runs[run.Ref.ID]]
+		if r, err := audit.VerifyRun(t.Context(), other, store.RunRef{Tenant: store.DefaultTenant, ID: id}); err != nil || !r.OK {
+			t.Errorf("%v\n%s", err, report(r))
+		}
+	}
+}
+
 func liveContext(t testing.TB, s *store.Store, ref store.ConversationRef) string {
 	t.Helper()
 	live, err := s.LiveView(t.Context(), ref, store.LiveOptions{})

@@ -94,7 +94,7 @@ func viewAt(ctx context.Context, s *store.Store, run store.Run, state store.Stat
 	// A summary names the conversation, by the id that it had when it was written.
 	from, at, err := s.ImportedFrom(ctx, live.Conversation.Ref)
 	if err == nil && from != nil && run.Created.Before(at) {
-		v.Conversation.Ref.ID = from.Conversation
+		v.Conversation.Ref.ID = from.IDAt(run.Created)
 	}
 	return v, err
 }

@@ -130,6 +130,26 @@ func TestRunsVerify(t *testing.T) {
 	}
 }
 
+// A timeline whose end was cut off, with the figures of the conversation made to fit, is shorter than the last seal says.
+func TestTimelineIsNotCutOffUnseen(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	ref, runs := worked(t, s)
+	if r := verified(t, s, runs[1]); !r.OK {
+		t.Fatal(report(r))
+	}
+	_, err := database(t, s).Exec(t.Context(), `WITH c AS (SELECT cid FROM conversations WHERE id = $1),
+		kept AS (SELECT cid, seq, chain FROM events WHERE cid = (SELECT cid FROM c) ORDER BY seq LIMIT 1),
+		gone AS (DELETE FROM events USING kept WHERE events.cid = kept.cid AND events.seq > kept.seq)
+		UPDATE conversations SET event_seq = kept.seq, event_chain = kept.chain FROM kept WHERE conversations.cid = kept.cid`, ref.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := verified(t, s, runs[1]); r.OK || !strings.Contains(report(r), "missing events") {
+		t.Error(report(r))
+	}
+}
+
 // One change behind the store's back in each table: the check that finds it, and the table that it names.
 func TestChangesAreFoundAndNamed(t *testing.T) {
 	t.Parallel()

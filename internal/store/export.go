@@ -141,6 +141,9 @@ type importing struct {
 	active        string
 	// last is what the last seal says of the moment in which it was written.
 	last SealRecord
+	// origin is where the conversation had come from, at originAt; nil: nowhere.
+	origin   *ImportedFrom
+	originAt time.Time
 	// heads are what the conversation's row said.
 	epoch      int64
 	sealSeq    int64
@@ -433,7 +436,8 @@ func (im *importing) seal(columns map[string]json.RawMessage) error {
 	var sumErr, chainErr error
 	s.SHA256, sumErr = hashOf(columns["sha256"])
 	s.Chain, chainErr = hashOf(columns["chain"])
-	if err := errors.Join(err, hexErr, sumErr, chainErr); err != nil {
+	timeErr := json.Unmarshal(columns["created_at"], &s.Created)
+	if err := errors.Join(err, hexErr, sumErr, chainErr, timeErr); err != nil {
 		return invalidf("the seal cannot be read: %s", err)
 	}
 	s.Record = record
@@ -449,6 +453,9 @@ func (im *importing) seal(columns map[string]json.RawMessage) error {
 		return invalidf("the seal is %s: %d", errSealForm, r.Form)
 	}
 	im.last = SealRecord{Epoch: r.Epoch, ActiveMarker: r.ActiveMarker}
+	if s.N == 1 && r.Imported != nil {
+		im.origin, im.originAt = r.Imported, s.Created
+	}
 	if s.Kind == SealPrune {
 		if r.Pruned != nil {
 			im.pruned = append(im.pruned, *r.Pruned)
@@ -505,7 +512,9 @@ func (im *importing) finish(ctx context.Context) (Imported, error) {
 			return Imported{}, err
 		}
 		if of.kind == SealConversation {
-			records[0] = SealRecord{Rows: read[0], Imported: &ImportedFrom{im.from.ID, im.seals.Seals, im.seals.Chain}}
+			records[0] = SealRecord{Rows: read[0], Imported: &ImportedFrom{
+				Conversation: im.from.ID, Seals: im.seals.Seals, SealChain: im.seals.Chain, Before: im.origin, At: im.originAt,
+			}}
 			continue
 		}
 		subjects, records = append(subjects, here), append(records, SealRecord{Rows: read[0]})

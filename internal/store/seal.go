@@ -53,6 +53,9 @@ type SealRecord struct {
 	// Epoch and ActiveMarker are the conversation's at that time.
 	Epoch        int64  `json:"epoch"`
 	ActiveMarker string `json:"active_marker,omitempty"`
+	// Events and EventChain are the head of its timeline then: what came before the seal cannot be cut off unseen.
+	Events     int64 `json:"events"`
+	EventChain Hash  `json:"event_chain"`
 	// Rows are those that belong to the subject.
 	Rows []SealedRow `json:"rows,omitempty"`
 	// Pruned is what a pruning took.
@@ -76,6 +79,17 @@ type ImportedFrom struct {
 	// Seals and SealChain are the head of its seals there.
 	Seals     int64 `json:"seals"`
 	SealChain Hash  `json:"seal_chain"`
+	// Before is where it had been imported from there, at At; nil: it was made there.
+	Before *ImportedFrom `json:"before,omitempty"`
+	At     time.Time     `json:"at,omitzero"`
+}
+
+// IDAt is the id that the conversation had at a time before it came here.
+func (f *ImportedFrom) IDAt(t time.Time) string {
+	for f.Before != nil && t.Before(f.At) {
+		f = f.Before
+	}
+	return f.Conversation
 }
 
 // SealChain gives the chain hash of a seal: SHA-256 over the chain of the one before it (zero for the first), its number
@@ -318,11 +332,11 @@ func seal(ctx context.Context, tx pgx.Tx, cid int64, subjects ...subject) error 
 
 // putSeals writes one seal for each subject. The transaction holds the conversation's row.
 func putSeals(ctx context.Context, tx pgx.Tx, cid int64, subjects []subject, records []SealRecord) error {
-	var n, epoch int64
-	var chain []byte
+	var n, epoch, events int64
+	var chain, eventChain []byte
 	var active string
-	err := tx.QueryRow(ctx, `SELECT seal_seq, seal_chain, epoch, coalesce(active_marker, '') FROM conversations WHERE cid = $1`, cid).
-		Scan(&n, &chain, &epoch, &active)
+	err := tx.QueryRow(ctx, `SELECT seal_seq, seal_chain, epoch, coalesce(active_marker, ''), event_seq, event_chain
+		FROM conversations WHERE cid = $1`, cid).Scan(&n, &chain, &epoch, &active, &events, &eventChain)
 	if err != nil {
 		return err
 	}
@@ -330,7 +344,7 @@ func putSeals(ctx context.Context, tx pgx.Tx, cid int64, subjects []subject, rec
 	batch := &pgx.Batch{}
 	for i, of := range subjects {
 		r := records[i]
-		r.Form, r.Epoch, r.ActiveMarker = sealForm, epoch, active
+		r.Form, r.Epoch, r.ActiveMarker, r.Events, r.EventChain = sealForm, epoch, active, events, Hash(eventChain)
 		record, err := json.Marshal(r)
 		if err != nil {
 			return fmt.Errorf("encode a seal: %w", err)

@@ -467,7 +467,8 @@ func (v *Verification) sealChain(ctx context.Context, f *Faults) (whole bool, he
 	return f.Bad == 0, head, nil
 }
 
-// activation compares which marker is active with what the last seal says: every change of it is sealed.
+// activation compares which marker is active, and where the timeline was, with what the last seal says: every change of a
+// marker is sealed.
 func (v *Verification) activation(ctx context.Context, f *Faults, last int64) error {
 	c := v.Conversation
 	raw, err := one(ctx, v.tx, pgx.RowTo[[]byte], `SELECT record FROM seals WHERE cid = $1 AND n = $2`, c.cid, last)
@@ -486,6 +487,18 @@ func (v *Verification) activation(ctx context.Context, f *Faults, last int64) er
 	}
 	if r.ActiveMarker != c.ActiveMarker {
 		f.add(FaultTampered, "conversations", c.Ref.ID, "active_marker", "it is %q, and the last seal says %q", c.ActiveMarker, r.ActiveMarker)
+	}
+	if r.Events == 0 {
+		return nil
+	}
+	chain, err := one(ctx, v.tx, pgx.RowTo[[]byte], `SELECT chain FROM events WHERE cid = $1 AND seq = $2`, c.cid, r.Events)
+	switch {
+	case isNotFound(err):
+		f.add(FaultMissing, "events", fmt.Sprint(r.Events), "", "the last seal was written when event %d was there", r.Events)
+	case err != nil:
+		return err
+	case padded(chain) != r.EventChain:
+		f.add(FaultTampered, "events", fmt.Sprint(r.Events), "chain", "it is not what the last seal says of the timeline")
 	}
 	return nil
 }
