@@ -41,6 +41,7 @@ func TestBodies(t *testing.T) {
 		{"HalfAPairLow", "PUT", c + "/state/todo", `{"text":"\udc00"}`, 422, "body.text", "surrogate"},
 		{"Query", "GET", c + "/messages?limit=0", ``, 422, "query.limit", ">= 1"},
 		{"QueryNumber", "GET", c + "/messages?after=x", ``, 422, "query.after", "integer"},
+		{"QueryKind", "GET", "/v1/runs?error_kind=overflow", ``, 422, "query.error_kind", "input_tokens_exceeded"},
 		{"QueryTime", "GET", "/v1/runs?since=yesterday", ``, 422, "query.since", ""},
 		{"QueryEnum", "GET", "/v1/usage?group_by=week", ``, 422, "query.group_by", "tenant"},
 		{"Include", "GET", "/v1/runs/x?include=everything", ``, 422, "query.include", "everything"},

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -31,6 +33,18 @@ type RunFilter struct {
 	ReplayOf     string             `query:"replay_of" doc:"Only those that repeat this run."`
 	Since        time.Time          `query:"since" doc:"Only those asked for from this time on (RFC 3339)."`
 	Until        time.Time          `query:"until" doc:"Only those asked for before this time (RFC 3339)."`
+}
+
+// Resolve refuses an error kind that there is not: it would find nothing, and look as if nothing had failed so.
+func (in *RunFilter) Resolve(huma.Context) []error {
+	if in.ErrorKind == "" || slices.Contains(pipeline.ErrorKinds, in.ErrorKind) {
+		return nil
+	}
+	names := make([]string, len(pipeline.ErrorKinds))
+	for i, kind := range pipeline.ErrorKinds {
+		names[i] = string(kind)
+	}
+	return []error{&huma.ErrorDetail{Location: "query.error_kind", Message: "expected one of " + strings.Join(names, ", "), Value: in.ErrorKind}}
 }
 
 func (in RunFilter) store() store.RunFilter {
