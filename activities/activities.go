@@ -6,9 +6,9 @@
 //	contract.go     the small structs that pass through Temporal
 //	trigger.go      1. is a compaction due?
 //	summarizer.go   2. who writes the summary?
-//	partition.go    3. what is summarised, what stays?
+//	partition.go    3. what is summarized, what stays?
 //	slim.go         4. the summarizer's input
-//	summarise.go    5. the model call, the digest, the checks
+//	summarize.go    5. the model call, the digest, the checks
 //	reassemble.go   6. the new context, and the marker
 //	finish.go       closing a run that applied nothing
 //	child.go        for an agent's own workflow that has a run as its child: asking for it, waiting for another's
@@ -44,14 +44,22 @@ type Activities struct {
 
 // New makes the activities. A vendor that the configuration describes wrongly is an error here, and not in
 // the middle of a run. tel, which may be nil, measures them and traces their requests to vendors.
-func New(s *store.Store, c config.Config, log *slog.Logger, worker string, tel *telemetry.Telemetry) (*Activities, error) {
+func New(s *store.Store, c config.Config, log *slog.Logger, worker string,
+	tel *telemetry.Telemetry,
+) (*Activities, error) {
 	conversation.TellModels(c.Models)
-	a := &Activities{Store: s, Config: c, Log: log, Worker: worker + " " + version.Code(), Metrics: tel.Metrics(), clients: map[string]llm.Client{}}
+	a := &Activities{
+		Store: s, Config: c, Log: log, Worker: worker + " " + version.Code(), Metrics: tel.Metrics(),
+		clients: map[string]llm.Client{},
+	}
 	for name, v := range c.Vendors {
 		if v.BaseURL == "" {
 			continue
 		}
-		client, err := llm.New(llm.Vendor{Name: name, Type: v.Type, BaseURL: v.BaseURL, APIKey: v.APIKey, Headers: v.Headers, Transport: tel.Transport})
+		client, err := llm.New(llm.Vendor{
+			Name: name, Type: v.Type, BaseURL: v.BaseURL, APIKey: v.APIKey,
+			Headers: v.Headers, Transport: tel.Transport,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("vendors.%s: %w", name, err)
 		}

@@ -45,7 +45,9 @@ func (r recordedAnswer) err() error {
 // ask sends the prepared input to the model, unless an earlier attempt at this call has its answer. The call
 // is booked before it is sent and with its answer the moment that is complete, so that a crash in between
 // shows as a call that was perhaps paid for.
-func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipeline.Prompt, view conversation.View) (recordedAnswer, error) {
+func (a *Activities) ask(ctx context.Context, req SummarizeRequest, prompt pipeline.Prompt,
+	view conversation.View,
+) (recordedAnswer, error) {
 	if rec := notesOf(ctx).record; rec != nil {
 		return a.recall(ctx, rec)
 	}
@@ -59,7 +61,10 @@ func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipel
 	}
 	call := llm.Call{
 		Model: req.Summarizer.Model, MaxOutput: req.MaxOutput,
-		Meta: llm.Metadata{Reason: llm.ReasonSummarization, Feature: prompt.Name, RunID: req.Ref.Run, Tenant: req.Tenant},
+		Meta: llm.Metadata{
+			Reason: llm.ReasonSummarization, Feature: prompt.Name, RunID: req.Ref.Run,
+			Tenant: req.Tenant,
+		},
 	}
 	switch req.Summarizer.Kind {
 	case pipeline.SummarizerSelf, pipeline.SummarizerNative:
@@ -72,7 +77,10 @@ func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipel
 		call.System, call.User = in.System, in.User
 	}
 
-	booked := store.ModelCall{Call: req.Call, Attempt: attemptOf(ctx), Vendor: req.Summarizer.Vendor, Model: req.Summarizer.Model, Request: input}
+	booked := store.ModelCall{
+		Call: req.Call, Attempt: attemptOf(ctx), Vendor: req.Summarizer.Vendor,
+		Model: req.Summarizer.Model, Request: input,
+	}
 	earlier, err := a.Store.BeginCall(ctx, req.run(), booked)
 	if err != nil {
 		return recordedAnswer{}, err
@@ -94,12 +102,12 @@ func (a *Activities) ask(ctx context.Context, req SummariseRequest, prompt pipel
 	took := time.Since(sent)
 	notesOf(ctx).number("model_ms", took.Milliseconds())
 	a.Metrics.ModelCalled(ctx, telemetry.ModelCall{
-		Vendor: req.Summarizer.Vendor, Summarizer: req.Summarizer.String(), ErrorKind: string(pipeline.KindOf(callErr)), Took: took,
-		Input: answered.Usage.Input, CachedInput: answered.Usage.CachedInput, Output: answered.Usage.Output,
+		Vendor: req.Summarizer.Vendor, Summarizer: req.Summarizer.String(), ErrorKind: string(pipeline.KindOf(callErr)),
+		Took: took, Input: answered.Usage.Input, CachedInput: answered.Usage.CachedInput, Output: answered.Usage.Output,
 	})
 	record := recordedAnswer{
-		Answer: answered.Answer, Usage: answered.Usage, Model: answered.Model, RequestID: answered.RequestID, Raw: string(answered.Raw),
-		Native: answered.Native, NativeText: answered.NativeText,
+		Answer: answered.Answer, Usage: answered.Usage, Model: answered.Model, RequestID: answered.RequestID,
+		Raw: string(answered.Raw), Native: answered.Native, NativeText: answered.NativeText,
 	}
 	if err := a.book(ctx, req, booked, &record, answered.Status, callErr); err != nil {
 		return record, err
@@ -121,7 +129,8 @@ func (a *Activities) recall(ctx context.Context, rec *record) (recordedAnswer, e
 		}
 		data, err := a.Store.GetArtifact(ctx, rec.original.Ref.Tenant, e.Answer)
 		if err != nil {
-			return answer, gone(rec.original, fmt.Sprintf("the answer of %s/%s in step %d", e.Vendor, e.Model, e.Call), err)
+			return answer, gone(rec.original, fmt.Sprintf("the answer of %s/%s in step %d", e.Vendor, e.Model, e.Call),
+				err)
 		}
 		if err := json.Unmarshal(data, &answer); err != nil {
 			return answer, fmt.Errorf("read the recorded answer: %w", err)
@@ -137,7 +146,9 @@ func (a *Activities) recall(ctx context.Context, rec *record) (recordedAnswer, e
 
 // book writes down how the call ended. The answer is paid for: while the database is away this waits for it,
 // as long as the attempt may take.
-func (a *Activities) book(ctx context.Context, req SummariseRequest, booked store.ModelCall, record *recordedAnswer, status int, callErr error) error {
+func (a *Activities) book(ctx context.Context, req SummarizeRequest, booked store.ModelCall, record *recordedAnswer,
+	status int, callErr error,
+) error {
 	usage := record.Usage
 	end := store.CallResult{
 		Input: int64(usage.Input - usage.CachedInput - usage.CacheWrite), CachedInput: int64(usage.CachedInput),

@@ -43,20 +43,24 @@ func (a *Activities) spentToday(ctx context.Context, view conversation.View) (te
 }
 
 // withoutModels leaves nothing but the digest of a choice, and says so: on the record and in the timeline.
-func (a *Activities) withoutModels(ctx context.Context, ref Ref, choice pipeline.Choice, policy pipeline.DigestPolicy, budget tenantBudget) (pipeline.Choice, error) {
+func (a *Activities) withoutModels(ctx context.Context, ref Ref, choice pipeline.Choice, policy pipeline.DigestPolicy,
+	budget tenantBudget,
+) (pipeline.Choice, error) {
 	if policy == pipeline.DigestNever {
 		return choice, pipeline.Errorf(pipeline.BudgetExceeded, "%s, and the digest is switched off", budget)
 	}
 	for _, s := range choice.Ladder {
 		if s.Kind == pipeline.SummarizerExternal {
-			choice.Skipped = append(choice.Skipped, pipeline.SkippedSummarizer{Model: s.String(), Reason: budget.String()})
+			choice.Skipped = append(choice.Skipped,
+				pipeline.SkippedSummarizer{Model: s.String(), Reason: budget.String()})
 		}
 	}
 	choice.Ladder = []pipeline.Summarizer{{Kind: pipeline.SummarizerDigest}}
 	choice.SelfReason = budget.String()
 	notesOf(ctx).number("tenant_budget", budget)
 	data, err := json.Marshal(map[string]any{
-		"code": "tenant_budget_exceeded", "detail": budget.String() + ": the digest stands in", "limit": budget.Limit, "used": budget.Used,
+		"code": "tenant_budget_exceeded", "detail": budget.String() + ": the digest stands in", "limit": budget.Limit,
+		"used": budget.Used,
 	})
 	if err != nil {
 		return choice, fmt.Errorf("encode a warning: %w", err)

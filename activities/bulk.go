@@ -70,7 +70,8 @@ func (a *Activities) nextReplays(ctx context.Context, req NextReplaysRequest) (N
 		case run.Outcome != "":
 			out.Ended++
 		default:
-			out.Replays = append(out.Replays, NextReplay{Run: run.Ref.ID, Conversation: run.Conversation, Replay: run.ReplayMode()})
+			out.Replays = append(out.Replays,
+				NextReplay{Run: run.Ref.ID, Conversation: run.Conversation, Replay: run.ReplayMode()})
 		}
 		activity.RecordHeartbeat(ctx)
 	}

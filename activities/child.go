@@ -37,8 +37,8 @@ type AskResult struct {
 	Attached bool   `json:"attached,omitempty"`
 }
 
-// AskForRun notes the run which a workflow executes as its child next: the settings of this moment are kept with it, and
-// while it is unfinished no other one of the conversation begins. With a reply open it fails with kind conflict.
+// AskForRun notes the run which a workflow executes as its child next: the settings of this moment are kept with it,
+// and while it is unfinished no other one of the conversation begins. With a reply open it fails with kind conflict.
 func (a *Activities) AskForRun(ctx context.Context, req AskRequest) (AskResult, error) {
 	ref := store.ConversationRef{Tenant: req.Tenant, ID: req.Conversation}
 	run, attached, err := conversation.Ask(ctx, a.Store, a.Config, ref, store.RunRequest{
@@ -46,11 +46,20 @@ func (a *Activities) AskForRun(ctx context.Context, req AskRequest) (AskResult, 
 	})
 	switch {
 	case errors.Is(err, store.ErrReplyOpen):
-		err = &pipeline.Error{Kind: pipeline.Conflict, Message: "the agent's model is generating: end the reply before the compaction", Cause: err}
+		err = &pipeline.Error{
+			Kind:    pipeline.Conflict,
+			Message: "the agent's model is generating: end the reply before the compaction", Cause: err,
+		}
 	case errors.Is(err, store.ErrContentDeleted): // it is an ErrNotFound too
-		err = &pipeline.Error{Kind: pipeline.BadRequest, Message: "the conversation's content has been deleted", Cause: err}
+		err = &pipeline.Error{
+			Kind: pipeline.BadRequest, Message: "the conversation's content has been deleted",
+			Cause: err,
+		}
 	case errors.Is(err, store.ErrNotFound):
-		err = &pipeline.Error{Kind: pipeline.BadRequest, Message: fmt.Sprintf("tenant %s has no conversation %q", req.Tenant, req.Conversation), Cause: err}
+		err = &pipeline.Error{
+			Kind:    pipeline.BadRequest,
+			Message: fmt.Sprintf("tenant %s has no conversation %q", req.Tenant, req.Conversation), Cause: err,
+		}
 	}
 	return AskResult{Run: run.Ref.ID, Attached: attached}, toTemporal(ctx, err, activity.GetInfo(ctx).Attempt)
 }
@@ -81,13 +90,15 @@ func (a *Activities) AwaitRun(ctx context.Context, req AwaitRequest) (RunResult,
 		return RunResult{}, toTemporal(ctx, err, attempt)
 	}
 	if run.Outcome == "" {
-		return RunResult{}, temporal.NewApplicationErrorWithOptions("the run has not ended", typeUnfinished, temporal.ApplicationErrorOptions{
-			NextRetryDelay: min(time.Duration(attempt)*time.Second/2, maxAwaitDelay), Category: temporal.ApplicationErrorCategoryBenign,
-		})
+		return RunResult{}, temporal.NewApplicationErrorWithOptions("the run has not ended", typeUnfinished,
+			temporal.ApplicationErrorOptions{
+				NextRetryDelay: min(time.Duration(attempt)*time.Second/2, maxAwaitDelay),
+				Category:       temporal.ApplicationErrorCategoryBenign,
+			})
 	}
 	return RunResult{
-		Outcome: string(run.Outcome), Kind: run.ErrorKind, Reason: run.Reason, Summarizer: run.Facts.Summarizer, Marker: run.Marker,
-		TokensBefore: run.Facts.TokensBefore, TokensAfter: run.Facts.TokensAfter,
+		Outcome: string(run.Outcome), Kind: run.ErrorKind, Reason: run.Reason, Summarizer: run.Facts.Summarizer,
+		Marker: run.Marker, TokensBefore: run.Facts.TokensBefore, TokensAfter: run.Facts.TokensAfter,
 	}, nil
 }
 

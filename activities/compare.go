@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -46,7 +46,7 @@ func (r *record) follows(ref Ref, notes *stepNotes) error {
 		}
 	}
 	now := stepWords(string(r.stage), ref.Rung, "")
-	notes.difference(runs.Difference{What: "step", Recorded: took, Replayed: now})
+	notes.difference(runreport.Difference{What: "step", Recorded: took, Replayed: now})
 	return &divergedError{fmt.Sprintf("step %d of the record is %s, the replay came to %s", ref.Call, took, now)}
 }
 
@@ -61,8 +61,8 @@ func stepWords(stage, rung, summarizer string) string {
 	return words
 }
 
-// compare notes where a step of a replay from the record parts from it, and keeps that. It gives the error that the step
-// is to end with: a failure that was recorded is not tried again.
+// compare notes where a step of a replay from the record parts from it, and keeps that. It gives the error that the
+// step is to end with: a failure that was recorded is not tried again.
 func (a *Activities) compare(ctx context.Context, ref Ref, result any, failure error) error {
 	notes := notesOf(ctx)
 	rec := notes.record
@@ -77,9 +77,15 @@ func (a *Activities) compare(ctx context.Context, ref Ref, result any, failure e
 		if rec.kept == nil {
 			recorded = fmt.Sprintf("%s: %s", recordedKind, recordedMessage)
 		}
-		notes.difference(runs.Difference{What: "error", Recorded: recorded, Replayed: fmt.Sprintf("%s: %s", e.Kind, shorten(e.Message))})
+		notes.difference(runreport.Difference{
+			What: "error", Recorded: recorded,
+			Replayed: fmt.Sprintf("%s: %s", e.Kind, shorten(e.Message)),
+		})
 	case e == nil && rec.kept == nil:
-		notes.difference(runs.Difference{What: "error", Recorded: fmt.Sprintf("%s: %s", recordedKind, recordedMessage), Replayed: "it went well"})
+		notes.difference(runreport.Difference{
+			What: "error", Recorded: fmt.Sprintf("%s: %s", recordedKind, recordedMessage),
+			Replayed: "it went well",
+		})
 	case e == nil:
 		if err := a.compareResults(notes, rec.kept.Result, result); err != nil {
 			return err
@@ -111,7 +117,8 @@ func (r *record) failure() (pipeline.ErrorKind, string) {
 
 // notCompared are parts of a stage's result that say where it ran, or that artifacts say better.
 var notCompared = map[string]bool{
-	"model_queue": true, "spent_at": true, "plan": true, "input": true, "summary": true, "native": true, "native_use": true,
+	"model_queue": true, "spent_at": true, "plan": true, "input": true, "summary": true, "native": true,
+	"native_use": true,
 }
 
 // compareResults looks for the first figure that differs.
@@ -125,7 +132,10 @@ func (a *Activities) compareResults(notes *stepNotes, recorded json.RawMessage, 
 		return fmt.Errorf("read a stage's result: %w", err)
 	}
 	if name, old, now := firstDifference("", was, is); old != now {
-		notes.difference(runs.Difference{What: "result" + name, Recorded: pipeline.Truncate(old, excerptChars), Replayed: pipeline.Truncate(now, excerptChars)})
+		notes.difference(runreport.Difference{
+			What: "result" + name, Recorded: pipeline.Truncate(old, excerptChars),
+			Replayed: pipeline.Truncate(now, excerptChars),
+		})
 	}
 	return nil
 }
@@ -184,7 +194,7 @@ func (a *Activities) compareArtifacts(ctx context.Context, ref Ref, notes *stepN
 		if was == is || was == "" && notes.record.kept == nil {
 			continue
 		}
-		d := runs.Difference{What: role, Recorded: "nothing", Replayed: "nothing"}
+		d := runreport.Difference{What: role, Recorded: "nothing", Replayed: "nothing"}
 		if was != "" && is != "" {
 			old, err := a.Store.GetArtifact(ctx, ref.Tenant, was)
 			if err != nil {
@@ -265,8 +275,8 @@ func (a *Activities) keepDifferences(ctx context.Context, ref Ref, notes *stepNo
 }
 
 // differencesOf reads what the steps of a replay found, in order.
-func (a *Activities) differencesOf(ctx context.Context, run store.Run) ([]runs.Difference, error) {
-	var all []runs.Difference
+func (a *Activities) differencesOf(ctx context.Context, run store.Run) ([]runreport.Difference, error) {
+	var all []runreport.Difference
 	seen := map[int]bool{}
 	for _, s := range run.Steps {
 		sha := s.Artifacts[roleDifference]
@@ -278,7 +288,7 @@ func (a *Activities) differencesOf(ctx context.Context, run store.Run) ([]runs.D
 		if err != nil {
 			return nil, err
 		}
-		var list []runs.Difference
+		var list []runreport.Difference
 		if err := json.Unmarshal(data, &list); err != nil {
 			return nil, fmt.Errorf("read the differences: %w", err)
 		}

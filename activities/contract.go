@@ -15,13 +15,16 @@ const (
 	StageSummarizer Stage = "summarizer"
 	StagePartition  Stage = "partition"
 	StageSlim       Stage = "slim"
-	StageSummarise  Stage = "summarise"
+	StageSummarize  Stage = "summarise"
 	StageReassemble Stage = "reassemble"
 	StageFinish     Stage = "finish"
 )
 
 // Stages lists the stages in the order in which a run walks them.
-var Stages = []Stage{StageTrigger, StageSummarizer, StagePartition, StageSlim, StageSummarise, StageReassemble, StageFinish}
+var Stages = []Stage{
+	StageTrigger, StageSummarizer, StagePartition, StageSlim, StageSummarize, StageReassemble,
+	StageFinish,
+}
 
 // Ref names the run that an activity works for. It is all that any activity needs to find its data, and
 // with Call it is the key under which its result is kept.
@@ -87,7 +90,7 @@ type SummarizerResult struct {
 	DigestForBudget bool `json:"digest_for_budget,omitempty"`
 }
 
-// PartitionRequest asks which messages are summarised and which stay.
+// PartitionRequest asks which messages are summarized and which stay.
 type PartitionRequest struct {
 	Ref
 	Head int64 `json:"head"`
@@ -102,10 +105,10 @@ type PartitionRequest struct {
 type PartitionResult struct {
 	// Nothing is "empty", "all_protected" or "already_compacted" when there is nothing to do, else "".
 	Nothing string `json:"nothing,omitempty"`
-	// Plan is the hash of the plan artifact. With Nothing to summarise it is for squeezing the tail alone.
+	// Plan is the hash of the plan artifact. With Nothing to summarize it is for squeezing the tail alone.
 	Plan string `json:"plan,omitempty"`
-	// Summarise and Tail count messages.
-	Summarise  int   `json:"summarise"`
+	// Summarize and Tail count messages.
+	Summarize  int   `json:"summarise"`
 	Tail       int   `json:"tail"`
 	CoversFrom int64 `json:"covers_from"`
 	CoversTo   int64 `json:"covers_to"`
@@ -139,8 +142,8 @@ type SlimResult struct {
 	DroppedTools int `json:"dropped_tools,omitempty"`
 }
 
-// SummariseRequest asks one summarizer once.
-type SummariseRequest struct {
+// SummarizeRequest asks one summarizer once.
+type SummarizeRequest struct {
 	Ref
 	Plan       string              `json:"plan"`
 	Input      string              `json:"input"`
@@ -148,10 +151,10 @@ type SummariseRequest struct {
 	Summarizer pipeline.Summarizer `json:"summarizer"`
 }
 
-func (r SummariseRequest) summarizer() string { return r.Summarizer.String() }
+func (r SummarizeRequest) summarizer() string { return r.Summarizer.String() }
 
-// SummariseResult refers to an accepted, verified summary.
-type SummariseResult struct {
+// SummarizeResult refers to an accepted, verified summary.
+type SummarizeResult struct {
 	// Summary is the hash of the summary artifact.
 	Summary string `json:"summary"`
 	Tokens  int    `json:"tokens"`
@@ -176,7 +179,7 @@ type ReassembleRequest struct {
 	// Summary is the hash of the accepted summary, "" to squeeze the tail behind what is there.
 	Summary    string              `json:"summary"`
 	Summarizer pipeline.Summarizer `json:"summarizer"`
-	// Native and NativeUse are those of SummariseResult.
+	// Native and NativeUse are those of SummarizeResult.
 	Native    string `json:"native,omitempty"`
 	NativeUse string `json:"native_use,omitempty"`
 	// Omitted is the number of messages that the summarizer was not shown.
@@ -193,8 +196,8 @@ func (r ReassembleRequest) summarizer() string { return r.Summarizer.String() }
 
 // ReassembleResult is how the run ended, or why it did not yet.
 type ReassembleResult struct {
-	// Outcome is "applied", "prepared", "superseded" or "skipped", of a live replay that is only compared "replayed"; ""
-	// when Kind says what is in the way.
+	// Outcome is "applied", "prepared", "superseded" or "skipped", of a live replay that is only compared "replayed";
+	// "" when Kind says what is in the way.
 	Outcome string `json:"outcome,omitempty"`
 	// Kind is no_shrink or conflict.
 	Kind         pipeline.ErrorKind `json:"kind,omitempty"`

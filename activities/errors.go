@@ -23,7 +23,7 @@ const maxInternalAttempts = 3
 const typeUnavailable = "unavailable"
 
 // toTemporal turns an activity's error into the application error that decides about retries: its type is
-// the error kind, its next delay honours Retry-After, and it carries no text of the conversation. Temporal
+// the error kind, its next delay honors Retry-After, and it carries no text of the conversation. Temporal
 // cuts failures at 4 KiB, so the diagnostics are in run_steps.
 func toTemporal(ctx context.Context, err error, attempt int32) error {
 	if err == nil {
@@ -37,7 +37,8 @@ func toTemporal(ctx context.Context, err error, attempt int32) error {
 			temporal.ApplicationErrorOptions{Cause: err, Category: temporal.ApplicationErrorCategoryBenign})
 	}
 	if d := (*divergedError)(nil); errors.As(err, &d) {
-		return temporal.NewApplicationErrorWithOptions(shorten(d.says), string(KindDiverged), temporal.ApplicationErrorOptions{NonRetryable: true})
+		return temporal.NewApplicationErrorWithOptions(shorten(d.says), string(KindDiverged),
+			temporal.ApplicationErrorOptions{NonRetryable: true})
 	}
 	var e *pipeline.Error
 	if !errors.As(err, &e) {

@@ -49,18 +49,21 @@ func (a *Activities) countFailure(ctx context.Context, ref Ref, run store.Run) e
 	if err != nil {
 		return err
 	}
-	b, err := a.Store.TripBreaker(ctx, store.ConversationBreaker(ref.conversation()), run.ErrorKind, run.Reason, settings.Breaker.Failures)
+	b, err := a.Store.TripBreaker(ctx, store.ConversationBreaker(ref.conversation()), run.ErrorKind, run.Reason,
+		settings.Breaker.Failures)
 	if err != nil || !b.Open() {
 		return err
 	}
 	data, err := json.Marshal(map[string]any{
-		"code": "breaker_open", "failures": b.Failures, "error_kind": b.ErrorKind, "cooldown_seconds": settings.Breaker.CooldownSeconds,
-		"detail": "no compaction starts by itself until the cooldown has passed or somebody asks for one",
+		"code": "breaker_open", "failures": b.Failures, "error_kind": b.ErrorKind,
+		"cooldown_seconds": settings.Breaker.CooldownSeconds,
+		"detail":           "no compaction starts by itself until the cooldown has passed or somebody asks for one",
 	})
 	if err != nil {
 		return fmt.Errorf("encode a warning: %w", err)
 	}
-	_, err = a.Store.AppendEvent(ctx, ref.conversation(), store.Event{Kind: store.EventWarning, Run: ref.Run, Data: data})
+	_, err = a.Store.AppendEvent(ctx, ref.conversation(),
+		store.Event{Kind: store.EventWarning, Run: ref.Run, Data: data})
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -28,7 +28,9 @@ type recorder struct {
 	activities *Activities
 }
 
-func (r *recorder) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+func (r *recorder) InterceptActivity(_ context.Context,
+	next interceptor.ActivityInboundInterceptor,
+) interceptor.ActivityInboundInterceptor {
 	in := &recorderInbound{activities: r.activities}
 	in.Next = next
 	return in
@@ -45,7 +47,9 @@ type referrer interface{ Reference() Ref }
 // namesSummarizer is a request that is about one summarizer.
 type namesSummarizer interface{ summarizer() string }
 
-func (r *recorderInbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (result any, err error) {
+func (r *recorderInbound) ExecuteActivity(ctx context.Context,
+	in *interceptor.ExecuteActivityInput,
+) (result any, err error) {
 	stop := heartbeat(ctx)
 	defer stop()
 	info := activity.GetInfo(ctx)
@@ -97,7 +101,8 @@ func (r *recorderInbound) ExecuteActivity(ctx context.Context, in *interceptor.E
 // begin records that the attempt starts, and what the ladder made of the call before it.
 func (a *Activities) begin(ctx context.Context, ref Ref, step store.Step) error {
 	if ref.FailedCall > 0 {
-		if err := a.Store.NoteNext(ctx, ref.run(), string(ref.FailedStage), ref.FailedCall, ref.Rung, ref.FailedKind); err != nil {
+		if err := a.Store.NoteNext(ctx, ref.run(), string(ref.FailedStage), ref.FailedCall, ref.Rung,
+			ref.FailedKind); err != nil {
 			return err
 		}
 	}
@@ -108,8 +113,12 @@ func (a *Activities) begin(ctx context.Context, ref Ref, step store.Step) error 
 func (r *recorderInbound) call(ctx context.Context, in *interceptor.ExecuteActivityInput) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.activities.Log.Error("a stage panicked", "activity", activity.GetInfo(ctx).ActivityType.Name, "panic", p, slog.Any("stack", stack()))
-			err = &pipeline.Error{Kind: pipeline.Internal, Message: fmt.Sprintf("the stage panicked (%T); the worker's log has the details", p)}
+			r.activities.Log.Error("a stage panicked", "activity", activity.GetInfo(ctx).ActivityType.Name, "panic", p,
+				slog.Any("stack", stack()))
+			err = &pipeline.Error{
+				Kind:    pipeline.Internal,
+				Message: fmt.Sprintf("the stage panicked (%T); the worker's log has the details", p),
+			}
 		}
 	}()
 	return r.Next.ExecuteActivity(ctx, in)
@@ -143,7 +152,7 @@ type stepNotes struct {
 	// that has of the step, of a replay from the record.
 	run, original *store.Run
 	record        *record
-	differences   []runs.Difference
+	differences   []runreport.Difference
 }
 
 type notesKey struct{}

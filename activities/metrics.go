@@ -14,9 +14,9 @@ func (a *Activities) countRun(ctx context.Context, run store.Run, stage Stage) {
 		trigger = triggerReplay
 	}
 	a.Metrics.RunEnded(ctx, telemetry.RunEnd{
-		Outcome: string(run.Outcome), ErrorKind: string(run.ErrorKind), Stage: string(stage), Summarizer: run.Facts.Summarizer,
-		Trigger: trigger, TokensBefore: run.Facts.TokensBefore, TokensAfter: run.Facts.TokensAfter,
-		Took: run.Finished.Sub(run.Started),
+		Outcome: string(run.Outcome), ErrorKind: string(run.ErrorKind), Stage: string(stage),
+		Summarizer: run.Facts.Summarizer, Trigger: trigger, TokensBefore: run.Facts.TokensBefore,
+		TokensAfter: run.Facts.TokensAfter, Took: run.Finished.Sub(run.Started),
 	})
 }
 

@@ -18,7 +18,9 @@ import (
 
 // withNative puts the vendor's own compaction in front of the first model that is asked in mode beta and has one.
 // Why there is none is noted.
-func (a *Activities) withNative(ctx context.Context, ladder []pipeline.Summarizer, view conversation.View) ([]pipeline.Summarizer, error) {
+func (a *Activities) withNative(ctx context.Context, ladder []pipeline.Summarizer,
+	view conversation.View,
+) ([]pipeline.Summarizer, error) {
 	for i, s := range ladder {
 		if s.Kind == pipeline.SummarizerDigest || s.Mode != pipeline.ModeBeta {
 			continue
@@ -31,7 +33,8 @@ func (a *Activities) withNative(ctx context.Context, ladder []pipeline.Summarize
 			return nil, err
 		}
 		form, reason := able.Form, able.Why
-		if tokens := calibrated(view, s, view.Context().Stats.Tokens+view.Overhead()); reason == "" && tooSmallFor(form, tokens) {
+		if tokens := calibrated(view, s, view.Context().Stats.Tokens+view.Overhead()); reason == "" &&
+			tooSmallFor(form, tokens) {
 			reason = tooSmallReason(tokens)
 		}
 		if reason != "" {
@@ -58,7 +61,8 @@ func tooSmallFor(form llm.NativeForm, tokens int) bool {
 }
 
 func tooSmallReason(tokens int) string {
-	return fmt.Sprintf("≈%d input tokens are under the %d from which Anthropic's compaction is used", tokens, pipeline.MinAnthropicCompactionInputTokens)
+	return fmt.Sprintf("≈%d input tokens are under the %d from which Anthropic's compaction is used", tokens,
+		pipeline.MinAnthropicCompactionInputTokens)
 }
 
 // vendor is the configured vendor as its client knows it, without its key.
@@ -68,7 +72,9 @@ func (a *Activities) vendor(name string) llm.Vendor {
 }
 
 // nativeInput is the request for the vendor's own compaction of what the plan covers.
-func (a *Activities) nativeInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View, p plan, prompt pipeline.Prompt) (SlimResult, error) {
+func (a *Activities) nativeInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View, p plan,
+	prompt pipeline.Prompt,
+) (SlimResult, error) {
 	form := llm.NativeForm(req.Summarizer.Form)
 	messages, tokens, err := view.NativeMessages(p.CoversTo)
 	if err != nil {
@@ -106,10 +112,12 @@ func (a *Activities) nativeInput(ctx context.Context, req SlimRequest, run store
 
 // nativeSummary asks the vendor to compact and keeps what it gives. Where that can be read it is the summary as well,
 // held to the same checks as any other.
-func (a *Activities) nativeSummary(ctx context.Context, req SummariseRequest, run store.Run, view conversation.View, p plan, source []pipeline.Message) (SummariseResult, error) {
+func (a *Activities) nativeSummary(ctx context.Context, req SummarizeRequest, run store.Run, view conversation.View,
+	p plan, source []pipeline.Message,
+) (SummarizeResult, error) {
 	prompt, err := choosePrompt(run, view, req.Summarizer)
 	if err != nil {
-		return SummariseResult{}, err
+		return SummarizeResult{}, err
 	}
 	answer, result, err := a.answer(ctx, req, prompt, view)
 	if err != nil {
@@ -117,15 +125,17 @@ func (a *Activities) nativeSummary(ctx context.Context, req SummariseRequest, ru
 	}
 	form := llm.NativeForm(req.Summarizer.Form)
 	use := conversation.NativeUse{
-		Vendor: req.Summarizer.Vendor, Family: llm.Family(req.Summarizer.Vendor, req.Summarizer.Model), Model: req.Summarizer.Model,
-		Format: view.Conversation.Format, Form: form, Tokens: pipeline.EstimateText(answer.NativeText),
-		Note: pipeline.LimitsNote(pipeline.MissingLimits(answer.NativeText, source, p.kept(view))),
+		Vendor: req.Summarizer.Vendor, Family: llm.Family(req.Summarizer.Vendor, req.Summarizer.Model),
+		Model: req.Summarizer.Model, Format: view.Conversation.Format, Form: form,
+		Tokens: pipeline.EstimateText(answer.NativeText),
+		Note:   pipeline.LimitsNote(pipeline.MissingLimits(answer.NativeText, source, p.kept(view))),
 	}
 	if !form.Readable() {
 		use.Tokens += answer.Usage.Output // what the opaque part says, by the vendor's own count
 	}
-	if use.Tokens >= p.SummariseTokens {
-		return result, pipeline.Errorf(pipeline.NotSmaller, "the vendor's compaction has ≈%d tokens, what it replaces ≈%d", use.Tokens, p.SummariseTokens)
+	if use.Tokens >= p.SummarizeTokens {
+		return result, pipeline.Errorf(pipeline.NotSmaller,
+			"the vendor's compaction has ≈%d tokens, what it replaces ≈%d", use.Tokens, p.SummarizeTokens)
 	}
 	if form.Readable() {
 		text := pipeline.Answer{Text: answer.NativeText, Finish: pipeline.FinishStop}
@@ -148,9 +158,11 @@ func (a *Activities) nativeSummary(ctx context.Context, req SummariseRequest, ru
 	return result, nil
 }
 
-// nativeOf notes on the marker what the vendor's own compaction gave for it, and gives that. A run that summarised
+// nativeOf notes on the marker what the vendor's own compaction gave for it, and gives that. A run that summarized
 // nothing keeps what is there.
-func (a *Activities) nativeOf(ctx context.Context, req ReassembleRequest, view conversation.View, marker *store.NewMarker) ([]byte, error) {
+func (a *Activities) nativeOf(ctx context.Context, req ReassembleRequest, view conversation.View,
+	marker *store.NewMarker,
+) ([]byte, error) {
 	if req.Summary == "" {
 		if view.Marker != nil {
 			marker.Native, marker.NativeUse = view.Marker.Native, view.Marker.NativeUse

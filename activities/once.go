@@ -16,7 +16,7 @@ var stageOf = map[string]Stage{
 	"Summarizer": StageSummarizer,
 	"Partition":  StagePartition,
 	"Slim":       StageSlim,
-	"Summarise":  StageSummarise,
+	"Summarise":  StageSummarize,
 	"Reassemble": StageReassemble,
 	"Finish":     StageFinish,
 }
@@ -32,7 +32,9 @@ type kept struct {
 // once gives the result that an earlier attempt at this call left, or does the work and keeps its result
 // before it returns. When two attempts race, the first one's result counts for both. The result of a replay from the
 // record is compared with the original's.
-func once[T any](ctx context.Context, a *Activities, stage Stage, ref Ref, work func(run store.Run) (T, error)) (T, error) {
+func once[T any](ctx context.Context, a *Activities, stage Stage, ref Ref,
+	work func(run store.Run) (T, error),
+) (T, error) {
 	notes := notesOf(ctx)
 	var result T
 	data, err := a.Store.StageResult(ctx, ref.run(), string(stage), ref.Call)
@@ -65,7 +67,10 @@ func once[T any](ctx context.Context, a *Activities, stage Stage, ref Ref, work 
 	if err != nil {
 		return result, fmt.Errorf("encode the result of stage %s: %w", stage, err)
 	}
-	if data, err = json.Marshal(kept{Result: encoded, Artifacts: notes.artifacts, Numbers: notes.numbers(nil)}); err != nil {
+	if data, err = json.Marshal(kept{
+		Result: encoded, Artifacts: notes.artifacts,
+		Numbers: notes.numbers(nil),
+	}); err != nil {
 		return result, fmt.Errorf("encode what stage %s noted: %w", stage, err)
 	}
 	if data, err = a.Store.PutStageResult(ctx, ref.run(), string(stage), ref.Call, data); err != nil {

@@ -19,8 +19,8 @@ type plan struct {
 	BeneathDigest bool `json:"beneath_digest,omitempty"`
 	// Replaces says that the base is the marker of the run which this one repeats: see onTopOf. It is never kept.
 	Replaces bool `json:"-"`
-	// Summarise are the messages that are summarised, in order, beside the base's summary.
-	Summarise []int64 `json:"summarise"`
+	// Summarize are the messages that are summarized, in order, beside the base's summary.
+	Summarize []int64 `json:"summarise"`
 	// Tail are the messages that stay, in order; what came after Head stays as well.
 	Tail []int64 `json:"tail"`
 	// Marker is what the marker will say; its summary and tokens are not known yet.
@@ -29,12 +29,12 @@ type plan struct {
 	CoveredMessages int     `json:"covered_messages"`
 	CoveredChain    string  `json:"covered_chain"`
 	Carried         []int64 `json:"carried,omitempty"`
-	// SummariseTokens is the local estimate of what the summary replaces.
-	SummariseTokens int                     `json:"summarise_tokens"`
+	// SummarizeTokens is the local estimate of what the summary replaces.
+	SummarizeTokens int                     `json:"summarise_tokens"`
 	Warnings        []pipeline.ShapeWarning `json:"warnings,omitempty"`
 }
 
-// Partition plans what is summarised and what stays verbatim.
+// Partition plans what is summarized and what stays verbatim.
 func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (PartitionResult, error) {
 	return once(ctx, a, StagePartition, req.Ref, func(run store.Run) (PartitionResult, error) {
 		active, err := a.load(ctx, req.Ref, run, req.Head, false)
@@ -77,13 +77,13 @@ func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (Parti
 		}
 		notesOf(ctx).artifact("plan", artifact.SHA256)
 		return PartitionResult{
-			Nothing: part.Nothing, Plan: artifact.SHA256, Summarise: len(p.Summarise), Tail: len(p.Tail),
+			Nothing: part.Nothing, Plan: artifact.SHA256, Summarize: len(p.Summarize), Tail: len(p.Tail),
 			CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, Warnings: len(p.Warnings),
 		}, nil
 	})
 }
 
-// tailPlan summarises nothing: what the active marker covers stays covered, and the tail behind it can be squeezed.
+// tailPlan summarizes nothing: what the active marker covers stays covered, and the tail behind it can be squeezed.
 func tailPlan(active conversation.View, head int64) plan {
 	p := plan{Head: head, Base: active.Conversation.ActiveMarker}
 	if m := active.Marker; m != nil {
@@ -102,9 +102,11 @@ func tailPlan(active conversation.View, head int64) plan {
 	return p
 }
 
-// newPlan turns indexes into sequence numbers. The marker covers everything up to its last summarised
+// newPlan turns indexes into sequence numbers. The marker covers everything up to its last summarized
 // message; what stays verbatim among that is carried.
-func newPlan(view, active conversation.View, live []pipeline.Message, part pipeline.Partition, head int64) (plan, error) {
+func newPlan(view, active conversation.View, live []pipeline.Message, part pipeline.Partition,
+	head int64,
+) (plan, error) {
 	p := plan{
 		Head: head, Base: view.Conversation.ActiveMarker, Warnings: part.Warnings,
 		CoversFrom: part.CoversFrom, CoversTo: part.CoversTo,
@@ -116,9 +118,9 @@ func newPlan(view, active conversation.View, live []pipeline.Message, part pipel
 		}
 	}
 	for _, i := range part.ToSummarize {
-		p.SummariseTokens += live[i].Tokens
+		p.SummarizeTokens += live[i].Tokens
 		if live[i].Seq > 0 {
-			p.Summarise = append(p.Summarise, live[i].Seq)
+			p.Summarize = append(p.Summarize, live[i].Seq)
 		}
 	}
 	carried := map[int64]bool{}
@@ -137,10 +139,11 @@ func newPlan(view, active conversation.View, live []pipeline.Message, part pipel
 	for _, i := range part.Tail {
 		p.Tail = append(p.Tail, live[i].Seq)
 	}
-	p.CoveredMessages = max(len(p.Summarise), 1)
+	p.CoveredMessages = max(len(p.Summarize), 1)
 	chain, ok := view.ChainAt(p.CoversTo)
 	if !ok {
-		return p, pipeline.Errorf(pipeline.Internal, "message %d, the last one to be covered, is not among the live ones", p.CoversTo)
+		return p, pipeline.Errorf(pipeline.Internal,
+			"message %d, the last one to be covered, is not among the live ones", p.CoversTo)
 	}
 	p.CoveredChain = chain.String()
 	return p, nil
@@ -185,10 +188,10 @@ func (p plan) kept(view conversation.View) []pipeline.Message {
 	return out
 }
 
-// source picks the messages that a plan summarises out of the live ones, the prior summary first.
+// source picks the messages that a plan summarizes out of the live ones, the prior summary first.
 func (p plan) source(view conversation.View) []pipeline.Message {
-	wanted := make(map[int64]bool, len(p.Summarise))
-	for _, seq := range p.Summarise {
+	wanted := make(map[int64]bool, len(p.Summarize))
+	for _, seq := range p.Summarize {
 		wanted[seq] = true
 	}
 	var out []pipeline.Message

@@ -34,7 +34,11 @@ func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (Rea
 			return ReassembleResult{}, err
 		}
 		if view.Conversation.ActiveMarker != p.Base {
-			return ReassembleResult{Kind: pipeline.Conflict, Reason: "another marker is active than when the run began: an undo or another compaction came in between"}, nil
+			return ReassembleResult{
+				Kind: pipeline.Conflict,
+				Reason: "another marker is active than when the run began: an undo or another compaction came in " +
+					"between",
+			}, nil
 		}
 		return a.reassemble(ctx, req, run, p, view, whole, string(summary))
 	})
@@ -50,7 +54,9 @@ func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (Rea
 // nowAndPlanned reads the conversation as its model sees it now, and the messages that the plan worked on. They are the
 // same but for a plan that replaces a digest, and for a live replay of a run whose marker is active: its summary takes
 // the place of that one's, on top of it, so that an undo gives that back.
-func (a *Activities) nowAndPlanned(ctx context.Context, ref Ref, run store.Run, p *plan) (view, whole conversation.View, err error) {
+func (a *Activities) nowAndPlanned(ctx context.Context, ref Ref, run store.Run,
+	p *plan,
+) (view, whole conversation.View, err error) {
 	if run.Replay.Apply {
 		view, err = a.loadNow(ctx, ref, run, store.LiveOptions{})
 	} else {
@@ -60,7 +66,8 @@ func (a *Activities) nowAndPlanned(ctx context.Context, ref Ref, run store.Run, 
 		return view, whole, err
 	}
 	active := view.Conversation.ActiveMarker
-	if active == p.Base || !run.Replay.Apply || active == "" || active != notesOf(ctx).original.Marker || p.CoversTo == 0 {
+	if active == p.Base || !run.Replay.Apply || active == "" || active != notesOf(ctx).original.Marker ||
+		p.CoversTo == 0 {
 		if active == p.Base {
 			whole, err = a.whole(ctx, ref, run, view, p.BeneathDigest)
 		}
@@ -96,7 +103,9 @@ func applied(run store.Run) ReassembleResult {
 
 // reassemble works on the conversation as its model sees it, view, and on the messages that the plan worked on,
 // whole: they are the same but for a plan that replaces a digest.
-func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run store.Run, p plan, view, whole conversation.View, summary string) (ReassembleResult, error) {
+func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run store.Run, p plan, view,
+	whole conversation.View, summary string,
+) (ReassembleResult, error) {
 	before := view.Context()
 	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
 	digest := req.Summarizer.Kind == pipeline.SummarizerDigest
@@ -133,7 +142,8 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 		}
 		if !smaller {
 			result.Outcome = string(store.OutcomeSkipped)
-			result.Reason = "ineffective: what must stay is as large as the context already; a shorter last message or a model with a larger window helps"
+			result.Reason = "ineffective: what must stay is as large as the context already; a shorter last " +
+				"message or a model with a larger window helps"
 			return result, nil
 		}
 	}
@@ -157,8 +167,11 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 
 // compareOnly is take for a replay that changes nothing: it notes what the marker would have been. One from the record
 // ends as the original did, which depended on what else went on in the conversation.
-func (a *Activities) compareOnly(ctx context.Context, req ReassembleRequest, m store.NewMarker, facts store.RunFacts, result ReassembleResult, due bool) (ReassembleResult, error) {
-	facts.CoversFrom, facts.CoversTo, facts.CoveredMessages, facts.CoveredChain = m.CoversFrom, m.CoversTo, m.CoveredMessages, m.CoveredChain
+func (a *Activities) compareOnly(ctx context.Context, req ReassembleRequest, m store.NewMarker, facts store.RunFacts,
+	result ReassembleResult, due bool,
+) (ReassembleResult, error) {
+	facts.CoversFrom, facts.CoversTo, facts.CoveredMessages, facts.CoveredChain = m.CoversFrom, m.CoversTo,
+		m.CoveredMessages, m.CoveredChain
 	facts.Digest, facts.TokensBefore, facts.TokensAfter = m.Digest, m.TokensBefore, m.TokensAfter
 	if err := a.Store.RecordFacts(ctx, req.run(), facts); err != nil {
 		return result, err
@@ -175,7 +188,8 @@ func (a *Activities) compareOnly(ctx context.Context, req ReassembleRequest, m s
 		}
 	}
 	if recorded.Outcome != "" || recorded.Kind == pipeline.Conflict {
-		result.Outcome, result.Kind, result.Reason, result.Marker = recorded.Outcome, recorded.Kind, recorded.Reason, recorded.Marker
+		result.Outcome, result.Kind, result.Reason, result.Marker = recorded.Outcome, recorded.Kind, recorded.Reason,
+			recorded.Marker
 		return result, nil
 	}
 	if result.Outcome = string(store.OutcomePrepared); due { // the original found that it was not small enough
@@ -198,12 +212,15 @@ func due(run store.Run, view conversation.View, now pipeline.Context) bool {
 	return pipeline.EvaluateTrigger(in, view.Settings).ApplyPrepared
 }
 
-// summaryMessage makes the text of the summary message and notes it on the marker. A run that summarised nothing
+// summaryMessage makes the text of the summary message and notes it on the marker. A run that summarized nothing
 // keeps the message that is there.
-func (a *Activities) summaryMessage(ctx context.Context, req ReassembleRequest, p plan, view, whole conversation.View, marker *store.NewMarker, summary string) (string, error) {
+func (a *Activities) summaryMessage(ctx context.Context, req ReassembleRequest, p plan, view, whole conversation.View,
+	marker *store.NewMarker, summary string,
+) (string, error) {
 	if req.Summary == "" {
 		if view.Marker != nil {
-			marker.Summary, marker.SummaryTokens, marker.Digest = view.Marker.Summary, view.Marker.SummaryTokens, view.Marker.Digest
+			marker.Summary, marker.SummaryTokens, marker.Digest = view.Marker.Summary, view.Marker.SummaryTokens,
+				view.Marker.Digest
 		}
 		return string(view.Summary), nil
 	}
@@ -220,7 +237,9 @@ func (a *Activities) summaryMessage(ctx context.Context, req ReassembleRequest, 
 }
 
 // take applies the marker, or parks it when it is not due or a reply is being generated.
-func (a *Activities) take(ctx context.Context, req ReassembleRequest, marker store.NewMarker, facts store.RunFacts, result ReassembleResult, due bool) (ReassembleResult, error) {
+func (a *Activities) take(ctx context.Context, req ReassembleRequest, marker store.NewMarker, facts store.RunFacts,
+	result ReassembleResult, due bool,
+) (ReassembleResult, error) {
 	write := a.Store.PrepareMarker
 	if due {
 		write = a.Store.ApplyMarker
@@ -251,7 +270,9 @@ func conflict(result ReassembleResult, err error) (ReassembleResult, error) {
 }
 
 // keepContext stores the context as it is written for the model, for audit: one message a line.
-func (a *Activities) keepContext(ctx context.Context, req ReassembleRequest, view conversation.View, c pipeline.Context) (string, error) {
+func (a *Activities) keepContext(ctx context.Context, req ReassembleRequest, view conversation.View,
+	c pipeline.Context,
+) (string, error) {
 	written, err := conversation.EncodeContext(view, c)
 	if err != nil {
 		return "", err
@@ -276,15 +297,15 @@ func scaled(tokens int, calibration float64) int {
 	return int(float64(tokens) * calibration)
 }
 
-// repeated counts the messages that are summarised and follow verbatim as well.
+// repeated counts the messages that are summarized and follow verbatim as well.
 func repeated(m store.NewMarker, p plan) int {
-	summarised := map[int64]bool{}
-	for _, s := range p.Summarise {
-		summarised[s] = true
+	summarized := map[int64]bool{}
+	for _, s := range p.Summarize {
+		summarized[s] = true
 	}
 	n := 0
 	for _, s := range m.Carried {
-		if summarised[s] {
+		if summarized[s] {
 			n++
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"precis/internal/conversation"
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -166,7 +166,9 @@ func given[T any](ctx context.Context, name string, ask func() (T, error)) (T, e
 // load reads the run's conversation up to a message, 0: up to its head, with the settings that counted when the run was
 // asked for; beneath looks through an active digest to the messages that it covers. One stage sees one state of it. A
 // replay sees what the original saw: one from the record what the same step saw, a live one what its first did.
-func (a *Activities) load(ctx context.Context, ref Ref, run store.Run, upTo int64, beneath bool) (conversation.View, error) {
+func (a *Activities) load(ctx context.Context, ref Ref, run store.Run, upTo int64,
+	beneath bool,
+) (conversation.View, error) {
 	notes := notesOf(ctx)
 	switch {
 	case notes.record != nil:
@@ -178,7 +180,9 @@ func (a *Activities) load(ctx context.Context, ref Ref, run store.Run, upTo int6
 }
 
 // loadNow reads the conversation as it stands, and keeps its state for the record.
-func (a *Activities) loadNow(ctx context.Context, ref Ref, run store.Run, o store.LiveOptions) (conversation.View, error) {
+func (a *Activities) loadNow(ctx context.Context, ref Ref, run store.Run,
+	o store.LiveOptions,
+) (conversation.View, error) {
 	live, err := a.Store.LiveView(ctx, ref.conversation(), o)
 	if err != nil {
 		return conversation.View{}, err
@@ -201,7 +205,9 @@ func (a *Activities) viewOf(live store.LiveView, settings json.RawMessage) (conv
 }
 
 // whole is what a plan works on, as a view shows it: where the plan replaces a digest, the messages beneath.
-func (a *Activities) whole(ctx context.Context, ref Ref, run store.Run, view conversation.View, beneath bool) (conversation.View, error) {
+func (a *Activities) whole(ctx context.Context, ref Ref, run store.Run, view conversation.View,
+	beneath bool,
+) (conversation.View, error) {
 	if !beneath {
 		return view, nil
 	}
@@ -212,12 +218,16 @@ func (a *Activities) whole(ctx context.Context, ref Ref, run store.Run, view con
 }
 
 // from is a view of the same moment that starts from another marker.
-func (a *Activities) from(ctx context.Context, ref Ref, run store.Run, view conversation.View, marker string, beneath bool) (conversation.View, error) {
-	live, err := a.Store.LiveView(ctx, ref.conversation(), store.LiveOptions{From: &marker, UpTo: view.Head(), BeneathDigest: beneath})
+func (a *Activities) from(ctx context.Context, ref Ref, run store.Run, view conversation.View, marker string,
+	beneath bool,
+) (conversation.View, error) {
+	live, err := a.Store.LiveView(ctx, ref.conversation(),
+		store.LiveOptions{From: &marker, UpTo: view.Head(), BeneathDigest: beneath})
 	if err != nil {
 		return conversation.View{}, err
 	}
-	live.Conversation, live.TurnStart, live.Enrichments = view.LiveView.Conversation, view.TurnStart, view.LiveView.Enrichments
+	live.Conversation, live.TurnStart, live.Enrichments = view.LiveView.Conversation, view.TurnStart,
+		view.LiveView.Enrichments
 	v, err := conversation.NewView(live, a.Config.Settings)
 	v.Settings = view.Settings // one moment, one run
 	return v, err
@@ -236,7 +246,9 @@ func (a *Activities) keepState(ctx context.Context, ref Ref, v conversation.View
 }
 
 // loadState makes the view again that a state was kept of.
-func (a *Activities) loadState(ctx context.Context, ref Ref, run store.Run, sha string, beneath bool) (conversation.View, error) {
+func (a *Activities) loadState(ctx context.Context, ref Ref, run store.Run, sha string,
+	beneath bool,
+) (conversation.View, error) {
 	original := *notesOf(ctx).original
 	if sha == "" {
 		return conversation.View{}, errNotRecorded(original, "what the conversation was then")
@@ -260,4 +272,4 @@ func (a *Activities) loadState(ctx context.Context, ref Ref, run store.Run, sha 
 }
 
 // difference notes where a step of a replay parts from the record. The first of a step is what its record shows.
-func (n *stepNotes) difference(d runs.Difference) { n.differences = append(n.differences, d) }
+func (n *stepNotes) difference(d runreport.Difference) { n.differences = append(n.differences, d) }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"precis/internal/conversation"
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -17,8 +17,11 @@ import (
 func (a *Activities) finishReplay(ctx context.Context, req FinishRequest, run store.Run) (FinishResult, error) {
 	notes := notesOf(ctx)
 	original := *notes.original
-	end := store.RunEnd{Outcome: store.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason), Facts: store.RunFacts{Summarizer: req.Summarizer}}
-	var found runs.Comparison
+	end := store.RunEnd{
+		Outcome: store.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
+		Facts: store.RunFacts{Summarizer: req.Summarizer},
+	}
+	var found runreport.Comparison
 	var identical *bool
 	var err error
 	if req.Kind == KindDiverged { // no one else knows the kind
@@ -55,15 +58,22 @@ func (a *Activities) finishReplay(ctx context.Context, req FinishRequest, run st
 }
 
 // compareRecorded sums up what the steps found, and compares how the two ended.
-func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec *record, run store.Run) (runs.Comparison, error) {
-	var c runs.Comparison
+func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec *record,
+	run store.Run,
+) (runreport.Comparison, error) {
+	var c runreport.Comparison
 	all, err := a.differencesOf(ctx, run)
 	if err != nil {
 		return c, err
 	}
-	stopped := req.Kind == KindDiverged || req.Outcome == string(store.OutcomeCancelled) && rec.original.Outcome != store.OutcomeCancelled
-	if was, is := endWords(wayEnded(rec.original)), endWords(store.Outcome(req.Outcome), req.Kind, shorten(req.Reason)); was != is && !stopped {
-		all = append(all, runs.Difference{Stage: string(StageFinish), Call: req.Call, What: "outcome", Recorded: was, Replayed: is})
+	stopped := req.Kind == KindDiverged || req.Outcome == string(store.OutcomeCancelled) &&
+		rec.original.Outcome != store.OutcomeCancelled
+	if was, is := endWords(wayEnded(rec.original)),
+		endWords(store.Outcome(req.Outcome), req.Kind, shorten(req.Reason)); was != is && !stopped {
+		all = append(all, runreport.Difference{
+			Stage: string(StageFinish), Call: req.Call, What: "outcome", Recorded: was,
+			Replayed: is,
+		})
 	}
 	seen := map[int]bool{}
 	for _, s := range run.Steps {
@@ -81,9 +91,10 @@ func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec
 		if err != nil {
 			return c, err
 		}
-		c.Context = &runs.ComparedContext{Identical: sha == rec.original.Facts.Context, SHA256: sha, Bytes: len(text)}
+		c.Context = &runreport.ComparedContext{Identical: sha == rec.original.Facts.Context, SHA256: sha,
+			Bytes: len(text)}
 	} else if rec.original.Facts.Context != "" {
-		c.Context = &runs.ComparedContext{}
+		c.Context = &runreport.ComparedContext{}
 	}
 	if c.Differences = len(all); c.Differences > 0 {
 		c.First = &all[0]
@@ -124,11 +135,13 @@ func endWords(o store.Outcome, kind pipeline.ErrorKind, reason string) string {
 }
 
 // compareLive puts a live replay beside its original. end is how it ends, unless it has taken effect.
-func (a *Activities) compareLive(ctx context.Context, original, run store.Run, end store.RunEnd) (runs.Comparison, error) {
+func (a *Activities) compareLive(ctx context.Context, original, run store.Run,
+	end store.RunEnd,
+) (runreport.Comparison, error) {
 	if run.Outcome == "" {
 		run.Outcome, run.ErrorKind, run.Reason = end.Outcome, end.ErrorKind, end.Reason
 	}
-	c := runs.Comparison{Live: true, Changes: runs.ChangesOf(original, run)}
+	c := runreport.Comparison{Live: true, Changes: runreport.ChangesOf(original, run)}
 	was, err := a.summaryOf(ctx, original)
 	if err != nil {
 		return c, err
@@ -137,7 +150,7 @@ func (a *Activities) compareLive(ctx context.Context, original, run store.Run, e
 	if err != nil {
 		return c, err
 	}
-	c.Original, c.Replay = runs.SideOf(original, was), runs.SideOf(run, is)
+	c.Original, c.Replay = runreport.SideOf(original, was), runreport.SideOf(run, is)
 	if was == "" || is == "" {
 		return c, nil
 	}
@@ -146,7 +159,7 @@ func (a *Activities) compareLive(ctx context.Context, original, run store.Run, e
 		return c, err
 	}
 	facts := pipeline.CompareSummaries(source, was, is)
-	c.OnlyOriginal, c.OnlyReplay, c.Both = runs.FactsOf(facts.OnlyA), runs.FactsOf(facts.OnlyB), facts.Both
+	c.OnlyOriginal, c.OnlyReplay, c.Both = runreport.FactsOf(facts.OnlyA), runreport.FactsOf(facts.OnlyB), facts.Both
 	return c, nil
 }
 
@@ -154,7 +167,7 @@ func (a *Activities) compareLive(ctx context.Context, original, run store.Run, e
 func (a *Activities) summaryOf(ctx context.Context, run store.Run) (string, error) {
 	for i := len(run.Steps) - 1; i >= 0; i-- {
 		sha := run.Steps[i].Artifacts["summary"]
-		if run.Steps[i].Stage != string(StageSummarise) || sha == "" {
+		if run.Steps[i].Stage != string(StageSummarize) || sha == "" {
 			continue
 		}
 		text, err := a.Store.GetArtifact(ctx, run.Ref.Tenant, sha)
@@ -166,7 +179,7 @@ func (a *Activities) summaryOf(ctx context.Context, run store.Run) (string, erro
 	return "", nil
 }
 
-// compared are the messages that both runs summarised.
+// compared are the messages that both runs summarized.
 func (a *Activities) compared(ctx context.Context, original, run store.Run) ([]pipeline.Message, error) {
 	wanted := map[int64]bool{}
 	var p plan
@@ -180,7 +193,7 @@ func (a *Activities) compared(ctx context.Context, original, run store.Run) ([]p
 			if p, err = a.plan(ctx, Ref{Tenant: r.Ref.Tenant}, sha); err != nil {
 				return nil, err
 			}
-			for _, seq := range p.Summarise {
+			for _, seq := range p.Summarize {
 				wanted[seq] = true
 			}
 			break

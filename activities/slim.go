@@ -82,25 +82,31 @@ func calibrated(view conversation.View, s pipeline.Summarizer, tokens int) int {
 
 // selfInput is the agent's own last request, byte for byte, and the instruction behind it: the provider's
 // cache of the agent is hit.
-func (a *Activities) selfInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View, prompt pipeline.Prompt) (SlimResult, error) {
+func (a *Activities) selfInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View,
+	prompt pipeline.Prompt,
+) (SlimResult, error) {
 	current := view.Context()
 	messages, err := transcript.EncodeItems(view.Codec, current.Items)
 	if err != nil {
 		return SlimResult{}, err
 	}
-	instruction, err := view.Codec.Make(pipeline.Made{Role: pipeline.RoleUser, Text: pipeline.SelfInstruction(prompt, run.Focus, req.Variation)})
+	instruction, err := view.Codec.Make(pipeline.Made{
+		Role: pipeline.RoleUser,
+		Text: pipeline.SelfInstruction(prompt, run.Focus, req.Variation),
+	})
 	if err != nil {
 		return SlimResult{}, err
 	}
-	tokens := calibrated(view, req.Summarizer, current.Stats.Tokens+view.Overhead()+pipeline.EstimateText(string(instruction)))
+	tokens := calibrated(view, req.Summarizer,
+		current.Stats.Tokens+view.Overhead()+pipeline.EstimateText(string(instruction)))
 	if !pipeline.FitsWindow(view.Settings, req.Summarizer, tokens) {
 		return SlimResult{}, tooLarge(req.Summarizer, tokens)
 	}
 	maxOutput := pipeline.MaxOutputFor(view.Settings, req.Summarizer, tokens)
 	body, err := transcript.BuildRequest(transcript.Request{
-		Format: transcript.Format(view.Conversation.Format), Envelope: view.Conversation.Envelope, System: view.Conversation.System, Tools: view.Conversation.Tools,
-		Model: req.Summarizer.Model, MaxTokens: maxOutput, Messages: messages, Append: instruction,
-		Summarized: view.Marker != nil,
+		Format: transcript.Format(view.Conversation.Format), Envelope: view.Conversation.Envelope,
+		System: view.Conversation.System, Tools: view.Conversation.Tools, Model: req.Summarizer.Model,
+		MaxTokens: maxOutput, Messages: messages, Append: instruction, Summarized: view.Marker != nil,
 	})
 	if err != nil {
 		return SlimResult{}, err
@@ -115,19 +121,22 @@ func (a *Activities) selfInput(ctx context.Context, req SlimRequest, run store.R
 	return SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput}, nil
 }
 
-// externalInput renders what is summarised and slims it until the whole request fits the summarizer.
-func (a *Activities) externalInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View, p plan, prompt pipeline.Prompt) (SlimResult, error) {
+// externalInput renders what is summarized and slims it until the whole request fits the summarizer.
+func (a *Activities) externalInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View, p plan,
+	prompt pipeline.Prompt,
+) (SlimResult, error) {
 	source := p.source(view)
 	in := pipeline.SlimInput{
-		Messages: source, ToolDropThreshold: view.Settings.ToolDropThreshold, MinUsefulChars: view.Settings.MinUsefulChars,
-		TranscriptHint: view.TranscriptHint(),
+		Messages: source, ToolDropThreshold: view.Settings.ToolDropThreshold,
+		MinUsefulChars: view.Settings.MinUsefulChars, TranscriptHint: view.TranscriptHint(),
 	}
 	if view.Settings.Redact {
 		in.Redact = pipeline.NewRedactor(source).Redact
 	}
 	fixed := pipeline.ExternalRequest(prompt, pipeline.Slimmed{}, run.Focus, req.Variation)
 	promptTokens := pipeline.EstimateText(fixed.System) + pipeline.EstimateText(fixed.User)
-	in.BudgetChars = pipeline.InputBudgetChars(view.Settings, req.Summarizer, promptTokens, density(view, req.Summarizer, source))
+	in.BudgetChars = pipeline.InputBudgetChars(view.Settings, req.Summarizer, promptTokens,
+		density(view, req.Summarizer, source))
 	in = in.Share(req.Factor)
 	if in.BudgetChars <= 0 {
 		return SlimResult{}, tooLarge(req.Summarizer, promptTokens)
@@ -135,7 +144,8 @@ func (a *Activities) externalInput(ctx context.Context, req SlimRequest, run sto
 	for range fitRounds {
 		slimmed := pipeline.Slim(in)
 		request := pipeline.ExternalRequest(prompt, slimmed, run.Focus, req.Variation)
-		tokens := calibrated(view, req.Summarizer, pipeline.EstimateText(request.System)+pipeline.EstimateText(request.User))
+		tokens := calibrated(view, req.Summarizer,
+			pipeline.EstimateText(request.System)+pipeline.EstimateText(request.User))
 		if !pipeline.FitsWindow(view.Settings, req.Summarizer, tokens) {
 			in.BudgetChars = in.BudgetChars * 3 / 4
 			continue
@@ -182,7 +192,8 @@ func density(view conversation.View, s pipeline.Summarizer, source []pipeline.Me
 func tooLarge(s pipeline.Summarizer, tokens int) error {
 	return &pipeline.Error{
 		Kind: pipeline.InputTokensExceeded, ActualTokens: tokens, LimitTokens: s.Window,
-		Message: fmt.Sprintf("a request of about %d tokens does not fit the window of %s (%d): it was not sent", tokens, s, s.Window),
+		Message: fmt.Sprintf("a request of about %d tokens does not fit the window of %s (%d): it was not sent", tokens,
+			s, s.Window),
 	}
 }
 

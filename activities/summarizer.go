@@ -66,7 +66,10 @@ func (a *Activities) tellNotSelf(ctx context.Context, ref Ref, choice pipeline.C
 	for _, s := range choice.Ladder {
 		ladder = append(ladder, s.String())
 	}
-	data, err := json.Marshal(map[string]any{"stage": StageSummarizer, "summarizers": ladder, "not_self": choice.SelfReason})
+	data, err := json.Marshal(map[string]any{
+		"stage": StageSummarizer, "summarizers": ladder,
+		"not_self": choice.SelfReason,
+	})
 	if err != nil {
 		return fmt.Errorf("encode an event: %w", err)
 	}
@@ -101,7 +104,9 @@ type resolution struct {
 	Why        string              `json:"why,omitempty"`
 }
 
-func (a *Activities) summarizerInput(ctx context.Context, run store.Run, view conversation.View) (pipeline.SummarizerInput, error) {
+func (a *Activities) summarizerInput(ctx context.Context, run store.Run,
+	view conversation.View,
+) (pipeline.SummarizerInput, error) {
 	c := view.Conversation
 	in := pipeline.SummarizerInput{
 		Settings:    view.Settings,
@@ -128,7 +133,8 @@ func (a *Activities) summarizerInput(ctx context.Context, run store.Run, view co
 	if run.Summarizer != "" {
 		in.Settings.Summarizers = nil
 		for _, model := range strings.Split(run.Summarizer, ",") {
-			in.Settings.Summarizers = append(in.Settings.Summarizers, pipeline.SummarizerSpec{Model: strings.TrimSpace(model)})
+			in.Settings.Summarizers = append(in.Settings.Summarizers,
+				pipeline.SummarizerSpec{Model: strings.TrimSpace(model)})
 		}
 	}
 	in.SystemKnown, in.ToolsKnown = requestKnown(view)
@@ -163,7 +169,8 @@ func (a *Activities) summarizerInput(ctx context.Context, run store.Run, view co
 func (a *Activities) openBreakers(ctx context.Context, in pipeline.SummarizerInput) (map[string]bool, error) {
 	open := map[string]bool{}
 	for _, vendor := range a.vendorsOf(in) {
-		b, err := a.Store.GetBreaker(ctx, store.VendorBreaker(vendor), time.Duration(in.Settings.Breaker.CooldownSeconds)*time.Second)
+		b, err := a.Store.GetBreaker(ctx, store.VendorBreaker(vendor),
+			time.Duration(in.Settings.Breaker.CooldownSeconds)*time.Second)
 		if err != nil {
 			return nil, err
 		}

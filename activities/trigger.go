@@ -66,7 +66,8 @@ func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerRe
 		if err != nil {
 			return result, fmt.Errorf("encode the decision: %w", err)
 		}
-		return result, a.Store.RecordFacts(ctx, req.run(), store.RunFacts{TokensBefore: decision.Used, Numbers: numbers})
+		return result, a.Store.RecordFacts(ctx, req.run(),
+			store.RunFacts{TokensBefore: decision.Used, Numbers: numbers})
 	})
 }
 
@@ -84,7 +85,8 @@ func (a *Activities) mayReplace(ctx context.Context, run store.Run, view convers
 	if m := now.ActiveMarker; m == view.Conversation.ActiveMarker || m != "" && m == original.Marker {
 		return nil
 	}
-	return pipeline.Errorf(pipeline.Conflict, "another compaction of the conversation has come, or one was undone, since run %s", original.Ref.ID)
+	return pipeline.Errorf(pipeline.Conflict,
+		"another compaction of the conversation has come, or one was undone, since run %s", original.Ref.ID)
 }
 
 // spentAt is the call of a run before which its time was spent, so that no model was asked any more; 0: it was not.
@@ -92,7 +94,8 @@ func (a *Activities) mayReplace(ctx context.Context, run store.Run, view convers
 func spentAt(r store.Run) int {
 	failed := r.Outcome == store.OutcomeFailed && r.ErrorKind == pipeline.BudgetExceeded
 	for _, s := range r.Steps {
-		byDigest := s.Stage == string(StageSummarise) && s.Summarizer == string(pipeline.SummarizerDigest) && s.Rung == rungDigest
+		byDigest := s.Stage == string(StageSummarize) && s.Summarizer == string(pipeline.SummarizerDigest) &&
+			s.Rung == rungDigest
 		if !byDigest && !(failed && s.Stage == string(StageFinish)) {
 			continue
 		}

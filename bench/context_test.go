@@ -24,7 +24,8 @@ func sizeOf(ms []pipeline.Message) int {
 func slimTime(b *testing.B, ms []pipeline.Message) time.Duration {
 	b.Helper()
 	in := pipeline.SlimInput{
-		Messages: ms, BudgetChars: sizeOf(ms) / 10, ToolDropThreshold: 1, MinUsefulChars: pipeline.DefaultMinUsefulChars,
+		Messages: ms, BudgetChars: sizeOf(ms) / 10, ToolDropThreshold: 1,
+		MinUsefulChars: pipeline.DefaultMinUsefulChars,
 	}
 	best := time.Duration(0)
 	for range 3 {
@@ -68,9 +69,13 @@ func BenchmarkContext(b *testing.B) {
 	for _, messages := range []int{15_000, 60_000} {
 		ms := stored(conversation(messages/4*10_000, prose))
 		slim := slimTime(b, ms)
-		for _, valve := range []pipeline.TailValve{pipeline.TailValveNone, pipeline.TailValvePreviews, pipeline.TailValveHeadTail} {
+		for _, valve := range []pipeline.TailValve{
+			pipeline.TailValveNone, pipeline.TailValvePreviews,
+			pipeline.TailValveHeadTail,
+		} {
 			in := pipeline.ContextInput{
-				Live: ms, Settings: pipeline.DefaultSettings(), Window: 200_000, Vendor: "anthropic", Valve: valve, ValveUpTo: int64(len(ms)),
+				Live: ms, Settings: pipeline.DefaultSettings(), Window: 200_000, Vendor: "anthropic", Valve: valve,
+				ValveUpTo: int64(len(ms)),
 			}
 			b.Run(fmt.Sprintf("%s/%d", valve, messages), func(b *testing.B) {
 				b.ReportAllocs()

@@ -32,7 +32,8 @@ type sample struct{ uncalibrated, calibrated float64 }
 // estimate of what came after it; its error is a share of the whole context.
 //
 // A figure that falls while the conversation grows shows that the request held what the file does not: reminders that
-// the agent's program adds and takes away, reasoning. Such a file tells little of the estimate, and has a row of its own.
+// the agent's program adds and takes away, reasoning. Such a file tells little of the estimate, and has a row of its
+// own.
 //
 //	go test ./bench -run '^$' -bench BenchmarkEstimate -benchtime 1x -v
 func BenchmarkEstimate(b *testing.B) {
@@ -55,11 +56,13 @@ func BenchmarkEstimate(b *testing.B) {
 
 func table(title string, groups map[string][]sample) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "\n%-64s %6s  %9s %9s  %9s %9s  %9s\n", title, "n", "median %", "p95 %", "cal. med", "cal. p95", "signed")
+	fmt.Fprintf(&out, "\n%-64s %6s  %9s %9s  %9s %9s  %9s\n", title, "n", "median %", "p95 %", "cal. med", "cal. p95",
+		"signed")
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		s := groups[name]
 		fmt.Fprintf(&out, "%-64s %6d  %9.1f %9.1f  %9.1f %9.1f  %9.1f\n", name, len(s),
-			quantile(s, 0.5, sample.before), quantile(s, 0.95, sample.before), quantile(s, 0.5, sample.after), quantile(s, 0.95, sample.after), signed(s))
+			quantile(s, 0.5, sample.before), quantile(s, 0.95, sample.before), quantile(s, 0.5, sample.after),
+			quantile(s, 0.95, sample.after), signed(s))
 	}
 	return out.String()
 }

@@ -19,11 +19,20 @@ func conversation(chars int, unit string) []pipeline.Message {
 	text := func(n int) string { return strings.Repeat(unit, n/pipeline.Chars(unit)) }
 	for size := 0; size < chars; size += 10_000 {
 		id := fmt.Sprintf("call_%d", len(ms))
-		add(pipeline.RoleUser, pipeline.Part{Kind: pipeline.PartText, Text: "<user_query>" + text(300) + "</user_query>\n" + text(700)})
+		add(pipeline.RoleUser, pipeline.Part{
+			Kind: pipeline.PartText,
+			Text: "<user_query>" + text(300) + "</user_query>\n" + text(700),
+		})
 		add(pipeline.RoleAssistant,
 			pipeline.Part{Kind: pipeline.PartText, Text: text(500)},
-			pipeline.Part{Kind: pipeline.PartToolCall, CallID: id, Name: "Read", Input: `{"file_path":"src/main.go","note":"` + text(500) + `"}`})
-		add(pipeline.RoleTool, pipeline.Part{Kind: pipeline.PartToolResult, CallID: id, Content: []pipeline.Part{{Kind: pipeline.PartText, Text: text(6000)}}})
+			pipeline.Part{
+				Kind: pipeline.PartToolCall, CallID: id, Name: "Read",
+				Input: `{"file_path":"src/main.go","note":"` + text(500) + `"}`,
+			})
+		add(pipeline.RoleTool, pipeline.Part{
+			Kind: pipeline.PartToolResult, CallID: id,
+			Content: []pipeline.Part{{Kind: pipeline.PartText, Text: text(6000)}},
+		})
 		add(pipeline.RoleAssistant, pipeline.Part{Kind: pipeline.PartText, Text: text(2000)})
 	}
 	return ms
@@ -49,7 +58,10 @@ func BenchmarkSlim(b *testing.B) {
 			{"small_window", 40_000, pipeline.ToolMessageDropThreshold},
 			{"within_budget", 2 * chars, pipeline.ToolMessageDropThreshold},
 		} {
-			in := pipeline.SlimInput{Messages: ms, BudgetChars: way.budget, ToolDropThreshold: way.threshold, MinUsefulChars: pipeline.DefaultMinUsefulChars}
+			in := pipeline.SlimInput{
+				Messages: ms, BudgetChars: way.budget, ToolDropThreshold: way.threshold,
+				MinUsefulChars: pipeline.DefaultMinUsefulChars,
+			}
 			b.Run(kind.name+"/"+way.name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
@@ -67,7 +79,10 @@ func BenchmarkSlim(b *testing.B) {
 func BenchmarkSlimGrowth(b *testing.B) {
 	for _, chars := range []int{1_000_000, 4_000_000, 16_000_000, 64_000_000} {
 		ms := conversation(chars, "The parser is mended, and one test still fails. ")
-		in := pipeline.SlimInput{Messages: ms, BudgetChars: chars / 10, ToolDropThreshold: 1, MinUsefulChars: pipeline.DefaultMinUsefulChars}
+		in := pipeline.SlimInput{
+			Messages: ms, BudgetChars: chars / 10, ToolDropThreshold: 1,
+			MinUsefulChars: pipeline.DefaultMinUsefulChars,
+		}
 		b.Run(fmt.Sprintf("%dM", chars/1_000_000), func(b *testing.B) {
 			for b.Loop() {
 				pipeline.Slim(in)

@@ -11,7 +11,8 @@ import (
 // summaryOf makes a summary of so many identifiers, half of which the conversation has, with quotes of the user.
 func summaryOf(ms []pipeline.Message, identifiers int) string {
 	var s strings.Builder
-	s.WriteString("1. Primary request and intent:\nThe user said \"The parser is mended\" and \"never touch the database\".\n\n3. Files:\n")
+	s.WriteString("1. Primary request and intent:\nThe user said \"The parser is mended\" and \"never touch the " +
+		"database\".\n\n3. Files:\n")
 	for i := range identifiers {
 		if i%2 == 0 {
 			fmt.Fprintf(&s, "- src/part%d/file%d.go was changed.\n", i%50, i*7%len(ms))

@@ -16,7 +16,8 @@ import (
 	"precis/pipeline"
 )
 
-// TestConceptsAreTheCodes keeps what concepts.md states as a fact to what the code does: outcomes, reasons and defaults.
+// TestConceptsAreTheCodes keeps what concepts.md states as a fact to what the code does: outcomes, reasons and
+// defaults.
 func TestConceptsAreTheCodes(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("concepts.md")
@@ -40,7 +41,8 @@ func TestConceptsAreTheCodes(t *testing.T) {
 	for _, says := range []string{
 		fmt.Sprintf("%.0f %% of the window", 100*s.Trigger.Fraction),
 		fmt.Sprintf("%d,%03d genuine user messages", s.Trigger.Turns/1000, s.Trigger.Turns%1000),
-		fmt.Sprintf("A tool result over %d,%03d characters that is older than the last %s user turns", s.ToolResultPreviewChars/1000,
+		fmt.Sprintf("A tool result over %d,%03d characters that is older than the last %s user turns",
+			s.ToolResultPreviewChars/1000,
 			s.ToolResultPreviewChars%1000, map[int]string{5: "five"}[s.ToolResultKeepTurns]),
 		fmt.Sprintf("`digest: %s`, the default", s.Digest),
 		map[float64]string{0.5: "too long for the tail (half of the window"}[s.TailMaxFraction],
@@ -54,7 +56,8 @@ func TestConceptsAreTheCodes(t *testing.T) {
 // outcomes are the constants of the store's type Outcome.
 func outcomes(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "internal", "store", "run.go"), nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "internal", "store", "run.go"), nil,
+		parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,8 @@ func AcceptSummary(a Answer, l AcceptLimits) (string, *Error) {
 
 	switch {
 	case summary == "" && leaked:
-		return "", Errorf(MalformedOutput, "the answer holds nothing but lines of the prompt, or of what stands around a summary")
+		return "", Errorf(MalformedOutput,
+			"the answer holds nothing but lines of the prompt, or of what stands around a summary")
 	case summary == "" && a.ToolCalls > 0:
 		return "", Errorf(ToolCallOutput, "the answer is %d tool calls and no text", a.ToolCalls)
 	case summary == "":
@@ -132,14 +133,15 @@ func reasoningNote(a Answer) string {
 // shorter ones, such as section titles, belong into a summary.
 const minPromptLine = 40
 
-// frameSentences and frameLines are what SummaryText puts around a summary. It is put there anew each time: a model that
-// gives an earlier summary back would pile it up.
+// frameSentences and frameLines are what SummaryText puts around a summary. It is put there anew each time: a model
+// that gives an earlier summary back would pile it up.
 var (
 	frameSentences = []string{
-		summaryFirstLine + " " + summaryDigest, summaryFirstLine, summaryDigest, summaryTail, summaryContinue, summaryAtRest,
-		summaryPropose, summaryRepeatedBelow + " " + summaryRepeated, summaryRepeatedBelow,
+		summaryFirstLine + " " + summaryDigest, summaryFirstLine, summaryDigest, summaryTail, summaryContinue,
+		summaryAtRest, summaryPropose, summaryRepeatedBelow + " " + summaryRepeated, summaryRepeatedBelow,
 	}
-	frameLines = regexp.MustCompile(`(?m)^[ \t]*(\[\d+` + regexp.QuoteMeta(summaryOmitted) + `.*\]|` + regexp.QuoteMeta(summaryTranscript) + `.*)[ \t]*(\n|$)`)
+	frameLines = regexp.MustCompile(`(?m)^[ \t]*(\[\d+` + regexp.QuoteMeta(summaryOmitted) + `.*\]|` +
+		regexp.QuoteMeta(summaryTranscript) + `.*)[ \t]*(\n|$)`)
 )
 
 // dropPromptLines takes out whatever the model copied from what is ours: the instruction as a whole, each line that
@@ -282,7 +284,8 @@ func toolShaped(text string) bool {
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[{") {
 		return true
 	}
-	return strings.HasPrefix(text, "<|") || strings.HasPrefix(text, "[TOOL_CALLS]") || strings.HasPrefix(text, "functions.")
+	return strings.HasPrefix(text, "<|") || strings.HasPrefix(text, "[TOOL_CALLS]") ||
+		strings.HasPrefix(text, "functions.")
 }
 
 const (
@@ -300,7 +303,10 @@ var refusalStart = regexp.MustCompile(`(?i)^["'*_\s]*(` + strings.Join([]string{
 	`my apologies`,
 	`unfortunately,? i `,
 	`(i['’]?m|i am) (unable|not able|not in a position|not going to be able|not comfortable)\b`,
-	`i (can['’]?t|cannot|can not|could not|couldn['’]?t|won['’]?t|will not|must decline|have to decline|decline|refuse|do not|don['’]t) (help|assist|produce|provide|create|write|generate|do|comply|continue|summari[sz]e|fulfil|complete|process|share|engage|feel|have access)`,
+	`i (can['’]?t|cannot|can not|could not|couldn['’]?t|won['’]?t|will not|must decline|have to ` +
+		`decline|decline|refuse|do not|don['’]t) ` +
+		`(help|assist|produce|provide|create|write|generate|do|comply|continue|summari[` +
+		`sz]e|fulfil|complete|process|share|engage|feel|have access)`,
 	`i (must|have to|need to) (decline|refuse)`,
 	`as an (ai|artificial)`,
 	`(this|the|your) request (violates|goes against|cannot|can['’]t)`,
@@ -327,14 +333,15 @@ func looksRefused(text string, tagged bool) bool {
 // maxAnnouncementChars is the longest that a remark before an action gets.
 const maxAnnouncementChars = 240
 
-var announcement = regexp.MustCompile(`(?i)^["'*_\s]*((sure|okay|ok|alright|certainly|of course|great|first|now|next)[,.!:]? )?(` + strings.Join([]string{
-	`let me`, `let['’]?s`,
-	`i['’]?ll`, `i (will|shall|need to|have to|must|should|am going to|want to|would like to)`, `i['’]?m going to`,
-	`(before|to) (i |summari[sz]|answer|continu|proceed|do (that|this|so))`,
-	`reading`, `checking`, `looking`,
-	`ich (werde|lese|muss|schaue|sehe)`, `je vais`, `voy a`, `vou`, `leggo`, `я (сейчас|прочитаю|посмотрю)`,
-	`让我`, `我(来|将|会|先|需要)`, `まず`, `먼저`,
-}, "|") + `)`)
+var announcement = regexp.MustCompile(
+	`(?i)^["'*_\s]*((sure|okay|ok|alright|certainly|of course|great|first|now|next)[,.!:]? )?(` + strings.Join([]string{
+		`let me`, `let['’]?s`,
+		`i['’]?ll`, `i (will|shall|need to|have to|must|should|am going to|want to|would like to)`, `i['’]?m going to`,
+		`(before|to) (i |summari[sz]|answer|continu|proceed|do (that|this|so))`,
+		`reading`, `checking`, `looking`,
+		`ich (werde|lese|muss|schaue|sehe)`, `je vais`, `voy a`, `vou`, `leggo`, `я (сейчас|прочитаю|посмотрю)`,
+		`让我`, `我(来|将|会|先|需要)`, `まず`, `먼저`,
+	}, "|") + `)`)
 
 // looksAnnounced says whether a short text is what a model says before it acts.
 func looksAnnounced(text string) bool {
@@ -347,7 +354,9 @@ var placeholder = regexp.MustCompile(`(?i)^[\[("'*_\s]*(` + strings.Join([]strin
 	`(error|exception|traceback)\b ?[:(][^\n]*`,
 	`(no )?(conversation )?summary( is| was)?( currently)? (not |un)available`,
 	`summary (unavailable|missing|pending|failed|goes here|placeholder)`,
-	`(no|there is no|there was no|nothing) (prior |previous |earlier |conversation )?(history|conversation|messages|content|transcript|summary|to summari[sz]e)( (to summari[sz]e|available|provided|yet|found))*`,
+	`(no|there is no|there was no|nothing) (prior |previous |earlier |conversation ` +
+		`)?(history|conversation|messages|content|transcript|summary|to summari[sz]e)( (to summari[` +
+		`sz]e|available|provided|yet|found))*`,
 	`(your |insert |the )?summary( text)?( here)?`,
 	`text|content|todo|tbd|n/?a|none|null|nil|undefined|empty|ok(ay)?|done|sure|yes|no|\.+|-+|…+`,
 }, "|") + `)[\])"'*_.!\s]*$`)

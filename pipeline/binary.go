@@ -16,9 +16,9 @@ const (
 	minMarkedBase64 = 256
 )
 
-// binaryPlaceholder is what stands where binary content was. A KB is 1,024 bytes of the decoded content,
-// rounded, and never below one; no size stands where it is not known. It holds no quote and no backslash, so that it can stand inside a JSON
-// string at any depth.
+// binaryPlaceholder is what stands where binary content was. A KB is 1,024 bytes of the decoded content, rounded, and
+// never below one; no size stands where it is not known. It holds no quote and no backslash, so that it can stand
+// inside a JSON string at any depth.
 func binaryPlaceholder(bytes int) string {
 	if bytes <= 0 {
 		return "[binary omitted]"
@@ -96,14 +96,16 @@ func (r base64Run) binary(s string) bool {
 	}
 	// Encoded bytes mix all classes, change from one to another at three chars of five, and have few signs;
 	// words, paths and hex dumps do not.
-	return r.chars >= minBase64 && r.classes[base64Upper] > 0 && r.classes[base64Lower] > 0 && r.classes[base64Digit] > 0 &&
+	return r.chars >= minBase64 && r.classes[base64Upper] > 0 && r.classes[base64Lower] > 0 &&
+		r.classes[base64Digit] > 0 &&
 		r.changes*2 >= r.chars && r.classes[base64Sign]*10 <= r.chars
 }
 
 // base64Headers are the first chars of common binary files: PNG, JPEG, GIF, WebP, PDF, ZIP, gzip, MP3, Ogg,
 // and MP4 and its kin.
 var base64Headers = []string{
-	"iVBORw0K", "/9j/", "9j/4A", "R0lGOD", "UklGR", "JVBERi0", "UEsDB", "H4sI", "SUQz", "T2dnUw", "AAAAIGZ0eX", "AAAAHGZ0eX",
+	"iVBORw0K", "/9j/", "9j/4A", "R0lGOD", "UklGR", "JVBERi0", "UEsDB", "H4sI", "SUQz", "T2dnUw", "AAAAIGZ0eX",
+	"AAAAHGZ0eX",
 }
 
 // marked says whether what stands before the run or at its start tells that it is binary.

@@ -46,18 +46,36 @@ func TestOmitBinary(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"alone", shot, "[binary omitted: ~138 KB]"},
 		{"in a sentence", "the image is " + shot + " as asked", "the image is [binary omitted: ~138 KB] as asked"},
-		{"data URL", `<img src="data:image/png;base64,` + png(2048) + `">`, `<img src="data:image/png;base64,[binary omitted: ~2 KB]">`},
+		{
+			"data URL", `<img src="data:image/png;base64,` + png(2048) + `">`,
+			`<img src="data:image/png;base64,[binary omitted: ~2 KB]">`,
+		},
 		{"short but marked", png(300), "[binary omitted: ~1 KB]"},
 		{"base64 for URLs", base64.RawURLEncoding.EncodeToString(noise(4096)), "[binary omitted: ~4 KB]"},
 		{"two", "a " + shot + " b " + png(5000), "a [binary omitted: ~138 KB] b [binary omitted: ~5 KB]"},
 		{"json", `{"ok":true,"image":"` + shot + `","n":1}`, `{"ok":true,"image":"[binary omitted: ~138 KB]","n":1}`},
-		{"json in json", quoted(map[string]string{"body": `{"png":"` + png(4096) + `"}`}), `{"body":"{\"png\":\"[binary omitted: ~4 KB]\"}"}`},
+		{
+			"json in json", quoted(map[string]string{"body": `{"png":"` + png(4096) + `"}`}),
+			`{"body":"{\"png\":\"[binary omitted: ~4 KB]\"}"}`,
+		},
 		{"slashes escaped", `{"jpeg":"` + slashed + `"}`, `{"jpeg":"\/[binary omitted: ~138 KB]"}`},
-		{"lines of 76", "$ base64 x.bin\n" + wrapped(shot, 76, "\n") + "\n$ ", "$ base64 x.bin\n[binary omitted: ~138 KB]\n$ "},
-		{"lines of 64, then a word", wrapped(encoded(4800), 64, "\r\n") + "\r\nDone.", "[binary omitted: ~5 KB]\r\nDone."},
-		{"lines escaped in json", quoted("out:\n" + wrapped(encoded(4802), 76, "\n") + "\nend"), `"out:\n[binary omitted: ~5 KB]\nend"`},
+		{
+			"lines of 76", "$ base64 x.bin\n" + wrapped(shot, 76, "\n") + "\n$ ",
+			"$ base64 x.bin\n[binary omitted: ~138 KB]\n$ ",
+		},
+		{
+			"lines of 64, then a word", wrapped(encoded(4800), 64, "\r\n") + "\r\nDone.",
+			"[binary omitted: ~5 KB]\r\nDone.",
+		},
+		{
+			"lines escaped in json", quoted("out:\n" + wrapped(encoded(4802), 76, "\n") + "\nend"),
+			`"out:\n[binary omitted: ~5 KB]\nend"`,
+		},
 		{"repeated units", strings.Repeat("iVBORw0K", 1000), "[binary omitted: ~6 KB]"},
-		{"program output", "$ cat x.png\n" + strings.ReplaceAll(string(noise(5000)), "\n", "") + "\n$ ls\n", "$ cat x.png\n[binary omitted: ~5 KB]\n$ ls\n"},
+		{
+			"program output", "$ cat x.png\n" + strings.ReplaceAll(string(noise(5000)), "\n", "") + "\n$ ls\n",
+			"$ cat x.png\n[binary omitted: ~5 KB]\n$ ls\n",
+		},
 	} {
 		got, n := OmitBinary(tt.in)
 		if got != tt.want || n == 0 {
@@ -89,8 +107,8 @@ func TestOmitBinaryLeavesText(t *testing.T) {
 		"hex":           hex.EncodeToString(noise(5000)),
 		"a hash":        "sha256-" + encoded(32),
 		"a token":       "eyJhbGciOi." + encoded(600) + "." + encoded(32),
-		"a certificate": "-----BEGIN CERTIFICATE-----\n" + wrapped(encoded(1200), 64, "\n") + "\n-----END CERTIFICATE-----\n",
-		"a small icon":  "data:image/png;base64," + png(150),
+		"a certificate": "-----BEGIN CERTIFICATE-----\n" + wrapped(encoded(1200), 64, "\n") +
+			"\n-----END CERTIFICATE-----\n", "a small icon": "data:image/png;base64," + png(150),
 		"a long path":   "/" + strings.Repeat("some_Package2/sub-folder/Module1/", 200),
 		"han":           strings.Repeat("漢字かな交じり文", 2000),
 		"colours":       strings.Repeat("\x1b[31mred\x1b[0m\n", 500),
@@ -106,13 +124,19 @@ func TestOmitBinaryLeavesText(t *testing.T) {
 // shape, at each depth.
 func TestOmitBinaryKeepsJSONValid(t *testing.T) {
 	t.Parallel()
-	blob := rapid.SampledFrom([]string{encoded(3000), png(2000), base64.URLEncoding.EncodeToString(noise(2501)), wrapped(encoded(5000), 76, "\n"), strings.ReplaceAll(encoded(3000), "/", `\/`)})
+	blob := rapid.SampledFrom([]string{
+		encoded(3000), png(2000), base64.URLEncoding.EncodeToString(noise(2501)),
+		wrapped(encoded(5000), 76, "\n"), strings.ReplaceAll(encoded(3000), "/", `\/`),
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.IntRange(1, 4).Draw(t, "depth")
 		// Beside a text of any kind; where that ends, or begins, in a long word, the base64 may pass for one.
 		around, plain := genText(), rapid.Bool().Draw(t, "plain")
 		if plain {
-			around = rapid.SampledFrom([]string{"", "\n", "\\", "C:\\new\\", "\t", "é", "\u2028", "\\u00", "data:image/png;base64,"})
+			around = rapid.SampledFrom([]string{
+				"", "\n", "\\", "C:\\new\\", "\t", "é", "\u2028", "\\u00",
+				"data:image/png;base64,",
+			})
 		}
 		text := around.Draw(t, "before") + blob.Draw(t, "blob") + around.Draw(t, "after")
 		for range depth {

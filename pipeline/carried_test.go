@@ -11,9 +11,10 @@ import (
 func TestUsersWordsSurviveRounds(t *testing.T) {
 	t.Parallel()
 	first := "Build the importer.\n- keep the old names\nNever write to prod-db."
-	for name, summarise := range map[string]func([]Message) string{
+	for name, summarize := range map[string]func([]Message) string{
 		"a model that lists nothing": func(source []Message) string {
-			summary := UserMessagesSection("5. Solving:\n\nx\n\n6. All user messages:\n\n7. Pending:\n- y", SummarisedUsers(source), 4000)
+			summary := UserMessagesSection("5. Solving:\n\nx\n\n6. All user messages:\n\n7. Pending:\n- y",
+				SummarizedUsers(source), 4000)
 			summary, _ = VerifySummary(summary, source, nil)
 			return summary
 		},
@@ -23,7 +24,7 @@ func TestUsersWordsSurviveRounds(t *testing.T) {
 			t.Parallel()
 			source := numbered(textMessage(RoleUser, first), textMessage(RoleAssistant, "I begin."))
 			for round := range 4 {
-				summary := summarise(source)
+				summary := summarize(source)
 				for _, want := range []string{"Build the importer.", "keep the old names", "Never write to prod-db."} {
 					if !strings.Contains(flat(summary), want) {
 						t.Fatalf("round %d: %q is gone:\n%s", round, want, summary)
@@ -33,7 +34,10 @@ func TestUsersWordsSurviveRounds(t *testing.T) {
 					t.Fatalf("round %d: listed %d times:\n%s", round, n, summary)
 				}
 				prior := summaryMessage(SummaryText(SummaryTextInput{Summary: summary, UnderWay: true}))
-				source = []Message{prior, textMessage(RoleUser, fmt.Sprintf("Go on with part %d.", round)), textMessage(RoleAssistant, "Done.")}
+				source = []Message{
+					prior, textMessage(RoleUser, fmt.Sprintf("Go on with part %d.", round)),
+					textMessage(RoleAssistant, "Done."),
+				}
 			}
 		})
 	}
@@ -44,9 +48,13 @@ func TestUsersWordsSurviveAChangeOfSummarizer(t *testing.T) {
 	t.Parallel()
 	source := numbered(textMessage(RoleUser, "Never write to prod-db, please."), textMessage(RoleAssistant, "Yes."))
 	digest := Digest(DigestInput{Messages: source, BudgetChars: 2000})
-	next := []Message{summaryMessage(SummaryText(SummaryTextInput{Summary: digest, Digest: true})), textMessage(RoleUser, "Go on.")}
-	users := SummarisedUsers(next)
-	if len(users) != 2 || strings.TrimSpace(userText(users[0])) != "Never write to prod-db, please." || !users[0].Genuine() {
+	next := []Message{
+		summaryMessage(SummaryText(SummaryTextInput{Summary: digest, Digest: true})),
+		textMessage(RoleUser, "Go on."),
+	}
+	users := SummarizedUsers(next)
+	if len(users) != 2 || strings.TrimSpace(userText(users[0])) != "Never write to prod-db, please." ||
+		!users[0].Genuine() {
 		t.Fatalf("got %+v", users)
 	}
 	summary, v := VerifySummary("Nothing of it.", next, nil)
@@ -57,7 +65,8 @@ func TestUsersWordsSurviveAChangeOfSummarizer(t *testing.T) {
 
 func TestDigestKeepsLimitsOfCutMessages(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("Some words about the weather in the mountains. ", 80) + "Never delete the backups. " + strings.Repeat("And on it goes. ", 80)
+	long := strings.Repeat("Some words about the weather in the mountains. ", 80) + "Never delete the backups. " +
+		strings.Repeat("And on it goes. ", 80)
 	source := numbered(textMessage(RoleUser, long), textMessage(RoleAssistant, "Yes."), textMessage(RoleUser, "Go on."))
 	for _, budget := range []int{900, 1500, 3000, 20_000} {
 		digest := Digest(DigestInput{Messages: source, BudgetChars: budget})
@@ -74,17 +83,22 @@ func TestDigestTakesTheAgentsOwnList(t *testing.T) {
 	t.Parallel()
 	source := numbered(
 		textMessage(RoleUser, "Do both."),
-		callMessage("", "a", "TodoWrite", `{"todos":[{"content":"Write the parser","status":"completed"},{"content":"Write the tests","status":"pending"}]}`),
+		callMessage("", "a", "TodoWrite", `{"todos":[{"content":"Write the parser","status":"completed"},{`+
+			`"content":"Write the tests","status":"pending"}]}`),
 		resultMessage("a", "ok"),
 	)
 	digest := Digest(DigestInput{Messages: source, BudgetChars: 4000})
 	if !strings.Contains(digest, sectionTodo+"\n- Write the tests") || strings.Contains(digest, "Write the parser") {
 		t.Errorf("got\n%s", digest)
 	}
-	if given := Digest(DigestInput{Messages: source, Todo: "mine", BudgetChars: 4000}); !strings.Contains(given, sectionTodo+"\nmine") || strings.Contains(given, "Write the tests") {
+	if given := Digest(DigestInput{Messages: source, Todo: "mine", BudgetChars: 4000}); !strings.Contains(given,
+		sectionTodo+"\nmine") || strings.Contains(given, "Write the tests") {
 		t.Errorf("with a list of its own:\n%s", given)
 	}
-	next := []Message{summaryMessage(SummaryText(SummaryTextInput{Summary: digest, Digest: true})), textMessage(RoleUser, "Go on.")}
+	next := []Message{
+		summaryMessage(SummaryText(SummaryTextInput{Summary: digest, Digest: true})),
+		textMessage(RoleUser, "Go on."),
+	}
 	if again := Digest(DigestInput{Messages: next, BudgetChars: 4000}); strings.Count(again, "Write the tests") != 1 {
 		t.Errorf("after another compaction:\n%s", again)
 	}
@@ -95,13 +109,17 @@ func TestSlimNamesTheFilesOfDroppedCalls(t *testing.T) {
 	messages := []Message{textMessage(RoleUser, "Look at all of it.")}
 	for i := range 30 {
 		id := fmt.Sprint("c", i)
-		messages = append(messages, callMessage("", id, "Read", fmt.Sprintf(`{"file_path":"src/part%d.go"}`, i)), resultMessage(id, strings.Repeat("line of a file\n", 100)))
+		messages = append(messages, callMessage("", id, "Read", fmt.Sprintf(`{"file_path":"src/part%d.go"}`, i)),
+			resultMessage(id, strings.Repeat("line of a file\n", 100)))
 	}
-	messages = append(messages, callMessage("", "t", "TodoWrite", `{"todos":[{"content":"Write it up","status":"pending"},{"content":"Read","status":"completed"}]}`), resultMessage("t", "ok"))
+	messages = append(messages, callMessage("", "t", "TodoWrite",
+		`{"todos":[{"content":"Write it up","status":"pending"},{"content":"Read","status":"completed"}]}`),
+		resultMessage("t", "ok"))
 	messages = append(messages, textMessage(RoleAssistant, "All read."))
 	in := SlimInput{Messages: numbered(messages...), BudgetChars: 4000, ToolDropThreshold: 0.25, MinUsefulChars: 200}
 	out := Slim(in)
-	if out.Chars > in.BudgetChars || !strings.Contains(out.Text, "the last ones last: ") || !strings.Contains(out.Text, "src/part29.go.]") {
+	if out.Chars > in.BudgetChars || !strings.Contains(out.Text, "the last ones last: ") ||
+		!strings.Contains(out.Text, "src/part29.go.]") {
 		t.Errorf("%d chars:\n%s", out.Chars, out.Text)
 	}
 	if !strings.Contains(out.Text, "Open on the agent's list: Write it up.") {

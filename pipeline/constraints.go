@@ -103,8 +103,10 @@ func withoutFences(text string) string {
 
 var (
 	sentenceEnd  = regexp.MustCompile(`[.!?…]+["'”’)\]]*\s+|[。！？｡]+[」』”）]*`)
-	abbreviation = regexp.MustCompile(`(?i)(^|[\s(])(e\.g|i\.e|etc|vs|cf|no|nr|bzw|z\.\s?b|d\.\s?h|u\.\s?a|approx|p\.\s?ex|par ex|ej|mr|ms|dr|st)\.\s*$`)
-	listMark     = regexp.MustCompile(`^([-*+•]|\d{1,3}[.)])\s+`)
+	abbreviation = regexp.MustCompile(
+		`(?i)(^|[\s(])(e\.g|i\.e|etc|vs|cf|no|nr|bzw|z\.\s?b|d\.\s?h|u\.\s?a|approx|p\.\s?ex|par ` +
+			`ex|ej|mr|ms|dr|st)\.\s*$`)
+	listMark = regexp.MustCompile(`^([-*+•]|\d{1,3}[.)])\s+`)
 )
 
 // sentences divides a text, without list marks and surrounding white space. A line that ends in a colon keeps

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/llm/llmtest"
 	"precis/internal/testkit"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -45,7 +45,10 @@ func TestCorpusCompacts(t *testing.T) {
 					}
 					for _, window := range []int{8000, 60_000, 200_000} {
 						for _, full := range []bool{false, true} {
-							for _, valve := range []pipeline.TailValve{pipeline.TailValveNone, pipeline.TailValveHeadTail} {
+							for _, valve := range []pipeline.TailValve{
+								pipeline.TailValveNone,
+								pipeline.TailValveHeadTail,
+							} {
 								compact(t, c, window, full, valve)
 							}
 						}
@@ -64,7 +67,10 @@ func compact(t *testing.T, c transcript.Conversation, window int, full bool, val
 	t.Helper()
 	name := fmt.Sprintf("window %d full %v valve %q", window, full, valve)
 	s := pipeline.DefaultSettings()
-	p := pipeline.PartitionMessages(pipeline.PartitionInput{Messages: c.Messages, Settings: s, Full: full, Window: window})
+	p := pipeline.PartitionMessages(pipeline.PartitionInput{
+		Messages: c.Messages, Settings: s, Full: full,
+		Window: window,
+	})
 	var live, source []pipeline.Message
 	for _, list := range [][]int{p.System, p.UserInfo, p.Carried, p.Tail} {
 		for _, i := range list {
@@ -87,7 +93,8 @@ func compact(t *testing.T, c transcript.Conversation, window int, full bool, val
 			t.Errorf("%s: a summary that says nothing is flagged: %+v", name, found)
 		}
 		in.SummaryText = pipeline.SummaryText(pipeline.SummaryTextInput{
-			Summary: summary, UnderWay: pipeline.UnderWay(c.Messages), TailKept: len(p.Tail) > 0, Repeated: len(p.Carried),
+			Summary: summary, UnderWay: pipeline.UnderWay(c.Messages), TailKept: len(p.Tail) > 0,
+			Repeated: len(p.Carried),
 		})
 	}
 	context := pipeline.BuildContext(in)
@@ -96,17 +103,17 @@ func compact(t *testing.T, c transcript.Conversation, window int, full bool, val
 		untouched(t, name, c, context)
 	}
 	// claude-code is a file's format and no API's.
-	target, validate := transcript.Anthropic, llmtest.ValidateAnthropic
+	target, validate := transcript.Anthropic, vendorserver.ValidateAnthropic
 	if c.Format == transcript.OpenAI {
-		target, validate = transcript.OpenAI, llmtest.ValidateOpenAI
+		target, validate = transcript.OpenAI, vendorserver.ValidateOpenAI
 	}
 	out, err := transcript.ConvertConversation(c.Meta, context.Items, target)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	body, err := transcript.BuildRequest(transcript.Request{
-		Format: target, Envelope: out.Meta.Envelope, System: out.Meta.System, Tools: out.Meta.Tools, Model: "model", MaxTokens: 1000,
-		Messages: out.Messages, Summarized: in.SummaryText != "",
+		Format: target, Envelope: out.Meta.Envelope, System: out.Meta.System, Tools: out.Meta.Tools, Model: "model",
+		MaxTokens: 1000, Messages: out.Messages, Summarized: in.SummaryText != "",
 	})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)

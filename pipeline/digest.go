@@ -149,7 +149,10 @@ func failedCalls(ms []Message) map[[2]int]bool {
 
 // appendQuote adds what a message says, without its calls, results and reasoning.
 func appendQuote(quotes []element, m Message, index int) []element {
-	e := element{message: index, role: m.Role, open: openTag(quoteTag, m.Seq, renderRole(m)), close: "</" + quoteTag + ">", genuine: m.Genuine()}
+	e := element{
+		message: index, role: m.Role, open: openTag(quoteTag, m.Seq, renderRole(m)),
+		close: "</" + quoteTag + ">", genuine: m.Genuine(),
+	}
 	for _, p := range m.Parts {
 		if p.Kind == PartToolCall || p.Kind == PartToolResult {
 			continue
@@ -167,7 +170,10 @@ var thoughtTools = []string{"think", "todowrite", "todoread", "update_plan"}
 
 // The argument names under which tools take a file and a command.
 var (
-	fileArguments    = []string{"file_path", "filePath", "notebook_path", "path", "filename", "target_file", "file", "absolute_path"}
+	fileArguments = []string{
+		"file_path", "filePath", "notebook_path", "path", "filename", "target_file", "file",
+		"absolute_path",
+	}
 	commandArguments = []string{"command", "cmd", "script"}
 )
 
@@ -190,7 +196,8 @@ func (d *digest) call(p Part, failed bool) {
 	command := stringArgument(args, commandArguments)
 	switch {
 	case path != "" && !searches:
-		d.touch(path, containsAny(name+" "+command, "write", "edit", "create", "insert", "replace", "patch", "delete", "move", "rename") && command != "view")
+		d.touch(path, containsAny(name+" "+command, "write", "edit", "create", "insert", "replace", "patch", "delete",
+			"move", "rename") && command != "view")
 	case command != "":
 		d.run(command, failed)
 	case len(patched) == 0:

@@ -17,19 +17,25 @@ func digestExample() []Message {
 	pasted := textMessage(RoleUser, "like in this picture")
 	pasted.Parts = append(pasted.Parts, Part{Kind: PartImage, Bytes: 141_312})
 	return numbered(
-		summaryMessage("<conversation_summary>\nThe session continues.\nEARLIER: a parser was written.\n</conversation_summary>\nGo on at once."),
+		summaryMessage("<conversation_summary>\nThe session continues.\nEARLIER: a parser was "+
+			"written.\n</conversation_summary>\nGo on at once."),
 		textMessage(RoleUser, "NEVER touch prod-db keep-9912"),
-		callMessage("I will look first.", "c1", "Read", `{"file_path":"/src/parse.go"}`), resultMessage("c1", "TOOLTEXT package main"),
-		callMessage("Now the change.", "c2", "Edit", `{"file_path":"/src/parse.go","old_string":"a","new_string":"b"}`), resultMessage("c2", "ok"),
-		callMessage("", "c3", "Bash", `{"command":"go test ./...\necho done","description":"Run the tests"}`), failed,
-		callMessage("", "c4", "str_replace_editor", `{"command":"view","path":"/src/lex.go"}`), resultMessage("c4", "TOOLTEXT"),
-		callMessage("", "c5", "shell", `{"command":["bash","-lc","git status"]}`), resultMessage("c5", "clean"),
-		callMessage("", "c6", "apply_patch", "*** Begin Patch\n*** Update File: src/new.go\n+x\n*** Add File: src/other.go\n+y\n*** End Patch"), resultMessage("c6", "ok"),
+		callMessage("I will look first.", "c1", "Read", `{"file_path":"/src/parse.go"}`),
+		resultMessage("c1", "TOOLTEXT package main"),
+		callMessage("Now the change.", "c2", "Edit", `{"file_path":"/src/parse.go","old_string":"a","new_string":"b"}`),
+		resultMessage("c2", "ok"), callMessage("", "c3", "Bash",
+			`{"command":"go test ./...\necho done","description":"Run the tests"}`), failed,
+		callMessage("", "c4", "str_replace_editor", `{"command":"view","path":"/src/lex.go"}`),
+		resultMessage("c4", "TOOLTEXT"), callMessage("", "c5", "shell", `{"command":["bash","-lc","git status"]}`),
+		resultMessage("c5", "clean"), callMessage("", "c6", "apply_patch",
+			"*** Begin Patch\n*** Update File: src/new.go\n+x\n*** Add File: src/other.go\n+y\n*** End Patch"),
+		resultMessage("c6", "ok"),
 		callMessage("", "c7", "Grep", `{"pattern":"TODO","path":"/src"}`), resultMessage("c7", "none"),
 		callMessage("", "c8", "cancel_reservation", `{"reservation_id":"4WQ150"}`), resultMessage("c8", "cancelled"),
 		callMessage("", "c9", "TodoWrite", `{"todos":[{"content":"TODO-ITEM"}]}`), resultMessage("c9", "ok"),
 		reminder,
-		textMessage(RoleAssistant, "The parser is mended; one test still fails.\n## What the user said\n<message seq=\"1\" role=\"user\">\npush it\n</message>"),
+		textMessage(RoleAssistant, "The parser is mended; one test still fails.\n## What the user said\n<message "+
+			"seq=\"1\" role=\"user\">\npush it\n</message>"),
 		pasted,
 		Message{Role: RoleAssistant, Parts: []Part{{Kind: PartReasoning, Text: "hm"}}},
 		textMessage(RoleUser, "go on"),
@@ -38,16 +44,20 @@ func digestExample() []Message {
 
 func TestDigestGolden(t *testing.T) {
 	t.Parallel()
-	golden(t, "digest.txt", Digest(DigestInput{Messages: digestExample(), Todo: "- [ ] mend the last test\n- [ ] write it up", BudgetChars: 20_000})+"\n")
+	golden(t, "digest.txt", Digest(DigestInput{
+		Messages: digestExample(),
+		Todo:     "- [ ] mend the last test\n- [ ] write it up", BudgetChars: 20_000,
+	})+"\n")
 }
 
 func TestDigestWithinBudget(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := DigestInput{
-			Messages:    genMessages(12).Draw(t, "messages"),
-			Todo:        genText().Draw(t, "todo"),
-			BudgetChars: rapid.OneOf(rapid.IntRange(-3, 600), rapid.IntRange(0, 5000), rapid.IntRange(0, 60_000)).Draw(t, "budget"),
+			Messages: genMessages(12).Draw(t, "messages"),
+			Todo:     genText().Draw(t, "todo"),
+			BudgetChars: rapid.OneOf(rapid.IntRange(-3, 600), rapid.IntRange(0, 5000),
+				rapid.IntRange(0, 60_000)).Draw(t, "budget"),
 		}
 		got := Digest(in)
 		if n := Chars(got); n > max(in.BudgetChars, 0) {
@@ -60,7 +70,10 @@ func TestDigestWithinBudget(t *testing.T) {
 			t.Fatalf("not marked as a digest:\n%s", got)
 		}
 		// Folding a digest into the next one holds as well.
-		again := Digest(DigestInput{Messages: append([]Message{summaryMessage(got)}, in.Messages...), BudgetChars: in.BudgetChars})
+		again := Digest(DigestInput{
+			Messages:    append([]Message{summaryMessage(got)}, in.Messages...),
+			BudgetChars: in.BudgetChars,
+		})
 		if n := Chars(again); n > max(in.BudgetChars, 0) {
 			t.Fatalf("%d chars with a budget of %d:\n%s", n, in.BudgetChars, again)
 		}
@@ -130,7 +143,8 @@ func TestDigestUnderPressure(t *testing.T) {
 	}
 	// A summary over the budget keeps its two ends.
 	got = Digest(DigestInput{Messages: ms, BudgetChars: 2000})
-	if !strings.Contains(got, "EARLIER fact") || !strings.Contains(got, " chars omitted]…") || !strings.Contains(got, "USER-299") {
+	if !strings.Contains(got, "EARLIER fact") || !strings.Contains(got, " chars omitted]…") ||
+		!strings.Contains(got, "USER-299") {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -145,7 +159,10 @@ func TestDigestFairToUsers(t *testing.T) {
 		textMessage(RoleAssistant, "SAID "+strings.Repeat("word ", 5000)),
 	)
 	got := Digest(DigestInput{Messages: ms, BudgetChars: 8000})
-	for _, want := range []string{"\nSMALL rule one\n", "\nPASTE log", "[... truncated, ", "\nSMALL rule two\n", "\nSAID word"} {
+	for _, want := range []string{
+		"\nSMALL rule one\n", "\nPASTE log", "[... truncated, ", "\nSMALL rule two\n",
+		"\nSAID word",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
@@ -165,8 +182,14 @@ func TestDigestsFold(t *testing.T) {
 		if !strings.Contains(SummaryText(SummaryTextInput{Summary: first}), first) {
 			t.Errorf("the wrapper changes a digest:\n%s", SummaryText(SummaryTextInput{Summary: first}))
 		}
-		for _, prior := range []string{first, wrapped, SummaryText(SummaryTextInput{Summary: first, Digest: true, TailKept: true})} {
-			got := Digest(DigestInput{Messages: append([]Message{summaryMessage(prior)}, ms[cut:]...), Todo: "- new", BudgetChars: 20_000})
+		for _, prior := range []string{
+			first, wrapped,
+			SummaryText(SummaryTextInput{Summary: first, Digest: true, TailKept: true}),
+		} {
+			got := Digest(DigestInput{
+				Messages: append([]Message{summaryMessage(prior)}, ms[cut:]...), Todo: "- new",
+				BudgetChars: 20_000,
+			})
 			want := Digest(DigestInput{Messages: ms, Todo: "- new", BudgetChars: 20_000})
 			if got != want {
 				t.Errorf("cut at %d: got\n%s\nwant\n%s", cut, got, want)

@@ -1,5 +1,5 @@
 // Package pipeline is the six stages of a compaction as pure functions: trigger, pick a summarizer,
-// partition, slim, summarise, reassemble. It does no I/O, reads no clock, knows no Temporal and no SQL,
+// partition, slim, summarize, reassemble. It does no I/O, reads no clock, knows no Temporal and no SQL,
 // so that a Go agent can import it on its own and a run can be replayed from its record.
 //
 // Read the files in the order of the stages:
@@ -8,7 +8,7 @@
 //	settings.go    every knob, with its default and unit (settings_validate.go: what is impossible)
 //	trigger.go     1. does a compaction start, and which numbers say so (tokens.go: what a message costs)
 //	summarizer.go  2. who writes the summary, in which order
-//	partition.go   3. what is summarised and what stays verbatim (pairing.go: which result answers which call)
+//	partition.go   3. what is summarized and what stays verbatim (pairing.go: which result answers which call)
 //	slim.go        4. the input made to fit (fairshare.go, truncate.go)
 //	  render.go       how a summarizer sees a message
 //	  quote.go        the same for whoever reads the transcript
@@ -30,7 +30,7 @@
 //	  edit.go         how a message changes on its way to a model
 //	  trim.go         what is left out on every read
 //	  valve.go        what is cut when a compaction did not help
-//	  recognise.go    what of this a client sends back
+//	  recognize.go    what of this a client sends back
 //	errorkind.go   one list of what can go wrong, shared by code, store, metrics and API
 //
 // Sizes are in Unicode code points ("chars") where a name says chars, in model tokens where it says tokens.

@@ -22,7 +22,8 @@ func TestDocNamesEveryFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = slices.DeleteFunc(files, func(name string) bool { return name == "doc.go" || strings.HasSuffix(name, "_test.go") })
+	files = slices.DeleteFunc(files,
+		func(name string) bool { return name == "doc.go" || strings.HasSuffix(name, "_test.go") })
 	if !slices.Equal(named, files) {
 		t.Errorf("doc.go names\n%v\nthere are\n%v", named, files)
 	}

@@ -14,27 +14,28 @@ type ErrorKind string
 const (
 	InputTokensExceeded ErrorKind = "input_tokens_exceeded" // the request has more tokens than the model's window
 	InputTooLarge       ErrorKind = "input_too_large"       // the request has more bytes than the endpoint takes
-	OutputTooLong       ErrorKind = "output_too_long"       // the answer was cut off at the output limit, or is over its cap
-	NotSmaller          ErrorKind = "not_smaller"           // the summary is as large as what it replaces
-	EmptyOutput         ErrorKind = "empty_output"          // no text: blank, or reasoning only
-	MalformedOutput     ErrorKind = "malformed_output"      // no summary in it, no finish reason, broken JSON
-	ToolCallOutput      ErrorKind = "tool_call_output"      // a tool call instead of text
-	Refused             ErrorKind = "refused"               // the model or a filter declined
-	RateLimited         ErrorKind = "rate_limited"
-	Overloaded          ErrorKind = "overloaded"
-	ServerError         ErrorKind = "server_error"
-	Network             ErrorKind = "network"
-	Timeout             ErrorKind = "timeout"
-	Auth                ErrorKind = "auth"
-	Quota               ErrorKind = "quota" // no credit left, as against too many requests at once
-	ModelNotFound       ErrorKind = "model_not_found"
-	BadRequest          ErrorKind = "bad_request"
-	MalformedHistory    ErrorKind = "malformed_history" // the vendor refuses the request's shape
-	NoShrink            ErrorKind = "no_shrink"         // the new context is still above the trigger
-	Conflict            ErrorKind = "conflict"          // the conversation moved on
-	BudgetExceeded      ErrorKind = "budget_exceeded"   // the run's token or time budget is spent
-	Cancelled           ErrorKind = "cancelled"
-	Internal            ErrorKind = "internal" // ours
+	// the answer was cut off at the output limit, or is over its cap
+	OutputTooLong    ErrorKind = "output_too_long"
+	NotSmaller       ErrorKind = "not_smaller"      // the summary is as large as what it replaces
+	EmptyOutput      ErrorKind = "empty_output"     // no text: blank, or reasoning only
+	MalformedOutput  ErrorKind = "malformed_output" // no summary in it, no finish reason, broken JSON
+	ToolCallOutput   ErrorKind = "tool_call_output" // a tool call instead of text
+	Refused          ErrorKind = "refused"          // the model or a filter declined
+	RateLimited      ErrorKind = "rate_limited"
+	Overloaded       ErrorKind = "overloaded"
+	ServerError      ErrorKind = "server_error"
+	Network          ErrorKind = "network"
+	Timeout          ErrorKind = "timeout"
+	Auth             ErrorKind = "auth"
+	Quota            ErrorKind = "quota" // no credit left, as against too many requests at once
+	ModelNotFound    ErrorKind = "model_not_found"
+	BadRequest       ErrorKind = "bad_request"
+	MalformedHistory ErrorKind = "malformed_history" // the vendor refuses the request's shape
+	NoShrink         ErrorKind = "no_shrink"         // the new context is still above the trigger
+	Conflict         ErrorKind = "conflict"          // the conversation moved on
+	BudgetExceeded   ErrorKind = "budget_exceeded"   // the run's token or time budget is spent
+	Cancelled        ErrorKind = "cancelled"
+	Internal         ErrorKind = "internal" // ours
 )
 
 // ErrorKinds lists every kind, in the order of the ladder.

@@ -126,7 +126,13 @@ func anthropicForm(m map[string]any) map[string]any {
 	switch content := m["content"].(type) {
 	case string:
 		if m["role"] == "tool" {
-			return map[string]any{"role": "user", "content": []any{map[string]any{"type": "tool_result", "tool_use_id": m["tool_call_id"], "content": content}}}
+			return map[string]any{
+				"role": "user",
+				"content": []any{map[string]any{
+					"type": "tool_result", "tool_use_id": m["tool_call_id"],
+					"content": content,
+				}},
+			}
 		}
 		if m["tool_calls"] == nil {
 			return map[string]any{"role": m["role"], "content": content}
@@ -145,7 +151,10 @@ func anthropicForm(m map[string]any) map[string]any {
 		if s := function["arguments"].(string); s != "" {
 			input["arguments"] = s
 		}
-		blocks = append(blocks, map[string]any{"type": "tool_use", "id": call["id"], "name": function["name"], "input": input})
+		blocks = append(blocks, map[string]any{
+			"type": "tool_use", "id": call["id"], "name": function["name"],
+			"input": input,
+		})
 	}
 	if blocks == nil {
 		blocks = []any{}
@@ -233,7 +242,10 @@ func TestFaults(t *testing.T) {
 }
 
 func newPlay(t *testing.T, f fault, format transcript.Format, variant int) *play {
-	p := &play{t: t, fault: f, format: format, settings: pipeline.DefaultSettings(), state: map[string]string{}, carried: map[int64]bool{}}
+	p := &play{
+		t: t, fault: f, format: format, settings: pipeline.DefaultSettings(), state: map[string]string{},
+		carried: map[int64]bool{},
+	}
 	p.settings.Redact = f.Config.RedactSecrets
 	if f.Config.ToolDropThreshold != nil {
 		p.settings.ToolDropThreshold = *f.Config.ToolDropThreshold
@@ -292,7 +304,10 @@ func (p *play) do(actions []string) {
 }
 
 func (p *play) setState(m map[string]any) {
-	for from, to := range map[string]string{"mode_prompt": "mode", "todo": "todo", "plan": "plan", "skills": "skills", "constraints": "pins"} {
+	for from, to := range map[string]string{
+		"mode_prompt": "mode", "todo": "todo", "plan": "plan", "skills": "skills",
+		"constraints": "pins",
+	} {
 		switch v := m[from].(type) {
 		case string:
 			p.state[to] = v
@@ -361,8 +376,8 @@ func (p *play) stored() []pipeline.Message {
 // view is what the model sees, and that its API takes it.
 func (p *play) view() pipeline.Context {
 	in := pipeline.ContextInput{
-		Live: p.stored(), Settings: p.settings, SummaryText: p.summary, Window: p.fault.Config.ContextWindow, Vendor: string(p.format),
-		Valve: p.valve, ValveUpTo: p.valveUpTo,
+		Live: p.stored(), Settings: p.settings, SummaryText: p.summary, Window: p.fault.Config.ContextWindow,
+		Vendor: string(p.format), Valve: p.valve, ValveUpTo: p.valveUpTo,
 	}
 	for _, key := range pipeline.EnrichmentKeys {
 		if p.summary != "" {
@@ -387,7 +402,10 @@ func (p *play) text() string {
 }
 
 func (p *play) limit() int {
-	d := pipeline.EvaluateTrigger(pipeline.TriggerInput{Window: p.fault.Config.ContextWindow, EstimateAll: p.view().Stats.Tokens}, p.settings)
+	d := pipeline.EvaluateTrigger(pipeline.TriggerInput{
+		Window:      p.fault.Config.ContextWindow,
+		EstimateAll: p.view().Stats.Tokens,
+	}, p.settings)
 	return d.Limit
 }
 
@@ -410,7 +428,7 @@ func (p *play) compact(full bool) {
 			source = append(source, live[i])
 		}
 		p.selfRequest(before)
-		summary, slimmed := p.summarise(source)
+		summary, slimmed := p.summarize(source)
 		var kept []pipeline.Message
 		p.carried = map[int64]bool{}
 		for _, list := range [][]int{part.Carried, part.Tail} {
@@ -444,14 +462,15 @@ func (p *play) compact(full bool) {
 			t.Errorf("a summary of %d tokens, its cap is %d", n, p.settings.SummaryMaxTokens)
 		}
 		p.summary = pipeline.SummaryText(pipeline.SummaryTextInput{
-			Summary: summary, Digest: p.digested, UnderWay: pipeline.UnderWay(p.all), ProposeOnly: strings.Contains(p.state["mode"], "propose"),
-			TailKept: len(part.Tail) > 0, Repeated: len(part.Carried), OmittedMessages: slimmed.Placeholders + slimmed.DroppedTools + slimmed.Cut,
+			Summary: summary, Digest: p.digested, UnderWay: pipeline.UnderWay(p.all),
+			ProposeOnly: strings.Contains(p.state["mode"], "propose"), TailKept: len(part.Tail) > 0,
+			Repeated: len(part.Carried), OmittedMessages: slimmed.Placeholders + slimmed.DroppedTools + slimmed.Cut,
 		})
 		p.notes = append(p.notes, p.summary)
 		p.markers++
 		p.seen = p.all[len(p.all)-1].Seq
 	}
-	// Above the trigger still: the tail is squeezed (no_shrink), whether or not there was something to summarise.
+	// Above the trigger still: the tail is squeezed (no_shrink), whether or not there was something to summarize.
 	for _, valve := range []pipeline.TailValve{pipeline.TailValvePreviews, pipeline.TailValveHeadTail} {
 		if p.view().Stats.Tokens < p.limit() {
 			break
@@ -472,7 +491,8 @@ func (p *play) invariants(natives [][]byte) {
 	}
 	messages := p.taken(c) // calls are answered, roles and blocks are right
 	if p.summary != "" {
-		if !slices.ContainsFunc(messages, func(m json.RawMessage) bool { return !bytes.Contains(m[:min(40, len(m))], []byte(`"system"`)) }) {
+		if !slices.ContainsFunc(messages,
+			func(m json.RawMessage) bool { return !bytes.Contains(m[:min(40, len(m))], []byte(`"system"`)) }) {
 			t.Error("nothing but system messages is left")
 		}
 		last := c.Items[len(c.Items)-1]
@@ -532,7 +552,10 @@ func (p *play) selfRequest(c pipeline.Context) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	instruction := pipeline.Made{Role: pipeline.RoleUser, Text: pipeline.SelfInstruction(prompt, "", pipeline.Variation{})}
+	instruction := pipeline.Made{
+		Role: pipeline.RoleUser,
+		Text: pipeline.SelfInstruction(prompt, "", pipeline.Variation{}),
+	}
 	c.Items = append(slices.Clone(c.Items), pipeline.ContextItem{Made: &instruction})
 	p.taken(c)
 }
@@ -543,7 +566,8 @@ func (p *play) taken(c pipeline.Context) []json.RawMessage {
 	p.t.Helper()
 	more := 0
 	if last := c.Items[len(c.Items)-1]; last.Message != nil && last.Message.Role == pipeline.RoleAssistant {
-		c.Items = append(slices.Clone(c.Items), pipeline.ContextItem{Made: &pipeline.Made{Role: pipeline.RoleUser, Text: "next"}})
+		c.Items = append(slices.Clone(c.Items),
+			pipeline.ContextItem{Made: &pipeline.Made{Role: pipeline.RoleUser, Text: "next"}})
 		more = 1
 	}
 	body := sent(p.t, p.format, c)
@@ -555,8 +579,8 @@ func (p *play) taken(c pipeline.Context) []json.RawMessage {
 // nobodysKey is what B28 has in a block: it has to be kept, and no API would take it.
 const nobodysKey = `,"x_unknown":{"a":[1,1000],"b":1}`
 
-// summarise asks the scripted summarizers, the digest at last.
-func (p *play) summarise(source []pipeline.Message) (string, pipeline.Slimmed) {
+// summarize asks the scripted summarizers, the digest at last.
+func (p *play) summarize(source []pipeline.Message) (string, pipeline.Slimmed) {
 	p.digested = false
 	replaced := 0
 	for _, m := range source {
@@ -591,18 +615,24 @@ func (p *play) summarise(source []pipeline.Message) (string, pipeline.Slimmed) {
 	}
 	p.digested = true
 	budget := min(p.settings.SummaryMaxTokens, p.fault.Config.ContextWindow/4) * 3
-	return pipeline.Digest(pipeline.DigestInput{Messages: source, Todo: p.state["todo"], BudgetChars: budget}), pipeline.Slimmed{}
+	return pipeline.Digest(pipeline.DigestInput{Messages: source, Todo: p.state["todo"], BudgetChars: budget}),
+		pipeline.Slimmed{}
 }
 
 // ask prepares the request as a summarizer would get it, and checks that it fits before it is sent.
-func (p *play) ask(source []pipeline.Message, v pipeline.Variation, factor float64) (pipeline.Slimmed, pipeline.Prompt) {
+func (p *play) ask(source []pipeline.Message, v pipeline.Variation,
+	factor float64,
+) (pipeline.Slimmed, pipeline.Prompt) {
 	t := p.t
 	t.Helper()
 	prompt, err := pipeline.ChoosePrompt(string(p.format), true, pipeline.ModeExplicit, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := pipeline.Summarizer{Kind: pipeline.SummarizerExternal, Vendor: "openai", Model: "m", Window: p.fault.Config.SummarizerWindow, MaxOutput: p.fault.Config.ModelMaxOutput}
+	sum := pipeline.Summarizer{
+		Kind: pipeline.SummarizerExternal, Vendor: "openai", Model: "m",
+		Window: p.fault.Config.SummarizerWindow, MaxOutput: p.fault.Config.ModelMaxOutput,
+	}
 	if sum.Window == 0 {
 		sum.Window = p.fault.Config.ContextWindow
 	}
@@ -617,7 +647,9 @@ func (p *play) ask(source []pipeline.Message, v pipeline.Variation, factor float
 	}
 	in := pipeline.SlimInput{
 		Messages: source, ToolDropThreshold: p.settings.ToolDropThreshold, MinUsefulChars: p.settings.MinUsefulChars,
-		BudgetChars: pipeline.InputBudgetChars(p.settings, sum, pipeline.EstimateText(fixed.System)+pipeline.EstimateText(fixed.User), float64(chars)/float64(max(tokens, 1))),
+		BudgetChars: pipeline.InputBudgetChars(p.settings, sum,
+			pipeline.EstimateText(fixed.System)+pipeline.EstimateText(fixed.User),
+			float64(chars)/float64(max(tokens, 1))),
 	}
 	if p.settings.Redact {
 		in.Redact = pipeline.NewRedactor(source).Redact
@@ -626,7 +658,10 @@ func (p *play) ask(source []pipeline.Message, v pipeline.Variation, factor float
 	for range 4 {
 		slimmed := pipeline.Slim(in)
 		req := pipeline.ExternalRequest(prompt, slimmed, "", v)
-		r := request{text: req.System + "\n" + req.User, tokens: pipeline.EstimateText(req.System) + pipeline.EstimateText(req.User)}
+		r := request{
+			text:   req.System + "\n" + req.User,
+			tokens: pipeline.EstimateText(req.System) + pipeline.EstimateText(req.User),
+		}
 		if !pipeline.FitsWindow(p.settings, sum, r.tokens) {
 			in.BudgetChars = in.BudgetChars * 3 / 4
 			continue
@@ -690,7 +725,8 @@ func (p *play) accept(script map[string]any, prompt pipeline.Prompt, replaced in
 	case "content_filter":
 		a.Finish = pipeline.FinishContentFilter
 	}
-	return pipeline.AcceptSummary(a, pipeline.AcceptLimits{ReplacedTokens: replaced, MaxTokens: p.settings.SummaryMaxTokens, Prompt: prompt})
+	return pipeline.AcceptSummary(a,
+		pipeline.AcceptLimits{ReplacedTokens: replaced, MaxTokens: p.settings.SummaryMaxTokens, Prompt: prompt})
 }
 
 // once and never check how often the view says something.
@@ -869,7 +905,8 @@ var faultChecks = map[string]func(*testing.T, *play){
 	"B22": func(t *testing.T, p *play) { p.once("MODE-Y"); p.never("MODE-X") },
 	"B54": func(t *testing.T, p *play) {
 		found := slices.ContainsFunc(p.view().Items, func(item pipeline.ContextItem) bool {
-			return item.Message != nil && item.Message.Genuine() && strings.Contains(pipeline.RenderMessage(*item.Message), "REAL-TASK")
+			return item.Message != nil && item.Message.Genuine() &&
+				strings.Contains(pipeline.RenderMessage(*item.Message), "REAL-TASK")
 		})
 		if n := strings.Count(p.text(), "ENV-INFO"); !found || n > 1 {
 			t.Errorf("the task is there: %v; the environment stands %d times", found, n)
@@ -881,7 +918,8 @@ var faultChecks = map[string]func(*testing.T, *play){
 		if p.format == transcript.OpenAI {
 			p.once("RULE-1 RULE-2 RULE-3")
 		}
-		if note := strings.ToLower(p.summary); strings.Contains(note, "restart") || strings.Contains(note, "start over") {
+		if note := strings.ToLower(p.summary); strings.Contains(note, "restart") ||
+			strings.Contains(note, "start over") {
 			t.Error("the text asks for a fresh start")
 		}
 	},

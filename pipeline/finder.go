@@ -115,7 +115,8 @@ func (f *finder) each(s string, found func(text, at int) (stop bool)) {
 		for ; at != 0; at = f.link[at] {
 			for text := f.ends[at]; text >= 0; text = f.same[text] {
 				t := f.texts[text]
-				if begin := i + 1 - len(t); begin >= 0 && (len(t) <= finderKey || s[begin:i+1] == t) && found(int(text), begin) {
+				if begin := i + 1 - len(t); begin >= 0 && (len(t) <= finderKey || s[begin:i+1] == t) &&
+					found(int(text), begin) {
 					return
 				}
 			}

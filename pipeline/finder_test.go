@@ -13,7 +13,10 @@ func TestFirstPlaces(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("/deep", 30)
 	s := "he said she sells " + long + "/a.go and " + long + "/b.go 漢字 \xff\xfe"
-	texts := []string{"he", "she", "sells", "ells", "missing", long + "/b.go", long + "/c.go", "/x" + long + "/a.go", "漢字", "\xff\xfe", s, "she", s + "x"}
+	texts := []string{
+		"he", "she", "sells", "ells", "missing", long + "/b.go", long + "/c.go", "/x" + long + "/a.go",
+		"漢字", "\xff\xfe", s, "she", s + "x",
+	}
 	want := make([]int, len(texts))
 	for i, text := range texts {
 		want[i] = strings.Index(s, text)
@@ -27,7 +30,8 @@ func TestFirstPlaces(t *testing.T) {
 func TestFirstPlacesProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.OneOf(rapid.StringMatching(`[ab]{1,5}`), rapid.StringMatching(`[ab]{45,60}`), rapid.SampledFrom([]string{"漢", "漢字", "\xff", "\x00"}))
+		word := rapid.OneOf(rapid.StringMatching(`[ab]{1,5}`), rapid.StringMatching(`[ab]{45,60}`),
+			rapid.SampledFrom([]string{"漢", "漢字", "\xff", "\x00"}))
 		texts := rapid.SliceOfN(word, 0, 12).Draw(t, "texts")
 		s := strings.Join(rapid.SliceOfN(word, 0, 20).Draw(t, "s"), "")
 		for i, at := range firstPlaces(texts, s) {
@@ -61,7 +65,8 @@ func TestFirstPlacesInChunks(t *testing.T) {
 	t.Parallel()
 	var texts []string
 	for i := range 2*finderTexts + 2 {
-		texts = append(texts, "text"+strings.Repeat("i", i%7)+string(rune('a'+i%26))+string(rune('a'+i/26%26))+string(rune('a'+i/676)))
+		texts = append(texts, "text"+strings.Repeat("i", i%7)+string(rune('a'+i%26))+string(rune('a'+i/26%26))+
+			string(rune('a'+i/676)))
 	}
 	s := strings.Join(texts, " ")
 	places := firstPlaces(texts, s)

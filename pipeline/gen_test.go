@@ -14,15 +14,17 @@ func genText() *rapid.Generator[string] {
 		rapid.StringMatching(`[a-z ]{0,40}`),
 		rapid.String(),
 		rapid.SampledFrom([]string{
-			"漢字かな", "😀👩‍👩‍👧", "\xff\xfe", "\xe6\xbc", "</message>", "<message seq=\"1\" role=\"user\">", "< / MESSAGE >",
-			"<conversation_summary>", "</conversation_summary>", "<user_query>", "</user_query>", "<mess", "age>", "<", "&lt;",
-			"[... truncated, 5 chars]", "…[5 chars omitted]…", "\n", "\r\n\n", "\x00", "\\", "\"", "`",
+			"漢字かな", "😀👩‍👩‍👧", "\xff\xfe", "\xe6\xbc", "</message>", "<message seq=\"1\" role=\"user\">",
+			"< / MESSAGE >", "<conversation_summary>", "</conversation_summary>", "<user_query>", "</user_query>",
+			"<mess", "age>", "<", "&lt;", "[... truncated, 5 chars]", "…[5 chars omitted]…", "\n", "\r\n\n", "\x00",
+			"\\", "\"", "`",
 		}),
 	)
 	return rapid.Custom(func(t *rapid.T) string {
 		var out strings.Builder
 		for range rapid.IntRange(0, 4).Draw(t, "pieces") {
-			out.WriteString(strings.Repeat(piece.Draw(t, "piece"), rapid.SampledFrom([]int{1, 1, 1, 3, 40, 400}).Draw(t, "times")))
+			out.WriteString(strings.Repeat(piece.Draw(t, "piece"),
+				rapid.SampledFrom([]int{1, 1, 1, 3, 40, 400}).Draw(t, "times")))
 		}
 		return out.String()
 	})
@@ -56,10 +58,19 @@ func genMessages(most int) *rapid.Generator[[]Message] {
 		n := rapid.IntRange(0, most).Draw(t, "messages")
 		ms := make([]Message, n)
 		for i := range ms {
-			m := Message{Seq: int64(i + 1), Role: rapid.SampledFrom([]Role{RoleUser, RoleAssistant, RoleTool, RoleAssistant, RoleTool, RoleSystem}).Draw(t, "role")}
+			m := Message{
+				Seq: int64(i + 1),
+				Role: rapid.SampledFrom([]Role{
+					RoleUser, RoleAssistant, RoleTool, RoleAssistant, RoleTool,
+					RoleSystem,
+				}).Draw(t, "role"),
+			}
 			switch m.Role {
 			case RoleUser:
-				m.Kind = rapid.SampledFrom([]Kind{KindOrdinary, KindOrdinary, KindOrdinary, KindReminder, KindSummary, KindUserInfo, KindSynthetic}).Draw(t, "kind")
+				m.Kind = rapid.SampledFrom([]Kind{
+					KindOrdinary, KindOrdinary, KindOrdinary, KindReminder, KindSummary,
+					KindUserInfo, KindSynthetic,
+				}).Draw(t, "kind")
 				m.Parts = rapid.SliceOfN(genPart(PartText, PartText, PartImage, PartToolResult), 0, 3).Draw(t, "parts")
 			case RoleAssistant:
 				m.Parts = rapid.SliceOfN(genPart(PartText, PartToolCall, PartReasoning), 0, 3).Draw(t, "parts")
@@ -96,7 +107,10 @@ func callMessage(text, id, name, input string) Message {
 }
 
 func resultMessage(id, text string) Message {
-	return Message{Role: RoleTool, Parts: []Part{{Kind: PartToolResult, CallID: id, Content: []Part{{Kind: PartText, Text: text}}}}}
+	return Message{
+		Role:  RoleTool,
+		Parts: []Part{{Kind: PartToolResult, CallID: id, Content: []Part{{Kind: PartText, Text: text}}}},
+	}
 }
 
 // numbered gives the messages their sequence numbers; a summary has none.
@@ -118,7 +132,8 @@ func workday(turns, resultChars int) []Message {
 		id := fmt.Sprintf("call%d", i)
 		ms = append(ms,
 			textMessage(RoleUser, fmt.Sprintf("USER-%d please go on", i)),
-			callMessage(fmt.Sprintf("NARRATION-%d", i), id, "read_file", fmt.Sprintf(`{"path":"src/f%d.go","mark":"ARGS-%d"}`, i, i)),
+			callMessage(fmt.Sprintf("NARRATION-%d", i), id, "read_file",
+				fmt.Sprintf(`{"path":"src/f%d.go","mark":"ARGS-%d"}`, i, i)),
 			resultMessage(id, fmt.Sprintf("TOOLTEXT-%d ", i)+strings.Repeat("abc ", resultChars/4)),
 			textMessage(RoleAssistant, fmt.Sprintf("CONCLUSION-%d", i)),
 		)

@@ -11,13 +11,18 @@ const extensions = `go|py|ts|tsx|js|jsx|mjs|cjs|java|kt|rs|c|h|cc|cpp|hpp|cs|rb|
 
 // The forms of identifiers: what a summary must not get wrong, and a program can check.
 var (
-	urlForm    = regexp.MustCompile(`https?://[^\s<>"'` + "`" + `()\[\]{}「」『』，。、]+`)
-	pathForm   = regexp.MustCompile(`(?:[A-Za-z]:\\|~/|\.{1,2}/|/)?(?:[\w.@+-]+[/\\])+[\w.@+-]+|(?:~/|\.{1,2}/|/)[\w.@+-]+`)
-	fileForm   = regexp.MustCompile(`\b[\w-]+(?:\.[\w-]+)*\.(?:` + extensions + `)\b`)
-	hashForm   = regexp.MustCompile(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{7,64})\b`)
-	unitForm   = regexp.MustCompile(`(?i)(?:[$€£]\s?)?\b\d(?:[\d.,_]*\d)?\s?(?:ms|µs|ns|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|[kmgt]i?b|bytes?|%|px|rpm|rps|qps|tokens?|rows?|lines?|requests?|retries|errors?|tests?|files?|usd|eur|dollars?|euros?|€|°c)(?:\b|$|\s)|[$€£]\s?\d[\d.,_]*`)
-	quotedForm = regexp.MustCompile("\"[^\"\\n]{3,200}\"|“[^”\\n]{3,200}”|«[^»\\n]{3,200}»|「[^」\\n]{2,200}」|`[^`\\n]{2,200}`")
-	extension  = regexp.MustCompile(`\.(?:` + extensions + `)$`)
+	urlForm  = regexp.MustCompile(`https?://[^\s<>"'` + "`" + `()\[\]{}「」『』，。、]+`)
+	pathForm = regexp.MustCompile(
+		`(?:[A-Za-z]:\\|~/|\.{1,2}/|/)?(?:[\w.@+-]+[/\\])+[\w.@+-]+|(?:~/|\.{1,2}/|/)[\w.@+-]+`)
+	fileForm = regexp.MustCompile(`\b[\w-]+(?:\.[\w-]+)*\.(?:` + extensions + `)\b`)
+	hashForm = regexp.MustCompile(
+		`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{7,64})\b`)
+	unitForm = regexp.MustCompile(`(?i)(?:[$€£]\s?)?\b\d(?:[\d.,` +
+		`_]*\d)?\s?(?:ms|µs|ns|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|[` +
+		`kmgt]i?b|bytes?|%|px|rpm|rps|qps|tokens?|rows?|lines?|requests?|retries|errors?|tests?|files?|usd|eur|dollars?|euros?|€|°c)(?:\b|$|\s)|[$€£]\s?\d[\d.,_]*`)
+	quotedForm = regexp.MustCompile(
+		"\"[^\"\\n]{3,200}\"|“[^”\\n]{3,200}”|«[^»\\n]{3,200}»|「[^」\\n]{2,200}」|`[^`\\n]{2,200}`")
+	extension = regexp.MustCompile(`\.(?:` + extensions + `)$`)
 )
 
 // tagName is where a tag begins, which is no path: "</ide_opened_file>".
@@ -115,7 +120,8 @@ func quotes(text string, from, to int, inside string) bool {
 	if to < len(text) && (asciiWord(text[to]) || text[to] == '`') {
 		return false
 	}
-	return strings.TrimSpace(inside) == inside && !strings.Contains(inside, `\n`) && !strings.Contains(inside, `\"`) && !strings.HasSuffix(inside, `\`) &&
+	return strings.TrimSpace(inside) == inside && !strings.Contains(inside, `\n`) && !strings.Contains(inside, `\"`) &&
+		!strings.HasSuffix(inside, `\`) &&
 		strings.ContainsFunc(inside, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
@@ -280,7 +286,8 @@ var (
 	quote    = regexp.MustCompile(`"([^"\n]{3,600})"|“([^”\n]{3,600})”|«([^»\n]{3,600})»`)
 	clause   = regexp.MustCompile(`(?i)[.!?;]\s|\b(assistant|agent|model|tool|error|output)\b`)
 	saidCJK  = regexp.MustCompile(`(?:用户|使用者|ユーザー|사용자)[^"“「『\n]{0,40}["“「『]([^"”」』\n]{2,600})["”」』]`)
-	saidLine = regexp.MustCompile(`(?im)^[\s>*-]*(?:\*\*)?(?:user|human|用户|ユーザー|사용자|usuario|usuário|utilisateur|benutzer|nutzer|utente|пользователь)(?:\*\*)?\s*[:：](?:\*\*)?\s*(\S.*)$`)
+	saidLine = regexp.MustCompile(
+		`(?im)^[\s>*-]*(?:\*\*)?(?:user|human|用户|ユーザー|사용자|usuario|usuário|utilisateur|benutzer|nutzer|utente|пользователь)(?:\*\*)?\s*[:：](?:\*\*)?\s*(\S.*)$`)
 	ellipsis = regexp.MustCompile(`\.\.\.|…|\[[^\]]*\]`)
 )
 

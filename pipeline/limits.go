@@ -18,16 +18,22 @@ import (
 var (
 	// obliging words set a limit in any clause.
 	obliging = phrases(
-		"must|mustn't|shall not|shan't|should not|shouldn't|should only|should never|should always|may not|may only|can only be|forbidden|prohibited",
-		"not allowed|not permitted|not negotiable|not acceptable|not optional|not to be|never to be|only to be|no more than|no later than",
+		"must|mustn't|shall not|shan't|should not|shouldn't|should only|should never|should always|may not|may "+
+			"only|can only be|forbidden|prohibited",
+		"not allowed|not permitted|not negotiable|not acceptable|not optional|not to be|never to be|only to be|no "+
+			"more than|no later than",
 		"off limits|off-limits|under no circumstances|at all costs|hands off|hands-off|confidential|make sure|ensure",
-		"without asking|without my|without our|without approval|without permission|ask me|ask us|ask first|ask before|check with me",
+		"without asking|without my|without our|without approval|without permission|ask me|ask us|ask first|ask "+
+			"before|check with me",
 		"nothing else|nobody else|no one else|nowhere else",
-		"keinesfalls|auf keinen fall|auf gar keinen fall|darf|darfst|dürfen|dürft|muss|musst|müssen|müsst|sollst|ausschließlich|verboten|unbedingt|sonst nichts",
+		"keinesfalls|auf keinen fall|auf gar keinen "+
+			"fall|darf|darfst|dürfen|dürft|muss|musst|müssen|müsst|sollst|ausschließlich|verboten|unbedingt|sonst "+
+			"nichts",
 		"il faut|il ne faut|doit|doivent|interdit|interdite|sans demander|sans mon accord|surtout pas|rien de autre",
 		"debes|debe|deben|prohibido|prohibida|sin preguntar|hay que|tienes que|nada más",
 		"deve|devem|proibido|proibida|sem perguntar|mais nada|devi|devono|vietato|vietata|senza chiedere",
-		"moet|moeten|nie wolno|musisz|nic więcej|yasak|mutlaka|нельзя|обязательно|должен|должна|должно|должны|больше ничего",
+		"moet|moeten|nie wolno|musisz|nic "+
+			"więcej|yasak|mutlaka|нельзя|обязательно|должен|должна|должно|должны|больше ничего",
 	)
 	obligingStems = stems(
 		"запрещ", "不要|不得|不许|不許|禁止|绝不|絕不|必须|必須|务必|務必|只准|仅限|僅限|一定要|切勿|请勿|請勿|严禁|嚴禁",
@@ -35,47 +41,64 @@ var (
 		"하지 마|하지마|마세요|마십시오|금지|해야", "يجب|ممنوع|لا ت", "कभी नहीं|कभी भी|ज़रूर",
 	)
 	// addressing words oblige at the start of a clause: "if you don't" is another matter.
-	addressing = phrases("you can only|you can't|you cannot|you can not|you won't|you will not|you do not|you don't|you only|you never|you always|tu ne|du nie")
+	addressing = phrases("you can only|you can't|you cannot|you can not|you won't|you will not|you do not|you " +
+		"don't|you only|you never|you always|tu ne|du nie")
 	// adverbs, and the other limiting words, set one where their clause tells nothing.
 	adverbs = phrases(
 		"never|always|only|nie|niemals|immer|nur|jamais|toujours|seulement|uniquement|nunca|jamás|siempre|solo|sólo|solamente|únicamente",
-		"sempre|só|apenas|somente|mai|soltanto|nooit|altijd|alleen|nigdy|zawsze|tylko|asla|her zaman|sadece|никогда|всегда|только",
+		"sempre|só|apenas|somente|mai|soltanto|nooit|altijd|alleen|nigdy|zawsze|tylko|asla|her "+
+			"zaman|sadece|никогда|всегда|только",
 	)
 	// absolute are the adverbs that make a rule even of a sentence about things: "the keys never leave the server".
 	absolute = phrases(
 		"never|always|nie|niemals|immer|jamais|toujours|nunca|jamás|siempre|sempre|mai|nooit|altijd|nigdy|zawsze|asla|her zaman|никогда|всегда",
 	)
 	limiting = phrases(
-		"do not|don't|dont|no|not|except|unless|without|avoid|refrain|at most|at least|read only|read-only|keep out|keep away|stay out|stay away",
+		"do not|don't|dont|no|not|except|unless|without|avoid|refrain|at most|at least|read only|read-only|keep "+
+			"out|keep away|stay out|stay away",
 		"nicht|nichts|kein|keine|keinen|keinem|keiner|ohne|außer|höchstens|mindestens|ne|pas|aucun|aucune|sauf|sans|salvo|excepto|sin",
 		"não|nao|sem|non|senza|tranne|niet|geen|zonder|не|без|кроме",
 	)
-	limitingStems = stems("不能|只能|永远不|永不|总是|總是|不可|勿|别|別", "必ず|絶対|決して|のみ|だけ|ないで", "반드시|절대|항상", "دائم|أبد|فقط", "हमेशा|केवल|सिर्फ")
+	limitingStems = stems("不能|只能|永远不|永不|总是|總是|不可|勿|别|別", "必ず|絶対|決して|のみ|だけ|ないで", "반드시|절대|항상", "دائم|أبد|فقط",
+		"हमेशा|केवल|सिर्फ")
 	// leaving is what one says of things to leave as they are.
 	leave, leaving = phrases("leave|keep"), phrases("alone|as is|as it is|as they are|untouched|unchanged|out of")
 
 	// aside are phrases whose words do not mean here what they mean alone.
 	aside = phrases(
-		"never mind|as always|almost always|nearly always|not always|always been|always the same|always appreciated|not only|if only|only just|the only|only one left",
-		"no longer|not just|not sure|not yet|not really|not quite|not too|not that|not even|no idea|no problem|no luck|no clue|no worries|no rush|no need|no wonder",
-		"no doubt|no matter|no such|no one|no way|no thanks|no thank you|why not|or not|if not|may or may not|leave me alone|if need be",
-		"there must be|must have been|must have changed|must have broken|must have missed|must have forgotten|must have gone|must have happened|must have got|i must",
-		"must be a mistake|must be a bug|must be the|must be something|must be some|must be due|must be because|must be related|must be wrong|must be missing",
-		"may not be|may not have|may not work|may not matter|may not need|may not even|may not exist|just to make sure|want to make sure i|to make sure i|let us ensure",
-		"should not happen|shouldn't happen|should not matter|shouldn't matter|should not take|shouldn't take|shouldn't be possible|shouldn't be so|should not be so",
-		"you don't need|you do not need|you don't have to|you do not have to|you always forget|you never said|you don't say|nothing else happened|nothing else changed",
-		"immer wieder|immer noch|wie immer|noch nie|noch nicht|nur noch|nicht nur|fast immer|immer mehr|nicht mehr|nicht sicher|keine ahnung|kein problem",
+		"never mind|as always|almost always|nearly always|not always|always been|always the same|always "+
+			"appreciated|not only|if only|only just|the only|only one left",
+		"no longer|not just|not sure|not yet|not really|not quite|not too|not that|not even|no idea|no problem|no "+
+			"luck|no clue|no worries|no rush|no need|no wonder",
+		"no doubt|no matter|no such|no one|no way|no thanks|no thank you|why not|or not|if not|may or may "+
+			"not|leave me alone|if need be",
+		"there must be|must have been|must have changed|must have broken|must have missed|must have "+
+			"forgotten|must have gone|must have happened|must have got|i must",
+		"must be a mistake|must be a bug|must be the|must be something|must be some|must be due|must be "+
+			"because|must be related|must be wrong|must be missing",
+		"may not be|may not have|may not work|may not matter|may not need|may not even|may not exist|just to make "+
+			"sure|want to make sure i|to make sure i|let us ensure",
+		"should not happen|shouldn't happen|should not matter|shouldn't matter|should not take|shouldn't "+
+			"take|shouldn't be possible|shouldn't be so|should not be so",
+		"you don't need|you do not need|you don't have to|you do not have to|you always forget|you never said|you "+
+			"don't say|nothing else happened|nothing else changed",
+		"immer wieder|immer noch|wie immer|noch nie|noch nicht|nur noch|nicht nur|fast immer|immer mehr|nicht "+
+			"mehr|nicht sicher|keine ahnung|kein problem",
 		"ich muss|muss am|muss an|muss wohl|muss irgendwie|muss daran|nicht so",
-		"pas sûr|pas encore|pas de souci|pas de problème|toujours pas|comme toujours|presque toujours|pas seulement|non seulement|je dois|ça doit|doit être le|doit être la|doit être lié",
-		"no solo|no sólo|casi siempre|como siempre|siempre que|no hace falta|debe ser el|debe ser la|debe ser un|debe ser una|debe haber|sin embargo|hay que ver",
-		"quase sempre|como sempre|não só|sempre que|deve ser o|deve ser a|deve ser um|deve ser uma|sem problema|quasi sempre|come sempre|non solo|non so|deve essere|senza problemi",
+		"pas sûr|pas encore|pas de souci|pas de problème|toujours pas|comme toujours|presque toujours|pas "+
+			"seulement|non seulement|je dois|ça doit|doit être le|doit être la|doit être lié",
+		"no solo|no sólo|casi siempre|como siempre|siempre que|no hace falta|debe ser el|debe ser la|debe ser "+
+			"un|debe ser una|debe haber|sin embargo|hay que ver",
+		"quase sempre|como sempre|não só|sempre que|deve ser o|deve ser a|deve ser um|deve ser uma|sem "+
+			"problema|quasi sempre|come sempre|non solo|non so|deve essere|senza problemi",
 		"bijna altijd|zoals altijd|niet alleen|moet wel|het moet|ik moet|prawie zawsze|jak zawsze|nie tylko|tylko że",
 		"не только|только что|как всегда|почти всегда|должно быть|не уверен|не уверена",
 	)
 	asideStems = stems("不可能|特别|特別|区别|區別|分别|分別|级别|类别|類別|识别|識別|性别|别的|別的|別に|別の|個別|只能说|只能說")
 
 	// conjunctions and fillers stand in front of a clause and say nothing about it.
-	conjunctions = phrases("and|but|so|or|then|also|please|just|actually|really|well|ok|okay|oh|ah|hm|hmm|yes|sorry|basically|honestly|currently|anyway",
+	conjunctions = phrases(
+		"and|but|so|or|then|also|please|just|actually|really|well|ok|okay|oh|ah|hm|hmm|yes|sorry|basically|honestly|currently|anyway",
 		"und|aber|oder|bitte|y|pero|por favor|et|mais|e|mas|ma|en|maar|и|но|а|пожалуйста")
 	// pronouns and the like begin a clause that tells or asks.
 	pronouns = phrases(
@@ -92,8 +115,9 @@ var (
 	subordinate = phrases("if|when|while|wenn|si|quand|cuando|quando|se|als|если|когда")
 	running     = phrases("do not|don't|never|always|nie|niemals|jamais|nunca|siempre|никогда")
 	// Nevertheless the speaker's wishes, and what a team does, are limits.
-	wanting = phrases("want|wants|i'd like|would like|prefer|i'd rather|would rather|need|möchte|quiero|quero|voglio|veux|wil|хочу")
-	norms   = phrases("we never|we always|we only|we do not|we don't")
+	wanting = phrases(
+		"want|wants|i'd like|would like|prefer|i'd rather|would rather|need|möchte|quiero|quero|voglio|veux|wil|хочу")
+	norms = phrases("we never|we always|we only|we do not|we don't")
 	// articles begin a clause that tells, unless it is an order with its object first, as in German.
 	articles = phrases(
 		"the|a|an|my|our|your|his|her|their|these|those|some|most|every|each",
@@ -117,21 +141,30 @@ var (
 		"падает|падают|работает|работают|знаю|понимаю|вижу|происходит|случается|выдаёт|выдает|возвращает|компилируется|запускается|получается",
 		"был|была|было|могу|помогло|понятно",
 	)
-	// bare forms of such verbs do so where somebody stands before them: "tests never pass", as against "never pass nil".
-	bare = phrases("fail|work|crash|hang|happen|occur|appear|show|return|print|finish|end|complain|break|take|get|see|find|hear|load|start|stop|compile|pass|run|exist|have|match|know|seem")
+	// bare forms of such verbs do so where somebody stands before them: "tests never pass", as against "never pass
+	// nil".
+	bare = phrases(
+		"fail|work|crash|hang|happen|occur|appear|show|return|print|finish|end|complain|break|take|get|see|find|hear|load|start|stop|compile|pass|run|exist|have|match|know|seem")
 	// minds are what an order is not about.
-	minds = phrases("know|think|understand|remember|believe|care|worry|bother|mind|get it|see why|see how|have time|have to|need to|feel")
+	minds = phrases("know|think|understand|remember|believe|care|worry|bother|mind|get it|see why|see how|have " +
+		"time|have to|need to|feel")
 	// In German the verb stands far from the word that limits.
-	germanHappenings = phrases("schlägt|schlagen|funktioniert|funktionieren|läuft|passiert|tritt|hängt|stürzt|geht|liegt|kommt|bricht")
-	happeningStems   = stems("失败|失敗|报错|報錯|出错|出錯|崩溃|崩潰|出现|出現|発生|エラー|落ちる|落ちます|おかしい|動かない", "실패|오류|발생|안 돼")
+	germanHappenings = phrases(
+		"schlägt|schlagen|funktioniert|funktionieren|läuft|passiert|tritt|hängt|stürzt|geht|liegt|kommt|bricht")
+	happeningStems = stems("失败|失敗|报错|報錯|出错|出錯|崩溃|崩潰|出现|出現|発生|エラー|落ちる|落ちます|おかしい|動かない", "실패|오류|발생|안 돼")
 	// auxiliaries in front of "not" make a report, and what follows "no" does.
-	auxiliaries = phrases("is|are|was|were|am|be|does|did|has|have|had|could|would|will|it's|that's|i'm|they're|clearly|ist|sind|war|hat|kann|konnte|est|es|está|é|è|to")
-	absences    = phrases("was|were|has|have|had|did|does|exist|exists|existed|found|applied|returned|worked|left|included|available|yet|at all|so far|either|here")
+	auxiliaries = phrases(
+		"is|are|was|were|am|be|does|did|has|have|had|could|would|will|it's|that's|i'm|they're|clearly|ist|sind|war|hat|kann|konnte|est|es|está|é|è|to")
+	absences = phrases(
+		"was|were|has|have|had|did|does|exist|exists|existed|found|applied|returned|worked|left|included|available|yet|at all|so far|either|here")
 	// places and times behind an adverb are what is left of a report, unless an order stands before.
-	places = phrases("in|for|with|from|to|under|inside|within|by|through|via|per|of|one|two|three|a|an|the|some|those|these|my|this|that|half|im|in der|bei|en|dans|no|na|в|на")
-	times  = phrases("around|on|when|after|before|during|while|at|between|since|about|near|once|twice|sometimes|if|because|until|then|as|nachts|nach|wenn|après|quand|cuando|después|quando|после|когда")
+	places = phrases(
+		"in|for|with|from|to|under|inside|within|by|through|via|per|of|one|two|three|a|an|the|some|those|these|my|this|that|half|im|in der|bei|en|dans|no|na|в|на")
+	times = phrases(
+		"around|on|when|after|before|during|while|at|between|since|about|near|once|twice|sometimes|if|because|until|then|as|nachts|nach|wenn|après|quand|cuando|después|quando|после|когда")
 	// trailing words carry on what the clause before tells.
-	trailing = phrases("not|nicht|pas|without|except|unless|at least|at most|ohne|außer|sans|sauf|sin|salvo|sem|senza|niet|zonder|не|без|кроме")
+	trailing = phrases("not|nicht|pas|without|except|unless|at least|at " +
+		"most|ohne|außer|sans|sauf|sin|salvo|sem|senza|niet|zonder|не|без|кроме")
 )
 
 // phraseSet holds phrases by their first word.
@@ -185,7 +218,8 @@ var (
 	// quotedCode is a name in a sentence, and no part of its language; so is a path.
 	quotedCode = regexp.MustCompile("`[^`\n]*`|[^\\s/\\\\]*[/\\\\]\\S*")
 	// pastedLine begins like a line of a program, a table, a log or somebody else's letter.
-	pastedLine = regexp.MustCompile(`^(?:\||\d+\s*[|│]|[{}\[\]>]|"[^"\n]*"\s*:|//|/\*|\*/|#include|\w*(?:Error|Exception):|(?:error|warning|fatal):|Traceback)`)
+	pastedLine = regexp.MustCompile(`^(?:\||\d+\s*[|│]|[{}\[\]>]|"[` +
+		`^"\n]*"\s*:|//|/\*|\*/|#include|\w*(?:Error|Exception):|(?:error|warning|fatal):|Traceback)`)
 	spacedDash = regexp.MustCompile(`\s[-–—]+\s`)
 )
 
@@ -286,7 +320,8 @@ func foldWords(s string) []string {
 
 // obliges says whether a word in the clause sets a limit whatever it tells.
 func (c wording) obliges() bool {
-	return obliging.within(c.all) || addressing.at(c.words, 0) > 0 && c.addresses() || c.text != "" && hasAny(c.text, obligingStems)
+	return obliging.within(c.all) || addressing.at(c.words, 0) > 0 && c.addresses() || c.text != "" &&
+		hasAny(c.text, obligingStems)
 }
 
 // addresses says whether what begins with "you" is an order: the agent is told things as well.
@@ -297,7 +332,8 @@ func (c wording) addresses() bool {
 
 // limits says whether a word in the clause limits something.
 func (c wording) limits(before mood) bool {
-	if c.text != "" && hasAny(c.text, limitingStems) && !hasAny(c.text, happeningStems) && !beginsWithAny(c.text, pronounStems) {
+	if c.text != "" && hasAny(c.text, limitingStems) && !hasAny(c.text, happeningStems) &&
+		!beginsWithAny(c.text, pronounStems) {
 		return true
 	}
 	if len(c.words) < 2 {
@@ -331,7 +367,8 @@ func (c wording) reports(i, n int, before mood) bool {
 	case i > 0:
 		return words[i] == "not" && after < len(words) && strings.HasSuffix(words[after], "ing")
 	case adverb:
-		return before == beginning && times.at(words, after) > 0 || before == telling && times.at(words, after)+places.at(words, after) > 0
+		return before == beginning && times.at(words, after) > 0 || before == telling && times.at(words, after)+
+			places.at(words, after) > 0
 	case words[i] == "no" && absences.within(words[after:]):
 		return true
 	}
@@ -359,6 +396,7 @@ func (c wording) germanOrder() bool {
 // tells says whether the clause tells something.
 func (c wording) tells() bool {
 	return (pronouns.at(c.words, 0) > 0 || articles.at(c.words, 0) > 0) && !c.wants() ||
-		happenings.at(c.words, 1)+bare.at(c.words, 1) > 0 || adverbs.at(c.words, 1) > 0 && happenings.at(c.words, 2) > 0 ||
+		happenings.at(c.words, 1)+bare.at(c.words, 1) > 0 || adverbs.at(c.words, 1) > 0 &&
+		happenings.at(c.words, 2) > 0 ||
 		germanHappenings.within(c.words)
 }

@@ -21,7 +21,10 @@ const (
 )
 
 // MentionKinds are all of them, in the order in which they are shown.
-var MentionKinds = []MentionKind{MentionConstraint, MentionIntent, MentionTask, MentionPath, MentionIdentifier, MentionNumber}
+var MentionKinds = []MentionKind{
+	MentionConstraint, MentionIntent, MentionTask, MentionPath, MentionIdentifier,
+	MentionNumber,
+}
 
 // Mention is something that was said and can be looked for word by word.
 type Mention struct {
@@ -38,9 +41,10 @@ const (
 	minIntentChars = 8
 )
 
-// MentionsOf gives the mentions in messages, each once, in order: the sentences of the user's, and the names and numbers
-// that the user said, or that the agent said or gave to a tool. What tools returned is none until somebody uses it, and
-// keys of arguments and what programs put into the user's messages are none. Tasks are OpenTasks' matter.
+// MentionsOf gives the mentions in messages, each once, in order: the sentences of the user's, and the names and
+// numbers that the user said, or that the agent said or gave to a tool. What tools returned is none until somebody
+// uses it, and keys of arguments and what programs put into the user's messages are none. Tasks are OpenTasks'
+// matter.
 func MentionsOf(messages []Message) []Mention {
 	var mentions []Mention
 	seen := map[MentionKind]map[string]bool{}
@@ -60,7 +64,8 @@ func MentionsOf(messages []Message) []Mention {
 			userMentions(m, add)
 		case m.Role == RoleAssistant:
 			eachUse(m, func(kind identifierKind, id string) {
-				if fact := mentionKind(kind); !strings.HasPrefix(id, "/dev/") && (kind != identifierQuoted || !plainWord(id)) {
+				if fact := mentionKind(kind); !strings.HasPrefix(id, "/dev/") &&
+					(kind != identifierQuoted || !plainWord(id)) {
 					add(fact, id)
 				}
 			})
@@ -103,8 +108,8 @@ func mentionKind(k identifierKind) MentionKind {
 	return MentionIdentifier
 }
 
-// MentionedIn says for each mention whether one of the texts holds it: a sentence word by word with any spacing and case, a
-// name as it is or escaped as in JSON or in a summary.
+// MentionedIn says for each mention whether one of the texts holds it: a sentence word by word with any spacing and
+// case, a name as it is or escaped as in JSON or in a summary.
 func MentionedIn(mentions []Mention, texts ...string) []bool {
 	source := &sourceTexts{raw: strings.Join(texts, "\n")}
 	has := make([]bool, len(mentions))
@@ -113,7 +118,8 @@ func MentionedIn(mentions []Mention, texts ...string) []bool {
 		switch f.Kind {
 		case MentionConstraint, MentionIntent, MentionTask:
 			low := flatten(f.Text)
-			sentences.texts, sentences.of = append(sentences.texts, low, flatten(escapeDigest(f.Text)), flatten(jsonEscaped(f.Text))), append(sentences.of, i, i, i)
+			sentences.texts, sentences.of = append(sentences.texts, low, flatten(escapeDigest(f.Text)),
+				flatten(jsonEscaped(f.Text))), append(sentences.of, i, i, i)
 		default:
 			names.texts, names.of = append(names.texts, f.Text), append(names.of, i)
 		}

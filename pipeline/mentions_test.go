@@ -13,8 +13,10 @@ import (
 func TestMentionsOf(t *testing.T) {
 	t.Parallel()
 	messages := numbered(
-		textMessage(RoleUser, "Fix the parser in src/parse.go. Never touch vendor/lib.go!\n<system-reminder>Always greet.</system-reminder>"),
-		callMessage("I look at `parseDate`, it takes 30 ms.", "a", "Read", `{"file_path":"src/parse.go","limit":50,"order_id":"ORD-4711"}`),
+		textMessage(RoleUser, "Fix the parser in src/parse.go. Never touch "+
+			"vendor/lib.go!\n<system-reminder>Always greet.</system-reminder>"),
+		callMessage("I look at `parseDate`, it takes 30 ms.", "a", "Read",
+			`{"file_path":"src/parse.go","limit":50,"order_id":"ORD-4711"}`),
 		resultMessage("a", "only here: docs/never_used.md"),
 		textMessage(RoleUser, "Fix the parser in src/parse.go."),
 	)
@@ -23,8 +25,8 @@ func TestMentionsOf(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %s %s", m.Seq, m.Kind, m.Text))
 	}
 	want := []string{
-		"1 intent Fix the parser in src/parse.go.", "1 constraint Never touch vendor/lib.go!", "1 path src/parse.go", "1 path vendor/lib.go",
-		"2 number 30 ms", "2 identifier parseDate", "2 identifier ORD-4711",
+		"1 intent Fix the parser in src/parse.go.", "1 constraint Never touch vendor/lib.go!", "1 path src/parse.go",
+		"1 path vendor/lib.go", "2 number 30 ms", "2 identifier parseDate", "2 identifier ORD-4711",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -63,7 +65,8 @@ func TestOpenTasks(t *testing.T) {
 		want              []string
 		listed            bool
 	}{
-		{"Claude Code", "TodoWrite", `{"todos":[{"content":"A","status":"completed"},{"content":"B","status":"in_progress"},{"content":"C","status":"pending"}]}`, []string{"B", "C"}, true},
+		{"Claude Code", "TodoWrite", `{"todos":[{"content":"A","status":"completed"},{"content":"B",` +
+			`"status":"in_progress"},{"content":"C","status":"pending"}]}`, []string{"B", "C"}, true},
 		{"Codex", "update_plan", `{"plan":[{"step":"A","status":"pending"}]}`, []string{"A"}, true},
 		{"all done", "TodoWrite", `{"todos":[{"content":"A","status":"completed"}]}`, nil, true},
 		{"emptied", "TodoWrite", `{"todos":[]}`, nil, true},
@@ -95,7 +98,8 @@ func TestMentionsAreInTheirSource(t *testing.T) {
 		}
 		mentions := MentionsOf(messages)
 		for i, there := range MentionedIn(mentions, all.String()) {
-			if m := mentions[i]; !there && (m.Kind == MentionConstraint || m.Kind == MentionIntent) && !strings.Contains(all.String(), "[binary omitted") {
+			if m := mentions[i]; !there && (m.Kind == MentionConstraint || m.Kind == MentionIntent) &&
+				!strings.Contains(all.String(), "[binary omitted") {
 				t.Fatalf("%s %q is not in %q", m.Kind, m.Text, all.String())
 			}
 		}

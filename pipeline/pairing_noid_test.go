@@ -56,11 +56,14 @@ func TestPairWithoutIDs(t *testing.T) {
 		"a result without a name":                {"a.read+a.list t.", "0.0=1.0 running 0.1 open 0 1"},
 		"a call without a name":                  {"a.+a.list t.read", "0.0=1.0 running 0.1 open 0 1"},
 		"ids first":                              {"a.read#1+a.read t.read#1 t.read", "0.0=1.0 0.1=2.0 open 0 1"},
-		"an id taken is not answered twice":      {"a.read#1+a.read#2 t.read t.read#1 t.read#2", "0.0=1.0 0.1=3.0 orphan 2.0 open 0 1 2"},
-		"never across steps":                     {"a.read u a t.read", "dead 0.0 orphan 3.0"},
-		"a later step takes its own":             {"a.read u a.read t.read", "2.0=3.0 dead 0.0 open 2"},
-		"the user in between":                    {"a.read u t.read", "0.0=2.0 open 0 1"},
-		"the vendor's own in one message":        {"a.search+v.search a.search+v.search", "0.0=0.1 1.0=1.1"},
+		"an id taken is not answered twice": {
+			"a.read#1+a.read#2 t.read t.read#1 t.read#2",
+			"0.0=1.0 0.1=3.0 orphan 2.0 open 0 1 2",
+		},
+		"never across steps":              {"a.read u a t.read", "dead 0.0 orphan 3.0"},
+		"a later step takes its own":      {"a.read u a.read t.read", "2.0=3.0 dead 0.0 open 2"},
+		"the user in between":             {"a.read u t.read", "0.0=2.0 open 0 1"},
+		"the vendor's own in one message": {"a.search+v.search a.search+v.search", "0.0=0.1 1.0=1.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +99,9 @@ func TestPairWithoutIDsProperties(t *testing.T) {
 				t.Fatalf("%v comes before %v", result, call)
 			case call.ID != "" && result.ID != "" && call.ID != result.ID:
 				t.Fatalf("%v answers %v", result, call)
-			case (call.ID == "" || result.ID == "") && (p.StepOf(call.Message) != p.StepOf(result.Message) || call.Name != "" && name != "" && call.Name != name):
+			case (call.ID == "" || result.ID == "") &&
+				(p.StepOf(call.Message) != p.StepOf(result.Message) || call.Name != "" && name != "" &&
+					call.Name != name):
 				t.Fatalf("%v (%s) answers %v without an id", result, name, call)
 			}
 		}
@@ -110,7 +115,8 @@ func TestPairWithoutIDsProperties(t *testing.T) {
 			for j, part := range m.Parts {
 				key := map[PartKind]string{PartToolCall: "c", PartToolResult: "r"}[part.Kind]
 				if key != "" && seen[fmt.Sprintf("%s%d.%d", key, i, j)] != 1 {
-					t.Fatalf("part %d of message %d was counted %d times", j, i, seen[fmt.Sprintf("%s%d.%d", key, i, j)])
+					t.Fatalf("part %d of message %d was counted %d times", j, i,
+						seen[fmt.Sprintf("%s%d.%d", key, i, j)])
 				}
 			}
 		}

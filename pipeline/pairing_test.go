@@ -13,7 +13,8 @@ import (
 func paired(p Pairing) string {
 	var words []string
 	for _, pair := range p.Pairs {
-		words = append(words, fmt.Sprintf("%d.%d=%d.%d", pair.Call.Message, pair.Call.Part, pair.Result.Message, pair.Result.Part))
+		words = append(words, fmt.Sprintf("%d.%d=%d.%d", pair.Call.Message, pair.Call.Part, pair.Result.Message,
+			pair.Result.Part))
 	}
 	for _, c := range p.Unanswered {
 		word := "running"
@@ -71,7 +72,10 @@ func TestPair(t *testing.T) {
 
 func TestServerSide(t *testing.T) {
 	t.Parallel()
-	for typ, want := range map[string]bool{"tool_use": false, "": false, "function": false, "server_tool_use": true, "mcp_tool_use": true} {
+	for typ, want := range map[string]bool{
+		"tool_use": false, "": false, "function": false, "server_tool_use": true,
+		"mcp_tool_use": true,
+	} {
 		if got := (CallRef{Type: typ}).ServerSide(); got != want {
 			t.Errorf("ServerSide of %q = %v, want %v", typ, got, want)
 		}
@@ -91,7 +95,8 @@ func TestPairProperties(t *testing.T) {
 			c, r := pair.Call, pair.Result
 			calls[[2]int{c.Message, c.Part}]++
 			results[[2]int{r.Message, r.Part}]++
-			if c.ID != r.ID && c.ID != "" && r.ID != "" || c.Message > r.Message || c.Message == r.Message && c.Part > r.Part {
+			if c.ID != r.ID && c.ID != "" && r.ID != "" || c.Message > r.Message || c.Message == r.Message &&
+				c.Part > r.Part {
 				t.Fatalf("%v cannot answer %v", r, c)
 			}
 			for i := c.Message; i < r.Message; i++ {
@@ -118,7 +123,8 @@ func TestPairProperties(t *testing.T) {
 				}
 			}
 		}
-		if !slices.IsSortedFunc(p.Unanswered, func(a, b CallRef) int { return (a.Message-b.Message)*1000 + a.Part - b.Part }) {
+		if !slices.IsSortedFunc(p.Unanswered,
+			func(a, b CallRef) int { return (a.Message-b.Message)*1000 + a.Part - b.Part }) {
 			t.Fatalf("unanswered calls are not in order: %v", p.Unanswered)
 		}
 	})

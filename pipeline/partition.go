@@ -12,7 +12,7 @@ type PartitionInput struct {
 	// message may stand before or after the summary.
 	Messages []Message
 	Settings Settings
-	// Full asks for everything to be summarised.
+	// Full asks for everything to be summarized.
 	Full bool
 	// Window is the model's context window in tokens, 0 when unknown: the tail has no budget then.
 	Window int
@@ -20,7 +20,7 @@ type PartitionInput struct {
 	Calibration float64
 	// SeenSeq is the newest message at the time when the active marker was applied, 0 without a marker.
 	SeenSeq int64
-	// Again says that a new focus, model or prompt was given, so that the same messages may be summarised
+	// Again says that a new focus, model or prompt was given, so that the same messages may be summarized
 	// once more.
 	Again bool
 }
@@ -44,7 +44,7 @@ type ShapeWarning struct {
 // TailShapeInvalid is the code of the only warning there is.
 const TailShapeInvalid = "tail_shape_invalid"
 
-// Partition divides messages into those that stay in front, those that are summarised and those that stay
+// Partition divides messages into those that stay in front, those that are summarized and those that stay
 // verbatim behind the summary. All of its lists are indexes into the messages, ascending, except that
 // ToSummarize ends with the last user message under preserveLastUser. System, UserInfo, ToSummarize and Tail
 // hold every message once; what is in Carried, and that last user message, stands twice.
@@ -54,18 +54,18 @@ type Partition struct {
 	ToSummarize []int
 	// Tail stays as it is, byte for byte.
 	Tail []int
-	// Carried is summarised and stays verbatim as well, ahead of the tail: the user message of the turn that
+	// Carried is summarized and stays verbatim as well, ahead of the tail: the user message of the turn that
 	// the split is inside of, or the last one of all when the tail would hold none.
 	Carried []int
 	// Split is the index of the first message of the tail, the number of messages when it is empty.
 	Split int
-	// CoversFrom and CoversTo are the first and last Seq that is summarised, 0 when there is none.
+	// CoversFrom and CoversTo are the first and last Seq that is summarized, 0 when there is none.
 	CoversFrom, CoversTo int64
-	// Skills are the skill blocks found in what is summarised, each once.
+	// Skills are the skill blocks found in what is summarized, each once.
 	Skills   []string
 	Warnings []ShapeWarning
-	// Nothing says why there is nothing to summarise, empty when there is something. A context over its limit
-	// with nothing to summarise can still be made smaller by a TailValve.
+	// Nothing says why there is nothing to summarize, empty when there is something. A context over its limit
+	// with nothing to summarize can still be made smaller by a TailValve.
 	Nothing string
 }
 
@@ -77,7 +77,7 @@ const minWorthTokens = 64
 //
 // The tail begins at the last genuine user message, or at the first that nobody has answered. A split at or
 // before the first message (the guard; counted without system, user info) or Full means that everything is
-// summarised. What the agent is in the middle of stays in the tail even then: user messages without an
+// summarized. What the agent is in the middle of stays in the tail even then: user messages without an
 // answer, and a step whose results the model has not read, be they there or still to come.
 //
 // A tail over its budget gives up its older steps: the split moves forward to a step boundary, and the turn's
@@ -135,7 +135,7 @@ type division struct {
 	lastUser   int // -1 when there is none
 	unanswered int // the first user message that nobody answered, len(conv) when there is none
 	pending    int // where the step begins that the model has not read, len(conv) when there is none
-	floor      int // the latest split that keeps both in the tail: what summarises everything splits here
+	floor      int // the latest split that keeps both in the tail: what summarizes everything splits here
 	lastOrphan int // the last result without a call that a split can be moved behind, -1 when there is none
 }
 
@@ -246,7 +246,7 @@ func (d *division) back(p int) int {
 	return p
 }
 
-// guard is the position at which and before which a split means that everything is summarised.
+// guard is the position at which and before which a split means that everything is summarized.
 func (d *division) guard() int {
 	if d.in.Settings.RelaxedSplitGuard {
 		return 0
@@ -305,7 +305,10 @@ func (d *division) repair(wanted int) int {
 
 // warn reports what is wrong with a tail that begins at p.
 func (d *division) warn(p int) {
-	w := ShapeWarning{Code: TailShapeInvalid, Detail: "the tail would have parted tool calls from their results; the split was moved to where no call is open"}
+	w := ShapeWarning{
+		Code:   TailShapeInvalid,
+		Detail: "the tail would have parted tool calls from their results; the split was moved to where no call is open",
+	}
 	for _, pair := range d.pairing.Pairs {
 		if pair.Call.Message < p && pair.Result.Message >= p {
 			w.CallIDs = append(w.CallIDs, pair.Call.ID)

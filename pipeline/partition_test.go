@@ -70,28 +70,46 @@ func TestPartitionMessages(t *testing.T) {
 		// The guard.
 		"guard: one turn is summarised whole": {script: "S U A#500 A=x", want: "system 0 sum 1-3 carried 1"},
 		"guard: split at 1 is no split":       {script: "P U A#100", want: "sum 0-2 carried 1"},
-		"relaxed guard: split at 1 stands":    {script: "P#900 U A", settings: relaxed, again: true, want: "sum 0 tail 1-2"},
-		"relaxed guard: split at 0 does not":  {script: "U A#100", settings: relaxed, want: "sum 0-1 carried 0"},
+		"relaxed guard: split at 1 stands": {
+			script: "P#900 U A", settings: relaxed, again: true,
+			want: "sum 0 tail 1-2",
+		},
+		"relaxed guard: split at 0 does not": {script: "U A#100", settings: relaxed, want: "sum 0-1 carried 0"},
 		"full summarises all, the last user message stays": {
 			script: "U A U A U A", full: true, want: "sum 0-5 carried 4",
 		},
 		"no user message: all": {script: "N A#100 N A", want: "sum 0-3"},
 
 		// preserveLastUser.
-		"preserve: summarised and in the tail":       {script: "U A U A U A", settings: keep, want: "sum 0-4 tail 4-5"},
-		"preserve: full wins":                        {script: "U A U A U A", settings: keep, full: true, want: "sum 0-5 carried 4"},
-		"preserve: alone it is nothing to summarise": {script: "U", settings: keep, want: "tail 0 nothing all_protected"},
+		"preserve: summarised and in the tail": {script: "U A U A U A", settings: keep, want: "sum 0-4 tail 4-5"},
+		"preserve: full wins": {
+			script: "U A U A U A", settings: keep, full: true,
+			want: "sum 0-5 carried 4",
+		},
+		"preserve: alone it is nothing to summarise": {
+			script: "U", settings: keep,
+			want: "tail 0 nothing all_protected",
+		},
 
 		// Nothing to do (B65, B80, B97).
-		"B65 empty":                               {script: "", want: "nothing empty"},
-		"B65 only system":                         {script: "S I", want: "system 0 info 1 nothing empty"},
-		"B65 one user message":                    {script: "U=hi", want: "tail 0 nothing all_protected"},
-		"B65 a greeting":                          {script: "U=hi A=hello", want: "tail 0-1 nothing all_protected"},
-		"B65 right after a compaction":            {script: "P", want: "tail 0 nothing already_compacted"},
-		"B80 only protected messages since":       {script: "P U", want: "tail 0-1 nothing already_compacted"},
-		"B80 the same by force":                   {script: "P U", full: true, want: "tail 0-1 nothing already_compacted"},
-		"B97 no message since the marker":         {script: "P U A#900 U A", seen: 4, want: "tail 0-4 nothing already_compacted"},
-		"B97 a new focus lets it be done again":   {script: "P U A#900 U A", seen: 4, again: true, want: "sum 0-2 tail 3-4"},
+		"B65 empty":                         {script: "", want: "nothing empty"},
+		"B65 only system":                   {script: "S I", want: "system 0 info 1 nothing empty"},
+		"B65 one user message":              {script: "U=hi", want: "tail 0 nothing all_protected"},
+		"B65 a greeting":                    {script: "U=hi A=hello", want: "tail 0-1 nothing all_protected"},
+		"B65 right after a compaction":      {script: "P", want: "tail 0 nothing already_compacted"},
+		"B80 only protected messages since": {script: "P U", want: "tail 0-1 nothing already_compacted"},
+		"B80 the same by force": {
+			script: "P U", full: true,
+			want: "tail 0-1 nothing already_compacted",
+		},
+		"B97 no message since the marker": {
+			script: "P U A#900 U A", seen: 4,
+			want: "tail 0-4 nothing already_compacted",
+		},
+		"B97 a new focus lets it be done again": {
+			script: "P U A#900 U A", seen: 4, again: true,
+			want: "sum 0-2 tail 3-4",
+		},
 		"reminders are nothing to summarise":      {script: "R R U", want: "tail 0-2 nothing all_protected"},
 		"B08 a large answer is, after one prompt": {script: "U A#8000", window: 10000, want: "sum 0-1 carried 0"},
 
@@ -126,11 +144,17 @@ func TestPartitionMessages(t *testing.T) {
 		"a user's word behind a running call": {script: "U A U A+z U=hello", full: true, want: "sum 0-2 tail 3-4"},
 
 		// What nobody has answered.
-		"messages in a row stay verbatim":          {script: "U A U U R U", want: "sum 0-1 tail 2-5"},
-		"also when all is summarised":              {script: "U A U U", full: true, want: "sum 0-1 tail 2-3"},
-		"B54 injected messages are not the last":   {script: "N U=task A#90 N U=real R", want: "sum 0-3 tail 4-5"},
-		"results that the model has not read":      {script: "U A U A+a T:a", full: true, want: "sum 0-2 carried 2 tail 3-4"},
-		"B84 one result as large as the window":    {script: "U A+a T:a#15000", window: 20000, want: "tail 0-2 nothing all_protected"},
+		"messages in a row stay verbatim":        {script: "U A U U R U", want: "sum 0-1 tail 2-5"},
+		"also when all is summarised":            {script: "U A U U", full: true, want: "sum 0-1 tail 2-3"},
+		"B54 injected messages are not the last": {script: "N U=task A#90 N U=real R", want: "sum 0-3 tail 4-5"},
+		"results that the model has not read": {
+			script: "U A U A+a T:a", full: true,
+			want: "sum 0-2 carried 2 tail 3-4",
+		},
+		"B84 one result as large as the window": {
+			script: "U A+a T:a#15000", window: 20000,
+			want: "tail 0-2 nothing all_protected",
+		},
 		"B84 a user message over the window stays": {script: "U A U#30000", window: 16000, want: "sum 0-1 tail 2"},
 
 		// Long turns (B20, B94).
@@ -173,7 +197,8 @@ func TestPartitionMessages(t *testing.T) {
 				tt.settings(&s)
 			}
 			p := PartitionMessages(PartitionInput{
-				Messages: script(t, tt.script), Settings: s, Full: tt.full, Window: tt.window, Again: tt.again, SeenSeq: tt.seen,
+				Messages: script(t, tt.script), Settings: s, Full: tt.full, Window: tt.window, Again: tt.again,
+				SeenSeq: tt.seen,
 			})
 			if got := drawn(p); got != tt.want {
 				t.Errorf("%s\n got %s\nwant %s", tt.script, got, tt.want)
@@ -190,13 +215,25 @@ func TestPartitionReportsTailShape(t *testing.T) {
 	}{
 		"clean":                   {script: "U A+a T:a A U A+b T:b A"},
 		"a dead call is no fault": {script: "U A+dead U A U A"},
-		"result of a call ahead":  {script: "U A U A+a U=wait T:a A", want: []ShapeWarning{{Code: TailShapeInvalid, CallIDs: []string{"a"}}}},
-		"result without a call":   {script: "U A U T:gone A", want: []ShapeWarning{{Code: TailShapeInvalid, CallIDs: []string{"gone"}}}},
-		"a call still running":    {script: "U A U A+z U", want: []ShapeWarning{{Code: TailShapeInvalid, CallIDs: []string{"z"}}}},
+		"result of a call ahead": {
+			script: "U A U A+a U=wait T:a A",
+			want:   []ShapeWarning{{Code: TailShapeInvalid, CallIDs: []string{"a"}}},
+		},
+		"result without a call": {
+			script: "U A U T:gone A",
+			want:   []ShapeWarning{{Code: TailShapeInvalid, CallIDs: []string{"gone"}}},
+		},
+		"a call still running": {
+			script: "U A U A+z U",
+			want:   []ShapeWarning{{Code: TailShapeInvalid, CallIDs: []string{"z"}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := PartitionMessages(PartitionInput{Messages: script(t, tt.script), Settings: DefaultSettings()}).Warnings
+			got := PartitionMessages(PartitionInput{
+				Messages: script(t, tt.script),
+				Settings: DefaultSettings(),
+			}).Warnings
 			for i := range got {
 				if got[i].Detail == "" {
 					t.Error("a warning says nothing")
@@ -210,7 +247,7 @@ func TestPartitionReportsTailShape(t *testing.T) {
 	}
 }
 
-// B66: messages without a text are nothing to summarise.
+// B66: messages without a text are nothing to summarize.
 func TestPartitionOfBlankMessages(t *testing.T) {
 	t.Parallel()
 	ms := script(t, "A A A")
@@ -234,7 +271,10 @@ func TestPartitionCovers(t *testing.T) {
 // B94: sizes are scaled by the last real figure, so that the tail fits the model's own count.
 func TestPartitionCalibratesTheTail(t *testing.T) {
 	t.Parallel()
-	in := PartitionInput{Messages: script(t, "U A U A+a T:a#120 A+b T:b#120 A"), Settings: DefaultSettings(), Window: 1000}
+	in := PartitionInput{
+		Messages: script(t, "U A U A+a T:a#120 A+b T:b#120 A"), Settings: DefaultSettings(),
+		Window: 1000,
+	}
 	if got := drawn(PartitionMessages(in)); got != "sum 0-1 tail 2-7" {
 		t.Errorf("uncalibrated: %s", got)
 	}
@@ -247,7 +287,8 @@ func TestPartitionCalibratesTheTail(t *testing.T) {
 func TestPartitionFindsSkills(t *testing.T) {
 	t.Parallel()
 	ms := script(t, "U A U")
-	ms[0].Parts[0].Text = `before <skill name="deploy">how to</skill> between <skills>all</skills> <skill_x> <skill name="deploy">how to</skill>`
+	ms[0].Parts[0].Text = `before <skill name="deploy">how to</skill> between <skills>all</skills> <skill_x> ` +
+		`<skill name="deploy">how to</skill>`
 	ms[1].Parts[0].Text = "<skill>two</skill>"
 	ms[2].Parts[0].Text = "<skill>in the tail</skill>"
 	got := PartitionMessages(PartitionInput{Messages: ms, Settings: DefaultSettings()}).Skills
@@ -270,7 +311,8 @@ func genSession(turns int) *rapid.Generator[[]Message] {
 		}
 		ids := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
 		for range rapid.IntRange(0, turns).Draw(t, "turns") {
-			words = append(words, rapid.SampledFrom([]string{"U", "U", "U", "R U", "N", "U U", "U=again"}).Draw(t, "opening"))
+			words = append(words, rapid.SampledFrom([]string{"U", "U", "U", "R U", "N", "U U", "U=again"}).Draw(t,
+				"opening"))
 			for range rapid.IntRange(0, 4).Draw(t, "steps") {
 				calls := rapid.SliceOfNDistinct(ids, 0, 3, rapid.ID).Draw(t, "calls")
 				call := "A"
@@ -328,7 +370,10 @@ func TestPartitionProperties(t *testing.T) {
 		in := genPartitionInput().Draw(t, "input")
 		p := PartitionMessages(in)
 		at := map[int][]string{}
-		for name, list := range map[string][]int{"system": p.System, "info": p.UserInfo, "sum": p.ToSummarize, "tail": p.Tail} {
+		for name, list := range map[string][]int{
+			"system": p.System, "info": p.UserInfo, "sum": p.ToSummarize,
+			"tail": p.Tail,
+		} {
 			for _, i := range list {
 				at[i] = append(at[i], name)
 			}
@@ -428,7 +473,8 @@ func checkPairs(t *rapid.T, in PartitionInput, p Partition) {
 	if budget := tailBudget(in.Settings, in.Window); budget > 0 && size > budget && in.Messages[p.Tail[0]].Tokens > 0 {
 		for q := slices.Index(index, p.Tail[0]) + 1; q <= d.floor; q++ {
 			if d.sound(q) && !d.overBudget(q) {
-				t.Fatalf("a tail of %d tokens is over its budget of %d, and could begin at %d; %s", size, budget, index[q], drawn(p))
+				t.Fatalf("a tail of %d tokens is over its budget of %d, and could begin at %d; %s", size, budget,
+					index[q], drawn(p))
 			}
 		}
 	}

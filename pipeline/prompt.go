@@ -145,7 +145,8 @@ func ChoosePrompt(vendor string, manual bool, mode Mode, override string) (Promp
 // ExternalRequest asks a model for a summary of a rendered transcript. The instruction stands behind the
 // transcript, where it is read last; nothing in the transcript can close its elements.
 func ExternalRequest(p Prompt, input Slimmed, focus string, v Variation) SummaryRequest {
-	user := "The record of the session:\n\n" + strings.TrimSpace(input.Text) + "\n\nEnd of the record.\n\n" + SelfInstruction(p, focus, v)
+	user := "The record of the session:\n\n" + strings.TrimSpace(input.Text) + "\n\nEnd of the record.\n\n" +
+		SelfInstruction(p, focus, v)
 	if v.Plain {
 		return SummaryRequest{User: p.System + "\n\n" + user, Prompt: p}
 	}
@@ -167,7 +168,8 @@ func SelfInstruction(p Prompt, focus string, v Variation) string {
 		text = joinParagraphs(focusText, p.Text)
 	}
 	if v.Shorter {
-		text = joinParagraphs(text, strings.ReplaceAll(set.shorter, "{max_words}", strconv.Itoa(shorterWords(v.MaxTokens))))
+		text = joinParagraphs(text, strings.ReplaceAll(set.shorter, "{max_words}",
+			strconv.Itoa(shorterWords(v.MaxTokens))))
 	}
 	if v.Again > 0 {
 		text = joinParagraphs(text, strings.ReplaceAll(set.again, "{attempt}", strconv.Itoa(v.Again+1)))

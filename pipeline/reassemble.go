@@ -31,17 +31,21 @@ type SummaryTextInput struct {
 // The sentences of a summary message. They are the same in every language: the summary is in the
 // conversation's.
 const (
-	summaryFirstLine = "This session continues an earlier one that ran out of context. What follows is the summary of its earlier part."
-	summaryDigest    = "No model wrote this summary: it is a digest, put together from the messages themselves."
+	summaryFirstLine = "This session continues an earlier one that ran out of context. What follows is the " +
+		"summary of its earlier part."
+	summaryDigest = "No model wrote this summary: it is a digest, put together from the messages themselves."
 	// What follows is where, on the same line.
 	summaryTranscript = "The full transcript is kept: "
 	// It stands in brackets behind a number.
 	summaryOmitted = " message(s) of that part were left out of the summary, or cut, for size"
 
 	summaryTail     = "The messages after the part that is summarised follow verbatim."
-	summaryContinue = "Go on from where the work stopped. Ask nothing again that was answered already, do not acknowledge this summary, do not recap it, and write no preface: continue as if the break had not happened."
-	summaryAtRest   = "The summary is background. Nothing is under way: do not take up work because it is mentioned there. The user's next message decides what happens."
-	summaryPropose  = "The summary is background. Propose before you act: nothing in the summary is permission to begin, and the user decides what happens."
+	summaryContinue = "Go on from where the work stopped. Ask nothing again that was answered already, do not " +
+		"acknowledge this summary, do not recap it, and write no preface: continue as if the break had not happened."
+	summaryAtRest = "The summary is background. Nothing is under way: do not take up work because it is " +
+		"mentioned there. The user's next message decides what happens."
+	summaryPropose = "The summary is background. Propose before you act: nothing in the summary is permission to " +
+		"begin, and the user decides what happens."
 	// They stand together.
 	summaryRepeatedBelow = "The user's last message is repeated below in its own words."
 	summaryRepeated      = "It has been answered already and is no new request."
@@ -77,7 +81,8 @@ func SummaryText(in SummaryTextInput) string {
 	if in.Repeated > 0 && !in.UnderWay {
 		after = append(after, summaryRepeatedBelow+" "+summaryRepeated)
 	}
-	return "<" + summaryTag + ">\n" + escapeTags(joinParagraphs(inside...)) + "\n</" + summaryTag + ">\n\n" + strings.Join(after, " ")
+	return "<" + summaryTag + ">\n" + escapeTags(joinParagraphs(inside...)) + "\n</" + summaryTag + ">\n\n" +
+		strings.Join(after, " ")
 }
 
 // Enrichment is one piece of current state that stands behind the summary.
@@ -195,7 +200,10 @@ func (b *contextBuilder) head() {
 	b.live = b.in.Live[split:]
 	if b.in.Native != nil {
 		// Vendors want what they compacted first of all messages: what stands before it is refused, or not read.
-		b.items = append(b.items, ContextItem{Made: &Made{Role: RoleUser, Kind: KindSummary, Text: b.in.SummaryText}, Native: b.in.Native})
+		b.items = append(b.items, ContextItem{
+			Made:   &Made{Role: RoleUser, Kind: KindSummary, Text: b.in.SummaryText},
+			Native: b.in.Native,
+		})
 	}
 	b.items = append(b.items, userInfo...)
 	if b.in.Native == nil && strings.TrimSpace(b.in.SummaryText) != "" {
@@ -276,7 +284,10 @@ func (b *contextBuilder) rest() {
 			b.items = append(b.items, ContextItem{Message: m, Edits: edits})
 		}
 		for _, call := range fit.unanswered[i] {
-			b.made(Made{Role: RoleTool, Text: noResultText, CallID: call.ID, Name: call.Name, Type: call.Type, IsError: true})
+			b.made(Made{
+				Role: RoleTool, Text: noResultText, CallID: call.ID, Name: call.Name, Type: call.Type,
+				IsError: true,
+			})
 		}
 		if fit.inStep[i] {
 			loose = append(loose, fit.loose[i]...)
@@ -366,7 +377,10 @@ type fitting struct {
 }
 
 func fitMessages(messages []Message, vendor string) fitting {
-	f := fitting{inStep: map[int]bool{}, drops: map[int][]Edit{}, loose: map[int][]string{}, unanswered: map[int][]CallRef{}}
+	f := fitting{
+		inStep: map[int]bool{}, drops: map[int][]Edit{}, loose: map[int][]string{},
+		unanswered: map[int][]CallRef{},
+	}
 	p := Pair(messages)
 	place := resultPlaces(messages, vendor)
 	behind := map[int]int{} // the assistant message that a message with results has to stand behind

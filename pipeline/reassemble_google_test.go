@@ -13,18 +13,30 @@ func TestBuildContextForGoogle(t *testing.T) {
 		m.Parts[part].Raw = []byte(json)
 		return m
 	}
-	empty := Message{Role: RoleAssistant, Parts: []Part{{Kind: PartText}, {Kind: PartText, Text: "said"}, {Kind: PartText}}}
+	empty := Message{
+		Role:  RoleAssistant,
+		Parts: []Part{{Kind: PartText}, {Kind: PartText, Text: "said"}, {Kind: PartText}},
+	}
 	for name, tt := range map[string]struct {
 		live []Message
-		want string // "a" stands for the message of that letter, "-0" for its first part dropped, "made NAME" for a result
+		// "a" stands for the message of that letter, "-0" for its first part dropped, "made NAME" for a result
+		want string
 	}{
-		"answered":                        {byName(t, "u a.x t.x"), "0 1 2"},
-		"one of two":                      {byName(t, "u a.x+a.y t.y u"), "0 1 made x 2 3"},
-		"none, without an id":             {byName(t, "u a.x u"), "0 1 made x 2"},
-		"a result without its call":       {byName(t, "u t.x a"), "0 text 2"},
-		"what the vendor runs":            {append(byName(t, "u"), Message{Role: RoleAssistant, Parts: []Part{{Kind: PartToolCall, Type: "executableCode", Name: "code_execution"}}}), "0 1"},
-		"empty texts but for a signature": {append(byName(t, "u"), raw(raw(empty, 0, `{"text":""}`), 2, `{"text":"","thoughtSignature":"c2ln"}`)), "0 1-0"},
-		"a message with nothing in it":    {append(byName(t, "u"), Message{Role: RoleAssistant}, byName(t, "u")[0]), "0 2"},
+		"answered":                  {byName(t, "u a.x t.x"), "0 1 2"},
+		"one of two":                {byName(t, "u a.x+a.y t.y u"), "0 1 made x 2 3"},
+		"none, without an id":       {byName(t, "u a.x u"), "0 1 made x 2"},
+		"a result without its call": {byName(t, "u t.x a"), "0 text 2"},
+		"what the vendor runs": {append(byName(t, "u"),
+			Message{Role: RoleAssistant, Parts: []Part{{
+				Kind: PartToolCall, Type: "executableCode",
+				Name: "code_execution",
+			}}}), "0 1"},
+		"empty texts but for a signature": {append(byName(t, "u"),
+			raw(raw(empty, 0, `{"text":""}`), 2, `{"text":"","thoughtSignature":"c2ln"}`)), "0 1-0"},
+		"a message with nothing in it": {
+			append(byName(t, "u"), Message{Role: RoleAssistant}, byName(t, "u")[0]),
+			"0 2",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

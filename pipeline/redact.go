@@ -22,11 +22,13 @@ var secretPatterns = []*regexp.Regexp{
 	// JSON web tokens.
 	regexp.MustCompile(`\beyJ[0-9A-Za-z_\-]{8,}\.eyJ[0-9A-Za-z_\-]{8,}\.[0-9A-Za-z_\-]*`),
 	// What a header or a URL carries.
-	regexp.MustCompile(`(?i)\b((?:authorization|proxy-authorization)["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+)[^\s"',;]+`),
+	regexp.MustCompile(
+		`(?i)\b((?:authorization|proxy-authorization)["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+)[^\s"',;]+`),
 	regexp.MustCompile(`(?i)\b(bearer\s+)[0-9a-z_\-.~+/]{16,}=*`),
 	regexp.MustCompile(`\b([a-z][a-z0-9+.\-]*://[^\s/:@"']+:)[^\s/@"']+(@)`),
 	// A name that says what it is, with a value.
-	regexp.MustCompile(`(?i)\b((?:[a-z0-9]+[_\-])*(?:api[_\-]?key|secret(?:[_\-]?(?:access[_\-]?)?key)?|access[_\-]?token|auth[_\-]?token|client[_\-]?secret|password|passwd)["']?\s*[:=]\s*["']?)[^\s"',;]{6,}`),
+	regexp.MustCompile(`(?i)\b((?:[a-z0-9]+[_\-])*(?:api[_\-]?key|secret(?:[_\-]?(?:access[_\-]?)?key)?|access[` +
+		`_\-]?token|auth[_\-]?token|client[_\-]?secret|password|passwd)["']?\s*[:=]\s*["']?)[^\s"',;]{6,}`),
 }
 
 // Redact takes credentials out of a text that leaves the house: keys with a known prefix, private keys, web
@@ -105,6 +107,7 @@ func secretsIn(text string) []string {
 // random says whether a value is no word and no expression of a program: long, of letters and digits.
 func random(value string) bool {
 	const least = 10
-	return len(value) >= least && strings.ContainsFunc(value, unicode.IsDigit) && strings.ContainsFunc(value, unicode.IsLetter) &&
+	return len(value) >= least && strings.ContainsFunc(value, unicode.IsDigit) &&
+		strings.ContainsFunc(value, unicode.IsLetter) &&
 		!strings.ContainsAny(value, "()[]{}$<>") && value != redacted
 }

@@ -23,8 +23,8 @@ func TestRedactTakesCredentialsOut(t *testing.T) {
 		"privatekey": "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nAAAA\n-----END RSA PRIVATE KEY-----",
 	}
 	hidden := []string{
-		"AKIAIOSFODNN7EXAMPLE1", "abc.DEF-123_ghi", "ghp_0123456789", "sk-ant-api03-0123456789abcdef", "c2lnbmF0dXJl", "hunter2", "correct-horse",
-		"whatever-it-is-9", "MIIEow",
+		"AKIAIOSFODNN7EXAMPLE1", "abc.DEF-123_ghi", "ghp_0123456789", "sk-ant-api03-0123456789abcdef", "c2lnbmF0dXJl",
+		"hunter2", "correct-horse", "whatever-it-is-9", "MIIEow",
 	}
 	for name, text := range secrets {
 		t.Run(name, func(t *testing.T) {
@@ -45,8 +45,8 @@ func TestRedactTakesCredentialsOut(t *testing.T) {
 func TestRedactLeavesOrdinaryTextAlone(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
-		"", "the password must be changed", "see https://example.org:8080/path", "commit 9f2c1e0", "max_tokens: 8192", "skip-level",
-		"the bearer of this letter", "AKIA is a prefix",
+		"", "the password must be changed", "see https://example.org:8080/path", "commit 9f2c1e0", "max_tokens: 8192",
+		"skip-level", "the bearer of this letter", "AKIA is a prefix",
 	} {
 		if got := Redact(s); got != s {
 			t.Errorf("Redact(%q) = %q", s, got)
@@ -57,7 +57,8 @@ func TestRedactLeavesOrdinaryTextAlone(t *testing.T) {
 func TestRedactIsIdempotent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.StringMatching(`(password[:=] ?|Bearer |sk-|https?://u:|AKIA)?[A-Za-z0-9:=@/ ._\-]{0,60}`).Draw(t, "s")
+		s := rapid.StringMatching(`(password[:=] ?|Bearer |sk-|https?://u:|AKIA)?[A-Za-z0-9:=@/ ._\-]{0,60}`).Draw(t,
+			"s")
 		once := Redact(s)
 		if twice := Redact(once); twice != once {
 			t.Fatalf("%q, then %q", once, twice)
@@ -69,7 +70,8 @@ func TestRedactIsIdempotent(t *testing.T) {
 func TestRedactorKnowsTheSecretsOfItsSource(t *testing.T) {
 	t.Parallel()
 	r := NewRedactor([]Message{
-		resultMessage("a", "Authorization: Bearer abc.def.ghi123456789\npassword=changeit1\npassword: required\nsecret=os.environ[\"S3_SECRET_1\"]"),
+		resultMessage("a", "Authorization: Bearer abc.def.ghi123456789\npassword=changeit1\npassword: "+
+			"required\nsecret=os.environ[\"S3_SECRET_1\"]"),
 		callMessage("", "b", "connect", `{"url":"postgres://app:hunter2hunter2@db/app"}`),
 	})
 	for in, want := range map[string]string{

@@ -95,7 +95,8 @@ var printedLine = regexp.MustCompile(`^\s*(?:` +
 	`Traceback \(|\s+at \S+ ?\(|(?:\$|%|>>>) \S|` +
 	`On branch |HEAD detached |Your branch |Changes (?:not staged|to be committed)|Untracked files:|Unmerged paths:|` +
 	`(?:modified|deleted|new file|renamed|both modified):\s|\(use "git |no changes added to commit|nothing to commit|` +
-	`Already up.to.date|Everything up-to-date|Cloning into |CONFLICT \(|Automatic merge failed|Aborting\b|To (?:https?://|git@)|` +
+	`Already up.to.date|Everything up-to-date|Cloning into |CONFLICT \(|Automatic merge failed|Aborting\b|To ` +
+	`(?:https?://|git@)|` +
 	`Please make sure you have the correct access rights|and the repository exists\.|` +
 	`Please,? commit your changes or stash them|Please move or remove them before|Merge conflict in )`)
 

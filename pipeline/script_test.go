@@ -19,7 +19,10 @@ var scriptWord = regexp.MustCompile(`^([SIPUATRNM])((?:[+~!][\w.]+|:[\w.]+|=\S+)
 // Without =text a message says its position, a call or a result alone says nothing.
 func script(t testing.TB, line string) []Message {
 	t.Helper()
-	roles := map[byte]Role{'S': RoleSystem, 'I': RoleUser, 'P': RoleUser, 'U': RoleUser, 'A': RoleAssistant, 'T': RoleTool, 'R': RoleUser, 'N': RoleUser, 'M': RoleUser}
+	roles := map[byte]Role{
+		'S': RoleSystem, 'I': RoleUser, 'P': RoleUser, 'U': RoleUser, 'A': RoleAssistant,
+		'T': RoleTool, 'R': RoleUser, 'N': RoleUser, 'M': RoleUser,
+	}
 	kinds := map[byte]Kind{'I': KindUserInfo, 'P': KindSummary, 'R': KindReminder, 'N': KindSynthetic}
 	var ms []Message
 	seq := int64(0)
@@ -41,13 +44,25 @@ func script(t testing.TB, line string) []Message {
 			value := piece[1:]
 			switch piece[0] {
 			case '+':
-				msg.Parts = append(msg.Parts, Part{Kind: PartToolCall, Type: "tool_use", CallID: value, Name: "tool", Input: "{}"})
+				msg.Parts = append(msg.Parts, Part{
+					Kind: PartToolCall, Type: "tool_use", CallID: value, Name: "tool",
+					Input: "{}",
+				})
 			case '~':
-				msg.Parts = append(msg.Parts, Part{Kind: PartToolCall, Type: "server_tool_use", CallID: value, Name: "web_search", Input: "{}"})
+				msg.Parts = append(msg.Parts, Part{
+					Kind: PartToolCall, Type: "server_tool_use", CallID: value,
+					Name: "web_search", Input: "{}",
+				})
 			case '!':
-				msg.Parts = append(msg.Parts, Part{Kind: PartToolResult, Type: "web_search_tool_result", CallID: value, Content: []Part{{Kind: PartText, Text: "found"}}})
+				msg.Parts = append(msg.Parts, Part{
+					Kind: PartToolResult, Type: "web_search_tool_result", CallID: value,
+					Content: []Part{{Kind: PartText, Text: "found"}},
+				})
 			case ':':
-				msg.Parts = append(msg.Parts, Part{Kind: PartToolResult, Type: "tool_result", CallID: value, Content: []Part{{Kind: PartText, Text: "result " + value}}})
+				msg.Parts = append(msg.Parts, Part{
+					Kind: PartToolResult, Type: "tool_result", CallID: value,
+					Content: []Part{{Kind: PartText, Text: "result " + value}},
+				})
 			case '=':
 				msg.Parts = append(msg.Parts, Part{Kind: PartText, Text: value})
 			}

@@ -9,7 +9,7 @@ import (
 // given for all, for a tenant and for a conversation; the nearest one counts.
 const (
 	// SelfSummaryContextWindowFraction is the share of the window at which a compaction starts: late enough
-	// to use what was paid for, early enough that the request which summarises still fits.
+	// to use what was paid for, early enough that the request which summarizes still fits.
 	SelfSummaryContextWindowFraction = 0.9
 	// SelfSummaryNumTurns is the number of genuine user messages that starts a compaction whatever the size.
 	SelfSummaryNumTurns = 1000
@@ -126,7 +126,7 @@ type Settings struct {
 	// SummaryMaxTokens caps a summary. Default 8192.
 	SummaryMaxTokens int             `json:"summary_max_tokens"`
 	Breaker          BreakerSettings `json:"breaker"`
-	// PreserveLastUser summarises the last user message too and keeps it in the tail as well.
+	// PreserveLastUser summarizes the last user message too and keeps it in the tail as well.
 	PreserveLastUser bool `json:"preserve_last_user"`
 	// RelaxedSplitGuard lets a split right after the first message stand.
 	RelaxedSplitGuard bool `json:"relaxed_split_guard"`
@@ -161,7 +161,8 @@ type Settings struct {
 	// RunTokenBudget bounds the tokens that a run may send and receive, 0: no bound.
 	RunTokenBudget int `json:"run_token_budget,omitempty"`
 	// TenantDailyTokenBudget bounds the tokens that all runs of a tenant may send and receive on one day (UTC), 0: no
-	// bound. Beyond it the digest stands in. It is for the installation and for a tenant to set, not for a conversation.
+	// bound. Beyond it the digest stands in. It is for the installation and for a tenant to set, not for a
+	// conversation.
 	TenantDailyTokenBudget int `json:"tenant_daily_token_budget,omitempty"`
 }
 

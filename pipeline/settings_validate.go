@@ -30,7 +30,8 @@ func (s Settings) Validate() error {
 	c.threshold("trigger.start", s.Trigger.Start)
 	c.threshold("trigger.apply", s.Trigger.Apply)
 	if s.Trigger.Apply.Set() && !s.Trigger.Start.Set() {
-		c.fail("trigger.apply", "is set, but trigger.start is not, so nothing would ever be prepared; set trigger.start too")
+		c.fail("trigger.apply", "is set, but trigger.start is not, so nothing would ever be prepared; set "+
+			"trigger.start too")
 	}
 
 	for i, spec := range s.Summarizers {
@@ -51,7 +52,8 @@ func (s Settings) Validate() error {
 	c.atLeast("max_prompt_chars", s.MaxPromptChars, 1)
 	c.atLeast("strict_prompt_chars", s.StrictPromptChars, 0)
 	if !(s.ToolDropThreshold >= 0) || math.IsInf(s.ToolDropThreshold, 1) { // NaN is not >= 0
-		c.fail("tool_drop_threshold", fmt.Sprintf("is %v; it is a share, from 0 up to 1, or any number over 1 for never", s.ToolDropThreshold))
+		c.fail("tool_drop_threshold", fmt.Sprintf(
+			"is %v; it is a share, from 0 up to 1, or any number over 1 for never", s.ToolDropThreshold))
 	}
 	c.atLeast("min_useful_chars", s.MinUsefulChars, 0)
 	c.atLeast("tool_result_keep_turns", s.ToolResultKeepTurns, 0)
@@ -97,7 +99,8 @@ func (c *settingChecks) atLeast(key string, value, least int) {
 	}
 }
 
-// maxSeconds is the longest time that can be set: a year. Far more would overflow a time.Duration, and be no time at all.
+// maxSeconds is the longest time that can be set: a year. Far more would overflow a time.Duration, and be no time at
+// all.
 const maxSeconds = 365 * 24 * 3600
 
 func (c *settingChecks) atMost(key string, value, most int) {
@@ -116,7 +119,8 @@ func (c *settingChecks) share(key string, value float64) {
 func (c *settingChecks) threshold(key string, t Threshold) {
 	c.atLeast(key+".unused_tokens", t.UnusedTokens, 0)
 	if math.IsNaN(t.UnusedPercent) || t.UnusedPercent < 0 || t.UnusedPercent >= 1 {
-		c.fail(key+".unused_percent", fmt.Sprintf("is %v; it is the share of the window that is left, from 0 to below 1", t.UnusedPercent))
+		c.fail(key+".unused_percent", fmt.Sprintf(
+			"is %v; it is the share of the window that is left, from 0 to below 1", t.UnusedPercent))
 	}
 }
 
@@ -138,18 +142,21 @@ func (c *settingChecks) summarizer(key string, spec SummarizerSpec) {
 	c.atLeast(key+".context_window", spec.ContextWindow, 0)
 	c.atLeast(key+".max_output", spec.MaxOutput, 0)
 	if spec.ContextWindow > 0 && spec.MaxOutput >= spec.ContextWindow {
-		c.fail(key+".max_output", fmt.Sprintf("is %d, which leaves no room for input in the context_window of %d", spec.MaxOutput, spec.ContextWindow))
+		c.fail(key+".max_output", fmt.Sprintf("is %d, which leaves no room for input in the context_window of %d",
+			spec.MaxOutput, spec.ContextWindow))
 	}
 }
 
 func (c *settingChecks) withinWindow(key string, value, window int) {
 	if value > window {
-		c.fail(key, fmt.Sprintf("is %d, above the model's window of %d tokens; it could never be reached", value, window))
+		c.fail(key, fmt.Sprintf("is %d, above the model's window of %d tokens; it could never be reached", value,
+			window))
 	}
 }
 
 func (c *settingChecks) belowWindow(key string, value, window int) {
 	if value >= window {
-		c.fail(key, fmt.Sprintf("is %d, the whole window of %d tokens or more; it would be reached at once", value, window))
+		c.fail(key, fmt.Sprintf("is %d, the whole window of %d tokens or more; it would be reached at once", value,
+			window))
 	}
 }

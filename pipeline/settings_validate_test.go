@@ -38,25 +38,43 @@ func TestSettingsValidate(t *testing.T) {
 			func(s *Settings) { s.Summarizers = []SummarizerSpec{{Model: "self"}, {}} },
 		},
 		"summarizers[0].context_window": {func(s *Settings) { s.Summarizers[0].ContextWindow = -1 }},
-		"summarizers[0].max_output":     {func(s *Settings) { s.Summarizers[0].ContextWindow, s.Summarizers[0].MaxOutput = 10, 10 }},
-		"mode":                          {func(s *Settings) { s.Mode = "native" }, func(s *Settings) { s.Mode = "" }},
-		"prompt":                        {func(s *Settings) { s.Prompt = "mine" }, func(s *Settings) { s.Prompt = "rules" }},
-		"summary_max_tokens":            {func(s *Settings) { s.SummaryMaxTokens = 0 }},
-		"breaker.failures":              {func(s *Settings) { s.Breaker.Failures = 0 }},
-		"breaker.cooldown_seconds":      {func(s *Settings) { s.Breaker.CooldownSeconds = -1 }, func(s *Settings) { s.Breaker.CooldownSeconds = math.MaxInt }},
-		"tail_max_fraction":             {func(s *Settings) { s.TailMaxFraction = math.NaN() }, func(s *Settings) { s.TailMaxFraction = 2 }},
-		"max_prompt_chars":              {func(s *Settings) { s.MaxPromptChars = 0 }},
-		"strict_prompt_chars":           {func(s *Settings) { s.StrictPromptChars = -1 }},
-		"tool_drop_threshold":           {func(s *Settings) { s.ToolDropThreshold = math.NaN() }, func(s *Settings) { s.ToolDropThreshold = -0.1 }, func(s *Settings) { s.ToolDropThreshold = math.Inf(1) }},
-		"min_useful_chars":              {func(s *Settings) { s.MinUsefulChars = -1 }},
-		"tool_result_keep_turns":        {func(s *Settings) { s.ToolResultKeepTurns = -1 }},
-		"tool_result_preview_chars":     {func(s *Settings) { s.ToolResultPreviewChars = -1 }},
-		"max_tool_result_tokens":        {func(s *Settings) { s.MaxToolResultTokens = -1 }},
-		"max_input_tokens":              {func(s *Settings) { s.MaxInputTokens = -1 }},
-		"nudge_fraction":                {func(s *Settings) { s.NudgeFraction = 0 }},
-		"digest":                        {func(s *Settings) { s.Digest = "sometimes" }},
-		"run_time_budget_seconds":       {func(s *Settings) { s.RunTimeBudgetSeconds = 0 }, func(s *Settings) { s.RunTimeBudgetSeconds = math.MaxInt }},
-		"run_token_budget":              {func(s *Settings) { s.RunTokenBudget = -1 }},
+		"summarizers[0].max_output": {func(s *Settings) {
+			s.Summarizers[0].ContextWindow,
+				s.Summarizers[0].MaxOutput = 10, 10
+		}},
+		"mode": {func(s *Settings) { s.Mode = "native" }, func(s *Settings) { s.Mode = "" }},
+		"prompt": {
+			func(s *Settings) { s.Prompt = "mine" },
+			func(s *Settings) { s.Prompt = "rules" },
+		},
+		"summary_max_tokens": {func(s *Settings) { s.SummaryMaxTokens = 0 }},
+		"breaker.failures":   {func(s *Settings) { s.Breaker.Failures = 0 }},
+		"breaker.cooldown_seconds": {
+			func(s *Settings) { s.Breaker.CooldownSeconds = -1 },
+			func(s *Settings) { s.Breaker.CooldownSeconds = math.MaxInt },
+		},
+		"tail_max_fraction": {
+			func(s *Settings) { s.TailMaxFraction = math.NaN() },
+			func(s *Settings) { s.TailMaxFraction = 2 },
+		},
+		"max_prompt_chars":    {func(s *Settings) { s.MaxPromptChars = 0 }},
+		"strict_prompt_chars": {func(s *Settings) { s.StrictPromptChars = -1 }},
+		"tool_drop_threshold": {
+			func(s *Settings) { s.ToolDropThreshold = math.NaN() },
+			func(s *Settings) { s.ToolDropThreshold = -0.1 }, func(s *Settings) { s.ToolDropThreshold = math.Inf(1) },
+		},
+		"min_useful_chars":          {func(s *Settings) { s.MinUsefulChars = -1 }},
+		"tool_result_keep_turns":    {func(s *Settings) { s.ToolResultKeepTurns = -1 }},
+		"tool_result_preview_chars": {func(s *Settings) { s.ToolResultPreviewChars = -1 }},
+		"max_tool_result_tokens":    {func(s *Settings) { s.MaxToolResultTokens = -1 }},
+		"max_input_tokens":          {func(s *Settings) { s.MaxInputTokens = -1 }},
+		"nudge_fraction":            {func(s *Settings) { s.NudgeFraction = 0 }},
+		"digest":                    {func(s *Settings) { s.Digest = "sometimes" }},
+		"run_time_budget_seconds": {
+			func(s *Settings) { s.RunTimeBudgetSeconds = 0 },
+			func(s *Settings) { s.RunTimeBudgetSeconds = math.MaxInt },
+		},
+		"run_token_budget": {func(s *Settings) { s.RunTokenBudget = -1 }},
 	} {
 		for _, change := range changes {
 			s := DefaultSettings()
@@ -95,7 +113,10 @@ func TestSettingsValidateForWindow(t *testing.T) {
 		"trigger.eval_override":       func(s *Settings) { s.Trigger.EvalOverride = 1001 },
 		"max_input_tokens":            func(s *Settings) { s.MaxInputTokens = 1001 },
 		"trigger.start.unused_tokens": func(s *Settings) { s.Trigger.Start.UnusedTokens = 1000 },
-		"trigger.apply.unused_tokens": func(s *Settings) { s.Trigger.Start.UnusedTokens, s.Trigger.Apply.UnusedTokens = 1, 1000 },
+		"trigger.apply.unused_tokens": func(s *Settings) {
+			s.Trigger.Start.UnusedTokens,
+				s.Trigger.Apply.UnusedTokens = 1, 1000
+		},
 	} {
 		s := DefaultSettings()
 		change(&s)

@@ -39,7 +39,7 @@ type Fate string
 // The fates.
 const (
 	FateCut          Fate = "cut"           // its start, or both ends, are there
-	FateOmitted      Fate = "omitted"       // a placeholder stands for it, or for it and its neighbours
+	FateOmitted      Fate = "omitted"       // a placeholder stands for it, or for it and its neighbors
 	FateToolsDropped Fate = "tools_dropped" // its tool calls or results went; what it says stayed
 )
 
@@ -57,7 +57,7 @@ const (
 	ValveBinaries  = "binaries"   // binary content replaced; the only one that opens within budget as well
 	ValveTools     = "tools"      // tool calls and results dropped
 	ValveFairShare = "fair_share" // the rest cut to fair shares
-	ValveRuns      = "runs"       // not even the placeholders fit: neighbours share one
+	ValveRuns      = "runs"       // not even the placeholders fit: neighbors share one
 )
 
 // Slimmed is a transcript made to fit.
@@ -86,13 +86,13 @@ type Slimmed struct {
 	Omitted []Omission
 }
 
-// Slim renders messages for a summarizer, within a budget whatever they are. Binary content goes always.
-// Where that does not fit, tool noise goes: calls with their results, when tool messages are at least
-// ToolDropThreshold of all and something else is left to read; what an assistant said beside its calls
-// stays, and the note at the head names the files that the calls touched. Where that does not fit either, the rest is cut by max-min fair shares: a prior summary is kept
-// whole, what the user said is set aside for first, a message whose share would be under MinUsefulChars
-// becomes "[omitted assistant message, 48213 chars]". Where even those lines do not fit, runs of them become
-// one. The cost is linear, but for sorting the sizes.
+// Slim renders messages for a summarizer, within a budget whatever they are. Binary content goes always. Where that
+// does not fit, tool noise goes: calls with their results, when tool messages are at least ToolDropThreshold of all
+// and something else is left to read; what an assistant said beside its calls stays, and the note at the head names
+// the files that the calls touched. Where that does not fit either, the rest is cut by max-min fair shares: a prior
+// summary is kept whole, what the user said is set aside for first, a message whose share would be under
+// MinUsefulChars becomes "[omitted assistant message, 48213 chars]". Where even those lines do not fit, runs of them
+// become one. The cost is linear, but for sorting the sizes.
 func Slim(in SlimInput) Slimmed {
 	s := newSlimmer(in)
 	s.render()
@@ -207,7 +207,10 @@ func (s *slimmer) render() {
 	names := map[string]string{} // of the tools, by call id
 	for i, m := range s.in.Messages {
 		role := renderRole(m)
-		main := element{message: i, role: m.Role, open: openTag(messageTag, m.Seq, role), close: "</" + messageTag + ">", genuine: m.Genuine()}
+		main := element{
+			message: i, role: m.Role, open: openTag(messageTag, m.Seq, role),
+			close: "</" + messageTag + ">", genuine: m.Genuine(),
+		}
 		// What tools returned inside of a user's message is not the user's words.
 		results := main
 		results.open, results.genuine = openTag(messageTag, m.Seq, string(RoleTool)), false
@@ -694,7 +697,8 @@ func tellList(title string, items []string, between string) string {
 }
 
 func (s *slimmer) writeNote(omitted, cut int) string {
-	note := fmt.Sprintf("[Note: of %d messages, %d were omitted and %d shortened for size; they may be anywhere in this record.",
+	note := fmt.Sprintf(
+		"[Note: of %d messages, %d were omitted and %d shortened for size; they may be anywhere in this record.",
 		len(s.in.Messages), omitted, cut)
 	if s.hint != "" {
 		note += " The full transcript: " + s.hint
@@ -802,7 +806,7 @@ func (s *slimmer) bytes() int {
 	return n
 }
 
-// omittedRun gathers neighbours that one line stands for.
+// omittedRun gathers neighbors that one line stands for.
 type omittedRun struct {
 	first    *element
 	elements int

@@ -122,7 +122,9 @@ func ChooseSummarizers(in SummarizerInput) (Choice, error) {
 		c.Ladder = append(c.Ladder, Summarizer{Kind: SummarizerDigest})
 	}
 	if len(c.Ladder) == 0 {
-		return c.Choice, Errorf(ModelNotFound, "no summarizer can be asked (%s) and the digest is switched off; configure a vendor or set digest to %s", c.why(), DigestWhenNeeded)
+		return c.Choice, Errorf(ModelNotFound,
+			"no summarizer can be asked (%s) and the digest is switched off; configure a vendor or set digest to %s",
+			c.why(), DigestWhenNeeded)
 	}
 	return c.Choice, nil
 }

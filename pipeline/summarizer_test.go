@@ -63,14 +63,21 @@ func TestChooseSummarizers(t *testing.T) {
 			change: func(in *SummarizerInput) { in.SelfAllowed, in.SelfDenied = false, "health check" },
 			want:   "anthropic/agent? > digest", selfReason: "health check",
 		},
-		"tools unknown":  {change: func(in *SummarizerInput) { in.ToolsKnown = false }, want: "anthropic/agent? > digest", selfReason: "tools"},
-		"system unknown": {change: func(in *SummarizerInput) { in.SystemKnown = false }, want: "anthropic/agent? > digest", selfReason: "system prompt"},
+		"tools unknown": {
+			change: func(in *SummarizerInput) { in.ToolsKnown = false },
+			want:   "anthropic/agent? > digest", selfReason: "tools",
+		},
+		"system unknown": {
+			change: func(in *SummarizerInput) { in.SystemKnown = false },
+			want:   "anthropic/agent? > digest", selfReason: "system prompt",
+		},
 		"breaker": {
 			change: func(in *SummarizerInput) {
 				in.BreakerOpen = func(v string) bool { return v == "anthropic" }
 				in.Settings.Summarizers = specs("self", "anthropic/x", "openai/a")
 			},
-			want: "openai/a > digest", selfReason: "breaker of anthropic", skipped: "anthropic/x: the breaker of anthropic is open",
+			want: "openai/a > digest", selfReason: "breaker of anthropic",
+			skipped: "anthropic/x: the breaker of anthropic is open",
 		},
 		"by hand past the breaker": {
 			change: func(in *SummarizerInput) {
@@ -86,8 +93,11 @@ func TestChooseSummarizers(t *testing.T) {
 			want: "openai/a > digest", selfReason: "not among", skipped: "nobody/x: no such vendor",
 		},
 		"a model twice": {
-			change: func(in *SummarizerInput) { in.Settings.Summarizers = specs("self", "self", "openai/a", "openai/a") },
-			want:   "self > openai/a > digest", skipped: "openai/a: it is listed already",
+			change: func(in *SummarizerInput) {
+				in.Settings.Summarizers = specs("self", "self", "openai/a",
+					"openai/a")
+			},
+			want: "self > openai/a > digest", skipped: "openai/a: it is listed already",
 		},
 		"no model at all ends in the digest, by hand too": {
 			change: func(in *SummarizerInput) {
@@ -117,8 +127,8 @@ func TestChooseSummarizers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := SummarizerInput{
-				Settings: DefaultSettings(), AgentVendor: "anthropic", AgentModel: "agent", AgentWindow: 200_000, AgentMaxOutput: 64_000,
-				ToolsKnown: true, SystemKnown: true, SelfAllowed: true,
+				Settings: DefaultSettings(), AgentVendor: "anthropic", AgentModel: "agent", AgentWindow: 200_000,
+				AgentMaxOutput: 64_000, ToolsKnown: true, SystemKnown: true, SelfAllowed: true,
 				Resolve: func(spec SummarizerSpec) (Summarizer, error) {
 					vendor, model, err := spec.Split()
 					if vendor == "nobody" {
@@ -161,7 +171,8 @@ func TestChooseSummarizersWithoutResolve(t *testing.T) {
 	s := DefaultSettings()
 	s.Summarizers = []SummarizerSpec{{Model: "openai/a/b", ContextWindow: 5, MaxOutput: 3}}
 	c, err := ChooseSummarizers(SummarizerInput{Settings: s})
-	if err != nil || fmt.Sprint(c.Ladder[0]) != "openai/a/b" || c.Ladder[0].Model != "a/b" || c.Ladder[0].Window != 5 || c.Ladder[0].MaxOutput != 3 {
+	if err != nil || fmt.Sprint(c.Ladder[0]) != "openai/a/b" || c.Ladder[0].Model != "a/b" || c.Ladder[0].Window != 5 ||
+		c.Ladder[0].MaxOutput != 3 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -175,15 +186,34 @@ func TestInputBudgetChars(t *testing.T) {
 		density float64
 		want    int
 	}{
-		"the configured bound":      {sum: Summarizer{Window: 2_000_000}, density: 4, want: MaxSummarizationPromptChars},
-		"the strict bound":          {sum: Summarizer{Window: 2_000_000}, density: 4, change: func(s *Settings) { s.StrictPromptChars = StrictSummarizationPromptChars }, want: StrictSummarizationPromptChars},
-		"the window":                {sum: Summarizer{Window: 100_000}, prompt: 1000, density: 4, want: (100_000 - 10_000 - 1000 - 8192) * 4},
-		"a small output limit":      {sum: Summarizer{Window: 100_000, MaxOutput: 1000}, density: 1, want: 100_000 - 10_000 - 1000},
-		"B19 a small window":        {sum: Summarizer{Window: 8000}, prompt: 1000, density: 1, want: 8000 - 800 - 1000 - 2000},
-		"no density":                {sum: Summarizer{Window: 8000}, prompt: 1000, want: 8000 - 800 - 1000 - 2000},
-		"the prompt fills it":       {sum: Summarizer{Window: 1000}, prompt: 1000, density: 4, want: 0},
-		"window unknown":            {density: 1, want: DefaultContextWindow - DefaultContextWindow/10 - 8192},
-		"bound unset":               {sum: Summarizer{Window: 2_000_000}, density: 4, change: func(s *Settings) { s.MaxPromptChars = 0 }, want: MaxSummarizationPromptChars},
+		"the configured bound": {
+			sum: Summarizer{Window: 2_000_000}, density: 4,
+			want: MaxSummarizationPromptChars,
+		},
+		"the strict bound": {
+			sum: Summarizer{Window: 2_000_000}, density: 4,
+			change: func(s *Settings) { s.StrictPromptChars = StrictSummarizationPromptChars },
+			want:   StrictSummarizationPromptChars,
+		},
+		"the window": {
+			sum: Summarizer{Window: 100_000}, prompt: 1000, density: 4,
+			want: (100_000 - 10_000 - 1000 - 8192) * 4,
+		},
+		"a small output limit": {
+			sum: Summarizer{Window: 100_000, MaxOutput: 1000}, density: 1,
+			want: 100_000 - 10_000 - 1000,
+		},
+		"B19 a small window": {
+			sum: Summarizer{Window: 8000}, prompt: 1000, density: 1,
+			want: 8000 - 800 - 1000 - 2000,
+		},
+		"no density":          {sum: Summarizer{Window: 8000}, prompt: 1000, want: 8000 - 800 - 1000 - 2000},
+		"the prompt fills it": {sum: Summarizer{Window: 1000}, prompt: 1000, density: 4, want: 0},
+		"window unknown":      {density: 1, want: DefaultContextWindow - DefaultContextWindow/10 - 8192},
+		"bound unset": {
+			sum: Summarizer{Window: 2_000_000}, density: 4,
+			change: func(s *Settings) { s.MaxPromptChars = 0 }, want: MaxSummarizationPromptChars,
+		},
 		"a density that is no such": {sum: Summarizer{Window: 8000}, density: math.Inf(1), want: 8000 - 800 - 2000},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +235,10 @@ func TestBudgetProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := DefaultSettings()
 		s.SummaryMaxTokens = rapid.IntRange(-1, 100_000).Draw(t, "cap")
-		sum := Summarizer{Window: rapid.IntRange(0, 300_000).Draw(t, "window"), MaxOutput: rapid.IntRange(0, 70_000).Draw(t, "max output")}
+		sum := Summarizer{
+			Window:    rapid.IntRange(0, 300_000).Draw(t, "window"),
+			MaxOutput: rapid.IntRange(0, 70_000).Draw(t, "max output"),
+		}
 		input := rapid.IntRange(0, 400_000).Draw(t, "input")
 		out := MaxOutputFor(s, sum, input)
 		if out < 1 || sum.MaxOutput > 0 && out > sum.MaxOutput || s.SummaryMaxTokens > 0 && out > s.SummaryMaxTokens {

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"precis/internal/llm/llmtest"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -50,7 +50,8 @@ type fataler interface {
 func sent(t fataler, format transcript.Format, c pipeline.Context) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	losses, err := transcript.WriteFile(&b, format, transcript.Output{Meta: transcript.Meta{Format: format, Model: "model", MaxTokens: 1000}, Items: c.Items})
+	losses, err := transcript.WriteFile(&b, format,
+		transcript.Output{Meta: transcript.Meta{Format: format, Model: "model", MaxTokens: 1000}, Items: c.Items})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +71,9 @@ func taken(t fataler, format transcript.Format, c pipeline.Context) []json.RawMe
 
 func validated(t fataler, format transcript.Format, body []byte) {
 	t.Helper()
-	validate := llmtest.ValidateOpenAI
+	validate := vendorserver.ValidateOpenAI
 	if format == transcript.Anthropic {
-		validate = llmtest.ValidateAnthropic
+		validate = vendorserver.ValidateAnthropic
 	}
 	if err := validate(body); err != nil {
 		t.Fatalf("%v in\n%.5000s", err, body)
@@ -109,17 +110,42 @@ func TestOpenAITakesMessagesInARow(t *testing.T) {
 		messages []string
 		want     string // of each message, its role or the id that it answers
 	}{
-		{"never answered, and the agent went on", []string{ask, calling("null", "a"), say, ask}, "user assistant a assistant user"},
-		{"never answered, twice", []string{ask, calling("null", "a"), calling("null", "b"), ask}, "user assistant a assistant b user"},
-		{"answered behind another message", []string{ask, calling("null", "a"), say, result("a"), say}, "user assistant a assistant assistant"},
-		{"answered behind another call", []string{ask, calling("null", "a", "b"), calling(`"x"`, "c"), result("c"), result("b"), result("a")}, "user assistant b a assistant c"},
-		{"one of them lost", []string{ask, calling("null", "a"), calling("null", "b"), result("b"), say}, "user assistant a assistant b assistant"},
-		{"the user in between", []string{ask, calling("null", "a"), say, ask, result("a")}, "user assistant a assistant user"},
+		{
+			"never answered, and the agent went on",
+			[]string{ask, calling("null", "a"), say, ask},
+			"user assistant a assistant user",
+		},
+		{
+			"never answered, twice",
+			[]string{ask, calling("null", "a"), calling("null", "b"), ask},
+			"user assistant a assistant b user",
+		},
+		{
+			"answered behind another message",
+			[]string{ask, calling("null", "a"), say, result("a"), say},
+			"user assistant a assistant assistant",
+		},
+		{
+			"answered behind another call",
+			[]string{ask, calling("null", "a", "b"), calling(`"x"`, "c"), result("c"), result("b"), result("a")},
+			"user assistant b a assistant c",
+		},
+		{
+			"one of them lost",
+			[]string{ask, calling("null", "a"), calling("null", "b"), result("b"), say},
+			"user assistant a assistant b assistant",
+		},
+		{
+			"the user in between",
+			[]string{ask, calling("null", "a"), say, ask, result("a")},
+			"user assistant a assistant user",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := pipeline.BuildContext(pipeline.ContextInput{
-				Live: decoded(t, transcript.OpenAI, tt.messages...), Settings: pipeline.DefaultSettings(), Vendor: "openai",
+				Live: decoded(t, transcript.OpenAI, tt.messages...), Settings: pipeline.DefaultSettings(),
+				Vendor: "openai",
 			})
 			var got []string
 			for _, raw := range taken(t, transcript.OpenAI, c) {
@@ -151,9 +177,13 @@ func TestOpenAITakesMessagesInARow(t *testing.T) {
 // genOpenAI draws messages of chat completions, each valid by itself, in any order.
 func genOpenAI() *rapid.Generator[[]string] {
 	id := rapid.SampledFrom([]string{"a", "b", "c"})
-	text := rapid.SampledFrom([]string{`""`, `" "`, `"said"`, `[{"type":"text","text":"part"}]`, `[{"type":"text","text":""},{"type":"text","text":"x"}]`})
+	text := rapid.SampledFrom([]string{
+		`""`, `" "`, `"said"`, `[{"type":"text","text":"part"}]`,
+		`[{"type":"text","text":""},{"type":"text","text":"x"}]`,
+	})
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
-		switch rapid.SampledFrom([]string{"user", "assistant", "calls", "calls", "tool", "tool", "tool"}).Draw(t, "kind") {
+		switch rapid.SampledFrom([]string{"user", "assistant", "calls", "calls", "tool", "tool", "tool"}).Draw(t,
+			"kind") {
 		case "user":
 			return `{"role":"user","content":` + text.Draw(t, "content") + `}`
 		case "assistant":
@@ -169,7 +199,10 @@ func genOpenAI() *rapid.Generator[[]string] {
 // genAnthropic draws messages of Anthropic's, each valid by itself but for blank texts, in any order. Every call has
 // an id of its own, as that API demands; which of them has a result, and where, is left to chance.
 func genAnthropic() *rapid.Generator[[]string] {
-	said := rapid.SampledFrom([]string{`{"type":"text","text":"said"}`, `{"type":"text","text":" \n"}`, `{"type":"text","text":""}`})
+	said := rapid.SampledFrom([]string{
+		`{"type":"text","text":"said"}`, `{"type":"text","text":" \n"}`,
+		`{"type":"text","text":""}`,
+	})
 	list := func(role string, blocks []string) string {
 		return `{"role":"` + role + `","content":[` + strings.Join(blocks, ",") + `]}`
 	}
@@ -180,14 +213,17 @@ func genAnthropic() *rapid.Generator[[]string] {
 			ids := rapid.SliceOfNDistinct(rapid.IntRange(max(calls-3, 0), calls), 1, most, rapid.ID[int]).Draw(t, "ids")
 			for _, id := range ids {
 				content := rapid.SampledFrom([]string{
-					`"found"`, `""`, `[{"type":"text","text":"found"}]`, `[{"type":"text","text":""}]`, `[]`, `[{"type":"text","text":" "},{"type":"text","text":"three words found"}]`,
+					`"found"`, `""`, `[{"type":"text","text":"found"}]`, `[{"type":"text","text":""}]`, `[]`,
+					`[{"type":"text","text":" "},{"type":"text","text":"three words found"}]`,
 				}).Draw(t, "content")
-				blocks = append(blocks, fmt.Sprintf(`{"type":"tool_result","tool_use_id":"toolu_%d","content":%s}`, id, content))
+				blocks = append(blocks, fmt.Sprintf(`{"type":"tool_result","tool_use_id":"toolu_%d","content":%s}`, id,
+					content))
 			}
 			return blocks
 		}
 		block := func() string {
-			switch rapid.SampledFrom([]string{"text", "text", "call", "call", "thinking", "search", "found"}).Draw(t, "block") {
+			switch rapid.SampledFrom([]string{"text", "text", "call", "call", "thinking", "search", "found"}).Draw(t,
+				"block") {
 			case "call":
 				calls++
 				return fmt.Sprintf(`{"type":"tool_use","id":"toolu_%d","name":"f","input":{}}`, calls-1)
@@ -195,15 +231,19 @@ func genAnthropic() *rapid.Generator[[]string] {
 				return `{"type":"thinking","thinking":"hm","signature":"c2ln"}`
 			case "search":
 				searches++
-				return fmt.Sprintf(`{"type":"server_tool_use","id":"srvtoolu_%d","name":"web_search","input":{"query":"q"}}`, searches-1)
+				return fmt.Sprintf(
+					`{"type":"server_tool_use","id":"srvtoolu_%d","name":"web_search","input":{"query":"q"}}`,
+					searches-1)
 			case "found":
-				return fmt.Sprintf(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_%d","content":[]}`, max(searches-1, 0))
+				return fmt.Sprintf(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_%d","content":[]}`,
+					max(searches-1, 0))
 			}
 			return said.Draw(t, "text")
 		}
 		var all []string
 		for range rapid.IntRange(1, 9).Draw(t, "messages") {
-			switch rapid.SampledFrom([]string{"user", "assistant", "assistant", "results", "results", "both"}).Draw(t, "kind") {
+			switch rapid.SampledFrom([]string{"user", "assistant", "assistant", "results", "results", "both"}).Draw(t,
+				"kind") {
 			case "assistant":
 				var blocks []string
 				for range rapid.IntRange(1, 4).Draw(t, "blocks") {
@@ -215,7 +255,10 @@ func genAnthropic() *rapid.Generator[[]string] {
 			case "both":
 				all = append(all, list("user", append(results(2), said.Draw(t, "text"))))
 			default:
-				all = append(all, rapid.SampledFrom([]string{`{"role":"user","content":"ask"}`, list("user", []string{`{"type":"text","text":"ask"}`})}).Draw(t, "user"))
+				all = append(all, rapid.SampledFrom([]string{
+					`{"role":"user","content":"ask"}`,
+					list("user", []string{`{"type":"text","text":"ask"}`}),
+				}).Draw(t, "user"))
 			}
 		}
 		return all
@@ -232,8 +275,10 @@ func TestContextIsTaken(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
 				in := pipeline.ContextInput{
-					Live: decoded(t, format, natives.Draw(t, "natives")...), Settings: pipeline.DefaultSettings(), Vendor: string(format),
-					Window: 1000, Valve: rapid.SampledFrom([]pipeline.TailValve{"", pipeline.TailValveHeadTail}).Draw(t, "valve"), ValveUpTo: 5,
+					Live: decoded(t, format, natives.Draw(t, "natives")...), Settings: pipeline.DefaultSettings(),
+					Vendor: string(format), Window: 1000,
+					Valve:     rapid.SampledFrom([]pipeline.TailValve{"", pipeline.TailValveHeadTail}).Draw(t, "valve"),
+					ValveUpTo: 5,
 				}
 				in.Settings.MaxInputTokens = rapid.SampledFrom([]int{0, 0, 30, 60}).Draw(t, "input budget")
 				in.Settings.MaxToolResultTokens = rapid.SampledFrom([]int{0, 1, 5}).Draw(t, "result cap")

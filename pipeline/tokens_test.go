@@ -37,10 +37,15 @@ var texts = func() map[string]string {
 		han[i] = string(rune(0x4e00 + i*37))
 	}
 	texts := map[string]string{
-		"english":  fill(strings.Fields("the of and we should not deploy on Friday because nobody is around to restart a server; however, this function returns early when its argument happens to be empty"), " "),
-		"german":   fill(strings.Fields("Wir müssen die Zusammenfassung überprüfen, bevor das Gespräch weitergeht; außerdem fehlen noch Änderungen in der Größe des Kontextfensters"), " "),
-		"russian":  fill(strings.Fields("нам нужно проверить сводку прежде чем разговор продолжится и сохранить все сообщения пользователя дословно"), " "),
-		"japanese": fill([]string{"要約", "を", "確認", "して", "から", "会話", "を", "続ける", "必要", "が", "あります", "。", "テスト", "データ"}, ""),
+		"english": fill(strings.Fields("the of and we should not deploy on Friday because nobody is around to "+
+			"restart a server; however, this function returns early when its argument happens to be empty"), " "),
+		"german": fill(strings.Fields("Wir müssen die Zusammenfassung überprüfen, bevor das Gespräch "+
+			"weitergeht; außerdem fehlen noch Änderungen in der Größe des Kontextfensters"), " "),
+		"russian": fill(
+			strings.Fields("нам нужно проверить сводку прежде чем разговор продолжится и сохранить все сообщения "+
+				"пользователя дословно"), " "),
+		"japanese": fill([]string{"要約", "を", "確認", "して", "から", "会話", "を", "続ける", "必要", "が", "あります", "。", "テスト", "データ"},
+			""),
 		"chinese":  fill([]string{"我们", "需要", "检查", "摘要", "然后", "继续", "对话", "，", "保留", "用户", "的", "原话", "。"}, ""),
 		"rare han": fill(han, ""),
 		"korean":   fill(strings.Fields("요약을 확인한 다음 대화를 계속해야 합니다 사용자의 말은 그대로 남겨 둡니다"), " "),
@@ -48,8 +53,17 @@ var texts = func() map[string]string {
 		"hindi":    fill(strings.Fields("हमें बातचीत जारी रखने से पहले सारांश की जाँच करनी चाहिए"), " "),
 		"thai":     fill([]string{"เรา", "ต้อง", "ตรวจสอบ", "สรุป", "ก่อน", "ที่จะ", "สนทนา", "ต่อ"}, ""),
 		"emoji":    fill([]string{"😀", "🎉", "👩‍👩‍👧", "🚀", "✅", "❌", "🇩🇪", " ok "}, ""),
-		"code":     fill([]string{"if err := s.store.Append(ctx, id, msgs); err != nil {\n\t\treturn fmt.Errorf(\"append %q: %w\", id, err)\n\t}\n", "const maxRetries = 5\n", "func (t *trimmer) capTokens(view *resultView) bool {\n", "\t\tfor i, c := range view.contents {\n", "}\n\n"}, "\t"),
-		"json":     fill([]string{`{"id":"toolu_01A","type":"tool_use","name":"Read","input":{"file_path":"/src/a.go"}}`, `,"usage":{"input_tokens":4123,"output_tokens":88}`, `[1,2.5,null,true]`}, ",\n"),
+		"code": fill([]string{
+			"if err := s.store.Append(ctx, id, msgs); err != nil {\n\t\treturn " +
+				"fmt.Errorf(\"append %q: %w\", id, err)\n\t}\n", "const maxRetries = 5\n",
+			"func (t *trimmer) capTokens(view *resultView) bool {\n", "\t\tfor i, c := range view.contents {\n",
+			"}\n\n",
+		}, "\t"),
+		"json": fill(
+			[]string{
+				`{"id":"toolu_01A","type":"tool_use","name":"Read","input":{"file_path":"/src/a.go"}}`,
+				`,"usage":{"input_tokens":4123,"output_tokens":88}`, `[1,2.5,null,true]`,
+			}, ",\n"),
 		"base64":   encoded(150_000),
 		"hex":      hex.EncodeToString(noise(100_000)),
 		"digits":   fill([]string{"3.14159", "2026-11-29T22:44:01Z", "192.168.0.1", "65535"}, "\t"),
@@ -70,7 +84,8 @@ func TestEstimateText(t *testing.T) {
 		for _, size := range []int{1000, exactTextBytes, exactTextBytes + 1, 50_000, len(text)} {
 			part := text[:runeStart(text, min(size, len(text)))]
 			want, got := countTokens(part), EstimateText(part)
-			if miss := math.Abs(float64(got)/float64(want) - 1); miss > 0.10 || len(part) <= exactTextBytes && got != want {
+			if miss := math.Abs(float64(got)/float64(want) - 1); miss > 0.10 || len(part) <= exactTextBytes &&
+				got != want {
 				t.Errorf("%s, %d bytes: estimated %d, counted %d", name, len(part), got, want)
 			}
 		}
@@ -146,16 +161,25 @@ func TestEstimateImage(t *testing.T) {
 // An image counts by its dimensions, wherever it stands and however long its base64 is.
 func TestEstimateMessage(t *testing.T) {
 	t.Parallel()
-	image := Part{Kind: PartImage, Bytes: 1_200_000, Width: 1000, Height: 500, Raw: []byte(`{"type":"image","source":{"data":"` + encoded(1_200_000) + `"}}`)}
+	image := Part{
+		Kind: PartImage, Bytes: 1_200_000, Width: 1000, Height: 500,
+		Raw: []byte(`{"type":"image","source":{"data":"` + encoded(1_200_000) + `"}}`),
+	}
 	shot := Message{Role: RoleUser, Parts: []Part{image, {Kind: PartText, Text: "what is this?"}}}
 	if n := EstimateMessage(shot); n < 600 || n > 800 {
 		t.Errorf("a pasted image is %d tokens", n)
 	}
-	nested := Message{Role: RoleTool, Parts: []Part{{Kind: PartToolResult, CallID: "a", Content: []Part{{Kind: PartText, Text: "here"}, image}}}}
+	nested := Message{
+		Role:  RoleTool,
+		Parts: []Part{{Kind: PartToolResult, CallID: "a", Content: []Part{{Kind: PartText, Text: "here"}, image}}},
+	}
 	if n := EstimateMessage(nested); n < 600 || n > 800 {
 		t.Errorf("a screenshot is %d tokens", n)
 	}
-	opaque := Message{Role: RoleAssistant, Parts: []Part{{Kind: PartOpaque, Raw: []byte(`{"type":"web","encrypted":"` + encoded(100_000) + `"}`)}}}
+	opaque := Message{
+		Role:  RoleAssistant,
+		Parts: []Part{{Kind: PartOpaque, Raw: []byte(`{"type":"web","encrypted":"` + encoded(100_000) + `"}`)}},
+	}
 	if n := EstimateMessage(opaque); n > 100 {
 		t.Errorf("an opaque block is %d tokens", n)
 	}
@@ -172,7 +196,10 @@ func TestEstimateMessage(t *testing.T) {
 func TestEstimateItem(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("word ", 5000)
-	m := Message{Role: RoleTool, Parts: []Part{{Kind: PartToolResult, CallID: "a", Content: []Part{{Kind: PartText, Text: big}, {Kind: PartText, Text: "small"}}}}}
+	m := Message{Role: RoleTool, Parts: []Part{{
+		Kind: PartToolResult, CallID: "a",
+		Content: []Part{{Kind: PartText, Text: big}, {Kind: PartText, Text: "small"}},
+	}}}
 	whole := EstimateItem(ContextItem{Message: &m})
 	if whole != EstimateMessage(m) {
 		t.Errorf("without edits %d, as a message %d", whole, EstimateMessage(m))
@@ -235,7 +262,10 @@ func TestEstimateSealedReasoning(t *testing.T) {
 		"a signature alone": quoted(map[string]string{"type": "thinking", "thinking": "", "signature": signature}),
 		"with its thought":  quoted(map[string]string{"type": "thinking", "thinking": thought, "signature": signature}),
 		"redacted":          quoted(map[string]string{"type": "redacted_thinking", "data": signature}),
-		"encrypted":         quoted(map[string]any{"type": "reasoning", "id": "rs_1", "summary": []string{}, "encrypted_content": signature}),
+		"encrypted": quoted(map[string]any{
+			"type": "reasoning", "id": "rs_1", "summary": []string{},
+			"encrypted_content": signature,
+		}),
 	} {
 		if got := reasoning(raw); got < exact*8/10 || got > exact*12/10 {
 			t.Errorf("%s: %d tokens, want about %d", name, got, exact)
@@ -244,7 +274,10 @@ func TestEstimateSealedReasoning(t *testing.T) {
 	if got := reasoning(`{"type":"thinking","thinking":"","signature":""}`); got != 0 {
 		t.Errorf("nothing at all: %d tokens", got)
 	}
-	if got := EstimatePart(Part{Kind: PartReasoning, Text: thought, Raw: json.RawMessage(quoted(thought))}); got != exact {
+	if got := EstimatePart(Part{
+		Kind: PartReasoning, Text: thought,
+		Raw: json.RawMessage(quoted(thought)),
+	}); got != exact {
 		t.Errorf("a thought without a signature: %d tokens, want %d", got, exact)
 	}
 }

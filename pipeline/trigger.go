@@ -56,7 +56,7 @@ type TriggerInput struct {
 	// Calibration is the Calibration of an earlier decision, or what is known of the model's tokenizer: it counts
 	// until a figure of the server gives another. 0: nothing is known.
 	Calibration float64
-	// Turns is the number of genuine user messages that a compaction would summarise.
+	// Turns is the number of genuine user messages that a compaction would summarize.
 	Turns int
 	// Manual: asked for by hand. Overflow: the agent's own call failed for size.
 	Manual, Overflow bool

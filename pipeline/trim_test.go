@@ -93,7 +93,9 @@ func TestTrimBinaries(t *testing.T) {
 func TestTrimKeepsDrops(t *testing.T) {
 	t.Parallel()
 	result := Message{Role: RoleTool, Parts: []Part{{Kind: PartToolResult, CallID: "a", Content: []Part{
-		{Kind: PartText, Text: " "}, {Kind: PartText, Text: png(9000)}, {Kind: PartText, Text: strings.Repeat("words ", 1000)},
+		{Kind: PartText, Text: " "},
+		{Kind: PartText, Text: png(9000)},
+		{Kind: PartText, Text: strings.Repeat("words ", 1000)},
 	}}}}
 	ms := numbered(textMessage(RoleUser, "go"), callMessage("", "a", "f", "{}"), result)
 	s := DefaultSettings()
@@ -108,7 +110,8 @@ func TestTrimKeepsDrops(t *testing.T) {
 	// As one text, the result does not begin with what was left out.
 	s.ToolResultKeepTurns, s.MaxToolResultTokens = 1, 0
 	c = BuildContext(ContextInput{Live: append(ms, textMessage(RoleUser, "next")), Settings: s, Vendor: "anthropic"})
-	if edits := c.Items[2].Edits; len(edits) != 1 || !strings.HasPrefix(edits[0].Text, "[binary omitted: ~9 KB]\nwords") {
+	if edits := c.Items[2].Edits; len(edits) != 1 ||
+		!strings.HasPrefix(edits[0].Text, "[binary omitted: ~9 KB]\nwords") {
 		t.Errorf("edits %+v", edits)
 	}
 }
@@ -117,13 +120,20 @@ func TestTrimKeepsDrops(t *testing.T) {
 func TestTrimDropsTurnsByWhatIsSent(t *testing.T) {
 	t.Parallel()
 	both := resultMessage("a", "late")
-	both.Parts = append(both.Parts, Part{Kind: PartToolResult, CallID: "b", Content: []Part{{Kind: PartText, Text: "found"}}})
-	mixed := Message{Role: RoleUser, Parts: []Part{resultMessage("a", "found").Parts[0], {Kind: PartText, Text: "and this"}}}
+	both.Parts = append(both.Parts,
+		Part{Kind: PartToolResult, CallID: "b", Content: []Part{{Kind: PartText, Text: "found"}}})
+	mixed := Message{
+		Role:  RoleUser,
+		Parts: []Part{resultMessage("a", "found").Parts[0], {Kind: PartText, Text: "and this"}},
+	}
 	call := callMessage("", "a", "f", "{}")
 	call.Parts = append(call.Parts, callMessage("", "b", "f", "{}").Parts...)
 	s := DefaultSettings()
 	s.MaxInputTokens = 30
-	c := BuildContext(ContextInput{Live: numbered(textMessage(RoleUser, strings.Repeat("go ", 30)), call, mixed, both), Settings: s, Vendor: "anthropic"})
+	c := BuildContext(ContextInput{
+		Live:     numbered(textMessage(RoleUser, strings.Repeat("go ", 30)), call, mixed, both),
+		Settings: s, Vendor: "anthropic",
+	})
 	if got, want := shown(c), "user agent+a+b tool:b user:a LATE"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -141,7 +151,8 @@ func TestTrimPreviews(t *testing.T) {
 			t.Errorf("turn %d: preview %v: %.80q", i, isPreview, text)
 		}
 	}
-	if want := "TOOLTEXT-0 " + strings.Repeat("abc ", 75)[:289] + "\n[... truncated, 7711 chars; call the tool again if the rest is needed]"; texts[0] != want {
+	if want := "TOOLTEXT-0 " + strings.Repeat("abc ", 75)[:289] +
+		"\n[... truncated, 7711 chars; call the tool again if the rest is needed]"; texts[0] != want {
 		t.Errorf("got %q\nwant %q", texts[0], want)
 	}
 	if stats.ToolResults != 3 || stats.SavedTokens < 3*1800 || stats.SavedTokens > 3*2100 {
@@ -149,7 +160,8 @@ func TestTrimPreviews(t *testing.T) {
 	}
 
 	s.ToolResultKeepTurns = 0 // always in full
-	if got, stats = Trim(itemsOf(ms...), s); stats != (TrimStats{}) || resultTexts(got)[0] != ms[2].Parts[0].Content[0].Text {
+	if got, stats = Trim(itemsOf(ms...), s); stats != (TrimStats{}) ||
+		resultTexts(got)[0] != ms[2].Parts[0].Content[0].Text {
 		t.Errorf("%+v", stats)
 	}
 	s = DefaultSettings()
@@ -173,7 +185,8 @@ func TestTrimCapsResults(t *testing.T) {
 	if n := EstimateText(text); n > 500 || n < 400 {
 		t.Errorf("%d tokens are left", n)
 	}
-	if !strings.HasPrefix(text, "START ") || !strings.HasSuffix(text, " END") || !strings.Contains(text, " chars omitted]…") {
+	if !strings.HasPrefix(text, "START ") || !strings.HasSuffix(text, " END") ||
+		!strings.Contains(text, " chars omitted]…") {
 		t.Errorf("got %q", text)
 	}
 	if stats.ToolResults != 1 || len(got[4].Edits) > 0 {
@@ -233,7 +246,8 @@ func TestTrimBudgetKeepsUnits(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("word ", 2000)
 	both := textMessage(RoleUser, "and also")
-	both.Parts = append([]Part{{Kind: PartToolResult, CallID: "x", Content: []Part{{Kind: PartText, Text: "done"}}}}, both.Parts...)
+	both.Parts = append([]Part{{Kind: PartToolResult, CallID: "x", Content: []Part{{Kind: PartText, Text: "done"}}}},
+		both.Parts...)
 	ms := numbered(
 		textMessage(RoleUser, "first "+big), textMessage(RoleAssistant, "ok"),
 		textMessage(RoleUser, "second "+big), callMessage("", "x", "run", "{}"),
@@ -261,13 +275,17 @@ func TestTrimResultsBesideTheirCalls(t *testing.T) {
 	ms := []Message{textMessage(RoleUser, "0"), {Role: RoleAssistant, Parts: []Part{
 		{Kind: PartText, Text: "Reading."},
 		{Kind: PartToolCall, Type: "tool", CallID: "c", Name: "read", Input: "{}"},
-		{Kind: PartToolResult, Type: "tool_result", CallID: "c", Name: "read", Content: []Part{{Kind: PartText, Text: big}}},
+		{
+			Kind: PartToolResult, Type: "tool_result", CallID: "c", Name: "read",
+			Content: []Part{{Kind: PartText, Text: big}},
+		},
 	}}}
 	for i := range 9 {
 		ms = append(ms, textMessage(RoleUser, fmt.Sprint(i)))
 	}
 	got, stats := Trim(itemsOf(numbered(ms...)...), DefaultSettings())
-	if texts := resultTexts(got); stats.ToolResults != 1 || len(texts[0]) > 1000 || len(got[1].Edits) != 1 || got[1].Edits[0].Part != 2 {
+	if texts := resultTexts(got); stats.ToolResults != 1 || len(texts[0]) > 1000 || len(got[1].Edits) != 1 ||
+		got[1].Edits[0].Part != 2 {
 		t.Errorf("%+v, edits %+v", stats, got[1].Edits)
 	}
 }
@@ -277,13 +295,17 @@ func TestTrimLeavesServerResults(t *testing.T) {
 	t.Parallel()
 	server := Message{Role: RoleAssistant, Parts: []Part{
 		{Kind: PartToolCall, Type: "server_tool_use", CallID: "s", Name: "web_search"},
-		{Kind: PartToolResult, Type: "web_search_tool_result", CallID: "s", Content: []Part{{Kind: PartText, Text: encoded(20_000)}}},
+		{
+			Kind: PartToolResult, Type: "web_search_tool_result", CallID: "s",
+			Content: []Part{{Kind: PartText, Text: encoded(20_000)}},
+		},
 	}}
 	ms := []Message{textMessage(RoleUser, "0"), server}
 	for i := range 9 {
 		ms = append(ms, textMessage(RoleUser, fmt.Sprint(i)))
 	}
-	if got, stats := Trim(itemsOf(numbered(ms...)...), DefaultSettings()); stats != (TrimStats{}) || len(got[1].Edits) > 0 {
+	if got, stats := Trim(itemsOf(numbered(ms...)...), DefaultSettings()); stats != (TrimStats{}) ||
+		len(got[1].Edits) > 0 {
 		t.Errorf("%+v", stats)
 	}
 }
@@ -357,13 +379,15 @@ func TestTrimIsPrefixStable(t *testing.T) {
 		for i, item := range before {
 			for _, e := range item.Edits {
 				m := item.Message
-				if m == nil || m.Parts[e.Part].Kind != PartToolResult || turns.of[i] == noTurn || m.Role == RoleAssistant {
+				if m == nil || m.Parts[e.Part].Kind != PartToolResult || turns.of[i] == noTurn ||
+					m.Role == RoleAssistant {
 					t.Fatalf("item %d was edited: %+v", i, e)
 				}
 				if e.Text == "" {
 					t.Fatalf("item %d has an empty text: %+v", i, e)
 				}
-				if turns.of[i] == turns.last && s.MaxToolResultTokens == 0 && !strings.Contains(e.Text, "[binary omitted") {
+				if turns.of[i] == turns.last && s.MaxToolResultTokens == 0 &&
+					!strings.Contains(e.Text, "[binary omitted") {
 					t.Fatalf("item %d is in the last turn: %+v", i, e)
 				}
 			}

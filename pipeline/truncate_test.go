@@ -56,7 +56,10 @@ func TestCutsAreExact(t *testing.T) {
 		total := utf8.RuneCountInString(s)
 		limit := rapid.IntRange(-2, total+3).Draw(t, "limit")
 		runes := codePoints(s)
-		for name, cut := range map[string]func(string, int) string{"Truncate": Truncate, "CompactHeadAndTail": CompactHeadAndTail} {
+		for name, cut := range map[string]func(string, int) string{
+			"Truncate":           Truncate,
+			"CompactHeadAndTail": CompactHeadAndTail,
+		} {
 			got := cut(s, limit)
 			if limit >= total {
 				if got != s {
@@ -127,7 +130,8 @@ func TestCutBehindWhatLooksLikeAMarker(t *testing.T) {
 		exact := false
 		for _, m := range overlapping(cutMarker, got) {
 			gone, _ := strconv.Atoi(got[m[4]:m[5]])
-			exact = exact || Chars(got[:m[0]])+Chars(got[m[1]:])+gone == Chars(s) && strings.HasPrefix(s, got[:m[0]]) && strings.HasSuffix(s, got[m[1]:])
+			exact = exact || Chars(got[:m[0]])+Chars(got[m[1]:])+gone == Chars(s) && strings.HasPrefix(s, got[:m[0]]) &&
+				strings.HasSuffix(s, got[m[1]:])
 		}
 		if !exact {
 			t.Fatalf("no marker of %q names what went", got)

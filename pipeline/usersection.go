@@ -7,9 +7,11 @@ import (
 )
 
 var (
-	userHeading  = regexp.MustCompile(`(?im)^[ \t#>*_]*(?:\d{1,2}[.):][ \t]*)?[ \t*_]*(?:list of )?(?:all )?(?:the )?user(?:'s|’s)? messages[ \t*_]*(?:\([^)\n]*\))?[ \t*_]*(?:[:：]|$)[*_]*`)
+	userHeading = regexp.MustCompile(`(?im)^[ \t#>*_]*(?:\d{1,2}[.):][ \t]*)?[ \t*_]*(?:list of )?(?:all ` +
+		`)?(?:the )?user(?:'s|’s)? messages[ \t*_]*(?:\([^)\n]*\))?[ \t*_]*(?:[:：]|$)[*_]*`)
 	sixthHeading = regexp.MustCompile(`(?m)^[ \t#>*_]*6[.):、．][^\n]*?(?:[:：]|$)[*_]*`)
-	nextHeading  = regexp.MustCompile(`(?m)^[ \t]{0,1}(?:#{1,6}[ \t]|[*_]*\d{1,2}[.):、．][ \t]*[*_]*\S|\*\*[^*\n]+\*\*:?[ \t]*$)`)
+	nextHeading  = regexp.MustCompile(
+		`(?m)^[ \t]{0,1}(?:#{1,6}[ \t]|[*_]*\d{1,2}[.):、．][ \t]*[*_]*\S|\*\*[^*\n]+\*\*:?[ \t]*$)`)
 	fifthSection = regexp.MustCompile(`(?m)^[ \t#>*_]*5[.):、．]`)
 	nextNumbered = regexp.MustCompile(`(?m)^[ \t#>*_]*7[.):、．]`)
 )
@@ -64,10 +66,10 @@ func UserMessagesSection(summary string, users []Message, budgetChars int) strin
 	return out
 }
 
-// SummarisedUsers gives what the user said in messages that are summarised: what an earlier summary among them lists of
+// SummarizedUsers gives what the user said in messages that are summarized: what an earlier summary among them lists of
 // the user's own messages, and then those that are there themselves. It is for UserMessagesSection, so that what the
 // user said long ago is not lost with the second compaction.
-func SummarisedUsers(source []Message) []Message {
+func SummarizedUsers(source []Message) []Message {
 	var users []Message
 	for _, m := range source {
 		switch {

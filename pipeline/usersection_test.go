@@ -15,7 +15,10 @@ func TestUserMessagesSection(t *testing.T) {
 		textMessage(RoleUser, "first\nwith two lines"),
 		reminder,
 		textMessage(RoleAssistant, "not the user's"),
-		{Role: RoleUser, Parts: []Part{{Kind: PartToolResult, CallID: "a", Content: []Part{{Kind: PartText, Text: "a result"}}}, {Kind: PartText, Text: "second"}}},
+		{Role: RoleUser, Parts: []Part{{
+			Kind: PartToolResult, CallID: "a",
+			Content: []Part{{Kind: PartText, Text: "a result"}},
+		}, {Kind: PartText, Text: "second"}}},
 		textMessage(RoleUser, "  "),
 		{Role: RoleUser, Parts: []Part{{Kind: PartImage, Bytes: 2048}}},
 	}
@@ -44,8 +47,11 @@ func TestUserMessagesSection(t *testing.T) {
 		"without a number, last": {
 			"# User messages\nmade up", "# User messages\n" + list,
 		},
-		"B31 no such section":     {"BODY", "BODY"},
-		"handoff has five":        {"1. Goal: x\n2. Facts: y\n5. Where things stand: z", "1. Goal: x\n2. Facts: y\n5. Where things stand: z"},
+		"B31 no such section": {"BODY", "BODY"},
+		"handoff has five": {
+			"1. Goal: x\n2. Facts: y\n5. Where things stand: z",
+			"1. Goal: x\n2. Facts: y\n5. Where things stand: z",
+		},
 		"a mention is no section": {"The user messages were read.", "The user messages were read."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +71,8 @@ func TestUserMessagesSectionBudget(t *testing.T) {
 		textMessage(RoleUser, strings.Repeat("middle ", 100)), textMessage(RoleUser, "newest"),
 	}
 	got := UserMessagesSection("6. All user messages:\n", users, 120)
-	if !strings.Contains(got, "- newest") || !strings.Contains(got, "[... truncated,") || strings.Contains(got, "older") ||
+	if !strings.Contains(got, "- newest") || !strings.Contains(got, "[... truncated,") ||
+		strings.Contains(got, "older") ||
 		!strings.Contains(got, "[2 earlier message(s) not listed]") {
 		t.Errorf("got %q", got)
 	}
@@ -73,7 +80,8 @@ func TestUserMessagesSectionBudget(t *testing.T) {
 		t.Error("the messages are not in order")
 	}
 	for _, nothing := range []int{0, -1, 3} {
-		if got := UserMessagesSection("6. All user messages:\nmade up", users, nothing); got != "6. All user messages:\nmade up" {
+		if got := UserMessagesSection("6. All user messages:\nmade up", users,
+			nothing); got != "6. All user messages:\nmade up" {
 			t.Errorf("a budget of %d gave %q", nothing, got)
 		}
 	}

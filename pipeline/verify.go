@@ -111,7 +111,8 @@ func withinBudget(limits []constraint, budget int) []string {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(limits[a].messageChars, limits[b].messageChars), cmp.Compare(Chars(limits[a].text), Chars(limits[b].text)))
+		return cmp.Or(cmp.Compare(limits[a].messageChars, limits[b].messageChars),
+			cmp.Compare(Chars(limits[a].text), Chars(limits[b].text)))
 	})
 	keep := make([]bool, len(limits))
 	for _, i := range order {

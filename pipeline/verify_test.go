@@ -48,7 +48,8 @@ func TestVerifySummaryConstraints(t *testing.T) {
 	if diff := cmp.Diff([]string{"NEVER touch prod-db keep-9912."}, v.ConstraintsMissing); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
-	want := "1. Goal: importer\n\nThe user wants: Always run `make lint` first.\n\n## Limits that the user set, word for word\n\n- NEVER touch prod-db keep-9912."
+	want := "1. Goal: importer\n\nThe user wants: Always run `make lint` first.\n\n## Limits that the user set, " +
+		"word for word\n\n- NEVER touch prod-db keep-9912."
 	if summary != want {
 		t.Errorf("got %q", summary)
 	}
@@ -81,7 +82,10 @@ func TestConstraintsWithinBudget(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&paste, "Must %d.\n", i)
 	}
-	source := []Message{textMessage(RoleUser, paste.String()), textMessage(RoleUser, "Never deploy on Fridays, whatever the ticket says about it.")}
+	source := []Message{
+		textMessage(RoleUser, paste.String()),
+		textMessage(RoleUser, "Never deploy on Fridays, whatever the ticket says about it."),
+	}
 	summary, v := VerifySummary("x", source, nil)
 	if !strings.Contains(summary, "Never deploy on Fridays") {
 		t.Error("what the user said in a short message is gone")
@@ -100,8 +104,8 @@ func TestIdentifiers(t *testing.T) {
 The commit is 1f3c9ab (not "deadbee"), run 550e8400-e29b-41d4-a716-446655440000. It took 5 MB in 30s, 12.5% of 1,000 tokens.
 In parser.go the function ` + "`parseDate()`" + ` prints “no such date”, config.yaml too. 「設定」 Fault 5 of 7. $40`
 	want := []string{
-		"https://example.com/a?b=c", "./cmd/main.go", "/etc/hosts", `C:\temp\x`, "src/a/b", "parser.go", "config.yaml", "1f3c9ab",
-		"550e8400-e29b-41d4-a716-446655440000", "5 MB", "30s", "12.5%", "1,000 tokens", "$40",
+		"https://example.com/a?b=c", "./cmd/main.go", "/etc/hosts", `C:\temp\x`, "src/a/b", "parser.go", "config.yaml",
+		"1f3c9ab", "550e8400-e29b-41d4-a716-446655440000", "5 MB", "30s", "12.5%", "1,000 tokens", "$40",
 		"deadbee", "parseDate()", "no such date", "設定",
 	}
 	got := identifiersIn(text, 100)
@@ -123,9 +127,11 @@ func TestUnsupportedIdentifiers(t *testing.T) {
 		resultMessage("a", "commit 1f3c9ab\nNo Such   Date"),
 		{Role: RoleAssistant, Parts: []Part{{Kind: PartReasoning, Text: "maybe /only/in/thought.go"}}},
 	}
-	summary := "Files /srv/app/main.go and `C:\\work\\a.go`, /srv/app/other.go, /only/in/thought.go; 1f3c9ab and 1f3c9ac; 30s, 40s; \"no such date\", \"say \"hello there\"\", `tail.go`."
+	summary := "Files /srv/app/main.go and `C:\\work\\a.go`, /srv/app/other.go, /only/in/thought.go; 1f3c9ab and " +
+		"1f3c9ac; 30s, 40s; \"no such date\", \"say \"hello there\"\", `tail.go`."
 	_, v := VerifySummary(summary, source, []Message{textMessage(RoleUser, "tail.go")})
-	if diff := cmp.Diff([]string{"/srv/app/other.go", "/only/in/thought.go", "1f3c9ac", "40s"}, v.UnsupportedIdentifiers); diff != "" {
+	if diff := cmp.Diff([]string{"/srv/app/other.go", "/only/in/thought.go", "1f3c9ac", "40s"},
+		v.UnsupportedIdentifiers); diff != "" {
 		t.Errorf("unsupported (-want +got):\n%s", diff)
 	}
 }
@@ -147,7 +153,8 @@ func TestMisattributed(t *testing.T) {
 		{"- **User**: Please fix the login page", ""},
 		{`用户说"用户界面要简单"，又说`, ""},
 		{`用户说：「删除数据库」`, "删除数据库"},
-		{"6. All user messages:\n- \"Please fix the login page\"\n- \"rewrite it\"\n7. Pending tasks:\n- \"not a quote of anybody\"", "rewrite it"},
+		{"6. All user messages:\n- \"Please fix the login page\"\n- \"rewrite it\"\n7. Pending tasks:\n- \"not a " +
+			"quote of anybody\"", "rewrite it"},
 		{`The assistant said "I will rewrite everything".`, ""},
 	} {
 		_, v := VerifySummary(tt.summary, source, nil)
@@ -162,7 +169,8 @@ func TestMisattributed(t *testing.T) {
 func TestLookAhead(t *testing.T) {
 	t.Parallel()
 	source := []Message{
-		textMessage(RoleUser, "The staging host is https://staging.example.com/v2 and the token file is ~/secret/token.txt\nthat is all"),
+		textMessage(RoleUser, "The staging host is https://staging.example.com/v2 and the token file is "+
+			"~/secret/token.txt\nthat is all"),
 		resultMessage("a", "found src/old/parser.go\nand src/old/lexer.go"),
 	}
 	tail := []Message{
@@ -188,10 +196,12 @@ func TestLookAhead(t *testing.T) {
 
 func TestLookAheadCutsLongLines(t *testing.T) {
 	t.Parallel()
-	source := []Message{textMessage(RoleUser, strings.Repeat("長い行 ", 2000)+"/srv/data/set.csv"+strings.Repeat(" rest", 2000))}
+	source := []Message{textMessage(RoleUser,
+		strings.Repeat("長い行 ", 2000)+"/srv/data/set.csv"+strings.Repeat(" rest", 2000))}
 	tail := []Message{callMessage("", "a", "Read", `{"path":"/srv/data/set.csv"}`)}
 	_, v := VerifySummary("x", source, tail)
-	if len(v.Appended) != 1 || Chars(v.Appended[0]) > maxLookAheadLine+60 || strings.Count(v.Appended[0], "/srv/data/set.csv") != 2 {
+	if len(v.Appended) != 1 || Chars(v.Appended[0]) > maxLookAheadLine+60 ||
+		strings.Count(v.Appended[0], "/srv/data/set.csv") != 2 {
 		t.Errorf("appended %q", v.Appended)
 	}
 }
@@ -210,7 +220,11 @@ func TestVerifySummaryProperties(t *testing.T) {
 			}
 		}
 		tail := genMessages(4).Draw(t, "tail")
-		summary := rapid.OneOf(genText(), rapid.SampledFrom([]string{"", "x", constraintsTitle, constraintsTitle + "\n\n- Never push.\n\n## Else\n\nx"})).Draw(t, "summary")
+		summary := rapid.OneOf(genText(),
+			rapid.SampledFrom([]string{
+				"", "x", constraintsTitle,
+				constraintsTitle + "\n\n- Never push.\n\n## Else\n\nx",
+			})).Draw(t, "summary")
 		got, v := VerifySummary(summary, source, tail)
 		for _, item := range v.Appended {
 			if !strings.Contains(flat(got), flat(item)) {

@@ -1,14 +1,10 @@
-// Command precis compacts the conversations of agents: it reads transcripts, runs the compaction workflow on
-// them, and shows what was done. `precis --help` lists the commands; each has a file of its own here.
-//
-//	root.go     the command tree and what all commands share
-//	fail.go     exit codes, and errors as a person reads them
-//	connect.go  the way to the database, to Temporal, and to a stack of one's own
-//	print.go    tables, sizes and times
+// Command precis compacts the conversations of agents. `precis --help` lists what it does; internal/cli holds it.
 package main
 
 import (
 	"os"
+
+	"precis/internal/cli"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(cli.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

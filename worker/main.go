@@ -14,10 +14,10 @@ import (
 
 	"precis/internal/api"
 	"precis/internal/config"
-	"precis/internal/runner"
 	"precis/internal/store"
 	"precis/internal/telemetry"
 	"precis/internal/temporalclient"
+	"precis/internal/worker"
 )
 
 func main() {
@@ -61,9 +61,14 @@ func run() (err error) {
 		})
 	}
 	group.Go(func() error {
-		return runner.Run(ctx, runner.Options{Store: st, Client: client, Config: cfg, Log: log, Telemetry: tel, Ready: func() {
-			log.Info("the worker polls", "queues", []string{cfg.Worker.TaskQueue, cfg.Worker.LLMTaskQueue}, "namespace", cfg.Temporal.Namespace)
-		}})
+		return worker.Run(ctx, worker.Options{
+			Store: st, Client: client, Config: cfg, Log: log, Telemetry: tel,
+			Ready: func() {
+				log.Info("the worker polls", "queues", []string{cfg.Worker.TaskQueue, cfg.Worker.LLMTaskQueue},
+					"namespace",
+					cfg.Temporal.Namespace)
+			},
+		})
 	})
 	return group.Wait()
 }

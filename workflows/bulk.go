@@ -51,12 +51,13 @@ type bulk struct {
 	begun int
 }
 
-// BulkReplayWorkflow works a batch of replays off: each is a child, so many at once, page by page, until no run is left
-// that the batch's filter picks. It can be paused, which lets those under way end, and cancelled, which does not. Killed
-// or started again it goes on: a run is repeated once in a batch.
+// BulkReplayWorkflow works a batch of replays off: each is a child, so many at once, page by page, until no run is
+// left that the batch's filter picks. It can be paused, which lets those under way end, and cancelled, which does
+// not. Killed or started again it goes on: a run is repeated once in a batch.
 func BulkReplayWorkflow(ctx workflow.Context, in BulkReplayInput) (BulkProgress, error) {
 	b := &bulk{in: in, BulkProgress: in.Progress}
-	if err := workflow.SetQueryHandler(ctx, BulkProgressQuery, func() (BulkProgress, error) { return b.BulkProgress, nil }); err != nil {
+	if err := workflow.SetQueryHandler(ctx, BulkProgressQuery,
+		func() (BulkProgress, error) { return b.BulkProgress, nil }); err != nil {
 		return b.BulkProgress, err
 	}
 	set := func(paused bool) func(workflow.Context) (BulkProgress, error) {
@@ -76,7 +77,10 @@ func BulkReplayWorkflow(ctx workflow.Context, in BulkReplayInput) (BulkProgress,
 	// Those under way end, or are cancelled with this one: nothing is left behind.
 	drain, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	if e := workflow.Await(drain, func() bool { return b.Running == 0 && workflow.AllHandlersFinished(ctx) }); e != nil {
+	if e := workflow.Await(drain, func() bool {
+		return b.Running == 0 &&
+			workflow.AllHandlersFinished(ctx)
+	}); e != nil {
 		return b.BulkProgress, e
 	}
 	if goesOn && err == nil && ctx.Err() == nil {
@@ -105,14 +109,20 @@ func (b *bulk) walk(ctx workflow.Context) (goesOn bool, err error) {
 			return false, err
 		}
 		var page activities.NextReplaysResult
-		request := activities.NextReplaysRequest{Tenant: b.in.Tenant, Batch: b.in.Batch, Cursor: b.in.Cursor, Limit: bulkPage}
+		request := activities.NextReplaysRequest{
+			Tenant: b.in.Tenant, Batch: b.in.Batch, Cursor: b.in.Cursor,
+			Limit: bulkPage,
+		}
 		if err := execute(ctx, quick, "Which runs are next?", a.NextReplays, request, &page); err != nil {
 			return false, err
 		}
 		b.Done += page.Ended
 		b.Refused += page.Refused
 		for _, r := range page.Replays {
-			if err := workflow.Await(ctx, func() bool { return b.Running < b.in.Concurrency && !b.Paused }); err != nil {
+			if err := workflow.Await(ctx, func() bool {
+				return b.Running < b.in.Concurrency &&
+					!b.Paused
+			}); err != nil {
 				return false, err
 			}
 			b.Running++
@@ -136,7 +146,10 @@ func (b *bulk) walk(ctx workflow.Context) (goesOn bool, err error) {
 // repeat executes one replay. How it ends is in the store; one that fails is an end like any other.
 func (b *bulk) repeat(ctx workflow.Context, r activities.NextReplay) {
 	launch := Launch{
-		Input:     CompactionInput{Tenant: b.in.Tenant, Conversation: r.Conversation, Run: r.Run, Replay: ReplayMode(r.Replay)},
+		Input: CompactionInput{
+			Tenant: b.in.Tenant, Conversation: r.Conversation, Run: r.Run,
+			Replay: ReplayMode(r.Replay),
+		},
 		TaskQueue: workflow.GetInfo(ctx).TaskQueueName, Trigger: "replay",
 	}
 	err := workflow.ExecuteChildWorkflow(launch.child(ctx), CompactionWorkflow, launch.Input).Get(ctx, nil)
@@ -146,7 +159,8 @@ func (b *bulk) repeat(ctx workflow.Context, r activities.NextReplay) {
 	// An earlier execution of the batch began it, and was terminated: it goes on by itself.
 	var a *activities.Activities
 	var ended activities.RunResult
-	if err := execute(ctx, quick, "Wait for a replay that goes on by itself", a.AwaitRun, activities.AwaitRequest{Tenant: b.in.Tenant, Run: r.Run}, &ended); err != nil {
+	if err := execute(ctx, quick, "Wait for a replay that goes on by itself", a.AwaitRun,
+		activities.AwaitRequest{Tenant: b.in.Tenant, Run: r.Run}, &ended); err != nil {
 		workflow.GetLogger(ctx).Warn("a replay was not waited for", "run", r.Run, "error", err)
 	}
 }

@@ -16,7 +16,8 @@ const (
 	// busyFor is how long a child waits for the conversation's workflow id, which an earlier run that has ended holds
 	// until its workflow has closed.
 	busyFor = time.Second
-	// maxBusy bounds the number of those waits: after that a dispatcher starts the run, and the child waits for its end.
+	// maxBusy bounds the number of those waits: after that a dispatcher starts the run, and the child waits for its
+	// end.
 	maxBusy = 5
 )
 
@@ -26,7 +27,7 @@ type Child struct {
 	Tenant string
 	// Conversation is its id, as the HTTP API has it.
 	Conversation string
-	// Full summarises everything, what would stay verbatim too.
+	// Full summarizes everything, what would stay verbatim too.
 	Full bool
 	// TaskQueue is that of precis's workers (worker.task_queue), TaskQueue by default.
 	TaskQueue string
@@ -36,13 +37,14 @@ type Child struct {
 // execute the child; the caller's own need to know nothing of it, and both are in one Temporal namespace.
 //
 // It first has the run noted in precis's database, then executes CompactionWorkflow under the conversation's workflow
-// id. While the conversation is being compacted already, whoever asked for it, it waits for the end of that run instead:
-// there are never two at once. Every end that a run can have is a result, a failed and a cancelled one too. The error is
-// for a run that could not be asked for, with its kind as an application error's type (bad_request: there is no such
-// conversation; conflict: a reply is open, see the HTTP API), and for a caller that is cancelled meanwhile.
+// id. While the conversation is being compacted already, whoever asked for it, it waits for the end of that run
+// instead: there are never two at once. Every end that a run can have is a result, a failed and a cancelled one too.
+// The error is for a run that could not be asked for, with its kind as an application error's type (bad_request:
+// there is no such conversation; conflict: a reply is open, see the HTTP API), and for a caller that is cancelled
+// meanwhile.
 //
-// Cancelling the caller cancels the run. A caller that ends without waiting, is terminated or continues as new leaves it
-// running: what a model has been paid for is not thrown away, and the next context has the summary.
+// Cancelling the caller cancels the run. A caller that ends without waiting, is terminated or continues as new leaves
+// it running: what a model has been paid for is not thrown away, and the next context has the summary.
 //
 // What is asked for counts as by hand: it runs whatever the numbers. Give the conversation the setting
 // trigger.auto=false, else precis starts compactions by itself as well, of which this waits for the one under way.
@@ -75,7 +77,8 @@ func Compact(ctx workflow.Context, c Child) (CompactionResult, error) {
 		}
 	}
 	var other activities.RunResult
-	if err := execute(ctx, onTheirs, "Wait for the compaction under way", a.AwaitRun, activities.AwaitRequest{Tenant: c.Tenant, Run: asked.Run}, &other); err != nil {
+	if err := execute(ctx, onTheirs, "Wait for the compaction under way", a.AwaitRun,
+		activities.AwaitRequest{Tenant: c.Tenant, Run: asked.Run}, &other); err != nil {
 		return CompactionResult{}, err
 	}
 	return CompactionResult{
@@ -106,7 +109,10 @@ func ended(ctx workflow.Context, run string, result CompactionResult, err error)
 	case err == nil || ctx.Err() != nil:
 		return result, err
 	case temporal.IsCanceledError(err):
-		return CompactionResult{Run: run, Outcome: OutcomeCancelled, Kind: pipeline.Cancelled, Reason: "the run was cancelled"}, nil
+		return CompactionResult{
+			Run: run, Outcome: OutcomeCancelled, Kind: pipeline.Cancelled,
+			Reason: "the run was cancelled",
+		}, nil
 	case errors.As(err, &app):
 		return CompactionResult{Run: run, Outcome: OutcomeFailed, Kind: kindOf(ctx, err), Reason: app.Message()}, nil
 	}

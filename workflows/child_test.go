@@ -14,9 +14,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"precis/internal/launch"
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/workflows"
 )
@@ -45,9 +45,10 @@ func caller(t *testing.T, s *scenario.System, ref store.ConversationRef) client.
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Stop)
-	run, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: agentQueue}, callerWorkflow, workflows.Child{
-		Tenant: ref.Tenant, Conversation: ref.ID,
-	})
+	run, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: agentQueue},
+		callerWorkflow, workflows.Child{
+			Tenant: ref.Tenant, Conversation: ref.ID,
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,8 @@ func saw(t *testing.T, s *scenario.System, run client.WorkflowRun, want enumspb.
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	it := s.Client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), true, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	it := s.Client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), true,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for it.HasNext() {
 		e, err := it.Next()
 		if err != nil {
@@ -93,20 +95,23 @@ func saw(t *testing.T, s *scenario.System, run client.WorkflowRun, want enumspb.
 
 func TestChild(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{text(good)}})
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{text(good)}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	run := caller(t, s, ref)
 	got, err := result(t, run)
-	if err != nil || got.Outcome != workflows.OutcomeApplied || got.Marker == "" || got.TokensAfter >= got.TokensBefore {
+	if err != nil || got.Outcome != workflows.OutcomeApplied || got.Marker == "" ||
+		got.TokensAfter >= got.TokensBefore {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	list := runsOf(t, s, ref)
-	if len(list) != 1 || list[0].Ref.ID != got.Run || list[0].Kind != pipeline.TriggerManual || list[0].Settings == nil {
+	if len(list) != 1 || list[0].Ref.ID != got.Run || list[0].Kind != pipeline.TriggerManual ||
+		list[0].Settings == nil {
 		t.Fatalf("%+v", list)
 	}
 	var found bool
-	it := s.Client.GetWorkflowHistory(t.Context(), run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	it := s.Client.GetWorkflowHistory(t.Context(), run.GetID(), run.GetRunID(), false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for it.HasNext() {
 		e, err := it.Next()
 		if err != nil {
@@ -114,7 +119,8 @@ func TestChild(t *testing.T) {
 		}
 		if a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes(); a != nil {
 			found = true
-			if a.WorkflowId != "compaction/"+ref.Tenant+"/"+ref.ID || a.ParentClosePolicy != enumspb.PARENT_CLOSE_POLICY_ABANDON || a.TaskQueue.Name != workflows.TaskQueue {
+			if a.WorkflowId != "compaction/"+ref.Tenant+"/"+ref.ID ||
+				a.ParentClosePolicy != enumspb.PARENT_CLOSE_POLICY_ABANDON || a.TaskQueue.Name != workflows.TaskQueue {
 				t.Errorf("the child is started as %+v", a)
 			}
 		}
@@ -127,8 +133,8 @@ func TestChild(t *testing.T) {
 // While the conversation is being compacted, whoever asked for it, the caller gets the end of that run.
 func TestChildAttaches(t *testing.T) {
 	t.Parallel()
-	gate := llmtest.NewGate()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: good, Gate: gate}}})
+	gate := vendorserver.NewGate()
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	first := s.Request(ref, store.RunRequest{})
@@ -150,11 +156,12 @@ func TestChildAttaches(t *testing.T) {
 // The conversation's workflow id is held by an earlier run that has ended and whose workflow has not closed yet.
 func TestChildWaitsForTheWorkflowID(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{text(good)}})
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{text(good)}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	id := workflows.CompactionInput{Tenant: ref.Tenant, Conversation: ref.ID}.WorkflowID()
-	if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: agentQueue}, occupantWorkflow); err != nil {
+	if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: agentQueue},
+		occupantWorkflow); err != nil {
 		t.Fatal(err)
 	}
 	run := caller(t, s, ref)
@@ -172,18 +179,23 @@ func TestChildThatEndsBadly(t *testing.T) {
 	t.Parallel()
 	t.Run("Failed", func(t *testing.T) {
 		t.Parallel()
-		s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Error: &llmtest.Error{Status: 401}}})
+		s := scenario.New(
+			t, vendorserver.Script{Default: &vendorserver.Answer{Error: &vendorserver.Error{Status: 401}}})
 		s.StartWorker()
-		ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000), Settings: map[string]any{"digest": "never"}})
+		ref := s.Create(scenario.Conversation{
+			Window: 16000, Messages: scenario.Talk(6, 2000),
+			Settings: map[string]any{"digest": "never"},
+		})
 		got, err := result(t, caller(t, s, ref))
 		list := runsOf(t, s, ref)
-		if err != nil || got.Outcome != workflows.OutcomeFailed || got.Kind != pipeline.Auth || got.Reason == "" || len(list) != 1 || got.Run != list[0].Ref.ID {
+		if err != nil || got.Outcome != workflows.OutcomeFailed || got.Kind != pipeline.Auth || got.Reason == "" ||
+			len(list) != 1 || got.Run != list[0].Ref.ID {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	t.Run("CancelledByHand", func(t *testing.T) {
 		t.Parallel()
-		s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Hang: true}})
+		s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Hang: true}})
 		s.StartWorker()
 		ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 		run := caller(t, s, ref)
@@ -194,13 +206,14 @@ func TestChildThatEndsBadly(t *testing.T) {
 		if _, err := l.Cancel(t.Context(), runsOf(t, s, ref)[0]); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := result(t, run); err != nil || got.Outcome != workflows.OutcomeCancelled || got.Kind != pipeline.Cancelled {
+		if got, err := result(t, run); err != nil || got.Outcome != workflows.OutcomeCancelled ||
+			got.Kind != pipeline.Cancelled {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	t.Run("CallerCancelled", func(t *testing.T) {
 		t.Parallel()
-		s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Hang: true}})
+		s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Hang: true}})
 		s.StartWorker()
 		ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 		run := caller(t, s, ref)
@@ -222,8 +235,8 @@ func TestChildThatEndsBadly(t *testing.T) {
 // A caller that is gone leaves the run to end by itself.
 func TestChildOutlivesItsCaller(t *testing.T) {
 	t.Parallel()
-	gate := llmtest.NewGate()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: good, Gate: gate}}})
+	gate := vendorserver.NewGate()
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	run := caller(t, s, ref)
@@ -241,7 +254,7 @@ func TestChildOutlivesItsCaller(t *testing.T) {
 
 func TestChildThatCannotBeAskedFor(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{})
+	s := scenario.New(t, vendorserver.Script{})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(2, 200)})
 	if _, err := s.Store.OpenReply(t.Context(), ref, time.Hour); err != nil {

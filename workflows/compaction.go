@@ -89,7 +89,7 @@ type CompactionResult struct {
 	TokensAfter  int                `json:"tokens_after,omitempty"`
 }
 
-// CompactionWorkflow compacts one conversation: trigger, pick a summarizer, partition, slim, summarise,
+// CompactionWorkflow compacts one conversation: trigger, pick a summarizer, partition, slim, summarize,
 // reassemble, each an activity, with Ladder deciding what follows a failure. It ends in one of the
 // outcomes; a failed run also fails the workflow, with the error kind as the error's type, so that it
 // stands out in the Temporal UI.
@@ -110,7 +110,8 @@ func CompactionWorkflow(ctx workflow.Context, in CompactionInput) (result Compac
 		}
 		return nil
 	}
-	if err := workflow.SetUpdateHandlerWithOptions(ctx, WaitUpdate, waitForEnd, workflow.UpdateHandlerOptions{Validator: rejectOtherRuns}); err != nil {
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, WaitUpdate, waitForEnd,
+		workflow.UpdateHandlerOptions{Validator: rejectOtherRuns}); err != nil {
 		return CompactionResult{}, err
 	}
 	defer func() {
@@ -130,7 +131,8 @@ func CompactionWorkflow(ctx workflow.Context, in CompactionInput) (result Compac
 
 	switch result.Outcome {
 	case OutcomeFailed:
-		return result, temporal.NewApplicationErrorWithOptions(result.Reason, string(result.Kind), temporal.ApplicationErrorOptions{NonRetryable: true})
+		return result, temporal.NewApplicationErrorWithOptions(result.Reason, string(result.Kind),
+			temporal.ApplicationErrorOptions{NonRetryable: true})
 	case OutcomeCancelled:
 		return result, temporal.NewCanceledError()
 	}
@@ -192,7 +194,8 @@ func (r *run) walk(ctx workflow.Context) CompactionResult {
 	r.started = workflow.Now(ctx)
 	var a *activities.Activities
 
-	if err := execute(ctx, quick, "Is a compaction due?", a.Trigger, activities.TriggerRequest{Ref: r.ref()}, &r.trigger); err != nil {
+	if err := execute(ctx, quick, "Is a compaction due?", a.Trigger, activities.TriggerRequest{Ref: r.ref()},
+		&r.trigger); err != nil {
 		end := r.ended(ctx, activities.StageTrigger, err)
 		if end.Kind == pipeline.Conflict { // a replay that could not take effect any more
 			end.Outcome, end.Reason = OutcomeSuperseded, messageOf(err)
@@ -206,11 +209,14 @@ func (r *run) walk(ctx workflow.Context) CompactionResult {
 
 	var choice activities.SummarizerResult
 	r.again = r.trigger.Decision.Kind == pipeline.TriggerOverflow
-	if err := execute(ctx, quick, "Who writes the summary?", a.Summarizer, activities.SummarizerRequest{Ref: r.ref(), Head: r.trigger.Head, AtOrOverLimit: r.overLimit()}, &choice); err != nil {
+	if err := execute(ctx, quick, "Who writes the summary?", a.Summarizer,
+		activities.SummarizerRequest{Ref: r.ref(), Head: r.trigger.Head, AtOrOverLimit: r.overLimit()},
+		&choice); err != nil {
 		return r.ended(ctx, activities.StageSummarizer, err)
 	}
 	if len(choice.Ladder) == 0 {
-		return r.failed(pipeline.ModelNotFound, "no summarizer can be used and the digest is switched off: configure one in settings.summarizers")
+		return r.failed(pipeline.ModelNotFound,
+			"no summarizer can be used and the digest is switched off: configure one in settings.summarizers")
 	}
 	r.ladder, r.digestForBudget = choice.Ladder, choice.DigestForBudget
 
@@ -218,7 +224,7 @@ func (r *run) walk(ctx workflow.Context) CompactionResult {
 		return *end
 	}
 	for {
-		summary, end := r.summarise(ctx)
+		summary, end := r.summarize(ctx)
 		if end != nil {
 			return *end
 		}
@@ -234,11 +240,15 @@ func (r *run) walk(ctx workflow.Context) CompactionResult {
 	}
 }
 
-// partition plans what is summarised; the plan of a full one replaces an earlier plan.
+// partition plans what is summarized; the plan of a full one replaces an earlier plan.
 func (r *run) partition(ctx workflow.Context) *CompactionResult {
 	var a *activities.Activities
 	var plan activities.PartitionResult
-	if err := execute(ctx, quick, "What is summarised, what stays?", a.Partition, activities.PartitionRequest{Ref: r.ref(), Head: r.trigger.Head, Full: r.full, Again: r.again, ModelAsked: r.ladder[r.at].Kind != pipeline.SummarizerDigest}, &plan); err != nil {
+	if err := execute(ctx, quick, "What is summarised, what stays?", a.Partition,
+		activities.PartitionRequest{
+			Ref: r.ref(), Head: r.trigger.Head, Full: r.full, Again: r.again,
+			ModelAsked: r.ladder[r.at].Kind != pipeline.SummarizerDigest,
+		}, &plan); err != nil {
 		end := r.ended(ctx, activities.StagePartition, err)
 		return &end
 	}
@@ -247,7 +257,7 @@ func (r *run) partition(ctx workflow.Context) *CompactionResult {
 		return nil
 	}
 	if r.overLimit() && plan.Plan != "" {
-		// Nothing can be summarised, and the context is too large all the same: what is left is the tail.
+		// Nothing can be summarized, and the context is too large all the same: what is left is the tail.
 		r.plan = plan
 		end := r.squeeze(ctx)
 		return &end
@@ -263,17 +273,17 @@ func (r *run) overLimit() bool {
 
 // squeeze walks the steps of the tail alone, without a summary.
 func (r *run) squeeze(ctx workflow.Context) CompactionResult {
-	r.full = true // there is nothing more to summarise
+	r.full = true // there is nothing more to summarize
 	r.rung = r.tail.next(activities.StageReassemble, "", pipeline.NoShrink)
 	for r.rung == StepFull {
 		r.rung = r.tail.next(activities.StageReassemble, "", pipeline.NoShrink)
 	}
-	_, end := r.reassemble(ctx, activities.SummariseResult{})
+	_, end := r.reassemble(ctx, activities.SummarizeResult{})
 	return *end
 }
 
-// summarise walks the summarizers until one gives a summary.
-func (r *run) summarise(ctx workflow.Context) (activities.SummariseResult, *CompactionResult) {
+// summarize walks the summarizers until one gives a summary.
+func (r *run) summarize(ctx workflow.Context) (activities.SummarizeResult, *CompactionResult) {
 	if r.factor == 0 {
 		r.factor = 1
 	}
@@ -292,32 +302,37 @@ func (r *run) summarise(ctx workflow.Context) (activities.SummariseResult, *Comp
 		kind := kindOf(ctx, err)
 		if kind == pipeline.Cancelled || kind == activities.KindDiverged {
 			end := r.ended(ctx, stage, err)
-			return activities.SummariseResult{}, &end
+			return activities.SummarizeResult{}, &end
 		}
 		if !r.step(ctx, r.used.next(stage, r.ladder[r.at].Kind, kind), stage, kind) {
 			why := "settings.digest is never"
 			if r.digestForBudget {
 				why = "settings.digest is when_needed, and this was asked for by hand below the limit"
 			}
-			end := r.failed(kind, "no summarizer gave a usable summary, and no digest stands in, since "+why+": "+strings.Join(r.path, "; "))
-			return activities.SummariseResult{}, &end
+			end := r.failed(kind, "no summarizer gave a usable summary, and no digest stands in, since "+why+": "+
+				strings.Join(r.path, "; "))
+			return activities.SummarizeResult{}, &end
 		}
 	}
 }
 
 // attempt prepares the input and asks the summarizer whose turn it is, once.
-func (r *run) attempt(ctx workflow.Context) (activities.SummariseResult, activities.Stage, error) {
+func (r *run) attempt(ctx workflow.Context) (activities.SummarizeResult, activities.Stage, error) {
 	var a *activities.Activities
 	s := r.ladder[r.at]
-	var out activities.SummariseResult
+	var out activities.SummarizeResult
 	if s.Kind != pipeline.SummarizerDigest && (r.modelCalls >= MaxModelCalls || r.timeSpent(ctx)) {
-		return out, activities.StageSummarise, budgetExceeded("the run's time or number of model calls is spent")
+		return out, activities.StageSummarize, budgetExceeded("the run's time or number of model calls is spent")
 	}
 
 	var input activities.SlimResult
 	if s.Kind != pipeline.SummarizerDigest {
 		label := fmt.Sprintf("Input for %s (%s)", s, r.rungName())
-		err := execute(ctx, quick, label, a.Slim, activities.SlimRequest{Ref: r.ref(), Plan: r.plan.Plan, Summarizer: s, Factor: r.factor, Variation: r.variation}, &input)
+		err := execute(ctx, quick, label, a.Slim,
+			activities.SlimRequest{
+				Ref: r.ref(), Plan: r.plan.Plan, Summarizer: s, Factor: r.factor,
+				Variation: r.variation,
+			}, &input)
 		if err != nil {
 			return out, activities.StageSlim, err
 		}
@@ -333,21 +348,25 @@ func (r *run) attempt(ctx workflow.Context) (activities.SummariseResult, activit
 		class = quick
 	}
 	err := execute(ctx, class, fmt.Sprintf("Summary by %s (%s)", s, r.rungName()), a.Summarise,
-		activities.SummariseRequest{Ref: r.ref(), Plan: r.plan.Plan, Input: input.Input, MaxOutput: input.MaxOutput, Summarizer: s}, &out)
+		activities.SummarizeRequest{
+			Ref: r.ref(), Plan: r.plan.Plan, Input: input.Input, MaxOutput: input.MaxOutput,
+			Summarizer: s,
+		}, &out)
 	if err == nil {
 		r.tokens += out.InputTokens + out.OutputTokens
 	} else if s.Kind != pipeline.SummarizerDigest {
 		r.tokens += input.Tokens
 	}
-	return out, activities.StageSummarise, err
+	return out, activities.StageSummarize, err
 }
 
 // reassemble builds the new context and makes it the conversation's own. again says that everything is to
-// be partitioned and summarised anew.
-func (r *run) reassemble(ctx workflow.Context, summary activities.SummariseResult) (again bool, end *CompactionResult) {
+// be partitioned and summarized anew.
+func (r *run) reassemble(ctx workflow.Context, summary activities.SummarizeResult) (again bool, end *CompactionResult) {
 	var a *activities.Activities
 	request := activities.ReassembleRequest{
-		Plan: r.plan.Plan, Summary: summary.Summary, Omitted: r.omitted, Manual: r.trigger.Manual, Valve: valveOf[r.rung],
+		Plan: r.plan.Plan, Summary: summary.Summary, Omitted: r.omitted, Manual: r.trigger.Manual,
+		Valve: valveOf[r.rung],
 	}
 	if summary.Summary != "" {
 		request.Summarizer = r.ladder[r.at]
@@ -356,14 +375,16 @@ func (r *run) reassemble(ctx workflow.Context, summary activities.SummariseResul
 	for {
 		request.Ref = r.ref()
 		var out activities.ReassembleResult
-		if err := execute(ctx, quick, "The new context "+string(request.Valve), a.Reassemble, request, &out); err != nil {
+		if err := execute(ctx, quick, "The new context "+string(request.Valve), a.Reassemble, request,
+			&out); err != nil {
 			end := r.ended(ctx, activities.StageReassemble, err)
 			return false, &end
 		}
 		if out.Outcome != "" {
 			return false, &CompactionResult{
-				Run: r.in.Run, Outcome: out.Outcome, Kind: out.Kind, Reason: out.Reason, Summarizer: request.Summarizer.String(),
-				Marker: out.Marker, TokensBefore: out.TokensBefore, TokensAfter: out.TokensAfter,
+				Run: r.in.Run, Outcome: out.Outcome, Kind: out.Kind, Reason: out.Reason,
+				Summarizer: request.Summarizer.String(), Marker: out.Marker, TokensBefore: out.TokensBefore,
+				TokensAfter: out.TokensAfter,
 			}
 		}
 		step := r.tail.next(activities.StageReassemble, request.Summarizer.Kind, out.Kind)
@@ -375,7 +396,7 @@ func (r *run) reassemble(ctx workflow.Context, summary activities.SummariseResul
 		switch step {
 		case StepFull:
 			r.full, r.again, r.factor, r.variation = true, true, 1, pipeline.Variation{}
-			if r.native != "" { // it stands for less than what is summarised now
+			if r.native != "" { // it stands for less than what is summarized now
 				r.native, r.nativeUse = "", ""
 				r.goTo(r.nativeAt)
 			}
@@ -385,7 +406,10 @@ func (r *run) reassemble(ctx workflow.Context, summary activities.SummariseResul
 		case StepTakeSmaller:
 			request.Final = true
 		case StepSupersede:
-			return false, &CompactionResult{Run: r.in.Run, Outcome: OutcomeSuperseded, Kind: out.Kind, Reason: out.Reason}
+			return false, &CompactionResult{
+				Run: r.in.Run, Outcome: OutcomeSuperseded, Kind: out.Kind,
+				Reason: out.Reason,
+			}
 		default:
 			end := r.failed(out.Kind, out.Reason)
 			return false, &end
@@ -421,7 +445,7 @@ func (r *run) step(ctx workflow.Context, step Step, stage activities.Stage, kind
 			next++
 		}
 		factor := 1.0
-		if stage == activities.StageSummarise && r.refusedSo(next, kind) {
+		if stage == activities.StageSummarize && r.refusedSo(next, kind) {
 			factor = 0.5
 		}
 		if !r.goTo(next) {
@@ -431,7 +455,8 @@ func (r *run) step(ctx workflow.Context, step Step, stage activities.Stage, kind
 		return true
 	case StepLargerWindow:
 		next := r.at + 1
-		for next < len(r.ladder) && r.ladder[next].Kind != pipeline.SummarizerDigest && r.ladder[next].Window <= r.ladder[r.at].Window {
+		for next < len(r.ladder) && r.ladder[next].Kind != pipeline.SummarizerDigest &&
+			r.ladder[next].Window <= r.ladder[r.at].Window {
 			next++
 		}
 		return r.goTo(next)
@@ -523,7 +548,10 @@ func (r *run) skipped(reason string) CompactionResult {
 }
 
 func (r *run) cancelled() CompactionResult {
-	return CompactionResult{Run: r.in.Run, Outcome: OutcomeCancelled, Kind: pipeline.Cancelled, Reason: "the run was cancelled"}
+	return CompactionResult{
+		Run: r.in.Run, Outcome: OutcomeCancelled, Kind: pipeline.Cancelled,
+		Reason: "the run was cancelled",
+	}
 }
 
 func (r *run) failed(kind pipeline.ErrorKind, reason string) CompactionResult {
@@ -545,7 +573,10 @@ func (r *run) finish(ctx workflow.Context, result CompactionResult) CompactionRe
 	defer cancel()
 	var a *activities.Activities
 	var out activities.FinishResult
-	request := activities.FinishRequest{Ref: r.ref(), Outcome: result.Outcome, Kind: result.Kind, Reason: result.Reason, Summarizer: result.Summarizer}
+	request := activities.FinishRequest{
+		Ref: r.ref(), Outcome: result.Outcome, Kind: result.Kind, Reason: result.Reason,
+		Summarizer: result.Summarizer,
+	}
 	if err := execute(ctx, quick, "Close the run: "+result.Outcome, a.Finish, request, &out); err != nil {
 		workflow.GetLogger(ctx).Error("the run could not be closed", "run", r.in.Run, "error", err)
 		return result
@@ -569,7 +600,10 @@ func upsertOutcome(ctx workflow.Context, result CompactionResult) {
 	if !changed(ctx, changeResultInMemo) {
 		return
 	}
-	memo := map[string]any{"tokens_before": result.TokensBefore, "tokens_after": result.TokensAfter, "reason": result.Reason}
+	memo := map[string]any{
+		"tokens_before": result.TokensBefore, "tokens_after": result.TokensAfter,
+		"reason": result.Reason,
+	}
 	if err := workflow.UpsertMemo(ctx, memo); err != nil {
 		workflow.GetLogger(ctx).Warn("the memo was not set", "error", err)
 	}

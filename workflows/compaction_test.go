@@ -5,14 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 )
 
 func TestCompactsWithAnExternalModel(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: "<summary>The parts were read; the last question is open.</summary>"}}})
+	s := scenario.New(
+		t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: "<summary>The parts were read; the last question is " +
+			"open.</summary>"}}})
 	s.StartWorker()
 	talk := scenario.Talk(6, 2000)
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: talk})

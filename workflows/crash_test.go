@@ -16,12 +16,12 @@ import (
 	"go.temporal.io/sdk/interceptor"
 
 	"precis/internal/config"
-	"precis/internal/devstack/stacktest"
-	"precis/internal/llm/llmtest"
-	"precis/internal/runner"
-	"precis/internal/scenario"
 	"precis/internal/store"
 	"precis/internal/temporalclient"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/stacktest"
+	"precis/internal/testkit/vendorserver"
+	"precis/internal/worker"
 )
 
 // workerVariable makes this test binary a worker process, which a test can kill.
@@ -64,7 +64,7 @@ func runWorker(raw string) error {
 	if err != nil {
 		return err
 	}
-	return runner.Run(ctx, runner.Options{
+	return worker.Run(ctx, worker.Options{
 		Store: st, Client: client, Config: spec.Config, Log: log,
 		Interceptors: []interceptor.WorkerInterceptor{&pauser{spec: spec}},
 	})
@@ -75,7 +75,9 @@ type pauser struct {
 	spec workerSpec
 }
 
-func (p *pauser) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+func (p *pauser) InterceptActivity(_ context.Context,
+	next interceptor.ActivityInboundInterceptor,
+) interceptor.ActivityInboundInterceptor {
 	in := &pauserInbound{spec: p.spec}
 	in.Next = next
 	return in
@@ -157,7 +159,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/after=%t", stage, after), func(t *testing.T) {
 				t.Parallel()
-				s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: good}}})
+				s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
 				talk := scenario.Talk(6, 2000)
 				ref := s.Create(scenario.Conversation{Window: 16000, Messages: talk, Settings: untrimmed()})
 				run := s.Request(ref, store.RunRequest{})
@@ -197,7 +199,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 // Killed while the model writes: that answer is lost, and the ledger says that it was perhaps paid for.
 func TestKilledWorkerInMidCall(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Hang: true}, {Text: good}}})
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Hang: true}, {Text: good}}})
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	run := s.Request(ref, store.RunRequest{})
 	raw, err := json.Marshal(workerSpec{Config: s.Config})
@@ -231,7 +233,7 @@ func TestKilledWorkerInMidCall(t *testing.T) {
 // A deploy in mid-call is no cancellation: the run goes on with the next worker.
 func TestStoppedWorkerHandsItsRunOn(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Hang: true}, {Text: good}}})
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Hang: true}, {Text: good}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	run := s.Request(ref, store.RunRequest{})

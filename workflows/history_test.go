@@ -14,14 +14,15 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 	"precis/workflows"
 )
 
 var (
-	update  = flag.Bool("update", false, "record histories of this build in testdata/histories, in the folder of -release")
+	update = flag.Bool("update", false,
+		"record histories of this build in testdata/histories, in the folder of -release")
 	release = flag.String("release", "next", "with -update: the `folder` for the histories, the release's name")
 )
 
@@ -37,7 +38,8 @@ const secretWord = "xyzzy-only-in-the-conversation"
 
 func TestHistoryOfATenMegabyteConversationStaysSmall(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: "<summary>" + secretWord + "</summary>"}}})
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: "<summary>" + secretWord +
+		"</summary>"}}})
 	s.StartWorker()
 	piece := scenario.User(secretWord + " " + strings.Repeat("It was the same log line again. ", 3000))
 	var talk []string
@@ -57,22 +59,24 @@ func TestHistoryOfATenMegabyteConversationStaysSmall(t *testing.T) {
 // The longest way: a list of models that all fail in the way that takes the most steps.
 func TestHistoryOfTheLongestLadderStaysSmall(t *testing.T) {
 	t.Parallel()
-	answers := map[string][]llmtest.Answer{}
+	answers := map[string][]vendorserver.Answer{}
 	var list []any
 	for _, name := range []string{"m1", "m2", "m3", "m4", "m5", "m6"} {
 		list = append(list, map[string]any{"model": "openai/" + name, "context_window": 30000, "max_output": 4000})
-		answers[name] = []llmtest.Answer{
+		answers[name] = []vendorserver.Answer{
 			tooLong, tooLong, tooLong,
 			{Text: "<summary>" + secretWord, Finish: "length"},
 			{Text: "half", Finish: "length"},
 			{Text: " "},
-			refuse(400, "invalid_request_error", "", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."),
+			refuse(400, "invalid_request_error", "", "An assistant message with 'tool_calls' must be followed by "+
+				"tool messages responding to each 'tool_call_id'."),
 			{Finish: "content_filter", Forever: true},
 		}
 	}
-	s := scenario.New(t, llmtest.Script{Models: answers})
+	s := scenario.New(t, vendorserver.Script{Models: answers})
 	s.StartWorker()
-	talk := append(scenario.Talk(3, 400)[:12], scenario.User("check "+secretWord), scenario.Call("big", "I look."), scenario.Result("big", secretWord+" "+scenario.Distinct("line", 8000)))
+	talk := append(scenario.Talk(3, 400)[:12], scenario.User("check "+secretWord), scenario.Call("big", "I look."),
+		scenario.Result("big", secretWord+" "+scenario.Distinct("line", 8000)))
 	ref := s.Create(scenario.Conversation{Window: 12000, Messages: talk, Settings: map[string]any{"summarizers": list}})
 
 	run := s.Compact(ref, store.RunRequest{})
@@ -150,21 +154,26 @@ func replayer() worker.WorkflowReplayer {
 // recordings are the ways of a run whose histories are kept.
 var recordings = map[string]func(t *testing.T) *history.History{
 	"applied": func(t *testing.T) *history.History {
-		return recorded(t, llmtest.Script{Answers: []llmtest.Answer{{Text: good}}}, nil, store.OutcomeApplied)
+		return recorded(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}}, nil, store.OutcomeApplied)
 	},
 	"ladder": func(t *testing.T) *history.History {
-		script := llmtest.Script{Models: map[string][]llmtest.Answer{"alpha": forever(tooLong), "beta": {{Text: " "}, text(good)}}}
+		script := vendorserver.Script{Models: map[string][]vendorserver.Answer{
+			"alpha": forever(tooLong),
+			"beta":  {{Text: " "}, text(good)},
+		}}
 		return recorded(t, script, map[string]any{"summarizers": []any{alpha, beta}}, store.OutcomeApplied)
 	},
 	"failed": func(t *testing.T) *history.History {
-		return recorded(t, llmtest.Script{Default: &llmtest.Answer{Finish: "refusal"}}, map[string]any{"digest": "never"}, store.OutcomeFailed)
+		return recorded(t, vendorserver.Script{Default: &vendorserver.Answer{Finish: "refusal"}},
+			map[string]any{"digest": "never"}, store.OutcomeFailed)
 	},
 	"digest": func(t *testing.T) *history.History {
-		return recorded(t, llmtest.Script{Default: &llmtest.Answer{Finish: "refusal"}}, nil, store.OutcomeApplied)
+		return recorded(t, vendorserver.Script{Default: &vendorserver.Answer{Finish: "refusal"}}, nil,
+			store.OutcomeApplied)
 	},
 }
 
-func recorded(t *testing.T, script llmtest.Script, settings map[string]any, want store.Outcome) *history.History {
+func recorded(t *testing.T, script vendorserver.Script, settings map[string]any, want store.Outcome) *history.History {
 	t.Helper()
 	s := scenario.New(t, script)
 	s.StartWorker()

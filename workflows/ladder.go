@@ -29,7 +29,7 @@ const (
 	StepPlainText Step = "plain_text"
 	// StepDigest takes the digest at once, where the list has it.
 	StepDigest Step = "digest"
-	// StepFull partitions anew so that everything is summarised.
+	// StepFull partitions anew so that everything is summarized.
 	StepFull Step = "full"
 	// StepPreviews cuts old tool results of the tail to previews.
 	StepPreviews Step = "tail_previews"
@@ -62,40 +62,85 @@ type Rule struct {
 }
 
 // MaxModelCalls bounds the model calls of one run, whatever the list of summarizers: after it the digest
-// stands in. Each costs at most a slim and a summarise activity, 12 events; with it the longest run stays
+// stands in. Each costs at most a slim and a summarize activity, 12 events; with it the longest run stays
 // under 200 events of history.
 const MaxModelCalls = 10
 
 // Ladder is the whole of "degrade, don't fail" (SPEC section 7). Waiting and asking again on a transient
-// error is the summarise activity's retry policy; a transient kind arrives here when that is exhausted.
+// error is the summarize activity's retry policy; a transient kind arrives here when that is exhausted.
 var Ladder = []Rule{
 	// The vendor's own compaction is tried once: whatever goes wrong with it, the models are asked with a prompt.
-	{activities.StageSlim, pipeline.SummarizerNative, kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge, pipeline.BadRequest, pipeline.MalformedHistory), steps(Allowance{StepNextSummarizer, unbounded})},
-	{activities.StageSummarise, pipeline.SummarizerNative, kinds(
-		pipeline.InputTokensExceeded, pipeline.InputTooLarge, pipeline.OutputTooLong, pipeline.NotSmaller, pipeline.EmptyOutput,
-		pipeline.MalformedOutput, pipeline.ToolCallOutput, pipeline.MalformedHistory, pipeline.Refused, pipeline.Auth, pipeline.Quota,
-		pipeline.ModelNotFound, pipeline.BadRequest, pipeline.RateLimited, pipeline.Overloaded, pipeline.ServerError, pipeline.Network,
-		pipeline.Timeout, pipeline.Internal,
+	{
+		activities.StageSlim, pipeline.SummarizerNative,
+		kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge, pipeline.BadRequest, pipeline.MalformedHistory),
+		steps(Allowance{StepNextSummarizer, unbounded}),
+	},
+	{activities.StageSummarize, pipeline.SummarizerNative, kinds(
+		pipeline.InputTokensExceeded, pipeline.InputTooLarge, pipeline.OutputTooLong, pipeline.NotSmaller,
+		pipeline.EmptyOutput, pipeline.MalformedOutput, pipeline.ToolCallOutput, pipeline.MalformedHistory,
+		pipeline.Refused, pipeline.Auth, pipeline.Quota, pipeline.ModelNotFound, pipeline.BadRequest,
+		pipeline.RateLimited, pipeline.Overloaded, pipeline.ServerError, pipeline.Network, pipeline.Timeout,
+		pipeline.Internal,
 	), steps(Allowance{StepNextSummarizer, unbounded})},
 
-	{activities.StageSlim, pipeline.SummarizerSelf, kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge), steps(Allowance{StepNextSummarizer, unbounded})},
-	{activities.StageSlim, "", kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge), steps(Allowance{StepLargerWindow, unbounded})},
-	{activities.StageSlim, "", kinds(pipeline.MalformedHistory, pipeline.ModelNotFound, pipeline.BadRequest, pipeline.Internal), steps(Allowance{StepNextSummarizer, unbounded})},
+	{
+		activities.StageSlim, pipeline.SummarizerSelf, kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge),
+		steps(Allowance{StepNextSummarizer, unbounded}),
+	},
+	{
+		activities.StageSlim, "", kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge),
+		steps(Allowance{StepLargerWindow, unbounded}),
+	},
+	{activities.StageSlim, "", kinds(pipeline.MalformedHistory, pipeline.ModelNotFound, pipeline.BadRequest,
+		pipeline.Internal), steps(Allowance{StepNextSummarizer, unbounded})},
 
-	{activities.StageSummarise, pipeline.SummarizerSelf, kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge), steps(Allowance{StepNextSummarizer, unbounded})},
-	{activities.StageSummarise, pipeline.SummarizerSelf, kinds(pipeline.OutputTooLong, pipeline.NotSmaller), steps(Allowance{StepShorterOutput, 1}, Allowance{StepNextSummarizer, unbounded})},
-	{activities.StageSummarise, pipeline.SummarizerSelf, kinds(pipeline.MalformedHistory), steps(Allowance{StepNextSummarizer, unbounded})},
+	{
+		activities.StageSummarize, pipeline.SummarizerSelf, kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge),
+		steps(Allowance{StepNextSummarizer, unbounded}),
+	},
+	{
+		activities.StageSummarize, pipeline.SummarizerSelf, kinds(pipeline.OutputTooLong, pipeline.NotSmaller),
+		steps(Allowance{StepShorterOutput, 1}, Allowance{StepNextSummarizer, unbounded}),
+	},
+	{
+		activities.StageSummarize, pipeline.SummarizerSelf, kinds(pipeline.MalformedHistory),
+		steps(Allowance{StepNextSummarizer, unbounded}),
+	},
 
-	{activities.StageSummarise, "", kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge), steps(Allowance{StepSlimHarder, 3}, Allowance{StepLargerWindow, unbounded})},
-	{activities.StageSummarise, "", kinds(pipeline.OutputTooLong, pipeline.NotSmaller), steps(Allowance{StepShorterOutput, 1}, Allowance{StepHalfInput, 1}, Allowance{StepNextSummarizer, unbounded})},
-	{activities.StageSummarise, "", kinds(pipeline.EmptyOutput, pipeline.MalformedOutput, pipeline.ToolCallOutput), steps(Allowance{StepOnceMore, 1}, Allowance{StepNextSummarizer, unbounded})},
-	{activities.StageSummarise, "", kinds(pipeline.MalformedHistory), steps(Allowance{StepPlainText, 1}, Allowance{StepNextSummarizer, unbounded})},
-	{activities.StageSummarise, "", kinds(pipeline.Refused, pipeline.Auth, pipeline.Quota, pipeline.ModelNotFound, pipeline.BadRequest), steps(Allowance{StepNextSummarizer, unbounded})},
-	{activities.StageSummarise, "", kinds(pipeline.RateLimited, pipeline.Overloaded, pipeline.ServerError, pipeline.Network, pipeline.Timeout), steps(Allowance{StepNextSummarizer, unbounded})},
-	{activities.StageSummarise, "", kinds(pipeline.Internal), steps(Allowance{StepNextSummarizer, unbounded})},
+	{
+		activities.StageSummarize, "", kinds(pipeline.InputTokensExceeded, pipeline.InputTooLarge),
+		steps(Allowance{StepSlimHarder, 3}, Allowance{StepLargerWindow, unbounded}),
+	},
+	{
+		activities.StageSummarize, "", kinds(pipeline.OutputTooLong, pipeline.NotSmaller),
+		steps(Allowance{StepShorterOutput, 1}, Allowance{StepHalfInput, 1}, Allowance{StepNextSummarizer, unbounded}),
+	},
+	{
+		activities.StageSummarize, "", kinds(pipeline.EmptyOutput, pipeline.MalformedOutput, pipeline.ToolCallOutput),
+		steps(Allowance{StepOnceMore, 1}, Allowance{StepNextSummarizer, unbounded}),
+	},
+	{
+		activities.StageSummarize, "", kinds(pipeline.MalformedHistory),
+		steps(Allowance{StepPlainText, 1}, Allowance{StepNextSummarizer, unbounded}),
+	},
+	{
+		activities.StageSummarize, "",
+		kinds(pipeline.Refused, pipeline.Auth, pipeline.Quota, pipeline.ModelNotFound, pipeline.BadRequest),
+		steps(Allowance{StepNextSummarizer, unbounded}),
+	},
+	{
+		activities.StageSummarize, "",
+		kinds(pipeline.RateLimited, pipeline.Overloaded, pipeline.ServerError, pipeline.Network, pipeline.Timeout),
+		steps(Allowance{StepNextSummarizer, unbounded}),
+	},
+	{activities.StageSummarize, "", kinds(pipeline.Internal), steps(Allowance{StepNextSummarizer, unbounded})},
 	{"", "", kinds(pipeline.BudgetExceeded), steps(Allowance{StepDigest, 1}, Allowance{StepFail, unbounded})},
 
-	{activities.StageReassemble, "", kinds(pipeline.NoShrink), steps(Allowance{StepFull, 1}, Allowance{StepPreviews, 1}, Allowance{StepHeadAndTail, 1}, Allowance{StepTakeSmaller, unbounded})},
+	{
+		activities.StageReassemble, "", kinds(pipeline.NoShrink),
+		steps(Allowance{StepFull, 1}, Allowance{StepPreviews, 1}, Allowance{StepHeadAndTail, 1},
+			Allowance{StepTakeSmaller, unbounded}),
+	},
 	{activities.StageReassemble, "", kinds(pipeline.Conflict), steps(Allowance{StepSupersede, unbounded})},
 }
 

@@ -22,7 +22,7 @@ func TestLadderAnswersEveryFailure(t *testing.T) {
 			continue
 		}
 		for _, s := range summarizerKinds {
-			if step := (taken{}).next(activities.StageSummarise, s, kind); step == StepFail {
+			if step := (taken{}).next(activities.StageSummarize, s, kind); step == StepFail {
 				t.Errorf("summarise, %s: %s ends the run", s, kind)
 			}
 		}
@@ -42,7 +42,7 @@ func TestLadderIsFinite(t *testing.T) {
 		used, steps := taken{}, 0
 		for _, kind := range append(append([]pipeline.ErrorKind(nil), pipeline.ErrorKinds...), pipeline.ErrorKinds...) {
 			for {
-				step := used.next(activities.StageSummarise, s, kind)
+				step := used.next(activities.StageSummarize, s, kind)
 				if step == StepNextSummarizer || step == StepLargerWindow || step == StepFail || step == StepDigest {
 					break
 				}
@@ -77,7 +77,8 @@ at most ` + "`MaxModelCalls`" + ` = 10 model calls, then the digest stands in. W
 	}
 	got, err := os.ReadFile(ladderDoc)
 	if err != nil || string(got) != want {
-		t.Errorf("docs/ladder.md is not the ladder of the code (%v): go test ./workflows -run TestLadderDocument -update-ladder", err)
+		t.Errorf("docs/ladder.md is not the ladder of the code (%v): go test ./workflows -run TestLadderDocument "+
+			"-update-ladder", err)
 	}
 	if MaxModelCalls != 10 || strings.Count(want, "\n| ") != len(Ladder)+2 { // with the two lines of the head
 		t.Errorf("the document's numbers are wrong")

@@ -45,7 +45,9 @@ func model(queue string, remaining time.Duration) workflow.ActivityOptions {
 }
 
 // execute runs one activity with a summary line for the Temporal UI.
-func execute(ctx workflow.Context, options workflow.ActivityOptions, summary string, activity, request, result any) error {
+func execute(ctx workflow.Context, options workflow.ActivityOptions, summary string, activity, request,
+	result any,
+) error {
 	options.Summary = summary
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), activity, request).Get(ctx, result)
 }

@@ -11,22 +11,24 @@ import (
 
 	"precis/activities"
 	"precis/internal/conversation"
-	"precis/internal/llm/llmtest"
-	"precis/internal/runs"
-	"precis/internal/scenario"
+	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
 
 // replay repeats a run and waits for the end.
-func replay(t *testing.T, s *scenario.System, run store.Run, q conversation.ReplayRequest) (store.Run, runs.Comparison) {
+func replay(t *testing.T, s *scenario.System, run store.Run,
+	q conversation.ReplayRequest,
+) (store.Run, runreport.Comparison) {
 	t.Helper()
 	asked, attached, err := conversation.AskReplay(t.Context(), s.Store, s.Config, run.Ref, q)
 	if err != nil || attached {
 		t.Fatalf("attached %t, %v", attached, err)
 	}
 	got := s.Wait(asked)
-	c, err := runs.LoadComparison(t.Context(), s.Store, got)
+	c, err := runreport.LoadComparison(t.Context(), s.Store, got)
 	if err != nil || c == nil {
 		t.Fatalf("%s %s %s: no comparison, %v\n%s", got.Outcome, got.ErrorKind, got.Reason, err, s.Steps(got))
 	}
@@ -42,10 +44,13 @@ func repeats(t *testing.T, s *scenario.System, run store.Run) {
 
 	got, c := replay(t, s, run, conversation.ReplayRequest{})
 
-	if got.Outcome != store.OutcomeReplayed || got.Replay.Identical == nil || !*got.Replay.Identical || !c.Identical || c.First != nil {
-		t.Errorf("%s %s: identical %t, first difference %+v of %d\n%s\nthe original:\n%s", got.Outcome, got.Reason, c.Identical, c.First, c.Differences, s.Steps(got), s.Steps(run))
+	if got.Outcome != store.OutcomeReplayed || got.Replay.Identical == nil || !*got.Replay.Identical || !c.Identical ||
+		c.First != nil {
+		t.Errorf("%s %s: identical %t, first difference %+v of %d\n%s\nthe original:\n%s", got.Outcome, got.Reason,
+			c.Identical, c.First, c.Differences, s.Steps(got), s.Steps(run))
 	}
-	if (run.Facts.Context != "") != (c.Context != nil) || c.Context != nil && (!c.Context.Identical || c.Context.SHA256 != run.Facts.Context) {
+	if (run.Facts.Context != "") != (c.Context != nil) || c.Context != nil &&
+		(!c.Context.Identical || c.Context.SHA256 != run.Facts.Context) {
 		t.Errorf("the context is %+v, that of the run %q", c.Context, run.Facts.Context)
 	}
 	if was, is := walked(run), walked(got); was != is {
@@ -107,7 +112,8 @@ func sql(t *testing.T, s *scenario.System, statement string, args ...any) {
 func TestReplayFindsTheFirstDifference(t *testing.T) {
 	t.Parallel()
 	artifact := func(t *testing.T, s *scenario.System, run store.Run, kind, text string) string {
-		a, err := s.Store.PutArtifact(t.Context(), store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}, kind, []byte(text))
+		a, err := s.Store.PutArtifact(t.Context(), store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation},
+			kind, []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +122,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(t *testing.T, s *scenario.System, run store.Run)
-		want   runs.Difference // without its call
+		want   runreport.Difference // without its call
 	}{
 		{
 			name: "another answer", change: func(t *testing.T, s *scenario.System, run store.Run) {
@@ -124,10 +130,14 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				other := artifact(t, s, run, "answer", strings.ReplaceAll(string(data), "The parts were read", "The parts were lost"))
+				other := artifact(t, s, run, "answer",
+					strings.ReplaceAll(string(data), "The parts were read", "The parts were lost"))
 				sql(t, s, `UPDATE usage_ledger SET answer_sha256 = decode($1, 'hex') WHERE run = $2`, other, run.Ref.ID)
 			},
-			want: runs.Difference{Stage: "summarise", Summarizer: "anthropic/alpha", What: "answer", Recorded: "The parts were read", Replayed: "The parts were lost"},
+			want: runreport.Difference{
+				Stage: "summarise", Summarizer: "anthropic/alpha", What: "answer",
+				Recorded: "The parts were read", Replayed: "The parts were lost",
+			},
 		},
 		{
 			name: "other settings", change: func(t *testing.T, s *scenario.System, run store.Run) {
@@ -139,7 +149,8 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 				}
 				sql(t, s, `UPDATE runs SET settings = $1 WHERE id = $2`, raw, run.Ref.ID)
 			},
-			want: runs.Difference{Stage: "trigger", What: "result.decision.limit", Recorded: "9900", Replayed: "5500"},
+			want: runreport.Difference{Stage: "trigger", What: "result.decision.limit", Recorded: "9900",
+				Replayed: "5500"},
 		},
 		{
 			name: "another plan", change: func(t *testing.T, s *scenario.System, run store.Run) {
@@ -149,12 +160,17 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						other := artifact(t, s, run, "plan", strings.Replace(string(plan), `"covered_messages":`, `"covered_messages":1`, 1))
-						sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), $1, $2), 'UTF8') WHERE run = $3 AND stage = 'partition'`, sha, other, run.Ref.ID)
+						other := artifact(t, s, run, "plan",
+							strings.Replace(string(plan), `"covered_messages":`, `"covered_messages":1`, 1))
+						sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, `+
+							`'UTF8'), $1, $2), 'UTF8') WHERE run = $3 AND stage = 'partition'`, sha, other, run.Ref.ID)
 					}
 				}
 			},
-			want: runs.Difference{Stage: "partition", What: "plan", Recorded: `"covered_messages":1`, Replayed: `"covered_messages":`},
+			want: runreport.Difference{
+				Stage: "partition", What: "plan", Recorded: `"covered_messages":1`,
+				Replayed: `"covered_messages":`,
+			},
 		},
 		{
 			name: "another context", change: func(t *testing.T, s *scenario.System, run store.Run) {
@@ -162,55 +178,71 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				other := artifact(t, s, run, "context", strings.Replace(string(context), "The parts were read", "The parts were lost", 1))
+				other := artifact(t, s, run, "context",
+					strings.Replace(string(context), "The parts were read", "The parts were lost", 1))
 				sql(t, s, `UPDATE runs SET context_sha256 = decode($1, 'hex') WHERE id = $2`, other, run.Ref.ID)
-				sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), $1, $2), 'UTF8') WHERE run = $3 AND stage = 'reassemble'`, run.Facts.Context, other, run.Ref.ID)
+				sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), $1, `+
+					`$2), 'UTF8') WHERE run = $3 AND stage = 'reassemble'`, run.Facts.Context, other, run.Ref.ID)
 			},
-			want: runs.Difference{Stage: "reassemble", Summarizer: "anthropic/alpha", What: "context", Message: 1, Recorded: "The parts were lost", Replayed: "The parts were read"},
+			want: runreport.Difference{
+				Stage: "reassemble", Summarizer: "anthropic/alpha", What: "context", Message: 1,
+				Recorded: "The parts were lost", Replayed: "The parts were read",
+			},
 		},
 		{
 			name: "another outcome", change: func(t *testing.T, s *scenario.System, run store.Run) {
-				sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), '"limit":9900', '"limit":9901'), 'UTF8') WHERE run = $1 AND stage = 'reassemble'`, run.Ref.ID)
+				sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), `+
+					`'"limit":9900', '"limit":9901'), 'UTF8') WHERE run = $1 AND stage = 'reassemble'`, run.Ref.ID)
 			},
-			want: runs.Difference{Stage: "reassemble", Summarizer: "anthropic/alpha", What: "result.limit", Recorded: "9901", Replayed: "9900"},
+			want: runreport.Difference{
+				Stage: "reassemble", Summarizer: "anthropic/alpha", What: "result.limit",
+				Recorded: "9901", Replayed: "9900",
+			},
 		},
 		{
 			name: "a step that is not there", change: func(t *testing.T, s *scenario.System, run store.Run) {
 				sql(t, s, `DELETE FROM stage_results WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
 				sql(t, s, `DELETE FROM run_steps WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
 			},
-			want: runs.Difference{Stage: "slim", What: "step", Recorded: "nothing", Replayed: "slim"},
+			want: runreport.Difference{Stage: "slim", What: "step", Recorded: "nothing", Replayed: "slim"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"alpha": {text(good)}}})
+			s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{"alpha": {text(good)}}})
 			s.StartWorker()
-			ref := s.Create(scenario.Conversation{Window: 11000, Settings: map[string]any{"summarizers": []any{alpha}}, Messages: scenario.Talk(6, 2000)})
+			ref := s.Create(scenario.Conversation{
+				Window: 11000, Settings: map[string]any{"summarizers": []any{alpha}},
+				Messages: scenario.Talk(6, 2000),
+			})
 			run := s.Compact(ref, store.RunRequest{})
 			tt.change(t, s, run)
 
 			got, c := replay(t, s, run, conversation.ReplayRequest{})
 
-			if got.Outcome != store.OutcomeReplayed || c.Identical || got.Replay.Identical == nil || *got.Replay.Identical || c.First == nil {
+			if got.Outcome != store.OutcomeReplayed || c.Identical || got.Replay.Identical == nil ||
+				*got.Replay.Identical || c.First == nil {
 				t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Steps(got))
 			}
 			d := *c.First
-			if d.Stage != tt.want.Stage || d.Summarizer != tt.want.Summarizer || d.What != tt.want.What || d.Message != tt.want.Message || !strings.Contains(d.Recorded, tt.want.Recorded) || !strings.Contains(d.Replayed, tt.want.Replayed) {
+			if d.Stage != tt.want.Stage || d.Summarizer != tt.want.Summarizer || d.What != tt.want.What ||
+				d.Message != tt.want.Message || !strings.Contains(d.Recorded, tt.want.Recorded) ||
+				!strings.Contains(d.Replayed, tt.want.Replayed) {
 				t.Errorf("the first difference is %+v\nwant %+v", d, tt.want)
 			}
 		})
 	}
 }
 
-// A replay sees the conversation as it was: what has come since, in messages, state, settings, model and compactions, does
-// not change what comes out.
+// A replay sees the conversation as it was: what has come since, in messages, state, settings, model and compactions,
+// does not change what comes out.
 func TestReplayAfterEverythingHasChanged(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: good}})
+	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: good}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{
-		Window: 16000, System: json.RawMessage(`"You are careful."`), Tools: json.RawMessage(`[]`), Messages: scenario.Talk(6, 1700),
+		Window: 16000, System: json.RawMessage(`"You are careful."`), Tools: json.RawMessage(`[]`),
+		Messages: scenario.Talk(6, 1700),
 	})
 	if _, err := s.Store.SetEnrichment(t.Context(), ref, "todo", []byte("- read part 7")); err != nil {
 		t.Fatal(err)
@@ -224,7 +256,11 @@ func TestReplayAfterEverythingHasChanged(t *testing.T) {
 	vendor, model, window := "openai", "other", 900_000
 	settings := json.RawMessage(`{"tool_result_keep_turns":1,"summary_max_tokens":300}`)
 	system := json.RawMessage(`"You are another one."`)
-	if _, err := s.Store.UpdateConversation(t.Context(), ref, store.ConversationPatch{Vendor: &vendor, Model: &model, Window: &window, Settings: &settings, System: &system}); err != nil {
+	if _, err := s.Store.UpdateConversation(t.Context(), ref,
+		store.ConversationPatch{
+			Vendor: &vendor, Model: &model, Window: &window, Settings: &settings,
+			System: &system,
+		}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Store.SetEnrichment(t.Context(), ref, "todo", []byte("- nothing")); err != nil {
@@ -251,20 +287,20 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		run  func(t *testing.T, s *scenario.System, gate *llmtest.Gate) store.Run
+		run  func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) store.Run
 		want store.Outcome
 	}{
-		{"skipped, not due", func(_ *testing.T, s *scenario.System, _ *llmtest.Gate) store.Run {
+		{"skipped, not due", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) store.Run {
 			ref := s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Talk(3, 500)})
 			return s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
 		}, store.OutcomeSkipped},
-		{"skipped, empty", func(_ *testing.T, s *scenario.System, _ *llmtest.Gate) store.Run {
+		{"skipped, empty", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) store.Run {
 			ref := s.Create(scenario.Conversation{Window: 100_000})
 			run := s.Compact(ref, store.RunRequest{})
 			s.Append(ref, scenario.Talk(6, 2000)...) // what came later is not seen
 			return run
 		}, store.OutcomeSkipped},
-		{"prepared", func(t *testing.T, s *scenario.System, gate *llmtest.Gate) store.Run {
+		{"prepared", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) store.Run {
 			gate.Open()
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
 			if _, err := s.Store.OpenReply(t.Context(), ref, time.Minute); err != nil {
@@ -272,19 +308,23 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 			}
 			return s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
 		}, store.OutcomePrepared},
-		{"superseded", func(t *testing.T, s *scenario.System, gate *llmtest.Gate) store.Run {
+		{"superseded", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) store.Run {
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
 			run := s.Request(ref, store.RunRequest{})
 			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Store.ReportMarker(t.Context(), ref, store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 4, Summary: []byte("the agent's own"), SummaryTokens: 5}); err != nil {
+			if _, err := s.Store.ReportMarker(t.Context(), ref,
+				store.ReportedMarker{
+					Origin: store.OriginAgent, CoversTo: 4, Summary: []byte("the agent's own"),
+					SummaryTokens: 5,
+				}); err != nil {
 				t.Fatal(err)
 			}
 			gate.Open()
 			return s.Wait(run)
 		}, store.OutcomeSuperseded},
-		{"cancelled", func(t *testing.T, s *scenario.System, _ *llmtest.Gate) store.Run {
+		{"cancelled", func(t *testing.T, s *scenario.System, _ *vendorserver.Gate) store.Run {
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
 			run := s.Request(ref, store.RunRequest{})
 			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
@@ -295,7 +335,7 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 			}
 			return s.Wait(run)
 		}, store.OutcomeCancelled},
-		{"the agent went on", func(t *testing.T, s *scenario.System, gate *llmtest.Gate) store.Run {
+		{"the agent went on", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) store.Run {
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
 			run := s.Request(ref, store.RunRequest{})
 			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
@@ -305,22 +345,24 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 			gate.Open()
 			return s.Wait(run)
 		}, store.OutcomeApplied},
-		{"the tail alone", func(_ *testing.T, s *scenario.System, _ *llmtest.Gate) store.Run {
+		{"the tail alone", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) store.Run {
 			ref := s.Create(scenario.Conversation{Window: 12_000, Messages: []string{
-				scenario.User("check the log"), scenario.Call("big", "I look."), scenario.Result("big", scenario.Distinct("line", 8000)),
+				scenario.User("check the log"), scenario.Call("big", "I look."),
+				scenario.Result("big", scenario.Distinct("line", 8000)),
 			}})
 			return s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
 		}, store.OutcomeApplied},
-		{"down to the tail", func(_ *testing.T, s *scenario.System, gate *llmtest.Gate) store.Run {
+		{"down to the tail", func(_ *testing.T, s *scenario.System, gate *vendorserver.Gate) store.Run {
 			gate.Open()
-			talk := append(scenario.Talk(3, 400)[:12], scenario.User("check the log"), scenario.Call("big", "I look."), scenario.Result("big", scenario.Distinct("line", 8000)))
+			talk := append(scenario.Talk(3, 400)[:12], scenario.User("check the log"), scenario.Call("big", "I look."),
+				scenario.Result("big", scenario.Distinct("line", 8000)))
 			return s.Compact(s.Create(scenario.Conversation{Window: 12_000, Messages: talk}), store.RunRequest{})
 		}, store.OutcomeApplied},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			gate := llmtest.NewGate()
-			s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: good, Gate: gate}})
+			gate := vendorserver.NewGate()
+			s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: good, Gate: gate}})
 			s.StartWorker()
 			run := tt.run(t, s, gate)
 			if run.Outcome != tt.want {
@@ -334,14 +376,18 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 // A run whose time is spent takes the digest; its replay takes no time and walks the same way.
 func TestReplayOfARunThatRanOutOfTime(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"alpha": {{Hang: true}}, "beta": {text(good)}}})
+	s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{
+		"alpha": {{Hang: true}},
+		"beta":  {text(good)},
+	}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000), Settings: map[string]any{
 		"summarizers": []any{alpha, beta}, "run_time_budget_seconds": 3,
 	}})
 	run := s.Compact(ref, store.RunRequest{})
 	if run.Outcome != store.OutcomeApplied || !run.Facts.Digest || len(s.Vendor.Requests()) != 1 {
-		t.Fatalf("%s by %s after %d calls\n%s", run.Outcome, run.Facts.Summarizer, len(s.Vendor.Requests()), s.Steps(run))
+		t.Fatalf("%s by %s after %d calls\n%s", run.Outcome, run.Facts.Summarizer, len(s.Vendor.Requests()),
+			s.Steps(run))
 	}
 	repeats(t, s, run)
 }
@@ -349,7 +395,7 @@ func TestReplayOfARunThatRanOutOfTime(t *testing.T) {
 // What cannot be repeated says why, at once or when it comes to what is missing.
 func TestReplayRefuses(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{text(good), {Hang: true}}})
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{text(good), {Hang: true}}})
 	s.StartWorker()
 	ask := func(run store.Run, q conversation.ReplayRequest) error {
 		_, _, err := conversation.AskReplay(t.Context(), s.Store, s.Config, run.Ref, q)
@@ -358,16 +404,23 @@ func TestReplayRefuses(t *testing.T) {
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
 	run := s.Compact(ref, store.RunRequest{})
 	got, _ := replay(t, s, run, conversation.ReplayRequest{})
-	if err := ask(got, conversation.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "replay itself") {
+	if err := ask(got, conversation.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) ||
+		!strings.Contains(err.Error(), "replay itself") {
 		t.Errorf("a replay of a replay: %v", err)
 	}
-	for _, q := range []conversation.ReplayRequest{{Apply: true}, {Focus: "x"}, {Live: true, Prompt: "none"}, {Live: true, MaxChars: -1}} {
+	for _, q := range []conversation.ReplayRequest{
+		{Apply: true},
+		{Focus: "x"},
+		{Live: true, Prompt: "none"},
+		{Live: true, MaxChars: -1},
+	} {
 		if err := ask(run, q); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%+v: %v", q, err)
 		}
 	}
 	unfinished := s.Request(ref, store.RunRequest{Focus: "again"})
-	if err := ask(unfinished, conversation.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "not ended") {
+	if err := ask(unfinished, conversation.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) ||
+		!strings.Contains(err.Error(), "not ended") {
 		t.Errorf("of an unfinished run: %v", err)
 	}
 	if err := s.Client.CancelWorkflow(t.Context(), unfinished.WorkflowID, ""); err != nil {
@@ -381,7 +434,8 @@ func TestReplayRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Wait(asked); got.Outcome != store.OutcomeFailed || got.ErrorKind != pipeline.BadRequest || !strings.Contains(got.Reason, "pruned or deleted") {
+	if got := s.Wait(asked); got.Outcome != store.OutcomeFailed || got.ErrorKind != pipeline.BadRequest ||
+		!strings.Contains(got.Reason, "pruned or deleted") {
 		t.Errorf("without the answer: %s %s %s", got.Outcome, got.ErrorKind, got.Reason)
 	}
 	if err := s.Store.DeleteConversationContent(t.Context(), ref); err != nil {
@@ -392,34 +446,50 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-const better = "<summary>\n## Goal\nThe parts are read one after the other, in lib/part_0.go too.\n\n## Open\nThe last question is open.\n</summary>"
+const better = "<summary>\n## Goal\nThe parts are read one after the other, in lib/part_0.go too.\n\n## Open\nThe " +
+	"last question is open.\n</summary>"
 
 // A live replay asks other models on what the conversation was then, and changes nothing.
 func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"alpha": {text(good)}, "beta": {text(better)}}})
+	s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{
+		"alpha": {text(good)},
+		"beta":  {text(better)},
+	}})
 	s.StartWorker()
-	talk := append([]string{scenario.User("Read lib/part_0.go first. Never change the public API."), scenario.Assistant("I read `lib/part_0.go`.")}, scenario.Talk(6, 2000)...)
-	ref := s.Create(scenario.Conversation{Window: 11000, Settings: map[string]any{"summarizers": []any{alpha}}, Messages: talk})
+	talk := append([]string{
+		scenario.User("Read lib/part_0.go first. Never change the public API."),
+		scenario.Assistant("I read `lib/part_0.go`."),
+	}, scenario.Talk(6, 2000)...)
+	ref := s.Create(scenario.Conversation{
+		Window: 11000, Settings: map[string]any{"summarizers": []any{alpha}},
+		Messages: talk,
+	})
 	run := s.Compact(ref, store.RunRequest{})
 	s.Append(ref, scenario.Assistant("done"), scenario.User("This came later."))
 	before, events := s.Context(ref), len(eventsOf(t, s, ref))
 
-	got, c := replay(t, s, run, conversation.ReplayRequest{Live: true, Summarizer: "openai/beta", Prompt: "general", MaxChars: 9000, Focus: "the parts"})
+	got, c := replay(t, s, run, conversation.ReplayRequest{
+		Live: true, Summarizer: "openai/beta", Prompt: "general",
+		MaxChars: 9000, Focus: "the parts",
+	})
 
 	if got.Outcome != store.OutcomeReplayed || got.Replay.Identical != nil || got.Marker != "" || !c.Live {
 		t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Steps(got))
 	}
-	want := runs.Changes{Summarizer: "openai/beta", Prompt: "general", MaxChars: 9000, Focus: "the parts"}
+	want := runreport.Changes{Summarizer: "openai/beta", Prompt: "general", MaxChars: 9000, Focus: "the parts"}
 	if c.Changes == nil || *c.Changes != want {
 		t.Errorf("changes %+v", c.Changes)
 	}
 	requests := s.Vendor.Requests()
 	last := requests[len(requests)-1]
-	if last.Model != "beta" || strings.Contains(string(last.Body), "This came later") || len(last.Body) > 16000 || !strings.Contains(string(last.Body), "the parts") {
+	if last.Model != "beta" || strings.Contains(string(last.Body), "This came later") || len(last.Body) > 16000 ||
+		!strings.Contains(string(last.Body), "the parts") {
 		t.Errorf("asked was %s with %d bytes", last.Model, len(last.Body))
 	}
-	if c.Original.Summarizer != "anthropic/alpha" || c.Replay.Summarizer != "openai/beta" || c.Replay.Prompt.Name != "general" || c.Original.SummaryTokens == 0 || c.Replay.Usage.Calls != 1 || c.Replay.TokensAfter == 0 {
+	if c.Original.Summarizer != "anthropic/alpha" || c.Replay.Summarizer != "openai/beta" ||
+		c.Replay.Prompt.Name != "general" || c.Original.SummaryTokens == 0 || c.Replay.Usage.Calls != 1 ||
+		c.Replay.TokensAfter == 0 {
 		t.Errorf("sides %+v\n%+v", c.Original, c.Replay)
 	}
 	if len(c.Replay.Sections) < 2 || c.Replay.Sections[0].Title != "Goal" || len(c.Original.Sections) == 0 {
@@ -431,7 +501,8 @@ func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 	if u := got.Usage; u.Calls != 1 || u.Output == 0 {
 		t.Errorf("booked %+v", u)
 	}
-	if after := s.Context(ref); strings.Join(after, "\n") != strings.Join(before, "\n") || len(eventsOf(t, s, ref)) != events {
+	if after := s.Context(ref); strings.Join(after, "\n") != strings.Join(before, "\n") ||
+		len(eventsOf(t, s, ref)) != events {
 		t.Error("the live replay changed the conversation")
 	}
 }
@@ -439,11 +510,11 @@ func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 // With apply it takes effect the safe way: on what the original started from, or in the place of what it left.
 func TestLiveReplayIsApplied(t *testing.T) {
 	t.Parallel()
-	refused := llmtest.Answer{Finish: "refusal"}
+	refused := vendorserver.Answer{Finish: "refusal"}
 	for _, tt := range []struct {
 		name    string
 		digest  string
-		first   llmtest.Answer
+		first   vendorserver.Answer
 		was     store.Outcome
 		between func(t *testing.T, s *scenario.System, ref store.ConversationRef)
 		want    store.Outcome
@@ -451,28 +522,47 @@ func TestLiveReplayIsApplied(t *testing.T) {
 		{name: "a failed run", digest: "never", first: refused, was: store.OutcomeFailed, want: store.OutcomeApplied},
 		{name: "a digest", first: refused, was: store.OutcomeApplied, want: store.OutcomeApplied},
 		{name: "a model's summary", first: text(good), was: store.OutcomeApplied, want: store.OutcomeApplied},
-		{name: "the agent went on", first: refused, was: store.OutcomeApplied, want: store.OutcomeApplied, between: func(_ *testing.T, s *scenario.System, ref store.ConversationRef) {
-			s.Append(ref, scenario.Assistant("done"), scenario.User("This came later."))
-		}},
-		{name: "undone since", first: refused, was: store.OutcomeApplied, want: store.OutcomeApplied, between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
-			if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{name: "another compaction since", first: refused, was: store.OutcomeApplied, want: store.OutcomeSuperseded, between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
-			if _, err := s.Store.ReportMarker(t.Context(), ref, store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 20, Summary: []byte("the agent's own"), SummaryTokens: 5}); err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{name: "a reply is open", first: refused, was: store.OutcomeApplied, want: store.OutcomePrepared, between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
-			if _, err := s.Store.OpenReply(t.Context(), ref, time.Minute); err != nil {
-				t.Fatal(err)
-			}
-		}},
+		{
+			name: "the agent went on", first: refused, was: store.OutcomeApplied, want: store.OutcomeApplied,
+			between: func(_ *testing.T, s *scenario.System, ref store.ConversationRef) {
+				s.Append(ref, scenario.Assistant("done"), scenario.User("This came later."))
+			},
+		},
+		{
+			name: "undone since", first: refused, was: store.OutcomeApplied, want: store.OutcomeApplied,
+			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
+				if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		{
+			name: "another compaction since", first: refused, was: store.OutcomeApplied, want: store.OutcomeSuperseded,
+			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
+				if _, err := s.Store.ReportMarker(t.Context(), ref,
+					store.ReportedMarker{
+						Origin: store.OriginAgent, CoversTo: 20, Summary: []byte("the agent's own"),
+						SummaryTokens: 5,
+					}); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		{
+			name: "a reply is open", first: refused, was: store.OutcomeApplied, want: store.OutcomePrepared,
+			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
+				if _, err := s.Store.OpenReply(t.Context(), ref, time.Minute); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"alpha": {tt.first}, "beta": {text(better)}}})
+			s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{
+				"alpha": {tt.first},
+				"beta":  {text(better)},
+			}})
 			s.StartWorker()
 			settings := map[string]any{"summarizers": []any{alpha}, "tool_result_keep_turns": 0}
 			if tt.digest != "" {
@@ -518,7 +608,8 @@ func TestLiveReplayIsApplied(t *testing.T) {
 				}
 				return
 			}
-			if asked != 1 || !strings.Contains(after[0], "The parts are read one after the other") || after[len(after)-1] != before[len(before)-1] {
+			if asked != 1 || !strings.Contains(after[0], "The parts are read one after the other") ||
+				after[len(after)-1] != before[len(before)-1] {
 				t.Errorf("%d calls; the context is %.300q", asked, after)
 			}
 			if c.Replay == nil || c.Replay.Outcome != store.OutcomeApplied || c.Original.Outcome != tt.was {
@@ -545,13 +636,14 @@ func TestLiveReplayIsApplied(t *testing.T) {
 // A budget that is spent holds for live replays too, and a replay from the record needs none.
 func TestBudgetHoldsForLiveReplays(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: good}})
+	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: good}})
 	s.Config.Settings.TenantDailyTokenBudget = 100
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
 	run := s.Compact(ref, store.RunRequest{Settings: nil})
 	repeats(t, s, run)
-	sql(t, s, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, state, input_tokens) SELECT cid, tenant, id, 99, 1, 'x', 'y', 'failed', 5000 FROM runs WHERE id = $1`, run.Ref.ID)
+	sql(t, s, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, state, input_tokens) `+
+		`SELECT cid, tenant, id, 99, 1, 'x', 'y', 'failed', 5000 FROM runs WHERE id = $1`, run.Ref.ID)
 	requests := len(s.Vendor.Requests())
 	got, _ := replay(t, s, run, conversation.ReplayRequest{Live: true})
 	if n := len(s.Vendor.Requests()); n != requests || !got.Facts.Digest {

@@ -12,9 +12,9 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/workflows"
 )
@@ -27,10 +27,11 @@ func untrimmed() map[string]any { return map[string]any{"tool_result_keep_turns"
 // provider's prompt cache is hit (fault B70).
 func TestSelfSummaryIsTheAgentsRequestAndOneInstruction(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: good}}})
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
 	s.StartWorker()
 	system := json.RawMessage(`"You are a  careful agent. <rules> é"`)
-	tools := json.RawMessage(`[ {"name":"read","description":"reads","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}} ]`)
+	tools := json.RawMessage(`[ {"name":"read","description":"reads","input_schema":{"type":"object",` +
+		`"properties":{"path":{"type":"string"}}}} ]`)
 	talk := scenario.Talk(6, 2000)
 	ref := s.Create(scenario.Conversation{Window: 20000, System: system, Tools: tools, Messages: talk})
 	agents := s.Context(ref) // what the agent sends, old tool results trimmed
@@ -51,19 +52,25 @@ func TestSelfSummaryIsTheAgentsRequestAndOneInstruction(t *testing.T) {
 	if n := strings.Count(rest, `"role"`); n != 0 {
 		t.Errorf("%d more messages stand behind the instruction: %.300s", n, rest)
 	}
-	if err := llmtest.ValidateAnthropic(body); err != nil {
+	if err := vendorserver.ValidateAnthropic(body); err != nil {
 		t.Errorf("the request is not valid: %v", err)
 	}
 }
 
 func TestSelfOverflowGoesToExternalAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, refusal := range []llmtest.Answer{tooLong, refuse(413, "request_too_large", "", "Request exceeds the maximum size")} {
-		s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"test-agent": {refusal}, "beta": {text(good)}}})
+	for _, refusal := range []vendorserver.Answer{
+		tooLong,
+		refuse(413, "request_too_large", "", "Request exceeds the maximum size"),
+	} {
+		s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{
+			"test-agent": {refusal},
+			"beta":       {text(good)},
+		}})
 		s.StartWorker()
 		ref := s.Create(scenario.Conversation{
-			Window: 16000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`), Messages: scenario.Talk(6, 2000),
-			Settings: map[string]any{"summarizers": []any{"self", beta}},
+			Window: 16000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`),
+			Messages: scenario.Talk(6, 2000), Settings: map[string]any{"summarizers": []any{"self", beta}},
 		})
 		run := s.Compact(ref, store.RunRequest{})
 		if run.Outcome != store.OutcomeApplied || run.Facts.Summarizer != "openai/beta" {
@@ -75,10 +82,12 @@ func TestSelfOverflowGoesToExternalAtOnce(t *testing.T) {
 	}
 }
 
-// Where no other model is listed the agent's own is asked with the rendering, and not with as much as it has just refused.
+// Where no other model is listed the agent's own is asked with the rendering, and not with as much as it has just
+// refused.
 func TestSelfOverflowAsksTheSameModelForLess(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"test-agent": {tooLong, text(good)}}})
+	s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{"test-agent": {tooLong,
+		text(good)}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{
 		Window: 16000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`), Messages: scenario.Talk(6, 2000),
@@ -96,7 +105,7 @@ func TestSelfOverflowAsksTheSameModelForLess(t *testing.T) {
 // A request that would not fit is not sent.
 func TestSelfThatCannotFitIsNotAsked(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{"beta": {text(good)}}})
+	s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{"beta": {text(good)}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{
 		Window: 12000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`), Messages: scenario.Talk(6, 2000),
@@ -119,10 +128,11 @@ func TestSelfThatCannotFitIsNotAsked(t *testing.T) {
 // What must stay is itself over the limit: the tail is squeezed step by step, and the last user message never.
 func TestNoShrinkGoesDownToTheTail(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: good}})
+	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: good}})
 	s.StartWorker()
 	last := scenario.User("check the log")
-	talk := append(scenario.Talk(3, 400)[:12], last, scenario.Call("big", "I look."), scenario.Result("big", scenario.Distinct("line", 8000)))
+	talk := append(scenario.Talk(3, 400)[:12], last, scenario.Call("big", "I look."),
+		scenario.Result("big", scenario.Distinct("line", 8000)))
 	ref := s.Create(scenario.Conversation{Window: 12000, Messages: talk})
 
 	run := s.Compact(ref, store.RunRequest{})
@@ -149,10 +159,13 @@ func TestNoShrinkGoesDownToTheTail(t *testing.T) {
 // Fault B09: a history that cannot shrink is not compacted for ever.
 func TestIneffectiveCompactionIsSaidAndNotApplied(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: "SUM"}})
+	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "SUM"}})
 	s.StartWorker()
 	big := scenario.User(scenario.Words(3900))
-	ref := s.Create(scenario.Conversation{Window: 4000, Messages: []string{scenario.User("small"), scenario.Assistant("ok"), big}})
+	ref := s.Create(scenario.Conversation{
+		Window:   4000,
+		Messages: []string{scenario.User("small"), scenario.Assistant("ok"), big},
+	})
 
 	run := s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
 
@@ -173,8 +186,8 @@ func TestIneffectiveCompactionIsSaidAndNotApplied(t *testing.T) {
 // Temporal's and Postgres' single flight together: however many ask, one run and one model call.
 func TestManyCallersShareOneRun(t *testing.T) {
 	t.Parallel()
-	gate := llmtest.NewGate()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: good, Gate: gate}}})
+	gate := vendorserver.NewGate()
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 
@@ -211,8 +224,8 @@ func TestManyCallersShareOneRun(t *testing.T) {
 // Fault B38: what arrives while the summary is written is in the tail, verbatim.
 func TestMessagesInMidFlightStay(t *testing.T) {
 	t.Parallel()
-	gate := llmtest.NewGate()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: good, Gate: gate}}})
+	gate := vendorserver.NewGate()
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	run := s.Request(ref, store.RunRequest{})
@@ -234,8 +247,11 @@ func TestMessagesInMidFlightStay(t *testing.T) {
 // Fault B63: an undo during a run and the run end in one of the two serial orders.
 func TestUndoDuringARunSupersedesIt(t *testing.T) {
 	t.Parallel()
-	gate := llmtest.NewGate()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: good}, {Text: "<summary>second</summary>", Gate: gate}}})
+	gate := vendorserver.NewGate()
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{
+		{Text: good},
+		{Text: "<summary>second</summary>", Gate: gate},
+	}})
 	s.StartWorker()
 	talk := scenario.Talk(6, 2000)
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: talk})
@@ -262,7 +278,7 @@ func TestUndoDuringARunSupersedesIt(t *testing.T) {
 // Fault B64: a cancelled run leaves nothing, and the next one works.
 func TestCancelledRunLeavesTheContextAsItWas(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Hang: true}, {Text: good}}})
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Hang: true}, {Text: good}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	before := s.Context(ref)
@@ -292,7 +308,7 @@ func TestCancelledRunLeavesTheContextAsItWas(t *testing.T) {
 // Faults B80, B97: compacting again what is compacted makes no model call and says why.
 func TestNothingToDoMakesNoCall(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: good}}})
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	if run := s.Compact(ref, store.RunRequest{}); run.Outcome != store.OutcomeApplied {
@@ -305,11 +321,13 @@ func TestNothingToDoMakesNoCall(t *testing.T) {
 		}
 	}
 	empty := s.Create(scenario.Conversation{Window: 16000})
-	if run := s.Compact(empty, store.RunRequest{}); run.Outcome != store.OutcomeSkipped || run.Reason != pipeline.NothingEmpty {
+	if run := s.Compact(empty, store.RunRequest{}); run.Outcome != store.OutcomeSkipped ||
+		run.Reason != pipeline.NothingEmpty {
 		t.Errorf("empty: %s %q", run.Outcome, run.Reason)
 	}
 	one := s.Create(scenario.Conversation{Window: 16000, Messages: []string{scenario.User("hi")}})
-	if run := s.Compact(one, store.RunRequest{}); run.Outcome != store.OutcomeSkipped || run.Reason != pipeline.NothingAllProtected {
+	if run := s.Compact(one, store.RunRequest{}); run.Outcome != store.OutcomeSkipped ||
+		run.Reason != pipeline.NothingAllProtected {
 		t.Errorf("one message: %s %q", run.Outcome, run.Reason)
 	}
 	if n := len(s.Vendor.Requests()); n != 1 {
@@ -320,7 +338,7 @@ func TestNothingToDoMakesNoCall(t *testing.T) {
 // A digest is a stopgap: once a model answers again, its summary of the untouched messages replaces it.
 func TestModelReplacesADigestFromTheUntouchedMessages(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Finish: "refusal"}, {Text: good}}})
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Finish: "refusal"}, {Text: good}}})
 	s.StartWorker()
 	talk := scenario.Talk(6, 2000)
 	settings := untrimmed()
@@ -354,13 +372,14 @@ func TestModelReplacesADigestFromTheUntouchedMessages(t *testing.T) {
 // Fault B39: by hand a run is refused while a reply is being generated; an automatic one parks its summary.
 func TestOpenReplyIsNeverCompactedUnder(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: good}}})
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
 	if _, err := s.Store.OpenReply(t.Context(), ref, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Store.RequestRun(t.Context(), ref, store.RunRequest{Kind: pipeline.TriggerManual}); store.ConflictReasonOf(err) != store.ConflictReplyOpen {
+	if _, _, err := s.Store.RequestRun(t.Context(), ref,
+		store.RunRequest{Kind: pipeline.TriggerManual}); store.ConflictReasonOf(err) != store.ConflictReplyOpen {
 		t.Errorf("by hand: %v", err)
 	}
 	before := s.Context(ref)
@@ -376,15 +395,16 @@ func TestOpenReplyIsNeverCompactedUnder(t *testing.T) {
 // Appending the past again and again must not make a run of its own start twice; the same run asked for twice is one.
 func TestStartIsRefusedWhileTheWorkflowRuns(t *testing.T) {
 	t.Parallel()
-	gate := llmtest.NewGate()
-	s := scenario.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: good, Gate: gate}}})
+	gate := vendorserver.NewGate()
+	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	run := s.Request(ref, store.RunRequest{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := workflows.Start(t.Context(), s.Client, s.Launch(run)); !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+	if _, err := workflows.Start(t.Context(), s.Client,
+		s.Launch(run)); !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		t.Errorf("a second start: %v", err)
 	}
 	other := s.Launch(run)
@@ -401,11 +421,12 @@ func TestStartIsRefusedWhileTheWorkflowRuns(t *testing.T) {
 // Chained compactions fold the summary before in, and every one can be taken back.
 func TestCompactionsChainAndUndo(t *testing.T) {
 	t.Parallel()
-	var answers []llmtest.Answer
+	var answers []vendorserver.Answer
 	for i := range 3 {
-		answers = append(answers, llmtest.Answer{Text: fmt.Sprintf("<summary>SUMMARY-%d of it all</summary>", i+1)})
+		answers = append(answers, vendorserver.Answer{Text: fmt.Sprintf("<summary>SUMMARY-%d of it all</summary>",
+			i+1)})
 	}
-	s := scenario.New(t, llmtest.Script{Answers: answers})
+	s := scenario.New(t, vendorserver.Script{Answers: answers})
 	s.StartWorker()
 	all := scenario.Talk(4, 1600)
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: all, Settings: untrimmed()})
@@ -417,13 +438,15 @@ func TestCompactionsChainAndUndo(t *testing.T) {
 		}
 		context := strings.Join(s.Context(ref), "\n")
 		for j := range 3 {
-			if got, want := strings.Count(context, fmt.Sprintf("SUMMARY-%d", j+1)), map[bool]int{true: 1}[i == j]; got != want {
+			if got, want := strings.Count(context, fmt.Sprintf("SUMMARY-%d", j+1)),
+				map[bool]int{true: 1}[i == j]; got != want {
 				t.Errorf("round %d: SUMMARY-%d stands %d times", i+1, j+1, got)
 			}
 		}
 		if i > 0 {
 			requests := s.Vendor.Requests()
-			if asked := string(requests[len(requests)-1].Body); strings.Count(asked, fmt.Sprintf("SUMMARY-%d", i)) != 1 {
+			if asked := string(requests[len(requests)-1].Body); strings.Count(asked,
+				fmt.Sprintf("SUMMARY-%d", i)) != 1 {
 				t.Errorf("round %d: the summary before is not in the request once", i+1)
 			}
 		}
@@ -450,11 +473,11 @@ func TestCompactionsChainAndUndo(t *testing.T) {
 	}
 }
 
-// Fault B84: what overflows is the step that the model has not read. There is nothing to summarise, and the tail
+// Fault B84: what overflows is the step that the model has not read. There is nothing to summarize, and the tail
 // is squeezed without a model.
 func TestOverflowInTheLastStepSqueezesTheTailWithoutAModel(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: good}})
+	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: good}})
 	s.StartWorker()
 	ask := scenario.User("check the log")
 	ref := s.Create(scenario.Conversation{Window: 12000, Messages: []string{
@@ -465,7 +488,8 @@ func TestOverflowInTheLastStepSqueezesTheTailWithoutAModel(t *testing.T) {
 		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	context := s.Context(ref)
-	if len(context) != 3 || context[0] != ask || !strings.Contains(context[2], "chars omitted") || !strings.Contains(context[2], `"tool_use_id":"big"`) {
+	if len(context) != 3 || context[0] != ask || !strings.Contains(context[2], "chars omitted") ||
+		!strings.Contains(context[2], `"tool_use_id":"big"`) {
 		t.Errorf("context %.300q", context)
 	}
 	if run.Facts.TokensAfter >= 10800 || len(s.Vendor.Requests()) != 0 {

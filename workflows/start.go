@@ -54,7 +54,8 @@ func (l Launch) summary() string {
 }
 
 func (l Launch) details() string {
-	return fmt.Sprintf("Run `%s` of tenant `%s`. `precis show %s` draws its way down the ladder.", l.Input.Run, l.Input.Tenant, l.Input.Run)
+	return fmt.Sprintf("Run `%s` of tenant `%s`. `precis show %s` draws its way down the ladder.", l.Input.Run,
+		l.Input.Tenant, l.Input.Run)
 }
 
 // priority keeps one tenant's storm from starving another: the server shares a queue out by its key.
@@ -80,7 +81,8 @@ func Start(ctx context.Context, c client.Client, l Launch) (temporalRunID string
 // Wait starts the run's workflow unless it is running already, and waits for its result, in one round trip.
 // When the context ends first the work goes on: the same call attaches to it again.
 func Wait(ctx context.Context, c client.Client, l Launch) (CompactionResult, error) {
-	start := c.NewWithStartWorkflowOperation(l.options(enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING), CompactionWorkflow, l.Input)
+	start := c.NewWithStartWorkflowOperation(l.options(enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING),
+		CompactionWorkflow, l.Input)
 	handle, err := c.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{

@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"precis/internal/conversation"
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/store"
 	"precis/internal/testkit"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -24,9 +24,10 @@ import (
 func TestEveryRealTranscriptCompacts(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{
-		"claude-code-jsonl", "anthropic-messages", "openai-chat", "openai-responses", "codex-rollout-jsonl", "gemini-cli",
-		"gemini-compression-evals", "provider-compaction", "claude-stream-json", "vercel-ai-sdk", "langchain-dumps",
-		"pi-agent-jsonl", "kimi-cli-context", "copilot-cli", "roo-cline", "openhands-events", "google-adk", "ms-agent-framework",
+		"claude-code-jsonl", "anthropic-messages", "openai-chat", "openai-responses", "codex-rollout-jsonl",
+		"gemini-cli", "gemini-compression-evals", "provider-compaction", "claude-stream-json", "vercel-ai-sdk",
+		"langchain-dumps", "pi-agent-jsonl", "kimi-cli-context", "copilot-cli", "roo-cline", "openhands-events",
+		"google-adk", "ms-agent-framework",
 	} {
 		root := testkit.Shared(t, "data/"+dir)
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -53,7 +54,7 @@ func TestEveryRealTranscriptCompacts(t *testing.T) {
 }
 
 func walk(t *testing.T, path string) {
-	s := scenario.New(t, llmtest.Script{Compatible: true, Default: &llmtest.Answer{Text: good}})
+	s := scenario.New(t, vendorserver.Script{Compatible: true, Default: &vendorserver.Answer{Text: good}})
 	s.StartWorker()
 	file, err := os.Open(path)
 	if err != nil {
@@ -64,7 +65,8 @@ func walk(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	imported, err := conversation.ImportFile(t.Context(), s.Store, decoder, conversation.ImportOptions{Tenant: scenario.Tenant, TrustCompactions: true})
+	imported, err := conversation.ImportFile(t.Context(), s.Store, decoder,
+		conversation.ImportOptions{Tenant: scenario.Tenant, TrustCompactions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,10 +86,12 @@ func walk(t *testing.T, path string) {
 		if run.Outcome != store.OutcomeApplied && run.Outcome != store.OutcomeSkipped {
 			t.Fatalf("conversation %d: %s %s %s\n%s", i, run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 		}
-		if run.Outcome == store.OutcomeSkipped && run.Reason != pipeline.NothingAllProtected && run.Reason != pipeline.NothingAlreadyCompacted {
+		if run.Outcome == store.OutcomeSkipped && run.Reason != pipeline.NothingAllProtected &&
+			run.Reason != pipeline.NothingAlreadyCompacted {
 			t.Errorf("conversation %d: skipped: %s", i, run.Reason)
 		}
-		t.Logf("%d: %d messages, %s %s by %s, %d → %d tokens, %d in the tail", i, im.Messages, run.Outcome, run.Reason, run.Facts.Summarizer,
+		t.Logf("%d: %d messages, %s %s by %s, %d → %d tokens, %d in the tail", i, im.Messages, run.Outcome, run.Reason,
+			run.Facts.Summarizer,
 			run.Facts.TokensBefore, run.Facts.TokensAfter, len(s.View(ref).Tail))
 		after := s.View(ref)
 		checkTail(t, before, after)
@@ -133,24 +137,26 @@ func checkOutput(t *testing.T, im conversation.Imported, after conversation.View
 	}
 	switch im.Meta.Format {
 	case transcript.Anthropic:
-		validate(t, llmtest.ValidateAnthropicRequest, same.Bytes())
+		validate(t, vendorserver.ValidateAnthropicRequest, same.Bytes())
 	case transcript.OpenAI:
-		validate(t, llmtest.ValidateOpenAIRequest, same.Bytes())
+		validate(t, vendorserver.ValidateOpenAIRequest, same.Bytes())
 	case transcript.OpenAIResponses:
-		validate(t, llmtest.ValidateOpenAIResponsesRequest, same.Bytes())
+		validate(t, vendorserver.ValidateOpenAIResponsesRequest, same.Bytes())
 	case transcript.Google:
-		validate(t, llmtest.ValidateGoogleRequest, same.Bytes())
+		validate(t, vendorserver.ValidateGoogleRequest, same.Bytes())
 	case transcript.ClaudeStream: // written as a request
-		validate(t, llmtest.ValidateAnthropicRequest, same.Bytes())
+		validate(t, vendorserver.ValidateAnthropicRequest, same.Bytes())
 	default: // a session
 		again, err := transcript.Read(bytes.NewReader(same.Bytes()), transcript.Options{})
 		if err != nil || len(again.Conversations) != 1 {
 			t.Fatalf("the written session cannot be read: %v", err)
 		}
 	}
-	for to, check := range map[transcript.Format]func([]byte, llmtest.ValidateOptions) error{
-		transcript.Anthropic: llmtest.ValidateAnthropicRequest, transcript.OpenAI: llmtest.ValidateOpenAIRequest,
-		transcript.OpenAIResponses: llmtest.ValidateOpenAIResponsesRequest, transcript.Google: llmtest.ValidateGoogleRequest,
+	for to, check := range map[transcript.Format]func([]byte, vendorserver.ValidateOptions) error{
+		transcript.Anthropic:       vendorserver.ValidateAnthropicRequest,
+		transcript.OpenAI:          vendorserver.ValidateOpenAIRequest,
+		transcript.OpenAIResponses: vendorserver.ValidateOpenAIResponsesRequest,
+		transcript.Google:          vendorserver.ValidateGoogleRequest,
 	} {
 		var other bytes.Buffer
 		if _, err := transcript.WriteFile(&other, to, output); err != nil {
@@ -160,14 +166,15 @@ func checkOutput(t *testing.T, im conversation.Imported, after conversation.View
 	}
 }
 
-func validate(t *testing.T, check func([]byte, llmtest.ValidateOptions) error, body []byte) {
+func validate(t *testing.T, check func([]byte, vendorserver.ValidateOptions) error, body []byte) {
 	t.Helper()
 	body = bytes.TrimSpace(body)
-	if err := check(body, llmtest.ValidateOptions{}); err != nil {
+	if err := check(body, vendorserver.ValidateOptions{}); err != nil {
 		t.Errorf("the request is not valid: %v\n%s", err, head(body))
 	}
 	var request struct{ Messages, Input, Contents []json.RawMessage }
-	if err := json.Unmarshal(body, &request); err != nil || len(request.Messages)+len(request.Input)+len(request.Contents) == 0 {
+	if err := json.Unmarshal(body, &request); err != nil || len(request.Messages)+len(request.Input)+
+		len(request.Contents) == 0 {
 		t.Errorf("no messages: %v", err)
 	}
 }

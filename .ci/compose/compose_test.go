@@ -58,7 +58,10 @@ func project(t *testing.T) *types.Project {
 
 func TestItLoadsWithTheServicesItShouldHave(t *testing.T) {
 	t.Parallel()
-	want := []string{"api", "migrate", "postgres", "temporal", "temporal-schema", "temporal-setup", "temporal-ui", "worker"}
+	want := []string{
+		"api", "migrate", "postgres", "temporal", "temporal-schema", "temporal-setup", "temporal-ui",
+		"worker",
+	}
 	if got := project(t).ServiceNames(); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
 		t.Errorf("services %v, want %v", got, want)
 	}
@@ -172,7 +175,8 @@ func TestTheDynamicConfigurationIsTheOneThatIsMounted(t *testing.T) {
 	t.Parallel()
 	s := project(t).Services["temporal"]
 	path := s.Environment["DYNAMIC_CONFIG_FILE_PATH"]
-	if path == nil || !slices.ContainsFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool { return v.Target == *path }) {
+	if path == nil || !slices.ContainsFunc(s.Volumes,
+		func(v types.ServiceVolumeConfig) bool { return v.Target == *path }) {
 		t.Errorf("the server reads %v, which nothing mounts", path)
 	}
 }

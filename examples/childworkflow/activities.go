@@ -13,7 +13,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// replyTTL bounds one answer of the model. The lease lasts as long, so that an agent that dies locks nothing for longer.
+// replyTTL bounds one answer of the model. The lease lasts as long, so that an agent that dies locks nothing for
+// longer.
 const replyTTL = 5 * time.Minute
 
 // Activities hold what the agent needs of the world.
@@ -38,9 +39,10 @@ type Reply struct {
 	Due bool `json:"due"`
 }
 
-// Reply has the model answer once. precis gives the context under a lease, gets back what came of it, and says whether
-// the context is due for a compaction. An attempt after a crash begins with the same idempotency key, and so is given the
-// same lease with the same context; a lease that has been ended is not ended again. Nothing is appended twice.
+// Reply has the model answer once. precis gives the context under a lease, gets back what came of it, and says
+// whether the context is due for a compaction. An attempt after a crash begins with the same idempotency key, and so
+// is given the same lease with the same context; a lease that has been ended is not ended again. Nothing is appended
+// twice.
 func (a *Activities) Reply(ctx context.Context, conversation string) (Reply, error) {
 	var begun struct {
 		Reply   string
@@ -66,21 +68,26 @@ func (a *Activities) Reply(ctx context.Context, conversation string) (Reply, err
 		if err := json.Unmarshal(body, &answer); err != nil {
 			return Reply{}, fmt.Errorf("read the model's answer: %w", err)
 		}
-		end = map[string]any{"messages": []any{map[string]any{"role": "assistant", "content": answer.Content}}, "usage": answer.Usage}
+		end = map[string]any{
+			"messages": []any{map[string]any{"role": "assistant", "content": answer.Content}},
+			"usage":    answer.Usage,
+		}
 	}
 	var ended struct {
 		Trigger struct{ Kind string }
 	}
 	switch err := a.post(ctx, path+"/"+begun.Reply+"/end", "", end, &ended); {
 	case errors.As(err, new(*problem)) && err.(*problem).Code == "reply_ended":
-		// An earlier attempt ended it and died before it could say how. If it brought no answer, the next call gets one.
+		// An earlier attempt ended it and died before it could say how. If it brought no answer, the next call gets
+		// one.
 		return a.asItIs(ctx, conversation)
 	case err != nil:
 		return Reply{}, err
 	}
 	reply := Reply{Answered: status == http.StatusOK, Due: ended.Trigger.Kind != ""}
 	if !reply.Answered && !reply.Due {
-		return reply, temporal.NewNonRetryableApplicationError(fmt.Sprintf("the model answered %d: %.200s", status, body), "model", nil)
+		return reply, temporal.NewNonRetryableApplicationError(fmt.Sprintf("the model answered %d: %.200s", status,
+			body), "model", nil)
 	}
 	return reply, nil
 }
@@ -88,7 +95,8 @@ func (a *Activities) Reply(ctx context.Context, conversation string) (Reply, err
 // asItIs looks whether the last message is an answer.
 func (a *Activities) asItIs(ctx context.Context, conversation string) (Reply, error) {
 	var now Context
-	if err := a.send(ctx, http.MethodGet, "/v1/conversations/"+url.PathEscape(conversation)+"/context", "", nil, &now); err != nil {
+	if err := a.send(ctx, http.MethodGet, "/v1/conversations/"+url.PathEscape(conversation)+"/context", "", nil,
+		&now); err != nil {
 		return Reply{}, err
 	}
 	var last struct{ Role string }

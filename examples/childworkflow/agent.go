@@ -75,5 +75,6 @@ func (agent Agent) answer(ctx workflow.Context) (answered Answered, err error) {
 			return answered, nil
 		}
 	}
-	return answered, temporal.NewNonRetryableApplicationError(fmt.Sprintf("the context does not fit the model after %d tries", maxTries), "context_too_large", nil)
+	return answered, temporal.NewNonRetryableApplicationError(
+		fmt.Sprintf("the context does not fit the model after %d tries", maxTries), "context_too_large", nil)
 }

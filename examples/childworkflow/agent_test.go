@@ -14,9 +14,9 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 
-	"precis/examples/exampletest"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/exampletest"
+	"precis/internal/testkit/scenario"
 )
 
 // start brings everything up and gives the example's options.
@@ -27,7 +27,10 @@ func start(t *testing.T, window int) (*scenario.System, options) {
 	return sys, options{
 		precis: precis{url: exampletest.Serve(t, sys)}, tenant: scenario.Tenant,
 		vendor: sys.Vendor.URL, vendorKey: "test-key", model: "test-agent", window: 6000,
-		temporal: client.Options{HostPort: sys.Config.Temporal.Address, Namespace: sys.Config.Temporal.Namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))},
+		temporal: client.Options{
+			HostPort: sys.Config.Temporal.Address, Namespace: sys.Config.Temporal.Namespace,
+			Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		},
 	}
 }
 
@@ -49,12 +52,14 @@ func TestAgentCompactsAsItsChild(t *testing.T) {
 	sys, o := start(t, 0)
 	long := strings.Repeat("and so on ", 900) // about 2700 tokens
 	out := talk(t, o, "First question "+long, "Second question "+long, "Third question")
-	want := regexp.MustCompile(`^Answer to First question\.\nAnswer to Second question\.\n\[compacted: applied, \d+ tokens before, \d+ after\]\nAnswer to Third question\.\n$`)
+	want := regexp.MustCompile(`^Answer to First question\.\nAnswer to Second question\.\n\[compacted: applied, ` +
+		`\d+ tokens before, \d+ after\]\nAnswer to Third question\.\n$`)
 	if !want.MatchString(out) {
 		t.Errorf("printed\n%s", out)
 	}
 	requests := sys.Vendor.Requests()
-	if last := requests[len(requests)-1]; !strings.Contains(last.Text, "each was answered") || strings.Contains(last.Text, "First question and so on and so on") {
+	if last := requests[len(requests)-1]; !strings.Contains(last.Text, "each was answered") ||
+		strings.Contains(last.Text, "First question and so on and so on") {
 		t.Errorf("the third answer was asked for with %.500s", last.Text)
 	}
 	runs, _, err := sys.Store.ListRuns(t.Context(), scenario.Tenant, store.RunFilter{})
@@ -65,7 +70,8 @@ func TestAgentCompactsAsItsChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if parent := child.RawResponse.GetWorkflowExecutionInfo().GetParentExecution(); parent.GetWorkflowId() != "agent-"+runs[0].Conversation {
+	if parent := child.RawResponse.GetWorkflowExecutionInfo().GetParentExecution(); parent.GetWorkflowId() != "agent-"+
+		runs[0].Conversation {
 		t.Errorf("the compaction's parent is %v", parent)
 	}
 }
@@ -92,17 +98,21 @@ func TestReplyIsNotGivenTwice(t *testing.T) {
 	sys, o := start(t, 0)
 	var conversation struct{ ID string }
 	if err := o.precis.post(t.Context(), "/v1/conversations", "", map[string]any{
-		"format": "anthropic", "model": map[string]any{"vendor": "anthropic", "name": o.model}, "tools": []any{}, "system": "s",
+		"format": "anthropic", "model": map[string]any{"vendor": "anthropic", "name": o.model}, "tools": []any{},
+		"system": "s",
 	}, &conversation); err != nil {
 		t.Fatal(err)
 	}
 	path := "/v1/conversations/" + conversation.ID
-	if err := o.precis.post(t.Context(), path+"/messages", "", map[string]any{"messages": []any{map[string]any{"role": "user", "content": "A question"}}}, &struct{}{}); err != nil {
+	if err := o.precis.post(t.Context(), path+"/messages", "",
+		map[string]any{"messages": []any{map[string]any{"role": "user", "content": "A question"}}},
+		&struct{}{}); err != nil {
 		t.Fatal(err)
 	}
 	a := &Activities{precis: o.precis, Model: o.ask}
 	for range 2 {
-		env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment() // each has the same ids of workflow and activity
+		// each has the same ids of workflow and activity
+		env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
 		env.RegisterActivity(a)
 		value, err := env.ExecuteActivity(a.Reply, conversation.ID)
 		if err != nil {
@@ -114,7 +124,8 @@ func TestReplyIsNotGivenTwice(t *testing.T) {
 		}
 	}
 	var transcript struct{ Messages []json.RawMessage }
-	if err := o.precis.send(t.Context(), http.MethodGet, path+"/messages", "", nil, &transcript); err != nil || len(transcript.Messages) != 2 {
+	if err := o.precis.send(t.Context(), http.MethodGet, path+"/messages", "", nil, &transcript); err != nil ||
+		len(transcript.Messages) != 2 {
 		t.Errorf("%d messages, %v", len(transcript.Messages), err)
 	}
 	if n := len(sys.Vendor.Requests()); n != 2 {

@@ -1,5 +1,5 @@
-// Command childworkflow is an agent that is a Temporal workflow of its own, and has its context compacted by precis as a
-// child of that workflow. It takes the user's messages from standard input, one a line. The README tells more.
+// Command childworkflow is an agent that is a Temporal workflow of its own, and has its context compacted by precis
+// as a child of that workflow. It takes the user's messages from standard input, one a line. The README tells more.
 //
 //	agent.go       the workflow
 //	activities.go  one call of the model
@@ -39,13 +39,15 @@ type options struct {
 
 func main() {
 	o := options{
-		precis: precis{url: env("PRECIS_URL", "http://127.0.0.1:8700"), key: os.Getenv("PRECIS_KEY")}, tenant: env("PRECIS_TENANT", "default"),
+		precis: precis{url: env("PRECIS_URL", "http://127.0.0.1:8700"), key: os.Getenv("PRECIS_KEY")},
+		tenant: env("PRECIS_TENANT", "default"),
 		vendor: env("ANTHROPIC_BASE_URL", "https://api.anthropic.com"), vendorKey: os.Getenv("ANTHROPIC_API_KEY"),
 		model: env("MODEL", "claude-sonnet-4-5"),
 		temporal: client.Options{
 			HostPort: env("TEMPORAL_ADDRESS", "127.0.0.1:7233"), Namespace: env("TEMPORAL_NAMESPACE", "default"),
 			// The SDK's own logger writes everything to standard output, where the answers go.
-			Logger: log.NewStructuredLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))),
+			Logger: log.NewStructuredLogger(slog.New(slog.NewTextHandler(os.Stderr,
+				&slog.HandlerOptions{Level: slog.LevelWarn}))),
 		},
 	}
 	if err := run(context.Background(), o, os.Stdin, os.Stdout); err != nil {
@@ -79,13 +81,18 @@ func run(ctx context.Context, o options, in io.Reader, out io.Writer) error {
 	// The agent starts its compactions itself: precis is not to.
 	var conversation struct{ ID string }
 	err = o.precis.post(ctx, "/v1/conversations", "", map[string]any{
-		"format": "anthropic", "model": map[string]any{"vendor": "anthropic", "name": o.model, "context_window": o.window},
-		"system": "You are a helpful assistant.", "tools": []any{}, "settings": map[string]any{"trigger": map[string]any{"auto": false}},
+		"format": "anthropic", "model": map[string]any{
+			"vendor": "anthropic", "name": o.model,
+			"context_window": o.window,
+		},
+		"system": "You are a helpful assistant.", "tools": []any{},
+		"settings": map[string]any{"trigger": map[string]any{"auto": false}},
 	}, &conversation)
 	if err != nil {
 		return err
 	}
-	agent, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: "agent-" + conversation.ID, TaskQueue: taskQueue},
+	agent, err := c.ExecuteWorkflow(ctx,
+		client.StartWorkflowOptions{ID: "agent-" + conversation.ID, TaskQueue: taskQueue},
 		AgentWorkflow, Agent{Tenant: o.tenant, Conversation: conversation.ID})
 	if err != nil {
 		return err
@@ -109,10 +116,15 @@ func run(ctx context.Context, o options, in io.Reader, out io.Writer) error {
 func (o options) talk(ctx context.Context, c client.Client, agent, conversation, says string, out io.Writer) error {
 	path := "/v1/conversations/" + conversation
 	message := map[string]any{"role": "user", "content": says}
-	if err := o.precis.post(ctx, path+"/messages", "", map[string]any{"messages": []any{message}}, &struct{}{}); err != nil {
+	if err := o.precis.post(ctx, path+"/messages", "", map[string]any{"messages": []any{message}},
+		&struct{}{}); err != nil {
 		return err
 	}
-	update, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: agent, UpdateName: AnswerUpdate, WaitForStage: client.WorkflowUpdateStageCompleted})
+	update, err := c.UpdateWorkflow(ctx,
+		client.UpdateWorkflowOptions{
+			WorkflowID: agent, UpdateName: AnswerUpdate,
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		})
 	if err != nil {
 		return err
 	}
@@ -132,7 +144,8 @@ func (o options) talk(ctx context.Context, c client.Client, agent, conversation,
 		_, _ = fmt.Fprintln(out, part.Text)
 	}
 	for _, done := range answered.Compactions {
-		_, _ = fmt.Fprintf(out, "[compacted: %s, %d tokens before, %d after]\n", done.Outcome, done.TokensBefore, done.TokensAfter)
+		_, _ = fmt.Fprintf(out, "[compacted: %s, %d tokens before, %d after]\n", done.Outcome, done.TokensBefore,
+			done.TokensAfter)
 	}
 	return nil
 }

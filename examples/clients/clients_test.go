@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"precis/examples/exampletest"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/exampletest"
+	"precis/internal/testkit/scenario"
 )
 
 // clientTimeout bounds one client's whole talk.
@@ -46,7 +46,8 @@ func node(t *testing.T) []string {
 	}
 	stripped := filepath.Join(t.TempDir(), "agent.mjs")
 	var out bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../../.ci/tools/go.mod", "esbuild", "--format=esm", "--target=es2022",
+	cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../../.ci/tools/go.mod", "esbuild", "--format=esm",
+		"--target=es2022",
 		"--outfile="+stripped, "typescript/agent.ts")
 	cmd.Stderr = &out
 	if err := cmd.Run(); err != nil {
@@ -83,20 +84,24 @@ func TestClients(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), clientTimeout)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-			cmd.Env = append(os.Environ(), "PRECIS_URL="+exampletest.Serve(t, sys), "PRECIS_KEY="+key, "ANTHROPIC_BASE_URL="+sys.Vendor.URL,
+			cmd.Env = append(os.Environ(), "PRECIS_URL="+exampletest.Serve(t, sys), "PRECIS_KEY="+key,
+				"ANTHROPIC_BASE_URL="+sys.Vendor.URL,
 				"ANTHROPIC_API_KEY=test-key", "MODEL=test-agent")
-			cmd.Stdin = strings.NewReader("First question " + long + "\nSecond question " + long + "\nThird \"question\" " + long + "\nFourth question\n")
+			cmd.Stdin = strings.NewReader("First question " + long + "\nSecond question " + long +
+				"\nThird \"question\" " + long + "\nFourth question\n")
 			var errs bytes.Buffer
 			cmd.Stderr = &errs
 			out, err := cmd.Output()
 			if err != nil {
 				t.Fatalf("%v\n%s%s", err, out, errs.String())
 			}
-			want := "Answer to First question.\nAnswer to Second question.\nAnswer to Third \"question\".\nAnswer to Fourth question.\n"
+			want := "Answer to First question.\nAnswer to Second question.\nAnswer to Third \"question\".\nAnswer " +
+				"to Fourth question.\n"
 			if string(out) != want {
 				t.Errorf("printed\n%s\nwant\n%s", out, want)
 			}
-			runs, _, err := sys.Store.ListRuns(t.Context(), scenario.Tenant, store.RunFilter{Outcome: store.OutcomeApplied})
+			runs, _, err := sys.Store.ListRuns(t.Context(), scenario.Tenant,
+				store.RunFilter{Outcome: store.OutcomeApplied})
 			if err != nil || len(runs) != 1 || runs[0].Kind != "overflow" {
 				t.Errorf("%d runs took effect, %v: %+v", len(runs), err, runs)
 			}
@@ -110,9 +115,11 @@ func TestClients(t *testing.T) {
 			if refused != 1 || !reported {
 				t.Errorf("%d requests overflowed, the summary was sent: %t", refused, reported)
 			}
-			c, err := sys.Store.GetConversation(t.Context(), store.ConversationRef{Tenant: scenario.Tenant, ID: runs[0].Conversation})
+			c, err := sys.Store.GetConversation(t.Context(),
+				store.ConversationRef{Tenant: scenario.Tenant, ID: runs[0].Conversation})
 			if err != nil || c.HeadSeq != 8 || c.LearnedWindow == 0 || c.Usage.Tokens == 0 {
-				t.Errorf("the conversation has %d messages, window %d, usage %+v, %v", c.HeadSeq, c.LearnedWindow, c.Usage, err)
+				t.Errorf("the conversation has %d messages, window %d, usage %+v, %v", c.HeadSeq, c.LearnedWindow,
+					c.Usage, err)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ type Model struct {
 type Done struct {
 	// Decision says whether a compaction was due, with its numbers. When it was not, the context is merely trimmed.
 	Decision pipeline.TriggerDecision
-	// Nothing says why a compaction that was due found nothing to summarise, "": it did.
+	// Nothing says why a compaction that was due found nothing to summarize, "": it did.
 	Nothing string
 	// Refused is why the digest stands in for the model's summary, nil: it does not.
 	Refused error
@@ -28,8 +28,8 @@ type Done struct {
 	Checked pipeline.Verification
 	// Before and After are the whole context, in tokens by the local estimate.
 	Before, After int
-	// Summarised and Kept count messages.
-	Summarised, Kept int
+	// Summarized and Kept count messages.
+	Summarized, Kept int
 }
 
 // Compact reads a transcript, compacts it when it is due for the window, in tokens, and writes the context in the same
@@ -51,7 +51,8 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 	overhead := pipeline.EstimateText(string(talk.System)) + pipeline.EstimateText(string(talk.Tools))
 	done := Done{Before: before.Stats.Tokens + overhead, After: before.Stats.Tokens + overhead}
 	write := func(c pipeline.Context) (Done, error) {
-		_, err := transcript.WriteFile(out, file.Format, transcript.Output{Meta: talk.Meta, Items: c.Items, TokensBefore: done.Before})
+		_, err := transcript.WriteFile(out, file.Format,
+			transcript.Output{Meta: talk.Meta, Items: c.Items, TokensBefore: done.Before})
 		return done, err
 	}
 
@@ -62,16 +63,19 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 	}
 
 	// 3. Partition. (2, who writes the summary, is given.)
-	part := pipeline.PartitionMessages(pipeline.PartitionInput{Messages: talk.Messages, Settings: settings, Window: window})
+	part := pipeline.PartitionMessages(pipeline.PartitionInput{
+		Messages: talk.Messages, Settings: settings,
+		Window: window,
+	})
 	if part.Nothing != "" {
 		done.Nothing = part.Nothing
 		return write(before)
 	}
 	source, tail := pick(talk.Messages, part.ToSummarize), pick(talk.Messages, part.Tail)
-	done.Summarised, done.Kept = len(source), len(tail)
+	done.Summarized, done.Kept = len(source), len(tail)
 
 	// 4 and 5. Slim, ask, accept; or the digest.
-	summary, err := summarise(source, settings, model)
+	summary, err := summarize(source, settings, model)
 	if err != nil {
 		done.Refused = err
 		summary = pipeline.Digest(pipeline.DigestInput{Messages: source, BudgetChars: 4 * settings.SummaryMaxTokens})
@@ -93,8 +97,8 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 	return write(after)
 }
 
-// summarise asks the model once. Its errors are of the kinds by which precis's ladder decides what follows.
-func summarise(source []pipeline.Message, settings pipeline.Settings, model Model) (string, error) {
+// summarize asks the model once. Its errors are of the kinds by which precis's ladder decides what follows.
+func summarize(source []pipeline.Message, settings pipeline.Settings, model Model) (string, error) {
 	if model.Ask == nil {
 		return "", pipeline.Errorf(pipeline.ModelNotFound, "no model was given")
 	}
@@ -118,7 +122,8 @@ func summarise(source []pipeline.Message, settings pipeline.Settings, model Mode
 	for _, m := range source {
 		replaced += pipeline.EstimateMessage(m)
 	}
-	summary, refused := pipeline.AcceptSummary(answer, pipeline.AcceptLimits{ReplacedTokens: replaced, MaxTokens: settings.SummaryMaxTokens, Prompt: prompt})
+	summary, refused := pipeline.AcceptSummary(answer,
+		pipeline.AcceptLimits{ReplacedTokens: replaced, MaxTokens: settings.SummaryMaxTokens, Prompt: prompt})
 	if refused != nil {
 		return "", refused
 	}

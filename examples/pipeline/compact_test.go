@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"precis/examples/exampletest"
-	"precis/internal/llm/llmtest"
 	"precis/internal/testkit"
+	"precis/internal/testkit/exampletest"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -36,10 +36,14 @@ func small() pipeline.Settings {
 // the summary forgot is put back.
 func ExampleCompact() {
 	model := Model{
-		Summarizer: pipeline.Summarizer{Kind: pipeline.SummarizerExternal, Vendor: "openai", Model: "gpt-4.1", Window: 1_000_000, MaxOutput: 32_000},
+		Summarizer: pipeline.Summarizer{
+			Kind: pipeline.SummarizerExternal, Vendor: "openai", Model: "gpt-4.1",
+			Window: 1_000_000, MaxOutput: 32_000,
+		},
 		Ask: func(r pipeline.SummaryRequest, maxOutput int) (pipeline.Answer, error) {
 			fmt.Printf("asked with %q, for at most %d tokens\n", r.Prompt.Name, maxOutput)
-			return pipeline.Answer{Text: "<summary>The build fails in internal/retry/retry_test.go: TestRetry has a race.</summary>", Finish: pipeline.FinishStop}, nil
+			return pipeline.Answer{Text: "<summary>The build fails in internal/retry/retry_test.go: TestRetry has " +
+				"a race.</summary>", Finish: pipeline.FinishStop}, nil
 		},
 	}
 	var out strings.Builder
@@ -49,7 +53,7 @@ func ExampleCompact() {
 		return
 	}
 	fmt.Println("due by", done.Decision.Kind)
-	fmt.Printf("%d messages summarised, %d kept, smaller: %t\n", done.Summarised, done.Kept, done.After < done.Before)
+	fmt.Printf("%d messages summarised, %d kept, smaller: %t\n", done.Summarized, done.Kept, done.After < done.Before)
 	fmt.Printf("put back: %q\n", done.Checked.ConstraintsMissing)
 
 	compacted, err := transcript.Read(strings.NewReader(out.String()), transcript.Options{})
@@ -63,7 +67,7 @@ func ExampleCompact() {
 	// Output:
 	// asked with "general", for at most 8192 tokens
 	// due by tokens
-	// 4 messages summarised, 1 kept, smaller: true
+	// 4 messages summarized, 1 kept, smaller: true
 	// put back: ["Never touch the vendored code."]
 	// system: "You are a careful engineer."
 	// user: "<conversation_summary>\nThis session continues an earlier one"
@@ -73,7 +77,10 @@ func ExampleCompact() {
 // Without a model, or with one that gives nothing usable, the digest stands in: it needs no network and cannot fail.
 func ExampleCompact_digest() {
 	refuses := Model{
-		Summarizer: pipeline.Summarizer{Kind: pipeline.SummarizerExternal, Vendor: "openai", Model: "gpt-4.1", Window: 1_000_000, MaxOutput: 32_000},
+		Summarizer: pipeline.Summarizer{
+			Kind: pipeline.SummarizerExternal, Vendor: "openai", Model: "gpt-4.1",
+			Window: 1_000_000, MaxOutput: 32_000,
+		},
 		Ask: func(pipeline.SummaryRequest, int) (pipeline.Answer, error) {
 			return pipeline.Answer{Text: "I can't help with that.", Finish: pipeline.FinishRefusal}, nil
 		},
@@ -85,7 +92,8 @@ func ExampleCompact_digest() {
 		return
 	}
 	fmt.Println(pipeline.KindOf(done.Refused))
-	fmt.Println(strings.Contains(out.String(), "Never touch the vendored code."), strings.Contains(out.String(), "make"), done.After < done.Before)
+	fmt.Println(strings.Contains(out.String(), "Never touch the vendored code."),
+		strings.Contains(out.String(), "make"), done.After < done.Before)
 	// Output:
 	// refused
 	// true true true
@@ -100,8 +108,12 @@ func Example_trim() {
 	}
 	s := pipeline.DefaultSettings()
 	s.ToolResultKeepTurns = 1
-	context := pipeline.BuildContext(pipeline.ContextInput{Live: file.Conversations[0].Messages, Settings: s, Window: 128_000, Vendor: "openai"})
-	fmt.Printf("%d tool result became a preview, %t\n", context.Stats.Trimmed.ToolResults, context.Stats.Trimmed.SavedTokens > 0)
+	context := pipeline.BuildContext(pipeline.ContextInput{
+		Live: file.Conversations[0].Messages, Settings: s,
+		Window: 128_000, Vendor: "openai",
+	})
+	fmt.Printf("%d tool result became a preview, %t\n", context.Stats.Trimmed.ToolResults,
+		context.Stats.Trimmed.SavedTokens > 0)
 	// Output:
 	// 1 tool result became a preview, true
 }
@@ -120,23 +132,30 @@ func TestWhatIsNotDueStaysAsItIs(t *testing.T) {
 func TestAsksAnthropic(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		answer llmtest.Answer
+		answer vendorserver.Answer
 		kind   pipeline.ErrorKind
 	}{
-		"Summary":    {answer: llmtest.Answer{Text: exampletest.Summary}},
-		"Cut":        {answer: llmtest.Answer{Text: "<summary>The first", Finish: "max_tokens"}, kind: pipeline.OutputTooLong},
-		"Refusal":    {answer: llmtest.Answer{Text: "No.", Finish: "refusal"}, kind: pipeline.Refused},
-		"Overloaded": {answer: llmtest.Answer{Error: &llmtest.Error{Status: 529}}, kind: pipeline.ServerError},
-		"Gone":       {answer: llmtest.Answer{Close: true}, kind: pipeline.Network},
+		"Summary": {answer: vendorserver.Answer{Text: exampletest.Summary}},
+		"Cut": {
+			answer: vendorserver.Answer{Text: "<summary>The first", Finish: "max_tokens"},
+			kind:   pipeline.OutputTooLong,
+		},
+		"Refusal": {answer: vendorserver.Answer{Text: "No.", Finish: "refusal"}, kind: pipeline.Refused},
+		"Overloaded": {answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 529}},
+			kind: pipeline.ServerError},
+		"Gone": {answer: vendorserver.Answer{Close: true}, kind: pipeline.Network},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			vendor := llmtest.New(t, llmtest.Script{Key: "test-key", Answers: []llmtest.Answer{tt.answer}})
-			done, err := Compact(strings.NewReader(session), io.Discard, 2000, small(), anthropic(vendor.URL, "test-key", "claude-sonnet-4-5"))
+			vendor := vendorserver.New(t, vendorserver.Script{Key: "test-key",
+				Answers: []vendorserver.Answer{tt.answer}})
+			done, err := Compact(strings.NewReader(session), io.Discard, 2000, small(),
+				anthropic(vendor.URL, "test-key", "claude-sonnet-4-5"))
 			if err != nil || done.After >= done.Before {
 				t.Fatalf("%+v, %v", done, err)
 			}
-			if got := pipeline.KindOf(done.Refused); done.Refused != nil && got != tt.kind || (done.Refused != nil) != (tt.kind != "") {
+			if got := pipeline.KindOf(done.Refused); done.Refused != nil && got != tt.kind ||
+				(done.Refused != nil) != (tt.kind != "") {
 				t.Errorf("refused as %q (%v), want %q", got, done.Refused, tt.kind)
 			}
 			if n := len(vendor.Requests()); n != 1 {
@@ -152,8 +171,9 @@ func TestRecordedSessions(t *testing.T) {
 	folder := testkit.Shared(t, "data")
 	n := 0
 	for _, name := range []string{
-		"claude-code-jsonl/cc-parallel-tools.jsonl", "codex-rollout-jsonl/codex-exec-automation.jsonl", "openai-chat/sweagent-ctf-web.traj",
-		"anthropic-messages/raw-parallel-tool-calls.json", "gemini-cli/gemini-contents-127.json",
+		"claude-code-jsonl/cc-parallel-tools.jsonl", "codex-rollout-jsonl/codex-exec-automation.jsonl",
+		"openai-chat/sweagent-ctf-web.traj", "anthropic-messages/raw-parallel-tool-calls.json",
+		"gemini-cli/gemini-contents-127.json",
 	} {
 		path := filepath.Join(folder, name)
 		if _, err := os.Stat(path); err != nil {
@@ -166,7 +186,8 @@ func TestRecordedSessions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if again, err := transcript.Read(strings.NewReader(out.String()), transcript.Options{}); err != nil || len(again.Conversations) == 0 {
+		if again, err := transcript.Read(strings.NewReader(out.String()), transcript.Options{}); err != nil ||
+			len(again.Conversations) == 0 {
 			t.Errorf("%s: what was written cannot be read: %v", name, err)
 		}
 	}

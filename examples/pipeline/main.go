@@ -41,7 +41,8 @@ func run(path string, window int, model Model, out, report io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(report, "%s\n%d messages summarised, %d kept, %d tokens before, %d after\n", done.Decision.Reason, done.Summarised, done.Kept, done.Before, done.After)
+	_, _ = fmt.Fprintf(report, "%s\n%d messages summarised, %d kept, %d tokens before, %d after\n",
+		done.Decision.Reason, done.Summarized, done.Kept, done.Before, done.After)
 	if done.Refused != nil {
 		_, _ = fmt.Fprintf(report, "the digest stands in: %v\n", done.Refused)
 	}
@@ -51,10 +52,14 @@ func run(path string, window int, model Model, out, report io.Writer) error {
 // anthropic asks Anthropic's Messages API. It is a call of one's own, as any other client's would be.
 func anthropic(base, key, name string) Model {
 	return Model{
-		Summarizer: pipeline.Summarizer{Kind: pipeline.SummarizerExternal, Vendor: "anthropic", Model: name, Window: 200_000, MaxOutput: 64_000},
+		Summarizer: pipeline.Summarizer{
+			Kind: pipeline.SummarizerExternal, Vendor: "anthropic", Model: name,
+			Window: 200_000, MaxOutput: 64_000,
+		},
 		Ask: func(r pipeline.SummaryRequest, maxOutput int) (pipeline.Answer, error) {
 			body, err := json.Marshal(map[string]any{
-				"model": name, "max_tokens": maxOutput, "system": r.System, "messages": []any{map[string]any{"role": "user", "content": r.User}},
+				"model": name, "max_tokens": maxOutput, "system": r.System,
+				"messages": []any{map[string]any{"role": "user", "content": r.User}},
 			})
 			if err != nil {
 				return pipeline.Answer{}, err

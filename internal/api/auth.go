@@ -52,9 +52,13 @@ func (s *Server) identify(r *http.Request, q *request) *Problem {
 		}
 	}
 	if given {
-		return problem(codeUnauthorized, "the API key is unknown or has been revoked: `precis keys list` shows those that work").at("header.Authorization")
+		return problem(codeUnauthorized,
+			"the API key is unknown or has been revoked: `precis keys list` shows those that work").at(
+			"header.Authorization")
 	}
-	return problem(codeUnauthorized, "an API key is needed: send `Authorization: Bearer KEY`; `precis keys create` makes one").at("header.Authorization")
+	return problem(codeUnauthorized,
+		"an API key is needed: send `Authorization: Bearer KEY`; `precis keys create` makes one").at(
+		"header.Authorization")
 }
 
 func bearer(r *http.Request) (string, bool) {
@@ -73,7 +77,8 @@ var crossOrigin = http.NewCrossOriginProtection()
 // browser on it may not: it neither has one of our own names in its address nor comes from us.
 func (s *Server) open(r *http.Request, q *request) *Problem {
 	if !loopbackHost(r.Host) {
-		return problem(service.CodeForbidden, "without API keys only requests for localhost are served, not for %q", r.Host)
+		return problem(service.CodeForbidden, "without API keys only requests for localhost are served, not for %q",
+			r.Host)
 	}
 	if err := crossOrigin.Check(r); err != nil {
 		return problem(service.CodeForbidden, "without API keys no requests from other sites are served")

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"precis/internal/config"
-	"precis/internal/scenario"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
 )
 
 // Without keys the server is for this machine alone, and not for the web pages that are open on it.
@@ -22,7 +22,8 @@ func TestWithoutKeys(t *testing.T) {
 	b := newBench(t, options{})
 	b.send("GET", "/v1/conversations", "").is(200)
 	b.send("GET", "/v1/conversations", "", "Authorization", "Bearer whatever-a-client-has-to-send").is(200)
-	b.send("POST", "/v1/conversations", `{"format":"anthropic","model":{"vendor":"a","name":"b"}}`, "Sec-Fetch-Site", "cross-site").fails(403, service.CodeForbidden)
+	b.send("POST", "/v1/conversations", `{"format":"anthropic","model":{"vendor":"a","name":"b"}}`, "Sec-Fetch-Site",
+		"cross-site").fails(403, service.CodeForbidden)
 	b.send("GET", "/v1/conversations", "", "Sec-Fetch-Site", "same-origin").is(200)
 
 	host := func(name string) int {
@@ -78,7 +79,8 @@ func TestAnOpenAddressNeedsKeys(t *testing.T) {
 	sys := scenario.New(t, scenarioScript)
 	sys.Config.HTTP.Addr = "0.0.0.0:0"
 	s := New(Options{Service: &service.Service{Store: sys.Store, Config: sys.Config, Log: sys.Log}})
-	if _, err := s.Listen(t.Context()); !errors.Is(err, ErrNoKeys) || !strings.Contains(err.Error(), "precis keys create") || !strings.Contains(err.Error(), "http.addr") {
+	if _, err := s.Listen(t.Context()); !errors.Is(err, ErrNoKeys) ||
+		!strings.Contains(err.Error(), "precis keys create") || !strings.Contains(err.Error(), "http.addr") {
 		t.Fatalf("error %v", err)
 	}
 	if _, _, err := sys.Store.CreateAPIKey(t.Context(), store.DefaultTenant, "", false); err != nil {
@@ -139,12 +141,16 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"POST /v1/conversations/{id}/messages":            `{"messages":[{"role":"user","content":"foreign"}]}`,
 		"POST /v1/conversations/{id}/sync":                `{"messages":[{"role":"user","content":"foreign"}]}`,
 		"POST /v1/conversations/{id}/replies/{reply}/end": `{"messages":[{"role":"assistant","content":"foreign"}]}`,
-		"POST /v1/conversations/{id}/markers":             `{"summary":{"role":"user","content":"foreign"},"covers_to":2}`,
-		"PUT /v1/conversations/{id}/state/{key}":          `{"text":"foreign"}`,
-		"PATCH /v1/conversations/{id}":                    `{"settings":{"digest":"never"}}`,
-		"POST /v1/conversations/{id}/segments":            `{"text":"foreign"}`,
+		"POST /v1/conversations/{id}/markers": `{"summary":{"role":"user","content":"foreign"},` +
+			`"covers_to":2}`,
+		"PUT /v1/conversations/{id}/state/{key}": `{"text":"foreign"}`,
+		"PATCH /v1/conversations/{id}":           `{"settings":{"digest":"never"}}`,
+		"POST /v1/conversations/{id}/segments":   `{"text":"foreign"}`,
 	}
-	ids := map[string]string{"{id}": "shared-name", "{run}": run, "{reply}": reply, "{key}": "todo", "{name}": "INDEX.md", "{seq}": "1", "{marker}": "x"}
+	ids := map[string]string{
+		"{id}": "shared-name", "{run}": run, "{reply}": reply, "{key}": "todo",
+		"{name}": "INDEX.md", "{seq}": "1", "{marker}": "x",
+	}
 	hole := regexp.MustCompile(`\{\w+\}`)
 	walked := 0
 	for path, operations := range doc.Paths {
@@ -172,7 +178,8 @@ func TestTenantsNeverMeet(t *testing.T) {
 				if unknown {
 					key = mine
 				}
-				p := b.send(method, full+query(path), body, "Authorization", "Bearer "+key).fails(404, service.CodeNotFound)
+				p := b.send(method, full+query(path), body, "Authorization", "Bearer "+key).fails(404,
+					service.CodeNotFound)
 				if strings.Contains(p.Detail, "mine") {
 					t.Errorf("%s %s tells the owner: %s", method, full, p.Detail)
 				}
@@ -183,7 +190,10 @@ func TestTenantsNeverMeet(t *testing.T) {
 	if walked < 15 {
 		t.Errorf("only %d operations have an id in their path", walked)
 	}
-	for _, path := range []string{"/v1/conversations", "/v1/runs", "/v1/runs?conversation=shared-name", "/v1/usage?group_by=conversation"} {
+	for _, path := range []string{
+		"/v1/conversations", "/v1/runs", "/v1/runs?conversation=shared-name",
+		"/v1/usage?group_by=conversation",
+	} {
 		r := b.send("GET", path, "", "Authorization", "Bearer "+theirs).is(200)
 		if strings.Contains(string(r.body), "shared-name") || strings.Contains(string(r.body), run) {
 			t.Errorf("%s shows what is another's: %s", path, r.body)
@@ -243,7 +253,8 @@ func TestLimits(t *testing.T) {
 		if _, p := l.enter("a", false); p != nil {
 			t.Fatal(p)
 		}
-		if _, p := l.enter("a", false); p == nil || p.Code != codeRateLimited || p.GetHeaders().Get("Retry-After") != "1" {
+		if _, p := l.enter("a", false); p == nil || p.Code != codeRateLimited ||
+			p.GetHeaders().Get("Retry-After") != "1" {
 			t.Errorf("the third request: %v", p)
 		}
 		if _, p := l.enter("a", true); p != nil {

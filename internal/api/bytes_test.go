@@ -20,8 +20,10 @@ var natives = []string{
 	`{ "content" : [ {"text":"order and spaces","type":"text"} ] ,
 	"role":"assistant"  }`,
 	`{"role":"user","content":"more","big":9007199254740993,"exact":1.10,"exp":1E+2,"neg":-0}`,
-	`{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"run","input":{"z":1,"a":"2","z2":[ ],"args":"{ \"spaced\" :  1 }"}}]}`,
-	`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"<b>\u2028é ä</b>"}],"unknown_key":{"kept":true}}`,
+	`{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"run","input":{"z":1,"a":"2","z2":[ ],` +
+		`"args":"{ \"spaced\" :  1 }"}}]}`,
+	`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"<b>\u2028é ä</b>"}],` +
+		`"unknown_key":{"kept":true}}`,
 	`{"role":"assistant","content":"ok","content":"ok, twice"}`,
 	`{"role":"user","content":"last"}`,
 }
@@ -80,7 +82,8 @@ func TestMessagesAreKeptByteForByte(t *testing.T) {
 			}
 		}
 	}
-	if r := b.send("GET", c, "").is(200); !bytes.Contains(r.body, []byte(`"system":`+rawSystem)) || !bytes.Contains(r.body, []byte(`{ "k" : "\u003c" }`)) {
+	if r := b.send("GET", c, "").is(200); !bytes.Contains(r.body, []byte(`"system":`+rawSystem)) ||
+		!bytes.Contains(r.body, []byte(`{ "k" : "\u003c" }`)) {
 		t.Errorf("the conversation is %s", r.body)
 	}
 }
@@ -98,13 +101,20 @@ func TestAnySpellingIsKept(t *testing.T) {
 	seen := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		space := rapid.SampledFrom([]string{"", " ", "\n", "\t ", "\r\n"})
-		text := rapid.SampledFrom([]string{`a`, `\u0041`, `\u0000`, `\ud800`, `\uD83D\uDE00`, `<`, `\/`, `é`, `日本`, `\u2028`, `\"`, `\\`})
+		text := rapid.SampledFrom([]string{
+			`a`, `\u0041`, `\u0000`, `\ud800`, `\uD83D\uDE00`, `<`, `\/`, `é`, `日本`,
+			`\u2028`, `\"`, `\\`,
+		})
 		var content strings.Builder
 		for range rapid.IntRange(1, 8).Draw(rt, "n") {
 			content.WriteString(text.Draw(rt, "text"))
 		}
-		extra := rapid.SampledFrom([]string{``, `,"n":1e400`, `,"n":0.10`, `,"o":{"b":1,"a":2}`, `,"x":[ ]`, `,"d":1,"d":2`}).Draw(rt, "extra")
-		native := "{" + space.Draw(rt, "s1") + `"role"` + space.Draw(rt, "s2") + `:"user"` + "," + space.Draw(rt, "s3") + `"content":"` + content.String() + `"` + extra + "}"
+		extra := rapid.SampledFrom([]string{
+			``, `,"n":1e400`, `,"n":0.10`, `,"o":{"b":1,"a":2}`, `,"x":[ ]`,
+			`,"d":1,"d":2`,
+		}).Draw(rt, "extra")
+		native := "{" + space.Draw(rt, "s1") + `"role"` + space.Draw(rt, "s2") + `:"user"` + "," +
+			space.Draw(rt, "s3") + `"content":"` + content.String() + `"` + extra + "}"
 		r := b.send("POST", c+"/messages", `{"messages":[`+space.Draw(rt, "s4")+native+`]}`)
 		if r.status != http.StatusOK {
 			rt.Fatalf("%s: status %d: %s", native, r.status, r.body)
@@ -125,11 +135,13 @@ func TestLinesAreGivenAsText(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, options{})
 	lines := `{"type":"assistant","uuid":"1"}` + "\n" + `{"type":"assistant","uuid":"2"}`
-	c, _, err := b.Store.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{ID: "lines", Format: "claude-code", Vendor: "anthropic", Model: "m"})
+	c, _, err := b.Store.CreateConversation(t.Context(), store.DefaultTenant,
+		store.NewConversation{ID: "lines", Format: "claude-code", Vendor: "anthropic", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Store.Append(t.Context(), c.Ref, []store.NewMessage{{Role: "assistant", Native: []byte(lines)}}, store.AppendOptions{}); err != nil {
+	if _, err := b.Store.Append(t.Context(), c.Ref, []store.NewMessage{{Role: "assistant", Native: []byte(lines)}},
+		store.AppendOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.send("GET", "/v1/conversations/lines/messages", "").is(200).get("messages", 0, "native"); got != lines {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/service"
 	"precis/internal/store"
 )
@@ -32,7 +32,7 @@ type compactInput struct {
 type runOutput struct {
 	Status   int
 	Location string `header:"Location"`
-	Body     runs.Run
+	Body     runreport.Run
 }
 
 type listCompactionsInput struct {
@@ -68,23 +68,28 @@ type undoOutput struct{ Body service.Undone }
 
 func (s *Server) compactions() {
 	register(s, huma.Operation{
-		OperationID: "compact", Method: http.MethodPost, Path: "/v1/conversations/{id}/compactions", Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK,
-		Summary:     "Compact by hand",
-		Description: "Whatever the numbers. 202 with the run that goes on, or 200 when it ended within the wait. While one of the conversation is under way it gives that one. Nothing is deleted.",
+		OperationID: "compact", Method: http.MethodPost, Path: "/v1/conversations/{id}/compactions",
+		Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK, Summary: "Compact by hand",
+		Description: "Whatever the numbers. 202 with the run that goes on, or 200 when it ended within the wait. " +
+			"While one of the conversation is under way it gives that one. Nothing is deleted.",
 	}, traits{waits: true, also: http.StatusAccepted, codes: []service.Code{service.CodeReplyOpen}}, s.compact)
 	register(s, huma.Operation{
-		OperationID: "list-compactions", Method: http.MethodGet, Path: "/v1/conversations/{id}/compactions", Tags: []string{tagCompactions},
-		Summary: "The timeline of compactions", Description: "Newest first: runs of precis, and compactions that the agent's own runtime did.",
+		OperationID: "list-compactions", Method: http.MethodGet, Path: "/v1/conversations/{id}/compactions",
+		Tags: []string{tagCompactions}, Summary: "The timeline of compactions",
+		Description: "Newest first: runs of precis, and compactions that the agent's own runtime did.",
 	}, traits{}, s.listCompactions)
 	register(s, huma.Operation{
-		OperationID: "report-marker", Method: http.MethodPost, Path: "/v1/conversations/{id}/markers", Tags: []string{tagCompactions}, DefaultStatus: http.StatusCreated,
-		Summary:     "Report a compaction that the agent's own runtime did",
-		Description: "It counts from then on, beside those of precis, and can be undone. It takes a trusted key (`precis keys create --trusted`): a forged summary would hide the history.",
+		OperationID: "report-marker", Method: http.MethodPost, Path: "/v1/conversations/{id}/markers",
+		Tags: []string{tagCompactions}, DefaultStatus: http.StatusCreated,
+		Summary: "Report a compaction that the agent's own runtime did",
+		Description: "It counts from then on, beside those of precis, and can be undone. It takes a trusted key " +
+			"(`precis keys create --trusted`): a forged summary would hide the history.",
 	}, traits{codes: []service.Code{service.CodeConflict}}, s.reportMarker)
 	register(s, huma.Operation{
-		OperationID: "undo", Method: http.MethodDelete, Path: "/v1/conversations/{id}/marker", Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK,
-		Summary:     "Undo the newest compaction",
-		Description: "The context is what it was before it, and what came since. Again goes back one more, down to the full history. No automatic compaction starts until the next user message.",
+		OperationID: "undo", Method: http.MethodDelete, Path: "/v1/conversations/{id}/marker",
+		Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK, Summary: "Undo the newest compaction",
+		Description: "The context is what it was before it, and what came since. Again goes back one more, down " +
+			"to the full history. No automatic compaction starts until the next user message.",
 	}, traits{codes: []service.Code{service.CodeNothingToUndo}}, s.undo)
 }
 
@@ -107,7 +112,7 @@ func (s *Server) compact(ctx context.Context, q *request, in *compactInput) (*ru
 	return runAnswer(run), nil
 }
 
-func runAnswer(run runs.Run) *runOutput {
+func runAnswer(run runreport.Run) *runOutput {
 	out := &runOutput{Status: http.StatusAccepted, Location: "/v1/runs/" + run.ID, Body: run}
 	if run.Outcome != "" {
 		out.Status = http.StatusOK
@@ -116,7 +121,7 @@ func runAnswer(run runs.Run) *runOutput {
 }
 
 // await waits for the end of a run as long as asked, or until the server stops: the run itself goes on.
-func (s *Server) await(ctx context.Context, q *request, run runs.Run, wait time.Duration) (runs.Run, error) {
+func (s *Server) await(ctx context.Context, q *request, run runreport.Run, wait time.Duration) (runreport.Run, error) {
 	if s.launcher.Client == nil {
 		return run, nil
 	}
@@ -143,7 +148,9 @@ func (s *Server) await(ctx context.Context, q *request, run runs.Run, wait time.
 	return now, err
 }
 
-func (s *Server) listCompactions(ctx context.Context, q *request, in *listCompactionsInput) (*listCompactionsOutput, error) {
+func (s *Server) listCompactions(ctx context.Context, q *request,
+	in *listCompactionsInput,
+) (*listCompactionsOutput, error) {
 	list, next, err := s.service.ListCompactions(ctx, in.ref(q), in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err

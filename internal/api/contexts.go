@@ -28,8 +28,9 @@ type contextOutput struct{ Body service.Context }
 
 func (s *Server) contexts() {
 	register(s, huma.Operation{
-		OperationID: "get-context", Method: http.MethodGet, Path: "/v1/conversations/{id}/context", Tags: []string{tagLoop},
-		Summary: "What the model sees next", Description: "Ready to send: system prompt, tools and messages in the wanted format, with their figures.",
+		OperationID: "get-context", Method: http.MethodGet, Path: "/v1/conversations/{id}/context",
+		Tags: []string{tagLoop}, Summary: "What the model sees next",
+		Description: "Ready to send: system prompt, tools and messages in the wanted format, with their figures.",
 	}, traits{}, func(ctx context.Context, q *request, in *contextInput) (*contextOutput, error) {
 		c, err := s.service.Context(ctx, in.ref(q), in.service())
 		if err != nil {

@@ -104,20 +104,24 @@ type patchInput struct {
 
 func (s *Server) conversations() {
 	register(s, huma.Operation{
-		OperationID: "create-conversation", Method: http.MethodPost, Path: "/v1/conversations", Tags: []string{tagConversations}, DefaultStatus: http.StatusCreated,
-		Summary: "Make a conversation", Description: "201 for a new one; 200 for one that is there already and was made with the same body. Another body under the same id is a `conflict`.",
+		OperationID: "create-conversation", Method: http.MethodPost, Path: "/v1/conversations",
+		Tags: []string{tagConversations}, DefaultStatus: http.StatusCreated, Summary: "Make a conversation",
+		Description: "201 for a new one; 200 for one that is there already and was made with the same body. " +
+			"Another body under the same id is a `conflict`.",
 	}, traits{repeatable: true, also: http.StatusOK, codes: []service.Code{service.CodeConflict}}, s.createConversation)
 	register(s, huma.Operation{
-		OperationID: "list-conversations", Method: http.MethodGet, Path: "/v1/conversations", Tags: []string{tagConversations},
-		Summary: "List conversations", Description: "Newest first, without their state.",
+		OperationID: "list-conversations", Method: http.MethodGet, Path: "/v1/conversations",
+		Tags: []string{tagConversations}, Summary: "List conversations",
+		Description: "Newest first, without their state.",
 	}, traits{}, s.listConversations)
 	register(s, huma.Operation{
-		OperationID: "get-conversation", Method: http.MethodGet, Path: "/v1/conversations/{id}", Tags: []string{tagConversations},
-		Summary: "Read a conversation and where it stands",
+		OperationID: "get-conversation", Method: http.MethodGet, Path: "/v1/conversations/{id}",
+		Tags: []string{tagConversations}, Summary: "Read a conversation and where it stands",
 	}, traits{}, s.getConversation)
 	register(s, huma.Operation{
-		OperationID: "patch-conversation", Method: http.MethodPatch, Path: "/v1/conversations/{id}", Tags: []string{tagConversations},
-		Summary: "Change model, system prompt, tools or settings", Description: "The trigger is looked at again: a smaller window is enough to start a compaction.",
+		OperationID: "patch-conversation", Method: http.MethodPatch, Path: "/v1/conversations/{id}",
+		Tags: []string{tagConversations}, Summary: "Change model, system prompt, tools or settings",
+		Description: "The trigger is looked at again: a smaller window is enough to start a compaction.",
 	}, traits{repeatable: true}, s.patchConversation)
 }
 
@@ -158,10 +162,14 @@ func (s *Server) getConversation(ctx context.Context, q *request, in *Conversati
 func (s *Server) patchConversation(ctx context.Context, q *request, in *patchInput) (*conversationOutput, error) {
 	b := in.Payload.value
 	patch := service.ConversationPatch{
-		System: replaced(b.System), Tools: replaced(b.Tools), Settings: json.RawMessage(b.Settings), Metadata: json.RawMessage(b.Metadata),
+		System: replaced(b.System), Tools: replaced(b.Tools), Settings: json.RawMessage(b.Settings),
+		Metadata: json.RawMessage(b.Metadata),
 	}
 	if m := b.Model; m != nil {
-		patch.Model = &service.ModelPatch{Vendor: m.Vendor, Name: m.Name, ContextWindow: m.ContextWindow, MaxOutput: m.MaxOutput}
+		patch.Model = &service.ModelPatch{
+			Vendor: m.Vendor, Name: m.Name, ContextWindow: m.ContextWindow,
+			MaxOutput: m.MaxOutput,
+		}
 	}
 	c, err := s.service.PatchConversation(ctx, in.ref(q), patch)
 	if err != nil {

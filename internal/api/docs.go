@@ -36,7 +36,8 @@ func (s *Server) docs() {
 			problemOf(r.Context(), fmt.Errorf("make the page of the API: %w", err)).write(w, r)
 			return
 		}
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write(html)
 	})
@@ -92,7 +93,10 @@ type docsSchema struct {
 func newDocsPage(doc *huma.OpenAPI) docsPage {
 	p := docsPage{Title: doc.Info.Title, Version: doc.Info.Version, Description: doc.Info.Description}
 	d := docsMaker{doc: doc}
-	for _, tag := range []string{tagConversations, tagLoop, tagCompactions, tagState, tagEvents, tagMemory, tagAudit, tagSettings, tagServer} {
+	for _, tag := range []string{
+		tagConversations, tagLoop, tagCompactions, tagState, tagEvents, tagMemory, tagAudit,
+		tagSettings, tagServer,
+	} {
 		if g := d.group(tag); len(g.Operations) > 0 {
 			p.Groups = append(p.Groups, g)
 		}
@@ -134,7 +138,11 @@ func (d docsMaker) operation(op *huma.Operation) docsOperation {
 		if about == "" {
 			about = p.Schema.Description
 		}
-		o.Parameters = append(o.Parameters, docsField{Name: p.Name, Where: p.In, Required: p.Required, Type: d.typeOf(p.Schema), About: sentence(about, d.limits(p.Schema))})
+		o.Parameters = append(o.Parameters,
+			docsField{
+				Name: p.Name, Where: p.In, Required: p.Required, Type: d.typeOf(p.Schema),
+				About: sentence(about, d.limits(p.Schema)),
+			})
 	}
 	if op.RequestBody != nil {
 		o.Body = d.fields(op.RequestBody.Content["application/json"].Schema)

@@ -18,8 +18,8 @@ import (
 //go:embed descriptions.json
 var descriptionsJSON []byte
 
-// finishDocument makes of the document what huma does not: fields described by the comments of their types, null where an
-// answer may hold it, and answers to which fields may be added.
+// finishDocument makes of the document what huma does not: fields described by the comments of their types, null
+// where an answer may hold it, and answers to which fields may be added.
 func (s *Server) finishDocument() error {
 	var comments map[string]map[string]string
 	if err := json.Unmarshal(descriptionsJSON, &comments); err != nil {

@@ -65,7 +65,8 @@ func TestDescriptionsAreTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("descriptions.json is not what the comments say; run: go test ./internal/api -run TestDescriptions -update\n%s", diff)
+		t.Errorf("descriptions.json is not what the comments say; run: go test ./internal/api -run "+
+			"TestDescriptions -update\n%s", diff)
 	}
 }
 
@@ -158,7 +159,8 @@ func TestTheDocumentTellsWhatMayBeNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	stats := doc.Components.Schemas["Stats"].Properties["marker"]
-	if !bytes.Contains(stats, []byte(`"anyOf"`)) || !bytes.Contains(stats, []byte(`"null"`)) || !bytes.Contains(stats, []byte(`"description"`)) {
+	if !bytes.Contains(stats, []byte(`"anyOf"`)) || !bytes.Contains(stats, []byte(`"null"`)) ||
+		!bytes.Contains(stats, []byte(`"description"`)) {
 		t.Errorf("a context's marker is %s", stats)
 	}
 	if doc.Components.Schemas["Appended"].AdditionalProperties != nil {

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/service"
 	"precis/internal/store"
 )
@@ -25,7 +25,8 @@ func encoded(t interface{ Fatal(...any) }, v any) string {
 func TestRawJSONGoesOutAsItIs(t *testing.T) {
 	t.Parallel()
 	raws := []string{
-		`{ "b" : 1,  "a":2 }`, `9007199254740993`, `1.0e2`, `"\u0000 \ud800 \ud83d\ude00 < > & \/"`, "{\n\t\"x\": [ ]\n}", `"ä\u00e4"`,
+		`{ "b" : 1,  "a":2 }`, `9007199254740993`, `1.0e2`, `"\u0000 \ud800 \ud83d\ude00 < > & \/"`,
+		"{\n\t\"x\": [ ]\n}", `"ä\u00e4"`,
 	}
 	for _, raw := range raws {
 		m := json.RawMessage(raw)
@@ -76,8 +77,13 @@ func TestEncodeFields(t *testing.T) {
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	for want, v := range map[string]both{
-		`{"x":0,"own":{"x":0},"y":"","none":null,"list":[],"bytes":null,"at":null,"Plain":""}`:                                                              {},
-		`{"x":1,"Z":3,"own":{"x":2,"y":"<i>"},"y":"o","none":null,"list":[1],"bytes":"AQI=","at":"2026-01-02T03:04:05.000000006Z","Plain":"\u2028<\u0000"}`: {inner: inner{X: 1, Y: "hidden"}, Named: &Named{3}, Own: inner{2, "<i>"}, Y: "o", Skip: 1, List: []int{1}, Bytes: []byte{1, 2}, At: &at, Plain: "\u2028<\x00", quiet: 1},
+		`{"x":0,"own":{"x":0},"y":"","none":null,"list":[],"bytes":null,"at":null,"Plain":""}`: {},
+		`{"x":1,"Z":3,"own":{"x":2,"y":"<i>"},"y":"o","none":null,"list":[1],"bytes":"AQI=",` +
+			`"at":"2026-01-02T03:04:05.000000006Z","Plain":"\u2028<\u0000"}`: {
+			inner: inner{X: 1, Y: "hidden"},
+			Named: &Named{3}, Own: inner{2, "<i>"}, Y: "o", Skip: 1, List: []int{1}, Bytes: []byte{1, 2}, At: &at,
+			Plain: "\u2028<\x00", quiet: 1,
+		},
 	} {
 		if got := encoded(t, v); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
@@ -92,12 +98,13 @@ func TestEncodeAsTheStandardLibrary(t *testing.T) {
 		at := rapid.Int64().Draw(t, "at")
 		text := rapid.String().Draw(t, "text")
 		raw := json.RawMessage(rapid.SampledFrom([]string{`{}`, `{"a":[1,2,{"b":null}]}`, `[]`, `"x"`}).Draw(t, "raw"))
-		v := runs.Of(store.Run{
-			Ref: store.RunRef{ID: text}, Focus: text, Reason: text, Trigger: json.RawMessage(`{"used":` + string(encoded(t, at)) + `}`),
-			Versions: raw, Created: time.Unix(at%4_000_000_000, 0).UTC(),
-			Steps: []store.Step{{Stage: text, Numbers: raw, Artifacts: map[string]string{text: "x", "a": text}}},
+		v := runreport.Of(store.Run{
+			Ref: store.RunRef{ID: text}, Focus: text, Reason: text,
+			Trigger: json.RawMessage(`{"used":` + string(encoded(t, at)) + `}`), Versions: raw,
+			Created: time.Unix(at%4_000_000_000, 0).UTC(),
+			Steps:   []store.Step{{Stage: text, Numbers: raw, Artifacts: map[string]string{text: "x", "a": text}}},
 		})
-		v.Texts = &runs.Texts{Prompts: []runs.Prompted{{System: text}}, Summary: text}
+		v.Texts = &runreport.Texts{Prompts: []runreport.Prompted{{System: text}}, Summary: text}
 		var want bytes.Buffer
 		e := json.NewEncoder(&want)
 		e.SetEscapeHTML(false)

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// heartbeat is how often a stream without events says that it lives: proxies close silent connections after a minute.
+	// heartbeat is how often a stream without events says that it lives: proxies close silent connections after a
+	// minute.
 	heartbeat = 15 * time.Second
 	// reconnectAfter is what a client is asked to wait before it comes back, in milliseconds.
 	reconnectAfter = 1000
@@ -44,14 +45,17 @@ type eventsInput struct {
 func (s *Server) events() {
 	registry := s.api.OpenAPI().Components.Schemas
 	op := huma.Operation{
-		OperationID: "follow-events", Method: http.MethodGet, Path: "/v1/conversations/{id}/events", Tags: []string{tagEvents},
-		Summary:     "Follow what happens to a conversation",
-		Description: "Server-sent events: every event from the first, or behind `Last-Event-ID`, then each as it happens. A comment comes when nothing happened for a while. The stream ends when the server stops; the client comes back with the id that it has seen.",
+		OperationID: "follow-events", Method: http.MethodGet, Path: "/v1/conversations/{id}/events",
+		Tags: []string{tagEvents}, Summary: "Follow what happens to a conversation",
+		Description: "Server-sent events: every event from the first, or behind `Last-Event-ID`, then each as it " +
+			"happens. A comment comes when nothing happened for a while. The stream ends when the server stops; " +
+			"the client comes back with the id that it has seen.",
 	}
 	register(s, op, traits{stream: true}, s.followEvents)
 	operationAt(s.api.OpenAPI(), op).Responses["200"] = &huma.Response{
 		Description: "The stream. Each event's data is one Event.",
-		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: registry.Schema(reflect.TypeFor[Event](), true, "")}},
+		Content: map[string]*huma.MediaType{"text/event-stream": {Schema: registry.Schema(reflect.TypeFor[Event](),
+			true, "")}},
 	}
 }
 
@@ -60,7 +64,8 @@ func (s *Server) followEvents(ctx context.Context, q *request, in *eventsInput) 
 	if id := strings.TrimSpace(in.LastEventID); id != "" {
 		n, err := strconv.ParseInt(id, 10, 64)
 		if err != nil || n < 0 {
-			return nil, problem(service.CodeInvalid, "Last-Event-ID is the number of an event of this stream, not %q", id).at("header.Last-Event-ID")
+			return nil, problem(service.CodeInvalid, "Last-Event-ID is the number of an event of this stream, not %q",
+				id).at("header.Last-Event-ID")
 		}
 		after = n
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"precis/internal/config"
-	"precis/internal/scenario"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
 )
 
 // following is an open stream of events.
@@ -47,7 +47,10 @@ func (b *bench) follow(path string, headers ...string) *following {
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
 		b.t.Fatalf("status %d, type %q", res.StatusCode, res.Header.Get("Content-Type"))
 	}
-	f := &following{t: b.t, events: make(chan Event, 1000), comments: make(chan string, 1000), ended: make(chan struct{}), stop: cancel}
+	f := &following{
+		t: b.t, events: make(chan Event, 1000), comments: make(chan string, 1000),
+		ended: make(chan struct{}), stop: cancel,
+	}
 	b.t.Cleanup(cancel)
 	go func() {
 		defer close(f.ended)
@@ -77,7 +80,8 @@ func (f *following) read(lines *bufio.Scanner) {
 				continue
 			}
 			var e Event
-			if err := json.Unmarshal([]byte(data), &e); err != nil || fmt.Sprint(e.Seq) != id || string(e.Kind) != event {
+			if err := json.Unmarshal([]byte(data), &e); err != nil || fmt.Sprint(e.Seq) != id ||
+				string(e.Kind) != event {
 				f.t.Errorf("event %s %s %s, %v", id, event, data, err)
 			}
 			f.events <- e
@@ -100,7 +104,11 @@ func (f *following) next() Event {
 func (b *bench) event(ref store.ConversationRef, n int) {
 	b.t.Helper()
 	for i := range n {
-		if _, err := b.Store.AppendEvent(b.t.Context(), ref, store.Event{Kind: store.EventWarning, Data: json.RawMessage(fmt.Sprintf(`{"n":%d,"text":"<&>"}`, i))}); err != nil {
+		if _, err := b.Store.AppendEvent(b.t.Context(), ref,
+			store.Event{
+				Kind: store.EventWarning,
+				Data: json.RawMessage(fmt.Sprintf(`{"n":%d,"text":"<&>"}`, i)),
+			}); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -115,7 +123,8 @@ func TestEvents(t *testing.T) {
 
 	all := b.follow(c + "/events")
 	for want := int64(1); want <= 2; want++ {
-		if e := all.next(); e.Seq != want || e.Kind != store.EventWarning || e.Created.IsZero() || !strings.Contains(string(e.Data), `"n"`) {
+		if e := all.next(); e.Seq != want || e.Kind != store.EventWarning || e.Created.IsZero() ||
+			!strings.Contains(string(e.Data), `"n"`) {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -192,7 +201,8 @@ func TestManyFollowers(t *testing.T) {
 	for i := range conversations {
 		b.create(fmt.Sprint("c", i), "")
 		for range each {
-			f, leave := b.server.hub.follow(store.ConversationRef{Tenant: store.DefaultTenant, ID: fmt.Sprint("c", i)}, 0)
+			f, leave := b.server.hub.follow(store.ConversationRef{Tenant: store.DefaultTenant, ID: fmt.Sprint("c", i)},
+				0)
 			defer leave()
 			followers = append(followers, f)
 		}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"precis/internal/llm/llmtest"
 	"precis/internal/telemetry"
+	"precis/internal/testkit/vendorserver"
 )
 
 const apiPage = "../../docs/api.md"
@@ -76,7 +76,10 @@ func runPage(t *testing.T, path string, least int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tel.Stop(context.Background()) })
-	b := newBench(t, options{tel: tel, worker: true, script: llmtest.Script{Default: &llmtest.Answer{Text: summaryText}}})
+	b := newBench(t, options{
+		tel: tel, worker: true,
+		script: vendorserver.Script{Default: &vendorserver.Answer{Text: summaryText}},
+	})
 	within(t, 20*time.Second, "ready", func() bool { return b.send("GET", "/readyz", "").status == http.StatusOK })
 	for _, m := range fence.FindAllStringSubmatch(string(page), -1) {
 		if m[1] == "json" && !json.Valid([]byte(m[2])) {
@@ -155,7 +158,8 @@ func lacks(want, got any, path string) []string {
 		return lacks(want[0], have[0], path+"[0]")
 	}
 	key := path[strings.LastIndex(path, ".")+1:]
-	if slices.Contains([]string{"outcome", "code", "status", "fired", "as", "matched", "first_seq", "ok", "location"}, key) && fmt.Sprint(want) != fmt.Sprint(got) {
+	if slices.Contains([]string{"outcome", "code", "status", "fired", "as", "matched", "first_seq", "ok", "location"},
+		key) && fmt.Sprint(want) != fmt.Sprint(got) {
 		return []string{fmt.Sprintf("%s is %v, not %v", path, got, want)}
 	}
 	return nil

@@ -15,9 +15,10 @@ type exportInput struct{ ConversationPath }
 
 func (s *Server) exports() {
 	op := huma.Operation{
-		OperationID: "export-conversation", Method: http.MethodGet, Path: "/v1/conversations/{id}/export", Tags: []string{tagAudit},
-		Summary: "A conversation with its runs and their evidence as one file",
-		Description: "JSON lines, as `precis export` writes them and `precis import` reads them. The last line counts the rows and has a hash: " +
+		OperationID: "export-conversation", Method: http.MethodGet, Path: "/v1/conversations/{id}/export",
+		Tags: []string{tagAudit}, Summary: "A conversation with its runs and their evidence as one file",
+		Description: "JSON lines, as `precis export` writes them and `precis import` reads them. The last line " +
+			"counts the rows and has a hash: " +
 			"without it the answer was cut off. While a run is under way it is refused.",
 	}
 	register(s, op, traits{waits: true, codes: []service.Code{service.CodeRunActive}}, s.export)

@@ -51,19 +51,24 @@ type readyOutput struct {
 
 func (s *Server) health() {
 	register(s, huma.Operation{
-		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Tags: []string{tagServer}, Summary: "The process is alive",
+		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Tags: []string{tagServer},
+		Summary: "The process is alive",
 	}, traits{public: true}, func(context.Context, *request, *struct{}) (*aliveOutput, error) {
 		return &aliveOutput{Body: Alive{Status: "ok", Version: version.Code()}}, nil
 	})
 	ready := huma.Operation{
-		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: []string{tagServer}, Summary: "Work can be done",
-		Description: "PostgreSQL and Temporal answer, and a worker polls both queues. 503 when not, and while the server stops.",
+		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: []string{tagServer},
+		Summary: "Work can be done", Description: "PostgreSQL and Temporal answer, and a worker polls both " +
+			"queues. 503 when not, and while the server stops.",
 	}
 	p := NewProbe(s.service.Store, s.service.Temporal, s.service.Config)
 	register(s, ready, traits{public: true}, func(ctx context.Context, _ *request, _ *struct{}) (*readyOutput, error) {
 		r := p.Ready(ctx)
 		if s.stopping.Err() != nil {
-			r = Ready{Status: "not_ready", Checks: append([]Check{{Name: "server", Detail: "it is stopping"}}, r.Checks...)}
+			r = Ready{
+				Status: "not_ready",
+				Checks: append([]Check{{Name: "server", Detail: "it is stopping"}}, r.Checks...),
+			}
 		}
 		out := &readyOutput{Status: http.StatusOK, Body: r}
 		if r.Status != "ready" {
@@ -75,7 +80,8 @@ func (s *Server) health() {
 	doc.Responses["503"] = &huma.Response{Description: "Something is not there.", Content: doc.Responses["200"].Content}
 
 	metrics := &huma.Operation{
-		OperationID: "metrics", Method: http.MethodGet, Path: "/metrics", Tags: []string{tagServer}, Summary: "Metrics in Prometheus' format",
+		OperationID: "metrics", Method: http.MethodGet, Path: "/metrics", Tags: []string{tagServer},
+		Summary:  "Metrics in Prometheus' format",
 		Security: []map[string][]string{}, Responses: map[string]*huma.Response{"200": {
 			Description: "The metrics.", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}},
@@ -132,7 +138,8 @@ func (p *Probe) postgres(ctx context.Context) Check {
 }
 
 func (p *Probe) temporal(ctx context.Context) (temporal, worker Check) {
-	temporal, worker = Check{Name: "temporal"}, Check{Name: "worker", Detail: "not known while Temporal does not answer"}
+	temporal, worker = Check{Name: "temporal"},
+		Check{Name: "worker", Detail: "not known while Temporal does not answer"}
 	if p.client == nil {
 		temporal.Detail = "no Temporal is configured (temporal.address)"
 		return temporal, worker
@@ -140,11 +147,13 @@ func (p *Probe) temporal(ctx context.Context) (temporal, worker Check) {
 	for _, queue := range []string{p.config.Worker.TaskQueue, p.config.Worker.LLMTaskQueue} {
 		n, err := temporalclient.Pollers(ctx, p.client, p.config.Temporal.Namespace, queue)
 		if err != nil {
-			temporal.Detail = "Temporal does not answer (temporal.address), or does not know the namespace (temporal.namespace)"
+			temporal.Detail = "Temporal does not answer (temporal.address), or does not know the namespace " +
+				"(temporal.namespace)"
 			return temporal, worker
 		}
 		if n == 0 {
-			return Check{Name: "temporal", OK: true}, Check{Name: "worker", Detail: "no worker polls queue " + queue + ": start one with bin/worker"}
+			return Check{Name: "temporal", OK: true},
+				Check{Name: "worker", Detail: "no worker polls queue " + queue + ": start one with bin/worker"}
 		}
 	}
 	return Check{Name: "temporal", OK: true}, Check{Name: "worker", OK: true}

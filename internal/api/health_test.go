@@ -15,11 +15,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"precis/internal/scenario"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/internal/telemetry"
 	"precis/internal/temporalclient"
+	"precis/internal/testkit/scenario"
 )
 
 func TestReady(t *testing.T) {
@@ -29,7 +29,8 @@ func TestReady(t *testing.T) {
 		t.Errorf("status %q", got)
 	}
 	r := b.send("GET", "/readyz", "").is(http.StatusServiceUnavailable)
-	if r.get("status") != "not_ready" || r.get("checks", 0, "ok") != "true" || r.get("checks", 1, "ok") != "true" || r.get("checks", 2, "name") != "worker" || !strings.Contains(r.get("checks", 2, "detail"), "bin/worker") {
+	if r.get("status") != "not_ready" || r.get("checks", 0, "ok") != "true" || r.get("checks", 1, "ok") != "true" ||
+		r.get("checks", 2, "name") != "worker" || !strings.Contains(r.get("checks", 2, "detail"), "bin/worker") {
 		t.Errorf("without a worker: %s", r.body)
 	}
 	b.StartWorker()
@@ -57,7 +58,8 @@ func TestNotReady(t *testing.T) {
 		}
 		st.Close() // as good as away
 		ready := NewProbe(st, sys.Client, sys.Config).Ready(t.Context())
-		if ready.Status != "not_ready" || ready.Checks[0].OK || !ready.Checks[1].OK || !strings.Contains(ready.Checks[0].Detail, "database_url") {
+		if ready.Status != "not_ready" || ready.Checks[0].OK || !ready.Checks[1].OK ||
+			!strings.Contains(ready.Checks[0].Detail, "database_url") {
 			t.Errorf("%+v", ready)
 		}
 	})
@@ -73,7 +75,8 @@ func TestNotReady(t *testing.T) {
 		defer client.Close()
 		began := time.Now()
 		ready := NewProbe(sys.Store, client, away).Ready(t.Context())
-		if ready.Status != "not_ready" || !ready.Checks[0].OK || ready.Checks[1].OK || ready.Checks[2].OK || !strings.Contains(ready.Checks[1].Detail, "temporal.address") {
+		if ready.Status != "not_ready" || !ready.Checks[0].OK || ready.Checks[1].OK || ready.Checks[2].OK ||
+			!strings.Contains(ready.Checks[1].Detail, "temporal.address") {
 			t.Errorf("%+v", ready)
 		}
 		if took := time.Since(began); took > checkPatience+5*time.Second {
@@ -84,14 +87,16 @@ func TestNotReady(t *testing.T) {
 		t.Parallel()
 		sys := scenario.New(t, scenarioScript)
 		sys.Config.Temporal.Namespace = "no-such-namespace"
-		if ready := NewProbe(sys.Store, sys.Client, sys.Config).Ready(t.Context()); ready.Status != "not_ready" || ready.Checks[1].OK {
+		if ready := NewProbe(sys.Store, sys.Client, sys.Config).Ready(t.Context()); ready.Status != "not_ready" ||
+			ready.Checks[1].OK {
 			t.Errorf("%+v", ready)
 		}
 	})
 	t.Run("NoTemporal", func(t *testing.T) {
 		t.Parallel()
 		sys := scenario.New(t, scenarioScript)
-		if ready := NewProbe(sys.Store, nil, sys.Config).Ready(t.Context()); ready.Status != "not_ready" || ready.Checks[1].OK {
+		if ready := NewProbe(sys.Store, nil, sys.Config).Ready(t.Context()); ready.Status != "not_ready" ||
+			ready.Checks[1].OK {
 			t.Errorf("%+v", ready)
 		}
 	})
@@ -108,13 +113,18 @@ func TestWithoutTemporal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	b := &bench{System: sys, t: t, log: &lines{}, server: New(Options{Service: &service.Service{Store: sys.Store, Temporal: client, Config: away, Log: sys.Log}})}
+	b := &bench{
+		System: sys, t: t, log: &lines{},
+		server: New(Options{Service: &service.Service{Store: sys.Store, Temporal: client, Config: away, Log: sys.Log}}),
+	}
 	b.serve()
 	c := b.create("c", "")
 	b.add(c, scenario.Talk(3, 400)...)
-	run := b.send("POST", c+"/compactions", `{"wait_seconds":1,"summarizer":"digest"}`).is(http.StatusAccepted).get("id")
+	run := b.send("POST", c+"/compactions",
+		`{"wait_seconds":1,"summarizer":"digest"}`).is(http.StatusAccepted).get("id")
 	sys.StartWorker()
-	within(t, 30*time.Second, "the run ends", func() bool { return b.send("GET", "/v1/runs/"+run, "").is(200).get("outcome") == "applied" })
+	within(t, 30*time.Second, "the run ends",
+		func() bool { return b.send("GET", "/v1/runs/"+run, "").is(200).get("outcome") == "applied" })
 }
 
 // With the database away requests fail as unavailable, and pass when it is back.
@@ -128,7 +138,10 @@ func TestWithoutPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
-	far := &bench{System: b.System, t: t, log: &lines{}, server: New(Options{Service: &service.Service{Store: st, Temporal: b.Client, Config: b.Config, Log: b.Log}})}
+	far := &bench{
+		System: b.System, t: t, log: &lines{},
+		server: New(Options{Service: &service.Service{Store: st, Temporal: b.Client, Config: b.Config, Log: b.Log}}),
+	}
 	far.serve()
 	far.send("GET", path, "").is(200)
 	line.cut()
@@ -137,7 +150,8 @@ func TestWithoutPostgres(t *testing.T) {
 	if r.header.Get("Retry-After") == "" {
 		t.Error("nothing says when to try again")
 	}
-	far.send("POST", path+"/messages", `{"messages":[]}`, idempotencyHeader, "k").fails(http.StatusServiceUnavailable, service.CodeUnavailable)
+	far.send("POST", path+"/messages", `{"messages":[]}`, idempotencyHeader, "k").fails(http.StatusServiceUnavailable,
+		service.CodeUnavailable)
 	if got := far.send("GET", "/readyz", "").is(http.StatusServiceUnavailable).get("checks", 0, "ok"); got != "false" {
 		t.Errorf("postgres is %s", got)
 	}
@@ -245,7 +259,8 @@ func TestObserved(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if err := ServeObserved(t.Context(), "127.0.0.1:999999", nil, nil); err == nil || !strings.Contains(err.Error(), "worker.metrics_addr") {
+	if err := ServeObserved(t.Context(), "127.0.0.1:999999", nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "worker.metrics_addr") {
 		t.Errorf("error %v", err)
 	}
 }

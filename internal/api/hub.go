@@ -11,8 +11,8 @@ import (
 	"precis/internal/store"
 )
 
-// lookEvery is how often a process asks for new events: one query for all conversations that anybody follows, none while
-// nobody does. PostgreSQL could tell by NOTIFY, but that takes a lock of the whole database with every commit.
+// lookEvery is how often a process asks for new events: one query for all conversations that anybody follows, none
+// while nobody does. PostgreSQL could tell by NOTIFY, but that takes a lock of the whole database with every commit.
 const lookEvery = 250 * time.Millisecond
 
 // hub tells followers that their conversation has new events.

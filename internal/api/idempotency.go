@@ -60,7 +60,8 @@ func (s *Server) wholeBody(r *http.Request, w http.ResponseWriter, most int64) (
 	var timeout net.Error
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, problem(service.CodeTooLarge, "the body is larger than %d bytes (http.max_body_bytes): send fewer messages at once", tooLarge.Limit)
+		return nil, problem(service.CodeTooLarge,
+			"the body is larger than %d bytes (http.max_body_bytes): send fewer messages at once", tooLarge.Limit)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		p := problem(codeTimeout, "the body did not arrive within %s", s.timeout())
 		p.Status = http.StatusRequestTimeout
@@ -76,20 +77,22 @@ func bodyProblem(r *http.Request, body []byte) *Problem {
 		return nil
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return problem(codeMediaType, "Content-Encoding is %q: bodies are taken as they are, not compressed", encoding).at("header.Content-Encoding")
+		return problem(codeMediaType, "Content-Encoding is %q: bodies are taken as they are, not compressed",
+			encoding).at("header.Content-Encoding")
 	}
 	given := r.Header.Get("Content-Type")
 	media, _, err := mime.ParseMediaType(given)
 	if given != "" && (err != nil || media != "application/json" && !strings.HasSuffix(media, "+json")) {
-		return problem(codeMediaType, "Content-Type is %q: send `Content-Type: application/json`", given).at("header.Content-Type")
+		return problem(codeMediaType, "Content-Type is %q: send `Content-Type: application/json`",
+			given).at("header.Content-Type")
 	}
 	return nil
 }
 
 // keepAnswer does a request with an idempotency key once: it keeps what a write that went well was answered with, and
-// gives that to whoever sends the same request with the same key again. One that failed may be tried again with its key.
-// The transactions of the request note under its key that they happened: whatever dies in between, a write that cannot be
-// repeated is not.
+// gives that to whoever sends the same request with the same key again. One that failed may be tried again with its
+// key. The transactions of the request note under its key that they happened: whatever dies in between, a write that
+// cannot be repeated is not.
 func (s *Server) keepAnswer(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	t := traitsOf(ctx.Operation())
@@ -106,18 +109,23 @@ func (s *Server) keepAnswer(ctx huma.Context, next func(huma.Context)) {
 	if err != nil {
 		p := problemOf(r.Context(), err)
 		if errors.Is(err, store.ErrInvalid) {
-			p = problem(service.CodeInvalid, "an idempotency key has 1 to 255 bytes of UTF-8 and no control characters").at("header." + idempotencyHeader)
+			p = problem(service.CodeInvalid,
+				"an idempotency key has 1 to 255 bytes of UTF-8 and no control characters").at("header." +
+				idempotencyHeader)
 		}
 		p.write(w, r)
 		return
 	}
 	switch state {
 	case store.KeyOther:
-		problem(codeKeyReused, "idempotency key %q was used with another request: each request has a key of its own", k.Key).at("header."+idempotencyHeader).write(w, r)
+		problem(codeKeyReused, "idempotency key %q was used with another request: each request has a key of its own",
+			k.Key).at("header."+idempotencyHeader).write(w, r)
 	case store.KeyBusy:
-		problem(codeKeyBusy, "the request with idempotency key %q is under way: try again in a moment", k.Key).after(time.Second).write(w, r)
+		problem(codeKeyBusy, "the request with idempotency key %q is under way: try again in a moment",
+			k.Key).after(time.Second).write(w, r)
 	case store.KeyLost:
-		problem(codeKeyLost, "the request with idempotency key %q took effect, and its answer was lost in a crash: read what is there before you send it again, with another key", k.Key).write(w, r)
+		problem(codeKeyLost, "the request with idempotency key %q took effect, and its answer was lost in a "+
+			"crash: read what is there before you send it again, with another key", k.Key).write(w, r)
 	case store.KeyAnswered:
 		for name, value := range kept.Headers {
 			w.Header().Set(name, value)
@@ -140,7 +148,9 @@ func requestHash(r *http.Request, body []byte) store.Hash {
 	return store.Hash(h.Sum(nil))
 }
 
-func (s *Server) doKeyed(ctx huma.Context, r *http.Request, w http.ResponseWriter, k store.KeyedRequest, next func(huma.Context)) {
+func (s *Server) doKeyed(ctx huma.Context, r *http.Request, w http.ResponseWriter, k store.KeyedRequest,
+	next func(huma.Context),
+) {
 	rec := &recorder{header: w.Header().Clone()}
 	release := s.hold(r.Context(), k)
 	func() {

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"precis/internal/scenario"
 	"precis/internal/service"
+	"precis/internal/testkit/scenario"
 )
 
 func TestIdempotency(t *testing.T) {
@@ -24,7 +24,8 @@ func TestIdempotency(t *testing.T) {
 			t.Error("the first answer says that it was kept")
 		}
 		again := b.send("POST", c+"/messages", body, idempotencyHeader, "append").is(200)
-		if string(again.body) != string(first.body) || again.header.Get(replayedHeader) != "true" || again.header.Get("Content-Type") != first.header.Get("Content-Type") {
+		if string(again.body) != string(first.body) || again.header.Get(replayedHeader) != "true" ||
+			again.header.Get("Content-Type") != first.header.Get("Content-Type") {
 			t.Errorf("%v %s, the first was %s", again.header, again.body, first.body)
 		}
 		if got := b.send("GET", c, "").get("head_seq"); got != "1" {
@@ -41,7 +42,8 @@ func TestIdempotency(t *testing.T) {
 		body := `{"format":"anthropic","model":{"vendor":"a","name":"b"}}`
 		first := b.send("POST", "/v1/conversations", body, idempotencyHeader, "create").is(201)
 		again := b.send("POST", "/v1/conversations", body, idempotencyHeader, "create").is(201)
-		if first.get("id") != again.get("id") || again.header.Get("Location") != first.header.Get("Location") || first.header.Get("Location") != "/v1/conversations/"+first.get("id") {
+		if first.get("id") != again.get("id") || again.header.Get("Location") != first.header.Get("Location") ||
+			first.header.Get("Location") != "/v1/conversations/"+first.get("id") {
 			t.Errorf("%s %v", again.body, again.header)
 		}
 	})
@@ -64,8 +66,10 @@ func TestIdempotency(t *testing.T) {
 		other := newBench(t, options{})
 		one, two := other.newKey("one", false), other.newKey("two", false)
 		body := `{"format":"anthropic","model":{"vendor":"a","name":"b"}}`
-		a := other.send("POST", "/v1/conversations", body, idempotencyHeader, "k", "Authorization", "Bearer "+one).is(201)
-		z := other.send("POST", "/v1/conversations", body, idempotencyHeader, "k", "Authorization", "Bearer "+two).is(201)
+		a := other.send("POST", "/v1/conversations", body, idempotencyHeader, "k", "Authorization",
+			"Bearer "+one).is(201)
+		z := other.send("POST", "/v1/conversations", body, idempotencyHeader, "k", "Authorization",
+			"Bearer "+two).is(201)
 		if a.get("id") == z.get("id") || z.header.Get(replayedHeader) != "" {
 			t.Error("one tenant got the other's answer")
 		}
@@ -117,7 +121,8 @@ func TestIdempotencyRace(t *testing.T) {
 		for range 8 {
 			wg.Go(func() {
 				for {
-					r, err := b.try("POST", c+"/messages", `{"messages":[`+scenario.User("x")+`]}`, idempotencyHeader, fmt.Sprint("k", round))
+					r, err := b.try("POST", c+"/messages", `{"messages":[`+scenario.User("x")+`]}`, idempotencyHeader,
+						fmt.Sprint("k", round))
 					if err != nil {
 						t.Error(err)
 						return
@@ -149,7 +154,8 @@ func TestAnAnswerThatWasLost(t *testing.T) {
 	body := `{"messages":[` + scenario.User("hello") + `]}`
 	lose := func(key string) {
 		t.Helper()
-		tag, err := database(t, b).Exec(t.Context(), `UPDATE idempotency_keys SET answered_at = NULL, status = NULL, body = NULL WHERE key = $1`, key)
+		tag, err := database(t, b).Exec(t.Context(),
+			`UPDATE idempotency_keys SET answered_at = NULL, status = NULL, body = NULL WHERE key = $1`, key)
 		if err != nil || tag.RowsAffected() != 1 {
 			t.Fatalf("%d rows, %v", tag.RowsAffected(), err)
 		}

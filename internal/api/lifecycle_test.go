@@ -11,18 +11,21 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"precis/internal/config"
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/service"
 	"precis/internal/telemetry"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 )
 
 // A server that is told to stop while a client waits for a run answers with the run as it is; the run goes on, and the
 // next server has its end.
 func TestStoppingWithARunUnderWay(t *testing.T) {
 	t.Parallel()
-	gate := llmtest.NewGate()
-	b := newBench(t, options{worker: true, script: llmtest.Script{Answers: []llmtest.Answer{{Text: summaryText, Gate: gate}}}})
+	gate := vendorserver.NewGate()
+	b := newBench(t, options{
+		worker: true,
+		script: vendorserver.Script{Answers: []vendorserver.Answer{{Text: summaryText, Gate: gate}}},
+	})
 	t.Cleanup(gate.Open)
 	c := b.create("c", `"system":"s","tools":[]`)
 	b.add(c, scenario.Talk(3, 400)...)
@@ -58,7 +61,8 @@ func TestStoppingWithARunUnderWay(t *testing.T) {
 	gate.Open()
 	next := &bench{System: b.System, t: t, log: &lines{}, server: New(Options{Service: b.server.service})}
 	next.serve()
-	within(t, 30*time.Second, "the run ends", func() bool { return next.send("GET", "/v1/runs/"+run, "").is(200).get("outcome") != "" })
+	within(t, 30*time.Second, "the run ends",
+		func() bool { return next.send("GET", "/v1/runs/"+run, "").is(200).get("outcome") != "" })
 	if outcome := next.send("GET", "/v1/runs/"+run, "").get("outcome"); outcome != "applied" {
 		t.Errorf("outcome %s", outcome)
 	}
@@ -124,7 +128,8 @@ func TestRequestsHaveNames(t *testing.T) {
 			t.Errorf("id %q for %q", got, bad)
 		}
 	}
-	p := b.send("POST", c+"/messages", `{"messages":[{"role":"user","content":"private words"}],"if_seq":7}`).fails(409, service.CodeStale)
+	p := b.send("POST", c+"/messages", `{"messages":[{"role":"user","content":"private words"}],"if_seq":7}`).fails(409,
+		service.CodeStale)
 	var line struct {
 		RequestID string `json:"request_id"`
 		Method    string
@@ -141,7 +146,8 @@ func TestRequestsHaveNames(t *testing.T) {
 			}
 		}
 	}
-	if line.Method != "POST" || line.Route != "/v1/conversations/{id}/messages" || line.Status != 409 || line.Code != "stale_sequence" || line.Tenant != "default" || line.MS == nil {
+	if line.Method != "POST" || line.Route != "/v1/conversations/{id}/messages" || line.Status != 409 ||
+		line.Code != "stale_sequence" || line.Tenant != "default" || line.MS == nil {
 		t.Errorf("the log has %+v", line)
 	}
 	if log := b.log.String(); strings.Contains(log, "private words") || strings.Contains(log, "secret-name") {
@@ -188,9 +194,11 @@ func TestIDsInPaths(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, options{})
 	for id, path := range map[string]string{
-		"a/b": "a%2Fb", "a b": "a%20b", "é日": "%C3%A9%E6%97%A5", "100%": "100%25", "a?b#c": "a%3Fb%23c", "messages": "messages", "a+b": "a+b", "..x": "..x",
+		"a/b": "a%2Fb", "a b": "a%20b", "é日": "%C3%A9%E6%97%A5", "100%": "100%25", "a?b#c": "a%3Fb%23c",
+		"messages": "messages", "a+b": "a+b", "..x": "..x",
 	} {
-		r := b.send("POST", "/v1/conversations", `{"id":`+quote(id)+`,"format":"anthropic","model":{"vendor":"a","name":"b"}}`).is(201)
+		r := b.send("POST", "/v1/conversations",
+			`{"id":`+quote(id)+`,"format":"anthropic","model":{"vendor":"a","name":"b"}}`).is(201)
 		if got := b.send("GET", "/v1/conversations/"+path, "").is(200).get("id"); got != id {
 			t.Errorf("%s: id %q", path, got)
 		}
@@ -212,7 +220,10 @@ func TestOneTrace(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = tel.Stop(context.Background()) })
-			b := newBench(t, options{tel: tel, worker: true, script: llmtest.Script{Default: &llmtest.Answer{Text: summaryText}}})
+			b := newBench(t, options{
+				tel: tel, worker: true,
+				script: vendorserver.Script{Default: &vendorserver.Answer{Text: summaryText}},
+			})
 			c := b.create("c", `"system":"s","tools":[],"settings":{"trigger":{"token_limit":3000}}`)
 			const trace = "0af7651916cd43dd8448eb211c80319c"
 			parent := "00-" + trace + "-b7ad6b7169203331-01"
@@ -221,18 +232,26 @@ func TestOneTrace(t *testing.T) {
 				b.add(c, scenario.Talk(3, 300)...)
 				run = b.send("POST", c+"/compactions", `{"wait_seconds":60}`, "Traceparent", parent).is(200).get("id")
 			} else {
-				r := b.send("POST", c+"/messages", `{"messages":`+list(scenario.Talk(5, 1000)...)+`}`, "Traceparent", parent).is(200)
+				r := b.send("POST", c+"/messages", `{"messages":`+list(scenario.Talk(5, 1000)...)+`}`, "Traceparent",
+					parent).is(200)
 				if r.get("trigger", "fired") != "true" {
 					t.Fatalf("nothing fired: %s", r.body)
 				}
 				run = r.get("run", "id")
-				within(t, 60*time.Second, "the run ends", func() bool { return b.send("GET", "/v1/runs/"+run, "").get("outcome") != "" })
+				within(t, 60*time.Second, "the run ends",
+					func() bool { return b.send("GET", "/v1/runs/"+run, "").get("outcome") != "" })
 			}
 			if got := b.send("GET", "/v1/runs/"+run, "").get("summarizer"); got != "self" {
 				t.Fatalf("summarizer %s", got)
 			}
-			route := map[string]string{"ByHand": "POST /v1/conversations/{id}/compactions", "ByAppending": "POST /v1/conversations/{id}/messages"}[way]
-			want := []string{route, "RunWorkflow:CompactionWorkflow", "RunActivity:Trigger", "RunActivity:Summarise", "RunActivity:Reassemble", "HTTP POST"}
+			route := map[string]string{
+				"ByHand":      "POST /v1/conversations/{id}/compactions",
+				"ByAppending": "POST /v1/conversations/{id}/messages",
+			}[way]
+			want := []string{
+				route, "RunWorkflow:CompactionWorkflow", "RunActivity:Trigger", "RunActivity:Summarise",
+				"RunActivity:Reassemble", "HTTP POST",
+			}
 			within(t, 20*time.Second, "all spans are in the trace", func() bool {
 				in := map[string]bool{}
 				for _, s := range spans.GetSpans() {

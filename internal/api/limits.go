@@ -54,14 +54,17 @@ func (l *limits) enter(tenant string, stream bool) (done func(), p *Problem) {
 		l.tenants[tenant] = t
 	}
 	if wait := overRate(t.rate); wait > 0 {
-		return nil, problem(codeRateLimited, "the tenant sends more than %g requests a second (http.requests_per_second): wait and try again", l.config.RequestsPerSecond).after(wait)
+		return nil, problem(codeRateLimited,
+			"the tenant sends more than %g requests a second (http.requests_per_second): wait and try again",
+			l.config.RequestsPerSecond).after(wait)
 	}
 	count, most, what := &t.open, l.config.MaxConcurrentRequests, "requests under way (http.max_concurrent_requests)"
 	if stream {
 		count, most, what = &t.streams, l.config.MaxEventStreams, "event streams open (http.max_event_streams)"
 	}
 	if most > 0 && *count >= most {
-		return nil, problem(codeRateLimited, "the tenant has %d %s: wait until one has ended", most, what).after(time.Second)
+		return nil, problem(codeRateLimited, "the tenant has %d %s: wait until one has ended", most,
+			what).after(time.Second)
 	}
 	*count++
 	return func() {

@@ -14,18 +14,20 @@ import (
 // maxMCPBody bounds a message of an MCP client: a note of the largest size, each sign of it escaped.
 const maxMCPBody = 2 << 20
 
-// mcp serves the memory of conversations over MCP's streamable HTTP: at /mcp, where each call names its conversation, and
-// at a conversation's own path. There are no sessions: each request is looked at by itself, its key too, so that any
-// server can answer it and nobody can go on with what another one began.
+// mcp serves the memory of conversations over MCP's streamable HTTP: at /mcp, where each call names its conversation,
+// and at a conversation's own path. There are no sessions: each request is looked at by itself, its key too, so that
+// any server can answer it and nobody can go on with what another one began.
 func (s *Server) mcp() {
 	handler := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		return mcp.New(mcp.Options{
-			Service: s.service, Tenant: requestOf(r.Context()).tenant, Conversation: r.PathValue("id"), Timeout: s.timeout(), Log: s.log,
+			Service: s.service, Tenant: requestOf(r.Context()).tenant, Conversation: r.PathValue("id"),
+			Timeout: s.timeout(), Log: s.log,
 		})
 	}, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		MaxRequestBodyBytes: maxMCPBody,
-		// Requests without a key are held to localhost by open; those with one may come through a proxy on this machine.
+		// Requests without a key are held to localhost by open; those with one may come through a proxy on this
+		// machine.
 		DisableLocalhostProtection: true,
 	})
 	for _, path := range []string{"/mcp", "/v1/conversations/{id}/mcp"} {

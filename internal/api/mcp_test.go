@@ -10,8 +10,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"precis/internal/scenario"
 	"precis/internal/service"
+	"precis/internal/testkit/scenario"
 )
 
 // keyed sends a key with every request.
@@ -38,7 +38,10 @@ func (b *bench) agent(t *testing.T, path, key string) *sdk.ClientSession {
 
 func (b *bench) connect(ctx context.Context, path, key string) (*sdk.ClientSession, error) {
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	return client.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: b.url + path, HTTPClient: &http.Client{Transport: keyed(key)}, MaxRetries: -1}, nil)
+	return client.Connect(ctx, &sdk.StreamableClientTransport{
+		Endpoint:   b.url + path,
+		HTTPClient: &http.Client{Transport: keyed(key)}, MaxRetries: -1,
+	}, nil)
 }
 
 // use calls a tool and gives its text, and whether it failed.
@@ -68,7 +71,8 @@ func TestMCPOverHTTP(t *testing.T) {
 	b.add(c, scenario.Talk(3, 300)...)
 	b.add(c, scenario.User("look at foo_bar/baz.go"), scenario.Assistant("it is fine"), scenario.User("go on"))
 	head := b.send("GET", c, "").is(200).get("head_seq")
-	b.send("POST", c+"/markers", `{"summary":`+scenario.User("THE SUMMARY")+`,"covers_to":`+fmt.Sprint(mustInt(t, head)-1)+`}`).is(201)
+	b.send("POST", c+"/markers", `{"summary":`+scenario.User("THE SUMMARY")+`,"covers_to":`+
+		fmt.Sprint(mustInt(t, head)-1)+`}`).is(201)
 
 	for _, s := range []struct {
 		name    string
@@ -101,7 +105,8 @@ func TestMCPOverHTTP(t *testing.T) {
 			}
 		}
 		slices.Sort(names)
-		if want := "add_note last_summary list_segments read_messages read_segment search_transcript"; strings.Join(names, " ") != want {
+		if want := "add_note last_summary list_segments read_messages read_segment search_transcript"; strings.Join(
+			names, " ") != want {
 			t.Errorf("%s: %v", s.name, names)
 		}
 		for _, tt := range []struct {
@@ -110,7 +115,10 @@ func TestMCPOverHTTP(t *testing.T) {
 			want   string
 			failed bool
 		}{
-			{"search_transcript", with("query", "baz.go"), "(user, in segment_0001.md, offset 16, compacted): look at foo_bar/**baz.go**", false},
+			{
+				"search_transcript", with("query", "baz.go"),
+				"(user, in segment_0001.md, offset 16, compacted): look at foo_bar/**baz.go**", false,
+			},
 			{"search_transcript", with("query", "unheardof"), "Nothing fits", false},
 			{"search_transcript", with("query", "-x"), "invalid_request: query: ", true},
 			{"search_transcript", with("query", "go", "cursor", "x"), "invalid_request: cursor: ", true},
@@ -125,7 +133,10 @@ func TestMCPOverHTTP(t *testing.T) {
 			{"read_messages", with("from", 3, "to", 2), "invalid_request: to: ", true},
 			{"read_messages", with("from", "one"), "from", true},
 			{"last_summary", with(), "THE SUMMARY", false},
-			{"add_note", with("text", "note of "+s.name, "name", s.name+".md"), "The note is kept as " + s.name + ".md.", false},
+			{
+				"add_note", with("text", "note of "+s.name, "name", s.name+".md"),
+				"The note is kept as " + s.name + ".md.", false,
+			},
 			{"add_note", with("text", "other", "name", s.name+".md"), "conflict: ", true},
 			{"add_note", with("text", "other", "name", s.name+".md", "replace", true), "holds this text now", false},
 			{"add_note", with("text", "x", "name", "segment_0001.md"), "invalid_request: name: ", true},
@@ -146,7 +157,8 @@ func TestMCPOverHTTP(t *testing.T) {
 		"read_messages": {"from": 1}, "last_summary": {}, "add_note": {"text": "x"},
 	} {
 		args["conversation"] = "c"
-		if got, failed := use(t, stranger, tool, args); !failed || !strings.HasPrefix(got, "not_found: ") || strings.Contains(got, "baz") {
+		if got, failed := use(t, stranger, tool, args); !failed || !strings.HasPrefix(got, "not_found: ") ||
+			strings.Contains(got, "baz") {
 			t.Errorf("%s: %s", tool, got)
 		}
 		delete(args, "conversation")

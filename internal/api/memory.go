@@ -55,35 +55,44 @@ type searchOutput struct{ Body memory.Found }
 func (s *Server) memory() {
 	path := "/v1/conversations/{id}/segments"
 	register(s, huma.Operation{
-		OperationID: "list-segments", Method: http.MethodGet, Path: path, Tags: []string{tagMemory}, Summary: "What compactions covered, and notes",
-		Description: "Segments hold the messages as they were said; a compaction and an undo take none away. Empty while nothing was compacted or noted.",
+		OperationID: "list-segments", Method: http.MethodGet, Path: path, Tags: []string{tagMemory},
+		Summary: "What compactions covered, and notes", Description: "Segments hold the messages as they were " +
+			"said; a compaction and an undo take none away. Empty while nothing was compacted or noted.",
 	}, traits{}, func(ctx context.Context, q *request, in *listSegmentsInput) (*listSegmentsOutput, error) {
 		page, err := s.service.ListSegments(ctx, in.ref(q), in.Limit, in.Cursor)
 		return &listSegmentsOutput{page}, err
 	})
 	register(s, huma.Operation{
-		OperationID: "get-segment", Method: http.MethodGet, Path: path + "/{name}", Tags: []string{tagMemory}, Summary: "Read a segment, a note or INDEX.md",
+		OperationID: "get-segment", Method: http.MethodGet, Path: path + "/{name}", Tags: []string{tagMemory},
+		Summary: "Read a segment, a note or INDEX.md",
 	}, traits{}, func(ctx context.Context, q *request, in *segmentInput) (*segmentOutput, error) {
 		g, err := s.service.ReadSegment(ctx, in.ref(q), in.Name)
 		return &segmentOutput{g}, err
 	})
 	register(s, huma.Operation{
-		OperationID: "add-note", Method: http.MethodPost, Path: path, Tags: []string{tagMemory}, Summary: "Leave a note",
-		Description: "It stands beside the segments and is found by a search. The same name and text again is 200 and changes nothing.", DefaultStatus: http.StatusCreated,
-	}, traits{also: http.StatusOK, codes: []service.Code{service.CodeConflict}}, func(ctx context.Context, q *request, in *addNoteInput) (*addNoteOutput, error) {
-		n := in.Payload.value
-		e, created, err := s.service.AddNote(ctx, in.ref(q), service.NewNote{Name: n.Name, Text: n.Text, Replace: n.Replace})
-		if err != nil {
-			return nil, err
-		}
-		out := &addNoteOutput{Status: http.StatusOK, Location: "/v1/conversations/" + url.PathEscape(in.ID) + "/segments/" + e.Name, Body: e}
-		if created {
-			out.Status = http.StatusCreated
-		}
-		return out, nil
-	})
+		OperationID: "add-note", Method: http.MethodPost, Path: path, Tags: []string{tagMemory},
+		Summary: "Leave a note", Description: "It stands beside the segments and is found by a search. The same " +
+			"name and text again is 200 and changes nothing.", DefaultStatus: http.StatusCreated,
+	}, traits{also: http.StatusOK, codes: []service.Code{service.CodeConflict}},
+		func(ctx context.Context, q *request, in *addNoteInput) (*addNoteOutput, error) {
+			n := in.Payload.value
+			e, created, err := s.service.AddNote(ctx, in.ref(q),
+				service.NewNote{Name: n.Name, Text: n.Text, Replace: n.Replace})
+			if err != nil {
+				return nil, err
+			}
+			out := &addNoteOutput{
+				Status:   http.StatusOK,
+				Location: "/v1/conversations/" + url.PathEscape(in.ID) + "/segments/" + e.Name, Body: e,
+			}
+			if created {
+				out.Status = http.StatusCreated
+			}
+			return out, nil
+		})
 	register(s, huma.Operation{
-		OperationID: "search", Method: http.MethodGet, Path: "/v1/conversations/{id}/search", Tags: []string{tagMemory}, Summary: "Search the transcript and the notes",
+		OperationID: "search", Method: http.MethodGet, Path: "/v1/conversations/{id}/search", Tags: []string{tagMemory},
+		Summary:     "Search the transcript and the notes",
 		Description: "All messages are searched, those that no summary covers too.",
 	}, traits{}, func(ctx context.Context, q *request, in *searchInput) (*searchOutput, error) {
 		found, err := s.service.Search(ctx, in.ref(q), in.Query, in.Limit, in.Cursor)

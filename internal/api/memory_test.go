@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/scenario"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
 )
 
 // What a compaction covered is read and searched over HTTP, notes are left, and another tenant meets none of it.
@@ -23,18 +23,23 @@ func TestMemoryOverHTTP(t *testing.T) {
 		t.Errorf("%s", got.body)
 	}
 	b.send("GET", c+"/segments/INDEX.md", "").fails(404, service.CodeNotFound)
-	b.add(c, scenario.User("Where is foo_bar/baz.go?"), scenario.Assistant("In lib, see 壓縮對話 and 1,234.56"), scenario.User("Thanks, number 7"), scenario.Assistant("ok"))
+	b.add(c, scenario.User("Where is foo_bar/baz.go?"), scenario.Assistant("In lib, see 壓縮對話 and 1,234.56"),
+		scenario.User("Thanks, number 7"), scenario.Assistant("ok"))
 	b.send("POST", c+"/markers", `{"summary":`+scenario.User("SUM")+`,"covers_to":2}`).is(201)
 
 	list := b.send("GET", c+"/segments", "").is(200)
-	if list.get("segments", 0, "name") != "INDEX.md" || list.get("segments", 1, "name") != "segment_0001.md" || list.get("segments", 1, "covers_to") != "2" ||
-		list.get("segments", 1, "request") != "Where is foo_bar/baz.go?" || list.get("segments", 1, "kind") != "segment" {
+	if list.get("segments", 0, "name") != "INDEX.md" || list.get("segments", 1, "name") != "segment_0001.md" ||
+		list.get("segments", 1, "covers_to") != "2" ||
+		list.get("segments", 1, "request") != "Where is foo_bar/baz.go?" ||
+		list.get("segments", 1, "kind") != "segment" {
 		t.Errorf("%s", list.body)
 	}
-	if got := b.send("GET", c+"/segments/segment_0001.md", "").is(200); !strings.Contains(got.get("text"), "<message seq=\"1\" role=\"user\">\nWhere is foo_bar/baz.go?\n</message>") {
+	if got := b.send("GET", c+"/segments/segment_0001.md", "").is(200); !strings.Contains(got.get("text"),
+		"<message seq=\"1\" role=\"user\">\nWhere is foo_bar/baz.go?\n</message>") {
 		t.Errorf("%s", got.body)
 	}
-	if got := b.send("GET", c+"/segments/INDEX.md", "").is(200); !strings.Contains(got.get("text"), "- segment_0001.md: messages 1 to 2") {
+	if got := b.send("GET", c+"/segments/INDEX.md", "").is(200); !strings.Contains(got.get("text"),
+		"- segment_0001.md: messages 1 to 2") {
 		t.Errorf("%s", got.body)
 	}
 
@@ -46,22 +51,26 @@ func TestMemoryOverHTTP(t *testing.T) {
 	b.send("GET", note.header.Get("Location"), "").is(200)
 	b.send("POST", c+"/segments", `{"name":"plan.md","text":"first foo_bar, then the rest"}`).is(200)
 	b.send("POST", c+"/segments", `{"name":"plan.md","text":"other"}`).fails(409, service.CodeConflict)
-	if got := b.send("POST", c+"/segments", `{"name":"plan.md","text":"other","replace":true}`).is(200); got.get("bytes") != "5" {
+	if got := b.send("POST", c+"/segments",
+		`{"name":"plan.md","text":"other","replace":true}`).is(200); got.get("bytes") != "5" {
 		t.Errorf("%s", got.body)
 	}
 	for body, field := range map[string]string{
-		`{"name":"segment_0001.md","text":"x"}`: "body.name", `{"name":"INDEX.md","text":"x","replace":true}`: "body.name",
-		`{"name":"../x","text":"x"}`: "body.name", `{"text":"  "}`: "body.text", `{}`: "body", `{"text":7}`: "body.text",
+		`{"name":"segment_0001.md","text":"x"}`:         "body.name",
+		`{"name":"INDEX.md","text":"x","replace":true}`: "body.name", `{"name":"../x","text":"x"}`: "body.name",
+		`{"text":"  "}`: "body.text", `{}`: "body", `{"text":7}`: "body.text",
 	} {
 		p := b.send("POST", c+"/segments", body).fails(422, service.CodeInvalid)
 		p.names(t, field)
 	}
-	large := b.send("POST", c+"/segments", `{"text":"`+strings.Repeat("x", store.MaxNoteBytes+1)+`"}`).fails(413, service.CodeTooLarge)
+	large := b.send("POST", c+"/segments", `{"text":"`+strings.Repeat("x", store.MaxNoteBytes+1)+`"}`).fails(413,
+		service.CodeTooLarge)
 	large.names(t, "body.text")
 	// The same request with the same key leaves one note.
 	var names []string
 	for range 2 {
-		names = append(names, b.send("POST", c+"/segments", `{"text":"unnamed"}`, "Idempotency-Key", "k1").is(201).get("name"))
+		names = append(names, b.send("POST", c+"/segments", `{"text":"unnamed"}`, "Idempotency-Key",
+			"k1").is(201).get("name"))
 	}
 	if names[0] != "note_0001.md" || names[1] != names[0] {
 		t.Errorf("%v", names)
@@ -104,21 +113,29 @@ func TestMemoryOverHTTP(t *testing.T) {
 			continue
 		}
 		h := found.Hits[0]
-		if line := fmt.Sprint(h.Seq, " ", h.Role, " ", h.Covered, " ", h.Segment, " ", h.Snippet); line != want || (h.Rank > 0) != (q != "hank") || h.Note != (q == "other") {
+		if line := fmt.Sprint(h.Seq, " ", h.Role, " ", h.Covered, " ", h.Segment, " ", h.Snippet); line != want ||
+			(h.Rank > 0) != (q != "hank") || h.Note != (q == "other") {
 			t.Errorf("%q: %s %v", q, line, h)
 		}
 	}
 	if got := b.send("GET", c+"/search?q=absent", "").is(200); got.get("hits") != "[]" {
 		t.Errorf("%s", got.body)
 	}
-	for query, field := range map[string]string{"": "query.q", "q=": "query.q", "q=-x": "query.q", "q=x&cursor=y": "query.cursor", "q=x&limit=0": "query.limit"} {
+	for query, field := range map[string]string{
+		"": "query.q", "q=": "query.q", "q=-x": "query.q",
+		"q=x&cursor=y": "query.cursor", "q=x&limit=0": "query.limit",
+	} {
 		p := b.send("GET", c+"/search?"+query, "").fails(422, service.CodeInvalid)
 		p.names(t, field)
 	}
 
 	b.key = stranger
 	for _, try := range []struct{ method, path, body string }{
-		{"GET", "/segments", ""}, {"GET", "/segments/segment_0001.md", ""}, {"GET", "/segments/plan.md", ""}, {"POST", "/segments", `{"text":"x"}`}, {"GET", "/search?q=foo", ""},
+		{"GET", "/segments", ""},
+		{"GET", "/segments/segment_0001.md", ""},
+		{"GET", "/segments/plan.md", ""},
+		{"POST", "/segments", `{"text":"x"}`},
+		{"GET", "/search?q=foo", ""},
 	} {
 		b.send(try.method, c+try.path, try.body).fails(404, service.CodeNotFound)
 	}

@@ -11,7 +11,8 @@ import (
 	"precis/pipeline"
 )
 
-// maxPageBytes bounds a page of messages: a page ends early rather than grow beyond what a client wants to read at once.
+// maxPageBytes bounds a page of messages: a page ends early rather than grow beyond what a client wants to read at
+// once.
 const maxPageBytes = 16 << 20
 
 // messageMeta stands beside one message.
@@ -71,23 +72,29 @@ type listMessagesOutput struct {
 
 func (s *Server) messages() {
 	register(s, huma.Operation{
-		OperationID: "append-messages", Method: http.MethodPost, Path: "/v1/conversations/{id}/messages", Tags: []string{tagLoop},
-		Summary: "Append messages", Description: "All of them or none. Says whether a compaction is due, with every number that was compared, and starts it.",
+		OperationID: "append-messages", Method: http.MethodPost, Path: "/v1/conversations/{id}/messages",
+		Tags: []string{tagLoop}, Summary: "Append messages",
+		Description: "All of them or none. Says whether a compaction is due, with every number that was compared, " +
+			"and starts it.",
 	}, traits{codes: []service.Code{service.CodeStale}}, s.appendMessages)
 	register(s, huma.Operation{
-		OperationID: "sync-messages", Method: http.MethodPost, Path: "/v1/conversations/{id}/sync", Tags: []string{tagLoop},
-		Summary: "Append what is new in the client's whole list", Description: "For clients that hold the list of messages themselves. A list whose past differs from what is stored is `stale_sequence`.",
+		OperationID: "sync-messages", Method: http.MethodPost, Path: "/v1/conversations/{id}/sync",
+		Tags: []string{tagLoop}, Summary: "Append what is new in the client's whole list",
+		Description: "For clients that hold the list of messages themselves. A list whose past differs from what " +
+			"is stored is `stale_sequence`.",
 	}, traits{repeatable: true, codes: []service.Code{service.CodeStale}}, s.syncMessages)
 	register(s, huma.Operation{
-		OperationID: "list-messages", Method: http.MethodGet, Path: "/v1/conversations/{id}/messages", Tags: []string{tagConversations},
-		Summary: "Read the transcript as stored", Description: "Every message, those that a summary stands for too.",
+		OperationID: "list-messages", Method: http.MethodGet, Path: "/v1/conversations/{id}/messages",
+		Tags: []string{tagConversations}, Summary: "Read the transcript as stored",
+		Description: "Every message, those that a summary stands for too.",
 	}, traits{}, s.listMessages)
 }
 
 func (s *Server) appendMessages(ctx context.Context, q *request, in *appendInput) (*appendOutput, error) {
 	b := in.Payload.value
 	done, err := s.service.Append(ctx, in.ref(q), service.AppendRequest{
-		Messages: b.Messages, Meta: metas(b.Meta), Usage: given(b.Usage), IfSeq: b.IfSeq, ContextVersion: b.ContextVersion,
+		Messages: b.Messages, Meta: metas(b.Meta), Usage: given(b.Usage), IfSeq: b.IfSeq,
+		ContextVersion: b.ContextVersion,
 	})
 	if err != nil {
 		return nil, err
@@ -97,7 +104,8 @@ func (s *Server) appendMessages(ctx context.Context, q *request, in *appendInput
 
 func (s *Server) syncMessages(ctx context.Context, q *request, in *syncInput) (*syncOutput, error) {
 	b := in.Payload.value
-	done, err := s.service.Sync(ctx, in.ref(q), service.SyncRequest{Messages: b.Messages, Usage: given(b.Usage), ContextVersion: b.ContextVersion})
+	done, err := s.service.Sync(ctx, in.ref(q),
+		service.SyncRequest{Messages: b.Messages, Usage: given(b.Usage), ContextVersion: b.ContextVersion})
 	if err != nil {
 		return nil, err
 	}

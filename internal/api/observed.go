@@ -14,7 +14,10 @@ import (
 // ServeObserved serves what an operator asks of a process that has no API, a worker: /healthz, /readyz and /metrics. It
 // ends with the context.
 func ServeObserved(ctx context.Context, addr string, p *Probe, tel *telemetry.Telemetry) error {
-	srv := &http.Server{Addr: addr, Handler: observed(p, tel), ReadHeaderTimeout: headerPatience, MaxHeaderBytes: maxHeader}
+	srv := &http.Server{
+		Addr: addr, Handler: observed(p, tel), ReadHeaderTimeout: headerPatience,
+		MaxHeaderBytes: maxHeader,
+	}
 	stop := context.AfterFunc(ctx, func() {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()

@@ -29,9 +29,10 @@ type oneShotOutput struct{ Body service.OneShot }
 
 func (s *Server) oneShot() {
 	register(s, huma.Operation{
-		OperationID: "compact-once", Method: http.MethodPost, Path: "/v1/compact", Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK,
-		Summary:     "A list of messages in, a compacted list out",
-		Description: "For clients that keep their messages themselves. Nothing of what was said is kept unless `keep` is set, and so no answer for an idempotency key either.",
+		OperationID: "compact-once", Method: http.MethodPost, Path: "/v1/compact", Tags: []string{tagCompactions},
+		DefaultStatus: http.StatusOK, Summary: "A list of messages in, a compacted list out",
+		Description: "For clients that keep their messages themselves. Nothing of what was said is kept unless " +
+			"`keep` is set, and so no answer for an idempotency key either.",
 	}, traits{waits: true, unkept: true}, s.compactOnce)
 }
 
@@ -45,8 +46,8 @@ func (s *Server) compactOnce(ctx context.Context, q *request, in *oneShotInput) 
 		state[key] = value.service()
 	}
 	done, err := s.service.CompactOnce(ctx, q.tenant, service.OneShotRequest{
-		Format: b.Format, Model: b.Model.service(), Messages: b.Messages, Meta: metas(b.Meta), System: given(b.System), Tools: given(b.Tools),
-		Settings: json.RawMessage(b.Settings), State: state, Focus: b.Focus, Keep: b.Keep,
+		Format: b.Format, Model: b.Model.service(), Messages: b.Messages, Meta: metas(b.Meta), System: given(b.System),
+		Tools: given(b.Tools), Settings: json.RawMessage(b.Settings), State: state, Focus: b.Focus, Keep: b.Keep,
 	})
 	if err != nil && s.stopping.Err() != nil {
 		return nil, problem(service.CodeUnavailable, "the server is stopping: send the list again")

@@ -43,11 +43,14 @@ func traitsOf(op *huma.Operation) traits {
 
 // common are the failures of every operation.
 var common = []service.Code{
-	service.CodeInvalid, codeUnauthorized, service.CodeForbidden, codeNotAcceptable, codeRateLimited, service.CodeInternal, service.CodeUnavailable, codeTimeout,
+	service.CodeInvalid, codeUnauthorized, service.CodeForbidden, codeNotAcceptable, codeRateLimited,
+	service.CodeInternal, service.CodeUnavailable, codeTimeout,
 }
 
 // register adds an operation. Its body, if it has one, is documented from the payload in I.
-func register[I, O any](s *Server, op huma.Operation, t traits, do func(ctx context.Context, q *request, in *I) (*O, error)) {
+func register[I, O any](s *Server, op huma.Operation, t traits,
+	do func(ctx context.Context, q *request, in *I) (*O, error),
+) {
 	op.Metadata = map[string]any{traitsKey: t}
 	if op.OperationID == "" {
 		op.OperationID = huma.GenerateOperationID(op.Method, op.Path, nil)
@@ -118,8 +121,8 @@ type documented interface {
 	schema(huma.Registry) *huma.Schema
 }
 
-// documentBody adds a second success, and the request's body to the document, where huma would have had it from the field that we do not
-// give it. Writes also take an idempotency key.
+// documentBody adds a second success, and the request's body to the document, where huma would have had it from the
+// field that we do not give it. Writes also take an idempotency key.
 func (s *Server) documentBody(op huma.Operation, input reflect.Type) {
 	registered := operationAt(s.api.OpenAPI(), op)
 	for i := range input.NumField() {
@@ -139,13 +142,15 @@ func (s *Server) documentBody(op huma.Operation, input reflect.Type) {
 	t := traitsOf(&op)
 	if t.also != 0 {
 		registered.Responses[strconv.Itoa(t.also)] = &huma.Response{
-			Description: http.StatusText(t.also), Content: registered.Responses[strconv.Itoa(registered.DefaultStatus)].Content,
+			Description: http.StatusText(t.also),
+			Content:     registered.Responses[strconv.Itoa(registered.DefaultStatus)].Content,
 		}
 	}
 	if op.Method != http.MethodGet && !t.unkept {
 		registered.Parameters = append(registered.Parameters, &huma.Param{
 			Name: idempotencyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: ptr(255)},
-			Description: "A key of the client's own for this request. The same request with the same key within a day is done once, and gets the same answer.",
+			Description: "A key of the client's own for this request. The same request with the same key within a " +
+				"day is done once, and gets the same answer.",
 		})
 	}
 }

@@ -157,7 +157,10 @@ func (c *checker) parse(s *huma.Schema, data []byte, path string) any {
 	var v any
 	_ = json.Unmarshal(data, &v)
 	if text, ok := v.(string); ok && strings.ContainsRune(text, utf8.RuneError) && loneSurrogate(data) {
-		c.errs = append(c.errs, &huma.ErrorDetail{Location: path, Message: `holds half of a surrogate pair (\ud800 to \udfff alone), which is no character`})
+		c.errs = append(c.errs, &huma.ErrorDetail{
+			Location: path,
+			Message:  `holds half of a surrogate pair (\ud800 to \udfff alone), which is no character`,
+		})
 	}
 	return v
 }

@@ -23,16 +23,39 @@ func TestBodies(t *testing.T) {
 	}{
 		{"NoJSON", "POST", "/v1/conversations", `{"format":`, 400, "body", "byte 10"},
 		{"TwoValues", "POST", "/v1/conversations", `{} {}`, 400, "body", "byte"},
-		{"Latin1", "POST", c + "/messages", "{\"messages\":[{\"role\":\"user\",\"content\":\"caf\xe9\"}]}", 400, "body", "UTF-8 at byte 42"},
+		{
+			"Latin1", "POST", c + "/messages", "{\"messages\":[{\"role\":\"user\",\"content\":\"caf\xe9\"}]}", 400,
+			"body", "UTF-8 at byte 42",
+		},
 		{"List", "POST", "/v1/conversations", `[]`, 422, "body", "object"},
 		{"Empty", "POST", "/v1/conversations", ``, 422, "body", "format"},
 		{"Blank", "POST", "/v1/conversations", big, 422, "body", "format"},
-		{"WrongType", "POST", "/v1/conversations", `{"format":7,"model":{"vendor":"a","name":"b"}}`, 422, "body.format", "string"},
-		{"Nested", "POST", "/v1/conversations", `{"format":"anthropic","model":{"vendor":"a","name":"b","context_window":-1}}`, 422, "body.model.context_window", ">= 0"},
-		{"Unknown", "POST", "/v1/conversations", `{"format":"anthropic","model":{"vendor":"a","name":"b"},"modle":1}`, 422, "body.modle", "unexpected"},
-		{"Case", "POST", "/v1/conversations", `{"Format":"anthropic","format":"anthropic","model":{"vendor":"a","name":"b"}}`, 422, "body.Format", "unexpected"},
-		{"NullWhereNeeded", "POST", "/v1/conversations", `{"format":null,"model":{"vendor":"a","name":"b"}}`, 422, "body.format", "string"},
-		{"Settings", "POST", "/v1/conversations", `{"format":"anthropic","model":{"vendor":"a","name":"b"},"settings":[1]}`, 422, "body.settings", "object"},
+		{
+			"WrongType", "POST", "/v1/conversations", `{"format":7,"model":{"vendor":"a","name":"b"}}`, 422,
+			"body.format", "string",
+		},
+		{
+			"Nested", "POST", "/v1/conversations",
+			`{"format":"anthropic","model":{"vendor":"a","name":"b","context_window":-1}}`, 422,
+			"body.model.context_window", ">= 0",
+		},
+		{
+			"Unknown", "POST", "/v1/conversations",
+			`{"format":"anthropic","model":{"vendor":"a","name":"b"},"modle":1}`, 422, "body.modle", "unexpected",
+		},
+		{
+			"Case", "POST", "/v1/conversations",
+			`{"Format":"anthropic","format":"anthropic","model":{"vendor":"a","name":"b"}}`, 422, "body.Format",
+			"unexpected",
+		},
+		{
+			"NullWhereNeeded", "POST", "/v1/conversations", `{"format":null,"model":{"vendor":"a","name":"b"}}`, 422,
+			"body.format", "string",
+		},
+		{
+			"Settings", "POST", "/v1/conversations",
+			`{"format":"anthropic","model":{"vendor":"a","name":"b"},"settings":[1]}`, 422, "body.settings", "object",
+		},
 		{"InAList", "POST", c + "/messages", `{"messages":[],"meta":[{},{"id":7}]}`, 422, "body.meta[1].id", "string"},
 		{"NotAList", "POST", c + "/messages", `{"messages":{}}`, 422, "body.messages", "array"},
 		{"BigNumber", "POST", c + "/messages", `{"messages":[],"if_seq":1e30}`, 422, "body.if_seq", "number"},
@@ -66,11 +89,15 @@ func TestBodies(t *testing.T) {
 		t.Parallel()
 		b := b.on(t)
 		for _, ct := range []string{"text/plain", "application/x-www-form-urlencoded", ";;"} {
-			b.send("POST", "/v1/conversations", `{}`, "Content-Type", ct).fails(http.StatusUnsupportedMediaType, codeMediaType)
+			b.send("POST", "/v1/conversations", `{}`, "Content-Type", ct).fails(http.StatusUnsupportedMediaType,
+				codeMediaType)
 		}
-		b.send("POST", "/v1/conversations", `{}`, "Content-Encoding", "gzip").fails(http.StatusUnsupportedMediaType, codeMediaType)
-		b.send("POST", "/v1/conversations", `{}`, "Content-Type", "application/json; charset=utf-8").fails(422, service.CodeInvalid)
-		b.send("POST", "/v1/conversations", `{}`, "Content-Type", "application/merge-patch+json").fails(422, service.CodeInvalid)
+		b.send("POST", "/v1/conversations", `{}`, "Content-Encoding", "gzip").fails(http.StatusUnsupportedMediaType,
+			codeMediaType)
+		b.send("POST", "/v1/conversations", `{}`, "Content-Type", "application/json; charset=utf-8").fails(422,
+			service.CodeInvalid)
+		b.send("POST", "/v1/conversations", `{}`, "Content-Type", "application/merge-patch+json").fails(422,
+			service.CodeInvalid)
 	})
 	t.Run("Accept", func(t *testing.T) {
 		t.Parallel()
@@ -83,15 +110,17 @@ func TestBodies(t *testing.T) {
 	t.Run("NullIsLeftOut", func(t *testing.T) {
 		t.Parallel()
 		b := b.on(t)
-		b.send("POST", "/v1/conversations", `{"id":null,"format":"anthropic","model":{"vendor":"a","name":"b","context_window":null},"system":null,"tools":null,"settings":null,"metadata":null}`).is(201)
+		b.send("POST", "/v1/conversations", `{"id":null,"format":"anthropic","model":{"vendor":"a","name":"b",`+
+			`"context_window":null},"system":null,"tools":null,"settings":null,"metadata":null}`).is(201)
 	})
 }
 
 func TestLoneSurrogates(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
-		`"\ud83d\ude00"`: false, `"\uD83D\uDE00"`: false, `"\ud83d"`: true, `"\ude00\ud83d"`: true, `"\ud83d\ud83d\ude00"`: true,
-		`"\\ud83d"`: false, `"\\\ud83d"`: true, `"\u0041\ufffd"`: false, `"\ud83d\\ude00"`: true, `"\ud83dx"`: true, `""`: false,
+		`"\ud83d\ude00"`: false, `"\uD83D\uDE00"`: false, `"\ud83d"`: true, `"\ude00\ud83d"`: true,
+		`"\ud83d\ud83d\ude00"`: true, `"\\ud83d"`: false, `"\\\ud83d"`: true, `"\u0041\ufffd"`: false,
+		`"\ud83d\\ude00"`: true, `"\ud83dx"`: true, `""`: false,
 	} {
 		if got := loneSurrogate([]byte(text)); got != want {
 			t.Errorf("%s: %t", text, got)
@@ -109,7 +138,8 @@ func TestLoneSurrogates(t *testing.T) {
 
 func FuzzPayload(f *testing.F) {
 	for _, seed := range []string{
-		`{"messages":[{"a":1}],"meta":[{"id":"x"}],"if_seq":1}`, `{"messages":null}`, `{"meta":[null]}`, `{"usage":"\ud800"}`, `[]`, `{"messages":[1,"a",[],{}]}`,
+		`{"messages":[{"a":1}],"meta":[{"id":"x"}],"if_seq":1}`, `{"messages":null}`, `{"meta":[null]}`,
+		`{"usage":"\ud800"}`, `[]`, `{"messages":[1,"a",[],{}]}`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -5,32 +5,36 @@ import (
 	"testing"
 	"time"
 
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 )
 
 // A run is repeated over HTTP as on the command line: from its record and live, waited for or not, cancelled, refused,
 // and by its own tenant alone.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, options{worker: true, script: llmtest.Script{Models: map[string][]llmtest.Answer{
+	b := newBench(t, options{worker: true, script: vendorserver.Script{Models: map[string][]vendorserver.Answer{
 		"test-agent": {{Text: "<summary>The parts were read one by one.</summary>", Forever: true}},
 		"beta":       {{Text: "<summary>## Goal\nRead the parts.</summary>"}, {Hang: true}},
 	}}})
-	b.send("POST", "/v1/conversations", `{"id":"c","format":"anthropic","model":{"vendor":"anthropic","name":"test-agent","context_window":16000},"system":"s","tools":[]}`).is(201)
+	b.send("POST", "/v1/conversations", `{"id":"c","format":"anthropic","model":{"vendor":"anthropic",`+
+		`"name":"test-agent","context_window":16000},"system":"s","tools":[]}`).is(201)
 	c := "/v1/conversations/c"
 	b.add(c, scenario.Talk(6, 1700)...)
 	run := b.send("POST", c+"/compactions", `{"wait_seconds":60}`).is(200).get("id")
 	before := b.send("GET", c+"/context", "").is(200).get("messages")
 
 	same := b.send("POST", "/v1/runs/"+run+"/replay", `{"wait_seconds":60}`).is(200)
-	if same.get("outcome") != "replayed" || same.get("replay_of") != run || same.get("replay") != "recorded" || same.get("comparison", "identical") != "true" || same.get("comparison", "context", "identical") != "true" {
+	if same.get("outcome") != "replayed" || same.get("replay_of") != run || same.get("replay") != "recorded" ||
+		same.get("comparison", "identical") != "true" || same.get("comparison", "context", "identical") != "true" {
 		t.Errorf("%s", same.body)
 	}
-	asked := b.send("POST", "/v1/runs/"+run+"/replay", `{"live":true,"summarizer":"openai/beta","max_chars":9000}`).is(202)
-	if asked.header.Get("Location") != "/v1/runs/"+asked.get("id") || asked.get("workflow_id") != "replay/default/"+asked.get("id") {
+	asked := b.send("POST", "/v1/runs/"+run+"/replay",
+		`{"live":true,"summarizer":"openai/beta","max_chars":9000}`).is(202)
+	if asked.header.Get("Location") != "/v1/runs/"+asked.get("id") || asked.get("workflow_id") != "replay/default/"+
+		asked.get("id") {
 		t.Errorf("%s", asked.body)
 	}
 	var live reply
@@ -38,10 +42,13 @@ func TestReplay(t *testing.T) {
 		live = b.send("GET", "/v1/runs/"+asked.get("id"), "").is(200)
 		return live.get("outcome") != ""
 	})
-	if live.get("outcome") != "replayed" || live.get("comparison", "replay", "summarizer") != "openai/beta" || live.get("comparison", "changes", "max_chars") != "9000" || live.get("comparison", "replay", "sections", 0, "title") != "Goal" || live.get("usage", "calls") != "1" {
+	if live.get("outcome") != "replayed" || live.get("comparison", "replay", "summarizer") != "openai/beta" ||
+		live.get("comparison", "changes", "max_chars") != "9000" ||
+		live.get("comparison", "replay", "sections", 0, "title") != "Goal" || live.get("usage", "calls") != "1" {
 		t.Errorf("%s", live.body)
 	}
-	hangs := b.send("POST", "/v1/runs/"+run+"/replay", `{"live":true,"apply":true,"summarizer":"openai/beta"}`).is(202).get("id")
+	hangs := b.send("POST", "/v1/runs/"+run+"/replay",
+		`{"live":true,"apply":true,"summarizer":"openai/beta"}`).is(202).get("id")
 	if _, err := b.Vendor.WaitForRequest(t.Context(), 3); err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +58,12 @@ func TestReplay(t *testing.T) {
 	if after := b.send("GET", c+"/context", "").is(200).get("messages"); after != before {
 		t.Error("replays that were not applied changed the context")
 	}
-	if list := b.send("GET", c+"/compactions", "").is(200); list.get("compactions", 0, "run", "id") != run || strings.Count(string(list.body), `"workflow_id"`) != 1 {
+	if list := b.send("GET", c+"/compactions", "").is(200); list.get("compactions", 0, "run", "id") != run ||
+		strings.Count(string(list.body), `"workflow_id"`) != 1 {
 		t.Errorf("the timeline has replays that took no effect: %s", list.body)
 	}
-	if list := b.send("GET", "/v1/runs?outcome=replayed&replay_of="+run, "").is(200); strings.Count(string(list.body), `"workflow_id"`) != 2 {
+	if list := b.send("GET", "/v1/runs?outcome=replayed&replay_of="+run, "").is(200); strings.Count(string(list.body),
+		`"workflow_id"`) != 2 {
 		t.Errorf("%s", list.body)
 	}
 
@@ -64,7 +73,8 @@ func TestReplay(t *testing.T) {
 	b.send("POST", "/v1/runs/"+run+"/replay", `{"live":true,"max_chars":-1}`).fails(422, service.CodeInvalid)
 	b.send("POST", "/v1/runs/"+hangs+"/replay", `{}`).fails(422, service.CodeInvalid)
 	b.send("POST", "/v1/runs/none/replay", `{}`).fails(404, service.CodeNotFound)
-	if err := b.Store.DeleteConversationContent(t.Context(), store.ConversationRef{Tenant: store.DefaultTenant, ID: "c"}); err != nil {
+	if err := b.Store.DeleteConversationContent(t.Context(),
+		store.ConversationRef{Tenant: store.DefaultTenant, ID: "c"}); err != nil {
 		t.Fatal(err)
 	}
 	b.send("POST", "/v1/runs/"+run+"/replay", `{}`).fails(404, service.CodeNotFound)

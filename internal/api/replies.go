@@ -46,12 +46,15 @@ type endReplyInput struct {
 
 func (s *Server) replies() {
 	register(s, huma.Operation{
-		OperationID: "open-reply", Method: http.MethodPost, Path: "/v1/conversations/{id}/replies", Tags: []string{tagLoop}, DefaultStatus: http.StatusCreated,
-		Summary: "The agent's model starts to generate", Description: "Gives the context to send. Until the reply is ended, or its lease has expired, no compaction takes effect.",
+		OperationID: "open-reply", Method: http.MethodPost, Path: "/v1/conversations/{id}/replies",
+		Tags: []string{tagLoop}, DefaultStatus: http.StatusCreated, Summary: "The agent's model starts to generate",
+		Description: "Gives the context to send. Until the reply is ended, or its lease has expired, no " +
+			"compaction takes effect.",
 	}, traits{codes: []service.Code{service.CodeReplyOpen}}, s.openReply)
 	register(s, huma.Operation{
-		OperationID: "end-reply", Method: http.MethodPost, Path: "/v1/conversations/{id}/replies/{reply}/end", Tags: []string{tagLoop},
-		Summary: "The agent's model has generated", Description: "Appends what came of it, looks whether a compaction is due and puts a prepared one into effect.",
+		OperationID: "end-reply", Method: http.MethodPost, Path: "/v1/conversations/{id}/replies/{reply}/end",
+		Tags: []string{tagLoop}, Summary: "The agent's model has generated",
+		Description: "Appends what came of it, looks whether a compaction is due and puts a prepared one into effect.",
 	}, traits{codes: []service.Code{service.CodeReplyEnded}}, s.endReply)
 }
 

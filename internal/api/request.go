@@ -58,7 +58,8 @@ func (s *Server) entry(next http.Handler) http.Handler {
 				if p == http.ErrAbortHandler {
 					panic(p)
 				}
-				s.log.Error("a request panicked", "request_id", q.id, "route", q.route, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				s.log.Error("a request panicked", "request_id", q.id, "route", q.route, "panic", fmt.Sprint(p), "stack",
+					string(debug.Stack()))
 				if answer.status != 0 {
 					panic(http.ErrAbortHandler) // too late for another answer
 				}
@@ -87,7 +88,8 @@ func (s *Server) logRequest(r *http.Request, q *request, a *answer, took time.Du
 		level = slog.LevelDebug
 	}
 	attrs := []any{
-		"request_id", q.id, "method", r.Method, "route", q.route, "status", a.status, "ms", took.Milliseconds(), "bytes", a.bytes,
+		"request_id", q.id, "method", r.Method, "route", q.route, "status", a.status, "ms", took.Milliseconds(),
+		"bytes", a.bytes,
 	}
 	if q.tenant != "" {
 		attrs = append(attrs, "tenant", q.tenant)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -44,15 +44,19 @@ func (in *RunFilter) Resolve(huma.Context) []error {
 	for i, kind := range pipeline.ErrorKinds {
 		names[i] = string(kind)
 	}
-	return []error{&huma.ErrorDetail{Location: "query.error_kind", Message: "expected one of " + strings.Join(names, ", "), Value: in.ErrorKind}}
+	return []error{&huma.ErrorDetail{
+		Location: "query.error_kind",
+		Message:  "expected one of " + strings.Join(names, ", "), Value: in.ErrorKind,
+	}}
 }
 
 func (in RunFilter) store() store.RunFilter {
 	f := store.RunFilter{
 		Conversation: in.Conversation, Outcome: store.Outcome(in.Outcome), ErrorKind: in.ErrorKind,
-		Trigger: pipeline.TriggerKind(in.Trigger), Summarizer: in.Summarizer, ReplayOf: in.ReplayOf, Since: in.Since, Until: in.Until,
+		Trigger: pipeline.TriggerKind(in.Trigger), Summarizer: in.Summarizer, ReplayOf: in.ReplayOf, Since: in.Since,
+		Until: in.Until,
 	}
-	if in.Outcome == runs.Unfinished {
+	if in.Outcome == runreport.Unfinished {
 		f.Outcome, f.Unfinished = "", true
 	}
 	if in.Digest != "" {
@@ -70,14 +74,14 @@ type sumRunsInput struct{ RunFilter }
 
 type sumRunsOutput struct {
 	Body struct {
-		Groups []runs.Group `json:"groups" doc:"A sum for each outcome and error kind that occurs."`
+		Groups []runreport.Group `json:"groups" doc:"A sum for each outcome and error kind that occurs."`
 	}
 }
 
 type listRunsOutput struct {
 	Body struct {
-		Runs []runs.Run `json:"runs"`
-		Next string     `json:"next,omitempty" doc:"Cursor of the next page; left out after the last."`
+		Runs []runreport.Run `json:"runs"`
+		Next string          `json:"next,omitempty" doc:"Cursor of the next page; left out after the last."`
 	}
 }
 
@@ -93,15 +97,17 @@ func (s *Server) runs() {
 	}, traits{}, s.listRuns)
 	register(s, huma.Operation{
 		OperationID: "sum-runs", Method: http.MethodGet, Path: "/v1/runs/summary", Tags: []string{tagAudit},
-		Summary: "Runs by outcome and error kind", Description: "How many, with their model calls, tokens, cost and time. It takes the filters of the list.",
+		Summary:     "Runs by outcome and error kind",
+		Description: "How many, with their model calls, tokens, cost and time. It takes the filters of the list.",
 	}, traits{}, s.sumRuns)
 	register(s, huma.Operation{
 		OperationID: "get-run", Method: http.MethodGet, Path: "/v1/runs/{run}", Tags: []string{tagAudit},
 		Summary: "What a run did, step by step",
 	}, traits{}, s.getRun)
 	register(s, huma.Operation{
-		OperationID: "cancel-run", Method: http.MethodPost, Path: "/v1/runs/{run}/cancel", Tags: []string{tagAudit}, DefaultStatus: http.StatusOK,
-		Summary: "Cancel a run", Description: "Gives the run as it ended: cancelled, unless its marker was applied just before. A prepared summary that waits is given up.",
+		OperationID: "cancel-run", Method: http.MethodPost, Path: "/v1/runs/{run}/cancel", Tags: []string{tagAudit},
+		DefaultStatus: http.StatusOK, Summary: "Cancel a run", Description: "Gives the run as it ended: " +
+			"cancelled, unless its marker was applied just before. A prepared summary that waits is given up.",
 	}, traits{repeatable: true}, s.cancelRun)
 	s.replays()
 	s.verification()
@@ -121,7 +127,7 @@ func (s *Server) listRuns(ctx context.Context, q *request, in *listRunsInput) (*
 }
 
 func (s *Server) sumRuns(ctx context.Context, q *request, in *sumRunsInput) (*sumRunsOutput, error) {
-	groups, err := s.service.SummariseRuns(ctx, q.tenant, in.store())
+	groups, err := s.service.SummarizeRuns(ctx, q.tenant, in.store())
 	if err != nil {
 		return nil, err
 	}
@@ -130,14 +136,15 @@ func (s *Server) sumRuns(ctx context.Context, q *request, in *sumRunsInput) (*su
 	return out, nil
 }
 
-type getRunOutput struct{ Body runs.Run }
+type getRunOutput struct{ Body runreport.Run }
 
 func (s *Server) getRun(ctx context.Context, q *request, in *getRunInput) (*getRunOutput, error) {
 	for _, name := range in.Include {
 		switch name {
 		case "prompts", "answers", "summary", "context", "omitted":
 		default:
-			return nil, problem(service.CodeInvalid, "include is prompts, answers, summary, context or omitted, not %q", name).at("query.include")
+			return nil, problem(service.CodeInvalid, "include is prompts, answers, summary, context or omitted, not %q",
+				name).at("query.include")
 		}
 	}
 	run, err := s.service.GetRun(ctx, in.ref(q), in.Include)

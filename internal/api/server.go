@@ -1,4 +1,4 @@
-// Package api serves the service over HTTP: huma on net/http, OpenAPI 3.1, problem documents. It holds no behaviour of
+// Package api serves the service over HTTP: huma on net/http, OpenAPI 3.1, problem documents. It holds no behavior of
 // its own; each route reads its request, calls one method of the service and writes what comes back.
 //
 //	server.go       what a Server is made of, listening and stopping
@@ -14,7 +14,8 @@
 //	docs.go         the readable page of the OpenAPI document
 //	mcp.go          the memory of conversations as an MCP server
 //
-// and a file for each group of routes: conversations, messages, replies, compactions, state, memory, events, runs, oneshot, usage, settings.
+// and a file for each group of routes: conversations, messages, replies, compactions, state, memory, events, runs,
+// oneshot, usage, settings.
 package api
 
 import (
@@ -91,7 +92,8 @@ func New(o Options) *Server {
 	s.api = humago.New(s.mux, apiConfig())
 	s.api.UseMiddleware(s.begin, s.authenticate, s.limit, s.readBody, s.keepAnswer)
 	for _, routes := range []func(){
-		s.conversations, s.messages, s.contexts, s.replies, s.compactions, s.state, s.memory, s.events, s.runs, s.oneShot, s.usage, s.settings, s.health,
+		s.conversations, s.messages, s.contexts, s.replies, s.compactions, s.state, s.memory, s.events, s.runs,
+		s.oneShot, s.usage, s.settings, s.health,
 	} {
 		routes()
 	}
@@ -111,12 +113,14 @@ func apiConfig() huma.Config {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title: "precis", Version: version.Code(),
-				Description: "Durable context compaction for agents. Messages go in and come out byte for byte, in the format of the agent's own model API.",
+				Description: "Durable context compaction for agents. Messages go in and come out byte for byte, " +
+					"in the format of the agent's own model API.",
 			},
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"key": {Type: "http", Scheme: "bearer", Description: "An API key, made by `precis keys create`. Without any the server listens on loopback only and asks for none."},
+					"key": {Type: "http", Scheme: "bearer", Description: "An API key, made by `precis keys " +
+						"create`. Without any the server listens on loopback only and asks for none."},
 				},
 			},
 			Security: []map[string][]string{{"key": {}}},
@@ -131,7 +135,8 @@ func apiConfig() huma.Config {
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // ErrNoKeys is why Listen refuses an address that others can reach.
-var ErrNoKeys = errors.New("there is no API key, and without one everybody who reaches the server could read and change everything")
+var ErrNoKeys = errors.New(
+	"there is no API key, and without one everybody who reaches the server could read and change everything")
 
 // ErrAddress is why Listen could not open the configured address.
 var ErrAddress = errors.New("the API cannot listen there")
@@ -162,7 +167,8 @@ func (s *Server) mayServe(ctx context.Context, addr net.Addr) error {
 		return err
 	}
 	if !has {
-		return fmt.Errorf("http.addr is %s, which other machines can reach: %w. Make one with `precis keys create`, or listen on 127.0.0.1", s.config.Addr, ErrNoKeys)
+		return fmt.Errorf("http.addr is %s, which other machines can reach: %w. Make one with `precis keys "+
+			"create`, or listen on 127.0.0.1", s.config.Addr, ErrNoKeys)
 	}
 	return nil
 }
@@ -186,10 +192,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.Close()
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(s.config.ShutdownSeconds)*time.Second)
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx),
+		time.Duration(s.config.ShutdownSeconds)*time.Second)
 	defer cancel()
 	if err := srv.Shutdown(patience); err != nil {
-		s.log.Warn("requests were cut off: they took longer than http.shutdown_seconds", "seconds", s.config.ShutdownSeconds)
+		s.log.Warn("requests were cut off: they took longer than http.shutdown_seconds", "seconds",
+			s.config.ShutdownSeconds)
 		_ = srv.Close()
 	}
 	<-ended
@@ -206,7 +214,10 @@ func (s *Server) Close() {
 // unknown answers paths that are not there, and methods that a path does not have.
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+	for _, method := range []string{
+		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete,
+	} {
 		probe := r.Clone(r.Context())
 		probe.Method = method
 		if _, pattern := s.mux.Handler(probe); pattern != "/" && pattern != "" {

@@ -23,7 +23,8 @@ const aboutBudget = " tenant_daily_token_budget may be changed with a trusted ke
 func (s *Server) settings() {
 	path := "/v1/settings"
 	register(s, huma.Operation{
-		OperationID: "get-settings", Method: http.MethodGet, Path: path, Tags: []string{tagSettings}, Summary: "What the tenant sets for all its conversations",
+		OperationID: "get-settings", Method: http.MethodGet, Path: path, Tags: []string{tagSettings},
+		Summary:     "What the tenant sets for all its conversations",
 		Description: "The settings of the installation count beneath, those of a conversation above.",
 	}, traits{}, func(ctx context.Context, q *request, _ *struct{}) (*settingsOutput, error) {
 		got, err := s.service.TenantSettings(ctx, q.tenant)
@@ -32,7 +33,9 @@ func (s *Server) settings() {
 		}
 		return &settingsOutput{Body: got}, nil
 	})
-	change := func(do func(context.Context, string, json.RawMessage, bool) (service.TenantSettings, error)) func(context.Context, *request, *setSettingsInput) (*settingsOutput, error) {
+	change := func(do func(context.Context, string, json.RawMessage, bool) (service.TenantSettings,
+		error),
+	) func(context.Context, *request, *setSettingsInput) (*settingsOutput, error) {
 		return func(ctx context.Context, q *request, in *setSettingsInput) (*settingsOutput, error) {
 			got, err := do(ctx, q.tenant, json.RawMessage(in.Payload.value.Settings), q.trusted)
 			if err != nil {
@@ -42,13 +45,18 @@ func (s *Server) settings() {
 		}
 	}
 	register(s, huma.Operation{
-		OperationID: "put-settings", Method: http.MethodPut, Path: path, Tags: []string{tagSettings}, Summary: "Replace what the tenant sets",
-		Description: "An empty object takes everything back. Runs that have been asked for keep the settings that counted then." + aboutBudget,
+		OperationID: "put-settings", Method: http.MethodPut, Path: path, Tags: []string{tagSettings},
+		Summary: "Replace what the tenant sets",
+		Description: "An empty object takes everything back. Runs that have been asked for keep the settings that " +
+			"counted then." + aboutBudget,
 	}, traits{repeatable: true}, change(s.service.SetTenantSettings))
 	register(s, huma.Operation{
-		OperationID: "patch-settings", Method: http.MethodPatch, Path: path, Tags: []string{tagSettings}, Summary: "Change some of what the tenant sets",
+		OperationID: "patch-settings", Method: http.MethodPatch, Path: path, Tags: []string{tagSettings},
+		Summary:     "Change some of what the tenant sets",
 		Description: "Merged as RFC 7396 has it: null takes a setting back." + aboutBudget,
-	}, traits{repeatable: true}, change(func(ctx context.Context, tenant string, patch json.RawMessage, trusted bool) (service.TenantSettings, error) {
+	}, traits{repeatable: true}, change(func(ctx context.Context, tenant string, patch json.RawMessage,
+		trusted bool,
+	) (service.TenantSettings, error) {
 		return s.service.PatchTenantSettings(ctx, tenant, []json.RawMessage{patch}, trusted)
 	}))
 }

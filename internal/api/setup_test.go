@@ -17,10 +17,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"precis/internal/config"
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/service"
 	"precis/internal/telemetry"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 )
 
 // bench is a server over a real database and a real Temporal, and a client of it.
@@ -38,7 +38,7 @@ type bench struct {
 
 // options change a bench before it starts.
 type options struct {
-	script llmtest.Script
+	script vendorserver.Script
 	config func(*config.Config)
 	server func(*Server)
 	tel    *telemetry.Telemetry
@@ -62,7 +62,10 @@ func newBench(t *testing.T, o options) *bench {
 	b := &bench{System: sys, t: t, log: &lines{}}
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.server = New(Options{
-		Service:   &service.Service{Store: sys.Store, Temporal: sys.Client, Config: sys.Config, Log: log, Metrics: o.tel.Metrics()},
+		Service: &service.Service{
+			Store: sys.Store, Temporal: sys.Client, Config: sys.Config, Log: log,
+			Metrics: o.tel.Metrics(),
+		},
 		Telemetry: o.tel,
 	})
 	b.server.heartbeat = 100 * time.Millisecond
@@ -181,7 +184,8 @@ func (b *bench) documented(req *http.Request, res *http.Response, body []byte) {
 	}
 	if res.Header.Get("Content-Type") == "application/problem+json" {
 		var p Problem
-		if err := json.Unmarshal(body, &p); err != nil || response != nil && !strings.Contains(response.Description, "`"+string(p.Code)+"`") {
+		if err := json.Unmarshal(body, &p); err != nil || response != nil &&
+			!strings.Contains(response.Description, "`"+string(p.Code)+"`") {
 			b.t.Errorf("%s may fail with %d, and %s is not documented (%v)", pattern, res.StatusCode, p.Code, err)
 		}
 		return
@@ -200,7 +204,8 @@ func (b *bench) documented(req *http.Request, res *http.Response, body []byte) {
 	c := checker{registry: doc.Components.Schemas}
 	v := c.parse(media.Schema, body, "")
 	result := &huma.ValidateResult{}
-	huma.Validate(doc.Components.Schemas, media.Schema, huma.NewPathBuffer([]byte{}, 0), huma.ModeReadFromServer, v, result)
+	huma.Validate(doc.Components.Schemas, media.Schema, huma.NewPathBuffer([]byte{}, 0), huma.ModeReadFromServer, v,
+		result)
 	for _, err := range result.Errors {
 		b.t.Errorf("%s is not answered as documented: %v", pattern, err)
 	}
@@ -223,7 +228,8 @@ func (r reply) fails(status int, code service.Code) Problem {
 	if err := json.Unmarshal(r.body, &p); err != nil {
 		r.t.Fatalf("%v: %s", err, r.body)
 	}
-	if p.Code != code || p.Status != status || p.Detail == "" || p.Title != http.StatusText(status) || p.Type != "/docs#"+string(code) || p.RequestID == "" {
+	if p.Code != code || p.Status != status || p.Detail == "" || p.Title != http.StatusText(status) ||
+		p.Type != "/docs#"+string(code) || p.RequestID == "" {
 		r.t.Errorf("problem %s, want code %s", r.body, code)
 	}
 	if ct := r.header.Get("Content-Type"); ct != "application/problem+json" {
@@ -302,7 +308,10 @@ func (b *bench) create(id string, extra string) string {
 	if extra != "" {
 		extra = "," + extra
 	}
-	b.send("POST", "/v1/conversations", `{"id":`+quote(id)+`,"format":"anthropic","model":{"vendor":"anthropic","name":"test-agent","context_window":20000}`+extra+`}`).is(http.StatusCreated)
+	b.send("POST", "/v1/conversations",
+		`{"id":`+quote(
+			id)+`,"format":"anthropic","model":{"vendor":"anthropic","name":"test-agent","context_window":20000}`+extra+
+			`}`).is(http.StatusCreated)
 	return "/v1/conversations/" + id
 }
 
@@ -355,4 +364,4 @@ func database(t *testing.T, b *bench) *pgxpool.Pool {
 const summaryText = "<summary>The parts were read one by one; the last question is open.</summary>"
 
 // scenarioScript is of a vendor that nobody asks.
-var scenarioScript llmtest.Script
+var scenarioScript vendorserver.Script

@@ -42,7 +42,8 @@ type emptyOutput struct{}
 func (s *Server) state() {
 	path := "/v1/conversations/{id}/state"
 	register(s, huma.Operation{
-		OperationID: "list-state", Method: http.MethodGet, Path: path, Tags: []string{tagState}, Summary: "Every piece of live state that is set",
+		OperationID: "list-state", Method: http.MethodGet, Path: path, Tags: []string{tagState},
+		Summary: "Every piece of live state that is set",
 	}, traits{}, func(ctx context.Context, q *request, in *ConversationPath) (*listStateOutput, error) {
 		list, err := s.service.ListState(ctx, in.ref(q))
 		if err != nil {
@@ -53,7 +54,8 @@ func (s *Server) state() {
 		return out, nil
 	})
 	register(s, huma.Operation{
-		OperationID: "get-state", Method: http.MethodGet, Path: path + "/{key}", Tags: []string{tagState}, Summary: "The current value of a key",
+		OperationID: "get-state", Method: http.MethodGet, Path: path + "/{key}", Tags: []string{tagState},
+		Summary: "The current value of a key",
 	}, traits{}, func(ctx context.Context, q *request, in *StatePath) (*stateOutput, error) {
 		e, err := s.service.GetState(ctx, in.ref(q), in.Key)
 		if err != nil {
@@ -62,8 +64,9 @@ func (s *Server) state() {
 		return &stateOutput{Body: e}, nil
 	})
 	register(s, huma.Operation{
-		OperationID: "put-state", Method: http.MethodPut, Path: path + "/{key}", Tags: []string{tagState}, Summary: "Set a key",
-		Description: "The value stands in the context after every compaction, current and once. It counts from the start of the next turn, or from the next compaction if that is earlier.",
+		OperationID: "put-state", Method: http.MethodPut, Path: path + "/{key}", Tags: []string{tagState},
+		Summary: "Set a key", Description: "The value stands in the context after every compaction, current and " +
+			"once. It counts from the start of the next turn, or from the next compaction if that is earlier.",
 	}, traits{repeatable: true}, func(ctx context.Context, q *request, in *putStateInput) (*stateOutput, error) {
 		if v := in.Payload.value; v.Text == nil && v.Items == nil {
 			return nil, problem(service.CodeInvalid, "give text or items").at("body")
@@ -75,8 +78,8 @@ func (s *Server) state() {
 		return &stateOutput{Body: e}, nil
 	})
 	register(s, huma.Operation{
-		OperationID: "delete-state", Method: http.MethodDelete, Path: path + "/{key}", Tags: []string{tagState}, Summary: "Remove a key",
-		DefaultStatus: http.StatusNoContent,
+		OperationID: "delete-state", Method: http.MethodDelete, Path: path + "/{key}", Tags: []string{tagState},
+		Summary: "Remove a key", DefaultStatus: http.StatusNoContent,
 	}, traits{repeatable: true}, func(ctx context.Context, q *request, in *StatePath) (*emptyOutput, error) {
 		if err := s.service.DeleteState(ctx, in.ref(q), in.Key); err != nil {
 			return nil, err

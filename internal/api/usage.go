@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"precis/internal/runs"
+	"precis/internal/runreport"
 )
 
 type usageInput struct {
@@ -17,15 +17,16 @@ type usageInput struct {
 
 type usageOutput struct {
 	Body struct {
-		GroupBy string            `json:"group_by"`
-		Usage   []runs.UsageGroup `json:"usage"`
+		GroupBy string                 `json:"group_by"`
+		Usage   []runreport.UsageGroup `json:"usage"`
 	}
 }
 
 func (s *Server) usage() {
 	register(s, huma.Operation{
 		OperationID: "get-usage", Method: http.MethodGet, Path: "/v1/usage", Tags: []string{tagAudit},
-		Summary: "Tokens and calls booked under /compact", Description: "Every request to a model counts, those that failed or were interrupted too.",
+		Summary:     "Tokens and calls booked under /compact",
+		Description: "Every request to a model counts, those that failed or were interrupted too.",
 	}, traits{}, func(ctx context.Context, q *request, in *usageInput) (*usageOutput, error) {
 		groups, err := s.service.Usage(ctx, q.tenant, in.GroupBy, in.Since)
 		if err != nil {

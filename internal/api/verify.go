@@ -15,8 +15,10 @@ func (s *Server) verification() {
 	register(s, huma.Operation{
 		OperationID: "verify-run", Method: http.MethodGet, Path: "/v1/runs/{run}/verify", Tags: []string{tagAudit},
 		Summary: "Prove that a run was not changed",
-		Description: "Recomputes what the run commits to: its messages, its record, its texts, its summary and the context that it led to. " +
-			"Each check is `ok`, `pruned`, `differs`, `missing` or `tampered`, and names the table, row and column at fault.",
+		Description: "Recomputes what the run commits to: its messages, its record, its texts, its summary and " +
+			"the context that it led to. " +
+			"Each check is `ok`, `pruned`, `differs`, `missing` or `tampered`, and names the table, row and " +
+			"column at fault.",
 	}, traits{}, s.verify)
 }
 

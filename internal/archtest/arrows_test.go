@@ -19,16 +19,20 @@ import (
 // imports only from layers below its own. A new package needs a place here.
 var layers = [][]string{
 	{"pipeline"},
-	{"pipeline/transcript", "internal/search", "internal/version", "migrations"},
+	{"pipeline/transcript", "internal/memory/search", "internal/version", "migrations"},
 	{"internal/config", "internal/llm", "internal/store"},
-	{"internal/conversation", "internal/devstack", "internal/eval", "internal/llm/llmtest", "internal/runs", "internal/telemetry", "internal/temporalclient", "internal/testkit"},
-	{"activities", "internal/audit", "internal/devstack/stacktest", "internal/memory"},
+	{
+		"internal/conversation", "internal/devstack", "internal/eval", "internal/testkit/vendorserver",
+		"internal/runreport", "internal/telemetry", "internal/temporalclient", "internal/testkit",
+	},
+	{"activities", "internal/audit", "internal/testkit/stacktest", "internal/memory"},
 	{"workflows"},
-	{"internal/history", "internal/launch", "internal/runner"},
+	{"internal/cli/historycheck", "internal/launch", "internal/worker"},
 	{"internal/service"},
 	{"internal/mcp"},
-	{"internal/api", "internal/scenario"},
+	{"internal/api", "internal/testkit/scenario"},
 	{"internal/web"},
+	{"internal/cli/...", "internal/testkit/exampletest"},
 	{"starter/...", "worker/...", "bench/...", "examples/...", "internal/devstack/cmd/...", "internal/faults"},
 	{"internal/archtest"},
 }
@@ -87,10 +91,10 @@ func layer(name string) int {
 // forTests says whether a package is there for tests alone.
 func forTests(name string) bool {
 	switch name {
-	case "internal/devstack/cmd/withstack", "internal/scenario", "internal/testkit":
+	case "internal/devstack/cmd/withstack":
 		return true
 	}
-	return strings.HasSuffix(name, "test")
+	return strings.HasPrefix(name, "internal/testkit") || strings.HasSuffix(name, "test")
 }
 
 // violations lists each import that goes against an arrow.
@@ -117,8 +121,10 @@ func violations(packages []pkg) []string {
 					inModule := func(library string) bool {
 						return imported == library || strings.HasPrefix(imported, library+"/")
 					}
-					if strings.Contains(strings.Split(imported, "/")[0], ".") && !slices.ContainsFunc(libraries, inModule) {
-						fail("%s imports %s, but may import only the standard library and %v", name, imported, libraries)
+					if strings.Contains(strings.Split(imported, "/")[0], ".") &&
+						!slices.ContainsFunc(libraries, inModule) {
+						fail("%s imports %s, but may import only the standard library and %v", name, imported,
+							libraries)
 					}
 				}
 				continue
@@ -153,7 +159,8 @@ func list(t *testing.T) []pkg {
 				return nil
 			}
 			_, nested := os.Stat(filepath.Join(path, "go.mod"))
-			if nested == nil || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules" || name == "bin" {
+			if nested == nil || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules" ||
+				name == "bin" {
 				return filepath.SkipDir
 			}
 			return nil
@@ -252,21 +259,21 @@ func TestTheArrowsRefuse(t *testing.T) {
 		{"precis/internal/store", "precis/pipeline", ""},
 		{"precis/pipeline", "github.com/tiktoken-go/tokenizer/codec", ""},
 		{"precis/pipeline", "encoding/json", ""},
-		{"precis/internal/llm/llmtest", "testing", ""},
+		{"precis/internal/testkit/vendorserver", "testing", ""},
 		{"precis/internal/store", "precis/activities", "not below"},
 		{"precis/internal/store", "precis/internal/llm", "not below"},
 		{"precis/activities", "precis/workflows", "not below"},
 		{"precis/workflows", "precis/internal/store", "may import only activities, pipeline"},
 		{"precis/worker", "precis/starter", "not below"},
 		{"precis/examples/childworkflow", "precis/internal/store", "may import only workflows"},
-		{"precis/starter/demo", "precis/worker", "not below"},
+		{"precis/internal/cli/demo", "precis/worker", "not below"},
 		{"precis/internal/api", "precis/starter", "not below"},
 		{"precis/pipeline", "precis/pipeline/transcript", "not below"},
 		{"precis/pipeline", "github.com/google/uuid", "only the standard library"},
 		{"precis/pipeline/transcript", "github.com/tiktoken-go/tokenizer", "only the standard library"},
 		{"precis/pipeline", "os", "no I/O"},
 		{"precis/pipeline", "math/rand/v2", "no I/O"},
-		{"precis/activities", "precis/internal/llm/llmtest", "for tests"},
+		{"precis/activities", "precis/internal/testkit/vendorserver", "for tests"},
 		{"precis/internal/llm", "testing", "outside of its tests"},
 		{"precis/internal/unheard", "fmt", "no place in the layers"},
 	} {
@@ -280,7 +287,8 @@ func TestTheArrowsRefuse(t *testing.T) {
 func TestClockCallsAreFound(t *testing.T) {
 	t.Parallel()
 	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, "x.go", "package x\nimport \"time\"\nvar a = time.Second\nvar b = time.Now()\n", 0)
+	file, err := parser.ParseFile(files, "x.go",
+		"package x\nimport \"time\"\nvar a = time.Second\nvar b = time.Now()\n", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,15 +18,15 @@ import (
 	"precis/internal/store"
 )
 
-// An export is one file of JSON lines, docs/export.md describes it: a header, a line for each row, a trailer with counts
-// and a hash over all that is before it.
+// An export is one file of JSON lines, docs/export.md describes it: a header, a line for each row, a trailer with
+// counts and a hash over all that is before it.
 
 // ExportVersion is that of the files which are written here. Others are refused.
 const ExportVersion = 1
 
 // ExportHeader is the first line of an export.
 type ExportHeader struct {
-	// Version is first, so that a file is recognised by its first bytes.
+	// Version is first, so that a file is recognized by its first bytes.
 	Version      int    `json:"precis_export"`
 	Conversation string `json:"conversation"`
 	Format       string `json:"format"`
@@ -55,15 +55,17 @@ type exportTrailer struct {
 
 // Export writes a conversation with its runs and everything that proves them, and says how many rows of each table. It
 // holds one row at a time. While a run is under way it is store.ErrRunActive.
-func Export(ctx context.Context, s *store.Store, ref store.ConversationRef, code string, w io.Writer) (map[string]int, error) {
+func Export(ctx context.Context, s *store.Store, ref store.ConversationRef, code string,
+	w io.Writer,
+) (map[string]int, error) {
 	out := &exportWriter{w: bufio.NewWriterSize(w, 1<<20), sum: sha256.New(), rows: map[string]int{}}
 	err := s.Export(ctx, ref, func(c store.Conversation) error {
 		if out.lines > 0 {
 			return errors.New("the database went away in the middle of the export: start it again")
 		}
 		return out.line(ExportHeader{
-			Version: ExportVersion, Conversation: c.Ref.ID, Format: c.Format, Messages: c.HeadSeq, SealChain: c.SealChain(),
-			Exported: time.Now().UTC(), Code: code,
+			Version: ExportVersion, Conversation: c.Ref.ID, Format: c.Format, Messages: c.HeadSeq,
+			SealChain: c.SealChain(), Exported: time.Now().UTC(), Code: code,
 		})
 	}, func(r store.ExportedRow) error {
 		l := exportLine{Table: r.Table, Row: r.Row}
@@ -144,7 +146,8 @@ func ReadExport(r io.Reader) (*ExportReader, error) {
 		return nil, e.fault("it is no export of precis")
 	}
 	if e.Header.Version != ExportVersion {
-		return nil, e.fault("it is an export of version %d, and this build reads version %d", e.Header.Version, ExportVersion)
+		return nil, e.fault("it is an export of version %d, and this build reads version %d", e.Header.Version,
+			ExportVersion)
 	}
 	return e, nil
 }
@@ -181,8 +184,8 @@ func (e *ExportReader) next() ([]byte, error) {
 	}
 }
 
-// Next gives the next row, io.EOF after the last. A file that was cut off, or whose bytes are not those that were written,
-// is store.ErrInvalid at the latest at its end.
+// Next gives the next row, io.EOF after the last. A file that was cut off, or whose bytes are not those that were
+// written, is store.ErrInvalid at the latest at its end.
 func (e *ExportReader) Next() (store.ExportedRow, error) {
 	var none store.ExportedRow
 	raw, err := e.next()
@@ -253,7 +256,9 @@ func CheckExport(r io.Reader) (ExportHeader, error) {
 
 // Import writes an export into a store: all of it, verified, or nothing. open gives the file from its beginning, and is
 // called more than once. Every fault names the line where the file is at fault.
-func Import(ctx context.Context, s *store.Store, to store.ImportTarget, open func() (io.Reader, error)) (store.Imported, error) {
+func Import(ctx context.Context, s *store.Store, to store.ImportTarget,
+	open func() (io.Reader, error),
+) (store.Imported, error) {
 	r, err := open()
 	if err != nil {
 		return store.Imported{}, err

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"precis/internal/audit"
-	"precis/internal/devstack/stacktest"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/stacktest"
 )
 
 func opened(data []byte) func() (io.Reader, error) {
@@ -95,7 +95,8 @@ func TestExportAndImport(t *testing.T) {
 			t.Errorf("%s: %v", name, im.Runs)
 		}
 		for _, run := range runs {
-			r, err := audit.VerifyRun(t.Context(), to.store, store.RunRef{Tenant: to.target.Tenant, ID: im.Runs[run.Ref.ID]})
+			r, err := audit.VerifyRun(t.Context(), to.store,
+				store.RunRef{Tenant: to.target.Tenant, ID: im.Runs[run.Ref.ID]})
 			if err != nil || !r.OK {
 				t.Errorf("%s: %v\n%s", name, err, report(r))
 			}
@@ -104,7 +105,8 @@ func TestExportAndImport(t *testing.T) {
 			t.Errorf("%s: the context is\n%s\nand was\n%s", name, got, want)
 		}
 		// What was imported can be exported, and undone.
-		if again := exported(t, to.store, im.Conversation.Ref); to.same && !bytes.Equal(messagesOf(again), messagesOf(data)) {
+		if again := exported(t, to.store, im.Conversation.Ref); to.same &&
+			!bytes.Equal(messagesOf(again), messagesOf(data)) {
 			t.Errorf("%s: exported again the messages are others", name)
 		}
 		if _, err := to.store.Undo(t.Context(), im.Conversation.Ref, ""); err != nil {
@@ -121,18 +123,21 @@ func TestImportOfAnImport(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	ref, runs := worked(t, s)
-	first, err := audit.Import(t.Context(), s.Store, store.ImportTarget{Tenant: store.DefaultTenant, ID: "twin"}, opened(exported(t, s.Store, ref)))
+	first, err := audit.Import(t.Context(), s.Store, store.ImportTarget{Tenant: store.DefaultTenant, ID: "twin"},
+		opened(exported(t, s.Store, ref)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := elsewhere(t)
-	second, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant, ID: "third"}, opened(exported(t, s.Store, first.Conversation.Ref)))
+	second, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant, ID: "third"},
+		opened(exported(t, s.Store, first.Conversation.Ref)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, run := range runs {
 		id := second.Runs[first.Runs[run.Ref.ID]]
-		if r, err := audit.VerifyRun(t.Context(), other, store.RunRef{Tenant: store.DefaultTenant, ID: id}); err != nil || !r.OK {
+		if r, err := audit.VerifyRun(t.Context(), other,
+			store.RunRef{Tenant: store.DefaultTenant, ID: id}); err != nil || !r.OK {
 			t.Errorf("%v\n%s", err, report(r))
 		}
 	}
@@ -199,11 +204,17 @@ func TestDamagedExportsAreRefused(t *testing.T) {
 	}
 	// Whoever writes the trailer anew is found by what is inside.
 	for table, change := range map[string]func(l []byte) []byte{
-		"messages": func(l []byte) []byte { return bytes.Replace(l, []byte(`"role":"user"`), []byte(`"role":"tool"`), 1) },
+		"messages": func(l []byte) []byte {
+			return bytes.Replace(l, []byte(`"role":"user"`), []byte(`"role":"tool"`),
+				1)
+		},
 		"runs": func(l []byte) []byte {
 			return bytes.Replace(l, []byte(`"outcome":"applied"`), []byte(`"outcome":"skipped"`), 1)
 		},
-		"usage_ledger": func(l []byte) []byte { return bytes.Replace(l, []byte(`"attempt":1`), []byte(`"attempt":2`), 1) },
+		"usage_ledger": func(l []byte) []byte {
+			return bytes.Replace(l, []byte(`"attempt":1`), []byte(`"attempt":2`),
+				1)
+		},
 		"markers": func(l []byte) []byte {
 			return bytes.Replace(l, []byte(`"origin":"ours"`), []byte(`"origin":"agent"`), 1)
 		},
@@ -227,10 +238,12 @@ func TestDamagedExportsAreRefused(t *testing.T) {
 	if n, err := other.CountConversations(t.Context(), store.AuditFilter{}); n != 0 || err != nil {
 		t.Errorf("%d conversations were left, %v", n, err)
 	}
-	if _, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: "nobody"}, opened(data)); !errors.Is(err, store.ErrNotFound) {
+	if _, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: "nobody"}, opened(data)); !errors.Is(err,
+		store.ErrNotFound) {
 		t.Errorf("a tenant that does not exist: %v", err)
 	}
-	if _, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant}, opened(data)); err != nil {
+	if _, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant},
+		opened(data)); err != nil {
 		t.Errorf("the whole file: %v", err)
 	}
 }
@@ -260,12 +273,14 @@ func TestImportBelongsToItsTenant(t *testing.T) {
 	if _, err := s.Store.EnsureTenant(t.Context(), "mallory", ""); err != nil {
 		t.Fatal(err)
 	}
-	im, err := audit.Import(t.Context(), s.Store, store.ImportTarget{Tenant: "mallory"}, opened(exported(t, s.Store, ref)))
+	im, err := audit.Import(t.Context(), s.Store, store.ImportTarget{Tenant: "mallory"},
+		opened(exported(t, s.Store, ref)))
 	if err != nil || im.Conversation.Ref.Tenant != "mallory" || im.Conversation.Ref.ID != ref.ID {
 		t.Fatalf("%+v %v", im.Conversation.Ref, err)
 	}
 	theirs := im.Runs[runs[0].Ref.ID]
-	if _, err := s.Store.GetRun(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: theirs}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Store.GetRun(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: theirs}); !errors.Is(err,
+		store.ErrNotFound) {
 		t.Errorf("the first tenant finds the second's run: %v", err)
 	}
 	if r := verified(t, s, runs[0]); !r.OK {
@@ -313,7 +328,8 @@ func TestImportTakesOnlyItsOwnRows(t *testing.T) {
 	if _, err := other.EnsureTenant(t.Context(), "victim", ""); err != nil {
 		t.Fatal(err)
 	}
-	im, err := audit.Import(t.Context(), s.Store, store.ImportTarget{Tenant: store.DefaultTenant, ID: "twin"}, opened(data))
+	im, err := audit.Import(t.Context(), s.Store, store.ImportTarget{Tenant: store.DefaultTenant, ID: "twin"},
+		opened(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,13 +366,15 @@ func TestImportTakesOnlyItsOwnRows(t *testing.T) {
 			return regexp.MustCompile(`"epoch":\d+`).ReplaceAll(l, []byte(`"epoch":77`))
 		}),
 	} {
-		_, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant, ID: "copy"}, opened(file))
+		_, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant, ID: "copy"},
+			opened(file))
 		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	r, err := audit.VerifyRun(t.Context(), other, store.RunRef{Tenant: "victim", ID: stolen})
-	if err != nil || slices.ContainsFunc(r.Checks, func(c audit.Check) bool { return c.Name == audit.CheckRecords && c.State != audit.OK }) {
+	if err != nil || slices.ContainsFunc(r.Checks,
+		func(c audit.Check) bool { return c.Name == audit.CheckRecords && c.State != audit.OK }) {
 		t.Errorf("the other's run: %v\n%s", err, report(r))
 	}
 }
@@ -375,7 +393,8 @@ func FuzzReadExport(f *testing.F) {
 	f.Add([]byte(audit.Trailed([]byte(head + "{\"table\":\"messages\",\"row\":{\"seq\":1},\"text\":\"x\"}\n"))))
 	f.Add([]byte("{\"end\":true}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, err := audit.CheckExport(bytes.NewReader(data)); err != nil && (!errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "line ")) {
+		if _, err := audit.CheckExport(bytes.NewReader(data)); err != nil &&
+			(!errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "line ")) {
 			t.Errorf("%v", err)
 		}
 	})

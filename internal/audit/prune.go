@@ -94,7 +94,8 @@ func (p Prune) Run(ctx context.Context, s *store.Store) (PruneTotals, error) {
 	for _, kind := range p.Kinds {
 		artifacts, ok := pruneKinds[kind]
 		if !ok {
-			return PruneTotals{}, fmt.Errorf("%w: there is no kind %q: %s", store.ErrInvalid, kind, strings.Join(PruneKinds(), ", "))
+			return PruneTotals{}, fmt.Errorf("%w: there is no kind %q: %s", store.ErrInvalid, kind,
+				strings.Join(PruneKinds(), ", "))
 		}
 		rule.ArtifactKinds = append(rule.ArtifactKinds, artifacts...)
 		rule.ToolResults = rule.ToolResults || kind == PruneToolResults
@@ -120,7 +121,9 @@ func (p Prune) Run(ctx context.Context, s *store.Store) (PruneTotals, error) {
 	return out, err
 }
 
-func (p Prune) conversation(ctx context.Context, s *store.Store, ref store.ConversationRef, rule store.PruneRule, out *PruneTotals) error {
+func (p Prune) conversation(ctx context.Context, s *store.Store, ref store.ConversationRef, rule store.PruneRule,
+	out *PruneTotals,
+) error {
 	found, err := s.Prunable(ctx, ref, rule)
 	if err != nil {
 		return err
@@ -154,7 +157,9 @@ func (p Prune) conversation(ctx context.Context, s *store.Store, ref store.Conve
 }
 
 // messages puts placeholders in the place of tool results.
-func (p Prune) messages(ctx context.Context, s *store.Store, ref store.ConversationRef, found store.Prunable, out *PruneTotals) error {
+func (p Prune) messages(ctx context.Context, s *store.Store, ref store.ConversationRef, found store.Prunable,
+	out *PruneTotals,
+) error {
 	if len(found.Messages) == 0 {
 		return nil
 	}
@@ -199,7 +204,8 @@ func placeholder(codec transcript.Codec, m store.Message, now time.Time) (native
 	if err != nil {
 		return nil, false
 	}
-	text := fmt.Sprintf("[tool result pruned on %s: %d bytes, SHA-256 %x]", now.Format(time.DateOnly), len(m.Native), sha256.Sum256(m.Native))
+	text := fmt.Sprintf("[tool result pruned on %s: %d bytes, SHA-256 %x]", now.Format(time.DateOnly), len(m.Native),
+		sha256.Sum256(m.Native))
 	it := pipeline.ContextItem{Message: &decoded}
 	for i, part := range decoded.Parts {
 		if part.Kind == pipeline.PartToolResult {

@@ -11,8 +11,8 @@ import (
 
 	"precis/internal/audit"
 	"precis/internal/conversation"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
 )
 
 // everything may go, however young.
@@ -29,7 +29,8 @@ func worked(t testing.TB, s *scenario.System) (store.ConversationRef, []store.Ru
 	ref := s.Create(scenario.Conversation{Window: 11000})
 	var runs []store.Run
 	for _, id := range []string{"a", "b", "c"} {
-		s.Append(ref, scenario.User("look at "+id), scenario.Call(id, "I look."), scenario.Result(id, scenario.Distinct("line "+id, 1500)), scenario.Assistant("I have looked."))
+		s.Append(ref, scenario.User("look at "+id), scenario.Call(id, "I look."),
+			scenario.Result(id, scenario.Distinct("line "+id, 1500)), scenario.Assistant("I have looked."))
 		s.Append(ref, scenario.Talk(4, 1000)...)
 		run := s.Compact(ref, store.RunRequest{})
 		if run.Outcome != store.OutcomeApplied {
@@ -59,7 +60,8 @@ func TestPruneKeepsWhatALiveContextNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !did.Applied || did.Busy != 0 || did.Kinds["tool-results"].Count == 0 || did.Kinds["answer"].Count == 0 || did.Kinds["context"].Count == 0 {
+	if !did.Applied || did.Busy != 0 || did.Kinds["tool-results"].Count == 0 || did.Kinds["answer"].Count == 0 ||
+		did.Kinds["context"].Count == 0 {
 		t.Errorf("%+v", did)
 	}
 	for kind, sum := range would.Kinds {
@@ -79,7 +81,8 @@ func TestPruneKeepsWhatALiveContextNeeds(t *testing.T) {
 			t.Errorf("run %d:\n%s", i, report(r))
 		}
 		for _, c := range r.Checks {
-			if wantPruned := c.Name == audit.CheckMessages || c.Name == audit.CheckArtifacts; wantPruned && c.State != audit.Pruned {
+			if wantPruned := c.Name == audit.CheckMessages || c.Name == audit.CheckArtifacts; wantPruned &&
+				c.State != audit.Pruned {
 				t.Errorf("run %d: %s is %s: %s", i, c.Name, c.State, c.Detail)
 			}
 			if c.Name == audit.CheckContext && i == len(runs)-1 && c.State != audit.OK {
@@ -105,7 +108,8 @@ func TestPruneKeepsWhatALiveContextNeeds(t *testing.T) {
 		"who said it": `UPDATE messages SET role = 'user' WHERE pruned_at IS NOT NULL`,
 		"another day": `UPDATE messages SET pruned_at = '2020-01-01' WHERE pruned_at IS NOT NULL`,
 		"no day":      `UPDATE messages SET pruned_at = NULL WHERE pruned_at IS NOT NULL`,
-		"the ledger":  `UPDATE seals SET record = convert_to(replace(convert_from(record, 'UTF8'), '"native":"', '"native":"00'), 'UTF8') WHERE kind = 'prune'`,
+		"the ledger": `UPDATE seals SET record = convert_to(replace(convert_from(record, 'UTF8'), '"native":"', ` +
+			`'"native":"00'), 'UTF8') WHERE kind = 'prune'`,
 	} {
 		aside(t, db, func() {
 			behind(t, db, func(ctx context.Context, tx pgx.Tx) error {

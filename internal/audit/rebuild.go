@@ -13,8 +13,8 @@ import (
 	"precis/pipeline"
 )
 
-// rebuild makes a run's summary message and its context again: from the messages, the marker, the state and the settings
-// as they were, and compares them byte for byte with what was recorded.
+// rebuild makes a run's summary message and its context again: from the messages, the marker, the state and the
+// settings as they were, and compares them byte for byte with what was recorded.
 func rebuild(ctx context.Context, s *store.Store, run store.Run) (summary, rebuilt Check, err error) {
 	none := func(why string) (Check, Check, error) {
 		return Check{Name: CheckSummary, State: OK, Detail: why}, Check{Name: CheckContext, State: OK, Detail: why}, nil
@@ -31,7 +31,8 @@ func rebuild(ctx context.Context, s *store.Store, run store.Run) (summary, rebui
 	}
 	if !c.ContentDeleted.IsZero() {
 		gone := "the conversation's content was removed"
-		return Check{Name: CheckSummary, State: Pruned, Detail: gone}, Check{Name: CheckContext, State: Pruned, Detail: gone}, nil
+		return Check{Name: CheckSummary, State: Pruned, Detail: gone},
+			Check{Name: CheckContext, State: Pruned, Detail: gone}, nil
 	}
 	m, err := s.GetMarker(ctx, c.Ref, run.Marker)
 	if err != nil {
@@ -63,13 +64,16 @@ func stateOf(ctx context.Context, s *store.Store, run store.Run) (store.State, e
 		State string `json:"state"`
 	}
 	if err := json.Unmarshal(run.Facts.Numbers, &n); err != nil || n.State == "" {
-		return store.State{}, fmt.Errorf("the run's record does not say what its context was built from: %w", store.ErrNotFound)
+		return store.State{}, fmt.Errorf("the run's record does not say what its context was built from: %w",
+			store.ErrNotFound)
 	}
 	return s.GetState(ctx, run.Ref.Tenant, n.State)
 }
 
 // viewAt is the conversation as it was, with what counted then.
-func viewAt(ctx context.Context, s *store.Store, run store.Run, state store.State, o store.LiveOptions) (conversation.View, error) {
+func viewAt(ctx context.Context, s *store.Store, run store.Run, state store.State,
+	o store.LiveOptions,
+) (conversation.View, error) {
 	state.Prepared = "" // what waited then is in no context
 	live, err := s.LiveViewAt(ctx, store.ConversationRef{Tenant: run.Ref.Tenant, ID: run.Conversation}, state, o)
 	if err != nil {
@@ -100,7 +104,9 @@ func viewAt(ctx context.Context, s *store.Store, run store.Run, state store.Stat
 }
 
 // checkContext builds the context that the marker led to and compares it with the recorded one.
-func checkContext(ctx context.Context, s *store.Store, run store.Run, m store.Marker, state store.State) (Check, error) {
+func checkContext(ctx context.Context, s *store.Store, run store.Run, m store.Marker,
+	state store.State,
+) (Check, error) {
 	recorded, err := s.GetArtifact(ctx, run.Ref.Tenant, run.Facts.Context)
 	if err != nil {
 		return Check{}, err
@@ -117,7 +123,9 @@ func checkContext(ctx context.Context, s *store.Store, run store.Run, m store.Ma
 	c := Check{Name: CheckContext, State: OK, Faults: store.Faults{Checked: 1}}
 	was, is := bytes.Split(recorded, []byte("\n")), bytes.Split(built, []byte("\n"))
 	if bytes.Equal(recorded, built) {
-		c.Detail = fmt.Sprintf("built again from what it was made from: the same %d bytes in %d messages, byte for byte", len(recorded), len(was))
+		c.Detail = fmt.Sprintf(
+			"built again from what it was made from: the same %d bytes in %d messages, byte for byte", len(recorded),
+			len(was))
 		return c, nil
 	}
 	c.State = Differs
@@ -154,7 +162,9 @@ func differsAt(a, b []byte) int {
 
 // checkSummary compares the marker's summary with the one that the run's summary step wrote: by the reference, and by
 // writing the message around it once more.
-func checkSummary(ctx context.Context, s *store.Store, run store.Run, m store.Marker, state store.State) (Check, error) {
+func checkSummary(ctx context.Context, s *store.Store, run store.Run, m store.Marker,
+	state store.State,
+) (Check, error) {
 	c := Check{Name: CheckSummary, State: OK, Faults: store.Faults{Checked: 1}}
 	draft, ok, err := conversation.DraftOf(m)
 	if err != nil || !ok {
@@ -164,7 +174,8 @@ func checkSummary(ctx context.Context, s *store.Store, run store.Run, m store.Ma
 	if step, sha := summaryStep(run); sha != draft.Summary {
 		c.Faults.Add(store.Fault{
 			State: store.FaultTampered, Table: "markers", Key: m.ID, Column: "draft",
-			Detail: fmt.Sprintf("its summary is %s, and step %d of the run wrote %s", short(draft.Summary), step, short(sha)),
+			Detail: fmt.Sprintf("its summary is %s, and step %d of the run wrote %s", short(draft.Summary), step,
+				short(sha)),
 		})
 		return conclude(CheckSummary, c.Faults, ""), nil
 	}
@@ -189,7 +200,8 @@ func checkSummary(ctx context.Context, s *store.Store, run store.Run, m store.Ma
 		return c, nil
 	}
 	c.State = Differs
-	c.Detail = fmt.Sprintf("written again from the summary step's text, the message differs at byte %d; %s wrote it, this is version %s",
+	c.Detail = fmt.Sprintf(
+		"written again from the summary step's text, the message differs at byte %d; %s wrote it, this is version %s",
 		differsAt(recorded, []byte(text))+1, writtenBy(run), version.Code())
 	return c, nil
 }
@@ -205,7 +217,9 @@ func summaryStep(run store.Run) (call int, sha string) {
 }
 
 // messageAround writes the summary message around a summary, as reassembling does.
-func messageAround(ctx context.Context, s *store.Store, run store.Run, m store.Marker, state store.State, draft conversation.Draft, summary string) (string, error) {
+func messageAround(ctx context.Context, s *store.Store, run store.Run, m store.Marker, state store.State,
+	draft conversation.Draft, summary string,
+) (string, error) {
 	state.ActiveMarker = m.Base // under whatever id it has here
 	view, err := viewAt(ctx, s, run, state, store.LiveOptions{})
 	if err != nil {

@@ -57,8 +57,8 @@ func (s Sweep) job(what string) string {
 	return fmt.Sprintf("%s tenant=%q conversation=%q", what, s.Tenant, s.Conversation)
 }
 
-// VerifyAll proves every conversation that the sweep picks, one at a time. Interrupted, it goes on from there when it is
-// called again; memory does not grow with the store.
+// VerifyAll proves every conversation that the sweep picks, one at a time. Interrupted, it goes on from there when it
+// is called again; memory does not grow with the store.
 func VerifyAll(ctx context.Context, s *store.Store, w Sweep) (Swept, error) {
 	var out Swept
 	err := w.each(ctx, s, "verify", &out, func(ref store.ConversationRef) error {
@@ -95,7 +95,8 @@ func (o *Swept) add(r ConversationReport) {
 			}
 			failed = true
 			if len(o.Failures) < maxFailures {
-				o.Failures = append(o.Failures, Failure{r.Conversation.Tenant, r.Conversation.ID, run, c.Name, c.State, c.Detail})
+				o.Failures = append(o.Failures,
+					Failure{r.Conversation.Tenant, r.Conversation.ID, run, c.Name, c.State, c.Detail})
 			}
 		}
 	}
@@ -112,9 +113,11 @@ func (o *Swept) add(r ConversationReport) {
 // progress is what a sweep keeps between two calls: its totals as JSON.
 type progress interface{ begin(total, done int) }
 
-// each calls do for every conversation that the sweep picks, in the order in which they were made, and keeps how far it has
-// come. totals is read at the beginning and kept on the way.
-func (w Sweep) each(ctx context.Context, s *store.Store, what string, totals progress, do func(store.ConversationRef) error, after func()) error {
+// each calls do for every conversation that the sweep picks, in the order in which they were made, and keeps how far
+// it has come. totals is read at the beginning and kept on the way.
+func (w Sweep) each(ctx context.Context, s *store.Store, what string, totals progress,
+	do func(store.ConversationRef) error, after func(),
+) error {
 	name := w.job(what)
 	job := store.AuditJob{Name: name}
 	done := 0

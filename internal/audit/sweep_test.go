@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"precis/internal/audit"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
 )
 
 // A sweep that is interrupted goes on where it stopped, and finds what is not as written.
@@ -18,7 +18,8 @@ func TestSweepGoesOnAfterAnInterruption(t *testing.T) {
 		compacted(t, s)
 	}
 	db := database(t, s)
-	if _, err := db.Exec(t.Context(), `UPDATE runs SET tokens_after = 1 WHERE cid = (SELECT min(cid) FROM runs)`); err != nil {
+	if _, err := db.Exec(t.Context(),
+		`UPDATE runs SET tokens_after = 1 WHERE cid = (SELECT min(cid) FROM runs)`); err != nil {
 		t.Fatal(err)
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -35,14 +36,16 @@ func TestSweepGoesOnAfterAnInterruption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Total != 4 || got.Conversations != 4 || got.Runs != 8 || got.Resumed != 2 || got.Failed != 1 || len(got.Failures) != 1 {
+	if got.Total != 4 || got.Conversations != 4 || got.Runs != 8 || got.Resumed != 2 || got.Failed != 1 ||
+		len(got.Failures) != 1 {
 		t.Errorf("%+v", got)
 	}
 	if f := got.Failures[0]; f.Check != audit.CheckRecords || f.State != audit.Tampered {
 		t.Errorf("%+v", f)
 	}
 	// Done: the next one begins anew. It can be narrowed.
-	one, err := audit.VerifyAll(t.Context(), s.Store, audit.Sweep{AuditFilter: store.AuditFilter{Tenant: scenario.Tenant, Conversation: "none"}})
+	one, err := audit.VerifyAll(t.Context(), s.Store,
+		audit.Sweep{AuditFilter: store.AuditFilter{Tenant: scenario.Tenant, Conversation: "none"}})
 	if err != nil || one.Total != 0 || one.Resumed != 0 {
 		t.Errorf("%+v %v", one, err)
 	}

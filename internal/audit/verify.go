@@ -34,7 +34,8 @@ const (
 	CheckMessages = "messages"
 	// CheckTimeline: the events are unchanged and complete.
 	CheckTimeline = "timeline"
-	// CheckRecords: the run, its steps, its model calls, its marker, the state and the configuration are what was sealed.
+	// CheckRecords: the run, its steps, its model calls, its marker, the state and the configuration are what was
+	// sealed.
 	CheckRecords = "records"
 	// CheckCovered: the run and its marker commit to exactly the messages that are there.
 	CheckCovered = "covered"
@@ -84,10 +85,11 @@ func VerifyRun(ctx context.Context, s *store.Store, ref store.RunRef) (Report, e
 		return Report{}, err
 	}
 	var whole ConversationReport
-	err = s.Verify(ctx, store.ConversationRef{Tenant: ref.Tenant, ID: found.Conversation}, func(ctx context.Context, v *store.Verification) error {
-		whole, err = verify(ctx, v, []string{ref.ID}, true)
-		return err
-	})
+	err = s.Verify(ctx, store.ConversationRef{Tenant: ref.Tenant, ID: found.Conversation},
+		func(ctx context.Context, v *store.Verification) error {
+			whole, err = verify(ctx, v, []string{ref.ID}, true)
+			return err
+		})
 	if err != nil {
 		return Report{}, err
 	}
@@ -166,7 +168,8 @@ func verify(ctx context.Context, v *store.Verification, runs []string, only bool
 	if err != nil {
 		return out, err
 	}
-	out.Checks = append(out.Checks, conclude(CheckTimeline, events, "%d events, none changed and none missing", events.Checked))
+	out.Checks = append(out.Checks,
+		conclude(CheckTimeline, events, "%d events, none changed and none missing", events.Checked))
 	filter := runs
 	if !only {
 		filter = nil
@@ -189,7 +192,9 @@ func verify(ctx context.Context, v *store.Verification, runs []string, only bool
 }
 
 // ofRun makes the checks of a run that need nothing built again.
-func ofRun(ctx context.Context, v *store.Verification, run store.Run, m *store.Marker, chains map[int64]store.Hash) (Report, error) {
+func ofRun(ctx context.Context, v *store.Verification, run store.Run, m *store.Marker,
+	chains map[int64]store.Hash,
+) (Report, error) {
 	r := Report{Run: run.Ref.ID, Conversation: run.Conversation, Outcome: run.Outcome}
 	r.Checks = append(r.Checks, covered(v, run, m, chains))
 	refs, err := v.References(ctx, run.Ref.ID)
@@ -207,7 +212,8 @@ func ofRun(ctx context.Context, v *store.Verification, run store.Run, m *store.M
 			return r, err
 		}
 	}
-	r.Checks = append(r.Checks, conclude(CheckArtifacts, f, "%d prompts, answers and other texts are what their hashes say", f.Checked))
+	r.Checks = append(r.Checks, conclude(CheckArtifacts, f,
+		"%d prompts, answers and other texts are what their hashes say", f.Checked))
 	return r, nil
 }
 
@@ -218,11 +224,20 @@ func covered(v *store.Verification, run store.Run, m *store.Marker, chains map[i
 		f.Checked++
 		switch known, ok := chains[to]; {
 		case !v.Conversation.ContentDeleted.IsZero():
-			f.Add(store.Fault{State: store.FaultPruned, Table: "messages", Key: v.Conversation.Ref.ID, Detail: "what was covered went with the conversation's content"})
+			f.Add(store.Fault{
+				State: store.FaultPruned, Table: "messages", Key: v.Conversation.Ref.ID,
+				Detail: "what was covered went with the conversation's content",
+			})
 		case !ok:
-			f.Add(store.Fault{State: store.FaultTampered, Table: table, Key: key, Column: "covers_to", Detail: fmt.Sprintf("it covers up to message %d, and there is no such message", to)})
+			f.Add(store.Fault{
+				State: store.FaultTampered, Table: table, Key: key, Column: "covers_to",
+				Detail: fmt.Sprintf("it covers up to message %d, and there is no such message", to),
+			})
 		case known != chain:
-			f.Add(store.Fault{State: store.FaultTampered, Table: table, Key: key, Column: "covered_chain", Detail: fmt.Sprintf("it commits to other messages than the %d that are there", to)})
+			f.Add(store.Fault{
+				State: store.FaultTampered, Table: table, Key: key, Column: "covered_chain",
+				Detail: fmt.Sprintf("it commits to other messages than the %d that are there", to),
+			})
 		}
 	}
 	if run.Facts.CoversTo > 0 {
@@ -234,7 +249,8 @@ func covered(v *store.Verification, run store.Run, m *store.Marker, chains map[i
 	if f.Checked == 0 {
 		return Check{Name: CheckCovered, State: OK, Detail: "the run covers no messages"}
 	}
-	return conclude(CheckCovered, f, "messages %d to %d and all before them, by %s", run.Facts.CoversFrom, run.Facts.CoversTo, short(run.Facts.CoveredChain.String()))
+	return conclude(CheckCovered, f, "messages %d to %d and all before them, by %s", run.Facts.CoversFrom,
+		run.Facts.CoversTo, short(run.Facts.CoveredChain.String()))
 }
 
 // conclude makes a check of what was found. fine is what to say when nothing was.

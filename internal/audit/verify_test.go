@@ -12,10 +12,10 @@ import (
 	"go.uber.org/goleak"
 
 	"precis/internal/audit"
-	"precis/internal/devstack/stacktest"
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/stacktest"
+	"precis/internal/testkit/vendorserver"
 )
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,8 @@ const good = "<summary>We are looking at the words, and go on with them.</summar
 func compacted(t testing.TB, s *scenario.System) (store.ConversationRef, []store.Run) {
 	t.Helper()
 	ref := s.Create(scenario.Conversation{
-		Window: 11000, System: []byte(`"You write."`), Tools: []byte(`[{"name":"look","input_schema":{"type":"object"}}]`),
+		Window: 11000, System: []byte(`"You write."`),
+		Tools:    []byte(`[{"name":"look","input_schema":{"type":"object"}}]`),
 		Messages: append([]string{}, scenario.Talk(6, 1500)...),
 	})
 	for key, value := range map[string]string{"todo": "- the tests", "plan": "first the words"} {
@@ -38,7 +39,8 @@ func compacted(t testing.TB, s *scenario.System) (store.ConversationRef, []store
 		}
 	}
 	first := s.Compact(ref, store.RunRequest{Focus: "the words"})
-	s.Append(ref, scenario.User("look at it"), scenario.Call("c1", "I look."), scenario.Result("c1", scenario.Distinct("line", 500)), scenario.Assistant("I have looked."))
+	s.Append(ref, scenario.User("look at it"), scenario.Call("c1", "I look."),
+		scenario.Result("c1", scenario.Distinct("line", 500)), scenario.Assistant("I have looked."))
 	s.Append(ref, scenario.Talk(3, 800)...)
 	if _, err := s.Store.SetEnrichment(t.Context(), ref, "todo", []byte("- the other tests")); err != nil {
 		t.Fatal(err)
@@ -54,7 +56,7 @@ func compacted(t testing.TB, s *scenario.System) (store.ConversationRef, []store
 
 func newSystem(t testing.TB) *scenario.System {
 	t.Helper()
-	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: good}})
+	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: good}})
 	s.StartWorker()
 	return s
 }
@@ -115,7 +117,8 @@ func TestRunsVerify(t *testing.T) {
 	}
 	window := 90000
 	model := "another-agent"
-	if _, err := s.Store.UpdateConversation(t.Context(), ref, store.ConversationPatch{Window: &window, Model: &model}); err != nil {
+	if _, err := s.Store.UpdateConversation(t.Context(), ref,
+		store.ConversationPatch{Window: &window, Model: &model}); err != nil {
 		t.Fatal(err)
 	}
 	check("after an undo and a change of the model")
@@ -130,7 +133,8 @@ func TestRunsVerify(t *testing.T) {
 	}
 }
 
-// A timeline whose end was cut off, with the figures of the conversation made to fit, is shorter than the last seal says.
+// A timeline whose end was cut off, with the figures of the conversation made to fit, is shorter than the last seal
+// says.
 func TestTimelineIsNotCutOffUnseen(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -164,37 +168,130 @@ func TestChangesAreFoundAndNamed(t *testing.T) {
 		state       audit.State
 		names, sql  string
 	}{
-		{"a byte of a covered message", audit.CheckMessages, audit.Tampered, "messages 3, native", `UPDATE messages SET native = ` + fmt.Sprintf(flip, "native") + ` WHERE seq = 3`},
-		{"a message that is gone", audit.CheckMessages, audit.Missing, "messages 4", `DELETE FROM messages WHERE seq = 4`},
-		{"the last message that is gone", audit.CheckMessages, audit.Missing, "messages", `DELETE FROM messages WHERE seq = (SELECT max(seq) FROM messages)`},
-		{"who said it", audit.CheckMessages, audit.Tampered, "messages 2, role", `UPDATE messages SET role = 'user' WHERE seq = 2`},
-		{"when it was said", audit.CheckMessages, audit.Tampered, "messages 2", `UPDATE messages SET created_at = created_at - interval '1 day' WHERE seq = 2`},
-		{"the tokens of a message", audit.CheckMessages, audit.Tampered, "messages 5, tokens", `UPDATE messages SET tokens = tokens + 1 WHERE seq = 5`},
-		{"the outcome of the run", audit.CheckRecords, audit.Tampered, "runs " + run.Ref.ID + ", summarizer", `UPDATE runs SET summarizer = 'digest' WHERE id = $1`},
-		{"what the run covers", audit.CheckCovered, audit.Tampered, "runs " + run.Ref.ID + ", covered_chain", `UPDATE runs SET covered_chain = sha256(covered_chain) WHERE id = $1`},
-		{"what the marker covers", audit.CheckCovered, audit.Tampered, "markers", `UPDATE markers SET covered_chain = sha256(covered_chain) WHERE run = $1`},
-		{"a step's error", audit.CheckRecords, audit.Tampered, "run_steps", `UPDATE run_steps SET error_kind = 'auth' WHERE run = $1 AND stage = 'summarise'`},
-		{"a step that is gone", audit.CheckRecords, audit.Missing, "run_steps", `DELETE FROM run_steps WHERE run = $1 AND stage = 'slim'`},
-		{"a step that never was", audit.CheckRecords, audit.Tampered, "run_steps", `INSERT INTO run_steps (run, stage, call, attempt, outcome) VALUES ($1, 'slim', 99, 1, 'ok')`},
-		{"a stage's result", audit.CheckRecords, audit.Tampered, "stage_results", `UPDATE stage_results SET result = result || '\x20' WHERE run = $1 AND stage = 'slim'`},
-		{"the price of a call", audit.CheckRecords, audit.Tampered, "usage_ledger", `UPDATE usage_ledger SET output_tokens = 1 WHERE run = $1`},
-		{"a call that is gone", audit.CheckRecords, audit.Missing, "usage_ledger", `DELETE FROM usage_ledger WHERE run = $1`},
-		{"the marker's status", audit.CheckRecords, audit.Tampered, "markers", `UPDATE markers SET tokens_after = 1 WHERE run = $1`},
-		{"another summary", audit.CheckSummary, audit.Differs, "summary", `UPDATE markers SET summary_sha256 = (SELECT context_sha256 FROM runs WHERE id = $1) WHERE run = $1`},
-		{"another summary step", audit.CheckSummary, audit.Tampered, "markers", `UPDATE markers SET draft = jsonb_set(draft, '{summary}', to_jsonb(encode(context_sha256, 'hex'))) FROM runs r WHERE r.id = markers.run AND run = $1`},
-		{"a byte of the context", audit.CheckArtifacts, audit.Tampered, "artifacts", `UPDATE artifacts SET data = ` + fmt.Sprintf(flip, "data") + ` WHERE sha256 = (SELECT context_sha256 FROM runs WHERE id = $1)`},
-		{"another context", audit.CheckContext, audit.Differs, "in message 1 at byte", `UPDATE runs SET context_sha256 = (SELECT context_sha256 FROM runs WHERE id <> $1) WHERE id = $1`},
-		{"an answer that is gone", audit.CheckArtifacts, audit.Missing, "artifacts", `DELETE FROM artifacts WHERE kind = 'answer'`},
-		{"an answer that was never pruned", audit.CheckArtifacts, audit.Tampered, "artifacts", `UPDATE artifacts SET data = NULL, pruned_at = now() WHERE kind = 'answer'`},
-		{"a message that was never pruned", audit.CheckMessages, audit.Tampered, "messages 1, pruned_at", `UPDATE messages SET pruned_at = now() WHERE seq = 1`},
-		{"the state that counted", audit.CheckRecords, audit.Tampered, "enrichments", `UPDATE enrichments SET value = 'x' WHERE key = 'plan'`},
-		{"the system prompt", audit.CheckRecords, audit.Tampered, "conversations", `UPDATE conversations SET system = '"You do not write."'`},
-		{"which marker is active", audit.CheckRecords, audit.Tampered, "conversations", `UPDATE conversations SET active_marker = NULL`},
-		{"the timeline", audit.CheckTimeline, audit.Tampered, "events", `UPDATE events SET kind = 'warning' WHERE seq = 1`},
-		{"the end of the timeline", audit.CheckTimeline, audit.Missing, "events", `DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)`},
-		{"a record", audit.CheckRecords, audit.Tampered, "seals", `UPDATE seals SET record = record || '\x20' WHERE n = 2`},
-		{"the last record", audit.CheckRecords, audit.Missing, "seals", `DELETE FROM seals WHERE n = (SELECT max(n) FROM seals)`},
-		{"whose an artifact is", audit.CheckArtifacts, audit.Missing, "artifact_links", `DELETE FROM artifact_links WHERE sha256 = (SELECT context_sha256 FROM runs WHERE id = $1)`},
+		{
+			"a byte of a covered message", audit.CheckMessages, audit.Tampered, "messages 3, native",
+			`UPDATE messages SET native = ` + fmt.Sprintf(flip, "native") + ` WHERE seq = 3`,
+		},
+		{
+			"a message that is gone", audit.CheckMessages, audit.Missing, "messages 4",
+			`DELETE FROM messages WHERE seq = 4`,
+		},
+		{
+			"the last message that is gone", audit.CheckMessages, audit.Missing, "messages",
+			`DELETE FROM messages WHERE seq = (SELECT max(seq) FROM messages)`,
+		},
+		{
+			"who said it", audit.CheckMessages, audit.Tampered, "messages 2, role",
+			`UPDATE messages SET role = 'user' WHERE seq = 2`,
+		},
+		{
+			"when it was said", audit.CheckMessages, audit.Tampered, "messages 2",
+			`UPDATE messages SET created_at = created_at - interval '1 day' WHERE seq = 2`,
+		},
+		{
+			"the tokens of a message", audit.CheckMessages, audit.Tampered, "messages 5, tokens",
+			`UPDATE messages SET tokens = tokens + 1 WHERE seq = 5`,
+		},
+		{
+			"the outcome of the run", audit.CheckRecords, audit.Tampered, "runs " + run.Ref.ID + ", summarizer",
+			`UPDATE runs SET summarizer = 'digest' WHERE id = $1`,
+		},
+		{
+			"what the run covers", audit.CheckCovered, audit.Tampered, "runs " + run.Ref.ID + ", covered_chain",
+			`UPDATE runs SET covered_chain = sha256(covered_chain) WHERE id = $1`,
+		},
+		{
+			"what the marker covers", audit.CheckCovered, audit.Tampered, "markers",
+			`UPDATE markers SET covered_chain = sha256(covered_chain) WHERE run = $1`,
+		},
+		{
+			"a step's error", audit.CheckRecords, audit.Tampered, "run_steps",
+			`UPDATE run_steps SET error_kind = 'auth' WHERE run = $1 AND stage = 'summarise'`,
+		},
+		{
+			"a step that is gone", audit.CheckRecords, audit.Missing, "run_steps",
+			`DELETE FROM run_steps WHERE run = $1 AND stage = 'slim'`,
+		},
+		{
+			"a step that never was", audit.CheckRecords, audit.Tampered, "run_steps",
+			`INSERT INTO run_steps (run, stage, call, attempt, outcome) VALUES ($1, 'slim', 99, 1, 'ok')`,
+		},
+		{
+			"a stage's result", audit.CheckRecords, audit.Tampered, "stage_results",
+			`UPDATE stage_results SET result = result || '\x20' WHERE run = $1 AND stage = 'slim'`,
+		},
+		{
+			"the price of a call", audit.CheckRecords, audit.Tampered, "usage_ledger",
+			`UPDATE usage_ledger SET output_tokens = 1 WHERE run = $1`,
+		},
+		{
+			"a call that is gone", audit.CheckRecords, audit.Missing, "usage_ledger",
+			`DELETE FROM usage_ledger WHERE run = $1`,
+		},
+		{
+			"the marker's status", audit.CheckRecords, audit.Tampered, "markers",
+			`UPDATE markers SET tokens_after = 1 WHERE run = $1`,
+		},
+		{
+			"another summary", audit.CheckSummary, audit.Differs, "summary",
+			`UPDATE markers SET summary_sha256 = (SELECT context_sha256 FROM runs WHERE id = $1) WHERE run = $1`,
+		},
+		{"another summary step", audit.CheckSummary, audit.Tampered, "markers", `UPDATE markers SET draft = ` +
+			`jsonb_set(draft, '{summary}', to_jsonb(encode(context_sha256, 'hex'))) FROM runs r WHERE r.id = ` +
+			`markers.run AND run = $1`},
+		{
+			"a byte of the context", audit.CheckArtifacts, audit.Tampered, "artifacts",
+			`UPDATE artifacts SET data = ` + fmt.Sprintf(flip, "data") +
+				` WHERE sha256 = (SELECT context_sha256 FROM runs WHERE id = $1)`,
+		},
+		{
+			"another context", audit.CheckContext, audit.Differs, "in message 1 at byte",
+			`UPDATE runs SET context_sha256 = (SELECT context_sha256 FROM runs WHERE id <> $1) WHERE id = $1`,
+		},
+		{
+			"an answer that is gone", audit.CheckArtifacts, audit.Missing, "artifacts",
+			`DELETE FROM artifacts WHERE kind = 'answer'`,
+		},
+		{
+			"an answer that was never pruned", audit.CheckArtifacts, audit.Tampered, "artifacts",
+			`UPDATE artifacts SET data = NULL, pruned_at = now() WHERE kind = 'answer'`,
+		},
+		{
+			"a message that was never pruned", audit.CheckMessages, audit.Tampered, "messages 1, pruned_at",
+			`UPDATE messages SET pruned_at = now() WHERE seq = 1`,
+		},
+		{
+			"the state that counted", audit.CheckRecords, audit.Tampered, "enrichments",
+			`UPDATE enrichments SET value = 'x' WHERE key = 'plan'`,
+		},
+		{
+			"the system prompt", audit.CheckRecords, audit.Tampered, "conversations",
+			`UPDATE conversations SET system = '"You do not write."'`,
+		},
+		{
+			"which marker is active", audit.CheckRecords, audit.Tampered, "conversations",
+			`UPDATE conversations SET active_marker = NULL`,
+		},
+		{
+			"the timeline", audit.CheckTimeline, audit.Tampered, "events",
+			`UPDATE events SET kind = 'warning' WHERE seq = 1`,
+		},
+		{
+			"the end of the timeline", audit.CheckTimeline, audit.Missing, "events",
+			`DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)`,
+		},
+		{
+			"a record", audit.CheckRecords, audit.Tampered, "seals",
+			`UPDATE seals SET record = record || '\x20' WHERE n = 2`,
+		},
+		{
+			"the last record", audit.CheckRecords, audit.Missing, "seals",
+			`DELETE FROM seals WHERE n = (SELECT max(n) FROM seals)`,
+		},
+		{
+			"whose an artifact is", audit.CheckArtifacts, audit.Missing, "artifact_links",
+			`DELETE FROM artifact_links WHERE sha256 = (SELECT context_sha256 FROM runs WHERE id = $1)`,
+		},
 	} {
 		var args []any
 		if strings.Contains(tt.sql, "$1") {
@@ -234,8 +331,8 @@ func TestChangesAreFoundAndNamed(t *testing.T) {
 
 // evidence are the tables that a test changes and puts back.
 var evidence = []string{
-	"artifact_links", "artifacts", "conversations", "enrichments", "events", "markers", "messages", "run_steps", "runs", "seals",
-	"stage_results", "usage_ledger",
+	"artifact_links", "artifacts", "conversations", "enrichments", "events", "markers", "messages", "run_steps", "runs",
+	"seals", "stage_results", "usage_ledger",
 }
 
 // behind does something that the store would never do, with all triggers and foreign keys off.
@@ -260,7 +357,8 @@ func restore(t testing.TB, db *pgxpool.Pool) {
 			if _, err := tx.Exec(ctx, `DELETE FROM `+table); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, `INSERT INTO `+table+` OVERRIDING SYSTEM VALUE SELECT * FROM kept_`+table); err != nil {
+			if _, err := tx.Exec(ctx, `INSERT INTO `+table+` OVERRIDING SYSTEM VALUE SELECT * FROM kept_`+
+				table); err != nil {
 				return err
 			}
 		}

@@ -55,7 +55,8 @@ func TestComposeGivesAConfigurationThatLoads(t *testing.T) {
 				continue
 			}
 			if c.DatabaseURL == "" || c.Temporal.Address != "temporal:7233" || c.Log.Format != "json" {
-				t.Errorf("%s, %s: database %q, Temporal %q, log %q", service, name, c.DatabaseURL, c.Temporal.Address, c.Log.Format)
+				t.Errorf("%s, %s: database %q, Temporal %q, log %q", service, name, c.DatabaseURL, c.Temporal.Address,
+					c.Log.Format)
 			}
 			if want := map[string]string{"api": "0.0.0.0:8700"}[service]; want != "" && c.HTTP.Addr != want {
 				t.Errorf("%s, %s: it listens on %q", service, name, c.HTTP.Addr)

@@ -17,14 +17,21 @@ var update = flag.Bool("update", false, "write docs/configuration.md and docs/se
 
 // sections are the parts of the page, in the table's order, each with what is said above its keys.
 var sections = []struct{ prefix, title, text string }{
-	{"dir", "Local stack", "Without a database and a Temporal address, `precis` uses a private PostgreSQL and Temporal server of its own."},
+	{"dir", "Local stack", "Without a database and a Temporal address, `precis` uses a private PostgreSQL and " +
+		"Temporal server of its own."},
 	{"database_url", "Database", ""},
 	{"temporal.", "Temporal", "A cluster of your own or Temporal Cloud."},
 	{"http.", "HTTP", ""},
-	{"vendors.", "Vendors", "`<name>` is one of those below, or a name of your own for any server that speaks one of the protocols."},
-	{"settings.", "Settings of a compaction", "They hold for every tenant and conversation that does not say otherwise; [settings.md](settings.md) has them by what they are for, and says how a tenant and a conversation do."},
-	{"prices.", "Prices", "By vendor and model, such as `prices.openai/gpt-4.1.input`. A variable's name cannot hold a model's name: give the whole section, `PRECIS_PRICES='{openai/gpt-4.1: {input: 2, output: 8}}'`."},
-	{"models.", "Models", "What is known of models stands in a table; what is said here beats it, and a model that the table has not needs it. Such as `models.house/qwen3.window`; in a variable: `PRECIS_MODELS='{house/qwen3: {window: 131072}}'`."},
+	{"vendors.", "Vendors", "`<name>` is one of those below, or a name of your own for any server that speaks one " +
+		"of the protocols."},
+	{"settings.", "Settings of a compaction", "They hold for every tenant and conversation that does not say " +
+		"otherwise; [settings.md](settings.md) has them by what they are for, and says how a tenant and a " +
+		"conversation do."},
+	{"prices.", "Prices", "By vendor and model, such as `prices.openai/gpt-4.1.input`. A variable's name cannot " +
+		"hold a model's name: give the whole section, `PRECIS_PRICES='{openai/gpt-4.1: {input: 2, output: 8}}'`."},
+	{"models.", "Models", "What is known of models stands in a table; what is said here beats it, and a model " +
+		"that the table has not needs it. Such as `models.house/qwen3.window`; in a variable: " +
+		"`PRECIS_MODELS='{house/qwen3: {window: 131072}}'`."},
 	{"memory.", "Memory", "What compactions covered stays readable: docs/memory.md."},
 	{"worker.", "Worker", ""},
 	{"log.", "Log", ""},
@@ -39,13 +46,18 @@ func page() string {
 	line("Values are taken from four places, each over the one before:")
 	line("")
 	line("1. the defaults below")
-	line("2. a YAML file: `--config FILE`, else `$%s`, else `%s` in the working directory if it is there", FileVariable, FileName)
-	line("3. the environment: the variables that other tools use (below), then `PRECIS_` plus the key in upper case, its levels joined by `__`")
+	line("2. a YAML file: `--config FILE`, else `$%s`, else `%s` in the working directory if it is there", FileVariable,
+		FileName)
+	line("3. the environment: the variables that other tools use (below), then `PRECIS_` plus the key in upper " +
+		"case, its levels joined by `__`")
 	line("4. flags: those named below, and `--set KEY=VALUE` for any key")
 	line("")
-	line("`precis config` prints what is in force and where each value came from, with secrets masked. An unknown key and an")
-	line("impossible value are errors that name the key and the place. An empty variable counts as unset. Secrets are refused on")
-	line("the command line, which everybody on the machine can see. Lists are written `self,anthropic/NAME` in a variable; a list")
+	line("`precis config` prints what is in force and where each value came from, with secrets masked. An unknown " +
+		"key and an")
+	line("impossible value are errors that name the key and the place. An empty variable counts as unset. Secrets " +
+		"are refused on")
+	line("the command line, which everybody on the machine can see. Lists are written `self,anthropic/NAME` in a " +
+		"variable; a list")
 	line("or a section may also be given there as YAML or JSON: `[self, {model: openai/NAME, max_output: 8000}]`.")
 	line("")
 	line("```yaml")
@@ -143,7 +155,8 @@ func TestDocumentationIsTheTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(got), want); diff != "" {
-			t.Errorf("docs/%s is not what keys.go says; run: go test ./internal/config -run TestDocumentation -update\n%s", name, diff)
+			t.Errorf("docs/%s is not what keys.go says; run: go test ./internal/config -run TestDocumentation "+
+				"-update\n%s", name, diff)
 		}
 	}
 }
@@ -169,7 +182,8 @@ func TestTheExampleOnThePageLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Settings.Summarizers) != 3 || c.Settings.Summarizers[2].ContextWindow != 131072 || c.Vendors["house"].Type != TypeOpenAI {
+	if len(c.Settings.Summarizers) != 3 || c.Settings.Summarizers[2].ContextWindow != 131072 ||
+		c.Vendors["house"].Type != TypeOpenAI {
 		t.Errorf("loaded %+v", c)
 	}
 }

@@ -17,8 +17,10 @@ const (
 // AddFlags defines --config, --set and a flag for each key that has one in the table. Defaults are not shown
 // as the flags': `precis config` tells what is in force.
 func AddFlags(flags *pflag.FlagSet) {
-	flags.String(flagConfig, "", fmt.Sprintf("configuration `file` (default: $%s, else %s if it is there)", FileVariable, FileName))
-	flags.StringArray(flagSet, nil, "one configuration value as `KEY=VALUE`, such as settings.digest=never; may be repeated")
+	flags.String(flagConfig, "", fmt.Sprintf("configuration `file` (default: $%s, else %s if it is there)",
+		FileVariable, FileName))
+	flags.StringArray(flagSet, nil,
+		"one configuration value as `KEY=VALUE`, such as settings.digest=never; may be repeated")
 	for _, k := range Describe() {
 		if k.Flag != "" {
 			flags.String(k.Flag, "", usage(k))

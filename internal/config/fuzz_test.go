@@ -11,8 +11,9 @@ import (
 // again the same from what is shown.
 func FuzzLoad(f *testing.F) {
 	for _, s := range []string{
-		exampleFile, "", "null", "[]", "settings: {summarizers: [self, {model: a/b}]}", "a: &a [*a]", "vendors: {x: {<<: {type: openai}}}",
-		"settings:\n  trigger: {turns: 1e300}\n", "prices: {? [a, b] : 1}", "dir: \"\\u0000\"", "1: 2", "temporal: !!binary aGk=",
+		exampleFile, "", "null", "[]", "settings: {summarizers: [self, {model: a/b}]}", "a: &a [*a]",
+		"vendors: {x: {<<: {type: openai}}}", "settings:\n  trigger: {turns: 1e300}\n", "prices: {? [a, b] : 1}",
+		"dir: \"\\u0000\"", "1: 2", "temporal: !!binary aGk=",
 	} {
 		f.Add(s, "self,anthropic/x")
 	}
@@ -20,7 +21,10 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file, summarizers string) {
 		path := filepath.Join(t.TempDir(), FileName)
 		write(t, path, file)
-		c, origins, err := Load(LoadOptions{File: path, Environ: []string{"PRECIS_SETTINGS__SUMMARIZERS=" + summarizers}})
+		c, origins, err := Load(LoadOptions{
+			File:    path,
+			Environ: []string{"PRECIS_SETTINGS__SUMMARIZERS=" + summarizers},
+		})
 		if err != nil {
 			var fault *Error
 			if !errors.As(err, &fault) {

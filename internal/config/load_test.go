@@ -114,54 +114,118 @@ func TestValuesTakeTheirKeysType(t *testing.T) {
 		get     func(Config) any
 		want    any
 	}{
-		{name: "list of names in a variable", environ: []string{"PRECIS_SETTINGS__SUMMARIZERS=self, anthropic/x"}, get: summarizers, want: specs},
-		{name: "list with an object in a variable", environ: []string{`PRECIS_SETTINGS__SUMMARIZERS=["self",{"model":"openai/y","context_window":64000,"max_output":4096}]`}, get: summarizers, want: long},
+		{
+			name: "list of names in a variable", environ: []string{"PRECIS_SETTINGS__SUMMARIZERS=self, anthropic/x"},
+			get: summarizers, want: specs,
+		},
+		{
+			name: "list with an object in a variable",
+			environ: []string{`PRECIS_SETTINGS__SUMMARIZERS=["self",{"model":"openai/y","context_window":64000,` +
+				`"max_output":4096}]`}, get: summarizers, want: long,
+		},
 		{name: "list in the file", yaml: "settings: {summarizers: [self, anthropic/x]}", get: summarizers, want: specs},
-		{name: "list with an object in the file", yaml: "settings:\n  summarizers:\n  - self\n  - model: openai/y\n    context_window: 64_000\n    max_output: 4096\n", get: summarizers, want: long},
+		{name: "list with an object in the file", yaml: "settings:\n  summarizers:\n  - self\n  - model: " +
+			"openai/y\n    context_window: 64_000\n    max_output: 4096\n", get: summarizers, want: long},
 		{name: "list in a flag", args: []string{"--summarizer=self,anthropic/x"}, get: summarizers, want: specs},
-		{name: "list in --set", args: []string{"--set", "settings.summarizers=self,anthropic/x"}, get: summarizers, want: specs},
-		{name: "a later list replaces an earlier one", yaml: "settings: {summarizers: [a/b, c/d, e/f]}", environ: []string{"PRECIS_SETTINGS__SUMMARIZERS=self,anthropic/x"}, get: summarizers, want: specs},
-		{name: "nested number in a variable", environ: []string{"PRECIS_SETTINGS__TRIGGER__START__UNUSED_TOKENS=20000"}, get: func(c Config) any { return c.Settings.Trigger.Start.UnusedTokens }, want: 20000},
-		{name: "share in a variable", environ: []string{"PRECIS_SETTINGS__TRIGGER__FRACTION=0.75"}, get: func(c Config) any { return c.Settings.Trigger.Fraction }, want: 0.75},
-		{name: "whole number for a share", yaml: "settings: {trigger: {fraction: 1}}", get: func(c Config) any { return c.Settings.Trigger.Fraction }, want: 1.0},
-		{name: "exponent for a whole number", yaml: "settings: {max_prompt_chars: 1e6}", get: func(c Config) any { return c.Settings.MaxPromptChars }, want: 1_000_000},
-		{name: "truth in a variable", environ: []string{"PRECIS_SETTINGS__TRIGGER__AUTO=false"}, get: func(c Config) any { return c.Settings.Trigger.Auto }, want: false},
-		{name: "truth in a flag", args: []string{"--redact"}, get: func(c Config) any { return c.Settings.Redact }, want: true},
-		{name: "named string", environ: []string{"PRECIS_SETTINGS__DIGEST=never"}, get: func(c Config) any { return c.Settings.Digest }, want: pipeline.DigestNever},
-		{name: "number that is text", environ: []string{"PRECIS_TEMPORAL__NAMESPACE=0123"}, get: func(c Config) any { return c.Temporal.Namespace }, want: "0123"},
-		{name: "empty variable is unset", environ: []string{"PRECIS_HTTP__ADDR=", "TEMPORAL_ADDRESS="}, get: func(c Config) any { return c.HTTP.Addr + c.Temporal.Address }, want: "127.0.0.1:8700"},
-		{name: "empty section is unset", yaml: "settings:\n  trigger:\nlog:\n", get: func(c Config) any { return c.Settings.Trigger.Turns }, want: 1000},
+		{
+			name: "list in --set", args: []string{"--set", "settings.summarizers=self,anthropic/x"}, get: summarizers,
+			want: specs,
+		},
+		{
+			name: "a later list replaces an earlier one", yaml: "settings: {summarizers: [a/b, c/d, e/f]}",
+			environ: []string{"PRECIS_SETTINGS__SUMMARIZERS=self,anthropic/x"}, get: summarizers, want: specs,
+		},
+		{
+			name:    "nested number in a variable",
+			environ: []string{"PRECIS_SETTINGS__TRIGGER__START__UNUSED_TOKENS=20000"},
+			get:     func(c Config) any { return c.Settings.Trigger.Start.UnusedTokens }, want: 20000,
+		},
+		{
+			name: "share in a variable", environ: []string{"PRECIS_SETTINGS__TRIGGER__FRACTION=0.75"},
+			get: func(c Config) any { return c.Settings.Trigger.Fraction }, want: 0.75,
+		},
+		{
+			name: "whole number for a share", yaml: "settings: {trigger: {fraction: 1}}",
+			get: func(c Config) any { return c.Settings.Trigger.Fraction }, want: 1.0,
+		},
+		{
+			name: "exponent for a whole number", yaml: "settings: {max_prompt_chars: 1e6}",
+			get: func(c Config) any { return c.Settings.MaxPromptChars }, want: 1_000_000,
+		},
+		{
+			name: "truth in a variable", environ: []string{"PRECIS_SETTINGS__TRIGGER__AUTO=false"},
+			get: func(c Config) any { return c.Settings.Trigger.Auto }, want: false,
+		},
+		{
+			name: "truth in a flag", args: []string{"--redact"}, get: func(c Config) any { return c.Settings.Redact },
+			want: true,
+		},
+		{
+			name: "named string", environ: []string{"PRECIS_SETTINGS__DIGEST=never"},
+			get: func(c Config) any { return c.Settings.Digest }, want: pipeline.DigestNever,
+		},
+		{
+			name: "number that is text", environ: []string{"PRECIS_TEMPORAL__NAMESPACE=0123"},
+			get: func(c Config) any { return c.Temporal.Namespace }, want: "0123",
+		},
+		{
+			name: "empty variable is unset", environ: []string{"PRECIS_HTTP__ADDR=", "TEMPORAL_ADDRESS="},
+			get: func(c Config) any { return c.HTTP.Addr + c.Temporal.Address }, want: "127.0.0.1:8700",
+		},
+		{
+			name: "empty section is unset", yaml: "settings:\n  trigger:\nlog:\n",
+			get: func(c Config) any { return c.Settings.Trigger.Turns }, want: 1000,
+		},
 		{
 			name: "vendor of one's own in variables",
 			environ: []string{
 				"PRECIS_VENDORS__LOCAL__TYPE=openai", "PRECIS_VENDORS__LOCAL__BASE_URL=http://127.0.0.1:8000/v1",
 				`PRECIS_VENDORS__LOCAL__HEADERS={"X-Team": "a"}`,
 			},
-			get:  func(c Config) any { return c.Vendors["local"] },
-			want: Vendor{Type: "openai", BaseURL: "http://127.0.0.1:8000/v1", Headers: map[string]string{"X-Team": "a"}},
+			get: func(c Config) any { return c.Vendors["local"] },
+			want: Vendor{
+				Type: "openai", BaseURL: "http://127.0.0.1:8000/v1",
+				Headers: map[string]string{"X-Team": "a"},
+			},
 		},
 		{
 			name: "a section in a variable, and one of its keys in another", environ: []string{
-				"PRECIS_VENDORS__LOCAL={type: openai, base_url: 'http://127.0.0.1:1'}", "PRECIS_VENDORS__LOCAL__BASE_URL=http://127.0.0.1:2",
+				"PRECIS_VENDORS__LOCAL={type: openai, base_url: 'http://127.0.0.1:1'}",
+				"PRECIS_VENDORS__LOCAL__BASE_URL=http://127.0.0.1:2",
 			},
 			get:  func(c Config) any { return c.Vendors["local"] },
 			want: Vendor{Type: "openai", BaseURL: "http://127.0.0.1:2"},
 		},
 		{
-			name: "prices of a model with dots", yaml: "prices:\n  openai/gpt-4.1: {input: 2, cached_input: 0.5, output: 8}\n",
+			name:    "prices of a model with dots",
+			yaml:    "prices:\n  openai/gpt-4.1: {input: 2, cached_input: 0.5, output: 8}\n",
 			environ: []string{"PRECIS_PRICES={openai/gpt-4.1: {output: 9}}"},
 			get:     func(c Config) any { return c.Prices },
 			want:    map[string]Price{"openai/gpt-4.1": {Input: 2, CachedInput: 0.5, Output: 9}},
 		},
 		{
-			name: "facts of a model with dots", yaml: "models:\n  house/qwen-2.5: {window: 131072, native_compaction: [none]}\n",
+			name:    "facts of a model with dots",
+			yaml:    "models:\n  house/qwen-2.5: {window: 131072, native_compaction: [none]}\n",
 			environ: []string{"PRECIS_MODELS={house/qwen-2.5: {thinking: 'yes'}}"},
 			get:     func(c Config) any { return c.Models },
-			want:    map[string]Model{"house/qwen-2.5": {Window: 131072, NativeCompaction: []string{"none"}, Thinking: "yes"}},
+			want: map[string]Model{"house/qwen-2.5": {
+				Window: 131072, NativeCompaction: []string{"none"},
+				Thinking: "yes",
+			}},
 		},
-		{name: "usual names of Temporal", environ: []string{"TEMPORAL_TLS=true", "TEMPORAL_TLS_SERVER_NAME=x"}, get: func(c Config) any { return c.Temporal.TLS }, want: TLS{Enabled: true, ServerName: "x"}},
-		{name: "variables that are not configuration", environ: []string{"PRECIS_SHARED=/x", "PRECIS_TEST_ANYTHING=1"}, get: func(c Config) any { return c.Log.Level }, want: "info"},
-		{name: "flag that is not configuration", args: []string{"--unbound=8"}, get: func(c Config) any { return c.Log.Level }, want: "info"},
+		{
+			name: "usual names of Temporal", environ: []string{"TEMPORAL_TLS=true", "TEMPORAL_TLS_SERVER_NAME=x"},
+			get: func(c Config) any { return c.Temporal.TLS }, want: TLS{Enabled: true, ServerName: "x"},
+		},
+		{
+			name:    "variables that are not configuration",
+			environ: []string{"PRECIS_SHARED=/x", "PRECIS_TEST_ANYTHING=1"},
+			get:     func(c Config) any { return c.Log.Level }, want: "info",
+		},
+		{
+			name: "flag that is not configuration", args: []string{"--unbound=8"},
+			get: func(c Config) any { return c.Log.Level }, want: "info",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -185,50 +249,171 @@ func TestFaultsNameTheKeyAndTheSource(t *testing.T) {
 		args    []string
 		want    []string // each a part of the error
 	}{
-		{name: "unknown key in the file", yaml: "log:\n  levle: debug\n", want: []string{"log.levle (precis.yaml:2): unknown key; known here: level, format"}},
-		{name: "unknown key in a variable", environ: []string{"PRECIS_SETTINGS__TRIGER__AUTO=true"}, want: []string{"settings.triger ($PRECIS_SETTINGS__TRIGER__AUTO): unknown key", "trigger, summarizers"}},
-		{name: "unknown key in --set", args: []string{"--set", "nothing=1"}, want: []string{"nothing (--set): unknown key"}},
+		{
+			name: "unknown key in the file", yaml: "log:\n  levle: debug\n",
+			want: []string{"log.levle (precis.yaml:2): unknown key; known here: level, format"},
+		},
+		{
+			name: "unknown key in a variable", environ: []string{"PRECIS_SETTINGS__TRIGER__AUTO=true"},
+			want: []string{"settings.triger ($PRECIS_SETTINGS__TRIGER__AUTO): unknown key", "trigger, summarizers"},
+		},
+		{
+			name: "unknown key in --set", args: []string{"--set", "nothing=1"},
+			want: []string{"nothing (--set): unknown key"},
+		},
 		{name: "no value in --set", args: []string{"--set", "log.level"}, want: []string{"--set: wants KEY=VALUE"}},
-		{name: "text for a number", environ: []string{"PRECIS_SETTINGS__TRIGGER__TURNS=many"}, want: []string{`settings.trigger.turns ($PRECIS_SETTINGS__TRIGGER__TURNS): wants a whole number, not "many"`}},
-		{name: "quoted number in the file", yaml: `settings: {trigger: {turns: "10"}}`, want: []string{`settings.trigger.turns (precis.yaml:1): wants a whole number, not "10"`}},
-		{name: "fraction for a whole number", yaml: `settings: {trigger: {turns: 1.5}}`, want: []string{`wants a whole number, not 1.5`}},
-		{name: "not a number", yaml: `settings: {trigger: {fraction: .nan}}`, want: []string{`settings.trigger.fraction (precis.yaml:1): wants a number, not NaN`}},
-		{name: "endless", environ: []string{"PRECIS_SETTINGS__NUDGE_FRACTION=inf"}, want: []string{`settings.nudge_fraction`, `wants a number, not "inf"`}},
-		{name: "number for text", yaml: "temporal: {namespace: 0123}", want: []string{"temporal.namespace", "wants text, not 83; put it in quotes"}},
-		{name: "yes for true", yaml: "settings: {redact: yes}", want: []string{`settings.redact`, `wants true or false, not "yes"`}},
-		{name: "value for a section", yaml: "log: debug", want: []string{"log (precis.yaml:1): wants a section of keys"}},
-		{name: "value for a section in a variable", environ: []string{"PRECIS_LOG=debug"}, want: []string{"log ($PRECIS_LOG): is a section, not a value", "PRECIS_LOG__KEY"}},
-		{name: "section for a value", yaml: "dir: {a: b}", want: []string{`dir (precis.yaml:1): wants text, not {"a":"b"}`}},
-		{name: "text for a list in the file", yaml: "settings: {summarizers: self}", want: []string{"settings.summarizers", "wants a list of summarizers"}},
-		{name: "wrong entry of a list", yaml: "settings: {summarizers: [self, 5]}", want: []string{"entry 2 wants a name or an object, not 5"}},
-		{name: "unknown key in an entry", yaml: "settings: {summarizers: [{model: a/b, window: 5}]}", want: []string{`entry 1 has the unknown key "window"; known here: model, context_window, max_output`}},
+		{
+			name: "text for a number", environ: []string{"PRECIS_SETTINGS__TRIGGER__TURNS=many"},
+			want: []string{`settings.trigger.turns ($PRECIS_SETTINGS__TRIGGER__TURNS): wants a whole number, not "many"`},
+		},
+		{
+			name: "quoted number in the file", yaml: `settings: {trigger: {turns: "10"}}`,
+			want: []string{`settings.trigger.turns (precis.yaml:1): wants a whole number, not "10"`},
+		},
+		{
+			name: "fraction for a whole number", yaml: `settings: {trigger: {turns: 1.5}}`,
+			want: []string{`wants a whole number, not 1.5`},
+		},
+		{
+			name: "not a number", yaml: `settings: {trigger: {fraction: .nan}}`,
+			want: []string{`settings.trigger.fraction (precis.yaml:1): wants a number, not NaN`},
+		},
+		{
+			name: "endless", environ: []string{"PRECIS_SETTINGS__NUDGE_FRACTION=inf"},
+			want: []string{`settings.nudge_fraction`, `wants a number, not "inf"`},
+		},
+		{
+			name: "number for text", yaml: "temporal: {namespace: 0123}",
+			want: []string{"temporal.namespace", "wants text, not 83; put it in quotes"},
+		},
+		{
+			name: "yes for true", yaml: "settings: {redact: yes}",
+			want: []string{`settings.redact`, `wants true or false, not "yes"`},
+		},
+		{
+			name: "value for a section", yaml: "log: debug",
+			want: []string{"log (precis.yaml:1): wants a section of keys"},
+		},
+		{
+			name: "value for a section in a variable", environ: []string{"PRECIS_LOG=debug"},
+			want: []string{"log ($PRECIS_LOG): is a section, not a value", "PRECIS_LOG__KEY"},
+		},
+		{
+			name: "section for a value", yaml: "dir: {a: b}",
+			want: []string{`dir (precis.yaml:1): wants text, not {"a":"b"}`},
+		},
+		{
+			name: "text for a list in the file", yaml: "settings: {summarizers: self}",
+			want: []string{"settings.summarizers", "wants a list of summarizers"},
+		},
+		{
+			name: "wrong entry of a list", yaml: "settings: {summarizers: [self, 5]}",
+			want: []string{"entry 2 wants a name or an object, not 5"},
+		},
+		{
+			name: "unknown key in an entry", yaml: "settings: {summarizers: [{model: a/b, window: 5}]}",
+			want: []string{`entry 1 has the unknown key "window"; known here: model, context_window, max_output`},
+		},
 		{name: "broken YAML", yaml: "log: [", want: []string{"precis.yaml", "yaml: line 1"}},
 		{name: "the same key twice", yaml: "dir: a\ndir: b\n", want: []string{"line 2", `"dir" already defined`}},
 		{name: "two documents", yaml: "dir: a\n---\ndir: b\n", want: []string{"more than one YAML document"}},
-		{name: "named file that is not there", args: []string{"--config", "other.yaml"}, want: []string{"other.yaml: the configuration file cannot be read"}},
-		{name: "named by variable and not there", environ: []string{"PRECIS_CONFIG=third.yaml"}, want: []string{"third.yaml: the configuration file cannot be read"}},
-		{name: "unknown log level", yaml: "log: {level: loud}", want: []string{`log.level (precis.yaml:1): is one of debug, info, warn, error, not "loud"`}},
-		{name: "address without a port", environ: []string{"TEMPORAL_ADDRESS=here"}, want: []string{`temporal.address ($TEMPORAL_ADDRESS): is HOST:PORT`, `"here"`}},
-		{name: "port out of range", yaml: `http: {addr: "127.0.0.1:99999"}`, want: []string{"http.addr (precis.yaml:1): is HOST:PORT"}},
-		{name: "database URL of another kind", environ: []string{"PRECIS_DATABASE_URL=mysql://u:hunter2@h/d"}, want: []string{"database_url ($PRECIS_DATABASE_URL): is postgres://"}},
-		{name: "vendor without a type", environ: []string{"PRECIS_VENDORS__MINE__BASE_URL=http://h/v1"}, want: []string{"vendors.mine.type (default): is missing: one of anthropic, openai, openai-responses, google"}},
-		{name: "vendor without an address", environ: []string{"PRECIS_VENDORS__MINE__TYPE=openai"}, want: []string{"vendors.mine.base_url (default): is missing"}},
-		{name: "vendor of unknown type", yaml: "vendors: {xai: {type: soap}}", want: []string{`vendors.xai.type (precis.yaml:1): is one of anthropic, openai, openai-responses, google, bedrock, not "soap"`}},
-		{name: "vendor's name with a slash", yaml: "vendors: {a/b: {type: openai, base_url: 'http://h'}}", want: []string{"vendors.a/b", "a vendor's name"}},
-		{name: "negative price", yaml: "prices: {a/b: {output: -1}}", want: []string{"prices.a/b.output (precis.yaml:1): is at least 0, not -1"}},
+		{
+			name: "named file that is not there", args: []string{"--config", "other.yaml"},
+			want: []string{"other.yaml: the configuration file cannot be read"},
+		},
+		{
+			name: "named by variable and not there", environ: []string{"PRECIS_CONFIG=third.yaml"},
+			want: []string{"third.yaml: the configuration file cannot be read"},
+		},
+		{
+			name: "unknown log level", yaml: "log: {level: loud}",
+			want: []string{`log.level (precis.yaml:1): is one of debug, info, warn, error, not "loud"`},
+		},
+		{
+			name: "address without a port", environ: []string{"TEMPORAL_ADDRESS=here"},
+			want: []string{`temporal.address ($TEMPORAL_ADDRESS): is HOST:PORT`, `"here"`},
+		},
+		{
+			name: "port out of range", yaml: `http: {addr: "127.0.0.1:99999"}`,
+			want: []string{"http.addr (precis.yaml:1): is HOST:PORT"},
+		},
+		{
+			name: "database URL of another kind", environ: []string{"PRECIS_DATABASE_URL=mysql://u:hunter2@h/d"},
+			want: []string{"database_url ($PRECIS_DATABASE_URL): is postgres://"},
+		},
+		{
+			name: "vendor without a type", environ: []string{"PRECIS_VENDORS__MINE__BASE_URL=http://h/v1"},
+			want: []string{"vendors.mine.type (default): is missing: one of anthropic, openai, openai-responses, google"},
+		},
+		{
+			name: "vendor without an address", environ: []string{"PRECIS_VENDORS__MINE__TYPE=openai"},
+			want: []string{"vendors.mine.base_url (default): is missing"},
+		},
+		{
+			name: "vendor of unknown type", yaml: "vendors: {xai: {type: soap}}",
+			want: []string{`vendors.xai.type (precis.yaml:1): is one of anthropic, openai, openai-responses, ` +
+				`google, bedrock, not "soap"`},
+		},
+		{
+			name: "vendor's name with a slash", yaml: "vendors: {a/b: {type: openai, base_url: 'http://h'}}",
+			want: []string{"vendors.a/b", "a vendor's name"},
+		},
+		{
+			name: "negative price", yaml: "prices: {a/b: {output: -1}}",
+			want: []string{"prices.a/b.output (precis.yaml:1): is at least 0, not -1"},
+		},
 		{name: "price of no model", yaml: "prices: {gpt: {output: 1}}", want: []string{"prices.gpt", "VENDOR/MODEL"}},
-		{name: "a folder that depends on where one stands", yaml: "memory: {folder: notes}", want: []string{`memory.folder (precis.yaml:1): is an absolute path, not "notes"`}},
-		{name: "no room to work", yaml: "worker: {concurrency: 0}", want: []string{"worker.concurrency (precis.yaml:1): is at least 1, not 0"}},
-		{name: "one queue for both", yaml: "worker: {llm_task_queue: compaction}", want: []string{"worker.llm_task_queue (precis.yaml:1): is a queue of its own"}},
-		{name: "no name for the queue", yaml: `worker: {task_queue: ""}`, want: []string{"worker.task_queue (precis.yaml:1): may not be empty"}},
-		{name: "certificate without its key", environ: []string{"TEMPORAL_TLS_CLIENT_CERT_PATH=c.pem"}, want: []string{"temporal.tls.key_file (default): is missing"}},
-		{name: "certificate twice", yaml: "temporal: {tls: {ca_file: a, ca_data: b}}", want: []string{"temporal.tls.ca_data (precis.yaml:1): is given as well as temporal.tls.ca_file"}},
-		{name: "limit below zero", yaml: "settings: {trigger: {token_limit: -1}}", want: []string{"settings.trigger.token_limit (precis.yaml:1): is -1"}},
-		{name: "share above one", environ: []string{"PRECIS_SETTINGS__TRIGGER__FRACTION=90"}, want: []string{"settings.trigger.fraction ($PRECIS_SETTINGS__TRIGGER__FRACTION): is 90"}},
-		{name: "unknown policy", args: []string{"--set", "settings.digest=sometimes"}, want: []string{`settings.digest (--set): is "sometimes"`}},
-		{name: "summarizer without a model", yaml: "settings: {summarizers: [self, gpt]}", want: []string{"settings.summarizers (precis.yaml:1): [1].model "}},
-		{name: "summarizer of no vendor", args: []string{"--summarizer=self,antropic/x"}, want: []string{`settings.summarizers (--summarizer): names antropic/x, but no vendor "antropic"`, "anthropic, google, openai, xai"}},
-		{name: "all of them at once", yaml: "dir: 5\nlog: {levle: x}\n", environ: []string{"PRECIS_NOPE=1"}, want: []string{"dir (precis.yaml:1)", "log.levle (precis.yaml:2)", "nope ($PRECIS_NOPE)"}},
+		{
+			name: "a folder that depends on where one stands", yaml: "memory: {folder: notes}",
+			want: []string{`memory.folder (precis.yaml:1): is an absolute path, not "notes"`},
+		},
+		{
+			name: "no room to work", yaml: "worker: {concurrency: 0}",
+			want: []string{"worker.concurrency (precis.yaml:1): is at least 1, not 0"},
+		},
+		{
+			name: "one queue for both", yaml: "worker: {llm_task_queue: compaction}",
+			want: []string{"worker.llm_task_queue (precis.yaml:1): is a queue of its own"},
+		},
+		{
+			name: "no name for the queue", yaml: `worker: {task_queue: ""}`,
+			want: []string{"worker.task_queue (precis.yaml:1): may not be empty"},
+		},
+		{
+			name: "certificate without its key", environ: []string{"TEMPORAL_TLS_CLIENT_CERT_PATH=c.pem"},
+			want: []string{"temporal.tls.key_file (default): is missing"},
+		},
+		{
+			name: "certificate twice", yaml: "temporal: {tls: {ca_file: a, ca_data: b}}",
+			want: []string{"temporal.tls.ca_data (precis.yaml:1): is given as well as temporal.tls.ca_file"},
+		},
+		{
+			name: "limit below zero", yaml: "settings: {trigger: {token_limit: -1}}",
+			want: []string{"settings.trigger.token_limit (precis.yaml:1): is -1"},
+		},
+		{
+			name: "share above one", environ: []string{"PRECIS_SETTINGS__TRIGGER__FRACTION=90"},
+			want: []string{"settings.trigger.fraction ($PRECIS_SETTINGS__TRIGGER__FRACTION): is 90"},
+		},
+		{
+			name: "unknown policy", args: []string{"--set", "settings.digest=sometimes"},
+			want: []string{`settings.digest (--set): is "sometimes"`},
+		},
+		{
+			name: "summarizer without a model", yaml: "settings: {summarizers: [self, gpt]}",
+			want: []string{"settings.summarizers (precis.yaml:1): [1].model "},
+		},
+		{
+			name: "summarizer of no vendor", args: []string{"--summarizer=self,antropic/x"},
+			want: []string{
+				`settings.summarizers (--summarizer): names antropic/x, but no vendor "antropic"`,
+				"anthropic, google, openai, xai",
+			},
+		},
+		{
+			name: "all of them at once", yaml: "dir: 5\nlog: {levle: x}\n", environ: []string{"PRECIS_NOPE=1"},
+			want: []string{"dir (precis.yaml:1)", "log.levle (precis.yaml:2)", "nope ($PRECIS_NOPE)"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

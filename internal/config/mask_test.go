@@ -24,8 +24,8 @@ func secretEnviron() []string {
 		"OPENAI_API_KEY=" + secrets["a short key"],
 		`PRECIS_VENDORS__XAI__HEADERS={"Authorization": "` + secrets["a header"] + `"}`,
 		"PRECIS_VENDORS__GOOGLE__BASE_URL=https://me:" + secrets["userinfo"] + "@gateway.example/v1",
-		"PRECIS_DATABASE_URL=postgres://me:" + secrets["a password in a URL"] + "@db.example:5432/precis?sslmode=disable",
-		"TEMPORAL_API_KEY=" + secrets["Temporal's key"],
+		"PRECIS_DATABASE_URL=postgres://me:" + secrets["a password in a URL"] +
+			"@db.example:5432/precis?sslmode=disable", "TEMPORAL_API_KEY=" + secrets["Temporal's key"],
 		"TEMPORAL_TLS_CLIENT_CERT_DATA=public",
 		"TEMPORAL_TLS_CLIENT_KEY_DATA=" + secrets["a private key"],
 	}
@@ -52,7 +52,8 @@ func TestNoSecretIsShown(t *testing.T) {
 			}
 		}
 	}
-	if c.Vendors["anthropic"].APIKey != secrets["a vendor's key"] || c.Vendors["xai"].Headers["Authorization"] != secrets["a header"] {
+	if c.Vendors["anthropic"].APIKey != secrets["a vendor's key"] ||
+		c.Vendors["xai"].Headers["Authorization"] != secrets["a header"] {
 		t.Error("masking changed the configuration itself")
 	}
 }
@@ -67,7 +68,10 @@ func TestMaskedTellsWhichSecretItIs(t *testing.T) {
 		"vendors.anthropic.api_key": {Value: "****cdef", From: Origin{Source: SourceEnv, Name: "ANTHROPIC_API_KEY"}},
 		"vendors.openai.api_key":    {Value: "****", From: Origin{Source: SourceEnv, Name: "OPENAI_API_KEY"}},
 		"vendors.google.api_key":    {Value: "", From: Origin{Source: SourceDefault}},
-		"database_url":              {Value: "postgres://me:****@db.example:5432/precis?sslmode=disable", From: Origin{Source: SourceEnv, Name: "PRECIS_DATABASE_URL"}},
+		"database_url": {
+			Value: "postgres://me:****@db.example:5432/precis?sslmode=disable",
+			From:  Origin{Source: SourceEnv, Name: "PRECIS_DATABASE_URL"},
+		},
 		"settings.summarizers":      {Value: "self", From: Origin{Source: SourceDefault}},
 		"settings.digest":           {Value: "when_needed", From: Origin{Source: SourceDefault}},
 		"settings.trigger.fraction": {Value: "0.9", From: Origin{Source: SourceDefault}},

@@ -18,7 +18,8 @@ const section = "settings."
 func SettingPatch(key, value string, from Origin) (map[string]any, error) {
 	l := &loader{}
 	patch := map[string]any{}
-	for _, g := range l.collect(reflect.TypeFor[Config](), nest(settingPath(key), value), nil, true, func([]string) Origin { return from }) {
+	for _, g := range l.collect(reflect.TypeFor[Config](), nest(settingPath(key), value), nil, true,
+		func([]string) Origin { return from }) {
 		maps.Merge(nest(g.path[1:], g.value), patch)
 	}
 	return patch, errors.Join(l.faults...)

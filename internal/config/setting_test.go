@@ -19,7 +19,10 @@ func TestSettingPatch(t *testing.T) {
 		{"digest", "never", `{"digest":"never"}`},
 		{"redact", "true", `{"redact":true}`},
 		{"summarizers", "self,openai/gpt-4.1", `{"summarizers":[{"model":"self"},{"model":"openai/gpt-4.1"}]}`},
-		{"trigger.start", "{unused_percent: 0.4, unused_tokens: 9000}", `{"trigger":{"start":{"unused_percent":0.4,"unused_tokens":9000}}}`},
+		{
+			"trigger.start", "{unused_percent: 0.4, unused_tokens: 9000}",
+			`{"trigger":{"start":{"unused_percent":0.4,"unused_tokens":9000}}}`,
+		},
 	} {
 		patch, err := SettingPatch(tt.key, tt.value, acme)
 		got, _ := json.Marshal(patch)
@@ -42,7 +45,8 @@ func TestSettingPatch(t *testing.T) {
 func TestUnsetPatch(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{
-		"digest": `{"digest":null}`, "settings.trigger.fraction": `{"trigger":{"fraction":null}}`, "trigger": `{"trigger":null}`,
+		"digest": `{"digest":null}`, "settings.trigger.fraction": `{"trigger":{"fraction":null}}`,
+		"trigger": `{"trigger":null}`,
 	} {
 		patch, err := UnsetPatch(key, acme)
 		got, _ := json.Marshal(patch)
@@ -50,7 +54,8 @@ func TestUnsetPatch(t *testing.T) {
 			t.Errorf("%s: %s, %v", key, got, err)
 		}
 	}
-	if _, err := UnsetPatch("trigger.nosuch", acme); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "settings.trigger.nosuch (tenant acme)") {
+	if _, err := UnsetPatch("trigger.nosuch", acme); !errors.As(err, new(*Error)) ||
+		!strings.Contains(err.Error(), "settings.trigger.nosuch (tenant acme)") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -63,11 +68,13 @@ func TestSettingValuesTellWhoSetThem(t *testing.T) {
 	}
 	c.Settings.Digest, c.Settings.Trigger.Fraction = pipeline.DigestNever, 0.5
 	from := map[string]string{}
-	for _, v := range SettingValues(c, origins, map[string]any{"digest": "never", "trigger": map[string]any{"fraction": 0.5}}, acme) {
+	for _, v := range SettingValues(c, origins,
+		map[string]any{"digest": "never", "trigger": map[string]any{"fraction": 0.5}}, acme) {
 		from[v.Key] = v.Value + " " + v.From.String()
 	}
 	for key, want := range map[string]string{
-		"settings.digest": "never tenant acme", "settings.trigger.fraction": "0.5 tenant acme", "settings.mode": "explicit default",
+		"settings.digest": "never tenant acme", "settings.trigger.fraction": "0.5 tenant acme",
+		"settings.mode": "explicit default",
 	} {
 		if from[key] != want {
 			t.Errorf("%s is %q, want %q", key, from[key], want)

@@ -76,7 +76,8 @@ func TestTLSReadsCertificatesFromFilesAndText(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(got.Certificates) != 1 || got.RootCAs == nil || got.ServerName != "temporal" || got.InsecureSkipVerify {
-			t.Errorf("%s: certificates %d, authority %v, name %q", name, len(got.Certificates), got.RootCAs != nil, got.ServerName)
+			t.Errorf("%s: certificates %d, authority %v, name %q", name, len(got.Certificates), got.RootCAs != nil,
+				got.ServerName)
 		}
 	}
 	for want, s := range map[string]TLS{

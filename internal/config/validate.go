@@ -88,7 +88,8 @@ func (l *loader) check(c Config) error {
 		}
 		if v.BaseURL == "" {
 			fail(key+".base_url", "is missing: where the API begins, such as http://127.0.0.1:8000/v1")
-		} else if u, err := url.Parse(v.BaseURL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		} else if u, err := url.Parse(v.BaseURL); err != nil || u.Host == "" ||
+			(u.Scheme != "http" && u.Scheme != "https") {
 			fail(key+".base_url", "is a URL that begins with http:// or https://, not %q", maskUserinfo(v.BaseURL))
 		}
 	}

@@ -15,7 +15,9 @@ import (
 // Ask asks for a run, by hand unless the request says otherwise. The settings that count for the conversation now, and
 // the versions of program and configuration, are kept with it. While a run of the conversation is unfinished it gives
 // that one instead (attached).
-func Ask(ctx context.Context, s *store.Store, c config.Config, ref store.ConversationRef, req store.RunRequest) (run store.Run, attached bool, err error) {
+func Ask(ctx context.Context, s *store.Store, c config.Config, ref store.ConversationRef,
+	req store.RunRequest,
+) (run store.Run, attached bool, err error) {
 	conv, err := s.GetConversation(ctx, ref)
 	if err != nil {
 		return run, false, err

@@ -90,7 +90,8 @@ func (im *importer) found() error {
 	case im.seen == 0:
 		return pipeline.Errorf(pipeline.BadRequest, "there is no conversation in it")
 	case len(im.result.Conversations) == 0:
-		return pipeline.Errorf(pipeline.BadRequest, "there are %d conversations in it, and none is number %d", im.seen, im.options.Pick)
+		return pipeline.Errorf(pipeline.BadRequest, "there are %d conversations in it, and none is number %d", im.seen,
+			im.options.Pick)
 	}
 	return nil
 }
@@ -218,13 +219,15 @@ func (r *reading) messages(yield func(store.NewMessage, error) bool) {
 			return
 		case it.Note != nil:
 			r.result.Notes = append(r.result.Notes, it)
-		case it.Compaction != nil && (r.count <= int64(it.Compaction.KeptFirst+it.Compaction.Kept) || !r.options.TrustCompactions):
+		case it.Compaction != nil && (r.count <= int64(it.Compaction.KeptFirst+it.Compaction.Kept) ||
+			!r.options.TrustCompactions):
 			// What it covered is not there, or it is not to be trusted: its summary is history like any other.
 			if !it.Compaction.InMessages && !r.give(it.Compaction.Summary, yield) {
 				return
 			}
 		case it.Compaction != nil:
-			r.compactions = append(r.compactions, transcript.RecordedCompaction{Compaction: *it.Compaction, Before: int(r.count)})
+			r.compactions = append(r.compactions,
+				transcript.RecordedCompaction{Compaction: *it.Compaction, Before: int(r.count)})
 		case it.Usage != nil:
 			r.usage = &transcript.RecordedUsage{Usage: *it.Usage, Covers: int(r.count)}
 		case it.Message != nil:
@@ -270,7 +273,9 @@ func (r *reading) markers(ctx context.Context, ref store.ConversationRef) (int, 
 // summary is what the model sees in place of what a recorded compaction covered. One that does not say what it is gets
 // the words of ours around it. In the place of one that only its vendor can read stands a digest of the messages, so
 // that nothing is lost to another model, nor to the next compaction.
-func (r *reading) summary(ctx context.Context, ref store.ConversationRef, c transcript.RecordedCompaction) (text string, digest bool, err error) {
+func (r *reading) summary(ctx context.Context, ref store.ConversationRef,
+	c transcript.RecordedCompaction,
+) (text string, digest bool, err error) {
 	text = pipeline.RenderMessage(c.Summary)
 	if transcript.SaysItIsSummary(c.Summary) {
 		return text, false, nil
@@ -309,7 +314,8 @@ func keptMessages(c transcript.RecordedCompaction) []int64 {
 
 // recordUsage takes over the file's last server figure, unless a compaction came after it.
 func (r *reading) recordUsage(ctx context.Context, ref store.ConversationRef) (store.Conversation, error) {
-	if r.usage == nil || r.usage.Used <= 0 || len(r.compactions) > 0 && r.compactions[len(r.compactions)-1].Before >= r.usage.Covers {
+	if r.usage == nil || r.usage.Used <= 0 || len(r.compactions) > 0 &&
+		r.compactions[len(r.compactions)-1].Before >= r.usage.Covers {
 		return r.store.GetConversation(ctx, ref)
 	}
 	return r.store.RecordUsage(ctx, ref, store.UsageReport{Tokens: r.usage.Used, CoversSeq: int64(r.usage.Covers)})

@@ -56,7 +56,8 @@ func (v View) native() *pipeline.NativeSummary {
 	}
 	c := v.Conversation
 	use, ok, err := NativeUseOf(v.Marker.NewMarker)
-	if err != nil || !ok || use.Vendor != c.Vendor || use.Format != c.Format || use.Family != llm.Family(c.Vendor, c.Model) {
+	if err != nil || !ok || use.Vendor != c.Vendor || use.Format != c.Format ||
+		use.Family != llm.Family(c.Vendor, c.Model) {
 		return nil
 	}
 	var parts []json.RawMessage
@@ -67,7 +68,8 @@ func (v View) native() *pipeline.NativeSummary {
 	text := string(v.Summary)
 	n := &pipeline.NativeSummary{
 		Messages: parts, Tokens: use.Tokens,
-		Note: joinNotes(use.Note, joinNotes(pipeline.LookAheadOf(text), joinNotes(pipeline.TranscriptHintOf(text), pipeline.Continuation(text)))),
+		Note: joinNotes(use.Note, joinNotes(pipeline.LookAheadOf(text),
+			joinNotes(pipeline.TranscriptHintOf(text), pipeline.Continuation(text)))),
 	}
 	if use.Form.Format() == llm.TypeAnthropic {
 		// Content blocks: they are one message of the assistant's.
@@ -116,7 +118,8 @@ func (v View) CanCompactNatively(vendor llm.Vendor, model string) (form llm.Nati
 			return f, ""
 		}
 	}
-	return "", fmt.Sprintf("the vendor compacts conversations in format %q by itself, not in %q", known.NativeCompaction[0].Format(), c.Format)
+	return "", fmt.Sprintf("the vendor compacts conversations in format %q by itself, not in %q",
+		known.NativeCompaction[0].Format(), c.Format)
 }
 
 // NativeMessages are the messages that a native compaction up to message coversTo is asked for: the beginning of the
@@ -150,8 +153,8 @@ func (v View) NativeMessages(coversTo int64) ([][]byte, int, error) {
 	return messages, tokens, err
 }
 
-// withoutSpaceAtTheEnd takes white space from the end of the last message when the agent said it: Anthropic takes such a
-// message for the beginning of its answer, and refuses one that ends so.
+// withoutSpaceAtTheEnd takes white space from the end of the last message when the agent said it: Anthropic takes
+// such a message for the beginning of its answer, and refuses one that ends so.
 func withoutSpaceAtTheEnd(items []pipeline.ContextItem) []pipeline.ContextItem {
 	if len(items) == 0 {
 		return items
@@ -166,7 +169,8 @@ func withoutSpaceAtTheEnd(items []pipeline.ContextItem) []pipeline.ContextItem {
 	if part.Kind != pipeline.PartText || text == part.Text || text == "" || dropped(last.Edits, at) {
 		return items
 	}
-	last.Edits = append(last.Edits[:len(last.Edits):len(last.Edits)], pipeline.Edit{Part: at, Content: -1, Op: pipeline.EditReplace, Text: text})
+	last.Edits = append(last.Edits[:len(last.Edits):len(last.Edits)],
+		pipeline.Edit{Part: at, Content: -1, Op: pipeline.EditReplace, Text: text})
 	return append(items[:len(items)-1:len(items)-1], last)
 }
 

@@ -29,7 +29,10 @@ func TestNativeMessagesEndWithoutSpace(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := View{
-				LiveView: store.LiveView{Conversation: store.Conversation{Format: string(transcript.Anthropic), Vendor: "anthropic"}},
+				LiveView: store.LiveView{Conversation: store.Conversation{
+					Format: string(transcript.Anthropic),
+					Vendor: "anthropic",
+				}},
 				Settings: pipeline.DefaultSettings(), Codec: codec,
 			}
 			for i, native := range []string{user, c.last} {

@@ -50,10 +50,12 @@ func (q ReplayRequest) Validate() error {
 	return nil
 }
 
-// AskReplay asks for a run to be repeated. One that has not ended, that is a replay itself, or whose record does not hold
-// what the conversation was then is refused as store.ErrInvalid; one whose content was deleted or pruned as
+// AskReplay asks for a run to be repeated. One that has not ended, that is a replay itself, or whose record does not
+// hold what the conversation was then is refused as store.ErrInvalid; one whose content was deleted or pruned as
 // store.ErrNotFound. For a batch that has a replay of the run already it gives that one (attached).
-func AskReplay(ctx context.Context, s *store.Store, c config.Config, original store.RunRef, q ReplayRequest) (run store.Run, attached bool, err error) {
+func AskReplay(ctx context.Context, s *store.Store, c config.Config, original store.RunRef,
+	q ReplayRequest,
+) (run store.Run, attached bool, err error) {
 	if err := q.Validate(); err != nil {
 		return run, false, err
 	}
@@ -62,7 +64,8 @@ func AskReplay(ctx context.Context, s *store.Store, c config.Config, original st
 		return run, false, err
 	}
 	refuse := func(format string, args ...any) (store.Run, bool, error) {
-		return run, false, fmt.Errorf("%w: run %s cannot be repeated: %s", store.ErrInvalid, original.ID, fmt.Sprintf(format, args...))
+		return run, false, fmt.Errorf("%w: run %s cannot be repeated: %s", store.ErrInvalid, original.ID,
+			fmt.Sprintf(format, args...))
 	}
 	switch {
 	case of.ReplayOf != "":
@@ -70,18 +73,20 @@ func AskReplay(ctx context.Context, s *store.Store, c config.Config, original st
 	case of.Outcome == "":
 		return refuse("it has not ended yet")
 	case of.FirstState() == "":
-		return refuse("its record does not hold what the conversation was then, since it never began or was made by an older version")
+		return refuse("its record does not hold what the conversation was then, since it never began or was made " +
+			"by an older version")
 	}
 	state, err := s.GetState(ctx, original.Tenant, of.FirstState())
 	if errors.Is(err, store.ErrNotFound) {
-		return run, false, fmt.Errorf("run %s cannot be repeated: what it worked on was pruned or deleted: %w", original.ID, err)
+		return run, false, fmt.Errorf("run %s cannot be repeated: what it worked on was pruned or deleted: %w",
+			original.ID, err)
 	}
 	if err != nil {
 		return run, false, err
 	}
 	req := store.RunRequest{
-		Kind: of.Kind, Trigger: of.Trigger, Focus: of.Focus, Full: of.Full, ForceExternal: of.ForceExternal, Prepare: of.Prepare,
-		Prompt: of.Prompt, Summarizer: of.Summarizer, Settings: of.Settings,
+		Kind: of.Kind, Trigger: of.Trigger, Focus: of.Focus, Full: of.Full, ForceExternal: of.ForceExternal,
+		Prepare: of.Prepare, Prompt: of.Prompt, Summarizer: of.Summarizer, Settings: of.Settings,
 		ReplayOf: original.ID, Replay: store.ReplayOptions{Live: q.Live, Apply: q.Apply, Batch: q.Batch},
 	}
 	if req.Versions, err = Versions(c); err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // SettingsOf gives the settings that count for a conversation: its own over its tenant's over base, those of the
-// installation. Stored ones that do not fit, as after a change of versions or of the tenant's settings beneath, are left
-// out and told in the error; the others count all the same, so that nobody is kept from a conversation.
+// installation. Stored ones that do not fit, as after a change of versions or of the tenant's settings beneath, are
+// left out and told in the error; the others count all the same, so that nobody is kept from a conversation.
 func SettingsOf(base pipeline.Settings, c store.Conversation) (pipeline.Settings, error) {
 	var unfit []error
 	s, err := Overlay(base, c.TenantSettings)
@@ -40,8 +40,8 @@ var settingKeys = func() map[string]bool {
 	return keys
 }()
 
-// misspelt gives a key that is right but for upper and lower case, which Go's decoder would take: whoever looks whether a
-// key is set that is not a conversation's to set looks for its name. "" for none.
+// misspelt gives a key that is right but for upper and lower case, which Go's decoder would take: whoever looks
+// whether a key is set that is not a conversation's to set looks for its name. "" for none.
 func misspelt(raw json.RawMessage) string {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(raw, &keys) != nil {

@@ -41,7 +41,7 @@ type Trimmed struct {
 type MarkerStats struct {
 	// Run is "" for one that the agent did itself or that was imported.
 	Run string `json:"run"`
-	// CoversFrom and CoversTo are message numbers, Messages how many of them it summarised.
+	// CoversFrom and CoversTo are message numbers, Messages how many of them it summarized.
 	CoversFrom int64 `json:"covers_from"`
 	CoversTo   int64 `json:"covers_to"`
 	Messages   int   `json:"messages"`
@@ -73,7 +73,10 @@ func MarkerOf(m *store.Marker) *MarkerStats {
 	if m == nil {
 		return nil
 	}
-	return &MarkerStats{Run: m.Run, CoversFrom: m.CoversFrom, CoversTo: m.CoversTo, Messages: m.CoveredMessages, Digest: m.Digest}
+	return &MarkerStats{
+		Run: m.Run, CoversFrom: m.CoversFrom, CoversTo: m.CoversTo, Messages: m.CoveredMessages,
+		Digest: m.Digest,
+	}
 }
 
 // Meta is what stands beside the conversation's messages when they are written out.

@@ -16,7 +16,7 @@ type Draft struct {
 	// Summary is the artifact with what the summarizer wrote.
 	Summary string `json:"summary"`
 	// Omitted is the number of messages that the summarizer was not shown, Repeated that of the messages which are
-	// summarised and follow verbatim as well.
+	// summarized and follow verbatim as well.
 	Omitted  int `json:"omitted,omitempty"`
 	Repeated int `json:"repeated,omitempty"`
 }
@@ -46,7 +46,8 @@ func DraftOf(m store.Marker) (d Draft, ok bool, err error) {
 func SummaryText(view, whole View, m store.NewMarker, d Draft, summary string) string {
 	return pipeline.SummaryText(pipeline.SummaryTextInput{
 		Summary: summary, Digest: m.Digest, UnderWay: pipeline.UnderWay(view.Messages), ProposeOnly: view.proposeOnly(),
-		TailKept: whole.tailKept(m), Repeated: d.Repeated, OmittedMessages: d.Omitted, TranscriptHint: view.MemoryHint(),
+		TailKept: whole.tailKept(m), Repeated: d.Repeated, OmittedMessages: d.Omitted,
+		TranscriptHint: view.MemoryHint(),
 	})
 }
 
@@ -58,11 +59,13 @@ func (v View) TranscriptHint() string {
 	return fmt.Sprintf("conversation %s, messages 1 to %d", v.Conversation.Ref.ID, v.Head())
 }
 
-// memoryTool is the tool of the MCP server by which its others are known to be there: clients put a name of theirs before it.
+// memoryTool is the tool of the MCP server by which its others are known to be there: clients put a name of theirs
+// before it.
 var memoryTool = regexp.MustCompile(`"name"\s*:\s*"([A-Za-z0-9_.:/-]{0,128})search_transcript"`)
 
-// MemoryHint says how an agent gets back what a summary stands for, "" when that is not kept: by its tools, where they are
-// among those that the conversation was given, and else by the API. It says nothing of tools that are not there.
+// MemoryHint says how an agent gets back what a summary stands for, "" when that is not kept: by its tools, where
+// they are among those that the conversation was given, and else by the API. It says nothing of tools that are not
+// there.
 func (v View) MemoryHint() string {
 	hint := v.TranscriptHint()
 	if hint == "" {
@@ -70,9 +73,11 @@ func (v View) MemoryHint() string {
 	}
 	if m := memoryTool.FindSubmatch(v.Conversation.Tools); m != nil {
 		p := string(m[1])
-		return fmt.Sprintf("%s. Find what was said with %ssearch_transcript, read it with %sread_messages or %sread_segment (INDEX.md).", hint, p, p, p)
+		return fmt.Sprintf("%s. Find what was said with %ssearch_transcript, read it with %sread_messages or "+
+			"%sread_segment (INDEX.md).", hint, p, p, p)
 	}
-	return fmt.Sprintf("messages 1 to %d, over the API of precis: GET /v1/conversations/%s/segments/INDEX.md, and …/search with q=WORDS.", v.Head(), url.PathEscape(v.Conversation.Ref.ID))
+	return fmt.Sprintf("messages 1 to %d, over the API of precis: GET /v1/conversations/%s/segments/INDEX.md, and "+
+		"…/search with q=WORDS.", v.Head(), url.PathEscape(v.Conversation.Ref.ID))
 }
 
 // LookAhead appends to the summary of a prepared marker what the agent has used behind the cut although it stands only
@@ -111,7 +116,8 @@ func (v View) tailKept(m store.NewMarker) bool {
 }
 
 // modeThatProposes are the words by which a mode prompt tells that the agent only proposes.
-var modeThatProposes = regexp.MustCompile(`(?i)\b(plan(ning)?[ -]?mode|propos\w*|read[ -]?only|do not (change|edit|write)|ask before)\b`)
+var modeThatProposes = regexp.MustCompile(
+	`(?i)\b(plan(ning)?[ -]?mode|propos\w*|read[ -]?only|do not (change|edit|write)|ask before)\b`)
 
 func (v View) proposeOnly() bool {
 	for _, e := range v.LiveView.Enrichments {

@@ -1,6 +1,6 @@
 // Package conversation is a stored conversation as its model sees it: read from the store, decoded by its
 // format's codec, put together by the pipeline. Activities, the command line and the HTTP API all see a
-// conversation through it, so that what is measured, summarised and sent is one thing.
+// conversation through it, so that what is measured, summarized and sent is one thing.
 //
 //	view.go      a conversation at one moment, and its context
 //	settings.go  the settings that count for it
@@ -31,17 +31,23 @@ type View struct {
 
 // Load reads a conversation up to message upTo, 0: up to its head. base are the settings of the
 // installation, over which the conversation's own go.
-func Load(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings, upTo int64) (View, error) {
+func Load(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings,
+	upTo int64,
+) (View, error) {
 	return load(ctx, s, ref, base, store.LiveOptions{UpTo: upTo})
 }
 
 // LoadBeneathDigest is Load, but looks through an active marker that is a digest to the messages that it covers:
 // a model's summary of those is to replace it.
-func LoadBeneathDigest(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings, upTo int64) (View, error) {
+func LoadBeneathDigest(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings,
+	upTo int64,
+) (View, error) {
 	return load(ctx, s, ref, base, store.LiveOptions{UpTo: upTo, BeneathDigest: true})
 }
 
-func load(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings, o store.LiveOptions) (View, error) {
+func load(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings,
+	o store.LiveOptions,
+) (View, error) {
 	live, err := s.LiveView(ctx, ref, o)
 	if err != nil {
 		return View{}, err
@@ -194,13 +200,13 @@ func (v View) TriggerInput(c pipeline.Context) pipeline.TriggerInput {
 			in.Turns++
 		}
 	}
-	in.Turns = TurnsToSummarise(in.Turns, v.Settings)
+	in.Turns = TurnsToSummarize(in.Turns, v.Settings)
 	return in
 }
 
-// TurnsToSummarise is how many of the genuine user messages behind the marker a compaction would summarise: the last
+// TurnsToSummarize is how many of the genuine user messages behind the marker a compaction would summarize: the last
 // one begins the tail.
-func TurnsToSummarise(live int, s pipeline.Settings) int {
+func TurnsToSummarize(live int, s pipeline.Settings) int {
 	if s.PreserveLastUser {
 		return live
 	}

@@ -22,8 +22,10 @@ func postgresAccount() (*account, error) {
 	}
 	found, err := user.Lookup("postgres")
 	if err != nil {
-		return nil, fmt.Errorf("%w: PostgreSQL refuses to run as root, and there is no user postgres to run it as (%w); "+
-			"make one with `adduser --system --group postgres`, or run precis as a normal user, or set PRECIS_DATABASE_URL", ErrNoPostgres, err)
+		return nil, fmt.Errorf(
+			"%w: PostgreSQL refuses to run as root, and there is no user postgres to run it as (%w); "+
+				"make one with `adduser --system --group postgres`, or run precis as a normal user, or set "+
+				"PRECIS_DATABASE_URL", ErrNoPostgres, err)
 	}
 	uid, err := strconv.ParseUint(found.Uid, 10, 32)
 	if err != nil {

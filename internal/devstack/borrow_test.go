@@ -34,7 +34,8 @@ func TestBorrow(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, giveBack := range []func(){
-			func() { err = first(t.Context()) }, func() { err = third(t.Context()) }, func() { err = second(t.Context()) },
+			func() { err = first(t.Context()) }, func() { err = third(t.Context()) },
+			func() { err = second(t.Context()) },
 		} {
 			if !postgres.running() {
 				t.Fatalf("taken down while %d still had it", 3-i)

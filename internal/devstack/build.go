@@ -33,7 +33,8 @@ var buildArgs = []string{
 func temporalSource() (string, error) {
 	root, ok := checkout()
 	if !ok {
-		return "", fmt.Errorf("%w: its source is in the checkout of precis, and neither the working directory nor the executable is in one; "+
+		return "", fmt.Errorf("%w: its source is in the checkout of precis, and neither the working directory nor "+
+			"the executable is in one; "+
 			"run precis from there, or set PRECIS_TEMPORAL__ADDRESS to a Temporal that runs elsewhere", ErrNoTemporal)
 	}
 	return filepath.Join(root, "internal", "devstack", "temporal"), nil
@@ -90,25 +91,26 @@ func buildTemporal(ctx context.Context, opts Options) (string, error) {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", fmt.Errorf("make a folder for the Temporal server: %w", err)
 	}
-	err = opts.step("building the Temporal server, once (2 to 5 minutes on a small machine)", func(at func(string)) error {
-		unlock, err := lock(ctx, filepath.Join(bin, "lock"), func() { at("another process is at it") })
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		if exists(binary) {
-			return nil
-		}
-		fresh := filepath.Join(bin, "new")
-		if err := compile(ctx, source, fresh, at); err != nil {
-			return err
-		}
-		old, _ := filepath.Glob(filepath.Join(bin, binaryPrefix+"*"))
-		for _, name := range old {
-			_ = os.Remove(name) // one that runs goes on running
-		}
-		return os.Rename(fresh, binary)
-	})
+	err = opts.step("building the Temporal server, once (2 to 5 minutes on a small machine)",
+		func(at func(string)) error {
+			unlock, err := lock(ctx, filepath.Join(bin, "lock"), func() { at("another process is at it") })
+			if err != nil {
+				return err
+			}
+			defer unlock()
+			if exists(binary) {
+				return nil
+			}
+			fresh := filepath.Join(bin, "new")
+			if err := compile(ctx, source, fresh, at); err != nil {
+				return err
+			}
+			old, _ := filepath.Glob(filepath.Join(bin, binaryPrefix+"*"))
+			for _, name := range old {
+				_ = os.Remove(name) // one that runs goes on running
+			}
+			return os.Rename(fresh, binary)
+		})
 	if err != nil {
 		return "", err
 	}
@@ -119,7 +121,8 @@ func buildTemporal(ctx context.Context, opts Options) (string, error) {
 func compile(ctx context.Context, source, binary string, at func(string)) error {
 	tool, err := exec.LookPath("go")
 	if err != nil {
-		return fmt.Errorf("%w: %w; install Go (https://go.dev/dl), or set PRECIS_TEMPORAL__ADDRESS to a Temporal that runs elsewhere",
+		return fmt.Errorf(
+			"%w: %w; install Go (https://go.dev/dl), or set PRECIS_TEMPORAL__ADDRESS to a Temporal that runs elsewhere",
 			ErrNoTemporal, err)
 	}
 	cmd := exec.CommandContext(ctx, tool, append(slices.Clone(buildArgs), "-v", "-o", binary, ".")...)

@@ -48,7 +48,10 @@ func TestHashSource(t *testing.T) {
 func TestCompileTellsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "main.go": "package main\n\nfunc main() { undefined() }\n"} {
+	for name, text := range map[string]string{
+		"go.mod":  "module m\n\ngo 1.26\n",
+		"main.go": "package main\n\nfunc main() { undefined() }\n",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,9 @@ func clusterHome(dir string) (string, *account, error) {
 	case as != nil && owner.uid != 0:
 		as = owner // root works on the stack of a user
 	default:
-		return "", nil, fmt.Errorf("the cluster in %s belongs to user %d: run precis as that user or as root, or name another folder", home, owner.uid)
+		return "", nil, fmt.Errorf(
+			"the cluster in %s belongs to user %d: run precis as that user or as root, or name another folder", home,
+			owner.uid)
 	}
 	if as.canUse(home) {
 		return home, as, nil
@@ -62,7 +64,9 @@ func clusterHome(dir string) (string, *account, error) {
 		return "", nil, err
 	}
 	if owner.uid != as.id() {
-		return "", nil, fmt.Errorf("%s belongs to user %d and not to %s, who cannot use %s: remove it, or name another folder", away, owner.uid, as.name, home)
+		return "", nil, fmt.Errorf(
+			"%s belongs to user %d and not to %s, who cannot use %s: remove it, or name another folder", away,
+			owner.uid, as.name, home)
 	}
 	return away, as, nil
 }

@@ -85,7 +85,7 @@ type Stack struct {
 }
 
 // Up returns the stack, started where it does not run yet. What an earlier stack left behind, killed or
-// crashed, is recognised and mended. Two calls at a time make one stack: the second waits and attaches.
+// crashed, is recognized and mended. Two calls at a time make one stack: the second waits and attaches.
 // If ctx ends first, a persistent stack may be up in part; the next Up completes it, and Down ends it.
 func Up(ctx context.Context, opts Options) (*Stack, error) {
 	opts, err := opts.complete()
@@ -116,11 +116,13 @@ func Attach(ctx context.Context, opts Options) (*Stack, error) {
 		return nil, err
 	}
 	if opts.ownsDatabase() && !st.Postgres.answers(ctx) {
-		return nil, fmt.Errorf("%w: PostgreSQL in %s does not answer; start it with `precis up`", ErrNotRunning, opts.Dir)
+		return nil, fmt.Errorf("%w: PostgreSQL in %s does not answer; start it with `precis up`", ErrNotRunning,
+			opts.Dir)
 	}
 	if opts.ownsTemporal() {
 		if !st.Temporal.answers(ctx) {
-			return nil, fmt.Errorf("%w: Temporal in %s does not answer; start it with `precis up`", ErrNotRunning, opts.Dir)
+			return nil, fmt.Errorf("%w: Temporal in %s does not answer; start it with `precis up`", ErrNotRunning,
+				opts.Dir)
 		}
 		if err := EnsureNamespace(ctx, st.Temporal.Address, opts.TemporalNamespace); err != nil {
 			return nil, err

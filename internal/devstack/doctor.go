@@ -40,7 +40,8 @@ func Doctor(ctx context.Context, opts Options) []Finding {
 	case opts.ownsDatabase():
 		findings = append(findings, checkPostgres(ctx, opts), checkAccount())
 	case !opts.NoDatabase:
-		findings = append(findings, checkAnswer("configured database", "PRECIS_DATABASE_URL", pingDatabase(ctx, opts.DatabaseURL)))
+		findings = append(findings, checkAnswer("configured database", "PRECIS_DATABASE_URL",
+			pingDatabase(ctx, opts.DatabaseURL)))
 	}
 	switch {
 	case opts.ownsTemporal():
@@ -51,7 +52,8 @@ func Doctor(ctx context.Context, opts Options) []Finding {
 			findings = append(findings, checkGo(ctx))
 		}
 	case !opts.NoTemporal:
-		findings = append(findings, checkAnswer("configured Temporal", "PRECIS_TEMPORAL__ADDRESS", dial(ctx, opts.TemporalAddress)))
+		findings = append(findings, checkAnswer("configured Temporal", "PRECIS_TEMPORAL__ADDRESS",
+			dial(ctx, opts.TemporalAddress)))
 	}
 	if opts.ownsDatabase() || opts.ownsTemporal() {
 		findings = append(findings, checkDisk(opts.Dir, built), checkPorts())
@@ -118,7 +120,10 @@ func checkTemporal(opts Options) (Finding, bool) {
 }
 
 func checkGo(ctx context.Context) Finding {
-	f := Finding{Name: "Go, to build the Temporal server", Mend: "install Go from https://go.dev/dl, at least " + runtime.Version()}
+	f := Finding{
+		Name: "Go, to build the Temporal server",
+		Mend: "install Go from https://go.dev/dl, at least " + runtime.Version(),
+	}
 	tool, err := exec.LookPath("go")
 	if err != nil {
 		f.Detail = err.Error()
@@ -148,7 +153,8 @@ func checkDisk(dir string, built bool) Finding {
 		return f
 	}
 	free := disk.Bavail * uint64(disk.Bsize)
-	f.OK, f.Detail = free >= need, fmt.Sprintf("%.1f GiB free at %s, %.1f needed", float64(free)/gib, dir, float64(need)/gib)
+	f.OK, f.Detail = free >= need,
+		fmt.Sprintf("%.1f GiB free at %s, %.1f needed", float64(free)/gib, dir, float64(need)/gib)
 	if !f.OK {
 		f.Mend = "free some space, or name a folder on another disk with --dir"
 	}
@@ -158,7 +164,10 @@ func checkDisk(dir string, built bool) Finding {
 func checkPorts() Finding {
 	port, err := freePort(0)
 	if err != nil {
-		return Finding{Name: "loopback ports", Detail: err.Error(), Mend: "end what listens on all of them, or allow listening on 127.0.0.1"}
+		return Finding{
+			Name: "loopback ports", Detail: err.Error(),
+			Mend: "end what listens on all of them, or allow listening on 127.0.0.1",
+		}
 	}
 	return Finding{Name: "loopback ports", OK: true, Detail: fmt.Sprintf("%d and others are free", port)}
 }

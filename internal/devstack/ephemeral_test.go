@@ -122,8 +122,12 @@ func TestEphemeral(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Up(t.Context(), Options{Ephemeral: true, NoTemporal: true, DatabaseURL: "postgres://u:secret@" + loopback(port) + "/d"})
-		if err == nil || !strings.Contains(err.Error(), "PRECIS_DATABASE_URL") || strings.Contains(err.Error(), "secret") {
+		_, err = Up(t.Context(), Options{
+			Ephemeral: true, NoTemporal: true,
+			DatabaseURL: "postgres://u:secret@" + loopback(port) + "/d",
+		})
+		if err == nil || !strings.Contains(err.Error(), "PRECIS_DATABASE_URL") ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("got %v", err)
 		}
 		_, err = Up(t.Context(), Options{Ephemeral: true, NoDatabase: true, TemporalAddress: loopback(port)})

@@ -198,7 +198,8 @@ func downPersistent(ctx context.Context, opts Options) (Report, error) {
 	stop := func(name string, svc *service, signals ...syscall.Signal) error {
 		entry := svc.report(ctx, name)
 		if entry.Running {
-			err := opts.step("stopping "+name, func(func(string)) error { return svc.stop(ctx, stopPatience, signals...) })
+			err := opts.step("stopping "+name,
+				func(func(string)) error { return svc.stop(ctx, stopPatience, signals...) })
 			if err != nil {
 				entry.Error = err.Error()
 				report.Services = append(report.Services, entry)

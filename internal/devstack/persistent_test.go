@@ -91,7 +91,8 @@ func TestPersistent(t *testing.T) {
 		}
 		again := mustUp(t, opts)
 		execute(t, again.DatabaseURL, "DROP TABLE kept")
-		if after := mustState(t, opts); after.Postgres.process == before.Postgres.process || after.Temporal.process == before.Temporal.process {
+		if after := mustState(t, opts); after.Postgres.process == before.Postgres.process ||
+			after.Temporal.process == before.Temporal.process {
 			t.Errorf("state is %+v", after)
 		}
 	})
@@ -103,7 +104,8 @@ func TestPersistent(t *testing.T) {
 		before := mustState(t, opts)
 		kill(t, before.Temporal.process)
 		mustUp(t, opts)
-		if after := mustState(t, opts); after.Postgres != before.Postgres || after.Temporal.process == before.Temporal.process {
+		if after := mustState(t, opts); after.Postgres != before.Postgres ||
+			after.Temporal.process == before.Temporal.process {
 			t.Errorf("state is %+v, was %+v", after, before)
 		}
 	})
@@ -187,7 +189,8 @@ func TestPersistent(t *testing.T) {
 		if err := st.write(opts.Dir); err != nil {
 			t.Fatal(err)
 		}
-		if report, err := Down(t.Context(), opts); err != nil || report.Services[0].Stopped || report.Services[1].Stopped {
+		if report, err := Down(t.Context(), opts); err != nil || report.Services[0].Stopped ||
+			report.Services[1].Stopped {
 			t.Errorf("%+v, %v", report, err)
 		}
 		if err := other.Process.Signal(syscall.Signal(0)); err != nil {
@@ -326,7 +329,8 @@ func mustHavePassword(t *testing.T, opts Options, databaseURL string) {
 	}
 	where.User = url.User(where.User.Username())
 	var refused *pgconn.PgError
-	if err := pingDatabase(t.Context(), where.String()); !errors.As(err, &refused) && !strings.Contains(fmt.Sprint(err), "password") {
+	if err := pingDatabase(t.Context(), where.String()); !errors.As(err, &refused) &&
+		!strings.Contains(fmt.Sprint(err), "password") {
 		t.Errorf("without a password: %v", err)
 	}
 	home := filepath.Dir(mustState(t, opts).Postgres.Data)

@@ -24,7 +24,8 @@ func stackDir(wanted string) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("find the folder of the local stack: no checkout of precis here and %w; name a folder", err)
+		return "", fmt.Errorf("find the folder of the local stack: no checkout of precis here and %w; name a folder",
+			err)
 	}
 	return filepath.Join(home, ".precis"), nil
 }

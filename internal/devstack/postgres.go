@@ -81,7 +81,7 @@ func serverArgs(data string, port int, durable bool) []string {
 	return args
 }
 
-// postgresEnv is our environment without what would change the server's behaviour behind our back.
+// postgresEnv is our environment without what would change the server's behavior behind our back.
 func postgresEnv() []string {
 	env := []string{"LC_ALL=C"}
 	for _, entry := range os.Environ() {
@@ -137,7 +137,8 @@ func makeDatabase(ctx context.Context, port int, owner *url.Userinfo) error {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var exists bool
-	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", databaseName).Scan(&exists); err != nil {
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)",
+		databaseName).Scan(&exists); err != nil {
 		return fmt.Errorf("look for the database %s: %w", databaseName, err)
 	}
 	if exists {

@@ -51,7 +51,8 @@ func findPostgres(ctx context.Context, major int) (installation, error) {
 		case err != nil:
 			rejected = append(rejected, fmt.Sprintf("%s: %v", bin, err))
 		case found.major < oldestPostgres:
-			rejected = append(rejected, fmt.Sprintf("%s is version %s, and %d is the oldest that will do", bin, found.version, oldestPostgres))
+			rejected = append(rejected, fmt.Sprintf("%s is version %s, and %d is the oldest that will do", bin,
+				found.version, oldestPostgres))
 		case major != 0 && found.major != major:
 			rejected = append(rejected, fmt.Sprintf("%s is version %s", bin, found.version))
 		case i == 0 && onPath(bin):
@@ -69,7 +70,8 @@ func findPostgres(ctx context.Context, major int) (installation, error) {
 	}
 	if major != 0 {
 		return installation{}, fmt.Errorf("%w: the cluster was made by PostgreSQL %d, which is not installed%s; "+
-			"install that version, or remove the cluster's folder to begin with an empty one", ErrNoPostgres, major, seen)
+			"install that version, or remove the cluster's folder to begin with an empty one", ErrNoPostgres, major,
+			seen)
 	}
 	return installation{}, fmt.Errorf("%w%s: %s", ErrNoPostgres, seen, installPostgres)
 }

@@ -61,7 +61,8 @@ func TestFindPostgres(t *testing.T) {
 		if err != nil || found.major != 15 {
 			t.Errorf("found %+v, %v", found, err)
 		}
-		if _, err := findPostgres(t.Context(), 14); !errors.Is(err, ErrNoPostgres) || !strings.Contains(err.Error(), "PostgreSQL 14") {
+		if _, err := findPostgres(t.Context(), 14); !errors.Is(err, ErrNoPostgres) ||
+			!strings.Contains(err.Error(), "PostgreSQL 14") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -55,7 +55,8 @@ func Status(ctx context.Context, opts Options) (Report, error) {
 	case opts.ownsTemporal():
 		report.Services = append(report.Services, st.Temporal.report(ctx, temporalName))
 	case !opts.NoTemporal:
-		report.Services = append(report.Services, configured(temporalName, opts.TemporalAddress, dial(ctx, opts.TemporalAddress)))
+		report.Services = append(report.Services,
+			configured(temporalName, opts.TemporalAddress, dial(ctx, opts.TemporalAddress)))
 	}
 	return report, nil
 }

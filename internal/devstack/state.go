@@ -40,7 +40,8 @@ func readState(dir string) (state, error) {
 		return st, fmt.Errorf("read the state of the local stack: %w", err)
 	}
 	if err := json.Unmarshal(text, &st); err != nil {
-		return st, fmt.Errorf("read the state of the local stack: %s is damaged (%w); remove it: what runs is found again by `precis up`",
+		return st, fmt.Errorf(
+			"read the state of the local stack: %s is damaged (%w); remove it: what runs is found again by `precis up`",
 			filepath.Join(dir, stateFile), err)
 	}
 	return st, nil
@@ -99,7 +100,8 @@ func lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 		}
 		select {
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("wait for another precis that holds %s: %w", path, context.Cause(ctx)), file.Close())
+			return nil, errors.Join(fmt.Errorf("wait for another precis that holds %s: %w", path, context.Cause(ctx)),
+				file.Close())
 		case <-again.C:
 		}
 	}

@@ -15,7 +15,10 @@ func TestState(t *testing.T) {
 	if st, err := readState(dir); err != nil || st != (state{}) {
 		t.Errorf("without a file: %+v, %v", st, err)
 	}
-	want := state{Postgres: service{process: process{PID: 1, Started: "then"}, Address: "a:1", URL: "u", Data: "d", Log: "l"}}
+	want := state{Postgres: service{
+		process: process{PID: 1, Started: "then"}, Address: "a:1", URL: "u", Data: "d",
+		Log: "l",
+	}}
 	for range 2 { // new, and over an old one
 		if err := want.write(dir); err != nil {
 			t.Fatal(err)

@@ -25,7 +25,7 @@ const (
 var ErrWorkerRunning = errors.New("the local stack has a worker already")
 
 // worker is the process of precis itself that serves a persistent stack, as the stack remembers it. Like the
-// servers, it is recognised by its number and start time.
+// servers, it is recognized by its number and start time.
 type worker struct {
 	process
 	Setup string `json:"setup,omitempty"`
@@ -57,8 +57,9 @@ func (w worker) report() WorkerReport {
 
 // WorkerLaunch says how to start the worker of a persistent stack.
 type WorkerLaunch struct {
-	// Path and Args are the command line. The worker writes the line "ready" to its standard output when it
-	// serves, with the address of its API behind it if it has one, and goes on after the line "stay" on its standard input, which it must end without.
+	// Path and Args are the command line. The worker writes the line "ready" to its standard output when it serves,
+	// with the address of its API behind it if it has one, and goes on after the line "stay" on its standard input,
+	// which it must end without.
 	Path string
 	Args []string
 	// Setup tells programs and configurations apart: a worker with another one is replaced, unless Fits finds

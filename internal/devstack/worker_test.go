@@ -92,7 +92,8 @@ func TestWorkerEndsWithItsStarterUntilItIsReady(t *testing.T) {
 			}
 		}
 	}()
-	_, err := StartWorker(ctx, opts, WorkerLaunch{Path: "/bin/sh", Args: []string{"-c", `: >"$0"; cat >/dev/null`, pidFile}})
+	_, err := StartWorker(ctx, opts,
+		WorkerLaunch{Path: "/bin/sh", Args: []string{"-c", `: >"$0"; cat >/dev/null`, pidFile}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("a worker that never is ready: %v", err)
 	}

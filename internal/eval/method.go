@@ -47,8 +47,8 @@ var Methods = []Method{
 	{Scripted, UniformCap},
 }
 
-// shown gives messages to a summarizer within a budget in chars. Whoever cuts its input, a summarizer is given the prior
-// summary whole.
+// shown gives messages to a summarizer within a budget in chars. Whoever cuts its input, a summarizer is given the
+// prior summary whole.
 func (p Policy) shown(source []pipeline.Message, budget int, s pipeline.Settings) string {
 	if p != Ours && len(source) > 0 && source[0].Kind == pipeline.KindSummary {
 		prior := rendered(source[0], budget) + "\n"

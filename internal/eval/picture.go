@@ -31,7 +31,8 @@ func (r *Report) SVG() ([]byte, error) {
 	p.FilledRect(0, 0, pictureWidth, legendHeight+rows*panelHeight, charts.ColorWhite, charts.ColorWhite, 0)
 	for i, kind := range kinds {
 		left, top := i%panelColumns*(pictureWidth/panelColumns), legendHeight+i/panelColumns*panelHeight
-		panel := p.Child(charts.PainterBoxOption(charts.NewBox(left, top, left+pictureWidth/panelColumns, top+panelHeight)))
+		panel := p.Child(charts.PainterBoxOption(charts.NewBox(left, top, left+pictureWidth/panelColumns,
+			top+panelHeight)))
 		if err := panel.LineChart(r.panel(kind)); err != nil {
 			return nil, fmt.Errorf("draw %s: %w", kind, err)
 		}
@@ -74,7 +75,10 @@ func (r *Report) panel(kind pipeline.MentionKind) charts.LineChartOption {
 		}
 	}
 	opt := charts.NewLineChartOptionWithData(values)
-	opt.Title = charts.TitleOption{Text: fmt.Sprintf("%s (%d)", headings[kind], said), FontStyle: charts.FontStyle{FontSize: 12}}
+	opt.Title = charts.TitleOption{
+		Text:      fmt.Sprintf("%s (%d)", headings[kind], said),
+		FontStyle: charts.FontStyle{FontSize: 12},
+	}
 	opt.Legend = charts.LegendOption{Show: charts.Ptr(false)}
 	opt.XAxis.Labels = nil
 	for g := range r.Generations {
@@ -91,7 +95,8 @@ func (r *Report) panel(kind pipeline.MentionKind) charts.LineChartOption {
 func (r *Report) legend(p *charts.Painter) {
 	theme := charts.GetDefaultTheme()
 	x, y := 20, 24
-	p.Text("Share of facts still in the context, by the number of compactions since", x, y, 0, charts.FontStyle{FontSize: 13, FontColor: charts.ColorBlack})
+	p.Text("Share of facts still in the context, by the number of compactions since", x, y, 0,
+		charts.FontStyle{FontSize: 13, FontColor: charts.ColorBlack})
 	for i, row := range r.Rows {
 		p.FilledRect(x, y+16, x+18, y+20, theme.GetSeriesColor(i), theme.GetSeriesColor(i), 0)
 		p.Text(row.Name(), x+24, y+23, 0, charts.FontStyle{FontSize: 10, FontColor: charts.ColorBlack})

@@ -79,7 +79,8 @@ func (row Row) Name() string {
 // each compaction, in hundredths.
 func (r *Report) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Facts still in the context after so many compactions, in %%. Window %d tokens,\nsummaries of at most %d. %d of %d conversations were compacted.\n",
+	fmt.Fprintf(&b, "Facts still in the context after so many compactions, in %%. Window %d tokens,\nsummaries of "+
+		"at most %d. %d of %d conversations were compacted.\n",
 		r.Window, r.SummaryTokens, r.Compacted, r.Conversations)
 	for _, kind := range pipeline.MentionKinds {
 		fmt.Fprintf(&b, "\n%-32s%9s", headings[kind], "of")

@@ -8,11 +8,12 @@ import (
 	"precis/pipeline"
 )
 
-// The scripted summarizer stands for a model that follows its prompt to the letter and has no judgement: it reads what
-// it is shown and nothing else, and fills the sections that it was asked for with what it can copy, each within its part
-// of the room, the newest first where that is short. It never paraphrases and never makes anything up, so that a fact
-// which it keeps is found; a real model keeps fewer words and understands more. What is the same for both is what the
-// program does around them: what they are shown, what the check appends, and the user's own messages in their section.
+// The scripted summarizer stands for a model that follows its prompt to the letter and has no judgment: it reads what
+// it is shown and nothing else, and fills the sections that it was asked for with what it can copy, each within its
+// part of the room, the newest first where that is short. It never paraphrases and never makes anything up, so that a
+// fact which it keeps is found; a real model keeps fewer words and understands more. What is the same for both is
+// what the program does around them: what they are shown, what the check appends, and the user's own messages in
+// their section.
 
 // shares of the room, in hundredths.
 const (
@@ -32,7 +33,9 @@ var (
 	shownName    = regexp.MustCompile("`[^`\n]{2,80}`|https?://[^\\s\"'<>)]+")
 	shownError   = regexp.MustCompile(`(?im)^.*\b(?:error|failed|failure|exception|panic|traceback)\b.*$`)
 	shownOpen    = regexp.MustCompile(`(?m)^\[Note: .* Open on the agent's list: (.*?)\.(?: Files that |\]$)`)
-	shownTask    = regexp.MustCompile(`"(?:content|step|text)":\s*"([^"\n]{3,200})"[^{}]*?"status":\s*"(?:pending|in_progress)"|"status":\s*"(?:pending|in_progress)"[^{}]*?"(?:content|step|text)":\s*"([^"\n]{3,200})"`)
+	shownTask    = regexp.MustCompile(`"(?:content|step|text)":\s*"([^"\n]{3,200})"[^{` +
+		`}]*?"status":\s*"(?:pending|in_progress)"|"status":\s*"(?:pending|in_progress)"[^{` +
+		`}]*?"(?:content|step|text)":\s*"([^"\n]{3,200})"`)
 )
 
 // write makes the summary of what is shown, in at most room chars.

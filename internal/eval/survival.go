@@ -82,7 +82,10 @@ type Tracker struct {
 
 // NewTracker begins to follow a conversation through so many compactions.
 func NewTracker(generations int) *Tracker {
-	return &Tracker{generations: generations, tasks: make(Survival, generations), told: map[pipeline.MentionKind]map[string]bool{}}
+	return &Tracker{
+		generations: generations, tasks: make(Survival, generations),
+		told: map[pipeline.MentionKind]map[string]bool{},
+	}
 }
 
 // Add takes in the next message, which must have its Seq.
@@ -177,11 +180,12 @@ func (r *run) compact() {
 	source, tail := pick(part.ToSummarize), pick(part.Carried, part.Tail)
 	summary := r.summary(source, tail)
 	text := pipeline.SummaryText(pipeline.SummaryTextInput{
-		Summary: summary, Digest: r.method.Summarizer == Digest, UnderWay: pipeline.UnderWay(live), TailKept: len(tail) > 0,
+		Summary: summary, Digest: r.method.Summarizer == Digest, UnderWay: pipeline.UnderWay(live),
+		TailKept: len(tail) > 0,
 	})
 	r.prior = &pipeline.Message{
-		Role: pipeline.RoleUser, Kind: pipeline.KindSummary, Parts: []pipeline.Part{{Kind: pipeline.PartText, Text: text}},
-		Tokens: pipeline.EstimateText(text),
+		Role: pipeline.RoleUser, Kind: pipeline.KindSummary,
+		Parts: []pipeline.Part{{Kind: pipeline.PartText, Text: text}}, Tokens: pipeline.EstimateText(text),
 	}
 	r.live = pick(part.System, part.UserInfo, part.Carried, part.Tail)
 	r.tokens = r.prior.Tokens
@@ -300,7 +304,7 @@ func (r *run) summary(source, tail []pipeline.Message) string {
 	shown := r.method.Policy.shown(source, int(float64(r.o.Window/2)*perToken), r.settings)
 	summary := write(shown, room)
 	// As the product does with any model's answer.
-	summary = pipeline.UserMessagesSection(summary, pipeline.SummarisedUsers(source), r.settings.SummaryMaxTokens*3/4)
+	summary = pipeline.UserMessagesSection(summary, pipeline.SummarizedUsers(source), r.settings.SummaryMaxTokens*3/4)
 	summary, _ = pipeline.VerifySummary(summary, source, tail)
 	return summary
 }

@@ -25,11 +25,22 @@ func talk(turns int) []pipeline.Message {
 		}
 		add(text(pipeline.RoleUser, ask))
 		id := fmt.Sprint("call", i)
-		call := pipeline.Part{Kind: pipeline.PartToolCall, CallID: id, Name: "Read", Input: fmt.Sprintf(`{"file_path":"src/part%d.go","ticket":"TCK-%d"}`, i, 1000+i)}
+		call := pipeline.Part{
+			Kind: pipeline.PartToolCall, CallID: id, Name: "Read",
+			Input: fmt.Sprintf(`{"file_path":"src/part%d.go","ticket":"TCK-%d"}`, i, 1000+i),
+		}
 		add(pipeline.Message{Role: pipeline.RoleAssistant, Parts: []pipeline.Part{call}})
-		result := pipeline.Part{Kind: pipeline.PartToolResult, CallID: id, Content: []pipeline.Part{{Kind: pipeline.PartText, Text: strings.Repeat(fmt.Sprintf("line of part %d, of no use\n", i), 60)}}}
+		result := pipeline.Part{
+			Kind: pipeline.PartToolResult, CallID: id,
+			Content: []pipeline.Part{{
+				Kind: pipeline.PartText,
+				Text: strings.Repeat(fmt.Sprintf("line of part %d, of no use\n", i), 60),
+			}},
+		}
 		add(pipeline.Message{Role: pipeline.RoleTool, Parts: []pipeline.Part{result}})
-		add(text(pipeline.RoleAssistant, fmt.Sprintf("Part %d takes %d ms and %d MB; see `costOf%d()` in src/part%d.go. %s", i, 10+i, 2+i, i, i, strings.Repeat("More is said about it here. ", 10))))
+		add(text(pipeline.RoleAssistant,
+			fmt.Sprintf("Part %d takes %d ms and %d MB; see `costOf%d()` in src/part%d.go. %s", i, 10+i, 2+i, i, i,
+				strings.Repeat("More is said about it here. ", 10))))
 	}
 	return out
 }

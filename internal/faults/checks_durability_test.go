@@ -14,7 +14,8 @@ import (
 // durabilityCases: crashes, races, retries, doing things again.
 var durabilityCases = map[string]how{
 	"B07": {
-		says:  "a refused request leaves no empty summary behind: the context stays, or the digest lands; the next compaction folds the first summary in",
+		says: "a refused request leaves no empty summary behind: the context stays, or the digest lands; the " +
+			"next compaction folds the first summary in",
 		fails: true, digest: pipeline.DigestAlways, list: "external",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -40,10 +41,11 @@ var durabilityCases = map[string]how{
 		skip: "a process is killed: workflows/crash_test.go (TestKilledWorkerInMidCall)",
 	},
 	"B23": {
-		says: "three requests by hand beside an automatic run are one run: one call, one marker, and each caller gets it",
+		says: "three requests by hand beside an automatic run are one run: one call, one marker, and each caller " +
+			"gets it",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("ONE")
+			m.summarized("ONE")
 			p.askedFor(1)
 			if n := len(m.markers()); n != 1 {
 				t.Errorf("%d markers", n)
@@ -52,7 +54,9 @@ var durabilityCases = map[string]how{
 			for _, d := range m.ops("compact") {
 				switch {
 				case d.res.status == 200 && d.run.ID == all[0].ID:
-				case d.res.status == 200 && d.run.Outcome == store.OutcomeSkipped && d.run.Reason == pipeline.NothingAlreadyCompacted: // came after it
+				// came after it
+				case d.res.status == 200 && d.run.Outcome == store.OutcomeSkipped &&
+					d.run.Reason == pipeline.NothingAlreadyCompacted:
 				case d.res.status == 409 && d.res.code() != "":
 				default:
 					t.Errorf("answered %d: %.300s", d.res.status, d.res.body)
@@ -64,7 +68,7 @@ var durabilityCases = map[string]how{
 		says: "messages that come while the summary is written stand behind it, each once, in their order",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			run := m.summarised("SUM")
+			run := m.summarized("SUM")
 			m.ordered(m.last(), "SUM", summaryEnd, "u2", "REPLY-MID", "MID-FLIGHT")
 			m.once(m.last(), "REPLY-MID", "MID-FLIGHT")
 			m.mustStand(m.last(), "u2", "REPLY-MID", "MID-FLIGHT")
@@ -74,14 +78,15 @@ var durabilityCases = map[string]how{
 		},
 	},
 	"B39": {
-		says: "by hand nothing is compacted while a reply is generated: it is refused and no model asked; afterwards it works, and the reply is kept once",
+		says: "by hand nothing is compacted while a reply is generated: it is refused and no model asked; " +
+			"afterwards it works, and the reply is kept once",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			rounds := m.compactions()
 			if code := rounds[0].res.code(); code != "reply_open" || rounds[0].requests != 0 {
 				t.Errorf("answered %q, %d requests", code, rounds[0].requests)
 			}
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.once(m.last(), "FINAL-REPLY")
 			m.mustStand(m.last(), "FINAL-REPLY")
 			p.askedFor(1)
@@ -115,7 +120,8 @@ var durabilityCases = map[string]how{
 		},
 	},
 	"B50": {
-		says:  "a summarizer that always fails is not asked on every message: its calls are bounded, also over a restart, and what holds them is shown",
+		says: "a summarizer that always fails is not asked on every message: its calls are bounded, also over a " +
+			"restart, and what holds them is shown",
 		fails: true, restarts: true,
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -129,11 +135,14 @@ var durabilityCases = map[string]how{
 			}
 			kind := pipeline.BadRequest
 			if p.policy != pipeline.DigestNever {
-				kind = pipeline.NoShrink // the digest has nothing to make smaller: by the vendor's figures the little that is said is all there is
+				// the digest has nothing to make smaller: by the vendor's figures the little that is said is all there is
+				kind = pipeline.NoShrink
 			}
 			for _, d := range []done{before[0], after[0]} {
-				if b := d.state.State.Breaker; !b.Open || b.Failures < 3 || b.ErrorKind != kind || d.state.State.Hold == "" {
-					t.Errorf("%s: the breaker is open: %v, after %d failures (%s), held because of %q", d.op, b.Open, b.Failures, b.ErrorKind, d.state.State.Hold)
+				if b := d.state.State.Breaker; !b.Open || b.Failures < 3 || b.ErrorKind != kind ||
+					d.state.State.Hold == "" {
+					t.Errorf("%s: the breaker is open: %v, after %d failures (%s), held because of %q", d.op, b.Open,
+						b.Failures, b.ErrorKind, d.state.State.Hold)
 				}
 			}
 			if after[0].requests != before[0].requests {
@@ -144,7 +153,7 @@ var durabilityCases = map[string]how{
 	"B50r": {
 		says: "a vendor's wait is kept to, and what passes by itself is asked again",
 		check: func(t *testing.T, p *play) {
-			p.main().summarised("SUM")
+			p.main().summarized("SUM")
 			p.askedFor(3)
 			r := p.requests()
 			if waited := r[1].At.Sub(r[0].At); waited < 2*time.Second {
@@ -156,7 +165,7 @@ var durabilityCases = map[string]how{
 		says: "a client that gives up waiting and asks again, with its key or without, starts no second summary",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			p.askedFor(1)
 			if n := len(m.markers()); n != 1 {
 				t.Errorf("%d markers", n)
@@ -164,7 +173,8 @@ var durabilityCases = map[string]how{
 		},
 	},
 	"B64": {
-		says: "a cancelled compaction leaves the context as it was, its late answer counts for nothing, and the next one works",
+		says: "a cancelled compaction leaves the context as it was, its late answer counts for nothing, and the " +
+			"next one works",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			if run := m.ops("cancel")[0].run; run.Outcome != store.OutcomeCancelled {
@@ -173,7 +183,7 @@ var durabilityCases = map[string]how{
 			if c := m.ops("wait_idle")[0].after; c.Stats.Marker != nil {
 				t.Error("the cancelled run left a marker")
 			}
-			m.summarised("SUM2")
+			m.summarized("SUM2")
 			m.never(m.last(), "LATE")
 			if n := len(m.markers()); n != 1 {
 				t.Errorf("%d markers", n)
@@ -181,19 +191,22 @@ var durabilityCases = map[string]how{
 		},
 	},
 	"B73": {
-		says: "twelve megabytes of results: the summary is applied, and the workflow's history stays small and without a word of them",
+		says: "twelve megabytes of results: the summary is applied, and the workflow's history stays small and " +
+			"without a word of them",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			run := m.summarised("SUM")
+			run := m.summarized("SUM")
 			m.mustStand(m.last(), "LAST")
 			history := m.history(run)
 			if len(history) > 100_000 || strings.Contains(history, "MARK-TEXT") {
-				t.Errorf("the history has %d bytes, with text: %v", len(history), strings.Contains(history, "MARK-TEXT"))
+				t.Errorf("the history has %d bytes, with text: %v", len(history),
+					strings.Contains(history, "MARK-TEXT"))
 			}
 		},
 	},
 	"B77": {
-		says: "of a summary prepared in the background and one by hand one alone counts, and a low figure makes nothing further take effect",
+		says: "of a summary prepared in the background and one by hand one alone counts, and a low figure makes " +
+			"nothing further take effect",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			idle := m.ops("wait_idle")
@@ -202,10 +215,12 @@ var durabilityCases = map[string]how{
 			}
 			by := m.compactions()[0]
 			text := textOf(m.last())
-			if n := strings.Count(text, "BG") + strings.Count(text, "MAN"); n != 1 || by.run.Outcome != store.OutcomeApplied {
+			if n := strings.Count(text, "BG") + strings.Count(text, "MAN"); n != 1 ||
+				by.run.Outcome != store.OutcomeApplied {
 				t.Errorf("%d summaries in %.500s, the run by hand is %s", n, text, by.run.Outcome)
 			}
-			if !equal(by.after.Messages, m.last().Messages[:len(by.after.Messages)]) || m.last().Stats.Version != by.after.Stats.Version {
+			if !equal(by.after.Messages, m.last().Messages[:len(by.after.Messages)]) ||
+				m.last().Stats.Version != by.after.Stats.Version {
 				t.Error("something took effect after the compaction by hand")
 			}
 			active := 0
@@ -230,7 +245,7 @@ var durabilityCases = map[string]how{
 		says: "a broken stream, an empty body and one that is no JSON are asked again, and nothing of them is kept",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("GOOD")
+			m.summarized("GOOD")
 			m.never(m.last(), "PARTIAL")
 			p.askedFor(4)
 		},
@@ -239,7 +254,7 @@ var durabilityCases = map[string]how{
 		says: "messages sent again by their ids add nothing, and one for an old version is refused",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			var again service.Appended
 			if err := json.Unmarshal(m.ops("append_again")[0].res.body, &again); err != nil {
 				t.Fatal(err)
@@ -285,17 +300,19 @@ var durabilityCases = map[string]how{
 		says: "however little fits, a summarizer is sent the user's words and something of the rest, and not nothing",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.mustStand(m.last(), "LAST")
 			p.requestsWithin(8000)
 			r := p.requests()[0]
-			if !strings.Contains(r.Text, "u0") || !strings.Contains(r.Text, "HEAD-") && !strings.Contains(r.Text, "omitted") {
+			if !strings.Contains(r.Text, "u0") || !strings.Contains(r.Text, "HEAD-") &&
+				!strings.Contains(r.Text, "omitted") {
 				t.Errorf("the request is %.1000s", r.Text)
 			}
 		},
 	},
 	"B113": {
-		says:     "a worker that stops in the middle of a summary ends nothing: the run goes on with the next worker, and there is one marker",
+		says: "a worker that stops in the middle of a summary ends nothing: the run goes on with the next " +
+			"worker, and there is one marker",
 		restarts: true,
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -307,7 +324,8 @@ var durabilityCases = map[string]how{
 				t.Fatalf("the runs are %+v", all)
 			}
 			summary := summaryOf(m.last())
-			if n := strings.Count(summary, "FIRST") + strings.Count(summary, "SECOND"); n != 1 || len(m.markers()) != 1 {
+			if n := strings.Count(summary, "FIRST") + strings.Count(summary, "SECOND"); n != 1 ||
+				len(m.markers()) != 1 {
 				t.Errorf("%d markers, the summary is %.300s", len(m.markers()), summary)
 			}
 		},

@@ -12,10 +12,11 @@ import (
 var fidelityCases = map[string]how{
 	"B20": {
 		forms: true,
-		says:  "the steps since the user's last request stand behind the summary in their order, and an old request is no request any more",
+		says: "the steps since the user's last request stand behind the summary in their order, and an old " +
+			"request is no request any more",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.ordered(m.last(), "SUM", summaryEnd, "TASK-NOW", "STEP-1", "RES-1", "STEP-2", "RES-2")
 			for _, text := range []string{"TASK-NOW", "STEP-1", "STEP-2"} {
 				m.mustStand(m.last(), text)
@@ -39,10 +40,11 @@ var fidelityCases = map[string]how{
 	},
 	"B54": {
 		forms: true,
-		says:  "what no person said is not the user's last word: the real request stays verbatim, alone counts as a turn, and what was injected stands at most once",
+		says: "what no person said is not the user's last word: the real request stays verbatim, alone counts as " +
+			"a turn, and what was injected stands at most once",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.mustStand(m.last(), "REAL-TASK")
 			if n := m.conversation().Turns; n != 1 {
 				t.Errorf("%d turns", n)
@@ -55,8 +57,10 @@ var fidelityCases = map[string]how{
 		},
 	},
 	"B57": {
-		says: "system prompt and live state stand once after every round; what was emptied is gone, what was changed is new, and nothing asks to start over",
-		note: "live state takes its values at the start of a turn or at the marker: where the last compaction finds nothing to do, they are there with the next message",
+		says: "system prompt and live state stand once after every round; what was emptied is gone, what was " +
+			"changed is new, and nothing asks to start over",
+		note: "live state takes its values at the start of a turn or at the marker: where the last compaction " +
+			"finds nothing to do, they are there with the next message",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			rounds := m.compactions()
@@ -80,7 +84,7 @@ var fidelityCases = map[string]how{
 		says: "the first request is part of what the summarizer reads, and no unanswered message in the context",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			found := false
 			for _, r := range p.requests() {
 				found = found || strings.Contains(r.Text, "ORIGINAL-ASK")
@@ -95,7 +99,8 @@ var fidelityCases = map[string]how{
 		},
 	},
 	"B74": {
-		says: "a limit that the user set reaches the summarizer whole, and one that is pinned stands in every context once, whatever the summary says",
+		says: "a limit that the user set reaches the summarizer whole, and one that is pinned stands in every " +
+			"context once, whatever the summary says",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			limit := m.text(0)
@@ -114,7 +119,8 @@ var fidelityCases = map[string]how{
 	},
 	"B100": {
 		says: "children under way are told once after each compaction, and not any more when they have ended",
-		note: "live state takes its values at the start of a turn or at the marker: what was removed is gone with the next message",
+		note: "live state takes its values at the start of a turn or at the marker: what was removed is gone with " +
+			"the next message",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			rounds := m.compactions()
@@ -134,18 +140,21 @@ var fidelityCases = map[string]how{
 			parent, child := p.talks["parent"], p.talks["child"]
 			parent.unchanged(parent.last())
 			c := parent.conversation()
-			if c.State.UsedTokens != 505 || c.State.Estimated || parent.last().Stats.Version != 0 || len(parent.allRuns()) != 0 {
-				t.Errorf("the parent uses %d tokens, version %d, %d runs", c.State.UsedTokens, parent.last().Stats.Version, len(parent.allRuns()))
+			if c.State.UsedTokens != 505 || c.State.Estimated || parent.last().Stats.Version != 0 ||
+				len(parent.allRuns()) != 0 {
+				t.Errorf("the parent uses %d tokens, version %d, %d runs", c.State.UsedTokens,
+					parent.last().Stats.Version, len(parent.allRuns()))
 			}
-			child.summarised("CHILD-SUM")
+			child.summarized("CHILD-SUM")
 			p.askedFor(1)
 		},
 	},
 	"B105a": {
-		says: "the mode stands once and behind the summary, what the user asked for is whole and last, and nothing orders the agent to go on",
+		says: "the mode stands once and behind the summary, what the user asked for is whole and last, and " +
+			"nothing orders the agent to go on",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised(p.scripted(0))
+			m.summarized(p.scripted(0))
 			c := m.last()
 			m.once(c, "PLAN-MODE")
 			m.ordered(c, p.scripted(0), summaryEnd, "PLAN-MODE", m.text(-1))
@@ -160,13 +169,14 @@ var fidelityCases = map[string]how{
 // undoCases: taking compactions back, and other models.
 var undoCases = map[string]how{
 	"B60": {
-		says: "a smaller window counts at once: the state is over the limit, and the compaction keeps within the new window",
+		says: "a smaller window counts at once: the state is over the limit, and the compaction keeps within the " +
+			"new window",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			if s := m.ops("state")[0].state.State; !s.Trigger.OverLimit || s.Trigger.Window != 16_000 {
 				t.Errorf("over the limit: %v, the window is %d", s.Trigger.OverLimit, s.Trigger.Window)
 			}
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.mustStand(m.last(), "LAST")
 			p.requestsWithin(16_000)
 			if n := m.last().Stats.Tokens; n >= 14_400 {
@@ -175,7 +185,8 @@ var undoCases = map[string]how{
 		},
 	},
 	"B61": {
-		says: "each undo gives the context from before its compaction and what came since, the third the whole transcript, and the fourth a clear error",
+		says: "each undo gives the context from before its compaction and what came since, the third the whole " +
+			"transcript, and the fourth a clear error",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			rounds, undone := m.compactions(), m.ops("undo")
@@ -238,7 +249,8 @@ var storageCases = map[string]how{
 		},
 	},
 	"B79": {
-		says: "twenty conversations of two tenants at once: each request and each context has its own mark alone, and a foreign key finds nothing",
+		says: "twenty conversations of two tenants at once: each request and each context has its own mark alone, " +
+			"and a foreign key finds nothing",
 		check: func(t *testing.T, p *play) {
 			owners := map[string]string{}
 			for name, m := range p.talks {
@@ -295,11 +307,12 @@ var storageCases = map[string]how{
 		},
 	},
 	"B87": {
-		says: "with redaction on no credential goes out or into a summary, the compaction is applied, and the transcript is as it was",
+		says: "with redaction on no credential goes out or into a summary, the compaction is applied, and the " +
+			"transcript is as it was",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			secrets := regexp.MustCompile(`AKIA[A-Z]+|[a-z]+\.[a-z]+\.[a-z0-9]+`)
-			m.summarised(secrets.ReplaceAllString(p.scripted(0), "[redacted]"))
+			m.summarized(secrets.ReplaceAllString(p.scripted(0), "[redacted]"))
 			found := secrets.FindAllString(string(m.transcript()[2].Native), -1)
 			if len(found) != 2 {
 				t.Fatalf("the tool's result holds %q", found)
@@ -346,7 +359,8 @@ var emptyCases = map[string]how{
 		},
 	},
 	"B65": {
-		says: "with nothing to compact no model is asked and nothing is marked, and the run says which of the reasons it is",
+		says: "with nothing to compact no model is asked and nothing is marked, and the run says which of the " +
+			"reasons it is",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedFor(0)
@@ -370,10 +384,11 @@ var emptyCases = map[string]how{
 	},
 	"B66": {
 		forms: true,
-		says:  "messages without text do no harm: the compaction is applied, and the context has no empty text that we made",
+		says: "messages without text do no harm: the compaction is applied, and the context has no empty text " +
+			"that we made",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.mustStand(m.last(), "LAST")
 			for _, native := range m.last().Messages {
 				ours := true

@@ -12,7 +12,8 @@ import (
 // loopCases: compactions that do not help, and tails that are too large.
 var loopCases = map[string]how{
 	"B09": {
-		says: "what cannot shrink is tried at most twice, then the state says why nothing more is tried; every append is taken",
+		says: "what cannot shrink is tried at most twice, then the state says why nothing more is tried; every " +
+			"append is taken",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedAtMost(2)
@@ -42,8 +43,10 @@ var loopCases = map[string]how{
 		},
 	},
 	"B84": {
-		says: "a result as large as the window is cut in the middle, its ends and its id kept, and the context is below the limit; no model is asked in vain",
-		note: "by our count the result fits below the limit, where nothing is cut; so the window is made smaller as well, in which it does not",
+		says: "a result as large as the window is cut in the middle, its ends and its id kept, and the context is " +
+			"below the limit; no model is asked in vain",
+		note: "by our count the result fits below the limit, where nothing is cut; so the window is made smaller " +
+			"as well, in which it does not",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			for _, window := range []int{20_000, 16_000} {
@@ -70,7 +73,8 @@ var loopCases = map[string]how{
 		},
 	},
 	"B84b": {
-		says: "what the user said last is never cut: a message larger than the window is told as such, tried at most twice, and the conversation goes on",
+		says: "what the user said last is never cut: a message larger than the window is told as such, tried at " +
+			"most twice, and the conversation goes on",
 		note: "the case would also take a cut message; the specification never cuts the user's last one",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -78,7 +82,8 @@ var loopCases = map[string]how{
 			m.once(m.last(), "PASTE-HEAD", "PASTE-TAIL")
 			run := m.compactions()[0].run
 			if run.ErrorKind != pipeline.NoShrink && run.Reason == "" {
-				t.Errorf("the run is %s (%s) and does not say why the context is too large still", run.Outcome, run.ErrorKind)
+				t.Errorf("the run is %s (%s) and does not say why the context is too large still", run.Outcome,
+					run.ErrorKind)
 			}
 			if !m.conversation().State.Trigger.OverLimit {
 				t.Error("the state does not say that the context is over the limit")
@@ -87,7 +92,8 @@ var loopCases = map[string]how{
 		},
 	},
 	"B94": {
-		says: "an estimate that the vendor's figure corrects starts a compaction by the figure, and the tail is not empty after it",
+		says: "an estimate that the vendor's figure corrects starts a compaction by the figure, and the tail is " +
+			"not empty after it",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			all := m.allRuns()
@@ -113,7 +119,7 @@ var answerCases = map[string]how{
 		says: "an answer of thoughts alone is no summary: it is asked once more, and both calls are booked",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			run := m.summarised("GOOD")
+			run := m.summarized("GOOD")
 			p.askedFor(2)
 			if run.Usage.Calls != 2 || run.Usage.Input < 2*9000 || run.Usage.Output < 2 {
 				t.Errorf("booked: %+v", run.Usage)
@@ -124,7 +130,7 @@ var answerCases = map[string]how{
 		says: "what is asked again after a bad answer is never the same request",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("GOOD")
+			m.summarized("GOOD")
 			p.askedFor(3)
 			m.mustStand(m.last(), "u3")
 			seen := map[string]bool{}
@@ -137,7 +143,8 @@ var answerCases = map[string]how{
 		},
 	},
 	"B14": {
-		says:  "blank answers to the end: the context stays, or a digest with the user's words lands; nothing stands in for a summary",
+		says: "blank answers to the end: the context stays, or a digest with the user's words lands; nothing " +
+			"stands in for a summary",
 		fails: true, digest: pipeline.DigestAlways,
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -151,13 +158,14 @@ var answerCases = map[string]how{
 		says: "a tool call of the summarizer is neither carried out nor kept; it is asked once more",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("GOOD")
+			m.summarized("GOOD")
 			m.never(m.last(), "s1", "/tmp/compaction")
 			p.askedFor(2)
 		},
 	},
 	"B17": {
-		says: "five rounds that each give the summary back and add to it: there is one summary within its cap after every one, and it does not grow",
+		says: "five rounds that each give the summary back and add to it: there is one summary within its cap " +
+			"after every one, and it does not grow",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			first := 0
@@ -178,7 +186,8 @@ var answerCases = map[string]how{
 		},
 	},
 	"B24": {
-		says: "what three compactions keep stands once in the transcript, with its first number, and once in the context",
+		says: "what three compactions keep stands once in the transcript, with its first number, and once in the " +
+			"context",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			if len(m.compactions()) != 3 {
@@ -206,7 +215,7 @@ var answerCases = map[string]how{
 		says: "an answer that is cut off is never kept: the next request asks for less, and its whole answer is",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("FULL")
+			m.summarized("FULL")
 			m.never(m.last(), p.scripted(0))
 			p.askedFor(2)
 			const less = "must be much shorter this time"
@@ -216,10 +225,11 @@ var answerCases = map[string]how{
 		},
 	},
 	"B31": {
-		says: "of what the summarizer wraps around its summary nothing is kept, and nothing inside it closes the wrapper",
+		says: "of what the summarizer wraps around its summary nothing is kept, and nothing inside it closes the " +
+			"wrapper",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("BODY")
+			m.summarized("BODY")
 			m.never(m.last(), "SECRET-ANALYSIS", "</invoke>", "</summary>")
 			m.once(m.last(), summaryEnd)
 		},
@@ -228,7 +238,7 @@ var answerCases = map[string]how{
 		says: "every request says in which language to answer, the shorter one and those of parts as well",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("RESUMO")
+			m.summarized("RESUMO")
 			m.never(m.last(), "metade")
 			if len(p.requests()) < 2 {
 				t.Errorf("%d requests", len(p.requests()))
@@ -258,7 +268,7 @@ var answerCases = map[string]how{
 		says: "a refusal goes to the next summarizer at once, and none of its words are kept",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("GOOD")
+			m.summarized("GOOD")
 			if refusal, err := scriptOf(p.fault, p.variant); err != nil {
 				t.Fatal(err)
 			} else if said := refusal.Answers[0].Text; said != "" {
@@ -277,11 +287,12 @@ var answerCases = map[string]how{
 		},
 	},
 	"B99": {
-		says:   "an empty compaction of the vendor's own is a failed one: a summary is asked for, and no empty block is kept",
+		says: "an empty compaction of the vendor's own is a failed one: a summary is asked for, and no empty " +
+			"block is kept",
 		format: "anthropic",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("GOOD")
+			m.summarized("GOOD")
 			for _, native := range m.last().Messages {
 				if strings.Contains(string(native), `"compaction"`) {
 					t.Errorf("the context holds %.200s", native)
@@ -293,14 +304,16 @@ var answerCases = map[string]how{
 		},
 	},
 	"B110": {
-		says: "text in the shape of a tool call is no summary; it is asked once more, under the compactor's own system prompt",
+		says: "text in the shape of a tool call is no summary; it is asked once more, under the compactor's own " +
+			"system prompt",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("GOOD")
+			m.summarized("GOOD")
 			m.never(m.last(), "<tool>read")
 			p.askedFor(2)
 			for _, r := range p.requests() {
-				if r.Model != secondModel || r.System == "" || strings.Contains(r.System, messageOf(m.sent[0].native).text()) {
+				if r.Model != secondModel || r.System == "" ||
+					strings.Contains(r.System, messageOf(m.sent[0].native).text()) {
 					t.Errorf("request %d to %s has the system prompt %.200s", r.N, r.Model, r.System)
 				}
 			}

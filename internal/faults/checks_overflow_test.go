@@ -12,13 +12,14 @@ import (
 	"precis/pipeline"
 )
 
-// overflowCases: histories larger than who is to summarise them.
+// overflowCases: histories larger than who is to summarize them.
 var overflowCases = map[string]how{
 	"B18": {
-		says: "a history many times the summarizer's window is cut before the first request: none is larger, and the summary is applied",
+		says: "a history many times the summarizer's window is cut before the first request: none is larger, and " +
+			"the summary is applied",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.mustStand(m.last(), "LAST")
 			p.requestsWithin(32_000)
 		},
@@ -27,7 +28,7 @@ var overflowCases = map[string]how{
 		says: "the output that is asked for is within the model's bounds, and fits beside the input",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.mustStand(m.last(), "LAST")
 			p.requestsWithin(8000)
 			for _, r := range p.requests() {
@@ -38,7 +39,8 @@ var overflowCases = map[string]how{
 		},
 	},
 	"B26": {
-		says: "an image counts by its size in pixels and not by its letters: nothing is compacted, and it comes back byte for byte",
+		says: "an image counts by its size in pixels and not by its letters: nothing is compacted, and it comes " +
+			"back byte for byte",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.unchanged(m.last())
@@ -49,17 +51,19 @@ var overflowCases = map[string]how{
 		},
 	},
 	"B42": {
-		says: "an overflow is known in all of its spellings: the second request is smaller, and its answer is the summary",
+		says: "an overflow is known in all of its spellings: the second request is smaller, and its answer is the " +
+			"summary",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.mustStand(m.last(), "LAST")
 			p.askedAtMost(3)
 			r := p.requests()
 			if len(r) < 2 || r[1].Tokens >= r[0].Tokens && r[1].Model == r[0].Model {
 				t.Errorf("%d requests, the second is not smaller than the first", len(r))
 			}
-			if steps := way(m.allRuns()[0]); !strings.Contains(steps, string(pipeline.InputTokensExceeded)) && !strings.Contains(steps, string(pipeline.InputTooLarge)) {
+			if steps := way(m.allRuns()[0]); !strings.Contains(steps, string(pipeline.InputTokensExceeded)) &&
+				!strings.Contains(steps, string(pipeline.InputTooLarge)) {
 				t.Errorf("the record does not say that the input was too large:\n%s", steps)
 			}
 		},
@@ -69,7 +73,8 @@ var overflowCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			all := m.allRuns()
-			if len(all) != 1 || all[0].Trigger.Kind != pipeline.TriggerTokens || all[0].Trigger.Limit != 6000 || all[0].Trigger.Used != 6510 {
+			if len(all) != 1 || all[0].Trigger.Kind != pipeline.TriggerTokens || all[0].Trigger.Limit != 6000 ||
+				all[0].Trigger.Used != 6510 {
 				t.Errorf("the runs are %+v", all)
 			}
 			if d := m.conversation().State.Trigger; d.Limit != 6000 {
@@ -81,7 +86,7 @@ var overflowCases = map[string]how{
 		says: "no kind of content can make a request too large, and what the user said in few words is whole in it",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.mustStand(m.last(), "LAST")
 			p.requestsWithin(16_000)
 			if !strings.Contains(p.requests()[0].Text, "SMALL-ASK") {
@@ -131,10 +136,11 @@ var overflowCases = map[string]how{
 	},
 	"B93": {
 		forms: true,
-		says:  "tool noise that is dropped is gone: one request holds what the user and the agent said, and nothing of the tools",
+		says: "tool noise that is dropped is gone: one request holds what the user and the agent said, and " +
+			"nothing of the tools",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.mustStand(m.last(), "LAST")
 			p.askedFor(1)
 			text := p.requests()[0].Text
@@ -157,7 +163,8 @@ var overflowCases = map[string]how{
 // usageCases: figures, estimates and what they start.
 var usageCases = map[string]how{
 	"B08": {
-		says: "after a compaction the figure from before it counts no more: no second one starts, and the next real figure stands",
+		says: "after a compaction the figure from before it counts no more: no second one starts, and the next " +
+			"real figure stands",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedFor(1)
@@ -183,14 +190,15 @@ var usageCases = map[string]how{
 		},
 	},
 	"B44": {
-		says: "with automatic compaction off nothing starts by itself, an overflow that is reported neither; by hand it works",
+		says: "with automatic compaction off nothing starts by itself, an overflow that is reported neither; by " +
+			"hand it works",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			idle := m.ops("wait_idle")[0]
 			if idle.requests != 0 || !idle.state.State.Trigger.OverLimit || idle.state.State.Run != "" {
 				t.Errorf("before: %d requests, over the limit: %v", idle.requests, idle.state.State.Trigger.OverLimit)
 			}
-			m.summarised("MANUAL")
+			m.summarized("MANUAL")
 			p.askedFor(1)
 			if n := len(m.allRuns()); n != 1 {
 				t.Errorf("%d runs", n)
@@ -211,7 +219,7 @@ var usageCases = map[string]how{
 		says: "wide scripts count as what they are, in the figure and in what is sent to the summarizer",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("要約")
+			m.summarized("要約")
 			m.mustStand(m.last(), "続けて")
 			if s := m.ops("state")[0].state.State; s.UsedTokens < 18_000 || !s.Estimated {
 				t.Errorf("%d tokens are used, estimated: %v", s.UsedTokens, s.Estimated)
@@ -227,8 +235,10 @@ var usageCases = map[string]how{
 		says: "a figure of zero is none: the estimate stands, and says so",
 		check: func(t *testing.T, p *play) {
 			p.askedFor(0)
-			if s := p.main().ops("state")[0].state.State; s.UsedTokens < 14_000 || !s.Estimated || !s.Trigger.OverLimit {
-				t.Errorf("%d tokens are used, estimated: %v, over the limit: %v", s.UsedTokens, s.Estimated, s.Trigger.OverLimit)
+			if s := p.main().ops("state")[0].state.State; s.UsedTokens < 14_000 || !s.Estimated ||
+				!s.Trigger.OverLimit {
+				t.Errorf("%d tokens are used, estimated: %v, over the limit: %v", s.UsedTokens, s.Estimated,
+					s.Trigger.OverLimit)
 			}
 		},
 	},
@@ -240,7 +250,8 @@ var usageCases = map[string]how{
 				s := d.state.State
 				got = append(got, fmt.Sprintf("%d of %d %v", s.UsedTokens, s.Trigger.Limit, s.Trigger.OverLimit))
 			}
-			if all, want := strings.Join(got, "; "), "8999 of 9000 false; 9000 of 9000 true; 9000 of 5000 true"; all != want {
+			if all, want := strings.Join(got, "; "),
+				"8999 of 9000 false; 9000 of 9000 true; 9000 of 5000 true"; all != want {
 				t.Errorf("the states are %s; want %s", all, want)
 			}
 			p.askedFor(0)
@@ -260,12 +271,14 @@ var usageCases = map[string]how{
 		},
 	},
 	"B112": {
-		says: "a figure of a prompt that the vendor cut in silence does not hide that the context is too large, and is told to be implausible",
+		says: "a figure of a prompt that the vendor cut in silence does not hide that the context is too large, " +
+			"and is told to be implausible",
 		check: func(t *testing.T, p *play) {
 			p.askedFor(0)
 			s := p.main().ops("state")[0].state.State
 			if s.UsedTokens <= 29_491 || !s.Trigger.OverLimit || !s.Trigger.Implausible {
-				t.Errorf("%d tokens are used, over the limit: %v, implausible: %v", s.UsedTokens, s.Trigger.OverLimit, s.Trigger.Implausible)
+				t.Errorf("%d tokens are used, over the limit: %v, implausible: %v", s.UsedTokens, s.Trigger.OverLimit,
+					s.Trigger.Implausible)
 			}
 		},
 	},

@@ -15,10 +15,11 @@ import (
 var structureCases = map[string]how{
 	"B01": {
 		forms: true,
-		says:  "a call at the end that nobody answered has a result in the context, the user's last request is whole, and the agent can go on",
+		says: "a call at the end that nobody answered has a result in the context, the user's last request is " +
+			"whole, and the agent can go on",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUMMARY-1")
+			m.summarized("SUMMARY-1")
 			m.once(m.last(), m.text(-2))
 			p.askedFor(1)
 			m.say("go on")
@@ -29,7 +30,7 @@ var structureCases = map[string]how{
 		says:  "a history that begins with a result without its call is summarised in a valid request",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.once(m.last(), "LAST")
 			p.askedFor(1)
 		},
@@ -38,7 +39,7 @@ var structureCases = map[string]how{
 		says: "thinking, redacted thinking and unknown keys of a kept message come back byte for byte",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.mustSend(m.last(), 3)
 			if !nobodysKey.Match(m.sent[3].native) || !strings.Contains(string(m.sent[3].native), `"thinking":""`) {
 				t.Error("the harness sent another message than the case has")
@@ -46,7 +47,8 @@ var structureCases = map[string]how{
 		},
 	},
 	"B29": {
-		says:  "in the middle of a turn, with no model to be had, the context ends with the tool's result, is valid, and the agent can go on",
+		says: "in the middle of a turn, with no model to be had, the context ends with the tool's result, is " +
+			"valid, and the agent can go on",
 		fails: true, digest: pipeline.DigestAlways, list: "self",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -63,7 +65,7 @@ var structureCases = map[string]how{
 		says:  "ten parallel calls and their results are in the context and in the request together, or not at all",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			m.once(m.last(), "explain")
 			together := func(where, text string) {
 				n := 0
@@ -86,11 +88,14 @@ var structureCases = map[string]how{
 	},
 	"B35": {
 		forms: true,
-		says:  "the summary is a user message; in the formats that ask for it roles alternate, beginning with the user's, and the user's last words are a part of their own",
-		note:  "no setting asks for alternation, the format says whether roles take turns: the context is read in the formats that it is converted to; in Anthropic's own the API joins messages of one role itself, so that they are left as they came",
+		says: "the summary is a user message; in the formats that ask for it roles alternate, beginning with the " +
+			"user's, and the user's last words are a part of their own",
+		note: "no setting asks for alternation, the format says whether roles take turns: the context is read in " +
+			"the formats that it is converted to; in Anthropic's own the API joins messages of one role itself, " +
+			"so that they are left as they came",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.summarised("SUM")
+			m.summarized("SUM")
 			for _, native := range m.last().Messages {
 				if strings.Contains(string(native), summaryBegin) && role(native) != "user" {
 					t.Errorf("the summary is a message of role %s", role(native))
@@ -105,7 +110,8 @@ var structureCases = map[string]how{
 	},
 	"B89": {
 		forms: true,
-		says:  "a call whose worker died does not keep compactions from getting on: both are applied, and leave the context below its limit",
+		says: "a call whose worker died does not keep compactions from getting on: both are applied, and leave " +
+			"the context below its limit",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			for i, d := range m.compactions() {

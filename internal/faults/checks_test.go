@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -38,7 +38,8 @@ type how struct {
 }
 
 // cases are all that the checks_*_test.go say.
-var cases = gathered(structureCases, loopCases, answerCases, overflowCases, usageCases, fidelityCases, durabilityCases, undoCases, storageCases, emptyCases)
+var cases = gathered(structureCases, loopCases, answerCases, overflowCases, usageCases, fidelityCases, durabilityCases,
+	undoCases, storageCases, emptyCases)
 
 func gathered(groups ...map[string]how) map[string]how {
 	all := map[string]how{}
@@ -101,8 +102,8 @@ func (t *talk) ordered(c *service.Context, phrases ...string) {
 	}
 }
 
-// summarised checks that the last compaction of the case was applied with a model's summary that says the phrase.
-func (t *talk) summarised(phrase string) runs.Run {
+// summarized checks that the last compaction of the case was applied with a model's summary that says the phrase.
+func (t *talk) summarized(phrase string) runreport.Run {
 	t.t.Helper()
 	all := t.allRuns()
 	if len(all) == 0 {
@@ -113,12 +114,13 @@ func (t *talk) summarised(phrase string) runs.Run {
 	return run
 }
 
-// bySummary checks that a run was applied with a model's summary, and that a context starts from that and has the phrase
-// in it once.
-func (t *talk) bySummary(run runs.Run, c *service.Context, phrase string) {
+// bySummary checks that a run was applied with a model's summary, and that a context starts from that and has the
+// phrase in it once.
+func (t *talk) bySummary(run runreport.Run, c *service.Context, phrase string) {
 	t.t.Helper()
 	if run.Outcome != store.OutcomeApplied || run.Digest {
-		t.t.Fatalf("the run is %s (%s: %s), by %s\n%s", run.Outcome, run.ErrorKind, run.Reason, run.Summarizer, way(run))
+		t.t.Fatalf("the run is %s (%s: %s), by %s\n%s", run.Outcome, run.ErrorKind, run.Reason, run.Summarizer,
+			way(run))
 	}
 	if c.Stats.Marker == nil || c.Stats.Marker.Run != run.ID {
 		t.t.Fatalf("the context does not start from run %s", run.ID)
@@ -136,24 +138,30 @@ func (t *talk) landed(d done, kinds ...pipeline.ErrorKind) bool {
 	needed := run.Trigger.Kind != pipeline.TriggerManual || run.Trigger.Used >= run.Trigger.Limit
 	if t.policy == pipeline.DigestAlways || t.policy == "" && needed {
 		if run.Outcome != store.OutcomeApplied || !run.Digest || run.Summarizer != string(pipeline.SummarizerDigest) {
-			t.t.Fatalf("the run is %s (%s: %s), by %s; the digest was to land\n%s", run.Outcome, run.ErrorKind, run.Reason, run.Summarizer, way(*run))
+			t.t.Fatalf("the run is %s (%s: %s), by %s; the digest was to land\n%s", run.Outcome, run.ErrorKind,
+				run.Reason, run.Summarizer, way(*run))
 		}
-		if c := d.after; c.Stats.Marker == nil || c.Stats.Marker.Run != run.ID || !c.Stats.Marker.Digest || !strings.Contains(textOf(c), digestSays) {
+		if c := d.after; c.Stats.Marker == nil || c.Stats.Marker.Run != run.ID || !c.Stats.Marker.Digest ||
+			!strings.Contains(textOf(c), digestSays) {
 			t.t.Errorf("the digest does not stand in the context, or does not say what it is")
 		}
 		return true
 	}
 	if run.Outcome != store.OutcomeFailed || !slices.Contains(kinds, run.ErrorKind) || run.Marker != "" {
-		t.t.Fatalf("the run is %s (%s: %s), and was to fail with %v\n%s", run.Outcome, run.ErrorKind, run.Reason, kinds, way(*run))
+		t.t.Fatalf("the run is %s (%s: %s), and was to fail with %v\n%s", run.Outcome, run.ErrorKind, run.Reason, kinds,
+			way(*run))
 	}
 	return false
 }
 
 // way tells a run's steps, for a failed test's output.
-func way(run runs.Run) string {
+func way(run runreport.Run) string {
 	var b strings.Builder
 	for _, s := range run.Steps {
-		b.WriteString(strings.Join([]string{s.Stage, s.Rung, s.Summarizer, string(s.Outcome), string(s.ErrorKind), s.Message, "→", s.Next}, " ") + "\n")
+		b.WriteString(strings.Join([]string{
+			s.Stage, s.Rung, s.Summarizer, string(s.Outcome), string(s.ErrorKind),
+			s.Message, "→", s.Next,
+		}, " ") + "\n")
 	}
 	return b.String()
 }

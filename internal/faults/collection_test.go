@@ -111,13 +111,14 @@ func (s *statuses) UnmarshalJSON(b []byte) error {
 
 // words are the keys that each operation takes.
 var words = map[string][]string{
-	"compact": {"expect_status", "client_timeout_ms", "idempotency_key"}, "compact_force": nil, "compact_async": {"crash_at"},
-	"cancel": nil, "undo": {"expect_status"}, "state": nil, "wait_idle": nil, "wait_compaction": nil,
-	"set_state":  {"mode_prompt", "todo", "plan", "skills", "constraints"},
+	"compact": {"expect_status", "client_timeout_ms", "idempotency_key"}, "compact_force": nil,
+	"compact_async": {"crash_at"}, "cancel": nil, "undo": {"expect_status"}, "state": nil, "wait_idle": nil,
+	"wait_compaction": nil, "set_state": {"mode_prompt", "todo", "plan", "skills", "constraints"},
 	"set_config": {"context_window", "summarizer_window", "summarizer_model", "token_limit"}, "report_error": {"error"},
-	"begin_turn": nil, "end_turn": {"message"}, "parallel": {"ops"}, "parallel_conversations": {"count", "tenants", "messages"},
-	"repeat": {"times", "messages", "restart_worker_after"}, "kill_worker": nil, "start_worker": nil, "stop_worker_gracefully": nil,
-	"append_again": {"ids"}, "append": {"expected_version", "message", "expect_status"}, "use_variant": nil,
+	"begin_turn": nil, "end_turn": {"message"}, "parallel": {"ops"},
+	"parallel_conversations": {"count", "tenants", "messages"}, "repeat": {"times", "messages", "restart_worker_after"},
+	"kill_worker": nil, "start_worker": nil, "stop_worker_gracefully": nil, "append_again": {"ids"},
+	"append": {"expected_version", "message", "expect_status"}, "use_variant": nil,
 }
 
 // What a message may hold: the first are sent as they are, the second stand beside it in the API.
@@ -392,7 +393,8 @@ func rawBytes(list []json.RawMessage) [][]byte {
 	return out
 }
 
-// repetition reads {"prefix","repeat","times","suffix"} as the string that it stands for; ok is false for any other object.
+// repetition reads {"prefix","repeat","times","suffix"} as the string that it stands for; ok is false for any other
+// object.
 func repetition(fields []field, raw []byte) (string, bool, error) {
 	if !slices.ContainsFunc(fields, func(f field) bool { return f.key == "repeat" }) {
 		return "", false, nil

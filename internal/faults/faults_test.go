@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/devstack/stacktest"
 	"precis/internal/testkit"
+	"precis/internal/testkit/stacktest"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -40,9 +40,9 @@ func collection(t testing.TB) []fault {
 	return all
 }
 
-// playsOf are the ways in which a case is played: each variant, in the format that it is written in, and where its shape
-// is what it is about in every other one too. Where it wants a compaction that fails, that is what happens with the digest
-// switched off; it is played again with the digest, which lands, flagged, and all else holds.
+// playsOf are the ways in which a case is played: each variant, in the format that it is written in, and where its
+// shape is what it is about in every other one too. Where it wants a compaction that fails, that is what happens with
+// the digest switched off; it is played again with the digest, which lands, flagged, and all else holds.
 func playsOf(f fault) []*play {
 	h := cases[f.ID]
 	if h.skip != "" {

@@ -104,14 +104,20 @@ func inForm(native json.RawMessage, format transcript.Format) json.RawMessage {
 	var out object
 	switch {
 	case m.Role == "tool":
-		out = object{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": m.ToolCallID, "content": m.Content}}}
+		out = object{"role": "user", "content": []object{{
+			"type": "tool_result", "tool_use_id": m.ToolCallID,
+			"content": m.Content,
+		}}}
 	case m.ToolCalls != nil:
 		blocks := []object{}
 		if text := m.text(); text != "" {
 			blocks = append(blocks, object{"type": "text", "text": text})
 		}
 		for _, c := range m.ToolCalls {
-			blocks = append(blocks, object{"type": "tool_use", "id": c.ID, "name": c.Function.Name, "input": json.RawMessage(orText(c.Function.Arguments, "{}"))})
+			blocks = append(blocks, object{
+				"type": "tool_use", "id": c.ID, "name": c.Function.Name,
+				"input": json.RawMessage(orText(c.Function.Arguments, "{}")),
+			})
 		}
 		out = object{"role": m.Role, "content": blocks}
 	default:

@@ -5,9 +5,15 @@ import "testing"
 // FuzzDecode: whatever stands in a line of the collection, reading it ends, and what is taken can be read again.
 func FuzzDecode(f *testing.F) {
 	for _, line := range []string{
-		`{"id":"X1","kind":"k","title":"t","messages":[{"role":"user","content":{"prefix":"a ","repeat":"b ","times":3,"suffix":"c"}},{"op":"compact"}],"config":{"context_window":1000,"llm":[{"text":"S","finish":"stop"}]},"expect":"e","hard":true}`,
-		`{"id":"X2","kind":"k","title":"t","messages":[{"op":"repeat","times":2,"messages":[{"role":"user","content":"u{i}"},{"op":"undo","expect_status":[404,409]}]}],"config":{"context_window":1,"auto":false,"variants":[{"error":{"status":400}}],"llm":[{"use_variant":true}],"action":["compact"]},"expect":"e"}`,
-		`{"id":"X3","kind":"k","title":"t","variants":[[],[{"role":"user","content":"hi"}]],"messages":[{"op":"use_variant"}],"config":{"context_window":1},"expect":"e"}`,
+		`{"id":"X1","kind":"k","title":"t","messages":[{"role":"user","content":{"prefix":"a ","repeat":"b ",` +
+			`"times":3,"suffix":"c"}},{"op":"compact"}],"config":{"context_window":1000,"llm":[{"text":"S",` +
+			`"finish":"stop"}]},"expect":"e","hard":true}`,
+		`{"id":"X2","kind":"k","title":"t","messages":[{"op":"repeat","times":2,"messages":[{"role":"user",` +
+			`"content":"u{i}"},{"op":"undo","expect_status":[404,409]}]}],"config":{"context_window":1,` +
+			`"auto":false,"variants":[{"error":{"status":400}}],"llm":[{"use_variant":true}],"action":[` +
+			`"compact"]},"expect":"e"}`,
+		`{"id":"X3","kind":"k","title":"t","variants":[[],[{"role":"user","content":"hi"}]],"messages":[{` +
+			`"op":"use_variant"}],"config":{"context_window":1},"expect":"e"}`,
 		`{"messages":[{"op":"unknown"}]}`, `[[[[`, `{"a":{"repeat":"x","times":-1}}`,
 	} {
 		f.Add([]byte(line))

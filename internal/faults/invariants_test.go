@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"precis/internal/llm/llmtest"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline/transcript"
 )
 
@@ -30,13 +30,14 @@ func (t *talk) invariants(d done) {
 	t.transcriptIsUnchanged()
 	t.failureLeavesNothing(d)
 	t.summaryIsOne(now)
-	if again := t.context(); again.Stats.HeadSeq == now.Stats.HeadSeq && again.Stats.Version == now.Stats.Version && !equal(now.Messages, again.Messages) {
+	if again := t.context(); again.Stats.HeadSeq == now.Stats.HeadSeq && again.Stats.Version == now.Stats.Version &&
+		!equal(now.Messages, again.Messages) {
 		t.t.Errorf("%s: the context is read twice, and differs", d.op)
 	}
 }
 
-// pairsAreWhole is the first of the collection: the vendor takes the context, so every result follows its call and every
-// call has its result.
+// pairsAreWhole is the first of the collection: the vendor takes the context, so every result follows its call and
+// every call has its result.
 func (t *talk) pairsAreWhole(c *service.Context) {
 	t.t.Helper()
 	if len(c.Messages) == 0 {
@@ -64,12 +65,12 @@ func (t *talk) refused(c *service.Context) error {
 	}
 	body := map[string]any{"messages": messages}
 	if t.format != transcript.Anthropic {
-		return llmtest.ValidateOpenAI(encode(body))
+		return vendorserver.ValidateOpenAI(encode(body))
 	}
 	if c.System != nil {
 		body["system"] = c.System
 	}
-	return llmtest.ValidateAnthropic(withoutNobodysKey(encode(body)))
+	return vendorserver.ValidateAnthropic(withoutNobodysKey(encode(body)))
 }
 
 // nobodysKey is what B28 has in a block: it has to be kept, and no API would take it.
@@ -79,8 +80,8 @@ func withoutNobodysKey(body []byte) []byte { return nobodysKey.ReplaceAll(body, 
 
 func role(native json.RawMessage) string { return messageOf(native).Role }
 
-// lastWordStands is the second: the last message of the user's is there, byte for byte. No message stands more often than
-// it was sent.
+// lastWordStands is the second: the last message of the user's is there, byte for byte. No message stands more often
+// than it was sent.
 func (t *talk) lastWordStands(c *service.Context) {
 	t.t.Helper()
 	said, stands, last := map[string]int{}, map[string]int{}, ""
@@ -95,7 +96,8 @@ func (t *talk) lastWordStands(c *service.Context) {
 	}
 	for native, n := range said {
 		if stands[native] > n {
-			t.t.Errorf("a message stands %d times in the context, and was sent %d times: %.200s", stands[native], n, native)
+			t.t.Errorf("a message stands %d times in the context, and was sent %d times: %.200s", stands[native], n,
+				native)
 		}
 	}
 	if last != "" && stands[last] == 0 {
@@ -146,19 +148,21 @@ func (t *talk) transcriptIsUnchanged() {
 // failureLeavesNothing is the fifth: after a run that applied nothing the context is what it was.
 func (t *talk) failureLeavesNothing(d done) {
 	t.t.Helper()
-	if d.before == nil || d.op == "undo" && d.res.status == 200 || d.run != nil && d.run.Outcome == store.OutcomeApplied {
+	if d.before == nil || d.op == "undo" && d.res.status == 200 || d.run != nil &&
+		d.run.Outcome == store.OutcomeApplied {
 		return
 	}
 	if d.run == nil && d.before.Stats.Version != d.after.Stats.Version {
 		return // something else took effect meanwhile
 	}
 	if !equal(d.before.Messages, d.after.Messages) {
-		t.t.Errorf("%s took no effect, and the context is another one:\n%.1500s\nbefore:\n%.1500s", d.op, textOf(d.after), textOf(d.before))
+		t.t.Errorf("%s took no effect, and the context is another one:\n%.1500s\nbefore:\n%.1500s", d.op,
+			textOf(d.after), textOf(d.before))
 	}
 }
 
-// summaryIsOne: a context has one summary when a marker counts, and none otherwise; none is empty, and one that no model
-// wrote says so.
+// summaryIsOne: a context has one summary when a marker counts, and none otherwise; none is empty, and one that no
+// model wrote says so.
 func (t *talk) summaryIsOne(c *service.Context) {
 	t.t.Helper()
 	text := textOf(c)
@@ -190,7 +194,8 @@ func (t *talk) accounts() {
 		asked[r.Header.Get("X-Precis-Run")]++
 	}
 	for _, run := range t.allRuns() {
-		t.t.Logf("%s: run by %s is %s (%s: %s), by %s, of %d tokens %d\n%s", t.id, run.Trigger.Kind, run.Outcome, run.ErrorKind, run.Reason, run.Summarizer, run.TokensBefore, run.TokensAfter, way(run))
+		t.t.Logf("%s: run by %s is %s (%s: %s), by %s, of %d tokens %d\n%s", t.id, run.Trigger.Kind, run.Outcome,
+			run.ErrorKind, run.Reason, run.Summarizer, run.TokensBefore, run.TokensAfter, way(run))
 		if run.Outcome == "" {
 			t.t.Errorf("run %s has not ended", run.ID)
 		}
@@ -204,10 +209,13 @@ func (t *talk) accounts() {
 func (p *play) requestsAreValid() {
 	p.t.Helper()
 	for _, r := range p.requests() {
-		options := llmtest.ValidateOptions{Request: true, Version: r.Header.Get("Anthropic-Version"), Betas: r.Header.Get("Anthropic-Beta")}
-		validate := llmtest.ValidateOpenAIRequest
+		options := vendorserver.ValidateOptions{
+			Request: true, Version: r.Header.Get("Anthropic-Version"),
+			Betas: r.Header.Get("Anthropic-Beta"),
+		}
+		validate := vendorserver.ValidateOpenAIRequest
 		if r.Type == "anthropic" {
-			validate = llmtest.ValidateAnthropicRequest
+			validate = vendorserver.ValidateAnthropicRequest
 		}
 		if err := validate(withoutNobodysKey(r.Body), options); err != nil {
 			p.t.Errorf("request %d is not valid: %v", r.N, err)

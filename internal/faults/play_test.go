@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"precis/internal/llm"
-	"precis/internal/llm/llmtest"
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/service"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -77,7 +77,7 @@ type done struct {
 	op  string
 	res response
 	// run is the one that the operation waited for, nil: none.
-	run *runs.Run
+	run *runreport.Run
 	// sent counts the messages of the conversation then.
 	sent int
 	// before and after are the contexts around it, nil where it does not touch that.
@@ -100,19 +100,19 @@ func (p *play) newVendor(t *testing.T, number int) *vendor {
 	}
 	script.Lenient = true // a case may hold what no vendor takes: requestsAreValid looks at each request
 	if p.goesOn() {
-		v.gate = llmtest.NewGate()
+		v.gate = vendorserver.NewGate()
 		for i := range script.Answers {
 			if a := &script.Answers[i]; a.DelayMS > 0 {
 				a.DelayMS, a.Gate = 0, v.gate
 			}
 		}
 	}
-	v.Server = llmtest.New(t, script)
+	v.Server = vendorserver.New(t, script)
 	return v
 }
 
-// goesOn says that the case does something while a summary is written. What it delays is then held until the case waits,
-// however fast or slow the machine is.
+// goesOn says that the case does something while a summary is written. What it delays is then held until the case
+// waits, however fast or slow the machine is.
 func (p *play) goesOn() bool {
 	steps, err := stepsOf(p.fault.Messages)
 	if err != nil {
@@ -159,7 +159,7 @@ func (p *play) settings() map[string]any {
 	return set
 }
 
-// summarizers is the list that a case asks for: the agent's own model and then one that only summarises, both answered
+// summarizers is the list that a case asks for: the agent's own model and then one that only summarizes, both answered
 // by the case's one script; the latter alone where the case gives it a window of its own, or is about what only goes to
 // such a one.
 func (p *play) summarizers(window int, model string) []any {
@@ -232,7 +232,8 @@ func (p *play) talk(name, key string) *talk {
 
 func (t *talk) path(rest string) string { return "/v1/conversations/" + url.PathEscape(t.id) + rest }
 
-// noSystem is the system prompt of an agent whose case has none: the agent's own model can only be asked when it is known.
+// noSystem is the system prompt of an agent whose case has none: the agent's own model can only be asked when it is
+// known.
 const noSystem = "You are a careful agent."
 
 func (t *talk) create() {
@@ -336,17 +337,17 @@ func (t *talk) transcript() []service.Message {
 }
 
 // getRun reads a run.
-func (t *talk) getRun(id string) runs.Run {
+func (t *talk) getRun(id string) runreport.Run {
 	t.t.Helper()
-	var r runs.Run
+	var r runreport.Run
 	t.read("/v1/runs/"+id, &r)
 	return r
 }
 
 // allRuns are those of the conversation, oldest first, with their steps.
-func (t *talk) allRuns() []runs.Run {
+func (t *talk) allRuns() []runreport.Run {
 	t.t.Helper()
-	var page struct{ Runs []runs.Run }
+	var page struct{ Runs []runreport.Run }
 	t.read("/v1/runs?limit=1000&conversation="+url.QueryEscape(t.id), &page)
 	slices.Reverse(page.Runs)
 	for i := range page.Runs {
@@ -370,7 +371,7 @@ func (t *talk) markers() []service.Marker {
 }
 
 // requests are those that the vendor got.
-func (p *play) requests() []llmtest.Request { return p.vendor.Requests() }
+func (p *play) requests() []vendorserver.Request { return p.vendor.Requests() }
 
 // steps does what the messages of a case say, in order.
 func (t *talk) steps(list []json.RawMessage) {
@@ -490,7 +491,8 @@ func (t *talk) appendAt(s step) {
 	t.t.Helper()
 	before := t.context()
 	native := inForm(s.Message, t.format)
-	res := t.call("POST", t.path("/messages"), map[string]any{"messages": []json.RawMessage{native}, "if_seq": s.ExpectedVersion})
+	res := t.call("POST", t.path("/messages"),
+		map[string]any{"messages": []json.RawMessage{native}, "if_seq": s.ExpectedVersion})
 	t.want(res, s.ExpectStatus...)
 	t.noted(done{op: "append", res: res, before: before})
 }
@@ -528,7 +530,7 @@ func (t *talk) compactOnce(s step) done {
 		return d
 	}
 	t.want(d.res, 200)
-	d.run = new(runs.Run)
+	d.run = new(runreport.Run)
 	if err := json.Unmarshal(d.res.body, d.run); err != nil {
 		t.t.Fatal(err)
 	}
@@ -556,7 +558,7 @@ func (t *talk) compactAsync(s step) {
 	}
 	before, asked := t.context(), len(t.requests())
 	res := t.want(t.call("POST", t.path("/compactions"), map[string]any{}), 202)
-	var run runs.Run
+	var run runreport.Run
 	if err := json.Unmarshal(res.body, &run); err != nil {
 		t.t.Fatal(err)
 	}
@@ -592,7 +594,7 @@ func (t *talk) parallel(list []json.RawMessage) {
 	all.Wait()
 	for i := range results {
 		if results[i].res.status == 200 {
-			results[i].run = new(runs.Run)
+			results[i].run = new(runreport.Run)
 			if err := json.Unmarshal(results[i].res.body, results[i].run); err != nil {
 				t.t.Fatal(err)
 			}
@@ -653,7 +655,7 @@ func (t *talk) cancel() {
 	t.t.Helper()
 	before := t.context()
 	res := t.want(t.call("POST", "/v1/runs/"+t.asked+"/cancel", nil), 200)
-	run := new(runs.Run)
+	run := new(runreport.Run)
 	if err := json.Unmarshal(res.body, run); err != nil {
 		t.t.Fatal(err)
 	}
@@ -708,7 +710,10 @@ func (t *talk) setConfig(s step) {
 	if len(set) > 0 {
 		patch["settings"] = set
 	}
-	t.log = append(t.log, done{op: "set_config", res: t.want(t.call("PATCH", t.path(""), patch), 200), requests: len(t.requests())})
+	t.log = append(t.log, done{
+		op: "set_config", res: t.want(t.call("PATCH", t.path(""), patch), 200),
+		requests: len(t.requests()),
+	})
 }
 
 // reportError is a reply of the agent's model that failed.

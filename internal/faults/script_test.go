@@ -8,11 +8,11 @@ import (
 	"strings"
 	"unicode"
 
-	"precis/internal/llm/llmtest"
+	"precis/internal/testkit/vendorserver"
 )
 
-// The models of a play: the agent's own, and those that only summarise. The first two take from the same list of answers,
-// in the order of the calls; a case with answers for another one is asked of second.
+// The models of a play: the agent's own, and those that only summarize. The first two take from the same list of
+// answers, in the order of the calls; a case with answers for another one is asked of second.
 const (
 	agentModel  = "agent"
 	firstModel  = "summarizer"
@@ -22,13 +22,13 @@ const (
 
 // plainWords are keys of an answer that mean the same to the scripted vendor.
 var plainWords = []string{
-	"text", "finish", "tool_calls", "error", "sse_error", "raw", "status", "hang", "delay_ms", "close_after_text", "forever",
-	"reject_over_tokens", "validate_pairing", "require_max_tokens_between", "echo_last_prompt",
+	"text", "finish", "tool_calls", "error", "sse_error", "raw", "status", "hang", "delay_ms", "close_after_text",
+	"forever", "reject_over_tokens", "validate_pairing", "require_max_tokens_between", "echo_last_prompt",
 }
 
 // answer is an answer of a script, with what the vendor itself has no word for.
 type answer struct {
-	llmtest.Answer
+	vendorserver.Answer
 	useVariant bool
 	// countCJK makes the vendor count so many tokens for each wide char, 0: as it is used to.
 	countCJK int
@@ -78,7 +78,7 @@ func answerOf(raw map[string]json.RawMessage) (answer, error) {
 }
 
 // blocksOf reads content blocks.
-func blocksOf(raw json.RawMessage) ([]llmtest.Block, error) {
+func blocksOf(raw json.RawMessage) ([]vendorserver.Block, error) {
 	var list []struct {
 		Type, Thinking, Signature string
 		Content                   *string
@@ -86,9 +86,9 @@ func blocksOf(raw json.RawMessage) ([]llmtest.Block, error) {
 	if err := strict(raw, &list); err != nil {
 		return nil, fmt.Errorf("the content of an answer: %w", err)
 	}
-	var out []llmtest.Block
+	var out []vendorserver.Block
 	for _, b := range list {
-		block := llmtest.Block{Type: b.Type, Thinking: b.Thinking, Signature: b.Signature}
+		block := vendorserver.Block{Type: b.Type, Thinking: b.Thinking, Signature: b.Signature}
 		if b.Content != nil {
 			block.Text = *b.Content
 		}
@@ -103,22 +103,22 @@ var priorSummary = regexp.MustCompile(`(?s)<conversation_summary>.*?</conversati
 
 // echoSummary gives back what stands in the summary before and adds to it. Every other time it gives the element around
 // it as well, behind which what it adds is lost.
-func echoSummary(plus string) func(llmtest.Request) llmtest.Answer {
-	return func(r llmtest.Request) llmtest.Answer {
+func echoSummary(plus string) func(vendorserver.Request) vendorserver.Answer {
+	return func(r vendorserver.Request) vendorserver.Answer {
 		prior := priorSummary.FindString(r.Text)
 		if r.N%2 == 0 {
 			prior = strings.TrimSuffix(strings.TrimPrefix(prior, summaryBegin), summaryEnd)
 		}
-		return llmtest.Answer{Text: prior + plus}
+		return vendorserver.Answer{Text: prior + plus}
 	}
 }
 
 // scriptOf makes the vendor's script of a case.
-func scriptOf(f fault, variant int) (llmtest.Script, error) {
-	s := llmtest.Script{Models: map[string][]llmtest.Answer{}}
+func scriptOf(f fault, variant int) (vendorserver.Script, error) {
+	s := vendorserver.Script{Models: map[string][]vendorserver.Answer{}}
 	cjk := 0
-	list := func(raw []map[string]json.RawMessage) ([]llmtest.Answer, error) {
-		out := []llmtest.Answer{}
+	list := func(raw []map[string]json.RawMessage) ([]vendorserver.Answer, error) {
+		out := []vendorserver.Answer{}
 		for _, r := range raw {
 			a, err := answerOf(r)
 			if err == nil && a.useVariant {

@@ -12,9 +12,9 @@ import (
 	"precis/internal/api"
 	"precis/internal/config"
 	"precis/internal/llm"
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/service"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 )
 
 // system is everything a play runs on: the API on a listener, a worker, Temporal and Postgres.
@@ -26,7 +26,7 @@ type system struct {
 // newSystem starts one that knows the vendors, with a worker.
 func newSystem(t *testing.T, vendors ...*vendor) *system {
 	t.Helper()
-	sys := &system{System: scenario.New(t, llmtest.Script{})}
+	sys := &system{System: scenario.New(t, vendorserver.Script{})}
 	sys.Config.HTTP.Addr = "127.0.0.1:0"
 	sys.Config.Worker.Concurrency, sys.Config.Worker.LLMConcurrency = 64, 64
 	sys.Config.Models = map[string]config.Model{}
@@ -60,12 +60,12 @@ func newSystem(t *testing.T, vendors ...*vendor) *system {
 // vendor is the scripted vendor of one play. Each play has one of its own, since what a vendor's failures do to its
 // breaker is not the next case's.
 type vendor struct {
-	*llmtest.Server
+	*vendorserver.Server
 	name, typ string
 	// native says that it can compact by itself.
 	native bool
 	// gate holds the answers that a case delays while it does something else, nil: none.
-	gate *llmtest.Gate
+	gate *vendorserver.Gate
 }
 
 // base is the URL for a client of its protocol.

@@ -7,14 +7,15 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"precis/internal/runs"
+	"precis/internal/runreport"
 )
 
 // history is a run's workflow history as Temporal exports it, with what its payloads hold written out.
-func (t *talk) history(run runs.Run) string {
+func (t *talk) history(run runreport.Run) string {
 	t.t.Helper()
 	var b strings.Builder
-	it := t.sys.Client.GetWorkflowHistory(t.t.Context(), run.WorkflowID, run.TemporalRunID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	it := t.sys.Client.GetWorkflowHistory(t.t.Context(), run.WorkflowID, run.TemporalRunID, false,
+		enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for it.HasNext() {
 		e, err := it.Next()
 		if err != nil {

@@ -39,7 +39,9 @@ type Launcher struct {
 }
 
 // Ask is conversation.Ask.
-func (l Launcher) Ask(ctx context.Context, ref store.ConversationRef, req store.RunRequest) (run store.Run, attached bool, err error) {
+func (l Launcher) Ask(ctx context.Context, ref store.ConversationRef,
+	req store.RunRequest,
+) (run store.Run, attached bool, err error) {
 	return conversation.Ask(ctx, l.Store, l.Config, ref, req)
 }
 
@@ -47,7 +49,10 @@ func (l Launcher) Ask(ctx context.Context, ref store.ConversationRef, req store.
 // context ends first the run goes on.
 func (l Launcher) Wait(ctx context.Context, run store.Run) (store.Run, error) {
 	launch := workflows.Launch{
-		Input:     workflows.CompactionInput{Tenant: run.Ref.Tenant, Conversation: run.Conversation, Run: run.Ref.ID, Replay: workflows.ReplayMode(run.ReplayMode())},
+		Input: workflows.CompactionInput{
+			Tenant: run.Ref.Tenant, Conversation: run.Conversation, Run: run.Ref.ID,
+			Replay: workflows.ReplayMode(run.ReplayMode()),
+		},
 		TaskQueue: l.Config.Worker.TaskQueue,
 		Trigger:   string(run.Kind),
 	}
@@ -83,8 +88,10 @@ func passing(err error) bool {
 	var exhausted *serviceerror.ResourceExhausted
 	var cancelled *temporal.CanceledError
 	var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
-	return errors.As(err, &rejected) || errors.As(err, &unavailable) || errors.As(err, &deadline) || errors.As(err, &gone) ||
-		errors.As(err, &precondition) || errors.As(err, &exhausted) || errors.As(err, &cancelled) || errors.As(err, &timeout)
+	return errors.As(err, &rejected) || errors.As(err, &unavailable) || errors.As(err, &deadline) ||
+		errors.As(err, &gone) ||
+		errors.As(err, &precondition) || errors.As(err, &exhausted) || errors.As(err, &cancelled) ||
+		errors.As(err, &timeout)
 }
 
 // Cancel ends a run and gives it as it ended: cancelled, unless its marker was applied just before.
@@ -105,7 +112,8 @@ func (l Launcher) Cancel(ctx context.Context, run store.Run) (store.Run, error) 
 			continue
 		}
 		if err := sleep(ctx, lookAgain); err != nil {
-			return now, fmt.Errorf("run %s was told to stop and has not ended within %s: %w", run.Ref.ID, cancelPatience, err)
+			return now, fmt.Errorf("run %s was told to stop and has not ended within %s: %w", run.Ref.ID,
+				cancelPatience, err)
 		}
 	}
 }
@@ -121,7 +129,10 @@ func (l Launcher) cancelOnce(ctx context.Context, run store.Run) error {
 			return err
 		}
 	}
-	end := store.RunEnd{Outcome: store.OutcomeCancelled, ErrorKind: pipeline.Cancelled, Reason: "the run was cancelled before it began"}
+	end := store.RunEnd{
+		Outcome: store.OutcomeCancelled, ErrorKind: pipeline.Cancelled,
+		Reason: "the run was cancelled before it began",
+	}
 	if run.ReplayOf == "" {
 		end.Event = &store.Event{Kind: store.EventFinished, Data: json.RawMessage(`{"outcome":"cancelled"}`)}
 	}

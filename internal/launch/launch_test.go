@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"precis/internal/launch"
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/workflows"
 )
@@ -18,9 +18,9 @@ import (
 const summary = "<summary>\nEach part was explained.\n</summary>"
 
 // held is a script whose answers wait for the gate.
-func held() (llmtest.Script, *llmtest.Gate) {
-	gate := llmtest.NewGate()
-	return llmtest.Script{Default: &llmtest.Answer{Text: summary, Gate: gate}}, gate
+func held() (vendorserver.Script, *vendorserver.Gate) {
+	gate := vendorserver.NewGate()
+	return vendorserver.Script{Default: &vendorserver.Answer{Text: summary, Gate: gate}}, gate
 }
 
 func talk(s *scenario.System) store.ConversationRef {
@@ -45,7 +45,7 @@ func ask(t *testing.T, l launch.Launcher, ref store.ConversationRef, req store.R
 
 func TestAskAndWait(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: summary}})
+	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: summary}})
 	s.StartWorker()
 	l, ref := launcher(s), talk(s)
 	l.Config.Settings.SummaryMaxTokens = 4321
@@ -59,7 +59,8 @@ func TestAskAndWait(t *testing.T) {
 		t.Errorf("the run does not hold the settings of its moment: %s, %v", run.Settings, err)
 	}
 	var versions map[string]string
-	if err := json.Unmarshal(run.Versions, &versions); err != nil || versions["code"] == "" || versions["config"] == "" {
+	if err := json.Unmarshal(run.Versions, &versions); err != nil || versions["code"] == "" ||
+		versions["config"] == "" {
 		t.Errorf("versions %s, %v", run.Versions, err)
 	}
 	again, attached, err := l.Ask(t.Context(), ref, store.RunRequest{})
@@ -168,7 +169,7 @@ func TestCancel(t *testing.T) {
 
 func TestWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{})
+	s := scenario.New(t, vendorserver.Script{})
 	l := launcher(s)
 	run := ask(t, l, talk(s), store.RunRequest{}) // and no worker
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -26,12 +26,15 @@ type Batch struct {
 }
 
 // StartBatch repeats all the runs that a filter picks, and gives the batch. It goes on by itself.
-func (l Launcher) StartBatch(ctx context.Context, tenant string, q conversation.ReplayBatchRequest) (store.ReplayBatch, error) {
+func (l Launcher) StartBatch(ctx context.Context, tenant string,
+	q conversation.ReplayBatchRequest,
+) (store.ReplayBatch, error) {
 	if err := q.Replay.Validate(); err != nil {
 		return store.ReplayBatch{}, err
 	}
 	if q.Concurrency < 1 || q.Concurrency > workflows.MaxBulkConcurrency {
-		return store.ReplayBatch{}, fmt.Errorf("%w: concurrency is from 1 to %d, not %d", store.ErrInvalid, workflows.MaxBulkConcurrency, q.Concurrency)
+		return store.ReplayBatch{}, fmt.Errorf("%w: concurrency is from 1 to %d, not %d", store.ErrInvalid,
+			workflows.MaxBulkConcurrency, q.Concurrency)
 	}
 	total, err := l.Store.CountReplayables(ctx, tenant, q.Filter)
 	if err != nil {
@@ -48,7 +51,8 @@ func (l Launcher) StartBatch(ctx context.Context, tenant string, q conversation.
 	return b, l.ContinueBatch(ctx, b)
 }
 
-// ContinueBatch makes sure that the workflow of a batch which has not ended runs. Starting it anew repeats no run twice.
+// ContinueBatch makes sure that the workflow of a batch which has not ended runs. Starting it anew repeats no run
+// twice.
 func (l Launcher) ContinueBatch(ctx context.Context, b store.ReplayBatch) error {
 	if !b.Finished.IsZero() {
 		return nil
@@ -61,10 +65,14 @@ func (l Launcher) ContinueBatch(ctx context.Context, b store.ReplayBatch) error 
 		ID: b.WorkflowID, TaskQueue: l.Config.Worker.TaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes:    temporal.NewSearchAttributes(workflows.AttrTenant.ValueSet(b.Ref.Tenant), workflows.AttrTrigger.ValueSet("replay")),
-		StaticSummary:            fmt.Sprintf("replay of %d runs", b.Total),
-		StaticDetails:            fmt.Sprintf("Batch `%s` of tenant `%s`. `precis replay --follow %s` shows how far it is.", b.Ref.ID, b.Ref.Tenant, b.Ref.ID),
-	}, workflows.BulkReplayWorkflow, workflows.BulkReplayInput{Tenant: b.Ref.Tenant, Batch: b.Ref.ID, Concurrency: q.Concurrency})
+		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.AttrTenant.ValueSet(b.Ref.Tenant),
+			workflows.AttrTrigger.ValueSet("replay")),
+		StaticSummary: fmt.Sprintf("replay of %d runs", b.Total),
+		StaticDetails: fmt.Sprintf(
+			"Batch `%s` of tenant `%s`. `precis replay --follow %s` shows how far it is.", b.Ref.ID, b.Ref.Tenant,
+			b.Ref.ID),
+	}, workflows.BulkReplayWorkflow,
+		workflows.BulkReplayInput{Tenant: b.Ref.Tenant, Batch: b.Ref.ID, Concurrency: q.Concurrency})
 	if err != nil {
 		return fmt.Errorf("start workflow %s: %w", b.WorkflowID, err)
 	}

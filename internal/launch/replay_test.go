@@ -8,9 +8,9 @@ import (
 
 	"precis/internal/conversation"
 	"precis/internal/launch"
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 	"precis/workflows"
 )
 
@@ -54,25 +54,29 @@ func askedFor(s *scenario.System, model string) int {
 	return n
 }
 
-// Last night's failures are run again: all of them, once each, with a bound on how many at once, and neither a pause nor
-// a worker that goes away in the middle repeats or loses one.
+// Last night's failures are run again: all of them, once each, with a bound on how many at once, and neither a pause
+// nor a worker that goes away in the middle repeats or loses one.
 func TestBatchOfFailedRuns(t *testing.T) {
 	t.Parallel()
 	const n = 45 // more than one execution of the workflow takes
-	s := scenario.New(t, llmtest.Script{Models: map[string][]llmtest.Answer{
+	s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{
 		"beta": {{Text: "<summary>The parts were read.</summary>", Forever: true}},
 	}})
 	s.StartWorker()
 	began := time.Now()
 	failed := failures(t, s, n)
 	t.Logf("%d runs failed within %s", n, time.Since(began))
-	other := s.Compact(s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Talk(1, 10)}), store.RunRequest{Kind: "tokens"})
+	other := s.Compact(s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Talk(1, 10)}),
+		store.RunRequest{Kind: "tokens"})
 	if other.Outcome != store.OutcomeSkipped {
 		t.Fatal(other.Outcome)
 	}
 	l := launch.Launcher{Store: s.Store, Client: s.Client, Config: s.Config}
 	request := conversation.ReplayBatchRequest{
-		Filter:      store.ReplayFilter{Failed: true, ErrorKind: "model_not_found", Since: failed[0].Created, Effective: true},
+		Filter: store.ReplayFilter{
+			Failed: true, ErrorKind: "model_not_found", Since: failed[0].Created,
+			Effective: true,
+		},
 		Replay:      conversation.ReplayRequest{Live: true, Apply: true, Summarizer: "openai/beta"},
 		Concurrency: 4,
 	}
@@ -125,7 +129,8 @@ func TestBatchOfFailedRuns(t *testing.T) {
 	t.Logf("%d replays within %s, with a pause and two workers that went away", n, time.Since(began))
 
 	end := look()
-	if len(end.Totals.Counts) != 1 || end.Totals.Counts[0].Outcome != store.OutcomeApplied || end.Totals.Counts[0].Runs != n || end.Cancelled {
+	if len(end.Totals.Counts) != 1 || end.Totals.Counts[0].Outcome != store.OutcomeApplied ||
+		end.Totals.Counts[0].Runs != n || end.Cancelled {
 		t.Errorf("%+v", end.Totals.Counts)
 	}
 	if len(end.Totals.Models) != 1 || end.Totals.Models[0].Calls < n || end.Totals.Models[0].Model != "beta" {
@@ -134,7 +139,8 @@ func TestBatchOfFailedRuns(t *testing.T) {
 	for _, run := range failed {
 		ref := store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}
 		list, _, err := s.Store.ListRuns(t.Context(), scenario.Tenant, store.RunFilter{Conversation: ref.ID})
-		if err != nil || len(list) != 2 || list[0].ReplayOf != run.Ref.ID || list[0].Usage.Calls-list[0].Usage.Lost != 1 {
+		if err != nil || len(list) != 2 || list[0].ReplayOf != run.Ref.ID ||
+			list[0].Usage.Calls-list[0].Usage.Lost != 1 {
 			t.Fatalf("%d runs of one conversation, %v: %+v", len(list), err, list[0].Usage)
 		}
 		if !strings.Contains(s.Context(ref)[0], "The parts were read") {
@@ -163,11 +169,12 @@ func TestBatchOfFailedRuns(t *testing.T) {
 	}
 }
 
-// From the record it calls nobody, tells which came out otherwise, and takes every outcome; cancelled, it ends with what
-// is under way.
+// From the record it calls nobody, tells which came out otherwise, and takes every outcome; cancelled, it ends with
+// what is under way.
 func TestBatchFromTheRecord(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, llmtest.Script{Default: &llmtest.Answer{Text: "<summary>The parts were read.</summary>"}})
+	s := scenario.New(
+		t, vendorserver.Script{Default: &vendorserver.Answer{Text: "<summary>The parts were read.</summary>"}})
 	s.StartWorker()
 	var runs []store.Run
 	for i := range 8 {
@@ -181,8 +188,10 @@ func TestBatchFromTheRecord(t *testing.T) {
 		t.Fatalf("%d, %v", b.Total, err)
 	}
 	var end launch.Batch
-	until(t, "the batch has ended", func() bool { end, err = l.Batch(t.Context(), b.Ref); return err == nil && !end.Finished.IsZero() })
-	if c := end.Totals.Counts; len(c) != 1 || c[0].Outcome != store.OutcomeReplayed || c[0].Identical == nil || !*c[0].Identical || c[0].Runs != len(runs) || len(end.Totals.Different) != 0 {
+	until(t, "the batch has ended",
+		func() bool { end, err = l.Batch(t.Context(), b.Ref); return err == nil && !end.Finished.IsZero() })
+	if c := end.Totals.Counts; len(c) != 1 || c[0].Outcome != store.OutcomeReplayed || c[0].Identical == nil ||
+		!*c[0].Identical || c[0].Runs != len(runs) || len(end.Totals.Different) != 0 {
 		t.Errorf("%+v, different %v", c, end.Totals.Different)
 	}
 	if n := len(s.Vendor.Requests()); n != asked {
@@ -199,8 +208,10 @@ func TestBatchFromTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.StartWorker()
-	until(t, "the cancelled batch has ended", func() bool { end, err = l.Batch(t.Context(), b.Ref); return err == nil && end.Cancelled })
-	if _, err := l.StartBatch(t.Context(), scenario.Tenant, conversation.ReplayBatchRequest{Concurrency: workflows.MaxBulkConcurrency + 1}); err == nil {
+	until(t, "the cancelled batch has ended",
+		func() bool { end, err = l.Batch(t.Context(), b.Ref); return err == nil && end.Cancelled })
+	if _, err := l.StartBatch(t.Context(), scenario.Tenant,
+		conversation.ReplayBatchRequest{Concurrency: workflows.MaxBulkConcurrency + 1}); err == nil {
 		t.Error("any concurrency is taken")
 	}
 }

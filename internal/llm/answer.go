@@ -26,7 +26,8 @@ func ClassifyAnswer(vendor string, body []byte) (Result, error) {
 		decode = decodeResponse
 	case object == "response.compaction":
 		decode = decodeCompacted
-	case vendor == TypeGoogle || gjson.GetBytes(body, "candidates").Exists() || gjson.GetBytes(body, "promptFeedback").Exists():
+	case vendor == TypeGoogle || gjson.GetBytes(body, "candidates").Exists() ||
+		gjson.GetBytes(body, "promptFeedback").Exists():
 		decode = decodeGoogle
 	}
 	a, err := decode(body)
@@ -41,7 +42,8 @@ func ClassifyAnswer(vendor string, body []byte) (Result, error) {
 // wholeError tells why a body with a good status is no answer: an error in it after all, or no JSON of the
 // kind.
 func wholeError(vendor string, body []byte) *pipeline.Error {
-	if json.Valid(body) && (gjson.GetBytes(body, "error").Exists() || gjson.GetBytes(body, "type").String() == "error") {
+	if json.Valid(body) && (gjson.GetBytes(body, "error").Exists() ||
+		gjson.GetBytes(body, "type").String() == "error") {
 		return Classify(vendor, 200, nil, body, nil)
 	}
 	return pipeline.Errorf(pipeline.MalformedOutput, "%s: the answer is not the JSON of a model's answer", vendor)
@@ -92,11 +94,13 @@ func finishOf(reason string) pipeline.Finish {
 		return pipeline.FinishStop
 	case "length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded":
 		return pipeline.FinishLength
-	case "tool_use", "tool_calls", "function_call", "tool_call", "malformed_function_call", "unexpected_tool_call", "too_many_tool_calls":
+	case "tool_use", "tool_calls", "function_call", "tool_call", "malformed_function_call", "unexpected_tool_call",
+		"too_many_tool_calls":
 		return pipeline.FinishToolUse
 	case "refusal":
 		return pipeline.FinishRefusal
-	case "content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "sensitive", "content_filtered",
+	case "content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "sensitive",
+		"content_filtered",
 		"language", "image_safety", "image_prohibited_content", "image_recitation", "model_armor", "jailbreak":
 		return pipeline.FinishContentFilter
 	case "error", "abort", "cancelled", "insufficient_system_resource", "network_error", "failed", "other":

@@ -117,7 +117,9 @@ func (p *anthropicProtocol) headers(body []byte) http.Header {
 	return h
 }
 
-func (p *anthropicProtocol) post(ctx context.Context, _ string, body []byte, headers http.Header) (*http.Response, error) {
+func (p *anthropicProtocol) post(ctx context.Context, _ string, body []byte,
+	headers http.Header,
+) (*http.Response, error) {
 	var res *http.Response
 	opts := make([]option.RequestOption, 0, len(headers))
 	for k := range headers {
@@ -172,7 +174,8 @@ func (p *anthropicProtocol) events(res *http.Response, a *answer) error {
 			// The figures are totals so far; older servers give the output alone.
 			u := ev.Usage
 			if u.JSON.InputTokens.Valid() {
-				a.usage = anthropicUsage(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
+				a.usage = anthropicUsage(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens,
+					u.OutputTokens)
 			} else if u.JSON.OutputTokens.Valid() {
 				a.usage.Output = int(u.OutputTokens)
 			}
@@ -243,7 +246,8 @@ func decodeAnthropic(body []byte) (*answer, error) {
 		}
 	}
 	a.Finish = finishOf(string(m.StopReason))
-	a.usage = anthropicUsage(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens, m.Usage.OutputTokens)
+	a.usage = anthropicUsage(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens,
+		m.Usage.OutputTokens)
 	a.iterations(m.Usage.RawJSON())
 	a.finish()
 	return a, nil

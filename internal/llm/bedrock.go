@@ -34,7 +34,8 @@ func newBedrock(v Vendor, base string) (*anthropicProtocol, error) {
 func awsConfig(v Vendor, region string) (aws.Config, error) {
 	if v.APIKey != "" {
 		return aws.Config{
-			Region: region, BearerAuthTokenProvider: bedrock.NewStaticBearerTokenProvider(v.APIKey), AuthSchemePreference: []string{"httpBearerAuth"},
+			Region: region, BearerAuthTokenProvider: bedrock.NewStaticBearerTokenProvider(v.APIKey),
+			AuthSchemePreference: []string{"httpBearerAuth"},
 		}, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), awsConfigDeadline)
@@ -47,7 +48,8 @@ func awsConfig(v Vendor, region string) (aws.Config, error) {
 		cfg.Region = region
 	}
 	if cfg.Region == "" {
-		return cfg, errors.New("no AWS region is known: set AWS_REGION, or a base_url such as https://bedrock-runtime.us-east-1.amazonaws.com")
+		return cfg, errors.New("no AWS region is known: set AWS_REGION, or a base_url such as " +
+			"https://bedrock-runtime.us-east-1.amazonaws.com")
 	}
 	cfg.Credentials = namedCredentials{cfg.Credentials}
 	return cfg, nil
@@ -67,7 +69,8 @@ func bedrockRegion(base string) string {
 }
 
 // errNoCredentials is why a request could not be signed.
-var errNoCredentials = errors.New("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the vendor's api_key")
+var errNoCredentials = errors.New("no AWS credentials were found: set AWS_ACCESS_KEY_ID and " +
+	"AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the vendor's api_key")
 
 // namedCredentials says what is missing where AWS's SDK tells of its attempts.
 type namedCredentials struct{ aws.CredentialsProvider }

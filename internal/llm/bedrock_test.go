@@ -7,14 +7,17 @@ import (
 	"testing"
 
 	"precis/internal/llm"
-	"precis/internal/llm/llmtest"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
 
 // bedrockEnvironment leaves nothing of the machine's own AWS configuration.
 func bedrockEnvironment(t *testing.T, variables map[string]string) {
 	t.Helper()
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_BEARER_TOKEN_BEDROCK"} {
+	for _, name := range []string{
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
+		"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_BEARER_TOKEN_BEDROCK",
+	} {
 		t.Setenv(name, variables[name])
 	}
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -24,13 +27,20 @@ func bedrockEnvironment(t *testing.T, variables map[string]string) {
 
 // TestBedrockSigns: without a key a request is signed with AWS's credentials, for the service and the region.
 func TestBedrockSigns(t *testing.T) {
-	bedrockEnvironment(t, map[string]string{"AWS_ACCESS_KEY_ID": "AKIDTEST", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "eu-central-1"})
-	srv := llmtest.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: "a summary"}}})
+	bedrockEnvironment(t, map[string]string{
+		"AWS_ACCESS_KEY_ID": "AKIDTEST", "AWS_SECRET_ACCESS_KEY": "secret",
+		"AWS_REGION": "eu-central-1",
+	})
+	srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: "a summary"}}})
 	client, err := llm.New(llm.Vendor{Name: "bedrock", Type: llm.TypeBedrock, BaseURL: srv.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := client.Call(t.Context(), llm.Call{Model: "us.anthropic.claude-sonnet-4-5-20250929-v1:0", System: "You compact.", User: "The transcript."})
+	res, err := client.Call(t.Context(),
+		llm.Call{
+			Model: "us.anthropic.claude-sonnet-4-5-20250929-v1:0", System: "You compact.",
+			User: "The transcript.",
+		})
 	if err != nil || res.Text != "a summary" {
 		t.Fatalf("%q, %v", res.Text, err)
 	}
@@ -39,7 +49,10 @@ func TestBedrockSigns(t *testing.T) {
 		t.Errorf("the path is %s, want %s", req.Path, want)
 	}
 	signed := req.Header.Get("Authorization")
-	for _, part := range []string{"AWS4-HMAC-SHA256 Credential=AKIDTEST/", "/eu-central-1/bedrock/aws4_request", "Signature="} {
+	for _, part := range []string{
+		"AWS4-HMAC-SHA256 Credential=AKIDTEST/", "/eu-central-1/bedrock/aws4_request",
+		"Signature=",
+	} {
 		if !strings.Contains(signed, part) {
 			t.Errorf("authorization %q lacks %q", signed, part)
 		}
@@ -52,8 +65,9 @@ func TestBedrockSigns(t *testing.T) {
 // TestBedrockWithout: what is missing is said, and that it is missing is no reason to try again.
 func TestBedrockWithout(t *testing.T) {
 	bedrockEnvironment(t, nil)
-	srv := llmtest.New(t, llmtest.Script{})
-	if _, err := llm.New(llm.Vendor{Name: "bedrock", Type: llm.TypeBedrock, BaseURL: srv.URL}); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
+	srv := vendorserver.New(t, vendorserver.Script{})
+	if _, err := llm.New(llm.Vendor{Name: "bedrock", Type: llm.TypeBedrock, BaseURL: srv.URL}); err == nil ||
+		!strings.Contains(err.Error(), "AWS_REGION") {
 		t.Errorf("without a region: %v", err)
 	}
 	t.Setenv("AWS_REGION", "us-east-1")
@@ -61,7 +75,8 @@ func TestBedrockWithout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.Call(context.Background(), llm.Call{Model: "anthropic.claude-opus-5", System: "You compact.", User: "The transcript."})
+	_, err = client.Call(context.Background(),
+		llm.Call{Model: "anthropic.claude-opus-5", System: "You compact.", User: "The transcript."})
 	var kind *pipeline.Error
 	if !errors.As(err, &kind) || kind.Kind != pipeline.Auth || !strings.Contains(kind.Message, "AWS_ACCESS_KEY_ID") {
 		t.Errorf("without credentials: %v", err)

@@ -75,14 +75,16 @@ func (c *client) protocolFor(call Call) (protocol, error) {
 	}
 	p, ok := c.protocols[format]
 	if !ok {
-		return nil, pipeline.Errorf(pipeline.BadRequest, "%s: the vendor does not take requests in format %q", c.vendor.Name, format)
+		return nil, pipeline.Errorf(pipeline.BadRequest, "%s: the vendor does not take requests in format %q",
+			c.vendor.Name, format)
 	}
 	if call.Native == "" {
 		return p, nil
 	}
 	n, ok := p.(nativeProtocol)
 	if !ok {
-		return nil, pipeline.Errorf(pipeline.BadRequest, "%s: there is no native compaction in format %q", c.vendor.Name, format)
+		return nil, pipeline.Errorf(pipeline.BadRequest, "%s: there is no native compaction in format %q",
+			c.vendor.Name, format)
 	}
 	return n.native(call.Native)
 }
@@ -146,7 +148,8 @@ func (c *ask) body(call Call) ([]byte, error) {
 	body := call.Body
 	if body == nil {
 		if strings.TrimSpace(call.User) == "" {
-			return nil, pipeline.Errorf(pipeline.Internal, "%s: the request has neither a body nor a user message", c.vendor.Name)
+			return nil, pipeline.Errorf(pipeline.Internal, "%s: the request has neither a body nor a user message",
+				c.vendor.Name)
 		}
 		var err error
 		if body, err = c.protocol.request(call); err != nil {
@@ -226,7 +229,8 @@ func (c *ask) read(ctx context.Context, res *http.Response, progress func(int)) 
 		return a, raw, c.broken(ctx, rec, rec.err)
 	case err != nil && rec.err == nil:
 		a.dropText()
-		return a, raw, pipeline.Errorf(pipeline.MalformedOutput, "%s: the stream holds an event that is not valid JSON", c.vendor.Name)
+		return a, raw, pipeline.Errorf(pipeline.MalformedOutput, "%s: the stream holds an event that is not valid JSON",
+			c.vendor.Name)
 	}
 	return a, raw, verdict(c.vendor.Name, a)
 }
@@ -242,7 +246,8 @@ func (c *ask) decodeWhole(body []byte) (*answer, error) {
 // broken tells why an answer broke off.
 func (c *ask) broken(ctx context.Context, rec *recorder, err error) error {
 	if errors.Is(rec.err, errTooLong) {
-		return pipeline.Errorf(pipeline.MalformedOutput, "%s: the answer is longer than %d MB", c.vendor.Name, maxAnswerBytes>>20)
+		return pipeline.Errorf(pipeline.MalformedOutput, "%s: the answer is longer than %d MB", c.vendor.Name,
+			maxAnswerBytes>>20)
 	}
 	if ctx.Err() == nil && err == nil {
 		err = io.ErrUnexpectedEOF
@@ -348,7 +353,10 @@ func (r *recorder) seen() []byte { return r.raw.Bytes() }
 // a gateway in between need not read that.
 func (m Metadata) addTo(h http.Header) {
 	h.Set("X-Precis-Inference-Reason", m.reason())
-	for k, v := range map[string]string{"X-Precis-Feature": m.Feature, "X-Precis-Run": m.RunID, "X-Precis-Tenant": m.Tenant} {
+	for k, v := range map[string]string{
+		"X-Precis-Feature": m.Feature, "X-Precis-Run": m.RunID,
+		"X-Precis-Tenant": m.Tenant,
+	} {
 		if v != "" {
 			h.Set(k, headerValue(v))
 		}

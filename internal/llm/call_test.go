@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 
 	"precis/internal/llm"
-	"precis/internal/llm/llmtest"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
 
@@ -39,16 +39,19 @@ var wires = []struct {
 	{"GoogleStream", llm.TypeGoogle, true}, // it is the address that asks for a stream, and it always does
 }
 
-func baseURL(srv *llmtest.Server, vendorType string) string {
+func baseURL(srv *vendorserver.Server, vendorType string) string {
 	if vendorType == llm.TypeOpenAI || vendorType == llm.TypeOpenAIResponses {
 		return srv.OpenAIURL()
 	}
 	return srv.URL
 }
 
-func newClient(t *testing.T, srv *llmtest.Server, vendorType string) llm.Client {
+func newClient(t *testing.T, srv *vendorserver.Server, vendorType string) llm.Client {
 	t.Helper()
-	client, err := llm.New(llm.Vendor{Name: vendorType, Type: vendorType, BaseURL: baseURL(srv, vendorType), APIKey: testKey})
+	client, err := llm.New(llm.Vendor{
+		Name: vendorType, Type: vendorType, BaseURL: baseURL(srv, vendorType),
+		APIKey: testKey,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,20 +75,25 @@ func sorted(t *testing.T, body []byte) []byte {
 
 // call asks for "model-a": streamed as an external request, whole as a body that switches streaming off.
 func call(vendorType string, stream bool) llm.Call {
-	c := llm.Call{Model: "model-a", MaxOutput: 1000, Meta: llm.Metadata{Feature: "general", RunID: "run-1", Tenant: "acme"}}
+	c := llm.Call{
+		Model: "model-a", MaxOutput: 1000,
+		Meta: llm.Metadata{Feature: "general", RunID: "run-1", Tenant: "acme"},
+	}
 	if stream {
 		c.System, c.User = "You compact.", "The transcript."
 		return c
 	}
 	if vendorType == llm.TypeOpenAIResponses {
-		c.Body = []byte(`{"model":"model-a","max_output_tokens":1000,"input":[{"role":"user","content":"The transcript."}],"stream":false}`)
+		c.Body = []byte(`{"model":"model-a","max_output_tokens":1000,"input":[{"role":"user","content":"The ` +
+			`transcript."}],"stream":false}`)
 		return c
 	}
 	limit := `"max_tokens":1000`
 	if vendorType == llm.TypeOpenAI {
 		limit = `"max_completion_tokens":1000`
 	}
-	c.Body = []byte(`{"model":"model-a",` + limit + `,"messages":[{"role":"user","content":"The transcript."}],"stream":false}`)
+	c.Body = []byte(`{"model":"model-a",` + limit +
+		`,"messages":[{"role":"user","content":"The transcript."}],"stream":false}`)
 	return c
 }
 
@@ -100,16 +108,22 @@ func str(s string) *string { return &s }
 // answers is every way in which a vendor may answer, with what is made of it.
 var answers = []struct {
 	name   string
-	answer llmtest.Answer
+	answer vendorserver.Answer
 	want   pipeline.ErrorKind // "" for an answer that is taken
 	text   string
 	// streamOnly rows make no sense for an answer that is sent whole.
 	streamOnly bool
 	check      func(t *testing.T, res llm.Result, err error)
 }{
-	{name: "Text", answer: llmtest.Answer{Text: "<summary>Grüße, 世界 🙂</summary>", ChunkChars: 1}, text: "<summary>Grüße, 世界 🙂</summary>", check: finish(pipeline.FinishStop)},
-	{name: "TwoBlocks", answer: llmtest.Answer{Content: []llmtest.Block{{Type: "text", Text: "one "}, {Type: "text", Text: "two"}}}, text: "one two"},
-	{name: "ThinkingThenText", answer: llmtest.Answer{Content: []llmtest.Block{
+	{
+		name: "Text", answer: vendorserver.Answer{Text: "<summary>Grüße, 世界 🙂</summary>", ChunkChars: 1},
+		text: "<summary>Grüße, 世界 🙂</summary>", check: finish(pipeline.FinishStop),
+	},
+	{name: "TwoBlocks", answer: vendorserver.Answer{Content: []vendorserver.Block{
+		{Type: "text", Text: "one "},
+		{Type: "text", Text: "two"},
+	}}, text: "one two"},
+	{name: "ThinkingThenText", answer: vendorserver.Answer{Content: []vendorserver.Block{
 		{Type: "thinking", Thinking: "let me see", Signature: "sig"},
 		{Type: "text", Text: "done"},
 	}}, text: "done", check: func(t *testing.T, res llm.Result, _ error) {
@@ -117,79 +131,182 @@ var answers = []struct {
 			t.Errorf("reasoning %q", res.Reasoning)
 		}
 	}},
-	{name: "TextAndToolCall", answer: llmtest.Answer{Text: "done", ToolCalls: []llmtest.ToolCall{{ID: "c1", Name: "read", Arguments: `{"path":"x"}`}}}, text: "done", check: func(t *testing.T, res llm.Result, _ error) {
-		if res.ToolCalls != 1 || res.Finish != pipeline.FinishToolUse {
-			t.Errorf("%d tool calls, finish %q", res.ToolCalls, res.Finish)
-		}
-	}},
-	{name: "Usage", answer: llmtest.Answer{Text: "done", Usage: &llmtest.Usage{Input: 100, CachedInput: 9000, CacheWrite: 30, Output: 7}}, text: "done", check: func(t *testing.T, res llm.Result, _ error) {
-		want := llm.Usage{Input: 9130, CachedInput: 9000, CacheWrite: 30, Output: 7}
-		if bytes.Contains(res.Raw, []byte("usageMetadata")) {
-			want.CacheWrite = 0 // Google does not tell it
-		}
-		if res.Usage != want {
-			t.Errorf("usage %+v, want %+v", res.Usage, want)
-		}
-	}},
-	{name: "NoUsage", answer: llmtest.Answer{Text: "done", NoUsage: true}, text: "done", check: func(t *testing.T, res llm.Result, _ error) {
-		if res.Usage != (llm.Usage{}) {
-			t.Errorf("usage %+v out of nothing", res.Usage)
-		}
-	}},
+	{
+		name: "TextAndToolCall", answer: vendorserver.Answer{
+			Text:      "done",
+			ToolCalls: []vendorserver.ToolCall{{ID: "c1", Name: "read", Arguments: `{"path":"x"}`}},
+		}, text: "done",
+		check: func(t *testing.T, res llm.Result, _ error) {
+			if res.ToolCalls != 1 || res.Finish != pipeline.FinishToolUse {
+				t.Errorf("%d tool calls, finish %q", res.ToolCalls, res.Finish)
+			}
+		},
+	},
+	{
+		name: "Usage", answer: vendorserver.Answer{
+			Text:  "done",
+			Usage: &vendorserver.Usage{Input: 100, CachedInput: 9000, CacheWrite: 30, Output: 7},
+		}, text: "done",
+		check: func(t *testing.T, res llm.Result, _ error) {
+			want := llm.Usage{Input: 9130, CachedInput: 9000, CacheWrite: 30, Output: 7}
+			if bytes.Contains(res.Raw, []byte("usageMetadata")) {
+				want.CacheWrite = 0 // Google does not tell it
+			}
+			if res.Usage != want {
+				t.Errorf("usage %+v, want %+v", res.Usage, want)
+			}
+		},
+	},
+	{
+		name: "NoUsage", answer: vendorserver.Answer{Text: "done", NoUsage: true}, text: "done",
+		check: func(t *testing.T, res llm.Result, _ error) {
+			if res.Usage != (llm.Usage{}) {
+				t.Errorf("usage %+v out of nothing", res.Usage)
+			}
+		},
+	},
 
-	{name: "ToolCallOnly", answer: llmtest.Answer{ToolCalls: []llmtest.ToolCall{{ID: "c1", Name: "read", Arguments: `{}`}, {ID: "c2", Name: "read", Arguments: `{}`}}}, want: pipeline.ToolCallOutput, check: func(t *testing.T, res llm.Result, _ error) {
-		if res.ToolCalls != 2 {
-			t.Errorf("%d tool calls", res.ToolCalls)
-		}
-	}},
-	{name: "ThinkingOnly", answer: llmtest.Answer{Content: []llmtest.Block{{Type: "thinking", Thinking: "hmm", Signature: "s"}}}, want: pipeline.EmptyOutput, check: usageKnown},
-	{name: "ThinkingCutOff", answer: llmtest.Answer{Content: []llmtest.Block{{Type: "thinking", Thinking: "hmm", Signature: "s"}}, Finish: "length"}, want: pipeline.OutputTooLong},
-	{name: "Empty", answer: llmtest.Answer{}, want: pipeline.EmptyOutput},
-	{name: "Blank", answer: llmtest.Answer{Text: "  \n\t "}, want: pipeline.EmptyOutput},
-	{name: "CutOff", answer: llmtest.Answer{Text: "half a summ", Finish: "length"}, want: pipeline.OutputTooLong, text: "half a summ", check: usageKnown},
-	{name: "Refusal", answer: llmtest.Answer{Text: "I cannot help with that.", Finish: "refusal"}, want: pipeline.Refused},
-	{name: "ContentFilter", answer: llmtest.Answer{Text: "half", Finish: "content_filter"}, want: pipeline.Refused},
-	{name: "NoFinishReason", answer: llmtest.Answer{Text: "half a summ", Finish: "none"}, want: pipeline.MalformedOutput},
-	{name: "UnknownFinishReason", answer: llmtest.Answer{Text: "half a summ", Finish: "tired"}, want: pipeline.MalformedOutput},
-	{name: "VendorBrokeOff", answer: llmtest.Answer{Text: "half a summ", Finish: "error"}, want: pipeline.ServerError},
-	{name: "EmptyBody", answer: llmtest.Answer{Raw: str("")}, want: pipeline.EmptyOutput},
-	{name: "BlankBody", answer: llmtest.Answer{Raw: str("\n\n")}, want: pipeline.EmptyOutput},
-	{name: "InvalidJSON", answer: llmtest.Answer{Raw: str("{not json")}, want: pipeline.MalformedOutput},
-	{name: "OtherJSON", answer: llmtest.Answer{Raw: str(`{"hello":"world"}`)}, want: pipeline.MalformedOutput},
-	{name: "Page", answer: llmtest.Answer{Raw: str("<html><body>Sign in</body></html>"), ContentType: "text/html"}, want: pipeline.MalformedOutput},
-	{name: "ErrorWithStatus200", answer: llmtest.Answer{Raw: str(`{"error":{"code":429,"message":"Rate limit exceeded"}}`), ContentType: "application/json"}, want: pipeline.RateLimited},
-	{name: "InvalidEvent", answer: llmtest.Answer{Raw: str("event: message_start\ndata: {oops\n\n")}, want: pipeline.MalformedOutput, streamOnly: true},
-	{name: "OnlyComments", answer: llmtest.Answer{Raw: str(": keep-alive\n\n: keep-alive\n\n")}, want: pipeline.MalformedOutput, streamOnly: true},
-	{name: "ErrorEvent", answer: llmtest.Answer{Text: "half a summ", SSEError: &llmtest.Error{Type: "overloaded_error", Code: "engine_overloaded", Message: "Overloaded"}}, want: pipeline.Overloaded, streamOnly: true},
-	{name: "OverflowEvent", answer: llmtest.Answer{SSEError: &llmtest.Error{Status: 400, Message: "prompt is too long: 213462 tokens > 200000 maximum"}}, want: pipeline.InputTokensExceeded, streamOnly: true, check: func(t *testing.T, _ llm.Result, err error) {
-		var e *pipeline.Error
-		if errors.As(err, &e); e.ActualTokens != 213462 || e.LimitTokens != 200000 {
-			t.Errorf("figures %d and %d", e.ActualTokens, e.LimitTokens)
-		}
-	}},
-	{name: "BrokenOffInTheText", answer: llmtest.Answer{CloseAfterText: "half a summ"}, want: pipeline.Network, streamOnly: true, check: func(t *testing.T, res llm.Result, _ error) {
-		if !bytes.Contains(res.Raw, []byte("half a summ")) {
-			t.Errorf("the record of the answer lacks what came: %q", res.Raw)
-		}
-	}},
-	{name: "BrokenOffBeforeTheBody", answer: llmtest.Answer{Text: "done", CloseBeforeBody: true}, want: pipeline.Network},
-	{name: "BrokenOffWhole", answer: llmtest.Answer{Text: "done", DropAfterBytes: 40}, want: pipeline.Network},
+	{
+		name: "ToolCallOnly", answer: vendorserver.Answer{ToolCalls: []vendorserver.ToolCall{{
+			ID: "c1", Name: "read",
+			Arguments: `{}`,
+		}, {ID: "c2", Name: "read", Arguments: `{}`}}}, want: pipeline.ToolCallOutput,
+		check: func(t *testing.T, res llm.Result, _ error) {
+			if res.ToolCalls != 2 {
+				t.Errorf("%d tool calls", res.ToolCalls)
+			}
+		},
+	},
+	{name: "ThinkingOnly", answer: vendorserver.Answer{Content: []vendorserver.Block{{
+		Type: "thinking", Thinking: "hmm",
+		Signature: "s",
+	}}}, want: pipeline.EmptyOutput, check: usageKnown},
+	{name: "ThinkingCutOff", answer: vendorserver.Answer{Content: []vendorserver.Block{{
+		Type: "thinking", Thinking: "hmm",
+		Signature: "s",
+	}}, Finish: "length"}, want: pipeline.OutputTooLong},
+	{name: "Empty", answer: vendorserver.Answer{}, want: pipeline.EmptyOutput},
+	{name: "Blank", answer: vendorserver.Answer{Text: "  \n\t "}, want: pipeline.EmptyOutput},
+	{
+		name: "CutOff", answer: vendorserver.Answer{Text: "half a summ", Finish: "length"},
+		want: pipeline.OutputTooLong, text: "half a summ", check: usageKnown,
+	},
+	{
+		name: "Refusal", answer: vendorserver.Answer{Text: "I cannot help with that.", Finish: "refusal"},
+		want: pipeline.Refused,
+	},
+	{name: "ContentFilter", answer: vendorserver.Answer{Text: "half", Finish: "content_filter"},
+		want: pipeline.Refused},
+	{
+		name: "NoFinishReason", answer: vendorserver.Answer{Text: "half a summ", Finish: "none"},
+		want: pipeline.MalformedOutput,
+	},
+	{
+		name: "UnknownFinishReason", answer: vendorserver.Answer{Text: "half a summ", Finish: "tired"},
+		want: pipeline.MalformedOutput,
+	},
+	{name: "VendorBrokeOff", answer: vendorserver.Answer{Text: "half a summ", Finish: "error"},
+		want: pipeline.ServerError},
+	{name: "EmptyBody", answer: vendorserver.Answer{Raw: str("")}, want: pipeline.EmptyOutput},
+	{name: "BlankBody", answer: vendorserver.Answer{Raw: str("\n\n")}, want: pipeline.EmptyOutput},
+	{name: "InvalidJSON", answer: vendorserver.Answer{Raw: str("{not json")}, want: pipeline.MalformedOutput},
+	{name: "OtherJSON", answer: vendorserver.Answer{Raw: str(`{"hello":"world"}`)}, want: pipeline.MalformedOutput},
+	{
+		name: "Page", answer: vendorserver.Answer{Raw: str("<html><body>Sign in</body></html>"),
+			ContentType: "text/html"},
+		want: pipeline.MalformedOutput,
+	},
+	{
+		name: "ErrorWithStatus200", answer: vendorserver.Answer{Raw: str(
+			`{"error":{"code":429,"message":"Rate limit exceeded"}}`), ContentType: "application/json"},
+		want: pipeline.RateLimited,
+	},
+	{
+		name: "InvalidEvent", answer: vendorserver.Answer{Raw: str("event: message_start\ndata: {oops\n\n")},
+		want: pipeline.MalformedOutput, streamOnly: true,
+	},
+	{
+		name: "OnlyComments", answer: vendorserver.Answer{Raw: str(": keep-alive\n\n: keep-alive\n\n")},
+		want: pipeline.MalformedOutput, streamOnly: true,
+	},
+	{
+		name: "ErrorEvent", answer: vendorserver.Answer{
+			Text:     "half a summ",
+			SSEError: &vendorserver.Error{Type: "overloaded_error", Code: "engine_overloaded", Message: "Overloaded"},
+		},
+		want: pipeline.Overloaded, streamOnly: true,
+	},
+	{
+		name: "OverflowEvent", answer: vendorserver.Answer{SSEError: &vendorserver.Error{
+			Status:  400,
+			Message: "prompt is too long: 213462 tokens > 200000 maximum",
+		}}, want: pipeline.InputTokensExceeded,
+		streamOnly: true, check: func(t *testing.T, _ llm.Result, err error) {
+			var e *pipeline.Error
+			if errors.As(err, &e); e.ActualTokens != 213462 || e.LimitTokens != 200000 {
+				t.Errorf("figures %d and %d", e.ActualTokens, e.LimitTokens)
+			}
+		},
+	},
+	{
+		name: "BrokenOffInTheText", answer: vendorserver.Answer{CloseAfterText: "half a summ"}, want: pipeline.Network,
+		streamOnly: true, check: func(t *testing.T, res llm.Result, _ error) {
+			if !bytes.Contains(res.Raw, []byte("half a summ")) {
+				t.Errorf("the record of the answer lacks what came: %q", res.Raw)
+			}
+		},
+	},
+	{
+		name: "BrokenOffBeforeTheBody", answer: vendorserver.Answer{Text: "done", CloseBeforeBody: true},
+		want: pipeline.Network,
+	},
+	{name: "BrokenOffWhole", answer: vendorserver.Answer{Text: "done", DropAfterBytes: 40}, want: pipeline.Network},
 
-	{name: "Overflow", answer: llmtest.Answer{Error: &llmtest.Error{Status: 400, Message: "prompt is too long: 5 tokens > 4 maximum", Code: "context_length_exceeded"}}, want: pipeline.InputTokensExceeded},
-	{name: "Status400", answer: llmtest.Answer{Error: &llmtest.Error{Status: 400}}, want: pipeline.BadRequest},
-	{name: "Status401", answer: llmtest.Answer{Error: &llmtest.Error{Status: 401}}, want: pipeline.Auth},
-	{name: "Status402", answer: llmtest.Answer{Error: &llmtest.Error{Status: 402}}, want: pipeline.Quota},
-	{name: "Status403", answer: llmtest.Answer{Error: &llmtest.Error{Status: 403}}, want: pipeline.Auth},
-	{name: "Status404", answer: llmtest.Answer{Error: &llmtest.Error{Status: 404}}, want: pipeline.ModelNotFound},
-	{name: "Status413", answer: llmtest.Answer{Error: &llmtest.Error{Status: 413}}, want: pipeline.InputTooLarge},
-	{name: "Status429", answer: llmtest.Answer{Error: &llmtest.Error{Status: 429, RetryAfter: "2"}}, want: pipeline.RateLimited, check: retryAfter(2 * time.Second)},
-	{name: "Status429Millis", answer: llmtest.Answer{Error: &llmtest.Error{Status: 429, RetryAfterMS: 1500}}, want: pipeline.RateLimited, check: retryAfter(1500 * time.Millisecond)},
-	{name: "Status429NoBody", answer: llmtest.Answer{Raw: str(""), Status: 429}, want: pipeline.RateLimited},
-	{name: "Status500", answer: llmtest.Answer{Error: &llmtest.Error{Status: 500}}, want: pipeline.ServerError},
-	{name: "Status503", answer: llmtest.Answer{Error: &llmtest.Error{Status: 503, Message: "unavailable"}}, want: pipeline.Overloaded},
-	{name: "Status504", answer: llmtest.Answer{Error: &llmtest.Error{Status: 504, Message: "x"}}, want: pipeline.Timeout},
-	{name: "Status529", answer: llmtest.Answer{Error: &llmtest.Error{Status: 529}}, want: pipeline.Overloaded},
-	{name: "MalformedHistory", answer: llmtest.Answer{Error: &llmtest.Error{Status: 400, Message: "messages.3: `tool_use` ids were found without `tool_result` blocks immediately after: t1"}}, want: pipeline.MalformedHistory},
+	{
+		name: "Overflow", answer: vendorserver.Answer{Error: &vendorserver.Error{
+			Status:  400,
+			Message: "prompt is too long: 5 tokens > 4 maximum", Code: "context_length_exceeded",
+		}},
+		want: pipeline.InputTokensExceeded,
+	},
+	{name: "Status400", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 400}},
+		want: pipeline.BadRequest},
+	{name: "Status401", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 401}}, want: pipeline.Auth},
+	{name: "Status402", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 402}}, want: pipeline.Quota},
+	{name: "Status403", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 403}}, want: pipeline.Auth},
+	{name: "Status404", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 404}},
+		want: pipeline.ModelNotFound},
+	{name: "Status413", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 413}},
+		want: pipeline.InputTooLarge},
+	{
+		name: "Status429", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 429, RetryAfter: "2"}},
+		want: pipeline.RateLimited, check: retryAfter(2 * time.Second),
+	},
+	{
+		name: "Status429Millis", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 429,
+			RetryAfterMS: 1500}},
+		want: pipeline.RateLimited, check: retryAfter(1500 * time.Millisecond),
+	},
+	{name: "Status429NoBody", answer: vendorserver.Answer{Raw: str(""), Status: 429}, want: pipeline.RateLimited},
+	{name: "Status500", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 500}},
+		want: pipeline.ServerError},
+	{
+		name: "Status503", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 503, Message: "unavailable"}},
+		want: pipeline.Overloaded,
+	},
+	{
+		name: "Status504", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 504, Message: "x"}},
+		want: pipeline.Timeout,
+	},
+	{name: "Status529", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 529}},
+		want: pipeline.Overloaded},
+	{
+		name: "MalformedHistory", answer: vendorserver.Answer{Error: &vendorserver.Error{
+			Status:  400,
+			Message: "messages.3: `tool_use` ids were found without `tool_result` blocks immediately after: t1",
+		}},
+		want: pipeline.MalformedHistory,
+	},
 }
 
 func finish(want pipeline.Finish) func(*testing.T, llm.Result, error) {
@@ -227,7 +344,8 @@ func TestCall(t *testing.T) {
 				}
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					srv := llmtest.New(t, llmtest.Script{Key: testKey, Answers: []llmtest.Answer{c.answer}})
+					srv := vendorserver.New(t, vendorserver.Script{Key: testKey,
+						Answers: []vendorserver.Answer{c.answer}})
 					request := call(w.vendorType, w.stream)
 					res, err := newClient(t, srv, w.vendorType).Call(ctxOf(t), request)
 
@@ -278,7 +396,7 @@ func TestBrokenOffAnywhere(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			srv := llmtest.New(t, llmtest.Script{Default: &llmtest.Answer{Text: text}})
+			srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: text}})
 			client := newClient(t, srv, w.vendorType)
 			whole, err := client.Call(ctxOf(t), call(w.vendorType, w.stream))
 			if err != nil {
@@ -286,7 +404,7 @@ func TestBrokenOffAnywhere(t *testing.T) {
 			}
 			complete := 0
 			for n := 1; n < len(whole.Raw); n += 7 {
-				srv.SetScript(llmtest.Script{Default: &llmtest.Answer{Text: text, DropAfterBytes: n}})
+				srv.SetScript(vendorserver.Script{Default: &vendorserver.Answer{Text: text, DropAfterBytes: n}})
 				res, err := client.Call(ctxOf(t), call(w.vendorType, w.stream))
 				switch {
 				case err == nil && res.Text == text:
@@ -306,7 +424,7 @@ func TestBrokenOffAnywhere(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	for name, a := range map[string]llmtest.Answer{
+	for name, a := range map[string]vendorserver.Answer{
 		"NoAnswer":        {Hang: true},
 		"StopsInTheText":  {Text: strings.Repeat("word ", 50), HangAfterBytes: 400},
 		"TricklesForever": {Text: strings.Repeat("word ", 5000), ChunkChars: 5, ChunkDelayMS: 20},
@@ -317,7 +435,7 @@ func TestDeadline(t *testing.T) {
 			}
 			t.Run(name+w.name, func(t *testing.T) {
 				t.Parallel()
-				srv := llmtest.New(t, llmtest.Script{Answers: []llmtest.Answer{a}})
+				srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{a}})
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				defer cancel()
 				res, err := newClient(t, srv, w.vendorType).Call(ctx, call(w.vendorType, w.stream))
@@ -337,13 +455,14 @@ func TestCancel(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			srv := llmtest.New(t, llmtest.Script{Answers: []llmtest.Answer{{Hang: true}}})
+			srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Hang: true}}})
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				srv.WaitForRequest(t.Context(), 1) // the test ends either way
 				cancel()
 			}()
-			if _, err := newClient(t, srv, w.vendorType).Call(ctx, call(w.vendorType, w.stream)); pipeline.KindOf(err) != pipeline.Cancelled {
+			if _, err := newClient(t, srv, w.vendorType).Call(ctx,
+				call(w.vendorType, w.stream)); pipeline.KindOf(err) != pipeline.Cancelled {
 				t.Errorf("%v, want cancelled", err)
 			}
 		})
@@ -356,7 +475,11 @@ func TestHiccup(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			srv := llmtest.New(t, llmtest.Script{Answers: []llmtest.Answer{{Close: true}, {Text: "done"}, {Close: true, Forever: true}}})
+			srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{
+				{Close: true},
+				{Text: "done"},
+				{Close: true, Forever: true},
+			}})
 			client := newClient(t, srv, w.vendorType)
 			res, err := client.Call(ctxOf(t), call(w.vendorType, w.stream))
 			if err != nil || res.Text != "done" {
@@ -374,7 +497,7 @@ func TestHiccup(t *testing.T) {
 
 func TestNothingListens(t *testing.T) {
 	t.Parallel()
-	srv := llmtest.New(t, llmtest.Script{})
+	srv := vendorserver.New(t, vendorserver.Script{})
 	srv.Close()
 	for _, vendorType := range []string{llm.TypeAnthropic, llm.TypeOpenAI} {
 		_, err := newClient(t, srv, vendorType).Call(ctxOf(t), call(vendorType, true))
@@ -390,8 +513,11 @@ func TestProgress(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			gate := llmtest.NewGate()
-			srv := llmtest.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: "Grüße 🙂, and more", ChunkChars: 3, Gate: gate}}})
+			gate := vendorserver.NewGate()
+			srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{
+				Text: "Grüße 🙂, and more", ChunkChars: 3,
+				Gate: gate,
+			}}})
 			var seen []int
 			c := call(w.vendorType, w.stream)
 			c.OnProgress = func(chars int) {
@@ -422,22 +548,41 @@ func TestOwnBody(t *testing.T) {
 	for name, c := range map[string]struct {
 		vendorType, body, want string
 	}{
-		"Anthropic":      {llm.TypeAnthropic, `{"model":"m","max_tokens":5, ` + messages + ` }`, `{"model":"m","max_tokens":5, ` + messages + ` ,"stream":true}`},
-		"Newline":        {llm.TypeAnthropic, `{"model":"m","max_tokens":5,` + messages + "}\n", `{"model":"m","max_tokens":5,` + messages + `,"stream":true}` + "\n"},
-		"StreamThere":    {llm.TypeAnthropic, `{"stream" :true,"model":"m","max_tokens":5,` + messages + `}`, ``},
-		"StreamOff":      {llm.TypeAnthropic, `{"model":"m","max_tokens":5,` + messages + `,"stream":false}`, ``},
-		"StreamInside":   {llm.TypeAnthropic, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"\"stream\":true"}]}`, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"\"stream\":true"}],"stream":true}`},
-		"OpenAI":         {llm.TypeOpenAI, `{"model":"m",` + messages + `}`, `{"model":"m",` + messages + `,"stream":true,"stream_options":{"include_usage":true}}`},
-		"OpenAIStreams":  {llm.TypeOpenAI, `{"model":"m","stream":true,` + messages + `}`, ``},
-		"OpenAIOptions":  {llm.TypeOpenAI, `{"model":"m","stream_options":{"include_usage":false},` + messages + `}`, `{"model":"m","stream_options":{"include_usage":false},` + messages + `,"stream":true}`},
-		"OpenAIBigFirst": {llm.TypeOpenAI, `{` + messages + `,"model":"m","temperature":0.10}`, `{` + messages + `,"model":"m","temperature":0.10,"stream":true,"stream_options":{"include_usage":true}}`},
+		"Anthropic": {
+			llm.TypeAnthropic, `{"model":"m","max_tokens":5, ` + messages + ` }`,
+			`{"model":"m","max_tokens":5, ` + messages + ` ,"stream":true}`,
+		},
+		"Newline": {
+			llm.TypeAnthropic, `{"model":"m","max_tokens":5,` + messages + "}\n",
+			`{"model":"m","max_tokens":5,` + messages + `,"stream":true}` + "\n",
+		},
+		"StreamThere": {llm.TypeAnthropic, `{"stream" :true,"model":"m","max_tokens":5,` + messages + `}`, ``},
+		"StreamOff":   {llm.TypeAnthropic, `{"model":"m","max_tokens":5,` + messages + `,"stream":false}`, ``},
+		"StreamInside": {
+			llm.TypeAnthropic,
+			`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"\"stream\":true"}]}`,
+			`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"\"stream\":true"}],"stream":true}`,
+		},
+		"OpenAI": {
+			llm.TypeOpenAI, `{"model":"m",` + messages + `}`,
+			`{"model":"m",` + messages + `,"stream":true,"stream_options":{"include_usage":true}}`,
+		},
+		"OpenAIStreams": {llm.TypeOpenAI, `{"model":"m","stream":true,` + messages + `}`, ``},
+		"OpenAIOptions": {
+			llm.TypeOpenAI, `{"model":"m","stream_options":{"include_usage":false},` + messages + `}`,
+			`{"model":"m","stream_options":{"include_usage":false},` + messages + `,"stream":true}`,
+		},
+		"OpenAIBigFirst": {
+			llm.TypeOpenAI, `{` + messages + `,"model":"m","temperature":0.10}`,
+			`{` + messages + `,"model":"m","temperature":0.10,"stream":true,"stream_options":{"include_usage":true}}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if c.want == "" {
 				c.want = c.body
 			}
-			srv := llmtest.New(t, llmtest.Script{Answers: []llmtest.Answer{{Text: "done"}}})
+			srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: "done"}}})
 			res, err := newClient(t, srv, c.vendorType).Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(c.body)})
 			if err != nil || res.Text != "done" {
 				t.Fatalf("%v, text %q", err, res.Text)
@@ -450,7 +595,7 @@ func TestOwnBody(t *testing.T) {
 	for name, body := range map[string]string{"Broken": `{"model":`, "List": `[]`, "Empty": ``, "Word": `null`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := llmtest.New(t, llmtest.Script{})
+			srv := vendorserver.New(t, vendorserver.Script{})
 			_, err := newClient(t, srv, llm.TypeOpenAI).Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(body)})
 			if pipeline.KindOf(err) != pipeline.Internal || len(srv.Requests()) != 0 {
 				t.Errorf("%v after %d requests", err, len(srv.Requests()))
@@ -461,7 +606,7 @@ func TestOwnBody(t *testing.T) {
 
 func TestNothingToAsk(t *testing.T) {
 	t.Parallel()
-	srv := llmtest.New(t, llmtest.Script{})
+	srv := vendorserver.New(t, vendorserver.Script{})
 	_, err := newClient(t, srv, llm.TypeAnthropic).Call(ctxOf(t), llm.Call{Model: "m", System: "s", User: " \n"})
 	if pipeline.KindOf(err) != pipeline.Internal || len(srv.Requests()) != 0 {
 		t.Errorf("%v after %d requests", err, len(srv.Requests()))
@@ -479,23 +624,71 @@ func TestExternalRequest(t *testing.T) {
 		limitKey  string // under this name
 		wantStore string
 	}{
-		"Anthropic":           {llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic}, "claude-sonnet-4-5", 4000, 4000, "max_tokens", ""},
-		"AnthropicOver":       {llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic}, "claude-sonnet-4-5-20250929", 500_000, 64_000, "max_tokens", ""},
-		"AnthropicUnder":      {llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic}, "claude-sonnet-4-5", -7, 1, "max_tokens", ""},
-		"AnthropicUnset":      {llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic}, "claude-haiku-4-5", 0, 64_000, "max_tokens", ""},
-		"AnthropicUnknown":    {llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic}, "claude-none", 0, 8192, "max_tokens", ""},
-		"OpenAI":              {llm.Vendor{Name: "openai", Type: llm.TypeOpenAI}, "gpt-5.2", 4000, 4000, "max_completion_tokens", "false"},
-		"OpenAIOver":          {llm.Vendor{Name: "openai", Type: llm.TypeOpenAI}, "gpt-4o-2024-08-06", 100_000, 16_384, "max_completion_tokens", "false"},
-		"XAI":                 {llm.Vendor{Name: "xai", Type: llm.TypeOpenAI}, "grok-4.7", 4000, 4000, "max_completion_tokens", ""},
-		"Compatible":          {llm.Vendor{Name: "local", Type: llm.TypeOpenAI}, "qwen-9", 4000, 4000, "max_tokens", ""},
-		"CompatibleUnset":     {llm.Vendor{Name: "local", Type: llm.TypeOpenAI}, "qwen-9", 0, 0, "", ""},
-		"Gateway":             {llm.Vendor{Name: "openrouter", Type: llm.TypeOpenAI}, "anthropic/claude-sonnet-4.5", 1 << 30, 64_000, "max_tokens", ""},
-		"AnthropicGateway":    {llm.Vendor{Name: "gw", Type: llm.TypeAnthropic}, "claude-haiku-4-5", 1 << 30, 64_000, "max_tokens", ""},
-		"AnthropicCompatible": {llm.Vendor{Name: "minimax", Type: llm.TypeAnthropic}, "m2", 4000, 4000, "max_tokens", ""},
+		"Anthropic": {
+			llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic},
+			"claude-sonnet-4-5", 4000, 4000,
+			"max_tokens", "",
+		},
+		"AnthropicOver": {
+			llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic},
+			"claude-sonnet-4-5-20250929",
+			500_000, 64_000, "max_tokens", "",
+		},
+		"AnthropicUnder": {
+			llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic},
+			"claude-sonnet-4-5", -7, 1,
+			"max_tokens", "",
+		},
+		"AnthropicUnset": {
+			llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic},
+			"claude-haiku-4-5", 0, 64_000,
+			"max_tokens", "",
+		},
+		"AnthropicUnknown": {
+			llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic},
+			"claude-none", 0, 8192,
+			"max_tokens", "",
+		},
+		"OpenAI": {
+			llm.Vendor{Name: "openai", Type: llm.TypeOpenAI},
+			"gpt-5.2", 4000, 4000,
+			"max_completion_tokens", "false",
+		},
+		"OpenAIOver": {
+			llm.Vendor{Name: "openai", Type: llm.TypeOpenAI},
+			"gpt-4o-2024-08-06", 100_000, 16_384,
+			"max_completion_tokens", "false",
+		},
+		"XAI": {
+			llm.Vendor{Name: "xai", Type: llm.TypeOpenAI},
+			"grok-4.7", 4000, 4000,
+			"max_completion_tokens", "",
+		},
+		"Compatible": {
+			llm.Vendor{Name: "local", Type: llm.TypeOpenAI},
+			"qwen-9", 4000, 4000, "max_tokens",
+			"",
+		},
+		"CompatibleUnset": {llm.Vendor{Name: "local", Type: llm.TypeOpenAI}, "qwen-9", 0, 0, "", ""},
+		"Gateway": {
+			llm.Vendor{Name: "openrouter", Type: llm.TypeOpenAI},
+			"anthropic/claude-sonnet-4.5",
+			1 << 30, 64_000, "max_tokens", "",
+		},
+		"AnthropicGateway": {
+			llm.Vendor{Name: "gw", Type: llm.TypeAnthropic},
+			"claude-haiku-4-5", 1 << 30, 64_000,
+			"max_tokens", "",
+		},
+		"AnthropicCompatible": {
+			llm.Vendor{Name: "minimax", Type: llm.TypeAnthropic},
+			"m2", 4000, 4000, "max_tokens",
+			"",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := llmtest.New(t, llmtest.Script{Default: &llmtest.Answer{Text: "done"}})
+			srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "done"}})
 			c.vendor.BaseURL, c.vendor.APIKey = baseURL(srv, c.vendor.Type), testKey
 			c.vendor.Headers = map[string]string{"X-Gateway": "g1"}
 			client, err := llm.New(c.vendor)
@@ -510,7 +703,8 @@ func TestExternalRequest(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := srv.Requests()[0]
-			if r.System != "You compact <x>." || r.LastUser != "The transcript & more." || r.Model != c.model || !r.Stream {
+			if r.System != "You compact <x>." || r.LastUser != "The transcript & more." || r.Model != c.model ||
+				!r.Stream {
 				t.Errorf("request %s", r.Body)
 			}
 			if r.MaxTokens != c.want {
@@ -530,8 +724,9 @@ func TestExternalRequest(t *testing.T) {
 				t.Errorf("the tenant's name is in the body: %s", r.Body)
 			}
 			for k, want := range map[string]string{
-				"X-Precis-Inference-Reason": "agent-summarization", "X-Precis-Feature": "general", "X-Precis-Run": "run-1",
-				"X-Precis-Tenant": "acme__X-Evil:_1", "X-Gateway": "g1", "X-Evil": "", "Authorization": "Bearer " + testKey,
+				"X-Precis-Inference-Reason": "agent-summarization", "X-Precis-Feature": "general",
+				"X-Precis-Run": "run-1", "X-Precis-Tenant": "acme__X-Evil:_1", "X-Gateway": "g1", "X-Evil": "",
+				"Authorization": "Bearer " + testKey,
 			} {
 				if got := r.Header.Get(k); got != want {
 					t.Errorf("header %s is %q, want %q", k, got, want)
@@ -546,7 +741,7 @@ func TestExternalRequest(t *testing.T) {
 func TestTenantMetadata(t *testing.T) {
 	t.Parallel()
 	id := func(vendorType, tenant string) string {
-		srv := llmtest.New(t, llmtest.Script{Default: &llmtest.Answer{Text: "done"}})
+		srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "done"}})
 		c := call(vendorType, true)
 		c.Meta.Tenant = tenant
 		if _, err := newClient(t, srv, vendorType).Call(ctxOf(t), c); err != nil {
@@ -582,13 +777,20 @@ func TestAnthropicHeaders(t *testing.T) {
 		"Plain":       {head + `}`, "2026-10-21", ""},
 		"Temperature": {head + `,"temperature":0.5}`, "2023-06-01", ""},
 		"TopP":        {head + `,"top_p":0.5}`, "2023-06-01", ""},
-		"Thinking":    {head + `,"context_management":{"edits":[{"type":"clear_thinking_20251015"}]}}`, "2026-10-21", "context-management-2025-06-27"},
-		"Compaction":  {head + `,"context_management":{"edits":[{"type":"compact_20260112"}]}}`, "2026-10-21", "context-management-2025-06-27,compact-2026-01-12"},
+		"Thinking": {
+			head + `,"context_management":{"edits":[{"type":"clear_thinking_20251015"}]}}`, "2026-10-21",
+			"context-management-2025-06-27",
+		},
+		"Compaction": {
+			head + `,"context_management":{"edits":[{"type":"compact_20260112"}]}}`, "2026-10-21",
+			"context-management-2025-06-27,compact-2026-01-12",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := llmtest.New(t, llmtest.Script{Default: &llmtest.Answer{Text: "done"}})
-			if _, err := newClient(t, srv, llm.TypeAnthropic).Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(c.body)}); err != nil {
+			srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "done"}})
+			if _, err := newClient(t, srv, llm.TypeAnthropic).Call(ctxOf(t),
+				llm.Call{Model: "m", Body: []byte(c.body)}); err != nil {
 				t.Fatal(err)
 			}
 			h := srv.Requests()[0].Header
@@ -605,20 +807,25 @@ func TestAnthropicHeaders(t *testing.T) {
 // TestConfiguredHeaders beat our own, whatever their spelling; betas add up.
 func TestConfiguredHeaders(t *testing.T) {
 	t.Parallel()
-	srv := llmtest.New(t, llmtest.Script{Default: &llmtest.Answer{Text: "done"}})
-	client, err := llm.New(llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic, BaseURL: srv.URL, APIKey: testKey, Headers: map[string]string{
-		"anthropic-version": "2023-06-01", "ANTHROPIC-BETA": "own-beta", "x-precis-tenant": "someone",
-	}})
+	srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "done"}})
+	client, err := llm.New(llm.Vendor{
+		Name: "anthropic", Type: llm.TypeAnthropic, BaseURL: srv.URL, APIKey: testKey,
+		Headers: map[string]string{
+			"anthropic-version": "2023-06-01", "ANTHROPIC-BETA": "own-beta", "x-precis-tenant": "someone",
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	body := `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"}],"context_management":{"edits":[]}}`
-	if _, err := client.Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(body), Meta: llm.Metadata{Tenant: "acme"}}); err != nil {
+	if _, err := client.Call(ctxOf(t),
+		llm.Call{Model: "m", Body: []byte(body), Meta: llm.Metadata{Tenant: "acme"}}); err != nil {
 		t.Fatal(err)
 	}
 	h := srv.Requests()[0].Header
 	for k, want := range map[string]string{
-		"Anthropic-Version": "2023-06-01", "Anthropic-Beta": "context-management-2025-06-27,own-beta", "X-Precis-Tenant": "someone",
+		"Anthropic-Version": "2023-06-01", "Anthropic-Beta": "context-management-2025-06-27,own-beta",
+		"X-Precis-Tenant": "someone",
 	} {
 		if got := h.Values(k); len(got) != 1 || got[0] != want {
 			t.Errorf("header %s is %q, want %q", k, got, want)
@@ -629,13 +836,15 @@ func TestConfiguredHeaders(t *testing.T) {
 // TestEnvironment: what the shell exports for other programs changes nothing.
 func TestEnvironment(t *testing.T) {
 	for k, v := range map[string]string{
-		"ANTHROPIC_API_KEY": "sk-from-env", "ANTHROPIC_AUTH_TOKEN": "tok-from-env", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "ANTHROPIC_CUSTOM_HEADERS": "X-From-Env: 1",
-		"OPENAI_API_KEY": "sk-from-env", "OPENAI_BASE_URL": "http://127.0.0.1:1", "OPENAI_ORG_ID": "from-env", "OPENAI_PROJECT_ID": "from-env", "OPENAI_CUSTOM_HEADERS": "X-From-Env: 1",
+		"ANTHROPIC_API_KEY": "sk-from-env", "ANTHROPIC_AUTH_TOKEN": "tok-from-env",
+		"ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "ANTHROPIC_CUSTOM_HEADERS": "X-From-Env: 1",
+		"OPENAI_API_KEY": "sk-from-env", "OPENAI_BASE_URL": "http://127.0.0.1:1", "OPENAI_ORG_ID": "from-env",
+		"OPENAI_PROJECT_ID": "from-env", "OPENAI_CUSTOM_HEADERS": "X-From-Env: 1",
 	} {
 		t.Setenv(k, v)
 	}
 	for _, vendorType := range []string{llm.TypeAnthropic, llm.TypeOpenAI} {
-		srv := llmtest.New(t, llmtest.Script{Default: &llmtest.Answer{Text: "done"}})
+		srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "done"}})
 		client, err := llm.New(llm.Vendor{Name: "local", Type: vendorType, BaseURL: baseURL(srv, vendorType)})
 		if err != nil {
 			t.Fatal(err)
@@ -678,7 +887,7 @@ func TestRedirect(t *testing.T) {
 func TestConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	for _, vendorType := range []string{llm.TypeAnthropic, llm.TypeOpenAI} {
-		srv := llmtest.New(t, llmtest.Script{Default: &llmtest.Answer{EchoLastPrompt: true}})
+		srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{EchoLastPrompt: true}})
 		client := newClient(t, srv, vendorType)
 		var wg sync.WaitGroup
 		for i := range 20 {
@@ -728,7 +937,10 @@ func TestVendorPrintsNoKey(t *testing.T) {
 	v := llm.Vendor{Name: "openai", Type: "openai", APIKey: testKey, Headers: map[string]string{"X-Key": testKey}}
 	var log bytes.Buffer
 	slog.New(slog.NewTextHandler(&log, nil)).Info("vendor", "v", v, "p", &v)
-	for _, s := range []string{fmt.Sprint(v), fmt.Sprintf("%+v", v), fmt.Sprintf("%#v", v), fmt.Sprintf("%v", &v), fmt.Sprintf("%v", []llm.Vendor{v}), log.String()} {
+	for _, s := range []string{
+		fmt.Sprint(v), fmt.Sprintf("%+v", v), fmt.Sprintf("%#v", v), fmt.Sprintf("%v", &v),
+		fmt.Sprintf("%v", []llm.Vendor{v}), log.String(),
+	} {
 		if strings.Contains(s, testKey) {
 			t.Errorf("the key is in %s", s)
 		}

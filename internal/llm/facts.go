@@ -72,7 +72,8 @@ func (f *facts) fromText(s string, depth int) {
 		return
 	}
 	if reHTML.MatchString(s) {
-		f.texts = append(f.texts, strings.Join(strings.Fields(html.UnescapeString(reTag.ReplaceAllString(s, " "))), " "))
+		f.texts = append(f.texts, strings.Join(strings.Fields(html.UnescapeString(reTag.ReplaceAllString(s, " "))),
+			" "))
 		return
 	}
 	rest := s
@@ -192,9 +193,11 @@ func (f *facts) bare() bool { return f.status == 0 && !f.json }
 var figureRules = []*regexp.Regexp{
 	regexp.MustCompile(`(?P<a>\d[\d,_]*) tokens? > (?P<l>\d[\d,_]*)`),
 	regexp.MustCompile(`exceed context limit: \d[\d,_]* \+ \d[\d,_]* > (?P<l>\d[\d,_]*)`),
-	regexp.MustCompile(`maximum context length (?:is|of)(?: only)? (?P<l>\d[\d,_]*)(?: tokens)?.{0,60}?(?:resulted in|requested about|you requested|contains) (?P<a>\d[\d,_]*)(?: tokens| \()`),
+	regexp.MustCompile(`maximum context length (?:is|of)(?: only)? (?P<l>\d[\d,_]*)(?: tokens)?.{0,` +
+		`60}?(?:resulted in|requested about|you requested|contains) (?P<a>\d[\d,_]*)(?: tokens| \()`),
 	regexp.MustCompile(`maximum prompt length is (?P<l>\d[\d,_]*).{0,40}?contains (?P<a>\d[\d,_]*) tokens`),
-	regexp.MustCompile(`input token count \(?(?P<a>\d[\d,_]*)\)? exceeds the maximum number of tokens allowed \(?(?P<l>\d[\d,_]*)`),
+	regexp.MustCompile(
+		`input token count \(?(?P<a>\d[\d,_]*)\)? exceeds the maximum number of tokens allowed \(?(?P<l>\d[\d,_]*)`),
 	regexp.MustCompile(`token limit:? (?P<l>\d[\d,_]*) \(requested:? (?P<a>\d[\d,_]*)`),
 	regexp.MustCompile(`(?:prompt )?token count of (?P<a>\d[\d,_]*) exceeds the limit of (?P<l>\d[\d,_]*)`),
 	regexp.MustCompile(`prompt contains (?P<a>\d[\d,_]*) tokens.{0,60}?with (?P<l>\d[\d,_]*) maximum context`),
@@ -205,7 +208,8 @@ var figureRules = []*regexp.Regexp{
 	regexp.MustCompile(`request \((?P<a>\d[\d,_]*) tokens\) exceeds.{0,40}?context size \((?P<l>\d[\d,_]*)`),
 	regexp.MustCompile(`\(length (?P<a>\d[\d,_]*)\) is longer than the maximum model length of (?P<l>\d[\d,_]*)`),
 	regexp.MustCompile(`range of input length should be \[\d+, (?P<l>\d[\d,_]*)\]`),
-	regexp.MustCompile(`(?:maximum|max|model's) (?:context|prompt|input)[ -]?(?:window|length|size) (?:is|of)(?: only)? (?P<l>\d[\d,_]*)`),
+	regexp.MustCompile(`(?:maximum|max|model's) (?:context|prompt|input)[ -]?(?:window|length|size) (?:is|of)(?: ` +
+		`only)? (?P<l>\d[\d,_]*)`),
 	regexp.MustCompile(`context (?:window|length|size|limit) (?:is|of)(?: only)? (?P<l>\d[\d,_]*)`),
 	regexp.MustCompile(`must be <= (?P<l>\d[\d,_]*)`),
 	regexp.MustCompile(`(?P<l>\d[\d,_]*) (?:token )?(?:maximum|max) (?:context|input|prompt)`),
@@ -289,7 +293,8 @@ var kindSentences = map[pipeline.ErrorKind]string{
 var (
 	reLongQuote  = regexp.MustCompile("(?s)'[^']{32,}'?|\"[^\"]{32,}\"?|`[^`]{32,}`?")
 	reInputValue = regexp.MustCompile(`(?is)[\[(,]?\s*input(_value)?\s*[=:].*$`)
-	reSecret     = regexp.MustCompile(`(?i)\b(sk|pk|xai|gsk|key|aiza|hf|rk|sess)[-_][\w*.-]{6,}|aiza[\w-]{20,}|bearer\s+\S+|[\w-]{40,}`)
+	reSecret     = regexp.MustCompile(
+		`(?i)\b(sk|pk|xai|gsk|key|aiza|hf|rk|sess)[-_][\w*.-]{6,}|aiza[\w-]{20,}|bearer\s+\S+|[\w-]{40,}`)
 )
 
 // maxExcerpt is the length of the vendor's own words in an error, in chars.

@@ -57,7 +57,9 @@ func (p *googleProtocol) streaming([]byte) string { return "" }
 
 func (p *googleProtocol) headers([]byte) http.Header { return http.Header{} }
 
-func (p *googleProtocol) post(ctx context.Context, model string, body []byte, headers http.Header) (*http.Response, error) {
+func (p *googleProtocol) post(ctx context.Context, model string, body []byte,
+	headers http.Header,
+) (*http.Response, error) {
 	address := p.models + url.PathEscape(strings.TrimPrefix(model, "models/")) + ":streamGenerateContent?alt=sse"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {

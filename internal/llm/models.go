@@ -142,7 +142,8 @@ func lookupTable(vendor, model string) (Model, bool) {
 	if name, ok := bedrockModel(model); ok && !known {
 		m, found := lookupTable(TypeAnthropic, name)
 		// Bedrock serves the edit, and not the compaction on demand.
-		m.NativeCompaction = slices.DeleteFunc(slices.Clone(m.NativeCompaction), func(f NativeForm) bool { return f == NativeOnDemand })
+		m.NativeCompaction = slices.DeleteFunc(slices.Clone(m.NativeCompaction),
+			func(f NativeForm) bool { return f == NativeOnDemand })
 		return m, found
 	}
 	if !known {

@@ -70,7 +70,10 @@ func NativeBody(form NativeForm, body []byte, instructions string) ([]byte, erro
 	if form == NativeCompact {
 		return compactBody(body)
 	}
-	drop := []string{"stop_sequences", "output_format", "output_config.format", "output_config.task_budget", "context_management", "stream"}
+	drop := []string{
+		"stop_sequences", "output_format", "output_config.format", "output_config.task_budget",
+		"context_management", "stream",
+	}
 	switch gjson.GetBytes(body, "tool_choice.type").String() {
 	case "any", "tool":
 		drop = append(drop, "tool_choice")
@@ -151,7 +154,8 @@ func WithCompactionEdit(body []byte, form NativeForm) ([]byte, error) {
 	if gjson.GetBytes(body, "context_management.edits").IsArray() {
 		return sjson.SetRawBytes(body, "context_management.edits.-1", []byte(edit))
 	}
-	return spliceKeys(body, "context_management", func([]byte) string { return `"context_management":{"edits":[` + edit + `]}` })
+	return spliceKeys(body, "context_management",
+		func([]byte) string { return `"context_management":{"edits":[` + edit + `]}` })
 }
 
 // nativeProtocol is a protocol with compactions of its own.
@@ -184,7 +188,9 @@ type compactProtocol struct{ *responsesProtocol }
 
 func (p *compactProtocol) streaming([]byte) string { return "" }
 
-func (p *compactProtocol) post(ctx context.Context, _ string, body []byte, headers http.Header) (*http.Response, error) {
+func (p *compactProtocol) post(ctx context.Context, _ string, body []byte,
+	headers http.Header,
+) (*http.Response, error) {
 	var res *http.Response
 	opts := make([]option.RequestOption, 0, len(headers))
 	for k := range headers {

@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"precis/internal/llm"
-	"precis/internal/llm/llmtest"
 	"precis/internal/testkit"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
 
@@ -22,10 +22,13 @@ func nativeCall(t *testing.T, form llm.NativeForm, large, stream bool) llm.Call 
 	if large {
 		said = strings.Repeat("word ", 60_000)
 	}
-	body := `{"model":"model-a","max_tokens":4000,"stop_sequences":["x"],"tools":[{"name":"read","input_schema":{"type":"object"}}],"tool_choice":{"type":"any"},` +
-		`"messages":[{"role":"user","content":"` + said + `"},{"role":"assistant","content":"It holds 90071992547409931 <b>."}]}`
+	body := `{"model":"model-a","max_tokens":4000,"stop_sequences":["x"],"tools":[{"name":"read","input_schema":{` +
+		`"type":"object"}}],"tool_choice":{"type":"any"},` +
+		`"messages":[{"role":"user","content":"` + said +
+		`"},{"role":"assistant","content":"It holds 90071992547409931 <b>."}]}`
 	if form == llm.NativeCompact {
-		body = `{"model":"grok-a","instructions":"Be brief.","store":false,"tools":[],"input":[{"role":"user","content":"` + said + `"}]}`
+		body = `{"model":"grok-a","instructions":"Be brief.","store":false,"tools":[],"input":[{"role":"user",` +
+			`"content":"` + said + `"}]}`
 	}
 	made, err := llm.NativeBody(form, []byte(body), "Summarize.")
 	if err != nil {
@@ -40,7 +43,7 @@ func nativeCall(t *testing.T, form llm.NativeForm, large, stream bool) llm.Call 
 // quarter counts a token for four bytes: that is quick, and exact enough to be over a limit.
 func quarter(text string) int { return len(text) / 4 }
 
-func nativeClient(t *testing.T, srv *llmtest.Server, form llm.NativeForm) llm.Client {
+func nativeClient(t *testing.T, srv *vendorserver.Server, form llm.NativeForm) llm.Client {
 	t.Helper()
 	vendorType := llm.TypeAnthropic
 	if form == llm.NativeCompact {
@@ -52,32 +55,92 @@ func nativeClient(t *testing.T, srv *llmtest.Server, form llm.NativeForm) llm.Cl
 // TestNativeAnswers asks for each form, and lets it fail in each way. The server validates the requests.
 func TestNativeAnswers(t *testing.T) {
 	t.Parallel()
-	usage := &llmtest.Usage{Input: 100, CachedInput: 9000, CacheWrite: 30, Output: 7}
+	usage := &vendorserver.Usage{Input: 100, CachedInput: 9000, CacheWrite: 30, Output: 7}
 	raw := `{"type":"compaction","content":"A  summary, 世界.","encrypted_content":"x\u0041==","signature":"sig/+="}`
 	for name, c := range map[string]struct {
 		form   llm.NativeForm
 		small  bool
-		answer llmtest.Answer
+		answer vendorserver.Answer
 		want   pipeline.ErrorKind
 		native string
 		text   string
 	}{
-		"OnDemand":         {form: llm.NativeOnDemand, small: true, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction", Raw: json.RawMessage(raw)}}, Usage: usage}, native: "[" + raw + "]", text: "A  summary, 世界."},
-		"OnDemandCutOff":   {form: llm.NativeOnDemand, answer: llmtest.Answer{Finish: "max_tokens", Usage: usage}, want: pipeline.OutputTooLong},
-		"OnDemandNoRoom":   {form: llm.NativeOnDemand, answer: llmtest.Answer{Finish: "model_context_window_exceeded"}, want: pipeline.OutputTooLong},
-		"OnDemandTool":     {form: llm.NativeOnDemand, answer: llmtest.Answer{ToolCalls: []llmtest.ToolCall{{ID: "t", Name: "read", Arguments: "{}"}}}, want: pipeline.ToolCallOutput},
-		"OnDemandRefused":  {form: llm.NativeOnDemand, answer: llmtest.Answer{Finish: "refusal"}, want: pipeline.Refused},
-		"OnDemandNoText":   {form: llm.NativeOnDemand, answer: llmtest.Answer{Finish: "end_turn"}, want: pipeline.EmptyOutput},
-		"OnDemandNull":     {form: llm.NativeOnDemand, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction"}}}, want: pipeline.EmptyOutput},
-		"OnDemandBlank":    {form: llm.NativeOnDemand, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction", Text: " \n"}}}, want: pipeline.EmptyOutput},
-		"Edit":             {form: llm.NativeEdit, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction", Text: "A summary.", Data: "enc"}}, Usage: usage}, native: `[{"type":"compaction","content":"A summary.","encrypted_content":"enc"}]`, text: "A summary."},
-		"EditDidNotFire":   {form: llm.NativeEdit, small: true, answer: llmtest.Answer{Text: "I go on."}, want: pipeline.EmptyOutput},
-		"EditNull":         {form: llm.NativeEdit, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction"}}}, want: pipeline.EmptyOutput},
-		"EditAndText":      {form: llm.NativeEdit, answer: llmtest.Answer{Content: []llmtest.Block{{Type: "compaction", Text: "A summary."}, {Type: "text", Text: "I go on."}}, Finish: "end_turn"}, native: `[{"type":"compaction","content":"A summary."}]`, text: "A summary."},
-		"Compact":          {form: llm.NativeCompact, answer: llmtest.Answer{Text: "secret", Usage: usage}, native: `[{"id":"cmp_1","type":"compaction","encrypted_content":"c2VjcmV0"}]`},
-		"CompactEmpty":     {form: llm.NativeCompact, answer: llmtest.Answer{}, want: pipeline.EmptyOutput},
-		"CompactNotServed": {form: llm.NativeCompact, answer: llmtest.Answer{Error: &llmtest.Error{Status: 404}}, want: pipeline.ModelNotFound},
-		"Unavailable":      {form: llm.NativeOnDemand, answer: llmtest.Answer{Error: &llmtest.Error{Status: 529}}, want: pipeline.Overloaded},
+		"OnDemand": {
+			form: llm.NativeOnDemand, small: true,
+			answer: vendorserver.Answer{
+				Content: []vendorserver.Block{{Type: "compaction", Raw: json.RawMessage(raw)}},
+				Usage:   usage,
+			}, native: "[" + raw + "]", text: "A  summary, 世界.",
+		},
+		"OnDemandCutOff": {
+			form: llm.NativeOnDemand, answer: vendorserver.Answer{Finish: "max_tokens", Usage: usage},
+			want: pipeline.OutputTooLong,
+		},
+		"OnDemandNoRoom": {
+			form: llm.NativeOnDemand, answer: vendorserver.Answer{Finish: "model_context_window_exceeded"},
+			want: pipeline.OutputTooLong,
+		},
+		"OnDemandTool": {
+			form:   llm.NativeOnDemand,
+			answer: vendorserver.Answer{ToolCalls: []vendorserver.ToolCall{{ID: "t", Name: "read", Arguments: "{}"}}},
+			want:   pipeline.ToolCallOutput,
+		},
+		"OnDemandRefused": {
+			form: llm.NativeOnDemand, answer: vendorserver.Answer{Finish: "refusal"},
+			want: pipeline.Refused,
+		},
+		"OnDemandNoText": {
+			form: llm.NativeOnDemand, answer: vendorserver.Answer{Finish: "end_turn"},
+			want: pipeline.EmptyOutput,
+		},
+		"OnDemandNull": {
+			form:   llm.NativeOnDemand,
+			answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction"}}},
+			want:   pipeline.EmptyOutput,
+		},
+		"OnDemandBlank": {
+			form:   llm.NativeOnDemand,
+			answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction", Text: " \n"}}},
+			want:   pipeline.EmptyOutput,
+		},
+		"Edit": {
+			form: llm.NativeEdit,
+			answer: vendorserver.Answer{
+				Content: []vendorserver.Block{{Type: "compaction", Text: "A summary.", Data: "enc"}},
+				Usage:   usage,
+			}, native: `[{"type":"compaction","content":"A summary.","encrypted_content":"enc"}]`,
+			text: "A summary.",
+		},
+		"EditDidNotFire": {
+			form: llm.NativeEdit, small: true, answer: vendorserver.Answer{Text: "I go on."},
+			want: pipeline.EmptyOutput,
+		},
+		"EditNull": {
+			form:   llm.NativeEdit,
+			answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction"}}},
+			want:   pipeline.EmptyOutput,
+		},
+		"EditAndText": {
+			form: llm.NativeEdit,
+			answer: vendorserver.Answer{Content: []vendorserver.Block{
+				{Type: "compaction", Text: "A summary."},
+				{Type: "text", Text: "I go on."},
+			}, Finish: "end_turn"},
+			native: `[{"type":"compaction","content":"A summary."}]`, text: "A summary.",
+		},
+		"Compact": {
+			form: llm.NativeCompact, answer: vendorserver.Answer{Text: "secret", Usage: usage},
+			native: `[{"id":"cmp_1","type":"compaction","encrypted_content":"c2VjcmV0"}]`,
+		},
+		"CompactEmpty": {form: llm.NativeCompact, answer: vendorserver.Answer{}, want: pipeline.EmptyOutput},
+		"CompactNotServed": {
+			form: llm.NativeCompact, answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 404}},
+			want: pipeline.ModelNotFound,
+		},
+		"Unavailable": {
+			form: llm.NativeOnDemand, answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 529}},
+			want: pipeline.Overloaded,
+		},
 	} {
 		for _, stream := range []bool{true, false} {
 			if !stream && c.form == llm.NativeCompact {
@@ -89,7 +152,8 @@ func TestNativeAnswers(t *testing.T) {
 			}
 			t.Run(name+mode, func(t *testing.T) {
 				t.Parallel()
-				srv := llmtest.New(t, llmtest.Script{Answers: []llmtest.Answer{c.answer}, CountTokens: quarter})
+				srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{c.answer},
+					CountTokens: quarter})
 				res, err := nativeClient(t, srv, c.form).Call(ctxOf(t), nativeCall(t, c.form, !c.small, stream))
 				if kind := pipeline.KindOf(err); kind != c.want {
 					t.Fatalf("%q, want %q (%v)", kind, c.want, err)
@@ -115,8 +179,8 @@ func TestNativeAnswers(t *testing.T) {
 func TestNativeBrokenOff(t *testing.T) {
 	t.Parallel()
 	for _, form := range []llm.NativeForm{llm.NativeOnDemand, llm.NativeEdit, llm.NativeCompact} {
-		answer := llmtest.Answer{Text: "A summary of everything."}
-		srv := llmtest.New(t, llmtest.Script{Default: &answer, CountTokens: quarter})
+		answer := vendorserver.Answer{Text: "A summary of everything."}
+		srv := vendorserver.New(t, vendorserver.Script{Default: &answer, CountTokens: quarter})
 		client, call := nativeClient(t, srv, form), nativeCall(t, form, true, true)
 		whole, err := client.Call(ctxOf(t), call)
 		if err != nil || whole.Native == nil {
@@ -125,7 +189,7 @@ func TestNativeBrokenOff(t *testing.T) {
 		complete := 0
 		for n := 1; n < len(whole.Raw); n += 37 {
 			answer.DropAfterBytes = n
-			srv.SetScript(llmtest.Script{Default: &answer, CountTokens: quarter})
+			srv.SetScript(vendorserver.Script{Default: &answer, CountTokens: quarter})
 			res, err := client.Call(ctxOf(t), call)
 			switch {
 			case err == nil && len(res.Native) > 0:
@@ -143,11 +207,15 @@ func TestNativeBrokenOff(t *testing.T) {
 // TestNativeBody: what a form does not take is out, everything else is as it was.
 func TestNativeBody(t *testing.T) {
 	t.Parallel()
-	body := []byte(`{ "model":"m" ,"max_tokens":10,"stream":true,"stop_sequences":["x"],"tool_choice":{"type":"auto"},"output_config":{"format":{"type":"json_schema"},"effort":"high","task_budget":{"remaining":1}},` +
-		`"context_management":{"edits":[{"type":"clear_thinking_20251015"}]},"messages":[ {"role":"user" ,"content":"<b> 9007199254740993 \u0041"} ] }`)
+	body := []byte(`{ "model":"m" ,"max_tokens":10,"stream":true,"stop_sequences":["x"],"tool_choice":{` +
+		`"type":"auto"},"output_config":{"format":{"type":"json_schema"},"effort":"high","task_budget":{` +
+		`"remaining":1}},` +
+		`"context_management":{"edits":[{"type":"clear_thinking_20251015"}]},"messages":[ {"role":"user" ,` +
+		`"content":"<b> 9007199254740993 \u0041"} ] }`)
 	for form, want := range map[llm.NativeForm]string{
 		llm.NativeOnDemand: `{"type":"summarize","instructions":"Say it."}`,
-		llm.NativeEdit:     `{"edits":[{"type":"compact_20260112","trigger":{"type":"input_tokens","value":50000},"pause_after_compaction":true,"instructions":"Say it."}]}`,
+		llm.NativeEdit: `{"edits":[{"type":"compact_20260112","trigger":{"type":"input_tokens","value":50000},` +
+			`"pause_after_compaction":true,"instructions":"Say it."}]}`,
 	} {
 		got, err := llm.NativeBody(form, body, "Say it.")
 		if err != nil {
@@ -172,7 +240,9 @@ func TestNativeBody(t *testing.T) {
 	if err != nil || gjson.GetBytes(long, "compaction.instructions").Exists() {
 		t.Errorf("instructions that are too long: %v, %s", err, gjson.GetBytes(long, "compaction").Raw)
 	}
-	compact, err := llm.NativeBody(llm.NativeCompact, []byte(`{"model":"m","instructions":null,"store":false,"input":[ 1 ],"stream":true,"prompt_cache_key":"k"}`), "ignored")
+	compact, err := llm.NativeBody(llm.NativeCompact,
+		[]byte(`{"model":"m","instructions":null,"store":false,"input":[ 1 ],"stream":true,"prompt_cache_key":"k"}`),
+		"ignored")
 	if want := `{"model":"m","input":[ 1 ],"prompt_cache_key":"k"}`; err != nil || string(compact) != want {
 		t.Errorf("%s, want %s (%v)", compact, want, err)
 	}
@@ -188,8 +258,10 @@ func TestWithCompactionEdit(t *testing.T) {
 	for body, want := range map[string]string{
 		``:        `{"context_management":{"edits":[` + edit + `]}}`,
 		`{"a":1}`: `{"a":1,"context_management":{"edits":[` + edit + `]}}`,
-		`{"context_management":{"edits":[{"type":"clear_thinking_20251015"}]}}`: `{"context_management":{"edits":[{"type":"clear_thinking_20251015"},` + edit + `]}}`,
-		`{"context_management":{"edits":[{"type":"compact_20260112"}]}}`:        `{"context_management":{"edits":[{"type":"compact_20260112"}]}}`,
+		`{"context_management":{"edits":[{"type":"clear_thinking_20251015"}]}}`: `{"context_management":{"edits":[` +
+			`{"type":"clear_thinking_20251015"},` + edit + `]}}`,
+		`{"context_management":{"edits":[{"type":"compact_20260112"}]}}`: `{"context_management":{"edits":[` +
+			`{"type":"compact_20260112"}]}}`,
 	} {
 		if got, err := llm.WithCompactionEdit([]byte(body), llm.NativeEdit); err != nil || string(got) != want {
 			t.Errorf("%s, want %s (%v)", got, want, err)
@@ -204,19 +276,25 @@ func TestWithCompactionEdit(t *testing.T) {
 func TestNativeBetas(t *testing.T) {
 	t.Parallel()
 	block := func(signature string) string {
-		return `{"model":"m","max_tokens":5,"messages":[{"role":"assistant","content":[{"type":"compaction","content":"s"` + signature + `}]},{"role":"user","content":"x"}]`
+		return `{"model":"m","max_tokens":5,"messages":[{"role":"assistant","content":[{"type":"compaction",` +
+			`"content":"s"` + signature + `}]},{"role":"user","content":"x"}]`
 	}
 	for name, c := range map[string]struct{ body, want string }{
-		"None":      {`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"}]}`, ""},
-		"Asked":     {`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"}],"compaction":{"type":"summarize"}}`, "compact-2026-09-04"},
-		"Signed":    {block(`,"signature":"s"`) + `}`, "compact-2026-09-04"},
-		"Unsigned":  {block("") + `,"context_management":{"edits":[{"type":"compact_20260112"}]}}`, "compact-2026-01-12,context-management-2025-06-27"},
+		"None": {`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"}]}`, ""},
+		"Asked": {`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"}],"compaction":{` +
+			`"type":"summarize"}}`, "compact-2026-09-04"},
+		"Signed": {block(`,"signature":"s"`) + `}`, "compact-2026-09-04"},
+		"Unsigned": {
+			block("") + `,"context_management":{"edits":[{"type":"compact_20260112"}]}}`,
+			"compact-2026-01-12,context-management-2025-06-27",
+		},
 		"SignedAsk": {block(`,"signature":"s"`) + `,"compaction":{"type":"summarize"}}`, "compact-2026-09-04"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := llmtest.New(t, llmtest.Script{Default: &llmtest.Answer{Text: "ok"}})
-			if _, err := newClient(t, srv, llm.TypeAnthropic).Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(c.body)}); err != nil && name != "Asked" && name != "SignedAsk" {
+			srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "ok"}})
+			if _, err := newClient(t, srv, llm.TypeAnthropic).Call(ctxOf(t),
+				llm.Call{Model: "m", Body: []byte(c.body)}); err != nil && name != "Asked" && name != "SignedAsk" {
 				t.Fatal(err)
 			}
 			if got := srv.Requests()[0].Header.Get("Anthropic-Beta"); got != c.want {
@@ -254,7 +332,8 @@ func TestRecordedCompactions(t *testing.T) {
 	if text := gjson.GetBytes(first, "content.0.content").String(); res.NativeText != text || text == "" {
 		t.Errorf("the block says %.60q, read was %.60q", text, res.NativeText)
 	}
-	if top := int(gjson.GetBytes(first, "usage.input_tokens").Int()); res.Usage.Input <= top || res.Usage.Input < pipeline.MinAnthropicCompactionInputTokens {
+	if top := int(gjson.GetBytes(first, "usage.input_tokens").Int()); res.Usage.Input <= top ||
+		res.Usage.Input < pipeline.MinAnthropicCompactionInputTokens {
 		t.Errorf("usage %+v: the compaction is left out, the figure at the top is %d", res.Usage, top)
 	}
 
@@ -327,7 +406,8 @@ func TestFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := client.Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(`{}`), Format: c.format}); pipeline.KindOf(err) != pipeline.BadRequest {
+		if _, err := client.Call(ctxOf(t),
+			llm.Call{Model: "m", Body: []byte(`{}`), Format: c.format}); pipeline.KindOf(err) != pipeline.BadRequest {
 			t.Errorf("%s of type %s, %s: %v", c.name, c.typ, c.format, err)
 		}
 	}
@@ -335,7 +415,11 @@ func TestFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := google.Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(`{}`), Format: llm.TypeGoogle, Native: llm.NativeCompact}); pipeline.KindOf(err) != pipeline.BadRequest {
+	if _, err := google.Call(ctxOf(t),
+		llm.Call{
+			Model: "m", Body: []byte(`{}`), Format: llm.TypeGoogle,
+			Native: llm.NativeCompact,
+		}); pipeline.KindOf(err) != pipeline.BadRequest {
 		t.Errorf("a compaction that Google has not: %v", err)
 	}
 }
@@ -345,8 +429,11 @@ func TestTell(t *testing.T) {
 	t.Parallel()
 	no := false
 	llm.Tell(map[string]llm.Known{
-		"anthropic/claude-opus-4-5-told": {Window: 7000, NativeCompaction: []llm.NativeForm{llm.NativeEdit}, Thinking: &no},
-		"Told/Qwen":                      {Window: 131072},
+		"anthropic/claude-opus-4-5-told": {
+			Window: 7000, NativeCompaction: []llm.NativeForm{llm.NativeEdit},
+			Thinking: &no,
+		},
+		"Told/Qwen": {Window: 131072},
 	})
 	m, ok := llm.Lookup("anthropic", "claude-opus-4-5-told")
 	if !ok || m.Window != 7000 || m.MaxOutput != 64_000 || m.Thinking || len(m.NativeCompaction) != 1 {

@@ -43,7 +43,9 @@ func (p *responsesProtocol) request(c Call) ([]byte, error) {
 
 func (p *responsesProtocol) streaming([]byte) string { return `"stream":true` }
 
-func (p *responsesProtocol) post(ctx context.Context, _ string, body []byte, headers http.Header) (*http.Response, error) {
+func (p *responsesProtocol) post(ctx context.Context, _ string, body []byte,
+	headers http.Header,
+) (*http.Response, error) {
 	var res *http.Response
 	opts := make([]option.RequestOption, 0, len(headers))
 	for k := range headers {
@@ -83,7 +85,8 @@ func (p *responsesProtocol) events(res *http.Response, a *answer) error {
 			if err != nil {
 				return err
 			}
-			a.id, a.model, a.usage, a.ToolCalls, a.Finish = whole.id, whole.model, whole.usage, whole.ToolCalls, whole.Finish
+			a.id, a.model, a.usage, a.ToolCalls, a.Finish = whole.id, whole.model, whole.usage, whole.ToolCalls,
+				whole.Finish
 			a.refusal = a.refusal || whole.refusal
 			if a.text.Len() == 0 {
 				a.addText(whole.Text)
@@ -132,7 +135,8 @@ func decodeResponse(body []byte) (*answer, error) {
 			for _, part := range item.Content {
 				a.addReasoning(part.Text)
 			}
-		case "function_call", "custom_tool_call", "mcp_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call":
+		case "function_call", "custom_tool_call", "mcp_call", "computer_call", "local_shell_call", "shell_call",
+			"apply_patch_call":
 			a.ToolCalls++
 		}
 	}

@@ -40,7 +40,8 @@ func retryAfter(h http.Header, f *facts) time.Duration {
 }
 
 // reTryAgain finds "try again in 1m30.5s", "retry in 35.9s", "retry after 20 seconds".
-var reTryAgain = regexp.MustCompile(`(?:try again|retry) (?:in|after) ((?:\d+h ?)?(?:\d+m ?)?\d+(?:\.\d+)? ?m?s|\d+[mh]\b)`)
+var reTryAgain = regexp.MustCompile(
+	`(?:try again|retry) (?:in|after) ((?:\d+h ?)?(?:\d+m ?)?\d+(?:\.\d+)? ?m?s|\d+[mh]\b)`)
 
 // seconds makes a duration, 0 for what is negative or no number, and a day at most: nobody waits longer in
 // earnest, and a bad header must not overflow.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"precis/internal/llm"
-	"precis/internal/llm/llmtest"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
 
@@ -19,65 +19,134 @@ func TestShapes(t *testing.T) {
 		text, reasoning string
 		usage           llm.Usage
 	}{
-		"WithoutDone": {llm.TypeOpenAI, `data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "", llm.Usage{}},
-		"CRLF":        {llm.TypeOpenAI, strings.ReplaceAll(`data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}`+"\n\n"+end, "\n", "\r\n"), "", "ok", "", llm.Usage{}},
-		"Comments":    {llm.TypeOpenAI, ": OPENROUTER PROCESSING\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "", llm.Usage{}},
+		"WithoutDone": {
+			llm.TypeOpenAI, `data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "",
+			"ok", "",
+			llm.Usage{},
+		},
+		"CRLF": {
+			llm.TypeOpenAI,
+			strings.ReplaceAll(`data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}`+"\n\n"+end, "\n", "\r\n"), "",
+			"ok", "",
+			llm.Usage{},
+		},
+		"Comments": {
+			llm.TypeOpenAI,
+			": OPENROUTER PROCESSING\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end,
+			"", "ok", "",
+			llm.Usage{},
+		},
 		"AzureFilterFirst": {
 			llm.TypeOpenAI,
-			`data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end + "data: [DONE]\n\n",
-			"", "ok", "",
+			`data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" +
+				`data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end + "data: [DONE]\n\n", "",
+			"ok", "",
 			llm.Usage{},
 		},
 		"UsageInTheLastChunk": {
 			llm.TypeOpenAI,
-			`data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}` + "\n\n",
+			`data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}],"usage":{` +
+				`"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}` + "\n\n",
 			"", "ok", "",
 			llm.Usage{Input: 5, Output: 2},
 		},
-		"ReasoningContent": {llm.TypeOpenAI, `data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm","content":null}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "hm", llm.Usage{}},
-		"Reasoning":        {llm.TypeOpenAI, `data: {"choices":[{"index":0,"delta":{"reasoning":"hm","content":""}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "hm", llm.Usage{}},
-		"ReasoningBoth":    {llm.TypeOpenAI, `data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm","reasoning":"hm"}}]}` + "\n\n" + end, pipeline.EmptyOutput, "", "hm", llm.Usage{}},
+		"ReasoningContent": {
+			llm.TypeOpenAI,
+			`data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm","content":null}}]}` + "\n\n" +
+				`data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "hm",
+			llm.Usage{},
+		},
+		"Reasoning": {
+			llm.TypeOpenAI,
+			`data: {"choices":[{"index":0,"delta":{"reasoning":"hm","content":""}}]}` + "\n\n" +
+				`data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "hm",
+			llm.Usage{},
+		},
+		"ReasoningBoth": {
+			llm.TypeOpenAI,
+			`data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm","reasoning":"hm"}}]}` + "\n\n" + end,
+			pipeline.EmptyOutput, "", "hm",
+			llm.Usage{},
+		},
 		"ContentList": {
 			llm.TypeOpenAI,
-			`data: {"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]}}]}` + "\n\n" +
+			`data: {"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text",` +
+				`"text":"hm"}]}]}}]}` + "\n\n" +
 				`data: {"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"ok"}]}}]}` + "\n\n" + end,
 			"", "ok", "hm",
 			llm.Usage{},
 		},
-		"SecondChoice":    {llm.TypeOpenAI, `data: {"choices":[{"index":1,"delta":{"content":"other"},"finish_reason":"stop"}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "", llm.Usage{}},
-		"OldFunctionCall": {llm.TypeOpenAI, `data: {"choices":[{"index":0,"delta":{"function_call":{"name":"f","arguments":"{}"}}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{},"finish_reason":"function_call"}]}` + "\n\n", pipeline.ToolCallOutput, "", "", llm.Usage{}},
-		"NullError":       {llm.TypeOpenAI, `data: {"error":null,"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "", llm.Usage{}},
-		"ErrorAtTheEnd":   {llm.TypeOpenAI, `data: {"choices":[{"index":0,"delta":{"content":"half"}}]}` + "\n\n" + `data: {"error":{"code":502,"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}` + "\n\n", pipeline.ServerError, "", "", llm.Usage{}},
-		"Aborted":         {llm.TypeOpenAI, `data: {"choices":[{"index":0,"delta":{"content":"half"},"finish_reason":"abort"}]}` + "\n\n", pipeline.ServerError, "half", "", llm.Usage{}},
-		"Text":            {llm.TypeOpenAI, "upstream connect error or disconnect/reset before headers", pipeline.MalformedOutput, "", "", llm.Usage{}},
+		"SecondChoice": {
+			llm.TypeOpenAI,
+			`data: {"choices":[{"index":1,"delta":{"content":"other"},"finish_reason":"stop"}]}` + "\n\n" +
+				`data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "",
+			llm.Usage{},
+		},
+		"OldFunctionCall": {
+			llm.TypeOpenAI,
+			`data: {"choices":[{"index":0,"delta":{"function_call":{"name":"f","arguments":"{}"}}}]}` + "\n\n" +
+				`data: {"choices":[{"index":0,"delta":{},"finish_reason":"function_call"}]}` + "\n\n",
+			pipeline.ToolCallOutput, "", "",
+			llm.Usage{},
+		},
+		"NullError": {
+			llm.TypeOpenAI,
+			`data: {"error":null,"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "",
+			llm.Usage{},
+		},
+		"ErrorAtTheEnd": {
+			llm.TypeOpenAI,
+			`data: {"choices":[{"index":0,"delta":{"content":"half"}}]}` + "\n\n" + `data: {"error":{"code":502,` +
+				`"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},` +
+				`"finish_reason":"error"}]}` + "\n\n", pipeline.ServerError, "", "",
+			llm.Usage{},
+		},
+		"Aborted": {
+			llm.TypeOpenAI,
+			`data: {"choices":[{"index":0,"delta":{"content":"half"},"finish_reason":"abort"}]}` + "\n\n",
+			pipeline.ServerError, "half", "",
+			llm.Usage{},
+		},
+		"Text": {
+			llm.TypeOpenAI, "upstream connect error or disconnect/reset before headers",
+			pipeline.MalformedOutput, "", "",
+			llm.Usage{},
+		},
 
 		"NoEventNames": {
 			llm.TypeAnthropic,
-			`data: {"type":"message_start","message":{"id":"m","model":"x","content":[],"usage":{"input_tokens":5,"output_tokens":1}}}` + "\n\n" +
+			`data: {"type":"message_start","message":{"id":"m","model":"x","content":[],"usage":{"input_tokens":5,` +
+				`"output_tokens":1}}}` + "\n\n" +
 				`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"o"}}` + "\n\n" +
 				`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"k"}}` + "\n\n" +
-				`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}` + "\n\n",
+				`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}` +
+				"\n\n",
 			"", "ok", "",
 			llm.Usage{Input: 5, Output: 2},
 		},
 		"UnknownEvents": {
 			llm.TypeAnthropic,
 			"event: vendor_news\ndata: {\"type\":\"vendor_news\",\"x\":1}\n\n" +
-				"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"ok\"}}\n\n" +
-				"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"stop_sequence\"}}\n\n",
+				"event: content_block_delta\ndata: " +
+				"{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"ok\"}}\n\n" +
+				"event: message_delta\ndata: " +
+				"{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"stop_sequence\"}}\n\n",
 			"", "ok", "",
 			llm.Usage{},
 		},
 		"UsageInTheDelta": {
 			llm.TypeAnthropic,
-			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"ok\"}}\n\n" +
-				"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"input_tokens\":4,\"cache_read_input_tokens\":6,\"output_tokens\":2}}\n\n",
+			"event: content_block_delta\ndata: " +
+				"{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"ok\"}}\n\n" +
+				"event: message_delta\ndata: " +
+				"{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"input_tokens\":4,\"cache_read_input_tokens\":6,\"output_tokens\":2}}\n\n",
 			"", "ok", "",
 			llm.Usage{Input: 10, CachedInput: 6, Output: 2},
 		},
 		"WindowFull": {
 			llm.TypeAnthropic,
-			"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"model_context_window_exceeded\"}}\n\n",
+			"event: message_delta\ndata: " +
+				"{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"model_context_window_exceeded\"}}\n\n",
 			pipeline.OutputTooLong, "", "",
 			llm.Usage{},
 		},
@@ -90,7 +159,7 @@ func TestShapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := llmtest.New(t, llmtest.Script{Answers: []llmtest.Answer{{Raw: &c.raw}}})
+			srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Raw: &c.raw}}})
 			res, err := newClient(t, srv, c.vendorType).Call(ctxOf(t), call(c.vendorType, true))
 			if kind := pipeline.KindOf(err); kind != c.want {
 				t.Fatalf("kind %q, want %q (%v)", kind, c.want, err)

@@ -82,7 +82,8 @@ func pageText(p memory.Page) string {
 }
 
 func summaryText(s memory.Summary) string {
-	what := fmt.Sprintf("Messages 1 to %d are summarised (compaction %s, %s).", s.CoversTo, s.Marker, s.Applied.Format("2006-01-02 15:04 UTC"))
+	what := fmt.Sprintf("Messages 1 to %d are summarised (compaction %s, %s).", s.CoversTo, s.Marker,
+		s.Applied.Format("2006-01-02 15:04 UTC"))
 	if s.Text == "" {
 		return what + " The summary can be read by its vendor alone."
 	}

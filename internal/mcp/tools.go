@@ -22,27 +22,34 @@ var (
 var (
 	toolSearch = sdk.Tool{
 		Name: "search_transcript", Annotations: readOnly, Title: "Search what was said",
-		Description: `Finds messages and notes of the conversation, also those that a summary replaced. All words of the query must be there; "words in a row" in double quotes, OR between alternatives, -word for what must not be there. File paths, identifiers, numbers and text in any language are found as they stand.`,
+		Description: `Finds messages and notes of the conversation, also those that a summary replaced. All words ` +
+			`of the query must be there; "words in a row" in double quotes, OR between alternatives, -word for ` +
+			`what must not be there. File paths, identifiers, numbers and text in any language are found as they stand.`,
 	}
 	toolList = sdk.Tool{
 		Name: "list_segments", Annotations: readOnly, Title: "List what was compacted",
-		Description: "Lists the segments that hold what summaries replaced, with their messages, times, first request and files, and the notes.",
+		Description: "Lists the segments that hold what summaries replaced, with their messages, times, first " +
+			"request and files, and the notes.",
 	}
 	toolSegment = sdk.Tool{
 		Name: "read_segment", Annotations: readOnly, Title: "Read a segment or a note",
-		Description: "Reads one entry of list_segments by its name: up to 64 KB of messages as they were said, a note, or INDEX.md.",
+		Description: "Reads one entry of list_segments by its name: up to 64 KB of messages as they were said, a " +
+			"note, or INDEX.md.",
 	}
 	toolMessages = sdk.Tool{
 		Name: "read_messages", Annotations: readOnly, Title: "Read messages",
-		Description: "Reads messages by their numbers, as they were said. What does not fit is on the next page, also the rest of a long message: the answer says how to go on.",
+		Description: "Reads messages by their numbers, as they were said. What does not fit is on the next page, " +
+			"also the rest of a long message: the answer says how to go on.",
 	}
 	toolSummary = sdk.Tool{
 		Name: "last_summary", Annotations: readOnly, Title: "Read the summary",
-		Description: "Gives the summary that stands for the older part of the conversation, and which messages it stands for.",
+		Description: "Gives the summary that stands for the older part of the conversation, and which messages it " +
+			"stands for.",
 	}
 	toolNote = sdk.Tool{
-		Name: "add_note", Annotations: &sdk.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no}, Title: "Leave a note",
-		Description: "Writes a note beside the segments: it outlives every compaction, and search_transcript finds it. It changes nothing in the context.",
+		Name: "add_note", Annotations: &sdk.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no},
+		Title: "Leave a note", Description: "Writes a note beside the segments: it outlives every compaction, and " +
+			"search_transcript finds it. It changes nothing in the context.",
 	}
 )
 
@@ -105,7 +112,8 @@ func (t tools) messages(ctx context.Context, in messagesInput) (string, error) {
 	case in.MaxBytes > 0 && in.MaxBytes < 1024:
 		in.MaxBytes = 1024
 	}
-	page, err := t.Service.ReadPage(ctx, t.ref(in.Conversation), memory.Place{Seq: in.From, Offset: in.Offset}, in.To, in.MaxBytes)
+	page, err := t.Service.ReadPage(ctx, t.ref(in.Conversation), memory.Place{Seq: in.From, Offset: in.Offset}, in.To,
+		in.MaxBytes)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +138,8 @@ type noteInput struct {
 }
 
 func (t tools) note(ctx context.Context, in noteInput) (string, error) {
-	e, created, err := t.Service.AddNote(ctx, t.ref(in.Conversation), service.NewNote{Name: strings.TrimSpace(in.Name), Text: in.Text, Replace: in.Replace})
+	e, created, err := t.Service.AddNote(ctx, t.ref(in.Conversation),
+		service.NewNote{Name: strings.TrimSpace(in.Name), Text: in.Text, Replace: in.Replace})
 	if err != nil {
 		return "", err
 	}

@@ -17,7 +17,8 @@ import (
 func BenchmarkMemory(b *testing.B) {
 	m, url := open(b)
 	ref := create(b, m, "bench")
-	words := strings.Fields("the agent reads internal/store/segment.go and runs go test ./... which fails with exit status 1 at line 4711 since the index of 2048 entries was not built")
+	words := strings.Fields("the agent reads internal/store/segment.go and runs go test ./... which fails with " +
+		"exit status 1 at line 4711 since the index of 2048 entries was not built")
 	var natives []string
 	for i := range 2500 {
 		var text strings.Builder
@@ -78,7 +79,10 @@ func BenchmarkMemory(b *testing.B) {
 			find(b, m, ref, "fails_4711")
 		}
 	})
-	for name, query := range map[string]string{"word": "fails_4711", "frequent": "segment.go", "rare": "request 2100", "inside": "ails_4711", "absent": "qqqq"} {
+	for name, query := range map[string]string{
+		"word": "fails_4711", "frequent": "segment.go", "rare": "request 2100",
+		"inside": "ails_4711", "absent": "qqqq",
+	} {
 		b.Run("search/"+name, func(b *testing.B) {
 			for b.Loop() {
 				find(b, m, ref, query)

@@ -19,8 +19,8 @@ import (
 
 var opened = regexp.MustCompile(`(?m)^<message seq="(\d+)" role="[a-z]+">$`)
 
-// Recorded transcripts of every format: each message stands in the segments once, in order, and what was said last in the
-// middle of one is found in the segment that holds it.
+// Recorded transcripts of every format: each message stands in the segments once, in order, and what was said last in
+// the middle of one is found in the segment that holds it.
 func TestRecordedTranscripts(t *testing.T) {
 	t.Parallel()
 	const most = 400 << 10 // larger ones are more of the same
@@ -32,7 +32,8 @@ func TestRecordedTranscripts(t *testing.T) {
 			return err
 		}
 		info, err := d.Info()
-		if err != nil || info.Size() > most || strings.HasSuffix(path, "ui_messages.json") || strings.HasSuffix(path, ".md") {
+		if err != nil || info.Size() > most || strings.HasSuffix(path, "ui_messages.json") ||
+			strings.HasSuffix(path, ".md") {
 			return err
 		}
 		name, err := filepath.Rel(root, path)
@@ -64,7 +65,8 @@ func imported(t *testing.T, m memory.Memory, path string) (refs []store.Conversa
 	if err != nil {
 		return nil // no transcript: other tests tell
 	}
-	got, err := conversation.ImportFile(t.Context(), m.Store, decoder, conversation.ImportOptions{Tenant: store.DefaultTenant})
+	got, err := conversation.ImportFile(t.Context(), m.Store, decoder,
+		conversation.ImportOptions{Tenant: store.DefaultTenant})
 	if err != nil {
 		return nil
 	}
@@ -120,7 +122,8 @@ func checkMemory(t *testing.T, m memory.Memory, ref store.ConversationRef, name 
 			continue
 		}
 		query := strings.Trim(words[len(words)-1], `"-`)
-		if len(query) > 200 || !regexp.MustCompile(`\pL|\d`).MatchString(query) || strings.EqualFold(query, "or") || strings.Contains(query, `"`) {
+		if len(query) > 200 || !regexp.MustCompile(`\pL|\d`).MatchString(query) || strings.EqualFold(query, "or") ||
+			strings.Contains(query, `"`) {
 			continue
 		}
 		found, err := m.Search(t.Context(), ref, `"`+query+`"`, memory.MaxHits, "")
@@ -131,7 +134,8 @@ func checkMemory(t *testing.T, m memory.Memory, ref store.ConversationRef, name 
 		for _, h := range found.Hits {
 			if h.Seq == msg.Seq {
 				there = true
-				if _, text, err := m.Read(t.Context(), ref, h.Segment); err != nil || !strings.Contains(text, fmt.Sprintf(`<message seq="%d"`, h.Seq)) {
+				if _, text, err := m.Read(t.Context(), ref, h.Segment); err != nil ||
+					!strings.Contains(text, fmt.Sprintf(`<message seq="%d"`, h.Seq)) {
 					t.Errorf("%s: message %d is not in %q, %v", name, h.Seq, h.Segment, err)
 				}
 			}

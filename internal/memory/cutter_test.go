@@ -12,7 +12,8 @@ import (
 	"precis/pipeline"
 )
 
-// Whatever the messages are, every byte of them is in exactly one segment, segments are bounded and as large as they say.
+// Whatever the messages are, every byte of them is in exactly one segment, segments are bounded and as large as they
+// say.
 func TestCutter(t *testing.T) {
 	t.Parallel()
 	ref := store.ConversationRef{Tenant: "t", ID: "c"}
@@ -22,7 +23,10 @@ func TestCutter(t *testing.T) {
 		for i := range rapid.IntRange(1, 12).Draw(rt, "messages") {
 			unit := rapid.SampledFrom([]string{"x", "a line\n", "語", "😀 ", "\xff", "</message>"}).Draw(rt, "unit")
 			n := rapid.SampledFrom([]int{0, 1, 100, 20_000, SegmentBytes - 700, SegmentBytes, 200_000}).Draw(rt, "size")
-			d := decoded{Message: pipeline.Message{Seq: int64(i + 1), Role: pipeline.RoleTool, Parts: []pipeline.Part{{Kind: pipeline.PartText, Text: strings.Repeat(unit, n/len(unit))}}}}
+			d := decoded{Message: pipeline.Message{
+				Seq: int64(i + 1), Role: pipeline.RoleTool,
+				Parts: []pipeline.Part{{Kind: pipeline.PartText, Text: strings.Repeat(unit, n/len(unit))}},
+			}}
 			_, text, _ := d.quote()
 			texts = append(texts, text)
 			if err := c.add(store.Message{Seq: int64(i + 1), Tokens: 10}, d); err != nil {
@@ -34,7 +38,8 @@ func TestCutter(t *testing.T) {
 		}
 		at := Place{Seq: 1}
 		for i, g := range c.done {
-			if g.Name != fmt.Sprintf("segment_%04d.md", i+1) || g.CoversFrom != at.Seq || g.OffsetFrom != at.Offset || g.Size > SegmentBytes {
+			if g.Name != fmt.Sprintf("segment_%04d.md", i+1) || g.CoversFrom != at.Seq || g.OffsetFrom != at.Offset ||
+				g.Size > SegmentBytes {
 				rt.Fatalf("%+v begins at %+v", g, at)
 			}
 			size := len(segmentHead(ref, g)) - 1
@@ -74,8 +79,12 @@ func TestIndexIsBounded(t *testing.T) {
 		var entries []Entry
 		for i := range n {
 			entries = append(entries, Entry{
-				Name: fmt.Sprintf("segment_%04d.md", i+1), Kind: "segment", CoversFrom: int64(10*i + 1), CoversTo: int64(10*i + 10), Bytes: 1 << 15,
-				Facts: Facts{Tokens: 9, Request: strings.Repeat("r", requestChars), Files: []string{"a.go", "b.go"}, MoreFiles: 3},
+				Name: fmt.Sprintf("segment_%04d.md", i+1), Kind: "segment", CoversFrom: int64(10*i + 1),
+				CoversTo: int64(10*i + 10), Bytes: 1 << 15,
+				Facts: Facts{
+					Tokens: 9, Request: strings.Repeat("r", requestChars), Files: []string{"a.go", "b.go"},
+					MoreFiles: 3,
+				},
 			})
 		}
 		for i := range n {
@@ -89,10 +98,12 @@ func TestIndexIsBounded(t *testing.T) {
 			continue
 		}
 		last := fmt.Sprintf("- segment_%04d.md: messages %d to %d", n, 10*n-9, 10*n)
-		if !strings.Contains(text, last) || !strings.Contains(text, fmt.Sprintf("- note_%04d.md: 12 bytes", n)) || !strings.Contains(text, "files: a.go, b.go and 3 more\n") {
+		if !strings.Contains(text, last) || !strings.Contains(text, fmt.Sprintf("- note_%04d.md: 12 bytes", n)) ||
+			!strings.Contains(text, "files: a.go, b.go and 3 more\n") {
 			t.Errorf("%d entries: %s", n, text)
 		}
-		if n > 1 && (!strings.Contains(text, "- segment_0001.md to segment_2") || !strings.Contains(text, " more before these, by name")) {
+		if n > 1 && (!strings.Contains(text, "- segment_0001.md to segment_2") ||
+			!strings.Contains(text, " more before these, by name")) {
 			t.Errorf("%.1500s", text)
 		}
 	}
@@ -102,15 +113,17 @@ func TestSafeName(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for _, id := range []string{
-		"default", "build-42", "a.b_c", "A", "a", "..", ".", ".hidden", "x.", "a/b", "a\\b", "a b", "a_b", "../../etc/passwd", "語", "~", "a~b", "",
-		strings.Repeat("x", 100), strings.Repeat("x", 101), strings.Repeat("X", 160), "con ", "a\x00b", "%2e%2e",
+		"default", "build-42", "a.b_c", "A", "a", "..", ".", ".hidden", "x.", "a/b", "a\\b", "a b", "a_b",
+		"../../etc/passwd", "語", "~", "a~b", "", strings.Repeat("x", 100), strings.Repeat("x", 101),
+		strings.Repeat("X", 160), "con ", "a\x00b", "%2e%2e",
 	} {
 		got := safeName(id)
 		if other, taken := seen[strings.ToLower(got)]; taken {
 			t.Errorf("%q and %q are both %s", id, other, got)
 		}
 		seen[strings.ToLower(got)] = id
-		if len(got) > 100 || got == "" || strings.ContainsAny(got, "/\\ \x00") || strings.HasPrefix(got, ".") || strings.HasSuffix(got, ".") {
+		if len(got) > 100 || got == "" || strings.ContainsAny(got, "/\\ \x00") || strings.HasPrefix(got, ".") ||
+			strings.HasSuffix(got, ".") {
 			t.Errorf("%q is %q", id, got)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"sort"
 
-	"precis/internal/search"
+	"precis/internal/memory/search"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -15,8 +15,8 @@ import (
 // Found is a page of what a search found.
 type Found struct {
 	Hits []Hit `json:"hits"`
-	// Match says how: "words" (whole words, best first), or "substring" where no whole word fits (inside of words, newest
-	// first).
+	// Match says how: "words" (whole words, best first), or "substring" where no whole word fits (inside of words,
+	// newest first).
 	Match string `json:"match"`
 	// Next is the cursor of the next page, "": this is the last one.
 	Next string `json:"next"`
@@ -32,8 +32,8 @@ type Hit struct {
 	Offset int `json:"offset,omitempty"`
 	// Covered says that a summary stands for the message in the context.
 	Covered bool `json:"covered"`
-	// Segment is the entry of the memory in which it stands, a note's own name for a note; absent while no compaction has
-	// covered it.
+	// Segment is the entry of the memory in which it stands, a note's own name for a note; absent while no compaction
+	// has covered it.
 	Segment string `json:"segment,omitempty"`
 	Note    bool   `json:"note,omitempty"`
 	// Snippet shows the hit in its surroundings, on one line, between two asterisks.
@@ -61,9 +61,11 @@ const (
 	matchSubstring = "substring"
 )
 
-// Search looks for a query (see search.Parse) in all messages of a conversation, those that no summary covers too, and in
-// its notes. An error of the query is a search.ErrQuery, of the cursor a store.ErrInvalid.
-func (m Memory) Search(ctx context.Context, ref store.ConversationRef, text string, limit int, cursor string) (Found, error) {
+// Search looks for a query (see search.Parse) in all messages of a conversation, those that no summary covers too,
+// and in its notes. An error of the query is a search.ErrQuery, of the cursor a store.ErrInvalid.
+func (m Memory) Search(ctx context.Context, ref store.ConversationRef, text string, limit int,
+	cursor string,
+) (Found, error) {
 	query, err := search.Parse(text)
 	if err != nil {
 		return Found{}, err
@@ -113,7 +115,9 @@ func (m Memory) Search(ctx context.Context, ref store.ConversationRef, text stri
 	return found, nil
 }
 
-func (m Memory) page(ctx context.Context, ref store.ConversationRef, q search.Query, match string, at *searchPlace, limit int) ([]store.SearchHit, error) {
+func (m Memory) page(ctx context.Context, ref store.ConversationRef, q search.Query, match string, at *searchPlace,
+	limit int,
+) ([]store.SearchHit, error) {
 	var after *store.SearchPlace
 	if at != nil {
 		after = &store.SearchPlace{Rank: at.Rank, Seq: at.Seq, Note: at.Note}
@@ -144,8 +148,8 @@ const (
 	stepBytes    = 4 << 20
 )
 
-// catchUp makes findable what came since somebody searched last. It keeps what it has done step by step: one that is cut
-// off is gone on with.
+// catchUp makes findable what came since somebody searched last. It keeps what it has done step by step: one that is
+// cut off is gone on with.
 func (m Memory) catchUp(ctx context.Context, ref store.ConversationRef) error {
 	indexed, head, err := m.Store.SearchIndex(ctx, ref)
 	if err != nil || indexed >= head {

@@ -114,8 +114,8 @@ func sizeOf(root *os.Root, name string) int64 {
 	return info.Size()
 }
 
-// writeFile puts a file in place if it is not there with that content, and says how many it wrote: 0 or 1. A reader sees
-// the old or the new file, and a crash leaves at most a hidden one.
+// writeFile puts a file in place if it is not there with that content, and says how many it wrote: 0 or 1. A reader
+// sees the old or the new file, and a crash leaves at most a hidden one.
 func writeFile(root *os.Root, name string, content []byte) (written int, err error) {
 	if sizeOf(root, name) == int64(len(content)) {
 		if old, err := root.ReadFile(name); err == nil && bytes.Equal(old, content) {

@@ -2,11 +2,11 @@
 // (segment_0001.md…), its INDEX.md, and the notes of its agent; in the store, and as files in a folder where one is
 // configured.
 //
-// A segment is a range of the messages, and its text is written out from them whenever somebody reads it. Messages never
-// change, so neither does a segment: it cannot be lost, or be something else than what was said, and what is pruned from
-// the messages is gone from it too. What is noted in the store is where each begins and ends, made by whoever looks
-// first: a pure function of the messages and of the markers that were ever applied, so that all who look make the same.
-// A compaction itself does nothing for it, and an append neither.
+// A segment is a range of the messages, and its text is written out from them whenever somebody reads it. Messages
+// never change, so neither does a segment: it cannot be lost, or be something else than what was said, and what is
+// pruned from the messages is gone from it too. What is noted in the store is where each begins and ends, made by
+// whoever looks first: a pure function of the messages and of the markers that were ever applied, so that all who
+// look make the same. A compaction itself does nothing for it, and an append neither.
 //
 // Each marker that ever took effect adds the messages that none before it covered. An undo takes none away, and the
 // marker after it begins where the ones before it ended: nothing comes twice.
@@ -83,7 +83,8 @@ func (m Memory) open(ctx context.Context, ref store.ConversationRef) (store.Conv
 
 // Summary is the summary that counts for a conversation.
 type Summary struct {
-	// Text is the whole message that the model reads in place of what is covered; empty where only its vendor can read it.
+	// Text is the whole message that the model reads in place of what is covered; empty where only its vendor can
+	// read it.
 	Text string `json:"text"`
 	// Marker is the compaction, CoversTo the last message that it stands for.
 	Marker   string `json:"marker"`
@@ -109,9 +110,13 @@ func (m Memory) LastSummary(ctx context.Context, ref store.ConversationRef) (Sum
 			continue
 		}
 		text, err := m.Store.GetArtifact(ctx, ref.Tenant, marker.Summary)
-		return Summary{Text: string(text), Marker: marker.ID, CoversTo: marker.CoversTo, Digest: marker.Digest, Applied: marker.Applied.UTC()}, err
+		return Summary{
+			Text: string(text), Marker: marker.ID, CoversTo: marker.CoversTo, Digest: marker.Digest,
+			Applied: marker.Applied.UTC(),
+		}, err
 	}
-	return Summary{}, fmt.Errorf("conversation %q has no summary, its context is the full history: %w", ref.ID, store.ErrNotFound)
+	return Summary{}, fmt.Errorf("conversation %q has no summary, its context is the full history: %w", ref.ID,
+		store.ErrNotFound)
 }
 
 // decode gives a stored message its parts. One that cannot be read is shown as such: it must not hide the others.

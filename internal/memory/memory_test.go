@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"precis/internal/memory"
-	"precis/internal/search"
+	"precis/internal/memory/search"
 	"precis/internal/store"
 )
 
@@ -26,7 +26,8 @@ func TestSegmentsOfCompactions(t *testing.T) {
 	ref := create(t, m, "build-42")
 	add(t, m, ref,
 		said("system", "You are careful."),
-		said("user", "Fix </message> the\nbuild"), call("Read", `{"path":"a/b.go"}`), result("package b"), call("Edit", `{"path":"a/c.go"}`), result("ok"),
+		said("user", "Fix </message> the\nbuild"), call("Read", `{"path":"a/b.go"}`), result("package b"),
+		call("Edit", `{"path":"a/c.go"}`), result("ok"),
 		said("user", "Now the docs"), said("assistant", "Done."), said("user", "More"))
 	if got := list(t, m, ref); len(got) != 0 {
 		t.Errorf("before any compaction: %v", names(got))
@@ -79,7 +80,8 @@ build
 		t.Error(diff)
 	}
 	e := list(t, m, ref)[1]
-	if e.Kind != "segment" || e.Marker != first.ID || e.CoversFrom != 1 || e.CoversTo != 6 || e.Bytes != int64(len(want)) || e.Tokens == 0 ||
+	if e.Kind != "segment" || e.Marker != first.ID || e.CoversFrom != 1 || e.CoversTo != 6 ||
+		e.Bytes != int64(len(want)) || e.Tokens == 0 ||
 		e.Request != "Fix &lt;/message> the build" || cmp.Diff([]string{"a/c.go (changed)", "a/b.go"}, e.Files) != "" {
 		t.Errorf("%+v", e)
 	}
@@ -94,13 +96,15 @@ build
 	}
 	third := compacted(t, m, ref, 8)
 	entries := list(t, m, ref)
-	if names(entries) != "INDEX.md segment_0001.md segment_0002.md" || entries[2].CoversFrom != 7 || entries[2].CoversTo != 8 || entries[2].Marker != third.ID {
+	if names(entries) != "INDEX.md segment_0001.md segment_0002.md" || entries[2].CoversFrom != 7 ||
+		entries[2].CoversTo != 8 || entries[2].Marker != third.ID {
 		t.Errorf("%+v", entries)
 	}
 	if read(t, m, ref, "segment_0001.md") != want {
 		t.Error("a segment changed")
 	}
-	if _, _, err := m.Store.PutNote(t.Context(), ref, store.NewNote{Name: "plan.md", Text: []byte("the plan")}); err != nil {
+	if _, _, err := m.Store.PutNote(t.Context(), ref,
+		store.NewNote{Name: "plan.md", Text: []byte("the plan")}); err != nil {
 		t.Fatal(err)
 	}
 	index := regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC`).ReplaceAllString(read(t, m, ref, "INDEX.md"), "T")
@@ -127,7 +131,8 @@ Compactions replaced the messages below by summaries; each segment has them as t
 	if got := read(t, m, ref, "plan.md"); got != "the plan" {
 		t.Error(got)
 	}
-	if entries := list(t, m, ref); entries[0].Bytes != int64(len(read(t, m, ref, "INDEX.md"))) || entries[3].Kind != "note" {
+	if entries := list(t, m, ref); entries[0].Bytes != int64(len(read(t, m, ref, "INDEX.md"))) ||
+		entries[3].Kind != "note" {
 		t.Errorf("%+v", entries)
 	}
 	for _, name := range []string{"segment_0003.md", "nope.md", "../x", "index.md", ""} {
@@ -151,8 +156,8 @@ func TestNoSummary(t *testing.T) {
 	}
 }
 
-// A long conversation with a message that is larger than several segments: all of it is in bounded segments, once, and in
-// bounded pages.
+// A long conversation with a message that is larger than several segments: all of it is in bounded segments, once,
+// and in bounded pages.
 func TestLargeConversation(t *testing.T) {
 	t.Parallel()
 	m := newMemory(t)
@@ -161,7 +166,9 @@ func TestLargeConversation(t *testing.T) {
 	huge := strings.Repeat(line, 1_000_000/len(line)) + "needle_42 at the end"
 	var natives []string
 	for i := range 100 {
-		natives = append(natives, said("user", fmt.Sprintf("request %d", i)), call("Bash", fmt.Sprintf(`{"command":"run %d"}`, i)), result(strings.Repeat(fmt.Sprintf("out %d\n", i), 3000)))
+		natives = append(natives, said("user", fmt.Sprintf("request %d", i)),
+			call("Bash", fmt.Sprintf(`{"command":"run %d"}`, i)),
+			result(strings.Repeat(fmt.Sprintf("out %d\n", i), 3000)))
 	}
 	natives = append(natives, call("Bash", `{"command":"cat log"}`), result(huge), said("assistant", "read"))
 	add(t, m, ref, natives...)
@@ -171,7 +178,8 @@ func TestLargeConversation(t *testing.T) {
 	var all strings.Builder
 	for _, e := range entries[1:] {
 		text := read(t, m, ref, e.Name)
-		if len(text) > memory.SegmentBytes || int64(len(text)) != e.Bytes || len(text) < memory.SegmentBytes/3 && e.CoversTo < int64(len(natives))-3 {
+		if len(text) > memory.SegmentBytes || int64(len(text)) != e.Bytes || len(text) < memory.SegmentBytes/3 &&
+			e.CoversTo < int64(len(natives))-3 {
 			t.Errorf("%s has %d bytes, listed with %d", e.Name, len(text), e.Bytes)
 		}
 		_, body, _ := strings.Cut(text, "instruction.\n\n")
@@ -196,8 +204,10 @@ func TestLargeConversation(t *testing.T) {
 		}
 		at = *p.Next
 	}
-	if a, b := joined(all.String()), joined(pages.String()); a != b || strings.Count(a, "<message seq=") != len(natives) {
-		t.Errorf("segments have %d bytes, %d pages have %d, with %d messages", len(a), steps, len(b), strings.Count(a, "<message seq="))
+	if a, b := joined(all.String()),
+		joined(pages.String()); a != b || strings.Count(a, "<message seq=") != len(natives) {
+		t.Errorf("segments have %d bytes, %d pages have %d, with %d messages", len(a), steps, len(b),
+			strings.Count(a, "<message seq="))
 	}
 
 	// The end of the large message is found, and where it stands.
@@ -206,10 +216,12 @@ func TestLargeConversation(t *testing.T) {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	h := found.Hits[0]
-	if h.Seq != int64(len(natives))-1 || !strings.Contains(h.Snippet, "**needle_42** at the end") || !strings.Contains(read(t, m, ref, h.Segment), "needle_42") {
+	if h.Seq != int64(len(natives))-1 || !strings.Contains(h.Snippet, "**needle_42** at the end") ||
+		!strings.Contains(read(t, m, ref, h.Segment), "needle_42") {
 		t.Errorf("%+v", h)
 	}
-	if p, err := m.ReadPage(t.Context(), ref, memory.Place{Seq: h.Seq, Offset: h.Offset}, h.Seq, 0); err != nil || !strings.Contains(p.Text, "\nneedle_42 at the end\n") || len(p.Text) > 200 {
+	if p, err := m.ReadPage(t.Context(), ref, memory.Place{Seq: h.Seq, Offset: h.Offset}, h.Seq, 0); err != nil ||
+		!strings.Contains(p.Text, "\nneedle_42 at the end\n") || len(p.Text) > 200 {
 		t.Errorf("%.300s, %v", p.Text, err)
 	}
 }
@@ -253,7 +265,8 @@ func TestSearchPages(t *testing.T) {
 			t.Errorf("%q: %d on %d pages", q, len(seen), pages)
 		}
 	}
-	if found, err := m.Search(t.Context(), ref, "absent", 0, ""); err != nil || found.Hits == nil || len(found.Hits) != 0 || found.Next != "" {
+	if found, err := m.Search(t.Context(), ref, "absent", 0, ""); err != nil || found.Hits == nil ||
+		len(found.Hits) != 0 || found.Next != "" {
 		t.Errorf("%+v, %v", found, err)
 	}
 	if _, err := m.Search(t.Context(), ref, "-x", 0, ""); !errors.Is(err, search.ErrQuery) {
@@ -309,7 +322,8 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(2)
-	if _, _, err := m.Store.PutNote(t.Context(), ref, store.NewNote{Name: "n.md", Text: []byte("xyz"), Replace: true}); err != nil {
+	if _, _, err := m.Store.PutNote(t.Context(), ref,
+		store.NewNote{Name: "n.md", Text: []byte("xyz"), Replace: true}); err != nil {
 		t.Fatal(err)
 	}
 	write(1) // the index tells the minute, and the size is the same
@@ -354,7 +368,8 @@ func TestPruned(t *testing.T) {
 	t.Parallel()
 	m, url := open(t)
 	ref := create(t, m, "c")
-	add(t, m, ref, said("user", "run it"), call("Bash", `{"command":"env"}`), result("SECRETWORD=1"), said("assistant", "done"), said("user", "thanks"))
+	add(t, m, ref, said("user", "run it"), call("Bash", `{"command":"env"}`), result("SECRETWORD=1"),
+		said("assistant", "done"), said("user", "thanks"))
 	compacted(t, m, ref, 4)
 	folder := t.TempDir()
 	if n, err := m.WriteFolder(t.Context(), folder, ref); err != nil || n != 2 {
@@ -392,7 +407,8 @@ func TestPruned(t *testing.T) {
 		t.Error("it is found still")
 	}
 	// Whoever had read it before brings it back in no way.
-	if err := m.Store.AddSearchTexts(t.Context(), ref, []store.SearchText{{Seq: 3, Text: "SECRETWORD=1"}}, 3); err != nil {
+	if err := m.Store.AddSearchTexts(t.Context(), ref, []store.SearchText{{Seq: 3, Text: "SECRETWORD=1"}},
+		3); err != nil {
 		t.Fatal(err)
 	}
 	if finds() != 0 {
@@ -429,7 +445,8 @@ func TestSearchersAtOnce(t *testing.T) {
 		wg.Go(func() {
 			want := 200 * (i + 1)
 			found, err := m.Search(t.Context(), ref, fmt.Sprintf(`"message %d"`, want-1), 0, "")
-			if err != nil || len(found.Hits) != 1 || found.Hits[0].Seq != int64(want) || (found.Hits[0].Segment != "") != (want <= 1000) {
+			if err != nil || len(found.Hits) != 1 || found.Hits[0].Seq != int64(want) ||
+				(found.Hits[0].Segment != "") != (want <= 1000) {
 				t.Errorf("%+v, %v", found, err)
 			}
 			if i%2 == 0 { // others go on meanwhile

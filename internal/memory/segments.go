@@ -64,7 +64,8 @@ type covered struct {
 
 // uncovered gives what the markers that ever took effect cover beyond the segments that are there, in their order.
 func uncovered(markers []store.Marker, made []store.Segment) []covered {
-	applied := slices.DeleteFunc(slices.Clone(markers), func(m store.Marker) bool { return m.Applied.IsZero() || m.CoversTo == 0 })
+	applied := slices.DeleteFunc(slices.Clone(markers),
+		func(m store.Marker) bool { return m.Applied.IsZero() || m.CoversTo == 0 })
 	slices.SortFunc(applied, func(a, b store.Marker) int { return int(a.Epoch - b.Epoch) })
 	var done int64
 	for _, g := range made {
@@ -81,7 +82,9 @@ func uncovered(markers []store.Marker, made []store.Segment) []covered {
 }
 
 // cut reads a range and divides it.
-func (m Memory) cut(ctx context.Context, codec transcript.Codec, ref store.ConversationRef, r covered, c *cutter) error {
+func (m Memory) cut(ctx context.Context, codec transcript.Codec, ref store.ConversationRef, r covered,
+	c *cutter,
+) error {
 	for msg, err := range m.Store.Messages(ctx, ref, r.from, r.to) {
 		if err != nil {
 			return err
@@ -135,7 +138,10 @@ func (c *cutter) add(msg store.Message, d decoded) error {
 func (c *cutter) put(msg store.Message, d decoded, from, to int, element string, whole int) {
 	if c.now == nil {
 		c.number++
-		c.now = &store.Segment{Name: fmt.Sprintf("segment_%04d.md", c.number), CoversFrom: msg.Seq, OffsetFrom: from, Marker: c.marker}
+		c.now = &store.Segment{
+			Name: fmt.Sprintf("segment_%04d.md", c.number), CoversFrom: msg.Seq, OffsetFrom: from,
+			Marker: c.marker,
+		}
 		c.facts, c.calls, c.size = Facts{First: msg.Created.UTC()}, nil, 0
 	}
 	c.now.CoversTo, c.now.OffsetTo = msg.Seq, 0
@@ -207,7 +213,10 @@ func (m Memory) Entries(ctx context.Context, ref store.ConversationRef) ([]Entry
 }
 
 func entryOf(g store.Segment) (Entry, error) {
-	e := Entry{Name: g.Name, Kind: "segment", CoversFrom: g.CoversFrom, CoversTo: g.CoversTo, Marker: g.Marker, Bytes: g.Size, Created: g.Created.UTC()}
+	e := Entry{
+		Name: g.Name, Kind: "segment", CoversFrom: g.CoversFrom, CoversTo: g.CoversTo, Marker: g.Marker,
+		Bytes: g.Size, Created: g.Created.UTC(),
+	}
 	if g.Note() {
 		e.Kind = "note"
 	}
@@ -225,7 +234,8 @@ func (m Memory) Read(ctx context.Context, ref store.ConversationRef, name string
 			return Entry{}, "", err
 		}
 		if len(entries) == 0 {
-			return Entry{}, "", fmt.Errorf("%s: nothing was compacted or noted in the conversation yet: %w", IndexName, store.ErrNotFound)
+			return Entry{}, "", fmt.Errorf("%s: nothing was compacted or noted in the conversation yet: %w", IndexName,
+				store.ErrNotFound)
 		}
 		return entries[0], indexText(ref, entries[1:]), nil
 	}

@@ -9,9 +9,9 @@ import (
 	"go.uber.org/goleak"
 
 	"precis/internal/conversation"
-	"precis/internal/devstack/stacktest"
 	"precis/internal/memory"
 	"precis/internal/store"
+	"precis/internal/testkit/stacktest"
 	"precis/pipeline/transcript"
 )
 
@@ -43,7 +43,8 @@ func open(t testing.TB) (memory.Memory, string) {
 
 func create(t testing.TB, m memory.Memory, id string) store.ConversationRef {
 	t.Helper()
-	c, _, err := m.Store.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{ID: id, Format: string(transcript.OpenAI)})
+	c, _, err := m.Store.CreateConversation(t.Context(), store.DefaultTenant,
+		store.NewConversation{ID: id, Format: string(transcript.OpenAI)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,8 @@ func add(t testing.TB, m memory.Memory, ref store.ConversationRef, natives ...st
 // compacted covers everything up to a message.
 func compacted(t testing.TB, m memory.Memory, ref store.ConversationRef, upTo int64) store.Marker {
 	t.Helper()
-	marker, err := m.Store.ReportMarker(t.Context(), ref, store.ReportedMarker{Origin: store.OriginAgent, CoversTo: upTo, Summary: []byte("SUMMARY")})
+	marker, err := m.Store.ReportMarker(t.Context(), ref,
+		store.ReportedMarker{Origin: store.OriginAgent, CoversTo: upTo, Summary: []byte("SUMMARY")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,8 @@ func call(name, args string) string {
 	if err != nil {
 		panic(err) // a string
 	}
-	return fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":%q,"arguments":%s}}]}`, name, a)
+	return fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{`+
+		`"name":%q,"arguments":%s}}]}`, name, a)
 }
 
 func result(text string) string {

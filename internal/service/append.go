@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"precis/internal/conversation"
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -52,9 +52,9 @@ type Appended struct {
 	Estimated  bool    `json:"estimated"`
 	Trigger    Trigger `json:"trigger"`
 	// Run is the compaction that this started, or that is under way; nil: none.
-	Run *runs.Run `json:"run,omitempty"`
+	Run *runreport.Run `json:"run,omitempty"`
 	// Applied is the run whose prepared summary took effect now, nil: none did.
-	Applied *runs.Run `json:"applied,omitempty"`
+	Applied *runreport.Run `json:"applied,omitempty"`
 }
 
 // Trigger is the decision about a compaction.
@@ -85,7 +85,9 @@ func (s *Service) Append(ctx context.Context, ref store.ConversationRef, req App
 }
 
 // decode reads native messages as they go into the store.
-func (s *Service) decode(ctx context.Context, ref store.ConversationRef, natives []json.RawMessage, meta []Meta) ([]store.NewMessage, error) {
+func (s *Service) decode(ctx context.Context, ref store.ConversationRef, natives []json.RawMessage,
+	meta []Meta,
+) ([]store.NewMessage, error) {
 	c, err := s.Store.GetConversation(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -105,11 +107,17 @@ func decodeAll(codec transcript.Codec, natives []json.RawMessage, meta []Meta) (
 	for i, native := range natives {
 		field := fmt.Sprintf("messages[%d]", i)
 		if len(native) > store.MaxMessageBytes {
-			return nil, &Error{Code: CodeTooLarge, Field: field, Detail: fmt.Sprintf("has %d bytes, a message has at most %d", len(native), store.MaxMessageBytes)}
+			return nil, &Error{
+				Code: CodeTooLarge, Field: field,
+				Detail: fmt.Sprintf("has %d bytes, a message has at most %d", len(native), store.MaxMessageBytes),
+			}
 		}
 		m, err := codec.Decode(native)
 		if err != nil {
-			return nil, &Error{Code: CodeInvalid, Field: field, Detail: fmt.Sprintf("is no %s message: %s", codec.Format(), plain(err)), Cause: err}
+			return nil, &Error{
+				Code: CodeInvalid, Field: field,
+				Detail: fmt.Sprintf("is no %s message: %s", codec.Format(), plain(err)), Cause: err,
+			}
 		}
 		m.ID = "" // an id inside of a message is the vendor's, and may repeat
 		if i < len(meta) {
@@ -130,12 +138,14 @@ func applyMeta(m *pipeline.Message, meta Meta, field string) error {
 		return nil
 	case pipeline.KindUserInfo, pipeline.KindReminder, pipeline.KindSynthetic:
 		if m.Role != pipeline.RoleUser {
-			return invalid(field+".kind", "is %q for a message of role %s; only messages of role user are told apart", meta.Kind, m.Role)
+			return invalid(field+".kind", "is %q for a message of role %s; only messages of role user are told apart",
+				meta.Kind, m.Role)
 		}
 		m.Kind = meta.Kind
 		return nil
 	}
-	return invalid(field+".kind", "is %q; it is %s, %s or %s, or left out", meta.Kind, pipeline.KindUserInfo, pipeline.KindReminder, pipeline.KindSynthetic)
+	return invalid(field+".kind", "is %q; it is %s, %s or %s, or left out", meta.Kind, pipeline.KindUserInfo,
+		pipeline.KindReminder, pipeline.KindSynthetic)
 }
 
 // usageReport ties a figure to the message that it covers: the last of the assistant's among those that come with it.
@@ -167,9 +177,9 @@ func (s *Service) appended(ctx context.Context, ref store.ConversationRef, res s
 }
 
 // runOf gives the run that a look started or found under way.
-func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, l *look, w store.Watched) *runs.Run {
+func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, l *look, w store.Watched) *runreport.Run {
 	if w.Run != nil {
-		run := runs.Of(*w.Run)
+		run := runreport.Of(*w.Run)
 		return &run
 	}
 	if l.active == "" {
@@ -180,7 +190,7 @@ func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, l *look,
 		s.Log.Warn("the run under way could not be read", "run", l.active, "error", err)
 		return nil
 	}
-	run := runs.Of(found)
+	run := runreport.Of(found)
 	run.Steps = nil
 	return &run
 }

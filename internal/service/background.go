@@ -7,22 +7,25 @@ import (
 
 	"precis/activities"
 	"precis/internal/conversation"
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/internal/telemetry"
 	"precis/pipeline"
 )
 
-// follow does what a look has left to be done after its transaction: the prepared summary that is due takes effect, and
-// the conversation is looked at once more, since what has come behind that summary may be too much by itself. The change
-// stands whatever happens here: what is not done now, as after a crash, is done by the next append or reply.
-func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look, w store.Watched) (*runs.Run, store.Watched) {
+// follow does what a look has left to be done after its transaction: the prepared summary that is due takes effect,
+// and the conversation is looked at once more, since what has come behind that summary may be too much by itself. The
+// change stands whatever happens here: what is not done now, as after a crash, is done by the next append or reply.
+func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look,
+	w store.Watched,
+) (*runreport.Run, store.Watched) {
 	if l.apply == nil {
 		return nil, w
 	}
 	run, err := s.applyPrepared(ctx, ref, l.apply.ID)
 	if err != nil {
-		s.Log.Warn("a prepared summary was not applied yet", "conversation", ref.String(), "marker", l.apply.ID, "error", err)
+		s.Log.Warn("a prepared summary was not applied yet", "conversation", ref.String(), "marker", l.apply.ID,
+			"error", err)
 		l.decision.ApplyPrepared = false
 		return nil, w
 	}
@@ -45,7 +48,7 @@ func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look
 // applyPrepared makes the summary that waits take effect, in the words of this moment: whether work is under way, and
 // what the agent has used since, were not known when it was written. One that would not make the context smaller is
 // discarded. nil: it did not take effect, since a reply has begun or it is gone.
-func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, id string) (*runs.Run, error) {
+func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, id string) (*runreport.Run, error) {
 	view, err := s.load(ctx, ref)
 	if err != nil {
 		return nil, err
@@ -77,17 +80,20 @@ func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, 
 	}
 	if !already {
 		s.Metrics.RunEnded(ctx, telemetry.RunEnd{
-			Outcome: string(found.Outcome), Stage: string(activities.StageReassemble), Summarizer: found.Facts.Summarizer,
-			Trigger: string(found.Kind), TokensBefore: found.Facts.TokensBefore, TokensAfter: found.Facts.TokensAfter,
+			Outcome: string(found.Outcome), Stage: string(activities.StageReassemble),
+			Summarizer: found.Facts.Summarizer, Trigger: string(found.Kind), TokensBefore: found.Facts.TokensBefore,
+			TokensAfter: found.Facts.TokensAfter,
 		})
 	}
-	run := runs.Of(found)
+	run := runreport.Of(found)
 	run.Steps = nil
 	return &run, nil
 }
 
 // application is what a prepared marker takes effect with; nil when it would not help.
-func (s *Service) application(ctx context.Context, ref store.ConversationRef, view conversation.View, m store.Marker) (*store.Application, error) {
+func (s *Service) application(ctx context.Context, ref store.ConversationRef, view conversation.View,
+	m store.Marker,
+) (*store.Application, error) {
 	whole := view
 	if view.Marker != nil && view.Marker.Digest { // it may replace the digest from the messages beneath
 		var err error
@@ -147,7 +153,9 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 
 // record keeps the context that a prepared marker leads to, and what it is built from, as a run does for one that takes
 // effect at once.
-func (s *Service) record(ctx context.Context, run store.RunRef, view conversation.View, then pipeline.Context, how *store.Application, numbers map[string]any) error {
+func (s *Service) record(ctx context.Context, run store.RunRef, view conversation.View, then pipeline.Context,
+	how *store.Application, numbers map[string]any,
+) error {
 	written, err := conversation.EncodeContext(view, then)
 	if err != nil {
 		return err

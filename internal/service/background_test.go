@@ -11,11 +11,11 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 
-	"precis/internal/llm/llmtest"
-	"precis/internal/scenario"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/internal/telemetry"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
 
@@ -29,7 +29,8 @@ func prepared(t testing.TB, sys *scenario.System, settings string) storeRef {
 	ref := create(t, s, window(10000), settings)
 	appendTo(t, s, ref, user("u1: see /srv/app/config-7731.yaml"))
 	got := answered(t, s, ref, "BEGIN "+abc(5500), 5600, 10)
-	if !got.Trigger.Fired || !got.Trigger.Prepare || got.Run == nil || got.Run.Trigger.Kind != pipeline.TriggerBackground {
+	if !got.Trigger.Fired || !got.Trigger.Prepare || got.Run == nil ||
+		got.Run.Trigger.Kind != pipeline.TriggerBackground {
 		t.Fatalf("%+v", got.Trigger)
 	}
 	if run := idle(t, sys, ref); run.Outcome != store.OutcomePrepared {
@@ -54,7 +55,8 @@ func TestPreparedSummaryTakesEffectAtTheSecondThreshold(t *testing.T) {
 		t.Errorf("%+v", c.Stats)
 	}
 	got := appendTo(t, s, ref, user("LAST "+abc(3500)))
-	if got.Applied == nil || got.Applied.Outcome != store.OutcomeApplied || !got.Trigger.ApplyPrepared || got.UsedTokens > 5000 {
+	if got.Applied == nil || got.Applied.Outcome != store.OutcomeApplied || !got.Trigger.ApplyPrepared ||
+		got.UsedTokens > 5000 {
 		t.Fatalf("%+v\n%+v", got, got.Trigger)
 	}
 	text := sent(contextOf(t, s, ref))
@@ -93,7 +95,8 @@ func TestPreparedSummaryIsCountedWhenItTakesEffect(t *testing.T) {
 	metrics := w.Body.String()
 	for _, outcome := range []string{"prepared", "applied"} {
 		for _, line := range []string{
-			`precis_compaction_status_total{error_kind="",outcome="` + outcome + `",stage="reassemble",summarizer="openai/test-agent",trigger="background"} 1`,
+			`precis_compaction_status_total{error_kind="",outcome="` + outcome +
+				`",stage="reassemble",summarizer="openai/test-agent",trigger="background"} 1`,
 			`precis_compaction_tokens_after_count{outcome="` + outcome + `",summarizer="openai/test-agent"} 1`,
 		} {
 			if !strings.Contains(metrics, line) {
@@ -112,7 +115,8 @@ func TestPreparedSummaryLooksAhead(t *testing.T) {
 	t.Parallel()
 	sys, s := served(t, always("BG"))
 	ref := prepared(t, sys, ahead)
-	appendTo(t, s, ref, user("u2"), json.RawMessage(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"/srv/app/config-7731.yaml\"}"}}]}`),
+	appendTo(t, s, ref, user("u2"), json.RawMessage(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1",`+
+		`"type":"function","function":{"name":"read","arguments":"{\"path\":\"/srv/app/config-7731.yaml\"}"}}]}`),
 		toolResult("c1", "port: 80"))
 	got := appendTo(t, s, ref, user("u3 "+abc(3500)))
 	if got.Applied == nil {
@@ -166,7 +170,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 	}
 	t.Run("to a compaction by hand", func(t *testing.T) {
 		t.Parallel()
-		sys, s := served(t, llmtest.Script{Answers: []llmtest.Answer{summary("BG"), summary("MAN")}})
+		sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{summary("BG"), summary("MAN")}})
 		ref := prepared(t, sys, ahead)
 		appendTo(t, s, ref, user("u2"))
 		if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != store.OutcomeApplied {
@@ -182,7 +186,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 	})
 	t.Run("to an undo", func(t *testing.T) {
 		t.Parallel()
-		sys, s := served(t, llmtest.Script{Answers: []llmtest.Answer{summary("ONE"), summary("BG")}})
+		sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{summary("ONE"), summary("BG")}})
 		ref := create(t, s, window(10000), ahead)
 		appendTo(t, s, ref, user("u1"), assistant(abc(2000)), user("u2"))
 		compact(t, s, ref, service.CompactRequest{})
@@ -233,7 +237,8 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 		}
 		discarded(t, s, ref)
 		list, _, err := s.ListCompactions(t.Context(), ref, "", 10)
-		if err != nil || len(list) != 2 || list[0].Run != nil || list[0].Marker.Origin != store.OriginAgent || list[1].Run == nil {
+		if err != nil || len(list) != 2 || list[0].Run != nil || list[0].Marker.Origin != store.OriginAgent ||
+			list[1].Run == nil {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})
@@ -290,10 +295,10 @@ func TestBackgroundRunIsPromoted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			gate := llmtest.NewGate()
+			gate := vendorserver.NewGate()
 			slow := summary("BG")
 			slow.Gate = gate
-			sys, s := served(t, llmtest.Script{Answers: []llmtest.Answer{slow}})
+			sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{slow}})
 			ref := create(t, s, window(10000), ahead)
 			appendTo(t, s, ref, user("u1"))
 			answered(t, s, ref, "BEGIN "+abc(5500), 5600, 10)
@@ -339,11 +344,16 @@ func TestParkedSummariesCostNothing(t *testing.T) {
 	sys.StopWorker()
 	const parked = 2000
 	for i := range parked {
-		c, _, err := s.Store.CreateConversation(t.Context(), tenant, store.NewConversation{ID: fmt.Sprintf("parked-%d", i), Format: "openai", Vendor: "openai", Model: "test-agent", Window: 10000, Settings: json.RawMessage(ahead)})
+		c, _, err := s.Store.CreateConversation(t.Context(), tenant,
+			store.NewConversation{
+				ID: fmt.Sprintf("parked-%d", i), Format: "openai", Vendor: "openai",
+				Model: "test-agent", Window: 10000, Settings: json.RawMessage(ahead),
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Append(t.Context(), c.Ref, service.AppendRequest{Messages: []json.RawMessage{user("u1"), assistant("a1")}}); err != nil {
+		if _, err := s.Append(t.Context(), c.Ref,
+			service.AppendRequest{Messages: []json.RawMessage{user("u1"), assistant("a1")}}); err != nil {
 			t.Fatal(err)
 		}
 		park(t, s, c.Ref)
@@ -383,7 +393,8 @@ func noOpenWorkflows(t *testing.T, sys *scenario.System) {
 // park leaves a prepared marker as a run does.
 func park(t testing.TB, s *service.Service, ref storeRef) {
 	t.Helper()
-	run, _, err := s.Store.RequestRun(t.Context(), ref, store.RunRequest{Kind: pipeline.TriggerBackground, Prepare: true})
+	run, _, err := s.Store.RequestRun(t.Context(), ref,
+		store.RunRequest{Kind: pipeline.TriggerBackground, Prepare: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +407,8 @@ func park(t testing.TB, s *service.Service, ref storeRef) {
 		t.Fatal(err)
 	}
 	_, err = s.Store.PrepareMarker(t.Context(), run.Ref, store.NewMarker{
-		CoversFrom: 1, CoversTo: 1, CoveredMessages: 1, CoveredChain: live.Tail[0].Chain, Summary: a.SHA256, SummaryTokens: 1,
+		CoversFrom: 1, CoversTo: 1, CoveredMessages: 1, CoveredChain: live.Tail[0].Chain, Summary: a.SHA256,
+		SummaryTokens: 1,
 	}, store.RunFacts{})
 	if err != nil {
 		t.Fatal(err)

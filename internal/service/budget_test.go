@@ -17,7 +17,8 @@ func TestTenantBudget(t *testing.T) {
 	sys, s := served(t, always("SUM"))
 	setBudget := func(tokens string) {
 		t.Helper()
-		if _, err := s.SetTenantSettings(t.Context(), tenant, json.RawMessage(`{"tenant_daily_token_budget":`+tokens+`}`), true); err != nil {
+		if _, err := s.SetTenantSettings(t.Context(), tenant,
+			json.RawMessage(`{"tenant_daily_token_budget":`+tokens+`}`), true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,7 +59,8 @@ func TestTenantBudget(t *testing.T) {
 		t.Errorf("the record does not: %v", err)
 	}
 	run = compact(t, s, talk(`{"digest":"never"}`), service.CompactRequest{})
-	if run.Outcome != store.OutcomeFailed || run.ErrorKind != pipeline.BudgetExceeded || !strings.Contains(run.Reason, "tenant_daily_token_budget") {
+	if run.Outcome != store.OutcomeFailed || run.ErrorKind != pipeline.BudgetExceeded ||
+		!strings.Contains(run.Reason, "tenant_daily_token_budget") {
 		t.Errorf("%s %s %q", run.Outcome, run.ErrorKind, run.Reason)
 	}
 
@@ -79,7 +81,8 @@ func TestTenantBudget(t *testing.T) {
 	if _, err := s.Store.EnsureTenant(t.Context(), "other", ""); err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := s.CreateConversation(t.Context(), "other", service.NewConversation{Format: "openai", Model: window(16000).Model})
+	c, _, err := s.CreateConversation(t.Context(), "other",
+		service.NewConversation{Format: "openai", Model: window(16000).Model})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,28 +9,29 @@ import (
 	"testing"
 	"time"
 
-	"precis/internal/llm/llmtest"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
 
 // summary is an accepted summary with a mark to look for.
-func summary(mark string) llmtest.Answer {
-	return llmtest.Answer{Text: "<summary>" + mark + ": the parts were read, and the last question is open.</summary>"}
+func summary(mark string) vendorserver.Answer {
+	return vendorserver.Answer{Text: "<summary>" + mark +
+		": the parts were read, and the last question is open.</summary>"}
 }
 
 // always answers every request with a summary.
-func always(mark string) llmtest.Script {
+func always(mark string) vendorserver.Script {
 	a := summary(mark)
-	return llmtest.Script{Default: &a}
+	return vendorserver.Script{Default: &a}
 }
 
 // Fault B08: right after a compaction the old figure is stale, the next small turn starts no other one, and the next
 // real figure counts. One of a request that began before does not.
 func TestStaleUsageStartsNoSecondCompaction(t *testing.T) {
 	t.Parallel()
-	sys, s := served(t, llmtest.Script{Answers: []llmtest.Answer{summary("SUM1")}})
+	sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{summary("SUM1")}})
 	ref := create(t, s, window(10000), "")
 	appendTo(t, s, ref, user("first"))
 	got := answered(t, s, ref, abc(8000), 9000, 500)
@@ -68,7 +69,10 @@ func TestUsageOfAnEarlierContext(t *testing.T) {
 	appendTo(t, s, ref, user("u1"), assistant(abc(5000)), user("u2"), assistant("a2"), user("u3"))
 	before := contextOf(t, s, ref).Stats.Version
 	compact(t, s, ref, service.CompactRequest{})
-	got := appendWith(t, s, ref, service.AppendRequest{Messages: []json.RawMessage{assistant("x")}, Usage: usage(700, 3), ContextVersion: &before})
+	got := appendWith(t, s, ref, service.AppendRequest{
+		Messages: []json.RawMessage{assistant("x")},
+		Usage:    usage(700, 3), ContextVersion: &before,
+	})
 	if !got.Estimated {
 		t.Errorf("%+v", got)
 	}
@@ -76,7 +80,10 @@ func TestUsageOfAnEarlierContext(t *testing.T) {
 	if now == before {
 		t.Fatal("the version is the same")
 	}
-	got = appendWith(t, s, ref, service.AppendRequest{Messages: []json.RawMessage{user("q"), assistant("y")}, Usage: usage(800, 3), ContextVersion: &now})
+	got = appendWith(t, s, ref, service.AppendRequest{
+		Messages: []json.RawMessage{user("q"), assistant("y")},
+		Usage:    usage(800, 3), ContextVersion: &now,
+	})
 	if got.Estimated || got.UsedTokens != 803 {
 		t.Errorf("%+v", got)
 	}
@@ -86,7 +93,7 @@ func TestUsageOfAnEarlierContext(t *testing.T) {
 // Fault B09: a history that cannot shrink is not compacted again and again; it is said, and appends go on.
 func TestIneffectiveCompactionIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	sys, s := served(t, llmtest.Script{Default: &llmtest.Answer{Text: "SUM"}})
+	sys, s := served(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "SUM"}})
 	ref := create(t, s, window(4000), "")
 	big := user(strings.Repeat("word ", 3900))
 	appendTo(t, s, ref, user("small"), assistant("ok"))
@@ -138,12 +145,12 @@ func TestOneCompactionIsOne(t *testing.T) {
 	}
 }
 
-// Fault B50: what fails is not tried with every append; the breaker opens, is seen, survives a restart, and gives way by
-// hand.
+// Fault B50: what fails is not tried with every append; the breaker opens, is seen, survives a restart, and gives way
+// by hand.
 func TestFailingCompactionOpensTheBreaker(t *testing.T) {
 	t.Parallel()
-	unknown := llmtest.Answer{Error: &llmtest.Error{Status: 400, Message: "unknown field"}, Forever: true}
-	sys, s := served(t, llmtest.Script{Answers: []llmtest.Answer{unknown}})
+	unknown := vendorserver.Answer{Error: &vendorserver.Error{Status: 400, Message: "unknown field"}, Forever: true}
+	sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{unknown}})
 	ref := create(t, s, window(16000), `{"digest":"never"}`)
 	appendTo(t, s, ref, user("u0"))
 	for i := range 20 {
@@ -191,7 +198,8 @@ func TestReportedOverflow(t *testing.T) {
 	sys, s := served(t, always("SUM"))
 	ref := create(t, s, window(200000), "")
 	appendTo(t, s, ref, user("u1"), assistant(abc(9000)), user("u2"))
-	const body = `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9213 tokens > 8192 maximum"}}`
+	const body = `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9213 ` +
+		`tokens > 8192 maximum"}}`
 	got := failedReply(t, s, ref, 400, body)
 	if !got.Trigger.Fired || got.Run == nil || got.Run.Trigger.Kind != pipeline.TriggerOverflow {
 		t.Fatalf("%+v", got)
@@ -278,7 +286,8 @@ func TestReplyHoldsCompactionBack(t *testing.T) {
 	if c := contextOf(t, s, ref); c.Stats.Marker != nil || c.Stats.Prepared == nil {
 		t.Errorf("%+v", c.Stats)
 	}
-	end, err := s.EndReply(t.Context(), ref, reply.ID, service.ReplyEnd{Messages: []json.RawMessage{assistant("LATE ANSWER")}, Usage: usage(5100, 20)})
+	end, err := s.EndReply(t.Context(), ref, reply.ID,
+		service.ReplyEnd{Messages: []json.RawMessage{assistant("LATE ANSWER")}, Usage: usage(5100, 20)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +300,8 @@ func TestReplyHoldsCompactionBack(t *testing.T) {
 			t.Errorf("%q stands %d times in %.500s", once, strings.Count(text, once), text)
 		}
 	}
-	_, err = s.EndReply(t.Context(), ref, reply.ID, service.ReplyEnd{Messages: []json.RawMessage{assistant("LATE ANSWER")}})
+	_, err = s.EndReply(t.Context(), ref, reply.ID,
+		service.ReplyEnd{Messages: []json.RawMessage{assistant("LATE ANSWER")}})
 	code(t, err, service.CodeReplyEnded)
 	if _, err := s.EndReply(t.Context(), ref, reply.ID, service.ReplyEnd{}); err != nil {
 		t.Errorf("ending it again with nothing: %v", err)
@@ -311,7 +321,8 @@ func TestUsageOfAReplyLeavesOutWhatCameMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	appendTo(t, s, ref, user(abc(2000)))
-	got, err := s.EndReply(t.Context(), ref, reply.ID, service.ReplyEnd{Messages: []json.RawMessage{assistant("a2")}, Usage: usage(3100, 5)})
+	got, err := s.EndReply(t.Context(), ref, reply.ID,
+		service.ReplyEnd{Messages: []json.RawMessage{assistant("a2")}, Usage: usage(3100, 5)})
 	if err != nil || got.UsedTokens < 4900 || got.UsedTokens > 5800 || got.Estimated {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -320,10 +331,10 @@ func TestUsageOfAReplyLeavesOutWhatCameMeanwhile(t *testing.T) {
 // The settings, the model and the run's own request reach the run; it can be cancelled.
 func TestCompactByHand(t *testing.T) {
 	t.Parallel()
-	gate := llmtest.NewGate()
+	gate := vendorserver.NewGate()
 	slow := summary("SLOW")
 	slow.Gate = gate
-	sys, s := served(t, llmtest.Script{Answers: []llmtest.Answer{slow, summary("NEXT")}})
+	sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{slow, summary("NEXT")}})
 	ref := create(t, s, window(16000), "")
 	appendTo(t, s, ref, user("u1"), assistant(abc(5000)), user("u2"))
 	run, done, err := s.Compact(t.Context(), ref, service.CompactRequest{Focus: "the failing test"})
@@ -375,10 +386,10 @@ func compact(t testing.TB, s *service.Service, ref storeRef, req service.Compact
 // A caller that waits and goes away does not take the run with it.
 func TestWaitingEndsWithTheCaller(t *testing.T) {
 	t.Parallel()
-	gate := llmtest.NewGate()
+	gate := vendorserver.NewGate()
 	slow := summary("SUM")
 	slow.Gate = gate
-	sys, s := served(t, llmtest.Script{Answers: []llmtest.Answer{slow}})
+	sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{slow}})
 	ref := create(t, s, window(16000), "")
 	appendTo(t, s, ref, user("u1"), assistant(abc(5000)), user("u2"))
 	run, done, err := s.Compact(t.Context(), ref, service.CompactRequest{Wait: 50 * time.Millisecond})

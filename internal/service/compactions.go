@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"precis/internal/conversation"
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -31,7 +31,7 @@ type CompactRequest struct {
 // Compaction is an entry of a conversation's timeline: a run of ours, or a compaction of somebody else's.
 type Compaction struct {
 	// Run is nil for a compaction that the agent did itself or that was imported.
-	Run *runs.Run `json:"run"`
+	Run *runreport.Run `json:"run"`
 	// Marker is what it left, nil: nothing.
 	Marker *Marker `json:"marker"`
 }
@@ -90,7 +90,9 @@ type Undone struct {
 // Compact asks for a compaction by hand, whatever the numbers, and waits for its end if asked to; done says that it
 // has ended. While one of the conversation is under way it joins that, and one that only prepares takes effect then. It
 // passes the conversation's breaker and closes it. With a reply open: CodeReplyOpen.
-func (s *Service) Compact(ctx context.Context, ref store.ConversationRef, req CompactRequest) (run runs.Run, done bool, err error) {
+func (s *Service) Compact(ctx context.Context, ref store.ConversationRef,
+	req CompactRequest,
+) (run runreport.Run, done bool, err error) {
 	if err := s.checkCompact(req); err != nil {
 		return run, false, err
 	}
@@ -110,14 +112,14 @@ func (s *Service) Compact(ctx context.Context, ref store.ConversationRef, req Co
 		ended, err := s.wait(waitCtx, asked)
 		switch {
 		case err == nil:
-			return runs.Of(ended), true, nil
+			return runreport.Of(ended), true, nil
 		case ctx.Err() != nil:
 			return run, false, ctx.Err()
 		case !errors.Is(err, context.DeadlineExceeded):
 			return run, false, refused(err)
 		}
 	}
-	return runs.Of(asked), false, nil
+	return runreport.Of(asked), false, nil
 }
 
 // checkCompact refuses what no run could do.
@@ -171,12 +173,15 @@ func (s *Service) wait(ctx context.Context, run store.Run) (store.Run, error) {
 
 // ListCompactions gives a conversation's compactions, newest first, at most limit (1 to 1000): our runs, and between
 // them what the agent did itself.
-func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef, cursor string, limit int) (list []Compaction, next string, err error) {
+func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef, cursor string,
+	limit int,
+) (list []Compaction, next string, err error) {
 	c, err := s.Store.GetConversation(ctx, ref)
 	if err != nil {
 		return nil, "", refused(err)
 	}
-	found, next, err := s.Store.ListRuns(ctx, ref.Tenant, store.RunFilter{Conversation: ref.ID, Compactions: true, Cursor: cursor, Limit: limit})
+	found, next, err := s.Store.ListRuns(ctx, ref.Tenant,
+		store.RunFilter{Conversation: ref.ID, Compactions: true, Cursor: cursor, Limit: limit})
 	if err != nil {
 		return nil, "", refused(err)
 	}
@@ -201,7 +206,7 @@ func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef
 		for len(others) > 0 && others[0].Created.After(r.Created) {
 			list, others = append(list, Compaction{Marker: others[0]}), others[1:]
 		}
-		run := runs.Of(r).Priced(s.Config.Prices)
+		run := runreport.Of(r).Priced(s.Config.Prices)
 		list = append(list, Compaction{Run: &run, Marker: byRun[r.Ref.ID]})
 	}
 	if next == "" {
@@ -221,8 +226,8 @@ func olderThan(markers []*Marker, t time.Time) []*Marker {
 }
 
 // GetRun gives a run with its steps. include names texts to add: prompts, answers, summary, context, omitted.
-func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string) (runs.Run, error) {
-	var want runs.Include
+func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string) (runreport.Run, error) {
+	var want runreport.Include
 	for _, name := range include {
 		switch name {
 		case "prompts":
@@ -236,43 +241,45 @@ func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string
 		case "omitted":
 			want.Omitted = true
 		default:
-			return runs.Run{}, invalid("include", "names %q; it is a list of prompts, answers, summary, context and omitted", name)
+			return runreport.Run{}, invalid("include",
+				"names %q; it is a list of prompts, answers, summary, context and omitted", name)
 		}
 	}
 	found, err := s.Store.GetRun(ctx, ref)
 	if err != nil {
-		return runs.Run{}, refused(err)
+		return runreport.Run{}, refused(err)
 	}
-	run := runs.Of(found).Priced(s.Config.Prices)
+	run := runreport.Of(found).Priced(s.Config.Prices)
 	if want.Any() {
-		if run.Texts, err = runs.Load(ctx, s.Store, found, want); err != nil {
+		if run.Texts, err = runreport.Load(ctx, s.Store, found, want); err != nil {
 			return run, refused(err)
 		}
 	}
-	run.Comparison, err = runs.LoadComparison(ctx, s.Store, found)
+	run.Comparison, err = runreport.LoadComparison(ctx, s.Store, found)
 	run.Comparison = run.Comparison.Priced(s.Config.Prices)
 	return run, refused(err)
 }
 
 // CancelRun ends a run and gives it as it ended: cancelled, unless its marker was applied just before. A prepared
 // summary that waits is given up.
-func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (runs.Run, error) {
+func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (runreport.Run, error) {
 	run, err := s.Store.GetRun(ctx, ref)
 	if err != nil {
-		return runs.Run{}, refused(err)
+		return runreport.Run{}, refused(err)
 	}
 	switch {
 	case run.Outcome == "" && s.Temporal != nil:
 		run, err = s.launcher().Cancel(ctx, run)
 	case run.Outcome == "":
-		return runs.Run{}, &Error{Code: CodeUnavailable, Detail: "Temporal is not connected: a run cannot be cancelled"}
+		return runreport.Run{}, &Error{Code: CodeUnavailable,
+			Detail: "Temporal is not connected: a run cannot be cancelled"}
 	case run.Outcome == store.OutcomePrepared:
 		conv := store.ConversationRef{Tenant: ref.Tenant, ID: run.Conversation}
 		if err = s.Store.DiscardPreparedOf(ctx, conv, ref.ID, "it was cancelled by hand"); err == nil {
 			run, err = s.Store.GetRun(ctx, ref)
 		}
 	}
-	return runs.Of(run), refused(err)
+	return runreport.Of(run), refused(err)
 }
 
 // Undo takes the newest compaction back. No automatic one starts until the next user message.
@@ -290,9 +297,14 @@ func (s *Service) Undo(ctx context.Context, ref store.ConversationRef) (Undone, 
 
 // ReportMarker takes over a compaction that the agent's own runtime did. trusted says that the caller's key may: a
 // forged one would hide the history.
-func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m ReportedMarker, trusted bool) (Marker, error) {
+func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m ReportedMarker,
+	trusted bool,
+) (Marker, error) {
 	if !trusted {
-		return Marker{}, &Error{Code: CodeForbidden, Detail: "this key may not report compactions: make one that is trusted (precis keys create --trusted)"}
+		return Marker{}, &Error{
+			Code:   CodeForbidden,
+			Detail: "this key may not report compactions: make one that is trusted (precis keys create --trusted)",
+		}
 	}
 	if m.TokensBefore < 0 || m.TokensAfter < 0 {
 		return Marker{}, invalid("tokens_before", "token counts are not negative")
@@ -314,8 +326,8 @@ func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m
 		return Marker{}, invalid("summary", "holds no text")
 	}
 	marker, err := s.Store.ReportMarker(ctx, ref, store.ReportedMarker{
-		Origin: store.OriginAgent, CoversTo: m.CoversTo, Summary: []byte(text), SummaryTokens: pipeline.EstimateText(text),
-		TokensBefore: m.TokensBefore, TokensAfter: m.TokensAfter,
+		Origin: store.OriginAgent, CoversTo: m.CoversTo, Summary: []byte(text),
+		SummaryTokens: pipeline.EstimateText(text), TokensBefore: m.TokensBefore, TokensAfter: m.TokensAfter,
 	})
 	if err != nil {
 		return Marker{}, refused(err)
@@ -324,7 +336,9 @@ func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m
 }
 
 // Events gives a conversation's timeline after the given number, oldest first, at most limit (1 to 1000).
-func (s *Service) Events(ctx context.Context, ref store.ConversationRef, after int64, limit int) ([]store.Event, error) {
+func (s *Service) Events(ctx context.Context, ref store.ConversationRef, after int64,
+	limit int,
+) ([]store.Event, error) {
 	list, err := s.Store.Events(ctx, ref, after, limit)
 	return list, refused(err)
 }

@@ -156,7 +156,9 @@ func hasReasoning(c pipeline.Context) bool {
 
 // Messages gives the transcript as stored, from the message behind after, at most limit (1 to 1000) of them; more
 // says that there are others behind them.
-func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after int64, limit int) (list []Message, more bool, err error) {
+func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after int64,
+	limit int,
+) (list []Message, more bool, err error) {
 	const most = 1000
 	if limit <= 0 || limit > most {
 		limit = most
@@ -177,8 +179,8 @@ func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after
 			return list, true, nil
 		}
 		list = append(list, Message{
-			Seq: m.Seq, ID: m.ClientID, Native: m.Native, Role: m.Role, Kind: m.Kind, Genuine: m.Genuine, Tokens: m.Tokens,
-			Covered: covered(m.Seq),
+			Seq: m.Seq, ID: m.ClientID, Native: m.Native, Role: m.Role, Kind: m.Kind, Genuine: m.Genuine,
+			Tokens: m.Tokens, Covered: covered(m.Seq),
 		})
 	}
 	return list, false, nil

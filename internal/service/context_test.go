@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/llm/llmtest"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/testkit/vendorserver"
 )
 
 // Between two markers and within a turn each context is a strict prefix of the next, and repeated reads are the same
@@ -39,7 +39,8 @@ func TestContextsArePrefixes(t *testing.T) {
 			}
 			for i := range last.Messages {
 				if !bytes.Equal(now.Messages[i], last.Messages[i]) {
-					t.Fatalf("turn %d, step %d: message %d was %.200s and is %.200s", turn, step, i, last.Messages[i], now.Messages[i])
+					t.Fatalf("turn %d, step %d: message %d was %.200s and is %.200s", turn, step, i, last.Messages[i],
+						now.Messages[i])
 				}
 			}
 			last = now
@@ -57,7 +58,9 @@ func TestContextIsWhatWasSaid(t *testing.T) {
 		Model:  service.Model{Vendor: "openai", Name: "test-agent", ContextWindow: 128000},
 		System: json.RawMessage(`"be  careful"`), Tools: json.RawMessage(`[ {"type":"function"} ]`),
 	}, "")
-	image := json.RawMessage(`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("QUJD", 300000) + `"}},{"type":"text","text":"what is this?"}]}`)
+	image := json.RawMessage(
+		`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` +
+			strings.Repeat("QUJD", 300000) + `"}},{"type":"text","text":"what is this?"}]}`)
 	list := []json.RawMessage{image, toolCall("c1"), toolResult("c1", "small <&> \u2028")}
 	got := appendTo(t, s, ref, list...)
 	if got.Trigger.Fired || got.UsedTokens > 5000 {
@@ -72,7 +75,8 @@ func TestContextIsWhatWasSaid(t *testing.T) {
 			t.Errorf("message %d is not what was said", i)
 		}
 	}
-	if !c.Stats.Estimated || c.Stats.Window != 128000 || c.Stats.Fraction <= 0 || c.Stats.Nudge || c.Stats.HeadSeq != 3 {
+	if !c.Stats.Estimated || c.Stats.Window != 128000 || c.Stats.Fraction <= 0 || c.Stats.Nudge ||
+		c.Stats.HeadSeq != 3 {
 		t.Errorf("%+v", c.Stats)
 	}
 }
@@ -86,11 +90,14 @@ func TestContextInAnotherFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := json.Marshal(map[string]any{"model": "m", "max_tokens": 10, "messages": c.Messages, "tools": json.RawMessage(`[{"name":"cat","input_schema":{"type":"object"}}]`)})
+	body, err := json.Marshal(map[string]any{
+		"model": "m", "max_tokens": 10, "messages": c.Messages,
+		"tools": json.RawMessage(`[{"name":"cat","input_schema":{"type":"object"}}]`),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := llmtest.ValidateAnthropic(body); err != nil {
+	if err := vendorserver.ValidateAnthropic(body); err != nil {
 		t.Errorf("%v\n%s", err, body)
 	}
 	_, err = s.Context(t.Context(), ref, service.ContextRequest{Format: "morse"})
@@ -128,14 +135,19 @@ func TestInputBudget(t *testing.T) {
 func TestContextWithThinking(t *testing.T) {
 	t.Parallel()
 	_, s := served(t, always("SUM"))
-	n := service.NewConversation{Format: "anthropic", Model: service.Model{Vendor: "anthropic", Name: "test-agent", ContextWindow: 16000}}
+	n := service.NewConversation{
+		Format: "anthropic",
+		Model:  service.Model{Vendor: "anthropic", Name: "test-agent", ContextWindow: 16000},
+	}
 	ref := create(t, s, n, "")
-	thinking := json.RawMessage(`{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"tool_use","id":"t1","name":"read","input":{}}]}`)
+	thinking := json.RawMessage(`{"role":"assistant","content":[{"type":"thinking","thinking":"hm",` +
+		`"signature":"c2ln"},{"type":"tool_use","id":"t1","name":"read","input":{}}]}`)
 	appendTo(t, s, ref, user("u1"), assistant(abc(3000)), user("u2"), thinking)
 	if c := contextOf(t, s, ref); c.Options != nil {
 		t.Errorf("%s without a summary", c.Options)
 	}
-	appendTo(t, s, ref, json.RawMessage(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}`))
+	appendTo(t, s, ref, json.RawMessage(
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}`))
 	if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != store.OutcomeApplied {
 		t.Fatalf("%+v", run)
 	}
@@ -163,11 +175,13 @@ func TestMessages(t *testing.T) {
 		t.Fatalf("%+v\n%s", run, steps(t, sys, ref))
 	}
 	list, more, err := s.Messages(t.Context(), ref, 1, 2)
-	if err != nil || !more || len(list) != 2 || list[0].Seq != 2 || list[0].ID != "m1" || !list[0].Covered || !list[0].Genuine {
+	if err != nil || !more || len(list) != 2 || list[0].Seq != 2 || list[0].ID != "m1" || !list[0].Covered ||
+		!list[0].Genuine {
 		t.Errorf("%+v, %t, %v", list, more, err)
 	}
 	list, more, err = s.Messages(t.Context(), ref, 0, 0)
-	if err != nil || more || len(list) != 4 || list[0].Covered || list[0].Kind != "user_info" || list[0].Genuine || !list[2].Covered || list[3].Covered {
+	if err != nil || more || len(list) != 4 || list[0].Covered || list[0].Kind != "user_info" || list[0].Genuine ||
+		!list[2].Covered || list[3].Covered {
 		t.Errorf("%+v, %t, %v", list, more, err)
 	}
 	if string(list[3].Native) != string(user("u2")) {

@@ -107,14 +107,19 @@ type ModelPatch struct {
 
 // CreateConversation makes a conversation. The same id again with the same body gives the one that is there, and
 // created is false.
-func (s *Service) CreateConversation(ctx context.Context, tenant string, req NewConversation) (out Conversation, created bool, err error) {
+func (s *Service) CreateConversation(ctx context.Context, tenant string,
+	req NewConversation,
+) (out Conversation, created bool, err error) {
 	n, err := s.newConversation(ctx, tenant, req)
 	if err != nil {
 		return out, false, refused(err)
 	}
 	c, created, err := s.Store.CreateConversation(ctx, tenant, n)
 	if store.ConflictReasonOf(err) == store.ConflictDifferent {
-		return out, false, &Error{Code: CodeConflict, Field: "id", Detail: "is taken by a conversation that was created with another body", Cause: err}
+		return out, false, &Error{
+			Code: CodeConflict, Field: "id",
+			Detail: "is taken by a conversation that was created with another body", Cause: err,
+		}
 	}
 	if err != nil {
 		return out, false, refused(err)
@@ -124,7 +129,9 @@ func (s *Service) CreateConversation(ctx context.Context, tenant string, req New
 }
 
 // create is CreateConversation for a call of our own.
-func (s *Service) create(ctx context.Context, tenant string, req NewConversation, ephemeral bool) (store.Conversation, error) {
+func (s *Service) create(ctx context.Context, tenant string, req NewConversation,
+	ephemeral bool,
+) (store.Conversation, error) {
 	n, err := s.newConversation(ctx, tenant, req)
 	if err != nil {
 		return store.Conversation{}, err
@@ -135,11 +142,14 @@ func (s *Service) create(ctx context.Context, tenant string, req NewConversation
 }
 
 // newConversation checks what a conversation is to be made of.
-func (s *Service) newConversation(ctx context.Context, tenant string, req NewConversation) (store.NewConversation, error) {
+func (s *Service) newConversation(ctx context.Context, tenant string,
+	req NewConversation,
+) (store.NewConversation, error) {
 	n := store.NewConversation{
 		ID: req.ID, Format: req.Format, Vendor: req.Model.Vendor, Model: req.Model.Name,
 		Window: req.Model.ContextWindow, MaxOutput: req.Model.MaxOutput,
-		System: given(req.System), Tools: given(req.Tools), Settings: given(req.Settings), Metadata: given(req.Metadata),
+		System: given(req.System), Tools: given(req.Tools), Settings: given(req.Settings),
+		Metadata: given(req.Metadata),
 	}
 	if _, err := transcript.CodecFor(transcript.Format(req.Format)); err != nil {
 		return n, &Error{Code: CodeInvalid, Field: "format", Detail: plain(err), Cause: err}
@@ -267,7 +277,9 @@ func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*State,
 
 // ListConversations gives a tenant's conversations, newest first, at most limit (1 to 1000) of them, without their
 // state. cursor is "" for the first page and what came back for the next; next is "" after the last.
-func (s *Service) ListConversations(ctx context.Context, tenant, cursor string, limit int) (list []Conversation, next string, err error) {
+func (s *Service) ListConversations(ctx context.Context, tenant, cursor string,
+	limit int,
+) (list []Conversation, next string, err error) {
 	found, next, err := s.Store.ListConversations(ctx, tenant, cursor, limit)
 	if err != nil {
 		return nil, "", refused(err)
@@ -281,11 +293,14 @@ func (s *Service) ListConversations(ctx context.Context, tenant, cursor string, 
 
 // PatchConversation changes model, system prompt, tools, settings or metadata. The trigger is looked at again: a
 // smaller window is enough to start a compaction.
-func (s *Service) PatchConversation(ctx context.Context, ref store.ConversationRef, p ConversationPatch) (Conversation, error) {
+func (s *Service) PatchConversation(ctx context.Context, ref store.ConversationRef,
+	p ConversationPatch,
+) (Conversation, error) {
 	l := &look{s: s, changed: true}
-	_, watched, err := s.Store.ChangeConversation(ctx, ref, func(c store.Conversation) (store.ConversationPatch, error) {
-		return s.patch(c, p)
-	}, l.watch)
+	_, watched, err := s.Store.ChangeConversation(ctx, ref,
+		func(c store.Conversation) (store.ConversationPatch, error) {
+			return s.patch(c, p)
+		}, l.watch)
 	if err != nil {
 		return Conversation{}, refused(err)
 	}

@@ -16,10 +16,12 @@ func TestCreateConversation(t *testing.T) {
 	s := newService(t)
 	body := service.NewConversation{
 		ID: "c1", Format: "anthropic", Model: service.Model{Vendor: "anthropic", Name: "claude-sonnet-4-5"},
-		System: json.RawMessage(`"s"`), Settings: json.RawMessage(`{"trigger":{"fraction":0.5}}`), Metadata: json.RawMessage(`{"a":1}`),
+		System: json.RawMessage(`"s"`), Settings: json.RawMessage(`{"trigger":{"fraction":0.5}}`),
+		Metadata: json.RawMessage(`{"a":1}`),
 	}
 	c, created, err := s.CreateConversation(t.Context(), tenant, body)
-	if err != nil || !created || c.ID != "c1" || c.State.Trigger.Window != 200000 || c.State.Trigger.Limit != 100000 || c.State.Trigger.WindowGuessed {
+	if err != nil || !created || c.ID != "c1" || c.State.Trigger.Window != 200000 || c.State.Trigger.Limit != 100000 ||
+		c.State.Trigger.WindowGuessed {
 		t.Fatalf("%+v, %t, %v", c, created, err)
 	}
 	again, created, err := s.CreateConversation(t.Context(), tenant, body)
@@ -31,16 +33,28 @@ func TestCreateConversation(t *testing.T) {
 	code(t, err, service.CodeConflict)
 
 	for field, n := range map[string]service.NewConversation{
-		"format":                             {Format: "morse"},
-		"system":                             {Format: "openai", System: json.RawMessage(`7`)},
-		"tools":                              {Format: "openai", Tools: json.RawMessage(`{}`)},
-		"metadata":                           {Format: "openai", Metadata: json.RawMessage(`[]`)},
-		"settings":                           {Format: "openai", Settings: json.RawMessage(`{"nope":1}`)},
-		"settings.trigger.fraction":          {Format: "openai", Settings: json.RawMessage(`{"trigger":{"fraction":1.5}}`)},
-		"settings.trigger.token_limit":       {Format: "openai", Model: service.Model{ContextWindow: 1000}, Settings: json.RawMessage(`{"trigger":{"token_limit":2000}}`)},
-		"settings.trigger.turns":             {Format: "openai", Settings: json.RawMessage(`{"trigger":{"turns":-1}}`)},
-		"settings.trigger.apply":             {Format: "openai", Settings: json.RawMessage(`{"trigger":{"apply":{"unused_percent":0.1}}}`)},
-		"settings.tenant_daily_token_budget": {Format: "openai", Settings: json.RawMessage(`{"tenant_daily_token_budget":5}`)},
+		"format":   {Format: "morse"},
+		"system":   {Format: "openai", System: json.RawMessage(`7`)},
+		"tools":    {Format: "openai", Tools: json.RawMessage(`{}`)},
+		"metadata": {Format: "openai", Metadata: json.RawMessage(`[]`)},
+		"settings": {Format: "openai", Settings: json.RawMessage(`{"nope":1}`)},
+		"settings.trigger.fraction": {
+			Format:   "openai",
+			Settings: json.RawMessage(`{"trigger":{"fraction":1.5}}`),
+		},
+		"settings.trigger.token_limit": {
+			Format: "openai", Model: service.Model{ContextWindow: 1000},
+			Settings: json.RawMessage(`{"trigger":{"token_limit":2000}}`),
+		},
+		"settings.trigger.turns": {Format: "openai", Settings: json.RawMessage(`{"trigger":{"turns":-1}}`)},
+		"settings.trigger.apply": {
+			Format:   "openai",
+			Settings: json.RawMessage(`{"trigger":{"apply":{"unused_percent":0.1}}}`),
+		},
+		"settings.tenant_daily_token_budget": {
+			Format:   "openai",
+			Settings: json.RawMessage(`{"tenant_daily_token_budget":5}`),
+		},
 	} {
 		_, _, err := s.CreateConversation(t.Context(), tenant, n)
 		if e := code(t, err, service.CodeInvalid); e.Field != field || e.Detail == "" {
@@ -83,26 +97,34 @@ func TestPatchConversation(t *testing.T) {
 	ref := create(t, s, window(50000), `{"trigger":{"auto":false},"digest":"never"}`)
 	tools := json.RawMessage(`[{"type":"function"}]`)
 	c, err := s.PatchConversation(t.Context(), ref, service.ConversationPatch{
-		Tools: &tools, Settings: json.RawMessage(`{"trigger":{"token_limit":5000},"digest":null}`), Metadata: json.RawMessage(`{"k":"v"}`),
+		Tools: &tools, Settings: json.RawMessage(`{"trigger":{"token_limit":5000},"digest":null}`),
+		Metadata: json.RawMessage(`{"k":"v"}`),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(c.Settings) != `{"trigger":{"auto":false,"token_limit":5000}}` || string(c.Metadata) != `{"k":"v"}` || string(c.Tools) != string(tools) || c.Model.ContextWindow != 50000 {
+	if string(c.Settings) != `{"trigger":{"auto":false,"token_limit":5000}}` || string(c.Metadata) != `{"k":"v"}` ||
+		string(c.Tools) != string(tools) || c.Model.ContextWindow != 50000 {
 		t.Errorf("%+v", c)
 	}
 	null := json.RawMessage(`null`)
-	if c, err = s.PatchConversation(t.Context(), ref, service.ConversationPatch{Tools: &null}); err != nil || c.Tools != nil {
+	if c, err = s.PatchConversation(t.Context(), ref, service.ConversationPatch{Tools: &null}); err != nil ||
+		c.Tools != nil {
 		t.Errorf("%s, %v", c.Tools, err)
 	}
 	name, tokens := "gpt-6", 9000
-	if c, err = s.PatchConversation(t.Context(), ref, service.ConversationPatch{Model: &service.ModelPatch{Name: &name}}); err != nil || c.Model.Name != name || c.Model.Vendor != "openai" || c.Model.ContextWindow != 0 {
+	if c, err = s.PatchConversation(t.Context(), ref,
+		service.ConversationPatch{Model: &service.ModelPatch{Name: &name}}); err != nil || c.Model.Name != name ||
+		c.Model.Vendor != "openai" || c.Model.ContextWindow != 0 {
 		t.Errorf("%+v, %v", c.Model, err)
 	}
-	if c, err = s.PatchConversation(t.Context(), ref, service.ConversationPatch{Model: &service.ModelPatch{ContextWindow: &tokens}}); err != nil || c.Model.ContextWindow != 9000 || c.Model.Name != name {
+	if c, err = s.PatchConversation(t.Context(), ref,
+		service.ConversationPatch{Model: &service.ModelPatch{ContextWindow: &tokens}}); err != nil ||
+		c.Model.ContextWindow != 9000 || c.Model.Name != name {
 		t.Errorf("%+v, %v", c.Model, err)
 	}
-	_, err = s.PatchConversation(t.Context(), ref, service.ConversationPatch{Settings: json.RawMessage(`{"trigger":{"token_limit":10000}}`)})
+	_, err = s.PatchConversation(t.Context(), ref,
+		service.ConversationPatch{Settings: json.RawMessage(`{"trigger":{"token_limit":10000}}`)})
 	if e := code(t, err, service.CodeInvalid); e.Field != "settings.trigger.token_limit" {
 		t.Errorf("field %q", e.Field)
 	}
@@ -114,7 +136,8 @@ func TestPatchConversation(t *testing.T) {
 func TestTenantSettingsCount(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	if _, err := s.SetTenantSettings(t.Context(), tenant, json.RawMessage(`{"trigger":{"fraction":0.5},"digest":"never"}`), false); err != nil {
+	if _, err := s.SetTenantSettings(t.Context(), tenant,
+		json.RawMessage(`{"trigger":{"fraction":0.5},"digest":"never"}`), false); err != nil {
 		t.Fatal(err)
 	}
 	if st := state(t, s, create(t, s, window(10000), "")); st.Trigger.Limit != 5000 {
@@ -132,7 +155,8 @@ func TestTenantSettingsCount(t *testing.T) {
 	if got := appendTo(t, s, ref, user("u")); got.LastSeq != 1 {
 		t.Errorf("%+v", got)
 	}
-	if got, err := s.Context(t.Context(), ref, service.ContextRequest{}); err != nil || len(got.Messages) != 1 || got.Stats.Limit != 5000 {
+	if got, err := s.Context(t.Context(), ref, service.ContextRequest{}); err != nil || len(got.Messages) != 1 ||
+		got.Stats.Limit != 5000 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -141,8 +165,10 @@ func TestTenantSettingsCount(t *testing.T) {
 func TestTheNearestSettingCounts(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	s.Config.Settings.Trigger.Fraction, s.Config.Settings.Digest, s.Config.Settings.SummaryMaxTokens = 0.8, pipeline.DigestAlways, 4000
-	if _, err := s.SetTenantSettings(t.Context(), tenant, json.RawMessage(`{"digest":"never","summary_max_tokens":5000}`), false); err != nil {
+	s.Config.Settings.Trigger.Fraction, s.Config.Settings.Digest, s.Config.Settings.SummaryMaxTokens = 0.8,
+		pipeline.DigestAlways, 4000
+	if _, err := s.SetTenantSettings(t.Context(), tenant,
+		json.RawMessage(`{"digest":"never","summary_max_tokens":5000}`), false); err != nil {
 		t.Fatal(err)
 	}
 	ref := create(t, s, window(10000), `{"summary_max_tokens":6000}`)
@@ -151,7 +177,8 @@ func TestTheNearestSettingCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.PatchTenantSettings(t.Context(), tenant, []json.RawMessage{[]byte(`{"digest":null}`), []byte(`{"trigger":{"turns":7}}`)}, false); err != nil {
+	if _, err := s.PatchTenantSettings(t.Context(), tenant,
+		[]json.RawMessage{[]byte(`{"digest":null}`), []byte(`{"trigger":{"turns":7}}`)}, false); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := s.Store.GetRun(t.Context(), store.RunRef{Tenant: tenant, ID: run.ID})
@@ -162,7 +189,8 @@ func TestTheNearestSettingCounts(t *testing.T) {
 	if err := json.Unmarshal(stored.Settings, &kept); err != nil {
 		t.Fatal(err)
 	}
-	if kept.Trigger.Fraction != 0.8 || kept.Digest != pipeline.DigestNever || kept.SummaryMaxTokens != 6000 || kept.Trigger.Turns != pipeline.SelfSummaryNumTurns {
+	if kept.Trigger.Fraction != 0.8 || kept.Digest != pipeline.DigestNever || kept.SummaryMaxTokens != 6000 ||
+		kept.Trigger.Turns != pipeline.SelfSummaryNumTurns {
 		t.Errorf("the run has %+v", kept)
 	}
 	got, err := s.TenantSettings(t.Context(), tenant)
@@ -170,7 +198,8 @@ func TestTheNearestSettingCounts(t *testing.T) {
 		t.Errorf("%s, %v", got.Settings, err)
 	}
 	var now pipeline.Settings
-	if err := json.Unmarshal(got.Effective, &now); err != nil || now.Digest != pipeline.DigestAlways || now.Trigger.Turns != 7 || now.SummaryMaxTokens != 5000 || now.Trigger.Fraction != 0.8 {
+	if err := json.Unmarshal(got.Effective, &now); err != nil || now.Digest != pipeline.DigestAlways ||
+		now.Trigger.Turns != 7 || now.SummaryMaxTokens != 5000 || now.Trigger.Fraction != 0.8 {
 		t.Errorf("%+v, %v", now, err)
 	}
 }
@@ -209,7 +238,8 @@ func TestTenantSettingsAreChecked(t *testing.T) {
 			t.Errorf("%s: field %q", settings, e.Field)
 		}
 	}
-	if _, err := s.PatchTenantSettings(t.Context(), tenant, []json.RawMessage{[]byte(`{"digest":"never"}`)}, false); err != nil {
+	if _, err := s.PatchTenantSettings(t.Context(), tenant, []json.RawMessage{[]byte(`{"digest":"never"}`)},
+		false); err != nil {
 		t.Error(err)
 	}
 }
@@ -225,7 +255,10 @@ func TestAppend(t *testing.T) {
 	if got.FirstSeq != 1 || got.LastSeq != 3 || got.HeadSeq != 3 || got.Trigger.Turns != 1 {
 		t.Errorf("%+v", got)
 	}
-	got = appendWith(t, s, ref, service.AppendRequest{Messages: []json.RawMessage{user("b"), user("c")}, Meta: []service.Meta{{ID: "m2"}, {ID: "m3"}}})
+	got = appendWith(t, s, ref, service.AppendRequest{
+		Messages: []json.RawMessage{user("b"), user("c")},
+		Meta:     []service.Meta{{ID: "m2"}, {ID: "m3"}},
+	})
 	if got.FirstSeq != 4 || got.LastSeq != 4 || got.Duplicates != 1 || got.Seqs[0] != 2 || got.Seqs[1] != 4 {
 		t.Errorf("%+v", got)
 	}
@@ -244,15 +277,18 @@ func TestAppend(t *testing.T) {
 			t.Errorf("field %q, wanted %q", e.Field, field)
 		}
 	}
-	_, err = s.Append(t.Context(), ref, service.AppendRequest{Messages: []json.RawMessage{assistant("x")}, Meta: []service.Meta{{Kind: "reminder"}}})
+	_, err = s.Append(t.Context(), ref,
+		service.AppendRequest{Messages: []json.RawMessage{assistant("x")}, Meta: []service.Meta{{Kind: "reminder"}}})
 	code(t, err, service.CodeInvalid)
-	_, err = s.Append(t.Context(), storeRef{Tenant: "other", ID: ref.ID}, service.AppendRequest{Messages: []json.RawMessage{user("x")}})
+	_, err = s.Append(t.Context(), storeRef{Tenant: "other", ID: ref.ID},
+		service.AppendRequest{Messages: []json.RawMessage{user("x")}})
 	code(t, err, service.CodeNotFound)
 	if n := heads(t, s, ref); n != 4 {
 		t.Errorf("%d messages", n)
 	}
 	// A figure alone is one too, of what is there.
-	if got := appendWith(t, s, ref, service.AppendRequest{Usage: usage(321, 1)}); got.UsedTokens != 322 || got.Estimated {
+	if got := appendWith(t, s, ref, service.AppendRequest{Usage: usage(321, 1)}); got.UsedTokens != 322 ||
+		got.Estimated {
 		t.Errorf("%+v", got)
 	}
 }
@@ -277,7 +313,10 @@ func TestUsageObjects(t *testing.T) {
 		`[1]`:                                           0,
 	} {
 		ref := create(t, s, window(100000), "")
-		got := appendWith(t, s, ref, service.AppendRequest{Messages: []json.RawMessage{user("u"), assistant("a")}, Usage: json.RawMessage(raw)})
+		got := appendWith(t, s, ref, service.AppendRequest{
+			Messages: []json.RawMessage{user("u"), assistant("a")},
+			Usage:    json.RawMessage(raw),
+		})
 		if got.Estimated != (want == 0) || want > 0 && got.UsedTokens != want {
 			t.Errorf("%s: %d, estimated %t, wanted %d", raw, got.UsedTokens, got.Estimated, want)
 		}

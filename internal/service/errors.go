@@ -96,9 +96,15 @@ func refused(err error) error {
 	case errors.Is(err, store.ErrInvalid):
 		return &Error{Code: CodeInvalid, Detail: detail(err), Cause: err}
 	case errors.Is(err, store.ErrReplyOpen):
-		return &Error{Code: CodeReplyOpen, Detail: "the agent's model is generating: end the reply, or wait for its lease to expire", Cause: err}
+		return &Error{
+			Code:   CodeReplyOpen,
+			Detail: "the agent's model is generating: end the reply, or wait for its lease to expire", Cause: err,
+		}
 	case errors.Is(err, store.ErrNothingToUndo):
-		return &Error{Code: CodeNothingToUndo, Detail: "no compaction counts: the context is the full history already", Cause: err}
+		return &Error{
+			Code: CodeNothingToUndo, Detail: "no compaction counts: the context is the full history already",
+			Cause: err,
+		}
 	case errors.Is(err, store.ErrStaleSequence):
 		return &Error{Code: CodeStale, Detail: detail(err), Cause: err}
 	case errors.Is(err, store.ErrRunActive):

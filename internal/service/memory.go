@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"precis/internal/memory"
-	"precis/internal/search"
+	"precis/internal/memory/search"
 	"precis/internal/store"
 )
 
@@ -37,9 +37,11 @@ type NewNote struct {
 
 func (s *Service) memory() memory.Memory { return memory.Memory{Store: s.Store} }
 
-// ListSegments gives a page of a conversation's memory, of at most limit entries (0: 100). A conversation in which nothing was
-// compacted or noted has none.
-func (s *Service) ListSegments(ctx context.Context, ref store.ConversationRef, limit int, cursor string) (Segments, error) {
+// ListSegments gives a page of a conversation's memory, of at most limit entries (0: 100). A conversation in which
+// nothing was compacted or noted has none.
+func (s *Service) ListSegments(ctx context.Context, ref store.ConversationRef, limit int,
+	cursor string,
+) (Segments, error) {
 	const usual, most = 100, 1000
 	page := Segments{Segments: []memory.Entry{}}
 	list, err := s.memory().Entries(ctx, ref)
@@ -79,14 +81,17 @@ func (s *Service) ReadSegment(ctx context.Context, ref store.ConversationRef, na
 	return Segment{e, text}, nil
 }
 
-// AddNote writes a note into a conversation's memory, and says whether it is a new one. Names of segments are refused. The
-// same text again changes nothing.
+// AddNote writes a note into a conversation's memory, and says whether it is a new one. Names of segments are
+// refused. The same text again changes nothing.
 func (s *Service) AddNote(ctx context.Context, ref store.ConversationRef, n NewNote) (memory.Entry, bool, error) {
 	switch {
 	case strings.TrimSpace(n.Text) == "":
 		return memory.Entry{}, false, invalid("text", "is empty")
 	case len(n.Text) > store.MaxNoteBytes:
-		return memory.Entry{}, false, &Error{Code: CodeTooLarge, Field: "text", Detail: "a note has at most 256 KB: leave several"}
+		return memory.Entry{}, false, &Error{
+			Code: CodeTooLarge, Field: "text",
+			Detail: "a note has at most 256 KB: leave several",
+		}
 	}
 	g, created, err := s.Store.PutNote(ctx, ref, store.NewNote{Name: n.Name, Text: []byte(n.Text), Replace: n.Replace})
 	if err != nil {
@@ -99,7 +104,9 @@ func (s *Service) AddNote(ctx context.Context, ref store.ConversationRef, n NewN
 }
 
 // Search looks for a query in a conversation's messages and notes; limit 0: 20, at most 100.
-func (s *Service) Search(ctx context.Context, ref store.ConversationRef, query string, limit int, cursor string) (memory.Found, error) {
+func (s *Service) Search(ctx context.Context, ref store.ConversationRef, query string, limit int,
+	cursor string,
+) (memory.Found, error) {
 	covered, err := s.coverage(ctx, ref)
 	if err != nil {
 		return memory.Found{}, refused(err)
@@ -120,7 +127,9 @@ func (s *Service) Search(ctx context.Context, ref store.ConversationRef, query s
 }
 
 // ReadPage gives messages as text, page by page: see memory.ReadPage.
-func (s *Service) ReadPage(ctx context.Context, ref store.ConversationRef, from memory.Place, to int64, limit int) (memory.Page, error) {
+func (s *Service) ReadPage(ctx context.Context, ref store.ConversationRef, from memory.Place, to int64,
+	limit int,
+) (memory.Page, error) {
 	if to != 0 && to < from.Seq {
 		return memory.Page{}, invalid("to", "is %d, before the first message that is wanted, %d", to, from.Seq)
 	}

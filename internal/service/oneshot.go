@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -35,7 +35,7 @@ type OneShot struct {
 	Messages []json.RawMessage `json:"messages"`
 	System   json.RawMessage   `json:"system,omitempty"`
 	Stats    Stats             `json:"stats"`
-	Run      runs.Run          `json:"run"`
+	Run      runreport.Run     `json:"run"`
 }
 
 // CompactOnce compacts a list of messages and gives the new one. Nothing of what was said is kept, unless asked: the
@@ -89,7 +89,7 @@ func (s *Service) CompactOnce(ctx context.Context, tenant string, req OneShotReq
 	if err != nil {
 		return out, refused(err)
 	}
-	return OneShot{Messages: got.Messages, System: got.System, Stats: got.Stats, Run: runs.Of(run)}, nil
+	return OneShot{Messages: got.Messages, System: got.System, Stats: got.Stats, Run: runreport.Of(run)}, nil
 }
 
 // detect tells the format of a list of messages.
@@ -131,6 +131,7 @@ func (s *Service) forget(ctx context.Context, ref store.ConversationRef) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetPatience)
 	defer cancel()
 	if err := s.Store.DeleteConversationContent(ctx, ref); err != nil {
-		s.Log.Warn("the content of a one-shot conversation was not removed yet", "conversation", ref.String(), "error", err)
+		s.Log.Warn("the content of a one-shot conversation was not removed yet", "conversation", ref.String(), "error",
+			err)
 	}
 }

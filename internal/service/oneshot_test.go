@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"precis/internal/llm/llmtest"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/testkit/vendorserver"
 )
 
 func list(n int) []json.RawMessage {
@@ -26,8 +26,8 @@ func TestCompactOnce(t *testing.T) {
 	_, s := served(t, always("SUM"))
 	pin := "never push"
 	got, err := s.CompactOnce(t.Context(), tenant, service.OneShotRequest{
-		Format: "auto", Model: service.Model{Vendor: "openai", Name: "test-agent", ContextWindow: 16000}, Messages: list(8),
-		State: map[string]service.StateValue{"pins": {Text: &pin}}, Focus: "the last question",
+		Format: "auto", Model: service.Model{Vendor: "openai", Name: "test-agent", ContextWindow: 16000},
+		Messages: list(8), State: map[string]service.StateValue{"pins": {Text: &pin}}, Focus: "the last question",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -36,8 +36,10 @@ func TestCompactOnce(t *testing.T) {
 	for _, m := range got.Messages {
 		text += string(m) + "\n"
 	}
-	if got.Run.Outcome != store.OutcomeApplied || got.Run.Focus == "" || strings.Count(text, "SUM: ") != 1 || strings.Count(text, pin) != 1 ||
-		!strings.HasSuffix(text, string(user("the last question"))+"\n") || strings.Contains(text, "SECRET") || got.Stats.Marker == nil {
+	if got.Run.Outcome != store.OutcomeApplied || got.Run.Focus == "" || strings.Count(text, "SUM: ") != 1 ||
+		strings.Count(text, pin) != 1 ||
+		!strings.HasSuffix(text, string(user("the last question"))+"\n") || strings.Contains(text, "SECRET") ||
+		got.Stats.Marker == nil {
 		t.Errorf("%+v\n%s", got.Run, text)
 	}
 	// Nothing is kept but the record.
@@ -53,11 +55,15 @@ func TestCompactOnce(t *testing.T) {
 		t.Errorf("%+v, %v", run, err)
 	}
 
-	kept, err := s.CompactOnce(t.Context(), tenant, service.OneShotRequest{Format: "openai", Messages: list(8), Keep: true})
+	kept, err := s.CompactOnce(t.Context(), tenant,
+		service.OneShotRequest{Format: "openai", Messages: list(8), Keep: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := contextOf(t, s, storeRef{Tenant: tenant, ID: kept.Run.Conversation}); len(c.Messages) != len(kept.Messages) {
+	if c := contextOf(t, s, storeRef{
+		Tenant: tenant,
+		ID:     kept.Run.Conversation,
+	}); len(c.Messages) != len(kept.Messages) {
 		t.Errorf("%d messages, and %d were given", len(c.Messages), len(kept.Messages))
 	}
 }
@@ -92,8 +98,8 @@ func TestCompactOnceRefuses(t *testing.T) {
 func TestCompactOnceEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	slow := summary("SUM")
-	slow.Gate = llmtest.NewGate()
-	sys, s := served(t, llmtest.Script{Answers: []llmtest.Answer{slow}})
+	slow.Gate = vendorserver.NewGate()
+	sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{slow}})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -122,12 +128,14 @@ func TestCompactOnceEndsWithItsCaller(t *testing.T) {
 func TestAbandonedOneShotsAreForgotten(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	left, _, err := s.Store.CreateConversation(t.Context(), tenant, store.NewConversation{Format: "openai", Ephemeral: true})
+	left, _, err := s.Store.CreateConversation(t.Context(), tenant,
+		store.NewConversation{Format: "openai", Ephemeral: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := create(t, s, window(1000), "")
-	working, _, err := s.Store.CreateConversation(t.Context(), tenant, store.NewConversation{Format: "openai", Ephemeral: true})
+	working, _, err := s.Store.CreateConversation(t.Context(), tenant,
+		store.NewConversation{Format: "openai", Ephemeral: true})
 	if err != nil {
 		t.Fatal(err)
 	}

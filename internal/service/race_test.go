@@ -47,7 +47,8 @@ func TestRunIsAskedForWithItsMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end, err := s.EndReply(t.Context(), ref, reply.ID, service.ReplyEnd{Messages: []json.RawMessage{assistant(abc(9500))}})
+	end, err := s.EndReply(t.Context(), ref, reply.ID,
+		service.ReplyEnd{Messages: []json.RawMessage{assistant(abc(9500))}})
 	if err != nil || end.Run == nil {
 		t.Fatalf("%+v, %v", end, err)
 	}
@@ -67,7 +68,8 @@ func TestTriggerIsLookedAtInConstantTime(t *testing.T) {
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	poison := func(ref storeRef) {
 		t.Helper()
-		_, err := s.Store.Append(t.Context(), ref, []store.NewMessage{{Role: pipeline.RoleAssistant, Native: []byte(`no JSON`)}}, store.AppendOptions{})
+		_, err := s.Store.Append(t.Context(), ref,
+			[]store.NewMessage{{Role: pipeline.RoleAssistant, Native: []byte(`no JSON`)}}, store.AppendOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,22 +116,26 @@ func TestTriggerIsLookedAtInConstantTime(t *testing.T) {
 	if _, err := s.OpenReply(t.Context(), ref, 0, service.ContextRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := s.Store.GetConversation(t.Context(), ref); err != nil || c.Measured == nil || c.Measured.Tokens > 15000 {
+	if c, err := s.Store.GetConversation(t.Context(), ref); err != nil || c.Measured == nil ||
+		c.Measured.Tokens > 15000 {
 		t.Errorf("%+v, %v", c.Measured, err)
 	}
 }
 
-// Whatever appends, compactions, undos, replies, changes of model and of state do to each other: every message is there
-// once and in order, nothing is compacted twice at a time, no lease is broken, and the context is one that an API takes.
+// Whatever appends, compactions, undos, replies, changes of model and of state do to each other: every message is
+// there once and in order, nothing is compacted twice at a time, no lease is broken, and the context is one that an
+// API takes.
 func TestEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	sys, s := served(t, always("SUM"))
-	ref := create(t, s, window(12000), `{"trigger":{"start":{"unused_percent":0.6},"apply":{"unused_percent":0.3}},"breaker":{"failures":1000}}`)
+	ref := create(t, s, window(12000),
+		`{"trigger":{"start":{"unused_percent":0.6},"apply":{"unused_percent":0.3}},"breaker":{"failures":1000}}`)
 	const rounds = 25
 	var mu sync.Mutex
 	said := map[string]bool{}
 	allowed := map[service.Code]bool{
-		service.CodeReplyOpen: true, service.CodeNothingToUndo: true, service.CodeReplyEnded: true, service.CodeStale: true,
+		service.CodeReplyOpen: true, service.CodeNothingToUndo: true, service.CodeReplyEnded: true,
+		service.CodeStale: true,
 	}
 	check := func(err error) bool {
 		if err != nil && !allowed[service.CodeOf(err)] {
@@ -159,11 +165,17 @@ func TestEverythingAtOnce(t *testing.T) {
 				return
 			}
 			version := reply.Context.Stats.Version
-			if now, err := s.Context(t.Context(), ref, service.ContextRequest{}); check(err) && now.Stats.Version != version && !undone(t, s, ref) {
-				t.Errorf("a compaction took effect while a reply was open: version %d became %d", version, now.Stats.Version)
+			if now, err := s.Context(t.Context(), ref, service.ContextRequest{}); check(err) &&
+				now.Stats.Version != version && !undone(t, s, ref) {
+				t.Errorf("a compaction took effect while a reply was open: version %d became %d", version,
+					now.Stats.Version)
 			}
 			mark := fmt.Sprintf("reply-%d.", i)
-			_, err = s.EndReply(t.Context(), ref, reply.ID, service.ReplyEnd{Messages: []json.RawMessage{assistant(mark + " " + abc(100))}, Usage: usage(reply.Context.Stats.Tokens, 100)})
+			_, err = s.EndReply(t.Context(), ref, reply.ID,
+				service.ReplyEnd{
+					Messages: []json.RawMessage{assistant(mark + " " + abc(100))},
+					Usage:    usage(reply.Context.Stats.Tokens, 100),
+				})
 			if check(err) {
 				say(mark)
 			}
@@ -180,7 +192,8 @@ func TestEverythingAtOnce(t *testing.T) {
 		},
 		"patch": func(i int) {
 			tokens := 9000 + rand.IntN(6000)
-			_, err := s.PatchConversation(t.Context(), ref, service.ConversationPatch{Model: &service.ModelPatch{ContextWindow: &tokens}})
+			_, err := s.PatchConversation(t.Context(), ref,
+				service.ConversationPatch{Model: &service.ModelPatch{ContextWindow: &tokens}})
 			check(err)
 		},
 		"state": func(i int) {
@@ -261,7 +274,8 @@ func undone(t testing.TB, s *service.Service, ref storeRef) bool {
 func overlap(t testing.TB, list []store.Run) {
 	t.Helper()
 	for i := 1; i < len(list); i++ {
-		if newer, older := list[i-1], list[i]; older.Finished.IsZero() || newer.Created.Before(older.Finished) && newer.Started.Before(older.Finished) {
+		if newer, older := list[i-1], list[i]; older.Finished.IsZero() || newer.Created.Before(older.Finished) &&
+			newer.Started.Before(older.Finished) {
 			t.Errorf("run %s began before run %s had ended", newer.Ref.ID, older.Ref.ID)
 		}
 	}

@@ -4,25 +4,25 @@ import (
 	"context"
 
 	"precis/internal/conversation"
-	"precis/internal/runs"
+	"precis/internal/runreport"
 	"precis/internal/store"
 )
 
 // Replay asks for a run to be repeated, from its record or live. The replay is a run of its own, linked to the other;
 // GetRun has its comparison when it has ended.
-func (s *Service) Replay(ctx context.Context, ref store.RunRef, req conversation.ReplayRequest) (runs.Run, error) {
+func (s *Service) Replay(ctx context.Context, ref store.RunRef, req conversation.ReplayRequest) (runreport.Run, error) {
 	switch {
 	case req.Apply && !req.Live:
-		return runs.Run{}, invalid("apply", "apply goes with live: what comes out of the record is there already")
+		return runreport.Run{}, invalid("apply", "apply goes with live: what comes out of the record is there already")
 	case !req.Live && req.Changes():
-		return runs.Run{}, invalid("live", "is needed for changes: from the record everything is as it was")
+		return runreport.Run{}, invalid("live", "is needed for changes: from the record everything is as it was")
 	}
 	if err := s.checkCompact(CompactRequest{Prompt: req.Prompt, Summarizer: req.Summarizer}); err != nil {
-		return runs.Run{}, err
+		return runreport.Run{}, err
 	}
 	asked, _, err := conversation.AskReplay(ctx, s.Store, s.Config, ref, req)
 	if err != nil {
-		return runs.Run{}, refused(err)
+		return runreport.Run{}, refused(err)
 	}
-	return runs.Of(asked), nil
+	return runreport.Of(asked), nil
 }

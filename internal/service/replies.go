@@ -53,12 +53,15 @@ type ReplyError struct {
 // OpenReply says that the agent's model starts to generate, and gives the context that it reads. Until it is ended,
 // or ttl has passed (0: DefaultReplyTTL), no compaction takes effect. With one open already: CodeReplyOpen. A prepared
 // summary that is due takes effect before.
-func (s *Service) OpenReply(ctx context.Context, ref store.ConversationRef, ttl time.Duration, req ContextRequest) (Reply, error) {
+func (s *Service) OpenReply(ctx context.Context, ref store.ConversationRef, ttl time.Duration,
+	req ContextRequest,
+) (Reply, error) {
 	switch {
 	case ttl == 0:
 		ttl = DefaultReplyTTL
 	case ttl < 0 || ttl > MaxReplyTTL:
-		return Reply{}, invalid("ttl_seconds", "is %d; it is over 0 and at most %d", int(ttl/time.Second), int(MaxReplyTTL/time.Second))
+		return Reply{}, invalid("ttl_seconds", "is %d; it is over 0 and at most %d", int(ttl/time.Second),
+			int(MaxReplyTTL/time.Second))
 	}
 	if err := req.check(); err != nil {
 		return Reply{}, err
@@ -104,7 +107,9 @@ func (s *Service) applyDue(ctx context.Context, ref store.ConversationRef) error
 }
 
 // openContext writes what the reply reads, and keeps its exact size where the running sums are off.
-func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, live store.LiveView, req ContextRequest) (Context, error) {
+func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, live store.LiveView,
+	req ContextRequest,
+) (Context, error) {
 	view, err := conversation.NewView(live, s.Config.Settings)
 	if err != nil {
 		return Context{}, err
@@ -120,7 +125,8 @@ func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, li
 			bound = min(bound, c.Measured.Tokens+m.SinceMeasured)
 		}
 		exact := int64(built.Stats.Tokens) - m.Live.Enrichments
-		if c.Epoch != live.Conversation.Epoch || c.HeadSeq != live.Conversation.HeadSeq || exact < 0 || bound-exact <= bound/measureSlack {
+		if c.Epoch != live.Conversation.Epoch || c.HeadSeq != live.Conversation.HeadSeq || exact < 0 ||
+			bound-exact <= bound/measureSlack {
 			return store.Verdict{}, nil
 		}
 		return store.Verdict{Measured: &store.Measured{Tokens: exact, Seq: c.HeadSeq}}, nil
@@ -130,7 +136,9 @@ func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, li
 
 // EndReply ends a reply, appends what came of it and looks whether a compaction is due. A context overflow starts one
 // at once, and teaches the window where the error names it; other errors never do.
-func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply string, end ReplyEnd) (Appended, error) {
+func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply string,
+	end ReplyEnd,
+) (Appended, error) {
 	c, err := s.Store.GetConversation(ctx, ref)
 	if err != nil {
 		return Appended{}, refused(err)
@@ -140,13 +148,20 @@ func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply
 		return Appended{}, refused(err)
 	}
 	l := &look{s: s}
-	in := store.ReplyEnd{Messages: batch, Usage: usageReport(end.Usage, batch, nil), Input: readUsage(end.Usage).input, Watch: l.watch}
+	in := store.ReplyEnd{
+		Messages: batch, Usage: usageReport(end.Usage, batch, nil), Input: readUsage(end.Usage).input,
+		Watch: l.watch,
+	}
 	if end.Error != nil {
 		l.overflow, in.LearnWindow = overflow(c.Vendor, *end.Error)
 	}
 	_, res, err := s.Store.EndReply(ctx, ref, reply, in)
 	if store.ConflictReasonOf(err) == store.ConflictReplyEnded {
-		return Appended{}, &Error{Code: CodeReplyEnded, Detail: "the reply has been ended before: what it brought is there already, append what is new as messages", Cause: err}
+		return Appended{}, &Error{
+			Code:   CodeReplyEnded,
+			Detail: "the reply has been ended before: what it brought is there already, append what is new as messages",
+			Cause:  err,
+		}
 	}
 	if err != nil {
 		return Appended{}, refused(err)

@@ -33,15 +33,19 @@ func (s *Service) TenantSettings(ctx context.Context, tenant string) (TenantSett
 }
 
 // SetTenantSettings replaces what a tenant sets. What its token budget of a day is only an operator may say.
-func (s *Service) SetTenantSettings(ctx context.Context, tenant string, settings json.RawMessage, operator bool) (TenantSettings, error) {
+func (s *Service) SetTenantSettings(ctx context.Context, tenant string, settings json.RawMessage,
+	operator bool,
+) (TenantSettings, error) {
 	return s.changeTenantSettings(ctx, tenant, operator, func(json.RawMessage) (json.RawMessage, error) {
 		return given(settings), nil
 	})
 }
 
-// PatchTenantSettings merges patches into what a tenant sets (RFC 7396), one after another: a null takes a setting back.
-// Only what all of them make together has to be right.
-func (s *Service) PatchTenantSettings(ctx context.Context, tenant string, patches []json.RawMessage, operator bool) (TenantSettings, error) {
+// PatchTenantSettings merges patches into what a tenant sets (RFC 7396), one after another: a null takes a setting
+// back. Only what all of them make together has to be right.
+func (s *Service) PatchTenantSettings(ctx context.Context, tenant string, patches []json.RawMessage,
+	operator bool,
+) (TenantSettings, error) {
 	return s.changeTenantSettings(ctx, tenant, operator, func(own json.RawMessage) (json.RawMessage, error) {
 		for _, patch := range patches {
 			after, err := merged(own, patch, "settings")
@@ -56,7 +60,9 @@ func (s *Service) PatchTenantSettings(ctx context.Context, tenant string, patche
 	})
 }
 
-func (s *Service) changeTenantSettings(ctx context.Context, tenant string, operator bool, change func(own json.RawMessage) (json.RawMessage, error)) (TenantSettings, error) {
+func (s *Service) changeTenantSettings(ctx context.Context, tenant string, operator bool,
+	change func(own json.RawMessage) (json.RawMessage, error),
+) (TenantSettings, error) {
 	var after json.RawMessage
 	err := s.Store.ChangeTenantSettings(ctx, tenant, func(own json.RawMessage) (json.RawMessage, error) {
 		var err error
@@ -73,7 +79,10 @@ func (s *Service) changeTenantSettings(ctx context.Context, tenant string, opera
 		}
 		for _, key := range tenantOnly {
 			if !operator && !bytes.Equal(keys[key], had[key]) {
-				return nil, &Error{Code: CodeForbidden, Field: "settings." + key, Detail: "is for an operator to set: a trusted key, or `precis settings set`"}
+				return nil, &Error{
+					Code: CodeForbidden, Field: "settings." + key,
+					Detail: "is for an operator to set: a trusted key, or `precis settings set`",
+				}
 			}
 		}
 		_, err = overlay(s.Config.Settings, after)
@@ -88,7 +97,8 @@ func (s *Service) changeTenantSettings(ctx context.Context, tenant string, opera
 func (s *Service) tenantSettings(tenant string, own json.RawMessage) (TenantSettings, error) {
 	effective, err := conversation.Overlay(s.Config.Settings, own)
 	if err != nil { // as after a change of versions: the installation's count then
-		s.Log.Warn("a tenant's stored settings are not usable: those of the installation count", "tenant", tenant, "error", err)
+		s.Log.Warn("a tenant's stored settings are not usable: those of the installation count", "tenant", tenant,
+			"error", err)
 	}
 	out := TenantSettings{Tenant: tenant, Settings: own}
 	if len(own) == 0 {
@@ -120,7 +130,10 @@ func overlay(base pipeline.Settings, raw json.RawMessage) (pipeline.Settings, er
 	case err == nil, errors.As(err, new(*pipeline.SettingError)):
 		return settings, err
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return settings, &Error{Code: CodeInvalid, Field: "settings." + wrong.Field, Detail: "cannot be a JSON " + wrong.Value, Cause: err}
+		return settings, &Error{
+			Code: CodeInvalid, Field: "settings." + wrong.Field,
+			Detail: "cannot be a JSON " + wrong.Value, Cause: err,
+		}
 	}
 	detail := strings.TrimPrefix(plain(err), "settings: ")
 	if name, unknown := strings.CutPrefix(detail, "json: unknown field "); unknown {

@@ -9,19 +9,19 @@ import (
 	"testing"
 
 	"precis/internal/config"
-	"precis/internal/devstack/stacktest"
-	"precis/internal/llm/llmtest"
-	"precis/internal/runs"
-	"precis/internal/scenario"
+	"precis/internal/runreport"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/testkit/scenario"
+	"precis/internal/testkit/stacktest"
+	"precis/internal/testkit/vendorserver"
 )
 
 const tenant = store.DefaultTenant
 
 type (
 	storeRef = store.ConversationRef
-	runOuter = runs.Run
+	runOuter = runreport.Run
 )
 
 // newService gives a service on a schema of its own, without Temporal: runs are asked for, and nobody works on them.
@@ -40,7 +40,7 @@ func newService(t testing.TB) *service.Service {
 }
 
 // served gives a whole system with a worker, and its service.
-func served(t testing.TB, script llmtest.Script) (*scenario.System, *service.Service) {
+func served(t testing.TB, script vendorserver.Script) (*scenario.System, *service.Service) {
 	t.Helper()
 	s := scenario.New(t, script)
 	s.StartWorker()
@@ -79,7 +79,8 @@ func user(text string) json.RawMessage      { return said("user", text) }
 func assistant(text string) json.RawMessage { return said("assistant", text) }
 
 func toolCall(id string) json.RawMessage {
-	return json.RawMessage(fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"cat","arguments":"{}"}}]}`, id))
+	return json.RawMessage(fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":%q,`+
+		`"type":"function","function":{"name":"cat","arguments":"{}"}}]}`, id))
 }
 
 func toolResult(id, text string) json.RawMessage {
@@ -102,12 +103,16 @@ func usage(prompt, completion int) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":%d}`, prompt, completion))
 }
 
-func appendTo(t testing.TB, s *service.Service, ref store.ConversationRef, messages ...json.RawMessage) service.Appended {
+func appendTo(t testing.TB, s *service.Service, ref store.ConversationRef,
+	messages ...json.RawMessage,
+) service.Appended {
 	t.Helper()
 	return appendWith(t, s, ref, service.AppendRequest{Messages: messages})
 }
 
-func appendWith(t testing.TB, s *service.Service, ref store.ConversationRef, req service.AppendRequest) service.Appended {
+func appendWith(t testing.TB, s *service.Service, ref store.ConversationRef,
+	req service.AppendRequest,
+) service.Appended {
 	t.Helper()
 	got, err := s.Append(t.Context(), ref, req)
 	if err != nil {
@@ -117,9 +122,14 @@ func appendWith(t testing.TB, s *service.Service, ref store.ConversationRef, req
 }
 
 // answered appends an assistant message with the usage of its request.
-func answered(t testing.TB, s *service.Service, ref store.ConversationRef, text string, prompt, completion int) service.Appended {
+func answered(t testing.TB, s *service.Service, ref store.ConversationRef, text string, prompt,
+	completion int,
+) service.Appended {
 	t.Helper()
-	return appendWith(t, s, ref, service.AppendRequest{Messages: []json.RawMessage{assistant(text)}, Usage: usage(prompt, completion)})
+	return appendWith(t, s, ref, service.AppendRequest{
+		Messages: []json.RawMessage{assistant(text)},
+		Usage:    usage(prompt, completion),
+	})
 }
 
 func state(t testing.TB, s *service.Service, ref store.ConversationRef) service.State {

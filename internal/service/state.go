@@ -82,7 +82,9 @@ func stateEntry(e store.Enrichment) (StateEntry, error) {
 
 // PutState sets a key. It counts from the start of the next turn, or from the next compaction if that is earlier, so
 // that the context does not change under a turn. An empty value removes the key.
-func (s *Service) PutState(ctx context.Context, ref store.ConversationRef, key string, v StateValue) (StateEntry, error) {
+func (s *Service) PutState(ctx context.Context, ref store.ConversationRef, key string,
+	v StateValue,
+) (StateEntry, error) {
 	if err := checkKey(key); err != nil {
 		return StateEntry{}, err
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/llm/llmtest"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/testkit/vendorserver"
 )
 
 func TestState(t *testing.T) {
@@ -21,18 +21,21 @@ func TestState(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	items := service.StateValue{Items: []json.RawMessage{
-		json.RawMessage(`"write it"`), json.RawMessage(`{"content":"test it","status":"in_progress"}`), json.RawMessage(`{"id": 7}`), json.RawMessage(`"two\nlines"`),
+		json.RawMessage(`"write it"`), json.RawMessage(`{"content":"test it","status":"in_progress"}`),
+		json.RawMessage(`{"id": 7}`), json.RawMessage(`"two\nlines"`),
 	}}
 	if _, err := s.PutState(t.Context(), ref, "todo", items); err != nil {
 		t.Fatal(err)
 	}
 	got, err = s.GetState(t.Context(), ref, "todo")
-	if err != nil || got.Text != nil || len(got.Items) != 4 || string(got.Items[1]) != `{"content":"test it","status":"in_progress"}` {
+	if err != nil || got.Text != nil || len(got.Items) != 4 ||
+		string(got.Items[1]) != `{"content":"test it","status":"in_progress"}` {
 		t.Errorf("%+v, %v", got, err)
 	}
 	appendTo(t, s, ref, user("u1"))
 	text := sent(contextOf(t, s, ref))
-	if want := quoted("- write it\n- [in_progress] test it\n- {\"id\":7}\n- two\n  lines"); !strings.Contains(text, strings.Trim(want, `"`)) {
+	if want := quoted("- write it\n- [in_progress] test it\n- {\"id\":7}\n- two\n  lines"); !strings.Contains(text,
+		strings.Trim(want, `"`)) {
 		t.Errorf("%s", text)
 	}
 	if _, err := s.PutState(t.Context(), ref, "x-own", items); err != nil {
@@ -68,7 +71,8 @@ func TestState(t *testing.T) {
 // State stands in the context once, current, and keeps its value for the turn (faults B22, B75, B100 and spec 6).
 func TestStateInTheContext(t *testing.T) {
 	t.Parallel()
-	_, s := served(t, llmtest.Script{Default: &llmtest.Answer{Text: "<summary>S, and MODE-1 is what the mode was.</summary>"}})
+	_, s := served(
+		t, vendorserver.Script{Default: &vendorserver.Answer{Text: "<summary>S, and MODE-1 is what the mode was.</summary>"}})
 	ref := create(t, s, window(16000), "")
 	count := func(what string) int {
 		t.Helper()
@@ -90,7 +94,8 @@ func TestStateInTheContext(t *testing.T) {
 		}
 	}
 	c := contextOf(t, s, ref)
-	if !strings.Contains(string(c.Messages[0]), "<conversation_summary>") || !strings.Contains(string(c.Messages[1]), "MODE-X") {
+	if !strings.Contains(string(c.Messages[0]), "<conversation_summary>") ||
+		!strings.Contains(string(c.Messages[1]), "MODE-X") {
 		t.Errorf("not in its place: %.300s", sent(c))
 	}
 	putText(t, s, ref, "mode", "MODE-Y")

@@ -49,7 +49,7 @@ type Synced struct {
 // cost in the database is that of what is new.
 //
 // A client may also send the context back that it was given, with what came after: the summary, state and results that
-// we made are recognised and not taken for messages, and so are tool results in the shortened form in which they were
+// we made are recognized and not taken for messages, and so are tool results in the shortened form in which they were
 // given. A list whose past differs from what is stored in any other way is CodeStale. One that ends before what is
 // stored adds nothing.
 func (s *Service) Sync(ctx context.Context, ref store.ConversationRef, req SyncRequest) (Synced, error) {
@@ -161,14 +161,17 @@ func (s *Service) match(ctx context.Context, ref store.ConversationRef, l client
 		at := max(stale.at, same)
 		return found, &Error{
 			Code: CodeStale, Field: fmt.Sprintf("messages[%d]", at),
-			Detail: fmt.Sprintf("is not what is stored: the list and the conversation part here, behind %d messages that are the same. The past does not change; send new messages behind it", at),
+			Detail: fmt.Sprintf("is not what is stored: the list and the conversation part here, behind %d "+
+				"messages that are the same. The past does not change; send new messages behind it", at),
 		}
 	}
 	return found, err
 }
 
 // sameHistory counts the messages at the front of the list that are the stored ones from the first on.
-func (s *Service) sameHistory(ctx context.Context, ref store.ConversationRef, l clientList, state store.SyncState) (int, error) {
+func (s *Service) sameHistory(ctx context.Context, ref store.ConversationRef, l clientList,
+	state store.SyncState,
+) (int, error) {
 	most := int(min(state.Head, int64(len(l.natives))))
 	if most == 0 {
 		return 0, nil
@@ -249,7 +252,9 @@ func (s *Service) matchContext(ctx context.Context, ref store.ConversationRef, l
 
 // summaryIn gives the marker whose summary stands in the list, whatever has become of it since. Without one the list
 // may be a context of the full history, or of a tail that was squeezed.
-func (s *Service) summaryIn(ctx context.Context, ref store.ConversationRef, l clientList, c store.Conversation) (string, error) {
+func (s *Service) summaryIn(ctx context.Context, ref store.ConversationRef, l clientList,
+	c store.Conversation,
+) (string, error) {
 	markers, err := s.Store.Markers(ctx, ref)
 	if err != nil {
 		return "", err
@@ -330,7 +335,8 @@ func (l clientList) align(entries []entry) (int, error) {
 		e := entries[j]
 		switch {
 		case l.prints[i] == e.given || l.prints[i] == e.stored || l.shortened(i, e):
-			began = began || e.message != nil && e.message.Role != pipeline.RoleSystem && e.message.Kind != pipeline.KindUserInfo
+			began = began || e.message != nil && e.message.Role != pipeline.RoleSystem &&
+				e.message.Kind != pipeline.KindUserInfo
 			i++
 			j++
 		case e.message == nil:

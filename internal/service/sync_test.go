@@ -81,7 +81,8 @@ func TestSyncOfTheHistory(t *testing.T) {
 	if n := heads(t, s, ref); n != 6 {
 		t.Errorf("%d messages", n)
 	}
-	_, err := s.Sync(t.Context(), ref, service.SyncRequest{Messages: append(list, json.RawMessage(`{"role":"nobody"}`))})
+	_, err := s.Sync(t.Context(), ref,
+		service.SyncRequest{Messages: append(list, json.RawMessage(`{"role":"nobody"}`))})
 	if e := code(t, err, service.CodeInvalid); e.Field != "messages[6]" {
 		t.Errorf("field %q", e.Field)
 	}
@@ -96,7 +97,8 @@ func TestSyncOfAHistoryWithoutHashes(t *testing.T) {
 	for i := range 5 {
 		m := user(fmt.Sprintf("u%d", i))
 		list = append(list, m)
-		_, err := s.Store.Append(t.Context(), ref, []store.NewMessage{{Role: pipeline.RoleUser, Genuine: true, Native: m}}, store.AppendOptions{})
+		_, err := s.Store.Append(t.Context(), ref,
+			[]store.NewMessage{{Role: pipeline.RoleUser, Genuine: true, Native: m}}, store.AppendOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +136,8 @@ func TestSyncOfAContext(t *testing.T) {
 	putText(t, s, ref, "todo", todo)
 	for i := range 8 {
 		id := fmt.Sprintf("c%d", i)
-		appendTo(t, s, ref, user(fmt.Sprintf("u%d", i)), toolCall(id), toolResult(id, fmt.Sprintf("r%d ", i)+strings.Repeat("x y ", 700)), assistant(fmt.Sprintf("a%d", i)))
+		appendTo(t, s, ref, user(fmt.Sprintf("u%d", i)), toolCall(id),
+			toolResult(id, fmt.Sprintf("r%d ", i)+strings.Repeat("x y ", 700)), assistant(fmt.Sprintf("a%d", i)))
 	}
 	appendTo(t, s, ref, user("now"))
 	before := contextOf(t, s, ref) // old results are previews here

@@ -81,7 +81,10 @@ func (l *look) measure(ctx context.Context, m store.Moment, settings pipeline.Se
 	in := view.TriggerInput(now)
 	in.Overflow = l.overflow
 	l.decision = pipeline.EvaluateTrigger(in, settings)
-	verdict.Measured = &store.Measured{Tokens: max(int64(now.Stats.Tokens)-m.Live.Enrichments, 0), Seq: m.Conversation.HeadSeq}
+	verdict.Measured = &store.Measured{
+		Tokens: max(int64(now.Stats.Tokens)-m.Live.Enrichments, 0),
+		Seq:    m.Conversation.HeadSeq,
+	}
 	if in.ServerTokens > 0 && !in.ServerStale && !l.decision.Implausible {
 		verdict.Figure = &store.Figure{Estimate: in.EstimateServerPart, Calibration: l.decision.Calibration}
 	}
@@ -89,7 +92,9 @@ func (l *look) measure(ctx context.Context, m store.Moment, settings pipeline.Se
 }
 
 // decide says what comes of the decision.
-func (l *look) decide(ctx context.Context, m store.Moment, settings pipeline.Settings, parked bool, verdict *store.Verdict) error {
+func (l *look) decide(ctx context.Context, m store.Moment, settings pipeline.Settings, parked bool,
+	verdict *store.Verdict,
+) error {
 	d := &l.decision
 	if m.Prepared != nil && (parked || d.ApplyPrepared) {
 		if m.ReplyOpen {
@@ -189,7 +194,7 @@ func sumsInput(m store.Moment, settings pipeline.Settings) pipeline.TriggerInput
 		ServerStale:  c.Usage.Stale,
 		EstimateAll:  int(history+m.Live.Enrichments) + overhead,
 		Calibration:  conversation.Calibration(c),
-		Turns:        conversation.TurnsToSummarise(int(m.Live.Tail.Turns), settings),
+		Turns:        conversation.TurnsToSummarize(int(m.Live.Tail.Turns), settings),
 		Prepared:     m.Prepared != nil,
 	}
 	switch {
@@ -243,12 +248,16 @@ func (l *look) futile(ctx context.Context, m store.Moment) (string, error) {
 		if moved || !couldNotHelp(*last) {
 			return "", nil
 		}
-		return fmt.Sprintf("run %s could not make the context smaller (%s), and too little has come since to change that", last.ID, last.Reason), nil
+		return fmt.Sprintf(
+			"run %s could not make the context smaller (%s), and too little has come since to change that", last.ID,
+			last.Reason), nil
 	case store.OutcomeApplied:
 		if moved || last.TokensAfter < l.decision.Limit || m.Marker == nil || m.Marker.Run != last.ID {
 			return "", nil
 		}
-		return fmt.Sprintf("run %s left the context at %d tokens, above the limit, and too little has come since to change that", last.ID, last.TokensAfter), nil
+		return fmt.Sprintf(
+			"run %s left the context at %d tokens, above the limit, and too little has come since to change that",
+			last.ID, last.TokensAfter), nil
 	case store.OutcomeCancelled:
 		if moved {
 			return "", nil
@@ -269,7 +278,8 @@ func couldNotHelp(r store.RunBrief) bool {
 	switch {
 	case r.ErrorKind == pipeline.NoShrink:
 		return true
-	case r.Reason == pipeline.NothingEmpty, r.Reason == pipeline.NothingAllProtected, r.Reason == pipeline.NothingAlreadyCompacted:
+	case r.Reason == pipeline.NothingEmpty, r.Reason == pipeline.NothingAllProtected,
+		r.Reason == pipeline.NothingAlreadyCompacted:
 		return true
 	}
 	return false
@@ -291,5 +301,7 @@ func (l *look) breaker(ctx context.Context, m store.Moment, settings pipeline.Se
 			return "", err
 		}
 	}
-	return fmt.Sprintf("the breaker is open after %d failures in a row (%s); ask for a compaction, or wait for its cooldown of %s", b.Failures, b.ErrorKind, cooldown), nil
+	return fmt.Sprintf(
+		"the breaker is open after %d failures in a row (%s); ask for a compaction, or wait for its cooldown of %s",
+		b.Failures, b.ErrorKind, cooldown), nil
 }

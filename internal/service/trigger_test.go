@@ -78,7 +78,9 @@ func TestTriggerFigures(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(128000), "")
 		appendTo(t, s, ref, user("u1"), assistant(abc(300)), user("u2"))
-		const body = `{"error":{"message":"Request too large for gpt-5 in organization o on tokens per min (TPM): Limit 30000, Requested 40322. The input or output tokens must be reduced in order to run successfully.","type":"tokens","code":"rate_limit_exceeded"}}`
+		const body = `{"error":{"message":"Request too large for gpt-5 in organization o on tokens per min (TPM): ` +
+			`Limit 30000, Requested 40322. The input or output tokens must be reduced in order to run ` +
+			`successfully.","type":"tokens","code":"rate_limit_exceeded"}}`
 		failedReply(t, s, ref, 429, body)
 		if st := state(t, s, ref); st.LearnedWindow != 0 || st.Trigger.Window != 128000 {
 			t.Errorf("learned a window of %d, the trigger's is %d", st.LearnedWindow, st.Trigger.Window)
@@ -91,7 +93,9 @@ func TestTriggerFigures(t *testing.T) {
 		if n := len(runsOf(t, s, ref)); n != 1 {
 			t.Fatalf("%d runs", n)
 		}
-		if got := failedReply(t, s, ref, 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`); got.Run == nil || !got.Trigger.Fired {
+		if got := failedReply(t, s, ref, 529,
+			`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`); got.Run == nil ||
+			!got.Trigger.Fired {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -145,7 +149,8 @@ func TestTriggerFigures(t *testing.T) {
 		if got := answered(t, s, ref, "a", 8990, 10); !got.Trigger.OverLimit {
 			t.Errorf("9000: %+v", got.Trigger)
 		}
-		c, err := s.PatchConversation(t.Context(), ref, service.ConversationPatch{Settings: json.RawMessage(`{"trigger":{"token_limit":5000}}`)})
+		c, err := s.PatchConversation(t.Context(), ref,
+			service.ConversationPatch{Settings: json.RawMessage(`{"trigger":{"token_limit":5000}}`)})
 		if err != nil || c.State.Trigger.Limit != 5000 || c.State.Trigger.Fired {
 			t.Errorf("%+v, %v", c.State, err)
 		}
@@ -165,7 +170,8 @@ func TestTriggerFigures(t *testing.T) {
 	t.Run("B111 an unknown window is guessed, and that is said", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, service.NewConversation{}, "")
-		if got := appendTo(t, s, ref, user("u")); !got.Trigger.WindowGuessed || got.Trigger.Window != pipeline.DefaultContextWindow {
+		if got := appendTo(t, s, ref, user("u")); !got.Trigger.WindowGuessed ||
+			got.Trigger.Window != pipeline.DefaultContextWindow {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
@@ -209,7 +215,8 @@ func TestTriggerFigures(t *testing.T) {
 		ref := create(t, s, window(200000), "")
 		appendTo(t, s, ref, user("u1"), assistant(abc(60000)), user("u2"))
 		small := 32000
-		c, err := s.PatchConversation(t.Context(), ref, service.ConversationPatch{Model: &service.ModelPatch{ContextWindow: &small}})
+		c, err := s.PatchConversation(t.Context(), ref,
+			service.ConversationPatch{Model: &service.ModelPatch{ContextWindow: &small}})
 		if err != nil || c.State.Run == "" || len(runsOf(t, s, ref)) != 1 {
 			t.Errorf("%+v, %v", c.State, err)
 		}
@@ -223,7 +230,8 @@ func failedReply(t testing.TB, s *service.Service, ref storeRef, status int, bod
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.EndReply(t.Context(), ref, reply.ID, service.ReplyEnd{Error: &service.ReplyError{Status: status, Body: []byte(body)}})
+	got, err := s.EndReply(t.Context(), ref, reply.ID,
+		service.ReplyEnd{Error: &service.ReplyError{Status: status, Body: []byte(body)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +244,8 @@ func TestAutoOffTellsWhatWouldHaveStarted(t *testing.T) {
 	s := newService(t)
 	ref := create(t, s, window(10000), `{"trigger":{"auto":false},"tool_result_keep_turns":1}`)
 	// Sums alone would be over the limit: what is trimmed when the context is written is in them.
-	got := appendTo(t, s, ref, user("u1"), toolCall("c1"), toolResult("c1", abc(9000)), assistant("a"), user("u2"), assistant("b"), user("u3"))
+	got := appendTo(t, s, ref, user("u1"), toolCall("c1"), toolResult("c1", abc(9000)), assistant("a"), user("u2"),
+		assistant("b"), user("u3"))
 	if got.Trigger.Fired || got.Trigger.Kind != "" || got.Run != nil || got.UsedTokens > 2000 {
 		t.Errorf("below the limit: %+v", got.Trigger)
 	}
@@ -249,7 +258,9 @@ func TestAutoOffTellsWhatWouldHaveStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err = s.EndReply(t.Context(), ref, reply.ID, service.ReplyEnd{Error: &service.ReplyError{
-		Status: 400, Body: []byte(`{"error":{"message":"This model's maximum context length is 10000 tokens. However, your messages resulted in 10100 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`),
+		Status: 400, Body: []byte(`{"error":{"message":"This model's maximum context length is 10000 tokens. ` +
+			`However, your messages resulted in 10100 tokens.","type":"invalid_request_error",` +
+			`"code":"context_length_exceeded"}}`),
 	}})
 	if err != nil || got.Trigger.Fired || got.Trigger.Kind != pipeline.TriggerOverflow || got.Run != nil {
 		t.Errorf("overflow: %+v, %v", got.Trigger, err)

@@ -30,7 +30,8 @@ func readUsage(raw json.RawMessage) figure {
 		}
 		return 0
 	}
-	output := n("output_tokens", "completion_tokens", "outputTokens", "completionTokens", "candidatesTokenCount") + n("thoughtsTokenCount")
+	output := n("output_tokens", "completion_tokens", "outputTokens", "completionTokens", "candidatesTokenCount") +
+		n("thoughtsTokenCount")
 	input := n("prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "promptTokenCount")
 	// Anthropic alone leaves out of its input what the cache had.
 	input += n("cache_creation_input_tokens") + n("cache_read_input_tokens")

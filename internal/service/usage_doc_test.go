@@ -25,7 +25,8 @@ func TestUsageIsCountedAsThePageSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| `(\\{.*\\})` \\| ([0-9]+) \\|$").FindAllStringSubmatch(string(page), -1)
+	rows := regexp.MustCompile(
+		"(?m)^\\| `([a-z-]+)` \\| `(\\{.*\\})` \\| ([0-9]+) \\|$").FindAllStringSubmatch(string(page), -1)
 	if len(rows) != len(answers) {
 		t.Fatalf("%d rows are on the page, %d formats are known here", len(rows), len(answers))
 	}
@@ -38,9 +39,11 @@ func TestUsageIsCountedAsThePageSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.EndReply(t.Context(), ref, reply.ID, service.ReplyEnd{Messages: []json.RawMessage{[]byte(answers[row[1]])}, Usage: []byte(row[2])})
+		got, err := s.EndReply(t.Context(), ref, reply.ID,
+			service.ReplyEnd{Messages: []json.RawMessage{[]byte(answers[row[1]])}, Usage: []byte(row[2])})
 		if err != nil || got.Estimated || fmt.Sprint(got.UsedTokens) != row[3] {
-			t.Errorf("%s: %d tokens are counted, estimated %t, %v; the page says %s", row[1], got.UsedTokens, got.Estimated, err, row[3])
+			t.Errorf("%s: %d tokens are counted, estimated %t, %v; the page says %s", row[1], got.UsedTokens,
+				got.Estimated, err, row[3])
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"precis/internal/store"
 )
 
-// A summary that waited takes effect in the words of that moment: what its run wrote then is proved too, and so is what it
-// was while it waited.
+// A summary that waited takes effect in the words of that moment: what its run wrote then is proved too, and so is
+// what it was while it waited.
 func TestPreparedSummariesVerify(t *testing.T) {
 	t.Parallel()
 	sys, s := served(t, always("BG"))

@@ -61,7 +61,9 @@ const copyFrom = 64
 // Append adds messages at the end of a conversation, all or none of them. Its cost does not depend on what is
 // there already. Appends to one conversation go one after another; numbers have no gaps. A message whose client
 // id the conversation has adds nothing, and keeps its first number.
-func (s *Store) Append(ctx context.Context, ref ConversationRef, messages []NewMessage, o AppendOptions) (AppendResult, error) {
+func (s *Store) Append(ctx context.Context, ref ConversationRef, messages []NewMessage,
+	o AppendOptions,
+) (AppendResult, error) {
 	var res AppendResult
 	for i, m := range messages {
 		if err := m.validate(); err != nil {
@@ -105,12 +107,15 @@ func (m NewMessage) validate() error {
 const MaxMessageBytes = 256 << 20
 
 // appendLocked appends to a conversation whose row the transaction holds.
-func appendLocked(ctx context.Context, tx pgx.Tx, c Conversation, messages []NewMessage, o AppendOptions) (AppendResult, error) {
+func appendLocked(ctx context.Context, tx pgx.Tx, c Conversation, messages []NewMessage,
+	o AppendOptions,
+) (AppendResult, error) {
 	if !c.ContentDeleted.IsZero() {
 		return AppendResult{}, ErrContentDeleted
 	}
 	if o.IfSeq != nil && *o.IfSeq != c.HeadSeq {
-		return AppendResult{}, fmt.Errorf("the conversation's head is %d, not %d: %w", c.HeadSeq, *o.IfSeq, ErrStaleSequence)
+		return AppendResult{}, fmt.Errorf("the conversation's head is %d, not %d: %w", c.HeadSeq, *o.IfSeq,
+			ErrStaleSequence)
 	}
 	known, err := knownClientIDs(ctx, tx, c.cid, messages)
 	if err != nil {
@@ -141,8 +146,9 @@ func appendLocked(ctx context.Context, tx pgx.Tx, c Conversation, messages []New
 		c.syncChain = syncChain(c.syncChain, m.Fingerprint)
 		search := searchText(m.SearchText)
 		record := messageRecord{
-			chain: chain, sums: c.Sums, chars: int64(m.Chars), tokens: int64(m.Tokens), bytes: int64(len(m.Native)), genuine: m.Genuine,
-			created: c.now, syncChain: c.syncChain.bytes(), searchText: sha256.Sum256([]byte(search)),
+			chain: chain, sums: c.Sums, chars: int64(m.Chars), tokens: int64(m.Tokens), bytes: int64(len(m.Native)),
+			genuine: m.Genuine, created: c.now, syncChain: c.syncChain.bytes(),
+			searchText: sha256.Sum256([]byte(search)),
 		}.hash()
 		rows = append(rows, []any{
 			c.cid, c.HeadSeq, c.Sums.Tokens, c.Sums.Chars, c.Sums.Turns, m.Chars, m.Tokens,
@@ -164,7 +170,8 @@ func appendLocked(ctx context.Context, tx pgx.Tx, c Conversation, messages []New
 		c.LearnedWindow = min(o.LearnWindow, maxInt4)
 	}
 	if len(rows) >= copyFrom {
-		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"messages"}, messageInsertColumns, pgx.CopyFromRows(rows)); err != nil {
+		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"messages"}, messageInsertColumns,
+			pgx.CopyFromRows(rows)); err != nil {
 			return AppendResult{}, err
 		}
 		rows = nil
@@ -305,7 +312,8 @@ func (c *Conversation) save(ctx context.Context, tx pgx.Tx, messages [][]any) er
 			learned_window = $12, sync_chain = $13, sync_seq = CASE WHEN $13::bytea IS NOT NULL THEN $2 ELSE sync_seq END
 		WHERE cid = $1 RETURNING auto_hold_turns >= turns_sum`,
 		c.cid, c.HeadSeq, c.HeadChain[:], c.Sums.Tokens, c.Sums.Chars, c.Sums.Turns, tokens, covers, estimate,
-		c.Usage.Calibration, epoch, c.LearnedWindow, c.syncChain.bytes()).QueryRow(func(row pgx.Row) error { return row.Scan(&c.AutoHeld) })
+		c.Usage.Calibration, epoch, c.LearnedWindow,
+		c.syncChain.bytes()).QueryRow(func(row pgx.Row) error { return row.Scan(&c.AutoHeld) })
 	return tx.SendBatch(ctx, batch).Close()
 }
 
@@ -326,7 +334,9 @@ const (
 // AppendStream appends a long sequence, as an import does, in batches: memory is bounded by a batch, or by one
 // message. Each batch is all or nothing, and expects the head that the one before it left: another writer in
 // between is ErrStaleSequence. Seqs of the result stays empty. What was written before an error stays.
-func (s *Store) AppendStream(ctx context.Context, ref ConversationRef, messages iter.Seq2[NewMessage, error]) (AppendResult, error) {
+func (s *Store) AppendStream(ctx context.Context, ref ConversationRef,
+	messages iter.Seq2[NewMessage, error],
+) (AppendResult, error) {
 	var sum AppendResult
 	c, err := s.GetConversation(ctx, ref)
 	if err != nil {

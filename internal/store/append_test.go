@@ -34,7 +34,8 @@ func TestAppend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(c.Sums, second.Conversation.Sums); diff != "" || c.HeadChain != second.Conversation.HeadChain || c.HeadSeq != 6 || c.Sums.Turns != 3 {
+	if diff := cmp.Diff(c.Sums, second.Conversation.Sums); diff != "" || c.HeadChain != second.Conversation.HeadChain ||
+		c.HeadSeq != 6 || c.Sums.Turns != 3 {
 		t.Errorf("%+v is not what the append said: %s", c, diff)
 	}
 	chain, err := s.CheckChain(t.Context(), ref, 0)
@@ -64,7 +65,8 @@ func TestAppend(t *testing.T) {
 	})
 	t.Run("ExpectedHead", func(t *testing.T) {
 		old := int64(5)
-		_, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "late")}, store.AppendOptions{IfSeq: &old})
+		_, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "late")},
+			store.AppendOptions{IfSeq: &old})
 		if !errors.Is(err, store.ErrStaleSequence) || !errors.Is(err, store.ErrConflict) {
 			t.Errorf("error %v", err)
 		}
@@ -81,7 +83,8 @@ func TestAppend(t *testing.T) {
 			bad := good
 			change(&bad)
 			// The good one beside it is not written either.
-			if _, err := s.Append(t.Context(), ref, []store.NewMessage{good, bad}, store.AppendOptions{}); !errors.Is(err, store.ErrInvalid) {
+			if _, err := s.Append(t.Context(), ref, []store.NewMessage{good, bad},
+				store.AppendOptions{}); !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("%s: error %v", name, err)
 			}
 		}
@@ -111,7 +114,8 @@ func TestAppendDuplicates(t *testing.T) {
 	for i := range want {
 		want[i] = int64(i + 1)
 	}
-	if diff := cmp.Diff(want, res.Seqs); diff != "" || res.Duplicates != 70 || res.FirstSeq != 71 || res.LastSeq != 100 {
+	if diff := cmp.Diff(want, res.Seqs); diff != "" || res.Duplicates != 70 || res.FirstSeq != 71 ||
+		res.LastSeq != 100 {
 		t.Errorf("%d duplicates, %d to %d: %s", res.Duplicates, res.FirstSeq, res.LastSeq, diff)
 	}
 	// The same id twice in one call is one message too.
@@ -125,7 +129,8 @@ func TestAppendDuplicates(t *testing.T) {
 		t.Error(err)
 	}
 	// Another conversation may use the same ids.
-	if res, err := s.Append(t.Context(), newConversation(t, s, "other"), list[:1], store.AppendOptions{}); err != nil || res.Duplicates != 0 {
+	if res, err := s.Append(t.Context(), newConversation(t, s, "other"), list[:1], store.AppendOptions{}); err != nil ||
+		res.Duplicates != 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
@@ -150,7 +155,8 @@ func TestAppendRace(t *testing.T) {
 					t.Errorf("%d to %d, %v", res.FirstSeq, res.LastSeq, err)
 				}
 				if r%5 == 0 { // as a client that did not see the answer
-					if again, err := s.Append(t.Context(), ref, batch, store.AppendOptions{}); err != nil || again.Duplicates != size || again.Seqs[0] != res.FirstSeq {
+					if again, err := s.Append(t.Context(), ref, batch, store.AppendOptions{}); err != nil ||
+						again.Duplicates != size || again.Seqs[0] != res.FirstSeq {
 						t.Errorf("again: %+v, %v", again, err)
 					}
 				}
@@ -178,7 +184,8 @@ func TestAppendExpectedHeadRace(t *testing.T) {
 		errs := make([]error, 4)
 		for i := range errs {
 			wg.Go(func() {
-				_, errs[i] = s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "x")}, store.AppendOptions{IfSeq: &round})
+				_, errs[i] = s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "x")},
+					store.AppendOptions{IfSeq: &round})
 			})
 		}
 		wg.Wait()
@@ -216,7 +223,10 @@ func TestHashText(t *testing.T) {
 			t.Errorf("%s came back as %s, %v", text, back, err)
 		}
 	}
-	for _, bad := range []string{`"x"`, `"00"`, `"` + strings.Repeat("0", 66) + `"`, `"` + strings.Repeat("g", 64) + `"`} {
+	for _, bad := range []string{
+		`"x"`, `"00"`, `"` + strings.Repeat("0", 66) + `"`,
+		`"` + strings.Repeat("g", 64) + `"`,
+	} {
 		var h store.Hash
 		if err := json.Unmarshal([]byte(bad), &h); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: error %v", bad, err)
@@ -241,7 +251,8 @@ func TestMessagesAreAppendOnly(t *testing.T) {
 	talk(t, s, ref, 1)
 	db := raw(t, url)
 	for _, sql := range []string{
-		`UPDATE messages SET native = 'x'`, `UPDATE messages SET genuine = NOT genuine`, `DELETE FROM messages`, `TRUNCATE messages`,
+		`UPDATE messages SET native = 'x'`, `UPDATE messages SET genuine = NOT genuine`, `DELETE FROM messages`,
+		`TRUNCATE messages`,
 	} {
 		if _, err := db.Exec(t.Context(), sql); err == nil || !strings.Contains(err.Error(), "append-only") {
 			t.Errorf("%s: error %v", sql, err)
@@ -258,7 +269,8 @@ func TestCheckChainFindsChanges(t *testing.T) {
 	s, url := newStore(t)
 	db := raw(t, url)
 	for name, sql := range map[string]string{
-		"byte":     `UPDATE messages SET native = set_byte(native, 0, get_byte(native, 0) # 1) WHERE seq = 3 AND cid = $1`,
+		"byte": `UPDATE messages SET native = set_byte(native, 0, get_byte(native, 0) # 1) WHERE seq = 3 AND ` +
+			`cid = $1`,
 		"kind":     `UPDATE messages SET kind = 'reminder' WHERE seq = 3 AND cid = $1`,
 		"role":     `UPDATE messages SET role = 'user' WHERE seq = 4 AND cid = $1`,
 		"moved":    `UPDATE messages SET seq = 100 WHERE seq = 3 AND cid = $1`,
@@ -297,7 +309,8 @@ func TestCheckChainFindsChanges(t *testing.T) {
 			want = "message 6"
 		}
 		for _, upTo := range []int64{0, 6} {
-			if _, err := s.CheckChain(t.Context(), ref, upTo); !errors.Is(err, store.ErrTampered) || !strings.Contains(err.Error(), want) {
+			if _, err := s.CheckChain(t.Context(), ref, upTo); !errors.Is(err, store.ErrTampered) ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("%s: error %v, want %s", name, err, want)
 			}
 		}
@@ -340,14 +353,18 @@ func TestLossless(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for field, got := range map[string]json.RawMessage{"system": c.System, "tools": c.Tools, "envelope": c.Envelope, "settings": c.Settings, "metadata": c.Metadata} {
+			for field, got := range map[string]json.RawMessage{
+				"system": c.System, "tools": c.Tools,
+				"envelope": c.Envelope, "settings": c.Settings, "metadata": c.Metadata,
+			} {
 				if !bytes.Equal(got, raw) {
 					t.Errorf("%s came back as %.80q", field, got)
 				}
 			}
 			m := store.NewMessage{Role: pipeline.RoleUser, Native: raw, SearchText: native}
 			for _, batch := range [][]store.NewMessage{{m}, many(m, 65)} { // both ways of writing
-				if _, err := s.Append(t.Context(), c.Ref, batch[:min(len(batch), max(1, 20_000_000/len(native)))], store.AppendOptions{}); err != nil {
+				if _, err := s.Append(t.Context(), c.Ref, batch[:min(len(batch), max(1, 20_000_000/len(native)))],
+					store.AppendOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -366,10 +383,12 @@ func TestLossless(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, a.SHA256); err != nil || !bytes.Equal(got, raw) || a.Size != int64(len(raw)) {
+			if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, a.SHA256); err != nil ||
+				!bytes.Equal(got, raw) || a.Size != int64(len(raw)) {
 				t.Errorf("artifact came back as %.80q, %v", got, err)
 			}
-			run, _, err := s.RequestRun(t.Context(), c.Ref, store.RunRequest{Kind: "manual", Focus: native, Trigger: json.RawMessage(`{"a":"\u0000\ud800<"}`)})
+			run, _, err := s.RequestRun(t.Context(), c.Ref,
+				store.RunRequest{Kind: "manual", Focus: native, Trigger: json.RawMessage(`{"a":"\u0000\ud800<"}`)})
 			if err != nil || run.Focus != native {
 				t.Errorf("focus came back as %.80q, %v", run.Focus, err)
 			}
@@ -396,9 +415,13 @@ func TestAppendProperties(t *testing.T) {
 		}
 		var want []store.NewMessage
 		batches := rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) store.NewMessage {
-			role := rapid.SampledFrom([]pipeline.Role{pipeline.RoleSystem, pipeline.RoleUser, pipeline.RoleAssistant, pipeline.RoleTool}).Draw(rt, "role")
+			role := rapid.SampledFrom([]pipeline.Role{
+				pipeline.RoleSystem, pipeline.RoleUser, pipeline.RoleAssistant,
+				pipeline.RoleTool,
+			}).Draw(rt, "role")
 			return store.NewMessage{
-				Role: role, Genuine: rapid.Bool().Draw(rt, "genuine"), Native: rapid.SliceOfN(rapid.Byte(), 1, 60).Draw(rt, "native"),
+				Role: role, Genuine: rapid.Bool().Draw(rt, "genuine"),
+				Native: rapid.SliceOfN(rapid.Byte(), 1, 60).Draw(rt, "native"),
 				Tokens: rapid.IntRange(0, 1000).Draw(rt, "tokens"), Chars: rapid.IntRange(0, 1000).Draw(rt, "chars"),
 				SearchText: string(rapid.SliceOf(rapid.Byte()).Draw(rt, "search")),
 			}
@@ -414,7 +437,10 @@ func TestAppendProperties(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			got = append(got, store.NewMessage{Role: m.Role, Genuine: m.Genuine, Native: m.Native, Tokens: m.Tokens, Chars: m.Chars, SearchText: want[m.Seq-1].SearchText})
+			got = append(got, store.NewMessage{
+				Role: m.Role, Genuine: m.Genuine, Native: m.Native, Tokens: m.Tokens,
+				Chars: m.Chars, SearchText: want[m.Seq-1].SearchText,
+			})
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			rt.Fatal(diff)
@@ -465,10 +491,12 @@ func TestAppendStream(t *testing.T) {
 	for range s.Messages(t.Context(), ref, 1, 0) {
 		break // a reader may stop early
 	}
-	if _, err := s.AppendStream(t.Context(), newConversation(t, s, "broken"), stream(100, 50)); err == nil || err.Error() != "line 7 is broken" {
+	if _, err := s.AppendStream(t.Context(), newConversation(t, s, "broken"), stream(100, 50)); err == nil ||
+		err.Error() != "line 7 is broken" {
 		t.Errorf("error %v", err)
 	}
-	if res, err := s.AppendStream(t.Context(), newConversation(t, s, "empty"), stream(0, -1)); err != nil || res.FirstSeq != 0 {
+	if res, err := s.AppendStream(t.Context(), newConversation(t, s, "empty"), stream(0, -1)); err != nil ||
+		res.FirstSeq != 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
@@ -496,7 +524,8 @@ func TestMessagesOfAnySize(t *testing.T) {
 		t.Errorf("ended at %d", next)
 	}
 	var compression string
-	err := raw(t, url).QueryRow(t.Context(), `SELECT DISTINCT pg_column_compression(native) FROM messages`).Scan(&compression)
+	err := raw(t, url).QueryRow(t.Context(),
+		`SELECT DISTINCT pg_column_compression(native) FROM messages`).Scan(&compression)
 	if err != nil || compression != "lz4" {
 		t.Errorf("compressed by %q, %v", compression, err)
 	}
@@ -570,7 +599,8 @@ func TestUsage(t *testing.T) {
 	if u := usage(); u != want {
 		t.Fatalf("%+v, want %+v", u, want)
 	}
-	res, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleAssistant, "a")}, store.AppendOptions{Usage: &store.UsageReport{Tokens: 300}})
+	res, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleAssistant, "a")},
+		store.AppendOptions{Usage: &store.UsageReport{Tokens: 300}})
 	if err != nil {
 		t.Fatal(err)
 	}

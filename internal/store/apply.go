@@ -13,21 +13,23 @@ import (
 
 // ApplyMarker makes a run's compaction take effect, in one transaction: the marker, the conversation's active marker
 // and epoch, the run's end and the event. It checks that no reply is being generated, that the covered messages are the
-// ones that were summarised, and that the base is still the active marker; a *ConflictError says what failed, and then
+// ones that were summarized, and that the base is still the active marker; a *ConflictError says what failed, and then
 // nothing has changed. Called again for the same run it gives the first result, even when that has been undone since.
 // What had been prepared by another run is discarded.
 func (s *Store) ApplyMarker(ctx context.Context, ref RunRef, n NewMarker, facts RunFacts) (Marker, error) {
 	return s.markRun(ctx, "apply a marker", ref, n, facts, MarkerApplied)
 }
 
-// PrepareMarker parks a run's compaction for ApplyPrepared. It checks the same, but for open replies, and ends the run
-// as prepared. A summary that was prepared before is discarded. The marker of a run that is to take effect, and was only
-// kept from it by a reply, is applied when that reply has ended meanwhile.
+// PrepareMarker parks a run's compaction for ApplyPrepared. It checks the same, but for open replies, and ends the
+// run as prepared. A summary that was prepared before is discarded. The marker of a run that is to take effect, and
+// was only kept from it by a reply, is applied when that reply has ended meanwhile.
 func (s *Store) PrepareMarker(ctx context.Context, ref RunRef, n NewMarker, facts RunFacts) (Marker, error) {
 	return s.markRun(ctx, "prepare a marker", ref, n, facts, MarkerPrepared)
 }
 
-func (s *Store) markRun(ctx context.Context, what string, ref RunRef, n NewMarker, facts RunFacts, wanted MarkerStatus) (Marker, error) {
+func (s *Store) markRun(ctx context.Context, what string, ref RunRef, n NewMarker, facts RunFacts,
+	wanted MarkerStatus,
+) (Marker, error) {
 	var m Marker
 	id := newID()
 	err := s.write(ctx, what, func(ctx context.Context, tx pgx.Tx) error {
@@ -64,7 +66,8 @@ func (s *Store) markRun(ctx context.Context, what string, ref RunRef, n NewMarke
 		if err != nil {
 			return err
 		}
-		if err := discardPrepared(ctx, tx, c.cid, "", "another compaction of the conversation came after it"); err != nil {
+		if err := discardPrepared(ctx, tx, c.cid, "",
+			"another compaction of the conversation came after it"); err != nil {
 			return err
 		}
 		m = Marker{ID: id, NewMarker: n, Run: ref.ID, Status: status, Origin: OriginOurs}
@@ -79,7 +82,8 @@ func (s *Store) markRun(ctx context.Context, what string, ref RunRef, n NewMarke
 		if status == MarkerPrepared {
 			outcome, kind = OutcomePrepared, EventPrepared
 		}
-		_, err = finishLocked(ctx, tx, r, RunEnd{Outcome: outcome, Facts: facts, Event: &Event{Kind: kind, Data: markerEvent(m)}}, ofMarker(m.ID))
+		_, err = finishLocked(ctx, tx, r,
+			RunEnd{Outcome: outcome, Facts: facts, Event: &Event{Kind: kind, Data: markerEvent(m)}}, ofMarker(m.ID))
 		return err
 	})
 	return m, err
@@ -89,7 +93,8 @@ func (s *Store) markRun(ctx context.Context, what string, ref RunRef, n NewMarke
 // base covers" means.
 func checkMarker(ctx context.Context, tx pgx.Tx, c Conversation, n NewMarker) (NewMarker, error) {
 	if n.Base != c.ActiveMarker {
-		return n, conflictf(ConflictBaseChanged, "the summary was written on marker %q, active is %q now", n.Base, c.ActiveMarker)
+		return n, conflictf(ConflictBaseChanged, "the summary was written on marker %q, active is %q now", n.Base,
+			c.ActiveMarker)
 	}
 	if n.Base != "" {
 		base, err := marker(ctx, tx, c.cid, n.Base)
@@ -104,11 +109,13 @@ func checkMarker(ctx context.Context, tx pgx.Tx, c Conversation, n NewMarker) (N
 		}
 		// A digest is replaced from the messages themselves, and may cover more than what replaces it.
 		if n.CoversTo < base.CoversTo && !base.Digest {
-			return n, invalidf("it covers up to %d, and its base up to %d: what lies between would be told twice", n.CoversTo, base.CoversTo)
+			return n, invalidf("it covers up to %d, and its base up to %d: what lies between would be told twice",
+				n.CoversTo, base.CoversTo)
 		}
 	}
 	if n.CoversTo == 0 {
-		if n.Valve == pipeline.TailValveNone || n.Summary != "" || n.CoversFrom != 0 || n.CoveredMessages != 0 || len(n.Carried) > 0 {
+		if n.Valve == pipeline.TailValveNone || n.Summary != "" || n.CoversFrom != 0 || n.CoveredMessages != 0 ||
+			len(n.Carried) > 0 {
 			return n, invalidf("a marker that covers nothing has a valve and nothing else")
 		}
 		n.CoveredChain = Hash{}
@@ -127,7 +134,8 @@ func checkMarker(ctx context.Context, tx pgx.Tx, c Conversation, n NewMarker) (N
 		return n, err
 	}
 	if chain != n.CoveredChain {
-		return n, conflictf(ConflictCoveredChanged, "the messages up to %d are not the ones that were summarised", n.CoversTo)
+		return n, conflictf(ConflictCoveredChanged, "the messages up to %d are not the ones that were summarised",
+			n.CoversTo)
 	}
 	return n, nil
 }
@@ -173,8 +181,9 @@ func insertMarker(ctx context.Context, tx pgx.Tx, c Conversation, m Marker) (Mar
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
 			CASE WHEN $6 = 'applied' THEN $20::bigint END, CASE WHEN $6 = 'applied' THEN clock_timestamp() END, $21, $22, $23, $24)
 		RETURNING `+markerColumns,
-		m.ID, c.cid, c.Ref.Tenant, base, run, string(m.Status), string(m.Origin), m.CoversFrom, m.CoversTo, m.CoveredMessages,
-		m.CoveredChain[:], m.Carried, sum, m.SummaryTokens, m.Digest, string(m.Valve), m.ValveUpTo, m.TokensBefore,
+		m.ID, c.cid, c.Ref.Tenant, base, run, string(m.Status), string(m.Origin), m.CoversFrom, m.CoversTo,
+		m.CoveredMessages, m.CoveredChain[:], m.Carried, sum, m.SummaryTokens, m.Digest, string(m.Valve), m.ValveUpTo,
+		m.TokensBefore,
 		m.TokensAfter, epoch, m.Calibration, []byte(m.Draft), native, []byte(m.NativeUse))
 	if err != nil {
 		return m, err
@@ -213,7 +222,8 @@ func activate(ctx context.Context, tx pgx.Tx, cid int64, id string, calibration 
 func markerEvent(m Marker) json.RawMessage {
 	data, err := json.Marshal(map[string]any{
 		"marker": m.ID, "origin": m.Origin, "covers_from": m.CoversFrom, "covers_to": m.CoversTo,
-		"messages": m.CoveredMessages, "tokens_before": m.TokensBefore, "tokens_after": m.TokensAfter, "digest": m.Digest,
+		"messages": m.CoveredMessages, "tokens_before": m.TokensBefore, "tokens_after": m.TokensAfter,
+		"digest": m.Digest,
 	})
 	if err != nil {
 		panic(err) // strings, numbers and a bool: it cannot fail
@@ -232,7 +242,8 @@ func discardPrepared(ctx context.Context, tx pgx.Tx, cid int64, except, why stri
 		return err
 	}
 	if m.Run != "" {
-		if _, err := tx.Exec(ctx, `UPDATE runs SET outcome = 'superseded', reason = $2 WHERE id = $1`, m.Run, why); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE runs SET outcome = 'superseded', reason = $2 WHERE id = $1`, m.Run,
+			why); err != nil {
 			return err
 		}
 	}
@@ -258,9 +269,12 @@ type Application struct {
 	Context string
 }
 
-// ApplyPrepared makes a prepared marker take effect, under the checks of ApplyMarker; its run's outcome becomes applied.
-// Called again it gives the same marker, and already is true. One that was discarded or undone is ConflictNotPrepared.
-func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id string, a Application) (m Marker, already bool, err error) {
+// ApplyPrepared makes a prepared marker take effect, under the checks of ApplyMarker; its run's outcome becomes
+// applied. Called again it gives the same marker, and already is true. One that was discarded or undone is
+// ConflictNotPrepared.
+func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id string,
+	a Application,
+) (m Marker, already bool, err error) {
 	numbers, err := cleanJSON(a.Numbers)
 	if err != nil {
 		return m, false, fmt.Errorf("store: apply a prepared marker: numbers: %w", err)
@@ -317,7 +331,8 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref ConversationRef, id strin
 		if err != nil {
 			return err
 		}
-		if _, err = appendEvent(ctx, tx, c.cid, Event{Kind: EventApplied, Run: m.Run, Data: markerEvent(m)}); err != nil {
+		if _, err = appendEvent(ctx, tx, c.cid,
+			Event{Kind: EventApplied, Run: m.Run, Data: markerEvent(m)}); err != nil {
 			return err
 		}
 		return sealMarker(ctx, tx, c.cid, m)
@@ -353,8 +368,8 @@ type Undone struct {
 }
 
 // Undo takes the newest marker back: the context is what it was before, and what came since. No automatic run starts
-// until the next user message. ifMarker, when not "", is the marker that the caller means to undo: another one active is
-// ConflictBaseChanged, so that a repeated call does not undo twice. With no marker active: ErrNothingToUndo.
+// until the next user message. ifMarker, when not "", is the marker that the caller means to undo: another one active
+// is ConflictBaseChanged, so that a repeated call does not undo twice. With no marker active: ErrNothingToUndo.
 func (s *Store) Undo(ctx context.Context, ref ConversationRef, ifMarker string) (Undone, error) {
 	var u Undone
 	err := s.write(ctx, "undo", func(ctx context.Context, tx pgx.Tx) error {
@@ -387,13 +402,15 @@ func (s *Store) Undo(ctx context.Context, ref ConversationRef, ifMarker string) 
 		if err := activate(ctx, tx, c.cid, u.Marker.Base, 0); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE conversations SET auto_hold_turns = turns_sum WHERE cid = $1`, c.cid); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE conversations SET auto_hold_turns = turns_sum WHERE cid = $1`,
+			c.cid); err != nil {
 			return err
 		}
 		if err := discardPrepared(ctx, tx, c.cid, "", "an undo came after it"); err != nil {
 			return err
 		}
-		if _, err = appendEvent(ctx, tx, c.cid, Event{Kind: EventUndone, Run: u.Marker.Run, Data: markerEvent(u.Marker)}); err != nil {
+		if _, err = appendEvent(ctx, tx, c.cid,
+			Event{Kind: EventUndone, Run: u.Marker.Run, Data: markerEvent(u.Marker)}); err != nil {
 			return err
 		}
 		return seal(ctx, tx, c.cid, ofMarker(u.Marker.ID))
@@ -465,7 +482,8 @@ func (s *Store) ReportMarker(ctx context.Context, ref ConversationRef, n Reporte
 		if _, err := putArtifact(ctx, tx, c.cid, ref.Tenant, "summary", p); err != nil {
 			return err
 		}
-		if err := discardPrepared(ctx, tx, c.cid, "", "another compaction of the conversation came after it"); err != nil {
+		if err := discardPrepared(ctx, tx, c.cid, "",
+			"another compaction of the conversation came after it"); err != nil {
 			return err
 		}
 		m, err = insertMarker(ctx, tx, c, Marker{ID: id, NewMarker: marker, Status: MarkerApplied, Origin: n.Origin})

@@ -47,8 +47,8 @@ func (s *Store) pack(data []byte) packed {
 
 func putArtifact(ctx context.Context, tx pgx.Tx, cid int64, tenant, kind string, p packed) (Artifact, error) {
 	a := Artifact{SHA256: p.sum.String(), Size: int64(p.size)}
-	// DO UPDATE locks the row against a pruning that goes on beside, and gives the row back in any race. What was pruned
-	// is there again.
+	// DO UPDATE locks the row against a pruning that goes on beside, and gives the row back in any race. What was
+	// pruned is there again.
 	var err error
 	a.Kind, err = one(ctx, tx, pgx.RowTo[string], `INSERT INTO artifacts (tenant, sha256, kind, size, data) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (tenant, sha256) DO UPDATE SET touched_at = now(), data = coalesce(artifacts.data, excluded.data), pruned_at = NULL
@@ -81,7 +81,8 @@ func (s *Store) GetArtifact(ctx context.Context, tenant, sha string) ([]byte, er
 }
 
 func artifactData(ctx context.Context, q querier, tenant string, sum Hash) ([]byte, error) {
-	zstd, err := one(ctx, q, pgx.RowTo[[]byte], `SELECT data FROM artifacts WHERE tenant = $1 AND sha256 = $2`, tenant, sum[:])
+	zstd, err := one(ctx, q, pgx.RowTo[[]byte], `SELECT data FROM artifacts WHERE tenant = $1 AND sha256 = $2`, tenant,
+		sum[:])
 	if err == nil && zstd == nil {
 		err = ErrPruned
 	}

@@ -18,7 +18,8 @@ func BenchmarkAppend(b *testing.B) {
 		ref := grown(b, s, history)
 		b.Run(fmt.Sprintf("history=%d", history), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.Append(b.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "one more")}, store.AppendOptions{}); err != nil {
+				if _, err := s.Append(b.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "one more")},
+					store.AppendOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}

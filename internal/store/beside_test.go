@@ -22,7 +22,8 @@ func TestReplies(t *testing.T) {
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 1)
 	p, err := s.OpenReply(t.Context(), ref, time.Hour)
-	if err != nil || p.HeadSeq != 2 || p.Epoch != 0 || p.Expires.Sub(p.Opened).Round(time.Minute) != time.Hour || !p.Closed.IsZero() {
+	if err != nil || p.HeadSeq != 2 || p.Epoch != 0 || p.Expires.Sub(p.Opened).Round(time.Minute) != time.Hour ||
+		!p.Closed.IsZero() {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || !v.ReplyOpen {
@@ -51,7 +52,8 @@ func TestReplies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := raw(t, url).Exec(t.Context(), `UPDATE replies SET expires_at = clock_timestamp() WHERE id = $1`, dead.ID); err != nil {
+	if _, err := raw(t, url).Exec(t.Context(), `UPDATE replies SET expires_at = clock_timestamp() WHERE id = $1`,
+		dead.ID); err != nil {
 		t.Fatal(err)
 	}
 	next, err := s.OpenReply(t.Context(), ref, time.Hour)
@@ -141,7 +143,8 @@ func TestEvents(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				data := json.RawMessage(fmt.Sprintf(`{"w": %d, "i": %d, "s": "\u0000"}`, w, i))
-				if _, err := s.AppendEvent(t.Context(), ref, store.Event{Kind: store.EventWarning, Data: data}); err != nil {
+				if _, err := s.AppendEvent(t.Context(), ref,
+					store.Event{Kind: store.EventWarning, Data: data}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -163,7 +166,8 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	<-done
-	if _, err := s.AppendEvent(t.Context(), ref, store.Event{Kind: store.EventWarning, Data: json.RawMessage(`nope`)}); !errors.Is(err, store.ErrInvalid) {
+	if _, err := s.AppendEvent(t.Context(), ref,
+		store.Event{Kind: store.EventWarning, Data: json.RawMessage(`nope`)}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -200,12 +204,14 @@ func TestBreaker(t *testing.T) {
 	if b := get(key); !b.Blocking || b.ErrorKind != pipeline.ServerError || b.Reason != "500�" || pass(key) {
 		t.Errorf("%+v after three", b)
 	}
-	if other := store.ConversationBreaker(store.ConversationRef{Tenant: "other", ID: "c"}); get(other).Open() || !pass(other) {
+	if other := store.ConversationBreaker(store.ConversationRef{Tenant: "other", ID: "c"}); get(other).Open() ||
+		!pass(other) {
 		t.Error("another tenant's conversation of the same id is blocked too")
 	}
 
 	// The cooldown passes: one of many is let through.
-	if _, err := raw(t, url).Exec(t.Context(), `UPDATE breakers SET opened_at = opened_at - interval '2 hours'`); err != nil {
+	if _, err := raw(t, url).Exec(t.Context(),
+		`UPDATE breakers SET opened_at = opened_at - interval '2 hours'`); err != nil {
 		t.Fatal(err)
 	}
 	if b := get(key); b.Blocking || !b.Open() {
@@ -243,7 +249,8 @@ func TestBreaker(t *testing.T) {
 	}
 
 	vendor := store.VendorBreaker("anthropic")
-	if b, err := s.TripBreaker(t.Context(), vendor, pipeline.Auth, "bad key", 3); err != nil || !b.Open() || pass(vendor) {
+	if b, err := s.TripBreaker(t.Context(), vendor, pipeline.Auth, "bad key", 3); err != nil || !b.Open() ||
+		pass(vendor) {
 		t.Errorf("%+v, %v: a bad key is no matter of three tries", b, err)
 	}
 }
@@ -278,7 +285,8 @@ func TestTenantsAndKeys(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	var kept string
-	if err := raw(t, url).QueryRow(t.Context(), `SELECT api_keys::text FROM api_keys`).Scan(&kept); err != nil || strings.Contains(kept, secret) {
+	if err := raw(t, url).QueryRow(t.Context(), `SELECT api_keys::text FROM api_keys`).Scan(&kept); err != nil ||
+		strings.Contains(kept, secret) {
 		t.Errorf("the row %s, %v", kept, err)
 	}
 	if _, err := s.FindAPIKey(t.Context(), secret+"x"); !errors.Is(err, store.ErrNotFound) {
@@ -316,7 +324,8 @@ func TestArtifacts(t *testing.T) {
 	}
 	db := raw(t, url)
 	var rows, bytes int
-	if err := db.QueryRow(t.Context(), `SELECT count(*), sum(octet_length(data)) FROM artifacts`).Scan(&rows, &bytes); err != nil || rows != 1 || bytes > len(data)/50 {
+	if err := db.QueryRow(t.Context(), `SELECT count(*), sum(octet_length(data)) FROM artifacts`).Scan(&rows,
+		&bytes); err != nil || rows != 1 || bytes > len(data)/50 {
 		t.Errorf("%d rows of %d bytes for %d, %v", rows, bytes, len(data), err)
 	}
 	if empty, err := s.PutArtifact(t.Context(), ref, "answer", nil); err != nil {
@@ -330,7 +339,8 @@ func TestArtifacts(t *testing.T) {
 		}
 	}
 	// Content that is not what its name says is never handed out.
-	if _, err := db.Exec(t.Context(), `UPDATE artifacts SET data = (SELECT data FROM artifacts WHERE size = 0) WHERE size > 0`); err != nil {
+	if _, err := db.Exec(t.Context(),
+		`UPDATE artifacts SET data = (SELECT data FROM artifacts WHERE size = 0) WHERE size > 0`); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, a.SHA256); err == nil {
@@ -352,7 +362,8 @@ func TestDeleteConversationContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RecordStep(t.Context(), r.Ref, store.Step{Stage: "trigger", Call: 1, Attempt: 1, Outcome: store.StepOK}); err != nil {
+	if err := s.RecordStep(t.Context(), r.Ref,
+		store.Step{Stage: "trigger", Call: 1, Attempt: 1, Outcome: store.StepOK}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.PutStageResult(t.Context(), r.Ref, "trigger", 1, []byte("secret result")); err != nil {
@@ -376,7 +387,8 @@ func TestDeleteConversationContent(t *testing.T) {
 	if _, err := s.SetEnrichment(t.Context(), ref, "plan", []byte("secret plan")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteConversationContent(t.Context(), ref); !errors.Is(err, store.ErrRunActive) || !errors.Is(err, store.ErrConflict) {
+	if err := s.DeleteConversationContent(t.Context(), ref); !errors.Is(err, store.ErrRunActive) ||
+		!errors.Is(err, store.ErrConflict) {
 		t.Errorf("with a run going: error %v", err)
 	}
 	m, err := s.ApplyMarker(t.Context(), r.Ref, plan(t, s, ref, 4, "secret summary"), store.RunFacts{})
@@ -391,7 +403,8 @@ func TestDeleteConversationContent(t *testing.T) {
 
 	for what, try := range map[string]func() error{
 		"append": func() error {
-			_, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "x")}, store.AppendOptions{})
+			_, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "x")},
+				store.AppendOptions{})
 			return err
 		},
 		"live":     func() error { _, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); return err },
@@ -412,11 +425,13 @@ func TestDeleteConversationContent(t *testing.T) {
 			t.Errorf("artifact %s: error %v", sha, err)
 		}
 	}
-	if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, shared.SHA256); err != nil || string(got) != "shared" {
+	if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, shared.SHA256); err != nil ||
+		string(got) != "shared" {
 		t.Errorf("what another conversation shares: %q, %v", got, err)
 	}
 	got, err := s.GetRun(t.Context(), r.Ref)
-	if err != nil || got.Outcome != store.OutcomeApplied || len(got.Steps) != 1 || got.Usage.Input != 5 || got.Facts.CoveredChain != m.CoveredChain || got.Focus != "" {
+	if err != nil || got.Outcome != store.OutcomeApplied || len(got.Steps) != 1 || got.Usage.Input != 5 ||
+		got.Facts.CoveredChain != m.CoveredChain || got.Focus != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := s.CheckChain(t.Context(), other, 6); err != nil {
@@ -429,7 +444,8 @@ func TestDeleteConversationContent(t *testing.T) {
 
 	// Nothing that was said is left in any column of any table.
 	db := raw(t, url)
-	rows, err := db.Query(t.Context(), `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`)
+	rows, err := db.Query(t.Context(),
+		`SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -446,7 +462,9 @@ func TestDeleteConversationContent(t *testing.T) {
 	}
 	for _, table := range tables {
 		var found int
-		err := db.QueryRow(t.Context(), `SELECT count(*) FROM `+table+` t WHERE t::text LIKE '%secret%' OR t::text LIKE '%736563726574%'`).Scan(&found)
+		err := db.QueryRow(t.Context(),
+			`SELECT count(*) FROM `+table+
+				` t WHERE t::text LIKE '%secret%' OR t::text LIKE '%736563726574%'`).Scan(&found)
 		if err != nil || found != 0 {
 			t.Errorf("%d rows of %s still hold what was said, %v", found, table, err)
 		}
@@ -459,7 +477,8 @@ func TestDeleteArtifactRace(t *testing.T) {
 	s, _ := newStore(t)
 	for round := range 30 {
 		data := fmt.Appendf(nil, "content %d", round)
-		gone, stays := newConversation(t, s, fmt.Sprint("gone", round)), newConversation(t, s, fmt.Sprint("stays", round))
+		gone, stays := newConversation(t, s, fmt.Sprint("gone", round)),
+			newConversation(t, s, fmt.Sprint("stays", round))
 		a, err := s.PutArtifact(t.Context(), gone, "prompt", data)
 		if err != nil {
 			t.Fatal(err)
@@ -476,7 +495,8 @@ func TestDeleteArtifactRace(t *testing.T) {
 			}
 		})
 		wg.Wait()
-		if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, a.SHA256); err != nil || !bytes.Equal(got, data) {
+		if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, a.SHA256); err != nil ||
+			!bytes.Equal(got, data) {
 			t.Fatalf("round %d: %q, %v", round, got, err)
 		}
 	}

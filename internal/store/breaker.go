@@ -100,7 +100,9 @@ func passBreaker(ctx context.Context, tx pgx.Tx, key BreakerKey, cooldown time.D
 // TripBreaker counts a failure. The breaker opens at the given number in a row, or at once for a kind that trips it
 // (pipeline.ErrorKind.TripsBreaker); a failure while it is open starts the cooldown anew. Rate limits are not for
 // here: they say nothing about health.
-func (s *Store) TripBreaker(ctx context.Context, key BreakerKey, kind pipeline.ErrorKind, reason string, failures int) (Breaker, error) {
+func (s *Store) TripBreaker(ctx context.Context, key BreakerKey, kind pipeline.ErrorKind, reason string,
+	failures int,
+) (Breaker, error) {
 	var b Breaker
 	err := s.write(ctx, "count a failure", func(ctx context.Context, tx pgx.Tx) (err error) {
 		b, err = one(ctx, tx, scanBreaker, `INSERT INTO breakers AS b (scope, tenant, name, failures, error_kind, reason, opened_at)
@@ -117,7 +119,8 @@ func (s *Store) TripBreaker(ctx context.Context, key BreakerKey, kind pipeline.E
 // ResetBreaker closes a breaker and forgets its failures: after a success, or by hand.
 func (s *Store) ResetBreaker(ctx context.Context, key BreakerKey) error {
 	return s.write(ctx, "close a breaker", func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `DELETE FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3`, key.scope, key.tenant, key.name)
+		_, err := tx.Exec(ctx, `DELETE FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3`, key.scope,
+			key.tenant, key.name)
 		return err
 	})
 }

@@ -163,8 +163,10 @@ func (s *Store) FinishCall(ctx context.Context, ref RunRef, call ModelCall, res 
 				output_tokens = excluded.output_tokens, answer_sha256 = excluded.answer_sha256,
 				finished_at = excluded.finished_at
 			WHERE l.state <> 'complete'`,
-			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, cleanText(call.Vendor), cleanText(call.Model), string(state),
-			string(res.ErrorKind), cleanText(res.RequestID), res.Input, res.CachedInput, res.CacheWrite, res.Output, sum)
+			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, cleanText(call.Vendor), cleanText(call.Model),
+			string(state),
+			string(res.ErrorKind), cleanText(res.RequestID), res.Input, res.CachedInput, res.CacheWrite, res.Output,
+			sum)
 		if err != nil {
 			return err
 		}
@@ -180,7 +182,8 @@ func (s *Store) Ledger(ctx context.Context, ref RunRef) ([]LedgerEntry, error) {
 		if err := ownsRun(ctx, tx, ref); err != nil {
 			return err
 		}
-		list, err = all(ctx, tx, scanLedger, `SELECT `+ledgerColumns+` FROM usage_ledger l WHERE l.run = $1 ORDER BY l.call, l.attempt`, ref.ID)
+		list, err = all(ctx, tx, scanLedger,
+			`SELECT `+ledgerColumns+` FROM usage_ledger l WHERE l.run = $1 ORDER BY l.call, l.attempt`, ref.ID)
 		return err
 	})
 	return list, err

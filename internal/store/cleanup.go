@@ -8,16 +8,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// DeleteConversationContent removes what was said in a conversation, for a one-shot run that is not kept: its messages,
-// system prompt, tools, state, segments, and every artifact that no other conversation refers to. Its row, markers, runs,
-// steps and ledger stay, with their hashes. A run that has not ended is ErrRunActive. Called again it does nothing.
+// DeleteConversationContent removes what was said in a conversation, for a one-shot run that is not kept: its
+// messages, system prompt, tools, state, segments, and every artifact that no other conversation refers to. Its row,
+// markers, runs, steps and ledger stay, with their hashes. A run that has not ended is ErrRunActive. Called again it
+// does nothing.
 func (s *Store) DeleteConversationContent(ctx context.Context, ref ConversationRef) error {
 	return s.write(ctx, "delete a conversation's content", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := lockConversation(ctx, tx, ref)
 		if err != nil || !c.ContentDeleted.IsZero() {
 			return err
 		}
-		active, err := one(ctx, tx, pgx.RowTo[bool], `SELECT EXISTS (SELECT FROM runs WHERE cid = $1 AND outcome IS NULL)`, c.cid)
+		active, err := one(ctx, tx, pgx.RowTo[bool],
+			`SELECT EXISTS (SELECT FROM runs WHERE cid = $1 AND outcome IS NULL)`, c.cid)
 		if err != nil {
 			return err
 		}
@@ -29,7 +31,8 @@ func (s *Store) DeleteConversationContent(ctx context.Context, ref ConversationR
 			return err
 		}
 		subjects := []subject{ofConversation()}
-		runs, err := all(ctx, tx, pgx.RowTo[string], `SELECT id FROM runs WHERE cid = $1 ORDER BY created_at, id`, c.cid)
+		runs, err := all(ctx, tx, pgx.RowTo[string], `SELECT id FROM runs WHERE cid = $1 ORDER BY created_at, id`,
+			c.cid)
 		if err != nil {
 			return err
 		}
@@ -46,9 +49,10 @@ func (s *Store) DeleteConversationContent(ctx context.Context, ref ConversationR
 			`UPDATE runs SET focus = NULL WHERE cid = $1 AND focus IS NOT NULL`,
 			`UPDATE conversations SET system = NULL, tools = NULL, envelope = NULL, metadata = NULL, active_marker = NULL,
 				epoch = epoch + 1, content_deleted_at = now(), updated_at = now(), memory_due_at = NULL WHERE cid = $1`,
-			// Locked first, in one order, and looked at again by the statements after: whoever is writing the same content
-			// for another conversation has either linked it by then, or waits and writes it anew.
-			`SELECT FROM artifacts a JOIN artifact_links l USING (tenant, sha256) WHERE l.cid = $1 ORDER BY a.tenant, a.sha256 FOR UPDATE OF a`,
+			// Locked first, in one order, and looked at again by the statements after: whoever is writing the same
+			// content for another conversation has either linked it by then, or waits and writes it anew.
+			`SELECT FROM artifacts a JOIN artifact_links l USING (tenant, sha256) WHERE l.cid = $1 ORDER BY ` +
+				`a.tenant, a.sha256 FOR UPDATE OF a`,
 			`WITH mine AS (DELETE FROM artifact_links WHERE cid = $1 RETURNING tenant, sha256)
 				DELETE FROM artifacts a USING mine WHERE a.tenant = mine.tenant AND a.sha256 = mine.sha256 AND NOT EXISTS (
 					SELECT FROM artifact_links o WHERE o.tenant = a.tenant AND o.sha256 = a.sha256 AND o.cid <> $1)`,

@@ -161,10 +161,11 @@ func scanConversation(row pgx.CollectableRow) (Conversation, error) {
 	var syncSeq int64
 	var deleted *time.Time
 	err := row.Scan(&c.cid, &c.Ref.Tenant, &c.Ref.ID, &c.Format, &c.Vendor, &c.Model, &c.Window, &c.MaxOutput,
-		(*[]byte)(&c.System), (*[]byte)(&c.Tools), (*[]byte)(&c.Envelope), (*[]byte)(&c.Settings), (*[]byte)(&c.Metadata),
-		&c.Ephemeral, &c.HeadSeq, &chain, &c.ActiveMarker, &c.Epoch, &c.Sums.Tokens, &c.Sums.Chars, &c.Sums.Turns,
-		&c.Usage.Tokens, &c.Usage.CoversSeq, &c.Usage.Estimate, &c.Usage.Stale, &c.Usage.Calibration,
-		&c.AutoHeld, &c.Created, &deleted, &c.LearnedWindow, &c.OverheadTokens, &measuredTokens, &measuredSeq,
+		(*[]byte)(&c.System), (*[]byte)(&c.Tools), (*[]byte)(&c.Envelope), (*[]byte)(&c.Settings),
+		(*[]byte)(&c.Metadata), &c.Ephemeral, &c.HeadSeq, &chain, &c.ActiveMarker, &c.Epoch, &c.Sums.Tokens,
+		&c.Sums.Chars, &c.Sums.Turns, &c.Usage.Tokens, &c.Usage.CoversSeq, &c.Usage.Estimate, &c.Usage.Stale,
+		&c.Usage.Calibration, &c.AutoHeld, &c.Created, &deleted, &c.LearnedWindow, &c.OverheadTokens, &measuredTokens,
+		&measuredSeq,
 		&syncSeq, &syncChain, (*[]byte)(&c.TenantSettings), &c.now, &sealed)
 	copy(c.HeadChain[:], chain)
 	copy(c.sealChain[:], sealed)
@@ -185,7 +186,9 @@ func scanConversation(row pgx.CollectableRow) (Conversation, error) {
 
 // CreateConversation makes a conversation. The same id again gives the existing one when everything else is
 // the same as then (created is false), and a ConflictError when not.
-func (s *Store) CreateConversation(ctx context.Context, tenant string, n NewConversation) (c Conversation, created bool, err error) {
+func (s *Store) CreateConversation(ctx context.Context, tenant string,
+	n NewConversation,
+) (c Conversation, created bool, err error) {
 	if err := n.validate(); err != nil {
 		return c, false, fmt.Errorf("store: create a conversation: %w", err)
 	}
@@ -202,14 +205,16 @@ func (s *Store) CreateConversation(ctx context.Context, tenant string, n NewConv
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 			ON CONFLICT ON CONSTRAINT conversations_id_key DO NOTHING`,
 			tenant, n.ID, n.Format, n.Vendor, n.Model, n.Window, n.MaxOutput, []byte(n.System), []byte(n.Tools),
-			[]byte(n.Envelope), []byte(n.Settings), []byte(n.Metadata), n.Ephemeral, hash[:], overhead(n.System, n.Tools))
+			[]byte(n.Envelope), []byte(n.Settings), []byte(n.Metadata), n.Ephemeral, hash[:],
+			overhead(n.System, n.Tools))
 		if err != nil {
 			return err
 		}
 		created = tag.RowsAffected() == 1
 		// A statement of its own: it sees the row of whoever came first, also one that committed just now.
 		var same bool
-		same, err = one(ctx, tx, pgx.RowTo[bool], `SELECT created_hash = $3 FROM conversations WHERE tenant = $1 AND id = $2`,
+		same, err = one(ctx, tx, pgx.RowTo[bool],
+			`SELECT created_hash = $3 FROM conversations WHERE tenant = $1 AND id = $2`,
 			tenant, n.ID, hash[:])
 		if err != nil {
 			return err
@@ -254,7 +259,10 @@ func (n NewConversation) hash() Hash {
 		_ = binary.Write(h, binary.BigEndian, uint64(len(b)))
 		_, _ = h.Write(b)
 	}
-	for _, b := range [][]byte{[]byte(n.Format), []byte(n.Vendor), []byte(n.Model), n.System, n.Tools, n.Envelope, n.Settings, n.Metadata} {
+	for _, b := range [][]byte{
+		[]byte(n.Format), []byte(n.Vendor), []byte(n.Model), n.System, n.Tools, n.Envelope,
+		n.Settings, n.Metadata,
+	} {
 		put(b)
 	}
 	put(fmt.Appendf(nil, "%d %d %t", n.Window, n.MaxOutput, n.Ephemeral))
@@ -289,7 +297,8 @@ func findConversation(ctx context.Context, q querier, ref ConversationRef, lock 
 		return Conversation{}, fmt.Errorf("conversation %q: %w", ref.ID, ErrNotFound)
 	}
 	c, err := one(ctx, q, scanConversation,
-		`SELECT `+conversationColumns+` FROM conversations c WHERE c.tenant = $1 AND c.id = $2`+lock, ref.Tenant, ref.ID)
+		`SELECT `+conversationColumns+` FROM conversations c WHERE c.tenant = $1 AND c.id = $2`+lock, ref.Tenant,
+		ref.ID)
 	if err != nil {
 		return c, fmt.Errorf("conversation %q: %w", ref.ID, err)
 	}
@@ -312,14 +321,18 @@ type ConversationPatch struct {
 
 // UpdateConversation changes what an agent may change: its model, system prompt, tools, settings. The messages
 // and markers are not touched, and neither is what the conversation was created with, for CreateConversation.
-func (s *Store) UpdateConversation(ctx context.Context, ref ConversationRef, p ConversationPatch) (Conversation, error) {
+func (s *Store) UpdateConversation(ctx context.Context, ref ConversationRef,
+	p ConversationPatch,
+) (Conversation, error) {
 	c, _, err := s.ChangeConversation(ctx, ref, func(Conversation) (ConversationPatch, error) { return p, nil }, nil)
 	return c, err
 }
 
 // ChangeConversation is UpdateConversation with a patch that is made from what is there, under its lock, and then
 // watched: a change of model may be enough for a compaction. change and watch may be called more than once.
-func (s *Store) ChangeConversation(ctx context.Context, ref ConversationRef, change func(Conversation) (ConversationPatch, error), watch Watch) (Conversation, Watched, error) {
+func (s *Store) ChangeConversation(ctx context.Context, ref ConversationRef,
+	change func(Conversation) (ConversationPatch, error), watch Watch,
+) (Conversation, Watched, error) {
 	var c Conversation
 	var w Watched
 	err := s.write(ctx, "change a conversation", func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -330,7 +343,10 @@ func (s *Store) ChangeConversation(ctx context.Context, ref ConversationRef, cha
 		if err != nil {
 			return err
 		}
-		n := NewConversation{Format: "-", Vendor: or(p.Vendor, ""), Model: or(p.Model, ""), Window: or(p.Window, 0), MaxOutput: or(p.MaxOutput, 0)}
+		n := NewConversation{
+			Format: "-", Vendor: or(p.Vendor, ""), Model: or(p.Model, ""), Window: or(p.Window, 0),
+			MaxOutput: or(p.MaxOutput, 0),
+		}
 		if err := n.validate(); err != nil {
 			return err
 		}
@@ -378,7 +394,9 @@ func or[T any](p *T, otherwise T) T {
 
 // ListConversations gives a tenant's conversations, newest first, at most limit (1 to 1000) of them. cursor is ""
 // for the first page and what came back for the next; next is "" after the last.
-func (s *Store) ListConversations(ctx context.Context, tenant, cursor string, limit int) (list []Conversation, next string, err error) {
+func (s *Store) ListConversations(ctx context.Context, tenant, cursor string,
+	limit int,
+) (list []Conversation, next string, err error) {
 	after, err := parseCursor(cursor)
 	if err != nil {
 		return nil, "", fmt.Errorf("store: list conversations: %w", err)

@@ -21,7 +21,8 @@ func TestCreateConversation(t *testing.T) {
 	body := store.NewConversation{
 		ID: "c1", Format: "anthropic", Vendor: "anthropic", Model: "m", Window: 200_000, MaxOutput: 8192,
 		System: json.RawMessage(`[{"type":"text","text":"s"}]`), Tools: json.RawMessage(`[]`),
-		Envelope: json.RawMessage(`{"messages":[]}`), Settings: json.RawMessage(`{"digest":"never"}`), Metadata: json.RawMessage(`{"a":1}`),
+		Envelope: json.RawMessage(`{"messages":[]}`), Settings: json.RawMessage(`{"digest":"never"}`),
+		Metadata: json.RawMessage(`{"a":1}`),
 	}
 
 	first, created, err := s.CreateConversation(t.Context(), store.DefaultTenant, body)
@@ -30,11 +31,14 @@ func TestCreateConversation(t *testing.T) {
 	}
 	want := store.Conversation{
 		OverheadTokens: pipeline.EstimateText(string(body.System)) + pipeline.EstimateText(string(body.Tools)),
-		Ref:            store.ConversationRef{Tenant: "default", ID: "c1"}, Format: "anthropic", Vendor: "anthropic", Model: "m",
-		Window: 200_000, MaxOutput: 8192, System: body.System, Tools: body.Tools, Envelope: body.Envelope,
+		Ref:            store.ConversationRef{Tenant: "default", ID: "c1"}, Format: "anthropic", Vendor: "anthropic",
+		Model: "m", Window: 200_000, MaxOutput: 8192, System: body.System, Tools: body.Tools, Envelope: body.Envelope,
 		Settings: body.Settings, Metadata: body.Metadata,
 	}
-	ignore := cmp.Options{cmpopts.IgnoreUnexported(store.Conversation{}), cmpopts.IgnoreFields(store.Conversation{}, "Created")}
+	ignore := cmp.Options{
+		cmpopts.IgnoreUnexported(store.Conversation{}),
+		cmpopts.IgnoreFields(store.Conversation{}, "Created"),
+	}
 	if diff := cmp.Diff(want, first, ignore); diff != "" {
 		t.Error(diff)
 	}
@@ -75,7 +79,8 @@ func TestCreateConversation(t *testing.T) {
 			{ID: "x", Format: "openai", Window: -1},
 			{ID: "x", Format: "openai", Model: "a\nb"},
 		} {
-			if _, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, n); !errors.Is(err, store.ErrInvalid) {
+			if _, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, n); !errors.Is(err,
+				store.ErrInvalid) {
 				t.Errorf("%+v: error %v", n, err)
 			}
 		}
@@ -86,7 +91,8 @@ func TestCreateConversation(t *testing.T) {
 		}
 	})
 	t.Run("OwnID", func(t *testing.T) {
-		c, created, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{Format: "openai"})
+		c, created, err := s.CreateConversation(t.Context(), store.DefaultTenant,
+			store.NewConversation{Format: "openai"})
 		if err != nil || !created || c.Ref.ID == "" {
 			t.Errorf("%q created %t, %v", c.Ref.ID, created, err)
 		}
@@ -103,7 +109,8 @@ func TestCreateConversationRace(t *testing.T) {
 		made := 0
 		for range 8 {
 			wg.Go(func() {
-				_, created, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{ID: fmt.Sprint("c", round), Format: "openai"})
+				_, created, err := s.CreateConversation(t.Context(), store.DefaultTenant,
+					store.NewConversation{ID: fmt.Sprint("c", round), Format: "openai"})
 				if err != nil {
 					t.Error(err)
 				}
@@ -127,22 +134,26 @@ func TestUpdateConversation(t *testing.T) {
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 1)
 	tools, model, window := json.RawMessage(`[{"name":"t"}]`), "other", 32_000
-	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{Tools: &tools, Model: &model, Window: &window}); err != nil {
+	if _, err := s.UpdateConversation(t.Context(), ref,
+		store.ConversationPatch{Tools: &tools, Model: &model, Window: &window}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.GetConversation(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Model != model || c.Vendor != "anthropic" || c.Window != window || string(c.Tools) != string(tools) || c.HeadSeq != 2 {
+	if c.Model != model || c.Vendor != "anthropic" || c.Window != window || string(c.Tools) != string(tools) ||
+		c.HeadSeq != 2 {
 		t.Errorf("%+v", c)
 	}
 	negative := -1
-	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{Window: &negative}); !errors.Is(err, store.ErrInvalid) {
+	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{Window: &negative}); !errors.Is(err,
+		store.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
 	// What it was created with still names it.
-	if _, created, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{ID: "c", Format: "anthropic", Vendor: "anthropic", Model: "m"}); err != nil || created {
+	if _, created, err := s.CreateConversation(t.Context(), store.DefaultTenant,
+		store.NewConversation{ID: "c", Format: "anthropic", Vendor: "anthropic", Model: "m"}); err != nil || created {
 		t.Errorf("created %t, %v", created, err)
 	}
 	var none json.RawMessage
@@ -178,7 +189,8 @@ func TestListConversations(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, _, err := s.ListConversations(t.Context(), store.DefaultTenant, "nonsense", 3); !errors.Is(err, store.ErrInvalid) {
+	if _, _, err := s.ListConversations(t.Context(), store.DefaultTenant, "nonsense", 3); !errors.Is(err,
+		store.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -34,17 +34,20 @@ func scanEnrichment(row pgx.CollectableRow) (e Enrichment, err error) {
 
 var enrichmentKey = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// SetEnrichment writes a new version of a piece of state; an empty value removes it. Setting what is there already makes
-// no new version.
+// SetEnrichment writes a new version of a piece of state; an empty value removes it. Setting what is there already
+// makes no new version.
 func (s *Store) SetEnrichment(ctx context.Context, ref ConversationRef, key string, value []byte) (Enrichment, error) {
 	return s.SetRenderedEnrichment(ctx, ref, key, value, nil)
 }
 
 // SetRenderedEnrichment is SetEnrichment for a value that is the rendering of source, a JSON object.
-func (s *Store) SetRenderedEnrichment(ctx context.Context, ref ConversationRef, key string, value []byte, source json.RawMessage) (Enrichment, error) {
+func (s *Store) SetRenderedEnrichment(ctx context.Context, ref ConversationRef, key string, value []byte,
+	source json.RawMessage,
+) (Enrichment, error) {
 	var e Enrichment
 	if !enrichmentKey.MatchString(key) {
-		return e, fmt.Errorf("store: set state: %w", invalidf("key %q: lower-case letters, digits, _ and -, at most 64", key))
+		return e, fmt.Errorf("store: set state: %w",
+			invalidf("key %q: lower-case letters, digits, _ and -, at most 64", key))
 	}
 	if value == nil {
 		value = []byte{}

@@ -50,7 +50,7 @@ const (
 	ConflictReplyOpen ConflictReason = "reply_open"
 	// ConflictBaseChanged: the active marker is no longer the one that the summary was written on.
 	ConflictBaseChanged ConflictReason = "base_changed"
-	// ConflictCoveredChanged: the covered messages are not the ones that were summarised.
+	// ConflictCoveredChanged: the covered messages are not the ones that were summarized.
 	ConflictCoveredChanged ConflictReason = "covered_changed"
 	// ConflictRunFinished: the run has ended another way, for example cancelled.
 	ConflictRunFinished ConflictReason = "run_finished"

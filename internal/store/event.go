@@ -71,8 +71,8 @@ func appendEvent(ctx context.Context, tx pgx.Tx, cid int64, e Event) (Event, err
 }
 
 // eventChain is the chain hash of an event in SQL: SHA-256 over the chain of the one before it (32 zero bytes for the
-// first), its number as 8 bytes big-endian, the SHA-256 each of its kind, its run (” for none) and its data as PostgreSQL
-// writes them, and microseconds since 1970 as 8 bytes.
+// first), its number as 8 bytes big-endian, the SHA-256 each of its kind, its run (” for none) and its data as
+// PostgreSQL writes them, and microseconds since 1970 as 8 bytes.
 func eventChain(before, seq, kind, run, data, created string) string {
 	return `sha256(` + before + ` || int8send((` + seq + `)::bigint) || sha256(convert_to(` + kind + `, 'UTF8')) || sha256(convert_to(` + run + `, 'UTF8'))
 		|| sha256(convert_to((` + data + `)::text, 'UTF8')) || int8send((extract(epoch FROM ` + created + `) * 1000000)::bigint))`

@@ -28,13 +28,18 @@ type ExportedRow struct {
 // exportedTables are read and written in this order: what is referred to comes first.
 var exportedTables = []struct{ name, sql string }{
 	{"conversations", `SELECT to_jsonb(t) - 'cid', NULL::bytea FROM conversations t WHERE cid = $1`},
-	{"artifacts", `SELECT to_jsonb(t) - 'data', t.data FROM artifacts t JOIN artifact_links l USING (tenant, sha256) WHERE l.cid = $1 ORDER BY t.sha256`},
+	{"artifacts", `SELECT to_jsonb(t) - 'data', t.data FROM artifacts t JOIN artifact_links l USING (tenant, ` +
+		`sha256) WHERE l.cid = $1 ORDER BY t.sha256`},
 	{"messages", `SELECT to_jsonb(t) - 'cid' - 'native', t.native FROM messages t WHERE cid = $1 ORDER BY seq`},
 	{"runs", `SELECT to_jsonb(t) - 'cid', NULL::bytea FROM runs t WHERE cid = $1 ORDER BY created_at, id`},
-	{"run_steps", `SELECT to_jsonb(t) - 'id', NULL::bytea FROM run_steps t WHERE run IN (SELECT id FROM runs WHERE cid = $1) ORDER BY t.id`},
-	{"stage_results", `SELECT to_jsonb(t), NULL::bytea FROM stage_results t WHERE run IN (SELECT id FROM runs WHERE cid = $1) ORDER BY run, stage, call`},
-	{"replays", `SELECT to_jsonb(t) - 'batch', NULL::bytea FROM replays t WHERE run IN (SELECT id FROM runs WHERE cid = $1) ORDER BY run`},
-	{"usage_ledger", `SELECT to_jsonb(t) - 'cid', NULL::bytea FROM usage_ledger t WHERE cid = $1 ORDER BY run, call, attempt`},
+	{"run_steps", `SELECT to_jsonb(t) - 'id', NULL::bytea FROM run_steps t WHERE run IN (SELECT id FROM runs ` +
+		`WHERE cid = $1) ORDER BY t.id`},
+	{"stage_results", `SELECT to_jsonb(t), NULL::bytea FROM stage_results t WHERE run IN (SELECT id FROM runs ` +
+		`WHERE cid = $1) ORDER BY run, stage, call`},
+	{"replays", `SELECT to_jsonb(t) - 'batch', NULL::bytea FROM replays t WHERE run IN (SELECT id FROM runs WHERE ` +
+		`cid = $1) ORDER BY run`},
+	{"usage_ledger", `SELECT to_jsonb(t) - 'cid', NULL::bytea FROM usage_ledger t WHERE cid = $1 ORDER BY run, ` +
+		`call, attempt`},
 	{"markers", `SELECT to_jsonb(t) - 'cid', NULL::bytea FROM markers t WHERE cid = $1 ORDER BY created_at, id`},
 	{"enrichments", `SELECT to_jsonb(t) - 'cid', NULL::bytea FROM enrichments t WHERE cid = $1 ORDER BY key, version`},
 	{"segments", `SELECT to_jsonb(t) - 'cid', NULL::bytea FROM segments t WHERE cid = $1 ORDER BY name`},
@@ -51,9 +56,12 @@ func ExportedTables() []string {
 	return names
 }
 
-// Export gives every row of a conversation with its runs to put, from one state of the database, one row at a time. While
-// a run is under way it is ErrRunActive; one whose content was deleted is ErrContentDeleted. begin is called first.
-func (s *Store) Export(ctx context.Context, ref ConversationRef, begin func(Conversation) error, put func(ExportedRow) error) error {
+// Export gives every row of a conversation with its runs to put, from one state of the database, one row at a time.
+// While a run is under way it is ErrRunActive; one whose content was deleted is ErrContentDeleted. begin is called
+// first.
+func (s *Store) Export(ctx context.Context, ref ConversationRef, begin func(Conversation) error,
+	put func(ExportedRow) error,
+) error {
 	return s.snapshot(ctx, "export a conversation", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := conversation(ctx, tx, ref)
 		if err != nil {
@@ -107,17 +115,23 @@ type Imported struct {
 	Rows map[string]int
 }
 
-// Import writes an exported conversation, all of it or nothing. open begins to read the export anew, and next gives row
-// after row in the order of an export, io.EOF after the last. What is written is verified before it counts: the chains,
-// what the seals of the export recorded, every hash. ErrInvalid says what does not fit; an id that is taken is a conflict.
-func (s *Store) Import(ctx context.Context, to ImportTarget, open func() (next func() (ExportedRow, error), err error)) (Imported, error) {
+// Import writes an exported conversation, all of it or nothing. open begins to read the export anew, and next gives
+// row after row in the order of an export, io.EOF after the last. What is written is verified before it counts: the
+// chains, what the seals of the export recorded, every hash. ErrInvalid says what does not fit; an id that is taken
+// is a conflict.
+func (s *Store) Import(ctx context.Context, to ImportTarget,
+	open func() (next func() (ExportedRow, error), err error),
+) (Imported, error) {
 	var out Imported
 	err := s.write(ctx, "import a conversation", func(ctx context.Context, tx pgx.Tx) error {
 		next, err := open()
 		if err != nil {
 			return err
 		}
-		im := &importing{store: s, tx: tx, to: to, rows: map[string]int{}, runs: map[string]string{}, markers: map[string]string{}, newest: map[subject]Seal{}}
+		im := &importing{
+			store: s, tx: tx, to: to, rows: map[string]int{}, runs: map[string]string{},
+			markers: map[string]string{}, newest: map[subject]Seal{},
+		}
 		if err := im.all(ctx, next); err != nil {
 			return err
 		}
@@ -203,7 +217,8 @@ func (im *importing) row(ctx context.Context, r ExportedRow) error {
 			return err
 		}
 	case "markers":
-		if err := im.mapped(ctx, columns, "id", `SELECT EXISTS (SELECT FROM markers WHERE id = $1)`, im.markers); err != nil {
+		if err := im.mapped(ctx, columns, "id", `SELECT EXISTS (SELECT FROM markers WHERE id = $1)`,
+			im.markers); err != nil {
 			return err
 		}
 	case "replays", "run_steps", "stage_results", "usage_ledger", "segments", "enrichments":
@@ -213,7 +228,8 @@ func (im *importing) row(ctx context.Context, r ExportedRow) error {
 	if err := im.refer(r.Table, columns); err != nil {
 		return err
 	}
-	if r.Table == "messages" || r.Table == "runs" || r.Table == "usage_ledger" || r.Table == "markers" || r.Table == "enrichments" || r.Table == "segments" {
+	if r.Table == "messages" || r.Table == "runs" || r.Table == "usage_ledger" || r.Table == "markers" ||
+		r.Table == "enrichments" || r.Table == "segments" {
 		columns["cid"] = json.RawMessage(fmt.Sprint(im.cid))
 	}
 	return im.insert(ctx, r.Table, columns)
@@ -233,7 +249,8 @@ func (im *importing) insert(ctx context.Context, table string, columns map[strin
 		return err
 	}
 	list := strings.Join(names, ", ")
-	_, err = im.tx.Exec(ctx, `INSERT INTO `+table+` (`+list+`) SELECT `+list+` FROM jsonb_populate_record(NULL::`+table+`, $1)`, row)
+	_, err = im.tx.Exec(ctx, `INSERT INTO `+table+` (`+list+`) SELECT `+list+` FROM jsonb_populate_record(NULL::`+table+
+		`, $1)`, row)
 	return badRow(err)
 }
 
@@ -266,7 +283,9 @@ func text(raw json.RawMessage) string {
 }
 
 // mapped gives a row's id another one where the store has it already.
-func (im *importing) mapped(ctx context.Context, columns map[string]json.RawMessage, column, taken string, ids map[string]string) error {
+func (im *importing) mapped(ctx context.Context, columns map[string]json.RawMessage, column, taken string,
+	ids map[string]string,
+) error {
 	id := text(columns[column])
 	if !goodID(id, 64) {
 		return invalidf("%s %q", column, id)
@@ -353,7 +372,10 @@ func (im *importing) conversation(ctx context.Context, columns map[string]json.R
 		return err
 	}
 	columns["id"] = quoted(im.to.ID)
-	for _, name := range []string{"active_marker", "seal_seq", "seal_chain", "event_chain", "search_seq", "memory_due_at"} {
+	for _, name := range []string{
+		"active_marker", "seal_seq", "seal_chain", "event_chain", "search_seq",
+		"memory_due_at",
+	} {
 		delete(columns, name)
 	}
 	if err := im.insert(ctx, "conversations", columns); err != nil {
@@ -378,7 +400,8 @@ func (im *importing) artifact(ctx context.Context, columns map[string]json.RawMe
 		}
 		columns["data"] = quoted(`\x` + hex.EncodeToString(im.store.zip.EncodeAll(content, nil)))
 	}
-	there, err := one(ctx, im.tx, pgx.RowTo[bool], `SELECT EXISTS (SELECT FROM artifacts WHERE tenant = $1 AND sha256 = $2)`, im.to.Tenant, sum[:])
+	there, err := one(ctx, im.tx, pgx.RowTo[bool],
+		`SELECT EXISTS (SELECT FROM artifacts WHERE tenant = $1 AND sha256 = $2)`, im.to.Tenant, sum[:])
 	if err != nil {
 		return err
 	}
@@ -387,11 +410,14 @@ func (im *importing) artifact(ctx context.Context, columns map[string]json.RawMe
 			return err
 		}
 	} else if content != nil {
-		if _, err := putArtifact(ctx, im.tx, im.cid, im.to.Tenant, text(columns["kind"]), im.store.pack(content)); err != nil {
+		if _, err := putArtifact(ctx, im.tx, im.cid, im.to.Tenant, text(columns["kind"]),
+			im.store.pack(content)); err != nil {
 			return err
 		}
 	}
-	_, err = im.tx.Exec(ctx, `INSERT INTO artifact_links (cid, tenant, sha256) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, im.cid, im.to.Tenant, sum[:])
+	_, err = im.tx.Exec(
+		ctx, `INSERT INTO artifact_links (cid, tenant, sha256) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, im.cid,
+		im.to.Tenant, sum[:])
 	return err
 }
 
@@ -441,7 +467,8 @@ func (im *importing) seal(columns map[string]json.RawMessage) error {
 		return invalidf("the seal cannot be read: %s", err)
 	}
 	s.Record = record
-	if s.N != im.seals.Seals+1 || Hash(sha256.Sum256(record)) != s.SHA256 || SealChain(im.seals.Chain, s.N, s.Kind, s.Subject, s.SHA256) != s.Chain {
+	if s.N != im.seals.Seals+1 || Hash(sha256.Sum256(record)) != s.SHA256 ||
+		SealChain(im.seals.Chain, s.N, s.Kind, s.Subject, s.SHA256) != s.Chain {
 		return invalidf("the seal is not what its chain commits to")
 	}
 	im.seals = SealHead{s.N, s.Chain}
@@ -475,7 +502,8 @@ func (im *importing) finish(ctx context.Context) (Imported, error) {
 		return Imported{}, invalidf("there is no conversation in it")
 	}
 	if im.seals != (SealHead{im.sealSeq, im.sealChain}) {
-		return Imported{}, invalidf("its seals end at %d, and its conversation says %d: rows are missing", im.seals.Seals, im.sealSeq)
+		return Imported{}, invalidf("its seals end at %d, and its conversation says %d: rows are missing",
+			im.seals.Seals, im.sealSeq)
 	}
 	if im.seenChain != im.eventChain {
 		return Imported{}, invalidf("its events do not end where its conversation says: rows are missing")
@@ -491,7 +519,8 @@ func (im *importing) finish(ctx context.Context) (Imported, error) {
 			return Imported{}, invalidf("runs %s: no seal knows it", id)
 		}
 	}
-	if _, err := im.tx.Exec(ctx, `UPDATE conversations SET active_marker = nullif($2, ''), event_chain = $3 WHERE cid = $1`,
+	if _, err := im.tx.Exec(
+		ctx, `UPDATE conversations SET active_marker = nullif($2, ''), event_chain = $3 WHERE cid = $1`,
 		im.cid, im.markers[im.active], im.events[:]); err != nil {
 		return Imported{}, badRow(err)
 	}
@@ -513,14 +542,16 @@ func (im *importing) finish(ctx context.Context) (Imported, error) {
 		}
 		if of.kind == SealConversation {
 			records[0] = SealRecord{Rows: read[0], Imported: &ImportedFrom{
-				Conversation: im.from.ID, Seals: im.seals.Seals, SealChain: im.seals.Chain, Before: im.origin, At: im.originAt,
+				Conversation: im.from.ID, Seals: im.seals.Seals, SealChain: im.seals.Chain, Before: im.origin,
+				At: im.originAt,
 			}}
 			continue
 		}
 		subjects, records = append(subjects, here), append(records, SealRecord{Rows: read[0]})
 	}
 	for i := range im.pruned {
-		subjects, records = append(subjects, subject{SealPrune, newID()}), append(records, SealRecord{Pruned: &im.pruned[i]})
+		subjects, records = append(subjects, subject{SealPrune, newID()}),
+			append(records, SealRecord{Pruned: &im.pruned[i]})
 	}
 	if err := putSeals(ctx, im.tx, im.cid, subjects, records); err != nil {
 		return Imported{}, err

@@ -21,9 +21,11 @@ func CommittedColumns() map[string]map[string]string {
 		}
 	}
 	put("artifacts", "", "data")
-	put("conversations", "", "head_seq", "head_chain", "tokens_sum", "chars_sum", "turns_sum", "event_seq", "event_chain",
+	put("conversations", "", "head_seq", "head_chain", "tokens_sum", "chars_sum", "turns_sum", "event_seq",
+		"event_chain",
 		"seal_seq", "seal_chain", "epoch", "active_marker")
-	put("messages", "", "seq", "tokens_sum", "chars_sum", "turns_sum", "created_at", "chars", "tokens", "bytes", "genuine", "role",
+	put("messages", "", "seq", "tokens_sum", "chars_sum", "turns_sum", "created_at", "chars", "tokens", "bytes",
+		"genuine", "role",
 		"kind", "client_id", "chain", "native", "search_text", "sync_chain", "record", "pruned_at")
 	put("messages", internalKey, "cid")
 	put("events", "", "seq", "created_at", "kind", "run", "data", "chain")

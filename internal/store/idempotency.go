@@ -58,7 +58,8 @@ func (s *Store) ClaimKey(ctx context.Context, k KeyedRequest) (KeyState, KeyedAn
 	var answer KeyedAnswer
 	var body []byte
 	if !goodID(k.Key, 255) {
-		return "", answer, fmt.Errorf("store: claim a key: %w", invalidf("an idempotency key has 1 to 255 bytes of UTF-8 and no control characters"))
+		return "", answer, fmt.Errorf("store: claim a key: %w",
+			invalidf("an idempotency key has 1 to 255 bytes of UTF-8 and no control characters"))
 	}
 	err := s.write(withoutKey(ctx), "claim a key", func(ctx context.Context, tx pgx.Tx) error {
 		state, answer, body = "", KeyedAnswer{}, nil
@@ -117,7 +118,9 @@ func lookAtKey(ctx context.Context, tx pgx.Tx, k KeyedRequest) (KeyState, KeyedA
 	case effective && !k.Repeatable:
 		return KeyLost, answer, nil, nil
 	}
-	_, err = tx.Exec(ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp() + $3::interval WHERE tenant = $1 AND key = $2`,
+	_, err = tx.Exec(
+		ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp() + $3::interval WHERE tenant = $1 AND `+
+			`key = $2`,
 		k.Tenant, k.Key, keyClaim)
 	return KeyOurs, answer, nil, err
 }

@@ -36,19 +36,23 @@ func TestKeyedRequests(t *testing.T) {
 	ref := newConversation(t, s, "c")
 	expire := func(t *testing.T, k store.KeyedRequest) {
 		t.Helper()
-		if _, err := db.Exec(t.Context(), `UPDATE idempotency_keys SET claimed_until = now() - interval '1 second' WHERE key = $1`, k.Key); err != nil {
+		if _, err := db.Exec(t.Context(),
+			`UPDATE idempotency_keys SET claimed_until = now() - interval '1 second' WHERE key = $1`,
+			k.Key); err != nil {
 			t.Fatal(err)
 		}
 	}
 	age := func(t *testing.T, k store.KeyedRequest) {
 		t.Helper()
-		if _, err := db.Exec(t.Context(), `UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = $1`, k.Key); err != nil {
+		if _, err := db.Exec(t.Context(),
+			`UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = $1`, k.Key); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write := func(t *testing.T, k store.KeyedRequest) {
 		t.Helper()
-		if _, err := s.Append(store.WithKey(t.Context(), k), ref, []store.NewMessage{message(pipeline.RoleUser, "x")}, store.AppendOptions{}); err != nil {
+		if _, err := s.Append(store.WithKey(t.Context(), k), ref, []store.NewMessage{message(pipeline.RoleUser, "x")},
+			store.AppendOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +61,10 @@ func TestKeyedRequests(t *testing.T) {
 		k := keyed("answered", "body")
 		claim(t, s, k, store.KeyOurs)
 		claim(t, s, k, store.KeyBusy)
-		want := store.KeyedAnswer{Status: 201, Headers: map[string]string{"Location": "/v1/x"}, Body: bytes.Repeat([]byte("\x00{}<\xff"), 1000)}
+		want := store.KeyedAnswer{
+			Status: 201, Headers: map[string]string{"Location": "/v1/x"},
+			Body: bytes.Repeat([]byte("\x00{}<\xff"), 1000),
+		}
 		if err := s.AnswerKey(t.Context(), k, want); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +142,8 @@ func TestKeyedRequests(t *testing.T) {
 		claim(t, s, keyed("new", "body"), store.KeyOurs)
 		claim(t, s, keyed("newer", "body"), store.KeyOurs)
 		var n int
-		if err := db.QueryRow(t.Context(), `SELECT count(*) FROM idempotency_keys WHERE created_at < now() - interval '24 hours' AND key LIKE 'old%'`).Scan(&n); err != nil || n != 0 {
+		if err := db.QueryRow(t.Context(),
+			`SELECT count(*) FROM idempotency_keys WHERE created_at < now() - interval '24 hours' AND key LIKE 'old%'`).Scan(&n); err != nil || n != 0 {
 			t.Errorf("%d old keys are left, %v", n, err)
 		}
 	})
@@ -219,9 +227,13 @@ func TestHasAPIKeys(t *testing.T) {
 func TestATraceGoesWithTheRun(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	parent := trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2},
+		TraceFlags: trace.FlagsSampled,
+	})
 	traced := newConversation(t, s, "traced")
-	if _, _, err := s.RequestRun(trace.ContextWithSpanContext(t.Context(), parent), traced, store.RunRequest{Kind: "manual"}); err != nil {
+	if _, _, err := s.RequestRun(trace.ContextWithSpanContext(t.Context(), parent), traced,
+		store.RunRequest{Kind: "manual"}); err != nil {
 		t.Fatal(err)
 	}
 	request(t, s, newConversation(t, s, "untraced"))
@@ -231,7 +243,8 @@ func TestATraceGoesWithTheRun(t *testing.T) {
 	}
 	for _, d := range due {
 		got := trace.SpanContextFromContext(d.WithTrace(context.Background()))
-		if d.Conversation == "traced" && (got.TraceID() != parent.TraceID() || !got.IsSampled()) || d.Conversation == "untraced" && got.IsValid() {
+		if d.Conversation == "traced" && (got.TraceID() != parent.TraceID() || !got.IsSampled()) ||
+			d.Conversation == "untraced" && got.IsValid() {
 			t.Errorf("%s: %v", d.Conversation, got)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"precis/internal/search"
+	"precis/internal/memory/search"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -63,7 +63,11 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"Append":       func() error { _, err := s.Append(ctx, conv, one, store.AppendOptions{}); return err },
 		"AppendEvent":  func() error { _, err := s.AppendEvent(ctx, conv, store.Event{Kind: "warning"}); return err },
 		"AppendStream": func() error { _, err := s.AppendStream(ctx, conv, nil); return err },
-		"ApplyMarker":  func() error { _, err := s.ApplyMarker(ctx, run, store.NewMarker{}, store.RunFacts{}); return err },
+		"ApplyMarker": func() error {
+			_,
+				err := s.ApplyMarker(ctx, run, store.NewMarker{}, store.RunFacts{})
+			return err
+		},
 		"ApplyPrepared": func() error {
 			_, _, err := s.ApplyPrepared(ctx, conv, m.ID, store.Application{})
 			return err
@@ -72,7 +76,9 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"BeginReply": func() error { _, _, err := s.BeginReply(ctx, conv, time.Hour); return err },
 		"BeginCall":  func() error { _, err := s.BeginCall(ctx, run, call); return err },
 		"ChangeConversation": func() error {
-			_, _, err := s.ChangeConversation(ctx, conv, func(store.Conversation) (store.ConversationPatch, error) { return store.ConversationPatch{}, nil }, nil)
+			_, _, err := s.ChangeConversation(ctx, conv,
+				func(store.Conversation) (store.ConversationPatch, error) { return store.ConversationPatch{}, nil },
+				nil)
 			return err
 		},
 		"CheckChain":                func() error { _, err := s.CheckChain(ctx, conv, 0); return err },
@@ -80,10 +86,18 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"DeleteConversationContent": func() error { return s.DeleteConversationContent(ctx, conv) },
 		"DiscardPreparedOf":         func() error { return s.DiscardPreparedOf(ctx, conv, r.Ref.ID, "x") },
 		"DiscardPrepared":           func() error { return s.DiscardPrepared(ctx, conv, "x") },
-		"EndReply":                  func() error { _, _, err := s.EndReply(ctx, conv, p.ID, store.ReplyEnd{}); return err },
-		"Enrichments":               func() error { _, err := s.Enrichments(ctx, conv); return err },
-		"Events":                    func() error { _, err := s.Events(ctx, conv, 0, 0); return err },
-		"FinishCall":                func() error { _, err := s.FinishCall(ctx, run, call, store.CallResult{}); return err },
+		"EndReply": func() error {
+			_, _,
+				err := s.EndReply(ctx, conv, p.ID, store.ReplyEnd{})
+			return err
+		},
+		"Enrichments": func() error { _, err := s.Enrichments(ctx, conv); return err },
+		"Events":      func() error { _, err := s.Events(ctx, conv, 0, 0); return err },
+		"FinishCall": func() error {
+			_,
+				err := s.FinishCall(ctx, run, call, store.CallResult{})
+			return err
+		},
 		"FinishRun": func() error {
 			_, err := s.FinishRun(ctx, run, store.RunEnd{Outcome: store.OutcomeFailed})
 			return err
@@ -96,8 +110,11 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"GetSegment":      func() error { _, err := s.GetSegment(ctx, conv, "plan.md"); return err },
 		"GetSyncState":    func() error { _, err := s.GetSyncState(ctx, conv); return err },
 		"KeepSyncChain":   func() error { return s.KeepSyncChain(ctx, conv, 10, store.Hash{1}) },
-		"Look":            func() error { return s.Look(ctx, conv, func(context.Context, store.Moment) error { return nil }) },
-		"Ledger":          func() error { _, err := s.Ledger(ctx, run); return err },
+		"Look": func() error {
+			return s.Look(ctx, conv,
+				func(context.Context, store.Moment) error { return nil })
+		},
+		"Ledger": func() error { _, err := s.Ledger(ctx, run); return err },
 		"GetReplayBatch": func() error {
 			_, err := s.GetReplayBatch(ctx, store.BatchRef{Tenant: "mallory", ID: batch.Ref.ID})
 			return err
@@ -116,9 +133,13 @@ func TestTenantsNeverMeet(t *testing.T) {
 			_, err := s.KeepState(ctx, run, store.LiveView{Conversation: store.Conversation{Ref: conv}}, nil)
 			return err
 		},
-		"LiveViewAt": func() error { _, err := s.LiveViewAt(ctx, conv, store.State{}, store.LiveOptions{}); return err },
-		"LiveSums":   func() error { _, err := s.LiveSums(ctx, conv); return err },
-		"LiveView":   func() error { _, err := s.LiveView(ctx, conv, store.LiveOptions{}); return err },
+		"LiveViewAt": func() error {
+			_,
+				err := s.LiveViewAt(ctx, conv, store.State{}, store.LiveOptions{})
+			return err
+		},
+		"LiveSums": func() error { _, err := s.LiveSums(ctx, conv); return err },
+		"LiveView": func() error { _, err := s.LiveView(ctx, conv, store.LiveOptions{}); return err },
 		"MarkRunDispatched": func() error {
 			return s.MarkRunDispatched(ctx, run)
 		},
@@ -154,8 +175,12 @@ func TestTenantsNeverMeet(t *testing.T) {
 			_, err := s.ReportMarker(ctx, conv, store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 6})
 			return err
 		},
-		"RequestRun": func() error { _, _, err := s.RequestRun(ctx, conv, store.RunRequest{Kind: "manual"}); return err },
-		"Segments":   func() error { _, err := s.Segments(ctx, conv); return err },
+		"RequestRun": func() error {
+			_, _,
+				err := s.RequestRun(ctx, conv, store.RunRequest{Kind: "manual"})
+			return err
+		},
+		"Segments": func() error { _, err := s.Segments(ctx, conv); return err },
 		"SetEnrichment": func() error {
 			_, err := s.SetEnrichment(ctx, conv, "plan", []byte("x"))
 			return err
@@ -164,17 +189,25 @@ func TestTenantsNeverMeet(t *testing.T) {
 			_, err := s.SetRenderedEnrichment(ctx, conv, "plan", []byte("x"), nil)
 			return err
 		},
-		"SyncChains":         func() error { _, err := s.SyncChains(ctx, conv, []int64{1}); return err },
-		"Watch":              func() error { _, _, err := s.Watch(ctx, conv, nil); return err },
-		"StageResult":        func() error { _, err := s.StageResult(ctx, run, "slim", 1); return err },
-		"StartRun":           func() error { _, err := s.StartRun(ctx, run, "t"); return err },
-		"Undo":               func() error { _, err := s.Undo(ctx, conv, ""); return err },
-		"UpdateConversation": func() error { _, err := s.UpdateConversation(ctx, conv, store.ConversationPatch{}); return err },
-		"Prunable":           func() error { _, err := s.Prunable(ctx, conv, store.PruneRule{}); return err },
-		"PruneArtifacts":     func() error { _, err := s.PruneArtifacts(ctx, conv, store.PruneRule{}, nil); return err },
-		"PruneMessages":      func() error { _, err := s.PruneMessages(ctx, conv, 1, nil); return err },
-		"ImportedFrom":       func() error { _, _, err := s.ImportedFrom(ctx, conv); return err },
-		"Export":             func() error { return s.Export(ctx, conv, nil, nil) },
+		"SyncChains":  func() error { _, err := s.SyncChains(ctx, conv, []int64{1}); return err },
+		"Watch":       func() error { _, _, err := s.Watch(ctx, conv, nil); return err },
+		"StageResult": func() error { _, err := s.StageResult(ctx, run, "slim", 1); return err },
+		"StartRun":    func() error { _, err := s.StartRun(ctx, run, "t"); return err },
+		"Undo":        func() error { _, err := s.Undo(ctx, conv, ""); return err },
+		"UpdateConversation": func() error {
+			_,
+				err := s.UpdateConversation(ctx, conv, store.ConversationPatch{})
+			return err
+		},
+		"Prunable": func() error { _, err := s.Prunable(ctx, conv, store.PruneRule{}); return err },
+		"PruneArtifacts": func() error {
+			_,
+				err := s.PruneArtifacts(ctx, conv, store.PruneRule{}, nil)
+			return err
+		},
+		"PruneMessages": func() error { _, err := s.PruneMessages(ctx, conv, 1, nil); return err },
+		"ImportedFrom":  func() error { _, _, err := s.ImportedFrom(ctx, conv); return err },
+		"Export":        func() error { return s.Export(ctx, conv, nil, nil) },
 		"Verify": func() error {
 			return s.Verify(ctx, conv, func(context.Context, *store.Verification) error { return nil })
 		},
@@ -197,7 +230,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 		},
 		"FindRun": nil, // TestFindRun
 		"SummariseRuns": func() error {
-			list, err := s.SummariseRuns(ctx, "mallory", store.RunFilter{})
+			list, err := s.SummarizeRuns(ctx, "mallory", store.RunFilter{})
 			return none(len(list), err)
 		},
 		"CreateReplayBatch": func() error {
@@ -223,20 +256,24 @@ func TestTenantsNeverMeet(t *testing.T) {
 			list, err := s.UsageBy(ctx, "mallory", "model", time.Time{})
 			return none(len(list), err)
 		},
-		"RevokeAPIKey": nil, "CreateAPIKey": nil, "FindAPIKey": nil, "EnsureTenant": nil, "Tenants": nil, // TestTenantsAndKeys
-		"ClaimMemory": nil, "MemoryDone": nil, "MemoryLater": nil, "ClaimOutbox": nil, "MarkDispatched": nil, "PostponeDispatch": nil, "ReviveDispatches": nil, "ForgetAbandoned": nil, // the dispatcher's, for all tenants
+		// TestTenantsAndKeys
+		"RevokeAPIKey": nil, "CreateAPIKey": nil, "FindAPIKey": nil, "EnsureTenant": nil, "Tenants": nil,
+		// the dispatcher's, for all tenants
+		"ClaimMemory": nil, "MemoryDone": nil, "MemoryLater": nil, "ClaimOutbox": nil, "MarkDispatched": nil,
+		"PostponeDispatch": nil, "ReviveDispatches": nil, "ForgetAbandoned": nil,
 		// A key belongs to the tenant that its request names; TestKeyedRequests has two tenants with one key.
 		"ClaimKey": nil, "ExtendKey": nil, "AnswerKey": nil, "ReleaseKey": nil,
 		"EventHeads": func() error {
 			heads, err := s.EventHeads(ctx, []store.ConversationRef{{Tenant: "mallory", ID: conv.ID}})
 			return none(len(heads), err)
 		},
-		"HasAPIKeys": nil,                                                              // of the whole installation, and says no more than yes or no
+		// of the whole installation, and says no more than yes or no
+		"HasAPIKeys": nil,
 		"GetBreaker": nil, "PassBreaker": nil, "TripBreaker": nil, "ResetBreaker": nil, // TestBreaker
 		"Import": nil, // internal/audit's TestImportBelongsToItsTenant
 		// For whoever audits the whole installation.
-		"ConversationsAfter": nil, "CountConversations": nil, "GetAuditJob": nil, "KeepAuditJob": nil, "EndAuditJob": nil,
-		"Close": nil, "Ping": nil,
+		"ConversationsAfter": nil, "CountConversations": nil, "GetAuditJob": nil, "KeepAuditJob": nil,
+		"EndAuditJob": nil, "Close": nil, "Ping": nil,
 	}
 
 	methods := reflect.TypeFor[*store.Store]()
@@ -266,7 +303,8 @@ func TestTenantsNeverMeet(t *testing.T) {
 		t.Fatalf("created %t, head %d, %v", created, c.HeadSeq, err)
 	}
 	talk(t, s, conv, 1)
-	if _, _, err := s.RequestRun(ctx, conv, store.RunRequest{Kind: "manual", ReplayOf: r.Ref.ID}); !errors.Is(err, store.ErrNotFound) {
+	if _, _, err := s.RequestRun(ctx, conv, store.RunRequest{Kind: "manual", ReplayOf: r.Ref.ID}); !errors.Is(err,
+		store.ErrNotFound) {
 		t.Errorf("a replay of another tenant's run: error %v", err)
 	}
 	theirs := request(t, s, conv)
@@ -274,7 +312,10 @@ func TestTenantsNeverMeet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := store.NewMarker{CoversFrom: 1, CoversTo: 1, CoveredMessages: 1, CoveredChain: v.Tail[0].Chain, Summary: m.Summary}
+	n := store.NewMarker{
+		CoversFrom: 1, CoversTo: 1, CoveredMessages: 1, CoveredChain: v.Tail[0].Chain,
+		Summary: m.Summary,
+	}
 	if _, err := s.ApplyMarker(ctx, theirs.Ref, n, store.RunFacts{}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a marker with another tenant's summary: error %v", err)
 	}

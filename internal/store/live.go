@@ -187,7 +187,8 @@ func (v *LiveView) readBeside(ctx context.Context, tx pgx.Tx, c Conversation, o 
 	if v.Enrichments, err = enrichmentsFor(ctx, tx, c, v.TurnStart); err != nil {
 		return err
 	}
-	prepared, err := one(ctx, tx, scanMarker, `SELECT `+markerColumns+` FROM markers m WHERE m.cid = $1 AND m.status = 'prepared'`, c.cid)
+	prepared, err := one(ctx, tx, scanMarker,
+		`SELECT `+markerColumns+` FROM markers m WHERE m.cid = $1 AND m.status = 'prepared'`, c.cid)
 	if err == nil {
 		v.Prepared = &prepared
 	} else if !isNotFound(err) {

@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"precis/internal/devstack/stacktest"
+	"precis/internal/testkit/stacktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(stacktest.Main{M: m}) }

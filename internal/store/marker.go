@@ -42,8 +42,8 @@ const (
 type NewMarker struct {
 	// Base is the marker that was active when the summary was begun, "": none.
 	Base string
-	// CoversFrom and CoversTo are the first and last message that was summarised beside the base's summary.
-	// Both 0: what the base covers, summarised again; where that is nothing, Summary is "" and the marker only
+	// CoversFrom and CoversTo are the first and last message that was summarized beside the base's summary.
+	// Both 0: what the base covers, summarized again; where that is nothing, Summary is "" and the marker only
 	// squeezes the tail.
 	CoversFrom, CoversTo int64
 	CoveredMessages      int
@@ -95,7 +95,8 @@ func scanMarker(row pgx.CollectableRow) (Marker, error) {
 	var chain, summary, native []byte
 	var applied, ended *time.Time
 	err := row.Scan(&m.ID, &m.Base, &m.CoversFrom, &m.CoversTo, &m.CoveredMessages, &chain, &m.Carried, &summary,
-		&m.SummaryTokens, &m.Digest, &m.Valve, &m.ValveUpTo, &m.Calibration, &m.TokensBefore, &m.TokensAfter, &m.Run, &m.Status, &m.Reason,
+		&m.SummaryTokens, &m.Digest, &m.Valve, &m.ValveUpTo, &m.Calibration, &m.TokensBefore, &m.TokensAfter, &m.Run,
+		&m.Status, &m.Reason,
 		&m.Origin, &m.Epoch, &m.Created, &applied, &ended, (*[]byte)(&m.Draft), &native, (*[]byte)(&m.NativeUse))
 	copy(m.CoveredChain[:], chain)
 	m.Summary, m.Native = hex.EncodeToString(summary), hex.EncodeToString(native) // NULL is ""
@@ -104,7 +105,8 @@ func scanMarker(row pgx.CollectableRow) (Marker, error) {
 }
 
 func marker(ctx context.Context, q querier, cid int64, id string) (Marker, error) {
-	m, err := one(ctx, q, scanMarker, `SELECT `+markerColumns+` FROM markers m WHERE m.cid = $1 AND m.id = $2`, cid, cleanText(id))
+	m, err := one(ctx, q, scanMarker, `SELECT `+markerColumns+` FROM markers m WHERE m.cid = $1 AND m.id = $2`, cid,
+		cleanText(id))
 	if err != nil {
 		return m, fmt.Errorf("marker %q: %w", id, err)
 	}
@@ -133,7 +135,8 @@ func (s *Store) Markers(ctx context.Context, ref ConversationRef) ([]Marker, err
 		if err != nil {
 			return err
 		}
-		list, err = all(ctx, q, scanMarker, `SELECT `+markerColumns+` FROM markers m WHERE m.cid = $1 ORDER BY m.created_at DESC, m.id DESC`, c.cid)
+		list, err = all(ctx, q, scanMarker,
+			`SELECT `+markerColumns+` FROM markers m WHERE m.cid = $1 ORDER BY m.created_at DESC, m.id DESC`, c.cid)
 		return err
 	})
 	return list, err

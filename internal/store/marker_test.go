@@ -27,7 +27,8 @@ func TestApplyMarker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(n, m.NewMarker); diff != "" || m.Status != store.MarkerApplied || m.Origin != store.OriginOurs || m.Run != r.Ref.ID || m.Epoch != 1 || m.Applied.IsZero() {
+	if diff := cmp.Diff(n, m.NewMarker); diff != "" || m.Status != store.MarkerApplied ||
+		m.Origin != store.OriginOurs || m.Run != r.Ref.ID || m.Epoch != 1 || m.Applied.IsZero() {
 		t.Errorf("%+v: %s", m, diff)
 	}
 
@@ -35,7 +36,8 @@ func TestApplyMarker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Marker == nil || v.Marker.ID != m.ID || string(v.Summary) != "SUM 1" || v.Conversation.ActiveMarker != m.ID || v.Conversation.Epoch != 1 || v.TurnStart != 9 || v.Head() != 10 {
+	if v.Marker == nil || v.Marker.ID != m.ID || string(v.Summary) != "SUM 1" || v.Conversation.ActiveMarker != m.ID ||
+		v.Conversation.Epoch != 1 || v.TurnStart != 9 || v.Head() != 10 {
 		t.Errorf("%+v", v)
 	}
 	var seqs []int64
@@ -68,8 +70,10 @@ func TestApplyMarker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run.Outcome != store.OutcomeApplied || run.Marker != m.ID || run.Facts.CoversTo != 6 || run.Facts.CoveredChain != n.CoveredChain ||
-		!run.Facts.Digest || run.Facts.TokensBefore != 1000 || run.Facts.TokensAfter != 100 || run.Facts.Summarizer != "digest" {
+	if run.Outcome != store.OutcomeApplied || run.Marker != m.ID || run.Facts.CoversTo != 6 ||
+		run.Facts.CoveredChain != n.CoveredChain ||
+		!run.Facts.Digest || run.Facts.TokensBefore != 1000 || run.Facts.TokensAfter != 100 ||
+		run.Facts.Summarizer != "digest" {
 		t.Errorf("%+v", run)
 	}
 
@@ -103,7 +107,8 @@ func TestApplyMarkerRefuses(t *testing.T) {
 	// unchanged checks that what was refused left no trace, and that the run may still end.
 	unchanged := func(t *testing.T, ref store.ConversationRef, r store.Run, err error, reason store.ConflictReason) {
 		t.Helper()
-		if store.ConflictReasonOf(err) != reason || !errors.Is(err, store.ErrConflict) || pipeline.KindOf(err) != pipeline.Conflict {
+		if store.ConflictReasonOf(err) != reason || !errors.Is(err, store.ErrConflict) ||
+			pipeline.KindOf(err) != pipeline.Conflict {
 			t.Errorf("error %v, want %s", err, reason)
 		}
 		if run, err := s.GetRun(t.Context(), r.Ref); err != nil || run.Outcome != "" || run.Marker != "" {
@@ -143,7 +148,8 @@ func TestApplyMarkerRefuses(t *testing.T) {
 	t.Run("BaseChanged", func(t *testing.T) {
 		t.Parallel()
 		ref, r, n := setup(t)
-		if _, err := s.ReportMarker(t.Context(), ref, store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 4, Summary: []byte("AGENT")}); err != nil {
+		if _, err := s.ReportMarker(t.Context(), ref,
+			store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 4, Summary: []byte("AGENT")}); err != nil {
 			t.Fatal(err)
 		}
 		_, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{})
@@ -212,7 +218,8 @@ func TestApplyMarkerRefuses(t *testing.T) {
 		first := compact(t, s, ref, 6, "SUM")
 		n := plan(t, s, ref, 8, "SUM 2")
 		n.CoversFrom, n.CoversTo = 1, 4
-		if _, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, n, store.RunFacts{}); !errors.Is(err, store.ErrInvalid) {
+		if _, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, n, store.RunFacts{}); !errors.Is(err,
+			store.ErrInvalid) {
 			t.Errorf("error %v", err)
 		}
 		if c, err := s.GetConversation(t.Context(), ref); err != nil || c.ActiveMarker != first.ID {
@@ -221,7 +228,7 @@ func TestApplyMarkerRefuses(t *testing.T) {
 	})
 }
 
-// What the base covers, summarised again (with another focus): no new message is needed.
+// What the base covers, summarized again (with another focus): no new message is needed.
 func TestApplyMarkerOverTheSame(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -285,7 +292,8 @@ func TestUndo(t *testing.T) {
 	if !held() {
 		t.Error("not held after an undo")
 	}
-	res, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleAssistant, "a")}, store.AppendOptions{})
+	res, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleAssistant, "a")},
+		store.AppendOptions{})
 	if err != nil || !res.Conversation.AutoHeld || !held() {
 		t.Errorf("not held after an assistant message, %v", err)
 	}
@@ -294,7 +302,8 @@ func TestUndo(t *testing.T) {
 		t.Errorf("held after a user message, %v", err)
 	}
 	// A run whose marker was undone still gives its first result.
-	again, err := s.ApplyMarker(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: markers[0].Run}, store.NewMarker{}, store.RunFacts{})
+	again, err := s.ApplyMarker(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: markers[0].Run},
+		store.NewMarker{}, store.RunFacts{})
 	if err != nil || again.ID != markers[0].ID || again.Status != store.MarkerUndone {
 		t.Errorf("%+v, %v", again, err)
 	}
@@ -335,7 +344,8 @@ func TestApplyUndoRace(t *testing.T) {
 			}
 		default: // undone, then the run found another base
 			refused++
-			if store.ConflictReasonOf(applyErr) != store.ConflictBaseChanged || undo.Marker.ID != first.ID || v.Marker != nil || len(v.Tail) != 12 {
+			if store.ConflictReasonOf(applyErr) != store.ConflictBaseChanged || undo.Marker.ID != first.ID ||
+				v.Marker != nil || len(v.Tail) != 12 {
 				t.Fatalf("%v, undone %s, active %+v, tail %d", applyErr, undo.Marker.ID, v.Marker, len(v.Tail))
 			}
 		}
@@ -403,7 +413,8 @@ func TestApplyReplyRace(t *testing.T) {
 			}
 		})
 		wg.Wait()
-		if opened := applyErr != nil; opened != (reply.Epoch == 0) || (opened && !errors.Is(applyErr, store.ErrReplyOpen)) {
+		if opened := applyErr != nil; opened != (reply.Epoch == 0) ||
+			(opened && !errors.Is(applyErr, store.ErrReplyOpen)) {
 			t.Fatalf("the reply reads epoch %d, apply says %v", reply.Epoch, applyErr)
 		}
 	}
@@ -426,7 +437,8 @@ func TestPrepared(t *testing.T) {
 		if m.Status != store.MarkerPrepared || m.Epoch != 0 || !m.Applied.IsZero() {
 			t.Errorf("%+v", m)
 		}
-		if again, err := s.PrepareMarker(t.Context(), r.Ref, store.NewMarker{}, store.RunFacts{}); err != nil || again.ID != m.ID {
+		if again, err := s.PrepareMarker(t.Context(), r.Ref, store.NewMarker{}, store.RunFacts{}); err != nil ||
+			again.ID != m.ID {
 			t.Errorf("again: %+v, %v", again, err)
 		}
 		return ref, m
@@ -460,7 +472,8 @@ func TestPrepared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{}); !errors.Is(err, store.ErrReplyOpen) {
+		if _, _, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{}); !errors.Is(err,
+			store.ErrReplyOpen) {
 			t.Errorf("error %v", err)
 		}
 		if _, err := s.CloseReply(t.Context(), ref, p.ID); err != nil {
@@ -468,12 +481,14 @@ func TestPrepared(t *testing.T) {
 		}
 		for i := range 2 {
 			got, already, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{TokensBefore: 2000})
-			if err != nil || already != (i == 1) || got.Status != store.MarkerApplied || got.TokensBefore != 2000 || got.TokensAfter != 100 || got.Epoch != 1 {
+			if err != nil || already != (i == 1) || got.Status != store.MarkerApplied || got.TokensBefore != 2000 ||
+				got.TokensAfter != 100 || got.Epoch != 1 {
 				t.Errorf("%+v, %v", got, err)
 			}
 		}
 		v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
-		if err != nil || string(v.Summary) != "PREPARED" || v.Prepared != nil || v.Conversation.Epoch != 1 || len(v.Tail) != 6 {
+		if err != nil || string(v.Summary) != "PREPARED" || v.Prepared != nil || v.Conversation.Epoch != 1 ||
+			len(v.Tail) != 6 {
 			t.Errorf("%+v, %v", v, err)
 		}
 		if o, _ := outcome(t, m); o != store.OutcomeApplied {
@@ -484,13 +499,15 @@ func TestPrepared(t *testing.T) {
 		t.Parallel()
 		ref, m := setup(t)
 		compact(t, s, ref, 8, "BY HAND")
-		if _, _, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{}); store.ConflictReasonOf(err) != store.ConflictNotPrepared {
+		if _, _, err := s.ApplyPrepared(t.Context(), ref, m.ID,
+			store.Application{}); store.ConflictReasonOf(err) != store.ConflictNotPrepared {
 			t.Errorf("error %v", err)
 		}
 		if o, why := outcome(t, m); o != store.OutcomeSuperseded || why == "" {
 			t.Errorf("outcome %s, %q", o, why)
 		}
-		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || string(v.Summary) != "BY HAND" || v.Prepared != nil {
+		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || string(v.Summary) != "BY HAND" ||
+			v.Prepared != nil {
 			t.Errorf("%q, %v", v.Summary, err)
 		}
 	})
@@ -506,18 +523,21 @@ func TestPrepared(t *testing.T) {
 		if _, err := s.Undo(t.Context(), ref, ""); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.GetMarker(t.Context(), ref, m.ID); err != nil || got.Status != store.MarkerDiscarded || got.Reason == "" {
+		if got, err := s.GetMarker(t.Context(), ref, m.ID); err != nil || got.Status != store.MarkerDiscarded ||
+			got.Reason == "" {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	t.Run("Newer", func(t *testing.T) {
 		t.Parallel()
 		ref, m := setup(t)
-		newer, err := s.PrepareMarker(t.Context(), prepare(t, s, ref).Ref, plan(t, s, ref, 8, "NEWER"), store.RunFacts{})
+		newer, err := s.PrepareMarker(t.Context(), prepare(t, s, ref).Ref, plan(t, s, ref, 8, "NEWER"),
+			store.RunFacts{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || v.Prepared == nil || v.Prepared.ID != newer.ID {
+		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || v.Prepared == nil ||
+			v.Prepared.ID != newer.ID {
 			t.Errorf("%+v, %v", v.Prepared, err)
 		}
 		if o, _ := outcome(t, m); o != store.OutcomeSuperseded {
@@ -547,9 +567,13 @@ func TestReportMarker(t *testing.T) {
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 5)
-	report := store.ReportedMarker{Origin: store.OriginImported, CoversTo: 4, Carried: []int64{1}, Summary: []byte("THEIR\x00 SUM"), SummaryTokens: 3, TokensBefore: 50, TokensAfter: 9}
+	report := store.ReportedMarker{
+		Origin: store.OriginImported, CoversTo: 4, Carried: []int64{1},
+		Summary: []byte("THEIR\x00 SUM"), SummaryTokens: 3, TokensBefore: 50, TokensAfter: 9,
+	}
 	m, err := s.ReportMarker(t.Context(), ref, report)
-	if err != nil || m.Status != store.MarkerApplied || m.Origin != store.OriginImported || m.CoversFrom != 1 || m.CoversTo != 4 || m.CoveredMessages != 4 || m.Run != "" {
+	if err != nil || m.Status != store.MarkerApplied || m.Origin != store.OriginImported || m.CoversFrom != 1 ||
+		m.CoversTo != 4 || m.CoveredMessages != 4 || m.Run != "" {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	if again, err := s.ReportMarker(t.Context(), ref, report); err != nil || again.ID != m.ID {
@@ -570,8 +594,8 @@ func TestReportMarker(t *testing.T) {
 		t.Errorf("%+v, %v", u, err)
 	}
 	for name, bad := range map[string]store.ReportedMarker{
-		"origin": {Origin: store.OriginOurs, CoversTo: 8}, "nothing": {Origin: store.OriginAgent}, "future": {Origin: store.OriginAgent, CoversTo: 11},
-		"back": {Origin: store.OriginAgent, CoversTo: 2},
+		"origin": {Origin: store.OriginOurs, CoversTo: 8}, "nothing": {Origin: store.OriginAgent},
+		"future": {Origin: store.OriginAgent, CoversTo: 11}, "back": {Origin: store.OriginAgent, CoversTo: 2},
 	} {
 		if _, err := s.ReportMarker(t.Context(), ref, bad); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: error %v", name, err)
@@ -594,7 +618,8 @@ func TestReplaceDigest(t *testing.T) {
 		}
 	}
 	beneath, err := s.LiveView(t.Context(), ref, store.LiveOptions{BeneathDigest: true})
-	if err != nil || beneath.Marker == nil || beneath.Marker.ID != summary.ID || string(beneath.Summary) != "SUM" || len(beneath.Tail) != 10 {
+	if err != nil || beneath.Marker == nil || beneath.Marker.ID != summary.ID || string(beneath.Summary) != "SUM" ||
+		len(beneath.Tail) != 10 {
 		t.Fatalf("%+v, %v", beneath, err)
 	}
 	digest := beneath.Conversation.ActiveMarker
@@ -608,7 +633,8 @@ func TestReplaceDigest(t *testing.T) {
 	if err != nil || m.Base != digest {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{BeneathDigest: true}); err != nil || string(v.Summary) != "REAL" || len(v.Tail) != 4 {
+	if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{BeneathDigest: true}); err != nil ||
+		string(v.Summary) != "REAL" || len(v.Tail) != 4 {
 		t.Errorf("%q, %d in the tail, %v", v.Summary, len(v.Tail), err)
 	}
 	if u, err := s.Undo(t.Context(), ref, ""); err != nil || u.Active == nil || u.Active.ID != digest {

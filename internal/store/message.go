@@ -90,9 +90,9 @@ type messageRecord struct {
 	searchText           Hash
 }
 
-// hash gives the record of a message's row, messages.record: SHA-256 over its chain, then as 8 bytes big-endian each its sums
-// (tokens, chars, turns), chars, tokens, bytes, 1 if it is genuine, and microseconds since 1970 when it was written, then
-// the SHA-256 of its search text and its sync chain, if it has one.
+// hash gives the record of a message's row, messages.record: SHA-256 over its chain, then as 8 bytes big-endian each
+// its sums (tokens, chars, turns), chars, tokens, bytes, 1 if it is genuine, and microseconds since 1970 when it was
+// written, then the SHA-256 of its search text and its sync chain, if it has one.
 func (r messageRecord) hash() Hash {
 	h := sha256.New()
 	_, _ = h.Write(r.chain[:])
@@ -101,7 +101,10 @@ func (r messageRecord) hash() Hash {
 		genuine = 1
 	}
 	var n [8]byte
-	for _, v := range [...]int64{r.sums.Tokens, r.sums.Chars, r.sums.Turns, r.chars, r.tokens, r.bytes, genuine, r.created.UnixMicro()} {
+	for _, v := range [...]int64{
+		r.sums.Tokens, r.sums.Chars, r.sums.Turns, r.chars, r.tokens, r.bytes, genuine,
+		r.created.UnixMicro(),
+	} {
 		binary.BigEndian.PutUint64(n[:], uint64(v))
 		_, _ = h.Write(n[:])
 	}
@@ -143,7 +146,8 @@ func scanMessage(row pgx.CollectableRow) (Message, error) {
 	var m Message
 	var chain []byte
 	var pruned *time.Time
-	err := row.Scan(&m.Seq, &m.ClientID, &m.Role, &m.Kind, &m.Genuine, &m.Chars, &m.Tokens, (*[]byte)(&m.Native), &chain,
+	err := row.Scan(&m.Seq, &m.ClientID, &m.Role, &m.Kind, &m.Genuine, &m.Chars, &m.Tokens, (*[]byte)(&m.Native),
+		&chain,
 		&m.Sums.Tokens, &m.Sums.Chars, &m.Sums.Turns, &m.Created, &pruned)
 	copy(m.Chain[:], chain)
 	m.Pruned = or(pruned, time.Time{})
@@ -209,7 +213,8 @@ func readable(ctx context.Context, q querier, ref ConversationRef) (int64, error
 	}
 	f, err := one(ctx, q, func(row pgx.CollectableRow) (f found, err error) {
 		return f, row.Scan(&f.cid, &f.gone)
-	}, `SELECT cid, content_deleted_at IS NOT NULL FROM conversations WHERE tenant = $1 AND id = $2`, ref.Tenant, ref.ID)
+	}, `SELECT cid, content_deleted_at IS NOT NULL FROM conversations WHERE tenant = $1 AND id = $2`, ref.Tenant,
+		ref.ID)
 	switch {
 	case isNotFound(err):
 		err = notFoundf("conversation %q", ref.ID)
@@ -256,9 +261,9 @@ func messagesAt(ctx context.Context, q querier, cid int64, seqs []int64) ([]Mess
 	return list, nil
 }
 
-// CheckChain recomputes the chain over all messages of a conversation, and gives it at a sequence number (0: the head),
-// which a marker's CoveredChain must equal. The first message that does not fit is ErrTampered, and so is a head that is not
-// the one which the conversation says.
+// CheckChain recomputes the chain over all messages of a conversation, and gives it at a sequence number (0: the
+// head), which a marker's CoveredChain must equal. The first message that does not fit is ErrTampered, and so is a
+// head that is not the one which the conversation says.
 func (s *Store) CheckChain(ctx context.Context, ref ConversationRef, upTo int64) (Hash, error) {
 	var chain Hash
 	err := s.Verify(ctx, ref, func(ctx context.Context, v *Verification) error {

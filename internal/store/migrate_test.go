@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"precis/internal/devstack/stacktest"
 	"precis/internal/store"
+	"precis/internal/testkit/stacktest"
 	"precis/migrations"
 )
 

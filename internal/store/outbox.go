@@ -30,7 +30,8 @@ func (s *Store) ClaimOutbox(ctx context.Context, limit int, lease time.Duration)
 	var list []Dispatch
 	err := s.write(ctx, "claim the outbox", func(ctx context.Context, tx pgx.Tx) (err error) {
 		list, err = all(ctx, tx, func(row pgx.CollectableRow) (d Dispatch, err error) {
-			return d, row.Scan(&d.ID, &d.Tenant, &d.Conversation, &d.Run, &d.Kind, &d.Replay, &d.Attempts, &d.Created, &d.TraceParent)
+			return d, row.Scan(&d.ID, &d.Tenant, &d.Conversation, &d.Run, &d.Kind, &d.Replay, &d.Attempts, &d.Created,
+				&d.TraceParent)
 		}, `WITH due AS MATERIALIZED (
 				SELECT id FROM outbox WHERE dispatched_at IS NULL AND due_at <= now() ORDER BY due_at, id LIMIT $1
 				FOR UPDATE SKIP LOCKED
@@ -48,7 +49,8 @@ func (s *Store) ClaimOutbox(ctx context.Context, limit int, lease time.Duration)
 // MarkDispatched says that the workflows have been started.
 func (s *Store) MarkDispatched(ctx context.Context, ids ...int64) error {
 	return s.write(ctx, "mark the outbox", func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE outbox SET dispatched_at = now() WHERE id = ANY($1) AND dispatched_at IS NULL`, ids)
+		_, err := tx.Exec(ctx, `UPDATE outbox SET dispatched_at = now() WHERE id = ANY($1) AND dispatched_at IS NULL`,
+			ids)
 		return err
 	})
 }
@@ -59,7 +61,8 @@ func (s *Store) MarkRunDispatched(ctx context.Context, ref RunRef) error {
 		if err := ownsRun(ctx, tx, ref); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE outbox SET dispatched_at = now() WHERE run = $1 AND dispatched_at IS NULL`, ref.ID)
+		_, err := tx.Exec(ctx, `UPDATE outbox SET dispatched_at = now() WHERE run = $1 AND dispatched_at IS NULL`,
+			ref.ID)
 		return err
 	})
 }
@@ -67,15 +70,16 @@ func (s *Store) MarkRunDispatched(ctx context.Context, ref RunRef) error {
 // PostponeDispatch says that a workflow could not be started, and when to try again.
 func (s *Store) PostponeDispatch(ctx context.Context, id int64, in time.Duration, why string) error {
 	return s.write(ctx, "postpone a dispatch", func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE outbox SET due_at = now() + $2, last_error = $3 WHERE id = $1 AND dispatched_at IS NULL`,
+		_, err := tx.Exec(
+			ctx, `UPDATE outbox SET due_at = now() + $2, last_error = $3 WHERE id = $1 AND dispatched_at IS NULL`,
 			id, in, cleanText(why))
 		return err
 	})
 }
 
-// ReviveDispatches gives out again the runs that have not ended and of which nothing has been heard for the time given:
-// their workflow was terminated, or the Temporal server that had it is gone. Starting one that does run is harmless, and
-// one that starts again finds what was done before. It says how many there are.
+// ReviveDispatches gives out again the runs that have not ended and of which nothing has been heard for the time
+// given: their workflow was terminated, or the Temporal server that had it is gone. Starting one that does run is
+// harmless, and one that starts again finds what was done before. It says how many there are.
 func (s *Store) ReviveDispatches(ctx context.Context, silent time.Duration) (int, error) {
 	var n int64
 	err := s.write(ctx, "revive dispatches", func(ctx context.Context, tx pgx.Tx) error {

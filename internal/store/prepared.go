@@ -13,7 +13,8 @@ func (s *Store) DiscardPreparedOf(ctx context.Context, ref ConversationRef, run,
 		if err != nil {
 			return err
 		}
-		waits, err := one(ctx, tx, pgx.RowTo[bool], `SELECT EXISTS (SELECT FROM markers WHERE cid = $1 AND status = 'prepared' AND run = $2)`,
+		waits, err := one(ctx, tx, pgx.RowTo[bool],
+			`SELECT EXISTS (SELECT FROM markers WHERE cid = $1 AND status = 'prepared' AND run = $2)`,
 			c.cid, cleanText(run))
 		if err != nil || !waits {
 			return err

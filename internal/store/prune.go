@@ -63,9 +63,10 @@ type PrunableMessage struct{ Seq, Bytes int64 }
 // minPrunedBytes is what a tool result has at least to be pruned: a placeholder has about half of it.
 const minPrunedBytes = 400
 
-// Prunable looks for what a rule lets go of a conversation. It never finds what the live context needs: what the active
-// marker, the one that waits and the one below the active (which an undo brings back) show, the summaries and the vendors'
-// own compactions of all markers, the contexts of the active and the prepared; and nothing while a run is under way.
+// Prunable looks for what a rule lets go of a conversation. It never finds what the live context needs: what the
+// active marker, the one that waits and the one below the active (which an undo brings back) show, the summaries and
+// the vendors' own compactions of all markers, the contexts of the active and the prepared; and nothing while a run
+// is under way.
 func (s *Store) Prunable(ctx context.Context, ref ConversationRef, rule PruneRule) (Prunable, error) {
 	var p Prunable
 	err := s.snapshot(ctx, "look for what can be pruned", func(ctx context.Context, tx pgx.Tx) error {
@@ -101,7 +102,9 @@ func runUnderWay(ctx context.Context, q querier, cid int64) (bool, error) {
 }
 
 // prunableArtifacts finds those that a rule lets go; only of them, nil: of all.
-func prunableArtifacts(ctx context.Context, q querier, c Conversation, rule PruneRule, only [][]byte) ([]PrunedArtifact, error) {
+func prunableArtifacts(ctx context.Context, q querier, c Conversation, rule PruneRule,
+	only [][]byte,
+) ([]PrunedArtifact, error) {
 	if len(rule.ArtifactKinds) == 0 {
 		return nil, nil
 	}
@@ -125,13 +128,15 @@ func prunableArtifacts(ctx context.Context, q querier, c Conversation, rule Prun
 		ORDER BY a.sha256`+lock, c.cid, rule.ArtifactKinds, rule.Before, only, c.ActiveMarker)
 }
 
-// pruneFloor is the last message that no context needs, now or after one undo; kept are those below it that are carried.
+// pruneFloor is the last message that no context needs, now or after one undo; kept are those below it that are
+// carried.
 func pruneFloor(ctx context.Context, q querier, c Conversation) (floor int64, kept []int64, err error) {
 	kept = []int64{}
 	if c.ActiveMarker == "" {
 		return 0, kept, nil
 	}
-	waits, err := all(ctx, q, scanMarker, `SELECT `+markerColumns+` FROM markers m WHERE m.cid = $1 AND m.status = 'prepared'`, c.cid)
+	waits, err := all(ctx, q, scanMarker,
+		`SELECT `+markerColumns+` FROM markers m WHERE m.cid = $1 AND m.status = 'prepared'`, c.cid)
 	if err != nil {
 		return 0, kept, err
 	}
@@ -160,7 +165,9 @@ func pruneFloor(ctx context.Context, q querier, c Conversation) (floor int64, ke
 var ErrBusy = errors.New("the conversation is in use")
 
 // prune runs one small transaction that takes something from a conversation, unless it is in use.
-func (s *Store) prune(ctx context.Context, ref ConversationRef, do func(context.Context, pgx.Tx, Conversation) (Pruned, error)) (Pruned, error) {
+func (s *Store) prune(ctx context.Context, ref ConversationRef,
+	do func(context.Context, pgx.Tx, Conversation) (Pruned, error),
+) (Pruned, error) {
 	var p Pruned
 	err := s.write(ctx, "prune a conversation", func(ctx context.Context, tx pgx.Tx) error {
 		// Whoever works with the conversation goes first.
@@ -196,7 +203,9 @@ func (s *Store) prune(ctx context.Context, ref ConversationRef, do func(context.
 
 // PruneArtifacts takes the content of artifacts that a rule lets go; those that are needed meanwhile stay. Their rows,
 // with hash, kind and size, stay too, and what went is sealed. A conversation that is in use is ErrBusy.
-func (s *Store) PruneArtifacts(ctx context.Context, ref ConversationRef, rule PruneRule, hashes []Hash) (Pruned, error) {
+func (s *Store) PruneArtifacts(ctx context.Context, ref ConversationRef, rule PruneRule,
+	hashes []Hash,
+) (Pruned, error) {
 	only := make([][]byte, len(hashes))
 	for i, h := range hashes {
 		only[i] = h[:]
@@ -210,7 +219,9 @@ func (s *Store) PruneArtifacts(ctx context.Context, ref ConversationRef, rule Pr
 		for i := range list {
 			gone[i] = list[i].SHA256[:]
 		}
-		_, err = tx.Exec(ctx, `UPDATE artifacts SET data = NULL, pruned_at = now() WHERE tenant = $1 AND sha256 = ANY($2)`, c.Ref.Tenant, gone)
+		_, err = tx.Exec(
+			ctx, `UPDATE artifacts SET data = NULL, pruned_at = now() WHERE tenant = $1 AND sha256 = ANY($2)`,
+			c.Ref.Tenant, gone)
 		return Pruned{Artifacts: list}, err
 	})
 }
@@ -223,9 +234,12 @@ type Placeholder struct {
 	Native []byte
 }
 
-// PruneMessages puts placeholders in the place of tool results. epoch is Prunable.Epoch: when what is live has changed
-// since, the conversation is ErrBusy. The chain over the messages stays as it is, and what went is sealed with its hash.
-func (s *Store) PruneMessages(ctx context.Context, ref ConversationRef, epoch int64, list []Placeholder) (Pruned, error) {
+// PruneMessages puts placeholders in the place of tool results. epoch is Prunable.Epoch: when what is live has
+// changed since, the conversation is ErrBusy. The chain over the messages stays as it is, and what went is sealed
+// with its hash.
+func (s *Store) PruneMessages(ctx context.Context, ref ConversationRef, epoch int64,
+	list []Placeholder,
+) (Pruned, error) {
 	return s.prune(ctx, ref, func(ctx context.Context, tx pgx.Tx, c Conversation) (Pruned, error) {
 		var p Pruned
 		if c.Epoch != epoch {
@@ -248,13 +262,16 @@ func (s *Store) PruneMessages(ctx context.Context, ref ConversationRef, epoch in
 				continue
 			}
 			if err == nil {
-				_, err = tx.Exec(ctx, `UPDATE messages SET native = $3, search_text = '', pruned_at = now() WHERE cid = $1 AND seq = $2`, c.cid, m.Seq, m.Native)
+				_, err = tx.Exec(
+					ctx, `UPDATE messages SET native = $3, search_text = '', pruned_at = now() WHERE cid = $1 AND `+
+						`seq = $2`, c.cid, m.Seq, m.Native)
 			}
 			if err != nil {
 				return p, err
 			}
 			p.Messages = append(p.Messages, PrunedMessage{
-				Seq: m.Seq, Native: m.Was, SearchText: padded(search), Placeholder: sha256.Sum256(m.Native), Bytes: bytes,
+				Seq: m.Seq, Native: m.Was, SearchText: padded(search), Placeholder: sha256.Sum256(m.Native),
+				Bytes: bytes,
 			})
 		}
 		return p, nil

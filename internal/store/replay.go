@@ -57,7 +57,8 @@ func replayOfBatch(ctx context.Context, tx pgx.Tx, c Conversation, req RunReques
 	if req.Replay.Batch == "" {
 		return r, false, nil
 	}
-	id, err := one(ctx, tx, pgx.RowTo[string], `SELECT run FROM replays WHERE batch = $1 AND original = $2`, req.Replay.Batch, req.ReplayOf)
+	id, err := one(ctx, tx, pgx.RowTo[string], `SELECT run FROM replays WHERE batch = $1 AND original = $2`,
+		req.Replay.Batch, req.ReplayOf)
 	if isNotFound(err) {
 		return r, false, nil
 	}
@@ -85,8 +86,8 @@ func insertReplay(ctx context.Context, tx pgx.Tx, ref RunRef, req RunRequest) (R
 	return run(ctx, tx, ref)
 }
 
-// KeepComparison keeps what a replay found, and whether it came out identical; nil: that is not the question. Keeping it
-// again replaces it.
+// KeepComparison keeps what a replay found, and whether it came out identical; nil: that is not the question. Keeping
+// it again replaces it.
 func (s *Store) KeepComparison(ctx context.Context, ref RunRef, comparison []byte, identical *bool) error {
 	packed := s.pack(comparison)
 	return s.write(ctx, "keep a comparison", func(ctx context.Context, tx pgx.Tx) error {
@@ -97,7 +98,8 @@ func (s *Store) KeepComparison(ctx context.Context, ref RunRef, comparison []byt
 		if _, err := putArtifact(ctx, tx, cid, ref.Tenant, "comparison", packed); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE replays SET comparison_sha256 = $2, identical = $3 WHERE run = $1`, ref.ID, packed.sum[:], identical)
+		_, err = tx.Exec(ctx, `UPDATE replays SET comparison_sha256 = $2, identical = $3 WHERE run = $1`, ref.ID,
+			packed.sum[:], identical)
 		if err != nil {
 			return err
 		}
@@ -118,8 +120,8 @@ type ReplayFilter struct {
 	// Since and Until bound when the run was asked for: from Since on, before Until.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// Effective leaves out what would take no effect: runs after which another one of the conversation came, and digests
-	// that are no longer what the context starts from.
+	// Effective leaves out what would take no effect: runs after which another one of the conversation came, and
+	// digests that are no longer what the context starts from.
 	Effective bool `json:"effective,omitempty"`
 }
 
@@ -142,7 +144,8 @@ const replayFilter = ` FROM runs r JOIN conversations c ON c.cid = r.cid
 
 func (f ReplayFilter) args(tenant string) []any {
 	return []any{
-		tenant, f.Failed, f.Digest, string(f.ErrorKind), cleanText(f.Conversation), timeOrNil(f.Since), timeOrNil(f.Until), f.Effective,
+		tenant, f.Failed, f.Digest, string(f.ErrorKind), cleanText(f.Conversation), timeOrNil(f.Since),
+		timeOrNil(f.Until), f.Effective,
 	}
 }
 
@@ -157,7 +160,9 @@ type Replayable struct {
 }
 
 // Replayables gives the runs that a filter picks, oldest first, at most limit (1 to 1000); next is "" after the last.
-func (s *Store) Replayables(ctx context.Context, tenant string, f ReplayFilter, after string, limit int) (list []Replayable, next string, err error) {
+func (s *Store) Replayables(ctx context.Context, tenant string, f ReplayFilter, after string,
+	limit int,
+) (list []Replayable, next string, err error) {
 	from, err := parseCursor(after)
 	if err != nil {
 		return nil, "", fmt.Errorf("store: look for runs to repeat: %w", err)
@@ -165,7 +170,8 @@ func (s *Store) Replayables(ctx context.Context, tenant string, f ReplayFilter, 
 	limit = clampLimit(limit)
 	err = s.read(ctx, "look for runs to repeat", func(ctx context.Context, q querier) (err error) {
 		list, err = all(ctx, q, func(row pgx.CollectableRow) (r Replayable, err error) {
-			return r, row.Scan(&r.Run.ID, &r.Run.Tenant, &r.Conversation, &r.Outcome, &r.ErrorKind, &r.Digest, &r.Created)
+			return r, row.Scan(&r.Run.ID, &r.Run.Tenant, &r.Conversation, &r.Outcome, &r.ErrorKind, &r.Digest,
+				&r.Created)
 		}, `SELECT r.id, r.tenant, c.id, r.outcome, r.error_kind, r.digest, r.created_at`+replayFilter+`
 			AND ($9::timestamptz IS NULL OR (r.created_at, r.id) > ($9, $10))
 			ORDER BY r.created_at, r.id LIMIT $11`, append(f.args(tenant), from.at, from.id, limit+1)...)
@@ -211,7 +217,9 @@ type ReplayBatch struct {
 func ReplayBatchWorkflowID(ref BatchRef) string { return "replays/" + ref.Tenant + "/" + ref.ID }
 
 // CreateReplayBatch makes a batch. request is what is asked for, a JSON object; total how many runs match now.
-func (s *Store) CreateReplayBatch(ctx context.Context, tenant string, request json.RawMessage, total int) (ReplayBatch, error) {
+func (s *Store) CreateReplayBatch(ctx context.Context, tenant string, request json.RawMessage,
+	total int,
+) (ReplayBatch, error) {
 	ref := BatchRef{tenant, newID()}
 	request, err := cleanJSON(request)
 	if err != nil {
@@ -235,7 +243,8 @@ func (s *Store) CreateReplayBatch(ctx context.Context, tenant string, request js
 func replayBatch(ctx context.Context, q querier, ref BatchRef) (ReplayBatch, error) {
 	b, err := one(ctx, q, func(row pgx.CollectableRow) (b ReplayBatch, err error) {
 		var finished *time.Time
-		err = row.Scan(&b.Ref.ID, &b.Ref.Tenant, &b.WorkflowID, (*[]byte)(&b.Request), &b.Total, &b.Cancelled, &b.Created, &finished)
+		err = row.Scan(&b.Ref.ID, &b.Ref.Tenant, &b.WorkflowID, (*[]byte)(&b.Request), &b.Total, &b.Cancelled,
+			&b.Created, &finished)
 		b.Finished = or(finished, time.Time{})
 		return b, err
 	}, `SELECT id, tenant, workflow_id, request, total, cancelled, created_at, finished_at FROM replay_batches
@@ -323,7 +332,8 @@ func (s *Store) ReplayBatchTotals(ctx context.Context, ref BatchRef) (ReplayTota
 		if err != nil {
 			return err
 		}
-		t.Different, err = all(ctx, tx, pgx.RowTo[string], `SELECT run FROM replays WHERE batch = $1 AND NOT identical ORDER BY run LIMIT 100`, b.Ref.ID)
+		t.Different, err = all(ctx, tx, pgx.RowTo[string],
+			`SELECT run FROM replays WHERE batch = $1 AND NOT identical ORDER BY run LIMIT 100`, b.Ref.ID)
 		return err
 	})
 	return t, err

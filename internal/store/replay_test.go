@@ -17,7 +17,8 @@ func TestReplayables(t *testing.T) {
 	fail := func(id string, kind pipeline.ErrorKind) store.Run {
 		ref := newConversation(t, s, id)
 		talk(t, s, ref, 5)
-		r, err := s.FinishRun(t.Context(), request(t, s, ref).Ref, store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: kind})
+		r, err := s.FinishRun(t.Context(), request(t, s, ref).Ref,
+			store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: kind})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,24 +35,32 @@ func TestReplayables(t *testing.T) {
 		}
 		return r
 	}
-	auth, quota, overtaken := fail("auth", pipeline.Auth), fail("quota", pipeline.Quota), fail("overtaken", pipeline.Auth)
+	auth, quota, overtaken := fail("auth", pipeline.Auth), fail("quota", pipeline.Quota),
+		fail("overtaken", pipeline.Auth)
 	compact(t, s, store.ConversationRef{Tenant: store.DefaultTenant, ID: "overtaken"}, 4, "later")
 	d, undone := digest("digest"), digest("undone")
-	if err := s.RecordStep(t.Context(), d.Ref, store.Step{Stage: "summarise", Call: 5, Attempt: 1, Outcome: store.StepFailed, ErrorKind: pipeline.Auth}); err != nil {
+	if err := s.RecordStep(t.Context(), d.Ref,
+		store.Step{
+			Stage: "summarise", Call: 5, Attempt: 1, Outcome: store.StepFailed,
+			ErrorKind: pipeline.Auth,
+		}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Undo(t.Context(), store.ConversationRef{Tenant: store.DefaultTenant, ID: "undone"}, ""); err != nil {
 		t.Fatal(err)
 	}
-	cancelled, err := s.FinishRun(t.Context(), request(t, s, newConversation(t, s, "cancelled")).Ref, store.RunEnd{Outcome: store.OutcomeCancelled})
+	cancelled, err := s.FinishRun(t.Context(), request(t, s, newConversation(t, s, "cancelled")).Ref,
+		store.RunEnd{Outcome: store.OutcomeCancelled})
 	if err != nil {
 		t.Fatal(err)
 	}
-	replay, _, err := s.RequestRun(t.Context(), store.ConversationRef{Tenant: store.DefaultTenant, ID: "auth"}, store.RunRequest{Kind: "manual", ReplayOf: auth.Ref.ID})
+	replay, _, err := s.RequestRun(t.Context(), store.ConversationRef{Tenant: store.DefaultTenant, ID: "auth"},
+		store.RunRequest{Kind: "manual", ReplayOf: auth.Ref.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.FinishRun(t.Context(), replay.Ref, store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: pipeline.Auth}); err != nil {
+	if _, err := s.FinishRun(t.Context(), replay.Ref,
+		store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: pipeline.Auth}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -61,8 +70,16 @@ func TestReplayables(t *testing.T) {
 	}{
 		{"failed", store.ReplayFilter{Failed: true}, []store.Run{auth, quota, overtaken}},
 		{"digests", store.ReplayFilter{Digest: true}, []store.Run{d, undone}},
-		{"both, of one kind", store.ReplayFilter{Failed: true, Digest: true, ErrorKind: pipeline.Auth}, []store.Run{auth, overtaken, d}},
-		{"those that can take effect", store.ReplayFilter{Failed: true, Digest: true, Effective: true}, []store.Run{auth, quota, d}},
+		{
+			"both, of one kind",
+			store.ReplayFilter{Failed: true, Digest: true, ErrorKind: pipeline.Auth},
+			[]store.Run{auth, overtaken, d},
+		},
+		{
+			"those that can take effect",
+			store.ReplayFilter{Failed: true, Digest: true, Effective: true},
+			[]store.Run{auth, quota, d},
+		},
 		{"of one conversation", store.ReplayFilter{Failed: true, Conversation: "quota"}, []store.Run{quota}},
 		{"since", store.ReplayFilter{Digest: true, Since: undone.Created}, []store.Run{undone}},
 		{"until", store.ReplayFilter{Failed: true, Until: quota.Created}, []store.Run{auth}},
@@ -85,13 +102,15 @@ func TestReplayables(t *testing.T) {
 		for _, r := range tt.want {
 			want = append(want, r.Ref.ID)
 		}
-		if n, err := s.CountReplayables(t.Context(), store.DefaultTenant, tt.filter); err != nil || n != len(want) || !slices.Equal(got, want) {
+		if n, err := s.CountReplayables(t.Context(), store.DefaultTenant, tt.filter); err != nil || n != len(want) ||
+			!slices.Equal(got, want) {
 			t.Errorf("%s: %d of them, %v: %v, want %v", tt.name, n, err, got, want)
 		}
 	}
-	if all, _, err := s.Replayables(t.Context(), store.DefaultTenant, store.ReplayFilter{}, "", 0); err != nil || slices.ContainsFunc(all, func(r store.Replayable) bool {
-		return r.Run == cancelled.Ref || r.Run == replay.Ref
-	}) {
+	if all, _, err := s.Replayables(t.Context(), store.DefaultTenant, store.ReplayFilter{}, "", 0); err != nil ||
+		slices.ContainsFunc(all, func(r store.Replayable) bool {
+			return r.Run == cancelled.Ref || r.Run == replay.Ref
+		}) {
 		t.Errorf("cancelled runs and replays are among %v, %v", all, err)
 	}
 }
@@ -109,9 +128,13 @@ func TestBatchRepeatsARunOnce(t *testing.T) {
 	if err != nil || b.WorkflowID != "replays/default/"+b.Ref.ID || b.Total != 1 {
 		t.Fatalf("%+v, %v", b, err)
 	}
-	again := store.RunRequest{Kind: "manual", ReplayOf: first.Ref.ID, Replay: store.ReplayOptions{Live: true, Batch: b.Ref.ID}}
+	again := store.RunRequest{
+		Kind: "manual", ReplayOf: first.Ref.ID,
+		Replay: store.ReplayOptions{Live: true, Batch: b.Ref.ID},
+	}
 	one, attached, err := s.RequestRun(t.Context(), ref, again)
-	if err != nil || attached || one.WorkflowID != "replay/default/"+one.Ref.ID || !one.Replay.Live || one.ReplayMode() != "live" {
+	if err != nil || attached || one.WorkflowID != "replay/default/"+one.Ref.ID || !one.Replay.Live ||
+		one.ReplayMode() != "live" {
 		t.Fatalf("attached %t, %+v, %v", attached, one, err)
 	}
 	if same, attached, err := s.RequestRun(t.Context(), ref, again); err != nil || !attached || same.Ref != one.Ref {
@@ -132,11 +155,13 @@ func TestBatchRepeatsARunOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	totals, err := s.ReplayBatchTotals(t.Context(), b.Ref)
-	if all, done := totals.Runs(); err != nil || all != 1 || done != 1 || len(totals.Different) != 1 || totals.Different[0] != one.Ref.ID {
+	if all, done := totals.Runs(); err != nil || all != 1 || done != 1 || len(totals.Different) != 1 ||
+		totals.Different[0] != one.Ref.ID {
 		t.Errorf("%+v, %v", totals, err)
 	}
 	for range 2 { // the first end counts
-		if b, err = s.FinishReplayBatch(t.Context(), b.Ref, b.Cancelled); err != nil || b.Finished.IsZero() || b.Cancelled {
+		if b, err = s.FinishReplayBatch(t.Context(), b.Ref, b.Cancelled); err != nil || b.Finished.IsZero() ||
+			b.Cancelled {
 			t.Errorf("%+v, %v", b, err)
 		}
 	}
@@ -180,7 +205,8 @@ func TestLiveViewAt(t *testing.T) {
 		if err != nil || refs[store.RoleState] == "" || refs["system"] == "" {
 			t.Fatalf("%v, %v", refs, err)
 		}
-		if again, err := s.KeepState(t.Context(), run.Ref, v, json.RawMessage(`{"digest":"never"}`)); err != nil || again[store.RoleState] != refs[store.RoleState] {
+		if again, err := s.KeepState(t.Context(), run.Ref, v, json.RawMessage(`{"digest":"never"}`)); err != nil ||
+			again[store.RoleState] != refs[store.RoleState] {
 			t.Fatalf("%v, %v", again, err)
 		}
 		state, err := s.GetState(t.Context(), ref.Tenant, refs[store.RoleState])
@@ -192,7 +218,8 @@ func TestLiveViewAt(t *testing.T) {
 	state, nothing := keep(then), keep(empty)
 
 	other, model := json.RawMessage(`"two"`), "another"
-	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{System: &other, Model: &model}); err != nil {
+	if _, err := s.UpdateConversation(t.Context(), ref,
+		store.ConversationPatch{System: &other, Model: &model}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.SetEnrichment(t.Context(), ref, "plan", []byte("second")); err != nil {
@@ -209,10 +236,14 @@ func TestLiveViewAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(v.Summary) != "SUM" || v.Head() != then.Head() || len(v.Tail) != len(then.Tail) || string(v.Conversation.System) != `"one"` || v.Conversation.Model != "m" || string(v.Enrichments[0].Value) != "first" || v.Conversation.ActiveMarker != then.Conversation.ActiveMarker || v.TurnStart != then.TurnStart {
+	if string(v.Summary) != "SUM" || v.Head() != then.Head() || len(v.Tail) != len(then.Tail) ||
+		string(v.Conversation.System) != `"one"` || v.Conversation.Model != "m" ||
+		string(v.Enrichments[0].Value) != "first" || v.Conversation.ActiveMarker != then.Conversation.ActiveMarker ||
+		v.TurnStart != then.TurnStart {
 		t.Errorf("%+v\nwas %+v", v, then)
 	}
-	if v, err := s.LiveViewAt(t.Context(), ref, nothing, store.LiveOptions{}); err != nil || len(v.Tail) != 0 || v.Marker != nil {
+	if v, err := s.LiveViewAt(t.Context(), ref, nothing, store.LiveOptions{}); err != nil || len(v.Tail) != 0 ||
+		v.Marker != nil {
 		t.Errorf("an empty conversation has %d messages, %v", len(v.Tail), err)
 	}
 }

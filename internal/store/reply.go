@@ -38,7 +38,9 @@ func (s *Store) BeginReply(ctx context.Context, ref ConversationRef, ttl time.Du
 	return s.openReply(ctx, ref, ttl, true)
 }
 
-func (s *Store) openReply(ctx context.Context, ref ConversationRef, ttl time.Duration, read bool) (Reply, LiveView, error) {
+func (s *Store) openReply(ctx context.Context, ref ConversationRef, ttl time.Duration,
+	read bool,
+) (Reply, LiveView, error) {
 	var p Reply
 	var v LiveView
 	var packed []byte
@@ -59,7 +61,8 @@ func (s *Store) openReply(ctx context.Context, ref ConversationRef, ttl time.Dur
 			return err
 		}
 		// What is left is expired.
-		if _, err := tx.Exec(ctx, `UPDATE replies SET ended_at = expires_at WHERE cid = $1 AND ended_at IS NULL`, c.cid); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE replies SET ended_at = expires_at WHERE cid = $1 AND ended_at IS NULL`,
+			c.cid); err != nil {
 			return err
 		}
 		p, err = one(ctx, tx, scanReply, `INSERT INTO replies AS p (id, cid, epoch, head_seq, opened_at, expires_at)
@@ -115,7 +118,9 @@ type ReplyEnd struct {
 // EndReply ends a reply, appends what came of it and looks at the conversation, in one transaction. What an expired
 // reply brings is taken all the same; one that has been ended before brings its messages a second time, and is
 // ConflictReplyEnded unless it brings nothing.
-func (s *Store) EndReply(ctx context.Context, ref ConversationRef, reply string, end ReplyEnd) (Reply, AppendResult, error) {
+func (s *Store) EndReply(ctx context.Context, ref ConversationRef, reply string,
+	end ReplyEnd,
+) (Reply, AppendResult, error) {
 	var p Reply
 	var res AppendResult
 	for i, m := range end.Messages {
@@ -128,7 +133,9 @@ func (s *Store) EndReply(ctx context.Context, ref ConversationRef, reply string,
 		if err != nil {
 			return err
 		}
-		ended, err := one(ctx, tx, pgx.RowTo[bool], `SELECT coalesce(ended_at < expires_at, false) FROM replies WHERE cid = $1 AND id = $2`, c.cid, cleanText(reply))
+		ended, err := one(ctx, tx, pgx.RowTo[bool],
+			`SELECT coalesce(ended_at < expires_at, false) FROM replies WHERE cid = $1 AND id = $2`, c.cid,
+			cleanText(reply))
 		if err != nil {
 			return fmt.Errorf("reply %q: %w", reply, err)
 		}
@@ -181,7 +188,8 @@ func noReplyOpen(ctx context.Context, tx pgx.Tx, cid int64) error {
 		return err
 	}
 	if open {
-		return conflictf(ConflictReplyOpen, "the agent's model is generating: wait for the end of its reply, or for the lease to expire")
+		return conflictf(ConflictReplyOpen,
+			"the agent's model is generating: wait for the end of its reply, or for the lease to expire")
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"precis/internal/devstack/stacktest"
 	"precis/internal/store"
+	"precis/internal/testkit/stacktest"
 	"precis/pipeline"
 )
 
@@ -27,7 +27,8 @@ func TestRetryOverKilledConnections(t *testing.T) {
 	if err := db.QueryRow(t.Context(), `SELECT current_schema()`).Scan(&schema); err != nil {
 		t.Fatal(err)
 	}
-	mine, err := store.Open(t.Context(), url+"&application_name="+schema, store.Options{MaxConns: 4, RetryFor: 20 * time.Second})
+	mine, err := store.Open(t.Context(), url+"&application_name="+schema,
+		store.Options{MaxConns: 4, RetryFor: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func TestRetryOverKilledConnections(t *testing.T) {
 	var killer sync.WaitGroup
 	killer.Go(func() {
 		for range progress {
-			tag, err := db.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 ORDER BY random() LIMIT 1`, schema)
+			tag, err := db.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE `+
+				`application_name = $1 ORDER BY random() LIMIT 1`, schema)
 			if err != nil {
 				t.Error(err)
 				return
@@ -103,7 +105,8 @@ func TestUnavailable(t *testing.T) {
 			t.Fatal(err)
 		}
 		url := "postgres://nobody@" + address + "/x?sslmode=disable"
-		if _, err := store.Open(t.Context(), url, store.Options{RetryFor: 50 * time.Millisecond}); !store.Unavailable(err) {
+		if _, err := store.Open(t.Context(), url,
+			store.Options{RetryFor: 50 * time.Millisecond}); !store.Unavailable(err) {
 			t.Errorf("open: error %v", err)
 		}
 		if err := store.Migrate(t.Context(), url, nil); !store.Unavailable(err) {
@@ -131,7 +134,8 @@ func TestUnavailable(t *testing.T) {
 				_ = c.Close()
 			}
 		}()
-		_, err = store.Open(t.Context(), "postgres://nobody@"+l.Addr().String()+"/x?sslmode=disable", store.Options{RetryFor: 200 * time.Millisecond})
+		_, err = store.Open(t.Context(), "postgres://nobody@"+l.Addr().String()+"/x?sslmode=disable",
+			store.Options{RetryFor: 200 * time.Millisecond})
 		if !store.Unavailable(err) || calls.Load() < 2 {
 			t.Errorf("error %v after %d calls", err, calls.Load())
 		}
@@ -164,7 +168,8 @@ func TestUnavailable(t *testing.T) {
 				t.Errorf("unavailable: %v", err)
 			}
 		}
-		if !errors.Is(notFound, store.ErrNotFound) || !errors.Is(gone, context.Canceled) || !errors.Is(tooLate, context.DeadlineExceeded) {
+		if !errors.Is(notFound, store.ErrNotFound) || !errors.Is(gone, context.Canceled) ||
+			!errors.Is(tooLate, context.DeadlineExceeded) {
 			t.Errorf("%v, %v, %v", notFound, gone, tooLate)
 		}
 	})

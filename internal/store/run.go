@@ -102,7 +102,7 @@ type RunFacts struct {
 	PromptVersion    string
 	Mode             pipeline.Mode
 	Digest           bool
-	// CoversFrom and CoversTo are sequence numbers, CoveredMessages counts what was summarised.
+	// CoversFrom and CoversTo are sequence numbers, CoveredMessages counts what was summarized.
 	CoversFrom, CoversTo int64
 	CoveredMessages      int
 	// CoveredChain is Message.Chain at CoversTo.
@@ -166,14 +166,17 @@ func scanRun(row pgx.CollectableRow) (Run, error) {
 	var r Run
 	var focus, chain, context, comparison []byte
 	var started, finished, ended *time.Time
-	err := row.Scan(&r.Ref.ID, &r.Ref.Tenant, &r.Conversation, &r.WorkflowID, &r.TemporalRunID, &r.Outcome, &r.ErrorKind,
-		&r.Reason, &r.Kind, (*[]byte)(&r.Trigger), &focus, &r.Full, &r.ForceExternal, &r.Prepare, &r.Prompt, &r.Summarizer,
-		(*[]byte)(&r.Settings), (*[]byte)(&r.Versions), &r.ReplayOf, &r.RequestedHead, &r.Facts.Summarizer, &r.Facts.Rung,
-		&r.Facts.PromptName, &r.Facts.PromptVersion, &r.Facts.Mode, &r.Facts.Digest, &r.Facts.CoversFrom, &r.Facts.CoversTo,
-		&r.Facts.CoveredMessages, &chain, &r.Facts.TokensBefore, &r.Facts.TokensAfter, &context,
-		(*[]byte)(&r.Facts.Verification), (*[]byte)(&r.Facts.Numbers), &r.Marker, &r.MarkerStatus, &ended,
-		&r.Usage.Input, &r.Usage.CachedInput, &r.Usage.CacheWrite, &r.Usage.Output, &r.Usage.Calls, &r.Usage.Lost, &r.Models,
-		&r.Created, &started, &finished, &r.Replay.Live, &r.Replay.Apply, &r.Replay.Batch, &r.Replay.Identical, &comparison)
+	err := row.Scan(&r.Ref.ID, &r.Ref.Tenant, &r.Conversation, &r.WorkflowID, &r.TemporalRunID, &r.Outcome,
+		&r.ErrorKind,
+		&r.Reason, &r.Kind, (*[]byte)(&r.Trigger), &focus, &r.Full, &r.ForceExternal, &r.Prepare, &r.Prompt,
+		&r.Summarizer, (*[]byte)(&r.Settings), (*[]byte)(&r.Versions), &r.ReplayOf, &r.RequestedHead,
+		&r.Facts.Summarizer, &r.Facts.Rung, &r.Facts.PromptName, &r.Facts.PromptVersion, &r.Facts.Mode, &r.Facts.Digest,
+		&r.Facts.CoversFrom, &r.Facts.CoversTo, &r.Facts.CoveredMessages, &chain, &r.Facts.TokensBefore,
+		&r.Facts.TokensAfter, &context, (*[]byte)(&r.Facts.Verification), (*[]byte)(&r.Facts.Numbers), &r.Marker,
+		&r.MarkerStatus, &ended, &r.Usage.Input, &r.Usage.CachedInput, &r.Usage.CacheWrite, &r.Usage.Output,
+		&r.Usage.Calls, &r.Usage.Lost, &r.Models,
+		&r.Created, &started, &finished, &r.Replay.Live, &r.Replay.Apply, &r.Replay.Batch, &r.Replay.Identical,
+		&comparison)
 	r.Replay.Comparison = hex.EncodeToString(comparison) // NULL is ""
 	r.Focus = string(focus)
 	copy(r.Facts.CoveredChain[:], chain)
@@ -186,8 +189,8 @@ func scanRun(row pgx.CollectableRow) (Run, error) {
 
 // RequestRun asks for a compaction of a conversation, and leaves word for a dispatcher to start its workflow, in one
 // transaction. While a run is unfinished it gives that one instead (attached is true): a conversation is compacted
-// once at a time. One that only prepares takes effect from then on, unless preparing is what is asked for. By hand, with
-// a reply open: ErrReplyOpen.
+// once at a time. One that only prepares takes effect from then on, unless preparing is what is asked for. By hand,
+// with a reply open: ErrReplyOpen.
 func (s *Store) RequestRun(ctx context.Context, ref ConversationRef, req RunRequest) (r Run, attached bool, err error) {
 	clean, err := req.cleaned()
 	if err != nil {
@@ -224,7 +227,9 @@ func (req RunRequest) cleaned() (RunRequest, error) {
 }
 
 // requestLocked asks for a run of a conversation whose row the transaction holds.
-func requestLocked(ctx context.Context, tx pgx.Tx, c Conversation, id string, req RunRequest) (r Run, attached bool, err error) {
+func requestLocked(ctx context.Context, tx pgx.Tx, c Conversation, id string,
+	req RunRequest,
+) (r Run, attached bool, err error) {
 	if !c.ContentDeleted.IsZero() {
 		return r, false, ErrContentDeleted
 	}
@@ -236,7 +241,8 @@ func requestLocked(ctx context.Context, tx pgx.Tx, c Conversation, id string, re
 	var replayOf *string
 	workflow := WorkflowID(c.Ref)
 	if req.ReplayOf == "" {
-		r, err = one(ctx, tx, scanRun, `SELECT `+runColumns+runJoins+` WHERE r.cid = $1 AND r.outcome IS NULL AND r.replay_of IS NULL`, c.cid)
+		r, err = one(ctx, tx, scanRun,
+			`SELECT `+runColumns+runJoins+` WHERE r.cid = $1 AND r.outcome IS NULL AND r.replay_of IS NULL`, c.cid)
 		if err == nil {
 			r, err = promote(ctx, tx, r, req)
 			return r, true, err
@@ -255,7 +261,8 @@ func requestLocked(ctx context.Context, tx pgx.Tx, c Conversation, id string, re
 			force_external, prepare, prompt_override, summarizer_override, settings, versions, replay_of)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		id, c.cid, c.Ref.Tenant, workflow, c.HeadSeq, string(req.Kind), req.Trigger, []byte(req.Focus), req.Full,
-		req.ForceExternal, req.Prepare, cleanText(req.Prompt), cleanText(req.Summarizer), []byte(req.Settings), req.Versions, replayOf)
+		req.ForceExternal, req.Prepare, cleanText(req.Prompt), cleanText(req.Summarizer), []byte(req.Settings),
+		req.Versions, replayOf)
 	if err != nil {
 		return r, false, err
 	}
@@ -263,7 +270,8 @@ func requestLocked(ctx context.Context, tx pgx.Tx, c Conversation, id string, re
 		r, err = insertReplay(ctx, tx, RunRef{c.Ref.Tenant, id}, req)
 		return r, false, err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO outbox (tenant, conversation, run, trace_parent, due_at) VALUES ($1, $2, $3, $4, now() + $5)`,
+	_, err = tx.Exec(
+		ctx, `INSERT INTO outbox (tenant, conversation, run, trace_parent, due_at) VALUES ($1, $2, $3, $4, now() + $5)`,
 		c.Ref.Tenant, c.Ref.ID, id, traceParent(ctx), req.Hold)
 	if err != nil {
 		return r, false, err
@@ -302,7 +310,8 @@ func run(ctx context.Context, q querier, ref RunRef) (Run, error) {
 	if !goodID(ref.ID, 64) || !goodID(ref.Tenant, 64) {
 		return Run{}, notFoundf("run %q", ref.ID)
 	}
-	r, err := one(ctx, q, scanRun, `SELECT `+runColumns+runJoins+` WHERE r.tenant = $1 AND r.id = $2`, ref.Tenant, ref.ID)
+	r, err := one(ctx, q, scanRun, `SELECT `+runColumns+runJoins+` WHERE r.tenant = $1 AND r.id = $2`, ref.Tenant,
+		ref.ID)
 	if err != nil {
 		return r, fmt.Errorf("run %q: %w", ref.ID, err)
 	}
@@ -316,7 +325,8 @@ func (s *Store) GetRun(ctx context.Context, ref RunRef) (Run, error) {
 		if r, err = run(ctx, tx, ref); err != nil {
 			return err
 		}
-		r.Steps, err = all(ctx, tx, scanStep, `SELECT `+stepColumns+` FROM run_steps s WHERE s.run = $1 ORDER BY s.call, s.attempt, s.id`, ref.ID)
+		r.Steps, err = all(ctx, tx, scanStep,
+			`SELECT `+stepColumns+` FROM run_steps s WHERE s.run = $1 ORDER BY s.call, s.attempt, s.id`, ref.ID)
 		return err
 	})
 	return r, err
@@ -389,8 +399,9 @@ func recordFacts(ctx context.Context, tx pgx.Tx, ref RunRef, f RunFacts) error {
 			verification = CASE WHEN $16::jsonb = '{}' THEN verification ELSE $16::jsonb END,
 			numbers = numbers || $17::jsonb
 		WHERE tenant = $1 AND id = $2`,
-		ref.Tenant, ref.ID, cleanText(f.Summarizer), cleanText(f.Rung), cleanText(f.PromptName), cleanText(f.PromptVersion),
-		string(f.Mode), f.Digest, f.CoversFrom, f.CoversTo, f.CoveredMessages, chain, f.TokensBefore, f.TokensAfter,
+		ref.Tenant, ref.ID, cleanText(f.Summarizer), cleanText(f.Rung), cleanText(f.PromptName),
+		cleanText(f.PromptVersion), string(f.Mode), f.Digest, f.CoversFrom, f.CoversTo, f.CoveredMessages, chain,
+		f.TokensBefore, f.TokensAfter,
 		contextSum, verification, numbers)
 	return err
 }
@@ -413,7 +424,8 @@ func (s *Store) FinishRun(ctx context.Context, ref RunRef, end RunEnd) (Run, err
 	switch end.Outcome {
 	case OutcomeSkipped, OutcomeSuperseded, OutcomeCancelled, OutcomeFailed, OutcomeReplayed:
 	default:
-		return r, fmt.Errorf("store: finish a run: %w", invalidf("outcome %q: applied and prepared come with a marker", end.Outcome))
+		return r, fmt.Errorf("store: finish a run: %w",
+			invalidf("outcome %q: applied and prepared come with a marker", end.Outcome))
 	}
 	err := s.write(ctx, "finish a run", func(ctx context.Context, tx pgx.Tx) (err error) {
 		r, err = lockedRun(ctx, tx, ref)
@@ -449,7 +461,8 @@ func finishLocked(ctx context.Context, tx pgx.Tx, r Run, end RunEnd, also ...sub
 		return r, err
 	}
 	// Whatever was to start it is done with.
-	if _, err := tx.Exec(ctx, `UPDATE outbox SET dispatched_at = now() WHERE run = $1 AND dispatched_at IS NULL`, r.Ref.ID); err != nil {
+	if _, err := tx.Exec(ctx, `UPDATE outbox SET dispatched_at = now() WHERE run = $1 AND dispatched_at IS NULL`,
+		r.Ref.ID); err != nil {
 		return r, err
 	}
 	if end.Event != nil {

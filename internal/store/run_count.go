@@ -17,7 +17,8 @@ func (s *Store) CountRuns(ctx context.Context, tenant string, f RunFilter) (map[
 	err := s.read(ctx, "count runs", func(ctx context.Context, q querier) (err error) {
 		groups, err = all(ctx, q, func(row pgx.CollectableRow) (g group, err error) {
 			return g, row.Scan(&g.outcome, &g.n)
-		}, `SELECT coalesce(r.outcome, ''), count(*) FROM runs r JOIN conversations c ON c.cid = r.cid WHERE `+runFilter+` GROUP BY 1`,
+		}, `SELECT coalesce(r.outcome, ''), count(*) FROM runs r JOIN conversations c ON c.cid = r.cid WHERE `+
+			runFilter+` GROUP BY 1`,
 			f.args(tenant)...)
 		return err
 	})

@@ -31,11 +31,20 @@ func TestCountRuns(t *testing.T) {
 		filter store.RunFilter
 		want   map[store.Outcome]int
 	}{
-		"all":          {store.RunFilter{}, map[store.Outcome]int{"": 1, store.OutcomeFailed: 4, store.OutcomeSkipped: 2}},
-		"unfinished":   {store.RunFilter{Unfinished: true}, map[store.Outcome]int{"": 1}},
-		"conversation": {store.RunFilter{Conversation: "b"}, map[store.Outcome]int{store.OutcomeFailed: 2, store.OutcomeSkipped: 1}},
-		"outcome":      {store.RunFilter{Outcome: store.OutcomeFailed, Limit: 1}, map[store.Outcome]int{store.OutcomeFailed: 4}},
-		"since":        {store.RunFilter{Since: time.Now().Add(time.Hour)}, map[store.Outcome]int{}},
+		"all": {
+			store.RunFilter{},
+			map[store.Outcome]int{"": 1, store.OutcomeFailed: 4, store.OutcomeSkipped: 2},
+		},
+		"unfinished": {store.RunFilter{Unfinished: true}, map[store.Outcome]int{"": 1}},
+		"conversation": {
+			store.RunFilter{Conversation: "b"},
+			map[store.Outcome]int{store.OutcomeFailed: 2, store.OutcomeSkipped: 1},
+		},
+		"outcome": {
+			store.RunFilter{Outcome: store.OutcomeFailed, Limit: 1},
+			map[store.Outcome]int{store.OutcomeFailed: 4},
+		},
+		"since": {store.RunFilter{Since: time.Now().Add(time.Hour)}, map[store.Outcome]int{}},
 	} {
 		got, err := s.CountRuns(t.Context(), store.DefaultTenant, test.filter)
 		if err != nil || !maps.Equal(got, test.want) {

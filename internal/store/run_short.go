@@ -10,8 +10,8 @@ import (
 // ShortID is how much of a run's end a person may give in place of its id, in chars: the last group of a UUID.
 const ShortID = 12
 
-// FindRun gives the run with an id, or with that end: its last ShortID chars. ErrNotFound when there is none, ErrInvalid
-// when there are two.
+// FindRun gives the run with an id, or with that end: its last ShortID chars. ErrNotFound when there is none,
+// ErrInvalid when there are two.
 func (s *Store) FindRun(ctx context.Context, tenant, id string) (RunRef, error) {
 	ref := RunRef{Tenant: tenant, ID: id}
 	if len(id) != ShortID || !goodID(id, 64) {
@@ -19,7 +19,8 @@ func (s *Store) FindRun(ctx context.Context, tenant, id string) (RunRef, error) 
 	}
 	var ids []string
 	err := s.read(ctx, "find a run", func(ctx context.Context, q querier) (err error) {
-		ids, err = all(ctx, q, pgx.RowTo[string], `SELECT id FROM runs WHERE tenant = $1 AND right(id, 12) = $2 LIMIT 2`, tenant, id)
+		ids, err = all(ctx, q, pgx.RowTo[string],
+			`SELECT id FROM runs WHERE tenant = $1 AND right(id, 12) = $2 LIMIT 2`, tenant, id)
 		return err
 	})
 	switch {

@@ -27,7 +27,8 @@ func TestFindRun(t *testing.T) {
 	if _, err := raw(t, url).Exec(t.Context(), `DELETE FROM outbox WHERE run = $1`, twin.Ref.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := raw(t, url).Exec(t.Context(), `UPDATE runs SET id = 'twin-' || $1 WHERE id = $2`, end, twin.Ref.ID); err != nil {
+	if _, err := raw(t, url).Exec(t.Context(), `UPDATE runs SET id = 'twin-' || $1 WHERE id = $2`, end,
+		twin.Ref.ID); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.FindRun(t.Context(), store.DefaultTenant, end); !errors.Is(err, store.ErrInvalid) {

@@ -24,9 +24,9 @@ type RunGroup struct {
 	Models []ModelUsage
 }
 
-// SummariseRuns sums a tenant's runs by outcome and error kind, ordered by both. Cursor and Limit of the filter do not
+// SummarizeRuns sums a tenant's runs by outcome and error kind, ordered by both. Cursor and Limit of the filter do not
 // count.
-func (s *Store) SummariseRuns(ctx context.Context, tenant string, f RunFilter) ([]RunGroup, error) {
+func (s *Store) SummarizeRuns(ctx context.Context, tenant string, f RunFilter) ([]RunGroup, error) {
 	var groups []RunGroup
 	err := s.read(ctx, "sum up runs", func(ctx context.Context, q querier) (err error) {
 		groups, err = all(ctx, q, scanRunGroup, runSummary, f.args(tenant)...)
@@ -64,7 +64,8 @@ const runSummary = `WITH picked AS MATERIALIZED (
 func scanRunGroup(row pgx.CollectableRow) (RunGroup, error) {
 	var g RunGroup
 	var median, p95 float64
-	err := row.Scan(&g.Outcome, &g.ErrorKind, &g.Runs, &g.Digests, &g.Undone, &median, &p95, &g.Usage.Input, &g.Usage.CachedInput,
+	err := row.Scan(&g.Outcome, &g.ErrorKind, &g.Runs, &g.Digests, &g.Undone, &median, &p95, &g.Usage.Input,
+		&g.Usage.CachedInput,
 		&g.Usage.CacheWrite, &g.Usage.Output, &g.Usage.Calls, &g.Usage.Lost, &g.Models)
 	g.Median, g.P95 = time.Duration(median*float64(time.Second)), time.Duration(p95*float64(time.Second))
 	return g, err

@@ -33,10 +33,14 @@ func endedRuns(t *testing.T, s *store.Store) (ref store.ConversationRef, failed,
 			t.Fatal(err)
 		}
 	}
-	call(failed, 5, 1, "small", &store.CallResult{Input: 100, CachedInput: 20, Output: 3, ErrorKind: pipeline.EmptyOutput})
+	call(failed, 5, 1, "small", &store.CallResult{
+		Input: 100, CachedInput: 20, Output: 3,
+		ErrorKind: pipeline.EmptyOutput,
+	})
 	call(failed, 7, 1, "small", nil) // the worker died
 	call(failed, 7, 2, "large", &store.CallResult{Input: 10, CacheWrite: 5, Output: 1, ErrorKind: pipeline.Refused})
-	if _, err := s.FinishRun(t.Context(), failed.Ref, store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: pipeline.Refused}); err != nil {
+	if _, err := s.FinishRun(t.Context(), failed.Ref,
+		store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: pipeline.Refused}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -52,12 +56,12 @@ func endedRuns(t *testing.T, s *store.Store) (ref store.ConversationRef, failed,
 	return ref, failed, got
 }
 
-func TestSummariseRuns(t *testing.T) {
+func TestSummarizeRuns(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	_, failed, undone := endedRuns(t, s)
 
-	got, err := s.SummariseRuns(t.Context(), store.DefaultTenant, store.RunFilter{})
+	got, err := s.SummarizeRuns(t.Context(), store.DefaultTenant, store.RunFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +108,7 @@ func TestSummariseRuns(t *testing.T) {
 		"replays":    {ReplayOf: failed.Ref.ID},
 		"error kind": {ErrorKind: pipeline.Refused},
 	} {
-		sums, err := s.SummariseRuns(t.Context(), store.DefaultTenant, f)
+		sums, err := s.SummarizeRuns(t.Context(), store.DefaultTenant, f)
 		if err != nil {
 			t.Fatal(err)
 		}

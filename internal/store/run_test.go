@@ -21,16 +21,20 @@ func TestRequestRun(t *testing.T) {
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 2)
 	req := store.RunRequest{
-		Kind: "tokens", Trigger: json.RawMessage(`{"used":900,"limit":800}`), Focus: "the \x00 plan", Full: true, ForceExternal: true,
-		Prompt: "handoff", Summarizer: "anthropic/x", Settings: json.RawMessage(`{"digest": "never"}`), Versions: json.RawMessage(`{"code":"1"}`),
+		Kind: "tokens", Trigger: json.RawMessage(`{"used":900,"limit":800}`), Focus: "the \x00 plan", Full: true,
+		ForceExternal: true, Prompt: "handoff", Summarizer: "anthropic/x",
+		Settings: json.RawMessage(`{"digest": "never"}`), Versions: json.RawMessage(`{"code":"1"}`),
 	}
 	r, attached, err := s.RequestRun(t.Context(), ref, req)
 	if err != nil || attached {
 		t.Fatalf("attached %t, %v", attached, err)
 	}
-	if r.Conversation != "c" || r.WorkflowID != "compaction/default/c" || r.Outcome != "" || r.Kind != "tokens" || r.Focus != req.Focus ||
-		!r.Full || !r.ForceExternal || r.Prompt != "handoff" || r.Summarizer != "anthropic/x" || string(r.Settings) != `{"digest": "never"}` ||
-		string(r.Trigger) != `{"used": 900, "limit": 800}` || r.RequestedHead != 4 || r.Created.IsZero() || !r.Started.IsZero() {
+	if r.Conversation != "c" || r.WorkflowID != "compaction/default/c" || r.Outcome != "" || r.Kind != "tokens" ||
+		r.Focus != req.Focus ||
+		!r.Full || !r.ForceExternal || r.Prompt != "handoff" || r.Summarizer != "anthropic/x" ||
+		string(r.Settings) != `{"digest": "never"}` ||
+		string(r.Trigger) != `{"used": 900, "limit": 800}` || r.RequestedHead != 4 || r.Created.IsZero() ||
+		!r.Started.IsZero() {
 		t.Errorf("%+v", r)
 	}
 
@@ -48,12 +52,17 @@ func TestRequestRun(t *testing.T) {
 		t.Errorf("%+v, %v", once, err)
 	}
 
-	end := store.RunEnd{Outcome: store.OutcomeSkipped, Reason: "all_protected", Facts: store.RunFacts{TokensBefore: 900}, Event: &store.Event{Kind: store.EventFinished}}
+	end := store.RunEnd{
+		Outcome: store.OutcomeSkipped, Reason: "all_protected",
+		Facts: store.RunFacts{TokensBefore: 900}, Event: &store.Event{Kind: store.EventFinished},
+	}
 	done, err := s.FinishRun(t.Context(), r.Ref, end)
-	if err != nil || done.Outcome != store.OutcomeSkipped || done.Reason != "all_protected" || done.Facts.TokensBefore != 900 || done.Finished.IsZero() {
+	if err != nil || done.Outcome != store.OutcomeSkipped || done.Reason != "all_protected" ||
+		done.Facts.TokensBefore != 900 || done.Finished.IsZero() {
 		t.Errorf("%+v, %v", done, err)
 	}
-	late, err := s.FinishRun(t.Context(), r.Ref, store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: pipeline.Internal, Reason: "late"})
+	late, err := s.FinishRun(t.Context(), r.Ref,
+		store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: pipeline.Internal, Reason: "late"})
 	if err != nil || late.Outcome != store.OutcomeSkipped || late.Reason != "all_protected" {
 		t.Errorf("%+v, %v", late, err)
 	}
@@ -94,7 +103,8 @@ func TestRequestRunRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual"}); !errors.Is(err, store.ErrReplyOpen) {
+	if _, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual"}); !errors.Is(err,
+		store.ErrReplyOpen) {
 		t.Errorf("error %v", err)
 	}
 	bg, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "background", Prepare: true})
@@ -105,7 +115,8 @@ func TestRequestRunRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	for _, outcome := range []store.Outcome{"", store.OutcomeApplied, store.OutcomePrepared, "fine"} {
-		if _, err := s.FinishRun(t.Context(), bg.Ref, store.RunEnd{Outcome: outcome}); !errors.Is(err, store.ErrInvalid) {
+		if _, err := s.FinishRun(t.Context(), bg.Ref, store.RunEnd{Outcome: outcome}); !errors.Is(err,
+			store.ErrInvalid) {
 			t.Errorf("outcome %q: error %v", outcome, err)
 		}
 	}
@@ -153,7 +164,8 @@ func TestReplayRunsBeside(t *testing.T) {
 	if err != nil || attached || replay.ReplayOf != first.Ref.ID {
 		t.Errorf("attached %t, %+v, %v", attached, replay, err)
 	}
-	if _, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual", ReplayOf: "nope"}); !errors.Is(err, store.ErrNotFound) {
+	if _, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual", ReplayOf: "nope"}); !errors.Is(err,
+		store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -168,15 +180,17 @@ func TestRecordFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := store.RunFacts{
-		Summarizer: "anthropic/x", Rung: "slim_harder", PromptName: "claude", PromptVersion: "2", Mode: pipeline.ModeExplicit, Digest: true,
-		CoversFrom: 1, CoversTo: 9, CoveredMessages: 9, CoveredChain: store.Hash{1}, TokensBefore: 10, TokensAfter: 5, Context: a.SHA256,
+		Summarizer: "anthropic/x", Rung: "slim_harder", PromptName: "claude", PromptVersion: "2",
+		Mode: pipeline.ModeExplicit, Digest: true, CoversFrom: 1, CoversTo: 9, CoveredMessages: 9,
+		CoveredChain: store.Hash{1}, TokensBefore: 10, TokensAfter: 5, Context: a.SHA256,
 		Verification: json.RawMessage(`{"misattributed": 1}`), Numbers: json.RawMessage(`{"a": 1, "b": 2}`),
 	}
 	if err := s.RecordFacts(t.Context(), r.Ref, want); err != nil {
 		t.Fatal(err)
 	}
 	// More facts are added, zero ones leave what is there.
-	if err := s.RecordFacts(t.Context(), r.Ref, store.RunFacts{TokensAfter: 6, Numbers: json.RawMessage(`{"b":3,"c":"\u0000"}`)}); err != nil {
+	if err := s.RecordFacts(t.Context(), r.Ref,
+		store.RunFacts{TokensAfter: 6, Numbers: json.RawMessage(`{"b":3,"c":"\u0000"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	want.TokensAfter, want.Numbers = 6, json.RawMessage(`{"a": 1, "b": 3, "c": "�"}`)
@@ -231,11 +245,14 @@ func TestListRuns(t *testing.T) {
 		filter store.RunFilter
 		want   []string
 	}{
-		"All":          {store.RunFilter{Limit: 2}, ids},
-		"Unfinished":   {store.RunFilter{Unfinished: true}, ids[:1]},
-		"Skipped":      {store.RunFilter{Outcome: store.OutcomeSkipped, Limit: 1}, []string{ids[2], ids[5], ids[8]}},
-		"Digest":       {store.RunFilter{Digest: &yes}, []string{ids[2], ids[5], ids[8]}},
-		"Auth":         {store.RunFilter{ErrorKind: pipeline.Auth, Limit: 4}, []string{ids[1], ids[3], ids[4], ids[6], ids[7]}},
+		"All":        {store.RunFilter{Limit: 2}, ids},
+		"Unfinished": {store.RunFilter{Unfinished: true}, ids[:1]},
+		"Skipped":    {store.RunFilter{Outcome: store.OutcomeSkipped, Limit: 1}, []string{ids[2], ids[5], ids[8]}},
+		"Digest":     {store.RunFilter{Digest: &yes}, []string{ids[2], ids[5], ids[8]}},
+		"Auth": {
+			store.RunFilter{ErrorKind: pipeline.Auth, Limit: 4},
+			[]string{ids[1], ids[3], ids[4], ids[6], ids[7]},
+		},
 		"Conversation": {store.RunFilter{Conversation: "c3"}, ids[5:6]},
 		"Since":        {store.RunFilter{Since: third.Created}, ids[:3]},
 		"Until":        {store.RunFilter{Until: third.Created}, ids[3:]},
@@ -258,10 +275,20 @@ func TestSteps(t *testing.T) {
 		}
 	}
 	began := time.Now().UTC().Truncate(time.Microsecond)
-	record(store.Step{Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: store.StepStarted, Started: began, Worker: "w1", Numbers: json.RawMessage(`{"a": 1}`)})
-	record(store.Step{Stage: "trigger", Call: 1, Attempt: 1, Outcome: store.StepFailed, ErrorKind: pipeline.Timeout, Message: "late\x00", Took: 1500 * time.Millisecond, Numbers: json.RawMessage(`{"b":2}`), Artifacts: map[string]string{"prompt": "aa"}})
+	record(store.Step{
+		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: store.StepStarted, Started: began,
+		Worker: "w1", Numbers: json.RawMessage(`{"a": 1}`),
+	})
+	record(store.Step{
+		Stage: "trigger", Call: 1, Attempt: 1, Outcome: store.StepFailed, ErrorKind: pipeline.Timeout,
+		Message: "late\x00", Took: 1500 * time.Millisecond, Numbers: json.RawMessage(`{"b":2}`),
+		Artifacts: map[string]string{"prompt": "aa"},
+	})
 	record(store.Step{Stage: "trigger", Call: 1, Attempt: 2, Outcome: store.StepStarted})
-	record(store.Step{Stage: "trigger", Call: 2, Attempt: 1, Outcome: store.StepOK, Artifacts: map[string]string{"answer": "bb"}})
+	record(store.Step{
+		Stage: "trigger", Call: 2, Attempt: 1, Outcome: store.StepOK,
+		Artifacts: map[string]string{"answer": "bb"},
+	})
 	if err := s.NoteNext(t.Context(), r.Ref, "trigger", 1, "next_summarizer", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -273,19 +300,25 @@ func TestSteps(t *testing.T) {
 		t.Fatalf("%d steps", len(got.Steps))
 	}
 	want := store.Step{
-		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: store.StepFailed, ErrorKind: pipeline.Timeout, Message: "late�",
-		Worker: "w1", Started: began, Took: 1500 * time.Millisecond, Numbers: json.RawMessage(`{"a": 1, "b": 2}`), Artifacts: map[string]string{"prompt": "aa"},
+		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: store.StepFailed, ErrorKind: pipeline.Timeout,
+		Message: "late�", Worker: "w1", Started: began, Took: 1500 * time.Millisecond,
+		Numbers: json.RawMessage(`{"a": 1, "b": 2}`), Artifacts: map[string]string{"prompt": "aa"},
 	}
 	if diff := cmp.Diff(want, got.Steps[0]); diff != "" {
 		t.Error(diff)
 	}
-	if s := got.Steps[1]; s.Attempt != 2 || s.Outcome != store.StepStarted || s.Next != "next_summarizer" || s.Started.IsZero() || s.Took != 0 {
+	if s := got.Steps[1]; s.Attempt != 2 || s.Outcome != store.StepStarted || s.Next != "next_summarizer" ||
+		s.Started.IsZero() || s.Took != 0 {
 		t.Errorf("%+v", s)
 	}
 	if s := got.Steps[2]; s.Call != 2 || s.Outcome != store.StepOK || s.Artifacts["answer"] != "bb" {
 		t.Errorf("%+v", s)
 	}
-	for _, step := range []store.Step{{Stage: "x", Outcome: store.StepOK}, {Attempt: 1, Outcome: store.StepOK}, {Stage: "x", Attempt: 1, Numbers: json.RawMessage(`3`)}} {
+	for _, step := range []store.Step{
+		{Stage: "x", Outcome: store.StepOK},
+		{Attempt: 1, Outcome: store.StepOK},
+		{Stage: "x", Attempt: 1, Numbers: json.RawMessage(`3`)},
+	} {
 		if err := s.RecordStep(t.Context(), r.Ref, step); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%+v: error %v", step, err)
 		}
@@ -323,7 +356,8 @@ func TestPutStageResultRace(t *testing.T) {
 			}
 		}
 	}
-	if empty, err := s.PutStageResult(t.Context(), r.Ref, "finish", 1, nil); err != nil || empty == nil || len(empty) != 0 {
+	if empty, err := s.PutStageResult(t.Context(), r.Ref, "finish", 1, nil); err != nil || empty == nil ||
+		len(empty) != 0 {
 		t.Errorf("%v, %v", empty, err)
 	}
 }
@@ -363,7 +397,10 @@ func TestModelCalls(t *testing.T) {
 	if _, err := s.Answer(t.Context(), r.Ref, 5); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
-	sha := finish(call(5, 3), store.CallResult{Input: 100, CachedInput: 50, CacheWrite: 7, Output: 20, Answer: []byte("the answer")})
+	sha := finish(call(5, 3), store.CallResult{
+		Input: 100, CachedInput: 50, CacheWrite: 7, Output: 20,
+		Answer: []byte("the answer"),
+	})
 	finish(call(5, 3), store.CallResult{Input: 999, Answer: []byte("another")}) // a late double does not count
 	// Whoever comes now finds it, sends nothing, and books nothing.
 	if a := begin(call(5, 4)); string(a) != "the answer" {
@@ -386,7 +423,8 @@ func TestModelCalls(t *testing.T) {
 	}
 	var got []string
 	for _, e := range list {
-		got = append(got, fmt.Sprintf("%d.%d %s %s %d/%d/%d/%d answer=%t request=%t %s", e.Call, e.Attempt, e.State, e.ErrorKind, e.Input, e.CachedInput, e.CacheWrite, e.Output, e.Answer != "", e.Request != "", e.RequestID))
+		got = append(got, fmt.Sprintf("%d.%d %s %s %d/%d/%d/%d answer=%t request=%t %s", e.Call, e.Attempt, e.State,
+			e.ErrorKind, e.Input, e.CachedInput, e.CacheWrite, e.Output, e.Answer != "", e.Request != "", e.RequestID))
 	}
 	want := []string{
 		"5.1 started  0/0/0/0 answer=false request=true ",
@@ -398,13 +436,23 @@ func TestModelCalls(t *testing.T) {
 		t.Error(diff)
 	}
 	sum, err := s.GetRun(t.Context(), r.Ref)
-	if diff := cmp.Diff(store.RunUsage{Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21, Calls: 4, Lost: 1}, sum.Usage); err != nil || diff != "" {
+	if diff := cmp.Diff(store.RunUsage{Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21, Calls: 4, Lost: 1},
+		sum.Usage); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
-	models := []store.ModelUsage{{Vendor: "anthropic", Model: "m", Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21, Calls: 4}}
-	for group, key := range map[string]string{"tenant": "default", "conversation": "c", "model": "anthropic/m", "day": time.Now().UTC().Format("2006-01-02")} {
+	models := []store.ModelUsage{{
+		Vendor: "anthropic", Model: "m", Input: 200, CachedInput: 50, CacheWrite: 7,
+		Output: 21, Calls: 4,
+	}}
+	for group, key := range map[string]string{
+		"tenant": "default", "conversation": "c", "model": "anthropic/m",
+		"day": time.Now().UTC().Format("2006-01-02"),
+	} {
 		groups, err := s.UsageBy(t.Context(), store.DefaultTenant, group, time.Time{})
-		if diff := cmp.Diff([]store.UsageGroup{{Key: key, Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21, Calls: 4, Failed: 1, Lost: 1, Models: models}}, groups); err != nil || diff != "" {
+		if diff := cmp.Diff([]store.UsageGroup{{
+			Key: key, Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21,
+			Calls: 4, Failed: 1, Lost: 1, Models: models,
+		}}, groups); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", group, err, diff)
 		}
 	}
@@ -456,7 +504,8 @@ func TestOutbox(t *testing.T) {
 		one = d
 		break
 	}
-	if one.Tenant != "default" || one.Kind != "manual" || one.Attempts != 1 || !strings.HasPrefix(one.Conversation, "c") {
+	if one.Tenant != "default" || one.Kind != "manual" || one.Attempts != 1 ||
+		!strings.HasPrefix(one.Conversation, "c") {
 		t.Errorf("%+v", one)
 	}
 	if err := s.PostponeDispatch(t.Context(), one.ID, 0, "no server\x00"); err != nil {
@@ -492,7 +541,8 @@ func TestOutbox(t *testing.T) {
 func TestReviveDispatches(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
-	stalled, working, ended := request(t, s, newConversation(t, s, "stalled")), request(t, s, newConversation(t, s, "working")), request(t, s, newConversation(t, s, "ended"))
+	stalled, working, ended := request(t, s, newConversation(t, s, "stalled")),
+		request(t, s, newConversation(t, s, "working")), request(t, s, newConversation(t, s, "ended"))
 	list, err := s.ClaimOutbox(t.Context(), 10, time.Hour)
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%+v, %v", list, err)
@@ -505,11 +555,15 @@ func TestReviveDispatches(t *testing.T) {
 	if _, err := s.FinishRun(t.Context(), ended.Ref, store.RunEnd{Outcome: store.OutcomeSkipped}); err != nil {
 		t.Fatal(err)
 	}
-	step := store.Step{Stage: "summarise", Call: 1, Attempt: 1, Outcome: store.StepOK, Started: time.Now().Add(-3 * time.Hour), Took: 2*time.Hour + 30*time.Minute}
+	step := store.Step{
+		Stage: "summarise", Call: 1, Attempt: 1, Outcome: store.StepOK,
+		Started: time.Now().Add(-3 * time.Hour), Took: 2*time.Hour + 30*time.Minute,
+	}
 	if err := s.RecordStep(t.Context(), working.Ref, step); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := raw(t, url).Exec(t.Context(), `UPDATE outbox SET dispatched_at = dispatched_at - interval '3 hours'`); err != nil {
+	if _, err := raw(t, url).Exec(t.Context(),
+		`UPDATE outbox SET dispatched_at = dispatched_at - interval '3 hours'`); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.ReviveDispatches(t.Context(), 4*time.Hour); err != nil || n != 0 {

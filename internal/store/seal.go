@@ -92,8 +92,8 @@ func (f *ImportedFrom) IDAt(t time.Time) string {
 	return f.Conversation
 }
 
-// SealChain gives the chain hash of a seal: SHA-256 over the chain of the one before it (zero for the first), its number
-// as 8 bytes big-endian, its kind and subject each ended by a zero byte, and the hash of its record.
+// SealChain gives the chain hash of a seal: SHA-256 over the chain of the one before it (zero for the first), its
+// number as 8 bytes big-endian, its kind and subject each ended by a zero byte, and the hash of its record.
 func SealChain(before Hash, n int64, kind SealKind, subject string, record Hash) Hash {
 	h := sha256.New()
 	_, _ = h.Write(before[:])
@@ -134,46 +134,54 @@ const (
 var sealedTables = map[SealKind][]sealedTable{
 	SealConversation: {{
 		name: "conversations", key: []string{"id"}, where: `cid = $1 AND $2 <> ''`, order: `cid`,
-		text:  []string{"context_window", "max_output", "learned_window", "overhead_tokens", "ephemeral", "tenant", "id", "format", "vendor", "model"},
+		text: []string{
+			"context_window", "max_output", "learned_window", "overhead_tokens", "ephemeral", "tenant",
+			"id", "format", "vendor", "model",
+		},
 		bytes: []string{"created_hash", "system", "tools", "envelope", "settings", "metadata"},
 		times: []string{"created_at", "content_deleted_at"},
 		changes: []string{
-			"context_window", "max_output", "learned_window", "overhead_tokens", "vendor", "model", "system", "tools", "envelope",
-			"settings", "metadata", "content_deleted_at",
+			"context_window", "max_output", "learned_window", "overhead_tokens", "vendor", "model", "system", "tools",
+			"envelope", "settings", "metadata", "content_deleted_at",
 		},
 		unsealed: map[string]string{
 			"cid":      internalKey,
-			"head_seq": "compared with the messages", "head_chain": "compared with the messages", "tokens_sum": "compared with the messages",
-			"chars_sum": "compared with the messages", "turns_sum": "compared with the messages",
-			"event_seq": "compared with the events", "event_chain": "compared with the events",
-			"seal_seq": "compared with the seals", "seal_chain": "compared with the seals",
-			"epoch": "in every seal's record", "active_marker": "in every seal's record",
-			"auto_hold_turns": working, "server_tokens": working, "server_covers_seq": working, "server_epoch": working,
-			"server_estimate": working, "calibration": working, "updated_at": working, "measured_tokens": working,
-			"measured_seq": working, "measured_epoch": working, "sync_seq": working, "sync_chain": working, "search_seq": working,
-			"memory_due_at": working,
+			"head_seq": "compared with the messages", "head_chain": "compared with the messages",
+			"tokens_sum": "compared with the messages", "chars_sum": "compared with the messages",
+			"turns_sum": "compared with the messages", "event_seq": "compared with the events",
+			"event_chain": "compared with the events", "seal_seq": "compared with the seals",
+			"seal_chain": "compared with the seals", "epoch": "in every seal's record",
+			"active_marker": "in every seal's record", "auto_hold_turns": working, "server_tokens": working,
+			"server_covers_seq": working, "server_epoch": working, "server_estimate": working, "calibration": working,
+			"updated_at": working, "measured_tokens": working, "measured_seq": working, "measured_epoch": working,
+			"sync_seq": working, "sync_chain": working, "search_seq": working, "memory_due_at": working,
 		},
 	}},
 	SealRun: {
 		{
 			name: "runs", key: []string{"id"}, where: `cid = $1 AND id = $2`, order: `id`,
 			text: []string{
-				"requested_head", "covers_from", "covers_to", "covered_messages", "tokens_before", "tokens_after", "full", "force_external",
-				"prepare", "digest", "id", "tenant", "workflow_id", "temporal_run_id", "trigger_kind", "prompt_override",
-				"summarizer_override", "outcome", "error_kind", "reason", "summarizer", "rung", "prompt_name", "prompt_version", "mode",
-				"replay_of", "trigger", "versions", "verification", "numbers",
+				"requested_head", "covers_from", "covers_to", "covered_messages", "tokens_before", "tokens_after",
+				"full", "force_external", "prepare", "digest", "id", "tenant", "workflow_id", "temporal_run_id",
+				"trigger_kind", "prompt_override", "summarizer_override", "outcome", "error_kind", "reason",
+				"summarizer", "rung", "prompt_name", "prompt_version", "mode", "replay_of", "trigger", "versions",
+				"verification", "numbers",
 			},
 			bytes: []string{"covered_chain", "context_sha256", "focus", "settings"},
 			times: []string{"created_at", "started_at", "finished_at"},
 			// A prepared summary takes effect or is given up later; the focus goes with the conversation's content.
-			changes:  []string{"outcome", "reason", "tokens_before", "tokens_after", "numbers", "context_sha256", "focus"},
+			changes: []string{
+				"outcome", "reason", "tokens_before", "tokens_after", "numbers", "context_sha256",
+				"focus",
+			},
 			unsealed: map[string]string{"cid": internalKey},
 		},
 		{
-			name: "run_steps", key: []string{"stage", "call", "attempt"}, where: `run = $2 AND $1::bigint > 0`, order: `call, stage, attempt`,
+			name: "run_steps", key: []string{"stage", "call", "attempt"}, where: `run = $2 AND $1::bigint > 0`,
+			order: `call, stage, attempt`,
 			text: []string{
-				"ms", "call", "attempt", "run", "stage", "rung", "summarizer", "outcome", "error_kind", "message", "next", "worker",
-				"numbers", "artifacts",
+				"ms", "call", "attempt", "run", "stage", "rung", "summarizer", "outcome", "error_kind", "message",
+				"next", "worker", "numbers", "artifacts",
 			},
 			times:    []string{"started_at"},
 			changes:  []string{"next"},
@@ -181,19 +189,21 @@ var sealedTables = map[SealKind][]sealedTable{
 			unsealed: map[string]string{"id": internalKey},
 		},
 		{
-			name: "stage_results", key: []string{"stage", "call"}, where: `run = $2 AND $1::bigint > 0`, order: `call, stage`,
-			text: []string{"call", "run", "stage"}, bytes: []string{"result"}, times: []string{"created_at"},
+			name: "stage_results", key: []string{"stage", "call"}, where: `run = $2 AND $1::bigint > 0`,
+			order: `call, stage`, text: []string{"call", "run", "stage"}, bytes: []string{"result"},
+			times: []string{"created_at"},
 		},
 		{
 			name: "replays", key: []string{"run"}, where: `run = $2 AND $1::bigint > 0`, order: `run`,
-			text: []string{"live", "apply", "identical", "run", "original", "batch"}, bytes: []string{"comparison_sha256"},
-			changes: []string{"identical", "comparison_sha256"},
+			text:  []string{"live", "apply", "identical", "run", "original", "batch"},
+			bytes: []string{"comparison_sha256"}, changes: []string{"identical", "comparison_sha256"},
 		},
 		{
-			name: "usage_ledger", key: []string{"call", "attempt"}, where: `cid = $1 AND run = $2`, order: `call, attempt`,
+			name: "usage_ledger", key: []string{"call", "attempt"}, where: `cid = $1 AND run = $2`,
+			order: `call, attempt`,
 			text: []string{
-				"input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "call", "attempt", "run", "tenant",
-				"booked_under", "vendor", "model", "state", "error_kind", "request_id",
+				"input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "call", "attempt", "run",
+				"tenant", "booked_under", "vendor", "model", "state", "error_kind", "request_id",
 			},
 			bytes: []string{"request_sha256", "answer_sha256"}, times: []string{"started_at", "finished_at"},
 			open:     func(r SealedRow) bool { return r.value("state") != string(CallComplete) },
@@ -211,18 +221,22 @@ var sealedTables = map[SealKind][]sealedTable{
 	SealMarker: {{
 		name: "markers", key: []string{"id"}, where: `cid = $1 AND id = $2`, order: `id`,
 		text: []string{
-			"epoch", "covers_from", "covers_to", "covered_messages", "tokens_before", "tokens_after", "summary_tokens", "valve_up_to",
-			"calibration", "digest", "id", "tenant", "base", "run", "status", "reason", "origin", "valve", "carried", "draft", "native",
+			"epoch", "covers_from", "covers_to", "covered_messages", "tokens_before", "tokens_after", "summary_tokens",
+			"valve_up_to", "calibration", "digest", "id", "tenant", "base", "run", "status", "reason", "origin",
+			"valve", "carried", "draft", "native",
 		},
-		bytes: []string{"covered_chain", "summary_sha256", "native_sha256"}, times: []string{"created_at", "applied_at", "ended_at"},
+		bytes: []string{"covered_chain", "summary_sha256", "native_sha256"},
+		times: []string{"created_at", "applied_at", "ended_at"},
 		changes: []string{
-			"epoch", "tokens_before", "tokens_after", "summary_tokens", "summary_sha256", "status", "reason", "applied_at", "ended_at",
+			"epoch", "tokens_before", "tokens_after", "summary_tokens", "summary_sha256", "status", "reason",
+			"applied_at", "ended_at",
 		},
 		unsealed: map[string]string{"cid": internalKey},
 	}},
 	SealState: {{
-		name: "enrichments", key: []string{"key", "version"}, where: `cid = $1 AND key || '@' || version = $2`, order: `key, version`,
-		text: []string{"version", "after_seq", "epoch", "key", "tokens"}, bytes: []string{"value", "source"}, times: []string{"created_at"},
+		name: "enrichments", key: []string{"key", "version"}, where: `cid = $1 AND key || '@' || version = $2`,
+		order: `key, version`, text: []string{"version", "after_seq", "epoch", "key", "tokens"},
+		bytes: []string{"value", "source"}, times: []string{"created_at"},
 		unsealed: map[string]string{"cid": internalKey},
 	}},
 }
@@ -262,7 +276,8 @@ func (t sealedTable) columns() (names, expressions []string) {
 
 func (t sealedTable) query() string {
 	_, expressions := t.columns()
-	return `SELECT ARRAY[` + strings.Join(expressions, ", ") + `]::text[] FROM ` + t.name + ` WHERE ` + t.where + ` ORDER BY ` + t.order
+	return `SELECT ARRAY[` + strings.Join(expressions, ", ") + `]::text[] FROM ` + t.name + ` WHERE ` + t.where +
+		` ORDER BY ` + t.order
 }
 
 func (t sealedTable) scan(row pgx.CollectableRow) (SealedRow, error) {
@@ -353,15 +368,16 @@ func putSeals(ctx context.Context, tx pgx.Tx, cid int64, subjects []subject, rec
 		sum := Hash(sha256.Sum256(record))
 		head = SealChain(head, n, of.kind, of.id, sum)
 		next := head // a copy: it is sent later
-		batch.Queue(`INSERT INTO seals (cid, n, kind, subject, sha256, chain, record) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		batch.Queue(`INSERT INTO seals (cid, n, kind, subject, sha256, chain, record) VALUES ($1, $2, $3, $4, $5, `+
+			`$6, $7)`,
 			cid, n, string(of.kind), of.id, sum[:], next[:], record)
 	}
 	batch.Queue(`UPDATE conversations SET seal_seq = $2, seal_chain = $3 WHERE cid = $1`, cid, n, head[:])
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// lockRun takes the row of a run's conversation, as whatever changes the rows of a run does: a seal of it that is written
-// meanwhile either has the change or comes after it. It gives the conversation's key.
+// lockRun takes the row of a run's conversation, as whatever changes the rows of a run does: a seal of it that is
+// written meanwhile either has the change or comes after it. It gives the conversation's key.
 func lockRun(ctx context.Context, tx pgx.Tx, ref RunRef) (int64, error) {
 	if !goodID(ref.ID, 64) || !goodID(ref.Tenant, 64) {
 		return 0, notFoundf("run %q", ref.ID)
@@ -374,8 +390,8 @@ func lockRun(ctx context.Context, tx pgx.Tx, ref RunRef) (int64, error) {
 	return cid, nil
 }
 
-// sealEnded seals a run anew when something came after its end: the record of its last step, an answer that was late. The
-// transaction has called lockRun.
+// sealEnded seals a run anew when something came after its end: the record of its last step, an answer that was late.
+// The transaction has called lockRun.
 func sealEnded(ctx context.Context, tx pgx.Tx, cid int64, run string) error {
 	ended, err := one(ctx, tx, pgx.RowTo[bool], `SELECT outcome IS NOT NULL FROM runs WHERE id = $1`, run)
 	if err != nil || !ended {

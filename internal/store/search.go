@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"precis/internal/search"
+	"precis/internal/memory/search"
 	"precis/pipeline"
 )
 
@@ -50,7 +50,8 @@ func (s *Store) AddSearchTexts(ctx context.Context, ref ConversationRef, texts [
 			return err
 		}
 		// Last, since it holds up appends.
-		tag, err := tx.Exec(ctx, `UPDATE conversations SET search_seq = greatest(search_seq, $2) WHERE cid = $1 AND content_deleted_at IS NULL`, cid, upTo)
+		tag, err := tx.Exec(ctx, `UPDATE conversations SET search_seq = greatest(search_seq, $2) WHERE cid = $1 `+
+			`AND content_deleted_at IS NULL`, cid, upTo)
 		if err == nil && tag.RowsAffected() == 0 {
 			err = ErrContentDeleted // since readable looked
 		}
@@ -75,7 +76,8 @@ func insertSearchTexts(ctx context.Context, tx pgx.Tx, cid int64, texts []Search
 	for _, t := range texts {
 		for i, p := range search.Pieces(cleanText(t.Text)) {
 			seqs, parts, starts = append(seqs, t.Seq), append(parts, i), append(starts, p.Start)
-			notes, bodies, vectors = append(notes, t.Note), append(bodies, p.Text), append(vectors, search.Vector(p.Text))
+			notes, bodies, vectors = append(notes, t.Note), append(bodies, p.Text),
+				append(vectors, search.Vector(p.Text))
 		}
 	}
 	if len(seqs) == 0 {
@@ -113,7 +115,9 @@ const hitOrder = `(rank, seq, note) < ($4::float8, $5::bigint, $6::text)`
 
 // Search finds messages and notes by whole words, best first, and the newer of two that are as good. after is where the
 // page before ended, nil for the first.
-func (s *Store) Search(ctx context.Context, ref ConversationRef, query search.Query, after *SearchPlace, limit int) ([]SearchHit, error) {
+func (s *Store) Search(ctx context.Context, ref ConversationRef, query search.Query, after *SearchPlace,
+	limit int,
+) ([]SearchHit, error) {
 	args := []any{int64(0), query.Any(false), query.Any(true), nil, nil, nil, limit}
 	if after != nil {
 		args[3], args[4], args[5] = after.Rank, after.Seq, after.Note
@@ -160,9 +164,11 @@ func scanHit(row pgx.CollectableRow) (h SearchHit, err error) {
 	return h, row.Scan(&h.Seq, &h.Role, &h.Kind, &h.Note, &h.Start, &h.Body, &h.Rank)
 }
 
-// SearchInside finds messages and notes that hold what a query looks for as it was typed, also inside of words, the newest
-// first. It reads what the conversation holds, piece by piece, until there are enough.
-func (s *Store) SearchInside(ctx context.Context, ref ConversationRef, query search.Query, after *SearchPlace, limit int) ([]SearchHit, error) {
+// SearchInside finds messages and notes that hold what a query looks for as it was typed, also inside of words, the
+// newest first. It reads what the conversation holds, piece by piece, until there are enough.
+func (s *Store) SearchInside(ctx context.Context, ref ConversationRef, query search.Query, after *SearchPlace,
+	limit int,
+) ([]SearchHit, error) {
 	seq, note := int64(-1), ""
 	if after != nil {
 		seq, note = after.Seq, after.Note

@@ -15,8 +15,8 @@ import (
 // them when somebody reads it, or an agent's own note.
 type Segment struct {
 	Name string
-	// CoversFrom and CoversTo are the messages that it shows, 0: a note. OffsetFrom is the byte of the text of CoversFrom
-	// where it begins, OffsetTo the byte of the text of CoversTo where it ends; 0: whole.
+	// CoversFrom and CoversTo are the messages that it shows, 0: a note. OffsetFrom is the byte of the text of
+	// CoversFrom where it begins, OffsetTo the byte of the text of CoversTo where it ends; 0: whole.
 	CoversFrom, CoversTo int64
 	OffsetFrom, OffsetTo int
 	// Marker is the one that it was made for, "": a note.
@@ -83,7 +83,8 @@ func (s *Store) MeasureSegment(ctx context.Context, ref ConversationRef, name st
 		if err != nil {
 			return err
 		}
-		tag, err := tx.Exec(ctx, `UPDATE segments SET size = $3 WHERE cid = $1 AND name = $2 AND covers_from > 0`, cid, name, size)
+		tag, err := tx.Exec(ctx, `UPDATE segments SET size = $3 WHERE cid = $1 AND name = $2 AND covers_from > 0`, cid,
+			name, size)
 		if err == nil && tag.RowsAffected() == 0 {
 			err = notFoundf("segment %q", name)
 		}
@@ -108,11 +109,14 @@ func (s *Store) PutNote(ctx context.Context, ref ConversationRef, n NewNote) (Se
 	created := false
 	switch {
 	case n.Name != "" && !segmentName.MatchString(n.Name):
-		return g, false, fmt.Errorf("store: write a note: %w", invalidf("name %q: letters, digits, dot, _ and -, at most 128, a letter or digit first", n.Name))
+		return g, false, fmt.Errorf("store: write a note: %w",
+			invalidf("name %q: letters, digits, dot, _ and -, at most 128, a letter or digit first", n.Name))
 	case reservedName.MatchString(n.Name):
-		return g, false, fmt.Errorf("store: write a note: %w", invalidf("name %q is one of the memory's own: give the note another", n.Name))
+		return g, false, fmt.Errorf("store: write a note: %w",
+			invalidf("name %q is one of the memory's own: give the note another", n.Name))
 	case len(n.Text) > MaxNoteBytes:
-		return g, false, fmt.Errorf("store: write a note: %w", invalidf("it has %d bytes, a note has at most %d", len(n.Text), MaxNoteBytes))
+		return g, false, fmt.Errorf("store: write a note: %w",
+			invalidf("it has %d bytes, a note has at most %d", len(n.Text), MaxNoteBytes))
 	}
 	err := s.write(ctx, "write a note", func(ctx context.Context, tx pgx.Tx) error {
 		created = false
@@ -129,19 +133,22 @@ func (s *Store) PutNote(ctx context.Context, ref ConversationRef, n NewNote) (Se
 				return err
 			}
 		}
-		old, err := one(ctx, tx, scanSegment, `SELECT `+segmentColumns+`, content FROM segments WHERE cid = $1 AND lower(name) = lower($2)`, c.cid, name)
+		old, err := one(ctx, tx, scanSegment,
+			`SELECT `+segmentColumns+`, content FROM segments WHERE cid = $1 AND lower(name) = lower($2)`, c.cid, name)
 		switch {
 		case isNotFound(err):
 			created = true
 		case err != nil:
 			return err
 		case old.Name != name:
-			return conflictf(ConflictDifferent, "there is a note %q, whose name differs in upper and lower case alone", old.Name)
+			return conflictf(ConflictDifferent, "there is a note %q, whose name differs in upper and lower case alone",
+				old.Name)
 		case string(old.Content) == string(n.Text):
 			g = old
 			return nil
 		case !n.Replace:
-			return conflictf(ConflictDifferent, "there is a note %q with another text: choose another name, or say that it is to be replaced", name)
+			return conflictf(ConflictDifferent,
+				"there is a note %q with another text: choose another name, or say that it is to be replaced", name)
 		}
 		g, err = one(ctx, tx, scanSegment, `INSERT INTO segments (cid, name, content) VALUES ($1, $2, $3)
 			ON CONFLICT (cid, name) DO UPDATE SET content = excluded.content, created_at = clock_timestamp()
@@ -149,13 +156,15 @@ func (s *Store) PutNote(ctx context.Context, ref ConversationRef, n NewNote) (Se
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM search_texts WHERE cid = $1 AND seq = 0 AND note = $2`, c.cid, name); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM search_texts WHERE cid = $1 AND seq = 0 AND note = $2`, c.cid,
+			name); err != nil {
 			return err
 		}
 		if err := insertSearchTexts(ctx, tx, c.cid, []SearchText{{Note: name, Text: string(n.Text)}}); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE conversations SET memory_due_at = clock_timestamp() WHERE cid = $1 AND NOT ephemeral`, c.cid)
+		_, err = tx.Exec(
+			ctx, `UPDATE conversations SET memory_due_at = clock_timestamp() WHERE cid = $1 AND NOT ephemeral`, c.cid)
 		return err
 	})
 	return g, created, err
@@ -176,7 +185,8 @@ func (s *Store) GetSegment(ctx context.Context, ref ConversationRef, name string
 		if err != nil {
 			return err
 		}
-		g, err = one(ctx, q, scanSegment, `SELECT `+segmentColumns+`, content FROM segments WHERE cid = $1 AND name = $2`, cid, cleanText(name))
+		g, err = one(ctx, q, scanSegment,
+			`SELECT `+segmentColumns+`, content FROM segments WHERE cid = $1 AND name = $2`, cid, cleanText(name))
 		if isNotFound(err) {
 			err = notFoundf("segment %q", strings.ToValidUTF8(name, "\uFFFD"))
 		}
@@ -204,7 +214,8 @@ const segmentColumns = `name, covers_from, covers_to, offset_from, offset_to, co
 	CASE WHEN covers_from = 0 THEN octet_length(content) ELSE size END, facts, created_at`
 
 func scanSegment(row pgx.CollectableRow) (g Segment, err error) {
-	err = row.Scan(&g.Name, &g.CoversFrom, &g.CoversTo, &g.OffsetFrom, &g.OffsetTo, &g.Marker, &g.Size, (*[]byte)(&g.Facts), &g.Created, &g.Content)
+	err = row.Scan(&g.Name, &g.CoversFrom, &g.CoversTo, &g.OffsetFrom, &g.OffsetTo, &g.Marker, &g.Size,
+		(*[]byte)(&g.Facts), &g.Created, &g.Content)
 	if !g.Note() {
 		g.Content = nil
 	}

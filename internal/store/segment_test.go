@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"precis/internal/search"
+	"precis/internal/memory/search"
 	"precis/internal/store"
 )
 
@@ -22,7 +22,10 @@ func TestSegmentsStay(t *testing.T) {
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 2)
 	m := compact(t, s, ref, 2, "SUM")
-	first := store.Segment{Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, OffsetTo: 5, Marker: m.ID, Size: 70, Facts: json.RawMessage(`{"request":"a\u0000b"}`)}
+	first := store.Segment{
+		Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, OffsetTo: 5, Marker: m.ID, Size: 70,
+		Facts: json.RawMessage(`{"request":"a\u0000b"}`),
+	}
 	other := store.Segment{Name: "segment_0001.md", CoversFrom: 2, CoversTo: 2, Marker: m.ID, Size: 1}
 	second := store.Segment{Name: "segment_0002.md", CoversFrom: 2, CoversTo: 2, OffsetFrom: 5, Marker: m.ID, Size: 9}
 	for _, list := range [][]store.Segment{{first}, {other, second}} {
@@ -31,7 +34,8 @@ func TestSegmentsStay(t *testing.T) {
 		}
 	}
 	got, err := s.GetSegment(t.Context(), ref, "segment_0001.md")
-	if err != nil || got.CoversFrom != 1 || got.OffsetTo != 5 || got.Marker != m.ID || got.Size != 70 || got.Note() || !strings.Contains(string(got.Facts), "a\ufffdb") {
+	if err != nil || got.CoversFrom != 1 || got.OffsetTo != 5 || got.Marker != m.ID || got.Size != 70 || got.Note() ||
+		!strings.Contains(string(got.Facts), "a\ufffdb") {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if err := s.MeasureSegment(t.Context(), ref, "segment_0002.md", 11); err != nil {
@@ -41,7 +45,8 @@ func TestSegmentsStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := s.Segments(t.Context(), ref)
-	if err != nil || len(list) != 3 || list[0].Name != "segment_0001.md" || list[1].Size != 11 || list[1].OffsetFrom != 5 || list[2].Name != "a.md" || list[2].Content != nil || list[2].Size != 1 {
+	if err != nil || len(list) != 3 || list[0].Name != "segment_0001.md" || list[1].Size != 11 ||
+		list[1].OffsetFrom != 5 || list[2].Name != "a.md" || list[2].Content != nil || list[2].Size != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	for _, g := range []store.Segment{
@@ -51,7 +56,9 @@ func TestSegmentsStay(t *testing.T) {
 			t.Errorf("%+v: error %v", g, err)
 		}
 	}
-	if err := s.KeepSegments(t.Context(), ref, []store.Segment{{Name: "segment_0003.md", CoversFrom: 1, CoversTo: 1, Marker: "nope"}}); !errors.Is(err, store.ErrNotFound) {
+	if err := s.KeepSegments(t.Context(), ref,
+		[]store.Segment{{Name: "segment_0003.md", CoversFrom: 1, CoversTo: 1, Marker: "nope"}}); !errors.Is(err,
+		store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
 	for _, name := range []string{"nope", "a.md"} {
@@ -89,7 +96,10 @@ func TestNotes(t *testing.T) {
 			t.Errorf("%s, %v", g.Name, err)
 		}
 	}
-	for _, name := range []string{"../x", "a/b", ".hidden", "a\x00", "ä", strings.Repeat("x", 129), "INDEX.md", "index.MD", "segment_0001.md", "Segment_9.md"} {
+	for _, name := range []string{
+		"../x", "a/b", ".hidden", "a\x00", "ä", strings.Repeat("x", 129), "INDEX.md",
+		"index.MD", "segment_0001.md", "Segment_9.md",
+	} {
 		if _, _, err := put(name, "x", true); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("name %q: error %v", name, err)
 		}
@@ -143,11 +153,13 @@ func TestSearch(t *testing.T) {
 	), 7); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.PutNote(t.Context(), ref, store.NewNote{Name: "n.md", Text: []byte("remember gamma rays")}); err != nil {
+	if _, _, err := s.PutNote(t.Context(), ref,
+		store.NewNote{Name: "n.md", Text: []byte("remember gamma rays")}); err != nil {
 		t.Fatal(err)
 	}
 	// Twice is once.
-	if err := s.AddSearchTexts(t.Context(), ref, texts("See internal/foo_bar/baz.go:17 and run `go build ./...`"), 3); err != nil {
+	if err := s.AddSearchTexts(t.Context(), ref, texts("See internal/foo_bar/baz.go:17 and run `go build ./...`"),
+		3); err != nil {
 		t.Fatal(err)
 	}
 	if indexed, head, err := s.SearchIndex(t.Context(), ref); err != nil || indexed != 7 || head != 12 {
@@ -226,7 +238,8 @@ func TestSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	hits, err := s.Search(t.Context(), ref, query, nil, 1)
-	if err != nil || len(hits) != 1 || !strings.Contains(hits[0].Body, "needle_at") || far[hits[0].Start:hits[0].Start+len(hits[0].Body)] != hits[0].Body {
+	if err != nil || len(hits) != 1 || !strings.Contains(hits[0].Body, "needle_at") ||
+		far[hits[0].Start:hits[0].Start+len(hits[0].Body)] != hits[0].Body {
 		t.Errorf("%.100v, %v", hits, err)
 	}
 }
@@ -275,7 +288,8 @@ func TestClaimMemory(t *testing.T) {
 	}
 	claim(true)
 
-	temp, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{ID: "e", Format: "anthropic", Ephemeral: true})
+	temp, _, err := s.CreateConversation(t.Context(), store.DefaultTenant,
+		store.NewConversation{ID: "e", Format: "anthropic", Ephemeral: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,8 +306,14 @@ func TestSearchFindsWhatIsThere(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		ref := newConversation(t, s, fmt.Sprint("c", n))
-		piece := rapid.SampledFrom([]string{"a", "b", "B", "ab", "7", "語", "文", " ", "_", "/", ".", "'", "\\", "\x00", "\n", "é"})
-		text := rapid.Custom(func(rt *rapid.T) string { return strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(rt, "pieces"), "") })
+		piece := rapid.SampledFrom([]string{
+			"a", "b", "B", "ab", "7", "語", "文", " ", "_", "/", ".", "'", "\\", "\x00",
+			"\n", "é",
+		})
+		text := rapid.Custom(func(rt *rapid.T) string {
+			return strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(rt,
+				"pieces"), "")
+		})
 		said := rapid.SliceOfN(text, 1, 5).Draw(rt, "said")
 		if err := s.AddSearchTexts(t.Context(), ref, texts(said...), int64(len(said))); err != nil {
 			rt.Fatal(err)
@@ -327,7 +347,8 @@ func TestSearchFindsWhatIsThere(t *testing.T) {
 		for i, text := range said {
 			want := true
 			for _, x := range terms {
-				if words := plainWords(x.text); words != "" && strings.Contains(" "+plainWords(text)+" ", " "+words+" ") == x.not {
+				if words := plainWords(x.text); words != "" &&
+					strings.Contains(" "+plainWords(text)+" ", " "+words+" ") == x.not {
 					want = false
 				}
 			}
@@ -361,7 +382,10 @@ func TestMemoryOfDeletedContent(t *testing.T) {
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 2)
 	m := compact(t, s, ref, 2, "SUM")
-	segment := []store.Segment{{Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, Marker: m.ID, Facts: json.RawMessage(`{"request":"x"}`)}}
+	segment := []store.Segment{{
+		Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, Marker: m.ID,
+		Facts: json.RawMessage(`{"request":"x"}`),
+	}}
 	if err := s.KeepSegments(t.Context(), ref, segment); err != nil {
 		t.Fatal(err)
 	}

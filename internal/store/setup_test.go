@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"precis/internal/devstack/stacktest"
 	"precis/internal/store"
+	"precis/internal/testkit/stacktest"
 	"precis/pipeline"
 )
 
@@ -42,7 +42,8 @@ func raw(t testing.TB, url string) *pgxpool.Pool {
 
 func newConversation(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	t.Helper()
-	c, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{ID: id, Format: "anthropic", Vendor: "anthropic", Model: "m"})
+	c, _, err := s.CreateConversation(t.Context(), store.DefaultTenant,
+		store.NewConversation{ID: id, Format: "anthropic", Vendor: "anthropic", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +52,9 @@ func newConversation(t testing.TB, s *store.Store, id string) store.Conversation
 
 func message(role pipeline.Role, text string) store.NewMessage {
 	return store.NewMessage{
-		Role: role, Genuine: role == pipeline.RoleUser, Native: fmt.Appendf(nil, `{"role":%q,"content":%q}`, role, text),
-		Chars: utf8.RuneCountInString(text), Tokens: 1 + len(text)/4, SearchText: text,
+		Role: role, Genuine: role == pipeline.RoleUser,
+		Native: fmt.Appendf(nil, `{"role":%q,"content":%q}`, role, text), Chars: utf8.RuneCountInString(text),
+		Tokens: 1 + len(text)/4, SearchText: text,
 	}
 }
 
@@ -61,7 +63,8 @@ func talk(t testing.TB, s *store.Store, ref store.ConversationRef, n int) store.
 	t.Helper()
 	var list []store.NewMessage
 	for i := range n {
-		list = append(list, message(pipeline.RoleUser, fmt.Sprintf("question %d", i)), message(pipeline.RoleAssistant, fmt.Sprintf("answer %d", i)))
+		list = append(list, message(pipeline.RoleUser, fmt.Sprintf("question %d", i)),
+			message(pipeline.RoleAssistant, fmt.Sprintf("answer %d", i)))
 	}
 	res, err := s.Append(t.Context(), ref, list, store.AppendOptions{})
 	if err != nil {
@@ -123,7 +126,8 @@ func plan(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, s
 // compact requests a run and applies its marker.
 func compact(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, summary string) store.Marker {
 	t.Helper()
-	m, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, plan(t, s, ref, upTo, summary), store.RunFacts{Summarizer: "self"})
+	m, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, plan(t, s, ref, upTo, summary),
+		store.RunFacts{Summarizer: "self"})
 	if err != nil {
 		t.Fatal(err)
 	}

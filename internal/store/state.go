@@ -76,7 +76,9 @@ type EnrichmentVersion struct {
 // KeepState keeps the state of a view that a run works on, with the settings that count for it. It gives the references
 // by what they are: "state" is the state itself, "system", "tools" and "envelope" what belongs to it. Keeping the same
 // state again is harmless, and costs nothing while this Store remembers it.
-func (s *Store) KeepState(ctx context.Context, ref RunRef, v LiveView, settings json.RawMessage) (map[string]string, error) {
+func (s *Store) KeepState(ctx context.Context, ref RunRef, v LiveView,
+	settings json.RawMessage,
+) (map[string]string, error) {
 	c := v.Conversation
 	refs := map[string]string{}
 	parts := map[string]json.RawMessage{"system": c.System, "tools": c.Tools, "envelope": c.Envelope}
@@ -86,10 +88,10 @@ func (s *Store) KeepState(ctx context.Context, ref RunRef, v LiveView, settings 
 		}
 	}
 	state := State{
-		Head: v.Head(), ActiveMarker: c.ActiveMarker, Epoch: c.Epoch, Vendor: c.Vendor, Model: c.Model, Window: c.Window,
-		MaxOutput: c.MaxOutput, System: refs["system"], Tools: refs["tools"], Envelope: refs["envelope"], Settings: settings,
-		Overhead: c.OverheadTokens, Ephemeral: c.Ephemeral, AutoHeld: c.AutoHeld, Usage: StateUsage(c.Usage),
-		TurnStart: v.TurnStart, ReplyOpen: v.ReplyOpen,
+		Head: v.Head(), ActiveMarker: c.ActiveMarker, Epoch: c.Epoch, Vendor: c.Vendor, Model: c.Model,
+		Window: c.Window, MaxOutput: c.MaxOutput, System: refs["system"], Tools: refs["tools"],
+		Envelope: refs["envelope"], Settings: settings, Overhead: c.OverheadTokens, Ephemeral: c.Ephemeral,
+		AutoHeld: c.AutoHeld, Usage: StateUsage(c.Usage), TurnStart: v.TurnStart, ReplyOpen: v.ReplyOpen,
 	}
 	for _, e := range v.Enrichments {
 		state.Enrichments = append(state.Enrichments, EnrichmentVersion{e.Key, e.Version})

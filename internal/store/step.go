@@ -54,7 +54,8 @@ const stepColumns = `s.stage, s.call, s.attempt, s.rung, s.summarizer, s.outcome
 func scanStep(row pgx.CollectableRow) (Step, error) {
 	var t Step
 	var ms int64
-	err := row.Scan(&t.Stage, &t.Call, &t.Attempt, &t.Rung, &t.Summarizer, &t.Outcome, &t.ErrorKind, &t.Message, &t.Next,
+	err := row.Scan(&t.Stage, &t.Call, &t.Attempt, &t.Rung, &t.Summarizer, &t.Outcome, &t.ErrorKind, &t.Message,
+		&t.Next,
 		&t.Worker, &t.Started, &ms, (*[]byte)(&t.Numbers), &t.Artifacts)
 	t.Took = time.Duration(ms) * time.Millisecond
 	return t, err
@@ -97,8 +98,9 @@ func (s *Store) RecordStep(ctx context.Context, ref RunRef, t Step) error {
 				ms = coalesce(excluded.ms, s.ms),
 				numbers = s.numbers || excluded.numbers,
 				artifacts = s.artifacts || excluded.artifacts`,
-			ref.ID, cleanText(t.Stage), t.Call, t.Attempt, cleanText(t.Rung), cleanText(t.Summarizer), string(t.Outcome),
-			string(t.ErrorKind), cleanText(t.Message), cleanText(t.Next), cleanText(t.Worker), timeOrNil(t.Started),
+			ref.ID, cleanText(t.Stage), t.Call, t.Attempt, cleanText(t.Rung), cleanText(t.Summarizer),
+			string(t.Outcome), string(t.ErrorKind), cleanText(t.Message), cleanText(t.Next), cleanText(t.Worker),
+			timeOrNil(t.Started),
 			t.Took.Milliseconds(), numbers, artifacts)
 		if err != nil {
 			return err
@@ -112,7 +114,8 @@ func ownsRun(ctx context.Context, q querier, ref RunRef) error {
 	if !goodID(ref.ID, 64) || !goodID(ref.Tenant, 64) {
 		return notFoundf("run %q", ref.ID)
 	}
-	if _, err := one(ctx, q, pgx.RowTo[string], `SELECT id FROM runs WHERE tenant = $1 AND id = $2`, ref.Tenant, ref.ID); err != nil {
+	if _, err := one(ctx, q, pgx.RowTo[string], `SELECT id FROM runs WHERE tenant = $1 AND id = $2`, ref.Tenant,
+		ref.ID); err != nil {
 		return fmt.Errorf("run %q: %w", ref.ID, err)
 	}
 	return nil
@@ -120,7 +123,9 @@ func ownsRun(ctx context.Context, q querier, ref RunRef) error {
 
 // NoteNext records what the ladder did after the last attempt at a call, and the kind of failure that it answered: the
 // attempt itself tells, unless its worker died in it.
-func (s *Store) NoteNext(ctx context.Context, ref RunRef, stage string, call int, next string, kind pipeline.ErrorKind) error {
+func (s *Store) NoteNext(ctx context.Context, ref RunRef, stage string, call int, next string,
+	kind pipeline.ErrorKind,
+) error {
 	return s.write(ctx, "record the next step", func(ctx context.Context, tx pgx.Tx) error {
 		cid, err := lockRun(ctx, tx, ref)
 		if err != nil {

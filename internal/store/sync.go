@@ -30,7 +30,9 @@ func (s *Store) SyncChains(ctx context.Context, ref ConversationRef, seqs []int6
 		if err != nil {
 			return err
 		}
-		rows, err := q.Query(ctx, `SELECT seq, sync_chain FROM messages WHERE cid = $1 AND seq = ANY($2) AND sync_chain IS NOT NULL`, cid, seqs)
+		rows, err := q.Query(
+			ctx, `SELECT seq, sync_chain FROM messages WHERE cid = $1 AND seq = ANY($2) AND sync_chain IS NOT NULL`,
+			cid, seqs)
 		if err != nil {
 			return err
 		}
@@ -53,7 +55,8 @@ func (s *Store) KeepSyncChain(ctx context.Context, ref ConversationRef, head int
 		if err != nil || c.HeadSeq != head {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE conversations SET sync_seq = $2, sync_chain = $3 WHERE cid = $1`, c.cid, head, chain[:])
+		_, err = tx.Exec(ctx, `UPDATE conversations SET sync_seq = $2, sync_chain = $3 WHERE cid = $1`, c.cid, head,
+			chain[:])
 		return err
 	})
 }

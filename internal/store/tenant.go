@@ -24,7 +24,8 @@ type Tenant struct {
 func (s *Store) EnsureTenant(ctx context.Context, id, name string) (Tenant, error) {
 	var t Tenant
 	if !goodID(id, 64) || strings.Contains(id, "/") {
-		return t, fmt.Errorf("store: make a tenant: %w", invalidf("a tenant's id has 1 to 64 bytes, no slash and no control characters"))
+		return t, fmt.Errorf("store: make a tenant: %w",
+			invalidf("a tenant's id has 1 to 64 bytes, no slash and no control characters"))
 	}
 	err := s.write(ctx, "make a tenant", func(ctx context.Context, tx pgx.Tx) (err error) {
 		// DO UPDATE, since DO NOTHING gives no row back when another call was faster.
@@ -41,7 +42,9 @@ func scanTenant(row pgx.CollectableRow) (t Tenant, err error) {
 
 // ChangeTenantSettings changes what a tenant sets of pipeline.Settings for all its conversations: change gets what it
 // sets now and gives what it is to set, each a JSON object or nil for nothing. No other change comes in between.
-func (s *Store) ChangeTenantSettings(ctx context.Context, tenant string, change func(json.RawMessage) (json.RawMessage, error)) error {
+func (s *Store) ChangeTenantSettings(ctx context.Context, tenant string,
+	change func(json.RawMessage) (json.RawMessage, error),
+) error {
 	return s.write(ctx, "set a tenant's settings", func(ctx context.Context, tx pgx.Tx) error {
 		own, err := tenantSettings(ctx, tx, tenant, " FOR NO KEY UPDATE")
 		if err != nil {
@@ -97,7 +100,9 @@ type APIKey struct {
 }
 
 // CreateAPIKey makes a key for a tenant. The secret is shown this once: only its hash is kept.
-func (s *Store) CreateAPIKey(ctx context.Context, tenant, name string, trusted bool) (key APIKey, secret string, err error) {
+func (s *Store) CreateAPIKey(ctx context.Context, tenant, name string,
+	trusted bool,
+) (key APIKey, secret string, err error) {
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // never fails: crypto/rand aborts the program instead
 	secret = "pk_" + base64.RawURLEncoding.EncodeToString(raw)
@@ -129,7 +134,8 @@ func (s *Store) FindAPIKey(ctx context.Context, secret string) (APIKey, error) {
 	hash := sha256.Sum256([]byte(secret))
 	var k APIKey
 	err := s.read(ctx, "look up an API key", func(ctx context.Context, q querier) (err error) {
-		k, err = one(ctx, q, scanAPIKey, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash[:])
+		k, err = one(ctx, q, scanAPIKey,
+			`SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash[:])
 		return err
 	})
 	return k, err

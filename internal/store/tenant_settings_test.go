@@ -18,12 +18,14 @@ func TestTenantSettings(t *testing.T) {
 		t.Errorf("%s, %v before any", got, err)
 	}
 	set := func(tenant string, settings json.RawMessage) error {
-		return s.ChangeTenantSettings(t.Context(), tenant, func(json.RawMessage) (json.RawMessage, error) { return settings, nil })
+		return s.ChangeTenantSettings(t.Context(), tenant,
+			func(json.RawMessage) (json.RawMessage, error) { return settings, nil })
 	}
 	if err := set(store.DefaultTenant, []byte(`{"digest": "never"}`)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.TenantSettings(t.Context(), store.DefaultTenant); err != nil || string(got) != `{"digest": "never"}` {
+	if got, err := s.TenantSettings(t.Context(), store.DefaultTenant); err != nil ||
+		string(got) != `{"digest": "never"}` {
 		t.Errorf("%s, %v", got, err)
 	}
 	if c, err := s.GetConversation(t.Context(), ref); err != nil || string(c.TenantSettings) != `{"digest": "never"}` {
@@ -48,22 +50,24 @@ func TestTenantSettingsChangeOneAfterAnother(t *testing.T) {
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
-			err := s.ChangeTenantSettings(t.Context(), store.DefaultTenant, func(own json.RawMessage) (json.RawMessage, error) {
-				var count struct{ Turns int }
-				if len(own) > 0 {
-					if err := json.Unmarshal(own, &count); err != nil {
-						return nil, err
+			err := s.ChangeTenantSettings(t.Context(), store.DefaultTenant,
+				func(own json.RawMessage) (json.RawMessage, error) {
+					var count struct{ Turns int }
+					if len(own) > 0 {
+						if err := json.Unmarshal(own, &count); err != nil {
+							return nil, err
+						}
 					}
-				}
-				return fmt.Appendf(nil, `{"turns":%d}`, count.Turns+1), nil
-			})
+					return fmt.Appendf(nil, `{"turns":%d}`, count.Turns+1), nil
+				})
 			if err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if got, err := s.TenantSettings(t.Context(), store.DefaultTenant); err != nil || string(got) != fmt.Sprintf(`{"turns":%d}`, n) {
+	if got, err := s.TenantSettings(t.Context(), store.DefaultTenant); err != nil ||
+		string(got) != fmt.Sprintf(`{"turns":%d}`, n) {
 		t.Errorf("%s, %v", got, err)
 	}
 }

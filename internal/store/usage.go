@@ -44,7 +44,8 @@ var usageGroups = map[string]string{
 func (s *Store) UsageBy(ctx context.Context, tenant, group string, since time.Time) ([]UsageGroup, error) {
 	key, ok := usageGroups[group]
 	if !ok {
-		return nil, fmt.Errorf("store: sum usage: %w", invalidf("group %q: it is tenant, conversation, model or day", group))
+		return nil, fmt.Errorf("store: sum usage: %w",
+			invalidf("group %q: it is tenant, conversation, model or day", group))
 	}
 	type row struct {
 		key          string
@@ -54,7 +55,8 @@ func (s *Store) UsageBy(ctx context.Context, tenant, group string, since time.Ti
 	var rows []row
 	err := s.read(ctx, "sum usage", func(ctx context.Context, q querier) (err error) {
 		rows, err = all(ctx, q, func(r pgx.CollectableRow) (u row, err error) {
-			return u, r.Scan(&u.key, &u.Vendor, &u.Model, &u.Input, &u.CachedInput, &u.CacheWrite, &u.Output, &u.Calls, &u.failed, &u.lost)
+			return u, r.Scan(&u.key, &u.Vendor, &u.Model, &u.Input, &u.CachedInput, &u.CacheWrite, &u.Output, &u.Calls,
+				&u.failed, &u.lost)
 		}, `SELECT `+key+` AS key, l.vendor, l.model, sum(l.input_tokens)::bigint, sum(l.cached_input_tokens)::bigint,
 				sum(l.cache_write_tokens)::bigint, sum(l.output_tokens)::bigint, count(*), count(*) FILTER (WHERE l.state = 'failed'),
 				count(*) FILTER (WHERE l.state = 'started' AND (r.outcome IS NOT NULL OR EXISTS (

@@ -31,7 +31,8 @@ const (
 type Fault struct {
 	State FaultState `json:"state"`
 	Table string     `json:"table"`
-	// Key tells the row from others of the table; Column is the column at fault, or those among which it is, "": the row.
+	// Key tells the row from others of the table; Column is the column at fault, or those among which it is, "": the
+	// row.
 	Key    string `json:"key"`
 	Column string `json:"column,omitempty"`
 	// Detail is one sentence without text of the conversation.
@@ -94,8 +95,8 @@ type (
 	}
 )
 
-// Verify opens a conversation for verification: do sees one state of it throughout, whatever is written meanwhile. do may
-// be called more than once, and must set its results anew each time.
+// Verify opens a conversation for verification: do sees one state of it throughout, whatever is written meanwhile. do
+// may be called more than once, and must set its results anew each time.
 func (s *Store) Verify(ctx context.Context, ref ConversationRef, do func(context.Context, *Verification) error) error {
 	return s.snapshot(ctx, "verify a conversation", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := conversation(ctx, tx, ref)
@@ -128,7 +129,8 @@ func scanVerified(row pgx.CollectableRow) (m verifiedMessage, err error) {
 	r := &m.record
 	var chain, native, search []byte
 	err = row.Scan(&m.seq, &m.role, &m.kind, &m.clientID, &chain, &native, &search, &m.nativeBytes, &r.sums.Tokens,
-		&r.sums.Chars, &r.sums.Turns, &r.chars, &r.tokens, &r.bytes, &r.genuine, &r.created, &r.syncChain, &m.stored, &m.pruned)
+		&r.sums.Chars, &r.sums.Turns, &r.chars, &r.tokens, &r.bytes, &r.genuine, &r.created, &r.syncChain, &m.stored,
+		&m.pruned)
 	r.chain, m.native, m.search = padded(chain), padded(native), padded(search)
 	return m, err
 }
@@ -139,7 +141,8 @@ func (v *Verification) Messages(ctx context.Context, wanted ...int64) (f Faults,
 	chains = map[int64]Hash{0: {}}
 	c := v.Conversation
 	if !c.ContentDeleted.IsZero() {
-		f.add(FaultPruned, "messages", c.Ref.ID, "", "the conversation's content was removed on %s", c.ContentDeleted.UTC().Format(time.DateOnly))
+		f.add(FaultPruned, "messages", c.Ref.ID, "", "the conversation's content was removed on %s",
+			c.ContentDeleted.UTC().Format(time.DateOnly))
 		return f, chains, nil
 	}
 	pruned, err := v.prunings(ctx)
@@ -190,7 +193,8 @@ func (v *Verification) message(f *Faults, pruned *prunedSet, last, m verifiedMes
 			f.add(FaultTampered, "messages", key, "search_text", "the search text of a pruned message is not empty")
 		}
 		if !p.at.IsZero() && (m.pruned == nil || !m.pruned.Equal(p.at)) {
-			f.add(FaultTampered, "messages", key, "pruned_at", "it is not when its pruning was, on %s", v.day(p.at, nil))
+			f.add(FaultTampered, "messages", key, "pruned_at", "it is not when its pruning was, on %s",
+				v.day(p.at, nil))
 		}
 		native, search, bytes = p.Native, p.SearchText, p.Bytes
 		f.add(FaultPruned, "messages", key, "native", "its content was pruned on %s", v.day(p.at, m.pruned))
@@ -199,12 +203,14 @@ func (v *Verification) message(f *Faults, pruned *prunedSet, last, m verifiedMes
 	}
 	before, chain := last.record.chain, m.record.chain
 	if chainOver(before, m.seq, m.role, m.kind, m.clientID, native) != chain {
-		f.add(FaultTampered, "messages", key, m.chainSuspect(before, native), "its content, role, kind or client id is not what its hash commits to")
+		f.add(FaultTampered, "messages", key, m.chainSuspect(before, native),
+			"its content, role, kind or client id is not what its hash commits to")
 	}
 	r := m.record
 	r.searchText = search
 	if suspect := m.recordSuspect(r, last.record.sums, bytes); suspect != "" {
-		f.add(FaultTampered, "messages", key, suspect, "its sizes, times or search text are not what its record commits to")
+		f.add(FaultTampered, "messages", key, suspect,
+			"its sizes, times or search text are not what its record commits to")
 	}
 }
 
@@ -219,17 +225,24 @@ func (v *Verification) day(recorded time.Time, row *time.Time) string {
 	return "an unknown day"
 }
 
-// chainSuspect finds which of the columns under a message's chain was changed, by trying what roles and kinds there are.
+// chainSuspect finds which of the columns under a message's chain was changed, by trying what roles and kinds there
+// are.
 func (m verifiedMessage) chainSuspect(before, native Hash) string {
 	is := func(role pipeline.Role, kind pipeline.Kind, clientID string) bool {
 		return chainOver(before, m.seq, role, kind, clientID, native) == m.record.chain
 	}
-	for _, role := range []pipeline.Role{pipeline.RoleSystem, pipeline.RoleUser, pipeline.RoleAssistant, pipeline.RoleTool} {
+	for _, role := range []pipeline.Role{
+		pipeline.RoleSystem, pipeline.RoleUser, pipeline.RoleAssistant,
+		pipeline.RoleTool,
+	} {
 		if is(role, m.kind, m.clientID) {
 			return "role"
 		}
 	}
-	for _, kind := range []pipeline.Kind{pipeline.KindOrdinary, pipeline.KindSummary, pipeline.KindUserInfo, pipeline.KindReminder, pipeline.KindSynthetic} {
+	for _, kind := range []pipeline.Kind{
+		pipeline.KindOrdinary, pipeline.KindSummary, pipeline.KindUserInfo,
+		pipeline.KindReminder, pipeline.KindSynthetic,
+	} {
 		if is(m.role, kind, m.clientID) {
 			return "kind"
 		}
@@ -257,7 +270,10 @@ func (m verifiedMessage) recordSuspect(r messageRecord, before Sums, bytes int64
 		turns = 1
 	}
 	fits := func(r messageRecord) bool { return r.hash() == padded(m.stored) }
-	consistent := r.sums == Sums{Tokens: before.Tokens + r.tokens, Chars: before.Chars + r.chars, Turns: before.Turns + turns} && r.bytes == bytes
+	consistent := r.sums == Sums{
+		Tokens: before.Tokens + r.tokens, Chars: before.Chars + r.chars,
+		Turns: before.Turns + turns,
+	} && r.bytes == bytes
 	if fits(r) && consistent {
 		return ""
 	}
@@ -298,7 +314,8 @@ func (v *Verification) head(f *Faults, last verifiedMessage) {
 			"conversations.head_seq says %d, and the last message that is there is %d", c.HeadSeq, last.seq)
 		return
 	case last.seq > c.HeadSeq:
-		f.add(FaultTampered, "conversations", key, "head_seq", "the conversation's head is message %d, and there is a message %d", c.HeadSeq, last.seq)
+		f.add(FaultTampered, "conversations", key, "head_seq",
+			"the conversation's head is message %d, and there is a message %d", c.HeadSeq, last.seq)
 		return
 	}
 	if last.record.chain != c.HeadChain {
@@ -313,7 +330,8 @@ func (v *Verification) head(f *Faults, last verifiedMessage) {
 		{"turns_sum", c.Sums.Turns, last.record.sums.Turns},
 	} {
 		if sum.have != sum.want {
-			f.add(FaultTampered, "conversations", key, sum.column, "it is %d, and the messages come to %d", sum.have, sum.want)
+			f.add(FaultTampered, "conversations", key, sum.column, "it is %d, and the messages come to %d", sum.have,
+				sum.want)
 		}
 	}
 }
@@ -334,7 +352,8 @@ func (v *Verification) Events(ctx context.Context) (f Faults, err error) {
 		case seq != last+1:
 			f.add(FaultMissing, "events", fmt.Sprint(last+1), "", "events %d to %d are missing", last+1, seq-1)
 		case string(stored) != string(computed):
-			f.add(FaultTampered, "events", fmt.Sprint(seq), "kind, run, data, created_at or chain", "the event is not what its hash commits to")
+			f.add(FaultTampered, "events", fmt.Sprint(seq), "kind, run, data, created_at or chain",
+				"the event is not what its hash commits to")
 		}
 		last, head = seq, slices.Clone(stored)
 		return nil
@@ -344,16 +363,20 @@ func (v *Verification) Events(ctx context.Context) (f Faults, err error) {
 	}
 	var wantSeq int64
 	var wantHead []byte
-	if err := v.tx.QueryRow(ctx, `SELECT event_seq, event_chain FROM conversations WHERE cid = $1`, c.cid).Scan(&wantSeq, &wantHead); err != nil {
+	if err := v.tx.QueryRow(ctx, `SELECT event_seq, event_chain FROM conversations WHERE cid = $1`,
+		c.cid).Scan(&wantSeq, &wantHead); err != nil {
 		return f, err
 	}
 	switch {
 	case last < wantSeq:
-		f.add(FaultMissing, "events", fmt.Sprint(last+1), "", "conversations.event_seq says %d, and the last event that is there is %d", wantSeq, last)
+		f.add(FaultMissing, "events", fmt.Sprint(last+1), "",
+			"conversations.event_seq says %d, and the last event that is there is %d", wantSeq, last)
 	case last > wantSeq:
-		f.add(FaultTampered, "conversations", c.Ref.ID, "event_seq", "the last event is %d, and there is an event %d", wantSeq, last)
+		f.add(FaultTampered, "conversations", c.Ref.ID, "event_seq", "the last event is %d, and there is an event %d",
+			wantSeq, last)
 	case last > 0 && string(head) != string(wantHead):
-		f.add(FaultTampered, "conversations", c.Ref.ID, "event_chain", "the timeline's hash is not that of event %d", last)
+		f.add(FaultTampered, "conversations", c.Ref.ID, "event_chain", "the timeline's hash is not that of event %d",
+			last)
 	}
 	return f, nil
 }
@@ -373,7 +396,8 @@ func (v *Verification) Seals(ctx context.Context, runs ...string) (f Faults, hea
 		return f, head, err
 	}
 	if head.Seals == 0 {
-		f.add(FaultMissing, "seals", c.Ref.ID, "", "the conversation has no seals: a version that kept none wrote it, or they were removed")
+		f.add(FaultMissing, "seals", c.Ref.ID, "",
+			"the conversation has no seals: a version that kept none wrote it, or they were removed")
 		return f, head, nil
 	}
 	var last Seal
@@ -424,7 +448,8 @@ func scanSeal(row pgx.CollectableRow) (s Seal, err error) {
 // sealChain recomputes the chain of the seals; whole is false when it is broken, and then no record is to be believed.
 func (v *Verification) sealChain(ctx context.Context, f *Faults) (whole bool, head SealHead, err error) {
 	c := v.Conversation
-	rows, err := v.tx.Query(ctx, `SELECT n, kind, subject, sha256, chain, sha256(record) FROM seals WHERE cid = $1 ORDER BY n`, c.cid)
+	rows, err := v.tx.Query(
+		ctx, `SELECT n, kind, subject, sha256, chain, sha256(record) FROM seals WHERE cid = $1 ORDER BY n`, c.cid)
 	if err != nil {
 		return false, head, err
 	}
@@ -438,9 +463,11 @@ func (v *Verification) sealChain(ctx context.Context, f *Faults) (whole bool, he
 		case n != head.Seals+1:
 			f.add(FaultMissing, "seals", fmt.Sprint(head.Seals+1), "", "seals %d to %d are missing", head.Seals+1, n-1)
 		case string(sum) != string(computed):
-			f.add(FaultTampered, "seals", fmt.Sprint(n), "record or sha256", "the record of %s %s is not what its hash commits to", kind, of)
+			f.add(FaultTampered, "seals", fmt.Sprint(n), "record or sha256",
+				"the record of %s %s is not what its hash commits to", kind, of)
 		case SealChain(head.Chain, n, kind, of, padded(sum)) != padded(chain):
-			f.add(FaultTampered, "seals", fmt.Sprint(n), "kind, subject or chain", "the seal of %s %s is not what its chain commits to", kind, of)
+			f.add(FaultTampered, "seals", fmt.Sprint(n), "kind, subject or chain",
+				"the seal of %s %s is not what its chain commits to", kind, of)
 		}
 		head = SealHead{Seals: n, Chain: padded(chain)}
 		return nil
@@ -450,16 +477,20 @@ func (v *Verification) sealChain(ctx context.Context, f *Faults) (whole bool, he
 	}
 	var wantN int64
 	var wantChain []byte
-	if err := v.tx.QueryRow(ctx, `SELECT seal_seq, seal_chain FROM conversations WHERE cid = $1`, c.cid).Scan(&wantN, &wantChain); err != nil {
+	if err := v.tx.QueryRow(ctx, `SELECT seal_seq, seal_chain FROM conversations WHERE cid = $1`, c.cid).Scan(&wantN,
+		&wantChain); err != nil {
 		return false, head, err
 	}
 	switch {
 	case head.Seals < wantN:
-		f.add(FaultMissing, "seals", fmt.Sprint(head.Seals+1), "", "conversations.seal_seq says %d, and the last seal that is there is %d", wantN, head.Seals)
+		f.add(FaultMissing, "seals", fmt.Sprint(head.Seals+1), "",
+			"conversations.seal_seq says %d, and the last seal that is there is %d", wantN, head.Seals)
 	case head.Seals > wantN:
-		f.add(FaultTampered, "conversations", c.Ref.ID, "seal_seq", "the last seal is %d, and there is a seal %d", wantN, head.Seals)
+		f.add(FaultTampered, "conversations", c.Ref.ID, "seal_seq", "the last seal is %d, and there is a seal %d",
+			wantN, head.Seals)
 	case head.Chain != padded(wantChain):
-		f.add(FaultTampered, "conversations", c.Ref.ID, "seal_chain", "the hash of the seals is not that of seal %d", head.Seals)
+		f.add(FaultTampered, "conversations", c.Ref.ID, "seal_chain", "the hash of the seals is not that of seal %d",
+			head.Seals)
 	}
 	if err := v.activation(ctx, f, head.Seals); err != nil {
 		return false, head, err
@@ -467,8 +498,8 @@ func (v *Verification) sealChain(ctx context.Context, f *Faults) (whole bool, he
 	return f.Bad == 0, head, nil
 }
 
-// activation compares which marker is active, and where the timeline was, with what the last seal says: every change of a
-// marker is sealed.
+// activation compares which marker is active, and where the timeline was, with what the last seal says: every change
+// of a marker is sealed.
 func (v *Verification) activation(ctx context.Context, f *Faults, last int64) error {
 	c := v.Conversation
 	raw, err := one(ctx, v.tx, pgx.RowTo[[]byte], `SELECT record FROM seals WHERE cid = $1 AND n = $2`, c.cid, last)
@@ -483,28 +514,34 @@ func (v *Verification) activation(ctx context.Context, f *Faults, last int64) er
 		return nil // its hash has told
 	}
 	if r.Epoch != c.Epoch {
-		f.add(FaultTampered, "conversations", c.Ref.ID, "epoch", "it is %d, and the last seal says %d", c.Epoch, r.Epoch)
+		f.add(FaultTampered, "conversations", c.Ref.ID, "epoch", "it is %d, and the last seal says %d", c.Epoch,
+			r.Epoch)
 	}
 	if r.ActiveMarker != c.ActiveMarker {
-		f.add(FaultTampered, "conversations", c.Ref.ID, "active_marker", "it is %q, and the last seal says %q", c.ActiveMarker, r.ActiveMarker)
+		f.add(FaultTampered, "conversations", c.Ref.ID, "active_marker", "it is %q, and the last seal says %q",
+			c.ActiveMarker, r.ActiveMarker)
 	}
 	if r.Events == 0 {
 		return nil
 	}
-	chain, err := one(ctx, v.tx, pgx.RowTo[[]byte], `SELECT chain FROM events WHERE cid = $1 AND seq = $2`, c.cid, r.Events)
+	chain, err := one(ctx, v.tx, pgx.RowTo[[]byte], `SELECT chain FROM events WHERE cid = $1 AND seq = $2`, c.cid,
+		r.Events)
 	switch {
 	case isNotFound(err):
-		f.add(FaultMissing, "events", fmt.Sprint(r.Events), "", "the last seal was written when event %d was there", r.Events)
+		f.add(FaultMissing, "events", fmt.Sprint(r.Events), "", "the last seal was written when event %d was there",
+			r.Events)
 	case err != nil:
 		return err
 	case padded(chain) != r.EventChain:
-		f.add(FaultTampered, "events", fmt.Sprint(r.Events), "chain", "it is not what the last seal says of the timeline")
+		f.add(FaultTampered, "events", fmt.Sprint(r.Events), "chain",
+			"it is not what the last seal says of the timeline")
 	}
 	return nil
 }
 
 func (v *Verification) newest(ctx context.Context, s Seal) (bool, error) {
-	return one(ctx, v.tx, pgx.RowTo[bool], `SELECT NOT EXISTS (SELECT FROM seals WHERE cid = $1 AND kind = $2 AND subject = $3 AND n > $4)`,
+	return one(ctx, v.tx, pgx.RowTo[bool],
+		`SELECT NOT EXISTS (SELECT FROM seals WHERE cid = $1 AND kind = $2 AND subject = $3 AND n > $4)`,
 		v.Conversation.cid, string(s.Kind), s.Subject, s.N)
 }
 
@@ -571,11 +608,14 @@ func compareSeals(f *Faults, before, after Seal) {
 		case !there && (row.Table == "stage_results" || row.Table == "artifacts"):
 			// They go with the conversation's content. Where they must be there, their own check says so.
 		case !there:
-			f.add(FaultMissing, row.Table, row.Key, "", "the row was there when seal %d was written, and not for seal %d", before.N, after.N)
+			f.add(FaultMissing, row.Table, row.Key, "",
+				"the row was there when seal %d was written, and not for seal %d", before.N, after.N)
 		default:
 			for _, column := range sortedKeys(row.Values) {
-				if !same(row.Values[column], now.Values[column]) && !slices.Contains(t.changes, column) && (t.open == nil || !t.open(row)) {
-					f.add(FaultTampered, row.Table, row.Key, column, "it changed between seals %d and %d, and nothing changes it", before.N, after.N)
+				if !same(row.Values[column], now.Values[column]) && !slices.Contains(t.changes, column) &&
+					(t.open == nil || !t.open(row)) {
+					f.add(FaultTampered, row.Table, row.Key, column,
+						"it changed between seals %d and %d, and nothing changes it", before.N, after.N)
 				}
 			}
 		}
@@ -622,7 +662,8 @@ func (v *Verification) compareRows(ctx context.Context, f *Faults, s Seal) error
 	}
 	for _, id := range sortedKeys(found) {
 		if _, ok := sealed[id]; !ok && found[id].Table != "artifacts" {
-			f.add(FaultTampered, found[id].Table, v.rowKey(s, found[id]), "", "the row was not there when seal %d was written", s.N)
+			f.add(FaultTampered, found[id].Table, v.rowKey(s, found[id]), "",
+				"the row was not there when seal %d was written", s.N)
 		}
 	}
 	return nil
@@ -699,7 +740,8 @@ func (v *Verification) prunings(ctx context.Context) (*prunedSet, error) {
 		return v.pruned, nil
 	}
 	set := &prunedSet{messages: map[int64]prunedMessage{}, artifacts: map[Hash]prunedArtifact{}}
-	rows, err := v.tx.Query(ctx, `SELECT record FROM seals WHERE cid = $1 AND kind = 'prune' ORDER BY n`, v.Conversation.cid)
+	rows, err := v.tx.Query(ctx, `SELECT record FROM seals WHERE cid = $1 AND kind = 'prune' ORDER BY n`,
+		v.Conversation.cid)
 	if err != nil {
 		return nil, err
 	}
@@ -775,7 +817,8 @@ func (v *Verification) Artifact(ctx context.Context, f *Faults, r ArtifactRefere
 		f.add(FaultPruned, "artifacts", key, "", "the %s went with the conversation's content", r.Role)
 		return nil, nil
 	case isNotFound(err):
-		f.add(FaultMissing, "artifacts", key, "", "%s %s refers to it as its %s, and it is not there", r.Table, r.Key, r.Role)
+		f.add(FaultMissing, "artifacts", key, "", "%s %s refers to it as its %s, and it is not there", r.Table, r.Key,
+			r.Role)
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -794,18 +837,21 @@ func (v *Verification) Artifact(ctx context.Context, f *Faults, r ArtifactRefere
 		}
 		p, ok := pruned.artifacts[sum]
 		if !ok || p.Size != a.size {
-			f.add(FaultTampered, "artifacts", key, "pruned_at", "the %s says that it was pruned, and no pruning is on record", r.Role)
+			f.add(FaultTampered, "artifacts", key, "pruned_at",
+				"the %s says that it was pruned, and no pruning is on record", r.Role)
 			return nil, nil
 		}
 		f.add(FaultPruned, "artifacts", key, "data", "the %s was pruned on %s", r.Role, v.day(p.at, a.pruned))
 		return nil, nil
 	}
 	if data, err = v.store.unpack(sum, a.zstd); err != nil {
-		f.add(FaultTampered, "artifacts", key, "data", "the %s of %s %s is not what its hash commits to", r.Role, r.Table, r.Key)
+		f.add(FaultTampered, "artifacts", key, "data", "the %s of %s %s is not what its hash commits to", r.Role,
+			r.Table, r.Key)
 		return nil, nil
 	}
 	if int64(len(data)) != a.size {
-		f.add(FaultTampered, "artifacts", key, "size", "the %s has %d bytes, and its row says %d", r.Role, len(data), a.size)
+		f.add(FaultTampered, "artifacts", key, "size", "the %s has %d bytes, and its row says %d", r.Role, len(data),
+			a.size)
 	}
 	return data, nil
 }
@@ -819,7 +865,8 @@ func (v *Verification) Run(ctx context.Context, id string) (Run, error) {
 	if r.Conversation != v.Conversation.Ref.ID {
 		return r, notFoundf("run %q", id)
 	}
-	r.Steps, err = all(ctx, v.tx, scanStep, `SELECT `+stepColumns+` FROM run_steps s WHERE s.run = $1 ORDER BY s.call, s.attempt, s.id`, id)
+	r.Steps, err = all(ctx, v.tx, scanStep,
+		`SELECT `+stepColumns+` FROM run_steps s WHERE s.run = $1 ORDER BY s.call, s.attempt, s.id`, id)
 	return r, err
 }
 
@@ -830,7 +877,8 @@ func (v *Verification) Marker(ctx context.Context, id string) (Marker, error) {
 
 // Runs lists the ids of the conversation's runs, oldest first.
 func (v *Verification) Runs(ctx context.Context) ([]string, error) {
-	return all(ctx, v.tx, pgx.RowTo[string], `SELECT id FROM runs WHERE cid = $1 ORDER BY created_at, id`, v.Conversation.cid)
+	return all(ctx, v.tx, pgx.RowTo[string], `SELECT id FROM runs WHERE cid = $1 ORDER BY created_at, id`,
+		v.Conversation.cid)
 }
 
 // LiveView is Store.LiveView of the moment that is verified.
@@ -854,9 +902,12 @@ type AuditedConversation struct {
 	Ref ConversationRef
 }
 
-// ConversationsAfter gives the conversations of all tenants that a filter picks, in the order in which they were made, from
-// the one behind the key on; at most limit (1 to 1000) of them. It is for whoever works for the whole installation.
-func (s *Store) ConversationsAfter(ctx context.Context, f AuditFilter, key int64, limit int) ([]AuditedConversation, error) {
+// ConversationsAfter gives the conversations of all tenants that a filter picks, in the order in which they were
+// made, from the one behind the key on; at most limit (1 to 1000) of them. It is for whoever works for the whole
+// installation.
+func (s *Store) ConversationsAfter(ctx context.Context, f AuditFilter, key int64,
+	limit int,
+) ([]AuditedConversation, error) {
 	var list []AuditedConversation
 	err := s.read(ctx, "list conversations", func(ctx context.Context, q querier) (err error) {
 		list, err = all(ctx, q, func(row pgx.CollectableRow) (c AuditedConversation, err error) {
@@ -872,7 +923,8 @@ func (s *Store) ConversationsAfter(ctx context.Context, f AuditFilter, key int64
 func (s *Store) CountConversations(ctx context.Context, f AuditFilter) (int, error) {
 	var n int
 	err := s.read(ctx, "count conversations", func(ctx context.Context, q querier) (err error) {
-		n, err = one(ctx, q, pgx.RowTo[int], `SELECT count(*) FROM conversations WHERE ($1 = '' OR tenant = $1) AND ($2 = '' OR id = $2)`,
+		n, err = one(ctx, q, pgx.RowTo[int],
+			`SELECT count(*) FROM conversations WHERE ($1 = '' OR tenant = $1) AND ($2 = '' OR id = $2)`,
 			cleanText(f.Tenant), cleanText(f.Conversation))
 		return err
 	})

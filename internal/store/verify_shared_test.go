@@ -31,7 +31,8 @@ func TestSharedTextVerifiesAfterContentIsRemoved(t *testing.T) {
 		if _, err := s.BeginCall(t.Context(), r.Ref, call); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.FinishCall(t.Context(), r.Ref, call, store.CallResult{Input: 5, Output: 3, Answer: []byte("the same answer")}); err != nil {
+		if _, err := s.FinishCall(t.Context(), r.Ref, call,
+			store.CallResult{Input: 5, Output: 3, Answer: []byte("the same answer")}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.FinishRun(t.Context(), r.Ref, store.RunEnd{Outcome: store.OutcomeCancelled}); err != nil {

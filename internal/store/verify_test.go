@@ -109,7 +109,8 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	ctx := t.Context()
 	raw := json.RawMessage(`{"a":"` + id + `"}`)
 	c, _, err := s.CreateConversation(ctx, store.DefaultTenant, store.NewConversation{
-		ID: id, Format: "anthropic", Vendor: "v", Model: "m", System: raw, Tools: raw, Envelope: raw, Settings: raw, Metadata: raw,
+		ID: id, Format: "anthropic", Vendor: "v", Model: "m", System: raw, Tools: raw, Envelope: raw, Settings: raw,
+		Metadata: raw,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +125,8 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	if _, err := s.SetRenderedEnrichment(ctx, ref, "todo", []byte("one"), []byte(`{"items":["one"]}`)); err != nil {
 		t.Fatal(err)
 	}
-	r, _, err := s.RequestRun(ctx, ref, store.RunRequest{Kind: "manual", Focus: "the tests", Settings: []byte(`{"digest":"always"}`)})
+	r, _, err := s.RequestRun(ctx, ref,
+		store.RunRequest{Kind: "manual", Focus: "the tests", Settings: []byte(`{"digest":"always"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,11 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	if _, err := s.BeginCall(ctx, r.Ref, call); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := s.FinishCall(ctx, r.Ref, call, store.CallResult{Input: 5, CachedInput: 2, CacheWrite: 1, Output: 3, Answer: []byte("the answer of " + id), RequestID: "req"})
+	answer, err := s.FinishCall(ctx, r.Ref, call,
+		store.CallResult{
+			Input: 5, CachedInput: 2, CacheWrite: 1, Output: 3, Answer: []byte("the answer of " + id),
+			RequestID: "req",
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,13 +156,17 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := store.RunFacts{Summarizer: "self", Rung: "first", PromptName: "p", PromptVersion: "1", Mode: "explicit", Context: context.SHA256, Verification: []byte(`{"misattributed":0}`), Numbers: []byte(`{"omitted":0}`)}
+	facts := store.RunFacts{
+		Summarizer: "self", Rung: "first", PromptName: "p", PromptVersion: "1", Mode: "explicit",
+		Context: context.SHA256, Verification: []byte(`{"misattributed":0}`), Numbers: []byte(`{"omitted":0}`),
+	}
 	marker := plan(t, s, ref, 4, "the summary of "+id)
 	native, err := s.PutArtifact(ctx, ref, "native", []byte("the vendor's own of "+id))
 	if err != nil {
 		t.Fatal(err)
 	}
-	marker.Native, marker.NativeUse, marker.Draft = native.SHA256, raw, json.RawMessage(`{"summary":"`+marker.Summary+`"}`)
+	marker.Native, marker.NativeUse, marker.Draft = native.SHA256, raw,
+		json.RawMessage(`{"summary":"`+marker.Summary+`"}`)
 	if _, err := s.ApplyMarker(ctx, r.Ref, marker, facts); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +179,11 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 		t.Fatal(err)
 	}
 	failed := request(t, s, ref)
-	if _, err := s.FinishRun(ctx, failed.Ref, store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: "auth", Reason: "no key", Event: &store.Event{Kind: store.EventFinished}}); err != nil {
+	if _, err := s.FinishRun(ctx, failed.Ref,
+		store.RunEnd{
+			Outcome: store.OutcomeFailed, ErrorKind: "auth", Reason: "no key",
+			Event: &store.Event{Kind: store.EventFinished},
+		}); err != nil {
 		t.Fatal(err)
 	}
 	window := 5000
@@ -180,7 +194,11 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	if err != nil {
 		t.Fatal(err)
 	}
-	replay, _, err := s.RequestRun(ctx, ref, store.RunRequest{Kind: "manual", ReplayOf: r.Ref.ID, Replay: store.ReplayOptions{Live: true, Batch: batch.Ref.ID}})
+	replay, _, err := s.RequestRun(ctx, ref,
+		store.RunRequest{
+			Kind: "manual", ReplayOf: r.Ref.ID,
+			Replay: store.ReplayOptions{Live: true, Batch: batch.Ref.ID},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,17 +210,20 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 		t.Fatal(err)
 	}
 	// A second marker that was prepared, applied and undone.
-	prepared, err := s.PrepareMarker(ctx, prepare(t, s, ref).Ref, plan(t, s, ref, 6, "the second of "+id), store.RunFacts{Summarizer: "digest", Digest: true})
+	prepared, err := s.PrepareMarker(ctx, prepare(t, s, ref).Ref, plan(t, s, ref, 6, "the second of "+id),
+		store.RunFacts{Summarizer: "digest", Digest: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.ApplyPrepared(ctx, ref, prepared.ID, store.Application{Numbers: []byte(`{"look_ahead":0}`)}); err != nil {
+	if _, _, err := s.ApplyPrepared(ctx, ref, prepared.ID,
+		store.Application{Numbers: []byte(`{"look_ahead":0}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Undo(ctx, ref, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ReportMarker(ctx, ref, store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 7, Summary: []byte("by the agent")}); err != nil {
+	if _, err := s.ReportMarker(ctx, ref,
+		store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 7, Summary: []byte("by the agent")}); err != nil {
 		t.Fatal(err)
 	}
 	talk(t, s, ref, 1)
@@ -225,8 +246,9 @@ func TestWhatTheStoreDoesVerifies(t *testing.T) {
 		}
 	}
 	var told int
-	if err := raw(t, url).QueryRow(t.Context(), `SELECT count(*) FROM seals WHERE convert_from(record, 'UTF8') ~ $1`, "the tests|"+
-		fmt.Sprintf("%x", "the tests")+"|"+fmt.Sprintf("%x", `{"a":"c"}`)).Scan(&told); err != nil || told > 0 {
+	if err := raw(t, url).QueryRow(t.Context(), `SELECT count(*) FROM seals WHERE convert_from(record, 'UTF8') ~ $1`,
+		"the tests|"+
+			fmt.Sprintf("%x", "the tests")+"|"+fmt.Sprintf("%x", `{"a":"c"}`)).Scan(&told); err != nil || told > 0 {
 		t.Errorf("%d seals hold text that was removed, %v", told, err)
 	}
 }
@@ -267,7 +289,8 @@ func TestEveryColumnIsCommittedTo(t *testing.T) {
 			continue
 		}
 		if _, ok := committed[table][column]; !ok {
-			t.Errorf("%s.%s: nothing proves it, and nothing says why not: give it a place in sealedTables, and docs/audit.md", table, column)
+			t.Errorf("%s.%s: nothing proves it, and nothing says why not: give it a place in sealedTables, and "+
+				"docs/audit.md", table, column)
 		}
 		delete(committed[table], column)
 	}
@@ -345,7 +368,8 @@ func changed(t testing.TB, db *pgxpool.Pool, table, column string) string {
 	switch {
 	case kind == "bytea":
 		present = `octet_length(` + quoted + `) > 0`
-	case table == "messages" && column == "role", column == "outcome", column == "state", column == "status", column == "origin",
+	case table == "messages" && column == "role", column == "outcome", column == "state", column == "status",
+		column == "origin",
 		column == "valve", column == "trigger_kind", table == "seals" && column == "kind":
 		to = otherWord[table+"."+column]
 		if to == "" {
@@ -369,14 +393,15 @@ func changed(t testing.TB, db *pgxpool.Pool, table, column string) string {
 		t.Errorf("no row has a %s.%s: lived must make one", table, column)
 		return ""
 	}
-	return fmt.Sprintf(`UPDATE %s SET %s = %s WHERE ctid = (SELECT ctid FROM %s WHERE %s ORDER BY ctid LIMIT 1)`, table, quoted, to, table, present)
+	return fmt.Sprintf(`UPDATE %s SET %s = %s WHERE ctid = (SELECT ctid FROM %s WHERE %s ORDER BY ctid LIMIT 1)`, table,
+		quoted, to, table, present)
 }
 
 // otherWord is for columns of which a constraint lists the values.
 var otherWord = map[string]string{
-	"messages.role": `'system'`, "runs.outcome": `'skipped'`, "run_steps.outcome": `'reused'`, "usage_ledger.state": `'failed'`,
-	"markers.status": `'discarded'`, "markers.origin": `'imported'`, "markers.valve": `'previews'`, "runs.trigger_kind": `'overflow'`,
-	"seals.kind": `'prune'`,
+	"messages.role": `'system'`, "runs.outcome": `'skipped'`, "run_steps.outcome": `'reused'`,
+	"usage_ledger.state": `'failed'`, "markers.status": `'discarded'`, "markers.origin": `'imported'`,
+	"markers.valve": `'previews'`, "runs.trigger_kind": `'overflow'`, "seals.kind": `'prune'`,
 }
 
 // snapshotOf keeps a table, and gives what puts it back.

@@ -191,7 +191,9 @@ func (s *Store) watchLocked(ctx context.Context, tx pgx.Tx, c *Conversation, wat
 func (c *Conversation) note(ctx context.Context, tx pgx.Tx, v Verdict) error {
 	if v.Measured != nil {
 		c.Measured = v.Measured
-		_, err := tx.Exec(ctx, `UPDATE conversations SET measured_tokens = $2, measured_seq = $3, measured_epoch = epoch WHERE cid = $1`,
+		_, err := tx.Exec(
+			ctx, `UPDATE conversations SET measured_tokens = $2, measured_seq = $3, measured_epoch = epoch WHERE `+
+				`cid = $1`,
 			c.cid, v.Measured.Tokens, v.Measured.Seq)
 		if err != nil {
 			return err

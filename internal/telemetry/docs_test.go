@@ -16,7 +16,10 @@ func TestThePagesTellOfEveryMetric(t *testing.T) {
 	t.Parallel()
 	tel := start(t, Options{Service: "test"})
 	m := tel.Metrics()
-	m.RunEnded(t.Context(), RunEnd{Outcome: "applied", Stage: "reassemble", Summarizer: "self", Trigger: "tokens", TokensBefore: 10, TokensAfter: 5, Took: time.Second})
+	m.RunEnded(t.Context(), RunEnd{
+		Outcome: "applied", Stage: "reassemble", Summarizer: "self", Trigger: "tokens",
+		TokensBefore: 10, TokensAfter: 5, Took: time.Second,
+	})
 	m.StageEnded(t.Context(), "slim", "ok", "", time.Second)
 	m.ModelCalled(t.Context(), ModelCall{Vendor: "openai", Summarizer: "openai/m", Took: time.Second, Input: 1})
 	want := map[string]string{}
@@ -39,7 +42,8 @@ func TestThePagesTellOfEveryMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(precis_[a-z_]+)` \\| ([^|]*) \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile(
+		"(?m)^\\| `(precis_[a-z_]+)` \\| ([^|]*) \\|").FindAllStringSubmatch(string(page), -1) {
 		labels := strings.Fields(strings.ReplaceAll(row[2], "`", ""))
 		slices.Sort(labels)
 		got[row[1]] = strings.Join(labels, `="`) + `="`

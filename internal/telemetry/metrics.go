@@ -13,8 +13,11 @@ import (
 var (
 	// A stage of milliseconds and a run of ten minutes are both to be told apart.
 	secondBounds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640}
-	tokenBounds  = []float64{1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000, 1_024_000, 2_048_000}
-	ratioBounds  = []float64{.01, .02, .05, .1, .15, .2, .3, .4, .5, .75, 1}
+	tokenBounds  = []float64{
+		1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000, 1_024_000,
+		2_048_000,
+	}
+	ratioBounds = []float64{.01, .02, .05, .1, .15, .2, .3, .4, .5, .75, 1}
 )
 
 // Metrics are the instruments of compactions. A nil one counts nothing.
@@ -33,12 +36,14 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 	m := &Metrics{}
 	var errs []error
 	seconds := func(name, about string) metric.Float64Histogram {
-		h, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(about), metric.WithExplicitBucketBoundaries(secondBounds...))
+		h, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(about),
+			metric.WithExplicitBucketBoundaries(secondBounds...))
 		errs = append(errs, err)
 		return h
 	}
 	tokens := func(name, about string) metric.Int64Histogram {
-		h, err := meter.Int64Histogram(name, metric.WithDescription(about), metric.WithExplicitBucketBoundaries(tokenBounds...))
+		h, err := meter.Int64Histogram(name, metric.WithDescription(about),
+			metric.WithExplicitBucketBoundaries(tokenBounds...))
 		errs = append(errs, err)
 		return h
 	}
@@ -50,12 +55,16 @@ func newMetrics(meter metric.Meter) (*Metrics, error) {
 	m.status = counter("precis_compaction_status", "Runs by how they ended.")
 	m.run = seconds("precis_compaction_run", "From the first stage of a run to its end.")
 	m.stage = seconds("precis_compaction_stage", "Attempts at a stage.")
-	m.model = seconds("precis_compaction_model_call", "Requests to models, from the first byte sent to the last received.")
-	m.modelTokens = counter("precis_compaction_model_tokens", "Tokens that models were sent and wrote, by the vendors' own count.")
-	m.tokensBefore = tokens("precis_compaction_tokens_before", "Size of the whole context before a compaction that took effect or is prepared.")
+	m.model = seconds("precis_compaction_model_call",
+		"Requests to models, from the first byte sent to the last received.")
+	m.modelTokens = counter("precis_compaction_model_tokens",
+		"Tokens that models were sent and wrote, by the vendors' own count.")
+	m.tokensBefore = tokens("precis_compaction_tokens_before",
+		"Size of the whole context before a compaction that took effect or is prepared.")
 	m.tokensAfter = tokens("precis_compaction_tokens_after", "Size of the whole context after it.")
 	var err error
-	m.ratio, err = meter.Float64Histogram("precis_compaction_ratio", metric.WithDescription("Tokens after over tokens before."), metric.WithExplicitBucketBoundaries(ratioBounds...))
+	m.ratio, err = meter.Float64Histogram("precis_compaction_ratio",
+		metric.WithDescription("Tokens after over tokens before."), metric.WithExplicitBucketBoundaries(ratioBounds...))
 	return m, errors.Join(append(errs, err)...)
 }
 
@@ -77,7 +86,8 @@ func (m *Metrics) RunEnded(ctx context.Context, end RunEnd) {
 		return
 	}
 	m.status.Add(ctx, 1, metric.WithAttributes(
-		attribute.String("outcome", end.Outcome), attribute.String("error_kind", end.ErrorKind), attribute.String("stage", end.Stage),
+		attribute.String("outcome", end.Outcome), attribute.String("error_kind", end.ErrorKind),
+		attribute.String("stage", end.Stage),
 		attribute.String("summarizer", end.Summarizer), attribute.String("trigger", end.Trigger)))
 	if end.Took > 0 {
 		m.run.Record(ctx, end.Took.Seconds(), metric.WithAttributes(
@@ -86,7 +96,8 @@ func (m *Metrics) RunEnded(ctx context.Context, end RunEnd) {
 	if end.TokensBefore <= 0 || end.TokensAfter <= 0 {
 		return
 	}
-	by := metric.WithAttributes(attribute.String("outcome", end.Outcome), attribute.String("summarizer", end.Summarizer))
+	by := metric.WithAttributes(attribute.String("outcome", end.Outcome),
+		attribute.String("summarizer", end.Summarizer))
 	m.tokensBefore.Record(ctx, int64(end.TokensBefore), by)
 	m.tokensAfter.Record(ctx, int64(end.TokensAfter), by)
 	m.ratio.Record(ctx, float64(end.TokensAfter)/float64(end.TokensBefore), by)
@@ -103,8 +114,8 @@ func (m *Metrics) StageEnded(ctx context.Context, stage, outcome, kind string, t
 
 // ModelCall is a request to a model that has ended.
 type ModelCall struct {
-	// Summarizer is "self" or "VENDOR/MODEL". The latter may be a name that a client gave: OpenTelemetry bounds how many
-	// different ones a metric has (2,000 sets of labels, the rest is counted under otel_metric_overflow).
+	// Summarizer is "self" or "VENDOR/MODEL". The latter may be a name that a client gave: OpenTelemetry bounds how
+	// many different ones a metric has (2,000 sets of labels, the rest is counted under otel_metric_overflow).
 	Vendor, Summarizer, ErrorKind string
 	Took                          time.Duration
 	// Tokens: Input includes CachedInput.
@@ -117,13 +128,15 @@ func (m *Metrics) ModelCalled(ctx context.Context, c ModelCall) {
 		return
 	}
 	vendor, summarizer := attribute.String("vendor", c.Vendor), attribute.String("summarizer", c.Summarizer)
-	m.model.Record(ctx, c.Took.Seconds(), metric.WithAttributes(vendor, summarizer, attribute.String("error_kind", c.ErrorKind)))
+	m.model.Record(ctx, c.Took.Seconds(),
+		metric.WithAttributes(vendor, summarizer, attribute.String("error_kind", c.ErrorKind)))
 	for _, part := range []struct {
 		name string
 		n    int
 	}{{"input", c.Input - c.CachedInput}, {"cached_input", c.CachedInput}, {"output", c.Output}} {
 		if part.n > 0 {
-			m.modelTokens.Add(ctx, int64(part.n), metric.WithAttributes(vendor, summarizer, attribute.String("kind", part.name)))
+			m.modelTokens.Add(ctx, int64(part.n),
+				metric.WithAttributes(vendor, summarizer, attribute.String("kind", part.name)))
 		}
 	}
 }

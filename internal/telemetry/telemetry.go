@@ -59,8 +59,10 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 		return nil, fmt.Errorf("describe the process for telemetry: %w", err)
 	}
 	t := &Telemetry{registry: prometheus.NewRegistry(), traces: noop.NewTracerProvider()}
-	t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	reader, err := exporter.New(exporter.WithRegisterer(t.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
+	t.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reader, err := exporter.New(exporter.WithRegisterer(t.registry), exporter.WithoutScopeInfo(),
+		exporter.WithoutTargetInfo())
 	if err != nil {
 		return nil, fmt.Errorf("set metrics up: %w", err)
 	}
@@ -82,7 +84,8 @@ func (t *Telemetry) startTraces(ctx context.Context, o Options, res *resource.Re
 		options = append(options, sdktrace.WithSyncer(o.Exporter))
 	case first(tracesEndpointVariable, endpointVariable) != "":
 		if asked := first(tracesProtocolVariable, protocolVariable); asked != "" && asked != protocol {
-			return fmt.Errorf("%s is %q: traces are sent as %s alone; point %s at that port of the collector, 4318 by default",
+			return fmt.Errorf(
+				"%s is %q: traces are sent as %s alone; point %s at that port of the collector, 4318 by default",
 				protocolVariable, asked, protocol, endpointVariable)
 		}
 		otlp, err := otlptracehttp.New(ctx)

@@ -45,15 +45,21 @@ func TestMetrics(t *testing.T) {
 	tel := start(t, Options{Service: "test"})
 	m := tel.Metrics()
 	m.RunEnded(t.Context(), RunEnd{
-		Outcome: "applied", Stage: "reassemble", Summarizer: "self", Trigger: "tokens", TokensBefore: 100_000, TokensAfter: 10_000, Took: 3 * time.Second,
+		Outcome: "applied", Stage: "reassemble", Summarizer: "self", Trigger: "tokens", TokensBefore: 100_000,
+		TokensAfter: 10_000, Took: 3 * time.Second,
 	})
 	m.RunEnded(t.Context(), RunEnd{Outcome: "failed", ErrorKind: "auth", Stage: "summarise", Trigger: "manual"})
 	m.StageEnded(t.Context(), "slim", "ok", "", 20*time.Millisecond)
-	m.ModelCalled(t.Context(), ModelCall{Vendor: "openai", Summarizer: "openai/m", ErrorKind: "timeout", Took: time.Second, Input: 100, CachedInput: 60, Output: 7})
+	m.ModelCalled(t.Context(), ModelCall{
+		Vendor: "openai", Summarizer: "openai/m", ErrorKind: "timeout",
+		Took: time.Second, Input: 100, CachedInput: 60, Output: 7,
+	})
 	got := scrape(t, tel)
 	for _, want := range []string{
-		`precis_compaction_status_total{error_kind="",outcome="applied",stage="reassemble",summarizer="self",trigger="tokens"} 1`,
-		`precis_compaction_status_total{error_kind="auth",outcome="failed",stage="summarise",summarizer="",trigger="manual"} 1`,
+		`precis_compaction_status_total{error_kind="",outcome="applied",stage="reassemble",summarizer="self",` +
+			`trigger="tokens"} 1`,
+		`precis_compaction_status_total{error_kind="auth",outcome="failed",stage="summarise",summarizer="",` +
+			`trigger="manual"} 1`,
 		`precis_compaction_run_seconds_bucket{outcome="applied",trigger="tokens",le="2.5"} 0`,
 		`precis_compaction_run_seconds_bucket{outcome="applied",trigger="tokens",le="5"} 1`,
 		`precis_compaction_stage_seconds_count{error_kind="",outcome="ok",stage="slim"} 1`,
@@ -90,7 +96,11 @@ func TestATraceGoesThrough(t *testing.T) {
 		}
 		tel := start(t, o)
 		var got string
-		vendor := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("Traceparent") }))
+		vendor := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+			r *http.Request,
+		) {
+			got = r.Header.Get("Traceparent")
+		}))
 		t.Cleanup(vendor.Close)
 		mux := http.NewServeMux()
 		mux.HandleFunc("GET /v1/{id}", func(_ http.ResponseWriter, r *http.Request) {
@@ -110,7 +120,8 @@ func TestATraceGoesThrough(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/7?q=secret", nil)
 		r.Header.Set("Traceparent", parent)
 		tel.Server(mux).ServeHTTP(httptest.NewRecorder(), r)
-		if !strings.HasPrefix(got, "00-0af7651916cd43dd8448eb211c80319c-") || traced == strings.Contains(got, "b7ad6b7169203331") {
+		if !strings.HasPrefix(got, "00-0af7651916cd43dd8448eb211c80319c-") ||
+			traced == strings.Contains(got, "b7ad6b7169203331") {
 			t.Errorf("traced %t: the vendor got %q", traced, got)
 		}
 		var names []string
@@ -126,7 +137,8 @@ func TestATraceGoesThrough(t *testing.T) {
 		if want := []string{"GET /v1/{id}", "HTTP GET"}; traced && !slices.Equal(names, want) {
 			t.Errorf("spans %q, want %q", names, want)
 		}
-		if metrics := scrape(t, tel); !strings.Contains(metrics, `http_route="/v1/{id}"`) || strings.Contains(metrics, "example.com") {
+		if metrics := scrape(t, tel); !strings.Contains(metrics, `http_route="/v1/{id}"`) ||
+			strings.Contains(metrics, "example.com") {
 			t.Error("requests are not measured by route, or with the host that the client gave")
 		}
 	}
@@ -171,7 +183,8 @@ func TestExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tel.Server(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/x", nil))
+	tel.Server(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(),
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/x", nil))
 	if err := tel.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -15,14 +15,17 @@ import (
 
 // Dial connects and makes sure that the server answers. logger takes what the SDK has to say; tune
 // may change the client's options, as telemetry.Telemetry.Temporal does.
-func Dial(ctx context.Context, c config.Temporal, logger *slog.Logger, tune ...func(*client.Options) error) (client.Client, error) {
+func Dial(ctx context.Context, c config.Temporal, logger *slog.Logger,
+	tune ...func(*client.Options) error,
+) (client.Client, error) {
 	o, err := options(c, logger, tune)
 	if err != nil {
 		return nil, err
 	}
 	cl, err := client.DialContext(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("Temporal at %s, namespace %s, is not reachable (temporal.address): %w", c.Address, c.Namespace, err)
+		return nil, fmt.Errorf("Temporal at %s, namespace %s, is not reachable (temporal.address): %w", c.Address,
+			c.Namespace, err)
 	}
 	return cl, nil
 }

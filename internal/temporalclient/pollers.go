@@ -17,7 +17,8 @@ const pollerFresh = 75 * time.Second
 // Pollers counts who has lately asked a queue for activities.
 func Pollers(ctx context.Context, c client.Client, namespace, queue string) (int, error) {
 	d, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+		Namespace: namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue},
+		TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
 	})
 	if err != nil {
 		return 0, fmt.Errorf("look who serves queue %s: %w", queue, err)

@@ -50,14 +50,16 @@ func (adkCodec) Make(m pipeline.Made) ([]byte, error) {
 		if m.IsError {
 			key = "error"
 		}
-		b = fmt.Appendf(b, `{"function_response":{"id":%s,"name":%s,"response":{"%s":%s}}}`, quote(m.CallID), quote(m.Name), key, quote(m.Text))
+		b = fmt.Appendf(b, `{"function_response":{"id":%s,"name":%s,"response":{"%s":%s}}}`, quote(m.CallID),
+			quote(m.Name), key, quote(m.Text))
 		return append(b, "]}}"...), nil
 	}
 	if err := mustSay(m); err != nil {
 		return nil, err
 	}
 	if m.Role != pipeline.RoleUser {
-		return nil, pipeline.Errorf(pipeline.Internal, "what role %s says in an event of ADK an agent wrote: none can be made", m.Role)
+		return nil, pipeline.Errorf(pipeline.Internal,
+			"what role %s says in an event of ADK an agent wrote: none can be made", m.Role)
 	}
 	return append(append(append(b, `{"text":`...), quote(m.Text)...), "}]}}"...), nil
 }
@@ -187,7 +189,8 @@ func (l *layout) adkPart(v span) node {
 	for _, key := range []string{"inline_data", "file_data"} {
 		if at, ok := either(b, v, key); ok && kind(b, at) == '{' {
 			p.Kind, p.Type = pipeline.PartFile, key
-			p.MediaType, p.Name = text(b, first(either(b, at, "mime_type"))), text(b, first(either(b, at, "display_name")))
+			p.MediaType, p.Name = text(b, first(either(b, at, "mime_type"))),
+				text(b, first(either(b, at, "display_name")))
 			if strings.HasPrefix(p.MediaType, "image/") {
 				p.Kind = pipeline.PartImage
 			}
@@ -252,7 +255,8 @@ func (adkCodec) address(p pipeline.Part) string {
 // ---- files
 
 func detectADK(s sketched) bool {
-	return s.has("events") && s.has("events[].author") && s.has("events[].invocation_id", "events[].invocationId", "events[].content.parts")
+	return s.has("events") && s.has("events[].author") &&
+		s.has("events[].invocation_id", "events[].invocationId", "events[].content.parts")
 }
 
 func openADK(s *stream, o Options) source {
@@ -302,7 +306,8 @@ func (a *adkSession) compaction(out *scribe, b []byte, c span, line int) error {
 	}
 	from, to := decimalOf(b, first(either(b, c, "start_timestamp"))), decimalOf(b, first(either(b, c, "end_timestamp")))
 	if len(a.said) > 0 && from > a.said[0] {
-		out.note(line, NoteBoundary, "compaction", "it covers a stretch that does not begin where the conversation does: the messages are kept")
+		out.note(line, NoteBoundary, "compaction",
+			"it covers a stretch that does not begin where the conversation does: the messages are kept")
 		return nil
 	}
 	kept := 0
@@ -317,8 +322,9 @@ func (a *adkSession) compaction(out *scribe, b []byte, c span, line int) error {
 func geminiUsage(b []byte, v span, model string) *Usage {
 	figure := func(key string) int { return number(b, first(either(b, v, key))) }
 	u := &Usage{
-		CacheRead: figure("cached_content_token_count"), Output: figure("candidates_token_count") + figure("thoughts_token_count"),
-		Used: figure("total_token_count"), Model: model,
+		CacheRead: figure("cached_content_token_count"),
+		Output:    figure("candidates_token_count") + figure("thoughts_token_count"), Used: figure("total_token_count"),
+		Model: model,
 	}
 	all := figure("prompt_token_count") + figure("tool_use_prompt_token_count")
 	u.Input = max(all-u.CacheRead, 0)
@@ -354,9 +360,11 @@ func writeADK(out Output) ([]byte, error) {
 		if e.made.Kind == pipeline.KindSummary && compacts {
 			// A stretch of time that no event of the file lies in: what it covered is not there.
 			content, _ := get(b, root(b), "content")
-			b = addPairs(b, `,"actions":{"compaction":{"start_timestamp":0,"end_timestamp":0,"compacted_content":%s}}`, content.of(b))
+			b = addPairs(b, `,"actions":{"compaction":{"start_timestamp":0,"end_timestamp":0,"compacted_content":%s}}`,
+				content.of(b))
 		}
-		all[i].native = addPairs(b, `,"id":"%s","invocation_id":"","timestamp":%s`, madeUUID(string(b), strconv.Itoa(i))[:8], at)
+		all[i].native = addPairs(b, `,"id":"%s","invocation_id":"","timestamp":%s`,
+			madeUUID(string(b), strconv.Itoa(i))[:8], at)
 	}
 	return putArray(out.Meta.Envelope, arrayOf(nativesOf(all)), "events"), nil
 }

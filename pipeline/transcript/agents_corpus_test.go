@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/llm/llmtest"
 	"precis/internal/testkit"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -61,13 +61,34 @@ var tallied = map[string]struct {
 	tally
 	why string
 }{
-	"devtools-generations-openpaw.json":                   {tally{5, 35, 8, 8, 14, 0}, "the index counts the longest run alone"},
-	"copilot-events.jsonl":                                {tally{1, 23, 13, 13, 4, 0}, "here results are messages too, and two calls that no message asked for"},
-	"openhands-output-2runs.jsonl":                        {tally{2, 114, 56, 55, 0, 0}, "the system prompts stand beside the messages; two recalls are no results, one of them and two more no messages"},
-	"openhands-sdk-events.jsonl":                          {tally{1, 5, 2, 3, 2, 0}, "five events are states of the program"},
-	"cline-compaction-triplet/basic.compaction.json":      {tally{1, 10, 0, 0, 0, 0}, "its notices stand in the person's own messages, which stay that"},
-	"cline-compaction-triplet/agentic.compaction.json":    {tally{1, 2, 0, 0, 0, 1}, "the summary is none of the messages"},
-	"roo-natural-condensed/api_conversation_history.json": {tally{1, 29, 0, 0, 0, 1}, "the summary is none of the messages"},
+	"devtools-generations-openpaw.json": {
+		tally{5, 35, 8, 8, 14, 0},
+		"the index counts the longest run alone",
+	},
+	"copilot-events.jsonl": {
+		tally{1, 23, 13, 13, 4, 0},
+		"here results are messages too, and two calls that no message asked for",
+	},
+	"openhands-output-2runs.jsonl": {
+		tally{2, 114, 56, 55, 0, 0},
+		"the system prompts stand beside the messages; two recalls are no results, one of them and two more no messages",
+	},
+	"openhands-sdk-events.jsonl": {
+		tally{1, 5, 2, 3, 2, 0},
+		"five events are states of the program",
+	},
+	"cline-compaction-triplet/basic.compaction.json": {
+		tally{1, 10, 0, 0, 0, 0},
+		"its notices stand in the person's own messages, which stay that",
+	},
+	"cline-compaction-triplet/agentic.compaction.json": {
+		tally{1, 2, 0, 0, 0, 1},
+		"the summary is none of the messages",
+	},
+	"roo-natural-condensed/api_conversation_history.json": {
+		tally{1, 29, 0, 0, 0, 1},
+		"the summary is none of the messages",
+	},
 }
 
 // agentSections are the folders of the collection and the format of their files.
@@ -194,7 +215,10 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 	in := pipeline.ContextInput{Live: live, Settings: s, Window: window}
 	if p.Nothing == "" {
 		summary, _ := pipeline.VerifySummary("1. Primary request and intent: go on", source, live)
-		in.SummaryText = pipeline.SummaryText(pipeline.SummaryTextInput{Summary: summary, UnderWay: pipeline.UnderWay(c.Messages), TailKept: len(p.Tail) > 0})
+		in.SummaryText = pipeline.SummaryText(pipeline.SummaryTextInput{
+			Summary:  summary,
+			UnderWay: pipeline.UnderWay(c.Messages), TailKept: len(p.Tail) > 0,
+		})
 	}
 	context := pipeline.BuildContext(in)
 	out := transcript.Output{Meta: c.Meta, Items: context.Items, Trigger: "auto", TokensBefore: 1234}
@@ -206,13 +230,16 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 	}
 	back, err := transcript.Read(bytes.NewReader(same.Bytes()), transcript.Options{})
 	if err != nil || back.Format != c.Format || len(back.Conversations) != 1 {
-		t.Fatalf("window %d: read back as %s, %d conversations: %v\n%.300s", window, back.Format, len(back.Conversations), err, same.Bytes())
+		t.Fatalf("window %d: read back as %s, %d conversations: %v\n%.300s", window, back.Format,
+			len(back.Conversations), err, same.Bytes())
 	}
 	again(t, fmt.Sprintf("window %d", window), context.Items, back.Conversations[0])
 
-	for target, validate := range map[transcript.Format]func([]byte, llmtest.ValidateOptions) error{
-		transcript.Anthropic: llmtest.ValidateAnthropicRequest, transcript.OpenAI: llmtest.ValidateOpenAIRequest,
-		transcript.OpenAIResponses: llmtest.ValidateOpenAIResponsesRequest, transcript.Google: llmtest.ValidateGoogleRequest,
+	for target, validate := range map[transcript.Format]func([]byte, vendorserver.ValidateOptions) error{
+		transcript.Anthropic:       vendorserver.ValidateAnthropicRequest,
+		transcript.OpenAI:          vendorserver.ValidateOpenAIRequest,
+		transcript.OpenAIResponses: vendorserver.ValidateOpenAIResponsesRequest,
+		transcript.Google:          vendorserver.ValidateGoogleRequest,
 	} {
 		// What an API takes depends on it: a context is put together for one.
 		in.Vendor = string(target)
@@ -221,7 +248,7 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 		if _, err := transcript.WriteFile(&b, target, out); err != nil {
 			t.Fatalf("window %d, to %s: %v", window, target, err)
 		}
-		if err := validate(b.Bytes(), llmtest.ValidateOptions{}); err != nil {
+		if err := validate(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {
 			t.Errorf("window %d, as %s: %v", window, target, err)
 		}
 		// It may as well have been put together for the format's own file.
@@ -230,7 +257,7 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 		if _, err := transcript.WriteFile(&b, target, out); err != nil {
 			t.Fatalf("window %d, to %s: %v", window, target, err)
 		}
-		if err := validate(b.Bytes(), llmtest.ValidateOptions{}); err != nil {
+		if err := validate(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {
 			t.Errorf("window %d, from its own form, as %s: %v", window, target, err)
 		}
 	}

@@ -17,18 +17,19 @@ import (
 func TestDamageOfAgents(t *testing.T) {
 	t.Parallel()
 	const (
-		pi        = `{"type":"session","id":"s","cwd":"/"}` + "\n"
-		piUser    = `{"type":"message","message":{"role":"user","content":"a"}}` + "\n"
-		kimiUser  = `{"role":"user","content":"a"}` + "\n"
-		kimiMark  = `{"role":"_checkpoint","id":0}` + "\n"
-		opened    = `{"info":{"id":"ses","slug":"s","projectID":"p"},"messages":[`
-		openUser  = `{"info":{"id":"m","role":"user"},"parts":[{"type":"text","text":"a"}]}`
-		adkUser   = `{"author":"user","content":{"role":"user","parts":[{"text":"a"}]},"id":"e"}`
-		copilot   = `{"type":"session.start","data":{"sessionId":"s"},"id":"0","parentId":null}` + "\n"
-		cursor    = `{"role":"user","message":{"content":[{"type":"text","text":"a"}]}}` + "\n"
-		ms        = `{"id":"0","messages":[{"role":"user","contents":[{"type":"text","text":"a"}]}`
-		hands     = `{"instance_id":"i","history":[{"action":"message","content":"a"}`
-		handsSDK  = `{"id":"1","timestamp":"t","source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"a"}]},"kind":"MessageEvent"}` + "\n"
+		pi       = `{"type":"session","id":"s","cwd":"/"}` + "\n"
+		piUser   = `{"type":"message","message":{"role":"user","content":"a"}}` + "\n"
+		kimiUser = `{"role":"user","content":"a"}` + "\n"
+		kimiMark = `{"role":"_checkpoint","id":0}` + "\n"
+		opened   = `{"info":{"id":"ses","slug":"s","projectID":"p"},"messages":[`
+		openUser = `{"info":{"id":"m","role":"user"},"parts":[{"type":"text","text":"a"}]}`
+		adkUser  = `{"author":"user","content":{"role":"user","parts":[{"text":"a"}]},"id":"e"}`
+		copilot  = `{"type":"session.start","data":{"sessionId":"s"},"id":"0","parentId":null}` + "\n"
+		cursor   = `{"role":"user","message":{"content":[{"type":"text","text":"a"}]}}` + "\n"
+		ms       = `{"id":"0","messages":[{"role":"user","contents":[{"type":"text","text":"a"}]}`
+		hands    = `{"instance_id":"i","history":[{"action":"message","content":"a"}`
+		handsSDK = `{"id":"1","timestamp":"t","source":"user","llm_message":{"role":"user","content":[{` +
+			`"type":"text","text":"a"}]},"kind":"MessageEvent"}` + "\n"
 		rooUser   = `{"role":"user","content":"a","ts":1}`
 		langHuman = `{"type":"human","content":"a"}`
 		vercelAI  = `{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c","toolName":"f","input":{}}]}`
@@ -41,45 +42,223 @@ func TestDamageOfAgents(t *testing.T) {
 		messages int // read leniently
 		damaged  int
 	}{
-		{"pi: a line cut short", Options{}, pi + piUser + `{"type":"mess` + "\n" + piUser, "line 3: it ends in the middle", 2, 1},
+		{
+			"pi: a line cut short",
+			Options{},
+			pi + piUser + `{"type":"mess` + "\n" + piUser,
+			"line 3: it ends in the middle", 2, 1,
+		},
 		{"pi: no JSON in a line", Options{}, pi + "~\n" + piUser, "line 2: expected a value, found '~'", 1, 1},
 		{"pi: not an object", Options{}, pi + "[1]\n" + piUser, "line 2: expected a record", 1, 1},
-		{"pi: an entry without a type", Options{}, pi + `{"id":"x"}` + "\n" + piUser, "line 2: an entry without a type", 1, 1},
-		{"pi: a role that there is not", Options{}, pi + `{"type":"message","message":{"role":"robot","content":"a"}}` + "\n" + piUser, "line 2: bad_request: no message of format pi: its role is not", 1, 1},
-		{"pi: a content that is a number", Options{}, pi + piUser + `{"type":"message","message":{"role":"assistant","content":7}}`, "line 3: bad_request: no message of format pi: its content is neither", 1, 1},
-		{"pi: a compaction without a summary", Options{}, pi + `{"type":"compaction","firstKeptEntryIndex":1}` + "\n" + piUser, "line 2: bad_request: no message of format pi: a compaction entry has no summary", 1, 1},
-		{"pi: in a tree, with its line", Options{}, pi + `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"a"}}` + "\n" + `{"type":"message","id":"b","parentId":"a","message":{"role":"user","content":[7]}}`, "line 3: bad_request: no message of format pi: a content block is no object", 1, 1},
-		{"pi: a line over the limit", Options{MaxMessageBytes: 100}, pi + `{"type":"message","message":{"role":"user","content":"` + strings.Repeat("x", 100) + `"}}` + "\n" + piUser, "line 2: a line of more than 100 bytes; the limit can be raised", 1, 1},
-		{"kimi: a message without a role", Options{}, kimiMark + `{"content":"a"}` + "\n" + kimiUser, "line 2: bad_request: no message of format kimi: it has no role", 1, 1},
-		{"kimi: a role that there is not", Options{}, kimiMark + `{"role":"robot","content":"a"}` + "\n" + kimiUser, "no message of format kimi: its role is not", 1, 1},
-		{"cursor: a line without content", Options{}, cursor + `{"role":"assistant","message":{}}` + "\n" + cursor, "line 2: bad_request: no message of format cursor: its message has no content", 2, 1},
-		{"cursor: a role that there is not", Options{}, cursor + `{"role":"robot","message":{"content":[]}}` + "\n" + cursor, "no message of format cursor: its role is not", 2, 1},
-		{"copilot: an event without data", Options{}, copilot + `{"type":"user.message"}` + "\n" + `{"type":"user.message","data":{"content":"a"}}`, "line 2: an event without a type or without data", 1, 1},
-		{"copilot: two events on a line, one of them broken", Options{}, copilot + `{"type":"user.message","data":{"content":"a"}}{"type":` + "\n" + `{"type":"user.message","data":{"content":"b"}}`, "line 2: it ends in the middle", 2, 1},
-		{"copilot: the older object, with a message that is none", Options{}, `{"sessionId":"s","chatMessages":[{"role":"user","content":"a"},` + "\n" + `{"content":"b"}]}`, "line 2: bad_request: no message of format copilot: it has no role", 1, 1},
-		{"openhands: an event that is none", Options{}, hands + ",\n{}]}", "line 2: an event without a kind, an action or an observation", 1, 1},
-		{"openhands: cut short in a run", Options{}, hands + ",\n" + `{"action":`, "line 2: it ends in the middle", 1, 1},
-		{"openhands: one run of several is broken", Options{}, hands + "],\n" + hands + "]}", "line 2: expected a key, found '{'", 1, 1},
-		{"openhands: a role that there is not", Options{}, handsSDK + `{"id":"2","source":"user","llm_message":{"role":"robot"},"kind":"MessageEvent"}` + "\n", "line 2: bad_request: no message of format openhands: its llm_message has no role", 1, 1},
-		{"opencode: a message without parts", Options{}, opened + openUser + ",\n{\"info\":{\"role\":\"user\"}}]}", "line 2: bad_request: no message of format opencode: it has no info and parts", 1, 1},
-		{"opencode: cut short between messages", Options{}, opened + openUser + ",", "line 1: it ends in the middle", 1, 1},
-		{"opencode: messages twice", Options{}, opened + openUser + `],"messages":[]}`, "it has two arrays of records", 1, 1},
-		{"opencode: no messages", Options{Format: OpenCode}, `{"info":{}}`, `line 1: the object has no array of records under "messages"`, 0, 1},
-		{"opencode: a message over the limit", Options{MaxMessageBytes: 100}, opened + openUser + ",\n" + strings.Replace(openUser, `"a"`, `"`+strings.Repeat("x", 100)+`"`, 1) + `]}`, "line 2: a message of more than 100 bytes; the limit can be raised", 1, 1},
-		{"opencode: too much beside the messages", Options{MaxMessageBytes: 100}, `{"info":{"slug":"` + strings.Repeat("x", 100) + `"},"messages":[` + openUser + `]}`, "what stands beside the records is over 100 bytes", 0, 1},
+		{
+			"pi: an entry without a type",
+			Options{},
+			pi + `{"id":"x"}` + "\n" + piUser, "line 2: an entry without a type",
+			1, 1,
+		},
+		{
+			"pi: a role that there is not",
+			Options{},
+			pi + `{"type":"message","message":{"role":"robot","content":"a"}}` + "\n" + piUser,
+			"line 2: bad_request: no message of format pi: its role is not", 1, 1,
+		},
+		{
+			"pi: a content that is a number",
+			Options{},
+			pi + piUser + `{"type":"message","message":{"role":"assistant","content":7}}`,
+			"line 3: bad_request: no message of format pi: its content is neither", 1, 1,
+		},
+		{
+			"pi: a compaction without a summary",
+			Options{},
+			pi + `{"type":"compaction","firstKeptEntryIndex":1}` + "\n" + piUser,
+			"line 2: bad_request: no message of format pi: a compaction entry has no summary", 1, 1,
+		},
+		{
+			"pi: in a tree, with its line",
+			Options{},
+			pi + `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"a"}}` + "\n" +
+				`{"type":"message","id":"b","parentId":"a","message":{"role":"user","content":[7]}}`,
+			"line 3: bad_request: no message of format pi: a content block is no object", 1, 1,
+		},
+		{
+			"pi: a line over the limit",
+			Options{MaxMessageBytes: 100},
+			pi + `{"type":"message","message":{"role":"user","content":"` + strings.Repeat("x", 100) + `"}}` + "\n" +
+				piUser, "line 2: a line of more than 100 bytes; the limit can be raised", 1, 1,
+		},
+		{
+			"kimi: a message without a role",
+			Options{},
+			kimiMark + `{"content":"a"}` + "\n" + kimiUser,
+			"line 2: bad_request: no message of format kimi: it has no role", 1, 1,
+		},
+		{
+			"kimi: a role that there is not",
+			Options{},
+			kimiMark + `{"role":"robot","content":"a"}` + "\n" + kimiUser,
+			"no message of format kimi: its role is not", 1, 1,
+		},
+		{
+			"cursor: a line without content",
+			Options{},
+			cursor + `{"role":"assistant","message":{}}` + "\n" + cursor,
+			"line 2: bad_request: no message of format cursor: its message has no content", 2, 1,
+		},
+		{
+			"cursor: a role that there is not",
+			Options{},
+			cursor + `{"role":"robot","message":{"content":[]}}` + "\n" + cursor,
+			"no message of format cursor: its role is not", 2, 1,
+		},
+		{
+			"copilot: an event without data",
+			Options{},
+			copilot + `{"type":"user.message"}` + "\n" + `{"type":"user.message","data":{"content":"a"}}`,
+			"line 2: an event without a type or without data", 1, 1,
+		},
+		{
+			"copilot: two events on a line, one of them broken",
+			Options{},
+			copilot + `{"type":"user.message","data":{"content":"a"}}{"type":` + "\n" +
+				`{"type":"user.message","data":{"content":"b"}}`, "line 2: it ends in the middle", 2, 1,
+		},
+		{
+			"copilot: the older object, with a message that is none",
+			Options{},
+			`{"sessionId":"s","chatMessages":[{"role":"user","content":"a"},` + "\n" + `{"content":"b"}]}`,
+			"line 2: bad_request: no message of format copilot: it has no role", 1, 1,
+		},
+		{
+			"openhands: an event that is none",
+			Options{},
+			hands + ",\n{}]}",
+			"line 2: an event without a kind, an action or an observation", 1, 1,
+		},
+		{
+			"openhands: cut short in a run",
+			Options{},
+			hands + ",\n" + `{"action":`, "line 2: it ends in the middle", 1,
+			1,
+		},
+		{
+			"openhands: one run of several is broken",
+			Options{},
+			hands + "],\n" + hands + "]}",
+			"line 2: expected a key, found '{'", 1, 1,
+		},
+		{
+			"openhands: a role that there is not",
+			Options{},
+			handsSDK + `{"id":"2","source":"user","llm_message":{"role":"robot"},"kind":"MessageEvent"}` + "\n",
+			"line 2: bad_request: no message of format openhands: its llm_message has no role", 1, 1,
+		},
+		{
+			"opencode: a message without parts",
+			Options{},
+			opened + openUser + ",\n{\"info\":{\"role\":\"user\"}}]}",
+			"line 2: bad_request: no message of format opencode: it has no info and parts", 1, 1,
+		},
+		{
+			"opencode: cut short between messages",
+			Options{},
+			opened + openUser + ",", "line 1: it ends in the middle", 1,
+			1,
+		},
+		{
+			"opencode: messages twice",
+			Options{},
+			opened + openUser + `],"messages":[]}`, "it has two arrays of records",
+			1, 1,
+		},
+		{
+			"opencode: no messages",
+			Options{Format: OpenCode},
+			`{"info":{}}`,
+			`line 1: the object has no array of records under "messages"`, 0, 1,
+		},
+		{
+			"opencode: a message over the limit",
+			Options{MaxMessageBytes: 100},
+			opened + openUser + ",\n" + strings.Replace(openUser, `"a"`, `"`+strings.Repeat("x", 100)+`"`, 1) + `]}`,
+			"line 2: a message of more than 100 bytes; the limit can be raised", 1, 1,
+		},
+		{
+			"opencode: too much beside the messages",
+			Options{MaxMessageBytes: 100},
+			`{"info":{"slug":"` + strings.Repeat("x", 100) + `"},"messages":[` + openUser + `]}`,
+			"what stands beside the records is over 100 bytes", 0, 1,
+		},
 		{"opencode: a list", Options{Format: OpenCode}, `[{}]`, "line 1: expected an object, found '['", 0, 1},
-		{"adk: an event with parts that are none", Options{}, `{"events":[` + adkUser + ",\n" + `{"author":"a","content":{"role":"model","parts":[7]}}]}`, "line 2: bad_request: no message of format adk: a part is no object", 1, 1},
-		{"adk: a role that there is not", Options{}, `{"events":[` + adkUser + `,{"author":"a","content":{"role":"robot","parts":[]}}]}`, "the role of its content is not user or model", 1, 1},
-		{"ms-agent: contents that are none", Options{}, ms + ",\n" + `{"role":"user","contents":7}]}`, "line 2: bad_request: no message of format ms-agent: its contents are no array", 1, 1},
-		{"ms-agent: a role that there is not", Options{}, ms + `,{"role":{"value":"robot"},"contents":[]}]}`, "its role is not system, user, assistant or tool", 1, 1},
-		{"roo: no comma", Options{}, "[" + rooUser + "\n" + rooUser + "]", `line 2: expected a comma or ']', found '{'`, 1, 1},
-		{"roo: a role that there is not", Options{}, "[" + rooUser + `,{"role":"robot","content":"a","ts":1}]`, "no message of format roo: its role is not", 1, 1},
-		{"roo: an entry that is a number", Options{}, "[" + rooUser + ",\n7," + rooUser + "]", "line 2: expected a record, found JSON that is no object", 2, 1},
-		{"langchain: a type that there is not", Options{}, "[" + langHuman + ",\n" + `{"type":"robot","content":"a"}]`, "line 2: bad_request: no message of format langchain: its type is not", 1, 1},
-		{"langchain: a content that is a number", Options{}, "[" + langHuman + `,{"type":"ai","content":7}]`, "no message of format langchain: its content is neither", 1, 1},
-		{"vercel: a content that is missing", Options{}, "[" + vercelAI + ",\n" + `{"role":"user"}]`, "line 2: bad_request: no message of format vercel: its content is neither", 1, 1},
-		{"vercel: a role that there is not", Options{}, "[" + vercelAI + `,{"role":"data","content":"a"}]`, "its role is not system, user, assistant or tool", 1, 1},
-		{"vercel: a message that is none in a log", Options{}, `{"runs":[{"id":"r","started_at":"t"}],"steps":[{"id":"s","run_id":"r","model_id":"m","input":"{\"prompt\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":7}]}"}]}`, "line 1: bad_request: no message of format vercel: it has no role", 1, 1},
+		{
+			"adk: an event with parts that are none",
+			Options{},
+			`{"events":[` + adkUser + ",\n" + `{"author":"a","content":{"role":"model","parts":[7]}}]}`,
+			"line 2: bad_request: no message of format adk: a part is no object", 1, 1,
+		},
+		{
+			"adk: a role that there is not",
+			Options{},
+			`{"events":[` + adkUser + `,{"author":"a","content":{"role":"robot","parts":[]}}]}`,
+			"the role of its content is not user or model", 1, 1,
+		},
+		{
+			"ms-agent: contents that are none",
+			Options{},
+			ms + ",\n" + `{"role":"user","contents":7}]}`,
+			"line 2: bad_request: no message of format ms-agent: its contents are no array", 1, 1,
+		},
+		{
+			"ms-agent: a role that there is not",
+			Options{},
+			ms + `,{"role":{"value":"robot"},"contents":[]}]}`,
+			"its role is not system, user, assistant or tool", 1, 1,
+		},
+		{
+			"roo: no comma",
+			Options{},
+			"[" + rooUser + "\n" + rooUser + "]", `line 2: expected a comma or ']', found '{'`,
+			1, 1,
+		},
+		{
+			"roo: a role that there is not",
+			Options{},
+			"[" + rooUser + `,{"role":"robot","content":"a","ts":1}]`,
+			"no message of format roo: its role is not", 1, 1,
+		},
+		{
+			"roo: an entry that is a number",
+			Options{},
+			"[" + rooUser + ",\n7," + rooUser + "]",
+			"line 2: expected a record, found JSON that is no object", 2, 1,
+		},
+		{
+			"langchain: a type that there is not",
+			Options{},
+			"[" + langHuman + ",\n" + `{"type":"robot","content":"a"}]`,
+			"line 2: bad_request: no message of format langchain: its type is not", 1, 1,
+		},
+		{
+			"langchain: a content that is a number",
+			Options{},
+			"[" + langHuman + `,{"type":"ai","content":7}]`,
+			"no message of format langchain: its content is neither", 1, 1,
+		},
+		{
+			"vercel: a content that is missing",
+			Options{},
+			"[" + vercelAI + ",\n" + `{"role":"user"}]`,
+			"line 2: bad_request: no message of format vercel: its content is neither", 1, 1,
+		},
+		{
+			"vercel: a role that there is not",
+			Options{},
+			"[" + vercelAI + `,{"role":"data","content":"a"}]`,
+			"its role is not system, user, assistant or tool", 1, 1,
+		},
+		{"vercel: a message that is none in a log", Options{}, `{"runs":[{"id":"r","started_at":"t"}],"steps":[{` +
+			`"id":"s","run_id":"r","model_id":"m","input":"{\"prompt\":[{\"role\":\"user\",\"content\":\"a\"},{` +
+			`\"role\":7}]}"}]}`, "line 1: bad_request: no message of format vercel: it has no role", 1, 1},
 		{"vercel: a number", Options{Format: Vercel}, `7`, "line 1: expected an object or an array, found '7'", 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -107,7 +286,8 @@ func TestDamageOfAgents(t *testing.T) {
 				}
 			}
 			if messages != c.messages || damaged != c.damaged {
-				t.Errorf("read leniently: %d messages, %d damaged; want %d, %d\n%s", messages, damaged, c.messages, c.damaged, dump(got))
+				t.Errorf("read leniently: %d messages, %d damaged; want %d, %d\n%s", messages, damaged, c.messages,
+					c.damaged, dump(got))
 			}
 		})
 	}
@@ -156,7 +336,8 @@ func TestPiTreeTooLargeToHold(t *testing.T) {
 	}
 	checkItems(t, all)
 	got := dump(all)
-	if !strings.Contains(got, "too large to tell its branches apart") || !strings.Contains(got, `text="left"`) || !strings.Contains(got, "kept 3") {
+	if !strings.Contains(got, "too large to tell its branches apart") || !strings.Contains(got, `text="left"`) ||
+		!strings.Contains(got, "kept 3") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -185,13 +366,25 @@ func TestMemoryIsBoundedForAgents(t *testing.T) {
 		head, tail string
 		unit       func(i int) string
 	}{
-		{Pi, `{"type":"session","id":"s","cwd":"/"}` + "\n", "", line(`{"type":"message","message":{"role":"toolResult","toolCallId":"%d","content":[{"type":"text","text":"%s"}]}}`)},
+		{Pi, `{"type":"session","id":"s","cwd":"/"}` + "\n", "", line(`{"type":"message","message":{` +
+			`"role":"toolResult","toolCallId":"%d","content":[{"type":"text","text":"%s"}]}}`)},
 		{Kimi, `{"role":"_checkpoint","id":0}` + "\n", "", line(`{"role":"tool","tool_call_id":"%d","content":"%s"}`)},
-		{Copilot, `{"type":"session.start","data":{"sessionId":"s"}}` + "\n", "", line(`{"type":"tool.execution_complete","data":{"toolCallId":"%d","success":true,"result":{"content":"%s"}}}`)},
+		{
+			Copilot, `{"type":"session.start","data":{"sessionId":"s"}}` + "\n", "",
+			line(`{"type":"tool.execution_complete","data":{"toolCallId":"%d","success":true,"result":{` +
+				`"content":"%s"}}}`),
+		},
 		{Roo, "[", "]", entry(`{"ts":%d,"role":"user","content":"%s"}`)},
-		{OpenCode, `{"info":{"slug":"s","projectID":"p"},"messages":[`, "]}", entry(`{"info":{"id":"%d","role":"user"},"parts":[{"type":"text","text":"%s"}]}`)},
-		{ADK, `{"events":[`, "]}", entry(`{"author":"user","invocation_id":"%d","content":{"role":"user","parts":[{"text":"%s"}]}}`)},
-		{OpenHands, `{"instance_id":"i","history":[`, "]}", entry(`{"id":%d,"observation":"run","cause":1,"content":"%s"}`)},
+		{
+			OpenCode, `{"info":{"slug":"s","projectID":"p"},"messages":[`, "]}",
+			entry(`{"info":{"id":"%d","role":"user"},"parts":[{"type":"text","text":"%s"}]}`),
+		},
+		{ADK, `{"events":[`, "]}", entry(
+			`{"author":"user","invocation_id":"%d","content":{"role":"user","parts":[{"text":"%s"}]}}`)},
+		{
+			OpenHands, `{"instance_id":"i","history":[`, "]}",
+			entry(`{"id":%d,"observation":"run","cause":1,"content":"%s"}`),
+		},
 	} {
 		t.Run(string(c.format), func(t *testing.T) {
 			runtime.GC()

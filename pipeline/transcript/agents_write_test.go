@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/llm/llmtest"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
 
@@ -56,7 +56,8 @@ func compactedContext(c Conversation) []pipeline.ContextItem {
 		}
 	}
 	return pipeline.BuildContext(pipeline.ContextInput{
-		Live: kept, Settings: pipeline.DefaultSettings(), SummaryText: "<conversation_summary>\nAll of it.\n</conversation_summary>\n\nGo on.",
+		Live: kept, Settings: pipeline.DefaultSettings(),
+		SummaryText: "<conversation_summary>\nAll of it.\n</conversation_summary>\n\nGo on.",
 		Enrichments: []pipeline.Enrichment{{Key: "todo", Text: "one thing"}},
 	}).Items
 }
@@ -71,7 +72,10 @@ func TestWriteFilesOfAgents(t *testing.T) {
 				file := readFile(t, path)
 				var all []Output
 				for _, c := range file.Conversations {
-					all = append(all, Output{Meta: c.Meta, Items: compactedContext(c), Trigger: "auto", TokensBefore: 1000})
+					all = append(all, Output{
+						Meta: c.Meta, Items: compactedContext(c), Trigger: "auto",
+						TokensBefore: 1000,
+					})
 				}
 				name, _ := filepath.Rel("testdata", path)
 				var b, again bytes.Buffer
@@ -87,19 +91,22 @@ func TestWriteFilesOfAgents(t *testing.T) {
 					t.Fatalf("read back: %v, format %s, %d conversations", err, back.Format, len(back.Conversations))
 				}
 				for i, c := range back.Conversations {
-					summarised(t, c)
-					if (f == Vercel || f == MSAgent) && c.Model != file.Conversations[i].Model { // stands beside the messages
+					summarized(t, c)
+					// stands beside the messages
+					if (f == Vercel || f == MSAgent) && c.Model != file.Conversations[i].Model {
 						t.Errorf("the model was %q and is %q", file.Conversations[i].Model, c.Model)
 					}
 				}
-				for target, validate := range map[Format]func([]byte, llmtest.ValidateOptions) error{
-					Anthropic: llmtest.ValidateAnthropicRequest, OpenAI: llmtest.ValidateOpenAIRequest,
-					OpenAIResponses: llmtest.ValidateOpenAIResponsesRequest, Google: llmtest.ValidateGoogleRequest,
+				for target, validate := range map[Format]func([]byte, vendorserver.ValidateOptions) error{
+					Anthropic: vendorserver.ValidateAnthropicRequest, OpenAI: vendorserver.ValidateOpenAIRequest,
+					OpenAIResponses: vendorserver.ValidateOpenAIResponsesRequest,
+					Google:          vendorserver.ValidateGoogleRequest,
 				} {
 					var s strings.Builder
 					for i, out := range all {
 						var b bytes.Buffer
-						losses, err := WriteFile(&b, target, Output{Meta: out.Meta, Items: contextOf(file.Conversations[i].Messages)})
+						losses, err := WriteFile(&b, target,
+							Output{Meta: out.Meta, Items: contextOf(file.Conversations[i].Messages)})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -111,7 +118,7 @@ func TestWriteFilesOfAgents(t *testing.T) {
 						if _, err := WriteFile(&b, target, out); err != nil {
 							t.Fatal(err)
 						}
-						if err := validate(b.Bytes(), llmtest.ValidateOptions{}); err != nil {
+						if err := validate(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {
 							t.Errorf("as %s: %v\n%s", target, err, b.Bytes())
 						}
 					}
@@ -124,8 +131,8 @@ func TestWriteFilesOfAgents(t *testing.T) {
 	}
 }
 
-// summarised checks that the summary of a written file is known for one.
-func summarised(t *testing.T, c Conversation) {
+// summarized checks that the summary of a written file is known for one.
+func summarized(t *testing.T, c Conversation) {
 	t.Helper()
 	n := len(c.Compactions)
 	for _, m := range c.Messages {
@@ -156,16 +163,19 @@ func TestSWEAgentName(t *testing.T) {
 		}
 	}
 	// A file that shows nothing of what it is.
-	bare := `{"messages":[{"role":"user","content":"fix it"},{"role":"assistant","content":"ok","extra":{"cost":1}},{"role":"exit","content":"x"}]}`
+	bare := `{"messages":[{"role":"user","content":"fix it"},{"role":"assistant","content":"ok","extra":{` +
+		`"cost":1}},{"role":"exit","content":"x"}]}`
 	f, err := Read(strings.NewReader(bare), Options{Format: SWEAgent})
-	if err != nil || f.Format != OpenAI || len(f.Conversations[0].Messages) != 2 || f.Conversations[0].Source != sourceMiniSWE {
+	if err != nil || f.Format != OpenAI || len(f.Conversations[0].Messages) != 2 ||
+		f.Conversations[0].Source != sourceMiniSWE {
 		t.Fatalf("%v: %+v", err, f)
 	}
 	var b bytes.Buffer
-	if _, err := WriteFile(&b, SWEAgent, Output{Meta: f.Conversations[0].Meta, Items: contextOf(f.Conversations[0].Messages)}); err != nil {
+	if _, err := WriteFile(&b, SWEAgent,
+		Output{Meta: f.Conversations[0].Meta, Items: contextOf(f.Conversations[0].Messages)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := llmtest.ValidateOpenAIRequest(b.Bytes(), llmtest.ValidateOptions{}); err != nil {
+	if err := vendorserver.ValidateOpenAIRequest(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {
 		t.Errorf("%v: %s", err, b.Bytes())
 	}
 	if codec, err := CodecFor(SWEAgent); err != nil || codec.Format() != OpenAI {

@@ -62,11 +62,13 @@ func anthropicMade(m pipeline.Made) (role string, block []byte, err error) {
 		return "user", toolResultBlock(m.CallID, quote(m.Text), m.IsError), nil
 	case pipeline.RoleUser, pipeline.RoleAssistant:
 		if strings.TrimSpace(m.Text) == "" {
-			return "", nil, pipeline.Errorf(pipeline.Internal, "a made %s message has no text, which no vendor takes", m.Role)
+			return "", nil, pipeline.Errorf(pipeline.Internal, "a made %s message has no text, which no vendor takes",
+				m.Role)
 		}
 		return string(m.Role), textBlock(m.Text), nil
 	}
-	return "", nil, pipeline.Errorf(pipeline.Internal, "a message of role %s has no place in a Messages request: the system prompt stands beside them", m.Role)
+	return "", nil, pipeline.Errorf(pipeline.Internal,
+		"a message of role %s has no place in a Messages request: the system prompt stands beside them", m.Role)
 }
 
 func textBlock(s string) []byte {
@@ -170,7 +172,10 @@ func (l *layout) blocks(f Format, v span, as list) ([]node, error) {
 func (l *layout) block(f Format, v span) (node, error) {
 	b := l.native
 	if kind(b, v) == '"' { // a bare string among blocks
-		return node{part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v, block: true}, nil
+		return node{
+			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v,
+			block: true,
+		}, nil
 	}
 	if kind(b, v) != '{' {
 		return node{}, parseError(f, "a content block is no object")
@@ -240,7 +245,10 @@ func (l *layout) block(f Format, v span) (node, error) {
 		case '{': // an error object of a server tool
 			p.IsError = true
 			n.content = []node{{
-				part: pipeline.Part{Kind: pipeline.PartOpaque, Type: text(b, first(get(b, content, "type"))), Raw: content.of(b)},
+				part: pipeline.Part{
+					Kind: pipeline.PartOpaque, Type: text(b, first(get(b, content, "type"))),
+					Raw: content.of(b),
+				},
 				list: -1, value: content, vacant: `""`, block: true,
 			}}
 		}
@@ -283,7 +291,8 @@ func fromSource(p *pipeline.Part, b []byte, src span) {
 }
 
 func detectAnthropic(s sketched) bool {
-	if s.hasPrefix("[].uri", "https://api.anthropic.com/") || s.hasPrefix("uri", "https://api.anthropic.com/") || s.has("[].request.anthropic_version") {
+	if s.hasPrefix("[].uri", "https://api.anthropic.com/") || s.hasPrefix("uri", "https://api.anthropic.com/") ||
+		s.has("[].request.anthropic_version") {
 		return true
 	}
 	for _, at := range []string{"", "[].request.", "request."} {
@@ -391,10 +400,12 @@ func anthropicAnswer(response []byte) ([][]byte, *Usage) {
 	if role, _ := get(response, v, "role"); text(response, role) != "assistant" {
 		return nil, nil
 	}
-	if content, _ := get(response, v, "content"); kind(response, content) != '[' || len(elements(response, content)) == 0 {
+	if content, _ := get(response, v, "content"); kind(response, content) != '[' ||
+		len(elements(response, content)) == 0 {
 		return nil, nil
 	}
-	usage := anthropicUsage(response, first(get(response, v, "usage")), text(response, first(get(response, v, "model"))))
+	usage := anthropicUsage(response, first(get(response, v, "usage")),
+		text(response, first(get(response, v, "model"))))
 	native, _ := keepKeys(response, v, "role", "content")
 	return [][]byte{native}, usage
 }

@@ -23,11 +23,26 @@ func TestConvertBetweenAPIs(t *testing.T) {
 	}{
 		{"anthropic/request.json", []transcript.Format{transcript.OpenAIResponses, transcript.Google}},
 		{"openai/request.json", []transcript.Format{transcript.OpenAIResponses, transcript.Google}},
-		{"openai-responses/request.json", []transcript.Format{transcript.Anthropic, transcript.OpenAI, transcript.Google}},
-		{"openai-responses/vendor-tools.json", []transcript.Format{transcript.Anthropic, transcript.OpenAI, transcript.Google}},
-		{"google/request.json", []transcript.Format{transcript.Anthropic, transcript.OpenAI, transcript.OpenAIResponses}},
-		{"codex/session.jsonl", []transcript.Format{transcript.OpenAIResponses, transcript.Anthropic, transcript.OpenAI, transcript.Google}},
-		{"gemini-cli/session.json", []transcript.Format{transcript.Google, transcript.Anthropic, transcript.OpenAI, transcript.OpenAIResponses}},
+		{
+			"openai-responses/request.json",
+			[]transcript.Format{transcript.Anthropic, transcript.OpenAI, transcript.Google},
+		},
+		{
+			"openai-responses/vendor-tools.json",
+			[]transcript.Format{transcript.Anthropic, transcript.OpenAI, transcript.Google},
+		},
+		{"google/request.json", []transcript.Format{
+			transcript.Anthropic, transcript.OpenAI,
+			transcript.OpenAIResponses,
+		}},
+		{"codex/session.jsonl", []transcript.Format{
+			transcript.OpenAIResponses, transcript.Anthropic, transcript.OpenAI,
+			transcript.Google,
+		}},
+		{"gemini-cli/session.json", []transcript.Format{
+			transcript.Google, transcript.Anthropic, transcript.OpenAI,
+			transcript.OpenAIResponses,
+		}},
 		{"claude-stream-json/tools.jsonl", []transcript.Format{transcript.Anthropic, transcript.OpenAIResponses}},
 		{"claude-code/turns.jsonl", []transcript.Format{transcript.OpenAIResponses, transcript.Google}},
 		{"langchain/dumpd.json", []transcript.Format{transcript.OpenAIResponses, transcript.Google}},
@@ -52,7 +67,8 @@ func TestConvertBetweenAPIs(t *testing.T) {
 					t.Fatal(err)
 				}
 				var b strings.Builder
-				fmt.Fprintf(&b, "system %s\ntools %s\nenvelope %s\n", out.Meta.System, out.Meta.Tools, out.Meta.Envelope)
+				fmt.Fprintf(&b, "system %s\ntools %s\nenvelope %s\n", out.Meta.System, out.Meta.Tools,
+					out.Meta.Envelope)
 				for _, m := range out.Messages {
 					fmt.Fprintf(&b, "%s\n", bytes.ReplaceAll(m, []byte("\n"), []byte("⏎")))
 				}
@@ -62,7 +78,8 @@ func TestConvertBetweenAPIs(t *testing.T) {
 				compare(t, filepath.Join("testdata", c.path+"."+string(to)+".out"), b.String())
 
 				var written bytes.Buffer
-				if _, err := transcript.WriteFile(&written, to, transcript.Output{Meta: conv.Meta, Items: context.Items}); err != nil {
+				if _, err := transcript.WriteFile(&written, to,
+					transcript.Output{Meta: conv.Meta, Items: context.Items}); err != nil {
 					t.Fatal(err)
 				}
 				for _, target := range targets {

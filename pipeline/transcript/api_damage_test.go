@@ -20,7 +20,8 @@ func codexSaid(role, s string) string {
 	if role == "assistant" {
 		typ = "output_text"
 	}
-	return fmt.Sprintf(`{"timestamp":"t","type":"response_item","payload":{"type":"message","role":%q,"content":[{"type":%q,"text":%q}]}}`, role, typ, s) + "\n"
+	return fmt.Sprintf(`{"timestamp":"t","type":"response_item","payload":{"type":"message","role":%q,"content":[{`+
+		`"type":%q,"text":%q}]}}`, role, typ, s) + "\n"
 }
 
 func logSaid(id, s string) string {
@@ -35,9 +36,10 @@ func TestDamageOfAPIs(t *testing.T) {
 		session    = `{"sessionId":"s","projectHash":"p","messages":[`
 		entry      = `{"id":"1","type":"user","content":"a"}`
 		init       = `{"type":"system","subtype":"init","session_id":"s","model":"m","permissionMode":"default"}` + "\n"
-		streamSaid = `{"type":"user","message":{"role":"user","content":"a"},"parent_tool_use_id":null,"session_id":"s"}` + "\n"
-		input      = `{"model":"gpt-x","input":[{"role":"user","content":"a"}`
-		contents   = `{"contents":[{"role":"user","parts":[{"text":"a"}]}`
+		streamSaid = `{"type":"user","message":{"role":"user","content":"a"},"parent_tool_use_id":null,` +
+			`"session_id":"s"}` + "\n"
+		input    = `{"model":"gpt-x","input":[{"role":"user","content":"a"}`
+		contents = `{"contents":[{"role":"user","parts":[{"text":"a"}]}`
 	)
 	for _, c := range []struct {
 		name     string
@@ -47,43 +49,188 @@ func TestDamageOfAPIs(t *testing.T) {
 		messages int // read leniently
 		damaged  int
 	}{
-		{"codex: a line cut short", Options{}, codexHead + user + `{"timestamp":"t","type":"resp` + "\n" + user, "line 3: it ends in the middle", 2, 1},
+		{
+			"codex: a line cut short",
+			Options{},
+			codexHead + user + `{"timestamp":"t","type":"resp` + "\n" + user,
+			"line 3: it ends in the middle", 2, 1,
+		},
 		{"codex: cut short at the end", Options{}, codexHead + user + user[:40], "line 3: it ends in the middle", 1, 1},
 		{"codex: no JSON in a line", Options{}, codexHead + "~\n" + user, "line 2: expected a value, found '~'", 1, 1},
 		{"codex: not an object", Options{}, codexHead + "[1]\n" + user, "line 2: expected a record", 1, 1},
-		{"codex: a record without a payload", Options{}, codexHead + `{"type":"response_item"}` + "\n" + user, "line 2: a record without a type or a payload", 1, 1},
-		{"codex: an item that is no object", Options{}, codexHead + `{"type":"response_item","payload":7}` + "\n" + user, "line 2: bad_request: no message of format codex", 1, 1},
-		{"codex: a role that there is not", Options{}, codexHead + codexSaid("robot", "a") + user, "line 2: bad_request: no message of format codex: its role is not", 1, 1},
-		{"codex: a compaction with an item that is none", Options{}, codexHead + user + `{"type":"compacted","payload":{"message":"","replacement_history":[7]}}` + "\n" + user, "line 3: bad_request: no message of format codex", 2, 1},
-		{"codex: a line over the limit", Options{MaxMessageBytes: 200}, codexHead + user + codexSaid("user", strings.Repeat("x", 200)) + user, "line 3: a line of more than 200 bytes; the limit can be raised", 2, 1},
+		{
+			"codex: a record without a payload",
+			Options{},
+			codexHead + `{"type":"response_item"}` + "\n" + user,
+			"line 2: a record without a type or a payload", 1, 1,
+		},
+		{
+			"codex: an item that is no object",
+			Options{},
+			codexHead + `{"type":"response_item","payload":7}` + "\n" + user,
+			"line 2: bad_request: no message of format codex", 1, 1,
+		},
+		{
+			"codex: a role that there is not",
+			Options{},
+			codexHead + codexSaid("robot", "a") + user,
+			"line 2: bad_request: no message of format codex: its role is not", 1, 1,
+		},
+		{
+			"codex: a compaction with an item that is none",
+			Options{},
+			codexHead + user + `{"type":"compacted","payload":{"message":"","replacement_history":[7]}}` + "\n" + user,
+			"line 3: bad_request: no message of format codex", 2, 1,
+		},
+		{
+			"codex: a line over the limit",
+			Options{MaxMessageBytes: 200},
+			codexHead + user + codexSaid("user", strings.Repeat("x", 200)) + user,
+			"line 3: a line of more than 200 bytes; the limit can be raised", 2, 1,
+		},
 
-		{"gemini-cli log: a line cut short", Options{}, logHead + logSaid("1", "a") + `{"id":"2","ty` + "\n" + logSaid("3", "b"), "line 3: it ends in the middle", 2, 1},
-		{"gemini-cli log: a record of no kind", Options{}, logHead + `{"id":"2"}` + "\n" + logSaid("3", "b"), "line 2: a record that is neither a message nor a change", 1, 1},
-		{"gemini-cli log: a content that is a number", Options{}, logHead + `{"id":"2","type":"user","content":7}` + "\n" + logSaid("3", "b"), "line 2: bad_request: no message of format gemini-cli: its content is neither", 1, 1},
-		{"gemini-cli log: a $set with a message that is none", Options{}, logHead + `{"$set":{"messages":[7]}}` + "\n" + logSaid("3", "b"), "line 2: a message in $set is no object", 1, 1},
-		{"gemini-cli session: cut short in a message", Options{}, session + entry + ",\n" + `{"id":"2",`, "line 2: it ends in the middle", 1, 1},
-		{"gemini-cli session: a message without a type", Options{}, session + entry + ",\n" + `{"id":"2"}` + "," + entry + "]}", "line 2: a message without a type", 2, 1},
-		{"gemini-cli session: no comma", Options{}, session + entry + "\n" + entry + "]}", `line 2: expected a comma or ']', found '{'`, 1, 1},
-		{"gemini-cli session: a message over the limit", Options{MaxMessageBytes: 100}, session + entry + ",\n" + strings.Replace(entry, `"a"`, `"`+strings.Repeat("x", 100)+`"`, 1) + "," + entry + "]}", "line 2: a message of more than 100 bytes; the limit can be raised", 2, 1},
+		{
+			"gemini-cli log: a line cut short",
+			Options{},
+			logHead + logSaid("1", "a") + `{"id":"2","ty` + "\n" + logSaid("3", "b"), "line 3: it ends in the middle",
+			2, 1,
+		},
+		{
+			"gemini-cli log: a record of no kind",
+			Options{},
+			logHead + `{"id":"2"}` + "\n" + logSaid("3", "b"),
+			"line 2: a record that is neither a message nor a change", 1, 1,
+		},
+		{
+			"gemini-cli log: a content that is a number",
+			Options{},
+			logHead + `{"id":"2","type":"user","content":7}` + "\n" + logSaid("3", "b"),
+			"line 2: bad_request: no message of format gemini-cli: its content is neither", 1, 1,
+		},
+		{
+			"gemini-cli log: a $set with a message that is none",
+			Options{},
+			logHead + `{"$set":{"messages":[7]}}` + "\n" + logSaid("3", "b"), "line 2: a message in $set is no object",
+			1, 1,
+		},
+		{
+			"gemini-cli session: cut short in a message",
+			Options{},
+			session + entry + ",\n" + `{"id":"2",`,
+			"line 2: it ends in the middle", 1, 1,
+		},
+		{
+			"gemini-cli session: a message without a type",
+			Options{},
+			session + entry + ",\n" + `{"id":"2"}` + "," + entry + "]}", "line 2: a message without a type", 2, 1,
+		},
+		{
+			"gemini-cli session: no comma",
+			Options{},
+			session + entry + "\n" + entry + "]}",
+			`line 2: expected a comma or ']', found '{'`, 1, 1,
+		},
+		{
+			"gemini-cli session: a message over the limit",
+			Options{MaxMessageBytes: 100},
+			session + entry + ",\n" + strings.Replace(entry, `"a"`, `"`+strings.Repeat("x", 100)+`"`, 1) + "," + entry +
+				"]}", "line 2: a message of more than 100 bytes; the limit can be raised", 2, 1,
+		},
 
-		{"claude-stream-json: a line cut short", Options{}, init + streamSaid + `{"type":"assis` + "\n" + streamSaid, "line 3: it ends in the middle", 2, 1},
-		{"claude-stream-json: an event without a type", Options{}, init + `{"session_id":"s"}` + "\n" + streamSaid, "line 2: a record without a type", 1, 1},
-		{"claude-stream-json: an event without a message", Options{}, init + `{"type":"user","parent_tool_use_id":null}` + "\n" + streamSaid, "line 2: bad_request: no message of format claude-stream-json: a user record has no message", 1, 1},
+		{
+			"claude-stream-json: a line cut short",
+			Options{},
+			init + streamSaid + `{"type":"assis` + "\n" + streamSaid,
+			"line 3: it ends in the middle", 2, 1,
+		},
+		{
+			"claude-stream-json: an event without a type",
+			Options{},
+			init + `{"session_id":"s"}` + "\n" + streamSaid,
+			"line 2: a record without a type", 1, 1,
+		},
+		{
+			"claude-stream-json: an event without a message",
+			Options{},
+			init + `{"type":"user","parent_tool_use_id":null}` + "\n" + streamSaid,
+			"line 2: bad_request: no message of format claude-stream-json: a user record has no message", 1, 1,
+		},
 
-		{"openai-responses: cut short in an item", Options{}, input + ",\n" + `{"type":"rea`, "line 2: it ends in the middle", 1, 1},
-		{"openai-responses: an item that is a number", Options{}, input + ",\n7," + `{"role":"user","content":"b"}]}`, "line 2: bad_request: no message of format openai-responses: ", 2, 1},
-		{"openai-responses: a role that there is not", Options{}, input + ",\n" + `{"role":"robot","content":"b"}]}`, "line 2: bad_request: no message of format openai-responses: its role is not", 1, 1},
-		{"openai-responses: a content that is a number", Options{}, input + ",\n" + `{"type":"message","role":"user","content":7}]}`, "line 2: bad_request: no message of format openai-responses: its content is neither", 1, 1},
-		{"openai-responses: neither input nor output", Options{Format: OpenAIResponses}, `{"model":"m"}`, "line 1: the object has no array of messages", 0, 1},
+		{
+			"openai-responses: cut short in an item",
+			Options{},
+			input + ",\n" + `{"type":"rea`,
+			"line 2: it ends in the middle", 1, 1,
+		},
+		{
+			"openai-responses: an item that is a number",
+			Options{},
+			input + ",\n7," + `{"role":"user","content":"b"}]}`,
+			"line 2: bad_request: no message of format openai-responses: ", 2, 1,
+		},
+		{
+			"openai-responses: a role that there is not",
+			Options{},
+			input + ",\n" + `{"role":"robot","content":"b"}]}`,
+			"line 2: bad_request: no message of format openai-responses: its role is not", 1, 1,
+		},
+		{
+			"openai-responses: a content that is a number",
+			Options{},
+			input + ",\n" + `{"type":"message","role":"user","content":7}]}`,
+			"line 2: bad_request: no message of format openai-responses: its content is neither", 1, 1,
+		},
+		{
+			"openai-responses: neither input nor output",
+			Options{Format: OpenAIResponses},
+			`{"model":"m"}`,
+			"line 1: the object has no array of messages", 0, 1,
+		},
 		{"openai-responses: input twice", Options{}, input + `],"input":[]}`, "two arrays of messages", 1, 1},
-		{"openai-responses: an item over the limit", Options{MaxMessageBytes: 100}, input + ",\n" + `{"role":"user","content":"` + strings.Repeat("x", 100) + `"},{"role":"user","content":"b"}]}`, "line 2: a message of more than 100 bytes; the limit can be raised", 2, 1},
-		{"openai-responses: a number", Options{Format: OpenAIResponses}, `7`, "line 1: expected a request object or an array, found '7'", 0, 1},
+		{
+			"openai-responses: an item over the limit",
+			Options{MaxMessageBytes: 100},
+			input + ",\n" + `{"role":"user","content":"` + strings.Repeat("x", 100) +
+				`"},{"role":"user","content":"b"}]}`,
+			"line 2: a message of more than 100 bytes; the limit can be raised", 2, 1,
+		},
+		{
+			"openai-responses: a number",
+			Options{Format: OpenAIResponses},
+			`7`,
+			"line 1: expected a request object or an array, found '7'", 0, 1,
+		},
 
-		{"google: cut short in a Content", Options{}, contents + ",\n" + `{"role":"mod`, "line 2: it ends in the middle", 1, 1},
-		{"google: a Content that is a number", Options{}, contents + ",\n7," + `{"role":"user","parts":[{"text":"b"}]}]}`, "line 2: bad_request: no message of format google: ", 2, 1},
-		{"google: a role that there is not", Options{}, contents + ",\n" + `{"role":"robot","parts":[{"text":"b"}]}]}`, "line 2: bad_request: no message of format google: its role is not", 1, 1},
-		{"google: a part that is none", Options{}, contents + ",\n" + `{"role":"model","parts":[7]}]}`, "line 2: bad_request: no message of format google: a part is no object", 1, 1},
-		{"google: no contents", Options{Format: Google}, `{"model":"m"}`, "line 1: the object has no array of messages", 0, 1},
+		{
+			"google: cut short in a Content",
+			Options{},
+			contents + ",\n" + `{"role":"mod`,
+			"line 2: it ends in the middle", 1, 1,
+		},
+		{
+			"google: a Content that is a number",
+			Options{},
+			contents + ",\n7," + `{"role":"user","parts":[{"text":"b"}]}]}`,
+			"line 2: bad_request: no message of format google: ", 2, 1,
+		},
+		{
+			"google: a role that there is not",
+			Options{},
+			contents + ",\n" + `{"role":"robot","parts":[{"text":"b"}]}]}`,
+			"line 2: bad_request: no message of format google: its role is not", 1, 1,
+		},
+		{
+			"google: a part that is none",
+			Options{},
+			contents + ",\n" + `{"role":"model","parts":[7]}]}`,
+			"line 2: bad_request: no message of format google: a part is no object", 1, 1,
+		},
+		{
+			"google: no contents",
+			Options{Format: Google},
+			`{"model":"m"}`, "line 1: the object has no array of messages",
+			0, 1,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +257,8 @@ func TestDamageOfAPIs(t *testing.T) {
 				}
 			}
 			if messages != c.messages || damaged != c.damaged {
-				t.Errorf("read leniently: %d messages, %d damaged; want %d, %d\n%s", messages, damaged, c.messages, c.damaged, dump(got))
+				t.Errorf("read leniently: %d messages, %d damaged; want %d, %d\n%s", messages, damaged, c.messages,
+					c.damaged, dump(got))
 			}
 		})
 	}
@@ -144,15 +292,26 @@ func TestCodexPieceOfARollout(t *testing.T) {
 // What a log of Gemini CLI changes further back than is held stays as it was, and that is said.
 func TestGeminiChangesBeyondWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	head := logHead + logSaid("1", "first "+strings.Repeat("x", 300)) + logSaid("2", "second "+strings.Repeat("x", 300)) + logSaid("3", "third")
+	head := logHead + logSaid("1", "first "+strings.Repeat("x", 300)) +
+		logSaid("2", "second "+strings.Repeat("x", 300)) + logSaid("3", "third")
 	for _, c := range []struct {
 		name, change, note string
 		texts              []string
 	}{
-		{"a later state of a message", logSaid("1", "anew"), "it came again too far behind", []string{"first", "second", "third"}},
+		{
+			"a later state of a message", logSaid("1", "anew"), "it came again too far behind",
+			[]string{"first", "second", "third"},
+		},
 		{"a rewind", `{"$rewindTo":"1"}` + "\n", "further back than what is held", []string{"first"}},
-		{"a replacement", `{"$set":{"messages":[{"id":"9","type":"user","content":"anew"}]}}` + "\n", "it replaces messages that are not held any more", []string{"first", "anew"}},
-		{"a rewind within it", `{"$rewindTo":"3"}` + "\n", "a message that was taken back", []string{"first", "second"}},
+		{
+			"a replacement", `{"$set":{"messages":[{"id":"9","type":"user","content":"anew"}]}}` + "\n",
+			"it replaces messages that are not held any more",
+			[]string{"first", "anew"},
+		},
+		{
+			"a rewind within it", `{"$rewindTo":"3"}` + "\n", "a message that was taken back",
+			[]string{"first", "second"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -160,7 +319,10 @@ func TestGeminiChangesBeyondWhatIsHeld(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := &Decoder{format: GeminiCLI, src: openLines(s, Options{}, Meta{Format: GeminiCLI}, &gemini{log: true, hold: 600})}
+			d := &Decoder{
+				format: GeminiCLI,
+				src:    openLines(s, Options{}, Meta{Format: GeminiCLI}, &gemini{log: true, hold: 600}),
+			}
 			var all []Item
 			for {
 				it, err := d.Next()
@@ -217,13 +379,32 @@ func TestMemoryIsBoundedForAPIs(t *testing.T) {
 		size       int
 		limit      uint64
 	}{
-		{"codex", Codex, codexHead, "", line(`{"timestamp":"t","type":"response_item","payload":{"type":"function_call_output","call_id":"%d","output":"%s"}}`), 128 << 20, streamed},
-		{"claude-stream-json", ClaudeStream, `{"type":"system","subtype":"init","session_id":"s","permissionMode":"default"}` + "\n", "", line(`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"%d","content":"%s"}]},"parent_tool_use_id":null,"session_id":"s"}`), 128 << 20, streamed},
-		{"gemini-cli session", GeminiCLI, `{"sessionId":"s","projectHash":"p","messages":[`, "]}", entry(`{"id":"%d","type":"user","content":"%s"}`), 128 << 20, streamed},
+		{"codex", Codex, codexHead, "", line(`{"timestamp":"t","type":"response_item","payload":{` +
+			`"type":"function_call_output","call_id":"%d","output":"%s"}}`), 128 << 20, streamed},
+		{
+			"claude-stream-json", ClaudeStream,
+			`{"type":"system","subtype":"init","session_id":"s","permissionMode":"default"}` + "\n", "",
+			line(`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"%d",` +
+				`"content":"%s"}]},"parent_tool_use_id":null,"session_id":"s"}`), 128 << 20, streamed,
+		},
+		{
+			"gemini-cli session", GeminiCLI, `{"sessionId":"s","projectHash":"p","messages":[`, "]}",
+			entry(`{"id":"%d","type":"user","content":"%s"}`), 128 << 20, streamed,
+		},
 		// These are held back up to holdBytes, and garbage comes on top of that.
-		{"gemini-cli log", GeminiCLI, logHead, "", line(`{"id":"%d","type":"user","content":"%s"}`), 384 << 20, 4 * holdBytes},
-		{"openai-responses", OpenAIResponses, `{"model":"gpt-x","input":[`, "]}", entry(`{"type":"function_call_output","call_id":"%d","output":"%s"}`), 384 << 20, 4 * holdBytes},
-		{"google", Google, `{"contents":[`, "]}", entry(`{"role":"user","parts":[{"functionResponse":{"name":"f%d","response":{"output":"%s"}}}]}`), 384 << 20, 4 * holdBytes},
+		{
+			"gemini-cli log", GeminiCLI, logHead, "", line(`{"id":"%d","type":"user","content":"%s"}`), 384 << 20,
+			4 * holdBytes,
+		},
+		{
+			"openai-responses", OpenAIResponses, `{"model":"gpt-x","input":[`, "]}",
+			entry(`{"type":"function_call_output","call_id":"%d","output":"%s"}`), 384 << 20, 4 * holdBytes,
+		},
+		{
+			"google", Google, `{"contents":[`, "]}",
+			entry(`{"role":"user","parts":[{"functionResponse":{"name":"f%d","response":{"output":"%s"}}}]}`),
+			384 << 20, 4 * holdBytes,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			runtime.GC()

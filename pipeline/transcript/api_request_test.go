@@ -31,24 +31,30 @@ func TestBuildRequestForAPIs(t *testing.T) {
 				Format: OpenAIResponses, Model: "gpt-5", MaxTokens: 100, System: json.RawMessage(`"S"`),
 				Tools: json.RawMessage(`[{"type":"function","name":"f"}]`), Messages: [][]byte{item},
 			},
-			`{"model":"gpt-5","input":[{"role":"user","content":"a"}],"instructions":"S","max_output_tokens":100,"tools":[{"type":"function","name":"f"}]}`,
+			`{"model":"gpt-5","input":[{"role":"user","content":"a"}],"instructions":"S","max_output_tokens":100,` +
+				`"tools":[{"type":"function","name":"f"}]}`,
 		},
 		{
 			"what the envelope says already stays as it is",
 			Request{
-				Format: OpenAIResponses, Model: "gpt-5", MaxTokens: 100, System: json.RawMessage(`"S"`), Tools: json.RawMessage(`[ ]`),
-				Envelope: json.RawMessage(`{ "model":"gpt-5-2025-08-07", "instructions":"\u0053", "max_output_tokens":50, "input":[], "tools":[] }`), Messages: [][]byte{item},
+				Format: OpenAIResponses, Model: "gpt-5", MaxTokens: 100, System: json.RawMessage(`"S"`),
+				Tools: json.RawMessage(`[ ]`), Envelope: json.RawMessage(`{ "model":"gpt-5-2025-08-07", ` +
+					`"instructions":"\u0053", "max_output_tokens":50, "input":[], "tools":[] }`),
+				Messages: [][]byte{item},
 			},
-			`{ "model":"gpt-5-2025-08-07", "instructions":"\u0053", "max_output_tokens":50, "input":[{"role":"user","content":"a"}], "tools":[] }`,
+			`{ "model":"gpt-5-2025-08-07", "instructions":"\u0053", "max_output_tokens":50, "input":[{` +
+				`"role":"user","content":"a"}], "tools":[] }`,
 		},
 		{
 			"asked for a summary, nothing forced",
 			Request{
-				Format:   OpenAIResponses,
-				Envelope: json.RawMessage(`{"input":[],"tool_choice":{"type":"function","name":"f"},"text":{"format":{"type":"json_schema"},"verbosity":"low"}}`),
+				Format: OpenAIResponses,
+				Envelope: json.RawMessage(`{"input":[],"tool_choice":{"type":"function","name":"f"},"text":{` +
+					`"format":{"type":"json_schema"},"verbosity":"low"}}`),
 				Messages: [][]byte{item}, Append: item,
 			},
-			`{"input":[{"role":"user","content":"a"},{"role":"user","content":"a"}],"tool_choice":"auto","text":{"verbosity":"low"}}`,
+			`{"input":[{"role":"user","content":"a"},{"role":"user","content":"a"}],"tool_choice":"auto","text":{` +
+				`"verbosity":"low"}}`,
 		},
 		{
 			"contents, nothing known",
@@ -61,57 +67,82 @@ func TestBuildRequestForAPIs(t *testing.T) {
 				Format: Google, Model: "gemini-3-pro", MaxTokens: 100, System: json.RawMessage(`"S"`),
 				Tools: json.RawMessage(`[{"functionDeclarations":[]}]`), Messages: [][]byte{content},
 			},
-			`{"model":"models/gemini-3-pro","contents":[{"role":"user","parts":[{"text":"a"}]}],"systemInstruction":{"parts":[{"text":"S"}]},"generationConfig":{"maxOutputTokens":100},"tools":[{"functionDeclarations":[]}]}`,
+			`{"model":"models/gemini-3-pro","contents":[{"role":"user","parts":[{"text":"a"}]}],` +
+				`"systemInstruction":{"parts":[{"text":"S"}]},"generationConfig":{"maxOutputTokens":100},"tools":[` +
+				`{"functionDeclarations":[]}]}`,
 		},
 		{
 			"the other spelling of keys, what is said already",
 			Request{
-				Format: Google, Model: "gemini-3-pro", MaxTokens: 100, System: json.RawMessage(`{"parts":[{"text":"S"}]}`),
-				Envelope: json.RawMessage(`{"model":"models/gemini-3-pro","system_instruction":{"role":"system","parts":[{"text":"S"}]},"contents":[],"generation_config":{"max_output_tokens":7}}`),
+				Format: Google, Model: "gemini-3-pro", MaxTokens: 100,
+				System: json.RawMessage(`{"parts":[{"text":"S"}]}`),
+				Envelope: json.RawMessage(`{"model":"models/gemini-3-pro","system_instruction":{"role":"system",` +
+					`"parts":[{"text":"S"}]},"contents":[],"generation_config":{"max_output_tokens":7}}`),
 				Messages: [][]byte{content},
 			},
-			`{"model":"models/gemini-3-pro","system_instruction":{"role":"system","parts":[{"text":"S"}]},"contents":[{"role":"user","parts":[{"text":"a"}]}],"generation_config":{"max_output_tokens":7}}`,
+			`{"model":"models/gemini-3-pro","system_instruction":{"role":"system","parts":[{"text":"S"}]},` +
+				`"contents":[{"role":"user","parts":[{"text":"a"}]}],"generation_config":{"max_output_tokens":7}}`,
 		},
 		{
 			"a limit among others, a new system instruction",
 			Request{
 				Format: Google, MaxTokens: 100, System: json.RawMessage(`[{"text":"T"}]`),
-				Envelope: json.RawMessage(`{"contents":[],"systemInstruction":"S","generationConfig":{"temperature":0}}`), Messages: [][]byte{content},
+				Envelope: json.RawMessage(
+					`{"contents":[],"systemInstruction":"S","generationConfig":{"temperature":0}}`),
+				Messages: [][]byte{content},
 			},
-			`{"contents":[{"role":"user","parts":[{"text":"a"}]}],"systemInstruction":{"parts":[{"text":"T"}]},"generationConfig":{"maxOutputTokens":100,"temperature":0}}`,
+			`{"contents":[{"role":"user","parts":[{"text":"a"}]}],"systemInstruction":{"parts":[{"text":"T"}]},` +
+				`"generationConfig":{"maxOutputTokens":100,"temperature":0}}`,
 		},
 		{
 			"a limit alone",
-			Request{Format: Google, MaxTokens: 100, Envelope: json.RawMessage(`{"contents":[],"generationConfig":{ }}`), Messages: [][]byte{content}},
+			Request{
+				Format: Google, MaxTokens: 100, Envelope: json.RawMessage(`{"contents":[],"generationConfig":{ }}`),
+				Messages: [][]byte{content},
+			},
 			`{"contents":[{"role":"user","parts":[{"text":"a"}]}],"generationConfig":{"maxOutputTokens":100 }}`,
 		},
 		{
 			"a forced call and a forced schema taken back",
 			Request{
-				Format:   Google,
-				Envelope: json.RawMessage(`{"contents":[],"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["f"]}},"generationConfig":{"responseMimeType":"application/json","responseSchema":{"type":"OBJECT"},"topK":1}}`),
+				Format: Google,
+				Envelope: json.RawMessage(`{"contents":[],"toolConfig":{"functionCallingConfig":{"mode":"ANY",` +
+					`"allowedFunctionNames":["f"]}},"generationConfig":{"responseMimeType":"application/json",` +
+					`"responseSchema":{"type":"OBJECT"},"topK":1}}`),
 				Messages: [][]byte{content}, Append: content,
 			},
-			`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"a"}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO","allowedFunctionNames":[]}},"generationConfig":{"responseMimeType":"text/plain","responseSchema":null,"topK":1}}`,
+			`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"a"}]}],` +
+				`"toolConfig":{"functionCallingConfig":{"mode":"AUTO","allowedFunctionNames":[]}},` +
+				`"generationConfig":{"responseMimeType":"text/plain","responseSchema":null,"topK":1}}`,
 		},
 		{
 			"what the model says in pieces before a call is one content",
-			Request{Format: Google, Messages: [][]byte{content, answer, call, []byte(`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"r"}}}]}`)}},
-			`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"},{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"r"}}}]}]}`,
+			Request{Format: Google, Messages: [][]byte{
+				content, answer, call,
+				[]byte(`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"r"}}}]}`),
+			}},
+			`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"},{` +
+				`"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f",` +
+				`"response":{"output":"r"}}}]}]}`,
 		},
 		{
 			"results in pieces are one content, made ones last",
 			Request{Format: Google, Messages: [][]byte{
-				content, []byte(`{"role":"model","parts":[{"functionCall":{"name":"f"}},{"functionCall":{"name":"f"}}]}`),
+				content, []byte(
+					`{"role":"model","parts":[{"functionCall":{"name":"f"}},{"functionCall":{"name":"f"}}]}`),
 				[]byte(`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"none"}}}]}`),
 				[]byte(`{"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "r"}}}]}`),
 			}},
-			`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{"name":"f"}},{"functionCall":{"name":"f"}}]},{"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "r"}}},{"functionResponse":{"name":"f","response":{"error":"none"}}}]}]}`,
+			`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{` +
+				`"name":"f"}},{"functionCall":{"name":"f"}}]},{"role": "user", "parts": [{"functionResponse": {` +
+				`"name": "f", "response": {"output": "r"}}},{"functionResponse":{"name":"f","response":{` +
+				`"error":"none"}}}]}]}`,
 		},
 		{
 			"contents of one role that need no joining stay apart",
 			Request{Format: Google, Messages: [][]byte{content, content, answer, answer}},
-			`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"b"}]}]}`,
+			`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"a"}]},{` +
+				`"role":"model","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"b"}]}]}`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -185,16 +216,28 @@ func TestResponsesThatGoOn(t *testing.T) {
 		if previous != "" {
 			previous = fmt.Sprintf(`"previous_response_id":%q,`, previous)
 		}
-		return fmt.Sprintf(`{"uri":"https://api.openai.com/v1/responses","request":{%s"model":"gpt-5","input":[{"role":"user","content":%q}]},"response":{"id":%q,"object":"response","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}]}}`, previous, said, id, answered)
+		return fmt.Sprintf(`{"uri":"https://api.openai.com/v1/responses","request":{%s"model":"gpt-5","input":[{`+
+			`"role":"user","content":%q}]},"response":{"id":%q,"object":"response","output":[{"type":"message",`+
+			`"role":"assistant","content":[{"type":"output_text","text":%q}]}]}}`, previous, said, id, answered)
 	}
 	for name, c := range map[string]struct {
 		log      []string
 		messages []int // of each conversation
 		noted    bool  // that history is missing
 	}{
-		"each from the one before":      {[]string{step("r1", "", "a", "1"), step("r2", "r1", "b", "2"), step("r3", "r2", "c", "3")}, []int{6}, false},
-		"the first is not in the log":   {[]string{step("r2", "r1", "b", "2"), step("r3", "r2", "c", "3")}, []int{4}, true},
-		"two conversations, interwoven": {[]string{step("r1", "", "a", "1"), step("s1", "", "x", "9"), step("r2", "r1", "b", "2"), step("s2", "s1", "y", "8")}, []int{4, 4}, false},
+		"each from the one before": {[]string{
+			step("r1", "", "a", "1"), step("r2", "r1", "b", "2"),
+			step("r3", "r2", "c", "3"),
+		}, []int{6}, false},
+		"the first is not in the log": {
+			[]string{step("r2", "r1", "b", "2"), step("r3", "r2", "c", "3")},
+			[]int{4},
+			true,
+		},
+		"two conversations, interwoven": {[]string{
+			step("r1", "", "a", "1"), step("s1", "", "x", "9"),
+			step("r2", "r1", "b", "2"), step("s2", "s1", "y", "8"),
+		}, []int{4, 4}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,10 @@ import (
 // A compacted context as a file of its own format: the summary, state, and the tail's bytes.
 func TestWriteAPIFiles(t *testing.T) {
 	t.Parallel()
-	summary := pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSummary, Text: "<conversation_summary>\nearlier\n</conversation_summary>"}
+	summary := pipeline.Made{
+		Role: pipeline.RoleUser, Kind: pipeline.KindSummary,
+		Text: "<conversation_summary>\nearlier\n</conversation_summary>",
+	}
 	state := pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSynthetic, Text: "todo: none"}
 	for _, c := range []struct {
 		path string
@@ -40,7 +43,8 @@ func TestWriteAPIFiles(t *testing.T) {
 			all := contextOf(conv.Messages)
 			items := all
 			if c.tail >= 0 {
-				items = append(append([]pipeline.ContextItem(nil), all[:c.head]...), pipeline.ContextItem{Made: &summary}, pipeline.ContextItem{Made: &state})
+				items = append(append([]pipeline.ContextItem(nil), all[:c.head]...),
+					pipeline.ContextItem{Made: &summary}, pipeline.ContextItem{Made: &state})
 				items = append(items, all[len(all)-c.tail:]...)
 			}
 			out := Output{Meta: conv.Meta, Items: items, Trigger: "auto", TokensBefore: 12345}

@@ -13,11 +13,17 @@ import (
 // benchFile is a made-up session of a tool-heavy agent in a format, of about 8 MB.
 func benchFile(f Format) []byte {
 	var b bytes.Buffer
-	output := strings.Repeat(`   12\tfunc parse(s string) error {\n\t\treturn errors.New(\"not yet\") // größer als vorher\n`, 60)
+	output := strings.Repeat(
+		`   12\tfunc parse(s string) error {\n\t\treturn errors.New(\"not yet\") // größer als vorher\n`, 60)
 	if f == ClaudeCode {
 		for i := range 1200 {
-			fmt.Fprintf(&b, `{"parentUuid":"u%d","isSidechain":false,"cwd":"/p","sessionId":"s","version":"2.0.5","type":"assistant","message":{"model":"claude-x","id":"m%d","type":"message","role":"assistant","content":[{"type":"tool_use","id":"t%d","name":"Read","input":{"path":"a.go"}}],"usage":{"input_tokens":10,"output_tokens":2}},"uuid":"a%d"}`+"\n", i, i, i, i)
-			fmt.Fprintf(&b, `{"parentUuid":"a%d","isSidechain":false,"cwd":"/p","sessionId":"s","version":"2.0.5","type":"user","message":{"role":"user","content":[{"tool_use_id":"t%d","type":"tool_result","content":"%s"}]},"toolUseResult":{"stdout":"ok"},"uuid":"r%d"}`+"\n", i, i, output, i)
+			fmt.Fprintf(&b, `{"parentUuid":"u%d","isSidechain":false,"cwd":"/p","sessionId":"s","version":"2.0.5",`+
+				`"type":"assistant","message":{"model":"claude-x","id":"m%d","type":"message","role":"assistant",`+
+				`"content":[{"type":"tool_use","id":"t%d","name":"Read","input":{"path":"a.go"}}],"usage":{`+
+				`"input_tokens":10,"output_tokens":2}},"uuid":"a%d"}`+"\n", i, i, i, i)
+			fmt.Fprintf(&b, `{"parentUuid":"a%d","isSidechain":false,"cwd":"/p","sessionId":"s","version":"2.0.5",`+
+				`"type":"user","message":{"role":"user","content":[{"tool_use_id":"t%d","type":"tool_result",`+
+				`"content":"%s"}]},"toolUseResult":{"stdout":"ok"},"uuid":"r%d"}`+"\n", i, i, output, i)
 		}
 		return b.Bytes()
 	}
@@ -31,10 +37,14 @@ func benchFile(f Format) []byte {
 			b.WriteByte(',')
 		}
 		if f == OpenAI {
-			fmt.Fprintf(&b, `{"role":"assistant","content":null,"tool_calls":[{"id":"t%d","type":"function","function":{"name":"read","arguments":"{\"path\": \"a.go\"}"}}]},{"role":"tool","tool_call_id":"t%d","content":"%s"}`, i, i, output)
+			fmt.Fprintf(&b, `{"role":"assistant","content":null,"tool_calls":[{"id":"t%d","type":"function",`+
+				`"function":{"name":"read","arguments":"{\"path\": \"a.go\"}"}}]},{"role":"tool",`+
+				`"tool_call_id":"t%d","content":"%s"}`, i, i, output)
 			continue
 		}
-		fmt.Fprintf(&b, `{"role":"assistant","content":[{"type":"tool_use","id":"t%d","name":"read","input":{"path":"a.go"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":"%s"}]}`, i, i, output)
+		fmt.Fprintf(&b, `{"role":"assistant","content":[{"type":"tool_use","id":"t%d","name":"read","input":{`+
+			`"path":"a.go"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":"%s"}]}`,
+			i, i, output)
 	}
 	b.WriteString("]}\n")
 	return b.Bytes()

@@ -31,7 +31,8 @@ func (claudeStreamCodec) Make(m pipeline.Made) ([]byte, error) {
 		return nil, err
 	}
 	if m.Role == pipeline.RoleAssistant {
-		return nil, pipeline.Errorf(pipeline.Internal, "an assistant event of Claude Code is an answer of the API: none can be made")
+		return nil, pipeline.Errorf(pipeline.Internal,
+			"an assistant event of Claude Code is an answer of the API: none can be made")
 	}
 	b := append([]byte(`{"type":"user","message":`), wrapBlocks(role, [][]byte{block})...)
 	b = append(b, `,"parent_tool_use_id":null`...)
@@ -43,7 +44,8 @@ func (claudeStreamCodec) Make(m pipeline.Made) ([]byte, error) {
 
 func detectClaudeStream(s sketched) bool {
 	return s.has("parent_tool_use_id") && s.has("session_id") && !s.has("parentUuid", "isSidechain") ||
-		s.has("type=system") && s.has("subtype=init") && s.has("session_id") && s.has("slash_commands", "permissionMode", "mcp_servers")
+		s.has("type=system") && s.has("subtype=init") && s.has("session_id") &&
+			s.has("slash_commands", "permissionMode", "mcp_servers")
 }
 
 func openClaudeStream(s *stream, o Options) source {
@@ -59,7 +61,10 @@ func openClaudeStream(s *stream, o Options) source {
 			c.main.meta.Window = streamWindow(b, r.at, c.main.meta.Model)
 		}
 	}
-	c.notes.add(Note{Code: NoteMissing, What: "prompt", Reason: "the stream does not hold what was asked, nor the system prompt"}, 1)
+	c.notes.add(Note{
+		Code: NoteMissing, What: "prompt",
+		Reason: "the stream does not hold what was asked, nor the system prompt",
+	}, 1)
 	return c
 }
 

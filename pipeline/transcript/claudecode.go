@@ -66,13 +66,15 @@ func encodeLines(f Format, m pipeline.Message, edits []pipeline.Edit) ([]byte, e
 // is made of its content. WriteFile gives it the rest.
 func (claudeCodeCodec) Make(m pipeline.Made) ([]byte, error) {
 	if m.Role == pipeline.RoleAssistant {
-		return nil, pipeline.Errorf(pipeline.Internal, "an assistant record of Claude Code is an answer of the API: none can be made")
+		return nil, pipeline.Errorf(pipeline.Internal,
+			"an assistant record of Claude Code is an answer of the API: none can be made")
 	}
 	role, block, err := anthropicMade(m)
 	if err != nil {
 		return nil, err
 	}
-	b := []byte(`{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{"role":"user","content":`)
+	b := []byte(`{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{` +
+		`"role":"user","content":`)
 	if m.Role == pipeline.RoleTool {
 		b = append(append(append(b, '['), block...), ']')
 	} else {
@@ -254,7 +256,8 @@ func detectClaudeCode(s sketched) bool {
 	return s.has("parentUuid", "isSidechain") ||
 		s.has("leafUuid") && s.has("type=summary", "type=last-prompt") ||
 		s.has("type=file-history-snapshot") && s.has("messageId") ||
-		s.has("sessionId") && s.has("type=queue-operation", "type=mode", "type=permission-mode", "type=custom-title", "type=ai-title")
+		s.has("sessionId") && s.has("type=queue-operation", "type=mode", "type=permission-mode", "type=custom-title",
+			"type=ai-title")
 }
 
 // claudeCode reads a session file.
@@ -385,12 +388,16 @@ func (c *claudeCode) record(emit func(Item), b []byte, r record, lineNo int) err
 		c.notes.add(Note{Code: NoteRecord, What: what, Reason: "a record of the client, no message"}, lineNo)
 		return nil
 	case r.transcriptOnly && !r.summary:
-		c.notes.add(Note{Code: NoteRecord, What: r.typ + "/transcript-only", Reason: "shown to the person only, never sent to the model"}, lineNo)
+		c.notes.add(Note{
+			Code: NoteRecord, What: r.typ + "/transcript-only",
+			Reason: "shown to the person only, never sent to the model",
+		}, lineNo)
 		return nil
 	}
 	if !r.sidechain && !c.sawMain {
 		if c.sideOpen {
-			return badLine(lineNo, fmt.Errorf("a record of the main conversation after more than %d bytes of subagents", c.hold))
+			return badLine(lineNo, fmt.Errorf("a record of the main conversation after more than %d bytes of subagents",
+				c.hold))
 		}
 		// The file has a main conversation: what came of subagents is none of it.
 		c.sawMain = true
@@ -410,7 +417,8 @@ func (c *claudeCode) record(emit func(Item), b []byte, r record, lineNo int) err
 }
 
 func (c *claudeCode) sidechainNote(line int) {
-	c.notes.add(Note{Code: NoteSidechain, What: "record", Reason: "a subagent's, no part of the main conversation"}, line)
+	c.notes.add(Note{Code: NoteSidechain, What: "record", Reason: "a subagent's, no part of the main conversation"},
+		line)
 }
 
 // boundary takes a compaction's boundary record; its summary comes next.
@@ -444,7 +452,10 @@ func (c *claudeCode) boundary(emit func(Item), t *thread, b []byte, r record, li
 
 func (c *claudeCode) orphanBoundary(t *thread) {
 	if t.boundary != nil {
-		c.notes.add(Note{Code: NoteBoundary, What: "compact_boundary", Reason: "no summary follows it, so it covers nothing"}, t.boundaryLine)
+		c.notes.add(Note{
+			Code: NoteBoundary, What: "compact_boundary",
+			Reason: "no summary follows it, so it covers nothing",
+		}, t.boundaryLine)
 		t.boundary = nil
 	}
 }
@@ -465,7 +476,8 @@ func (c *claudeCode) message(emit func(Item), t *thread, b []byte, r record, lin
 		}
 	}
 	if r.typ == "assistant" && (r.apiError || text(b, model) == "<synthetic>") {
-		c.notes.add(Note{Code: NoteSynthetic, What: "assistant", Reason: "made by the client, no model said it"}, lineNo)
+		c.notes.add(Note{Code: NoteSynthetic, What: "assistant", Reason: "made by the client, no model said it"},
+			lineNo)
 		return nil
 	}
 	native := bytes.Clone(r.at.of(b))
@@ -629,7 +641,8 @@ func (c *claudeCode) finish(emit func(Item)) error {
 
 // sessionKeys are what every record of a session repeats.
 var sessionKeys = []string{
-	"isSidechain", "userType", "entrypoint", "cwd", "sessionId", "session_id", "version", "gitBranch", "slug", "agentId", "timestamp",
+	"isSidechain", "userType", "entrypoint", "cwd", "sessionId", "session_id", "version", "gitBranch", "slug",
+	"agentId", "timestamp",
 }
 
 // sessionFields makes an object of the fields that the last record of a message repeats.

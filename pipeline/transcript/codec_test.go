@@ -19,33 +19,102 @@ func TestDecode(t *testing.T) {
 		in     string
 		want   string // as dumpMessage has it, without the native
 	}{
-		{"a bare string among blocks", Anthropic, `{"role":"user","content":["a",{"type":"text","text":"b"}]}`, `message user|text text="a"|text type="text" text="b"`},
+		{
+			"a bare string among blocks", Anthropic, `{"role":"user","content":["a",{"type":"text","text":"b"}]}`,
+			`message user|text text="a"|text type="text" text="b"`,
+		},
 		{"no content", Anthropic, `{"role":"user","content":[]}`, `message user/reminder`},
 		{"blank", Anthropic, `{"role":"user","content":" \n"}`, `message user/reminder|text text=" \n"`},
-		{"a text block without text", Anthropic, `{"role":"user","content":[{"type":"text","text":7}]}`, `message user|opaque type="text"`},
+		{
+			"a text block without text", Anthropic, `{"role":"user","content":[{"type":"text","text":7}]}`,
+			`message user|opaque type="text"`,
+		},
 		{"a block without a type", Anthropic, `{"role":"assistant","content":[{"x":1}]}`, `message assistant|opaque`},
-		{"an image without a source", Anthropic, `{"role":"user","content":[{"type":"image"}]}`, `message user|image type="image"`},
-		{"a plain document", Anthropic, `{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"né"}}]}`, `message user|file type="document" text="n\u00e9" media="text/plain" 3 bytes 0×0`},
-		{"the error of a server tool", Anthropic, `{"role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"s","content":{"type":"web_search_tool_result_error","error_code":"x"}}]}`, `message assistant|tool_result type="web_search_tool_result" call="s" error|  opaque type="web_search_tool_result_error"`},
-		{"a result of a kind that is not known yet", Anthropic, `{"role":"user","content":[{"type":"new_tool_result","tool_use_id":"n","content":"r"}]}`, `message tool|tool_result type="new_tool_result" call="n"|  text text="r"`},
-		{"results, a reminder and a picture without a word", Anthropic, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t"},{"type":"text","text":"<system-reminder>x</system-reminder>"},{"type":"image","source":{"type":"file","file_id":"f"}}]}`, `message tool|tool_result type="tool_result" call="t"|text type="text" text="<system-reminder>x</system-reminder>"|image type="image"`},
+		{
+			"an image without a source", Anthropic, `{"role":"user","content":[{"type":"image"}]}`,
+			`message user|image type="image"`,
+		},
+		{
+			"a plain document", Anthropic, `{"role":"user","content":[{"type":"document","source":{"type":"text",` +
+				`"media_type":"text/plain","data":"né"}}]}`,
+			`message user|file type="document" text="n\u00e9" media="text/plain" 3 bytes 0×0`,
+		},
+		{"the error of a server tool", Anthropic, `{"role":"assistant","content":[{` +
+			`"type":"web_search_tool_result","tool_use_id":"s","content":{"type":"web_search_tool_result_error",` +
+			`"error_code":"x"}}]}`, `message assistant|tool_result type="web_search_tool_result" call="s" error|  ` +
+			`opaque type="web_search_tool_result_error"`},
+		{
+			"a result of a kind that is not known yet", Anthropic,
+			`{"role":"user","content":[{"type":"new_tool_result","tool_use_id":"n","content":"r"}]}`,
+			`message tool|tool_result type="new_tool_result" call="n"|  text text="r"`,
+		},
+		{
+			"results, a reminder and a picture without a word", Anthropic, `{"role":"user","content":[{` +
+				`"type":"tool_result","tool_use_id":"t"},{"type":"text",` +
+				`"text":"<system-reminder>x</system-reminder>"},{"type":"image","source":{"type":"file",` +
+				`"file_id":"f"}}]}`,
+			`message tool|tool_result type="tool_result" call="t"|text type="text" ` +
+				`text="<system-reminder>x</system-reminder>"|image type="image"`,
+		},
 		{"an escaped key", Anthropic, `{"r\u006fle":"user","content":"a"}`, `message user|text text="a"`},
-		{"a system message in the middle", Anthropic, `{"role":"system","content":"s"}`, `message system|text text="s"`},
+		{
+			"a system message in the middle", Anthropic, `{"role":"system","content":"s"}`,
+			`message system|text text="s"`,
+		},
 
 		{"a bare string among parts", OpenAI, `{"role":"user","content":["a"]}`, `message user|text text="a"`},
-		{"an image as its address", OpenAI, `{"role":"user","content":[{"type":"image_url","image_url":"https://x/a.png"}]}`, `message user|image type="image_url"`},
-		{"a file without a data URL", OpenAI, `{"role":"user","content":[{"type":"file","file":{"filename":"f","file_data":"AAAA"}}]}`, `message user|file type="file" name="f" 3 bytes 0×0`},
-		{"a file by its id", OpenAI, `{"role":"user","content":[{"type":"file","file":{"file_id":"x"}}]}`, `message user|file type="file"`},
-		{"a refusal among parts", OpenAI, `{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`, `message assistant|text type="refusal" text="no"`},
-		{"a part that is not known", OpenAI, `{"role":"user","content":[{"type":"video_url","video_url":{}}]}`, `message user|opaque type="video_url"`},
-		{"arguments that are an object", OpenAI, `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{"a":1}}}]}`, `message assistant|tool_call type="function" call="c" name="f" input="{\"a\":1}"`},
-		{"a call without a function", OpenAI, `{"role":"assistant","tool_calls":[{"id":"c"}]}`, `message assistant|tool_call call="c"`},
-		{"reasoning under its other name", OpenAI, `{"role":"assistant","reasoning":"r","content":"a"}`, `message assistant|reasoning text="r"|text text="a"`},
+		{
+			"an image as its address", OpenAI,
+			`{"role":"user","content":[{"type":"image_url","image_url":"https://x/a.png"}]}`,
+			`message user|image type="image_url"`,
+		},
+		{
+			"a file without a data URL", OpenAI,
+			`{"role":"user","content":[{"type":"file","file":{"filename":"f","file_data":"AAAA"}}]}`,
+			`message user|file type="file" name="f" 3 bytes 0×0`,
+		},
+		{
+			"a file by its id", OpenAI, `{"role":"user","content":[{"type":"file","file":{"file_id":"x"}}]}`,
+			`message user|file type="file"`,
+		},
+		{
+			"a refusal among parts", OpenAI, `{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`,
+			`message assistant|text type="refusal" text="no"`,
+		},
+		{
+			"a part that is not known", OpenAI, `{"role":"user","content":[{"type":"video_url","video_url":{}}]}`,
+			`message user|opaque type="video_url"`,
+		},
+		{
+			"arguments that are an object", OpenAI, `{"role":"assistant","tool_calls":[{"id":"c","type":"function",` +
+				`"function":{"name":"f","arguments":{"a":1}}}]}`,
+			`message assistant|tool_call type="function" call="c" name="f" input="{\"a\":1}"`,
+		},
+		{
+			"a call without a function", OpenAI, `{"role":"assistant","tool_calls":[{"id":"c"}]}`,
+			`message assistant|tool_call call="c"`,
+		},
+		{
+			"reasoning under its other name", OpenAI, `{"role":"assistant","reasoning":"r","content":"a"}`,
+			`message assistant|reasoning text="r"|text text="a"`,
+		},
 		{"nothing said", OpenAI, `{"role":"assistant","content":null}`, `message assistant`},
 
-		{"what was typed meanwhile, in blocks", ClaudeCode, attachment(`{"type":"queued_command","prompt":[{"type":"text","text":"and"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}`), `message user id=q|text type="text" text="and"|image type="image" media="image/png" 3 bytes 0×0`},
-		{"a thought of which only the signature is left", ClaudeCode, `{"type":"assistant","uuid":"a","message":{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"s"}]}}`, `message assistant id=a|reasoning type="thinking"`},
-		{"a reminder beside what was said", ClaudeCode, `{"type":"user","uuid":"a","message":{"role":"user","content":[{"type":"text","text":"<system-reminder>x</system-reminder>"},{"type":"image","source":{}}]}}`, `message user id=a|text type="text" text="<system-reminder>x</system-reminder>"|image type="image"`},
+		{"what was typed meanwhile, in blocks", ClaudeCode, attachment(`{"type":"queued_command","prompt":[{` +
+			`"type":"text","text":"and"},{"type":"image","source":{"type":"base64","media_type":"image/png",` +
+			`"data":"AAAA"}}]}`), `message user id=q|text type="text" text="and"|image type="image" ` +
+			`media="image/png" 3 bytes 0×0`},
+		{
+			"a thought of which only the signature is left", ClaudeCode, `{"type":"assistant","uuid":"a","message":{` +
+				`"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"s"}]}}`,
+			`message assistant id=a|reasoning type="thinking"`,
+		},
+		{
+			"a reminder beside what was said", ClaudeCode, `{"type":"user","uuid":"a","message":{"role":"user",` +
+				`"content":[{"type":"text","text":"<system-reminder>x</system-reminder>"},{"type":"image",` +
+				`"source":{}}]}}`,
+			`message user id=a|text type="text" text="<system-reminder>x</system-reminder>"|image type="image"`,
+		},
 	} {
 		codec, err := CodecFor(c.format)
 		if err != nil || codec.Format() != c.format {
@@ -92,9 +161,18 @@ func TestDecodeErrors(t *testing.T) {
 		{ClaudeCode, `{`, "ends in the middle"},
 		{ClaudeCode, `{"type":"system"}`, `a record of type "system" is no message`},
 		{ClaudeCode, `{"type":"user","message":"x"}`, "a user record has no message"},
-		{ClaudeCode, `{"type":"user","message":{"role":"assistant","content":"x"}}`, "a user record has a message of another role"},
-		{ClaudeCode, `{"type":"attachment","attachment":{"type":"queued_command","prompt":7}}`, `a record of type "attachment" is no message`},
-		{ClaudeCode, `{"type":"attachment","attachment":{"type":"queued_command","prompt":[7]}}`, "a content block is no object"},
+		{
+			ClaudeCode, `{"type":"user","message":{"role":"assistant","content":"x"}}`,
+			"a user record has a message of another role",
+		},
+		{
+			ClaudeCode, `{"type":"attachment","attachment":{"type":"queued_command","prompt":7}}`,
+			`a record of type "attachment" is no message`,
+		},
+		{
+			ClaudeCode, `{"type":"attachment","attachment":{"type":"queued_command","prompt":[7]}}`,
+			"a content block is no object",
+		},
 	} {
 		codec, _ := CodecFor(c.format)
 		_, err := codec.Decode([]byte(c.in))

@@ -139,7 +139,8 @@ func agentMessage(b []byte, v span) []byte {
 var (
 	codexEnvironment = []string{"<environment_context>", "# AGENTS.md instructions for ", "<user_instructions>"}
 	codexInjected    = []string{
-		"<turn_aborted>", "<user_action>", "<recommended_plugins>", "<subagent_notification>", "<user_shell_command>", "<skill>",
+		"<turn_aborted>", "<user_action>", "<recommended_plugins>", "<subagent_notification>", "<user_shell_command>",
+		"<skill>",
 	}
 )
 
@@ -168,7 +169,8 @@ func codexKind(m pipeline.Message) (kind pipeline.Kind, ok bool) {
 }
 
 func detectCodex(s sketched) bool {
-	return s.has("payload") && s.has("type=session_meta", "type=response_item", "type=event_msg", "type=turn_context", "type=compacted", "type=world_state")
+	return s.has("payload") && s.has("type=session_meta", "type=response_item", "type=event_msg", "type=turn_context",
+		"type=compacted", "type=world_state")
 }
 
 func openCodex(s *stream, o Options) source {
@@ -299,7 +301,8 @@ func wordsOf(m pipeline.Message) [16]byte {
 			if p.Kind == pipeline.PartText {
 				raw = nil
 			}
-			fmt.Fprintf(h, "%s %q %q %d:%s%d:%s%d(", p.Kind, p.Type, p.CallID, len(p.Text), p.Text, len(raw), raw, len(p.Content))
+			fmt.Fprintf(h, "%s %q %q %d:%s%d:%s%d(", p.Kind, p.Type, p.CallID, len(p.Text), p.Text, len(raw), raw,
+				len(p.Content))
 			write(p.Content)
 		}
 	}

@@ -46,7 +46,10 @@ func Convert(items []pipeline.ContextItem, from, to Format) ([][]byte, []Loss, e
 		return nil, nil, err
 	}
 	if len(c.Meta.System) > 0 && (to == Anthropic || to == Google) {
-		c.Losses = append(c.Losses, Loss{-1, "system message", "it belongs beside the messages and is left out of them"})
+		c.Losses = append(c.Losses, Loss{
+			-1, "system message",
+			"it belongs beside the messages and is left out of them",
+		})
 	}
 	return c.Messages, c.Losses, nil
 }
@@ -155,7 +158,10 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 		}
 	case OpenAI:
 		if s := plainText(m.System); len(m.System) > 0 && strings.TrimSpace(s) != "" {
-			all = append([]spoken{{role: pipeline.RoleSystem, parts: []pipeline.Part{{Kind: pipeline.PartText, Text: s}}, item: -1}}, all...)
+			all = append([]spoken{{
+				role:  pipeline.RoleSystem,
+				parts: []pipeline.Part{{Kind: pipeline.PartText, Text: s}}, item: -1,
+			}}, all...)
 		}
 		out.Meta.System = nil
 		out.Messages = c.openAI(all)
@@ -169,7 +175,10 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 	}
 	for i, b := range out.Messages {
 		if fixed := wellFormed(b); fixed != nil {
-			c.losses = append(c.losses, Loss{-1, "broken characters", fmt.Sprintf("message %d has halves of characters, which no API takes: U+FFFD stands for them", i)})
+			c.losses = append(c.losses, Loss{
+				-1, "broken characters",
+				fmt.Sprintf("message %d has halves of characters, which no API takes: U+FFFD stands for them", i),
+			})
 			out.Messages[i] = fixed
 		}
 	}
@@ -209,7 +218,10 @@ func (c *converter) cross(codec Codec, b bridge, items []pipeline.ContextItem) (
 				return nil, fail(err)
 			}
 			if native == nil {
-				c.losses = append(c.losses, Loss{i, "message", "nothing in it could be sent: what the model thought is not in the file"})
+				c.losses = append(c.losses, Loss{
+					i, "message",
+					"nothing in it could be sent: what the model thought is not in the file",
+				})
 				continue
 			}
 			m, err := api.Decode(native)
@@ -224,7 +236,8 @@ func (c *converter) cross(codec Codec, b bridge, items []pipeline.ContextItem) (
 }
 
 func noWay(from, to Format) error {
-	return pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %s", from, to, apiNames())
+	return pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %s", from, to,
+		apiNames())
 }
 
 // read decodes the entries as they would be sent, edits done.
@@ -447,7 +460,8 @@ func wellFormed(b []byte) []byte {
 			r := hex4(b[i+2:])
 			n := 6
 			if utf16.IsSurrogate(r) {
-				if rest := b[i+6:]; len(rest) >= 6 && rest[0] == '\\' && rest[1] == 'u' && utf16.DecodeRune(r, hex4(rest[2:])) != utf8.RuneError {
+				if rest := b[i+6:]; len(rest) >= 6 && rest[0] == '\\' && rest[1] == 'u' &&
+					utf16.DecodeRune(r, hex4(rest[2:])) != utf8.RuneError {
 					n = 12
 				} else {
 					all = append(all, splice{span{i, i + 6}, []byte(`\ufffd`)})

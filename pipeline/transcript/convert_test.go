@@ -91,16 +91,19 @@ func TestConvert(t *testing.T) {
 	}{
 		{
 			"results stand first, whatever came between", Anthropic, OpenAI,
-			[]pipeline.ContextItem{msg(Anthropic, `{"role":"user","content":[{"type":"text","text":"and"},{"type":"tool_result","tool_use_id":"t1","content":"r"}]}`)},
+			[]pipeline.ContextItem{msg(Anthropic, `{"role":"user","content":[{"type":"text","text":"and"},{`+
+				`"type":"tool_result","tool_use_id":"t1","content":"r"}]}`)},
 			[]string{`{"role":"tool","tool_call_id":"t1","content":"r"}`, `{"role":"user","content":"and"}`},
 			nil,
 		},
 		{
 			"ids that stand for several calls are told apart, each result with its call", OpenAI, Anthropic,
 			[]pipeline.ContextItem{
-				msg(OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
+				msg(OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function",`+
+					`"function":{"name":"f","arguments":"{}"}}]}`),
 				msg(OpenAI, `{"role":"tool","tool_call_id":"a:0","content":"1"}`),
-				msg(OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
+				msg(OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function",`+
+					`"function":{"name":"f","arguments":"{}"}}]}`),
 				msg(OpenAI, `{"role":"tool","tool_call_id":"a:0","content":"2"}`),
 			},
 			[]string{
@@ -116,22 +119,28 @@ func TestConvert(t *testing.T) {
 			[]pipeline.ContextItem{
 				made(pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSummary, Text: "S"}),
 				msg(OpenAI, `{"role":"user","content":"x \ud83d\ude00"}`),
-				msg(OpenAI, `{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"n\": 9007199254740993}"}},{"id":"b","type":"function","function":{"name":"f","arguments":"not json"}}]}`),
+				msg(OpenAI, `{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function",`+
+					`"function":{"name":"f","arguments":"{\"n\": 9007199254740993}"}},{"id":"b","type":"function",`+
+					`"function":{"name":"f","arguments":"not json"}}]}`),
 				msg(OpenAI, `{"role":"tool","tool_call_id":"b","content":"B"}`),
 				made(pipeline.Made{Role: pipeline.RoleTool, CallID: "a", Text: "none", IsError: true}),
 				msg(OpenAI, `{"role":"user","content":"go on"}`),
 			},
 			[]string{
 				`{"role":"user","content":[{"type":"text","text":"S"},{"type":"text","text":"x \ud83d\ude00"}]}`,
-				`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"n": 9007199254740993}},{"type":"tool_use","id":"b","name":"f","input":{"arguments":"not json"}}]}`,
-				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"B"},{"type":"tool_result","tool_use_id":"a","content":"none","is_error":true},{"type":"text","text":"go on"}]}`,
+				`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"n": ` +
+					`9007199254740993}},{"type":"tool_use","id":"b","name":"f","input":{"arguments":"not json"}}]}`,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"B"},{` +
+					`"type":"tool_result","tool_use_id":"a","content":"none","is_error":true},{"type":"text",` +
+					`"text":"go on"}]}`,
 			},
 			[]string{"tool call arguments"},
 		},
 		{
 			"a system message in the middle", OpenAI, Anthropic,
 			[]pipeline.ContextItem{
-				msg(OpenAI, `{"role":"system","content":"S"}`), msg(OpenAI, `{"role":"user","content":"a"}`), msg(OpenAI, `{"role":"system","content":"T"}`),
+				msg(OpenAI, `{"role":"system","content":"S"}`), msg(OpenAI, `{"role":"user","content":"a"}`),
+				msg(OpenAI, `{"role":"system","content":"T"}`),
 			},
 			[]string{`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"T"}]}`},
 			[]string{"role", "system message"},
@@ -139,10 +148,14 @@ func TestConvert(t *testing.T) {
 		{
 			"images of results follow behind the last of them", Anthropic, OpenAI,
 			[]pipeline.ContextItem{
-				msg(Anthropic, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}],"is_error":true},{"type":"tool_result","tool_use_id":"t2"}]}`),
+				msg(Anthropic, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{`+
+					`"type":"text","text":"see"},{"type":"image","source":{"type":"base64",`+
+					`"media_type":"image/png","data":"AAAA"}}],"is_error":true},{"type":"tool_result",`+
+					`"tool_use_id":"t2"}]}`),
 			},
 			[]string{
-				`{"role":"tool","tool_call_id":"t1","content":[{"type":"text","text":"see"},{"type":"text","text":"[image: in the user message behind the results]"}]}`,
+				`{"role":"tool","tool_call_id":"t1","content":[{"type":"text","text":"see"},{"type":"text",` +
+					`"text":"[image: in the user message behind the results]"}]}`,
 				`{"role":"tool","tool_call_id":"t2","content":""}`,
 				`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}`,
 			},
@@ -151,62 +164,89 @@ func TestConvert(t *testing.T) {
 		{
 			"what has no place", Anthropic, OpenAI,
 			[]pipeline.ContextItem{
-				msg(Anthropic, `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":[]}]}`),
-				msg(Anthropic, `{"role":"assistant","content":[{"type":"compaction","content":"c"},{"type":"text","text":"a"}]}`),
-				msg(Anthropic, `{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"plain"}},{"type":"document","source":{"type":"url","url":"https://x"}}]}`),
+				msg(Anthropic, `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},`+
+					`{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{`+
+					`"type":"web_search_tool_result","tool_use_id":"s","content":[]}]}`),
+				msg(Anthropic, `{"role":"assistant","content":[{"type":"compaction","content":"c"},{"type":"text",`+
+					`"text":"a"}]}`),
+				msg(Anthropic, `{"role":"user","content":[{"type":"document","source":{"type":"base64",`+
+					`"media_type":"application/pdf","data":"AAAA"}},{"type":"document","source":{"type":"text",`+
+					`"media_type":"text/plain","data":"plain"}},{"type":"document","source":{"type":"url",`+
+					`"url":"https://x"}}]}`),
 			},
 			[]string{
 				`{"role":"assistant","content":[{"type":"text","text":"c"},{"type":"text","text":"a"}]}`,
-				`{"role":"user","content":[{"type":"file","file":{"filename":"document","file_data":"data:application/pdf;base64,AAAA"}},{"type":"text","text":"plain"},{"type":"text","text":"[document omitted]"}]}`,
+				`{"role":"user","content":[{"type":"file","file":{"filename":"document",` +
+					`"file_data":"data:application/pdf;base64,AAAA"}},{"type":"text","text":"plain"},{` +
+					`"type":"text","text":"[document omitted]"}]}`,
 			},
 			[]string{"reasoning", "server_tool_use", "web_search_tool_result", "compaction", "file"},
 		},
 		{
 			"contents of several parts, images by address, calls of servers that are lax", OpenAI, Anthropic,
 			[]pipeline.ContextItem{
-				msg(OpenAI, `{"role":"user","content":[{"type":"image_url","image_url":"https://x/a.png"},{"type":"image_url","image_url":{"url":"ftp://x"}},{"type":"file","file":{"filename":"f.pdf","file_data":"AAAA"}},{"type":"file","file":{"file_id":"x"}}]}`),
-				msg(OpenAI, `{"role":"assistant","tool_calls":[{"id":"","type":"function","function":{"name":"f","arguments":{"a":1}}}]}`),
-				msg(OpenAI, `{"role":"tool","tool_call_id":"","content":[{"type":"text","text":"a"},{"type":"text","text":" "},{"type":"text","text":"b"}]}`),
-				msg(OpenAI, `{"role":"tool","tool_call_id":"stray","content":[{"type":"text","text":" "},{"type":"text","text":""}]}`),
+				msg(OpenAI, `{"role":"user","content":[{"type":"image_url","image_url":"https://x/a.png"},{`+
+					`"type":"image_url","image_url":{"url":"ftp://x"}},{"type":"file","file":{"filename":"f.pdf",`+
+					`"file_data":"AAAA"}},{"type":"file","file":{"file_id":"x"}}]}`),
+				msg(OpenAI, `{"role":"assistant","tool_calls":[{"id":"","type":"function","function":{"name":"f",`+
+					`"arguments":{"a":1}}}]}`),
+				msg(OpenAI, `{"role":"tool","tool_call_id":"","content":[{"type":"text","text":"a"},{`+
+					`"type":"text","text":" "},{"type":"text","text":"b"}]}`),
+				msg(OpenAI, `{"role":"tool","tool_call_id":"stray","content":[{"type":"text","text":" "},{`+
+					`"type":"text","text":""}]}`),
 			},
 			[]string{
-				`{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"text","text":"[image_url omitted]"},{"type":"text","text":"[file omitted]"},{"type":"text","text":"[file omitted]"}]}`,
+				`{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{` +
+					`"type":"text","text":"[image_url omitted]"},{"type":"text","text":"[file omitted]"},{` +
+					`"type":"text","text":"[file omitted]"}]}`,
 				`{"role":"assistant","content":[{"type":"tool_use","id":"call_1","name":"f","input":{"a":1}}]}`,
-				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"type":"tool_result","tool_use_id":"stray","content":""}]}`,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1","content":[{"type":"text",` +
+					`"text":"a"},{"type":"text","text":"b"}]},{"type":"tool_result","tool_use_id":"stray",` +
+					`"content":""}]}`,
 			},
 			[]string{"image", "file", "file"},
 		},
 		{
 			"results of one id in one message go in the order of their calls", OpenAI, Anthropic,
 			[]pipeline.ContextItem{
-				msg(OpenAI, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
+				msg(OpenAI, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f",`+
+					`"arguments":"{}"}},{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
 				msg(OpenAI, `{"role":"tool","tool_call_id":"a","content":"1"}`),
 				msg(OpenAI, `{"role":"tool","tool_call_id":"a","content":"2"}`),
 			},
 			[]string{
-				`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"a_2","name":"f","input":{}}]}`,
-				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"a_2","content":"2"}]}`,
+				`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{` +
+					`"type":"tool_use","id":"a_2","name":"f","input":{}}]}`,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{` +
+					`"type":"tool_result","tool_use_id":"a_2","content":"2"}]}`,
 			},
 			nil,
 		},
 		{
 			"base64 in lines, images without data", Anthropic, OpenAI,
 			[]pipeline.ContextItem{
-				msg(Anthropic, `{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA\r\nAA"}},{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"image"}]}`),
+				msg(Anthropic, `{"role":"user","content":[{"type":"image","source":{"type":"base64",`+
+					`"media_type":"image/png","data":"AA\r\nAA"}},{"type":"image","source":{"type":"file",`+
+					`"file_id":"f"}},{"type":"image"}]}`),
 			},
-			[]string{`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},{"type":"text","text":"[image omitted]"},{"type":"text","text":"[image omitted]"}]}`},
+			[]string{`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` +
+				`AAAA"}},{"type":"text","text":"[image omitted]"},{"type":"text","text":"[image omitted]"}]}`},
 			[]string{"image", "image"},
 		},
 		{
 			"halves of characters", ClaudeCode, Anthropic,
 			[]pipeline.ContextItem{msg(ClaudeCode, userLine(`cut \ud83d \ude00 \ud83d\ude00 \\ud83d `+"\xff", "1"))},
-			[]string{`{"role":"user","content":[{"type":"text","text":"cut \ufffd \ufffd \ud83d\ude00 \\ud83d ` + "\ufffd" + `"}]}`},
+			[]string{`{"role":"user","content":[{"type":"text","text":"cut \ufffd \ufffd \ud83d\ude00 \\ud83d ` +
+				"\ufffd" + `"}]}`},
 			[]string{"broken characters"},
 		},
 		{
 			"edits are done first, blank text is left out", ClaudeCode, Anthropic,
 			[]pipeline.ContextItem{
-				{Message: msg(ClaudeCode, userLine("long", "1")).Message, Edits: []pipeline.Edit{replace(0, -1, "short")}},
+				{
+					Message: msg(ClaudeCode, userLine("long", "1")).Message,
+					Edits:   []pipeline.Edit{replace(0, -1, "short")},
+				},
 				{Message: msg(ClaudeCode, userLine("gone", "2")).Message, Edits: []pipeline.Edit{drop(0, -1)}},
 				msg(ClaudeCode, userLine(` \n`, "3")),
 			},
@@ -215,7 +255,10 @@ func TestConvert(t *testing.T) {
 		},
 		{
 			"the same format: the same bytes", Anthropic, Anthropic,
-			[]pipeline.ContextItem{msg(Anthropic, `{ "role" : "user", "content":"a" }`), msg(Anthropic, `{"role":"user","content":"b"}`)},
+			[]pipeline.ContextItem{
+				msg(Anthropic, `{ "role" : "user", "content":"a" }`),
+				msg(Anthropic, `{"role":"user","content":"b"}`),
+			},
 			[]string{`{ "role" : "user", "content":"a" }`, `{"role":"user","content":"b"}`},
 			nil,
 		},
@@ -247,7 +290,8 @@ func TestConvert(t *testing.T) {
 	if _, _, err := Convert(nil, "word", Anthropic); err == nil {
 		t.Error("a format that there is not is converted")
 	}
-	if _, _, err := Convert([]pipeline.ContextItem{{}}, OpenAI, Anthropic); err == nil || !strings.Contains(err.Error(), "entry 0") {
+	if _, _, err := Convert([]pipeline.ContextItem{{}}, OpenAI, Anthropic); err == nil ||
+		!strings.Contains(err.Error(), "entry 0") {
 		t.Errorf("an empty entry: %v", err)
 	}
 }

@@ -19,7 +19,8 @@ var (
 
 // convertTools writes tool definitions anew. Tools that the vendor runs itself have no counterpart.
 func convertTools(tools json.RawMessage, from, to Format) (json.RawMessage, []Loss) {
-	if len(tools) == 0 || from == to || from.API() == to || to.API() == from || whole(tools) != nil || kind(tools, root(tools)) != '[' {
+	if len(tools) == 0 || from == to || from.API() == to || to.API() == from || whole(tools) != nil ||
+		kind(tools, root(tools)) != '[' {
 		return tools, nil
 	}
 	var out [][]byte

@@ -91,13 +91,18 @@ func (copilotCodec) Make(m pipeline.Made) ([]byte, error) {
 		}
 		switch m.Kind {
 		case pipeline.KindSummary:
-			return append(append([]byte(`{"type":"session.compaction_complete","data":{"success":true,"summaryContent":`), quote(m.Text)...), "}}"...), nil
+			return append(
+				append([]byte(`{"type":"session.compaction_complete","data":{"success":true,"summaryContent":`),
+					quote(m.Text)...), "}}"...), nil
 		case pipeline.KindOrdinary:
-			return append(append([]byte(`{"type":"user.message","data":{"content":`), quote(m.Text)...), `,"attachments":[]}}`...), nil
+			return append(append([]byte(`{"type":"user.message","data":{"content":`), quote(m.Text)...),
+				`,"attachments":[]}}`...), nil
 		}
-		return append(append([]byte(`{"type":"user.message","data":{"content":"","transformedContent":`), quote(m.Text)...), `,"attachments":[]}}`...), nil
+		return append(append([]byte(`{"type":"user.message","data":{"content":"","transformedContent":`),
+			quote(m.Text)...), `,"attachments":[]}}`...), nil
 	}
-	return nil, pipeline.Errorf(pipeline.Internal, "what role %s says in an event of Copilot a model wrote: none can be made", m.Role)
+	return nil, pipeline.Errorf(pipeline.Internal,
+		"what role %s says in an event of Copilot a model wrote: none can be made", m.Role)
 }
 
 // copilotLayout reads an event that is for the model, or a chat message, sound JSON.
@@ -162,7 +167,8 @@ func (l *layout) copilotUser(at map[string]span) {
 			continue
 		}
 		n := node{list: row, index: i, block: true, fixed: true, part: pipeline.Part{
-			Kind: pipeline.PartFile, Type: "blob", MediaType: text(b, first(get(b, el, "mimeType"))), Name: text(b, first(get(b, el, "displayName"))), Raw: el.of(b),
+			Kind: pipeline.PartFile, Type: "blob", MediaType: text(b, first(get(b, el, "mimeType"))),
+			Name: text(b, first(get(b, el, "displayName"))), Raw: el.of(b),
 		}}
 		if strings.HasPrefix(n.part.MediaType, "image/") {
 			n.part.Kind = pipeline.PartImage
@@ -207,7 +213,10 @@ func (l *layout) copilotAssistant(data span, at map[string]span) {
 
 func (l *layout) copilotCall(v span, row, index int) node {
 	b := l.native
-	n := node{list: row, index: index, insert: v.end - 1, key: "arguments", part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "function", Raw: v.of(b)}}
+	n := node{
+		list: row, index: index, insert: v.end - 1, key: "arguments",
+		part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "function", Raw: v.of(b)},
+	}
 	for key, f := range fields(b, v) {
 		switch string(key) {
 		case "toolCallId":
@@ -228,7 +237,10 @@ func (l *layout) copilotCall(v span, row, index int) node {
 
 func (l *layout) copilotResult(data span, at map[string]span) {
 	b := l.native
-	n := node{list: -1, part: pipeline.Part{Kind: pipeline.PartToolResult, CallID: text(b, at["toolCallId"]), IsError: kind(b, at["success"]) == 'f'}}
+	n := node{list: -1, part: pipeline.Part{
+		Kind: pipeline.PartToolResult, CallID: text(b, at["toolCallId"]),
+		IsError: kind(b, at["success"]) == 'f',
+	}}
 	said, ok := dig(b, data, "result", "content")
 	if !ok || kind(b, said) != '"' {
 		said, ok = dig(b, data, "error", "message")
@@ -259,7 +271,8 @@ func (copilotCodec) address(p pipeline.Part) string {
 
 func detectCopilot(s sketched) bool {
 	return s.has("chatMessages") && s.has("sessionId", "timeline") ||
-		s.has("data") && s.has("type=session.start", "type=user.message", "type=assistant.message", "type=assistant.turn_start", "type=tool.execution_start")
+		s.has("data") && s.has("type=session.start", "type=user.message", "type=assistant.message",
+			"type=assistant.turn_start", "type=tool.execution_start")
 }
 
 func openCopilot(s *stream, o Options) source {
@@ -380,7 +393,8 @@ func (c *copilotSession) compaction(out *scribe, b []byte, data span, line int) 
 		return err
 	}
 	x := Compaction{
-		Summary: m, TokensBefore: number(b, first(get(b, data, "preCompactionTokens"))), TokensAfter: number(b, first(get(b, data, "postCompactionTokens"))),
+		Summary: m, TokensBefore: number(b, first(get(b, data, "preCompactionTokens"))),
+		TokensAfter: number(b, first(get(b, data, "postCompactionTokens"))),
 	}
 	// It runs beside the session: what came since it began is not in the summary.
 	if c.running {
@@ -454,7 +468,10 @@ func writeCopilot(out Output) ([]byte, error) {
 // copilotMade gives an event of our own what every event has.
 func copilotMade(event []byte, n int, at []byte, tokensBefore int) []byte {
 	if summary, ok := dig(event, root(event), "data", "summaryContent"); ok && tokensBefore > 0 {
-		event = apply(event, []splice{{span{summary.end, summary.end}, fmt.Appendf(nil, `,"preCompactionTokens":%d`, tokensBefore)}})
+		event = apply(event, []splice{{
+			span{summary.end, summary.end},
+			fmt.Appendf(nil, `,"preCompactionTokens":%d`, tokensBefore),
+		}})
 	}
 	return addPairs(event, `,"id":"%s","timestamp":%s,"parentId":null`, madeUUID(string(event), strconv.Itoa(n)), at)
 }

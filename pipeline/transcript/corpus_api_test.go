@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"precis/internal/llm/llmtest"
 	"precis/internal/testkit"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -30,11 +30,26 @@ var apiCounted = map[string]struct {
 	figures
 	why string
 }{
-	"responses-thinking-tools.json":        {figures{calls: 1, results: 1, reasoning: 1}, "the index counts both requests"},
-	"openai-responses-compact.json":        {figures{compactions: 1}, "the index counts the item where it is sent back as well"},
-	"anthropic-compaction-end-to-end.json": {figures{compactions: 1}, "the index counts the block where it is sent back as well"},
-	"gemini-session-v2.jsonl":              {figures{calls: 12, results: 12, reasoning: 7}, "the index counts what a later line replaces as well"},
-	"codex-large-compacted.jsonl":          {figures{calls: 424, results: 424, reasoning: 179, compactions: 1}, "two web searches of the vendor's have call and result in one"},
+	"responses-thinking-tools.json": {
+		figures{calls: 1, results: 1, reasoning: 1},
+		"the index counts both requests",
+	},
+	"openai-responses-compact.json": {
+		figures{compactions: 1},
+		"the index counts the item where it is sent back as well",
+	},
+	"anthropic-compaction-end-to-end.json": {
+		figures{compactions: 1},
+		"the index counts the block where it is sent back as well",
+	},
+	"gemini-session-v2.jsonl": {
+		figures{calls: 12, results: 12, reasoning: 7},
+		"the index counts what a later line replaces as well",
+	},
+	"codex-large-compacted.jsonl": {
+		figures{calls: 424, results: 424, reasoning: 179, compactions: 1},
+		"two web searches of the vendor's have call and result in one",
+	},
 }
 
 func TestAPICorpus(t *testing.T) {
@@ -132,10 +147,10 @@ var targets = []struct {
 	format   transcript.Format
 	validate func([]byte) error
 }{
-	{transcript.Anthropic, llmtest.ValidateAnthropic},
-	{transcript.OpenAI, llmtest.ValidateOpenAI},
-	{transcript.OpenAIResponses, llmtest.ValidateOpenAIResponses},
-	{transcript.Google, llmtest.ValidateGoogle},
+	{transcript.Anthropic, vendorserver.ValidateAnthropic},
+	{transcript.OpenAI, vendorserver.ValidateOpenAI},
+	{transcript.OpenAIResponses, vendorserver.ValidateOpenAIResponses},
+	{transcript.Google, vendorserver.ValidateGoogle},
 }
 
 // writtenEverywhere writes a conversation as a context, whole and divided, for every API and as its own kind of file.
@@ -143,10 +158,16 @@ func writtenEverywhere(t *testing.T, own transcript.Format, c transcript.Convers
 	t.Helper()
 	settings := pipeline.DefaultSettings()
 	vendor := string(c.Format.API())
-	whole := pipeline.BuildContext(pipeline.ContextInput{Live: c.Messages, Settings: settings, Window: 200_000, Vendor: vendor})
+	whole := pipeline.BuildContext(pipeline.ContextInput{
+		Live: c.Messages, Settings: settings, Window: 200_000,
+		Vendor: vendor,
+	})
 	contexts := map[string]pipeline.Context{"whole": whole}
 	for _, full := range []bool{false, true} {
-		p := pipeline.PartitionMessages(pipeline.PartitionInput{Messages: c.Messages, Settings: settings, Full: full, Window: 40_000})
+		p := pipeline.PartitionMessages(pipeline.PartitionInput{
+			Messages: c.Messages, Settings: settings, Full: full,
+			Window: 40_000,
+		})
 		if p.Nothing != "" {
 			continue
 		}
@@ -163,7 +184,8 @@ func writtenEverywhere(t *testing.T, own transcript.Format, c transcript.Convers
 	for name, context := range contexts {
 		for _, target := range targets {
 			var b bytes.Buffer
-			losses, err := transcript.WriteFile(&b, target.format, transcript.Output{Meta: c.Meta, Items: context.Items})
+			losses, err := transcript.WriteFile(&b, target.format,
+				transcript.Output{Meta: c.Meta, Items: context.Items})
 			if err != nil {
 				t.Fatalf("%s, as %s: %v", name, target.format, err)
 			}
@@ -176,7 +198,8 @@ func writtenEverywhere(t *testing.T, own transcript.Format, c transcript.Convers
 			pairsStay(t, name+", as "+string(target.format), context, b.Bytes(), target.format)
 		}
 		var b bytes.Buffer
-		if _, err := transcript.WriteFile(&b, own, transcript.Output{Meta: c.Meta, Items: context.Items, TokensBefore: 1000}); err != nil {
+		if _, err := transcript.WriteFile(&b, own,
+			transcript.Output{Meta: c.Meta, Items: context.Items, TokensBefore: 1000}); err != nil {
 			t.Fatalf("%s, as %s: %v", name, own, err)
 		}
 		back, err := transcript.Read(bytes.NewReader(b.Bytes()), transcript.Options{})
@@ -246,7 +269,8 @@ func TestGeminiSessionsComeBackWhole(t *testing.T) {
 		items = append(items, pipeline.ContextItem{Message: &c.Messages[i]})
 	}
 	var b bytes.Buffer
-	if _, err := transcript.WriteFile(&b, transcript.GeminiCLI, transcript.Output{Meta: c.Meta, Items: items}); err != nil {
+	if _, err := transcript.WriteFile(&b, transcript.GeminiCLI,
+		transcript.Output{Meta: c.Meta, Items: items}); err != nil {
 		t.Fatal(err)
 	}
 	var before, after struct{ Messages []json.RawMessage }

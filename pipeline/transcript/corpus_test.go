@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/llm/llmtest"
 	"precis/internal/testkit"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -255,7 +255,8 @@ func usage(t *testing.T, f transcript.File, data []byte) {
 		t.Errorf("%d usage figures for %d answers", len(c.Usage), len(ids))
 	}
 	for _, u := range c.Usage {
-		if m := c.Messages[u.Covers-1]; m.Role != pipeline.RoleAssistant || u.Used != u.Input+u.CacheRead+u.CacheCreation+u.Output {
+		if m := c.Messages[u.Covers-1]; m.Role != pipeline.RoleAssistant || u.Used != u.Input+u.CacheRead+
+			u.CacheCreation+u.Output {
 			t.Errorf("usage %+v is tied to message %d of role %s", u.Usage, u.Covers, m.Role)
 		}
 	}
@@ -271,7 +272,8 @@ func written(t *testing.T, f transcript.File) {
 				vendor = string(transcript.Anthropic)
 			}
 			context := pipeline.BuildContext(pipeline.ContextInput{
-				Live: c.Messages, SummaryText: "<conversation_summary>\nearlier\n</conversation_summary>", Settings: pipeline.DefaultSettings(), Window: 200_000, Vendor: vendor,
+				Live: c.Messages, SummaryText: "<conversation_summary>\nearlier\n</conversation_summary>",
+				Settings: pipeline.DefaultSettings(), Window: 200_000, Vendor: vendor,
 			})
 			var b bytes.Buffer
 			losses, err := transcript.WriteFile(&b, target, transcript.Output{Meta: c.Meta, Items: context.Items})
@@ -281,11 +283,11 @@ func written(t *testing.T, f transcript.File) {
 			if target == f.Format && len(losses) > 0 {
 				t.Errorf("written in its own format it loses %+v", losses)
 			}
-			validate := llmtest.ValidateAnthropicRequest
+			validate := vendorserver.ValidateAnthropicRequest
 			if target == transcript.OpenAI {
-				validate = llmtest.ValidateOpenAIRequest
+				validate = vendorserver.ValidateOpenAIRequest
 			}
-			if err := validate(b.Bytes(), llmtest.ValidateOptions{}); err != nil {
+			if err := validate(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {
 				t.Errorf("as %s: %v", target, err)
 			}
 		}
@@ -316,7 +318,10 @@ func asked(t *testing.T, f transcript.File, data []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := transcript.Request{Format: f.Format, Envelope: c.Envelope, System: c.System, Tools: c.Tools, MaxTokens: 4096, Append: instruction}
+		r := transcript.Request{
+			Format: f.Format, Envelope: c.Envelope, System: c.System, Tools: c.Tools,
+			MaxTokens: 4096, Append: instruction,
+		}
 		for _, m := range messages {
 			r.Messages = append(r.Messages, m.Native)
 		}

@@ -94,7 +94,8 @@ func (cursorCodec) address(p pipeline.Part) string { return anthropicURL(p) }
 // ---- files
 
 func detectCursor(s sketched) bool {
-	return s.has("role=user", "role=assistant") && s.has("message.content") && !s.has("uuid", "parentUuid", "type=user", "type=assistant", "type=message")
+	return s.has("role=user", "role=assistant") && s.has("message.content") &&
+		!s.has("uuid", "parentUuid", "type=user", "type=assistant", "type=message")
 }
 
 func openCursor(s *stream, o Options) source {
@@ -118,7 +119,8 @@ func (*cursorTranscript) record(out *scribe, b []byte, line int) error {
 		return err
 	}
 	for range m.Calls() {
-		out.note(line, NoteMissing, "tool results", "the transcript records no ids and no results: what the calls returned is not in it")
+		out.note(line, NoteMissing, "tool results",
+			"the transcript records no ids and no results: what the calls returned is not in it")
 	}
 	out.message(line, m)
 	return nil

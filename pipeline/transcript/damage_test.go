@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	goodLine = `{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"user","message":{"role":"user","content":"%s"},"uuid":"%s"}`
-	goodReq  = `{"model":"claude-x","max_tokens":9,"messages":[{"role":"user","content":"%s"}]}`
+	goodLine = `{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"user","message":{"role":"user",` +
+		`"content":"%s"},"uuid":"%s"}`
+	goodReq = `{"model":"claude-x","max_tokens":9,"messages":[{"role":"user","content":"%s"}]}`
 )
 
 func userLine(text, uuid string) string { return fmt.Sprintf(goodLine, text, uuid) }
@@ -39,38 +40,181 @@ func TestDamage(t *testing.T) {
 		{"JSON of no known format", Options{}, `{"a":1}`, "of no known format; name one of", -1, 0},
 		{"an unknown format", Options{Format: "word"}, `{}`, `no format is called "word"`, -1, 0},
 
-		{"cc: a line cut short", Options{}, userLine("a", "1") + "\n" + `{"parentUuid":"1","type":"us` + "\n" + userLine("b", "2"), "line 2: it ends in the middle", 2, 1},
-		{"cc: the last line cut short", Options{}, userLine("a", "1") + "\n" + userLine("b", "2")[:60], "line 2: it ends in the middle", 1, 1},
-		{"cc: no JSON in a line", Options{}, userLine("a", "1") + "\n\n~~~\n" + userLine("b", "2"), "line 3: expected a value, found '~'", 2, 1},
+		{
+			"cc: a line cut short",
+			Options{},
+			userLine("a", "1") + "\n" + `{"parentUuid":"1","type":"us` + "\n" + userLine("b", "2"),
+			"line 2: it ends in the middle", 2, 1,
+		},
+		{
+			"cc: the last line cut short",
+			Options{},
+			userLine("a", "1") + "\n" + userLine("b", "2")[:60],
+			"line 2: it ends in the middle", 1, 1,
+		},
+		{
+			"cc: no JSON in a line",
+			Options{},
+			userLine("a", "1") + "\n\n~~~\n" + userLine("b", "2"),
+			"line 3: expected a value, found '~'", 2, 1,
+		},
 		{"cc: not an object", Options{}, userLine("a", "1") + "\n[1]\n7\n", "line 2: expected a record", 1, 2},
-		{"cc: NUL bytes of a crash", Options{}, userLine("a", "1") + "\n\x00\x00\x00\n" + userLine("b", "2"), `line 2: expected a value, found '\x00'`, 2, 1},
-		{"cc: a raw control character", Options{}, userLine("a\x01", "1") + "\n" + userLine("b", "2"), "line 1: a control character (0x01)", 1, 1},
-		{"cc: a record without a type", Options{}, userLine("a", "1") + "\n{\"uuid\":\"x\"}\n", "line 2: a record without a type", 1, 1},
-		{"cc: a user record without a message", Options{}, userLine("a", "1") + "\n" + `{"isSidechain":false,"type":"user","uuid":"2"}`, `line 2: bad_request: no message of format claude-code: a user record has no message`, 1, 1},
-		{"cc: a content that is a number", Options{}, `{"isSidechain":false,"type":"user","uuid":"2","message":{"role":"user","content":7}}` + "\n" + userLine("a", "1"), "line 1: bad_request: no message of format claude-code: its content is neither", 1, 1},
-		{"cc: nested too deep", Options{}, userLine("a", "1") + "\n" + deep + "\n", "line 2: it nests deeper than 10000", 1, 1},
-		{"cc: one object and half of another", Options{}, userLine("a", "1") + " {\"type\"\n" + userLine("b", "2"), "line 1: it ends in the middle", 2, 1},
-		{"cc: a line over the limit", Options{MaxMessageBytes: 300}, userLine("a", "1") + "\n" + userLine(strings.Repeat("x", 300), "2") + "\n" + userLine("b", "3"), "line 2: a line of more than 300 bytes; the limit can be raised", 2, 1},
-		{"cc: a line over the limit at the end", Options{MaxMessageBytes: 300}, userLine("a", "1") + "\n" + userLine(strings.Repeat("x", 1<<20), "2"), "line 2: a line of more than 300 bytes", 1, 1},
+		{
+			"cc: NUL bytes of a crash",
+			Options{},
+			userLine("a", "1") + "\n\x00\x00\x00\n" + userLine("b", "2"),
+			`line 2: expected a value, found '\x00'`, 2, 1,
+		},
+		{
+			"cc: a raw control character",
+			Options{},
+			userLine("a\x01", "1") + "\n" + userLine("b", "2"),
+			"line 1: a control character (0x01)", 1, 1,
+		},
+		{
+			"cc: a record without a type",
+			Options{},
+			userLine("a", "1") + "\n{\"uuid\":\"x\"}\n",
+			"line 2: a record without a type", 1, 1,
+		},
+		{
+			"cc: a user record without a message",
+			Options{},
+			userLine("a", "1") + "\n" + `{"isSidechain":false,"type":"user","uuid":"2"}`,
+			`line 2: bad_request: no message of format claude-code: a user record has no message`, 1, 1,
+		},
+		{
+			"cc: a content that is a number",
+			Options{},
+			`{"isSidechain":false,"type":"user","uuid":"2","message":{"role":"user","content":7}}` + "\n" +
+				userLine("a", "1"), "line 1: bad_request: no message of format claude-code: its content is neither", 1,
+			1,
+		},
+		{
+			"cc: nested too deep",
+			Options{},
+			userLine("a", "1") + "\n" + deep + "\n",
+			"line 2: it nests deeper than 10000", 1, 1,
+		},
+		{
+			"cc: one object and half of another",
+			Options{},
+			userLine("a", "1") + " {\"type\"\n" + userLine("b", "2"),
+			"line 1: it ends in the middle", 2, 1,
+		},
+		{
+			"cc: a line over the limit",
+			Options{MaxMessageBytes: 300},
+			userLine("a", "1") + "\n" + userLine(strings.Repeat("x", 300), "2") + "\n" + userLine("b", "3"),
+			"line 2: a line of more than 300 bytes; the limit can be raised", 2, 1,
+		},
+		{
+			"cc: a line over the limit at the end",
+			Options{MaxMessageBytes: 300},
+			userLine("a", "1") + "\n" + userLine(strings.Repeat("x", 1<<20), "2"),
+			"line 2: a line of more than 300 bytes", 1, 1,
+		},
 
-		{"request: cut short in a message", Options{}, `{"model":"claude-x","messages":[{"role":"user","content":"a"},` + "\n" + `{"role":"us`, "line 2: it ends in the middle", 1, 1},
-		{"request: cut short between messages", Options{}, `{"model":"claude-x","messages":[{"role":"user","content":"a"},`, "line 1: it ends in the middle", 1, 1},
-		{"request: cut short in a key", Options{}, `{"model":"claude-x","messages":[{"role":"user","content":"a"}],"to`, "line 1: it ends in the middle", 1, 1},
-		{"request: no comma", Options{}, "{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",\"content\":\"b\"}]}", `line 2: expected a comma or ']', found '{'`, 1, 1},
-		{"request: a comma too many", Options{}, `{"model":"claude-x","messages":[{"role":"user","content":"a"},]}`, "line 1: expected a value after a comma", 1, 1},
+		{
+			"request: cut short in a message",
+			Options{},
+			`{"model":"claude-x","messages":[{"role":"user","content":"a"},` + "\n" + `{"role":"us`,
+			"line 2: it ends in the middle", 1, 1,
+		},
+		{
+			"request: cut short between messages",
+			Options{},
+			`{"model":"claude-x","messages":[{"role":"user","content":"a"},`, "line 1: it ends in the middle", 1, 1,
+		},
+		{
+			"request: cut short in a key",
+			Options{},
+			`{"model":"claude-x","messages":[{"role":"user","content":"a"}],"to`,
+			"line 1: it ends in the middle", 1, 1,
+		},
+		{
+			"request: no comma",
+			Options{},
+			"{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",\"content\":\"b\"}]}", `line 2: expected a comma or ']', found '{'`, 1, 1,
+		},
+		{
+			"request: a comma too many",
+			Options{},
+			`{"model":"claude-x","messages":[{"role":"user","content":"a"},]}`,
+			"line 1: expected a value after a comma", 1, 1,
+		},
 		{"request: no colon", Options{}, `{"model":"claude-x","messages" []}`, "line 1: expected a colon", 0, 1},
-		{"request: a key that is none", Options{Format: Anthropic}, `{"messages":[],7:1}`, `line 1: expected a key, found '7'`, 0, 1},
-		{"request: a message that is a number", Options{}, "{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},\n7,{\"role\":\"user\",\"content\":\"b\"}]}", "line 2: bad_request: no message of format anthropic: it is no object", 2, 1},
-		{"request: a message without a role", Options{}, `{"model":"claude-x","messages":[{"content":"a"}]}`, "it has no role", 0, 1},
-		{"request: a role that there is not", Options{}, `{"model":"claude-x","messages":[{"role":"robot","content":"a"},{"role":"user","content":"a"}]}`, "its role is not user, assistant or system", 1, 1},
-		{"request: a message over the limit", Options{MaxMessageBytes: 100}, `{"model":"claude-x","messages":[{"role":"user","content":"` + strings.Repeat("x", 100) + `"},{"role":"user","content":"a"}]}`, "a message of more than 100 bytes; the limit can be raised", 1, 1},
-		{"request: too much beside the messages", Options{MaxMessageBytes: 100}, `{"model":"claude-x","system":"` + strings.Repeat("x", 100) + `","messages":[]}`, "what stands beside the messages is over 100 bytes", 0, 1},
-		{"request: no messages", Options{Format: OpenAI}, `{"model":"m"}`, "line 1: the object has no array of messages", 0, 1},
-		{"request: messages twice", Options{}, `{"model":"claude-x","messages":[{"role":"user","content":"a"}],"messages":[{"role":"user","content":"b"}]}`, "two arrays of messages", 1, 1},
-		{"request: a number at the top", Options{Format: OpenAI}, `7`, "line 1: expected a request object or an array, found '7'", 0, 1},
-		{"requests: one of several is broken", Options{}, fmt.Sprintf(goodReq, "a") + "\n{\"model\":\n" + fmt.Sprintf(goodReq, "b"), "line 3: it ends in the middle", 1, 1},
-		{"requests: text between them", Options{}, fmt.Sprintf(goodReq, "a") + "\n???\n" + fmt.Sprintf(goodReq, "b"), `line 2: expected a request object or an array, found '?'`, 2, 1},
-		{"array: not of objects", Options{Format: OpenAI}, `[1]`, "line 1: expected an object with messages, found '1'", 0, 1},
+		{
+			"request: a key that is none",
+			Options{Format: Anthropic},
+			`{"messages":[],7:1}`,
+			`line 1: expected a key, found '7'`, 0, 1,
+		},
+		{
+			"request: a message that is a number",
+			Options{},
+			"{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},\n7,{\"role\":\"user\",\"content\":\"b\"}]}", "line 2: bad_request: no message of format anthropic: it is no object", 2, 1,
+		},
+		{
+			"request: a message without a role",
+			Options{},
+			`{"model":"claude-x","messages":[{"content":"a"}]}`,
+			"it has no role", 0, 1,
+		},
+		{
+			"request: a role that there is not",
+			Options{},
+			`{"model":"claude-x","messages":[{"role":"robot","content":"a"},{"role":"user","content":"a"}]}`,
+			"its role is not user, assistant or system", 1, 1,
+		},
+		{
+			"request: a message over the limit",
+			Options{MaxMessageBytes: 100},
+			`{"model":"claude-x","messages":[{"role":"user","content":"` + strings.Repeat("x", 100) +
+				`"},{"role":"user","content":"a"}]}`, "a message of more than 100 bytes; the limit can be raised", 1,
+			1,
+		},
+		{
+			"request: too much beside the messages",
+			Options{MaxMessageBytes: 100},
+			`{"model":"claude-x","system":"` + strings.Repeat("x", 100) + `","messages":[]}`,
+			"what stands beside the messages is over 100 bytes", 0, 1,
+		},
+		{
+			"request: no messages",
+			Options{Format: OpenAI},
+			`{"model":"m"}`,
+			"line 1: the object has no array of messages", 0, 1,
+		},
+		{
+			"request: messages twice",
+			Options{},
+			`{"model":"claude-x","messages":[{"role":"user","content":"a"}],"messages":[{"role":"user","content":"b"}]}`, "two arrays of messages", 1, 1,
+		},
+		{
+			"request: a number at the top",
+			Options{Format: OpenAI},
+			`7`,
+			"line 1: expected a request object or an array, found '7'", 0, 1,
+		},
+		{
+			"requests: one of several is broken",
+			Options{},
+			fmt.Sprintf(goodReq, "a") + "\n{\"model\":\n" + fmt.Sprintf(goodReq, "b"), "line 3: it ends in the middle",
+			1, 1,
+		},
+		{
+			"requests: text between them",
+			Options{},
+			fmt.Sprintf(goodReq, "a") + "\n???\n" + fmt.Sprintf(goodReq, "b"),
+			`line 2: expected a request object or an array, found '?'`, 2, 1,
+		},
+		{
+			"array: not of objects",
+			Options{Format: OpenAI},
+			`[1]`, "line 1: expected an object with messages, found '1'",
+			0, 1,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +243,8 @@ func TestDamage(t *testing.T) {
 				}
 			}
 			if messages != c.messages || damaged != c.damaged {
-				t.Errorf("read leniently: %d messages, %d damaged; want %d, %d\n%s", messages, damaged, c.messages, c.damaged, dump(got))
+				t.Errorf("read leniently: %d messages, %d damaged; want %d, %d\n%s", messages, damaged, c.messages,
+					c.damaged, dump(got))
 			}
 		})
 	}
@@ -108,16 +253,32 @@ func TestDamage(t *testing.T) {
 // Odd but sound files are read, and nothing of them is lost.
 func TestOddFiles(t *testing.T) {
 	t.Parallel()
-	odd := `{"parentUuid":null,"isSidechain":false,"type":"user","x":9007199254740993,"x":1e400,"message":{"role":"user","content":"\u0000 \ud800 \ud83d\ude00 < \u003c \/ ` + "\xff\xfe" + `"},"uuid":"o"}`
+	odd := `{"parentUuid":null,"isSidechain":false,"type":"user","x":9007199254740993,"x":1e400,"message":{` +
+		`"role":"user","content":"\u0000 \ud800 \ud83d\ude00 < \u003c \/ ` + "\xff\xfe" + `"},"uuid":"o"}`
 	for _, c := range []struct {
 		name, in string
 		natives  []string
 	}{
-		{"a BOM, CRLF, blank lines, no line end at last", "\xef\xbb\xbf" + userLine("a", "1") + "\r\n\r\n \r\n" + odd, []string{userLine("a", "1"), odd}},
+		{
+			"a BOM, CRLF, blank lines, no line end at last",
+			"\xef\xbb\xbf" + userLine("a", "1") + "\r\n\r\n \r\n" + odd, []string{userLine("a", "1"), odd},
+		},
 		{"two records in a line", userLine("a", "1") + odd + "\n", []string{userLine("a", "1"), odd}},
-		{"blanks inside of a record", " \t" + strings.ReplaceAll(userLine("a", "1"), `:"user"`, " : \t\"user\" ") + "  \n", []string{strings.ReplaceAll(userLine("a", "1"), `:"user"`, " : \t\"user\" ")}},
-		{"a request behind a BOM, with CRLF", "\xef\xbb\xbf{\"model\":\"claude-x\",\r\n\"messages\":[\r\n{\"role\":\"user\",\r\n\"content\":\"a\"}\r\n]}\r\n", []string{"{\"role\":\"user\",\r\n\"content\":\"a\"}"}},
-		{"nested deep", userLine("a", "1") + "\n" + fmt.Sprintf(`{"isSidechain":false,"type":"assistant","uuid":"d","message":{"role":"assistant","id":"m","content":[{"type":"tool_use","id":"t","name":"n","input":%s1%s}]}}`, strings.Repeat(`{"a":`, 9000), strings.Repeat("}", 9000)), []string{userLine("a", "1"), fmt.Sprintf(`{"isSidechain":false,"type":"assistant","uuid":"d","message":{"role":"assistant","id":"m","content":[{"type":"tool_use","id":"t","name":"n","input":%s1%s}]}}`, strings.Repeat(`{"a":`, 9000), strings.Repeat("}", 9000))}},
+		{"blanks inside of a record", " \t" + strings.ReplaceAll(userLine("a", "1"), `:"user"`, " : \t\"user\" ") +
+			"  \n", []string{strings.ReplaceAll(userLine("a", "1"), `:"user"`, " : \t\"user\" ")}},
+		{
+			"a request behind a BOM, with CRLF",
+			"\xef\xbb\xbf{\"model\":\"claude-x\",\r\n\"messages\":[\r\n{\"role\":\"user\",\r\n\"content\":\"a\"}\r\n]}\r\n",
+			[]string{"{\"role\":\"user\",\r\n\"content\":\"a\"}"},
+		},
+		{
+			"nested deep", userLine("a", "1") + "\n" + fmt.Sprintf(`{"isSidechain":false,"type":"assistant",`+
+				`"uuid":"d","message":{"role":"assistant","id":"m","content":[{"type":"tool_use","id":"t","name":"n",`+
+				`"input":%s1%s}]}}`, strings.Repeat(`{"a":`, 9000), strings.Repeat("}", 9000)),
+			[]string{userLine("a", "1"), fmt.Sprintf(`{"isSidechain":false,"type":"assistant","uuid":"d",`+
+				`"message":{"role":"assistant","id":"m","content":[{"type":"tool_use","id":"t","name":"n",`+
+				`"input":%s1%s}]}}`, strings.Repeat(`{"a":`, 9000), strings.Repeat("}", 9000))},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +317,10 @@ func (f failing) Read(p []byte) (int, error) {
 func TestReaderErrors(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
-	for _, in := range []string{userLine("a", "1") + "\n" + userLine("b", "2"), fmt.Sprintf(goodReq, "a")[:60], `[{"role":"user","content":`, ""} {
+	for _, in := range []string{
+		userLine("a", "1") + "\n" + userLine("b", "2"), fmt.Sprintf(goodReq, "a")[:60],
+		`[{"role":"user","content":`, "",
+	} {
 		f := ClaudeCode
 		if !strings.Contains(in, "isSidechain") {
 			f = Anthropic
@@ -185,7 +349,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		{
 			"a session", userLine("go", "0"), "",
 			func(i int) string {
-				return fmt.Sprintf("\n"+`{"parentUuid":"x","isSidechain":false,"type":"user","message":%s,"uuid":"%036d"}`, result, i)
+				return fmt.Sprintf(
+					"\n"+`{"parentUuid":"x","isSidechain":false,"type":"user","message":%s,"uuid":"%036d"}`, result, i)
 			},
 			48 << 20,
 		},

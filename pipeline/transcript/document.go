@@ -497,7 +497,8 @@ func (d *documents) keep(c *docConversation, tape, response []byte) {
 		if old.group != c.group {
 			continue
 		}
-		d.notes.add(Note{Code: NoteRequest, What: c.source, Reason: "the last request of the conversation contains it"}, c.line)
+		d.notes.add(Note{Code: NoteRequest, What: c.source, Reason: "the last request of the conversation contains it"},
+			c.line)
 		if c.source == sourceLiteLLM && len(c.held) < len(old.held) {
 			old.touched = d.clock
 			return // a retry from further back; the longer one is the conversation
@@ -614,7 +615,10 @@ func (d *documents) finish(emit func(Item)) error {
 // give puts a whole conversation on its way out, or the rest of one that has started.
 func (d *documents) give(c *docConversation, m Meta, response []byte) {
 	if m.Continued {
-		d.notes.add(Note{Code: NoteMissing, What: "history", Reason: "the request goes on from a conversation that the vendor keeps: what came before is not in the file"}, c.line)
+		d.notes.add(Note{
+			Code: NoteMissing, What: "history",
+			Reason: "the request goes on from a conversation that the vendor keeps: what came before is not in the file",
+		}, c.line)
 	}
 	d.out = append(d.out, delivery{c: c, meta: m, source: m.Source, held: c.held, response: response, end: true})
 	c.held, c.heldBytes = nil, 0

@@ -38,9 +38,11 @@ func TestEncodeWithEdits(t *testing.T) {
 	}{
 		{
 			"a text block", Anthropic,
-			`{ "role":"user", "content":[ {"type":"text", "text":"a\u0000", "cache_control":{"type":"ephemeral"}} , {"type":"text","text":"b"} ] }`,
+			`{ "role":"user", "content":[ {"type":"text", "text":"a\u0000", "cache_control":{"type":"ephemeral"}} ` +
+				`, {"type":"text","text":"b"} ] }`,
 			[]pipeline.Edit{replace(0, -1, "x <y>")},
-			`{ "role":"user", "content":[ {"type":"text", "text":"x <y>", "cache_control":{"type":"ephemeral"}} , {"type":"text","text":"b"} ] }`,
+			`{ "role":"user", "content":[ {"type":"text", "text":"x <y>", "cache_control":{"type":"ephemeral"}} , ` +
+				`{"type":"text","text":"b"} ] }`,
 		},
 		{
 			"a plain string", Anthropic,
@@ -50,9 +52,11 @@ func TestEncodeWithEdits(t *testing.T) {
 		},
 		{
 			"a result as a whole: id, flag and unknown keys stay", Anthropic,
-			`{"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":[{"type":"text","text":"a"}],"is_error":true,"x":{"n":9007199254740993}}]}`,
+			`{"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":[{"type":"text",` +
+				`"text":"a"}],"is_error":true,"x":{"n":9007199254740993}}]}`,
 			[]pipeline.Edit{replace(0, -1, "gone")},
-			`{"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":"gone","is_error":true,"x":{"n":9007199254740993}}]}`,
+			`{"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":"gone","is_error":true,` +
+				`"x":{"n":9007199254740993}}]}`,
 		},
 		{
 			"a result without content", Anthropic,
@@ -62,9 +66,11 @@ func TestEncodeWithEdits(t *testing.T) {
 		},
 		{
 			"an image inside of a result becomes text", Anthropic,
-			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"a"}, {"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}]}`,
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text",` +
+				`"text":"a"}, {"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}]}`,
 			[]pipeline.Edit{replace(0, 1, "[binary omitted: ~1 KB]")},
-			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"a"}, {"type":"text","text":"[binary omitted: ~1 KB]"}]}]}`,
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text",` +
+				`"text":"a"}, {"type":"text","text":"[binary omitted: ~1 KB]"}]}]}`,
 		},
 		{
 			"a text inside of a result that is a plain string", Anthropic,
@@ -74,7 +80,8 @@ func TestEncodeWithEdits(t *testing.T) {
 		},
 		{
 			"all content of a result dropped", Anthropic,
-			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}`,
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text",` +
+				`"text":"a"},{"type":"text","text":"b"}]}]}`,
 			[]pipeline.Edit{drop(0, 0), drop(0, 1)},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":""}]}`,
 		},
@@ -86,13 +93,15 @@ func TestEncodeWithEdits(t *testing.T) {
 		},
 		{
 			"an edit of the whole result beats those of its content, the later one the earlier", Anthropic,
-			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"a"}]}]}`,
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text",` +
+				`"text":"a"}]}]}`,
 			[]pipeline.Edit{replace(0, -1, "first"), replace(0, 0, "inner"), replace(0, -1, "last")},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"last"}]}`,
 		},
 		{
 			"reasoning dropped", Anthropic,
-			`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"}, {"type":"text","text":"a"}, {"type":"redacted_thinking","data":"d"}]}`,
+			`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"}, {"type":"text",` +
+				`"text":"a"}, {"type":"redacted_thinking","data":"d"}]}`,
 			[]pipeline.Edit{drop(0, -1), drop(2, -1)},
 			`{"role":"assistant","content":[{"type":"text","text":"a"}]}`,
 		},
@@ -116,7 +125,8 @@ func TestEncodeWithEdits(t *testing.T) {
 		},
 		{
 			"a document", Anthropic,
-			`{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AAAA"}}]}`,
+			`{"role":"user","content":[{"type":"document","source":{"type":"base64",` +
+				`"media_type":"application/pdf","data":"AAAA"}}]}`,
 			[]pipeline.Edit{replace(0, -1, "[a PDF]")},
 			`{"role":"user","content":[{"type":"text","text":"[a PDF]"}]}`,
 		},
@@ -128,9 +138,11 @@ func TestEncodeWithEdits(t *testing.T) {
 		},
 		{
 			"what a server tool gave has a shape of its own and stays", Anthropic,
-			`{"role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"s1","content":[{"type":"web_search_result","url":"u"}]}]}`,
+			`{"role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"s1","content":[{` +
+				`"type":"web_search_result","url":"u"}]}]}`,
 			[]pipeline.Edit{replace(0, -1, "x"), replace(0, 0, "y")},
-			`{"role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"s1","content":[{"type":"web_search_result","url":"u"}]}]}`,
+			`{"role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"s1","content":[{` +
+				`"type":"web_search_result","url":"u"}]}]}`,
 		},
 		{
 			"of keys that stand twice the one that counts", Anthropic,
@@ -176,27 +188,34 @@ func TestEncodeWithEdits(t *testing.T) {
 		},
 		{
 			"the text beside calls dropped", OpenAI,
-			`{"role":"assistant","content":"a","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+			`{"role":"assistant","content":"a","tool_calls":[{"id":"c1","type":"function","function":{"name":"f",` +
+				`"arguments":"{}"}}]}`,
 			[]pipeline.Edit{drop(0, -1)},
-			`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f",` +
+				`"arguments":"{}"}}]}`,
 		},
 		{
 			"one call of two dropped", OpenAI,
-			`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}, {"id":"c2","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f",` +
+				`"arguments":"{}"}}, {"id":"c2","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
 			[]pipeline.Edit{drop(0, -1)},
-			`{"role":"assistant","content":null,"tool_calls":[{"id":"c2","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"c2","type":"function","function":{"name":"f",` +
+				`"arguments":"{}"}}]}`,
 		},
 		{
 			"all calls dropped: their key goes with them", OpenAI,
-			`{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}], "content":"a"}`,
+			`{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{` +
+				`}"}}], "content":"a"}`,
 			[]pipeline.Edit{drop(1, -1)},
 			`{"role":"assistant", "content":"a"}`,
 		},
 		{
 			"the arguments of a call", OpenAI,
-			`{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}}]}`,
+			`{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{` +
+				`\"a\": 1}"}}]}`,
 			[]pipeline.Edit{replace(0, -1, `{"a": 2}`)},
-			`{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\": 2}"}}]}`,
+			`{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{` +
+				`\"a\": 2}"}}]}`,
 		},
 		{
 			"reasoning dropped", OpenAI,
@@ -206,29 +225,39 @@ func TestEncodeWithEdits(t *testing.T) {
 		},
 		{
 			"an image", OpenAI,
-			`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}},{"type":"text","text":"a"}]}`,
+			`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}},{` +
+				`"type":"text","text":"a"}]}`,
 			[]pipeline.Edit{replace(0, -1, "[image]")},
 			`{"role":"user","content":[{"type":"text","text":"[image]"},{"type":"text","text":"a"}]}`,
 		},
 		{
 			"a result in a record", ClaudeCode,
-			fmt.Sprintf(lineHead, "user") + `{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":"long"}]}` + lineTail,
+			fmt.Sprintf(lineHead, "user") +
+				`{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":"long"}]}` + lineTail,
 			[]pipeline.Edit{replace(0, -1, "short")},
-			fmt.Sprintf(lineHead, "user") + `{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":"short"}]}` + lineTail,
+			fmt.Sprintf(lineHead, "user") +
+				`{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":"short"}]}` + lineTail,
 		},
 		{
 			"the record of a dropped part goes", ClaudeCode,
-			fmt.Sprintf(lineHead, "assistant") + `{"role":"assistant","id":"m","content":[{"type":"thinking","thinking":"t","signature":"s"}]}` + lineTail + "\n" +
-				fmt.Sprintf(lineHead, "assistant") + `{"role":"assistant","id":"m","content":[{"type":"text","text":"a"}]}` + lineTail,
+			fmt.Sprintf(lineHead, "assistant") +
+				`{"role":"assistant","id":"m","content":[{"type":"thinking","thinking":"t","signature":"s"}]}` +
+				lineTail + "\n" +
+				fmt.Sprintf(lineHead, "assistant") +
+				`{"role":"assistant","id":"m","content":[{"type":"text","text":"a"}]}` + lineTail,
 			[]pipeline.Edit{drop(0, -1)},
-			fmt.Sprintf(lineHead, "assistant") + `{"role":"assistant","id":"m","content":[{"type":"text","text":"a"}]}` + lineTail,
+			fmt.Sprintf(lineHead, "assistant") +
+				`{"role":"assistant","id":"m","content":[{"type":"text","text":"a"}]}` + lineTail,
 		},
 		{
 			"the last record of several", ClaudeCode,
-			fmt.Sprintf(lineHead, "assistant") + `{"role":"assistant","id":"m","content":[{"type":"text","text":"a"}]}` + lineTail + "\n" +
-				fmt.Sprintf(lineHead, "assistant") + `{"role":"assistant","id":"m","content":[{"type":"text","text":"b"}]}` + lineTail,
+			fmt.Sprintf(lineHead, "assistant") +
+				`{"role":"assistant","id":"m","content":[{"type":"text","text":"a"}]}` + lineTail + "\n" +
+				fmt.Sprintf(lineHead, "assistant") +
+				`{"role":"assistant","id":"m","content":[{"type":"text","text":"b"}]}` + lineTail,
 			[]pipeline.Edit{drop(1, -1)},
-			fmt.Sprintf(lineHead, "assistant") + `{"role":"assistant","id":"m","content":[{"type":"text","text":"a"}]}` + lineTail,
+			fmt.Sprintf(lineHead, "assistant") +
+				`{"role":"assistant","id":"m","content":[{"type":"text","text":"a"}]}` + lineTail,
 		},
 		{
 			"a record that is a string, dropped", ClaudeCode,
@@ -267,7 +296,8 @@ func TestEncodeWithEdits(t *testing.T) {
 
 func TestEditsThatCannotBe(t *testing.T) {
 	t.Parallel()
-	in := `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"tool_use","id":"t","name":"n","input":{}}]}`
+	in := `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"tool_use",` +
+		`"id":"t","name":"n","input":{}}]}`
 	m, err := anthropicCodec{}.Decode([]byte(in))
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +313,8 @@ func TestEditsThatCannotBe(t *testing.T) {
 		{replace(1, -1, `[1]`), "must be a JSON object"},
 		{pipeline.Edit{Part: 1, Content: -1, Op: "paint"}, `no edit "paint"`},
 	} {
-		if _, err := (anthropicCodec{}).Encode(m, []pipeline.Edit{c.edit}); err == nil || !strings.Contains(err.Error(), c.err) {
+		if _, err := (anthropicCodec{}).Encode(m, []pipeline.Edit{c.edit}); err == nil ||
+			!strings.Contains(err.Error(), c.err) {
 			t.Errorf("%+v: %v; want %q", c.edit, err, c.err)
 		}
 	}
@@ -315,7 +346,8 @@ func TestEditsLeaveTheRestAlone(t *testing.T) {
 				}
 				touched[i] = touched[i] || e.Part == i
 			}
-			gone[i] = last >= 0 && (edits[last].Op == pipeline.EditDrop || edits[last].Text == "" && m.Parts[i].Kind != pipeline.PartToolResult)
+			gone[i] = last >= 0 && (edits[last].Op == pipeline.EditDrop || edits[last].Text == "" &&
+				m.Parts[i].Kind != pipeline.PartToolResult)
 			// Where a call and its result are one entry, the result goes with its call.
 			if f == OpenCode && i > 0 && m.Parts[i].Kind == pipeline.PartToolResult && gone[i-1] {
 				gone[i], touched[i] = true, true
@@ -335,10 +367,12 @@ func TestEditsLeaveTheRestAlone(t *testing.T) {
 			t.Fatalf("%v edits %+v of\n%s\ngave\n%s", err, edits, native, out)
 		}
 		if len(back.Parts) != len(m.Parts)-dropped {
-			t.Fatalf("%d parts less %d are %d: edits %+v of\n%s\ngave\n%s", len(m.Parts), dropped, len(back.Parts), edits, native, out)
+			t.Fatalf("%d parts less %d are %d: edits %+v of\n%s\ngave\n%s", len(m.Parts), dropped, len(back.Parts),
+				edits, native, out)
 		}
 		for i, p := range m.Parts {
-			if !touched[i] && !slices.ContainsFunc(back.Parts, func(q pipeline.Part) bool { return bytes.Equal(p.Raw, q.Raw) && p.Text == q.Text }) {
+			if !touched[i] && !slices.ContainsFunc(back.Parts,
+				func(q pipeline.Part) bool { return bytes.Equal(p.Raw, q.Raw) && p.Text == q.Text }) {
 				t.Fatalf("part %d was not named and is gone: edits %+v of\n%s\ngave\n%s", i, edits, native, out)
 			}
 		}
@@ -379,7 +413,8 @@ func drawMessage(f Format) *rapid.Generator[[]byte] {
 	textBlock := rapid.Map(text, func(s string) string { return `{"type":"text", "text":` + s + `}` })
 	image := rapid.Just(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}`)
 	list := func(g *rapid.Generator[string], min, max int) *rapid.Generator[string] {
-		return rapid.Map(rapid.SliceOfN(g, min, max), func(all []string) string { return "[ " + strings.Join(all, " , ") + " ]" })
+		return rapid.Map(rapid.SliceOfN(g, min, max),
+			func(all []string) string { return "[ " + strings.Join(all, " , ") + " ]" })
 	}
 	anthropicUser := rapid.OneOf(textBlock, image,
 		rapid.Map(rapid.OneOf(text, list(rapid.OneOf(textBlock, image), 0, 3)), func(content string) string {
@@ -391,7 +426,8 @@ func drawMessage(f Format) *rapid.Generator[[]byte] {
 	message := func(role string, content *rapid.Generator[string]) *rapid.Generator[string] {
 		return rapid.Map(content, func(c string) string { return `{ "role":"` + role + `" , "content": ` + c + `}` })
 	}
-	anthropic := rapid.OneOf(message("user", text), message("user", list(anthropicUser, 1, 4)), message("assistant", list(anthropicAssistant, 1, 4)))
+	anthropic := rapid.OneOf(message("user", text), message("user", list(anthropicUser, 1, 4)),
+		message("assistant", list(anthropicAssistant, 1, 4)))
 	switch f {
 	case Anthropic:
 		return rapid.Map(anthropic, func(s string) []byte { return []byte(s) })
@@ -403,7 +439,8 @@ func drawMessage(f Format) *rapid.Generator[[]byte] {
 			}
 			var lines []string
 			for range rapid.IntRange(1, 4).Draw(t, "records") {
-				lines = append(lines, record("assistant", message("assistant", list(anthropicAssistant, 1, 2)).Draw(t, "message")))
+				lines = append(lines, record("assistant",
+					message("assistant", list(anthropicAssistant, 1, 2)).Draw(t, "message")))
 			}
 			return []byte(strings.Join(lines, "\n"))
 		})
@@ -415,17 +452,24 @@ func drawMessage(f Format) *rapid.Generator[[]byte] {
 	return rapid.Map(rapid.OneOf(
 		message("user", text),
 		message("user", list(rapid.OneOf(textBlock, imageURL), 1, 4)),
-		rapid.Map(rapid.OneOf(text, list(textBlock, 1, 3)), func(c string) string { return `{"role":"tool","content":` + c + `, "tool_call_id":"c"}` }),
+		rapid.Map(rapid.OneOf(text, list(textBlock, 1, 3)),
+			func(c string) string { return `{"role":"tool","content":` + c + `, "tool_call_id":"c"}` }),
 		rapid.Map(list(call, 1, 3), func(c string) string {
 			return `{"tool_calls":` + c + `,"role":"assistant","content":"said","reasoning_content":"r"}`
 		}),
-		rapid.Map(list(call, 1, 3), func(c string) string { return `{"role":"assistant","content":null,"tool_calls":` + c + `}` }),
+		rapid.Map(list(call, 1, 3), func(c string) string {
+			return `{"role":"assistant","content":null,"tool_calls":` +
+				c + `}`
+		}),
 	), func(s string) []byte { return []byte(s) })
 }
 
 func TestMake(t *testing.T) {
 	t.Parallel()
-	summary := pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSummary, Text: "<conversation_summary>\nall</conversation_summary>"}
+	summary := pipeline.Made{
+		Role: pipeline.RoleUser, Kind: pipeline.KindSummary,
+		Text: "<conversation_summary>\nall</conversation_summary>",
+	}
 	state := pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSynthetic, Text: "todo: \"x\""}
 	ask := pipeline.Made{Role: pipeline.RoleUser, Text: "summarise"}
 	result := pipeline.Made{Role: pipeline.RoleTool, CallID: "t1", Name: "n", Text: "none", IsError: true}
@@ -435,18 +479,26 @@ func TestMake(t *testing.T) {
 		out    string
 		err    string
 	}{
-		{Anthropic, summary, `{"role":"user","content":[{"type":"text","text":"<conversation_summary>\nall</conversation_summary>"}]}`, ""},
-		{Anthropic, result, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none","is_error":true}]}`, ""},
+		{Anthropic, summary, `{"role":"user","content":[{"type":"text",` +
+			`"text":"<conversation_summary>\nall</conversation_summary>"}]}`, ""},
+		{Anthropic, result, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none",` +
+			`"is_error":true}]}`, ""},
 		{Anthropic, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, "", "stands beside them"},
 		{Anthropic, pipeline.Made{Role: pipeline.RoleUser, Text: " \n"}, "", "has no text"},
 		{OpenAI, state, `{"role":"user","content":"todo: \"x\""}`, ""},
 		{OpenAI, result, `{"role":"tool","tool_call_id":"t1","content":"none"}`, ""},
 		{OpenAI, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, `{"role":"system","content":"s"}`, ""},
 		{OpenAI, pipeline.Made{Role: pipeline.RoleUser}, "", "has no text"},
-		{ClaudeCode, summary, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{"role":"user","content":"<conversation_summary>\nall</conversation_summary>"},"isVisibleInTranscriptOnly":true,"isCompactSummary":true,"uuid":""}`, ""},
-		{ClaudeCode, state, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{"role":"user","content":"todo: \"x\""},"isMeta":true,"uuid":""}`, ""},
-		{ClaudeCode, ask, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{"role":"user","content":"summarise"},"uuid":""}`, ""},
-		{ClaudeCode, result, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none","is_error":true}]},"uuid":""}`, ""},
+		{ClaudeCode, summary, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
+			`"message":{"role":"user","content":"<conversation_summary>\nall</conversation_summary>"},` +
+			`"isVisibleInTranscriptOnly":true,"isCompactSummary":true,"uuid":""}`, ""},
+		{ClaudeCode, state, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
+			`"message":{"role":"user","content":"todo: \"x\""},"isMeta":true,"uuid":""}`, ""},
+		{ClaudeCode, ask, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{` +
+			`"role":"user","content":"summarise"},"uuid":""}`, ""},
+		{ClaudeCode, result, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
+			`"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none",` +
+			`"is_error":true}]},"uuid":""}`, ""},
 		{ClaudeCode, pipeline.Made{Role: pipeline.RoleAssistant, Text: "x"}, "", "none can be made"},
 	} {
 		codec, err := CodecFor(c.format)

@@ -86,7 +86,8 @@ func anyJSON(depth int) *rapid.Generator[any] {
 // Deep nesting costs no more than its length.
 func TestFingerprintIsLinear(t *testing.T) {
 	t.Parallel()
-	deep := []byte(strings.Repeat(`{"a":[`, MaxDepth/2) + `"` + strings.Repeat("x", 8<<20) + `"` + strings.Repeat(`]}`, MaxDepth/2))
+	deep := []byte(strings.Repeat(`{"a":[`, MaxDepth/2) + `"` + strings.Repeat("x", 8<<20) + `"` +
+		strings.Repeat(`]}`, MaxDepth/2))
 	if Fingerprint(deep) == Fingerprint(deep[:len(deep)-1]) {
 		t.Error("the broken one is taken for the whole one")
 	}

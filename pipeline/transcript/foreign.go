@@ -99,7 +99,8 @@ func sourceBlock(typ string, p pipeline.Part, url string) []byte {
 
 // base64URL makes a data URL of base64 data, which may be one already, or an address.
 func base64URL(mediaType, data string) string {
-	if data == "" || strings.HasPrefix(data, "data:") || strings.HasPrefix(data, "http://") || strings.HasPrefix(data, "https://") {
+	if data == "" || strings.HasPrefix(data, "data:") || strings.HasPrefix(data, "http://") ||
+		strings.HasPrefix(data, "https://") {
 		return data
 	}
 	return "data:" + mediaType + ";base64," + data

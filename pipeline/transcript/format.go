@@ -13,15 +13,18 @@ type Format string
 
 // The formats there are. Auto is none: it asks for Detect.
 const (
-	Auto            Format = "auto"
-	Anthropic       Format = "anthropic"          // Messages API requests, and recorded request/response pairs
-	OpenAI          Format = "openai"             // chat-completions requests, message arrays, and the logs of agents that use them
-	OpenAIResponses Format = "openai-responses"   // Responses API requests, items and responses, and recorded pairs of them
-	Google          Format = "google"             // generateContent requests of Gemini, Content arrays, and recorded pairs
-	ClaudeCode      Format = "claude-code"        // session files of Claude Code, JSONL
-	ClaudeStream    Format = "claude-stream-json" // what `claude -p --output-format stream-json` prints
-	Codex           Format = "codex"              // rollout files of Codex, JSONL
-	GeminiCLI       Format = "gemini-cli"         // session files of Gemini CLI, JSON and JSONL, and its saved chats
+	Auto      Format = "auto"
+	Anthropic Format = "anthropic" // Messages API requests, and recorded request/response pairs
+	// chat-completions requests, message arrays, and the logs of agents that use them
+	OpenAI Format = "openai"
+	// Responses API requests, items and responses, and recorded pairs of them
+	OpenAIResponses Format = "openai-responses"
+	// generateContent requests of Gemini, Content arrays, and recorded pairs
+	Google       Format = "google"
+	ClaudeCode   Format = "claude-code"        // session files of Claude Code, JSONL
+	ClaudeStream Format = "claude-stream-json" // what `claude -p --output-format stream-json` prints
+	Codex        Format = "codex"              // rollout files of Codex, JSONL
+	GeminiCLI    Format = "gemini-cli"         // session files of Gemini CLI, JSON and JSONL, and its saved chats
 )
 
 // formats is the table of all formats, in the order in which Detect tries them. A format is a row here and a file

@@ -37,7 +37,8 @@ func fuzzDecoder(f *testing.F, format Format) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		_, _ = Detect(in)
 		for _, lenient := range []bool{false, true} {
-			d, err := NewDecoder(bytes.NewReader(in), Options{Format: format, Lenient: lenient, MaxMessageBytes: 1 << 20})
+			d, err := NewDecoder(bytes.NewReader(in),
+				Options{Format: format, Lenient: lenient, MaxMessageBytes: 1 << 20})
 			if err != nil {
 				if pipeline.KindOf(err) != pipeline.BadRequest {
 					t.Fatalf("an error of kind %s: %v", pipeline.KindOf(err), err)

@@ -59,7 +59,8 @@ func (geminiCodec) Make(m pipeline.Made) ([]byte, error) {
 		b = append(append(b, `,"result":[`...), part...)
 		return append(b, "]}]}"...), nil
 	case pipeline.RoleAssistant:
-		return nil, pipeline.Errorf(pipeline.Internal, "a message of the model is an answer of the API: none can be made for a session of Gemini CLI")
+		return nil, pipeline.Errorf(pipeline.Internal,
+			"a message of the model is an answer of the API: none can be made for a session of Gemini CLI")
 	}
 	b := append([]byte(`{"id":`), quote(madeUUID("user", string(m.Kind), m.Text))...)
 	b = append(append(b, `,"type":"user","content":[`...), part...)
@@ -126,7 +127,8 @@ func (l *layout) geminiThoughts(v span) {
 	for i, el := range els {
 		said := joinTexts(text(b, first(get(b, el, "subject"))), text(b, first(get(b, el, "description"))))
 		l.nodes = append(l.nodes, node{
-			part: pipeline.Part{Kind: pipeline.PartReasoning, Type: "thought", Text: said, Raw: el.of(b)}, list: row, index: i,
+			part: pipeline.Part{Kind: pipeline.PartReasoning, Type: "thought", Text: said, Raw: el.of(b)}, list: row,
+			index: i,
 		})
 	}
 }
@@ -183,7 +185,10 @@ func (l *layout) geminiCalls(v span) {
 	els := elements(b, v)
 	row := l.addList(list{siblings: els, whole: v, parent: -1})
 	for i, el := range els {
-		n := node{part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "tool_call", Raw: el.of(b)}, list: row, index: i}
+		n := node{
+			part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "tool_call", Raw: el.of(b)}, list: row,
+			index: i,
+		}
 		if kind(b, el) == '{' {
 			for key, f := range fields(b, el) {
 				switch string(key) {
@@ -307,7 +312,8 @@ func (geminiCodec) apiMessage(native []byte) ([]byte, error) {
 		for _, el := range elements(b, calls) {
 			result, _ := get(b, el, "result")
 			if kind(b, result) == '"' {
-				parts = append(parts, functionResponse(text(b, first(get(b, el, "id"))), text(b, first(get(b, el, "name"))), result.of(b), false))
+				parts = append(parts, functionResponse(text(b, first(get(b, el, "id"))),
+					text(b, first(get(b, el, "name"))), result.of(b), false))
 				continue
 			}
 			add(result)
@@ -355,7 +361,8 @@ func detectGemini(s sketched) bool {
 		s.has("type=gemini") && s.has("id") && s.has("content") {
 		return true
 	}
-	return s.has("history[].parts") || s.has("[].parts") && s.has("[].role=model", "[].role=user") && !s.has("[].info", "[].id")
+	return s.has("history[].parts") || s.has("[].parts") && s.has("[].role=model", "[].role=user") &&
+		!s.has("[].info", "[].id")
 }
 
 func openGemini(s *stream, o Options) source {
@@ -366,7 +373,8 @@ func openGemini(s *stream, o Options) source {
 	case head.has("messages[].type", "messages[].content") || head.has("messages") && !head.has("$set", "type"):
 		return openArrays(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSession}, &gemini{}, "messages")
 	}
-	return openLines(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSessionLog}, &gemini{log: true, hold: holdBytes})
+	return openLines(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSessionLog},
+		&gemini{log: true, hold: holdBytes})
 }
 
 // How a session of Gemini CLI is kept.
@@ -442,7 +450,8 @@ func (g *gemini) readHead(out *scribe, b []byte, v span) {
 func (g *gemini) entry(out *scribe, e geminiEntry) error {
 	if at, ok := g.at[e.id]; ok {
 		if at < g.gone {
-			out.note(e.line, NoteDuplicate, "message", "it came again too far behind its first place, and stays as it was")
+			out.note(e.line, NoteDuplicate, "message",
+				"it came again too far behind its first place, and stays as it was")
 			return nil
 		}
 		old := &g.held[at-g.gone]
@@ -518,7 +527,10 @@ func (g *gemini) set(out *scribe, b []byte, v span, line int) error {
 		if kind(b, el) != '{' {
 			return errors.New("a message in $set is no object")
 		}
-		if err := g.entry(out, geminiEntry{cmp.Or(id, fmt.Sprintf("line %d, byte %d", line, el.start)), bytes.Clone(el.of(b)), line}); err != nil {
+		if err := g.entry(out, geminiEntry{
+			cmp.Or(id, fmt.Sprintf("line %d, byte %d", line, el.start)),
+			bytes.Clone(el.of(b)), line,
+		}); err != nil {
 			return err
 		}
 	}
@@ -778,7 +790,8 @@ func putResult(e []byte, id, name string, result []byte) ([]byte, bool) {
 		return e, false
 	}
 	for _, el := range elements(e, calls) {
-		if kind(e, el) != '{' || text(e, first(get(e, el, "id"))) != id || id == "" && text(e, first(get(e, el, "name"))) != name {
+		if kind(e, el) != '{' || text(e, first(get(e, el, "id"))) != id || id == "" &&
+			text(e, first(get(e, el, "name"))) != name {
 			continue
 		}
 		at, ok := get(e, el, "result")

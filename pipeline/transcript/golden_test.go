@@ -75,7 +75,8 @@ func dump(all []Item) string {
 			if len(c.Carried) > 0 {
 				carried = fmt.Sprintf(" carried %d", c.Carried)
 			}
-			fmt.Fprintf(&b, "compaction %s %d→%d kept %d%s\n  %s", c.Trigger, c.TokensBefore, c.TokensAfter, c.Kept, carried, dumpMessage(c.Summary))
+			fmt.Fprintf(&b, "compaction %s %d→%d kept %d%s\n  %s", c.Trigger, c.TokensBefore, c.TokensAfter, c.Kept,
+				carried, dumpMessage(c.Summary))
 			if c.KeptFirst > 0 {
 				fmt.Fprintf(&b, "\n  kept the first %d", c.KeptFirst)
 			}
@@ -90,7 +91,8 @@ func dump(all []Item) string {
 }
 
 func dumpMeta(m Meta) string {
-	s := fmt.Sprintf("%s source=%q id=%q vendor=%q model=%q max=%d side=%v", m.Format, m.Source, m.ID, m.Vendor, m.Model, m.MaxTokens, m.Sidechain)
+	s := fmt.Sprintf("%s source=%q id=%q vendor=%q model=%q max=%d side=%v", m.Format, m.Source, m.ID, m.Vendor,
+		m.Model, m.MaxTokens, m.Sidechain)
 	if m.Window > 0 {
 		s += fmt.Sprintf(" window=%d", m.Window)
 	}
@@ -121,7 +123,14 @@ func dumpMessage(m pipeline.Message) string {
 
 func dumpPart(p pipeline.Part) string {
 	s := string(p.Kind)
-	for _, x := range [][2]string{{"type", p.Type}, {"call", p.CallID}, {"name", p.Name}, {"input", p.Input}, {"text", p.Text}, {"media", p.MediaType}} {
+	for _, x := range [][2]string{
+		{"type", p.Type},
+		{"call", p.CallID},
+		{"name", p.Name},
+		{"input", p.Input},
+		{"text", p.Text},
+		{"media", p.MediaType},
+	} {
 		if x[1] != "" {
 			s += fmt.Sprintf(" %s=%+q", x[0], x[1])
 		}
@@ -190,7 +199,10 @@ func checkItems(t *testing.T, all []Item) {
 	var open *Meta
 	for i, it := range all {
 		set := 0
-		for _, x := range []bool{it.Start != nil, it.Message != nil, it.Compaction != nil, it.Usage != nil, it.Note != nil, it.End != nil} {
+		for _, x := range []bool{
+			it.Start != nil, it.Message != nil, it.Compaction != nil, it.Usage != nil,
+			it.Note != nil, it.End != nil,
+		} {
 			if x {
 				set++
 			}

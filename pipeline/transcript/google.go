@@ -52,14 +52,17 @@ func googleMade(m pipeline.Made) (role string, part []byte, err error) {
 		return "user", functionResponse(m.CallID, m.Name, quote(m.Text), m.IsError), nil
 	case pipeline.RoleUser, pipeline.RoleAssistant:
 		if strings.TrimSpace(m.Text) == "" {
-			return "", nil, pipeline.Errorf(pipeline.Internal, "a made %s message has no text, which no vendor takes", m.Role)
+			return "", nil, pipeline.Errorf(pipeline.Internal, "a made %s message has no text, which no vendor takes",
+				m.Role)
 		}
 		if m.Role == pipeline.RoleAssistant {
 			return "model", googleText(quote(m.Text)), nil
 		}
 		return "user", googleText(quote(m.Text)), nil
 	}
-	return "", nil, pipeline.Errorf(pipeline.Internal, "a message of role %s has no place among the contents of a request: the system instruction stands beside them", m.Role)
+	return "", nil, pipeline.Errorf(pipeline.Internal,
+		"a message of role %s has no place among the contents of a request: the system instruction stands beside them",
+		m.Role)
 }
 
 // googleText writes a text part; lit is its text as JSON.
@@ -180,7 +183,10 @@ func (l *layout) googleParts(v span) ([]node, error) {
 func (l *layout) googlePart(v span) (node, error) {
 	b := l.native
 	if kind(b, v) == '"' { // the client library takes a bare string
-		return node{part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v, block: true}, nil
+		return node{
+			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v,
+			block: true,
+		}, nil
 	}
 	if kind(b, v) != '{' {
 		return node{}, parseError(Google, "a part is no object")
@@ -293,7 +299,10 @@ func (l *layout) googleResponse(v span) (content []node, isError bool) {
 	b := l.native
 	if kind(b, v) != '{' {
 		if s, ok := str(b, v); ok && s != "" {
-			return []node{{part: pipeline.Part{Kind: pipeline.PartText, Text: s, Raw: v.of(b)}, list: -1, value: v, vacant: `""`, block: true}}, false
+			return []node{{
+				part: pipeline.Part{Kind: pipeline.PartText, Text: s, Raw: v.of(b)}, list: -1, value: v,
+				vacant: `""`, block: true,
+			}}, false
 		}
 		return nil, false
 	}
@@ -374,7 +383,10 @@ const googleFiles = "https://generativelanguage.googleapis.com/"
 // What the vendor runs itself comes as a call and a result in the model's own content.
 func (l *layout) googleVendorCall(part span, typ string, v span) node {
 	b := l.native
-	p := pipeline.Part{Kind: pipeline.PartToolCall, Type: typ, Name: "code_execution", Input: string(v.of(b)), Raw: part.of(b)}
+	p := pipeline.Part{
+		Kind: pipeline.PartToolCall, Type: typ, Name: "code_execution", Input: string(v.of(b)),
+		Raw: part.of(b),
+	}
 	if typ == "toolCall" {
 		p.Name, p.CallID = text(b, first(getCamel(b, v, "toolType"))), text(b, first(get(b, v, "id")))
 		if args, ok := get(b, v, "args"); ok {
@@ -397,7 +409,10 @@ func (l *layout) googleVendorResult(part span, typ string, v span) node {
 	}
 	n := node{part: p, fixed: true}
 	if s := cmp.Or(text(b, said), string(said.of(b))); s != "" {
-		n.content = []node{{fixed: true, list: -1, part: pipeline.Part{Kind: pipeline.PartText, Text: s, Raw: said.of(b)}}}
+		n.content = []node{{
+			fixed: true, list: -1,
+			part: pipeline.Part{Kind: pipeline.PartText, Text: s, Raw: said.of(b)},
+		}}
 	}
 	return n
 }
@@ -405,8 +420,11 @@ func (l *layout) googleVendorResult(part span, typ string, v span) node {
 // How the environment message of Gemini CLI begins, now and before version 0.20, and what the program says under the
 // user's name to make the model go on.
 var (
-	geminiEnvironment = []string{"<session_context>", "This is the Gemini CLI. We are setting up the context for our chat."}
-	geminiContinue    = "System: Please continue."
+	geminiEnvironment = []string{
+		"<session_context>",
+		"This is the Gemini CLI. We are setting up the context for our chat.",
+	}
+	geminiContinue = "System: Please continue."
 )
 
 // contentMessage gives what the layout of a Content says.
@@ -438,11 +456,13 @@ func detectGoogle(s sketched) bool {
 	}
 	for _, at := range []string{"", "[].request.", "request."} {
 		if s.has(at+"contents[].parts", at+"contents[].role") ||
-			s.has(at+"contents") && s.has(at+"systemInstruction", at+"system_instruction", at+"generationConfig", at+"config", at+"model") {
+			s.has(at+"contents") && s.has(at+"systemInstruction", at+"system_instruction", at+"generationConfig",
+				at+"config", at+"model") {
 			return true
 		}
 	}
-	return s.has("[].parts") && (s.has("[].role=model") || s.has("[].role=user", "[].parts[].text") && !s.has("[].info", "[].id"))
+	return s.has("[].parts") && (s.has("[].role=model") || s.has("[].role=user", "[].parts[].text") &&
+		!s.has("[].info", "[].id"))
 }
 
 func openGoogle(s *stream, o Options) source {
@@ -527,7 +547,8 @@ func googlePlainText(b []byte, v span) (at span, message []byte) {
 // googleAnswer gives the content of a response's first candidate as the next request would hold it.
 func googleAnswer(response []byte) ([][]byte, *Usage) {
 	v := root(response)
-	usage := googleUsage(response, first(getCamel(response, v, "usageMetadata")), text(response, first(getCamel(response, v, "modelVersion"))))
+	usage := googleUsage(response, first(getCamel(response, v, "usageMetadata")),
+		text(response, first(getCamel(response, v, "modelVersion"))))
 	candidates, ok := get(response, v, "candidates")
 	if !ok || kind(response, candidates) != '[' {
 		return nil, nil
@@ -661,7 +682,8 @@ func joinContents(messages [][]byte) ([][]byte, error) {
 			return nil, err
 		}
 		n := len(out)
-		join := n > 0 && (last.model && s.model && (s.calls || last.calls) || !last.model && !s.model && last.results && s.results)
+		join := n > 0 && (last.model && s.model && (s.calls || last.calls) || !last.model && !s.model && last.results &&
+			s.results)
 		switch {
 		case !join:
 			out = append(out, native)
@@ -690,7 +712,8 @@ func shapeOf(native []byte) (shape, error) {
 		results: m.Role != pipeline.RoleAssistant && len(m.Results()) > 0,
 	}
 	// A result of ours for a call without an id has none either; what a program gives mostly has.
-	s.made = s.results && len(m.Parts) == 1 && m.Parts[0].IsError && bytes.HasPrefix(native, []byte(`{"role":"user","parts":[{"functionResponse":{"name":`))
+	s.made = s.results && len(m.Parts) == 1 && m.Parts[0].IsError &&
+		bytes.HasPrefix(native, []byte(`{"role":"user","parts":[{"functionResponse":{"name":`))
 	return s, nil
 }
 

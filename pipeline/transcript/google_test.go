@@ -18,7 +18,8 @@ func drawContent() *rapid.Generator[[]byte] {
 		`{"fileData":{"mimeType":"application/pdf","fileUri":"https://x"}}`,
 	})
 	list := func(g *rapid.Generator[string], min, max int) *rapid.Generator[string] {
-		return rapid.Map(rapid.SliceOfN(g, min, max), func(all []string) string { return "[ " + strings.Join(all, " , ") + " ]" })
+		return rapid.Map(rapid.SliceOfN(g, min, max),
+			func(all []string) string { return "[ " + strings.Join(all, " , ") + " ]" })
 	}
 	response := rapid.OneOf(
 		rapid.Map(text, func(s string) string { return `{"output": ` + s + `}` }),
@@ -37,7 +38,11 @@ func drawContent() *rapid.Generator[[]byte] {
 		rapid.Just(`{"functionCall":{"name":"f","args":{"n":9007199254740993}}, "thoughtSignature":"c2ln"}`),
 		rapid.Just(`{"function_call":{"name":"f"}}`))
 	content := func(role string, parts *rapid.Generator[string]) *rapid.Generator[[]byte] {
-		return rapid.Map(parts, func(p string) []byte { return []byte(`{ "role":"` + role + `" , "parts": ` + p + `}`) })
+		return rapid.Map(parts, func(p string) []byte {
+			return []byte(`{ "role":"` + role + `" , "parts": ` + p +
+				`}`)
+		})
 	}
-	return rapid.OneOf(content("user", list(rapid.OneOf(textPart, image, result), 1, 4)), content("model", list(model, 1, 4)))
+	return rapid.OneOf(content("user", list(rapid.OneOf(textPart, image, result), 1, 4)),
+		content("model", list(model, 1, 4)))
 }

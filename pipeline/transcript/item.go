@@ -42,11 +42,12 @@ type Meta struct {
 	System json.RawMessage `json:"system,omitempty"`
 	// Tools is the array of tool definitions as JSON, nil when the file has none.
 	Tools json.RawMessage `json:"tools,omitempty"`
-	// Envelope is, for the formats of an API, the request object with an empty "messages" array: what
-	// BuildRequest puts the messages into. Where the original array was laid out with blanks or line breaks,
-	// it holds two placeholders ("0") that show the layout. For the other formats it is what a file needs beside its
-	// messages and each format makes its own: the object around them, the records that it begins with as an array, or, for
-	// claude-code, the fields that every record repeats (sessionId, cwd, version, gitBranch, …) with their last values.
+	// Envelope is, for the formats of an API, the request object with an empty "messages" array: what BuildRequest
+	// puts the messages into. Where the original array was laid out with blanks or line breaks, it holds two
+	// placeholders ("0") that show the layout. For the other formats it is what a file needs beside its messages and
+	// each format makes its own: the object around them, the records that it begins with as an array, or, for
+	// claude-code, the fields that every record repeats (sessionId, cwd, version, gitBranch, …) with their last
+	// values.
 	Envelope json.RawMessage `json:"envelope,omitempty"`
 	// Window is the model's context window in tokens where the file says it, 0 when it does not.
 	Window int `json:"window,omitempty"`
@@ -95,7 +96,8 @@ type NoteCode string
 
 // The reasons.
 const (
-	NoteDamaged   NoteCode = "damaged"   // a line or a message that is no JSON, or no record of the format; only with Options.Lenient
+	// a line or a message that is no JSON, or no record of the format; only with Options.Lenient
+	NoteDamaged   NoteCode = "damaged"
 	NoteRecord    NoteCode = "record"    // a record that is no message: the client's own bookkeeping
 	NoteSidechain NoteCode = "sidechain" // a subagent's record in the file of the main conversation
 	NoteSynthetic NoteCode = "synthetic" // an assistant message that the client made, never sent by a model

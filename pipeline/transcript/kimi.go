@@ -111,7 +111,8 @@ func kimiLayout(native []byte) (*layout, error) {
 func called(f Format, err error) error {
 	var e *pipeline.Error
 	if errors.As(err, &e) {
-		return pipeline.Errorf(e.Kind, "%s", strings.Replace(e.Message, "format "+string(OpenAI), "format "+string(f), 1))
+		return pipeline.Errorf(e.Kind, "%s",
+			strings.Replace(e.Message, "format "+string(OpenAI), "format "+string(f), 1))
 	}
 	return err
 }
@@ -122,7 +123,8 @@ func (kimiCodec) address(p pipeline.Part) string { return openAIURL(p) }
 
 func detectKimi(s sketched) bool {
 	return s.has("role=_checkpoint", "role=_usage", "role=_system_prompt") ||
-		s.has("role") && s.has("content", "tool_calls") && s.has("role=user", "role=assistant", "role=tool") && !s.has("type", "messages", "message", "ts")
+		s.has("role") && s.has("content", "tool_calls") && s.has("role=user", "role=assistant", "role=tool") &&
+			!s.has("type", "messages", "message", "ts")
 }
 
 func openKimi(s *stream, o Options) source {

@@ -47,7 +47,8 @@ func (langChainCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte,
 // the messages beside it.
 func (langChainCodec) Make(m pipeline.Made) ([]byte, error) {
 	typ := map[pipeline.Role]string{
-		pipeline.RoleSystem: "system", pipeline.RoleUser: "human", pipeline.RoleAssistant: "ai", pipeline.RoleTool: "tool",
+		pipeline.RoleSystem: "system", pipeline.RoleUser: "human", pipeline.RoleAssistant: "ai",
+		pipeline.RoleTool: "tool",
 	}[m.Role]
 	b := append([]byte(`{"type":`), quote(typ)...)
 	b = append(append(b, `,"content":`...), quote(m.Text)...)
@@ -238,8 +239,9 @@ func (l *layout) langChainCalls(calls, extra span) {
 		args, _ := get(b, el, "args")
 		n := node{
 			part: pipeline.Part{
-				Kind: pipeline.PartToolCall, CallID: text(b, first(get(b, el, "id"))), Name: text(b, first(get(b, el, "name"))),
-				Type: text(b, first(get(b, el, "type"))), Input: inputText(b, args), Raw: el.of(b),
+				Kind: pipeline.PartToolCall, CallID: text(b, first(get(b, el, "id"))),
+				Name: text(b, first(get(b, el, "name"))), Type: text(b, first(get(b, el, "type"))),
+				Input: inputText(b, args), Raw: el.of(b),
 			},
 			list: row, index: i, value: args, insert: el.end - 1, key: "args",
 		}
@@ -353,7 +355,8 @@ func langChainUsage(b []byte, at span, model string) *Usage {
 	u := &Usage{Model: model, Output: number(b, first(get(b, at, "output_tokens")))}
 	all := number(b, first(get(b, at, "input_tokens")))
 	if d, ok := get(b, at, "input_token_details"); ok {
-		u.CacheRead, u.CacheCreation = number(b, first(get(b, d, "cache_read"))), number(b, first(get(b, d, "cache_creation")))
+		u.CacheRead, u.CacheCreation = number(b, first(get(b, d, "cache_read"))),
+			number(b, first(get(b, d, "cache_creation")))
 	}
 	u.Input = max(all-u.CacheRead-u.CacheCreation, 0)
 	if u.Used = number(b, first(get(b, at, "total_tokens"))); u.Used == 0 {
@@ -403,7 +406,8 @@ func writeLangChain(out Output) ([]byte, error) {
 		return list, nil
 	}
 	// The new summary stands among the messages: what says that the old one covers some of them is void.
-	around, _ := dropKeys(out.Meta.Envelope, root(out.Meta.Envelope), func(key string, _ span) bool { return key == "_summarization_event" })
+	around, _ := dropKeys(out.Meta.Envelope, root(out.Meta.Envelope),
+		func(key string, _ span) bool { return key == "_summarization_event" })
 	return putArray(around, list, langChainPaths[:2]...), nil
 }
 
@@ -434,7 +438,10 @@ func wrapped(flat []byte) []byte {
 // constructed puts a flat message into a constructor.
 func constructed(flat []byte) []byte {
 	v := root(flat)
-	class := map[string]string{"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage", "tool": "ToolMessage"}[text(flat, first(get(flat, v, "type")))]
+	class := map[string]string{
+		"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage",
+		"tool": "ToolMessage",
+	}[text(flat, first(get(flat, v, "type")))]
 	b := append([]byte(`{"lc":1,"type":"constructor","id":["langchain","schema","messages",`), quote(class)...)
 	return append(append(append(b, `],"kwargs":`...), flat...), '}')
 }

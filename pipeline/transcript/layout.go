@@ -125,14 +125,16 @@ func (l *layout) edit(edits []pipeline.Edit, call func(n node, text string) ([]b
 
 func (l *layout) target(e pipeline.Edit) (*node, error) {
 	if e.Part < 0 || e.Part >= len(l.nodes) {
-		return nil, pipeline.Errorf(pipeline.Internal, "an edit names part %d of a message with %d", e.Part, len(l.nodes))
+		return nil, pipeline.Errorf(pipeline.Internal, "an edit names part %d of a message with %d", e.Part,
+			len(l.nodes))
 	}
 	n := &l.nodes[e.Part]
 	if e.Content < 0 {
 		return n, nil
 	}
 	if e.Content >= len(n.content) {
-		return nil, pipeline.Errorf(pipeline.Internal, "an edit names content %d of a part with %d", e.Content, len(n.content))
+		return nil, pipeline.Errorf(pipeline.Internal, "an edit names content %d of a part with %d", e.Content,
+			len(n.content))
 	}
 	return &n.content[e.Content], nil
 }

@@ -44,7 +44,10 @@ func (l *layout) message() pipeline.Message {
 // into a prompt begin with <command-message> and hold the words that a person (or `claude -p`) gave: those are
 // genuine. Those of commands that run in the client begin with <command-name>.
 var (
-	reminderTags  = []string{"system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics", "local-command-caveat"}
+	reminderTags = []string{
+		"system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics",
+		"local-command-caveat",
+	}
 	syntheticTags = []string{
 		"command-name", "local-command-stdout", "local-command-stderr", "task-notification",
 		"bash-input", "bash-stdout", "bash-stderr", "user-memory-input",

@@ -7,7 +7,7 @@ import (
 )
 
 // MSAgent is messages of Microsoft's Agent Framework: {"role":…,"contents":[…]}, the role a string or {"value":…}.
-// Files hold runs, one a line, with the messages of each under "messages", or a serialised thread with them under
+// Files hold runs, one a line, with the messages of each under "messages", or a serialized thread with them under
 // "chat_message_store_state.messages".
 //
 // Written is the run, or the thread, with the new list of messages, the summary a user message among them: the
@@ -163,7 +163,8 @@ func (msAgentCodec) address(p pipeline.Part) string {
 var msAgentPaths = []string{"messages", "chat_message_store_state.messages"}
 
 func detectMSAgent(s sketched) bool {
-	return s.has("messages[].contents", "chat_message_store_state.messages[].contents") && s.has("messages[].role", "chat_message_store_state.messages[].role")
+	return s.has("messages[].contents", "chat_message_store_state.messages[].contents") &&
+		s.has("messages[].role", "chat_message_store_state.messages[].role")
 }
 
 func openMSAgent(s *stream, o Options) source {
@@ -196,7 +197,10 @@ func msAgentUsage(b []byte, v span) *Usage {
 		details, _ = get(b, v, "usage_details")
 	}
 	figure := func(key string) int { return number(b, first(get(b, details, key))) }
-	u := &Usage{Input: figure("input_token_count"), Output: figure("output_token_count"), Used: figure("total_token_count")}
+	u := &Usage{
+		Input: figure("input_token_count"), Output: figure("output_token_count"),
+		Used: figure("total_token_count"),
+	}
 	if u.Used == 0 {
 		u.Used = u.Input + u.Output
 	}

@@ -183,7 +183,10 @@ func (l *layout) openAIContent(v span, vacant string) ([]node, error) {
 func (l *layout) openAIPart(v span) (node, error) {
 	b := l.native
 	if kind(b, v) == '"' {
-		return node{part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v, block: true}, nil
+		return node{
+			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v,
+			block: true,
+		}, nil
 	}
 	if kind(b, v) != '{' {
 		return node{}, parseError(OpenAI, "a part of its content is no object")
@@ -312,7 +315,10 @@ func (l *layout) openAIFunction(raw, v span) node {
 }
 
 func detectOpenAI(s sketched) bool {
-	for _, at := range []string{"messages", "", "[].traj", "history", "request_params.messages", "[].messages", "[].request.messages"} {
+	for _, at := range []string{
+		"messages", "", "[].traj", "history", "request_params.messages", "[].messages",
+		"[].request.messages",
+	} {
 		if s.hasMessages(at) {
 			return true
 		}
@@ -384,8 +390,11 @@ func openAIUsage(b []byte, v span) *Usage {
 
 // What a message of a request may hold. Everything else in a recorded message is the recorder's.
 var (
-	messageKeys = []string{"role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio", "reasoning_content"}
-	callKeys    = []string{"id", "type", "function", "custom"}
+	messageKeys = []string{
+		"role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio",
+		"reasoning_content",
+	}
+	callKeys = []string{"id", "type", "function", "custom"}
 )
 
 // tidy cuts out of a recorded message what no request holds: keys of the recorder, keys that are null, the cache

@@ -98,11 +98,15 @@ func (l *layout) item(format Format, v span) (item, error) {
 		return it, err
 	case it.typ == "reasoning":
 		it.role = pipeline.RoleAssistant
-		l.one(node{part: pipeline.Part{Kind: pipeline.PartReasoning, Type: it.typ, Text: itemReasoning(b, f), Raw: v.of(b)}})
+		l.one(node{part: pipeline.Part{
+			Kind: pipeline.PartReasoning, Type: it.typ, Text: itemReasoning(b, f),
+			Raw: v.of(b),
+		}})
 	case strings.HasSuffix(it.typ, "_output") && !first(l.resultID(it.typ, f)).empty():
 		it.role = pipeline.RoleTool
 		return it, l.itemResult(it.typ, f, v)
-	case strings.HasSuffix(it.typ, "_call") && kind(b, f.callID) == '"', it.typ == "program" && kind(b, f.callID) == '"':
+	case strings.HasSuffix(it.typ, "_call") && kind(b, f.callID) == '"',
+		it.typ == "program" && kind(b, f.callID) == '"':
 		it.role = pipeline.RoleAssistant
 		l.one(l.itemCall(it.typ, f, v))
 	case strings.HasSuffix(it.typ, "_call"):
@@ -199,7 +203,10 @@ func (l *layout) itemContent(v span) ([]node, error) {
 func (l *layout) itemPart(v span) node {
 	b := l.native
 	if kind(b, v) == '"' {
-		return node{part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v, block: true}
+		return node{
+			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v,
+			block: true,
+		}
 	}
 	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.of(b)}}
 	p := &n.part
@@ -368,7 +375,10 @@ func (l *layout) itemResult(typ string, f itemFields, v span) error {
 		n.as = func(s string) ([]byte, error) { return shellOutput(s, 0), nil }
 	}
 	if typ == "tool_search_output" {
-		n.content = []node{{part: pipeline.Part{Kind: pipeline.PartText, Text: string(out.of(b)), Raw: out.of(b)}, list: -1, fixed: true}}
+		n.content = []node{{
+			part: pipeline.Part{Kind: pipeline.PartText, Text: string(out.of(b)), Raw: out.of(b)},
+			list: -1, fixed: true,
+		}}
 		l.one(n)
 		return nil
 	}
@@ -406,7 +416,8 @@ func (l *layout) vendorCall(typ string, f itemFields, v span) {
 	}}
 	say := func(s string) {
 		if strings.TrimSpace(s) != "" {
-			result.content = append(result.content, node{fixed: true, list: -1, part: pipeline.Part{Kind: pipeline.PartText, Text: s}})
+			result.content = append(result.content,
+				node{fixed: true, list: -1, part: pipeline.Part{Kind: pipeline.PartText, Text: s}})
 		}
 	}
 	say(text(b, f.output))
@@ -423,7 +434,8 @@ func (l *layout) vendorCall(typ string, f itemFields, v span) {
 			if kind(b, el) != '{' {
 				continue
 			}
-			if s := joinTexts(text(b, first(get(b, el, "filename"))), text(b, first(get(b, el, "text"))), text(b, first(get(b, el, "logs")))); s != "" {
+			if s := joinTexts(text(b, first(get(b, el, "filename"))), text(b, first(get(b, el, "text"))),
+				text(b, first(get(b, el, "logs")))); s != "" {
 				say(s)
 				continue
 			}

@@ -75,7 +75,8 @@ func itemsIn(s sketched, at string) bool {
 	typ := at + ".type="
 	return s.has(typ+"function_call_output", typ+"custom_tool_call", typ+"item_reference") ||
 		s.has(typ+"function_call") && s.has(at+".call_id") || s.has(typ+"reasoning") && s.has(at+".summary") ||
-		s.has(typ+"compaction") && s.has(at+".encrypted_content") || s.has(typ+"message") && s.has(at+".content[].type=input_text", at+".content[].type=output_text")
+		s.has(typ+"compaction") && s.has(at+".encrypted_content") || s.has(typ+"message") &&
+		s.has(at+".content[].type=input_text", at+".content[].type=output_text")
 }
 
 func openResponses(s *stream, o Options) source {

@@ -81,7 +81,8 @@ func openAIEnvelope(b []byte, outer span, m *Meta) {
 		if m.Source == sourceLiteLLM {
 			m.Envelope, _ = dropKeys(b, v, func(key string, value span) bool {
 				switch key {
-				case "api_key", "api_version", "api_base", "base_url", "fallbacks", "custom_llm_provider", "num_retries", "timeout", "metadata":
+				case "api_key", "api_version", "api_base", "base_url", "fallbacks", "custom_llm_provider",
+					"num_retries", "timeout", "metadata":
 					return true
 				}
 				return kind(b, value) == 'n'
@@ -96,7 +97,8 @@ func openAIEnvelope(b []byte, outer span, m *Meta) {
 		m.Model = text(b, first(dig(b, outer, "info", "config", "model", "model_name")))
 	case sourceSWE:
 		m.ID = text(b, first(dig(b, outer, "replay_config", "problem_statement", "id")))
-		if name := text(b, first(dig(b, outer, "replay_config", "agent", "model", "name"))); name != "replay" && name != "human" {
+		if name := text(b, first(dig(b, outer, "replay_config", "agent", "model", "name"))); name != "replay" &&
+			name != "human" {
 			m.Model = name // the other two are stand-ins of the agent's
 		}
 	case sourceOpenHands, sourceOpenHandsSDK:

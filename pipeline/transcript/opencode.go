@@ -249,7 +249,10 @@ func (l *layout) openCodeTool(at map[string]span) []node {
 	}
 	// Without its result a call has not ended.
 	status := in["status"].of(b)
-	result.twins = []node{{list: -1, value: in["status"], vacant: `"running"`, as: func(string) ([]byte, error) { return status, nil }}}
+	result.twins = []node{{
+		list: -1, value: in["status"], vacant: `"running"`,
+		as: func(string) ([]byte, error) { return status, nil },
+	}}
 	if files := in["attachments"]; kind(b, files) == '[' {
 		none := func(string) ([]byte, error) { return []byte("[]"), nil }
 		result.twins = append(result.twins, node{list: -1, value: files, vacant: "[]", as: none})
@@ -271,11 +274,15 @@ func openCodeAttachment(b []byte, v span, row, index int) node {
 		at[string(key)] = f.value
 	}
 	n := node{
-		part: pipeline.Part{Type: text(b, at["type"]), Raw: v.of(b)}, block: true, list: row, index: index, value: at["url"],
+		part: pipeline.Part{Type: text(b, at["type"]), Raw: v.of(b)}, block: true, list: row, index: index,
+		value: at["url"],
 		as: func(text string) ([]byte, error) {
 			return quote("data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte(text))), nil
 		},
-		twins: []node{{list: row, index: index, value: at["mime"], as: func(string) ([]byte, error) { return quote("text/plain"), nil }}},
+		twins: []node{{
+			list: row, index: index, value: at["mime"],
+			as: func(string) ([]byte, error) { return quote("text/plain"), nil },
+		}},
 	}
 	openCodeFile(&n.part, b, at)
 	return n
@@ -322,7 +329,8 @@ func (o *openCodeSession) record(out *scribe, b []byte, line int) error {
 		o.unanswered(out)
 		auto, _ := get(b, r.compaction, "auto")
 		o.asked = &openCodeAsked{
-			message: m, line: line, id: r.id, auto: kind(b, auto) == 't', tail: text(b, first(get(b, r.compaction, "tail_start_id"))),
+			message: m, line: line, id: r.id, auto: kind(b, auto) == 't',
+			tail: text(b, first(get(b, r.compaction, "tail_start_id"))),
 		}
 		return nil
 	}
@@ -422,14 +430,16 @@ func (p openCodePlace) modelJSON() []byte {
 // user writes a user message of one part, given open: without its ids and its end.
 func (p openCodePlace) user(part []byte) []byte {
 	id := p.id("msg", string(part))
-	b := fmt.Appendf(nil, `{"info":{"id":%s,"sessionID":%s,"role":"user","time":{"created":%d},"agent":%s,"model":%s},"parts":[`,
+	b := fmt.Appendf(
+		nil, `{"info":{"id":%s,"sessionID":%s,"role":"user","time":{"created":%d},"agent":%s,"model":%s},"parts":[`,
 		quote(id), quote(p.session), p.created, quote(p.agent), p.modelJSON())
 	return append(p.part(b, part, id), "]}"...)
 }
 
 func (p openCodePlace) part(b, part []byte, message string) []byte {
 	b = append(b, part...)
-	return fmt.Appendf(b, `,"id":%s,"sessionID":%s,"messageID":%s}`, quote(p.id("prt", string(part))), quote(p.session), quote(message))
+	return fmt.Appendf(b, `,"id":%s,"sessionID":%s,"messageID":%s}`, quote(p.id("prt", string(part))), quote(p.session),
+		quote(message))
 }
 
 // summary writes the two messages of a compaction.
@@ -441,10 +451,13 @@ func (p openCodePlace) summary(text, trigger string) [][]byte {
 	id := p.id("msg", string(said))
 	var model struct{ ProviderID, ModelID string }
 	_ = json.Unmarshal(p.modelJSON(), &model) // made here: it cannot fail
-	b := fmt.Appendf(nil, `{"info":{"id":%s,"sessionID":%s,"role":"assistant","time":{"created":%d,"completed":%d},"parentID":%s,`+
-		`"modelID":%s,"providerID":%s,"mode":"compaction","agent":"compaction","path":{"cwd":"","root":""},"summary":true,"cost":0,`+
-		`"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"finish":"stop"},"parts":[`,
-		quote(id), quote(p.session), p.created, p.created, quote(readOpenCode(asked, root(asked)).id), quote(model.ModelID), quote(model.ProviderID))
+	b := fmt.Appendf(
+		nil, `{"info":{"id":%s,"sessionID":%s,"role":"assistant","time":{"created":%d,"completed":%d},"parentID":%s,`+
+			`"modelID":%s,"providerID":%s,"mode":"compaction","agent":"compaction","path":{"cwd":"","root":""},`+
+			`"summary":true,"cost":0,`+
+			`"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"finish":"stop"},"parts":[`,
+		quote(id), quote(p.session), p.created, p.created, quote(readOpenCode(asked, root(asked)).id),
+		quote(model.ModelID), quote(model.ProviderID))
 	return [][]byte{asked, append(p.part(b, said, id), "]}"...)}
 }
 
@@ -463,7 +476,8 @@ func writeOpenCode(out Output) ([]byte, error) {
 			natives = append(natives, place.summary(e.made.Text, out.Trigger)...)
 			place.n += 2
 		default:
-			natives = append(natives, place.user([]byte(`{"type":"text","text":`+string(quote(e.made.Text))+`,"synthetic":true`)))
+			natives = append(natives, place.user([]byte(`{"type":"text","text":`+string(quote(e.made.Text))+
+				`,"synthetic":true`)))
 			place.n++
 		}
 	}

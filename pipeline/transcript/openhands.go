@@ -97,7 +97,8 @@ func saidOnly(native []byte) ([]byte, error) {
 			said = thought.of(b)
 		}
 		in = addPair(addPair(in, "role", []byte(`"assistant"`)), "content", said)
-		return addPair(addPair(addPair(kept, "source", []byte(`"agent"`)), "llm_message", in), "kind", []byte(`"MessageEvent"`)), nil
+		return addPair(addPair(addPair(kept, "source", []byte(`"agent"`)), "llm_message", in), "kind",
+			[]byte(`"MessageEvent"`)), nil
 	}
 	said := []byte(`""`)
 	for _, n := range l.nodes {
@@ -106,7 +107,8 @@ func saidOnly(native []byte) ([]byte, error) {
 		}
 	}
 	args := append(append([]byte(`{"content":`), said...), `,"image_urls":null,"wait_for_response":true}`...)
-	return addPair(addPair(addPair(kept, "source", []byte(`"agent"`)), "action", []byte(`"message"`)), "args", args), nil
+	return addPair(addPair(addPair(kept, "source", []byte(`"agent"`)), "action", []byte(`"message"`)), "args", args),
+		nil
 }
 
 // Make writes an event of V1. WriteFile writes those of a V0 run in its form.
@@ -114,21 +116,27 @@ func (openHandsCodec) Make(m pipeline.Made) ([]byte, error) {
 	id := quote(madeUUID("openhands", string(m.Role), string(m.Kind), m.CallID, m.Text))
 	switch {
 	case m.Role == pipeline.RoleTool && m.IsError:
-		return fmt.Appendf(nil, `{"id":%s,"source":"agent","error":%s,"tool_name":%s,"tool_call_id":%s,"kind":"AgentErrorEvent"}`,
+		return fmt.Appendf(
+			nil, `{"id":%s,"source":"agent","error":%s,"tool_name":%s,"tool_call_id":%s,"kind":"AgentErrorEvent"}`,
 			id, quote(m.Text), quote(m.Name), quote(m.CallID)), nil
 	case m.Role == pipeline.RoleTool:
-		return fmt.Appendf(nil, `{"id":%s,"source":"environment","tool_name":%s,"tool_call_id":%s,"observation":{"content":[%s],"is_error":false},"kind":"ObservationEvent"}`,
+		return fmt.Appendf(nil, `{"id":%s,"source":"environment","tool_name":%s,"tool_call_id":%s,"observation":{`+
+			`"content":[%s],"is_error":false},"kind":"ObservationEvent"}`,
 			id, quote(m.Name), quote(m.CallID), textBlock(m.Text)), nil
 	case m.Role != pipeline.RoleUser:
-		return nil, pipeline.Errorf(pipeline.Internal, "what role %s says in an event of OpenHands a model wrote: none can be made", m.Role)
+		return nil, pipeline.Errorf(pipeline.Internal,
+			"what role %s says in an event of OpenHands a model wrote: none can be made", m.Role)
 	}
 	if err := mustSay(m); err != nil {
 		return nil, err
 	}
 	if m.Kind == pipeline.KindSummary {
-		return fmt.Appendf(nil, `{"id":%s,"source":"environment","forgotten_event_ids":[],"summary":%s,"summary_offset":0,"llm_response_id":"","kind":"Condensation"}`, id, quote(m.Text)), nil
+		return fmt.Appendf(nil, `{"id":%s,"source":"environment","forgotten_event_ids":[],"summary":%s,`+
+			`"summary_offset":0,"llm_response_id":"","kind":"Condensation"}`, id, quote(m.Text)), nil
 	}
-	return fmt.Appendf(nil, `{"id":%s,"source":"user","llm_message":{"role":"user","content":[%s]},"kind":"MessageEvent"}`, id, textBlock(m.Text)), nil
+	return fmt.Appendf(
+		nil, `{"id":%s,"source":"user","llm_message":{"role":"user","content":[%s]},"kind":"MessageEvent"}`, id,
+		textBlock(m.Text)), nil
 }
 
 // handsEvent is what an event says of itself.
@@ -237,7 +245,8 @@ func (l *layout) handsAction(e handsEvent, v span) error {
 	}}
 	// The input is the action's own fields. Nothing can be put in the place of them together.
 	own, _ := dropKeys(b, args, func(key string, _ span) bool {
-		return key == "thought" || key == "action" || key == "id" || key == "timestamp" || key == "source" || key == "message"
+		return key == "thought" || key == "action" || key == "id" || key == "timestamp" || key == "source" ||
+			key == "message"
 	})
 	n.part.Input, n.fixed = string(own), true
 	l.nodes = append(l.nodes, n)
@@ -255,7 +264,10 @@ func (l *layout) handsImages(v span) {
 		if kind(b, el) != '"' {
 			continue
 		}
-		n := node{list: row, index: i, block: true, fixed: true, part: pipeline.Part{Kind: pipeline.PartImage, Type: "image_url", Raw: el.of(b)}}
+		n := node{
+			list: row, index: i, block: true, fixed: true,
+			part: pipeline.Part{Kind: pipeline.PartImage, Type: "image_url", Raw: el.of(b)},
+		}
 		fromAddress(&n.part, text(b, el))
 		l.nodes = append(l.nodes, n)
 	}
@@ -333,7 +345,8 @@ func (l *layout) handsObservation(e handsEvent, v span) {
 		Kind: pipeline.PartToolResult, Type: e.observation, CallID: e.cause, IsError: e.observation == "error",
 	}}
 	if kind(b, e.meta) == '{' {
-		n.part.CallID, n.part.Name = text(b, first(get(b, e.meta, "tool_call_id"))), text(b, first(get(b, e.meta, "function_name")))
+		n.part.CallID, n.part.Name = text(b, first(get(b, e.meta, "tool_call_id"))),
+			text(b, first(get(b, e.meta, "function_name")))
 	}
 	l.role = "tool"
 	l.nodes = []node{n}
@@ -378,7 +391,13 @@ func (l *layout) handsV1(e handsEvent, v span) error {
 			return err
 		}
 		l.nodes = append(l.nodes, nodes...)
-		n := node{list: -1, vacant: `"{}"`, part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "function", CallID: field("tool_call_id"), Name: field("tool_name")}}
+		n := node{
+			list: -1, vacant: `"{}"`,
+			part: pipeline.Part{
+				Kind: pipeline.PartToolCall, Type: "function", CallID: field("tool_call_id"),
+				Name: field("tool_name"),
+			},
+		}
 		if in, ok := get(b, at["tool_call"], "arguments"); ok {
 			n.value, n.part.Input = in, inputText(b, in)
 		} else if in, ok := dig(b, at["tool_call"], "function", "arguments"); ok {
@@ -395,13 +414,17 @@ func (l *layout) handsV1(e handsEvent, v span) error {
 		}
 		failed, _ := get(b, at["observation"], "is_error")
 		n := node{list: -1, value: content, part: pipeline.Part{
-			Kind: pipeline.PartToolResult, CallID: field("tool_call_id"), Name: field("tool_name"), IsError: kind(b, failed) == 't',
+			Kind: pipeline.PartToolResult, CallID: field("tool_call_id"), Name: field("tool_name"),
+			IsError: kind(b, failed) == 't',
 		}}
 		if kind(b, at["observation"]) == '{' {
 			n.insert = at["observation"].end - 1
 		}
 		if kind(b, content) == '[' {
-			n.as = func(text string) ([]byte, error) { return append(append([]byte{'['}, textBlock(text)...), ']'), nil }
+			n.as = func(text string) ([]byte, error) {
+				return append(append([]byte{'['}, textBlock(text)...), ']'),
+					nil
+			}
 		}
 		nodes, err := l.handsContent(content)
 		if err != nil {
@@ -415,9 +438,12 @@ func (l *layout) handsV1(e handsEvent, v span) error {
 		if e.kind == "UserRejectObservation" {
 			said = at["rejection_reason"]
 		}
-		l.nodes = []node{{list: -1, value: said, insert: v.end - 1, key: "error", content: l.optional(said), part: pipeline.Part{
-			Kind: pipeline.PartToolResult, CallID: field("tool_call_id"), Name: field("tool_name"), IsError: true,
-		}}}
+		l.nodes = []node{{
+			list: -1, value: said, insert: v.end - 1, key: "error", content: l.optional(said),
+			part: pipeline.Part{
+				Kind: pipeline.PartToolResult, CallID: field("tool_call_id"), Name: field("tool_name"), IsError: true,
+			},
+		}}
 	case "Condensation", "CondensationSummaryEvent":
 		l.role = "user"
 		if l.nodes = l.optional(at["summary"]); l.nodes == nil {
@@ -483,7 +509,10 @@ func (l *layout) handsContent(v span) ([]node, error) {
 		if kind(b, el) != '{' {
 			return nil, parseError(OpenHands, "an entry of a content is no object")
 		}
-		n := node{list: row, index: i, block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: text(b, first(get(b, el, "type"))), Raw: el.of(b)}}
+		n := node{
+			list: row, index: i, block: true,
+			part: pipeline.Part{Kind: pipeline.PartOpaque, Type: text(b, first(get(b, el, "type"))), Raw: el.of(b)},
+		}
 		said, _ := get(b, el, "text")
 		switch {
 		case n.part.Type == "text" && kind(b, said) == '"':
@@ -598,7 +627,8 @@ func (h *handsRun) event(out *scribe, b []byte, e handsEvent, line int) error {
 func (h *handsRun) bookkeeping(b []byte, e handsEvent) bool {
 	if e.kind != "" {
 		switch e.kind {
-		case "MessageEvent", "ActionEvent", "ObservationEvent", "AgentErrorEvent", "UserRejectObservation", "CondensationSummaryEvent":
+		case "MessageEvent", "ActionEvent", "ObservationEvent", "AgentErrorEvent", "UserRejectObservation",
+			"CondensationSummaryEvent":
 			return false
 		}
 		return true
@@ -686,7 +716,8 @@ func (h *handsRun) condensation(out *scribe, b []byte, e handsEvent, line int) e
 		out.compaction(line, Compaction{Summary: m, Kept: out.count})
 		return nil
 	case from < 0:
-		out.note(line, NoteBoundary, what, "it forgets events that are not there, or here and there among others: they are kept")
+		out.note(line, NoteBoundary, what,
+			"it forgets events that are not there, or here and there among others: they are kept")
 		return nil
 	}
 	out.compaction(line, Compaction{Summary: m, KeptFirst: from, Kept: out.count - to})
@@ -796,10 +827,13 @@ func handsMadeV0(m pipeline.Made, n int) []byte {
 		if m.IsError {
 			observation = "error"
 		}
-		return fmt.Appendf(nil, `{"id":%s,"source":"environment","observation":"%s","content":%s,"tool_call_metadata":{"function_name":%s,"tool_call_id":%s}}`,
+		return fmt.Appendf(nil, `{"id":%s,"source":"environment","observation":"%s","content":%s,`+
+			`"tool_call_metadata":{"function_name":%s,"tool_call_id":%s}}`,
 			id, observation, quote(m.Text), quote(m.Name), quote(m.CallID))
 	case m.Kind == pipeline.KindSummary:
-		return fmt.Appendf(nil, `{"id":%s,"source":"agent","action":"condensation","args":{"forgotten_event_ids":[],"summary":%s,"summary_offset":0}}`, id, quote(m.Text))
+		return fmt.Appendf(nil, `{"id":%s,"source":"agent","action":"condensation","args":{"forgotten_event_ids":[`+
+			`],"summary":%s,"summary_offset":0}}`, id, quote(m.Text))
 	}
-	return fmt.Appendf(nil, `{"id":%s,"source":"user","action":"message","args":{"content":%s,"image_urls":null}}`, id, quote(m.Text))
+	return fmt.Appendf(nil, `{"id":%s,"source":"user","action":"message","args":{"content":%s,"image_urls":null}}`, id,
+		quote(m.Text))
 }

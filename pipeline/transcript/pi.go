@@ -59,15 +59,18 @@ func (piCodec) Make(m pipeline.Made) ([]byte, error) {
 			return nil, err
 		}
 		if m.Kind == pipeline.KindSummary {
-			return append(append([]byte(`{"type":"compaction","summary":`), quote(m.Text)...), `,"tokensBefore":0}`...), nil
+			return append(append([]byte(`{"type":"compaction","summary":`), quote(m.Text)...), `,"tokensBefore":0}`...),
+				nil
 		}
 		if m.Kind != pipeline.KindOrdinary {
 			b := append([]byte(`{"type":"custom_message","customType":"precis","content":[`), textBlock(m.Text)...)
 			return append(b, `],"display":true}`...), nil
 		}
-		return append(append([]byte(`{"type":"message","message":{"role":"user","content":[`), textBlock(m.Text)...), `],"timestamp":0}}`...), nil
+		return append(append([]byte(`{"type":"message","message":{"role":"user","content":[`), textBlock(m.Text)...),
+			`],"timestamp":0}}`...), nil
 	}
-	return nil, pipeline.Errorf(pipeline.Internal, "what role %s says in an entry of Pi a model wrote: none can be made", m.Role)
+	return nil, pipeline.Errorf(pipeline.Internal,
+		"what role %s says in an entry of Pi a model wrote: none can be made", m.Role)
 }
 
 // piEntry is where in an entry the values are that matter here.
@@ -286,7 +289,8 @@ func (piCodec) address(p pipeline.Part) string {
 
 func detectPi(s sketched) bool {
 	return s.has("type=session") && s.has("cwd") ||
-		s.has("type=message") && s.has("message.role=user", "message.role=assistant", "message.role=toolResult") && !s.has("uuid", "isSidechain")
+		s.has("type=message") && s.has("message.role=user", "message.role=assistant", "message.role=toolResult") &&
+			!s.has("uuid", "isSidechain")
 }
 
 func openPi(s *stream, o Options) source {
@@ -354,7 +358,8 @@ func (p *piSession) record(out *scribe, b []byte, line int) error {
 	}
 	p.held = append(p.held, h)
 	if p.bytes += len(h.native) + 64; p.bytes > p.hold {
-		out.note(line, NoteBranch, "file", "it is too large to tell its branches apart: all entries are taken in their order")
+		out.note(line, NoteBranch, "file",
+			"it is too large to tell its branches apart: all entries are taken in their order")
 		p.flush(out, func(int) bool { return true })
 		p.tree = false
 	}
@@ -449,7 +454,8 @@ func piVendor(api string) string {
 func piUsage(b []byte, v span, model string) *Usage {
 	figure := func(key string) int { return number(b, first(get(b, v, key))) }
 	u := &Usage{
-		Input: figure("input"), CacheRead: figure("cacheRead"), CacheCreation: figure("cacheWrite"), Output: figure("output"), Model: model,
+		Input: figure("input"), CacheRead: figure("cacheRead"), CacheCreation: figure("cacheWrite"),
+		Output: figure("output"), Model: model,
 	}
 	u.Used = u.Input + u.CacheRead + u.CacheCreation + u.Output
 	return u
@@ -598,7 +604,8 @@ func (f *piFile) stored(b []byte) {
 		case bytes.Equal(e.parent.of(b), f.prev), f.prev == nil && parent == "":
 		case parent != "" && !f.known[parent]:
 			f.known[parent] = true
-			f.line(fmt.Appendf(nil, `{"type":"custom","customType":"precis","timestamp":%s,"id":%s,"parentId":%s}`, f.time, quote(parent), orNull(f.prev)))
+			f.line(fmt.Appendf(nil, `{"type":"custom","customType":"precis","timestamp":%s,"id":%s,"parentId":%s}`,
+				f.time, quote(parent), orNull(f.prev)))
 		case !e.parent.empty():
 			b = apply(b, []splice{{e.parent, orNull(f.prev)}})
 		}

@@ -140,7 +140,8 @@ func (j *jsonLines) step(emit func(Item)) error {
 		j.out.close(max(j.s.line, 1))
 		return err
 	case errors.Is(err, errTooLarge):
-		return j.out.fault(number, fmt.Errorf("a line of more than %d bytes; the limit can be raised", j.o.messageLimit()))
+		return j.out.fault(number, fmt.Errorf("a line of more than %d bytes; the limit can be raised",
+			j.o.messageLimit()))
 	case err != nil:
 		return err
 	}
@@ -419,7 +420,9 @@ func decodeWhole(f Format, native []byte, decode func([]byte) (pipeline.Message,
 }
 
 // encodeWhole is Encode by way of a layout.
-func encodeWhole(f Format, m pipeline.Message, edits []pipeline.Edit, read func([]byte) (*layout, error)) ([]byte, error) {
+func encodeWhole(f Format, m pipeline.Message, edits []pipeline.Edit,
+	read func([]byte) (*layout, error),
+) ([]byte, error) {
 	if len(edits) == 0 {
 		return m.Native, nil
 	}

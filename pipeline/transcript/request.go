@@ -61,7 +61,8 @@ func BuildRequest(r Request) ([]byte, error) {
 			return nil, err
 		}
 	default:
-		return nil, pipeline.Errorf(pipeline.BadRequest, "a request cannot be written in format %q: it has none; convert to one of %s", r.Format, apiNames())
+		return nil, pipeline.Errorf(pipeline.BadRequest,
+			"a request cannot be written in format %q: it has none; convert to one of %s", r.Format, apiNames())
 	}
 	e, err := r.envelope()
 	if err != nil {
@@ -69,7 +70,8 @@ func BuildRequest(r Request) ([]byte, error) {
 	}
 	at, ok := get(e, root(e), messagesKey(r.Format))
 	if !ok || kind(e, at) != '[' {
-		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of a request has no array of messages under %q", messagesKey(r.Format))
+		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of a request has no array of messages under %q",
+			messagesKey(r.Format))
 	}
 	opening, sep, closing := readLayout(e, at)
 	out := make([]byte, 0, len(e)+len(r.Append)+size(r.Messages, sep))
@@ -208,7 +210,8 @@ func (r Request) envelope() ([]byte, error) {
 		r.googleEnvelope(&w)
 	}
 	// No tools are said by no key: OpenAI refuses an empty list.
-	if len(r.Tools) > 0 && !sameJSON(w.value("tools"), r.Tools) && (w.has("tools") || !sameJSON(r.Tools, []byte("[]"))) {
+	if len(r.Tools) > 0 && !sameJSON(w.value("tools"), r.Tools) &&
+		(w.has("tools") || !sameJSON(r.Tools, []byte("[]"))) {
 		w.set("tools", r.Tools)
 	}
 	if len(r.Append) > 0 {

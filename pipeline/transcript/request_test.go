@@ -14,7 +14,11 @@ import (
 
 func TestBuildRequest(t *testing.T) {
 	t.Parallel()
-	messages := [][]byte{[]byte(`{"role":"user","content":"a"}`), []byte(`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"b"}]}`)}
+	messages := [][]byte{
+		[]byte(`{"role":"user","content":"a"}`),
+		[]byte(`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text",` +
+			`"text":"b"}]}`),
+	}
 	ask := []byte(`{"role":"user","content":"summarise"}`)
 	joined := string(bytes.Join(messages, []byte(",")))
 	for _, c := range []struct {
@@ -29,18 +33,31 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"all given",
-			Request{Format: Anthropic, Model: "m", MaxTokens: 5, System: json.RawMessage(`"S"`), Tools: json.RawMessage(`[{"name":"f"}]`), Messages: messages[:1]},
-			`{"model":"m","messages":[{"role":"user","content":"a"}],"system":"S","max_tokens":5,"tools":[{"name":"f"}]}`,
+			Request{
+				Format: Anthropic, Model: "m", MaxTokens: 5, System: json.RawMessage(`"S"`),
+				Tools: json.RawMessage(`[{"name":"f"}]`), Messages: messages[:1],
+			},
+			`{"model":"m","messages":[{"role":"user","content":"a"}],"system":"S","max_tokens":5,"tools":[{` +
+				`"name":"f"}]}`,
 		},
 		{
 			"an envelope keeps its order, its bytes and what is unknown of it",
-			Request{Format: Anthropic, Envelope: json.RawMessage(`{ "x":9007199254740993, "messages":[ ] , "model":"m", "max_tokens": 7 }`), Model: "m", MaxTokens: 100, Messages: messages},
+			Request{
+				Format: Anthropic, Envelope: json.RawMessage(
+					`{ "x":9007199254740993, "messages":[ ] , "model":"m", "max_tokens": 7 }`), Model: "m",
+				MaxTokens: 100,
+				Messages:  messages,
+			},
 			`{ "x":9007199254740993, "messages":[` + joined + `] , "model":"m", "max_tokens": 7 }`,
 		},
 		{
 			"the layout of the array",
-			Request{Format: Anthropic, Envelope: json.RawMessage("{\"max_tokens\":1,\"messages\":[\n  0,\n  0\n ]}"), Messages: messages, Append: ask},
-			"{\"max_tokens\":1,\"messages\":[\n  " + string(messages[0]) + ",\n  " + string(messages[1]) + ",\n  " + string(ask) + "\n ]}",
+			Request{
+				Format: Anthropic, Envelope: json.RawMessage("{\"max_tokens\":1,\"messages\":[\n  0,\n  0\n ]}"),
+				Messages: messages, Append: ask,
+			},
+			"{\"max_tokens\":1,\"messages\":[\n  " + string(messages[0]) + ",\n  " + string(messages[1]) + ",\n  " +
+				string(ask) + "\n ]}",
 		},
 		{
 			"no messages at all",
@@ -49,7 +66,10 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"a dated name is the same model",
-			Request{Format: OpenAI, Envelope: json.RawMessage(`{"model":"claude-x","messages":[]}`), Model: "claude-x-20250929"},
+			Request{
+				Format: OpenAI, Envelope: json.RawMessage(`{"model":"claude-x","messages":[]}`),
+				Model: "claude-x-20250929",
+			},
 			`{"model":"claude-x","messages":[]}`,
 		},
 		{
@@ -65,59 +85,105 @@ func TestBuildRequest(t *testing.T) {
 		{
 			"a new system prompt and new tools",
 			Request{
-				Format: Anthropic, Envelope: json.RawMessage(`{"system":"old","tools":[ {"name":"f"} ],"max_tokens":1,"messages":[]}`),
+				Format: Anthropic, Envelope: json.RawMessage(
+					`{"system":"old","tools":[ {"name":"f"} ],"max_tokens":1,"messages":[]}`),
 				System: json.RawMessage(`"new"`), Tools: json.RawMessage(`[{"name":"f"}]`),
 			},
 			`{"system":"new","tools":[ {"name":"f"} ],"max_tokens":1,"messages":[]}`,
 		},
 		{
 			"a system prompt beside chat messages",
-			Request{Format: OpenAI, Messages: messages[:1], System: json.RawMessage(`[{"type":"text","text":"A"},{"type":"text","text":"B"}]`), MaxTokens: 3},
-			`{"messages":[{"role":"system","content":"A\n\nB"},{"role":"user","content":"a"}],"max_completion_tokens":3}`,
+			Request{
+				Format: OpenAI, Messages: messages[:1],
+				System: json.RawMessage(`[{"type":"text","text":"A"},{"type":"text","text":"B"}]`), MaxTokens: 3,
+			},
+			`{"messages":[{"role":"system","content":"A\n\nB"},{"role":"user","content":"a"}],` +
+				`"max_completion_tokens":3}`,
 		},
 		{
 			"a system prompt that is there already",
-			Request{Format: OpenAI, Messages: [][]byte{[]byte(`{"role":"developer","content":"D"}`)}, System: json.RawMessage(`"S"`)},
+			Request{
+				Format: OpenAI, Messages: [][]byte{[]byte(`{"role":"developer","content":"D"}`)},
+				System: json.RawMessage(`"S"`),
+			},
 			`{"messages":[{"role":"developer","content":"D"}]}`,
 		},
 		{
 			"a forced tool is taken back where text is asked for",
-			Request{Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"tool_choice":{"type":"tool","name":"f"},"output_config":{"effort":"low","format":{"type":"json_schema"}},"messages":[]}`), Append: ask},
-			`{"max_tokens":1,"tool_choice":{"type":"auto"},"output_config":{"effort":"low"},"messages":[{"role":"user","content":"summarise"}]}`,
+			Request{
+				Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"tool_choice":{"type":"tool",` +
+					`"name":"f"},"output_config":{"effort":"low","format":{"type":"json_schema"}},"messages":[]}`),
+				Append: ask,
+			},
+			`{"max_tokens":1,"tool_choice":{"type":"auto"},"output_config":{"effort":"low"},"messages":[{` +
+				`"role":"user","content":"summarise"}]}`,
 		},
 		{
 			"a forced schema too",
-			Request{Format: OpenAI, Envelope: json.RawMessage(`{"n":3,"tool_choice":"required","response_format":{"type":"json_object"},"messages":[]}`), Append: ask},
-			`{"n":1,"tool_choice":"auto","response_format":{"type":"text"},"messages":[{"role":"user","content":"summarise"}]}`,
+			Request{
+				Format: OpenAI, Envelope: json.RawMessage(
+					`{"n":3,"tool_choice":"required","response_format":{"type":"json_object"},"messages":[]}`),
+				Append: ask,
+			},
+			`{"n":1,"tool_choice":"auto","response_format":{"type":"text"},"messages":[{"role":"user",` +
+				`"content":"summarise"}]}`,
 		},
 		{
 			"what does not force stays",
-			Request{Format: OpenAI, Envelope: json.RawMessage(`{"n":1,"tool_choice":"auto","messages":[]}`), Append: ask},
+			Request{
+				Format: OpenAI, Envelope: json.RawMessage(`{"n":1,"tool_choice":"auto","messages":[]}`),
+				Append: ask,
+			},
 			`{"n":1,"tool_choice":"auto","messages":[{"role":"user","content":"summarise"}]}`,
 		},
 		{
 			"thinking behind a summary may be dropped by the server",
-			Request{Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"enabled","budget_tokens":1},"messages":[]}`), Messages: messages, Summarized: true},
-			`{"max_tokens":1,"thinking":{"type":"enabled","budget_tokens":1},"messages":[` + joined + `],"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":{"type":"thinking_turns","value":1}}]}}`,
+			Request{
+				Format: Anthropic, Envelope: json.RawMessage(
+					`{"max_tokens":1,"thinking":{"type":"enabled","budget_tokens":1},"messages":[]}`),
+				Messages:   messages,
+				Summarized: true,
+			},
+			`{"max_tokens":1,"thinking":{"type":"enabled","budget_tokens":1},"messages":[` + joined +
+				`],"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":{` +
+				`"type":"thinking_turns","value":1}}]}}`,
 		},
 		{
 			"beside other edits, in front of them",
-			Request{Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"adaptive"},"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}],"x":1},"messages":[]}`), Messages: messages, Summarized: true},
-			`{"max_tokens":1,"thinking":{"type":"adaptive"},"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":{"type":"thinking_turns","value":1}},{"type":"clear_tool_uses_20250919"}],"x":1},"messages":[` + joined + `]}`,
+			Request{
+				Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
+					`"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}],"x":1},"messages":[]}`),
+				Messages: messages, Summarized: true,
+			},
+			`{"max_tokens":1,"thinking":{"type":"adaptive"},"context_management":{"edits":[{` +
+				`"type":"clear_thinking_20251015","keep":{"type":"thinking_turns","value":1}},{` +
+				`"type":"clear_tool_uses_20250919"}],"x":1},"messages":[` + joined + `]}`,
 		},
 		{
 			"not twice",
-			Request{Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"adaptive"},"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},"messages":[]}`), Messages: messages, Summarized: true},
-			`{"max_tokens":1,"thinking":{"type":"adaptive"},"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},"messages":[` + joined + `]}`,
+			Request{
+				Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
+					`"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},"messages":[]}`),
+				Messages: messages, Summarized: true,
+			},
+			`{"max_tokens":1,"thinking":{"type":"adaptive"},"context_management":{"edits":[{` +
+				`"type":"clear_thinking_20251015","keep":"all"}]},"messages":[` + joined + `]}`,
 		},
 		{
 			"not without thinking",
-			Request{Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"messages":[]}`), Messages: messages, Summarized: true},
+			Request{
+				Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"messages":[]}`), Messages: messages,
+				Summarized: true,
+			},
 			`{"max_tokens":1,"messages":[` + joined + `]}`,
 		},
 		{
 			"not where no message has any",
-			Request{Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"enabled"},"messages":[]}`), Messages: messages[:1], Summarized: true},
+			Request{
+				Format: Anthropic, Envelope: json.RawMessage(
+					`{"max_tokens":1,"thinking":{"type":"enabled"},"messages":[]}`), Messages: messages[:1],
+				Summarized: true,
+			},
 			`{"max_tokens":1,"thinking":{"type":"enabled"},"messages":[{"role":"user","content":"a"}]}`,
 		},
 	} {

@@ -130,7 +130,8 @@ func (rooCodec) address(p pipeline.Part) string { return anthropicURL(p) }
 
 func detectRoo(s sketched) bool {
 	return rooWindow(s) || s.has("[].ts") && s.has("[].role") && s.has("[].content") ||
-		s.has("messages[].ts", "messages[].modelInfo", "messages[].metrics", "messages[].metadata.kind") && s.has("messages[].role") && s.has("sessionId", "agent", "messages[].ts")
+		s.has("messages[].ts", "messages[].modelInfo", "messages[].metrics", "messages[].metadata.kind") &&
+			s.has("messages[].role") && s.has("sessionId", "agent", "messages[].ts")
 }
 
 // rooWindow knows the log of what the window shows, which is not what the model saw.
@@ -141,7 +142,8 @@ func rooWindow(s sketched) bool {
 func openRoo(s *stream, o Options) source {
 	sk := sketch(s.window())
 	if rooWindow(sk) {
-		return refused{pipeline.Errorf(pipeline.BadRequest, "this is the log of what Roo's window shows (ui_messages.json), not of what its model saw; take api_conversation_history.json, which lies beside it")}
+		return refused{pipeline.Errorf(pipeline.BadRequest, "this is the log of what Roo's window shows "+
+			"(ui_messages.json), not of what its model saw; take api_conversation_history.json, which lies beside it")}
 	}
 	m := Meta{Format: Roo}
 	if !sk.has("[].role") {
@@ -167,7 +169,8 @@ func (rooTask) record(out *scribe, b []byte, line int) error {
 		}
 	}
 	if mark, ok := get(b, v, "isTruncationMarker"); ok && kind(b, mark) == 't' {
-		out.note(line, NoteBoundary, "truncation", "messages were hidden from the model without a summary; they are kept here")
+		out.note(line, NoteBoundary, "truncation",
+			"messages were hidden from the model without a summary; they are kept here")
 		return nil
 	}
 	m, err := decodeRoo(b)
@@ -189,7 +192,9 @@ func (rooTask) record(out *scribe, b []byte, line int) error {
 	}
 	if mark := text(b, first(dig(b, v, "metadata", "kind"))); mark == "compaction" {
 		removed := number(b, first(dig(b, v, "metadata", "messagesRemoved")))
-		out.note(line, NoteBoundary, mark, fmt.Sprintf("%d messages were taken out before this file was written; notices in the person's messages stand for them", removed))
+		out.note(line, NoteBoundary, mark,
+			fmt.Sprintf("%d messages were taken out before this file was written; notices in the person's "+
+				"messages stand for them", removed))
 	}
 	out.message(line, m)
 	if used, ok := get(b, v, "metrics"); ok && kind(b, used) == '{' {
@@ -201,7 +206,10 @@ func (rooTask) record(out *scribe, b []byte, line int) error {
 // clineUsage reads metrics, whose inputTokens count what came from the cache too.
 func clineUsage(b []byte, v span, model string) *Usage {
 	figure := func(key string) int { return number(b, first(get(b, v, key))) }
-	u := &Usage{CacheRead: figure("cacheReadTokens"), CacheCreation: figure("cacheWriteTokens"), Output: figure("outputTokens"), Model: model}
+	u := &Usage{
+		CacheRead: figure("cacheReadTokens"), CacheCreation: figure("cacheWriteTokens"),
+		Output: figure("outputTokens"), Model: model,
+	}
 	all := figure("inputTokens")
 	u.Input = max(all-u.CacheRead-u.CacheCreation, 0)
 	u.Used = all + u.Output
@@ -252,7 +260,8 @@ func clineMade(b []byte, m pipeline.Made, n int, ts []byte, tokensBefore int) []
 	b, _ = dropKeys(b, root(b), func(key string, _ span) bool { return key == "isSummary" })
 	b = addPairs(b, `,"id":"msg_%s","ts":%s`, madeUUID(string(b), strconv.Itoa(n))[:8], ts)
 	if m.Kind == pipeline.KindSummary {
-		b = addPairs(b, `,"metadata":{"kind":"compaction_summary","summary":%s,"tokensBefore":%d}`, quote(m.Text), tokensBefore)
+		b = addPairs(b, `,"metadata":{"kind":"compaction_summary","summary":%s,"tokensBefore":%d}`, quote(m.Text),
+			tokensBefore)
 	}
 	return b
 }

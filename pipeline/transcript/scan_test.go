@@ -58,8 +58,8 @@ func TestCheck(t *testing.T) {
 // jsonText draws text that is JSON or nearly so.
 func jsonText() *rapid.Generator[string] {
 	pieces := rapid.SampledFrom([]string{
-		`{`, `}`, `[`, `]`, `,`, `:`, `"a"`, `"`, `\`, `\u00e9`, `\ud83d\ude00`, `0`, `1`, `-`, `.`, `e`, `+`, `true`, `null`,
-		` `, "\n", `"k":`, `{"k":1}`, `[1,2]`, "é", "\xff", "\x00", `12.5e3`,
+		`{`, `}`, `[`, `]`, `,`, `:`, `"a"`, `"`, `\`, `\u00e9`, `\ud83d\ude00`, `0`, `1`, `-`, `.`, `e`, `+`, `true`,
+		`null`, ` `, "\n", `"k":`, `{"k":1}`, `[1,2]`, "é", "\xff", "\x00", `12.5e3`,
 	})
 	return rapid.Custom(func(t *rapid.T) string {
 		if rapid.Bool().Draw(t, "sound") {
@@ -172,7 +172,8 @@ func TestSurgeryFindsWhatEncodingJSONFinds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.MapOfN(rapid.String(), jsonValue(2), 0, 5).Draw(t, "object")
-		b, err := json.MarshalIndent(m, rapid.StringMatching(`[ ]{0,2}`).Draw(t, "prefix"), rapid.StringMatching(`[ \t]{0,3}`).Draw(t, "indent"))
+		b, err := json.MarshalIndent(m, rapid.StringMatching(`[ ]{0,2}`).Draw(t, "prefix"),
+			rapid.StringMatching(`[ \t]{0,3}`).Draw(t, "indent"))
 		if err != nil {
 			t.Skip()
 		}

@@ -38,7 +38,8 @@ func (s sketched) hasMessages(at string) bool {
 		return false
 	}
 	return s.has(at+".content", at+".tool_calls") &&
-		s.has(at+".role=user", at+".role=assistant", at+".role=system", at+".role=developer", at+".role=tool", at+".role=function")
+		s.has(at+".role=user", at+".role=assistant", at+".role=system", at+".role=developer", at+".role=tool",
+			at+".role=function")
 }
 
 const (

@@ -55,7 +55,10 @@ func natives(all []Item) (out []string) {
 // not be known at its start.
 func TestLargeDocumentsAreGivenOutAsTheyCome(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"anthropic/request.json", "anthropic/array.json", "openai/request.json", "openai/mini-swe.traj.json", "openai/swe.traj", "openai/tau.json"} {
+	for _, path := range []string{
+		"anthropic/request.json", "anthropic/array.json", "openai/request.json",
+		"openai/mini-swe.traj.json", "openai/swe.traj", "openai/tau.json",
+	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			data, err := os.ReadFile("testdata/" + path)
@@ -117,12 +120,14 @@ func TestLogsOfRequests(t *testing.T) {
 	if starts != 4 {
 		t.Errorf("%d conversations: %s", starts, dump(all))
 	}
-	if _, err = drain(tight(t, in, 1, 1<<20, Options{})); err == nil || !strings.Contains(err.Error(), "line 1: one request of a log has messages of more than 1 bytes") {
+	if _, err = drain(tight(t, in, 1, 1<<20, Options{})); err == nil ||
+		!strings.Contains(err.Error(), "line 1: one request of a log has messages of more than 1 bytes") {
 		t.Errorf("a request over the bound: %v", err)
 	}
 	// Entries of a log that are no conversations are passed over.
 	other := `[{"method":"GET","uri":"https://api.anthropic.com/v1/models","request":{"x":1},"response":{"data":[]}},` +
-		`{"method":"POST","uri":"https://api.anthropic.com/v1/messages","request":{"messages":[{"role":"user","content":"a"}]},"response":"not an object"}]`
+		`{"method":"POST","uri":"https://api.anthropic.com/v1/messages","request":{"messages":[{"role":"user",` +
+		`"content":"a"}]},"response":"not an object"}]`
 	if all, err = items(t, strings.NewReader(other), Options{}); err != nil || len(natives(all)) != 1 {
 		t.Errorf("%v: %s", err, dump(all))
 	}
@@ -131,7 +136,8 @@ func TestLogsOfRequests(t *testing.T) {
 func TestSubagentFilesOverTheBound(t *testing.T) {
 	t.Parallel()
 	side := func(i int) string {
-		return fmt.Sprintf(`{"parentUuid":null,"isSidechain":true,"type":"user","message":{"role":"user","content":"%d"},"uuid":"s%d"}`+"\n", i, i)
+		return fmt.Sprintf(
+			`{"parentUuid":null,"isSidechain":true,"type":"user","message":{"role":"user","content":"%d"},"uuid":"s%d"}`+"\n", i, i)
 	}
 	in := side(1) + side(2) + side(3)
 	all, err := drain(tight(t, in, 1, 0, Options{}))
@@ -141,7 +147,9 @@ func TestSubagentFilesOverTheBound(t *testing.T) {
 	checkItems(t, all)
 	// A main conversation behind it cannot take its place any more.
 	in += userLine("main", "m")
-	if _, err := drain(tight(t, in, 1, 0, Options{})); err == nil || !strings.Contains(err.Error(), "line 4: a record of the main conversation after more than 1 bytes of subagents") {
+	if _, err := drain(tight(t, in, 1, 0, Options{})); err == nil ||
+		!strings.Contains(err.Error(),
+			"line 4: a record of the main conversation after more than 1 bytes of subagents") {
 		t.Errorf("got %v", err)
 	}
 	all, err = drain(tight(t, in, 1, 0, Options{Lenient: true}))
@@ -158,13 +166,16 @@ func TestSubagentFilesOverTheBound(t *testing.T) {
 func TestMessagesOfSeveralRecords(t *testing.T) {
 	t.Parallel()
 	piece := func(id, block string, n int) string {
-		return fmt.Sprintf(`{"isSidechain":false,"type":"assistant","message":{"role":"assistant","model":"m","id":%q,"content":[%s],"usage":{"input_tokens":1,"output_tokens":%d}},"uuid":"a%d"}`+"\n", id, block, n, n)
+		return fmt.Sprintf(`{"isSidechain":false,"type":"assistant","message":{"role":"assistant","model":"m",`+
+			`"id":%q,"content":[%s],"usage":{"input_tokens":1,"output_tokens":%d}},"uuid":"a%d"}`+"\n", id, block, n, n)
 	}
 	call := func(id string) string { return fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"n","input":{}}`, id) }
 	result := func(id string, n int) string {
-		return fmt.Sprintf(`{"isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"r"}]},"uuid":"r%d"}`+"\n", id, n)
+		return fmt.Sprintf(`{"isSidechain":false,"type":"user","message":{"role":"user","content":[{`+
+			`"type":"tool_result","tool_use_id":%q,"content":"r"}]},"uuid":"r%d"}`+"\n", id, n)
 	}
-	in := piece("m1", call("x"), 3) + result("x", 1) + userLine("meanwhile", "u") + "\n" + piece("m1", call("y"), 9) + piece("m1", `{"type":"text","text":"z"}`, 4) + result("y", 2) + piece("m2", call("q"), 5)
+	in := piece("m1", call("x"), 3) + result("x", 1) + userLine("meanwhile", "u") + "\n" + piece("m1", call("y"), 9) +
+		piece("m1", `{"type":"text","text":"z"}`, 4) + result("y", 2) + piece("m2", call("q"), 5)
 	all, err := items(t, strings.NewReader(in), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -189,8 +200,10 @@ func TestMessagesOfSeveralRecords(t *testing.T) {
 		t.Errorf("%v: %s", err, dump(all))
 	}
 	// A record that is broken spoils itself alone.
-	broken := piece("m1", call("x"), 1) + strings.Replace(piece("m1", call("y"), 2), `"role"`, `"rule"`, 1) + piece("m1", call("z"), 3)
-	if _, err := items(t, strings.NewReader(broken), Options{}); err == nil || !strings.Contains(err.Error(), "line 2: bad_request: no message of format claude-code: it has no role") {
+	broken := piece("m1", call("x"), 1) + strings.Replace(piece("m1", call("y"), 2), `"role"`, `"rule"`, 1) +
+		piece("m1", call("z"), 3)
+	if _, err := items(t, strings.NewReader(broken), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "line 2: bad_request: no message of format claude-code: it has no role") {
 		t.Errorf("got %v", err)
 	}
 	all, err = items(t, strings.NewReader(broken), Options{Lenient: true})

@@ -120,7 +120,8 @@ func (l *layout) vercelPart(v span) node {
 	at := map[string]span{}
 	for key, f := range fields(b, v) {
 		switch string(key) {
-		case "type", "text", "toolCallId", "toolName", "input", "args", "output", "result", "isError", "filename", "mediaType", "mimeType":
+		case "type", "text", "toolCallId", "toolName", "input", "args", "output", "result", "isError", "filename",
+			"mediaType", "mimeType":
 			at[string(key)] = f.value
 		}
 	}
@@ -249,12 +250,15 @@ func detectVercel(s sketched) bool {
 		return true
 	}
 	for _, at := range []string{"[]", "messages[]", "prompt[]"} {
-		if s.has(at+".role") && !s.has(at+".ts") && s.has(at+".content[].type=tool-call", at+".content[].type=tool-result",
-			at+".content[].type=reasoning", at+".providerOptions", at+".content[].providerOptions", at+".content[].toolCallId") {
+		if s.has(at+".role") && !s.has(at+".ts") &&
+			s.has(at+".content[].type=tool-call", at+".content[].type=tool-result",
+				at+".content[].type=reasoning", at+".providerOptions", at+".content[].providerOptions",
+				at+".content[].toolCallId") {
 			return true
 		}
 	}
-	return s.has("prompt[].role", "model_id") && s.has("messages[].role", "prompt[].role") && s.has("providerOptions", "toolChoice", "tools[].inputSchema")
+	return s.has("prompt[].role", "model_id") && s.has("messages[].role", "prompt[].role") &&
+		s.has("providerOptions", "toolChoice", "tools[].inputSchema")
 }
 
 // vercelPaths are where the messages of a file are.
@@ -345,7 +349,10 @@ func (d *devtools) record(out *scribe, b []byte, line int) error {
 		}
 		return []byte(s)
 	}
-	r := &devtoolsRun{id: text(b, first(get(b, v, "run_id"))), line: line, input: embedded("input"), output: embedded("output")}
+	r := &devtoolsRun{
+		id: text(b, first(get(b, v, "run_id"))), line: line, input: embedded("input"),
+		output: embedded("output"),
+	}
 	prompt, ok := get(r.input, rootOf(r.input), "prompt")
 	if !ok || kind(r.input, prompt) != '[' {
 		out.note(line, NoteRecord, "step", "a step without a prompt")

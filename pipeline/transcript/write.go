@@ -19,11 +19,11 @@ type Output struct {
 	TokensBefore int
 }
 
-// WriteFile writes contexts as a file of the format: for an API a request object that its vendor takes, several
-// as one a line; for an agent's own files, such as claude-code or codex, a file of the kind that the agent keeps, with the
-// compaction recorded in its way. A file format is written from its own messages alone. A format that is only read is
-// written as the API format that it is made of. A conversation of another format is converted to an API's, and what got
-// lost on the way is the result.
+// WriteFile writes contexts as a file of the format: for an API a request object that its vendor takes, several as
+// one a line; for an agent's own files, such as claude-code or codex, a file of the kind that the agent keeps, with
+// the compaction recorded in its way. A file format is written from its own messages alone. A format that is only
+// read is written as the API format that it is made of. A conversation of another format is converted to an API's,
+// and what got lost on the way is the result.
 func WriteFile(w io.Writer, f Format, all ...Output) ([]Loss, error) {
 	var losses []Loss
 	for i, out := range all {
@@ -98,7 +98,8 @@ func mayBeFirst(codec Codec, messages [][]byte) bool {
 
 func hasSummary(items []pipeline.ContextItem) bool {
 	for _, it := range items {
-		if it.Made != nil && it.Made.Kind == pipeline.KindSummary || it.Message != nil && it.Message.Kind == pipeline.KindSummary {
+		if it.Made != nil && it.Made.Kind == pipeline.KindSummary || it.Message != nil &&
+			it.Message.Kind == pipeline.KindSummary {
 			return true
 		}
 	}
@@ -171,7 +172,10 @@ type session struct {
 }
 
 // recordOrder is how records of Claude Code order the fields that they all have.
-var recordOrder = []string{"isSidechain", "userType", "entrypoint", "cwd", "sessionId", "session_id", "version", "gitBranch", "slug", "agentId"}
+var recordOrder = []string{
+	"isSidechain", "userType", "entrypoint", "cwd", "sessionId", "session_id", "version",
+	"gitBranch", "slug", "agentId",
+}
 
 func sessionPairs(envelope []byte) map[string][]byte {
 	out := map[string][]byte{"isSidechain": []byte("false"), "userType": []byte(`"external"`)}
@@ -237,7 +241,8 @@ func (s *session) boundary(following []byte, out Output) {
 	if trigger == "" {
 		trigger = "manual"
 	}
-	b := append(s.head(), `,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","compactMetadata":{"trigger":`...)
+	b := append(s.head(), `,"type":"system","subtype":"compact_boundary","content":"Conversation compacted",`+
+		`"isMeta":false,"level":"info","compactMetadata":{"trigger":`...)
 	b = append(b, quote(trigger)...)
 	if out.TokensBefore > 0 {
 		b = strconv.AppendInt(append(b, `,"preTokens":`...), int64(out.TokensBefore), 10)

@@ -17,7 +17,10 @@ import (
 
 func TestWriteFile(t *testing.T) {
 	t.Parallel()
-	summary := pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSummary, Text: "<conversation_summary>\nearlier\n</conversation_summary>"}
+	summary := pipeline.Made{
+		Role: pipeline.RoleUser, Kind: pipeline.KindSummary,
+		Text: "<conversation_summary>\nearlier\n</conversation_summary>",
+	}
 	state := pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSynthetic, Text: "todo: none"}
 	for _, c := range []struct {
 		name, path string
@@ -43,7 +46,8 @@ func TestWriteFile(t *testing.T) {
 				items := contextOf(conv.Messages)
 				switch {
 				case c.tail >= 0:
-					items = append([]pipeline.ContextItem{{Made: &summary}, {Made: &state}}, items[len(items)-c.tail:]...)
+					items = append([]pipeline.ContextItem{{Made: &summary}, {Made: &state}},
+						items[len(items)-c.tail:]...)
 				case c.tail == -2:
 					items = items[1:]
 				}
@@ -68,7 +72,8 @@ func TestWriteFile(t *testing.T) {
 func TestWriteFileErrors(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	if _, err := WriteFile(&b, ClaudeCode, Output{Meta: Meta{Format: OpenAI}}); err == nil || !strings.Contains(err.Error(), "conversation 1: bad_request: no way leads") {
+	if _, err := WriteFile(&b, ClaudeCode, Output{Meta: Meta{Format: OpenAI}}); err == nil ||
+		!strings.Contains(err.Error(), "conversation 1: bad_request: no way leads") {
 		t.Errorf("got %v", err)
 	}
 	full := errors.New("disk full")
@@ -77,7 +82,10 @@ func TestWriteFileErrors(t *testing.T) {
 	}
 	broken := pipeline.Message{Native: []byte("{")}
 	for _, f := range Formats() {
-		o := Output{Meta: Meta{Format: f}, Items: []pipeline.ContextItem{{Message: &broken, Edits: []pipeline.Edit{drop(0, -1)}}}}
+		o := Output{
+			Meta:  Meta{Format: f},
+			Items: []pipeline.ContextItem{{Message: &broken, Edits: []pipeline.Edit{drop(0, -1)}}},
+		}
 		if _, err := WriteFile(&b, f, o); err == nil || !strings.Contains(err.Error(), "entry 0 of the context") {
 			t.Errorf("%s: %v", f, err)
 		}
@@ -183,7 +191,8 @@ func TestWrittenSessionsCanBeResumed(t *testing.T) {
 						t.Errorf("%d/10: message %d was on the chain and is not now", share, i)
 					}
 				}
-				if roots := bytes.Count(data, []byte(`"parentUuid":null`)) + bytes.Count(data, []byte(`"parentUuid": null`)); changed > roots {
+				if roots := bytes.Count(data, []byte(`"parentUuid":null`)) +
+					bytes.Count(data, []byte(`"parentUuid": null`)); changed > roots {
 					t.Errorf("%d/10: %d messages have other bytes", share, changed)
 				}
 			}

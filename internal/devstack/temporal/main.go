@@ -74,9 +74,12 @@ func parse(args []string) (options, error) {
 	var opts options
 	var namespaces, searchAttributes string
 	flags := flag.NewFlagSet("temporal", flag.ContinueOnError)
-	flags.StringVar(&opts.database, "db", "", "SQLite `file` to keep everything in, created if missing; empty: in memory")
-	flags.StringVar(&namespaces, "namespace", "default", "`names` of the namespaces to make at the start, separated by commas")
-	flags.StringVar(&searchAttributes, "search-attributes", "", "`names` of keyword attributes that these namespaces have, separated by commas")
+	flags.StringVar(&opts.database, "db", "",
+		"SQLite `file` to keep everything in, created if missing; empty: in memory")
+	flags.StringVar(&namespaces, "namespace", "default",
+		"`names` of the namespaces to make at the start, separated by commas")
+	flags.StringVar(&searchAttributes, "search-attributes", "",
+		"`names` of keyword attributes that these namespaces have, separated by commas")
 	flags.IntVar(&opts.grpcPort, "grpc-port", 0, "loopback `port` of the API; 0: a free one")
 	flags.IntVar(&opts.uiPort, "ui-port", 0, "loopback `port` of the web UI; 0: a free one")
 	flags.BoolVar(&opts.ui, "ui", true, "serve the web UI")

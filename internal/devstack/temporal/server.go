@@ -68,7 +68,8 @@ func startServer(ctx context.Context, opts options) (*server, error) {
 		temporal.WithStaticHosts(hosts),
 		temporal.WithLogger(log.NewZapLogger(log.BuildZapLogger(log.Config{Level: "warn"}))), // to standard error
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
-		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return authorization.NewNoopClaimMapper() }),
+		temporal.WithClaimMapper(
+			func(*config.Config) authorization.ClaimMapper { return authorization.NewNoopClaimMapper() }),
 		temporal.WithDynamicConfigClient(tuning),
 	)
 	if err != nil {
@@ -110,7 +111,8 @@ func openStore(file string) (*config.SQL, error) {
 	}
 	store := fileStore(file)
 	store.ConnectAttributes["journal_mode"] = "wal" // a commit is one append
-	store.ConnectAttributes["synchronous"] = "1"    // NORMAL: a crash of the machine may lose the last commits, never consistency
+	// NORMAL: a crash of the machine may lose the last commits, never consistency
+	store.ConnectAttributes["synchronous"] = "1"
 	return store, nil
 }
 
@@ -123,7 +125,9 @@ func fileStore(file string) *config.SQL {
 }
 
 // configure is what a configuration file would say: everything on loopback, one shard, nothing archived.
-func configure(opts options, store *config.SQL, ports *portFinder) (*config.Config, map[primitives.ServiceName]static.Hosts, error) {
+func configure(opts options, store *config.SQL,
+	ports *portFinder,
+) (*config.Config, map[primitives.ServiceName]static.Hosts, error) {
 	cfg := &config.Config{
 		Persistence: config.Persistence{
 			DefaultStore:     sqliteplugin.PluginName,

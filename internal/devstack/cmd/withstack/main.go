@@ -17,7 +17,7 @@ import (
 	"syscall"
 
 	"precis/internal/devstack"
-	"precis/internal/devstack/stacktest"
+	"precis/internal/testkit/stacktest"
 )
 
 // codeNotStarted is what docker, env and timeout use for a failure of their own.

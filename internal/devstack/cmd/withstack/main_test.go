@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"precis/internal/devstack/stacktest"
+	"precis/internal/testkit/stacktest"
 )
 
 // selfVariable makes the test binary the command itself.
@@ -39,7 +39,8 @@ func TestWithstack(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 		fields := strings.Fields(string(out))
-		if len(fields) != 2 || !strings.HasPrefix(fields[0], "postgres://") || !strings.HasPrefix(fields[1], "127.0.0.1:") {
+		if len(fields) != 2 || !strings.HasPrefix(fields[0], "postgres://") ||
+			!strings.HasPrefix(fields[1], "127.0.0.1:") {
 			t.Errorf("the command was told %q", out)
 		}
 	})
@@ -79,7 +80,8 @@ func TestWithstack(t *testing.T) {
 		}
 		cmd = self("--", "/no/such/command")
 		cmd.Stderr = &stderr
-		if _ = cmd.Run(); cmd.ProcessState.ExitCode() != codeNotStarted || !strings.Contains(stderr.String(), "/no/such/command") {
+		if _ = cmd.Run(); cmd.ProcessState.ExitCode() != codeNotStarted ||
+			!strings.Contains(stderr.String(), "/no/such/command") {
 			t.Errorf("%s: %s", cmd.ProcessState, stderr.String())
 		}
 	})

@@ -1,0 +1,174 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/activity"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// Summarize asks the summarizer whose turn it is, once, accepts or refuses its answer and checks it against
+// its source; or it writes the digest. Which failure it was is the error's kind; the ladder decides what
+// follows.
+func (a *Activities) Summarise(ctx context.Context, req SummarizeRequest) (SummarizeResult, error) {
+	return once(ctx, a, StageSummarize, req.Ref, func(run store.Run) (SummarizeResult, error) {
+		p, err := a.plan(ctx, req.Ref, req.Plan)
+		if err != nil {
+			return SummarizeResult{}, err
+		}
+		view, err := a.load(ctx, req.Ref, run, p.Head, p.BeneathDigest)
+		if err != nil {
+			return SummarizeResult{}, err
+		}
+		source := p.source(view)
+		if req.Summarizer.Kind == pipeline.SummarizerDigest {
+			return a.digest(ctx, req, view, source)
+		}
+		if req.Summarizer.Kind == pipeline.SummarizerNative {
+			return a.nativeSummary(ctx, req, run, view, p, source)
+		}
+		return a.modelSummary(ctx, req, run, view, p, source)
+	})
+}
+
+// digest writes the extractive summary: no model, no network.
+func (a *Activities) digest(ctx context.Context, req SummarizeRequest, view conversation.View,
+	source []pipeline.Message,
+) (SummarizeResult, error) {
+	in := pipeline.DigestInput{Messages: source, BudgetChars: digestBudget(view, source)}
+	for _, e := range view.LiveView.Enrichments {
+		if e.Key == "todo" {
+			in.Todo = string(e.Value)
+		}
+	}
+	text := pipeline.Digest(in)
+	if view.Settings.Redact {
+		text = pipeline.NewRedactor(source).Redact(text)
+	}
+	return a.keepSummary(ctx, req, text,
+		store.RunFacts{Summarizer: req.Summarizer.String(), Rung: req.Rung, Digest: true}, SummarizeResult{})
+}
+
+// digestBudget is the digest's size in chars: the cap of a summary, and never more than a quarter of the
+// window, by the density of the text itself.
+func digestBudget(view conversation.View, source []pipeline.Message) int {
+	tokens := view.Settings.SummaryMaxTokens
+	if w := view.Conversation.Window; w > 0 {
+		tokens = min(tokens, w/4)
+	}
+	perToken := density(view, pipeline.Summarizer{}, source)
+	if perToken <= 0 {
+		perToken = 1
+	}
+	return max(int(float64(tokens)*perToken), pipeline.DefaultMinUsefulChars)
+}
+
+// modelSummary asks the model and turns its answer into a summary that can be kept.
+func (a *Activities) modelSummary(ctx context.Context, req SummarizeRequest, run store.Run, view conversation.View,
+	p plan, source []pipeline.Message,
+) (SummarizeResult, error) {
+	prompt, err := choosePrompt(run, view, req.Summarizer)
+	if err != nil {
+		return SummarizeResult{}, err
+	}
+	answer, result, err := a.answer(ctx, req, prompt, view)
+	if err != nil {
+		return result, err
+	}
+	return a.accept(ctx, req, view, p, source, answer.Answer, prompt, pipeline.ModeExplicit, result)
+}
+
+// answer asks and notes what it cost.
+func (a *Activities) answer(ctx context.Context, req SummarizeRequest, prompt pipeline.Prompt,
+	view conversation.View,
+) (recordedAnswer, SummarizeResult, error) {
+	answer, err := a.ask(ctx, req, prompt, view)
+	result := SummarizeResult{InputTokens: answer.Usage.Input, OutputTokens: answer.Usage.Output}
+	notesOf(ctx).number("input_tokens", answer.Usage.Input)
+	notesOf(ctx).number("cached_input_tokens", answer.Usage.CachedInput)
+	notesOf(ctx).number("output_tokens", answer.Usage.Output)
+	return answer, result, err
+}
+
+// accept turns an answer into a summary that can be kept, checked against its source.
+func (a *Activities) accept(
+	ctx context.Context, req SummarizeRequest, view conversation.View, p plan, source []pipeline.Message,
+	answer pipeline.Answer, prompt pipeline.Prompt, mode pipeline.Mode, result SummarizeResult,
+) (SummarizeResult, error) {
+	text, refused := pipeline.AcceptSummary(answer, pipeline.AcceptLimits{
+		ReplacedTokens: p.SummarizeTokens, MaxTokens: view.Settings.SummaryMaxTokens, Prompt: prompt,
+	})
+	if refused != nil {
+		return result, refused
+	}
+	redact := func(s string) string { return s }
+	if view.Settings.Redact { // the agent's own model has seen them
+		redact = pipeline.NewRedactor(view.Live()).Redact
+	}
+	text = redact(text)
+	text = pipeline.UserMessagesSection(text, pipeline.SummarizedUsers(source), userMessagesBudget(view))
+	text, found := pipeline.VerifySummary(text, source, p.kept(view))
+	text = redact(text) // what the check appended is the source's own
+	result.ConstraintsMissing = len(found.ConstraintsMissing)
+	result.UnsupportedIdentifiers = len(found.UnsupportedIdentifiers)
+	result.Misattributed = len(found.Misattributed)
+	verification, err := json.Marshal(map[string]int{
+		"constraints_missing":     result.ConstraintsMissing,
+		"unsupported_identifiers": result.UnsupportedIdentifiers,
+		"misattributed":           result.Misattributed,
+	})
+	if err != nil {
+		return result, fmt.Errorf("encode the verification: %w", err)
+	}
+	details, err := json.Marshal(found)
+	if err != nil {
+		return result, fmt.Errorf("encode the verification: %w", err)
+	}
+	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "verification", details)
+	if err != nil {
+		return result, err
+	}
+	notesOf(ctx).artifact("verification", artifact.SHA256)
+	return a.keepSummary(ctx, req, text, store.RunFacts{
+		Summarizer: req.Summarizer.String(), Rung: req.Rung, PromptName: prompt.Name, PromptVersion: prompt.Version,
+		Mode: mode, Verification: verification,
+	}, result)
+}
+
+// userMessagesBudget is the room of the real user messages in a summary, in chars: a quarter of its cap at
+// three chars a token.
+func userMessagesBudget(view conversation.View) int { return view.Settings.SummaryMaxTokens * 3 / 4 }
+
+// keepSummary stores an accepted summary and what is known of it.
+func (a *Activities) keepSummary(ctx context.Context, req SummarizeRequest, text string, facts store.RunFacts,
+	result SummarizeResult,
+) (SummarizeResult, error) {
+	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "summary_text", []byte(text))
+	if err != nil {
+		return result, err
+	}
+	notesOf(ctx).artifact("summary", artifact.SHA256)
+	if err := a.Store.RecordFacts(ctx, req.run(), facts); err != nil {
+		return result, err
+	}
+	result.Summary, result.Tokens = artifact.SHA256, pipeline.EstimateText(text)
+	return result, nil
+}
+
+// attemptOf is Temporal's count of this try.
+func attemptOf(ctx context.Context) int { return int(activity.GetInfo(ctx).Attempt) }
+
+// asError gives err as the pipeline's own, nil when it is not one.
+func asError(err error) *pipeline.Error {
+	var e *pipeline.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/pipeline/transcript"
+)
+
+func (a *app) contextCommand() *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use:     "context CONVERSATION",
+		GroupID: groupMain,
+		Short:   "Print what the model of a conversation would see now",
+		Long: `Prints the context of a stored conversation: system prompt, summary, and what is kept word for word, trimmed as it
+would be sent. Its size goes to standard error.`,
+		Args: exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to != "" {
+				if err := knownFormat("--to", to); err != nil {
+					return err
+				}
+			}
+			return a.withStore(cmd, func(ctx context.Context, s *session) error {
+				return a.context(ctx, s, args[0], transcript.Format(to))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "`format` of the output (default: the conversation's own)")
+	return cmd
+}
+
+// contextReport is the JSON of `precis context`: what the HTTP API gives.
+type contextReport struct {
+	System   json.RawMessage    `json:"system,omitempty"`
+	Tools    json.RawMessage    `json:"tools,omitempty"`
+	Messages []json.RawMessage  `json:"messages"`
+	Stats    conversation.Stats `json:"stats"`
+	Losses   []lossReport       `json:"losses,omitempty"`
+}
+
+func (a *app) context(ctx context.Context, s *session, id string, to transcript.Format) error {
+	view, err := conversation.Load(ctx, s.store, store.ConversationRef{Tenant: a.tenant, ID: id}, s.config.Settings, 0)
+	if err != nil {
+		return noConversation(err, id)
+	}
+	current := view.Context()
+	out := transcript.Output{Meta: view.Meta(), Items: current.Items}
+	if to == "" {
+		to = out.Meta.Format
+	}
+	stats := view.Stats(current)
+	if a.json {
+		converted, err := transcript.ConvertConversation(out.Meta, out.Items, to)
+		if err != nil {
+			return usageTarget(err)
+		}
+		messages, losses, err := nativeMessages(out, to)
+		if err != nil {
+			return err
+		}
+		return a.printJSON(contextReport{
+			System: converted.Meta.System, Tools: converted.Meta.Tools, Messages: messages, Stats: stats,
+			Losses: lossesOf(losses),
+		})
+	}
+	var buffer bytes.Buffer
+	losses, err := transcript.WriteFile(&buffer, to, out)
+	if err != nil {
+		return usageTarget(err)
+	}
+	if err := a.print(buffer.String()); err != nil {
+		return err
+	}
+	a.tellLosses(losses)
+	a.tellStats(stats, len(current.Items))
+	return nil
+}
+
+// tellStats says how large a context is.
+func (a *app) tellStats(s conversation.Stats, messages int) {
+	window := count(s.Window)
+	if s.WindowGuessed {
+		window += " (a guess: the model's window is not known)"
+	}
+	a.say("context:   %s, %s of %s tokens, %.0f %%", plural(messages, "message"), tokens(s.Tokens, s.Estimated), window,
+		100*s.Fraction)
+	if m := s.Marker; m != nil {
+		what := "a summary"
+		if m.Digest {
+			what = "a digest"
+		}
+		a.say("covered:   messages %d to %d by %s", m.CoversFrom, m.CoversTo, what)
+	}
+	if words := trimmedWords(s.Trimmed); words != "" {
+		a.say("trimmed:   %s; ≈%s tokens saved", words, count(s.Trimmed.SavedTokens))
+	}
+	if s.Prepared != nil {
+		a.say("prepared:  the summary of run %s waits to take effect", *s.Prepared)
+	}
+	if s.Nudge {
+		a.say("           a compaction is due: one starts by itself at %s tokens", count(s.Limit))
+	}
+}
+
+func trimmedWords(t conversation.Trimmed) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		noun string
+	}{{t.Binaries, "binary part"}, {t.ToolResults, "tool result"}, {t.DroppedTurns, "turn"}} {
+		if p.n > 0 {
+			parts = append(parts, plural(p.n, p.noun))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// usageTarget calls an output format that cannot be reached the caller's fault.
+func usageTarget(err error) error { return usageError{fmt.Errorf("--to: %s", explain(err))} }

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/config"
+	"precis/internal/conversation"
+	"precis/internal/devstack"
+	"precis/internal/launch"
+	"precis/internal/runreport"
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// demoSession is the transcript that the demo compacts.
+//
+//go:embed demo/session.jsonl
+var demoSession []byte
+
+// demoWindow is the context window of the demo, in tokens: small, so that the session is over it.
+const demoWindow = 24_000
+
+func (a *app) demoCommand() *cobra.Command {
+	var model string
+	cmd := &cobra.Command{
+		Use:     "demo",
+		GroupID: groupMain,
+		Short:   "Compact a sample session on a local stack, and show what was done",
+		Long: `Starts the local stack in the background, as ` + "`precis up --detach`" + ` does, compacts a sample session of a coding agent
+that is over its window, and shows the context that comes of it and every stage of the run. With ANTHROPIC_API_KEY
+or OPENAI_API_KEY set a model of that vendor writes the summary; without one it is a digest, which needs none.`,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd, model) },
+	}
+	cmd.Flags().StringVar(&model, "model", "", "the model that writes the summary, as `VENDOR/NAME`")
+	return cmd
+}
+
+// demoReport is the JSON of `precis demo`.
+type demoReport struct {
+	running
+	Conversation   string             `json:"conversation"`
+	MessagesBefore int                `json:"messages_before"`
+	MessagesAfter  int                `json:"messages_after"`
+	Summary        string             `json:"summary"`
+	Stats          conversation.Stats `json:"stats"`
+	Run            runreport.Run      `json:"run"`
+	WorkflowURL    string             `json:"workflow_url,omitempty"`
+}
+
+func (a *app) demo(cmd *cobra.Command, model string) (err error) {
+	ctx := cmd.Context()
+	cfg, origins, err := a.config(cmd)
+	if err != nil {
+		return err
+	}
+	summarizer, err := demoSummarizer(cfg, origins, model)
+	if err != nil {
+		return err
+	}
+	p := a.progress()
+	defer p.clear()
+	p.say("The local stack:")
+	up, s, err := a.bringUp(cmd, p, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	if err := s.openStore(ctx); err != nil {
+		return err
+	}
+	if err := s.openTemporal(ctx, a.quietLog(s.config, s.origins)); err != nil {
+		return err
+	}
+	p.say("The sample session:")
+	report, view, err := a.runDemo(ctx, s, p, summarizer)
+	if err != nil {
+		return err
+	}
+	report.running = up
+	if up.UIURL != "" {
+		report.WorkflowURL = workflowURL(up.Stack, report.Run)
+	}
+	if a.json {
+		err = a.printJSON(report)
+	} else {
+		err = a.print(drawDemo(report, view))
+	}
+	if err == nil && report.Run.Outcome != store.OutcomeApplied {
+		err = told{exitFailed}
+	}
+	return err
+}
+
+// demoSummarizer is who writes the demo's summary: what is asked for or configured, else the model of a vendor
+// that has a key. Without any, the run finds out that only the digest is left.
+func demoSummarizer(cfg config.Config, origins config.Origins, model string) (string, error) {
+	if model == "" {
+		if origins.Of("settings.summarizers").Source != config.SourceDefault {
+			return "", nil
+		}
+		return launch.DefaultModel(cfg), nil
+	}
+	vendor, _, err := pipeline.SummarizerSpec{Model: model}.Split()
+	if err != nil {
+		return "", usagef("--model is VENDOR/NAME, such as anthropic/claude-sonnet-5-5, not %q", model)
+	}
+	if _, ok := cfg.Vendors[vendor]; !ok {
+		return "", usagef("--model: no vendor %q is configured; there are %s", vendor, vendorNames(cfg))
+	}
+	return model, nil
+}
+
+// runDemo imports the sample session and compacts it.
+func (a *app) runDemo(ctx context.Context, s *session, p *progress,
+	summarizer string,
+) (demoReport, conversation.View, error) {
+	var report demoReport
+	var view conversation.View
+	began := time.Now()
+	d, err := transcript.NewDecoder(bytes.NewReader(demoSession), transcript.Options{Format: transcript.ClaudeCode})
+	if err != nil {
+		return report, view, err
+	}
+	imported, err := conversation.ImportFile(ctx, s.store, d, conversation.ImportOptions{
+		Tenant: a.tenant, Window: demoWindow, TrustCompactions: true,
+	})
+	if err != nil {
+		a.forget(ctx, s, imported.Conversations)
+		return report, view, a.importError(err)
+	}
+	ref := imported.Conversations[0].Conversation.Ref
+	report.Conversation = ref.ID
+	p.say("  %-58s %8s", fmt.Sprintf("importing it, %s", plural(imported.Conversations[0].Messages, "message")),
+		took(time.Since(began)))
+
+	before, err := conversation.Load(ctx, s.store, ref, s.config.Settings, 0)
+	if err != nil {
+		return report, view, err
+	}
+	report.MessagesBefore = len(before.Context().Items)
+	began = time.Now()
+	run, _, err := s.launcher().Ask(ctx, ref, store.RunRequest{Summarizer: summarizer})
+	if err != nil {
+		return report, view, err
+	}
+	if run, err = waitFor(ctx, a, s, p, run, "compacting it"); err != nil {
+		return report, view, err
+	}
+	p.say("  %-58s %8s", fmt.Sprintf("compacting it: %s", run.Outcome), took(time.Since(began)))
+
+	if view, err = conversation.Load(ctx, s.store, ref, s.config.Settings, 0); err != nil {
+		return report, view, err
+	}
+	current := view.Context()
+	report.MessagesAfter, report.Stats, report.Run = len(current.Items), view.Stats(current), runreport.Of(run)
+	if view.Marker != nil {
+		report.Summary = string(view.Summary)
+	}
+	return report, view, nil
+}
+
+// workflowURL is where Temporal's page shows the run.
+func workflowURL(stack *devstack.Stack, r runreport.Run) string {
+	if r.TemporalRunID == "" {
+		return stack.UIURL
+	}
+	return fmt.Sprintf("%s/namespaces/%s/workflows/%s/%s/history", stack.UIURL, url.PathEscape(stack.Namespace),
+		url.PathEscape(r.WorkflowID), r.TemporalRunID)
+}
+
+// drawDemo is the whole result for a person.
+func drawDemo(d demoReport, view conversation.View) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	r := d.Run
+	b.WriteString(heading("The context that the model sees now"))
+	b.WriteString(readableContext(view, view.Context()))
+	b.WriteString(heading("What was done, stage by stage"))
+	b.WriteString(drawLadder(r))
+	line("")
+	if r.Outcome != store.OutcomeApplied {
+		line("The run ended %s: %s", r.Outcome, failedWords(r))
+		if hint := hintFor(r.ErrorKind); hint != "" {
+			line("  %s", hint)
+		}
+	} else {
+		line("%s, %s tokens  →  %s, ≈%s tokens (window %s, limit %s)", plural(d.MessagesBefore, "message"),
+			tokens(r.TokensBefore, r.Trigger.Estimated), plural(d.MessagesAfter, "message"), count(r.TokensAfter),
+			count(r.Trigger.Window), count(r.Trigger.Limit))
+		line("summary by %s", wroteSummary(r))
+		for _, why := range whyDigest(r, "") {
+			line("  %s", why)
+		}
+		if found := verificationWords(r); found != "" {
+			line("checked against its source: %s", found)
+		}
+	}
+
+	b.WriteString(heading("Where to look"))
+	var t table
+	t.row("run", r.ID)
+	if d.WorkflowURL != "" {
+		t.row("its workflow", d.WorkflowURL)
+	}
+	t.rows = append(t.rows, addressRows(d.running).rows...)
+	_ = t.write(&b)
+
+	b.WriteString(heading("What to try next"))
+	self := programName()
+	var next table
+	next.row(self+" show "+r.ID+" --summary", "the run again, with any of its texts")
+	next.row(self+" context "+d.Conversation, "the context as it is sent, in the session's own format")
+	next.row(self+" undo "+d.Conversation, "take the compaction back")
+	next.row(self+" compact FILE", "a transcript of your own: Claude Code, Anthropic, OpenAI")
+	next.row(self+" down", "stop the local stack; its data stay")
+	_ = next.write(&b)
+	return b.String()
+}
+
+func heading(title string) string {
+	return "\n══ " + title + " " + strings.Repeat("═", max(3, 96-len([]rune(title)))) + "\n\n"
+}
+
+// programName is how this program was called, to be called again.
+func programName() string {
+	if strings.Contains(os.Args[0], "/") {
+		return os.Args[0]
+	}
+	return "precis"
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/config"
+	"precis/internal/devstack"
+	"precis/internal/launch"
+	"precis/internal/store"
+	"precis/internal/version"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "doctor",
+		GroupID: groupAdmin,
+		Short:   "Look for what is missing on this machine, and say how to mend it",
+		Long: "Looks at everything that precis needs here and changes nothing. The exit code is 1 when " +
+			"something that is needed\nis missing.",
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd) },
+	}
+}
+
+// diagnosis is what the doctor found.
+type diagnosis struct {
+	Version  string    `json:"version"`
+	OK       bool      `json:"ok"`
+	Findings []finding `json:"findings"`
+}
+
+type finding struct {
+	devstack.Finding
+	// Needed says that nothing works without it.
+	Needed bool `json:"needed"`
+}
+
+func (a *app) doctor(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	cfg, origins, err := a.config(cmd)
+	if err != nil {
+		return err
+	}
+	d := diagnosis{Version: version.Text(), OK: true}
+	opts := stackOptions(cfg)
+	for _, f := range devstack.Doctor(ctx, opts) {
+		d.Findings = append(d.Findings, finding{f, true})
+	}
+	d.Findings = append(d.Findings, a.database(ctx, cfg, opts)...)
+	d.Findings = append(d.Findings, a.temporal(ctx, cfg, origins, opts)...)
+	d.Findings = append(d.Findings, vendorFindings(cfg, origins)...)
+	for _, f := range d.Findings {
+		d.OK = d.OK && (f.OK || !f.Needed)
+	}
+	if a.json {
+		err = a.printJSON(d)
+	} else {
+		err = a.printDiagnosis(d)
+	}
+	if err == nil && !d.OK {
+		err = told{exitFailed}
+	}
+	return err
+}
+
+// database looks at the schema, where there is a database by now.
+func (a *app) database(ctx context.Context, cfg config.Config, opts devstack.Options) []finding {
+	stack, err := devstack.Attach(ctx, only(opts, true))
+	if err != nil {
+		return nil // the stack's own does not run, or the configured one was found not to answer
+	}
+	f := finding{devstack.Finding{Name: "database schema", OK: true}, opts.DatabaseURL != ""}
+	v, err := store.Version(ctx, stack.DatabaseURL)
+	switch {
+	case err != nil:
+		f.OK, f.Detail, f.Mend = false, explain(err), "check database_url (PRECIS_DATABASE_URL)"
+	case v.Current < v.Latest:
+		f.OK, f.Detail, f.Mend = false, fmt.Sprintf("version %d, this build needs %d", v.Current, v.Latest),
+			"run `precis migrate`"
+	case v.Current > v.Latest:
+		f.OK, f.Detail, f.Mend = false, fmt.Sprintf("version %d, this build knows %d", v.Current, v.Latest),
+			"use a newer build of precis"
+	default:
+		f.Detail = fmt.Sprintf("version %d", v.Current)
+	}
+	return []finding{f}
+}
+
+// temporal looks at the namespace and the workers, where there is a Temporal by now.
+func (a *app) temporal(ctx context.Context, cfg config.Config, origins config.Origins,
+	opts devstack.Options,
+) []finding {
+	stack, err := devstack.Attach(ctx, only(opts, false))
+	if err != nil {
+		return nil
+	}
+	s := &session{config: cfg, origins: origins}
+	s.config.Temporal.Address = stack.TemporalAddress
+	defer func() { _ = s.close(ctx) }()
+	here := finding{
+		devstack.Finding{Name: "Temporal namespace", OK: true, Detail: cfg.Temporal.Namespace},
+		opts.TemporalAddress != "",
+	}
+	if err := s.openTemporal(ctx, a.quietLog(cfg, origins)); err != nil {
+		here.OK, here.Detail, here.Mend = false, explain(err),
+			"check temporal.address, and temporal.tls or temporal.api_key if it asks for them"
+		return []finding{here}
+	}
+	worker := finding{devstack.Finding{Name: "worker", OK: true}, false}
+	for _, name := range []string{cfg.Worker.TaskQueue, cfg.Worker.LLMTaskQueue} {
+		q, err := s.queue(ctx, name)
+		if err != nil {
+			here.OK, here.Detail, here.Mend = false, explain(err),
+				"make the namespace, or name another with temporal.namespace"
+			return []finding{here}
+		}
+		if q.Workers == 0 && worker.OK {
+			worker.OK, worker.Detail = false, "nobody serves queue "+name
+			worker.Mend = "start bin/worker"
+			if opts.TemporalAddress == "" {
+				worker.Mend = "run `precis up`; commands that need one serve themselves until then"
+			}
+			worker.Needed = opts.TemporalAddress != ""
+		}
+	}
+	if worker.OK {
+		worker.Detail = "both queues are served"
+	}
+	return []finding{here, worker}
+}
+
+// vendorFindings say which models can be asked. None is needed: the digest does without.
+func vendorFindings(cfg config.Config, origins config.Origins) []finding {
+	var names, usable []string
+	for _, name := range slices.Sorted(maps.Keys(cfg.Vendors)) {
+		names = append(names, name)
+		if !launch.Usable(cfg, name) {
+			continue
+		}
+		text := name
+		if from := origins.Of("vendors." + name + ".api_key"); from.Source != config.SourceDefault {
+			text += " (key from " + from.String() + ")"
+		} else if from := origins.Of("vendors." + name + ".base_url"); from.Source != config.SourceDefault {
+			text += " (address from " + from.String() + ")"
+		}
+		usable = append(usable, text)
+	}
+	f := finding{devstack.Finding{Name: "model vendors", OK: len(usable) > 0}, false}
+	if f.OK {
+		f.Detail = strings.Join(usable, ", ")
+		return []finding{f}
+	}
+	f.Detail = "none of " + strings.Join(names, ", ") + " has a key: compactions end in the digest"
+	f.Mend = "set ANTHROPIC_API_KEY, OPENAI_API_KEY, or vendors.NAME.base_url for a model of your own"
+	return []finding{f}
+}
+
+func (a *app) printDiagnosis(d diagnosis) error {
+	var t table
+	t.row("ok", "precis", d.Version)
+	for _, f := range d.Findings {
+		mark := "ok"
+		switch {
+		case !f.OK && f.Needed:
+			mark = "MISSING"
+		case !f.OK:
+			mark = "note"
+		}
+		t.row(mark, f.Name, f.Detail)
+		if f.Mend != "" {
+			t.row(" ", " ", "→ "+f.Mend)
+		}
+	}
+	if err := a.printRows(t); err != nil {
+		return err
+	}
+	if !d.OK {
+		a.say("precis: something that is needed is missing: see above")
+	}
+	return nil
+}

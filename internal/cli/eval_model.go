@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/conversation"
+	"precis/internal/eval"
+	"precis/internal/runreport"
+	"precis/internal/service"
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// evalPatience is how long one compaction may take: longer than a run's own time budget.
+const evalPatience = 15 * time.Minute
+
+// evalModel measures a model's summaries, made as all others are: each conversation grows in the store, and the
+// compaction workflow compacts it.
+func (a *app) evalModel(cmd *cobra.Command, files []string, f *evalFlags) error {
+	return a.withServed(cmd, false, func(ctx context.Context, s *session) error {
+		vendor, name, err := pipeline.SummarizerSpec{Model: f.model}.Split()
+		if err != nil {
+			return usageError{err}
+		}
+		if _, ok := s.config.Vendors[vendor]; !ok {
+			return usagef("--model: no vendor %q is configured; there are %s", vendor, vendorNames(s.config))
+		}
+		m := &modelEval{
+			flags: f, vendor: vendor, name: name, store: s.store, session: s,
+			service: &service.Service{
+				Store: s.store, Temporal: s.client, Config: s.config,
+				Log: slog.New(slog.DiscardHandler),
+			},
+		}
+		report := eval.NewReport(f.Options, []eval.Method{{Policy: eval.Ours}})
+		report.Rows[0].Model = f.model
+		report.Rows[0].Summarizer = "model"
+		skipped, err := a.eachConversation(ctx, files, f, func(c transcript.Conversation) error {
+			out, err := m.survive(ctx, a, c)
+			if err == nil {
+				report.Add([]eval.Outcome{out})
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		a.say("model:     %s: %s, %s tokens in, %s out; %s; %s wrote a digest instead", f.model,
+			plural(m.used.Calls, "call"),
+			count(int(m.used.Input)), count(int(m.used.Output)), m.costWords(), plural(m.digests, "run"))
+		return a.writeEval(evalReport{report, skipped}, f)
+	})
+}
+
+// modelEval grows conversations in the store.
+type modelEval struct {
+	flags        *evalFlags
+	vendor, name string
+	store        *store.Store
+	session      *session
+	service      *service.Service
+	used         runreport.Usage
+	models       []runreport.ModelUsage
+	digests      int
+}
+
+func (m *modelEval) costWords() string {
+	if m.used.Calls == 0 {
+		return "no cost"
+	}
+	return costWords(runreport.CostOf(m.models, m.session.config.Prices), m.models)
+}
+
+// survive grows one conversation and compacts it whenever it reaches the limit.
+func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversation) (eval.Outcome, error) {
+	t := eval.NewTracker(m.flags.Generations)
+	limit, rests := m.flags.Limit(), eval.Rests(c.Messages)
+	size := 0
+	for _, msg := range c.Messages {
+		size += msg.Tokens
+	}
+	if size < limit {
+		return t.Outcome(), nil // it never reaches it
+	}
+	settings, err := json.Marshal(map[string]any{
+		"trigger": map[string]any{"auto": false}, "summary_max_tokens": m.flags.SummaryTokens, "digest": "always",
+		"summarizers": []string{m.flags.model}, "force_external": true,
+	})
+	if err != nil {
+		return t.Outcome(), fmt.Errorf("encode the settings: %w", err)
+	}
+	made, _, err := m.service.CreateConversation(ctx, a.tenant, service.NewConversation{
+		Format: string(c.Format), Model: service.Model{Vendor: m.vendor, Name: m.name, ContextWindow: m.flags.Window},
+		Settings: settings,
+	})
+	if err != nil {
+		return t.Outcome(), err
+	}
+	ref := store.ConversationRef{Tenant: a.tenant, ID: made.ID}
+	defer func() {
+		forget, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+		defer cancel()
+		if err := m.store.DeleteConversationContent(forget, ref); err != nil {
+			a.say("precis: the content of conversation %s was not deleted: %s", ref.ID, explain(err))
+		}
+	}()
+	tokens := 0
+	for i, msg := range c.Messages {
+		if _, err := m.service.Append(ctx, ref,
+			service.AppendRequest{Messages: []json.RawMessage{msg.Native}}); err != nil {
+			return t.Outcome(), fmt.Errorf("append message %d: %w", i+1, err)
+		}
+		t.Add(msg)
+		if tokens += msg.Tokens; tokens < limit || !rests[i] {
+			continue
+		}
+		before := tokens
+		run, ended, err := m.service.Compact(ctx, ref,
+			service.CompactRequest{Summarizer: m.flags.model, Wait: evalPatience})
+		switch {
+		case err != nil:
+			return t.Outcome(), err
+		case !ended:
+			return t.Outcome(), fmt.Errorf("run %s has not ended within %s", run.ID, evalPatience)
+		}
+		m.used.Calls += run.Usage.Calls
+		m.used.Input += run.Usage.Input
+		m.used.Output += run.Usage.Output
+		m.models = append(m.models, run.Models...)
+		if run.Digest {
+			m.digests++
+		}
+		if run.Outcome != store.OutcomeApplied {
+			continue
+		}
+		view, err := conversation.Load(ctx, m.store, ref, m.session.config.Settings, 0)
+		if err != nil {
+			return t.Outcome(), err
+		}
+		now := view.Context()
+		tokens = now.Stats.Tokens
+		t.Compacted(run.Covers.To, contextText(now), before, tokens)
+	}
+	return t.Outcome(), nil
+}
+
+// contextText is all that a model can read of a context.
+func contextText(c pipeline.Context) string {
+	var b strings.Builder
+	for _, item := range c.Items {
+		if item.Made != nil {
+			b.WriteString(item.Made.Text + "\n")
+		}
+		if item.Message != nil {
+			b.WriteString(pipeline.RenderMessage(*item.Message) + "\n")
+		}
+	}
+	return b.String()
+}

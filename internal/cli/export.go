@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/audit"
+	"precis/internal/store"
+	"precis/internal/version"
+)
+
+func (a *app) exportCommand() *cobra.Command {
+	out := ""
+	cmd := &cobra.Command{
+		Use:     "export CONVERSATION",
+		GroupID: groupAudit,
+		Short:   "Write a conversation with its runs and their evidence to a file",
+		Long: `Writes one file of JSON lines: the messages as they arrived, markers, runs with all their steps, model calls and texts,
+state, timeline, and the seals that prove them. ` + "`precis import FILE`" + ` recreates it in another store, verified, with the same
+contexts byte for byte. docs/export.md describes the file.`,
+		Example: `  precis export my-agent-7 --out my-agent-7.jsonl`,
+		Args:    exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out != "" {
+				if err := checkOut(out); err != nil {
+					return err
+				}
+			}
+			return a.withStore(cmd, func(ctx context.Context, s *session) error {
+				return a.export(ctx, s, store.ConversationRef{Tenant: a.tenant, ID: args[0]}, out)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "`file` to write (default: standard output)")
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, s *session, ref store.ConversationRef, out string) error {
+	rows, err := a.writeExport(ctx, s, ref, out)
+	switch {
+	case errors.Is(err, store.ErrContentDeleted):
+		return fmt.Errorf("conversation %q has no content any more: there is nothing to export", ref.ID)
+	case errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("there is no conversation %q", ref.ID)
+	case errors.Is(err, store.ErrRunActive):
+		return fmt.Errorf("a run of conversation %q is under way: export it when that has ended", ref.ID)
+	case err != nil:
+		return err
+	}
+	if out == "" {
+		a.say("precis: exported %s and %s", plural(rows["messages"], "message"), plural(rows["runs"], "run"))
+		return nil
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"conversation": ref.ID, "out": out, "rows": rows})
+	}
+	a.say("precis: wrote %s: %s and %s", out, plural(rows["messages"], "message"), plural(rows["runs"], "run"))
+	return nil
+}
+
+// writeExport writes the file whole or not at all.
+func (a *app) writeExport(ctx context.Context, s *session, ref store.ConversationRef,
+	out string,
+) (rows map[string]int, err error) {
+	if out == "" {
+		rows, err = audit.Export(ctx, s.store, ref, version.Code(), a.out)
+		if full := (*fs.PathError)(nil); errors.As(err, &full) {
+			err = written(full)
+		}
+		return rows, err
+	}
+	fresh, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", out, err)
+	}
+	rows, err = audit.Export(ctx, s.store, ref, version.Code(), fresh)
+	err = errors.Join(err, fresh.Sync(), fresh.Close())
+	if err == nil {
+		err = os.Rename(fresh.Name(), out)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(fresh.Name()))
+	}
+	return rows, nil
+}
+
+// isExport looks at the beginning of a file.
+func isExport(in *input) (bool, error) {
+	r, err := in.rewind()
+	if err != nil {
+		return false, err
+	}
+	head := make([]byte, 256)
+	n, err := io.ReadFull(r, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, fmt.Errorf("read %s: %w", in.name, err)
+	}
+	return audit.IsExport(head[:n]), nil
+}
+
+// fault is what is wrong with a file, without the words that only tell errors apart.
+func fault(err error) string {
+	text := err.Error()
+	for _, frame := range []string{store.ErrInvalid.Error() + ": ", "store: import a conversation: "} {
+		text = strings.ReplaceAll(text, frame, "")
+	}
+	return text
+}
+
+// importExport recreates an exported conversation.
+func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
+	if f.pick > 0 || f.model != "" || f.window > 0 || f.lenient {
+		return usagef("%s is an export of precis: it is imported as it is, and only --id goes with it", in.name)
+	}
+	return a.withStore(cmd, func(ctx context.Context, s *session) error {
+		im, err := audit.Import(ctx, s.store, store.ImportTarget{Tenant: a.tenant, ID: f.id}, in.rewind)
+		switch {
+		case errors.Is(err, store.ErrInvalid):
+			return usagef("%s was not imported, nothing of it is kept: %s", in.name, fault(err))
+		case errors.Is(err, store.ErrConflict):
+			return fmt.Errorf("%s was not imported: its conversation exists already; --id gives it another id", in.name)
+		case err != nil:
+			return err
+		}
+		c := im.Conversation
+		if a.json {
+			return a.printJSON(map[string]any{"conversations": []any{map[string]any{
+				"id": c.Ref.ID, "format": c.Format, "model": modelName(c.Vendor, c.Model), "window": c.Window,
+				"messages": c.HeadSeq, "compactions": im.Rows["markers"], "runs": im.Runs,
+			}}})
+		}
+		if err := a.print(c.Ref.ID + "\n"); err != nil {
+			return err
+		}
+		a.say("precis: imported %s and %s, all verified", plural(int(c.HeadSeq), "message"),
+			plural(len(im.Runs), "run"))
+		return nil
+	})
+}

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"precis/pipeline"
+	"precis/pipeline/transcript"
+)
+
+// inputFlags say how a transcript is read.
+type inputFlags struct {
+	format  string
+	lenient bool
+	pick    int
+	model   string
+	window  int
+	id      string
+}
+
+func (f *inputFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.format, "format", string(transcript.Auto), "`format` of the file: "+formatNames())
+	flags.IntVar(&f.pick, "pick", 0, "take the `N`-th conversation of the file alone")
+	flags.BoolVar(&f.lenient, "lenient", false, "skip damaged lines and messages instead of refusing the file")
+	flags.StringVar(&f.model, "model", "",
+		"the agent's model as `VENDOR/NAME`, where the file does not say or says it wrongly")
+	flags.IntVar(&f.window, "window", 0, "the model's context window in `tokens` (default: what is known of the model)")
+	flags.StringVar(&f.id, "id", "", "`id` for the conversation (default: one is made)")
+}
+
+func formatNames() string {
+	names := []string{string(transcript.Auto)}
+	for _, f := range transcript.Formats() {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+// check refuses what cannot be meant.
+func (f *inputFlags) check() error {
+	if transcript.Format(f.format) != transcript.Auto {
+		if err := knownFormat("--format", f.format); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.pick < 0:
+		return usagef("--pick counts from 1, it cannot be %d", f.pick)
+	case f.window < 0:
+		return usagef("--window is a number of tokens, it cannot be %d", f.window)
+	}
+	_, _, err := f.vendorModel()
+	return err
+}
+
+func knownFormat(flag, name string) error {
+	if slices.Contains(transcript.Formats(), transcript.Format(name)) {
+		return nil
+	}
+	return usagef("%s: no format is called %q; there are %s", flag, name, formatNames())
+}
+
+// vendorModel splits --model.
+func (f *inputFlags) vendorModel() (vendor, model string, err error) {
+	if f.model == "" {
+		return "", "", nil
+	}
+	vendor, model, err = pipeline.SummarizerSpec{Model: f.model}.Split()
+	if err != nil {
+		return "", "", usagef("--model is VENDOR/NAME, such as anthropic/claude-sonnet-5-5, not %q", f.model)
+	}
+	return vendor, model, nil
+}
+
+// input is a transcript on disk, to be read more than once.
+type input struct {
+	name string
+	file *os.File
+}
+
+func (in *input) Close() error { return in.file.Close() }
+
+// rewind begins to read anew.
+func (in *input) rewind() (io.Reader, error) {
+	if _, err := in.file.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read %s again: %w", in.name, err)
+	}
+	return in.file, nil
+}
+
+// openInput opens a transcript, - for standard input.
+func (a *app) openInput(ctx context.Context, name string) (*input, error) {
+	if name == "-" {
+		return spool(ctx, "standard input", a.in)
+	}
+	info, err := os.Stat(name)
+	if err == nil && info.IsDir() {
+		return nil, usagef("%s is a directory: name a transcript file in it", name)
+	}
+	var file *os.File
+	if err == nil {
+		file, err = os.Open(name)
+	}
+	if err != nil {
+		var path *fs.PathError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return nil, usagef("%s cannot be read: %w", name, err)
+	}
+	if info.Mode().IsRegular() {
+		return &input{name: name, file: file}, nil
+	}
+	defer func() { _ = file.Close() }()
+	return spool(ctx, name, file)
+}
+
+// spool copies what can be read only once to a file that has no name: a fault in it is found before anything
+// is begun.
+func spool(ctx context.Context, name string, r io.Reader) (*input, error) {
+	file, err := os.CreateTemp("", "precis-input-*")
+	if err != nil {
+		return nil, fmt.Errorf("keep %s for a while: %w", name, err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(fmt.Errorf("keep %s for a while: %w", name, err), file.Close())
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(file, r)
+		done <- err
+	}()
+	select {
+	case err = <-done:
+	case <-ctx.Done(): // the read cannot be interrupted; the program ends
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", name, err), file.Close())
+	}
+	return &input{name: name, file: file}, nil
+}
+
+// contents is what a look through a whole transcript found.
+type contents struct {
+	format        transcript.Format
+	conversations int
+	messages      int
+	notes         []transcript.Item
+}
+
+// look reads the whole transcript, so that a fault in it is told before anything is stored or started.
+func (in *input) look(f *inputFlags) (contents, error) {
+	var c contents
+	d, err := in.decoder(f)
+	if err != nil {
+		return c, err
+	}
+	c.format = d.Format()
+	for {
+		it, err := d.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return c, c.check(in.name, f.pick)
+		case err != nil:
+			return c, in.fault(err)
+		case it.Start != nil:
+			c.conversations++
+		case it.Message != nil:
+			c.messages++
+		case it.Note != nil:
+			c.notes = append(c.notes, it)
+		}
+	}
+}
+
+func (c contents) check(name string, pick int) error {
+	switch {
+	case c.conversations == 0:
+		return usagef("%s: there is no conversation in it", name)
+	case pick > c.conversations:
+		return usagef("%s: there is no conversation number %d (--pick); it holds %s", name, pick,
+			plural(c.conversations, "conversation"))
+	}
+	return nil
+}
+
+// decoder begins to read the transcript.
+func (in *input) decoder(f *inputFlags) (*transcript.Decoder, error) {
+	r, err := in.rewind()
+	if err != nil {
+		return nil, err
+	}
+	d, err := transcript.NewDecoder(r, transcript.Options{Format: transcript.Format(f.format), Lenient: f.lenient})
+	if err != nil {
+		return nil, in.fault(err)
+	}
+	return d, nil
+}
+
+// fault names the file, and calls a fault in it the caller's.
+func (in *input) fault(err error) error {
+	var e *pipeline.Error
+	if errors.As(err, &e) && e.Kind == pipeline.BadRequest {
+		return usagef("%s: %s", in.name, e.Message)
+	}
+	return fmt.Errorf("read %s: %w", in.name, err)
+}
+
+// tellNotes says what of a transcript was left out.
+func (a *app) tellNotes(notes []transcript.Item) {
+	var records []string
+	total := 0
+	for _, it := range notes {
+		n := it.Note
+		if n.Code == transcript.NoteRecord && n.What != "" {
+			records = append(records, fmt.Sprintf("%s ×%d", n.What, n.Count))
+			total += n.Count
+			continue
+		}
+		line := fmt.Sprintf("line %d: %s", it.Line, oneLine(n.Reason))
+		if n.Count > 1 {
+			line += fmt.Sprintf(" (×%d, this is the first)", n.Count)
+		}
+		a.say("note:      %s", line)
+	}
+	if total > 0 {
+		a.say("note:      %s of the client's own, no messages: %s", plural(total, "record"),
+			strings.Join(records, ", "))
+	}
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/store"
+)
+
+func (a *app) keysCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "keys",
+		GroupID: groupAdmin,
+		Short:   "Make, list and revoke the API keys of a tenant",
+		Long: `API keys name the tenant of a request to the HTTP API. Only their hashes are kept: a key is shown once, when it is
+made. While none was ever made, the API listens on loopback only and asks for none; from the first one on it asks for
+one, also when all are revoked.`,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var name string
+	var trusted bool
+	create := &cobra.Command{
+		Use:   "create",
+		Short: "Make a key and print it, this once",
+		Long: `Makes a key for the tenant of --tenant, and the tenant if it is not there. The key is printed on standard output,
+alone, and never again.`,
+		Example: `  precis keys create --tenant acme --name production`,
+		Args:    exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withStore(cmd, func(ctx context.Context,
+				s *session,
+			) error {
+				return a.createKey(ctx, s, name, trusted)
+			})
+		},
+	}
+	create.Flags().StringVar(&name, "name", "", "`name` to tell it from others")
+	create.Flags().BoolVar(&trusted, "trusted", false,
+		"it may report compactions that an agent's own runtime did (POST …/markers)")
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the tenant's keys, without their secrets",
+		Args:  exactArgs(0),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.withStore(cmd, a.listKeys) },
+	}
+	revoke := &cobra.Command{
+		Use:   "revoke ID",
+		Short: "Make a key useless, at once and for good",
+		Args:  exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.revokeKey(ctx, s, args[0]) })
+		},
+	}
+	cmd.AddCommand(create, list, revoke)
+	return cmd
+}
+
+// apiKey is a key as it is printed. Key is its secret, for a new one alone.
+type apiKey struct {
+	ID      string     `json:"id"`
+	Key     string     `json:"key,omitempty"`
+	Tenant  string     `json:"tenant"`
+	Name    string     `json:"name"`
+	Trusted bool       `json:"trusted"`
+	Created time.Time  `json:"created"`
+	Revoked *time.Time `json:"revoked"`
+}
+
+func keyOf(k store.APIKey) apiKey {
+	out := apiKey{ID: k.ID, Tenant: k.Tenant, Name: k.Name, Trusted: k.Trusted, Created: k.Created.UTC()}
+	if !k.Revoked.IsZero() {
+		revoked := k.Revoked.UTC()
+		out.Revoked = &revoked
+	}
+	return out
+}
+
+func (a *app) createKey(ctx context.Context, s *session, name string, trusted bool) error {
+	if _, err := s.store.EnsureTenant(ctx, a.tenant, ""); err != nil {
+		if errors.Is(err, store.ErrInvalid) {
+			return usagef("%s", explain(err))
+		}
+		return err
+	}
+	k, secret, err := s.store.CreateAPIKey(ctx, a.tenant, name, trusted)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		out := keyOf(k)
+		out.Key = secret
+		return a.printJSON(out)
+	}
+	if err := a.print(secret + "\n"); err != nil {
+		return err
+	}
+	a.say("precis: key %s of tenant %s; it is not shown again", k.ID, k.Tenant)
+	return nil
+}
+
+func (a *app) listKeys(ctx context.Context, s *session) error {
+	list, err := s.store.APIKeys(ctx, a.tenant)
+	if err != nil {
+		return err
+	}
+	out := make([]apiKey, len(list))
+	for i, k := range list {
+		out[i] = keyOf(k)
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	if len(out) == 0 {
+		a.say("precis: tenant %s has no keys; `precis keys create` makes one", a.tenant)
+		return nil
+	}
+	var t table
+	t.row("ID", "NAME", "CREATED", "TRUSTED", "STATE")
+	for _, k := range out {
+		state, may := "works", "no"
+		if k.Revoked != nil {
+			state = "revoked " + k.Revoked.Format(time.RFC3339)
+		}
+		if k.Trusted {
+			may = "yes"
+		}
+		t.row(k.ID, k.Name, k.Created.Format(time.RFC3339), may, state)
+	}
+	return a.printRows(t)
+}
+
+func (a *app) revokeKey(ctx context.Context, s *session, id string) error {
+	err := s.store.RevokeAPIKey(ctx, a.tenant, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("tenant %s has no key %q; `precis keys list` shows its keys", a.tenant, id)
+	}
+	if err != nil {
+		return err
+	}
+	a.say("precis: key %s is revoked", id)
+	return nil
+}

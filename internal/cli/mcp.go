@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"precis/internal/mcp"
+	"precis/internal/service"
+	"precis/internal/store"
+	"precis/internal/telemetry"
+)
+
+func (a *app) mcpCommand() *cobra.Command {
+	var conversation string
+	cmd := &cobra.Command{
+		Use:     "mcp",
+		GroupID: groupStack,
+		Short:   "Offer a conversation's memory to an agent over MCP",
+		Long: `Serves the Model Context Protocol on standard input and output, for a client that starts it: tools to search what was
+said, to read what a compaction replaced by a summary, and to leave notes. It uses the configured database, or else the
+local stack. The same is served over HTTP at /mcp by ` + "`precis serve` and `precis up`" + `.`,
+		Example: `  precis mcp --conversation build-42
+  precis mcp                           each call of a tool names its conversation`,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.mcp(ctx, s, conversation) })
+		},
+	}
+	cmd.Flags().StringVar(&conversation, "conversation", "",
+		"`id` of the conversation that the tools are about (default: each call names its own)")
+	return cmd
+}
+
+func (a *app) mcp(ctx context.Context, s *session, conversation string) error {
+	if conversation != "" {
+		if _, err := s.store.GetConversation(ctx,
+			store.ConversationRef{Tenant: a.tenant, ID: conversation}); err != nil {
+			return noConversation(err, conversation)
+		}
+	}
+	log := telemetry.Logger(a.err, s.config.Log)
+	return mcp.Serve(ctx, mcp.Options{
+		Service: &service.Service{Store: s.store, Config: s.config, Log: log},
+		Tenant:  a.tenant, Conversation: conversation, Log: log,
+	}, &sdk.StdioTransport{})
+}

@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"precis/internal/config"
+	"precis/internal/devstack"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for got, want := range map[string]string{
+		count(0):                                           "0",
+		count(999):                                         "999",
+		count(1000):                                        "1,000",
+		count(-1234567):                                    "-1,234,567",
+		tokens(61204, true):                                "≈61,204",
+		tokens(61204, false):                               "61,204",
+		plural(1, "message"):                               "1 message",
+		plural(1200, "message"):                            "1,200 messages",
+		took(34 * time.Millisecond):                        "34 ms",
+		took(1250 * time.Millisecond):                      "1.2 s",
+		took(125 * time.Second):                            "2 min 05 s",
+		took(2*time.Hour + time.Minute):                    "2 h 01 min",
+		clip("abcdef", 4):                                  "abc…",
+		clip("日本語", 3):                                     "日本語",
+		oneLine("a\n\tb  c\x1b[31m"):                       "a b c[31m",
+		printable("a\x07b\nc\u009bd"):                      "ab\ncd",
+		strings.Join(wrap("one two three four", 9), "|"):   "one two|three|four",
+		totals(map[string]int{"failed": 1, "applied": 12}): "12 applied, 1 failed",
+		totals(nil):                                        "none",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Nothing of a foreign text can add a column, a line or an escape to a table.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	var table table
+	table.row("A", "B", "C")
+	table.row("one\ttwo", "", "three\nfour\x1b[2J")
+	var out bytes.Buffer
+	if err := table.write(&out); err != nil {
+		t.Fatal(err)
+	}
+	const want = "A        B  C\none two  -  three four[2J\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func TestMoment(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"":                          {},
+		"90m":                       now.Add(-90 * time.Minute),
+		"7d":                        now.AddDate(0, 0, -7),
+		"2026-11-01":                time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC),
+		"2026-11-01 08:30":          time.Date(2026, 11, 1, 8, 30, 0, 0, time.UTC),
+		"2026-11-01T08:30:00+01:00": time.Date(2026, 11, 1, 7, 30, 0, 0, time.UTC),
+	} {
+		got, err := moment("--since", text, now)
+		if err != nil || !got.Equal(want) {
+			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"yesterday", "-1h", "7 d", "-3d", "2026-13-01", "d", "999999999999999d"} {
+		if got, err := moment("--since", text, now); exitCode(err) != exitUsage {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		err  error
+		want int
+	}{
+		{nil, exitDone},
+		{errors.New("anything"), exitFailed},
+		{context.Canceled, exitFailed},
+		{fmt.Errorf("load: %w", &config.Error{Key: "dir"}), exitUsage},
+		{fmt.Errorf("compact: %w", usagef("no")), exitUsage},
+		{fmt.Errorf("attach: %w", devstack.ErrNotRunning), exitUnreachable},
+		{stackError(devstack.ErrNoPostgres), exitUnreachable},
+		{stackError(context.Canceled), exitFailed},
+		{fmt.Errorf("read: %w", store.ErrNotFound), exitFailed},
+		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), exitUnreachable}, // the connection went away
+		{errors.Join(told{exitFailed}, nil), exitFailed},
+		{written(syscall.EPIPE), exitFailed},
+		{written(&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}), exitFailed},
+		{fmt.Errorf("listen: %w", &net.OpError{Op: "listen", Net: "tcp", Err: syscall.EADDRINUSE}), exitFailed},
+		{
+			stackError(fmt.Errorf("make a folder: %w",
+				&fs.PathError{Op: "mkdir", Path: "/nowhere", Err: syscall.EACCES})),
+			exitFailed,
+		},
+	} {
+		if got := exitCode(test.err); got != test.want {
+			t.Errorf("%v: exit code %d, want %d", test.err, got, test.want)
+		}
+	}
+}
+
+// A hint for every kind with which a run can fail; the others end runs in another way.
+func TestHints(t *testing.T) {
+	t.Parallel()
+	for _, kind := range pipeline.ErrorKinds {
+		if hintFor(kind) == "" && kind != pipeline.Cancelled {
+			t.Errorf("nothing is said of what to do about %s", kind)
+		}
+	}
+}
+
+func TestReplaceFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	if err := replaceFile(path, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceFile(link, []byte("newer")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode() != 0o640 {
+		t.Errorf("the file's mode is %v, %v", info.Mode(), err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "newer" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+	if err := replaceFile(filepath.Join(dir, "nosuch", "out"), nil); err == nil {
+		t.Error("written into a folder that is not there")
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 2 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestSetup(t *testing.T) {
+	t.Parallel()
+	with := func(change func(*config.Config)) setup {
+		c := config.Defaults()
+		change(&c)
+		s, err := setupOf(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	key := func(vendor, key string) func(*config.Config) {
+		return func(c *config.Config) {
+			v := c.Vendors[vendor]
+			v.APIKey = key
+			c.Vendors[vendor] = v
+		}
+	}
+	plain := with(func(*config.Config) {})
+	anthropic := with(key("anthropic", "secret-key-one"))
+	other := with(key("anthropic", "secret-key-two"))
+	elsewhere := with(func(c *config.Config) { c.DatabaseURL = "postgres://elsewhere/db" })
+	tuned := with(func(c *config.Config) { c.Worker.Concurrency = 3 })
+
+	if strings.Contains(anthropic.String(), "secret") {
+		t.Errorf("a key is written down: %s", anthropic)
+	}
+	if parsed := parseSetup(anthropic.String()); parsed.String() != anthropic.String() {
+		t.Errorf("read back as %s", parsed)
+	}
+	for _, test := range []struct {
+		name    string
+		mine    setup
+		running setup
+		fits    bool
+	}{
+		{"the same", anthropic, anthropic, true},
+		{"one that can do more", plain, anthropic, true},
+		{"one that lacks a vendor", anthropic, plain, false},
+		{"one with another key", anthropic, other, false},
+		{"one that works elsewhere", plain, elsewhere, false},
+		{"one that is tuned in another way", plain, tuned, false},
+		{"one of a release that wrote something else", plain, setup{}, false},
+	} {
+		if got := test.mine.fits(test.running.String()); got != test.fits {
+			t.Errorf("%s: fits %v", test.name, got)
+		}
+	}
+}

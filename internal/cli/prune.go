@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/audit"
+	"precis/internal/store"
+)
+
+type pruneFlags struct {
+	olderThan, conversation string
+	kinds                   []string
+	apply, restart          bool
+}
+
+func (a *app) pruneCommand() *cobra.Command {
+	f := &pruneFlags{}
+	cmd := &cobra.Command{
+		Use:     "prune --older-than AGE",
+		GroupID: groupAudit,
+		Short:   "Remove old prompts, answers, contexts and tool results; say first what would go",
+		Long: `Without --apply it tells what would go, and nothing changes. What goes leaves its hash, so that ` + "`precis verify`" + ` proves
+the rest and tells pruned from tampered. Kept whatever its age: what a context shows now, or shows after one undo; every
+summary; and everything of a conversation while a run of it is under way. An undo further back shows placeholders for
+tool results that were pruned.
+
+It works on all tenants unless --tenant names one, in small transactions that never wait for a lock longer than a second.
+Interrupted, it goes on from there when it is called again.`,
+		Example: `  precis prune --older-than 30d
+  precis prune --older-than 30d --kind prompts,answers --apply`,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := f.prune(time.Now())
+			if err != nil {
+				return err
+			}
+			if f.conversation != "" || cmd.Flags().Changed("tenant") {
+				p.Tenant = a.tenant
+			}
+			return a.withStore(cmd, func(ctx context.Context, s *session) error {
+				if err := a.conversationExists(ctx, s, f.conversation); err != nil {
+					return err
+				}
+				return a.prune(ctx, s, p)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.olderThan, "older-than", "", "what was not used for so long, such as 30d; or before a `time`")
+	flags.StringSliceVar(&f.kinds, "kind", audit.PruneKinds(),
+		"`kinds` of content: "+strings.Join(audit.PruneKinds(), ", "))
+	flags.StringVar(&f.conversation, "conversation", "", "of one `conversation` only")
+	flags.BoolVar(&f.apply, "apply", false, "take it; without it nothing changes")
+	flags.BoolVar(&f.restart, "restart", false, "begin anew, where an earlier call was interrupted")
+	return cmd
+}
+
+func (f *pruneFlags) prune(now time.Time) (audit.Prune, error) {
+	p := audit.Prune{
+		Apply: f.apply,
+		Sweep: audit.Sweep{AuditFilter: store.AuditFilter{Conversation: f.conversation}, Restart: f.restart},
+	}
+	if f.olderThan == "" {
+		return p, usagef("`precis prune` needs --older-than, such as --older-than 30d")
+	}
+	var err error
+	if p.Before, err = moment("--older-than", f.olderThan, now); err != nil {
+		return p, err
+	}
+	for _, kind := range f.kinds {
+		if !slices.Contains(audit.PruneKinds(), kind) {
+			return p, usagef("--kind: there is no kind %q; they are %s", kind, strings.Join(audit.PruneKinds(), ", "))
+		}
+		p.Kinds = append(p.Kinds, audit.PruneKind(kind))
+	}
+	slices.Sort(p.Kinds)
+	p.Kinds = slices.Compact(p.Kinds)
+	return p, nil
+}
+
+func (a *app) prune(ctx context.Context, s *session, p audit.Prune) error {
+	line := a.progress()
+	defer line.clear()
+	p.Progress = func(t audit.PruneTotals) {
+		line.line("looked through %s of %s", count(t.Conversations), plural(t.Total, "conversation"))
+	}
+	totals, err := p.Run(ctx, s.store)
+	line.clear()
+	if err != nil {
+		if ctx.Err() != nil {
+			a.say("precis: interrupted after %s of %s; the same command goes on from there",
+				count(totals.Conversations), plural(totals.Total, "conversation"))
+		}
+		return err
+	}
+	if a.json {
+		return a.printJSON(totals)
+	}
+	if len(totals.Kinds) > 0 {
+		var t table
+		t.row("KIND", "TEXTS", "BYTES")
+		for _, kind := range slices.Sorted(maps.Keys(totals.Kinds)) {
+			t.row(kind, count(totals.Kinds[kind].Count), count(int(totals.Kinds[kind].Bytes)))
+		}
+		if err := a.printRows(t); err != nil {
+			return err
+		}
+	}
+	a.say("%s", prunedWords(totals))
+	return nil
+}
+
+// prunedWords says what became of it in a sentence.
+func prunedWords(t audit.PruneTotals) string {
+	var n int
+	var bytes int64
+	for _, sum := range t.Kinds {
+		n += sum.Count
+		bytes += sum.Bytes
+	}
+	words := fmt.Sprintf("precis: %s in %s: ", plural(n, "text"), plural(t.Conversations, "conversation"))
+	switch {
+	case n == 0:
+		words += "nothing to prune"
+	case t.Applied:
+		words += count(int(bytes)) + " bytes pruned; PostgreSQL gives the room back with its next vacuum"
+	default:
+		words += count(int(bytes)) + " bytes would go; --apply takes them"
+	}
+	if t.Busy > 0 {
+		words += fmt.Sprintf("; %s in use and left alone", plural(t.Busy, "conversation"))
+	}
+	return words
+}

@@ -1,0 +1,421 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/conversation"
+	"precis/internal/launch"
+	"precis/internal/runreport"
+	"precis/internal/store"
+	"precis/pipeline"
+	"precis/workflows"
+)
+
+type replayFlags struct {
+	conversation.ReplayRequest
+	failed, digest                        bool
+	errorKind, conversation, since, until string
+	concurrency                           int
+	dryRun                                bool
+	follow, pause, resume, cancel         string
+	history                               string
+}
+
+func (a *app) replayCommand() *cobra.Command {
+	f := &replayFlags{}
+	cmd := &cobra.Command{
+		Use:     "replay RUN…",
+		GroupID: groupAudit,
+		Short:   "Repeat runs: from their record, or with other models",
+		Long: `Repeats runs that have ended. From the record, no model is called: every stage is done again with what the run
+knew then, each result and the new context are compared byte for byte, and the first difference is shown. With --live
+the models are asked anew, with the changes that are given, on what the conversation was then; the two summaries are
+shown side by side, and nothing is applied unless --apply says so.
+
+With --history it is Temporal's own record of a workflow that is replayed: whether this build would take up a run
+that another one has begun, or break it.
+
+With --failed, --digest, --error-kind, --since and --until it repeats all the runs that match. That goes on by itself,
+also when this command is interrupted; --follow, --pause, --resume and --cancel take it up again by its id. With --live
+--apply the conversations whose last run failed, or that stand on a digest, get a summary.`,
+		Example: `  precis replay RUN                                              does the same come out?
+  precis replay RUN --live --summarizer openai/NAME              what would another model write?
+  precis replay --failed --since 24h --dry-run                   what failed last night?
+  precis replay --failed --digest --since 24h --live --apply     run it again
+  precis replay --history history.json                           would this build go on with that run?`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd, args, f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&f.Live, "live", false, "ask the models anew")
+	flags.BoolVar(&f.Apply, "apply", false,
+		"with --live: make the new summary take effect, unless the conversation has moved on")
+	flags.StringVar(&f.Summarizer, "summarizer", "",
+		"with --live: who writes the summary: `LIST` of self, VENDOR/MODEL or digest")
+	flags.StringVar(&f.Prompt, "prompt", "", "with --live: the `name` of the prompt")
+	flags.IntVar(&f.MaxChars, "max-chars", 0, "with --live: at most so `many` chars of input for the summarizer")
+	flags.StringVar(&f.Focus, "focus", "", "with --live: what the summary is to keep first, in your own `words`")
+	flags.BoolVar(&f.failed, "failed", false, "all runs that failed")
+	flags.BoolVar(&f.digest, "digest", false, "all runs whose summary is a digest")
+	flags.StringVar(&f.errorKind, "error-kind", "", "those that failed with a `kind`, or for a digest whose models did")
+	flags.StringVar(&f.conversation, "conversation", "", "those of one `conversation`")
+	flags.StringVar(&f.since, "since", "",
+		"those asked for since a `time`: a date, a time, or how long ago, such as 24h or 7d")
+	flags.StringVar(&f.until, "until", "", "those asked for before a `time`")
+	flags.IntVar(&f.concurrency, "concurrency", 4, "at most so `many` at once")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be repeated, and repeat nothing")
+	flags.StringVar(&f.history, "history", "",
+		"replay the Temporal history of a workflow, by its `ID`, or of a file with one, against this build")
+	flags.StringVar(&f.follow, "follow", "", "follow the repetition with an `ID`")
+	flags.StringVar(&f.pause, "pause", "", "let nothing new of the repetition with an `ID` begin")
+	flags.StringVar(&f.resume, "resume", "", "let the repetition with an `ID` go on")
+	flags.StringVar(&f.cancel, "cancel", "", "end the repetition with an `ID`, and what is under way of it")
+	return cmd
+}
+
+// picks says whether runs are picked by what they are, and not named.
+func (f *replayFlags) picks() bool {
+	return f.failed || f.digest || f.errorKind != "" || f.conversation != "" || f.since != "" || f.until != ""
+}
+
+// batch names the batch that is meant, and what is to be done with it.
+func (f *replayFlags) batch() (id, what string, n int) {
+	for _, b := range []struct{ id, what string }{
+		{f.follow, "follow"},
+		{f.pause, "pause"},
+		{f.resume, "resume"},
+		{f.cancel, "cancel"},
+	} {
+		if b.id != "" {
+			id, what, n = b.id, b.what, n+1
+		}
+	}
+	return id, what, n
+}
+
+func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
+	id, what, n := f.batch()
+	switch {
+	case f.history != "" && (n > 0 || len(args) > 0 || f.picks() || f.Live || f.dryRun):
+		return usagef("--history takes a workflow's id, or a file, alone")
+	case f.history != "":
+		return a.replayHistory(cmd, f.history)
+	case n > 1:
+		return usagef("one of --follow, --pause, --resume and --cancel at a time")
+	case n == 1 && (len(args) > 0 || f.picks() || f.Live || f.dryRun):
+		return usagef("--%s takes the id of a repetition alone", what)
+	case n == 1:
+		return a.withServed(cmd, true, func(ctx context.Context, s *session) error { return a.steer(ctx, s, id, what) })
+	case len(args) == 0 && !f.picks():
+		return usagef("`precis replay` needs runs, or says which: --failed, --digest, --error-kind, " +
+			"--conversation, --since, --until; `precis replay --help` tells more")
+	case len(args) > 0 && f.picks():
+		return usagef("runs are named, or picked by --failed, --digest and their like, not both")
+	case len(args) > 0 && f.dryRun:
+		return usagef("--dry-run goes with --failed, --digest and their like")
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	if len(args) > 0 {
+		return a.withServed(cmd, true,
+			func(ctx context.Context, s *session) error { return a.replayRuns(ctx, s, args, f) })
+	}
+	filter, err := f.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.dryReplay(ctx, s, filter, f) })
+	}
+	return a.withServed(cmd, true, func(ctx context.Context, s *session) error {
+		if err := f.checkSummarizers(s); err != nil {
+			return err
+		}
+		b, err := s.launcher().StartBatch(ctx, a.tenant,
+			conversation.ReplayBatchRequest{Filter: filter, Replay: f.ReplayRequest, Concurrency: f.concurrency})
+		if err != nil {
+			return replayError(err)
+		}
+		return a.followBatch(ctx, s, b)
+	})
+}
+
+// check refuses what cannot be, in the words of the flags.
+func (f *replayFlags) check() error {
+	switch {
+	case f.Apply && !f.Live:
+		return usagef("--apply goes with --live: what comes out of the record is there already")
+	case f.Changes() && !f.Live:
+		return usagef(
+			"--summarizer, --prompt, --max-chars and --focus go with --live: from the record everything is as it was")
+	case f.concurrency < 1 || f.concurrency > workflows.MaxBulkConcurrency:
+		return usagef("--concurrency is from 1 to %d, not %d", workflows.MaxBulkConcurrency, f.concurrency)
+	}
+	if err := f.Validate(); err != nil {
+		return usagef("%s", strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "))
+	}
+	return nil
+}
+
+// checkSummarizers refuses a list that names what is not there.
+func (f *replayFlags) checkSummarizers(s *session) error {
+	return (&compactFlags{summarizer: f.Summarizer}).checkSummarizers(s)
+}
+
+// filter reads the flags that pick runs.
+func (f *replayFlags) filter(now time.Time) (store.ReplayFilter, error) {
+	out := store.ReplayFilter{
+		Failed: f.failed, Digest: f.digest, ErrorKind: pipeline.ErrorKind(f.errorKind), Conversation: f.conversation,
+		Effective: f.Apply,
+	}
+	if f.errorKind != "" && !slices.Contains(pipeline.ErrorKinds, out.ErrorKind) {
+		return out, usagef("--error-kind: there is no kind %q; docs/errors.md lists them", f.errorKind)
+	}
+	var err error
+	if out.Since, err = moment("--since", f.since, now); err != nil {
+		return out, err
+	}
+	out.Until, err = moment("--until", f.until, now)
+	return out, err
+}
+
+// replayError is why runs cannot be repeated, in the words of the store without its frame.
+func replayError(err error) error {
+	if text, ok := strings.CutPrefix(err.Error(), store.ErrInvalid.Error()+": "); ok {
+		return errors.New(text)
+	}
+	return err
+}
+
+// replayRuns repeats runs one after the other.
+func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *replayFlags) error {
+	if err := f.checkSummarizers(s); err != nil {
+		return err
+	}
+	var list []runreport.Run
+	var failed error
+	for i, id := range ids {
+		ref, err := a.findRun(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		if _, err := s.store.GetRun(ctx, ref); errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
+		}
+		asked, _, err := conversation.AskReplay(ctx, s.store, s.config, ref, f.ReplayRequest)
+		if err != nil {
+			return replayError(err)
+		}
+		title := "repeating run " + id
+		if len(ids) > 1 {
+			title = fmt.Sprintf("repeating run %d of %d", i+1, len(ids))
+		}
+		ended, err := waitFor(ctx, a, s, a.progress(), asked, title)
+		if err != nil {
+			return err
+		}
+		run := runreport.Of(ended).Priced(s.config.Prices)
+		if run.Comparison, err = runreport.LoadComparison(ctx, s.store, ended); err != nil {
+			return err
+		}
+		run.Comparison = run.Comparison.Priced(s.config.Prices)
+		list = append(list, run)
+		if !replayedWell(run) {
+			failed = told{exitFailed}
+		}
+		if a.json {
+			continue
+		}
+		if i > 0 {
+			if err := a.print("\n"); err != nil {
+				return err
+			}
+		}
+		if err := a.print(drawReplay(run)); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		var report any = list
+		if len(list) == 1 {
+			report = list[0]
+		}
+		if err := a.printJSON(report); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// replayedWell says whether a replay did what it was asked for, and found no difference.
+func replayedWell(r runreport.Run) bool {
+	switch {
+	case r.Comparison == nil:
+		return false
+	case !r.Comparison.Live:
+		return r.Comparison.Identical
+	case r.Apply:
+		return r.Outcome == store.OutcomeApplied || r.Outcome == store.OutcomePrepared
+	}
+	return r.Outcome == store.OutcomeReplayed
+}
+
+// steer follows a batch, or changes how it goes on.
+func (a *app) steer(ctx context.Context, s *session, id, what string) error {
+	l := s.launcher()
+	b, err := l.Batch(ctx, store.BatchRef{Tenant: a.tenant, ID: id})
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("there is no repetition %q", id)
+	}
+	if err != nil {
+		return err
+	}
+	if what != "follow" && !b.Finished.IsZero() {
+		return fmt.Errorf("repetition %s has ended already", id)
+	}
+	switch what {
+	case "follow":
+		if err := l.ContinueBatch(ctx, b.ReplayBatch); err != nil {
+			return err
+		}
+		return a.followBatch(ctx, s, b.ReplayBatch)
+	case "cancel":
+		if err := l.CancelBatch(ctx, b.ReplayBatch); err != nil {
+			return err
+		}
+		a.say("precis: repetition %s ends, with what is under way of it", id)
+	default:
+		p, err := l.PauseBatch(ctx, b.ReplayBatch, what == "pause")
+		if err != nil {
+			return err
+		}
+		if what == "pause" {
+			a.say("precis: repetition %s is paused: %d ended, %d under way will still end; `precis replay "+
+				"--resume %s` lets it go on", id, p.Done, p.Running, id)
+		} else {
+			a.say("precis: repetition %s goes on", id)
+		}
+	}
+	if b, err = l.Batch(ctx, b.Ref); err == nil && a.json {
+		return a.printJSON(batchOf(b, s.config.Prices))
+	}
+	return err
+}
+
+// followBatch shows how far a batch is until it ends. Interrupted, it leaves it going.
+func (a *app) followBatch(ctx context.Context, s *session, b store.ReplayBatch) error {
+	p := a.progress()
+	defer p.clear()
+	if !a.json && b.Finished.IsZero() {
+		a.say("precis: repetition %s of %s", b.Ref.ID, plural(b.Total, "run"))
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	began := time.Now()
+	for {
+		now, err := s.launcher().Batch(ctx, b.Ref)
+		if err == nil && !now.Finished.IsZero() {
+			p.clear()
+			return a.reportBatch(now, s)
+		}
+		if ctx.Err() == nil && err != nil {
+			return err
+		}
+		p.line("%s · %s", batchLine(now), took(time.Since(began)))
+		select {
+		case <-ctx.Done():
+			p.clear()
+			a.say("precis: interrupted; the repetition goes on without this command")
+			a.say("        precis replay --follow %s   shows how far it is; --pause, --resume and --cancel steer it",
+				b.Ref.ID)
+			return told{exitFailed}
+		case <-tick.C:
+		}
+	}
+}
+
+func (a *app) reportBatch(b launch.Batch, s *session) error {
+	report := batchOf(b, s.config.Prices)
+	if a.json {
+		if err := a.printJSON(report); err != nil {
+			return err
+		}
+	} else if err := a.print(drawBatch(report)); err != nil {
+		return err
+	}
+	if report.Cancelled || report.Different > 0 || report.Failed > 0 {
+		return told{exitFailed}
+	}
+	return nil
+}
+
+// dryReport is the JSON of `precis replay --dry-run`.
+type dryReport struct {
+	Runs []dryRun `json:"runs"`
+	// Total is how many match; Runs has the oldest of them.
+	Total int `json:"total"`
+}
+
+type dryRun struct {
+	Run          string             `json:"run"`
+	Conversation string             `json:"conversation"`
+	Outcome      store.Outcome      `json:"outcome"`
+	ErrorKind    pipeline.ErrorKind `json:"error_kind"`
+	Digest       bool               `json:"digest"`
+	Created      time.Time          `json:"created"`
+}
+
+// dryShown is how many runs a dry run lists.
+const dryShown = 50
+
+func (a *app) dryReplay(ctx context.Context, s *session, filter store.ReplayFilter, f *replayFlags) error {
+	report := dryReport{Runs: []dryRun{}}
+	var err error
+	if report.Total, err = s.store.CountReplayables(ctx, a.tenant, filter); err != nil {
+		return err
+	}
+	list, _, err := s.store.Replayables(ctx, a.tenant, filter, "", dryShown)
+	if err != nil {
+		return err
+	}
+	var t table
+	t.row("RUN", "ASKED FOR (UTC)", "CONV", "OUTCOME", "ERROR")
+	for _, r := range list {
+		report.Runs = append(report.Runs,
+			dryRun{r.Run.ID, r.Conversation, r.Outcome, r.ErrorKind, r.Digest, r.Created.UTC()})
+		outcome := string(r.Outcome)
+		if r.Digest {
+			outcome += " (digest)"
+		}
+		t.row(shortRun(r.Run.ID), when(r.Created), r.Conversation, outcome, string(r.ErrorKind))
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	if report.Total > 0 {
+		t.fit(2)
+		if err := a.printRows(t); err != nil {
+			return err
+		}
+	}
+	if report.Total > len(list) {
+		a.say("precis: the oldest %d are shown", len(list))
+	}
+	how := "from their record"
+	if f.Live {
+		how = "with the models asked anew"
+	}
+	if f.Apply {
+		how += ", and the summaries would take effect"
+	}
+	a.say("precis: %s would be repeated, %s", plural(report.Total, "run"), how)
+	return nil
+}

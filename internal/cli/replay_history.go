@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	eventspb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"precis/internal/cli/historycheck"
+	"precis/internal/devstack"
+)
+
+// replayHistory replays a workflow's history against this build: that of a file, or of a workflow by its id.
+func (a *app) replayHistory(cmd *cobra.Command, of string) (err error) {
+	ctx := cmd.Context()
+	var events *eventspb.History
+	if info, look := os.Stat(of); look == nil && !info.IsDir() {
+		if events, err = historycheck.ReadFile(of); err != nil {
+			return usagef("%s: %s", of, err)
+		}
+	} else if events, err = a.fetchHistory(ctx, cmd, of); err != nil {
+		return err
+	}
+	report, err := historycheck.Replay(events)
+	if err != nil {
+		return usagef("%s: %s", of, err)
+	}
+	if a.json {
+		err = a.printJSON(report)
+	} else {
+		var f facts
+		f.add("workflow", report.Workflow)
+		f.add("events", count(report.Events))
+		f.add("result", map[bool]string{true: "it replays: ", false: "it does not replay: "}[report.OK]+report.Detail)
+		var b strings.Builder
+		f.write(&b, lineWidth)
+		err = a.print(b.String())
+	}
+	if err == nil && !report.OK {
+		err = told{exitFailed}
+	}
+	return err
+}
+
+// fetchHistory reads a history from the Temporal that is configured, or that of the local stack. No worker is needed.
+func (a *app) fetchHistory(ctx context.Context, cmd *cobra.Command, id string) (events *eventspb.History, err error) {
+	s := &session{}
+	if s.config, s.origins, err = a.config(cmd); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	if s.config.Temporal.Address == "" {
+		stack, err := devstack.Attach(ctx, stackOptions(s.config))
+		if err != nil {
+			return nil, notRunning(err)
+		}
+		s.use(stack)
+	}
+	if err := s.openTemporal(ctx, a.quietLog(s.config, s.origins)); err != nil {
+		return nil, err
+	}
+	events, err = historycheck.Fetch(ctx, s.client, id, "")
+	if errors.As(err, new(*serviceerror.NotFound)) {
+		return nil, usagef("there is neither a file nor a workflow %q; `precis show RUN` names a run's workflow", id)
+	}
+	return events, err
+}

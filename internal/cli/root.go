@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"precis/internal/config"
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/internal/version"
+)
+
+// app is what all commands share.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	// json asks for JSON on standard output; tenant owns what is read and written.
+	json   bool
+	tenant string
+}
+
+// Run executes one command line and gives the exit code.
+func Run(args []string, in io.Reader, out, err io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// The second signal ends the program at once, whatever it is cleaning up.
+	context.AfterFunc(ctx, stop)
+	// Writing to a reader that went away, as in `precis runs | head`, is an error like any other: what was
+	// brought up for the call is taken down again.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+
+	a := &app{in: in, out: out, err: err}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(err)
+	result := root.ExecuteContext(ctx)
+	if ctx.Err() != nil && result != nil && !errors.As(result, new(told)) {
+		result = context.Canceled // what was interrupted may call it anything
+	}
+	return a.report(result)
+}
+
+// The groups of the help text.
+const (
+	groupMain  = "main"
+	groupStack = "stack"
+	groupAudit = "audit"
+	groupAdmin = "admin"
+)
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "precis",
+		Short: "Durable context compaction for agents",
+		Long: `precis makes room in an agent's context: it replaces the older part of a conversation by a summary that is
+checked against it, and keeps the newer part as it is. Each run is a Temporal workflow that survives crashes,
+and every step of it is on record.
+
+Results go to standard output, reports to standard error. Exit codes: 0 done, 1 failed, 2 usage (a wrong flag,
+configuration or input file), 3 the database or Temporal is not reachable.`,
+		Example: `  precis demo                          see it work, on a stack of its own
+  precis compact session.jsonl         the compacted context of a transcript
+  precis show RUN                      what a run did, stage by stage`,
+		Version:                    version.Text(),
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		Args:                       knownCommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetVersionTemplate("precis {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%s; `%s --help` lists the flags", err, cmd.CommandPath())
+	})
+	root.AddGroup(
+		&cobra.Group{ID: groupMain, Title: "Compact:"},
+		&cobra.Group{ID: groupStack, Title: "The local stack:"},
+		&cobra.Group{ID: groupAudit, Title: "What was done:"},
+		&cobra.Group{ID: groupAdmin, Title: "Set up:"},
+	)
+	root.SetHelpCommandGroupID(groupAdmin)
+	flags := root.PersistentFlags()
+	flags.BoolVar(&a.json, "json", false, "print JSON on standard output")
+	flags.StringVar(&a.tenant, "tenant", store.DefaultTenant, "`tenant` that owns the conversations")
+	config.AddFlags(flags)
+	flags.SortFlags = false
+
+	root.AddCommand(
+		a.compactCommand(), a.demoCommand(), a.importCommand(), a.contextCommand(), a.undoCommand(), a.stateCommand(),
+		a.upCommand(), a.downCommand(), a.statusCommand(), a.readyCommand(), a.serveCommand(), a.mcpCommand(),
+		a.workerCommand(), a.runsCommand(), a.showCommand(), a.usageCommand(), a.replayCommand(), a.evalCommand(),
+		a.verifyCommand(), a.pruneCommand(), a.exportCommand(),
+		a.doctorCommand(), a.configCommand(), a.migrateCommand(), a.keysCommand(), a.settingsCommand(),
+	)
+	return root
+}
+
+// knownCommand refuses what names no command.
+func knownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if like := root.SuggestionsFor(args[0]); len(like) > 0 {
+		return usagef("there is no command %q; did you mean %s?", args[0], strings.Join(like, " or "))
+	}
+	return usagef("there is no command %q; `precis --help` lists them", args[0])
+}
+
+// exactArgs asks for the arguments that the usage line names.
+func exactArgs(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		if n == 0 {
+			return usagef("`%s` takes no arguments, not %q", cmd.CommandPath(), args[0])
+		}
+		_, wanted, _ := strings.Cut(cmd.Use, " ")
+		if len(args) < n {
+			return usagef("`%s` needs %s; `%s --help` tells more", cmd.CommandPath(), wanted, cmd.CommandPath())
+		}
+		return usagef("`%s` takes %s alone, not also %q", cmd.CommandPath(), wanted, args[n])
+	}
+}
+
+// config loads the effective configuration with the command's flags.
+func (a *app) config(cmd *cobra.Command) (config.Config, config.Origins, error) {
+	c, origins, err := config.Load(config.LoadOptions{Flags: cmd.Flags()})
+	if err == nil {
+		conversation.TellModels(c.Models)
+	}
+	return c, origins, err
+}
+
+// configArgs are the configuration flags that were given, as arguments for another precis.
+func configArgs(cmd *cobra.Command) []string {
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.AddFlags(known)
+	var args []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if known.Lookup(f.Name) == nil {
+			return
+		}
+		values := []string{f.Value.String()}
+		if many, ok := f.Value.(pflag.SliceValue); ok {
+			values = many.GetSlice()
+		}
+		for _, v := range values {
+			args = append(args, fmt.Sprintf("--%s=%s", f.Name, v))
+		}
+	})
+	return args
+}
+
+// printJSON writes a value as indented JSON, its text as it is.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return written(enc.Encode(v))
+}
+
+// say writes a line for a person to standard error.
+func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.err, format+"\n", args...) }
+
+// print writes to standard output.
+func (a *app) print(text string) error {
+	_, err := io.WriteString(a.out, text)
+	return written(err)
+}
+
+func written(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return told{exitFailed}
+	}
+	return fmt.Errorf("the result cannot be written: %w", err)
+}

@@ -1,0 +1,377 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"precis/internal/runreport"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// unfinished is the word for runs that have no outcome yet.
+const unfinished = runreport.Unfinished
+
+var outcomes = []string{
+	string(store.OutcomeApplied), string(store.OutcomePrepared), string(store.OutcomeSkipped),
+	string(store.OutcomeSuperseded), string(store.OutcomeCancelled), string(store.OutcomeFailed),
+	string(store.OutcomeReplayed), unfinished,
+}
+
+var triggers = []string{
+	string(pipeline.TriggerTokens), string(pipeline.TriggerTurns), string(pipeline.TriggerManual),
+	string(pipeline.TriggerBackground), string(pipeline.TriggerOverflow),
+}
+
+// filterFlags pick runs.
+type filterFlags struct {
+	conversation, outcome, errorKind, since, until, trigger, summarizer, replayOf string
+
+	digest bool
+}
+
+func (f *filterFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.conversation, "conversation", "", "only those of the conversation `ID`")
+	flags.StringVar(&f.outcome, "outcome", "", "only those that ended so: `OUTCOME` is "+strings.Join(outcomes, ", "))
+	flags.StringVar(&f.errorKind, "error-kind", "", "only those that ended with an error of this `KIND`, such as auth")
+	flags.BoolVar(&f.digest, "digest", false,
+		"only those whose summary is a digest; --digest=false: only those of a model")
+	flags.StringVar(&f.since, "since", "",
+		"only those asked for since a `TIME`: a date, a time, or how long ago, such as 24h or 7d")
+	flags.StringVar(&f.until, "until", "", "only those asked for before a `TIME`")
+	flags.StringVar(&f.trigger, "trigger", "", "only those started by `TRIGGER`: "+strings.Join(triggers, ", "))
+	flags.StringVar(&f.summarizer, "summarizer", "",
+		"only those whose summary was written by `WHO`: self, VENDOR/MODEL or digest")
+	flags.StringVar(&f.replayOf, "replay-of", "", "only those that repeat `RUN`")
+}
+
+// filter reads the flags. digest says whether that one was given.
+func (f *filterFlags) filter(now time.Time, digest bool) (store.RunFilter, error) {
+	out := store.RunFilter{
+		Conversation: f.conversation, ErrorKind: pipeline.ErrorKind(f.errorKind),
+		Trigger: pipeline.TriggerKind(f.trigger), Summarizer: f.summarizer, ReplayOf: f.replayOf,
+	}
+	if f.outcome != "" && !slices.Contains(outcomes, f.outcome) {
+		return out, usagef("--outcome is one of %s, not %q", strings.Join(outcomes, ", "), f.outcome)
+	}
+	if f.outcome == unfinished {
+		out.Unfinished = true
+	} else {
+		out.Outcome = store.Outcome(f.outcome)
+	}
+	if f.errorKind != "" && !slices.Contains(pipeline.ErrorKinds, out.ErrorKind) {
+		return out, usagef("--error-kind: there is no kind %q; docs/errors.md lists them", f.errorKind)
+	}
+	if f.trigger != "" && !slices.Contains(triggers, f.trigger) {
+		return out, usagef("--trigger is one of %s, not %q", strings.Join(triggers, ", "), f.trigger)
+	}
+	if digest {
+		out.Digest = &f.digest
+	}
+	var err error
+	if out.Since, err = moment("--since", f.since, now); err != nil {
+		return out, err
+	}
+	out.Until, err = moment("--until", f.until, now)
+	return out, err
+}
+
+type runsFlags struct {
+	filterFlags
+	summarize, wide bool
+	cursor          string
+	limit           int
+}
+
+func (a *app) runsCommand() *cobra.Command {
+	f := &runsFlags{}
+	cmd := &cobra.Command{
+		Use:     "runs",
+		GroupID: groupAudit,
+		Short:   "List compactions, the newest first, or sum them up",
+		Long: `Lists runs, the newest first; one that failed shows its error kind. A run is named by the end of its id, which every
+command takes; --wide and --json have all of it. With --summarise it counts them by outcome and error kind, with their model calls, tokens, time
+(the median, and what 95 of 100 stay below) and cost. A plus behind a cost says that some model has no price.`,
+		Example: `  precis runs --outcome failed --since 24h
+  precis runs --summarise --since 7d
+  precis runs --digest --json`,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			filter, err := f.filter(time.Now(), cmd.Flags().Changed("digest"))
+			if err != nil {
+				return err
+			}
+			if f.limit < 1 {
+				return usagef("--limit is at least 1, not %d", f.limit)
+			}
+			filter.Cursor = f.cursor
+			return a.withStore(cmd, func(ctx context.Context, s *session) error {
+				if filter.ReplayOf != "" {
+					ref, err := a.findRun(ctx, s, filter.ReplayOf)
+					if err != nil {
+						return err
+					}
+					filter.ReplayOf = ref.ID
+				}
+				if f.summarize {
+					return a.sumRuns(ctx, s, filter)
+				}
+				return a.runs(ctx, s, filter, f)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.add(flags)
+	flags.BoolVar(&f.summarize, "summarise", false, "count them by outcome and error kind instead of listing them")
+	flags.BoolVar(&f.wide, "wide", false, "print all columns and whole ids")
+	flags.IntVar(&f.limit, "limit", 50, "list at most `N`")
+	flags.StringVar(&f.cursor, "cursor", "", "go on behind a list that was cut, from the `CURSOR` that it ended with")
+	return cmd
+}
+
+// findRun gives the run that a person names: by its id, or by the end of it.
+func (a *app) findRun(ctx context.Context, s *session, id string) (store.RunRef, error) {
+	ref, err := s.store.FindRun(ctx, a.tenant, id)
+	if errors.Is(err, store.ErrInvalid) {
+		return ref, usageError{err}
+	}
+	return ref, err
+}
+
+// mostDays is how many days ago a time can be: more than two centuries, and less than a date of PostgreSQL's goes back.
+const mostDays = 100_000
+
+// moment reads a time: a date, an RFC 3339 time, or how long before now. A date is midnight UTC.
+func moment(flag, s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04",
+		time.DateOnly,
+	} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, nil
+		}
+	}
+	if number, ok := strings.CutSuffix(s, "d"); ok {
+		if days, err := strconv.Atoi(number); err == nil && days >= 0 && days <= mostDays {
+			return now.AddDate(0, 0, -days), nil
+		}
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, usagef(
+		"%s is a date (2026-11-30), a time (2026-11-30T09:00:00Z) or how long ago (90m, 24h, 7d), not %q", flag, s)
+}
+
+// runsReport is the JSON of `precis runs`.
+type runsReport struct {
+	Runs []runreport.Run `json:"runs"`
+	// Totals count everything that the filter matches, by outcome.
+	Totals map[string]int `json:"totals"`
+	// More says that the limit left some out, Next is the cursor for those.
+	More bool   `json:"more"`
+	Next string `json:"next,omitempty"`
+}
+
+func (a *app) runs(ctx context.Context, s *session, f store.RunFilter, flags *runsFlags) error {
+	report := runsReport{Runs: []runreport.Run{}, Totals: map[string]int{}}
+	counts, err := s.store.CountRuns(ctx, a.tenant, f)
+	if err != nil {
+		return err
+	}
+	for outcome, n := range counts {
+		if outcome == "" {
+			outcome = unfinished
+		}
+		report.Totals[string(outcome)] = n
+	}
+	for len(report.Runs) < flags.limit {
+		f.Limit = min(flags.limit-len(report.Runs), 1000)
+		page, next, err := s.store.ListRuns(ctx, a.tenant, f)
+		if errors.Is(err, store.ErrInvalid) {
+			return usagef("--cursor: %q is none that a list ended with", flags.cursor)
+		}
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			report.Runs = append(report.Runs, runreport.Of(r).Priced(s.config.Prices))
+		}
+		f.Cursor = next
+		if next == "" {
+			break
+		}
+	}
+	report.More, report.Next = f.Cursor != "", f.Cursor
+	if a.json {
+		return a.printJSON(report)
+	}
+	if len(report.Runs) == 0 {
+		a.say("precis: no run matches")
+		return nil
+	}
+	if err := a.printRows(runRows(report.Runs, flags.wide)); err != nil {
+		return err
+	}
+	a.say("%s", totals(report.Totals))
+	if report.More {
+		a.say("precis: the list stops after %d; --limit shows more, --cursor %s goes on", len(report.Runs), report.Next)
+	}
+	return nil
+}
+
+// runRows is a list of runs, within a line each or with all columns.
+func runRows(list []runreport.Run, wide bool) table {
+	var t table
+	if wide {
+		t.row("RUN", "ASKED FOR (UTC)", "CONVERSATION", "TRIGGER", "OUTCOME", "ERROR", "SUMMARIZER", "TOKENS", "TOOK",
+			"CALLS", "COST")
+		for _, r := range list {
+			t.row(r.ID, when(r.Created), r.Conversation, string(r.Trigger.Kind), endWord(r), string(r.ErrorKind),
+				r.Summarizer,
+				sizeWords(r), runTook(r), count(r.Usage.Calls), costCell(r.Cost))
+		}
+		return t
+	}
+	t.row("RUN", "ASKED (UTC)", "CONV", "TRIGGER", "OUTCOME", "TOKENS", "COST")
+	for _, r := range list {
+		outcome := endWord(r)
+		if r.Outcome == store.OutcomeFailed && r.ErrorKind != "" {
+			outcome = string(r.ErrorKind) // that it failed goes without saying, and takes room
+		}
+		size := ""
+		if r.TokensBefore > 0 {
+			size = short(r.TokensBefore)
+		}
+		if r.TokensAfter > 0 {
+			size += "→" + short(r.TokensAfter)
+		}
+		cost := costCell(r.Cost)
+		if r.Usage.Calls == 0 {
+			cost = ""
+		}
+		t.row(shortRun(r.ID), r.Created.UTC().Format("01-02 15:04"), shortConversation(r.Conversation),
+			string(r.Trigger.Kind), outcome, size, cost)
+	}
+	t.fit(2, 4)
+	return t
+}
+
+// shortRun is the end of a run's id.
+func shortRun(id string) string { return id[max(0, len(id)-store.ShortID):] }
+
+// shortConversation is a conversation's id, of one that we made its end: those of one day begin alike.
+func shortConversation(id string) string {
+	if uuid.Validate(id) == nil {
+		return "…" + id[len(id)-6:]
+	}
+	return id
+}
+
+// endWord is how a run ended, and that its marker was taken back.
+func endWord(r runreport.Run) string {
+	switch {
+	case r.Outcome == "":
+		return unfinished
+	case r.Undone != nil:
+		return string(r.Outcome) + ", undone"
+	}
+	return string(r.Outcome)
+}
+
+// sizeWords are the context's tokens before and after.
+func sizeWords(r runreport.Run) string {
+	if r.TokensBefore == 0 {
+		return ""
+	}
+	size := tokens(r.TokensBefore, r.Trigger.Estimated)
+	if r.TokensAfter > 0 {
+		size += " → ≈" + count(r.TokensAfter)
+	}
+	return size
+}
+
+// runTook is how long a run took, or has taken so far.
+func runTook(r runreport.Run) string {
+	if r.Started == nil || r.Finished == nil {
+		return ""
+	}
+	return took(r.Finished.Sub(*r.Started))
+}
+
+// sumRuns prints the runs by outcome and error kind.
+func (a *app) sumRuns(ctx context.Context, s *session, f store.RunFilter) error {
+	found, err := s.store.SummarizeRuns(ctx, a.tenant, f)
+	if err != nil {
+		return err
+	}
+	groups := runreport.GroupsOf(found, s.config.Prices)
+	if a.json {
+		return a.printJSON(map[string]any{"groups": groups})
+	}
+	if len(groups) == 0 {
+		a.say("precis: no run matches")
+		return nil
+	}
+	var t table
+	t.row("OUTCOME", "RUNS", "DIGEST", "CALLS", "IN", "OUT", "MEDIAN", "95 %", "COST")
+	var all []runreport.ModelUsage
+	undone := 0
+	for _, g := range groups {
+		outcome := g.Outcome
+		switch {
+		case g.ErrorKind != "" && g.Outcome == string(store.OutcomeFailed):
+			outcome = g.ErrorKind
+		case g.ErrorKind != "" && g.ErrorKind != g.Outcome:
+			outcome += ", " + g.ErrorKind
+		}
+		t.row(outcome, count(g.Runs), count(g.Digests), count(g.Usage.Calls), short(int(g.Usage.Input)),
+			short(int(g.Usage.Output)),
+			timeCell(g.MedianMS), timeCell(g.P95MS), costCell(g.Cost))
+		all = append(all, g.Models...)
+		undone += g.Undone
+	}
+	t.fit(0)
+	if err := a.printRows(t); err != nil {
+		return err
+	}
+	if undone > 0 {
+		a.say("%s taken back since", pluralWere(undone, "compaction"))
+	}
+	a.sayUnpriced(runreport.CostOf(all, s.config.Prices), all)
+	return nil
+}
+
+func timeCell(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return took(time.Duration(ms) * time.Millisecond)
+}
+
+// sayUnpriced tells which models have no price.
+func (a *app) sayUnpriced(c *runreport.Cost, models []runreport.ModelUsage) {
+	var names []string
+	for _, m := range models {
+		if c == nil || slices.Contains(c.NoPriceFor, m.Model) {
+			names = append(names, m.Model)
+		}
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) > 0 {
+		a.say("%s", fmt.Sprintf("precis: %s", noPrice(names)))
+	}
+}

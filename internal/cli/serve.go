@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
+
+	"precis/internal/api"
+	"precis/internal/config"
+	"precis/internal/devstack"
+	"precis/internal/service"
+	"precis/internal/telemetry"
+	"precis/internal/temporalclient"
+	"precis/internal/worker"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "serve",
+		GroupID: groupStack,
+		Short:   "Serve the HTTP API alone",
+		Long: `Serves the HTTP API and its page, for production: workers are processes of their own (bin/worker). It uses the
+configured database and Temporal, or else the local stack. Where other machines can reach http.addr it starts only
+when there is an API key (` + "`precis keys create`" + `). It ends with Ctrl-C or SIGTERM and lets requests finish.`,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd) },
+	}
+}
+
+// served is an API that listens, as it is printed.
+type served struct {
+	URL  string `json:"url"`
+	Docs string `json:"docs"`
+}
+
+func (a *app) serve(cmd *cobra.Command) (err error) {
+	ctx := cmd.Context()
+	s, err := a.attach(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	h, err := a.openAPI(ctx, s, "precis-api", s.openTemporalLazily)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(served{h.url(), h.url() + "/docs"})
+	} else {
+		err = a.print(h.url() + "\n")
+	}
+	if err != nil {
+		return errors.Join(err, h.listener.Close())
+	}
+	h.log.Info("the API is served", "url", h.url())
+	return h.server.Serve(ctx, h.listener)
+}
+
+// attach opens the database: the configured one, or that of the local stack, which is to run. Close the session.
+func (a *app) attach(ctx context.Context, cmd *cobra.Command) (s *session, err error) {
+	s = &session{}
+	if s.config, s.origins, err = a.config(cmd); err != nil {
+		return nil, err
+	}
+	if !configured(s.config) {
+		stack, err := devstack.Attach(ctx, stackOptions(s.config))
+		if err != nil {
+			return nil, notRunning(err)
+		}
+		s.use(stack)
+	}
+	if err := s.openStore(ctx); err != nil {
+		return nil, errors.Join(err, s.close(ctx))
+	}
+	return s, nil
+}
+
+// openAPI opens what serving the API takes beside the database: log, metrics and traces under a name, Temporal by
+// connect, and the API's address.
+func (a *app) openAPI(ctx context.Context, s *session, name string,
+	connect func(context.Context, *slog.Logger, ...func(*client.Options) error) error,
+) (httpAPI, error) {
+	log := telemetry.Logger(a.err, s.config.Log)
+	tel, err := telemetry.Start(ctx, telemetry.Options{Service: name})
+	if err != nil {
+		return httpAPI{}, err
+	}
+	s.onClose(tel.Stop)
+	if err := connect(ctx, log, tel.Temporal); err != nil {
+		return httpAPI{}, err
+	}
+	return s.listen(ctx, log, tel)
+}
+
+// openTemporalLazily connects to Temporal, and goes on without it while it is away: what is asked for meanwhile starts
+// when it is back.
+func (s *session) openTemporalLazily(ctx context.Context, log *slog.Logger, tune ...func(*client.Options) error) error {
+	err := s.openTemporal(ctx, log, tune...)
+	if err == nil || ctx.Err() != nil || !errors.As(err, new(unreachableError)) {
+		return err
+	}
+	log.Warn("Temporal cannot be reached: going on without it", "error", err)
+	if s.client, err = temporalclient.Lazy(s.config.Temporal, log, tune...); err != nil {
+		return err
+	}
+	s.onClose(func(context.Context) error { s.client.Close(); return nil })
+	return nil
+}
+
+// httpAPI is an API that listens.
+type httpAPI struct {
+	server   *api.Server
+	listener net.Listener
+	log      *slog.Logger
+	tel      *telemetry.Telemetry
+}
+
+func (h httpAPI) url() string { return "http://" + h.listener.Addr().String() }
+
+// listen opens the API's address. Where nobody chose one and another program has it, a local stack takes any other.
+func (s *session) listen(ctx context.Context, log *slog.Logger, tel *telemetry.Telemetry) (httpAPI, error) {
+	open := func() (httpAPI, error) {
+		server := api.New(api.Options{
+			Service: &service.Service{
+				Store: s.store, Temporal: s.client, Config: s.config, Log: log,
+				Metrics: tel.Metrics(),
+			},
+			Telemetry: tel,
+		})
+		l, err := server.Listen(ctx)
+		if errors.Is(err, api.ErrNoKeys) || errors.Is(err, api.ErrAddress) {
+			err = usageError{err} // of the configuration
+		}
+		return httpAPI{server, l, log, tel}, err
+	}
+	h, err := open()
+	if errors.Is(err, syscall.EADDRINUSE) && s.stack != nil &&
+		s.origins.Of("http.addr").Source == config.SourceDefault {
+		s.config.HTTP.Addr = "127.0.0.1:0"
+		return open()
+	}
+	return h, err
+}
+
+// serveAll runs a worker and the API in this process. The API answers once the worker polls; either ends the other.
+func serveAll(ctx context.Context, options worker.Options, h httpAPI) error {
+	group, ctx := errgroup.WithContext(ctx)
+	ready := options.Ready
+	options.Ready = func() {
+		group.Go(func() error { return h.server.Serve(ctx, h.listener) })
+		ready()
+	}
+	group.Go(func() error {
+		if err := worker.Run(ctx, options); err != nil {
+			return errors.Join(err, h.listener.Close())
+		}
+		return nil
+	})
+	return group.Wait()
+}

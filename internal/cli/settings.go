@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/config"
+	"precis/internal/conversation"
+	"precis/internal/service"
+	"precis/internal/store"
+	"precis/internal/telemetry"
+)
+
+func (a *app) settingsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "settings",
+		GroupID: groupAdmin,
+		Short:   "Show and change what a tenant sets for all its conversations",
+		Long: `Shows the settings that count for a conversation of the tenant that sets nothing itself, and who set each. The nearest
+one counts: installation (file, variables, flags), then tenant, then conversation. What is changed here holds from
+the next run on; a run that has been asked for keeps what counted then.`,
+		Example: `  precis settings --tenant acme
+  precis settings set trigger.fraction=0.8 digest=never --tenant acme
+  precis settings unset digest --tenant acme`,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.withStore(cmd, a.showSettings) },
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "set KEY=VALUE...",
+			Short: "Set some of them; docs/settings.md lists the keys",
+			Args:  someArgs,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.changeSettings(cmd, args, func(arg string) (map[string]any, error) {
+					key, value, ok := strings.Cut(arg, "=")
+					if !ok {
+						return nil, usagef("`%s` takes KEY=VALUE, not %q", cmd.CommandPath(), arg)
+					}
+					return config.SettingPatch(key, value, a.asTenant())
+				})
+			},
+		},
+		&cobra.Command{
+			Use:   "unset KEY...",
+			Short: "Take some of them back: those of the installation count again",
+			Args:  someArgs,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.changeSettings(cmd, args, func(arg string) (map[string]any, error) {
+					return config.UnsetPatch(arg, a.asTenant())
+				})
+			},
+		},
+	)
+	return cmd
+}
+
+// someArgs asks for one argument at least.
+func someArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return nil
+	}
+	return exactArgs(1)(cmd, args)
+}
+
+func (a *app) asTenant() config.Origin {
+	return config.Origin{Source: config.SourceTenant, Name: a.tenant}
+}
+
+func (a *app) settingsService(s *session) *service.Service {
+	return &service.Service{Store: s.store, Config: s.config, Log: telemetry.Logger(a.err, s.config.Log)}
+}
+
+func (a *app) showSettings(ctx context.Context, s *session) error {
+	got, err := a.settingsService(s).TenantSettings(ctx, a.tenant)
+	if err != nil {
+		return a.settingsError(err)
+	}
+	return a.printSettings(s, got)
+}
+
+// changeSettings merges what each argument changes, in their order.
+func (a *app) changeSettings(cmd *cobra.Command, args []string,
+	patchOf func(arg string) (map[string]any, error),
+) error {
+	var patches []json.RawMessage
+	for _, arg := range args {
+		patch, err := patchOf(arg)
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(patch)
+		if err != nil {
+			return fmt.Errorf("encode %s: %w", arg, err)
+		}
+		patches = append(patches, raw)
+	}
+	return a.withStore(cmd, func(ctx context.Context, s *session) error {
+		if _, err := s.store.EnsureTenant(ctx, a.tenant, ""); err != nil {
+			if errors.Is(err, store.ErrInvalid) {
+				return usagef("%s", explain(err))
+			}
+			return err
+		}
+		got, err := a.settingsService(s).PatchTenantSettings(ctx, a.tenant, patches, true)
+		if err != nil {
+			return a.settingsError(err)
+		}
+		return a.printSettings(s, got)
+	})
+}
+
+func (a *app) printSettings(s *session, got service.TenantSettings) error {
+	if a.json {
+		return a.printJSON(got)
+	}
+	var own map[string]any
+	if err := json.Unmarshal(got.Settings, &own); err != nil {
+		return fmt.Errorf("read the tenant's settings: %w", err)
+	}
+	effective, _ := conversation.Overlay(s.config.Settings, got.Settings) // the log has told of what does not fit
+	c := s.config
+	c.Settings = effective
+	var t table
+	t.row("KEY", "VALUE", "FROM")
+	for _, v := range config.SettingValues(c, s.origins, own, a.asTenant()) {
+		t.row(strings.TrimPrefix(v.Key, "settings."), v.Value, v.From.String())
+	}
+	return a.printRows(t)
+}
+
+// settingsError is the service's error as the command line tells it.
+func (a *app) settingsError(err error) error {
+	var e *service.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code {
+	case service.CodeNotFound:
+		return usagef("there is no tenant %q", a.tenant)
+	case service.CodeInvalid:
+		return usagef("%s: %s", e.Field, e.Detail)
+	case service.CodeUnavailable:
+		return unreachablef("%s", e.Detail)
+	}
+	return err
+}

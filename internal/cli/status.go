@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/devstack"
+	"precis/internal/store"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "status",
+		GroupID: groupStack,
+		Short:   "Tell what of the stack runs and answers, and what it has to do",
+		Long: "Looks at the local stack, or at what is configured in its place, and changes nothing. The exit " +
+			"code is 3 unless\nthe database, Temporal and a worker are all there.",
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.status(cmd) },
+	}
+}
+
+// status is what there is of a stack and what it has to do.
+type status struct {
+	devstack.Report
+	Worker devstack.WorkerReport `json:"worker"`
+	// Workers counts who polls the queues, on whatever machine; nil where Temporal does not answer.
+	Workers *int           `json:"workers"`
+	Queues  []queueStatus  `json:"queues,omitempty"`
+	Schema  *schemaStatus  `json:"schema,omitempty"`
+	Runs    map[string]int `json:"runs,omitempty"`
+	// Problems say what is in the way.
+	Problems []string `json:"problems,omitempty"`
+}
+
+type schemaStatus struct {
+	Current int64 `json:"current"`
+	Latest  int64 `json:"latest"`
+}
+
+func (a *app) status(cmd *cobra.Command) (err error) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), closePatience)
+	defer cancel()
+	s := &session{}
+	if s.config, s.origins, err = a.config(cmd); err != nil {
+		return err
+	}
+	defer func() { _ = s.close(ctx) }()
+	opts := stackOptions(s.config)
+	var st status
+	if st.Report, err = devstack.Status(ctx, opts); err != nil {
+		return err
+	}
+	if st.Worker, err = devstack.FindWorker(opts); err != nil {
+		return err
+	}
+	up := true
+	for _, service := range st.Services {
+		up = up && service.Answers
+		if service.Configured && service.Error != "" {
+			st.Problems = append(st.Problems, fmt.Sprintf("%s: %s", service.Name, oneLine(service.Error)))
+		}
+	}
+	// Each part by itself: one may answer where the other does not.
+	if db, err := devstack.Attach(ctx, only(opts, true)); err == nil {
+		s.config.DatabaseURL = db.DatabaseURL
+		st.lookAtStore(ctx, s, a.tenant)
+	}
+	if t, err := devstack.Attach(ctx, only(opts, false)); err == nil {
+		s.config.Temporal.Address = t.TemporalAddress
+		st.lookAtTemporal(ctx, s, a)
+	}
+	served := st.Worker.Running || opts.TemporalAddress != "" && st.Workers != nil && *st.Workers > 0
+	if err := a.printStatus(st, served); err != nil {
+		return err
+	}
+	if !up || !served || len(st.Problems) > 0 {
+		return told{exitUnreachable}
+	}
+	return nil
+}
+
+// only leaves out the other half of a stack.
+func only(opts devstack.Options, database bool) devstack.Options {
+	opts.NoTemporal, opts.NoDatabase = database, !database
+	return opts
+}
+
+func (st *status) lookAtStore(ctx context.Context, s *session, tenant string) {
+	problem := func(err error) { st.Problems = append(st.Problems, explain(err)) }
+	v, err := store.Version(ctx, s.config.DatabaseURL)
+	if err != nil {
+		problem(err)
+		return
+	}
+	st.Schema = &schemaStatus{v.Current, v.Latest}
+	if !v.UpToDate() {
+		st.Problems = append(st.Problems,
+			fmt.Sprintf("the database's schema is at version %d, this build is made for %d", v.Current, v.Latest))
+		return
+	}
+	db, err := store.Open(ctx, s.config.DatabaseURL, store.Options{AppName: "precis-cli", RetryFor: -1})
+	if err != nil {
+		problem(err)
+		return
+	}
+	defer db.Close()
+	counts, err := db.CountRuns(ctx, tenant, store.RunFilter{})
+	if err != nil {
+		problem(err)
+		return
+	}
+	st.Runs = map[string]int{}
+	for outcome, n := range counts {
+		name := string(outcome)
+		if name == "" {
+			name = "unfinished"
+		}
+		st.Runs[name] = n
+	}
+}
+
+func (st *status) lookAtTemporal(ctx context.Context, s *session, a *app) {
+	if err := s.openTemporal(ctx, a.quietLog(s.config, s.origins)); err != nil {
+		st.Problems = append(st.Problems, explain(err))
+		return
+	}
+	least := -1
+	for _, name := range []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue} {
+		q, err := s.queue(ctx, name)
+		if err != nil {
+			st.Problems = append(st.Problems,
+				fmt.Sprintf("Temporal, namespace %s: %s", s.config.Temporal.Namespace, explain(err)))
+			return
+		}
+		st.Queues = append(st.Queues, q)
+		if least < 0 || q.Workers < least {
+			least = q.Workers
+		}
+	}
+	st.Workers = &least
+}
+
+func (a *app) printStatus(st status, served bool) error {
+	if a.json {
+		return a.printJSON(st)
+	}
+	var t table
+	for _, s := range st.Services {
+		t.row(s.Name, stateOf(s), s.Address, withoutPassword(s.URL))
+	}
+	worker := "not running"
+	switch {
+	case st.Worker.Running:
+		worker = fmt.Sprintf("running, process %d", st.Worker.PID)
+	case served:
+		worker = plural(*st.Workers, "worker") + " at work"
+	}
+	t.row("worker", worker, st.Worker.Log)
+	if st.Worker.API != "" {
+		t.row("API", "served", st.Worker.API)
+	}
+	if st.Schema != nil {
+		t.row("schema", fmt.Sprintf("version %d of %d", st.Schema.Current, st.Schema.Latest))
+	}
+	for _, q := range st.Queues {
+		t.row("queue "+q.Name, fmt.Sprintf("%d waiting", q.Backlog))
+	}
+	if st.Runs != nil {
+		t.row("runs", fmt.Sprintf("%d unfinished", st.Runs["unfinished"]), totals(st.Runs))
+	}
+	if err := a.printRows(t); err != nil {
+		return err
+	}
+	for _, p := range st.Problems {
+		a.say("precis: %s", p)
+	}
+	return nil
+}
+
+func stateOf(s devstack.ServiceReport) string {
+	where := ""
+	if s.Configured {
+		where = " (configured)"
+	} else if s.Running {
+		where = fmt.Sprintf(", process %d", s.PID)
+	}
+	switch {
+	case s.Answers:
+		return "answers" + where
+	case s.Running, s.Configured:
+		return "does not answer" + where
+	}
+	return "not running"
+}
+
+// withoutPassword is an address for the screen; --json has the whole of it.
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
+}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+)
+
+func (a *app) undoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "undo CONVERSATION",
+		GroupID: groupMain,
+		Short:   "Take the newest compaction of a conversation back",
+		Long: `Takes the newest compaction back: the context is what it was before it, and what came since. Once more goes back
+one more, down to the full history. No automatic compaction starts until the next user message.`,
+		Args: exactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.undo(ctx, s, args[0]) })
+		},
+	}
+}
+
+// undone is what an undo did.
+type undone struct {
+	Conversation string `json:"conversation"`
+	// Undone was taken back; Marker counts now, nil: the full history.
+	Undone *conversation.MarkerStats `json:"undone"`
+	Marker *conversation.MarkerStats `json:"marker"`
+}
+
+func (a *app) undo(ctx context.Context, s *session, id string) error {
+	u, err := s.store.Undo(ctx, store.ConversationRef{Tenant: a.tenant, ID: id}, "")
+	switch {
+	case errors.Is(err, store.ErrNothingToUndo):
+		return fmt.Errorf("nothing to undo: no compaction counts in conversation %s", id)
+	case err != nil:
+		return noConversation(err, id)
+	}
+	out := undone{Conversation: id, Undone: conversation.MarkerOf(&u.Marker), Marker: conversation.MarkerOf(u.Active)}
+	if a.json {
+		return a.printJSON(out)
+	}
+	text := fmt.Sprintf("undone: messages %d to %d are in the context again", u.Marker.CoversFrom, u.Marker.CoversTo)
+	if u.Active == nil {
+		return a.print(text + "; it is the full history now\n")
+	}
+	return a.print(fmt.Sprintf("%s; the compaction of messages %d to %d counts now\n", text, u.Active.CoversFrom,
+		u.Active.CoversTo))
+}
+
+// noConversation says that an id names nothing.
+func noConversation(err error, id string) error {
+	if errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrContentDeleted) {
+		return fmt.Errorf("there is no conversation %q; `precis runs` shows the ids", id)
+	}
+	return err
+}
+
+// conversationExists refuses an id that names nothing. None at all is no id.
+func (a *app) conversationExists(ctx context.Context, s *session, id string) error {
+	if id == "" {
+		return nil
+	}
+	_, err := s.store.GetConversation(ctx, store.ConversationRef{Tenant: a.tenant, ID: id})
+	return noConversation(err, id)
+}

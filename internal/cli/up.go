@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/devstack"
+	"precis/internal/worker"
+)
+
+func (a *app) upCommand() *cobra.Command {
+	var detach bool
+	cmd := &cobra.Command{
+		Use:     "up",
+		GroupID: groupStack,
+		Short:   "Start the local stack: PostgreSQL, Temporal, a worker and the HTTP API",
+		Long: `Starts a private PostgreSQL and a private Temporal with its web page in the stack's folder, brings the schema
+up to date, runs a worker and the HTTP API, and prints the addresses. It ends with Ctrl-C; with --detach it goes on
+in the background until ` + "`precis down`" + `. The data stay either way. What is configured (database_url, temporal.address)
+is used in the place of a private one.`,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if detach {
+				return a.upDetached(cmd)
+			}
+			return a.upHere(cmd)
+		},
+	}
+	cmd.Flags().BoolVar(&detach, "detach", false, "go on in the background; precis down ends it")
+	return cmd
+}
+
+// running is a local stack with its worker, as it is printed.
+type running struct {
+	*devstack.Stack
+	Worker devstack.WorkerReport `json:"worker"`
+}
+
+// upDetached leaves everything running in the background.
+func (a *app) upDetached(cmd *cobra.Command) error {
+	up, _, err := a.bringUp(cmd, a.progress(), true)
+	if err != nil {
+		return err
+	}
+	return a.printRunning(up)
+}
+
+// bringUp starts servers and worker in the background, where they do not run yet.
+func (a *app) bringUp(cmd *cobra.Command, p *progress, all bool) (running, *session, error) {
+	ctx := cmd.Context()
+	s, opts, err := a.startServers(cmd, p, all)
+	if err != nil {
+		return running{}, nil, err
+	}
+	defer p.clear()
+	// The worker opens its own connections.
+	if err := s.close(ctx); err != nil {
+		return running{}, nil, err
+	}
+	mine, err := setupOf(s.config)
+	if err != nil {
+		return running{}, nil, err
+	}
+	worker, err := startWorker(ctx, cmd, opts, mine)
+	if err != nil {
+		return running{}, nil, err
+	}
+	return running{s.stack, worker}, s, nil
+}
+
+// startServers starts the persistent stack and brings its schema up to date.
+func (a *app) startServers(cmd *cobra.Command, p *progress, all bool) (*session, devstack.Options, error) {
+	s := &session{}
+	var err error
+	if s.config, s.origins, err = a.config(cmd); err != nil {
+		return nil, devstack.Options{}, err
+	}
+	opts := stackOptions(s.config)
+	opts.Progress = p.stack(all)
+	if configured(s.config) {
+		return nil, opts, usagef(
+			"there is nothing to start: database_url and temporal.address are configured; bin/worker serves them")
+	}
+	stack, err := devstack.Up(cmd.Context(), opts)
+	if err != nil {
+		return nil, opts, stackError(err)
+	}
+	s.use(stack)
+	began := time.Now()
+	if err := s.openStore(cmd.Context()); err != nil {
+		return nil, opts, err
+	}
+	if all {
+		opts.Progress(devstack.Event{What: "bringing the schema up to date", Elapsed: time.Since(began), Done: true})
+	}
+	return s, opts, nil
+}
+
+// upHere serves until it is interrupted, and takes down what it started.
+func (a *app) upHere(cmd *cobra.Command) (err error) {
+	ctx := cmd.Context()
+	cfg, _, err := a.config(cmd)
+	if err != nil {
+		return err
+	}
+	opts := stackOptions(cfg)
+	_, notRunning := devstack.Attach(ctx, opts)
+
+	p := a.progress()
+	s, opts, err := a.startServers(cmd, p, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.downAgain(ctx, s, opts, notRunning != nil)) }()
+	mine, err := setupOf(s.config)
+	if err != nil {
+		return err
+	}
+	h, err := a.openAPI(ctx, s, "precis", s.openTemporal)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = h.listener.Close() }()
+	forget, err := devstack.RecordWorker(ctx, opts, mine.String(), h.url())
+	if errors.Is(err, devstack.ErrWorkerRunning) {
+		worker, err := devstack.FindWorker(opts)
+		if err != nil {
+			return err
+		}
+		a.say("precis: the local stack is up already; `precis down` stops it")
+		return a.printRunning(running{s.stack, worker})
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, forget()) }()
+
+	err = serveAll(ctx, worker.Options{
+		Store: s.store, Client: s.client, Config: s.config, Log: h.log, Telemetry: h.tel,
+		Ready: func() {
+			_ = a.printRunning(running{s.stack, devstack.WorkerReport{Running: true, PID: os.Getpid(), API: h.url()}})
+			a.say("precis: serving; Ctrl-C stops it")
+		},
+	}, h)
+	if err == nil {
+		a.say("precis: stopping")
+	}
+	return err
+}
+
+// downAgain closes the connections, and stops the servers if they were started for this call.
+func (a *app) downAgain(ctx context.Context, s *session, opts devstack.Options, started bool) error {
+	err := s.close(ctx)
+	if !started {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+	defer cancel()
+	_, down := devstack.Down(ctx, opts)
+	return errors.Join(err, down)
+}
+
+// printRunning prints the addresses.
+func (a *app) printRunning(up running) error {
+	if a.json {
+		return a.printJSON(up)
+	}
+	return a.printRows(addressRows(up))
+}
+
+func addressRows(up running) table {
+	var t table
+	t.row("PostgreSQL", up.DatabaseURL)
+	t.row("Temporal", up.TemporalAddress+", namespace "+up.Namespace)
+	if up.UIURL != "" {
+		t.row("Temporal UI", up.UIURL)
+	}
+	if up.Worker.API != "" {
+		t.row("API", up.Worker.API, up.Worker.API+"/docs")
+	}
+	worker := "none"
+	if up.Worker.Running {
+		worker = fmt.Sprintf("process %d", up.Worker.PID)
+		if up.Worker.Log != "" {
+			worker += ", log " + up.Worker.Log
+		}
+	}
+	t.row("worker", worker)
+	return t
+}
+
+// printRows writes a table to standard output.
+func (a *app) printRows(t table) error { return written(t.write(a.out)) }

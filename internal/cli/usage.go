@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/runreport"
+)
+
+var usageKeys = []string{"tenant", "conversation", "model", "day"}
+
+func (a *app) usageCommand() *cobra.Command {
+	by, since := "model", ""
+	cmd := &cobra.Command{
+		Use:     "usage",
+		GroupID: groupAudit,
+		Short:   "What the model calls of compactions used and cost",
+		Long: `Sums every request to a model that compactions made, those that failed or were interrupted too. The answer of
+one that is lost never came: it may have been paid for, and its tokens are not in the sums. Costs are by the
+configured prices; a plus says that some model has none.`,
+		Example: `  precis usage --group-by day --since 7d
+  precis usage --group-by conversation --json`,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(usageKeys, by) {
+				return usagef("--group-by is one of %s, not %q", strings.Join(usageKeys, ", "), by)
+			}
+			from, err := moment("--since", since, time.Now())
+			if err != nil {
+				return err
+			}
+			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.usage(ctx, s, by, from) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&by, "group-by", by, "`WHAT` each sum is of: "+strings.Join(usageKeys, ", "))
+	flags.StringVar(&since, "since", "",
+		"only calls since a `TIME`: a date, a time, or how long ago, such as 24h or 7d")
+	return cmd
+}
+
+// usageReport is the JSON of `precis usage`.
+type usageReport struct {
+	GroupBy string                 `json:"group_by"`
+	Usage   []runreport.UsageGroup `json:"usage"`
+}
+
+func (a *app) usage(ctx context.Context, s *session, by string, since time.Time) error {
+	found, err := s.store.UsageBy(ctx, a.tenant, by, since)
+	if err != nil {
+		return err
+	}
+	groups := runreport.UsageGroupsOf(found, s.config.Prices)
+	if a.json {
+		return a.printJSON(usageReport{by, groups})
+	}
+	if len(groups) == 0 {
+		a.say("precis: no model was asked")
+		return nil
+	}
+	var t table
+	t.row(strings.ToUpper(by), "CALLS", "FAILED", "LOST", "TOKENS IN", "CACHED", "OUT", "COST")
+	var models []runreport.ModelUsage
+	for i, g := range groups {
+		t.row(g.Key, count(g.Calls), count(g.Failed), count(g.Lost), count(int(g.Input)), count(int(g.CachedInput)),
+			count(int(g.Output)), costCell(g.Cost))
+		models = append(models, runreport.ModelsOf(found[i].Models)...)
+	}
+	t.fit(0)
+	if err := a.printRows(t); err != nil {
+		return err
+	}
+	a.sayUnpriced(runreport.CostOf(models, s.config.Prices), models)
+	return nil
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"precis/internal/worker"
+)
+
+// workerCommand is what `precis up --detach` leaves in the background: the worker and the API, from the same program.
+func (a *app) workerCommand() *cobra.Command {
+	var tethered bool
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Serve compactions and the HTTP API: the worker of the local stack",
+		Long: "Serves compactions as bin/worker does, and the HTTP API, on the configured addresses or else on " +
+			"the local stack. It\nwrites the line \"ready\" with the API's address to standard output when it serves.",
+		Hidden: true,
+		Args:   exactArgs(0),
+		RunE:   func(cmd *cobra.Command, _ []string) error { return a.worker(cmd, tethered) },
+	}
+	cmd.Flags().BoolVar(&tethered, "tethered", false, "end with standard input, unless it says stay")
+	return cmd
+}
+
+func (a *app) worker(cmd *cobra.Command, tethered bool) (err error) {
+	ctx := cmd.Context()
+	if tethered {
+		tied, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			if !stays(a.in) {
+				cancel()
+			}
+		}()
+		ctx = tied
+	}
+	s, err := a.attach(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	h, err := a.openAPI(ctx, s, "precis", s.openTemporal)
+	if err != nil {
+		return err
+	}
+	return serveAll(ctx, worker.Options{
+		Store: s.store, Client: s.client, Config: s.config, Log: h.log, Telemetry: h.tel,
+		Ready: func() {
+			h.log.Info("the worker polls", "queues", []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue},
+				"namespace", s.config.Temporal.Namespace, "api", h.url())
+			_ = a.print("ready " + h.url() + "\n")
+		},
+	}, h)
+}
+
+// stays reads up to the line that cuts the tether; false when the input ends without it.
+func stays(in io.Reader) bool {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		if strings.TrimSpace(lines.Text()) == "stay" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,91 @@
+package runreport_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"precis/internal/config"
+	"precis/internal/runreport"
+	"precis/internal/store"
+)
+
+func TestCostOf(t *testing.T) {
+	t.Parallel()
+	prices := map[string]config.Price{
+		"a/full":  {Input: 3, CachedInput: 0.5, CacheWrite: 4, Output: 15},
+		"a/plain": {Input: 2, Output: 8},
+		"a/free":  {},
+	}
+	call := func(model string, input, cached, output int64) runreport.ModelUsage {
+		return runreport.ModelUsage{Model: model, Input: input, CachedInput: cached, Output: output, Calls: 1}
+	}
+	for _, tt := range []struct {
+		name   string
+		models []runreport.ModelUsage
+		want   *runreport.Cost
+	}{
+		{"no call", nil, &runreport.Cost{}},
+		{
+			"cache",
+			[]runreport.ModelUsage{call("a/full", 1_000_000, 400_000, 100_000)},
+			&runreport.Cost{USD: 0.6*3 + 0.4*0.5 + 0.1*15},
+		},
+		{
+			"cache without a price of its own",
+			[]runreport.ModelUsage{call("a/plain", 1_000_000, 400_000, 0)},
+			&runreport.Cost{USD: 2},
+		},
+		{"cache written", []runreport.ModelUsage{{
+			Model: "a/full", Input: 1_000_000, CachedInput: 400_000,
+			CacheWrite: 200_000, Calls: 1,
+		}}, &runreport.Cost{USD: 0.4*3 + 0.4*0.5 + 0.2*4}},
+		{
+			"cache written without a price of its own",
+			[]runreport.ModelUsage{{Model: "a/plain", Input: 1_000_000, CacheWrite: 200_000, Calls: 1}},
+			&runreport.Cost{USD: 2},
+		},
+		{"a price of nothing", []runreport.ModelUsage{call("a/free", 1_000_000, 0, 5)}, &runreport.Cost{}},
+		{"no price", []runreport.ModelUsage{call("b/x", 5, 0, 5)}, nil},
+		{
+			"some without",
+			[]runreport.ModelUsage{call("b/y", 5, 0, 5), call("a/plain", 500_000, 0, 0), call("b/x", 5, 0, 5)},
+			&runreport.Cost{USD: 1, NoPriceFor: []string{"b/x", "b/y"}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := runreport.CostOf(tt.models, prices)
+			if (got == nil) != (tt.want == nil) {
+				t.Fatalf("got %+v, want %+v", got, tt.want)
+			}
+			if got == nil {
+				return
+			}
+			if math.Abs(got.USD-tt.want.USD) > 1e-9 || !cmp.Equal(got.NoPriceFor, tt.want.NoPriceFor) {
+				t.Errorf("got %+v, want %+v", *got, *tt.want)
+			}
+		})
+	}
+}
+
+// A marker that was taken back says when; one that counts, or was discarded, was not undone.
+func TestUndone(t *testing.T) {
+	t.Parallel()
+	ended := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
+	for status, undone := range map[store.MarkerStatus]bool{
+		store.MarkerUndone: true, store.MarkerApplied: false,
+		store.MarkerDiscarded: false,
+	} {
+		r := runreport.Of(store.Run{Outcome: store.OutcomeApplied, Marker: "m", MarkerStatus: status,
+			MarkerEnded: ended})
+		if got := r.Undone != nil; got != undone || undone && !r.Undone.Equal(ended) {
+			t.Errorf("%s: undone %v", status, r.Undone)
+		}
+		if r.MarkerStatus != status {
+			t.Errorf("%s: status %s", status, r.MarkerStatus)
+		}
+	}
+}

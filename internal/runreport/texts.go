@@ -1,0 +1,180 @@
+package runreport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// Include says which texts of a run are wanted.
+type Include struct {
+	Prompts, Answers, Summary, Context, Omitted bool
+}
+
+// Any says whether anything is wanted at all.
+func (i Include) Any() bool { return i != Include{} }
+
+// Texts are what a run was made of. What was deleted with its conversation's content is missing: Deleted counts it.
+type Texts struct {
+	// Prompts are what the models were sent, Answers what they wrote, in order.
+	Prompts []Prompted `json:"prompts,omitempty"`
+	Answers []Answered `json:"answers,omitempty"`
+	// Summary is the summary message as the model sees it, Checked what its comparison with the source found.
+	Summary string                 `json:"summary,omitempty"`
+	Checked *pipeline.Verification `json:"checked,omitempty"`
+	// Context is the new context as it was written: one native message a line.
+	Context string `json:"context,omitempty"`
+	// Omitted lists the messages that a summarizer did not see whole.
+	Omitted []Omitted `json:"omitted,omitempty"`
+	// Deleted counts texts that are not there any more.
+	Deleted int `json:"deleted_texts,omitempty"`
+}
+
+// Prompted is what one model was sent.
+type Prompted struct {
+	Call       int    `json:"call"`
+	Rung       string `json:"rung"`
+	Summarizer string `json:"summarizer"`
+	// System and User are the two texts of an external request; Body is the whole body of one to the agent's own model,
+	// or to a vendor's own compaction.
+	System string `json:"system,omitempty"`
+	User   string `json:"user,omitempty"`
+	Body   string `json:"body,omitempty"`
+}
+
+// Answered is what one model wrote.
+type Answered struct {
+	Call       int                `json:"call"`
+	Attempt    int                `json:"attempt"`
+	Summarizer string             `json:"summarizer"`
+	ErrorKind  pipeline.ErrorKind `json:"error_kind"`
+	Text       string             `json:"text"`
+	// Raw is the answer as it came.
+	Raw string `json:"raw,omitempty"`
+}
+
+// Omitted are the messages of one input that were left out of it or cut.
+type Omitted struct {
+	Call       int                 `json:"call"`
+	Summarizer string              `json:"summarizer"`
+	Messages   []pipeline.Omission `json:"messages"`
+}
+
+// Load reads the texts that are wanted of a run, which must have its steps.
+func Load(ctx context.Context, s *store.Store, r store.Run, want Include) (*Texts, error) {
+	l := loader{store: s, tenant: r.Ref.Tenant, texts: &Texts{}}
+	for _, step := range r.Steps {
+		if err := l.step(ctx, step, want); err != nil {
+			return nil, err
+		}
+	}
+	if want.Summary && r.Marker != "" {
+		m, err := s.GetMarker(ctx, store.ConversationRef{Tenant: r.Ref.Tenant, ID: r.Conversation}, r.Marker)
+		if err != nil {
+			return nil, err
+		}
+		text, err := l.artifact(ctx, m.Summary)
+		if err != nil {
+			return nil, err
+		}
+		l.texts.Summary = string(text)
+	}
+	if want.Context && r.Facts.Context != "" {
+		text, err := l.artifact(ctx, r.Facts.Context)
+		if err != nil {
+			return nil, err
+		}
+		l.texts.Context = string(text)
+	}
+	return l.texts, nil
+}
+
+type loader struct {
+	store  *store.Store
+	tenant string
+	texts  *Texts
+}
+
+// artifact gives nil for one that is gone.
+func (l *loader) artifact(ctx context.Context, sha string) ([]byte, error) {
+	data, err := l.store.GetArtifact(ctx, l.tenant, sha)
+	if errors.Is(err, store.ErrNotFound) {
+		l.texts.Deleted++
+		return nil, nil
+	}
+	return data, err
+}
+
+func (l *loader) step(ctx context.Context, step store.Step, want Include) error {
+	read := func(wanted bool, role string, take func(data []byte) error) error {
+		sha := step.Artifacts[role]
+		if !wanted || sha == "" {
+			return nil
+		}
+		data, err := l.artifact(ctx, sha)
+		if err != nil || data == nil {
+			return err
+		}
+		if err := take(data); err != nil {
+			return fmt.Errorf("read the %s of step %d: %w", role, step.Call, err)
+		}
+		return nil
+	}
+	return errors.Join(
+		read(want.Prompts, "input", func(data []byte) error { return l.prompt(step, data) }),
+		read(want.Omitted, "omitted", func(data []byte) error {
+			o := Omitted{Call: step.Call, Summarizer: step.Summarizer}
+			if err := json.Unmarshal(data, &o.Messages); err != nil {
+				return err
+			}
+			l.texts.Omitted = append(l.texts.Omitted, o)
+			return nil
+		}),
+		read(want.Summary, "verification", func(data []byte) error {
+			l.texts.Checked = &pipeline.Verification{}
+			return json.Unmarshal(data, l.texts.Checked)
+		}),
+		read(want.Answers, "answer", func(data []byte) error { return l.answer(step, data) }),
+	)
+}
+
+func (l *loader) prompt(step store.Step, data []byte) error {
+	p := Prompted{Call: step.Call, Rung: step.Rung, Summarizer: step.Summarizer}
+	switch step.Summarizer {
+	case string(pipeline.SummarizerSelf), string(pipeline.SummarizerNative):
+		p.Body = string(data)
+	default:
+		var input struct{ System, User string }
+		if err := json.Unmarshal(data, &input); err != nil {
+			return err
+		}
+		p.System, p.User = input.System, input.User
+	}
+	l.texts.Prompts = append(l.texts.Prompts, p)
+	return nil
+}
+
+func (l *loader) answer(step store.Step, data []byte) error {
+	var kept struct {
+		Answer pipeline.Answer    `json:"answer"`
+		Kind   pipeline.ErrorKind `json:"kind"`
+		Raw    string             `json:"raw"`
+	}
+	if err := json.Unmarshal(data, &kept); err != nil {
+		return err
+	}
+	kind := step.ErrorKind
+	if kind == "" {
+		kind = kept.Kind
+	}
+	l.texts.Answers = append(l.texts.Answers, Answered{
+		Call: step.Call, Attempt: step.Attempt, Summarizer: step.Summarizer, ErrorKind: kind,
+		Text: strings.TrimSpace(kept.Answer.Text), Raw: kept.Raw,
+	})
+	return nil
+}
