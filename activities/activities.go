@@ -39,7 +39,8 @@ type Activities struct {
 	// Metrics counts what the stages do, nil: nothing does.
 	Metrics *telemetry.Metrics
 
-	clients map[string]llm.Client
+	clients      map[string]llm.Client
+	installation conversation.Installation
 }
 
 // New makes the activities. A vendor that the configuration describes wrongly is an error here, and not in
@@ -47,10 +48,9 @@ type Activities struct {
 func New(s *store.Store, c config.Config, log *slog.Logger, worker string,
 	tel *telemetry.Telemetry,
 ) (*Activities, error) {
-	conversation.TellModels(c.Models)
 	a := &Activities{
 		Store: s, Config: c, Log: log, Worker: worker + " " + version.Code(), Metrics: tel.Metrics(),
-		clients: map[string]llm.Client{},
+		clients: map[string]llm.Client{}, installation: conversation.InstallationOf(c),
 	}
 	for name, v := range c.Vendors {
 		if v.BaseURL == "" {
@@ -58,7 +58,7 @@ func New(s *store.Store, c config.Config, log *slog.Logger, worker string,
 		}
 		client, err := llm.New(llm.Vendor{
 			Name: name, Type: v.Type, BaseURL: v.BaseURL, APIKey: v.APIKey,
-			Headers: v.Headers, Transport: tel.Transport,
+			Headers: v.Headers, Models: a.installation.Models, Transport: tel.Transport,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("vendors.%s: %w", name, err)

@@ -49,7 +49,7 @@ func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (Parti
 		live := view.Live()
 		part := pipeline.PartitionMessages(pipeline.PartitionInput{
 			Messages: live, Settings: view.Settings, Full: req.Full, Window: view.Conversation.Window,
-			Calibration: conversation.Calibration(view.Conversation), SeenSeq: view.SeenSeq(),
+			Calibration: view.Calibration(), SeenSeq: view.SeenSeq(),
 			Again: beneath || req.Again || run.Focus != "" || run.Prompt != "" || run.Summarizer != "",
 		})
 		if part.Nothing == pipeline.NothingEmpty {

@@ -196,7 +196,7 @@ func (a *Activities) loadNow(ctx context.Context, ref Ref, run store.Run,
 
 // viewOf makes a view with the given settings, if there are any.
 func (a *Activities) viewOf(live store.LiveView, settings json.RawMessage) (conversation.View, error) {
-	v, err := conversation.NewView(live, a.Config.Settings)
+	v, err := conversation.NewView(live, a.installation)
 	if len(settings) == 0 || err != nil {
 		return v, err
 	}
@@ -228,7 +228,7 @@ func (a *Activities) from(ctx context.Context, ref Ref, run store.Run, view conv
 	}
 	live.Conversation, live.TurnStart, live.Enrichments = view.LiveView.Conversation, view.TurnStart,
 		view.LiveView.Enrichments
-	v, err := conversation.NewView(live, a.Config.Settings)
+	v, err := conversation.NewView(live, a.installation)
 	v.Settings = view.Settings // one moment, one run
 	return v, err
 }

@@ -91,8 +91,10 @@ func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec
 		if err != nil {
 			return c, err
 		}
-		c.Context = &runreport.ComparedContext{Identical: sha == rec.original.Facts.Context, SHA256: sha,
-			Bytes: len(text)}
+		c.Context = &runreport.ComparedContext{
+			Identical: sha == rec.original.Facts.Context, SHA256: sha,
+			Bytes: len(text),
+		}
 	} else if rec.original.Facts.Context != "" {
 		c.Context = &runreport.ComparedContext{}
 	}
@@ -208,7 +210,7 @@ func (a *Activities) compared(ctx context.Context, original, run store.Run) ([]p
 	if err != nil {
 		return nil, err
 	}
-	view, err := conversation.NewView(live, a.Config.Settings)
+	view, err := conversation.NewView(live, a.installation)
 	if err != nil {
 		return nil, err
 	}

@@ -73,9 +73,9 @@ func choosePrompt(run store.Run, view conversation.View, s pipeline.Summarizer) 
 // calibrated scales a local estimate to what the summarizer's tokenizer makes of it: by the last real figure where the
 // conversation's model is of the same vendor. An estimate never goes down: to be short costs a refused call.
 func calibrated(view conversation.View, s pipeline.Summarizer, tokens int) int {
-	ratio := llm.TokenRatio(s.Vendor, s.Model)
+	ratio := view.Models.TokenRatio(s.Vendor, s.Model)
 	if s.Vendor == view.Conversation.Vendor {
-		ratio = conversation.Calibration(view.Conversation)
+		ratio = view.Calibration()
 	}
 	return int(float64(tokens) * max(ratio, 1))
 }

@@ -114,7 +114,7 @@ func (a *Activities) summarizerInput(ctx context.Context, run store.Run,
 		Manual: run.Kind == pipeline.TriggerManual,
 	}
 	known, err := given(ctx, "agent_model", func() (limits, error) {
-		known, ok := llm.Lookup(c.Vendor, c.Model)
+		known, ok := a.installation.Models.Lookup(c.Vendor, c.Model)
 		if !ok {
 			known.MaxOutput = in.AgentMaxOutput
 		}
@@ -238,7 +238,7 @@ func (a *Activities) resolve(spec pipeline.SummarizerSpec) (pipeline.Summarizer,
 		return pipeline.Summarizer{}, errors.New(why)
 	}
 	s := pipeline.Summarizer{Vendor: vendor, Model: model, Window: spec.ContextWindow, MaxOutput: spec.MaxOutput}
-	known, _ := llm.Lookup(vendor, model)
+	known, _ := a.installation.Models.Lookup(vendor, model)
 	if s.Window == 0 {
 		s.Window = known.Window
 	}

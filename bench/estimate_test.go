@@ -115,10 +115,10 @@ func collect(root, path string, groups, files map[string][]sample) error {
 // tokenizer names the vendor of a conversation's model and gives the ratio of its tokenizer.
 func tokenizer(c transcript.Conversation) (string, float64) {
 	vendor, model := c.Vendor, c.Model
-	if m, known := llm.Lookup("", model); known {
+	if m, known := (llm.Models{}).Lookup("", model); known {
 		vendor = m.Vendor
 	}
-	ratio := llm.TokenRatio(vendor, model)
+	ratio := llm.Models{}.TokenRatio(vendor, model)
 	if vendor == "" || ratio == 1 {
 		vendor = "others"
 	}

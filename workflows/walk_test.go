@@ -74,7 +74,7 @@ func walk(t *testing.T, path string) {
 		ref := im.Conversation.Ref
 		// A compaction of the vendor's that cannot be read is imported with a digest, which the run replaces by a
 		// summary of the messages beneath it.
-		before, err := conversation.LoadBeneathDigest(t.Context(), s.Store, ref, s.Config.Settings, 0)
+		before, err := conversation.LoadBeneathDigest(t.Context(), s.Store, ref, conversation.InstallationOf(s.Config), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

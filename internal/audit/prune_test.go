@@ -143,7 +143,7 @@ func contextFrom(t testing.TB, s *scenario.System, ref store.ConversationRef, ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := conversation.NewView(live, s.Config.Settings)
+	v, err := conversation.NewView(live, conversation.InstallationOf(s.Config))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func viewAt(ctx context.Context, s *store.Store, run store.Run, state store.Stat
 			}
 		}
 	}
-	v, err := conversation.NewView(live, pipeline.DefaultSettings())
+	v, err := conversation.NewView(live, conversation.Installation{Settings: pipeline.DefaultSettings()})
 	if err != nil {
 		return v, err
 	}

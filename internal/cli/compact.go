@@ -223,7 +223,7 @@ func (a *app) importError(err error) error {
 func (c *compaction) one(ctx context.Context, im conversation.Imported, i, n int) (compacted, error) {
 	ref := im.Conversation.Ref
 	out := compacted{ID: ref.ID, Format: im.Meta.Format, Kept: c.flags.keep}
-	before, err := conversation.Load(ctx, c.s.store, ref, c.s.config.Settings, 0)
+	before, err := conversation.Load(ctx, c.s.store, ref, conversation.InstallationOf(c.s.config), 0)
 	if err != nil {
 		return out, err
 	}
@@ -244,7 +244,7 @@ func (c *compaction) one(ctx context.Context, im conversation.Imported, i, n int
 		return out, err
 	}
 
-	view, err := conversation.Load(ctx, c.s.store, ref, c.s.config.Settings, 0)
+	view, err := conversation.Load(ctx, c.s.store, ref, conversation.InstallationOf(c.s.config), 0)
 	if err != nil {
 		return out, err
 	}

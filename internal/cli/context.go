@@ -48,7 +48,8 @@ type contextReport struct {
 }
 
 func (a *app) context(ctx context.Context, s *session, id string, to transcript.Format) error {
-	view, err := conversation.Load(ctx, s.store, store.ConversationRef{Tenant: a.tenant, ID: id}, s.config.Settings, 0)
+	view, err := conversation.Load(ctx, s.store, store.ConversationRef{Tenant: a.tenant, ID: id},
+		conversation.InstallationOf(s.config), 0)
 	if err != nil {
 		return noConversation(err, id)
 	}

@@ -134,7 +134,7 @@ func (a *app) runDemo(ctx context.Context, s *session, p *progress,
 		return report, view, err
 	}
 	imported, err := conversation.ImportFile(ctx, s.store, d, conversation.ImportOptions{
-		Tenant: a.tenant, Window: demoWindow, TrustCompactions: true,
+		Tenant: a.tenant, Window: demoWindow, Models: conversation.ModelsOf(s.config.Models), TrustCompactions: true,
 	})
 	if err != nil {
 		a.forget(ctx, s, imported.Conversations)
@@ -145,7 +145,7 @@ func (a *app) runDemo(ctx context.Context, s *session, p *progress,
 	p.say("  %-58s %8s", fmt.Sprintf("importing it, %s", plural(imported.Conversations[0].Messages, "message")),
 		took(time.Since(began)))
 
-	before, err := conversation.Load(ctx, s.store, ref, s.config.Settings, 0)
+	before, err := conversation.Load(ctx, s.store, ref, conversation.InstallationOf(s.config), 0)
 	if err != nil {
 		return report, view, err
 	}
@@ -160,7 +160,7 @@ func (a *app) runDemo(ctx context.Context, s *session, p *progress,
 	}
 	p.say("  %-58s %8s", fmt.Sprintf("compacting it: %s", run.Outcome), took(time.Since(began)))
 
-	if view, err = conversation.Load(ctx, s.store, ref, s.config.Settings, 0); err != nil {
+	if view, err = conversation.Load(ctx, s.store, ref, conversation.InstallationOf(s.config), 0); err != nil {
 		return report, view, err
 	}
 	current := view.Context()

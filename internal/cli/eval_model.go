@@ -141,7 +141,7 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 		if run.Outcome != store.OutcomeApplied {
 			continue
 		}
-		view, err := conversation.Load(ctx, m.store, ref, m.session.config.Settings, 0)
+		view, err := conversation.Load(ctx, m.store, ref, conversation.InstallationOf(m.session.config), 0)
 		if err != nil {
 			return t.Outcome(), err
 		}

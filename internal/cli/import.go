@@ -81,6 +81,7 @@ func (a *app) storeFile(ctx context.Context, s *session, in *input, f *inputFlag
 	p := a.progress()
 	defer p.clear()
 	o.Ephemeral, o.Progress = ephemeral, p.messages(in.name)
+	o.Models = conversation.ModelsOf(s.config.Models)
 	imported, err := conversation.ImportFile(ctx, s.store, d, o)
 	if err != nil {
 		a.forget(ctx, s, imported.Conversations)

@@ -138,11 +138,7 @@ func exactArgs(n int) cobra.PositionalArgs {
 
 // config loads the effective configuration with the command's flags.
 func (a *app) config(cmd *cobra.Command) (config.Config, config.Origins, error) {
-	c, origins, err := config.Load(config.LoadOptions{Flags: cmd.Flags()})
-	if err == nil {
-		conversation.TellModels(c.Models)
-	}
-	return c, origins, err
+	return config.Load(config.LoadOptions{Flags: cmd.Flags()})
 }
 
 // configArgs are the configuration flags that were given, as arguments for another precis.

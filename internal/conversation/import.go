@@ -22,8 +22,10 @@ type ImportOptions struct {
 	ID string
 	// Vendor and Model of the agent where the file does not say, or to replace what it says.
 	Vendor, Model string
-	// Window in tokens, 0: the model registry's.
+	// Window in tokens, 0: what Models knows of the model.
 	Window int
+	// Models knows the window of a model, and the vendor of one whose vendor the file does not name.
+	Models llm.Models
 	// Settings of the conversation, a JSON object.
 	Settings json.RawMessage
 	// Ephemeral marks conversations whose content goes when their run has ended.
@@ -134,13 +136,13 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 	if model == "" {
 		model = meta.Model
 	}
-	vendor, model = vendorOf(vendor, model)
+	vendor, model = vendorOf(vendor, model, o.Models)
 	window := o.Window
 	if window == 0 && o.Model == "" {
 		window = meta.Window // the agent's own figure for the model that it had
 	}
 	maxOutput := meta.MaxTokens
-	if known, ok := llm.Lookup(vendor, model); ok && window == 0 {
+	if known, ok := o.Models.Lookup(vendor, model); ok && window == 0 {
 		window = known.Window
 	}
 	if c, err = im.store.UpdateConversation(ctx, c.Ref, store.ConversationPatch{
@@ -164,12 +166,12 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 
 // vendorOf tells the vendor of a model by its name where the file does not say: an OpenAI-shaped log may well
 // be of another vendor's model, and a gateway writes "vendor/model".
-func vendorOf(vendor, model string) (string, string) {
+func vendorOf(vendor, model string, models llm.Models) (string, string) {
 	if before, after, ok := strings.Cut(model, "/"); ok && (vendor == "" || vendor == before) {
 		return before, after
 	}
 	if vendor == "" {
-		if known, ok := llm.Lookup("", model); ok {
+		if known, ok := models.Lookup("", model); ok {
 			vendor = known.Vendor
 		}
 	}
@@ -280,7 +282,8 @@ func (r *reading) summary(ctx context.Context, ref store.ConversationRef,
 	if transcript.SaysItIsSummary(c.Summary) {
 		return text, false, nil
 	}
-	view, err := Load(ctx, r.store, ref, pipeline.DefaultSettings(), int64(c.Before))
+	in := Installation{Settings: pipeline.DefaultSettings(), Models: r.options.Models}
+	view, err := Load(ctx, r.store, ref, in, int64(c.Before))
 	if err != nil {
 		return "", false, err
 	}

@@ -109,7 +109,7 @@ func (v View) CanCompactNatively(vendor llm.Vendor, model string) (form llm.Nati
 	if vendor.Name != c.Vendor || llm.Family(vendor.Name, model) != llm.Family(c.Vendor, c.Model) {
 		return "", "what a vendor compacts is readable for its own models alone, and the conversation's is another one"
 	}
-	known, _ := llm.Lookup(vendor.Name, model)
+	known, _ := v.Models.Lookup(vendor.Name, model)
 	if len(known.NativeCompaction) == 0 {
 		return "", "the vendor has no compaction of its own for the model"
 	}

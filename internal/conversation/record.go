@@ -25,7 +25,7 @@ func KeepState(ctx context.Context, s *store.Store, run store.RunRef, v View) (m
 		return nil, fmt.Errorf("encode the settings: %w", err)
 	}
 	live := v.LiveView
-	live.Conversation.Window = Window(live.Conversation)
-	live.Conversation.Usage.Calibration = Calibration(live.Conversation)
+	live.Conversation.Window = Window(live.Conversation, v.Models)
+	live.Conversation.Usage.Calibration = v.Calibration()
 	return s.KeepState(ctx, run, live, settings)
 }

@@ -4,7 +4,7 @@
 //
 //	view.go      a conversation at one moment, and its context
 //	settings.go  the settings that count for it
-//	window.go    its model's context window
+//	models.go    what is known of its model
 //	summary.go   the text of a summary message
 //	message.go   a message on its way into the store
 //	import.go    a conversation from a file
@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 
+	"precis/internal/llm"
 	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -24,42 +25,43 @@ type View struct {
 	// Conversation.Window of it is Window's, not the client's alone.
 	store.LiveView
 	Settings pipeline.Settings
-	Codec    transcript.Codec
+	// Models is what is known of models.
+	Models llm.Models
+	Codec  transcript.Codec
 	// Messages are those that no summary stands for: what the marker carries, then the tail, decoded.
 	Messages []pipeline.Message
 }
 
-// Load reads a conversation up to message upTo, 0: up to its head. base are the settings of the
-// installation, over which the conversation's own go.
-func Load(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings,
+// Load reads a conversation up to message upTo, 0: up to its head.
+func Load(ctx context.Context, s *store.Store, ref store.ConversationRef, in Installation,
 	upTo int64,
 ) (View, error) {
-	return load(ctx, s, ref, base, store.LiveOptions{UpTo: upTo})
+	return load(ctx, s, ref, in, store.LiveOptions{UpTo: upTo})
 }
 
 // LoadBeneathDigest is Load, but looks through an active marker that is a digest to the messages that it covers:
 // a model's summary of those is to replace it.
-func LoadBeneathDigest(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings,
+func LoadBeneathDigest(ctx context.Context, s *store.Store, ref store.ConversationRef, in Installation,
 	upTo int64,
 ) (View, error) {
-	return load(ctx, s, ref, base, store.LiveOptions{UpTo: upTo, BeneathDigest: true})
+	return load(ctx, s, ref, in, store.LiveOptions{UpTo: upTo, BeneathDigest: true})
 }
 
-func load(ctx context.Context, s *store.Store, ref store.ConversationRef, base pipeline.Settings,
+func load(ctx context.Context, s *store.Store, ref store.ConversationRef, in Installation,
 	o store.LiveOptions,
 ) (View, error) {
 	live, err := s.LiveView(ctx, ref, o)
 	if err != nil {
 		return View{}, err
 	}
-	return NewView(live, base)
+	return NewView(live, in)
 }
 
-// NewView makes a view of what is live. base are the settings of the installation.
-func NewView(live store.LiveView, base pipeline.Settings) (View, error) {
-	v := View{LiveView: live}
-	v.Conversation.Window = Window(live.Conversation)
-	v.Settings, _ = SettingsOf(base, live.Conversation) // whoever changes them is told of those that do not fit
+// NewView makes a view of what is live.
+func NewView(live store.LiveView, in Installation) (View, error) {
+	v := View{LiveView: live, Models: in.Models}
+	v.Conversation.Window = Window(live.Conversation, in.Models)
+	v.Settings, _ = SettingsOf(in.Settings, live.Conversation) // whoever changes them is told of those that do not fit
 	var err error
 	if v.Codec, err = transcript.CodecFor(transcript.Format(live.Conversation.Format)); err != nil {
 		return v, fmt.Errorf("conversation %s: %w", live.Conversation.Ref, err)
@@ -155,6 +157,9 @@ func (v View) Overhead() int {
 	return pipeline.EstimateText(string(v.Conversation.System)) + pipeline.EstimateText(string(v.Conversation.Tools))
 }
 
+// Calibration is Calibration of the conversation.
+func (v View) Calibration() float64 { return Calibration(v.Conversation, v.Models) }
+
 // APIType is the kind of vendor API that the conversation's messages are for.
 func (v View) APIType() string { return APIType(transcript.Format(v.Conversation.Format)) }
 
@@ -176,7 +181,7 @@ func (v View) TriggerInput(c pipeline.Context) pipeline.TriggerInput {
 		ServerTokens: v.Conversation.Usage.Tokens,
 		ServerStale:  v.Conversation.Usage.Stale,
 		EstimateAll:  c.Stats.Tokens + overhead,
-		Calibration:  Calibration(v.Conversation),
+		Calibration:  v.Calibration(),
 		Prepared:     v.Prepared != nil,
 	}
 	switch {

@@ -10,7 +10,7 @@ import (
 func TestDefaultModelsAreKnown(t *testing.T) {
 	t.Parallel()
 	for _, d := range defaultModels {
-		m, ok := llm.Lookup(d.vendor, d.model)
+		m, ok := llm.Models{}.Lookup(d.vendor, d.model)
 		if !ok || m.Window == 0 || m.MaxOutput == 0 {
 			t.Errorf("nothing is known of %s/%s: %+v", d.vendor, d.model, m)
 		}

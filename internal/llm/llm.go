@@ -57,6 +57,8 @@ type Vendor struct {
 	APIKey string
 	// Headers are sent with every request, after our own.
 	Headers map[string]string
+	// Models is what is known of the vendor's models: it bounds the output that a request asks for.
+	Models Models
 	// Transport, if set, stands around the connections, to measure and trace them.
 	Transport func(http.RoundTripper) http.RoundTripper
 }

@@ -4,10 +4,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 )
 
 // Model is what is known of a model.
@@ -24,7 +22,7 @@ type Model struct {
 	NativeCompaction []NativeForm `json:"native_compaction,omitempty"`
 	// Thinking says that the model can reason before it answers.
 	Thinking bool `json:"thinking,omitempty"`
-	// TokenRatio is how many tokens the model's own tokenizer makes of what pipeline.EstimateText counts as one,
+	// TokenRatio returns how many tokens the model's own tokenizer makes of what pipeline.EstimateText counts as one,
 	// where that is not the vendor's usual figure; 0: it is. See TokenRatio.
 	TokenRatio float64 `json:"token_ratio,omitempty"`
 }
@@ -65,37 +63,27 @@ type Known struct {
 	TokenRatio float64
 }
 
-// told is what the configuration says of models, by "VENDOR/MODEL" in lower case.
-var told atomic.Pointer[map[string]Known]
-
-// Tell adds to what is known of models, by "VENDOR/MODEL": it beats the table. A process does this once, with its
-// configuration, before it looks anything up.
-func Tell(models map[string]Known) {
-	for {
-		old := told.Load()
-		merged := map[string]Known{}
-		if old != nil {
-			maps.Copy(merged, *old)
-		}
-		for id, k := range models {
-			merged[strings.ToLower(id)] = k
-		}
-		if told.CompareAndSwap(old, &merged) {
-			return
-		}
-	}
+// Models answers what is known of models: the built-in table, and before it what the configuration says of some of
+// them. The zero value is the table alone.
+type Models struct {
+	configured map[string]Known // by "VENDOR/MODEL" in lower case
 }
 
-// Lookup finds what is known of a vendor's model, by the configuration (Tell) and the table; false when nothing
-// is. For a vendor without models of its own, such as a gateway, the model's name may be "VENDOR/MODEL" in turn. With
-// no vendor the name alone decides. Bedrock's names of Anthropic's models are known as such.
-func Lookup(vendor, model string) (Model, bool) {
-	m, ok := lookupTable(vendor, model)
-	all := told.Load()
-	if all == nil {
-		return m, ok
+// NewModels returns the table with what the configuration says of models, by "VENDOR/MODEL" in any case.
+func NewModels(configured map[string]Known) Models {
+	models := Models{configured: make(map[string]Known, len(configured))}
+	for id, k := range configured {
+		models.configured[strings.ToLower(id)] = k
 	}
-	k, given := (*all)[strings.ToLower(vendor+"/"+model)]
+	return models
+}
+
+// Lookup returns what is known of a vendor's model, and false when nothing is. For a vendor without models of its own,
+// such as a gateway, the model's name may be "VENDOR/MODEL" in turn. Without a vendor the name alone decides. Bedrock's
+// names of Anthropic's models are known as such.
+func (ms Models) Lookup(vendor, model string) (Model, bool) {
+	m, ok := lookupTable(vendor, model)
+	k, given := ms.configured[strings.ToLower(vendor+"/"+model)]
 	if !given {
 		return m, ok
 	}
@@ -120,11 +108,11 @@ func Lookup(vendor, model string) (Model, bool) {
 	return m, true
 }
 
-// TokenRatio is how many tokens a model's own tokenizer makes of what pipeline.EstimateText, an o200k count, has as
+// TokenRatio returns how many tokens a model's own tokenizer makes of what pipeline.EstimateText, an o200k count, has as
 // one: what an estimate is scaled by until the vendor's own figure for the conversation has come. 1 for a vendor of
 // whom nothing is known. bench/estimate_test.go measures it, against figures that the vendors' servers gave.
-func TokenRatio(vendor, model string) float64 {
-	m, _ := Lookup(vendor, model)
+func (ms Models) TokenRatio(vendor, model string) float64 {
+	m, _ := ms.Lookup(vendor, model)
 	if m.TokenRatio > 0 {
 		return m.TokenRatio
 	}
@@ -204,9 +192,9 @@ func ParseModel(id string) (vendor, model string, err error) {
 // maxOutput is the room for the answer that a request asks for: what the caller wants, brought into 1 to
 // the model's limit; fallback when neither is known.
 func maxOutput(v Vendor, c Call, fallback int) int {
-	m, ok := Lookup(v.Name, c.Model)
+	m, ok := v.Models.Lookup(v.Name, c.Model)
 	if !ok && v.Type == TypeAnthropic {
-		m, _ = Lookup(TypeAnthropic, c.Model) // a gateway under a name of its own
+		m, _ = v.Models.Lookup(TypeAnthropic, c.Model) // a gateway under a name of its own
 	}
 	limit := m.MaxOutput
 	want := c.MaxOutput

@@ -47,7 +47,7 @@ func TestLookup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, ok := llm.Lookup(c.vendor, c.model)
+			m, ok := llm.Models{}.Lookup(c.vendor, c.model)
 			if ok != (c.window > 0) || m.Window != c.window {
 				t.Errorf("%+v, %v; want window %d", m, ok, c.window)
 			}
@@ -83,10 +83,10 @@ func TestModelTable(t *testing.T) {
 		if m.Window < 4096 || m.MaxOutput < 1024 || m.MaxOutput > m.Window {
 			t.Errorf("%s: window %d, output %d", key, m.Window, m.MaxOutput)
 		}
-		if got, ok := llm.Lookup(m.Vendor, m.Pattern); !ok || !reflect.DeepEqual(got, m) {
+		if got, ok := (llm.Models{}).Lookup(m.Vendor, m.Pattern); !ok || !reflect.DeepEqual(got, m) {
 			t.Errorf("%s finds %+v", key, got)
 		}
-		if got, ok := llm.Lookup("", m.Pattern); !ok || got.Vendor != m.Vendor {
+		if got, ok := (llm.Models{}).Lookup("", m.Pattern); !ok || got.Vendor != m.Vendor {
 			t.Errorf("%s finds %+v by its name alone", key, got)
 		}
 	}
@@ -130,7 +130,7 @@ func TestTokenRatio(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := llm.TokenRatio(c.vendor, c.model); got != c.want {
+			if got := (llm.Models{}).TokenRatio(c.vendor, c.model); got != c.want {
 				t.Errorf("%v, want %v", got, c.want)
 			}
 		})

@@ -152,8 +152,10 @@ func TestNativeAnswers(t *testing.T) {
 			}
 			t.Run(name+mode, func(t *testing.T) {
 				t.Parallel()
-				srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{c.answer},
-					CountTokens: quarter})
+				srv := vendorserver.New(t, vendorserver.Script{
+					Answers:     []vendorserver.Answer{c.answer},
+					CountTokens: quarter,
+				})
 				res, err := nativeClient(t, srv, c.form).Call(ctxOf(t), nativeCall(t, c.form, !c.small, stream))
 				if kind := pipeline.KindOf(err); kind != c.want {
 					t.Fatalf("%q, want %q (%v)", kind, c.want, err)
@@ -424,25 +426,25 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestTell: what the configuration says of a model beats the table.
-func TestTell(t *testing.T) {
+// TestNewModels: what the configuration says of a model beats the table.
+func TestNewModels(t *testing.T) {
 	t.Parallel()
 	no := false
-	llm.Tell(map[string]llm.Known{
-		"anthropic/claude-opus-4-5-told": {
+	models := llm.NewModels(map[string]llm.Known{
+		"anthropic/claude-opus-4-5-own": {
 			Window: 7000, NativeCompaction: []llm.NativeForm{llm.NativeEdit},
 			Thinking: &no,
 		},
-		"Told/Qwen": {Window: 131072},
+		"House/Qwen": {Window: 131072},
 	})
-	m, ok := llm.Lookup("anthropic", "claude-opus-4-5-told")
+	m, ok := models.Lookup("anthropic", "claude-opus-4-5-own")
 	if !ok || m.Window != 7000 || m.MaxOutput != 64_000 || m.Thinking || len(m.NativeCompaction) != 1 {
 		t.Errorf("%+v", m)
 	}
-	if m, ok := llm.Lookup("told", "qwen"); !ok || m.Window != 131072 || m.MaxOutput != 0 {
+	if m, ok := models.Lookup("house", "qwen"); !ok || m.Window != 131072 || m.MaxOutput != 0 {
 		t.Errorf("%+v, %v", m, ok)
 	}
-	if m, _ := llm.Lookup("anthropic", "claude-opus-4-5"); m.Window != 200_000 {
+	if m, _ := models.Lookup("anthropic", "claude-opus-4-5"); m.Window != 200_000 {
 		t.Errorf("another model changed: %+v", m)
 	}
 }

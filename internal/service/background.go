@@ -97,7 +97,7 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 	whole := view
 	if view.Marker != nil && view.Marker.Digest { // it may replace the digest from the messages beneath
 		var err error
-		if whole, err = conversation.LoadBeneathDigest(ctx, s.Store, ref, s.Config.Settings, 0); err != nil {
+		if whole, err = conversation.LoadBeneathDigest(ctx, s.Store, ref, s.installation(), 0); err != nil {
 			return nil, err
 		}
 	}

@@ -218,7 +218,7 @@ func (s *Service) checkSettings(c store.Conversation) error {
 	if err != nil {
 		return err
 	}
-	return settings.ValidateForWindow(conversation.Window(c))
+	return settings.ValidateForWindow(conversation.Window(c, s.installation().Models))
 }
 
 // GetConversation gives a conversation and where it stands.

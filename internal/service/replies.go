@@ -110,7 +110,7 @@ func (s *Service) applyDue(ctx context.Context, ref store.ConversationRef) error
 func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, live store.LiveView,
 	req ContextRequest,
 ) (Context, error) {
-	view, err := conversation.NewView(live, s.Config.Settings)
+	view, err := conversation.NewView(live, s.installation())
 	if err != nil {
 		return Context{}, err
 	}

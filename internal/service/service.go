@@ -57,7 +57,12 @@ func (s *Service) settings(c store.Conversation) pipeline.Settings {
 	return settings
 }
 
+// installation is what the configuration says for all conversations.
+func (s *Service) installation() conversation.Installation {
+	return conversation.InstallationOf(s.Config)
+}
+
 // load reads a conversation as it stands.
 func (s *Service) load(ctx context.Context, ref store.ConversationRef) (conversation.View, error) {
-	return conversation.Load(ctx, s.Store, ref, s.Config.Settings, 0)
+	return conversation.Load(ctx, s.Store, ref, s.installation(), 0)
 }

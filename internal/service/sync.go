@@ -236,7 +236,7 @@ func (s *Service) matchContext(ctx context.Context, ref store.ConversationRef, l
 	if err != nil {
 		return matching{}, err
 	}
-	view, err := conversation.NewView(live, s.Config.Settings)
+	view, err := conversation.NewView(live, s.installation())
 	if err != nil {
 		return matching{}, err
 	}

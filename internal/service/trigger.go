@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"precis/internal/conversation"
+	"precis/internal/llm"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -50,7 +51,7 @@ func (l *look) watch(ctx context.Context, m store.Moment) (store.Verdict, error)
 	if m.Ended != nil && m.Ended.Epoch != m.Conversation.Epoch {
 		l.overflow = false // of a context that is no longer sent
 	}
-	in := sumsInput(m, settings)
+	in := sumsInput(m, settings, l.s.installation().Models)
 	in.Overflow = l.overflow
 	l.decision = pipeline.EvaluateTrigger(in, settings)
 
@@ -72,7 +73,7 @@ func (l *look) measure(ctx context.Context, m store.Moment, settings pipeline.Se
 	if err != nil {
 		return err
 	}
-	view, err := conversation.NewView(live, l.s.Config.Settings)
+	view, err := conversation.NewView(live, l.s.installation())
 	if err != nil { // the sums have to do: a conversation that cannot be read is the run's to report
 		l.s.Log.Warn("a conversation could not be measured", "conversation", m.Conversation.Ref.String(), "error", err)
 		return nil
@@ -177,7 +178,7 @@ func parkedByReply(m store.Moment, settings pipeline.Settings) bool {
 }
 
 // sumsInput is what the trigger compares, by running sums.
-func sumsInput(m store.Moment, settings pipeline.Settings) pipeline.TriggerInput {
+func sumsInput(m store.Moment, settings pipeline.Settings, models llm.Models) pipeline.TriggerInput {
 	c := m.Conversation
 	history := m.Live.Tokens()
 	if c.Measured != nil {
@@ -188,12 +189,12 @@ func sumsInput(m store.Moment, settings pipeline.Settings) pipeline.TriggerInput
 		overhead = pipeline.EstimateText(string(c.System)) + pipeline.EstimateText(string(c.Tools))
 	}
 	in := pipeline.TriggerInput{
-		Window:       conversation.Window(c),
+		Window:       conversation.Window(c, models),
 		MaxOutput:    c.MaxOutput,
 		ServerTokens: c.Usage.Tokens,
 		ServerStale:  c.Usage.Stale,
 		EstimateAll:  int(history+m.Live.Enrichments) + overhead,
-		Calibration:  conversation.Calibration(c),
+		Calibration:  conversation.Calibration(c, models),
 		Turns:        conversation.TurnsToSummarize(int(m.Live.Tail.Turns), settings),
 		Prepared:     m.Prepared != nil,
 	}

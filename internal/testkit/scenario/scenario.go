@@ -275,7 +275,7 @@ func (s *System) Compact(ref store.ConversationRef, req store.RunRequest) store.
 // View is the conversation as it stands.
 func (s *System) View(ref store.ConversationRef) conversation.View {
 	s.T.Helper()
-	v, err := conversation.Load(s.T.Context(), s.Store, ref, s.Config.Settings, 0)
+	v, err := conversation.Load(s.T.Context(), s.Store, ref, conversation.InstallationOf(s.Config), 0)
 	if err != nil {
 		s.T.Fatal(err)
 	}

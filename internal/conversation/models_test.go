@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"precis/internal/conversation"
+	"precis/internal/llm"
 	"precis/internal/store"
 )
 
@@ -11,11 +12,11 @@ import (
 func TestCalibration(t *testing.T) {
 	t.Parallel()
 	c := store.Conversation{Vendor: "anthropic", Model: "claude-opus-4-7"}
-	if got := conversation.Calibration(c); got != 1.62 {
+	if got := conversation.Calibration(c, llm.Models{}); got != 1.62 {
 		t.Errorf("before any figure: %v, want the tokenizer's 1.62", got)
 	}
 	c.Usage.Calibration = 1.4
-	if got := conversation.Calibration(c); got != 1.4 {
+	if got := conversation.Calibration(c, llm.Models{}); got != 1.4 {
 		t.Errorf("after one: %v, want its 1.4", got)
 	}
 }
