@@ -33,7 +33,10 @@ var layers = [][]string{
 	{"internal/api", "internal/testkit/scenario"},
 	{"internal/web"},
 	{"internal/cli/...", "internal/testkit/exampletest"},
-	{"starter/...", "worker/...", "bench/...", "examples/...", "internal/devstack/cmd/...", "internal/faults"},
+	{
+		"starter/...", "worker/...", "bench/...", "examples/...", "internal/devstack/cmd/...", "internal/faults",
+		"internal/testkit/compat",
+	},
 	{"internal/archtest"},
 }
 

@@ -53,13 +53,19 @@ type System struct {
 // key; the default summarizer list is the agent's own model.
 func New(t testing.TB, script vendorserver.Script) *System {
 	t.Helper()
+	return On(t, stacktest.DatabaseURL(t), script)
+}
+
+// On is New on a database that exists: it is migrated to the newest schema and keeps its rows.
+func On(t testing.TB, databaseURL string, script vendorserver.Script) *System {
+	t.Helper()
 	ctx := t.Context()
 	s := &System{
 		T: t, Vendor: vendorserver.New(t, script),
 		Log: slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	s.Config = config.Defaults()
-	s.Config.DatabaseURL = stacktest.DatabaseURL(t)
+	s.Config.DatabaseURL = databaseURL
 	s.Config.Temporal.Address, s.Config.Temporal.Namespace = stacktest.Temporal(t)
 	s.Config.Vendors["anthropic"] = config.Vendor{Type: llm.TypeAnthropic, BaseURL: s.Vendor.URL, APIKey: "test-key"}
 	s.Config.Vendors["openai"] = config.Vendor{Type: llm.TypeOpenAI, BaseURL: s.Vendor.OpenAIURL(), APIKey: "test-key"}
