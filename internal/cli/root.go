@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"precis/internal/config"
-	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/internal/version"
 )
