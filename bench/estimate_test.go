@@ -1,19 +1,18 @@
 package bench
 
 import (
+	"bytes"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
 	"precis/internal/llm"
-	"precis/internal/testkit"
+	"precis/internal/testkit/corpus"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -35,23 +34,13 @@ type sample struct{ uncalibrated, calibrated float64 }
 // the agent's program adds and takes away, reasoning. Such a file tells little of the estimate, and has a row of its
 // own.
 //
-//	go test ./bench -run '^$' -bench BenchmarkEstimate -benchtime 1x -v
+//	PRECIS_CORPUS=DIR go test ./bench -run '^$' -bench BenchmarkEstimate -benchtime 1x -v
 func BenchmarkEstimate(b *testing.B) {
-	root := testkit.Shared(b, "data")
 	groups, files := map[string][]sample{}, map[string][]sample{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		return collect(root, path, groups, files)
-	})
-	if err != nil {
-		b.Fatal(err)
+	for _, f := range corpus.Files(b, "") {
+		collect(f, f.Read(b), groups, files)
 	}
 	b.Log(table("vendor, language", groups) + table("file", files))
-	for b.Loop() {
-		pipeline.EstimateText(root)
-	}
 }
 
 func table(title string, groups map[string][]sample) string {
@@ -80,15 +69,10 @@ func quantile(s []sample, q float64, of func(sample) float64) float64 {
 }
 
 // collect adds the samples of one file.
-func collect(root, path string, groups, files map[string][]sample) error {
-	f, err := os.Open(path)
+func collect(f corpus.File, data []byte, groups, files map[string][]sample) {
+	file, err := transcript.Read(bytes.NewReader(data), transcript.Options{Lenient: true})
 	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	file, err := transcript.Read(f, transcript.Options{Lenient: true})
-	if err != nil {
-		return nil // not a transcript, or of no format that is known
+		return // not a transcript, or of an unknown format
 	}
 	for _, c := range file.Conversations {
 		sums := make([]int, len(c.Messages)+1)
@@ -104,12 +88,11 @@ func collect(root, path string, groups, files map[string][]sample) error {
 		for _, part := range parts {
 			measure(part, sums, ratio, func(s sample) {
 				groups[group] = append(groups[group], s)
-				name := fmt.Sprintf("%s, %s", filepath.Base(path), c.Model)
+				name := fmt.Sprintf("%s, %s", path.Base(f.Name), c.Model)
 				files[name] = append(files[name], s)
 			})
 		}
 	}
-	return nil
 }
 
 // tokenizer names the vendor of a conversation's model and gives the ratio of its tokenizer.

@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"precis/internal/conversation"
 	"precis/internal/store"
-	"precis/internal/testkit"
+	"precis/internal/testkit/corpus"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
@@ -29,26 +27,14 @@ func TestEveryRealTranscriptCompacts(t *testing.T) {
 		"langchain-dumps", "pi-agent-jsonl", "kimi-cli-context", "copilot-cli", "roo-cline", "openhands-events",
 		"google-adk", "ms-agent-framework",
 	} {
-		root := testkit.Shared(t, "data/"+dir)
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
+		for _, f := range corpus.Files(t, dir) {
+			if strings.HasSuffix(f.Name, "ui_messages.json") { // what a window showed: refused
+				continue
 			}
-			name, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			if strings.HasSuffix(name, "ui_messages.json") { // what a window showed: refused
-				return nil
-			}
-			t.Run(dir+"/"+name, func(t *testing.T) {
+			t.Run(dir+"/"+f.Name, func(t *testing.T) {
 				t.Parallel()
-				walk(t, path)
+				walk(t, f.Path)
 			})
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
 }

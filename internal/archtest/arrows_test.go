@@ -24,6 +24,7 @@ var layers = [][]string{
 	{
 		"internal/conversation", "internal/devstack", "internal/eval", "internal/testkit/vendorserver",
 		"internal/runreport", "internal/telemetry", "internal/temporalclient", "internal/testkit",
+		"internal/testkit/corpus",
 	},
 	{"activities", "internal/audit", "internal/testkit/stacktest", "internal/memory"},
 	{"workflows"},

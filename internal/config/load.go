@@ -39,7 +39,7 @@ const (
 // notConfiguration are the variables with our prefix that are not keys: one that names the file, and those
 // that only tests read.
 func notConfiguration(name string) bool {
-	return slices.Contains([]string{FileVariable, "PRECIS_SHARED", "PRECIS_UPDATE_GOLDEN"}, name) ||
+	return slices.Contains([]string{FileVariable, "PRECIS_CORPUS", "PRECIS_UPDATE_GOLDEN"}, name) ||
 		strings.HasPrefix(name, "PRECIS_TEST_")
 }
 

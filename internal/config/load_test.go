@@ -219,7 +219,7 @@ func TestValuesTakeTheirKeysType(t *testing.T) {
 		},
 		{
 			name:    "variables that are not configuration",
-			environ: []string{"PRECIS_SHARED=/x", "PRECIS_TEST_ANYTHING=1"},
+			environ: []string{"PRECIS_CORPUS=/x", "PRECIS_TEST_ANYTHING=1"},
 			get:     func(c Config) any { return c.Log.Level }, want: "info",
 		},
 		{

@@ -16,14 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"precis/internal/testkit"
 	"precis/pipeline"
 )
 
-// TestVendorAnswers classifies every row of the shared cases, with status 200 ones by ClassifyAnswer.
+// TestVendorAnswers classifies answers in the words of the vendors: those with status 200 by ClassifyAnswer, status 0
+// is an error of Go's HTTP client.
 func TestVendorAnswers(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open(testkit.Shared(t, "cases/vendor_answers.jsonl"))
+	file, err := os.Open("testdata/answers.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,35 +31,35 @@ func TestVendorAnswers(t *testing.T) {
 	rows := 0
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		var row struct {
-			ID, Vendor, Body string
-			Status           int
-			Expect           pipeline.ErrorKind
-			Actual, Limit    int
+			Name, Vendor, Body string
+			Status             int
+			Want               pipeline.ErrorKind
+			Actual, Limit      int
 		}
 		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
 			t.Fatal(err)
 		}
 		rows++
-		t.Run(row.ID, func(t *testing.T) {
+		t.Run(row.Vendor+"/"+row.Name, func(t *testing.T) {
 			t.Parallel()
 			var got *pipeline.Error
 			if row.Status == 200 {
 				if _, err := ClassifyAnswer(row.Vendor, []byte(row.Body)); !errors.As(err, &got) {
-					t.Fatalf("ClassifyAnswer: %v, want kind %s", err, row.Expect)
+					t.Fatalf("ClassifyAnswer: %v, want kind %s", err, row.Want)
 				}
 			} else {
 				got = Classify(row.Vendor, row.Status, nil, []byte(row.Body), nil)
 			}
-			if got.Kind != row.Expect {
-				t.Errorf("kind %s, want %s", got.Kind, row.Expect)
+			if got.Kind != row.Want {
+				t.Errorf("kind %s, want %s", got.Kind, row.Want)
 			}
 			if got.ActualTokens != row.Actual || got.LimitTokens != row.Limit {
 				t.Errorf("actual %d limit %d, want %d and %d", got.ActualTokens, got.LimitTokens, row.Actual, row.Limit)
 			}
 			if row.Status == 0 {
 				// The same words as the text of an error of Go's.
-				if k := Classify(row.Vendor, 0, nil, nil, errors.New(row.Body)).Kind; k != row.Expect {
-					t.Errorf("as a cause: kind %s, want %s", k, row.Expect)
+				if k := Classify(row.Vendor, 0, nil, nil, errors.New(row.Body)).Kind; k != row.Want {
+					t.Errorf("as a cause: kind %s, want %s", k, row.Want)
 				}
 			}
 		})

@@ -2,14 +2,13 @@ package llm_test
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
 
 	"precis/internal/llm"
-	"precis/internal/testkit"
+	"precis/internal/testkit/corpus"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
@@ -309,19 +308,19 @@ func TestNativeBetas(t *testing.T) {
 // TestRecordedCompactions reads what the vendors really answered.
 func TestRecordedCompactions(t *testing.T) {
 	t.Parallel()
+	if !corpus.Given() {
+		return
+	}
 	load := func(name string) []struct {
 		URI      string          `json:"uri"`
 		Response json.RawMessage `json:"response"`
 	} {
-		b, err := os.ReadFile(testkit.Shared(t, "data/provider-compaction/"+name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file, _ := corpus.Open(t, "provider-compaction/"+name)
 		var out []struct {
 			URI      string          `json:"uri"`
 			Response json.RawMessage `json:"response"`
 		}
-		if err := json.Unmarshal(b, &out); err != nil {
+		if err := json.Unmarshal(file.Read(t), &out); err != nil {
 			t.Fatal(err)
 		}
 		return out

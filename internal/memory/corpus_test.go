@@ -2,9 +2,7 @@ package memory_test
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,7 +10,7 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/memory"
 	"precis/internal/store"
-	"precis/internal/testkit"
+	"precis/internal/testkit/corpus"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -24,32 +22,18 @@ var opened = regexp.MustCompile(`(?m)^<message seq="(\d+)" role="[a-z]+">$`)
 func TestRecordedTranscripts(t *testing.T) {
 	t.Parallel()
 	const most = 400 << 10 // larger ones are more of the same
-	root := testkit.Shared(t, "data")
 	m := newMemory(t)
 	walked := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	for _, f := range corpus.Files(t, "") {
+		if f.Size > most || strings.HasSuffix(f.Name, "ui_messages.json") || strings.HasSuffix(f.Name, ".md") {
+			continue
 		}
-		info, err := d.Info()
-		if err != nil || info.Size() > most || strings.HasSuffix(path, "ui_messages.json") ||
-			strings.HasSuffix(path, ".md") {
-			return err
-		}
-		name, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		for _, ref := range imported(t, m, path) {
+		for _, ref := range imported(t, m, f.Path) {
 			walked++
-			checkMemory(t, m, ref, name)
+			checkMemory(t, m, ref, f.Name)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	if walked < 10 {
+	if corpus.Given() && walked < 10 {
 		t.Errorf("only %d conversations", walked)
 	}
 }

@@ -17,14 +17,16 @@ const Summary = "<summary>The user asked one thing after another; each was answe
 // Script is a vendor whose model answers a message "Answer to …" with its first words, and writes Summary when that is
 // what it is asked for. A request of more than window tokens is refused; 0: none is.
 func Script(window int) vendorserver.Script {
-	s := vendorserver.Script{Key: "test-key",
+	s := vendorserver.Script{
+		Key: "test-key",
 		Default: &vendorserver.Answer{Func: func(r vendorserver.Request) vendorserver.Answer {
 			if AsksForSummary(r) {
 				return vendorserver.Answer{Text: Summary}
 			}
 			words := strings.Fields(r.LastUser)
 			return vendorserver.Answer{Text: "Answer to " + strings.Join(words[:min(len(words), 2)], " ") + "."}
-		}}}
+		}},
+	}
 	if window > 0 {
 		s.Windows = map[string]int{"": window}
 	}

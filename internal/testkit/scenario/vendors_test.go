@@ -82,8 +82,10 @@ var cases = []struct {
 	}}}, {Text: good}}, path: []string{"empty_output→once_more"}},
 	{name: "dropped", answers: []vendorserver.Answer{{CloseAfterText: "<summary>half"}, {Text: good}}},
 	{
-		name: "rate-limit", answers: []vendorserver.Answer{{Error: &vendorserver.Error{Status: 429, RetryAfter: "2"}},
-			{Text: good}},
+		name: "rate-limit", answers: []vendorserver.Answer{
+			{Error: &vendorserver.Error{Status: 429, RetryAfter: "2"}},
+			{Text: good},
+		},
 		waits: 2 * time.Second,
 	},
 	{name: "overloaded", answers: []vendorserver.Answer{{Error: &vendorserver.Error{Status: 529}}, {Text: good}}},

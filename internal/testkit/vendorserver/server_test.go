@@ -237,8 +237,10 @@ func TestEcho(t *testing.T) {
 func TestGate(t *testing.T) {
 	t.Parallel()
 	gate := vendorserver.NewGate()
-	srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: "late", Gate: gate},
-		{Text: "prompt"}}})
+	srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{
+		{Text: "late", Gate: gate},
+		{Text: "prompt"},
+	}})
 	late := make(chan string)
 	go func() {
 		_, got := ask(t, srv, "m", "x")
