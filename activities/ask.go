@@ -45,12 +45,11 @@ func (r recordedAnswer) err() error {
 // ask sends the prepared input to the model, unless an earlier attempt at this call has its answer. The call
 // is booked before it is sent and with its answer the moment that is complete, so that a crash in between
 // shows as a call that was perhaps paid for.
-func (a *Activities) ask(ctx context.Context, req SummarizeRequest, prompt pipeline.Prompt,
-	view conversation.View,
-) (recordedAnswer, error) {
-	if rec := notesOf(ctx).record; rec != nil {
-		return a.recall(ctx, rec)
+func (a *Activities) ask(ctx context.Context, w writing, prompt pipeline.Prompt) (recordedAnswer, error) {
+	if w.at.record != nil {
+		return a.recall(ctx, w.at)
 	}
+	req := w.req
 	client, why := a.client(req.Summarizer.Vendor)
 	if client == nil {
 		return recordedAnswer{}, pipeline.Errorf(pipeline.ModelNotFound, "%s", why)
@@ -59,22 +58,9 @@ func (a *Activities) ask(ctx context.Context, req SummarizeRequest, prompt pipel
 	if err != nil {
 		return recordedAnswer{}, err
 	}
-	call := llm.Call{
-		Model: req.Summarizer.Model, MaxOutput: req.MaxOutput,
-		Meta: llm.Metadata{
-			Reason: llm.ReasonSummarization, Feature: prompt.Name, RunID: req.Ref.Run,
-			Tenant: req.Tenant,
-		},
-	}
-	switch req.Summarizer.Kind {
-	case pipeline.SummarizerSelf, pipeline.SummarizerNative:
-		call.Body, call.Format, call.Native = input, view.Conversation.Format, llm.NativeForm(req.Summarizer.Form)
-	default:
-		var in externalInput
-		if err := json.Unmarshal(input, &in); err != nil {
-			return recordedAnswer{}, fmt.Errorf("read the summarizer's input: %w", err)
-		}
-		call.System, call.User = in.System, in.User
+	call, err := newCall(req, prompt, w.view, input)
+	if err != nil {
+		return recordedAnswer{}, err
 	}
 
 	booked := store.ModelCall{
@@ -90,8 +76,8 @@ func (a *Activities) ask(ctx context.Context, req SummarizeRequest, prompt pipel
 		if err := json.Unmarshal(earlier, &kept); err != nil {
 			return kept, fmt.Errorf("read the kept answer: %w", err)
 		}
-		notesOf(ctx).number("answer_reused", true)
-		notesOf(ctx).artifact("answer", store.Hash(sha256.Sum256(earlier)).String())
+		w.notes.AnswerReused = true
+		w.at.artifact("answer", store.Hash(sha256.Sum256(earlier)).String())
 		return kept, kept.err()
 	}
 
@@ -100,7 +86,7 @@ func (a *Activities) ask(ctx context.Context, req SummarizeRequest, prompt pipel
 	defer cancel()
 	answered, callErr := client.Call(callCtx, call)
 	took := time.Since(sent)
-	notesOf(ctx).number("model_ms", took.Milliseconds())
+	w.notes.ModelMS = took.Milliseconds()
 	a.Metrics.ModelCalled(ctx, telemetry.ModelCall{
 		Vendor: req.Summarizer.Vendor, Summarizer: req.Summarizer.String(), ErrorKind: string(pipeline.KindOf(callErr)),
 		Took: took, Input: answered.Usage.Input, CachedInput: answered.Usage.CachedInput, Output: answered.Usage.Output,
@@ -109,16 +95,38 @@ func (a *Activities) ask(ctx context.Context, req SummarizeRequest, prompt pipel
 		Answer: answered.Answer, Usage: answered.Usage, Model: answered.Model, RequestID: answered.RequestID,
 		Raw: string(answered.Raw), Native: answered.Native, NativeText: answered.NativeText,
 	}
-	if err := a.book(ctx, req, booked, &record, answered.Status, callErr); err != nil {
+	if err := a.book(ctx, w.at, booked, &record, answered.Status, callErr); err != nil {
 		return record, err
 	}
-	a.countForBreaker(ctx, req.Summarizer.Vendor, callErr, view.Settings.Breaker)
+	a.countForBreaker(ctx, req.Summarizer.Vendor, callErr, w.view.Settings.Breaker)
 	return record, callErr
 }
 
-// recall reads from the record what the model answered, or how it failed.
-func (a *Activities) recall(ctx context.Context, rec *record) (recordedAnswer, error) {
+// newCall makes the model call of a prepared input.
+func newCall(req SummarizeRequest, prompt pipeline.Prompt, view conversation.View, input []byte) (llm.Call, error) {
+	call := llm.Call{
+		Model: req.Summarizer.Model, MaxOutput: req.MaxOutput,
+		Meta: llm.Metadata{
+			Reason: llm.ReasonSummarization, Feature: prompt.Name, RunID: req.Ref.Run, Tenant: req.Tenant,
+		},
+	}
+	switch req.Summarizer.Kind {
+	case pipeline.SummarizerSelf, pipeline.SummarizerNative:
+		call.Body, call.Format, call.Native = input, view.Conversation.Format, llm.NativeForm(req.Summarizer.Form)
+	default:
+		var in externalInput
+		if err := json.Unmarshal(input, &in); err != nil {
+			return call, fmt.Errorf("read the summarizer's input: %w", err)
+		}
+		call.System, call.User = in.System, in.User
+	}
+	return call, nil
+}
+
+// recall reads from the record what the model answered, or how the call failed.
+func (a *Activities) recall(ctx context.Context, at *attempt) (recordedAnswer, error) {
 	var answer recordedAnswer
+	rec := at.record
 	ledger, err := a.Store.Ledger(ctx, rec.original.Ref)
 	if err != nil {
 		return answer, err
@@ -129,13 +137,14 @@ func (a *Activities) recall(ctx context.Context, rec *record) (recordedAnswer, e
 		}
 		data, err := a.Store.GetArtifact(ctx, rec.original.Ref.Tenant, e.Answer)
 		if err != nil {
-			return answer, gone(rec.original, fmt.Sprintf("the answer of %s/%s in step %d", e.Vendor, e.Model, e.Call),
+			return answer, errPruned(rec.original,
+				fmt.Sprintf("the answer of %s/%s in step %d", e.Vendor, e.Model, e.Call),
 				err)
 		}
 		if err := json.Unmarshal(data, &answer); err != nil {
 			return answer, fmt.Errorf("read the recorded answer: %w", err)
 		}
-		notesOf(ctx).artifact("answer", e.Answer)
+		at.artifact("answer", e.Answer)
 		return answer, answer.err()
 	}
 	if kind, message := rec.failure(); kind != "" {
@@ -146,7 +155,7 @@ func (a *Activities) recall(ctx context.Context, rec *record) (recordedAnswer, e
 
 // book writes down how the call ended. The answer is paid for: while the database is away this waits for it,
 // as long as the attempt may take.
-func (a *Activities) book(ctx context.Context, req SummarizeRequest, booked store.ModelCall, record *recordedAnswer,
+func (a *Activities) book(ctx context.Context, at *attempt, booked store.ModelCall, record *recordedAnswer,
 	status int, callErr error,
 ) error {
 	usage := record.Usage
@@ -169,22 +178,22 @@ func (a *Activities) book(ctx context.Context, req SummarizeRequest, booked stor
 		end.Answer = data
 	}
 	// Also when the run was cancelled meanwhile: what was used is booked.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookingPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookingTimeout)
 	defer cancel()
 	wait := retry.WithCappedDuration(5*time.Second, retry.NewExponential(200*time.Millisecond))
 	sha, err := retry.DoValue(ctx, wait, func(ctx context.Context) (string, error) {
-		sha, err := a.Store.FinishCall(ctx, req.run(), booked, end)
+		sha, err := a.Store.FinishCall(ctx, at.ref.run(), booked, end)
 		if store.Unavailable(err) {
 			return "", retry.RetryableError(err)
 		}
 		return sha, err
 	})
-	notesOf(ctx).artifact("answer", sha)
+	at.artifact("answer", sha)
 	return err
 }
 
-// bookingPatience is how long a finished call waits for a database that is away before its attempt is given up.
-const bookingPatience = 10 * time.Minute
+// bookingTimeout is how long a finished call waits for a database that is away before its attempt is given up.
+const bookingTimeout = 10 * time.Minute
 
 // complete says whether the vendor finished its answer, good or bad: asking again would be paid for again and
 // say the same.

@@ -40,6 +40,7 @@ type NextReplaysResult struct {
 // NextReplays makes the next replays of a batch. Asked again, it gives those that it has made: a run is repeated once
 // in a batch, however often that is begun.
 func (a *Activities) NextReplays(ctx context.Context, req NextReplaysRequest) (NextReplaysResult, error) {
+	defer heartbeat(ctx)()
 	out, err := a.nextReplays(ctx, req)
 	return out, toTemporal(ctx, err, activity.GetInfo(ctx).Attempt)
 }
@@ -87,6 +88,7 @@ type FinishReplaysRequest struct {
 
 // FinishReplays closes a batch.
 func (a *Activities) FinishReplays(ctx context.Context, req FinishReplaysRequest) error {
+	defer heartbeat(ctx)()
 	_, err := a.Store.FinishReplayBatch(ctx, store.BatchRef{Tenant: req.Tenant, ID: req.Batch}, req.Cancelled)
 	return toTemporal(ctx, err, activity.GetInfo(ctx).Attempt)
 }

@@ -40,6 +40,7 @@ type AskResult struct {
 // AskForRun notes the run which a workflow executes as its child next: the settings of this moment are kept with it,
 // and while it is unfinished no other one of the conversation begins. With a reply open it fails with kind conflict.
 func (a *Activities) AskForRun(ctx context.Context, req AskRequest) (AskResult, error) {
+	defer heartbeat(ctx)()
 	ref := store.ConversationRef{Tenant: req.Tenant, ID: req.Conversation}
 	run, attached, err := conversation.Ask(ctx, a.Store, a.Config, ref, store.RunRequest{
 		Full: req.Full, Trigger: json.RawMessage(`{"kind":"manual"}`), Hold: childPatience,
@@ -84,6 +85,7 @@ type RunResult struct {
 // AwaitRun gives a run when it has ended. Until then each attempt is one look, and its failure says when to look again:
 // so waiting takes neither a worker's slot nor an event of the history.
 func (a *Activities) AwaitRun(ctx context.Context, req AwaitRequest) (RunResult, error) {
+	defer heartbeat(ctx)()
 	attempt := activity.GetInfo(ctx).Attempt
 	run, err := a.Store.GetRun(ctx, store.RunRef{Tenant: req.Tenant, ID: req.Run})
 	if err != nil {

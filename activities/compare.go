@@ -32,7 +32,8 @@ func (e *finalError) Error() string { return e.err.Error() }
 func (e *finalError) Unwrap() error { return e.err }
 
 // follows makes sure that the original took this step too.
-func (r *record) follows(ref Ref, notes *stepNotes) error {
+func (at *attempt) follows() error {
+	r, ref := at.record, at.ref
 	if r.endsHere() {
 		return &finalError{&pipeline.Error{Kind: pipeline.Cancelled, Message: "the original was cancelled here"}}
 	}
@@ -46,7 +47,7 @@ func (r *record) follows(ref Ref, notes *stepNotes) error {
 		}
 	}
 	now := stepWords(string(r.stage), ref.Rung, "")
-	notes.difference(runreport.Difference{What: "step", Recorded: took, Replayed: now})
+	at.difference(runreport.Difference{What: "step", Recorded: took, Replayed: now})
 	return &divergedError{fmt.Sprintf("step %d of the record is %s, the replay came to %s", ref.Call, took, now)}
 }
 
@@ -63,9 +64,8 @@ func stepWords(stage, rung, summarizer string) string {
 
 // compare notes where a step of a replay from the record parts from it, and keeps that. It gives the error that the
 // step is to end with: a failure that was recorded is not tried again.
-func (a *Activities) compare(ctx context.Context, ref Ref, result any, failure error) error {
-	notes := notesOf(ctx)
-	rec := notes.record
+func (a *Activities) compare(ctx context.Context, at *attempt, result any, failure error) error {
+	rec := at.record
 	e := asError(failure)
 	if failure != nil && e == nil {
 		return failure // of the database, say: the attempt is made again
@@ -77,24 +77,24 @@ func (a *Activities) compare(ctx context.Context, ref Ref, result any, failure e
 		if rec.kept == nil {
 			recorded = fmt.Sprintf("%s: %s", recordedKind, recordedMessage)
 		}
-		notes.difference(runreport.Difference{
+		at.difference(runreport.Difference{
 			What: "error", Recorded: recorded,
 			Replayed: fmt.Sprintf("%s: %s", e.Kind, shorten(e.Message)),
 		})
 	case e == nil && rec.kept == nil:
-		notes.difference(runreport.Difference{
+		at.difference(runreport.Difference{
 			What: "error", Recorded: fmt.Sprintf("%s: %s", recordedKind, recordedMessage),
 			Replayed: "it went well",
 		})
 	case e == nil:
-		if err := a.compareResults(notes, rec.kept.Result, result); err != nil {
+		if err := at.compareResult(result); err != nil {
 			return err
 		}
 	}
-	if err := a.compareArtifacts(ctx, ref, notes); err != nil {
+	if err := a.compareArtifacts(ctx, at); err != nil {
 		return err
 	}
-	if err := a.keepDifferences(ctx, ref, notes); err != nil {
+	if err := a.keepDifferences(ctx, at); err != nil {
 		return err
 	}
 	if failure != nil {
@@ -103,36 +103,24 @@ func (a *Activities) compare(ctx context.Context, ref Ref, result any, failure e
 	return nil
 }
 
-// failure is how the step of the original failed, "" when it did not.
-func (r *record) failure() (pipeline.ErrorKind, string) {
-	if r.kept != nil || r.step == nil {
-		return "", ""
-	}
-	kind := r.step.ErrorKind
-	if kind == "" { // its worker died in it, and Temporal gave it up
-		kind = pipeline.Timeout
-	}
-	return kind, r.step.Message
-}
-
 // notCompared are parts of a stage's result that say where it ran, or that artifacts say better.
 var notCompared = map[string]bool{
 	"model_queue": true, "spent_at": true, "plan": true, "input": true, "summary": true, "native": true,
 	"native_use": true,
 }
 
-// compareResults looks for the first figure that differs.
-func (a *Activities) compareResults(notes *stepNotes, recorded json.RawMessage, result any) error {
+// compareResult notes the first figure of a result that differs from the recorded one.
+func (at *attempt) compareResult(result any) error {
 	encoded, err := json.Marshal(result)
 	if err != nil {
 		return fmt.Errorf("encode a stage's result: %w", err)
 	}
 	var was, is any
-	if err := errors.Join(unmarshalNumbers(recorded, &was), unmarshalNumbers(encoded, &is)); err != nil {
+	if err := errors.Join(unmarshalNumbers(at.record.kept.Result, &was), unmarshalNumbers(encoded, &is)); err != nil {
 		return fmt.Errorf("read a stage's result: %w", err)
 	}
 	if name, old, now := firstDifference("", was, is); old != now {
-		notes.difference(runreport.Difference{
+		at.difference(runreport.Difference{
 			What: "result" + name, Recorded: pipeline.Truncate(old, excerptChars),
 			Replayed: pipeline.Truncate(now, excerptChars),
 		})
@@ -188,19 +176,19 @@ func jsonText(v any) string {
 var comparedRoles = []string{"plan", "input", "omitted", "answer", "verification", "summary", "native", "context"}
 
 // compareArtifacts compares what the step wrote with what the original's did.
-func (a *Activities) compareArtifacts(ctx context.Context, ref Ref, notes *stepNotes) error {
+func (a *Activities) compareArtifacts(ctx context.Context, at *attempt) error {
 	for _, role := range comparedRoles {
-		was, is := notes.record.artifact(role), notes.artifacts[role]
-		if was == is || was == "" && notes.record.kept == nil {
+		was, is := at.record.artifact(role), at.artifacts[role]
+		if was == is || was == "" && at.record.kept == nil {
 			continue
 		}
 		d := runreport.Difference{What: role, Recorded: "nothing", Replayed: "nothing"}
 		if was != "" && is != "" {
-			old, err := a.Store.GetArtifact(ctx, ref.Tenant, was)
+			old, err := a.Store.GetArtifact(ctx, at.ref.Tenant, was)
 			if err != nil {
-				return gone(notes.record.original, "its "+role, err)
+				return errPruned(at.record.original, "its "+role, err)
 			}
-			now, err := a.Store.GetArtifact(ctx, ref.Tenant, is)
+			now, err := a.Store.GetArtifact(ctx, at.ref.Tenant, is)
 			if err != nil {
 				return err
 			}
@@ -213,7 +201,7 @@ func (a *Activities) compareArtifacts(ctx context.Context, ref Ref, notes *stepN
 		} else {
 			d.Replayed = is
 		}
-		notes.difference(d)
+		at.difference(d)
 	}
 	return nil
 }
@@ -254,23 +242,23 @@ func around(text []byte, at int) string {
 const roleDifference = "difference"
 
 // keepDifferences keeps them as an artifact of the step: their excerpts are text of the conversation.
-func (a *Activities) keepDifferences(ctx context.Context, ref Ref, notes *stepNotes) error {
-	if len(notes.differences) == 0 {
+func (a *Activities) keepDifferences(ctx context.Context, at *attempt) error {
+	if len(at.differences) == 0 {
 		return nil
 	}
-	for i := range notes.differences {
-		d := &notes.differences[i]
-		d.Stage, d.Call, d.Rung = string(notes.record.stage), ref.Call, ref.Rung
-		if notes.record.step != nil {
-			d.Summarizer = notes.record.step.Summarizer
+	for i := range at.differences {
+		d := &at.differences[i]
+		d.Stage, d.Call, d.Rung = string(at.stage), at.ref.Call, at.ref.Rung
+		if at.record.step != nil {
+			d.Summarizer = at.record.step.Summarizer
 		}
 	}
-	data, err := json.Marshal(notes.differences)
+	data, err := json.Marshal(at.differences)
 	if err != nil {
 		return fmt.Errorf("encode the differences: %w", err)
 	}
-	artifact, err := a.Store.PutArtifact(ctx, ref.conversation(), roleDifference, data)
-	notes.artifact(roleDifference, artifact.SHA256)
+	artifact, err := a.Store.PutArtifact(ctx, at.ref.conversation(), roleDifference, data)
+	at.artifact(roleDifference, artifact.SHA256)
 	return err
 }
 

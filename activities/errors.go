@@ -78,3 +78,22 @@ func shorten(s string) string {
 	const most = 300
 	return pipeline.Truncate(s, most)
 }
+
+// kindOfFailure returns the kind under which a failed attempt is recorded.
+func kindOfFailure(ctx context.Context, err error) pipeline.ErrorKind {
+	switch {
+	case ctx.Err() != nil && !errors.As(err, new(*pipeline.Error)):
+		return pipeline.Cancelled
+	case store.Unavailable(err):
+		return pipeline.Network
+	}
+	return pipeline.KindOf(err)
+}
+
+// messageOf returns the sentence of an error: the pipeline's own without its causes, else the whole text.
+func messageOf(err error) string {
+	if e := asError(err); e != nil {
+		return e.Message
+	}
+	return err.Error()
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -13,16 +14,23 @@ import (
 // Finish closes a run that applied nothing. A run that has ended otherwise meanwhile, because its marker was
 // applied just before it was cancelled, stays as it is.
 func (a *Activities) Finish(ctx context.Context, req FinishRequest) (FinishResult, error) {
+	var notes contract.FinishNotes
+	return recorded(ctx, a, StageFinish, req.Ref, "", &notes,
+		func(ctx context.Context, at *attempt) (FinishResult, error) {
+			if err := a.open(ctx, at); err != nil {
+				return FinishResult{}, err
+			}
+			if at.original != nil {
+				return a.finishReplay(ctx, at, req)
+			}
+			return a.finish(ctx, req, *at.run)
+		})
+}
+
+func (a *Activities) finish(ctx context.Context, req FinishRequest, before store.Run) (FinishResult, error) {
 	data, err := json.Marshal(map[string]any{"outcome": req.Outcome, "error_kind": req.Kind, "reason": req.Reason})
 	if err != nil {
 		return FinishResult{}, fmt.Errorf("encode the event: %w", err)
-	}
-	before, err := a.open(ctx, StageFinish, req.Ref)
-	if err != nil {
-		return FinishResult{}, err
-	}
-	if before.ReplayOf != "" {
-		return a.finishReplay(ctx, req, before)
 	}
 	run, err := a.Store.FinishRun(ctx, req.run(), store.RunEnd{
 		Outcome: store.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
@@ -18,27 +20,25 @@ import (
 
 // withNative puts the vendor's own compaction in front of the first model that is asked in mode beta and has one.
 // Why there is none is noted.
-func (a *Activities) withNative(ctx context.Context, ladder []pipeline.Summarizer,
+func (a *Activities) withNative(at *attempt, notes *contract.SummarizerNotes, ladder []pipeline.Summarizer,
 	view conversation.View,
 ) ([]pipeline.Summarizer, error) {
 	for i, s := range ladder {
 		if s.Kind == pipeline.SummarizerDigest || s.Mode != pipeline.ModeBeta {
 			continue
 		}
-		able, err := given(ctx, "native "+s.Vendor+"/"+s.Model, func() (nativeAbility, error) {
-			form, reason := view.CanCompactNatively(a.vendor(s.Vendor), s.Model)
-			return nativeAbility{form, reason}, nil
-		})
+		able, err := a.nativeAbility(at, notes, s, view)
 		if err != nil {
 			return nil, err
 		}
-		form, reason := able.Form, able.Why
+		form, reason := llm.NativeForm(able.Form), able.Why
 		if tokens := calibrated(view, s, view.Context().Stats.Tokens+view.Overhead()); reason == "" &&
 			tooSmallFor(form, tokens) {
 			reason = tooSmallReason(tokens)
 		}
 		if reason != "" {
-			notesOf(ctx).number("explicit "+s.Vendor+"/"+s.Model, reason)
+			notes.NotNative = append(notes.NotNative,
+				pipeline.SkippedSummarizer{Model: s.Vendor + "/" + s.Model, Reason: reason})
 			continue
 		}
 		native := s
@@ -49,10 +49,31 @@ func (a *Activities) withNative(ctx context.Context, ladder []pipeline.Summarize
 	return ladder, nil
 }
 
-// nativeAbility is in which form a vendor compacts for a model by itself, or why it does not.
-type nativeAbility struct {
-	Form llm.NativeForm `json:"form,omitempty"`
-	Why  string         `json:"why,omitempty"`
+// nativeAbility returns the form in which a vendor compacts for a model by itself, or why it does not; in a replay from
+// the record what the original noted.
+func (a *Activities) nativeAbility(at *attempt, notes *contract.SummarizerNotes, s pipeline.Summarizer,
+	view conversation.View) (
+	contract.NativeAbility, error,
+) {
+	able := contract.NativeAbility{Vendor: s.Vendor, Model: s.Model}
+	if at.record == nil {
+		form, why := view.CanCompactNatively(a.vendor(s.Vendor), s.Model)
+		able.Form, able.Why = string(form), why
+	} else {
+		known, err := at.record.given()
+		if err != nil {
+			return able, err
+		}
+		i := slices.IndexFunc(known.Native, func(n contract.NativeAbility) bool {
+			return n.Vendor == s.Vendor && n.Model == s.Model
+		})
+		if i < 0 {
+			return able, errNotRecorded(at.record.original, "whether "+s.Vendor+" compacts for "+s.Model)
+		}
+		able = known.Native[i]
+	}
+	notes.Given.Native = append(notes.Given.Native, able)
+	return able, nil
 }
 
 // tooSmallFor says whether Anthropic would not compact so few tokens.
@@ -72,8 +93,8 @@ func (a *Activities) vendor(name string) llm.Vendor {
 }
 
 // nativeInput is the request for the vendor's own compaction of what the plan covers.
-func (a *Activities) nativeInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View, p plan,
-	prompt pipeline.Prompt,
+func (a *Activities) nativeInput(ctx context.Context, at *attempt, req SlimRequest, run store.Run,
+	view conversation.View, p plan, prompt pipeline.Prompt,
 ) (SlimResult, error) {
 	form := llm.NativeForm(req.Summarizer.Form)
 	messages, tokens, err := view.NativeMessages(p.CoversTo)
@@ -103,7 +124,7 @@ func (a *Activities) nativeInput(ctx context.Context, req SlimRequest, run store
 	if body, err = llm.NativeBody(form, body, instructions); err != nil {
 		return SlimResult{}, err
 	}
-	sha, err := a.keepInput(ctx, req, body)
+	sha, err := a.keepInput(ctx, at, body)
 	if err != nil {
 		return SlimResult{}, err
 	}
@@ -112,14 +133,13 @@ func (a *Activities) nativeInput(ctx context.Context, req SlimRequest, run store
 
 // nativeSummary asks the vendor to compact and keeps what it gives. Where that can be read it is the summary as well,
 // held to the same checks as any other.
-func (a *Activities) nativeSummary(ctx context.Context, req SummarizeRequest, run store.Run, view conversation.View,
-	p plan, source []pipeline.Message,
-) (SummarizeResult, error) {
-	prompt, err := choosePrompt(run, view, req.Summarizer)
+func (a *Activities) nativeSummary(ctx context.Context, w writing) (SummarizeResult, error) {
+	req, view, p := w.req, w.view, w.plan
+	prompt, err := choosePrompt(w.run, view, req.Summarizer)
 	if err != nil {
 		return SummarizeResult{}, err
 	}
-	answer, result, err := a.answer(ctx, req, prompt, view)
+	answer, result, err := a.answer(ctx, w, prompt)
 	if err != nil {
 		return result, err
 	}
@@ -128,7 +148,7 @@ func (a *Activities) nativeSummary(ctx context.Context, req SummarizeRequest, ru
 		Vendor: req.Summarizer.Vendor, Family: llm.Family(req.Summarizer.Vendor, req.Summarizer.Model),
 		Model: req.Summarizer.Model, Format: view.Conversation.Format, Form: form,
 		Tokens: pipeline.EstimateText(answer.NativeText),
-		Note:   pipeline.LimitsNote(pipeline.MissingLimits(answer.NativeText, source, p.kept(view))),
+		Note:   pipeline.LimitsNote(pipeline.MissingLimits(answer.NativeText, w.source, p.kept(view))),
 	}
 	if !form.Readable() {
 		use.Tokens += answer.Usage.Output // what the opaque part says, by the vendor's own count
@@ -139,7 +159,7 @@ func (a *Activities) nativeSummary(ctx context.Context, req SummarizeRequest, ru
 	}
 	if form.Readable() {
 		text := pipeline.Answer{Text: answer.NativeText, Finish: pipeline.FinishStop}
-		if result, err = a.accept(ctx, req, view, p, source, text, prompt, pipeline.ModeBeta, result); err != nil {
+		if result, err = a.accept(ctx, w, text, prompt, pipeline.ModeBeta, result); err != nil {
 			return result, err
 		}
 	}
@@ -151,9 +171,8 @@ func (a *Activities) nativeSummary(ctx context.Context, req SummarizeRequest, ru
 	if err != nil {
 		return result, err
 	}
-	notesOf(ctx).artifact("native", blocks.SHA256)
-	notesOf(ctx).number("native_form", string(form))
-	notesOf(ctx).number("native_tokens", use.Tokens)
+	w.at.artifact("native", blocks.SHA256)
+	w.notes.NativeForm, w.notes.NativeTokens = string(form), use.Tokens
 	result.Native, result.NativeUse = blocks.SHA256, uses.SHA256
 	return result, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -36,51 +37,62 @@ type plan struct {
 
 // Partition plans what is summarized and what stays verbatim.
 func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (PartitionResult, error) {
-	return once(ctx, a, StagePartition, req.Ref, func(run store.Run) (PartitionResult, error) {
-		active, err := a.load(ctx, req.Ref, run, req.Head, false)
-		if err != nil {
-			return PartitionResult{}, err
-		}
-		beneath := req.ModelAsked && active.Marker != nil && active.Marker.Digest
-		view, err := a.whole(ctx, req.Ref, run, active, beneath)
-		if err != nil {
-			return PartitionResult{}, err
-		}
-		live := view.Live()
-		part := pipeline.PartitionMessages(pipeline.PartitionInput{
-			Messages: live, Settings: view.Settings, Full: req.Full, Window: view.Conversation.Window,
-			Calibration: view.Calibration(), SeenSeq: view.SeenSeq(),
-			Again: beneath || req.Again || run.Focus != "" || run.Prompt != "" || run.Summarizer != "",
+	var notes contract.PartitionNotes
+	return recorded(ctx, a, StagePartition, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
+		PartitionResult, error,
+	) {
+		return once(ctx, a, at, &notes, func(run store.Run) (PartitionResult, error) {
+			return a.partition(ctx, at, req, run)
 		})
-		if part.Nothing == pipeline.NothingEmpty {
-			return PartitionResult{Nothing: part.Nothing}, nil
-		}
-		p := tailPlan(active, req.Head)
-		if part.Nothing == "" {
-			if p, err = newPlan(view, active, live, part, req.Head); err != nil {
-				return PartitionResult{}, err
-			}
-			p.BeneathDigest = beneath
-		}
-		for _, w := range p.Warnings {
-			if err := a.warn(ctx, req.Ref, w); err != nil {
-				return PartitionResult{}, err
-			}
-		}
-		data, err := json.Marshal(p)
-		if err != nil {
-			return PartitionResult{}, fmt.Errorf("encode the plan: %w", err)
-		}
-		artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "plan", data)
-		if err != nil {
+	})
+}
+
+func (a *Activities) partition(ctx context.Context, at *attempt, req PartitionRequest, run store.Run) (
+	PartitionResult, error,
+) {
+	active, err := a.load(ctx, at, req.Head, false)
+	if err != nil {
+		return PartitionResult{}, err
+	}
+	beneath := req.ModelAsked && active.Marker != nil && active.Marker.Digest
+	view, err := a.whole(ctx, at, active, beneath)
+	if err != nil {
+		return PartitionResult{}, err
+	}
+	live := view.Live()
+	part := pipeline.PartitionMessages(pipeline.PartitionInput{
+		Messages: live, Settings: view.Settings, Full: req.Full, Window: view.Conversation.Window,
+		Calibration: view.Calibration(), SeenSeq: view.SeenSeq(),
+		Again: beneath || req.Again || run.Focus != "" || run.Prompt != "" || run.Summarizer != "",
+	})
+	if part.Nothing == pipeline.NothingEmpty {
+		return PartitionResult{Nothing: part.Nothing}, nil
+	}
+	p := tailPlan(active, req.Head)
+	if part.Nothing == "" {
+		if p, err = newPlan(view, active, live, part, req.Head); err != nil {
 			return PartitionResult{}, err
 		}
-		notesOf(ctx).artifact("plan", artifact.SHA256)
-		return PartitionResult{
-			Nothing: part.Nothing, Plan: artifact.SHA256, Summarize: len(p.Summarize), Tail: len(p.Tail),
-			CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, Warnings: len(p.Warnings),
-		}, nil
-	})
+		p.BeneathDigest = beneath
+	}
+	for _, w := range p.Warnings {
+		if err := a.warn(ctx, at, w); err != nil {
+			return PartitionResult{}, err
+		}
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return PartitionResult{}, fmt.Errorf("encode the plan: %w", err)
+	}
+	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "plan", data)
+	if err != nil {
+		return PartitionResult{}, err
+	}
+	at.artifact("plan", artifact.SHA256)
+	return PartitionResult{
+		Nothing: part.Nothing, Plan: artifact.SHA256, Summarize: len(p.Summarize), Tail: len(p.Tail),
+		CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, Warnings: len(p.Warnings),
+	}, nil
 }
 
 // tailPlan summarizes nothing: what the active marker covers stays covered, and the tail behind it can be squeezed.
@@ -149,19 +161,19 @@ func newPlan(view, active conversation.View, live []pipeline.Message, part pipel
 	return p, nil
 }
 
-// warn tells of a tail that had to be repaired.
-func (a *Activities) warn(ctx context.Context, ref Ref, w pipeline.ShapeWarning) error {
+// warn adds an event about a tail that had to be repaired.
+func (a *Activities) warn(ctx context.Context, at *attempt, w pipeline.ShapeWarning) error {
 	data, err := json.Marshal(map[string]any{"code": w.Code, "call_ids": w.CallIDs, "detail": w.Detail})
 	if err != nil {
 		return fmt.Errorf("encode a warning: %w", err)
 	}
-	return a.tell(ctx, ref, store.Event{Kind: store.EventWarning, Data: data})
+	return a.addEvent(ctx, at, store.Event{Kind: store.EventWarning, Data: data})
 }
 
 // plan reads the plan of a run.
-func (a *Activities) plan(ctx context.Context, ref Ref, sha string) (plan, error) {
+func (a *Activities) plan(ctx context.Context, tenant, sha string) (plan, error) {
 	var p plan
-	data, err := a.Store.GetArtifact(ctx, ref.Tenant, sha)
+	data, err := a.Store.GetArtifact(ctx, tenant, sha)
 	if err != nil {
 		return p, err
 	}

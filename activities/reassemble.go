@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -15,65 +16,87 @@ import (
 // one transaction. Messages that came while the summary was written are in the tail. What is in the way comes
 // back as a kind: no_shrink, or conflict when the conversation moved on.
 func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (ReassembleResult, error) {
-	result, err := once(ctx, a, StageReassemble, req.Ref, func(run store.Run) (ReassembleResult, error) {
-		p, err := a.plan(ctx, req.Ref, req.Plan)
-		if err != nil {
-			return ReassembleResult{}, err
-		}
-		var summary []byte
-		if req.Summary != "" {
-			if summary, err = a.Store.GetArtifact(ctx, req.Tenant, req.Summary); err != nil {
-				return ReassembleResult{}, err
+	var notes contract.ReassembleNotes
+	return recorded(ctx, a, StageReassemble, req.Ref, req.Summarizer.String(), &notes,
+		func(ctx context.Context, at *attempt) (ReassembleResult, error) {
+			result, err := once(ctx, a, at, &notes, func(run store.Run) (ReassembleResult, error) {
+				return a.reassemble(ctx, at, req, run, &notes)
+			})
+			if err == nil && result.Marker != "" && !at.reused && at.record == nil {
+				// The run has ended by its marker; a figure that cannot be read now does not undo that.
+				if run, err := a.Store.GetRun(ctx, req.run()); err == nil {
+					a.countRun(ctx, run, StageReassemble)
+				}
 			}
-		}
-		if run.Marker != "" { // an earlier attempt applied it and died before it could say so
-			return applied(run), nil
-		}
-		view, whole, err := a.nowAndPlanned(ctx, req.Ref, run, &p)
-		if err != nil {
+			return result, err
+		})
+}
+
+func (a *Activities) reassemble(ctx context.Context, at *attempt, req ReassembleRequest, run store.Run,
+	notes *contract.ReassembleNotes,
+) (ReassembleResult, error) {
+	p, err := a.plan(ctx, req.Tenant, req.Plan)
+	if err != nil {
+		return ReassembleResult{}, err
+	}
+	var summary []byte
+	if req.Summary != "" {
+		if summary, err = a.Store.GetArtifact(ctx, req.Tenant, req.Summary); err != nil {
 			return ReassembleResult{}, err
-		}
-		if view.Conversation.ActiveMarker != p.Base {
-			return ReassembleResult{
-				Kind: pipeline.Conflict,
-				Reason: "another marker is active than when the run began: an undo or another compaction came in " +
-					"between",
-			}, nil
-		}
-		return a.reassemble(ctx, req, run, p, view, whole, string(summary))
-	})
-	if notes := notesOf(ctx); err == nil && result.Marker != "" && !notes.reused && notes.record == nil {
-		// The run has ended by its marker; a figure that cannot be read now does not undo that.
-		if run, err := a.Store.GetRun(ctx, req.run()); err == nil {
-			a.countRun(ctx, run, StageReassemble)
 		}
 	}
-	return result, err
+	if run.Marker != "" { // an earlier attempt applied it and died before it could report that
+		return applied(run), nil
+	}
+	view, whole, err := a.nowAndPlanned(ctx, at, &p)
+	if err != nil {
+		return ReassembleResult{}, err
+	}
+	if view.Conversation.ActiveMarker != p.Base {
+		return ReassembleResult{
+			Kind: pipeline.Conflict,
+			Reason: "another marker is active than when the run began: an undo or another compaction came in " +
+				"between",
+		}, nil
+	}
+	b := building{at: at, req: req, run: run, plan: p, view: view, whole: whole, notes: notes}
+	return a.build(ctx, b, string(summary))
+}
+
+// building is what a new context is built from: the conversation as its model sees it now, view, and the messages that
+// the plan worked on, whole. They are the same but for a plan that replaces a digest.
+type building struct {
+	at          *attempt
+	req         ReassembleRequest
+	run         store.Run
+	plan        plan
+	view, whole conversation.View
+	notes       *contract.ReassembleNotes
 }
 
 // nowAndPlanned reads the conversation as its model sees it now, and the messages that the plan worked on. They are the
 // same but for a plan that replaces a digest, and for a live replay of a run whose marker is active: its summary takes
 // the place of that one's, on top of it, so that an undo gives that back.
-func (a *Activities) nowAndPlanned(ctx context.Context, ref Ref, run store.Run,
+func (a *Activities) nowAndPlanned(ctx context.Context, at *attempt,
 	p *plan,
 ) (view, whole conversation.View, err error) {
-	if run.Replay.Apply {
-		view, err = a.loadNow(ctx, ref, run, store.LiveOptions{})
+	apply := at.run.Replay.Apply
+	if apply {
+		view, err = a.loadNow(ctx, at, store.LiveOptions{})
 	} else {
-		view, err = a.load(ctx, ref, run, 0, false)
+		view, err = a.load(ctx, at, 0, false)
 	}
 	if err != nil {
 		return view, whole, err
 	}
 	active := view.Conversation.ActiveMarker
-	if active == p.Base || !run.Replay.Apply || active == "" || active != notesOf(ctx).original.Marker ||
-		p.CoversTo == 0 {
+	if active == p.Base || !apply || active == "" || active != at.original.Marker || p.CoversTo == 0 {
 		if active == p.Base {
-			whole, err = a.whole(ctx, ref, run, view, p.BeneathDigest)
+			whole, err = a.whole(ctx, at, view, p.BeneathDigest)
 		}
 		return view, whole, err
 	}
-	whole, err = a.from(ctx, ref, run, view, p.Base, p.BeneathDigest)
+	whole, err = a.from(ctx, at, view, p.Base, p.BeneathDigest)
 	if err == nil {
 		p.onTopOf(*view.Marker, whole)
 	}
@@ -101,11 +124,9 @@ func applied(run store.Run) ReassembleResult {
 	}
 }
 
-// reassemble works on the conversation as its model sees it, view, and on the messages that the plan worked on,
-// whole: they are the same but for a plan that replaces a digest.
-func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run store.Run, p plan, view,
-	whole conversation.View, summary string,
-) (ReassembleResult, error) {
+// build makes the marker and the new context, and takes the marker unless the context is too large.
+func (a *Activities) build(ctx context.Context, b building, summary string) (ReassembleResult, error) {
+	req, p, view := b.req, b.plan, b.view
 	before := view.Context()
 	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
 	digest := req.Summarizer.Kind == pipeline.SummarizerDigest
@@ -117,7 +138,7 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 	if err := setChain(&marker, p.CoveredChain); err != nil {
 		return ReassembleResult{}, err
 	}
-	text, err := a.summaryMessage(ctx, req, p, view, whole, &marker, summary)
+	text, err := a.summaryMessage(ctx, b, &marker, summary)
 	if err != nil {
 		return ReassembleResult{}, err
 	}
@@ -126,7 +147,7 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 		return ReassembleResult{}, err
 	}
 
-	after := whole.After(marker, text).WithNative(native).Context()
+	after := b.whole.After(marker, text).WithNative(native).Context()
 	estimateAfter := scaled(after.Stats.Tokens+view.Overhead(), decision.Calibration)
 	result := ReassembleResult{TokensBefore: decision.Used, TokensAfter: estimateAfter, Limit: decision.Limit}
 	marker.TokensBefore, marker.TokensAfter = result.TokensBefore, result.TokensAfter
@@ -147,36 +168,37 @@ func (a *Activities) reassemble(ctx context.Context, req ReassembleRequest, run 
 			return result, nil
 		}
 	}
-	encoded, err := a.keepContext(ctx, req, view, after)
-	if err != nil {
+	if facts.Context, err = a.keepContext(ctx, req, view, after); err != nil {
 		return result, err
 	}
-	facts.Context = encoded
-	if sha := notesOf(ctx).artifacts[store.RoleState]; sha != "" { // what it is built from again, to be verified
-		facts.Numbers = fmt.Appendf(nil, `{"state":%q}`, sha)
+	if sha := b.at.artifacts[store.RoleState]; sha != "" { // verify builds the context again from it
+		if facts.Numbers, err = json.Marshal(contract.RunNumbers{State: sha}); err != nil {
+			return result, fmt.Errorf("encode the run's numbers: %w", err)
+		}
 	}
 	if marker.Native != "" {
 		facts.Mode = pipeline.ModeBeta
 	}
-	notesOf(ctx).artifact("context", encoded)
-	if run.ReplayOf != "" && !run.Replay.Apply {
-		return a.compareOnly(ctx, req, marker, facts, result, due(run, view, before))
+	b.at.artifact("context", facts.Context)
+	due := due(b.run, view, before)
+	if b.run.ReplayOf != "" && !b.run.Replay.Apply {
+		return a.compareOnly(ctx, b.at, marker, facts, result, due)
 	}
-	return a.take(ctx, req, marker, facts, result, due(run, view, before))
+	return a.take(ctx, req, marker, facts, result, due)
 }
 
 // compareOnly is take for a replay that changes nothing: it notes what the marker would have been. One from the record
 // ends as the original did, which depended on what else went on in the conversation.
-func (a *Activities) compareOnly(ctx context.Context, req ReassembleRequest, m store.NewMarker, facts store.RunFacts,
+func (a *Activities) compareOnly(ctx context.Context, at *attempt, m store.NewMarker, facts store.RunFacts,
 	result ReassembleResult, due bool,
 ) (ReassembleResult, error) {
 	facts.CoversFrom, facts.CoversTo, facts.CoveredMessages, facts.CoveredChain = m.CoversFrom, m.CoversTo,
 		m.CoveredMessages, m.CoveredChain
 	facts.Digest, facts.TokensBefore, facts.TokensAfter = m.Digest, m.TokensBefore, m.TokensAfter
-	if err := a.Store.RecordFacts(ctx, req.run(), facts); err != nil {
+	if err := a.Store.RecordFacts(ctx, at.ref.run(), facts); err != nil {
 		return result, err
 	}
-	rec := notesOf(ctx).record
+	rec := at.record
 	if rec == nil {
 		result.Outcome = string(store.OutcomeReplayed)
 		return result, nil
@@ -214,9 +236,10 @@ func due(run store.Run, view conversation.View, now pipeline.Context) bool {
 
 // summaryMessage makes the text of the summary message and notes it on the marker. A run that summarized nothing
 // keeps the message that is there.
-func (a *Activities) summaryMessage(ctx context.Context, req ReassembleRequest, p plan, view, whole conversation.View,
-	marker *store.NewMarker, summary string,
-) (string, error) {
+func (a *Activities) summaryMessage(ctx context.Context, b building, marker *store.NewMarker, summary string) (
+	string, error,
+) {
+	req, p, view := b.req, b.plan, b.view
 	if req.Summary == "" {
 		if view.Marker != nil {
 			marker.Summary, marker.SummaryTokens, marker.Digest = view.Marker.Summary, view.Marker.SummaryTokens,
@@ -227,10 +250,10 @@ func (a *Activities) summaryMessage(ctx context.Context, req ReassembleRequest, 
 	draft := conversation.Draft{Summary: req.Summary, Omitted: req.Omitted, Repeated: repeated(*marker, p)}
 	if view.Head() > p.Head { // the agent went on while the summary was written
 		appended := 0
-		summary, appended = whole.LookAhead(*marker, summary)
-		notesOf(ctx).number("look_ahead", appended)
+		summary, appended = b.whole.LookAhead(*marker, summary)
+		b.notes.LookAhead = &appended
 	}
-	text := conversation.SummaryText(view, whole, *marker, draft, summary)
+	text := conversation.SummaryText(view, b.whole, *marker, draft, summary)
 	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "summary", []byte(text))
 	marker.Summary, marker.SummaryTokens, marker.Draft = artifact.SHA256, pipeline.EstimateText(text), draft.JSON()
 	return text, err

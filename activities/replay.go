@@ -14,9 +14,8 @@ import (
 
 // finishReplay compares a replay with the run that it repeats, keeps what it found and closes it. One that took effect
 // is closed already. A conversation's timeline, its breaker and the metrics of its runs hear of none that did not.
-func (a *Activities) finishReplay(ctx context.Context, req FinishRequest, run store.Run) (FinishResult, error) {
-	notes := notesOf(ctx)
-	original := *notes.original
+func (a *Activities) finishReplay(ctx context.Context, at *attempt, req FinishRequest) (FinishResult, error) {
+	run, original := *at.run, *at.original
 	end := store.RunEnd{
 		Outcome: store.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
 		Facts: store.RunFacts{Summarizer: req.Summarizer},
@@ -27,7 +26,7 @@ func (a *Activities) finishReplay(ctx context.Context, req FinishRequest, run st
 	if req.Kind == KindDiverged { // no one else knows the kind
 		end.ErrorKind = pipeline.BadRequest
 	}
-	if rec := notes.record; rec == nil {
+	if rec := at.record; rec == nil {
 		found, err = a.compareLive(ctx, original, run, end)
 	} else if found, err = a.compareRecorded(ctx, req, rec, run); found.First != nil || found.Identical {
 		// However the original ended, this one has come to its end.
@@ -192,7 +191,7 @@ func (a *Activities) compared(ctx context.Context, original, run store.Run) ([]p
 				continue
 			}
 			var err error
-			if p, err = a.plan(ctx, Ref{Tenant: r.Ref.Tenant}, sha); err != nil {
+			if p, err = a.plan(ctx, r.Ref.Tenant, sha); err != nil {
 				return nil, err
 			}
 			for _, seq := range p.Summarize {

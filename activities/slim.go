@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
@@ -28,28 +29,40 @@ type externalInput struct {
 // the agent's own request with one instruction behind it, for every other the rendering, slimmed to the
 // budget. A request that cannot fit is an error of kind input_tokens_exceeded, as if the model had said so.
 func (a *Activities) Slim(ctx context.Context, req SlimRequest) (SlimResult, error) {
-	return once(ctx, a, StageSlim, req.Ref, func(run store.Run) (SlimResult, error) {
-		p, err := a.plan(ctx, req.Ref, req.Plan)
-		if err != nil {
-			return SlimResult{}, err
-		}
-		view, err := a.load(ctx, req.Ref, run, p.Head, p.BeneathDigest)
-		if err != nil {
-			return SlimResult{}, err
-		}
-		req.Variation.MaxTokens = view.Settings.SummaryMaxTokens
-		prompt, err := choosePrompt(run, view, req.Summarizer)
-		if err != nil {
-			return SlimResult{}, err
-		}
-		switch req.Summarizer.Kind {
-		case pipeline.SummarizerSelf:
-			return a.selfInput(ctx, req, run, view, prompt)
-		case pipeline.SummarizerNative:
-			return a.nativeInput(ctx, req, run, view, p, prompt)
-		}
-		return a.externalInput(ctx, req, run, view, p, prompt)
-	})
+	var notes contract.SlimNotes
+	return recorded(ctx, a, StageSlim, req.Ref, req.Summarizer.String(), &notes,
+		func(ctx context.Context, at *attempt) (
+			SlimResult, error,
+		) {
+			return once(ctx, a, at, &notes, func(run store.Run) (SlimResult, error) {
+				return a.slim(ctx, at, req, run, &notes)
+			})
+		})
+}
+
+func (a *Activities) slim(ctx context.Context, at *attempt, req SlimRequest, run store.Run, notes *contract.SlimNotes) (
+	SlimResult, error,
+) {
+	p, err := a.plan(ctx, req.Tenant, req.Plan)
+	if err != nil {
+		return SlimResult{}, err
+	}
+	view, err := a.load(ctx, at, p.Head, p.BeneathDigest)
+	if err != nil {
+		return SlimResult{}, err
+	}
+	req.Variation.MaxTokens = view.Settings.SummaryMaxTokens
+	prompt, err := choosePrompt(run, view, req.Summarizer)
+	if err != nil {
+		return SlimResult{}, err
+	}
+	switch req.Summarizer.Kind {
+	case pipeline.SummarizerSelf:
+		return a.selfInput(ctx, at, req, run, view, prompt)
+	case pipeline.SummarizerNative:
+		return a.nativeInput(ctx, at, req, run, view, p, prompt)
+	}
+	return a.externalInput(ctx, at, req, run, view, p, prompt, notes)
 }
 
 // choosePrompt picks the prompt: what the run asked for, then what the settings say, then by vendor and use.
@@ -82,7 +95,7 @@ func calibrated(view conversation.View, s pipeline.Summarizer, tokens int) int {
 
 // selfInput is the agent's own last request, byte for byte, and the instruction behind it: the provider's
 // cache of the agent is hit.
-func (a *Activities) selfInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View,
+func (a *Activities) selfInput(ctx context.Context, at *attempt, req SlimRequest, run store.Run, view conversation.View,
 	prompt pipeline.Prompt,
 ) (SlimResult, error) {
 	current := view.Context()
@@ -114,7 +127,7 @@ func (a *Activities) selfInput(ctx context.Context, req SlimRequest, run store.R
 	if body, err = llm.WithCompactionEdit(body, view.NativeForm()); err != nil {
 		return SlimResult{}, err
 	}
-	sha, err := a.keepInput(ctx, req, body)
+	sha, err := a.keepInput(ctx, at, body)
 	if err != nil {
 		return SlimResult{}, err
 	}
@@ -122,8 +135,8 @@ func (a *Activities) selfInput(ctx context.Context, req SlimRequest, run store.R
 }
 
 // externalInput renders what is summarized and slims it until the whole request fits the summarizer.
-func (a *Activities) externalInput(ctx context.Context, req SlimRequest, run store.Run, view conversation.View, p plan,
-	prompt pipeline.Prompt,
+func (a *Activities) externalInput(ctx context.Context, at *attempt, req SlimRequest, run store.Run,
+	view conversation.View, p plan, prompt pipeline.Prompt, notes *contract.SlimNotes,
 ) (SlimResult, error) {
 	source := p.source(view)
 	in := pipeline.SlimInput{
@@ -156,16 +169,14 @@ func (a *Activities) externalInput(ctx context.Context, req SlimRequest, run sto
 		if err != nil {
 			return SlimResult{}, fmt.Errorf("encode the summarizer's input: %w", err)
 		}
-		sha, err := a.keepInput(ctx, req, body)
+		sha, err := a.keepInput(ctx, at, body)
 		if err != nil {
 			return SlimResult{}, err
 		}
-		if err := a.keepOmissions(ctx, req, slimmed); err != nil {
+		if err := a.keepOmissions(ctx, at, slimmed); err != nil {
 			return SlimResult{}, err
 		}
-		notesOf(ctx).number("budget_chars", in.BudgetChars)
-		notesOf(ctx).number("valves", slimmed.Valves)
-		notesOf(ctx).number("binaries", slimmed.Binaries)
+		*notes = contract.SlimNotes{BudgetChars: in.BudgetChars, Valves: slimmed.Valves, Binaries: slimmed.Binaries}
 		return SlimResult{
 			Input: sha, Chars: pipeline.Chars(request.System) + pipeline.Chars(request.User), Tokens: tokens,
 			MaxOutput: pipeline.MaxOutputFor(view.Settings, req.Summarizer, tokens),
@@ -197,17 +208,18 @@ func tooLarge(s pipeline.Summarizer, tokens int) error {
 	}
 }
 
-func (a *Activities) keepInput(ctx context.Context, req SlimRequest, body []byte) (string, error) {
-	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "input", body)
+// keepInput stores the prepared request and returns its hash.
+func (a *Activities) keepInput(ctx context.Context, at *attempt, body []byte) (string, error) {
+	artifact, err := a.Store.PutArtifact(ctx, at.ref.conversation(), "input", body)
 	if err != nil {
 		return "", err
 	}
-	notesOf(ctx).artifact("input", artifact.SHA256)
+	at.artifact("input", artifact.SHA256)
 	return artifact.SHA256, nil
 }
 
 // keepOmissions records which messages the summarizer does not see whole.
-func (a *Activities) keepOmissions(ctx context.Context, req SlimRequest, s pipeline.Slimmed) error {
+func (a *Activities) keepOmissions(ctx context.Context, at *attempt, s pipeline.Slimmed) error {
 	if len(s.Omitted) == 0 {
 		return nil
 	}
@@ -215,10 +227,10 @@ func (a *Activities) keepOmissions(ctx context.Context, req SlimRequest, s pipel
 	if err != nil {
 		return fmt.Errorf("encode the list of omissions: %w", err)
 	}
-	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "omitted", data)
+	artifact, err := a.Store.PutArtifact(ctx, at.ref.conversation(), "omitted", data)
 	if err != nil {
 		return err
 	}
-	notesOf(ctx).artifact("omitted", artifact.SHA256)
+	at.artifact("omitted", artifact.SHA256)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -17,42 +18,61 @@ import (
 // its source; or it writes the digest. Which failure it was is the error's kind; the ladder decides what
 // follows.
 func (a *Activities) Summarise(ctx context.Context, req SummarizeRequest) (SummarizeResult, error) {
-	return once(ctx, a, StageSummarize, req.Ref, func(run store.Run) (SummarizeResult, error) {
-		p, err := a.plan(ctx, req.Ref, req.Plan)
-		if err != nil {
-			return SummarizeResult{}, err
-		}
-		view, err := a.load(ctx, req.Ref, run, p.Head, p.BeneathDigest)
-		if err != nil {
-			return SummarizeResult{}, err
-		}
-		source := p.source(view)
-		if req.Summarizer.Kind == pipeline.SummarizerDigest {
-			return a.digest(ctx, req, view, source)
-		}
-		if req.Summarizer.Kind == pipeline.SummarizerNative {
-			return a.nativeSummary(ctx, req, run, view, p, source)
-		}
-		return a.modelSummary(ctx, req, run, view, p, source)
-	})
+	var notes contract.SummarizeNotes
+	return recorded(ctx, a, StageSummarize, req.Ref, req.Summarizer.String(), &notes,
+		func(ctx context.Context, at *attempt) (SummarizeResult, error) {
+			return once(ctx, a, at, &notes, func(run store.Run) (SummarizeResult, error) {
+				return a.summarize(ctx, at, req, run, &notes)
+			})
+		})
+}
+
+func (a *Activities) summarize(ctx context.Context, at *attempt, req SummarizeRequest, run store.Run,
+	notes *contract.SummarizeNotes,
+) (SummarizeResult, error) {
+	p, err := a.plan(ctx, req.Tenant, req.Plan)
+	if err != nil {
+		return SummarizeResult{}, err
+	}
+	view, err := a.load(ctx, at, p.Head, p.BeneathDigest)
+	if err != nil {
+		return SummarizeResult{}, err
+	}
+	w := writing{at: at, req: req, run: run, view: view, plan: p, source: p.source(view), notes: notes}
+	switch req.Summarizer.Kind {
+	case pipeline.SummarizerDigest:
+		return a.digest(ctx, w)
+	case pipeline.SummarizerNative:
+		return a.nativeSummary(ctx, w)
+	}
+	return a.modelSummary(ctx, w)
+}
+
+// writing is what a summary is written from.
+type writing struct {
+	at     *attempt
+	req    SummarizeRequest
+	run    store.Run
+	view   conversation.View
+	plan   plan
+	source []pipeline.Message
+	notes  *contract.SummarizeNotes
 }
 
 // digest writes the extractive summary: no model, no network.
-func (a *Activities) digest(ctx context.Context, req SummarizeRequest, view conversation.View,
-	source []pipeline.Message,
-) (SummarizeResult, error) {
-	in := pipeline.DigestInput{Messages: source, BudgetChars: digestBudget(view, source)}
-	for _, e := range view.LiveView.Enrichments {
+func (a *Activities) digest(ctx context.Context, w writing) (SummarizeResult, error) {
+	in := pipeline.DigestInput{Messages: w.source, BudgetChars: digestBudget(w.view, w.source)}
+	for _, e := range w.view.LiveView.Enrichments {
 		if e.Key == "todo" {
 			in.Todo = string(e.Value)
 		}
 	}
 	text := pipeline.Digest(in)
-	if view.Settings.Redact {
-		text = pipeline.NewRedactor(source).Redact(text)
+	if w.view.Settings.Redact {
+		text = pipeline.NewRedactor(w.source).Redact(text)
 	}
-	return a.keepSummary(ctx, req, text,
-		store.RunFacts{Summarizer: req.Summarizer.String(), Rung: req.Rung, Digest: true}, SummarizeResult{})
+	return a.keepSummary(ctx, w, text,
+		store.RunFacts{Summarizer: w.req.Summarizer.String(), Rung: w.req.Rung, Digest: true}, SummarizeResult{})
 }
 
 // digestBudget is the digest's size in chars: the cap of a summary, and never more than a quarter of the
@@ -70,37 +90,32 @@ func digestBudget(view conversation.View, source []pipeline.Message) int {
 }
 
 // modelSummary asks the model and turns its answer into a summary that can be kept.
-func (a *Activities) modelSummary(ctx context.Context, req SummarizeRequest, run store.Run, view conversation.View,
-	p plan, source []pipeline.Message,
-) (SummarizeResult, error) {
-	prompt, err := choosePrompt(run, view, req.Summarizer)
+func (a *Activities) modelSummary(ctx context.Context, w writing) (SummarizeResult, error) {
+	prompt, err := choosePrompt(w.run, w.view, w.req.Summarizer)
 	if err != nil {
 		return SummarizeResult{}, err
 	}
-	answer, result, err := a.answer(ctx, req, prompt, view)
+	answer, result, err := a.answer(ctx, w, prompt)
 	if err != nil {
 		return result, err
 	}
-	return a.accept(ctx, req, view, p, source, answer.Answer, prompt, pipeline.ModeExplicit, result)
+	return a.accept(ctx, w, answer.Answer, prompt, pipeline.ModeExplicit, result)
 }
 
-// answer asks and notes what it cost.
-func (a *Activities) answer(ctx context.Context, req SummarizeRequest, prompt pipeline.Prompt,
-	view conversation.View,
-) (recordedAnswer, SummarizeResult, error) {
-	answer, err := a.ask(ctx, req, prompt, view)
-	result := SummarizeResult{InputTokens: answer.Usage.Input, OutputTokens: answer.Usage.Output}
-	notesOf(ctx).number("input_tokens", answer.Usage.Input)
-	notesOf(ctx).number("cached_input_tokens", answer.Usage.CachedInput)
-	notesOf(ctx).number("output_tokens", answer.Usage.Output)
-	return answer, result, err
+// answer calls the model and notes what the call cost.
+func (a *Activities) answer(ctx context.Context, w writing, prompt pipeline.Prompt) (
+	recordedAnswer, SummarizeResult, error,
+) {
+	answer, err := a.ask(ctx, w, prompt)
+	w.notes.CachedInputTokens = answer.Usage.CachedInput
+	return answer, SummarizeResult{InputTokens: answer.Usage.Input, OutputTokens: answer.Usage.Output}, err
 }
 
 // accept turns an answer into a summary that can be kept, checked against its source.
-func (a *Activities) accept(
-	ctx context.Context, req SummarizeRequest, view conversation.View, p plan, source []pipeline.Message,
-	answer pipeline.Answer, prompt pipeline.Prompt, mode pipeline.Mode, result SummarizeResult,
+func (a *Activities) accept(ctx context.Context, w writing, answer pipeline.Answer, prompt pipeline.Prompt,
+	mode pipeline.Mode, result SummarizeResult,
 ) (SummarizeResult, error) {
+	view, p, source := w.view, w.plan, w.source
 	text, refused := pipeline.AcceptSummary(answer, pipeline.AcceptLimits{
 		ReplacedTokens: p.SummarizeTokens, MaxTokens: view.Settings.SummaryMaxTokens, Prompt: prompt,
 	})
@@ -130,13 +145,13 @@ func (a *Activities) accept(
 	if err != nil {
 		return result, fmt.Errorf("encode the verification: %w", err)
 	}
-	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "verification", details)
+	artifact, err := a.Store.PutArtifact(ctx, w.at.ref.conversation(), "verification", details)
 	if err != nil {
 		return result, err
 	}
-	notesOf(ctx).artifact("verification", artifact.SHA256)
-	return a.keepSummary(ctx, req, text, store.RunFacts{
-		Summarizer: req.Summarizer.String(), Rung: req.Rung, PromptName: prompt.Name, PromptVersion: prompt.Version,
+	w.at.artifact("verification", artifact.SHA256)
+	return a.keepSummary(ctx, w, text, store.RunFacts{
+		Summarizer: w.req.Summarizer.String(), Rung: w.req.Rung, PromptName: prompt.Name, PromptVersion: prompt.Version,
 		Mode: mode, Verification: verification,
 	}, result)
 }
@@ -146,15 +161,15 @@ func (a *Activities) accept(
 func userMessagesBudget(view conversation.View) int { return view.Settings.SummaryMaxTokens * 3 / 4 }
 
 // keepSummary stores an accepted summary and what is known of it.
-func (a *Activities) keepSummary(ctx context.Context, req SummarizeRequest, text string, facts store.RunFacts,
+func (a *Activities) keepSummary(ctx context.Context, w writing, text string, facts store.RunFacts,
 	result SummarizeResult,
 ) (SummarizeResult, error) {
-	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "summary_text", []byte(text))
+	artifact, err := a.Store.PutArtifact(ctx, w.at.ref.conversation(), "summary_text", []byte(text))
 	if err != nil {
 		return result, err
 	}
-	notesOf(ctx).artifact("summary", artifact.SHA256)
-	if err := a.Store.RecordFacts(ctx, req.run(), facts); err != nil {
+	w.at.artifact("summary", artifact.SHA256)
+	if err := a.Store.RecordFacts(ctx, w.at.ref.run(), facts); err != nil {
 		return result, err
 	}
 	result.Summary, result.Tokens = artifact.SHA256, pipeline.EstimateText(text)

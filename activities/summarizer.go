@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
@@ -17,51 +18,61 @@ import (
 // Summarizer makes the ordered list of who may write the summary. Every choice of another than the agent's
 // own model is told, with its reason, in run_steps and as an event.
 func (a *Activities) Summarizer(ctx context.Context, req SummarizerRequest) (SummarizerResult, error) {
-	return once(ctx, a, StageSummarizer, req.Ref, func(run store.Run) (SummarizerResult, error) {
-		view, err := a.load(ctx, req.Ref, run, req.Head, false)
-		if err != nil {
-			return SummarizerResult{}, err
-		}
-		in, err := a.summarizerInput(ctx, run, view)
-		if err != nil {
-			return SummarizerResult{}, err
-		}
-		in.AtOrOverLimit = req.AtOrOverLimit
-		choice, err := pipeline.ChooseSummarizers(in)
-		if err != nil {
-			return SummarizerResult{}, err
-		}
-		budget, err := a.tenantBudget(ctx, view)
-		if err != nil {
-			return SummarizerResult{}, err
-		}
-		if budget.spent() {
-			if choice, err = a.withoutModels(ctx, req.Ref, choice, in.Settings.Digest, budget); err != nil {
-				return SummarizerResult{}, err
-			}
-		}
-		for _, s := range choice.Skipped {
-			notesOf(ctx).number("skipped "+s.Model, s.Reason)
-		}
-		if choice.SelfReason != "" {
-			if err := a.tellNotSelf(ctx, req.Ref, choice); err != nil {
-				return SummarizerResult{}, err
-			}
-		}
-		ladder, err := a.withNative(ctx, choice.Ladder, view)
-		if err != nil {
-			return SummarizerResult{}, err
-		}
-		return SummarizerResult{
-			Ladder: ladder, SelfReason: choice.SelfReason,
-			DigestForBudget: in.Settings.Digest != pipeline.DigestNever,
-		}, nil
+	var notes contract.SummarizerNotes
+	return recorded(ctx, a, StageSummarizer, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
+		SummarizerResult, error,
+	) {
+		return once(ctx, a, at, &notes, func(run store.Run) (SummarizerResult, error) {
+			return a.chooseSummarizers(ctx, at, req, run, &notes)
+		})
 	})
 }
 
-// tellNotSelf puts into the timeline that another than the agent's own model is asked, and why: its prompt cache is
-// not used then.
-func (a *Activities) tellNotSelf(ctx context.Context, ref Ref, choice pipeline.Choice) error {
+func (a *Activities) chooseSummarizers(ctx context.Context, at *attempt, req SummarizerRequest, run store.Run,
+	notes *contract.SummarizerNotes,
+) (SummarizerResult, error) {
+	view, err := a.load(ctx, at, req.Head, false)
+	if err != nil {
+		return SummarizerResult{}, err
+	}
+	in, err := a.summarizerInput(ctx, at, &notes.Given, run, view)
+	if err != nil {
+		return SummarizerResult{}, err
+	}
+	in.AtOrOverLimit = req.AtOrOverLimit
+	choice, err := pipeline.ChooseSummarizers(in)
+	if err != nil {
+		return SummarizerResult{}, err
+	}
+	budget, err := a.tenantBudget(ctx, at, &notes.Given, view)
+	if err != nil {
+		return SummarizerResult{}, err
+	}
+	if budget.Spent() {
+		notes.TenantBudget = &budget
+		if choice, err = a.withoutModels(ctx, at, choice, in.Settings.Digest, budget); err != nil {
+			return SummarizerResult{}, err
+		}
+	}
+	notes.Skipped = choice.Skipped
+	if choice.SelfReason != "" {
+		if err := a.noteNotSelf(ctx, at, choice); err != nil {
+			return SummarizerResult{}, err
+		}
+	}
+	ladder, err := a.withNative(at, notes, choice.Ladder, view)
+	if err != nil {
+		return SummarizerResult{}, err
+	}
+	return SummarizerResult{
+		Ladder: ladder, SelfReason: choice.SelfReason,
+		DigestForBudget: in.Settings.Digest != pipeline.DigestNever,
+	}, nil
+}
+
+// noteNotSelf adds to the timeline that another than the agent's own model is called, and why: the agent's prompt
+// cache is not used then.
+func (a *Activities) noteNotSelf(ctx context.Context, at *attempt, choice pipeline.Choice) error {
 	var ladder []string
 	for _, s := range choice.Ladder {
 		ladder = append(ladder, s.String())
@@ -73,38 +84,20 @@ func (a *Activities) tellNotSelf(ctx context.Context, ref Ref, choice pipeline.C
 	if err != nil {
 		return fmt.Errorf("encode an event: %w", err)
 	}
-	return a.tell(ctx, ref, store.Event{Kind: store.EventStage, Data: data})
+	return a.addEvent(ctx, at, store.Event{Kind: store.EventStage, Data: data})
 }
 
-// tell notes something in the conversation's timeline. What a replay finds is no news there.
-func (a *Activities) tell(ctx context.Context, ref Ref, e store.Event) error {
-	if notesOf(ctx).original != nil {
+// addEvent adds an event to the conversation's timeline. What a replay finds does not belong there.
+func (a *Activities) addEvent(ctx context.Context, at *attempt, e store.Event) error {
+	if at.original != nil {
 		return nil
 	}
-	e.Run = ref.Run
-	_, err := a.Store.AppendEvent(ctx, ref.conversation(), e)
+	e.Run = at.ref.Run
+	_, err := a.Store.AppendEvent(ctx, at.ref.conversation(), e)
 	return err
 }
 
-// limits are what is known of a model, and permission is whether it may be asked.
-type (
-	limits struct {
-		Window    int `json:"window,omitempty"`
-		MaxOutput int `json:"max_output,omitempty"`
-	}
-	permission struct {
-		Allowed bool   `json:"allowed"`
-		Why     string `json:"why,omitempty"`
-	}
-)
-
-// resolution is what is known of a listed summarizer, or why it is left out.
-type resolution struct {
-	Summarizer pipeline.Summarizer `json:"summarizer"`
-	Why        string              `json:"why,omitempty"`
-}
-
-func (a *Activities) summarizerInput(ctx context.Context, run store.Run,
+func (a *Activities) summarizerInput(ctx context.Context, at *attempt, notes *contract.Given, run store.Run,
 	view conversation.View,
 ) (pipeline.SummarizerInput, error) {
 	c := view.Conversation
@@ -113,12 +106,12 @@ func (a *Activities) summarizerInput(ctx context.Context, run store.Run,
 		AgentVendor: c.Vendor, AgentModel: c.Model, AgentWindow: c.Window, AgentMaxOutput: c.MaxOutput,
 		Manual: run.Kind == pipeline.TriggerManual,
 	}
-	known, err := given(ctx, "agent_model", func() (limits, error) {
+	known, err := given(at, notes, "agent_model", agentModelField, func() (contract.ModelLimits, error) {
 		known, ok := a.installation.Models.Lookup(c.Vendor, c.Model)
 		if !ok {
 			known.MaxOutput = in.AgentMaxOutput
 		}
-		return limits{known.Window, known.MaxOutput}, nil
+		return contract.ModelLimits{Window: known.Window, MaxOutput: known.MaxOutput}, nil
 	})
 	if err != nil {
 		return in, err
@@ -138,26 +131,31 @@ func (a *Activities) summarizerInput(ctx context.Context, run store.Run,
 		}
 	}
 	in.SystemKnown, in.ToolsKnown = requestKnown(view)
-	self, err := given(ctx, "self", func() (permission, error) {
+	self, err := given(at, notes, "self", selfField, func() (contract.Permission, error) {
 		allowed, why := a.selfAllowed(view)
-		return permission{allowed, why}, nil
+		return contract.Permission{Allowed: allowed, Why: why}, nil
 	})
 	if err != nil {
 		return in, err
 	}
 	in.SelfAllowed, in.SelfDenied = self.Allowed, self.Why
-	open, err := given(ctx, "breakers", func() (map[string]bool, error) { return a.openBreakers(ctx, in) })
+	open, err := given(at, notes, "breakers", breakersField, func() (contract.OpenBreakers, error) {
+		return a.openBreakers(ctx, in)
+	})
 	if err != nil {
 		return in, err
 	}
 	in.BreakerOpen = func(vendor string) bool { return open[vendor] }
-	resolved, err := a.resolveAll(ctx, in)
+	resolved, err := a.resolveAll(at, notes, in)
 	if err != nil {
 		return in, err
 	}
 	in.Resolve = func(spec pipeline.SummarizerSpec) (pipeline.Summarizer, error) {
-		r := resolved[nameOf(spec)]
-		if r.Why != "" {
+		r, listed := resolved.Find(spec)
+		switch {
+		case !listed:
+			return r.Summarizer, fmt.Errorf("model %q is not listed", spec.Model)
+		case r.Why != "":
 			return r.Summarizer, errors.New(r.Why)
 		}
 		return r.Summarizer, nil
@@ -166,8 +164,8 @@ func (a *Activities) summarizerInput(ctx context.Context, run store.Run,
 }
 
 // openBreakers are the vendors that are not to be asked just now.
-func (a *Activities) openBreakers(ctx context.Context, in pipeline.SummarizerInput) (map[string]bool, error) {
-	open := map[string]bool{}
+func (a *Activities) openBreakers(ctx context.Context, in pipeline.SummarizerInput) (contract.OpenBreakers, error) {
+	open := contract.OpenBreakers{}
 	for _, vendor := range a.vendorsOf(in) {
 		b, err := a.Store.GetBreaker(ctx, store.VendorBreaker(vendor),
 			time.Duration(in.Settings.Breaker.CooldownSeconds)*time.Second)
@@ -180,27 +178,32 @@ func (a *Activities) openBreakers(ctx context.Context, in pipeline.SummarizerInp
 }
 
 // resolveAll finds what is known of every summarizer that may be listed, the agent's own model among them.
-func (a *Activities) resolveAll(ctx context.Context, in pipeline.SummarizerInput) (map[string]resolution, error) {
+func (a *Activities) resolveAll(at *attempt, notes *contract.Given,
+	in pipeline.SummarizerInput,
+) (contract.ResolvedSummarizers, error) {
 	specs := append([]pipeline.SummarizerSpec{{
 		Model: in.AgentVendor + "/" + in.AgentModel, ContextWindow: in.AgentWindow, MaxOutput: in.AgentMaxOutput,
 	}}, in.Settings.Summarizers...)
-	return given(ctx, "summarizers", func() (map[string]resolution, error) {
-		all := map[string]resolution{}
+	return given(at, notes, "summarizers", summarizersField, func() (contract.ResolvedSummarizers, error) {
+		var all contract.ResolvedSummarizers
 		for _, spec := range specs {
 			s, err := a.resolve(spec)
-			all[nameOf(spec)] = resolution{Summarizer: s}
 			if err != nil {
-				all[nameOf(spec)] = resolution{Why: err.Error()}
+				all = append(all, contract.ResolvedSummarizer{Spec: spec, Why: err.Error()})
+				continue
 			}
+			all = append(all, contract.ResolvedSummarizer{Spec: spec, Summarizer: s})
 		}
 		return all, nil
 	})
 }
 
-// nameOf tells two listed summarizers apart, which may be one model with two windows.
-func nameOf(s pipeline.SummarizerSpec) string {
-	return fmt.Sprintf("%s %d %d", s.Model, s.ContextWindow, s.MaxOutput)
-}
+// Where notes hold what a stage learned from outside.
+func agentModelField(g *contract.Given) **contract.ModelLimits          { return &g.AgentModel }
+func selfField(g *contract.Given) **contract.Permission                 { return &g.Self }
+func breakersField(g *contract.Given) **contract.OpenBreakers           { return &g.Breakers }
+func summarizersField(g *contract.Given) **contract.ResolvedSummarizers { return &g.Summarizers }
+func tenantBudgetField(g *contract.Given) **contract.TenantBudget       { return &g.TenantBudget }
 
 // requestKnown says whether the agent's system prompt and tools are stored, be they empty: a recorded request
 // tells both, also by what it has not.

@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -16,72 +17,80 @@ import (
 // Trigger takes the run up and decides, with the numbers of this moment, whether it is still due: what asked
 // for it may be long ago, and another run may have compacted the conversation since.
 func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerResult, error) {
-	run, err := a.Store.StartRun(ctx, req.run(), activity.GetInfo(ctx).WorkflowExecution.RunID)
-	if err != nil {
-		return TriggerResult{}, err
-	}
-	if run.Outcome != "" {
-		// A workflow that was started again for a run that has ended: what is kept of the first time must not lead
-		// it through the stages once more.
-		return TriggerResult{Skip: fmt.Sprintf("the run has ended %s already", run.Outcome)}, nil
-	}
-	notesOf(ctx).run = &run
-	return once(ctx, a, StageTrigger, req.Ref, func(run store.Run) (TriggerResult, error) {
-		view, err := a.load(ctx, req.Ref, run, 0, false)
+	var notes contract.TriggerNotes
+	return recorded(ctx, a, StageTrigger, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
+		TriggerResult, error,
+	) {
+		run, err := a.Store.StartRun(ctx, req.run(), activity.GetInfo(ctx).WorkflowExecution.RunID)
 		if err != nil {
 			return TriggerResult{}, err
 		}
-		if err := a.mayReplace(ctx, run, view); err != nil {
-			return TriggerResult{}, err
+		if run.Outcome != "" {
+			// A workflow was started again for a run that has ended: what the first one left must not lead it
+			// through the stages again.
+			return TriggerResult{Skip: fmt.Sprintf("the run has ended %s already", run.Outcome)}, nil
 		}
-		in := view.TriggerInput(view.Context())
-		in.Manual = run.Kind == pipeline.TriggerManual
-		in.Overflow = run.Kind == pipeline.TriggerOverflow
-		notesOf(ctx).number("input", in)
-		decision := pipeline.EvaluateTrigger(in, view.Settings)
-		result := TriggerResult{
-			Decision:    decision,
-			Head:        view.Head(),
-			Base:        view.Conversation.ActiveMarker,
-			Manual:      in.Manual,
-			Full:        run.Full,
-			Budget:      time.Duration(view.Settings.RunTimeBudgetSeconds) * time.Second,
-			TokenBudget: view.Settings.RunTokenBudget,
-			ModelQueue:  a.Config.Worker.LLMTaskQueue,
-		}
-		if !decision.Fired && !run.Replay.Live { // a live replay was asked for, whatever the numbers
-			result.Skip = decision.Reason
-		}
-		if rec := notesOf(ctx).record; rec != nil {
-			result.SpentAt = spentAt(rec.original)
-		}
-		budget, err := a.tenantBudget(ctx, view)
-		if err != nil {
-			return result, err
-		}
-		if left := budget.left(); left > 0 && (result.TokenBudget == 0 || left < result.TokenBudget) {
-			result.TokenBudget = left
-		}
-		numbers, err := json.Marshal(map[string]any{"trigger": decision, "head": result.Head})
-		if err != nil {
-			return result, fmt.Errorf("encode the decision: %w", err)
-		}
-		return result, a.Store.RecordFacts(ctx, req.run(),
-			store.RunFacts{TokensBefore: decision.Used, Numbers: numbers})
+		at.run = &run
+		return once(ctx, a, at, &notes, func(store.Run) (TriggerResult, error) { return a.trigger(ctx, at, &notes) })
 	})
 }
 
-// mayReplace says as a conflict that a live replay could not take effect, before any model is asked: the conversation
-// starts neither from what the original started from nor from what it left.
-func (a *Activities) mayReplace(ctx context.Context, run store.Run, view conversation.View) error {
-	if !run.Replay.Apply {
+func (a *Activities) trigger(ctx context.Context, at *attempt, notes *contract.TriggerNotes) (TriggerResult, error) {
+	view, err := a.load(ctx, at, 0, false)
+	if err != nil {
+		return TriggerResult{}, err
+	}
+	if err := a.mayReplace(ctx, at, view); err != nil {
+		return TriggerResult{}, err
+	}
+	run := at.run
+	in := view.TriggerInput(view.Context())
+	in.Manual = run.Kind == pipeline.TriggerManual
+	in.Overflow = run.Kind == pipeline.TriggerOverflow
+	notes.Input = &in
+	decision := pipeline.EvaluateTrigger(in, view.Settings)
+	result := TriggerResult{
+		Decision:    decision,
+		Head:        view.Head(),
+		Base:        view.Conversation.ActiveMarker,
+		Manual:      in.Manual,
+		Full:        run.Full,
+		Budget:      time.Duration(view.Settings.RunTimeBudgetSeconds) * time.Second,
+		TokenBudget: view.Settings.RunTokenBudget,
+		ModelQueue:  a.Config.Worker.LLMTaskQueue,
+	}
+	if !decision.Fired && !run.Replay.Live { // a live replay was requested, whatever the numbers
+		result.Skip = decision.Reason
+	}
+	if at.record != nil {
+		result.SpentAt = spentAt(at.record.original)
+	}
+	budget, err := a.tenantBudget(ctx, at, &notes.Given, view)
+	if err != nil {
+		return result, err
+	}
+	if left := budget.Left(); left > 0 && (result.TokenBudget == 0 || left < result.TokenBudget) {
+		result.TokenBudget = left
+	}
+	numbers, err := json.Marshal(contract.RunNumbers{Trigger: &decision, Head: result.Head})
+	if err != nil {
+		return result, fmt.Errorf("encode the decision: %w", err)
+	}
+	return result, a.Store.RecordFacts(ctx, at.ref.run(),
+		store.RunFacts{TokensBefore: decision.Used, Numbers: numbers})
+}
+
+// mayReplace returns a conflict when a live replay could not take effect, before any model is called: the conversation
+// starts neither from what the original started from nor from what the original left.
+func (a *Activities) mayReplace(ctx context.Context, at *attempt, view conversation.View) error {
+	if !at.run.Replay.Apply {
 		return nil
 	}
 	now, err := a.Store.GetConversation(ctx, view.Conversation.Ref)
 	if err != nil {
 		return err
 	}
-	original := notesOf(ctx).original
+	original := at.original
 	if m := now.ActiveMarker; m == view.Conversation.ActiveMarker || m != "" && m == original.Marker {
 		return nil
 	}

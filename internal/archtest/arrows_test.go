@@ -20,6 +20,7 @@ import (
 var layers = [][]string{
 	{"pipeline"},
 	{"pipeline/transcript", "internal/memory/search", "internal/version", "migrations"},
+	{"internal/contract"},
 	{"internal/config", "internal/llm", "internal/store"},
 	{
 		"internal/conversation", "internal/devstack", "internal/eval", "internal/testkit/vendorserver",

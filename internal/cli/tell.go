@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"precis/internal/config"
+	"precis/internal/contract"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -136,17 +137,17 @@ func notAsked(r runreport.Run) []string {
 		who[why] = append(who[why], name)
 	}
 	for _, s := range r.Steps {
-		var numbers map[string]any
+		var numbers contract.Numbers[struct {
+			SelfReason string `json:"self_reason"`
+		}, contract.SummarizerNotes]
 		if s.Stage != "summarizer" || s.Outcome == store.StepFailed || json.Unmarshal(s.Numbers, &numbers) != nil {
 			continue
 		}
-		if why, ok := numbers["self_reason"].(string); ok && why != "" {
+		if why := numbers.Result.SelfReason; why != "" {
 			add("self", why)
 		}
-		for _, key := range slices.Sorted(maps.Keys(numbers)) {
-			if model, skipped := strings.CutPrefix(key, "skipped "); skipped {
-				add(model, fmt.Sprint(numbers[key]))
-			}
+		for _, left := range numbers.Notes.Skipped {
+			add(left.Model, left.Reason)
 		}
 	}
 	var reasons []string

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -37,7 +36,7 @@ type Options struct {
 	Log    *slog.Logger
 	// Telemetry measures and traces, nil: nothing does.
 	Telemetry *telemetry.Telemetry
-	// Interceptors stand around every stage, outside of the one that records attempts.
+	// Interceptors are around every activity: tests stop a worker with them.
 	Interceptors []interceptor.WorkerInterceptor
 	// Ready, if set, is called once the worker polls.
 	Ready func()
@@ -57,7 +56,7 @@ func Run(ctx context.Context, o Options) error {
 	drain := time.Duration(o.Config.Worker.DrainSeconds) * time.Second
 	common := worker.Options{
 		Identity:                     identity,
-		Interceptors:                 append(slices.Clone(o.Interceptors), acts.Interceptor()),
+		Interceptors:                 o.Interceptors,
 		WorkerStopTimeout:            drain,
 		ActivityTaskPollerBehavior:   worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}),
 		MaxHeartbeatThrottleInterval: 2 * time.Second,

@@ -1,0 +1,211 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"precis/internal/contract"
+	"precis/internal/runreport"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// attempt is one attempt at a stage: the run that it works for, what it reads from the record when it replays one, and
+// what it notes for its row of run_attempts.
+type attempt struct {
+	ref   Ref
+	stage Stage
+	// run is nil until open has read it.
+	run *store.Run
+	// reused reports that an earlier attempt at this call had left its result.
+	reused bool
+	// artifacts are the references that the attempt notes, by role.
+	artifacts map[string]string
+
+	// original is the run that this one replays, nil: none. record is what the original recorded of this call, set in
+	// replays from the record only.
+	original    *store.Run
+	record      *record
+	differences []runreport.Difference
+}
+
+// artifact notes a reference; an empty one is left out.
+func (at *attempt) artifact(role, sha string) {
+	if sha == "" {
+		return
+	}
+	if at.artifacts == nil {
+		at.artifacts = map[string]string{}
+	}
+	at.artifacts[role] = sha
+}
+
+// difference notes where a stage of a replay differs from the record. The first one is what the comparison shows.
+func (at *attempt) difference(d runreport.Difference) { at.differences = append(at.differences, d) }
+
+// recorded runs one attempt at a stage: it sends heartbeats from the first line to the last, writes the attempt to
+// run_attempts when it starts and when it ends, and gives errors their kind. Temporal's history keeps only the last
+// failure of a retried activity; run_attempts keeps them all.
+func recorded[R, N any](ctx context.Context, a *Activities, stage Stage, ref Ref, summarizer string, notes *N,
+	work func(context.Context, *attempt) (R, error),
+) (R, error) {
+	stop := heartbeat(ctx)
+	defer stop()
+	var none R
+	tries := activity.GetInfo(ctx).Attempt
+	at := &attempt{ref: ref, stage: stage}
+	row := store.Step{
+		Stage: string(stage), Call: ref.Call, Attempt: int(tries), Rung: ref.Rung, Summarizer: summarizer,
+		Worker: a.Worker, Outcome: store.StepStarted,
+	}
+	began := time.Now()
+	if err := a.begin(ctx, ref, row); err != nil {
+		return none, toTemporal(ctx, err, tries)
+	}
+
+	result, err := guarded(ctx, a, at, work)
+	row.Outcome, row.Took = store.StepOK, max(time.Since(began), time.Millisecond)
+	if at.reused {
+		row.Outcome = store.StepReused
+	}
+	if err != nil {
+		row.Outcome, row.ErrorKind, row.Message = store.StepFailed, kindOfFailure(ctx, err), shorten(messageOf(err))
+	}
+	if at.record == nil {
+		a.Metrics.StageEnded(ctx, row.Stage, string(row.Outcome), string(row.ErrorKind), row.Took)
+	}
+	row.Artifacts = at.artifacts
+	numbers, encodeErr := json.Marshal(contract.Numbers[R, N]{Result: result, Notes: *notes})
+	row.Numbers = numbers
+	// The attempt's own context may have ended; what happened in it is recorded all the same.
+	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	if e := errors.Join(encodeErr, a.Store.RecordStep(recordCtx, ref.run(), row)); e != nil {
+		a.Log.Warn("an attempt was not recorded", "run", ref.Run, "stage", row.Stage, "error", e)
+	}
+	return result, toTemporal(ctx, err, tries)
+}
+
+// recordTimeout bounds the write that ends an attempt's record.
+const recordTimeout = 10 * time.Second
+
+// begin records that the attempt starts, and which fallback followed the failed call before it.
+func (a *Activities) begin(ctx context.Context, ref Ref, row store.Step) error {
+	if ref.FailedCall > 0 {
+		if err := a.Store.NoteNext(ctx, ref.run(), string(ref.FailedStage), ref.FailedCall, ref.Rung,
+			ref.FailedKind); err != nil {
+			return err
+		}
+	}
+	return a.Store.RecordStep(ctx, ref.run(), row)
+}
+
+// guarded runs the stage. A panic is a fault of ours and becomes an error of kind internal.
+func guarded[R any](ctx context.Context, a *Activities, at *attempt,
+	work func(context.Context, *attempt) (R, error),
+) (result R, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.Log.Error("a stage panicked", "stage", at.stage, "panic", p, slog.String("stack", string(debug.Stack())))
+			err = &pipeline.Error{
+				Kind:    pipeline.Internal,
+				Message: fmt.Sprintf("stage %s panicked (%T); the worker's log has the details", at.stage, p),
+			}
+		}
+	}()
+	return work(ctx, at)
+}
+
+// kept is a stage's result as it is stored, with what the attempt that left it had noted. An attempt that finds it
+// after a crash takes over both, so that the record is complete.
+type kept struct {
+	Result    json.RawMessage   `json:"result"`
+	Artifacts map[string]string `json:"artifacts,omitempty"`
+	Numbers   json.RawMessage   `json:"numbers,omitempty"`
+}
+
+// once returns the result that an earlier attempt at this call left, or does the work and stores its result before it
+// returns. When two attempts race, the first one's result counts for both. The result of a replay from the record is
+// compared with the original's.
+func once[R, N any](ctx context.Context, a *Activities, at *attempt, notes *N,
+	work func(run store.Run) (R, error),
+) (R, error) {
+	var result R
+	data, err := a.Store.StageResult(ctx, at.ref.run(), string(at.stage), at.ref.Call)
+	switch {
+	case err == nil:
+		at.reused = true
+		return decode[R](data, at, notes)
+	case !errors.Is(err, store.ErrNotFound):
+		return result, err
+	}
+	if err := a.open(ctx, at); err != nil {
+		return result, err
+	}
+	if at.record != nil {
+		if err := at.follows(); err != nil {
+			return result, errors.Join(err, a.keepDifferences(ctx, at))
+		}
+	}
+	result, err = work(*at.run)
+	if at.record != nil {
+		err = a.compare(ctx, at, result, err)
+	}
+	if err != nil {
+		return result, err
+	}
+	data, err = encode(result, at, notes)
+	if err != nil {
+		return result, err
+	}
+	if data, err = a.Store.PutStageResult(ctx, at.ref.run(), string(at.stage), at.ref.Call, data); err != nil {
+		return result, err
+	}
+	return decode[R](data, at, notes)
+}
+
+// encode makes what once stores.
+func encode[R, N any](result R, at *attempt, notes *N) ([]byte, error) {
+	k := kept{Artifacts: at.artifacts}
+	var err error
+	if k.Result, err = json.Marshal(result); err != nil {
+		return nil, fmt.Errorf("encode the result of stage %s: %w", at.stage, err)
+	}
+	if k.Numbers, err = json.Marshal(notes); err != nil {
+		return nil, fmt.Errorf("encode what stage %s noted: %w", at.stage, err)
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return nil, fmt.Errorf("encode what stage %s leaves: %w", at.stage, err)
+	}
+	return data, nil
+}
+
+// decode reads a stored result and takes over what was noted with it.
+func decode[R, N any](data []byte, at *attempt, notes *N) (R, error) {
+	var result R
+	var k kept
+	err := json.Unmarshal(data, &k)
+	if err == nil {
+		err = json.Unmarshal(k.Result, &result)
+	}
+	if err != nil {
+		return result, fmt.Errorf("read the stored result of stage %s: %w", at.stage, err)
+	}
+	for role, sha := range k.Artifacts {
+		at.artifact(role, sha)
+	}
+	var noted N
+	if err := json.Unmarshal(k.Numbers, &noted); err != nil {
+		return result, fmt.Errorf("read what stage %s noted: %w", at.stage, err)
+	}
+	*notes = noted
+	return result, nil
+}

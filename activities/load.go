@@ -1,0 +1,103 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+
+	"precis/internal/conversation"
+	"precis/internal/store"
+	"precis/pipeline"
+)
+
+// load reads the run's conversation up to a message, 0: up to its head, with the settings that counted when the run was
+// requested; beneath looks through an active digest to the messages that it covers. One stage sees one state of it. A
+// replay sees what the original saw: one from the record what the same call saw, a live one what its first did.
+func (a *Activities) load(ctx context.Context, at *attempt, upTo int64, beneath bool) (conversation.View, error) {
+	switch {
+	case at.record != nil:
+		return a.loadState(ctx, at, at.record.artifact(store.RoleState), beneath)
+	case at.run.Replay.Live:
+		return a.loadState(ctx, at, at.original.FirstState(), beneath)
+	}
+	return a.loadNow(ctx, at, store.LiveOptions{UpTo: upTo, BeneathDigest: beneath})
+}
+
+// loadNow reads the conversation as it is now, and stores its snapshot for the record.
+func (a *Activities) loadNow(ctx context.Context, at *attempt, o store.LiveOptions) (conversation.View, error) {
+	live, err := a.Store.LiveView(ctx, at.ref.conversation(), o)
+	if err != nil {
+		return conversation.View{}, err
+	}
+	v, err := a.viewOf(live, at.run.Settings)
+	refs, keepErr := conversation.KeepState(ctx, a.Store, at.ref.run(), v)
+	if keepErr != nil {
+		return v, keepErr
+	}
+	for role, sha := range refs {
+		at.artifact(role, sha)
+	}
+	return v, err
+}
+
+// loadState makes the view again that a snapshot was stored of.
+func (a *Activities) loadState(ctx context.Context, at *attempt, sha string, beneath bool) (conversation.View, error) {
+	original := *at.original
+	if sha == "" {
+		return conversation.View{}, errNotRecorded(original, "what the conversation was then")
+	}
+	state, err := a.Store.GetState(ctx, at.ref.Tenant, sha)
+	if err != nil {
+		return conversation.View{}, errPruned(original, "what the conversation was then", err)
+	}
+	live, err := a.Store.LiveViewAt(ctx, at.ref.conversation(), state, store.LiveOptions{BeneathDigest: beneath})
+	if err != nil {
+		return conversation.View{}, errPruned(original, "a part of the conversation", err)
+	}
+	at.artifact(store.RoleState, sha)
+	settings := at.run.Settings
+	if len(settings) == 0 {
+		settings = state.Settings
+	}
+	v, err := a.viewOf(live, settings)
+	v.Conversation.Window = state.Window
+	return v, err
+}
+
+// viewOf makes a view with the given settings, if there are any.
+func (a *Activities) viewOf(live store.LiveView, settings json.RawMessage) (conversation.View, error) {
+	v, err := conversation.NewView(live, a.installation)
+	if len(settings) == 0 || err != nil {
+		return v, err
+	}
+	v.Settings, err = conversation.Overlay(pipeline.DefaultSettings(), settings)
+	return v, err
+}
+
+// whole returns what a plan works on, in the form of a view: where the plan replaces a digest, the messages beneath.
+func (a *Activities) whole(ctx context.Context, at *attempt, view conversation.View, beneath bool) (
+	conversation.View, error,
+) {
+	if !beneath {
+		return view, nil
+	}
+	if at.record != nil || at.run.Replay.Live && !at.run.Replay.Apply {
+		return a.load(ctx, at, 0, true)
+	}
+	return a.from(ctx, at, view, view.Conversation.ActiveMarker, true)
+}
+
+// from returns a view of the same moment that starts from another marker.
+func (a *Activities) from(ctx context.Context, at *attempt, view conversation.View, marker string, beneath bool) (
+	conversation.View, error,
+) {
+	live, err := a.Store.LiveView(ctx, at.ref.conversation(),
+		store.LiveOptions{From: &marker, UpTo: view.Head(), BeneathDigest: beneath})
+	if err != nil {
+		return conversation.View{}, err
+	}
+	live.Conversation, live.TurnStart = view.LiveView.Conversation, view.TurnStart
+	live.Enrichments = view.LiveView.Enrichments
+	v, err := conversation.NewView(live, a.installation)
+	v.Settings = view.Settings // one moment, one run
+	return v, err
+}
