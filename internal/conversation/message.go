@@ -3,7 +3,7 @@ package conversation
 import (
 	"precis/internal/store"
 	"precis/pipeline"
-	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Stored is a decoded message as it goes into the store, with its sizes.
@@ -18,6 +18,6 @@ func Stored(m pipeline.Message) store.NewMessage {
 		Tokens:   pipeline.EstimateMessage(m),
 		Native:   m.Native,
 
-		Fingerprint: transcript.Fingerprint(m.Native),
+		Fingerprint: rawjson.Fingerprint(m.Native),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // syncTries bounds how often a sync starts over because somebody else has appended meanwhile.
@@ -135,7 +136,7 @@ func newClientList(codec transcript.Codec, natives []json.RawMessage) clientList
 	l := clientList{codec: codec, natives: natives}
 	var chain store.Hash
 	for _, native := range natives {
-		print := store.Hash(transcript.Fingerprint(native))
+		print := store.Hash(rawjson.Fingerprint(native))
 		chain = store.SyncChain(chain, print)
 		l.prints, l.chains = append(l.prints, print), append(l.chains, chain)
 	}
@@ -206,7 +207,7 @@ func (s *Service) compareAll(ctx context.Context, ref store.ConversationRef, l c
 		if err != nil {
 			return same, err
 		}
-		if same == len(l.prints) || store.Hash(transcript.Fingerprint(m.Native)) != l.prints[same] {
+		if same == len(l.prints) || store.Hash(rawjson.Fingerprint(m.Native)) != l.prints[same] {
 			return same, nil
 		}
 		same++
@@ -315,11 +316,11 @@ func entriesOf(view conversation.View) ([]entry, error) {
 		}
 		e := entry{message: item.Message}
 		if item.Message != nil {
-			e.stored = store.Hash(transcript.Fingerprint(item.Message.Native))
+			e.stored = store.Hash(rawjson.Fingerprint(item.Message.Native))
 		}
 		e.given = e.stored
 		if len(encoded) == 1 {
-			e.given = store.Hash(transcript.Fingerprint(encoded[0]))
+			e.given = store.Hash(rawjson.Fingerprint(encoded[0]))
 		}
 		entries = append(entries, e)
 	}
@@ -409,7 +410,7 @@ func (l clientList) shortened(i int, e entry) bool {
 		case p.Kind != have.Kind || p.CallID != have.CallID:
 			return false
 		case p.Kind != pipeline.PartToolResult:
-			if transcript.Fingerprint(rawOf(p)) != transcript.Fingerprint(rawOf(have)) {
+			if rawjson.Fingerprint(rawOf(p)) != rawjson.Fingerprint(rawOf(have)) {
 				return false
 			}
 		case contentText(p) != contentText(have):

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // ADK is sessions of Google's Agent Development Kit: an object with events, in snake case or camel case. A stored
@@ -30,9 +31,9 @@ func decodeADK(native []byte) (pipeline.Message, error) {
 		return pipeline.Message{}, err
 	}
 	m := l.message()
-	v := root(native)
-	m.ID = text(native, first(get(native, v, "id")))
-	if c, ok := adkCompaction(native, v); ok && !c.empty() {
+	v := rawjson.Root(native)
+	m.ID = v.Get("id").Text()
+	if c, ok := adkCompaction(v); ok && !c.IsMissing() {
 		m.Kind = pipeline.KindSummary
 	}
 	return m, nil
@@ -50,9 +51,8 @@ func (adkCodec) Make(m pipeline.Made) ([]byte, error) {
 		if m.IsError {
 			key = "error"
 		}
-		b = fmt.Appendf(b, `{"function_response":{"id":%s,"name":%s,"response":{"%s":%s}}}`, quote(m.CallID),
-			quote(m.Name), key, quote(m.Text))
-		return append(b, "]}}"...), nil
+		return fmt.Appendf(b, `{"function_response":{"id":%s,"name":%s,"response":{"%s":%s}}}]}}`,
+			rawjson.Quote(m.CallID), rawjson.Quote(m.Name), key, rawjson.Quote(m.Text)), nil
 	}
 	if err := mustSay(m); err != nil {
 		return nil, err
@@ -61,30 +61,32 @@ func (adkCodec) Make(m pipeline.Made) ([]byte, error) {
 		return nil, pipeline.Errorf(pipeline.Internal,
 			"what role %s says in an event of ADK an agent wrote: none can be made", m.Role)
 	}
-	return append(append(append(b, `{"text":`...), quote(m.Text)...), "}]}}"...), nil
+	return fmt.Appendf(b, `{"text":%s}]}}`, rawjson.Quote(m.Text)), nil
 }
 
-// either gives the value of a key in snake case or in camel case.
-func either(b []byte, v span, snake string) (span, bool) {
-	if at, ok := get(b, v, snake); ok {
+// lookupEither finds the value of a key in snake case, else in camel case.
+func lookupEither(v rawjson.Value, snake string) (rawjson.Value, bool) {
+	if at, ok := v.Lookup(snake); ok {
 		return at, true
 	}
-	words := strings.Split(snake, "_")
-	for i, w := range words[1:] {
-		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
-	}
-	return get(b, v, strings.Join(words, ""))
+	return v.Lookup(rawjson.Camel([]byte(snake)))
+}
+
+// either is lookupEither for a value that may be missing.
+func either(v rawjson.Value, snake string) rawjson.Value {
+	v, _ = lookupEither(v, snake)
+	return v
 }
 
 // adkCompaction is the compaction that an event records.
-func adkCompaction(b []byte, v span) (span, bool) {
-	actions, ok := get(b, v, "actions")
+func adkCompaction(v rawjson.Value) (rawjson.Value, bool) {
+	actions, ok := v.Lookup("actions")
 	if !ok {
-		return span{}, false
+		return rawjson.Value{}, false
 	}
-	c, ok := get(b, actions, "compaction")
-	if !ok || kind(b, c) != '{' {
-		return span{}, false
+	c, ok := actions.Lookup("compaction")
+	if !ok || !c.IsObject() {
+		return rawjson.Value{}, false
 	}
 	return c, true
 }
@@ -92,53 +94,53 @@ func adkCompaction(b []byte, v span) (span, bool) {
 // adkLayout reads an event, sound JSON.
 func adkLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	b, v := native, root(native)
-	if kind(b, v) != '{' {
+	v := rawjson.Root(native)
+	if !v.IsObject() {
 		return nil, parseError(ADK, "it is no object")
 	}
-	content, _ := get(b, v, "content")
-	if c, ok := adkCompaction(b, v); ok {
-		content, _ = either(b, c, "compacted_content")
+	content, _ := v.Lookup("content")
+	if c, ok := adkCompaction(v); ok {
+		content, _ = lookupEither(c, "compacted_content")
 	}
-	if kind(b, content) != '{' {
+	if !content.IsObject() {
 		return nil, parseError(ADK, "an event without content is no message")
 	}
-	switch role := text(b, first(get(b, content, "role"))); role {
+	switch role := content.Get("role").Text(); role {
 	case "model":
 		l.role = "assistant"
 	case "user", "function", "":
 		l.role = "user"
-		if role == "" && text(b, first(get(b, v, "author"))) != "user" {
+		if role == "" && v.Get("author").Text() != "user" {
 			l.role = "assistant"
 		}
 	default:
 		return nil, parseError(ADK, "the role of its content is not user or model")
 	}
-	l.entry = func(text string) []byte { return append(append([]byte(`{"text":`), quote(text)...), '}') }
-	parts, _ := get(b, content, "parts")
-	switch kind(b, parts) {
-	case 0, 'n':
+	l.entry = func(text string) []byte { return fmt.Appendf(nil, `{"text":%s}`, rawjson.Quote(text)) }
+	parts, _ := content.Lookup("parts")
+	switch parts.Kind() {
+	case rawjson.Missing, rawjson.Null:
 		return l, nil
-	case '[':
+	case rawjson.Array:
 	default:
 		return nil, parseError(ADK, "its parts are no array")
 	}
 	asked := ""
-	if options, ok := get(b, v, "options"); ok {
-		asked = text(b, first(either(b, options, "function_call_event_id")))
+	if options, ok := v.Lookup("options"); ok {
+		asked = either(options, "function_call_event_id").Text()
 	}
-	els := elements(b, parts)
+	els := parts.Elements()
 	row := l.addList(newList(els))
 	calls, results := 0, 0
 	for i, el := range els {
-		if kind(b, el) != '{' {
+		if !el.IsObject() {
 			return nil, parseError(ADK, "a part is no object")
 		}
 		n := l.adkPart(el)
 		n.list, n.index = row, i
 		switch n.part.Kind {
 		case pipeline.PartToolCall:
-			n.part.CallID = adkID(n.part.CallID, text(b, first(get(b, v, "id"))), calls)
+			n.part.CallID = adkID(n.part.CallID, v.Get("id").Text(), calls)
 			calls++
 		case pipeline.PartToolResult:
 			n.part.CallID = adkID(n.part.CallID, asked, results)
@@ -157,40 +159,39 @@ func adkID(id, event string, n int) string {
 	return fmt.Sprintf("%s-%d", event, n)
 }
 
-func (l *layout) adkPart(v span) node {
-	b := l.native
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.of(b)}}
+func (l *layout) adkPart(v rawjson.Value) node {
+	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.Raw()}}
 	p := &n.part
-	if said, ok := get(b, v, "text"); ok && kind(b, said) == '"' {
-		p.Kind, p.Text, n.value = pipeline.PartText, text(b, said), said
-		if thought, _ := get(b, v, "thought"); kind(b, thought) == 't' {
+	if said, ok := v.Lookup("text"); ok && said.IsString() {
+		p.Kind, p.Text, n.value = pipeline.PartText, said.Text(), said
+		if thought, _ := v.Lookup("thought"); thought.IsTrue() {
 			p.Kind = pipeline.PartReasoning
 		}
 		return n
 	}
-	if call, ok := either(b, v, "function_call"); ok && kind(b, call) == '{' {
+	if call, ok := lookupEither(v, "function_call"); ok && call.IsObject() {
 		p.Kind, p.Type, n.block = pipeline.PartToolCall, "function_call", false
-		p.CallID, p.Name = text(b, first(get(b, call, "id"))), text(b, first(get(b, call, "name")))
-		n.value, _ = get(b, call, "args")
-		n.insert, n.key, p.Input = call.end-1, "args", inputText(b, n.value)
+		p.CallID, p.Name = call.Get("id").Text(), call.Get("name").Text()
+		n.value, _ = call.Lookup("args")
+		n.insert, n.key, p.Input = call.End()-1, "args", n.value.TextOrRaw()
 		return n
 	}
-	if given, ok := either(b, v, "function_response"); ok && kind(b, given) == '{' {
+	if given, ok := lookupEither(v, "function_response"); ok && given.IsObject() {
 		p.Kind, p.Type, n.block = pipeline.PartToolResult, "function_response", false
-		p.CallID, p.Name = text(b, first(get(b, given, "id"))), text(b, first(get(b, given, "name")))
-		response, _ := get(b, given, "response")
-		n.value, n.insert, n.key = response, given.end-1, "response"
+		p.CallID, p.Name = given.Get("id").Text(), given.Get("name").Text()
+		response, _ := given.Lookup("response")
+		n.value, n.insert, n.key = response, given.End()-1, "response"
 		n.as = func(text string) ([]byte, error) {
-			return append(append([]byte(`{"result":`), quote(text)...), '}'), nil
+			return fmt.Appendf(nil, `{"result":%s}`, rawjson.Quote(text)), nil
 		}
 		n.content, p.IsError = l.adkResponse(response)
 		return n
 	}
 	for _, key := range []string{"inline_data", "file_data"} {
-		if at, ok := either(b, v, key); ok && kind(b, at) == '{' {
+		if at, ok := lookupEither(v, key); ok && at.IsObject() {
 			p.Kind, p.Type = pipeline.PartFile, key
-			p.MediaType, p.Name = text(b, first(either(b, at, "mime_type"))),
-				text(b, first(either(b, at, "display_name")))
+			p.MediaType, p.Name = either(at, "mime_type").Text(),
+				either(at, "display_name").Text()
 			if strings.HasPrefix(p.MediaType, "image/") {
 				p.Kind = pipeline.PartImage
 			}
@@ -198,7 +199,7 @@ func (l *layout) adkPart(v span) node {
 			return n
 		}
 	}
-	for key := range fields(b, v) {
+	for key := range v.Fields() {
 		p.Type = string(key)
 		break
 	}
@@ -207,25 +208,24 @@ func (l *layout) adkPart(v span) node {
 
 // adkResponse reads what a function gave back: the one text of {"result":…}, {"output":…} or {"error":…}, else the
 // object as its JSON.
-func (l *layout) adkResponse(v span) (content []node, failed bool) {
-	b := l.native
-	if kind(b, v) != '{' {
+func (l *layout) adkResponse(v rawjson.Value) (content []node, failed bool) {
+	if !v.IsObject() {
 		return l.anyContent(v), false
 	}
 	n := 0
-	var only span
-	for key, f := range fields(b, v) {
+	var only rawjson.Value
+	for key, f := range v.Fields() {
 		if n++; n > 1 {
 			break
 		}
 		switch string(key) {
 		case "error":
-			failed, only = true, f.value
+			failed, only = true, f.Value
 		case "result", "output":
-			only = f.value
+			only = f.Value
 		}
 	}
-	if n == 1 && kind(b, only) == '"' {
+	if n == 1 && only.IsString() {
 		return l.anyContent(only), failed
 	}
 	if n == 0 {
@@ -234,29 +234,29 @@ func (l *layout) adkResponse(v span) (content []node, failed bool) {
 	nodes := l.anyContent(v)
 	nodes[0].vacant = "{}"
 	nodes[0].as = func(text string) ([]byte, error) {
-		return append(append([]byte(`{"result":`), quote(text)...), '}'), nil
+		return fmt.Appendf(nil, `{"result":%s}`, rawjson.Quote(text)), nil
 	}
 	return nodes, failed && n == 1
 }
 
 func (adkCodec) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
-	if at, ok := either(b, root(b), "inline_data"); ok {
+	if at, ok := lookupEither(rawjson.Root(b), "inline_data"); ok {
 		// ADK writes bytes as base64 for URLs, which data URLs do not have.
-		data := strings.NewReplacer("-", "+", "_", "/").Replace(text(b, first(get(b, at, "data"))))
+		data := strings.NewReplacer("-", "+", "_", "/").Replace(at.Get("data").Text())
 		return base64URL(p.MediaType, data)
 	}
-	if at, ok := either(b, root(b), "file_data"); ok {
-		return text(b, first(either(b, at, "file_uri")))
+	if at, ok := lookupEither(rawjson.Root(b), "file_data"); ok {
+		return either(at, "file_uri").Text()
 	}
 	return ""
 }
 
 // ---- files
 
-func detectADK(s sketched) bool {
-	return s.has("events") && s.has("events[].author") &&
-		s.has("events[].invocation_id", "events[].invocationId", "events[].content.parts")
+func detectADK(s rawjson.Outline) bool {
+	return s.Has("events") && s.Has("events[].author") &&
+		s.Has("events[].invocation_id", "events[].invocationId", "events[].content.parts")
 }
 
 func openADK(s *stream, o Options) source {
@@ -269,15 +269,15 @@ type adkSession struct {
 }
 
 func (a *adkSession) record(out *scribe, b []byte, line int) error {
-	v := root(b)
-	if c, ok := adkCompaction(b, v); ok {
+	v := rawjson.Root(b)
+	if c, ok := adkCompaction(v); ok {
 		return a.compaction(out, b, c, line)
 	}
-	if content, ok := get(b, v, "content"); !ok || kind(b, content) != '{' {
+	if content, ok := v.Lookup("content"); !ok || !content.IsObject() {
 		out.note(line, NoteRecord, "event", "an event without content, no message")
 		return nil
 	}
-	if partial, ok := get(b, v, "partial"); ok && kind(b, partial) == 't' {
+	if partial, ok := v.Lookup("partial"); ok && partial.IsTrue() {
 		out.note(line, NoteRecord, "partial", "a piece of an event that comes whole later")
 		return nil
 	}
@@ -285,26 +285,26 @@ func (a *adkSession) record(out *scribe, b []byte, line int) error {
 	if err != nil {
 		return err
 	}
-	model := text(b, first(either(b, v, "model_version")))
+	model := either(v, "model_version").Text()
 	if model != "" {
 		out.meta.Model = model
 	}
 	out.message(line, m)
-	a.said = append(a.said, decimalOf(b, first(get(b, v, "timestamp"))))
-	if used, ok := either(b, v, "usage_metadata"); ok && kind(b, used) == '{' {
-		out.usage(line, geminiUsage(b, used, model))
+	a.said = append(a.said, v.Get("timestamp").Float())
+	if used, ok := lookupEither(v, "usage_metadata"); ok && used.IsObject() {
+		out.usage(line, geminiUsage(used, model))
 	}
 	return nil
 }
 
 // compaction takes the summary of a stretch of time. Only one that begins where the conversation does stands for all
 // before it; ADK's windows overlap, and what a later one covers stays as it is.
-func (a *adkSession) compaction(out *scribe, b []byte, c span, line int) error {
+func (a *adkSession) compaction(out *scribe, b []byte, c rawjson.Value, line int) error {
 	m, err := decodeADK(b)
 	if err != nil {
 		return err
 	}
-	from, to := decimalOf(b, first(either(b, c, "start_timestamp"))), decimalOf(b, first(either(b, c, "end_timestamp")))
+	from, to := either(c, "start_timestamp").Float(), either(c, "end_timestamp").Float()
 	if len(a.said) > 0 && from > a.said[0] {
 		out.note(line, NoteBoundary, "compaction",
 			"it covers a stretch that does not begin where the conversation does: the messages are kept")
@@ -319,8 +319,8 @@ func (a *adkSession) compaction(out *scribe, b []byte, c span, line int) error {
 }
 
 // geminiUsage reads usage_metadata, whose prompt counts what came from the cache too.
-func geminiUsage(b []byte, v span, model string) *Usage {
-	figure := func(key string) int { return number(b, first(either(b, v, key))) }
+func geminiUsage(v rawjson.Value, model string) *Usage {
+	figure := func(key string) int { return either(v, key).Count() }
 	u := &Usage{
 		CacheRead: figure("cached_content_token_count"),
 		Output:    figure("candidates_token_count") + figure("thoughts_token_count"), Used: figure("total_token_count"),
@@ -337,7 +337,7 @@ func geminiUsage(b []byte, v span, model string) *Usage {
 func (a *adkSession) end(out *scribe, around []byte) error {
 	a.said = nil
 	if around != nil {
-		out.meta.Envelope, out.meta.ID = around, text(around, first(get(around, root(around), "id")))
+		out.meta.Envelope, out.meta.ID = around, rawjson.Root(around).Get("id").Text()
 	}
 	return nil
 }
@@ -349,7 +349,7 @@ func writeADK(out Output) ([]byte, error) {
 	}
 	at := firstStored(all, "timestamp")
 	if at == nil {
-		at = []byte("0")
+		at = []byte(`0`)
 	}
 	compacts := firstStored(all, "actions") != nil
 	for i, e := range all {
@@ -359,12 +359,13 @@ func writeADK(out Output) ([]byte, error) {
 		b := e.native
 		if e.made.Kind == pipeline.KindSummary && compacts {
 			// A stretch of time that no event of the file lies in: what it covered is not there.
-			content, _ := get(b, root(b), "content")
-			b = addPairs(b, `,"actions":{"compaction":{"start_timestamp":0,"end_timestamp":0,"compacted_content":%s}}`,
-				content.of(b))
+			content, _ := rawjson.Root(b).Lookup("content")
+			b = rawjson.AddPairs(
+				b, `,"actions":{"compaction":{"start_timestamp":0,"end_timestamp":0,"compacted_content":%s}}`,
+				content.Raw())
 		}
-		all[i].native = addPairs(b, `,"id":"%s","invocation_id":"","timestamp":%s`,
+		all[i].native = rawjson.AddPairs(b, `,"id":"%s","invocation_id":"","timestamp":%s`,
 			madeUUID(string(b), strconv.Itoa(i))[:8], at)
 	}
-	return putArray(out.Meta.Envelope, arrayOf(nativesOf(all)), "events"), nil
+	return rawjson.PutArray(out.Meta.Envelope, rawjson.ArrayOf(nativesOf(all)), "events"), nil
 }

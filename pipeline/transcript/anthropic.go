@@ -1,11 +1,11 @@
 package transcript
 
 import (
-	"bytes"
-	"encoding/json"
+	"fmt"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // The Messages API of Anthropic: https://docs.claude.com/en/api/messages. Its files are request objects, and
@@ -18,7 +18,7 @@ type anthropicCodec struct{}
 func (anthropicCodec) Format() Format { return Anthropic }
 
 func (anthropicCodec) Decode(native []byte) (pipeline.Message, error) {
-	if err := whole(native); err != nil {
+	if err := rawjson.Check(native); err != nil {
 		return pipeline.Message{}, parseError(Anthropic, "%v", err)
 	}
 	return decodeAnthropic(native)
@@ -37,7 +37,7 @@ func (anthropicCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte,
 	if len(edits) == 0 {
 		return m.Native, nil
 	}
-	if err := whole(m.Native); err != nil {
+	if err := rawjson.Check(m.Native); err != nil {
 		return nil, parseError(Anthropic, "%v", err)
 	}
 	l, err := anthropicLayout(m.Native)
@@ -59,7 +59,7 @@ func (anthropicCodec) Make(m pipeline.Made) ([]byte, error) {
 func anthropicMade(m pipeline.Made) (role string, block []byte, err error) {
 	switch m.Role {
 	case pipeline.RoleTool:
-		return "user", toolResultBlock(m.CallID, quote(m.Text), m.IsError), nil
+		return "user", toolResultBlock(m.CallID, rawjson.Quote(m.Text), m.IsError), nil
 	case pipeline.RoleUser, pipeline.RoleAssistant:
 		if strings.TrimSpace(m.Text) == "" {
 			return "", nil, pipeline.Errorf(pipeline.Internal, "a made %s message has no text, which no vendor takes",
@@ -72,28 +72,24 @@ func anthropicMade(m pipeline.Made) (role string, block []byte, err error) {
 }
 
 func textBlock(s string) []byte {
-	return append(append([]byte(`{"type":"text","text":`), quote(s)...), '}')
+	return fmt.Appendf(nil, `{"type":"text","text":%s}`, rawjson.Quote(s))
 }
 
 func toolResultBlock(id string, content []byte, isError bool) []byte {
-	b := append([]byte(`{"type":"tool_result","tool_use_id":`), quote(id)...)
-	b = append(append(b, `,"content":`...), content...)
+	b := fmt.Appendf(nil, `{"type":"tool_result","tool_use_id":%s,"content":%s`, rawjson.Quote(id), content)
 	if isError {
 		b = append(b, `,"is_error":true`...)
 	}
-	return append(b, '}')
+	return append(b, "}"...)
 }
 
 func wrapBlocks(role string, blocks [][]byte) []byte {
-	b := append([]byte(`{"role":`), quote(role)...)
-	b = append(b, `,"content":[`...)
-	b = append(b, bytes.Join(blocks, []byte{','})...)
-	return append(b, "]}"...)
+	return fmt.Appendf(nil, `{"role":%s,"content":[%s]}`, rawjson.Quote(role), rawjson.Join(blocks))
 }
 
 // anthropicInput is a new input for a tool call: an object, as the API wants it.
 func anthropicInput(_ node, text string) ([]byte, error) {
-	if b := []byte(text); whole(b) == nil && kind(b, root(b)) == '{' {
+	if b := []byte(text); rawjson.Check(b) == nil && rawjson.Root(b).IsObject() {
 		return b, nil
 	}
 	return nil, pipeline.Errorf(pipeline.Internal, "the new input of a tool call must be a JSON object")
@@ -102,7 +98,7 @@ func anthropicInput(_ node, text string) ([]byte, error) {
 // anthropicLayout reads {"role":…,"content":…}, sound JSON.
 func anthropicLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	if err := l.anthropicMessage(Anthropic, root(native), -1, 0); err != nil {
+	if err := l.anthropicMessage(Anthropic, rawjson.Root(native), -1, 0); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -110,19 +106,18 @@ func anthropicLayout(native []byte) (*layout, error) {
 
 // anthropicMessage appends the nodes of the message at v. parent and index name the list entry that goes when
 // the message is left without content.
-func (l *layout) anthropicMessage(f Format, v span, parent, index int) error {
-	b := l.native
-	if kind(b, v) != '{' {
+func (l *layout) anthropicMessage(f Format, v rawjson.Value, parent, index int) error {
+	if !v.IsObject() {
 		return parseError(f, "it is no object")
 	}
-	var content span
+	var content rawjson.Value
 	l.role = ""
-	for key, f := range fields(b, v) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "role":
-			l.role = text(b, f.value)
+			l.role = f.Value.Text()
 		case "content":
-			content = f.value
+			content = f.Value
 		}
 	}
 	switch l.role {
@@ -132,19 +127,19 @@ func (l *layout) anthropicMessage(f Format, v span, parent, index int) error {
 	default:
 		return parseError(f, "its role is not user, assistant or system")
 	}
-	switch kind(b, content) {
-	case '"':
+	switch content.Kind() {
+	case rawjson.String:
 		l.nodes = append(l.nodes, node{
-			part:  pipeline.Part{Kind: pipeline.PartText, Text: unquote(content.of(b)), Raw: content.of(b)},
+			part:  pipeline.Part{Kind: pipeline.PartText, Text: content.Text(), Raw: content.Raw()},
 			value: content, list: parent, index: index, block: true,
 		})
-	case '[':
+	case rawjson.Array:
 		nodes, err := l.blocks(f, content, list{parent: parent, parentIndex: index})
 		if err != nil {
 			return err
 		}
 		l.nodes = append(l.nodes, nodes...)
-	case 0:
+	case rawjson.Missing:
 		return parseError(f, "it has no content")
 	default:
 		return parseError(f, "its content is neither a string nor an array of blocks")
@@ -153,8 +148,8 @@ func (l *layout) anthropicMessage(f Format, v span, parent, index int) error {
 }
 
 // blocks reads an array of content blocks, as a list of its own.
-func (l *layout) blocks(f Format, v span, as list) ([]node, error) {
-	as.siblings, as.whole = elements(l.native, v), v
+func (l *layout) blocks(f Format, v rawjson.Value, as list) ([]node, error) {
+	as.siblings, as.whole = v.Elements(), v
 	at := l.addList(as)
 	nodes := make([]node, 0, len(as.siblings))
 	for i, el := range as.siblings {
@@ -169,159 +164,133 @@ func (l *layout) blocks(f Format, v span, as list) ([]node, error) {
 }
 
 // block reads one content block.
-func (l *layout) block(f Format, v span) (node, error) {
-	b := l.native
-	if kind(b, v) == '"' { // a bare string among blocks
+func (l *layout) block(f Format, v rawjson.Value) (node, error) {
+	if v.IsString() { // a bare string among blocks
 		return node{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v,
+			part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()}, value: v,
 			block: true,
 		}, nil
 	}
-	if kind(b, v) != '{' {
+	if !v.IsObject() {
 		return node{}, parseError(f, "a content block is no object")
 	}
-	var typ, txt, thinking, id, useID, name, input, content, src, isError, title, mediaType span
-	for key, f := range fields(b, v) {
-		switch string(key) {
-		case "type":
-			typ = f.value
-		case "text":
-			txt = f.value
-		case "thinking":
-			thinking = f.value
-		case "id":
-			id = f.value
-		case "tool_use_id":
-			useID = f.value
-		case "name":
-			name = f.value
-		case "input":
-			input = f.value
-		case "content":
-			content = f.value
-		case "source":
-			src = f.value
-		case "is_error":
-			isError = f.value
-		case "title":
-			title = f.value
-		case "media_type":
-			mediaType = f.value
-		}
-	}
-	n := node{part: pipeline.Part{Kind: pipeline.PartOpaque, Type: text(b, typ), Raw: v.of(b)}}
+	var typ, txt, thinking, id, useID, name, input, content, src, isError, title, mediaType rawjson.Value
+	v.Read(rawjson.Want{
+		{"type", &typ},
+		{"text", &txt},
+		{"thinking", &thinking},
+		{"id", &id},
+		{"tool_use_id", &useID},
+		{"name", &name},
+		{"input", &input},
+		{"content", &content},
+		{"source", &src},
+		{"is_error", &isError},
+		{"title", &title},
+		{"media_type", &mediaType},
+	})
+	n := node{part: pipeline.Part{Kind: pipeline.PartOpaque, Type: typ.Text(), Raw: v.Raw()}}
 	p := &n.part
 	switch {
 	case p.Type == "text":
-		p.Kind, p.Text, n.value = pipeline.PartText, text(b, txt), txt
-		if kind(b, txt) != '"' {
-			p.Kind, n.value = pipeline.PartOpaque, span{}
+		p.Kind, p.Text, n.value = pipeline.PartText, txt.Text(), txt
+		if !txt.IsString() {
+			p.Kind, n.value = pipeline.PartOpaque, rawjson.Value{}
 		}
 	case p.Type == "thinking", p.Type == "redacted_thinking":
-		p.Kind, p.Text = pipeline.PartReasoning, text(b, thinking)
+		p.Kind, p.Text = pipeline.PartReasoning, thinking.Text()
 	case p.Type == "image":
-		p.Kind, p.MediaType = pipeline.PartImage, text(b, mediaType)
-		fromSource(p, b, src)
+		p.Kind, p.MediaType = pipeline.PartImage, mediaType.Text()
+		fromSource(p, src)
 	case p.Type == "document":
-		p.Kind, p.Name = pipeline.PartFile, text(b, title)
-		fromSource(p, b, src)
-	case kind(b, useID) == '"': // of whatever type: it answers the call of that id
-		p.Kind, p.CallID, p.Name = pipeline.PartToolResult, unquote(useID.of(b)), text(b, name)
-		p.IsError = kind(b, isError) == 't'
+		p.Kind, p.Name = pipeline.PartFile, title.Text()
+		fromSource(p, src)
+	case useID.IsString(): // of whatever type: it answers the call of that id
+		p.Kind, p.CallID, p.Name = pipeline.PartToolResult, useID.Text(), name.Text()
+		p.IsError = isError.IsTrue()
 		// The results of server tools have shapes of their own: no text can stand in for them.
-		n.value, n.insert, n.fixed = content, v.end-1, p.Type != "tool_result" && p.Type != "mcp_tool_result"
-		switch kind(b, content) {
-		case '"':
+		n.value, n.insert, n.fixed = content, v.End()-1, p.Type != "tool_result" && p.Type != "mcp_tool_result"
+		switch content.Kind() {
+		case rawjson.String:
 			n.content = []node{{
-				part:  pipeline.Part{Kind: pipeline.PartText, Text: unquote(content.of(b)), Raw: content.of(b)},
+				part:  pipeline.Part{Kind: pipeline.PartText, Text: content.Text(), Raw: content.Raw()},
 				value: content, list: -1, vacant: `""`, block: true,
 			}}
-		case '[':
+		case rawjson.Array:
 			nodes, err := l.blocks(f, content, list{parent: -1, vacant: `""`})
 			if err != nil {
 				return node{}, err
 			}
 			n.content = nodes
-		case '{': // an error object of a server tool
+		case rawjson.Object: // an error object of a server tool
 			p.IsError = true
 			n.content = []node{{
 				part: pipeline.Part{
-					Kind: pipeline.PartOpaque, Type: text(b, first(get(b, content, "type"))),
-					Raw: content.of(b),
+					Kind: pipeline.PartOpaque, Type: content.Get("type").Text(),
+					Raw: content.Raw(),
 				},
 				list: -1, value: content, vacant: `""`, block: true,
 			}}
 		}
-	case strings.HasSuffix(p.Type, "tool_use") && kind(b, id) == '"':
-		p.Kind, p.CallID, p.Name = pipeline.PartToolCall, unquote(id.of(b)), text(b, name)
-		p.Input, n.value = string(input.of(b)), input
+	case strings.HasSuffix(p.Type, "tool_use") && id.IsString():
+		p.Kind, p.CallID, p.Name = pipeline.PartToolCall, id.Text(), name.Text()
+		p.Input, n.value = string(input.Raw()), input
 	}
 	n.block = p.Kind != pipeline.PartToolCall && p.Kind != pipeline.PartToolResult
 	return n, nil
 }
 
-func first(v span, _ bool) span { return v }
-
 // fromSource reads the source object of an image or a document.
-func fromSource(p *pipeline.Part, b []byte, src span) {
-	if kind(b, src) != '{' {
+func fromSource(p *pipeline.Part, src rawjson.Value) {
+	if !src.IsObject() {
 		return
 	}
-	var typ, data, mediaType span
-	for key, f := range fields(b, src) {
-		switch string(key) {
-		case "type":
-			typ = f.value
-		case "data":
-			data = f.value
-		case "media_type":
-			mediaType = f.value
-		}
-	}
-	if s := text(b, mediaType); s != "" {
+	var typ, data, mediaType rawjson.Value
+	src.Read(rawjson.Want{{"type", &typ}, {"data", &data}, {"media_type", &mediaType}})
+	if s := mediaType.Text(); s != "" {
 		p.MediaType = s
 	}
-	switch text(b, typ) {
+	switch typ.Text() {
 	case "base64":
-		binaryPart(p, text(b, data))
+		binaryPart(p, data.Text())
 	case "text":
-		p.Text = text(b, data)
+		p.Text = data.Text()
 		p.Bytes = len(p.Text)
 	}
 }
 
-func detectAnthropic(s sketched) bool {
-	if s.hasPrefix("[].uri", "https://api.anthropic.com/") || s.hasPrefix("uri", "https://api.anthropic.com/") ||
-		s.has("[].request.anthropic_version") {
+func detectAnthropic(s rawjson.Outline) bool {
+	if s.HasPrefix("[].uri", "https://api.anthropic.com/") || s.HasPrefix("uri", "https://api.anthropic.com/") ||
+		s.Has("[].request.anthropic_version") {
 		return true
 	}
 	for _, at := range []string{"", "[].request.", "request."} {
 		messages := at + "messages"
-		if !s.has(messages) {
+		if !s.Has(messages) {
 			// The messages may stand behind more tools or system prompt than is seen.
-			if s.has(at+"tools[].input_schema") || s.has(at+"system") && s.has(at+"max_tokens") {
+			if s.Has(at+"tools[].input_schema") || s.Has(at+"system") && s.Has(at+"max_tokens") {
 				return true
 			}
 			continue
 		}
-		if s.has(messages+"[].role") && !s.hasMessages(messages) {
+		if s.Has(messages+"[].role") && !hasMessages(s, messages) {
 			continue
 		}
-		if s.has(at+"system", at+"tools[].input_schema", at+"anthropic_version") ||
-			s.hasPrefix(at+"model", "claude", "anthropic.claude", "us.anthropic.", "eu.anthropic.") {
-			return !s.has(messages+"[].tool_calls", messages+"[].role=tool", messages+"[].role=system")
+		if s.Has(at+"system", at+"tools[].input_schema", at+"anthropic_version") ||
+			s.HasPrefix(at+"model", "claude", "anthropic.claude", "us.anthropic.", "eu.anthropic.") {
+			return !s.Has(messages+"[].tool_calls", messages+"[].role=tool", messages+"[].role=system")
 		}
 		if anthropicBlocks(s, messages) {
 			return true
 		}
 	}
-	return s.hasMessages("") && anthropicBlocks(s, "")
+	return hasMessages(s, "") && anthropicBlocks(s, "")
 }
 
 // anthropicBlocks says whether messages hold blocks that only this API has.
-func anthropicBlocks(s sketched, at string) bool {
+func anthropicBlocks(s rawjson.Outline, at string) bool {
 	at += "[].content[].type="
-	return s.has(at+"tool_use", at+"tool_result", at+"thinking", at+"redacted_thinking", at+"server_tool_use",
+	return s.Has(at+"tool_use", at+"tool_result", at+"thinking", at+"redacted_thinking", at+"server_tool_use",
 		at+"document", at+"image")
 }
 
@@ -345,12 +314,12 @@ func compactionBlock(m pipeline.Message, _ bool) (pipeline.Message, bool) {
 		return m, false
 	}
 	raw := m.Parts[0].Raw
-	content, ok := get(raw, root(raw), "content")
-	if said := text(raw, content); !ok || strings.TrimSpace(said) == "" {
+	content, ok := rawjson.Root(raw).Lookup("content")
+	if said := content.Text(); !ok || strings.TrimSpace(said) == "" {
 		m.Kind = pipeline.KindSummary
 		return m, true // encrypted
 	}
-	block := append(append([]byte(`{"type":"text","text":`), content.of(raw)...), '}')
+	block := fmt.Appendf(nil, `{"type":"text","text":%s}`, content.Raw())
 	summary, err := decodeAnthropic(wrapBlocks("user", [][]byte{block}))
 	if err != nil {
 		return m, false
@@ -360,108 +329,56 @@ func compactionBlock(m pipeline.Message, _ bool) (pipeline.Message, bool) {
 }
 
 // anthropicRequest reads the facts of a request object.
-func anthropicRequest(b []byte, v span, m *Meta) {
+func anthropicRequest(b []byte, v rawjson.Value, m *Meta) {
 	m.Vendor = "anthropic"
-	for key, f := range fields(b, v) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "model":
-			m.Model = text(b, f.value)
+			m.Model = f.Value.Text()
 		case "system":
-			m.System = present(b, f.value)
+			m.System = f.Value.Present()
 		case "tools":
-			m.Tools = present(b, f.value)
+			m.Tools = f.Value.Present()
 		case "max_tokens":
-			m.MaxTokens = number(b, f.value)
+			m.MaxTokens = f.Value.Count()
 		}
 	}
-}
-
-// present is the JSON of a value, nil for null.
-func present(b []byte, v span) json.RawMessage {
-	if kind(b, v) == 'n' {
-		return nil
-	}
-	return v.of(b)
-}
-
-// number is a count that JSON holds, 0 when it is none.
-func number(b []byte, v span) int {
-	n := 0
-	if json.Unmarshal(v.of(b), &n) != nil || n < 0 {
-		return 0
-	}
-	return n
 }
 
 // anthropicAnswer makes a response object into the message that the next request would hold: its role and its
 // content, the rest cut out.
 func anthropicAnswer(response []byte) ([][]byte, *Usage) {
-	v := root(response)
-	if role, _ := get(response, v, "role"); text(response, role) != "assistant" {
+	v := rawjson.Root(response)
+	if role, _ := v.Lookup("role"); role.Text() != "assistant" {
 		return nil, nil
 	}
-	if content, _ := get(response, v, "content"); kind(response, content) != '[' ||
-		len(elements(response, content)) == 0 {
+	if content, _ := v.Lookup("content"); !content.IsArray() ||
+		content.IsEmpty() {
 		return nil, nil
 	}
-	usage := anthropicUsage(response, first(get(response, v, "usage")),
-		text(response, first(get(response, v, "model"))))
-	native, _ := keepKeys(response, v, "role", "content")
+	usage := anthropicUsage(v.Get("usage"),
+		v.Get("model").Text())
+	native, _ := v.KeepKeys("role", "content")
 	return [][]byte{native}, usage
-}
-
-// keepKeys cuts every pair out of the object at v but those of the keys, and gives the object and the keys
-// that went.
-func keepKeys(b []byte, v span, keys ...string) ([]byte, []string) {
-	keep := map[string]bool{}
-	for _, k := range keys {
-		keep[k] = true
-	}
-	return dropKeys(b, v, func(key string, _ span) bool { return !keep[key] })
-}
-
-// dropKeys cuts the pairs out of the object at v for which drop says so, and gives the object and the keys that
-// went.
-func dropKeys(b []byte, v span, drop func(key string, value span) bool) ([]byte, []string) {
-	var pairs []span
-	var gone []string
-	var out []bool
-	for key, f := range fields(b, v) {
-		pairs = append(pairs, f.pair)
-		d := drop(string(key), f.value)
-		out = append(out, d)
-		if d {
-			gone = append(gone, string(key))
-		}
-	}
-	if len(gone) == 0 {
-		return v.of(b), nil
-	}
-	all := without(pairs, func(i int) bool { return out[i] })
-	for i := range all {
-		all[i].start -= v.start
-		all[i].end -= v.start
-	}
-	return apply(v.of(b), all), gone
 }
 
 // anthropicUsage reads a usage object, nil when there is none or it says nothing. The four figures sum up to the
 // context: what the cache gave is not part of input_tokens.
-func anthropicUsage(b []byte, at span, model string) *Usage {
-	if kind(b, at) != '{' {
+func anthropicUsage(at rawjson.Value, model string) *Usage {
+	if !at.IsObject() {
 		return nil
 	}
 	u := Usage{Model: model}
-	for key, f := range fields(b, at) {
+	for key, f := range at.Fields() {
 		switch string(key) {
 		case "input_tokens":
-			u.Input = number(b, f.value)
+			u.Input = f.Value.Count()
 		case "cache_read_input_tokens":
-			u.CacheRead = number(b, f.value)
+			u.CacheRead = f.Value.Count()
 		case "cache_creation_input_tokens":
-			u.CacheCreation = number(b, f.value)
+			u.CacheCreation = f.Value.Count()
 		case "output_tokens":
-			u.Output = number(b, f.value)
+			u.Output = f.Value.Count()
 		}
 	}
 	if u.Used = u.Input + u.CacheRead + u.CacheCreation + u.Output; u.Used == 0 {

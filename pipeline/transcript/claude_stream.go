@@ -1,9 +1,11 @@
 package transcript
 
 import (
+	"fmt"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // What `claude -p --output-format stream-json` prints: an event a line. Those of the types user and assistant are
@@ -34,31 +36,30 @@ func (claudeStreamCodec) Make(m pipeline.Made) ([]byte, error) {
 		return nil, pipeline.Errorf(pipeline.Internal,
 			"an assistant event of Claude Code is an answer of the API: none can be made")
 	}
-	b := append([]byte(`{"type":"user","message":`), wrapBlocks(role, [][]byte{block})...)
-	b = append(b, `,"parent_tool_use_id":null`...)
+	b := fmt.Appendf(nil, `{"type":"user","message":%s,"parent_tool_use_id":null`, wrapBlocks(role, [][]byte{block}))
 	if m.Role == pipeline.RoleUser && m.Kind != pipeline.KindOrdinary {
 		b = append(b, `,"isSynthetic":true`...)
 	}
-	return append(b, '}'), nil
+	return append(b, "}"...), nil
 }
 
-func detectClaudeStream(s sketched) bool {
-	return s.has("parent_tool_use_id") && s.has("session_id") && !s.has("parentUuid", "isSidechain") ||
-		s.has("type=system") && s.has("subtype=init") && s.has("session_id") &&
-			s.has("slash_commands", "permissionMode", "mcp_servers")
+func detectClaudeStream(s rawjson.Outline) bool {
+	return s.Has("parent_tool_use_id") && s.Has("session_id") && !s.Has("parentUuid", "isSidechain") ||
+		s.Has("type=system") && s.Has("subtype=init") && s.Has("session_id") &&
+			s.Has("slash_commands", "permissionMode", "mcp_servers")
 }
 
 func openClaudeStream(s *stream, o Options) source {
 	c := &claudeCode{s: s, o: o, format: ClaudeStream, hold: holdBytes}
 	c.aside = func(b []byte, r record) {
 		switch {
-		case r.typ == "system" && text(b, r.subtype) == "init":
-			if model := text(b, first(get(b, r.at, "model"))); model != "" && c.main.meta.Model == "" {
+		case r.typ == "system" && r.subtype.Text() == "init":
+			if model := r.at.Get("model").Text(); model != "" && c.main.meta.Model == "" {
 				c.main.meta.Model = model
 			}
-			c.main.meta.ID = text(b, first(get(b, r.at, "session_id")))
+			c.main.meta.ID = r.at.Get("session_id").Text()
 		case r.typ == "result":
-			c.main.meta.Window = streamWindow(b, r.at, c.main.meta.Model)
+			c.main.meta.Window = streamWindow(r.at, c.main.meta.Model)
 		}
 	}
 	c.notes.add(Note{
@@ -70,14 +71,14 @@ func openClaudeStream(s *stream, o Options) source {
 
 // streamWindow is the context window of the model by the result event at the end, 0 when it does not say. Its other
 // figures are sums over all requests.
-func streamWindow(b []byte, v span, model string) int {
-	used, ok := get(b, v, "modelUsage")
-	if !ok || kind(b, used) != '{' {
+func streamWindow(v rawjson.Value, model string) int {
+	used, ok := v.Lookup("modelUsage")
+	if !ok || !used.IsObject() {
 		return 0
 	}
-	for name, f := range fields(b, used) {
+	for name, f := range used.Fields() {
 		if string(name) == model || strings.HasPrefix(string(name), model+"[") {
-			return number(b, first(get(b, f.value, "contextWindow")))
+			return f.Value.Get("contextWindow").Count()
 		}
 	}
 	return 0

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Session files of Claude Code: one JSON record a line. A message of the API is one or more records: all that
@@ -37,9 +38,9 @@ func decodeRecords(f Format, native []byte) (pipeline.Message, error) {
 		return pipeline.Message{}, err
 	}
 	m := l.message()
-	m.ID = text(native, recs[0].uuid)
+	m.ID = recs[0].uuid.Text()
 	if m.Role == pipeline.RoleUser {
-		m.Kind = recs[0].userKind(native, m)
+		m.Kind = recs[0].userKind(m)
 	}
 	return m, nil
 }
@@ -76,19 +77,18 @@ func (claudeCodeCodec) Make(m pipeline.Made) ([]byte, error) {
 	b := []byte(`{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{` +
 		`"role":"user","content":`)
 	if m.Role == pipeline.RoleTool {
-		b = append(append(append(b, '['), block...), ']')
+		b = fmt.Appendf(b, "[%s]", block)
 	} else {
-		b = append(b, quote(m.Text)...)
+		b = append(b, rawjson.Quote(m.Text)...)
 	}
-	b = append(b, '}')
+	b = append(b, "}"...)
 	switch {
 	case m.Kind == pipeline.KindSummary:
 		b = append(b, `,"isVisibleInTranscriptOnly":true,"isCompactSummary":true`...)
 	case m.Role == pipeline.RoleUser && m.Kind != pipeline.KindOrdinary:
 		b = append(b, `,"isMeta":true`...)
 	}
-	b = append(append(b, `,"uuid":`...), quote(madeUUID(role, string(m.Kind), m.CallID, m.Text))...)
-	return append(b, '}'), nil
+	return fmt.Appendf(b, `,"uuid":%s}`, rawjson.Quote(madeUUID(role, string(m.Kind), m.CallID, m.Text))), nil
 }
 
 // madeUUID names a record after what is in it, so that the same record has the same name at every run.
@@ -106,43 +106,43 @@ func madeUUID(of ...string) string {
 
 // A record is one line: where the values are that matter here.
 type record struct {
-	at                                         span
+	at                                         rawjson.Value
 	typ                                        string
-	subtype, uuid, parent, message, attachment span
-	session, compact, origin                   span
+	subtype, uuid, parent, message, attachment rawjson.Value
+	session, compact, origin                   rawjson.Value
 	sidechain, meta, summary, apiError         bool
 	transcriptOnly                             bool
 }
 
-func readRecord(b []byte, v span) record {
+func readRecord(v rawjson.Value) record {
 	r := record{at: v}
-	isTrue := func(f field) bool { return kind(b, f.value) == 't' }
-	for key, f := range fields(b, v) {
+	isTrue := func(f rawjson.Field) bool { return f.Value.IsTrue() }
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "type":
-			r.typ = text(b, f.value)
+			r.typ = f.Value.Text()
 		case "subtype":
-			r.subtype = f.value
+			r.subtype = f.Value
 		case "uuid":
-			r.uuid = f.value
+			r.uuid = f.Value
 		case "parentUuid":
-			r.parent = f.value
+			r.parent = f.Value
 		case "message":
-			r.message = f.value
+			r.message = f.Value
 		case "attachment":
-			r.attachment = f.value
+			r.attachment = f.Value
 		case "sessionId":
-			r.session = f.value
+			r.session = f.Value
 		case "session_id":
-			if r.session.empty() {
-				r.session = f.value
+			if r.session.IsMissing() {
+				r.session = f.Value
 			}
 		case "parent_tool_use_id": // a subagent's, in a stream
-			r.sidechain = r.sidechain || kind(b, f.value) == '"'
+			r.sidechain = r.sidechain || f.Value.IsString()
 		case "compactMetadata", "compact_metadata":
-			r.compact = f.value
+			r.compact = f.Value
 		case "origin":
-			r.origin = f.value
+			r.origin = f.Value
 		case "isSidechain":
 			r.sidechain = isTrue(f)
 		case "isMeta", "isSynthetic":
@@ -159,26 +159,26 @@ func readRecord(b []byte, v span) record {
 }
 
 // queuedPrompt is what a person typed while the agent was at work: Claude Code writes it as an attachment only.
-func (r record) queuedPrompt(b []byte) (span, bool) {
-	if r.typ != "attachment" || kind(b, r.attachment) != '{' ||
-		text(b, first(get(b, r.attachment, "type"))) != "queued_command" ||
-		text(b, first(get(b, r.attachment, "commandMode"))) == "task-notification" {
-		return span{}, false
+func (r record) queuedPrompt() (rawjson.Value, bool) {
+	if r.typ != "attachment" || !r.attachment.IsObject() ||
+		r.attachment.Get("type").Text() != "queued_command" ||
+		r.attachment.Get("commandMode").Text() == "task-notification" {
+		return rawjson.Value{}, false
 	}
-	prompt, _ := get(b, r.attachment, "prompt")
-	switch kind(b, prompt) {
-	case '"':
-		return prompt, !strings.HasPrefix(text(b, prompt), "<task-notification>")
-	case '[':
+	prompt, _ := r.attachment.Lookup("prompt")
+	switch prompt.Kind() {
+	case rawjson.String:
+		return prompt, !strings.HasPrefix(prompt.Text(), "<task-notification>")
+	case rawjson.Array:
 		return prompt, true
 	}
-	return span{}, false
+	return rawjson.Value{}, false
 }
 
 // wholeLines says whether a native is a row of JSON values.
 func wholeLines(f Format, native []byte) error {
-	for i := skipSpace(native, 0); i < len(native); i = skipSpace(native, i) {
-		end, _, err := check(native[i:])
+	for i := rawjson.SkipSpace(native, 0); i < len(native); i = rawjson.SkipSpace(native, i) {
+		end, err := rawjson.Prefix(native[i:])
 		if err != nil {
 			return parseError(f, "%v", err)
 		}
@@ -192,23 +192,23 @@ func recordsLayout(f Format, native []byte) (*layout, []record, error) {
 	l := &layout{native: native}
 	var recs []record
 	lines := newList(nil)
-	for i := skipSpace(native, 0); i < len(native); i = skipSpace(native, i) {
-		v := valueAt(native, i)
-		if kind(native, v) != '{' {
+	for i := rawjson.SkipSpace(native, 0); i < len(native); i = rawjson.SkipSpace(native, i) {
+		v := rawjson.At(native, i)
+		if !v.IsObject() {
 			return nil, nil, parseError(f, "a record is no object")
 		}
-		recs = append(recs, readRecord(native, v))
+		recs = append(recs, readRecord(v))
 		lines.siblings = append(lines.siblings, v)
-		i = v.end
+		i = v.End()
 	}
 	if len(recs) == 0 {
 		return nil, nil, parseError(f, "it is empty")
 	}
 	l.addList(lines)
 	for i, r := range recs {
-		if prompt, ok := r.queuedPrompt(native); ok {
+		if prompt, ok := r.queuedPrompt(); ok {
 			l.role = "user"
-			if kind(native, prompt) == '[' {
+			if prompt.IsArray() {
 				nodes, err := l.blocks(f, prompt, list{parent: 0, parentIndex: i})
 				if err != nil {
 					return nil, nil, err
@@ -217,7 +217,7 @@ func recordsLayout(f Format, native []byte) (*layout, []record, error) {
 				continue
 			}
 			l.nodes = append(l.nodes, node{
-				part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(prompt.of(native)), Raw: prompt.of(native)},
+				part: pipeline.Part{Kind: pipeline.PartText, Text: prompt.Text(), Raw: prompt.Raw()},
 				list: 0, index: i, value: prompt, block: true,
 			})
 			continue
@@ -225,7 +225,7 @@ func recordsLayout(f Format, native []byte) (*layout, []record, error) {
 		if r.typ != "user" && r.typ != "assistant" {
 			return nil, nil, parseError(f, "a record of type %q is no message", r.typ)
 		}
-		if kind(native, r.message) != '{' {
+		if !r.message.IsObject() {
 			return nil, nil, parseError(f, "a %s record has no message", r.typ)
 		}
 		if err := l.anthropicMessage(f, r.message, 0, i); err != nil {
@@ -239,24 +239,24 @@ func recordsLayout(f Format, native []byte) (*layout, []record, error) {
 }
 
 // userKind says who said a user message that holds more than results.
-func (r record) userKind(b []byte, m pipeline.Message) pipeline.Kind {
+func (r record) userKind(m pipeline.Message) pipeline.Kind {
 	switch {
 	case r.summary:
 		return pipeline.KindSummary
 	case r.meta:
 		return pipeline.KindReminder
-	case kind(b, r.origin) == '{' && text(b, first(get(b, r.origin, "kind"))) == "task-notification":
+	case r.origin.IsObject() && r.origin.Get("kind").Text() == "task-notification":
 		return pipeline.KindSynthetic
 	}
 	return m.Kind
 }
 
 // detectClaudeCode knows the keys that only its records have.
-func detectClaudeCode(s sketched) bool {
-	return s.has("parentUuid", "isSidechain") ||
-		s.has("leafUuid") && s.has("type=summary", "type=last-prompt") ||
-		s.has("type=file-history-snapshot") && s.has("messageId") ||
-		s.has("sessionId") && s.has("type=queue-operation", "type=mode", "type=permission-mode", "type=custom-title",
+func detectClaudeCode(s rawjson.Outline) bool {
+	return s.Has("parentUuid", "isSidechain") ||
+		s.Has("leafUuid") && s.Has("type=summary", "type=last-prompt") ||
+		s.Has("type=file-history-snapshot") && s.Has("messageId") ||
+		s.Has("sessionId") && s.Has("type=queue-operation", "type=mode", "type=permission-mode", "type=custom-title",
 			"type=ai-title")
 }
 
@@ -340,17 +340,16 @@ func (c *claudeCode) step(emit func(Item)) error {
 
 // line reads the records of a line: one, but for lines that a crash ran together.
 func (c *claudeCode) line(emit func(Item), line []byte, lineNo int) error {
-	for i := skipSpace(line, 0); i < len(line); i = skipSpace(line, i) {
-		end, _, err := check(line[i:])
-		if err != nil {
+	for i := rawjson.SkipSpace(line, 0); i < len(line); i = rawjson.SkipSpace(line, i) {
+		if _, err := rawjson.Prefix(line[i:]); err != nil {
 			return badLine(lineNo, err)
 		}
-		v := span{i, i + end}
-		i = v.end
-		if kind(line, v) != '{' {
+		v := rawjson.At(line, i)
+		i = v.End()
+		if !v.IsObject() {
 			return badLine(lineNo, errors.New("expected a record, found JSON that is no object"))
 		}
-		if err := c.record(emit, line, readRecord(line, v), lineNo); err != nil {
+		if err := c.record(emit, line, readRecord(v), lineNo); err != nil {
 			return err
 		}
 	}
@@ -365,22 +364,22 @@ func (c *claudeCode) record(emit func(Item), b []byte, r record, lineNo int) err
 	if r.typ == "" {
 		return badLine(lineNo, errors.New("a record without a type"))
 	}
-	if id, ok := str(b, r.uuid); ok {
+	if id, ok := r.uuid.Str(); ok {
 		if !c.seen.add(id, t.count+1) {
 			c.notes.add(Note{Code: NoteDuplicate, What: r.typ, Reason: "a record with this uuid came before"}, lineNo)
 			return nil
 		}
 	}
-	_, queued := r.queuedPrompt(b)
+	_, queued := r.queuedPrompt()
 	switch {
-	case r.typ == "system" && text(b, r.subtype) == "compact_boundary":
-		return c.boundary(emit, t, b, r, lineNo)
+	case r.typ == "system" && r.subtype.Text() == "compact_boundary":
+		return c.boundary(emit, t, r, lineNo)
 	case r.typ != "user" && r.typ != "assistant" && !queued:
 		what := r.typ
 		if r.typ == "system" {
-			what += "/" + text(b, r.subtype)
-		} else if r.typ == "attachment" && kind(b, r.attachment) == '{' {
-			what += "/" + text(b, first(get(b, r.attachment, "type")))
+			what += "/" + r.subtype.Text()
+		} else if r.typ == "attachment" && r.attachment.IsObject() {
+			what += "/" + r.attachment.Get("type").Text()
 		}
 		if c.aside != nil {
 			c.aside(b, r)
@@ -413,7 +412,7 @@ func (c *claudeCode) record(emit func(Item), b []byte, r record, lineNo int) err
 		c.sidechainNote(lineNo)
 		return nil
 	}
-	return c.message(emit, t, b, r, lineNo)
+	return c.message(emit, t, r, lineNo)
 }
 
 func (c *claudeCode) sidechainNote(line int) {
@@ -422,26 +421,26 @@ func (c *claudeCode) sidechainNote(line int) {
 }
 
 // boundary takes a compaction's boundary record; its summary comes next.
-func (c *claudeCode) boundary(emit func(Item), t *thread, b []byte, r record, lineNo int) error {
+func (c *claudeCode) boundary(emit func(Item), t *thread, r record, lineNo int) error {
 	if err := c.flush(emit, t); err != nil {
 		return err
 	}
 	c.orphanBoundary(t)
 	t.boundary, t.boundaryLine = &Compaction{}, lineNo
-	if kind(b, r.compact) != '{' {
+	if !r.compact.IsObject() {
 		return nil
 	}
 	at := t.boundary
-	for key, f := range fields(b, r.compact) {
+	for key, f := range r.compact.Fields() {
 		switch string(key) {
 		case "trigger":
-			at.Trigger = text(b, f.value)
+			at.Trigger = f.Value.Text()
 		case "preTokens", "pre_tokens":
-			at.TokensBefore = number(b, f.value)
+			at.TokensBefore = f.Value.Count()
 		case "postTokens", "post_tokens":
-			at.TokensAfter = number(b, f.value)
+			at.TokensAfter = f.Value.Count()
 		case "preservedSegment":
-			head := text(b, first(get(b, f.value, "headUuid")))
+			head := f.Value.Get("headUuid").Text()
 			if n := c.seen.get(head); n > 0 && n <= t.count {
 				at.Kept = int(t.count - n + 1)
 			}
@@ -461,27 +460,18 @@ func (c *claudeCode) orphanBoundary(t *thread) {
 }
 
 // message takes a record that is a message or a piece of one.
-func (c *claudeCode) message(emit func(Item), t *thread, b []byte, r record, lineNo int) error {
-	var id, model, used span
-	if r.typ == "assistant" && kind(b, r.message) == '{' {
-		for key, f := range fields(b, r.message) {
-			switch string(key) {
-			case "id":
-				id = f.value
-			case "model":
-				model = f.value
-			case "usage":
-				used = f.value
-			}
-		}
+func (c *claudeCode) message(emit func(Item), t *thread, r record, lineNo int) error {
+	var id, model, used rawjson.Value
+	if r.typ == "assistant" && r.message.IsObject() {
+		r.message.Read(rawjson.Want{{"id", &id}, {"model", &model}, {"usage", &used}})
 	}
-	if r.typ == "assistant" && (r.apiError || text(b, model) == "<synthetic>") {
+	if r.typ == "assistant" && (r.apiError || model.Text() == "<synthetic>") {
 		c.notes.add(Note{Code: NoteSynthetic, What: "assistant", Reason: "made by the client, no model said it"},
 			lineNo)
 		return nil
 	}
-	native := bytes.Clone(r.at.of(b))
-	if session := text(b, r.session); session != "" {
+	native := bytes.Clone(r.at.Raw())
+	if session := r.session.Text(); session != "" {
 		t.meta.ID = session
 	}
 	if r.summary {
@@ -497,9 +487,9 @@ func (c *claudeCode) message(emit func(Item), t *thread, b []byte, r record, lin
 	c.orphanBoundary(t)
 	m := &claudeMessage{natives: [][]byte{native}, message: decoded, line: lineNo}
 	if r.typ == "assistant" {
-		m.id = text(b, id)
-		m.usage = anthropicUsage(b, used, text(b, model))
-		if name := text(b, model); name != "" {
+		m.id = id.Text()
+		m.usage = anthropicUsage(used, model.Text())
+		if name := model.Text(); name != "" {
 			t.meta.Model = name
 		}
 		if open := t.open(); open != nil && open.id == m.id && m.id != "" {
@@ -647,15 +637,15 @@ var sessionKeys = []string{
 
 // sessionFields makes an object of the fields that the last record of a message repeats.
 func sessionFields(native []byte) []byte {
-	last := root(native)
-	for i := last.end; ; {
-		if i = skipSpace(native, i); i >= len(native) {
+	last := rawjson.Root(native)
+	for i := last.End(); ; {
+		if i = rawjson.SkipSpace(native, i); i >= len(native) {
 			break
 		}
-		last = valueAt(native, i)
-		i = last.end
+		last = rawjson.At(native, i)
+		i = last.End()
 	}
-	out, _ := keepKeys(native, last, sessionKeys...)
+	out, _ := last.KeepKeys(sessionKeys...)
 	return bytes.Clone(out)
 }
 

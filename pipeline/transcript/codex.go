@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Rollout files of Codex: a record a line, {"timestamp","type","payload"}. What goes to the model are the payloads of
@@ -42,7 +42,7 @@ func decodeCodex(native []byte) (pipeline.Message, error) {
 
 func codexLayout(native []byte) (*layout, item, error) {
 	l := &layout{native: native}
-	payload, ok := get(native, root(native), "payload")
+	payload, ok := rawjson.Root(native).Lookup("payload")
 	if !ok {
 		return nil, item{}, parseError(Codex, "it is no record with a payload")
 	}
@@ -54,7 +54,7 @@ func (codexCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, err
 	if len(edits) == 0 {
 		return m.Native, nil
 	}
-	if err := whole(m.Native); err != nil {
+	if err := rawjson.Check(m.Native); err != nil {
 		return nil, parseError(Codex, "%v", err)
 	}
 	l, _, err := codexLayout(m.Native)
@@ -79,60 +79,57 @@ func (codexCodec) address(p pipeline.Part) string { return itemAddress(p) }
 func responseItem(time, payload []byte) []byte { return codexRecord(time, "response_item", payload) }
 
 func codexRecord(time []byte, typ string, payload []byte) []byte {
-	b := []byte{'{'}
+	b := []byte(`{`)
 	if time != nil {
-		b = append(append(append(b, `"timestamp":`...), time...), ',')
+		b = fmt.Appendf(b, `"timestamp":%s,`, time)
 	}
-	b = append(append(b, `"type":`...), quote(typ)...)
-	b = append(append(b, `,"payload":`...), payload...)
-	return append(b, '}')
+	return fmt.Appendf(b, `"type":%s,"payload":%s}`, rawjson.Quote(typ), payload)
 }
 
 // apiMessage gives the item of a record as Codex sends it: without its id, since the vendor does not store it, without
 // what Codex keeps for itself, and without values that are null. An item that has nothing left for the vendor to read
 // gives nil.
 func (codexCodec) apiMessage(native []byte) ([]byte, error) {
-	if err := whole(native); err != nil {
+	if err := rawjson.Check(native); err != nil {
 		return nil, parseError(Codex, "%v", err)
 	}
-	v, ok := get(native, root(native), "payload")
-	if !ok || kind(native, v) != '{' {
+	v, ok := rawjson.Root(native).Lookup("payload")
+	if !ok || !v.IsObject() {
 		return nil, parseError(Codex, "it is no record with a payload")
 	}
-	b, _ := dropKeys(native, v, func(key string, value span) bool {
-		return key == "id" || kind(native, value) == 'n' || strings.HasPrefix(key, "internal_")
+	b, _ := v.DropKeys(func(key string, value rawjson.Value) bool {
+		return key == "id" || value.IsNull() || strings.HasPrefix(key, "internal_")
 	})
-	at := root(b)
-	switch text(b, first(get(b, at, "type"))) {
+	at := rawjson.Root(b)
+	switch at.Get("type").Text() {
 	case "reasoning":
-		if first(get(b, at, "encrypted_content")).empty() {
+		if at.Get("encrypted_content").IsMissing() {
 			return nil, nil
 		}
 	case "agent_message":
-		return agentMessage(b, at), nil
+		return agentMessage(at), nil
 	}
 	return b, nil
 }
 
 // agentMessage makes what another agent said into a message of role user, which is what the model is given.
-func agentMessage(b []byte, v span) []byte {
-	content, _ := get(b, v, "content")
+func agentMessage(v rawjson.Value) []byte {
+	content, _ := v.Lookup("content")
 	var parts [][]byte
-	switch kind(b, content) {
-	case '[':
-		for _, el := range elements(b, content) {
-			if text(b, first(get(b, el, "type"))) == "input_text" {
-				parts = append(parts, el.of(b))
+	switch content.Kind() {
+	case rawjson.Array:
+		for _, el := range content.Elements() {
+			if el.Get("type").Text() == "input_text" {
+				parts = append(parts, el.Raw())
 			}
 		}
-	case '"':
-		parts = [][]byte{itemTextPart("input_text", content.of(b))}
+	case rawjson.String:
+		parts = [][]byte{itemTextPart("input_text", content.Raw())}
 	}
 	if len(parts) == 0 {
 		return nil
 	}
-	out := append([]byte(`{"type":"message","role":"user","content":[`), bytes.Join(parts, []byte{','})...)
-	return append(out, "]}"...)
+	return fmt.Appendf(nil, `{"type":"message","role":"user","content":[%s]}`, rawjson.Join(parts))
 }
 
 // What Codex puts into messages of role user, by how the text begins.
@@ -168,8 +165,8 @@ func codexKind(m pipeline.Message) (kind pipeline.Kind, ok bool) {
 	return kind, kind != ""
 }
 
-func detectCodex(s sketched) bool {
-	return s.has("payload") && s.has("type=session_meta", "type=response_item", "type=event_msg", "type=turn_context",
+func detectCodex(s rawjson.Outline) bool {
+	return s.Has("payload") && s.Has("type=session_meta", "type=response_item", "type=event_msg", "type=turn_context",
 		"type=compacted", "type=world_state")
 }
 
@@ -202,9 +199,9 @@ type heldMessage struct {
 const maxSeen = 1 << 18
 
 func (c *codex) record(out *scribe, b []byte, line int) error {
-	v := root(b)
-	typ := text(b, first(get(b, v, "type")))
-	payload, ok := get(b, v, "payload")
+	v := rawjson.Root(b)
+	typ := v.Get("type").Text()
+	payload, ok := v.Lookup("payload")
 	if !ok || typ == "" {
 		return errors.New("a record without a type or a payload")
 	}
@@ -216,13 +213,13 @@ func (c *codex) record(out *scribe, b []byte, line int) error {
 		}
 		c.message(out, m, line)
 	case "event_msg":
-		c.event(out, b, payload, line)
+		c.event(out, payload, line)
 	case "compacted":
-		return c.compacted(out, b, v, payload, line)
+		return c.compacted(out, v, payload, line)
 	case "session_meta":
 		c.session(out, b, payload, line)
 	case "turn_context":
-		if model := text(b, first(get(b, payload, "model"))); model != "" {
+		if model := payload.Get("model").Text(); model != "" {
 			c.model, out.meta.Model = model, model
 		}
 		c.turn = b
@@ -233,27 +230,27 @@ func (c *codex) record(out *scribe, b []byte, line int) error {
 	return nil
 }
 
-func (c *codex) session(out *scribe, b []byte, payload span, line int) {
+func (c *codex) session(out *scribe, b []byte, payload rawjson.Value, line int) {
 	if c.meta != nil {
 		out.note(line, NoteRecord, "session_meta", "the session was resumed")
 		return
 	}
 	c.meta = b
-	for key, f := range fields(b, payload) {
+	for key, f := range payload.Fields() {
 		switch string(key) {
 		case "id":
-			out.meta.ID = text(b, f.value)
+			out.meta.ID = f.Value.Text()
 		case "model_provider":
-			if s := text(b, f.value); s != "" {
+			if s := f.Value.Text(); s != "" {
 				out.meta.Vendor = s
 			}
 		case "instructions":
-			if kind(b, f.value) == '"' {
-				out.meta.System = f.value.of(b)
+			if f.Value.IsString() {
+				out.meta.System = f.Value.Raw()
 			}
 		case "base_instructions":
-			if s, ok := get(b, f.value, "text"); ok && kind(b, s) == '"' {
-				out.meta.System = s.of(b)
+			if s, ok := f.Value.Lookup("text"); ok && s.IsString() {
+				out.meta.System = s.Raw()
 			}
 		}
 	}
@@ -310,17 +307,17 @@ func wordsOf(m pipeline.Message) [16]byte {
 	return [16]byte(h.Sum(nil))
 }
 
-func (c *codex) event(out *scribe, b []byte, payload span, line int) {
-	typ := text(b, first(get(b, payload, "type")))
+func (c *codex) event(out *scribe, payload rawjson.Value, line int) {
+	typ := payload.Get("type").Text()
 	switch typ {
 	case "user_message":
-		c.typed(text(b, first(get(b, payload, "message"))))
+		c.typed(payload.Get("message").Text())
 		return
 	case "token_count":
-		c.count(out, b, first(get(b, payload, "info")), line)
+		c.count(out, payload.Get("info"), line)
 		return
 	case "task_started":
-		if n := number(b, first(get(b, payload, "model_context_window"))); n > 0 {
+		if n := payload.Get("model_context_window").Count(); n > 0 {
 			out.meta.Window = n
 		}
 	}
@@ -341,31 +338,31 @@ func (c *codex) typed(s string) {
 }
 
 // count takes the server's figures. They are of the request that the assistant's last message answered.
-func (c *codex) count(out *scribe, b []byte, info span, line int) {
-	if kind(b, info) != '{' {
+func (c *codex) count(out *scribe, info rawjson.Value, line int) {
+	if !info.IsObject() {
 		return
 	}
-	if n := number(b, first(get(b, info, "model_context_window"))); n > 0 {
+	if n := info.Get("model_context_window").Count(); n > 0 {
 		out.meta.Window = n
 	}
-	last, ok := get(b, info, "last_token_usage")
-	if !ok || kind(b, last) != '{' {
+	last, ok := info.Lookup("last_token_usage")
+	if !ok || !last.IsObject() {
 		return
 	}
 	u := Usage{Model: c.model}
 	input := 0
-	for key, f := range fields(b, last) {
+	for key, f := range last.Fields() {
 		switch string(key) {
 		case "input_tokens":
-			input = number(b, f.value)
+			input = f.Value.Count()
 		case "cached_input_tokens":
-			u.CacheRead = number(b, f.value)
+			u.CacheRead = f.Value.Count()
 		case "cache_write_input_tokens":
-			u.CacheCreation = number(b, f.value)
+			u.CacheCreation = f.Value.Count()
 		case "output_tokens":
-			u.Output = number(b, f.value)
+			u.Output = f.Value.Count()
 		case "total_tokens":
-			u.Used = number(b, f.value)
+			u.Used = f.Value.Count()
 		}
 	}
 	u.Input = max(input-u.CacheRead-u.CacheCreation, 0)
@@ -381,22 +378,22 @@ func (c *codex) count(out *scribe, b []byte, info span, line int) {
 }
 
 // compacted takes a compaction.
-func (c *codex) compacted(out *scribe, b []byte, v, payload span, line int) error {
+func (c *codex) compacted(out *scribe, v, payload rawjson.Value, line int) error {
 	c.flush(out)
 	c.passBoundary(out)
 	var time []byte
-	if at, ok := get(b, v, "timestamp"); ok {
-		time = at.of(b)
+	if at, ok := v.Lookup("timestamp"); ok {
+		time = at.Raw()
 	}
-	said := text(b, first(get(b, payload, "message")))
+	said := payload.Get("message").Text()
 	found := Compaction{TokensBefore: c.used}
 	before := out.count
-	history, _ := get(b, payload, "replacement_history")
+	history, _ := payload.Lookup("replacement_history")
 	readable := false
 	var opaque *pipeline.Message
-	if kind(b, history) == '[' {
-		for _, el := range elements(b, history) {
-			m, err := decodeCodex(responseItem(time, el.of(b)))
+	if history.IsArray() {
+		for _, el := range history.Elements() {
+			m, err := decodeCodex(responseItem(time, el.Raw()))
 			if err != nil {
 				return err
 			}
@@ -411,7 +408,7 @@ func (c *codex) compacted(out *scribe, b []byte, v, payload span, line int) erro
 			case known && at <= before:
 				found.Carried = append(found.Carried, at)
 			default:
-				if isCompaction(b, el) {
+				if isCompaction(el) {
 					opaque = &m
 				}
 				c.give(out, m, line)
@@ -467,7 +464,7 @@ func (c *codex) end(out *scribe, _ []byte) error {
 
 // codexEnvelope makes an object of the records that a session begins with.
 func codexEnvelope(meta, turn []byte) []byte {
-	b := []byte{'{'}
+	b := []byte(`{`)
 	for _, x := range []struct {
 		key    string
 		record []byte
@@ -476,11 +473,11 @@ func codexEnvelope(meta, turn []byte) []byte {
 			continue
 		}
 		if len(b) > 1 {
-			b = append(b, ',')
+			b = append(b, ","...)
 		}
-		b = append(append(append(b, quote(x.key)...), ':'), x.record...)
+		b = fmt.Appendf(b, "%s:%s", rawjson.Quote(x.key), x.record)
 	}
-	return append(b, '}')
+	return append(b, "}"...)
 }
 
 // codexFile writes a rollout.
@@ -488,11 +485,11 @@ func codexFile(out Output) ([]byte, error) {
 	var lines [][]byte
 	e := out.Meta.Envelope
 	var time []byte // of the record before, as JSON
-	if len(e) > 0 && whole(e) == nil {
+	if len(e) > 0 && rawjson.Check(e) == nil {
 		for _, key := range []string{"session_meta", "turn_context"} {
-			if v, ok := get(e, root(e), key); ok && kind(e, v) == '{' {
-				lines = append(lines, v.of(e))
-				time = timeOf(e, v, time)
+			if v, ok := rawjson.Root(e).Lookup(key); ok && v.IsObject() {
+				lines = append(lines, v.Raw())
+				time = timeOf(v, time)
 			}
 		}
 	}
@@ -505,7 +502,7 @@ func codexFile(out Output) ([]byte, error) {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
 		}
 		if b != nil {
-			if err := whole(b); err != nil {
+			if err := rawjson.Check(b); err != nil {
 				return nil, fmt.Errorf("entry %d of the context: %w", i, err)
 			}
 		}
@@ -518,8 +515,8 @@ func codexFile(out Output) ([]byte, error) {
 		}
 		// What is made has the time of the first message that is kept, else that of the session: no clock is read.
 		if !timed && it.Message != nil && b != nil {
-			if at, ok := get(b, root(b), "timestamp"); ok {
-				time, timed = at.of(b), true
+			if at, ok := rawjson.Root(b).Lookup("timestamp"); ok {
+				time, timed = at.Raw(), true
 			}
 		}
 	}
@@ -531,18 +528,18 @@ func codexFile(out Output) ([]byte, error) {
 		if b == nil {
 			continue
 		}
-		if time = timeOf(b, root(b), time); out.Items[i].Made != nil {
-			payload, _ := get(b, root(b), "payload")
-			b = responseItem(time, payload.of(b))
+		if time = timeOf(rawjson.Root(b), time); out.Items[i].Made != nil {
+			payload, _ := rawjson.Root(b).Lookup("payload")
+			b = responseItem(time, payload.Raw())
 		}
 		lines = append(lines, b)
 	}
-	return linesOf(lines), nil
+	return rawjson.Lines(lines), nil
 }
 
-func timeOf(b []byte, v span, or []byte) []byte {
-	if at, ok := get(b, v, "timestamp"); ok {
-		return at.of(b)
+func timeOf(v rawjson.Value, or []byte) []byte {
+	if at, ok := v.Lookup("timestamp"); ok {
+		return at.Raw()
 	}
 	return or
 }
@@ -558,11 +555,10 @@ func compactedRecord(time []byte, items []pipeline.ContextItem, entries [][]byte
 		if it.Made != nil && it.Made.Kind == pipeline.KindSummary {
 			summary = it.Made.Text
 		}
-		payload, _ := get(entries[i], root(entries[i]), "payload")
-		history = append(history, payload.of(entries[i]))
+		payload, _ := rawjson.Root(entries[i]).Lookup("payload")
+		history = append(history, payload.Raw())
 	}
-	payload := append([]byte(`{"message":`), quote(summary)...)
-	payload = append(payload, `,"replacement_history":[`...)
-	payload = append(append(payload, bytes.Join(history, []byte{','})...), "]}"...)
+	payload := fmt.Appendf(nil, `{"message":%s,"replacement_history":[%s]}`, rawjson.Quote(summary),
+		rawjson.Join(history))
 	return codexRecord(time, "compacted", payload)
 }

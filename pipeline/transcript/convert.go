@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Loss is something that the target format has no place for.
@@ -148,7 +147,7 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 			out.Meta.System = nil
 		}
 		if len(out.Meta.System) == 0 && len(system) > 0 {
-			out.Meta.System = quote(strings.Join(system, "\n\n"))
+			out.Meta.System = rawjson.Quote(strings.Join(system, "\n\n"))
 		}
 		if to == Google {
 			c.model = m.Model
@@ -167,14 +166,14 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 		out.Messages = c.openAI(all)
 	case OpenAIResponses:
 		if s := plainText(m.System); strings.TrimSpace(s) != "" {
-			out.Meta.System = quote(s)
+			out.Meta.System = rawjson.Quote(s)
 		}
 		out.Messages = c.responses(all)
 	default:
 		return out, noWay(m.Format, to)
 	}
 	for i, b := range out.Messages {
-		if fixed := wellFormed(b); fixed != nil {
+		if fixed := rawjson.WellFormed(b); fixed != nil {
 			c.losses = append(c.losses, Loss{
 				-1, "broken characters",
 				fmt.Sprintf("message %d has halves of characters, which no API takes: U+FFFD stands for them", i),
@@ -396,14 +395,13 @@ func (c *converter) anthropicBlock(p pipeline.Part) []byte {
 		input := []byte(p.Input)
 		switch {
 		case len(bytes.TrimSpace(input)) == 0:
-			input = []byte("{}")
-		case whole(input) != nil || kind(input, root(input)) != '{':
+			input = []byte(`{}`)
+		case rawjson.Check(input) != nil || !rawjson.Root(input).IsObject():
 			c.lose("tool call arguments", "they are no JSON object and stand in one under the key \"arguments\"")
-			input = append(append([]byte(`{"arguments":`), quote(p.Input)...), '}')
+			input = fmt.Appendf(nil, `{"arguments":%s}`, rawjson.Quote(p.Input))
 		}
-		b := append([]byte(`{"type":"tool_use","id":`), quote(c.ids.call(p.CallID, c.item))...)
-		b = append(append(append(b, `,"name":`...), quote(p.Name)...), `,"input":`...)
-		return append(append(b, bytes.TrimSpace(input)...), '}')
+		return fmt.Appendf(nil, `{"type":"tool_use","id":%s,"name":%s,"input":%s}`,
+			rawjson.Quote(c.ids.call(p.CallID, c.item)), rawjson.Quote(p.Name), bytes.TrimSpace(input))
 	case pipeline.PartToolResult:
 		return toolResultBlock(c.ids.result(p.CallID), c.anthropicContent(p.Content), p.IsError)
 	case pipeline.PartImage:
@@ -447,61 +445,25 @@ func compactionText(p pipeline.Part) string {
 	if p.Type != "compaction" || len(p.Raw) == 0 {
 		return ""
 	}
-	return text(p.Raw, first(get(p.Raw, root(p.Raw), "content")))
-}
-
-// wellFormed puts U+FFFD in the place of lone halves of surrogate pairs and of bytes that are no UTF-8; nil when
-// there are none.
-func wellFormed(b []byte) []byte {
-	var all []splice
-	for i := 0; i < len(b); {
-		switch {
-		case b[i] == '\\' && b[i+1] == 'u':
-			r := hex4(b[i+2:])
-			n := 6
-			if utf16.IsSurrogate(r) {
-				if rest := b[i+6:]; len(rest) >= 6 && rest[0] == '\\' && rest[1] == 'u' &&
-					utf16.DecodeRune(r, hex4(rest[2:])) != utf8.RuneError {
-					n = 12
-				} else {
-					all = append(all, splice{span{i, i + 6}, []byte(`\ufffd`)})
-				}
-			}
-			i += n
-		case b[i] == '\\':
-			i += 2
-		case b[i] < utf8.RuneSelf:
-			i++
-		default:
-			r, n := utf8.DecodeRune(b[i:])
-			if r == utf8.RuneError && n == 1 {
-				all = append(all, splice{span{i, i + 1}, []byte("\ufffd")})
-			}
-			i += n
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	return apply(b, all)
+	return rawjson.Root(p.Raw).Get("content").Text()
 }
 
 // literal is a text part's string as it was written, escapes and all, where it was written as one.
 func literal(p pipeline.Part) []byte {
 	if len(p.Raw) > 0 {
-		v := root(p.Raw)
-		if kind(p.Raw, v) == '"' {
-			return v.of(p.Raw)
+		v := rawjson.Root(p.Raw)
+		if v.IsString() {
+			return v.Raw()
 		}
-		if lit, ok := get(p.Raw, v, cmp.Or(p.Type, "text")); ok && kind(p.Raw, lit) == '"' {
-			return lit.of(p.Raw)
+		if lit, ok := v.Lookup(cmp.Or(p.Type, "text")); ok && lit.IsString() {
+			return lit.Raw()
 		}
 	}
-	return quote(p.Text)
+	return rawjson.Quote(p.Text)
 }
 
 func literalBlock(p pipeline.Part) []byte {
-	return append(append([]byte(`{"type":"text","text":`), literal(p)...), '}')
+	return fmt.Appendf(nil, `{"type":"text","text":%s}`, literal(p))
 }
 
 // anthropicContent writes the content of a result.
@@ -521,7 +483,7 @@ func (c *converter) anthropicContent(content []pipeline.Part) []byte {
 	if len(blocks) == 0 {
 		return []byte(`""`)
 	}
-	return append(append([]byte{'['}, bytes.Join(blocks, []byte{','})...), ']')
+	return fmt.Appendf(nil, "[%s]", rawjson.Join(blocks))
 }
 
 // anthropicSource writes an image or a document.
@@ -537,17 +499,17 @@ func openAIURL(p pipeline.Part) string {
 	if len(p.Raw) == 0 {
 		return ""
 	}
-	b, v := []byte(p.Raw), root(p.Raw)
-	if at, ok := get(b, v, "image_url"); ok {
-		if s, ok := str(b, at); ok {
+	v := rawjson.Root(p.Raw)
+	if at, ok := v.Lookup("image_url"); ok {
+		if s, ok := at.Str(); ok {
 			return s
 		}
-		return text(b, first(get(b, at, "url")))
+		return at.Get("url").Text()
 	}
-	if audio, ok := get(b, v, "input_audio"); ok {
-		return base64URL(p.MediaType, text(b, first(get(b, audio, "data"))))
+	if audio, ok := v.Lookup("input_audio"); ok {
+		return base64URL(p.MediaType, audio.Get("data").Text())
 	}
-	data := text(b, first(dig(b, v, "file", "file_data")))
+	data := v.Get("file", "file_data").Text()
 	if data != "" && !strings.HasPrefix(data, "data:") {
 		data = "data:" + p.MediaType + ";base64," + data
 	}
@@ -677,21 +639,19 @@ func joinAssistant(all []spoken) []spoken {
 
 // openAIMessage writes a message of content parts; a single text is a plain string.
 func openAIMessage(role string, content [][]byte) []byte {
-	b := append([]byte(`{"role":`), quote(role)...)
-	b = append(append(b, `,"content":`...), openAIContentOf(content)...)
-	return append(b, '}')
+	return fmt.Appendf(nil, `{"role":%s,"content":%s}`, rawjson.Quote(role), openAIContentOf(content))
 }
 
 func openAIContentOf(content [][]byte) []byte {
 	if len(content) == 1 {
-		v := root(content[0])
-		if typ, _ := get(content[0], v, "type"); text(content[0], typ) == "text" {
-			if lit, ok := get(content[0], v, "text"); ok {
-				return lit.of(content[0])
+		v := rawjson.Root(content[0])
+		if typ, _ := v.Lookup("type"); typ.Text() == "text" {
+			if lit, ok := v.Lookup("text"); ok {
+				return lit.Raw()
 			}
 		}
 	}
-	return append(append([]byte{'['}, bytes.Join(content, []byte{','})...), ']')
+	return fmt.Appendf(nil, "[%s]", rawjson.Join(content))
 }
 
 func (c *converter) openAIAssistant(all []pipeline.Part) []byte {
@@ -704,9 +664,8 @@ func (c *converter) openAIAssistant(all []pipeline.Part) []byte {
 			p.Kind == pipeline.PartToolResult:
 			c.lose(p.Type, "what the vendor's own tools did has no place in a chat message")
 		case p.Kind == pipeline.PartToolCall:
-			b := append([]byte(`{"id":`), quote(chatID(p.CallID))...)
-			b = append(append(b, `,"type":"function","function":{"name":`...), quote(toolName(p.Name))...)
-			b = append(append(b, `,"arguments":`...), quote(cmp.Or(p.Input, "{}"))...)
+			b := fmt.Appendf(nil, `{"id":%s,"type":"function","function":{"name":%s,"arguments":%s`,
+				rawjson.Quote(chatID(p.CallID)), rawjson.Quote(toolName(p.Name)), rawjson.Quote(cmp.Or(p.Input, "{}")))
 			calls = append(calls, append(b, "}}"...))
 		default:
 			if b := c.openAIPart(p); b != nil {
@@ -724,10 +683,9 @@ func (c *converter) openAIAssistant(all []pipeline.Part) []byte {
 		b = append(b, openAIContentOf(said)...)
 	}
 	if len(calls) > 0 {
-		b = append(append(b, `,"tool_calls":[`...), bytes.Join(calls, []byte{','})...)
-		b = append(b, ']')
+		b = fmt.Appendf(b, `,"tool_calls":[%s]`, rawjson.Join(calls))
 	}
-	return append(b, '}')
+	return append(b, "}"...)
 }
 
 // openAIResult writes a tool message, and the images that go behind it.
@@ -752,9 +710,8 @@ func (c *converter) openAIResult(p pipeline.Part) (message []byte, images [][]by
 	if len(texts) > 0 {
 		content = openAIContentOf(texts)
 	}
-	b := append([]byte(`{"role":"tool","tool_call_id":`), quote(chatID(p.CallID))...)
-	b = append(append(b, `,"content":`...), content...)
-	return append(b, '}'), images
+	return fmt.Appendf(nil, `{"role":"tool","tool_call_id":%s,"content":%s}`, rawjson.Quote(chatID(p.CallID)), content),
+		images
 }
 
 // maxChatID is how long the id of a call may be in a chat message, in bytes: the vendor refuses longer ones.
@@ -787,7 +744,7 @@ func toolName(name string) string {
 	return cmp.Or(shortID(name, maxToolName), "tool")
 }
 
-func kindOf(block []byte) string { return text(block, first(get(block, root(block), "type"))) }
+func kindOf(block []byte) string { return rawjson.Root(block).Get("type").Text() }
 
 // openAIPart writes one content part, nil for what is left out.
 func (c *converter) openAIPart(p pipeline.Part) []byte {
@@ -799,16 +756,15 @@ func (c *converter) openAIPart(p pipeline.Part) []byte {
 		return literalBlock(p)
 	case pipeline.PartImage:
 		if url := addressOf(p); url != "" {
-			return append(append([]byte(`{"type":"image_url","image_url":{"url":`), quote(url)...), "}}"...)
+			return fmt.Appendf(nil, `{"type":"image_url","image_url":{"url":%s}}`, rawjson.Quote(url))
 		}
 	case pipeline.PartFile:
 		if p.Text != "" {
 			return textBlock(p.Text)
 		}
 		if url := addressOf(p); strings.HasPrefix(url, "data:") {
-			b := append([]byte(`{"type":"file","file":{"filename":`), quote(cmp.Or(p.Name, "document"))...)
-			b = append(append(b, `,"file_data":`...), quote(url)...)
-			return append(b, "}}"...)
+			return fmt.Appendf(nil, `{"type":"file","file":{"filename":%s,"file_data":%s}}`,
+				rawjson.Quote(cmp.Or(p.Name, "document")), rawjson.Quote(url))
 		}
 	case pipeline.PartReasoning:
 		c.lose("reasoning", "only the vendor that made it can use it")
@@ -826,15 +782,15 @@ func anthropicURL(p pipeline.Part) string {
 		return ""
 	}
 	b := []byte(p.Raw)
-	src, ok := get(b, root(b), "source")
-	if !ok || kind(b, src) != '{' {
+	src, ok := rawjson.Root(b).Lookup("source")
+	if !ok || !src.IsObject() {
 		return ""
 	}
-	if url := text(b, first(get(b, src, "url"))); url != "" {
+	if url := src.Get("url").Text(); url != "" {
 		return url
 	}
-	data := text(b, first(get(b, src, "data")))
-	if data == "" || text(b, first(get(b, src, "type"))) != "base64" {
+	data := src.Get("data").Text()
+	if data == "" || src.Get("type").Text() != "base64" {
 		return ""
 	}
 	if strings.ContainsAny(data, "\r\n") {

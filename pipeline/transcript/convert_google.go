@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // unsigned stands for the signature of a call that another model made. Gemini 3 and later refuse a call of the turn
@@ -98,13 +99,12 @@ func (g *googleWriter) part(p pipeline.Part) {
 func (g *googleWriter) call(p pipeline.Part) {
 	args := bytes.TrimSpace([]byte(p.Input))
 	if len(args) == 0 {
-		args = []byte("{}")
-	} else if whole(args) != nil || kind(args, root(args)) != '{' {
+		args = []byte(`{}`)
+	} else if rawjson.Check(args) != nil || !rawjson.Root(args).IsObject() {
 		g.c.lose("tool call arguments", "they are no JSON object and stand in one under the key \"arguments\"")
-		args = append(append([]byte(`{"arguments":`), quote(p.Input)...), '}')
+		args = fmt.Appendf(nil, `{"arguments":%s}`, rawjson.Quote(p.Input))
 	}
-	b := append([]byte(`{"functionCall":{"name":`), quote(googleName(p.Name))...)
-	b = append(append(append(b, `,"args":`...), args...), '}')
+	b := fmt.Appendf(nil, `{"functionCall":{"name":%s,"args":%s}`, rawjson.Quote(googleName(p.Name)), args)
 	if g.signs && len(g.made) == 0 {
 		b = append(b, unsigned...)
 	}
@@ -128,10 +128,10 @@ func (g *googleWriter) result(p pipeline.Part) {
 			}
 		}
 		if b := g.c.googlePart(part); b != nil {
-			texts = append(texts, text(b, first(get(b, root(b), "text"))))
+			texts = append(texts, rawjson.Root(b).Get("text").Text())
 		}
 	}
-	output := quote(strings.Join(texts, "\n"))
+	output := rawjson.Quote(strings.Join(texts, "\n"))
 	if len(p.Content) == 1 && p.Content[0].Kind == pipeline.PartText {
 		output = literal(p.Content[0])
 	}
@@ -151,14 +151,14 @@ func (c *converter) googlePart(p pipeline.Part) []byte {
 		return nil
 	case pipeline.PartImage, pipeline.PartFile:
 		if p.Text != "" {
-			return googleText(quote(p.Text))
+			return googleText(rawjson.Quote(p.Text))
 		}
 		if b := googleMediaPart(p); b != nil {
 			return b
 		}
 	}
 	if s, ok := c.leaveOut(p); ok {
-		return googleText(quote(s))
+		return googleText(rawjson.Quote(s))
 	}
 	return nil
 }
@@ -167,19 +167,17 @@ func (c *converter) googlePart(p pipeline.Part) []byte {
 func googleMediaPart(p pipeline.Part) []byte {
 	url := addressOf(p)
 	if mediaType, data, ok := dataURL(url); ok {
-		b := append([]byte(`{"inlineData":{"mimeType":`), quote(cmp.Or(mediaType, p.MediaType))...)
-		b = append(append(b, `,"data":`...), quote(data)...)
-		return append(b, "}}"...)
+		return fmt.Appendf(nil, `{"inlineData":{"mimeType":%s,"data":%s}}`,
+			rawjson.Quote(cmp.Or(mediaType, p.MediaType)), rawjson.Quote(data))
 	}
 	if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "gs://") {
 		return nil
 	}
 	b := []byte(`{"fileData":{`)
 	if p.MediaType != "" {
-		b = append(append(append(b, `"mimeType":`...), quote(p.MediaType)...), ',')
+		b = fmt.Appendf(b, `"mimeType":%s,`, rawjson.Quote(p.MediaType))
 	}
-	b = append(append(b, `"fileUri":`...), quote(url)...)
-	return append(b, "}}"...)
+	return fmt.Appendf(b, `"fileUri":%s}}`, rawjson.Quote(url))
 }
 
 // maxGoogleName is how long the name of a function may be, in bytes.

@@ -1,11 +1,12 @@
 package transcript
 
 import (
-	"bytes"
 	"cmp"
+	"fmt"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // responses writes items. A message becomes one item for each run of what it says, and one for each call and result.
@@ -69,27 +70,24 @@ func (c *converter) withoutVendors(m spoken) []pipeline.Part {
 
 // responsesMessage writes a message item; a single text is a plain string.
 func responsesMessage(role string, content [][]byte) []byte {
-	b := append([]byte(`{"type":"message","role":`), quote(role)...)
-	b = append(append(b, `,"content":`...), responsesContent(content)...)
-	return append(b, '}')
+	return fmt.Appendf(nil, `{"type":"message","role":%s,"content":%s}`, rawjson.Quote(role), responsesContent(content))
 }
 
 func responsesContent(content [][]byte) []byte {
 	if len(content) == 1 {
-		v := root(content[0])
-		switch text(content[0], first(get(content[0], v, "type"))) {
+		v := rawjson.Root(content[0])
+		switch v.Get("type").Text() {
 		case "input_text", "output_text":
-			return first(get(content[0], v, "text")).of(content[0])
+			return v.Get("text").Raw()
 		}
 	}
-	return append(append([]byte{'['}, bytes.Join(content, []byte{','})...), ']')
+	return fmt.Appendf(nil, "[%s]", rawjson.Join(content))
 }
 
 func (c *converter) responsesCall(p pipeline.Part) []byte {
-	b := append([]byte(`{"type":"function_call","call_id":`), quote(c.ids.call(p.CallID, c.item))...)
-	b = append(append(b, `,"name":`...), quote(toolName(p.Name))...)
-	b = append(append(b, `,"arguments":`...), quote(cmp.Or(p.Input, "{}"))...)
-	return append(b, '}')
+	return fmt.Appendf(nil, `{"type":"function_call","call_id":%s,"name":%s,"arguments":%s}`,
+		rawjson.Quote(c.ids.call(p.CallID, c.item)), rawjson.Quote(toolName(p.Name)),
+		rawjson.Quote(cmp.Or(p.Input, "{}")))
 }
 
 func (c *converter) responsesResult(p pipeline.Part) []byte {
@@ -106,9 +104,8 @@ func (c *converter) responsesResult(p pipeline.Part) []byte {
 	if len(content) > 0 {
 		output = responsesContent(content)
 	}
-	b := append([]byte(`{"type":"function_call_output","call_id":`), quote(c.ids.result(p.CallID))...)
-	b = append(append(b, `,"output":`...), output...)
-	return append(b, '}')
+	return fmt.Appendf(nil, `{"type":"function_call_output","call_id":%s,"output":%s}`,
+		rawjson.Quote(c.ids.result(p.CallID)), output)
 }
 
 // responsesPart writes one content part, nil for what is left out.
@@ -117,7 +114,7 @@ func (c *converter) responsesPart(p pipeline.Part, role pipeline.Role) []byte {
 	if role == pipeline.RoleAssistant {
 		typ = "output_text"
 	}
-	say := func(s string) []byte { return itemTextPart(typ, quote(s)) }
+	say := func(s string) []byte { return itemTextPart(typ, rawjson.Quote(s)) }
 	switch p.Kind {
 	case pipeline.PartText:
 		if strings.TrimSpace(p.Text) == "" {
@@ -129,8 +126,7 @@ func (c *converter) responsesPart(p pipeline.Part, role pipeline.Role) []byte {
 		return nil
 	case pipeline.PartImage:
 		if url := addressOf(p); url != "" && role != pipeline.RoleAssistant {
-			b := append([]byte(`{"type":"input_image","image_url":`), quote(url)...)
-			return append(b, `,"detail":"auto"}`...)
+			return fmt.Appendf(nil, `{"type":"input_image","image_url":%s,"detail":"auto"}`, rawjson.Quote(url))
 		}
 	case pipeline.PartFile:
 		if p.Text != "" {
@@ -153,9 +149,8 @@ func responsesFile(p pipeline.Part) []byte {
 	case url == "" || p.MediaType != "application/pdf":
 		return nil
 	case strings.HasPrefix(url, "data:"):
-		b := append([]byte(`{"type":"input_file","filename":`), quote(cmp.Or(p.Name, "document.pdf"))...)
-		b = append(append(b, `,"file_data":`...), quote(url)...)
-		return append(b, '}')
+		return fmt.Appendf(nil, `{"type":"input_file","filename":%s,"file_data":%s}`,
+			rawjson.Quote(cmp.Or(p.Name, "document.pdf")), rawjson.Quote(url))
 	}
-	return append(append([]byte(`{"type":"input_file","file_url":`), quote(url)...), '}')
+	return fmt.Appendf(nil, `{"type":"input_file","file_url":%s}`, rawjson.Quote(url))
 }

@@ -1,10 +1,11 @@
 package transcript
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"precis/pipeline/transcript/rawjson"
 )
 
 // A tool is the definition of one that the client runs, in JSON.
@@ -19,14 +20,14 @@ var (
 
 // convertTools writes tool definitions anew. Tools that the vendor runs itself have no counterpart.
 func convertTools(tools json.RawMessage, from, to Format) (json.RawMessage, []Loss) {
-	if len(tools) == 0 || from == to || from.API() == to || to.API() == from || whole(tools) != nil ||
-		kind(tools, root(tools)) != '[' {
+	if len(tools) == 0 || from == to || from.API() == to || to.API() == from || rawjson.Check(tools) != nil ||
+		!rawjson.Root(tools).IsArray() {
 		return tools, nil
 	}
 	var out [][]byte
 	var losses []Loss
-	for _, el := range elements(tools, root(tools)) {
-		all, ran := readTools(tools, el)
+	for _, el := range rawjson.Root(tools).Elements() {
+		all, ran := readTools(el)
 		for _, t := range all {
 			out = append(out, writeTool(t, to))
 		}
@@ -37,41 +38,41 @@ func convertTools(tools json.RawMessage, from, to Format) (json.RawMessage, []Lo
 	if len(out) == 0 {
 		return nil, losses
 	}
-	b := append(append([]byte{'['}, bytes.Join(out, []byte{','})...), ']')
+	b := fmt.Appendf(nil, "[%s]", rawjson.Join(out))
 	if to == Google {
-		b = append(append([]byte(`[{"functionDeclarations":`), b...), "}]"...)
+		b = fmt.Appendf(nil, `[{"functionDeclarations":%s}]`, b)
 	}
 	return b, losses
 }
 
 // readTools reads one entry of a list of tools: Anthropic's, the AI SDK's, OpenAI's in both of its forms, or Gemini's,
 // which has several in one. ran names those that the vendor runs.
-func readTools(b []byte, el span) (all []tool, ran []string) {
-	if kind(b, el) != '{' {
+func readTools(el rawjson.Value) (all []tool, ran []string) {
+	if !el.IsObject() {
 		return nil, nil
 	}
-	if list, ok := getCamel(b, el, "functionDeclarations"); ok && kind(b, list) == '[' {
-		for _, d := range elements(b, list) {
-			t := readTool(b, d, "parametersJsonSchema", "parameters_json_schema")
+	if list, ok := el.LookupCamel("functionDeclarations"); ok && list.IsArray() {
+		for _, d := range list.Elements() {
+			t := readTool(d, "parametersJsonSchema", "parameters_json_schema")
 			if t.schema == nil {
-				t = readTool(b, d, "parameters")
+				t = readTool(d, "parameters")
 				t.schema = lowerTypes(t.schema)
 			}
 			all = append(all, t)
 		}
 		return all, nil
 	}
-	typ := text(b, first(get(b, el, "type")))
+	typ := el.Get("type").Text()
 	for _, key := range []string{"function", "custom"} {
-		if at, ok := get(b, el, key); ok && kind(b, at) == '{' {
+		if at, ok := el.Lookup(key); ok && at.IsObject() {
 			el, typ = at, key
 		}
 	}
-	t := readTool(b, el, "input_schema", "inputSchema", "parameters")
+	t := readTool(el, "input_schema", "inputSchema", "parameters")
 	switch {
 	case t.name == nil:
 		if typ == "" { // Gemini's, by their keys
-			for key := range fields(b, el) {
+			for key := range el.Fields() {
 				ran = append(ran, string(key))
 			}
 			return nil, ran
@@ -85,20 +86,20 @@ func readTools(b []byte, el span) (all []tool, ran []string) {
 	return []tool{t}, nil
 }
 
-func readTool(b []byte, v span, schemaKeys ...string) tool {
+func readTool(v rawjson.Value, schemaKeys ...string) tool {
 	var t tool
-	if kind(b, v) != '{' {
+	if !v.IsObject() {
 		return t
 	}
-	if name, ok := get(b, v, "name"); ok && kind(b, name) == '"' {
-		t.name = name.of(b)
+	if name, ok := v.Lookup("name"); ok && name.IsString() {
+		t.name = name.Raw()
 	}
-	if d, ok := get(b, v, "description"); ok && kind(b, d) == '"' {
-		t.description = d.of(b)
+	if d, ok := v.Lookup("description"); ok && d.IsString() {
+		t.description = d.Raw()
 	}
 	for _, key := range schemaKeys {
-		if at, ok := get(b, v, key); ok && kind(b, at) == '{' {
-			t.schema = at.of(b)
+		if at, ok := v.Lookup(key); ok && at.IsObject() {
+			t.schema = at.Raw()
 			break
 		}
 	}
@@ -106,14 +107,14 @@ func readTool(b []byte, v span, schemaKeys ...string) tool {
 }
 
 func writeTool(t tool, to Format) []byte {
-	name := quote(toolName(unquote(t.name)))
+	name := rawjson.Quote(toolName(rawjson.Unquote(t.name)))
 	schema := t.schema
 	if schema == nil {
 		schema = anySchema
 	}
 	var description []byte
 	if t.description != nil {
-		description = append([]byte(`,"description":`), t.description...)
+		description = fmt.Appendf(nil, `,"description":%s`, t.description)
 	}
 	head, key, tail := `{"type":"function","function":{"name":`, `,"parameters":`, "}}"
 	switch to {
@@ -124,11 +125,10 @@ func writeTool(t tool, to Format) []byte {
 		head, tail = `{"type":"function","name":`, `,"strict":false}`
 	case Google:
 		head, key, tail = `{"name":`, `,"parametersJsonSchema":`, "}"
-		name = quote(googleName(unquote(t.name)))
+		name = rawjson.Quote(googleName(rawjson.Unquote(t.name)))
 	}
 	b := append(append([]byte(head), name...), description...)
-	b = append(append(b, key...), schema...)
-	return append(b, tail...)
+	return fmt.Appendf(b, "%s%s%s", key, schema, tail)
 }
 
 // lowerTypes writes the types of a schema as JSON Schema does: Gemini's own has them in capitals.
@@ -136,30 +136,30 @@ func lowerTypes(schema []byte) []byte {
 	if schema == nil {
 		return nil
 	}
-	var all []splice
-	var walk func(v span)
-	walk = func(v span) {
-		switch kind(schema, v) {
-		case '[':
-			for _, el := range elements(schema, v) {
+	var all []rawjson.Splice
+	var walk func(v rawjson.Value)
+	walk = func(v rawjson.Value) {
+		switch v.Kind() {
+		case rawjson.Array:
+			for _, el := range v.Elements() {
 				walk(el)
 			}
-		case '{':
-			for key, f := range fields(schema, v) {
-				s, isText := str(schema, f.value)
+		case rawjson.Object:
+			for key, f := range v.Fields() {
+				s, isText := f.Value.Str()
 				switch {
 				case string(key) == "type" && isText:
-					all = append(all, splice{f.value, quote(strings.ToLower(s))})
-				case string(key) == "properties" && kind(schema, f.value) == '{': // a property may be called "type"
-					for _, p := range fields(schema, f.value) {
-						walk(p.value)
+					all = append(all, f.Value.Replace(rawjson.Quote(strings.ToLower(s))))
+				case string(key) == "properties" && f.Value.IsObject(): // a property may be called "type"
+					for _, p := range f.Value.Fields() {
+						walk(p.Value)
 					}
 				case string(key) != "enum" && string(key) != "default" && string(key) != "example":
-					walk(f.value)
+					walk(f.Value)
 				}
 			}
 		}
 	}
-	walk(root(schema))
-	return apply(schema, all)
+	walk(rawjson.Root(schema))
+	return rawjson.Apply(schema, all...)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Copilot is sessions of GitHub's Copilot CLI: events.jsonl, a chain of events by parentId, and the older object
@@ -35,20 +36,20 @@ func decodeCopilot(native []byte) (pipeline.Message, error) {
 		return pipeline.Message{}, err
 	}
 	m := l.message()
-	v := root(native)
-	data, isEvent := get(native, v, "data")
+	v := rawjson.Root(native)
+	data, isEvent := v.Lookup("data")
 	if !isEvent {
 		return m, nil
 	}
-	m.ID = text(native, first(get(native, v, "id")))
-	switch text(native, first(get(native, v, "type"))) {
+	m.ID = v.Get("id").Text()
+	switch v.Get("type").Text() {
 	case "session.compaction_complete":
 		m.Kind = pipeline.KindSummary
 	case "user.message":
 		// Nothing was typed: the program spoke, as it does to keep an agent going.
-		content, ok := get(native, data, "content")
-		source := text(native, first(get(native, data, "source")))
-		if ok && text(native, content) == "" || source != "" && source != "user" {
+		content, ok := data.Lookup("content")
+		source := data.Get("source").Text()
+		if ok && content.Text() == "" || source != "" && source != "user" {
 			m.Kind = pipeline.KindSynthetic
 		}
 	}
@@ -59,7 +60,7 @@ func (copilotCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, e
 	if len(edits) == 0 {
 		return m.Native, nil
 	}
-	if err := whole(m.Native); err != nil {
+	if err := rawjson.Check(m.Native); err != nil {
 		return nil, parseError(Copilot, "%v", err)
 	}
 	l, err := copilotLayout(m.Native)
@@ -67,10 +68,10 @@ func (copilotCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, e
 		return nil, err
 	}
 	return l.edit(edits, func(n node, text string) ([]byte, error) {
-		if n.part.Type == "function" && kind(l.native, n.value) != '"' {
+		if n.part.Type == "function" && !n.value.IsString() {
 			return anthropicInput(n, text)
 		}
-		return quote(text), nil
+		return rawjson.Quote(text), nil
 	})
 }
 
@@ -78,11 +79,11 @@ func (copilotCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, e
 func (copilotCodec) Make(m pipeline.Made) ([]byte, error) {
 	switch m.Role {
 	case pipeline.RoleTool:
-		b := append([]byte(`{"type":"tool.execution_complete","data":{"toolCallId":`), quote(m.CallID)...)
+		b := fmt.Appendf(nil, `{"type":"tool.execution_complete","data":{"toolCallId":%s`, rawjson.Quote(m.CallID))
 		if m.IsError {
-			b = append(append(b, `,"success":false,"error":{"message":`...), quote(m.Text)...)
+			b = fmt.Appendf(b, `,"success":false,"error":{"message":%s`, rawjson.Quote(m.Text))
 		} else {
-			b = append(append(b, `,"success":true,"result":{"content":`...), quote(m.Text)...)
+			b = fmt.Appendf(b, `,"success":true,"result":{"content":%s`, rawjson.Quote(m.Text))
 		}
 		return append(b, "}}}"...), nil
 	case pipeline.RoleUser:
@@ -91,15 +92,16 @@ func (copilotCodec) Make(m pipeline.Made) ([]byte, error) {
 		}
 		switch m.Kind {
 		case pipeline.KindSummary:
-			return append(
-				append([]byte(`{"type":"session.compaction_complete","data":{"success":true,"summaryContent":`),
-					quote(m.Text)...), "}}"...), nil
+			return fmt.Appendf(
+				nil, `{"type":"session.compaction_complete","data":{"success":true,"summaryContent":%s}}`,
+				rawjson.Quote(m.Text)), nil
 		case pipeline.KindOrdinary:
-			return append(append([]byte(`{"type":"user.message","data":{"content":`), quote(m.Text)...),
-				`,"attachments":[]}}`...), nil
+			return fmt.Appendf(nil, `{"type":"user.message","data":{"content":%s,"attachments":[]}}`,
+				rawjson.Quote(m.Text)), nil
 		}
-		return append(append([]byte(`{"type":"user.message","data":{"content":"","transformedContent":`),
-			quote(m.Text)...), `,"attachments":[]}}`...), nil
+		return fmt.Appendf(
+			nil, `{"type":"user.message","data":{"content":"","transformedContent":%s,"attachments":[]}}`,
+			rawjson.Quote(m.Text)), nil
 	}
 	return nil, pipeline.Errorf(pipeline.Internal,
 		"what role %s says in an event of Copilot a model wrote: none can be made", m.Role)
@@ -107,9 +109,9 @@ func (copilotCodec) Make(m pipeline.Made) ([]byte, error) {
 
 // copilotLayout reads an event that is for the model, or a chat message, sound JSON.
 func copilotLayout(native []byte) (*layout, error) {
-	b, v := native, root(native)
-	data, ok := get(b, v, "data")
-	if !ok || kind(b, data) != '{' {
+	v := rawjson.Root(native)
+	data, ok := v.Lookup("data")
+	if !ok || !data.IsObject() {
 		l, err := openAILayout(native)
 		if err != nil {
 			return nil, called(Copilot, err)
@@ -117,11 +119,8 @@ func copilotLayout(native []byte) (*layout, error) {
 		return l, nil
 	}
 	l := &layout{native: native}
-	at := map[string]span{}
-	for key, f := range fields(b, data) {
-		at[string(key)] = f.value
-	}
-	switch typ := text(b, first(get(b, v, "type"))); typ {
+	at := data.Members()
+	switch typ := v.Get("type").Text(); typ {
 	case "user.message":
 		l.role = "user"
 		l.copilotUser(at)
@@ -136,7 +135,7 @@ func copilotLayout(native []byte) (*layout, error) {
 		l.copilotResult(data, at)
 	case "session.compaction_complete":
 		l.role = "user"
-		if kind(b, at["summaryContent"]) != '"' {
+		if !at["summaryContent"].IsString() {
 			return nil, parseError(Copilot, "a %s event has no summaryContent", typ)
 		}
 		l.nodes = []node{l.literalNode(at["summaryContent"])}
@@ -146,29 +145,28 @@ func copilotLayout(native []byte) (*layout, error) {
 	return l, nil
 }
 
-func (l *layout) copilotUser(at map[string]span) {
-	b := l.native
+func (l *layout) copilotUser(at map[string]rawjson.Value) {
 	said := at["transformedContent"]
-	if kind(b, said) != '"' {
+	if !said.IsString() {
 		said = at["content"]
 	}
-	if kind(b, said) == '"' && said.end-said.start > 2 {
+	if said.IsString() && !said.IsEmpty() {
 		l.nodes = append(l.nodes, l.literalNode(said))
 	}
 	files := at["attachments"]
-	if kind(b, files) != '[' {
+	if !files.IsArray() {
 		return
 	}
-	els := elements(b, files)
+	els := files.Elements()
 	row := l.addList(newList(els))
 	for i, el := range els {
 		// What is only named (a file, a selection) stands in the text already.
-		if kind(b, el) != '{' || text(b, first(get(b, el, "type"))) != "blob" {
+		if !el.IsObject() || el.Get("type").Text() != "blob" {
 			continue
 		}
 		n := node{list: row, index: i, block: true, fixed: true, part: pipeline.Part{
-			Kind: pipeline.PartFile, Type: "blob", MediaType: text(b, first(get(b, el, "mimeType"))),
-			Name: text(b, first(get(b, el, "displayName"))), Raw: el.of(b),
+			Kind: pipeline.PartFile, Type: "blob", MediaType: el.Get("mimeType").Text(),
+			Name: el.Get("displayName").Text(), Raw: el.Raw(),
 		}}
 		if strings.HasPrefix(n.part.MediaType, "image/") {
 			n.part.Kind = pipeline.PartImage
@@ -178,18 +176,17 @@ func (l *layout) copilotUser(at map[string]span) {
 	}
 }
 
-func (l *layout) copilotAssistant(data span, at map[string]span) {
-	b := l.native
-	var pairs []span
+func (l *layout) copilotAssistant(data rawjson.Value, at map[string]rawjson.Value) {
+	var pairs []rawjson.Value
 	place := map[string]int{}
-	for key, f := range fields(b, data) {
+	for key, f := range data.Fields() {
 		place[string(key)] = len(pairs)
-		pairs = append(pairs, f.pair)
+		pairs = append(pairs, f.Pair)
 	}
 	members := l.addList(newList(pairs))
-	if s := text(b, at["reasoningText"]); s != "" {
+	if s := at["reasoningText"].Text(); s != "" {
 		n := node{
-			part: pipeline.Part{Kind: pipeline.PartReasoning, Text: s, Raw: at["reasoningText"].of(b)},
+			part: pipeline.Part{Kind: pipeline.PartReasoning, Text: s, Raw: at["reasoningText"].Raw()},
 			list: members, index: place["reasoningText"],
 		}
 		if _, ok := at["reasoningOpaque"]; ok { // the same, as the vendor wants it back
@@ -197,36 +194,35 @@ func (l *layout) copilotAssistant(data span, at map[string]span) {
 		}
 		l.nodes = append(l.nodes, n)
 	}
-	if said := at["content"]; kind(b, said) == '"' && said.end-said.start > 2 {
+	if said := at["content"]; said.IsString() && !said.IsEmpty() {
 		l.nodes = append(l.nodes, l.literalNode(said))
 	}
-	if calls := at["toolRequests"]; kind(b, calls) == '[' {
-		els := elements(b, calls)
+	if calls := at["toolRequests"]; calls.IsArray() {
+		els := calls.Elements()
 		row := l.addList(newList(els))
 		for i, el := range els {
-			if kind(b, el) == '{' {
+			if el.IsObject() {
 				l.nodes = append(l.nodes, l.copilotCall(el, row, i))
 			}
 		}
 	}
 }
 
-func (l *layout) copilotCall(v span, row, index int) node {
-	b := l.native
+func (l *layout) copilotCall(v rawjson.Value, row, index int) node {
 	n := node{
-		list: row, index: index, insert: v.end - 1, key: "arguments",
-		part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "function", Raw: v.of(b)},
+		list: row, index: index, insert: v.End() - 1, key: "arguments",
+		part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "function", Raw: v.Raw()},
 	}
-	for key, f := range fields(b, v) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "toolCallId":
-			n.part.CallID = text(b, f.value)
+			n.part.CallID = f.Value.Text()
 		case "name", "toolName":
-			n.part.Name = text(b, f.value)
+			n.part.Name = f.Value.Text()
 		case "type":
-			n.part.Type = cmp.Or(text(b, f.value), n.part.Type)
+			n.part.Type = cmp.Or(f.Value.Text(), n.part.Type)
 		case "arguments":
-			n.value, n.part.Input = f.value, inputText(b, f.value)
+			n.value, n.part.Input = f.Value, f.Value.TextOrRaw()
 		}
 	}
 	if row < 0 { // an event that is nothing but the call
@@ -235,25 +231,24 @@ func (l *layout) copilotCall(v span, row, index int) node {
 	return n
 }
 
-func (l *layout) copilotResult(data span, at map[string]span) {
-	b := l.native
+func (l *layout) copilotResult(data rawjson.Value, at map[string]rawjson.Value) {
 	n := node{list: -1, part: pipeline.Part{
-		Kind: pipeline.PartToolResult, CallID: text(b, at["toolCallId"]),
-		IsError: kind(b, at["success"]) == 'f',
+		Kind: pipeline.PartToolResult, CallID: at["toolCallId"].Text(),
+		IsError: at["success"].IsFalse(),
 	}}
-	said, ok := dig(b, data, "result", "content")
-	if !ok || kind(b, said) != '"' {
-		said, ok = dig(b, data, "error", "message")
+	said, ok := data.Lookup("result", "content")
+	if !ok || !said.IsString() {
+		said, ok = data.Lookup("error", "message")
 	}
-	if ok && kind(b, said) == '"' {
+	if ok && said.IsString() {
 		n.value = said
-		if said.end-said.start > 2 {
+		if !said.IsEmpty() {
 			n.content = []node{l.literalNode(said)}
 		}
 	} else {
-		n.insert, n.key = data.end-1, "result"
+		n.insert, n.key = data.End()-1, "result"
 		n.as = func(text string) ([]byte, error) {
-			return append(append([]byte(`{"content":`), quote(text)...), '}'), nil
+			return fmt.Appendf(nil, `{"content":%s}`, rawjson.Quote(text)), nil
 		}
 	}
 	l.nodes = []node{n}
@@ -264,19 +259,19 @@ func (copilotCodec) address(p pipeline.Part) string {
 	if url := openAIURL(p); url != "" {
 		return url
 	}
-	return base64URL(p.MediaType, text(b, first(get(b, root(b), "data"))))
+	return base64URL(p.MediaType, rawjson.Root(b).Get("data").Text())
 }
 
 // ---- files
 
-func detectCopilot(s sketched) bool {
-	return s.has("chatMessages") && s.has("sessionId", "timeline") ||
-		s.has("data") && s.has("type=session.start", "type=user.message", "type=assistant.message",
+func detectCopilot(s rawjson.Outline) bool {
+	return s.Has("chatMessages") && s.Has("sessionId", "timeline") ||
+		s.Has("data") && s.Has("type=session.start", "type=user.message", "type=assistant.message",
 			"type=assistant.turn_start", "type=tool.execution_start")
 }
 
 func openCopilot(s *stream, o Options) source {
-	if sketch(s.window()).has("chatMessages", "timeline") {
+	if rawjson.OutlineOf(s.window()).Has("chatMessages", "timeline") {
 		return openArrays(s, o, Meta{Format: Copilot}, copilotChat{}, "chatMessages")
 	}
 	return openLines(s, o, Meta{Format: Copilot}, &copilotSession{asked: map[string]bool{}})
@@ -295,7 +290,7 @@ func (copilotChat) record(out *scribe, b []byte, line int) error {
 
 func (copilotChat) end(out *scribe, around []byte) error {
 	if around != nil {
-		out.meta.Envelope, out.meta.ID = around, text(around, first(get(around, root(around), "sessionId")))
+		out.meta.Envelope, out.meta.ID = around, rawjson.Root(around).Get("sessionId").Text()
 	}
 	return nil
 }
@@ -312,14 +307,14 @@ type copilotSession struct {
 }
 
 func (c *copilotSession) record(out *scribe, b []byte, line int) error {
-	v := root(b)
-	typ := text(b, first(get(b, v, "type")))
-	data, _ := get(b, v, "data")
-	if typ == "" || kind(b, data) != '{' {
+	v := rawjson.Root(b)
+	typ := v.Get("type").Text()
+	data, _ := v.Lookup("data")
+	if typ == "" || !data.IsObject() {
 		return errors.New("an event without a type or without data")
 	}
-	field := func(key string) string { return text(b, first(get(b, data, key))) }
-	if parent, ok := get(b, data, "parentToolCallId"); ok && kind(b, parent) == '"' {
+	field := func(key string) string { return data.Get(key).Text() }
+	if parent, ok := data.Lookup("parentToolCallId"); ok && parent.IsString() {
 		out.note(line, NoteSidechain, typ, "a subagent's, no part of the main conversation")
 		return nil
 	}
@@ -343,8 +338,8 @@ func (c *copilotSession) record(out *scribe, b []byte, line int) error {
 	case "session.model_change":
 		out.meta.Model = cmp.Or(field("newModel"), out.meta.Model)
 	case "system.message":
-		if prompt, _ := get(b, data, "content"); kind(b, prompt) == '"' {
-			out.meta.System, c.system = prompt.of(b), b
+		if prompt, _ := data.Lookup("content"); prompt.IsString() {
+			out.meta.System, c.system = prompt.Raw(), b
 			return nil
 		}
 	case "session.compaction_start":
@@ -356,35 +351,35 @@ func (c *copilotSession) record(out *scribe, b []byte, line int) error {
 		return nil
 	case "session.shutdown":
 		if model := field("currentModel"); out.begun {
-			out.usage(line, &Usage{Used: number(b, first(get(b, data, "currentTokens"))), Model: model})
+			out.usage(line, &Usage{Used: data.Get("currentTokens").Count(), Model: model})
 		}
 	}
 	out.note(line, NoteRecord, typ, "an event of the client, no message")
 	return nil
 }
 
-func (c *copilotSession) message(out *scribe, b []byte, data span, line int) error {
+func (c *copilotSession) message(out *scribe, b []byte, data rawjson.Value, line int) error {
 	m, err := decodeCopilot(b)
 	if err != nil {
 		return err
 	}
-	if m.Role == pipeline.RoleAssistant && text(b, first(get(b, root(b), "type"))) == "assistant.message" {
+	if m.Role == pipeline.RoleAssistant && rawjson.Root(b).Get("type").Text() == "assistant.message" {
 		clear(c.asked)
 		for _, id := range m.Calls() {
 			c.asked[id] = true
 		}
 	}
-	if model := text(b, first(get(b, data, "model"))); model != "" {
+	if model := data.Get("model").Text(); model != "" {
 		out.meta.Model = model
 	}
 	out.message(line, m)
 	return nil
 }
 
-func (c *copilotSession) compaction(out *scribe, b []byte, data span, line int) error {
-	ok, _ := get(b, data, "success")
-	summary, _ := get(b, data, "summaryContent")
-	if kind(b, ok) == 'f' || kind(b, summary) != '"' || summary.end-summary.start == 2 {
+func (c *copilotSession) compaction(out *scribe, b []byte, data rawjson.Value, line int) error {
+	ok, _ := data.Lookup("success")
+	summary, _ := data.Lookup("summaryContent")
+	if ok.IsFalse() || !summary.IsString() || summary.IsEmpty() {
 		out.note(line, NoteBoundary, "session.compaction_complete", "it has no summary, so it covers nothing")
 		return nil
 	}
@@ -393,8 +388,8 @@ func (c *copilotSession) compaction(out *scribe, b []byte, data span, line int) 
 		return err
 	}
 	x := Compaction{
-		Summary: m, TokensBefore: number(b, first(get(b, data, "preCompactionTokens"))),
-		TokensAfter: number(b, first(get(b, data, "postCompactionTokens"))),
+		Summary: m, TokensBefore: data.Get("preCompactionTokens").Count(),
+		TokensAfter: data.Get("postCompactionTokens").Count(),
 	}
 	// It runs beside the session: what came since it began is not in the summary.
 	if c.running {
@@ -432,8 +427,8 @@ func writeCopilot(out Output) ([]byte, error) {
 	// What is made has the time of the first event that is kept, else of the session's: no clock is read.
 	at := []byte(`""`)
 	for _, event := range head {
-		if t, ok := get(event, root(event), "timestamp"); ok {
-			at = t.of(event)
+		if t, ok := rawjson.Root(event).Lookup("timestamp"); ok {
+			at = t.Raw()
 		}
 	}
 	if t := firstStored(all, "timestamp"); t != nil {
@@ -442,13 +437,13 @@ func writeCopilot(out Output) ([]byte, error) {
 	var b bytes.Buffer
 	var prev []byte // JSON of the id of the event before, nil for none
 	put := func(event []byte) {
-		event = oneLine(event)
-		if parent, ok := get(event, root(event), "parentId"); ok && !bytes.Equal(parent.of(event), orNull(prev)) {
+		event = rawjson.OneLine(event)
+		if parent, ok := rawjson.Root(event).Lookup("parentId"); ok && !bytes.Equal(parent.Raw(), orNull(prev)) {
 			// The chain has lost the events between: the only value that changes.
-			event = apply(event, []splice{{parent, orNull(prev)}})
+			event = parent.With(orNull(prev))
 		}
-		if id, ok := get(event, root(event), "id"); ok {
-			prev = id.of(event)
+		if id, ok := rawjson.Root(event).Lookup("id"); ok {
+			prev = id.Raw()
 		}
 		b.Write(event)
 		b.WriteByte('\n')
@@ -467,13 +462,12 @@ func writeCopilot(out Output) ([]byte, error) {
 
 // copilotMade gives an event of our own what every event has.
 func copilotMade(event []byte, n int, at []byte, tokensBefore int) []byte {
-	if summary, ok := dig(event, root(event), "data", "summaryContent"); ok && tokensBefore > 0 {
-		event = apply(event, []splice{{
-			span{summary.end, summary.end},
-			fmt.Appendf(nil, `,"preCompactionTokens":%d`, tokensBefore),
-		}})
+	if summary, ok := rawjson.Root(event).Lookup("data", "summaryContent"); ok && tokensBefore > 0 {
+		event = rawjson.Apply(event, rawjson.Insert(summary.End(),
+			fmt.Appendf(nil, `,"preCompactionTokens":%d`, tokensBefore)))
 	}
-	return addPairs(event, `,"id":"%s","timestamp":%s,"parentId":null`, madeUUID(string(event), strconv.Itoa(n)), at)
+	return rawjson.AddPairs(event, `,"id":"%s","timestamp":%s,"parentId":null`,
+		madeUUID(string(event), strconv.Itoa(n)), at)
 }
 
 // writeCopilotChat writes the older object. Its chat messages are OpenAI's.
@@ -488,5 +482,5 @@ func writeCopilotChat(around []byte, all []entry) ([]byte, error) {
 		}
 		all[i].native = b
 	}
-	return putArray(around, arrayOf(nativesOf(all)), "chatMessages"), nil
+	return rawjson.PutArray(around, rawjson.ArrayOf(nativesOf(all)), "chatMessages"), nil
 }

@@ -1,7 +1,10 @@
 package transcript
 
 import (
+	"fmt"
+
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Cursor is the agent transcripts that Cursor writes beside a project, JSONL: {"role":…,"message":{"content":[…]}} a
@@ -40,37 +43,36 @@ func (cursorCodec) Make(m pipeline.Made) ([]byte, error) {
 	if err := mustSay(m); err != nil {
 		return nil, err
 	}
-	b := append([]byte(`{"role":`), quote(string(m.Role))...)
-	b = append(append(b, `,"message":{"content":[`...), textBlock(m.Text)...)
-	return append(b, "]}}"...), nil
+	return fmt.Appendf(nil, `{"role":%s,"message":{"content":[%s]}}`, rawjson.Quote(string(m.Role)), textBlock(m.Text)),
+		nil
 }
 
 // cursorLayout reads {"role":…,"message":{"content":[…]}}, sound JSON.
 func cursorLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	b, v := native, root(native)
-	if kind(b, v) != '{' {
+	v := rawjson.Root(native)
+	if !v.IsObject() {
 		return nil, parseError(Cursor, "it is no object")
 	}
-	switch l.role = text(b, first(get(b, v, "role"))); l.role {
+	switch l.role = v.Get("role").Text(); l.role {
 	case "user", "assistant", "system":
 	case "":
 		return nil, parseError(Cursor, "it has no role")
 	default:
 		return nil, parseError(Cursor, "its role is not user, assistant or system")
 	}
-	content, _ := dig(b, v, "message", "content")
-	switch kind(b, content) {
-	case '"':
+	content, _ := v.Lookup("message", "content")
+	switch content.Kind() {
+	case rawjson.String:
 		l.nodes = []node{l.literalNode(content)}
-	case '[':
+	case rawjson.Array:
 		nodes, err := l.blocks(Cursor, content, newList(nil))
 		if err != nil {
 			return nil, err
 		}
 		for i := range nodes {
 			if n := &nodes[i]; n.part.Type == "tool_use" {
-				l.cursorCall(n, elements(b, content)[i])
+				l.cursorCall(n, content.Elements()[i])
 			}
 		}
 		l.nodes = nodes
@@ -81,21 +83,20 @@ func cursorLayout(native []byte) (*layout, error) {
 }
 
 // cursorCall reads a call, which has no id.
-func (l *layout) cursorCall(n *node, v span) {
-	b := l.native
-	n.value, _ = get(b, v, "input")
-	n.insert, n.key, n.block = v.end-1, "input", false
-	n.part.Kind, n.part.Name = pipeline.PartToolCall, text(b, first(get(b, v, "name")))
-	n.part.Input = inputText(b, n.value)
+func (l *layout) cursorCall(n *node, v rawjson.Value) {
+	n.value, _ = v.Lookup("input")
+	n.insert, n.key, n.block = v.End()-1, "input", false
+	n.part.Kind, n.part.Name = pipeline.PartToolCall, v.Get("name").Text()
+	n.part.Input = n.value.TextOrRaw()
 }
 
 func (cursorCodec) address(p pipeline.Part) string { return anthropicURL(p) }
 
 // ---- files
 
-func detectCursor(s sketched) bool {
-	return s.has("role=user", "role=assistant") && s.has("message.content") &&
-		!s.has("uuid", "parentUuid", "type=user", "type=assistant", "type=message")
+func detectCursor(s rawjson.Outline) bool {
+	return s.Has("role=user", "role=assistant") && s.Has("message.content") &&
+		!s.Has("uuid", "parentUuid", "type=user", "type=assistant", "type=message")
 }
 
 func openCursor(s *stream, o Options) source {
@@ -105,10 +106,10 @@ func openCursor(s *stream, o Options) source {
 type cursorTranscript struct{}
 
 func (*cursorTranscript) record(out *scribe, b []byte, line int) error {
-	v := root(b)
-	if typ := text(b, first(get(b, v, "type"))); typ != "" {
+	v := rawjson.Root(b)
+	if typ := v.Get("type").Text(); typ != "" {
 		what := typ
-		if status := text(b, first(get(b, v, "status"))); status != "" {
+		if status := v.Get("status").Text(); status != "" {
 			what += "/" + status
 		}
 		out.note(line, NoteRecord, what, "a line of the client, no message")
@@ -133,5 +134,5 @@ func writeCursor(out Output) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return linesOf(nativesOf(all)), nil
+	return rawjson.Lines(nativesOf(all)), nil
 }

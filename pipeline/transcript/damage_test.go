@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 const (
@@ -23,7 +24,7 @@ func userLine(text, uuid string) string { return fmt.Sprintf(goodLine, text, uui
 // What is wrong is said with its line, and lenient reading goes on behind it and counts.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	deep := strings.Repeat(`{"a":`, MaxDepth+1)
+	deep := strings.Repeat(`{"a":`, rawjson.MaxDepth+1)
 	for _, c := range []struct {
 		name     string
 		options  Options
@@ -261,7 +262,8 @@ func TestOddFiles(t *testing.T) {
 	}{
 		{
 			"a BOM, CRLF, blank lines, no line end at last",
-			"\xef\xbb\xbf" + userLine("a", "1") + "\r\n\r\n \r\n" + odd, []string{userLine("a", "1"), odd},
+			"\xef\xbb\xbf" + userLine("a", "1") + "\r\n\r\n \r\n" + odd,
+			[]string{userLine("a", "1"), odd},
 		},
 		{"two records in a line", userLine("a", "1") + odd + "\n", []string{userLine("a", "1"), odd}},
 		{"blanks inside of a record", " \t" + strings.ReplaceAll(userLine("a", "1"), `:"user"`, " : \t\"user\" ") +

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // DefaultMaxMessageBytes bounds one message: more than any vendor takes as a whole request (Anthropic: 32 MB).
@@ -43,7 +44,7 @@ func NewDecoder(r io.Reader, o Options) (*Decoder, error) {
 		return nil, err
 	}
 	head := s.window()
-	if skipSpace(head, 0) == len(head) {
+	if rawjson.SkipSpace(head, 0) == len(head) {
 		return nil, pipeline.Errorf(pipeline.BadRequest, "the transcript is empty")
 	}
 	if o.Format == "" || o.Format == Auto {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // holdBytes is how much of one conversation's messages is held back until the whole of its request has been
@@ -31,26 +32,26 @@ type dialect struct {
 	// decode reads a message, sound JSON.
 	decode func(native []byte) (pipeline.Message, error)
 	// wrapper names the kind of file from the object around the messages; arrayKey is the key of their array.
-	wrapper func(b []byte, outer span, arrayKey string) string
+	wrapper func(b []byte, outer rawjson.Value, arrayKey string) string
 	// clean makes a message of a file into one that the API takes; answered says that the assistant has spoken.
 	clean func(source string, native []byte, answered bool) cleaned
 	// envelope makes the request object of a wrapped conversation; m has what is known of it.
-	envelope func(b []byte, outer span, m *Meta)
+	envelope func(b []byte, outer rawjson.Value, m *Meta)
 	// request reads the facts of a request object into m.
-	request func(b []byte, v span, m *Meta)
+	request func(b []byte, v rawjson.Value, m *Meta)
 	// answer reads a recorded response: its messages as the next request would hold them, and its usage.
 	answer func(response []byte) (natives [][]byte, usage *Usage)
 	// bare says whether an array at the top is one of messages, nil: when they have roles.
-	bare func(sketched) bool
+	bare func(rawjson.Outline) bool
 	// text gives the place of messages that are a plain string, and the message that it stands for; nil: there
 	// are none.
-	text func(b []byte, v span) (at span, message []byte)
+	text func(b []byte, v rawjson.Value) (at rawjson.Value, message []byte)
 	// summary gives the summary that a message holds of those before it, for formats that have such; answered
 	// says that the assistant has spoken.
 	summary func(m pipeline.Message, answered bool) (pipeline.Message, bool)
 	// follows says that a request of a log goes on from an earlier one with that response, without repeating its
 	// messages; cut is the key by which it refers to it. Nil: none does.
-	follows func(request []byte, v span, messages []rawMessage, response []byte) (cut string, ok bool)
+	follows func(request []byte, v rawjson.Value, messages []rawMessage, response []byte) (cut string, ok bool)
 }
 
 // cleaned is a message of a file, made fit for its API.
@@ -129,7 +130,7 @@ type docConversation struct {
 	// for a log
 	source   string
 	tape     []byte
-	outer    span
+	outer    rawjson.Value
 	response []byte
 	group    [32]byte
 	touched  int
@@ -140,7 +141,7 @@ func openDocuments(s *stream, o Options, d dialect) source {
 		d.arrays, d.outer = []string{"messages"}, []string{"history", "traj"}
 	}
 	if d.bare == nil {
-		d.bare = func(s sketched) bool { return s.has("[].role") }
+		d.bare = func(s rawjson.Outline) bool { return s.Has("[].role") }
 	}
 	return &documents{dialect: d, s: s, o: o, hold: holdBytes, logs: logBytes}
 }
@@ -217,7 +218,7 @@ func (d *documents) top() error {
 	case '{':
 		d.begin(false)
 	case '[':
-		if d.bare(sketch(d.s.window())) {
+		if d.bare(rawjson.OutlineOf(d.s.window())) {
 			d.begin(true)
 		} else {
 			d.s.open()
@@ -362,7 +363,7 @@ func (d *documents) message(emit func(Item), first bool) error {
 func (c *docConversation) layout(closing []byte) []byte {
 	sep := c.sep
 	if sep == nil {
-		sep = []byte{','}
+		sep = []byte(`,`)
 		if len(c.open) > 0 {
 			sep = append(sep, c.open...)
 		}
@@ -371,11 +372,7 @@ func (c *docConversation) layout(closing []byte) []byte {
 		return nil
 	}
 	var out []byte
-	out = append(out, c.open...)
-	out = append(out, '0')
-	out = append(out, sep...)
-	out = append(out, '0')
-	return append(out, closing...)
+	return fmt.Appendf(out, "%s0%s0%s", c.open, sep, closing)
 }
 
 // sourceUnknown stands for a wrapper whose object has not been read to its end.
@@ -386,7 +383,7 @@ func (d *documents) early(c *docConversation) string {
 	if c.bare {
 		return ""
 	}
-	return d.wrapper(nil, span{}, c.arrayKey)
+	return d.wrapper(nil, rawjson.Value{}, c.arrayKey)
 }
 
 // meta puts together what is known of a conversation; tape is the object around its messages, nil when it is
@@ -399,7 +396,7 @@ func (d *documents) meta(c *docConversation, tape []byte) Meta {
 		}
 		return m
 	}
-	outer := root(tape)
+	outer := rawjson.Root(tape)
 	m.Source = d.wrapper(tape, outer, c.arrayKey)
 	if m.Source == "" {
 		m.Envelope = tape
@@ -424,9 +421,9 @@ func (d *documents) conclude() error {
 	if c.arrayKey == "" && d.text != nil {
 		tape = d.textMessage(c, tape)
 	}
-	outer := root(tape)
-	response := span{}
-	if v, ok := get(tape, outer, "response"); ok && kind(tape, v) == '{' {
+	outer := rawjson.Root(tape)
+	response := rawjson.Value{}
+	if v, ok := outer.Lookup("response"); ok && v.IsObject() {
 		response = v
 	}
 	if c.arrayKey == "" {
@@ -434,10 +431,10 @@ func (d *documents) conclude() error {
 			d.notes.add(Note{Code: NoteRecord, What: "request", Reason: "a recorded request without messages"}, c.line)
 			return nil
 		}
-		if !response.empty() {
+		if !response.IsMissing() {
 			// A log's answer to the request before it.
 			if d.last != nil {
-				d.last.response = response.of(tape)
+				d.last.response = response.Raw()
 				d.last = nil
 			}
 			return nil
@@ -445,7 +442,7 @@ func (d *documents) conclude() error {
 		return badLine(c.line, errors.New("the object has no array of messages"))
 	}
 	if c.nested {
-		d.keep(c, tape, response.of(tape))
+		d.keep(c, tape, response.Raw())
 		return nil
 	}
 	m := d.meta(c, tape)
@@ -453,18 +450,18 @@ func (d *documents) conclude() error {
 	case c.arrayKey == d.response:
 		response = outer
 	case m.Source == "":
-		response = span{} // a key of the request
+		response = rawjson.Value{} // a key of the request
 	}
-	d.give(c, m, response.of(tape))
+	d.give(c, m, response.Raw())
 	return nil
 }
 
 // textMessage makes a message of what is a plain string, and gives the tape with an empty array in its place.
 func (d *documents) textMessage(c *docConversation, tape []byte) []byte {
-	request := root(tape)
+	request := rawjson.Root(tape)
 	if c.nested {
 		for _, key := range []string{"request", "request_params"} {
-			if v, ok := get(tape, request, key); ok && kind(tape, v) == '{' {
+			if v, ok := request.Lookup(key); ok && v.IsObject() {
 				request = v
 				break
 			}
@@ -477,12 +474,12 @@ func (d *documents) textMessage(c *docConversation, tape []byte) []byte {
 	c.arrayKey = d.arrays[0]
 	c.held = []rawMessage{{native: message, line: c.line}}
 	c.heldBytes = len(message)
-	return apply(tape, []splice{{at, []byte("[]")}})
+	return at.With([]byte("[]"))
 }
 
 // keep holds a request of a log back, in place of an earlier one of the same conversation.
 func (d *documents) keep(c *docConversation, tape, response []byte) {
-	c.tape, c.outer = tape, root(tape)
+	c.tape, c.outer = tape, rawjson.Root(tape)
 	c.source = d.wrapper(tape, c.outer, c.arrayKey)
 	if len(response) > 0 {
 		c.response = response
@@ -516,7 +513,7 @@ func (d *documents) keep(c *docConversation, tape, response []byte) {
 
 // follow puts the messages of the request that c goes on from before its own, and says whether there is one.
 func (d *documents) follow(c *docConversation) bool {
-	request, ok := get(c.tape, c.outer, "request")
+	request, ok := c.outer.Lookup("request")
 	if !ok {
 		return false
 	}
@@ -532,8 +529,8 @@ func (d *documents) follow(c *docConversation) bool {
 		before := old.held[:len(old.held):len(old.held)]
 		if cut != "" {
 			before = append(before, d.answers(old)...)
-			c.tape = apply(c.tape, []splice{{request, goesOnFrom(c.tape, request, old, cut)}})
-			c.outer = root(c.tape)
+			c.tape = request.With(goesOnFrom(request, old, cut))
+			c.outer = rawjson.Root(c.tape)
 		}
 		c.held = append(before, c.held...)
 		c.heldBytes += old.heldBytes
@@ -545,12 +542,15 @@ func (d *documents) follow(c *docConversation) bool {
 
 // goesOnFrom gives the request at v as one that holds the messages of old as well: it refers to what that referred to,
 // or to nothing.
-func goesOnFrom(b []byte, v span, old *docConversation, key string) []byte {
-	if earlier, ok := dig(old.tape, old.outer, "request", key); ok && kind(old.tape, earlier) == '"' {
-		at, _ := get(b, v, key)
-		return apply(v.of(b), []splice{{span{at.start - v.start, at.end - v.start}, earlier.of(old.tape)}})
+func goesOnFrom(v rawjson.Value, old *docConversation, key string) []byte {
+	if earlier, ok := old.outer.Lookup("request", key); ok && earlier.IsString() {
+		at, _ := v.Lookup(key)
+		return rawjson.Apply(v.Raw(), rawjson.Splice{
+			Start: at.Start() - v.Start(), End: at.End() - v.Start(),
+			Text: earlier.Raw(),
+		})
 	}
-	out, _ := dropKeys(b, v, func(k string, _ span) bool { return k == key })
+	out, _ := v.DropKeys(func(k string, _ rawjson.Value) bool { return k == key })
 	return out
 }
 
@@ -571,9 +571,9 @@ func (d *documents) answers(c *docConversation) []rawMessage {
 func (c *docConversation) beginning() [32]byte {
 	h := sha256.New()
 	for _, m := range c.held {
-		sum := Fingerprint(m.native)
+		sum := rawjson.Fingerprint(m.native)
 		h.Write(sum[:])
-		if role, _ := get(m.native, root(m.native), "role"); text(m.native, role) == "user" {
+		if role, _ := rawjson.Root(m.native).Lookup("role"); role.Text() == "user" {
 			break
 		}
 	}
@@ -664,7 +664,7 @@ func (d *documents) deliver(emit func(Item)) error {
 // emitMessage decodes a message of the file.
 func (d *documents) emitMessage(emit func(Item), c *docConversation, raw rawMessage, source string) error {
 	cl := cleaned{native: raw.native, usage: raw.usage}
-	if !raw.answer && kind(raw.native, root(raw.native)) == '{' {
+	if !raw.answer && rawjson.Root(raw.native).IsObject() {
 		if cl = d.clean(source, raw.native, c.answered); cl.usage == nil {
 			cl.usage = raw.usage
 		}

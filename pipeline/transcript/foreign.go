@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Formats whose blocks no API shares. On the way to an API their messages are first brought into one common form:
@@ -81,18 +82,16 @@ func namedText(p pipeline.Part) string {
 
 // sourceBlock writes an image or document block of Anthropic's, nil when there is nothing to put into it.
 func sourceBlock(typ string, p pipeline.Part, url string) []byte {
-	b := append([]byte(`{"type":`), quote(typ)...)
+	b := fmt.Appendf(nil, `{"type":%s`, rawjson.Quote(typ))
 	if mediaType, data, ok := dataURL(url); ok {
 		if mediaType == "" {
 			mediaType = p.MediaType
 		}
-		b = append(append(b, `,"source":{"type":"base64","media_type":`...), quote(mediaType)...)
-		b = append(append(b, `,"data":`...), quote(data)...)
-		return append(b, "}}"...)
+		return fmt.Appendf(b, `,"source":{"type":"base64","media_type":%s,"data":%s}}`, rawjson.Quote(mediaType),
+			rawjson.Quote(data))
 	}
 	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
-		b = append(append(b, `,"source":{"type":"url","url":`...), quote(url)...)
-		return append(b, "}}"...)
+		return fmt.Appendf(b, `,"source":{"type":"url","url":%s}}`, rawjson.Quote(url))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Format names a wire format. The names are the ones of the HTTP API and the command line.
@@ -35,7 +36,7 @@ var formats = []struct {
 	// their blocks: the format itself for an API's own, empty for one that shares its blocks with none.
 	api Format
 	// detect says from the beginning of a file whether it is one of the format.
-	detect func(sketched) bool
+	detect func(rawjson.Outline) bool
 	// open makes the reader of a file.
 	open  func(*stream, Options) source
 	codec Codec
@@ -102,14 +103,14 @@ func (f Format) API() Format {
 // Detect names the format of a file from its first bytes: 64 KiB are plenty, all of a smaller file are best.
 func Detect(head []byte) (Format, error) {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
-	i := skipSpace(head, 0)
+	i := rawjson.SkipSpace(head, 0)
 	if i == len(head) {
 		return "", pipeline.Errorf(pipeline.BadRequest, "the transcript is empty")
 	}
 	if c := head[i]; c != '{' && c != '[' {
 		return "", pipeline.Errorf(pipeline.BadRequest, "the transcript is no JSON: it begins with %q", c)
 	}
-	sk := sketch(head)
+	sk := rawjson.OutlineOf(head)
 	for _, row := range formats {
 		if row.detect(sk) {
 			return row.format, nil
@@ -117,6 +118,19 @@ func Detect(head []byte) (Format, error) {
 	}
 	return "", pipeline.Errorf(pipeline.BadRequest,
 		"the transcript is of no known format; name one of %s if it is meant to be that", names())
+}
+
+// hasMessages says whether an array at the path holds messages with a role, and none of the marks of formats that
+// look much like these: Gemini's parts, the AI SDK's dashed types, an editor's timestamps.
+func hasMessages(s rawjson.Outline, at string) bool {
+	at += "[]"
+	if s.Has(at+".parts", at+".ts", at+".role.value",
+		at+".content[].type=tool-call", at+".content[].type=tool-result", at+".content[].type=reasoning") {
+		return false
+	}
+	return s.Has(at+".content", at+".tool_calls") &&
+		s.Has(at+".role=user", at+".role=assistant", at+".role=system", at+".role=developer", at+".role=tool",
+			at+".role=function")
 }
 
 // Formats lists the formats in the order in which Detect tries them.

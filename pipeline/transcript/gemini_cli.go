@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Session files of Gemini CLI: one object with messages, or since 2026 a log of records, one a line. And what it
@@ -37,7 +38,7 @@ func decodeGemini(native []byte) (pipeline.Message, error) {
 		return pipeline.Message{}, err
 	}
 	m := l.contentMessage()
-	m.ID = text(native, first(get(native, root(native), "id")))
+	m.ID = rawjson.Root(native).Get("id").Text()
 	return m, nil
 }
 
@@ -54,17 +55,14 @@ func (geminiCodec) Make(m pipeline.Made) ([]byte, error) {
 	}
 	switch m.Role {
 	case pipeline.RoleTool:
-		b := append([]byte(`{"type":"toolResults","toolCalls":[{"id":`), quote(m.CallID)...)
-		b = append(append(b, `,"name":`...), quote(m.Name)...)
-		b = append(append(b, `,"result":[`...), part...)
-		return append(b, "]}]}"...), nil
+		return fmt.Appendf(nil, `{"type":"toolResults","toolCalls":[{"id":%s,"name":%s,"result":[%s]}]}`,
+			rawjson.Quote(m.CallID), rawjson.Quote(m.Name), part), nil
 	case pipeline.RoleAssistant:
 		return nil, pipeline.Errorf(pipeline.Internal,
 			"a message of the model is an answer of the API: none can be made for a session of Gemini CLI")
 	}
-	b := append([]byte(`{"id":`), quote(madeUUID("user", string(m.Kind), m.Text))...)
-	b = append(append(b, `,"type":"user","content":[`...), part...)
-	return append(b, "]}"...), nil
+	return fmt.Appendf(nil, `{"id":%s,"type":"user","content":[%s]}`,
+		rawjson.Quote(madeUUID("user", string(m.Kind), m.Text)), part), nil
 }
 
 func (geminiCodec) address(p pipeline.Part) string { return googleAddress(p) }
@@ -75,24 +73,15 @@ const toolResults = "toolResults"
 // geminiLayout reads an entry of a session.
 func geminiLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	b, v := native, root(native)
-	if kind(b, v) != '{' {
+	v := rawjson.Root(native)
+	if !v.IsObject() {
 		return nil, parseError(GeminiCLI, "it is no object")
 	}
-	var typ, content, thoughts, calls span
-	for key, f := range fields(b, v) {
-		switch string(key) {
-		case "type":
-			typ = f.value
-		case "content":
-			content = f.value
-		case "thoughts":
-			thoughts = f.value
-		case "toolCalls":
-			calls = f.value
-		}
-	}
-	switch text(b, typ) {
+	var typ, content, thoughts, calls rawjson.Value
+	v.Read(rawjson.Want{
+		{"type", &typ}, {"content", &content}, {"thoughts", &thoughts}, {"toolCalls", &calls},
+	})
+	switch typ.Text() {
 	case "user":
 		l.role = "user"
 	case "gemini":
@@ -103,7 +92,7 @@ func geminiLayout(native []byte) (*layout, error) {
 	case "":
 		return nil, parseError(GeminiCLI, "it has no type")
 	default:
-		return nil, parseError(GeminiCLI, "an entry of type %q is no message", text(b, typ))
+		return nil, parseError(GeminiCLI, "an entry of type %q is no message", typ.Text())
 	}
 	if l.role == "model" {
 		l.geminiThoughts(thoughts)
@@ -117,46 +106,44 @@ func geminiLayout(native []byte) (*layout, error) {
 	return l, nil
 }
 
-func (l *layout) geminiThoughts(v span) {
-	b := l.native
-	if kind(b, v) != '[' {
+func (l *layout) geminiThoughts(v rawjson.Value) {
+	if !v.IsArray() {
 		return
 	}
-	els := elements(b, v)
+	els := v.Elements()
 	row := l.addList(list{siblings: els, whole: v, parent: -1})
 	for i, el := range els {
-		said := joinTexts(text(b, first(get(b, el, "subject"))), text(b, first(get(b, el, "description"))))
+		said := joinTexts(el.Get("subject").Text(), el.Get("description").Text())
 		l.nodes = append(l.nodes, node{
-			part: pipeline.Part{Kind: pipeline.PartReasoning, Type: "thought", Text: said, Raw: el.of(b)}, list: row,
+			part: pipeline.Part{Kind: pipeline.PartReasoning, Type: "thought", Text: said, Raw: el.Raw()}, list: row,
 			index: i,
 		})
 	}
 }
 
 // geminiContent reads a content: a string, a part, or an array of parts and strings.
-func (l *layout) geminiContent(v span) error {
-	b := l.native
-	switch kind(b, v) {
-	case 0, 'n':
-	case '"':
-		if v.end-v.start == 2 {
+func (l *layout) geminiContent(v rawjson.Value) error {
+	switch v.Kind() {
+	case rawjson.Missing, rawjson.Null:
+	case rawjson.String:
+		if v.IsEmpty() {
 			return nil
 		}
 		l.nodes = append(l.nodes, node{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)},
+			part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()},
 			list: -1, value: v, vacant: `""`, block: true,
 		})
-	case '{':
+	case rawjson.Object:
 		n, err := l.googlePart(v)
 		if err != nil {
 			return err
 		}
 		n.list, n.value, n.vacant = -1, v, `""`
 		if n.part.Kind == pipeline.PartText {
-			n.as = func(s string) ([]byte, error) { return googleText(quote(s)), nil }
+			n.as = func(s string) ([]byte, error) { return googleText(rawjson.Quote(s)), nil }
 		}
 		l.nodes = append(l.nodes, n)
-	case '[':
+	case rawjson.Array:
 		nodes, err := l.googleParts(v)
 		if err != nil {
 			return err
@@ -170,9 +157,8 @@ func (l *layout) geminiContent(v span) error {
 
 // geminiCalls reads the tool calls of the model. Newer files have each among the parts of the content as well: then
 // the two are one call.
-func (l *layout) geminiCalls(v span) {
-	b := l.native
-	if kind(b, v) != '[' {
+func (l *layout) geminiCalls(v rawjson.Value) {
+	if !v.IsArray() {
 		return
 	}
 	said := map[string][]int{} // calls among the parts, by id, or by name and input
@@ -182,22 +168,22 @@ func (l *layout) geminiCalls(v span) {
 			said[key] = append(said[key], i)
 		}
 	}
-	els := elements(b, v)
+	els := v.Elements()
 	row := l.addList(list{siblings: els, whole: v, parent: -1})
 	for i, el := range els {
 		n := node{
-			part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "tool_call", Raw: el.of(b)}, list: row,
+			part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "tool_call", Raw: el.Raw()}, list: row,
 			index: i,
 		}
-		if kind(b, el) == '{' {
-			for key, f := range fields(b, el) {
+		if el.IsObject() {
+			for key, f := range el.Fields() {
 				switch string(key) {
 				case "id":
-					n.part.CallID = text(b, f.value)
+					n.part.CallID = f.Value.Text()
 				case "name":
-					n.part.Name = text(b, f.value)
+					n.part.Name = f.Value.Text()
 				case "args":
-					n.value, n.part.Input = f.value, string(f.value.of(b))
+					n.value, n.part.Input = f.Value, string(f.Value.Raw())
 				}
 			}
 		}
@@ -218,29 +204,28 @@ func (l *layout) geminiCalls(v span) {
 }
 
 // geminiResults reads what tools gave back.
-func (l *layout) geminiResults(v span) error {
-	b := l.native
-	if kind(b, v) != '[' {
+func (l *layout) geminiResults(v rawjson.Value) error {
+	if !v.IsArray() {
 		return parseError(GeminiCLI, "it has no results")
 	}
-	els := elements(b, v)
+	els := v.Elements()
 	calls := l.addList(list{siblings: els, whole: v, parent: -1})
 	for i, el := range els {
-		result, ok := get(b, el, "result")
+		result, ok := el.Lookup("result")
 		if !ok {
 			continue
 		}
-		id, name := text(b, first(get(b, el, "id"))), text(b, first(get(b, el, "name")))
-		switch kind(b, result) {
-		case '"': // a text alone
+		id, name := el.Get("id").Text(), el.Get("name").Text()
+		switch result.Kind() {
+		case rawjson.String: // a text alone
 			l.nodes = append(l.nodes, node{
-				part: pipeline.Part{Kind: pipeline.PartToolResult, CallID: id, Name: name, Raw: result.of(b)},
+				part: pipeline.Part{Kind: pipeline.PartToolResult, CallID: id, Name: name, Raw: result.Raw()},
 				list: calls, index: i, value: result, content: []node{{
-					part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(result.of(b)), Raw: result.of(b)},
+					part: pipeline.Part{Kind: pipeline.PartText, Text: result.Text(), Raw: result.Raw()},
 					list: -1, value: result, vacant: `""`, block: true,
 				}},
 			})
-		case '{', '[':
+		case rawjson.Object, rawjson.Array:
 			if err := l.geminiResult(result, calls, i, id, name); err != nil {
 				return err
 			}
@@ -250,15 +235,14 @@ func (l *layout) geminiResults(v span) error {
 }
 
 // geminiResult reads one result: a functionResponse, and media beside it.
-func (l *layout) geminiResult(v span, parent, index int, id, name string) error {
-	b := l.native
-	parts := []span{v}
+func (l *layout) geminiResult(v rawjson.Value, parent, index int, id, name string) error {
+	parts := []rawjson.Value{v}
 	row, at := parent, index
-	if kind(b, v) == '[' {
-		parts = elements(b, v)
+	if v.IsArray() {
+		parts = v.Elements()
 		row = l.addList(list{siblings: parts, whole: v, parent: parent, parentIndex: index})
 	}
-	l.entry = func(s string) []byte { return googleText(quote(s)) }
+	l.entry = func(s string) []byte { return googleText(rawjson.Quote(s)) }
 	for i, el := range parts {
 		n, err := l.googlePart(el)
 		if err != nil {
@@ -279,48 +263,48 @@ func (l *layout) geminiResult(v span, parent, index int, id, name string) error 
 
 // apiMessage gives the Content that an entry is to the model.
 func (geminiCodec) apiMessage(native []byte) ([]byte, error) {
-	if err := whole(native); err != nil {
+	if err := rawjson.Check(native); err != nil {
 		return nil, parseError(GeminiCLI, "%v", err)
 	}
-	b, v := native, root(native)
-	typ := text(b, first(get(b, v, "type")))
+	v := rawjson.Root(native)
+	typ := v.Get("type").Text()
 	var parts [][]byte
-	add := func(v span) {
-		switch kind(b, v) {
-		case '"':
-			if v.end-v.start > 2 {
-				parts = append(parts, googleText(v.of(b)))
+	add := func(v rawjson.Value) {
+		switch v.Kind() {
+		case rawjson.String:
+			if !v.IsEmpty() {
+				parts = append(parts, googleText(v.Raw()))
 			}
-		case '{':
-			parts = append(parts, v.of(b))
-		case '[':
-			for _, el := range elements(b, v) {
-				if kind(b, el) == '"' {
-					parts = append(parts, googleText(el.of(b)))
+		case rawjson.Object:
+			parts = append(parts, v.Raw())
+		case rawjson.Array:
+			for _, el := range v.Elements() {
+				if el.IsString() {
+					parts = append(parts, googleText(el.Raw()))
 				} else {
-					parts = append(parts, el.of(b))
+					parts = append(parts, el.Raw())
 				}
 			}
 		}
 	}
-	calls, _ := get(b, v, "toolCalls")
+	calls, _ := v.Lookup("toolCalls")
 	switch typ {
 	case toolResults:
-		if kind(b, calls) != '[' {
+		if !calls.IsArray() {
 			return nil, nil
 		}
-		for _, el := range elements(b, calls) {
-			result, _ := get(b, el, "result")
-			if kind(b, result) == '"' {
-				parts = append(parts, functionResponse(text(b, first(get(b, el, "id"))),
-					text(b, first(get(b, el, "name"))), result.of(b), false))
+		for _, el := range calls.Elements() {
+			result, _ := el.Lookup("result")
+			if result.IsString() {
+				parts = append(parts, functionResponse(el.Get("id").Text(),
+					el.Get("name").Text(), result.Raw(), false))
 				continue
 			}
 			add(result)
 		}
 	default:
-		add(first(get(b, v, "content")))
-		if typ != "gemini" || kind(b, calls) != '[' {
+		add(v.Get("content"))
+		if typ != "gemini" || !calls.IsArray() {
 			break
 		}
 		l, err := geminiLayout(native)
@@ -347,30 +331,30 @@ func (geminiCodec) apiMessage(native []byte) ([]byte, error) {
 func functionCallPart(p pipeline.Part) []byte {
 	b := []byte(`{"functionCall":{`)
 	if p.CallID != "" {
-		b = append(append(append(b, `"id":`...), quote(p.CallID)...), ',')
+		b = fmt.Appendf(b, `"id":%s,`, rawjson.Quote(p.CallID))
 	}
-	b = append(append(b, `"name":`...), quote(p.Name)...)
+	b = fmt.Appendf(b, `"name":%s`, rawjson.Quote(p.Name))
 	if args := strings.TrimSpace(p.Input); args != "" {
-		b = append(append(b, `,"args":`...), args...)
+		b = fmt.Appendf(b, `,"args":%s`, args)
 	}
 	return append(b, "}}"...)
 }
 
-func detectGemini(s sketched) bool {
-	if s.has("projectHash") && s.has("sessionId") || s.has("$set") || s.has("messages[].type=gemini") ||
-		s.has("type=gemini") && s.has("id") && s.has("content") {
+func detectGemini(s rawjson.Outline) bool {
+	if s.Has("projectHash") && s.Has("sessionId") || s.Has("$set") || s.Has("messages[].type=gemini") ||
+		s.Has("type=gemini") && s.Has("id") && s.Has("content") {
 		return true
 	}
-	return s.has("history[].parts") || s.has("[].parts") && s.has("[].role=model", "[].role=user") &&
-		!s.has("[].info", "[].id")
+	return s.Has("history[].parts") || s.Has("[].parts") && s.Has("[].role=model", "[].role=user") &&
+		!s.Has("[].info", "[].id")
 }
 
 func openGemini(s *stream, o Options) source {
-	head := sketch(s.window())
+	head := rawjson.OutlineOf(s.window())
 	switch {
-	case head.has("[].parts", "history[].parts", "contents[].parts"):
+	case head.Has("[].parts", "history[].parts", "contents[].parts"):
 		return openGoogle(s, o)
-	case head.has("messages[].type", "messages[].content") || head.has("messages") && !head.has("$set", "type"):
+	case head.Has("messages[].type", "messages[].content") || head.Has("messages") && !head.Has("$set", "type"):
 		return openArrays(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSession}, &gemini{}, "messages")
 	}
 	return openLines(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSessionLog},
@@ -405,43 +389,32 @@ func (g *gemini) record(out *scribe, b []byte, line int) error {
 	if !g.log {
 		return g.give(out, geminiEntry{b: b, line: line})
 	}
-	v := root(b)
-	var id, typ, rewind, set span
-	for key, f := range fields(b, v) {
-		switch string(key) {
-		case "id":
-			id = f.value
-		case "type":
-			typ = f.value
-		case "$rewindTo":
-			rewind = f.value
-		case "$set":
-			set = f.value
-		}
-	}
+	v := rawjson.Root(b)
+	var id, typ, rewind, set rawjson.Value
+	v.Read(rawjson.Want{{"id", &id}, {"type", &typ}, {"$rewindTo", &rewind}, {"$set", &set}})
 	switch {
-	case !rewind.empty():
-		return g.rewind(out, text(b, rewind), line)
-	case kind(b, set) == '{':
-		return g.set(out, b, set, line)
-	case kind(b, id) == '"' && !typ.empty():
-		return g.entry(out, geminiEntry{text(b, id), b, line})
-	case !first(get(b, v, "sessionId")).empty():
-		g.head, _ = dropKeys(b, v, func(key string, _ span) bool { return key == "messages" })
-		g.readHead(out, b, v)
+	case !rewind.IsMissing():
+		return g.rewind(out, rewind.Text(), line)
+	case set.IsObject():
+		return g.set(out, set, line)
+	case id.IsString() && !typ.IsMissing():
+		return g.entry(out, geminiEntry{id.Text(), b, line})
+	case !v.Get("sessionId").IsMissing():
+		g.head, _ = v.DropKeys(func(key string, _ rawjson.Value) bool { return key == "messages" })
+		g.readHead(out, v)
 		return nil
 	}
 	return errors.New("a record that is neither a message nor a change of the session")
 }
 
 // readHead reads what stands at the head of a session.
-func (g *gemini) readHead(out *scribe, b []byte, v span) {
-	for key, f := range fields(b, v) {
+func (g *gemini) readHead(out *scribe, v rawjson.Value) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "sessionId":
-			out.meta.ID = text(b, f.value)
+			out.meta.ID = f.Value.Text()
 		case "kind":
-			out.meta.Sidechain = text(b, f.value) == "subagent"
+			out.meta.Sidechain = f.Value.Text() == "subagent"
 		}
 	}
 }
@@ -511,10 +484,10 @@ func (g *gemini) drop(out *scribe, from int, why string) {
 }
 
 // set takes a change of the head. With messages it replaces the conversation: after a compaction, or a start anew.
-func (g *gemini) set(out *scribe, b []byte, v span, line int) error {
-	g.readHead(out, b, v)
-	messages, ok := get(b, v, "messages")
-	if !ok || kind(b, messages) != '[' || len(elements(b, messages)) == 0 {
+func (g *gemini) set(out *scribe, v rawjson.Value, line int) error {
+	g.readHead(out, v)
+	messages, ok := v.Lookup("messages")
+	if !ok || !messages.IsArray() || messages.IsEmpty() {
 		out.note(line, NoteRecord, "$set", "a change of what stands at the head")
 		return nil
 	}
@@ -522,14 +495,14 @@ func (g *gemini) set(out *scribe, b []byte, v span, line int) error {
 		out.note(line, NoteBranch, "$set", "it replaces messages that are not held any more: those stay")
 	}
 	g.drop(out, 0, "a message that the session replaced")
-	for _, el := range elements(b, messages) {
-		id := text(b, first(get(b, el, "id")))
-		if kind(b, el) != '{' {
+	for _, el := range messages.Elements() {
+		id := el.Get("id").Text()
+		if !el.IsObject() {
 			return errors.New("a message in $set is no object")
 		}
 		if err := g.entry(out, geminiEntry{
-			cmp.Or(id, fmt.Sprintf("line %d, byte %d", line, el.start)),
-			bytes.Clone(el.of(b)), line,
+			cmp.Or(id, fmt.Sprintf("line %d, byte %d", line, el.Start())),
+			bytes.Clone(el.Raw()), line,
 		}); err != nil {
 			return err
 		}
@@ -539,8 +512,8 @@ func (g *gemini) set(out *scribe, b []byte, v span, line int) error {
 
 // give gives out what an entry holds.
 func (g *gemini) give(out *scribe, e geminiEntry) error {
-	b, v := e.b, root(e.b)
-	typ := text(b, first(get(b, v, "type")))
+	b, v := e.b, rawjson.Root(e.b)
+	typ := v.Get("type").Text()
 	switch typ {
 	case "user", "gemini":
 	case "":
@@ -565,11 +538,11 @@ func (g *gemini) give(out *scribe, e geminiEntry) error {
 	}
 	if len(m.Parts) > 0 {
 		out.message(e.line, m)
-		model := text(b, first(get(b, v, "model")))
+		model := v.Get("model").Text()
 		if model != "" {
 			out.meta.Model = model
 		}
-		out.usage(e.line, geminiTokens(b, first(get(b, v, "tokens")), model))
+		out.usage(e.line, geminiTokens(v.Get("tokens"), model))
 	}
 	if results == nil {
 		return nil
@@ -594,22 +567,22 @@ func said(m pipeline.Message) string {
 }
 
 // geminiTokens reads the figures of one answer.
-func geminiTokens(b []byte, at span, model string) *Usage {
-	if kind(b, at) != '{' {
+func geminiTokens(at rawjson.Value, model string) *Usage {
+	if !at.IsObject() {
 		return nil
 	}
 	u := Usage{Model: model}
 	input := 0
-	for key, f := range fields(b, at) {
+	for key, f := range at.Fields() {
 		switch string(key) {
 		case "input", "tool":
-			input += number(b, f.value)
+			input += f.Value.Count()
 		case "cached":
-			u.CacheRead = number(b, f.value)
+			u.CacheRead = f.Value.Count()
 		case "output", "thoughts":
-			u.Output += number(b, f.value)
+			u.Output += f.Value.Count()
 		case "total":
-			u.Used = number(b, f.value)
+			u.Used = f.Value.Count()
 		}
 	}
 	u.Input = max(input-u.CacheRead, 0)
@@ -618,36 +591,32 @@ func geminiTokens(b []byte, at span, model string) *Usage {
 
 // splitResults takes the results out of an entry of the model: native is the entry with an empty array in the place
 // of each, results the entry that holds them; nil when there are none.
-func splitResults(b []byte, v span) (native, results []byte) {
-	calls, ok := get(b, v, "toolCalls")
-	if !ok || kind(b, calls) != '[' {
+func splitResults(b []byte, v rawjson.Value) (native, results []byte) {
+	calls, ok := v.Lookup("toolCalls")
+	if !ok || !calls.IsArray() {
 		return b, nil
 	}
-	var all []splice
-	for _, el := range elements(b, calls) {
-		result, ok := get(b, el, "result")
-		if !ok || kind(b, result) == 'n' || kind(b, result) == '[' && len(elements(b, result)) == 0 {
+	var all []rawjson.Splice
+	for _, el := range calls.Elements() {
+		result, ok := el.Lookup("result")
+		if !ok || result.IsNull() || result.IsArray() && result.IsEmpty() {
 			continue
 		}
-		results = append(results, ',')
-		results = append(append(results, `{"id":`...), jsonOr(b, el, "id")...)
-		results = append(append(results, `,"name":`...), jsonOr(b, el, "name")...)
-		results = append(append(results, `,"result":`...), result.of(b)...)
-		results = append(results, '}')
-		all = append(all, splice{result, []byte("[]")})
+		results = fmt.Appendf(results, `,{"id":%s,"name":%s,"result":%s}`, jsonOr(el, "id"), jsonOr(el, "name"),
+			result.Raw())
+		all = append(all, result.Replace([]byte("[]")))
 	}
 	if all == nil {
 		return b, nil
 	}
-	head := append([]byte(`{"type":"toolResults","of":`), jsonOr(b, v, "id")...)
-	head = append(head, `,"toolCalls":[`...)
-	return apply(b, all), append(append(head, results[1:]...), "]}"...)
+	head := fmt.Appendf(nil, `{"type":"toolResults","of":%s,"toolCalls":[`, jsonOr(v, "id"))
+	return rawjson.Apply(b, all...), append(append(head, results[1:]...), "]}"...)
 }
 
 // jsonOr is the JSON of a key, an empty string when it is not there.
-func jsonOr(b []byte, v span, key string) []byte {
-	if at, ok := get(b, v, key); ok && kind(b, at) == '"' {
-		return at.of(b)
+func jsonOr(v rawjson.Value, key string) []byte {
+	if at, ok := v.Lookup(key); ok && at.IsString() {
+		return at.Raw()
 	}
 	return []byte(`""`)
 }
@@ -660,7 +629,7 @@ func (g *gemini) end(out *scribe, around []byte) error {
 	}
 	g.held, g.at, g.gone = nil, nil, 0
 	if around != nil {
-		g.readHead(out, around, root(around))
+		g.readHead(out, rawjson.Root(around))
 		g.head = around
 	}
 	out.meta.Envelope = g.head
@@ -673,8 +642,8 @@ func geminiFile(out Output) ([]byte, error) {
 	var entries [][]byte
 	var time []byte
 	head := out.Meta.Envelope
-	if len(head) > 0 && whole(head) == nil && kind(head, root(head)) == '{' {
-		time = fieldOf(head, root(head), "lastUpdated")
+	if len(head) > 0 && rawjson.Check(head) == nil && rawjson.Root(head).IsObject() {
+		time = fieldOf(rawjson.Root(head), "lastUpdated")
 	} else {
 		head = nil
 	}
@@ -683,7 +652,7 @@ func geminiFile(out Output) ([]byte, error) {
 	for i, it := range out.Items {
 		b, err := encodeItem(geminiCodec{}, it)
 		if err == nil && b != nil {
-			err = whole(b)
+			err = rawjson.Check(b)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
@@ -693,14 +662,14 @@ func geminiFile(out Output) ([]byte, error) {
 		}
 		entries, made = append(entries, b), append(made, it.Made != nil)
 		// What is made has the time of the first entry that is kept, else the session's last: no clock is read.
-		if at := fieldOf(b, root(b), "timestamp"); at != nil && !timely {
+		if at := fieldOf(rawjson.Root(b), "timestamp"); at != nil && !timely {
 			time, timely = at, true
 		}
 	}
 	for i, b := range entries {
 		if made[i] {
-			entries[i] = timed(b, root(b), time)
-		} else if at := fieldOf(b, root(b), "timestamp"); at != nil {
+			entries[i] = timed(b, rawjson.Root(b), time)
+		} else if at := fieldOf(rawjson.Root(b), "timestamp"); at != nil {
 			time = at
 		}
 	}
@@ -708,18 +677,18 @@ func geminiFile(out Output) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, isObject := get(head, rootOr(head), "messages"); isObject || head == nil {
-		return putArray(head, arrayOf(entries), "messages"), nil
+	if _, isObject := rawjson.Root(head).Lookup("messages"); isObject || head == nil {
+		return rawjson.PutArray(head, rawjson.ArrayOf(entries), "messages"), nil
 	}
-	return linesOf(append([][]byte{head}, entries...)), nil
+	return rawjson.Lines(append([][]byte{head}, entries...)), nil
 }
 
 // joinResults makes entries as files have them: results stand in the calls that they are of.
 func joinResults(all [][]byte) ([][]byte, error) {
 	out := make([][]byte, 0, len(all))
 	for _, b := range all {
-		if v := root(b); text(b, first(get(b, v, "type"))) == toolResults {
-			if err := putResults(out, b, v); err != nil {
+		if v := rawjson.Root(b); v.Get("type").Text() == toolResults {
+			if err := putResults(out, v); err != nil {
 				return nil, err
 			}
 			continue
@@ -729,49 +698,42 @@ func joinResults(all [][]byte) ([][]byte, error) {
 	return out, nil
 }
 
-func rootOr(b []byte) span {
-	if len(b) == 0 {
-		return span{}
-	}
-	return root(b)
-}
-
 // fieldOf is the JSON of a key, nil when it is not there.
-func fieldOf(b []byte, v span, key string) []byte {
-	if at, ok := get(b, v, key); ok {
-		return at.of(b)
+func fieldOf(v rawjson.Value, key string) []byte {
+	if at, ok := v.Lookup(key); ok {
+		return at.Raw()
 	}
 	return nil
 }
 
 // timed gives an entry that was made its time.
-func timed(b []byte, v span, time []byte) []byte {
+func timed(b []byte, v rawjson.Value, time []byte) []byte {
 	if time == nil {
 		return b
 	}
-	at := v.start + 1
-	pair := append(append([]byte(`"timestamp":`), time...), ',')
-	return apply(b, []splice{{span{at, at}, pair}})
+	at := v.Start() + 1
+	pair := fmt.Appendf(nil, `"timestamp":%s,`, time)
+	return rawjson.Apply(b, rawjson.Insert(at, pair))
 }
 
 // putResults puts results back into the calls that they are of: those of the entry that they were taken from, else
 // the last ones with their ids.
-func putResults(entries [][]byte, b []byte, v span) error {
-	of := text(b, first(get(b, v, "of")))
-	calls, _ := get(b, v, "toolCalls")
-	if kind(b, calls) != '[' {
+func putResults(entries [][]byte, v rawjson.Value) error {
+	of := v.Get("of").Text()
+	calls, _ := v.Lookup("toolCalls")
+	if !calls.IsArray() {
 		return nil
 	}
-	for _, el := range elements(b, calls) {
-		id, name := text(b, first(get(b, el, "id"))), text(b, first(get(b, el, "name")))
-		result := fieldOf(b, el, "result")
+	for _, el := range calls.Elements() {
+		id, name := el.Get("id").Text(), el.Get("name").Text()
+		result := fieldOf(el, "result")
 		if result == nil {
 			continue
 		}
 		found := false
 		for i := len(entries) - 1; i >= 0 && !found; i-- {
 			e := entries[i]
-			if of != "" && text(e, first(get(e, root(e), "id"))) != of {
+			if of != "" && rawjson.Root(e).Get("id").Text() != of {
 				continue
 			}
 			entries[i], found = putResult(e, id, name, result)
@@ -785,22 +747,22 @@ func putResults(entries [][]byte, b []byte, v span) error {
 
 // putResult puts a result into the first call of an entry that has its id, or without one its name, and no result.
 func putResult(e []byte, id, name string, result []byte) ([]byte, bool) {
-	calls, ok := get(e, root(e), "toolCalls")
-	if !ok || kind(e, calls) != '[' {
+	calls, ok := rawjson.Root(e).Lookup("toolCalls")
+	if !ok || !calls.IsArray() {
 		return e, false
 	}
-	for _, el := range elements(e, calls) {
-		if kind(e, el) != '{' || text(e, first(get(e, el, "id"))) != id || id == "" &&
-			text(e, first(get(e, el, "name"))) != name {
+	for _, el := range calls.Elements() {
+		if !el.IsObject() || el.Get("id").Text() != id || id == "" &&
+			el.Get("name").Text() != name {
 			continue
 		}
-		at, ok := get(e, el, "result")
+		at, ok := el.Lookup("result")
 		switch {
 		case !ok:
-			end := el.end - 1
-			return apply(e, []splice{{span{end, end}, append([]byte(`,"result":`), result...)}}), true
-		case kind(e, at) == 'n', kind(e, at) == '[' && len(elements(e, at)) == 0:
-			return apply(e, []splice{{at, result}}), true
+			end := el.End() - 1
+			return rawjson.Apply(e, rawjson.Insert(end, fmt.Appendf(nil, `,"result":%s`, result))), true
+		case at.IsNull(), at.IsArray() && at.IsEmpty():
+			return at.With(result), true
 		}
 	}
 	return e, false
@@ -815,5 +777,5 @@ func savedChat(out Output) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return arrayOf(messages), nil
+	return rawjson.ArrayOf(messages), nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -220,7 +221,7 @@ func checkItems(t *testing.T, all []Item) {
 			if open == nil || it.End.Format != open.Format {
 				t.Errorf("item %d ends no conversation, or another", i)
 			}
-			if e := it.End.Envelope; e != nil && whole(e) != nil {
+			if e := it.End.Envelope; e != nil && rawjson.Check(e) != nil {
 				t.Errorf("the envelope is no JSON: %s", e)
 			}
 			open = nil

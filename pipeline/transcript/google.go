@@ -3,10 +3,12 @@ package transcript
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // The generateContent API of Gemini: https://ai.google.dev/api/generate-content. A message is a Content. Its files are
@@ -49,16 +51,16 @@ func (googleCodec) address(p pipeline.Part) string { return googleAddress(p) }
 func googleMade(m pipeline.Made) (role string, part []byte, err error) {
 	switch m.Role {
 	case pipeline.RoleTool:
-		return "user", functionResponse(m.CallID, m.Name, quote(m.Text), m.IsError), nil
+		return "user", functionResponse(m.CallID, m.Name, rawjson.Quote(m.Text), m.IsError), nil
 	case pipeline.RoleUser, pipeline.RoleAssistant:
 		if strings.TrimSpace(m.Text) == "" {
 			return "", nil, pipeline.Errorf(pipeline.Internal, "a made %s message has no text, which no vendor takes",
 				m.Role)
 		}
 		if m.Role == pipeline.RoleAssistant {
-			return "model", googleText(quote(m.Text)), nil
+			return "model", googleText(rawjson.Quote(m.Text)), nil
 		}
-		return "user", googleText(quote(m.Text)), nil
+		return "user", googleText(rawjson.Quote(m.Text)), nil
 	}
 	return "", nil, pipeline.Errorf(pipeline.Internal,
 		"a message of role %s has no place among the contents of a request: the system instruction stands beside them",
@@ -67,18 +69,16 @@ func googleMade(m pipeline.Made) (role string, part []byte, err error) {
 
 // googleText writes a text part; lit is its text as JSON.
 func googleText(lit []byte) []byte {
-	return append(append([]byte(`{"text":`), lit...), '}')
+	return fmt.Appendf(nil, `{"text":%s}`, lit)
 }
 
 // functionResponse writes the result of a call; output is what it gave, as JSON.
 func functionResponse(id, name string, output []byte, isError bool) []byte {
 	b := []byte(`{"functionResponse":{`)
 	if id != "" {
-		b = append(append(append(b, `"id":`...), quote(id)...), ',')
+		b = fmt.Appendf(b, `"id":%s,`, rawjson.Quote(id))
 	}
-	b = append(append(b, `"name":`...), quote(name)...)
-	b = append(append(b, `,"response":`...), googleOutput(output, isError)...)
-	return append(b, "}}"...)
+	return fmt.Appendf(b, `"name":%s,"response":%s}}`, rawjson.Quote(name), googleOutput(output, isError))
 }
 
 // googleOutput writes what a function gave: the vendor asks for an object, with the key "output" or "error".
@@ -91,66 +91,28 @@ func googleOutput(output []byte, isError bool) []byte {
 }
 
 func wrapParts(role string, parts [][]byte) []byte {
-	b := append([]byte(`{"role":`), quote(role)...)
-	b = append(append(b, `,"parts":[`...), bytes.Join(parts, []byte{','})...)
-	return append(b, "]}"...)
-}
-
-// camel gives a key as the API writes it.
-func camel(key []byte) string {
-	if bytes.IndexByte(key, '_') < 0 {
-		return string(key)
-	}
-	words := strings.Split(string(key), "_")
-	for i, w := range words {
-		if i > 0 && w != "" {
-			words[i] = strings.ToUpper(w[:1]) + w[1:]
-		}
-	}
-	return strings.Join(words, "")
-}
-
-// getCamel is get for a key that may be written in either way.
-func getCamel(b []byte, v span, key string) (span, bool) {
-	var found span
-	ok := false
-	if kind(b, v) != '{' {
-		return found, false
-	}
-	for k, f := range fields(b, v) {
-		if camel(k) == key {
-			found, ok = f.value, true
-		}
-	}
-	return found, ok
+	return fmt.Appendf(nil, `{"role":%s,"parts":[%s]}`, rawjson.Quote(role), rawjson.Join(parts))
 }
 
 // googleLayout reads {"role":…,"parts":[…]}, sound JSON.
 func googleLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	b, v := native, root(native)
-	if kind(b, v) != '{' {
+	v := rawjson.Root(native)
+	if !v.IsObject() {
 		return nil, parseError(Google, "it is no object")
 	}
-	var role, parts span
-	for key, f := range fields(b, v) {
-		switch string(key) {
-		case "role":
-			role = f.value
-		case "parts":
-			parts = f.value
-		}
-	}
-	l.role = text(b, role)
+	var role, parts rawjson.Value
+	v.Read(rawjson.Want{{"role", &role}, {"parts", &parts}})
+	l.role = role.Text()
 	switch l.role {
 	case "", "user", "model", "function", "tool", "system":
 	default:
 		return nil, parseError(Google, "its role is not user or model")
 	}
-	switch kind(b, parts) {
-	case '[':
-	case 0, 'n':
-		if role.empty() {
+	switch parts.Kind() {
+	case rawjson.Array:
+	case rawjson.Missing, rawjson.Null:
+		if role.IsMissing() {
 			return nil, parseError(Google, "it has neither a role nor parts")
 		}
 		return l, nil
@@ -163,9 +125,9 @@ func googleLayout(native []byte) (*layout, error) {
 }
 
 // googleParts reads an array of parts, as a list of its own.
-func (l *layout) googleParts(v span) ([]node, error) {
-	l.entry = func(s string) []byte { return googleText(quote(s)) }
-	els := elements(l.native, v)
+func (l *layout) googleParts(v rawjson.Value) ([]node, error) {
+	l.entry = func(s string) []byte { return googleText(rawjson.Quote(s)) }
+	els := v.Elements()
 	row := l.addList(list{siblings: els, whole: v, parent: -1})
 	nodes := make([]node, 0, len(els))
 	for i, el := range els {
@@ -180,44 +142,43 @@ func (l *layout) googleParts(v span) ([]node, error) {
 }
 
 // googlePart reads one part.
-func (l *layout) googlePart(v span) (node, error) {
-	b := l.native
-	if kind(b, v) == '"' { // the client library takes a bare string
+func (l *layout) googlePart(v rawjson.Value) (node, error) {
+	if v.IsString() { // the client library takes a bare string
 		return node{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v,
+			part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()}, value: v,
 			block: true,
 		}, nil
 	}
-	if kind(b, v) != '{' {
+	if !v.IsObject() {
 		return node{}, parseError(Google, "a part is no object")
 	}
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.of(b)}}
+	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.Raw()}}
 	p := &n.part
 	thought := false
-	var txt span
-	for key, f := range fields(b, v) {
-		switch camel(key) {
+	var txt rawjson.Value
+	for key, f := range v.Fields() {
+		switch rawjson.Camel(key) {
 		case "text":
-			txt = f.value
+			txt = f.Value
 		case "thought":
-			thought = kind(b, f.value) == 't'
+			thought = f.Value.IsTrue()
 		case "functionCall":
-			return l.functionCall(v, f.value), nil
+			return l.functionCall(v, f.Value), nil
 		case "functionResponse":
-			return l.functionResponse(v, f.value)
+			return l.functionResponse(v, f.Value)
 		case "inlineData", "fileData":
-			googleMedia(p, b, f.value)
+			googleMedia(p, f.Value)
 			return n, nil
 		case "executableCode", "toolCall":
-			return l.googleVendorCall(v, camel(key), f.value), nil
+			return l.googleVendorCall(v, rawjson.Camel(key), f.Value), nil
 		case "codeExecutionResult", "toolResponse":
-			return l.googleVendorResult(v, camel(key), f.value), nil
+			return l.googleVendorResult(v, rawjson.Camel(key), f.Value), nil
 		}
 	}
-	if s, ok := str(b, txt); ok {
+	if s, ok := txt.Str(); ok {
 		p.Kind, p.Text, n.value = pipeline.PartText, s, txt
 		if thought {
-			p.Kind, n.value = pipeline.PartReasoning, span{}
+			p.Kind, n.value = pipeline.PartReasoning, rawjson.Value{}
 		}
 	} else if thought {
 		p.Kind = pipeline.PartReasoning
@@ -225,61 +186,59 @@ func (l *layout) googlePart(v span) (node, error) {
 	return n, nil
 }
 
-func (l *layout) functionCall(part, v span) node {
-	b := l.native
-	n := node{part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "functionCall", Raw: part.of(b)}}
-	if kind(b, v) != '{' {
+func (l *layout) functionCall(part, v rawjson.Value) node {
+	n := node{part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "functionCall", Raw: part.Raw()}}
+	if !v.IsObject() {
 		return n
 	}
-	n.insert, n.key = v.end-1, "args"
-	for key, f := range fields(b, v) {
+	n.insert, n.key = v.End()-1, "args"
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "id":
-			n.part.CallID = text(b, f.value)
+			n.part.CallID = f.Value.Text()
 		case "name":
-			n.part.Name = text(b, f.value)
+			n.part.Name = f.Value.Text()
 		case "args":
-			n.value = f.value
-			if kind(b, f.value) != 'n' {
-				n.part.Input = string(f.value.of(b))
+			n.value = f.Value
+			if !f.Value.IsNull() {
+				n.part.Input = string(f.Value.Raw())
 			}
 		}
 	}
-	if skipSpace(b, v.start+1) == v.end-1 {
+	if v.IsEmpty() {
 		n.insert = 0 // {} has nothing that a comma could follow
 	}
 	return n
 }
 
-func (l *layout) functionResponse(part, v span) (node, error) {
-	b := l.native
-	n := node{part: pipeline.Part{Kind: pipeline.PartToolResult, Type: "functionResponse", Raw: part.of(b)}}
-	if kind(b, v) != '{' {
+func (l *layout) functionResponse(part, v rawjson.Value) (node, error) {
+	n := node{part: pipeline.Part{Kind: pipeline.PartToolResult, Type: "functionResponse", Raw: part.Raw()}}
+	if !v.IsObject() {
 		return n, nil
 	}
-	var media span
-	for key, f := range fields(b, v) {
+	var media rawjson.Value
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "id":
-			n.part.CallID = text(b, f.value)
+			n.part.CallID = f.Value.Text()
 		case "name":
-			n.part.Name = text(b, f.value)
+			n.part.Name = f.Value.Text()
 		case "response":
-			n.value = f.value
+			n.value = f.Value
 		case "parts":
-			media = f.value
+			media = f.Value
 		}
 	}
-	if skipSpace(b, v.start+1) != v.end-1 {
-		n.insert, n.key = v.end-1, "response"
+	if !v.IsEmpty() {
+		n.insert, n.key = v.End()-1, "response"
 	}
 	n.content, n.part.IsError = l.googleResponse(n.value)
 	isError := n.part.IsError
-	n.as = func(s string) ([]byte, error) { return googleOutput(quote(s), isError), nil }
-	if kind(b, media) != '[' {
+	n.as = func(s string) ([]byte, error) { return googleOutput(rawjson.Quote(s), isError), nil }
+	if !media.IsArray() {
 		return n, nil
 	}
-	els := elements(b, media)
+	els := media.Elements()
 	row := l.addList(list{siblings: els, whole: media, parent: -1})
 	for i, el := range els {
 		c, err := l.googlePart(el)
@@ -295,68 +254,67 @@ func (l *layout) functionResponse(part, v span) (node, error) {
 
 // googleResponse reads what a function gave. Where that is a text under the usual key it is the text; any other
 // object reads as its JSON.
-func (l *layout) googleResponse(v span) (content []node, isError bool) {
-	b := l.native
-	if kind(b, v) != '{' {
-		if s, ok := str(b, v); ok && s != "" {
+func (l *layout) googleResponse(v rawjson.Value) (content []node, isError bool) {
+	if !v.IsObject() {
+		if s, ok := v.Str(); ok && s != "" {
 			return []node{{
-				part: pipeline.Part{Kind: pipeline.PartText, Text: s, Raw: v.of(b)}, list: -1, value: v,
+				part: pipeline.Part{Kind: pipeline.PartText, Text: s, Raw: v.Raw()}, list: -1, value: v,
 				vacant: `""`, block: true,
 			}}, false
 		}
 		return nil, false
 	}
-	keys, only := 0, span{}
-	for key, f := range fields(b, v) {
+	keys, only := 0, rawjson.Value{}
+	for key, f := range v.Fields() {
 		keys++
 		switch string(key) {
 		case "error":
-			isError, only = true, f.value
+			isError, only = true, f.Value
 		case "output", "result":
-			only = f.value
+			only = f.Value
 		}
 	}
 	switch {
 	case keys == 0:
 		return nil, false
-	case keys == 1 && kind(b, only) == '"':
-		if only.end-only.start == 2 {
+	case keys == 1 && only.IsString():
+		if only.IsEmpty() {
 			return nil, isError
 		}
 		return []node{{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(only.of(b)), Raw: only.of(b)},
+			part: pipeline.Part{Kind: pipeline.PartText, Text: only.Text(), Raw: only.Raw()},
 			list: -1, value: only, vacant: `""`, block: true,
 		}}, isError
 	}
 	return []node{{
-		part: pipeline.Part{Kind: pipeline.PartText, Text: string(v.of(b)), Raw: v.of(b)},
+		part: pipeline.Part{Kind: pipeline.PartText, Text: string(v.Raw()), Raw: v.Raw()},
 		list: -1, value: v, vacant: `{}`, block: true,
-		as: func(s string) ([]byte, error) { return googleOutput(quote(s), isError), nil },
+		as: func(s string) ([]byte, error) { return googleOutput(rawjson.Quote(s), isError), nil },
 	}}, isError
 }
 
 // googleMedia reads inlineData or fileData.
-func googleMedia(p *pipeline.Part, b []byte, v span) {
+func googleMedia(p *pipeline.Part, v rawjson.Value) {
 	p.Kind = pipeline.PartFile
-	if kind(b, v) != '{' {
+	if !v.IsObject() {
 		return
 	}
-	var data span
-	for key, f := range fields(b, v) {
-		switch camel(key) {
+	var data rawjson.Value
+	for key, f := range v.Fields() {
+		switch rawjson.Camel(key) {
 		case "mimeType":
-			p.MediaType = text(b, f.value)
+			p.MediaType = f.Value.Text()
 		case "displayName":
-			p.Name = text(b, f.value)
+			p.Name = f.Value.Text()
 		case "data":
-			data = f.value
+			data = f.Value
 		}
 	}
 	if strings.HasPrefix(p.MediaType, "image/") {
 		p.Kind = pipeline.PartImage
 	}
-	if !data.empty() {
-		binaryPart(p, text(b, data))
+	if !data.IsMissing() {
+		binaryPart(p, data.Text())
 	}
 }
 
@@ -365,12 +323,12 @@ func googleAddress(p pipeline.Part) string {
 	if len(p.Raw) == 0 {
 		return ""
 	}
-	b, v := []byte(p.Raw), root(p.Raw)
-	if at, ok := getCamel(b, v, "inlineData"); ok {
-		return base64URL(p.MediaType, text(b, first(getCamel(b, at, "data"))))
+	v := rawjson.Root(p.Raw)
+	if at, ok := v.LookupCamel("inlineData"); ok {
+		return base64URL(p.MediaType, at.GetCamel("data").Text())
 	}
-	at, _ := getCamel(b, v, "fileData")
-	uri := text(b, first(getCamel(b, at, "fileUri")))
+	at, _ := v.LookupCamel("fileData")
+	uri := at.GetCamel("fileUri").Text()
 	if strings.HasPrefix(uri, googleFiles) {
 		return "" // what was uploaded there can be read there alone
 	}
@@ -381,37 +339,35 @@ func googleAddress(p pipeline.Part) string {
 const googleFiles = "https://generativelanguage.googleapis.com/"
 
 // What the vendor runs itself comes as a call and a result in the model's own content.
-func (l *layout) googleVendorCall(part span, typ string, v span) node {
-	b := l.native
+func (l *layout) googleVendorCall(part rawjson.Value, typ string, v rawjson.Value) node {
 	p := pipeline.Part{
-		Kind: pipeline.PartToolCall, Type: typ, Name: "code_execution", Input: string(v.of(b)),
-		Raw: part.of(b),
+		Kind: pipeline.PartToolCall, Type: typ, Name: "code_execution", Input: string(v.Raw()),
+		Raw: part.Raw(),
 	}
 	if typ == "toolCall" {
-		p.Name, p.CallID = text(b, first(getCamel(b, v, "toolType"))), text(b, first(get(b, v, "id")))
-		if args, ok := get(b, v, "args"); ok {
-			p.Input = string(args.of(b))
+		p.Name, p.CallID = v.GetCamel("toolType").Text(), v.Get("id").Text()
+		if args, ok := v.Lookup("args"); ok {
+			p.Input = string(args.Raw())
 		}
 	}
 	return node{part: p, fixed: true}
 }
 
-func (l *layout) googleVendorResult(part span, typ string, v span) node {
-	b := l.native
-	p := pipeline.Part{Kind: pipeline.PartToolResult, Type: typ, Name: "code_execution", Raw: part.of(b)}
-	said, _ := get(b, v, "output")
+func (l *layout) googleVendorResult(part rawjson.Value, typ string, v rawjson.Value) node {
+	p := pipeline.Part{Kind: pipeline.PartToolResult, Type: typ, Name: "code_execution", Raw: part.Raw()}
+	said, _ := v.Lookup("output")
 	if typ == "toolResponse" {
-		p.Name, p.CallID = text(b, first(getCamel(b, v, "toolType"))), text(b, first(get(b, v, "id")))
-		said, _ = get(b, v, "response")
+		p.Name, p.CallID = v.GetCamel("toolType").Text(), v.Get("id").Text()
+		said, _ = v.Lookup("response")
 	} else {
-		outcome := text(b, first(get(b, v, "outcome")))
+		outcome := v.Get("outcome").Text()
 		p.IsError = outcome != "" && outcome != "OUTCOME_OK"
 	}
 	n := node{part: p, fixed: true}
-	if s := cmp.Or(text(b, said), string(said.of(b))); s != "" {
+	if s := cmp.Or(said.Text(), string(said.Raw())); s != "" {
 		n.content = []node{{
 			fixed: true, list: -1,
-			part: pipeline.Part{Kind: pipeline.PartText, Text: s, Raw: said.of(b)},
+			part: pipeline.Part{Kind: pipeline.PartText, Text: s, Raw: said.Raw()},
 		}}
 	}
 	return n
@@ -450,19 +406,19 @@ func (l *layout) contentMessage() pipeline.Message {
 	return m
 }
 
-func detectGoogle(s sketched) bool {
-	if s.hasPrefix("[].uri", googleFiles) || s.hasPrefix("uri", googleFiles) {
+func detectGoogle(s rawjson.Outline) bool {
+	if s.HasPrefix("[].uri", googleFiles) || s.HasPrefix("uri", googleFiles) {
 		return true
 	}
 	for _, at := range []string{"", "[].request.", "request."} {
-		if s.has(at+"contents[].parts", at+"contents[].role") ||
-			s.has(at+"contents") && s.has(at+"systemInstruction", at+"system_instruction", at+"generationConfig",
+		if s.Has(at+"contents[].parts", at+"contents[].role") ||
+			s.Has(at+"contents") && s.Has(at+"systemInstruction", at+"system_instruction", at+"generationConfig",
 				at+"config", at+"model") {
 			return true
 		}
 	}
-	return s.has("[].parts") && (s.has("[].role=model") || s.has("[].role=user", "[].parts[].text") &&
-		!s.has("[].info", "[].id"))
+	return s.Has("[].parts") && (s.Has("[].role=model") || s.Has("[].role=user", "[].parts[].text") &&
+		!s.Has("[].info", "[].id"))
 }
 
 func openGoogle(s *stream, o Options) source {
@@ -470,7 +426,7 @@ func openGoogle(s *stream, o Options) source {
 		format:   Google,
 		arrays:   []string{"contents"},
 		outer:    []string{"history"},
-		bare:     func(s sketched) bool { return s.has("[].parts") },
+		bare:     func(s rawjson.Outline) bool { return s.Has("[].parts") },
 		decode:   decodeGoogle,
 		wrapper:  googleWrapper,
 		clean:    untouched,
@@ -485,48 +441,48 @@ func openGoogle(s *stream, o Options) source {
 // the contents under "history".
 const sourceChat = "gemini-chat"
 
-func googleWrapper(b []byte, outer span, arrayKey string) string {
+func googleWrapper(b []byte, outer rawjson.Value, arrayKey string) string {
 	if arrayKey == "history" {
 		return sourceChat
 	}
 	return httpWrapper(b, outer, arrayKey)
 }
 
-func googleEnvelopeOf(b []byte, outer span, m *Meta) {
+func googleEnvelopeOf(b []byte, outer rawjson.Value, m *Meta) {
 	m.Vendor = "google"
 	if m.Source == sourceChat {
-		m.ID = text(b, first(get(b, outer, "scenarioId")))
+		m.ID = outer.Get("scenarioId").Text()
 		m.Envelope = newEnvelope(*m)
 		return
 	}
 	recorded(googleRequest)(b, outer, m)
 	// The model stands in the address: …/models/NAME:generateContent.
-	if _, rest, ok := strings.Cut(text(b, first(get(b, outer, "uri"))), "/models/"); ok && m.Model == "" {
+	if _, rest, ok := strings.Cut(outer.Get("uri").Text(), "/models/"); ok && m.Model == "" {
 		m.Model, _, _ = strings.Cut(rest, ":")
 	}
 }
 
 // googleRequest reads the facts of a request object.
-func googleRequest(b []byte, v span, m *Meta) {
+func googleRequest(b []byte, v rawjson.Value, m *Meta) {
 	m.Vendor = "google"
 	library := false
-	for key, f := range fields(b, v) {
-		switch camel(key) {
+	for key, f := range v.Fields() {
+		switch rawjson.Camel(key) {
 		case "model":
-			m.Model = strings.TrimPrefix(text(b, f.value), "models/")
+			m.Model = strings.TrimPrefix(f.Value.Text(), "models/")
 		case "systemInstruction":
-			m.System = present(b, f.value)
+			m.System = f.Value.Present()
 		case "tools":
-			m.Tools = present(b, f.value)
+			m.Tools = f.Value.Present()
 		case "generationConfig":
-			m.MaxTokens = number(b, first(getCamel(b, f.value, "maxOutputTokens")))
+			m.MaxTokens = f.Value.GetCamel("maxOutputTokens").Count()
 		case "cachedContent":
-			m.Continued = kind(b, f.value) == '"'
+			m.Continued = f.Value.IsString()
 		case "maxOutputTokens":
-			m.MaxTokens = number(b, f.value)
+			m.MaxTokens = f.Value.Count()
 		case "config": // the client library is given the same, in an object beside the contents
-			if library = kind(b, f.value) == '{'; library {
-				googleRequest(b, f.value, m)
+			if library = f.Value.IsObject(); library {
+				googleRequest(b, f.Value, m)
 			}
 		}
 	}
@@ -536,58 +492,58 @@ func googleRequest(b []byte, v span, m *Meta) {
 }
 
 // googlePlainText finds contents that are a plain string, as the client library takes them.
-func googlePlainText(b []byte, v span) (at span, message []byte) {
-	at, ok := get(b, v, "contents")
-	if !ok || kind(b, at) != '"' {
-		return span{}, nil
+func googlePlainText(b []byte, v rawjson.Value) (at rawjson.Value, message []byte) {
+	at, ok := v.Lookup("contents")
+	if !ok || !at.IsString() {
+		return rawjson.Value{}, nil
 	}
-	return at, wrapParts("user", [][]byte{googleText(at.of(b))})
+	return at, wrapParts("user", [][]byte{googleText(at.Raw())})
 }
 
 // googleAnswer gives the content of a response's first candidate as the next request would hold it.
 func googleAnswer(response []byte) ([][]byte, *Usage) {
-	v := root(response)
-	usage := googleUsage(response, first(getCamel(response, v, "usageMetadata")),
-		text(response, first(getCamel(response, v, "modelVersion"))))
-	candidates, ok := get(response, v, "candidates")
-	if !ok || kind(response, candidates) != '[' {
+	v := rawjson.Root(response)
+	usage := googleUsage(v.GetCamel("usageMetadata"),
+		v.GetCamel("modelVersion").Text())
+	candidates, ok := v.Lookup("candidates")
+	if !ok || !candidates.IsArray() {
 		return nil, nil
 	}
-	els := elements(response, candidates)
+	els := candidates.Elements()
 	if len(els) == 0 {
 		return nil, nil
 	}
-	content, ok := get(response, els[0], "content")
-	if !ok || kind(response, content) != '{' {
+	content, ok := els[0].Lookup("content")
+	if !ok || !content.IsObject() {
 		return nil, nil
 	}
-	native := content.of(response)
+	native := content.Raw()
 	if m, err := decodeGoogle(native); err != nil || len(m.Parts) == 0 {
 		return nil, nil
 	}
-	if _, ok := get(native, root(native), "role"); !ok {
-		native = apply(native, []splice{{span{1, 1}, []byte(`"role":"model",`)}})
+	if _, ok := rawjson.Root(native).Lookup("role"); !ok {
+		native = rawjson.Apply(native, rawjson.Insert(1, []byte(`"role":"model",`)))
 	}
 	return [][]byte{native}, usage
 }
 
 // googleUsage reads a usage object, nil when it says nothing.
-func googleUsage(b []byte, at span, model string) *Usage {
-	if kind(b, at) != '{' {
+func googleUsage(at rawjson.Value, model string) *Usage {
+	if !at.IsObject() {
 		return nil
 	}
 	u := Usage{Model: model}
 	prompt := 0
-	for key, f := range fields(b, at) {
-		switch camel(key) {
+	for key, f := range at.Fields() {
+		switch rawjson.Camel(key) {
 		case "promptTokenCount", "toolUsePromptTokenCount":
-			prompt += number(b, f.value)
+			prompt += f.Value.Count()
 		case "cachedContentTokenCount":
-			u.CacheRead = number(b, f.value)
+			u.CacheRead = f.Value.Count()
 		case "candidatesTokenCount", "thoughtsTokenCount":
-			u.Output += number(b, f.value)
+			u.Output += f.Value.Count()
 		case "totalTokenCount":
-			u.Used = number(b, f.value)
+			u.Used = f.Value.Count()
 		}
 	}
 	u.Input = max(prompt-u.CacheRead, 0)
@@ -607,39 +563,39 @@ func modelName(f Format, model string) []byte {
 	if f == Google && !strings.Contains(model, "/") {
 		model = "models/" + model
 	}
-	return quote(model)
+	return rawjson.Quote(model)
 }
 
 func (r Request) googleEnvelope(w *envelopeWriter) {
 	if s := plainText(r.System); strings.TrimSpace(s) != "" {
 		key := w.spelled("systemInstruction")
 		if plainText(w.value(key)) != s {
-			b := append([]byte(`{"parts":[`), googleText(quote(s))...)
+			b := fmt.Appendf(nil, `{"parts":[%s`, googleText(rawjson.Quote(s)))
 			w.set(key, append(b, "]}"...))
 		}
 	}
 	if r.MaxTokens <= 0 {
 		return
 	}
-	limit := decimal(r.MaxTokens)
+	limit := rawjson.Decimal(r.MaxTokens)
 	key := w.spelled("generationConfig")
 	at, ok := w.have[key]
 	switch {
-	case !ok || kind(w.e, at) != '{':
-		w.set(key, append(append([]byte(`{"maxOutputTokens":`), limit...), '}'))
-	case first(getCamel(w.e, at, "maxOutputTokens")).empty():
-		pair := append([]byte(`"maxOutputTokens":`), limit...)
-		if skipSpace(w.e, at.start+1) != at.end-1 {
-			pair = append(pair, ',')
+	case !ok || !at.IsObject():
+		w.set(key, fmt.Appendf(nil, `{"maxOutputTokens":%s}`, limit))
+	case at.GetCamel("maxOutputTokens").IsMissing():
+		pair := fmt.Appendf(nil, `"maxOutputTokens":%s`, limit)
+		if !at.IsEmpty() {
+			pair = append(pair, ","...)
 		}
-		w.all = append(w.all, splice{span{at.start + 1, at.start + 1}, pair})
+		w.all = append(w.all, rawjson.Insert(at.Start()+1, pair))
 	}
 }
 
 // spelled gives the key as the envelope writes it.
 func (w *envelopeWriter) spelled(key string) string {
 	for have := range w.have {
-		if have != key && camel([]byte(have)) == key {
+		if have != key && rawjson.Camel([]byte(have)) == key {
 			return have
 		}
 	}
@@ -648,24 +604,23 @@ func (w *envelopeWriter) spelled(key string) string {
 
 // unforceGoogle takes back a forced call and a forced schema.
 func unforceGoogle(w *envelopeWriter) {
-	e := w.e
-	calling, _ := getCamel(e, w.have[w.spelled("toolConfig")], "functionCallingConfig")
-	if mode, ok := get(e, calling, "mode"); ok && strings.EqualFold(text(e, mode), "any") {
-		w.all = append(w.all, splice{mode, []byte(`"AUTO"`)})
-		if names, ok := getCamel(e, calling, "allowedFunctionNames"); ok && kind(e, names) == '[' {
-			w.all = append(w.all, splice{names, []byte("[]")})
+	calling, _ := w.have[w.spelled("toolConfig")].LookupCamel("functionCallingConfig")
+	if mode, ok := calling.Lookup("mode"); ok && strings.EqualFold(mode.Text(), "any") {
+		w.all = append(w.all, mode.Replace([]byte(`"AUTO"`)))
+		if names, ok := calling.LookupCamel("allowedFunctionNames"); ok && names.IsArray() {
+			w.all = append(w.all, names.Replace([]byte("[]")))
 		}
 	}
 	at := w.have[w.spelled("generationConfig")]
-	if kind(e, at) != '{' {
+	if !at.IsObject() {
 		return
 	}
-	for key, f := range fields(e, at) {
-		switch camel(key) {
+	for key, f := range at.Fields() {
+		switch rawjson.Camel(key) {
 		case "responseMimeType":
-			w.all = append(w.all, splice{f.value, []byte(`"text/plain"`)})
+			w.all = append(w.all, f.Value.Replace([]byte(`"text/plain"`)))
 		case "responseSchema", "responseJsonSchema":
-			w.all = append(w.all, splice{f.value, []byte("null")})
+			w.all = append(w.all, f.Value.Replace([]byte("null")))
 		}
 	}
 }
@@ -719,15 +674,15 @@ func shapeOf(native []byte) (shape, error) {
 
 // joinParts appends the parts of b to those of a.
 func joinParts(a, b []byte) []byte {
-	to, ok := get(a, root(a), "parts")
-	from, found := get(b, root(b), "parts")
-	if !ok || !found || kind(a, to) != '[' || kind(b, from) != '[' || len(elements(b, from)) == 0 {
+	to, ok := rawjson.Root(a).Lookup("parts")
+	from, found := rawjson.Root(b).Lookup("parts")
+	if !ok || !found || !to.IsArray() || !from.IsArray() || from.IsEmpty() {
 		return a
 	}
-	more := b[from.start+1 : from.end-1]
-	if len(elements(a, to)) > 0 {
-		more = append([]byte{','}, more...)
+	more := b[from.Start()+1 : from.End()-1]
+	if !to.IsEmpty() {
+		more = fmt.Appendf(nil, ",%s", more)
 	}
-	at := to.end - 1
-	return apply(a, []splice{{span{at, at}, more}})
+	at := to.End() - 1
+	return rawjson.Apply(a, rawjson.Insert(at, more))
 }

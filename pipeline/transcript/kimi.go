@@ -2,9 +2,11 @@ package transcript
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Kimi is context files of Kimi CLI, JSONL: chat messages in OpenAI's shape, one a line, with content parts of its
@@ -63,21 +65,21 @@ func (kimiCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, erro
 	if len(edits) == 0 {
 		return m.Native, nil
 	}
-	if err := whole(m.Native); err != nil {
+	if err := rawjson.Check(m.Native); err != nil {
 		return nil, parseError(Kimi, "%v", err)
 	}
 	l, err := kimiLayout(m.Native)
 	if err != nil {
 		return nil, err
 	}
-	return l.edit(edits, func(_ node, text string) ([]byte, error) { return quote(text), nil })
+	return l.edit(edits, func(_ node, text string) ([]byte, error) { return rawjson.Quote(text), nil })
 }
 
 func (kimiCodec) Make(m pipeline.Made) ([]byte, error) {
 	switch {
 	case m.Role == pipeline.RoleTool:
-		b := append([]byte(`{"role":"tool","content":[`), textBlock(m.Text)...)
-		return append(append(append(b, `],"tool_call_id":`...), quote(m.CallID)...), '}'), nil
+		return fmt.Appendf(nil, `{"role":"tool","content":[%s],"tool_call_id":%s}`, textBlock(m.Text),
+			rawjson.Quote(m.CallID)), nil
 	case m.Kind == pipeline.KindSummary:
 		if err := mustSay(m); err != nil {
 			return nil, err
@@ -99,7 +101,7 @@ func kimiLayout(native []byte) (*layout, error) {
 			return
 		}
 		n.part.Kind = pipeline.PartReasoning
-		n.part.Text = text(n.part.Raw, first(get(n.part.Raw, root(n.part.Raw), "think")))
+		n.part.Text = rawjson.Root(n.part.Raw).Get("think").Text()
 	}
 	for i := range l.nodes {
 		think(&l.nodes[i])
@@ -121,10 +123,10 @@ func (kimiCodec) address(p pipeline.Part) string { return openAIURL(p) }
 
 // ---- files
 
-func detectKimi(s sketched) bool {
-	return s.has("role=_checkpoint", "role=_usage", "role=_system_prompt") ||
-		s.has("role") && s.has("content", "tool_calls") && s.has("role=user", "role=assistant", "role=tool") &&
-			!s.has("type", "messages", "message", "ts")
+func detectKimi(s rawjson.Outline) bool {
+	return s.Has("role=_checkpoint", "role=_usage", "role=_system_prompt") ||
+		s.Has("role") && s.Has("content", "tool_calls") && s.Has("role=user", "role=assistant", "role=tool") &&
+			!s.Has("type", "messages", "message", "ts")
 }
 
 func openKimi(s *stream, o Options) source {
@@ -134,18 +136,18 @@ func openKimi(s *stream, o Options) source {
 type kimiContext struct{}
 
 func (kimiContext) record(out *scribe, b []byte, line int) error {
-	v := root(b)
-	role := text(b, first(get(b, v, "role")))
+	v := rawjson.Root(b)
+	role := v.Get("role").Text()
 	switch {
 	case role == "_system_prompt":
-		if prompt, ok := get(b, v, "content"); ok && kind(b, prompt) == '"' {
-			out.meta.System = prompt.of(b)
+		if prompt, ok := v.Lookup("content"); ok && prompt.IsString() {
+			out.meta.System = prompt.Raw()
 			out.meta.Envelope = lineArray(b)
 		}
 		return nil
 	case role == "_usage":
 		// The size of the context so far.
-		if n := number(b, first(get(b, v, "token_count"))); out.begun {
+		if n := v.Get("token_count").Count(); out.begun {
 			out.usage(line, &Usage{Used: n})
 		}
 		return nil
@@ -172,29 +174,29 @@ func writeKimi(out Output) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return linesOf(append(envelopeLines(out.Meta.Envelope), nativesOf(all)...)), nil
+	return rawjson.Lines(append(envelopeLines(out.Meta.Envelope), nativesOf(all)...)), nil
 }
 
 // envelopeLines are the lines that stand before the messages of a file, as an envelope that is an array has them.
 func envelopeLines(e []byte) [][]byte {
-	if len(e) == 0 || whole(e) != nil || kind(e, root(e)) != '[' {
+	if len(e) == 0 || rawjson.Check(e) != nil || !rawjson.Root(e).IsArray() {
 		return nil
 	}
 	var out [][]byte
-	for _, el := range elements(e, root(e)) {
-		out = append(out, el.of(e))
+	for _, el := range rawjson.Root(e).Elements() {
+		out = append(out, el.Raw())
 	}
 	return out
 }
 
 // lineArray makes such an envelope.
 func lineArray(lines ...[]byte) []byte {
-	b := []byte{'['}
+	b := []byte(`[`)
 	for i, line := range lines {
 		if i > 0 {
-			b = append(b, ',')
+			b = append(b, ","...)
 		}
-		b = append(b, oneLine(line)...)
+		b = append(b, rawjson.OneLine(line)...)
 	}
-	return append(b, ']')
+	return append(b, "]"...)
 }

@@ -1,9 +1,11 @@
 package transcript
 
 import (
+	"fmt"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // LangChain is the messages of LangChain and LangGraph, in the three forms that its libraries write and load:
@@ -31,9 +33,9 @@ func decodeLangChain(native []byte) (pipeline.Message, error) {
 		return pipeline.Message{}, err
 	}
 	m := l.message()
-	body := langChainBody(native, root(native))
-	m.ID = text(native, first(get(native, body, "id")))
-	if source, _ := dig(native, body, "additional_kwargs", "lc_source"); text(native, source) == "summarization" {
+	body := langChainBody(rawjson.Root(native))
+	m.ID = body.Get("id").Text()
+	if source, _ := body.Lookup("additional_kwargs", "lc_source"); source.Text() == "summarization" {
 		m.Kind = pipeline.KindSummary
 	}
 	return m, nil
@@ -50,29 +52,27 @@ func (langChainCodec) Make(m pipeline.Made) ([]byte, error) {
 		pipeline.RoleSystem: "system", pipeline.RoleUser: "human", pipeline.RoleAssistant: "ai",
 		pipeline.RoleTool: "tool",
 	}[m.Role]
-	b := append([]byte(`{"type":`), quote(typ)...)
-	b = append(append(b, `,"content":`...), quote(m.Text)...)
+	b := fmt.Appendf(nil, `{"type":%s,"content":%s`, rawjson.Quote(typ), rawjson.Quote(m.Text))
 	switch {
 	case m.Role == pipeline.RoleTool:
-		b = append(append(b, `,"tool_call_id":`...), quote(m.CallID)...)
-		b = append(append(b, `,"name":`...), quote(m.Name)...)
+		b = fmt.Appendf(b, `,"tool_call_id":%s,"name":%s`, rawjson.Quote(m.CallID), rawjson.Quote(m.Name))
 		if m.IsError {
 			b = append(b, `,"status":"error"`...)
 		}
-		return append(b, '}'), nil
+		return append(b, "}"...), nil
 	case m.Kind == pipeline.KindSummary:
 		b = append(b, `,"additional_kwargs":{"lc_source":"summarization"}`...)
 	}
 	if err := mustSay(m); err != nil {
 		return nil, err
 	}
-	return append(b, '}'), nil
+	return append(b, "}"...), nil
 }
 
 // langChainBody is the object with the fields of a message.
-func langChainBody(b []byte, v span) span {
+func langChainBody(v rawjson.Value) rawjson.Value {
 	for _, key := range []string{"kwargs", "data"} {
-		if at, ok := get(b, v, key); ok && kind(b, at) == '{' {
+		if at, ok := v.Lookup(key); ok && at.IsObject() {
 			return at
 		}
 	}
@@ -80,19 +80,19 @@ func langChainBody(b []byte, v span) span {
 }
 
 // langChainRole tells the role from the type, or from the name of the class.
-func langChainRole(b []byte, v, body span) string {
-	name := text(b, first(get(b, v, "type")))
+func langChainRole(v, body rawjson.Value) string {
+	name := v.Get("type").Text()
 	if name == "constructor" {
-		name = text(b, first(get(b, body, "type")))
-		if path, ok := get(b, v, "id"); ok && kind(b, path) == '[' {
-			if els := elements(b, path); len(els) > 0 {
-				name = text(b, els[len(els)-1])
+		name = body.Get("type").Text()
+		if path, ok := v.Lookup("id"); ok && path.IsArray() {
+			if els := path.Elements(); len(els) > 0 {
+				name = els[len(els)-1].Text()
 			}
 		}
 	}
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "Chunk"), "Message")
 	if name == "Chat" || name == "chat" {
-		name = text(b, first(get(b, body, "role")))
+		name = body.Get("role").Text()
 	}
 	switch strings.ToLower(name) {
 	case "human", "user":
@@ -110,18 +110,15 @@ func langChainRole(b []byte, v, body span) string {
 // langChainLayout reads a message of one of the three forms, sound JSON.
 func langChainLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	b, v := native, root(native)
-	if kind(b, v) != '{' {
+	v := rawjson.Root(native)
+	if !v.IsObject() {
 		return nil, parseError(LangChain, "it is no object")
 	}
-	body := langChainBody(b, v)
-	if l.role = langChainRole(b, v, body); l.role == "" {
+	body := langChainBody(v)
+	if l.role = langChainRole(v, body); l.role == "" {
 		return nil, parseError(LangChain, "its type is not human, ai, system, tool or one of their classes")
 	}
-	at := map[string]span{}
-	for key, f := range fields(b, body) {
-		at[string(key)] = f.value
-	}
+	at := body.Members()
 	nodes, err := l.langChainContent(at["content"])
 	if err != nil {
 		return nil, err
@@ -129,16 +126,16 @@ func langChainLayout(native []byte) (*layout, error) {
 	if l.role == "tool" {
 		l.nodes = []node{{
 			part: pipeline.Part{
-				Kind: pipeline.PartToolResult, CallID: text(b, at["tool_call_id"]), Name: text(b, at["name"]),
-				IsError: text(b, at["status"]) == "error",
+				Kind: pipeline.PartToolResult, CallID: at["tool_call_id"].Text(), Name: at["name"].Text(),
+				IsError: at["status"].Text() == "error",
 			},
-			list: -1, value: at["content"], insert: body.end - 1, content: nodes,
+			list: -1, value: at["content"], insert: body.End() - 1, content: nodes,
 		}}
 		return l, nil
 	}
-	if reasoning, ok := get(b, at["additional_kwargs"], "reasoning_content"); ok && text(b, reasoning) != "" {
+	if reasoning, ok := at["additional_kwargs"].Lookup("reasoning_content"); ok && reasoning.Text() != "" {
 		l.nodes = append(l.nodes, node{
-			part: pipeline.Part{Kind: pipeline.PartReasoning, Text: text(b, reasoning), Raw: reasoning.of(b)},
+			part: pipeline.Part{Kind: pipeline.PartReasoning, Text: reasoning.Text(), Raw: reasoning.Raw()},
 			list: -1, value: reasoning, vacant: `""`,
 		})
 	}
@@ -149,18 +146,17 @@ func langChainLayout(native []byte) (*layout, error) {
 
 // langChainContent reads a content: a string, or an array of strings and of blocks in the shape of a vendor or of
 // LangChain's own standard blocks.
-func (l *layout) langChainContent(v span) ([]node, error) {
-	b := l.native
-	switch kind(b, v) {
-	case 0, 'n':
+func (l *layout) langChainContent(v rawjson.Value) ([]node, error) {
+	switch v.Kind() {
+	case rawjson.Missing, rawjson.Null:
 		return nil, nil
-	case '"':
-		if v.end-v.start == 2 {
+	case rawjson.String:
+		if v.IsEmpty() {
 			return nil, nil
 		}
 		return []node{l.literalNode(v)}, nil
-	case '[':
-		els := elements(b, v)
+	case rawjson.Array:
+		els := v.Elements()
 		row := l.addList(newList(els))
 		nodes := make([]node, 0, len(els))
 		for i, el := range els {
@@ -176,16 +172,15 @@ func (l *layout) langChainContent(v span) ([]node, error) {
 	return nil, parseError(LangChain, "its content is neither a string nor an array of blocks")
 }
 
-func (l *layout) langChainBlock(v span) (node, error) {
-	b := l.native
+func (l *layout) langChainBlock(v rawjson.Value) (node, error) {
 	n, err := l.block(LangChain, v)
-	if err != nil || kind(b, v) != '{' {
+	if err != nil || !v.IsObject() {
 		return n, err
 	}
 	p := &n.part
 	field := func(keys ...string) string {
 		for _, key := range keys {
-			if s := text(b, first(get(b, v, key))); s != "" {
+			if s := v.Get(key).Text(); s != "" {
 				return s
 			}
 		}
@@ -196,8 +191,8 @@ func (l *layout) langChainBlock(v span) (node, error) {
 		p.Kind, p.Text = pipeline.PartReasoning, field("reasoning", "text")
 	case "reasoning_content": // Bedrock's
 		p.Kind = pipeline.PartReasoning
-		if at, ok := dig(b, v, "reasoning_content", "text"); ok {
-			p.Text = text(b, at)
+		if at, ok := v.Lookup("reasoning_content", "text"); ok {
+			p.Text = at.Text()
 		}
 	case "image", "image_url":
 		p.Kind = pipeline.PartImage
@@ -205,8 +200,8 @@ func (l *layout) langChainBlock(v span) (node, error) {
 		p.Kind, p.Name = pipeline.PartFile, field("filename", "title")
 	case "tool_call":
 		p.Kind, p.CallID, p.Name = pipeline.PartToolCall, field("id"), field("name")
-		n.value, _ = get(b, v, "args")
-		p.Input, n.block, n.insert, n.key = inputText(b, n.value), false, v.end-1, "args"
+		n.value, _ = v.Lookup("args")
+		p.Input, n.block, n.insert, n.key = n.value.TextOrRaw(), false, v.End()-1, "args"
 	}
 	if p.Kind == pipeline.PartImage || p.Kind == pipeline.PartFile {
 		if s := field("mime_type", "media_type"); s != "" {
@@ -219,35 +214,34 @@ func (l *layout) langChainBlock(v span) (node, error) {
 
 // langChainCalls reads tool_calls. A call that stands in the content as well, as a block of its vendor's, or in
 // additional_kwargs, is one call in several places.
-func (l *layout) langChainCalls(calls, extra span) {
-	b := l.native
-	if kind(b, calls) != '[' {
+func (l *layout) langChainCalls(calls, extra rawjson.Value) {
+	if !calls.IsArray() {
 		return
 	}
-	els := elements(b, calls)
+	els := calls.Elements()
 	row := l.addList(newList(els))
-	var raw []span
+	var raw []rawjson.Value
 	rawRow := -1
-	if list, ok := get(b, extra, "tool_calls"); ok && kind(b, list) == '[' {
-		raw = elements(b, list)
+	if list, ok := extra.Lookup("tool_calls"); ok && list.IsArray() {
+		raw = list.Elements()
 		rawRow = l.addList(newList(raw))
 	}
 	for i, el := range els {
-		if kind(b, el) != '{' {
+		if !el.IsObject() {
 			continue
 		}
-		args, _ := get(b, el, "args")
+		args, _ := el.Lookup("args")
 		n := node{
 			part: pipeline.Part{
-				Kind: pipeline.PartToolCall, CallID: text(b, first(get(b, el, "id"))),
-				Name: text(b, first(get(b, el, "name"))), Type: text(b, first(get(b, el, "type"))),
-				Input: inputText(b, args), Raw: el.of(b),
+				Kind: pipeline.PartToolCall, CallID: el.Get("id").Text(),
+				Name: el.Get("name").Text(), Type: el.Get("type").Text(),
+				Input: args.TextOrRaw(), Raw: el.Raw(),
 			},
-			list: row, index: i, value: args, insert: el.end - 1, key: "args",
+			list: row, index: i, value: args, insert: el.End() - 1, key: "args",
 		}
 		for j, r := range raw {
-			if id := text(b, first(get(b, r, "id"))); id == n.part.CallID && id != "" {
-				arguments, _ := dig(b, r, "function", "arguments")
+			if id := r.Get("id").Text(); id == n.part.CallID && id != "" {
+				arguments, _ := r.Lookup("function", "arguments")
 				n.twins = append(n.twins, node{list: rawRow, index: j, value: arguments, as: quoted1})
 			}
 		}
@@ -260,7 +254,7 @@ func (l *layout) langChainCalls(calls, extra span) {
 	}
 }
 
-func quoted1(text string) ([]byte, error) { return quote(text), nil }
+func quoted1(text string) ([]byte, error) { return rawjson.Quote(text), nil }
 
 // callNode finds the call of an id that has no twin yet, -1 for none.
 func (l *layout) callNode(id string) int {
@@ -282,7 +276,7 @@ func (langChainCodec) address(p pipeline.Part) string {
 	}
 	b := []byte(p.Raw)
 	for _, key := range []string{"base64", "data", "url"} {
-		if s := text(b, first(get(b, root(b), key))); s != "" {
+		if s := rawjson.Root(b).Get(key).Text(); s != "" {
 			return base64URL(p.MediaType, s)
 		}
 	}
@@ -293,15 +287,15 @@ func (langChainCodec) address(p pipeline.Part) string {
 
 var langChainPaths = []string{"messages", "values.messages", ""}
 
-func detectLangChain(s sketched) bool {
+func detectLangChain(s rawjson.Outline) bool {
 	for _, at := range []string{"[]", "messages[]", "values.messages[]"} {
-		if s.has(at+".lc") && s.has(at+".kwargs") {
+		if s.Has(at+".lc") && s.Has(at+".kwargs") {
 			return true
 		}
-		if s.has(at+".role") || s.has(at+".ts") {
+		if s.Has(at+".role") || s.Has(at+".ts") {
 			continue
 		}
-		if s.has(at+".type=human", at+".type=ai") && s.has(at+".content", at+".data.content") {
+		if s.Has(at+".type=human", at+".type=ai") && s.Has(at+".content", at+".data.content") {
 			return true
 		}
 	}
@@ -315,9 +309,9 @@ func openLangChain(s *stream, o Options) source {
 type langChainMessages struct{}
 
 func (langChainMessages) record(out *scribe, b []byte, line int) error {
-	v := root(b)
-	body := langChainBody(b, v)
-	if typ := text(b, first(get(b, v, "type"))); typ == "remove" || typ == "RemoveMessage" {
+	v := rawjson.Root(b)
+	body := langChainBody(v)
+	if typ := v.Get("type").Text(); typ == "remove" || typ == "RemoveMessage" {
 		out.note(line, NoteRecord, typ, "it takes a message out of a state, and says nothing")
 		return nil
 	}
@@ -330,13 +324,13 @@ func (langChainMessages) record(out *scribe, b []byte, line int) error {
 		return nil
 	}
 	model := ""
-	if data, ok := get(b, body, "response_metadata"); ok {
+	if data, ok := body.Lookup("response_metadata"); ok {
 		for _, key := range []string{"model", "model_name"} {
-			if s := text(b, first(get(b, data, key))); s != "" {
+			if s := data.Get(key).Text(); s != "" {
 				model = s
 			}
 		}
-		if vendor := protocolOf(text(b, first(get(b, data, "model_provider")))); vendor != "" {
+		if vendor := protocolOf(data.Get("model_provider").Text()); vendor != "" {
 			out.meta.Vendor = vendor
 		}
 	}
@@ -344,22 +338,22 @@ func (langChainMessages) record(out *scribe, b []byte, line int) error {
 		out.meta.Model = model
 	}
 	out.message(line, m)
-	if at, ok := get(b, body, "usage_metadata"); ok && kind(b, at) == '{' {
-		out.usage(line, langChainUsage(b, at, model))
+	if at, ok := body.Lookup("usage_metadata"); ok && at.IsObject() {
+		out.usage(line, langChainUsage(at, model))
 	}
 	return nil
 }
 
 // langChainUsage reads usage_metadata, whose input_tokens count what came from the cache too.
-func langChainUsage(b []byte, at span, model string) *Usage {
-	u := &Usage{Model: model, Output: number(b, first(get(b, at, "output_tokens")))}
-	all := number(b, first(get(b, at, "input_tokens")))
-	if d, ok := get(b, at, "input_token_details"); ok {
-		u.CacheRead, u.CacheCreation = number(b, first(get(b, d, "cache_read"))),
-			number(b, first(get(b, d, "cache_creation")))
+func langChainUsage(at rawjson.Value, model string) *Usage {
+	u := &Usage{Model: model, Output: at.Get("output_tokens").Count()}
+	all := at.Get("input_tokens").Count()
+	if d, ok := at.Lookup("input_token_details"); ok {
+		u.CacheRead, u.CacheCreation = d.Get("cache_read").Count(),
+			d.Get("cache_creation").Count()
 	}
 	u.Input = max(all-u.CacheRead-u.CacheCreation, 0)
-	if u.Used = number(b, first(get(b, at, "total_tokens"))); u.Used == 0 {
+	if u.Used = at.Get("total_tokens").Count(); u.Used == 0 {
 		u.Used = all + u.Output
 	}
 	return u
@@ -372,16 +366,16 @@ func (langChainMessages) end(out *scribe, around []byte) error {
 	out.meta.Envelope = around
 	// Deep Agents leave the messages of a state as they are, and say how many the summary stands for.
 	for _, path := range [][]string{{"_summarization_event"}, {"values", "_summarization_event"}} {
-		event, ok := dig(around, root(around), path...)
-		if !ok || kind(around, event) != '{' {
+		event, ok := rawjson.Root(around).Lookup(path...)
+		if !ok || !event.IsObject() {
 			continue
 		}
-		cut := number(around, first(get(around, event, "cutoff_index")))
-		summary, _ := get(around, event, "summary_message")
-		if kind(around, summary) != '{' || cut < 1 || cut > out.count {
+		cut := event.Get("cutoff_index").Count()
+		summary, _ := event.Lookup("summary_message")
+		if !summary.IsObject() || cut < 1 || cut > out.count {
 			continue
 		}
-		m, err := decodeLangChain(summary.of(around))
+		m, err := decodeLangChain(summary.Raw())
 		if err != nil {
 			return out.fault(1, err)
 		}
@@ -401,26 +395,29 @@ func writeLangChain(out Output) ([]byte, error) {
 			all[i].native = form(e.native)
 		}
 	}
-	list := arrayOf(nativesOf(all))
+	list := rawjson.ArrayOf(nativesOf(all))
 	if out.Meta.Envelope == nil {
 		return list, nil
 	}
 	// The new summary stands among the messages: what says that the old one covers some of them is void.
-	around, _ := dropKeys(out.Meta.Envelope, root(out.Meta.Envelope),
-		func(key string, _ span) bool { return key == "_summarization_event" })
-	return putArray(around, list, langChainPaths[:2]...), nil
+	around, _ := rawjson.Root(out.Meta.Envelope).DropKeys(func(key string,
+		_ rawjson.Value,
+	) bool {
+		return key == "_summarization_event"
+	})
+	return rawjson.PutArray(around, list, langChainPaths[:2]...), nil
 }
 
 // langChainForm gives what puts a flat message into the form that the stored messages have.
 func langChainForm(all []entry) func([]byte) []byte {
 	for _, e := range all {
-		v := root(e.native)
+		v := rawjson.Root(e.native)
 		switch {
 		case e.made != nil:
 			continue
-		case text(e.native, first(get(e.native, v, "type"))) == "constructor":
+		case v.Get("type").Text() == "constructor":
 			return constructed
-		case langChainBody(e.native, v) != v:
+		case langChainBody(v).Start() != v.Start():
 			return wrapped
 		}
 		break
@@ -430,18 +427,17 @@ func langChainForm(all []entry) func([]byte) []byte {
 
 // wrapped puts a flat message into {"type":…,"data":…}.
 func wrapped(flat []byte) []byte {
-	typ, _ := get(flat, root(flat), "type")
-	b := append([]byte(`{"type":`), typ.of(flat)...)
-	return append(append(append(b, `,"data":`...), flat...), '}')
+	typ, _ := rawjson.Root(flat).Lookup("type")
+	return fmt.Appendf(nil, `{"type":%s,"data":%s}`, typ.Raw(), flat)
 }
 
 // constructed puts a flat message into a constructor.
 func constructed(flat []byte) []byte {
-	v := root(flat)
+	v := rawjson.Root(flat)
 	class := map[string]string{
 		"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage",
 		"tool": "ToolMessage",
-	}[text(flat, first(get(flat, v, "type")))]
-	b := append([]byte(`{"lc":1,"type":"constructor","id":["langchain","schema","messages",`), quote(class)...)
-	return append(append(append(b, `],"kwargs":`...), flat...), '}')
+	}[v.Get("type").Text()]
+	return fmt.Appendf(nil, `{"lc":1,"type":"constructor","id":["langchain","schema","messages",%s],"kwargs":%s}`,
+		rawjson.Quote(class), flat)
 }

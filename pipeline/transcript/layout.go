@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // A layout is a message taken apart for reading and for surgery: its parts, and where they stand in its bytes.
@@ -26,7 +27,7 @@ type node struct {
 	list, index int
 	// value is what EditReplace puts the text in the place of: a string literal, the content of a tool result,
 	// the input of a call.
-	value span
+	value rawjson.Value
 	// insert is where a missing value goes, 0: nowhere, and key the key that it gets there; empty: "content".
 	insert int
 	key    string
@@ -48,10 +49,10 @@ type node struct {
 
 // A list is a row of siblings that can be taken out together with their commas.
 type list struct {
-	siblings []span
+	siblings []rawjson.Value
 	// whole is the value that holds them, and vacant what it turns into when none is left; empty: nothing, the
 	// list may stand empty.
-	whole  span
+	whole  rawjson.Value
 	vacant string
 	// parent is the entry of an earlier list that goes with the last of these; -1: none does.
 	parent, parentIndex int
@@ -76,12 +77,12 @@ func (l *layout) addList(x list) int {
 }
 
 // newList is a list that no other goes with.
-func newList(siblings []span) list { return list{siblings: siblings, parent: -1} }
+func newList(siblings []rawjson.Value) list { return list{siblings: siblings, parent: -1} }
 
 // surgery collects what edits do to a message.
 type surgery struct {
 	*layout
-	splices []splice
+	splices []rawjson.Splice
 	dropped [][]bool       // per list
 	gone    map[*node]bool // top-level nodes that are dropped
 	done    map[*node]pipeline.Edit
@@ -174,17 +175,17 @@ func (s *surgery) one(n *node, e pipeline.Edit, call func(node, string) ([]byte,
 func (s *surgery) nothingLeft() bool {
 	for i := range s.nodes {
 		n := &s.nodes[i]
-		if !s.gone[n] && (n.list >= 0 || n.value.empty() || !s.inDropped(n.value)) {
+		if !s.gone[n] && (n.list >= 0 || n.value.IsMissing() || !s.inDropped(n.value)) {
 			return false
 		}
 	}
 	return len(s.nodes) > 0
 }
 
-func (s *surgery) inDropped(v span) bool {
+func (s *surgery) inDropped(v rawjson.Value) bool {
 	for i, x := range s.lists {
 		for j, el := range x.siblings {
-			if s.dropped[i][j] && el.start <= v.start && v.end <= el.end {
+			if s.dropped[i][j] && el.Start() <= v.Start() && v.End() <= el.End() {
 				return true
 			}
 		}
@@ -196,14 +197,14 @@ func (s *surgery) drop(n *node) {
 	switch {
 	case n.list >= 0:
 		s.dropped[n.list][n.index] = true
-	case !n.value.empty():
-		s.splices = append(s.splices, splice{n.value, []byte(n.vacant)})
+	case !n.value.IsMissing():
+		s.splices = append(s.splices, n.value.Replace([]byte(n.vacant)))
 	}
 }
 
 // replace puts a text in the place of what a node of the kind holds.
 func (s *surgery) replace(n *node, kind pipeline.PartKind, text string, call func(node, string) ([]byte, error)) error {
-	b := quote(text)
+	b := rawjson.Quote(text)
 	var err error
 	switch {
 	case n.as != nil:
@@ -212,20 +213,20 @@ func (s *surgery) replace(n *node, kind pipeline.PartKind, text string, call fun
 		b, err = call(*n, text)
 	case kind == pipeline.PartText, kind == pipeline.PartToolResult, n.list < 0:
 	case s.entry != nil:
-		s.splices = append(s.splices, splice{s.lists[n.list].siblings[n.index], s.entry(text)})
+		s.splices = append(s.splices, s.lists[n.list].siblings[n.index].Replace(s.entry(text)))
 		return nil
 	default:
-		s.splices = append(s.splices, splice{s.lists[n.list].siblings[n.index], textBlock(text)})
+		s.splices = append(s.splices, s.lists[n.list].siblings[n.index].Replace(textBlock(text)))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if !n.value.empty() {
-		s.splices = append(s.splices, splice{n.value, b})
+	if !n.value.IsMissing() {
+		s.splices = append(s.splices, n.value.Replace(b))
 	} else if n.insert > 0 {
-		key := append(quote(cmp.Or(n.key, "content")), ':')
-		s.splices = append(s.splices, splice{span{n.insert, n.insert}, append(append([]byte{','}, key...), b...)})
+		key := append(rawjson.Quote(cmp.Or(n.key, "content")), ':')
+		s.splices = append(s.splices, rawjson.Insert(n.insert, fmt.Appendf(nil, ",%s%s", key, b)))
 	}
 	return nil
 }
@@ -242,21 +243,21 @@ func (s *surgery) finish() []byte {
 			s.dropped[x.parent][x.parentIndex] = true
 			continue
 		} else if empty && x.vacant != "" {
-			s.splices = append(s.splices, splice{x.whole, []byte(x.vacant)})
+			s.splices = append(s.splices, x.whole.Replace([]byte(x.vacant)))
 			continue
 		}
-		s.splices = append(s.splices, without(x.siblings, func(j int) bool { return dropped[j] })...)
+		s.splices = append(s.splices, rawjson.Without(x.siblings, func(j int) bool { return dropped[j] })...)
 	}
 	// What stands inside of something that goes, goes with it.
-	slices.SortStableFunc(s.splices, func(a, b splice) int { return cmp.Or(a.start-b.start, b.end-a.end) })
+	slices.SortStableFunc(s.splices, func(a, b rawjson.Splice) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 	kept, end := s.splices[:0], 0
 	for _, x := range s.splices {
-		if x.end <= end && x.start < end {
+		if x.End <= end && x.Start < end {
 			continue
 		}
-		kept, end = append(kept, x), max(end, x.end)
+		kept, end = append(kept, x), max(end, x.End)
 	}
-	return apply(s.native, kept)
+	return rawjson.Apply(s.native, kept...)
 }
 
 // parseError is for a message that is JSON but no message of the format.

@@ -1,9 +1,11 @@
 package transcript
 
 import (
+	"fmt"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // MSAgent is messages of Microsoft's Agent Framework: {"role":…,"contents":[…]}, the role a string or {"value":…}.
@@ -28,7 +30,7 @@ func decodeMSAgent(native []byte) (pipeline.Message, error) {
 		return pipeline.Message{}, err
 	}
 	m := l.message()
-	m.ID = text(native, first(get(native, root(native), "message_id")))
+	m.ID = rawjson.Root(native).Get("message_id").Text()
 	return m, nil
 }
 
@@ -36,7 +38,7 @@ func (msAgentCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, e
 	if len(edits) == 0 {
 		return m.Native, nil
 	}
-	if err := whole(m.Native); err != nil {
+	if err := rawjson.Check(m.Native); err != nil {
 		return nil, parseError(MSAgent, "%v", err)
 	}
 	l, err := msAgentLayout(m.Native)
@@ -44,60 +46,58 @@ func (msAgentCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, e
 		return nil, err
 	}
 	return l.edit(edits, func(n node, text string) ([]byte, error) {
-		if kind(l.native, n.value) == '{' {
+		if n.value.IsObject() {
 			return anthropicInput(n, text)
 		}
-		return quote(text), nil
+		return rawjson.Quote(text), nil
 	})
 }
 
 func (msAgentCodec) Make(m pipeline.Made) ([]byte, error) {
-	b := append([]byte(`{"role":{"value":`), quote(string(m.Role))...)
-	b = append(b, `},"contents":[{"type":`...)
+	b := fmt.Appendf(nil, `{"role":{"value":%s},"contents":[{"type":`, rawjson.Quote(string(m.Role)))
 	if m.Role == pipeline.RoleTool {
-		b = append(append(b, `"function_result","call_id":`...), quote(m.CallID)...)
-		b = append(append(b, `,"result":`...), quote(m.Text)...)
+		b = fmt.Appendf(b, `"function_result","call_id":%s,"result":%s`, rawjson.Quote(m.CallID), rawjson.Quote(m.Text))
 		if m.IsError {
-			b = append(append(b, `,"exception":`...), quote(m.Text)...)
+			b = fmt.Appendf(b, `,"exception":%s`, rawjson.Quote(m.Text))
 		}
 		return append(b, "}]}"...), nil
 	}
 	if err := mustSay(m); err != nil {
 		return nil, err
 	}
-	return append(append(append(b, `"text","text":`...), quote(m.Text)...), "}]}"...), nil
+	return fmt.Appendf(b, `"text","text":%s}]}`, rawjson.Quote(m.Text)), nil
 }
 
 // msAgentLayout reads {"role":…,"contents":[…]}, sound JSON.
 func msAgentLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	b, v := native, root(native)
-	if kind(b, v) != '{' {
+	v := rawjson.Root(native)
+	if !v.IsObject() {
 		return nil, parseError(MSAgent, "it is no object")
 	}
-	role, _ := get(b, v, "role")
-	if kind(b, role) == '{' {
-		role, _ = get(b, role, "value")
+	role, _ := v.Lookup("role")
+	if role.IsObject() {
+		role, _ = role.Lookup("value")
 	}
-	switch l.role = text(b, role); l.role {
+	switch l.role = role.Text(); l.role {
 	case "system", "user", "assistant", "tool":
 	case "":
 		return nil, parseError(MSAgent, "it has no role")
 	default:
 		return nil, parseError(MSAgent, "its role is not system, user, assistant or tool")
 	}
-	contents, _ := get(b, v, "contents")
-	switch kind(b, contents) {
-	case 'n':
+	contents, _ := v.Lookup("contents")
+	switch contents.Kind() {
+	case rawjson.Null:
 		return l, nil
-	case '[':
+	case rawjson.Array:
 	default:
 		return nil, parseError(MSAgent, "its contents are no array")
 	}
-	els := elements(b, contents)
+	els := contents.Elements()
 	row := l.addList(newList(els))
 	for i, el := range els {
-		if kind(b, el) != '{' {
+		if !el.IsObject() {
 			return nil, parseError(MSAgent, "one of its contents is no object")
 		}
 		if n, ok := l.msAgentContent(el); ok {
@@ -109,42 +109,38 @@ func msAgentLayout(native []byte) (*layout, error) {
 }
 
 // msAgentContent reads one of the contents; ok is false for one that is no part of the message.
-func (l *layout) msAgentContent(v span) (n node, ok bool) {
-	b := l.native
-	at := map[string]span{}
-	for key, f := range fields(b, v) {
-		at[string(key)] = f.value
-	}
-	n = node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: text(b, at["type"]), Raw: v.of(b)}}
+func (l *layout) msAgentContent(v rawjson.Value) (n node, ok bool) {
+	at := v.Members()
+	n = node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: at["type"].Text(), Raw: v.Raw()}}
 	p := &n.part
 	switch p.Type {
 	case "usage":
 		return n, false
 	case "text":
-		if kind(b, at["text"]) == '"' {
-			p.Kind, p.Text, n.value = pipeline.PartText, text(b, at["text"]), at["text"]
+		if at["text"].IsString() {
+			p.Kind, p.Text, n.value = pipeline.PartText, at["text"].Text(), at["text"]
 		}
 	case "error":
-		if kind(b, at["message"]) == '"' {
-			p.Kind, p.Text, n.value = pipeline.PartText, text(b, at["message"]), at["message"]
+		if at["message"].IsString() {
+			p.Kind, p.Text, n.value = pipeline.PartText, at["message"].Text(), at["message"]
 		}
 	case "text_reasoning":
-		p.Kind, p.Text = pipeline.PartReasoning, text(b, at["text"])
+		p.Kind, p.Text = pipeline.PartReasoning, at["text"].Text()
 	case "data", "uri", "hosted_file":
-		p.Kind, p.MediaType, p.Name = pipeline.PartFile, text(b, at["media_type"]), text(b, at["name"])
-		if strings.HasPrefix(p.MediaType, "image/") || strings.HasPrefix(text(b, at["uri"]), "data:image/") {
+		p.Kind, p.MediaType, p.Name = pipeline.PartFile, at["media_type"].Text(), at["name"].Text()
+		if strings.HasPrefix(p.MediaType, "image/") || strings.HasPrefix(at["uri"].Text(), "data:image/") {
 			p.Kind = pipeline.PartImage
 		}
 		fromAddress(p, msAgentCodec{}.address(*p))
 	case "function_call":
-		p.Kind, p.CallID, p.Name, n.block = pipeline.PartToolCall, text(b, at["call_id"]), text(b, at["name"]), false
-		n.value, n.insert, n.key = at["arguments"], v.end-1, "arguments"
-		p.Input = inputText(b, n.value)
+		p.Kind, p.CallID, p.Name, n.block = pipeline.PartToolCall, at["call_id"].Text(), at["name"].Text(), false
+		n.value, n.insert, n.key = at["arguments"], v.End()-1, "arguments"
+		p.Input = n.value.TextOrRaw()
 	case "function_result":
-		p.Kind, p.CallID, n.block = pipeline.PartToolResult, text(b, at["call_id"]), false
-		failed := kind(b, at["exception"])
+		p.Kind, p.CallID, n.block = pipeline.PartToolResult, at["call_id"].Text(), false
+		failed := at["exception"].Kind()
 		p.IsError = failed != 0 && failed != 'n'
-		n.value, n.insert, n.key = at["result"], v.end-1, "result"
+		n.value, n.insert, n.key = at["result"], v.End()-1, "result"
 		if n.content = l.anyContent(n.value); n.content == nil && failed == '"' {
 			// What went wrong is all that came of it.
 			n.content = l.anyContent(at["exception"])
@@ -155,16 +151,16 @@ func (l *layout) msAgentContent(v span) (n node, ok bool) {
 
 func (msAgentCodec) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
-	return text(b, first(get(b, root(b), "uri")))
+	return rawjson.Root(b).Get("uri").Text()
 }
 
 // ---- files
 
 var msAgentPaths = []string{"messages", "chat_message_store_state.messages"}
 
-func detectMSAgent(s sketched) bool {
-	return s.has("messages[].contents", "chat_message_store_state.messages[].contents") &&
-		s.has("messages[].role", "chat_message_store_state.messages[].role")
+func detectMSAgent(s rawjson.Outline) bool {
+	return s.Has("messages[].contents", "chat_message_store_state.messages[].contents") &&
+		s.Has("messages[].role", "chat_message_store_state.messages[].role")
 }
 
 func openMSAgent(s *stream, o Options) source {
@@ -179,24 +175,24 @@ func (msAgentRun) record(out *scribe, b []byte, line int) error {
 		return err
 	}
 	out.message(line, m)
-	contents, _ := get(b, root(b), "contents")
-	if kind(b, contents) != '[' {
+	contents, _ := rawjson.Root(b).Lookup("contents")
+	if !contents.IsArray() {
 		return nil
 	}
-	for _, el := range elements(b, contents) {
-		if text(b, first(get(b, el, "type"))) == "usage" {
-			out.usage(line, msAgentUsage(b, el))
+	for _, el := range contents.Elements() {
+		if el.Get("type").Text() == "usage" {
+			out.usage(line, msAgentUsage(el))
 		}
 	}
 	return nil
 }
 
-func msAgentUsage(b []byte, v span) *Usage {
-	details, ok := get(b, v, "details")
+func msAgentUsage(v rawjson.Value) *Usage {
+	details, ok := v.Lookup("details")
 	if !ok {
-		details, _ = get(b, v, "usage_details")
+		details, _ = v.Lookup("usage_details")
 	}
-	figure := func(key string) int { return number(b, first(get(b, details, key))) }
+	figure := func(key string) int { return details.Get(key).Count() }
 	u := &Usage{
 		Input: figure("input_token_count"), Output: figure("output_token_count"),
 		Used: figure("total_token_count"),
@@ -211,10 +207,10 @@ func (msAgentRun) end(out *scribe, around []byte) error {
 	if around == nil {
 		return nil
 	}
-	v := root(around)
+	v := rawjson.Root(around)
 	out.meta.Envelope = around
-	out.meta.ID = text(around, first(get(around, v, "id")))
-	out.meta.Model = text(around, first(dig(around, v, "config", "assistant", "model")))
+	out.meta.ID = v.Get("id").Text()
+	out.meta.Model = v.Get("config", "assistant", "model").Text()
 	return nil
 }
 
@@ -226,11 +222,11 @@ func writeMSAgent(out Output) ([]byte, error) {
 	// Roles are written as the messages beside them have theirs.
 	if role := firstStored(all, "role"); len(role) > 0 && role[0] == '"' {
 		for i, e := range all {
-			if at, ok := get(e.native, root(e.native), "role"); ok && e.made != nil {
-				all[i].native = apply(e.native, []splice{{at, quote(string(e.made.Role))}})
+			if at, ok := rawjson.Root(e.native).Lookup("role"); ok && e.made != nil {
+				all[i].native = at.With(rawjson.Quote(string(e.made.Role)))
 			}
 		}
 	}
 	// One run a line, as it came.
-	return oneLine(putArray(out.Meta.Envelope, arrayOf(nativesOf(all)), msAgentPaths...)), nil
+	return rawjson.OneLine(rawjson.PutArray(out.Meta.Envelope, rawjson.ArrayOf(nativesOf(all)), msAgentPaths...)), nil
 }

@@ -1,10 +1,12 @@
 package transcript
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // The chat-completions API of OpenAI, and of all servers that speak it:
@@ -16,7 +18,7 @@ type openAICodec struct{}
 func (openAICodec) Format() Format { return OpenAI }
 
 func (openAICodec) Decode(native []byte) (pipeline.Message, error) {
-	if err := whole(native); err != nil {
+	if err := rawjson.Check(native); err != nil {
 		return pipeline.Message{}, parseError(OpenAI, "%v", err)
 	}
 	return decodeOpenAI(native)
@@ -42,7 +44,7 @@ func (openAICodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, er
 	if len(edits) == 0 {
 		return m.Native, nil
 	}
-	if err := whole(m.Native); err != nil {
+	if err := rawjson.Check(m.Native); err != nil {
 		return nil, parseError(OpenAI, "%v", err)
 	}
 	l, err := openAILayout(m.Native)
@@ -50,55 +52,54 @@ func (openAICodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, er
 		return nil, err
 	}
 	// The arguments of a call are a string to this API, whatever stands in it.
-	return l.edit(edits, func(_ node, text string) ([]byte, error) { return quote(text), nil })
+	return l.edit(edits, func(_ node, text string) ([]byte, error) { return rawjson.Quote(text), nil })
 }
 
 func (openAICodec) Make(m pipeline.Made) ([]byte, error) {
-	b := append([]byte(`{"role":`), quote(string(m.Role))...)
+	b := fmt.Appendf(nil, `{"role":%s`, rawjson.Quote(string(m.Role)))
 	if m.Role == pipeline.RoleTool {
-		b = append(append(b, `,"tool_call_id":`...), quote(m.CallID)...)
+		b = fmt.Appendf(b, `,"tool_call_id":%s`, rawjson.Quote(m.CallID))
 	} else if strings.TrimSpace(m.Text) == "" {
 		return nil, pipeline.Errorf(pipeline.Internal, "a made %s message has no text, which no vendor takes", m.Role)
 	}
-	b = append(append(b, `,"content":`...), quote(m.Text)...)
-	return append(b, '}'), nil
+	return fmt.Appendf(b, `,"content":%s}`, rawjson.Quote(m.Text)), nil
 }
 
 // openAILayout reads {"role":…,"content":…,"tool_calls":…,"tool_call_id":…}, sound JSON.
 func openAILayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	b, v := native, root(native)
-	if kind(b, v) != '{' {
+	v := rawjson.Root(native)
+	if !v.IsObject() {
 		return nil, parseError(OpenAI, "it is no object")
 	}
-	var content, reasoning, refusal, calls, callID, name, function span
-	var pairs []span
+	var content, reasoning, refusal, calls, callID, name, function rawjson.Value
+	var pairs []rawjson.Value
 	var at struct{ reasoning, refusal, calls, function int }
-	for key, f := range fields(b, v) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "role":
-			l.role = text(b, f.value)
+			l.role = f.Value.Text()
 		case "content":
-			content = f.value
+			content = f.Value
 		case "reasoning_content", "reasoning":
-			reasoning, at.reasoning = f.value, len(pairs)
+			reasoning, at.reasoning = f.Value, len(pairs)
 		case "refusal":
-			refusal, at.refusal = f.value, len(pairs)
+			refusal, at.refusal = f.Value, len(pairs)
 		case "tool_calls":
-			calls, at.calls = f.value, len(pairs)
+			calls, at.calls = f.Value, len(pairs)
 		case "function_call":
-			function, at.function = f.value, len(pairs)
+			function, at.function = f.Value, len(pairs)
 		case "tool_call_id":
-			callID = f.value
+			callID = f.Value
 		case "name":
-			name = f.value
+			name = f.Value
 		}
-		pairs = append(pairs, f.pair)
+		pairs = append(pairs, f.Pair)
 	}
 	switch l.role {
 	case "system", "developer", "user", "assistant":
 	case "tool", "function":
-		n, err := l.openAIResult(content, text(b, callID), text(b, name), v)
+		n, err := l.openAIResult(content, callID.Text(), name.Text(), v)
 		if err != nil {
 			return nil, err
 		}
@@ -110,9 +111,9 @@ func openAILayout(native []byte) (*layout, error) {
 		return nil, parseError(OpenAI, "its role is not system, developer, user, assistant, tool or function")
 	}
 	members := l.addList(newList(pairs))
-	if s := text(b, reasoning); s != "" {
+	if s := reasoning.Text(); s != "" {
 		l.nodes = append(l.nodes, node{
-			part: pipeline.Part{Kind: pipeline.PartReasoning, Text: s, Raw: reasoning.of(b)},
+			part: pipeline.Part{Kind: pipeline.PartReasoning, Text: s, Raw: reasoning.Raw()},
 			list: members, index: at.reasoning,
 		})
 	}
@@ -121,14 +122,14 @@ func openAILayout(native []byte) (*layout, error) {
 		return nil, err
 	}
 	l.nodes = append(l.nodes, nodes...)
-	if s := text(b, refusal); s != "" {
+	if s := refusal.Text(); s != "" {
 		l.nodes = append(l.nodes, node{
-			part: pipeline.Part{Kind: pipeline.PartText, Type: "refusal", Text: s, Raw: refusal.of(b)},
+			part: pipeline.Part{Kind: pipeline.PartText, Type: "refusal", Text: s, Raw: refusal.Raw()},
 			list: members, index: at.refusal, value: refusal, block: true,
 		})
 	}
-	if kind(b, calls) == '[' {
-		els := elements(b, calls)
+	if calls.IsArray() {
+		els := calls.Elements()
 		row := l.addList(list{siblings: els, whole: calls, parent: members, parentIndex: at.calls})
 		for i, el := range els {
 			n, err := l.openAICall(el)
@@ -139,7 +140,7 @@ func openAILayout(native []byte) (*layout, error) {
 			l.nodes = append(l.nodes, n)
 		}
 	}
-	if kind(b, function) == '{' {
+	if function.IsObject() {
 		n := l.openAIFunction(function, function)
 		n.list, n.index = members, at.function
 		l.nodes = append(l.nodes, n)
@@ -149,21 +150,20 @@ func openAILayout(native []byte) (*layout, error) {
 
 // openAIContent reads a content: a string, an array of parts, or nothing. vacant is what it turns into when all
 // of it is dropped.
-func (l *layout) openAIContent(v span, vacant string) ([]node, error) {
-	b := l.native
-	switch kind(b, v) {
-	case 0, 'n':
+func (l *layout) openAIContent(v rawjson.Value, vacant string) ([]node, error) {
+	switch v.Kind() {
+	case rawjson.Missing, rawjson.Null:
 		return nil, nil
-	case '"':
-		if v.end-v.start == 2 {
+	case rawjson.String:
+		if v.IsEmpty() {
 			return nil, nil
 		}
 		return []node{{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)},
+			part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()},
 			list: -1, value: v, vacant: vacant, block: true,
 		}}, nil
-	case '[':
-		els := elements(b, v)
+	case rawjson.Array:
+		els := v.Elements()
 		row := l.addList(list{siblings: els, whole: v, vacant: vacant, parent: -1})
 		nodes := make([]node, 0, len(els))
 		for i, el := range els {
@@ -180,64 +180,55 @@ func (l *layout) openAIContent(v span, vacant string) ([]node, error) {
 }
 
 // openAIPart reads one part of a content array.
-func (l *layout) openAIPart(v span) (node, error) {
-	b := l.native
-	if kind(b, v) == '"' {
+func (l *layout) openAIPart(v rawjson.Value) (node, error) {
+	if v.IsString() {
 		return node{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v,
+			part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()}, value: v,
 			block: true,
 		}, nil
 	}
-	if kind(b, v) != '{' {
+	if !v.IsObject() {
 		return node{}, parseError(OpenAI, "a part of its content is no object")
 	}
-	var typ, txt, refusal, image, audio, file span
-	for key, f := range fields(b, v) {
-		switch string(key) {
-		case "type":
-			typ = f.value
-		case "text":
-			txt = f.value
-		case "refusal":
-			refusal = f.value
-		case "image_url":
-			image = f.value
-		case "input_audio":
-			audio = f.value
-		case "file":
-			file = f.value
-		}
-	}
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: text(b, typ), Raw: v.of(b)}}
+	var typ, txt, refusal, image, audio, file rawjson.Value
+	v.Read(rawjson.Want{
+		{"type", &typ},
+		{"text", &txt},
+		{"refusal", &refusal},
+		{"image_url", &image},
+		{"input_audio", &audio},
+		{"file", &file},
+	})
+	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: typ.Text(), Raw: v.Raw()}}
 	p := &n.part
 	switch p.Type {
 	case "text", "refusal":
 		if p.Type == "refusal" {
 			txt = refusal
 		}
-		if s, ok := str(b, txt); ok {
+		if s, ok := txt.Str(); ok {
 			p.Kind, p.Text, n.value = pipeline.PartText, s, txt
 		}
 	case "image_url":
 		p.Kind = pipeline.PartImage
 		url := image // older clients give the address itself
-		if kind(b, image) == '{' {
-			url, _ = get(b, image, "url")
+		if image.IsObject() {
+			url, _ = image.Lookup("url")
 		}
-		fromDataURL(p, text(b, url))
+		fromDataURL(p, url.Text())
 	case "input_audio":
 		p.Kind = pipeline.PartFile
-		if kind(b, audio) == '{' {
-			if format := text(b, first(get(b, audio, "format"))); format != "" {
+		if audio.IsObject() {
+			if format := audio.Get("format").Text(); format != "" {
 				p.MediaType = "audio/" + format
 			}
-			binaryPart(p, text(b, first(get(b, audio, "data"))))
+			binaryPart(p, audio.Get("data").Text())
 		}
 	case "file":
 		p.Kind = pipeline.PartFile
-		if kind(b, file) == '{' {
-			p.Name = text(b, first(get(b, file, "filename")))
-			data := text(b, first(get(b, file, "file_data")))
+		if file.IsObject() {
+			p.Name = file.Get("filename").Text()
+			data := file.Get("file_data").Text()
 			if strings.HasPrefix(data, "data:") {
 				fromDataURL(p, data)
 			} else {
@@ -258,33 +249,32 @@ func fromDataURL(p *pipeline.Part, url string) {
 }
 
 // openAIResult reads a message of role tool, which is one result as a whole.
-func (l *layout) openAIResult(content span, callID, name string, v span) (node, error) {
+func (l *layout) openAIResult(content rawjson.Value, callID, name string, v rawjson.Value) (node, error) {
 	nodes, err := l.openAIContent(content, `""`)
 	if err != nil {
 		return node{}, err
 	}
 	return node{
 		part: pipeline.Part{Kind: pipeline.PartToolResult, CallID: callID, Name: name},
-		list: -1, value: content, insert: v.end - 1, content: nodes,
+		list: -1, value: content, insert: v.End() - 1, content: nodes,
 	}, nil
 }
 
 // openAICall reads one entry of tool_calls.
-func (l *layout) openAICall(v span) (node, error) {
-	b := l.native
-	if kind(b, v) != '{' {
+func (l *layout) openAICall(v rawjson.Value) (node, error) {
+	if !v.IsObject() {
 		return node{}, parseError(OpenAI, "a tool call is no object")
 	}
-	var inner span
+	var inner rawjson.Value
 	var id, typ string
-	for key, f := range fields(b, v) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "id":
-			id = text(b, f.value)
+			id = f.Value.Text()
 		case "type":
-			typ = text(b, f.value)
+			typ = f.Value.Text()
 		case "function", "custom":
-			inner = f.value
+			inner = f.Value
 		}
 	}
 	n := l.openAIFunction(v, inner)
@@ -293,73 +283,72 @@ func (l *layout) openAICall(v span) (node, error) {
 }
 
 // openAIFunction reads the name and the arguments (or the input of a custom tool) at v.
-func (l *layout) openAIFunction(raw, v span) node {
-	b := l.native
-	n := node{part: pipeline.Part{Kind: pipeline.PartToolCall, Raw: raw.of(b)}}
-	if kind(b, v) != '{' {
+func (l *layout) openAIFunction(raw, v rawjson.Value) node {
+	n := node{part: pipeline.Part{Kind: pipeline.PartToolCall, Raw: raw.Raw()}}
+	if !v.IsObject() {
 		return n
 	}
-	for key, f := range fields(b, v) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "name":
-			n.part.Name = text(b, f.value)
+			n.part.Name = f.Value.Text()
 		case "arguments", "input":
-			n.value = f.value
-			n.part.Input = text(b, f.value)
-			if kind(b, f.value) == '{' { // some servers send the object itself
-				n.part.Input = string(f.value.of(b))
+			n.value = f.Value
+			n.part.Input = f.Value.Text()
+			if f.Value.IsObject() { // some servers send the object itself
+				n.part.Input = string(f.Value.Raw())
 			}
 		}
 	}
 	return n
 }
 
-func detectOpenAI(s sketched) bool {
+func detectOpenAI(s rawjson.Outline) bool {
 	for _, at := range []string{
 		"messages", "", "[].traj", "history", "request_params.messages", "[].messages",
 		"[].request.messages",
 	} {
-		if s.hasMessages(at) {
+		if hasMessages(s, at) {
 			return true
 		}
 	}
 	// What comes first may be all that is seen: the wrapper's own, or a request whose messages come late.
-	return s.has("trajectory[].action", "[].traj", "tools[].function.parameters") ||
-		s.has("messages") && s.has("model") && !s.has("messages[].role")
+	return s.Has("trajectory[].action", "[].traj", "tools[].function.parameters") ||
+		s.Has("messages") && s.Has("model") && !s.Has("messages[].role")
 }
 
 // openAIRequest reads the facts of a request object.
-func openAIRequest(b []byte, v span, m *Meta) {
+func openAIRequest(b []byte, v rawjson.Value, m *Meta) {
 	m.Vendor = "openai"
-	for key, f := range fields(b, v) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "model":
-			m.Model = text(b, f.value)
+			m.Model = f.Value.Text()
 		case "tools":
-			m.Tools = present(b, f.value)
+			m.Tools = f.Value.Present()
 		case "max_tokens", "max_completion_tokens":
-			m.MaxTokens = number(b, f.value)
+			m.MaxTokens = f.Value.Count()
 		}
 	}
 }
 
 // openAIAnswer makes a completion object into the message that the next request would hold.
 func openAIAnswer(response []byte) ([][]byte, *Usage) {
-	v := root(response)
-	usage := openAIUsage(response, v)
-	choices, ok := get(response, v, "choices")
-	if !ok || kind(response, choices) != '[' {
+	v := rawjson.Root(response)
+	usage := openAIUsage(v)
+	choices, ok := v.Lookup("choices")
+	if !ok || !choices.IsArray() {
 		return nil, nil
 	}
-	els := elements(response, choices)
+	els := choices.Elements()
 	if len(els) == 0 {
 		return nil, nil
 	}
-	message, ok := get(response, els[0], "message")
-	if !ok || kind(response, message) != '{' {
+	message, ok := els[0].Lookup("message")
+	if !ok || !message.IsObject() {
 		return nil, nil
 	}
-	native, _ := tidy(message.of(response))
+	native, _ := tidy(message.Raw())
 	if m, err := (openAICodec{}).Decode(native); err != nil || len(m.Parts) == 0 {
 		return nil, nil
 	}
@@ -367,19 +356,19 @@ func openAIAnswer(response []byte) ([][]byte, *Usage) {
 }
 
 // openAIUsage reads the usage of a completion object, nil when it has none.
-func openAIUsage(b []byte, v span) *Usage {
-	at, ok := get(b, v, "usage")
-	if !ok || kind(b, at) != '{' {
+func openAIUsage(v rawjson.Value) *Usage {
+	at, ok := v.Lookup("usage")
+	if !ok || !at.IsObject() {
 		return nil
 	}
-	u := Usage{Model: text(b, first(get(b, v, "model")))}
-	prompt := number(b, first(get(b, at, "prompt_tokens")))
-	u.Output = number(b, first(get(b, at, "completion_tokens")))
-	if details, ok := get(b, at, "prompt_tokens_details"); ok {
-		u.CacheRead = number(b, first(get(b, details, "cached_tokens")))
+	u := Usage{Model: v.Get("model").Text()}
+	prompt := at.Get("prompt_tokens").Count()
+	u.Output = at.Get("completion_tokens").Count()
+	if details, ok := at.Lookup("prompt_tokens_details"); ok {
+		u.CacheRead = details.Get("cached_tokens").Count()
 	}
 	u.Input = max(prompt-u.CacheRead, 0)
-	if u.Used = number(b, first(get(b, at, "total_tokens"))); u.Used == 0 {
+	if u.Used = at.Get("total_tokens").Count(); u.Used == 0 {
 		u.Used = prompt + u.Output
 	}
 	if u.Used == 0 {
@@ -400,42 +389,42 @@ var (
 // tidy cuts out of a recorded message what no request holds: keys of the recorder, keys that are null, the cache
 // marks of LiteLLM, and the place of a call in a stream. It gives the message and the keys that went.
 func tidy(native []byte) ([]byte, []string) {
-	v := root(native)
-	var all []splice
+	v := rawjson.Root(native)
+	var all []rawjson.Splice
 	var gone []string
-	inner := func(key string, short func(span) ([]byte, []string)) {
-		list, ok := get(native, v, key)
-		if !ok || kind(native, list) != '[' {
+	inner := func(key string, short func(rawjson.Value) ([]byte, []string)) {
+		list, ok := v.Lookup(key)
+		if !ok || !list.IsArray() {
 			return
 		}
-		for _, el := range elements(native, list) {
-			if kind(native, el) != '{' {
+		for _, el := range list.Elements() {
+			if !el.IsObject() {
 				continue
 			}
 			if b, keys := short(el); len(keys) > 0 {
-				all = append(all, splice{el, b})
+				all = append(all, el.Replace(b))
 				for _, k := range keys {
 					gone = append(gone, key+"[]."+k)
 				}
 			}
 		}
 	}
-	inner("tool_calls", func(el span) ([]byte, []string) { return keepKeys(native, el, callKeys...) })
-	inner("content", func(el span) ([]byte, []string) {
-		return dropKeys(native, el, func(key string, _ span) bool { return key == "cache_control" })
+	inner("tool_calls", func(el rawjson.Value) ([]byte, []string) { return el.KeepKeys(callKeys...) })
+	inner("content", func(el rawjson.Value) ([]byte, []string) {
+		return el.DropKeys(func(key string, _ rawjson.Value) bool { return key == "cache_control" })
 	})
 	if len(all) > 0 {
-		native = apply(native, all)
+		native = rawjson.Apply(native, all...)
 	}
 	native = fillContent(native)
-	out, keys := dropKeys(native, root(native), func(key string, value span) bool {
+	out, keys := rawjson.Root(native).DropKeys(func(key string, value rawjson.Value) bool {
 		switch {
 		case key == "content": // may be null beside calls
 			return false
-		case kind(native, value) == 'n':
+		case value.IsNull():
 			return true
-		case key == "tool_calls" && kind(native, value) == '[':
-			return len(elements(native, value)) == 0
+		case key == "tool_calls" && value.IsArray():
+			return value.IsEmpty()
 		}
 		return !slices.Contains(messageKeys, key)
 	})
@@ -444,14 +433,14 @@ func tidy(native []byte) ([]byte, []string) {
 
 // fillContent puts what a request may hold in the place of an empty array of parts.
 func fillContent(native []byte) []byte {
-	v := root(native)
-	content, ok := get(native, v, "content")
-	if !ok || kind(native, content) != '[' || len(elements(native, content)) > 0 {
+	v := rawjson.Root(native)
+	content, ok := v.Lookup("content")
+	if !ok || !content.IsArray() || !content.IsEmpty() {
 		return native
 	}
 	vacant := `""`
-	if calls, ok := get(native, v, "tool_calls"); ok && kind(native, calls) == '[' {
+	if calls, ok := v.Lookup("tool_calls"); ok && calls.IsArray() {
 		vacant = "null"
 	}
-	return apply(native, []splice{{content, []byte(vacant)}})
+	return content.With([]byte(vacant))
 }

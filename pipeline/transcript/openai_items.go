@@ -2,10 +2,12 @@ package transcript
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Items of the Responses API, which are also what Codex keeps in its files. Each is a message of its own: what the
@@ -20,72 +22,48 @@ type item struct {
 
 // itemFields are the values of an item that matter here.
 type itemFields struct {
-	typ, role, content, id, callID, name       span
-	arguments, input, action, operation, code  span
-	output, result, outputs, results, tools    span
-	queries, summary, status, errorText, label span
+	typ, role, content, id, callID, name       rawjson.Value
+	arguments, input, action, operation, code  rawjson.Value
+	output, result, outputs, results, tools    rawjson.Value
+	queries, summary, status, errorText, label rawjson.Value
 }
 
-func (f *itemFields) read(b []byte, v span) {
-	for key, x := range fields(b, v) {
-		switch string(key) {
-		case "type":
-			f.typ = x.value
-		case "role":
-			f.role = x.value
-		case "content":
-			f.content = x.value
-		case "id":
-			f.id = x.value
-		case "call_id":
-			f.callID = x.value
-		case "name":
-			f.name = x.value
-		case "arguments":
-			f.arguments = x.value
-		case "input":
-			f.input = x.value
-		case "action":
-			f.action = x.value
-		case "operation":
-			f.operation = x.value
-		case "code":
-			f.code = x.value
-		case "output":
-			f.output = x.value
-		case "result":
-			f.result = x.value
-		case "outputs":
-			f.outputs = x.value
-		case "results":
-			f.results = x.value
-		case "tools":
-			f.tools = x.value
-		case "queries":
-			f.queries = x.value
-		case "summary":
-			f.summary = x.value
-		case "status":
-			f.status = x.value
-		case "error":
-			f.errorText = x.value
-		case "server_label":
-			f.label = x.value
-		}
-	}
+func (f *itemFields) read(v rawjson.Value) {
+	v.Read(rawjson.Want{
+		{"type", &f.typ},
+		{"role", &f.role},
+		{"content", &f.content},
+		{"id", &f.id},
+		{"call_id", &f.callID},
+		{"name", &f.name},
+		{"arguments", &f.arguments},
+		{"input", &f.input},
+		{"action", &f.action},
+		{"operation", &f.operation},
+		{"code", &f.code},
+		{"output", &f.output},
+		{"result", &f.result},
+		{"outputs", &f.outputs},
+		{"results", &f.results},
+		{"tools", &f.tools},
+		{"queries", &f.queries},
+		{"summary", &f.summary},
+		{"status", &f.status},
+		{"error", &f.errorText},
+		{"server_label", &f.label},
+	})
 }
 
 // item appends the nodes of the item at v.
-func (l *layout) item(format Format, v span) (item, error) {
-	b := l.native
-	if kind(b, v) != '{' {
+func (l *layout) item(format Format, v rawjson.Value) (item, error) {
+	if !v.IsObject() {
 		return item{}, parseError(format, "it is no object")
 	}
 	var f itemFields
-	f.read(b, v)
-	it := item{typ: text(b, f.typ)}
+	f.read(v)
+	it := item{typ: f.typ.Text()}
 	switch {
-	case it.typ == "message", it.typ == "" && !f.role.empty():
+	case it.typ == "message", it.typ == "" && !f.role.IsMissing():
 		return it, l.itemText(format, f)
 	case it.typ == "":
 		return it, parseError(format, "it has neither a type nor a role")
@@ -99,14 +77,14 @@ func (l *layout) item(format Format, v span) (item, error) {
 	case it.typ == "reasoning":
 		it.role = pipeline.RoleAssistant
 		l.one(node{part: pipeline.Part{
-			Kind: pipeline.PartReasoning, Type: it.typ, Text: itemReasoning(b, f),
-			Raw: v.of(b),
+			Kind: pipeline.PartReasoning, Type: it.typ, Text: itemReasoning(f),
+			Raw: v.Raw(),
 		}})
-	case strings.HasSuffix(it.typ, "_output") && !first(l.resultID(it.typ, f)).empty():
+	case strings.HasSuffix(it.typ, "_output") && !f.resultID(it.typ).IsMissing():
 		it.role = pipeline.RoleTool
 		return it, l.itemResult(it.typ, f, v)
-	case strings.HasSuffix(it.typ, "_call") && kind(b, f.callID) == '"',
-		it.typ == "program" && kind(b, f.callID) == '"':
+	case strings.HasSuffix(it.typ, "_call") && f.callID.IsString(),
+		it.typ == "program" && f.callID.IsString():
 		it.role = pipeline.RoleAssistant
 		l.one(l.itemCall(it.typ, f, v))
 	case strings.HasSuffix(it.typ, "_call"):
@@ -114,7 +92,7 @@ func (l *layout) item(format Format, v span) (item, error) {
 		l.vendorCall(it.typ, f, v)
 	default:
 		it.role, it.kind = opaqueItem(it.typ)
-		l.one(node{part: pipeline.Part{Kind: pipeline.PartOpaque, Type: it.typ, Raw: v.of(b)}, block: true})
+		l.one(node{part: pipeline.Part{Kind: pipeline.PartOpaque, Type: it.typ, Raw: v.Raw()}, block: true})
 	}
 	return it, nil
 }
@@ -139,7 +117,7 @@ func opaqueItem(typ string) (pipeline.Role, pipeline.Kind) {
 }
 
 func (l *layout) itemText(format Format, f itemFields) error {
-	l.role = text(l.native, f.role)
+	l.role = f.role.Text()
 	switch l.role {
 	case "user", "assistant", "system", "developer":
 	case "":
@@ -151,8 +129,8 @@ func (l *layout) itemText(format Format, f itemFields) error {
 	if l.role == "assistant" {
 		typ = "output_text"
 	}
-	l.entry = func(s string) []byte { return itemTextPart(typ, quote(s)) }
-	if f.content.empty() {
+	l.entry = func(s string) []byte { return itemTextPart(typ, rawjson.Quote(s)) }
+	if f.content.IsMissing() {
 		return parseError(format, "it has no content")
 	}
 	nodes, err := l.itemContent(f.content)
@@ -162,27 +140,24 @@ func (l *layout) itemText(format Format, f itemFields) error {
 
 // itemTextPart writes a text part; lit is its text as JSON.
 func itemTextPart(typ string, lit []byte) []byte {
-	b := append([]byte(`{"type":`), quote(typ)...)
-	b = append(append(b, `,"text":`...), lit...)
-	return append(b, '}')
+	return fmt.Appendf(nil, `{"type":%s,"text":%s}`, rawjson.Quote(typ), lit)
 }
 
 // itemContent reads a content or an output: a string, or an array of parts.
-func (l *layout) itemContent(v span) ([]node, error) {
-	b := l.native
-	switch kind(b, v) {
-	case 0, 'n':
+func (l *layout) itemContent(v rawjson.Value) ([]node, error) {
+	switch v.Kind() {
+	case rawjson.Missing, rawjson.Null:
 		return nil, nil
-	case '"':
-		if v.end-v.start == 2 {
+	case rawjson.String:
+		if v.IsEmpty() {
 			return nil, nil
 		}
 		return []node{{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)},
+			part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()},
 			list: -1, value: v, vacant: `""`, block: true,
 		}}, nil
-	case '[':
-		els := elements(b, v)
+	case rawjson.Array:
+		els := v.Elements()
 		row := l.addList(list{siblings: els, whole: v, vacant: `""`, parent: -1})
 		nodes := make([]node, 0, len(els))
 		for i, el := range els {
@@ -191,7 +166,7 @@ func (l *layout) itemContent(v span) ([]node, error) {
 			nodes = append(nodes, n)
 		}
 		return nodes, nil
-	case '{': // a screenshot
+	case rawjson.Object: // a screenshot
 		n := l.itemPart(v)
 		n.list, n.fixed = -1, true
 		return []node{n}, nil
@@ -200,34 +175,33 @@ func (l *layout) itemContent(v span) ([]node, error) {
 }
 
 // itemPart reads one part of a content.
-func (l *layout) itemPart(v span) node {
-	b := l.native
-	if kind(b, v) == '"' {
+func (l *layout) itemPart(v rawjson.Value) node {
+	if v.IsString() {
 		return node{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(b)), Raw: v.of(b)}, value: v,
+			part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()}, value: v,
 			block: true,
 		}
 	}
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.of(b)}}
+	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.Raw()}}
 	p := &n.part
-	if kind(b, v) != '{' {
+	if !v.IsObject() {
 		return n
 	}
-	var txt, refusal, filename, stdout, stderr span
-	for key, f := range fields(b, v) {
+	var txt, refusal, filename, stdout, stderr rawjson.Value
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "type":
-			p.Type = text(b, f.value)
+			p.Type = f.Value.Text()
 		case "text":
-			txt = f.value
+			txt = f.Value
 		case "refusal":
-			refusal = f.value
+			refusal = f.Value
 		case "filename":
-			filename = f.value
+			filename = f.Value
 		case "stdout":
-			stdout = f.value
+			stdout = f.Value
 		case "stderr":
-			stderr = f.value
+			stderr = f.Value
 		}
 	}
 	switch p.Type {
@@ -235,18 +209,18 @@ func (l *layout) itemPart(v span) node {
 		txt = refusal
 		fallthrough
 	case "input_text", "output_text", "text", "summary_text", "reasoning_text":
-		if s, ok := str(b, txt); ok {
+		if s, ok := txt.Str(); ok {
 			p.Kind, p.Text, n.value = pipeline.PartText, s, txt
 		}
 	case "input_image", "computer_screenshot", "image":
 		p.Kind = pipeline.PartImage
 		fromAddress(p, itemAddress(*p))
 	case "input_file", "input_audio":
-		p.Kind, p.Name = pipeline.PartFile, text(b, filename)
+		p.Kind, p.Name = pipeline.PartFile, filename.Text()
 		fromAddress(p, itemAddress(*p))
 	case "": // what a shell gave out
-		if !stdout.empty() || !stderr.empty() {
-			p.Kind, p.Text, n.fixed = pipeline.PartText, joinTexts(text(b, stdout), text(b, stderr)), true
+		if !stdout.IsMissing() || !stderr.IsMissing() {
+			p.Kind, p.Text, n.fixed = pipeline.PartText, joinTexts(stdout.Text(), stderr.Text()), true
 		}
 	}
 	return n
@@ -259,24 +233,24 @@ func joinTexts(texts ...string) string {
 
 // itemAddress is where an image or a file of an item is: a data URL for what stands in the item itself.
 func itemAddress(p pipeline.Part) string {
-	if len(p.Raw) == 0 || kind(p.Raw, root(p.Raw)) != '{' {
+	if len(p.Raw) == 0 || !rawjson.Root(p.Raw).IsObject() {
 		return ""
 	}
-	b, v := []byte(p.Raw), root(p.Raw)
+	v := rawjson.Root(p.Raw)
 	var data, format string
-	for key, f := range fields(b, v) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "image_url", "file_url", "url":
-			if s := text(b, f.value); s != "" {
+			if s := f.Value.Text(); s != "" {
 				return s
 			}
 		case "file_data", "result":
-			data = cmp.Or(text(b, f.value), data)
+			data = cmp.Or(f.Value.Text(), data)
 		case "output_format":
-			format = text(b, f.value)
+			format = f.Value.Text()
 		case "input_audio":
-			data = text(b, first(get(b, f.value, "data")))
-			format = "audio/" + text(b, first(get(b, f.value, "format")))
+			data = f.Value.Get("data").Text()
+			format = "audio/" + f.Value.Get("format").Text()
 		}
 	}
 	switch {
@@ -297,14 +271,14 @@ func mediaOfName(name string) string {
 }
 
 // itemReasoning is what an item of reasoning lets be read of it.
-func itemReasoning(b []byte, f itemFields) string {
+func itemReasoning(f itemFields) string {
 	var texts []string
-	for _, list := range []span{f.summary, f.content} {
-		if kind(b, list) != '[' {
+	for _, list := range []rawjson.Value{f.summary, f.content} {
+		if !list.IsArray() {
 			continue
 		}
-		for _, el := range elements(b, list) {
-			texts = append(texts, text(b, first(get(b, el, "text"))))
+		for _, el := range list.Elements() {
+			texts = append(texts, el.Get("text").Text())
 		}
 	}
 	return joinTexts(texts...)
@@ -314,19 +288,18 @@ func itemReasoning(b []byte, f itemFields) string {
 var stringInputs = []string{"function_call", "custom_tool_call", "program"}
 
 // itemCall reads a call that the client answers.
-func (l *layout) itemCall(typ string, f itemFields, v span) node {
-	b := l.native
+func (l *layout) itemCall(typ string, f itemFields, v rawjson.Value) node {
 	n := node{part: pipeline.Part{
-		Kind: pipeline.PartToolCall, Type: typ, CallID: text(b, f.callID), Raw: v.of(b),
-		Name: cmp.Or(text(b, f.name), strings.TrimSuffix(typ, "_call")),
+		Kind: pipeline.PartToolCall, Type: typ, CallID: f.callID.Text(), Raw: v.Raw(),
+		Name: cmp.Or(f.name.Text(), strings.TrimSuffix(typ, "_call")),
 	}}
-	for _, input := range []span{f.arguments, f.input, f.code, f.action, f.operation} {
-		if input.empty() {
+	for _, input := range []rawjson.Value{f.arguments, f.input, f.code, f.action, f.operation} {
+		if input.IsMissing() {
 			continue
 		}
 		n.value = input
-		if n.part.Input = text(b, input); kind(b, input) != '"' {
-			n.part.Input = string(input.of(b))
+		if n.part.Input = input.Text(); !input.IsString() {
+			n.part.Input = string(input.Raw())
 		}
 		break
 	}
@@ -336,26 +309,25 @@ func (l *layout) itemCall(typ string, f itemFields, v span) node {
 // itemInput is a new input for a tool call: a string where the API has one, else a JSON object.
 func itemInput(n node, text string) ([]byte, error) {
 	if slices.Contains(stringInputs, n.part.Type) {
-		return quote(text), nil
+		return rawjson.Quote(text), nil
 	}
 	return anthropicInput(n, text)
 }
 
-// resultID is the id of the call that a result answers. Results of the local shell name it under "id".
-func (l *layout) resultID(typ string, f itemFields) (span, bool) {
+// resultID returns the id of the call that a result answers. Results of the local shell name it under "id".
+func (f itemFields) resultID(typ string) rawjson.Value {
 	switch {
-	case kind(l.native, f.callID) == '"':
-		return f.callID, true
-	case typ == "local_shell_call_output" && kind(l.native, f.id) == '"':
-		return f.id, true
+	case f.callID.IsString():
+		return f.callID
+	case typ == "local_shell_call_output" && f.id.IsString():
+		return f.id
 	}
-	return span{}, false
+	return rawjson.Value{}
 }
 
 // itemResult reads the result of a call.
-func (l *layout) itemResult(typ string, f itemFields, v span) error {
-	b := l.native
-	l.entry = func(s string) []byte { return itemTextPart("input_text", quote(s)) }
+func (l *layout) itemResult(typ string, f itemFields, v rawjson.Value) error {
+	l.entry = func(s string) []byte { return itemTextPart("input_text", rawjson.Quote(s)) }
 	out := f.output
 	if typ == "program_output" {
 		out = f.result
@@ -365,18 +337,18 @@ func (l *layout) itemResult(typ string, f itemFields, v span) error {
 	}
 	n := node{
 		part: pipeline.Part{
-			Kind: pipeline.PartToolResult, Type: typ, CallID: text(b, first(l.resultID(typ, f))), Name: text(b, f.name),
-			IsError: text(b, f.status) == "failed",
+			Kind: pipeline.PartToolResult, Type: typ, CallID: f.resultID(typ).Text(), Name: f.name.Text(),
+			IsError: f.status.Text() == "failed",
 		},
-		value: out, insert: v.end - 1, key: "output",
-		fixed: typ == "tool_search_output" || kind(b, out) == '{',
+		value: out, insert: v.End() - 1, key: "output",
+		fixed: typ == "tool_search_output" || out.IsObject(),
 	}
 	if typ == "shell_call_output" {
 		n.as = func(s string) ([]byte, error) { return shellOutput(s, 0), nil }
 	}
 	if typ == "tool_search_output" {
 		n.content = []node{{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: string(out.of(b)), Raw: out.of(b)},
+			part: pipeline.Part{Kind: pipeline.PartText, Text: string(out.Raw()), Raw: out.Raw()},
 			list: -1, fixed: true,
 		}}
 		l.one(n)
@@ -393,26 +365,24 @@ func (l *layout) itemResult(typ string, f itemFields, v span) error {
 
 // shellOutput is what a shell gave out, as its result wants it.
 func shellOutput(s string, exit byte) []byte {
-	b := append([]byte(`[{"stdout":`), quote(s)...)
-	b = append(b, `,"stderr":"","outcome":{"type":"exit","exit_code":`...)
+	b := fmt.Appendf(nil, `[{"stdout":%s,"stderr":"","outcome":{"type":"exit","exit_code":`, rawjson.Quote(s))
 	return append(b, '0'+exit, '}', '}', ']')
 }
 
 // vendorCall reads a call that the vendor answers itself: the item has call and result in it, so that both stand in
 // one message of the assistant.
-func (l *layout) vendorCall(typ string, f itemFields, v span) {
-	b := l.native
+func (l *layout) vendorCall(typ string, f itemFields, v rawjson.Value) {
 	call := l.itemCall(typ, f, v)
-	call.part.CallID, call.fixed, call.value = text(b, f.id), true, span{}
-	if label := text(b, f.label); label != "" {
+	call.part.CallID, call.fixed, call.value = f.id.Text(), true, rawjson.Value{}
+	if label := f.label.Text(); label != "" {
 		call.part.Name = label + "." + call.part.Name
 	}
-	if call.part.Input == "" && !f.queries.empty() {
-		call.part.Input = string(f.queries.of(b))
+	if call.part.Input == "" && !f.queries.IsMissing() {
+		call.part.Input = string(f.queries.Raw())
 	}
 	result := node{fixed: true, part: pipeline.Part{
-		Kind: pipeline.PartToolResult, Type: typ, CallID: call.part.CallID, Name: call.part.Name, Raw: v.of(b),
-		IsError: kind(b, f.errorText) == '"' || kind(b, f.errorText) == '{' || text(b, f.status) == "failed",
+		Kind: pipeline.PartToolResult, Type: typ, CallID: call.part.CallID, Name: call.part.Name, Raw: v.Raw(),
+		IsError: f.errorText.IsString() || f.errorText.IsObject() || f.status.Text() == "failed",
 	}}
 	say := func(s string) {
 		if strings.TrimSpace(s) != "" {
@@ -420,22 +390,22 @@ func (l *layout) vendorCall(typ string, f itemFields, v span) {
 				node{fixed: true, list: -1, part: pipeline.Part{Kind: pipeline.PartText, Text: s}})
 		}
 	}
-	say(text(b, f.output))
-	if s, ok := str(b, f.errorText); ok {
+	say(f.output.Text())
+	if s, ok := f.errorText.Str(); ok {
 		say(s)
-	} else if kind(b, f.errorText) == '{' {
-		say(string(f.errorText.of(b)))
+	} else if f.errorText.IsObject() {
+		say(string(f.errorText.Raw()))
 	}
-	for _, list := range []span{f.outputs, f.results} {
-		if kind(b, list) != '[' {
+	for _, list := range []rawjson.Value{f.outputs, f.results} {
+		if !list.IsArray() {
 			continue
 		}
-		for _, el := range elements(b, list) {
-			if kind(b, el) != '{' {
+		for _, el := range list.Elements() {
+			if !el.IsObject() {
 				continue
 			}
-			if s := joinTexts(text(b, first(get(b, el, "filename"))), text(b, first(get(b, el, "text"))),
-				text(b, first(get(b, el, "logs")))); s != "" {
+			if s := joinTexts(el.Get("filename").Text(), el.Get("text").Text(),
+				el.Get("logs").Text()); s != "" {
 				say(s)
 				continue
 			}
@@ -444,8 +414,8 @@ func (l *layout) vendorCall(typ string, f itemFields, v span) {
 			result.content = append(result.content, n)
 		}
 	}
-	if typ == "image_generation_call" && kind(b, f.result) == '"' {
-		p := pipeline.Part{Kind: pipeline.PartImage, Raw: v.of(b)}
+	if typ == "image_generation_call" && f.result.IsString() {
+		p := pipeline.Part{Kind: pipeline.PartImage, Raw: v.Raw()}
 		fromAddress(&p, itemAddress(p))
 		result.content = append(result.content, node{fixed: true, list: -1, part: p})
 	}
@@ -472,8 +442,8 @@ func (l *layout) itemMessage(it item) pipeline.Message {
 }
 
 // isCompaction says whether the item at v is a summary that the vendor alone can read.
-func isCompaction(b []byte, v span) bool {
-	return kind(b, v) == '{' && text(b, first(get(b, v, "type"))) == "compaction"
+func isCompaction(v rawjson.Value) bool {
+	return v.IsObject() && v.Get("type").Text() == "compaction"
 }
 
 // madeItem writes an item for a message of the pipeline's own.
@@ -488,9 +458,8 @@ func madeItem(m pipeline.Made) ([]byte, error) {
 	if m.Role == pipeline.RoleAssistant {
 		typ = "output_text"
 	}
-	b := append([]byte(`{"type":"message","role":`), quote(string(m.Role))...)
-	b = append(append(b, `,"content":[`...), itemTextPart(typ, quote(m.Text))...)
-	return append(b, "]}"...), nil
+	return fmt.Appendf(nil, `{"type":"message","role":%s,"content":[%s]}`, rawjson.Quote(string(m.Role)),
+		itemTextPart(typ, rawjson.Quote(m.Text))), nil
 }
 
 // noScreenshot is a picture of one white point, for a computer call that was never answered: nothing else than a
@@ -499,7 +468,7 @@ const noScreenshot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYA
 
 // madeResult writes the result of a call. Each type of call wants its own type of result.
 func madeResult(m pipeline.Made) []byte {
-	output := quote(m.Text)
+	output := rawjson.Quote(m.Text)
 	typ := m.Type + "_output"
 	key, more := "call_id", ""
 	switch m.Type {
@@ -511,12 +480,10 @@ func madeResult(m pipeline.Made) []byte {
 	case "apply_patch_call":
 		more = `,"status":"failed"`
 	case "computer_call":
-		output = append(append([]byte(`{"type":"computer_screenshot","image_url":`), quote(noScreenshot)...), '}')
+		output = fmt.Appendf(nil, `{"type":"computer_screenshot","image_url":%s}`, rawjson.Quote(noScreenshot))
 	default:
 		typ = "function_call_output"
 	}
-	b := append([]byte(`{"type":`), quote(typ)...)
-	b = append(append(append(b, ',', '"'), key...), `":`...)
-	b = append(append(append(b, quote(m.CallID)...), more...), `,"output":`...)
-	return append(append(b, output...), '}')
+	return fmt.Appendf(nil, `{"type":%s,"%s":%s%s,"output":%s}`, rawjson.Quote(typ), key, rawjson.Quote(m.CallID), more,
+		output)
 }

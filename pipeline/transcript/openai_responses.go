@@ -1,7 +1,10 @@
 package transcript
 
 import (
+	"fmt"
+
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // The Responses API of OpenAI: https://platform.openai.com/docs/api-reference/responses. A message here is one
@@ -26,7 +29,7 @@ func (responsesCodec) Decode(native []byte) (pipeline.Message, error) {
 // decodeResponses decodes an item that is known to be sound JSON.
 func decodeResponses(native []byte) (pipeline.Message, error) {
 	l := &layout{native: native}
-	it, err := l.item(OpenAIResponses, root(native))
+	it, err := l.item(OpenAIResponses, rawjson.Root(native))
 	if err != nil {
 		return pipeline.Message{}, err
 	}
@@ -37,11 +40,11 @@ func (responsesCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte,
 	if len(edits) == 0 {
 		return m.Native, nil
 	}
-	if err := whole(m.Native); err != nil {
+	if err := rawjson.Check(m.Native); err != nil {
 		return nil, parseError(OpenAIResponses, "%v", err)
 	}
 	l := &layout{native: m.Native}
-	if _, err := l.item(OpenAIResponses, root(m.Native)); err != nil {
+	if _, err := l.item(OpenAIResponses, rawjson.Root(m.Native)); err != nil {
 		return nil, err
 	}
 	return l.edit(edits, itemInput)
@@ -54,29 +57,29 @@ func (responsesCodec) address(p pipeline.Part) string { return itemAddress(p) }
 // responsesAddress is where the vendor has the API.
 const responsesAddress = "https://api.openai.com/v1/responses"
 
-func detectResponses(s sketched) bool {
-	if s.hasPrefix("[].uri", responsesAddress) || s.hasPrefix("uri", responsesAddress) {
+func detectResponses(s rawjson.Outline) bool {
+	if s.HasPrefix("[].uri", responsesAddress) || s.HasPrefix("uri", responsesAddress) {
 		return true
 	}
 	for _, at := range []string{"", "[].request.", "request."} {
-		if !s.has(at+"input") || s.has(at+"messages", at+"contents") {
+		if !s.Has(at+"input") || s.Has(at+"messages", at+"contents") {
 			continue
 		}
-		if itemsIn(s, at+"input[]") || s.has(at+"input[].role", at+"instructions", at+"previous_response_id") ||
-			s.has(at+"model") && !s.has(at+"encoding_format", at+"dimensions", at+"voice") {
+		if itemsIn(s, at+"input[]") || s.Has(at+"input[].role", at+"instructions", at+"previous_response_id") ||
+			s.Has(at+"model") && !s.Has(at+"encoding_format", at+"dimensions", at+"voice") {
 			return true
 		}
 	}
-	return s.has("object=response", "object=response.compaction") && s.has("output") || itemsIn(s, "[]")
+	return s.Has("object=response", "object=response.compaction") && s.Has("output") || itemsIn(s, "[]")
 }
 
 // itemsIn says whether an array has items that only this API has.
-func itemsIn(s sketched, at string) bool {
+func itemsIn(s rawjson.Outline, at string) bool {
 	typ := at + ".type="
-	return s.has(typ+"function_call_output", typ+"custom_tool_call", typ+"item_reference") ||
-		s.has(typ+"function_call") && s.has(at+".call_id") || s.has(typ+"reasoning") && s.has(at+".summary") ||
-		s.has(typ+"compaction") && s.has(at+".encrypted_content") || s.has(typ+"message") &&
-		s.has(at+".content[].type=input_text", at+".content[].type=output_text")
+	return s.Has(typ+"function_call_output", typ+"custom_tool_call", typ+"item_reference") ||
+		s.Has(typ+"function_call") && s.Has(at+".call_id") || s.Has(typ+"reasoning") && s.Has(at+".summary") ||
+		s.Has(typ+"compaction") && s.Has(at+".encrypted_content") || s.Has(typ+"message") &&
+		s.Has(at+".content[].type=input_text", at+".content[].type=output_text")
 }
 
 func openResponses(s *stream, o Options) source {
@@ -98,24 +101,24 @@ func openResponses(s *stream, o Options) source {
 }
 
 // responsesRequest reads the facts of a request object, or of a response: that repeats what it was asked.
-func responsesRequest(b []byte, v span, m *Meta) {
+func responsesRequest(b []byte, v rawjson.Value, m *Meta) {
 	m.Vendor = "openai"
-	for key, f := range fields(b, v) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "model":
-			m.Model = text(b, f.value)
+			m.Model = f.Value.Text()
 		case "instructions":
-			m.System = present(b, f.value)
+			m.System = f.Value.Present()
 		case "tools":
-			if kind(b, f.value) == '[' && len(elements(b, f.value)) > 0 {
-				m.Tools = f.value.of(b)
+			if f.Value.IsArray() && !f.Value.IsEmpty() {
+				m.Tools = f.Value.Raw()
 			}
 		case "max_output_tokens":
-			m.MaxTokens = number(b, f.value)
+			m.MaxTokens = f.Value.Count()
 		case "previous_response_id", "conversation":
-			m.Continued = m.Continued || kind(b, f.value) != 'n'
+			m.Continued = m.Continued || !f.Value.IsNull()
 		case "object":
-			if text(b, f.value) != "" {
+			if f.Value.Text() != "" {
 				m.Source = sourceResponse
 			}
 		}
@@ -131,35 +134,35 @@ func responsesRequest(b []byte, v span, m *Meta) {
 // compaction item alone: the messages beside it repeat what was said before. The usage of that is what the
 // compaction cost, and no size of a context.
 func responsesAnswer(response []byte) ([][]byte, *Usage) {
-	v := root(response)
-	output, ok := get(response, v, "output")
-	if !ok || kind(response, output) != '[' {
+	v := rawjson.Root(response)
+	output, ok := v.Lookup("output")
+	if !ok || !output.IsArray() {
 		return nil, nil
 	}
-	compaction := text(response, first(get(response, v, "object"))) == "response.compaction"
+	compaction := v.Get("object").Text() == "response.compaction"
 	var items [][]byte
-	for _, el := range elements(response, output) {
-		if kind(response, el) == '{' && (!compaction || isCompaction(response, el)) {
-			items = append(items, el.of(response))
+	for _, el := range output.Elements() {
+		if el.IsObject() && (!compaction || isCompaction(el)) {
+			items = append(items, el.Raw())
 		}
 	}
-	usage, ok := get(response, v, "usage")
+	usage, ok := v.Lookup("usage")
 	if !ok || compaction {
 		return items, nil
 	}
-	return items, responsesUsage(response, usage, text(response, first(get(response, v, "model"))))
+	return items, responsesUsage(usage, v.Get("model").Text())
 }
 
 // responsesUsage reads a usage object, nil when it says nothing.
-func responsesUsage(b []byte, at span, model string) *Usage {
-	if kind(b, at) != '{' {
+func responsesUsage(at rawjson.Value, model string) *Usage {
+	if !at.IsObject() {
 		return nil
 	}
-	u := Usage{Model: model, Output: number(b, first(get(b, at, "output_tokens")))}
-	input := number(b, first(get(b, at, "input_tokens")))
-	u.CacheRead = number(b, first(dig(b, at, "input_tokens_details", "cached_tokens")))
+	u := Usage{Model: model, Output: at.Get("output_tokens").Count()}
+	input := at.Get("input_tokens").Count()
+	u.CacheRead = at.Get("input_tokens_details", "cached_tokens").Count()
 	u.Input = max(input-u.CacheRead, 0)
-	if u.Used = number(b, first(get(b, at, "total_tokens"))); u.Used == 0 {
+	if u.Used = at.Get("total_tokens").Count(); u.Used == 0 {
 		u.Used = input + u.Output
 	}
 	if u.Used == 0 {
@@ -169,28 +172,28 @@ func responsesUsage(b []byte, at span, model string) *Usage {
 }
 
 // responsesText finds an input that is a plain string, and gives the message that it stands for.
-func responsesText(b []byte, v span) (at span, message []byte) {
-	at, ok := get(b, v, "input")
-	if !ok || kind(b, at) != '"' {
-		return span{}, nil
+func responsesText(b []byte, v rawjson.Value) (at rawjson.Value, message []byte) {
+	at, ok := v.Lookup("input")
+	if !ok || !at.IsString() {
+		return rawjson.Value{}, nil
 	}
-	return at, append(append([]byte(`{"role":"user","content":`), at.of(b)...), '}')
+	return at, fmt.Appendf(nil, `{"role":"user","content":%s}`, at.Raw())
 }
 
 // responsesFollows says how a request of a log goes on from an earlier one: with previous_response_id, the key that
 // cut names, it holds only what is new; with the compaction item of the earlier response it holds that and what is
 // new.
-func responsesFollows(request []byte, v span, messages []rawMessage, response []byte) (cut string, ok bool) {
-	r := root(response)
-	if previous := text(request, first(get(request, v, "previous_response_id"))); previous != "" {
-		return "previous_response_id", previous == text(response, first(get(response, r, "id")))
+func responsesFollows(request []byte, v rawjson.Value, messages []rawMessage, response []byte) (cut string, ok bool) {
+	r := rawjson.Root(response)
+	if previous := v.Get("previous_response_id").Text(); previous != "" {
+		return "previous_response_id", previous == r.Get("id").Text()
 	}
-	output, found := get(response, r, "output")
-	if len(messages) == 0 || !found || kind(response, output) != '[' {
+	output, found := r.Lookup("output")
+	if len(messages) == 0 || !found || !output.IsArray() {
 		return "", false
 	}
-	for _, el := range elements(response, output) {
-		if isCompaction(response, el) && sameJSON(el.of(response), messages[0].native) {
+	for _, el := range output.Elements() {
+		if isCompaction(el) && rawjson.Same(el.Raw(), messages[0].native) {
 			return "", true
 		}
 	}
@@ -209,11 +212,11 @@ func compactionItem(m pipeline.Message, answered bool) (pipeline.Message, bool) 
 }
 
 // httpWrapper knows recorded requests.
-func httpWrapper(b []byte, outer span, _ string) string {
+func httpWrapper(b []byte, outer rawjson.Value, _ string) string {
 	if b == nil {
 		return ""
 	}
-	if v, ok := get(b, outer, "request"); ok && kind(b, v) == '{' {
+	if v, ok := outer.Lookup("request"); ok && v.IsObject() {
 		return sourceHTTP
 	}
 	return ""
@@ -223,10 +226,10 @@ func httpWrapper(b []byte, outer span, _ string) string {
 func untouched(_ string, native []byte, _ bool) cleaned { return cleaned{native: native} }
 
 // recorded makes the envelope of a recorded request.
-func recorded(request func(b []byte, v span, m *Meta)) func(b []byte, outer span, m *Meta) {
-	return func(b []byte, outer span, m *Meta) {
-		v, _ := get(b, outer, "request")
-		m.Envelope = v.of(b)
+func recorded(request func(b []byte, v rawjson.Value, m *Meta)) func(b []byte, outer rawjson.Value, m *Meta) {
+	return func(b []byte, outer rawjson.Value, m *Meta) {
+		v, _ := outer.Lookup("request")
+		m.Envelope = v.Raw()
 		request(b, v, m)
 	}
 }

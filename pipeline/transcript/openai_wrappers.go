@@ -1,9 +1,11 @@
 package transcript
 
 import (
+	"fmt"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // The files in which agents keep their chat-completions messages. The name of each is the one that Meta.Source
@@ -29,7 +31,7 @@ func openOpenAI(s *stream, o Options) source {
 	})
 }
 
-func openAIWrapper(b []byte, outer span, arrayKey string) string {
+func openAIWrapper(b []byte, outer rawjson.Value, arrayKey string) string {
 	switch arrayKey {
 	case "traj":
 		return sourceTau
@@ -39,9 +41,9 @@ func openAIWrapper(b []byte, outer span, arrayKey string) string {
 	if b == nil {
 		return sourceUnknown
 	}
-	keys := map[string]byte{}
-	for key, f := range fields(b, outer) {
-		keys[string(key)] = kind(b, f.value)
+	keys := map[string]rawjson.Kind{}
+	for key, f := range outer.Fields() {
+		keys[string(key)] = f.Value.Kind()
 	}
 	has := func(names ...string) bool {
 		for _, n := range names {
@@ -54,13 +56,14 @@ func openAIWrapper(b []byte, outer span, arrayKey string) string {
 	switch {
 	case has("request_params"):
 		return sourceLiteLLM
-	case keys["request"] == '{':
+	case keys["request"] == rawjson.Object:
 		return sourceHTTP
 	case has("trajectory_format"), has("info", "instance_id"):
 		return sourceMiniSWE
-	case keys["response"] == '{' && has("context_window"), keys["response"] == '{' && has("latency_sec"):
+	case keys["response"] == rawjson.Object && has("context_window"),
+		keys["response"] == rawjson.Object && has("latency_sec"):
 		return sourceOpenHandsSDK
-	case keys["response"] == '{' && has("kwargs"):
+	case keys["response"] == rawjson.Object && has("kwargs"):
 		return sourceOpenHands
 	}
 	return ""
@@ -68,49 +71,49 @@ func openAIWrapper(b []byte, outer span, arrayKey string) string {
 
 // openAIEnvelope makes the request object of a wrapped conversation. Where the wrapper holds a request it is
 // that one, without what the client library keeps for itself; else it is put together of what is known.
-func openAIEnvelope(b []byte, outer span, m *Meta) {
+func openAIEnvelope(b []byte, outer rawjson.Value, m *Meta) {
 	m.Vendor = "openai"
 	switch m.Source {
 	case sourceLiteLLM, sourceHTTP:
-		v, ok := get(b, outer, "request_params")
+		v, ok := outer.Lookup("request_params")
 		if !ok {
-			v, _ = get(b, outer, "request")
+			v, _ = outer.Lookup("request")
 		}
 		openAIRequest(b, v, m)
-		m.Envelope = v.of(b)
+		m.Envelope = v.Raw()
 		if m.Source == sourceLiteLLM {
-			m.Envelope, _ = dropKeys(b, v, func(key string, value span) bool {
+			m.Envelope, _ = v.DropKeys(func(key string, value rawjson.Value) bool {
 				switch key {
 				case "api_key", "api_version", "api_base", "base_url", "fallbacks", "custom_llm_provider",
 					"num_retries", "timeout", "metadata":
 					return true
 				}
-				return kind(b, value) == 'n'
+				return value.IsNull()
 			})
 		}
 		return
 	case sourceTau:
-		m.ID = joinID(text(b, first(get(b, outer, "task_id"))), numeral(b, first(get(b, outer, "task_id"))),
-			"trial", numeral(b, first(get(b, outer, "trial"))))
+		m.ID = joinID(outer.Get("task_id").Text(), outer.Get("task_id").Numeral(),
+			"trial", outer.Get("trial").Numeral())
 	case sourceMiniSWE:
-		m.ID = text(b, first(get(b, outer, "instance_id")))
-		m.Model = text(b, first(dig(b, outer, "info", "config", "model", "model_name")))
+		m.ID = outer.Get("instance_id").Text()
+		m.Model = outer.Get("info", "config", "model", "model_name").Text()
 	case sourceSWE:
-		m.ID = text(b, first(dig(b, outer, "replay_config", "problem_statement", "id")))
-		if name := text(b, first(dig(b, outer, "replay_config", "agent", "model", "name"))); name != "replay" &&
+		m.ID = outer.Get("replay_config", "problem_statement", "id").Text()
+		if name := outer.Get("replay_config", "agent", "model", "name").Text(); name != "replay" &&
 			name != "human" {
 			m.Model = name // the other two are stand-ins of the agent's
 		}
 	case sourceOpenHands, sourceOpenHandsSDK:
-		m.Model = text(b, first(dig(b, outer, "response", "model")))
-		if v, ok := get(b, outer, "tools"); ok && kind(b, v) == '[' {
-			m.Tools = v.of(b)
-		} else if v, ok := dig(b, outer, "kwargs", "tools"); ok && kind(b, v) == '[' {
-			m.Tools = v.of(b)
+		m.Model = outer.Get("response", "model").Text()
+		if v, ok := outer.Lookup("tools"); ok && v.IsArray() {
+			m.Tools = v.Raw()
+		} else if v, ok := outer.Lookup("kwargs", "tools"); ok && v.IsArray() {
+			m.Tools = v.Raw()
 		}
 		for _, key := range []string{"max_completion_tokens", "max_tokens"} {
-			if v, ok := dig(b, outer, "kwargs", key); ok {
-				m.MaxTokens = number(b, v)
+			if v, ok := outer.Lookup("kwargs", key); ok {
+				m.MaxTokens = v.Count()
 			}
 		}
 	}
@@ -119,24 +122,15 @@ func openAIEnvelope(b []byte, outer span, m *Meta) {
 
 // newEnvelope is a request object made of what is known of a conversation.
 func newEnvelope(m Meta) []byte {
-	out := []byte{'{'}
+	out := []byte(`{`)
 	if m.Model != "" {
-		out = append(append(out, `"model":`...), modelName(m.Format, m.Model)...)
-		out = append(out, ',')
+		out = fmt.Appendf(out, `"model":%s,`, modelName(m.Format, m.Model))
 	}
-	out = append(append(out, quote(messagesKey(m.Format))...), `:[]`...)
+	out = fmt.Appendf(out, "%s:[]", rawjson.Quote(messagesKey(m.Format)))
 	if m.Tools != nil {
-		out = append(append(out, `,"tools":`...), m.Tools...)
+		out = fmt.Appendf(out, `,"tools":%s`, m.Tools)
 	}
-	return append(out, '}')
-}
-
-// numeral is a number as it is written, "" for anything else.
-func numeral(b []byte, v span) string {
-	if kind(b, v) != '0' {
-		return ""
-	}
-	return string(v.of(b))
+	return append(out, "}"...)
 }
 
 func joinID(words ...string) string {
@@ -154,27 +148,27 @@ func joinID(words ...string) string {
 // before.
 func cleanOpenAI(source string, native []byte, answered bool) cleaned {
 	c := cleaned{native: native}
-	v := root(native)
-	if extra, ok := get(native, v, "extra"); ok && source == sourceUnknown && kind(native, extra) == '{' {
+	v := rawjson.Root(native)
+	if extra, ok := v.Lookup("extra"); ok && source == sourceUnknown && extra.IsObject() {
 		source = sourceMiniSWE
 	}
 	switch source {
 	case "", sourceUnknown, sourceLiteLLM, sourceHTTP:
 		return c
 	case sourceMiniSWE:
-		if role := text(native, first(get(native, v, "role"))); role == "exit" {
+		if role := v.Get("role").Text(); role == "exit" {
 			c.role, c.skip = role, "the agent's own record of how the run ended is no message of the API"
 			return c
 		}
-		if response, ok := dig(native, v, "extra", "response"); ok && kind(native, response) == '{' {
-			c.usage = openAIUsage(native, response)
+		if response, ok := v.Lookup("extra", "response"); ok && response.IsObject() {
+			c.usage = openAIUsage(response)
 		}
 	case sourceSWE:
 		c.native = sweResult(native, v)
 		// Where the agent has no tool calls its observations are user messages; demonstrations are too. Only the
 		// first, which is called an observation as well, has the task.
-		demo, _ := get(native, v, "is_demo")
-		if text(native, first(get(native, v, "role"))) == "user" && (answered || kind(native, demo) == 't') {
+		demo, _ := v.Lookup("is_demo")
+		if v.Get("role").Text() == "user" && (answered || demo.IsTrue()) {
 			c.kind = pipeline.KindSynthetic
 		}
 	}
@@ -183,14 +177,14 @@ func cleanOpenAI(source string, native []byte, answered bool) cleaned {
 }
 
 // sweResult gives a result of SWE-agent 1.x the key that the API wants: it lists the one id that it answers.
-func sweResult(native []byte, v span) []byte {
-	for key, f := range fields(native, v) {
-		if string(key) != "tool_call_ids" || kind(native, f.value) != '[' {
+func sweResult(native []byte, v rawjson.Value) []byte {
+	for key, f := range v.Fields() {
+		if string(key) != "tool_call_ids" || !f.Value.IsArray() {
 			continue
 		}
-		if ids := elements(native, f.value); len(ids) == 1 {
-			pair := append([]byte(`"tool_call_id": `), ids[0].of(native)...)
-			return apply(native, []splice{{f.pair, pair}})
+		if ids := f.Value.Elements(); len(ids) == 1 {
+			pair := fmt.Appendf(nil, `"tool_call_id": %s`, ids[0].Raw())
+			return f.Pair.With(pair)
 		}
 	}
 	return native

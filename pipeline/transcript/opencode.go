@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // OpenCode is what `opencode export` writes: {"info":…,"messages":[{"info":…,"parts":[…]}]}. A stored message is one
@@ -34,7 +35,7 @@ func decodeOpenCode(native []byte) (pipeline.Message, error) {
 		return pipeline.Message{}, err
 	}
 	m := l.message()
-	r := readOpenCode(native, root(native))
+	r := readOpenCode(rawjson.Root(native))
 	m.ID = r.id
 	switch {
 	case r.summary:
@@ -60,7 +61,8 @@ func (openCodeCodec) Make(m pipeline.Made) ([]byte, error) {
 		if err := mustSay(m); err != nil {
 			return nil, err
 		}
-		return openCodePlace{}.user([]byte(`{"type":"text","text":` + string(quote(m.Text)) + `,"synthetic":true`)), nil
+		return openCodePlace{}.user([]byte(`{"type":"text","text":` + string(rawjson.Quote(m.Text)) +
+			`,"synthetic":true`)), nil
 	}
 	return nil, pipeline.Errorf(pipeline.Internal, "opencode stores no %s messages that a model did not write", m.Role)
 }
@@ -69,49 +71,49 @@ func (openCodeCodec) Make(m pipeline.Made) ([]byte, error) {
 type openCodeRecord struct {
 	id, role, parent string
 	summary, failed  bool
-	said             bool // a person said something
-	compaction       span // the part that asks for a summary
-	tokens           span
+	said             bool          // a person said something
+	compaction       rawjson.Value // the part that asks for a summary
+	tokens           rawjson.Value
 	model, provider  string
 }
 
-func readOpenCode(b []byte, v span) openCodeRecord {
-	info, _ := get(b, v, "info")
+func readOpenCode(v rawjson.Value) openCodeRecord {
+	info, _ := v.Lookup("info")
 	r := openCodeRecord{}
-	if kind(b, info) != '{' {
+	if !info.IsObject() {
 		return r
 	}
-	for key, f := range fields(b, info) {
+	for key, f := range info.Fields() {
 		switch string(key) {
 		case "id":
-			r.id = text(b, f.value)
+			r.id = f.Value.Text()
 		case "role":
-			r.role = text(b, f.value)
+			r.role = f.Value.Text()
 		case "parentID":
-			r.parent = text(b, f.value)
+			r.parent = f.Value.Text()
 		case "summary":
-			r.summary = kind(b, f.value) == 't' // a user message has an object there, of diffs
+			r.summary = f.Value.IsTrue() // a user message has an object there, of diffs
 		case "error":
-			r.failed = kind(b, f.value) == '{'
+			r.failed = f.Value.IsObject()
 		case "tokens":
-			r.tokens = f.value
+			r.tokens = f.Value
 		case "modelID":
-			r.model = text(b, f.value)
+			r.model = f.Value.Text()
 		case "providerID":
-			r.provider = text(b, f.value)
+			r.provider = f.Value.Text()
 		}
 	}
-	parts, _ := get(b, v, "parts")
-	if kind(b, parts) != '[' {
+	parts, _ := v.Lookup("parts")
+	if !parts.IsArray() {
 		return r
 	}
-	for _, el := range elements(b, parts) {
-		typ := text(b, first(get(b, el, "type")))
-		synthetic, _ := get(b, el, "synthetic")
+	for _, el := range parts.Elements() {
+		typ := el.Get("type").Text()
+		synthetic, _ := el.Lookup("synthetic")
 		switch {
 		case typ == "compaction":
 			r.compaction = el
-		case typ == "file", typ == "text" && kind(b, synthetic) != 't':
+		case typ == "file", typ == "text" && !synthetic.IsTrue():
 			r.said = true
 		}
 	}
@@ -121,21 +123,21 @@ func readOpenCode(b []byte, v span) openCodeRecord {
 // openCodeLayout reads {"info":…,"parts":[…]}, sound JSON.
 func openCodeLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	b, v := native, root(native)
-	info, _ := get(b, v, "info")
-	parts, _ := get(b, v, "parts")
-	if kind(b, info) != '{' || kind(b, parts) != '[' {
+	v := rawjson.Root(native)
+	info, _ := v.Lookup("info")
+	parts, _ := v.Lookup("parts")
+	if !info.IsObject() || !parts.IsArray() {
 		return nil, parseError(OpenCode, "it has no info and parts")
 	}
-	switch l.role = text(b, first(get(b, info, "role"))); l.role {
+	switch l.role = info.Get("role").Text(); l.role {
 	case "user", "assistant":
 	default:
 		return nil, parseError(OpenCode, "its role is not user or assistant")
 	}
-	els := elements(b, parts)
+	els := parts.Elements()
 	row := l.addList(newList(els))
 	for i, el := range els {
-		if kind(b, el) != '{' {
+		if !el.IsObject() {
 			return nil, parseError(OpenCode, "a part is no object")
 		}
 		for _, n := range l.openCodePart(el) {
@@ -155,41 +157,35 @@ var openCodeSays = map[string]string{
 }
 
 // openCodePart reads one part: none for what is no part of the request, two for a call with its result.
-func (l *layout) openCodePart(v span) []node {
-	b := l.native
-	at := map[string]span{}
-	for key, f := range fields(b, v) {
-		at[string(key)] = f.value
-	}
-	typ := text(b, at["type"])
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartText, Type: typ, Raw: v.of(b)}}
+func (l *layout) openCodePart(v rawjson.Value) []node {
+	at := v.Members()
+	typ := at["type"].Text()
+	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartText, Type: typ, Raw: v.Raw()}}
 	switch typ {
 	case "text":
-		if kind(b, at["ignored"]) == 't' || kind(b, at["text"]) != '"' {
+		if at["ignored"].IsTrue() || !at["text"].IsString() {
 			return nil
 		}
-		n.part.Text, n.value = text(b, at["text"]), at["text"]
+		n.part.Text, n.value = at["text"].Text(), at["text"]
 	case "reasoning":
-		n.part.Kind, n.part.Text = pipeline.PartReasoning, text(b, at["text"])
+		n.part.Kind, n.part.Text = pipeline.PartReasoning, at["text"].Text()
 	case "compaction", "subtask":
 		n.part.Text, n.fixed = openCodeSays[typ], true
 	case "file":
-		switch text(b, at["mime"]) {
+		switch at["mime"].Text() {
 		case "text/plain", "application/x-directory":
 			return nil // its content stands in a text part beside it
 		}
-		openCodeFile(&n.part, b, at)
+		openCodeFile(&n.part, at)
 		n.value = v
 		n.as = func(text string) ([]byte, error) {
-			out := []byte(`{"type":"text","text":`)
-			out = append(out, quote(text)...)
+			out := fmt.Appendf(nil, `{"type":"text","text":%s`, rawjson.Quote(text))
 			for _, key := range []string{"id", "sessionID", "messageID"} {
 				if s, ok := at[key]; ok {
-					out = append(append(append(out, ','), quote(key)...), ':')
-					out = append(out, s.of(b)...)
+					out = fmt.Appendf(out, ",%s:%s", rawjson.Quote(key), s.Raw())
 				}
 			}
-			return append(out, '}'), nil
+			return append(out, "}"...), nil
 		}
 	case "tool":
 		return l.openCodeTool(at)
@@ -199,12 +195,12 @@ func (l *layout) openCodePart(v span) []node {
 	return []node{n}
 }
 
-func openCodeFile(p *pipeline.Part, b []byte, at map[string]span) {
-	p.Kind, p.MediaType, p.Name = pipeline.PartFile, text(b, at["mime"]), text(b, at["filename"])
+func openCodeFile(p *pipeline.Part, at map[string]rawjson.Value) {
+	p.Kind, p.MediaType, p.Name = pipeline.PartFile, at["mime"].Text(), at["filename"].Text()
 	if strings.HasPrefix(p.MediaType, "image/") {
 		p.Kind = pipeline.PartImage
 	}
-	url := text(b, at["url"])
+	url := at["url"].Text()
 	fromAddress(p, url)
 	if _, data, ok := dataURL(url); ok && p.MediaType == "text/plain" {
 		if s, err := base64.StdEncoding.DecodeString(data); err == nil {
@@ -214,26 +210,23 @@ func openCodeFile(p *pipeline.Part, b []byte, at map[string]span) {
 }
 
 // openCodeTool reads a call and, when it has ended, its result.
-func (l *layout) openCodeTool(at map[string]span) []node {
-	b, state := l.native, at["state"]
+func (l *layout) openCodeTool(at map[string]rawjson.Value) []node {
+	state := at["state"]
 	// The block holds the result too: it is none of the call alone.
 	call := node{part: pipeline.Part{
-		Kind: pipeline.PartToolCall, Type: "tool", CallID: text(b, at["callID"]), Name: text(b, at["tool"]),
+		Kind: pipeline.PartToolCall, Type: "tool", CallID: at["callID"].Text(), Name: at["tool"].Text(),
 	}}
-	if kind(b, state) != '{' {
+	if !state.IsObject() {
 		return []node{call}
 	}
-	in := map[string]span{}
-	for key, f := range fields(b, state) {
-		in[string(key)] = f.value
-	}
+	in := state.Members()
 	if at, ok := in["input"]; ok {
-		call.value, call.part.Input = at, string(at.of(b))
+		call.value, call.part.Input = at, string(at.Raw())
 	}
 	result := node{list: -1, vacant: `""`, part: pipeline.Part{
 		Kind: pipeline.PartToolResult, Type: "tool_result", CallID: call.part.CallID, Name: call.part.Name,
 	}}
-	switch text(b, in["status"]) {
+	switch in["status"].Text() {
 	case "completed":
 		result.value = in["output"]
 	case "error":
@@ -241,26 +234,26 @@ func (l *layout) openCodeTool(at map[string]span) []node {
 	default:
 		return []node{call}
 	}
-	if kind(b, result.value) != '"' {
+	if !result.value.IsString() {
 		return []node{call}
 	}
-	if result.value.end-result.value.start > 2 {
+	if !result.value.IsEmpty() {
 		result.content = []node{l.literalNode(result.value)}
 	}
 	// Without its result a call has not ended.
-	status := in["status"].of(b)
+	status := in["status"].Raw()
 	result.twins = []node{{
 		list: -1, value: in["status"], vacant: `"running"`,
 		as: func(string) ([]byte, error) { return status, nil },
 	}}
-	if files := in["attachments"]; kind(b, files) == '[' {
-		none := func(string) ([]byte, error) { return []byte("[]"), nil }
+	if files := in["attachments"]; files.IsArray() {
+		none := func(string) ([]byte, error) { return []byte(`[]`), nil }
 		result.twins = append(result.twins, node{list: -1, value: files, vacant: "[]", as: none})
-		els := elements(b, files)
+		els := files.Elements()
 		row := l.addList(newList(els))
 		for i, el := range els {
-			if kind(b, el) == '{' {
-				result.content = append(result.content, openCodeAttachment(b, el, row, i))
+			if el.IsObject() {
+				result.content = append(result.content, openCodeAttachment(el, row, i))
 			}
 		}
 	}
@@ -268,36 +261,33 @@ func (l *layout) openCodeTool(at map[string]span) []node {
 }
 
 // openCodeAttachment reads a file of a result. A text in its place is a file of text.
-func openCodeAttachment(b []byte, v span, row, index int) node {
-	at := map[string]span{}
-	for key, f := range fields(b, v) {
-		at[string(key)] = f.value
-	}
+func openCodeAttachment(v rawjson.Value, row, index int) node {
+	at := v.Members()
 	n := node{
-		part: pipeline.Part{Type: text(b, at["type"]), Raw: v.of(b)}, block: true, list: row, index: index,
+		part: pipeline.Part{Type: at["type"].Text(), Raw: v.Raw()}, block: true, list: row, index: index,
 		value: at["url"],
 		as: func(text string) ([]byte, error) {
-			return quote("data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte(text))), nil
+			return rawjson.Quote("data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte(text))), nil
 		},
 		twins: []node{{
 			list: row, index: index, value: at["mime"],
-			as: func(string) ([]byte, error) { return quote("text/plain"), nil },
+			as: func(string) ([]byte, error) { return rawjson.Quote("text/plain"), nil },
 		}},
 	}
-	openCodeFile(&n.part, b, at)
+	openCodeFile(&n.part, at)
 	return n
 }
 
 func (openCodeCodec) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
-	return text(b, first(get(b, root(b), "url")))
+	return rawjson.Root(b).Get("url").Text()
 }
 
 // ---- files
 
-func detectOpenCode(s sketched) bool {
-	return s.has("messages[].info.role", "messages[].info.sessionID") && s.has("messages[].parts") ||
-		s.has("info.projectID", "info.slug") && s.has("messages")
+func detectOpenCode(s rawjson.Outline) bool {
+	return s.Has("messages[].info.role", "messages[].info.sessionID") && s.Has("messages[].parts") ||
+		s.Has("info.projectID", "info.slug") && s.Has("messages")
 }
 
 func openOpenCode(s *stream, o Options) source {
@@ -324,13 +314,13 @@ func (o *openCodeSession) record(out *scribe, b []byte, line int) error {
 	if err != nil {
 		return err
 	}
-	r := readOpenCode(b, root(b))
-	if m.Role == pipeline.RoleUser && !r.compaction.empty() {
+	r := readOpenCode(rawjson.Root(b))
+	if m.Role == pipeline.RoleUser && !r.compaction.IsMissing() {
 		o.unanswered(out)
-		auto, _ := get(b, r.compaction, "auto")
+		auto, _ := r.compaction.Lookup("auto")
 		o.asked = &openCodeAsked{
-			message: m, line: line, id: r.id, auto: kind(b, auto) == 't',
-			tail: text(b, first(get(b, r.compaction, "tail_start_id"))),
+			message: m, line: line, id: r.id, auto: auto.IsTrue(),
+			tail: r.compaction.Get("tail_start_id").Text(),
 		}
 		return nil
 	}
@@ -352,8 +342,8 @@ func (o *openCodeSession) record(out *scribe, b []byte, line int) error {
 	o.unanswered(out)
 	out.message(line, m)
 	o.seen.add(r.id, int64(out.count))
-	if kind(b, r.tokens) == '{' {
-		out.usage(line, openCodeUsage(b, r))
+	if r.tokens.IsObject() {
+		out.usage(line, openCodeUsage(r))
 	}
 	return nil
 }
@@ -367,10 +357,10 @@ func (o *openCodeSession) unanswered(out *scribe) {
 	}
 }
 
-func openCodeUsage(b []byte, r openCodeRecord) *Usage {
+func openCodeUsage(r openCodeRecord) *Usage {
 	figure := func(path ...string) int {
-		v, _ := dig(b, r.tokens, path...)
-		return number(b, v)
+		v, _ := r.tokens.Lookup(path...)
+		return v.Count()
 	}
 	u := &Usage{
 		Input: figure("input"), CacheRead: figure("cache", "read"), CacheCreation: figure("cache", "write"),
@@ -388,10 +378,10 @@ func (o *openCodeSession) end(out *scribe, around []byte) error {
 		return nil
 	}
 	out.meta.Envelope = around
-	v := root(around)
-	out.meta.ID = text(around, first(dig(around, v, "info", "id")))
+	v := rawjson.Root(around)
+	out.meta.ID = v.Get("info", "id").Text()
 	if out.meta.Model == "" {
-		out.meta.Model = text(around, first(dig(around, v, "info", "model", "id")))
+		out.meta.Model = v.Get("info", "model", "id").Text()
 	}
 	*o = openCodeSession{}
 	return nil
@@ -432,14 +422,13 @@ func (p openCodePlace) user(part []byte) []byte {
 	id := p.id("msg", string(part))
 	b := fmt.Appendf(
 		nil, `{"info":{"id":%s,"sessionID":%s,"role":"user","time":{"created":%d},"agent":%s,"model":%s},"parts":[`,
-		quote(id), quote(p.session), p.created, quote(p.agent), p.modelJSON())
+		rawjson.Quote(id), rawjson.Quote(p.session), p.created, rawjson.Quote(p.agent), p.modelJSON())
 	return append(p.part(b, part, id), "]}"...)
 }
 
 func (p openCodePlace) part(b, part []byte, message string) []byte {
-	b = append(b, part...)
-	return fmt.Appendf(b, `,"id":%s,"sessionID":%s,"messageID":%s}`, quote(p.id("prt", string(part))), quote(p.session),
-		quote(message))
+	return fmt.Appendf(b, `%s,"id":%s,"sessionID":%s,"messageID":%s}`, part, rawjson.Quote(p.id("prt", string(part))),
+		rawjson.Quote(p.session), rawjson.Quote(message))
 }
 
 // summary writes the two messages of a compaction.
@@ -447,17 +436,16 @@ func (p openCodePlace) summary(text, trigger string) [][]byte {
 	ask := fmt.Appendf(nil, `{"type":"compaction","auto":%t`, trigger == "auto")
 	asked := p.user(ask)
 	p.n++
-	said := append([]byte(`{"type":"text","text":`), quote(text)...)
+	said := fmt.Appendf(nil, `{"type":"text","text":%s`, rawjson.Quote(text))
 	id := p.id("msg", string(said))
 	var model struct{ ProviderID, ModelID string }
 	_ = json.Unmarshal(p.modelJSON(), &model) // made here: it cannot fail
-	b := fmt.Appendf(
-		nil, `{"info":{"id":%s,"sessionID":%s,"role":"assistant","time":{"created":%d,"completed":%d},"parentID":%s,`+
-			`"modelID":%s,"providerID":%s,"mode":"compaction","agent":"compaction","path":{"cwd":"","root":""},`+
-			`"summary":true,"cost":0,`+
-			`"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"finish":"stop"},"parts":[`,
-		quote(id), quote(p.session), p.created, p.created, quote(readOpenCode(asked, root(asked)).id),
-		quote(model.ModelID), quote(model.ProviderID))
+	b := fmt.Appendf(nil, `{"info":{"id":%s,"sessionID":%s,"role":"assistant","time":{"created":%d,`+
+		`"completed":%d},"parentID":%s,"modelID":%s,"providerID":%s,"mode":"compaction","agent":"compaction",`+
+		`"path":{"cwd":"","root":""},"summary":true,"cost":0,"tokens":{"input":0,"output":0,"reasoning":0,`+
+		`"cache":{"read":0,"write":0}},"finish":"stop"},"parts":[`, rawjson.Quote(id), rawjson.Quote(p.session),
+		p.created, p.created, rawjson.Quote(readOpenCode(rawjson.Root(asked)).id), rawjson.Quote(model.ModelID),
+		rawjson.Quote(model.ProviderID))
 	return [][]byte{asked, append(p.part(b, said, id), "]}"...)}
 }
 
@@ -476,21 +464,22 @@ func writeOpenCode(out Output) ([]byte, error) {
 			natives = append(natives, place.summary(e.made.Text, out.Trigger)...)
 			place.n += 2
 		default:
-			natives = append(natives, place.user([]byte(`{"type":"text","text":`+string(quote(e.made.Text))+
+			natives = append(natives, place.user([]byte(`{"type":"text","text":`+string(rawjson.Quote(e.made.Text))+
 				`,"synthetic":true`)))
 			place.n++
 		}
 	}
-	return putArray(out.Meta.Envelope, arrayOf(natives), "messages"), nil
+	return rawjson.PutArray(out.Meta.Envelope, rawjson.ArrayOf(natives), "messages"), nil
 }
 
 // openCodePlaceOf takes what made messages need from the session, and their time from just before the first message
 // that is kept: no clock is read.
 func openCodePlaceOf(m Meta, all []entry) openCodePlace {
 	p := openCodePlace{}
-	model := func(b []byte, provider, id span) {
-		if p.model == nil && kind(b, id) == '"' {
-			p.model = fmt.Appendf(nil, `{"providerID":%s,"modelID":%s}`, quote(text(b, provider)), quote(text(b, id)))
+	model := func(b []byte, provider, id rawjson.Value) {
+		if p.model == nil && id.IsString() {
+			p.model = fmt.Appendf(nil, `{"providerID":%s,"modelID":%s}`, rawjson.Quote(provider.Text()),
+				rawjson.Quote(id.Text()))
 		}
 	}
 	for _, e := range all {
@@ -498,22 +487,22 @@ func openCodePlaceOf(m Meta, all []entry) openCodePlace {
 			continue
 		}
 		b := e.native
-		info, _ := get(b, root(b), "info")
+		info, _ := rawjson.Root(b).Lookup("info")
 		if p.created == 0 {
-			p.created = max(int64(number(b, first(dig(b, info, "time", "created"))))-1, 0)
+			p.created = max(int64(info.Get("time", "created").Count())-1, 0)
 		}
-		p.session = cmp.Or(p.session, text(b, first(get(b, info, "sessionID"))))
-		p.agent = cmp.Or(p.agent, text(b, first(get(b, info, "agent"))))
-		model(b, first(get(b, info, "providerID")), first(get(b, info, "modelID")))
-		model(b, first(dig(b, info, "model", "providerID")), first(dig(b, info, "model", "modelID")))
+		p.session = cmp.Or(p.session, info.Get("sessionID").Text())
+		p.agent = cmp.Or(p.agent, info.Get("agent").Text())
+		model(b, info.Get("providerID"), info.Get("modelID"))
+		model(b, info.Get("model", "providerID"), info.Get("model", "modelID"))
 	}
-	if b := m.Envelope; len(b) > 0 && whole(b) == nil {
-		info, _ := get(b, root(b), "info")
-		p.session = cmp.Or(text(b, first(get(b, info, "id"))), p.session)
+	if b := m.Envelope; len(b) > 0 && rawjson.Check(b) == nil {
+		info, _ := rawjson.Root(b).Lookup("info")
+		p.session = cmp.Or(info.Get("id").Text(), p.session)
 		if p.created == 0 {
-			p.created = int64(number(b, first(dig(b, info, "time", "updated"))))
+			p.created = int64(info.Get("time", "updated").Count())
 		}
-		model(b, first(dig(b, info, "model", "providerID")), first(dig(b, info, "model", "id")))
+		model(b, info.Get("model", "providerID"), info.Get("model", "id"))
 	}
 	return p
 }

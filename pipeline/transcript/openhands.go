@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // OpenHands is event streams of OpenHands, in three forms: the runs of its evaluations (V0), one a line, with the
@@ -36,7 +37,7 @@ func decodeOpenHands(native []byte) (pipeline.Message, error) {
 		return pipeline.Message{}, err
 	}
 	m := l.message()
-	e := readHandsEvent(native, root(native))
+	e := readHandsEvent(rawjson.Root(native))
 	m.ID = e.id
 	switch {
 	case e.action == "condensation", e.kind == "Condensation", e.kind == "CondensationSummaryEvent":
@@ -53,7 +54,7 @@ func (openHandsCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte,
 	if len(edits) == 0 {
 		return m.Native, nil
 	}
-	if err := whole(m.Native); err != nil {
+	if err := rawjson.Check(m.Native); err != nil {
 		return nil, parseError(OpenHands, "%v", err)
 	}
 	l, err := openHandsLayout(m.Native)
@@ -61,8 +62,8 @@ func (openHandsCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte,
 		return nil, err
 	}
 	out, err := l.edit(edits, func(n node, text string) ([]byte, error) {
-		if kind(l.native, n.value) == '"' {
-			return quote(text), nil
+		if n.value.IsString() {
+			return rawjson.Quote(text), nil
 		}
 		return anthropicInput(n, text)
 	})
@@ -87,42 +88,44 @@ func saidOnly(native []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, v := native, root(native)
-	e := readHandsEvent(b, v)
-	kept, _ := keepKeys(b, v, "id", "timestamp")
+	v := rawjson.Root(native)
+	e := readHandsEvent(v)
+	kept, _ := v.KeepKeys("id", "timestamp")
 	if e.kind != "" {
-		in, _ := keepKeys(b, v, "reasoning_content", "thinking_blocks")
-		said := []byte("[]")
-		if thought, ok := get(b, v, "thought"); ok {
-			said = thought.of(b)
+		in, _ := v.KeepKeys("reasoning_content", "thinking_blocks")
+		said := []byte(`[]`)
+		if thought, ok := v.Lookup("thought"); ok {
+			said = thought.Raw()
 		}
-		in = addPair(addPair(in, "role", []byte(`"assistant"`)), "content", said)
-		return addPair(addPair(addPair(kept, "source", []byte(`"agent"`)), "llm_message", in), "kind",
+		in = rawjson.AddPair(rawjson.AddPair(in, "role", []byte(`"assistant"`)), "content", said)
+		return rawjson.AddPair(rawjson.AddPair(rawjson.AddPair(kept, "source", []byte(`"agent"`)), "llm_message", in),
+			"kind",
 			[]byte(`"MessageEvent"`)), nil
 	}
 	said := []byte(`""`)
 	for _, n := range l.nodes {
 		if n.part.Kind == pipeline.PartText {
-			said = n.value.of(b)
+			said = n.value.Raw()
 		}
 	}
-	args := append(append([]byte(`{"content":`), said...), `,"image_urls":null,"wait_for_response":true}`...)
-	return addPair(addPair(addPair(kept, "source", []byte(`"agent"`)), "action", []byte(`"message"`)), "args", args),
+	args := fmt.Appendf(nil, `{"content":%s,"image_urls":null,"wait_for_response":true}`, said)
+	return rawjson.AddPair(rawjson.AddPair(rawjson.AddPair(kept, "source", []byte(`"agent"`)), "action",
+			[]byte(`"message"`)), "args", args),
 		nil
 }
 
 // Make writes an event of V1. WriteFile writes those of a V0 run in its form.
 func (openHandsCodec) Make(m pipeline.Made) ([]byte, error) {
-	id := quote(madeUUID("openhands", string(m.Role), string(m.Kind), m.CallID, m.Text))
+	id := rawjson.Quote(madeUUID("openhands", string(m.Role), string(m.Kind), m.CallID, m.Text))
 	switch {
 	case m.Role == pipeline.RoleTool && m.IsError:
 		return fmt.Appendf(
-			nil, `{"id":%s,"source":"agent","error":%s,"tool_name":%s,"tool_call_id":%s,"kind":"AgentErrorEvent"}`,
-			id, quote(m.Text), quote(m.Name), quote(m.CallID)), nil
+			nil, `{"id":%s,"source":"agent","error":%s,"tool_name":%s,"tool_call_id":%s,"kind":"AgentErrorEvent"}`, id,
+			rawjson.Quote(m.Text), rawjson.Quote(m.Name), rawjson.Quote(m.CallID)), nil
 	case m.Role == pipeline.RoleTool:
 		return fmt.Appendf(nil, `{"id":%s,"source":"environment","tool_name":%s,"tool_call_id":%s,"observation":{`+
-			`"content":[%s],"is_error":false},"kind":"ObservationEvent"}`,
-			id, quote(m.Name), quote(m.CallID), textBlock(m.Text)), nil
+			`"content":[%s],"is_error":false},"kind":"ObservationEvent"}`, id, rawjson.Quote(m.Name),
+			rawjson.Quote(m.CallID), textBlock(m.Text)), nil
 	case m.Role != pipeline.RoleUser:
 		return nil, pipeline.Errorf(pipeline.Internal,
 			"what role %s says in an event of OpenHands a model wrote: none can be made", m.Role)
@@ -132,7 +135,7 @@ func (openHandsCodec) Make(m pipeline.Made) ([]byte, error) {
 	}
 	if m.Kind == pipeline.KindSummary {
 		return fmt.Appendf(nil, `{"id":%s,"source":"environment","forgotten_event_ids":[],"summary":%s,`+
-			`"summary_offset":0,"llm_response_id":"","kind":"Condensation"}`, id, quote(m.Text)), nil
+			`"summary_offset":0,"llm_response_id":"","kind":"Condensation"}`, id, rawjson.Quote(m.Text)), nil
 	}
 	return fmt.Appendf(
 		nil, `{"id":%s,"source":"user","llm_message":{"role":"user","content":[%s]},"kind":"MessageEvent"}`, id,
@@ -143,29 +146,29 @@ func (openHandsCodec) Make(m pipeline.Made) ([]byte, error) {
 type handsEvent struct {
 	id, source, action, observation, kind string
 	cause                                 string
-	args, meta                            span // of an action; the record of the call
+	args, meta                            rawjson.Value // of an action; the record of the call
 }
 
-func readHandsEvent(b []byte, v span) handsEvent {
+func readHandsEvent(v rawjson.Value) handsEvent {
 	e := handsEvent{}
-	for key, f := range fields(b, v) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "id":
-			e.id = cmp.Or(text(b, f.value), numeral(b, f.value))
+			e.id = cmp.Or(f.Value.Text(), f.Value.Numeral())
 		case "cause":
-			e.cause = cmp.Or(text(b, f.value), numeral(b, f.value))
+			e.cause = cmp.Or(f.Value.Text(), f.Value.Numeral())
 		case "source":
-			e.source = text(b, f.value)
+			e.source = f.Value.Text()
 		case "action":
-			e.action = text(b, f.value) // an object in V1
+			e.action = f.Value.Text() // an object in V1
 		case "observation":
-			e.observation = text(b, f.value)
+			e.observation = f.Value.Text()
 		case "kind":
-			e.kind = text(b, f.value)
+			e.kind = f.Value.Text()
 		case "args":
-			e.args = f.value
+			e.args = f.Value
 		case "tool_call_metadata":
-			e.meta = f.value
+			e.meta = f.Value
 		}
 	}
 	return e
@@ -174,11 +177,11 @@ func readHandsEvent(b []byte, v span) handsEvent {
 // openHandsLayout reads an event that is for the model, sound JSON.
 func openHandsLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	b, v := native, root(native)
-	if kind(b, v) != '{' {
+	v := rawjson.Root(native)
+	if !v.IsObject() {
 		return nil, parseError(OpenHands, "it is no object")
 	}
-	e := readHandsEvent(b, v)
+	e := readHandsEvent(v)
 	switch {
 	case e.kind != "":
 		return l, l.handsV1(e, v)
@@ -192,8 +195,8 @@ func openHandsLayout(native []byte) (*layout, error) {
 }
 
 // optional gives a text of its own where there is one.
-func (l *layout) optional(v span) []node {
-	if kind(l.native, v) != '"' || v.end-v.start == 2 {
+func (l *layout) optional(v rawjson.Value) []node {
+	if !v.IsString() || v.IsEmpty() {
 		return nil
 	}
 	return []node{l.literalNode(v)}
@@ -202,21 +205,17 @@ func (l *layout) optional(v span) []node {
 // ---- V0
 
 // handsAction reads {"action":…,"args":{…}}, or in the oldest files the fields of args beside action.
-func (l *layout) handsAction(e handsEvent, v span) error {
-	b := l.native
+func (l *layout) handsAction(e handsEvent, v rawjson.Value) error {
 	args := e.args
-	if kind(b, args) != '{' {
+	if !args.IsObject() {
 		args = v
 	}
-	at := map[string]span{}
-	for key, f := range fields(b, args) {
-		at[string(key)] = f.value
-	}
+	at := args.Members()
 	l.role = "assistant"
 	switch {
 	case e.action == "message":
 		// The oldest files do not say who spoke: the agent does when it waits for an answer.
-		if e.source != "agent" && (e.source != "" || kind(b, at["wait_for_response"]) != 't') {
+		if e.source != "agent" && (e.source != "" || !at["wait_for_response"].IsTrue()) {
 			l.role = "user"
 		}
 		l.nodes = l.optional(at["content"])
@@ -235,7 +234,7 @@ func (l *layout) handsAction(e handsEvent, v span) error {
 		l.nodes = l.optional(at["command"])
 		return nil
 	}
-	if kind(b, e.meta) == '{' {
+	if e.meta.IsObject() {
 		l.handsRecorded(e, at)
 		return nil
 	}
@@ -244,7 +243,7 @@ func (l *layout) handsAction(e handsEvent, v span) error {
 		Kind: pipeline.PartToolCall, Type: e.action, Name: e.action, CallID: e.id,
 	}}
 	// The input is the action's own fields. Nothing can be put in the place of them together.
-	own, _ := dropKeys(b, args, func(key string, _ span) bool {
+	own, _ := args.DropKeys(func(key string, _ rawjson.Value) bool {
 		return key == "thought" || key == "action" || key == "id" || key == "timestamp" || key == "source" ||
 			key == "message"
 	})
@@ -253,50 +252,48 @@ func (l *layout) handsAction(e handsEvent, v span) error {
 	return nil
 }
 
-func (l *layout) handsImages(v span) {
-	b := l.native
-	if kind(b, v) != '[' {
+func (l *layout) handsImages(v rawjson.Value) {
+	if !v.IsArray() {
 		return
 	}
-	els := elements(b, v)
+	els := v.Elements()
 	row := l.addList(newList(els))
 	for i, el := range els {
-		if kind(b, el) != '"' {
+		if !el.IsString() {
 			continue
 		}
 		n := node{
 			list: row, index: i, block: true, fixed: true,
-			part: pipeline.Part{Kind: pipeline.PartImage, Type: "image_url", Raw: el.of(b)},
+			part: pipeline.Part{Kind: pipeline.PartImage, Type: "image_url", Raw: el.Raw()},
 		}
-		fromAddress(&n.part, text(b, el))
+		fromAddress(&n.part, el.Text())
 		l.nodes = append(l.nodes, n)
 	}
 }
 
 // handsRecorded reads an action that has the model's response with it: what the model said and called are there.
-func (l *layout) handsRecorded(e handsEvent, at map[string]span) {
-	b := l.native
+func (l *layout) handsRecorded(e handsEvent, at map[string]rawjson.Value) {
 	n := node{list: -1, vacant: `""`, part: pipeline.Part{
 		Kind: pipeline.PartToolCall, Type: e.action,
-		CallID: text(b, first(get(b, e.meta, "tool_call_id"))), Name: text(b, first(get(b, e.meta, "function_name"))),
+		CallID: e.meta.Get("tool_call_id").Text(), Name: e.meta.Get("function_name").Text(),
 	}}
 	message, said := l.handsResponse(e.meta)
-	calls, _ := get(b, message, "tool_calls")
+	calls, _ := message.Lookup("tool_calls")
 	index := 0
-	if kind(b, calls) == '[' {
-		for i, el := range elements(b, calls) {
-			if text(b, first(get(b, el, "id"))) != n.part.CallID {
+	if calls.IsArray() {
+		for i, el := range calls.Elements() {
+			if el.Get("id").Text() != n.part.CallID {
 				continue
 			}
 			index = i
-			if in, ok := dig(b, el, "function", "arguments"); ok {
-				n.value, n.part.Input, n.part.Raw = in, inputText(b, in), el.of(b)
+			if in, ok := el.Lookup("function", "arguments"); ok {
+				n.value, n.part.Input, n.part.Raw = in, in.TextOrRaw(), el.Raw()
 			}
 			break
 		}
 	}
-	if n.value.empty() { // a response that was not kept
-		own, _ := dropKeys(b, e.args, func(key string, _ span) bool { return key == "thought" })
+	if n.value.IsMissing() { // a response that was not kept
+		own, _ := e.args.DropKeys(func(key string, _ rawjson.Value) bool { return key == "thought" })
 		n.part.Input, n.fixed = string(own), true
 	}
 	thought := at["thought"]
@@ -304,49 +301,47 @@ func (l *layout) handsRecorded(e handsEvent, at map[string]span) {
 	case index > 0: // the words stand with the first call of a response
 	case said != nil:
 		first := said[0]
-		if kind(b, thought) == '"' && thought.end-thought.start > 2 {
+		if thought.IsString() && !thought.IsEmpty() {
 			first.twins = []node{{list: -1, value: thought, vacant: `""`}}
 		}
 		l.nodes = append(l.nodes, first)
-	case message.empty():
+	case message.IsMissing():
 		l.nodes = append(l.nodes, l.optional(thought)...)
 	}
 	l.nodes = append(l.nodes, n)
 }
 
 // handsResponse finds the message of a recorded response, and its text.
-func (l *layout) handsResponse(meta span) (message span, said []node) {
-	b := l.native
-	choices, ok := dig(b, meta, "model_response", "choices")
-	if !ok || kind(b, choices) != '[' {
-		return span{}, nil
+func (l *layout) handsResponse(meta rawjson.Value) (message rawjson.Value, said []node) {
+	choices, ok := meta.Lookup("model_response", "choices")
+	if !ok || !choices.IsArray() {
+		return rawjson.Value{}, nil
 	}
-	els := elements(b, choices)
+	els := choices.Elements()
 	if len(els) == 0 {
-		return span{}, nil
+		return rawjson.Value{}, nil
 	}
-	if message, ok = get(b, els[0], "message"); !ok || kind(b, message) != '{' {
-		return span{}, nil
+	if message, ok = els[0].Lookup("message"); !ok || !message.IsObject() {
+		return rawjson.Value{}, nil
 	}
-	content, _ := get(b, message, "content")
+	content, _ := message.Lookup("content")
 	return message, l.optional(content)
 }
 
 // handsObservation reads {"observation":…,"content":…}.
-func (l *layout) handsObservation(e handsEvent, v span) {
-	b := l.native
-	content, _ := get(b, v, "content")
+func (l *layout) handsObservation(e handsEvent, v rawjson.Value) {
+	content, _ := v.Lookup("content")
 	if e.observation == "recall" {
 		l.role = "user"
 		l.handsRecall(v)
 		return
 	}
-	n := node{list: -1, value: content, insert: v.end - 1, content: l.optional(content), part: pipeline.Part{
+	n := node{list: -1, value: content, insert: v.End() - 1, content: l.optional(content), part: pipeline.Part{
 		Kind: pipeline.PartToolResult, Type: e.observation, CallID: e.cause, IsError: e.observation == "error",
 	}}
-	if kind(b, e.meta) == '{' {
-		n.part.CallID, n.part.Name = text(b, first(get(b, e.meta, "tool_call_id"))),
-			text(b, first(get(b, e.meta, "function_name")))
+	if e.meta.IsObject() {
+		n.part.CallID, n.part.Name = e.meta.Get("tool_call_id").Text(),
+			e.meta.Get("function_name").Text()
 	}
 	l.role = "tool"
 	l.nodes = []node{n}
@@ -354,32 +349,27 @@ func (l *layout) handsObservation(e handsEvent, v span) {
 
 // handsRecall reads what OpenHands adds to the user's words: what it knows of the repository, and knowledge that a
 // word of theirs called up.
-func (l *layout) handsRecall(v span) {
-	b := l.native
-	extras, _ := get(b, v, "extras")
+func (l *layout) handsRecall(v rawjson.Value) {
+	extras, _ := v.Lookup("extras")
 	for _, key := range []string{"repo_instructions", "additional_agent_instructions"} {
-		at, _ := get(b, extras, key)
+		at, _ := extras.Lookup(key)
 		l.nodes = append(l.nodes, l.optional(at)...)
 	}
-	list, _ := get(b, extras, "microagent_knowledge")
-	if kind(b, list) != '[' {
+	list, _ := extras.Lookup("microagent_knowledge")
+	if !list.IsArray() {
 		return
 	}
-	for _, el := range elements(b, list) {
-		at, _ := get(b, el, "content")
+	for _, el := range list.Elements() {
+		at, _ := el.Lookup("content")
 		l.nodes = append(l.nodes, l.optional(at)...)
 	}
 }
 
 // ---- V1
 
-func (l *layout) handsV1(e handsEvent, v span) error {
-	b := l.native
-	at := map[string]span{}
-	for key, f := range fields(b, v) {
-		at[string(key)] = f.value
-	}
-	field := func(key string) string { return text(b, at[key]) }
+func (l *layout) handsV1(e handsEvent, v rawjson.Value) error {
+	at := v.Members()
+	field := func(key string) string { return at[key].Text() }
 	switch e.kind {
 	case "MessageEvent":
 		return l.handsMessage(at)
@@ -398,32 +388,31 @@ func (l *layout) handsV1(e handsEvent, v span) error {
 				Name: field("tool_name"),
 			},
 		}
-		if in, ok := get(b, at["tool_call"], "arguments"); ok {
-			n.value, n.part.Input = in, inputText(b, in)
-		} else if in, ok := dig(b, at["tool_call"], "function", "arguments"); ok {
-			n.value, n.part.Input = in, inputText(b, in)
+		if in, ok := at["tool_call"].Lookup("arguments"); ok {
+			n.value, n.part.Input = in, in.TextOrRaw()
+		} else if in, ok := at["tool_call"].Lookup("function", "arguments"); ok {
+			n.value, n.part.Input = in, in.TextOrRaw()
 		} else {
-			n.part.Input, n.fixed = string(at["action"].of(b)), true
+			n.part.Input, n.fixed = string(at["action"].Raw()), true
 		}
 		l.nodes = append(l.nodes, n)
 	case "ObservationEvent":
 		l.role = "tool"
-		content, _ := get(b, at["observation"], "content")
-		if content.empty() {
-			content, _ = get(b, at["observation"], "output")
+		content, _ := at["observation"].Lookup("content")
+		if content.IsMissing() {
+			content, _ = at["observation"].Lookup("output")
 		}
-		failed, _ := get(b, at["observation"], "is_error")
+		failed, _ := at["observation"].Lookup("is_error")
 		n := node{list: -1, value: content, part: pipeline.Part{
 			Kind: pipeline.PartToolResult, CallID: field("tool_call_id"), Name: field("tool_name"),
-			IsError: kind(b, failed) == 't',
+			IsError: failed.IsTrue(),
 		}}
-		if kind(b, at["observation"]) == '{' {
-			n.insert = at["observation"].end - 1
+		if at["observation"].IsObject() {
+			n.insert = at["observation"].End() - 1
 		}
-		if kind(b, content) == '[' {
+		if content.IsArray() {
 			n.as = func(text string) ([]byte, error) {
-				return append(append([]byte{'['}, textBlock(text)...), ']'),
-					nil
+				return fmt.Appendf(nil, "[%s]", textBlock(text)), nil
 			}
 		}
 		nodes, err := l.handsContent(content)
@@ -439,7 +428,7 @@ func (l *layout) handsV1(e handsEvent, v span) error {
 			said = at["rejection_reason"]
 		}
 		l.nodes = []node{{
-			list: -1, value: said, insert: v.end - 1, key: "error", content: l.optional(said),
+			list: -1, value: said, insert: v.End() - 1, key: "error", content: l.optional(said),
 			part: pipeline.Part{
 				Kind: pipeline.PartToolResult, CallID: field("tool_call_id"), Name: field("tool_name"), IsError: true,
 			},
@@ -455,32 +444,30 @@ func (l *layout) handsV1(e handsEvent, v span) error {
 	return nil
 }
 
-func (l *layout) handsReasoning(said, blocks span) {
-	b := l.native
+func (l *layout) handsReasoning(said, blocks rawjson.Value) {
 	if nodes := l.optional(said); nodes != nil {
 		nodes[0].part.Kind = pipeline.PartReasoning
-		if kind(b, blocks) == '[' { // the same, as the vendor wants it back
+		if blocks.IsArray() { // the same, as the vendor wants it back
 			nodes[0].twins = []node{{list: -1, value: blocks, vacant: "[]"}}
 		}
 		l.nodes = append(l.nodes, nodes...)
 	}
 }
 
-func (l *layout) handsMessage(at map[string]span) error {
-	b := l.native
-	in := map[string]span{}
-	if kind(b, at["llm_message"]) == '{' {
-		for key, f := range fields(b, at["llm_message"]) {
-			in[string(key)] = f.value
+func (l *layout) handsMessage(at map[string]rawjson.Value) error {
+	in := map[string]rawjson.Value{}
+	if at["llm_message"].IsObject() {
+		for key, f := range at["llm_message"].Fields() {
+			in[string(key)] = f.Value
 		}
 	}
-	switch l.role = text(b, in["role"]); l.role {
+	switch l.role = in["role"].Text(); l.role {
 	case "user", "assistant", "system", "tool":
 	default:
 		return parseError(OpenHands, "its llm_message has no role of a chat message")
 	}
 	l.handsReasoning(in["reasoning_content"], in["thinking_blocks"])
-	for _, v := range []span{in["content"], at["extended_content"]} {
+	for _, v := range []rawjson.Value{in["content"], at["extended_content"]} {
 		nodes, err := l.handsContent(v)
 		if err != nil {
 			return err
@@ -491,32 +478,31 @@ func (l *layout) handsMessage(at map[string]span) error {
 }
 
 // handsContent reads an array of text and image contents, or a string.
-func (l *layout) handsContent(v span) ([]node, error) {
-	b := l.native
-	switch kind(b, v) {
-	case 0, 'n':
+func (l *layout) handsContent(v rawjson.Value) ([]node, error) {
+	switch v.Kind() {
+	case rawjson.Missing, rawjson.Null:
 		return nil, nil
-	case '"':
+	case rawjson.String:
 		return l.optional(v), nil
-	case '[':
+	case rawjson.Array:
 	default:
 		return nil, parseError(OpenHands, "a content is neither a string nor an array")
 	}
-	els := elements(b, v)
+	els := v.Elements()
 	row := l.addList(newList(els))
 	var nodes []node
 	for i, el := range els {
-		if kind(b, el) != '{' {
+		if !el.IsObject() {
 			return nil, parseError(OpenHands, "an entry of a content is no object")
 		}
 		n := node{
 			list: row, index: i, block: true,
-			part: pipeline.Part{Kind: pipeline.PartOpaque, Type: text(b, first(get(b, el, "type"))), Raw: el.of(b)},
+			part: pipeline.Part{Kind: pipeline.PartOpaque, Type: el.Get("type").Text(), Raw: el.Raw()},
 		}
-		said, _ := get(b, el, "text")
+		said, _ := el.Lookup("text")
 		switch {
-		case n.part.Type == "text" && kind(b, said) == '"':
-			n.part.Kind, n.part.Text, n.value = pipeline.PartText, text(b, said), said
+		case n.part.Type == "text" && said.IsString():
+			n.part.Kind, n.part.Text, n.value = pipeline.PartText, said.Text(), said
 		case n.part.Type == "image":
 			n.part.Kind = pipeline.PartImage
 			fromAddress(&n.part, openHandsCodec{}.address(n.part))
@@ -529,13 +515,13 @@ func (l *layout) handsContent(v span) ([]node, error) {
 // address reads {"image_urls":[…]}, or an address of its own.
 func (openHandsCodec) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
-	v := root(b)
-	if s, ok := str(b, v); ok {
+	v := rawjson.Root(b)
+	if s, ok := v.Str(); ok {
 		return s
 	}
-	if list, ok := get(b, v, "image_urls"); ok && kind(b, list) == '[' {
-		if els := elements(b, list); len(els) > 0 {
-			return text(b, els[0])
+	if list, ok := v.Lookup("image_urls"); ok && list.IsArray() {
+		if els := list.Elements(); len(els) > 0 {
+			return els[0].Text()
 		}
 	}
 	return ""
@@ -543,17 +529,17 @@ func (openHandsCodec) address(p pipeline.Part) string {
 
 // ---- files
 
-func detectOpenHands(s sketched) bool {
-	if s.has("history[].action", "history[].observation") && !s.has("history[].role", "trajectory") {
+func detectOpenHands(s rawjson.Outline) bool {
+	if s.Has("history[].action", "history[].observation") && !s.Has("history[].role", "trajectory") {
 		return true
 	}
-	return s.has("kind") && s.has("source") && s.has("timestamp") && s.has("id") &&
-		s.has("llm_message", "tool_call", "observation", "system_prompt", "key", "forgotten_event_ids", "action_id")
+	return s.Has("kind") && s.Has("source") && s.Has("timestamp") && s.Has("id") &&
+		s.Has("llm_message", "tool_call", "observation", "system_prompt", "key", "forgotten_event_ids", "action_id")
 }
 
 func openOpenHands(s *stream, o Options) source {
 	m := Meta{Format: OpenHands}
-	if sk := sketch(s.window()); sk.has("history", "instance_id", "instruction", "test_result") {
+	if sk := rawjson.OutlineOf(s.window()); sk.Has("history", "instance_id", "instruction", "test_result") {
 		return openArrays(s, o, m, &handsRun{}, "history")
 	}
 	return openLines(s, o, m, &handsRun{v1: true})
@@ -573,7 +559,7 @@ type handsRun struct {
 }
 
 func (h *handsRun) record(out *scribe, b []byte, line int) error {
-	e := readHandsEvent(b, root(b))
+	e := readHandsEvent(rawjson.Root(b))
 	before := out.count
 	err := h.event(out, b, e, line)
 	if e.id != "" {
@@ -583,7 +569,7 @@ func (h *handsRun) record(out *scribe, b []byte, line int) error {
 }
 
 func (h *handsRun) event(out *scribe, b []byte, e handsEvent, line int) error {
-	v := root(b)
+	v := rawjson.Root(b)
 	switch {
 	case e.kind == "" && e.action == "" && e.observation == "":
 		return errors.New("an event without a kind, an action or an observation")
@@ -591,13 +577,13 @@ func (h *handsRun) event(out *scribe, b []byte, e handsEvent, line int) error {
 		h.system(out, b, e.args, "content")
 		return nil
 	case e.kind == "SystemPromptEvent":
-		at, _ := get(b, v, "system_prompt")
-		if kind(b, at) == '{' {
+		at, _ := v.Lookup("system_prompt")
+		if at.IsObject() {
 			h.system(out, b, at, "text")
 		}
-		if tools, ok := get(b, v, "tools"); ok && kind(b, tools) == '[' && len(elements(b, tools)) > 0 {
-			if _, isFunction := get(b, elements(b, tools)[0], "function"); isFunction {
-				out.meta.Tools = tools.of(b)
+		if tools, ok := v.Lookup("tools"); ok && tools.IsArray() && !tools.IsEmpty() {
+			if _, isFunction := tools.Elements()[0].Lookup("function"); isFunction {
+				out.meta.Tools = tools.Raw()
 			}
 		}
 		return nil
@@ -619,7 +605,7 @@ func (h *handsRun) event(out *scribe, b []byte, e handsEvent, line int) error {
 	}
 	out.message(line, m)
 	h.flush(out)
-	out.usage(line, h.recordedUsage(b, e))
+	out.usage(line, h.recordedUsage(e))
 	return nil
 }
 
@@ -648,29 +634,29 @@ func (h *handsRun) bookkeeping(b []byte, e handsEvent) bool {
 }
 
 // system takes the system prompt, which stands beside the messages.
-func (h *handsRun) system(out *scribe, b []byte, v span, key string) {
-	if prompt, ok := get(b, v, key); ok && kind(b, prompt) == '"' {
-		out.meta.System = prompt.of(b)
+func (h *handsRun) system(out *scribe, b []byte, v rawjson.Value, key string) {
+	if prompt, ok := v.Lookup(key); ok && prompt.IsString() {
+		out.meta.System = prompt.Raw()
 	}
-	if tools, ok := get(b, v, "tools"); ok && kind(b, tools) == '[' {
-		out.meta.Tools = tools.of(b)
+	if tools, ok := v.Lookup("tools"); ok && tools.IsArray() {
+		out.meta.Tools = tools.Raw()
 	}
 	h.head = append(h.head, b)
 }
 
 // state takes the figures of the last request, which come before the event that the request led to.
 func (h *handsRun) state(out *scribe, b []byte, line int) {
-	v := root(b)
+	v := rawjson.Root(b)
 	h.flush(out)
-	all, _ := dig(b, v, "value", "usage_to_metrics")
-	if kind(b, all) == '{' {
-		for key, f := range fields(b, all) {
-			used, ok := get(b, f.value, "accumulated_token_usage")
+	all, _ := v.Lookup("value", "usage_to_metrics")
+	if all.IsObject() {
+		for key, f := range all.Fields() {
+			used, ok := f.Value.Lookup("accumulated_token_usage")
 			if string(key) == "condenser" || !ok || h.counted != nil {
 				continue
 			}
 			h.counted, h.line = &Usage{
-				Used: number(b, first(get(b, used, "per_turn_token"))), Model: text(b, first(get(b, used, "model"))),
+				Used: used.Get("per_turn_token").Count(), Model: used.Get("model").Text(),
 			}, line
 		}
 	}
@@ -686,15 +672,15 @@ func (h *handsRun) flush(out *scribe) {
 }
 
 // recordedUsage is the usage of the response that an action of V0 came of, once for each response.
-func (h *handsRun) recordedUsage(b []byte, e handsEvent) *Usage {
-	if e.action == "" || kind(b, e.meta) != '{' {
+func (h *handsRun) recordedUsage(e handsEvent) *Usage {
+	if e.action == "" || !e.meta.IsObject() {
 		return nil
 	}
-	response, ok := get(b, e.meta, "model_response")
-	if !ok || kind(b, response) != '{' {
+	response, ok := e.meta.Lookup("model_response")
+	if !ok || !response.IsObject() {
 		return nil
 	}
-	return openAIUsage(b, response)
+	return openAIUsage(response)
 }
 
 // condensation takes a summary. Only one that stands for a stretch without gaps is a compaction: what it left out in
@@ -703,14 +689,14 @@ func (h *handsRun) condensation(out *scribe, b []byte, e handsEvent, line int) e
 	const what = "condensation"
 	args := e.args
 	if e.kind != "" {
-		args = root(b)
+		args = rawjson.Root(b)
 	}
 	m, err := decodeOpenHands(b)
 	if err != nil {
 		out.note(line, NoteBoundary, what, "it has no summary: what it forgets is kept here")
 		return nil
 	}
-	from, to, n := h.forgotten(b, args)
+	from, to, n := h.forgotten(args)
 	switch {
 	case n == 0: // what it stands for is not in the file
 		out.compaction(line, Compaction{Summary: m, Kept: out.count})
@@ -726,7 +712,7 @@ func (h *handsRun) condensation(out *scribe, b []byte, e handsEvent, line int) e
 
 // forgotten gives the messages from+1 to to that a condensation stands for, and the number of events that it names;
 // from is -1 when they are no stretch.
-func (h *handsRun) forgotten(b []byte, args span) (from, to, n int) {
+func (h *handsRun) forgotten(args rawjson.Value) (from, to, n int) {
 	place := func(id string) (before, upTo int) {
 		at := int(h.at.get(id)) - 1
 		if at < 0 {
@@ -734,23 +720,23 @@ func (h *handsRun) forgotten(b []byte, args span) (from, to, n int) {
 		}
 		return at / 2, (at + 1) / 2
 	}
-	if at, ok := get(b, args, "forgotten_events_start_id"); ok && kind(b, at) == '0' {
-		from, _ = place(numeral(b, at))
-		_, to = place(numeral(b, first(get(b, args, "forgotten_events_end_id"))))
+	if at, ok := args.Lookup("forgotten_events_start_id"); ok && at.IsNumber() {
+		from, _ = place(at.Numeral())
+		_, to = place(args.Get("forgotten_events_end_id").Numeral())
 		if to < from {
 			from = -1
 		}
 		return from, to, 1
 	}
-	ids, _ := get(b, args, "forgotten_event_ids")
-	if kind(b, ids) != '[' {
+	ids, _ := args.Lookup("forgotten_event_ids")
+	if !ids.IsArray() {
 		return 0, 0, 0
 	}
-	els := elements(b, ids)
+	els := ids.Elements()
 	messages := map[int]bool{}
 	from = -1
 	for _, el := range els {
-		before, upTo := place(cmp.Or(text(b, el), numeral(b, el)))
+		before, upTo := place(cmp.Or(el.Text(), el.Numeral()))
 		if before < 0 {
 			return -1, 0, len(els)
 		}
@@ -772,13 +758,13 @@ func (h *handsRun) end(out *scribe, around []byte) error {
 	h.flush(out)
 	switch {
 	case around != nil:
-		v := root(around)
-		out.meta.ID = text(around, first(get(around, v, "instance_id")))
+		v := rawjson.Root(around)
+		out.meta.ID = v.Get("instance_id").Text()
 		if out.meta.Model == "" {
-			out.meta.Model = text(around, first(dig(around, v, "metadata", "llm_config", "model")))
+			out.meta.Model = v.Get("metadata", "llm_config", "model").Text()
 		}
 		// The events with the system prompt stay where they were.
-		out.meta.Envelope = putArray(around, lineArray(h.head...), "history")
+		out.meta.Envelope = rawjson.PutArray(around, lineArray(h.head...), "history")
 	case h.v1 && h.head != nil:
 		out.meta.Envelope = lineArray(h.head...)
 	}
@@ -804,18 +790,18 @@ func writeOpenHands(out Output) ([]byte, error) {
 			x.native = handsMadeV0(*x.made, i)
 		}
 		if all[i].native = x.native; at != nil {
-			all[i].native = addPair(x.native, "timestamp", at)
+			all[i].native = rawjson.AddPair(x.native, "timestamp", at)
 		}
 	}
 	if !run {
-		return linesOf(append(envelopeLines(e), nativesOf(all)...)), nil
+		return rawjson.Lines(append(envelopeLines(e), nativesOf(all)...)), nil
 	}
 	// One run a line, as it came, the events with the system prompt first.
 	natives := nativesOf(all)
-	if history, ok := get(e, root(e), "history"); ok && kind(e, history) == '[' {
-		natives = append(envelopeLines(history.of(e)), natives...)
+	if history, ok := rawjson.Root(e).Lookup("history"); ok && history.IsArray() {
+		natives = append(envelopeLines(history.Raw()), natives...)
 	}
-	return oneLine(putArray(e, arrayOf(natives), "history")), nil
+	return rawjson.OneLine(rawjson.PutArray(e, rawjson.ArrayOf(natives), "history")), nil
 }
 
 // handsMadeV0 writes an event of V0. Its id is below those of all events that were.
@@ -828,12 +814,12 @@ func handsMadeV0(m pipeline.Made, n int) []byte {
 			observation = "error"
 		}
 		return fmt.Appendf(nil, `{"id":%s,"source":"environment","observation":"%s","content":%s,`+
-			`"tool_call_metadata":{"function_name":%s,"tool_call_id":%s}}`,
-			id, observation, quote(m.Text), quote(m.Name), quote(m.CallID))
+			`"tool_call_metadata":{"function_name":%s,"tool_call_id":%s}}`, id, observation, rawjson.Quote(m.Text),
+			rawjson.Quote(m.Name), rawjson.Quote(m.CallID))
 	case m.Kind == pipeline.KindSummary:
 		return fmt.Appendf(nil, `{"id":%s,"source":"agent","action":"condensation","args":{"forgotten_event_ids":[`+
-			`],"summary":%s,"summary_offset":0}}`, id, quote(m.Text))
+			`],"summary":%s,"summary_offset":0}}`, id, rawjson.Quote(m.Text))
 	}
 	return fmt.Appendf(nil, `{"id":%s,"source":"user","action":"message","args":{"content":%s,"image_urls":null}}`, id,
-		quote(m.Text))
+		rawjson.Quote(m.Text))
 }

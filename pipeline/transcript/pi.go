@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Pi is session files of the Pi coding agent, JSONL: a session line, then entries. A stored message is one entry
@@ -31,8 +32,8 @@ func decodePi(native []byte) (pipeline.Message, error) {
 		return pipeline.Message{}, err
 	}
 	m := l.message()
-	e := readPiEntry(native, root(native))
-	m.ID = text(native, e.id)
+	e := readPiEntry(rawjson.Root(native))
+	m.ID = e.id.Text()
 	switch {
 	case e.typ == "compaction", e.role == "compactionSummary":
 		m.Kind = pipeline.KindSummary
@@ -50,24 +51,22 @@ func (piCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error)
 func (piCodec) Make(m pipeline.Made) ([]byte, error) {
 	switch m.Role {
 	case pipeline.RoleTool:
-		b := append([]byte(`{"type":"message","message":{"role":"toolResult","toolCallId":`), quote(m.CallID)...)
-		b = append(append(b, `,"toolName":`...), quote(m.Name)...)
-		b = append(append(b, `,"content":[`...), textBlock(m.Text)...)
-		return fmt.Appendf(b, `],"isError":%t,"timestamp":0}}`, m.IsError), nil
+		return fmt.Appendf(nil, `{"type":"message","message":{"role":"toolResult","toolCallId":%s,"toolName":%s,`+
+			`"content":[%s],"isError":%t,"timestamp":0}}`, rawjson.Quote(m.CallID), rawjson.Quote(m.Name),
+			textBlock(m.Text), m.IsError), nil
 	case pipeline.RoleUser:
 		if err := mustSay(m); err != nil {
 			return nil, err
 		}
 		if m.Kind == pipeline.KindSummary {
-			return append(append([]byte(`{"type":"compaction","summary":`), quote(m.Text)...), `,"tokensBefore":0}`...),
-				nil
+			return fmt.Appendf(nil, `{"type":"compaction","summary":%s,"tokensBefore":0}`, rawjson.Quote(m.Text)), nil
 		}
 		if m.Kind != pipeline.KindOrdinary {
-			b := append([]byte(`{"type":"custom_message","customType":"precis","content":[`), textBlock(m.Text)...)
-			return append(b, `],"display":true}`...), nil
+			return fmt.Appendf(nil, `{"type":"custom_message","customType":"precis","content":[%s],"display":true}`,
+				textBlock(m.Text)), nil
 		}
-		return append(append([]byte(`{"type":"message","message":{"role":"user","content":[`), textBlock(m.Text)...),
-			`],"timestamp":0}}`...), nil
+		return fmt.Appendf(nil, `{"type":"message","message":{"role":"user","content":[%s],"timestamp":0}}`,
+			textBlock(m.Text)), nil
 	}
 	return nil, pipeline.Errorf(pipeline.Internal,
 		"what role %s says in an entry of Pi a model wrote: none can be made", m.Role)
@@ -76,55 +75,55 @@ func (piCodec) Make(m pipeline.Made) ([]byte, error) {
 // piEntry is where in an entry the values are that matter here.
 type piEntry struct {
 	typ, role                     string
-	id, parent, message, time     span
-	content, summary, hidden      span
-	firstKeptIndex, firstKeptID   span
-	tokensBefore, provider, model span
+	id, parent, message, time     rawjson.Value
+	content, summary, hidden      rawjson.Value
+	firstKeptIndex, firstKeptID   rawjson.Value
+	tokensBefore, provider, model rawjson.Value
 }
 
-func readPiEntry(b []byte, v span) piEntry {
+func readPiEntry(v rawjson.Value) piEntry {
 	e := piEntry{}
-	for key, f := range fields(b, v) {
+	for key, f := range v.Fields() {
 		switch string(key) {
 		case "type":
-			e.typ = text(b, f.value)
+			e.typ = f.Value.Text()
 		case "id":
-			e.id = f.value
+			e.id = f.Value
 		case "parentId":
-			e.parent = f.value
+			e.parent = f.Value
 		case "timestamp":
-			e.time = f.value
+			e.time = f.Value
 		case "message":
-			e.message = f.value
+			e.message = f.Value
 		case "content":
-			e.content = f.value
+			e.content = f.Value
 		case "summary":
-			e.summary = f.value
+			e.summary = f.Value
 		case "firstKeptEntryIndex":
-			e.firstKeptIndex = f.value
+			e.firstKeptIndex = f.Value
 		case "firstKeptEntryId":
-			e.firstKeptID = f.value
+			e.firstKeptID = f.Value
 		case "tokensBefore":
-			e.tokensBefore = f.value
+			e.tokensBefore = f.Value
 		case "provider":
-			e.provider = f.value
+			e.provider = f.Value
 		case "modelId":
-			e.model = f.value
+			e.model = f.Value
 		}
 	}
-	if e.typ != "message" || kind(b, e.message) != '{' {
+	if e.typ != "message" || !e.message.IsObject() {
 		return e
 	}
-	for key, f := range fields(b, e.message) {
+	for key, f := range e.message.Fields() {
 		switch string(key) {
 		case "role":
-			e.role = text(b, f.value)
+			e.role = f.Value.Text()
 		case "content":
-			e.content = f.value
+			e.content = f.Value
 		case "summary":
-			e.summary = f.value
+			e.summary = f.Value
 		case "excludeFromContext":
-			e.hidden = f.value
+			e.hidden = f.Value
 		}
 	}
 	return e
@@ -133,15 +132,15 @@ func readPiEntry(b []byte, v span) piEntry {
 // piLayout reads an entry that is for the model, sound JSON.
 func piLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	b, v := native, root(native)
-	if kind(b, v) != '{' {
+	v := rawjson.Root(native)
+	if !v.IsObject() {
 		return nil, parseError(Pi, "it is no object")
 	}
-	e := readPiEntry(b, v)
+	e := readPiEntry(v)
 	l.role = "user"
 	switch {
 	case e.typ == "compaction", e.typ == "branch_summary", e.role == "compactionSummary", e.role == "branchSummary":
-		if kind(b, e.summary) != '"' {
+		if !e.summary.IsString() {
 			return nil, parseError(Pi, "a %s entry has no summary", e.typ)
 		}
 		l.nodes = []node{l.literalNode(e.summary)}
@@ -163,12 +162,12 @@ func piLayout(native []byte) (*layout, error) {
 	return nil, parseError(Pi, "its role is not user, assistant, toolResult, bashExecution or custom")
 }
 
-func (l *layout) piContent(v span) error {
-	switch kind(l.native, v) {
-	case '"':
+func (l *layout) piContent(v rawjson.Value) error {
+	switch v.Kind() {
+	case rawjson.String:
 		l.nodes = []node{l.literalNode(v)}
 		return nil
-	case '[':
+	case rawjson.Array:
 		nodes, err := l.piBlocks(v)
 		l.nodes = nodes
 		return err
@@ -176,13 +175,12 @@ func (l *layout) piContent(v span) error {
 	return parseError(Pi, "its content is neither a string nor an array of blocks")
 }
 
-func (l *layout) piBlocks(v span) ([]node, error) {
-	b := l.native
-	els := elements(b, v)
+func (l *layout) piBlocks(v rawjson.Value) ([]node, error) {
+	els := v.Elements()
 	row := l.addList(newList(els))
 	nodes := make([]node, 0, len(els))
 	for i, el := range els {
-		if kind(b, el) != '{' {
+		if !el.IsObject() {
 			return nil, parseError(Pi, "a content block is no object")
 		}
 		n := l.piBlock(el)
@@ -192,54 +190,46 @@ func (l *layout) piBlocks(v span) ([]node, error) {
 	return nodes, nil
 }
 
-func (l *layout) piBlock(v span) node {
-	b := l.native
-	at := map[string]span{}
-	for key, f := range fields(b, v) {
-		at[string(key)] = f.value
-	}
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: text(b, at["type"]), Raw: v.of(b)}}
+func (l *layout) piBlock(v rawjson.Value) node {
+	at := v.Members()
+	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: at["type"].Text(), Raw: v.Raw()}}
 	p := &n.part
 	switch p.Type {
 	case "text":
-		if kind(b, at["text"]) == '"' {
-			p.Kind, p.Text, n.value = pipeline.PartText, text(b, at["text"]), at["text"]
+		if at["text"].IsString() {
+			p.Kind, p.Text, n.value = pipeline.PartText, at["text"].Text(), at["text"]
 		}
 	case "thinking":
-		p.Kind, p.Text = pipeline.PartReasoning, text(b, at["thinking"])
+		p.Kind, p.Text = pipeline.PartReasoning, at["thinking"].Text()
 	case "image":
-		p.Kind, p.MediaType = pipeline.PartImage, text(b, at["mimeType"])
+		p.Kind, p.MediaType = pipeline.PartImage, at["mimeType"].Text()
 		fromAddress(p, piCodec{}.address(*p))
 	case "toolCall":
 		// Gemini calls so what the vendor runs itself.
 		p.Type = ""
-		p.Kind, p.CallID, p.Name, n.block = pipeline.PartToolCall, text(b, at["id"]), text(b, at["name"]), false
-		n.value, n.insert, n.key = at["arguments"], v.end-1, "arguments"
-		p.Input = inputText(b, n.value)
+		p.Kind, p.CallID, p.Name, n.block = pipeline.PartToolCall, at["id"].Text(), at["name"].Text(), false
+		n.value, n.insert, n.key = at["arguments"], v.End()-1, "arguments"
+		p.Input = n.value.TextOrRaw()
 	}
 	return n
 }
 
 // piResult reads a message that is a result as a whole.
 func (l *layout) piResult(e piEntry) error {
-	b := l.native
-	at := map[string]span{}
-	for key, f := range fields(b, e.message) {
-		at[string(key)] = f.value
-	}
+	at := e.message.Members()
 	n := node{
 		part: pipeline.Part{
-			Kind: pipeline.PartToolResult, CallID: text(b, at["toolCallId"]), Name: text(b, at["toolName"]),
-			IsError: kind(b, at["isError"]) == 't',
+			Kind: pipeline.PartToolResult, CallID: at["toolCallId"].Text(), Name: at["toolName"].Text(),
+			IsError: at["isError"].IsTrue(),
 		},
-		list: -1, value: e.content, insert: e.message.end - 1,
-		as: func(text string) ([]byte, error) { return append(append([]byte{'['}, textBlock(text)...), ']'), nil },
+		list: -1, value: e.content, insert: e.message.End() - 1,
+		as: func(text string) ([]byte, error) { return fmt.Appendf(nil, "[%s]", textBlock(text)), nil },
 	}
-	switch kind(b, e.content) {
-	case 0, 'n':
-	case '"':
+	switch e.content.Kind() {
+	case rawjson.Missing, rawjson.Null:
+	case rawjson.String:
 		n.content = []node{l.literalNode(e.content)}
-	case '[':
+	case rawjson.Array:
 		nodes, err := l.piBlocks(e.content)
 		if err != nil {
 			return err
@@ -254,43 +244,39 @@ func (l *layout) piResult(e piEntry) error {
 
 // piBash reads a command that the person ran beside the agent, which Pi tells the model in these words. A text in
 // its place goes where the output is.
-func (l *layout) piBash(v span) {
-	b := l.native
-	at := map[string]span{}
-	for key, f := range fields(b, v) {
-		at[string(key)] = f.value
-	}
-	said := "Ran `" + text(b, at["command"]) + "`\n"
-	if output := text(b, at["output"]); output != "" {
+func (l *layout) piBash(v rawjson.Value) {
+	at := v.Members()
+	said := "Ran `" + at["command"].Text() + "`\n"
+	if output := at["output"].Text(); output != "" {
 		said += "```\n" + output + "\n```"
 	} else {
 		said += "(no output)"
 	}
-	if code := numeral(b, at["exitCode"]); kind(b, at["cancelled"]) == 't' {
+	if code := at["exitCode"].Numeral(); at["cancelled"].IsTrue() {
 		said += "\n\n(command cancelled)"
 	} else if code != "" && code != "0" {
 		said += "\n\nCommand exited with code " + code
 	}
-	if path := text(b, at["fullOutputPath"]); path != "" && kind(b, at["truncated"]) == 't' {
+	if path := at["fullOutputPath"].Text(); path != "" && at["truncated"].IsTrue() {
 		said += "\n\n[Output truncated. Full output: " + path + "]"
 	}
 	l.nodes = []node{{
 		part: pipeline.Part{Kind: pipeline.PartText, Type: "bashExecution", Text: said},
-		list: -1, value: at["output"], insert: v.end - 1, key: "output", vacant: `""`, block: true,
+		list: -1, value: at["output"], insert: v.End() - 1, key: "output", vacant: `""`, block: true,
 	}}
 }
 
 func (piCodec) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
-	return base64URL(p.MediaType, text(b, first(get(b, root(b), "data"))))
+	return base64URL(p.MediaType, rawjson.Root(b).Get("data").Text())
 }
 
 // ---- files
 
-func detectPi(s sketched) bool {
-	return s.has("type=session") && s.has("cwd") ||
-		s.has("type=message") && s.has("message.role=user", "message.role=assistant", "message.role=toolResult") &&
-			!s.has("uuid", "isSidechain")
+func detectPi(s rawjson.Outline) bool {
+	return s.Has("type=session") && s.Has("cwd") ||
+		s.Has("type=message") && s.Has("message.role=user", "message.role=assistant", "message.role=toolResult") &&
+			!s.Has("uuid", "isSidechain")
 }
 
 func openPi(s *stream, o Options) source {
@@ -322,7 +308,7 @@ type piHeld struct {
 const piEntriesKept = 1 << 20
 
 func (p *piSession) record(out *scribe, b []byte, line int) error {
-	e := readPiEntry(b, root(b))
+	e := readPiEntry(rawjson.Root(b))
 	p.index(out)
 	if e.typ == "" {
 		return errors.New("an entry without a type")
@@ -335,7 +321,7 @@ func (p *piSession) record(out *scribe, b []byte, line int) error {
 		}
 		return nil
 	}
-	isMessage, why := piIsMessage(b, e)
+	isMessage, why := piIsMessage(e)
 	if isMessage {
 		// What is broken is said with its line, also where it is given out later.
 		if _, err := decodePi(b); err != nil {
@@ -344,15 +330,15 @@ func (p *piSession) record(out *scribe, b []byte, line int) error {
 	} else {
 		out.note(line, NoteRecord, e.typ, why)
 	}
-	if !e.parent.empty() && !e.id.empty() && !out.begun {
+	if !e.parent.IsMissing() && !e.id.IsMissing() && !out.begun {
 		p.tree = true
 	}
 	if !p.tree {
-		p.seen.add(text(b, e.id), int64(out.count)+1)
+		p.seen.add(e.id.Text(), int64(out.count)+1)
 		p.give(out, b, e, line, isMessage)
 		return nil
 	}
-	h := piHeld{line: line, id: text(b, e.id), parent: text(b, e.parent), isMessage: isMessage}
+	h := piHeld{line: line, id: e.id.Text(), parent: e.parent.Text(), isMessage: isMessage}
 	if isMessage || e.typ == "model_change" {
 		h.native = b
 	}
@@ -367,10 +353,10 @@ func (p *piSession) record(out *scribe, b []byte, line int) error {
 }
 
 // piIsMessage says whether an entry is for the model, and if not, why.
-func piIsMessage(b []byte, e piEntry) (bool, string) {
+func piIsMessage(e piEntry) (bool, string) {
 	switch e.typ {
 	case "message":
-		if kind(b, e.hidden) == 't' {
+		if e.hidden.IsTrue() {
 			return false, "a command that the person kept from the model"
 		}
 		return true, ""
@@ -381,9 +367,9 @@ func piIsMessage(b []byte, e piEntry) (bool, string) {
 }
 
 func (p *piSession) session(out *scribe, b []byte, e piEntry) {
-	out.meta.ID = text(b, e.id)
-	out.meta.Model = text(b, e.model)
-	out.meta.Vendor = protocolOf(text(b, e.provider))
+	out.meta.ID = e.id.Text()
+	out.meta.Model = e.model.Text()
+	out.meta.Vendor = protocolOf(e.provider.Text())
 	out.meta.Envelope = lineArray(b)
 }
 
@@ -399,7 +385,7 @@ func (p *piSession) index(out *scribe) {
 // give gives out an entry.
 func (p *piSession) give(out *scribe, b []byte, e piEntry, line int, isMessage bool) {
 	if e.typ == "model_change" {
-		out.meta.Model, out.meta.Vendor = text(b, e.model), protocolOf(text(b, e.provider))
+		out.meta.Model, out.meta.Vendor = e.model.Text(), protocolOf(e.provider.Text())
 	}
 	if !isMessage {
 		return
@@ -409,33 +395,33 @@ func (p *piSession) give(out *scribe, b []byte, e piEntry, line int, isMessage b
 		return // it was read before
 	}
 	if e.typ == "compaction" {
-		out.compaction(line, Compaction{Summary: m, Kept: p.kept(out, b, e), TokensBefore: number(b, e.tokensBefore)})
+		out.compaction(line, Compaction{Summary: m, Kept: p.kept(out, e), TokensBefore: e.tokensBefore.Count()})
 		return
 	}
 	var model string
 	if e.role == "assistant" {
-		if model = text(b, first(get(b, e.message, "model"))); model != "" {
+		if model = e.message.Get("model").Text(); model != "" {
 			out.meta.Model = model
 		}
-		if v := piVendor(text(b, first(get(b, e.message, "api")))); v != "" {
+		if v := piVendor(e.message.Get("api").Text()); v != "" {
 			out.meta.Vendor = v
 		}
 	}
 	out.message(line, m)
-	if used, ok := get(b, e.message, "usage"); ok && e.role == "assistant" && kind(b, used) == '{' {
-		out.usage(line, piUsage(b, used, model))
+	if used, ok := e.message.Lookup("usage"); ok && e.role == "assistant" && used.IsObject() {
+		out.usage(line, piUsage(used, model))
 	}
 }
 
 // kept is how many messages stand between the first kept entry of a compaction and the compaction.
-func (p *piSession) kept(out *scribe, b []byte, e piEntry) int {
-	if kind(b, e.firstKeptIndex) == '0' {
-		if i := number(b, e.firstKeptIndex) - p.skipped; i >= 0 && i < len(p.before) {
+func (p *piSession) kept(out *scribe, e piEntry) int {
+	if e.firstKeptIndex.IsNumber() {
+		if i := e.firstKeptIndex.Count() - p.skipped; i >= 0 && i < len(p.before) {
 			return out.count - int(p.before[i])
 		}
 		return 0
 	}
-	if n := int(p.seen.get(text(b, e.firstKeptID))); n > 0 && n <= out.count {
+	if n := int(p.seen.get(e.firstKeptID.Text())); n > 0 && n <= out.count {
 		return out.count - n + 1
 	}
 	return 0
@@ -451,8 +437,8 @@ func piVendor(api string) string {
 	return ""
 }
 
-func piUsage(b []byte, v span, model string) *Usage {
-	figure := func(key string) int { return number(b, first(get(b, v, key))) }
+func piUsage(v rawjson.Value, model string) *Usage {
+	figure := func(key string) int { return v.Get(key).Count() }
 	u := &Usage{
 		Input: figure("input"), CacheRead: figure("cacheRead"), CacheCreation: figure("cacheWrite"),
 		Output: figure("output"), Model: model,
@@ -493,7 +479,7 @@ func (p *piSession) flush(out *scribe, live func(int) bool) {
 		}
 		p.seen.add(h.id, int64(out.count)+1)
 		if h.native != nil {
-			p.give(out, h.native, readPiEntry(h.native, root(h.native)), h.line, h.isMessage)
+			p.give(out, h.native, readPiEntry(rawjson.Root(h.native)), h.line, h.isMessage)
 		}
 	}
 	p.held, p.bytes = nil, 0
@@ -514,8 +500,8 @@ type piFile struct {
 func writePi(out Output) ([]byte, error) {
 	f := piFile{known: map[string]bool{}, time: []byte(`""`)}
 	head := piHead(out)
-	if at, ok := get(head, root(head), "timestamp"); ok && kind(head, at) == '"' {
-		f.time = at.of(head)
+	if at, ok := rawjson.Root(head).Lookup("timestamp"); ok && at.IsString() {
+		f.time = at.Raw()
 	}
 	all, err := entriesOf(piCodec{}, out.Items)
 	if err != nil {
@@ -527,9 +513,9 @@ func writePi(out Output) ([]byte, error) {
 	}
 	for _, e := range all {
 		if e.made == nil {
-			p := readPiEntry(e.native, root(e.native))
-			f.tree = f.tree || !p.parent.empty()
-			f.known[text(e.native, p.id)] = true
+			p := readPiEntry(rawjson.Root(e.native))
+			f.tree = f.tree || !p.parent.IsMissing()
+			f.known[p.id.Text()] = true
 		}
 	}
 	f.line(head)
@@ -545,16 +531,16 @@ func writePi(out Output) ([]byte, error) {
 
 // piHead is the session line.
 func piHead(out Output) []byte {
-	if e := out.Meta.Envelope; len(e) > 0 && whole(e) == nil && kind(e, root(e)) == '[' {
-		if els := elements(e, root(e)); len(els) == 1 && kind(e, els[0]) == '{' {
-			return els[0].of(e)
+	if e := out.Meta.Envelope; len(e) > 0 && rawjson.Check(e) == nil && rawjson.Root(e).IsArray() {
+		if els := rawjson.Root(e).Elements(); len(els) == 1 && els[0].IsObject() {
+			return els[0].Raw()
 		}
 	}
 	id := out.Meta.ID
 	if id == "" {
 		id = madeUUID("pi", out.Meta.Model)
 	}
-	return append(append([]byte(`{"type":"session","id":`), quote(id)...), `,"timestamp":"","cwd":""}`...)
+	return fmt.Appendf(nil, `{"type":"session","id":%s,"timestamp":"","cwd":""}`, rawjson.Quote(id))
 }
 
 func (f *piFile) line(b []byte) {
@@ -565,30 +551,30 @@ func (f *piFile) line(b []byte) {
 
 // made writes an entry of our own, with its time and, in a tree, its place.
 func (f *piFile) made(b []byte, tokensBefore int) {
-	v := root(b)
-	more := append([]byte(`,"timestamp":`), f.time...)
+	v := rawjson.Root(b)
+	more := fmt.Appendf(nil, `,"timestamp":%s`, f.time)
 	id := madeUUID(string(b), fmt.Sprint(f.n))[:8]
 	if f.tree {
 		more = fmt.Appendf(more, `,"id":"%s","parentId":%s`, id, orNull(f.prev))
-		f.prev = quote(id)
+		f.prev = rawjson.Quote(id)
 	}
-	if text(b, first(get(b, v, "type"))) == "compaction" {
+	if v.Get("type").Text() == "compaction" {
 		if f.tree {
 			more = fmt.Appendf(more, `,"firstKeptEntryId":"%s"`, id)
 		} else {
 			more = fmt.Appendf(more, `,"firstKeptEntryIndex":%d`, f.n)
 		}
-		if at, ok := get(b, v, "tokensBefore"); ok {
-			b = apply(b, []splice{{at, decimal(tokensBefore)}})
+		if at, ok := v.Lookup("tokensBefore"); ok {
+			b = at.With(rawjson.Decimal(tokensBefore))
 		}
 	}
-	end := root(b).end - 1
-	f.line(apply(b, []splice{{span{end, end}, more}}))
+	end := rawjson.Root(b).End() - 1
+	f.line(rawjson.Apply(b, rawjson.Insert(end, more)))
 }
 
 func orNull(b json.RawMessage) []byte {
 	if b == nil {
-		return []byte("null")
+		return []byte(`null`)
 	}
 	return b
 }
@@ -597,20 +583,20 @@ func orNull(b json.RawMessage) []byte {
 // there an entry stands in that does nothing but lead on, and only where the parent is there, but is not the entry
 // before, its parentId is changed.
 func (f *piFile) stored(b []byte) {
-	b = oneLine(b)
-	e := readPiEntry(b, root(b))
+	b = rawjson.OneLine(b)
+	e := readPiEntry(rawjson.Root(b))
 	if f.tree {
-		switch parent := text(b, e.parent); {
-		case bytes.Equal(e.parent.of(b), f.prev), f.prev == nil && parent == "":
+		switch parent := e.parent.Text(); {
+		case bytes.Equal(e.parent.Raw(), f.prev), f.prev == nil && parent == "":
 		case parent != "" && !f.known[parent]:
 			f.known[parent] = true
 			f.line(fmt.Appendf(nil, `{"type":"custom","customType":"precis","timestamp":%s,"id":%s,"parentId":%s}`,
-				f.time, quote(parent), orNull(f.prev)))
-		case !e.parent.empty():
-			b = apply(b, []splice{{e.parent, orNull(f.prev)}})
+				f.time, rawjson.Quote(parent), orNull(f.prev)))
+		case !e.parent.IsMissing():
+			b = e.parent.With(orNull(f.prev))
 		}
-		if id := e.id; !id.empty() {
-			f.prev = readPiEntry(b, root(b)).id.of(b)
+		if id := e.id; !id.IsMissing() {
+			f.prev = readPiEntry(rawjson.Root(b)).id.Raw()
 		}
 	}
 	f.line(b)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Files that are a row of records: a JSON value a line, or the entries of arrays inside of JSON documents. Memory
@@ -146,8 +146,8 @@ func (j *jsonLines) step(emit func(Item)) error {
 		return err
 	}
 	// One value, but for lines that a crash ran together.
-	for i := skipSpace(line, 0); i < len(line); i = skipSpace(line, i) {
-		end, _, err := check(line[i:])
+	for i := rawjson.SkipSpace(line, 0); i < len(line); i = rawjson.SkipSpace(line, i) {
+		end, err := rawjson.Prefix(line[i:])
 		if err != nil {
 			return j.out.fault(number, err)
 		}
@@ -374,46 +374,9 @@ func quoted(names []string) string {
 
 // ---- writing
 
-// arrayOf writes values as an array, one a line.
-func arrayOf(values [][]byte) []byte {
-	if len(values) == 0 {
-		return []byte("[]")
-	}
-	return append(append([]byte("[\n"), bytes.Join(values, []byte(",\n"))...), "\n]"...)
-}
-
-// putArray puts an array into the object around it: at the first of the paths that is there, else under the last
-// part of the first path.
-func putArray(around, array []byte, paths ...string) []byte {
-	if len(around) == 0 || whole(around) != nil || kind(around, root(around)) != '{' {
-		around = []byte("{}")
-	}
-	for _, p := range paths {
-		if v, ok := dig(around, root(around), strings.Split(p, ".")...); ok && kind(around, v) == '[' {
-			return apply(around, []splice{{v, array}})
-		}
-	}
-	v := root(around)
-	pair := append(append(quote(paths[0]), ':'), array...)
-	if skipSpace(around, v.start+1) != v.end-1 {
-		pair = append(pair, ',')
-	}
-	return apply(around, []splice{{span{v.start + 1, v.start + 1}, pair}})
-}
-
-// linesOf writes natives as lines. A native that was written over several lines becomes one.
-func linesOf(natives [][]byte) []byte {
-	var b bytes.Buffer
-	for _, n := range natives {
-		b.Write(oneLine(n))
-		b.WriteByte('\n')
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
-}
-
 // decodeWhole is Decode by way of a decoder that wants sound JSON.
 func decodeWhole(f Format, native []byte, decode func([]byte) (pipeline.Message, error)) (pipeline.Message, error) {
-	if err := whole(native); err != nil {
+	if err := rawjson.Check(native); err != nil {
 		return pipeline.Message{}, parseError(f, "%v", err)
 	}
 	return decode(native)
@@ -426,7 +389,7 @@ func encodeWhole(f Format, m pipeline.Message, edits []pipeline.Edit,
 	if len(edits) == 0 {
 		return m.Native, nil
 	}
-	if err := whole(m.Native); err != nil {
+	if err := rawjson.Check(m.Native); err != nil {
 		return nil, parseError(f, "%v", err)
 	}
 	l, err := read(m.Native)
@@ -448,7 +411,7 @@ func entriesOf(c Codec, items []pipeline.ContextItem) ([]entry, error) {
 	for i, it := range items {
 		b, err := encodeItem(c, it)
 		if err == nil && b != nil {
-			if err = whole(b); err != nil {
+			if err = rawjson.Check(b); err != nil {
 				err = parseError(c.Format(), "%v", err)
 			}
 		}
@@ -470,33 +433,6 @@ func nativesOf(all []entry) [][]byte {
 	return out
 }
 
-// addPairs puts pairs, written with a comma before each, at the end of the object that b is.
-func addPairs(b []byte, pairs string, args ...any) []byte {
-	end := root(b).end - 1
-	return apply(b, []splice{{span{end, end}, fmt.Appendf(nil, pairs, args...)}})
-}
-
-// addPair puts a pair at the end of the object that b is.
-func addPair(b []byte, key string, value []byte) []byte {
-	v := root(b)
-	end := v.end - 1
-	var pair []byte
-	if skipSpace(b, v.start+1) != end {
-		pair = append(pair, ',')
-	}
-	pair = append(append(append(pair, quote(key)...), ':'), value...)
-	return apply(b, []splice{{span{end, end}, pair}})
-}
-
-// decimalOf is a number that JSON holds, 0 for anything else.
-func decimalOf(b []byte, v span) float64 {
-	x, err := strconv.ParseFloat(numeral(b, v), 64)
-	if err != nil {
-		return 0
-	}
-	return x
-}
-
 // firstStored gives the value at a path of the first stored message that has it, JSON, for what is made to be placed
 // right before that message: no clock is read.
 func firstStored(all []entry, path ...string) []byte {
@@ -504,8 +440,8 @@ func firstStored(all []entry, path ...string) []byte {
 		if e.made != nil {
 			continue
 		}
-		if v, ok := dig(e.native, root(e.native), path...); ok {
-			return v.of(e.native)
+		if v, ok := rawjson.Root(e.native).Lookup(path...); ok {
+			return v.Raw()
 		}
 	}
 	return nil

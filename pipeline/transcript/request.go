@@ -3,10 +3,12 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Request is a request body in pieces.
@@ -68,14 +70,14 @@ func BuildRequest(r Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, ok := get(e, root(e), messagesKey(r.Format))
-	if !ok || kind(e, at) != '[' {
+	at, ok := rawjson.Root(e).Lookup(messagesKey(r.Format))
+	if !ok || !at.IsArray() {
 		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of a request has no array of messages under %q",
 			messagesKey(r.Format))
 	}
 	opening, sep, closing := readLayout(e, at)
 	out := make([]byte, 0, len(e)+len(r.Append)+size(r.Messages, sep))
-	out = append(out, e[:at.start+1]...)
+	out = append(out, e[:at.Start()+1]...)
 	all := r.Messages
 	if len(r.Append) > 0 {
 		all = append(all[:len(all):len(all)], r.Append)
@@ -91,7 +93,7 @@ func BuildRequest(r Request) ([]byte, error) {
 	if len(all) > 0 {
 		out = append(out, closing...)
 	}
-	return append(out, e[at.end-1:]...), nil
+	return append(out, e[at.End()-1:]...), nil
 }
 
 // messagesKey is the key of the messages in a request of an API.
@@ -114,13 +116,13 @@ func size(messages [][]byte, sep []byte) int {
 }
 
 // readLayout reads the blanks that Meta.Envelope describes.
-func readLayout(e []byte, at span) (opening, sep, closing []byte) {
-	els := elements(e, at)
+func readLayout(e []byte, at rawjson.Value) (opening, sep, closing []byte) {
+	els := at.Elements()
 	if len(els) < 2 {
 		return nil, []byte{','}, nil
 	}
 	last := els[len(els)-1]
-	return e[at.start+1 : els[0].start], e[els[0].end:els[1].start], e[last.end : at.end-1]
+	return e[at.Start()+1 : els[0].Start()], e[els[0].End():els[1].Start()], e[last.End() : at.End()-1]
 }
 
 // systemMessage puts the system prompt in front of the messages.
@@ -144,27 +146,27 @@ func (r *Request) systemMessage() error {
 
 // plainText is the text of a system prompt: a string, an array of text blocks, or a content of Gemini's.
 func plainText(b []byte) string {
-	if whole(b) != nil {
+	if rawjson.Check(b) != nil {
 		return ""
 	}
-	v := root(b)
-	if parts, ok := get(b, v, "parts"); ok {
+	v := rawjson.Root(b)
+	if parts, ok := v.Lookup("parts"); ok {
 		v = parts
 	}
-	switch kind(b, v) {
-	case '{':
-		return text(b, first(get(b, v, "text")))
-	case '"':
-		return text(b, v)
-	case '[':
+	switch v.Kind() {
+	case rawjson.Object:
+		return v.Get("text").Text()
+	case rawjson.String:
+		return v.Text()
+	case rawjson.Array:
 	default:
 		return ""
 	}
 	var all []string
-	for _, el := range elements(b, v) {
-		s := text(b, first(get(b, el, "text")))
-		if kind(b, el) == '"' {
-			s = text(b, el)
+	for _, el := range v.Elements() {
+		s := el.Get("text").Text()
+		if el.IsString() {
+			s = el.Text()
 		}
 		if s != "" {
 			all = append(all, s)
@@ -179,14 +181,14 @@ func (r Request) envelope() ([]byte, error) {
 		r.Envelope = newEnvelope(Meta{Format: r.Format, Model: r.Model})
 	}
 	e := []byte(r.Envelope)
-	if err := whole(e); err != nil || kind(e, root(e)) != '{' {
+	if err := rawjson.Check(e); err != nil || !rawjson.Root(e).IsObject() {
 		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of a request is no JSON object")
 	}
-	w := envelopeWriter{e: e, have: map[string]span{}}
-	for key, f := range fields(e, root(e)) {
-		w.have[string(key)] = f.value
+	w := envelopeWriter{e: e, have: map[string]rawjson.Value{}}
+	for key, f := range rawjson.Root(e).Fields() {
+		w.have[string(key)] = f.Value
 	}
-	if r.Model != "" && !sameModel(text(e, w.have["model"]), r.Model) {
+	if r.Model != "" && !sameModel(w.have["model"].Text(), r.Model) {
 		w.set("model", modelName(r.Format, r.Model))
 	}
 	if !w.has(messagesKey(r.Format)) {
@@ -197,21 +199,21 @@ func (r Request) envelope() ([]byte, error) {
 		r.anthropicEnvelope(&w)
 	case OpenAI:
 		if r.MaxTokens > 0 && !w.has("max_tokens", "max_completion_tokens") {
-			w.set("max_completion_tokens", decimal(r.MaxTokens))
+			w.set("max_completion_tokens", rawjson.Decimal(r.MaxTokens))
 		}
 	case OpenAIResponses:
 		if s := plainText(r.System); strings.TrimSpace(s) != "" && plainText(w.value("instructions")) != s {
-			w.set("instructions", quote(s))
+			w.set("instructions", rawjson.Quote(s))
 		}
 		if r.MaxTokens > 0 && !w.has("max_output_tokens") {
-			w.set("max_output_tokens", decimal(r.MaxTokens))
+			w.set("max_output_tokens", rawjson.Decimal(r.MaxTokens))
 		}
 	case Google:
 		r.googleEnvelope(&w)
 	}
 	// No tools are said by no key: OpenAI refuses an empty list.
-	if len(r.Tools) > 0 && !sameJSON(w.value("tools"), r.Tools) &&
-		(w.has("tools") || !sameJSON(r.Tools, []byte("[]"))) {
+	if len(r.Tools) > 0 && !rawjson.Same(w.value("tools"), r.Tools) &&
+		(w.has("tools") || !rawjson.Same(r.Tools, []byte("[]"))) {
 		w.set("tools", r.Tools)
 	}
 	if len(r.Append) > 0 {
@@ -223,8 +225,8 @@ func (r Request) envelope() ([]byte, error) {
 // envelopeWriter puts values into an envelope: in the place of those that are there, else behind the last.
 type envelopeWriter struct {
 	e    []byte
-	have map[string]span
-	all  []splice
+	have map[string]rawjson.Value
+	all  []rawjson.Splice
 	more []byte
 }
 
@@ -234,34 +236,34 @@ func (w *envelopeWriter) has(keys ...string) bool {
 }
 
 // value is the JSON of a key, nil when it is not there.
-func (w *envelopeWriter) value(key string) []byte { return w.have[key].of(w.e) }
+func (w *envelopeWriter) value(key string) []byte { return w.have[key].Raw() }
 
 func (w *envelopeWriter) set(key string, value []byte) {
 	if at, ok := w.have[key]; ok {
-		w.all = append(w.all, splice{at, value})
+		w.all = append(w.all, at.Replace(value))
 		return
 	}
-	w.more = append(append(append(w.more, ','), quote(key)...), ':')
+	w.more = append(append(append(w.more, ','), rawjson.Quote(key)...), ':')
 	w.more = append(w.more, value...)
 }
 
 func (w *envelopeWriter) done() []byte {
-	e := apply(w.e, w.all)
+	e := rawjson.Apply(w.e, w.all...)
 	if len(w.more) == 0 {
 		return e
 	}
-	end := root(e).end - 1
-	if skipSpace(e, root(e).start+1) == end { // {} has nothing that a comma could follow
+	end := rawjson.Root(e).End() - 1
+	if rawjson.SkipSpace(e, rawjson.Root(e).Start()+1) == end { // {} has nothing that a comma could follow
 		w.more = w.more[1:]
 	}
-	for end > 0 && isSpace(e[end-1]) {
+	for end > 0 && rawjson.IsSpace(e[end-1]) {
 		end--
 	}
-	return apply(e, []splice{{span{end, end}, w.more}})
+	return rawjson.Apply(e, rawjson.Insert(end, w.more))
 }
 
 func (r Request) anthropicEnvelope(w *envelopeWriter) {
-	if len(r.System) > 0 && !sameJSON(w.value("system"), r.System) {
+	if len(r.System) > 0 && !rawjson.Same(w.value("system"), r.System) {
 		w.set("system", r.System)
 	}
 	if !w.has("max_tokens") {
@@ -269,10 +271,10 @@ func (r Request) anthropicEnvelope(w *envelopeWriter) {
 		if limit <= 0 {
 			limit = DefaultMaxTokens
 		}
-		w.set("max_tokens", decimal(limit))
+		w.set("max_tokens", rawjson.Decimal(limit))
 	}
-	if r.Summarized && r.thinking(w.e, w.have["thinking"]) {
-		if value := clearThinking(w.e, w.have["context_management"]); value != nil {
+	if r.Summarized && r.thinking(w.have["thinking"]) {
+		if value := clearThinking(w.have["context_management"]); value != nil {
 			w.set("context_management", value)
 		}
 	}
@@ -280,49 +282,56 @@ func (r Request) anthropicEnvelope(w *envelopeWriter) {
 
 // unforce takes back what would keep a model from answering in text.
 func (r Request) unforce(w *envelopeWriter) {
-	e := w.e
 	choice := w.have["tool_choice"]
 	switch r.Format {
 	case Anthropic:
-		switch text(e, first(get(e, choice, "type"))) {
+		switch choice.Get("type").Text() {
 		case "any", "tool":
 			w.set("tool_choice", []byte(`{"type":"auto"}`))
 		}
-		if at := w.have["output_config"]; kind(e, at) == '{' {
-			if b, gone := dropKeys(e, at, func(key string, _ span) bool { return key == "format" }); len(gone) > 0 {
+		if at := w.have["output_config"]; at.IsObject() {
+			if b, gone := at.DropKeys(func(key string,
+				_ rawjson.Value,
+			) bool {
+				return key == "format"
+			}); len(gone) > 0 {
 				w.set("output_config", b)
 			}
 		}
-		if kind(e, w.have["output_format"]) == '{' {
+		if w.have["output_format"].IsObject() {
 			w.set("output_format", []byte("null"))
 		}
 	case Google:
 		unforceGoogle(w)
 	case OpenAIResponses:
-		if kind(e, choice) == '{' || text(e, choice) == "required" {
+		if choice.IsObject() || choice.Text() == "required" {
 			w.set("tool_choice", []byte(`"auto"`))
 		}
-		if at := w.have["text"]; kind(e, at) == '{' {
-			if b, gone := dropKeys(e, at, func(key string, _ span) bool { return key == "format" }); len(gone) > 0 {
+		if at := w.have["text"]; at.IsObject() {
+			if b, gone := at.DropKeys(func(key string,
+				_ rawjson.Value,
+			) bool {
+				return key == "format"
+			}); len(gone) > 0 {
 				w.set("text", b)
 			}
 		}
 	default:
-		if kind(e, choice) == '{' || text(e, choice) == "required" {
+		if choice.IsObject() || choice.Text() == "required" {
 			w.set("tool_choice", []byte(`"auto"`))
 		}
-		if kind(e, w.have["response_format"]) == '{' {
+		if w.have["response_format"].IsObject() {
 			w.set("response_format", []byte(`{"type":"text"}`))
 		}
-		if kind(e, w.have["n"]) == '0' && number(e, w.have["n"]) > 1 {
+		if w.have["n"].IsNumber() && w.have["n"].Count() > 1 {
 			w.set("n", []byte("1"))
 		}
 	}
 }
 
 // thinking says whether the request asks for thinking and sends some back.
-func (r Request) thinking(e []byte, at span) bool {
-	switch text(e, first(get(e, at, "type"))) {
+func (r Request) thinking(at rawjson.Value) bool {
+	switch at.Get("type").Text() {
 	case "enabled", "adaptive":
 	default:
 		return false
@@ -346,23 +355,23 @@ func (r Request) thinking(e []byte, at span) bool {
 
 // clearThinking gives a context_management that lets the server drop thinking of earlier turns, nil when the one
 // that is there says so already. That edit has to be the first.
-func clearThinking(e []byte, at span) []byte {
+func clearThinking(at rawjson.Value) []byte {
 	edit := []byte(`{"type":"clear_thinking_20251015","keep":{"type":"thinking_turns","value":1}}`)
-	edits, ok := get(e, at, "edits")
-	if !ok || kind(e, edits) != '[' {
-		return append(append([]byte(`{"edits":[`), edit...), "]}"...)
+	edits, ok := at.Lookup("edits")
+	if !ok || !edits.IsArray() {
+		return fmt.Appendf(nil, `{"edits":[%s]}`, edit)
 	}
-	els := elements(e, edits)
+	els := edits.Elements()
 	for _, el := range els {
-		if strings.HasPrefix(text(e, first(get(e, el, "type"))), "clear_thinking_") {
+		if strings.HasPrefix(el.Get("type").Text(), "clear_thinking_") {
 			return nil
 		}
 	}
 	if len(els) > 0 {
-		edit = append(edit, ',')
+		edit = append(edit, ","...)
 	}
-	put := splice{span{edits.start + 1 - at.start, edits.start + 1 - at.start}, edit}
-	return apply(at.of(e), []splice{put})
+	put := rawjson.Insert(edits.Start()+1-at.Start(), edit)
+	return rawjson.Apply(at.Raw(), put)
 }
 
 // sameModel says whether two names are of one model: the same, the same with a date behind it, or with a vendor
@@ -383,17 +392,4 @@ func dated(long, short string) bool {
 		return false
 	}
 	return rest == "" || rest == "-latest" || len(rest) > 6 && strings.Trim(rest, "-@0123456789") == ""
-}
-
-func sameJSON(a, b []byte) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	var x, y bytes.Buffer
-	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
-}
-
-func decimal(n int) []byte {
-	b, _ := json.Marshal(n) // a number cannot fail
-	return b
 }

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"precis/pipeline"
-
 	"pgregory.net/rapid"
+
+	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 func TestBuildRequest(t *testing.T) {
@@ -243,7 +244,7 @@ func TestRequestIsBuiltAgainByteForByte(t *testing.T) {
 			fatal("%v", err)
 		}
 		out, err = BuildRequest(r)
-		if err != nil || whole(out) != nil {
+		if err != nil || rawjson.Check(out) != nil {
 			fatal("%v: %s", err, out)
 		}
 		last := r.Messages[len(r.Messages)-1]

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Roo is what Roo Code and Cline keep of a task: arrays of messages in Anthropic's shape with a time (Roo's and
@@ -34,12 +35,12 @@ func decodeRoo(native []byte) (pipeline.Message, error) {
 		return pipeline.Message{}, err
 	}
 	m := l.message()
-	v := root(native)
-	m.ID = text(native, first(get(native, v, "id")))
-	summary, _ := get(native, v, "isSummary")
-	mark, _ := dig(native, v, "metadata", "kind")
+	v := rawjson.Root(native)
+	m.ID = v.Get("id").Text()
+	summary, _ := v.Lookup("isSummary")
+	mark, _ := v.Lookup("metadata", "kind")
 	switch {
-	case kind(native, summary) == 't', text(native, mark) == "compaction_summary":
+	case summary.IsTrue(), mark.Text() == "compaction_summary":
 		m.Kind = pipeline.KindSummary
 	case m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && rooAnswers(m):
 		m.Kind = pipeline.KindSynthetic
@@ -90,7 +91,7 @@ func (rooCodec) Make(m pipeline.Made) ([]byte, error) {
 // rooLayout reads {"role":…,"content":…,"ts":…}, sound JSON.
 func rooLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	if err := l.anthropicMessage(Roo, root(native), -1, 0); err != nil {
+	if err := l.anthropicMessage(Roo, rawjson.Root(native), -1, 0); err != nil {
 		return nil, err
 	}
 	for i := range l.nodes {
@@ -114,7 +115,7 @@ func (l *layout) rooBlock(n *node) {
 	if p.Kind != pipeline.PartOpaque {
 		return
 	}
-	field := func(key string) string { return text(p.Raw, first(get(p.Raw, root(p.Raw), key))) }
+	field := func(key string) string { return rawjson.Root(p.Raw).Get(key).Text() }
 	switch p.Type {
 	case "reasoning":
 		p.Kind, p.Text = pipeline.PartReasoning, field("text")
@@ -128,25 +129,25 @@ func (rooCodec) address(p pipeline.Part) string { return anthropicURL(p) }
 
 // ---- files
 
-func detectRoo(s sketched) bool {
-	return rooWindow(s) || s.has("[].ts") && s.has("[].role") && s.has("[].content") ||
-		s.has("messages[].ts", "messages[].modelInfo", "messages[].metrics", "messages[].metadata.kind") &&
-			s.has("messages[].role") && s.has("sessionId", "agent", "messages[].ts")
+func detectRoo(s rawjson.Outline) bool {
+	return rooWindow(s) || s.Has("[].ts") && s.Has("[].role") && s.Has("[].content") ||
+		s.Has("messages[].ts", "messages[].modelInfo", "messages[].metrics", "messages[].metadata.kind") &&
+			s.Has("messages[].role") && s.Has("sessionId", "agent", "messages[].ts")
 }
 
 // rooWindow knows the log of what the window shows, which is not what the model saw.
-func rooWindow(s sketched) bool {
-	return s.has("[].ts") && s.has("[].say", "[].ask") && !s.has("[].role")
+func rooWindow(s rawjson.Outline) bool {
+	return s.Has("[].ts") && s.Has("[].say", "[].ask") && !s.Has("[].role")
 }
 
 func openRoo(s *stream, o Options) source {
-	sk := sketch(s.window())
+	sk := rawjson.OutlineOf(s.window())
 	if rooWindow(sk) {
 		return refused{pipeline.Errorf(pipeline.BadRequest, "this is the log of what Roo's window shows "+
 			"(ui_messages.json), not of what its model saw; take api_conversation_history.json, which lies beside it")}
 	}
 	m := Meta{Format: Roo}
-	if !sk.has("[].role") {
+	if !sk.Has("[].role") {
 		m.Source = sourceCline
 	}
 	return openArrays(s, o, m, rooTask{}, "messages", "")
@@ -160,15 +161,15 @@ func (r refused) step(func(Item)) error { return r.why }
 type rooTask struct{}
 
 func (rooTask) record(out *scribe, b []byte, line int) error {
-	v := root(b)
-	role, hasRole := get(b, v, "role")
-	if content, ok := get(b, v, "content"); !ok || kind(b, content) == 'n' {
-		if typ := text(b, first(get(b, v, "type"))); typ != "" || !hasRole {
+	v := rawjson.Root(b)
+	role, hasRole := v.Lookup("role")
+	if content, ok := v.Lookup("content"); !ok || content.IsNull() {
+		if typ := v.Get("type").Text(); typ != "" || !hasRole {
 			out.note(line, NoteRecord, typ, "an entry without content, no message")
 			return nil
 		}
 	}
-	if mark, ok := get(b, v, "isTruncationMarker"); ok && kind(b, mark) == 't' {
+	if mark, ok := v.Lookup("isTruncationMarker"); ok && mark.IsTrue() {
 		out.note(line, NoteBoundary, "truncation",
 			"messages were hidden from the model without a summary; they are kept here")
 		return nil
@@ -177,35 +178,35 @@ func (rooTask) record(out *scribe, b []byte, line int) error {
 	if err != nil {
 		return err
 	}
-	model := text(b, first(dig(b, v, "modelInfo", "id")))
+	model := v.Get("modelInfo", "id").Text()
 	if model != "" {
-		out.meta.Model, out.meta.Vendor = model, protocolOf(text(b, first(dig(b, v, "modelInfo", "provider"))))
+		out.meta.Model, out.meta.Vendor = model, protocolOf(v.Get("modelInfo", "provider").Text())
 	}
 	if m.Kind == pipeline.KindSummary {
-		c := Compaction{Summary: m, TokensBefore: number(b, first(dig(b, v, "metadata", "tokensBefore")))}
+		c := Compaction{Summary: m, TokensBefore: v.Get("metadata", "tokensBefore").Count()}
 		// Roo puts the first message of a task in front of a summary that would come first as the assistant's.
-		if out.count == 1 && text(b, role) == "assistant" {
+		if out.count == 1 && role.Text() == "assistant" {
 			c.KeptFirst = 1
 		}
 		out.compaction(line, c)
 		return nil
 	}
-	if mark := text(b, first(dig(b, v, "metadata", "kind"))); mark == "compaction" {
-		removed := number(b, first(dig(b, v, "metadata", "messagesRemoved")))
+	if mark := v.Get("metadata", "kind").Text(); mark == "compaction" {
+		removed := v.Get("metadata", "messagesRemoved").Count()
 		out.note(line, NoteBoundary, mark,
 			fmt.Sprintf("%d messages were taken out before this file was written; notices in the person's "+
 				"messages stand for them", removed))
 	}
 	out.message(line, m)
-	if used, ok := get(b, v, "metrics"); ok && kind(b, used) == '{' {
-		out.usage(line, clineUsage(b, used, model))
+	if used, ok := v.Lookup("metrics"); ok && used.IsObject() {
+		out.usage(line, clineUsage(used, model))
 	}
 	return nil
 }
 
 // clineUsage reads metrics, whose inputTokens count what came from the cache too.
-func clineUsage(b []byte, v span, model string) *Usage {
-	figure := func(key string) int { return number(b, first(get(b, v, key))) }
+func clineUsage(v rawjson.Value, model string) *Usage {
+	figure := func(key string) int { return v.Get(key).Count() }
 	u := &Usage{
 		CacheRead: figure("cacheReadTokens"), CacheCreation: figure("cacheWriteTokens"),
 		Output: figure("outputTokens"), Model: model,
@@ -220,11 +221,11 @@ func (rooTask) end(out *scribe, around []byte) error {
 	if around == nil {
 		return nil
 	}
-	v := root(around)
+	v := rawjson.Root(around)
 	out.meta.Envelope = around
-	out.meta.ID = text(around, first(get(around, v, "sessionId")))
-	if system, ok := get(around, v, "system_prompt"); ok && kind(around, system) == '"' {
-		out.meta.System = system.of(around)
+	out.meta.ID = v.Get("sessionId").Text()
+	if system, ok := v.Lookup("system_prompt"); ok && system.IsString() {
+		out.meta.System = system.Raw()
 	}
 	return nil
 }
@@ -236,7 +237,7 @@ func writeRoo(out Output) ([]byte, error) {
 	}
 	ts := firstStored(all, "ts")
 	if ts == nil {
-		ts = []byte("0")
+		ts = []byte(`0`)
 	}
 	cline := len(out.Meta.Envelope) > 0
 	for i, e := range all {
@@ -245,22 +246,23 @@ func writeRoo(out Output) ([]byte, error) {
 		case cline:
 			all[i].native = clineMade(e.native, *e.made, i, ts, out.TokensBefore)
 		default:
-			all[i].native = addPairs(e.native, `,"ts":%s`, ts)
+			all[i].native = rawjson.AddPairs(e.native, `,"ts":%s`, ts)
 		}
 	}
-	list := arrayOf(nativesOf(all))
+	list := rawjson.ArrayOf(nativesOf(all))
 	if !cline {
 		return list, nil
 	}
-	return putArray(out.Meta.Envelope, list, "messages"), nil
+	return rawjson.PutArray(out.Meta.Envelope, list, "messages"), nil
 }
 
 // clineMade puts a message of our own into the form of Cline's SDK.
 func clineMade(b []byte, m pipeline.Made, n int, ts []byte, tokensBefore int) []byte {
-	b, _ = dropKeys(b, root(b), func(key string, _ span) bool { return key == "isSummary" })
-	b = addPairs(b, `,"id":"msg_%s","ts":%s`, madeUUID(string(b), strconv.Itoa(n))[:8], ts)
+	b, _ = rawjson.Root(b).DropKeys(func(key string, _ rawjson.Value) bool { return key == "isSummary" })
+	b = rawjson.AddPairs(b, `,"id":"msg_%s","ts":%s`, madeUUID(string(b), strconv.Itoa(n))[:8], ts)
 	if m.Kind == pipeline.KindSummary {
-		b = addPairs(b, `,"metadata":{"kind":"compaction_summary","summary":%s,"tokensBefore":%d}`, quote(m.Text),
+		b = rawjson.AddPairs(b, `,"metadata":{"kind":"compaction_summary","summary":%s,"tokensBefore":%d}`,
+			rawjson.Quote(m.Text),
 			tokensBefore)
 	}
 	return b

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // windowBytes is how much of a file is in memory at least, to look ahead in.
@@ -25,7 +26,7 @@ type stream struct {
 	pos, end int
 	err      error // of the reader, io.EOF at its end
 	line     int   // of buf[pos], from 1
-	sc       scanner
+	sc       rawjson.Scanner
 	// gap is the blanks that were skipped last, empty when there are many.
 	gap []byte
 	// tape gets everything that is consumed while recording is on, up to tapeMax bytes.
@@ -102,7 +103,7 @@ func (s *stream) peek() (byte, error) {
 	blanks := 0
 	for s.more() {
 		n := s.pos
-		for n < s.end && isSpace(s.buf[n]) {
+		for n < s.end && rawjson.IsSpace(s.buf[n]) {
 			n++
 		}
 		n -= s.pos
@@ -135,9 +136,9 @@ func (s *stream) read(limit int, keep bool) ([]byte, error) {
 	}
 	var out []byte
 	var failed error
-	s.sc.reset()
+	s.sc.Reset()
 	for {
-		n, done, err := s.sc.feed(s.buf[s.pos:s.end])
+		n, done, err := s.sc.Feed(s.buf[s.pos:s.end])
 		if keep && failed == nil {
 			if len(out)+n > limit {
 				out, failed = nil, errTooLarge
@@ -156,7 +157,7 @@ func (s *stream) read(limit int, keep bool) ([]byte, error) {
 			if err := s.readError(); err != io.EOF {
 				return nil, err
 			}
-			if err := s.sc.finish(); err != nil {
+			if err := s.sc.Finish(); err != nil {
 				return nil, s.bad(err)
 			}
 			return out, failed
@@ -195,7 +196,7 @@ func (s *stream) nextKey(first bool) (key string, ok bool, err error) {
 		return "", false, s.bad(fmt.Errorf("expected a colon after a key, found %q", c))
 	}
 	s.take(1)
-	return unquote(lit), true, nil
+	return rawjson.Unquote(lit), true, nil
 }
 
 // nextElement says whether the open array has another value; its end is consumed.
@@ -295,7 +296,7 @@ func (s *stream) bad(reason error) error { return badLine(s.line, reason) }
 
 func (s *stream) endOr(err error) error {
 	if err == io.EOF {
-		return s.bad(errUnexpectedEnd)
+		return s.bad(rawjson.ErrUnexpectedEnd)
 	}
 	return err
 }

@@ -2,9 +2,11 @@ package transcript
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Vercel is the AI SDK: lists of ModelMessage (https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message), which
@@ -40,16 +42,15 @@ func (vercelCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, er
 
 func (vercelCodec) Make(m pipeline.Made) ([]byte, error) {
 	if m.Role == pipeline.RoleTool {
-		b := append([]byte(`{"role":"tool","content":[{"type":"tool-result","toolCallId":`), quote(m.CallID)...)
-		b = append(append(b, `,"toolName":`...), quote(m.Name)...)
-		b = append(append(b, `,"output":`...), vercelOutput(m.Text, m.IsError)...)
-		return append(b, "}]}"...), nil
+		return fmt.Appendf(
+			nil, `{"role":"tool","content":[{"type":"tool-result","toolCallId":%s,"toolName":%s,"output":%s}]}`,
+			rawjson.Quote(m.CallID), rawjson.Quote(m.Name), vercelOutput(m.Text, m.IsError)), nil
 	}
 	if err := mustSay(m); err != nil {
 		return nil, err
 	}
 	if m.Role == pipeline.RoleSystem {
-		return append(append([]byte(`{"role":"system","content":`), quote(m.Text)...), '}'), nil
+		return fmt.Appendf(nil, `{"role":"system","content":%s}`, rawjson.Quote(m.Text)), nil
 	}
 	return wrapBlocks(string(m.Role), [][]byte{textBlock(m.Text)}), nil
 }
@@ -67,33 +68,33 @@ func vercelOutput(text string, isError bool) []byte {
 	if isError {
 		b = []byte(`{"type":"error-text","value":`)
 	}
-	return append(append(b, quote(text)...), '}')
+	return fmt.Appendf(b, "%s}", rawjson.Quote(text))
 }
 
 // vercelLayout reads {"role":…,"content":…}, sound JSON.
 func vercelLayout(native []byte) (*layout, error) {
 	l := &layout{native: native}
-	b, v := native, root(native)
-	if kind(b, v) != '{' {
+	v := rawjson.Root(native)
+	if !v.IsObject() {
 		return nil, parseError(Vercel, "it is no object")
 	}
-	role, _ := get(b, v, "role")
-	content, _ := get(b, v, "content")
-	switch l.role = text(b, role); l.role {
+	role, _ := v.Lookup("role")
+	content, _ := v.Lookup("content")
+	switch l.role = role.Text(); l.role {
 	case "system", "user", "assistant", "tool":
 	case "":
 		return nil, parseError(Vercel, "it has no role")
 	default:
 		return nil, parseError(Vercel, "its role is not system, user, assistant or tool")
 	}
-	switch kind(b, content) {
-	case '"':
+	switch content.Kind() {
+	case rawjson.String:
 		l.nodes = []node{l.literalNode(content)}
-	case '[':
-		els := elements(b, content)
+	case rawjson.Array:
+		els := content.Elements()
 		row := l.addList(newList(els))
 		for i, el := range els {
-			if kind(b, el) != '{' {
+			if !el.IsObject() {
 				return nil, parseError(Vercel, "a part of its content is no object")
 			}
 			n := l.vercelPart(el)
@@ -107,37 +108,29 @@ func vercelLayout(native []byte) (*layout, error) {
 }
 
 // literalNode is a text that is a string of its own, no entry of a list.
-func (l *layout) literalNode(v span) node {
+func (l *layout) literalNode(v rawjson.Value) node {
 	return node{
-		part: pipeline.Part{Kind: pipeline.PartText, Text: unquote(v.of(l.native)), Raw: v.of(l.native)},
+		part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()},
 		list: -1, value: v, vacant: `""`, block: true,
 	}
 }
 
 // vercelPart reads one part of a message, or of a result's content, whose types differ from each other.
-func (l *layout) vercelPart(v span) node {
-	b := l.native
-	at := map[string]span{}
-	for key, f := range fields(b, v) {
-		switch string(key) {
-		case "type", "text", "toolCallId", "toolName", "input", "args", "output", "result", "isError", "filename",
-			"mediaType", "mimeType":
-			at[string(key)] = f.value
-		}
-	}
+func (l *layout) vercelPart(v rawjson.Value) node {
+	at := v.Members()
 	str := func(keys ...string) string {
 		for _, key := range keys {
-			if s := text(b, at[key]); s != "" {
+			if s := at[key].Text(); s != "" {
 				return s
 			}
 		}
 		return ""
 	}
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: str("type"), Raw: v.of(b)}}
+	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: str("type"), Raw: v.Raw()}}
 	p := &n.part
 	switch p.Type {
 	case "text":
-		if kind(b, at["text"]) == '"' {
+		if at["text"].IsString() {
 			p.Kind, p.Text, n.value = pipeline.PartText, str("text"), at["text"]
 		}
 	case "reasoning":
@@ -152,10 +145,10 @@ func (l *layout) vercelPart(v span) node {
 		fromAddress(p, vercelCodec{}.address(*p))
 	case "tool-call":
 		p.Kind, p.CallID, p.Name, n.block = pipeline.PartToolCall, str("toolCallId"), str("toolName"), false
-		n.insert, n.key = v.end-1, "input"
+		n.insert, n.key = v.End()-1, "input"
 		for _, key := range []string{"args", "input"} {
 			if in, ok := at[key]; ok {
-				p.Input, n.value = inputText(b, in), in
+				p.Input, n.value = in.TextOrRaw(), in
 			}
 		}
 	case "tool-result":
@@ -165,20 +158,12 @@ func (l *layout) vercelPart(v span) node {
 	return n
 }
 
-// inputText is the input of a call as it came: an object as its JSON, a string decoded.
-func inputText(b []byte, v span) string {
-	if s, ok := str(b, v); ok {
-		return s
-	}
-	return string(v.of(b))
-}
-
 // vercelResult reads a result, whose content is {"type":…,"value":…} under output, or anything under result.
-func (l *layout) vercelResult(n *node, v span, at map[string]span) {
-	b, p := l.native, &n.part
-	p.Kind, p.CallID, n.block = pipeline.PartToolResult, text(b, at["toolCallId"]), false
-	p.IsError = kind(b, at["isError"]) == 't'
-	n.insert, n.key = v.end-1, "output"
+func (l *layout) vercelResult(n *node, v rawjson.Value, at map[string]rawjson.Value) {
+	p := &n.part
+	p.Kind, p.CallID, n.block = pipeline.PartToolResult, at["toolCallId"].Text(), false
+	p.IsError = at["isError"].IsTrue()
+	n.insert, n.key = v.End()-1, "output"
 	output, isNew := at["output"]
 	if !isNew {
 		if old, ok := at["result"]; ok {
@@ -188,25 +173,25 @@ func (l *layout) vercelResult(n *node, v span, at map[string]span) {
 		}
 	}
 	n.value = output
-	typ := text(b, first(get(b, output, "type")))
+	typ := output.Get("type").Text()
 	p.IsError = p.IsError || strings.HasPrefix(typ, "error") || typ == "execution-denied"
 	isError := p.IsError
 	n.as = func(text string) ([]byte, error) { return vercelOutput(text, isError), nil }
-	value, _ := get(b, output, "value")
+	value, _ := output.Lookup("value")
 	switch {
-	case typ == "content" && kind(b, value) == '[':
-		els := elements(b, value)
+	case typ == "content" && value.IsArray():
+		els := value.Elements()
 		row := l.addList(newList(els))
 		for i, el := range els {
-			c := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: el.of(b)}}
-			if kind(b, el) == '{' {
+			c := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: el.Raw()}}
+			if el.IsObject() {
 				c = l.vercelPart(el)
 			}
 			c.list, c.index = row, i
 			n.content = append(n.content, c)
 		}
 	case typ == "execution-denied":
-		if reason, _ := get(b, output, "reason"); kind(b, reason) == '"' {
+		if reason, _ := output.Lookup("reason"); reason.IsString() {
 			n.content = []node{l.literalNode(reason)}
 		}
 	default:
@@ -215,19 +200,18 @@ func (l *layout) vercelResult(n *node, v span, at map[string]span) {
 }
 
 // anyContent is a result that may be any JSON: a string as a text, anything else as its JSON.
-func (l *layout) anyContent(v span) []node {
-	b := l.native
-	switch kind(b, v) {
-	case 0, 'n':
+func (l *layout) anyContent(v rawjson.Value) []node {
+	switch v.Kind() {
+	case rawjson.Missing, rawjson.Null:
 		return nil
-	case '"':
-		if v.end-v.start == 2 {
+	case rawjson.String:
+		if v.IsEmpty() {
 			return nil
 		}
 		return []node{l.literalNode(v)}
 	}
 	return []node{{
-		part: pipeline.Part{Kind: pipeline.PartText, Text: string(v.of(b)), Raw: v.of(b)},
+		part: pipeline.Part{Kind: pipeline.PartText, Text: string(v.Raw()), Raw: v.Raw()},
 		list: -1, value: v, vacant: `""`, block: true,
 	}}
 }
@@ -236,7 +220,7 @@ func (l *layout) anyContent(v span) []node {
 func (vercelCodec) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
 	for _, key := range []string{"image", "data", "url"} {
-		if s := text(b, first(get(b, root(b), key))); s != "" {
+		if s := rawjson.Root(b).Get(key).Text(); s != "" {
 			return base64URL(p.MediaType, s)
 		}
 	}
@@ -245,27 +229,27 @@ func (vercelCodec) address(p pipeline.Part) string {
 
 // ---- files
 
-func detectVercel(s sketched) bool {
-	if s.has("steps[].run_id") && s.has("steps[].input") {
+func detectVercel(s rawjson.Outline) bool {
+	if s.Has("steps[].run_id") && s.Has("steps[].input") {
 		return true
 	}
 	for _, at := range []string{"[]", "messages[]", "prompt[]"} {
-		if s.has(at+".role") && !s.has(at+".ts") &&
-			s.has(at+".content[].type=tool-call", at+".content[].type=tool-result",
+		if s.Has(at+".role") && !s.Has(at+".ts") &&
+			s.Has(at+".content[].type=tool-call", at+".content[].type=tool-result",
 				at+".content[].type=reasoning", at+".providerOptions", at+".content[].providerOptions",
 				at+".content[].toolCallId") {
 			return true
 		}
 	}
-	return s.has("prompt[].role", "model_id") && s.has("messages[].role", "prompt[].role") &&
-		s.has("providerOptions", "toolChoice", "tools[].inputSchema")
+	return s.Has("prompt[].role", "model_id") && s.Has("messages[].role", "prompt[].role") &&
+		s.Has("providerOptions", "toolChoice", "tools[].inputSchema")
 }
 
 // vercelPaths are where the messages of a file are.
 var vercelPaths = []string{"messages", "prompt", ""}
 
 func openVercel(s *stream, o Options) source {
-	if sk := sketch(s.window()); sk.has("steps[].run_id", "runs[].started_at") {
+	if sk := rawjson.OutlineOf(s.window()); sk.Has("steps[].run_id", "runs[].started_at") {
 		return openArrays(s, o, Meta{Format: Vercel, Source: sourceDevtools}, &devtools{hold: holdBytes}, "steps")
 	}
 	return openArrays(s, o, Meta{Format: Vercel}, vercelMessages{}, vercelPaths...)
@@ -291,20 +275,20 @@ func (vercelMessages) end(out *scribe, around []byte) error {
 // vercelMeta reads what stands beside messages: the arguments of the SDK's call.
 func vercelMeta(m *Meta, around []byte) {
 	m.Envelope = around
-	for key, f := range fields(around, root(around)) {
+	for key, f := range rawjson.Root(around).Fields() {
 		switch string(key) {
 		case "model", "model_id":
-			m.Model = text(around, f.value)
+			m.Model = f.Value.Text()
 		case "provider":
-			m.Vendor = protocolOf(text(around, f.value))
+			m.Vendor = protocolOf(f.Value.Text())
 		case "system":
-			m.System = present(around, f.value)
+			m.System = f.Value.Present()
 		case "tools":
-			if kind(around, f.value) == '[' {
-				m.Tools = f.value.of(around)
+			if f.Value.IsArray() {
+				m.Tools = f.Value.Raw()
 			}
 		case "maxOutputTokens", "maxTokens":
-			m.MaxTokens = number(around, f.value)
+			m.MaxTokens = f.Value.Count()
 		}
 	}
 }
@@ -341,30 +325,30 @@ type devtoolsRun struct {
 }
 
 func (d *devtools) record(out *scribe, b []byte, line int) error {
-	v := root(b)
+	v := rawjson.Root(b)
 	embedded := func(key string) []byte {
-		s, ok := str(b, first(get(b, v, key)))
-		if !ok || whole([]byte(s)) != nil {
+		s, ok := v.Get(key).Str()
+		if !ok || rawjson.Check([]byte(s)) != nil {
 			return nil
 		}
 		return []byte(s)
 	}
 	r := &devtoolsRun{
-		id: text(b, first(get(b, v, "run_id"))), line: line, input: embedded("input"),
+		id: v.Get("run_id").Text(), line: line, input: embedded("input"),
 		output: embedded("output"),
 	}
-	prompt, ok := get(r.input, rootOf(r.input), "prompt")
-	if !ok || kind(r.input, prompt) != '[' {
+	prompt, ok := rawjson.Root(r.input).Lookup("prompt")
+	if !ok || !prompt.IsArray() {
 		out.note(line, NoteRecord, "step", "a step without a prompt")
 		return nil
 	}
-	r.count = len(elements(r.input, prompt))
-	if failed, _ := get(b, v, "error"); kind(b, failed) == '"' {
+	r.count = len(prompt.Elements())
+	if failed, _ := v.Lookup("error"); failed.IsString() {
 		r.output = nil // cut off: it is in no later prompt
 	}
-	r.model, r.provider = text(b, first(get(b, v, "model_id"))), text(b, first(get(b, v, "provider")))
+	r.model, r.provider = v.Get("model_id").Text(), v.Get("provider").Text()
 	if u := embedded("usage"); u != nil {
-		r.usage = vercelUsage(u, root(u), r.model)
+		r.usage = vercelUsage(rawjson.Root(u), r.model)
 	}
 	d.clock++
 	r.touched = d.clock
@@ -385,13 +369,6 @@ func (d *devtools) record(out *scribe, b []byte, line int) error {
 	d.runs = append(d.runs, r)
 	d.bytes += len(r.input)
 	return d.trim(out)
-}
-
-func rootOf(b []byte) span {
-	if len(b) == 0 {
-		return span{}
-	}
-	return root(b)
 }
 
 func (d *devtools) trim(out *scribe) error {
@@ -423,16 +400,17 @@ func (d *devtools) give(out *scribe, i int) error {
 	r := d.runs[i]
 	d.runs = append(d.runs[:i:i], d.runs[i+1:]...)
 	d.bytes -= len(r.input)
-	prompt, _ := get(r.input, root(r.input), "prompt")
+	prompt, _ := rawjson.Root(r.input).Lookup("prompt")
 	// The step says beside its input who was asked.
-	around := apply(r.input, []splice{{prompt, []byte("[]")}})
-	around = addPair(addPair(around, "model_id", quote(r.model)), "provider", quote(r.provider))
+	around := prompt.With([]byte("[]"))
+	around = rawjson.AddPair(rawjson.AddPair(around, "model_id", rawjson.Quote(r.model)), "provider",
+		rawjson.Quote(r.provider))
 	vercelMeta(&out.meta, around)
 	out.meta.ID = r.id
 	out.begin(r.line)
 	natives := [][]byte{}
-	for _, el := range elements(r.input, prompt) {
-		natives = append(natives, el.of(r.input))
+	for _, el := range prompt.Elements() {
+		natives = append(natives, el.Raw())
 	}
 	if answer := devtoolsAnswer(r.output); answer != nil {
 		natives = append(natives, answer)
@@ -454,43 +432,43 @@ func (d *devtools) give(out *scribe, i int) error {
 
 // devtoolsAnswer makes the output of a step into the message that the next prompt would hold, nil for none.
 func devtoolsAnswer(output []byte) []byte {
-	if kind(output, rootOf(output)) != '{' {
+	if !rawjson.Root(output).IsObject() {
 		return nil
 	}
-	v := root(output)
+	v := rawjson.Root(output)
 	var blocks [][]byte
-	each := func(key string, block func(el span) []byte) {
-		list, ok := get(output, v, key)
-		if !ok || kind(output, list) != '[' {
+	each := func(key string, block func(el rawjson.Value) []byte) {
+		list, ok := v.Lookup(key)
+		if !ok || !list.IsArray() {
 			return
 		}
-		for _, el := range elements(output, list) {
-			if kind(output, el) == '{' {
+		for _, el := range list.Elements() {
+			if el.IsObject() {
 				if b := block(el); b != nil {
 					blocks = append(blocks, b)
 				}
 			}
 		}
 	}
-	said := func(typ string) func(span) []byte {
-		return func(el span) []byte {
-			lit, ok := get(output, el, "text")
-			if !ok || kind(output, lit) != '"' || lit.end-lit.start == 2 {
+	said := func(typ string) func(rawjson.Value) []byte {
+		return func(el rawjson.Value) []byte {
+			lit, ok := el.Lookup("text")
+			if !ok || !lit.IsString() || lit.IsEmpty() {
 				return nil
 			}
-			return append(append([]byte(`{"type":"`+typ+`","text":`), lit.of(output)...), '}')
+			return append(append([]byte(`{"type":"`+typ+`","text":`), lit.Raw()...), '}')
 		}
 	}
 	each("reasoningParts", said("reasoning"))
 	each("textParts", said("text"))
-	each("toolCalls", func(el span) []byte {
+	each("toolCalls", func(el rawjson.Value) []byte {
 		// The log has the input as the model wrote it, a string; a message holds the object.
-		in, ok := get(output, el, "input")
-		if s, isString := str(output, in); ok && isString && whole([]byte(s)) == nil {
-			b := apply(output, []splice{{in, bytes.TrimSpace([]byte(s))}})
-			return valueAt(b, el.start).of(b)
+		in, ok := el.Lookup("input")
+		if s, isString := in.Str(); ok && isString && rawjson.Check([]byte(s)) == nil {
+			b := in.With(bytes.TrimSpace([]byte(s)))
+			return rawjson.At(b, el.Start()).Raw()
 		}
-		return el.of(output)
+		return el.Raw()
 	})
 	if len(blocks) == 0 {
 		return nil
@@ -499,22 +477,22 @@ func devtoolsAnswer(output []byte) []byte {
 }
 
 // vercelUsage reads the SDK's usage: figures, or from version 6 on objects of them.
-func vercelUsage(b []byte, v span, model string) *Usage {
+func vercelUsage(v rawjson.Value, model string) *Usage {
 	u := &Usage{Model: model}
-	input, _ := get(b, v, "inputTokens")
-	output, _ := get(b, v, "outputTokens")
-	all := number(b, input)
-	u.Output, u.CacheRead = number(b, output), number(b, first(get(b, v, "cachedInputTokens")))
-	if kind(b, input) == '{' {
-		all = number(b, first(get(b, input, "total")))
-		u.CacheRead = number(b, first(get(b, input, "cacheRead")))
-		u.CacheCreation = number(b, first(get(b, input, "cacheWrite")))
+	input, _ := v.Lookup("inputTokens")
+	output, _ := v.Lookup("outputTokens")
+	all := input.Count()
+	u.Output, u.CacheRead = output.Count(), v.Get("cachedInputTokens").Count()
+	if input.IsObject() {
+		all = input.Get("total").Count()
+		u.CacheRead = input.Get("cacheRead").Count()
+		u.CacheCreation = input.Get("cacheWrite").Count()
 	}
-	if kind(b, output) == '{' {
-		u.Output = number(b, first(get(b, output, "total")))
+	if output.IsObject() {
+		u.Output = output.Get("total").Count()
 	}
 	u.Input = max(all-u.CacheRead-u.CacheCreation, 0)
-	if u.Used = number(b, first(get(b, v, "totalTokens"))); u.Used == 0 {
+	if u.Used = v.Get("totalTokens").Count(); u.Used == 0 {
 		u.Used = all + u.Output
 	}
 	return u
@@ -525,9 +503,9 @@ func writeVercel(out Output) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := arrayOf(nativesOf(all))
+	list := rawjson.ArrayOf(nativesOf(all))
 	if out.Meta.Envelope == nil {
 		return list, nil
 	}
-	return putArray(out.Meta.Envelope, list, vercelPaths[:2]...), nil
+	return rawjson.PutArray(out.Meta.Envelope, list, vercelPaths[:2]...), nil
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // Output is one conversation to write: what stands beside its messages, and its context.
@@ -32,8 +33,8 @@ func WriteFile(w io.Writer, f Format, all ...Output) ([]Loss, error) {
 			return losses, fmt.Errorf("conversation %d: %w", i+1, err)
 		}
 		losses = append(losses, lost...)
-		if len(all) > 1 && whole(b) == nil {
-			b = oneLine(b)
+		if len(all) > 1 && rawjson.Check(b) == nil {
+			b = rawjson.OneLine(b)
 		}
 		if _, err := w.Write(append(b, '\n')); err != nil {
 			return losses, fmt.Errorf("write the transcript: %w", err)
@@ -141,11 +142,11 @@ func claudeCodeFile(out Output) ([]byte, error) {
 		}
 		entries = append(entries, entry{b, it.Made != nil})
 		for _, r := range recs {
-			s.known[text(b, r.uuid)] = true
+			s.known[r.uuid.Text()] = true
 		}
 		// What is made has the time of the first line that is kept, else the session's last: no clock is read.
-		if at, ok := get(b, recs[0].at, "timestamp"); ok && !timed && it.Made == nil {
-			s.time, timed = at.of(b), true
+		if at, ok := recs[0].at.Lookup("timestamp"); ok && !timed && it.Made == nil {
+			s.time, timed = at.Raw(), true
 		}
 	}
 	if hasSummary(out.Items) && len(entries) > 0 {
@@ -179,11 +180,11 @@ var recordOrder = []string{
 
 func sessionPairs(envelope []byte) map[string][]byte {
 	out := map[string][]byte{"isSidechain": []byte("false"), "userType": []byte(`"external"`)}
-	if len(envelope) == 0 || whole(envelope) != nil || kind(envelope, root(envelope)) != '{' {
+	if len(envelope) == 0 || rawjson.Check(envelope) != nil || !rawjson.Root(envelope).IsObject() {
 		return out
 	}
-	for key, f := range fields(envelope, root(envelope)) {
-		out[string(key)] = f.value.of(envelope)
+	for key, f := range rawjson.Root(envelope).Fields() {
+		out[string(key)] = f.Value.Raw()
 	}
 	return out
 }
@@ -191,10 +192,10 @@ func sessionPairs(envelope []byte) map[string][]byte {
 // recordsOf reads the record lines of a message.
 func recordsOf(native []byte) []record {
 	var out []record
-	for i := skipSpace(native, 0); i < len(native); i = skipSpace(native, i) {
-		v := valueAt(native, i)
-		out = append(out, readRecord(native, v))
-		i = v.end
+	for i := rawjson.SkipSpace(native, 0); i < len(native); i = rawjson.SkipSpace(native, i) {
+		v := rawjson.At(native, i)
+		out = append(out, readRecord(v))
+		i = v.End()
 	}
 	return out
 }
@@ -209,8 +210,7 @@ func (s *session) head() []byte {
 	}
 	for _, key := range recordOrder {
 		if v, ok := s.fields[key]; ok {
-			b = append(append(append(b, ','), quote(key)...), ':')
-			b = append(b, v...)
+			b = fmt.Appendf(b, ",%s:%s", rawjson.Quote(key), v)
 		}
 	}
 	return b
@@ -218,9 +218,9 @@ func (s *session) head() []byte {
 
 // end finishes a record of the uuid, given as JSON.
 func (s *session) end(b, uuid []byte) {
-	b = append(append(b, `,"uuid":`...), uuid...)
+	b = fmt.Appendf(b, `,"uuid":%s`, uuid)
 	if s.time != nil {
-		b = append(append(b, `,"timestamp":`...), s.time...)
+		b = fmt.Appendf(b, `,"timestamp":%s`, s.time)
 	}
 	s.out.Write(append(b, "}\n"...))
 	s.prev = uuid
@@ -228,12 +228,12 @@ func (s *session) end(b, uuid []byte) {
 
 // boundary writes the record that says that the messages before were compacted.
 func (s *session) boundary(following []byte, out Output) {
-	uuid := quote(madeUUID(s.id, "boundary", string(following)))
+	uuid := rawjson.Quote(madeUUID(s.id, "boundary", string(following)))
 	// A summary that was there already follows the boundary that it followed.
 	for _, it := range out.Items {
 		if it.Message != nil && it.Message.Kind == pipeline.KindSummary {
-			if r := recordsOf(it.Message.Native); len(r) > 0 && kind(it.Message.Native, r[0].parent) == '"' {
-				uuid = r[0].parent.of(it.Message.Native)
+			if r := recordsOf(it.Message.Native); len(r) > 0 && r[0].parent.IsString() {
+				uuid = r[0].parent.Raw()
 			}
 		}
 	}
@@ -243,11 +243,11 @@ func (s *session) boundary(following []byte, out Output) {
 	}
 	b := append(s.head(), `,"type":"system","subtype":"compact_boundary","content":"Conversation compacted",`+
 		`"isMeta":false,"level":"info","compactMetadata":{"trigger":`...)
-	b = append(b, quote(trigger)...)
+	b = append(b, rawjson.Quote(trigger)...)
 	if out.TokensBefore > 0 {
 		b = strconv.AppendInt(append(b, `,"preTokens":`...), int64(out.TokensBefore), 10)
 	}
-	s.known[unquote(uuid)] = true
+	s.known[rawjson.Unquote(uuid)] = true
 	s.end(append(b, '}'), uuid)
 }
 
@@ -255,44 +255,44 @@ func (s *session) boundary(following []byte, out Output) {
 func (s *session) made(i int, line []byte) {
 	b := s.head()
 	var uuid string
-	for key, f := range fields(line, root(line)) {
+	for key, f := range rawjson.Root(line).Fields() {
 		switch string(key) {
 		case "parentUuid", "isSidechain", "userType":
 		case "uuid":
-			uuid = text(line, f.value)
+			uuid = f.Value.Text()
 		default:
-			b = append(append(b, ','), f.pair.of(line)...)
+			b = fmt.Appendf(b, ",%s", f.Pair.Raw())
 		}
 	}
-	s.end(b, quote(madeUUID(s.id, strconv.Itoa(i), uuid)))
+	s.end(b, rawjson.Quote(madeUUID(s.id, strconv.Itoa(i), uuid)))
 }
 
 // stored writes the lines of a message, with what the chain of records needs before them.
 func (s *session) stored(native []byte) {
 	for _, r := range recordsOf(native) {
-		line := r.at.of(native)
-		switch parent, ok := str(native, r.parent); {
+		line := r.at.Raw()
+		switch parent, ok := r.parent.Str(); {
 		case ok && !s.known[parent] && s.prev != nil:
 			s.known[parent] = true
 			b := append(s.head(), `,"type":"system","subtype":"informational","content":"","isMeta":true,"level":"info"`...)
-			s.end(b, r.parent.of(native))
+			s.end(b, r.parent.Raw())
 		case !ok && s.prev != nil:
 			line = relink(line, s.prev)
 		}
 		s.out.Write(line)
 		s.out.WriteByte('\n')
-		if !r.uuid.empty() {
-			s.prev = r.uuid.of(native)
+		if !r.uuid.IsMissing() {
+			s.prev = r.uuid.Raw()
 		}
 	}
 }
 
 // relink gives a record without a parent one.
 func relink(line, parent []byte) []byte {
-	v := root(line)
-	if at, ok := get(line, v, "parentUuid"); ok {
-		return apply(line, []splice{{at, parent}})
+	v := rawjson.Root(line)
+	if at, ok := v.Lookup("parentUuid"); ok {
+		return at.With(parent)
 	}
-	pair := append(append([]byte(`"parentUuid":`), parent...), ',')
-	return apply(line, []splice{{span{v.start + 1, v.start + 1}, pair}})
+	pair := fmt.Appendf(nil, `"parentUuid":%s,`, parent)
+	return rawjson.Apply(line, rawjson.Insert(v.Start()+1, pair))
 }

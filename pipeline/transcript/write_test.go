@@ -13,6 +13,7 @@ import (
 
 	"precis/internal/testkit"
 	"precis/pipeline"
+	"precis/pipeline/transcript/rawjson"
 )
 
 func TestWriteFile(t *testing.T) {
@@ -235,7 +236,7 @@ func unlinked(t *testing.T, native []byte) string {
 	t.Helper()
 	var out []string
 	for _, r := range recordsOf(native) {
-		line, _ := dropKeys(native, r.at, func(key string, _ span) bool { return key == "parentUuid" })
+		line, _ := r.at.DropKeys(func(key string, _ rawjson.Value) bool { return key == "parentUuid" })
 		out = append(out, string(line))
 	}
 	slices.Sort(out)

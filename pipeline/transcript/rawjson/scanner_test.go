@@ -1,4 +1,4 @@
-package transcript
+package rawjson
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 		{strings.Repeat("[", MaxDepth+1), 0, "deeper than 10000"},
 		{strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth), 2 * MaxDepth, ""},
 	} {
-		end, _, err := check([]byte(c.in))
+		end, err := Prefix([]byte(c.in))
 		name := c.in[:min(len(c.in), 20)]
 		if c.err == "" && (err != nil || end != c.end) {
 			t.Errorf("%q: end %d, %v; want %d", name, end, err, c.end)
@@ -101,7 +101,7 @@ func TestScannerAgreesWithEncodingJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := jsonText().Draw(t, "json")
-		got := whole([]byte(in)) == nil
+		got := Check([]byte(in)) == nil
 		if want := json.Valid([]byte(in)); got != want {
 			t.Fatalf("%q: sound is %v, encoding/json says %v", in, got, want)
 		}
@@ -113,15 +113,15 @@ func TestScannerInPieces(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := []byte(jsonText().Draw(t, "json"))
-		end, at, want := check(in)
-		var s scanner
+		end, want := Prefix(in)
+		var s Scanner
 		rest, n := in, 0
 		var err error
 		done := false
 		for len(rest) > 0 && !done && err == nil {
 			k := rapid.IntRange(1, len(rest)).Draw(t, "piece")
 			var took int
-			took, done, err = s.feed(rest[:k])
+			took, done, err = s.Feed(rest[:k])
 			n += took
 			if !done && err == nil && took != k {
 				t.Fatalf("%q: took %d of %d bytes without an end", in, took, k)
@@ -129,10 +129,10 @@ func TestScannerInPieces(t *testing.T) {
 			rest = rest[took:]
 		}
 		if err == nil && !done {
-			err = s.finish()
+			err = s.Finish()
 		}
-		if (err == nil) != (want == nil) || err == nil && n != end || err != nil && n != at {
-			t.Fatalf("%q: in pieces %d, %v; whole %d/%d, %v", in, n, err, end, at, want)
+		if (err == nil) != (want == nil) || n != end {
+			t.Fatalf("%q: in pieces %d, %v; whole %d, %v", in, n, err, end, want)
 		}
 	})
 }
@@ -149,20 +149,20 @@ func TestUnquoteAndQuote(t *testing.T) {
 		{`"\ud800\ud83d\ude00"`, "\ufffd😀"},
 		{"\"\xff\"", "\xff"},
 	} {
-		if got := unquote([]byte(c[0])); got != c[1] {
+		if got := Unquote([]byte(c[0])); got != c[1] {
 			t.Errorf("unquote(%s) = %q, want %q", c[0], got, c[1])
 		}
 	}
-	if got := string(quote("<a>&\u2028é\"")); got != "\"<a>&\\u2028é\\\"\"" {
+	if got := string(Quote("<a>&\u2028é\"")); got != "\"<a>&\\u2028é\\\"\"" {
 		t.Errorf("quote = %s", got)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "s")
-		if got := unquote(quote(s)); got != s {
+		if got := Unquote(Quote(s)); got != s {
 			t.Fatalf("%q comes back as %q", s, got)
 		}
 		lit, _ := json.Marshal(s)
-		if got := unquote(lit); got != s {
+		if got := Unquote(lit); got != s {
 			t.Fatalf("%s is %q, want %q", lit, got, s)
 		}
 	})
@@ -179,11 +179,11 @@ func TestSurgeryFindsWhatEncodingJSONFinds(t *testing.T) {
 		}
 		b = append([]byte(" \n"), b...)
 		n := 0
-		for key, f := range fields(b, root(b)) {
+		for key, f := range Root(b).Fields() {
 			n++
 			var got any
-			if err := json.Unmarshal(f.value.of(b), &got); err != nil {
-				t.Fatalf("the value of %q is cut wrongly: %s", key, f.value.of(b))
+			if err := json.Unmarshal(f.Value.Raw(), &got); err != nil {
+				t.Fatalf("the value of %q is cut wrongly: %s", key, f.Value.Raw())
 			}
 			want, _ := json.Marshal(m[string(key)])
 			have, _ := json.Marshal(got)
@@ -194,7 +194,7 @@ func TestSurgeryFindsWhatEncodingJSONFinds(t *testing.T) {
 		if n != len(m) {
 			t.Fatalf("%d keys of %d", n, len(m))
 		}
-		flat := oneLine(b)
+		flat := OneLine(b)
 		if bytes.ContainsAny(flat, "\n\r") {
 			t.Fatalf("oneLine left a line break: %q", flat)
 		}
@@ -227,7 +227,7 @@ func TestWithout(t *testing.T) {
 				want = append(want, string(rune('a'+i)))
 			}
 		}
-		out := apply(in, without(elements(in, root(in)), func(i int) bool { return drop[i] }))
+		out := Apply(in, Without(Root(in).Elements(), func(i int) bool { return drop[i] })...)
 		var got []string
 		if err := json.Unmarshal(out, &got); err != nil {
 			t.Fatalf("%s without %v is no JSON: %s", in, drop, out)
@@ -241,7 +241,7 @@ func TestWithout(t *testing.T) {
 func TestDropKeys(t *testing.T) {
 	t.Parallel()
 	in := []byte(` { "a" : 1 , "b":[2],"a":3, "c" : null } `)
-	v := root(in)
+	v := Root(in)
 	for _, c := range []struct {
 		keep []string
 		out  string
@@ -252,15 +252,15 @@ func TestDropKeys(t *testing.T) {
 		{[]string{"c"}, `{ "c" : null }`, "a,b,a"},
 		{nil, `{  }`, "a,b,a,c"},
 	} {
-		out, gone := keepKeys(in, v, c.keep...)
+		out, gone := v.KeepKeys(c.keep...)
 		if string(out) != c.out || strings.Join(gone, ",") != c.gone {
 			t.Errorf("keep %v: %s without %v", c.keep, out, gone)
 		}
 	}
-	if got, ok := get(in, v, "a"); !ok || string(got.of(in)) != "3" {
-		t.Errorf("of a key that stands twice the last counts, got %s", got.of(in))
+	if got, ok := v.Lookup("a"); !ok || string(got.Raw()) != "3" {
+		t.Errorf("of a key that stands twice the last counts, got %s", got.Raw())
 	}
-	if _, ok := dig([]byte(`{"a":[1]}`), span{0, 9}, "a", "b"); ok {
+	if _, ok := Root([]byte(`{"a":[1]}`)).Lookup("a", "b"); ok {
 		t.Error("found a key in an array")
 	}
 }

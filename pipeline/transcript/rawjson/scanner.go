@@ -1,4 +1,4 @@
-package transcript
+package rawjson
 
 import (
 	"encoding/binary"
@@ -11,9 +11,9 @@ import (
 // can be handed to any user of encoding/json.
 const MaxDepth = 10000
 
-// A scanner walks over one JSON value without building anything. It can be fed in pieces, and keeps strictly
-// to RFC 8259, but for bytes that are no UTF-8 inside strings: those are the writer's and pass through.
-type scanner struct {
+// A Scanner checks one JSON value without building anything. It can be fed in pieces. It accepts what RFC 8259 does,
+// and bytes inside of strings that are not UTF-8: those pass through. Call Reset before the first use.
+type Scanner struct {
 	state scanState
 	// nest has one entry per open array or object: '[' or '{'.
 	nest []byte
@@ -43,29 +43,17 @@ const (
 	scanDone
 )
 
-type numState uint8
+// ErrUnexpectedEnd is the error for a value that stops before it is complete.
+var ErrUnexpectedEnd = errors.New("it ends in the middle of a JSON value")
 
-const (
-	numMinus numState = iota // a digit must follow
-	numZero                  // '.', 'e' or the end
-	numInt
-	numDot // a digit must follow
-	numFrac
-	numE     // a sign or a digit must follow
-	numESign // a digit must follow
-	numExp
-)
-
-// errUnexpectedEnd is the reason for a value that stops before it is whole.
-var errUnexpectedEnd = errors.New("it ends in the middle of a JSON value")
-
-func (s *scanner) reset() {
+// Reset prepares the scanner for another value.
+func (s *Scanner) Reset() {
 	s.state, s.nest, s.key = wantValue, s.nest[:0], false
 }
 
-// feed reads b from the front. It gives how many bytes belong to the value and whether the value is whole. A
-// number at the top is whole only when something follows it: see finish.
-func (s *scanner) feed(b []byte) (n int, done bool, err error) {
+// Feed reads b from the front. It returns how many bytes belong to the value and whether the value is complete. A
+// number at the top level is complete only when something follows it: see Finish.
+func (s *Scanner) Feed(b []byte) (n int, done bool, err error) {
 	for i := 0; i < len(b); i++ {
 		c := b[i]
 		switch s.state {
@@ -121,7 +109,7 @@ func (s *scanner) feed(b []byte) (n int, done bool, err error) {
 			}
 			i-- // what ended the number is looked at again
 		default:
-			if isSpace(c) {
+			if IsSpace(c) {
 				continue
 			}
 			if err := s.token(c); err != nil {
@@ -158,7 +146,7 @@ func skipPlain(b []byte, i int) int {
 }
 
 // token takes one structural byte.
-func (s *scanner) token(c byte) error {
+func (s *Scanner) token(c byte) error {
 	switch s.state {
 	case wantValueOrEnd, wantValue:
 		if c == ']' && s.state == wantValueOrEnd {
@@ -199,7 +187,7 @@ func (s *scanner) token(c byte) error {
 }
 
 // begin starts a value.
-func (s *scanner) begin(c byte) error {
+func (s *Scanner) begin(c byte) error {
 	switch {
 	case c == '"':
 		s.state = inString
@@ -230,15 +218,15 @@ func (s *scanner) begin(c byte) error {
 	return nil
 }
 
-func (s *scanner) literal(word string) { s.state, s.lit, s.litAt = inLiteral, word, 1 }
+func (s *Scanner) literal(word string) { s.state, s.lit, s.litAt = inLiteral, word, 1 }
 
-func (s *scanner) pop() {
+func (s *Scanner) pop() {
 	s.nest = s.nest[:len(s.nest)-1]
 	s.closed()
 }
 
 // closed moves on after a value, and says whether it was the outermost.
-func (s *scanner) closed() bool {
+func (s *Scanner) closed() bool {
 	if len(s.nest) == 0 {
 		s.state = scanDone
 		return true
@@ -247,76 +235,16 @@ func (s *scanner) closed() bool {
 	return false
 }
 
-// digit takes the next byte of a number, if it can be one.
-func (s *scanner) digit(c byte) bool {
-	isDigit := '0' <= c && c <= '9'
-	switch s.number {
-	case numMinus:
-		switch {
-		case c == '0':
-			s.number = numZero
-		case isDigit:
-			s.number = numInt
-		}
-		return isDigit
-	case numInt:
-		if isDigit {
-			return true
-		}
-		fallthrough
-	case numZero:
-		switch c {
-		case '.':
-			s.number = numDot
-			return true
-		case 'e', 'E':
-			s.number = numE
-			return true
-		}
-		return false
-	case numDot:
-		if isDigit {
-			s.number = numFrac
-		}
-		return isDigit
-	case numFrac:
-		if c == 'e' || c == 'E' {
-			s.number = numE
-			return true
-		}
-		return isDigit
-	case numE:
-		if c == '+' || c == '-' {
-			s.number = numESign
-			return true
-		}
-		fallthrough
-	case numESign:
-		if isDigit {
-			s.number = numExp
-		}
-		return isDigit
-	}
-	return isDigit // numExp
-}
-
-func (s *scanner) numberWhole() bool {
-	switch s.number {
-	case numZero, numInt, numFrac, numExp:
-		return true
-	}
-	return false
-}
-
-// finish says whether the value is whole when nothing follows any more.
-func (s *scanner) finish() error {
+// Finish returns an error unless the value is complete when no more bytes follow.
+func (s *Scanner) Finish() error {
 	if s.state == scanDone || s.state == inNumber && len(s.nest) == 0 && s.numberWhole() {
 		return nil
 	}
-	return errUnexpectedEnd
+	return ErrUnexpectedEnd
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+// IsSpace reports whether c is one of the four blanks of JSON.
+func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'

@@ -1,4 +1,4 @@
-package transcript
+package rawjson
 
 import (
 	"bytes"
@@ -100,7 +100,7 @@ func FuzzFingerprint(f *testing.F) {
 		if Fingerprint(b) != Fingerprint(bytes.Clone(b)) {
 			t.Fatal("it is not a function of the bytes")
 		}
-		if whole(b) == nil && Fingerprint(append([]byte(" "), append(bytes.Clone(b), '\n')...)) != Fingerprint(b) {
+		if Check(b) == nil && Fingerprint(append([]byte(" "), append(bytes.Clone(b), '\n')...)) != Fingerprint(b) {
 			t.Fatal("blanks around it count")
 		}
 	})

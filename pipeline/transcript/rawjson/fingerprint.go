@@ -1,4 +1,4 @@
-package transcript
+package rawjson
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 // do not count; whole numbers count digit by digit, so that large ones are told apart. Of a key that stands twice the
 // last counts. What is not one JSON value, such as several records in lines, counts byte for byte. The cost is linear.
 func Fingerprint(native []byte) [sha256.Size]byte {
-	if whole(native) != nil {
+	if Check(native) != nil {
 		return sha256.Sum256(append([]byte{0}, native...))
 	}
 	f := fingerprinter{b: native}
-	return f.value(skipSpace(native, 0))
+	return f.value(SkipSpace(native, 0))
 }
 
 // fingerprinter reads sound JSON once, from the front.
@@ -35,12 +35,12 @@ func (f *fingerprinter) value(i int) [sha256.Size]byte {
 	case '[':
 		h := sha256.New()
 		_, _ = h.Write([]byte{'['})
-		i = skipSpace(f.b, i+1)
+		i = SkipSpace(f.b, i+1)
 		for f.b[i] != ']' {
 			sum := f.value(i)
 			_, _ = h.Write(sum[:])
-			if i = skipSpace(f.b, f.at); f.b[i] == ',' {
-				i = skipSpace(f.b, i+1)
+			if i = SkipSpace(f.b, f.at); f.b[i] == ',' {
+				i = SkipSpace(f.b, i+1)
 			}
 		}
 		f.at = i + 1
@@ -58,14 +58,14 @@ func (f *fingerprinter) object(i int) [sha256.Size]byte {
 		key, value [sha256.Size]byte
 	}
 	var members []member
-	i = skipSpace(f.b, i+1)
+	i = SkipSpace(f.b, i+1)
 	for f.b[i] != '}' {
 		keyEnd := skipString(f.b, i)
 		m := member{key: hashOf('"', unquote(f.b[i:keyEnd]))}
-		m.value = f.value(skipSpace(f.b, skipSpace(f.b, keyEnd)+1))
+		m.value = f.value(SkipSpace(f.b, SkipSpace(f.b, keyEnd)+1))
 		members = append(members, m)
-		if i = skipSpace(f.b, f.at); f.b[i] == ',' {
-			i = skipSpace(f.b, i+1)
+		if i = SkipSpace(f.b, f.at); f.b[i] == ',' {
+			i = SkipSpace(f.b, i+1)
 		}
 	}
 	f.at = i + 1

@@ -1,0 +1,34 @@
+package rawjson
+
+import "errors"
+
+// Prefix reads one JSON value from the front of b and returns where it ends. With an error it returns the offset of
+// the byte at fault.
+func Prefix(b []byte) (int, error) {
+	var s Scanner
+	n, done, err := s.Feed(b)
+	if err != nil || done {
+		return n, err
+	}
+	return n, s.Finish()
+}
+
+// Check returns an error unless b is one JSON value with nothing but blanks around it.
+func Check(b []byte) error {
+	end, err := Prefix(b)
+	if err != nil {
+		return err
+	}
+	if SkipSpace(b, end) != len(b) {
+		return errors.New("something follows the end of the JSON value")
+	}
+	return nil
+}
+
+// SkipSpace returns the index of the first byte at or after i that is not a blank, len(b) when there is none.
+func SkipSpace(b []byte, i int) int {
+	for i < len(b) && IsSpace(b[i]) {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,143 @@
+package rawjson
+
+import (
+	"bytes"
+	"iter"
+)
+
+// A Field is one key of an object with its value. Pair reaches from the key's quote to the end of the value.
+type Field struct{ Pair, Value Value }
+
+// Fields walks over the keys of an object, decoded, in order and with duplicates. Any other value has none.
+func (v Value) Fields() iter.Seq2[[]byte, Field] {
+	return func(yield func([]byte, Field) bool) {
+		if !v.IsObject() {
+			return
+		}
+		b := v.doc
+		i := SkipSpace(b, v.start+1)
+		for b[i] != '}' {
+			keyEnd := skipString(b, i)
+			value := At(b, SkipSpace(b, keyEnd)+1)
+			key := b[i+1 : keyEnd-1]
+			if bytes.IndexByte(key, '\\') >= 0 {
+				key = []byte(unquote(b[i:keyEnd]))
+			}
+			if !yield(key, Field{Value{b, i, value.end}, value}) {
+				return
+			}
+			if i = SkipSpace(b, value.end); b[i] == ',' {
+				i = SkipSpace(b, i+1)
+			}
+		}
+	}
+}
+
+// Want names the members of an object that a reader needs, and where their values go.
+type Want []struct {
+	Key string
+	To  *Value
+}
+
+// Read stores the members that want names. What the object does not have stays as it is.
+func (v Value) Read(want Want) {
+	for key, f := range v.Fields() {
+		for _, w := range want {
+			if w.Key == string(key) {
+				*w.To = f.Value
+				break
+			}
+		}
+	}
+}
+
+// Members returns the members of an object by their keys.
+func (v Value) Members() map[string]Value {
+	out := map[string]Value{}
+	for key, f := range v.Fields() {
+		out[string(key)] = f.Value
+	}
+	return out
+}
+
+// Lookup follows a path of keys and reports whether there is a value at its end.
+func (v Value) Lookup(path ...string) (Value, bool) {
+	for _, key := range path {
+		found := Value{doc: v.doc}
+		ok := false
+		for k, f := range v.Fields() {
+			if string(k) == key {
+				found, ok = f.Value, true
+			}
+		}
+		if v = found; !ok {
+			return v, false
+		}
+	}
+	return v, true
+}
+
+// Get is Lookup for a value that may be missing.
+func (v Value) Get(path ...string) Value {
+	v, _ = v.Lookup(path...)
+	return v
+}
+
+// Elements returns the values of an array. Any other value has none.
+func (v Value) Elements() []Value {
+	if !v.IsArray() {
+		return nil
+	}
+	var out []Value
+	b := v.doc
+	i := SkipSpace(b, v.start+1)
+	for b[i] != ']' {
+		el := At(b, i)
+		out = append(out, el)
+		if i = SkipSpace(b, el.end); b[i] == ',' {
+			i = SkipSpace(b, i+1)
+		}
+	}
+	return out
+}
+
+// skipValue returns the end of the value that begins at i.
+func skipValue(b []byte, i int) int {
+	switch b[i] {
+	case '"':
+		return skipString(b, i)
+	case '{', '[':
+		depth := 0
+		for {
+			switch b[i] {
+			case '"':
+				i = skipString(b, i)
+				continue
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return i + 1
+				}
+			}
+			i++
+		}
+	}
+	for i < len(b) {
+		switch b[i] {
+		case ',', ']', '}', ' ', '\n', '\t', '\r':
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+// skipString returns the end of the string literal that begins at i.
+func skipString(b []byte, i int) int {
+	for i++; ; i += 2 {
+		if i = skipPlain(b, i); b[i] == '"' {
+			return i + 1
+		}
+	}
+}
