@@ -1,5 +1,5 @@
-// Package config is the one place where the program's configuration comes from and where every key of it
-// is documented. Values are taken, each over the one before, from
+// Package config reads the configuration of precis and documents every key. Values come from these places, each of
+// which overrides the ones before it:
 //
 //  1. the defaults (Defaults)
 //  2. a YAML file: --config, else PRECIS_CONFIG, else precis.yaml in the working directory
@@ -7,46 +7,47 @@
 //     PRECIS_ plus the key with its levels joined by two underscores
 //  4. flags
 //
-// An unknown key or an impossible value is an error that names the key and where it was given; all of them
-// are reported at once. docs/configuration.md is generated from the table in keys.go.
+// An unknown key or an impossible value is an error that names the key and where it was given. All of them are
+// reported at once. The tables in keys_*.go document the keys; docs/configuration.md and docs/settings.md are generated
+// from them.
 package config
 
 import "precis/pipeline"
 
-// Config is the effective configuration. The JSON names are the keys of the file, the environment and the
-// table in keys.go.
+// Config is the effective configuration. The JSON names are the keys of the file, the environment and the tables in
+// keys_*.go.
 type Config struct {
 	// Dir is the folder of the local stack: private database, built programs, logs. "" leaves the choice to
-	// package devstack: .precis in the checkout that one stands in, else in the home folder.
+	// package devstack: .precis in the checkout around the working directory, else in the home folder.
 	Dir string `json:"dir"`
 	// DatabaseURL is PostgreSQL's address, "" for the private one of the local stack.
 	DatabaseURL string   `json:"database_url"`
 	Temporal    Temporal `json:"temporal"`
 	HTTP        HTTP     `json:"http"`
-	// Vendors by name. Those of Defaults are always there.
+	// Vendors by name, always with those of Defaults.
 	Vendors map[string]Vendor `json:"vendors"`
-	// Settings of a compaction, for every tenant and conversation that does not say otherwise.
+	// Settings of a compaction, for every tenant and conversation without settings of its own.
 	Settings pipeline.Settings `json:"settings"`
-	// Prices by "VENDOR/MODEL". A model that is not in it has no known cost.
+	// Prices by "VENDOR/MODEL". A model without a price has no known cost.
 	Prices map[string]Price `json:"prices"`
-	// Models by "VENDOR/MODEL": what is known of them, over the table of models.
+	// Models by "VENDOR/MODEL": figures that override those of the table of models.
 	Models map[string]Model `json:"models"`
 	Memory Memory           `json:"memory"`
 	Worker Worker           `json:"worker"`
 	Log    Log              `json:"log"`
 }
 
-// Temporal says where Temporal is and how to get in.
+// Temporal says where Temporal is and how to authenticate.
 type Temporal struct {
 	// Address is host:port of the frontend, "" for the local stack's own server.
 	Address   string `json:"address"`
 	Namespace string `json:"namespace"`
-	// APIKey is sent as a bearer token, as Temporal Cloud takes it. It switches TLS on.
+	// APIKey is sent as a bearer token, as Temporal Cloud takes it. It also enables TLS.
 	APIKey string `json:"api_key"`
 	TLS    TLS    `json:"tls"`
 }
 
-// TLS of the connection to Temporal. Each certificate is given as a file or as PEM text, not both.
+// TLS configures the connection to Temporal. Each certificate is given as a file or as PEM text, not both.
 type TLS struct {
 	// Enabled is implied by an API key and by any certificate: see Temporal.UsesTLS.
 	Enabled bool `json:"enabled"`
@@ -60,7 +61,7 @@ type TLS struct {
 	CAData string `json:"ca_data"`
 	// ServerName is the name the server's certificate must be for; the host of the address without one.
 	ServerName string `json:"server_name"`
-	// InsecureSkipVerify takes any certificate. For tests alone.
+	// InsecureSkipVerify takes any certificate. For tests only.
 	InsecureSkipVerify bool `json:"insecure_skip_verify"`
 }
 
@@ -70,15 +71,15 @@ type HTTP struct {
 	Addr string `json:"addr"`
 	// MaxBodyBytes bounds the body of one request.
 	MaxBodyBytes int `json:"max_body_bytes"`
-	// RequestTimeoutSeconds bounds the work on one request, beside what it asks to wait for a run.
+	// RequestTimeoutSeconds bounds the work on one request, besides the time that it asks to wait for a run.
 	RequestTimeoutSeconds int `json:"request_timeout_seconds"`
 	// RequestsPerSecond and Burst limit the rate of one tenant; 0 requests per second: no limit.
 	RequestsPerSecond float64 `json:"requests_per_second"`
 	Burst             int     `json:"burst"`
-	// MaxConcurrentRequests and MaxEventStreams limit what one tenant has open at once; 0: no limit.
+	// MaxConcurrentRequests and MaxEventStreams limit what one tenant has open at the same time; 0: no limit.
 	MaxConcurrentRequests int `json:"max_concurrent_requests"`
 	MaxEventStreams       int `json:"max_event_streams"`
-	// ShutdownSeconds is how long a server that is told to stop lets requests finish.
+	// ShutdownSeconds is how long a stopping server waits for requests to finish.
 	ShutdownSeconds int `json:"shutdown_seconds"`
 }
 
@@ -97,9 +98,9 @@ type Vendor struct {
 	Type string `json:"type"`
 	// BaseURL is where the API begins: with /v1 for the OpenAI protocols, without a version for the others.
 	BaseURL string `json:"base_url"`
-	// APIKey is sent the vendor's way. "" sends none, which servers of one's own take.
+	// APIKey is sent in the vendor's own header. "": none is sent, for servers that need none.
 	APIKey string `json:"api_key"`
-	// Headers are sent with every request, as gateways ask for them.
+	// Headers are sent with every request, for gateways that need them.
 	Headers map[string]string `json:"headers"`
 }
 
@@ -111,23 +112,23 @@ type Price struct {
 	Output      float64 `json:"output"`
 }
 
-// Model is what the configuration says of a model. What it does not set is as the table of models has it.
+// Model overrides what the table of models says of a model. Zero values keep the figures of the table.
 type Model struct {
 	// Window and MaxOutput in tokens.
 	Window    int `json:"window"`
 	MaxOutput int `json:"max_output"`
-	// NativeCompaction are the forms in which the vendor compacts by itself, best first, or "none".
+	// NativeCompaction are the forms of the vendor's own compaction, best first, or "none".
 	NativeCompaction []string `json:"native_compaction"`
 	// Thinking is "yes" or "no".
 	Thinking string `json:"thinking"`
-	// TokenRatio is how many tokens its tokenizer makes of one of the local estimate, 0: as the table has it.
+	// TokenRatio is the number of tokens that its tokenizer makes of one token of the local estimate.
 	TokenRatio float64 `json:"token_ratio"`
 }
 
-// Memory says where what compactions covered is written beside the database.
+// Memory says where segments and notes are written, besides the database.
 type Memory struct {
-	// Folder is the absolute path under which the workers write each conversation's segments and INDEX.md, "": nowhere.
-	// It is the installation's alone: whoever could choose it could write anywhere on the worker's machine.
+	// Folder is the absolute path under which the workers write each conversation's segments and INDEX.md; "": no files
+	// are written. A tenant cannot set it: it could then have files written anywhere on the worker's machine.
 	Folder string `json:"folder"`
 }
 
@@ -135,16 +136,16 @@ type Memory struct {
 type Worker struct {
 	// TaskQueue is Temporal's queue of workflows and of the stages that call no model.
 	TaskQueue string `json:"task_queue"`
-	// LLMTaskQueue is the queue of model calls: apart from the others, so that slow vendors hold nothing else up
-	// and the server can limit its rate.
+	// LLMTaskQueue is the queue of model calls. It is separate so that slow vendors delay nothing else, and so that
+	// the server can limit its rate.
 	LLMTaskQueue string `json:"llm_task_queue"`
-	// Concurrency is the number of stages that run at once in one process, model calls apart.
+	// Concurrency is the maximum number of stages that run at the same time in one process, without model calls.
 	Concurrency int `json:"concurrency"`
-	// LLMConcurrency is the number of model calls under way at once in one process.
+	// LLMConcurrency is the maximum number of concurrent model calls of one process.
 	LLMConcurrency int `json:"llm_concurrency"`
 	// ModelTimeoutSeconds bounds one request to a model.
 	ModelTimeoutSeconds int `json:"model_timeout_seconds"`
-	// DrainSeconds is how long a worker that is told to stop lets stages finish.
+	// DrainSeconds is how long a stopping worker waits for its stages to finish.
 	DrainSeconds int `json:"drain_seconds"`
 	// MetricsAddr is host:port of the worker's own listener for metrics and health, "" for none.
 	MetricsAddr string `json:"metrics_addr"`
@@ -158,8 +159,8 @@ type Log struct {
 	Format string `json:"format"`
 }
 
-// Defaults is the configuration when nothing is configured. The vendors' base URLs are the public ones that
-// their own documentation gives.
+// Defaults returns the configuration when nothing is configured. The vendors' base URLs are the public ones of their
+// own documentation.
 func Defaults() Config {
 	return Config{
 		Temporal: Temporal{Namespace: "default"},

@@ -22,88 +22,68 @@ var sections = []struct{ prefix, title, text string }{
 	{"database_url", "Database", ""},
 	{"temporal.", "Temporal", "A cluster of your own or Temporal Cloud."},
 	{"http.", "HTTP", ""},
-	{"vendors.", "Vendors", "`<name>` is one of those below, or a name of your own for any server that speaks one " +
+	{"vendors.", "Vendors", "`<name>` is one of the names below, or a name of your own for any server that speaks one " +
 		"of the protocols."},
-	{"settings.", "Settings of a compaction", "They hold for every tenant and conversation that does not say " +
-		"otherwise; [settings.md](settings.md) has them by what they are for, and says how a tenant and a " +
-		"conversation do."},
-	{"prices.", "Prices", "By vendor and model, such as `prices.openai/gpt-4.1.input`. A variable's name cannot " +
-		"hold a model's name: give the whole section, `PRECIS_PRICES='{openai/gpt-4.1: {input: 2, output: 8}}'`."},
-	{"models.", "Models", "What is known of models stands in a table; what is said here beats it, and a model " +
-		"that the table has not needs it. Such as `models.house/qwen3.window`; in a variable: " +
+	{"settings.", "Settings of a compaction", "They count for every tenant and conversation without settings of " +
+		"their own. [settings.md](settings.md) lists them by purpose, and says how to set them for a tenant or a " +
+		"conversation."},
+	{"prices.", "Prices", "By vendor and model, such as `prices.openai/gpt-4.1.input`. The name of a variable cannot " +
+		"contain the name of a model. Give the whole section instead: " +
+		"`PRECIS_PRICES='{openai/gpt-4.1: {input: 2, output: 8}}'`."},
+	{"models.", "Models", "A built-in table says what is known of models. A value given here overrides the table; a " +
+		"model that is not in the table needs its values here. For example `models.house/qwen3.window`, in a variable " +
 		"`PRECIS_MODELS='{house/qwen3: {window: 131072}}'`."},
-	{"memory.", "Memory", "What compactions covered stays readable: docs/memory.md."},
+	{"memory.", "Memory", "What compactions covered stays readable: see [memory.md](memory.md)."},
 	{"worker.", "Worker", ""},
 	{"log.", "Log", ""},
 }
 
-func page() string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("<!-- Generated from internal/config/keys.go by: go test ./internal/config -run TestDocumentation -update -->")
-	line("# Configuration")
-	line("")
-	line("Values are taken from four places, each over the one before:")
-	line("")
-	line("1. the defaults below")
-	line("2. a YAML file: `--config FILE`, else `$%s`, else `%s` in the working directory if it is there", FileVariable,
-		FileName)
-	line("3. the environment: the variables that other tools use (below), then `PRECIS_` plus the key in upper " +
-		"case, its levels joined by `__`")
-	line("4. flags: those named below, and `--set KEY=VALUE` for any key")
-	line("")
-	line("`precis config` prints what is in force and where each value came from, with secrets masked. An unknown " +
-		"key and an")
-	line("impossible value are errors that name the key and the place. An empty variable counts as unset. Secrets " +
-		"are refused on")
-	line("the command line, which everybody on the machine can see. Lists are written `self,anthropic/NAME` in a " +
-		"variable; a list")
-	line("or a section may also be given there as YAML or JSON: `[self, {model: openai/NAME, max_output: 8000}]`.")
-	line("")
-	line("```yaml")
-	line("%s", strings.TrimSpace(exampleFile))
-	line("```")
+func configurationPage() string {
+	p := newDocPage("Configuration")
+	p.text("Values are taken from four places. Each place overrides the ones before it:")
+	p.list("- ",
+		"the defaults below",
+		fmt.Sprintf("a YAML file: `--config FILE`, else `$%s`, else `%s` in the working directory if it exists",
+			FileVariable, FileName),
+		"the environment: the variables of other tools (listed below), then `PRECIS_` plus the key in upper case, its "+
+			"levels joined by `__`",
+		"flags: those named below, and `--set KEY=VALUE` for any key")
+	p.text("`precis config` prints the values that are in force and where each one came from, with secrets masked. An " +
+		"unknown key or an impossible value is an error that names the key and where it was given. An empty variable " +
+		"counts as unset. Secrets are refused on the command line, because everybody on the machine can see it. In a " +
+		"variable a list is written `self,anthropic/NAME`; a list or a whole section may also be given as YAML or " +
+		"JSON: `[self, {model: openai/NAME, max_output: 8000}]`.")
+	p.code("yaml", exampleFile)
 	for _, s := range sections {
-		line("")
-		line("## %s", s.title)
-		line("")
-		if s.text != "" {
-			line("%s", s.text)
-			line("")
-		}
-		line("| key | default | unit | effect |")
-		line("| --- | --- | --- | --- |")
-		for _, k := range Describe() {
-			if !strings.HasPrefix(k.Name, s.prefix) {
-				continue
-			}
-			effect := k.Effect
-			if k.Flag != "" {
-				effect += fmt.Sprintf(" Flag `--%s`.", k.Flag)
-			}
-			line("| `%s` | %s | %s | %s |", k.Name, code(k.Default), kindOf(k), strings.ReplaceAll(effect, "|", `\|`))
-		}
+		p.heading(s.title)
+		p.text(s.text)
+		p.keys("", keysUnder(s.prefix))
 		if s.prefix == "vendors." {
-			line("")
-			line("| vendor | type | base URL |")
-			line("| --- | --- | --- |")
-			d := Defaults().Vendors
-			for _, name := range slices.Sorted(maps.Keys(d)) {
-				line("| `%s` | `%s` | `%s` |", name, d[name].Type, d[name].BaseURL)
-			}
+			p.text("These vendors are configured by default; they need only a key:")
+			p.list("- ", defaultVendors()...)
 		}
 	}
-	line("")
-	line("## Variables of other tools")
-	line("")
-	line("They count where the `PRECIS_` variable of the same key is not set.")
-	line("")
-	line("| variable | key |")
-	line("| --- | --- |")
-	for _, u := range Usual() {
-		line("| `%s` | `%s` |", u.Variable, u.Key)
+	p.heading("Variables of other tools")
+	p.text("A variable of this list counts where the `PRECIS_` variable of the same key is not set.")
+	var variables []string
+	for _, v := range OtherTools {
+		variables = append(variables, fmt.Sprintf("`%s`: `%s`", v.Variable, v.Key))
 	}
-	return b.String()
+	p.list("- ", variables...)
+	return p.String()
+}
+
+func keysUnder(prefix string) []Key {
+	return slices.DeleteFunc(Describe(), func(k Key) bool { return !strings.HasPrefix(k.Name, prefix) })
+}
+
+func defaultVendors() []string {
+	var items []string
+	vendors := Defaults().Vendors
+	for _, name := range slices.Sorted(maps.Keys(vendors)) {
+		items = append(items, fmt.Sprintf("`%s` (type `%s`), `%s`", name, vendors[name].Type, vendors[name].BaseURL))
+	}
+	return items
 }
 
 // exampleFile is loaded by a test.
@@ -124,24 +104,9 @@ settings:
 log: {format: json}
 `
 
-func code(s string) string {
-	if s == "" {
-		return ""
-	}
-	return "`" + s + "`"
-}
-
-// kindOf gives the unit, and the type where there is none.
-func kindOf(k Key) string {
-	if k.Unit != "" {
-		return k.Unit
-	}
-	return k.Type
-}
-
 func TestDocumentationIsTheTable(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"configuration.md": page(), "settings.md": settingsPage()} {
+	for name, want := range map[string]string{"configuration.md": configurationPage(), "settings.md": settingsPage()} {
 		path := filepath.Join("..", "..", "docs", name)
 		if *update {
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -155,7 +120,8 @@ func TestDocumentationIsTheTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(got), want); diff != "" {
-			t.Errorf("docs/%s is not what keys.go says; run: go test ./internal/config -run TestDocumentation "+
+			t.Errorf("docs/%s is not what the tables of keys say; run: go test ./internal/config -run "+
+				"TestDocumentation "+
 				"-update\n%s", name, diff)
 		}
 	}

@@ -63,7 +63,7 @@ func TestRowsAreComplete(t *testing.T) {
 		}
 		variables[k.Variable] = k.Name
 	}
-	for _, u := range Usual() {
+	for _, u := range OtherTools {
 		if _, ok := find(splitKey(u.Key)); !ok {
 			t.Errorf("%s is for the unknown key %s", u.Variable, u.Key)
 		}

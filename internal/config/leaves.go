@@ -14,7 +14,7 @@ type leaf struct {
 	value reflect.Value
 }
 
-// leaves gives every value under v in the order of the fields, names of a map sorted.
+// leaves returns every value under v in the order of the fields, names of a map sorted.
 func leaves(v reflect.Value, path []string) []leaf {
 	t := v.Type()
 	if membersOf(t) == nil {
@@ -37,7 +37,7 @@ func leaves(v reflect.Value, path []string) []leaf {
 	return out
 }
 
-// matches says whether a key's pattern is the one for a path.
+// matches reports whether a key's pattern is the one for a path.
 func matches(pattern string, path []string) bool {
 	parts := strings.Split(pattern, ".")
 	if len(parts) != len(path) {

@@ -1,20 +1,15 @@
 package config
 
 import (
-	"encoding/json"
 	"maps"
 	"net/url"
-	"reflect"
 	"regexp"
-	"strings"
-
-	"precis/pipeline"
 )
 
 const mask = "****"
 
-// Masked gives a copy that can be shown: secrets are replaced, their last four chars kept where the secret
-// is long enough for that to tell which one it is and nothing more.
+// Masked returns a copy that can be shown. Secrets are replaced; of a long one the last four chars are kept, enough to
+// recognize it and too few to guess it.
 func (c Config) Masked() Config {
 	c.DatabaseURL = maskDatabaseURL(c.DatabaseURL)
 	c.Temporal.APIKey = maskSecret(c.Temporal.APIKey)
@@ -46,15 +41,15 @@ func maskWhole(s string) string {
 	return mask
 }
 
-// passwordParameter is the password in a connection string of the form "host=… password=…", with its quoting,
-// and in the query of a URL.
+// passwordParameter matches the password in a connection string of the form "host=… password=…", with its quoting, and
+// in the query of a URL.
 var passwordParameter = regexp.MustCompile(`(?i)\b((?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|(?:[^\s&'\\]|\\.)+)`)
 
 func maskDatabaseURL(s string) string {
 	return passwordParameter.ReplaceAllString(maskUserinfo(s), "${1}"+mask)
 }
 
-// userinfo is what stands between the scheme and the last @ before the path, for a URL that does not parse.
+// userinfo matches everything between the scheme and the last @ before the path, for a URL that does not parse.
 var userinfo = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#]*@`)
 
 func maskUserinfo(s string) string {
@@ -70,56 +65,4 @@ func maskUserinfo(s string) string {
 	}
 	// Built by hand: net/url would escape the stars.
 	return userinfo.ReplaceAllString(s, "${1}"+url.User(u.User.Username()).String()+":"+mask+"@")
-}
-
-// Value is one key of the effective configuration, ready to be shown.
-type Value struct {
-	Key string `json:"key"`
-	// Value as text; secrets masked.
-	Value string `json:"value"`
-	From  Origin `json:"from"`
-}
-
-// Values lists every key with its value, secrets masked, and where it came from, in the order of the table.
-func Values(c Config, origins Origins) []Value {
-	var out []Value
-	for _, l := range leaves(reflect.ValueOf(c.Masked()), nil) {
-		key := dotted(l.path)
-		out = append(out, Value{Key: key, Value: format(l.value), From: origins.Of(key)})
-	}
-	return out
-}
-
-// format writes a value as a variable or --set would take it.
-func format(v reflect.Value) string {
-	switch value := v.Interface().(type) {
-	case []pipeline.SummarizerSpec:
-		var names []string
-		for _, s := range value {
-			if s.ContextWindow != 0 || s.MaxOutput != 0 {
-				return compact(value)
-			}
-			names = append(names, s.Model)
-		}
-		return strings.Join(names, ",")
-	case string:
-		return value
-	}
-	switch v.Kind() {
-	case reflect.String:
-		return v.String()
-	case reflect.Map:
-		if v.Len() == 0 {
-			return ""
-		}
-	}
-	return compact(v.Interface())
-}
-
-func compact(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
 }

@@ -91,7 +91,7 @@ func TestMaskedTellsWhichSecretItIs(t *testing.T) {
 	}
 }
 
-func TestFaultsHoldNoSecret(t *testing.T) {
+func TestErrorsHoldNoSecret(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-secret-value"
 	for name, tt := range map[string]struct {

@@ -2,16 +2,16 @@ package config
 
 import "fmt"
 
-// Source is the kind of place that a value was given in.
+// Source is the kind of place where a value was given.
 type Source string
 
-// The sources, in the order in which each beats the one before.
+// The sources. Each overrides the ones before it.
 const (
 	SourceDefault Source = "default"
 	SourceFile    Source = "file"
 	SourceEnv     Source = "environment"
 	SourceFlag    Source = "flag"
-	// SourceTenant is over all of them, for the settings of a compaction alone. Load knows nothing of it.
+	// SourceTenant overrides all of them, for the settings of a compaction only. Load does not use it.
 	SourceTenant Source = "tenant"
 )
 
@@ -20,11 +20,11 @@ type Origin struct {
 	Source Source `json:"source"`
 	// Name is the file's path, the variable's, the flag's or the tenant's name; "" for a default.
 	Name string `json:"name,omitempty"`
-	// Line in the file, from 1; 0 when it is not known, as for a value that came through a YAML merge key.
+	// Line in the file, from 1; 0 when it is unknown, as for a value that came through a YAML merge key.
 	Line int `json:"line,omitempty"`
 }
 
-// String is short and tells a person where to look: "default", "precis.yaml:12", "$OPENAI_API_KEY", "--dir".
+// String says where to look, in a few characters: "default", "precis.yaml:12", "$OPENAI_API_KEY", "--dir".
 func (o Origin) String() string {
 	switch o.Source {
 	case SourceFile:
@@ -43,11 +43,10 @@ func (o Origin) String() string {
 	}
 }
 
-// Origins tells for each key, in its dotted form, where its value came from. A key that is not in it has its
-// default.
+// Origins says for each key, in its dotted form, where its value came from. A key without an entry has its default.
 type Origins map[string]Origin
 
-// Of gives the origin of a key.
+// Of returns the origin of a key.
 func (o Origins) Of(key string) Origin {
 	if from, ok := o[key]; ok {
 		return from
@@ -55,14 +54,13 @@ func (o Origins) Of(key string) Origin {
 	return Origin{Source: SourceDefault}
 }
 
-// Error is one thing that is wrong with the configuration. Load joins all that it finds; errors.As gives the
-// first.
+// Error is one thing that is wrong with the configuration. Load joins all that it finds; errors.As finds the first.
 type Error struct {
-	// Key in its dotted form, such as settings.trigger.fraction; "" when the file as a whole is at fault.
+	// Key in its dotted form, such as settings.trigger.fraction; "" when the file as a whole is wrong.
 	Key string
 	// From is where the value was given.
 	From Origin
-	// Problem says what is wrong and what would be right. It holds no secret.
+	// Problem says what is wrong and what would be right. It never contains a secret.
 	Problem string
 }
 

@@ -2,30 +2,28 @@ package config
 
 import (
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/knadh/koanf/maps"
 )
 
-// section is the one of the settings of a compaction, which tenants and conversations have too.
-const section = "settings."
+// settingsPrefix begins the keys of the settings of a compaction, which tenants and conversations have too.
+const settingsPrefix = "settings."
 
-// SettingPatch reads a setting of a compaction as --set takes it, its key with or without "settings." before it, and
-// gives the merge patch (RFC 7396) of a tenant's or a conversation's settings that sets it: {"trigger": {"fraction":
-// 0.8}}. An unknown key and a value of the wrong type are an *Error that says who sets it, from.
+// SettingPatch reads a setting of a compaction as --set takes it, its key with or without "settings." before it. It
+// returns the merge patch (RFC 7396) of a tenant's or a conversation's settings that sets it: {"trigger": {"fraction":
+// 0.8}}. An unknown key and a value of the wrong type are an *Error with the given origin.
 func SettingPatch(key, value string, from Origin) (map[string]any, error) {
-	l := &loader{}
-	patch := map[string]any{}
-	for _, g := range l.collect(reflect.TypeFor[Config](), nest(settingPath(key), value), nil, true,
-		func([]string) Origin { return from }) {
-		maps.Merge(nest(g.path[1:], g.value), patch)
+	path := settingPath(key)
+	s := sourceCheck{from: func([]string) Origin { return from }}
+	checked := s.check(nest(path, typed(path, value)))
+	if len(s.problems) > 0 {
+		return nil, errors.Join(s.problems...)
 	}
-	return patch, errors.Join(l.faults...)
+	patch, _ := checked["settings"].(map[string]any)
+	return patch, nil
 }
 
-// UnsetPatch gives the merge patch that takes a setting, or a whole section of them, back.
+// UnsetPatch returns the merge patch that takes a setting, or a whole section of them, back.
 func UnsetPatch(key string, from Origin) (map[string]any, error) {
 	path := settingPath(key)
 	name := dotted(path)
@@ -36,7 +34,7 @@ func UnsetPatch(key string, from Origin) (map[string]any, error) {
 }
 
 func settingPath(key string) []string {
-	return strings.Split(section+strings.TrimPrefix(key, section), ".")
+	return strings.Split(settingsPrefix+strings.TrimPrefix(key, settingsPrefix), ".")
 }
 
 // SettingValues is Values for the settings of a compaction alone, of a configuration in which a tenant's count. own is
@@ -44,7 +42,7 @@ func settingPath(key string) []string {
 func SettingValues(c Config, origins Origins, own map[string]any, from Origin) []Value {
 	var out []Value
 	for _, v := range Values(c, origins) {
-		key, ok := strings.CutPrefix(v.Key, section)
+		key, ok := strings.CutPrefix(v.Key, settingsPrefix)
 		if !ok {
 			continue
 		}
@@ -56,7 +54,7 @@ func SettingValues(c Config, origins Origins, own map[string]any, from Origin) [
 	return out
 }
 
-// holds says whether an object has a value at the path.
+// holds reports whether an object has a value at the path.
 func holds(object map[string]any, path []string) bool {
 	value, ok := object[path[0]]
 	if !ok || len(path) == 1 {

@@ -18,7 +18,7 @@ func TestSettingPatch(t *testing.T) {
 		{"settings.trigger.fraction", "0.5", `{"trigger":{"fraction":0.5}}`},
 		{"digest", "never", `{"digest":"never"}`},
 		{"redact", "true", `{"redact":true}`},
-		{"summarizers", "self,openai/gpt-4.1", `{"summarizers":[{"model":"self"},{"model":"openai/gpt-4.1"}]}`},
+		{"summarizers", "self,openai/gpt-4.1", `{"summarizers":["self","openai/gpt-4.1"]}`},
 		{
 			"trigger.start", "{unused_percent: 0.4, unused_tokens: 9000}",
 			`{"trigger":{"start":{"unused_percent":0.4,"unused_tokens":9000}}}`,
@@ -60,7 +60,7 @@ func TestUnsetPatch(t *testing.T) {
 	}
 }
 
-func TestSettingValuesTellWhoSetThem(t *testing.T) {
+func TestSettingValuesSayWhoSetThem(t *testing.T) {
 	t.Parallel()
 	c, origins, err := load(t, "settings: {digest: always, trigger: {turns: 7}}", nil)
 	if err != nil {
@@ -84,6 +84,6 @@ func TestSettingValuesTellWhoSetThem(t *testing.T) {
 		t.Errorf("settings.trigger.turns is %q", got)
 	}
 	if _, ok := from["http.addr"]; ok {
-		t.Error("it lists what is no setting")
+		t.Error("it lists a key that is not a setting")
 	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -16,9 +15,12 @@ var groups = []struct {
 	keys        []string
 }{
 	{
-		"When a compaction starts", "It starts at `eval_override`, else `token_limit`, else `fraction` of the " +
-			"window; with as many turns; by hand; and when the agent reports that its call overflowed. Background " +
-			"compaction needs `start`; what it prepares takes effect at `apply`, or at the limit if that comes first.",
+		"When a compaction starts", "When the context reaches `eval_override`, else `token_limit`, else " +
+			"`fraction` of the window; when it has `turns` user messages; by hand; and when the agent reports an " +
+			"overflow. " +
+			"Background compaction needs `start`. The summary that it prepares is applied at `apply`, or at the " +
+			"limit if " +
+			"that comes first.",
 		[]string{"trigger."},
 	},
 	{
@@ -28,31 +30,34 @@ var groups = []struct {
 			"redact",
 		},
 	},
-	{"What is summarised, what stays", "", []string{"preserve_last_user", "relaxed_split_guard", "tail_max_fraction"}},
+	{
+		"What is summarized and what is kept", "",
+		[]string{"preserve_last_user", "relaxed_split_guard", "tail_max_fraction"},
+	},
 	{
 		"How the summarizer's input is made to fit", "",
 		[]string{"max_prompt_chars", "strict_prompt_chars", "tool_drop_threshold", "min_useful_chars"},
 	},
 	{
-		"What is trimmed from every context", "No model is asked for this, and what is stored stays as it is.",
+		"What is trimmed from every context", "No model is called for this, and what is stored does not change.",
 		[]string{
 			"tool_result_keep_turns", "tool_result_preview_chars", "max_tool_result_tokens", "max_input_tokens",
 			"nudge_fraction",
 		},
 	},
 	{
-		"What it may cost", "Beyond a budget the digest stands in, which costs nothing, and the record says so.",
+		"What a run may cost", "Beyond a budget the digest is used, which costs nothing, and the record says so.",
 		[]string{"run_time_budget_seconds", "run_token_budget", "tenant_daily_token_budget"},
 	},
 }
 
-// inGroup says whether a group names a key, by itself or by its section.
+// inGroup reports whether a group has a key, by its name or by its section.
 func inGroup(keys []string, key string) bool {
 	return slices.ContainsFunc(keys,
 		func(k string) bool { return k == key || strings.HasSuffix(k, ".") && strings.HasPrefix(key, k) })
 }
 
-// exampleSettings are of a conversation. A test takes them.
+// exampleSettings are those of a conversation. TestTheExampleOfSettingsIsTaken reads them.
 const exampleSettings = `{
   "trigger": {"fraction": 0.85, "start": {"unused_percent": 0.4}, "apply": {"unused_percent": 0.2}},
   "summarizers": ["self", {"model": "openai/gpt-4.1-mini", "max_output": 8000}],
@@ -60,58 +65,35 @@ const exampleSettings = `{
 }`
 
 func settingsPage() string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("<!-- Generated from internal/config/keys.go by: go test ./internal/config -run TestDocumentation -update -->")
-	line("# Settings of a compaction")
-	line("")
-	line("Every knob there is. Each can be set for all, for a tenant, for a conversation, and some for a single " +
-		"run. The nearest one")
-	line("counts, key by key:")
-	line("")
-	line("| for | where | beats |")
-	line("| --- | --- | --- |")
-	line("| all | the configuration: `settings.KEY` in the file, `PRECIS_SETTINGS__KEY`, `--set " +
-		"settings.KEY=VALUE` ([configuration.md](configuration.md)) | the defaults below |")
-	line("| a tenant | `PUT` or `PATCH /v1/settings`; `precis settings set KEY=VALUE --tenant ID` | those for all |")
-	line("| a conversation | `settings` when it is made, and with `PATCH /v1/conversations/{id}`; null takes one " +
-		"back | its tenant's |")
-	line("| a run by hand | `summarizer`, `prompt`, `force_external`, `full` and `focus` of `POST " +
-		"…/{id}/compactions` | its conversation's |")
-	line("")
-	line("An unknown key and a value that cannot work are refused with the key's name, and nothing is changed. A " +
-		"change counts from the")
-	line("next decision on; a run keeps the settings that counted when it was asked for. `precis settings " +
-		"--tenant ID` shows what counts")
-	line("and who set it. As JSON, for a tenant or a conversation:")
-	line("")
-	line("```json")
-	line("%s", exampleSettings)
-	line("```")
+	p := newDocPage("Settings of a compaction")
+	p.text("Every setting can be set for the installation, for a tenant and for a conversation, and some for a single " +
+		"run. Each of these overrides the ones before it, key by key:")
+	p.list("- ",
+		"the defaults below",
+		"the installation: the configuration, as `settings.KEY` in the file, `PRECIS_SETTINGS__KEY` or `--set "+
+			"settings.KEY=VALUE` ([configuration.md](configuration.md))",
+		"a tenant: `PUT` or `PATCH /v1/settings`; `precis settings set KEY=VALUE --tenant ID`",
+		"a conversation: `settings` when it is created, and `PATCH /v1/conversations/{id}`; null removes a setting",
+		"a run by hand: `summarizer`, `prompt`, `force_external`, `full` and `focus` of `POST …/{id}/compactions`")
+	p.text("An unknown key or a value that cannot work is refused with the name of the key, and nothing is changed. A " +
+		"change counts from the next decision; a run keeps the settings that were in force when it was requested. " +
+		"`precis settings --tenant ID` shows the settings that are in force and who set each one. As JSON, for a " +
+		"tenant or a conversation:")
+	p.code("json", exampleSettings)
 	for _, g := range groups {
-		line("")
-		line("## %s", g.title)
-		line("")
-		if g.text != "" {
-			line("%s", g.text)
-			line("")
-		}
-		line("| setting | default | unit | effect |")
-		line("| --- | --- | --- | --- |")
-		for _, k := range Describe() {
-			if key, ok := strings.CutPrefix(k.Name, section); ok && inGroup(g.keys, key) {
-				line("| `%s` | %s | %s | %s |", key, code(k.Default), kindOf(k),
-					strings.ReplaceAll(strings.ReplaceAll(k.Effect, "|", `\|`), "`settings.", "`"))
-			}
-		}
+		p.heading(g.title)
+		p.text(g.text)
+		p.keys(settingsPrefix, slices.DeleteFunc(keysUnder(settingsPrefix), func(k Key) bool {
+			return !inGroup(g.keys, strings.TrimPrefix(k.Name, settingsPrefix))
+		}))
 	}
-	return b.String()
+	return p.String()
 }
 
 func TestEverySettingIsInOneGroupOfThePage(t *testing.T) {
 	t.Parallel()
 	for _, k := range table {
-		key, ok := strings.CutPrefix(k.Name, section)
+		key, ok := strings.CutPrefix(k.Name, settingsPrefix)
 		if !ok {
 			continue
 		}

@@ -3,19 +3,20 @@ package config
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 )
 
-// UsesTLS says whether the connection is encrypted: when asked for, and whenever an API key, a certificate,
-// an authority or a server name is given, which have no meaning without.
+// UsesTLS reports whether the connection is encrypted: when TLS is enabled, and whenever an API key, a certificate, an
+// authority or a server name is given, which have no meaning without TLS.
 func (t Temporal) UsesTLS() bool {
 	s := t.TLS
 	return s.Enabled || t.APIKey != "" || s.CertFile != "" || s.CertData != "" || s.CAFile != "" || s.CAData != "" ||
 		s.ServerName != ""
 }
 
-// TLSConfig reads the certificates. It is nil when the connection is not encrypted.
+// TLSConfig reads the certificates. It returns nil when the connection is not encrypted.
 func (t Temporal) TLSConfig() (*tls.Config, error) {
 	if !t.UsesTLS() {
 		return nil, nil
@@ -36,7 +37,7 @@ func (t Temporal) TLSConfig() (*tls.Config, error) {
 		}
 		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
-			return nil, fmt.Errorf("temporal.tls: the client's certificate and key: %w", err)
+			return nil, fmt.Errorf("temporal.tls: read the client's certificate and key: %w", err)
 		}
 		out.Certificates = []tls.Certificate{pair}
 	}
@@ -47,13 +48,13 @@ func (t Temporal) TLSConfig() (*tls.Config, error) {
 	if authority != nil {
 		out.RootCAs = x509.NewCertPool()
 		if !out.RootCAs.AppendCertsFromPEM(authority) {
-			return nil, fmt.Errorf("temporal.tls.ca: no PEM certificate in it")
+			return nil, errors.New("temporal.tls.ca: no PEM certificate found")
 		}
 	}
 	return out, nil
 }
 
-// pem gives what was given as a file or as text, nil for neither.
+// pem returns a certificate or key given as a file or as text, nil for neither.
 func pem(key, file, data string) ([]byte, error) {
 	if file == "" {
 		if data == "" {

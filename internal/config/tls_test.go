@@ -81,9 +81,9 @@ func TestTLSReadsCertificatesFromFilesAndText(t *testing.T) {
 		}
 	}
 	for want, s := range map[string]TLS{
-		"temporal.tls.cert_file":           {CertFile: filepath.Join(dir, "none"), KeyFile: keyFile},
-		"temporal.tls.ca: no PEM":          {CAData: "nothing"},
-		"the client's certificate and key": {CertData: cert, KeyData: cert},
+		"temporal.tls.cert_file":                    {CertFile: filepath.Join(dir, "none"), KeyFile: keyFile},
+		"temporal.tls.ca: no PEM certificate found": {CAData: "nothing"},
+		"the client's certificate and key":          {CertData: cert, KeyData: cert},
 	} {
 		if _, err := (Temporal{TLS: s}).TLSConfig(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %q", err, want)

@@ -4,13 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
-	"net"
-	"net/url"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"precis/pipeline"
@@ -21,160 +15,148 @@ var (
 	logFormats  = []string{"text", "json"}
 	vendorTypes = []string{TypeAnthropic, TypeOpenAI, TypeOpenAIResponses, TypeGoogle, TypeBedrock}
 	nativeForms = []string{"on_demand", "edit", "compact", "none"}
-
-	// A vendor's name stands before the slash in VENDOR/MODEL and in the names of metrics and variables.
-	vendorName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]*$`)
+	yesOrNo     = []string{"yes", "no"}
 )
 
-// check refuses values that are of the right type and impossible all the same. It reports all of them.
-func (l *loader) check(c Config) error {
-	var faults []error
-	fail := func(key, format string, args ...any) {
-		faults = append(faults, &Error{Key: key, From: l.origins.Of(key), Problem: fmt.Sprintf(format, args...)})
-	}
-	oneOf := func(key, value string, known []string) {
-		if !slices.Contains(known, value) {
-			fail(key, "is one of %s, not %q", strings.Join(known, ", "), value)
-		}
-	}
-	atLeast := func(key string, value, least int) {
-		if value < least {
-			fail(key, "is at least %d, not %d", least, value)
-		}
-	}
-	filled := func(key, value string) {
-		if value == "" {
-			fail(key, "may not be empty")
-		}
-	}
-
-	if problem := databaseURLProblem(c.DatabaseURL); problem != "" {
-		fail("database_url", "%s", problem)
-	}
-	if c.Temporal.Address != "" {
-		if problem := addressProblem(c.Temporal.Address); problem != "" {
-			fail("temporal.address", "%s", problem)
-		}
-	}
-	filled("temporal.namespace", c.Temporal.Namespace)
-	checkTLS(c.Temporal.TLS, fail)
-	if problem := addressProblem(c.HTTP.Addr); problem != "" {
-		fail("http.addr", "%s", problem)
-	}
-	atLeast("http.max_body_bytes", c.HTTP.MaxBodyBytes, 1024)
-	atLeast("http.request_timeout_seconds", c.HTTP.RequestTimeoutSeconds, 1)
-	if rate := c.HTTP.RequestsPerSecond; rate < 0 || math.IsNaN(rate) || math.IsInf(rate, 0) {
-		fail("http.requests_per_second", "is at least 0, not %v", rate)
-	}
-	atLeast("http.burst", c.HTTP.Burst, 1)
-	atLeast("http.max_concurrent_requests", c.HTTP.MaxConcurrentRequests, 0)
-	atLeast("http.max_event_streams", c.HTTP.MaxEventStreams, 0)
-	atLeast("http.shutdown_seconds", c.HTTP.ShutdownSeconds, 0)
-
-	if f := c.Memory.Folder; f != "" && !filepath.IsAbs(f) {
-		fail("memory.folder", "is an absolute path, not %q", f)
-	}
-
-	for _, name := range slices.Sorted(maps.Keys(c.Vendors)) {
-		v, key := c.Vendors[name], "vendors."+name
-		if !vendorName.MatchString(name) {
-			fail(key, "a vendor's name is of lower-case letters, digits, dot, hyphen and underscore")
-			continue
-		}
-		if v.Type == "" {
-			fail(key+".type", "is missing: one of %s", strings.Join(vendorTypes, ", "))
-		} else {
-			oneOf(key+".type", v.Type, vendorTypes)
-		}
-		if v.BaseURL == "" {
-			fail(key+".base_url", "is missing: where the API begins, such as http://127.0.0.1:8000/v1")
-		} else if u, err := url.Parse(v.BaseURL); err != nil || u.Host == "" ||
-			(u.Scheme != "http" && u.Scheme != "https") {
-			fail(key+".base_url", "is a URL that begins with http:// or https://, not %q", maskUserinfo(v.BaseURL))
-		}
-	}
-	l.checkSettings(c, fail)
-	for _, name := range slices.Sorted(maps.Keys(c.Prices)) {
-		p, key := c.Prices[name], "prices."+name
-		if vendor, model, ok := strings.Cut(name, "/"); !ok || vendor == "" || model == "" {
-			fail(key, "is named VENDOR/MODEL")
-		}
-		for _, f := range []struct {
-			name  string
-			value float64
-		}{{"input", p.Input}, {"cached_input", p.CachedInput}, {"cache_write", p.CacheWrite}, {"output", p.Output}} {
-			if f.value < 0 {
-				fail(key+"."+f.name, "is at least 0, not %v", f.value)
-			}
-		}
-	}
-
-	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
-		m, key := c.Models[name], "models."+name
-		if vendor, model, ok := strings.Cut(name, "/"); !ok || vendor == "" || model == "" {
-			fail(key, "is named VENDOR/MODEL")
-		}
-		atLeast(key+".window", m.Window, 0)
-		atLeast(key+".max_output", m.MaxOutput, 0)
-		if r := m.TokenRatio; r != 0 && !(r >= 0.5 && r <= 4) { // what pipeline takes from a server's figure
-			fail(key+".token_ratio", "is from 0.5 to 4, or 0 for what the table says, not %v", r)
-		}
-		for _, form := range m.NativeCompaction {
-			oneOf(key+".native_compaction", form, nativeForms)
-		}
-		if m.Thinking != "" {
-			oneOf(key+".thinking", m.Thinking, []string{"yes", "no"})
-		}
-	}
-
-	filled("worker.task_queue", c.Worker.TaskQueue)
-	filled("worker.llm_task_queue", c.Worker.LLMTaskQueue)
-	if c.Worker.TaskQueue == c.Worker.LLMTaskQueue {
-		fail("worker.llm_task_queue", "is a queue of its own, not %q again", c.Worker.TaskQueue)
-	}
-	atLeast("worker.concurrency", c.Worker.Concurrency, 1)
-	atLeast("worker.llm_concurrency", c.Worker.LLMConcurrency, 1)
-	atLeast("worker.model_timeout_seconds", c.Worker.ModelTimeoutSeconds, 1)
-	atLeast("worker.drain_seconds", c.Worker.DrainSeconds, 0)
-	if c.Worker.MetricsAddr != "" {
-		if problem := addressProblem(c.Worker.MetricsAddr); problem != "" {
-			fail("worker.metrics_addr", "%s", problem)
-		}
-	}
-	oneOf("log.level", c.Log.Level, logLevels)
-	oneOf("log.format", c.Log.Format, logFormats)
-	return errors.Join(faults...)
+// rule is what a value must satisfy beyond its type.
+type rule struct {
+	key string
+	// problem is what is wrong and what would be right, "" for a value that satisfies the rule.
+	problem string
 }
 
-// checkSettings asks the pipeline, and looks whether the vendors that the summarizers name are there.
-func (l *loader) checkSettings(c Config, fail func(key, format string, args ...any)) {
+// check refuses values that have the right type and are impossible all the same. It reports all of them.
+func check(c Config, origins Origins) error {
+	var problems []error
+	for _, r := range rules(c) {
+		if r.problem != "" {
+			problems = append(problems, &Error{Key: r.key, From: origins.Of(r.key), Problem: r.problem})
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func rules(c Config) []rule {
+	return slices.Concat([]rule{
+		{"database_url", databaseURL(c.DatabaseURL)},
+		{"temporal.address", unlessEmpty(address, c.Temporal.Address)},
+		{"temporal.namespace", notEmpty(c.Temporal.Namespace)},
+	}, tlsRules(c.Temporal.TLS), []rule{
+		{"http.addr", address(c.HTTP.Addr)},
+		{"http.max_body_bytes", atLeast(1024, c.HTTP.MaxBodyBytes)},
+		{"http.request_timeout_seconds", atLeast(1, c.HTTP.RequestTimeoutSeconds)},
+		{"http.requests_per_second", atLeast(0, c.HTTP.RequestsPerSecond)},
+		{"http.burst", atLeast(1, c.HTTP.Burst)},
+		{"http.max_concurrent_requests", atLeast(0, c.HTTP.MaxConcurrentRequests)},
+		{"http.max_event_streams", atLeast(0, c.HTTP.MaxEventStreams)},
+		{"http.shutdown_seconds", atLeast(0, c.HTTP.ShutdownSeconds)},
+		{"memory.folder", unlessEmpty(absolutePath, c.Memory.Folder)},
+	}, vendorRules(c.Vendors), settingRules(c), priceRules(c.Prices), modelRules(c.Models), []rule{
+		{"worker.task_queue", notEmpty(c.Worker.TaskQueue)},
+		{"worker.llm_task_queue", notEmpty(c.Worker.LLMTaskQueue)},
+		{"worker.llm_task_queue", differsFrom("worker.task_queue", c.Worker.TaskQueue, c.Worker.LLMTaskQueue)},
+		{"worker.concurrency", atLeast(1, c.Worker.Concurrency)},
+		{"worker.llm_concurrency", atLeast(1, c.Worker.LLMConcurrency)},
+		{"worker.model_timeout_seconds", atLeast(1, c.Worker.ModelTimeoutSeconds)},
+		{"worker.drain_seconds", atLeast(0, c.Worker.DrainSeconds)},
+		{"worker.metrics_addr", unlessEmpty(address, c.Worker.MetricsAddr)},
+		{"log.level", oneOf(logLevels, c.Log.Level)},
+		{"log.format", oneOf(logFormats, c.Log.Format)},
+	})
+}
+
+func vendorRules(vendors map[string]Vendor) []rule {
+	var rules []rule
+	for _, name := range slices.Sorted(maps.Keys(vendors)) {
+		v, key := vendors[name], "vendors."+name
+		if problem := vendorName(name); problem != "" {
+			rules = append(rules, rule{key, problem})
+			continue
+		}
+		rules = append(rules, rule{key + ".type", vendorType(v.Type)}, rule{key + ".base_url", baseURL(v.BaseURL)})
+	}
+	return rules
+}
+
+func priceRules(prices map[string]Price) []rule {
+	var rules []rule
+	for _, name := range slices.Sorted(maps.Keys(prices)) {
+		p, key := prices[name], "prices."+name
+		rules = append(
+			rules,
+			rule{key, modelID(name)},
+			rule{key + ".input", atLeast(0, p.Input)},
+			rule{key + ".cached_input", atLeast(0, p.CachedInput)},
+			rule{key + ".cache_write", atLeast(0, p.CacheWrite)},
+			rule{key + ".output", atLeast(0, p.Output)},
+		)
+	}
+	return rules
+}
+
+func modelRules(models map[string]Model) []rule {
+	var rules []rule
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		m, key := models[name], "models."+name
+		rules = append(
+			rules,
+			rule{key, modelID(name)},
+			rule{key + ".window", atLeast(0, m.Window)},
+			rule{key + ".max_output", atLeast(0, m.MaxOutput)},
+			rule{key + ".token_ratio", tokenRatio(m.TokenRatio)},
+		)
+		for _, form := range m.NativeCompaction {
+			rules = append(rules, rule{key + ".native_compaction", oneOf(nativeForms, form)})
+		}
+		if m.Thinking != "" {
+			rules = append(rules, rule{key + ".thinking", oneOf(yesOrNo, m.Thinking)})
+		}
+	}
+	return rules
+}
+
+func tlsRules(t TLS) []rule {
+	cert, key := t.CertFile+t.CertData != "", t.KeyFile+t.KeyData != ""
+	return []rule{
+		{"temporal.tls.cert_data", notBoth("temporal.tls.cert_file", t.CertFile, t.CertData)},
+		{"temporal.tls.key_data", notBoth("temporal.tls.key_file", t.KeyFile, t.KeyData)},
+		{"temporal.tls.ca_data", notBoth("temporal.tls.ca_file", t.CAFile, t.CAData)},
+		{"temporal.tls.key_file", when(cert && !key, "is missing: the key of the client certificate")},
+		{"temporal.tls.cert_file", when(key && !cert, "is missing: the certificate of the client key")},
+	}
+}
+
+// settingRules are pipeline's own, and that the vendors which the summarizers name are configured.
+func settingRules(c Config) []rule {
+	var rules []rule
 	for _, err := range joined(c.Settings.Validate()) {
 		var wrong *pipeline.SettingError
 		if !errors.As(err, &wrong) {
-			fail("settings", "%s", err)
+			rules = append(rules, rule{"settings", err.Error()})
 			continue
 		}
-		// An entry of a list, such as summarizers[1].model, came with the list.
+		// The origin of an entry of a list, such as summarizers[1].model, is that of the list.
 		key, entry, inList := strings.Cut(wrong.Key, "[")
+		problem := wrong.Problem
 		if inList {
-			fail("settings."+key, "[%s %s", entry, wrong.Problem)
-			continue
+			problem = "[" + entry + " " + problem
 		}
-		fail("settings."+key, "%s", wrong.Problem)
+		rules = append(rules, rule{"settings." + key, problem})
 	}
 	for _, spec := range c.Settings.Summarizers {
 		vendor, _, err := spec.Split()
 		if err != nil || spec.Model == "self" {
 			continue
 		}
-		if _, ok := c.Vendors[vendor]; !ok {
-			fail("settings.summarizers", "names %s, but no vendor %q is configured; there are %s", spec.Model, vendor,
-				strings.Join(slices.Sorted(maps.Keys(c.Vendors)), ", "))
-		}
+		_, configured := c.Vendors[vendor]
+		rules = append(rules, rule{"settings.summarizers", when(!configured, fmt.Sprintf(
+			"names %s, but no vendor %q is configured; configured are %s", spec.Model, vendor,
+			strings.Join(slices.Sorted(maps.Keys(c.Vendors)), ", ")))})
 	}
+	return rules
 }
 
-// joined gives the parts of an error made by errors.Join.
+// joined returns the parts of an error made by errors.Join.
 func joined(err error) []error {
 	if err == nil {
 		return nil
@@ -183,43 +165,4 @@ func joined(err error) []error {
 		return many.Unwrap()
 	}
 	return []error{err}
-}
-
-func checkTLS(t TLS, fail func(key, format string, args ...any)) {
-	for _, p := range []struct{ name, file, data string }{
-		{"cert", t.CertFile, t.CertData}, {"key", t.KeyFile, t.KeyData}, {"ca", t.CAFile, t.CAData},
-	} {
-		if p.file != "" && p.data != "" {
-			fail("temporal.tls."+p.name+"_data", "is given as well as temporal.tls.%s_file: one of them", p.name)
-		}
-	}
-	cert, key := t.CertFile+t.CertData != "", t.KeyFile+t.KeyData != ""
-	if cert && !key {
-		fail("temporal.tls.key_file", "is missing: the key of the client certificate")
-	}
-	if key && !cert {
-		fail("temporal.tls.cert_file", "is missing: the certificate of the client key")
-	}
-}
-
-// databaseURLProblem looks at the form alone; the database's own client reads the rest. It never repeats the
-// value, which holds a password.
-func databaseURLProblem(s string) string {
-	if s == "" || strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://") {
-		return ""
-	}
-	if key, _, ok := strings.Cut(s, "="); ok && !strings.Contains(key, ":") {
-		return ""
-	}
-	return "is postgres://USER:PASSWORD@HOST:PORT/DATABASE or host=… dbname=…"
-}
-
-func addressProblem(s string) string {
-	_, port, err := net.SplitHostPort(s)
-	if err == nil {
-		if n, perr := strconv.Atoi(port); perr == nil && n >= 0 && n <= 65535 {
-			return ""
-		}
-	}
-	return fmt.Sprintf("is HOST:PORT, such as 127.0.0.1:7233, not %q", s)
 }
