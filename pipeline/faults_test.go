@@ -1,101 +1,120 @@
 package pipeline_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"precis/internal/testkit"
+	"precis/internal/faults"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
 
-// The collection of faults of other systems, played through the pure stages: partition, slim or digest, accept,
-// verify, summary text, context. What holds after every compaction of every case is in play.compact; what a case is
-// about beside that is in faultChecks. Each case is played in the form of both APIs. What needs a store, a clock or
-// a server (crashes, races, retries, undo) is in the tests of those.
+// The fault cases, played through the pure stages: partition, slim or digest, accept, verify, summary text, context.
+// What holds after every compaction of every case is in play.compact; what a case is about beside that is in
+// faultChecks. Each case is played in the form of both APIs. Cases that need a store, a clock or a server (crashes,
+// races, retries, undo) are played by the tests of package faults alone.
 
-// fault is a line of the collection.
+// fault is what the pure stages need of a case.
 type fault struct {
-	ID       string
-	Title    string
+	Name     string
 	Messages []map[string]any
-	Variants []any
-	Config   struct {
-		ContextWindow     int      `json:"context_window"`
-		SummarizerWindow  int      `json:"summarizer_window"`
-		SummaryMaxTokens  int      `json:"summary_max_tokens"`
-		ModelMaxOutput    int      `json:"model_max_output"`
-		RedactSecrets     bool     `json:"redact_secrets"`
-		ToolDropThreshold *float64 `json:"tool_drop_threshold"`
-		LLM               []map[string]any
-		ExternalLLM       []map[string]any `json:"external_llm"`
-		Action            []string
-		Variants          []map[string]any
+	Settings struct {
+		Window              int
+		SummarizerWindow    int `json:"summarizer_window"`
+		SummaryMaxTokens    int `json:"summary_max_tokens"`
+		SummarizerMaxOutput int `json:"summarizer_max_output"`
+		Redact              bool
+		ToolDropThreshold   *float64 `json:"tool_drop_threshold"`
 	}
+	Answers         []map[string]any
+	SecondAnswers   []map[string]any   `json:"second_answers"`
+	AnswerVariants  []map[string]any   `json:"answer_variants"`
+	MessageVariants [][]map[string]any `json:"message_variants"`
 }
 
 // faultGroups are the kinds that are a matter of the pure stages, with the cases of the collection for each.
 var faultGroups = map[string][]string{
-	"structure":   {"B01", "B06", "B28", "B29", "B32", "B35", "B89"},
-	"answer":      {"B12", "B13", "B14", "B15", "B17", "B24", "B30", "B31", "B56", "B80", "B82", "B110"},
-	"overflow":    {"B18", "B19", "B42", "B85", "B93", "B102b"},
-	"estimate":    {"B83"},
-	"what stays":  {"B20", "B22", "B54", "B57", "B72", "B74", "B100", "B105a"},
-	"tail":        {"B09", "B68", "B84", "B84b"},
-	"security":    {"B52", "B87"},
-	"empty, none": {"B41", "B65", "B66", "B97"},
+	"structure": {
+		"a call without a result at the end of the history",
+		"a result without its call at the start of the history",
+		"thinking blocks in a message that is kept",
+		"no model is available in the middle of a turn",
+		"ten tool calls in one message",
+		"a target format in which roles alternate",
+		"a call whose worker died",
+	},
+	"answer": {
+		"an answer of thinking alone",
+		"three answers in a row are empty or cut off",
+		"blank answers only",
+		"the summarizer calls a tool",
+		"each summary repeats the one before",
+		"the same tail is kept by three compactions",
+		"a summary that is cut off",
+		"markup around and inside a summary",
+		"a conversation in another language",
+		"no new message since the last summary",
+		"a refusal or a content filter",
+		"text in the shape of a tool call",
+	},
+	"overflow": {
+		"a history many times the summarizer's window",
+		"a summarizer with a small output limit",
+		"the many spellings of an overflow",
+		"large content of every kind",
+		"tool messages that are dropped",
+		"a summarizer with a very small window",
+	},
+	"estimate": {
+		"Chinese and Japanese text",
+	},
+	"what stays": {
+		"work in progress since the last request",
+		"a mode prompt that changes between two compactions",
+		"messages of role user that no person wrote",
+		"live state over three rounds",
+		"the first request of a long conversation",
+		"a limit that the user sets early",
+		"subagents that are running",
+		"a mode that only allows proposals",
+	},
+	"tail": {
+		"a history that cannot become smaller",
+		"a few long messages at the end",
+		"a tool result as large as the window",
+		"a last user message larger than the window",
+	},
+	"security": {
+		"a summary that repeats the instructions",
+		"credentials in a tool result",
+	},
+	"empty, none": {
+		"a conversation far below the limit",
+		"nothing to compact",
+		"messages without text",
+		"a manual compaction is repeated",
+	},
 }
 
 func loadFaults(t *testing.T) map[string]fault {
 	t.Helper()
-	data, err := os.ReadFile(testkit.Shared(t, "cases/faults.jsonl"))
+	cases, err := faults.Cases()
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]fault{}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, len(data)+1)
-	for lines.Scan() {
-		var raw any
-		if err := json.Unmarshal(lines.Bytes(), &raw); err != nil {
-			t.Fatal(err)
-		}
-		expanded, err := json.Marshal(expand(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, c := range cases {
 		var f fault
-		if err := json.Unmarshal(expanded, &f); err != nil {
-			t.Fatal(err)
+		if err := json.Unmarshal(c.JSON, &f); err != nil {
+			t.Fatalf("case %q: %v", c.Name, err)
 		}
-		all[f.ID] = f
+		all[c.Name] = f
 	}
 	return all
-}
-
-// expand writes out the strings that the collection gives as repetitions.
-func expand(v any) any {
-	switch v := v.(type) {
-	case []any:
-		for i := range v {
-			v[i] = expand(v[i])
-		}
-	case map[string]any:
-		if unit, ok := v["repeat"].(string); ok {
-			text := func(key string) string { s, _ := v[key].(string); return s }
-			return text("prefix") + strings.Repeat(unit, int(v["times"].(float64))) + text("suffix")
-		}
-		for key := range v {
-			v[key] = expand(v[key])
-		}
-	}
-	return v
 }
 
 // indexed puts the number of a repetition into a block.
@@ -119,7 +138,7 @@ func indexed(v any, i int) any {
 	return v
 }
 
-// anthropicForm writes a message of the collection, which is in either API's form, in Anthropic's.
+// anthropicForm writes a message of a case, which is in either API's form, in Anthropic's.
 func anthropicForm(m map[string]any) map[string]any {
 	text := func(s any) map[string]any { return map[string]any{"type": "text", "text": s} }
 	var blocks []any
@@ -216,22 +235,21 @@ type play struct {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	faults := loadFaults(t)
-	for group, ids := range faultGroups {
-		for _, id := range ids {
-			f, ok := faults[id]
+	all := loadFaults(t)
+	for group, names := range faultGroups {
+		for _, name := range names {
+			f, ok := all[name]
 			if !ok {
-				t.Errorf("the collection has no %s", id)
+				t.Errorf("there is no case %q", name)
 				continue
 			}
 			for _, format := range []transcript.Format{transcript.OpenAI, transcript.Anthropic} {
-				for variant := range max(1, len(f.Variants), len(f.Config.Variants)) {
-					t.Run(fmt.Sprintf("%s/%s/%s/%d", group, id, format, variant), func(t *testing.T) {
+				for variant := range max(1, len(f.MessageVariants), len(f.AnswerVariants)) {
+					t.Run(fmt.Sprintf("%s/%s/%s/%d", group, name, format, variant), func(t *testing.T) {
 						t.Parallel()
 						p := newPlay(t, f, format, variant)
 						p.run(f.Messages, variant)
-						p.do(f.Config.Action)
-						if check := faultChecks[id]; check != nil {
+						if check := faultChecks[name]; check != nil {
 							check(t, p)
 						}
 					})
@@ -246,23 +264,23 @@ func newPlay(t *testing.T, f fault, format transcript.Format, variant int) *play
 		t: t, fault: f, format: format, settings: pipeline.DefaultSettings(), state: map[string]string{},
 		carried: map[int64]bool{},
 	}
-	p.settings.Redact = f.Config.RedactSecrets
-	if f.Config.ToolDropThreshold != nil {
-		p.settings.ToolDropThreshold = *f.Config.ToolDropThreshold
+	p.settings.Redact = f.Settings.Redact
+	if f.Settings.ToolDropThreshold != nil {
+		p.settings.ToolDropThreshold = *f.Settings.ToolDropThreshold
 	}
-	if f.Config.SummaryMaxTokens > 0 {
-		p.settings.SummaryMaxTokens = f.Config.SummaryMaxTokens
+	if f.Settings.SummaryMaxTokens > 0 {
+		p.settings.SummaryMaxTokens = f.Settings.SummaryMaxTokens
 	}
 	if err := p.settings.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for _, answer := range f.Config.LLM {
+	for _, answer := range f.Answers {
 		if answer["use_variant"] == true {
-			answer = f.Config.Variants[variant]
+			answer = f.AnswerVariants[variant]
 		}
 		p.script = append(p.script, answer)
 	}
-	p.external = f.Config.ExternalLLM
+	p.external = f.SecondAnswers
 	return p
 }
 
@@ -281,24 +299,16 @@ func (p *play) run(messages []map[string]any, variant int) {
 				p.run(block, variant)
 			}
 		case "use_variant":
-			for _, v := range p.fault.Variants[variant].([]any) {
-				p.append(v.(map[string]any))
+			for _, v := range p.fault.MessageVariants[variant] {
+				p.append(v)
 			}
 		case "set_state":
 			p.setState(m)
-		case "compact", "compact_force":
-			p.compact(op == "compact_force")
-		case "state", "wait_idle", "wait_compaction":
+		case "compact", "compact_full":
+			p.compact(op == "compact_full")
+		case "read_state", "wait_idle", "wait_compaction":
 		default:
 			p.t.Fatalf("an operation that is no matter of the pure stages: %s", op)
-		}
-	}
-}
-
-func (p *play) do(actions []string) {
-	for _, action := range actions {
-		if action == "compact" {
-			p.compact(false)
 		}
 	}
 }
@@ -376,7 +386,7 @@ func (p *play) stored() []pipeline.Message {
 // view is what the model sees, and that its API takes it.
 func (p *play) view() pipeline.Context {
 	in := pipeline.ContextInput{
-		Live: p.stored(), Settings: p.settings, SummaryText: p.summary, Window: p.fault.Config.ContextWindow,
+		Live: p.stored(), Settings: p.settings, SummaryText: p.summary, Window: p.fault.Settings.Window,
 		Vendor: string(p.format), Valve: p.valve, ValveUpTo: p.valveUpTo,
 	}
 	for _, key := range pipeline.EnrichmentKeys {
@@ -403,7 +413,7 @@ func (p *play) text() string {
 
 func (p *play) limit() int {
 	d := pipeline.EvaluateTrigger(pipeline.TriggerInput{
-		Window:      p.fault.Config.ContextWindow,
+		Window:      p.fault.Settings.Window,
 		EstimateAll: p.view().Stats.Tokens,
 	}, p.settings)
 	return d.Limit
@@ -420,7 +430,7 @@ func (p *play) compact(full bool) {
 	}
 	live := p.live()
 	part := pipeline.PartitionMessages(pipeline.PartitionInput{
-		Messages: live, Settings: p.settings, Full: full, Window: p.fault.Config.ContextWindow, SeenSeq: p.seen,
+		Messages: live, Settings: p.settings, Full: full, Window: p.fault.Settings.Window, SeenSeq: p.seen,
 	})
 	if p.nothing = part.Nothing; part.Nothing == "" {
 		var source []pipeline.Message
@@ -481,7 +491,7 @@ func (p *play) compact(full bool) {
 	p.invariants(natives)
 }
 
-// invariants are what holds whatever happened: the head of the collection names them.
+// invariants are what holds after every compaction.
 func (p *play) invariants(natives [][]byte) {
 	t := p.t
 	t.Helper()
@@ -572,12 +582,12 @@ func (p *play) taken(c pipeline.Context) []json.RawMessage {
 	}
 	body := sent(p.t, p.format, c)
 	messages := messagesOf(p.t, body)
-	validated(p.t, p.format, bytes.ReplaceAll(body, []byte(nobodysKey), nil))
+	validated(p.t, p.format, bytes.ReplaceAll(body, []byte(unknownKey), nil))
 	return messages[:len(messages)-more]
 }
 
-// nobodysKey is what B28 has in a block: it has to be kept, and no API would take it.
-const nobodysKey = `,"x_unknown":{"a":[1,1000],"b":1}`
+// unknownKey is a key of a block in one of the cases: it has to be kept, and no API would accept it.
+const unknownKey = `,"x_unknown":{"a":[1,1000],"b":1}`
 
 // summarize asks the scripted summarizers, the digest at last.
 func (p *play) summarize(source []pipeline.Message) (string, pipeline.Slimmed) {
@@ -614,7 +624,7 @@ func (p *play) summarize(source []pipeline.Message) (string, pipeline.Slimmed) {
 		}
 	}
 	p.digested = true
-	budget := min(p.settings.SummaryMaxTokens, p.fault.Config.ContextWindow/4) * 3
+	budget := min(p.settings.SummaryMaxTokens, p.fault.Settings.Window/4) * 3
 	return pipeline.Digest(pipeline.DigestInput{Messages: source, Todo: p.state["todo"], BudgetChars: budget}),
 		pipeline.Slimmed{}
 }
@@ -631,10 +641,10 @@ func (p *play) ask(source []pipeline.Message, v pipeline.Variation,
 	}
 	sum := pipeline.Summarizer{
 		Kind: pipeline.SummarizerExternal, Vendor: "openai", Model: "m",
-		Window: p.fault.Config.SummarizerWindow, MaxOutput: p.fault.Config.ModelMaxOutput,
+		Window: p.fault.Settings.SummarizerWindow, MaxOutput: p.fault.Settings.SummarizerMaxOutput,
 	}
 	if sum.Window == 0 {
-		sum.Window = p.fault.Config.ContextWindow
+		sum.Window = p.fault.Settings.Window
 	}
 	if sum.MaxOutput == 0 {
 		sum.MaxOutput = 2000
@@ -788,14 +798,19 @@ func (p *play) whole() {
 
 // faultChecks are what each case is about.
 var faultChecks = map[string]func(*testing.T, *play){
-	"B01": func(t *testing.T, p *play) { p.once("now run it", "No result was recorded"); p.asked(1) },
-	"B06": func(t *testing.T, p *play) { p.once("LAST"); p.asked(1) },
-	"B28": func(t *testing.T, p *play) {
+	"a call without a result at the end of the history": func(t *testing.T,
+		p *play,
+	) {
+		p.once("start the server now", "No result was recorded")
+		p.asked(1)
+	},
+	"a result without its call at the start of the history": func(t *testing.T, p *play) { p.once("LAST"); p.asked(1) },
+	"thinking blocks in a message that is kept": func(t *testing.T, p *play) {
 		// The bytes of the blocks, unknown keys and the empty thought among them.
 		native := string(p.all[3].Native)
 		p.once(native[strings.Index(native, `"content":`) : len(native)-1])
 	},
-	"B29": func(t *testing.T, p *play) {
+	"no model is available in the middle of a turn": func(t *testing.T, p *play) {
 		if !p.digested || len(p.kinds) == 0 || p.kinds[0] != pipeline.ServerError {
 			t.Errorf("digest %v after %v", p.digested, p.kinds)
 		}
@@ -803,65 +818,89 @@ var faultChecks = map[string]func(*testing.T, *play){
 			t.Error("the view does not end with the result")
 		}
 	},
-	"B32": func(t *testing.T, p *play) {
+	"ten tool calls in one message": func(t *testing.T, p *play) {
 		calls := strings.Count(p.text(), `"p`)
 		if calls != 0 && calls != 20 {
 			t.Errorf("%d of the ten calls and results", calls)
 		}
 	},
-	"B35": func(t *testing.T, p *play) { p.ordered("SUM", "u3-EXACT") },
-	"B89": func(t *testing.T, p *play) {
+	"a target format in which roles alternate": func(t *testing.T, p *play) { p.ordered("SUM", "u3-EXACT") },
+	"a call whose worker died": func(t *testing.T, p *play) {
 		if p.markers != 2 || p.view().Stats.Tokens >= 14_400 {
 			t.Errorf("%d markers, %d tokens", p.markers, p.view().Stats.Tokens)
 		}
 		p.once("r11")
 	},
 
-	"B12": func(t *testing.T, p *play) { p.once("GOOD"); p.asked(2); wantKinds(t, p, pipeline.EmptyOutput) },
-	"B13": func(t *testing.T, p *play) { p.once("GOOD", "u3"); p.asked(3) },
-	"B14": func(t *testing.T, p *play) { p.once("KEEP-ME-1"); p.never("unavailable"); isDigest(t, p) },
-	"B15": func(t *testing.T, p *play) { p.once("GOOD"); p.never("s1"); wantKinds(t, p, pipeline.ToolCallOutput) },
-	"B17": func(t *testing.T, p *play) { p.once("</conversation_summary>") },
-	"B24": func(t *testing.T, p *play) { p.once("TAIL-UNIQ") },
-	"B30": func(t *testing.T, p *play) {
+	"an answer of thinking alone": func(t *testing.T,
+		p *play,
+	) {
+		p.once("GOOD")
+		p.asked(2)
+		wantKinds(t, p, pipeline.EmptyOutput)
+	},
+	"three answers in a row are empty or cut off": func(t *testing.T, p *play) { p.once("GOOD", "u3"); p.asked(3) },
+	"blank answers only": func(t *testing.T,
+		p *play,
+	) {
+		p.once("KEEP-THIS-TEXT")
+		p.never("unavailable")
+		isDigest(t, p)
+	},
+	"the summarizer calls a tool": func(t *testing.T,
+		p *play,
+	) {
+		p.once("GOOD")
+		p.never("s1")
+		wantKinds(t, p, pipeline.ToolCallOutput)
+	},
+	"each summary repeats the one before":        func(t *testing.T, p *play) { p.once("</conversation_summary>") },
+	"the same tail is kept by three compactions": func(t *testing.T, p *play) { p.once("TAIL-UNIQ") },
+	"a summary that is cut off": func(t *testing.T, p *play) {
 		p.once("FULL")
-		p.never("half a summ")
+		p.never("the first half of a summ")
 		wantKinds(t, p, pipeline.OutputTooLong)
 	},
-	"B31": func(t *testing.T, p *play) {
+	"markup around and inside a summary": func(t *testing.T, p *play) {
 		p.once("BODY", "</conversation_summary>")
-		p.never("SECRET-ANALYSIS", "</invoke>")
+		p.never("DRAFT-THOUGHTS", "</invoke>")
 	},
-	"B56": func(t *testing.T, p *play) { p.once("RESUMO"); p.never("metade") },
-	"B80": func(t *testing.T, p *play) { p.once("SUM1"); p.never("No prior history"); p.asked(1) },
-	"B82": func(t *testing.T, p *play) {
+	"a conversation in another language": func(t *testing.T, p *play) { p.once("RESUMO"); p.never("metade") },
+	"no new message since the last summary": func(t *testing.T,
+		p *play,
+	) {
+		p.once("SUM1")
+		p.never("There was nothing before")
+		p.asked(1)
+	},
+	"a refusal or a content filter": func(t *testing.T, p *play) {
 		p.once("GOOD")
-		p.never("I can")
+		p.never("Sorry")
 		p.asked(2)
 		wantKinds(t, p, pipeline.Refused)
 	},
-	"B110": func(t *testing.T, p *play) {
+	"text in the shape of a tool call": func(t *testing.T, p *play) {
 		p.once("GOOD")
 		p.never("<tool>read")
 		wantKinds(t, p, pipeline.ToolCallOutput)
 	},
 
-	"B18": func(t *testing.T, p *play) { p.once("SUM", "LAST"); fits(t, p) },
-	"B19": func(t *testing.T, p *play) { p.once("LAST"); fits(t, p) },
-	"B42": func(t *testing.T, p *play) {
+	"a history many times the summarizer's window": func(t *testing.T, p *play) { p.once("SUM", "LAST"); fits(t, p) },
+	"a summarizer with a small output limit":       func(t *testing.T, p *play) { p.once("LAST"); fits(t, p) },
+	"the many spellings of an overflow": func(t *testing.T, p *play) {
 		p.once("SUM", "LAST")
 		if len(p.requests) > 3 || p.requests[1].tokens >= p.requests[0].tokens {
 			t.Errorf("%d requests, of %d and %d tokens", len(p.requests), p.requests[0].tokens, p.requests[1].tokens)
 		}
 	},
-	"B85": func(t *testing.T, p *play) {
+	"large content of every kind": func(t *testing.T, p *play) {
 		p.once("SUM", "LAST")
 		fits(t, p)
 		if !strings.Contains(p.requests[0].text, "SMALL-ASK") || strings.Contains(p.requests[0].text, "hm hm") {
 			t.Error("the small question is not whole in the request, or reasoning is")
 		}
 	},
-	"B93": func(t *testing.T, p *play) {
+	"tool messages that are dropped": func(t *testing.T, p *play) {
 		p.asked(1)
 		for i := range 8 {
 			for _, said := range []string{"USER-", "NARRATION-", "CONCLUSION-"} {
@@ -876,25 +915,26 @@ var faultChecks = map[string]func(*testing.T, *play){
 			}
 		}
 	},
-	"B102b": func(t *testing.T, p *play) {
+	"a summarizer with a very small window": func(t *testing.T, p *play) {
 		fits(t, p)
 		if !strings.Contains(p.requests[0].text, "<message seq") {
 			t.Error("the request holds no transcript")
 		}
 	},
-	"B83": func(t *testing.T, p *play) {
+	"Chinese and Japanese text": func(t *testing.T, p *play) {
 		if n := p.all[0].Tokens; n < 18_000 {
 			t.Errorf("estimated at %d tokens", n)
 		}
 		for _, r := range p.requests {
-			if wide := strings.Count(r.text, "漢") + strings.Count(r.text, "字"); wide+(len(r.text)-3*wide)/4 > 16_000 {
+			wide := strings.Count(r.text, "漢") + strings.Count(r.text, "字")
+			if wide+(len(r.text)-3*wide)/4 > 16_000 {
 				t.Errorf("a request of %d wide chars", wide)
 			}
 		}
 		p.once("続けて")
 	},
 
-	"B20": func(t *testing.T, p *play) {
+	"work in progress since the last request": func(t *testing.T, p *play) {
 		p.ordered("SUM", "TASK-NOW", "STEP-1", "RES-1", "STEP-2", "RES-2")
 		for _, item := range p.view().Items {
 			if m := item.Message; m != nil && m.Genuine() && strings.Contains(pipeline.RenderMessage(*m), "TASK-OLD") {
@@ -902,8 +942,13 @@ var faultChecks = map[string]func(*testing.T, *play){
 			}
 		}
 	},
-	"B22": func(t *testing.T, p *play) { p.once("MODE-Y"); p.never("MODE-X") },
-	"B54": func(t *testing.T, p *play) {
+	"a mode prompt that changes between two compactions": func(t *testing.T,
+		p *play,
+	) {
+		p.once("MODE-Y")
+		p.never("MODE-X")
+	},
+	"messages of role user that no person wrote": func(t *testing.T, p *play) {
 		found := slices.ContainsFunc(p.view().Items, func(item pipeline.ContextItem) bool {
 			return item.Message != nil && item.Message.Genuine() &&
 				strings.Contains(pipeline.RenderMessage(*item.Message), "REAL-TASK")
@@ -912,7 +957,7 @@ var faultChecks = map[string]func(*testing.T, *play){
 			t.Errorf("the task is there: %v; the environment stands %d times", found, n)
 		}
 	},
-	"B57": func(t *testing.T, p *play) {
+	"live state over three rounds": func(t *testing.T, p *play) {
 		p.once("PLAN-B", "SKILL-A")
 		p.never("TODO-A", "PLAN-A")
 		if p.format == transcript.OpenAI {
@@ -923,39 +968,57 @@ var faultChecks = map[string]func(*testing.T, *play){
 			t.Error("the text asks for a fresh start")
 		}
 	},
-	"B72": func(t *testing.T, p *play) {
-		if !strings.Contains(p.requests[0].text, "ORIGINAL-ASK") {
+	"the first request of a long conversation": func(t *testing.T, p *play) {
+		if !strings.Contains(p.requests[0].text, "FIRST-REQUEST") {
 			t.Error("the summarizer was not told the original question")
 		}
 		p.ordered("SUM", "LAST")
-		if n := strings.Count(p.text(), "ORIGINAL-ASK"); n > 1 {
+		if n := strings.Count(p.text(), "FIRST-REQUEST"); n > 1 {
 			t.Errorf("it stands %d times", n)
 		}
 	},
-	"B74": func(t *testing.T, p *play) {
-		if !strings.Contains(p.requests[0].text, "NEVER touch prod-db keep-9912") {
+	"a limit that the user sets early": func(t *testing.T, p *play) {
+		if !strings.Contains(p.requests[0].text, "NEVER write to the billing database, rule-4471") {
 			t.Error("the limit is not in the first request")
 		}
-		p.once("NEVER deploy on Fridays keep-7731", "NEVER touch prod-db keep-9912")
+		p.once("NEVER release during the weekend, rule-2208", "NEVER write to the billing database, rule-4471")
 	},
-	"B100": func(t *testing.T, p *play) { p.never("RUNNING-CHILD") },
-	"B105a": func(t *testing.T, p *play) {
-		p.ordered("SUM. Next step", "PLAN-MODE", "show me the plan first")
+	"subagents that are running": func(t *testing.T, p *play) { p.never("RUNNING-CHILD") },
+	"a mode that only allows proposals": func(t *testing.T, p *play) {
+		p.ordered("SUM. What comes next", "PLAN-MODE", "write the plan down first")
 		p.once("PLAN-MODE")
 		p.never("Go on from where")
 	},
 
-	"B09": func(t *testing.T, p *play) { p.compact(false); p.compact(false); atMost(t, p, 2) },
-	"B68": func(t *testing.T, p *play) { atMost(t, p, 1); below(t, p, 28_800); p.once("Q4 ") },
-	"B84": func(t *testing.T, p *play) {
+	"a history that cannot become smaller": func(t *testing.T,
+		p *play,
+	) {
+		p.compact(false)
+		p.compact(false)
+		atMost(t, p, 2)
+	},
+	"a few long messages at the end": func(t *testing.T,
+		p *play,
+	) {
+		atMost(t, p, 1)
+		below(t, p, 28_800)
+		p.once("Q4 ")
+	},
+	"a tool result as large as the window": func(t *testing.T, p *play) {
 		below(t, p, 18_000)
 		atMost(t, p, 2)
-		p.once("LOG-HEAD", "LOG-TAIL", "check log")
+		p.once("LOG-HEAD", "LOG-TAIL", "look into the log")
 	},
-	"B84b": func(t *testing.T, p *play) { p.compact(false); atMost(t, p, 2); p.once("PASTE-HEAD", "PASTE-TAIL") },
-	"B52":  func(t *testing.T, p *play) { promptIsGone(t, p) },
-	"B87": func(t *testing.T, p *play) {
-		for _, secret := range []string{"AKIAABCDEFGHIJKLMNOP", "abc.def.ghi123456789"} {
+	"a last user message larger than the window": func(t *testing.T,
+		p *play,
+	) {
+		p.compact(false)
+		atMost(t, p, 2)
+		p.once("PASTE-HEAD", "PASTE-TAIL")
+	},
+	"a summary that repeats the instructions": func(t *testing.T, p *play) { promptIsGone(t, p) },
+	"credentials in a tool result": func(t *testing.T, p *play) {
+		for _, secret := range []string{"AKIAQRSTUVWXYZABCDEF", "tok.prt.sig987654321"} {
 			if strings.Contains(p.requests[0].text, secret) {
 				t.Errorf("%s went out", secret)
 			}
@@ -966,8 +1029,8 @@ var faultChecks = map[string]func(*testing.T, *play){
 		}
 	},
 
-	"B41": func(t *testing.T, p *play) { p.whole() },
-	"B65": func(t *testing.T, p *play) {
+	"a conversation far below the limit": func(t *testing.T, p *play) { p.whole() },
+	"nothing to compact": func(t *testing.T, p *play) {
 		p.asked(0)
 		if len(p.all) > 0 {
 			p.whole()
@@ -980,8 +1043,8 @@ var faultChecks = map[string]func(*testing.T, *play){
 			t.Errorf("%d messages: nothing to do because of %q, want %q", len(p.all), p.nothing, want[len(p.all)])
 		}
 	},
-	"B66": func(t *testing.T, p *play) { p.once("LAST", "SUM") },
-	"B97": func(t *testing.T, p *play) { p.asked(1) },
+	"messages without text":           func(t *testing.T, p *play) { p.once("LAST", "SUM") },
+	"a manual compaction is repeated": func(t *testing.T, p *play) { p.asked(1) },
 }
 
 func wantKinds(t *testing.T, p *play, kinds ...pipeline.ErrorKind) {
@@ -1001,7 +1064,7 @@ func isDigest(t *testing.T, p *play) {
 func fits(t *testing.T, p *play) {
 	t.Helper()
 	for _, r := range p.requests {
-		if r.tokens+r.maxOutput > p.fault.Config.SummarizerWindow {
+		if r.tokens+r.maxOutput > p.fault.Settings.SummarizerWindow {
 			t.Errorf("a request of %d tokens for %d", r.tokens, r.maxOutput)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 
 // durabilityCases: crashes, races, retries, doing things again.
 var durabilityCases = map[string]how{
-	"B07": {
-		says: "a refused request leaves no empty summary behind: the context stays, or the digest lands; the " +
-			"next compaction folds the first summary in",
+	"the summarizer rejects the request": {
+		says: "No empty summary is stored: the context stays as it was, or the digest is applied. The next " +
+			"compaction includes the first summary.",
 		fails: true, digest: pipeline.DigestAlways, list: "external",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -36,13 +36,9 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B16": {
-		says: "a worker that is killed while the summarizer answers loses nothing and commits once",
-		skip: "a process is killed: workflows/crash_test.go (TestKilledWorkerInMidCall)",
-	},
-	"B23": {
-		says: "three requests by hand beside an automatic run are one run: one call, one marker, and each caller " +
-			"gets it",
+	"manual and automatic compactions at the same time": {
+		says: "Three manual requests and one automatic run are one run: one model call, one marker, and every " +
+			"caller gets its result.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("ONE")
@@ -64,8 +60,8 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B38": {
-		says: "messages that come while the summary is written stand behind it, each once, in their order",
+	"messages arrive while the summary is written": {
+		says: "They follow the summary, each once and in order.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			run := m.summarized("SUM")
@@ -77,9 +73,9 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B39": {
-		says: "by hand nothing is compacted while a reply is generated: it is refused and no model asked; " +
-			"afterwards it works, and the reply is kept once",
+	"a manual compaction during a reply": {
+		says: "The compaction is refused without a model call. After the reply it is applied, and the reply is " +
+			"stored once.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			rounds := m.compactions()
@@ -92,8 +88,8 @@ var durabilityCases = map[string]how{
 			p.askedFor(1)
 		},
 	},
-	"B49a": {
-		says: "a rate limit without a body is no overflow: nothing starts",
+	"a rate limit without a body": {
+		says: "A rate limit is not an overflow: no run starts.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedFor(0)
@@ -103,8 +99,9 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B49c": {
-		says:  "an account without credit fails the run at once and typed; another model works without any cleaning up",
+	"an account without credit": {
+		says: "The run fails at once with its own error kind. A compaction by another model works without any " +
+			"cleanup.",
 		fails: true, digest: pipeline.DigestAlways, list: "external",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -119,9 +116,9 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B50": {
-		says: "a summarizer that always fails is not asked on every message: its calls are bounded, also over a " +
-			"restart, and what holds them is shown",
+	"a summarizer that always fails, over a restart": {
+		says: "The number of model calls is bounded, also after a restart of the worker, and the state shows the " +
+			"open breaker.",
 		fails: true, restarts: true,
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -135,7 +132,7 @@ var durabilityCases = map[string]how{
 			}
 			kind := pipeline.BadRequest
 			if p.policy != pipeline.DigestNever {
-				// the digest has nothing to make smaller: by the vendor's figures the little that is said is all there is
+				// The digest cannot shrink the context: by the vendor's figures, nearly all of it is the tail.
 				kind = pipeline.NoShrink
 			}
 			for _, d := range []done{before[0], after[0]} {
@@ -150,8 +147,8 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B50r": {
-		says: "a vendor's wait is kept to, and what passes by itself is asked again",
+	"a vendor that says how long to wait": {
+		says: "The next request is not earlier, and transient errors are retried.",
 		check: func(t *testing.T, p *play) {
 			p.main().summarized("SUM")
 			p.askedFor(3)
@@ -161,8 +158,8 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B51": {
-		says: "a client that gives up waiting and asks again, with its key or without, starts no second summary",
+	"a client that times out and asks again": {
+		says: "No second summary is started, with or without an idempotency key.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -172,9 +169,8 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B64": {
-		says: "a cancelled compaction leaves the context as it was, its late answer counts for nothing, and the " +
-			"next one works",
+	"a compaction is cancelled": {
+		says: "The context is as before, a late answer is ignored, and the next compaction works.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			if run := m.ops("cancel")[0].run; run.Outcome != store.OutcomeCancelled {
@@ -190,9 +186,8 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B73": {
-		says: "twelve megabytes of results: the summary is applied, and the workflow's history stays small and " +
-			"without a word of them",
+	"twelve megabytes of tool results": {
+		says: "The summary is applied. The workflow history stays small and has no text of the conversation.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			run := m.summarized("SUM")
@@ -204,9 +199,8 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B77": {
-		says: "of a summary prepared in the background and one by hand one alone counts, and a low figure makes " +
-			"nothing further take effect",
+	"a prepared summary and a manual compaction": {
+		says: "One of the two takes effect, and a low usage figure does not apply the other.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			idle := m.ops("wait_idle")
@@ -237,12 +231,8 @@ var durabilityCases = map[string]how{
 			p.askedAtMost(2)
 		},
 	},
-	"B90": {
-		says: "a process that dies at any step of the commit leaves one marker, and pays for no answer twice",
-		skip: "a process is killed at each step: workflows/crash_test.go (TestKilledWorkerLosesNothing)",
-	},
-	"B91": {
-		says: "a broken stream, an empty body and one that is no JSON are asked again, and nothing of them is kept",
+	"broken streams and invalid bodies": {
+		says: "Each is retried, and no partial text is stored.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("GOOD")
@@ -250,8 +240,8 @@ var durabilityCases = map[string]how{
 			p.askedFor(4)
 		},
 	},
-	"B96": {
-		says: "messages sent again by their ids add nothing, and one for an old version is refused",
+	"a client that sends old messages again": {
+		says: "Messages with known ids are not stored twice, and an append to an old version is refused.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -269,8 +259,8 @@ var durabilityCases = map[string]how{
 			m.never(m.last(), "STALE")
 		},
 	},
-	"B97": {
-		says: "a compaction by hand of what has not changed asks no model, and says so",
+	"a manual compaction is repeated": {
+		says: "Without new messages no model is asked, and the run says so.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedFor(1)
@@ -286,18 +276,18 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B102a": {
-		says:  "the text of an error is never a summary",
+	"an error in place of a summary": {
+		says:  "The text of an error is never stored as a summary.",
 		fails: true, digest: pipeline.DigestAlways, list: "self",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.landed(m.compactions()[0], pipeline.ServerError)
-			m.never(m.last(), "boom-trace-id")
+			m.never(m.last(), "trace-4711-failed")
 			m.mustStand(m.last(), "u2")
 		},
 	},
-	"B102b": {
-		says: "however little fits, a summarizer is sent the user's words and something of the rest, and not nothing",
+	"a summarizer with a very small window": {
+		says: "The request has the user's words and a part of the rest; it is never empty.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -310,13 +300,12 @@ var durabilityCases = map[string]how{
 			}
 		},
 	},
-	"B113": {
-		says: "a worker that stops in the middle of a summary ends nothing: the run goes on with the next " +
-			"worker, and there is one marker",
+	"a worker stops while a summary is written": {
+		says:     "The next worker finishes the run, and there is one marker.",
 		restarts: true,
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			if s := m.ops("state")[0].state.State; s.Run == "" || s.Marker != nil {
+			if s := m.ops("read_state")[0].state.State; s.Run == "" || s.Marker != nil {
 				t.Errorf("while no worker ran: run %q, marker %v", s.Run, s.Marker)
 			}
 			all := m.allRuns()

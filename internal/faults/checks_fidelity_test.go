@@ -10,10 +10,10 @@ import (
 
 // fidelityCases: what has to survive a compaction.
 var fidelityCases = map[string]how{
-	"B20": {
+	"work in progress since the last request": {
 		forms: true,
-		says: "the steps since the user's last request stand behind the summary in their order, and an old " +
-			"request is no request any more",
+		says: "All messages since the user's last request follow the summary in order. An older request is not " +
+			"repeated as a message.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -26,8 +26,8 @@ var fidelityCases = map[string]how{
 			}
 		},
 	},
-	"B22": {
-		says: "a mode prompt stands once after each round, with its newest value",
+	"a mode prompt that changes between two compactions": {
+		says: "Each context has the mode prompt once, with its newest value.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			rounds := m.compactions()
@@ -38,10 +38,10 @@ var fidelityCases = map[string]how{
 			m.never(rounds[1].after, "MODE-X")
 		},
 	},
-	"B54": {
+	"messages of role user that no person wrote": {
 		forms: true,
-		says: "what no person said is not the user's last word: the real request stays verbatim, alone counts as " +
-			"a turn, and what was injected stands at most once",
+		says: "They are not the user's last message: the real request stays verbatim and is the only turn. Each of " +
+			"them is in the context once at most.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -56,11 +56,11 @@ var fidelityCases = map[string]how{
 			}
 		},
 	},
-	"B57": {
-		says: "system prompt and live state stand once after every round; what was emptied is gone, what was " +
-			"changed is new, and nothing asks to start over",
-		note: "live state takes its values at the start of a turn or at the marker: where the last compaction " +
-			"finds nothing to do, they are there with the next message",
+	"live state over three rounds": {
+		says: "The system prompt and the live state are in each context once. A removed value is absent, a changed " +
+			"one is new, and no text asks the agent to start over.",
+		note: "Live state is re-injected at the start of a turn or at a marker. Where the last compaction has " +
+			"nothing to do, the new values are in the context from the next message on.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			rounds := m.compactions()
@@ -80,27 +80,26 @@ var fidelityCases = map[string]how{
 			}
 		},
 	},
-	"B72": {
-		says: "the first request is part of what the summarizer reads, and no unanswered message in the context",
+	"the first request of a long conversation": {
+		says: "The summarizer reads it. In the context it is not an unanswered message.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
 			found := false
 			for _, r := range p.requests() {
-				found = found || strings.Contains(r.Text, "ORIGINAL-ASK")
+				found = found || strings.Contains(r.Text, "FIRST-REQUEST")
 			}
 			if !found {
 				t.Error("the summarizer was not told the original request")
 			}
 			m.ordered(m.last(), "SUM", summaryEnd, "LAST")
-			if n := strings.Count(textOf(m.last()), "ORIGINAL-ASK"); n > 1 || m.stands(m.last(), "ORIGINAL-ASK") {
-				t.Errorf("it stands %d times, as a message: %v", n, m.stands(m.last(), "ORIGINAL-ASK"))
+			if n := strings.Count(textOf(m.last()), "FIRST-REQUEST"); n > 1 || m.stands(m.last(), "FIRST-REQUEST") {
+				t.Errorf("it stands %d times, as a message: %v", n, m.stands(m.last(), "FIRST-REQUEST"))
 			}
 		},
 	},
-	"B74": {
-		says: "a limit that the user set reaches the summarizer whole, and one that is pinned stands in every " +
-			"context once, whatever the summary says",
+	"a limit that the user sets early": {
+		says: "The summarizer reads it whole. A pinned limit is in every context once, whatever the summary says.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			limit := m.text(0)
@@ -117,10 +116,10 @@ var fidelityCases = map[string]how{
 			}
 		},
 	},
-	"B100": {
-		says: "children under way are told once after each compaction, and not any more when they have ended",
-		note: "live state takes its values at the start of a turn or at the marker: what was removed is gone with " +
-			"the next message",
+	"subagents that are running": {
+		says: "Each context after a compaction names them once, and no context does after they have ended.",
+		note: "Live state is re-injected at the start of a turn or at a marker: a removed entry is absent from the " +
+			"next message on.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			rounds := m.compactions()
@@ -134,8 +133,8 @@ var fidelityCases = map[string]how{
 			m.never(m.say("and now?"), "RUNNING-CHILD")
 		},
 	},
-	"B101": {
-		says: "a child's compaction touches neither the parent's context nor its figures",
+	"a subagent's conversation is compacted": {
+		says: "The parent's context and figures do not change.",
 		check: func(t *testing.T, p *play) {
 			parent, child := p.talks["parent"], p.talks["child"]
 			parent.unchanged(parent.last())
@@ -149,9 +148,9 @@ var fidelityCases = map[string]how{
 			p.askedFor(1)
 		},
 	},
-	"B105a": {
-		says: "the mode stands once and behind the summary, what the user asked for is whole and last, and " +
-			"nothing orders the agent to go on",
+	"a mode that only allows proposals": {
+		says: "The mode is in the context once, after the summary. The user's request is whole and last, and no " +
+			"text tells the agent to continue.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized(p.scripted(0))
@@ -168,12 +167,12 @@ var fidelityCases = map[string]how{
 
 // undoCases: taking compactions back, and other models.
 var undoCases = map[string]how{
-	"B60": {
-		says: "a smaller window counts at once: the state is over the limit, and the compaction keeps within the " +
-			"new window",
+	"a switch to a model with a smaller window": {
+		says: "The new window applies at once: the state is over the limit, and the compaction stays within the new " +
+			"window.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			if s := m.ops("state")[0].state.State; !s.Trigger.OverLimit || s.Trigger.Window != 16_000 {
+			if s := m.ops("read_state")[0].state.State; !s.Trigger.OverLimit || s.Trigger.Window != 16_000 {
 				t.Errorf("over the limit: %v, the window is %d", s.Trigger.OverLimit, s.Trigger.Window)
 			}
 			m.summarized("SUM")
@@ -184,9 +183,9 @@ var undoCases = map[string]how{
 			}
 		},
 	},
-	"B61": {
-		says: "each undo gives the context from before its compaction and what came since, the third the whole " +
-			"transcript, and the fourth a clear error",
+	"three compactions are undone": {
+		says: "Each undo restores the context before its compaction plus what was appended since; the third " +
+			"restores the whole transcript. A fourth undo is a clear error.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			rounds, undone := m.compactions(), m.ops("undo")
@@ -210,8 +209,8 @@ var undoCases = map[string]how{
 			}
 		},
 	},
-	"B104": {
-		says: "after an undo the older summary is whole, and what it covers no more is verbatim again",
+	"the newer of two compactions is undone": {
+		says: "The older summary is whole, and what it does not cover is verbatim again.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			c := m.last()
@@ -228,8 +227,8 @@ var undoCases = map[string]how{
 
 // storageCases: caching, isolation, what must not leak.
 var storageCases = map[string]how{
-	"B52": {
-		says: "of the instructions that a summarizer gives back nothing is kept, and its next request has them once",
+	"a summary that repeats the instructions": {
+		says: "No line of the instructions is stored, and the next request contains each once.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			rounds := m.compactions()
@@ -248,9 +247,9 @@ var storageCases = map[string]how{
 			}
 		},
 	},
-	"B79": {
-		says: "twenty conversations of two tenants at once: each request and each context has its own mark alone, " +
-			"and a foreign key finds nothing",
+	"twenty conversations of two tenants at once": {
+		says: "Each request and each context has the mark of its own conversation only. The other tenant's key " +
+			"finds nothing.",
 		check: func(t *testing.T, p *play) {
 			owners := map[string]string{}
 			for name, m := range p.talks {
@@ -306,9 +305,9 @@ var storageCases = map[string]how{
 			c0.noted(done{op: "end"}) // and nothing of it happened
 		},
 	},
-	"B87": {
-		says: "with redaction on no credential goes out or into a summary, the compaction is applied, and the " +
-			"transcript is as it was",
+	"credentials in a tool result": {
+		says: "With redaction on, no credential is sent or stored in a summary. The compaction is applied, and the " +
+			"transcript is unchanged.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			secrets := regexp.MustCompile(`AKIA[A-Z]+|[a-z]+\.[a-z]+\.[a-z0-9]+`)
@@ -351,16 +350,15 @@ func onlyMark(t *testing.T, what, text, owner string) {
 
 // emptyCases: nothing to do.
 var emptyCases = map[string]how{
-	"B41": {
-		says: "far below the limit the context is the conversation, byte for byte",
+	"a conversation far below the limit": {
+		says: "The context is the conversation, byte for byte.",
 		check: func(t *testing.T, p *play) {
 			p.main().unchanged(p.main().last())
 			p.askedFor(0)
 		},
 	},
-	"B65": {
-		says: "with nothing to compact no model is asked and nothing is marked, and the run says which of the " +
-			"reasons it is",
+	"nothing to compact": {
+		says: "No model is asked, no marker is stored, and the run says why.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedFor(0)
@@ -382,10 +380,9 @@ var emptyCases = map[string]how{
 			}
 		},
 	},
-	"B66": {
+	"messages without text": {
 		forms: true,
-		says: "messages without text do no harm: the compaction is applied, and the context has no empty text " +
-			"that we made",
+		says:  "The compaction is applied, and the context has no empty text that was added by it.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")

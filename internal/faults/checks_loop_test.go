@@ -11,9 +11,8 @@ import (
 
 // loopCases: compactions that do not help, and tails that are too large.
 var loopCases = map[string]how{
-	"B09": {
-		says: "what cannot shrink is tried at most twice, then the state says why nothing more is tried; every " +
-			"append is taken",
+	"a history that cannot become smaller": {
+		says: "Two attempts at most; then the state says why no further run starts. Every append is accepted.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedAtMost(2)
@@ -29,8 +28,8 @@ var loopCases = map[string]how{
 			}
 		},
 	},
-	"B68": {
-		says: "the tail is bounded in tokens: one compaction makes room for a turn",
+	"a few long messages at the end": {
+		says: "The tail is limited in tokens: one compaction makes room for the next turn.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			d := m.compactions()[0]
@@ -42,16 +41,16 @@ var loopCases = map[string]how{
 			p.askedFor(1)
 		},
 	},
-	"B84": {
-		says: "a result as large as the window is cut in the middle, its ends and its id kept, and the context is " +
-			"below the limit; no model is asked in vain",
-		note: "by our count the result fits below the limit, where nothing is cut; so the window is made smaller " +
-			"as well, in which it does not",
+	"a tool result as large as the window": {
+		says: "Its middle is cut, its ends and its id are kept, and the context is below the limit. No model is " +
+			"asked needlessly.",
+		note: "By our count the result fits below the limit of the first window, where nothing is cut. The case " +
+			"therefore also uses a smaller window.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			for _, window := range []int{20_000, 16_000} {
 				if window < 20_000 {
-					m.setConfig(step{ContextWindow: window})
+					m.changeModel(step{Window: window})
 					m.compact(step{Op: "compact"})
 				}
 				c := m.last()
@@ -72,10 +71,10 @@ var loopCases = map[string]how{
 			m.say("go on")
 		},
 	},
-	"B84b": {
-		says: "what the user said last is never cut: a message larger than the window is told as such, tried at " +
-			"most twice, and the conversation goes on",
-		note: "the case would also take a cut message; the specification never cuts the user's last one",
+	"a last user message larger than the window": {
+		says: "The message is never cut. The run says so after two model calls at most, and the next append is " +
+			"accepted.",
+		note: "Other systems cut the message. We never cut the user's last message.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedAtMost(2)
@@ -91,9 +90,8 @@ var loopCases = map[string]how{
 			m.say("go on")
 		},
 	},
-	"B94": {
-		says: "an estimate that the vendor's figure corrects starts a compaction by the figure, and the tail is " +
-			"not empty after it",
+	"an estimate that is far too low": {
+		says: "The vendor's figure starts a compaction, and the tail is not empty afterwards.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			all := m.allRuns()
@@ -115,8 +113,9 @@ var loopCases = map[string]how{
 
 // answerCases: what a summarizer answers in the place of a summary.
 var answerCases = map[string]how{
-	"B12": {
-		says: "an answer of thoughts alone is no summary: it is asked once more, and both calls are booked",
+	"an answer of thinking alone": {
+		says: "Thinking is not a summary: the model is asked once more, and both model calls are in the usage " +
+			"ledger.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			run := m.summarized("GOOD")
@@ -126,8 +125,8 @@ var answerCases = map[string]how{
 			}
 		},
 	},
-	"B13": {
-		says: "what is asked again after a bad answer is never the same request",
+	"three answers in a row are empty or cut off": {
+		says: "Each retry sends a different request.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("GOOD")
@@ -142,9 +141,9 @@ var answerCases = map[string]how{
 			}
 		},
 	},
-	"B14": {
-		says: "blank answers to the end: the context stays, or a digest with the user's words lands; nothing " +
-			"stands in for a summary",
+	"blank answers only": {
+		says: "The context stays as it was, or a digest with the user's words is applied. No placeholder is stored " +
+			"as a summary.",
 		fails: true, digest: pipeline.DigestAlways,
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -154,18 +153,17 @@ var answerCases = map[string]how{
 			p.askedAtMost(4)
 		},
 	},
-	"B15": {
-		says: "a tool call of the summarizer is neither carried out nor kept; it is asked once more",
+	"the summarizer calls a tool": {
+		says: "The tool call is neither executed nor stored; the model is asked once more.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("GOOD")
-			m.never(m.last(), "s1", "/tmp/compaction")
+			m.never(m.last(), "s1", "notes/INDEX.md")
 			p.askedFor(2)
 		},
 	},
-	"B17": {
-		says: "five rounds that each give the summary back and add to it: there is one summary within its cap " +
-			"after every one, and it does not grow",
+	"each summary repeats the one before": {
+		says: "Over five rounds there is one summary, within its limit, and it does not grow.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			first := 0
@@ -185,9 +183,8 @@ var answerCases = map[string]how{
 			}
 		},
 	},
-	"B24": {
-		says: "what three compactions keep stands once in the transcript, with its first number, and once in the " +
-			"context",
+	"the same tail is kept by three compactions": {
+		says: "The tail is in the transcript once, under its first number, and in every context once.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			if len(m.compactions()) != 3 {
@@ -211,8 +208,8 @@ var answerCases = map[string]how{
 			}
 		},
 	},
-	"B30": {
-		says: "an answer that is cut off is never kept: the next request asks for less, and its whole answer is",
+	"a summary that is cut off": {
+		says: "The partial summary is not stored. The next request asks for a shorter one, and that answer is used.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("FULL")
@@ -224,18 +221,17 @@ var answerCases = map[string]how{
 			}
 		},
 	},
-	"B31": {
-		says: "of what the summarizer wraps around its summary nothing is kept, and nothing inside it closes the " +
-			"wrapper",
+	"markup around and inside a summary": {
+		says: "Only the summary's own text is stored, and nothing inside it closes the wrapper.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("BODY")
-			m.never(m.last(), "SECRET-ANALYSIS", "</invoke>", "</summary>")
+			m.never(m.last(), "DRAFT-THOUGHTS", "</invoke>", "</summary>")
 			m.once(m.last(), summaryEnd)
 		},
 	},
-	"B56": {
-		says: "every request says in which language to answer, the shorter one and those of parts as well",
+	"a conversation in another language": {
+		says: "Every request names the language to answer in, also the shorter one and those for parts.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("RESUMO")
@@ -251,8 +247,8 @@ var answerCases = map[string]how{
 			}
 		},
 	},
-	"B80": {
-		says: "with nothing new a summary is not replaced by an emptier one",
+	"no new message since the last summary": {
+		says: "The summary is not replaced by an emptier one.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			for i, d := range m.compactions() {
@@ -264,8 +260,8 @@ var answerCases = map[string]how{
 			p.askedFor(1)
 		},
 	},
-	"B82": {
-		says: "a refusal goes to the next summarizer at once, and none of its words are kept",
+	"a refusal or a content filter": {
+		says: "The next summarizer is asked at once, and no word of the refusal is stored.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("GOOD")
@@ -286,9 +282,8 @@ var answerCases = map[string]how{
 			}
 		},
 	},
-	"B99": {
-		says: "an empty compaction of the vendor's own is a failed one: a summary is asked for, and no empty " +
-			"block is kept",
+	"an empty compaction block of the vendor": {
+		says:   "It counts as a failure: a summary is requested instead, and no empty block is stored.",
 		format: "anthropic",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -303,9 +298,8 @@ var answerCases = map[string]how{
 			}
 		},
 	},
-	"B110": {
-		says: "text in the shape of a tool call is no summary; it is asked once more, under the compactor's own " +
-			"system prompt",
+	"text in the shape of a tool call": {
+		says: "It is not a summary: the model is asked once more, under the compactor's own system prompt.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("GOOD")

@@ -14,9 +14,9 @@ import (
 
 // overflowCases: histories larger than who is to summarize them.
 var overflowCases = map[string]how{
-	"B18": {
-		says: "a history many times the summarizer's window is cut before the first request: none is larger, and " +
-			"the summary is applied",
+	"a history many times the summarizer's window": {
+		says: "The input is cut before the first request: no request exceeds the window, and the summary is " +
+			"applied.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -24,8 +24,8 @@ var overflowCases = map[string]how{
 			p.requestsWithin(32_000)
 		},
 	},
-	"B19": {
-		says: "the output that is asked for is within the model's bounds, and fits beside the input",
+	"a summarizer with a small output limit": {
+		says: "The requested output is within the model's limit and fits beside the input.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -38,9 +38,9 @@ var overflowCases = map[string]how{
 			}
 		},
 	},
-	"B26": {
-		says: "an image counts by its size in pixels and not by its letters: nothing is compacted, and it comes " +
-			"back byte for byte",
+	"one large image in a new conversation": {
+		says: "The image counts by its size in pixels, not by its bytes: nothing is compacted, and it comes back " +
+			"byte for byte.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.unchanged(m.last())
@@ -50,9 +50,8 @@ var overflowCases = map[string]how{
 			}
 		},
 	},
-	"B42": {
-		says: "an overflow is known in all of its spellings: the second request is smaller, and its answer is the " +
-			"summary",
+	"the many spellings of an overflow": {
+		says: "Each one is recognized: the second request is smaller, and its answer is the summary.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -68,8 +67,8 @@ var overflowCases = map[string]how{
 			}
 		},
 	},
-	"B43": {
-		says: "the room for the agent's answer lowers the limit, and a compaction is started",
+	"room for the agent's answer": {
+		says: "The output reserve lowers the limit, and a compaction starts.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			all := m.allRuns()
@@ -82,8 +81,8 @@ var overflowCases = map[string]how{
 			}
 		},
 	},
-	"B85": {
-		says: "no kind of content can make a request too large, and what the user said in few words is whole in it",
+	"large content of every kind": {
+		says: "No kind of content makes a request too large, and the user's short messages are whole in it.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -94,8 +93,9 @@ var overflowCases = map[string]how{
 			}
 		},
 	},
-	"B86": {
-		says:  "neither the agent's errors nor the summarizer's become messages, and no error is asked about for ever",
+	"errors that are reported again and again": {
+		says: "Error texts, of the agent's model or of the summarizer, never become messages. The number of model " +
+			"calls is bounded.",
 		fails: true,
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -125,7 +125,7 @@ var overflowCases = map[string]how{
 			}
 			// What holds further runs back is told with each report that fires and starts nothing.
 			var end service.Appended
-			ends := m.ops("end_turn")
+			ends := m.ops("end_reply")
 			if err := json.Unmarshal(ends[len(ends)-1].res.body, &end); err != nil {
 				t.Fatal(err)
 			}
@@ -134,10 +134,9 @@ var overflowCases = map[string]how{
 			}
 		},
 	},
-	"B93": {
+	"tool messages that are dropped": {
 		forms: true,
-		says: "tool noise that is dropped is gone: one request holds what the user and the agent said, and " +
-			"nothing of the tools",
+		says:  "One request has what the user and the agent said and nothing of the tools.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -162,9 +161,9 @@ var overflowCases = map[string]how{
 
 // usageCases: figures, estimates and what they start.
 var usageCases = map[string]how{
-	"B08": {
-		says: "after a compaction the figure from before it counts no more: no second one starts, and the next " +
-			"real figure stands",
+	"a usage figure from before a compaction": {
+		says: "The figure no longer counts after the compaction: no second one starts, and the next figure of the " +
+			"vendor is used.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedFor(1)
@@ -178,8 +177,8 @@ var usageCases = map[string]how{
 			m.once(m.last(), "SUM1")
 		},
 	},
-	"B11": {
-		says: "usage is the last request's and never a sum",
+	"usage reported by every request": {
+		says: "The usage is that of the last request, not the sum of all.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedFor(0)
@@ -189,9 +188,8 @@ var usageCases = map[string]how{
 			}
 		},
 	},
-	"B44": {
-		says: "with automatic compaction off nothing starts by itself, an overflow that is reported neither; by " +
-			"hand it works",
+	"automatic compaction is off": {
+		says: "Nothing starts automatically, not even after a reported overflow. A manual compaction works.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			idle := m.ops("wait_idle")[0]
@@ -205,23 +203,23 @@ var usageCases = map[string]how{
 			}
 		},
 	},
-	"B45c": {
-		says: "what the vendor had in its cache is counted once",
+	"a figure that includes cached tokens": {
+		says: "Cached tokens are counted once.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedFor(0)
-			if s := m.ops("state")[0].state.State; s.UsedTokens != 60_100 || s.Estimated {
+			if s := m.ops("read_state")[0].state.State; s.UsedTokens != 60_100 || s.Estimated {
 				t.Errorf("%d tokens are used, estimated: %v", s.UsedTokens, s.Estimated)
 			}
 		},
 	},
-	"B83": {
-		says: "wide scripts count as what they are, in the figure and in what is sent to the summarizer",
+	"Chinese and Japanese text": {
+		says: "Wide scripts count with their real size, in the usage and in what is sent to the summarizer.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("要約")
 			m.mustStand(m.last(), "続けて")
-			if s := m.ops("state")[0].state.State; s.UsedTokens < 18_000 || !s.Estimated {
+			if s := m.ops("read_state")[0].state.State; s.UsedTokens < 18_000 || !s.Estimated {
 				t.Errorf("%d tokens are used, estimated: %v", s.UsedTokens, s.Estimated)
 			}
 			for _, r := range p.requests() {
@@ -231,22 +229,23 @@ var usageCases = map[string]how{
 			}
 		},
 	},
-	"B107": {
-		says: "a figure of zero is none: the estimate stands, and says so",
+	"a usage figure of zero": {
+		says: "The estimate is used and marked as one.",
 		check: func(t *testing.T, p *play) {
 			p.askedFor(0)
-			if s := p.main().ops("state")[0].state.State; s.UsedTokens < 14_000 || !s.Estimated ||
+			if s := p.main().ops("read_state")[0].state.State; s.UsedTokens < 14_000 || !s.Estimated ||
 				!s.Trigger.OverLimit {
 				t.Errorf("%d tokens are used, estimated: %v, over the limit: %v", s.UsedTokens, s.Estimated,
 					s.Trigger.OverLimit)
 			}
 		},
 	},
-	"B109": {
-		says: "reaching the limit is enough, one below is not, and a configured limit goes before the window's share",
+	"exactly at the limit": {
+		says: "Reaching the limit is enough, one token less is not. A configured limit takes precedence over the " +
+			"share of the window.",
 		check: func(t *testing.T, p *play) {
 			var got []string
-			for _, d := range p.main().ops("state") {
+			for _, d := range p.main().ops("read_state") {
 				s := d.state.State
 				got = append(got, fmt.Sprintf("%d of %d %v", s.UsedTokens, s.Trigger.Limit, s.Trigger.OverLimit))
 			}
@@ -257,25 +256,24 @@ var usageCases = map[string]how{
 			p.askedFor(0)
 		},
 	},
-	"B111": {
-		says: "an output limit that is not known reserves nothing: small turns in a small window start no compaction",
+	"an unknown output limit and a small window": {
+		says: "Nothing is reserved for the output, so that small turns start no compaction.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			p.askedFor(0)
 			if n := len(m.allRuns()); n != 0 {
 				t.Errorf("%d runs", n)
 			}
-			if limit := m.ops("state")[0].state.State.Trigger.Limit; limit < 8000 || limit > 14_745 {
+			if limit := m.ops("read_state")[0].state.State.Trigger.Limit; limit < 8000 || limit > 14_745 {
 				t.Errorf("the limit is %d", limit)
 			}
 		},
 	},
-	"B112": {
-		says: "a figure of a prompt that the vendor cut in silence does not hide that the context is too large, " +
-			"and is told to be implausible",
+	"a figure that is too small to be true": {
+		says: "The context is over the limit all the same, and the figure is reported as implausible.",
 		check: func(t *testing.T, p *play) {
 			p.askedFor(0)
-			s := p.main().ops("state")[0].state.State
+			s := p.main().ops("read_state")[0].state.State
 			if s.UsedTokens <= 29_491 || !s.Trigger.OverLimit || !s.Trigger.Implausible {
 				t.Errorf("%d tokens are used, over the limit: %v, implausible: %v", s.UsedTokens, s.Trigger.OverLimit,
 					s.Trigger.Implausible)

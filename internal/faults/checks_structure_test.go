@@ -13,10 +13,10 @@ import (
 
 // structureCases: pairs of calls and results, roles, blocks that must not be touched.
 var structureCases = map[string]how{
-	"B01": {
+	"a call without a result at the end of the history": {
 		forms: true,
-		says: "a call at the end that nobody answered has a result in the context, the user's last request is " +
-			"whole, and the agent can go on",
+		says: "The call gets a result in the context, the user's last request is whole, and the next append is " +
+			"accepted.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUMMARY-1")
@@ -25,9 +25,9 @@ var structureCases = map[string]how{
 			m.say("go on")
 		},
 	},
-	"B06": {
+	"a result without its call at the start of the history": {
 		forms: true,
-		says:  "a history that begins with a result without its call is summarised in a valid request",
+		says:  "The history is summarized in a request that the vendor accepts.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -35,8 +35,8 @@ var structureCases = map[string]how{
 			p.askedFor(1)
 		},
 	},
-	"B28": {
-		says: "thinking, redacted thinking and unknown keys of a kept message come back byte for byte",
+	"thinking blocks in a message that is kept": {
+		says: "Thinking, redacted thinking and unknown keys come back byte for byte.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -46,9 +46,8 @@ var structureCases = map[string]how{
 			}
 		},
 	},
-	"B29": {
-		says: "in the middle of a turn, with no model to be had, the context ends with the tool's result, is " +
-			"valid, and the agent can go on",
+	"no model is available in the middle of a turn": {
+		says:  "The context ends with the tool's result, is valid, and the next append is accepted.",
 		fails: true, digest: pipeline.DigestAlways, list: "self",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
@@ -60,9 +59,9 @@ var structureCases = map[string]how{
 			m.say("and now?")
 		},
 	},
-	"B32": {
+	"ten tool calls in one message": {
 		forms: true,
-		says:  "ten parallel calls and their results are in the context and in the request together, or not at all",
+		says:  "The calls and their results are together in the context and in every request, or not there at all.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -86,13 +85,13 @@ var structureCases = map[string]how{
 			}
 		},
 	},
-	"B35": {
+	"a target format in which roles alternate": {
 		forms: true,
-		says: "the summary is a user message; in the formats that ask for it roles alternate, beginning with the " +
-			"user's, and the user's last words are a part of their own",
-		note: "no setting asks for alternation, the format says whether roles take turns: the context is read in " +
-			"the formats that it is converted to; in Anthropic's own the API joins messages of one role itself, " +
-			"so that they are left as they came",
+		says: "The summary is a user message. Where the format requires it, roles alternate starting with the user, " +
+			"and the user's last words are a part of their own.",
+		note: "There is no setting for alternation; the format decides. The context is read in the formats that it " +
+			"is converted to. In the Anthropic format the API joins consecutive messages of one role itself, so " +
+			"they are left as they came.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
@@ -108,10 +107,9 @@ var structureCases = map[string]how{
 			}
 		},
 	},
-	"B89": {
+	"a call whose worker died": {
 		forms: true,
-		says: "a call whose worker died does not keep compactions from getting on: both are applied, and leave " +
-			"the context below its limit",
+		says:  "Later compactions are applied all the same and leave the context below the limit.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			for i, d := range m.compactions() {

@@ -14,14 +14,12 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// how is what becomes of a case: what is checked beside the invariants, or why it is not played.
+// how says how a case is played, and what is checked beside the invariants.
 type how struct {
-	// says is what is checked, in a sentence.
+	// says is what is checked, in whole sentences.
 	says  string
 	check func(t *testing.T, p *play)
-	// skip is why the case is not played here, and what covers it.
-	skip string
-	// note is where the design decides otherwise than the case, "": nowhere.
+	// note says where this system decides otherwise than the case expects, "" for nowhere.
 	note string
 	// fails says that the case wants a compaction that no model brings about, and digest with which policy it is played
 	// beside never: "" where the runs are automatic or over the limit, always where the digest would stay away.
@@ -37,8 +35,8 @@ type how struct {
 	restarts bool
 }
 
-// cases are all that the checks_*_test.go say.
-var cases = gathered(structureCases, loopCases, answerCases, overflowCases, usageCases, fidelityCases, durabilityCases,
+// checks are those of all checks_*_test.go, by the name of the case.
+var checks = gathered(structureCases, loopCases, answerCases, overflowCases, usageCases, fidelityCases, durabilityCases,
 	undoCases, storageCases, emptyCases)
 
 func gathered(groups ...map[string]how) map[string]how {
@@ -46,7 +44,7 @@ func gathered(groups ...map[string]how) map[string]how {
 	for _, group := range groups {
 		for id, h := range group {
 			if _, twice := all[id]; twice {
-				panic("case " + id + " stands in two groups")
+				panic("case " + id + " is in two groups")
 			}
 			all[id] = h
 		}
@@ -64,7 +62,7 @@ func (t *talk) last() *service.Context {
 }
 
 // compactions are the runs that the case asked for and waited for, in order.
-func (t *talk) compactions() []done { return t.ops("compact", "compact_force") }
+func (t *talk) compactions() []done { return t.ops("compact", "compact_full") }
 
 // once checks that a context says each phrase once.
 func (t *talk) once(c *service.Context, phrases ...string) {

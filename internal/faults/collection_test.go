@@ -1,52 +1,46 @@
 package faults
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 )
 
-// fault is a line of the collection. What its JSON holds beyond these fields is an error: a word that the harness does
-// not know would be half of a case.
+// fault is a case with its kind. A JSON key beyond these fields is an error: a case with a word that the harness does
+// not know would be played in part only.
 type fault struct {
-	ID       string            `json:"id"`
-	Kind     string            `json:"kind"`
-	Title    string            `json:"title"`
-	Hard     bool              `json:"hard"`
+	Kind     string            `json:"-"`
+	Name     string            `json:"name"`
+	Settings settings          `json:"settings"`
 	Messages []json.RawMessage `json:"messages"`
-	// Variants are lists of messages, or words for where a process dies.
-	Variants []json.RawMessage `json:"variants"`
-	Config   settings          `json:"config"`
-	// Expect is prose, for people: the checks say it again in Go.
-	Expect string `json:"expect"`
+	// MessageVariants are lists of messages of which each play of the case uses one.
+	MessageVariants [][]json.RawMessage `json:"message_variants"`
+	// Answers are what the models of the case answer, in order; SecondAnswers those of a summarizer of its own.
+	Answers       []map[string]json.RawMessage `json:"answers"`
+	SecondAnswers []map[string]json.RawMessage `json:"second_answers"`
+	// AnswerVariants are answers of which each play of the case uses one.
+	AnswerVariants []map[string]json.RawMessage `json:"answer_variants"`
 }
 
-// settings is a case's configuration in the collection's neutral words.
+// variants is the number of plays that differ in a variant, at least 1.
+func (f fault) variants() int { return max(1, len(f.MessageVariants), len(f.AnswerVariants)) }
+
+// settings are those of the conversation, of its model and of the summarizer.
 type settings struct {
-	ContextWindow     int                          `json:"context_window"`
-	MaxOutputTokens   int                          `json:"max_output_tokens"`
-	Auto              *bool                        `json:"auto"`
-	BackgroundStart   float64                      `json:"background_start_fraction"`
-	SummarizerWindow  int                          `json:"summarizer_window"`
-	ModelMaxOutput    int                          `json:"model_max_output"`
-	SummaryMaxTokens  int                          `json:"summary_max_tokens"`
-	MaxAttempts       int                          `json:"max_attempts"`
-	BreakerLimit      int                          `json:"breaker_limit"`
-	StrictAlternation bool                         `json:"strict_alternation"`
-	AllowOpenCalls    bool                         `json:"allow_open_calls"`
-	RedactSecrets     bool                         `json:"redact_secrets"`
-	ToolDropThreshold *float64                     `json:"tool_drop_threshold"`
-	CompactionMode    string                       `json:"compaction_mode"`
-	ForceExternal     bool                         `json:"force_external"`
-	LLM               []map[string]json.RawMessage `json:"llm"`
-	ExternalLLM       []map[string]json.RawMessage `json:"external_llm"`
-	Variants          []map[string]json.RawMessage `json:"variants"`
-	Action            []string                     `json:"action"`
+	Window              int      `json:"window"`
+	MaxOutput           int      `json:"max_output"`
+	Auto                *bool    `json:"auto"`
+	BackgroundStart     float64  `json:"background_start"`
+	SummarizerWindow    int      `json:"summarizer_window"`
+	SummarizerMaxOutput int      `json:"summarizer_max_output"`
+	SummaryMaxTokens    int      `json:"summary_max_tokens"`
+	BreakerFailures     int      `json:"breaker_failures"`
+	Redact              bool     `json:"redact"`
+	ToolDropThreshold   *float64 `json:"tool_drop_threshold"`
+	Mode                string   `json:"mode"`
+	ForceExternal       bool     `json:"force_external"`
 }
 
 // step is a message, or an operation in the place of one.
@@ -69,7 +63,6 @@ type step struct {
 	ExpectStatus       statuses          `json:"expect_status"`
 	ClientTimeoutMS    int               `json:"client_timeout_ms"`
 	IdempotencyKey     string            `json:"idempotency_key"`
-	CrashAt            json.RawMessage   `json:"crash_at"`
 	Error              *reported         `json:"error"`
 	Message            json.RawMessage   `json:"message"`
 	IDs                []string          `json:"ids"`
@@ -79,10 +72,10 @@ type step struct {
 	Plan               *string           `json:"plan"`
 	Skills             []string          `json:"skills"`
 	Constraints        []string          `json:"constraints"`
-	ContextWindow      int               `json:"context_window"`
+	Window             int               `json:"window"`
 	SummarizerWindow   int               `json:"summarizer_window"`
-	SummarizerModel    string            `json:"summarizer_model"`
-	TokenLimit         int               `json:"token_limit"`
+	Summarizer         string            `json:"summarizer"`
+	Limit              int               `json:"limit"`
 }
 
 type metadata struct {
@@ -111,14 +104,27 @@ func (s *statuses) UnmarshalJSON(b []byte) error {
 
 // words are the keys that each operation takes.
 var words = map[string][]string{
-	"compact": {"expect_status", "client_timeout_ms", "idempotency_key"}, "compact_force": nil,
-	"compact_async": {"crash_at"}, "cancel": nil, "undo": {"expect_status"}, "state": nil, "wait_idle": nil,
-	"wait_compaction": nil, "set_state": {"mode_prompt", "todo", "plan", "skills", "constraints"},
-	"set_config": {"context_window", "summarizer_window", "summarizer_model", "token_limit"}, "report_error": {"error"},
-	"begin_turn": nil, "end_turn": {"message"}, "parallel": {"ops"},
-	"parallel_conversations": {"count", "tenants", "messages"}, "repeat": {"times", "messages", "restart_worker_after"},
-	"kill_worker": nil, "start_worker": nil, "stop_worker_gracefully": nil, "append_again": {"ids"},
-	"append": {"expected_version", "message", "expect_status"}, "use_variant": nil,
+	"append":                 {"expected_version", "message", "expect_status"},
+	"append_again":           {"ids"},
+	"cancel":                 nil,
+	"change_model":           {"window", "summarizer_window", "summarizer", "limit"},
+	"compact":                {"expect_status", "client_timeout_ms", "idempotency_key"},
+	"compact_full":           nil,
+	"end_reply":              {"message"},
+	"open_reply":             nil,
+	"parallel":               {"ops"},
+	"parallel_conversations": {"count", "tenants", "messages"},
+	"read_state":             nil,
+	"repeat":                 {"times", "messages", "restart_worker_after"},
+	"report_error":           {"error"},
+	"request_compaction":     nil,
+	"set_state":              {"mode_prompt", "todo", "plan", "skills", "constraints"},
+	"start_worker":           nil,
+	"stop_worker":            nil,
+	"undo":                   {"expect_status"},
+	"use_variant":            nil,
+	"wait_compaction":        nil,
+	"wait_idle":              nil,
 }
 
 // What a message may hold: the first are sent as they are, the second stand beside it in the API.
@@ -127,29 +133,10 @@ var (
 	besideKeys = []string{"id", "usage", "metadata", "conversation", "parent"}
 )
 
-// readFaults reads the collection.
-func readFaults(path string) ([]fault, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var all []fault
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, len(data)+1)
-	for n := 1; lines.Scan(); n++ {
-		f, err := decodeFault(lines.Bytes())
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		all = append(all, f)
-	}
-	return all, lines.Err()
-}
-
-// decodeFault reads one line, and all of the words in it.
-func decodeFault(line []byte) (fault, error) {
+// decodeFault reads one case, and every word in it.
+func decodeFault(raw []byte) (fault, error) {
 	var f fault
-	expanded, err := expand(line)
+	expanded, err := expand(raw)
 	if err != nil {
 		return f, err
 	}
@@ -157,44 +144,29 @@ func decodeFault(line []byte) (fault, error) {
 		return f, err
 	}
 	if err := f.check(); err != nil {
-		return f, fmt.Errorf("%s: %w", f.ID, err)
+		return f, fmt.Errorf("case %q: %w", f.Name, err)
 	}
 	return f, nil
 }
 
 // check looks at every word, before anything is played.
 func (f fault) check() error {
-	if f.ID == "" || f.Kind == "" || f.Expect == "" || f.Config.ContextWindow <= 0 {
-		return errors.New("a case has an id, a kind, what is expected and a context window")
+	if f.Name == "" || f.Settings.Window <= 0 {
+		return errors.New("a case needs a name and a window")
 	}
-	if _, err := stepsOf(f.Messages); err != nil {
-		return err
-	}
-	for _, v := range f.Variants {
-		if v[0] != '[' {
-			continue // where a process dies
-		}
-		var list []json.RawMessage
-		if err := json.Unmarshal(v, &list); err != nil {
-			return err
-		}
+	for _, list := range append([][]json.RawMessage{f.Messages}, f.MessageVariants...) {
 		if _, err := stepsOf(list); err != nil {
 			return err
 		}
 	}
-	for _, action := range f.Config.Action {
-		if _, known := words[action]; !known {
-			return fmt.Errorf("unknown action %q", action)
-		}
-	}
-	for _, list := range [][]map[string]json.RawMessage{f.Config.LLM, f.Config.ExternalLLM, f.Config.Variants} {
+	for _, list := range [][]map[string]json.RawMessage{f.Answers, f.SecondAnswers, f.AnswerVariants} {
 		for _, a := range list {
 			answer, err := answerOf(a)
 			if err != nil {
 				return err
 			}
-			if answer.useVariant && len(f.Config.Variants) == 0 {
-				return errors.New("an answer of the script is a variant, and there are none")
+			if answer.useVariant && len(f.AnswerVariants) == 0 {
+				return errors.New("an answer is to be a variant, but the case has no answer_variants")
 			}
 		}
 	}
@@ -269,147 +241,6 @@ func orText(s, otherwise string) string {
 		return otherwise
 	}
 	return s
-}
-
-// strict decodes JSON that holds nothing unknown.
-func strict(raw []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if d.More() {
-		return errors.New("something follows it")
-	}
-	return nil
-}
-
-// field is a member of a JSON object, which keeps its place.
-type field struct {
-	key   string
-	value json.RawMessage
-}
-
-func fieldsOf(raw []byte) ([]field, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	start, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	if start != json.Delim('{') {
-		return nil, fmt.Errorf("an object is expected, not %.40s", raw)
-	}
-	var out []field
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		f := field{key: key.(string)} // the decoder takes nothing else for a key
-		if err := d.Decode(&f.value); err != nil {
-			return nil, err
-		}
-		out = append(out, f)
-	}
-	_, err = d.Token()
-	return out, err
-}
-
-func join(fields []field) json.RawMessage {
-	parts := make([]string, len(fields))
-	for i, f := range fields {
-		parts[i] = quote(f.key) + ":" + string(f.value)
-	}
-	return json.RawMessage("{" + strings.Join(parts, ",") + "}")
-}
-
-// quote writes a JSON string as the vendors do: nothing is escaped that need not be.
-func quote(s string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		panic(err) // a string
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-const (
-	// maxDepth is more than any case nests.
-	maxDepth = 50
-	// maxText bounds a string that a case writes as a repetition, in bytes.
-	maxText = 64 << 20
-)
-
-// expand writes out the strings that the collection gives as repetitions. Everything else keeps its order and spelling.
-func expand(raw []byte) ([]byte, error) {
-	if !json.Valid(raw) {
-		return nil, errors.New("it is no JSON")
-	}
-	return expandValue(raw, 0)
-}
-
-func expandValue(raw json.RawMessage, depth int) (json.RawMessage, error) {
-	raw = bytes.TrimSpace(raw)
-	if depth > maxDepth {
-		return nil, errors.New("it is nested too deep")
-	}
-	switch raw[0] {
-	case '[':
-		var list []json.RawMessage
-		if err := json.Unmarshal(raw, &list); err != nil {
-			return nil, err
-		}
-		for i, item := range list {
-			var err error
-			if list[i], err = expandValue(item, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return append(append([]byte{'['}, bytes.Join(rawBytes(list), []byte{','})...), ']'), nil
-	case '{':
-		fields, err := fieldsOf(raw)
-		if err != nil {
-			return nil, err
-		}
-		if text, ok, err := repetition(fields, raw); ok || err != nil {
-			return json.RawMessage(text), err
-		}
-		for i := range fields {
-			if fields[i].value, err = expandValue(fields[i].value, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return join(fields), nil
-	}
-	return raw, nil
-}
-
-func rawBytes(list []json.RawMessage) [][]byte {
-	out := make([][]byte, len(list))
-	for i, item := range list {
-		out[i] = item
-	}
-	return out
-}
-
-// repetition reads {"prefix","repeat","times","suffix"} as the string that it stands for; ok is false for any other
-// object.
-func repetition(fields []field, raw []byte) (string, bool, error) {
-	if !slices.ContainsFunc(fields, func(f field) bool { return f.key == "repeat" }) {
-		return "", false, nil
-	}
-	var r struct {
-		Prefix, Repeat, Suffix string
-		Times                  int
-	}
-	if err := strict(raw, &r); err != nil {
-		return "", false, fmt.Errorf("a repeated text: %w", err)
-	}
-	if r.Times < 0 || r.Times*len(r.Repeat) > maxText {
-		return "", false, fmt.Errorf("a text of %d times %d bytes is not taken", r.Times, len(r.Repeat))
-	}
-	return quote(r.Prefix + strings.Repeat(r.Repeat, r.Times) + r.Suffix), true, nil
 }
 
 // indexed puts a number for {i}, or {c}, into a block.

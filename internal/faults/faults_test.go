@@ -4,12 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"regexp"
-	"slices"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"precis/internal/testkit"
 	"precis/internal/testkit/stacktest"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -31,11 +29,21 @@ func TestMain(m *testing.M) {
 	os.Exit(stacktest.Main{M: m}.Run())
 }
 
-func collection(t testing.TB) []fault {
+// allFaults are the cases, decoded.
+func allFaults(t testing.TB) []fault {
 	t.Helper()
-	all, err := readFaults(testkit.Shared(t, "cases/faults.jsonl"))
+	cases, err := Cases()
 	if err != nil {
 		t.Fatal(err)
+	}
+	var all []fault
+	for _, c := range cases {
+		f, err := decodeFault(c.JSON)
+		if err != nil {
+			t.Fatalf("%s: %v", c.Kind, err)
+		}
+		f.Kind = c.Kind
+		all = append(all, f)
 	}
 	return all
 }
@@ -44,10 +52,7 @@ func collection(t testing.TB) []fault {
 // shape is what it is about in every other one too. Where it wants a compaction that fails, that is what happens with
 // the digest switched off; it is played again with the digest, which lands, flagged, and all else holds.
 func playsOf(f fault) []*play {
-	h := cases[f.ID]
-	if h.skip != "" {
-		return nil
-	}
+	h := checks[f.Name]
 	policies := []pipeline.DigestPolicy{""}
 	if h.fails {
 		policies = []pipeline.DigestPolicy{pipeline.DigestNever, h.digest}
@@ -61,7 +66,7 @@ func playsOf(f fault) []*play {
 	}
 	var out []*play
 	for _, form := range forms {
-		for variant := range max(1, len(f.Variants), len(f.Config.Variants)) {
+		for variant := range f.variants() {
 			for _, policy := range policies {
 				out = append(out, &play{fault: f, how: h, format: form, variant: variant, policy: policy})
 			}
@@ -70,12 +75,12 @@ func playsOf(f fault) []*play {
 	return out
 }
 
-// TestFaults plays every case of the collection through the HTTP API.
+// TestFaults plays every case through the HTTP API.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	var plays []*play
 	var vendors []*vendor
-	for _, f := range collection(t) {
+	for _, f := range allFaults(t) {
 		for _, p := range playsOf(f) {
 			p.vendor = p.newVendor(t, len(vendors))
 			plays, vendors = append(plays, p), append(vendors, p.vendor)
@@ -83,7 +88,7 @@ func TestFaults(t *testing.T) {
 	}
 	shared := newSystem(t, vendors...)
 	for _, p := range plays {
-		t.Run(p.fault.ID+"/"+p.name(), func(t *testing.T) {
+		t.Run(p.fault.Kind+"/"+p.fault.Name+"/"+p.name(), func(t *testing.T) {
 			t.Parallel()
 			p.t, p.sys = t, shared
 			if p.how.restarts {
@@ -95,48 +100,48 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestEveryCaseIsKnown: no case of the collection goes unplayed in silence, and none is known that it has not.
-func TestEveryCaseIsKnown(t *testing.T) {
+// TestEveryCaseIsChecked compares the cases with the checks: each has one that says what it proves, and a kind whose
+// rule docs/faults.md names.
+func TestEveryCaseIsChecked(t *testing.T) {
 	t.Parallel()
-	var ids []string
-	for _, f := range collection(t) {
-		ids = append(ids, f.ID)
-		h, known := cases[f.ID]
-		switch {
-		case !known:
-			t.Errorf("%s (%s) is neither played nor skipped with a reason", f.ID, f.Title)
-		case (h.check == nil) == (h.skip == ""):
-			t.Errorf("%s is to be played or skipped, one of the two", f.ID)
-		case h.says == "":
-			t.Errorf("%s does not say what is checked", f.ID)
+	known := map[string]bool{}
+	for _, f := range allFaults(t) {
+		if known[f.Name] {
+			t.Errorf("two cases are named %q", f.Name)
 		}
-		if h.skip != "" {
-			coveredBy(t, f.ID, h.skip)
+		known[f.Name] = true
+		if c, ok := checks[f.Name]; !ok || c.check == nil || c.says == "" {
+			t.Errorf("case %q has no check, or the check does not say what it proves", f.Name)
 		}
-		if _, known := kinds[f.Kind]; !known {
-			t.Errorf("%s: nothing is said of the kind %q", f.ID, f.Kind)
+		if _, ok := kinds[f.Kind]; !ok {
+			t.Errorf("case %q is of kind %q, which has no rule in kinds", f.Name, f.Kind)
 		}
 	}
-	for id := range cases {
-		if !slices.Contains(ids, id) {
-			t.Errorf("%s is not in the collection", id)
+	for name := range checks {
+		if !known[name] {
+			t.Errorf("there is a check for %q, and no such case", name)
 		}
 	}
 }
 
-// covering is a test elsewhere that a case is left to.
-var covering = regexp.MustCompile(`(\S+_test\.go) \((Test\w+)\)`)
-
-// coveredBy checks that the test is there which a reason not to play a case names.
-func coveredBy(t *testing.T, id, reason string) {
-	t.Helper()
-	named := covering.FindStringSubmatch(reason)
-	if named == nil {
-		t.Errorf("%s is skipped and names no test", id)
-		return
-	}
-	code, err := os.ReadFile("../../" + named[1])
-	if err != nil || !strings.Contains(string(code), "func "+named[2]+"(") {
-		t.Errorf("%s is left to %s of %s, which is not there (%v)", id, named[2], named[1], err)
+// TestCasesPlayedElsewhere checks that the tests exist which the table names for cases that are not played here.
+func TestCasesPlayedElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, e := range elsewhere {
+		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(e.dir), "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, file := range files {
+			code, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || strings.Contains(string(code), "func "+e.test+"(")
+		}
+		if !found {
+			t.Errorf("case %q is left to %s in %s, which does not exist", e.name, e.test, e.dir)
+		}
 	}
 }

@@ -43,7 +43,7 @@ type play struct {
 // name tells the plays of a case apart.
 func (p *play) name() string {
 	name := string(p.format)
-	if n := max(len(p.fault.Variants), len(p.fault.Config.Variants)); n > 0 {
+	if p.fault.variants() > 1 {
 		name += fmt.Sprintf("/variant%d", p.variant)
 	}
 	if p.policy != "" {
@@ -92,9 +92,9 @@ func (p *play) newVendor(t *testing.T, number int) *vendor {
 	t.Helper()
 	script, err := scriptOf(p.fault, p.variant)
 	if err != nil {
-		t.Fatalf("%s: %v", p.fault.ID, err)
+		t.Fatalf("%s: %v", p.fault.Name, err)
 	}
-	v := &vendor{name: fmt.Sprintf("v%d", number), typ: llm.TypeOpenAI, native: p.fault.Config.CompactionMode == "beta"}
+	v := &vendor{name: fmt.Sprintf("v%d", number), typ: llm.TypeOpenAI, native: p.fault.Settings.Mode == "beta"}
 	if p.format == transcript.Anthropic {
 		v.typ = llm.TypeAnthropic
 	}
@@ -118,12 +118,12 @@ func (p *play) goesOn() bool {
 	if err != nil {
 		panic(err) // the collection is read before it is played
 	}
-	return slices.ContainsFunc(steps, func(s step) bool { return s.Op == "compact_async" })
+	return slices.ContainsFunc(steps, func(s step) bool { return s.Op == "request_compaction" })
 }
 
 // settings are the case's, in the words of the API.
 func (p *play) settings() map[string]any {
-	c := p.fault.Config
+	c := p.fault.Settings
 	set := map[string]any{"summarizers": p.summarizers(c.SummarizerWindow, firstModel)}
 	trigger := map[string]any{}
 	if c.Auto != nil {
@@ -138,17 +138,17 @@ func (p *play) settings() map[string]any {
 	if c.SummaryMaxTokens > 0 {
 		set["summary_max_tokens"] = c.SummaryMaxTokens
 	}
-	if c.BreakerLimit > 0 {
-		set["breaker"] = map[string]any{"failures": c.BreakerLimit, "cooldown_seconds": 300}
+	if c.BreakerFailures > 0 {
+		set["breaker"] = map[string]any{"failures": c.BreakerFailures, "cooldown_seconds": 300}
 	}
-	if c.RedactSecrets {
+	if c.Redact {
 		set["redact"] = true
 	}
 	if c.ToolDropThreshold != nil {
 		set["tool_drop_threshold"] = *c.ToolDropThreshold
 	}
-	if c.CompactionMode != "" {
-		set["mode"] = c.CompactionMode
+	if c.Mode != "" {
+		set["mode"] = c.Mode
 	}
 	if c.ForceExternal {
 		set["force_external"] = true
@@ -163,13 +163,13 @@ func (p *play) settings() map[string]any {
 // by the case's one script; the latter alone where the case gives it a window of its own, or is about what only goes to
 // such a one.
 func (p *play) summarizers(window int, model string) []any {
-	c := p.fault.Config
+	c := p.fault.Settings
 	spec := map[string]any{"model": p.vendor.name + "/" + model, "context_window": window}
 	if window == 0 {
-		spec["context_window"] = c.ContextWindow
+		spec["context_window"] = c.Window
 	}
-	if c.ModelMaxOutput > 0 {
-		spec["max_output"] = c.ModelMaxOutput
+	if c.SummarizerMaxOutput > 0 {
+		spec["max_output"] = c.SummarizerMaxOutput
 	}
 	var list []any
 	switch {
@@ -177,15 +177,15 @@ func (p *play) summarizers(window int, model string) []any {
 		return append(list, "self")
 	case p.how.list == "external":
 		return append(list, spec)
-	case c.ForceExternal && len(c.LLM) == 0:
-	case window > 0 || c.RedactSecrets || c.ForceExternal:
+	case c.ForceExternal && len(p.fault.Answers) == 0:
+	case window > 0 || c.Redact || c.ForceExternal:
 		list = append(list, spec)
-	case len(c.ExternalLLM) > 0:
+	case len(p.fault.SecondAnswers) > 0:
 		list = append(list, "self")
 	default:
 		list = append(list, "self", spec)
 	}
-	if len(c.ExternalLLM) > 0 {
+	if len(p.fault.SecondAnswers) > 0 {
 		list = append(list, p.vendor.name+"/"+secondModel)
 	}
 	return list
@@ -196,9 +196,6 @@ func (p *play) run() {
 	p.talks = map[string]*talk{}
 	main := p.talk("", "")
 	main.steps(p.fault.Messages)
-	for _, action := range p.fault.Config.Action {
-		main.step(step{Op: action})
-	}
 	for _, t := range p.talks {
 		t.settled()
 	}
@@ -239,8 +236,8 @@ const noSystem = "You are a careful agent."
 func (t *talk) create() {
 	t.t.Helper()
 	messages := allMessages(t.fault.Messages)
-	if len(t.fault.Variants) > 0 && t.fault.Variants[t.variant][0] == '[' {
-		messages = append(messages, allMessages(t.variantMessages())...)
+	if len(t.fault.MessageVariants) > 0 {
+		messages = append(messages, allMessages(t.fault.MessageVariants[t.variant])...)
 	}
 	text := noSystem
 	for _, m := range messages {
@@ -251,8 +248,8 @@ func (t *talk) create() {
 	if text == noSystem || t.format == transcript.Anthropic {
 		t.system = json.RawMessage(quote(text))
 	}
-	model := map[string]any{"vendor": t.vendor.name, "name": agentModel, "context_window": t.fault.Config.ContextWindow}
-	if n := t.fault.Config.MaxOutputTokens; n > 0 {
+	model := map[string]any{"vendor": t.vendor.name, "name": agentModel, "context_window": t.fault.Settings.Window}
+	if n := t.fault.Settings.MaxOutput; n > 0 {
 		model["max_output"] = n
 	}
 	body := map[string]any{"id": t.id, "format": t.format, "model": model, "settings": t.settings(), "tools": []any{}}
@@ -260,14 +257,6 @@ func (t *talk) create() {
 		body["system"] = t.system
 	}
 	t.want(t.call("POST", "/v1/conversations", body), 201)
-}
-
-func (t *talk) variantMessages() []json.RawMessage {
-	var list []json.RawMessage
-	if err := json.Unmarshal(t.fault.Variants[t.variant], &list); err != nil {
-		t.t.Fatal(err)
-	}
-	return list
 }
 
 // call sends a request and gives whatever is answered.
@@ -399,11 +388,11 @@ func (t *talk) step(s step) {
 			}
 		}
 	case "use_variant":
-		t.steps(t.variantMessages())
-	case "compact", "compact_force":
+		t.steps(t.fault.MessageVariants[t.variant])
+	case "compact", "compact_full":
 		t.compact(s)
-	case "compact_async":
-		t.compactAsync(s)
+	case "request_compaction":
+		t.requestCompaction()
 	case "parallel":
 		t.parallel(s.Ops)
 	case "parallel_conversations":
@@ -414,23 +403,23 @@ func (t *talk) step(s step) {
 		t.cancel()
 	case "undo":
 		t.undo(s)
-	case "state":
+	case "read_state":
 		t.log = append(t.log, done{op: s.Op, state: t.conversation(), requests: len(t.requests())})
 	case "set_state":
 		t.setState(s)
-	case "set_config":
-		t.setConfig(s)
+	case "change_model":
+		t.changeModel(s)
 	case "report_error":
 		t.reportError(*s.Error)
-	case "begin_turn":
+	case "open_reply":
 		t.beginReply()
-	case "end_turn":
+	case "end_reply":
 		t.endReply(s.Message)
 	case "append_again":
 		t.appendAgain(s.IDs)
 	case "append":
 		t.appendAt(s)
-	case "stop_worker_gracefully":
+	case "stop_worker":
 		t.sys.StopWorker()
 	case "start_worker":
 		t.sys.StartWorker()
@@ -507,7 +496,7 @@ func (t *talk) compactOnce(s step) done {
 	t.t.Helper()
 	d := done{op: s.Op, before: t.context()}
 	body := map[string]any{"wait_seconds": int(patience / time.Second)}
-	if s.Op == "compact_force" {
+	if s.Op == "compact_full" {
 		body["full"] = true
 	}
 	ctx := t.t.Context()
@@ -550,12 +539,9 @@ func (t *talk) impatient(patience time.Duration) (context.Context, context.Cance
 	return ctx, cancel
 }
 
-// compactAsync asks for a compaction and goes on as soon as the model has been asked.
-func (t *talk) compactAsync(s step) {
+// requestCompaction requests a compaction and returns as soon as its model call has arrived.
+func (t *talk) requestCompaction() {
 	t.t.Helper()
-	if s.CrashAt != nil {
-		t.t.Fatal("the harness lets no process die in the middle of a stage")
-	}
 	before, asked := t.context(), len(t.requests())
 	res := t.want(t.call("POST", t.path("/compactions"), map[string]any{}), 202)
 	var run runreport.Run
@@ -566,7 +552,7 @@ func (t *talk) compactAsync(s step) {
 	if _, err := t.vendor.WaitForRequest(t.t.Context(), asked+1); err != nil {
 		t.t.Fatal(err)
 	}
-	t.noted(done{op: s.Op, res: res, before: before})
+	t.noted(done{op: "request_compaction", res: res, before: before})
 }
 
 // parallel does several operations at once.
@@ -691,27 +677,27 @@ func (t *talk) setState(s step) {
 	t.log = append(t.log, done{op: "set_state", requests: len(t.requests())})
 }
 
-func (t *talk) setConfig(s step) {
+func (t *talk) changeModel(s step) {
 	t.t.Helper()
 	patch := map[string]any{}
-	if s.ContextWindow > 0 {
-		patch["model"] = map[string]any{"context_window": s.ContextWindow}
+	if s.Window > 0 {
+		patch["model"] = map[string]any{"context_window": s.Window}
 	}
 	set := map[string]any{}
 	if s.SummarizerWindow > 0 {
 		set["summarizers"] = t.summarizers(s.SummarizerWindow, firstModel)
 	}
-	if s.SummarizerModel != "" {
-		set["summarizers"] = []any{t.vendor.name + "/" + s.SummarizerModel}
+	if s.Summarizer != "" {
+		set["summarizers"] = []any{t.vendor.name + "/" + s.Summarizer}
 	}
-	if s.TokenLimit > 0 {
-		set["trigger"] = map[string]any{"token_limit": s.TokenLimit}
+	if s.Limit > 0 {
+		set["trigger"] = map[string]any{"token_limit": s.Limit}
 	}
 	if len(set) > 0 {
 		patch["settings"] = set
 	}
 	t.log = append(t.log, done{
-		op: "set_config", res: t.want(t.call("PATCH", t.path(""), patch), 200),
+		op: "change_model", res: t.want(t.call("PATCH", t.path(""), patch), 200),
 		requests: len(t.requests()),
 	})
 }
@@ -735,7 +721,7 @@ func (t *talk) beginReply() {
 		t.t.Fatal(err)
 	}
 	t.reply = opened.ID
-	t.log = append(t.log, done{op: "begin_turn", res: res, requests: len(t.requests())})
+	t.log = append(t.log, done{op: "open_reply", res: res, requests: len(t.requests())})
 }
 
 func (t *talk) endReply(message json.RawMessage) {
@@ -749,7 +735,7 @@ func (t *talk) finishReply(body map[string]any) {
 	t.t.Helper()
 	res := t.want(t.call("POST", t.path("/replies/"+t.reply+"/end"), body), 200)
 	t.reply = ""
-	t.log = append(t.log, done{op: "end_turn", res: res, requests: len(t.requests())})
+	t.log = append(t.log, done{op: "end_reply", res: res, requests: len(t.requests())})
 }
 
 func (t *talk) restartWorker() {

@@ -59,7 +59,6 @@ func answerOf(raw map[string]json.RawMessage) (answer, error) {
 				a.Func = echoSummary(plus)
 			}
 		case key == "plus": // belongs to the one before
-		case key == "then": // what the case does once this answer hangs, which its actions say too
 		default:
 			err = fmt.Errorf("unknown word %q in an answer of the script", key)
 		}
@@ -122,7 +121,7 @@ func scriptOf(f fault, variant int) (vendorserver.Script, error) {
 		for _, r := range raw {
 			a, err := answerOf(r)
 			if err == nil && a.useVariant {
-				a, err = answerOf(f.Config.Variants[variant])
+				a, err = answerOf(f.AnswerVariants[variant])
 			}
 			if err != nil {
 				return nil, err
@@ -133,11 +132,11 @@ func scriptOf(f fault, variant int) (vendorserver.Script, error) {
 		return out, nil
 	}
 	var err error
-	if s.Answers, err = list(f.Config.LLM); err != nil {
+	if s.Answers, err = list(f.Answers); err != nil {
 		return s, err
 	}
-	if f.Config.ExternalLLM != nil {
-		if s.Models[secondModel], err = list(f.Config.ExternalLLM); err != nil {
+	if f.SecondAnswers != nil {
+		if s.Models[secondModel], err = list(f.SecondAnswers); err != nil {
 			return s, err
 		}
 	}
