@@ -11,8 +11,8 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"precis/internal/api/wire"
 	"precis/internal/contract"
-	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -33,7 +33,7 @@ type attempt struct {
 	// replays from the record only.
 	original    *store.Run
 	record      *record
-	differences []runreport.Difference
+	differences []wire.RunDifference
 }
 
 // artifact notes a reference; an empty one is left out.
@@ -48,7 +48,7 @@ func (at *attempt) artifact(role, sha string) {
 }
 
 // difference notes where a stage of a replay differs from the record. The first one is what the comparison shows.
-func (at *attempt) difference(d runreport.Difference) { at.differences = append(at.differences, d) }
+func (at *attempt) difference(d wire.RunDifference) { at.differences = append(at.differences, d) }
 
 // recorded runs one attempt at a stage: it sends heartbeats from the first line to the last, writes the attempt to
 // run_attempts when it starts and when it ends, and gives errors their kind. Temporal's history keeps only the last

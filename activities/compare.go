@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"precis/internal/runreport"
+	"precis/internal/api/wire"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -47,7 +47,7 @@ func (at *attempt) follows() error {
 		}
 	}
 	now := stepWords(string(r.stage), ref.Rung, "")
-	at.difference(runreport.Difference{What: "step", Recorded: took, Replayed: now})
+	at.difference(wire.RunDifference{What: "step", Recorded: took, Replayed: now})
 	return &divergedError{fmt.Sprintf("step %d of the record is %s, the replay came to %s", ref.Call, took, now)}
 }
 
@@ -77,12 +77,12 @@ func (a *Activities) compare(ctx context.Context, at *attempt, result any, failu
 		if rec.kept == nil {
 			recorded = fmt.Sprintf("%s: %s", recordedKind, recordedMessage)
 		}
-		at.difference(runreport.Difference{
+		at.difference(wire.RunDifference{
 			What: "error", Recorded: recorded,
 			Replayed: fmt.Sprintf("%s: %s", e.Kind, shorten(e.Message)),
 		})
 	case e == nil && rec.kept == nil:
-		at.difference(runreport.Difference{
+		at.difference(wire.RunDifference{
 			What: "error", Recorded: fmt.Sprintf("%s: %s", recordedKind, recordedMessage),
 			Replayed: "it went well",
 		})
@@ -120,7 +120,7 @@ func (at *attempt) compareResult(result any) error {
 		return fmt.Errorf("read a stage's result: %w", err)
 	}
 	if name, old, now := firstDifference("", was, is); old != now {
-		at.difference(runreport.Difference{
+		at.difference(wire.RunDifference{
 			What: "result" + name, Recorded: pipeline.Truncate(old, excerptChars),
 			Replayed: pipeline.Truncate(now, excerptChars),
 		})
@@ -182,7 +182,7 @@ func (a *Activities) compareArtifacts(ctx context.Context, at *attempt) error {
 		if was == is || was == "" && at.record.kept == nil {
 			continue
 		}
-		d := runreport.Difference{What: role, Recorded: "nothing", Replayed: "nothing"}
+		d := wire.RunDifference{What: role, Recorded: "nothing", Replayed: "nothing"}
 		if was != "" && is != "" {
 			old, err := a.Store.GetArtifact(ctx, at.ref.Tenant, was)
 			if err != nil {
@@ -263,8 +263,8 @@ func (a *Activities) keepDifferences(ctx context.Context, at *attempt) error {
 }
 
 // differencesOf reads what the steps of a replay found, in order.
-func (a *Activities) differencesOf(ctx context.Context, run store.Run) ([]runreport.Difference, error) {
-	var all []runreport.Difference
+func (a *Activities) differencesOf(ctx context.Context, run store.Run) ([]wire.RunDifference, error) {
+	var all []wire.RunDifference
 	seen := map[int]bool{}
 	for _, s := range run.Steps {
 		sha := s.Artifacts[roleDifference]
@@ -276,7 +276,7 @@ func (a *Activities) differencesOf(ctx context.Context, run store.Run) ([]runrep
 		if err != nil {
 			return nil, err
 		}
-		var list []runreport.Difference
+		var list []wire.RunDifference
 		if err := json.Unmarshal(data, &list); err != nil {
 			return nil, fmt.Errorf("read the differences: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -20,7 +21,7 @@ func (a *Activities) finishReplay(ctx context.Context, at *attempt, req FinishRe
 		Outcome: store.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
 		Facts: store.RunFacts{Summarizer: req.Summarizer},
 	}
-	var found runreport.Comparison
+	var found wire.RunComparison
 	var identical *bool
 	var err error
 	if req.Kind == KindDiverged { // no one else knows the kind
@@ -59,8 +60,8 @@ func (a *Activities) finishReplay(ctx context.Context, at *attempt, req FinishRe
 // compareRecorded sums up what the steps found, and compares how the two ended.
 func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec *record,
 	run store.Run,
-) (runreport.Comparison, error) {
-	var c runreport.Comparison
+) (wire.RunComparison, error) {
+	var c wire.RunComparison
 	all, err := a.differencesOf(ctx, run)
 	if err != nil {
 		return c, err
@@ -69,7 +70,7 @@ func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec
 		rec.original.Outcome != store.OutcomeCancelled
 	if was, is := endWords(wayEnded(rec.original)),
 		endWords(store.Outcome(req.Outcome), req.Kind, shorten(req.Reason)); was != is && !stopped {
-		all = append(all, runreport.Difference{
+		all = append(all, wire.RunDifference{
 			Stage: string(StageFinish), Call: req.Call, What: "outcome", Recorded: was,
 			Replayed: is,
 		})
@@ -90,12 +91,12 @@ func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec
 		if err != nil {
 			return c, err
 		}
-		c.Context = &runreport.ComparedContext{
+		c.Context = &wire.RunComparedContext{
 			Identical: sha == rec.original.Facts.Context, SHA256: sha,
 			Bytes: len(text),
 		}
 	} else if rec.original.Facts.Context != "" {
-		c.Context = &runreport.ComparedContext{}
+		c.Context = &wire.RunComparedContext{}
 	}
 	if c.Differences = len(all); c.Differences > 0 {
 		c.First = &all[0]
@@ -138,11 +139,11 @@ func endWords(o store.Outcome, kind pipeline.ErrorKind, reason string) string {
 // compareLive puts a live replay beside its original. end is how it ends, unless it has taken effect.
 func (a *Activities) compareLive(ctx context.Context, original, run store.Run,
 	end store.RunEnd,
-) (runreport.Comparison, error) {
+) (wire.RunComparison, error) {
 	if run.Outcome == "" {
 		run.Outcome, run.ErrorKind, run.Reason = end.Outcome, end.ErrorKind, end.Reason
 	}
-	c := runreport.Comparison{Live: true, Changes: runreport.ChangesOf(original, run)}
+	c := wire.RunComparison{Live: true, Changes: runreport.ChangesOf(original, run)}
 	was, err := a.summaryOf(ctx, original)
 	if err != nil {
 		return c, err

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"precis/activities"
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -21,7 +22,7 @@ import (
 // replay repeats a run and waits for the end.
 func replay(t *testing.T, s *scenario.System, run store.Run,
 	q conversation.ReplayRequest,
-) (store.Run, runreport.Comparison) {
+) (store.Run, wire.RunComparison) {
 	t.Helper()
 	asked, attached, err := conversation.AskReplay(t.Context(), s.Store, s.Config, run.Ref, q)
 	if err != nil || attached {
@@ -122,7 +123,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(t *testing.T, s *scenario.System, run store.Run)
-		want   runreport.Difference // without its call
+		want   wire.RunDifference // without its call
 	}{
 		{
 			name: "another answer", change: func(t *testing.T, s *scenario.System, run store.Run) {
@@ -134,7 +135,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 					strings.ReplaceAll(string(data), "The parts were read", "The parts were lost"))
 				sql(t, s, `UPDATE usage_ledger SET answer_sha256 = decode($1, 'hex') WHERE run = $2`, other, run.Ref.ID)
 			},
-			want: runreport.Difference{
+			want: wire.RunDifference{
 				Stage: "summarise", Summarizer: "anthropic/alpha", What: "answer",
 				Recorded: "The parts were read", Replayed: "The parts were lost",
 			},
@@ -149,8 +150,10 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 				}
 				sql(t, s, `UPDATE runs SET settings = $1 WHERE id = $2`, raw, run.Ref.ID)
 			},
-			want: runreport.Difference{Stage: "trigger", What: "result.decision.limit", Recorded: "9900",
-				Replayed: "5500"},
+			want: wire.RunDifference{
+				Stage: "trigger", What: "result.decision.limit", Recorded: "9900",
+				Replayed: "5500",
+			},
 		},
 		{
 			name: "another plan", change: func(t *testing.T, s *scenario.System, run store.Run) {
@@ -167,7 +170,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 					}
 				}
 			},
-			want: runreport.Difference{
+			want: wire.RunDifference{
 				Stage: "partition", What: "plan", Recorded: `"covered_messages":1`,
 				Replayed: `"covered_messages":`,
 			},
@@ -184,7 +187,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 				sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), $1, `+
 					`$2), 'UTF8') WHERE run = $3 AND stage = 'reassemble'`, run.Facts.Context, other, run.Ref.ID)
 			},
-			want: runreport.Difference{
+			want: wire.RunDifference{
 				Stage: "reassemble", Summarizer: "anthropic/alpha", What: "context", Message: 1,
 				Recorded: "The parts were lost", Replayed: "The parts were read",
 			},
@@ -194,7 +197,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 				sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), `+
 					`'"limit":9900', '"limit":9901'), 'UTF8') WHERE run = $1 AND stage = 'reassemble'`, run.Ref.ID)
 			},
-			want: runreport.Difference{
+			want: wire.RunDifference{
 				Stage: "reassemble", Summarizer: "anthropic/alpha", What: "result.limit",
 				Recorded: "9901", Replayed: "9900",
 			},
@@ -204,7 +207,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 				sql(t, s, `DELETE FROM stage_results WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
 				sql(t, s, `DELETE FROM run_steps WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
 			},
-			want: runreport.Difference{Stage: "slim", What: "step", Recorded: "nothing", Replayed: "slim"},
+			want: wire.RunDifference{Stage: "slim", What: "step", Recorded: "nothing", Replayed: "slim"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -477,7 +480,7 @@ func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 	if got.Outcome != store.OutcomeReplayed || got.Replay.Identical != nil || got.Marker != "" || !c.Live {
 		t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Steps(got))
 	}
-	want := runreport.Changes{Summarizer: "openai/beta", Prompt: "general", MaxChars: 9000, Focus: "the parts"}
+	want := wire.RunChanges{Summarizer: "openai/beta", Prompt: "general", MaxChars: 9000, Focus: "the parts"}
 	if c.Changes == nil || *c.Changes != want {
 		t.Errorf("changes %+v", c.Changes)
 	}

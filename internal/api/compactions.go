@@ -2,37 +2,27 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"precis/internal/runreport"
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 )
 
-type newCompaction struct {
-	Focus         string `json:"focus,omitempty" doc:"What matters most, in the user's words."`
-	Full          bool   `json:"full,omitempty" doc:"Summarise everything, the last turn too."`
-	ForceExternal bool   `json:"force_external,omitempty" doc:"Do not ask the agent's own model."`
-	Prompt        string `json:"prompt,omitempty" doc:"Name of the prompt in the place of the one for the occasion."`
-	Summarizer    string `json:"summarizer,omitempty" doc:"Who writes the summary, tried in this order: self,openai/NAME."`
-	WaitSeconds   int    `json:"wait_seconds,omitempty" minimum:"0" maximum:"600" doc:"How long to wait for the end."`
-}
-
 type compactInput struct {
 	ConversationPath
-	Payload payload[newCompaction]
+	Payload payload[wire.NewCompactionInput]
 }
 
 // runOutput is a run: 202 while it goes on.
 type runOutput struct {
 	Status   int
 	Location string `header:"Location"`
-	Body     runreport.Run
+	Body     wire.Run
 }
 
 type listCompactionsInput struct {
@@ -40,31 +30,19 @@ type listCompactionsInput struct {
 	Page
 }
 
-type listCompactionsOutput struct {
-	Body struct {
-		Compactions []service.Compaction `json:"compactions"`
-		Next        string               `json:"next,omitempty" doc:"Cursor of the next page; left out after the last."`
-	}
-}
-
-type reportedMarker struct {
-	Summary      json.RawMessage `json:"summary" doc:"The native message that stands for the covered ones."`
-	CoversTo     int64           `json:"covers_to" minimum:"1" doc:"Number of the last message that it covers."`
-	TokensBefore int             `json:"tokens_before,omitempty" minimum:"0"`
-	TokensAfter  int             `json:"tokens_after,omitempty" minimum:"0"`
-}
+type listCompactionsOutput struct{ Body wire.CompactionList }
 
 type markerInput struct {
 	ConversationPath
-	Payload payload[reportedMarker]
+	Payload payload[wire.ReportedMarkerInput]
 }
 
 type markerOutput struct {
 	Status int
-	Body   service.Marker
+	Body   wire.Marker
 }
 
-type undoOutput struct{ Body service.Undone }
+type undoOutput struct{ Body wire.Undone }
 
 func (s *Server) compactions() {
 	register(s, huma.Operation{
@@ -112,7 +90,7 @@ func (s *Server) compact(ctx context.Context, q *request, in *compactInput) (*ru
 	return runAnswer(run), nil
 }
 
-func runAnswer(run runreport.Run) *runOutput {
+func runAnswer(run wire.Run) *runOutput {
 	out := &runOutput{Status: http.StatusAccepted, Location: "/v1/runs/" + run.ID, Body: run}
 	if run.Outcome != "" {
 		out.Status = http.StatusOK
@@ -121,7 +99,7 @@ func runAnswer(run runreport.Run) *runOutput {
 }
 
 // await waits for the end of a run as long as asked, or until the server stops: the run itself goes on.
-func (s *Server) await(ctx context.Context, q *request, run runreport.Run, wait time.Duration) (runreport.Run, error) {
+func (s *Server) await(ctx context.Context, q *request, run wire.Run, wait time.Duration) (wire.Run, error) {
 	if s.launcher.Client == nil {
 		return run, nil
 	}
@@ -155,9 +133,7 @@ func (s *Server) listCompactions(ctx context.Context, q *request,
 	if err != nil {
 		return nil, err
 	}
-	out := &listCompactionsOutput{}
-	out.Body.Compactions, out.Body.Next = list, next
-	return out, nil
+	return &listCompactionsOutput{wire.CompactionList{Compactions: list, Next: next}}, nil
 }
 
 func (s *Server) reportMarker(ctx context.Context, q *request, in *markerInput) (*markerOutput, error) {

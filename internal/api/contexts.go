@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 )
 
@@ -24,7 +25,7 @@ type contextInput struct {
 	ContextQuery
 }
 
-type contextOutput struct{ Body service.Context }
+type contextOutput struct{ Body wire.Context }
 
 func (s *Server) contexts() {
 	register(s, huma.Operation{

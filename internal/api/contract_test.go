@@ -19,8 +19,10 @@ import (
 // the document says is checked with every request of every test; here is what it means.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, options{worker: true,
-		script: vendorserver.Script{Default: &vendorserver.Answer{Text: summaryText}}})
+	b := newBench(t, options{
+		worker: true,
+		script: vendorserver.Script{Default: &vendorserver.Answer{Text: summaryText}},
+	})
 	b.key = b.newKey("default", true)
 	within(t, 20*time.Second, "ready", func() bool { return b.send("GET", "/readyz", "").status == http.StatusOK })
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 )
@@ -41,65 +42,23 @@ type Page struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most entries of a page."`
 }
 
-// Model of a request, as the service takes it.
-type modelBody struct {
-	Vendor        string `json:"vendor" minLength:"1" doc:"Vendor as the configuration calls it: anthropic, openai, xai, google or one of your own."`
-	Name          string `json:"name" minLength:"1" doc:"The vendor's own name of the model."`
-	ContextWindow int    `json:"context_window,omitempty" minimum:"0" doc:"Window in tokens. 0: what is known of the model."`
-	MaxOutput     int    `json:"max_output,omitempty" minimum:"0" doc:"Output that the agent asks for, in tokens; so much is kept free."`
-}
-
-func (m modelBody) service() service.Model {
-	return service.Model{Vendor: m.Vendor, Name: m.Name, ContextWindow: m.ContextWindow, MaxOutput: m.MaxOutput}
-}
-
-type newConversation struct {
-	ID       string          `json:"id,omitempty" maxLength:"160" doc:"The client's own id. The same one again with the same body gives the conversation that is there. Left out: one is made."`
-	Format   string          `json:"format" minLength:"1" doc:"Wire format of every message to come: anthropic, openai, claude-code…"`
-	Model    modelBody       `json:"model" doc:"The agent's model."`
-	System   json.RawMessage `json:"system,omitempty" doc:"The agent's system prompt, in the format's own form."`
-	Tools    json.RawMessage `json:"tools,omitempty" doc:"The agent's tool definitions, in the format's own form."`
-	Settings object          `json:"settings,omitempty" doc:"What this conversation sets of the settings."`
-	Metadata object          `json:"metadata,omitempty" doc:"The client's own; nothing reads it."`
-}
-
 type createInput struct {
-	Payload payload[newConversation]
+	Payload payload[wire.NewConversationInput]
 }
 
 type createOutput struct {
 	Status   int
 	Location string `header:"Location"`
-	Body     service.Conversation
+	Body     wire.Conversation
 }
 
-type conversationOutput struct{ Body service.Conversation }
+type conversationOutput struct{ Body wire.Conversation }
 
-type listConversationsOutput struct {
-	Body struct {
-		Conversations []service.Conversation `json:"conversations"`
-		Next          string                 `json:"next,omitempty" doc:"Cursor of the next page; left out after the last."`
-	}
-}
-
-type modelPatch struct {
-	Vendor        *string `json:"vendor,omitempty" minLength:"1"`
-	Name          *string `json:"name,omitempty" minLength:"1"`
-	ContextWindow *int    `json:"context_window,omitempty" minimum:"0" doc:"Window in tokens. A new vendor or name without it takes the window of the old one away."`
-	MaxOutput     *int    `json:"max_output,omitempty" minimum:"0"`
-}
-
-type conversationPatch struct {
-	Model    *modelPatch     `json:"model,omitempty" doc:"What changes of the model."`
-	System   json.RawMessage `json:"system,omitempty" doc:"The new system prompt; null: none."`
-	Tools    json.RawMessage `json:"tools,omitempty" doc:"The new tool definitions; null: none."`
-	Settings object          `json:"settings,omitempty" doc:"Merged key by key (RFC 7396): null takes a key away."`
-	Metadata object          `json:"metadata,omitempty" doc:"Merged key by key, as settings."`
-}
+type listConversationsOutput struct{ Body wire.ConversationList }
 
 type patchInput struct {
 	ConversationPath
-	Payload payload[conversationPatch]
+	Payload payload[wire.ConversationPatchInput]
 }
 
 func (s *Server) conversations() {
@@ -128,7 +87,7 @@ func (s *Server) conversations() {
 func (s *Server) createConversation(ctx context.Context, q *request, in *createInput) (*createOutput, error) {
 	b := in.Payload.value
 	c, created, err := s.service.CreateConversation(ctx, q.tenant, service.NewConversation{
-		ID: b.ID, Format: b.Format, Model: b.Model.service(), System: given(b.System), Tools: given(b.Tools),
+		ID: b.ID, Format: b.Format, Model: wire.Model(b.Model), System: given(b.System), Tools: given(b.Tools),
 		Settings: json.RawMessage(b.Settings), Metadata: json.RawMessage(b.Metadata),
 	})
 	if err != nil {
@@ -146,9 +105,7 @@ func (s *Server) listConversations(ctx context.Context, q *request, in *Page) (*
 	if err != nil {
 		return nil, err
 	}
-	out := &listConversationsOutput{}
-	out.Body.Conversations, out.Body.Next = list, next
-	return out, nil
+	return &listConversationsOutput{wire.ConversationList{Conversations: list, Next: next}}, nil
 }
 
 func (s *Server) getConversation(ctx context.Context, q *request, in *ConversationPath) (*conversationOutput, error) {
@@ -167,8 +124,7 @@ func (s *Server) patchConversation(ctx context.Context, q *request, in *patchInp
 	}
 	if m := b.Model; m != nil {
 		patch.Model = &service.ModelPatch{
-			Vendor: m.Vendor, Name: m.Name, ContextWindow: m.ContextWindow,
-			MaxOutput: m.MaxOutput,
+			Vendor: m.Vendor, Name: m.Name, ContextWindow: m.ContextWindow, MaxOutput: m.MaxOutput,
 		}
 	}
 	c, err := s.service.PatchConversation(ctx, in.ref(q), patch)

@@ -42,7 +42,8 @@ func encode(b *bytes.Buffer, v reflect.Value) error {
 		return nil
 	}
 	t := v.Type()
-	if raw, ok := rawOf(v); ok {
+	if t == rawType {
+		raw := v.Bytes()
 		if len(raw) == 0 {
 			raw = []byte("null")
 		}
@@ -76,20 +77,6 @@ func encode(b *bytes.Buffer, v reflect.Value) error {
 
 // custom types write themselves.
 func custom(t reflect.Type) bool { return t.Implements(marshalerType) || t.Implements(textType) }
-
-// rawOf gives the bytes of a json.RawMessage, and of a type that is made from it.
-func rawOf(v reflect.Value) ([]byte, bool) {
-	t := v.Type()
-	if t == rawType || t.ConvertibleTo(rawType) && t.Kind() == reflect.Slice && t.Implements(rawMarkType) {
-		return v.Bytes(), true
-	}
-	return nil, false
-}
-
-// rawMark is implemented by types of this package that are raw JSON.
-type rawMark interface{ raw() }
-
-var rawMarkType = reflect.TypeFor[rawMark]()
 
 func encodeLeaf(b *bytes.Buffer, v reflect.Value) error {
 	e := json.NewEncoder(b)

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"precis/internal/api/wire"
 	"precis/internal/runreport"
-	"precis/internal/service"
 	"precis/internal/store"
 )
 
@@ -42,8 +42,7 @@ func TestRawJSONGoesOutAsItIs(t *testing.T) {
 				A json.RawMessage `json:"a"`
 				B any             `json:"b"`
 			}{m, m}, `{"a":` + raw + `,"b":` + raw + "}"},
-			"Object":  {object(raw), raw},
-			"Context": {service.Message{Seq: 1, Native: m}.Native, raw},
+			"Context": {wire.Message{Seq: 1, Native: m}.Native, raw},
 		} {
 			if got := encoded(t, v.value); got != v.want {
 				t.Errorf("%s: %s, want %s", name, got, v.want)
@@ -104,7 +103,7 @@ func TestEncodeAsTheStandardLibrary(t *testing.T) {
 			Created: time.Unix(at%4_000_000_000, 0).UTC(),
 			Steps:   []store.Step{{Stage: text, Numbers: raw, Artifacts: map[string]string{text: "x", "a": text}}},
 		})
-		v.Texts = &runreport.Texts{Prompts: []runreport.Prompted{{System: text}}, Summary: text}
+		v.RunTexts = &wire.RunTexts{Prompts: []wire.RunPrompted{{System: text}}, Summary: text}
 		var want bytes.Buffer
 		e := json.NewEncoder(&want)
 		e.SetEscapeHTML(false)

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 )
@@ -26,15 +27,6 @@ const (
 	// eventsAtOnce bounds one read of events.
 	eventsAtOnce = 500
 )
-
-// Event is one entry of a conversation's timeline.
-type Event struct {
-	Seq     int64           `json:"seq" doc:"Numbers the events of a conversation from 1, without gaps. It is the id of the server-sent event."`
-	Kind    store.EventKind `json:"kind" enum:"trigger,stage,attempt,prepared,applied,undone,discarded,finished,warning" doc:"The event's kind, also its name in the stream."`
-	Run     string          `json:"run,omitempty" doc:"The run that it belongs to."`
-	Created time.Time       `json:"created"`
-	Data    json.RawMessage `json:"data" doc:"Figures of the event; no text of the conversation."`
-}
 
 type eventsInput struct {
 	ConversationPath
@@ -54,7 +46,7 @@ func (s *Server) events() {
 	register(s, op, traits{stream: true}, s.followEvents)
 	operationAt(s.api.OpenAPI(), op).Responses["200"] = &huma.Response{
 		Description: "The stream. Each event's data is one Event.",
-		Content: map[string]*huma.MediaType{"text/event-stream": {Schema: registry.Schema(reflect.TypeFor[Event](),
+		Content: map[string]*huma.MediaType{"text/event-stream": {Schema: registry.Schema(reflect.TypeFor[wire.Event](),
 			true, "")}},
 	}
 }
@@ -154,7 +146,7 @@ func (s *stream) event(e store.Event) {
 	if len(data) == 0 {
 		data = json.RawMessage("{}")
 	}
-	encoded, err := json.Marshal(Event{Seq: e.Seq, Kind: e.Kind, Run: e.Run, Created: e.Created.UTC(), Data: data})
+	encoded, err := json.Marshal(wire.Event{Seq: e.Seq, Kind: e.Kind, Run: e.Run, Created: e.Created.UTC(), Data: data})
 	if err != nil {
 		s.err = err
 		return

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/service"
 	"precis/internal/store"
@@ -20,7 +21,7 @@ import (
 // following is an open stream of events.
 type following struct {
 	t      *testing.T
-	events chan Event
+	events chan wire.Event
 	// comments counts heartbeats; ended is closed when the server has ended the stream.
 	comments chan string
 	ended    chan struct{}
@@ -48,7 +49,7 @@ func (b *bench) follow(path string, headers ...string) *following {
 		b.t.Fatalf("status %d, type %q", res.StatusCode, res.Header.Get("Content-Type"))
 	}
 	f := &following{
-		t: b.t, events: make(chan Event, 1000), comments: make(chan string, 1000),
+		t: b.t, events: make(chan wire.Event, 1000), comments: make(chan string, 1000),
 		ended: make(chan struct{}), stop: cancel,
 	}
 	b.t.Cleanup(cancel)
@@ -79,7 +80,7 @@ func (f *following) read(lines *bufio.Scanner) {
 			if data == "" {
 				continue
 			}
-			var e Event
+			var e wire.Event
 			if err := json.Unmarshal([]byte(data), &e); err != nil || fmt.Sprint(e.Seq) != id ||
 				string(e.Kind) != event {
 				f.t.Errorf("event %s %s %s, %v", id, event, data, err)
@@ -90,7 +91,7 @@ func (f *following) read(lines *bufio.Scanner) {
 	}
 }
 
-func (f *following) next() Event {
+func (f *following) next() wire.Event {
 	f.t.Helper()
 	select {
 	case e := <-f.events:
@@ -98,7 +99,7 @@ func (f *following) next() Event {
 	case <-time.After(20 * time.Second):
 		f.t.Fatal("no event came")
 	}
-	return Event{}
+	return wire.Event{}
 }
 
 func (b *bench) event(ref store.ConversationRef, n int) {

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"go.temporal.io/sdk/client"
 
+	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/store"
 	"precis/internal/temporalclient"
@@ -23,30 +24,11 @@ const (
 	checkFresh = time.Second
 )
 
-// Alive is the answer of /healthz.
-type Alive struct {
-	Status  string `json:"status" enum:"ok"`
-	Version string `json:"version" doc:"The build."`
-}
-
-// Ready is the answer of /readyz.
-type Ready struct {
-	Status string  `json:"status" enum:"ready,not_ready"`
-	Checks []Check `json:"checks"`
-}
-
-// Check is one thing that must be there for work to be done.
-type Check struct {
-	Name   string `json:"name" enum:"server,postgres,temporal,worker"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail,omitempty" doc:"What is wrong; the log has the error."`
-}
-
-type aliveOutput struct{ Body Alive }
+type aliveOutput struct{ Body wire.Alive }
 
 type readyOutput struct {
 	Status int
-	Body   Ready
+	Body   wire.Ready
 }
 
 func (s *Server) health() {
@@ -54,7 +36,7 @@ func (s *Server) health() {
 		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Tags: []string{tagServer},
 		Summary: "The process is alive",
 	}, traits{public: true}, func(context.Context, *request, *struct{}) (*aliveOutput, error) {
-		return &aliveOutput{Body: Alive{Status: "ok", Version: version.Code()}}, nil
+		return &aliveOutput{Body: wire.Alive{Status: "ok", Version: version.Code()}}, nil
 	})
 	ready := huma.Operation{
 		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: []string{tagServer},
@@ -65,9 +47,9 @@ func (s *Server) health() {
 	register(s, ready, traits{public: true}, func(ctx context.Context, _ *request, _ *struct{}) (*readyOutput, error) {
 		r := p.Ready(ctx)
 		if s.stopping.Err() != nil {
-			r = Ready{
+			r = wire.Ready{
 				Status: "not_ready",
-				Checks: append([]Check{{Name: "server", Detail: "it is stopping"}}, r.Checks...),
+				Checks: append([]wire.Check{{Name: "server", Detail: "it is stopping"}}, r.Checks...),
 			}
 		}
 		out := &readyOutput{Status: http.StatusOK, Body: r}
@@ -98,7 +80,7 @@ type Probe struct {
 
 	mu   sync.Mutex
 	at   time.Time
-	last Ready
+	last wire.Ready
 }
 
 // NewProbe makes a probe. client may be nil: Temporal is not there then.
@@ -106,8 +88,8 @@ func NewProbe(s *store.Store, c client.Client, cfg config.Config) *Probe {
 	return &Probe{store: s, client: c, config: cfg}
 }
 
-// Ready looks at everything that is needed, or gives what it saw a moment ago.
-func (p *Probe) Ready(ctx context.Context) Ready {
+// Ready checks everything that work needs. An answer of the last second is given again.
+func (p *Probe) Ready(ctx context.Context) wire.Ready {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.at) < checkFresh {
@@ -116,30 +98,30 @@ func (p *Probe) Ready(ctx context.Context) Ready {
 	// Whoever asks may go; the answer is for all.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkPatience)
 	defer cancel()
-	checks := make([]Check, 3)
+	checks := make([]wire.Check, 3)
 	var wg sync.WaitGroup
 	wg.Go(func() { checks[0] = p.postgres(ctx) })
 	wg.Go(func() { checks[1], checks[2] = p.temporal(ctx) })
 	wg.Wait()
-	p.last = Ready{Status: "ready", Checks: checks}
-	if slices.ContainsFunc(checks, func(c Check) bool { return !c.OK }) {
+	p.last = wire.Ready{Status: "ready", Checks: checks}
+	if slices.ContainsFunc(checks, func(c wire.Check) bool { return !c.OK }) {
 		p.last.Status = "not_ready"
 	}
 	p.at = time.Now()
 	return p.last
 }
 
-func (p *Probe) postgres(ctx context.Context) Check {
-	c := Check{Name: "postgres", OK: true}
+func (p *Probe) postgres(ctx context.Context) wire.Check {
+	c := wire.Check{Name: "postgres", OK: true}
 	if err := p.store.Ping(ctx); err != nil {
 		c.OK, c.Detail = false, "PostgreSQL does not answer (database_url)"
 	}
 	return c
 }
 
-func (p *Probe) temporal(ctx context.Context) (temporal, worker Check) {
-	temporal, worker = Check{Name: "temporal"},
-		Check{Name: "worker", Detail: "not known while Temporal does not answer"}
+func (p *Probe) temporal(ctx context.Context) (temporal, worker wire.Check) {
+	temporal, worker = wire.Check{Name: "temporal"},
+		wire.Check{Name: "worker", Detail: "not known while Temporal does not answer"}
 	if p.client == nil {
 		temporal.Detail = "no Temporal is configured (temporal.address)"
 		return temporal, worker
@@ -152,9 +134,9 @@ func (p *Probe) temporal(ctx context.Context) (temporal, worker Check) {
 			return temporal, worker
 		}
 		if n == 0 {
-			return Check{Name: "temporal", OK: true},
-				Check{Name: "worker", Detail: "no worker polls queue " + queue + ": start one with bin/worker"}
+			return wire.Check{Name: "temporal", OK: true},
+				wire.Check{Name: "worker", Detail: "no worker polls queue " + queue + ": start one with bin/worker"}
 		}
 	}
-	return Check{Name: "temporal", OK: true}, Check{Name: "worker", OK: true}
+	return wire.Check{Name: "temporal", OK: true}, wire.Check{Name: "worker", OK: true}
 }

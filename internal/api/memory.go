@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"precis/internal/memory"
+	"precis/internal/api/wire"
 	"precis/internal/service"
 )
 
@@ -17,30 +17,24 @@ type listSegmentsInput struct {
 	Cursor string `query:"cursor" doc:"next of the page before."`
 }
 
-type listSegmentsOutput struct{ Body service.Segments }
+type listSegmentsOutput struct{ Body wire.Segments }
 
 type segmentInput struct {
 	ConversationPath
 	Name string `path:"name" maxLength:"128" doc:"INDEX.md, segment_0001.md…, or a note's name."`
 }
 
-type segmentOutput struct{ Body service.Segment }
-
-type newNote struct {
-	Name    string `json:"name,omitempty" maxLength:"128" doc:"Letters, digits, dot, _ and -, a letter or digit first. Without one the note is the next note_0001.md…"`
-	Text    string `json:"text" doc:"At most 256 KB."`
-	Replace bool   `json:"replace,omitempty" doc:"Take the place of a note of that name. Otherwise another text under a name that is taken is a conflict."`
-}
+type segmentOutput struct{ Body wire.Segment }
 
 type addNoteInput struct {
 	ConversationPath
-	Payload payload[newNote]
+	Payload payload[wire.NewNoteInput]
 }
 
 type addNoteOutput struct {
 	Status   int
 	Location string `header:"Location"`
-	Body     memory.Entry
+	Body     wire.MemoryEntry
 }
 
 type searchInput struct {
@@ -50,7 +44,7 @@ type searchInput struct {
 	Cursor string `query:"cursor" doc:"next of the page before."`
 }
 
-type searchOutput struct{ Body memory.Found }
+type searchOutput struct{ Body wire.MemoryFound }
 
 func (s *Server) memory() {
 	path := "/v1/conversations/{id}/segments"

@@ -7,21 +7,15 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
-	"precis/pipeline"
 )
 
 // maxPageBytes bounds a page of messages: a page ends early rather than grow beyond what a client wants to read at
 // once.
 const maxPageBytes = 16 << 20
 
-// messageMeta stands beside one message.
-type messageMeta struct {
-	ID   string        `json:"id,omitempty" maxLength:"512" doc:"The client's own id of the message: sent again it changes nothing."`
-	Kind pipeline.Kind `json:"kind,omitempty" doc:"user_info, reminder or synthetic, for what no person said."`
-}
-
-func metas(list []messageMeta) []service.Meta {
+func metas(list []wire.MessageMetaInput) []service.Meta {
 	out := make([]service.Meta, len(list))
 	for i, m := range list {
 		out[i] = service.Meta{ID: m.ID, Kind: m.Kind}
@@ -29,33 +23,19 @@ func metas(list []messageMeta) []service.Meta {
 	return out
 }
 
-type newMessages struct {
-	Messages       []json.RawMessage `json:"messages" doc:"Native messages in the conversation's format, in order. They are kept byte for byte."`
-	Meta           []messageMeta     `json:"meta,omitempty" doc:"One entry a message, in the same order; it may be shorter."`
-	Usage          json.RawMessage   `json:"usage,omitempty" doc:"The vendor's own usage object of the request whose answer ends the messages, as it came."`
-	IfSeq          *int64            `json:"if_seq,omitempty" minimum:"0" doc:"The number of the last message that the client knows of; another one is stale_sequence."`
-	ContextVersion *int64            `json:"context_version,omitempty" minimum:"0" doc:"stats.version of the context that the request of usage was made of: a figure from before a compaction does not count after it."`
-}
-
 type appendInput struct {
 	ConversationPath
-	Payload payload[newMessages]
+	Payload payload[wire.NewMessagesInput]
 }
 
-type appendOutput struct{ Body service.Appended }
-
-type wholeList struct {
-	Messages       []json.RawMessage `json:"messages" doc:"All native messages that the client holds: the full history, or a context that it was given and what came after it."`
-	Usage          json.RawMessage   `json:"usage,omitempty" doc:"The vendor's own usage object of the last request, as it came."`
-	ContextVersion *int64            `json:"context_version,omitempty" minimum:"0" doc:"stats.version of the context that the request of usage was made of."`
-}
+type appendOutput struct{ Body wire.Appended }
 
 type syncInput struct {
 	ConversationPath
-	Payload payload[wholeList]
+	Payload payload[wire.WholeListInput]
 }
 
-type syncOutput struct{ Body service.Synced }
+type syncOutput struct{ Body wire.Synced }
 
 type listMessagesInput struct {
 	ConversationPath
@@ -63,12 +43,7 @@ type listMessagesInput struct {
 	Limit int   `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most messages of a page. A page of large messages is shorter."`
 }
 
-type listMessagesOutput struct {
-	Body struct {
-		Messages []service.Message `json:"messages"`
-		More     bool              `json:"more" doc:"There are others behind these: go on with after = the last seq."`
-	}
-}
+type listMessagesOutput struct{ Body wire.MessageList }
 
 func (s *Server) messages() {
 	register(s, huma.Operation{

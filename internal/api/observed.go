@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/telemetry"
 	"precis/internal/version"
 )
@@ -38,7 +39,7 @@ func observed(p *Probe, tel *telemetry.Telemetry) http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, Alive{Status: "ok", Version: version.Code()})
+		answer(w, http.StatusOK, wire.Alive{Status: "ok", Version: version.Code()})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ready := p.Ready(r.Context())

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"go.opentelemetry.io/otel/trace"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 )
 
@@ -81,7 +82,7 @@ func (s *Server) timeout() time.Duration {
 
 // failures documents what an operation may be answered with when it fails: one entry a status, with its codes.
 func failures(api huma.API, op huma.Operation, t traits) map[string]*huma.Response {
-	schema := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "")
+	schema := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
 	possible := slices.Concat(common, t.codes)
 	if t.public {
 		possible = t.codes
@@ -203,31 +204,6 @@ func acceptable(accept string, op *huma.Operation) bool {
 // with goes on with another request or writer.
 func with(ctx huma.Context, r *http.Request, w http.ResponseWriter) huma.Context {
 	return humago.NewContext(ctx.Operation(), r, w)
-}
-
-// schemaName names a type's schema: types of other packages have their package's name before their own.
-func schemaName(t reflect.Type, hint string) string {
-	name := huma.DefaultSchemaNamer(t, hint)
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	path := t.PkgPath()
-	switch pkg := path[strings.LastIndex(path, "/")+1:]; pkg {
-	case "", "service":
-		return name
-	case "api":
-		if own := t.Name(); own != "" && own[:1] == strings.ToLower(own[:1]) {
-			return name + "Input" // what a request holds
-		}
-		return name
-	default:
-		pkg = strings.TrimSuffix(pkg, "s")
-		prefix := strings.ToUpper(pkg[:1]) + pkg[1:]
-		if strings.HasPrefix(name, prefix) {
-			return name
-		}
-		return prefix + name
-	}
 }
 
 func join(words []string) string { return strings.Join(words, ", ") }

@@ -18,22 +18,6 @@ import (
 // which would decode every message twice and keep none as it was.
 type payload[T any] struct{ value T }
 
-// object is a JSON object that is taken as it is.
-type object json.RawMessage
-
-func (object) raw() {}
-
-// Schema describes any object.
-func (object) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
-}
-
-// UnmarshalJSON takes the bytes.
-func (o *object) UnmarshalJSON(b []byte) error {
-	*o = bytes.Clone(b)
-	return nil
-}
-
 // schema gives T's.
 func (payload[T]) schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[T](), true, "")

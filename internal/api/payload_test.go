@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 )
 
@@ -145,7 +146,7 @@ func FuzzPayload(f *testing.F) {
 	}
 	s := New(Options{Service: &service.Service{}})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var p payload[newMessages]
+		var p payload[wire.NewMessagesInput]
 		errs := p.read(s.api.OpenAPI().Components.Schemas, body)
 		if len(errs) == 0 && len(strings.TrimSpace(string(body))) > 0 && !json.Valid(body) {
 			t.Errorf("%q was taken", body)

@@ -13,33 +13,17 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"go.temporal.io/api/serviceerror"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 )
 
-// Problem is what every failure is answered with, a problem document of RFC 9457.
+// Problem is a problem document, with what only the server needs to know of it.
 type Problem struct {
-	// Type is where the code is explained.
-	Type   string `json:"type" doc:"Where the code is explained."`
-	Title  string `json:"title" doc:"The status in words."`
-	Status int    `json:"status" doc:"The HTTP status."`
-	// Code is stable: what a program decides by.
-	Code service.Code `json:"code" doc:"Stable word for what stands in the way."`
-	// Detail is for a person.
-	Detail string `json:"detail" doc:"What is wrong, and what would be right."`
-	// Errors name the fields at fault.
-	Errors []FieldError `json:"errors,omitempty" doc:"The fields at fault."`
-	// RequestID is that of the answer's header and of the log.
-	RequestID string `json:"request_id,omitempty" doc:"Names the request in the server's log."`
+	wire.Problem
 
 	retryAfter time.Duration
 	cause      error
-}
-
-// FieldError is one field at fault.
-type FieldError struct {
-	Location string `json:"location" doc:"Path of the field, such as body.messages[2], query.limit or header.Idempotency-Key."`
-	Message  string `json:"message" doc:"What is wrong with it."`
 }
 
 // The codes that the API has beside those of the service.
@@ -145,7 +129,9 @@ func codeOf(status int) service.Code {
 }
 
 func problem(code service.Code, format string, args ...any) *Problem {
-	p := &Problem{Code: code, Status: statusOf(code), Detail: fmt.Sprintf(format, args...)}
+	p := &Problem{Problem: wire.Problem{
+		Code: code, Status: statusOf(code), Detail: fmt.Sprintf(format, args...),
+	}}
 	return p.complete()
 }
 
@@ -156,7 +142,7 @@ func (p *Problem) complete() *Problem {
 }
 
 func (p *Problem) at(location string) *Problem {
-	p.Errors = append(p.Errors, FieldError{Location: location, Message: p.Detail})
+	p.Errors = append(p.Errors, wire.FieldError{Location: location, Message: p.Detail})
 	return p
 }
 
@@ -274,12 +260,12 @@ func init() {
 }
 
 func humaProblem(ctx context.Context, status int, msg string, errs []error) *Problem {
-	p := &Problem{Code: codeOf(status), Status: status, Detail: msg}
+	p := &Problem{Problem: wire.Problem{Code: codeOf(status), Status: status, Detail: msg}}
 	for _, err := range errs {
 		var detailed huma.ErrorDetailer
 		if errors.As(err, &detailed) {
 			d := detailed.ErrorDetail()
-			p.Errors = append(p.Errors, FieldError{Location: d.Location, Message: d.Message})
+			p.Errors = append(p.Errors, wire.FieldError{Location: d.Location, Message: d.Message})
 		}
 	}
 	if len(p.Errors) > 0 {

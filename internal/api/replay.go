@@ -7,22 +7,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 )
 
-type newReplay struct {
-	Live        bool   `json:"live,omitempty" doc:"Ask the models anew; else their answers are read from the record, and nobody is asked."`
-	Apply       bool   `json:"apply,omitempty" doc:"With live: make the summary take effect, unless the conversation has moved on."`
-	Summarizer  string `json:"summarizer,omitempty" doc:"With live: who writes the summary, tried in this order: self,openai/NAME."`
-	Prompt      string `json:"prompt,omitempty" doc:"With live: name of the prompt."`
-	MaxChars    int    `json:"max_chars,omitempty" minimum:"0" doc:"With live: most chars of the summarizer's input."`
-	Focus       string `json:"focus,omitempty" doc:"With live: what matters most."`
-	WaitSeconds int    `json:"wait_seconds,omitempty" minimum:"0" maximum:"600" doc:"How long to wait for the end."`
-}
-
 type replayInput struct {
 	RunPath
-	Payload payload[newReplay]
+	Payload payload[wire.NewReplayInput]
 }
 
 func (s *Server) replays() {

@@ -8,40 +8,25 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 )
-
-type newReply struct {
-	TTLSeconds int `json:"ttl_seconds,omitempty" minimum:"0" maximum:"86400" doc:"How long the lease lasts if the reply is not ended. 0: ten minutes."`
-}
 
 type openReplyInput struct {
 	ConversationPath
 	ContextQuery
-	Payload payload[newReply]
+	Payload payload[wire.NewReplyInput]
 }
 
 type openReplyOutput struct {
 	Status int
-	Body   service.Reply
-}
-
-type replyError struct {
-	Status int             `json:"status,omitempty" minimum:"0" maximum:"999" doc:"The HTTP status of the vendor's answer; 0 when none came."`
-	Body   json.RawMessage `json:"body,omitempty" doc:"The answer's body: JSON as it came, or its text as a string."`
-}
-
-type replyEnd struct {
-	Messages []json.RawMessage `json:"messages,omitempty" doc:"What came of the reply: native messages, in order."`
-	Meta     []messageMeta     `json:"meta,omitempty" doc:"One entry a message, as with an append."`
-	Usage    json.RawMessage   `json:"usage,omitempty" doc:"The vendor's own usage object, as it came."`
-	Error    *replyError       `json:"error,omitempty" doc:"The vendor's error, when the call failed. A context overflow starts a compaction at once."`
+	Body   wire.Reply
 }
 
 type endReplyInput struct {
 	ConversationPath
 	Reply   string `path:"reply" maxLength:"64" doc:"The reply's id."`
-	Payload payload[replyEnd]
+	Payload payload[wire.ReplyEndInput]
 }
 
 func (s *Server) replies() {

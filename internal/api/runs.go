@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/service"
 	"precis/internal/store"
@@ -72,18 +73,9 @@ type listRunsInput struct {
 
 type sumRunsInput struct{ RunFilter }
 
-type sumRunsOutput struct {
-	Body struct {
-		Groups []runreport.Group `json:"groups" doc:"A sum for each outcome and error kind that occurs."`
-	}
-}
+type sumRunsOutput struct{ Body wire.RunSummary }
 
-type listRunsOutput struct {
-	Body struct {
-		Runs []runreport.Run `json:"runs"`
-		Next string          `json:"next,omitempty" doc:"Cursor of the next page; left out after the last."`
-	}
-}
+type listRunsOutput struct{ Body wire.RunList }
 
 type getRunInput struct {
 	RunPath
@@ -121,9 +113,7 @@ func (s *Server) listRuns(ctx context.Context, q *request, in *listRunsInput) (*
 	if err != nil {
 		return nil, err
 	}
-	out := &listRunsOutput{}
-	out.Body.Runs, out.Body.Next = list, next
-	return out, nil
+	return &listRunsOutput{wire.RunList{Runs: list, Next: next}}, nil
 }
 
 func (s *Server) sumRuns(ctx context.Context, q *request, in *sumRunsInput) (*sumRunsOutput, error) {
@@ -131,12 +121,10 @@ func (s *Server) sumRuns(ctx context.Context, q *request, in *sumRunsInput) (*su
 	if err != nil {
 		return nil, err
 	}
-	out := &sumRunsOutput{}
-	out.Body.Groups = groups
-	return out, nil
+	return &sumRunsOutput{wire.RunSummary{Groups: groups}}, nil
 }
 
-type getRunOutput struct{ Body runreport.Run }
+type getRunOutput struct{ Body wire.Run }
 
 func (s *Server) getRun(ctx context.Context, q *request, in *getRunInput) (*getRunOutput, error) {
 	for _, name := range in.Include {

@@ -25,12 +25,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/launch"
 	"precis/internal/service"
@@ -97,9 +99,7 @@ func New(o Options) *Server {
 	} {
 		routes()
 	}
-	if err := s.finishDocument(); err != nil {
-		panic(err) // the embedded file is broken
-	}
+	finishDocument(s.api.OpenAPI())
 	s.docs()
 	s.mcp()
 	s.mux.HandleFunc("/", s.unknown)
@@ -108,6 +108,8 @@ func New(o Options) *Server {
 }
 
 func apiConfig() huma.Config {
+	schemas := huma.NewMapRegistry(refPrefix, schemaName)
+	schemas.RegisterTypeAlias(reflect.TypeFor[Problem](), reflect.TypeFor[wire.Problem]())
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -117,7 +119,7 @@ func apiConfig() huma.Config {
 					"in the format of the agent's own model API.",
 			},
 			Components: &huma.Components{
-				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
+				Schemas: schemas,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"key": {Type: "http", Scheme: "bearer", Description: "An API key, made by `precis keys " +
 						"create`. Without any the server listens on loopback only and asks for none."},

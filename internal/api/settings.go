@@ -7,16 +7,14 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"precis/internal/service"
+	"precis/internal/api/wire"
 )
 
-type newSettings struct {
-	Settings object `json:"settings" doc:"What the tenant sets, in the form of a conversation's settings."`
+type setSettingsInput struct {
+	Payload payload[wire.NewSettingsInput]
 }
 
-type setSettingsInput struct{ Payload payload[newSettings] }
-
-type settingsOutput struct{ Body service.TenantSettings }
+type settingsOutput struct{ Body wire.TenantSettings }
 
 const aboutBudget = " tenant_daily_token_budget may be changed with a trusted key alone."
 
@@ -33,7 +31,7 @@ func (s *Server) settings() {
 		}
 		return &settingsOutput{Body: got}, nil
 	})
-	change := func(do func(context.Context, string, json.RawMessage, bool) (service.TenantSettings,
+	change := func(do func(context.Context, string, json.RawMessage, bool) (wire.TenantSettings,
 		error),
 	) func(context.Context, *request, *setSettingsInput) (*settingsOutput, error) {
 		return func(ctx context.Context, q *request, in *setSettingsInput) (*settingsOutput, error) {
@@ -56,7 +54,7 @@ func (s *Server) settings() {
 		Description: "Merged as RFC 7396 has it: null takes a setting back." + aboutBudget,
 	}, traits{repeatable: true}, change(func(ctx context.Context, tenant string, patch json.RawMessage,
 		trusted bool,
-	) (service.TenantSettings, error) {
+	) (wire.TenantSettings, error) {
 		return s.service.PatchTenantSettings(ctx, tenant, []json.RawMessage{patch}, trusted)
 	}))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/service"
 	"precis/internal/telemetry"
@@ -183,7 +184,7 @@ func (b *bench) documented(req *http.Request, res *http.Response, body []byte) {
 		return
 	}
 	if res.Header.Get("Content-Type") == "application/problem+json" {
-		var p Problem
+		var p wire.Problem
 		if err := json.Unmarshal(body, &p); err != nil || response != nil &&
 			!strings.Contains(response.Description, "`"+string(p.Code)+"`") {
 			b.t.Errorf("%s may fail with %d, and %s is not documented (%v)", pattern, res.StatusCode, p.Code, err)
@@ -221,10 +222,10 @@ func (r reply) is(status int) reply {
 }
 
 // fails checks that the answer is a problem document with the status and code.
-func (r reply) fails(status int, code service.Code) Problem {
+func (r reply) fails(status int, code service.Code) failure {
 	r.t.Helper()
 	r.is(status)
-	var p Problem
+	var p failure
 	if err := json.Unmarshal(r.body, &p); err != nil {
 		r.t.Fatalf("%v: %s", err, r.body)
 	}
@@ -238,8 +239,11 @@ func (r reply) fails(status int, code service.Code) Problem {
 	return p
 }
 
-// at checks which field the problem names.
-func (p Problem) names(t *testing.T, location string) {
+// failure is the problem document of a failed request.
+type failure struct{ wire.Problem }
+
+// names checks that location is the first field that the problem names.
+func (p failure) names(t *testing.T, location string) {
 	t.Helper()
 	if len(p.Errors) == 0 || p.Errors[0].Location != location {
 		t.Errorf("errors %+v, want %s first", p.Errors, location)

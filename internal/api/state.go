@@ -2,11 +2,11 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 )
 
@@ -15,27 +15,14 @@ type StatePath struct {
 	Key string `path:"key" maxLength:"64" doc:"skills, todo, plan, mode, project_root, automation, transcripts_folder, pins, or a key of your own that begins with x-."`
 }
 
-type stateValue struct {
-	Text  *string           `json:"text,omitempty" doc:"The value as text."`
-	Items []json.RawMessage `json:"items,omitempty" doc:"The value as a list, of which each entry stands on a line of its own: strings, or objects such as {\"text\":…,\"status\":…}."`
-}
-
-func (v stateValue) service() service.StateValue {
-	return service.StateValue{Text: v.Text, Items: v.Items}
-}
-
 type putStateInput struct {
 	StatePath
-	Payload payload[stateValue]
+	Payload payload[wire.StateValue]
 }
 
-type stateOutput struct{ Body service.StateEntry }
+type stateOutput struct{ Body wire.StateEntry }
 
-type listStateOutput struct {
-	Body struct {
-		State []service.StateEntry `json:"state"`
-	}
-}
+type listStateOutput struct{ Body wire.StateList }
 
 type emptyOutput struct{}
 
@@ -49,9 +36,7 @@ func (s *Server) state() {
 		if err != nil {
 			return nil, err
 		}
-		out := &listStateOutput{}
-		out.Body.State = list
-		return out, nil
+		return &listStateOutput{wire.StateList{State: list}}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "get-state", Method: http.MethodGet, Path: path + "/{key}", Tags: []string{tagState},
@@ -71,7 +56,7 @@ func (s *Server) state() {
 		if v := in.Payload.value; v.Text == nil && v.Items == nil {
 			return nil, problem(service.CodeInvalid, "give text or items").at("body")
 		}
-		e, err := s.service.PutState(ctx, in.ref(q), in.Key, in.Payload.value.service())
+		e, err := s.service.PutState(ctx, in.ref(q), in.Key, in.Payload.value)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"precis/internal/runreport"
+	"precis/internal/api/wire"
 )
 
 type usageInput struct {
@@ -15,12 +15,7 @@ type usageInput struct {
 	Since   time.Time `query:"since" doc:"Only calls from this time on (RFC 3339). Left out: all."`
 }
 
-type usageOutput struct {
-	Body struct {
-		GroupBy string                 `json:"group_by"`
-		Usage   []runreport.UsageGroup `json:"usage"`
-	}
-}
+type usageOutput struct{ Body wire.UsageList }
 
 func (s *Server) usage() {
 	register(s, huma.Operation{
@@ -32,8 +27,6 @@ func (s *Server) usage() {
 		if err != nil {
 			return nil, err
 		}
-		out := &usageOutput{}
-		out.Body.GroupBy, out.Body.Usage = in.GroupBy, groups
-		return out, nil
+		return &usageOutput{wire.UsageList{GroupBy: in.GroupBy, Usage: groups}}, nil
 	})
 }

@@ -6,10 +6,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"precis/internal/audit"
+	"precis/internal/api/wire"
 )
 
-type verifyOutput struct{ Body audit.Report }
+type verifyOutput struct{ Body wire.AuditReport }
 
 func (s *Server) verification() {
 	register(s, huma.Operation{

@@ -49,25 +49,25 @@ const (
 
 // Check is one thing that was looked at.
 type Check struct {
-	Name  string `json:"name"`
-	State State  `json:"state"`
+	Name  string
+	State State
 	// Detail is one sentence for a person.
-	Detail string `json:"detail"`
+	Detail string
 	store.Faults
 }
 
 // Report is what became of the verification of one run.
 type Report struct {
-	Run string `json:"run"`
+	Run string
 	// Conversation is the client's id.
-	Conversation string        `json:"conversation"`
-	Outcome      store.Outcome `json:"outcome"`
+	Conversation string
+	Outcome      store.Outcome
 	// OK says that nothing is tampered with or missing; Pruned that some of it was pruned.
-	OK     bool    `json:"ok"`
-	Pruned bool    `json:"pruned"`
-	Checks []Check `json:"checks"`
+	OK     bool
+	Pruned bool
+	Checks []Check
 	// Seals is the head of the conversation's seals. Whoever keeps it elsewhere can tell later that none was rewritten.
-	Seals store.SealHead `json:"seals"`
+	Seals store.SealHead
 }
 
 func (r *Report) judge() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/runreport"
@@ -73,10 +74,10 @@ type compacted struct {
 	MessagesAfter  int  `json:"messages_after"`
 	// Messages is the compacted context, native; for claude-code the records of its messages. Left out when it
 	// went to a file.
-	Messages []json.RawMessage   `json:"messages,omitempty"`
-	Summary  string              `json:"summary,omitempty"`
-	Stats    *conversation.Stats `json:"stats,omitempty"`
-	Run      runreport.Run       `json:"run"`
+	Messages []json.RawMessage  `json:"messages,omitempty"`
+	Summary  string             `json:"summary,omitempty"`
+	Stats    *wire.ContextStats `json:"stats,omitempty"`
+	Run      wire.Run           `json:"run"`
 
 	output transcript.Output
 }

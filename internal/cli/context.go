@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/pipeline/transcript"
@@ -40,11 +41,11 @@ would be sent. Its size goes to standard error.`,
 
 // contextReport is the JSON of `precis context`: what the HTTP API gives.
 type contextReport struct {
-	System   json.RawMessage    `json:"system,omitempty"`
-	Tools    json.RawMessage    `json:"tools,omitempty"`
-	Messages []json.RawMessage  `json:"messages"`
-	Stats    conversation.Stats `json:"stats"`
-	Losses   []lossReport       `json:"losses,omitempty"`
+	System   json.RawMessage   `json:"system,omitempty"`
+	Tools    json.RawMessage   `json:"tools,omitempty"`
+	Messages []json.RawMessage `json:"messages"`
+	Stats    wire.ContextStats `json:"stats"`
+	Losses   []lossReport      `json:"losses,omitempty"`
 }
 
 func (a *app) context(ctx context.Context, s *session, id string, to transcript.Format) error {
@@ -87,7 +88,7 @@ func (a *app) context(ctx context.Context, s *session, id string, to transcript.
 }
 
 // tellStats says how large a context is.
-func (a *app) tellStats(s conversation.Stats, messages int) {
+func (a *app) tellStats(s wire.ContextStats, messages int) {
 	window := count(s.Window)
 	if s.WindowGuessed {
 		window += " (a guess: the model's window is not known)"
@@ -112,7 +113,7 @@ func (a *app) tellStats(s conversation.Stats, messages int) {
 	}
 }
 
-func trimmedWords(t conversation.Trimmed) string {
+func trimmedWords(t wire.Trimmed) string {
 	var parts []string
 	for _, p := range []struct {
 		n    int

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/internal/devstack"
@@ -50,13 +51,13 @@ or OPENAI_API_KEY set a model of that vendor writes the summary; without one it 
 // demoReport is the JSON of `precis demo`.
 type demoReport struct {
 	running
-	Conversation   string             `json:"conversation"`
-	MessagesBefore int                `json:"messages_before"`
-	MessagesAfter  int                `json:"messages_after"`
-	Summary        string             `json:"summary"`
-	Stats          conversation.Stats `json:"stats"`
-	Run            runreport.Run      `json:"run"`
-	WorkflowURL    string             `json:"workflow_url,omitempty"`
+	Conversation   string            `json:"conversation"`
+	MessagesBefore int               `json:"messages_before"`
+	MessagesAfter  int               `json:"messages_after"`
+	Summary        string            `json:"summary"`
+	Stats          wire.ContextStats `json:"stats"`
+	Run            wire.Run          `json:"run"`
+	WorkflowURL    string            `json:"workflow_url,omitempty"`
 }
 
 func (a *app) demo(cmd *cobra.Command, model string) (err error) {
@@ -172,7 +173,7 @@ func (a *app) runDemo(ctx context.Context, s *session, p *progress,
 }
 
 // workflowURL is where Temporal's page shows the run.
-func workflowURL(stack *devstack.Stack, r runreport.Run) string {
+func workflowURL(stack *devstack.Stack, r wire.Run) string {
 	if r.TemporalRunID == "" {
 		return stack.UIURL
 	}

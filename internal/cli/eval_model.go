@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/eval"
 	"precis/internal/runreport"
@@ -67,8 +68,8 @@ type modelEval struct {
 	store        *store.Store
 	session      *session
 	service      *service.Service
-	used         runreport.Usage
-	models       []runreport.ModelUsage
+	used         wire.RunUsage
+	models       []wire.RunModelUsage
 	digests      int
 }
 
@@ -98,7 +99,7 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 		return t.Outcome(), fmt.Errorf("encode the settings: %w", err)
 	}
 	made, _, err := m.service.CreateConversation(ctx, a.tenant, service.NewConversation{
-		Format: string(c.Format), Model: service.Model{Vendor: m.vendor, Name: m.name, ContextWindow: m.flags.Window},
+		Format: string(c.Format), Model: wire.Model{Vendor: m.vendor, Name: m.name, ContextWindow: m.flags.Window},
 		Settings: settings,
 	})
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/runreport"
+	"precis/internal/api/wire"
 )
 
 func TestShort(t *testing.T) {
@@ -71,17 +71,17 @@ func TestFacts(t *testing.T) {
 
 func TestCosts(t *testing.T) {
 	t.Parallel()
-	models := []runreport.ModelUsage{{Model: "a/x"}, {Model: "b/y"}}
+	models := []wire.RunModelUsage{{Model: "a/x"}, {Model: "b/y"}}
 	for _, tt := range []struct {
-		cost        *runreport.Cost
+		cost        *wire.RunCost
 		cell, words string
 	}{
-		{&runreport.Cost{}, "$0", "$0"},
-		{&runreport.Cost{USD: 0.00001}, "<$0.0001", "<$0.0001"},
-		{&runreport.Cost{USD: 0.01234}, "$0.01", "$0.0123"},
-		{&runreport.Cost{USD: 12.345}, "$12.35", "$12.35"},
+		{&wire.RunCost{}, "$0", "$0"},
+		{&wire.RunCost{USD: 0.00001}, "<$0.0001", "<$0.0001"},
+		{&wire.RunCost{USD: 0.01234}, "$0.01", "$0.0123"},
+		{&wire.RunCost{USD: 12.345}, "$12.35", "$12.35"},
 		{
-			&runreport.Cost{USD: 1.5, NoPriceFor: []string{"b/y"}}, "$1.50+",
+			&wire.RunCost{USD: 1.5, NoPriceFor: []string{"b/y"}}, "$1.50+",
 			"$1.50, and no price for b/y (configure prices.b/y)",
 		},
 		{nil, "", "no price for a/x, b/y (configure prices.a/x)"},

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"precis/internal/runreport"
+	"precis/internal/api/wire"
 )
 
 // dollars is a sum at a precision that still tells small ones apart.
@@ -21,7 +21,7 @@ func dollars(usd float64) string {
 }
 
 // costCell is a cost in a column: a plus behind it says that some calls have no price, a hyphen that none has.
-func costCell(c *runreport.Cost) string {
+func costCell(c *wire.RunCost) string {
 	switch {
 	case c == nil:
 		return ""
@@ -40,7 +40,7 @@ func cents(usd float64) string {
 }
 
 // costWords are a run's cost, and which models have no price.
-func costWords(c *runreport.Cost, models []runreport.ModelUsage) string {
+func costWords(c *wire.RunCost, models []wire.RunModelUsage) string {
 	var unpriced []string
 	if c == nil {
 		for _, m := range models {

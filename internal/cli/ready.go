@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"precis/internal/api"
+	"precis/internal/api/wire"
 )
 
 // readyPatience is how long a server may take to say whether it is ready: longer than it looks itself.
@@ -69,7 +69,7 @@ func (a *app) ready(ctx context.Context, url string) error {
 		return unreachablef("%s does not answer: %w", url, err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	var is api.Ready
+	var is wire.Ready
 	if err := json.NewDecoder(res.Body).Decode(&is); err != nil || is.Status == "" {
 		return unreachablef("%s answers with status %d, and not as precis does", url, res.StatusCode)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/runreport"
@@ -200,7 +201,7 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 	if err := f.checkSummarizers(s); err != nil {
 		return err
 	}
-	var list []runreport.Run
+	var list []wire.Run
 	var failed error
 	for i, id := range ids {
 		ref, err := a.findRun(ctx, s, id)
@@ -222,11 +223,11 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 		if err != nil {
 			return err
 		}
-		run := runreport.Of(ended).Priced(s.config.Prices)
+		run := runreport.Priced(runreport.Of(ended), s.config.Prices)
 		if run.Comparison, err = runreport.LoadComparison(ctx, s.store, ended); err != nil {
 			return err
 		}
-		run.Comparison = run.Comparison.Priced(s.config.Prices)
+		run.Comparison = runreport.PricedComparison(run.Comparison, s.config.Prices)
 		list = append(list, run)
 		if !replayedWell(run) {
 			failed = told{exitFailed}
@@ -256,7 +257,7 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 }
 
 // replayedWell says whether a replay did what it was asked for, and found no difference.
-func replayedWell(r runreport.Run) bool {
+func replayedWell(r wire.Run) bool {
 	switch {
 	case r.Comparison == nil:
 		return false

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/internal/launch"
@@ -14,7 +15,7 @@ import (
 )
 
 // drawReplay is a replay for a person.
-func drawReplay(r runreport.Run) string {
+func drawReplay(r wire.Run) string {
 	var b strings.Builder
 	var head facts
 	head.add("replay", fmt.Sprintf("%s of run %s", r.ID, r.ReplayOf))
@@ -36,7 +37,7 @@ func drawReplay(r runreport.Run) string {
 }
 
 // replayEnd is how a live replay ended, or one that did not come to its end.
-func replayEnd(r runreport.Run) string {
+func replayEnd(r wire.Run) string {
 	switch {
 	case r.Outcome == store.OutcomeReplayed:
 		return "compared, not applied"
@@ -48,7 +49,7 @@ func replayEnd(r runreport.Run) string {
 	return string(r.Outcome)
 }
 
-func drawRecorded(head *facts, r runreport.Run) {
+func drawRecorded(head *facts, r wire.Run) {
 	c := r.Comparison
 	if c.First == nil && !c.Identical {
 		head.add("result", replayEnd(r))
@@ -89,7 +90,7 @@ func drawRecorded(head *facts, r runreport.Run) {
 }
 
 // whatDiffers names what of a step differs.
-func whatDiffers(d *runreport.Difference) string {
+func whatDiffers(d *wire.RunDifference) string {
 	what := d.What
 	if name, figure := strings.CutPrefix(what, "result."); figure {
 		what = name
@@ -103,7 +104,7 @@ func whatDiffers(d *runreport.Difference) string {
 	return what
 }
 
-func changeWords(c *runreport.Changes) string {
+func changeWords(c *wire.RunChanges) string {
 	if c == nil {
 		return "none"
 	}
@@ -124,51 +125,51 @@ func changeWords(c *runreport.Changes) string {
 }
 
 // drawSides puts the two runs of a live replay side by side.
-func drawSides(c *runreport.Comparison) string {
+func drawSides(c *wire.RunComparison) string {
 	var b strings.Builder
 	var t table
 	t.row("", "ORIGINAL", "REPLAY")
-	row := func(name string, of func(s *runreport.Side) string) {
+	row := func(name string, of func(s *wire.RunSide) string) {
 		was, is := of(c.Original), of(c.Replay)
 		if was != "" || is != "" {
 			t.row(name, was, is)
 		}
 	}
-	row("outcome", func(s *runreport.Side) string {
+	row("outcome", func(s *wire.RunSide) string {
 		return strings.TrimSpace(string(s.Outcome) + " " +
 			string(s.ErrorKind))
 	})
-	row("summary by", func(s *runreport.Side) string { return s.Summarizer })
-	row("prompt", func(s *runreport.Side) string { return strings.TrimSpace(s.Prompt.Name + " " + s.Prompt.Version) })
-	row("covers", func(s *runreport.Side) string {
+	row("summary by", func(s *wire.RunSide) string { return s.Summarizer })
+	row("prompt", func(s *wire.RunSide) string { return strings.TrimSpace(s.Prompt.Name + " " + s.Prompt.Version) })
+	row("covers", func(s *wire.RunSide) string {
 		if s.Covers.To == 0 {
 			return ""
 		}
 		return fmt.Sprintf("%d to %d", s.Covers.From, s.Covers.To)
 	})
-	row("context, tokens", func(s *runreport.Side) string {
+	row("context, tokens", func(s *wire.RunSide) string {
 		if s.TokensAfter == 0 {
 			return ""
 		}
 		return count(s.TokensBefore) + " → ≈" + count(s.TokensAfter)
 	})
-	row("summary, tokens", func(s *runreport.Side) string { return countOrNone(s.SummaryTokens) })
-	row("model calls", func(s *runreport.Side) string { return fmt.Sprint(s.Usage.Calls) })
-	row("tokens in", func(s *runreport.Side) string { return countOrNone(int(s.Usage.Input)) })
-	row("tokens out", func(s *runreport.Side) string { return countOrNone(int(s.Usage.Output)) })
-	row("cost", func(s *runreport.Side) string {
+	row("summary, tokens", func(s *wire.RunSide) string { return countOrNone(s.SummaryTokens) })
+	row("model calls", func(s *wire.RunSide) string { return fmt.Sprint(s.Usage.Calls) })
+	row("tokens in", func(s *wire.RunSide) string { return countOrNone(int(s.Usage.Input)) })
+	row("tokens out", func(s *wire.RunSide) string { return countOrNone(int(s.Usage.Output)) })
+	row("cost", func(s *wire.RunSide) string {
 		if s.Cost == nil || s.Usage.Calls == 0 {
 			return ""
 		}
 		return costCell(s.Cost)
 	})
-	row("took", func(s *runreport.Side) string { return took(time.Duration(s.MS) * time.Millisecond) })
+	row("took", func(s *wire.RunSide) string { return took(time.Duration(s.MS) * time.Millisecond) })
 	for _, v := range []struct{ name, key string }{
 		{"rules missing", "constraints_missing"},
 		{"names unknown", "unsupported_identifiers"},
 		{"misattributed", "misattributed"},
 	} {
-		row(v.name, func(s *runreport.Side) string { return figure(s.Verification, v.key) })
+		row(v.name, func(s *wire.RunSide) string { return figure(s.Verification, v.key) })
 	}
 	_ = t.write(&b) // a builder takes everything
 	drawSections(&b, c)
@@ -201,7 +202,7 @@ func figure(raw json.RawMessage, key string) string {
 }
 
 // drawSections lists the sections of both summaries, those with the same title in one row.
-func drawSections(b *strings.Builder, c *runreport.Comparison) {
+func drawSections(b *strings.Builder, c *wire.RunComparison) {
 	if len(c.Original.Sections)+len(c.Replay.Sections) == 0 {
 		return
 	}
@@ -236,7 +237,7 @@ func drawSections(b *strings.Builder, c *runreport.Comparison) {
 // factsShown is how many facts are listed that one summary alone holds.
 const factsShown = 20
 
-func drawFacts(b *strings.Builder, title string, list []runreport.Fact) {
+func drawFacts(b *strings.Builder, title string, list []wire.RunFact) {
 	if len(list) == 0 {
 		return
 	}
@@ -267,12 +268,12 @@ type batchReport struct {
 	Cancelled bool `json:"cancelled"`
 	Finished  bool `json:"finished"`
 	// Failed counts replays that failed, Different those whose record came out otherwise.
-	Failed       int                    `json:"failed"`
-	Different    int                    `json:"different"`
-	Counts       []store.ReplayCount    `json:"counts"`
-	DifferentIDs []string               `json:"different_runs,omitempty"`
-	Models       []runreport.ModelUsage `json:"models"`
-	Cost         *runreport.Cost        `json:"cost"`
+	Failed       int                  `json:"failed"`
+	Different    int                  `json:"different"`
+	Counts       []store.ReplayCount  `json:"counts"`
+	DifferentIDs []string             `json:"different_runs,omitempty"`
+	Models       []wire.RunModelUsage `json:"models"`
+	Cost         *wire.RunCost        `json:"cost"`
 }
 
 func batchOf(b launch.Batch, prices map[string]config.Price) batchReport {

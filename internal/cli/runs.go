@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -178,7 +179,7 @@ func moment(flag, s string, now time.Time) (time.Time, error) {
 
 // runsReport is the JSON of `precis runs`.
 type runsReport struct {
-	Runs []runreport.Run `json:"runs"`
+	Runs []wire.Run `json:"runs"`
 	// Totals count everything that the filter matches, by outcome.
 	Totals map[string]int `json:"totals"`
 	// More says that the limit left some out, Next is the cursor for those.
@@ -187,7 +188,7 @@ type runsReport struct {
 }
 
 func (a *app) runs(ctx context.Context, s *session, f store.RunFilter, flags *runsFlags) error {
-	report := runsReport{Runs: []runreport.Run{}, Totals: map[string]int{}}
+	report := runsReport{Runs: []wire.Run{}, Totals: map[string]int{}}
 	counts, err := s.store.CountRuns(ctx, a.tenant, f)
 	if err != nil {
 		return err
@@ -208,7 +209,7 @@ func (a *app) runs(ctx context.Context, s *session, f store.RunFilter, flags *ru
 			return err
 		}
 		for _, r := range page {
-			report.Runs = append(report.Runs, runreport.Of(r).Priced(s.config.Prices))
+			report.Runs = append(report.Runs, runreport.Priced(runreport.Of(r), s.config.Prices))
 		}
 		f.Cursor = next
 		if next == "" {
@@ -234,7 +235,7 @@ func (a *app) runs(ctx context.Context, s *session, f store.RunFilter, flags *ru
 }
 
 // runRows is a list of runs, within a line each or with all columns.
-func runRows(list []runreport.Run, wide bool) table {
+func runRows(list []wire.Run, wide bool) table {
 	var t table
 	if wide {
 		t.row("RUN", "ASKED FOR (UTC)", "CONVERSATION", "TRIGGER", "OUTCOME", "ERROR", "SUMMARIZER", "TOKENS", "TOOK",
@@ -282,7 +283,7 @@ func shortConversation(id string) string {
 }
 
 // endWord is how a run ended, and that its marker was taken back.
-func endWord(r runreport.Run) string {
+func endWord(r wire.Run) string {
 	switch {
 	case r.Outcome == "":
 		return unfinished
@@ -293,7 +294,7 @@ func endWord(r runreport.Run) string {
 }
 
 // sizeWords are the context's tokens before and after.
-func sizeWords(r runreport.Run) string {
+func sizeWords(r wire.Run) string {
 	if r.TokensBefore == 0 {
 		return ""
 	}
@@ -305,7 +306,7 @@ func sizeWords(r runreport.Run) string {
 }
 
 // runTook is how long a run took, or has taken so far.
-func runTook(r runreport.Run) string {
+func runTook(r wire.Run) string {
 	if r.Started == nil || r.Finished == nil {
 		return ""
 	}
@@ -328,7 +329,7 @@ func (a *app) sumRuns(ctx context.Context, s *session, f store.RunFilter) error 
 	}
 	var t table
 	t.row("OUTCOME", "RUNS", "DIGEST", "CALLS", "IN", "OUT", "MEDIAN", "95 %", "COST")
-	var all []runreport.ModelUsage
+	var all []wire.RunModelUsage
 	undone := 0
 	for _, g := range groups {
 		outcome := g.Outcome
@@ -363,7 +364,7 @@ func timeCell(ms int64) string {
 }
 
 // sayUnpriced tells which models have no price.
-func (a *app) sayUnpriced(c *runreport.Cost, models []runreport.ModelUsage) {
+func (a *app) sayUnpriced(c *wire.RunCost, models []wire.RunModelUsage) {
 	var names []string
 	for _, m := range models {
 		if c == nil || slices.Contains(c.NoPriceFor, m.Model) {

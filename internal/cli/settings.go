@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/internal/service"
@@ -114,7 +115,7 @@ func (a *app) changeSettings(cmd *cobra.Command, args []string,
 	})
 }
 
-func (a *app) printSettings(s *session, got service.TenantSettings) error {
+func (a *app) printSettings(s *session, got wire.TenantSettings) error {
 	if a.json {
 		return a.printJSON(got)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -59,16 +60,16 @@ func (a *app) show(ctx context.Context, s *session, id string, want runreport.In
 	if err != nil {
 		return err
 	}
-	r := runreport.Of(stored).Priced(s.config.Prices)
+	r := runreport.Priced(runreport.Of(stored), s.config.Prices)
 	if want.Any() {
-		if r.Texts, err = runreport.Load(ctx, s.store, stored, want); err != nil {
+		if r.RunTexts, err = runreport.Load(ctx, s.store, stored, want); err != nil {
 			return err
 		}
 	}
 	if r.Comparison, err = runreport.LoadComparison(ctx, s.store, stored); err != nil {
 		return err
 	}
-	r.Comparison = r.Comparison.Priced(s.config.Prices)
+	r.Comparison = runreport.PricedComparison(r.Comparison, s.config.Prices)
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -81,11 +82,11 @@ func (a *app) show(ctx context.Context, s *session, id string, want runreport.In
 	if wide {
 		ladder = drawSteps(r)
 	}
-	return a.print(drawRun(r) + "\n" + ladder + drawTexts(r.Texts))
+	return a.print(drawRun(r) + "\n" + ladder + drawTexts(r.RunTexts))
 }
 
 // drawRun is a run for a person, but for its steps.
-func drawRun(r runreport.Run) string {
+func drawRun(r wire.Run) string {
 	var b strings.Builder
 	var head facts
 	outcome := string(r.Outcome)
@@ -141,7 +142,7 @@ func drawRun(r runreport.Run) string {
 	return b.String()
 }
 
-func triggerWords(r runreport.Run) string {
+func triggerWords(r wire.Run) string {
 	text := string(r.Trigger.Kind)
 	if r.Trigger.Reason != "" {
 		text += ": " + r.Trigger.Reason
@@ -166,7 +167,7 @@ const noSteps = "no step yet: the run waits for a worker\n"
 
 // drawLadder shows the attempts at every stage in the order in which they were made: a line for each, and below it what
 // it found, what went wrong and what was done next.
-func drawLadder(r runreport.Run) string {
+func drawLadder(r wire.Run) string {
 	if len(r.Steps) == 0 {
 		return noSteps
 	}
@@ -196,7 +197,7 @@ func drawLadder(r runreport.Run) string {
 }
 
 // drawSteps is the ladder with a line for each attempt.
-func drawSteps(r runreport.Run) string {
+func drawSteps(r wire.Run) string {
 	if len(r.Steps) == 0 {
 		return noSteps
 	}
@@ -214,21 +215,21 @@ func drawSteps(r runreport.Run) string {
 }
 
 // stepName numbers a step of the run and, behind the first, the attempt at it.
-func stepName(s runreport.Step) string {
+func stepName(s wire.RunStep) string {
 	if s.Attempt > 1 {
 		return fmt.Sprintf("%d.%d", s.Call, s.Attempt)
 	}
 	return fmt.Sprint(s.Call)
 }
 
-func stepOutcome(s runreport.Step) string {
+func stepOutcome(s wire.RunStep) string {
 	if s.ErrorKind != "" {
 		return string(s.ErrorKind)
 	}
 	return string(s.Outcome)
 }
 
-func nextWords(s runreport.Step) string {
+func nextWords(s wire.RunStep) string {
 	if s.Next == "" {
 		return ""
 	}
@@ -236,7 +237,7 @@ func nextWords(s runreport.Step) string {
 }
 
 // numberWords are the key figures of a step. estimated says that the context's size before is an estimate.
-func numberWords(s runreport.Step, estimated bool) string {
+func numberWords(s wire.RunStep, estimated bool) string {
 	var n struct {
 		Skip     string
 		Decision *struct {
@@ -319,7 +320,7 @@ func numberWords(s runreport.Step, estimated bool) string {
 }
 
 // drawTexts are the texts that were asked for, each under a heading.
-func drawTexts(t *runreport.Texts) string {
+func drawTexts(t *wire.RunTexts) string {
 	if t == nil {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 )
@@ -50,7 +51,7 @@ that begins with x-. What is set counts from the start of the next turn, or from
 			case changed == 1 && len(args) == 1:
 				return usagef("--text, --items and --delete go with a KEY")
 			}
-			var value service.StateValue
+			var value wire.StateValue
 			switch {
 			case cmd.Flags().Changed("text"):
 				value.Text = &f.text
@@ -103,10 +104,10 @@ func (a *app) listState(ctx context.Context, s *session, ref store.ConversationR
 }
 
 // state prints a key, after it has set or removed it if that is asked for.
-func (a *app) state(ctx context.Context, s *session, ref store.ConversationRef, key string, value service.StateValue,
+func (a *app) state(ctx context.Context, s *session, ref store.ConversationRef, key string, value wire.StateValue,
 	change bool,
 ) error {
-	var e service.StateEntry
+	var e wire.StateEntry
 	var err error
 	svc := a.settingsService(s)
 	remove := change && value.Text == nil && value.Items == nil
@@ -135,7 +136,7 @@ func (a *app) state(ctx context.Context, s *session, ref store.ConversationRef, 
 }
 
 // stateText is a value for a person: its text, or an item a line, in the client's own words.
-func stateText(v service.StateValue) string {
+func stateText(v wire.StateValue) string {
 	if v.Text != nil {
 		return *v.Text
 	}

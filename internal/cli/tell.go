@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/contract"
-	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -67,7 +67,7 @@ func (c *compaction) tell(one compacted, n int) {
 	}
 }
 
-func (c *compaction) runHint(r runreport.Run) string {
+func (c *compaction) runHint(r wire.Run) string {
 	if c.s.ephemeral {
 		return "(its record is gone with the stack of this call; --keep, or a stack that runs, keeps it)"
 	}
@@ -75,7 +75,7 @@ func (c *compaction) runHint(r runreport.Run) string {
 }
 
 // wroteSummary says who wrote the summary and how it came to that.
-func wroteSummary(r runreport.Run) string {
+func wroteSummary(r wire.Run) string {
 	text := r.Summarizer
 	if text == string(pipeline.SummarizerSelf) && len(r.Models) == 1 {
 		text += ", " + r.Models[0].Model
@@ -101,7 +101,7 @@ func wroteSummary(r runreport.Run) string {
 }
 
 // whyDigest tells for each model why it did not write the summary.
-func whyDigest(r runreport.Run, asked string) []string {
+func whyDigest(r wire.Run, asked string) []string {
 	if !r.Digest {
 		return nil
 	}
@@ -126,7 +126,7 @@ func whyDigest(r runreport.Run, asked string) []string {
 
 // notAsked tells which summarizers were left off the ladder, and why, as the second stage recorded it. Those with
 // the same reason share a line.
-func notAsked(r runreport.Run) []string {
+func notAsked(r wire.Run) []string {
 	var order []string
 	who := map[string][]string{}
 	add := func(name, why string) {
@@ -166,7 +166,7 @@ func keptWords(one compacted) string {
 }
 
 // omittedBySlimming tells what of the covered messages the summarizer was not shown.
-func omittedBySlimming(r runreport.Run) string {
+func omittedBySlimming(r wire.Run) string {
 	for i := len(r.Steps) - 1; i >= 0; i-- {
 		s := r.Steps[i]
 		if s.Stage != "slim" || s.Outcome == store.StepFailed {
@@ -197,7 +197,7 @@ func omittedBySlimming(r runreport.Run) string {
 }
 
 // verificationWords tell what the check of the summary against its source found.
-func verificationWords(r runreport.Run) string {
+func verificationWords(r wire.Run) string {
 	var v struct {
 		ConstraintsMissing     int `json:"constraints_missing"`
 		UnsupportedIdentifiers int `json:"unsupported_identifiers"`
@@ -237,7 +237,7 @@ func skippedWords(reason string) string {
 	return reason
 }
 
-func failedWords(r runreport.Run) string {
+func failedWords(r wire.Run) string {
 	text := r.Reason
 	if r.ErrorKind != "" && string(r.ErrorKind) != string(r.Outcome) {
 		text = fmt.Sprintf("%s: %s", r.ErrorKind, text)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/store"
 )
@@ -29,8 +30,8 @@ one more, down to the full history. No automatic compaction starts until the nex
 type undone struct {
 	Conversation string `json:"conversation"`
 	// Undone was taken back; Marker counts now, nil: the full history.
-	Undone *conversation.MarkerStats `json:"undone"`
-	Marker *conversation.MarkerStats `json:"marker"`
+	Undone *wire.MarkerStats `json:"undone"`
+	Marker *wire.MarkerStats `json:"marker"`
 }
 
 func (a *app) undo(ctx context.Context, s *session, id string) error {

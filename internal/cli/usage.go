@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/api/wire"
 	"precis/internal/runreport"
 )
 
@@ -46,8 +47,8 @@ configured prices; a plus says that some model has none.`,
 
 // usageReport is the JSON of `precis usage`.
 type usageReport struct {
-	GroupBy string                 `json:"group_by"`
-	Usage   []runreport.UsageGroup `json:"usage"`
+	GroupBy string               `json:"group_by"`
+	Usage   []wire.RunUsageGroup `json:"usage"`
 }
 
 func (a *app) usage(ctx context.Context, s *session, by string, since time.Time) error {
@@ -65,7 +66,7 @@ func (a *app) usage(ctx context.Context, s *session, by string, since time.Time)
 	}
 	var t table
 	t.row(strings.ToUpper(by), "CALLS", "FAILED", "LOST", "TOKENS IN", "CACHED", "OUT", "COST")
-	var models []runreport.ModelUsage
+	var models []wire.RunModelUsage
 	for i, g := range groups {
 		t.row(g.Key, count(g.Calls), count(g.Failed), count(g.Lost), count(int(g.Input)), count(int(g.CachedInput)),
 			count(int(g.Output)), costCell(g.Cost))

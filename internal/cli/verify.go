@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/api/wire"
 	"precis/internal/audit"
 	"precis/internal/store"
 )
@@ -68,7 +69,7 @@ there when it is called again.`,
 
 func (a *app) verifyRuns(ctx context.Context, s *session, ids []string) error {
 	failed := false
-	var reports []audit.Report
+	var reports []wire.AuditReport
 	for _, id := range ids {
 		ref, err := a.findRun(ctx, s, id)
 		if err != nil {
@@ -82,7 +83,7 @@ func (a *app) verifyRuns(ctx context.Context, s *session, ids []string) error {
 			return err
 		}
 		failed = failed || !r.OK
-		reports = append(reports, r)
+		reports = append(reports, r.Wire())
 		if !a.json {
 			if err := a.print(drawReport(r)); err != nil {
 				return err

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"precis/internal/service"
+	"precis/internal/api/wire"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -245,7 +245,7 @@ var durabilityCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
-			var again service.Appended
+			var again wire.Appended
 			if err := json.Unmarshal(m.ops("append_again")[0].res.body, &again); err != nil {
 				t.Fatal(err)
 			}

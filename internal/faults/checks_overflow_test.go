@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/service"
+	"precis/internal/api/wire"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -124,7 +124,7 @@ var overflowCases = map[string]how{
 				t.Errorf("the runs end %v, want %v", got, want)
 			}
 			// What holds further runs back is told with each report that fires and starts nothing.
-			var end service.Appended
+			var end wire.Appended
 			ends := m.ops("end_reply")
 			if err := json.Unmarshal(ends[len(ends)-1].res.body, &end); err != nil {
 				t.Fatal(err)

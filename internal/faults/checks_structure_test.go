@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/service"
+	"precis/internal/api/wire"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -125,7 +125,7 @@ var structureCases = map[string]how{
 }
 
 // mustSend checks that a message of the conversation stands in a context byte for byte.
-func (t *talk) mustSend(c *service.Context, number int) {
+func (t *talk) mustSend(c *wire.Context, number int) {
 	t.t.Helper()
 	for _, m := range c.Messages {
 		if string(m) == string(t.sent[number].native) {
@@ -139,7 +139,7 @@ func (t *talk) mustSend(c *service.Context, number int) {
 // part.
 func (t *talk) alternates(format transcript.Format, phrase string) {
 	t.t.Helper()
-	var c service.Context
+	var c wire.Context
 	t.read(t.path("/context?format="+string(format)), &c)
 	whole := false
 	for i, m := range c.Messages {

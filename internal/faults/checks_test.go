@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/runreport"
-	"precis/internal/service"
+	"precis/internal/api/wire"
 	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -53,7 +52,7 @@ func gathered(groups ...map[string]how) map[string]how {
 }
 
 // last is the context at the end.
-func (t *talk) last() *service.Context {
+func (t *talk) last() *wire.Context {
 	t.t.Helper()
 	if len(t.log) == 0 || t.log[len(t.log)-1].after == nil {
 		t.t.Fatal("the play has no end")
@@ -65,7 +64,7 @@ func (t *talk) last() *service.Context {
 func (t *talk) compactions() []done { return t.ops("compact", "compact_full") }
 
 // once checks that a context says each phrase once.
-func (t *talk) once(c *service.Context, phrases ...string) {
+func (t *talk) once(c *wire.Context, phrases ...string) {
 	t.t.Helper()
 	text := textOf(c)
 	for _, phrase := range phrases {
@@ -76,7 +75,7 @@ func (t *talk) once(c *service.Context, phrases ...string) {
 }
 
 // never checks that a context says none of the phrases.
-func (t *talk) never(c *service.Context, phrases ...string) {
+func (t *talk) never(c *wire.Context, phrases ...string) {
 	t.t.Helper()
 	text := textOf(c)
 	for _, phrase := range phrases {
@@ -87,7 +86,7 @@ func (t *talk) never(c *service.Context, phrases ...string) {
 }
 
 // ordered checks that a context says the phrases in this order.
-func (t *talk) ordered(c *service.Context, phrases ...string) {
+func (t *talk) ordered(c *wire.Context, phrases ...string) {
 	t.t.Helper()
 	text, at := textOf(c), 0
 	for _, phrase := range phrases {
@@ -101,7 +100,7 @@ func (t *talk) ordered(c *service.Context, phrases ...string) {
 }
 
 // summarized checks that the last compaction of the case was applied with a model's summary that says the phrase.
-func (t *talk) summarized(phrase string) runreport.Run {
+func (t *talk) summarized(phrase string) wire.Run {
 	t.t.Helper()
 	all := t.allRuns()
 	if len(all) == 0 {
@@ -114,7 +113,7 @@ func (t *talk) summarized(phrase string) runreport.Run {
 
 // bySummary checks that a run was applied with a model's summary, and that a context starts from that and has the
 // phrase in it once.
-func (t *talk) bySummary(run runreport.Run, c *service.Context, phrase string) {
+func (t *talk) bySummary(run wire.Run, c *wire.Context, phrase string) {
 	t.t.Helper()
 	if run.Outcome != store.OutcomeApplied || run.Digest {
 		t.t.Fatalf("the run is %s (%s: %s), by %s\n%s", run.Outcome, run.ErrorKind, run.Reason, run.Summarizer,
@@ -153,7 +152,7 @@ func (t *talk) landed(d done, kinds ...pipeline.ErrorKind) bool {
 }
 
 // way tells a run's steps, for a failed test's output.
-func way(run runreport.Run) string {
+func way(run wire.Run) string {
 	var b strings.Builder
 	for _, s := range run.Steps {
 		b.WriteString(strings.Join([]string{
@@ -193,7 +192,7 @@ func (p *play) requestsWithin(window int) {
 }
 
 // say appends a message of the user's: the agent can go on.
-func (t *talk) say(text string) *service.Context {
+func (t *talk) say(text string) *wire.Context {
 	t.t.Helper()
 	t.append(step{native: json.RawMessage(`{"role":"user","content":` + quote(text) + `}`)})
 	t.noted(done{op: "say"})
@@ -201,7 +200,7 @@ func (t *talk) say(text string) *service.Context {
 }
 
 // unchanged checks that a context is the conversation as it was sent.
-func (t *talk) unchanged(c *service.Context) {
+func (t *talk) unchanged(c *wire.Context) {
 	t.t.Helper()
 	want := make([]json.RawMessage, len(t.sent))
 	for i, m := range t.sent {
@@ -213,7 +212,7 @@ func (t *talk) unchanged(c *service.Context) {
 }
 
 // stands says whether a message of the conversation with this text stands in a context as it was sent.
-func (t *talk) stands(c *service.Context, text string) bool {
+func (t *talk) stands(c *wire.Context, text string) bool {
 	for _, m := range t.sent {
 		if strings.HasPrefix(messageOf(m.native).text(), text) {
 			return slices.ContainsFunc(c.Messages, func(x json.RawMessage) bool { return bytes.Equal(x, m.native) })
@@ -222,7 +221,7 @@ func (t *talk) stands(c *service.Context, text string) bool {
 	return false
 }
 
-func (t *talk) mustStand(c *service.Context, list ...string) {
+func (t *talk) mustStand(c *wire.Context, list ...string) {
 	t.t.Helper()
 	for _, text := range list {
 		if !t.stands(c, text) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"precis/internal/service"
+	"precis/internal/api/wire"
 	"precis/internal/store"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline/transcript"
@@ -38,7 +38,7 @@ func (t *talk) invariants(d done) {
 
 // pairsAreWhole is the first of the collection: the vendor takes the context, so every result follows its call and
 // every call has its result.
-func (t *talk) pairsAreWhole(c *service.Context) {
+func (t *talk) pairsAreWhole(c *wire.Context) {
 	t.t.Helper()
 	if len(c.Messages) == 0 {
 		return
@@ -58,7 +58,7 @@ func (t *talk) pairsAreWhole(c *service.Context) {
 
 // refused puts a context into a request and says why the vendor would not take it, with the user's next message behind
 // it where the agent spoke last.
-func (t *talk) refused(c *service.Context) error {
+func (t *talk) refused(c *wire.Context) error {
 	messages := slices.Clone(c.Messages)
 	if role(messages[len(messages)-1]) == "assistant" {
 		messages = append(messages, json.RawMessage(`{"role":"user","content":"next"}`))
@@ -82,7 +82,7 @@ func role(native json.RawMessage) string { return messageOf(native).Role }
 
 // lastWordStands is the second: the last message of the user's is there, byte for byte. No message stands more often
 // than it was sent.
-func (t *talk) lastWordStands(c *service.Context) {
+func (t *talk) lastWordStands(c *wire.Context) {
 	t.t.Helper()
 	said, stands, last := map[string]int{}, map[string]int{}, ""
 	for _, m := range t.sent {
@@ -106,7 +106,7 @@ func (t *talk) lastWordStands(c *service.Context) {
 }
 
 // systemIsFirst is the third: the system prompt is as it was given, and in front.
-func (t *talk) systemIsFirst(c *service.Context) {
+func (t *talk) systemIsFirst(c *wire.Context) {
 	t.t.Helper()
 	if !bytes.Equal(c.System, t.system) {
 		t.t.Errorf("the system prompt is %s, want %s", c.System, t.system)
@@ -163,7 +163,7 @@ func (t *talk) failureLeavesNothing(d done) {
 
 // summaryIsOne: a context has one summary when a marker counts, and none otherwise; none is empty, and one that no
 // model wrote says so.
-func (t *talk) summaryIsOne(c *service.Context) {
+func (t *talk) summaryIsOne(c *wire.Context) {
 	t.t.Helper()
 	text := textOf(c)
 	begins, ends := strings.Count(text, summaryBegin), strings.Count(text, summaryEnd)
@@ -231,7 +231,7 @@ func equal(a, b []json.RawMessage) bool {
 }
 
 // textOf is everything that a context says, each text on a line of its own.
-func textOf(c *service.Context) string {
+func textOf(c *wire.Context) string {
 	var b strings.Builder
 	for _, m := range c.Messages {
 		texts(&b, m)
@@ -264,7 +264,7 @@ func texts(b *strings.Builder, raw json.RawMessage) {
 }
 
 // summaryOf is what the context's summary says, without what stands in front of it in its element.
-func summaryOf(c *service.Context) string {
+func summaryOf(c *wire.Context) string {
 	_, rest, _ := strings.Cut(textOf(c), summaryBegin)
 	inside, _, _ := strings.Cut(rest, summaryEnd)
 	var said []string

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/llm"
-	"precis/internal/runreport"
-	"precis/internal/service"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -77,14 +76,14 @@ type done struct {
 	op  string
 	res response
 	// run is the one that the operation waited for, nil: none.
-	run *runreport.Run
+	run *wire.Run
 	// sent counts the messages of the conversation then.
 	sent int
 	// before and after are the contexts around it, nil where it does not touch that.
-	before, after *service.Context
+	before, after *wire.Context
 	// requests counts what the vendor has been asked since the play began.
 	requests int
-	state    *service.Conversation
+	state    *wire.Conversation
 }
 
 // newVendor makes the scripted vendor of the play.
@@ -289,28 +288,28 @@ func (t *talk) read(path string, into any) {
 }
 
 // context is what the model sees.
-func (t *talk) context() *service.Context {
+func (t *talk) context() *wire.Context {
 	t.t.Helper()
-	var c service.Context
+	var c wire.Context
 	t.read(t.path("/context"), &c)
 	return &c
 }
 
 // conversation is where it stands.
-func (t *talk) conversation() *service.Conversation {
+func (t *talk) conversation() *wire.Conversation {
 	t.t.Helper()
-	var c service.Conversation
+	var c wire.Conversation
 	t.read(t.path(""), &c)
 	return &c
 }
 
 // transcript is everything as stored.
-func (t *talk) transcript() []service.Message {
+func (t *talk) transcript() []wire.Message {
 	t.t.Helper()
-	var all []service.Message
+	var all []wire.Message
 	for {
 		var page struct {
-			Messages []service.Message
+			Messages []wire.Message
 			More     bool
 		}
 		after := int64(0)
@@ -326,17 +325,17 @@ func (t *talk) transcript() []service.Message {
 }
 
 // getRun reads a run.
-func (t *talk) getRun(id string) runreport.Run {
+func (t *talk) getRun(id string) wire.Run {
 	t.t.Helper()
-	var r runreport.Run
+	var r wire.Run
 	t.read("/v1/runs/"+id, &r)
 	return r
 }
 
 // allRuns are those of the conversation, oldest first, with their steps.
-func (t *talk) allRuns() []runreport.Run {
+func (t *talk) allRuns() []wire.Run {
 	t.t.Helper()
-	var page struct{ Runs []runreport.Run }
+	var page struct{ Runs []wire.Run }
 	t.read("/v1/runs?limit=1000&conversation="+url.QueryEscape(t.id), &page)
 	slices.Reverse(page.Runs)
 	for i := range page.Runs {
@@ -346,11 +345,11 @@ func (t *talk) allRuns() []runreport.Run {
 }
 
 // markers are all that were ever written, newest first.
-func (t *talk) markers() []service.Marker {
+func (t *talk) markers() []wire.Marker {
 	t.t.Helper()
-	var page struct{ Compactions []service.Compaction }
+	var page struct{ Compactions []wire.Compaction }
 	t.read(t.path("/compactions?limit=1000"), &page)
-	var out []service.Marker
+	var out []wire.Marker
 	for _, c := range page.Compactions {
 		if c.Marker != nil {
 			out = append(out, *c.Marker)
@@ -519,7 +518,7 @@ func (t *talk) compactOnce(s step) done {
 		return d
 	}
 	t.want(d.res, 200)
-	d.run = new(runreport.Run)
+	d.run = new(wire.Run)
 	if err := json.Unmarshal(d.res.body, d.run); err != nil {
 		t.t.Fatal(err)
 	}
@@ -544,7 +543,7 @@ func (t *talk) requestCompaction() {
 	t.t.Helper()
 	before, asked := t.context(), len(t.requests())
 	res := t.want(t.call("POST", t.path("/compactions"), map[string]any{}), 202)
-	var run runreport.Run
+	var run wire.Run
 	if err := json.Unmarshal(res.body, &run); err != nil {
 		t.t.Fatal(err)
 	}
@@ -580,7 +579,7 @@ func (t *talk) parallel(list []json.RawMessage) {
 	all.Wait()
 	for i := range results {
 		if results[i].res.status == 200 {
-			results[i].run = new(runreport.Run)
+			results[i].run = new(wire.Run)
 			if err := json.Unmarshal(results[i].res.body, results[i].run); err != nil {
 				t.t.Fatal(err)
 			}
@@ -641,7 +640,7 @@ func (t *talk) cancel() {
 	t.t.Helper()
 	before := t.context()
 	res := t.want(t.call("POST", "/v1/runs/"+t.asked+"/cancel", nil), 200)
-	run := new(runreport.Run)
+	run := new(wire.Run)
 	if err := json.Unmarshal(res.body, run); err != nil {
 		t.t.Fatal(err)
 	}
@@ -715,7 +714,7 @@ func (t *talk) reportError(e reported) {
 
 func (t *talk) beginReply() {
 	t.t.Helper()
-	var opened service.Reply
+	var opened wire.Reply
 	res := t.want(t.call("POST", t.path("/replies"), map[string]any{}), 201)
 	if err := json.Unmarshal(res.body, &opened); err != nil {
 		t.t.Fatal(err)

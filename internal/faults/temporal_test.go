@@ -7,11 +7,11 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"precis/internal/runreport"
+	"precis/internal/api/wire"
 )
 
 // history is a run's workflow history as Temporal exports it, with what its payloads hold written out.
-func (t *talk) history(run runreport.Run) string {
+func (t *talk) history(run wire.Run) string {
 	t.t.Helper()
 	var b strings.Builder
 	it := t.sys.Client.GetWorkflowHistory(t.t.Context(), run.WorkflowID, run.TemporalRunID, false,

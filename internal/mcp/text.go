@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"precis/internal/api/wire"
 	"precis/internal/memory"
-	"precis/internal/service"
 	"precis/pipeline"
 )
 
@@ -20,7 +20,7 @@ func field(path string) string {
 	return path
 }
 
-func foundText(f memory.Found, query string) string {
+func foundText(f wire.MemoryFound, query string) string {
 	if len(f.Hits) == 0 {
 		return "Nothing fits " + pipeline.Quote(fmt.Sprintf("%q", query), 300) + ". Fewer or other words may."
 	}
@@ -56,7 +56,7 @@ func more(b *strings.Builder, cursor string) {
 	}
 }
 
-func listText(page service.Segments) string {
+func listText(page wire.Segments) string {
 	if len(page.Segments) == 0 {
 		return "Nothing was compacted or noted in this conversation yet: all of it is in the context."
 	}
@@ -90,7 +90,7 @@ func summaryText(s memory.Summary) string {
 	return what + "\n\n" + s.Text
 }
 
-func noteText(e memory.Entry, created bool) string {
+func noteText(e wire.MemoryEntry, created bool) string {
 	if created {
 		return fmt.Sprintf("The note is kept as %s.", e.Name)
 	}

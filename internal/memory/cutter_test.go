@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"precis/internal/api/wire"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -76,19 +77,19 @@ func TestIndexIsBounded(t *testing.T) {
 	t.Parallel()
 	ref := store.ConversationRef{Tenant: "t", ID: strings.Repeat("語", 50)}
 	for _, n := range []int{0, 1, 3000} {
-		var entries []Entry
+		var entries []wire.MemoryEntry
 		for i := range n {
-			entries = append(entries, Entry{
+			entries = append(entries, wire.MemoryEntry{
 				Name: fmt.Sprintf("segment_%04d.md", i+1), Kind: "segment", CoversFrom: int64(10*i + 1),
 				CoversTo: int64(10*i + 10), Bytes: 1 << 15,
-				Facts: Facts{
+				SegmentFacts: wire.SegmentFacts{
 					Tokens: 9, Request: strings.Repeat("r", requestChars), Files: []string{"a.go", "b.go"},
 					MoreFiles: 3,
 				},
 			})
 		}
 		for i := range n {
-			entries = append(entries, Entry{Name: fmt.Sprintf("note_%04d.md", i+1), Kind: "note", Bytes: 12})
+			entries = append(entries, wire.MemoryEntry{Name: fmt.Sprintf("note_%04d.md", i+1), Kind: "note", Bytes: 12})
 		}
 		text := indexText(ref, entries)
 		if len(text) > indexBytes || !strings.HasPrefix(text, "# Memory of conversation 語") {

@@ -7,40 +7,11 @@ import (
 	"fmt"
 	"sort"
 
+	"precis/internal/api/wire"
 	"precis/internal/memory/search"
 	"precis/internal/store"
 	"precis/pipeline"
 )
-
-// Found is a page of what a search found.
-type Found struct {
-	Hits []Hit `json:"hits"`
-	// Match says how: "words" (whole words, best first), or "substring" where no whole word fits (inside of words,
-	// newest first).
-	Match string `json:"match"`
-	// Next is the cursor of the next page, "": this is the last one.
-	Next string `json:"next"`
-}
-
-// Hit is a message or a note in which something was found.
-type Hit struct {
-	// Seq, Role and Kind are the message's; absent for a note.
-	Seq  int64         `json:"seq,omitempty"`
-	Role pipeline.Role `json:"role,omitempty"`
-	Kind pipeline.Kind `json:"kind,omitempty"`
-	// Offset is the byte of the message's text where the hit stands: with Seq it is a place to read on from.
-	Offset int `json:"offset,omitempty"`
-	// Covered says that a summary stands for the message in the context.
-	Covered bool `json:"covered"`
-	// Segment is the entry of the memory in which it stands, a note's own name for a note; absent while no compaction
-	// has covered it.
-	Segment string `json:"segment,omitempty"`
-	Note    bool   `json:"note,omitempty"`
-	// Snippet shows the hit in its surroundings, on one line, between two asterisks.
-	Snippet string `json:"snippet"`
-	// Rank says how well it fits, to be compared within one search; 0 inside of words.
-	Rank float64 `json:"rank"`
-}
 
 // The size of a page of hits.
 const (
@@ -65,23 +36,23 @@ const (
 // and in its notes. An error of the query is a search.ErrQuery, of the cursor a store.ErrInvalid.
 func (m Memory) Search(ctx context.Context, ref store.ConversationRef, text string, limit int,
 	cursor string,
-) (Found, error) {
+) (wire.MemoryFound, error) {
 	query, err := search.Parse(text)
 	if err != nil {
-		return Found{}, err
+		return wire.MemoryFound{}, err
 	}
 	at, err := parsePlace(cursor)
 	if err != nil {
-		return Found{}, err
+		return wire.MemoryFound{}, err
 	}
 	if limit <= 0 {
 		limit = DefaultHits
 	}
 	limit = min(limit, MaxHits)
 	if err := m.catchUp(ctx, ref); err != nil {
-		return Found{}, err
+		return wire.MemoryFound{}, err
 	}
-	found := Found{Match: matchWords, Hits: []Hit{}}
+	found := wire.MemoryFound{Match: matchWords, Hits: []wire.MemoryHit{}}
 	if at != nil {
 		found.Match = at.Match
 	}
@@ -104,7 +75,10 @@ func (m Memory) Search(ctx context.Context, ref store.ConversationRef, text stri
 	}
 	for _, h := range hits {
 		snippet, start := query.Snippet(h.Body)
-		hit := Hit{Seq: h.Seq, Role: h.Role, Kind: h.Kind, Offset: h.Start + start, Snippet: snippet, Rank: h.Rank}
+		hit := wire.MemoryHit{
+			Seq: h.Seq, Role: h.Role, Kind: h.Kind, Offset: h.Start + start, Snippet: snippet,
+			Rank: h.Rank,
+		}
 		if h.Note != "" {
 			hit.Note, hit.Segment, hit.Offset = true, h.Note, 0
 		} else {

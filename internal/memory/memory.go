@@ -36,38 +36,6 @@ type Memory struct {
 	Store *store.Store
 }
 
-// Entry is one entry of a conversation's memory.
-type Entry struct {
-	Name string `json:"name"`
-	// Kind is "segment", "note" or "index".
-	Kind string `json:"kind"`
-	// CoversFrom and CoversTo are the messages of a segment, by number. One that is larger than a segment stands in
-	// several.
-	CoversFrom int64 `json:"covers_from,omitempty"`
-	CoversTo   int64 `json:"covers_to,omitempty"`
-	// Marker is the compaction that it was made for.
-	Marker string `json:"marker,omitempty"`
-	// Bytes is the size of its text, 0: not known yet.
-	Bytes int64 `json:"bytes"`
-	Facts
-	// Created is when a note was written last, or a segment was first asked for.
-	Created time.Time `json:"created,omitzero"`
-}
-
-// Facts are what the index says of a segment.
-type Facts struct {
-	// Tokens are those of its messages, by the local estimate.
-	Tokens int `json:"tokens,omitempty"`
-	// First and Last are when its first and last message arrived.
-	First time.Time `json:"first,omitzero"`
-	Last  time.Time `json:"last,omitzero"`
-	// Request is the first thing that the user asks for in it, cut.
-	Request string `json:"request,omitempty"`
-	// Files are those that tools read or changed in it, the last ones first; MoreFiles counts the others.
-	Files     []string `json:"files,omitempty"`
-	MoreFiles int      `json:"more_files,omitempty"`
-}
-
 // open finds a conversation that is there to be read, and the codec of its messages.
 func (m Memory) open(ctx context.Context, ref store.ConversationRef) (store.Conversation, transcript.Codec, error) {
 	c, err := m.Store.GetConversation(ctx, ref)

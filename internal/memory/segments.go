@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"precis/internal/api/wire"
 	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -104,7 +105,7 @@ type cutter struct {
 	done   []store.Segment
 	// now is the one that is being filled, size its bytes, calls what tools were called in it.
 	now   *store.Segment
-	facts Facts
+	facts wire.SegmentFacts
 	size  int
 	calls []pipeline.Message
 }
@@ -142,7 +143,7 @@ func (c *cutter) put(msg store.Message, d decoded, from, to int, element string,
 			Name: fmt.Sprintf("segment_%04d.md", c.number), CoversFrom: msg.Seq, OffsetFrom: from,
 			Marker: c.marker,
 		}
-		c.facts, c.calls, c.size = Facts{First: msg.Created.UTC()}, nil, 0
+		c.facts, c.calls, c.size = wire.SegmentFacts{First: msg.Created.UTC()}, nil, 0
 	}
 	c.now.CoversTo, c.now.OffsetTo = msg.Seq, 0
 	if to < whole {
@@ -195,12 +196,12 @@ func (c *cutter) close() error {
 
 // Entries lists a conversation's memory: the index first, then segments in the order of the conversation, then notes by
 // name. A conversation in which nothing was ever compacted or noted has none.
-func (m Memory) Entries(ctx context.Context, ref store.ConversationRef) ([]Entry, error) {
+func (m Memory) Entries(ctx context.Context, ref store.ConversationRef) ([]wire.MemoryEntry, error) {
 	list, err := m.segments(ctx, ref)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	entries := make([]Entry, 0, len(list)+1)
+	entries := make([]wire.MemoryEntry, 0, len(list)+1)
 	for _, g := range list {
 		e, err := entryOf(g)
 		if err != nil {
@@ -208,34 +209,35 @@ func (m Memory) Entries(ctx context.Context, ref store.ConversationRef) ([]Entry
 		}
 		entries = append(entries, e)
 	}
-	index := Entry{Name: IndexName, Kind: "index", Bytes: int64(len(indexText(ref, entries)))}
+	index := wire.MemoryEntry{Name: IndexName, Kind: "index", Bytes: int64(len(indexText(ref, entries)))}
 	return slices.Insert(entries, 0, index), nil
 }
 
-func entryOf(g store.Segment) (Entry, error) {
-	e := Entry{
+func entryOf(g store.Segment) (wire.MemoryEntry, error) {
+	e := wire.MemoryEntry{
 		Name: g.Name, Kind: "segment", CoversFrom: g.CoversFrom, CoversTo: g.CoversTo, Marker: g.Marker,
 		Bytes: g.Size, Created: g.Created.UTC(),
 	}
 	if g.Note() {
 		e.Kind = "note"
 	}
-	if err := json.Unmarshal(g.Facts, &e.Facts); err != nil {
+	if err := json.Unmarshal(g.Facts, &e.SegmentFacts); err != nil {
 		return e, fmt.Errorf("read what is noted of %s: %w", g.Name, err)
 	}
 	return e, nil
 }
 
 // Read gives an entry of the memory with its text.
-func (m Memory) Read(ctx context.Context, ref store.ConversationRef, name string) (Entry, string, error) {
+func (m Memory) Read(ctx context.Context, ref store.ConversationRef, name string) (wire.MemoryEntry, string, error) {
 	if name == IndexName {
 		entries, err := m.Entries(ctx, ref)
 		if err != nil {
-			return Entry{}, "", err
+			return wire.MemoryEntry{}, "", err
 		}
 		if len(entries) == 0 {
-			return Entry{}, "", fmt.Errorf("%s: nothing was compacted or noted in the conversation yet: %w", IndexName,
-				store.ErrNotFound)
+			return wire.MemoryEntry{}, "",
+				fmt.Errorf("%s: nothing was compacted or noted in the conversation yet: %w", IndexName,
+					store.ErrNotFound)
 		}
 		return entries[0], indexText(ref, entries[1:]), nil
 	}
@@ -246,20 +248,20 @@ func (m Memory) Read(ctx context.Context, ref store.ConversationRef, name string
 		}
 	}
 	if err != nil {
-		return Entry{}, "", err
+		return wire.MemoryEntry{}, "", err
 	}
 	text := string(g.Content)
 	if !g.Note() {
 		_, codec, err := m.open(ctx, ref)
 		if err != nil {
-			return Entry{}, "", err
+			return wire.MemoryEntry{}, "", err
 		}
 		if text, err = m.segmentText(ctx, codec, ref, g); err != nil {
-			return Entry{}, "", err
+			return wire.MemoryEntry{}, "", err
 		}
 		if int64(len(text)) != g.Size {
 			if err := m.Store.MeasureSegment(ctx, ref, name, int64(len(text))); err != nil {
-				return Entry{}, "", err
+				return wire.MemoryEntry{}, "", err
 			}
 			g.Size = int64(len(text))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/memory"
 	"precis/internal/store"
@@ -115,7 +116,7 @@ func read(t testing.TB, m memory.Memory, ref store.ConversationRef, name string)
 	return text
 }
 
-func names(entries []memory.Entry) string {
+func names(entries []wire.MemoryEntry) string {
 	var list []string
 	for _, e := range entries {
 		list = append(list, e.Name)
@@ -123,7 +124,7 @@ func names(entries []memory.Entry) string {
 	return strings.Join(list, " ")
 }
 
-func list(t testing.TB, m memory.Memory, ref store.ConversationRef) []memory.Entry {
+func list(t testing.TB, m memory.Memory, ref store.ConversationRef) []wire.MemoryEntry {
 	t.Helper()
 	entries, err := m.Entries(t.Context(), ref)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -19,40 +20,40 @@ func TestCostOf(t *testing.T) {
 		"a/plain": {Input: 2, Output: 8},
 		"a/free":  {},
 	}
-	call := func(model string, input, cached, output int64) runreport.ModelUsage {
-		return runreport.ModelUsage{Model: model, Input: input, CachedInput: cached, Output: output, Calls: 1}
+	call := func(model string, input, cached, output int64) wire.RunModelUsage {
+		return wire.RunModelUsage{Model: model, Input: input, CachedInput: cached, Output: output, Calls: 1}
 	}
 	for _, tt := range []struct {
 		name   string
-		models []runreport.ModelUsage
-		want   *runreport.Cost
+		models []wire.RunModelUsage
+		want   *wire.RunCost
 	}{
-		{"no call", nil, &runreport.Cost{}},
+		{"no call", nil, &wire.RunCost{}},
 		{
 			"cache",
-			[]runreport.ModelUsage{call("a/full", 1_000_000, 400_000, 100_000)},
-			&runreport.Cost{USD: 0.6*3 + 0.4*0.5 + 0.1*15},
+			[]wire.RunModelUsage{call("a/full", 1_000_000, 400_000, 100_000)},
+			&wire.RunCost{USD: 0.6*3 + 0.4*0.5 + 0.1*15},
 		},
 		{
 			"cache without a price of its own",
-			[]runreport.ModelUsage{call("a/plain", 1_000_000, 400_000, 0)},
-			&runreport.Cost{USD: 2},
+			[]wire.RunModelUsage{call("a/plain", 1_000_000, 400_000, 0)},
+			&wire.RunCost{USD: 2},
 		},
-		{"cache written", []runreport.ModelUsage{{
+		{"cache written", []wire.RunModelUsage{{
 			Model: "a/full", Input: 1_000_000, CachedInput: 400_000,
 			CacheWrite: 200_000, Calls: 1,
-		}}, &runreport.Cost{USD: 0.4*3 + 0.4*0.5 + 0.2*4}},
+		}}, &wire.RunCost{USD: 0.4*3 + 0.4*0.5 + 0.2*4}},
 		{
 			"cache written without a price of its own",
-			[]runreport.ModelUsage{{Model: "a/plain", Input: 1_000_000, CacheWrite: 200_000, Calls: 1}},
-			&runreport.Cost{USD: 2},
+			[]wire.RunModelUsage{{Model: "a/plain", Input: 1_000_000, CacheWrite: 200_000, Calls: 1}},
+			&wire.RunCost{USD: 2},
 		},
-		{"a price of nothing", []runreport.ModelUsage{call("a/free", 1_000_000, 0, 5)}, &runreport.Cost{}},
-		{"no price", []runreport.ModelUsage{call("b/x", 5, 0, 5)}, nil},
+		{"a price of nothing", []wire.RunModelUsage{call("a/free", 1_000_000, 0, 5)}, &wire.RunCost{}},
+		{"no price", []wire.RunModelUsage{call("b/x", 5, 0, 5)}, nil},
 		{
 			"some without",
-			[]runreport.ModelUsage{call("b/y", 5, 0, 5), call("a/plain", 500_000, 0, 0), call("b/x", 5, 0, 5)},
-			&runreport.Cost{USD: 1, NoPriceFor: []string{"b/x", "b/y"}},
+			[]wire.RunModelUsage{call("b/y", 5, 0, 5), call("a/plain", 500_000, 0, 0), call("b/x", 5, 0, 5)},
+			&wire.RunCost{USD: 1, NoPriceFor: []string{"b/x", "b/y"}},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,8 +80,10 @@ func TestUndone(t *testing.T) {
 		store.MarkerUndone: true, store.MarkerApplied: false,
 		store.MarkerDiscarded: false,
 	} {
-		r := runreport.Of(store.Run{Outcome: store.OutcomeApplied, Marker: "m", MarkerStatus: status,
-			MarkerEnded: ended})
+		r := runreport.Of(store.Run{
+			Outcome: store.OutcomeApplied, Marker: "m", MarkerStatus: status,
+			MarkerEnded: ended,
+		})
 		if got := r.Undone != nil; got != undone || undone && !r.Undone.Equal(ended) {
 			t.Errorf("%s: undone %v", status, r.Undone)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/internal/testkit/scenario"
@@ -52,7 +53,7 @@ func TestJSON(t *testing.T) {
 		Ref: store.RunRef{Tenant: "default", ID: "run-2"}, Conversation: "talk", WorkflowID: "compaction/default/talk",
 		Kind: pipeline.TriggerManual, Created: at(0),
 	}
-	got, err := json.MarshalIndent([]runreport.Run{runreport.Of(full), runreport.Of(begun)}, "", "  ")
+	got, err := json.MarshalIndent([]wire.Run{runreport.Of(full), runreport.Of(begun)}, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func TestJSON(t *testing.T) {
 func TestNamesOfTheContract(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	typ := reflect.TypeFor[runreport.Run]()
+	typ := reflect.TypeFor[wire.Run]()
 	for i := range typ.NumField() {
 		names[typ.Field(i).Tag.Get("json")] = true
 	}
@@ -120,7 +121,7 @@ func TestTexts(t *testing.T) {
 		t.Errorf("summary %q, context of %d bytes, %d deleted", texts.Summary, len(texts.Context), texts.Deleted)
 	}
 	none, err := runreport.Load(t.Context(), s.Store, run, runreport.Include{})
-	if err != nil || !reflect.DeepEqual(*none, runreport.Texts{}) {
+	if err != nil || !reflect.DeepEqual(*none, wire.RunTexts{}) {
 		t.Errorf("asked for nothing: %+v, %v", none, err)
 	}
 

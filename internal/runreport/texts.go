@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"precis/internal/api/wire"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -19,55 +20,9 @@ type Include struct {
 // Any says whether anything is wanted at all.
 func (i Include) Any() bool { return i != Include{} }
 
-// Texts are what a run was made of. What was deleted with its conversation's content is missing: Deleted counts it.
-type Texts struct {
-	// Prompts are what the models were sent, Answers what they wrote, in order.
-	Prompts []Prompted `json:"prompts,omitempty"`
-	Answers []Answered `json:"answers,omitempty"`
-	// Summary is the summary message as the model sees it, Checked what its comparison with the source found.
-	Summary string                 `json:"summary,omitempty"`
-	Checked *pipeline.Verification `json:"checked,omitempty"`
-	// Context is the new context as it was written: one native message a line.
-	Context string `json:"context,omitempty"`
-	// Omitted lists the messages that a summarizer did not see whole.
-	Omitted []Omitted `json:"omitted,omitempty"`
-	// Deleted counts texts that are not there any more.
-	Deleted int `json:"deleted_texts,omitempty"`
-}
-
-// Prompted is what one model was sent.
-type Prompted struct {
-	Call       int    `json:"call"`
-	Rung       string `json:"rung"`
-	Summarizer string `json:"summarizer"`
-	// System and User are the two texts of an external request; Body is the whole body of one to the agent's own model,
-	// or to a vendor's own compaction.
-	System string `json:"system,omitempty"`
-	User   string `json:"user,omitempty"`
-	Body   string `json:"body,omitempty"`
-}
-
-// Answered is what one model wrote.
-type Answered struct {
-	Call       int                `json:"call"`
-	Attempt    int                `json:"attempt"`
-	Summarizer string             `json:"summarizer"`
-	ErrorKind  pipeline.ErrorKind `json:"error_kind"`
-	Text       string             `json:"text"`
-	// Raw is the answer as it came.
-	Raw string `json:"raw,omitempty"`
-}
-
-// Omitted are the messages of one input that were left out of it or cut.
-type Omitted struct {
-	Call       int                 `json:"call"`
-	Summarizer string              `json:"summarizer"`
-	Messages   []pipeline.Omission `json:"messages"`
-}
-
 // Load reads the texts that are wanted of a run, which must have its steps.
-func Load(ctx context.Context, s *store.Store, r store.Run, want Include) (*Texts, error) {
-	l := loader{store: s, tenant: r.Ref.Tenant, texts: &Texts{}}
+func Load(ctx context.Context, s *store.Store, r store.Run, want Include) (*wire.RunTexts, error) {
+	l := loader{store: s, tenant: r.Ref.Tenant, texts: &wire.RunTexts{}}
 	for _, step := range r.Steps {
 		if err := l.step(ctx, step, want); err != nil {
 			return nil, err
@@ -97,7 +52,7 @@ func Load(ctx context.Context, s *store.Store, r store.Run, want Include) (*Text
 type loader struct {
 	store  *store.Store
 	tenant string
-	texts  *Texts
+	texts  *wire.RunTexts
 }
 
 // artifact gives nil for one that is gone.
@@ -128,7 +83,7 @@ func (l *loader) step(ctx context.Context, step store.Step, want Include) error 
 	return errors.Join(
 		read(want.Prompts, "input", func(data []byte) error { return l.prompt(step, data) }),
 		read(want.Omitted, "omitted", func(data []byte) error {
-			o := Omitted{Call: step.Call, Summarizer: step.Summarizer}
+			o := wire.RunOmitted{Call: step.Call, Summarizer: step.Summarizer}
 			if err := json.Unmarshal(data, &o.Messages); err != nil {
 				return err
 			}
@@ -136,7 +91,7 @@ func (l *loader) step(ctx context.Context, step store.Step, want Include) error 
 			return nil
 		}),
 		read(want.Summary, "verification", func(data []byte) error {
-			l.texts.Checked = &pipeline.Verification{}
+			l.texts.Checked = &wire.Verification{}
 			return json.Unmarshal(data, l.texts.Checked)
 		}),
 		read(want.Answers, "answer", func(data []byte) error { return l.answer(step, data) }),
@@ -144,7 +99,7 @@ func (l *loader) step(ctx context.Context, step store.Step, want Include) error 
 }
 
 func (l *loader) prompt(step store.Step, data []byte) error {
-	p := Prompted{Call: step.Call, Rung: step.Rung, Summarizer: step.Summarizer}
+	p := wire.RunPrompted{Call: step.Call, Rung: step.Rung, Summarizer: step.Summarizer}
 	switch step.Summarizer {
 	case string(pipeline.SummarizerSelf), string(pipeline.SummarizerNative):
 		p.Body = string(data)
@@ -172,7 +127,7 @@ func (l *loader) answer(step store.Step, data []byte) error {
 	if kind == "" {
 		kind = kept.Kind
 	}
-	l.texts.Answers = append(l.texts.Answers, Answered{
+	l.texts.Answers = append(l.texts.Answers, wire.RunAnswered{
 		Call: step.Call, Attempt: step.Attempt, Summarizer: step.Summarizer, ErrorKind: kind,
 		Text: strings.TrimSpace(kept.Answer.Text), Raw: kept.Raw,
 	})

@@ -3,6 +3,7 @@ package runreport
 import (
 	"testing"
 
+	"precis/internal/api/wire"
 	"precis/internal/store"
 )
 
@@ -16,7 +17,7 @@ func TestPrompted(t *testing.T) {
 		{"self", body, "", "", body},
 		{"native", body, "", "", body},
 	} {
-		l := loader{texts: &Texts{}}
+		l := loader{texts: &wire.RunTexts{}}
 		if err := l.prompt(store.Step{Call: 4, Summarizer: tt.summarizer}, []byte(tt.data)); err != nil {
 			t.Errorf("%s: %v", tt.summarizer, err)
 			continue
@@ -25,7 +26,7 @@ func TestPrompted(t *testing.T) {
 			t.Errorf("%s: %+v", tt.summarizer, p)
 		}
 	}
-	l := loader{texts: &Texts{}}
+	l := loader{texts: &wire.RunTexts{}}
 	if err := l.prompt(store.Step{Summarizer: "openai/small"}, []byte("{")); err == nil {
 		t.Error("a damaged input is no error")
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -36,50 +37,22 @@ type AppendRequest struct {
 	ContextVersion *int64
 }
 
-// Appended says what an append did.
-type Appended struct {
-	// FirstSeq and LastSeq are the first and last message that was written, 0 when nothing was.
-	FirstSeq int64 `json:"first_seq"`
-	LastSeq  int64 `json:"last_seq"`
-	// Seqs has the number of every message that was given, those that were there already too.
-	Seqs []int64 `json:"seqs"`
-	// Duplicates counts the latter.
-	Duplicates int `json:"duplicates"`
-	// HeadSeq is the conversation's last message now.
-	HeadSeq int64 `json:"head_seq"`
-	// UsedTokens is what the next request will hold, Estimated says that the figure is local.
-	UsedTokens int     `json:"used_tokens"`
-	Estimated  bool    `json:"estimated"`
-	Trigger    Trigger `json:"trigger"`
-	// Run is the compaction that this started, or that is under way; nil: none.
-	Run *runreport.Run `json:"run,omitempty"`
-	// Applied is the run whose prepared summary took effect now, nil: none did.
-	Applied *runreport.Run `json:"applied,omitempty"`
-}
-
-// Trigger is the decision about a compaction.
-type Trigger struct {
-	pipeline.TriggerDecision
-	// Hold is why a compaction that is due does not start by itself, "": nothing holds it.
-	Hold string `json:"hold,omitempty"`
-}
-
 // Append adds messages and looks whether a compaction is due. A run that it starts is asked for in the transaction
 // of the messages: a crash loses neither or both.
-func (s *Service) Append(ctx context.Context, ref store.ConversationRef, req AppendRequest) (Appended, error) {
+func (s *Service) Append(ctx context.Context, ref store.ConversationRef, req AppendRequest) (wire.Appended, error) {
 	if len(req.Messages) == 0 && len(req.Usage) == 0 {
-		return Appended{}, invalid("messages", "is empty, and there is no usage either")
+		return wire.Appended{}, invalid("messages", "is empty, and there is no usage either")
 	}
 	batch, err := s.decode(ctx, ref, req.Messages, req.Meta)
 	if err != nil {
-		return Appended{}, refused(err)
+		return wire.Appended{}, refused(err)
 	}
 	l := &look{s: s}
 	res, err := s.Store.Append(ctx, ref, batch, store.AppendOptions{
 		IfSeq: req.IfSeq, Usage: usageReport(req.Usage, batch, req.ContextVersion), Watch: l.watch,
 	})
 	if err != nil {
-		return Appended{}, refused(err)
+		return wire.Appended{}, refused(err)
 	}
 	return s.appended(ctx, ref, res, l), nil
 }
@@ -166,18 +139,20 @@ func usageReport(raw json.RawMessage, batch []store.NewMessage, version *int64) 
 
 // appended is the answer to a change that was watched, with what follows of it. The change is done: nothing that fails
 // from here on is an error of it.
-func (s *Service) appended(ctx context.Context, ref store.ConversationRef, res store.AppendResult, l *look) Appended {
+func (s *Service) appended(ctx context.Context, ref store.ConversationRef, res store.AppendResult,
+	l *look,
+) wire.Appended {
 	applied, watched := s.follow(ctx, ref, l, res.Watched)
-	return Appended{
+	return wire.Appended{
 		FirstSeq: res.FirstSeq, LastSeq: res.LastSeq, Seqs: res.Seqs, Duplicates: res.Duplicates,
 		HeadSeq: res.Conversation.HeadSeq, UsedTokens: l.decision.Used, Estimated: l.decision.Estimated,
-		Trigger: Trigger{TriggerDecision: l.decision, Hold: l.hold},
+		Trigger: wire.Trigger{TriggerDecision: wire.TriggerDecision(l.decision), Hold: l.hold},
 		Run:     s.runOf(ctx, ref, l, watched), Applied: applied,
 	}
 }
 
 // runOf gives the run that a look started or found under way.
-func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, l *look, w store.Watched) *runreport.Run {
+func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, l *look, w store.Watched) *wire.Run {
 	if w.Run != nil {
 		run := runreport.Of(*w.Run)
 		return &run

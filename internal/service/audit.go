@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/store"
 )
@@ -11,20 +12,20 @@ import (
 // ListRuns gives a tenant's runs, newest first, without their steps.
 func (s *Service) ListRuns(ctx context.Context, tenant string,
 	f store.RunFilter,
-) (list []runreport.Run, next string, err error) {
+) (list []wire.Run, next string, err error) {
 	found, next, err := s.Store.ListRuns(ctx, tenant, f)
 	if err != nil {
 		return nil, "", refused(err)
 	}
-	list = make([]runreport.Run, len(found))
+	list = make([]wire.Run, len(found))
 	for i, r := range found {
-		list[i] = runreport.Of(r).Priced(s.Config.Prices)
+		list[i] = runreport.Priced(runreport.Of(r), s.Config.Prices)
 	}
 	return list, next, nil
 }
 
 // SummarizeRuns sums a tenant's runs by outcome and error kind. Cursor and Limit of the filter do not count.
-func (s *Service) SummarizeRuns(ctx context.Context, tenant string, f store.RunFilter) ([]runreport.Group, error) {
+func (s *Service) SummarizeRuns(ctx context.Context, tenant string, f store.RunFilter) ([]wire.RunGroup, error) {
 	groups, err := s.Store.SummarizeRuns(ctx, tenant, f)
 	if err != nil {
 		return nil, refused(err)
@@ -33,7 +34,7 @@ func (s *Service) SummarizeRuns(ctx context.Context, tenant string, f store.RunF
 }
 
 // Usage sums a tenant's model calls since a time by "tenant", "conversation", "model" or "day".
-func (s *Service) Usage(ctx context.Context, tenant, groupBy string, since time.Time) ([]runreport.UsageGroup, error) {
+func (s *Service) Usage(ctx context.Context, tenant, groupBy string, since time.Time) ([]wire.RunUsageGroup, error) {
 	groups, err := s.Store.UsageBy(ctx, tenant, groupBy, since)
 	if err != nil {
 		return nil, refused(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"precis/activities"
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -18,7 +19,7 @@ import (
 // change stands whatever happens here: what is not done now, as after a crash, is done by the next append or reply.
 func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look,
 	w store.Watched,
-) (*runreport.Run, store.Watched) {
+) (*wire.Run, store.Watched) {
 	if l.apply == nil {
 		return nil, w
 	}
@@ -48,7 +49,7 @@ func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look
 // applyPrepared makes the summary that waits take effect, in the words of this moment: whether work is under way, and
 // what the agent has used since, were not known when it was written. One that would not make the context smaller is
 // discarded. nil: it did not take effect, since a reply has begun or it is gone.
-func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, id string) (*runreport.Run, error) {
+func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, id string) (*wire.Run, error) {
 	view, err := s.load(ctx, ref)
 	if err != nil {
 		return nil, err

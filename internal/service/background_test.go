@@ -129,7 +129,7 @@ func TestPreparedSummaryLooksAhead(t *testing.T) {
 	}
 	run, err := s.GetRun(t.Context(), store.RunRef{Tenant: tenant, ID: got.Applied.ID}, []string{"summary"})
 	if err != nil || !strings.Contains(run.Summary, "config-7731") {
-		t.Errorf("%v, %v", run.Texts, err)
+		t.Errorf("%v, %v", run.RunTexts, err)
 	}
 }
 

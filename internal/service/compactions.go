@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -28,34 +29,8 @@ type CompactRequest struct {
 	Wait time.Duration
 }
 
-// Compaction is an entry of a conversation's timeline: a run of ours, or a compaction of somebody else's.
-type Compaction struct {
-	// Run is nil for a compaction that the agent did itself or that was imported.
-	Run *runreport.Run `json:"run"`
-	// Marker is what it left, nil: nothing.
-	Marker *Marker `json:"marker"`
-}
-
-// Marker is a compaction that counts or counted.
-type Marker struct {
-	ID string `json:"id"`
-	conversation.MarkerStats
-	// Status is prepared, applied, undone or discarded; Reason says why it was discarded.
-	Status store.MarkerStatus `json:"status"`
-	Reason string             `json:"reason,omitempty"`
-	// Origin is ours, agent or imported.
-	Origin       store.MarkerOrigin `json:"origin"`
-	TokensBefore int                `json:"tokens_before"`
-	TokensAfter  int                `json:"tokens_after"`
-	// Active says that the context starts from it.
-	Active  bool       `json:"active"`
-	Created time.Time  `json:"created"`
-	Applied *time.Time `json:"applied"`
-	Ended   *time.Time `json:"ended"`
-}
-
-func markerOf(m store.Marker, active string) *Marker {
-	return &Marker{
+func markerOf(m store.Marker, active string) *wire.Marker {
+	return &wire.Marker{
 		ID: m.ID, MarkerStats: *conversation.MarkerOf(&m), Status: m.Status, Reason: m.Reason, Origin: m.Origin,
 		TokensBefore: m.TokensBefore, TokensAfter: m.TokensAfter, Active: m.ID == active,
 		Created: m.Created.UTC(), Applied: timeOrNull(m.Applied), Ended: timeOrNull(m.Ended),
@@ -79,20 +54,12 @@ type ReportedMarker struct {
 	TokensBefore, TokensAfter int
 }
 
-// Undone is what an undo did.
-type Undone struct {
-	// Marker counts now, nil: the full history.
-	Marker *Marker `json:"marker"`
-	// Undone is the one that was taken back.
-	Undone *Marker `json:"undone"`
-}
-
 // Compact asks for a compaction by hand, whatever the numbers, and waits for its end if asked to; done says that it
 // has ended. While one of the conversation is under way it joins that, and one that only prepares takes effect then. It
 // passes the conversation's breaker and closes it. With a reply open: CodeReplyOpen.
 func (s *Service) Compact(ctx context.Context, ref store.ConversationRef,
 	req CompactRequest,
-) (run runreport.Run, done bool, err error) {
+) (run wire.Run, done bool, err error) {
 	if err := s.checkCompact(req); err != nil {
 		return run, false, err
 	}
@@ -175,7 +142,7 @@ func (s *Service) wait(ctx context.Context, run store.Run) (store.Run, error) {
 // them what the agent did itself.
 func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef, cursor string,
 	limit int,
-) (list []Compaction, next string, err error) {
+) (list []wire.Compaction, next string, err error) {
 	c, err := s.Store.GetConversation(ctx, ref)
 	if err != nil {
 		return nil, "", refused(err)
@@ -189,8 +156,8 @@ func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef
 	if err != nil {
 		return nil, "", refused(err)
 	}
-	byRun := map[string]*Marker{}
-	var others []*Marker // not of a run, newest first
+	byRun := map[string]*wire.Marker{}
+	var others []*wire.Marker // not of a run, newest first
 	for _, m := range markers {
 		if out := markerOf(m, c.ActiveMarker); m.Run != "" {
 			byRun[m.Run] = out
@@ -204,21 +171,21 @@ func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef
 	}
 	for _, r := range found {
 		for len(others) > 0 && others[0].Created.After(r.Created) {
-			list, others = append(list, Compaction{Marker: others[0]}), others[1:]
+			list, others = append(list, wire.Compaction{Marker: others[0]}), others[1:]
 		}
-		run := runreport.Of(r).Priced(s.Config.Prices)
-		list = append(list, Compaction{Run: &run, Marker: byRun[r.Ref.ID]})
+		run := runreport.Priced(runreport.Of(r), s.Config.Prices)
+		list = append(list, wire.Compaction{Run: &run, Marker: byRun[r.Ref.ID]})
 	}
 	if next == "" {
 		for _, m := range others {
-			list = append(list, Compaction{Marker: m})
+			list = append(list, wire.Compaction{Marker: m})
 		}
 	}
 	return list, next, nil
 }
 
 // olderThan leaves out the markers that the page before has shown.
-func olderThan(markers []*Marker, t time.Time) []*Marker {
+func olderThan(markers []*wire.Marker, t time.Time) []*wire.Marker {
 	for len(markers) > 0 && !markers[0].Created.Before(t) {
 		markers = markers[1:]
 	}
@@ -226,7 +193,7 @@ func olderThan(markers []*Marker, t time.Time) []*Marker {
 }
 
 // GetRun gives a run with its steps. include names texts to add: prompts, answers, summary, context, omitted.
-func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string) (runreport.Run, error) {
+func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string) (wire.Run, error) {
 	var want runreport.Include
 	for _, name := range include {
 		switch name {
@@ -241,38 +208,40 @@ func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string
 		case "omitted":
 			want.Omitted = true
 		default:
-			return runreport.Run{}, invalid("include",
+			return wire.Run{}, invalid("include",
 				"names %q; it is a list of prompts, answers, summary, context and omitted", name)
 		}
 	}
 	found, err := s.Store.GetRun(ctx, ref)
 	if err != nil {
-		return runreport.Run{}, refused(err)
+		return wire.Run{}, refused(err)
 	}
-	run := runreport.Of(found).Priced(s.Config.Prices)
+	run := runreport.Priced(runreport.Of(found), s.Config.Prices)
 	if want.Any() {
-		if run.Texts, err = runreport.Load(ctx, s.Store, found, want); err != nil {
+		if run.RunTexts, err = runreport.Load(ctx, s.Store, found, want); err != nil {
 			return run, refused(err)
 		}
 	}
 	run.Comparison, err = runreport.LoadComparison(ctx, s.Store, found)
-	run.Comparison = run.Comparison.Priced(s.Config.Prices)
+	run.Comparison = runreport.PricedComparison(run.Comparison, s.Config.Prices)
 	return run, refused(err)
 }
 
 // CancelRun ends a run and gives it as it ended: cancelled, unless its marker was applied just before. A prepared
 // summary that waits is given up.
-func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (runreport.Run, error) {
+func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (wire.Run, error) {
 	run, err := s.Store.GetRun(ctx, ref)
 	if err != nil {
-		return runreport.Run{}, refused(err)
+		return wire.Run{}, refused(err)
 	}
 	switch {
 	case run.Outcome == "" && s.Temporal != nil:
 		run, err = s.launcher().Cancel(ctx, run)
 	case run.Outcome == "":
-		return runreport.Run{}, &Error{Code: CodeUnavailable,
-			Detail: "Temporal is not connected: a run cannot be cancelled"}
+		return wire.Run{}, &Error{
+			Code:   CodeUnavailable,
+			Detail: "Temporal is not connected: a run cannot be cancelled",
+		}
 	case run.Outcome == store.OutcomePrepared:
 		conv := store.ConversationRef{Tenant: ref.Tenant, ID: run.Conversation}
 		if err = s.Store.DiscardPreparedOf(ctx, conv, ref.ID, "it was cancelled by hand"); err == nil {
@@ -283,12 +252,12 @@ func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (runreport.Ru
 }
 
 // Undo takes the newest compaction back. No automatic one starts until the next user message.
-func (s *Service) Undo(ctx context.Context, ref store.ConversationRef) (Undone, error) {
+func (s *Service) Undo(ctx context.Context, ref store.ConversationRef) (wire.Undone, error) {
 	u, err := s.Store.Undo(ctx, ref, "")
 	if err != nil {
-		return Undone{}, refused(err)
+		return wire.Undone{}, refused(err)
 	}
-	out := Undone{Undone: markerOf(u.Marker, "")}
+	out := wire.Undone{Undone: markerOf(u.Marker, "")}
 	if u.Active != nil {
 		out.Marker = markerOf(*u.Active, u.Active.ID)
 	}
@@ -299,38 +268,38 @@ func (s *Service) Undo(ctx context.Context, ref store.ConversationRef) (Undone, 
 // forged one would hide the history.
 func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m ReportedMarker,
 	trusted bool,
-) (Marker, error) {
+) (wire.Marker, error) {
 	if !trusted {
-		return Marker{}, &Error{
+		return wire.Marker{}, &Error{
 			Code:   CodeForbidden,
 			Detail: "this key may not report compactions: make one that is trusted (precis keys create --trusted)",
 		}
 	}
 	if m.TokensBefore < 0 || m.TokensAfter < 0 {
-		return Marker{}, invalid("tokens_before", "token counts are not negative")
+		return wire.Marker{}, invalid("tokens_before", "token counts are not negative")
 	}
 	c, err := s.Store.GetConversation(ctx, ref)
 	if err != nil {
-		return Marker{}, refused(err)
+		return wire.Marker{}, refused(err)
 	}
 	codec, err := transcript.CodecFor(transcript.Format(c.Format))
 	if err != nil {
-		return Marker{}, refused(err)
+		return wire.Marker{}, refused(err)
 	}
 	summary, err := codec.Decode(m.Summary)
 	if err != nil {
-		return Marker{}, invalid("summary", "is no %s message: %s", c.Format, plain(err))
+		return wire.Marker{}, invalid("summary", "is no %s message: %s", c.Format, plain(err))
 	}
 	text := pipeline.RenderMessage(summary)
 	if text == "" {
-		return Marker{}, invalid("summary", "holds no text")
+		return wire.Marker{}, invalid("summary", "holds no text")
 	}
 	marker, err := s.Store.ReportMarker(ctx, ref, store.ReportedMarker{
 		Origin: store.OriginAgent, CoversTo: m.CoversTo, Summary: []byte(text),
 		SummaryTokens: pipeline.EstimateText(text), TokensBefore: m.TokensBefore, TokensAfter: m.TokensAfter,
 	})
 	if err != nil {
-		return Marker{}, refused(err)
+		return wire.Marker{}, refused(err)
 	}
 	return *markerOf(marker, marker.ID), nil
 }

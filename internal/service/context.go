@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
@@ -20,60 +21,14 @@ type ContextRequest struct {
 	MaxInputTokens int
 }
 
-// Context is what the model sees next, ready to send.
-type Context struct {
-	Format   string            `json:"format"`
-	System   json.RawMessage   `json:"system,omitempty"`
-	Tools    json.RawMessage   `json:"tools,omitempty"`
-	Messages []json.RawMessage `json:"messages"`
-	// Options are keys that belong into the request beside the messages, nil: none. Anthropic refuses thinking that
-	// stands behind a summary unless the request lets it drop that: then context_management is here, which needs the
-	// beta headers in Betas. Without thinking in the request neither is to be sent.
-	Options json.RawMessage `json:"options,omitempty"`
-	Betas   []string        `json:"betas,omitempty"`
-	Stats   Stats           `json:"stats"`
-	// Losses is what another format has no place for.
-	Losses []Loss `json:"losses,omitempty"`
-}
-
-// Stats are the figures of a context.
-type Stats struct {
-	conversation.Stats
-	// Version goes up when another context is made of the same messages: with each compaction and undo.
-	Version int64 `json:"version"`
-	// HeadSeq is the last message in it.
-	HeadSeq int64 `json:"head_seq"`
-}
-
-// Loss is something that the wanted format has no place for.
-type Loss struct {
-	// Item is the entry of the context, -1 for what stands beside the messages.
-	Item int    `json:"item"`
-	What string `json:"what"`
-	Why  string `json:"why"`
-}
-
-// Message is a message of the transcript as stored.
-type Message struct {
-	Seq     int64           `json:"seq"`
-	ID      string          `json:"id,omitempty"`
-	Native  json.RawMessage `json:"native"`
-	Role    pipeline.Role   `json:"role"`
-	Kind    pipeline.Kind   `json:"kind"`
-	Genuine bool            `json:"genuine"`
-	Tokens  int             `json:"tokens"`
-	// Covered says that a summary stands for it in the context.
-	Covered bool `json:"covered"`
-}
-
 // Context gives what the model sees next. The cost is that of what is live.
-func (s *Service) Context(ctx context.Context, ref store.ConversationRef, req ContextRequest) (Context, error) {
+func (s *Service) Context(ctx context.Context, ref store.ConversationRef, req ContextRequest) (wire.Context, error) {
 	if err := req.check(); err != nil {
-		return Context{}, err
+		return wire.Context{}, err
 	}
 	view, err := s.load(ctx, ref)
 	if err != nil {
-		return Context{}, refused(err)
+		return wire.Context{}, refused(err)
 	}
 	out, _, err := contextOf(view, req)
 	return out, refused(err)
@@ -87,7 +42,7 @@ func (r ContextRequest) check() error {
 }
 
 // contextOf writes a view's context in the wanted format, and gives it as it was built too.
-func contextOf(view conversation.View, req ContextRequest) (Context, pipeline.Context, error) {
+func contextOf(view conversation.View, req ContextRequest) (wire.Context, pipeline.Context, error) {
 	if req.MaxInputTokens > 0 {
 		view.Settings.MaxInputTokens = req.MaxInputTokens
 	}
@@ -99,20 +54,20 @@ func contextOf(view conversation.View, req ContextRequest) (Context, pipeline.Co
 	}
 	converted, err := transcript.ConvertConversation(meta, built.Items, to)
 	if err != nil {
-		return Context{}, built, &Error{Code: CodeInvalid, Field: "format", Detail: plain(err), Cause: err}
+		return wire.Context{}, built, &Error{Code: CodeInvalid, Field: "format", Detail: plain(err), Cause: err}
 	}
-	out := Context{
+	out := wire.Context{
 		Format: string(to), System: converted.Meta.System, Tools: converted.Meta.Tools,
 		Messages: make([]json.RawMessage, len(converted.Messages)),
-		Stats: Stats{
-			Stats: view.Stats(built), Version: view.Conversation.Epoch, HeadSeq: view.Conversation.HeadSeq,
+		Stats: wire.Stats{
+			ContextStats: view.Stats(built), Version: view.Conversation.Epoch, HeadSeq: view.Conversation.HeadSeq,
 		},
 	}
 	for i, m := range converted.Messages {
 		out.Messages[i] = m
 	}
 	for _, l := range converted.Losses {
-		out.Losses = append(out.Losses, Loss{Item: l.Item, What: l.What, Why: l.Why})
+		out.Losses = append(out.Losses, wire.Loss{Item: l.Item, What: l.What, Why: l.Why})
 	}
 	if to == transcript.Anthropic && view.Marker != nil && hasReasoning(built) {
 		out.Options, out.Betas = transcript.ClearThinking(), []string{transcript.ThinkingBeta}
@@ -120,7 +75,7 @@ func contextOf(view conversation.View, req ContextRequest) (Context, pipeline.Co
 	if form := view.NativeForm(); form != "" && to == meta.Format {
 		// What the vendor compacted itself goes back under the beta that it came with.
 		if out.Options, err = llm.WithCompactionEdit(out.Options, form); err != nil {
-			return Context{}, built, err
+			return wire.Context{}, built, err
 		}
 		if beta := form.Beta(); beta != "" {
 			out.Betas = append(out.Betas, beta)
@@ -158,7 +113,7 @@ func hasReasoning(c pipeline.Context) bool {
 // says that there are others behind them.
 func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after int64,
 	limit int,
-) (list []Message, more bool, err error) {
+) (list []wire.Message, more bool, err error) {
 	const most = 1000
 	if limit <= 0 || limit > most {
 		limit = most
@@ -178,7 +133,7 @@ func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after
 		if len(list) == limit {
 			return list, true, nil
 		}
-		list = append(list, Message{
+		list = append(list, wire.Message{
 			Seq: m.Seq, ID: m.ClientID, Native: m.Native, Role: m.Role, Kind: m.Kind, Genuine: m.Genuine,
 			Tokens: m.Tokens, Covered: covered(m.Seq),
 		})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/internal/testkit/vendorserver"
@@ -22,7 +23,7 @@ func TestContextsArePrefixes(t *testing.T) {
 	putText(t, s, ref, "todo", "one")
 	for turn := range 6 {
 		appendTo(t, s, ref, user(fmt.Sprintf("u%d", turn)))
-		var last service.Context
+		var last wire.Context
 		for step := range 4 {
 			id := fmt.Sprintf("c%d_%d", turn, step)
 			appendTo(t, s, ref, toolCall(id), toolResult(id, strings.Repeat("line ", 600)))
@@ -32,7 +33,7 @@ func TestContextsArePrefixes(t *testing.T) {
 				t.Fatal("two reads differ")
 			}
 			if now.Stats.Version != last.Stats.Version {
-				last = service.Context{} // a marker came
+				last = wire.Context{} // a marker came
 			}
 			if len(now.Messages) <= len(last.Messages) {
 				t.Fatalf("turn %d, step %d: %d messages after %d", turn, step, len(now.Messages), len(last.Messages))
@@ -55,7 +56,7 @@ func TestContextIsWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	ref := create(t, s, service.NewConversation{
-		Model:  service.Model{Vendor: "openai", Name: "test-agent", ContextWindow: 128000},
+		Model:  wire.Model{Vendor: "openai", Name: "test-agent", ContextWindow: 128000},
 		System: json.RawMessage(`"be  careful"`), Tools: json.RawMessage(`[ {"type":"function"} ]`),
 	}, "")
 	image := json.RawMessage(
@@ -137,7 +138,7 @@ func TestContextWithThinking(t *testing.T) {
 	_, s := served(t, always("SUM"))
 	n := service.NewConversation{
 		Format: "anthropic",
-		Model:  service.Model{Vendor: "anthropic", Name: "test-agent", ContextWindow: 16000},
+		Model:  wire.Model{Vendor: "anthropic", Name: "test-agent", ContextWindow: 16000},
 	}
 	ref := create(t, s, n, "")
 	thinking := json.RawMessage(`{"role":"assistant","content":[{"type":"thinking","thinking":"hm",` +

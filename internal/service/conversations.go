@@ -5,89 +5,25 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/store"
-	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
-
-// Model is the agent's model.
-type Model struct {
-	// Vendor and Name as the configuration and the vendor call them: "anthropic", "claude-sonnet-4-5".
-	Vendor string `json:"vendor"`
-	Name   string `json:"name"`
-	// ContextWindow in tokens, 0: the model registry's.
-	ContextWindow int `json:"context_window,omitempty"`
-	// MaxOutput is the output that the agent asks for, in tokens, 0: nothing is kept free for it.
-	MaxOutput int `json:"max_output,omitempty"`
-}
 
 // NewConversation is a conversation to be made. Raw JSON is kept byte for byte.
 type NewConversation struct {
 	// ID is the client's own, at most 160 bytes without control characters; "": one is made.
 	ID     string
 	Format string
-	Model  Model
+	Model  wire.Model
 	// System and Tools are the agent's, in the format's own form; nil: not given.
 	System, Tools json.RawMessage
 	// Settings is what this conversation sets, a JSON object.
 	Settings json.RawMessage
 	// Metadata is the client's own, a JSON object.
 	Metadata json.RawMessage
-}
-
-// Conversation is a conversation as the outside sees it.
-type Conversation struct {
-	ID       string          `json:"id"`
-	Format   string          `json:"format"`
-	Model    Model           `json:"model"`
-	System   json.RawMessage `json:"system,omitempty"`
-	Tools    json.RawMessage `json:"tools,omitempty"`
-	Settings json.RawMessage `json:"settings,omitempty"`
-	Metadata json.RawMessage `json:"metadata,omitempty"`
-	// HeadSeq is the last message's number, 0 before the first.
-	HeadSeq int64 `json:"head_seq"`
-	// Turns counts the genuine user messages.
-	Turns   int64     `json:"turns"`
-	Created time.Time `json:"created"`
-	// ContentDeleted says that only the record of its runs is left.
-	ContentDeleted bool `json:"content_deleted,omitempty"`
-	// State is where it stands; nil in lists.
-	State *State `json:"state,omitempty"`
-}
-
-// State is where a conversation stands. Sizes are in tokens.
-type State struct {
-	// UsedTokens is what the next request will hold, Estimated says that the figure is local.
-	UsedTokens int  `json:"used_tokens"`
-	Estimated  bool `json:"estimated"`
-	// Trigger is the decision as it would be now, with every number, and with what holds automatic runs back.
-	Trigger pipeline.TriggerDecision `json:"trigger"`
-	// Hold is why no automatic run starts now, "": nothing holds it.
-	Hold string `json:"hold,omitempty"`
-	// LearnedWindow is the window that a vendor's overflow error named, 0: none.
-	LearnedWindow int `json:"learned_window,omitempty"`
-	// Marker is the compaction that counts, nil: the full history.
-	Marker *conversation.MarkerStats `json:"marker"`
-	// Run is the one that has not ended, Prepared the one whose summary waits; "" for none.
-	Run      string `json:"run,omitempty"`
-	Prepared string `json:"prepared,omitempty"`
-	// ReplyOpen says that the agent's model is generating.
-	ReplyOpen bool `json:"reply_open"`
-	// Breaker is the conversation's, of automatic runs.
-	Breaker Breaker `json:"breaker"`
-}
-
-// Breaker counts failures in a row.
-type Breaker struct {
-	Open     bool `json:"open"`
-	Failures int  `json:"failures"`
-	// Opened is when it opened, null while it is closed.
-	Opened    *time.Time         `json:"opened"`
-	ErrorKind pipeline.ErrorKind `json:"error_kind,omitempty"`
-	Reason    string             `json:"reason,omitempty"`
 }
 
 // ConversationPatch is what a client may change; nil fields stay. Settings and Metadata are merged key by key, as
@@ -109,7 +45,7 @@ type ModelPatch struct {
 // created is false.
 func (s *Service) CreateConversation(ctx context.Context, tenant string,
 	req NewConversation,
-) (out Conversation, created bool, err error) {
+) (out wire.Conversation, created bool, err error) {
 	n, err := s.newConversation(ctx, tenant, req)
 	if err != nil {
 		return out, false, refused(err)
@@ -222,10 +158,10 @@ func (s *Service) checkSettings(c store.Conversation) error {
 }
 
 // GetConversation gives a conversation and where it stands.
-func (s *Service) GetConversation(ctx context.Context, ref store.ConversationRef) (Conversation, error) {
+func (s *Service) GetConversation(ctx context.Context, ref store.ConversationRef) (wire.Conversation, error) {
 	c, err := s.Store.GetConversation(ctx, ref)
 	if err != nil {
-		return Conversation{}, refused(err)
+		return wire.Conversation{}, refused(err)
 	}
 	out := conversationOf(c)
 	if out.ContentDeleted {
@@ -235,17 +171,17 @@ func (s *Service) GetConversation(ctx context.Context, ref store.ConversationRef
 	return out, refused(err)
 }
 
-func conversationOf(c store.Conversation) Conversation {
-	return Conversation{
+func conversationOf(c store.Conversation) wire.Conversation {
+	return wire.Conversation{
 		ID: c.Ref.ID, Format: c.Format,
-		Model:  Model{Vendor: c.Vendor, Name: c.Model, ContextWindow: c.Window, MaxOutput: c.MaxOutput},
+		Model:  wire.Model{Vendor: c.Vendor, Name: c.Model, ContextWindow: c.Window, MaxOutput: c.MaxOutput},
 		System: c.System, Tools: c.Tools, Settings: c.Settings, Metadata: c.Metadata,
 		HeadSeq: c.HeadSeq, Turns: c.Sums.Turns, Created: c.Created.UTC(), ContentDeleted: !c.ContentDeleted.IsZero(),
 	}
 }
 
 // state looks where a conversation stands, and changes nothing.
-func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*State, error) {
+func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*wire.State, error) {
 	l := &look{s: s, peek: true}
 	var breaker store.Breaker
 	err := s.Store.Look(ctx, ref, func(ctx context.Context, m store.Moment) error {
@@ -260,11 +196,11 @@ func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*State,
 		return nil, err
 	}
 	m := l.moment
-	out := &State{
-		UsedTokens: l.decision.Used, Estimated: l.decision.Estimated, Trigger: l.decision, Hold: l.hold,
-		LearnedWindow: m.Conversation.LearnedWindow, Marker: conversation.MarkerOf(m.Marker), Run: l.active,
-		ReplyOpen: m.ReplyOpen,
-		Breaker: Breaker{
+	out := &wire.State{
+		UsedTokens: l.decision.Used, Estimated: l.decision.Estimated, Trigger: wire.TriggerDecision(l.decision),
+		Hold: l.hold, LearnedWindow: m.Conversation.LearnedWindow, Marker: conversation.MarkerOf(m.Marker),
+		Run: l.active, ReplyOpen: m.ReplyOpen,
+		Breaker: wire.Breaker{
 			Open: breaker.Open(), Failures: breaker.Failures, Opened: timeOrNull(breaker.Opened),
 			ErrorKind: breaker.ErrorKind, Reason: breaker.Reason,
 		},
@@ -279,12 +215,12 @@ func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*State,
 // state. cursor is "" for the first page and what came back for the next; next is "" after the last.
 func (s *Service) ListConversations(ctx context.Context, tenant, cursor string,
 	limit int,
-) (list []Conversation, next string, err error) {
+) (list []wire.Conversation, next string, err error) {
 	found, next, err := s.Store.ListConversations(ctx, tenant, cursor, limit)
 	if err != nil {
 		return nil, "", refused(err)
 	}
-	list = make([]Conversation, len(found))
+	list = make([]wire.Conversation, len(found))
 	for i, c := range found {
 		list[i] = conversationOf(c)
 	}
@@ -295,14 +231,14 @@ func (s *Service) ListConversations(ctx context.Context, tenant, cursor string,
 // smaller window is enough to start a compaction.
 func (s *Service) PatchConversation(ctx context.Context, ref store.ConversationRef,
 	p ConversationPatch,
-) (Conversation, error) {
+) (wire.Conversation, error) {
 	l := &look{s: s, changed: true}
 	_, watched, err := s.Store.ChangeConversation(ctx, ref,
 		func(c store.Conversation) (store.ConversationPatch, error) {
 			return s.patch(c, p)
 		}, l.watch)
 	if err != nil {
-		return Conversation{}, refused(err)
+		return wire.Conversation{}, refused(err)
 	}
 	s.follow(ctx, ref, l, watched)
 	return s.GetConversation(ctx, ref)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -15,7 +16,7 @@ func TestCreateConversation(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	body := service.NewConversation{
-		ID: "c1", Format: "anthropic", Model: service.Model{Vendor: "anthropic", Name: "claude-sonnet-4-5"},
+		ID: "c1", Format: "anthropic", Model: wire.Model{Vendor: "anthropic", Name: "claude-sonnet-4-5"},
 		System: json.RawMessage(`"s"`), Settings: json.RawMessage(`{"trigger":{"fraction":0.5}}`),
 		Metadata: json.RawMessage(`{"a":1}`),
 	}
@@ -43,7 +44,7 @@ func TestCreateConversation(t *testing.T) {
 			Settings: json.RawMessage(`{"trigger":{"fraction":1.5}}`),
 		},
 		"settings.trigger.token_limit": {
-			Format: "openai", Model: service.Model{ContextWindow: 1000},
+			Format: "openai", Model: wire.Model{ContextWindow: 1000},
 			Settings: json.RawMessage(`{"trigger":{"token_limit":2000}}`),
 		},
 		"settings.trigger.turns": {Format: "openai", Settings: json.RawMessage(`{"trigger":{"turns":-1}}`)},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/internal/testkit/vendorserver"
@@ -15,15 +16,17 @@ import (
 // made before a message comes.
 func TestADigestIsNotReplacedByAnother(t *testing.T) {
 	t.Parallel()
-	sys, s := served(t, vendorserver.Script{Default: &vendorserver.Answer{Error: &vendorserver.Error{Status: 400,
-		Message: "bad"}}})
+	sys, s := served(t, vendorserver.Script{Default: &vendorserver.Answer{Error: &vendorserver.Error{
+		Status:  400,
+		Message: "bad",
+	}}})
 	ref := create(t, s, window(16_000), "")
 	appendTo(t, s, ref, user("u1"), assistant(abc(9000)), user("u2"))
 	overflow := service.ReplyEnd{Error: &service.ReplyError{
 		Status: 400,
 		Body:   json.RawMessage(`{"error":{"code":"context_length_exceeded","message":"too long"}}`),
 	}}
-	var last service.Appended
+	var last wire.Appended
 	for range 4 {
 		reply, err := s.OpenReply(t.Context(), ref, 0, service.ContextRequest{})
 		if err != nil {

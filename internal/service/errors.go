@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"strings"
 
+	"precis/internal/api/wire"
 	"precis/internal/store"
 	"precis/pipeline"
 )
 
 // Code is the stable word for what stands in the way. It is the code of the HTTP API's problem documents.
-type Code string
+type Code = wire.Code
 
 // The codes.
 const (

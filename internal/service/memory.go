@@ -5,26 +5,11 @@ import (
 	"errors"
 	"strings"
 
+	"precis/internal/api/wire"
 	"precis/internal/memory"
 	"precis/internal/memory/search"
 	"precis/internal/store"
 )
-
-// Segments is a page of a conversation's memory.
-type Segments struct {
-	// Segments are INDEX.md, then the segments in the order of the conversation, then the notes by name.
-	Segments []memory.Entry `json:"segments"`
-	// Folder is where the same are files, below memory.folder; absent where none is configured.
-	Folder string `json:"folder,omitempty"`
-	// Next is the cursor of the next page, "": this is the last one.
-	Next string `json:"next"`
-}
-
-// Segment is an entry of a conversation's memory with its text.
-type Segment struct {
-	memory.Entry
-	Text string `json:"text"`
-}
 
 // NewNote is a note that an agent leaves for later.
 type NewNote struct {
@@ -41,9 +26,9 @@ func (s *Service) memory() memory.Memory { return memory.Memory{Store: s.Store} 
 // nothing was compacted or noted has none.
 func (s *Service) ListSegments(ctx context.Context, ref store.ConversationRef, limit int,
 	cursor string,
-) (Segments, error) {
+) (wire.Segments, error) {
 	const usual, most = 100, 1000
-	page := Segments{Segments: []memory.Entry{}}
+	page := wire.Segments{Segments: []wire.MemoryEntry{}}
 	list, err := s.memory().Entries(ctx, ref)
 	if err != nil {
 		return page, refused(err)
@@ -73,22 +58,22 @@ func (s *Service) ListSegments(ctx context.Context, ref store.ConversationRef, l
 }
 
 // ReadSegment gives an entry of a conversation's memory with its text: a segment, INDEX.md or a note.
-func (s *Service) ReadSegment(ctx context.Context, ref store.ConversationRef, name string) (Segment, error) {
+func (s *Service) ReadSegment(ctx context.Context, ref store.ConversationRef, name string) (wire.Segment, error) {
 	e, text, err := s.memory().Read(ctx, ref, name)
 	if err != nil {
-		return Segment{}, refused(err)
+		return wire.Segment{}, refused(err)
 	}
-	return Segment{e, text}, nil
+	return wire.Segment{MemoryEntry: e, Text: text}, nil
 }
 
 // AddNote writes a note into a conversation's memory, and says whether it is a new one. Names of segments are
 // refused. The same text again changes nothing.
-func (s *Service) AddNote(ctx context.Context, ref store.ConversationRef, n NewNote) (memory.Entry, bool, error) {
+func (s *Service) AddNote(ctx context.Context, ref store.ConversationRef, n NewNote) (wire.MemoryEntry, bool, error) {
 	switch {
 	case strings.TrimSpace(n.Text) == "":
-		return memory.Entry{}, false, invalid("text", "is empty")
+		return wire.MemoryEntry{}, false, invalid("text", "is empty")
 	case len(n.Text) > store.MaxNoteBytes:
-		return memory.Entry{}, false, &Error{
+		return wire.MemoryEntry{}, false, &Error{
 			Code: CodeTooLarge, Field: "text",
 			Detail: "a note has at most 256 KB: leave several",
 		}
@@ -96,20 +81,20 @@ func (s *Service) AddNote(ctx context.Context, ref store.ConversationRef, n NewN
 	g, created, err := s.Store.PutNote(ctx, ref, store.NewNote{Name: n.Name, Text: []byte(n.Text), Replace: n.Replace})
 	if err != nil {
 		if errors.Is(err, store.ErrInvalid) {
-			return memory.Entry{}, false, &Error{Code: CodeInvalid, Field: "name", Detail: detail(err), Cause: err}
+			return wire.MemoryEntry{}, false, &Error{Code: CodeInvalid, Field: "name", Detail: detail(err), Cause: err}
 		}
-		return memory.Entry{}, false, refused(err)
+		return wire.MemoryEntry{}, false, refused(err)
 	}
-	return memory.Entry{Name: g.Name, Kind: "note", Bytes: g.Size, Created: g.Created.UTC()}, created, nil
+	return wire.MemoryEntry{Name: g.Name, Kind: "note", Bytes: g.Size, Created: g.Created.UTC()}, created, nil
 }
 
 // Search looks for a query in a conversation's messages and notes; limit 0: 20, at most 100.
 func (s *Service) Search(ctx context.Context, ref store.ConversationRef, query string, limit int,
 	cursor string,
-) (memory.Found, error) {
+) (wire.MemoryFound, error) {
 	covered, err := s.coverage(ctx, ref)
 	if err != nil {
-		return memory.Found{}, refused(err)
+		return wire.MemoryFound{}, refused(err)
 	}
 	found, err := s.memory().Search(ctx, ref, query, limit, cursor)
 	switch {

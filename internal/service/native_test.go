@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/service"
 	"precis/internal/store"
@@ -31,7 +32,7 @@ func TestContextOfTheVendorsOwn(t *testing.T) {
 	} {
 		n := service.NewConversation{
 			Format: "anthropic",
-			Model:  service.Model{Vendor: "anthropic", Name: model, ContextWindow: 200_000},
+			Model:  wire.Model{Vendor: "anthropic", Name: model, ContextWindow: 200_000},
 		}
 		n.System, n.Tools = json.RawMessage(`"s"`), json.RawMessage(`[]`)
 		ref := create(t, s, n, `{"mode":"beta","tool_result_keep_turns":0,"trigger":{"auto":false}}`)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -19,28 +20,20 @@ const forgetPatience = 30 * time.Second
 type OneShotRequest struct {
 	// Format of the messages, or "auto".
 	Format                  string
-	Model                   Model
+	Model                   wire.Model
 	Messages                []json.RawMessage
 	Meta                    []Meta
 	System, Tools, Settings json.RawMessage
 	// State by key.
-	State map[string]StateValue
+	State map[string]wire.StateValue
 	Focus string
 	// Keep keeps the conversation: it can be read by the run's conversation id.
 	Keep bool
 }
 
-// OneShot is what came of it. When the run applied nothing, Messages are those that came, trimmed.
-type OneShot struct {
-	Messages []json.RawMessage `json:"messages"`
-	System   json.RawMessage   `json:"system,omitempty"`
-	Stats    Stats             `json:"stats"`
-	Run      runreport.Run     `json:"run"`
-}
-
 // CompactOnce compacts a list of messages and gives the new one. Nothing of what was said is kept, unless asked: the
 // record of the run stays, without texts. When the caller goes away the run is cancelled.
-func (s *Service) CompactOnce(ctx context.Context, tenant string, req OneShotRequest) (out OneShot, err error) {
+func (s *Service) CompactOnce(ctx context.Context, tenant string, req OneShotRequest) (out wire.OneShot, err error) {
 	if len(req.Messages) == 0 {
 		return out, invalid("messages", "is empty")
 	}
@@ -89,7 +82,7 @@ func (s *Service) CompactOnce(ctx context.Context, tenant string, req OneShotReq
 	if err != nil {
 		return out, refused(err)
 	}
-	return OneShot{Messages: got.Messages, System: got.System, Stats: got.Stats, Run: runreport.Of(run)}, nil
+	return wire.OneShot{Messages: got.Messages, System: got.System, Stats: got.Stats, Run: runreport.Of(run)}, nil
 }
 
 // detect tells the format of a list of messages.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/internal/testkit/vendorserver"
@@ -26,8 +27,8 @@ func TestCompactOnce(t *testing.T) {
 	_, s := served(t, always("SUM"))
 	pin := "never push"
 	got, err := s.CompactOnce(t.Context(), tenant, service.OneShotRequest{
-		Format: "auto", Model: service.Model{Vendor: "openai", Name: "test-agent", ContextWindow: 16000},
-		Messages: list(8), State: map[string]service.StateValue{"pins": {Text: &pin}}, Focus: "the last question",
+		Format: "auto", Model: wire.Model{Vendor: "openai", Name: "test-agent", ContextWindow: 16000},
+		Messages: list(8), State: map[string]wire.StateValue{"pins": {Text: &pin}}, Focus: "the last question",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,7 @@ func TestCompactOnce(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	run, err := s.GetRun(t.Context(), store.RunRef{Tenant: tenant, ID: got.Run.ID}, []string{"prompts", "summary"})
-	if err != nil || run.Focus != "" || run.Texts == nil || run.Deleted == 0 {
+	if err != nil || run.Focus != "" || run.RunTexts == nil || run.Deleted == 0 {
 		t.Errorf("%+v, %v", run, err)
 	}
 
@@ -75,7 +76,7 @@ func TestCompactOnceRefuses(t *testing.T) {
 		"messages":    {Format: "openai"},
 		"messages[0]": {Format: "openai", Messages: []json.RawMessage{json.RawMessage(`{"role":"nobody"}`)}},
 		"format":      {Format: "auto", Messages: []json.RawMessage{json.RawMessage(`{"what":"is this"}`)}},
-		"state.nope":  {Format: "openai", Messages: list(1), State: map[string]service.StateValue{"nope": {}}},
+		"state.nope":  {Format: "openai", Messages: list(1), State: map[string]wire.StateValue{"nope": {}}},
 		"settings":    {Format: "openai", Messages: list(1), Settings: json.RawMessage(`{"nope":1}`)},
 	} {
 		_, err := s.CompactOnce(t.Context(), tenant, req)
@@ -104,7 +105,7 @@ func TestCompactOnceEndsWithItsCaller(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		_, err := s.CompactOnce(ctx, tenant, service.OneShotRequest{
-			Format: "openai", Model: service.Model{Vendor: "openai", Name: "test-agent"}, Messages: list(8),
+			Format: "openai", Model: wire.Model{Vendor: "openai", Name: "test-agent"}, Messages: list(8),
 		})
 		ended <- err
 	}()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -198,7 +199,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		},
 		"state": func(i int) {
 			text := fmt.Sprintf("todo %d", i)
-			_, err := s.PutState(t.Context(), ref, "todo", service.StateValue{Text: &text})
+			_, err := s.PutState(t.Context(), ref, "todo", wire.StateValue{Text: &text})
 			check(err)
 		},
 		"read": func(int) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
@@ -24,13 +25,6 @@ const smallestWindow = 1024
 
 // measureSlack is the share of the context by which running sums may be off before the exact size is kept.
 const measureSlack = 50
-
-// Reply is one generation by the agent's model under way.
-type Reply struct {
-	ID      string    `json:"reply"`
-	Expires time.Time `json:"expires"`
-	Context Context   `json:"context"`
-}
 
 // ReplyEnd is how a reply ended.
 type ReplyEnd struct {
@@ -55,32 +49,32 @@ type ReplyError struct {
 // summary that is due takes effect before.
 func (s *Service) OpenReply(ctx context.Context, ref store.ConversationRef, ttl time.Duration,
 	req ContextRequest,
-) (Reply, error) {
+) (wire.Reply, error) {
 	switch {
 	case ttl == 0:
 		ttl = DefaultReplyTTL
 	case ttl < 0 || ttl > MaxReplyTTL:
-		return Reply{}, invalid("ttl_seconds", "is %d; it is over 0 and at most %d", int(ttl/time.Second),
+		return wire.Reply{}, invalid("ttl_seconds", "is %d; it is over 0 and at most %d", int(ttl/time.Second),
 			int(MaxReplyTTL/time.Second))
 	}
 	if err := req.check(); err != nil {
-		return Reply{}, err
+		return wire.Reply{}, err
 	}
 	if err := s.applyDue(ctx, ref); err != nil {
-		return Reply{}, refused(err)
+		return wire.Reply{}, refused(err)
 	}
 	lease, live, err := s.Store.BeginReply(ctx, ref, ttl)
 	if err != nil {
-		return Reply{}, refused(err)
+		return wire.Reply{}, refused(err)
 	}
 	out, err := s.openContext(ctx, ref, live, req)
 	if err != nil { // nobody has the lease: it must not stand in the way
 		if _, e := s.Store.CloseReply(context.WithoutCancel(ctx), ref, lease.ID); e != nil {
 			s.Log.Warn("a reply that was not given out is open until its lease expires", "reply", lease.ID, "error", e)
 		}
-		return Reply{}, refused(err)
+		return wire.Reply{}, refused(err)
 	}
-	return Reply{ID: lease.ID, Expires: lease.Expires.UTC(), Context: out}, nil
+	return wire.Reply{ID: lease.ID, Expires: lease.Expires.UTC(), Context: out}, nil
 }
 
 // applyDue makes a prepared summary take effect that became due when nobody looked: it was computed after the second
@@ -109,10 +103,10 @@ func (s *Service) applyDue(ctx context.Context, ref store.ConversationRef) error
 // openContext writes what the reply reads, and keeps its exact size where the running sums are off.
 func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, live store.LiveView,
 	req ContextRequest,
-) (Context, error) {
+) (wire.Context, error) {
 	view, err := conversation.NewView(live, s.installation())
 	if err != nil {
-		return Context{}, err
+		return wire.Context{}, err
 	}
 	out, built, err := contextOf(view, req)
 	if err != nil || req.MaxInputTokens > 0 {
@@ -138,14 +132,14 @@ func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, li
 // at once, and teaches the window where the error names it; other errors never do.
 func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply string,
 	end ReplyEnd,
-) (Appended, error) {
+) (wire.Appended, error) {
 	c, err := s.Store.GetConversation(ctx, ref)
 	if err != nil {
-		return Appended{}, refused(err)
+		return wire.Appended{}, refused(err)
 	}
 	batch, err := s.decode(ctx, ref, end.Messages, end.Meta)
 	if err != nil {
-		return Appended{}, refused(err)
+		return wire.Appended{}, refused(err)
 	}
 	l := &look{s: s}
 	in := store.ReplyEnd{
@@ -157,14 +151,14 @@ func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply
 	}
 	_, res, err := s.Store.EndReply(ctx, ref, reply, in)
 	if store.ConflictReasonOf(err) == store.ConflictReplyEnded {
-		return Appended{}, &Error{
+		return wire.Appended{}, &Error{
 			Code:   CodeReplyEnded,
 			Detail: "the reply has been ended before: what it brought is there already, append what is new as messages",
 			Cause:  err,
 		}
 	}
 	if err != nil {
-		return Appended{}, refused(err)
+		return wire.Appended{}, refused(err)
 	}
 	return s.appended(ctx, ref, res, l), nil
 }

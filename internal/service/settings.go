@@ -8,26 +8,16 @@ import (
 	"fmt"
 	"strings"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/pipeline"
 )
 
-// TenantSettings are what a tenant sets for all its conversations. They stand between those of the installation and
-// those of a conversation.
-type TenantSettings struct {
-	Tenant string `json:"tenant"`
-	// Settings is what the tenant itself sets, an empty object for nothing.
-	Settings json.RawMessage `json:"settings"`
-	// Effective are the settings that count for a conversation of the tenant that sets nothing; limits that are off are
-	// left out.
-	Effective json.RawMessage `json:"effective"`
-}
-
 // TenantSettings gives a tenant's settings.
-func (s *Service) TenantSettings(ctx context.Context, tenant string) (TenantSettings, error) {
+func (s *Service) TenantSettings(ctx context.Context, tenant string) (wire.TenantSettings, error) {
 	own, err := s.Store.TenantSettings(ctx, tenant)
 	if err != nil {
-		return TenantSettings{}, refused(err)
+		return wire.TenantSettings{}, refused(err)
 	}
 	return s.tenantSettings(tenant, own)
 }
@@ -35,7 +25,7 @@ func (s *Service) TenantSettings(ctx context.Context, tenant string) (TenantSett
 // SetTenantSettings replaces what a tenant sets. What its token budget of a day is only an operator may say.
 func (s *Service) SetTenantSettings(ctx context.Context, tenant string, settings json.RawMessage,
 	operator bool,
-) (TenantSettings, error) {
+) (wire.TenantSettings, error) {
 	return s.changeTenantSettings(ctx, tenant, operator, func(json.RawMessage) (json.RawMessage, error) {
 		return given(settings), nil
 	})
@@ -45,7 +35,7 @@ func (s *Service) SetTenantSettings(ctx context.Context, tenant string, settings
 // back. Only what all of them make together has to be right.
 func (s *Service) PatchTenantSettings(ctx context.Context, tenant string, patches []json.RawMessage,
 	operator bool,
-) (TenantSettings, error) {
+) (wire.TenantSettings, error) {
 	return s.changeTenantSettings(ctx, tenant, operator, func(own json.RawMessage) (json.RawMessage, error) {
 		for _, patch := range patches {
 			after, err := merged(own, patch, "settings")
@@ -62,7 +52,7 @@ func (s *Service) PatchTenantSettings(ctx context.Context, tenant string, patche
 
 func (s *Service) changeTenantSettings(ctx context.Context, tenant string, operator bool,
 	change func(own json.RawMessage) (json.RawMessage, error),
-) (TenantSettings, error) {
+) (wire.TenantSettings, error) {
 	var after json.RawMessage
 	err := s.Store.ChangeTenantSettings(ctx, tenant, func(own json.RawMessage) (json.RawMessage, error) {
 		var err error
@@ -89,18 +79,18 @@ func (s *Service) changeTenantSettings(ctx context.Context, tenant string, opera
 		return after, err
 	})
 	if err != nil {
-		return TenantSettings{}, refused(err)
+		return wire.TenantSettings{}, refused(err)
 	}
 	return s.tenantSettings(tenant, after)
 }
 
-func (s *Service) tenantSettings(tenant string, own json.RawMessage) (TenantSettings, error) {
+func (s *Service) tenantSettings(tenant string, own json.RawMessage) (wire.TenantSettings, error) {
 	effective, err := conversation.Overlay(s.Config.Settings, own)
 	if err != nil { // as after a change of versions: the installation's count then
 		s.Log.Warn("a tenant's stored settings are not usable: those of the installation count", "tenant", tenant,
 			"error", err)
 	}
-	out := TenantSettings{Tenant: tenant, Settings: own}
+	out := wire.TenantSettings{Tenant: tenant, Settings: own}
 	if len(own) == 0 {
 		out.Settings = json.RawMessage(`{}`)
 	}

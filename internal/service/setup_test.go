@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"precis/internal/api/wire"
 	"precis/internal/config"
-	"precis/internal/runreport"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/internal/testkit/scenario"
@@ -21,7 +21,7 @@ const tenant = store.DefaultTenant
 
 type (
 	storeRef = store.ConversationRef
-	runOuter = runreport.Run
+	runOuter = wire.Run
 )
 
 // newService gives a service on a schema of its own, without Temporal: runs are asked for, and nobody works on them.
@@ -68,7 +68,7 @@ func create(t testing.TB, s *service.Service, n service.NewConversation, setting
 
 // window is a conversation with a window of so many tokens.
 func window(tokens int) service.NewConversation {
-	return service.NewConversation{Model: service.Model{Vendor: "openai", Name: "test-agent", ContextWindow: tokens}}
+	return service.NewConversation{Model: wire.Model{Vendor: "openai", Name: "test-agent", ContextWindow: tokens}}
 }
 
 func said(role, text string) json.RawMessage {
@@ -105,14 +105,14 @@ func usage(prompt, completion int) json.RawMessage {
 
 func appendTo(t testing.TB, s *service.Service, ref store.ConversationRef,
 	messages ...json.RawMessage,
-) service.Appended {
+) wire.Appended {
 	t.Helper()
 	return appendWith(t, s, ref, service.AppendRequest{Messages: messages})
 }
 
 func appendWith(t testing.TB, s *service.Service, ref store.ConversationRef,
 	req service.AppendRequest,
-) service.Appended {
+) wire.Appended {
 	t.Helper()
 	got, err := s.Append(t.Context(), ref, req)
 	if err != nil {
@@ -124,7 +124,7 @@ func appendWith(t testing.TB, s *service.Service, ref store.ConversationRef,
 // answered appends an assistant message with the usage of its request.
 func answered(t testing.TB, s *service.Service, ref store.ConversationRef, text string, prompt,
 	completion int,
-) service.Appended {
+) wire.Appended {
 	t.Helper()
 	return appendWith(t, s, ref, service.AppendRequest{
 		Messages: []json.RawMessage{assistant(text)},
@@ -132,7 +132,7 @@ func answered(t testing.TB, s *service.Service, ref store.ConversationRef, text 
 	})
 }
 
-func state(t testing.TB, s *service.Service, ref store.ConversationRef) service.State {
+func state(t testing.TB, s *service.Service, ref store.ConversationRef) wire.State {
 	t.Helper()
 	c, err := s.GetConversation(t.Context(), ref)
 	if err != nil {
@@ -141,7 +141,7 @@ func state(t testing.TB, s *service.Service, ref store.ConversationRef) service.
 	return *c.State
 }
 
-func contextOf(t testing.TB, s *service.Service, ref store.ConversationRef) service.Context {
+func contextOf(t testing.TB, s *service.Service, ref store.ConversationRef) wire.Context {
 	t.Helper()
 	c, err := s.Context(t.Context(), ref, service.ContextRequest{})
 	if err != nil {
@@ -151,7 +151,7 @@ func contextOf(t testing.TB, s *service.Service, ref store.ConversationRef) serv
 }
 
 // sent joins what is sent, for searches.
-func sent(c service.Context) string {
+func sent(c wire.Context) string {
 	var b strings.Builder
 	for _, m := range c.Messages {
 		b.Write(m)

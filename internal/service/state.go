@@ -8,27 +8,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/store"
 	"precis/pipeline"
 )
-
-// StateValue is a piece of live state: Text, or Items, of which each stands on a line of its own.
-type StateValue struct {
-	Text *string `json:"text,omitempty"`
-	// Items are strings, or objects such as {"text":…,"status":…}.
-	Items []json.RawMessage `json:"items,omitempty"`
-}
-
-// StateEntry is the current version of a piece of state.
-type StateEntry struct {
-	Key string `json:"key"`
-	StateValue
-	// Version counts the writes of the key, from 1.
-	Version int64     `json:"version"`
-	Updated time.Time `json:"updated"`
-}
 
 // ownKey is a key of the client's own.
 var ownKey = regexp.MustCompile(`^x-[a-z0-9_-]{1,62}$`)
@@ -41,24 +25,24 @@ func checkKey(key string) error {
 }
 
 // GetState gives the current value of a key, also before it counts for a context.
-func (s *Service) GetState(ctx context.Context, ref store.ConversationRef, key string) (StateEntry, error) {
+func (s *Service) GetState(ctx context.Context, ref store.ConversationRef, key string) (wire.StateEntry, error) {
 	if err := checkKey(key); err != nil {
-		return StateEntry{}, err
+		return wire.StateEntry{}, err
 	}
 	e, err := s.Store.GetEnrichment(ctx, ref, key)
 	if err != nil {
-		return StateEntry{}, refused(err)
+		return wire.StateEntry{}, refused(err)
 	}
 	return stateEntry(e)
 }
 
 // ListState gives the current value of every key that is set, by key.
-func (s *Service) ListState(ctx context.Context, ref store.ConversationRef) ([]StateEntry, error) {
+func (s *Service) ListState(ctx context.Context, ref store.ConversationRef) ([]wire.StateEntry, error) {
 	found, err := s.Store.Enrichments(ctx, ref)
 	if err != nil {
 		return nil, refused(err)
 	}
-	list := make([]StateEntry, len(found))
+	list := make([]wire.StateEntry, len(found))
 	for i, e := range found {
 		if list[i], err = stateEntry(e); err != nil {
 			return nil, err
@@ -67,8 +51,8 @@ func (s *Service) ListState(ctx context.Context, ref store.ConversationRef) ([]S
 	return list, nil
 }
 
-func stateEntry(e store.Enrichment) (StateEntry, error) {
-	out := StateEntry{Key: e.Key, Version: e.Version, Updated: e.Created.UTC()}
+func stateEntry(e store.Enrichment) (wire.StateEntry, error) {
+	out := wire.StateEntry{Key: e.Key, Version: e.Version, Updated: e.Created.UTC()}
 	if len(e.Source) == 0 {
 		text := string(e.Value)
 		out.Text = &text
@@ -83,24 +67,24 @@ func stateEntry(e store.Enrichment) (StateEntry, error) {
 // PutState sets a key. It counts from the start of the next turn, or from the next compaction if that is earlier, so
 // that the context does not change under a turn. An empty value removes the key.
 func (s *Service) PutState(ctx context.Context, ref store.ConversationRef, key string,
-	v StateValue,
-) (StateEntry, error) {
+	v wire.StateValue,
+) (wire.StateEntry, error) {
 	if err := checkKey(key); err != nil {
-		return StateEntry{}, err
+		return wire.StateEntry{}, err
 	}
-	text, err := v.render()
+	text, err := renderValue(v)
 	if err != nil {
-		return StateEntry{}, err
+		return wire.StateEntry{}, err
 	}
 	var source json.RawMessage
 	if v.Text == nil && text != "" {
 		if source, err = json.Marshal(v); err != nil {
-			return StateEntry{}, refused(fmt.Errorf("encode the state: %w", err))
+			return wire.StateEntry{}, refused(fmt.Errorf("encode the state: %w", err))
 		}
 	}
 	e, err := s.Store.SetRenderedEnrichment(ctx, ref, key, []byte(text), source)
 	if err != nil {
-		return StateEntry{}, refused(err)
+		return wire.StateEntry{}, refused(err)
 	}
 	return stateEntry(e)
 }
@@ -114,8 +98,8 @@ func (s *Service) DeleteState(ctx context.Context, ref store.ConversationRef, ke
 	return refused(err)
 }
 
-// render is the value as it stands in a context: a text as it is, items one a line.
-func (v StateValue) render() (string, error) {
+// renderValue returns the value as it is in a context: a text unchanged, one item a line.
+func renderValue(v wire.StateValue) (string, error) {
 	switch {
 	case v.Text != nil && v.Items != nil:
 		return "", invalid("items", "stands beside text; give one of the two")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/internal/testkit/vendorserver"
@@ -20,7 +21,7 @@ func TestState(t *testing.T) {
 	if err != nil || got.Text == nil || *got.Text != "first the tests" || got.Version != 1 || got.Key != "plan" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	items := service.StateValue{Items: []json.RawMessage{
+	items := wire.StateValue{Items: []json.RawMessage{
 		json.RawMessage(`"write it"`), json.RawMessage(`{"content":"test it","status":"in_progress"}`),
 		json.RawMessage(`{"id": 7}`), json.RawMessage(`"two\nlines"`),
 	}}
@@ -54,15 +55,15 @@ func TestState(t *testing.T) {
 	code(t, err, service.CodeNotFound)
 
 	for _, key := range []string{"nope", "X-own", "x-", "", "conversation id"} {
-		_, err := s.PutState(t.Context(), ref, key, service.StateValue{})
+		_, err := s.PutState(t.Context(), ref, key, wire.StateValue{})
 		if e := code(t, err, service.CodeInvalid); e.Field != "key" {
 			t.Errorf("%q: field %q", key, e.Field)
 		}
 	}
 	text = "both"
-	_, err = s.PutState(t.Context(), ref, "plan", service.StateValue{Text: &text, Items: items.Items})
+	_, err = s.PutState(t.Context(), ref, "plan", wire.StateValue{Text: &text, Items: items.Items})
 	code(t, err, service.CodeInvalid)
-	_, err = s.PutState(t.Context(), ref, "plan", service.StateValue{Items: []json.RawMessage{json.RawMessage(`7`)}})
+	_, err = s.PutState(t.Context(), ref, "plan", wire.StateValue{Items: []json.RawMessage{json.RawMessage(`7`)}})
 	if e := code(t, err, service.CodeInvalid); e.Field != "items[0]" {
 		t.Errorf("field %q", e.Field)
 	}

@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/pipeline"
@@ -36,15 +37,6 @@ type SyncRequest struct {
 	ContextVersion *int64
 }
 
-// Synced says what a sync found and did.
-type Synced struct {
-	Appended
-	// Matched is how many messages of the list the conversation has already, those that we made among them.
-	Matched int `json:"matched"`
-	// As says what the list was taken for: SyncedHistory, or SyncedContext for one that holds what we made.
-	As string `json:"as"`
-}
-
 // Sync appends what is new in the client's whole list. A message is the stored one when it is the same JSON value,
 // however it is written: clients read and write what they hold. The stored history is compared by one hash, so that the
 // cost in the database is that of what is new.
@@ -53,9 +45,9 @@ type Synced struct {
 // we made are recognized and not taken for messages, and so are tool results in the shortened form in which they were
 // given. A list whose past differs from what is stored in any other way is CodeStale. One that ends before what is
 // stored adds nothing.
-func (s *Service) Sync(ctx context.Context, ref store.ConversationRef, req SyncRequest) (Synced, error) {
+func (s *Service) Sync(ctx context.Context, ref store.ConversationRef, req SyncRequest) (wire.Synced, error) {
 	if len(req.Messages) == 0 {
-		return Synced{}, invalid("messages", "is empty: send the whole list")
+		return wire.Synced{}, invalid("messages", "is empty: send the whole list")
 	}
 	for range syncTries {
 		out, err := s.syncOnce(ctx, ref, req)
@@ -64,26 +56,29 @@ func (s *Service) Sync(ctx context.Context, ref store.ConversationRef, req SyncR
 		}
 		return out, refused(err)
 	}
-	return Synced{}, &Error{Code: CodeUnavailable, Detail: "others append to the conversation all the time: try again"}
+	return wire.Synced{}, &Error{
+		Code:   CodeUnavailable,
+		Detail: "others append to the conversation all the time: try again",
+	}
 }
 
-func (s *Service) syncOnce(ctx context.Context, ref store.ConversationRef, req SyncRequest) (Synced, error) {
+func (s *Service) syncOnce(ctx context.Context, ref store.ConversationRef, req SyncRequest) (wire.Synced, error) {
 	c, err := s.Store.GetConversation(ctx, ref)
 	if err != nil {
-		return Synced{}, err
+		return wire.Synced{}, err
 	}
 	codec, err := transcript.CodecFor(transcript.Format(c.Format))
 	if err != nil {
-		return Synced{}, err
+		return wire.Synced{}, err
 	}
 	list := newClientList(codec, req.Messages)
 	found, err := s.match(ctx, ref, list)
 	if err != nil {
-		return Synced{}, err
+		return wire.Synced{}, err
 	}
 	batch, err := decodeAll(codec, req.Messages[found.matched:], nil)
 	if err != nil {
-		return Synced{}, behind(err, found.matched)
+		return wire.Synced{}, behind(err, found.matched)
 	}
 	usage := usageReport(req.Usage, batch, req.ContextVersion)
 	if usage != nil && usage.Covers == nil { // of a request whose answer was there already
@@ -95,9 +90,9 @@ func (s *Service) syncOnce(ctx context.Context, ref store.ConversationRef, req S
 	l := &look{s: s}
 	res, err := s.Store.Append(ctx, ref, batch, store.AppendOptions{IfSeq: &found.head, Usage: usage, Watch: l.watch})
 	if err != nil {
-		return Synced{}, err
+		return wire.Synced{}, err
 	}
-	return Synced{Appended: s.appended(ctx, ref, res, l), Matched: found.matched, As: found.as}, nil
+	return wire.Synced{Appended: s.appended(ctx, ref, res, l), Matched: found.matched, As: found.as}, nil
 }
 
 // behind moves the index in an error's field by those that were matched.

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/pipeline"
 )
 
-func syncAll(t testing.TB, s *service.Service, ref storeRef, list []json.RawMessage) service.Synced {
+func syncAll(t testing.TB, s *service.Service, ref storeRef, list []json.RawMessage) wire.Synced {
 	t.Helper()
 	got, err := s.Sync(t.Context(), ref, service.SyncRequest{Messages: list})
 	if err != nil {
@@ -246,7 +247,7 @@ func clone(list []json.RawMessage) []json.RawMessage { return append([]json.RawM
 
 func putText(t testing.TB, s *service.Service, ref storeRef, key, text string) {
 	t.Helper()
-	if _, err := s.PutState(t.Context(), ref, key, service.StateValue{Text: &text}); err != nil {
+	if _, err := s.PutState(t.Context(), ref, key, wire.StateValue{Text: &text}); err != nil {
 		t.Fatal(err)
 	}
 }

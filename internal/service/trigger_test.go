@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/pipeline"
 )
@@ -18,7 +19,7 @@ func TestTriggerFigures(t *testing.T) {
 	t.Run("B11 a figure is one request's and not a sum", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(32000), "")
-		var got service.Appended
+		var got wire.Appended
 		for range 30 {
 			appendTo(t, s, ref, user("q"))
 			got = answered(t, s, ref, "r", 2000, 100)
@@ -158,7 +159,7 @@ func TestTriggerFigures(t *testing.T) {
 	t.Run("B111 nothing is taken from a small window for an unknown output", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(16384), "")
-		var got service.Appended
+		var got wire.Appended
 		for i := range 10 {
 			appendTo(t, s, ref, user(fmt.Sprintf("q%d", i)))
 			got = answered(t, s, ref, abc(100), 1200, 100)
@@ -224,7 +225,7 @@ func TestTriggerFigures(t *testing.T) {
 }
 
 // failedReply opens a reply and ends it with a vendor's error.
-func failedReply(t testing.TB, s *service.Service, ref storeRef, status int, body string) service.Appended {
+func failedReply(t testing.TB, s *service.Service, ref storeRef, status int, body string) wire.Appended {
 	t.Helper()
 	reply, err := s.OpenReply(t.Context(), ref, 0, service.ContextRequest{})
 	if err != nil {

@@ -4,18 +4,19 @@ import (
 	"context"
 	"io"
 
+	"precis/internal/api/wire"
 	"precis/internal/audit"
 	"precis/internal/store"
 	"precis/internal/version"
 )
 
 // Verify proves that a run was not changed since it ended.
-func (s *Service) Verify(ctx context.Context, ref store.RunRef) (audit.Report, error) {
+func (s *Service) Verify(ctx context.Context, ref store.RunRef) (wire.AuditReport, error) {
 	r, err := audit.VerifyRun(ctx, s.Store, ref)
 	if err != nil {
-		return r, refused(err)
+		return wire.AuditReport{}, refused(err)
 	}
-	return r, nil
+	return r.Wire(), nil
 }
 
 // Export writes a conversation with its runs and their evidence.

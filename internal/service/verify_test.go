@@ -21,7 +21,7 @@ func TestPreparedSummariesVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range r.Checks {
-			if c.State != audit.OK {
+			if c.State != string(audit.OK) {
 				t.Errorf("%s: %s %s: %s", when, c.Name, c.State, c.Detail)
 			}
 		}

@@ -1,0 +1,28 @@
+// Package wire has the JSON forms of the HTTP API: what a request holds, what it is answered with, and the problem
+// document. The command line prints the same forms with --json.
+//
+// The tags of a field are its documentation in the OpenAPI document: doc says what the field holds, and enum, minimum,
+// maxLength and the like say what it may hold. A request's body is checked against them. A type describes itself by
+// the doc tag of a blank field. The name of a request's type ends in Input.
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Object is a JSON object that is kept byte for byte.
+type Object json.RawMessage
+
+// Schema describes any object.
+func (Object) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+}
+
+// UnmarshalJSON keeps a copy of the bytes.
+func (o *Object) UnmarshalJSON(b []byte) error {
+	*o = bytes.Clone(b)
+	return nil
+}
