@@ -14,6 +14,8 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
+	"precis/internal/store/breakers"
+	"precis/internal/store/modelcalls"
 	"precis/internal/telemetry"
 	"precis/pipeline"
 )
@@ -54,7 +56,7 @@ func (a *Activities) ask(ctx context.Context, w writing, prompt pipeline.Prompt)
 	if client == nil {
 		return recordedAnswer{}, pipeline.Errorf(pipeline.ModelNotFound, "%s", why)
 	}
-	input, err := a.Store.GetArtifact(ctx, req.Tenant, req.Input)
+	input, err := a.Store.Artifacts.Get(ctx, req.Tenant, req.Input)
 	if err != nil {
 		return recordedAnswer{}, err
 	}
@@ -63,11 +65,11 @@ func (a *Activities) ask(ctx context.Context, w writing, prompt pipeline.Prompt)
 		return recordedAnswer{}, err
 	}
 
-	booked := store.ModelCall{
+	booked := modelcalls.Call{
 		Call: req.Call, Attempt: attemptOf(ctx), Vendor: req.Summarizer.Vendor,
 		Model: req.Summarizer.Model, Request: input,
 	}
-	earlier, err := a.Store.BeginCall(ctx, req.run(), booked)
+	earlier, err := a.Store.ModelCalls.Begin(ctx, req.run(), booked)
 	if err != nil {
 		return recordedAnswer{}, err
 	}
@@ -127,15 +129,15 @@ func newCall(req SummarizeRequest, prompt pipeline.Prompt, view conversation.Vie
 func (a *Activities) recall(ctx context.Context, at *attempt) (recordedAnswer, error) {
 	var answer recordedAnswer
 	rec := at.record
-	ledger, err := a.Store.Ledger(ctx, rec.original.Ref)
+	ledger, err := a.Store.ModelCalls.List(ctx, rec.original.Ref)
 	if err != nil {
 		return answer, err
 	}
 	for _, e := range ledger {
-		if e.Call != rec.call || e.State != store.CallComplete {
+		if e.Call != rec.call || e.State != modelcalls.Complete {
 			continue
 		}
-		data, err := a.Store.GetArtifact(ctx, rec.original.Ref.Tenant, e.Answer)
+		data, err := a.Store.Artifacts.Get(ctx, rec.original.Ref.Tenant, e.Answer)
 		if err != nil {
 			return answer, errPruned(rec.original,
 				fmt.Sprintf("the answer of %s/%s in step %d", e.Vendor, e.Model, e.Call),
@@ -155,11 +157,11 @@ func (a *Activities) recall(ctx context.Context, at *attempt) (recordedAnswer, e
 
 // book writes down how the call ended. The answer is paid for: while the database is away this waits for it,
 // as long as the attempt may take.
-func (a *Activities) book(ctx context.Context, at *attempt, booked store.ModelCall, record *recordedAnswer,
+func (a *Activities) book(ctx context.Context, at *attempt, booked modelcalls.Call, record *recordedAnswer,
 	status int, callErr error,
 ) error {
 	usage := record.Usage
-	end := store.CallResult{
+	end := modelcalls.Result{
 		Input: int64(usage.Input - usage.CachedInput - usage.CacheWrite), CachedInput: int64(usage.CachedInput),
 		CacheWrite: int64(usage.CacheWrite), Output: int64(usage.Output), RequestID: record.RequestID,
 	}
@@ -182,7 +184,7 @@ func (a *Activities) book(ctx context.Context, at *attempt, booked store.ModelCa
 	defer cancel()
 	wait := retry.WithCappedDuration(5*time.Second, retry.NewExponential(200*time.Millisecond))
 	sha, err := retry.DoValue(ctx, wait, func(ctx context.Context) (string, error) {
-		sha, err := a.Store.FinishCall(ctx, at.ref.run(), booked, end)
+		sha, err := a.Store.ModelCalls.Finish(ctx, at.ref.run(), booked, end)
 		if store.Unavailable(err) {
 			return "", retry.RetryableError(err)
 		}
@@ -211,13 +213,13 @@ func complete(status int, err error) bool {
 // countForBreaker counts what speaks against the vendor's health. Rate limits and overload do not: they pass
 // by themselves.
 func (a *Activities) countForBreaker(ctx context.Context, vendor string, err error, s pipeline.BreakerSettings) {
-	key := store.VendorBreaker(vendor)
+	key := breakers.OfVendor(vendor)
 	var failure error
 	switch kind := pipeline.KindOf(err); kind {
 	case "":
-		failure = a.Store.ResetBreaker(ctx, key)
+		failure = a.Store.Breakers.Reset(ctx, key)
 	case pipeline.Auth, pipeline.Quota, pipeline.ServerError, pipeline.Network, pipeline.Timeout:
-		_, failure = a.Store.TripBreaker(ctx, key, kind, shorten(messageOf(err)), s.Failures)
+		_, failure = a.Store.Breakers.Trip(ctx, key, kind, shorten(messageOf(err)), s.Failures)
 	}
 	if failure != nil && !errors.Is(failure, context.Canceled) {
 		a.Log.Warn("the vendor's breaker was not updated", "vendor", vendor, "error", failure)

@@ -14,6 +14,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/contract"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -23,7 +24,7 @@ type attempt struct {
 	ref   Ref
 	stage Stage
 	// run is nil until open has read it.
-	run *store.Run
+	run *runs.Run
 	// reused reports that an earlier attempt at this call had left its result.
 	reused bool
 	// artifacts are the references that the attempt notes, by role.
@@ -31,7 +32,7 @@ type attempt struct {
 
 	// original is the run that this one replays, nil: none. record is what the original recorded of this call, set in
 	// replays from the record only.
-	original    *store.Run
+	original    *runs.Run
 	record      *record
 	differences []wire.RunDifference
 }
@@ -61,9 +62,9 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage Stage, ref Ref
 	var none R
 	tries := activity.GetInfo(ctx).Attempt
 	at := &attempt{ref: ref, stage: stage}
-	row := store.Step{
+	row := runs.Attempt{
 		Stage: string(stage), Call: ref.Call, Attempt: int(tries), Rung: ref.Rung, Summarizer: summarizer,
-		Worker: a.Worker, Outcome: store.StepStarted,
+		Worker: a.Worker, Outcome: runs.AttemptStarted,
 	}
 	began := time.Now()
 	if err := a.begin(ctx, ref, row); err != nil {
@@ -71,12 +72,12 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage Stage, ref Ref
 	}
 
 	result, err := guarded(ctx, a, at, work)
-	row.Outcome, row.Took = store.StepOK, max(time.Since(began), time.Millisecond)
+	row.Outcome, row.Took = runs.AttemptOK, max(time.Since(began), time.Millisecond)
 	if at.reused {
-		row.Outcome = store.StepReused
+		row.Outcome = runs.AttemptReused
 	}
 	if err != nil {
-		row.Outcome, row.ErrorKind, row.Message = store.StepFailed, kindOfFailure(ctx, err), shorten(messageOf(err))
+		row.Outcome, row.ErrorKind, row.Message = runs.AttemptFailed, kindOfFailure(ctx, err), shorten(messageOf(err))
 	}
 	if at.record == nil {
 		a.Metrics.StageEnded(ctx, row.Stage, string(row.Outcome), string(row.ErrorKind), row.Took)
@@ -87,7 +88,7 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage Stage, ref Ref
 	// The attempt's own context may have ended; what happened in it is recorded all the same.
 	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if e := errors.Join(encodeErr, a.Store.RecordStep(recordCtx, ref.run(), row)); e != nil {
+	if e := errors.Join(encodeErr, a.Store.Attempts.Record(recordCtx, ref.run(), row)); e != nil {
 		a.Log.Warn("an attempt was not recorded", "run", ref.Run, "stage", row.Stage, "error", e)
 	}
 	return result, toTemporal(ctx, err, tries)
@@ -97,14 +98,14 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage Stage, ref Ref
 const recordTimeout = 10 * time.Second
 
 // begin records that the attempt starts, and which fallback followed the failed call before it.
-func (a *Activities) begin(ctx context.Context, ref Ref, row store.Step) error {
+func (a *Activities) begin(ctx context.Context, ref Ref, row runs.Attempt) error {
 	if ref.FailedCall > 0 {
-		if err := a.Store.NoteNext(ctx, ref.run(), string(ref.FailedStage), ref.FailedCall, ref.Rung,
+		if err := a.Store.Attempts.NoteNext(ctx, ref.run(), string(ref.FailedStage), ref.FailedCall, ref.Rung,
 			ref.FailedKind); err != nil {
 			return err
 		}
 	}
-	return a.Store.RecordStep(ctx, ref.run(), row)
+	return a.Store.Attempts.Record(ctx, ref.run(), row)
 }
 
 // guarded runs the stage. A panic is a fault of ours and becomes an error of kind internal.
@@ -135,10 +136,10 @@ type kept struct {
 // returns. When two attempts race, the first one's result counts for both. The result of a replay from the record is
 // compared with the original's.
 func once[R, N any](ctx context.Context, a *Activities, at *attempt, notes *N,
-	work func(run store.Run) (R, error),
+	work func(run runs.Run) (R, error),
 ) (R, error) {
 	var result R
-	data, err := a.Store.StageResult(ctx, at.ref.run(), string(at.stage), at.ref.Call)
+	data, err := a.Store.Attempts.Result(ctx, at.ref.run(), string(at.stage), at.ref.Call)
 	switch {
 	case err == nil:
 		at.reused = true
@@ -165,7 +166,7 @@ func once[R, N any](ctx context.Context, a *Activities, at *attempt, notes *N,
 	if err != nil {
 		return result, err
 	}
-	if data, err = a.Store.PutStageResult(ctx, at.ref.run(), string(at.stage), at.ref.Call, data); err != nil {
+	if data, err = a.Store.Attempts.PutResult(ctx, at.ref.run(), string(at.stage), at.ref.Call, data); err != nil {
 		return result, err
 	}
 	return decode[R](data, at, notes)

@@ -8,7 +8,7 @@ import (
 
 	"precis/internal/contract"
 	"precis/internal/conversation"
-	"precis/internal/store"
+	"precis/internal/store/timeline"
 	"precis/pipeline"
 )
 
@@ -27,7 +27,8 @@ func (a *Activities) spentToday(ctx context.Context, view conversation.View) (co
 	if err != nil || settings.TenantDailyTokenBudget <= 0 {
 		return contract.TenantBudget{}, err
 	}
-	used, err := a.Store.TokensUsed(ctx, view.Conversation.Ref.Tenant, time.Now().UTC().Truncate(24*time.Hour))
+	used, err := a.Store.ModelCalls.TokensUsed(ctx, view.Conversation.Ref.Tenant,
+		time.Now().UTC().Truncate(24*time.Hour))
 	return contract.TenantBudget{Limit: settings.TenantDailyTokenBudget, Used: int(used)}, err
 }
 
@@ -54,5 +55,5 @@ func (a *Activities) withoutModels(ctx context.Context, at *attempt, choice pipe
 	if err != nil {
 		return choice, fmt.Errorf("encode a warning: %w", err)
 	}
-	return choice, a.addEvent(ctx, at, store.Event{Kind: store.EventWarning, Data: data})
+	return choice, a.addEvent(ctx, at, timeline.Event{Kind: timeline.Warning, Data: data})
 }

@@ -47,7 +47,7 @@ func (a *Activities) NextReplays(ctx context.Context, req NextReplaysRequest) (N
 
 func (a *Activities) nextReplays(ctx context.Context, req NextReplaysRequest) (NextReplaysResult, error) {
 	var out NextReplaysResult
-	batch, err := a.Store.GetReplayBatch(ctx, store.BatchRef{Tenant: req.Tenant, ID: req.Batch})
+	batch, err := a.Store.Batches.Get(ctx, store.BatchRef{Tenant: req.Tenant, ID: req.Batch})
 	if err != nil {
 		return out, err
 	}
@@ -55,7 +55,7 @@ func (a *Activities) nextReplays(ctx context.Context, req NextReplaysRequest) (N
 	if err != nil {
 		return out, err
 	}
-	list, next, err := a.Store.Replayables(ctx, req.Tenant, q.Filter, req.Cursor, req.Limit)
+	list, next, err := a.Store.Replays.List(ctx, req.Tenant, q.Filter, req.Cursor, req.Limit)
 	if err != nil {
 		return out, err
 	}
@@ -89,6 +89,6 @@ type FinishReplaysRequest struct {
 // FinishReplays closes a batch.
 func (a *Activities) FinishReplays(ctx context.Context, req FinishReplaysRequest) error {
 	defer heartbeat(ctx)()
-	_, err := a.Store.FinishReplayBatch(ctx, store.BatchRef{Tenant: req.Tenant, ID: req.Batch}, req.Cancelled)
+	_, err := a.Store.Batches.Finish(ctx, store.BatchRef{Tenant: req.Tenant, ID: req.Batch}, req.Cancelled)
 	return toTemporal(ctx, err, activity.GetInfo(ctx).Attempt)
 }

@@ -12,6 +12,7 @@ import (
 
 	"precis/internal/conversation"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -42,7 +43,7 @@ type AskResult struct {
 func (a *Activities) AskForRun(ctx context.Context, req AskRequest) (AskResult, error) {
 	defer heartbeat(ctx)()
 	ref := store.ConversationRef{Tenant: req.Tenant, ID: req.Conversation}
-	run, attached, err := conversation.Ask(ctx, a.Store, a.Config, ref, store.RunRequest{
+	run, attached, err := conversation.Ask(ctx, a.Store, a.Config, ref, runs.Request{
 		Full: req.Full, Trigger: json.RawMessage(`{"kind":"manual"}`), Hold: childPatience,
 	})
 	switch {
@@ -87,7 +88,7 @@ type RunResult struct {
 func (a *Activities) AwaitRun(ctx context.Context, req AwaitRequest) (RunResult, error) {
 	defer heartbeat(ctx)()
 	attempt := activity.GetInfo(ctx).Attempt
-	run, err := a.Store.GetRun(ctx, store.RunRef{Tenant: req.Tenant, ID: req.Run})
+	run, err := a.Store.Runs.Get(ctx, store.RunRef{Tenant: req.Tenant, ID: req.Run})
 	if err != nil {
 		return RunResult{}, toTemporal(ctx, err, attempt)
 	}

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"precis/internal/api/wire"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -41,7 +41,7 @@ func (at *attempt) follows() error {
 		return nil
 	}
 	took := "nothing: the record ends"
-	for _, s := range r.original.Steps {
+	for _, s := range r.original.Attempts {
 		if s.Call == ref.Call {
 			took = stepWords(s.Stage, s.Rung, s.Summarizer)
 		}
@@ -184,11 +184,11 @@ func (a *Activities) compareArtifacts(ctx context.Context, at *attempt) error {
 		}
 		d := wire.RunDifference{What: role, Recorded: "nothing", Replayed: "nothing"}
 		if was != "" && is != "" {
-			old, err := a.Store.GetArtifact(ctx, at.ref.Tenant, was)
+			old, err := a.Store.Artifacts.Get(ctx, at.ref.Tenant, was)
 			if err != nil {
 				return errPruned(at.record.original, "its "+role, err)
 			}
-			now, err := a.Store.GetArtifact(ctx, at.ref.Tenant, is)
+			now, err := a.Store.Artifacts.Get(ctx, at.ref.Tenant, is)
 			if err != nil {
 				return err
 			}
@@ -257,22 +257,22 @@ func (a *Activities) keepDifferences(ctx context.Context, at *attempt) error {
 	if err != nil {
 		return fmt.Errorf("encode the differences: %w", err)
 	}
-	artifact, err := a.Store.PutArtifact(ctx, at.ref.conversation(), roleDifference, data)
+	artifact, err := a.Store.Artifacts.Put(ctx, at.ref.conversation(), roleDifference, data)
 	at.artifact(roleDifference, artifact.SHA256)
 	return err
 }
 
 // differencesOf reads what the steps of a replay found, in order.
-func (a *Activities) differencesOf(ctx context.Context, run store.Run) ([]wire.RunDifference, error) {
+func (a *Activities) differencesOf(ctx context.Context, run runs.Run) ([]wire.RunDifference, error) {
 	var all []wire.RunDifference
 	seen := map[int]bool{}
-	for _, s := range run.Steps {
+	for _, s := range run.Attempts {
 		sha := s.Artifacts[roleDifference]
 		if sha == "" || seen[s.Call] {
 			continue
 		}
 		seen[s.Call] = true
-		data, err := a.Store.GetArtifact(ctx, run.Ref.Tenant, sha)
+		data, err := a.Store.Artifacts.Get(ctx, run.Ref.Tenant, sha)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,9 @@ import (
 
 	"precis/internal/contract"
 	"precis/internal/conversation"
-	"precis/internal/store"
+	"precis/internal/store/breakers"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/pipeline"
 )
 
@@ -27,15 +29,15 @@ func (a *Activities) Finish(ctx context.Context, req FinishRequest) (FinishResul
 		})
 }
 
-func (a *Activities) finish(ctx context.Context, req FinishRequest, before store.Run) (FinishResult, error) {
+func (a *Activities) finish(ctx context.Context, req FinishRequest, before runs.Run) (FinishResult, error) {
 	data, err := json.Marshal(map[string]any{"outcome": req.Outcome, "error_kind": req.Kind, "reason": req.Reason})
 	if err != nil {
 		return FinishResult{}, fmt.Errorf("encode the event: %w", err)
 	}
-	run, err := a.Store.FinishRun(ctx, req.run(), store.RunEnd{
-		Outcome: store.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
-		Facts: store.RunFacts{Summarizer: req.Summarizer, TokensAfter: 0},
-		Event: &store.Event{Kind: store.EventFinished, Data: data},
+	run, err := a.Store.Runs.Finish(ctx, req.run(), runs.End{
+		Outcome: runs.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
+		Facts: runs.Facts{Summarizer: req.Summarizer, TokensAfter: 0},
+		Event: &timeline.Event{Kind: timeline.Finished, Data: data},
 	})
 	if err != nil {
 		return FinishResult{}, err
@@ -52,12 +54,12 @@ func (a *Activities) finish(ctx context.Context, req FinishRequest, before store
 }
 
 // countFailure counts the run against its conversation, and tells when that stops automatic runs.
-func (a *Activities) countFailure(ctx context.Context, ref Ref, run store.Run) error {
+func (a *Activities) countFailure(ctx context.Context, ref Ref, run runs.Run) error {
 	settings, err := conversation.Overlay(a.Config.Settings, run.Settings)
 	if err != nil {
 		return err
 	}
-	b, err := a.Store.TripBreaker(ctx, store.ConversationBreaker(ref.conversation()), run.ErrorKind, run.Reason,
+	b, err := a.Store.Breakers.Trip(ctx, breakers.OfConversation(ref.conversation()), run.ErrorKind, run.Reason,
 		settings.Breaker.Failures)
 	if err != nil || !b.Open() {
 		return err
@@ -70,17 +72,17 @@ func (a *Activities) countFailure(ctx context.Context, ref Ref, run store.Run) e
 	if err != nil {
 		return fmt.Errorf("encode a warning: %w", err)
 	}
-	_, err = a.Store.AppendEvent(ctx, ref.conversation(),
-		store.Event{Kind: store.EventWarning, Run: ref.Run, Data: data})
+	_, err = a.Store.Timeline.Append(ctx, ref.conversation(),
+		timeline.Event{Kind: timeline.Warning, Run: ref.Run, Data: data})
 	return err
 }
 
 // countsAgainst says whether an automatic run of the same kind would end the same way.
-func countsAgainst(run store.Run) bool {
+func countsAgainst(run runs.Run) bool {
 	switch run.Outcome {
-	case store.OutcomeFailed:
+	case runs.OutcomeFailed:
 		return run.ErrorKind != pipeline.RateLimited
-	case store.OutcomeSkipped:
+	case runs.OutcomeSkipped:
 		return run.ErrorKind == pipeline.NoShrink
 	}
 	return false

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 
 	"precis/internal/conversation"
-	"precis/internal/store"
+	"precis/internal/store/contexts"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -15,16 +16,16 @@ import (
 func (a *Activities) load(ctx context.Context, at *attempt, upTo int64, beneath bool) (conversation.View, error) {
 	switch {
 	case at.record != nil:
-		return a.loadState(ctx, at, at.record.artifact(store.RoleState), beneath)
+		return a.loadState(ctx, at, at.record.artifact(runs.RoleState), beneath)
 	case at.run.Replay.Live:
 		return a.loadState(ctx, at, at.original.FirstState(), beneath)
 	}
-	return a.loadNow(ctx, at, store.LiveOptions{UpTo: upTo, BeneathDigest: beneath})
+	return a.loadNow(ctx, at, contexts.Options{UpTo: upTo, BeneathDigest: beneath})
 }
 
 // loadNow reads the conversation as it is now, and stores its snapshot for the record.
-func (a *Activities) loadNow(ctx context.Context, at *attempt, o store.LiveOptions) (conversation.View, error) {
-	live, err := a.Store.LiveView(ctx, at.ref.conversation(), o)
+func (a *Activities) loadNow(ctx context.Context, at *attempt, o contexts.Options) (conversation.View, error) {
+	live, err := a.Store.Contexts.Read(ctx, at.ref.conversation(), o)
 	if err != nil {
 		return conversation.View{}, err
 	}
@@ -45,15 +46,15 @@ func (a *Activities) loadState(ctx context.Context, at *attempt, sha string, ben
 	if sha == "" {
 		return conversation.View{}, errNotRecorded(original, "what the conversation was then")
 	}
-	state, err := a.Store.GetState(ctx, at.ref.Tenant, sha)
+	state, err := a.Store.Contexts.Snapshot(ctx, at.ref.Tenant, sha)
 	if err != nil {
 		return conversation.View{}, errPruned(original, "what the conversation was then", err)
 	}
-	live, err := a.Store.LiveViewAt(ctx, at.ref.conversation(), state, store.LiveOptions{BeneathDigest: beneath})
+	live, err := a.Store.Contexts.At(ctx, at.ref.conversation(), state, contexts.Options{BeneathDigest: beneath})
 	if err != nil {
 		return conversation.View{}, errPruned(original, "a part of the conversation", err)
 	}
-	at.artifact(store.RoleState, sha)
+	at.artifact(runs.RoleState, sha)
 	settings := at.run.Settings
 	if len(settings) == 0 {
 		settings = state.Settings
@@ -64,7 +65,7 @@ func (a *Activities) loadState(ctx context.Context, at *attempt, sha string, ben
 }
 
 // viewOf makes a view with the given settings, if there are any.
-func (a *Activities) viewOf(live store.LiveView, settings json.RawMessage) (conversation.View, error) {
+func (a *Activities) viewOf(live contexts.Source, settings json.RawMessage) (conversation.View, error) {
 	v, err := conversation.NewView(live, a.installation)
 	if len(settings) == 0 || err != nil {
 		return v, err
@@ -90,13 +91,13 @@ func (a *Activities) whole(ctx context.Context, at *attempt, view conversation.V
 func (a *Activities) from(ctx context.Context, at *attempt, view conversation.View, marker string, beneath bool) (
 	conversation.View, error,
 ) {
-	live, err := a.Store.LiveView(ctx, at.ref.conversation(),
-		store.LiveOptions{From: &marker, UpTo: view.Head(), BeneathDigest: beneath})
+	live, err := a.Store.Contexts.Read(ctx, at.ref.conversation(),
+		contexts.Options{From: &marker, UpTo: view.Head(), BeneathDigest: beneath})
 	if err != nil {
 		return conversation.View{}, err
 	}
-	live.Conversation, live.TurnStart = view.LiveView.Conversation, view.TurnStart
-	live.Enrichments = view.LiveView.Enrichments
+	live.Conversation, live.TurnStart = view.Source.Conversation, view.TurnStart
+	live.Enrichments = view.Source.Enrichments
 	v, err := conversation.NewView(live, a.installation)
 	v.Settings = view.Settings // one moment, one run
 	return v, err

@@ -3,12 +3,12 @@ package activities
 import (
 	"context"
 
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/telemetry"
 )
 
 // countRun counts a run that has just ended, at most once: by the attempt that ended it.
-func (a *Activities) countRun(ctx context.Context, run store.Run, stage Stage) {
+func (a *Activities) countRun(ctx context.Context, run runs.Run, stage Stage) {
 	trigger := string(run.Kind)
 	if run.ReplayOf != "" {
 		trigger = triggerReplay
@@ -25,9 +25,9 @@ func (a *Activities) countRun(ctx context.Context, run store.Run, stage Stage) {
 const triggerReplay = "replay"
 
 // lastStage is the stage that a run had come to before it was closed, StageTrigger for one that never began.
-func lastStage(run store.Run) Stage {
+func lastStage(run runs.Run) Stage {
 	last := StageTrigger
-	for _, step := range run.Steps {
+	for _, step := range run.Attempts {
 		if stage := Stage(step.Stage); stage != StageFinish {
 			last = stage
 		}

@@ -9,7 +9,8 @@ import (
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/llm"
-	"precis/internal/store"
+	"precis/internal/store/markers"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -93,7 +94,7 @@ func (a *Activities) vendor(name string) llm.Vendor {
 }
 
 // nativeInput is the request for the vendor's own compaction of what the plan covers.
-func (a *Activities) nativeInput(ctx context.Context, at *attempt, req SlimRequest, run store.Run,
+func (a *Activities) nativeInput(ctx context.Context, at *attempt, req SlimRequest, run runs.Run,
 	view conversation.View, p plan, prompt pipeline.Prompt,
 ) (SlimResult, error) {
 	form := llm.NativeForm(req.Summarizer.Form)
@@ -163,11 +164,11 @@ func (a *Activities) nativeSummary(ctx context.Context, w writing) (SummarizeRes
 			return result, err
 		}
 	}
-	blocks, err := a.Store.PutArtifact(ctx, req.conversation(), "native", answer.Native)
+	blocks, err := a.Store.Artifacts.Put(ctx, req.conversation(), "native", answer.Native)
 	if err != nil {
 		return result, err
 	}
-	uses, err := a.Store.PutArtifact(ctx, req.conversation(), "native_use", use.JSON())
+	uses, err := a.Store.Artifacts.Put(ctx, req.conversation(), "native_use", use.JSON())
 	if err != nil {
 		return result, err
 	}
@@ -180,22 +181,22 @@ func (a *Activities) nativeSummary(ctx context.Context, w writing) (SummarizeRes
 // nativeOf notes on the marker what the vendor's own compaction gave for it, and gives that. A run that summarized
 // nothing keeps what is there.
 func (a *Activities) nativeOf(ctx context.Context, req ReassembleRequest, view conversation.View,
-	marker *store.NewMarker,
+	marker *markers.NewMarker,
 ) ([]byte, error) {
 	if req.Summary == "" {
 		if view.Marker != nil {
 			marker.Native, marker.NativeUse = view.Marker.Native, view.Marker.NativeUse
 		}
-		return view.LiveView.Native, nil
+		return view.Source.Native, nil
 	}
 	if req.Native == "" {
 		return nil, nil
 	}
-	native, err := a.Store.GetArtifact(ctx, req.Tenant, req.Native)
+	native, err := a.Store.Artifacts.Get(ctx, req.Tenant, req.Native)
 	if err != nil {
 		return nil, err
 	}
-	use, err := a.Store.GetArtifact(ctx, req.Tenant, req.NativeUse)
+	use, err := a.Store.Artifacts.Get(ctx, req.Tenant, req.NativeUse)
 	if err != nil {
 		return nil, err
 	}

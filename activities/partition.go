@@ -8,6 +8,8 @@ import (
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/pipeline"
 )
 
@@ -41,13 +43,13 @@ func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (Parti
 	return recorded(ctx, a, StagePartition, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
 		PartitionResult, error,
 	) {
-		return once(ctx, a, at, &notes, func(run store.Run) (PartitionResult, error) {
+		return once(ctx, a, at, &notes, func(run runs.Run) (PartitionResult, error) {
 			return a.partition(ctx, at, req, run)
 		})
 	})
 }
 
-func (a *Activities) partition(ctx context.Context, at *attempt, req PartitionRequest, run store.Run) (
+func (a *Activities) partition(ctx context.Context, at *attempt, req PartitionRequest, run runs.Run) (
 	PartitionResult, error,
 ) {
 	active, err := a.load(ctx, at, req.Head, false)
@@ -84,7 +86,7 @@ func (a *Activities) partition(ctx context.Context, at *attempt, req PartitionRe
 	if err != nil {
 		return PartitionResult{}, fmt.Errorf("encode the plan: %w", err)
 	}
-	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "plan", data)
+	artifact, err := a.Store.Artifacts.Put(ctx, req.conversation(), "plan", data)
 	if err != nil {
 		return PartitionResult{}, err
 	}
@@ -167,13 +169,13 @@ func (a *Activities) warn(ctx context.Context, at *attempt, w pipeline.ShapeWarn
 	if err != nil {
 		return fmt.Errorf("encode a warning: %w", err)
 	}
-	return a.addEvent(ctx, at, store.Event{Kind: store.EventWarning, Data: data})
+	return a.addEvent(ctx, at, timeline.Event{Kind: timeline.Warning, Data: data})
 }
 
 // plan reads the plan of a run.
 func (a *Activities) plan(ctx context.Context, tenant, sha string) (plan, error) {
 	var p plan
-	data, err := a.Store.GetArtifact(ctx, tenant, sha)
+	data, err := a.Store.Artifacts.Get(ctx, tenant, sha)
 	if err != nil {
 		return p, err
 	}

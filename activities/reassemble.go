@@ -9,6 +9,10 @@ import (
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store"
+	"precis/internal/store/breakers"
+	"precis/internal/store/contexts"
+	"precis/internal/store/markers"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -19,12 +23,12 @@ func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (Rea
 	var notes contract.ReassembleNotes
 	return recorded(ctx, a, StageReassemble, req.Ref, req.Summarizer.String(), &notes,
 		func(ctx context.Context, at *attempt) (ReassembleResult, error) {
-			result, err := once(ctx, a, at, &notes, func(run store.Run) (ReassembleResult, error) {
+			result, err := once(ctx, a, at, &notes, func(run runs.Run) (ReassembleResult, error) {
 				return a.reassemble(ctx, at, req, run, &notes)
 			})
 			if err == nil && result.Marker != "" && !at.reused && at.record == nil {
 				// The run has ended by its marker; a figure that cannot be read now does not undo that.
-				if run, err := a.Store.GetRun(ctx, req.run()); err == nil {
+				if run, err := a.Store.Runs.Get(ctx, req.run()); err == nil {
 					a.countRun(ctx, run, StageReassemble)
 				}
 			}
@@ -32,7 +36,7 @@ func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (Rea
 		})
 }
 
-func (a *Activities) reassemble(ctx context.Context, at *attempt, req ReassembleRequest, run store.Run,
+func (a *Activities) reassemble(ctx context.Context, at *attempt, req ReassembleRequest, run runs.Run,
 	notes *contract.ReassembleNotes,
 ) (ReassembleResult, error) {
 	p, err := a.plan(ctx, req.Tenant, req.Plan)
@@ -41,7 +45,7 @@ func (a *Activities) reassemble(ctx context.Context, at *attempt, req Reassemble
 	}
 	var summary []byte
 	if req.Summary != "" {
-		if summary, err = a.Store.GetArtifact(ctx, req.Tenant, req.Summary); err != nil {
+		if summary, err = a.Store.Artifacts.Get(ctx, req.Tenant, req.Summary); err != nil {
 			return ReassembleResult{}, err
 		}
 	}
@@ -68,7 +72,7 @@ func (a *Activities) reassemble(ctx context.Context, at *attempt, req Reassemble
 type building struct {
 	at          *attempt
 	req         ReassembleRequest
-	run         store.Run
+	run         runs.Run
 	plan        plan
 	view, whole conversation.View
 	notes       *contract.ReassembleNotes
@@ -82,7 +86,7 @@ func (a *Activities) nowAndPlanned(ctx context.Context, at *attempt,
 ) (view, whole conversation.View, err error) {
 	apply := at.run.Replay.Apply
 	if apply {
-		view, err = a.loadNow(ctx, at, store.LiveOptions{})
+		view, err = a.loadNow(ctx, at, contexts.Options{})
 	} else {
 		view, err = a.load(ctx, at, 0, false)
 	}
@@ -104,7 +108,7 @@ func (a *Activities) nowAndPlanned(ctx context.Context, at *attempt,
 }
 
 // onTopOf makes the plan one that replaces a marker: what that covers beyond it stays verbatim.
-func (p *plan) onTopOf(m store.Marker, whole conversation.View) {
+func (p *plan) onTopOf(m markers.Marker, whole conversation.View) {
 	p.Base, p.Replaces = m.ID, true
 	if m.CoversTo <= p.CoversTo {
 		return
@@ -117,7 +121,7 @@ func (p *plan) onTopOf(m store.Marker, whole conversation.View) {
 	p.CoversTo, p.CoveredChain = m.CoversTo, m.CoveredChain.String()
 }
 
-func applied(run store.Run) ReassembleResult {
+func applied(run runs.Run) ReassembleResult {
 	return ReassembleResult{
 		Outcome: string(run.Outcome), Kind: run.ErrorKind, Reason: run.Reason, Marker: run.Marker,
 		TokensBefore: run.Facts.TokensBefore, TokensAfter: run.Facts.TokensAfter,
@@ -130,7 +134,7 @@ func (a *Activities) build(ctx context.Context, b building, summary string) (Rea
 	before := view.Context()
 	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
 	digest := req.Summarizer.Kind == pipeline.SummarizerDigest
-	marker := store.NewMarker{
+	marker := markers.NewMarker{
 		Base: p.Base, CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, CoveredMessages: p.CoveredMessages,
 		Carried: p.Carried, Digest: digest, Valve: req.Valve, ValveUpTo: view.Head(),
 		Calibration: decision.Calibration,
@@ -154,7 +158,7 @@ func (a *Activities) build(ctx context.Context, b building, summary string) (Rea
 
 	// A model's summary may be larger than the digest that it replaces; another digest would bring nothing.
 	smaller := after.Stats.Tokens < before.Stats.Tokens || p.BeneathDigest && !digest || p.Replaces
-	var facts store.RunFacts
+	var facts runs.Facts
 	if estimateAfter >= decision.Limit || !smaller && !req.Manual {
 		result.Kind = pipeline.NoShrink
 		result.Reason = fmt.Sprintf("the new context has ≈%d tokens, the limit is %d", estimateAfter, decision.Limit)
@@ -162,7 +166,7 @@ func (a *Activities) build(ctx context.Context, b building, summary string) (Rea
 			return result, nil
 		}
 		if !smaller {
-			result.Outcome = string(store.OutcomeSkipped)
+			result.Outcome = string(runs.OutcomeSkipped)
 			result.Reason = "ineffective: what must stay is as large as the context already; a shorter last " +
 				"message or a model with a larger window helps"
 			return result, nil
@@ -171,7 +175,7 @@ func (a *Activities) build(ctx context.Context, b building, summary string) (Rea
 	if facts.Context, err = a.keepContext(ctx, req, view, after); err != nil {
 		return result, err
 	}
-	if sha := b.at.artifacts[store.RoleState]; sha != "" { // verify builds the context again from it
+	if sha := b.at.artifacts[runs.RoleState]; sha != "" { // verify builds the context again from it
 		if facts.Numbers, err = json.Marshal(contract.RunNumbers{State: sha}); err != nil {
 			return result, fmt.Errorf("encode the run's numbers: %w", err)
 		}
@@ -189,18 +193,18 @@ func (a *Activities) build(ctx context.Context, b building, summary string) (Rea
 
 // compareOnly is take for a replay that changes nothing: it notes what the marker would have been. One from the record
 // ends as the original did, which depended on what else went on in the conversation.
-func (a *Activities) compareOnly(ctx context.Context, at *attempt, m store.NewMarker, facts store.RunFacts,
+func (a *Activities) compareOnly(ctx context.Context, at *attempt, m markers.NewMarker, facts runs.Facts,
 	result ReassembleResult, due bool,
 ) (ReassembleResult, error) {
 	facts.CoversFrom, facts.CoversTo, facts.CoveredMessages, facts.CoveredChain = m.CoversFrom, m.CoversTo,
 		m.CoveredMessages, m.CoveredChain
 	facts.Digest, facts.TokensBefore, facts.TokensAfter = m.Digest, m.TokensBefore, m.TokensAfter
-	if err := a.Store.RecordFacts(ctx, at.ref.run(), facts); err != nil {
+	if err := a.Store.Runs.RecordFacts(ctx, at.ref.run(), facts); err != nil {
 		return result, err
 	}
 	rec := at.record
 	if rec == nil {
-		result.Outcome = string(store.OutcomeReplayed)
+		result.Outcome = string(runs.OutcomeReplayed)
 		return result, nil
 	}
 	var recorded ReassembleResult
@@ -214,15 +218,15 @@ func (a *Activities) compareOnly(ctx context.Context, at *attempt, m store.NewMa
 			recorded.Marker
 		return result, nil
 	}
-	if result.Outcome = string(store.OutcomePrepared); due { // the original found that it was not small enough
-		result.Outcome = string(store.OutcomeApplied)
+	if result.Outcome = string(runs.OutcomePrepared); due { // the original found that it was not small enough
+		result.Outcome = string(runs.OutcomeApplied)
 	}
 	return result, nil
 }
 
 // due says whether what a run computes is to take effect now: one that only prepares does when the context has reached
 // the second threshold meanwhile.
-func due(run store.Run, view conversation.View, now pipeline.Context) bool {
+func due(run runs.Run, view conversation.View, now pipeline.Context) bool {
 	if !run.Prepare {
 		return true
 	}
@@ -236,7 +240,7 @@ func due(run store.Run, view conversation.View, now pipeline.Context) bool {
 
 // summaryMessage makes the text of the summary message and notes it on the marker. A run that summarized nothing
 // keeps the message that is there.
-func (a *Activities) summaryMessage(ctx context.Context, b building, marker *store.NewMarker, summary string) (
+func (a *Activities) summaryMessage(ctx context.Context, b building, marker *markers.NewMarker, summary string) (
 	string, error,
 ) {
 	req, p, view := b.req, b.plan, b.view
@@ -254,33 +258,33 @@ func (a *Activities) summaryMessage(ctx context.Context, b building, marker *sto
 		b.notes.LookAhead = &appended
 	}
 	text := conversation.SummaryText(view, b.whole, *marker, draft, summary)
-	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "summary", []byte(text))
+	artifact, err := a.Store.Artifacts.Put(ctx, req.conversation(), "summary", []byte(text))
 	marker.Summary, marker.SummaryTokens, marker.Draft = artifact.SHA256, pipeline.EstimateText(text), draft.JSON()
 	return text, err
 }
 
 // take applies the marker, or parks it when it is not due or a reply is being generated.
-func (a *Activities) take(ctx context.Context, req ReassembleRequest, marker store.NewMarker, facts store.RunFacts,
+func (a *Activities) take(ctx context.Context, req ReassembleRequest, marker markers.NewMarker, facts runs.Facts,
 	result ReassembleResult, due bool,
 ) (ReassembleResult, error) {
-	write := a.Store.PrepareMarker
+	write := a.Store.Markers.Prepare
 	if due {
-		write = a.Store.ApplyMarker
+		write = a.Store.Markers.Apply
 	}
 	m, err := write(ctx, req.run(), marker, facts)
 	if due && store.ConflictReasonOf(err) == store.ConflictReplyOpen {
 		result.Reason = "a reply is being generated: it takes effect after it"
-		m, err = a.Store.PrepareMarker(ctx, req.run(), marker, facts)
+		m, err = a.Store.Markers.Prepare(ctx, req.run(), marker, facts)
 	}
 	if err != nil {
 		return conflict(result, err)
 	}
-	result.Outcome, result.Marker = string(store.OutcomePrepared), m.ID
-	if m.Status != store.MarkerApplied {
+	result.Outcome, result.Marker = string(runs.OutcomePrepared), m.ID
+	if m.Status != runs.MarkerApplied {
 		return result, nil
 	}
-	result.Outcome, result.Reason = string(store.OutcomeApplied), ""
-	return result, a.Store.ResetBreaker(ctx, store.ConversationBreaker(req.conversation()))
+	result.Outcome, result.Reason = string(runs.OutcomeApplied), ""
+	return result, a.Store.Breakers.Reset(ctx, breakers.OfConversation(req.conversation()))
 }
 
 // conflict gives a conflict as a result, for the ladder, and any other error as it is.
@@ -300,11 +304,11 @@ func (a *Activities) keepContext(ctx context.Context, req ReassembleRequest, vie
 	if err != nil {
 		return "", err
 	}
-	artifact, err := a.Store.PutArtifact(ctx, req.conversation(), "context", written)
+	artifact, err := a.Store.Artifacts.Put(ctx, req.conversation(), "context", written)
 	return artifact.SHA256, err
 }
 
-func setChain(m *store.NewMarker, chain string) error {
+func setChain(m *markers.NewMarker, chain string) error {
 	raw, err := hex.DecodeString(chain)
 	if err != nil || len(raw) != len(m.CoveredChain) {
 		return pipeline.Errorf(pipeline.Internal, "the plan holds no chain hash")
@@ -321,7 +325,7 @@ func scaled(tokens int, calibration float64) int {
 }
 
 // repeated counts the messages that are summarized and follow verbatim as well.
-func repeated(m store.NewMarker, p plan) int {
+func repeated(m markers.NewMarker, p plan) int {
 	summarized := map[int64]bool{}
 	for _, s := range p.Summarize {
 		summarized[s] = true

@@ -9,6 +9,7 @@ import (
 
 	"precis/internal/contract"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -18,22 +19,22 @@ import (
 
 // record is what the replayed run has of the call under way.
 type record struct {
-	original store.Run
+	original runs.Run
 	stage    Stage
 	call     int
 	// step is the last attempt that the original made at the call, nil: it took another way.
-	step *store.Step
+	step *runs.Attempt
 	// kept is what that attempt left, nil: nothing, it failed.
 	kept *kept
 }
 
 // errNotRecorded returns the error for a run that lacks something which runs are recorded with today.
-func errNotRecorded(r store.Run, what string) error {
+func errNotRecorded(r runs.Run, what string) error {
 	return &divergedError{fmt.Sprintf("run %s cannot be replayed: its record does not hold %s", r.Ref.ID, what)}
 }
 
 // errPruned turns a missing part of a record into an error that says so.
-func errPruned(r store.Run, what string, err error) error {
+func errPruned(r runs.Run, what string, err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &divergedError{fmt.Sprintf("run %s cannot be replayed: %s was pruned or deleted", r.Ref.ID, what)}
 	}
@@ -43,7 +44,7 @@ func errPruned(r store.Run, what string, err error) error {
 // open reads the run that the attempt works for, and for a replay what it needs of the original.
 func (a *Activities) open(ctx context.Context, at *attempt) error {
 	if at.run == nil {
-		run, err := a.Store.GetRun(ctx, at.ref.run())
+		run, err := a.Store.Runs.Get(ctx, at.ref.run())
 		if err != nil {
 			return err
 		}
@@ -52,7 +53,7 @@ func (a *Activities) open(ctx context.Context, at *attempt) error {
 	if at.run.ReplayOf == "" {
 		return nil
 	}
-	original, err := a.Store.GetRun(ctx, store.RunRef{Tenant: at.ref.Tenant, ID: at.run.ReplayOf})
+	original, err := a.Store.Runs.Get(ctx, store.RunRef{Tenant: at.ref.Tenant, ID: at.run.ReplayOf})
 	if err != nil {
 		return err
 	}
@@ -65,9 +66,9 @@ func (a *Activities) open(ctx context.Context, at *attempt) error {
 }
 
 // recordOf returns what a run recorded of a call of a stage.
-func (a *Activities) recordOf(ctx context.Context, original store.Run, stage Stage, call int) (*record, error) {
+func (a *Activities) recordOf(ctx context.Context, original runs.Run, stage Stage, call int) (*record, error) {
 	rec := &record{original: original, stage: stage, call: call, step: lastAttempt(original, stage, call)}
-	data, err := a.Store.StageResult(ctx, original.Ref, string(stage), call)
+	data, err := a.Store.Attempts.Result(ctx, original.Ref, string(stage), call)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return rec, nil
@@ -82,9 +83,9 @@ func (a *Activities) recordOf(ctx context.Context, original store.Run, stage Sta
 }
 
 // lastAttempt returns a run's last attempt at a call, nil when it made none.
-func lastAttempt(r store.Run, stage Stage, call int) *store.Step {
-	for i := len(r.Steps) - 1; i >= 0; i-- {
-		if s := r.Steps[i]; s.Call == call && s.Stage == string(stage) {
+func lastAttempt(r runs.Run, stage Stage, call int) *runs.Attempt {
+	for i := len(r.Attempts) - 1; i >= 0; i-- {
+		if s := r.Attempts[i]; s.Call == call && s.Stage == string(stage) {
 			return &s
 		}
 	}
@@ -125,10 +126,10 @@ func (r *record) given() (contract.Given, error) {
 
 // endsHere reports whether the original was cancelled before this call could end.
 func (r *record) endsHere() bool {
-	if r.original.Outcome != store.OutcomeCancelled || r.kept != nil {
+	if r.original.Outcome != runs.OutcomeCancelled || r.kept != nil {
 		return false
 	}
-	return !slices.ContainsFunc(r.original.Steps, func(s store.Step) bool {
+	return !slices.ContainsFunc(r.original.Attempts, func(s runs.Attempt) bool {
 		later := s.Call > r.call || s.Call == r.call && s.Stage != string(r.stage)
 		return later && s.Stage != string(StageFinish)
 	})

@@ -10,6 +10,8 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/contexts"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -17,9 +19,9 @@ import (
 // is closed already. A conversation's timeline, its breaker and the metrics of its runs hear of none that did not.
 func (a *Activities) finishReplay(ctx context.Context, at *attempt, req FinishRequest) (FinishResult, error) {
 	run, original := *at.run, *at.original
-	end := store.RunEnd{
-		Outcome: store.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
-		Facts: store.RunFacts{Summarizer: req.Summarizer},
+	end := runs.End{
+		Outcome: runs.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
+		Facts: runs.Facts{Summarizer: req.Summarizer},
 	}
 	var found wire.RunComparison
 	var identical *bool
@@ -31,7 +33,7 @@ func (a *Activities) finishReplay(ctx context.Context, at *attempt, req FinishRe
 		found, err = a.compareLive(ctx, original, run, end)
 	} else if found, err = a.compareRecorded(ctx, req, rec, run); found.First != nil || found.Identical {
 		// However the original ended, this one has come to its end.
-		identical, end = &found.Identical, store.RunEnd{Outcome: store.OutcomeReplayed}
+		identical, end = &found.Identical, runs.End{Outcome: runs.OutcomeReplayed}
 	}
 	if err != nil {
 		return FinishResult{}, err
@@ -40,14 +42,14 @@ func (a *Activities) finishReplay(ctx context.Context, at *attempt, req FinishRe
 	if err != nil {
 		return FinishResult{}, fmt.Errorf("encode the comparison: %w", err)
 	}
-	switch err := a.Store.KeepComparison(ctx, req.run(), data, identical); {
+	switch err := a.Store.Replays.KeepComparison(ctx, req.run(), data, identical); {
 	case errors.Is(err, store.ErrContentDeleted): // nothing is left to be compared
 	case err != nil:
 		return FinishResult{}, err
 	}
 	ended := run
 	if run.Outcome == "" { // one whose marker took effect has ended with that
-		if ended, err = a.Store.FinishRun(ctx, req.run(), end); err != nil {
+		if ended, err = a.Store.Runs.Finish(ctx, req.run(), end); err != nil {
 			return FinishResult{}, err
 		}
 	}
@@ -59,24 +61,24 @@ func (a *Activities) finishReplay(ctx context.Context, at *attempt, req FinishRe
 
 // compareRecorded sums up what the steps found, and compares how the two ended.
 func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec *record,
-	run store.Run,
+	run runs.Run,
 ) (wire.RunComparison, error) {
 	var c wire.RunComparison
 	all, err := a.differencesOf(ctx, run)
 	if err != nil {
 		return c, err
 	}
-	stopped := req.Kind == KindDiverged || req.Outcome == string(store.OutcomeCancelled) &&
-		rec.original.Outcome != store.OutcomeCancelled
+	stopped := req.Kind == KindDiverged || req.Outcome == string(runs.OutcomeCancelled) &&
+		rec.original.Outcome != runs.OutcomeCancelled
 	if was, is := endWords(wayEnded(rec.original)),
-		endWords(store.Outcome(req.Outcome), req.Kind, shorten(req.Reason)); was != is && !stopped {
+		endWords(runs.Outcome(req.Outcome), req.Kind, shorten(req.Reason)); was != is && !stopped {
 		all = append(all, wire.RunDifference{
 			Stage: string(StageFinish), Call: req.Call, What: "outcome", Recorded: was,
 			Replayed: is,
 		})
 	}
 	seen := map[int]bool{}
-	for _, s := range run.Steps {
+	for _, s := range run.Attempts {
 		if s.Stage == string(StageFinish) || seen[s.Call] {
 			continue
 		}
@@ -87,7 +89,7 @@ func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec
 		}
 	}
 	if sha := run.Facts.Context; sha != "" {
-		text, err := a.Store.GetArtifact(ctx, req.Tenant, sha)
+		text, err := a.Store.Artifacts.Get(ctx, req.Tenant, sha)
 		if err != nil {
 			return c, err
 		}
@@ -106,14 +108,14 @@ func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec
 }
 
 // wayEnded is how a run's way ended. What has become of a summary that it prepared is another matter.
-func wayEnded(r store.Run) (store.Outcome, pipeline.ErrorKind, string) {
-	for i := len(r.Steps) - 1; i >= 0; i-- {
-		s := r.Steps[i]
+func wayEnded(r runs.Run) (runs.Outcome, pipeline.ErrorKind, string) {
+	for i := len(r.Attempts) - 1; i >= 0; i-- {
+		s := r.Attempts[i]
 		if s.Stage != string(StageReassemble) {
 			continue
 		}
 		var n struct {
-			Outcome store.Outcome      `json:"outcome"`
+			Outcome runs.Outcome       `json:"outcome"`
 			Kind    pipeline.ErrorKind `json:"kind"`
 			Reason  string             `json:"reason"`
 		}
@@ -125,7 +127,7 @@ func wayEnded(r store.Run) (store.Outcome, pipeline.ErrorKind, string) {
 	return r.Outcome, r.ErrorKind, r.Reason
 }
 
-func endWords(o store.Outcome, kind pipeline.ErrorKind, reason string) string {
+func endWords(o runs.Outcome, kind pipeline.ErrorKind, reason string) string {
 	words := string(o)
 	if kind != "" {
 		words += " " + string(kind)
@@ -137,8 +139,8 @@ func endWords(o store.Outcome, kind pipeline.ErrorKind, reason string) string {
 }
 
 // compareLive puts a live replay beside its original. end is how it ends, unless it has taken effect.
-func (a *Activities) compareLive(ctx context.Context, original, run store.Run,
-	end store.RunEnd,
+func (a *Activities) compareLive(ctx context.Context, original, run runs.Run,
+	end runs.End,
 ) (wire.RunComparison, error) {
 	if run.Outcome == "" {
 		run.Outcome, run.ErrorKind, run.Reason = end.Outcome, end.ErrorKind, end.Reason
@@ -166,13 +168,13 @@ func (a *Activities) compareLive(ctx context.Context, original, run store.Run,
 }
 
 // summaryOf is the summary that a run's summarizer wrote and the checks completed, "" when there is none any more.
-func (a *Activities) summaryOf(ctx context.Context, run store.Run) (string, error) {
-	for i := len(run.Steps) - 1; i >= 0; i-- {
-		sha := run.Steps[i].Artifacts["summary"]
-		if run.Steps[i].Stage != string(StageSummarize) || sha == "" {
+func (a *Activities) summaryOf(ctx context.Context, run runs.Run) (string, error) {
+	for i := len(run.Attempts) - 1; i >= 0; i-- {
+		sha := run.Attempts[i].Artifacts["summary"]
+		if run.Attempts[i].Stage != string(StageSummarize) || sha == "" {
 			continue
 		}
-		text, err := a.Store.GetArtifact(ctx, run.Ref.Tenant, sha)
+		text, err := a.Store.Artifacts.Get(ctx, run.Ref.Tenant, sha)
 		if errors.Is(err, store.ErrNotFound) {
 			return "", nil
 		}
@@ -182,12 +184,12 @@ func (a *Activities) summaryOf(ctx context.Context, run store.Run) (string, erro
 }
 
 // compared are the messages that both runs summarized.
-func (a *Activities) compared(ctx context.Context, original, run store.Run) ([]pipeline.Message, error) {
+func (a *Activities) compared(ctx context.Context, original, run runs.Run) ([]pipeline.Message, error) {
 	wanted := map[int64]bool{}
 	var p plan
-	for _, r := range []store.Run{original, run} {
-		for i := len(r.Steps) - 1; i >= 0; i-- {
-			sha := r.Steps[i].Artifacts["plan"]
+	for _, r := range []runs.Run{original, run} {
+		for i := len(r.Attempts) - 1; i >= 0; i-- {
+			sha := r.Attempts[i].Artifacts["plan"]
 			if sha == "" {
 				continue
 			}
@@ -201,12 +203,12 @@ func (a *Activities) compared(ctx context.Context, original, run store.Run) ([]p
 			break
 		}
 	}
-	state, err := a.Store.GetState(ctx, run.Ref.Tenant, original.FirstState())
+	state, err := a.Store.Contexts.Snapshot(ctx, run.Ref.Tenant, original.FirstState())
 	if err != nil {
 		return nil, err
 	}
 	ref := store.ConversationRef{Tenant: run.Ref.Tenant, ID: run.Conversation}
-	live, err := a.Store.LiveViewAt(ctx, ref, state, store.LiveOptions{BeneathDigest: p.BeneathDigest})
+	live, err := a.Store.Contexts.At(ctx, ref, state, contexts.Options{BeneathDigest: p.BeneathDigest})
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/llm"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -34,13 +34,13 @@ func (a *Activities) Slim(ctx context.Context, req SlimRequest) (SlimResult, err
 		func(ctx context.Context, at *attempt) (
 			SlimResult, error,
 		) {
-			return once(ctx, a, at, &notes, func(run store.Run) (SlimResult, error) {
+			return once(ctx, a, at, &notes, func(run runs.Run) (SlimResult, error) {
 				return a.slim(ctx, at, req, run, &notes)
 			})
 		})
 }
 
-func (a *Activities) slim(ctx context.Context, at *attempt, req SlimRequest, run store.Run, notes *contract.SlimNotes) (
+func (a *Activities) slim(ctx context.Context, at *attempt, req SlimRequest, run runs.Run, notes *contract.SlimNotes) (
 	SlimResult, error,
 ) {
 	p, err := a.plan(ctx, req.Tenant, req.Plan)
@@ -66,7 +66,7 @@ func (a *Activities) slim(ctx context.Context, at *attempt, req SlimRequest, run
 }
 
 // choosePrompt picks the prompt: what the run asked for, then what the settings say, then by vendor and use.
-func choosePrompt(run store.Run, view conversation.View, s pipeline.Summarizer) (pipeline.Prompt, error) {
+func choosePrompt(run runs.Run, view conversation.View, s pipeline.Summarizer) (pipeline.Prompt, error) {
 	override := run.Prompt
 	if override == "" {
 		override = view.Settings.Prompt
@@ -95,7 +95,7 @@ func calibrated(view conversation.View, s pipeline.Summarizer, tokens int) int {
 
 // selfInput is the agent's own last request, byte for byte, and the instruction behind it: the provider's
 // cache of the agent is hit.
-func (a *Activities) selfInput(ctx context.Context, at *attempt, req SlimRequest, run store.Run, view conversation.View,
+func (a *Activities) selfInput(ctx context.Context, at *attempt, req SlimRequest, run runs.Run, view conversation.View,
 	prompt pipeline.Prompt,
 ) (SlimResult, error) {
 	current := view.Context()
@@ -135,7 +135,7 @@ func (a *Activities) selfInput(ctx context.Context, at *attempt, req SlimRequest
 }
 
 // externalInput renders what is summarized and slims it until the whole request fits the summarizer.
-func (a *Activities) externalInput(ctx context.Context, at *attempt, req SlimRequest, run store.Run,
+func (a *Activities) externalInput(ctx context.Context, at *attempt, req SlimRequest, run runs.Run,
 	view conversation.View, p plan, prompt pipeline.Prompt, notes *contract.SlimNotes,
 ) (SlimResult, error) {
 	source := p.source(view)
@@ -210,7 +210,7 @@ func tooLarge(s pipeline.Summarizer, tokens int) error {
 
 // keepInput stores the prepared request and returns its hash.
 func (a *Activities) keepInput(ctx context.Context, at *attempt, body []byte) (string, error) {
-	artifact, err := a.Store.PutArtifact(ctx, at.ref.conversation(), "input", body)
+	artifact, err := a.Store.Artifacts.Put(ctx, at.ref.conversation(), "input", body)
 	if err != nil {
 		return "", err
 	}
@@ -227,7 +227,7 @@ func (a *Activities) keepOmissions(ctx context.Context, at *attempt, s pipeline.
 	if err != nil {
 		return fmt.Errorf("encode the list of omissions: %w", err)
 	}
-	artifact, err := a.Store.PutArtifact(ctx, at.ref.conversation(), "omitted", data)
+	artifact, err := a.Store.Artifacts.Put(ctx, at.ref.conversation(), "omitted", data)
 	if err != nil {
 		return err
 	}

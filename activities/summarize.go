@@ -10,7 +10,7 @@ import (
 
 	"precis/internal/contract"
 	"precis/internal/conversation"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -21,13 +21,13 @@ func (a *Activities) Summarise(ctx context.Context, req SummarizeRequest) (Summa
 	var notes contract.SummarizeNotes
 	return recorded(ctx, a, StageSummarize, req.Ref, req.Summarizer.String(), &notes,
 		func(ctx context.Context, at *attempt) (SummarizeResult, error) {
-			return once(ctx, a, at, &notes, func(run store.Run) (SummarizeResult, error) {
+			return once(ctx, a, at, &notes, func(run runs.Run) (SummarizeResult, error) {
 				return a.summarize(ctx, at, req, run, &notes)
 			})
 		})
 }
 
-func (a *Activities) summarize(ctx context.Context, at *attempt, req SummarizeRequest, run store.Run,
+func (a *Activities) summarize(ctx context.Context, at *attempt, req SummarizeRequest, run runs.Run,
 	notes *contract.SummarizeNotes,
 ) (SummarizeResult, error) {
 	p, err := a.plan(ctx, req.Tenant, req.Plan)
@@ -52,7 +52,7 @@ func (a *Activities) summarize(ctx context.Context, at *attempt, req SummarizeRe
 type writing struct {
 	at     *attempt
 	req    SummarizeRequest
-	run    store.Run
+	run    runs.Run
 	view   conversation.View
 	plan   plan
 	source []pipeline.Message
@@ -62,7 +62,7 @@ type writing struct {
 // digest writes the extractive summary: no model, no network.
 func (a *Activities) digest(ctx context.Context, w writing) (SummarizeResult, error) {
 	in := pipeline.DigestInput{Messages: w.source, BudgetChars: digestBudget(w.view, w.source)}
-	for _, e := range w.view.LiveView.Enrichments {
+	for _, e := range w.view.Source.Enrichments {
 		if e.Key == "todo" {
 			in.Todo = string(e.Value)
 		}
@@ -72,7 +72,7 @@ func (a *Activities) digest(ctx context.Context, w writing) (SummarizeResult, er
 		text = pipeline.NewRedactor(w.source).Redact(text)
 	}
 	return a.keepSummary(ctx, w, text,
-		store.RunFacts{Summarizer: w.req.Summarizer.String(), Rung: w.req.Rung, Digest: true}, SummarizeResult{})
+		runs.Facts{Summarizer: w.req.Summarizer.String(), Rung: w.req.Rung, Digest: true}, SummarizeResult{})
 }
 
 // digestBudget is the digest's size in chars: the cap of a summary, and never more than a quarter of the
@@ -145,12 +145,12 @@ func (a *Activities) accept(ctx context.Context, w writing, answer pipeline.Answ
 	if err != nil {
 		return result, fmt.Errorf("encode the verification: %w", err)
 	}
-	artifact, err := a.Store.PutArtifact(ctx, w.at.ref.conversation(), "verification", details)
+	artifact, err := a.Store.Artifacts.Put(ctx, w.at.ref.conversation(), "verification", details)
 	if err != nil {
 		return result, err
 	}
 	w.at.artifact("verification", artifact.SHA256)
-	return a.keepSummary(ctx, w, text, store.RunFacts{
+	return a.keepSummary(ctx, w, text, runs.Facts{
 		Summarizer: w.req.Summarizer.String(), Rung: w.req.Rung, PromptName: prompt.Name, PromptVersion: prompt.Version,
 		Mode: mode, Verification: verification,
 	}, result)
@@ -161,15 +161,15 @@ func (a *Activities) accept(ctx context.Context, w writing, answer pipeline.Answ
 func userMessagesBudget(view conversation.View) int { return view.Settings.SummaryMaxTokens * 3 / 4 }
 
 // keepSummary stores an accepted summary and what is known of it.
-func (a *Activities) keepSummary(ctx context.Context, w writing, text string, facts store.RunFacts,
+func (a *Activities) keepSummary(ctx context.Context, w writing, text string, facts runs.Facts,
 	result SummarizeResult,
 ) (SummarizeResult, error) {
-	artifact, err := a.Store.PutArtifact(ctx, w.at.ref.conversation(), "summary_text", []byte(text))
+	artifact, err := a.Store.Artifacts.Put(ctx, w.at.ref.conversation(), "summary_text", []byte(text))
 	if err != nil {
 		return result, err
 	}
 	w.at.artifact("summary", artifact.SHA256)
-	if err := a.Store.RecordFacts(ctx, w.at.ref.run(), facts); err != nil {
+	if err := a.Store.Runs.RecordFacts(ctx, w.at.ref.run(), facts); err != nil {
 		return result, err
 	}
 	result.Summary, result.Tokens = artifact.SHA256, pipeline.EstimateText(text)

@@ -11,7 +11,9 @@ import (
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/llm"
-	"precis/internal/store"
+	"precis/internal/store/breakers"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/pipeline"
 )
 
@@ -22,13 +24,13 @@ func (a *Activities) Summarizer(ctx context.Context, req SummarizerRequest) (Sum
 	return recorded(ctx, a, StageSummarizer, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
 		SummarizerResult, error,
 	) {
-		return once(ctx, a, at, &notes, func(run store.Run) (SummarizerResult, error) {
+		return once(ctx, a, at, &notes, func(run runs.Run) (SummarizerResult, error) {
 			return a.chooseSummarizers(ctx, at, req, run, &notes)
 		})
 	})
 }
 
-func (a *Activities) chooseSummarizers(ctx context.Context, at *attempt, req SummarizerRequest, run store.Run,
+func (a *Activities) chooseSummarizers(ctx context.Context, at *attempt, req SummarizerRequest, run runs.Run,
 	notes *contract.SummarizerNotes,
 ) (SummarizerResult, error) {
 	view, err := a.load(ctx, at, req.Head, false)
@@ -84,20 +86,20 @@ func (a *Activities) noteNotSelf(ctx context.Context, at *attempt, choice pipeli
 	if err != nil {
 		return fmt.Errorf("encode an event: %w", err)
 	}
-	return a.addEvent(ctx, at, store.Event{Kind: store.EventStage, Data: data})
+	return a.addEvent(ctx, at, timeline.Event{Kind: timeline.Stage, Data: data})
 }
 
 // addEvent adds an event to the conversation's timeline. What a replay finds does not belong there.
-func (a *Activities) addEvent(ctx context.Context, at *attempt, e store.Event) error {
+func (a *Activities) addEvent(ctx context.Context, at *attempt, e timeline.Event) error {
 	if at.original != nil {
 		return nil
 	}
 	e.Run = at.ref.Run
-	_, err := a.Store.AppendEvent(ctx, at.ref.conversation(), e)
+	_, err := a.Store.Timeline.Append(ctx, at.ref.conversation(), e)
 	return err
 }
 
-func (a *Activities) summarizerInput(ctx context.Context, at *attempt, notes *contract.Given, run store.Run,
+func (a *Activities) summarizerInput(ctx context.Context, at *attempt, notes *contract.Given, run runs.Run,
 	view conversation.View,
 ) (pipeline.SummarizerInput, error) {
 	c := view.Conversation
@@ -167,7 +169,7 @@ func (a *Activities) summarizerInput(ctx context.Context, at *attempt, notes *co
 func (a *Activities) openBreakers(ctx context.Context, in pipeline.SummarizerInput) (contract.OpenBreakers, error) {
 	open := contract.OpenBreakers{}
 	for _, vendor := range a.vendorsOf(in) {
-		b, err := a.Store.GetBreaker(ctx, store.VendorBreaker(vendor),
+		b, err := a.Store.Breakers.Get(ctx, breakers.OfVendor(vendor),
 			time.Duration(in.Settings.Breaker.CooldownSeconds)*time.Second)
 		if err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ import (
 
 	"precis/internal/contract"
 	"precis/internal/conversation"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -21,7 +21,7 @@ func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerRe
 	return recorded(ctx, a, StageTrigger, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
 		TriggerResult, error,
 	) {
-		run, err := a.Store.StartRun(ctx, req.run(), activity.GetInfo(ctx).WorkflowExecution.RunID)
+		run, err := a.Store.Runs.Start(ctx, req.run(), activity.GetInfo(ctx).WorkflowExecution.RunID)
 		if err != nil {
 			return TriggerResult{}, err
 		}
@@ -31,7 +31,7 @@ func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerRe
 			return TriggerResult{Skip: fmt.Sprintf("the run has ended %s already", run.Outcome)}, nil
 		}
 		at.run = &run
-		return once(ctx, a, at, &notes, func(store.Run) (TriggerResult, error) { return a.trigger(ctx, at, &notes) })
+		return once(ctx, a, at, &notes, func(runs.Run) (TriggerResult, error) { return a.trigger(ctx, at, &notes) })
 	})
 }
 
@@ -76,8 +76,8 @@ func (a *Activities) trigger(ctx context.Context, at *attempt, notes *contract.T
 	if err != nil {
 		return result, fmt.Errorf("encode the decision: %w", err)
 	}
-	return result, a.Store.RecordFacts(ctx, at.ref.run(),
-		store.RunFacts{TokensBefore: decision.Used, Numbers: numbers})
+	return result, a.Store.Runs.RecordFacts(ctx, at.ref.run(),
+		runs.Facts{TokensBefore: decision.Used, Numbers: numbers})
 }
 
 // mayReplace returns a conflict when a live replay could not take effect, before any model is called: the conversation
@@ -86,7 +86,7 @@ func (a *Activities) mayReplace(ctx context.Context, at *attempt, view conversat
 	if !at.run.Replay.Apply {
 		return nil
 	}
-	now, err := a.Store.GetConversation(ctx, view.Conversation.Ref)
+	now, err := a.Store.Conversations.Get(ctx, view.Conversation.Ref)
 	if err != nil {
 		return err
 	}
@@ -100,9 +100,9 @@ func (a *Activities) mayReplace(ctx context.Context, at *attempt, view conversat
 
 // spentAt is the call of a run before which its time was spent, so that no model was asked any more; 0: it was not.
 // That is the one thing about a run's way which no stage decides.
-func spentAt(r store.Run) int {
-	failed := r.Outcome == store.OutcomeFailed && r.ErrorKind == pipeline.BudgetExceeded
-	for _, s := range r.Steps {
+func spentAt(r runs.Run) int {
+	failed := r.Outcome == runs.OutcomeFailed && r.ErrorKind == pipeline.BudgetExceeded
+	for _, s := range r.Attempts {
 		byDigest := s.Stage == string(StageSummarize) && s.Summarizer == string(pipeline.SummarizerDigest) &&
 			s.Rung == rungDigest
 		if !byDigest && !(failed && s.Stage == string(StageFinish)) {
@@ -110,7 +110,7 @@ func spentAt(r store.Run) int {
 		}
 		// A budget of tokens is judged by the input that was prepared just before.
 		before := lastAttempt(r, StageSlim, s.Call-1)
-		if before == nil || before.Outcome == store.StepFailed {
+		if before == nil || before.Outcome == runs.AttemptFailed {
 			return s.Call
 		}
 	}

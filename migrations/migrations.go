@@ -1,5 +1,5 @@
 // Package migrations holds the database schema as numbered SQL files, embedded, applied in order by
-// store.Migrate and never changed once released: a change of the schema is a new file.
+// schema.Migrate and never changed once released: a change of the schema is a new file.
 //
 // Each file must be safe on a live database: add columns with a default or as nullable, build indexes on
 // large tables with CONCURRENTLY in a file of their own (`-- +goose NO TRANSACTION`), and never rewrite

@@ -15,6 +15,7 @@ import (
 
 	"precis/internal/launch"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
@@ -65,9 +66,9 @@ func result(t *testing.T, run client.WorkflowRun) (workflows.CompactionResult, e
 }
 
 // runsOf lists a conversation's runs.
-func runsOf(t *testing.T, s *scenario.System, ref store.ConversationRef) []store.Run {
+func runsOf(t *testing.T, s *scenario.System, ref store.ConversationRef) []runs.Run {
 	t.Helper()
-	list, _, err := s.Store.ListRuns(t.Context(), ref.Tenant, store.RunFilter{Conversation: ref.ID})
+	list, _, err := s.Store.Runs.List(t.Context(), ref.Tenant, runs.Filter{Conversation: ref.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestChildAttaches(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
-	first := s.Request(ref, store.RunRequest{})
+	first := s.Request(ref, runs.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +227,7 @@ func TestChildThatEndsBadly(t *testing.T) {
 		if _, err := result(t, run); !temporal.IsCanceledError(err) {
 			t.Errorf("error %v", err)
 		}
-		if r := runsOf(t, s, ref)[0]; r.Outcome != store.OutcomeCancelled {
+		if r := runsOf(t, s, ref)[0]; r.Outcome != runs.OutcomeCancelled {
 			t.Errorf("the run is %s", r.Outcome)
 		}
 	})
@@ -247,7 +248,7 @@ func TestChildOutlivesItsCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate.Open()
-	if got := s.Wait(runsOf(t, s, ref)[0]); got.Outcome != store.OutcomeApplied {
+	if got := s.Wait(runsOf(t, s, ref)[0]); got.Outcome != runs.OutcomeApplied {
 		t.Errorf("the run is %s %s", got.Outcome, got.Reason)
 	}
 }
@@ -257,7 +258,7 @@ func TestChildThatCannotBeAskedFor(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(2, 200)})
-	if _, err := s.Store.OpenReply(t.Context(), ref, time.Hour); err != nil {
+	if _, err := s.Store.Replies.Open(t.Context(), ref, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -280,7 +281,7 @@ func TestChildThatCannotBeAskedFor(t *testing.T) {
 			t.Errorf("%s: kind %q (%v), want %s", tt.ref, app.Type(), err, tt.kind)
 		}
 	}
-	if list := runsOf(t, s, ref); slices.ContainsFunc(list, func(r store.Run) bool { return r.Outcome == "" }) {
+	if list := runsOf(t, s, ref); slices.ContainsFunc(list, func(r runs.Run) bool { return r.Outcome == "" }) {
 		t.Errorf("a run is left: %+v", list)
 	}
 }

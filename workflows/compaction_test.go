@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/store"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 )
@@ -19,9 +20,9 @@ func TestCompactsWithAnExternalModel(t *testing.T) {
 	talk := scenario.Talk(6, 2000)
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: talk})
 
-	run := s.Compact(ref, store.RunRequest{})
+	run := s.Compact(ref, runs.Request{})
 
-	if run.Outcome != store.OutcomeApplied {
+	if run.Outcome != runs.OutcomeApplied {
 		t.Fatalf("outcome %s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	context := s.Context(ref)
@@ -31,12 +32,12 @@ func TestCompactsWithAnExternalModel(t *testing.T) {
 	if last := context[len(context)-1]; last != talk[len(talk)-1] {
 		t.Errorf("the last message is %s, want %s", last, talk[len(talk)-1])
 	}
-	events, err := s.Store.Events(t.Context(), ref, 0, 100)
+	events, err := s.Store.Timeline.After(t.Context(), ref, 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := slices.ContainsFunc(events, func(e store.Event) bool {
-		return e.Kind == store.EventStage && strings.Contains(string(e.Data), "not_self")
+	told := slices.ContainsFunc(events, func(e timeline.Event) bool {
+		return e.Kind == timeline.Stage && strings.Contains(string(e.Data), "not_self")
 	})
 	if !told {
 		t.Error("nothing says that another than the agent's own model was asked")

@@ -17,6 +17,7 @@ import (
 
 	"precis/internal/config"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/temporalclient"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/stacktest"
@@ -162,7 +163,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 				s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
 				talk := scenario.Talk(6, 2000)
 				ref := s.Create(scenario.Conversation{Window: 16000, Messages: talk, Settings: untrimmed()})
-				run := s.Request(ref, store.RunRequest{})
+				run := s.Request(ref, runs.Request{})
 				worker := startProcess(t, workerSpec{Config: s.Config, Activity: stage, After: after})
 				if applied := stage == "Reassemble" && after; !applied && s.Context(ref)[0] != talk[0] {
 					t.Error("the context has changed before the run has ended")
@@ -174,11 +175,11 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 				s.StartWorker()
 				run = s.Wait(run)
 
-				if run.Outcome != store.OutcomeApplied {
+				if run.Outcome != runs.OutcomeApplied {
 					t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 				}
-				markers, err := s.Store.Markers(t.Context(), ref)
-				if err != nil || len(markers) != 1 || markers[0].Status != store.MarkerApplied {
+				markers, err := s.Store.Markers.List(t.Context(), ref)
+				if err != nil || len(markers) != 1 || markers[0].Status != runs.MarkerApplied {
 					t.Errorf("markers %+v, %v", markers, err)
 				}
 				if n := len(s.Vendor.Requests()); n != 1 {
@@ -201,7 +202,7 @@ func TestKilledWorkerInMidCall(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Hang: true}, {Text: good}}})
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
-	run := s.Request(ref, store.RunRequest{})
+	run := s.Request(ref, runs.Request{})
 	raw, err := json.Marshal(workerSpec{Config: s.Config})
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +223,7 @@ func TestKilledWorkerInMidCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.StartWorker()
-	if run = s.Wait(run); run.Outcome != store.OutcomeApplied {
+	if run = s.Wait(run); run.Outcome != runs.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	if run.Usage.Calls != 2 || run.Usage.Lost != 1 {
@@ -236,13 +237,13 @@ func TestStoppedWorkerHandsItsRunOn(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Hang: true}, {Text: good}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
-	run := s.Request(ref, store.RunRequest{})
+	run := s.Request(ref, runs.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	s.StopWorker()
 	s.StartWorker()
-	if run = s.Wait(run); run.Outcome != store.OutcomeApplied {
+	if run = s.Wait(run); run.Outcome != runs.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 }

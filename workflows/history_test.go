@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/workflows"
@@ -48,9 +48,9 @@ func TestHistoryOfATenMegabyteConversationStaysSmall(t *testing.T) {
 	}
 	ref := s.Create(scenario.Conversation{Window: 200000, Messages: append(talk, scenario.User("go on "+secretWord))})
 
-	run := s.Compact(ref, store.RunRequest{})
+	run := s.Compact(ref, runs.Request{})
 
-	if run.Outcome != store.OutcomeApplied {
+	if run.Outcome != runs.OutcomeApplied {
 		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	checkHistory(t, s.History(run), maxUsualEvents)
@@ -79,9 +79,9 @@ func TestHistoryOfTheLongestLadderStaysSmall(t *testing.T) {
 		scenario.Result("big", secretWord+" "+scenario.Distinct("line", 8000)))
 	ref := s.Create(scenario.Conversation{Window: 12000, Messages: talk, Settings: map[string]any{"summarizers": list}})
 
-	run := s.Compact(ref, store.RunRequest{})
+	run := s.Compact(ref, runs.Request{})
 
-	if run.Outcome != store.OutcomeApplied || !run.Facts.Digest {
+	if run.Outcome != runs.OutcomeApplied || !run.Facts.Digest {
 		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	if n := len(s.Vendor.Requests()); n != workflows.MaxModelCalls {
@@ -154,31 +154,31 @@ func replayer() worker.WorkflowReplayer {
 // recordings are the ways of a run whose histories are kept.
 var recordings = map[string]func(t *testing.T) *history.History{
 	"applied": func(t *testing.T) *history.History {
-		return recorded(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}}, nil, store.OutcomeApplied)
+		return recorded(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}}, nil, runs.OutcomeApplied)
 	},
 	"ladder": func(t *testing.T) *history.History {
 		script := vendorserver.Script{Models: map[string][]vendorserver.Answer{
 			"alpha": forever(tooLong),
 			"beta":  {{Text: " "}, text(good)},
 		}}
-		return recorded(t, script, map[string]any{"summarizers": []any{alpha, beta}}, store.OutcomeApplied)
+		return recorded(t, script, map[string]any{"summarizers": []any{alpha, beta}}, runs.OutcomeApplied)
 	},
 	"failed": func(t *testing.T) *history.History {
 		return recorded(t, vendorserver.Script{Default: &vendorserver.Answer{Finish: "refusal"}},
-			map[string]any{"digest": "never"}, store.OutcomeFailed)
+			map[string]any{"digest": "never"}, runs.OutcomeFailed)
 	},
 	"digest": func(t *testing.T) *history.History {
 		return recorded(t, vendorserver.Script{Default: &vendorserver.Answer{Finish: "refusal"}}, nil,
-			store.OutcomeApplied)
+			runs.OutcomeApplied)
 	},
 }
 
-func recorded(t *testing.T, script vendorserver.Script, settings map[string]any, want store.Outcome) *history.History {
+func recorded(t *testing.T, script vendorserver.Script, settings map[string]any, want runs.Outcome) *history.History {
 	t.Helper()
 	s := scenario.New(t, script)
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 11000, Settings: settings, Messages: scenario.Talk(6, 2000)})
-	run := s.Compact(ref, store.RunRequest{})
+	run := s.Compact(ref, runs.Request{})
 	if run.Outcome != want {
 		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}

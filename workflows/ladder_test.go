@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
@@ -27,7 +27,7 @@ type rung struct {
 	digest  string
 	budget  map[string]any
 
-	outcome store.Outcome
+	outcome runs.Outcome
 	kind    pipeline.ErrorKind
 	by      string // the summarizer that wrote the summary
 	digests bool
@@ -60,7 +60,7 @@ var rungs = []rung{
 		name:        "external overflow slims harder, three times, then a larger window",
 		summarizers: []any{alpha, small, beta},
 		answers:     map[string][]vendorserver.Answer{"alpha": forever(tooLong), "beta": {text(good)}},
-		outcome:     store.OutcomeApplied, by: "openai/beta",
+		outcome:     runs.OutcomeApplied, by: "openai/beta",
 		path: []string{
 			"anthropic/alpha:input_tokens_exceeded→slim_harder",
 			"anthropic/alpha:input_tokens_exceeded→slim_harder", "anthropic/alpha:input_tokens_exceeded→slim_harder",
@@ -71,7 +71,7 @@ var rungs = []rung{
 	{
 		name: "overflow everywhere ends in the digest", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": forever(tooLong)},
-		outcome: store.OutcomeApplied, by: "digest", digests: true,
+		outcome: runs.OutcomeApplied, by: "digest", digests: true,
 		path: []string{
 			"anthropic/alpha:input_tokens_exceeded→slim_harder",
 			"anthropic/alpha:input_tokens_exceeded→slim_harder", "anthropic/alpha:input_tokens_exceeded→slim_harder",
@@ -83,7 +83,7 @@ var rungs = []rung{
 		name: "too many bytes is as too many tokens", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": {refuse(413, "request_too_large", "",
 			"Request exceeds the maximum size"), text(good)}},
-		outcome: store.OutcomeApplied, by: "anthropic/alpha",
+		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
 		path:  []string{"anthropic/alpha:input_too_large→slim_harder"},
 		calls: map[string]int{"alpha": 2},
 	},
@@ -93,7 +93,7 @@ var rungs = []rung{
 		answers: map[string][]vendorserver.Answer{"alpha": forever(vendorserver.Answer{
 			Text:   "<summary>half a summ",
 			Finish: "max_tokens",
-		}), "beta": {text(good)}}, outcome: store.OutcomeApplied, by: "openai/beta",
+		}), "beta": {text(good)}}, outcome: runs.OutcomeApplied, by: "openai/beta",
 		path: []string{
 			"anthropic/alpha:output_too_long→shorter_output", "anthropic/alpha:output_too_long→half_input",
 			"anthropic/alpha:output_too_long→next_summarizer",
@@ -107,14 +107,14 @@ var rungs = []rung{
 			text(good),
 		}},
 		budget:  map[string]any{"summary_max_tokens": 100000},
-		outcome: store.OutcomeApplied, by: "anthropic/alpha",
+		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
 		path:  []string{"anthropic/alpha:not_smaller→shorter_output"},
 		calls: map[string]int{"alpha": 2},
 	},
 	{
 		name: "an empty answer is asked for once more", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": {text("  \n "), text(good)}},
-		outcome: store.OutcomeApplied, by: "anthropic/alpha",
+		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
 		path:  []string{"anthropic/alpha:empty_output→once_more"},
 		calls: map[string]int{"alpha": 2},
 	},
@@ -124,14 +124,14 @@ var rungs = []rung{
 			Type:     "thinking",
 			Thinking: "hm", Signature: "sig",
 		}}, Finish: "end_turn"}), "beta": {text(good)}},
-		outcome: store.OutcomeApplied, by: "openai/beta",
+		outcome: runs.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:empty_output→once_more", "anthropic/alpha:empty_output→next_summarizer"},
 		calls: map[string]int{"alpha": 2, "beta": 1},
 	},
 	{
 		name: "no finish reason is malformed", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": {{Text: good, Finish: "none"}, text(good)}},
-		outcome: store.OutcomeApplied, by: "anthropic/alpha",
+		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
 		path:  []string{"anthropic/alpha:malformed_output→once_more"},
 		calls: map[string]int{"alpha": 2},
 	},
@@ -141,7 +141,7 @@ var rungs = []rung{
 			ID: "t1", Name: "read",
 			Arguments: "{}",
 		}}}, text(good)}},
-		outcome: store.OutcomeApplied, by: "anthropic/alpha",
+		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
 		path:  []string{"anthropic/alpha:tool_call_output→once_more"},
 		calls: map[string]int{"alpha": 2},
 	},
@@ -151,7 +151,7 @@ var rungs = []rung{
 			Text:   "I can't help with that.",
 			Finish: "refusal",
 		}), "beta": {text(good)}},
-		outcome: store.OutcomeApplied, by: "openai/beta",
+		outcome: runs.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:refused→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -159,7 +159,7 @@ var rungs = []rung{
 		name: "a wrong key goes to the next", summarizers: []any{alpha, beta},
 		answers: map[string][]vendorserver.Answer{"alpha": forever(refuse(401, "authentication_error", "",
 			"invalid x-api-key")), "beta": {text(good)}},
-		outcome: store.OutcomeApplied, by: "openai/beta",
+		outcome: runs.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:auth→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -169,7 +169,7 @@ var rungs = []rung{
 			"alpha": forever(refuse(402, "", "", "Insufficient balance")),
 			"beta":  {text(good)},
 		},
-		outcome: store.OutcomeApplied, by: "openai/beta",
+		outcome: runs.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:quota→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -179,7 +179,7 @@ var rungs = []rung{
 			"alpha": forever(refuse(404, "not_found_error", "", "model: alpha")),
 			"beta":  {text(good)},
 		},
-		outcome: store.OutcomeApplied, by: "openai/beta",
+		outcome: runs.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:model_not_found→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -187,7 +187,7 @@ var rungs = []rung{
 		name: "a bad request goes to the next", summarizers: []any{alpha, beta},
 		answers: map[string][]vendorserver.Answer{"alpha": forever(refuse(400, "invalid_request_error", "",
 			"temperature: out of range")), "beta": {text(good)}},
-		outcome: store.OutcomeApplied, by: "openai/beta",
+		outcome: runs.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:bad_request→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -198,7 +198,7 @@ var rungs = []rung{
 				"messages.12: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01")),
 			"beta": {text(good)},
 		},
-		outcome: store.OutcomeApplied, by: "openai/beta",
+		outcome: runs.OutcomeApplied, by: "openai/beta",
 		path: []string{
 			"anthropic/alpha:malformed_history→plain_text",
 			"anthropic/alpha:malformed_history→next_summarizer",
@@ -208,13 +208,13 @@ var rungs = []rung{
 	{
 		name: "a dropped stream is retried by itself", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": {{CloseAfterText: "<summary>half"}, text(good)}},
-		outcome: store.OutcomeApplied, by: "anthropic/alpha",
+		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
 		calls: map[string]int{"alpha": 2},
 	},
 	{
 		name: "a server error is retried by itself", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": {refuse(500, "api_error", "", "boom"), text(good)}},
-		outcome: store.OutcomeApplied, by: "anthropic/alpha",
+		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
 		calls: map[string]int{"alpha": 2},
 	},
 	{
@@ -223,14 +223,16 @@ var rungs = []rung{
 			Status: 429, Type: "rate_limit_error",
 			RetryAfter: "1",
 		}}, text(good)}},
-		outcome: store.OutcomeApplied, by: "anthropic/alpha",
+		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
 		calls: map[string]int{"alpha": 2},
 	},
 	{
 		name: "an overloaded vendor is retried by itself", summarizers: []any{alpha},
-		answers: map[string][]vendorserver.Answer{"alpha": {refuse(529, "overloaded_error", "", "Overloaded"),
-			text(good)}},
-		outcome: store.OutcomeApplied, by: "anthropic/alpha",
+		answers: map[string][]vendorserver.Answer{"alpha": {
+			refuse(529, "overloaded_error", "", "Overloaded"),
+			text(good),
+		}},
+		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
 		calls: map[string]int{"alpha": 2},
 	},
 	{
@@ -239,7 +241,7 @@ var rungs = []rung{
 			Status: 429,
 			Type:   "rate_limit_error", RetryAfter: "3600",
 		}}), "beta": {text(good)}},
-		outcome: store.OutcomeApplied, by: "openai/beta",
+		outcome: runs.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:rate_limited→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -249,7 +251,7 @@ var rungs = []rung{
 			"alpha": forever(vendorserver.Answer{CloseAfterText: "<summary>half"}),
 			"beta":  {text(good)},
 		},
-		outcome: store.OutcomeApplied, by: "openai/beta",
+		outcome: runs.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:network→next_summarizer"},
 		calls: map[string]int{"alpha": 4, "beta": 1},
 	},
@@ -259,7 +261,7 @@ var rungs = []rung{
 			"alpha": forever(vendorserver.Answer{Finish: "refusal"}),
 			"beta":  forever(refuse(401, "", "invalid_api_key", "Incorrect API key provided")),
 		},
-		outcome: store.OutcomeApplied, by: "digest", digests: true,
+		outcome: runs.OutcomeApplied, by: "digest", digests: true,
 		path:  []string{"anthropic/alpha:refused→next_summarizer", "openai/beta:auth→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -267,12 +269,12 @@ var rungs = []rung{
 		name: "every model failed and no digest: failed, the context as before", summarizers: []any{alpha},
 		digest: "never", answers: map[string][]vendorserver.Answer{"alpha": forever(
 			vendorserver.Answer{Finish: "refusal"})},
-		outcome: store.OutcomeFailed, kind: pipeline.Refused,
+		outcome: runs.OutcomeFailed, kind: pipeline.Refused,
 		calls: map[string]int{"alpha": 1},
 	},
 	{
 		name: "the token budget of the run is spent: the digest", summarizers: []any{alpha},
-		budget: map[string]any{"run_token_budget": 100}, outcome: store.OutcomeApplied, by: "digest", digests: true,
+		budget: map[string]any{"run_token_budget": 100}, outcome: runs.OutcomeApplied, by: "digest", digests: true,
 		path:  []string{"anthropic/alpha:→digest"},
 		calls: map[string]int{"alpha": 0},
 	},
@@ -295,7 +297,7 @@ func TestLadder(t *testing.T) {
 			ref := s.Create(scenario.Conversation{Window: 11000, Settings: settings, Messages: scenario.Talk(6, 2000)})
 			before := s.Context(ref)
 
-			run := s.Compact(ref, store.RunRequest{})
+			run := s.Compact(ref, runs.Request{})
 
 			way := s.Steps(run)
 			defer func() {
@@ -327,10 +329,10 @@ func TestLadder(t *testing.T) {
 			if after[len(after)-1] != before[len(before)-1] {
 				t.Errorf("the last message changed: %s", after[len(after)-1])
 			}
-			if r.outcome == store.OutcomeFailed && !slices.Equal(before, after) {
+			if r.outcome == runs.OutcomeFailed && !slices.Equal(before, after) {
 				t.Errorf("a failed run changed the context")
 			}
-			if r.outcome == store.OutcomeApplied && !r.digests && !strings.Contains(after[0], goodMark) {
+			if r.outcome == runs.OutcomeApplied && !r.digests && !strings.Contains(after[0], goodMark) {
 				t.Errorf("the context begins with %s", after[0])
 			}
 			repeats(t, s, run)

@@ -14,15 +14,19 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/conversations"
+	"precis/internal/store/markers"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
 
 // replay repeats a run and waits for the end.
-func replay(t *testing.T, s *scenario.System, run store.Run,
+func replay(t *testing.T, s *scenario.System, run runs.Run,
 	q conversation.ReplayRequest,
-) (store.Run, wire.RunComparison) {
+) (runs.Run, wire.RunComparison) {
 	t.Helper()
 	asked, attached, err := conversation.AskReplay(t.Context(), s.Store, s.Config, run.Ref, q)
 	if err != nil || attached {
@@ -38,14 +42,14 @@ func replay(t *testing.T, s *scenario.System, run store.Run,
 
 // repeats checks that a run comes out of its record byte for byte, that no model is asked for it, and that nothing else
 // hears of it.
-func repeats(t *testing.T, s *scenario.System, run store.Run) {
+func repeats(t *testing.T, s *scenario.System, run runs.Run) {
 	t.Helper()
 	ref := store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}
 	requests, events, before := len(s.Vendor.Requests()), len(eventsOf(t, s, ref)), strings.Join(s.Context(ref), "\n")
 
 	got, c := replay(t, s, run, conversation.ReplayRequest{})
 
-	if got.Outcome != store.OutcomeReplayed || got.Replay.Identical == nil || !*got.Replay.Identical || !c.Identical ||
+	if got.Outcome != runs.OutcomeReplayed || got.Replay.Identical == nil || !*got.Replay.Identical || !c.Identical ||
 		c.First != nil {
 		t.Errorf("%s %s: identical %t, first difference %+v of %d\n%s\nthe original:\n%s", got.Outcome, got.Reason,
 			c.Identical, c.First, c.Differences, s.Steps(got), s.Steps(run))
@@ -60,7 +64,7 @@ func repeats(t *testing.T, s *scenario.System, run store.Run) {
 	if n := len(s.Vendor.Requests()); n != requests {
 		t.Errorf("%d model calls", n-requests)
 	}
-	if got.Usage != (store.RunUsage{}) || got.Marker != "" || got.ReplayOf != run.Ref.ID {
+	if got.Usage != (runs.Usage{}) || got.Marker != "" || got.ReplayOf != run.Ref.ID {
 		t.Errorf("usage %+v, marker %q, replay of %q", got.Usage, got.Marker, got.ReplayOf)
 	}
 	if n := len(eventsOf(t, s, ref)); n != events {
@@ -75,9 +79,9 @@ func repeats(t *testing.T, s *scenario.System, run store.Run) {
 	}
 }
 
-func eventsOf(t *testing.T, s *scenario.System, ref store.ConversationRef) []store.Event {
+func eventsOf(t *testing.T, s *scenario.System, ref store.ConversationRef) []timeline.Event {
 	t.Helper()
-	list, err := s.Store.Events(t.Context(), ref, 0, 1000)
+	list, err := s.Store.Timeline.After(t.Context(), ref, 0, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +89,10 @@ func eventsOf(t *testing.T, s *scenario.System, ref store.ConversationRef) []sto
 }
 
 // walked is the way of a run down the ladder: each call once, without what closes it.
-func walked(run store.Run) string {
+func walked(run runs.Run) string {
 	var b strings.Builder
-	for i, s := range run.Steps {
-		last := i+1 == len(run.Steps) || run.Steps[i+1].Call != s.Call
+	for i, s := range run.Attempts {
+		last := i+1 == len(run.Attempts) || run.Attempts[i+1].Call != s.Call
 		if last && s.Stage != "finish" {
 			b.WriteString(s.Stage + " " + s.Rung + " " + s.Summarizer + " → " + s.Next + "\n")
 		}
@@ -112,8 +116,9 @@ func sql(t *testing.T, s *scenario.System, statement string, args ...any) {
 // What was changed in a record since shows at the stage that it was changed in, whatever follows from it.
 func TestReplayFindsTheFirstDifference(t *testing.T) {
 	t.Parallel()
-	artifact := func(t *testing.T, s *scenario.System, run store.Run, kind, text string) string {
-		a, err := s.Store.PutArtifact(t.Context(), store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation},
+	artifact := func(t *testing.T, s *scenario.System, run runs.Run, kind, text string) string {
+		a, err := s.Store.Artifacts.Put(t.Context(),
+			store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation},
 			kind, []byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -122,12 +127,12 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		change func(t *testing.T, s *scenario.System, run store.Run)
+		change func(t *testing.T, s *scenario.System, run runs.Run)
 		want   wire.RunDifference // without its call
 	}{
 		{
-			name: "another answer", change: func(t *testing.T, s *scenario.System, run store.Run) {
-				data, err := s.Store.Answer(t.Context(), run.Ref, 5)
+			name: "another answer", change: func(t *testing.T, s *scenario.System, run runs.Run) {
+				data, err := s.Store.ModelCalls.Answer(t.Context(), run.Ref, 5)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -141,7 +146,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 			},
 		},
 		{
-			name: "other settings", change: func(t *testing.T, s *scenario.System, run store.Run) {
+			name: "other settings", change: func(t *testing.T, s *scenario.System, run runs.Run) {
 				settings := s.View(store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}).Settings
 				settings.Trigger.Fraction = 0.5
 				raw, err := json.Marshal(settings)
@@ -156,10 +161,10 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 			},
 		},
 		{
-			name: "another plan", change: func(t *testing.T, s *scenario.System, run store.Run) {
-				for _, step := range run.Steps {
+			name: "another plan", change: func(t *testing.T, s *scenario.System, run runs.Run) {
+				for _, step := range run.Attempts {
 					if sha := step.Artifacts["plan"]; sha != "" {
-						plan, err := s.Store.GetArtifact(t.Context(), scenario.Tenant, sha)
+						plan, err := s.Store.Artifacts.Get(t.Context(), scenario.Tenant, sha)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -176,8 +181,8 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 			},
 		},
 		{
-			name: "another context", change: func(t *testing.T, s *scenario.System, run store.Run) {
-				context, err := s.Store.GetArtifact(t.Context(), scenario.Tenant, run.Facts.Context)
+			name: "another context", change: func(t *testing.T, s *scenario.System, run runs.Run) {
+				context, err := s.Store.Artifacts.Get(t.Context(), scenario.Tenant, run.Facts.Context)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -193,7 +198,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 			},
 		},
 		{
-			name: "another outcome", change: func(t *testing.T, s *scenario.System, run store.Run) {
+			name: "another outcome", change: func(t *testing.T, s *scenario.System, run runs.Run) {
 				sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), `+
 					`'"limit":9900', '"limit":9901'), 'UTF8') WHERE run = $1 AND stage = 'reassemble'`, run.Ref.ID)
 			},
@@ -203,7 +208,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 			},
 		},
 		{
-			name: "a step that is not there", change: func(t *testing.T, s *scenario.System, run store.Run) {
+			name: "a step that is not there", change: func(t *testing.T, s *scenario.System, run runs.Run) {
 				sql(t, s, `DELETE FROM stage_results WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
 				sql(t, s, `DELETE FROM run_steps WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
 			},
@@ -218,12 +223,12 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 				Window: 11000, Settings: map[string]any{"summarizers": []any{alpha}},
 				Messages: scenario.Talk(6, 2000),
 			})
-			run := s.Compact(ref, store.RunRequest{})
+			run := s.Compact(ref, runs.Request{})
 			tt.change(t, s, run)
 
 			got, c := replay(t, s, run, conversation.ReplayRequest{})
 
-			if got.Outcome != store.OutcomeReplayed || c.Identical || got.Replay.Identical == nil ||
+			if got.Outcome != runs.OutcomeReplayed || c.Identical || got.Replay.Identical == nil ||
 				*got.Replay.Identical || c.First == nil {
 				t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Steps(got))
 			}
@@ -247,37 +252,37 @@ func TestReplayAfterEverythingHasChanged(t *testing.T) {
 		Window: 16000, System: json.RawMessage(`"You are careful."`), Tools: json.RawMessage(`[]`),
 		Messages: scenario.Talk(6, 1700),
 	})
-	if _, err := s.Store.SetEnrichment(t.Context(), ref, "todo", []byte("- read part 7")); err != nil {
+	if _, err := s.Store.LiveState.Set(t.Context(), ref, "todo", []byte("- read part 7")); err != nil {
 		t.Fatal(err)
 	}
 	s.Append(ref, scenario.Assistant("Yes."), scenario.User("Then go on with the list."))
-	first := s.Compact(ref, store.RunRequest{Focus: "part 1"})
-	if first.Outcome != store.OutcomeApplied || first.Facts.Summarizer != "self" {
+	first := s.Compact(ref, runs.Request{Focus: "part 1"})
+	if first.Outcome != runs.OutcomeApplied || first.Facts.Summarizer != "self" {
 		t.Fatalf("%s by %s\n%s", first.Outcome, first.Facts.Summarizer, s.Steps(first))
 	}
 
 	vendor, model, window := "openai", "other", 900_000
 	settings := json.RawMessage(`{"tool_result_keep_turns":1,"summary_max_tokens":300}`)
 	system := json.RawMessage(`"You are another one."`)
-	if _, err := s.Store.UpdateConversation(t.Context(), ref,
-		store.ConversationPatch{
+	if _, err := s.Store.Changes.Update(t.Context(), ref,
+		conversations.Patch{
 			Vendor: &vendor, Model: &model, Window: &window, Settings: &settings,
 			System: &system,
 		}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Store.SetEnrichment(t.Context(), ref, "todo", []byte("- nothing")); err != nil {
+	if _, err := s.Store.LiveState.Set(t.Context(), ref, "todo", []byte("- nothing")); err != nil {
 		t.Fatal(err)
 	}
 	s.Append(ref, append([]string{scenario.Assistant("done")}, scenario.Talk(3, 1500)...)...)
-	second := s.Compact(ref, store.RunRequest{})
-	if second.Outcome != store.OutcomeApplied {
+	second := s.Compact(ref, runs.Request{})
+	if second.Outcome != runs.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", second.Outcome, second.Reason, s.Steps(second))
 	}
 	repeats(t, s, first)
 	repeats(t, s, second)
 	for range 2 {
-		if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+		if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -290,46 +295,46 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		run  func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) store.Run
-		want store.Outcome
+		run  func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run
+		want runs.Outcome
 	}{
-		{"skipped, not due", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) store.Run {
+		{"skipped, not due", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Talk(3, 500)})
-			return s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
-		}, store.OutcomeSkipped},
-		{"skipped, empty", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) store.Run {
+			return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
+		}, runs.OutcomeSkipped},
+		{"skipped, empty", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 100_000})
-			run := s.Compact(ref, store.RunRequest{})
+			run := s.Compact(ref, runs.Request{})
 			s.Append(ref, scenario.Talk(6, 2000)...) // what came later is not seen
 			return run
-		}, store.OutcomeSkipped},
-		{"prepared", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) store.Run {
+		}, runs.OutcomeSkipped},
+		{"prepared", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
 			gate.Open()
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
-			if _, err := s.Store.OpenReply(t.Context(), ref, time.Minute); err != nil {
+			if _, err := s.Store.Replies.Open(t.Context(), ref, time.Minute); err != nil {
 				t.Fatal(err)
 			}
-			return s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
-		}, store.OutcomePrepared},
-		{"superseded", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) store.Run {
+			return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
+		}, runs.OutcomePrepared},
+		{"superseded", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
-			run := s.Request(ref, store.RunRequest{})
+			run := s.Request(ref, runs.Request{})
 			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Store.ReportMarker(t.Context(), ref,
-				store.ReportedMarker{
-					Origin: store.OriginAgent, CoversTo: 4, Summary: []byte("the agent's own"),
+			if _, err := s.Store.Markers.Report(t.Context(), ref,
+				markers.Reported{
+					Origin: markers.OriginAgent, CoversTo: 4, Summary: []byte("the agent's own"),
 					SummaryTokens: 5,
 				}); err != nil {
 				t.Fatal(err)
 			}
 			gate.Open()
 			return s.Wait(run)
-		}, store.OutcomeSuperseded},
-		{"cancelled", func(t *testing.T, s *scenario.System, _ *vendorserver.Gate) store.Run {
+		}, runs.OutcomeSuperseded},
+		{"cancelled", func(t *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
-			run := s.Request(ref, store.RunRequest{})
+			run := s.Request(ref, runs.Request{})
 			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
@@ -337,30 +342,30 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 				t.Fatal(err)
 			}
 			return s.Wait(run)
-		}, store.OutcomeCancelled},
-		{"the agent went on", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) store.Run {
+		}, runs.OutcomeCancelled},
+		{"the agent went on", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
-			run := s.Request(ref, store.RunRequest{})
+			run := s.Request(ref, runs.Request{})
 			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
 			s.Append(ref, scenario.Assistant("I go on."), scenario.User("And part 9?"))
 			gate.Open()
 			return s.Wait(run)
-		}, store.OutcomeApplied},
-		{"the tail alone", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) store.Run {
+		}, runs.OutcomeApplied},
+		{"the tail alone", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 12_000, Messages: []string{
 				scenario.User("check the log"), scenario.Call("big", "I look."),
 				scenario.Result("big", scenario.Distinct("line", 8000)),
 			}})
-			return s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
-		}, store.OutcomeApplied},
-		{"down to the tail", func(_ *testing.T, s *scenario.System, gate *vendorserver.Gate) store.Run {
+			return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
+		}, runs.OutcomeApplied},
+		{"down to the tail", func(_ *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
 			gate.Open()
 			talk := append(scenario.Talk(3, 400)[:12], scenario.User("check the log"), scenario.Call("big", "I look."),
 				scenario.Result("big", scenario.Distinct("line", 8000)))
-			return s.Compact(s.Create(scenario.Conversation{Window: 12_000, Messages: talk}), store.RunRequest{})
-		}, store.OutcomeApplied},
+			return s.Compact(s.Create(scenario.Conversation{Window: 12_000, Messages: talk}), runs.Request{})
+		}, runs.OutcomeApplied},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -387,8 +392,8 @@ func TestReplayOfARunThatRanOutOfTime(t *testing.T) {
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000), Settings: map[string]any{
 		"summarizers": []any{alpha, beta}, "run_time_budget_seconds": 3,
 	}})
-	run := s.Compact(ref, store.RunRequest{})
-	if run.Outcome != store.OutcomeApplied || !run.Facts.Digest || len(s.Vendor.Requests()) != 1 {
+	run := s.Compact(ref, runs.Request{})
+	if run.Outcome != runs.OutcomeApplied || !run.Facts.Digest || len(s.Vendor.Requests()) != 1 {
 		t.Fatalf("%s by %s after %d calls\n%s", run.Outcome, run.Facts.Summarizer, len(s.Vendor.Requests()),
 			s.Steps(run))
 	}
@@ -400,12 +405,12 @@ func TestReplayRefuses(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{text(good), {Hang: true}}})
 	s.StartWorker()
-	ask := func(run store.Run, q conversation.ReplayRequest) error {
+	ask := func(run runs.Run, q conversation.ReplayRequest) error {
 		_, _, err := conversation.AskReplay(t.Context(), s.Store, s.Config, run.Ref, q)
 		return err
 	}
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
-	run := s.Compact(ref, store.RunRequest{})
+	run := s.Compact(ref, runs.Request{})
 	got, _ := replay(t, s, run, conversation.ReplayRequest{})
 	if err := ask(got, conversation.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) ||
 		!strings.Contains(err.Error(), "replay itself") {
@@ -421,7 +426,7 @@ func TestReplayRefuses(t *testing.T) {
 			t.Errorf("%+v: %v", q, err)
 		}
 	}
-	unfinished := s.Request(ref, store.RunRequest{Focus: "again"})
+	unfinished := s.Request(ref, runs.Request{Focus: "again"})
 	if err := ask(unfinished, conversation.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) ||
 		!strings.Contains(err.Error(), "not ended") {
 		t.Errorf("of an unfinished run: %v", err)
@@ -437,11 +442,11 @@ func TestReplayRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Wait(asked); got.Outcome != store.OutcomeFailed || got.ErrorKind != pipeline.BadRequest ||
+	if got := s.Wait(asked); got.Outcome != runs.OutcomeFailed || got.ErrorKind != pipeline.BadRequest ||
 		!strings.Contains(got.Reason, "pruned or deleted") {
 		t.Errorf("without the answer: %s %s %s", got.Outcome, got.ErrorKind, got.Reason)
 	}
-	if err := s.Store.DeleteConversationContent(t.Context(), ref); err != nil {
+	if err := s.Store.Retention.DeleteContent(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
 	if err := ask(run, conversation.ReplayRequest{}); !errors.Is(err, store.ErrNotFound) {
@@ -468,7 +473,7 @@ func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 		Window: 11000, Settings: map[string]any{"summarizers": []any{alpha}},
 		Messages: talk,
 	})
-	run := s.Compact(ref, store.RunRequest{})
+	run := s.Compact(ref, runs.Request{})
 	s.Append(ref, scenario.Assistant("done"), scenario.User("This came later."))
 	before, events := s.Context(ref), len(eventsOf(t, s, ref))
 
@@ -477,7 +482,7 @@ func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 		MaxChars: 9000, Focus: "the parts",
 	})
 
-	if got.Outcome != store.OutcomeReplayed || got.Replay.Identical != nil || got.Marker != "" || !c.Live {
+	if got.Outcome != runs.OutcomeReplayed || got.Replay.Identical != nil || got.Marker != "" || !c.Live {
 		t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Steps(got))
 	}
 	want := wire.RunChanges{Summarizer: "openai/beta", Prompt: "general", MaxChars: 9000, Focus: "the parts"}
@@ -518,33 +523,33 @@ func TestLiveReplayIsApplied(t *testing.T) {
 		name    string
 		digest  string
 		first   vendorserver.Answer
-		was     store.Outcome
+		was     runs.Outcome
 		between func(t *testing.T, s *scenario.System, ref store.ConversationRef)
-		want    store.Outcome
+		want    runs.Outcome
 	}{
-		{name: "a failed run", digest: "never", first: refused, was: store.OutcomeFailed, want: store.OutcomeApplied},
-		{name: "a digest", first: refused, was: store.OutcomeApplied, want: store.OutcomeApplied},
-		{name: "a model's summary", first: text(good), was: store.OutcomeApplied, want: store.OutcomeApplied},
+		{name: "a failed run", digest: "never", first: refused, was: runs.OutcomeFailed, want: runs.OutcomeApplied},
+		{name: "a digest", first: refused, was: runs.OutcomeApplied, want: runs.OutcomeApplied},
+		{name: "a model's summary", first: text(good), was: runs.OutcomeApplied, want: runs.OutcomeApplied},
 		{
-			name: "the agent went on", first: refused, was: store.OutcomeApplied, want: store.OutcomeApplied,
+			name: "the agent went on", first: refused, was: runs.OutcomeApplied, want: runs.OutcomeApplied,
 			between: func(_ *testing.T, s *scenario.System, ref store.ConversationRef) {
 				s.Append(ref, scenario.Assistant("done"), scenario.User("This came later."))
 			},
 		},
 		{
-			name: "undone since", first: refused, was: store.OutcomeApplied, want: store.OutcomeApplied,
+			name: "undone since", first: refused, was: runs.OutcomeApplied, want: runs.OutcomeApplied,
 			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
-				if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+				if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 					t.Fatal(err)
 				}
 			},
 		},
 		{
-			name: "another compaction since", first: refused, was: store.OutcomeApplied, want: store.OutcomeSuperseded,
+			name: "another compaction since", first: refused, was: runs.OutcomeApplied, want: runs.OutcomeSuperseded,
 			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
-				if _, err := s.Store.ReportMarker(t.Context(), ref,
-					store.ReportedMarker{
-						Origin: store.OriginAgent, CoversTo: 20, Summary: []byte("the agent's own"),
+				if _, err := s.Store.Markers.Report(t.Context(), ref,
+					markers.Reported{
+						Origin: markers.OriginAgent, CoversTo: 20, Summary: []byte("the agent's own"),
 						SummaryTokens: 5,
 					}); err != nil {
 					t.Fatal(err)
@@ -552,9 +557,9 @@ func TestLiveReplayIsApplied(t *testing.T) {
 			},
 		},
 		{
-			name: "a reply is open", first: refused, was: store.OutcomeApplied, want: store.OutcomePrepared,
+			name: "a reply is open", first: refused, was: runs.OutcomeApplied, want: runs.OutcomePrepared,
 			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
-				if _, err := s.Store.OpenReply(t.Context(), ref, time.Minute); err != nil {
+				if _, err := s.Store.Replies.Open(t.Context(), ref, time.Minute); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -573,7 +578,7 @@ func TestLiveReplayIsApplied(t *testing.T) {
 			}
 			ref := s.Create(scenario.Conversation{Window: 11000, Settings: settings, Messages: scenario.Talk(6, 2000)})
 			full := s.Context(ref)
-			run := s.Compact(ref, store.RunRequest{})
+			run := s.Compact(ref, runs.Request{})
 			if run.Outcome != tt.was {
 				t.Fatalf("the run: %s %s", run.Outcome, run.Reason)
 			}
@@ -587,7 +592,7 @@ func TestLiveReplayIsApplied(t *testing.T) {
 			if got.Outcome != tt.want {
 				t.Fatalf("%s %s %s\n%s", got.Outcome, got.ErrorKind, got.Reason, s.Steps(got))
 			}
-			for _, step := range got.Steps {
+			for _, step := range got.Attempts {
 				if step.Stage == string(activities.StageFinish) && (step.Attempt > 1 || step.ErrorKind != "") {
 					t.Errorf("to close it took attempt %d: %s", step.Attempt, step.ErrorKind)
 				}
@@ -600,12 +605,12 @@ func TestLiveReplayIsApplied(t *testing.T) {
 				}
 			}
 			switch tt.want {
-			case store.OutcomeSuperseded:
+			case runs.OutcomeSuperseded:
 				if asked != 0 || strings.Join(after, "\n") != strings.Join(before, "\n") {
 					t.Errorf("%d calls for what cannot take effect", asked)
 				}
 				return
-			case store.OutcomePrepared:
+			case runs.OutcomePrepared:
 				if strings.Join(after, "\n") != strings.Join(before, "\n") {
 					t.Error("the context changed under the reply")
 				}
@@ -615,17 +620,17 @@ func TestLiveReplayIsApplied(t *testing.T) {
 				after[len(after)-1] != before[len(before)-1] {
 				t.Errorf("%d calls; the context is %.300q", asked, after)
 			}
-			if c.Replay == nil || c.Replay.Outcome != store.OutcomeApplied || c.Original.Outcome != tt.was {
+			if c.Replay == nil || c.Replay.Outcome != runs.OutcomeApplied || c.Original.Outcome != tt.was {
 				t.Errorf("sides %+v and %+v", c.Original, c.Replay)
 			}
-			if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+			if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 				t.Fatal(err)
 			}
 			if undone := s.Context(ref); strings.Join(undone, "\n") != strings.Join(before, "\n") {
 				t.Errorf("after the undo the context is not what it was: %.300q, was %.300q", undone, before)
 			}
-			if tt.was == store.OutcomeApplied && tt.name != "undone since" {
-				if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+			if tt.was == runs.OutcomeApplied && tt.name != "undone since" {
+				if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -643,7 +648,7 @@ func TestBudgetHoldsForLiveReplays(t *testing.T) {
 	s.Config.Settings.TenantDailyTokenBudget = 100
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
-	run := s.Compact(ref, store.RunRequest{Settings: nil})
+	run := s.Compact(ref, runs.Request{Settings: nil})
 	repeats(t, s, run)
 	sql(t, s, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, state, input_tokens) `+
 		`SELECT cid, tenant, id, 99, 1, 'x', 'y', 'failed', 5000 FROM runs WHERE id = $1`, run.Ref.ID)

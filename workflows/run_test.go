@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"precis/internal/store"
+	storeruns "precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
@@ -36,9 +37,9 @@ func TestSelfSummaryIsTheAgentsRequestAndOneInstruction(t *testing.T) {
 	ref := s.Create(scenario.Conversation{Window: 20000, System: system, Tools: tools, Messages: talk})
 	agents := s.Context(ref) // what the agent sends, old tool results trimmed
 
-	run := s.Compact(ref, store.RunRequest{})
+	run := s.Compact(ref, storeruns.Request{})
 
-	if run.Outcome != store.OutcomeApplied || run.Facts.Summarizer != "self" {
+	if run.Outcome != storeruns.OutcomeApplied || run.Facts.Summarizer != "self" {
 		t.Fatalf("%s by %s %s\n%s", run.Outcome, run.Facts.Summarizer, run.Reason, s.Steps(run))
 	}
 	body := s.Vendor.Requests()[0].Body
@@ -72,8 +73,8 @@ func TestSelfOverflowGoesToExternalAtOnce(t *testing.T) {
 			Window: 16000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`),
 			Messages: scenario.Talk(6, 2000), Settings: map[string]any{"summarizers": []any{"self", beta}},
 		})
-		run := s.Compact(ref, store.RunRequest{})
-		if run.Outcome != store.OutcomeApplied || run.Facts.Summarizer != "openai/beta" {
+		run := s.Compact(ref, storeruns.Request{})
+		if run.Outcome != storeruns.OutcomeApplied || run.Facts.Summarizer != "openai/beta" {
 			t.Errorf("%s by %s\n%s", run.Outcome, run.Facts.Summarizer, s.Steps(run))
 		}
 		if path := s.Path(run); len(path) != 1 || !strings.HasSuffix(path[0], "→next_summarizer") {
@@ -86,15 +87,17 @@ func TestSelfOverflowGoesToExternalAtOnce(t *testing.T) {
 // refused.
 func TestSelfOverflowAsksTheSameModelForLess(t *testing.T) {
 	t.Parallel()
-	s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{"test-agent": {tooLong,
-		text(good)}}})
+	s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{"test-agent": {
+		tooLong,
+		text(good),
+	}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{
 		Window: 16000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`), Messages: scenario.Talk(6, 2000),
 	})
-	run := s.Compact(ref, store.RunRequest{})
+	run := s.Compact(ref, storeruns.Request{})
 	requests := s.Vendor.Requests()
-	if run.Outcome != store.OutcomeApplied || run.Facts.Summarizer != "anthropic/test-agent" || len(requests) != 2 {
+	if run.Outcome != storeruns.OutcomeApplied || run.Facts.Summarizer != "anthropic/test-agent" || len(requests) != 2 {
 		t.Fatalf("%s by %s, %d requests\n%s", run.Outcome, run.Facts.Summarizer, len(requests), s.Steps(run))
 	}
 	if requests[1].Tokens > requests[0].Tokens*2/3 {
@@ -111,8 +114,8 @@ func TestSelfThatCannotFitIsNotAsked(t *testing.T) {
 		Window: 12000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`), Messages: scenario.Talk(6, 2000),
 		Settings: map[string]any{"summarizers": []any{"self", beta}},
 	})
-	run := s.Compact(ref, store.RunRequest{})
-	if run.Outcome != store.OutcomeApplied || run.Facts.Summarizer != "openai/beta" {
+	run := s.Compact(ref, storeruns.Request{})
+	if run.Outcome != storeruns.OutcomeApplied || run.Facts.Summarizer != "openai/beta" {
 		t.Fatalf("%s by %s\n%s", run.Outcome, run.Facts.Summarizer, s.Steps(run))
 	}
 	if path := s.Path(run); !slices.Equal(path, []string{"self:input_tokens_exceeded→next_summarizer"}) {
@@ -135,9 +138,9 @@ func TestNoShrinkGoesDownToTheTail(t *testing.T) {
 		scenario.Result("big", scenario.Distinct("line", 8000)))
 	ref := s.Create(scenario.Conversation{Window: 12000, Messages: talk})
 
-	run := s.Compact(ref, store.RunRequest{})
+	run := s.Compact(ref, storeruns.Request{})
 
-	if run.Outcome != store.OutcomeApplied {
+	if run.Outcome != storeruns.OutcomeApplied {
 		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	path := s.Path(run)
@@ -167,9 +170,9 @@ func TestIneffectiveCompactionIsSaidAndNotApplied(t *testing.T) {
 		Messages: []string{scenario.User("small"), scenario.Assistant("ok"), big},
 	})
 
-	run := s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
+	run := s.Compact(ref, storeruns.Request{Kind: pipeline.TriggerTokens})
 
-	if run.Outcome == store.OutcomeFailed {
+	if run.Outcome == storeruns.OutcomeFailed {
 		t.Errorf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	if run.ErrorKind != pipeline.NoShrink || run.Reason == "" {
@@ -196,7 +199,7 @@ func TestManyCallersShareOneRun(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range callers {
 		wg.Go(func() {
-			run, _, err := s.Store.RequestRun(t.Context(), ref, store.RunRequest{Kind: pipeline.TriggerManual})
+			run, _, err := s.Store.Runs.Request(t.Context(), ref, storeruns.Request{Kind: pipeline.TriggerManual})
 			if err != nil {
 				t.Error(err)
 				return
@@ -228,14 +231,14 @@ func TestMessagesInMidFlightStay(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
-	run := s.Request(ref, store.RunRequest{})
+	run := s.Request(ref, storeruns.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	late := []string{scenario.Assistant("an answer"), scenario.User("MID-FLIGHT")}
 	s.Append(ref, late...)
 	gate.Open()
-	if run = s.Wait(run); run.Outcome != store.OutcomeApplied {
+	if run = s.Wait(run); run.Outcome != storeruns.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	context := s.Context(ref)
@@ -255,19 +258,19 @@ func TestUndoDuringARunSupersedesIt(t *testing.T) {
 	s.StartWorker()
 	talk := scenario.Talk(6, 2000)
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: talk})
-	if run := s.Compact(ref, store.RunRequest{}); run.Outcome != store.OutcomeApplied {
+	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != storeruns.OutcomeApplied {
 		t.Fatalf("%s %s", run.Outcome, run.Reason)
 	}
 	s.Append(ref, append([]string{scenario.Assistant("answered")}, scenario.Talk(3, 2000)...)...)
-	run := s.Request(ref, store.RunRequest{})
+	run := s.Request(ref, storeruns.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+	if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}
 	gate.Open()
-	if run = s.Wait(run); run.Outcome != store.OutcomeSuperseded {
+	if run = s.Wait(run); run.Outcome != storeruns.OutcomeSuperseded {
 		t.Errorf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	if context := s.Context(ref); context[0] != talk[0] {
@@ -282,7 +285,7 @@ func TestCancelledRunLeavesTheContextAsItWas(t *testing.T) {
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	before := s.Context(ref)
-	run := s.Request(ref, store.RunRequest{})
+	run := s.Request(ref, storeruns.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -294,13 +297,13 @@ func TestCancelledRunLeavesTheContextAsItWas(t *testing.T) {
 	if err != nil || result.Outcome != workflows.OutcomeCancelled {
 		t.Errorf("the waiting caller got %+v, %v", result, err)
 	}
-	if run = s.Run(run); run.Outcome != store.OutcomeCancelled {
+	if run = s.Run(run); run.Outcome != storeruns.OutcomeCancelled {
 		t.Errorf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	if !slices.Equal(before, s.Context(ref)) {
 		t.Error("the context changed")
 	}
-	if run := s.Compact(ref, store.RunRequest{}); run.Outcome != store.OutcomeApplied {
+	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != storeruns.OutcomeApplied {
 		t.Errorf("the next run: %s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 }
@@ -311,22 +314,22 @@ func TestNothingToDoMakesNoCall(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
-	if run := s.Compact(ref, store.RunRequest{}); run.Outcome != store.OutcomeApplied {
+	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != storeruns.OutcomeApplied {
 		t.Fatalf("%s %s", run.Outcome, run.Reason)
 	}
 	for range 3 {
-		run := s.Compact(ref, store.RunRequest{})
-		if run.Outcome != store.OutcomeSkipped || run.Reason != pipeline.NothingAlreadyCompacted {
+		run := s.Compact(ref, storeruns.Request{})
+		if run.Outcome != storeruns.OutcomeSkipped || run.Reason != pipeline.NothingAlreadyCompacted {
 			t.Errorf("%s %q", run.Outcome, run.Reason)
 		}
 	}
 	empty := s.Create(scenario.Conversation{Window: 16000})
-	if run := s.Compact(empty, store.RunRequest{}); run.Outcome != store.OutcomeSkipped ||
+	if run := s.Compact(empty, storeruns.Request{}); run.Outcome != storeruns.OutcomeSkipped ||
 		run.Reason != pipeline.NothingEmpty {
 		t.Errorf("empty: %s %q", run.Outcome, run.Reason)
 	}
 	one := s.Create(scenario.Conversation{Window: 16000, Messages: []string{scenario.User("hi")}})
-	if run := s.Compact(one, store.RunRequest{}); run.Outcome != store.OutcomeSkipped ||
+	if run := s.Compact(one, storeruns.Request{}); run.Outcome != storeruns.OutcomeSkipped ||
 		run.Reason != pipeline.NothingAllProtected {
 		t.Errorf("one message: %s %q", run.Outcome, run.Reason)
 	}
@@ -344,11 +347,11 @@ func TestModelReplacesADigestFromTheUntouchedMessages(t *testing.T) {
 	settings := untrimmed()
 	settings["summarizers"] = []any{alpha}
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: talk, Settings: settings})
-	if run := s.Compact(ref, store.RunRequest{}); run.Outcome != store.OutcomeApplied || !run.Facts.Digest {
+	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != storeruns.OutcomeApplied || !run.Facts.Digest {
 		t.Fatalf("%s digest %t %s\n%s%s", run.Outcome, run.Facts.Digest, run.Reason, s.Steps(run), run.Facts.Numbers)
 	}
-	run := s.Compact(ref, store.RunRequest{})
-	if run.Outcome != store.OutcomeApplied || run.Facts.Digest {
+	run := s.Compact(ref, storeruns.Request{})
+	if run.Outcome != storeruns.OutcomeApplied || run.Facts.Digest {
 		t.Fatalf("%s digest %t %s\n%s", run.Outcome, run.Facts.Digest, run.Reason, s.Steps(run))
 	}
 	requests := s.Vendor.Requests()
@@ -360,7 +363,7 @@ func TestModelReplacesADigestFromTheUntouchedMessages(t *testing.T) {
 		t.Errorf("context %.300q", context)
 	}
 	for range 2 {
-		if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+		if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -375,16 +378,16 @@ func TestOpenReplyIsNeverCompactedUnder(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
-	if _, err := s.Store.OpenReply(t.Context(), ref, time.Minute); err != nil {
+	if _, err := s.Store.Replies.Open(t.Context(), ref, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Store.RequestRun(t.Context(), ref,
-		store.RunRequest{Kind: pipeline.TriggerManual}); store.ConflictReasonOf(err) != store.ConflictReplyOpen {
+	if _, _, err := s.Store.Runs.Request(t.Context(), ref,
+		storeruns.Request{Kind: pipeline.TriggerManual}); store.ConflictReasonOf(err) != store.ConflictReplyOpen {
 		t.Errorf("by hand: %v", err)
 	}
 	before := s.Context(ref)
-	run := s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
-	if run.Outcome != store.OutcomePrepared {
+	run := s.Compact(ref, storeruns.Request{Kind: pipeline.TriggerTokens})
+	if run.Outcome != storeruns.OutcomePrepared {
 		t.Errorf("automatic: %s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	if !slices.Equal(before, s.Context(ref)) {
@@ -399,7 +402,7 @@ func TestStartIsRefusedWhileTheWorkflowRuns(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
-	run := s.Request(ref, store.RunRequest{})
+	run := s.Request(ref, storeruns.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -433,7 +436,7 @@ func TestCompactionsChainAndUndo(t *testing.T) {
 	var before [][]string
 	for i := range 3 {
 		before = append(before, s.Context(ref))
-		if run := s.Compact(ref, store.RunRequest{}); run.Outcome != store.OutcomeApplied {
+		if run := s.Compact(ref, storeruns.Request{}); run.Outcome != storeruns.OutcomeApplied {
 			t.Fatalf("round %d: %s %s\n%s", i, run.Outcome, run.Reason, s.Steps(run))
 		}
 		context := strings.Join(s.Context(ref), "\n")
@@ -457,7 +460,7 @@ func TestCompactionsChainAndUndo(t *testing.T) {
 		}
 	}
 	for i := 2; i >= 0; i-- {
-		if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+		if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 			t.Fatal(err)
 		}
 		got := s.Context(ref)
@@ -468,7 +471,7 @@ func TestCompactionsChainAndUndo(t *testing.T) {
 	if !slices.Equal(s.Context(ref), all) {
 		t.Error("the full history is not back byte for byte")
 	}
-	if _, err := s.Store.Undo(t.Context(), ref, ""); err == nil {
+	if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err == nil {
 		t.Error("a fourth undo was accepted")
 	}
 }
@@ -483,8 +486,8 @@ func TestOverflowInTheLastStepSqueezesTheTailWithoutAModel(t *testing.T) {
 	ref := s.Create(scenario.Conversation{Window: 12000, Messages: []string{
 		ask, scenario.Call("big", "I look."), scenario.Result("big", scenario.Distinct("line", 8000)),
 	}})
-	run := s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerTokens})
-	if run.Outcome != store.OutcomeApplied {
+	run := s.Compact(ref, storeruns.Request{Kind: pipeline.TriggerTokens})
+	if run.Outcome != storeruns.OutcomeApplied {
 		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	context := s.Context(ref)
@@ -495,7 +498,7 @@ func TestOverflowInTheLastStepSqueezesTheTailWithoutAModel(t *testing.T) {
 	if run.Facts.TokensAfter >= 10800 || len(s.Vendor.Requests()) != 0 {
 		t.Errorf("%d tokens after, %d model calls", run.Facts.TokensAfter, len(s.Vendor.Requests()))
 	}
-	if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+	if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}
 	if full := s.Context(ref); strings.Contains(full[2], "chars omitted") {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"precis/internal/conversation"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/corpus"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
@@ -60,7 +60,8 @@ func walk(t *testing.T, path string) {
 		ref := im.Conversation.Ref
 		// A compaction of the vendor's that cannot be read is imported with a digest, which the run replaces by a
 		// summary of the messages beneath it.
-		before, err := conversation.LoadBeneathDigest(t.Context(), s.Store, ref, conversation.InstallationOf(s.Config), 0)
+		before, err := conversation.LoadBeneathDigest(t.Context(), s.Store, ref, conversation.InstallationOf(s.Config),
+			0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,11 +69,11 @@ func walk(t *testing.T, path string) {
 		if i%2 == 1 {
 			summarizer = "anthropic/claude-sonnet-4-5"
 		}
-		run := s.Compact(ref, store.RunRequest{Summarizer: summarizer, Full: false})
-		if run.Outcome != store.OutcomeApplied && run.Outcome != store.OutcomeSkipped {
+		run := s.Compact(ref, runs.Request{Summarizer: summarizer, Full: false})
+		if run.Outcome != runs.OutcomeApplied && run.Outcome != runs.OutcomeSkipped {
 			t.Fatalf("conversation %d: %s %s %s\n%s", i, run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 		}
-		if run.Outcome == store.OutcomeSkipped && run.Reason != pipeline.NothingAllProtected &&
+		if run.Outcome == runs.OutcomeSkipped && run.Reason != pipeline.NothingAllProtected &&
 			run.Reason != pipeline.NothingAlreadyCompacted {
 			t.Errorf("conversation %d: skipped: %s", i, run.Reason)
 		}

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/exampletest"
 	"precis/internal/testkit/scenario"
 )
@@ -62,7 +62,7 @@ func TestAgentCompactsAsItsChild(t *testing.T) {
 		strings.Contains(last.Text, "First question and so on and so on") {
 		t.Errorf("the third answer was asked for with %.500s", last.Text)
 	}
-	runs, _, err := sys.Store.ListRuns(t.Context(), scenario.Tenant, store.RunFilter{})
+	runs, _, err := sys.Store.Runs.List(t.Context(), scenario.Tenant, runs.Filter{})
 	if err != nil || len(runs) != 1 || runs[0].Outcome != "applied" || runs[0].Facts.Digest {
 		t.Fatalf("%+v, %v", runs, err)
 	}
@@ -86,7 +86,7 @@ func TestAgentCompactsAfterAnOverflow(t *testing.T) {
 	if !strings.Contains(out, "Answer to Second question.\n[compacted: applied, ") {
 		t.Errorf("printed\n%s", out)
 	}
-	runs, _, err := sys.Store.ListRuns(t.Context(), scenario.Tenant, store.RunFilter{})
+	runs, _, err := sys.Store.Runs.List(t.Context(), scenario.Tenant, runs.Filter{})
 	if err != nil || len(runs) != 1 || runs[0].Outcome != "applied" {
 		t.Fatalf("%+v, %v", runs, err)
 	}

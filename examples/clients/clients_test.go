@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/exampletest"
 	"precis/internal/testkit/scenario"
 )
@@ -77,7 +78,7 @@ func TestClients(t *testing.T) {
 			sys := scenario.New(t, exampletest.Script(4000))
 			sys.StartWorker()
 			// Keys are on, as in production.
-			_, key, err := sys.Store.CreateAPIKey(t.Context(), scenario.Tenant, "example", false)
+			_, key, err := sys.Store.Keys.Create(t.Context(), scenario.Tenant, "example", false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,8 +101,8 @@ func TestClients(t *testing.T) {
 			if string(out) != want {
 				t.Errorf("printed\n%s\nwant\n%s", out, want)
 			}
-			runs, _, err := sys.Store.ListRuns(t.Context(), scenario.Tenant,
-				store.RunFilter{Outcome: store.OutcomeApplied})
+			runs, _, err := sys.Store.Runs.List(t.Context(), scenario.Tenant,
+				runs.Filter{Outcome: runs.OutcomeApplied})
 			if err != nil || len(runs) != 1 || runs[0].Kind != "overflow" {
 				t.Errorf("%d runs took effect, %v: %+v", len(runs), err, runs)
 			}
@@ -115,7 +116,7 @@ func TestClients(t *testing.T) {
 			if refused != 1 || !reported {
 				t.Errorf("%d requests overflowed, the summary was sent: %t", refused, reported)
 			}
-			c, err := sys.Store.GetConversation(t.Context(),
+			c, err := sys.Store.Conversations.Get(t.Context(),
 				store.ConversationRef{Tenant: scenario.Tenant, ID: runs[0].Conversation})
 			if err != nil || c.HeadSeq != 8 || c.LearnedWindow == 0 || c.Usage.Tokens == 0 {
 				t.Errorf("the conversation has %d messages, window %d, usage %+v, %v", c.HeadSeq, c.LearnedWindow,

@@ -33,7 +33,7 @@ func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
 func (s *Server) identify(r *http.Request, q *request) *Problem {
 	secret, given := bearer(r)
 	if given {
-		key, err := s.store.FindAPIKey(r.Context(), secret)
+		key, err := s.store.Keys.Find(r.Context(), secret)
 		switch {
 		case err == nil:
 			q.tenant, q.trusted = key.Tenant, key.Trusted
@@ -43,7 +43,7 @@ func (s *Server) identify(r *http.Request, q *request) *Problem {
 		}
 	}
 	if s.local.Load() {
-		has, err := s.store.HasAPIKeys(r.Context())
+		has, err := s.store.Keys.Any(r.Context())
 		if err != nil {
 			return problemOf(r.Context(), err)
 		}

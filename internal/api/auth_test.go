@@ -54,8 +54,8 @@ func TestWithoutKeys(t *testing.T) {
 	p.names(t, "header.Authorization")
 	b.send("GET", "/v1/conversations", "", "Authorization", "Bearer "+key).is(200)
 	// Taking the last one back does not open the server again.
-	for _, k := range must(b.Store.APIKeys(t.Context(), "")) {
-		if err := b.Store.RevokeAPIKey(t.Context(), k.Tenant, k.ID); err != nil {
+	for _, k := range must(b.Store.Keys.List(t.Context(), "")) {
+		if err := b.Store.Keys.Revoke(t.Context(), k.Tenant, k.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestAnOpenAddressNeedsKeys(t *testing.T) {
 		!strings.Contains(err.Error(), "precis keys create") || !strings.Contains(err.Error(), "http.addr") {
 		t.Fatalf("error %v", err)
 	}
-	if _, _, err := sys.Store.CreateAPIKey(t.Context(), store.DefaultTenant, "", false); err != nil {
+	if _, _, err := sys.Store.Keys.Create(t.Context(), store.DefaultTenant, "", false); err != nil {
 		t.Fatal(err)
 	}
 	l, err := s.Listen(t.Context())

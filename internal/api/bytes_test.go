@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/conversations"
 )
 
 // natives are messages whose bytes say more than their JSON value.
@@ -135,13 +137,14 @@ func TestLinesAreGivenAsText(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, options{})
 	lines := `{"type":"assistant","uuid":"1"}` + "\n" + `{"type":"assistant","uuid":"2"}`
-	c, _, err := b.Store.CreateConversation(t.Context(), store.DefaultTenant,
-		store.NewConversation{ID: "lines", Format: "claude-code", Vendor: "anthropic", Model: "m"})
+	c, _, err := b.Store.Conversations.Create(t.Context(), store.DefaultTenant,
+		conversations.NewConversation{ID: "lines", Format: "claude-code", Vendor: "anthropic", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Store.Append(t.Context(), c.Ref, []store.NewMessage{{Role: "assistant", Native: []byte(lines)}},
-		store.AppendOptions{}); err != nil {
+	if _, err := b.Store.Changes.Append(t.Context(), c.Ref,
+		[]conversations.NewMessage{{Role: "assistant", Native: []byte(lines)}},
+		changes.AppendOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.send("GET", "/v1/conversations/lines/messages", "").is(200).get("messages", 0, "native"); got != lines {

@@ -104,7 +104,7 @@ func (s *Server) await(ctx context.Context, q *request, run wire.Run, wait time.
 		return run, nil
 	}
 	ref := store.RunRef{Tenant: q.tenant, ID: run.ID}
-	stored, err := s.store.GetRun(ctx, ref)
+	stored, err := s.store.Runs.Get(ctx, ref)
 	if err != nil {
 		return run, err
 	}

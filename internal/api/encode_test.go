@@ -11,6 +11,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 )
 
 func encoded(t interface{ Fatal(...any) }, v any) string {
@@ -97,11 +98,11 @@ func TestEncodeAsTheStandardLibrary(t *testing.T) {
 		at := rapid.Int64().Draw(t, "at")
 		text := rapid.String().Draw(t, "text")
 		raw := json.RawMessage(rapid.SampledFrom([]string{`{}`, `{"a":[1,2,{"b":null}]}`, `[]`, `"x"`}).Draw(t, "raw"))
-		v := runreport.Of(store.Run{
+		v := runreport.Of(runs.Run{
 			Ref: store.RunRef{ID: text}, Focus: text, Reason: text,
 			Trigger: json.RawMessage(`{"used":` + string(encoded(t, at)) + `}`), Versions: raw,
-			Created: time.Unix(at%4_000_000_000, 0).UTC(),
-			Steps:   []store.Step{{Stage: text, Numbers: raw, Artifacts: map[string]string{text: "x", "a": text}}},
+			Created:  time.Unix(at%4_000_000_000, 0).UTC(),
+			Attempts: []runs.Attempt{{Stage: text, Numbers: raw, Artifacts: map[string]string{text: "x", "a": text}}},
 		})
 		v.RunTexts = &wire.RunTexts{Prompts: []wire.RunPrompted{{System: text}}, Summary: text}
 		var want bytes.Buffer

@@ -16,6 +16,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/timeline"
 )
 
 const (
@@ -76,7 +77,7 @@ func (s *Server) followEvents(ctx context.Context, q *request, in *eventsInput) 
 }
 
 // stream writes events until the client is gone, its key is taken back or the server stops.
-func (s *Server) stream(r *http.Request, out *stream, ref store.ConversationRef, after int64, events []store.Event) {
+func (s *Server) stream(r *http.Request, out *stream, ref store.ConversationRef, after int64, events []timeline.Event) {
 	ctx := r.Context()
 	follower, leave := s.hub.follow(ref, after)
 	defer leave()
@@ -118,7 +119,9 @@ func (s *Server) stream(r *http.Request, out *stream, ref store.ConversationRef,
 
 // more reads the next events, and says whether there may be others. While the database is away there are none, and the
 // next heartbeat looks again.
-func (s *Server) more(ctx context.Context, ref store.ConversationRef, after int64) (events []store.Event, unread bool) {
+func (s *Server) more(ctx context.Context, ref store.ConversationRef,
+	after int64,
+) (events []timeline.Event, unread bool) {
 	events, err := s.service.Events(ctx, ref, after, eventsAtOnce)
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("a stream's events cannot be read: trying again", "error", err)
@@ -141,7 +144,7 @@ func (s *stream) start() {
 	s.print("retry: %d\n\n", reconnectAfter)
 }
 
-func (s *stream) event(e store.Event) {
+func (s *stream) event(e timeline.Event) {
 	data := e.Data
 	if len(data) == 0 {
 		data = json.RawMessage("{}")

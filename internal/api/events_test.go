@@ -15,6 +15,7 @@ import (
 	"precis/internal/config"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/timeline"
 	"precis/internal/testkit/scenario"
 )
 
@@ -105,9 +106,9 @@ func (f *following) next() wire.Event {
 func (b *bench) event(ref store.ConversationRef, n int) {
 	b.t.Helper()
 	for i := range n {
-		if _, err := b.Store.AppendEvent(b.t.Context(), ref,
-			store.Event{
-				Kind: store.EventWarning,
+		if _, err := b.Store.Timeline.Append(b.t.Context(), ref,
+			timeline.Event{
+				Kind: timeline.Warning,
 				Data: json.RawMessage(fmt.Sprintf(`{"n":%d,"text":"<&>"}`, i)),
 			}); err != nil {
 			b.t.Fatal(err)
@@ -124,7 +125,7 @@ func TestEvents(t *testing.T) {
 
 	all := b.follow(c + "/events")
 	for want := int64(1); want <= 2; want++ {
-		if e := all.next(); e.Seq != want || e.Kind != store.EventWarning || e.Created.IsZero() ||
+		if e := all.next(); e.Seq != want || e.Kind != timeline.Warning || e.Created.IsZero() ||
 			!strings.Contains(string(e.Data), `"n"`) {
 			t.Errorf("%+v", e)
 		}
@@ -246,8 +247,8 @@ func TestStreamsEnd(t *testing.T) {
 		b := newBench(t, options{})
 		b.key = b.newKey("default", false)
 		f := b.follow(b.create("c", "") + "/events")
-		for _, k := range must(b.Store.APIKeys(t.Context(), "default")) {
-			if err := b.Store.RevokeAPIKey(t.Context(), "default", k.ID); err != nil {
+		for _, k := range must(b.Store.Keys.List(t.Context(), "default")) {
+			if err := b.Store.Keys.Revoke(t.Context(), "default", k.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -283,15 +284,15 @@ func TestEventsOfARun(t *testing.T) {
 	f := b.follow(c + "/events")
 	run := b.send("POST", c+"/compactions", `{"wait_seconds":60,"summarizer":"digest"}`).is(200).get("id")
 	b.send("DELETE", c+"/marker", "").is(200)
-	var kinds []store.EventKind
-	for !slices.Contains(kinds, store.EventUndone) {
+	var kinds []timeline.Kind
+	for !slices.Contains(kinds, timeline.Undone) {
 		e := f.next()
 		if e.Run != run {
 			t.Errorf("event %+v is of another run than %s", e, run)
 		}
 		kinds = append(kinds, e.Kind)
 	}
-	if kinds[0] != store.EventTrigger || !slices.Contains(kinds, store.EventApplied) {
+	if kinds[0] != timeline.Trigger || !slices.Contains(kinds, timeline.Applied) {
 		t.Errorf("events %q", kinds)
 	}
 }

@@ -113,7 +113,7 @@ func (h *hub) look(ctx context.Context) error {
 	h.mu.Lock()
 	refs := slices.Collect(maps.Keys(h.topics))
 	h.mu.Unlock()
-	heads, err := h.store.EventHeads(ctx, refs)
+	heads, err := h.store.Timeline.Heads(ctx, refs)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/access"
 )
 
 const (
@@ -102,10 +103,10 @@ func (s *Server) keepAnswer(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	q := requestOf(r.Context())
-	k := store.KeyedRequest{
+	k := access.KeyedRequest{
 		Tenant: q.tenant, Key: strings.Join(key, ","), Request: requestHash(r, q.body), Repeatable: t.repeatable,
 	}
-	state, kept, err := s.store.ClaimKey(r.Context(), k)
+	state, kept, err := s.store.Idempotency.Claim(r.Context(), k)
 	if err != nil {
 		p := problemOf(r.Context(), err)
 		if errors.Is(err, store.ErrInvalid) {
@@ -117,16 +118,16 @@ func (s *Server) keepAnswer(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	switch state {
-	case store.KeyOther:
+	case access.KeyOther:
 		problem(codeKeyReused, "idempotency key %q was used with another request: each request has a key of its own",
 			k.Key).at("header."+idempotencyHeader).write(w, r)
-	case store.KeyBusy:
+	case access.KeyBusy:
 		problem(codeKeyBusy, "the request with idempotency key %q is under way: try again in a moment",
 			k.Key).after(time.Second).write(w, r)
-	case store.KeyLost:
+	case access.KeyLost:
 		problem(codeKeyLost, "the request with idempotency key %q took effect, and its answer was lost in a "+
 			"crash: read what is there before you send it again, with another key", k.Key).write(w, r)
-	case store.KeyAnswered:
+	case access.KeyAnswered:
 		for name, value := range kept.Headers {
 			w.Header().Set(name, value)
 		}
@@ -148,14 +149,14 @@ func requestHash(r *http.Request, body []byte) store.Hash {
 	return store.Hash(h.Sum(nil))
 }
 
-func (s *Server) doKeyed(ctx huma.Context, r *http.Request, w http.ResponseWriter, k store.KeyedRequest,
+func (s *Server) doKeyed(ctx huma.Context, r *http.Request, w http.ResponseWriter, k access.KeyedRequest,
 	next func(huma.Context),
 ) {
 	rec := &recorder{header: w.Header().Clone()}
 	release := s.hold(r.Context(), k)
 	func() {
 		defer release() // also when it panics: the key is then let go when its claim ends
-		next(with(ctx, r.WithContext(store.WithKey(r.Context(), k)), rec))
+		next(with(ctx, r.WithContext(access.WithKey(r.Context(), k)), rec))
 	}()
 	s.settle(r.Context(), k, rec)
 	for name, values := range rec.header {
@@ -166,7 +167,7 @@ func (s *Server) doKeyed(ctx huma.Context, r *http.Request, w http.ResponseWrite
 }
 
 // hold extends the claim on a key while a request takes long.
-func (s *Server) hold(ctx context.Context, k store.KeyedRequest) (release func()) {
+func (s *Server) hold(ctx context.Context, k access.KeyedRequest) (release func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		tick := time.NewTicker(holdEvery)
@@ -176,7 +177,7 @@ func (s *Server) hold(ctx context.Context, k store.KeyedRequest) (release func()
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if err := s.store.ExtendKey(ctx, k); err != nil && ctx.Err() == nil {
+				if err := s.store.Idempotency.Extend(ctx, k); err != nil && ctx.Err() == nil {
 					s.log.Warn("an idempotency key could not be held", "error", err)
 				}
 			}
@@ -186,14 +187,14 @@ func (s *Server) hold(ctx context.Context, k store.KeyedRequest) (release func()
 }
 
 // settle notes how a keyed request ended. Its answer goes out whether that can be noted or not.
-func (s *Server) settle(ctx context.Context, k store.KeyedRequest, rec *recorder) {
+func (s *Server) settle(ctx context.Context, k access.KeyedRequest, rec *recorder) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepPatience)
 	defer cancel()
 	keep := rec.status < http.StatusMultipleChoices
 	var err error
 	if !keep {
 		var effective bool
-		effective, err = s.store.ReleaseKey(ctx, k)
+		effective, err = s.store.Idempotency.Release(ctx, k)
 		// It changed something and failed for good: trying again would change it again and fail the same way.
 		keep = effective && rec.status < http.StatusInternalServerError
 	}
@@ -204,7 +205,8 @@ func (s *Server) settle(ctx context.Context, k store.KeyedRequest, rec *recorder
 				headers[name] = v
 			}
 		}
-		err = s.store.AnswerKey(ctx, k, store.KeyedAnswer{Status: rec.status, Headers: headers, Body: rec.body.Bytes()})
+		err = s.store.Idempotency.Answer(ctx, k,
+			access.KeyedAnswer{Status: rec.status, Headers: headers, Body: rec.body.Bytes()})
 	}
 	if err != nil {
 		s.log.Warn("the end of a request with an idempotency key was not noted", "error", err)

@@ -55,7 +55,8 @@ func (s *Server) enterMCP(w http.ResponseWriter, r *http.Request, q *request) *P
 		return p
 	}
 	if id := r.PathValue("id"); id != "" {
-		if _, err := s.store.GetConversation(r.Context(), store.ConversationRef{Tenant: q.tenant, ID: id}); err != nil {
+		if _, err := s.store.Conversations.Get(r.Context(),
+			store.ConversationRef{Tenant: q.tenant, ID: id}); err != nil {
 			return problemOf(r.Context(), err)
 		}
 	}

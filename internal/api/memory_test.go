@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"precis/internal/service"
-	"precis/internal/store"
+	"precis/internal/store/segments"
 	"precis/internal/testkit/scenario"
 )
 
@@ -63,7 +63,7 @@ func TestMemoryOverHTTP(t *testing.T) {
 		p := b.send("POST", c+"/segments", body).fails(422, service.CodeInvalid)
 		p.names(t, field)
 	}
-	large := b.send("POST", c+"/segments", `{"text":"`+strings.Repeat("x", store.MaxNoteBytes+1)+`"}`).fails(413,
+	large := b.send("POST", c+"/segments", `{"text":"`+strings.Repeat("x", segments.MaxNoteBytes+1)+`"}`).fails(413,
 		service.CodeTooLarge)
 	large.names(t, "body.text")
 	// The same request with the same key leaves one note.

@@ -73,7 +73,7 @@ func TestReplay(t *testing.T) {
 	b.send("POST", "/v1/runs/"+run+"/replay", `{"live":true,"max_chars":-1}`).fails(422, service.CodeInvalid)
 	b.send("POST", "/v1/runs/"+hangs+"/replay", `{}`).fails(422, service.CodeInvalid)
 	b.send("POST", "/v1/runs/none/replay", `{}`).fails(404, service.CodeNotFound)
-	if err := b.Store.DeleteConversationContent(t.Context(),
+	if err := b.Store.Retention.DeleteContent(t.Context(),
 		store.ConversationRef{Tenant: store.DefaultTenant, ID: "c"}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"precis/internal/runreport"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -51,9 +52,9 @@ func (in *RunFilter) Resolve(huma.Context) []error {
 	}}
 }
 
-func (in RunFilter) store() store.RunFilter {
-	f := store.RunFilter{
-		Conversation: in.Conversation, Outcome: store.Outcome(in.Outcome), ErrorKind: in.ErrorKind,
+func (in RunFilter) store() runs.Filter {
+	f := runs.Filter{
+		Conversation: in.Conversation, Outcome: runs.Outcome(in.Outcome), ErrorKind: in.ErrorKind,
 		Trigger: pipeline.TriggerKind(in.Trigger), Summarizer: in.Summarizer, ReplayOf: in.ReplayOf, Since: in.Since,
 		Until: in.Until,
 	}

@@ -164,7 +164,7 @@ func (s *Server) mayServe(ctx context.Context, addr net.Addr) error {
 	if local {
 		return nil
 	}
-	has, err := s.store.HasAPIKeys(ctx)
+	has, err := s.store.Keys.Any(ctx)
 	if err != nil {
 		return err
 	}

@@ -328,10 +328,10 @@ func (b *bench) add(conversation string, natives ...string) reply {
 // newKey makes a key for a tenant.
 func (b *bench) newKey(tenant string, trusted bool) string {
 	b.t.Helper()
-	if _, err := b.Store.EnsureTenant(b.t.Context(), tenant, ""); err != nil {
+	if _, err := b.Store.Tenants.Ensure(b.t.Context(), tenant, ""); err != nil {
 		b.t.Fatal(err)
 	}
-	_, secret, err := b.Store.CreateAPIKey(b.t.Context(), tenant, "test", trusted)
+	_, secret, err := b.Store.Keys.Create(b.t.Context(), tenant, "test", trusted)
 	if err != nil {
 		b.t.Fatal(err)
 	}

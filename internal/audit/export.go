@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"precis/internal/store"
+	"precis/internal/store/conversations"
+	"precis/internal/store/exports"
 )
 
 // An export is one file of JSON lines, docs/export.md describes it: a header, a line for each row, a trailer with
@@ -59,15 +61,15 @@ func Export(ctx context.Context, s *store.Store, ref store.ConversationRef, code
 	w io.Writer,
 ) (map[string]int, error) {
 	out := &exportWriter{w: bufio.NewWriterSize(w, 1<<20), sum: sha256.New(), rows: map[string]int{}}
-	err := s.Export(ctx, ref, func(c store.Conversation) error {
+	err := s.Exports.Export(ctx, ref, func(c conversations.Conversation) error {
 		if out.lines > 0 {
 			return errors.New("the database went away in the middle of the export: start it again")
 		}
 		return out.line(ExportHeader{
 			Version: ExportVersion, Conversation: c.Ref.ID, Format: c.Format, Messages: c.HeadSeq,
-			SealChain: c.SealChain(), Exported: time.Now().UTC(), Code: code,
+			SealChain: c.SealChain, Exported: time.Now().UTC(), Code: code,
 		})
-	}, func(r store.ExportedRow) error {
+	}, func(r exports.Row) error {
 		l := exportLine{Table: r.Table, Row: r.Row}
 		switch {
 		case r.Content == nil:
@@ -133,7 +135,7 @@ type ExportReader struct {
 }
 
 // maxLine bounds a line: a message with the largest content there is, escaped.
-const maxLine = 6*store.MaxMessageBytes + 1<<20
+const maxLine = 6*conversations.MaxMessageBytes + 1<<20
 
 // ReadExport reads the header of an export.
 func ReadExport(r io.Reader) (*ExportReader, error) {
@@ -186,8 +188,8 @@ func (e *ExportReader) next() ([]byte, error) {
 
 // Next gives the next row, io.EOF after the last. A file that was cut off, or whose bytes are not those that were
 // written, is store.ErrInvalid at the latest at its end.
-func (e *ExportReader) Next() (store.ExportedRow, error) {
-	var none store.ExportedRow
+func (e *ExportReader) Next() (exports.Row, error) {
+	var none exports.Row
 	raw, err := e.next()
 	if errors.Is(err, io.EOF) {
 		return none, e.fault("the file ends here, and its last line is missing: it was cut off")
@@ -202,7 +204,7 @@ func (e *ExportReader) Next() (store.ExportedRow, error) {
 	if err := json.Unmarshal(raw, &l); err != nil {
 		return none, e.fault("it is no JSON object of a row: %s", err)
 	}
-	place := slices.Index(store.ExportedTables(), l.Table)
+	place := slices.Index(exports.Tables(), l.Table)
 	switch {
 	case place < 0:
 		return none, e.fault("there is no table %q in an export", l.Table)
@@ -213,7 +215,7 @@ func (e *ExportReader) Next() (store.ExportedRow, error) {
 	}
 	e.table = place
 	e.rows[l.Table]++
-	row := store.ExportedRow{Table: l.Table, Row: l.Row, Content: l.Base64}
+	row := exports.Row{Table: l.Table, Row: l.Row, Content: l.Base64}
 	if l.Text != nil {
 		row.Content = []byte(*l.Text)
 	}
@@ -256,18 +258,18 @@ func CheckExport(r io.Reader) (ExportHeader, error) {
 
 // Import writes an export into a store: all of it, verified, or nothing. open gives the file from its beginning, and is
 // called more than once. Every fault names the line where the file is at fault.
-func Import(ctx context.Context, s *store.Store, to store.ImportTarget,
+func Import(ctx context.Context, s *store.Store, to exports.Target,
 	open func() (io.Reader, error),
-) (store.Imported, error) {
+) (exports.Imported, error) {
 	r, err := open()
 	if err != nil {
-		return store.Imported{}, err
+		return exports.Imported{}, err
 	}
 	if _, err := CheckExport(r); err != nil {
-		return store.Imported{}, err
+		return exports.Imported{}, err
 	}
 	var e *ExportReader
-	im, err := s.Import(ctx, to, func() (func() (store.ExportedRow, error), error) {
+	im, err := s.Exports.Import(ctx, to, func() (func() (exports.Row, error), error) {
 		r, err := open()
 		if err != nil {
 			return nil, err

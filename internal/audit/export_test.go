@@ -15,6 +15,11 @@ import (
 
 	"precis/internal/audit"
 	"precis/internal/store"
+	storecontexts "precis/internal/store/contexts"
+	"precis/internal/store/conversations"
+	storeevidence "precis/internal/store/evidence"
+	"precis/internal/store/exports"
+	"precis/internal/store/schema"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/stacktest"
 )
@@ -27,7 +32,7 @@ func opened(data []byte) func() (io.Reader, error) {
 func elsewhere(t testing.TB) *store.Store {
 	t.Helper()
 	url := stacktest.DatabaseURL(t)
-	if err := store.Migrate(t.Context(), url, nil); err != nil {
+	if err := schema.Migrate(t.Context(), url, nil); err != nil {
 		t.Fatal(err)
 	}
 	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 4})
@@ -52,10 +57,10 @@ func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	ref, runs := worked(t, s)
-	if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+	if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Store.SetEnrichment(t.Context(), ref, "plan", []byte("then this")); err != nil {
+	if _, err := s.Store.LiveState.Set(t.Context(), ref, "plan", []byte("then this")); err != nil {
 		t.Fatal(err)
 	}
 	s.Append(ref, scenario.User("once more"), "{\"role\":\"assistant\",\"content\":\"no \xff UTF-8, \\u0000\"}")
@@ -76,14 +81,14 @@ func TestExportAndImport(t *testing.T) {
 	other := elsewhere(t)
 	for name, to := range map[string]struct {
 		store  *store.Store
-		target store.ImportTarget
+		target exports.Target
 		same   bool // the runs keep their ids
 	}{
-		"elsewhere":           {other, store.ImportTarget{Tenant: store.DefaultTenant}, true},
-		"under another id":    {s.Store, store.ImportTarget{Tenant: store.DefaultTenant, ID: "copy"}, false},
-		"in another's tenant": {s.Store, store.ImportTarget{Tenant: "mallory", ID: "copy"}, false},
+		"elsewhere":           {other, exports.Target{Tenant: store.DefaultTenant}, true},
+		"under another id":    {s.Store, exports.Target{Tenant: store.DefaultTenant, ID: "copy"}, false},
+		"in another's tenant": {s.Store, exports.Target{Tenant: "mallory", ID: "copy"}, false},
 	} {
-		if _, err := to.store.EnsureTenant(t.Context(), "mallory", ""); err != nil {
+		if _, err := to.store.Tenants.Ensure(t.Context(), "mallory", ""); err != nil {
 			t.Fatal(err)
 		}
 		im, err := audit.Import(t.Context(), to.store, to.target, opened(data))
@@ -109,7 +114,7 @@ func TestExportAndImport(t *testing.T) {
 			!bytes.Equal(messagesOf(again), messagesOf(data)) {
 			t.Errorf("%s: exported again the messages are others", name)
 		}
-		if _, err := to.store.Undo(t.Context(), im.Conversation.Ref, ""); err != nil {
+		if _, err := to.store.Markers.Undo(t.Context(), im.Conversation.Ref, ""); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := audit.Import(t.Context(), to.store, to.target, opened(data)); !errors.Is(err, store.ErrConflict) {
@@ -123,13 +128,13 @@ func TestImportOfAnImport(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	ref, runs := worked(t, s)
-	first, err := audit.Import(t.Context(), s.Store, store.ImportTarget{Tenant: store.DefaultTenant, ID: "twin"},
+	first, err := audit.Import(t.Context(), s.Store, exports.Target{Tenant: store.DefaultTenant, ID: "twin"},
 		opened(exported(t, s.Store, ref)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := elsewhere(t)
-	second, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant, ID: "third"},
+	second, err := audit.Import(t.Context(), other, exports.Target{Tenant: store.DefaultTenant, ID: "third"},
 		opened(exported(t, s.Store, first.Conversation.Ref)))
 	if err != nil {
 		t.Fatal(err)
@@ -145,13 +150,13 @@ func TestImportOfAnImport(t *testing.T) {
 
 func liveContext(t testing.TB, s *store.Store, ref store.ConversationRef) string {
 	t.Helper()
-	live, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+	live, err := s.Contexts.Read(t.Context(), ref, storecontexts.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", live.Summary)
-	for _, list := range [][]store.Message{live.Carried, live.Tail} {
+	for _, list := range [][]conversations.Message{live.Carried, live.Tail} {
 		for _, m := range list {
 			fmt.Fprintf(&b, "%d %s\n", m.Seq, m.Native)
 		}
@@ -230,19 +235,19 @@ func TestDamagedExportsAreRefused(t *testing.T) {
 		cases["forged "+table] = forged(t, lines, table, change)
 	}
 	for name, damaged := range cases {
-		_, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant}, opened(damaged))
+		_, err := audit.Import(t.Context(), other, exports.Target{Tenant: store.DefaultTenant}, opened(damaged))
 		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if n, err := other.CountConversations(t.Context(), store.AuditFilter{}); n != 0 || err != nil {
+	if n, err := other.Evidence.Count(t.Context(), storeevidence.Filter{}); n != 0 || err != nil {
 		t.Errorf("%d conversations were left, %v", n, err)
 	}
-	if _, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: "nobody"}, opened(data)); !errors.Is(err,
+	if _, err := audit.Import(t.Context(), other, exports.Target{Tenant: "nobody"}, opened(data)); !errors.Is(err,
 		store.ErrNotFound) {
 		t.Errorf("a tenant that does not exist: %v", err)
 	}
-	if _, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant},
+	if _, err := audit.Import(t.Context(), other, exports.Target{Tenant: store.DefaultTenant},
 		opened(data)); err != nil {
 		t.Errorf("the whole file: %v", err)
 	}
@@ -270,16 +275,16 @@ func TestImportBelongsToItsTenant(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	ref, runs := compacted(t, s)
-	if _, err := s.Store.EnsureTenant(t.Context(), "mallory", ""); err != nil {
+	if _, err := s.Store.Tenants.Ensure(t.Context(), "mallory", ""); err != nil {
 		t.Fatal(err)
 	}
-	im, err := audit.Import(t.Context(), s.Store, store.ImportTarget{Tenant: "mallory"},
+	im, err := audit.Import(t.Context(), s.Store, exports.Target{Tenant: "mallory"},
 		opened(exported(t, s.Store, ref)))
 	if err != nil || im.Conversation.Ref.Tenant != "mallory" || im.Conversation.Ref.ID != ref.ID {
 		t.Fatalf("%+v %v", im.Conversation.Ref, err)
 	}
 	theirs := im.Runs[runs[0].Ref.ID]
-	if _, err := s.Store.GetRun(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: theirs}); !errors.Is(err,
+	if _, err := s.Store.Runs.Get(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: theirs}); !errors.Is(err,
 		store.ErrNotFound) {
 		t.Errorf("the first tenant finds the second's run: %v", err)
 	}
@@ -325,16 +330,16 @@ func TestImportTakesOnlyItsOwnRows(t *testing.T) {
 	ref, runs := compacted(t, s)
 	data := exported(t, s.Store, ref)
 	other := elsewhere(t)
-	if _, err := other.EnsureTenant(t.Context(), "victim", ""); err != nil {
+	if _, err := other.Tenants.Ensure(t.Context(), "victim", ""); err != nil {
 		t.Fatal(err)
 	}
-	im, err := audit.Import(t.Context(), s.Store, store.ImportTarget{Tenant: store.DefaultTenant, ID: "twin"},
+	im, err := audit.Import(t.Context(), s.Store, exports.Target{Tenant: store.DefaultTenant, ID: "twin"},
 		opened(data))
 	if err != nil {
 		t.Fatal(err)
 	}
 	twin := exported(t, s.Store, im.Conversation.Ref)
-	if _, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: "victim"}, opened(twin)); err != nil {
+	if _, err := audit.Import(t.Context(), other, exports.Target{Tenant: "victim"}, opened(twin)); err != nil {
 		t.Fatal(err)
 	}
 	stolen := im.Runs[runs[0].Ref.ID] // the victim's, which the file does not have
@@ -366,7 +371,7 @@ func TestImportTakesOnlyItsOwnRows(t *testing.T) {
 			return regexp.MustCompile(`"epoch":\d+`).ReplaceAll(l, []byte(`"epoch":77`))
 		}),
 	} {
-		_, err := audit.Import(t.Context(), other, store.ImportTarget{Tenant: store.DefaultTenant, ID: "copy"},
+		_, err := audit.Import(t.Context(), other, exports.Target{Tenant: store.DefaultTenant, ID: "copy"},
 			opened(file))
 		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%s: %v", name, err)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"precis/internal/store"
+	"precis/internal/store/conversations"
+	"precis/internal/store/retention"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -90,7 +92,7 @@ const (
 // Run goes through the conversations and takes what the rule lets go, in small transactions: one that is in use is left
 // alone. Interrupted, it goes on from there when it is called again.
 func (p Prune) Run(ctx context.Context, s *store.Store) (PruneTotals, error) {
-	rule := store.PruneRule{Before: p.Before}
+	rule := retention.Rule{Before: p.Before}
 	for _, kind := range p.Kinds {
 		artifacts, ok := pruneKinds[kind]
 		if !ok {
@@ -105,7 +107,7 @@ func (p Prune) Run(ctx context.Context, s *store.Store) (PruneTotals, error) {
 	err := p.each(ctx, s, what, &out, func(ref store.ConversationRef) error {
 		err := p.conversation(ctx, s, ref, rule, &out)
 		switch {
-		case errors.Is(err, store.ErrBusy):
+		case errors.Is(err, retention.ErrBusy):
 			out.Busy++
 		case errors.Is(err, store.ErrNotFound): // it went away meanwhile
 		case err != nil:
@@ -121,15 +123,15 @@ func (p Prune) Run(ctx context.Context, s *store.Store) (PruneTotals, error) {
 	return out, err
 }
 
-func (p Prune) conversation(ctx context.Context, s *store.Store, ref store.ConversationRef, rule store.PruneRule,
+func (p Prune) conversation(ctx context.Context, s *store.Store, ref store.ConversationRef, rule retention.Rule,
 	out *PruneTotals,
 ) error {
-	found, err := s.Prunable(ctx, ref, rule)
+	found, err := s.Retention.Prunable(ctx, ref, rule)
 	if err != nil {
 		return err
 	}
 	if found.Busy {
-		return store.ErrBusy
+		return retention.ErrBusy
 	}
 	if !p.Apply {
 		for _, a := range found.Artifacts {
@@ -145,7 +147,7 @@ func (p Prune) conversation(ctx context.Context, s *store.Store, ref store.Conve
 		for i, a := range batch {
 			hashes[i] = a.SHA256
 		}
-		gone, err := s.PruneArtifacts(ctx, ref, rule, hashes)
+		gone, err := s.Retention.PruneArtifacts(ctx, ref, rule, hashes)
 		if err != nil {
 			return err
 		}
@@ -157,13 +159,13 @@ func (p Prune) conversation(ctx context.Context, s *store.Store, ref store.Conve
 }
 
 // messages puts placeholders in the place of tool results.
-func (p Prune) messages(ctx context.Context, s *store.Store, ref store.ConversationRef, found store.Prunable,
+func (p Prune) messages(ctx context.Context, s *store.Store, ref store.ConversationRef, found retention.Prunable,
 	out *PruneTotals,
 ) error {
 	if len(found.Messages) == 0 {
 		return nil
 	}
-	c, err := s.GetConversation(ctx, ref)
+	c, err := s.Conversations.Get(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -176,17 +178,17 @@ func (p Prune) messages(ctx context.Context, s *store.Store, ref store.Conversat
 		for i, m := range batch {
 			seqs[i] = m.Seq
 		}
-		messages, err := s.MessagesAt(ctx, ref, seqs)
+		messages, err := s.Messages.At(ctx, ref, seqs)
 		if err != nil {
 			return err
 		}
-		var list []store.Placeholder
+		var list []retention.Placeholder
 		for _, m := range messages {
 			if native, ok := placeholder(codec, m, time.Now().UTC()); ok {
-				list = append(list, store.Placeholder{Seq: m.Seq, Was: sha256.Sum256(m.Native), Native: native})
+				list = append(list, retention.Placeholder{Seq: m.Seq, Was: sha256.Sum256(m.Native), Native: native})
 			}
 		}
-		gone, err := s.PruneMessages(ctx, ref, found.Epoch, list)
+		gone, err := s.Retention.PruneMessages(ctx, ref, found.Epoch, list)
 		if err != nil {
 			return err
 		}
@@ -199,7 +201,7 @@ func (p Prune) messages(ctx context.Context, s *store.Store, ref store.Conversat
 
 // placeholder is a message of the same shape whose tool results say that they were pruned; ok is false when that would
 // not be smaller, or the message cannot be read.
-func placeholder(codec transcript.Codec, m store.Message, now time.Time) (native []byte, ok bool) {
+func placeholder(codec transcript.Codec, m conversations.Message, now time.Time) (native []byte, ok bool) {
 	decoded, err := codec.Decode(m.Native)
 	if err != nil {
 		return nil, false

@@ -12,6 +12,8 @@ import (
 	"precis/internal/audit"
 	"precis/internal/conversation"
 	"precis/internal/store"
+	storecontexts "precis/internal/store/contexts"
+	storeruns "precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 )
 
@@ -24,16 +26,16 @@ func everything(apply bool) audit.Prune {
 }
 
 // worked is a conversation with tool results in every part, compacted three times.
-func worked(t testing.TB, s *scenario.System) (store.ConversationRef, []store.Run) {
+func worked(t testing.TB, s *scenario.System) (store.ConversationRef, []storeruns.Run) {
 	t.Helper()
 	ref := s.Create(scenario.Conversation{Window: 11000})
-	var runs []store.Run
+	var runs []storeruns.Run
 	for _, id := range []string{"a", "b", "c"} {
 		s.Append(ref, scenario.User("look at "+id), scenario.Call(id, "I look."),
 			scenario.Result(id, scenario.Distinct("line "+id, 1500)), scenario.Assistant("I have looked."))
 		s.Append(ref, scenario.Talk(4, 1000)...)
-		run := s.Compact(ref, store.RunRequest{})
-		if run.Outcome != store.OutcomeApplied {
+		run := s.Compact(ref, storeruns.Request{})
+		if run.Outcome != storeruns.OutcomeApplied {
 			t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 		}
 		runs = append(runs, run)
@@ -124,7 +126,7 @@ func TestPruneKeepsWhatALiveContextNeeds(t *testing.T) {
 }
 
 // contexts are those that a conversation shows now, and with one, two… of its markers undone.
-func contexts(t testing.TB, s *scenario.System, ref store.ConversationRef, runs []store.Run) [][]string {
+func contexts(t testing.TB, s *scenario.System, ref store.ConversationRef, runs []storeruns.Run) [][]string {
 	t.Helper()
 	var list [][]string
 	from := make([]string, 0, len(runs)+1)
@@ -139,7 +141,7 @@ func contexts(t testing.TB, s *scenario.System, ref store.ConversationRef, runs 
 
 func contextFrom(t testing.TB, s *scenario.System, ref store.ConversationRef, marker string) []string {
 	t.Helper()
-	live, err := s.Store.LiveView(t.Context(), ref, store.LiveOptions{From: &marker})
+	live, err := s.Store.Contexts.Read(t.Context(), ref, storecontexts.Options{From: &marker})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +170,7 @@ func TestPruneLeavesAlone(t *testing.T) {
 	}
 	s.StopWorker()
 	s.Append(ref, scenario.User("once more"))
-	s.Request(ref, store.RunRequest{Focus: "again"})
+	s.Request(ref, storeruns.Request{Focus: "again"})
 	got, err = everything(true).Run(t.Context(), s.Store)
 	if err != nil || got.Busy != 1 || len(got.Kinds) != 0 {
 		t.Errorf("%+v %v", got, err)

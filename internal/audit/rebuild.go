@@ -9,13 +9,18 @@ import (
 
 	"precis/internal/conversation"
 	"precis/internal/store"
+	"precis/internal/store/contexts"
+	"precis/internal/store/conversations"
+	"precis/internal/store/evidence"
+	"precis/internal/store/markers"
+	"precis/internal/store/runs"
 	"precis/internal/version"
 	"precis/pipeline"
 )
 
 // rebuild makes a run's summary message and its context again: from the messages, the marker, the state and the
 // settings as they were, and compares them byte for byte with what was recorded.
-func rebuild(ctx context.Context, s *store.Store, run store.Run) (summary, rebuilt Check, err error) {
+func rebuild(ctx context.Context, s *store.Store, run runs.Run) (summary, rebuilt Check, err error) {
 	none := func(why string) (Check, Check, error) {
 		return Check{Name: CheckSummary, State: OK, Detail: why}, Check{Name: CheckContext, State: OK, Detail: why}, nil
 	}
@@ -25,7 +30,7 @@ func rebuild(ctx context.Context, s *store.Store, run store.Run) (summary, rebui
 	case run.Marker == "" || run.Facts.Context == "":
 		return none("the run wrote no context")
 	}
-	c, err := s.GetConversation(ctx, store.ConversationRef{Tenant: run.Ref.Tenant, ID: run.Conversation})
+	c, err := s.Conversations.Get(ctx, store.ConversationRef{Tenant: run.Ref.Tenant, ID: run.Conversation})
 	if err != nil {
 		return summary, rebuilt, err
 	}
@@ -34,7 +39,7 @@ func rebuild(ctx context.Context, s *store.Store, run store.Run) (summary, rebui
 		return Check{Name: CheckSummary, State: Pruned, Detail: gone},
 			Check{Name: CheckContext, State: Pruned, Detail: gone}, nil
 	}
-	m, err := s.GetMarker(ctx, c.Ref, run.Marker)
+	m, err := s.Markers.Get(ctx, c.Ref, run.Marker)
 	if err != nil {
 		return summary, rebuilt, err
 	}
@@ -59,27 +64,27 @@ func rebuild(ctx context.Context, s *store.Store, run store.Run) (summary, rebui
 }
 
 // stateOf is what the conversation was beside its messages when the run's context was built.
-func stateOf(ctx context.Context, s *store.Store, run store.Run) (store.State, error) {
+func stateOf(ctx context.Context, s *store.Store, run runs.Run) (contexts.Snapshot, error) {
 	var n struct {
 		State string `json:"state"`
 	}
 	if err := json.Unmarshal(run.Facts.Numbers, &n); err != nil || n.State == "" {
-		return store.State{}, fmt.Errorf("the run's record does not say what its context was built from: %w",
+		return contexts.Snapshot{}, fmt.Errorf("the run's record does not say what its context was built from: %w",
 			store.ErrNotFound)
 	}
-	return s.GetState(ctx, run.Ref.Tenant, n.State)
+	return s.Contexts.Snapshot(ctx, run.Ref.Tenant, n.State)
 }
 
 // viewAt is the conversation as it was, with what counted then.
-func viewAt(ctx context.Context, s *store.Store, run store.Run, state store.State,
-	o store.LiveOptions,
+func viewAt(ctx context.Context, s *store.Store, run runs.Run, state contexts.Snapshot,
+	o contexts.Options,
 ) (conversation.View, error) {
 	state.Prepared = "" // what waited then is in no context
-	live, err := s.LiveViewAt(ctx, store.ConversationRef{Tenant: run.Ref.Tenant, ID: run.Conversation}, state, o)
+	live, err := s.Contexts.At(ctx, store.ConversationRef{Tenant: run.Ref.Tenant, ID: run.Conversation}, state, o)
 	if err != nil {
 		return conversation.View{}, err
 	}
-	for _, list := range [...][]store.Message{live.Carried, live.Tail} {
+	for _, list := range [...][]conversations.Message{live.Carried, live.Tail} {
 		for _, m := range list {
 			if !m.Pruned.IsZero() {
 				return conversation.View{}, fmt.Errorf("message %d: %w", m.Seq, store.ErrPruned)
@@ -96,7 +101,7 @@ func viewAt(ctx context.Context, s *store.Store, run store.Run, state store.Stat
 		return v, err
 	}
 	// A summary names the conversation, by the id that it had when it was written.
-	from, at, err := s.ImportedFrom(ctx, live.Conversation.Ref)
+	from, at, err := s.Exports.Origin(ctx, live.Conversation.Ref)
 	if err == nil && from != nil && run.Created.Before(at) {
 		v.Conversation.Ref.ID = from.IDAt(run.Created)
 	}
@@ -104,15 +109,15 @@ func viewAt(ctx context.Context, s *store.Store, run store.Run, state store.Stat
 }
 
 // checkContext builds the context that the marker led to and compares it with the recorded one.
-func checkContext(ctx context.Context, s *store.Store, run store.Run, m store.Marker,
-	state store.State,
+func checkContext(ctx context.Context, s *store.Store, run runs.Run, m markers.Marker,
+	state contexts.Snapshot,
 ) (Check, error) {
-	recorded, err := s.GetArtifact(ctx, run.Ref.Tenant, run.Facts.Context)
+	recorded, err := s.Artifacts.Get(ctx, run.Ref.Tenant, run.Facts.Context)
 	if err != nil {
 		return Check{}, err
 	}
 	state.ActiveMarker = m.ID // what the model saw from then on
-	view, err := viewAt(ctx, s, run, state, store.LiveOptions{})
+	view, err := viewAt(ctx, s, run, state, contexts.Options{})
 	if err != nil {
 		return Check{}, err
 	}
@@ -120,7 +125,7 @@ func checkContext(ctx context.Context, s *store.Store, run store.Run, m store.Ma
 	if err != nil {
 		return Check{}, err
 	}
-	c := Check{Name: CheckContext, State: OK, Faults: store.Faults{Checked: 1}}
+	c := Check{Name: CheckContext, State: OK, Findings: evidence.Findings{Checked: 1}}
 	was, is := bytes.Split(recorded, []byte("\n")), bytes.Split(built, []byte("\n"))
 	if bytes.Equal(recorded, built) {
 		c.Detail = fmt.Sprintf(
@@ -162,28 +167,28 @@ func differsAt(a, b []byte) int {
 
 // checkSummary compares the marker's summary with the one that the run's summary step wrote: by the reference, and by
 // writing the message around it once more.
-func checkSummary(ctx context.Context, s *store.Store, run store.Run, m store.Marker,
-	state store.State,
+func checkSummary(ctx context.Context, s *store.Store, run runs.Run, m markers.Marker,
+	state contexts.Snapshot,
 ) (Check, error) {
-	c := Check{Name: CheckSummary, State: OK, Faults: store.Faults{Checked: 1}}
+	c := Check{Name: CheckSummary, State: OK, Findings: evidence.Findings{Checked: 1}}
 	draft, ok, err := conversation.DraftOf(m)
 	if err != nil || !ok {
 		c.Detail = "the marker took over the summary of the one before it"
 		return c, err
 	}
 	if step, sha := summaryStep(run); sha != draft.Summary {
-		c.Faults.Add(store.Fault{
-			State: store.FaultTampered, Table: "markers", Key: m.ID, Column: "draft",
+		c.Findings.Add(evidence.Finding{
+			State: evidence.Tampered, Table: "markers", Key: m.ID, Column: "draft",
 			Detail: fmt.Sprintf("its summary is %s, and step %d of the run wrote %s", short(draft.Summary), step,
 				short(sha)),
 		})
-		return conclude(CheckSummary, c.Faults, ""), nil
+		return conclude(CheckSummary, c.Findings, ""), nil
 	}
-	recorded, err := s.GetArtifact(ctx, run.Ref.Tenant, m.Summary)
+	recorded, err := s.Artifacts.Get(ctx, run.Ref.Tenant, m.Summary)
 	if err != nil {
 		return c, err
 	}
-	written, err := s.GetArtifact(ctx, run.Ref.Tenant, draft.Summary)
+	written, err := s.Artifacts.Get(ctx, run.Ref.Tenant, draft.Summary)
 	if err != nil {
 		return c, err
 	}
@@ -207,8 +212,8 @@ func checkSummary(ctx context.Context, s *store.Store, run store.Run, m store.Ma
 }
 
 // summaryStep is the last step that wrote a summary, and what it wrote.
-func summaryStep(run store.Run) (call int, sha string) {
-	for _, s := range run.Steps {
+func summaryStep(run runs.Run) (call int, sha string) {
+	for _, s := range run.Attempts {
 		if s.Stage == "summarise" && s.Artifacts["summary"] != "" && s.ErrorKind == "" {
 			call, sha = s.Call, s.Artifacts["summary"]
 		}
@@ -217,11 +222,11 @@ func summaryStep(run store.Run) (call int, sha string) {
 }
 
 // messageAround writes the summary message around a summary, as reassembling does.
-func messageAround(ctx context.Context, s *store.Store, run store.Run, m store.Marker, state store.State,
+func messageAround(ctx context.Context, s *store.Store, run runs.Run, m markers.Marker, state contexts.Snapshot,
 	draft conversation.Draft, summary string,
 ) (string, error) {
 	state.ActiveMarker = m.Base // under whatever id it has here
-	view, err := viewAt(ctx, s, run, state, store.LiveOptions{})
+	view, err := viewAt(ctx, s, run, state, contexts.Options{})
 	if err != nil {
 		return "", err
 	}
@@ -231,7 +236,7 @@ func messageAround(ctx context.Context, s *store.Store, run store.Run, m store.M
 	}
 	whole := view
 	if p.BeneathDigest || run.Prepare && view.Marker != nil && view.Marker.Digest {
-		if whole, err = viewAt(ctx, s, run, state, store.LiveOptions{BeneathDigest: true}); err != nil {
+		if whole, err = viewAt(ctx, s, run, state, contexts.Options{BeneathDigest: true}); err != nil {
 			return "", err
 		}
 	}
@@ -242,7 +247,7 @@ func messageAround(ctx context.Context, s *store.Store, run store.Run, m store.M
 }
 
 // applied says that the run's summary waited, and took effect later in the words of that moment.
-func applied(run store.Run) bool {
+func applied(run runs.Run) bool {
 	var n struct {
 		LookAhead *int `json:"look_ahead"`
 	}
@@ -256,10 +261,10 @@ type plan struct {
 }
 
 // planOf reads the run's last plan.
-func planOf(ctx context.Context, s *store.Store, run store.Run) (plan, error) {
+func planOf(ctx context.Context, s *store.Store, run runs.Run) (plan, error) {
 	var p plan
 	sha := ""
-	for _, step := range run.Steps {
+	for _, step := range run.Attempts {
 		if step.Artifacts["plan"] != "" {
 			sha = step.Artifacts["plan"]
 		}
@@ -267,7 +272,7 @@ func planOf(ctx context.Context, s *store.Store, run store.Run) (plan, error) {
 	if sha == "" {
 		return p, fmt.Errorf("the run's plan: %w", store.ErrNotFound)
 	}
-	data, err := s.GetArtifact(ctx, run.Ref.Tenant, sha)
+	data, err := s.Artifacts.Get(ctx, run.Ref.Tenant, sha)
 	if err != nil {
 		return p, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"precis/internal/store"
+	"precis/internal/store/evidence"
 )
 
 // keepEvery is how often a sweep notes how far it has come: what is done twice after a crash is at most that.
@@ -18,7 +19,7 @@ const maxFailures = 1000
 
 // Sweep says which conversations of a store are gone through.
 type Sweep struct {
-	store.AuditFilter
+	evidence.Filter
 	// Restart forgets how far an earlier one came.
 	Restart bool
 	// Progress is told after each conversation; nil: nobody is.
@@ -89,7 +90,7 @@ func (o *Swept) add(r ConversationReport) {
 	note := func(run string, checks []Check) {
 		for _, c := range checks {
 			o.Checked += c.Checked
-			o.Pruned += c.Faults.Pruned
+			o.Pruned += c.Findings.Pruned
 			if !c.State.Failed() {
 				continue
 			}
@@ -119,13 +120,13 @@ func (w Sweep) each(ctx context.Context, s *store.Store, what string, totals pro
 	do func(store.ConversationRef) error, after func(),
 ) error {
 	name := w.job(what)
-	job := store.AuditJob{Name: name}
+	job := evidence.Job{Name: name}
 	done := 0
 	if w.Restart {
-		if err := s.EndAuditJob(ctx, name); err != nil {
+		if err := s.Jobs.End(ctx, name); err != nil {
 			return err
 		}
-	} else if found, err := s.GetAuditJob(ctx, name); err == nil {
+	} else if found, err := s.Jobs.Get(ctx, name); err == nil {
 		if err := json.Unmarshal(found.Progress, totals); err != nil {
 			return fmt.Errorf("read how far the last call came: %w", err)
 		}
@@ -140,7 +141,7 @@ func (w Sweep) each(ctx context.Context, s *store.Store, what string, totals pro
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	total, err := s.CountConversations(ctx, w.AuditFilter)
+	total, err := s.Evidence.Count(ctx, w.Filter)
 	if err != nil {
 		return err
 	}
@@ -150,13 +151,13 @@ func (w Sweep) each(ctx context.Context, s *store.Store, what string, totals pro
 		if job.Progress, err = json.Marshal(totals); err != nil {
 			return fmt.Errorf("encode how far it has come: %w", err)
 		}
-		return s.KeepAuditJob(ctx, job)
+		return s.Jobs.Keep(ctx, job)
 	}
 	kept := time.Now()
 	for {
-		page, err := s.ConversationsAfter(ctx, w.AuditFilter, job.Key, 0)
+		page, err := s.Evidence.After(ctx, w.Filter, job.Key, 0)
 		if err == nil && len(page) == 0 {
-			return s.EndAuditJob(ctx, name)
+			return s.Jobs.End(ctx, name)
 		}
 		for i := 0; err == nil && i < len(page); i++ {
 			if err = do(page[i].Ref); err != nil {

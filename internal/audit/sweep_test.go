@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"precis/internal/audit"
-	"precis/internal/store"
+	storeevidence "precis/internal/store/evidence"
 	"precis/internal/testkit/scenario"
 )
 
@@ -45,7 +45,7 @@ func TestSweepGoesOnAfterAnInterruption(t *testing.T) {
 	}
 	// Done: the next one begins anew. It can be narrowed.
 	one, err := audit.VerifyAll(t.Context(), s.Store,
-		audit.Sweep{AuditFilter: store.AuditFilter{Tenant: scenario.Tenant, Conversation: "none"}})
+		audit.Sweep{Filter: storeevidence.Filter{Tenant: scenario.Tenant, Conversation: "none"}})
 	if err != nil || one.Total != 0 || one.Resumed != 0 {
 		t.Errorf("%+v %v", one, err)
 	}

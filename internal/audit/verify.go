@@ -7,6 +7,10 @@ import (
 	"fmt"
 
 	"precis/internal/store"
+	"precis/internal/store/evidence"
+	"precis/internal/store/markers"
+	storeruns "precis/internal/store/runs"
+	"precis/internal/store/seals"
 )
 
 // State is how a check ended.
@@ -53,7 +57,7 @@ type Check struct {
 	State State
 	// Detail is one sentence for a person.
 	Detail string
-	store.Faults
+	evidence.Findings
 }
 
 // Report is what became of the verification of one run.
@@ -61,13 +65,13 @@ type Report struct {
 	Run string
 	// Conversation is the client's id.
 	Conversation string
-	Outcome      store.Outcome
+	Outcome      storeruns.Outcome
 	// OK says that nothing is tampered with or missing; Pruned that some of it was pruned.
 	OK     bool
 	Pruned bool
 	Checks []Check
 	// Seals is the head of the conversation's seals. Whoever keeps it elsewhere can tell later that none was rewritten.
-	Seals store.SealHead
+	Seals seals.Head
 }
 
 func (r *Report) judge() {
@@ -80,13 +84,13 @@ func (r *Report) judge() {
 
 // VerifyRun proves a run, as far as its record goes. ErrNotFound when there is none.
 func VerifyRun(ctx context.Context, s *store.Store, ref store.RunRef) (Report, error) {
-	found, err := s.GetRun(ctx, ref)
+	found, err := s.Runs.Get(ctx, ref)
 	if err != nil {
 		return Report{}, err
 	}
 	var whole ConversationReport
-	err = s.Verify(ctx, store.ConversationRef{Tenant: ref.Tenant, ID: found.Conversation},
-		func(ctx context.Context, v *store.Verification) error {
+	err = s.Evidence.Verify(ctx, store.ConversationRef{Tenant: ref.Tenant, ID: found.Conversation},
+		func(ctx context.Context, v *evidence.Verification) error {
 			whole, err = verify(ctx, v, []string{ref.ID}, true)
 			return err
 		})
@@ -109,13 +113,13 @@ type ConversationReport struct {
 	// Checks are those of the conversation, Runs those of its runs beside them.
 	Checks []Check
 	Runs   []Report
-	Seals  store.SealHead
+	Seals  seals.Head
 }
 
 // VerifyConversation proves a conversation with all its runs.
 func VerifyConversation(ctx context.Context, s *store.Store, ref store.ConversationRef) (ConversationReport, error) {
 	var whole ConversationReport
-	err := s.Verify(ctx, ref, func(ctx context.Context, v *store.Verification) error {
+	err := s.Evidence.Verify(ctx, ref, func(ctx context.Context, v *evidence.Verification) error {
 		runs, err := v.Runs(ctx)
 		if err != nil {
 			return err
@@ -136,11 +140,11 @@ func VerifyConversation(ctx context.Context, s *store.Store, ref store.Conversat
 }
 
 // verify looks at a conversation and at the given runs of it; only compares no rows of other runs.
-func verify(ctx context.Context, v *store.Verification, runs []string, only bool) (ConversationReport, error) {
+func verify(ctx context.Context, v *evidence.Verification, runs []string, only bool) (ConversationReport, error) {
 	out := ConversationReport{Conversation: v.Conversation.Ref}
 	var wanted []int64
-	loaded := make([]store.Run, len(runs))
-	markers := make([]*store.Marker, len(runs))
+	loaded := make([]storeruns.Run, len(runs))
+	markers := make([]*markers.Marker, len(runs))
 	for i, id := range runs {
 		run, err := v.Run(ctx, id)
 		if err != nil {
@@ -192,7 +196,7 @@ func verify(ctx context.Context, v *store.Verification, runs []string, only bool
 }
 
 // ofRun makes the checks of a run that need nothing built again.
-func ofRun(ctx context.Context, v *store.Verification, run store.Run, m *store.Marker,
+func ofRun(ctx context.Context, v *evidence.Verification, run storeruns.Run, m *markers.Marker,
 	chains map[int64]store.Hash,
 ) (Report, error) {
 	r := Report{Run: run.Ref.ID, Conversation: run.Conversation, Outcome: run.Outcome}
@@ -201,7 +205,7 @@ func ofRun(ctx context.Context, v *store.Verification, run store.Run, m *store.M
 	if err != nil {
 		return r, err
 	}
-	var f store.Faults
+	var f evidence.Findings
 	seen := map[string]bool{}
 	for _, ref := range refs {
 		if seen[ref.SHA256] {
@@ -218,24 +222,24 @@ func ofRun(ctx context.Context, v *store.Verification, run store.Run, m *store.M
 }
 
 // covered compares what the run and its marker commit to with the chain over the messages.
-func covered(v *store.Verification, run store.Run, m *store.Marker, chains map[int64]store.Hash) Check {
-	var f store.Faults
+func covered(v *evidence.Verification, run storeruns.Run, m *markers.Marker, chains map[int64]store.Hash) Check {
+	var f evidence.Findings
 	look := func(table, key string, to int64, chain store.Hash) {
 		f.Checked++
 		switch known, ok := chains[to]; {
 		case !v.Conversation.ContentDeleted.IsZero():
-			f.Add(store.Fault{
-				State: store.FaultPruned, Table: "messages", Key: v.Conversation.Ref.ID,
+			f.Add(evidence.Finding{
+				State: evidence.Pruned, Table: "messages", Key: v.Conversation.Ref.ID,
 				Detail: "what was covered went with the conversation's content",
 			})
 		case !ok:
-			f.Add(store.Fault{
-				State: store.FaultTampered, Table: table, Key: key, Column: "covers_to",
+			f.Add(evidence.Finding{
+				State: evidence.Tampered, Table: table, Key: key, Column: "covers_to",
 				Detail: fmt.Sprintf("it covers up to message %d, and there is no such message", to),
 			})
 		case known != chain:
-			f.Add(store.Fault{
-				State: store.FaultTampered, Table: table, Key: key, Column: "covered_chain",
+			f.Add(evidence.Finding{
+				State: evidence.Tampered, Table: table, Key: key, Column: "covered_chain",
 				Detail: fmt.Sprintf("it commits to other messages than the %d that are there", to),
 			})
 		}
@@ -254,24 +258,24 @@ func covered(v *store.Verification, run store.Run, m *store.Marker, chains map[i
 }
 
 // conclude makes a check of what was found. fine is what to say when nothing was.
-func conclude(name string, f store.Faults, fine string, args ...any) Check {
-	c := Check{Name: name, State: OK, Detail: fmt.Sprintf(fine, args...), Faults: f}
+func conclude(name string, f evidence.Findings, fine string, args ...any) Check {
+	c := Check{Name: name, State: OK, Detail: fmt.Sprintf(fine, args...), Findings: f}
 	if f.Bad == 0 && f.Pruned == 0 {
 		return c
 	}
-	worst := store.FaultPruned
+	worst := evidence.Pruned
 	for _, fault := range f.List {
-		if fault.State == store.FaultTampered || fault.State == store.FaultMissing && worst == store.FaultPruned {
+		if fault.State == evidence.Tampered || fault.State == evidence.Missing && worst == evidence.Pruned {
 			worst = fault.State
 		}
 	}
-	if f.Bad > 0 && worst == store.FaultPruned {
-		worst = store.FaultTampered // it is behind those that are listed
+	if f.Bad > 0 && worst == evidence.Pruned {
+		worst = evidence.Tampered // it is behind those that are listed
 	}
 	switch worst {
-	case store.FaultMissing:
+	case evidence.Missing:
 		c.State = Missing
-	case store.FaultTampered:
+	case evidence.Tampered:
 		c.State = Tampered
 	default:
 		c.State = Pruned
@@ -291,7 +295,7 @@ func conclude(name string, f store.Faults, fine string, args ...any) Check {
 }
 
 // sentence names the place of a fault.
-func sentence(f store.Fault) string {
+func sentence(f evidence.Finding) string {
 	place := f.Table + " " + f.Key
 	if f.Column != "" {
 		place += ", " + f.Column
@@ -309,7 +313,7 @@ func short(sha string) string {
 
 // rebuilds makes the checks that build something again.
 func rebuilds(ctx context.Context, s *store.Store, tenant string, r *Report) error {
-	run, err := s.GetRun(ctx, store.RunRef{Tenant: tenant, ID: r.Run})
+	run, err := s.Runs.Get(ctx, store.RunRef{Tenant: tenant, ID: r.Run})
 	if err != nil {
 		return err
 	}
@@ -335,7 +339,7 @@ func lost(name string, err error) (Check, error) {
 }
 
 // writtenBy is the version of the code that wrote a run.
-func writtenBy(run store.Run) string {
+func writtenBy(run storeruns.Run) string {
 	var v struct {
 		Code string `json:"code"`
 	}

@@ -13,6 +13,8 @@ import (
 
 	"precis/internal/audit"
 	"precis/internal/store"
+	"precis/internal/store/conversations"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/stacktest"
 	"precis/internal/testkit/vendorserver"
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 const good = "<summary>We are looking at the words, and go on with them.</summary>"
 
 // compacted is a conversation with state and tools that two runs of a model have compacted, on a running system.
-func compacted(t testing.TB, s *scenario.System) (store.ConversationRef, []store.Run) {
+func compacted(t testing.TB, s *scenario.System) (store.ConversationRef, []runs.Run) {
 	t.Helper()
 	ref := s.Create(scenario.Conversation{
 		Window: 11000, System: []byte(`"You write."`),
@@ -34,24 +36,24 @@ func compacted(t testing.TB, s *scenario.System) (store.ConversationRef, []store
 		Messages: append([]string{}, scenario.Talk(6, 1500)...),
 	})
 	for key, value := range map[string]string{"todo": "- the tests", "plan": "first the words"} {
-		if _, err := s.Store.SetEnrichment(t.Context(), ref, key, []byte(value)); err != nil {
+		if _, err := s.Store.LiveState.Set(t.Context(), ref, key, []byte(value)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first := s.Compact(ref, store.RunRequest{Focus: "the words"})
+	first := s.Compact(ref, runs.Request{Focus: "the words"})
 	s.Append(ref, scenario.User("look at it"), scenario.Call("c1", "I look."),
 		scenario.Result("c1", scenario.Distinct("line", 500)), scenario.Assistant("I have looked."))
 	s.Append(ref, scenario.Talk(3, 800)...)
-	if _, err := s.Store.SetEnrichment(t.Context(), ref, "todo", []byte("- the other tests")); err != nil {
+	if _, err := s.Store.LiveState.Set(t.Context(), ref, "todo", []byte("- the other tests")); err != nil {
 		t.Fatal(err)
 	}
-	second := s.Compact(ref, store.RunRequest{})
-	for _, run := range []store.Run{first, second} {
-		if run.Outcome != store.OutcomeApplied || run.Facts.Digest {
+	second := s.Compact(ref, runs.Request{})
+	for _, run := range []runs.Run{first, second} {
+		if run.Outcome != runs.OutcomeApplied || run.Facts.Digest {
 			t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 		}
 	}
-	return ref, []store.Run{first, second}
+	return ref, []runs.Run{first, second}
 }
 
 func newSystem(t testing.TB) *scenario.System {
@@ -73,7 +75,7 @@ func report(r audit.Report) string {
 	return b.String()
 }
 
-func verified(t testing.TB, s *scenario.System, run store.Run) audit.Report {
+func verified(t testing.TB, s *scenario.System, run runs.Run) audit.Report {
 	t.Helper()
 	r, err := audit.VerifyRun(t.Context(), s.Store, run.Ref)
 	if err != nil {
@@ -108,17 +110,17 @@ func TestRunsVerify(t *testing.T) {
 	}
 	check("at once")
 	t.Log(report(verified(t, s, runs[1])))
-	if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+	if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}
 	s.Append(ref, scenario.User("and now?"), scenario.Assistant("now this"))
-	if _, err := s.Store.SetEnrichment(t.Context(), ref, "plan", []byte("another")); err != nil {
+	if _, err := s.Store.LiveState.Set(t.Context(), ref, "plan", []byte("another")); err != nil {
 		t.Fatal(err)
 	}
 	window := 90000
 	model := "another-agent"
-	if _, err := s.Store.UpdateConversation(t.Context(), ref,
-		store.ConversationPatch{Window: &window, Model: &model}); err != nil {
+	if _, err := s.Store.Changes.Update(t.Context(), ref,
+		conversations.Patch{Window: &window, Model: &model}); err != nil {
 		t.Fatal(err)
 	}
 	check("after an undo and a change of the model")

@@ -2,7 +2,7 @@ package audit
 
 import (
 	"precis/internal/api/wire"
-	"precis/internal/store"
+	"precis/internal/store/evidence"
 )
 
 // Wire returns the report in the form of the HTTP API.
@@ -16,13 +16,13 @@ func (r Report) Wire() wire.AuditReport {
 	for i, c := range r.Checks {
 		out.Checks[i] = wire.AuditCheck{
 			Name: c.Name, State: string(c.State), Detail: c.Detail,
-			Checked: c.Checked, Faults: wireFaults(c.List), Pruned: c.Faults.Pruned, Bad: c.Bad,
+			Checked: c.Checked, Faults: wireFaults(c.List), Pruned: c.Findings.Pruned, Bad: c.Bad,
 		}
 	}
 	return out
 }
 
-func wireFaults(list []store.Fault) []wire.Fault {
+func wireFaults(list []evidence.Finding) []wire.Fault {
 	var out []wire.Fault
 	for _, f := range list {
 		out = append(out, wire.Fault{

@@ -16,6 +16,7 @@ import (
 	"precis/internal/launch"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -198,8 +199,8 @@ func (c *compaction) run(ctx context.Context, found contents) error {
 }
 
 // succeeded says whether a run left a context to be used: a new one, or the old where there was nothing to do.
-func succeeded(o store.Outcome) bool {
-	return o == store.OutcomeApplied || o == store.OutcomeSkipped
+func succeeded(o runs.Outcome) bool {
+	return o == runs.OutcomeApplied || o == runs.OutcomeSkipped
 }
 
 func (f *inputFlags) importOptions(tenant string) (conversation.ImportOptions, error) {
@@ -230,7 +231,7 @@ func (c *compaction) one(ctx context.Context, im conversation.Imported, i, n int
 	}
 	out.MessagesBefore = len(before.Context().Items)
 
-	run, _, err := c.s.launcher().Ask(ctx, ref, store.RunRequest{
+	run, _, err := c.s.launcher().Ask(ctx, ref, runs.Request{
 		Focus: c.flags.focus, Full: c.flags.full, ForceExternal: c.flags.forceExternal,
 		Summarizer: c.summarizers(before),
 	})
@@ -273,14 +274,14 @@ func (c *compaction) summarizers(v conversation.View) string {
 }
 
 // wait waits for a run's end and shows how far it is. When the command is interrupted the run is cancelled.
-func (c *compaction) wait(ctx context.Context, run store.Run, title string) (store.Run, error) {
+func (c *compaction) wait(ctx context.Context, run runs.Run, title string) (runs.Run, error) {
 	return waitFor(ctx, c.app, c.s, c.progress, run, title)
 }
 
-func waitFor(ctx context.Context, a *app, s *session, p *progress, run store.Run, title string) (store.Run, error) {
+func waitFor(ctx context.Context, a *app, s *session, p *progress, run runs.Run, title string) (runs.Run, error) {
 	began := time.Now()
 	type end struct {
-		run store.Run
+		run runs.Run
 		err error
 	}
 	ended := make(chan end, 1)
@@ -309,7 +310,7 @@ func waitFor(ctx context.Context, a *app, s *session, p *progress, run store.Run
 			if !p.tty {
 				continue
 			}
-			if now, err := s.store.GetRun(ctx, run.Ref); err == nil {
+			if now, err := s.store.Runs.Get(ctx, run.Ref); err == nil {
 				p.line("%s: %s · %s", title, doing(now), took(time.Since(began)))
 			}
 		}
@@ -317,11 +318,11 @@ func waitFor(ctx context.Context, a *app, s *session, p *progress, run store.Run
 }
 
 // doing says in a few words what a run is at.
-func doing(r store.Run) string {
-	if len(r.Steps) == 0 {
+func doing(r runs.Run) string {
+	if len(r.Attempts) == 0 {
 		return "waiting for a worker"
 	}
-	s := r.Steps[len(r.Steps)-1]
+	s := r.Attempts[len(r.Attempts)-1]
 	text := s.Stage
 	if s.Summarizer != "" {
 		text += " by " + s.Summarizer
@@ -332,7 +333,7 @@ func doing(r store.Run) string {
 	if s.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", s.Attempt)
 	}
-	if s.Outcome == store.StepFailed && s.ErrorKind != "" {
+	if s.Outcome == runs.AttemptFailed && s.ErrorKind != "" {
 		text += ": " + string(s.ErrorKind)
 	}
 	return text
@@ -352,7 +353,7 @@ func (a *app) forget(ctx context.Context, s *session, list []conversation.Import
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 	defer cancel()
 	for _, im := range list {
-		if err := s.store.DeleteConversationContent(ctx, im.Conversation.Ref); err != nil {
+		if err := s.store.Retention.DeleteContent(ctx, im.Conversation.Ref); err != nil {
 			a.say("precis: the content of conversation %s was not deleted: %s", im.Conversation.Ref.ID, explain(err))
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"precis/internal/devstack"
 	"precis/internal/launch"
 	"precis/internal/store"
+	"precis/internal/store/schema"
 	"precis/internal/telemetry"
 	"precis/internal/temporalclient"
 	"precis/internal/worker"
@@ -119,7 +120,7 @@ func stackError(err error) error {
 func (s *session) openStore(ctx context.Context) error {
 	if s.stack != nil && s.stack.DatabaseURL == s.config.DatabaseURL &&
 		s.origins.Of("database_url").Source == config.SourceDefault {
-		if err := store.Migrate(ctx, s.config.DatabaseURL, nil); err != nil {
+		if err := schema.Migrate(ctx, s.config.DatabaseURL, nil); err != nil {
 			return err
 		}
 	} else if err := checkSchema(ctx, s.config.DatabaseURL); err != nil {
@@ -135,7 +136,7 @@ func (s *session) openStore(ctx context.Context) error {
 }
 
 func checkSchema(ctx context.Context, url string) error {
-	v, err := store.Version(ctx, url)
+	v, err := schema.Read(ctx, url)
 	switch {
 	case err != nil:
 		return err

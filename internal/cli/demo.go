@@ -19,7 +19,7 @@ import (
 	"precis/internal/devstack"
 	"precis/internal/launch"
 	"precis/internal/runreport"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -98,7 +98,7 @@ func (a *app) demo(cmd *cobra.Command, model string) (err error) {
 	} else {
 		err = a.print(drawDemo(report, view))
 	}
-	if err == nil && report.Run.Outcome != store.OutcomeApplied {
+	if err == nil && report.Run.Outcome != runs.OutcomeApplied {
 		err = told{exitFailed}
 	}
 	return err
@@ -152,7 +152,7 @@ func (a *app) runDemo(ctx context.Context, s *session, p *progress,
 	}
 	report.MessagesBefore = len(before.Context().Items)
 	began = time.Now()
-	run, _, err := s.launcher().Ask(ctx, ref, store.RunRequest{Summarizer: summarizer})
+	run, _, err := s.launcher().Ask(ctx, ref, runs.Request{Summarizer: summarizer})
 	if err != nil {
 		return report, view, err
 	}
@@ -191,7 +191,7 @@ func drawDemo(d demoReport, view conversation.View) string {
 	b.WriteString(heading("What was done, stage by stage"))
 	b.WriteString(drawLadder(r))
 	line("")
-	if r.Outcome != store.OutcomeApplied {
+	if r.Outcome != runs.OutcomeApplied {
 		line("The run ended %s: %s", r.Outcome, failedWords(r))
 		if hint := hintFor(r.ErrorKind); hint != "" {
 			line("  %s", hint)

@@ -12,7 +12,7 @@ import (
 	"precis/internal/config"
 	"precis/internal/devstack"
 	"precis/internal/launch"
-	"precis/internal/store"
+	"precis/internal/store/schema"
 	"precis/internal/version"
 )
 
@@ -76,7 +76,7 @@ func (a *app) database(ctx context.Context, cfg config.Config, opts devstack.Opt
 		return nil // the stack's own does not run, or the configured one was found not to answer
 	}
 	f := finding{devstack.Finding{Name: "database schema", OK: true}, opts.DatabaseURL != ""}
-	v, err := store.Version(ctx, stack.DatabaseURL)
+	v, err := schema.Read(ctx, stack.DatabaseURL)
 	switch {
 	case err != nil:
 		f.OK, f.Detail, f.Mend = false, explain(err), "check database_url (PRECIS_DATABASE_URL)"

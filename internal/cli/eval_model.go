@@ -16,6 +16,7 @@ import (
 	"precis/internal/runreport"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -109,7 +110,7 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 	defer func() {
 		forget, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 		defer cancel()
-		if err := m.store.DeleteConversationContent(forget, ref); err != nil {
+		if err := m.store.Retention.DeleteContent(forget, ref); err != nil {
 			a.say("precis: the content of conversation %s was not deleted: %s", ref.ID, explain(err))
 		}
 	}()
@@ -139,7 +140,7 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 		if run.Digest {
 			m.digests++
 		}
-		if run.Outcome != store.OutcomeApplied {
+		if run.Outcome != runs.OutcomeApplied {
 			continue
 		}
 		view, err := conversation.Load(ctx, m.store, ref, conversation.InstallationOf(m.session.config), 0)

@@ -14,6 +14,7 @@ import (
 
 	"precis/internal/audit"
 	"precis/internal/store"
+	"precis/internal/store/exports"
 	"precis/internal/version"
 )
 
@@ -121,7 +122,7 @@ func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
 		return usagef("%s is an export of precis: it is imported as it is, and only --id goes with it", in.name)
 	}
 	return a.withStore(cmd, func(ctx context.Context, s *session) error {
-		im, err := audit.Import(ctx, s.store, store.ImportTarget{Tenant: a.tenant, ID: f.id}, in.rewind)
+		im, err := audit.Import(ctx, s.store, exports.Target{Tenant: a.tenant, ID: f.id}, in.rewind)
 		switch {
 		case errors.Is(err, store.ErrInvalid):
 			return usagef("%s was not imported, nothing of it is kept: %s", in.name, fault(err))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/store"
+	"precis/internal/store/access"
 )
 
 func (a *app) keysCommand() *cobra.Command {
@@ -71,7 +72,7 @@ type apiKey struct {
 	Revoked *time.Time `json:"revoked"`
 }
 
-func keyOf(k store.APIKey) apiKey {
+func keyOf(k access.APIKey) apiKey {
 	out := apiKey{ID: k.ID, Tenant: k.Tenant, Name: k.Name, Trusted: k.Trusted, Created: k.Created.UTC()}
 	if !k.Revoked.IsZero() {
 		revoked := k.Revoked.UTC()
@@ -81,13 +82,13 @@ func keyOf(k store.APIKey) apiKey {
 }
 
 func (a *app) createKey(ctx context.Context, s *session, name string, trusted bool) error {
-	if _, err := s.store.EnsureTenant(ctx, a.tenant, ""); err != nil {
+	if _, err := s.store.Tenants.Ensure(ctx, a.tenant, ""); err != nil {
 		if errors.Is(err, store.ErrInvalid) {
 			return usagef("%s", explain(err))
 		}
 		return err
 	}
-	k, secret, err := s.store.CreateAPIKey(ctx, a.tenant, name, trusted)
+	k, secret, err := s.store.Keys.Create(ctx, a.tenant, name, trusted)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (a *app) createKey(ctx context.Context, s *session, name string, trusted bo
 }
 
 func (a *app) listKeys(ctx context.Context, s *session) error {
-	list, err := s.store.APIKeys(ctx, a.tenant)
+	list, err := s.store.Keys.List(ctx, a.tenant)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (a *app) listKeys(ctx context.Context, s *session) error {
 }
 
 func (a *app) revokeKey(ctx context.Context, s *session, id string) error {
-	err := s.store.RevokeAPIKey(ctx, a.tenant, id)
+	err := s.store.Keys.Revoke(ctx, a.tenant, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("tenant %s has no key %q; `precis keys list` shows its keys", a.tenant, id)
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/devstack"
-	"precis/internal/store"
+	"precis/internal/store/schema"
 )
 
 func (a *app) migrateCommand() *cobra.Command {
@@ -33,17 +33,17 @@ func (a *app) migrate(cmd *cobra.Command) error {
 		}
 		url = stack.DatabaseURL
 	}
-	before, err := store.Version(ctx, url)
+	before, err := schema.Read(ctx, url)
 	if err != nil {
 		return err
 	}
 	if before.Current > before.Latest {
 		return checkSchema(ctx, url)
 	}
-	if err := store.Migrate(ctx, url, func(line string) { a.say("%s", line) }); err != nil {
+	if err := schema.Migrate(ctx, url, func(line string) { a.say("%s", line) }); err != nil {
 		return err
 	}
-	after, err := store.Version(ctx, url)
+	after, err := schema.Read(ctx, url)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/audit"
-	"precis/internal/store"
+	"precis/internal/store/evidence"
 )
 
 type pruneFlags struct {
@@ -66,7 +66,7 @@ Interrupted, it goes on from there when it is called again.`,
 func (f *pruneFlags) prune(now time.Time) (audit.Prune, error) {
 	p := audit.Prune{
 		Apply: f.apply,
-		Sweep: audit.Sweep{AuditFilter: store.AuditFilter{Conversation: f.conversation}, Restart: f.restart},
+		Sweep: audit.Sweep{Filter: evidence.Filter{Conversation: f.conversation}, Restart: f.restart},
 	}
 	if f.olderThan == "" {
 		return p, usagef("`precis prune` needs --older-than, such as --older-than 30d")

@@ -15,6 +15,8 @@ import (
 	"precis/internal/launch"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/replays"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 	"precis/workflows"
 )
@@ -172,8 +174,8 @@ func (f *replayFlags) checkSummarizers(s *session) error {
 }
 
 // filter reads the flags that pick runs.
-func (f *replayFlags) filter(now time.Time) (store.ReplayFilter, error) {
-	out := store.ReplayFilter{
+func (f *replayFlags) filter(now time.Time) (replays.Filter, error) {
+	out := replays.Filter{
 		Failed: f.failed, Digest: f.digest, ErrorKind: pipeline.ErrorKind(f.errorKind), Conversation: f.conversation,
 		Effective: f.Apply,
 	}
@@ -208,7 +210,7 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 		if err != nil {
 			return err
 		}
-		if _, err := s.store.GetRun(ctx, ref); errors.Is(err, store.ErrNotFound) {
+		if _, err := s.store.Runs.Get(ctx, ref); errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
 		}
 		asked, _, err := conversation.AskReplay(ctx, s.store, s.config, ref, f.ReplayRequest)
@@ -264,9 +266,9 @@ func replayedWell(r wire.Run) bool {
 	case !r.Comparison.Live:
 		return r.Comparison.Identical
 	case r.Apply:
-		return r.Outcome == store.OutcomeApplied || r.Outcome == store.OutcomePrepared
+		return r.Outcome == runs.OutcomeApplied || r.Outcome == runs.OutcomePrepared
 	}
-	return r.Outcome == store.OutcomeReplayed
+	return r.Outcome == runs.OutcomeReplayed
 }
 
 // steer follows a batch, or changes how it goes on.
@@ -284,17 +286,17 @@ func (a *app) steer(ctx context.Context, s *session, id, what string) error {
 	}
 	switch what {
 	case "follow":
-		if err := l.ContinueBatch(ctx, b.ReplayBatch); err != nil {
+		if err := l.ContinueBatch(ctx, b.Batch); err != nil {
 			return err
 		}
-		return a.followBatch(ctx, s, b.ReplayBatch)
+		return a.followBatch(ctx, s, b.Batch)
 	case "cancel":
-		if err := l.CancelBatch(ctx, b.ReplayBatch); err != nil {
+		if err := l.CancelBatch(ctx, b.Batch); err != nil {
 			return err
 		}
 		a.say("precis: repetition %s ends, with what is under way of it", id)
 	default:
-		p, err := l.PauseBatch(ctx, b.ReplayBatch, what == "pause")
+		p, err := l.PauseBatch(ctx, b.Batch, what == "pause")
 		if err != nil {
 			return err
 		}
@@ -312,7 +314,7 @@ func (a *app) steer(ctx context.Context, s *session, id, what string) error {
 }
 
 // followBatch shows how far a batch is until it ends. Interrupted, it leaves it going.
-func (a *app) followBatch(ctx context.Context, s *session, b store.ReplayBatch) error {
+func (a *app) followBatch(ctx context.Context, s *session, b replays.Batch) error {
 	p := a.progress()
 	defer p.clear()
 	if !a.json && b.Finished.IsZero() {
@@ -368,7 +370,7 @@ type dryReport struct {
 type dryRun struct {
 	Run          string             `json:"run"`
 	Conversation string             `json:"conversation"`
-	Outcome      store.Outcome      `json:"outcome"`
+	Outcome      runs.Outcome       `json:"outcome"`
 	ErrorKind    pipeline.ErrorKind `json:"error_kind"`
 	Digest       bool               `json:"digest"`
 	Created      time.Time          `json:"created"`
@@ -377,13 +379,13 @@ type dryRun struct {
 // dryShown is how many runs a dry run lists.
 const dryShown = 50
 
-func (a *app) dryReplay(ctx context.Context, s *session, filter store.ReplayFilter, f *replayFlags) error {
+func (a *app) dryReplay(ctx context.Context, s *session, filter replays.Filter, f *replayFlags) error {
 	report := dryReport{Runs: []dryRun{}}
 	var err error
-	if report.Total, err = s.store.CountReplayables(ctx, a.tenant, filter); err != nil {
+	if report.Total, err = s.store.Replays.Count(ctx, a.tenant, filter); err != nil {
 		return err
 	}
-	list, _, err := s.store.Replayables(ctx, a.tenant, filter, "", dryShown)
+	list, _, err := s.store.Replays.List(ctx, a.tenant, filter, "", dryShown)
 	if err != nil {
 		return err
 	}

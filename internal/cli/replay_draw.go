@@ -11,7 +11,8 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/runreport"
-	"precis/internal/store"
+	"precis/internal/store/replays"
+	"precis/internal/store/runs"
 )
 
 // drawReplay is a replay for a person.
@@ -39,9 +40,9 @@ func drawReplay(r wire.Run) string {
 // replayEnd is how a live replay ended, or one that did not come to its end.
 func replayEnd(r wire.Run) string {
 	switch {
-	case r.Outcome == store.OutcomeReplayed:
+	case r.Outcome == runs.OutcomeReplayed:
 		return "compared, not applied"
-	case r.Outcome == store.OutcomePrepared:
+	case r.Outcome == runs.OutcomePrepared:
 		return "prepared: a reply is being generated, it takes effect after it"
 	case r.Reason != "":
 		return fmt.Sprintf("%s: %s", r.Outcome, r.Reason)
@@ -270,7 +271,7 @@ type batchReport struct {
 	// Failed counts replays that failed, Different those whose record came out otherwise.
 	Failed       int                  `json:"failed"`
 	Different    int                  `json:"different"`
-	Counts       []store.ReplayCount  `json:"counts"`
+	Counts       []replays.Count      `json:"counts"`
 	DifferentIDs []string             `json:"different_runs,omitempty"`
 	Models       []wire.RunModelUsage `json:"models"`
 	Cost         *wire.RunCost        `json:"cost"`
@@ -288,7 +289,7 @@ func batchOf(b launch.Batch, prices map[string]config.Price) batchReport {
 		out.Refused = max(out.Total-out.Replays, 0)
 	}
 	for _, c := range out.Counts {
-		if c.Outcome == store.OutcomeFailed {
+		if c.Outcome == runs.OutcomeFailed {
 			out.Failed += c.Runs
 		}
 		if c.Identical != nil && !*c.Identical {

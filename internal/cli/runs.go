@@ -16,6 +16,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -23,9 +24,9 @@ import (
 const unfinished = runreport.Unfinished
 
 var outcomes = []string{
-	string(store.OutcomeApplied), string(store.OutcomePrepared), string(store.OutcomeSkipped),
-	string(store.OutcomeSuperseded), string(store.OutcomeCancelled), string(store.OutcomeFailed),
-	string(store.OutcomeReplayed), unfinished,
+	string(runs.OutcomeApplied), string(runs.OutcomePrepared), string(runs.OutcomeSkipped),
+	string(runs.OutcomeSuperseded), string(runs.OutcomeCancelled), string(runs.OutcomeFailed),
+	string(runs.OutcomeReplayed), unfinished,
 }
 
 var triggers = []string{
@@ -56,8 +57,8 @@ func (f *filterFlags) add(flags *pflag.FlagSet) {
 }
 
 // filter reads the flags. digest says whether that one was given.
-func (f *filterFlags) filter(now time.Time, digest bool) (store.RunFilter, error) {
-	out := store.RunFilter{
+func (f *filterFlags) filter(now time.Time, digest bool) (runs.Filter, error) {
+	out := runs.Filter{
 		Conversation: f.conversation, ErrorKind: pipeline.ErrorKind(f.errorKind),
 		Trigger: pipeline.TriggerKind(f.trigger), Summarizer: f.summarizer, ReplayOf: f.replayOf,
 	}
@@ -67,7 +68,7 @@ func (f *filterFlags) filter(now time.Time, digest bool) (store.RunFilter, error
 	if f.outcome == unfinished {
 		out.Unfinished = true
 	} else {
-		out.Outcome = store.Outcome(f.outcome)
+		out.Outcome = runs.Outcome(f.outcome)
 	}
 	if f.errorKind != "" && !slices.Contains(pipeline.ErrorKinds, out.ErrorKind) {
 		return out, usagef("--error-kind: there is no kind %q; docs/errors.md lists them", f.errorKind)
@@ -142,7 +143,7 @@ command takes; --wide and --json have all of it. With --summarise it counts them
 
 // findRun gives the run that a person names: by its id, or by the end of it.
 func (a *app) findRun(ctx context.Context, s *session, id string) (store.RunRef, error) {
-	ref, err := s.store.FindRun(ctx, a.tenant, id)
+	ref, err := s.store.Runs.FindByEnd(ctx, a.tenant, id)
 	if errors.Is(err, store.ErrInvalid) {
 		return ref, usageError{err}
 	}
@@ -187,9 +188,9 @@ type runsReport struct {
 	Next string `json:"next,omitempty"`
 }
 
-func (a *app) runs(ctx context.Context, s *session, f store.RunFilter, flags *runsFlags) error {
+func (a *app) runs(ctx context.Context, s *session, f runs.Filter, flags *runsFlags) error {
 	report := runsReport{Runs: []wire.Run{}, Totals: map[string]int{}}
-	counts, err := s.store.CountRuns(ctx, a.tenant, f)
+	counts, err := s.store.Runs.Count(ctx, a.tenant, f)
 	if err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (a *app) runs(ctx context.Context, s *session, f store.RunFilter, flags *ru
 	}
 	for len(report.Runs) < flags.limit {
 		f.Limit = min(flags.limit-len(report.Runs), 1000)
-		page, next, err := s.store.ListRuns(ctx, a.tenant, f)
+		page, next, err := s.store.Runs.List(ctx, a.tenant, f)
 		if errors.Is(err, store.ErrInvalid) {
 			return usagef("--cursor: %q is none that a list ended with", flags.cursor)
 		}
@@ -250,7 +251,7 @@ func runRows(list []wire.Run, wide bool) table {
 	t.row("RUN", "ASKED (UTC)", "CONV", "TRIGGER", "OUTCOME", "TOKENS", "COST")
 	for _, r := range list {
 		outcome := endWord(r)
-		if r.Outcome == store.OutcomeFailed && r.ErrorKind != "" {
+		if r.Outcome == runs.OutcomeFailed && r.ErrorKind != "" {
 			outcome = string(r.ErrorKind) // that it failed goes without saying, and takes room
 		}
 		size := ""
@@ -272,7 +273,7 @@ func runRows(list []wire.Run, wide bool) table {
 }
 
 // shortRun is the end of a run's id.
-func shortRun(id string) string { return id[max(0, len(id)-store.ShortID):] }
+func shortRun(id string) string { return id[max(0, len(id)-runs.ShortID):] }
 
 // shortConversation is a conversation's id, of one that we made its end: those of one day begin alike.
 func shortConversation(id string) string {
@@ -314,8 +315,8 @@ func runTook(r wire.Run) string {
 }
 
 // sumRuns prints the runs by outcome and error kind.
-func (a *app) sumRuns(ctx context.Context, s *session, f store.RunFilter) error {
-	found, err := s.store.SummarizeRuns(ctx, a.tenant, f)
+func (a *app) sumRuns(ctx context.Context, s *session, f runs.Filter) error {
+	found, err := s.store.Runs.Summarize(ctx, a.tenant, f)
 	if err != nil {
 		return err
 	}
@@ -334,7 +335,7 @@ func (a *app) sumRuns(ctx context.Context, s *session, f store.RunFilter) error 
 	for _, g := range groups {
 		outcome := g.Outcome
 		switch {
-		case g.ErrorKind != "" && g.Outcome == string(store.OutcomeFailed):
+		case g.ErrorKind != "" && g.Outcome == string(runs.OutcomeFailed):
 			outcome = g.ErrorKind
 		case g.ErrorKind != "" && g.ErrorKind != g.Outcome:
 			outcome += ", " + g.ErrorKind

@@ -223,7 +223,7 @@ func TestServeWithKeys(t *testing.T) {
 	}
 	// At once, without a restart; and by its own tenant alone.
 	var id string
-	for _, k := range must(sys.Store.APIKeys(t.Context(), "acme")) {
+	for _, k := range must(sys.Store.Keys.List(t.Context(), "acme")) {
 		if k.Name == "production" {
 			id = k.ID
 		}

@@ -101,7 +101,7 @@ func (a *app) changeSettings(cmd *cobra.Command, args []string,
 		patches = append(patches, raw)
 	}
 	return a.withStore(cmd, func(ctx context.Context, s *session) error {
-		if _, err := s.store.EnsureTenant(ctx, a.tenant, ""); err != nil {
+		if _, err := s.store.Tenants.Ensure(ctx, a.tenant, ""); err != nil {
 			if errors.Is(err, store.ErrInvalid) {
 				return usagef("%s", explain(err))
 			}

@@ -15,6 +15,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -53,7 +54,7 @@ func (a *app) show(ctx context.Context, s *session, id string, want runreport.In
 	if err != nil {
 		return err
 	}
-	stored, err := s.store.GetRun(ctx, ref)
+	stored, err := s.store.Runs.Get(ctx, ref)
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
 	}
@@ -285,7 +286,7 @@ func numberWords(s wire.RunStep, estimated bool) string {
 	case "partition":
 		if n.Nothing != "" {
 			add("%s", n.Nothing)
-		} else if s.Outcome != store.StepFailed {
+		} else if s.Outcome != runs.AttemptFailed {
 			add("%d to summarise (%d to %d), %d stay", n.Summarize, n.CoversFrom, n.CoversTo, n.Tail)
 		}
 	case "slim":

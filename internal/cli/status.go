@@ -9,6 +9,8 @@ import (
 
 	"precis/internal/devstack"
 	"precis/internal/store"
+	"precis/internal/store/runs"
+	"precis/internal/store/schema"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -91,7 +93,7 @@ func only(opts devstack.Options, database bool) devstack.Options {
 
 func (st *status) lookAtStore(ctx context.Context, s *session, tenant string) {
 	problem := func(err error) { st.Problems = append(st.Problems, explain(err)) }
-	v, err := store.Version(ctx, s.config.DatabaseURL)
+	v, err := schema.Read(ctx, s.config.DatabaseURL)
 	if err != nil {
 		problem(err)
 		return
@@ -108,7 +110,7 @@ func (st *status) lookAtStore(ctx context.Context, s *session, tenant string) {
 		return
 	}
 	defer db.Close()
-	counts, err := db.CountRuns(ctx, tenant, store.RunFilter{})
+	counts, err := db.Runs.Count(ctx, tenant, runs.Filter{})
 	if err != nil {
 		problem(err)
 		return

@@ -10,7 +10,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/contract"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -22,9 +22,9 @@ func (c *compaction) tell(one compacted, n int) {
 	r := one.Run
 	head := string(r.Outcome)
 	switch r.Outcome {
-	case store.OutcomeApplied:
+	case runs.OutcomeApplied:
 		head = "compacted"
-	case store.OutcomeSkipped:
+	case runs.OutcomeSkipped:
 		head = "unchanged"
 	}
 	title := fmt.Sprintf("%-11s", head+":")
@@ -32,7 +32,7 @@ func (c *compaction) tell(one compacted, n int) {
 		c.say("")
 	}
 	switch r.Outcome {
-	case store.OutcomeApplied:
+	case runs.OutcomeApplied:
 		c.say("%s%s, %s tokens → %s, ≈%s tokens", title, plural(one.MessagesBefore, "message"),
 			tokens(r.TokensBefore, r.Trigger.Estimated), plural(one.MessagesAfter, "message"), count(r.TokensAfter))
 		if r.TokensAfter > r.TokensBefore {
@@ -49,7 +49,7 @@ func (c *compaction) tell(one compacted, n int) {
 		if found := verificationWords(r); found != "" {
 			c.say("checked:   %s", found)
 		}
-	case store.OutcomeSkipped:
+	case runs.OutcomeSkipped:
 		c.say("%s%s; the context is printed as it is", title, skippedWords(r.Reason))
 	default:
 		c.say("%s%s", title, failedWords(r))
@@ -110,7 +110,7 @@ func whyDigest(r wire.Run, asked string) []string {
 	}
 	reasons := notAsked(r)
 	for _, s := range r.Steps {
-		if s.Outcome == store.StepFailed && s.Summarizer != "" && s.Next != "" {
+		if s.Outcome == runs.AttemptFailed && s.Summarizer != "" && s.Next != "" {
 			reasons = append(reasons, fmt.Sprintf("%s: %s, %s", s.Summarizer, s.ErrorKind, oneLine(s.Message)))
 		}
 	}
@@ -140,7 +140,7 @@ func notAsked(r wire.Run) []string {
 		var numbers contract.Numbers[struct {
 			SelfReason string `json:"self_reason"`
 		}, contract.SummarizerNotes]
-		if s.Stage != "summarizer" || s.Outcome == store.StepFailed || json.Unmarshal(s.Numbers, &numbers) != nil {
+		if s.Stage != "summarizer" || s.Outcome == runs.AttemptFailed || json.Unmarshal(s.Numbers, &numbers) != nil {
 			continue
 		}
 		if why := numbers.Result.SelfReason; why != "" {
@@ -169,7 +169,7 @@ func keptWords(one compacted) string {
 func omittedBySlimming(r wire.Run) string {
 	for i := len(r.Steps) - 1; i >= 0; i-- {
 		s := r.Steps[i]
-		if s.Stage != "slim" || s.Outcome == store.StepFailed {
+		if s.Stage != "slim" || s.Outcome == runs.AttemptFailed {
 			continue
 		}
 		var n struct {

@@ -35,7 +35,7 @@ type undone struct {
 }
 
 func (a *app) undo(ctx context.Context, s *session, id string) error {
-	u, err := s.store.Undo(ctx, store.ConversationRef{Tenant: a.tenant, ID: id}, "")
+	u, err := s.store.Markers.Undo(ctx, store.ConversationRef{Tenant: a.tenant, ID: id}, "")
 	switch {
 	case errors.Is(err, store.ErrNothingToUndo):
 		return fmt.Errorf("nothing to undo: no compaction counts in conversation %s", id)
@@ -67,6 +67,6 @@ func (a *app) conversationExists(ctx context.Context, s *session, id string) err
 	if id == "" {
 		return nil
 	}
-	_, err := s.store.GetConversation(ctx, store.ConversationRef{Tenant: a.tenant, ID: id})
+	_, err := s.store.Conversations.Get(ctx, store.ConversationRef{Tenant: a.tenant, ID: id})
 	return noConversation(err, id)
 }

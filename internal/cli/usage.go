@@ -52,7 +52,7 @@ type usageReport struct {
 }
 
 func (a *app) usage(ctx context.Context, s *session, by string, since time.Time) error {
-	found, err := s.store.UsageBy(ctx, a.tenant, by, since)
+	found, err := s.store.ModelCalls.UsageBy(ctx, a.tenant, by, since)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/audit"
 	"precis/internal/store"
+	"precis/internal/store/evidence"
 )
 
 type verifyFlags struct {
@@ -48,7 +49,7 @@ there when it is called again.`,
 				if !sweep {
 					return a.verifyRuns(ctx, s, args)
 				}
-				w := audit.Sweep{AuditFilter: store.AuditFilter{Conversation: f.conversation}, Restart: f.restart}
+				w := audit.Sweep{Filter: evidence.Filter{Conversation: f.conversation}, Restart: f.restart}
 				if f.conversation != "" || cmd.Flags().Changed("tenant") {
 					w.Tenant = a.tenant
 				}

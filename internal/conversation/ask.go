@@ -8,6 +8,7 @@ import (
 
 	"precis/internal/config"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/version"
 	"precis/pipeline"
 )
@@ -16,9 +17,9 @@ import (
 // the versions of program and configuration, are kept with it. While a run of the conversation is unfinished it gives
 // that one instead (attached).
 func Ask(ctx context.Context, s *store.Store, c config.Config, ref store.ConversationRef,
-	req store.RunRequest,
-) (run store.Run, attached bool, err error) {
-	conv, err := s.GetConversation(ctx, ref)
+	req runs.Request,
+) (run runs.Run, attached bool, err error) {
+	conv, err := s.Conversations.Get(ctx, ref)
 	if err != nil {
 		return run, false, err
 	}
@@ -32,7 +33,7 @@ func Ask(ctx context.Context, s *store.Store, c config.Config, ref store.Convers
 	if req.Kind == "" {
 		req.Kind = pipeline.TriggerManual
 	}
-	return s.RequestRun(ctx, ref, req)
+	return s.Runs.Request(ctx, ref, req)
 }
 
 // Versions tells program and configuration, for a run's record. The configuration's hash is over the masked

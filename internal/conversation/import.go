@@ -11,6 +11,9 @@ import (
 
 	"precis/internal/llm"
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/conversations"
+	"precis/internal/store/markers"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -41,7 +44,7 @@ type ImportOptions struct {
 
 // Imported is one conversation that came out of a file.
 type Imported struct {
-	Conversation store.Conversation
+	Conversation conversations.Conversation
 	Meta         transcript.Meta
 	Messages     int
 	// Compactions counts the recorded ones that became markers.
@@ -110,7 +113,7 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 	if id != "" && len(im.result.Conversations) > 0 {
 		id = fmt.Sprintf("%s-%d", id, len(im.result.Conversations)+1)
 	}
-	c, created, err := im.store.CreateConversation(ctx, o.Tenant, store.NewConversation{
+	c, created, err := im.store.Conversations.Create(ctx, o.Tenant, conversations.NewConversation{
 		ID: id, Format: string(start.Format), Settings: o.Settings, Ephemeral: o.Ephemeral,
 	})
 	if err != nil {
@@ -125,7 +128,7 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 	im.result.Conversations = append(im.result.Conversations, Imported{Conversation: c})
 
 	in := &reading{importer: im, count: c.HeadSeq}
-	if _, err := im.store.AppendStream(ctx, c.Ref, in.messages); err != nil {
+	if _, err := im.store.Changes.AppendStream(ctx, c.Ref, in.messages); err != nil {
 		return err
 	}
 	meta := in.end
@@ -145,7 +148,7 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 	if known, ok := o.Models.Lookup(vendor, model); ok && window == 0 {
 		window = known.Window
 	}
-	if c, err = im.store.UpdateConversation(ctx, c.Ref, store.ConversationPatch{
+	if c, err = im.store.Changes.Update(ctx, c.Ref, conversations.Patch{
 		Vendor: &vendor, Model: &model, Window: &window, MaxOutput: &maxOutput,
 		System: &meta.System, Tools: &meta.Tools, Envelope: &meta.Envelope,
 	}); err != nil {
@@ -208,11 +211,11 @@ type reading struct {
 }
 
 // messages gives the messages up to the conversation's End, and notes on the way what belongs to them.
-func (r *reading) messages(yield func(store.NewMessage, error) bool) {
+func (r *reading) messages(yield func(conversations.NewMessage, error) bool) {
 	for {
 		it, err := r.decoder.Next()
 		if err != nil {
-			yield(store.NewMessage{}, unexpectedEnd(err))
+			yield(conversations.NewMessage{}, unexpectedEnd(err))
 			return
 		}
 		switch {
@@ -241,7 +244,7 @@ func (r *reading) messages(yield func(store.NewMessage, error) bool) {
 }
 
 // give hands one message on to the store.
-func (r *reading) give(m pipeline.Message, yield func(store.NewMessage, error) bool) bool {
+func (r *reading) give(m pipeline.Message, yield func(conversations.NewMessage, error) bool) bool {
 	r.count++
 	if r.options.Progress != nil {
 		r.options.Progress(int(r.count))
@@ -260,8 +263,8 @@ func (r *reading) markers(ctx context.Context, ref store.ConversationRef) (int, 
 		if err != nil {
 			return n, err
 		}
-		if _, err = r.store.ReportMarker(ctx, ref, store.ReportedMarker{
-			Origin: store.OriginImported, CoversTo: int64(c.Before), Summary: []byte(text), Digest: digest,
+		if _, err = r.store.Markers.Report(ctx, ref, markers.Reported{
+			Origin: markers.OriginImported, CoversTo: int64(c.Before), Summary: []byte(text), Digest: digest,
 			SummaryTokens: pipeline.EstimateText(text), TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
 			Carried: keptMessages(c),
 		}); err != nil {
@@ -316,10 +319,11 @@ func keptMessages(c transcript.RecordedCompaction) []int64 {
 }
 
 // recordUsage takes over the file's last server figure, unless a compaction came after it.
-func (r *reading) recordUsage(ctx context.Context, ref store.ConversationRef) (store.Conversation, error) {
+func (r *reading) recordUsage(ctx context.Context, ref store.ConversationRef) (conversations.Conversation, error) {
 	if r.usage == nil || r.usage.Used <= 0 || len(r.compactions) > 0 &&
 		r.compactions[len(r.compactions)-1].Before >= r.usage.Covers {
-		return r.store.GetConversation(ctx, ref)
+		return r.store.Conversations.Get(ctx, ref)
 	}
-	return r.store.RecordUsage(ctx, ref, store.UsageReport{Tokens: r.usage.Used, CoversSeq: int64(r.usage.Covers)})
+	return r.store.Changes.RecordUsage(ctx, ref,
+		changes.UsageReport{Tokens: r.usage.Used, CoversSeq: int64(r.usage.Covers)})
 }

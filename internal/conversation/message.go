@@ -1,15 +1,15 @@
 package conversation
 
 import (
-	"precis/internal/store"
+	"precis/internal/store/conversations"
 	"precis/pipeline"
 	"precis/pipeline/transcript/rawjson"
 )
 
 // Stored is a decoded message as it goes into the store, with its sizes.
-func Stored(m pipeline.Message) store.NewMessage {
+func Stored(m pipeline.Message) conversations.NewMessage {
 	text := pipeline.RenderMessage(m)
-	return store.NewMessage{
+	return conversations.NewMessage{
 		ClientID: m.ID,
 		Role:     m.Role,
 		Kind:     m.Kind,

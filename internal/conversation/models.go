@@ -3,7 +3,7 @@ package conversation
 import (
 	"precis/internal/config"
 	"precis/internal/llm"
-	"precis/internal/store"
+	"precis/internal/store/conversations"
 	"precis/pipeline"
 )
 
@@ -43,7 +43,7 @@ func ModelsOf(configured map[string]config.Model) llm.Models {
 
 // Window returns the context window of the conversation's model in tokens: the client's own figure, else what is known
 // of the model, and never more than what a vendor's overflow error has named. 0: unknown.
-func Window(c store.Conversation, models llm.Models) int {
+func Window(c conversations.Conversation, models llm.Models) int {
 	window := c.Window
 	if window == 0 {
 		known, _ := models.Lookup(c.Vendor, c.Model)
@@ -57,7 +57,7 @@ func Window(c store.Conversation, models llm.Models) int {
 
 // Calibration returns how many real tokens one token of a local estimate of the conversation's context is: the ratio at
 // the last figure of the server, and until there is one what is known of the model's tokenizer.
-func Calibration(c store.Conversation, models llm.Models) float64 {
+func Calibration(c conversations.Conversation, models llm.Models) float64 {
 	if c.Usage.Calibration > 0 {
 		return c.Usage.Calibration
 	}

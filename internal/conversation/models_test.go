@@ -5,13 +5,13 @@ import (
 
 	"precis/internal/conversation"
 	"precis/internal/llm"
-	"precis/internal/store"
+	"precis/internal/store/conversations"
 )
 
 // TestCalibration: a real figure beats what is known of the model's tokenizer.
 func TestCalibration(t *testing.T) {
 	t.Parallel()
-	c := store.Conversation{Vendor: "anthropic", Model: "claude-opus-4-7"}
+	c := conversations.Conversation{Vendor: "anthropic", Model: "claude-opus-4-7"}
 	if got := conversation.Calibration(c, llm.Models{}); got != 1.62 {
 		t.Errorf("before any figure: %v, want the tokenizer's 1.62", got)
 	}

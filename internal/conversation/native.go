@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"precis/internal/llm"
-	"precis/internal/store"
+	"precis/internal/store/markers"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -38,7 +38,7 @@ func (u NativeUse) JSON() json.RawMessage {
 }
 
 // NativeUseOf reads what a marker's native compaction may be used for; ok is false when it has none.
-func NativeUseOf(m store.NewMarker) (u NativeUse, ok bool, err error) {
+func NativeUseOf(m markers.NewMarker) (u NativeUse, ok bool, err error) {
 	if m.Native == "" {
 		return u, false, nil
 	}
@@ -51,7 +51,7 @@ func NativeUseOf(m store.NewMarker) (u NativeUse, ok bool, err error) {
 // native gives the marker's native compaction when the conversation's model is of the vendor and family that made it,
 // nil otherwise: the model then sees the summary that anyone can read.
 func (v View) native() *pipeline.NativeSummary {
-	if v.Marker == nil || len(v.LiveView.Native) == 0 {
+	if v.Marker == nil || len(v.Source.Native) == 0 {
 		return nil
 	}
 	c := v.Conversation
@@ -61,7 +61,7 @@ func (v View) native() *pipeline.NativeSummary {
 		return nil
 	}
 	var parts []json.RawMessage
-	if err := json.Unmarshal(v.LiveView.Native, &parts); err != nil {
+	if err := json.Unmarshal(v.Source.Native, &parts); err != nil {
 		return nil
 	}
 	// The summary that can be read brings what was seen later, too: how to go on, and what the agent used since.
@@ -73,7 +73,7 @@ func (v View) native() *pipeline.NativeSummary {
 	}
 	if use.Form.Format() == llm.TypeAnthropic {
 		// Content blocks: they are one message of the assistant's.
-		message := append([]byte(`{"role":"assistant","content":`), v.LiveView.Native...)
+		message := append([]byte(`{"role":"assistant","content":`), v.Source.Native...)
 		n.Messages = []json.RawMessage{append(message, '}')}
 	}
 	return n
@@ -88,7 +88,7 @@ func joinNotes(a, b string) string {
 
 // WithNative is the view with what the vendor's own compaction gave for its marker.
 func (v View) WithNative(native []byte) View {
-	v.LiveView.Native = native
+	v.Source.Native = native
 	return v
 }
 

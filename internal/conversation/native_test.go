@@ -3,7 +3,8 @@ package conversation
 import (
 	"testing"
 
-	"precis/internal/store"
+	"precis/internal/store/contexts"
+	"precis/internal/store/conversations"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -29,7 +30,7 @@ func TestNativeMessagesEndWithoutSpace(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := View{
-				LiveView: store.LiveView{Conversation: store.Conversation{
+				Source: contexts.Source{Conversation: conversations.Conversation{
 					Format: string(transcript.Anthropic),
 					Vendor: "anthropic",
 				}},

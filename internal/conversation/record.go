@@ -24,8 +24,8 @@ func KeepState(ctx context.Context, s *store.Store, run store.RunRef, v View) (m
 	if err != nil {
 		return nil, fmt.Errorf("encode the settings: %w", err)
 	}
-	live := v.LiveView
+	live := v.Source
 	live.Conversation.Window = Window(live.Conversation, v.Models)
 	live.Conversation.Usage.Calibration = v.Calibration()
-	return s.KeepState(ctx, run, live, settings)
+	return s.Contexts.KeepSnapshot(ctx, run, live, settings)
 }

@@ -8,6 +8,9 @@ import (
 
 	"precis/internal/config"
 	"precis/internal/store"
+	"precis/internal/store/contexts"
+	"precis/internal/store/replays"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -55,15 +58,15 @@ func (q ReplayRequest) Validate() error {
 // store.ErrNotFound. For a batch that has a replay of the run already it gives that one (attached).
 func AskReplay(ctx context.Context, s *store.Store, c config.Config, original store.RunRef,
 	q ReplayRequest,
-) (run store.Run, attached bool, err error) {
+) (run runs.Run, attached bool, err error) {
 	if err := q.Validate(); err != nil {
 		return run, false, err
 	}
-	of, err := s.GetRun(ctx, original)
+	of, err := s.Runs.Get(ctx, original)
 	if err != nil {
 		return run, false, err
 	}
-	refuse := func(format string, args ...any) (store.Run, bool, error) {
+	refuse := func(format string, args ...any) (runs.Run, bool, error) {
 		return run, false, fmt.Errorf("%w: run %s cannot be repeated: %s", store.ErrInvalid, original.ID,
 			fmt.Sprintf(format, args...))
 	}
@@ -76,7 +79,7 @@ func AskReplay(ctx context.Context, s *store.Store, c config.Config, original st
 		return refuse("its record does not hold what the conversation was then, since it never began or was made " +
 			"by an older version")
 	}
-	state, err := s.GetState(ctx, original.Tenant, of.FirstState())
+	state, err := s.Contexts.Snapshot(ctx, original.Tenant, of.FirstState())
 	if errors.Is(err, store.ErrNotFound) {
 		return run, false, fmt.Errorf("run %s cannot be repeated: what it worked on was pruned or deleted: %w",
 			original.ID, err)
@@ -84,10 +87,10 @@ func AskReplay(ctx context.Context, s *store.Store, c config.Config, original st
 	if err != nil {
 		return run, false, err
 	}
-	req := store.RunRequest{
+	req := runs.Request{
 		Kind: of.Kind, Trigger: of.Trigger, Focus: of.Focus, Full: of.Full, ForceExternal: of.ForceExternal,
 		Prepare: of.Prepare, Prompt: of.Prompt, Summarizer: of.Summarizer, Settings: of.Settings,
-		ReplayOf: original.ID, Replay: store.ReplayOptions{Live: q.Live, Apply: q.Apply, Batch: q.Batch},
+		ReplayOf: original.ID, Replay: runs.ReplayOptions{Live: q.Live, Apply: q.Apply, Batch: q.Batch},
 	}
 	if req.Versions, err = Versions(c); err != nil {
 		return run, false, err
@@ -97,11 +100,11 @@ func AskReplay(ctx context.Context, s *store.Store, c config.Config, original st
 			return run, false, err
 		}
 	}
-	return s.RequestRun(ctx, store.ConversationRef{Tenant: original.Tenant, ID: of.Conversation}, req)
+	return s.Runs.Request(ctx, store.ConversationRef{Tenant: original.Tenant, ID: of.Conversation}, req)
 }
 
 // change makes the request differ from the original. What takes effect takes effect now, and is not prepared.
-func (q ReplayRequest) change(req *store.RunRequest, state store.State) error {
+func (q ReplayRequest) change(req *runs.Request, state contexts.Snapshot) error {
 	req.Prepare = false
 	if q.Summarizer != "" {
 		req.Summarizer, req.ForceExternal = q.Summarizer, false
@@ -129,14 +132,14 @@ func (q ReplayRequest) change(req *store.RunRequest, state store.State) error {
 
 // ReplayBatchRequest asks for many runs to be repeated.
 type ReplayBatchRequest struct {
-	Filter store.ReplayFilter `json:"filter"`
-	Replay ReplayRequest      `json:"replay"`
+	Filter replays.Filter `json:"filter"`
+	Replay ReplayRequest  `json:"replay"`
 	// Concurrency is how many are repeated at once.
 	Concurrency int `json:"concurrency"`
 }
 
 // ReplayBatchRequestOf reads what a batch was asked for with.
-func ReplayBatchRequestOf(b store.ReplayBatch) (ReplayBatchRequest, error) {
+func ReplayBatchRequestOf(b replays.Batch) (ReplayBatchRequest, error) {
 	var q ReplayBatchRequest
 	if err := json.Unmarshal(b.Request, &q); err != nil {
 		return q, fmt.Errorf("read the request of batch %s: %w", b.Ref.ID, err)

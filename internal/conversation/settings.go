@@ -11,14 +11,14 @@ import (
 	"slices"
 	"strings"
 
-	"precis/internal/store"
+	"precis/internal/store/conversations"
 	"precis/pipeline"
 )
 
 // SettingsOf gives the settings that count for a conversation: its own over its tenant's over base, those of the
 // installation. Stored ones that do not fit, as after a change of versions or of the tenant's settings beneath, are
 // left out and told in the error; the others count all the same, so that nobody is kept from a conversation.
-func SettingsOf(base pipeline.Settings, c store.Conversation) (pipeline.Settings, error) {
+func SettingsOf(base pipeline.Settings, c conversations.Conversation) (pipeline.Settings, error) {
 	var unfit []error
 	s, err := Overlay(base, c.TenantSettings)
 	if err != nil {

@@ -2,7 +2,7 @@ package conversation
 
 import (
 	"precis/internal/api/wire"
-	"precis/internal/store"
+	"precis/internal/store/markers"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -28,7 +28,7 @@ func (v View) Stats(c pipeline.Context) wire.ContextStats {
 }
 
 // MarkerOf tells of a marker, nil of none.
-func MarkerOf(m *store.Marker) *wire.MarkerStats {
+func MarkerOf(m *markers.Marker) *wire.MarkerStats {
 	if m == nil {
 		return nil
 	}

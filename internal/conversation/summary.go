@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"regexp"
 
-	"precis/internal/store"
+	"precis/internal/store/markers"
 	"precis/pipeline"
 )
 
@@ -31,7 +31,7 @@ func (d Draft) JSON() json.RawMessage {
 }
 
 // DraftOf reads a marker's draft; ok is false for a marker that has none.
-func DraftOf(m store.Marker) (d Draft, ok bool, err error) {
+func DraftOf(m markers.Marker) (d Draft, ok bool, err error) {
 	if len(m.Draft) == 0 {
 		return d, false, nil
 	}
@@ -43,7 +43,7 @@ func DraftOf(m store.Marker) (d Draft, ok bool, err error) {
 
 // SummaryText is the text of the summary message of a marker, as the conversation stands. view is what its model sees
 // now; whole are the messages that the marker was planned on, which are the same but where it replaces a digest.
-func SummaryText(view, whole View, m store.NewMarker, d Draft, summary string) string {
+func SummaryText(view, whole View, m markers.NewMarker, d Draft, summary string) string {
 	return pipeline.SummaryText(pipeline.SummaryTextInput{
 		Summary: summary, Digest: m.Digest, UnderWay: pipeline.UnderWay(view.Messages), ProposeOnly: view.proposeOnly(),
 		TailKept: whole.tailKept(m), Repeated: d.Repeated, OmittedMessages: d.Omitted,
@@ -82,7 +82,7 @@ func (v View) MemoryHint() string {
 
 // LookAhead appends to the summary of a prepared marker what the agent has used behind the cut although it stands only
 // before it, and gives how many entries that are.
-func (v View) LookAhead(m store.NewMarker, summary string) (string, int) {
+func (v View) LookAhead(m markers.NewMarker, summary string) (string, int) {
 	var source, tail []pipeline.Message
 	for _, msg := range v.Live() {
 		if msg.Seq > m.CoversTo {
@@ -99,7 +99,7 @@ func (v View) LookAhead(m store.NewMarker, summary string) (string, int) {
 }
 
 // tailKept says whether messages follow the summary verbatim.
-func (v View) tailKept(m store.NewMarker) bool {
+func (v View) tailKept(m markers.NewMarker) bool {
 	carried := make(map[int64]bool, len(m.Carried))
 	for _, s := range m.Carried {
 		carried[s] = true
@@ -120,7 +120,7 @@ var modeThatProposes = regexp.MustCompile(
 	`(?i)\b(plan(ning)?[ -]?mode|propos\w*|read[ -]?only|do not (change|edit|write)|ask before)\b`)
 
 func (v View) proposeOnly() bool {
-	for _, e := range v.LiveView.Enrichments {
+	for _, e := range v.Source.Enrichments {
 		if e.Key == "mode" && modeThatProposes.Match(e.Value) {
 			return true
 		}

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"precis/internal/store"
+	"precis/internal/store/contexts"
+	"precis/internal/store/conversations"
 )
 
 // The pointer names tools only where the agent has them, and says nothing where nothing is kept.
 func TestMemoryHint(t *testing.T) {
 	t.Parallel()
-	tail := []store.Message{{Seq: 7}}
+	tail := []conversations.Message{{Seq: 7}}
 	for _, tt := range []struct {
 		name, tools string
 		ephemeral   bool
@@ -29,7 +31,7 @@ func TestMemoryHint(t *testing.T) {
 		},
 		{"nothing is kept", `[{"name":"search_transcript"}]`, true, ""},
 	} {
-		v := View{LiveView: store.LiveView{Tail: tail, Conversation: store.Conversation{
+		v := View{Source: contexts.Source{Tail: tail, Conversation: conversations.Conversation{
 			Ref: store.ConversationRef{Tenant: "t", ID: "a/b"}, Tools: json.RawMessage(tt.tools),
 			Ephemeral: tt.ephemeral,
 		}}}

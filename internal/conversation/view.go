@@ -16,6 +16,9 @@ import (
 
 	"precis/internal/llm"
 	"precis/internal/store"
+	"precis/internal/store/contexts"
+	"precis/internal/store/conversations"
+	"precis/internal/store/markers"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -23,7 +26,7 @@ import (
 // View is a conversation at one moment.
 type View struct {
 	// Conversation.Window of it is Window's, not the client's alone.
-	store.LiveView
+	contexts.Source
 	Settings pipeline.Settings
 	// Models is what is known of models.
 	Models llm.Models
@@ -36,7 +39,7 @@ type View struct {
 func Load(ctx context.Context, s *store.Store, ref store.ConversationRef, in Installation,
 	upTo int64,
 ) (View, error) {
-	return load(ctx, s, ref, in, store.LiveOptions{UpTo: upTo})
+	return load(ctx, s, ref, in, contexts.Options{UpTo: upTo})
 }
 
 // LoadBeneathDigest is Load, but looks through an active marker that is a digest to the messages that it covers:
@@ -44,13 +47,13 @@ func Load(ctx context.Context, s *store.Store, ref store.ConversationRef, in Ins
 func LoadBeneathDigest(ctx context.Context, s *store.Store, ref store.ConversationRef, in Installation,
 	upTo int64,
 ) (View, error) {
-	return load(ctx, s, ref, in, store.LiveOptions{UpTo: upTo, BeneathDigest: true})
+	return load(ctx, s, ref, in, contexts.Options{UpTo: upTo, BeneathDigest: true})
 }
 
 func load(ctx context.Context, s *store.Store, ref store.ConversationRef, in Installation,
-	o store.LiveOptions,
+	o contexts.Options,
 ) (View, error) {
-	live, err := s.LiveView(ctx, ref, o)
+	live, err := s.Contexts.Read(ctx, ref, o)
 	if err != nil {
 		return View{}, err
 	}
@@ -58,8 +61,8 @@ func load(ctx context.Context, s *store.Store, ref store.ConversationRef, in Ins
 }
 
 // NewView makes a view of what is live.
-func NewView(live store.LiveView, in Installation) (View, error) {
-	v := View{LiveView: live, Models: in.Models}
+func NewView(live contexts.Source, in Installation) (View, error) {
+	v := View{Source: live, Models: in.Models}
 	v.Conversation.Window = Window(live.Conversation, in.Models)
 	v.Settings, _ = SettingsOf(in.Settings, live.Conversation) // whoever changes them is told of those that do not fit
 	var err error
@@ -67,7 +70,7 @@ func NewView(live store.LiveView, in Installation) (View, error) {
 		return v, fmt.Errorf("conversation %s: %w", live.Conversation.Ref, err)
 	}
 	v.Messages = make([]pipeline.Message, 0, len(live.Carried)+len(live.Tail))
-	for _, list := range [][]store.Message{live.Carried, live.Tail} {
+	for _, list := range [][]conversations.Message{live.Carried, live.Tail} {
 		decoded, err := Decode(v.Codec, list)
 		if err != nil {
 			return v, fmt.Errorf("conversation %s: %w", live.Conversation.Ref, err)
@@ -78,7 +81,7 @@ func NewView(live store.LiveView, in Installation) (View, error) {
 }
 
 // Decode gives stored messages their parts.
-func Decode(codec transcript.Codec, stored []store.Message) ([]pipeline.Message, error) {
+func Decode(codec transcript.Codec, stored []conversations.Message) ([]pipeline.Message, error) {
 	out := make([]pipeline.Message, 0, len(stored))
 	for _, s := range stored {
 		m, err := codec.Decode(s.Native)
@@ -125,17 +128,17 @@ func (v View) Context() pipeline.Context {
 		in.SummaryText, in.Native = string(v.Summary), v.native()
 		in.Valve, in.ValveUpTo, in.Calibration = v.Marker.Valve, v.Marker.ValveUpTo, v.Marker.Calibration
 	}
-	for _, e := range v.LiveView.Enrichments {
+	for _, e := range v.Source.Enrichments {
 		in.Enrichments = append(in.Enrichments, pipeline.Enrichment{Key: e.Key, Text: string(e.Value)})
 	}
 	return pipeline.BuildContext(in)
 }
 
 // After is the view as it will be once the marker is applied: what it covers gives way to its summary.
-func (v View) After(m store.NewMarker, summary string) View {
+func (v View) After(m markers.NewMarker, summary string) View {
 	after := v
-	after.Marker = &store.Marker{NewMarker: m}
-	after.Summary, after.LiveView.Native = []byte(summary), nil
+	after.Marker = &markers.Marker{NewMarker: m}
+	after.Summary, after.Source.Native = []byte(summary), nil
 	carried := make(map[int64]bool, len(m.Carried))
 	for _, seq := range m.Carried {
 		carried[seq] = true

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"precis/internal/api/wire"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -51,7 +51,7 @@ var durabilityCases = map[string]how{
 				switch {
 				case d.res.status == 200 && d.run.ID == all[0].ID:
 				// came after it
-				case d.res.status == 200 && d.run.Outcome == store.OutcomeSkipped &&
+				case d.res.status == 200 && d.run.Outcome == runs.OutcomeSkipped &&
 					d.run.Reason == pipeline.NothingAlreadyCompacted:
 				case d.res.status == 409 && d.res.code() != "":
 				default:
@@ -173,7 +173,7 @@ var durabilityCases = map[string]how{
 		says: "The context is as before, a late answer is ignored, and the next compaction works.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			if run := m.ops("cancel")[0].run; run.Outcome != store.OutcomeCancelled {
+			if run := m.ops("cancel")[0].run; run.Outcome != runs.OutcomeCancelled {
 				t.Errorf("the run is %s", run.Outcome)
 			}
 			if c := m.ops("wait_idle")[0].after; c.Stats.Marker != nil {
@@ -210,7 +210,7 @@ var durabilityCases = map[string]how{
 			by := m.compactions()[0]
 			text := textOf(m.last())
 			if n := strings.Count(text, "BG") + strings.Count(text, "MAN"); n != 1 ||
-				by.run.Outcome != store.OutcomeApplied {
+				by.run.Outcome != runs.OutcomeApplied {
 				t.Errorf("%d summaries in %.500s, the run by hand is %s", n, text, by.run.Outcome)
 			}
 			if !equal(by.after.Messages, m.last().Messages[:len(by.after.Messages)]) ||
@@ -221,7 +221,7 @@ var durabilityCases = map[string]how{
 			for _, marker := range m.markers() {
 				if marker.Active {
 					active++
-				} else if marker.Status != store.MarkerDiscarded {
+				} else if marker.Status != runs.MarkerDiscarded {
 					t.Errorf("another marker is %s", marker.Status)
 				}
 			}
@@ -270,7 +270,7 @@ var durabilityCases = map[string]how{
 			}
 			m.bySummary(*rounds[0].run, m.last(), "S1")
 			for _, d := range rounds[1:] {
-				if d.run.Outcome != store.OutcomeSkipped || d.run.Reason != pipeline.NothingAlreadyCompacted {
+				if d.run.Outcome != runs.OutcomeSkipped || d.run.Reason != pipeline.NothingAlreadyCompacted {
 					t.Errorf("the run is %s (%s)", d.run.Outcome, d.run.Reason)
 				}
 			}
@@ -309,7 +309,7 @@ var durabilityCases = map[string]how{
 				t.Errorf("while no worker ran: run %q, marker %v", s.Run, s.Marker)
 			}
 			all := m.allRuns()
-			if len(all) != 1 || all[0].Outcome != store.OutcomeApplied || all[0].Digest {
+			if len(all) != 1 || all[0].Outcome != runs.OutcomeApplied || all[0].Digest {
 				t.Fatalf("the runs are %+v", all)
 			}
 			summary := summaryOf(m.last())

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"precis/internal/api/wire"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -109,14 +109,14 @@ var overflowCases = map[string]how{
 			if len(all) == 0 || all[0].Trigger.Kind != pipeline.TriggerOverflow {
 				t.Fatalf("the runs are %+v", all)
 			}
-			want := []store.Outcome{store.OutcomeFailed}
+			want := []runs.Outcome{runs.OutcomeFailed}
 			if p.policy != pipeline.DigestNever { // the digest lands once; another one in its place would bring nothing
-				want = []store.Outcome{store.OutcomeApplied, store.OutcomeSkipped}
+				want = []runs.Outcome{runs.OutcomeApplied, runs.OutcomeSkipped}
 			}
-			var got []store.Outcome
+			var got []runs.Outcome
 			for _, run := range all {
 				got = append(got, run.Outcome)
-				if run.Outcome == store.OutcomeApplied && !run.Digest {
+				if run.Outcome == runs.OutcomeApplied && !run.Digest {
 					t.Errorf("run %s was applied by %s", run.ID, run.Summarizer)
 				}
 			}

@@ -84,10 +84,10 @@ type caller struct {
 // newCaller makes a tenant, and a key for it.
 func newCaller(t *testing.T, sys *system, tenant string) caller {
 	t.Helper()
-	if _, err := sys.Store.EnsureTenant(t.Context(), tenant, ""); err != nil {
+	if _, err := sys.Store.Tenants.Ensure(t.Context(), tenant, ""); err != nil {
 		t.Fatal(err)
 	}
-	_, secret, err := sys.Store.CreateAPIKey(t.Context(), tenant, "test", false)
+	_, secret, err := sys.Store.Keys.Create(t.Context(), tenant, "test", false)
 	if err != nil {
 		t.Fatal(err)
 	}

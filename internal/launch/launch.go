@@ -19,6 +19,8 @@ import (
 	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/internal/store"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/pipeline"
 	"precis/workflows"
 )
@@ -40,14 +42,14 @@ type Launcher struct {
 
 // Ask is conversation.Ask.
 func (l Launcher) Ask(ctx context.Context, ref store.ConversationRef,
-	req store.RunRequest,
-) (run store.Run, attached bool, err error) {
+	req runs.Request,
+) (run runs.Run, attached bool, err error) {
 	return conversation.Ask(ctx, l.Store, l.Config, ref, req)
 }
 
 // Wait starts the run's workflow, unless a dispatcher was faster, and waits until the run has ended. When the
 // context ends first the run goes on.
-func (l Launcher) Wait(ctx context.Context, run store.Run) (store.Run, error) {
+func (l Launcher) Wait(ctx context.Context, run runs.Run) (runs.Run, error) {
 	launch := workflows.Launch{
 		Input: workflows.CompactionInput{
 			Tenant: run.Ref.Tenant, Conversation: run.Conversation, Run: run.Ref.ID,
@@ -59,7 +61,7 @@ func (l Launcher) Wait(ctx context.Context, run store.Run) (store.Run, error) {
 	for {
 		_, waited := workflows.Wait(ctx, l.Client, launch)
 		// Whatever came back, the row tells what became of the run.
-		now, err := l.Store.GetRun(ctx, run.Ref)
+		now, err := l.Store.Runs.Get(ctx, run.Ref)
 		switch {
 		case ctx.Err() != nil:
 			return run, ctx.Err()
@@ -95,12 +97,12 @@ func passing(err error) bool {
 }
 
 // Cancel ends a run and gives it as it ended: cancelled, unless its marker was applied just before.
-func (l Launcher) Cancel(ctx context.Context, run store.Run) (store.Run, error) {
+func (l Launcher) Cancel(ctx context.Context, run runs.Run) (runs.Run, error) {
 	ctx, done := context.WithTimeout(ctx, cancelPatience)
 	defer done()
 	told := false
 	for {
-		now, err := l.Store.GetRun(ctx, run.Ref)
+		now, err := l.Store.Runs.Get(ctx, run.Ref)
 		if err != nil || now.Outcome != "" {
 			return now, err
 		}
@@ -119,7 +121,7 @@ func (l Launcher) Cancel(ctx context.Context, run store.Run) (store.Run, error) 
 }
 
 // cancelOnce cancels the run's workflow, or closes the run at once where no workflow works on it.
-func (l Launcher) cancelOnce(ctx context.Context, run store.Run) error {
+func (l Launcher) cancelOnce(ctx context.Context, run runs.Run) error {
 	if run.TemporalRunID != "" {
 		err := l.Client.CancelWorkflow(ctx, run.WorkflowID, run.TemporalRunID)
 		if !errors.As(err, new(*serviceerror.NotFound)) {
@@ -129,14 +131,14 @@ func (l Launcher) cancelOnce(ctx context.Context, run store.Run) error {
 			return err
 		}
 	}
-	end := store.RunEnd{
-		Outcome: store.OutcomeCancelled, ErrorKind: pipeline.Cancelled,
+	end := runs.End{
+		Outcome: runs.OutcomeCancelled, ErrorKind: pipeline.Cancelled,
 		Reason: "the run was cancelled before it began",
 	}
 	if run.ReplayOf == "" {
-		end.Event = &store.Event{Kind: store.EventFinished, Data: json.RawMessage(`{"outcome":"cancelled"}`)}
+		end.Event = &timeline.Event{Kind: timeline.Finished, Data: json.RawMessage(`{"outcome":"cancelled"}`)}
 	}
-	_, err := l.Store.FinishRun(ctx, run.Ref, end)
+	_, err := l.Store.Runs.Finish(ctx, run.Ref, end)
 	return err
 }
 

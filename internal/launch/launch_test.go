@@ -9,6 +9,7 @@ import (
 
 	"precis/internal/launch"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
@@ -31,7 +32,7 @@ func launcher(s *scenario.System) launch.Launcher {
 	return launch.Launcher{Store: s.Store, Client: s.Client, Config: s.Config}
 }
 
-func ask(t *testing.T, l launch.Launcher, ref store.ConversationRef, req store.RunRequest) store.Run {
+func ask(t *testing.T, l launch.Launcher, ref store.ConversationRef, req runs.Request) runs.Run {
 	t.Helper()
 	run, attached, err := l.Ask(t.Context(), ref, req)
 	if err != nil {
@@ -50,7 +51,7 @@ func TestAskAndWait(t *testing.T) {
 	l, ref := launcher(s), talk(s)
 	l.Config.Settings.SummaryMaxTokens = 4321
 
-	run := ask(t, l, ref, store.RunRequest{Focus: "part 3"})
+	run := ask(t, l, ref, runs.Request{Focus: "part 3"})
 	if run.Kind != pipeline.TriggerManual {
 		t.Errorf("the trigger is %q", run.Kind)
 	}
@@ -63,14 +64,14 @@ func TestAskAndWait(t *testing.T) {
 		versions["config"] == "" {
 		t.Errorf("versions %s, %v", run.Versions, err)
 	}
-	again, attached, err := l.Ask(t.Context(), ref, store.RunRequest{})
+	again, attached, err := l.Ask(t.Context(), ref, runs.Request{})
 	if err != nil || !attached || again.Ref != run.Ref {
 		t.Errorf("asked again while it goes on: %v, attached %v, %v", again.Ref, attached, err)
 	}
 
 	// Two callers wait for the same run.
 	type end struct {
-		run store.Run
+		run runs.Run
 		err error
 	}
 	ends := make(chan end, 2)
@@ -81,14 +82,14 @@ func TestAskAndWait(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		if e := <-ends; e.err != nil || e.run.Outcome != store.OutcomeApplied || e.run.Ref != run.Ref {
+		if e := <-ends; e.err != nil || e.run.Outcome != runs.OutcomeApplied || e.run.Ref != run.Ref {
 			t.Errorf("waited: %+v, %v", e.run, e.err)
 		}
 	}
 
 	// At once again: the workflow of the first may still be closing.
-	second := ask(t, l, ref, store.RunRequest{Focus: "part 4"})
-	if got, err := l.Wait(t.Context(), second); err != nil || got.Outcome != store.OutcomeApplied {
+	second := ask(t, l, ref, runs.Request{Focus: "part 4"})
+	if got, err := l.Wait(t.Context(), second); err != nil || got.Outcome != runs.OutcomeApplied {
 		t.Errorf("the second run: %s %s, %v", got.Outcome, got.Reason, err)
 	}
 }
@@ -101,16 +102,16 @@ func TestWaitBehindAnEarlierRun(t *testing.T) {
 	l, ref := launcher(s), talk(s)
 
 	// The first run's row is closed while its workflow still waits for the model.
-	first := ask(t, l, ref, store.RunRequest{})
+	first := ask(t, l, ref, runs.Request{})
 	go func() { _, _ = workflows.Wait(t.Context(), s.Client, s.Launch(first)) }()
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Store.FinishRun(t.Context(), first.Ref, store.RunEnd{Outcome: store.OutcomeCancelled}); err != nil {
+	if _, err := s.Store.Runs.Finish(t.Context(), first.Ref, runs.End{Outcome: runs.OutcomeCancelled}); err != nil {
 		t.Fatal(err)
 	}
-	second := ask(t, l, ref, store.RunRequest{})
-	ended := make(chan store.Run, 1)
+	second := ask(t, l, ref, runs.Request{})
+	ended := make(chan runs.Run, 1)
 	go func() {
 		got, err := l.Wait(t.Context(), second)
 		if err != nil {
@@ -124,7 +125,7 @@ func TestWaitBehindAnEarlierRun(t *testing.T) {
 	case <-time.After(500 * time.Millisecond):
 	}
 	gate.Open()
-	if got := <-ended; got.Outcome != store.OutcomeApplied {
+	if got := <-ended; got.Outcome != runs.OutcomeApplied {
 		t.Errorf("the second run ended %s: %s", got.Outcome, got.Reason)
 	}
 }
@@ -136,19 +137,19 @@ func TestCancel(t *testing.T) {
 	l := launcher(s)
 
 	// No worker: it has not begun.
-	run := ask(t, l, talk(s), store.RunRequest{})
+	run := ask(t, l, talk(s), runs.Request{})
 	got, err := l.Cancel(t.Context(), run)
-	if err != nil || got.Outcome != store.OutcomeCancelled {
+	if err != nil || got.Outcome != runs.OutcomeCancelled {
 		t.Errorf("before it began: %s, %v", got.Outcome, err)
 	}
 
 	// In the middle of a model call, with somebody waiting.
 	s.StartWorker()
-	run = ask(t, l, talk(s), store.RunRequest{})
+	run = ask(t, l, talk(s), runs.Request{})
 	waited := make(chan error, 1)
 	go func() {
 		got, err := l.Wait(t.Context(), run)
-		if err == nil && got.Outcome != store.OutcomeCancelled {
+		if err == nil && got.Outcome != runs.OutcomeCancelled {
 			err = errors.New("the one who waits was told " + string(got.Outcome))
 		}
 		waited <- err
@@ -156,13 +157,13 @@ func TestCancel(t *testing.T) {
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = l.Cancel(t.Context(), run); err != nil || got.Outcome != store.OutcomeCancelled {
+	if got, err = l.Cancel(t.Context(), run); err != nil || got.Outcome != runs.OutcomeCancelled {
 		t.Errorf("in a model call: %s, %v", got.Outcome, err)
 	}
 	if err := <-waited; err != nil {
 		t.Error(err)
 	}
-	if again, err := l.Cancel(t.Context(), run); err != nil || again.Outcome != store.OutcomeCancelled {
+	if again, err := l.Cancel(t.Context(), run); err != nil || again.Outcome != runs.OutcomeCancelled {
 		t.Errorf("once more: %s, %v", again.Outcome, err)
 	}
 }
@@ -171,7 +172,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{})
 	l := launcher(s)
-	run := ask(t, l, talk(s), store.RunRequest{}) // and no worker
+	run := ask(t, l, talk(s), runs.Request{}) // and no worker
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := l.Wait(ctx, run); !errors.Is(err, context.DeadlineExceeded) {

@@ -13,14 +13,15 @@ import (
 
 	"precis/internal/conversation"
 	"precis/internal/store"
+	"precis/internal/store/replays"
 	"precis/workflows"
 )
 
 // Batch is a batch of replays as it stands.
 type Batch struct {
-	store.ReplayBatch
+	replays.Batch
 	Request conversation.ReplayBatchRequest
-	Totals  store.ReplayTotals
+	Totals  replays.Totals
 	// Progress is what its workflow says, nil: there is none that goes on.
 	Progress *workflows.BulkProgress
 }
@@ -28,23 +29,23 @@ type Batch struct {
 // StartBatch repeats all the runs that a filter picks, and gives the batch. It goes on by itself.
 func (l Launcher) StartBatch(ctx context.Context, tenant string,
 	q conversation.ReplayBatchRequest,
-) (store.ReplayBatch, error) {
+) (replays.Batch, error) {
 	if err := q.Replay.Validate(); err != nil {
-		return store.ReplayBatch{}, err
+		return replays.Batch{}, err
 	}
 	if q.Concurrency < 1 || q.Concurrency > workflows.MaxBulkConcurrency {
-		return store.ReplayBatch{}, fmt.Errorf("%w: concurrency is from 1 to %d, not %d", store.ErrInvalid,
+		return replays.Batch{}, fmt.Errorf("%w: concurrency is from 1 to %d, not %d", store.ErrInvalid,
 			workflows.MaxBulkConcurrency, q.Concurrency)
 	}
-	total, err := l.Store.CountReplayables(ctx, tenant, q.Filter)
+	total, err := l.Store.Replays.Count(ctx, tenant, q.Filter)
 	if err != nil {
-		return store.ReplayBatch{}, err
+		return replays.Batch{}, err
 	}
 	request, err := json.Marshal(q)
 	if err != nil {
-		return store.ReplayBatch{}, fmt.Errorf("encode the request: %w", err)
+		return replays.Batch{}, fmt.Errorf("encode the request: %w", err)
 	}
-	b, err := l.Store.CreateReplayBatch(ctx, tenant, request, total)
+	b, err := l.Store.Batches.Create(ctx, tenant, request, total)
 	if err != nil {
 		return b, err
 	}
@@ -53,7 +54,7 @@ func (l Launcher) StartBatch(ctx context.Context, tenant string,
 
 // ContinueBatch makes sure that the workflow of a batch which has not ended runs. Starting it anew repeats no run
 // twice.
-func (l Launcher) ContinueBatch(ctx context.Context, b store.ReplayBatch) error {
+func (l Launcher) ContinueBatch(ctx context.Context, b replays.Batch) error {
 	if !b.Finished.IsZero() {
 		return nil
 	}
@@ -83,13 +84,13 @@ func (l Launcher) ContinueBatch(ctx context.Context, b store.ReplayBatch) error 
 func (l Launcher) Batch(ctx context.Context, ref store.BatchRef) (Batch, error) {
 	var b Batch
 	var err error
-	if b.ReplayBatch, err = l.Store.GetReplayBatch(ctx, ref); err != nil {
+	if b.Batch, err = l.Store.Batches.Get(ctx, ref); err != nil {
 		return b, err
 	}
-	if b.Request, err = conversation.ReplayBatchRequestOf(b.ReplayBatch); err != nil {
+	if b.Request, err = conversation.ReplayBatchRequestOf(b.Batch); err != nil {
 		return b, err
 	}
-	if b.Totals, err = l.Store.ReplayBatchTotals(ctx, ref); err != nil || !b.Finished.IsZero() {
+	if b.Totals, err = l.Store.Batches.Totals(ctx, ref); err != nil || !b.Finished.IsZero() {
 		return b, err
 	}
 	value, err := l.Client.QueryWorkflow(ctx, b.WorkflowID, "", workflows.BulkProgressQuery)
@@ -105,7 +106,7 @@ func (l Launcher) Batch(ctx context.Context, ref store.BatchRef) (Batch, error) 
 }
 
 // PauseBatch lets nothing new of a batch begin, or begin again; what is under way ends.
-func (l Launcher) PauseBatch(ctx context.Context, b store.ReplayBatch, pause bool) (workflows.BulkProgress, error) {
+func (l Launcher) PauseBatch(ctx context.Context, b replays.Batch, pause bool) (workflows.BulkProgress, error) {
 	name := workflows.BulkResumeUpdate
 	if pause {
 		name = workflows.BulkPauseUpdate
@@ -124,10 +125,10 @@ func (l Launcher) PauseBatch(ctx context.Context, b store.ReplayBatch, pause boo
 }
 
 // CancelBatch ends a batch with what is under way of it.
-func (l Launcher) CancelBatch(ctx context.Context, b store.ReplayBatch) error {
+func (l Launcher) CancelBatch(ctx context.Context, b replays.Batch) error {
 	err := l.Client.CancelWorkflow(ctx, b.WorkflowID, "")
 	if errors.As(err, new(*serviceerror.NotFound)) {
-		_, err = l.Store.FinishReplayBatch(ctx, b.Ref, true)
+		_, err = l.Store.Batches.Finish(ctx, b.Ref, true)
 	}
 	if err != nil {
 		return fmt.Errorf("cancel batch %s: %w", b.Ref.ID, err)

@@ -9,6 +9,8 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/store"
+	"precis/internal/store/replays"
+	storeruns "precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/workflows"
@@ -25,19 +27,19 @@ func until(t *testing.T, what string, holds func() bool) {
 }
 
 // failures makes conversations whose only run failed, since no model answered and the digest is switched off.
-func failures(t *testing.T, s *scenario.System, n int) []store.Run {
+func failures(t *testing.T, s *scenario.System, n int) []storeruns.Run {
 	t.Helper()
-	var list []store.Run
+	var list []storeruns.Run
 	talk := scenario.Talk(3, 60)
 	for range n {
 		ref := s.Create(scenario.Conversation{
 			Window: 3000, Messages: talk,
 			Settings: map[string]any{"digest": "never", "summarizers": []any{"nobody/gone"}},
 		})
-		list = append(list, s.Request(ref, store.RunRequest{}))
+		list = append(list, s.Request(ref, storeruns.Request{}))
 	}
 	for i, run := range list {
-		if list[i] = s.Wait(run); list[i].Outcome != store.OutcomeFailed {
+		if list[i] = s.Wait(run); list[i].Outcome != storeruns.OutcomeFailed {
 			t.Fatalf("%s %s\n%s", list[i].Outcome, list[i].Reason, s.Steps(run))
 		}
 	}
@@ -67,13 +69,13 @@ func TestBatchOfFailedRuns(t *testing.T) {
 	failed := failures(t, s, n)
 	t.Logf("%d runs failed within %s", n, time.Since(began))
 	other := s.Compact(s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Talk(1, 10)}),
-		store.RunRequest{Kind: "tokens"})
-	if other.Outcome != store.OutcomeSkipped {
+		storeruns.Request{Kind: "tokens"})
+	if other.Outcome != storeruns.OutcomeSkipped {
 		t.Fatal(other.Outcome)
 	}
 	l := launch.Launcher{Store: s.Store, Client: s.Client, Config: s.Config}
 	request := conversation.ReplayBatchRequest{
-		Filter: store.ReplayFilter{
+		Filter: replays.Filter{
 			Failed: true, ErrorKind: "model_not_found", Since: failed[0].Created,
 			Effective: true,
 		},
@@ -129,7 +131,7 @@ func TestBatchOfFailedRuns(t *testing.T) {
 	t.Logf("%d replays within %s, with a pause and two workers that went away", n, time.Since(began))
 
 	end := look()
-	if len(end.Totals.Counts) != 1 || end.Totals.Counts[0].Outcome != store.OutcomeApplied ||
+	if len(end.Totals.Counts) != 1 || end.Totals.Counts[0].Outcome != storeruns.OutcomeApplied ||
 		end.Totals.Counts[0].Runs != n || end.Cancelled {
 		t.Errorf("%+v", end.Totals.Counts)
 	}
@@ -138,7 +140,7 @@ func TestBatchOfFailedRuns(t *testing.T) {
 	}
 	for _, run := range failed {
 		ref := store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}
-		list, _, err := s.Store.ListRuns(t.Context(), scenario.Tenant, store.RunFilter{Conversation: ref.ID})
+		list, _, err := s.Store.Runs.List(t.Context(), scenario.Tenant, storeruns.Filter{Conversation: ref.ID})
 		if err != nil || len(list) != 2 || list[0].ReplayOf != run.Ref.ID ||
 			list[0].Usage.Calls-list[0].Usage.Lost != 1 {
 			t.Fatalf("%d runs of one conversation, %v: %+v", len(list), err, list[0].Usage)
@@ -157,7 +159,7 @@ func TestBatchOfFailedRuns(t *testing.T) {
 	if err != nil || again.Total != 0 {
 		t.Errorf("%d are left, %v", again.Total, err)
 	}
-	if err := l.ContinueBatch(t.Context(), end.ReplayBatch); err != nil {
+	if err := l.ContinueBatch(t.Context(), end.Batch); err != nil {
 		t.Error(err)
 	}
 	until(t, "the empty batch has ended", func() bool {
@@ -176,10 +178,10 @@ func TestBatchFromTheRecord(t *testing.T) {
 	s := scenario.New(
 		t, vendorserver.Script{Default: &vendorserver.Answer{Text: "<summary>The parts were read.</summary>"}})
 	s.StartWorker()
-	var runs []store.Run
+	var runs []storeruns.Run
 	for i := range 8 {
 		ref := s.Create(scenario.Conversation{Window: 3000, Messages: scenario.Talk(3, 60)})
-		runs = append(runs, s.Compact(ref, store.RunRequest{Focus: fmt.Sprint("part ", i)}))
+		runs = append(runs, s.Compact(ref, storeruns.Request{Focus: fmt.Sprint("part ", i)}))
 	}
 	asked := len(s.Vendor.Requests())
 	l := launch.Launcher{Store: s.Store, Client: s.Client, Config: s.Config}
@@ -190,7 +192,7 @@ func TestBatchFromTheRecord(t *testing.T) {
 	var end launch.Batch
 	until(t, "the batch has ended",
 		func() bool { end, err = l.Batch(t.Context(), b.Ref); return err == nil && !end.Finished.IsZero() })
-	if c := end.Totals.Counts; len(c) != 1 || c[0].Outcome != store.OutcomeReplayed || c[0].Identical == nil ||
+	if c := end.Totals.Counts; len(c) != 1 || c[0].Outcome != storeruns.OutcomeReplayed || c[0].Identical == nil ||
 		!*c[0].Identical || c[0].Runs != len(runs) || len(end.Totals.Different) != 0 {
 		t.Errorf("%+v, different %v", c, end.Totals.Different)
 	}

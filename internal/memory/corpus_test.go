@@ -10,6 +10,7 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/memory"
 	"precis/internal/store"
+	"precis/internal/store/conversations"
 	"precis/internal/testkit/corpus"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -64,7 +65,7 @@ func imported(t *testing.T, m memory.Memory, path string) (refs []store.Conversa
 
 func checkMemory(t *testing.T, m memory.Memory, ref store.ConversationRef, name string) {
 	t.Helper()
-	c, err := m.Store.GetConversation(t.Context(), ref)
+	c, err := m.Store.Conversations.Get(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +94,11 @@ func checkMemory(t *testing.T, m memory.Memory, ref store.ConversationRef, name 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for msg, err := range m.Store.Messages(t.Context(), ref, (c.HeadSeq+1)/2, (c.HeadSeq+1)/2) {
+	for msg, err := range m.Store.Messages.Walk(t.Context(), ref, (c.HeadSeq+1)/2, (c.HeadSeq+1)/2) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decoded, err := conversation.Decode(codec, []store.Message{msg})
+		decoded, err := conversation.Decode(codec, []conversations.Message{msg})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

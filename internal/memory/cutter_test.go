@@ -10,6 +10,7 @@ import (
 
 	"precis/internal/api/wire"
 	"precis/internal/store"
+	"precis/internal/store/conversations"
 	"precis/pipeline"
 )
 
@@ -30,7 +31,7 @@ func TestCutter(t *testing.T) {
 			}}
 			_, text, _ := d.quote()
 			texts = append(texts, text)
-			if err := c.add(store.Message{Seq: int64(i + 1), Tokens: 10}, d); err != nil {
+			if err := c.add(conversations.Message{Seq: int64(i + 1), Tokens: 10}, d); err != nil {
 				rt.Fatal(err)
 			}
 		}

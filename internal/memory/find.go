@@ -10,6 +10,8 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/memory/search"
 	"precis/internal/store"
+	"precis/internal/store/searchindex"
+	"precis/internal/store/segments"
 	"precis/pipeline"
 )
 
@@ -91,19 +93,19 @@ func (m Memory) Search(ctx context.Context, ref store.ConversationRef, text stri
 
 func (m Memory) page(ctx context.Context, ref store.ConversationRef, q search.Query, match string, at *searchPlace,
 	limit int,
-) ([]store.SearchHit, error) {
-	var after *store.SearchPlace
+) ([]searchindex.Hit, error) {
+	var after *searchindex.Place
 	if at != nil {
-		after = &store.SearchPlace{Rank: at.Rank, Seq: at.Seq, Note: at.Note}
+		after = &searchindex.Place{Rank: at.Rank, Seq: at.Seq, Note: at.Note}
 	}
 	if match == matchSubstring {
-		return m.Store.SearchInside(ctx, ref, q, after, limit)
+		return m.Store.SearchIndex.SearchInside(ctx, ref, q, after, limit)
 	}
-	return m.Store.Search(ctx, ref, q, after, limit)
+	return m.Store.SearchIndex.Search(ctx, ref, q, after, limit)
 }
 
 // segmentOf finds the segment in which a place stands, "" for none. The list is Segments'.
-func segmentOf(list []store.Segment, p Place) string {
+func segmentOf(list []segments.Segment, p Place) string {
 	ranges := sort.Search(len(list), func(i int) bool { return list[i].Note() }) // they stand first
 	// The last one that does not begin behind it.
 	i := sort.Search(ranges, func(i int) bool {
@@ -125,7 +127,7 @@ const (
 // catchUp makes findable what came since somebody searched last. It keeps what it has done step by step: one that is
 // cut off is gone on with.
 func (m Memory) catchUp(ctx context.Context, ref store.ConversationRef) error {
-	indexed, head, err := m.Store.SearchIndex(ctx, ref)
+	indexed, head, err := m.Store.SearchIndex.Progress(ctx, ref)
 	if err != nil || indexed >= head {
 		return err
 	}
@@ -133,20 +135,20 @@ func (m Memory) catchUp(ctx context.Context, ref store.ConversationRef) error {
 	if err != nil {
 		return err
 	}
-	var texts []store.SearchText
+	var texts []searchindex.Text
 	size := 0
 	flush := func(upTo int64) error {
-		err := m.Store.AddSearchTexts(ctx, ref, texts, upTo)
+		err := m.Store.SearchIndex.Add(ctx, ref, texts, upTo)
 		texts, size = texts[:0], 0
 		return err
 	}
-	for msg, err := range m.Store.Messages(ctx, ref, indexed+1, head) {
+	for msg, err := range m.Store.Messages.Walk(ctx, ref, indexed+1, head) {
 		if err != nil {
 			return err
 		}
 		if d := decode(codec, msg); !d.unreadable {
 			_, text, _ := pipeline.QuoteMessage(d.Message)
-			texts = append(texts, store.SearchText{Seq: msg.Seq, Text: text})
+			texts = append(texts, searchindex.Text{Seq: msg.Seq, Text: text})
 			size += len(text)
 		}
 		if len(texts) >= stepMessages || size >= stepBytes || msg.Seq == head {

@@ -25,6 +25,7 @@ import (
 
 	"precis/internal/conversation"
 	"precis/internal/store"
+	"precis/internal/store/conversations"
 	"precis/pipeline/transcript"
 )
 
@@ -37,8 +38,10 @@ type Memory struct {
 }
 
 // open finds a conversation that is there to be read, and the codec of its messages.
-func (m Memory) open(ctx context.Context, ref store.ConversationRef) (store.Conversation, transcript.Codec, error) {
-	c, err := m.Store.GetConversation(ctx, ref)
+func (m Memory) open(ctx context.Context,
+	ref store.ConversationRef,
+) (conversations.Conversation, transcript.Codec, error) {
+	c, err := m.Store.Conversations.Get(ctx, ref)
 	if err != nil {
 		return c, nil, err
 	}
@@ -69,7 +72,7 @@ func (m Memory) LastSummary(ctx context.Context, ref store.ConversationRef) (Sum
 		return Summary{}, err
 	}
 	for id := c.ActiveMarker; id != ""; {
-		marker, err := m.Store.GetMarker(ctx, ref, id)
+		marker, err := m.Store.Markers.Get(ctx, ref, id)
 		if err != nil {
 			return Summary{}, err
 		}
@@ -77,7 +80,7 @@ func (m Memory) LastSummary(ctx context.Context, ref store.ConversationRef) (Sum
 			id = marker.Base
 			continue
 		}
-		text, err := m.Store.GetArtifact(ctx, ref.Tenant, marker.Summary)
+		text, err := m.Store.Artifacts.Get(ctx, ref.Tenant, marker.Summary)
 		return Summary{
 			Text: string(text), Marker: marker.ID, CoversTo: marker.CoversTo, Digest: marker.Digest,
 			Applied: marker.Applied.UTC(),
@@ -88,8 +91,8 @@ func (m Memory) LastSummary(ctx context.Context, ref store.ConversationRef) (Sum
 }
 
 // decode gives a stored message its parts. One that cannot be read is shown as such: it must not hide the others.
-func decode(codec transcript.Codec, s store.Message) decoded {
-	list, err := conversation.Decode(codec, []store.Message{s})
+func decode(codec transcript.Codec, s conversations.Message) decoded {
+	list, err := conversation.Decode(codec, []conversations.Message{s})
 	if err != nil {
 		m := s.Pipeline()
 		m.Parts = nil

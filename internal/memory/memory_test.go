@@ -17,6 +17,8 @@ import (
 	"precis/internal/memory"
 	"precis/internal/memory/search"
 	"precis/internal/store"
+	"precis/internal/store/searchindex"
+	"precis/internal/store/segments"
 )
 
 // What a compaction covered can be read, and an undo or another compaction takes nothing away and doubles nothing.
@@ -87,7 +89,7 @@ build
 	}
 
 	// Undone, it can still be read; compacted again with less or the same, nothing is added.
-	if _, err := m.Store.Undo(t.Context(), ref, ""); err != nil {
+	if _, err := m.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}
 	compacted(t, m, ref, 4)
@@ -103,8 +105,8 @@ build
 	if read(t, m, ref, "segment_0001.md") != want {
 		t.Error("a segment changed")
 	}
-	if _, _, err := m.Store.PutNote(t.Context(), ref,
-		store.NewNote{Name: "plan.md", Text: []byte("the plan")}); err != nil {
+	if _, _, err := m.Store.Segments.PutNote(t.Context(), ref,
+		segments.NewNote{Name: "plan.md", Text: []byte("the plan")}); err != nil {
 		t.Fatal(err)
 	}
 	index := regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC`).ReplaceAllString(read(t, m, ref, "INDEX.md"), "T")
@@ -318,12 +320,13 @@ func TestFolder(t *testing.T) {
 	}
 	write(1)
 	same("segment_0001.md")
-	if _, _, err := m.Store.PutNote(t.Context(), ref, store.NewNote{Name: "n.md", Text: []byte("abc")}); err != nil {
+	if _, _, err := m.Store.Segments.PutNote(t.Context(), ref,
+		segments.NewNote{Name: "n.md", Text: []byte("abc")}); err != nil {
 		t.Fatal(err)
 	}
 	write(2)
-	if _, _, err := m.Store.PutNote(t.Context(), ref,
-		store.NewNote{Name: "n.md", Text: []byte("xyz"), Replace: true}); err != nil {
+	if _, _, err := m.Store.Segments.PutNote(t.Context(), ref,
+		segments.NewNote{Name: "n.md", Text: []byte("xyz"), Replace: true}); err != nil {
 		t.Fatal(err)
 	}
 	write(1) // the index tells the minute, and the size is the same
@@ -386,7 +389,7 @@ func TestPruned(t *testing.T) {
 		t.Error("it is not found before")
 	}
 	due := func() int {
-		list, err := m.Store.ClaimMemory(t.Context(), 5, time.Hour)
+		list, err := m.Store.Segments.Claim(t.Context(), 5, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -407,7 +410,7 @@ func TestPruned(t *testing.T) {
 		t.Error("it is found still")
 	}
 	// Whoever had read it before brings it back in no way.
-	if err := m.Store.AddSearchTexts(t.Context(), ref, []store.SearchText{{Seq: 3, Text: "SECRETWORD=1"}},
+	if err := m.Store.SearchIndex.Add(t.Context(), ref, []searchindex.Text{{Seq: 3, Text: "SECRETWORD=1"}},
 		3); err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +453,8 @@ func TestSearchersAtOnce(t *testing.T) {
 				t.Errorf("%+v, %v", found, err)
 			}
 			if i%2 == 0 { // others go on meanwhile
-				if _, _, err := m.Store.PutNote(t.Context(), ref, store.NewNote{Text: []byte("a note")}); err != nil {
+				if _, _, err := m.Store.Segments.PutNote(t.Context(), ref,
+					segments.NewNote{Text: []byte("a note")}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -8,6 +8,9 @@ import (
 
 	"precis/internal/api/wire"
 	"precis/internal/store"
+	"precis/internal/store/conversations"
+	storemarkers "precis/internal/store/markers"
+	"precis/internal/store/segments"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -23,26 +26,26 @@ const (
 
 // segments gives the entries of a conversation's memory as the store has them, those made first that were not asked for
 // before.
-func (m Memory) segments(ctx context.Context, ref store.ConversationRef) ([]store.Segment, error) {
+func (m Memory) segments(ctx context.Context, ref store.ConversationRef) ([]segments.Segment, error) {
 	c, codec, err := m.open(ctx, ref)
 	if err != nil || c.Ephemeral {
 		return nil, err
 	}
-	list, err := m.Store.Segments(ctx, ref)
+	list, err := m.Store.Segments.List(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	markers, err := m.Store.Markers(ctx, ref)
+	markers, err := m.Store.Markers.List(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	made := slices.DeleteFunc(slices.Clone(list), store.Segment.Note)
+	made := slices.DeleteFunc(slices.Clone(list), segments.Segment.Note)
 	fresh := uncovered(markers, made)
 	if len(fresh) == 0 {
 		return list, nil
 	}
 	number := len(made)
-	var add []store.Segment
+	var add []segments.Segment
 	for _, r := range fresh {
 		cutter := cutter{ref: ref, marker: r.marker, number: number}
 		if err := m.cut(ctx, codec, ref, r, &cutter); err != nil {
@@ -51,10 +54,10 @@ func (m Memory) segments(ctx context.Context, ref store.ConversationRef) ([]stor
 		number = cutter.number
 		add = append(add, cutter.done...)
 	}
-	if err := m.Store.KeepSegments(ctx, ref, add); err != nil {
+	if err := m.Store.Segments.Keep(ctx, ref, add); err != nil {
 		return nil, err
 	}
-	return m.Store.Segments(ctx, ref)
+	return m.Store.Segments.List(ctx, ref)
 }
 
 // covered is a range of messages that a marker covers and none before it did.
@@ -64,10 +67,10 @@ type covered struct {
 }
 
 // uncovered gives what the markers that ever took effect cover beyond the segments that are there, in their order.
-func uncovered(markers []store.Marker, made []store.Segment) []covered {
+func uncovered(markers []storemarkers.Marker, made []segments.Segment) []covered {
 	applied := slices.DeleteFunc(slices.Clone(markers),
-		func(m store.Marker) bool { return m.Applied.IsZero() || m.CoversTo == 0 })
-	slices.SortFunc(applied, func(a, b store.Marker) int { return int(a.Epoch - b.Epoch) })
+		func(m storemarkers.Marker) bool { return m.Applied.IsZero() || m.CoversTo == 0 })
+	slices.SortFunc(applied, func(a, b storemarkers.Marker) int { return int(a.Epoch - b.Epoch) })
 	var done int64
 	for _, g := range made {
 		done = max(done, g.CoversTo)
@@ -86,7 +89,7 @@ func uncovered(markers []store.Marker, made []store.Segment) []covered {
 func (m Memory) cut(ctx context.Context, codec transcript.Codec, ref store.ConversationRef, r covered,
 	c *cutter,
 ) error {
-	for msg, err := range m.Store.Messages(ctx, ref, r.from, r.to) {
+	for msg, err := range m.Store.Messages.Walk(ctx, ref, r.from, r.to) {
 		if err != nil {
 			return err
 		}
@@ -102,15 +105,15 @@ type cutter struct {
 	ref    store.ConversationRef
 	marker string
 	number int
-	done   []store.Segment
+	done   []segments.Segment
 	// now is the one that is being filled, size its bytes, calls what tools were called in it.
-	now   *store.Segment
+	now   *segments.Segment
 	facts wire.SegmentFacts
 	size  int
 	calls []pipeline.Message
 }
 
-func (c *cutter) add(msg store.Message, d decoded) error {
+func (c *cutter) add(msg conversations.Message, d decoded) error {
 	open, text, end := d.quote()
 	for from := 0; ; {
 		rest := frameBytes + len(text) - from
@@ -136,10 +139,10 @@ func (c *cutter) add(msg store.Message, d decoded) error {
 }
 
 // put takes the text of a message from one byte to another, which is written as element, into the segment.
-func (c *cutter) put(msg store.Message, d decoded, from, to int, element string, whole int) {
+func (c *cutter) put(msg conversations.Message, d decoded, from, to int, element string, whole int) {
 	if c.now == nil {
 		c.number++
-		c.now = &store.Segment{
+		c.now = &segments.Segment{
 			Name: fmt.Sprintf("segment_%04d.md", c.number), CoversFrom: msg.Seq, OffsetFrom: from,
 			Marker: c.marker,
 		}
@@ -213,7 +216,7 @@ func (m Memory) Entries(ctx context.Context, ref store.ConversationRef) ([]wire.
 	return slices.Insert(entries, 0, index), nil
 }
 
-func entryOf(g store.Segment) (wire.MemoryEntry, error) {
+func entryOf(g segments.Segment) (wire.MemoryEntry, error) {
 	e := wire.MemoryEntry{
 		Name: g.Name, Kind: "segment", CoversFrom: g.CoversFrom, CoversTo: g.CoversTo, Marker: g.Marker,
 		Bytes: g.Size, Created: g.Created.UTC(),
@@ -241,10 +244,10 @@ func (m Memory) Read(ctx context.Context, ref store.ConversationRef, name string
 		}
 		return entries[0], indexText(ref, entries[1:]), nil
 	}
-	g, err := m.Store.GetSegment(ctx, ref, name)
+	g, err := m.Store.Segments.Get(ctx, ref, name)
 	if isNotFound(err) { // it may be that nobody has asked for it yet
 		if _, err = m.segments(ctx, ref); err == nil {
-			g, err = m.Store.GetSegment(ctx, ref, name)
+			g, err = m.Store.Segments.Get(ctx, ref, name)
 		}
 	}
 	if err != nil {
@@ -260,7 +263,7 @@ func (m Memory) Read(ctx context.Context, ref store.ConversationRef, name string
 			return wire.MemoryEntry{}, "", err
 		}
 		if int64(len(text)) != g.Size {
-			if err := m.Store.MeasureSegment(ctx, ref, name, int64(len(text))); err != nil {
+			if err := m.Store.Segments.Measure(ctx, ref, name, int64(len(text))); err != nil {
 				return wire.MemoryEntry{}, "", err
 			}
 			g.Size = int64(len(text))

@@ -12,6 +12,10 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/memory"
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/conversations"
+	"precis/internal/store/markers"
+	"precis/internal/store/schema"
 	"precis/internal/testkit/stacktest"
 	"precis/pipeline/transcript"
 )
@@ -31,7 +35,7 @@ func newMemory(t testing.TB) memory.Memory {
 func open(t testing.TB) (memory.Memory, string) {
 	t.Helper()
 	url := stacktest.DatabaseURL(t)
-	if err := store.Migrate(t.Context(), url, nil); err != nil {
+	if err := schema.Migrate(t.Context(), url, nil); err != nil {
 		t.Fatal(err)
 	}
 	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 8})
@@ -44,8 +48,8 @@ func open(t testing.TB) (memory.Memory, string) {
 
 func create(t testing.TB, m memory.Memory, id string) store.ConversationRef {
 	t.Helper()
-	c, _, err := m.Store.CreateConversation(t.Context(), store.DefaultTenant,
-		store.NewConversation{ID: id, Format: string(transcript.OpenAI)})
+	c, _, err := m.Store.Conversations.Create(t.Context(), store.DefaultTenant,
+		conversations.NewConversation{ID: id, Format: string(transcript.OpenAI)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +62,7 @@ func add(t testing.TB, m memory.Memory, ref store.ConversationRef, natives ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []store.NewMessage
+	var list []conversations.NewMessage
 	for _, n := range natives {
 		d, err := codec.Decode([]byte(n))
 		if err != nil {
@@ -66,16 +70,16 @@ func add(t testing.TB, m memory.Memory, ref store.ConversationRef, natives ...st
 		}
 		list = append(list, conversation.Stored(d))
 	}
-	if _, err := m.Store.Append(t.Context(), ref, list, store.AppendOptions{}); err != nil {
+	if _, err := m.Store.Changes.Append(t.Context(), ref, list, changes.AppendOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // compacted covers everything up to a message.
-func compacted(t testing.TB, m memory.Memory, ref store.ConversationRef, upTo int64) store.Marker {
+func compacted(t testing.TB, m memory.Memory, ref store.ConversationRef, upTo int64) markers.Marker {
 	t.Helper()
-	marker, err := m.Store.ReportMarker(t.Context(), ref,
-		store.ReportedMarker{Origin: store.OriginAgent, CoversTo: upTo, Summary: []byte("SUMMARY")})
+	marker, err := m.Store.Markers.Report(t.Context(), ref,
+		markers.Reported{Origin: markers.OriginAgent, CoversTo: upTo, Summary: []byte("SUMMARY")})
 	if err != nil {
 		t.Fatal(err)
 	}

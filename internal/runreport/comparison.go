@@ -9,6 +9,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -36,11 +37,11 @@ func PricedComparison(c *wire.RunComparison, prices map[string]config.Price) *wi
 
 // LoadComparison reads what a replay found; nil while it has not ended, and for a run that is no replay. One that was
 // pruned or deleted is nil too.
-func LoadComparison(ctx context.Context, s *store.Store, r store.Run) (*wire.RunComparison, error) {
+func LoadComparison(ctx context.Context, s *store.Store, r runs.Run) (*wire.RunComparison, error) {
 	if r.Replay.Comparison == "" {
 		return nil, nil
 	}
-	data, err := s.GetArtifact(ctx, r.Ref.Tenant, r.Replay.Comparison)
+	data, err := s.Artifacts.Get(ctx, r.Ref.Tenant, r.Replay.Comparison)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
@@ -55,7 +56,7 @@ func LoadComparison(ctx context.Context, s *store.Store, r store.Run) (*wire.Run
 }
 
 // ChangesOf tells what a live replay does otherwise than its original; nil: nothing.
-func ChangesOf(original, replay store.Run) *wire.RunChanges {
+func ChangesOf(original, replay runs.Run) *wire.RunChanges {
 	var c wire.RunChanges
 	if replay.Summarizer != original.Summarizer {
 		c.Summarizer = replay.Summarizer
@@ -78,7 +79,7 @@ func ChangesOf(original, replay store.Run) *wire.RunChanges {
 }
 
 // SideOf is a run as one of two that are compared, with the summary that it wrote.
-func SideOf(r store.Run, summary string) *wire.RunSide {
+func SideOf(r runs.Run, summary string) *wire.RunSide {
 	s := &wire.RunSide{
 		Run: r.Ref.ID, Outcome: r.Outcome, ErrorKind: r.ErrorKind, Reason: r.Reason, Summarizer: r.Facts.Summarizer,
 		Prompt: wire.RunPrompt{Name: r.Facts.PromptName, Version: r.Facts.PromptVersion}, Digest: r.Facts.Digest,
@@ -94,7 +95,7 @@ func SideOf(r store.Run, summary string) *wire.RunSide {
 			SHA256: r.Facts.CoveredChain.String(),
 		}
 	}
-	for _, step := range r.Steps {
+	for _, step := range r.Attempts {
 		s.MS += step.Took.Milliseconds()
 	}
 	return s

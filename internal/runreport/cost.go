@@ -6,10 +6,11 @@ import (
 
 	"precis/internal/api/wire"
 	"precis/internal/config"
-	"precis/internal/store"
+	"precis/internal/store/modelcalls"
+	"precis/internal/store/runs"
 )
 
-func usageOf(u store.RunUsage) wire.RunUsage {
+func usageOf(u runs.Usage) wire.RunUsage {
 	return wire.RunUsage{
 		Input:       u.Input + u.CachedInput + u.CacheWrite,
 		CachedInput: u.CachedInput, CacheWrite: u.CacheWrite, Output: u.Output, Calls: u.Calls, Lost: u.Lost,
@@ -17,7 +18,7 @@ func usageOf(u store.RunUsage) wire.RunUsage {
 }
 
 // ModelsOf gives sums by model in their outer form.
-func ModelsOf(list []store.ModelUsage) []wire.RunModelUsage {
+func ModelsOf(list []runs.ModelUsage) []wire.RunModelUsage {
 	out := make([]wire.RunModelUsage, len(list))
 	for i, u := range list {
 		out[i] = wire.RunModelUsage{
@@ -63,7 +64,7 @@ func Priced(r wire.Run, prices map[string]config.Price) wire.Run {
 const Unfinished = "unfinished"
 
 // GroupsOf gives sums over runs in their outer form, priced.
-func GroupsOf(list []store.RunGroup, prices map[string]config.Price) []wire.RunGroup {
+func GroupsOf(list []runs.Group, prices map[string]config.Price) []wire.RunGroup {
 	out := make([]wire.RunGroup, len(list))
 	for i, g := range list {
 		out[i] = wire.RunGroup{
@@ -80,7 +81,7 @@ func GroupsOf(list []store.RunGroup, prices map[string]config.Price) []wire.RunG
 }
 
 // UsageGroupsOf gives sums over model calls in their outer form, priced.
-func UsageGroupsOf(list []store.UsageGroup, prices map[string]config.Price) []wire.RunUsageGroup {
+func UsageGroupsOf(list []modelcalls.UsageGroup, prices map[string]config.Price) []wire.RunUsageGroup {
 	out := make([]wire.RunUsageGroup, len(list))
 	for i, g := range list {
 		out[i] = wire.RunUsageGroup{

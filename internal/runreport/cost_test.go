@@ -10,7 +10,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/runreport"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 )
 
 func TestCostOf(t *testing.T) {
@@ -76,12 +76,12 @@ func TestCostOf(t *testing.T) {
 func TestUndone(t *testing.T) {
 	t.Parallel()
 	ended := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
-	for status, undone := range map[store.MarkerStatus]bool{
-		store.MarkerUndone: true, store.MarkerApplied: false,
-		store.MarkerDiscarded: false,
+	for status, undone := range map[runs.MarkerStatus]bool{
+		runs.MarkerUndone: true, runs.MarkerApplied: false,
+		runs.MarkerDiscarded: false,
 	} {
-		r := runreport.Of(store.Run{
-			Outcome: store.OutcomeApplied, Marker: "m", MarkerStatus: status,
+		r := runreport.Of(runs.Run{
+			Outcome: runs.OutcomeApplied, Marker: "m", MarkerStatus: status,
 			MarkerEnded: ended,
 		})
 		if got := r.Undone != nil; got != undone || undone && !r.Undone.Equal(ended) {

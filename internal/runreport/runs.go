@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"precis/internal/api/wire"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 )
 
 // Of gives a stored run in its outer form.
-func Of(r store.Run) wire.Run {
+func Of(r runs.Run) wire.Run {
 	out := wire.Run{
 		ID: r.Ref.ID, Conversation: r.Conversation, WorkflowID: r.WorkflowID, TemporalRunID: r.TemporalRunID,
 		Outcome: r.Outcome, ErrorKind: r.ErrorKind, Reason: r.Reason, Trigger: triggerOf(r),
@@ -26,7 +26,7 @@ func Of(r store.Run) wire.Run {
 		Created: r.Created.UTC(), Started: timeOrNull(r.Started), Finished: timeOrNull(r.Finished),
 		ReplayOf: r.ReplayOf, Replay: r.ReplayMode(), Apply: r.Replay.Apply, Batch: r.Replay.Batch,
 	}
-	if r.MarkerStatus == store.MarkerUndone {
+	if r.MarkerStatus == runs.MarkerUndone {
 		out.Undone = timeOrNull(r.MarkerEnded)
 	}
 	if r.Facts.CoversTo > 0 {
@@ -35,7 +35,7 @@ func Of(r store.Run) wire.Run {
 			SHA256: r.Facts.CoveredChain.String(),
 		}
 	}
-	for _, s := range r.Steps {
+	for _, s := range r.Attempts {
 		out.Steps = append(out.Steps, wire.RunStep{
 			Stage: s.Stage, Call: s.Call, Attempt: s.Attempt, Rung: s.Rung, Summarizer: s.Summarizer,
 			Outcome: s.Outcome, ErrorKind: s.ErrorKind, Message: s.Message, Started: s.Started.UTC(),
@@ -47,7 +47,7 @@ func Of(r store.Run) wire.Run {
 }
 
 // triggerOf reads the decision of the first stage, and before there is one what the run was asked for with.
-func triggerOf(r store.Run) wire.RunTrigger {
+func triggerOf(r runs.Run) wire.RunTrigger {
 	var numbers struct {
 		Trigger json.RawMessage `json:"trigger"`
 	}
@@ -62,7 +62,7 @@ func triggerOf(r store.Run) wire.RunTrigger {
 }
 
 // versionsOf adds the hash of the settings, which the run keeps whole.
-func versionsOf(r store.Run) json.RawMessage {
+func versionsOf(r runs.Run) json.RawMessage {
 	var versions map[string]string
 	if len(r.Settings) == 0 || json.Unmarshal(object(r.Versions), &versions) != nil {
 		return object(r.Versions)

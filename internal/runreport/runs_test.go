@@ -13,6 +13,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
@@ -27,12 +28,12 @@ func at(seconds int) time.Time {
 // The JSON of a run is a contract: API.md has its names.
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	full := store.Run{
+	full := runs.Run{
 		Ref: store.RunRef{Tenant: "default", ID: "run-1"}, Conversation: "talk", WorkflowID: "compaction/default/talk",
-		TemporalRunID: "temporal-1", Outcome: store.OutcomeApplied, Kind: pipeline.TriggerTokens,
+		TemporalRunID: "temporal-1", Outcome: runs.OutcomeApplied, Kind: pipeline.TriggerTokens,
 		Focus: "the <open> question", Full: true, Marker: "marker-1", ReplayOf: "run-0",
 		Versions: json.RawMessage(`{"code": "v1"}`), Trigger: json.RawMessage(`{"used": 1}`),
-		Facts: store.RunFacts{
+		Facts: runs.Facts{
 			Summarizer: "anthropic/claude-sonnet-5-5", Rung: "shorter_output", PromptName: "claude",
 			PromptVersion: "1.2", Mode: pipeline.ModeExplicit, CoversFrom: 1, CoversTo: 40, CoveredMessages: 39,
 			CoveredChain: store.Hash{1, 2, 3}, TokensBefore: 9000, TokensAfter: 1200,
@@ -40,16 +41,16 @@ func TestJSON(t *testing.T) {
 			Numbers: json.RawMessage(
 				`{"trigger": {"used": 9000, "limit": 8000, "window": 10000, "estimated": true, "reason": "full"}}`),
 		},
-		Usage:   store.RunUsage{Input: 100, CachedInput: 20, CacheWrite: 3, Output: 45, Calls: 2, Lost: 1},
+		Usage:   runs.Usage{Input: 100, CachedInput: 20, CacheWrite: 3, Output: 45, Calls: 2, Lost: 1},
 		Created: at(0), Started: at(1), Finished: at(5),
-		Steps: []store.Step{{
+		Attempts: []runs.Attempt{{
 			Stage: "summarise", Call: 5, Attempt: 2, Rung: "shorter_output", Summarizer: "anthropic/claude-sonnet-5-5",
-			Outcome: store.StepFailed, ErrorKind: pipeline.OutputTooLong, Message: "cut off", Next: "half_input",
+			Outcome: runs.AttemptFailed, ErrorKind: pipeline.OutputTooLong, Message: "cut off", Next: "half_input",
 			Worker: "1@host", Started: at(2), Took: 1500 * time.Millisecond,
 			Numbers: json.RawMessage(`{"input_tokens": 100}`), Artifacts: map[string]string{"answer": "abc"},
 		}},
 	}
-	begun := store.Run{
+	begun := runs.Run{
 		Ref: store.RunRef{Tenant: "default", ID: "run-2"}, Conversation: "talk", WorkflowID: "compaction/default/talk",
 		Kind: pipeline.TriggerManual, Created: at(0),
 	}
@@ -101,8 +102,8 @@ func TestTexts(t *testing.T) {
 		Window: 40_000, Messages: scenario.Talk(6, 1000), System: json.RawMessage(`"You explain code."`),
 		Tools: json.RawMessage(`[{"name":"read","input_schema":{"type":"object"}}]`),
 	})
-	run := s.Compact(ref, store.RunRequest{})
-	if run.Outcome != store.OutcomeApplied {
+	run := s.Compact(ref, runs.Request{})
+	if run.Outcome != runs.OutcomeApplied {
 		t.Fatalf("%s: %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	all := runreport.Include{Prompts: true, Answers: true, Summary: true, Context: true, Omitted: true}
@@ -125,7 +126,7 @@ func TestTexts(t *testing.T) {
 		t.Errorf("asked for nothing: %+v, %v", none, err)
 	}
 
-	if err := s.Store.DeleteConversationContent(t.Context(), ref); err != nil {
+	if err := s.Store.Retention.DeleteContent(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
 	gone, err := runreport.Load(t.Context(), s.Store, run, all)

@@ -9,6 +9,7 @@ import (
 
 	"precis/internal/api/wire"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -21,15 +22,15 @@ type Include struct {
 func (i Include) Any() bool { return i != Include{} }
 
 // Load reads the texts that are wanted of a run, which must have its steps.
-func Load(ctx context.Context, s *store.Store, r store.Run, want Include) (*wire.RunTexts, error) {
+func Load(ctx context.Context, s *store.Store, r runs.Run, want Include) (*wire.RunTexts, error) {
 	l := loader{store: s, tenant: r.Ref.Tenant, texts: &wire.RunTexts{}}
-	for _, step := range r.Steps {
+	for _, step := range r.Attempts {
 		if err := l.step(ctx, step, want); err != nil {
 			return nil, err
 		}
 	}
 	if want.Summary && r.Marker != "" {
-		m, err := s.GetMarker(ctx, store.ConversationRef{Tenant: r.Ref.Tenant, ID: r.Conversation}, r.Marker)
+		m, err := s.Markers.Get(ctx, store.ConversationRef{Tenant: r.Ref.Tenant, ID: r.Conversation}, r.Marker)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +58,7 @@ type loader struct {
 
 // artifact gives nil for one that is gone.
 func (l *loader) artifact(ctx context.Context, sha string) ([]byte, error) {
-	data, err := l.store.GetArtifact(ctx, l.tenant, sha)
+	data, err := l.store.Artifacts.Get(ctx, l.tenant, sha)
 	if errors.Is(err, store.ErrNotFound) {
 		l.texts.Deleted++
 		return nil, nil
@@ -65,7 +66,7 @@ func (l *loader) artifact(ctx context.Context, sha string) ([]byte, error) {
 	return data, err
 }
 
-func (l *loader) step(ctx context.Context, step store.Step, want Include) error {
+func (l *loader) step(ctx context.Context, step runs.Attempt, want Include) error {
 	read := func(wanted bool, role string, take func(data []byte) error) error {
 		sha := step.Artifacts[role]
 		if !wanted || sha == "" {
@@ -98,7 +99,7 @@ func (l *loader) step(ctx context.Context, step store.Step, want Include) error 
 	)
 }
 
-func (l *loader) prompt(step store.Step, data []byte) error {
+func (l *loader) prompt(step runs.Attempt, data []byte) error {
 	p := wire.RunPrompted{Call: step.Call, Rung: step.Rung, Summarizer: step.Summarizer}
 	switch step.Summarizer {
 	case string(pipeline.SummarizerSelf), string(pipeline.SummarizerNative):
@@ -114,7 +115,7 @@ func (l *loader) prompt(step store.Step, data []byte) error {
 	return nil
 }
 
-func (l *loader) answer(step store.Step, data []byte) error {
+func (l *loader) answer(step runs.Attempt, data []byte) error {
 	var kept struct {
 		Answer pipeline.Answer    `json:"answer"`
 		Kind   pipeline.ErrorKind `json:"kind"`

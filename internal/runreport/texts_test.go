@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"precis/internal/api/wire"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 )
 
 // What a model was sent is shown in the form in which it was sent: two texts, or a whole body in the vendor's own form.
@@ -18,7 +18,7 @@ func TestPrompted(t *testing.T) {
 		{"native", body, "", "", body},
 	} {
 		l := loader{texts: &wire.RunTexts{}}
-		if err := l.prompt(store.Step{Call: 4, Summarizer: tt.summarizer}, []byte(tt.data)); err != nil {
+		if err := l.prompt(runs.Attempt{Call: 4, Summarizer: tt.summarizer}, []byte(tt.data)); err != nil {
 			t.Errorf("%s: %v", tt.summarizer, err)
 			continue
 		}
@@ -27,7 +27,7 @@ func TestPrompted(t *testing.T) {
 		}
 	}
 	l := loader{texts: &wire.RunTexts{}}
-	if err := l.prompt(store.Step{Summarizer: "openai/small"}, []byte("{")); err == nil {
+	if err := l.prompt(runs.Attempt{Summarizer: "openai/small"}, []byte("{")); err == nil {
 		t.Error("a damaged input is no error")
 	}
 }

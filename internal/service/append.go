@@ -9,6 +9,9 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/conversations"
+	"precis/internal/store/triggers"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -48,8 +51,8 @@ func (s *Service) Append(ctx context.Context, ref store.ConversationRef, req App
 		return wire.Appended{}, refused(err)
 	}
 	l := &look{s: s}
-	res, err := s.Store.Append(ctx, ref, batch, store.AppendOptions{
-		IfSeq: req.IfSeq, Usage: usageReport(req.Usage, batch, req.ContextVersion), Watch: l.watch,
+	res, err := s.Store.Changes.Append(ctx, ref, batch, changes.AppendOptions{
+		IfSeq: req.IfSeq, Usage: usageReport(req.Usage, batch, req.ContextVersion), Check: l.watch,
 	})
 	if err != nil {
 		return wire.Appended{}, refused(err)
@@ -60,8 +63,8 @@ func (s *Service) Append(ctx context.Context, ref store.ConversationRef, req App
 // decode reads native messages as they go into the store.
 func (s *Service) decode(ctx context.Context, ref store.ConversationRef, natives []json.RawMessage,
 	meta []Meta,
-) ([]store.NewMessage, error) {
-	c, err := s.Store.GetConversation(ctx, ref)
+) ([]conversations.NewMessage, error) {
+	c, err := s.Store.Conversations.Get(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -72,17 +75,18 @@ func (s *Service) decode(ctx context.Context, ref store.ConversationRef, natives
 	return decodeAll(codec, natives, meta)
 }
 
-func decodeAll(codec transcript.Codec, natives []json.RawMessage, meta []Meta) ([]store.NewMessage, error) {
+func decodeAll(codec transcript.Codec, natives []json.RawMessage, meta []Meta) ([]conversations.NewMessage, error) {
 	if len(meta) > len(natives) {
 		return nil, invalid("meta", "has %d entries for %d messages", len(meta), len(natives))
 	}
-	batch := make([]store.NewMessage, 0, len(natives))
+	batch := make([]conversations.NewMessage, 0, len(natives))
 	for i, native := range natives {
 		field := fmt.Sprintf("messages[%d]", i)
-		if len(native) > store.MaxMessageBytes {
+		if len(native) > conversations.MaxMessageBytes {
 			return nil, &Error{
 				Code: CodeTooLarge, Field: field,
-				Detail: fmt.Sprintf("has %d bytes, a message has at most %d", len(native), store.MaxMessageBytes),
+				Detail: fmt.Sprintf("has %d bytes, a message has at most %d", len(native),
+					conversations.MaxMessageBytes),
 			}
 		}
 		m, err := codec.Decode(native)
@@ -122,12 +126,12 @@ func applyMeta(m *pipeline.Message, meta Meta, field string) error {
 }
 
 // usageReport ties a figure to the message that it covers: the last of the assistant's among those that come with it.
-func usageReport(raw json.RawMessage, batch []store.NewMessage, version *int64) *store.UsageReport {
+func usageReport(raw json.RawMessage, batch []conversations.NewMessage, version *int64) *changes.UsageReport {
 	f := readUsage(raw)
 	if f.total == 0 {
 		return nil
 	}
-	report := &store.UsageReport{Tokens: f.total, Epoch: version}
+	report := &changes.UsageReport{Tokens: f.total, Epoch: version}
 	for i := len(batch) - 1; i >= 0; i-- {
 		if batch[i].Role == pipeline.RoleAssistant {
 			report.Covers = &i
@@ -139,10 +143,10 @@ func usageReport(raw json.RawMessage, batch []store.NewMessage, version *int64) 
 
 // appended is the answer to a change that was watched, with what follows of it. The change is done: nothing that fails
 // from here on is an error of it.
-func (s *Service) appended(ctx context.Context, ref store.ConversationRef, res store.AppendResult,
+func (s *Service) appended(ctx context.Context, ref store.ConversationRef, res changes.AppendResult,
 	l *look,
 ) wire.Appended {
-	applied, watched := s.follow(ctx, ref, l, res.Watched)
+	applied, watched := s.follow(ctx, ref, l, res.Trigger)
 	return wire.Appended{
 		FirstSeq: res.FirstSeq, LastSeq: res.LastSeq, Seqs: res.Seqs, Duplicates: res.Duplicates,
 		HeadSeq: res.Conversation.HeadSeq, UsedTokens: l.decision.Used, Estimated: l.decision.Estimated,
@@ -152,7 +156,7 @@ func (s *Service) appended(ctx context.Context, ref store.ConversationRef, res s
 }
 
 // runOf gives the run that a look started or found under way.
-func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, l *look, w store.Watched) *wire.Run {
+func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, l *look, w triggers.Result) *wire.Run {
 	if w.Run != nil {
 		run := runreport.Of(*w.Run)
 		return &run
@@ -160,7 +164,7 @@ func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, l *look,
 	if l.active == "" {
 		return nil
 	}
-	found, err := s.Store.GetRun(ctx, store.RunRef{Tenant: ref.Tenant, ID: l.active})
+	found, err := s.Store.Runs.Get(ctx, store.RunRef{Tenant: ref.Tenant, ID: l.active})
 	if err != nil {
 		s.Log.Warn("the run under way could not be read", "run", l.active, "error", err)
 		return nil

@@ -6,14 +6,14 @@ import (
 
 	"precis/internal/api/wire"
 	"precis/internal/runreport"
-	"precis/internal/store"
+	"precis/internal/store/runs"
 )
 
 // ListRuns gives a tenant's runs, newest first, without their steps.
 func (s *Service) ListRuns(ctx context.Context, tenant string,
-	f store.RunFilter,
+	f runs.Filter,
 ) (list []wire.Run, next string, err error) {
-	found, next, err := s.Store.ListRuns(ctx, tenant, f)
+	found, next, err := s.Store.Runs.List(ctx, tenant, f)
 	if err != nil {
 		return nil, "", refused(err)
 	}
@@ -25,8 +25,8 @@ func (s *Service) ListRuns(ctx context.Context, tenant string,
 }
 
 // SummarizeRuns sums a tenant's runs by outcome and error kind. Cursor and Limit of the filter do not count.
-func (s *Service) SummarizeRuns(ctx context.Context, tenant string, f store.RunFilter) ([]wire.RunGroup, error) {
-	groups, err := s.Store.SummarizeRuns(ctx, tenant, f)
+func (s *Service) SummarizeRuns(ctx context.Context, tenant string, f runs.Filter) ([]wire.RunGroup, error) {
+	groups, err := s.Store.Runs.Summarize(ctx, tenant, f)
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -35,7 +35,7 @@ func (s *Service) SummarizeRuns(ctx context.Context, tenant string, f store.RunF
 
 // Usage sums a tenant's model calls since a time by "tenant", "conversation", "model" or "day".
 func (s *Service) Usage(ctx context.Context, tenant, groupBy string, since time.Time) ([]wire.RunUsageGroup, error) {
-	groups, err := s.Store.UsageBy(ctx, tenant, groupBy, since)
+	groups, err := s.Store.ModelCalls.UsageBy(ctx, tenant, groupBy, since)
 	if err != nil {
 		return nil, refused(err)
 	}

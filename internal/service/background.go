@@ -10,6 +10,10 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/breakers"
+	"precis/internal/store/markers"
+	"precis/internal/store/runs"
+	"precis/internal/store/triggers"
 	"precis/internal/telemetry"
 	"precis/pipeline"
 )
@@ -18,8 +22,8 @@ import (
 // and the conversation is looked at once more, since what has come behind that summary may be too much by itself. The
 // change stands whatever happens here: what is not done now, as after a crash, is done by the next append or reply.
 func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look,
-	w store.Watched,
-) (*wire.Run, store.Watched) {
+	w triggers.Result,
+) (*wire.Run, triggers.Result) {
 	if l.apply == nil {
 		return nil, w
 	}
@@ -31,7 +35,7 @@ func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look
 		return nil, w
 	}
 	reason := l.decision.Reason
-	_, again, err := s.Store.Watch(ctx, ref, l.watch)
+	_, again, err := s.Store.Triggers.Check(ctx, ref, l.watch)
 	if err != nil {
 		s.Log.Warn("a conversation was not looked at again", "conversation", ref.String(), "error", err)
 		return run, w
@@ -62,20 +66,20 @@ func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, 
 		return nil, err
 	}
 	if how == nil {
-		err := s.Store.DiscardPrepared(ctx, ref, "it would not make the context smaller any more")
+		err := s.Store.Markers.DiscardPrepared(ctx, ref, "it would not make the context smaller any more")
 		return nil, err
 	}
-	m, already, err := s.Store.ApplyPrepared(ctx, ref, id, *how)
+	m, already, err := s.Store.Markers.ApplyPrepared(ctx, ref, id, *how)
 	switch {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrReplyOpen):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	if err := s.Store.ResetBreaker(ctx, store.ConversationBreaker(ref)); err != nil {
+	if err := s.Store.Breakers.Reset(ctx, breakers.OfConversation(ref)); err != nil {
 		return nil, err
 	}
-	found, err := s.Store.GetRun(ctx, store.RunRef{Tenant: ref.Tenant, ID: m.Run})
+	found, err := s.Store.Runs.Get(ctx, store.RunRef{Tenant: ref.Tenant, ID: m.Run})
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +97,8 @@ func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, 
 
 // application is what a prepared marker takes effect with; nil when it would not help.
 func (s *Service) application(ctx context.Context, ref store.ConversationRef, view conversation.View,
-	m store.Marker,
-) (*store.Application, error) {
+	m markers.Marker,
+) (*markers.Application, error) {
 	whole := view
 	if view.Marker != nil && view.Marker.Digest { // it may replace the digest from the messages beneath
 		var err error
@@ -102,7 +106,7 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 			return nil, err
 		}
 	}
-	var how store.Application
+	var how markers.Application
 	var text string
 	numbers := map[string]any{}
 	draft, ok, err := conversation.DraftOf(m)
@@ -111,13 +115,13 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 	}
 	marker := m.NewMarker
 	if ok {
-		raw, err := s.Store.GetArtifact(ctx, ref.Tenant, draft.Summary)
+		raw, err := s.Store.Artifacts.Get(ctx, ref.Tenant, draft.Summary)
 		if err != nil {
 			return nil, err
 		}
 		summary, appended := whole.LookAhead(marker, string(raw))
 		text = conversation.SummaryText(view, whole, marker, draft, summary)
-		artifact, err := s.Store.PutArtifact(ctx, ref, "summary", []byte(text))
+		artifact, err := s.Store.Artifacts.Put(ctx, ref, "summary", []byte(text))
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +129,7 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 		marker.Summary, marker.SummaryTokens = how.Summary, how.SummaryTokens
 		numbers["look_ahead"] = appended
 	} else if m.Summary != "" {
-		raw, err := s.Store.GetArtifact(ctx, ref.Tenant, m.Summary)
+		raw, err := s.Store.Artifacts.Get(ctx, ref.Tenant, m.Summary)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +139,7 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
 	var native []byte
 	if marker.Native != "" {
-		if native, err = s.Store.GetArtifact(ctx, ref.Tenant, marker.Native); err != nil {
+		if native, err = s.Store.Artifacts.Get(ctx, ref.Tenant, marker.Native); err != nil {
 			return nil, err
 		}
 	}
@@ -155,13 +159,13 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 // record keeps the context that a prepared marker leads to, and what it is built from, as a run does for one that takes
 // effect at once.
 func (s *Service) record(ctx context.Context, run store.RunRef, view conversation.View, then pipeline.Context,
-	how *store.Application, numbers map[string]any,
+	how *markers.Application, numbers map[string]any,
 ) error {
 	written, err := conversation.EncodeContext(view, then)
 	if err != nil {
 		return err
 	}
-	artifact, err := s.Store.PutArtifact(ctx, view.Conversation.Ref, "context", written)
+	artifact, err := s.Store.Artifacts.Put(ctx, view.Conversation.Ref, "context", written)
 	if err != nil {
 		return err
 	}
@@ -169,7 +173,7 @@ func (s *Service) record(ctx context.Context, run store.RunRef, view conversatio
 	if err != nil {
 		return err
 	}
-	how.Context, numbers["state"] = artifact.SHA256, refs[store.RoleState]
+	how.Context, numbers["state"] = artifact.SHA256, refs[runs.RoleState]
 	how.Numbers, err = json.Marshal(numbers)
 	return err
 }

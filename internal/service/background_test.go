@@ -13,6 +13,10 @@ import (
 
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/contexts"
+	"precis/internal/store/conversations"
+	"precis/internal/store/markers"
+	"precis/internal/store/runs"
 	"precis/internal/telemetry"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
@@ -33,7 +37,7 @@ func prepared(t testing.TB, sys *scenario.System, settings string) storeRef {
 		got.Run.Trigger.Kind != pipeline.TriggerBackground {
 		t.Fatalf("%+v", got.Trigger)
 	}
-	if run := idle(t, sys, ref); run.Outcome != store.OutcomePrepared {
+	if run := idle(t, sys, ref); run.Outcome != runs.OutcomePrepared {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
 	}
 	return ref
@@ -55,7 +59,7 @@ func TestPreparedSummaryTakesEffectAtTheSecondThreshold(t *testing.T) {
 		t.Errorf("%+v", c.Stats)
 	}
 	got := appendTo(t, s, ref, user("LAST "+abc(3500)))
-	if got.Applied == nil || got.Applied.Outcome != store.OutcomeApplied || !got.Trigger.ApplyPrepared ||
+	if got.Applied == nil || got.Applied.Outcome != runs.OutcomeApplied || !got.Trigger.ApplyPrepared ||
 		got.UsedTokens > 5000 {
 		t.Fatalf("%+v\n%+v", got, got.Trigger)
 	}
@@ -161,7 +165,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 		t.Helper()
 		list := runsOf(t, s, ref)
 		oldest := list[len(list)-1]
-		if oldest.Outcome != store.OutcomeSuperseded || oldest.Reason == "" {
+		if oldest.Outcome != runs.OutcomeSuperseded || oldest.Reason == "" {
 			t.Errorf("the prepared one is %s %q", oldest.Outcome, oldest.Reason)
 		}
 		if c := contextOf(t, s, ref); c.Stats.Prepared != nil {
@@ -173,7 +177,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 		sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{summary("BG"), summary("MAN")}})
 		ref := prepared(t, sys, ahead)
 		appendTo(t, s, ref, user("u2"))
-		if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != store.OutcomeApplied {
+		if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != runs.OutcomeApplied {
 			t.Fatalf("%+v", run)
 		}
 		discarded(t, s, ref)
@@ -198,7 +202,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := runsOf(t, s, ref)
-		if list[0].Outcome != store.OutcomeSuperseded || !strings.Contains(list[0].Reason, "undo") {
+		if list[0].Outcome != runs.OutcomeSuperseded || !strings.Contains(list[0].Reason, "undo") {
 			t.Errorf("%s %q", list[0].Outcome, list[0].Reason)
 		}
 	})
@@ -219,7 +223,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 		sys, s := served(t, always("BG"))
 		ref := prepared(t, sys, ahead)
 		run, err := s.CancelRun(t.Context(), store.RunRef{Tenant: tenant, ID: runsOf(t, s, ref)[0].Ref.ID})
-		if err != nil || run.Outcome != store.OutcomeSuperseded {
+		if err != nil || run.Outcome != runs.OutcomeSuperseded {
 			t.Errorf("%+v, %v", run, err)
 		}
 		discarded(t, s, ref)
@@ -232,12 +236,12 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 		_, err := s.ReportMarker(t.Context(), ref, m, false)
 		code(t, err, service.CodeForbidden)
 		got, err := s.ReportMarker(t.Context(), ref, m, true)
-		if err != nil || got.Origin != store.OriginAgent || !got.Active {
+		if err != nil || got.Origin != markers.OriginAgent || !got.Active {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		discarded(t, s, ref)
 		list, _, err := s.ListCompactions(t.Context(), ref, "", 10)
-		if err != nil || len(list) != 2 || list[0].Run != nil || list[0].Marker.Origin != store.OriginAgent ||
+		if err != nil || len(list) != 2 || list[0].Run != nil || list[0].Marker.Origin != markers.OriginAgent ||
 			list[1].Run == nil {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -308,7 +312,7 @@ func TestBackgroundRunIsPromoted(t *testing.T) {
 			ask(t, s, ref)
 			gate.Open()
 			run := idle(t, sys, ref)
-			if run.Outcome != store.OutcomeApplied || len(runsOf(t, s, ref)) != 1 {
+			if run.Outcome != runs.OutcomeApplied || len(runsOf(t, s, ref)) != 1 {
 				t.Errorf("%s %s, %d runs\n%s", run.Outcome, run.Reason, len(runsOf(t, s, ref)), sys.Steps(*run))
 			}
 		})
@@ -344,8 +348,8 @@ func TestParkedSummariesCostNothing(t *testing.T) {
 	sys.StopWorker()
 	const parked = 2000
 	for i := range parked {
-		c, _, err := s.Store.CreateConversation(t.Context(), tenant,
-			store.NewConversation{
+		c, _, err := s.Store.Conversations.Create(t.Context(), tenant,
+			conversations.NewConversation{
 				ID: fmt.Sprintf("parked-%d", i), Format: "openai", Vendor: "openai",
 				Model: "test-agent", Window: 10000, Settings: json.RawMessage(ahead),
 			})
@@ -358,11 +362,11 @@ func TestParkedSummariesCostNothing(t *testing.T) {
 		}
 		park(t, s, c.Ref)
 	}
-	due, err := s.Store.ClaimOutbox(t.Context(), 1000, time.Minute)
+	due, err := s.Store.Outbox.Claim(t.Context(), 1000, time.Minute)
 	if err != nil || len(due) != 0 {
 		t.Errorf("%d runs are to be started, %v", len(due), err)
 	}
-	if n, err := s.Store.ReviveDispatches(t.Context(), 0); err != nil || n != 0 {
+	if n, err := s.Store.Outbox.Revive(t.Context(), 0); err != nil || n != 0 {
 		t.Errorf("%d runs are looked after, %v", n, err)
 	}
 	noOpenWorkflows(t, sys)
@@ -393,23 +397,23 @@ func noOpenWorkflows(t *testing.T, sys *scenario.System) {
 // park leaves a prepared marker as a run does.
 func park(t testing.TB, s *service.Service, ref storeRef) {
 	t.Helper()
-	run, _, err := s.Store.RequestRun(t.Context(), ref,
-		store.RunRequest{Kind: pipeline.TriggerBackground, Prepare: true})
+	run, _, err := s.Store.Runs.Request(t.Context(), ref,
+		runs.Request{Kind: pipeline.TriggerBackground, Prepare: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	live, err := s.Store.LiveView(t.Context(), ref, store.LiveOptions{})
+	live, err := s.Store.Contexts.Read(t.Context(), ref, contexts.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := s.Store.PutArtifact(t.Context(), ref, "summary", []byte("BG"))
+	a, err := s.Store.Artifacts.Put(t.Context(), ref, "summary", []byte("BG"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Store.PrepareMarker(t.Context(), run.Ref, store.NewMarker{
+	_, err = s.Store.Markers.Prepare(t.Context(), run.Ref, markers.NewMarker{
 		CoversFrom: 1, CoversTo: 1, CoveredMessages: 1, CoveredChain: live.Tail[0].Chain, Summary: a.SHA256,
 		SummaryTokens: 1,
-	}, store.RunFacts{})
+	}, runs.Facts{})
 	if err != nil {
 		t.Fatal(err)
 	}

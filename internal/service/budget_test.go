@@ -8,6 +8,8 @@ import (
 
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/pipeline"
 )
 
@@ -29,10 +31,10 @@ func TestTenantBudget(t *testing.T) {
 		return ref
 	}
 	setBudget("100000")
-	if run := compact(t, s, talk(""), service.CompactRequest{}); run.Outcome != store.OutcomeApplied || run.Digest {
+	if run := compact(t, s, talk(""), service.CompactRequest{}); run.Outcome != runs.OutcomeApplied || run.Digest {
 		t.Fatalf("%+v", run)
 	}
-	used, err := s.Store.TokensUsed(t.Context(), tenant, time.Now().UTC().Truncate(24*time.Hour))
+	used, err := s.Store.ModelCalls.TokensUsed(t.Context(), tenant, time.Now().UTC().Truncate(24*time.Hour))
 	if err != nil || used < 1000 {
 		t.Fatalf("%d tokens, %v", used, err)
 	}
@@ -40,7 +42,7 @@ func TestTenantBudget(t *testing.T) {
 	setBudget("1000") // less than that
 	ref := talk("")
 	run := compact(t, s, ref, service.CompactRequest{})
-	if run.Outcome != store.OutcomeApplied || !run.Digest {
+	if run.Outcome != runs.OutcomeApplied || !run.Digest {
 		t.Errorf("%+v", run)
 	}
 	told := false
@@ -49,7 +51,7 @@ func TestTenantBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range events {
-		told = told || e.Kind == store.EventWarning && strings.Contains(string(e.Data), "tenant_budget_exceeded")
+		told = told || e.Kind == timeline.Warning && strings.Contains(string(e.Data), "tenant_budget_exceeded")
 	}
 	if !told {
 		t.Error("no event tells of it")
@@ -59,18 +61,18 @@ func TestTenantBudget(t *testing.T) {
 		t.Errorf("the record does not: %v", err)
 	}
 	run = compact(t, s, talk(`{"digest":"never"}`), service.CompactRequest{})
-	if run.Outcome != store.OutcomeFailed || run.ErrorKind != pipeline.BudgetExceeded ||
+	if run.Outcome != runs.OutcomeFailed || run.ErrorKind != pipeline.BudgetExceeded ||
 		!strings.Contains(run.Reason, "tenant_daily_token_budget") {
 		t.Errorf("%s %s %q", run.Outcome, run.ErrorKind, run.Reason)
 	}
 
 	// What is left of the day bounds a run too: this one would be over it.
-	used, err = s.Store.TokensUsed(t.Context(), tenant, time.Now().UTC().Truncate(24*time.Hour))
+	used, err = s.Store.ModelCalls.TokensUsed(t.Context(), tenant, time.Now().UTC().Truncate(24*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
 	setBudget(quotedInt(used + 500))
-	if run := compact(t, s, talk(""), service.CompactRequest{}); run.Outcome != store.OutcomeApplied || !run.Digest {
+	if run := compact(t, s, talk(""), service.CompactRequest{}); run.Outcome != runs.OutcomeApplied || !run.Digest {
 		t.Errorf("%+v", run)
 	}
 	if n := len(sys.Vendor.Requests()); n != 1 {
@@ -78,7 +80,7 @@ func TestTenantBudget(t *testing.T) {
 	}
 
 	// Another tenant has a budget of its own.
-	if _, err := s.Store.EnsureTenant(t.Context(), "other", ""); err != nil {
+	if _, err := s.Store.Tenants.Ensure(t.Context(), "other", ""); err != nil {
 		t.Fatal(err)
 	}
 	c, _, err := s.CreateConversation(t.Context(), "other",
@@ -88,7 +90,7 @@ func TestTenantBudget(t *testing.T) {
 	}
 	other := storeRef{Tenant: "other", ID: c.ID}
 	appendTo(t, s, other, user("u1"), assistant(abc(4000)), user("u2"))
-	if run := compact(t, s, other, service.CompactRequest{}); run.Outcome != store.OutcomeApplied || run.Digest {
+	if run := compact(t, s, other, service.CompactRequest{}); run.Outcome != runs.OutcomeApplied || run.Digest {
 		t.Errorf("%+v", run)
 	}
 

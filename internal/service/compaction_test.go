@@ -11,6 +11,8 @@ import (
 
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
@@ -38,7 +40,7 @@ func TestStaleUsageStartsNoSecondCompaction(t *testing.T) {
 	if !got.Trigger.Fired || got.Run == nil || got.Run.Trigger.Kind != pipeline.TriggerTokens {
 		t.Fatalf("%+v", got)
 	}
-	if run := idle(t, sys, ref); run.Outcome != store.OutcomeApplied {
+	if run := idle(t, sys, ref); run.Outcome != runs.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
 	}
 	if st := state(t, s, ref); st.UsedTokens >= 3000 || !st.Estimated {
@@ -177,13 +179,13 @@ func TestFailingCompactionOpensTheBreaker(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range events {
-		warned = warned || e.Kind == store.EventWarning && strings.Contains(string(e.Data), "breaker_open")
+		warned = warned || e.Kind == timeline.Warning && strings.Contains(string(e.Data), "breaker_open")
 	}
 	if !warned {
 		t.Error("no event tells of the breaker")
 	}
 	run, done, err := s.Compact(t.Context(), ref, service.CompactRequest{Wait: time.Minute})
-	if err != nil || !done || run.Outcome != store.OutcomeFailed {
+	if err != nil || !done || run.Outcome != runs.OutcomeFailed {
 		t.Fatalf("%+v, %t, %v", run, done, err)
 	}
 	if st := state(t, s, ref); st.Breaker.Open || st.Breaker.Failures != 1 {
@@ -207,7 +209,7 @@ func TestReportedOverflow(t *testing.T) {
 	if st := state(t, s, ref); st.LearnedWindow != 8192 || st.Trigger.Window != 8192 {
 		t.Errorf("%+v", st)
 	}
-	if run := idle(t, sys, ref); run.Outcome != store.OutcomeApplied {
+	if run := idle(t, sys, ref); run.Outcome != runs.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
 	}
 	if st := state(t, s, ref); st.UsedTokens >= 8192 {
@@ -239,11 +241,11 @@ func TestUndo(t *testing.T) {
 	sys, s := served(t, always("SUM"))
 	ref := create(t, s, window(10000), `{"tool_result_keep_turns":0}`)
 	appendTo(t, s, ref, user("u1"), assistant(abc(9200)), user("u2"))
-	if run := idle(t, sys, ref); run == nil || run.Outcome != store.OutcomeApplied {
+	if run := idle(t, sys, ref); run == nil || run.Outcome != runs.OutcomeApplied {
 		t.Fatalf("%+v", run)
 	}
 	undone, err := s.Undo(t.Context(), ref)
-	if err != nil || undone.Marker != nil || undone.Undone == nil || undone.Undone.Status != store.MarkerUndone {
+	if err != nil || undone.Marker != nil || undone.Undone == nil || undone.Undone.Status != runs.MarkerUndone {
 		t.Fatalf("%+v, %v", undone, err)
 	}
 	_, err = s.Undo(t.Context(), ref)
@@ -280,7 +282,7 @@ func TestReplyHoldsCompactionBack(t *testing.T) {
 	if !got.Trigger.Fired || got.Run == nil {
 		t.Fatalf("%+v", got.Trigger)
 	}
-	if run := idle(t, sys, ref); run.Outcome != store.OutcomePrepared {
+	if run := idle(t, sys, ref); run.Outcome != runs.OutcomePrepared {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
 	}
 	if c := contextOf(t, s, ref); c.Stats.Marker != nil || c.Stats.Prepared == nil {
@@ -291,7 +293,7 @@ func TestReplyHoldsCompactionBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end.Applied == nil || end.Applied.Outcome != store.OutcomeApplied || !end.Estimated {
+	if end.Applied == nil || end.Applied.Outcome != runs.OutcomeApplied || !end.Estimated {
 		t.Errorf("%+v", end)
 	}
 	text := sent(contextOf(t, s, ref))
@@ -349,14 +351,14 @@ func TestCompactByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended, err := s.CancelRun(t.Context(), store.RunRef{Tenant: tenant, ID: run.ID})
-	if err != nil || ended.Outcome != store.OutcomeCancelled {
+	if err != nil || ended.Outcome != runs.OutcomeCancelled {
 		t.Fatalf("%+v, %v", ended, err)
 	}
 	gate.Open()
 	if text := sent(contextOf(t, s, ref)); strings.Contains(text, "SLOW") {
 		t.Error("the answer of a cancelled run is in the context")
 	}
-	if got := compact(t, s, ref, service.CompactRequest{}); got.Outcome != store.OutcomeApplied {
+	if got := compact(t, s, ref, service.CompactRequest{}); got.Outcome != runs.OutcomeApplied {
 		t.Errorf("%+v", got)
 	}
 	list, next, err := s.ListCompactions(t.Context(), ref, "", 1)
@@ -409,7 +411,7 @@ func TestWaitingEndsWithTheCaller(t *testing.T) {
 	cancel()
 	wg.Wait()
 	gate.Open()
-	if got := idle(t, sys, ref); got.Ref.ID != run.ID || got.Outcome != store.OutcomeApplied {
+	if got := idle(t, sys, ref); got.Ref.ID != run.ID || got.Outcome != runs.OutcomeApplied {
 		t.Errorf("%+v", got)
 	}
 }

@@ -11,6 +11,10 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/breakers"
+	"precis/internal/store/markers"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -29,7 +33,7 @@ type CompactRequest struct {
 	Wait time.Duration
 }
 
-func markerOf(m store.Marker, active string) *wire.Marker {
+func markerOf(m markers.Marker, active string) *wire.Marker {
 	return &wire.Marker{
 		ID: m.ID, MarkerStats: *conversation.MarkerOf(&m), Status: m.Status, Reason: m.Reason, Origin: m.Origin,
 		TokensBefore: m.TokensBefore, TokensAfter: m.TokensAfter, Active: m.ID == active,
@@ -63,14 +67,14 @@ func (s *Service) Compact(ctx context.Context, ref store.ConversationRef,
 	if err := s.checkCompact(req); err != nil {
 		return run, false, err
 	}
-	asked, _, err := s.launcher().Ask(ctx, ref, store.RunRequest{
+	asked, _, err := s.launcher().Ask(ctx, ref, runs.Request{
 		Kind: pipeline.TriggerManual, Focus: req.Focus, Full: req.Full, ForceExternal: req.ForceExternal,
 		Prompt: req.Prompt, Summarizer: req.Summarizer, Trigger: json.RawMessage(`{"kind":"manual"}`),
 	})
 	if err != nil {
 		return run, false, refused(err)
 	}
-	if err := s.Store.ResetBreaker(ctx, store.ConversationBreaker(ref)); err != nil {
+	if err := s.Store.Breakers.Reset(ctx, breakers.OfConversation(ref)); err != nil {
 		return run, false, refused(err)
 	}
 	if req.Wait > 0 {
@@ -119,14 +123,14 @@ func (s *Service) checkCompact(req CompactRequest) error {
 }
 
 // wait waits for a run's end. When the context ends first the run goes on.
-func (s *Service) wait(ctx context.Context, run store.Run) (store.Run, error) {
+func (s *Service) wait(ctx context.Context, run runs.Run) (runs.Run, error) {
 	if s.Temporal != nil {
 		return s.launcher().Wait(ctx, run)
 	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		now, err := s.Store.GetRun(ctx, run.Ref)
+		now, err := s.Store.Runs.Get(ctx, run.Ref)
 		if err != nil || now.Outcome != "" {
 			return now, err
 		}
@@ -143,16 +147,16 @@ func (s *Service) wait(ctx context.Context, run store.Run) (store.Run, error) {
 func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef, cursor string,
 	limit int,
 ) (list []wire.Compaction, next string, err error) {
-	c, err := s.Store.GetConversation(ctx, ref)
+	c, err := s.Store.Conversations.Get(ctx, ref)
 	if err != nil {
 		return nil, "", refused(err)
 	}
-	found, next, err := s.Store.ListRuns(ctx, ref.Tenant,
-		store.RunFilter{Conversation: ref.ID, Compactions: true, Cursor: cursor, Limit: limit})
+	found, next, err := s.Store.Runs.List(ctx, ref.Tenant,
+		runs.Filter{Conversation: ref.ID, Compactions: true, Cursor: cursor, Limit: limit})
 	if err != nil {
 		return nil, "", refused(err)
 	}
-	markers, err := s.Store.Markers(ctx, ref)
+	markers, err := s.Store.Markers.List(ctx, ref)
 	if err != nil {
 		return nil, "", refused(err)
 	}
@@ -212,7 +216,7 @@ func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string
 				"names %q; it is a list of prompts, answers, summary, context and omitted", name)
 		}
 	}
-	found, err := s.Store.GetRun(ctx, ref)
+	found, err := s.Store.Runs.Get(ctx, ref)
 	if err != nil {
 		return wire.Run{}, refused(err)
 	}
@@ -230,7 +234,7 @@ func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string
 // CancelRun ends a run and gives it as it ended: cancelled, unless its marker was applied just before. A prepared
 // summary that waits is given up.
 func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (wire.Run, error) {
-	run, err := s.Store.GetRun(ctx, ref)
+	run, err := s.Store.Runs.Get(ctx, ref)
 	if err != nil {
 		return wire.Run{}, refused(err)
 	}
@@ -242,10 +246,10 @@ func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (wire.Run, er
 			Code:   CodeUnavailable,
 			Detail: "Temporal is not connected: a run cannot be cancelled",
 		}
-	case run.Outcome == store.OutcomePrepared:
+	case run.Outcome == runs.OutcomePrepared:
 		conv := store.ConversationRef{Tenant: ref.Tenant, ID: run.Conversation}
-		if err = s.Store.DiscardPreparedOf(ctx, conv, ref.ID, "it was cancelled by hand"); err == nil {
-			run, err = s.Store.GetRun(ctx, ref)
+		if err = s.Store.Markers.DiscardPreparedOf(ctx, conv, ref.ID, "it was cancelled by hand"); err == nil {
+			run, err = s.Store.Runs.Get(ctx, ref)
 		}
 	}
 	return runreport.Of(run), refused(err)
@@ -253,7 +257,7 @@ func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (wire.Run, er
 
 // Undo takes the newest compaction back. No automatic one starts until the next user message.
 func (s *Service) Undo(ctx context.Context, ref store.ConversationRef) (wire.Undone, error) {
-	u, err := s.Store.Undo(ctx, ref, "")
+	u, err := s.Store.Markers.Undo(ctx, ref, "")
 	if err != nil {
 		return wire.Undone{}, refused(err)
 	}
@@ -278,7 +282,7 @@ func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m
 	if m.TokensBefore < 0 || m.TokensAfter < 0 {
 		return wire.Marker{}, invalid("tokens_before", "token counts are not negative")
 	}
-	c, err := s.Store.GetConversation(ctx, ref)
+	c, err := s.Store.Conversations.Get(ctx, ref)
 	if err != nil {
 		return wire.Marker{}, refused(err)
 	}
@@ -294,8 +298,8 @@ func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m
 	if text == "" {
 		return wire.Marker{}, invalid("summary", "holds no text")
 	}
-	marker, err := s.Store.ReportMarker(ctx, ref, store.ReportedMarker{
-		Origin: store.OriginAgent, CoversTo: m.CoversTo, Summary: []byte(text),
+	marker, err := s.Store.Markers.Report(ctx, ref, markers.Reported{
+		Origin: markers.OriginAgent, CoversTo: m.CoversTo, Summary: []byte(text),
 		SummaryTokens: pipeline.EstimateText(text), TokensBefore: m.TokensBefore, TokensAfter: m.TokensAfter,
 	})
 	if err != nil {
@@ -307,7 +311,7 @@ func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m
 // Events gives a conversation's timeline after the given number, oldest first, at most limit (1 to 1000).
 func (s *Service) Events(ctx context.Context, ref store.ConversationRef, after int64,
 	limit int,
-) ([]store.Event, error) {
-	list, err := s.Store.Events(ctx, ref, after, limit)
+) ([]timeline.Event, error) {
+	list, err := s.Store.Timeline.After(ctx, ref, after, limit)
 	return list, refused(err)
 }

@@ -126,7 +126,7 @@ func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after
 		return nil, false, refused(err)
 	}
 	after = min(after, math.MaxInt64-1) // the largest number has none behind it, and would begin anew
-	for m, err := range s.Store.Messages(ctx, ref, after+1, 0) {
+	for m, err := range s.Store.Messages.Walk(ctx, ref, after+1, 0) {
 		if err != nil {
 			return nil, false, refused(err)
 		}
@@ -143,7 +143,7 @@ func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after
 
 // coverage tells which messages the active summary stands for.
 func (s *Service) coverage(ctx context.Context, ref store.ConversationRef) (func(int64) bool, error) {
-	c, err := s.Store.GetConversation(ctx, ref)
+	c, err := s.Store.Conversations.Get(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (s *Service) coverage(ctx context.Context, ref store.ConversationRef) (func
 	if c.ActiveMarker == "" {
 		return func(int64) bool { return false }, nil
 	}
-	m, err := s.Store.GetMarker(ctx, ref, c.ActiveMarker)
+	m, err := s.Store.Markers.Get(ctx, ref, c.ActiveMarker)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,9 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/store"
+	"precis/internal/store/breakers"
+	"precis/internal/store/conversations"
+	"precis/internal/store/triggers"
 	"precis/pipeline/transcript"
 )
 
@@ -50,7 +53,7 @@ func (s *Service) CreateConversation(ctx context.Context, tenant string,
 	if err != nil {
 		return out, false, refused(err)
 	}
-	c, created, err := s.Store.CreateConversation(ctx, tenant, n)
+	c, created, err := s.Store.Conversations.Create(ctx, tenant, n)
 	if store.ConflictReasonOf(err) == store.ConflictDifferent {
 		return out, false, &Error{
 			Code: CodeConflict, Field: "id",
@@ -67,21 +70,21 @@ func (s *Service) CreateConversation(ctx context.Context, tenant string,
 // create is CreateConversation for a call of our own.
 func (s *Service) create(ctx context.Context, tenant string, req NewConversation,
 	ephemeral bool,
-) (store.Conversation, error) {
+) (conversations.Conversation, error) {
 	n, err := s.newConversation(ctx, tenant, req)
 	if err != nil {
-		return store.Conversation{}, err
+		return conversations.Conversation{}, err
 	}
 	n.Ephemeral = ephemeral
-	c, _, err := s.Store.CreateConversation(ctx, tenant, n)
+	c, _, err := s.Store.Conversations.Create(ctx, tenant, n)
 	return c, err
 }
 
 // newConversation checks what a conversation is to be made of.
 func (s *Service) newConversation(ctx context.Context, tenant string,
 	req NewConversation,
-) (store.NewConversation, error) {
-	n := store.NewConversation{
+) (conversations.NewConversation, error) {
+	n := conversations.NewConversation{
 		ID: req.ID, Format: req.Format, Vendor: req.Model.Vendor, Model: req.Model.Name,
 		Window: req.Model.ContextWindow, MaxOutput: req.Model.MaxOutput,
 		System: given(req.System), Tools: given(req.Tools), Settings: given(req.Settings),
@@ -93,11 +96,11 @@ func (s *Service) newConversation(ctx context.Context, tenant string,
 	if err := checkJSON(n.System, n.Tools, n.Metadata); err != nil {
 		return n, err
 	}
-	tenantSettings, err := s.Store.TenantSettings(ctx, tenant)
+	tenantSettings, err := s.Store.Tenants.Settings(ctx, tenant)
 	if err != nil {
 		return n, err
 	}
-	return n, s.checkSettings(store.Conversation{
+	return n, s.checkSettings(conversations.Conversation{
 		Vendor: n.Vendor, Model: n.Model, Window: n.Window, Settings: n.Settings, TenantSettings: tenantSettings,
 	})
 }
@@ -133,7 +136,7 @@ func checkJSON(system, tools, metadata json.RawMessage) error {
 var tenantOnly = []string{"tenant_daily_token_budget"}
 
 // checkSettings refuses settings that cannot work for a conversation, and names the one at fault.
-func (s *Service) checkSettings(c store.Conversation) error {
+func (s *Service) checkSettings(c conversations.Conversation) error {
 	if len(c.Settings) == 0 {
 		return nil
 	}
@@ -159,7 +162,7 @@ func (s *Service) checkSettings(c store.Conversation) error {
 
 // GetConversation gives a conversation and where it stands.
 func (s *Service) GetConversation(ctx context.Context, ref store.ConversationRef) (wire.Conversation, error) {
-	c, err := s.Store.GetConversation(ctx, ref)
+	c, err := s.Store.Conversations.Get(ctx, ref)
 	if err != nil {
 		return wire.Conversation{}, refused(err)
 	}
@@ -171,7 +174,7 @@ func (s *Service) GetConversation(ctx context.Context, ref store.ConversationRef
 	return out, refused(err)
 }
 
-func conversationOf(c store.Conversation) wire.Conversation {
+func conversationOf(c conversations.Conversation) wire.Conversation {
 	return wire.Conversation{
 		ID: c.Ref.ID, Format: c.Format,
 		Model:  wire.Model{Vendor: c.Vendor, Name: c.Model, ContextWindow: c.Window, MaxOutput: c.MaxOutput},
@@ -183,8 +186,8 @@ func conversationOf(c store.Conversation) wire.Conversation {
 // state looks where a conversation stands, and changes nothing.
 func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*wire.State, error) {
 	l := &look{s: s, peek: true}
-	var breaker store.Breaker
-	err := s.Store.Look(ctx, ref, func(ctx context.Context, m store.Moment) error {
+	var breaker breakers.Breaker
+	err := s.Store.Triggers.Inspect(ctx, ref, func(ctx context.Context, m triggers.State) error {
 		if _, err := l.watch(ctx, m); err != nil {
 			return err
 		}
@@ -216,7 +219,7 @@ func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*wire.S
 func (s *Service) ListConversations(ctx context.Context, tenant, cursor string,
 	limit int,
 ) (list []wire.Conversation, next string, err error) {
-	found, next, err := s.Store.ListConversations(ctx, tenant, cursor, limit)
+	found, next, err := s.Store.Conversations.List(ctx, tenant, cursor, limit)
 	if err != nil {
 		return nil, "", refused(err)
 	}
@@ -233,8 +236,8 @@ func (s *Service) PatchConversation(ctx context.Context, ref store.ConversationR
 	p ConversationPatch,
 ) (wire.Conversation, error) {
 	l := &look{s: s, changed: true}
-	_, watched, err := s.Store.ChangeConversation(ctx, ref,
-		func(c store.Conversation) (store.ConversationPatch, error) {
+	_, watched, err := s.Store.Changes.Change(ctx, ref,
+		func(c conversations.Conversation) (conversations.Patch, error) {
 			return s.patch(c, p)
 		}, l.watch)
 	if err != nil {
@@ -245,11 +248,11 @@ func (s *Service) PatchConversation(ctx context.Context, ref store.ConversationR
 }
 
 // patch is what a client's patch changes of a conversation.
-func (s *Service) patch(c store.Conversation, p ConversationPatch) (store.ConversationPatch, error) {
+func (s *Service) patch(c conversations.Conversation, p ConversationPatch) (conversations.Patch, error) {
 	if !c.ContentDeleted.IsZero() {
-		return store.ConversationPatch{}, store.ErrContentDeleted
+		return conversations.Patch{}, store.ErrContentDeleted
 	}
-	out := store.ConversationPatch{System: cleared(p.System), Tools: cleared(p.Tools)}
+	out := conversations.Patch{System: cleared(p.System), Tools: cleared(p.Tools)}
 	if m := p.Model; m != nil {
 		out.Vendor, out.Model, out.Window, out.MaxOutput = m.Vendor, m.Name, m.ContextWindow, m.MaxOutput
 		other := m.Vendor != nil && *m.Vendor != c.Vendor || m.Name != nil && *m.Name != c.Model

@@ -9,6 +9,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/conversations"
 	"precis/pipeline"
 )
 
@@ -150,7 +151,7 @@ func TestTenantSettingsCount(t *testing.T) {
 	// Stored settings that this program does not take keep nobody from the conversation.
 	ref := create(t, s, window(10000), "")
 	bad := json.RawMessage(`{"from_another_version":true}`)
-	if _, err := s.Store.UpdateConversation(t.Context(), ref, store.ConversationPatch{Settings: &bad}); err != nil {
+	if _, err := s.Store.Changes.Update(t.Context(), ref, conversations.Patch{Settings: &bad}); err != nil {
 		t.Fatal(err)
 	}
 	if got := appendTo(t, s, ref, user("u")); got.LastSeq != 1 {
@@ -182,7 +183,7 @@ func TestTheNearestSettingCounts(t *testing.T) {
 		[]json.RawMessage{[]byte(`{"digest":null}`), []byte(`{"trigger":{"turns":7}}`)}, false); err != nil {
 		t.Fatal(err)
 	}
-	stored, err := s.Store.GetRun(t.Context(), store.RunRef{Tenant: tenant, ID: run.ID})
+	stored, err := s.Store.Runs.Get(t.Context(), store.RunRef{Tenant: tenant, ID: run.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"precis/internal/memory"
 	"precis/internal/memory/search"
 	"precis/internal/store"
+	"precis/internal/store/segments"
 )
 
 // NewNote is a note that an agent leaves for later.
@@ -72,13 +73,14 @@ func (s *Service) AddNote(ctx context.Context, ref store.ConversationRef, n NewN
 	switch {
 	case strings.TrimSpace(n.Text) == "":
 		return wire.MemoryEntry{}, false, invalid("text", "is empty")
-	case len(n.Text) > store.MaxNoteBytes:
+	case len(n.Text) > segments.MaxNoteBytes:
 		return wire.MemoryEntry{}, false, &Error{
 			Code: CodeTooLarge, Field: "text",
 			Detail: "a note has at most 256 KB: leave several",
 		}
 	}
-	g, created, err := s.Store.PutNote(ctx, ref, store.NewNote{Name: n.Name, Text: []byte(n.Text), Replace: n.Replace})
+	g, created, err := s.Store.Segments.PutNote(ctx, ref,
+		segments.NewNote{Name: n.Name, Text: []byte(n.Text), Replace: n.Replace})
 	if err != nil {
 		if errors.Is(err, store.ErrInvalid) {
 			return wire.MemoryEntry{}, false, &Error{Code: CodeInvalid, Field: "name", Detail: detail(err), Cause: err}

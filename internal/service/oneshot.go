@@ -9,6 +9,8 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -60,10 +62,10 @@ func (s *Service) CompactOnce(ctx context.Context, tenant string, req OneShotReq
 	if err != nil {
 		return out, refused(err)
 	}
-	if _, err := s.Store.Append(ctx, c.Ref, batch, store.AppendOptions{}); err != nil {
+	if _, err := s.Store.Changes.Append(ctx, c.Ref, batch, changes.AppendOptions{}); err != nil {
 		return out, refused(err)
 	}
-	asked, _, err := s.launcher().Ask(ctx, c.Ref, store.RunRequest{Kind: pipeline.TriggerManual, Focus: req.Focus})
+	asked, _, err := s.launcher().Ask(ctx, c.Ref, runs.Request{Kind: pipeline.TriggerManual, Focus: req.Focus})
 	if err != nil {
 		return out, refused(err)
 	}
@@ -113,7 +115,7 @@ func within(field string, err error) error {
 }
 
 // cancel ends a run that nobody waits for any more.
-func (s *Service) cancel(ctx context.Context, run store.Run) {
+func (s *Service) cancel(ctx context.Context, run runs.Run) {
 	if _, err := s.launcher().Cancel(context.WithoutCancel(ctx), run); err != nil {
 		s.Log.Warn("a run that nobody waits for was not cancelled", "run", run.Ref.ID, "error", err)
 	}
@@ -123,7 +125,7 @@ func (s *Service) cancel(ctx context.Context, run store.Run) {
 func (s *Service) forget(ctx context.Context, ref store.ConversationRef) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetPatience)
 	defer cancel()
-	if err := s.Store.DeleteConversationContent(ctx, ref); err != nil {
+	if err := s.Store.Retention.DeleteContent(ctx, ref); err != nil {
 		s.Log.Warn("the content of a one-shot conversation was not removed yet", "conversation", ref.String(), "error",
 			err)
 	}

@@ -11,6 +11,8 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/conversations"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/vendorserver"
 )
 
@@ -37,7 +39,7 @@ func TestCompactOnce(t *testing.T) {
 	for _, m := range got.Messages {
 		text += string(m) + "\n"
 	}
-	if got.Run.Outcome != store.OutcomeApplied || got.Run.Focus == "" || strings.Count(text, "SUM: ") != 1 ||
+	if got.Run.Outcome != runs.OutcomeApplied || got.Run.Focus == "" || strings.Count(text, "SUM: ") != 1 ||
 		strings.Count(text, pin) != 1 ||
 		!strings.HasSuffix(text, string(user("the last question"))+"\n") || strings.Contains(text, "SECRET") ||
 		got.Stats.Marker == nil {
@@ -84,7 +86,7 @@ func TestCompactOnceRefuses(t *testing.T) {
 			t.Errorf("field %q %q, wanted %q", e.Field, e.Detail, field)
 		}
 	}
-	found, _, err := s.Store.ListConversations(t.Context(), tenant, "", 0)
+	found, _, err := s.Store.Conversations.List(t.Context(), tenant, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,11 +118,11 @@ func TestCompactOnceEndsWithItsCaller(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	found, _, err := s.Store.ListConversations(t.Context(), tenant, "", 0)
+	found, _, err := s.Store.Conversations.List(t.Context(), tenant, "", 0)
 	if err != nil || len(found) != 1 || found[0].ContentDeleted.IsZero() {
 		t.Errorf("%+v, %v", found, err)
 	}
-	if run := runsOf(t, s, found[0].Ref)[0]; run.Outcome != store.OutcomeCancelled {
+	if run := runsOf(t, s, found[0].Ref)[0]; run.Outcome != runs.OutcomeCancelled {
 		t.Errorf("the run is %q", run.Outcome)
 	}
 }
@@ -129,28 +131,28 @@ func TestCompactOnceEndsWithItsCaller(t *testing.T) {
 func TestAbandonedOneShotsAreForgotten(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	left, _, err := s.Store.CreateConversation(t.Context(), tenant,
-		store.NewConversation{Format: "openai", Ephemeral: true})
+	left, _, err := s.Store.Conversations.Create(t.Context(), tenant,
+		conversations.NewConversation{Format: "openai", Ephemeral: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := create(t, s, window(1000), "")
-	working, _, err := s.Store.CreateConversation(t.Context(), tenant,
-		store.NewConversation{Format: "openai", Ephemeral: true})
+	working, _, err := s.Store.Conversations.Create(t.Context(), tenant,
+		conversations.NewConversation{Format: "openai", Ephemeral: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Store.RequestRun(t.Context(), working.Ref, store.RunRequest{Kind: "manual"}); err != nil {
+	if _, _, err := s.Store.Runs.Request(t.Context(), working.Ref, runs.Request{Kind: "manual"}); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Store.ForgetAbandoned(t.Context(), time.Hour, 10); err != nil || n != 0 {
+	if n, err := s.Store.Retention.ForgetAbandoned(t.Context(), time.Hour, 10); err != nil || n != 0 {
 		t.Errorf("%d are gone that are new, %v", n, err)
 	}
-	if n, err := s.Store.ForgetAbandoned(t.Context(), 0, 10); err != nil || n != 1 {
+	if n, err := s.Store.Retention.ForgetAbandoned(t.Context(), 0, 10); err != nil || n != 1 {
 		t.Errorf("%d are gone, %v", n, err)
 	}
 	for ref, gone := range map[storeRef]bool{left.Ref: true, kept: false, working.Ref: false} {
-		c, err := s.Store.GetConversation(t.Context(), ref)
+		c, err := s.Store.Conversations.Get(t.Context(), ref)
 		if err != nil || c.ContentDeleted.IsZero() == gone {
 			t.Errorf("%s: deleted %s, %v", ref, c.ContentDeleted, err)
 		}

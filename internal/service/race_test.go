@@ -14,6 +14,9 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/conversations"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -23,11 +26,11 @@ func TestRunIsAskedForWithItsMessages(t *testing.T) {
 	s := newService(t)
 	sameMoment := func(ref storeRef, seq int64, run string) {
 		t.Helper()
-		list, err := s.Store.MessagesAt(t.Context(), ref, []int64{seq})
+		list, err := s.Store.Messages.At(t.Context(), ref, []int64{seq})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.Store.GetRun(t.Context(), store.RunRef{Tenant: tenant, ID: run})
+		r, err := s.Store.Runs.Get(t.Context(), store.RunRef{Tenant: tenant, ID: run})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +57,7 @@ func TestRunIsAskedForWithItsMessages(t *testing.T) {
 		t.Fatalf("%+v, %v", end, err)
 	}
 	sameMoment(ref, end.LastSeq, end.Run.ID)
-	due, err := s.Store.ClaimOutbox(t.Context(), 10, time.Minute)
+	due, err := s.Store.Outbox.Claim(t.Context(), 10, time.Minute)
 	if err != nil || len(due) != 2 {
 		t.Errorf("%d workflows are to be started, %v", len(due), err)
 	}
@@ -69,8 +72,9 @@ func TestTriggerIsLookedAtInConstantTime(t *testing.T) {
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	poison := func(ref storeRef) {
 		t.Helper()
-		_, err := s.Store.Append(t.Context(), ref,
-			[]store.NewMessage{{Role: pipeline.RoleAssistant, Native: []byte(`no JSON`)}}, store.AppendOptions{})
+		_, err := s.Store.Changes.Append(t.Context(), ref,
+			[]conversations.NewMessage{{Role: pipeline.RoleAssistant, Native: []byte(`no JSON`)}},
+			changes.AppendOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +103,7 @@ func TestTriggerIsLookedAtInConstantTime(t *testing.T) {
 	if n := len(runsOf(t, s, ref)); n != 0 {
 		t.Fatalf("%d runs: trimming does not count", n)
 	}
-	c, err := s.Store.GetConversation(t.Context(), ref)
+	c, err := s.Store.Conversations.Get(t.Context(), ref)
 	if err != nil || c.Measured == nil || c.Sums.Tokens < 18000 {
 		t.Fatalf("%+v %d, %v", c.Measured, c.Sums.Tokens, err)
 	}
@@ -117,7 +121,7 @@ func TestTriggerIsLookedAtInConstantTime(t *testing.T) {
 	if _, err := s.OpenReply(t.Context(), ref, 0, service.ContextRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := s.Store.GetConversation(t.Context(), ref); err != nil || c.Measured == nil ||
+	if c, err := s.Store.Conversations.Get(t.Context(), ref); err != nil || c.Measured == nil ||
 		c.Measured.Tokens > 15000 {
 		t.Errorf("%+v, %v", c.Measured, err)
 	}
@@ -240,7 +244,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	if len(said) > 0 {
 		t.Errorf("lost: %v", said)
 	}
-	if _, err := s.Store.CheckChain(t.Context(), ref, 0); err != nil {
+	if _, err := s.Store.Evidence.CheckChain(t.Context(), ref, 0); err != nil {
 		t.Error(err)
 	}
 	overlap(t, runsOf(t, s, ref))
@@ -259,12 +263,12 @@ func TestEverythingAtOnce(t *testing.T) {
 // undone says whether an undo came in between: that may change a context under a reply.
 func undone(t testing.TB, s *service.Service, ref storeRef) bool {
 	t.Helper()
-	markers, err := s.Store.Markers(t.Context(), ref)
+	markers, err := s.Store.Markers.List(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range markers {
-		if m.Status == store.MarkerUndone {
+		if m.Status == runs.MarkerUndone {
 			return true
 		}
 	}
@@ -272,7 +276,7 @@ func undone(t testing.TB, s *service.Service, ref storeRef) bool {
 }
 
 // overlap makes sure that no run was asked for while another one was unfinished.
-func overlap(t testing.TB, list []store.Run) {
+func overlap(t testing.TB, list []runs.Run) {
 	t.Helper()
 	for i := 1; i < len(list); i++ {
 		if newer, older := list[i-1], list[i]; older.Finished.IsZero() || newer.Created.Before(older.Finished) &&

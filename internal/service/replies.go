@@ -10,6 +10,10 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/contexts"
+	"precis/internal/store/conversations"
+	"precis/internal/store/triggers"
 	"precis/pipeline"
 )
 
@@ -63,13 +67,13 @@ func (s *Service) OpenReply(ctx context.Context, ref store.ConversationRef, ttl 
 	if err := s.applyDue(ctx, ref); err != nil {
 		return wire.Reply{}, refused(err)
 	}
-	lease, live, err := s.Store.BeginReply(ctx, ref, ttl)
+	lease, live, err := s.Store.Contexts.BeginReply(ctx, ref, ttl)
 	if err != nil {
 		return wire.Reply{}, refused(err)
 	}
 	out, err := s.openContext(ctx, ref, live, req)
 	if err != nil { // nobody has the lease: it must not stand in the way
-		if _, e := s.Store.CloseReply(context.WithoutCancel(ctx), ref, lease.ID); e != nil {
+		if _, e := s.Store.Replies.Close(context.WithoutCancel(ctx), ref, lease.ID); e != nil {
 			s.Log.Warn("a reply that was not given out is open until its lease expires", "reply", lease.ID, "error", e)
 		}
 		return wire.Reply{}, refused(err)
@@ -81,7 +85,7 @@ func (s *Service) OpenReply(ctx context.Context, ref store.ConversationRef, ttl 
 // threshold had been crossed, or a lease has expired.
 func (s *Service) applyDue(ctx context.Context, ref store.ConversationRef) error {
 	due := ""
-	err := s.Store.Look(ctx, ref, func(_ context.Context, m store.Moment) error {
+	err := s.Store.Triggers.Inspect(ctx, ref, func(_ context.Context, m triggers.State) error {
 		due = ""
 		if m.Prepared != nil && !m.ReplyOpen {
 			due = m.Prepared.ID
@@ -92,7 +96,7 @@ func (s *Service) applyDue(ctx context.Context, ref store.ConversationRef) error
 		return err
 	}
 	l := &look{s: s}
-	_, watched, err := s.Store.Watch(ctx, ref, l.watch)
+	_, watched, err := s.Store.Triggers.Check(ctx, ref, l.watch)
 	if err != nil {
 		return err
 	}
@@ -101,7 +105,7 @@ func (s *Service) applyDue(ctx context.Context, ref store.ConversationRef) error
 }
 
 // openContext writes what the reply reads, and keeps its exact size where the running sums are off.
-func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, live store.LiveView,
+func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, live contexts.Source,
 	req ContextRequest,
 ) (wire.Context, error) {
 	view, err := conversation.NewView(live, s.installation())
@@ -112,7 +116,7 @@ func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, li
 	if err != nil || req.MaxInputTokens > 0 {
 		return out, err
 	}
-	_, _, err = s.Store.Watch(ctx, ref, func(_ context.Context, m store.Moment) (store.Verdict, error) {
+	_, _, err = s.Store.Triggers.Check(ctx, ref, func(_ context.Context, m triggers.State) (triggers.Decision, error) {
 		c := m.Conversation
 		bound := m.Live.Tokens()
 		if c.Measured != nil {
@@ -121,9 +125,9 @@ func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, li
 		exact := int64(built.Stats.Tokens) - m.Live.Enrichments
 		if c.Epoch != live.Conversation.Epoch || c.HeadSeq != live.Conversation.HeadSeq || exact < 0 ||
 			bound-exact <= bound/measureSlack {
-			return store.Verdict{}, nil
+			return triggers.Decision{}, nil
 		}
-		return store.Verdict{Measured: &store.Measured{Tokens: exact, Seq: c.HeadSeq}}, nil
+		return triggers.Decision{Measured: &conversations.Measured{Tokens: exact, Seq: c.HeadSeq}}, nil
 	})
 	return out, err
 }
@@ -133,7 +137,7 @@ func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, li
 func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply string,
 	end ReplyEnd,
 ) (wire.Appended, error) {
-	c, err := s.Store.GetConversation(ctx, ref)
+	c, err := s.Store.Conversations.Get(ctx, ref)
 	if err != nil {
 		return wire.Appended{}, refused(err)
 	}
@@ -142,14 +146,14 @@ func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply
 		return wire.Appended{}, refused(err)
 	}
 	l := &look{s: s}
-	in := store.ReplyEnd{
+	in := changes.ReplyEnd{
 		Messages: batch, Usage: usageReport(end.Usage, batch, nil), Input: readUsage(end.Usage).input,
-		Watch: l.watch,
+		Check: l.watch,
 	}
 	if end.Error != nil {
 		l.overflow, in.LearnWindow = overflow(c.Vendor, *end.Error)
 	}
-	_, res, err := s.Store.EndReply(ctx, ref, reply, in)
+	_, res, err := s.Store.Changes.EndReply(ctx, ref, reply, in)
 	if store.ConflictReasonOf(err) == store.ConflictReplyEnded {
 		return wire.Appended{}, &Error{
 			Code:   CodeReplyEnded,

@@ -15,7 +15,7 @@ import (
 
 // TenantSettings gives a tenant's settings.
 func (s *Service) TenantSettings(ctx context.Context, tenant string) (wire.TenantSettings, error) {
-	own, err := s.Store.TenantSettings(ctx, tenant)
+	own, err := s.Store.Tenants.Settings(ctx, tenant)
 	if err != nil {
 		return wire.TenantSettings{}, refused(err)
 	}
@@ -54,7 +54,7 @@ func (s *Service) changeTenantSettings(ctx context.Context, tenant string, opera
 	change func(own json.RawMessage) (json.RawMessage, error),
 ) (wire.TenantSettings, error) {
 	var after json.RawMessage
-	err := s.Store.ChangeTenantSettings(ctx, tenant, func(own json.RawMessage) (json.RawMessage, error) {
+	err := s.Store.Tenants.ChangeSettings(ctx, tenant, func(own json.RawMessage) (json.RawMessage, error) {
 		var err error
 		if after, err = change(own); err != nil {
 			return nil, err

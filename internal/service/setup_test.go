@@ -12,6 +12,8 @@ import (
 	"precis/internal/config"
 	"precis/internal/service"
 	"precis/internal/store"
+	"precis/internal/store/runs"
+	"precis/internal/store/schema"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/stacktest"
 	"precis/internal/testkit/vendorserver"
@@ -28,7 +30,7 @@ type (
 func newService(t testing.TB) *service.Service {
 	t.Helper()
 	url := stacktest.DatabaseURL(t)
-	if err := store.Migrate(t.Context(), url, nil); err != nil {
+	if err := schema.Migrate(t.Context(), url, nil); err != nil {
 		t.Fatal(err)
 	}
 	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 8})
@@ -161,9 +163,9 @@ func sent(c wire.Context) string {
 }
 
 // runsOf counts a conversation's runs.
-func runsOf(t testing.TB, s *service.Service, ref store.ConversationRef) []store.Run {
+func runsOf(t testing.TB, s *service.Service, ref store.ConversationRef) []runs.Run {
 	t.Helper()
-	list, _, err := s.Store.ListRuns(t.Context(), ref.Tenant, store.RunFilter{Conversation: ref.ID})
+	list, _, err := s.Store.Runs.List(t.Context(), ref.Tenant, runs.Filter{Conversation: ref.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +173,7 @@ func runsOf(t testing.TB, s *service.Service, ref store.ConversationRef) []store
 }
 
 // idle waits until the conversation has no run under way, and gives its newest one.
-func idle(t testing.TB, sys *scenario.System, ref store.ConversationRef) *store.Run {
+func idle(t testing.TB, sys *scenario.System, ref store.ConversationRef) *runs.Run {
 	t.Helper()
 	for {
 		list := runsOf(t, sys.Service(), ref)

@@ -11,6 +11,7 @@ import (
 
 	"precis/internal/api/wire"
 	"precis/internal/store"
+	"precis/internal/store/livestate"
 	"precis/pipeline"
 )
 
@@ -29,7 +30,7 @@ func (s *Service) GetState(ctx context.Context, ref store.ConversationRef, key s
 	if err := checkKey(key); err != nil {
 		return wire.StateEntry{}, err
 	}
-	e, err := s.Store.GetEnrichment(ctx, ref, key)
+	e, err := s.Store.LiveState.Get(ctx, ref, key)
 	if err != nil {
 		return wire.StateEntry{}, refused(err)
 	}
@@ -38,7 +39,7 @@ func (s *Service) GetState(ctx context.Context, ref store.ConversationRef, key s
 
 // ListState gives the current value of every key that is set, by key.
 func (s *Service) ListState(ctx context.Context, ref store.ConversationRef) ([]wire.StateEntry, error) {
-	found, err := s.Store.Enrichments(ctx, ref)
+	found, err := s.Store.LiveState.List(ctx, ref)
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -51,7 +52,7 @@ func (s *Service) ListState(ctx context.Context, ref store.ConversationRef) ([]w
 	return list, nil
 }
 
-func stateEntry(e store.Enrichment) (wire.StateEntry, error) {
+func stateEntry(e livestate.Enrichment) (wire.StateEntry, error) {
 	out := wire.StateEntry{Key: e.Key, Version: e.Version, Updated: e.Created.UTC()}
 	if len(e.Source) == 0 {
 		text := string(e.Value)
@@ -82,7 +83,7 @@ func (s *Service) PutState(ctx context.Context, ref store.ConversationRef, key s
 			return wire.StateEntry{}, refused(fmt.Errorf("encode the state: %w", err))
 		}
 	}
-	e, err := s.Store.SetRenderedEnrichment(ctx, ref, key, []byte(text), source)
+	e, err := s.Store.LiveState.SetRendered(ctx, ref, key, []byte(text), source)
 	if err != nil {
 		return wire.StateEntry{}, refused(err)
 	}
@@ -94,7 +95,7 @@ func (s *Service) DeleteState(ctx context.Context, ref store.ConversationRef, ke
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	_, err := s.Store.SetEnrichment(ctx, ref, key, nil)
+	_, err := s.Store.LiveState.Set(ctx, ref, key, nil)
 	return refused(err)
 }
 

@@ -13,6 +13,9 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/contexts"
+	"precis/internal/store/conversations"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/rawjson"
@@ -63,7 +66,7 @@ func (s *Service) Sync(ctx context.Context, ref store.ConversationRef, req SyncR
 }
 
 func (s *Service) syncOnce(ctx context.Context, ref store.ConversationRef, req SyncRequest) (wire.Synced, error) {
-	c, err := s.Store.GetConversation(ctx, ref)
+	c, err := s.Store.Conversations.Get(ctx, ref)
 	if err != nil {
 		return wire.Synced{}, err
 	}
@@ -88,7 +91,8 @@ func (s *Service) syncOnce(ctx context.Context, ref store.ConversationRef, req S
 		}
 	}
 	l := &look{s: s}
-	res, err := s.Store.Append(ctx, ref, batch, store.AppendOptions{IfSeq: &found.head, Usage: usage, Watch: l.watch})
+	res, err := s.Store.Changes.Append(ctx, ref, batch,
+		changes.AppendOptions{IfSeq: &found.head, Usage: usage, Check: l.watch})
 	if err != nil {
 		return wire.Synced{}, err
 	}
@@ -132,7 +136,7 @@ func newClientList(codec transcript.Codec, natives []json.RawMessage) clientList
 	var chain store.Hash
 	for _, native := range natives {
 		print := store.Hash(rawjson.Fingerprint(native))
-		chain = store.SyncChain(chain, print)
+		chain = conversations.SyncChain(chain, print)
 		l.prints, l.chains = append(l.prints, print), append(l.chains, chain)
 	}
 	return l
@@ -140,7 +144,7 @@ func newClientList(codec transcript.Codec, natives []json.RawMessage) clientList
 
 // match tells what the list is.
 func (s *Service) match(ctx context.Context, ref store.ConversationRef, l clientList) (matching, error) {
-	state, err := s.Store.GetSyncState(ctx, ref)
+	state, err := s.Store.Messages.SyncState(ctx, ref)
 	if err != nil {
 		return matching{}, err
 	}
@@ -166,7 +170,7 @@ func (s *Service) match(ctx context.Context, ref store.ConversationRef, l client
 
 // sameHistory counts the messages at the front of the list that are the stored ones from the first on.
 func (s *Service) sameHistory(ctx context.Context, ref store.ConversationRef, l clientList,
-	state store.SyncState,
+	state conversations.SyncState,
 ) (int, error) {
 	most := int(min(state.Head, int64(len(l.natives))))
 	if most == 0 {
@@ -180,7 +184,7 @@ func (s *Service) sameHistory(ctx context.Context, ref store.ConversationRef, l 
 	}
 	// The chains agree up to a point and never after it: look for that point.
 	agree := func(n int) (bool, error) {
-		chains, err := s.Store.SyncChains(ctx, ref, []int64{int64(n)})
+		chains, err := s.Store.Messages.SyncChains(ctx, ref, []int64{int64(n)})
 		return err == nil && chains[int64(n)] == l.chains[n-1], err
 	}
 	if whole, err := agree(most); err != nil || whole {
@@ -198,7 +202,7 @@ func (s *Service) sameHistory(ctx context.Context, ref store.ConversationRef, l 
 // compareAll reads a history whose sync chain is not known, and notes the chain when all of it is the client's.
 func (s *Service) compareAll(ctx context.Context, ref store.ConversationRef, l clientList, head int64) (int, error) {
 	same := 0
-	for m, err := range s.Store.Messages(ctx, ref, 1, head) {
+	for m, err := range s.Store.Messages.Walk(ctx, ref, 1, head) {
 		if err != nil {
 			return same, err
 		}
@@ -208,7 +212,7 @@ func (s *Service) compareAll(ctx context.Context, ref store.ConversationRef, l c
 		same++
 	}
 	if int64(same) == head {
-		return same, s.Store.KeepSyncChain(ctx, ref, head, l.chains[same-1])
+		return same, s.Store.Messages.KeepSyncChain(ctx, ref, head, l.chains[same-1])
 	}
 	return same, nil
 }
@@ -220,7 +224,7 @@ func (m *mismatch) Error() string { return fmt.Sprintf("message %d differs", m.a
 
 // matchContext takes the list for a context that we gave, and what came after it.
 func (s *Service) matchContext(ctx context.Context, ref store.ConversationRef, l clientList) (matching, error) {
-	c, err := s.Store.GetConversation(ctx, ref)
+	c, err := s.Store.Conversations.Get(ctx, ref)
 	if err != nil {
 		return matching{}, err
 	}
@@ -228,7 +232,7 @@ func (s *Service) matchContext(ctx context.Context, ref store.ConversationRef, l
 	if err != nil {
 		return matching{}, err
 	}
-	live, err := s.Store.LiveView(ctx, ref, store.LiveOptions{From: &from})
+	live, err := s.Store.Contexts.Read(ctx, ref, contexts.Options{From: &from})
 	if err != nil {
 		return matching{}, err
 	}
@@ -249,9 +253,9 @@ func (s *Service) matchContext(ctx context.Context, ref store.ConversationRef, l
 // summaryIn gives the marker whose summary stands in the list, whatever has become of it since. Without one the list
 // may be a context of the full history, or of a tail that was squeezed.
 func (s *Service) summaryIn(ctx context.Context, ref store.ConversationRef, l clientList,
-	c store.Conversation,
+	c conversations.Conversation,
 ) (string, error) {
-	markers, err := s.Store.Markers(ctx, ref)
+	markers, err := s.Store.Markers.List(ctx, ref)
 	if err != nil {
 		return "", err
 	}

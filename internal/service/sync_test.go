@@ -9,7 +9,9 @@ import (
 
 	"precis/internal/api/wire"
 	"precis/internal/service"
-	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/conversations"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -40,7 +42,7 @@ func rewritten(t testing.TB, raw json.RawMessage) json.RawMessage {
 
 func heads(t testing.TB, s *service.Service, ref storeRef) int64 {
 	t.Helper()
-	c, err := s.Store.GetConversation(t.Context(), ref)
+	c, err := s.Store.Conversations.Get(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +100,14 @@ func TestSyncOfAHistoryWithoutHashes(t *testing.T) {
 	for i := range 5 {
 		m := user(fmt.Sprintf("u%d", i))
 		list = append(list, m)
-		_, err := s.Store.Append(t.Context(), ref,
-			[]store.NewMessage{{Role: pipeline.RoleUser, Genuine: true, Native: m}}, store.AppendOptions{})
+		_, err := s.Store.Changes.Append(t.Context(), ref,
+			[]conversations.NewMessage{{Role: pipeline.RoleUser, Genuine: true, Native: m}}, changes.AppendOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	known := func() bool {
-		st, err := s.Store.GetSyncState(t.Context(), ref)
+		st, err := s.Store.Messages.SyncState(t.Context(), ref)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +161,7 @@ func TestSyncOfAContext(t *testing.T) {
 	}
 
 	appendTo(t, s, ref, user("last"))
-	if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != store.OutcomeApplied {
+	if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != runs.OutcomeApplied {
 		t.Fatalf("%+v\n%s", run, steps(t, sys, ref))
 	}
 	after := contextOf(t, s, ref)

@@ -8,7 +8,10 @@ import (
 
 	"precis/internal/conversation"
 	"precis/internal/llm"
-	"precis/internal/store"
+	"precis/internal/store/conversations"
+	"precis/internal/store/markers"
+	"precis/internal/store/runs"
+	"precis/internal/store/triggers"
 	"precis/pipeline"
 )
 
@@ -35,14 +38,14 @@ type look struct {
 	decision pipeline.TriggerDecision
 	hold     string
 	// apply is the prepared marker that is to take effect now, nil: none.
-	apply *store.Marker
+	apply *markers.Marker
 	// active is the run that was under way, "": none.
 	active string
-	moment store.Moment
+	moment triggers.State
 }
 
 // watch decides. It is called again when the transaction is tried again.
-func (l *look) watch(ctx context.Context, m store.Moment) (store.Verdict, error) {
+func (l *look) watch(ctx context.Context, m triggers.State) (triggers.Decision, error) {
 	l.decision, l.hold, l.apply, l.active, l.moment = pipeline.TriggerDecision{}, "", nil, "", m
 	if m.Active != nil {
 		l.active = m.Active.ID
@@ -55,7 +58,7 @@ func (l *look) watch(ctx context.Context, m store.Moment) (store.Verdict, error)
 	in.Overflow = l.overflow
 	l.decision = pipeline.EvaluateTrigger(in, settings)
 
-	var verdict store.Verdict
+	var verdict triggers.Decision
 	parked := parkedByReply(m, settings)
 	// A kind alone is what an agent that starts its compactions itself goes by: it is to be as exact.
 	if !l.decision.Fired && l.decision.Kind == "" && !l.decision.ApplyPrepared && !parked && !l.peek {
@@ -68,8 +71,10 @@ func (l *look) watch(ctx context.Context, m store.Moment) (store.Verdict, error)
 }
 
 // measure replaces the decision by one on the context as it would be sent.
-func (l *look) measure(ctx context.Context, m store.Moment, settings pipeline.Settings, verdict *store.Verdict) error {
-	live, err := m.View(ctx)
+func (l *look) measure(ctx context.Context, m triggers.State, settings pipeline.Settings,
+	verdict *triggers.Decision,
+) error {
+	live, err := m.Context(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,19 +87,19 @@ func (l *look) measure(ctx context.Context, m store.Moment, settings pipeline.Se
 	in := view.TriggerInput(now)
 	in.Overflow = l.overflow
 	l.decision = pipeline.EvaluateTrigger(in, settings)
-	verdict.Measured = &store.Measured{
+	verdict.Measured = &conversations.Measured{
 		Tokens: max(int64(now.Stats.Tokens)-m.Live.Enrichments, 0),
 		Seq:    m.Conversation.HeadSeq,
 	}
 	if in.ServerTokens > 0 && !in.ServerStale && !l.decision.Implausible {
-		verdict.Figure = &store.Figure{Estimate: in.EstimateServerPart, Calibration: l.decision.Calibration}
+		verdict.Figure = &triggers.Figure{Estimate: in.EstimateServerPart, Calibration: l.decision.Calibration}
 	}
 	return nil
 }
 
 // decide says what comes of the decision.
-func (l *look) decide(ctx context.Context, m store.Moment, settings pipeline.Settings, parked bool,
-	verdict *store.Verdict,
+func (l *look) decide(ctx context.Context, m triggers.State, settings pipeline.Settings, parked bool,
+	verdict *triggers.Decision,
 ) error {
 	d := &l.decision
 	if m.Prepared != nil && (parked || d.ApplyPrepared) {
@@ -128,7 +133,7 @@ func (l *look) decide(ctx context.Context, m store.Moment, settings pipeline.Set
 }
 
 // join leaves the run under way to go on. One that only prepares is to take effect once its summary is due.
-func (l *look) join(m store.Moment, settings pipeline.Settings, verdict *store.Verdict) error {
+func (l *look) join(m triggers.State, settings pipeline.Settings, verdict *triggers.Decision) error {
 	d := &l.decision
 	due := d.Fired && !d.Prepare || d.ApplyLimit > 0 && d.Used >= d.ApplyLimit && settings.Trigger.Auto
 	if d.Fired {
@@ -147,7 +152,7 @@ func (l *look) join(m store.Moment, settings pipeline.Settings, verdict *store.V
 }
 
 // request is the run that the decision asks for.
-func (l *look) request(settings pipeline.Settings) (*store.RunRequest, error) {
+func (l *look) request(settings pipeline.Settings) (*runs.Request, error) {
 	if l.peek {
 		return nil, nil
 	}
@@ -163,14 +168,14 @@ func (l *look) request(settings pipeline.Settings) (*store.RunRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &store.RunRequest{
+	return &runs.Request{
 		Kind: l.decision.Kind, Trigger: trigger, Prepare: l.decision.Prepare, Settings: snapshot, Versions: versions,
 	}, nil
 }
 
 // parkedByReply says whether the summary that waits was to take effect when it was ready, and only a reply kept it from
 // that.
-func parkedByReply(m store.Moment, settings pipeline.Settings) bool {
+func parkedByReply(m triggers.State, settings pipeline.Settings) bool {
 	if m.Prepared == nil || m.PreparedBy == nil || m.PreparedBy.Prepare {
 		return false
 	}
@@ -178,7 +183,7 @@ func parkedByReply(m store.Moment, settings pipeline.Settings) bool {
 }
 
 // sumsInput is what the trigger compares, by running sums.
-func sumsInput(m store.Moment, settings pipeline.Settings, models llm.Models) pipeline.TriggerInput {
+func sumsInput(m triggers.State, settings pipeline.Settings, models llm.Models) pipeline.TriggerInput {
 	c := m.Conversation
 	history := m.Live.Tokens()
 	if c.Measured != nil {
@@ -208,7 +213,7 @@ func sumsInput(m store.Moment, settings pipeline.Settings, models llm.Models) pi
 }
 
 // holds says why a compaction that is due does not start by itself, "" when nothing holds it.
-func (l *look) holds(ctx context.Context, m store.Moment, settings pipeline.Settings) (string, error) {
+func (l *look) holds(ctx context.Context, m triggers.State, settings pipeline.Settings) (string, error) {
 	c := m.Conversation
 	if c.AutoHeld {
 		return "a compaction was undone, and no user message has come since", nil
@@ -223,7 +228,7 @@ func (l *look) holds(ctx context.Context, m store.Moment, settings pipeline.Sett
 }
 
 // seenBy is the newest message at the time when a marker was made.
-func seenBy(m *store.Marker) int64 {
+func seenBy(m *markers.Marker) int64 {
 	if m == nil {
 		return 0
 	}
@@ -231,7 +236,7 @@ func seenBy(m *store.Marker) int64 {
 }
 
 // futile says why another attempt would end as the last one did.
-func (l *look) futile(ctx context.Context, m store.Moment) (string, error) {
+func (l *look) futile(ctx context.Context, m triggers.State) (string, error) {
 	if l.changed {
 		return "", nil
 	}
@@ -245,26 +250,26 @@ func (l *look) futile(ctx context.Context, m store.Moment) (string, error) {
 	}
 	moved := since.Turns > 0 || since.Tokens >= int64(max(l.decision.Window/growthShare, 1))
 	switch last.Outcome {
-	case store.OutcomeSkipped:
+	case runs.OutcomeSkipped:
 		if moved || !couldNotHelp(*last) {
 			return "", nil
 		}
 		return fmt.Sprintf(
 			"run %s could not make the context smaller (%s), and too little has come since to change that", last.ID,
 			last.Reason), nil
-	case store.OutcomeApplied:
+	case runs.OutcomeApplied:
 		if moved || last.TokensAfter < l.decision.Limit || m.Marker == nil || m.Marker.Run != last.ID {
 			return "", nil
 		}
 		return fmt.Sprintf(
 			"run %s left the context at %d tokens, above the limit, and too little has come since to change that",
 			last.ID, last.TokensAfter), nil
-	case store.OutcomeCancelled:
+	case runs.OutcomeCancelled:
 		if moved {
 			return "", nil
 		}
 		return fmt.Sprintf("run %s was cancelled, and too little has come since", last.ID), nil
-	case store.OutcomeFailed:
+	case runs.OutcomeFailed:
 		if last.Head < m.Conversation.HeadSeq {
 			return "", nil
 		}
@@ -275,7 +280,7 @@ func (l *look) futile(ctx context.Context, m store.Moment) (string, error) {
 
 // couldNotHelp says whether a skipped run found that nothing can be made smaller, as against one that came too late to
 // be needed.
-func couldNotHelp(r store.RunBrief) bool {
+func couldNotHelp(r runs.Brief) bool {
 	switch {
 	case r.ErrorKind == pipeline.NoShrink:
 		return true
@@ -287,7 +292,7 @@ func couldNotHelp(r store.RunBrief) bool {
 }
 
 // breaker asks the conversation's breaker to let an automatic run through.
-func (l *look) breaker(ctx context.Context, m store.Moment, settings pipeline.Settings) (string, error) {
+func (l *look) breaker(ctx context.Context, m triggers.State, settings pipeline.Settings) (string, error) {
 	cooldown := time.Duration(settings.Breaker.CooldownSeconds) * time.Second
 	b, err := m.Breaker(ctx, cooldown)
 	if err != nil || !b.Open() {

@@ -14,6 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/conversations"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -30,7 +33,7 @@ func TestAppend(t *testing.T) {
 	if second.FirstSeq != 5 || second.LastSeq != 6 {
 		t.Errorf("%d to %d", second.FirstSeq, second.LastSeq)
 	}
-	c, err := s.GetConversation(t.Context(), ref)
+	c, err := s.Conversations.Get(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,12 +41,12 @@ func TestAppend(t *testing.T) {
 		c.HeadSeq != 6 || c.Sums.Turns != 3 {
 		t.Errorf("%+v is not what the append said: %s", c, diff)
 	}
-	chain, err := s.CheckChain(t.Context(), ref, 0)
+	chain, err := s.Evidence.CheckChain(t.Context(), ref, 0)
 	if err != nil || chain != c.HeadChain {
 		t.Errorf("chain %s, the head says %s, %v", chain, c.HeadChain, err)
 	}
-	var sums store.Sums
-	for m, err := range s.Messages(t.Context(), ref, 0, 0) {
+	var sums conversations.Sums
+	for m, err := range s.Messages.Walk(t.Context(), ref, 0, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,38 +61,38 @@ func TestAppend(t *testing.T) {
 	}
 
 	t.Run("Nothing", func(t *testing.T) {
-		res, err := s.Append(t.Context(), ref, nil, store.AppendOptions{})
+		res, err := s.Changes.Append(t.Context(), ref, nil, changes.AppendOptions{})
 		if err != nil || res.FirstSeq != 0 || res.Conversation.HeadSeq != 6 {
 			t.Errorf("%+v, %v", res, err)
 		}
 	})
 	t.Run("ExpectedHead", func(t *testing.T) {
 		old := int64(5)
-		_, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "late")},
-			store.AppendOptions{IfSeq: &old})
+		_, err := s.Changes.Append(t.Context(), ref, []conversations.NewMessage{message(pipeline.RoleUser, "late")},
+			changes.AppendOptions{IfSeq: &old})
 		if !errors.Is(err, store.ErrStaleSequence) || !errors.Is(err, store.ErrConflict) {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("Invalid", func(t *testing.T) {
 		good := message(pipeline.RoleUser, "x")
-		for name, change := range map[string]func(*store.NewMessage){
-			"role":   func(m *store.NewMessage) { m.Role = "person" },
-			"empty":  func(m *store.NewMessage) { m.Native = nil },
-			"tokens": func(m *store.NewMessage) { m.Tokens = -1 },
-			"id":     func(m *store.NewMessage) { m.ClientID = "a\x00" },
-			"utf8":   func(m *store.NewMessage) { m.ClientID = "\xc3\x28" },
+		for name, change := range map[string]func(*conversations.NewMessage){
+			"role":   func(m *conversations.NewMessage) { m.Role = "person" },
+			"empty":  func(m *conversations.NewMessage) { m.Native = nil },
+			"tokens": func(m *conversations.NewMessage) { m.Tokens = -1 },
+			"id":     func(m *conversations.NewMessage) { m.ClientID = "a\x00" },
+			"utf8":   func(m *conversations.NewMessage) { m.ClientID = "\xc3\x28" },
 		} {
 			bad := good
 			change(&bad)
 			// The good one beside it is not written either.
-			if _, err := s.Append(t.Context(), ref, []store.NewMessage{good, bad},
-				store.AppendOptions{}); !errors.Is(err, store.ErrInvalid) {
+			if _, err := s.Changes.Append(t.Context(), ref, []conversations.NewMessage{good, bad},
+				changes.AppendOptions{}); !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("%s: error %v", name, err)
 			}
 		}
 	})
-	if c, err := s.GetConversation(t.Context(), ref); err != nil || c.HeadSeq != 6 {
+	if c, err := s.Conversations.Get(t.Context(), ref); err != nil || c.HeadSeq != 6 {
 		t.Errorf("head %d after what was refused, %v", c.HeadSeq, err)
 	}
 }
@@ -98,15 +101,15 @@ func TestAppendDuplicates(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	list := make([]store.NewMessage, 100) // over the size from which COPY is used
+	list := make([]conversations.NewMessage, 100) // over the size from which COPY is used
 	for i := range list {
 		list[i] = message(pipeline.RoleUser, fmt.Sprint("m", i))
 		list[i].ClientID = fmt.Sprint("id", i)
 	}
-	if _, err := s.Append(t.Context(), ref, list[:70], store.AppendOptions{}); err != nil {
+	if _, err := s.Changes.Append(t.Context(), ref, list[:70], changes.AppendOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	res, err := s.Append(t.Context(), ref, list, store.AppendOptions{})
+	res, err := s.Changes.Append(t.Context(), ref, list, changes.AppendOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,15 +124,16 @@ func TestAppendDuplicates(t *testing.T) {
 	// The same id twice in one call is one message too.
 	twice := message(pipeline.RoleUser, "twice")
 	twice.ClientID = "twice"
-	res, err = s.Append(t.Context(), ref, []store.NewMessage{twice, twice}, store.AppendOptions{})
+	res, err = s.Changes.Append(t.Context(), ref, []conversations.NewMessage{twice, twice}, changes.AppendOptions{})
 	if diff := cmp.Diff([]int64{101, 101}, res.Seqs); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
-	if _, err := s.CheckChain(t.Context(), ref, 0); err != nil {
+	if _, err := s.Evidence.CheckChain(t.Context(), ref, 0); err != nil {
 		t.Error(err)
 	}
 	// Another conversation may use the same ids.
-	if res, err := s.Append(t.Context(), newConversation(t, s, "other"), list[:1], store.AppendOptions{}); err != nil ||
+	if res, err := s.Changes.Append(t.Context(), newConversation(t, s, "other"), list[:1],
+		changes.AppendOptions{}); err != nil ||
 		res.Duplicates != 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -145,17 +149,17 @@ func TestAppendRace(t *testing.T) {
 	for w := range writers {
 		wg.Go(func() {
 			for r := range rounds {
-				batch := make([]store.NewMessage, size)
+				batch := make([]conversations.NewMessage, size)
 				for i := range batch {
 					batch[i] = message(pipeline.RoleUser, fmt.Sprintf("%d/%d/%d", w, r, i))
 					batch[i].ClientID = fmt.Sprintf("%d/%d/%d", w, r, i)
 				}
-				res, err := s.Append(t.Context(), ref, batch, store.AppendOptions{})
+				res, err := s.Changes.Append(t.Context(), ref, batch, changes.AppendOptions{})
 				if err != nil || res.LastSeq != res.FirstSeq+size-1 {
 					t.Errorf("%d to %d, %v", res.FirstSeq, res.LastSeq, err)
 				}
 				if r%5 == 0 { // as a client that did not see the answer
-					if again, err := s.Append(t.Context(), ref, batch, store.AppendOptions{}); err != nil ||
+					if again, err := s.Changes.Append(t.Context(), ref, batch, changes.AppendOptions{}); err != nil ||
 						again.Duplicates != size || again.Seqs[0] != res.FirstSeq {
 						t.Errorf("again: %+v, %v", again, err)
 					}
@@ -164,11 +168,11 @@ func TestAppendRace(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	chain, err := s.CheckChain(t.Context(), ref, writers*rounds*size)
+	chain, err := s.Evidence.CheckChain(t.Context(), ref, writers*rounds*size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.GetConversation(t.Context(), ref)
+	c, err := s.Conversations.Get(t.Context(), ref)
 	if err != nil || c.HeadSeq != writers*rounds*size || c.HeadChain != chain || c.Sums.Turns != c.HeadSeq {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -184,8 +188,9 @@ func TestAppendExpectedHeadRace(t *testing.T) {
 		errs := make([]error, 4)
 		for i := range errs {
 			wg.Go(func() {
-				_, errs[i] = s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "x")},
-					store.AppendOptions{IfSeq: &round})
+				_, errs[i] = s.Changes.Append(t.Context(), ref,
+					[]conversations.NewMessage{message(pipeline.RoleUser, "x")},
+					changes.AppendOptions{IfSeq: &round})
 			})
 		}
 		wg.Wait()
@@ -206,14 +211,14 @@ func TestAppendExpectedHeadRace(t *testing.T) {
 func TestCheckChainOfNothing(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	if chain, err := s.CheckChain(t.Context(), newConversation(t, s, "c"), 0); err != nil || !chain.IsZero() {
+	if chain, err := s.Evidence.CheckChain(t.Context(), newConversation(t, s, "c"), 0); err != nil || !chain.IsZero() {
 		t.Errorf("%s, %v", chain, err)
 	}
 }
 
 func TestHashText(t *testing.T) {
 	t.Parallel()
-	for _, h := range []store.Hash{{}, {1, 2, 3}, store.Chain(store.Hash{}, 1, "user", "", "", []byte("x"))} {
+	for _, h := range []store.Hash{{}, {1, 2, 3}, conversations.Chain(store.Hash{}, 1, "user", "", "", []byte("x"))} {
 		text, err := json.Marshal(h)
 		var back store.Hash
 		if err == nil {
@@ -237,8 +242,9 @@ func TestHashText(t *testing.T) {
 // The chain is part of the record: what it was computed from must never change.
 func TestChainIsFixed(t *testing.T) {
 	t.Parallel()
-	first := store.Chain(store.Hash{}, 1, pipeline.RoleUser, pipeline.KindOrdinary, "id", []byte(`{"role":"user"}`))
-	second := store.Chain(first, 2, pipeline.RoleAssistant, pipeline.KindSummary, "", []byte{0, 255})
+	first := conversations.Chain(store.Hash{}, 1, pipeline.RoleUser, pipeline.KindOrdinary, "id",
+		[]byte(`{"role":"user"}`))
+	second := conversations.Chain(first, 2, pipeline.RoleAssistant, pipeline.KindSummary, "", []byte{0, 255})
 	if got, want := second.String(), "250b9c8dc100f129a16e568b27ebb4ee1a4809d7a324efc5280a74e388bb531d"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -258,7 +264,7 @@ func TestMessagesAreAppendOnly(t *testing.T) {
 			t.Errorf("%s: error %v", sql, err)
 		}
 	}
-	if _, err := s.CheckChain(t.Context(), ref, 2); err != nil {
+	if _, err := s.Evidence.CheckChain(t.Context(), ref, 2); err != nil {
 		t.Error(err)
 	}
 }
@@ -309,7 +315,7 @@ func TestCheckChainFindsChanges(t *testing.T) {
 			want = "message 6"
 		}
 		for _, upTo := range []int64{0, 6} {
-			if _, err := s.CheckChain(t.Context(), ref, upTo); !errors.Is(err, store.ErrTampered) ||
+			if _, err := s.Evidence.CheckChain(t.Context(), ref, upTo); !errors.Is(err, store.ErrTampered) ||
 				!strings.Contains(err.Error(), want) {
 				t.Errorf("%s: error %v, want %s", name, err, want)
 			}
@@ -343,13 +349,13 @@ func TestLossless(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			raw := json.RawMessage(native)
-			c, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{
+			c, _, err := s.Conversations.Create(t.Context(), store.DefaultTenant, conversations.NewConversation{
 				Format: "openai", System: raw, Tools: raw, Envelope: raw, Settings: raw, Metadata: raw,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err = s.GetConversation(t.Context(), c.Ref)
+			c, err = s.Conversations.Get(t.Context(), c.Ref)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -361,14 +367,15 @@ func TestLossless(t *testing.T) {
 					t.Errorf("%s came back as %.80q", field, got)
 				}
 			}
-			m := store.NewMessage{Role: pipeline.RoleUser, Native: raw, SearchText: native}
-			for _, batch := range [][]store.NewMessage{{m}, many(m, 65)} { // both ways of writing
-				if _, err := s.Append(t.Context(), c.Ref, batch[:min(len(batch), max(1, 20_000_000/len(native)))],
-					store.AppendOptions{}); err != nil {
+			m := conversations.NewMessage{Role: pipeline.RoleUser, Native: raw, SearchText: native}
+			for _, batch := range [][]conversations.NewMessage{{m}, many(m, 65)} { // both ways of writing
+				if _, err := s.Changes.Append(t.Context(), c.Ref,
+					batch[:min(len(batch), max(1, 20_000_000/len(native)))],
+					changes.AppendOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for got, err := range s.Messages(t.Context(), c.Ref, 0, 0) {
+			for got, err := range s.Messages.Walk(t.Context(), c.Ref, 0, 0) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -376,19 +383,19 @@ func TestLossless(t *testing.T) {
 					t.Fatalf("message %d came back as %.80q", got.Seq, got.Native)
 				}
 			}
-			if _, err := s.CheckChain(t.Context(), c.Ref, 0); err != nil {
+			if _, err := s.Evidence.CheckChain(t.Context(), c.Ref, 0); err != nil {
 				t.Error(err)
 			}
-			a, err := s.PutArtifact(t.Context(), c.Ref, "prompt", raw)
+			a, err := s.Artifacts.Put(t.Context(), c.Ref, "prompt", raw)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, a.SHA256); err != nil ||
+			if got, err := s.Artifacts.Get(t.Context(), store.DefaultTenant, a.SHA256); err != nil ||
 				!bytes.Equal(got, raw) || a.Size != int64(len(raw)) {
 				t.Errorf("artifact came back as %.80q, %v", got, err)
 			}
-			run, _, err := s.RequestRun(t.Context(), c.Ref,
-				store.RunRequest{Kind: "manual", Focus: native, Trigger: json.RawMessage(`{"a":"\u0000\ud800<"}`)})
+			run, _, err := s.Runs.Request(t.Context(), c.Ref,
+				runs.Request{Kind: "manual", Focus: native, Trigger: json.RawMessage(`{"a":"\u0000\ud800<"}`)})
 			if err != nil || run.Focus != native {
 				t.Errorf("focus came back as %.80q, %v", run.Focus, err)
 			}
@@ -396,8 +403,8 @@ func TestLossless(t *testing.T) {
 	}
 }
 
-func many(m store.NewMessage, n int) []store.NewMessage {
-	list := make([]store.NewMessage, n)
+func many(m conversations.NewMessage, n int) []conversations.NewMessage {
+	list := make([]conversations.NewMessage, n)
 	for i := range list {
 		list[i] = m
 	}
@@ -409,17 +416,18 @@ func TestAppendProperties(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		c, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{Format: "openai"})
+		c, _, err := s.Conversations.Create(t.Context(), store.DefaultTenant,
+			conversations.NewConversation{Format: "openai"})
 		if err != nil {
 			rt.Fatal(err)
 		}
-		var want []store.NewMessage
-		batches := rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) store.NewMessage {
+		var want []conversations.NewMessage
+		batches := rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) conversations.NewMessage {
 			role := rapid.SampledFrom([]pipeline.Role{
 				pipeline.RoleSystem, pipeline.RoleUser, pipeline.RoleAssistant,
 				pipeline.RoleTool,
 			}).Draw(rt, "role")
-			return store.NewMessage{
+			return conversations.NewMessage{
 				Role: role, Genuine: rapid.Bool().Draw(rt, "genuine"),
 				Native: rapid.SliceOfN(rapid.Byte(), 1, 60).Draw(rt, "native"),
 				Tokens: rapid.IntRange(0, 1000).Draw(rt, "tokens"), Chars: rapid.IntRange(0, 1000).Draw(rt, "chars"),
@@ -427,17 +435,17 @@ func TestAppendProperties(t *testing.T) {
 			}
 		}), 0, 80), 1, 3).Draw(rt, "batches")
 		for _, batch := range batches {
-			if _, err := s.Append(t.Context(), c.Ref, batch, store.AppendOptions{}); err != nil {
+			if _, err := s.Changes.Append(t.Context(), c.Ref, batch, changes.AppendOptions{}); err != nil {
 				rt.Fatal(err)
 			}
 			want = append(want, batch...)
 		}
-		var got []store.NewMessage
-		for m, err := range s.Messages(t.Context(), c.Ref, 1, 0) {
+		var got []conversations.NewMessage
+		for m, err := range s.Messages.Walk(t.Context(), c.Ref, 1, 0) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			got = append(got, store.NewMessage{
+			got = append(got, conversations.NewMessage{
 				Role: m.Role, Genuine: m.Genuine, Native: m.Native, Tokens: m.Tokens,
 				Chars: m.Chars, SearchText: want[m.Seq-1].SearchText,
 			})
@@ -445,7 +453,7 @@ func TestAppendProperties(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			rt.Fatal(diff)
 		}
-		if _, err := s.CheckChain(t.Context(), c.Ref, int64(len(want))); err != nil {
+		if _, err := s.Evidence.CheckChain(t.Context(), c.Ref, int64(len(want))); err != nil {
 			rt.Fatal(err)
 		}
 	})
@@ -454,11 +462,11 @@ func TestAppendProperties(t *testing.T) {
 func TestAppendStream(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	stream := func(n, fail int) iter.Seq2[store.NewMessage, error] {
-		return func(yield func(store.NewMessage, error) bool) {
+	stream := func(n, fail int) iter.Seq2[conversations.NewMessage, error] {
+		return func(yield func(conversations.NewMessage, error) bool) {
 			for i := range n {
 				if i == fail {
-					yield(store.NewMessage{}, errors.New("line 7 is broken"))
+					yield(conversations.NewMessage{}, errors.New("line 7 is broken"))
 					return
 				}
 				if !yield(message(pipeline.RoleUser, fmt.Sprint("m", i)), nil) {
@@ -468,15 +476,15 @@ func TestAppendStream(t *testing.T) {
 		}
 	}
 	ref := newConversation(t, s, "c")
-	res, err := s.AppendStream(t.Context(), ref, stream(2500, -1))
+	res, err := s.Changes.AppendStream(t.Context(), ref, stream(2500, -1))
 	if err != nil || res.FirstSeq != 1 || res.LastSeq != 2500 || res.Conversation.HeadSeq != 2500 {
 		t.Fatalf("%d to %d, head %d, %v", res.FirstSeq, res.LastSeq, res.Conversation.HeadSeq, err)
 	}
-	if _, err := s.CheckChain(t.Context(), ref, 2500); err != nil {
+	if _, err := s.Evidence.CheckChain(t.Context(), ref, 2500); err != nil {
 		t.Error(err)
 	}
 	var seen int64
-	for m, err := range s.Messages(t.Context(), ref, 700, 1900) { // over several pages
+	for m, err := range s.Messages.Walk(t.Context(), ref, 700, 1900) { // over several pages
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -488,14 +496,14 @@ func TestAppendStream(t *testing.T) {
 	if seen != 1201 {
 		t.Errorf("%d messages", seen)
 	}
-	for range s.Messages(t.Context(), ref, 1, 0) {
+	for range s.Messages.Walk(t.Context(), ref, 1, 0) {
 		break // a reader may stop early
 	}
-	if _, err := s.AppendStream(t.Context(), newConversation(t, s, "broken"), stream(100, 50)); err == nil ||
+	if _, err := s.Changes.AppendStream(t.Context(), newConversation(t, s, "broken"), stream(100, 50)); err == nil ||
 		err.Error() != "line 7 is broken" {
 		t.Errorf("error %v", err)
 	}
-	if res, err := s.AppendStream(t.Context(), newConversation(t, s, "empty"), stream(0, -1)); err != nil ||
+	if res, err := s.Changes.AppendStream(t.Context(), newConversation(t, s, "empty"), stream(0, -1)); err != nil ||
 		res.FirstSeq != 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -509,12 +517,13 @@ func TestMessagesOfAnySize(t *testing.T) {
 	for i := range 12 {
 		m := message(pipeline.RoleTool, "x")
 		m.Native = bytes.Repeat([]byte{byte(i)}, 2<<20)
-		if _, err := s.Append(t.Context(), ref, []store.NewMessage{m}, store.AppendOptions{}); err != nil {
+		if _, err := s.Changes.Append(t.Context(), ref, []conversations.NewMessage{m},
+			changes.AppendOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var next int64 = 1
-	for m, err := range s.Messages(t.Context(), ref, 0, 0) {
+	for m, err := range s.Messages.Walk(t.Context(), ref, 0, 0) {
 		if err != nil || m.Seq != next || len(m.Native) != 2<<20 || m.Native[9] != byte(next-1) {
 			t.Fatalf("message %d of %d bytes, %v", m.Seq, len(m.Native), err)
 		}
@@ -536,14 +545,14 @@ func TestMessagesAt(t *testing.T) {
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 5)
-	list, err := s.MessagesAt(t.Context(), ref, []int64{7, 2, 2, 9})
+	list, err := s.Messages.At(t.Context(), ref, []int64{7, 2, 2, 9})
 	if err != nil || len(list) != 3 || list[0].Seq != 2 || list[1].Seq != 7 || list[2].Seq != 9 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if list, err := s.MessagesAt(t.Context(), ref, nil); err != nil || len(list) != 0 {
+	if list, err := s.Messages.At(t.Context(), ref, nil); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if _, err := s.MessagesAt(t.Context(), ref, []int64{2, 11}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Messages.At(t.Context(), ref, []int64{2, 11}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -553,33 +562,33 @@ func TestUsage(t *testing.T) {
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 3)
-	usage := func() store.Usage {
+	usage := func() conversations.Usage {
 		t.Helper()
-		c, err := s.GetConversation(t.Context(), ref)
+		c, err := s.Conversations.Get(t.Context(), ref)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c.Usage
 	}
-	report := func(r store.UsageReport) {
+	report := func(r changes.UsageReport) {
 		t.Helper()
-		if _, err := s.RecordUsage(t.Context(), ref, r); err != nil {
+		if _, err := s.Changes.RecordUsage(t.Context(), ref, r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if u := usage(); u != (store.Usage{}) {
+	if u := usage(); u != (conversations.Usage{}) {
 		t.Fatalf("%+v before any figure", u)
 	}
-	report(store.UsageReport{Tokens: 0})
-	if u := usage(); u != (store.Usage{}) {
+	report(changes.UsageReport{Tokens: 0})
+	if u := usage(); u != (conversations.Usage{}) {
 		t.Fatalf("%+v: zero is no figure", u)
 	}
-	report(store.UsageReport{Tokens: 1200, Estimate: 1000, CoversSeq: 4})
-	want := store.Usage{Tokens: 1200, Estimate: 1000, CoversSeq: 4, Calibration: 1.2}
+	report(changes.UsageReport{Tokens: 1200, Estimate: 1000, CoversSeq: 4})
+	want := conversations.Usage{Tokens: 1200, Estimate: 1000, CoversSeq: 4, Calibration: 1.2}
 	if u := usage(); u != want {
 		t.Fatalf("%+v, want %+v", u, want)
 	}
-	report(store.UsageReport{Tokens: 10, CoversSeq: 2}) // a late one of an earlier request
+	report(changes.UsageReport{Tokens: 10, CoversSeq: 2}) // a late one of an earlier request
 	if u := usage(); u != want {
 		t.Fatalf("%+v, want %+v", u, want)
 	}
@@ -595,20 +604,20 @@ func TestUsage(t *testing.T) {
 		t.Fatalf("%+v, want %+v", u, want)
 	}
 	talk(t, s, ref, 1)
-	report(store.UsageReport{Tokens: 5000, Epoch: &began}) // its request began before the marker
+	report(changes.UsageReport{Tokens: 5000, Epoch: &began}) // its request began before the marker
 	if u := usage(); u != want {
 		t.Fatalf("%+v, want %+v", u, want)
 	}
-	res, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleAssistant, "a")},
-		store.AppendOptions{Usage: &store.UsageReport{Tokens: 300}})
+	res, err := s.Changes.Append(t.Context(), ref, []conversations.NewMessage{message(pipeline.RoleAssistant, "a")},
+		changes.AppendOptions{Usage: &changes.UsageReport{Tokens: 300}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = store.Usage{Tokens: 300, CoversSeq: res.LastSeq, Calibration: 1.2}
+	want = conversations.Usage{Tokens: 300, CoversSeq: res.LastSeq, Calibration: 1.2}
 	if u := usage(); u != want || res.Conversation.Usage != want {
 		t.Fatalf("%+v, the append said %+v, want %+v", u, res.Conversation.Usage, want)
 	}
-	if _, err := s.Undo(t.Context(), ref, ""); err != nil {
+	if _, err := s.Markers.Undo(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}
 	if u := usage(); !u.Stale {

@@ -13,6 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"precis/internal/store"
+	"precis/internal/store/breakers"
+	"precis/internal/store/changes"
+	"precis/internal/store/contexts"
+	"precis/internal/store/conversations"
+	"precis/internal/store/livestate"
+	"precis/internal/store/modelcalls"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/pipeline"
 )
 
@@ -21,34 +29,34 @@ func TestReplies(t *testing.T) {
 	s, url := newStore(t)
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 1)
-	p, err := s.OpenReply(t.Context(), ref, time.Hour)
+	p, err := s.Replies.Open(t.Context(), ref, time.Hour)
 	if err != nil || p.HeadSeq != 2 || p.Epoch != 0 || p.Expires.Sub(p.Opened).Round(time.Minute) != time.Hour ||
 		!p.Closed.IsZero() {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || !v.ReplyOpen {
+	if v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{}); err != nil || !v.ReplyOpen {
 		t.Errorf("open %t, %v", v.ReplyOpen, err)
 	}
-	if _, err := s.OpenReply(t.Context(), ref, time.Hour); !errors.Is(err, store.ErrReplyOpen) {
+	if _, err := s.Replies.Open(t.Context(), ref, time.Hour); !errors.Is(err, store.ErrReplyOpen) {
 		t.Errorf("error %v", err)
 	}
 	talk(t, s, ref, 1) // appends are never blocked
-	closed, err := s.CloseReply(t.Context(), ref, p.ID)
+	closed, err := s.Replies.Close(t.Context(), ref, p.ID)
 	if err != nil || closed.Closed.IsZero() {
 		t.Errorf("%+v, %v", closed, err)
 	}
-	if again, err := s.CloseReply(t.Context(), ref, p.ID); err != nil || !again.Closed.Equal(closed.Closed) {
+	if again, err := s.Replies.Close(t.Context(), ref, p.ID); err != nil || !again.Closed.Equal(closed.Closed) {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if _, err := s.CloseReply(t.Context(), ref, "nope"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Replies.Close(t.Context(), ref, "nope"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := s.OpenReply(t.Context(), ref, 0); !errors.Is(err, store.ErrInvalid) {
+	if _, err := s.Replies.Open(t.Context(), ref, 0); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
 
 	// The agent died in the next one. Its lease runs out, and the conversation is free.
-	dead, err := s.OpenReply(t.Context(), ref, time.Hour)
+	dead, err := s.Replies.Open(t.Context(), ref, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +64,11 @@ func TestReplies(t *testing.T) {
 		dead.ID); err != nil {
 		t.Fatal(err)
 	}
-	next, err := s.OpenReply(t.Context(), ref, time.Hour)
+	next, err := s.Replies.Open(t.Context(), ref, time.Hour)
 	if err != nil || next.ID == dead.ID {
 		t.Errorf("%+v, %v", next, err)
 	}
-	if late, err := s.CloseReply(t.Context(), ref, dead.ID); err != nil || !late.Closed.Equal(late.Expires) {
+	if late, err := s.Replies.Close(t.Context(), ref, dead.ID); err != nil || !late.Closed.Equal(late.Expires) {
 		t.Errorf("%+v, %v", late, err)
 	}
 }
@@ -69,9 +77,9 @@ func TestEnrichments(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	set := func(key, value string) store.Enrichment {
+	set := func(key, value string) livestate.Enrichment {
 		t.Helper()
-		e, err := s.SetEnrichment(t.Context(), ref, key, []byte(value))
+		e, err := s.LiveState.Set(t.Context(), ref, key, []byte(value))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +87,7 @@ func TestEnrichments(t *testing.T) {
 	}
 	live := func() map[string]string {
 		t.Helper()
-		v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+		v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +115,7 @@ func TestEnrichments(t *testing.T) {
 	}
 	set("todo", "todo 1")
 	check("within the turn", map[string]string{"plan": "plan 1"})
-	if e, err := s.GetEnrichment(t.Context(), ref, "plan"); err != nil || string(e.Value) != "plan 2\x00" {
+	if e, err := s.LiveState.Get(t.Context(), ref, "plan"); err != nil || string(e.Value) != "plan 2\x00" {
 		t.Errorf("%+v, %v", e, err)
 	}
 	talk(t, s, ref, 1)
@@ -122,11 +130,11 @@ func TestEnrichments(t *testing.T) {
 	talk(t, s, ref, 1)
 	check("in the turn after", map[string]string{"plan": "plan 3", "pins": "pin"})
 
-	if _, err := s.GetEnrichment(t.Context(), ref, "todo"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.LiveState.Get(t.Context(), ref, "todo"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a removed one: error %v", err)
 	}
 	for _, key := range []string{"", "Plan", "a b", strings.Repeat("x", 65), "a\x00"} {
-		if _, err := s.SetEnrichment(t.Context(), ref, key, nil); !errors.Is(err, store.ErrInvalid) {
+		if _, err := s.LiveState.Set(t.Context(), ref, key, nil); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("key %q: error %v", key, err)
 		}
 	}
@@ -143,8 +151,8 @@ func TestEvents(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				data := json.RawMessage(fmt.Sprintf(`{"w": %d, "i": %d, "s": "\u0000"}`, w, i))
-				if _, err := s.AppendEvent(t.Context(), ref,
-					store.Event{Kind: store.EventWarning, Data: data}); err != nil {
+				if _, err := s.Timeline.Append(t.Context(), ref,
+					timeline.Event{Kind: timeline.Warning, Data: data}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -154,7 +162,7 @@ func TestEvents(t *testing.T) {
 	go func() { wg.Wait(); close(done) }()
 	var last int64
 	for last < writers*each {
-		list, err := s.Events(t.Context(), ref, last, 7)
+		list, err := s.Timeline.After(t.Context(), ref, last, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,8 +174,8 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	<-done
-	if _, err := s.AppendEvent(t.Context(), ref,
-		store.Event{Kind: store.EventWarning, Data: json.RawMessage(`nope`)}); !errors.Is(err, store.ErrInvalid) {
+	if _, err := s.Timeline.Append(t.Context(), ref,
+		timeline.Event{Kind: timeline.Warning, Data: json.RawMessage(`nope`)}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -175,28 +183,28 @@ func TestEvents(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
-	key := store.ConversationBreaker(store.ConversationRef{Tenant: "default", ID: "c"})
-	get := func(key store.BreakerKey) store.Breaker {
+	key := breakers.OfConversation(store.ConversationRef{Tenant: "default", ID: "c"})
+	get := func(key breakers.Key) breakers.Breaker {
 		t.Helper()
-		b, err := s.GetBreaker(t.Context(), key, time.Hour)
+		b, err := s.Breakers.Get(t.Context(), key, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b
 	}
-	pass := func(key store.BreakerKey) bool {
+	pass := func(key breakers.Key) bool {
 		t.Helper()
-		ok, err := s.PassBreaker(t.Context(), key, time.Hour)
+		ok, err := s.Breakers.Pass(t.Context(), key, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return ok
 	}
-	if b := get(key); b != (store.Breaker{}) || !pass(key) {
+	if b := get(key); b != (breakers.Breaker{}) || !pass(key) {
 		t.Errorf("%+v before any failure", b)
 	}
 	for i := 1; i <= 3; i++ {
-		b, err := s.TripBreaker(t.Context(), key, pipeline.ServerError, "500\x00", 3)
+		b, err := s.Breakers.Trip(t.Context(), key, pipeline.ServerError, "500\x00", 3)
 		if err != nil || b.Failures != i || b.Open() != (i == 3) {
 			t.Errorf("failure %d: %+v, %v", i, b, err)
 		}
@@ -204,7 +212,7 @@ func TestBreaker(t *testing.T) {
 	if b := get(key); !b.Blocking || b.ErrorKind != pipeline.ServerError || b.Reason != "500�" || pass(key) {
 		t.Errorf("%+v after three", b)
 	}
-	if other := store.ConversationBreaker(store.ConversationRef{Tenant: "other", ID: "c"}); get(other).Open() ||
+	if other := breakers.OfConversation(store.ConversationRef{Tenant: "other", ID: "c"}); get(other).Open() ||
 		!pass(other) {
 		t.Error("another tenant's conversation of the same id is blocked too")
 	}
@@ -222,7 +230,7 @@ func TestBreaker(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			ok, err := s.PassBreaker(t.Context(), key, time.Hour)
+			ok, err := s.Breakers.Pass(t.Context(), key, time.Hour)
 			if err != nil {
 				t.Error(err)
 			}
@@ -238,18 +246,18 @@ func TestBreaker(t *testing.T) {
 		t.Errorf("%d passed", passed)
 	}
 	// It failed: the cooldown begins anew. It succeeds: all is forgotten.
-	if b, err := s.TripBreaker(t.Context(), key, pipeline.ServerError, "", 3); err != nil || !b.Open() || pass(key) {
+	if b, err := s.Breakers.Trip(t.Context(), key, pipeline.ServerError, "", 3); err != nil || !b.Open() || pass(key) {
 		t.Errorf("%+v, %v", b, err)
 	}
-	if err := s.ResetBreaker(t.Context(), key); err != nil {
+	if err := s.Breakers.Reset(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	if b := get(key); b != (store.Breaker{}) || !pass(key) {
+	if b := get(key); b != (breakers.Breaker{}) || !pass(key) {
 		t.Errorf("%+v after a success", b)
 	}
 
-	vendor := store.VendorBreaker("anthropic")
-	if b, err := s.TripBreaker(t.Context(), vendor, pipeline.Auth, "bad key", 3); err != nil || !b.Open() ||
+	vendor := breakers.OfVendor("anthropic")
+	if b, err := s.Breakers.Trip(t.Context(), vendor, pipeline.Auth, "bad key", 3); err != nil || !b.Open() ||
 		pass(vendor) {
 		t.Errorf("%+v, %v: a bad key is no matter of three tries", b, err)
 	}
@@ -261,27 +269,27 @@ func TestTenantsAndKeys(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if got, err := s.EnsureTenant(t.Context(), "acme", "Acme"); err != nil || got.ID != "acme" {
+			if got, err := s.Tenants.Ensure(t.Context(), "acme", "Acme"); err != nil || got.ID != "acme" {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
 	}
 	wg.Wait()
-	list, err := s.Tenants(t.Context())
+	list, err := s.Tenants.List(t.Context())
 	if err != nil || len(list) != 2 || list[0].ID != "acme" || list[1].ID != "default" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	for _, id := range []string{"", "a/b", "a\n", strings.Repeat("x", 65), "\xff"} {
-		if _, err := s.EnsureTenant(t.Context(), id, ""); !errors.Is(err, store.ErrInvalid) {
+		if _, err := s.Tenants.Ensure(t.Context(), id, ""); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("tenant %q: error %v", id, err)
 		}
 	}
 
-	key, secret, err := s.CreateAPIKey(t.Context(), "acme", "ci", true)
+	key, secret, err := s.Keys.Create(t.Context(), "acme", "ci", true)
 	if err != nil || key.Tenant != "acme" || !key.Trusted || len(secret) < 40 {
 		t.Fatalf("%+v, %v", key, err)
 	}
-	if found, err := s.FindAPIKey(t.Context(), secret); err != nil || found.ID != key.ID {
+	if found, err := s.Keys.Find(t.Context(), secret); err != nil || found.ID != key.ID {
 		t.Errorf("%+v, %v", found, err)
 	}
 	var kept string
@@ -289,22 +297,22 @@ func TestTenantsAndKeys(t *testing.T) {
 		strings.Contains(kept, secret) {
 		t.Errorf("the row %s, %v", kept, err)
 	}
-	if _, err := s.FindAPIKey(t.Context(), secret+"x"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Keys.Find(t.Context(), secret+"x"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
-	if err := s.RevokeAPIKey(t.Context(), "default", key.ID); !errors.Is(err, store.ErrNotFound) {
+	if err := s.Keys.Revoke(t.Context(), "default", key.ID); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another tenant: error %v", err)
 	}
-	if err := s.RevokeAPIKey(t.Context(), "acme", key.ID); err != nil {
+	if err := s.Keys.Revoke(t.Context(), "acme", key.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.FindAPIKey(t.Context(), secret); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Keys.Find(t.Context(), secret); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("revoked: error %v", err)
 	}
-	if keys, err := s.APIKeys(t.Context(), "acme"); err != nil || len(keys) != 1 || keys[0].Revoked.IsZero() {
+	if keys, err := s.Keys.List(t.Context(), "acme"); err != nil || len(keys) != 1 || keys[0].Revoked.IsZero() {
 		t.Errorf("%+v, %v", keys, err)
 	}
-	if _, _, err := s.CreateAPIKey(t.Context(), "nobody", "x", false); !errors.Is(err, store.ErrNotFound) {
+	if _, _, err := s.Keys.Create(t.Context(), "nobody", "x", false); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -314,11 +322,11 @@ func TestArtifacts(t *testing.T) {
 	s, url := newStore(t)
 	ref, other := newConversation(t, s, "c"), newConversation(t, s, "d")
 	data := bytes.Repeat([]byte("the same line\n"), 10_000)
-	a, err := s.PutArtifact(t.Context(), ref, "prompt", data)
+	a, err := s.Artifacts.Put(t.Context(), ref, "prompt", data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := s.PutArtifact(t.Context(), other, "answer", data)
+	b, err := s.Artifacts.Put(t.Context(), other, "answer", data)
 	if err != nil || b != a {
 		t.Errorf("%+v, %+v, %v: equal content is one artifact", a, b, err)
 	}
@@ -328,13 +336,13 @@ func TestArtifacts(t *testing.T) {
 		&bytes); err != nil || rows != 1 || bytes > len(data)/50 {
 		t.Errorf("%d rows of %d bytes for %d, %v", rows, bytes, len(data), err)
 	}
-	if empty, err := s.PutArtifact(t.Context(), ref, "answer", nil); err != nil {
+	if empty, err := s.Artifacts.Put(t.Context(), ref, "answer", nil); err != nil {
 		t.Error(err)
-	} else if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, empty.SHA256); err != nil || len(got) != 0 {
+	} else if got, err := s.Artifacts.Get(t.Context(), store.DefaultTenant, empty.SHA256); err != nil || len(got) != 0 {
 		t.Errorf("%q, %v", got, err)
 	}
 	for _, sha := range []string{"", "xyz", strings.Repeat("0", 64), "../etc", strings.ToUpper(a.SHA256) + "0"} {
-		if _, err := s.GetArtifact(t.Context(), store.DefaultTenant, sha); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.Artifacts.Get(t.Context(), store.DefaultTenant, sha); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%q: error %v", sha, err)
 		}
 	}
@@ -343,7 +351,7 @@ func TestArtifacts(t *testing.T) {
 		`UPDATE artifacts SET data = (SELECT data FROM artifacts WHERE size = 0) WHERE size > 0`); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, a.SHA256); err == nil {
+	if got, err := s.Artifacts.Get(t.Context(), store.DefaultTenant, a.SHA256); err == nil {
 		t.Errorf("damaged content was given: %q", got)
 	}
 }
@@ -353,91 +361,92 @@ func TestDeleteConversationContent(t *testing.T) {
 	s, url := newStore(t)
 	ref, other := newConversation(t, s, "c"), newConversation(t, s, "d")
 	system := json.RawMessage(`"secret system"`)
-	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{System: &system}); err != nil {
+	if _, err := s.Changes.Update(t.Context(), ref, conversations.Patch{System: &system}); err != nil {
 		t.Fatal(err)
 	}
 	talk(t, s, ref, 3)
 	talk(t, s, other, 3)
-	r, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual", Focus: "secret focus"})
+	r, _, err := s.Runs.Request(t.Context(), ref, runs.Request{Kind: "manual", Focus: "secret focus"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RecordStep(t.Context(), r.Ref,
-		store.Step{Stage: "trigger", Call: 1, Attempt: 1, Outcome: store.StepOK}); err != nil {
+	if err := s.Attempts.Record(t.Context(), r.Ref,
+		runs.Attempt{Stage: "trigger", Call: 1, Attempt: 1, Outcome: runs.AttemptOK}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.PutStageResult(t.Context(), r.Ref, "trigger", 1, []byte("secret result")); err != nil {
+	if _, err := s.Attempts.PutResult(t.Context(), r.Ref, "trigger", 1, []byte("secret result")); err != nil {
 		t.Fatal(err)
 	}
-	call := store.ModelCall{Call: 2, Attempt: 1, Vendor: "anthropic", Model: "m", Request: []byte("secret request")}
-	if _, err := s.BeginCall(t.Context(), r.Ref, call); err != nil {
+	call := modelcalls.Call{Call: 2, Attempt: 1, Vendor: "anthropic", Model: "m", Request: []byte("secret request")}
+	if _, err := s.ModelCalls.Begin(t.Context(), r.Ref, call); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := s.FinishCall(t.Context(), r.Ref, call, store.CallResult{Input: 5, Answer: []byte("secret answer")})
+	answer, err := s.ModelCalls.Finish(t.Context(), r.Ref, call,
+		modelcalls.Result{Input: 5, Answer: []byte("secret answer")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared, err := s.PutArtifact(t.Context(), ref, "prompt", []byte("shared"))
+	shared, err := s.Artifacts.Put(t.Context(), ref, "prompt", []byte("shared"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.PutArtifact(t.Context(), other, "prompt", []byte("shared")); err != nil {
+	if _, err := s.Artifacts.Put(t.Context(), other, "prompt", []byte("shared")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.SetEnrichment(t.Context(), ref, "plan", []byte("secret plan")); err != nil {
+	if _, err := s.LiveState.Set(t.Context(), ref, "plan", []byte("secret plan")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteConversationContent(t.Context(), ref); !errors.Is(err, store.ErrRunActive) ||
+	if err := s.Retention.DeleteContent(t.Context(), ref); !errors.Is(err, store.ErrRunActive) ||
 		!errors.Is(err, store.ErrConflict) {
 		t.Errorf("with a run going: error %v", err)
 	}
-	m, err := s.ApplyMarker(t.Context(), r.Ref, plan(t, s, ref, 4, "secret summary"), store.RunFacts{})
+	m, err := s.Markers.Apply(t.Context(), r.Ref, plan(t, s, ref, 4, "secret summary"), runs.Facts{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := s.DeleteConversationContent(t.Context(), ref); err != nil {
+		if err := s.Retention.DeleteContent(t.Context(), ref); err != nil {
 			t.Fatal(err)
 		}
 	}
 
 	for what, try := range map[string]func() error{
 		"append": func() error {
-			_, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "x")},
-				store.AppendOptions{})
+			_, err := s.Changes.Append(t.Context(), ref, []conversations.NewMessage{message(pipeline.RoleUser, "x")},
+				changes.AppendOptions{})
 			return err
 		},
-		"live":     func() error { _, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); return err },
-		"messages": func() error { _, err := s.MessagesAt(t.Context(), ref, []int64{1}); return err },
-		"undo":     func() error { _, err := s.Undo(t.Context(), ref, ""); return err },
+		"live":     func() error { _, err := s.Contexts.Read(t.Context(), ref, contexts.Options{}); return err },
+		"messages": func() error { _, err := s.Messages.At(t.Context(), ref, []int64{1}); return err },
+		"undo":     func() error { _, err := s.Markers.Undo(t.Context(), ref, ""); return err },
 		"run": func() error {
-			_, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual"})
+			_, _, err := s.Runs.Request(t.Context(), ref, runs.Request{Kind: "manual"})
 			return err
 		},
-		"state": func() error { _, err := s.GetEnrichment(t.Context(), ref, "plan"); return err },
+		"state": func() error { _, err := s.LiveState.Get(t.Context(), ref, "plan"); return err },
 	} {
 		if err := try(); !errors.Is(err, store.ErrContentDeleted) || !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: error %v", what, err)
 		}
 	}
 	for _, sha := range []string{m.Summary, answer} {
-		if _, err := s.GetArtifact(t.Context(), store.DefaultTenant, sha); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.Artifacts.Get(t.Context(), store.DefaultTenant, sha); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("artifact %s: error %v", sha, err)
 		}
 	}
-	if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, shared.SHA256); err != nil ||
+	if got, err := s.Artifacts.Get(t.Context(), store.DefaultTenant, shared.SHA256); err != nil ||
 		string(got) != "shared" {
 		t.Errorf("what another conversation shares: %q, %v", got, err)
 	}
-	got, err := s.GetRun(t.Context(), r.Ref)
-	if err != nil || got.Outcome != store.OutcomeApplied || len(got.Steps) != 1 || got.Usage.Input != 5 ||
+	got, err := s.Runs.Get(t.Context(), r.Ref)
+	if err != nil || got.Outcome != runs.OutcomeApplied || len(got.Attempts) != 1 || got.Usage.Input != 5 ||
 		got.Facts.CoveredChain != m.CoveredChain || got.Focus != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := s.CheckChain(t.Context(), other, 6); err != nil {
+	if _, err := s.Evidence.CheckChain(t.Context(), other, 6); err != nil {
 		t.Errorf("the other conversation: %v", err)
 	}
-	c, err := s.GetConversation(t.Context(), ref)
+	c, err := s.Conversations.Get(t.Context(), ref)
 	if err != nil || c.ContentDeleted.IsZero() || c.System != nil || c.HeadSeq != 6 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -479,23 +488,23 @@ func TestDeleteArtifactRace(t *testing.T) {
 		data := fmt.Appendf(nil, "content %d", round)
 		gone, stays := newConversation(t, s, fmt.Sprint("gone", round)),
 			newConversation(t, s, fmt.Sprint("stays", round))
-		a, err := s.PutArtifact(t.Context(), gone, "prompt", data)
+		a, err := s.Artifacts.Put(t.Context(), gone, "prompt", data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if err := s.DeleteConversationContent(t.Context(), gone); err != nil {
+			if err := s.Retention.DeleteContent(t.Context(), gone); err != nil {
 				t.Error(err)
 			}
 		})
 		wg.Go(func() {
-			if _, err := s.PutArtifact(t.Context(), stays, "prompt", data); err != nil {
+			if _, err := s.Artifacts.Put(t.Context(), stays, "prompt", data); err != nil {
 				t.Error(err)
 			}
 		})
 		wg.Wait()
-		if got, err := s.GetArtifact(t.Context(), store.DefaultTenant, a.SHA256); err != nil ||
+		if got, err := s.Artifacts.Get(t.Context(), store.DefaultTenant, a.SHA256); err != nil ||
 			!bytes.Equal(got, data) {
 			t.Fatalf("round %d: %q, %v", round, got, err)
 		}

@@ -12,39 +12,40 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"precis/internal/store"
+	"precis/internal/store/conversations"
 	"precis/pipeline"
 )
 
 func TestCreateConversation(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	body := store.NewConversation{
+	body := conversations.NewConversation{
 		ID: "c1", Format: "anthropic", Vendor: "anthropic", Model: "m", Window: 200_000, MaxOutput: 8192,
 		System: json.RawMessage(`[{"type":"text","text":"s"}]`), Tools: json.RawMessage(`[]`),
 		Envelope: json.RawMessage(`{"messages":[]}`), Settings: json.RawMessage(`{"digest":"never"}`),
 		Metadata: json.RawMessage(`{"a":1}`),
 	}
 
-	first, created, err := s.CreateConversation(t.Context(), store.DefaultTenant, body)
+	first, created, err := s.Conversations.Create(t.Context(), store.DefaultTenant, body)
 	if err != nil || !created {
 		t.Fatalf("created %t, %v", created, err)
 	}
-	want := store.Conversation{
+	want := conversations.Conversation{
 		OverheadTokens: pipeline.EstimateText(string(body.System)) + pipeline.EstimateText(string(body.Tools)),
 		Ref:            store.ConversationRef{Tenant: "default", ID: "c1"}, Format: "anthropic", Vendor: "anthropic",
 		Model: "m", Window: 200_000, MaxOutput: 8192, System: body.System, Tools: body.Tools, Envelope: body.Envelope,
 		Settings: body.Settings, Metadata: body.Metadata,
 	}
 	ignore := cmp.Options{
-		cmpopts.IgnoreUnexported(store.Conversation{}),
-		cmpopts.IgnoreFields(store.Conversation{}, "Created"),
+		cmpopts.IgnoreUnexported(conversations.Conversation{}),
+		cmpopts.IgnoreFields(conversations.Conversation{}, "Created"),
 	}
 	if diff := cmp.Diff(want, first, ignore); diff != "" {
 		t.Error(diff)
 	}
 
 	t.Run("SameAgain", func(t *testing.T) {
-		again, created, err := s.CreateConversation(t.Context(), store.DefaultTenant, body)
+		again, created, err := s.Conversations.Create(t.Context(), store.DefaultTenant, body)
 		if err != nil || created {
 			t.Fatalf("created %t, %v", created, err)
 		}
@@ -53,25 +54,29 @@ func TestCreateConversation(t *testing.T) {
 		}
 	})
 	t.Run("OtherBody", func(t *testing.T) {
-		for name, change := range map[string]func(*store.NewConversation){
-			"format": func(n *store.NewConversation) { n.Format = "openai" },
-			"model":  func(n *store.NewConversation) { n.Model = "n" },
-			"window": func(n *store.NewConversation) { n.Window++ },
-			"system": func(n *store.NewConversation) { n.System = json.RawMessage(`[{"type":"text","text": "s"}]`) },
-			"none":   func(n *store.NewConversation) { n.Metadata = nil },
+		for name, change := range map[string]func(*conversations.NewConversation){
+			"format": func(n *conversations.NewConversation) { n.Format = "openai" },
+			"model":  func(n *conversations.NewConversation) { n.Model = "n" },
+			"window": func(n *conversations.NewConversation) { n.Window++ },
+			"system": func(
+				n *conversations.NewConversation,
+			) {
+				n.System = json.RawMessage(`[{"type":"text","text": "s"}]`)
+			},
+			"none": func(n *conversations.NewConversation) { n.Metadata = nil },
 			// A value that moved into the field beside it is another body.
-			"moved": func(n *store.NewConversation) { n.System, n.Tools = nil, n.System },
+			"moved": func(n *conversations.NewConversation) { n.System, n.Tools = nil, n.System },
 		} {
 			other := body
 			change(&other)
-			_, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, other)
+			_, _, err := s.Conversations.Create(t.Context(), store.DefaultTenant, other)
 			if !errors.Is(err, store.ErrConflict) || store.ConflictReasonOf(err) != store.ConflictDifferent {
 				t.Errorf("%s: error %v", name, err)
 			}
 		}
 	})
 	t.Run("Invalid", func(t *testing.T) {
-		for _, n := range []store.NewConversation{
+		for _, n := range []conversations.NewConversation{
 			{ID: "x"},
 			{ID: strings.Repeat("x", 161), Format: "openai"},
 			{ID: "a\x00b", Format: "openai"},
@@ -79,20 +84,20 @@ func TestCreateConversation(t *testing.T) {
 			{ID: "x", Format: "openai", Window: -1},
 			{ID: "x", Format: "openai", Model: "a\nb"},
 		} {
-			if _, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, n); !errors.Is(err,
+			if _, _, err := s.Conversations.Create(t.Context(), store.DefaultTenant, n); !errors.Is(err,
 				store.ErrInvalid) {
 				t.Errorf("%+v: error %v", n, err)
 			}
 		}
 	})
 	t.Run("NoTenant", func(t *testing.T) {
-		if _, _, err := s.CreateConversation(t.Context(), "nobody", body); !errors.Is(err, store.ErrNotFound) {
+		if _, _, err := s.Conversations.Create(t.Context(), "nobody", body); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("OwnID", func(t *testing.T) {
-		c, created, err := s.CreateConversation(t.Context(), store.DefaultTenant,
-			store.NewConversation{Format: "openai"})
+		c, created, err := s.Conversations.Create(t.Context(), store.DefaultTenant,
+			conversations.NewConversation{Format: "openai"})
 		if err != nil || !created || c.Ref.ID == "" {
 			t.Errorf("%q created %t, %v", c.Ref.ID, created, err)
 		}
@@ -109,8 +114,8 @@ func TestCreateConversationRace(t *testing.T) {
 		made := 0
 		for range 8 {
 			wg.Go(func() {
-				_, created, err := s.CreateConversation(t.Context(), store.DefaultTenant,
-					store.NewConversation{ID: fmt.Sprint("c", round), Format: "openai"})
+				_, created, err := s.Conversations.Create(t.Context(), store.DefaultTenant,
+					conversations.NewConversation{ID: fmt.Sprint("c", round), Format: "openai"})
 				if err != nil {
 					t.Error(err)
 				}
@@ -134,11 +139,11 @@ func TestUpdateConversation(t *testing.T) {
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 1)
 	tools, model, window := json.RawMessage(`[{"name":"t"}]`), "other", 32_000
-	if _, err := s.UpdateConversation(t.Context(), ref,
-		store.ConversationPatch{Tools: &tools, Model: &model, Window: &window}); err != nil {
+	if _, err := s.Changes.Update(t.Context(), ref,
+		conversations.Patch{Tools: &tools, Model: &model, Window: &window}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.GetConversation(t.Context(), ref)
+	c, err := s.Conversations.Get(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,20 +152,21 @@ func TestUpdateConversation(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	negative := -1
-	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{Window: &negative}); !errors.Is(err,
+	if _, err := s.Changes.Update(t.Context(), ref, conversations.Patch{Window: &negative}); !errors.Is(err,
 		store.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
 	// What it was created with still names it.
-	if _, created, err := s.CreateConversation(t.Context(), store.DefaultTenant,
-		store.NewConversation{ID: "c", Format: "anthropic", Vendor: "anthropic", Model: "m"}); err != nil || created {
+	if _, created, err := s.Conversations.Create(t.Context(), store.DefaultTenant,
+		conversations.NewConversation{ID: "c", Format: "anthropic", Vendor: "anthropic", Model: "m"}); err != nil ||
+		created {
 		t.Errorf("created %t, %v", created, err)
 	}
 	var none json.RawMessage
-	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{Tools: &none}); err != nil {
+	if _, err := s.Changes.Update(t.Context(), ref, conversations.Patch{Tools: &none}); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = s.GetConversation(t.Context(), ref); err != nil || c.Tools != nil {
+	if c, err = s.Conversations.Get(t.Context(), ref); err != nil || c.Tools != nil {
 		t.Errorf("tools %q, %v", c.Tools, err)
 	}
 }
@@ -175,7 +181,7 @@ func TestListConversations(t *testing.T) {
 	var got []string
 	cursor := ""
 	for {
-		page, next, err := s.ListConversations(t.Context(), store.DefaultTenant, cursor, 3)
+		page, next, err := s.Conversations.List(t.Context(), store.DefaultTenant, cursor, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +195,7 @@ func TestListConversations(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, _, err := s.ListConversations(t.Context(), store.DefaultTenant, "nonsense", 3); !errors.Is(err,
+	if _, _, err := s.Conversations.List(t.Context(), store.DefaultTenant, "nonsense", 3); !errors.Is(err,
 		store.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}

@@ -4,7 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"precis/internal/store"
+	"precis/internal/store/outbox"
+	"precis/internal/store/runs"
 )
 
 // A run that its caller starts itself is left to the caller for a while.
@@ -13,18 +14,18 @@ func TestHeldRunIsNotDispatchedAtOnce(t *testing.T) {
 	s, _ := newStore(t)
 	held := newConversation(t, s, "held")
 	talk(t, s, held, 2)
-	if _, _, err := s.RequestRun(t.Context(), held, store.RunRequest{Kind: "manual", Hold: time.Hour}); err != nil {
+	if _, _, err := s.Runs.Request(t.Context(), held, runs.Request{Kind: "manual", Hold: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	due := newConversation(t, s, "due")
 	talk(t, s, due, 2)
-	run, _, err := s.RequestRun(t.Context(), due, store.RunRequest{Kind: "manual", Hold: time.Millisecond})
+	run, _, err := s.Runs.Request(t.Context(), due, runs.Request{Kind: "manual", Hold: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var claimed []store.Dispatch
+	var claimed []outbox.Dispatch
 	for end := time.Now().Add(10 * time.Second); len(claimed) == 0 && time.Now().Before(end); {
-		if claimed, err = s.ClaimOutbox(t.Context(), 10, time.Hour); err != nil {
+		if claimed, err = s.Outbox.Claim(t.Context(), 10, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,16 +13,20 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"precis/internal/store"
+	"precis/internal/store/access"
+	"precis/internal/store/changes"
+	"precis/internal/store/conversations"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
-func keyed(key, body string) store.KeyedRequest {
-	return store.KeyedRequest{Tenant: store.DefaultTenant, Key: key, Request: store.Hash(sha256.Sum256([]byte(body)))}
+func keyed(key, body string) access.KeyedRequest {
+	return access.KeyedRequest{Tenant: store.DefaultTenant, Key: key, Request: store.Hash(sha256.Sum256([]byte(body)))}
 }
 
-func claim(t *testing.T, s *store.Store, k store.KeyedRequest, want store.KeyState) store.KeyedAnswer {
+func claim(t *testing.T, s *store.Store, k access.KeyedRequest, want access.KeyState) access.KeyedAnswer {
 	t.Helper()
-	state, answer, err := s.ClaimKey(t.Context(), k)
+	state, answer, err := s.Idempotency.Claim(t.Context(), k)
 	if err != nil || state != want {
 		t.Fatalf("key %q: %s, %v, want %s", k.Key, state, err, want)
 	}
@@ -34,7 +38,7 @@ func TestKeyedRequests(t *testing.T) {
 	s, url := newStore(t)
 	db := raw(t, url)
 	ref := newConversation(t, s, "c")
-	expire := func(t *testing.T, k store.KeyedRequest) {
+	expire := func(t *testing.T, k access.KeyedRequest) {
 		t.Helper()
 		if _, err := db.Exec(t.Context(),
 			`UPDATE idempotency_keys SET claimed_until = now() - interval '1 second' WHERE key = $1`,
@@ -42,105 +46,107 @@ func TestKeyedRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	age := func(t *testing.T, k store.KeyedRequest) {
+	age := func(t *testing.T, k access.KeyedRequest) {
 		t.Helper()
 		if _, err := db.Exec(t.Context(),
 			`UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = $1`, k.Key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write := func(t *testing.T, k store.KeyedRequest) {
+	write := func(t *testing.T, k access.KeyedRequest) {
 		t.Helper()
-		if _, err := s.Append(store.WithKey(t.Context(), k), ref, []store.NewMessage{message(pipeline.RoleUser, "x")},
-			store.AppendOptions{}); err != nil {
+		if _, err := s.Changes.Append(access.WithKey(t.Context(), k), ref,
+			[]conversations.NewMessage{message(pipeline.RoleUser, "x")},
+			changes.AppendOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 
 	t.Run("AnsweredOnce", func(t *testing.T) {
 		k := keyed("answered", "body")
-		claim(t, s, k, store.KeyOurs)
-		claim(t, s, k, store.KeyBusy)
-		want := store.KeyedAnswer{
+		claim(t, s, k, access.KeyOurs)
+		claim(t, s, k, access.KeyBusy)
+		want := access.KeyedAnswer{
 			Status: 201, Headers: map[string]string{"Location": "/v1/x"},
 			Body: bytes.Repeat([]byte("\x00{}<\xff"), 1000),
 		}
-		if err := s.AnswerKey(t.Context(), k, want); err != nil {
+		if err := s.Idempotency.Answer(t.Context(), k, want); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, claim(t, s, k, store.KeyAnswered)); diff != "" {
+		if diff := cmp.Diff(want, claim(t, s, k, access.KeyAnswered)); diff != "" {
 			t.Error(diff)
 		}
-		claim(t, s, keyed("answered", "other body"), store.KeyOther)
+		claim(t, s, keyed("answered", "other body"), access.KeyOther)
 		// Another tenant has keys of its own.
-		if _, err := s.EnsureTenant(t.Context(), "other", ""); err != nil {
+		if _, err := s.Tenants.Ensure(t.Context(), "other", ""); err != nil {
 			t.Fatal(err)
 		}
 		theirs := keyed("answered", "other body")
 		theirs.Tenant = "other"
-		claim(t, s, theirs, store.KeyOurs)
+		claim(t, s, theirs, access.KeyOurs)
 		// A day later it is as good as new.
 		age(t, k)
-		claim(t, s, keyed("answered", "other body"), store.KeyOurs)
+		claim(t, s, keyed("answered", "other body"), access.KeyOurs)
 	})
 	t.Run("FailedWithoutEffect", func(t *testing.T) {
 		k := keyed("failed", "body")
-		claim(t, s, k, store.KeyOurs)
-		if effective, err := s.ReleaseKey(t.Context(), k); err != nil || effective {
+		claim(t, s, k, access.KeyOurs)
+		if effective, err := s.Idempotency.Release(t.Context(), k); err != nil || effective {
 			t.Fatalf("effective %t, %v", effective, err)
 		}
-		claim(t, s, k, store.KeyOurs)
+		claim(t, s, k, access.KeyOurs)
 	})
 	t.Run("FailedAfterEffect", func(t *testing.T) {
 		k := keyed("effect", "body")
-		claim(t, s, k, store.KeyOurs)
+		claim(t, s, k, access.KeyOurs)
 		write(t, k)
-		if effective, err := s.ReleaseKey(t.Context(), k); err != nil || !effective {
+		if effective, err := s.Idempotency.Release(t.Context(), k); err != nil || !effective {
 			t.Fatalf("effective %t, %v", effective, err)
 		}
-		claim(t, s, k, store.KeyLost)
+		claim(t, s, k, access.KeyLost)
 		k.Repeatable = true
-		claim(t, s, k, store.KeyOurs)
+		claim(t, s, k, access.KeyOurs)
 	})
 	t.Run("HolderDied", func(t *testing.T) {
 		before, after := keyed("died before", "body"), keyed("died after", "body")
-		claim(t, s, before, store.KeyOurs)
+		claim(t, s, before, access.KeyOurs)
 		expire(t, before)
-		claim(t, s, before, store.KeyOurs)
-		claim(t, s, after, store.KeyOurs)
+		claim(t, s, before, access.KeyOurs)
+		claim(t, s, after, access.KeyOurs)
 		write(t, after)
 		expire(t, after)
-		claim(t, s, after, store.KeyLost)
+		claim(t, s, after, access.KeyLost)
 	})
 	t.Run("HeldOn", func(t *testing.T) {
 		k := keyed("held", "body")
-		claim(t, s, k, store.KeyOurs)
+		claim(t, s, k, access.KeyOurs)
 		expire(t, k)
-		if err := s.ExtendKey(t.Context(), k); err != nil {
+		if err := s.Idempotency.Extend(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
-		claim(t, s, k, store.KeyBusy)
+		claim(t, s, k, access.KeyBusy)
 	})
 	t.Run("ARolledBackWriteIsNoEffect", func(t *testing.T) {
 		k := keyed("rolled back", "body")
-		claim(t, s, k, store.KeyOurs)
+		claim(t, s, k, access.KeyOurs)
 		stale := int64(12345)
-		if _, err := s.Append(store.WithKey(t.Context(), k), ref, nil, store.AppendOptions{IfSeq: &stale}); err == nil {
+		if _, err := s.Changes.Append(access.WithKey(t.Context(), k), ref, nil,
+			changes.AppendOptions{IfSeq: &stale}); err == nil {
 			t.Fatal("the append went through")
 		}
-		if effective, err := s.ReleaseKey(t.Context(), k); err != nil || effective {
+		if effective, err := s.Idempotency.Release(t.Context(), k); err != nil || effective {
 			t.Errorf("effective %t, %v", effective, err)
 		}
 	})
 	t.Run("OldOnesGo", func(t *testing.T) {
 		for i := range 30 {
 			k := keyed(fmt.Sprint("old", i), "body")
-			claim(t, s, k, store.KeyOurs)
+			claim(t, s, k, access.KeyOurs)
 			expire(t, k)
 			age(t, k)
 		}
-		claim(t, s, keyed("new", "body"), store.KeyOurs)
-		claim(t, s, keyed("newer", "body"), store.KeyOurs)
+		claim(t, s, keyed("new", "body"), access.KeyOurs)
+		claim(t, s, keyed("newer", "body"), access.KeyOurs)
 		var n int
 		if err := db.QueryRow(t.Context(),
 			`SELECT count(*) FROM idempotency_keys WHERE created_at < now() - interval '24 hours' AND key LIKE 'old%'`).Scan(&n); err != nil || n != 0 {
@@ -149,7 +155,7 @@ func TestKeyedRequests(t *testing.T) {
 	})
 	t.Run("Invalid", func(t *testing.T) {
 		for _, key := range []string{"", strings.Repeat("x", 256), "a\nb", "\xff"} {
-			if _, _, err := s.ClaimKey(t.Context(), keyed(key, "body")); err == nil {
+			if _, _, err := s.Idempotency.Claim(t.Context(), keyed(key, "body")); err == nil {
 				t.Errorf("key %q was taken", key)
 			}
 		}
@@ -167,13 +173,13 @@ func TestKeyedRequestRace(t *testing.T) {
 		ours := 0
 		for range 8 {
 			wg.Go(func() {
-				state, _, err := s.ClaimKey(t.Context(), k)
-				if err != nil || (state != store.KeyOurs && state != store.KeyBusy) {
+				state, _, err := s.Idempotency.Claim(t.Context(), k)
+				if err != nil || (state != access.KeyOurs && state != access.KeyBusy) {
 					t.Errorf("%s, %v", state, err)
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				if state == store.KeyOurs {
+				if state == access.KeyOurs {
 					ours++
 				}
 			})
@@ -193,7 +199,7 @@ func TestEventHeads(t *testing.T) {
 	request(t, s, a)
 	unknown := store.ConversationRef{Tenant: store.DefaultTenant, ID: "unknown"}
 	foreign := store.ConversationRef{Tenant: "other", ID: "a"}
-	heads, err := s.EventHeads(t.Context(), []store.ConversationRef{a, b, unknown, foreign, a})
+	heads, err := s.Timeline.Heads(t.Context(), []store.ConversationRef{a, b, unknown, foreign, a})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,17 +213,17 @@ func TestHasAPIKeys(t *testing.T) {
 	s, _ := newStore(t)
 	check := func(want bool) {
 		t.Helper()
-		if has, err := s.HasAPIKeys(t.Context()); err != nil || has != want {
+		if has, err := s.Keys.Any(t.Context()); err != nil || has != want {
 			t.Errorf("%t, %v, want %t", has, err, want)
 		}
 	}
 	check(false)
-	key, _, err := s.CreateAPIKey(t.Context(), store.DefaultTenant, "", false)
+	key, _, err := s.Keys.Create(t.Context(), store.DefaultTenant, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	check(true)
-	if err := s.RevokeAPIKey(t.Context(), store.DefaultTenant, key.ID); err != nil {
+	if err := s.Keys.Revoke(t.Context(), store.DefaultTenant, key.ID); err != nil {
 		t.Fatal(err)
 	}
 	check(true)
@@ -232,12 +238,12 @@ func TestATraceGoesWithTheRun(t *testing.T) {
 		TraceFlags: trace.FlagsSampled,
 	})
 	traced := newConversation(t, s, "traced")
-	if _, _, err := s.RequestRun(trace.ContextWithSpanContext(t.Context(), parent), traced,
-		store.RunRequest{Kind: "manual"}); err != nil {
+	if _, _, err := s.Runs.Request(trace.ContextWithSpanContext(t.Context(), parent), traced,
+		runs.Request{Kind: "manual"}); err != nil {
 		t.Fatal(err)
 	}
 	request(t, s, newConversation(t, s, "untraced"))
-	due, err := s.ClaimOutbox(t.Context(), 10, 0)
+	due, err := s.Outbox.Claim(t.Context(), 10, 0)
 	if err != nil || len(due) != 2 {
 		t.Fatalf("%d due, %v", len(due), err)
 	}

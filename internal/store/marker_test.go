@@ -12,6 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/contexts"
+	"precis/internal/store/conversations"
+	storemarkers "precis/internal/store/markers"
+	"precis/internal/store/replies"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/pipeline"
 )
 
@@ -23,16 +30,16 @@ func TestApplyMarker(t *testing.T) {
 	r := request(t, s, ref)
 	n := plan(t, s, ref, 6, "SUM 1")
 	n.Carried, n.Valve, n.ValveUpTo, n.Digest = []int64{1, 5}, "previews", 8, true
-	m, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{Summarizer: "digest", PromptName: "none"})
+	m, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{Summarizer: "digest", PromptName: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(n, m.NewMarker); diff != "" || m.Status != store.MarkerApplied ||
-		m.Origin != store.OriginOurs || m.Run != r.Ref.ID || m.Epoch != 1 || m.Applied.IsZero() {
+	if diff := cmp.Diff(n, m.NewMarker); diff != "" || m.Status != runs.MarkerApplied ||
+		m.Origin != storemarkers.OriginOurs || m.Run != r.Ref.ID || m.Epoch != 1 || m.Applied.IsZero() {
 		t.Errorf("%+v: %s", m, diff)
 	}
 
-	v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+	v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +57,7 @@ func TestApplyMarker(t *testing.T) {
 	if v.Covered.Turns != 3 || v.Conversation.Sums.Minus(v.Covered).Turns != 2 {
 		t.Errorf("covered %+v of %+v", v.Covered, v.Conversation.Sums)
 	}
-	sums, err := s.LiveSums(t.Context(), ref)
+	sums, err := s.Contexts.Sizes(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,16 +68,16 @@ func TestApplyMarker(t *testing.T) {
 	if sums.Tokens() != tokens || sums.Tail.Turns != 2 {
 		t.Errorf("%+v: %d tokens, want %d", sums, sums.Tokens(), tokens)
 	}
-	old, err := s.LiveView(t.Context(), ref, store.LiveOptions{UpTo: 8})
+	old, err := s.Contexts.Read(t.Context(), ref, contexts.Options{UpTo: 8})
 	if err != nil || old.Head() != 8 || old.TurnStart != 7 {
 		t.Errorf("head %d, turn %d, %v", old.Head(), old.TurnStart, err)
 	}
 
-	run, err := s.GetRun(t.Context(), r.Ref)
+	run, err := s.Runs.Get(t.Context(), r.Ref)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run.Outcome != store.OutcomeApplied || run.Marker != m.ID || run.Facts.CoversTo != 6 ||
+	if run.Outcome != runs.OutcomeApplied || run.Marker != m.ID || run.Facts.CoversTo != 6 ||
 		run.Facts.CoveredChain != n.CoveredChain ||
 		!run.Facts.Digest || run.Facts.TokensBefore != 1000 || run.Facts.TokensAfter != 100 ||
 		run.Facts.Summarizer != "digest" {
@@ -80,16 +87,16 @@ func TestApplyMarker(t *testing.T) {
 	t.Run("Again", func(t *testing.T) {
 		// The first answer was lost: the same marker comes back, whatever is asked now.
 		other := plan(t, s, ref, 8, "SUM 2")
-		again, err := s.ApplyMarker(t.Context(), r.Ref, other, store.RunFacts{})
+		again, err := s.Markers.Apply(t.Context(), r.Ref, other, runs.Facts{})
 		if diff := cmp.Diff(m, again); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
-		if list, err := s.Markers(t.Context(), ref); err != nil || len(list) != 1 {
+		if list, err := s.Markers.List(t.Context(), ref); err != nil || len(list) != 1 {
 			t.Errorf("%d markers, %v", len(list), err)
 		}
 	})
 	t.Run("GetMarker", func(t *testing.T) {
-		got, err := s.GetMarker(t.Context(), ref, m.ID)
+		got, err := s.Markers.Get(t.Context(), ref, m.ID)
 		if diff := cmp.Diff(m, got); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
@@ -99,19 +106,19 @@ func TestApplyMarker(t *testing.T) {
 func TestApplyMarkerRefuses(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	setup := func(t *testing.T) (store.ConversationRef, store.Run, store.NewMarker) {
+	setup := func(t *testing.T) (store.ConversationRef, runs.Run, storemarkers.NewMarker) {
 		ref := newConversation(t, s, t.Name())
 		talk(t, s, ref, 5)
 		return ref, request(t, s, ref), plan(t, s, ref, 6, "SUM")
 	}
 	// unchanged checks that what was refused left no trace, and that the run may still end.
-	unchanged := func(t *testing.T, ref store.ConversationRef, r store.Run, err error, reason store.ConflictReason) {
+	unchanged := func(t *testing.T, ref store.ConversationRef, r runs.Run, err error, reason store.ConflictReason) {
 		t.Helper()
 		if store.ConflictReasonOf(err) != reason || !errors.Is(err, store.ErrConflict) ||
 			pipeline.KindOf(err) != pipeline.Conflict {
 			t.Errorf("error %v, want %s", err, reason)
 		}
-		if run, err := s.GetRun(t.Context(), r.Ref); err != nil || run.Outcome != "" || run.Marker != "" {
+		if run, err := s.Runs.Get(t.Context(), r.Ref); err != nil || run.Outcome != "" || run.Marker != "" {
 			t.Errorf("run %+v, %v", run, err)
 		}
 	}
@@ -119,42 +126,45 @@ func TestApplyMarkerRefuses(t *testing.T) {
 	t.Run("ReplyOpen", func(t *testing.T) {
 		t.Parallel()
 		ref, r, n := setup(t)
-		p, err := s.OpenReply(t.Context(), ref, time.Hour)
+		p, err := s.Replies.Open(t.Context(), ref, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{})
+		_, err = s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{})
 		unchanged(t, ref, r, err, store.ConflictReplyOpen)
 		if !errors.Is(err, store.ErrReplyOpen) {
 			t.Errorf("error %v", err)
 		}
-		if _, err := s.CloseReply(t.Context(), ref, p.ID); err != nil {
+		if _, err := s.Replies.Close(t.Context(), ref, p.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}); err != nil {
+		if _, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}); err != nil {
 			t.Errorf("after the reply: %v", err)
 		}
 	})
 	t.Run("ReplyExpired", func(t *testing.T) {
 		t.Parallel()
 		ref, r, n := setup(t)
-		if _, err := s.OpenReply(t.Context(), ref, time.Microsecond); err != nil {
+		if _, err := s.Replies.Open(t.Context(), ref, time.Microsecond); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}); err != nil {
+		if _, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("BaseChanged", func(t *testing.T) {
 		t.Parallel()
 		ref, r, n := setup(t)
-		if _, err := s.ReportMarker(t.Context(), ref,
-			store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 4, Summary: []byte("AGENT")}); err != nil {
+		if _, err := s.Markers.Report(t.Context(), ref,
+			storemarkers.Reported{
+				Origin: storemarkers.OriginAgent, CoversTo: 4,
+				Summary: []byte("AGENT"),
+			}); err != nil {
 			t.Fatal(err)
 		}
-		_, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{})
+		_, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{})
 		unchanged(t, ref, r, err, store.ConflictBaseChanged)
-		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || string(v.Summary) != "AGENT" {
+		if v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{}); err != nil || string(v.Summary) != "AGENT" {
 			t.Errorf("%q, %v", v.Summary, err)
 		}
 	})
@@ -162,20 +172,20 @@ func TestApplyMarkerRefuses(t *testing.T) {
 		t.Parallel()
 		ref, r, n := setup(t)
 		n.CoveredChain[3] ^= 1
-		_, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{})
+		_, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{})
 		unchanged(t, ref, r, err, store.ConflictCoveredChanged)
 	})
 	t.Run("RunFinished", func(t *testing.T) {
 		t.Parallel()
 		ref, r, n := setup(t)
-		if _, err := s.FinishRun(t.Context(), r.Ref, store.RunEnd{Outcome: store.OutcomeCancelled}); err != nil {
+		if _, err := s.Runs.Finish(t.Context(), r.Ref, runs.End{Outcome: runs.OutcomeCancelled}); err != nil {
 			t.Fatal(err)
 		}
-		_, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{})
+		_, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{})
 		if store.ConflictReasonOf(err) != store.ConflictRunFinished {
 			t.Errorf("error %v", err)
 		}
-		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || v.Marker != nil {
+		if v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{}); err != nil || v.Marker != nil {
 			t.Errorf("%+v, %v", v.Marker, err)
 		}
 	})
@@ -183,10 +193,10 @@ func TestApplyMarkerRefuses(t *testing.T) {
 		t.Parallel()
 		ref, r, n := setup(t)
 		talk(t, s, ref, 2) // what came meanwhile stays in the tail
-		if _, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}); err != nil {
+		if _, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}); err != nil {
 			t.Fatal(err)
 		}
-		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || len(v.Tail) != 8 {
+		if v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{}); err != nil || len(v.Tail) != 8 {
 			t.Errorf("%d in the tail, %v", len(v.Tail), err)
 		}
 	})
@@ -194,19 +204,22 @@ func TestApplyMarkerRefuses(t *testing.T) {
 		t.Parallel()
 		_, r, good := setup(t)
 		for name, test := range map[string]struct {
-			change func(*store.NewMarker)
+			change func(*storemarkers.NewMarker)
 			want   error
 		}{
-			"covers nothing":  {func(n *store.NewMarker) { n.CoversFrom, n.CoversTo = 0, 0 }, store.ErrInvalid},
-			"covers too much": {func(n *store.NewMarker) { n.CoversTo = 11 }, store.ErrInvalid},
-			"backwards":       {func(n *store.NewMarker) { n.CoversFrom = 7 }, store.ErrInvalid},
-			"carried tail":    {func(n *store.NewMarker) { n.Carried = []int64{7} }, store.ErrInvalid},
-			"no summary":      {func(n *store.NewMarker) { n.Summary = strings.Repeat("0", 64) }, store.ErrNotFound},
-			"summary no hash": {func(n *store.NewMarker) { n.Summary = "x" }, store.ErrNotFound},
+			"covers nothing":  {func(n *storemarkers.NewMarker) { n.CoversFrom, n.CoversTo = 0, 0 }, store.ErrInvalid},
+			"covers too much": {func(n *storemarkers.NewMarker) { n.CoversTo = 11 }, store.ErrInvalid},
+			"backwards":       {func(n *storemarkers.NewMarker) { n.CoversFrom = 7 }, store.ErrInvalid},
+			"carried tail":    {func(n *storemarkers.NewMarker) { n.Carried = []int64{7} }, store.ErrInvalid},
+			"no summary": {
+				func(n *storemarkers.NewMarker) { n.Summary = strings.Repeat("0", 64) },
+				store.ErrNotFound,
+			},
+			"summary no hash": {func(n *storemarkers.NewMarker) { n.Summary = "x" }, store.ErrNotFound},
 		} {
 			bad := good
 			test.change(&bad)
-			if _, err := s.ApplyMarker(t.Context(), r.Ref, bad, store.RunFacts{}); !errors.Is(err, test.want) {
+			if _, err := s.Markers.Apply(t.Context(), r.Ref, bad, runs.Facts{}); !errors.Is(err, test.want) {
 				t.Errorf("%s: error %v", name, err)
 			}
 		}
@@ -218,11 +231,11 @@ func TestApplyMarkerRefuses(t *testing.T) {
 		first := compact(t, s, ref, 6, "SUM")
 		n := plan(t, s, ref, 8, "SUM 2")
 		n.CoversFrom, n.CoversTo = 1, 4
-		if _, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, n, store.RunFacts{}); !errors.Is(err,
+		if _, err := s.Markers.Apply(t.Context(), request(t, s, ref).Ref, n, runs.Facts{}); !errors.Is(err,
 			store.ErrInvalid) {
 			t.Errorf("error %v", err)
 		}
-		if c, err := s.GetConversation(t.Context(), ref); err != nil || c.ActiveMarker != first.ID {
+		if c, err := s.Conversations.Get(t.Context(), ref); err != nil || c.ActiveMarker != first.ID {
 			t.Errorf("%+v, %v", c, err)
 		}
 	})
@@ -237,7 +250,7 @@ func TestApplyMarkerOverTheSame(t *testing.T) {
 	first := compact(t, s, ref, 6, "SUM")
 	n := plan(t, s, ref, 6, "SUM WITH FOCUS")
 	n.CoversFrom, n.CoversTo, n.CoveredMessages = 0, 0, 0
-	m, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, n, store.RunFacts{})
+	m, err := s.Markers.Apply(t.Context(), request(t, s, ref).Ref, n, runs.Facts{})
 	if err != nil || m.CoversFrom != first.CoversFrom || m.CoversTo != 6 || m.Base != first.ID {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -247,22 +260,22 @@ func TestUndo(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	if _, err := s.Undo(t.Context(), ref, ""); !errors.Is(err, store.ErrNothingToUndo) {
+	if _, err := s.Markers.Undo(t.Context(), ref, ""); !errors.Is(err, store.ErrNothingToUndo) {
 		t.Errorf("error %v", err)
 	}
 	talk(t, s, ref, 5)
 	contexts := []string{contextOf(t, s, ref)}
-	var markers []store.Marker
+	var markers []storemarkers.Marker
 	for i := range 3 {
 		markers = append(markers, compact(t, s, ref, int64(4+2*i), fmt.Sprint("SUM ", i)))
 		contexts = append(contexts, contextOf(t, s, ref))
 	}
 	for i := 2; i >= 0; i-- {
-		u, err := s.Undo(t.Context(), ref, markers[i].ID)
+		u, err := s.Markers.Undo(t.Context(), ref, markers[i].ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u.Marker.ID != markers[i].ID || u.Marker.Status != store.MarkerUndone || u.Marker.Ended.IsZero() {
+		if u.Marker.ID != markers[i].ID || u.Marker.Status != runs.MarkerUndone || u.Marker.Ended.IsZero() {
 			t.Errorf("undone %+v", u.Marker)
 		}
 		if (u.Active == nil) != (i == 0) || (i > 0 && u.Active.ID != markers[i-1].ID) {
@@ -272,18 +285,19 @@ func TestUndo(t *testing.T) {
 			t.Errorf("after undo %d: %s", i, diff)
 		}
 		// The call is repeated, since its answer was lost: it does not undo one more.
-		if _, err := s.Undo(t.Context(), ref, markers[i].ID); store.ConflictReasonOf(err) != store.ConflictBaseChanged {
+		if _, err := s.Markers.Undo(t.Context(), ref,
+			markers[i].ID); store.ConflictReasonOf(err) != store.ConflictBaseChanged {
 			t.Errorf("error %v", err)
 		}
 	}
-	if _, err := s.Undo(t.Context(), ref, ""); !errors.Is(err, store.ErrNothingToUndo) {
+	if _, err := s.Markers.Undo(t.Context(), ref, ""); !errors.Is(err, store.ErrNothingToUndo) {
 		t.Errorf("error %v", err)
 	}
 
 	// No automatic run until somebody speaks.
 	held := func() bool {
 		t.Helper()
-		c, err := s.GetConversation(t.Context(), ref)
+		c, err := s.Conversations.Get(t.Context(), ref)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,19 +306,20 @@ func TestUndo(t *testing.T) {
 	if !held() {
 		t.Error("not held after an undo")
 	}
-	res, err := s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleAssistant, "a")},
-		store.AppendOptions{})
+	res, err := s.Changes.Append(t.Context(), ref, []conversations.NewMessage{message(pipeline.RoleAssistant, "a")},
+		changes.AppendOptions{})
 	if err != nil || !res.Conversation.AutoHeld || !held() {
 		t.Errorf("not held after an assistant message, %v", err)
 	}
-	res, err = s.Append(t.Context(), ref, []store.NewMessage{message(pipeline.RoleUser, "u")}, store.AppendOptions{})
+	res, err = s.Changes.Append(t.Context(), ref, []conversations.NewMessage{message(pipeline.RoleUser, "u")},
+		changes.AppendOptions{})
 	if err != nil || res.Conversation.AutoHeld || held() {
 		t.Errorf("held after a user message, %v", err)
 	}
 	// A run whose marker was undone still gives its first result.
-	again, err := s.ApplyMarker(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: markers[0].Run},
-		store.NewMarker{}, store.RunFacts{})
-	if err != nil || again.ID != markers[0].ID || again.Status != store.MarkerUndone {
+	again, err := s.Markers.Apply(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: markers[0].Run},
+		storemarkers.NewMarker{}, runs.Facts{})
+	if err != nil || again.ID != markers[0].ID || again.Status != runs.MarkerUndone {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
@@ -321,18 +336,18 @@ func TestApplyUndoRace(t *testing.T) {
 		r, n := request(t, s, ref), plan(t, s, ref, 8, "SUM 2")
 		var wg sync.WaitGroup
 		var applyErr error
-		var undo store.Undone
-		var marker store.Marker
-		wg.Go(func() { marker, applyErr = s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}) })
+		var undo storemarkers.Undone
+		var marker storemarkers.Marker
+		wg.Go(func() { marker, applyErr = s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}) })
 		wg.Go(func() {
 			var err error
-			if undo, err = s.Undo(t.Context(), ref, ""); err != nil {
+			if undo, err = s.Markers.Undo(t.Context(), ref, ""); err != nil {
 				t.Error(err)
 			}
 		})
 		wg.Go(func() { talk(t, s, ref, 1) })
 		wg.Wait()
-		v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+		v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +376,7 @@ func TestApplyMarkerRace(t *testing.T) {
 		ref := newConversation(t, s, fmt.Sprint("c", round))
 		talk(t, s, ref, 5)
 		r, n := request(t, s, ref), plan(t, s, ref, 6, "SUM")
-		replay, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual", ReplayOf: r.Ref.ID})
+		replay, _, err := s.Runs.Request(t.Context(), ref, runs.Request{Kind: "manual", ReplayOf: r.Ref.ID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -371,7 +386,7 @@ func TestApplyMarkerRace(t *testing.T) {
 		for i := range 8 {
 			wg.Go(func() {
 				which := i % 2
-				m, err := s.ApplyMarker(t.Context(), []store.RunRef{r.Ref, replay.Ref}[which], n, store.RunFacts{})
+				m, err := s.Markers.Apply(t.Context(), []store.RunRef{r.Ref, replay.Ref}[which], n, runs.Facts{})
 				switch {
 				case store.ConflictReasonOf(err) == store.ConflictBaseChanged:
 					conflicts.Add(1)
@@ -388,7 +403,7 @@ func TestApplyMarkerRace(t *testing.T) {
 		if (won[0].Load() == nil) == (won[1].Load() == nil) || conflicts.Load() != 4 {
 			t.Fatalf("winners %v and %v, %d conflicts", won[0].Load(), won[1].Load(), conflicts.Load())
 		}
-		if list, err := s.Markers(t.Context(), ref); err != nil || len(list) != 1 {
+		if list, err := s.Markers.List(t.Context(), ref); err != nil || len(list) != 1 {
 			t.Fatalf("%d markers, %v", len(list), err)
 		}
 	}
@@ -404,11 +419,11 @@ func TestApplyReplyRace(t *testing.T) {
 		r, n := request(t, s, ref), plan(t, s, ref, 4, "SUM")
 		var wg sync.WaitGroup
 		var applyErr error
-		var reply store.Reply
-		wg.Go(func() { _, applyErr = s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}) })
+		var reply replies.Reply
+		wg.Go(func() { _, applyErr = s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}) })
 		wg.Go(func() {
 			var err error
-			if reply, err = s.OpenReply(t.Context(), ref, time.Hour); err != nil {
+			if reply, err = s.Replies.Open(t.Context(), ref, time.Hour); err != nil {
 				t.Error(err)
 			}
 		})
@@ -423,29 +438,29 @@ func TestApplyReplyRace(t *testing.T) {
 func TestPrepared(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	setup := func(t *testing.T) (store.ConversationRef, store.Marker) {
+	setup := func(t *testing.T) (store.ConversationRef, storemarkers.Marker) {
 		ref := newConversation(t, s, t.Name())
 		talk(t, s, ref, 5)
-		r, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "background", Prepare: true})
+		r, _, err := s.Runs.Request(t.Context(), ref, runs.Request{Kind: "background", Prepare: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := s.PrepareMarker(t.Context(), r.Ref, plan(t, s, ref, 6, "PREPARED"), store.RunFacts{})
+		m, err := s.Markers.Prepare(t.Context(), r.Ref, plan(t, s, ref, 6, "PREPARED"), runs.Facts{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Status != store.MarkerPrepared || m.Epoch != 0 || !m.Applied.IsZero() {
+		if m.Status != runs.MarkerPrepared || m.Epoch != 0 || !m.Applied.IsZero() {
 			t.Errorf("%+v", m)
 		}
-		if again, err := s.PrepareMarker(t.Context(), r.Ref, store.NewMarker{}, store.RunFacts{}); err != nil ||
+		if again, err := s.Markers.Prepare(t.Context(), r.Ref, storemarkers.NewMarker{}, runs.Facts{}); err != nil ||
 			again.ID != m.ID {
 			t.Errorf("again: %+v, %v", again, err)
 		}
 		return ref, m
 	}
-	outcome := func(t *testing.T, m store.Marker) (store.Outcome, string) {
+	outcome := func(t *testing.T, m storemarkers.Marker) (runs.Outcome, string) {
 		t.Helper()
-		r, err := s.GetRun(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: m.Run})
+		r, err := s.Runs.Get(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: m.Run})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -456,11 +471,11 @@ func TestPrepared(t *testing.T) {
 		t.Parallel()
 		ref, m := setup(t)
 		talk(t, s, ref, 1)
-		v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+		v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 		if err != nil || v.Marker != nil || v.Prepared == nil || v.Prepared.ID != m.ID || len(v.Tail) != 12 {
 			t.Errorf("%+v, %v", v, err)
 		}
-		if o, _ := outcome(t, m); o != store.OutcomePrepared {
+		if o, _ := outcome(t, m); o != runs.OutcomePrepared {
 			t.Errorf("outcome %s", o)
 		}
 	})
@@ -468,30 +483,31 @@ func TestPrepared(t *testing.T) {
 		t.Parallel()
 		ref, m := setup(t)
 		talk(t, s, ref, 1)
-		p, err := s.OpenReply(t.Context(), ref, time.Hour)
+		p, err := s.Replies.Open(t.Context(), ref, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{}); !errors.Is(err,
+		if _, _, err := s.Markers.ApplyPrepared(t.Context(), ref, m.ID, storemarkers.Application{}); !errors.Is(err,
 			store.ErrReplyOpen) {
 			t.Errorf("error %v", err)
 		}
-		if _, err := s.CloseReply(t.Context(), ref, p.ID); err != nil {
+		if _, err := s.Replies.Close(t.Context(), ref, p.ID); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 2 {
-			got, already, err := s.ApplyPrepared(t.Context(), ref, m.ID, store.Application{TokensBefore: 2000})
-			if err != nil || already != (i == 1) || got.Status != store.MarkerApplied || got.TokensBefore != 2000 ||
+			got, already, err := s.Markers.ApplyPrepared(t.Context(), ref, m.ID,
+				storemarkers.Application{TokensBefore: 2000})
+			if err != nil || already != (i == 1) || got.Status != runs.MarkerApplied || got.TokensBefore != 2000 ||
 				got.TokensAfter != 100 || got.Epoch != 1 {
 				t.Errorf("%+v, %v", got, err)
 			}
 		}
-		v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+		v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 		if err != nil || string(v.Summary) != "PREPARED" || v.Prepared != nil || v.Conversation.Epoch != 1 ||
 			len(v.Tail) != 6 {
 			t.Errorf("%+v, %v", v, err)
 		}
-		if o, _ := outcome(t, m); o != store.OutcomeApplied {
+		if o, _ := outcome(t, m); o != runs.OutcomeApplied {
 			t.Errorf("outcome %s", o)
 		}
 	})
@@ -499,14 +515,15 @@ func TestPrepared(t *testing.T) {
 		t.Parallel()
 		ref, m := setup(t)
 		compact(t, s, ref, 8, "BY HAND")
-		if _, _, err := s.ApplyPrepared(t.Context(), ref, m.ID,
-			store.Application{}); store.ConflictReasonOf(err) != store.ConflictNotPrepared {
+		if _, _, err := s.Markers.ApplyPrepared(t.Context(), ref, m.ID,
+			storemarkers.Application{}); store.ConflictReasonOf(err) != store.ConflictNotPrepared {
 			t.Errorf("error %v", err)
 		}
-		if o, why := outcome(t, m); o != store.OutcomeSuperseded || why == "" {
+		if o, why := outcome(t, m); o != runs.OutcomeSuperseded || why == "" {
 			t.Errorf("outcome %s, %q", o, why)
 		}
-		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || string(v.Summary) != "BY HAND" ||
+		if v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{}); err != nil ||
+			string(v.Summary) != "BY HAND" ||
 			v.Prepared != nil {
 			t.Errorf("%q, %v", v.Summary, err)
 		}
@@ -516,14 +533,14 @@ func TestPrepared(t *testing.T) {
 		ref := newConversation(t, s, t.Name())
 		talk(t, s, ref, 5)
 		compact(t, s, ref, 4, "SUM")
-		m, err := s.PrepareMarker(t.Context(), prepare(t, s, ref).Ref, plan(t, s, ref, 8, "PREPARED"), store.RunFacts{})
+		m, err := s.Markers.Prepare(t.Context(), prepare(t, s, ref).Ref, plan(t, s, ref, 8, "PREPARED"), runs.Facts{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Undo(t.Context(), ref, ""); err != nil {
+		if _, err := s.Markers.Undo(t.Context(), ref, ""); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.GetMarker(t.Context(), ref, m.ID); err != nil || got.Status != store.MarkerDiscarded ||
+		if got, err := s.Markers.Get(t.Context(), ref, m.ID); err != nil || got.Status != runs.MarkerDiscarded ||
 			got.Reason == "" {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -531,16 +548,16 @@ func TestPrepared(t *testing.T) {
 	t.Run("Newer", func(t *testing.T) {
 		t.Parallel()
 		ref, m := setup(t)
-		newer, err := s.PrepareMarker(t.Context(), prepare(t, s, ref).Ref, plan(t, s, ref, 8, "NEWER"),
-			store.RunFacts{})
+		newer, err := s.Markers.Prepare(t.Context(), prepare(t, s, ref).Ref, plan(t, s, ref, 8, "NEWER"),
+			runs.Facts{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{}); err != nil || v.Prepared == nil ||
+		if v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{}); err != nil || v.Prepared == nil ||
 			v.Prepared.ID != newer.ID {
 			t.Errorf("%+v, %v", v.Prepared, err)
 		}
-		if o, _ := outcome(t, m); o != store.OutcomeSuperseded {
+		if o, _ := outcome(t, m); o != runs.OutcomeSuperseded {
 			t.Errorf("outcome %s", o)
 		}
 	})
@@ -548,15 +565,15 @@ func TestPrepared(t *testing.T) {
 		t.Parallel()
 		ref, m := setup(t)
 		for range 2 {
-			if err := s.DiscardPrepared(t.Context(), ref, "the model changed"); err != nil {
+			if err := s.Markers.DiscardPrepared(t.Context(), ref, "the model changed"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if o, why := outcome(t, m); o != store.OutcomeSuperseded || why != "the model changed" {
+		if o, why := outcome(t, m); o != runs.OutcomeSuperseded || why != "the model changed" {
 			t.Errorf("outcome %s, %q", o, why)
 		}
-		events, err := s.Events(t.Context(), ref, 0, 0)
-		if err != nil || events[len(events)-1].Kind != store.EventDiscarded || len(events) != 3 {
+		events, err := s.Timeline.After(t.Context(), ref, 0, 0)
+		if err != nil || events[len(events)-1].Kind != timeline.Discarded || len(events) != 3 {
 			t.Errorf("%+v, %v", events, err)
 		}
 	})
@@ -567,37 +584,38 @@ func TestReportMarker(t *testing.T) {
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 5)
-	report := store.ReportedMarker{
-		Origin: store.OriginImported, CoversTo: 4, Carried: []int64{1},
+	report := storemarkers.Reported{
+		Origin: storemarkers.OriginImported, CoversTo: 4, Carried: []int64{1},
 		Summary: []byte("THEIR\x00 SUM"), SummaryTokens: 3, TokensBefore: 50, TokensAfter: 9,
 	}
-	m, err := s.ReportMarker(t.Context(), ref, report)
-	if err != nil || m.Status != store.MarkerApplied || m.Origin != store.OriginImported || m.CoversFrom != 1 ||
+	m, err := s.Markers.Report(t.Context(), ref, report)
+	if err != nil || m.Status != runs.MarkerApplied || m.Origin != storemarkers.OriginImported || m.CoversFrom != 1 ||
 		m.CoversTo != 4 || m.CoveredMessages != 4 || m.Run != "" {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if again, err := s.ReportMarker(t.Context(), ref, report); err != nil || again.ID != m.ID {
+	if again, err := s.Markers.Report(t.Context(), ref, report); err != nil || again.ID != m.ID {
 		t.Errorf("again: %+v, %v", again, err)
 	}
-	v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+	v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 	if err != nil || string(v.Summary) != "THEIR\x00 SUM" || len(v.Carried) != 1 || len(v.Tail) != 6 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	// Ours folds it in, and the next of theirs comes on top.
 	ours := compact(t, s, ref, 6, "OURS")
-	report.CoversTo, report.Origin, report.Summary = 8, store.OriginAgent, []byte("AGENT")
-	theirs, err := s.ReportMarker(t.Context(), ref, report)
+	report.CoversTo, report.Origin, report.Summary = 8, storemarkers.OriginAgent, []byte("AGENT")
+	theirs, err := s.Markers.Report(t.Context(), ref, report)
 	if err != nil || theirs.Base != ours.ID || theirs.CoversFrom != 7 || theirs.CoveredMessages != 2 {
 		t.Errorf("%+v, %v", theirs, err)
 	}
-	if u, err := s.Undo(t.Context(), ref, ""); err != nil || u.Active.ID != ours.ID {
+	if u, err := s.Markers.Undo(t.Context(), ref, ""); err != nil || u.Active.ID != ours.ID {
 		t.Errorf("%+v, %v", u, err)
 	}
-	for name, bad := range map[string]store.ReportedMarker{
-		"origin": {Origin: store.OriginOurs, CoversTo: 8}, "nothing": {Origin: store.OriginAgent},
-		"future": {Origin: store.OriginAgent, CoversTo: 11}, "back": {Origin: store.OriginAgent, CoversTo: 2},
+	for name, bad := range map[string]storemarkers.Reported{
+		"origin": {Origin: storemarkers.OriginOurs, CoversTo: 8}, "nothing": {Origin: storemarkers.OriginAgent},
+		"future": {Origin: storemarkers.OriginAgent, CoversTo: 11},
+		"back":   {Origin: storemarkers.OriginAgent, CoversTo: 2},
 	} {
-		if _, err := s.ReportMarker(t.Context(), ref, bad); !errors.Is(err, store.ErrInvalid) {
+		if _, err := s.Markers.Report(t.Context(), ref, bad); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -613,11 +631,11 @@ func TestReplaceDigest(t *testing.T) {
 	for i, upTo := range []int64{6, 10} { // a digest on a digest
 		n := plan(t, s, ref, upTo, fmt.Sprint("DIGEST ", i))
 		n.Digest = true
-		if _, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, n, store.RunFacts{}); err != nil {
+		if _, err := s.Markers.Apply(t.Context(), request(t, s, ref).Ref, n, runs.Facts{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	beneath, err := s.LiveView(t.Context(), ref, store.LiveOptions{BeneathDigest: true})
+	beneath, err := s.Contexts.Read(t.Context(), ref, contexts.Options{BeneathDigest: true})
 	if err != nil || beneath.Marker == nil || beneath.Marker.ID != summary.ID || string(beneath.Summary) != "SUM" ||
 		len(beneath.Tail) != 10 {
 		t.Fatalf("%+v, %v", beneath, err)
@@ -629,15 +647,15 @@ func TestReplaceDigest(t *testing.T) {
 		t.Fatal("message 8 is not live beneath the digest")
 	}
 	n.CoversFrom, n.CoversTo, n.CoveredMessages, n.CoveredChain = 3, 8, 6, chain
-	m, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, n, store.RunFacts{})
+	m, err := s.Markers.Apply(t.Context(), request(t, s, ref).Ref, n, runs.Facts{})
 	if err != nil || m.Base != digest {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if v, err := s.LiveView(t.Context(), ref, store.LiveOptions{BeneathDigest: true}); err != nil ||
+	if v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{BeneathDigest: true}); err != nil ||
 		string(v.Summary) != "REAL" || len(v.Tail) != 4 {
 		t.Errorf("%q, %d in the tail, %v", v.Summary, len(v.Tail), err)
 	}
-	if u, err := s.Undo(t.Context(), ref, ""); err != nil || u.Active == nil || u.Active.ID != digest {
+	if u, err := s.Markers.Undo(t.Context(), ref, ""); err != nil || u.Active == nil || u.Active.ID != digest {
 		t.Errorf("%+v, %v", u, err)
 	}
 }

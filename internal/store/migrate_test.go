@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"precis/internal/store"
+	"precis/internal/store/schema"
 	"precis/internal/testkit/stacktest"
 	"precis/migrations"
 )
@@ -15,7 +15,7 @@ func TestMigrate(t *testing.T) {
 	t.Parallel()
 	url := stacktest.DatabaseURL(t)
 
-	before, err := store.Version(t.Context(), url)
+	before, err := schema.Read(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestMigrate(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
-			err := store.Migrate(t.Context(), url, func(line string) {
+			err := schema.Migrate(t.Context(), url, func(line string) {
 				mu.Lock()
 				defer mu.Unlock()
 				lines = append(lines, line)
@@ -40,7 +40,7 @@ func TestMigrate(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	after, err := store.Version(t.Context(), url)
+	after, err := schema.Read(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestMigrateNamesWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := store.Migrate(t.Context(), url, nil)
+			err := schema.Migrate(t.Context(), url, nil)
 			if err == nil || !strings.HasPrefix(err.Error(), "store: ") {
 				t.Errorf("error %v", err)
 			}
@@ -85,10 +85,10 @@ func TestMigrationsAreForwardOnly(t *testing.T) {
 	s, url := newStore(t)
 	ref := newConversation(t, s, "kept")
 	talk(t, s, ref, 1)
-	if err := store.Migrate(t.Context(), url, func(line string) { t.Errorf("migrated again: %s", line) }); err != nil {
+	if err := schema.Migrate(t.Context(), url, func(line string) { t.Errorf("migrated again: %s", line) }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.CheckChain(t.Context(), ref, 0); err != nil {
+	if _, err := s.Evidence.CheckChain(t.Context(), ref, 0); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,29 +8,33 @@ import (
 	"time"
 
 	"precis/internal/store"
+	"precis/internal/store/contexts"
+	"precis/internal/store/conversations"
+	"precis/internal/store/replays"
+	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
 func TestReplayables(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	fail := func(id string, kind pipeline.ErrorKind) store.Run {
+	fail := func(id string, kind pipeline.ErrorKind) runs.Run {
 		ref := newConversation(t, s, id)
 		talk(t, s, ref, 5)
-		r, err := s.FinishRun(t.Context(), request(t, s, ref).Ref,
-			store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: kind})
+		r, err := s.Runs.Finish(t.Context(), request(t, s, ref).Ref,
+			runs.End{Outcome: runs.OutcomeFailed, ErrorKind: kind})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	digest := func(id string) store.Run {
+	digest := func(id string) runs.Run {
 		ref := newConversation(t, s, id)
 		talk(t, s, ref, 5)
 		r := request(t, s, ref)
 		n := plan(t, s, ref, 4, "digest")
 		n.Digest = true
-		if _, err := s.ApplyMarker(t.Context(), r.Ref, n, store.RunFacts{}); err != nil {
+		if _, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}); err != nil {
 			t.Fatal(err)
 		}
 		return r
@@ -39,55 +43,56 @@ func TestReplayables(t *testing.T) {
 		fail("overtaken", pipeline.Auth)
 	compact(t, s, store.ConversationRef{Tenant: store.DefaultTenant, ID: "overtaken"}, 4, "later")
 	d, undone := digest("digest"), digest("undone")
-	if err := s.RecordStep(t.Context(), d.Ref,
-		store.Step{
-			Stage: "summarise", Call: 5, Attempt: 1, Outcome: store.StepFailed,
+	if err := s.Attempts.Record(t.Context(), d.Ref,
+		runs.Attempt{
+			Stage: "summarise", Call: 5, Attempt: 1, Outcome: runs.AttemptFailed,
 			ErrorKind: pipeline.Auth,
 		}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Undo(t.Context(), store.ConversationRef{Tenant: store.DefaultTenant, ID: "undone"}, ""); err != nil {
+	if _, err := s.Markers.Undo(t.Context(), store.ConversationRef{Tenant: store.DefaultTenant, ID: "undone"},
+		""); err != nil {
 		t.Fatal(err)
 	}
-	cancelled, err := s.FinishRun(t.Context(), request(t, s, newConversation(t, s, "cancelled")).Ref,
-		store.RunEnd{Outcome: store.OutcomeCancelled})
+	cancelled, err := s.Runs.Finish(t.Context(), request(t, s, newConversation(t, s, "cancelled")).Ref,
+		runs.End{Outcome: runs.OutcomeCancelled})
 	if err != nil {
 		t.Fatal(err)
 	}
-	replay, _, err := s.RequestRun(t.Context(), store.ConversationRef{Tenant: store.DefaultTenant, ID: "auth"},
-		store.RunRequest{Kind: "manual", ReplayOf: auth.Ref.ID})
+	replay, _, err := s.Runs.Request(t.Context(), store.ConversationRef{Tenant: store.DefaultTenant, ID: "auth"},
+		runs.Request{Kind: "manual", ReplayOf: auth.Ref.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.FinishRun(t.Context(), replay.Ref,
-		store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: pipeline.Auth}); err != nil {
+	if _, err := s.Runs.Finish(t.Context(), replay.Ref,
+		runs.End{Outcome: runs.OutcomeFailed, ErrorKind: pipeline.Auth}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		name   string
-		filter store.ReplayFilter
-		want   []store.Run
+		filter replays.Filter
+		want   []runs.Run
 	}{
-		{"failed", store.ReplayFilter{Failed: true}, []store.Run{auth, quota, overtaken}},
-		{"digests", store.ReplayFilter{Digest: true}, []store.Run{d, undone}},
+		{"failed", replays.Filter{Failed: true}, []runs.Run{auth, quota, overtaken}},
+		{"digests", replays.Filter{Digest: true}, []runs.Run{d, undone}},
 		{
 			"both, of one kind",
-			store.ReplayFilter{Failed: true, Digest: true, ErrorKind: pipeline.Auth},
-			[]store.Run{auth, overtaken, d},
+			replays.Filter{Failed: true, Digest: true, ErrorKind: pipeline.Auth},
+			[]runs.Run{auth, overtaken, d},
 		},
 		{
 			"those that can take effect",
-			store.ReplayFilter{Failed: true, Digest: true, Effective: true},
-			[]store.Run{auth, quota, d},
+			replays.Filter{Failed: true, Digest: true, Effective: true},
+			[]runs.Run{auth, quota, d},
 		},
-		{"of one conversation", store.ReplayFilter{Failed: true, Conversation: "quota"}, []store.Run{quota}},
-		{"since", store.ReplayFilter{Digest: true, Since: undone.Created}, []store.Run{undone}},
-		{"until", store.ReplayFilter{Failed: true, Until: quota.Created}, []store.Run{auth}},
-		{"later", store.ReplayFilter{Failed: true, Since: time.Now().Add(time.Hour)}, nil},
+		{"of one conversation", replays.Filter{Failed: true, Conversation: "quota"}, []runs.Run{quota}},
+		{"since", replays.Filter{Digest: true, Since: undone.Created}, []runs.Run{undone}},
+		{"until", replays.Filter{Failed: true, Until: quota.Created}, []runs.Run{auth}},
+		{"later", replays.Filter{Failed: true, Since: time.Now().Add(time.Hour)}, nil},
 	} {
 		var got []string
 		for cursor := ""; ; { // in pages of two
-			list, next, err := s.Replayables(t.Context(), store.DefaultTenant, tt.filter, cursor, 2)
+			list, next, err := s.Replays.List(t.Context(), store.DefaultTenant, tt.filter, cursor, 2)
 			if err != nil {
 				t.Fatalf("%s: %v", tt.name, err)
 			}
@@ -102,13 +107,13 @@ func TestReplayables(t *testing.T) {
 		for _, r := range tt.want {
 			want = append(want, r.Ref.ID)
 		}
-		if n, err := s.CountReplayables(t.Context(), store.DefaultTenant, tt.filter); err != nil || n != len(want) ||
+		if n, err := s.Replays.Count(t.Context(), store.DefaultTenant, tt.filter); err != nil || n != len(want) ||
 			!slices.Equal(got, want) {
 			t.Errorf("%s: %d of them, %v: %v, want %v", tt.name, n, err, got, want)
 		}
 	}
-	if all, _, err := s.Replayables(t.Context(), store.DefaultTenant, store.ReplayFilter{}, "", 0); err != nil ||
-		slices.ContainsFunc(all, func(r store.Replayable) bool {
+	if all, _, err := s.Replays.List(t.Context(), store.DefaultTenant, replays.Filter{}, "", 0); err != nil ||
+		slices.ContainsFunc(all, func(r replays.Replayable) bool {
 			return r.Run == cancelled.Ref || r.Run == replay.Ref
 		}) {
 		t.Errorf("cancelled runs and replays are among %v, %v", all, err)
@@ -120,56 +125,57 @@ func TestBatchRepeatsARunOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	first, err := s.FinishRun(t.Context(), request(t, s, ref).Ref, store.RunEnd{Outcome: store.OutcomeFailed})
+	first, err := s.Runs.Finish(t.Context(), request(t, s, ref).Ref, runs.End{Outcome: runs.OutcomeFailed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := s.CreateReplayBatch(t.Context(), store.DefaultTenant, json.RawMessage(`{"concurrency":2}`), 1)
+	b, err := s.Batches.Create(t.Context(), store.DefaultTenant, json.RawMessage(`{"concurrency":2}`), 1)
 	if err != nil || b.WorkflowID != "replays/default/"+b.Ref.ID || b.Total != 1 {
 		t.Fatalf("%+v, %v", b, err)
 	}
-	again := store.RunRequest{
+	again := runs.Request{
 		Kind: "manual", ReplayOf: first.Ref.ID,
-		Replay: store.ReplayOptions{Live: true, Batch: b.Ref.ID},
+		Replay: runs.ReplayOptions{Live: true, Batch: b.Ref.ID},
 	}
-	one, attached, err := s.RequestRun(t.Context(), ref, again)
+	one, attached, err := s.Runs.Request(t.Context(), ref, again)
 	if err != nil || attached || one.WorkflowID != "replay/default/"+one.Ref.ID || !one.Replay.Live ||
 		one.ReplayMode() != "live" {
 		t.Fatalf("attached %t, %+v, %v", attached, one, err)
 	}
-	if same, attached, err := s.RequestRun(t.Context(), ref, again); err != nil || !attached || same.Ref != one.Ref {
+	if same, attached, err := s.Runs.Request(t.Context(), ref, again); err != nil || !attached || same.Ref != one.Ref {
 		t.Errorf("attached %t to %s, %v", attached, same.Ref, err)
 	}
 	again.Replay.Batch = ""
-	if other, attached, err := s.RequestRun(t.Context(), ref, again); err != nil || attached || other.Ref == one.Ref {
+	if other, attached, err := s.Runs.Request(t.Context(), ref, again); err != nil || attached || other.Ref == one.Ref {
 		t.Errorf("attached %t to %s, %v", attached, other.Ref, err)
 	}
-	if due, err := s.ClaimOutbox(t.Context(), 10, time.Minute); err != nil || len(due) != 1 || due[0].Replay != "live" {
+	if due, err := s.Outbox.Claim(t.Context(), 10, time.Minute); err != nil || len(due) != 1 ||
+		due[0].Replay != "live" {
 		t.Errorf("a batch starts its own: %+v, %v", due, err)
 	}
 	identical := false
-	if err := s.KeepComparison(t.Context(), one.Ref, []byte(`{}`), &identical); err != nil {
+	if err := s.Replays.KeepComparison(t.Context(), one.Ref, []byte(`{}`), &identical); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.FinishRun(t.Context(), one.Ref, store.RunEnd{Outcome: store.OutcomeReplayed}); err != nil {
+	if _, err := s.Runs.Finish(t.Context(), one.Ref, runs.End{Outcome: runs.OutcomeReplayed}); err != nil {
 		t.Fatal(err)
 	}
-	totals, err := s.ReplayBatchTotals(t.Context(), b.Ref)
+	totals, err := s.Batches.Totals(t.Context(), b.Ref)
 	if all, done := totals.Runs(); err != nil || all != 1 || done != 1 || len(totals.Different) != 1 ||
 		totals.Different[0] != one.Ref.ID {
 		t.Errorf("%+v, %v", totals, err)
 	}
 	for range 2 { // the first end counts
-		if b, err = s.FinishReplayBatch(t.Context(), b.Ref, b.Cancelled); err != nil || b.Finished.IsZero() ||
+		if b, err = s.Batches.Finish(t.Context(), b.Ref, b.Cancelled); err != nil || b.Finished.IsZero() ||
 			b.Cancelled {
 			t.Errorf("%+v, %v", b, err)
 		}
 	}
-	for _, bad := range []store.RunRequest{
-		{Kind: "manual", Replay: store.ReplayOptions{Live: true}},
-		{Kind: "manual", ReplayOf: first.Ref.ID, Replay: store.ReplayOptions{Apply: true}},
+	for _, bad := range []runs.Request{
+		{Kind: "manual", Replay: runs.ReplayOptions{Live: true}},
+		{Kind: "manual", ReplayOf: first.Ref.ID, Replay: runs.ReplayOptions{Apply: true}},
 	} {
-		if _, _, err := s.RequestRun(t.Context(), ref, bad); !errors.Is(err, store.ErrInvalid) {
+		if _, _, err := s.Runs.Request(t.Context(), ref, bad); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%+v: %v", bad.Replay, err)
 		}
 	}
@@ -181,35 +187,36 @@ func TestLiveViewAt(t *testing.T) {
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
 	system := json.RawMessage(`"one"`)
-	if _, err := s.UpdateConversation(t.Context(), ref, store.ConversationPatch{System: &system}); err != nil {
+	if _, err := s.Changes.Update(t.Context(), ref, conversations.Patch{System: &system}); err != nil {
 		t.Fatal(err)
 	}
-	empty, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+	empty, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	talk(t, s, ref, 5)
-	if _, err := s.SetEnrichment(t.Context(), ref, "plan", []byte("first")); err != nil {
+	if _, err := s.LiveState.Set(t.Context(), ref, "plan", []byte("first")); err != nil {
 		t.Fatal(err)
 	}
 	compact(t, s, ref, 4, "SUM")
 	talk(t, s, ref, 1)
 	before := contextOf(t, s, ref)
-	then, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+	then, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := request(t, s, ref)
-	keep := func(v store.LiveView) store.State {
-		refs, err := s.KeepState(t.Context(), run.Ref, v, json.RawMessage(`{"digest":"never"}`))
-		if err != nil || refs[store.RoleState] == "" || refs["system"] == "" {
+	keep := func(v contexts.Source) contexts.Snapshot {
+		refs, err := s.Contexts.KeepSnapshot(t.Context(), run.Ref, v, json.RawMessage(`{"digest":"never"}`))
+		if err != nil || refs[runs.RoleState] == "" || refs["system"] == "" {
 			t.Fatalf("%v, %v", refs, err)
 		}
-		if again, err := s.KeepState(t.Context(), run.Ref, v, json.RawMessage(`{"digest":"never"}`)); err != nil ||
-			again[store.RoleState] != refs[store.RoleState] {
+		if again, err := s.Contexts.KeepSnapshot(t.Context(), run.Ref, v,
+			json.RawMessage(`{"digest":"never"}`)); err != nil ||
+			again[runs.RoleState] != refs[runs.RoleState] {
 			t.Fatalf("%v, %v", again, err)
 		}
-		state, err := s.GetState(t.Context(), ref.Tenant, refs[store.RoleState])
+		state, err := s.Contexts.Snapshot(t.Context(), ref.Tenant, refs[runs.RoleState])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,21 +225,21 @@ func TestLiveViewAt(t *testing.T) {
 	state, nothing := keep(then), keep(empty)
 
 	other, model := json.RawMessage(`"two"`), "another"
-	if _, err := s.UpdateConversation(t.Context(), ref,
-		store.ConversationPatch{System: &other, Model: &model}); err != nil {
+	if _, err := s.Changes.Update(t.Context(), ref,
+		conversations.Patch{System: &other, Model: &model}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.SetEnrichment(t.Context(), ref, "plan", []byte("second")); err != nil {
+	if _, err := s.LiveState.Set(t.Context(), ref, "plan", []byte("second")); err != nil {
 		t.Fatal(err)
 	}
 	talk(t, s, ref, 2)
-	if _, err := s.Undo(t.Context(), ref, ""); err != nil {
+	if _, err := s.Markers.Undo(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}
 	if contextOf(t, s, ref) == before {
 		t.Fatal("nothing has changed")
 	}
-	v, err := s.LiveViewAt(t.Context(), ref, state, store.LiveOptions{})
+	v, err := s.Contexts.At(t.Context(), ref, state, contexts.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +249,7 @@ func TestLiveViewAt(t *testing.T) {
 		v.TurnStart != then.TurnStart {
 		t.Errorf("%+v\nwas %+v", v, then)
 	}
-	if v, err := s.LiveViewAt(t.Context(), ref, nothing, store.LiveOptions{}); err != nil || len(v.Tail) != 0 ||
+	if v, err := s.Contexts.At(t.Context(), ref, nothing, contexts.Options{}); err != nil || len(v.Tail) != 0 ||
 		v.Marker != nil {
 		t.Errorf("an empty conversation has %d messages, %v", len(v.Tail), err)
 	}

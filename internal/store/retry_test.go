@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/conversations"
+	"precis/internal/store/schema"
 	"precis/internal/testkit/stacktest"
 	"precis/pipeline"
 )
@@ -58,7 +61,8 @@ func TestRetryOverKilledConnections(t *testing.T) {
 				m := message(pipeline.RoleUser, fmt.Sprint(w, "/", i))
 				m.ClientID = fmt.Sprint(w, "/", i)
 				for {
-					_, err := mine.Append(t.Context(), ref, []store.NewMessage{m}, store.AppendOptions{})
+					_, err := mine.Changes.Append(t.Context(), ref, []conversations.NewMessage{m},
+						changes.AppendOptions{})
 					if err == nil {
 						if i%3 == 0 {
 							progress <- struct{}{}
@@ -82,10 +86,10 @@ func TestRetryOverKilledConnections(t *testing.T) {
 	if killed.Load() == 0 {
 		t.Error("nothing was killed")
 	}
-	if _, err := s.CheckChain(t.Context(), ref, writers*each); err != nil {
+	if _, err := s.Evidence.CheckChain(t.Context(), ref, writers*each); err != nil {
 		t.Error(err)
 	}
-	if c, err := s.GetConversation(t.Context(), ref); err != nil || c.HeadSeq != writers*each {
+	if c, err := s.Conversations.Get(t.Context(), ref); err != nil || c.HeadSeq != writers*each {
 		t.Errorf("head %d, %v", c.HeadSeq, err)
 	}
 }
@@ -109,10 +113,10 @@ func TestUnavailable(t *testing.T) {
 			store.Options{RetryFor: 50 * time.Millisecond}); !store.Unavailable(err) {
 			t.Errorf("open: error %v", err)
 		}
-		if err := store.Migrate(t.Context(), url, nil); !store.Unavailable(err) {
+		if err := schema.Migrate(t.Context(), url, nil); !store.Unavailable(err) {
 			t.Errorf("migrate: error %v", err)
 		}
-		if _, err := store.Version(t.Context(), url); !store.Unavailable(err) {
+		if _, err := schema.Read(t.Context(), url); !store.Unavailable(err) {
 			t.Errorf("version: error %v", err)
 		}
 	})
@@ -156,13 +160,13 @@ func TestUnavailable(t *testing.T) {
 	})
 	t.Run("OwnErrors", func(t *testing.T) {
 		t.Parallel()
-		_, notFound := s.GetConversation(t.Context(), store.ConversationRef{Tenant: "default", ID: "nope"})
+		_, notFound := s.Conversations.Get(t.Context(), store.ConversationRef{Tenant: "default", ID: "nope"})
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, gone := s.GetConversation(cancelled, store.ConversationRef{Tenant: "default", ID: "nope"})
+		_, gone := s.Conversations.Get(cancelled, store.ConversationRef{Tenant: "default", ID: "nope"})
 		late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 		defer cancel()
-		_, tooLate := s.GetConversation(late, store.ConversationRef{Tenant: "default", ID: "nope"})
+		_, tooLate := s.Conversations.Get(late, store.ConversationRef{Tenant: "default", ID: "nope"})
 		for _, err := range []error{nil, notFound, gone, tooLate, errors.New("other")} {
 			if store.Unavailable(err) {
 				t.Errorf("unavailable: %v", err)
@@ -179,7 +183,7 @@ func TestUnavailable(t *testing.T) {
 func TestRetryOverChangedPlan(t *testing.T) {
 	t.Parallel()
 	url := stacktest.DatabaseURL(t)
-	if err := store.Migrate(t.Context(), url, nil); err != nil {
+	if err := schema.Migrate(t.Context(), url, nil); err != nil {
 		t.Fatal(err)
 	}
 	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 1})
@@ -188,14 +192,14 @@ func TestRetryOverChangedPlan(t *testing.T) {
 	}
 	t.Cleanup(s.Close)
 	for range 2 {
-		if _, err := s.Tenants(t.Context()); err != nil {
+		if _, err := s.Tenants.List(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := raw(t, url).Exec(t.Context(), `ALTER TABLE tenants ALTER COLUMN name TYPE varchar(100)`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Tenants(t.Context()); err != nil {
+	if _, err := s.Tenants.List(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,21 +6,22 @@ import (
 	"time"
 
 	"precis/internal/store"
+	"precis/internal/store/runs"
 )
 
 // Counting takes the same filter as listing: both agree on every one.
 func TestCountRuns(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	if _, err := s.EnsureTenant(t.Context(), "other", ""); err != nil {
+	if _, err := s.Tenants.Ensure(t.Context(), "other", ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"a", "b"} {
 		ref := newConversation(t, s, id)
 		talk(t, s, ref, 1)
-		for _, outcome := range []store.Outcome{store.OutcomeFailed, store.OutcomeSkipped, store.OutcomeFailed} {
+		for _, outcome := range []runs.Outcome{runs.OutcomeFailed, runs.OutcomeSkipped, runs.OutcomeFailed} {
 			r := request(t, s, ref)
-			if _, err := s.FinishRun(t.Context(), r.Ref, store.RunEnd{Outcome: outcome}); err != nil {
+			if _, err := s.Runs.Finish(t.Context(), r.Ref, runs.End{Outcome: outcome}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -28,34 +29,34 @@ func TestCountRuns(t *testing.T) {
 	request(t, s, store.ConversationRef{Tenant: store.DefaultTenant, ID: "a"})
 
 	for name, test := range map[string]struct {
-		filter store.RunFilter
-		want   map[store.Outcome]int
+		filter runs.Filter
+		want   map[runs.Outcome]int
 	}{
 		"all": {
-			store.RunFilter{},
-			map[store.Outcome]int{"": 1, store.OutcomeFailed: 4, store.OutcomeSkipped: 2},
+			runs.Filter{},
+			map[runs.Outcome]int{"": 1, runs.OutcomeFailed: 4, runs.OutcomeSkipped: 2},
 		},
-		"unfinished": {store.RunFilter{Unfinished: true}, map[store.Outcome]int{"": 1}},
+		"unfinished": {runs.Filter{Unfinished: true}, map[runs.Outcome]int{"": 1}},
 		"conversation": {
-			store.RunFilter{Conversation: "b"},
-			map[store.Outcome]int{store.OutcomeFailed: 2, store.OutcomeSkipped: 1},
+			runs.Filter{Conversation: "b"},
+			map[runs.Outcome]int{runs.OutcomeFailed: 2, runs.OutcomeSkipped: 1},
 		},
 		"outcome": {
-			store.RunFilter{Outcome: store.OutcomeFailed, Limit: 1},
-			map[store.Outcome]int{store.OutcomeFailed: 4},
+			runs.Filter{Outcome: runs.OutcomeFailed, Limit: 1},
+			map[runs.Outcome]int{runs.OutcomeFailed: 4},
 		},
-		"since": {store.RunFilter{Since: time.Now().Add(time.Hour)}, map[store.Outcome]int{}},
+		"since": {runs.Filter{Since: time.Now().Add(time.Hour)}, map[runs.Outcome]int{}},
 	} {
-		got, err := s.CountRuns(t.Context(), store.DefaultTenant, test.filter)
+		got, err := s.Runs.Count(t.Context(), store.DefaultTenant, test.filter)
 		if err != nil || !maps.Equal(got, test.want) {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, test.want)
 		}
 		test.filter.Limit = 0
-		list, _, err := s.ListRuns(t.Context(), store.DefaultTenant, test.filter)
+		list, _, err := s.Runs.List(t.Context(), store.DefaultTenant, test.filter)
 		if err != nil {
 			t.Fatal(err)
 		}
-		listed := map[store.Outcome]int{}
+		listed := map[runs.Outcome]int{}
 		for _, r := range list {
 			listed[r.Outcome]++
 		}
@@ -63,7 +64,7 @@ func TestCountRuns(t *testing.T) {
 			t.Errorf("%s: counted %v, listed %v", name, got, listed)
 		}
 	}
-	if got, err := s.CountRuns(t.Context(), "other", store.RunFilter{}); err != nil || len(got) != 0 {
+	if got, err := s.Runs.Count(t.Context(), "other", runs.Filter{}); err != nil || len(got) != 0 {
 		t.Errorf("another tenant: %v, %v", got, err)
 	}
 }

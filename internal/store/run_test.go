@@ -12,6 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"precis/internal/store"
+	"precis/internal/store/modelcalls"
+	"precis/internal/store/outbox"
+	storeruns "precis/internal/store/runs"
+	"precis/internal/store/timeline"
 	"precis/pipeline"
 )
 
@@ -20,12 +24,12 @@ func TestRequestRun(t *testing.T) {
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 2)
-	req := store.RunRequest{
+	req := storeruns.Request{
 		Kind: "tokens", Trigger: json.RawMessage(`{"used":900,"limit":800}`), Focus: "the \x00 plan", Full: true,
 		ForceExternal: true, Prompt: "handoff", Summarizer: "anthropic/x",
 		Settings: json.RawMessage(`{"digest": "never"}`), Versions: json.RawMessage(`{"code":"1"}`),
 	}
-	r, attached, err := s.RequestRun(t.Context(), ref, req)
+	r, attached, err := s.Runs.Request(t.Context(), ref, req)
 	if err != nil || attached {
 		t.Fatalf("attached %t, %v", attached, err)
 	}
@@ -38,42 +42,42 @@ func TestRequestRun(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 
-	again, attached, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual"})
+	again, attached, err := s.Runs.Request(t.Context(), ref, storeruns.Request{Kind: "manual"})
 	if err != nil || !attached || again.Ref != r.Ref || again.Kind != "tokens" {
 		t.Errorf("attached %t to %+v, %v", attached, again, err)
 	}
 
-	started, err := s.StartRun(t.Context(), r.Ref, "temporal-1")
+	started, err := s.Runs.Start(t.Context(), r.Ref, "temporal-1")
 	if err != nil || started.TemporalRunID != "temporal-1" || started.Started.IsZero() {
 		t.Errorf("%+v, %v", started, err)
 	}
-	once, err := s.StartRun(t.Context(), r.Ref, "temporal-2") // another worker, after a reset
+	once, err := s.Runs.Start(t.Context(), r.Ref, "temporal-2") // another worker, after a reset
 	if err != nil || once.TemporalRunID != "temporal-2" || !once.Started.Equal(started.Started) {
 		t.Errorf("%+v, %v", once, err)
 	}
 
-	end := store.RunEnd{
-		Outcome: store.OutcomeSkipped, Reason: "all_protected",
-		Facts: store.RunFacts{TokensBefore: 900}, Event: &store.Event{Kind: store.EventFinished},
+	end := storeruns.End{
+		Outcome: storeruns.OutcomeSkipped, Reason: "all_protected",
+		Facts: storeruns.Facts{TokensBefore: 900}, Event: &timeline.Event{Kind: timeline.Finished},
 	}
-	done, err := s.FinishRun(t.Context(), r.Ref, end)
-	if err != nil || done.Outcome != store.OutcomeSkipped || done.Reason != "all_protected" ||
+	done, err := s.Runs.Finish(t.Context(), r.Ref, end)
+	if err != nil || done.Outcome != storeruns.OutcomeSkipped || done.Reason != "all_protected" ||
 		done.Facts.TokensBefore != 900 || done.Finished.IsZero() {
 		t.Errorf("%+v, %v", done, err)
 	}
-	late, err := s.FinishRun(t.Context(), r.Ref,
-		store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: pipeline.Internal, Reason: "late"})
-	if err != nil || late.Outcome != store.OutcomeSkipped || late.Reason != "all_protected" {
+	late, err := s.Runs.Finish(t.Context(), r.Ref,
+		storeruns.End{Outcome: storeruns.OutcomeFailed, ErrorKind: pipeline.Internal, Reason: "late"})
+	if err != nil || late.Outcome != storeruns.OutcomeSkipped || late.Reason != "all_protected" {
 		t.Errorf("%+v, %v", late, err)
 	}
-	if left, err := s.StartRun(t.Context(), r.Ref, "temporal-3"); err != nil || left.TemporalRunID != "temporal-2" {
+	if left, err := s.Runs.Start(t.Context(), r.Ref, "temporal-3"); err != nil || left.TemporalRunID != "temporal-2" {
 		t.Errorf("a finished run was started: %+v, %v", left, err)
 	}
-	next, attached, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "turns"})
+	next, attached, err := s.Runs.Request(t.Context(), ref, storeruns.Request{Kind: "turns"})
 	if err != nil || attached || next.Ref == r.Ref {
 		t.Errorf("attached %t to %s, %v", attached, next.Ref, err)
 	}
-	events, err := s.Events(t.Context(), ref, 0, 0)
+	events, err := s.Timeline.After(t.Context(), ref, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,32 +94,32 @@ func TestRequestRunRefuses(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	for name, req := range map[string]store.RunRequest{
+	for name, req := range map[string]storeruns.Request{
 		"kind":     {Kind: "whim"},
 		"trigger":  {Kind: "tokens", Trigger: json.RawMessage(`[1]`)},
 		"versions": {Kind: "tokens", Versions: json.RawMessage(`{`)},
 	} {
-		if _, _, err := s.RequestRun(t.Context(), ref, req); !errors.Is(err, store.ErrInvalid) {
+		if _, _, err := s.Runs.Request(t.Context(), ref, req); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	p, err := s.OpenReply(t.Context(), ref, time.Hour)
+	p, err := s.Replies.Open(t.Context(), ref, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual"}); !errors.Is(err,
+	if _, _, err := s.Runs.Request(t.Context(), ref, storeruns.Request{Kind: "manual"}); !errors.Is(err,
 		store.ErrReplyOpen) {
 		t.Errorf("error %v", err)
 	}
-	bg, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "background", Prepare: true})
+	bg, _, err := s.Runs.Request(t.Context(), ref, storeruns.Request{Kind: "background", Prepare: true})
 	if err != nil || !bg.Prepare {
 		t.Errorf("%+v, %v", bg, err)
 	}
-	if _, err := s.CloseReply(t.Context(), ref, p.ID); err != nil {
+	if _, err := s.Replies.Close(t.Context(), ref, p.ID); err != nil {
 		t.Error(err)
 	}
-	for _, outcome := range []store.Outcome{"", store.OutcomeApplied, store.OutcomePrepared, "fine"} {
-		if _, err := s.FinishRun(t.Context(), bg.Ref, store.RunEnd{Outcome: outcome}); !errors.Is(err,
+	for _, outcome := range []storeruns.Outcome{"", storeruns.OutcomeApplied, storeruns.OutcomePrepared, "fine"} {
+		if _, err := s.Runs.Finish(t.Context(), bg.Ref, storeruns.End{Outcome: outcome}); !errors.Is(err,
 			store.ErrInvalid) {
 			t.Errorf("outcome %q: error %v", outcome, err)
 		}
@@ -133,7 +137,7 @@ func TestRequestRunRace(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range ids {
 			wg.Go(func() {
-				r, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual"})
+				r, _, err := s.Runs.Request(t.Context(), ref, storeruns.Request{Kind: "manual"})
 				if err != nil {
 					t.Error(err)
 				}
@@ -160,11 +164,12 @@ func TestReplayRunsBeside(t *testing.T) {
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
 	first := request(t, s, ref)
-	replay, attached, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual", ReplayOf: first.Ref.ID})
+	replay, attached, err := s.Runs.Request(t.Context(), ref, storeruns.Request{Kind: "manual", ReplayOf: first.Ref.ID})
 	if err != nil || attached || replay.ReplayOf != first.Ref.ID {
 		t.Errorf("attached %t, %+v, %v", attached, replay, err)
 	}
-	if _, _, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual", ReplayOf: "nope"}); !errors.Is(err,
+	if _, _, err := s.Runs.Request(t.Context(), ref,
+		storeruns.Request{Kind: "manual", ReplayOf: "nope"}); !errors.Is(err,
 		store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
@@ -175,26 +180,26 @@ func TestRecordFacts(t *testing.T) {
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
 	r := request(t, s, ref)
-	a, err := s.PutArtifact(t.Context(), ref, "context", []byte("[]"))
+	a, err := s.Artifacts.Put(t.Context(), ref, "context", []byte("[]"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := store.RunFacts{
+	want := storeruns.Facts{
 		Summarizer: "anthropic/x", Rung: "slim_harder", PromptName: "claude", PromptVersion: "2",
 		Mode: pipeline.ModeExplicit, Digest: true, CoversFrom: 1, CoversTo: 9, CoveredMessages: 9,
 		CoveredChain: store.Hash{1}, TokensBefore: 10, TokensAfter: 5, Context: a.SHA256,
 		Verification: json.RawMessage(`{"misattributed": 1}`), Numbers: json.RawMessage(`{"a": 1, "b": 2}`),
 	}
-	if err := s.RecordFacts(t.Context(), r.Ref, want); err != nil {
+	if err := s.Runs.RecordFacts(t.Context(), r.Ref, want); err != nil {
 		t.Fatal(err)
 	}
 	// More facts are added, zero ones leave what is there.
-	if err := s.RecordFacts(t.Context(), r.Ref,
-		store.RunFacts{TokensAfter: 6, Numbers: json.RawMessage(`{"b":3,"c":"\u0000"}`)}); err != nil {
+	if err := s.Runs.RecordFacts(t.Context(), r.Ref,
+		storeruns.Facts{TokensAfter: 6, Numbers: json.RawMessage(`{"b":3,"c":"\u0000"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	want.TokensAfter, want.Numbers = 6, json.RawMessage(`{"a": 1, "b": 3, "c": "�"}`)
-	got, err := s.GetRun(t.Context(), r.Ref)
+	got, err := s.Runs.Get(t.Context(), r.Ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,20 +216,23 @@ func TestListRuns(t *testing.T) {
 		ref := newConversation(t, s, fmt.Sprint("c", i))
 		r := request(t, s, ref)
 		ids = append([]string{r.Ref.ID}, ids...)
-		end := store.RunEnd{Outcome: store.OutcomeFailed, ErrorKind: pipeline.Auth}
+		end := storeruns.End{Outcome: storeruns.OutcomeFailed, ErrorKind: pipeline.Auth}
 		if i%3 == 0 {
-			end = store.RunEnd{Outcome: store.OutcomeSkipped, Reason: "empty", Facts: store.RunFacts{Digest: true}}
+			end = storeruns.End{
+				Outcome: storeruns.OutcomeSkipped, Reason: "empty",
+				Facts: storeruns.Facts{Digest: true},
+			}
 		}
 		if i != 8 {
-			if _, err := s.FinishRun(t.Context(), r.Ref, end); err != nil {
+			if _, err := s.Runs.Finish(t.Context(), r.Ref, end); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	list := func(f store.RunFilter) (got []string) {
+	list := func(f storeruns.Filter) (got []string) {
 		t.Helper()
 		for {
-			page, next, err := s.ListRuns(t.Context(), store.DefaultTenant, f)
+			page, next, err := s.Runs.List(t.Context(), store.DefaultTenant, f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,26 +245,26 @@ func TestListRuns(t *testing.T) {
 		}
 	}
 	yes := true
-	third, err := s.GetRun(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: ids[2]})
+	third, err := s.Runs.Get(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: ids[2]})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
-		filter store.RunFilter
+		filter storeruns.Filter
 		want   []string
 	}{
-		"All":        {store.RunFilter{Limit: 2}, ids},
-		"Unfinished": {store.RunFilter{Unfinished: true}, ids[:1]},
-		"Skipped":    {store.RunFilter{Outcome: store.OutcomeSkipped, Limit: 1}, []string{ids[2], ids[5], ids[8]}},
-		"Digest":     {store.RunFilter{Digest: &yes}, []string{ids[2], ids[5], ids[8]}},
+		"All":        {storeruns.Filter{Limit: 2}, ids},
+		"Unfinished": {storeruns.Filter{Unfinished: true}, ids[:1]},
+		"Skipped":    {storeruns.Filter{Outcome: storeruns.OutcomeSkipped, Limit: 1}, []string{ids[2], ids[5], ids[8]}},
+		"Digest":     {storeruns.Filter{Digest: &yes}, []string{ids[2], ids[5], ids[8]}},
 		"Auth": {
-			store.RunFilter{ErrorKind: pipeline.Auth, Limit: 4},
+			storeruns.Filter{ErrorKind: pipeline.Auth, Limit: 4},
 			[]string{ids[1], ids[3], ids[4], ids[6], ids[7]},
 		},
-		"Conversation": {store.RunFilter{Conversation: "c3"}, ids[5:6]},
-		"Since":        {store.RunFilter{Since: third.Created}, ids[:3]},
-		"Until":        {store.RunFilter{Until: third.Created}, ids[3:]},
-		"None":         {store.RunFilter{Conversation: "c3", Unfinished: true}, nil},
+		"Conversation": {storeruns.Filter{Conversation: "c3"}, ids[5:6]},
+		"Since":        {storeruns.Filter{Since: third.Created}, ids[:3]},
+		"Until":        {storeruns.Filter{Until: third.Created}, ids[3:]},
+		"None":         {storeruns.Filter{Conversation: "c3", Unfinished: true}, nil},
 	} {
 		if diff := cmp.Diff(test.want, list(test.filter)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -268,58 +276,58 @@ func TestSteps(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	r := request(t, s, newConversation(t, s, "c"))
-	record := func(step store.Step) {
+	record := func(step storeruns.Attempt) {
 		t.Helper()
-		if err := s.RecordStep(t.Context(), r.Ref, step); err != nil {
+		if err := s.Attempts.Record(t.Context(), r.Ref, step); err != nil {
 			t.Fatal(err)
 		}
 	}
 	began := time.Now().UTC().Truncate(time.Microsecond)
-	record(store.Step{
-		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: store.StepStarted, Started: began,
+	record(storeruns.Attempt{
+		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: storeruns.AttemptStarted, Started: began,
 		Worker: "w1", Numbers: json.RawMessage(`{"a": 1}`),
 	})
-	record(store.Step{
-		Stage: "trigger", Call: 1, Attempt: 1, Outcome: store.StepFailed, ErrorKind: pipeline.Timeout,
+	record(storeruns.Attempt{
+		Stage: "trigger", Call: 1, Attempt: 1, Outcome: storeruns.AttemptFailed, ErrorKind: pipeline.Timeout,
 		Message: "late\x00", Took: 1500 * time.Millisecond, Numbers: json.RawMessage(`{"b":2}`),
 		Artifacts: map[string]string{"prompt": "aa"},
 	})
-	record(store.Step{Stage: "trigger", Call: 1, Attempt: 2, Outcome: store.StepStarted})
-	record(store.Step{
-		Stage: "trigger", Call: 2, Attempt: 1, Outcome: store.StepOK,
+	record(storeruns.Attempt{Stage: "trigger", Call: 1, Attempt: 2, Outcome: storeruns.AttemptStarted})
+	record(storeruns.Attempt{
+		Stage: "trigger", Call: 2, Attempt: 1, Outcome: storeruns.AttemptOK,
 		Artifacts: map[string]string{"answer": "bb"},
 	})
-	if err := s.NoteNext(t.Context(), r.Ref, "trigger", 1, "next_summarizer", ""); err != nil {
+	if err := s.Attempts.NoteNext(t.Context(), r.Ref, "trigger", 1, "next_summarizer", ""); err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.GetRun(t.Context(), r.Ref)
+	got, err := s.Runs.Get(t.Context(), r.Ref)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Steps) != 3 {
-		t.Fatalf("%d steps", len(got.Steps))
+	if len(got.Attempts) != 3 {
+		t.Fatalf("%d steps", len(got.Attempts))
 	}
-	want := store.Step{
-		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: store.StepFailed, ErrorKind: pipeline.Timeout,
-		Message: "late�", Worker: "w1", Started: began, Took: 1500 * time.Millisecond,
+	want := storeruns.Attempt{
+		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: storeruns.AttemptFailed,
+		ErrorKind: pipeline.Timeout, Message: "late�", Worker: "w1", Started: began, Took: 1500 * time.Millisecond,
 		Numbers: json.RawMessage(`{"a": 1, "b": 2}`), Artifacts: map[string]string{"prompt": "aa"},
 	}
-	if diff := cmp.Diff(want, got.Steps[0]); diff != "" {
+	if diff := cmp.Diff(want, got.Attempts[0]); diff != "" {
 		t.Error(diff)
 	}
-	if s := got.Steps[1]; s.Attempt != 2 || s.Outcome != store.StepStarted || s.Next != "next_summarizer" ||
+	if s := got.Attempts[1]; s.Attempt != 2 || s.Outcome != storeruns.AttemptStarted || s.Next != "next_summarizer" ||
 		s.Started.IsZero() || s.Took != 0 {
 		t.Errorf("%+v", s)
 	}
-	if s := got.Steps[2]; s.Call != 2 || s.Outcome != store.StepOK || s.Artifacts["answer"] != "bb" {
+	if s := got.Attempts[2]; s.Call != 2 || s.Outcome != storeruns.AttemptOK || s.Artifacts["answer"] != "bb" {
 		t.Errorf("%+v", s)
 	}
-	for _, step := range []store.Step{
-		{Stage: "x", Outcome: store.StepOK},
-		{Attempt: 1, Outcome: store.StepOK},
+	for _, step := range []storeruns.Attempt{
+		{Stage: "x", Outcome: storeruns.AttemptOK},
+		{Attempt: 1, Outcome: storeruns.AttemptOK},
 		{Stage: "x", Attempt: 1, Numbers: json.RawMessage(`3`)},
 	} {
-		if err := s.RecordStep(t.Context(), r.Ref, step); !errors.Is(err, store.ErrInvalid) {
+		if err := s.Attempts.Record(t.Context(), r.Ref, step); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%+v: error %v", step, err)
 		}
 	}
@@ -330,7 +338,7 @@ func TestPutStageResultRace(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	r := request(t, s, newConversation(t, s, "c"))
-	if _, err := s.StageResult(t.Context(), r.Ref, "slim", 1); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Attempts.Result(t.Context(), r.Ref, "slim", 1); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
 	for call := 1; call <= 100; call++ {
@@ -338,7 +346,7 @@ func TestPutStageResultRace(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range got {
 			wg.Go(func() {
-				result, err := s.PutStageResult(t.Context(), r.Ref, "slim", call, fmt.Append(nil, i))
+				result, err := s.Attempts.PutResult(t.Context(), r.Ref, "slim", call, fmt.Append(nil, i))
 				if err != nil {
 					t.Error(err)
 				}
@@ -346,7 +354,7 @@ func TestPutStageResultRace(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		kept, err := s.StageResult(t.Context(), r.Ref, "slim", call)
+		kept, err := s.Attempts.Result(t.Context(), r.Ref, "slim", call)
 		if err != nil || len(kept) != 1 {
 			t.Fatalf("%q, %v", kept, err)
 		}
@@ -356,7 +364,7 @@ func TestPutStageResultRace(t *testing.T) {
 			}
 		}
 	}
-	if empty, err := s.PutStageResult(t.Context(), r.Ref, "finish", 1, nil); err != nil || empty == nil ||
+	if empty, err := s.Attempts.PutResult(t.Context(), r.Ref, "finish", 1, nil); err != nil || empty == nil ||
 		len(empty) != 0 {
 		t.Errorf("%v, %v", empty, err)
 	}
@@ -367,20 +375,20 @@ func TestModelCalls(t *testing.T) {
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
 	r := request(t, s, ref)
-	call := func(n, attempt int) store.ModelCall {
-		return store.ModelCall{Call: n, Attempt: attempt, Vendor: "anthropic", Model: "m", Request: []byte("request")}
+	call := func(n, attempt int) modelcalls.Call {
+		return modelcalls.Call{Call: n, Attempt: attempt, Vendor: "anthropic", Model: "m", Request: []byte("request")}
 	}
-	begin := func(c store.ModelCall) []byte {
+	begin := func(c modelcalls.Call) []byte {
 		t.Helper()
-		answer, err := s.BeginCall(t.Context(), r.Ref, c)
+		answer, err := s.ModelCalls.Begin(t.Context(), r.Ref, c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return answer
 	}
-	finish := func(c store.ModelCall, res store.CallResult) string {
+	finish := func(c modelcalls.Call, res modelcalls.Result) string {
 		t.Helper()
-		sha, err := s.FinishCall(t.Context(), r.Ref, c, res)
+		sha, err := s.ModelCalls.Finish(t.Context(), r.Ref, c, res)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,32 +400,32 @@ func TestModelCalls(t *testing.T) {
 	}
 	// The worker died. The next attempt sends again, fails, and the one after has its answer.
 	begin(call(5, 2))
-	finish(call(5, 2), store.CallResult{Input: 100, ErrorKind: pipeline.Overloaded, RequestID: "req_1"})
+	finish(call(5, 2), modelcalls.Result{Input: 100, ErrorKind: pipeline.Overloaded, RequestID: "req_1"})
 	begin(call(5, 3))
-	if _, err := s.Answer(t.Context(), r.Ref, 5); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.ModelCalls.Answer(t.Context(), r.Ref, 5); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
-	sha := finish(call(5, 3), store.CallResult{
+	sha := finish(call(5, 3), modelcalls.Result{
 		Input: 100, CachedInput: 50, CacheWrite: 7, Output: 20,
 		Answer: []byte("the answer"),
 	})
-	finish(call(5, 3), store.CallResult{Input: 999, Answer: []byte("another")}) // a late double does not count
+	finish(call(5, 3), modelcalls.Result{Input: 999, Answer: []byte("another")}) // a late double does not count
 	// Whoever comes now finds it, sends nothing, and books nothing.
 	if a := begin(call(5, 4)); string(a) != "the answer" {
 		t.Errorf("answer %q", a)
 	}
-	if a, err := s.Answer(t.Context(), r.Ref, 5); err != nil || string(a) != "the answer" {
+	if a, err := s.ModelCalls.Answer(t.Context(), r.Ref, 5); err != nil || string(a) != "the answer" {
 		t.Errorf("answer %q, %v", a, err)
 	}
 	if a := begin(call(6, 1)); a != nil {
 		t.Errorf("another call has the answer %q", a)
 	}
-	finish(call(6, 1), store.CallResult{Output: 1, Answer: []byte{}})
+	finish(call(6, 1), modelcalls.Result{Output: 1, Answer: []byte{}})
 	if a := begin(call(6, 2)); a == nil || len(a) != 0 {
 		t.Errorf("answer %v: an empty one was paid for too", a)
 	}
 
-	list, err := s.Ledger(t.Context(), r.Ref)
+	list, err := s.ModelCalls.List(t.Context(), r.Ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,12 +443,12 @@ func TestModelCalls(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || list[2].Answer != sha {
 		t.Error(diff)
 	}
-	sum, err := s.GetRun(t.Context(), r.Ref)
-	if diff := cmp.Diff(store.RunUsage{Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21, Calls: 4, Lost: 1},
+	sum, err := s.Runs.Get(t.Context(), r.Ref)
+	if diff := cmp.Diff(storeruns.Usage{Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21, Calls: 4, Lost: 1},
 		sum.Usage); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
-	models := []store.ModelUsage{{
+	models := []storeruns.ModelUsage{{
 		Vendor: "anthropic", Model: "m", Input: 200, CachedInput: 50, CacheWrite: 7,
 		Output: 21, Calls: 4,
 	}}
@@ -448,15 +456,16 @@ func TestModelCalls(t *testing.T) {
 		"tenant": "default", "conversation": "c", "model": "anthropic/m",
 		"day": time.Now().UTC().Format("2006-01-02"),
 	} {
-		groups, err := s.UsageBy(t.Context(), store.DefaultTenant, group, time.Time{})
-		if diff := cmp.Diff([]store.UsageGroup{{
+		groups, err := s.ModelCalls.UsageBy(t.Context(), store.DefaultTenant, group, time.Time{})
+		if diff := cmp.Diff([]modelcalls.UsageGroup{{
 			Key: key, Input: 200, CachedInput: 50, CacheWrite: 7, Output: 21,
 			Calls: 4, Failed: 1, Lost: 1, Models: models,
 		}}, groups); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", group, err, diff)
 		}
 	}
-	if _, err := s.UsageBy(t.Context(), store.DefaultTenant, "colour", time.Time{}); !errors.Is(err, store.ErrInvalid) {
+	if _, err := s.ModelCalls.UsageBy(t.Context(), store.DefaultTenant, "colour", time.Time{}); !errors.Is(err,
+		store.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -471,11 +480,11 @@ func TestOutbox(t *testing.T) {
 	// Several dispatchers: each run goes to one of them.
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	claimed := map[string]store.Dispatch{}
+	claimed := map[string]outbox.Dispatch{}
 	for range 4 {
 		wg.Go(func() {
 			for {
-				list, err := s.ClaimOutbox(t.Context(), 4, time.Hour)
+				list, err := s.Outbox.Claim(t.Context(), 4, time.Hour)
 				if err != nil {
 					t.Error(err)
 				}
@@ -499,7 +508,7 @@ func TestOutbox(t *testing.T) {
 	}
 
 	// One that is put off for no time comes again, and says so; the marked ones never do.
-	var one store.Dispatch
+	var one outbox.Dispatch
 	for _, d := range claimed {
 		one = d
 		break
@@ -508,32 +517,32 @@ func TestOutbox(t *testing.T) {
 		!strings.HasPrefix(one.Conversation, "c") {
 		t.Errorf("%+v", one)
 	}
-	if err := s.PostponeDispatch(t.Context(), one.ID, 0, "no server\x00"); err != nil {
+	if err := s.Outbox.Postpone(t.Context(), one.ID, 0, "no server\x00"); err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.ClaimOutbox(t.Context(), 10, 0) // a lease that is over at once: as after the dispatcher's death
+	list, err := s.Outbox.Claim(t.Context(), 10, 0) // a lease that is over at once: as after the dispatcher's death
 	if err != nil || len(list) != 1 || list[0].Run != one.Run || list[0].Attempts != 2 {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if list, err = s.ClaimOutbox(t.Context(), 10, 0); err != nil || len(list) != 1 || list[0].Attempts != 3 {
+	if list, err = s.Outbox.Claim(t.Context(), 10, 0); err != nil || len(list) != 1 || list[0].Attempts != 3 {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if err := s.MarkDispatched(t.Context(), one.ID); err != nil {
+	if err := s.Outbox.MarkDispatched(t.Context(), one.ID); err != nil {
 		t.Fatal(err)
 	}
-	if list, err = s.ClaimOutbox(t.Context(), 10, 0); err != nil || len(list) != 0 {
+	if list, err = s.Outbox.Claim(t.Context(), 10, 0); err != nil || len(list) != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
 
 	// A caller that starts the workflow itself, and a run that ends before anybody looked.
 	a, b := request(t, s, newConversation(t, s, "a")), request(t, s, newConversation(t, s, "b"))
-	if err := s.MarkRunDispatched(t.Context(), a.Ref); err != nil {
+	if err := s.Outbox.MarkRunDispatched(t.Context(), a.Ref); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.FinishRun(t.Context(), b.Ref, store.RunEnd{Outcome: store.OutcomeCancelled}); err != nil {
+	if _, err := s.Runs.Finish(t.Context(), b.Ref, storeruns.End{Outcome: storeruns.OutcomeCancelled}); err != nil {
 		t.Fatal(err)
 	}
-	if list, err = s.ClaimOutbox(t.Context(), 10, time.Hour); err != nil || len(list) != 0 {
+	if list, err = s.Outbox.Claim(t.Context(), 10, time.Hour); err != nil || len(list) != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
@@ -543,36 +552,36 @@ func TestReviveDispatches(t *testing.T) {
 	s, url := newStore(t)
 	stalled, working, ended := request(t, s, newConversation(t, s, "stalled")),
 		request(t, s, newConversation(t, s, "working")), request(t, s, newConversation(t, s, "ended"))
-	list, err := s.ClaimOutbox(t.Context(), 10, time.Hour)
+	list, err := s.Outbox.Claim(t.Context(), 10, time.Hour)
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	for _, d := range list {
-		if err := s.MarkDispatched(t.Context(), d.ID); err != nil {
+		if err := s.Outbox.MarkDispatched(t.Context(), d.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.FinishRun(t.Context(), ended.Ref, store.RunEnd{Outcome: store.OutcomeSkipped}); err != nil {
+	if _, err := s.Runs.Finish(t.Context(), ended.Ref, storeruns.End{Outcome: storeruns.OutcomeSkipped}); err != nil {
 		t.Fatal(err)
 	}
-	step := store.Step{
-		Stage: "summarise", Call: 1, Attempt: 1, Outcome: store.StepOK,
+	step := storeruns.Attempt{
+		Stage: "summarise", Call: 1, Attempt: 1, Outcome: storeruns.AttemptOK,
 		Started: time.Now().Add(-3 * time.Hour), Took: 2*time.Hour + 30*time.Minute,
 	}
-	if err := s.RecordStep(t.Context(), working.Ref, step); err != nil {
+	if err := s.Attempts.Record(t.Context(), working.Ref, step); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := raw(t, url).Exec(t.Context(),
 		`UPDATE outbox SET dispatched_at = dispatched_at - interval '3 hours'`); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.ReviveDispatches(t.Context(), 4*time.Hour); err != nil || n != 0 {
+	if n, err := s.Outbox.Revive(t.Context(), 4*time.Hour); err != nil || n != 0 {
 		t.Errorf("%d too early, %v", n, err)
 	}
-	if n, err := s.ReviveDispatches(t.Context(), time.Hour); err != nil || n != 1 {
+	if n, err := s.Outbox.Revive(t.Context(), time.Hour); err != nil || n != 1 {
 		t.Errorf("%d, %v", n, err)
 	}
-	list, err = s.ClaimOutbox(t.Context(), 10, time.Hour)
+	list, err = s.Outbox.Claim(t.Context(), 10, time.Hour)
 	if err != nil || len(list) != 1 || list[0].Run != stalled.Ref.ID {
 		t.Errorf("%+v, %v", list, err)
 	}

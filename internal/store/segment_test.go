@@ -14,6 +14,9 @@ import (
 
 	"precis/internal/memory/search"
 	"precis/internal/store"
+	"precis/internal/store/conversations"
+	"precis/internal/store/searchindex"
+	"precis/internal/store/segments"
 )
 
 func TestSegmentsStay(t *testing.T) {
@@ -22,47 +25,51 @@ func TestSegmentsStay(t *testing.T) {
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 2)
 	m := compact(t, s, ref, 2, "SUM")
-	first := store.Segment{
+	first := segments.Segment{
 		Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, OffsetTo: 5, Marker: m.ID, Size: 70,
 		Facts: json.RawMessage(`{"request":"a\u0000b"}`),
 	}
-	other := store.Segment{Name: "segment_0001.md", CoversFrom: 2, CoversTo: 2, Marker: m.ID, Size: 1}
-	second := store.Segment{Name: "segment_0002.md", CoversFrom: 2, CoversTo: 2, OffsetFrom: 5, Marker: m.ID, Size: 9}
-	for _, list := range [][]store.Segment{{first}, {other, second}} {
-		if err := s.KeepSegments(t.Context(), ref, list); err != nil {
+	other := segments.Segment{Name: "segment_0001.md", CoversFrom: 2, CoversTo: 2, Marker: m.ID, Size: 1}
+	second := segments.Segment{
+		Name: "segment_0002.md", CoversFrom: 2, CoversTo: 2, OffsetFrom: 5, Marker: m.ID,
+		Size: 9,
+	}
+	for _, list := range [][]segments.Segment{{first}, {other, second}} {
+		if err := s.Segments.Keep(t.Context(), ref, list); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := s.GetSegment(t.Context(), ref, "segment_0001.md")
+	got, err := s.Segments.Get(t.Context(), ref, "segment_0001.md")
 	if err != nil || got.CoversFrom != 1 || got.OffsetTo != 5 || got.Marker != m.ID || got.Size != 70 || got.Note() ||
 		!strings.Contains(string(got.Facts), "a\ufffdb") {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if err := s.MeasureSegment(t.Context(), ref, "segment_0002.md", 11); err != nil {
+	if err := s.Segments.Measure(t.Context(), ref, "segment_0002.md", 11); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.PutNote(t.Context(), ref, store.NewNote{Name: "a.md", Text: []byte("x")}); err != nil {
+	if _, _, err := s.Segments.PutNote(t.Context(), ref,
+		segments.NewNote{Name: "a.md", Text: []byte("x")}); err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.Segments(t.Context(), ref)
+	list, err := s.Segments.List(t.Context(), ref)
 	if err != nil || len(list) != 3 || list[0].Name != "segment_0001.md" || list[1].Size != 11 ||
 		list[1].OffsetFrom != 5 || list[2].Name != "a.md" || list[2].Content != nil || list[2].Size != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	for _, g := range []store.Segment{
+	for _, g := range []segments.Segment{
 		{Name: "note.md", CoversFrom: 1, CoversTo: 2, Marker: m.ID}, {Name: "segment_0003.md"},
 	} {
-		if err := s.KeepSegments(t.Context(), ref, []store.Segment{g}); !errors.Is(err, store.ErrInvalid) {
+		if err := s.Segments.Keep(t.Context(), ref, []segments.Segment{g}); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%+v: error %v", g, err)
 		}
 	}
-	if err := s.KeepSegments(t.Context(), ref,
-		[]store.Segment{{Name: "segment_0003.md", CoversFrom: 1, CoversTo: 1, Marker: "nope"}}); !errors.Is(err,
+	if err := s.Segments.Keep(t.Context(), ref,
+		[]segments.Segment{{Name: "segment_0003.md", CoversFrom: 1, CoversTo: 1, Marker: "nope"}}); !errors.Is(err,
 		store.ErrNotFound) {
 		t.Errorf("error %v", err)
 	}
 	for _, name := range []string{"nope", "a.md"} {
-		if err := s.MeasureSegment(t.Context(), ref, name, 1); !errors.Is(err, store.ErrNotFound) {
+		if err := s.Segments.Measure(t.Context(), ref, name, 1); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -72,8 +79,8 @@ func TestNotes(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	put := func(name, text string, replace bool) (store.Segment, bool, error) {
-		return s.PutNote(t.Context(), ref, store.NewNote{Name: name, Text: []byte(text), Replace: replace})
+	put := func(name, text string, replace bool) (segments.Segment, bool, error) {
+		return s.Segments.PutNote(t.Context(), ref, segments.NewNote{Name: name, Text: []byte(text), Replace: replace})
 	}
 	g, created, err := put("plan.md", "one\x00\xff", false)
 	if err != nil || !created || string(g.Content) != "one\x00\xff" || g.Size != 5 || !g.Note() {
@@ -104,7 +111,7 @@ func TestNotes(t *testing.T) {
 			t.Errorf("name %q: error %v", name, err)
 		}
 	}
-	if _, _, err := put("big", strings.Repeat("x", store.MaxNoteBytes+1), false); !errors.Is(err, store.ErrInvalid) {
+	if _, _, err := put("big", strings.Repeat("x", segments.MaxNoteBytes+1), false); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
 
@@ -127,10 +134,10 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-func texts(list ...string) []store.SearchText {
-	out := make([]store.SearchText, len(list))
+func texts(list ...string) []searchindex.Text {
+	out := make([]searchindex.Text, len(list))
 	for i, s := range list {
-		out[i] = store.SearchText{Seq: int64(i + 1), Text: s}
+		out[i] = searchindex.Text{Seq: int64(i + 1), Text: s}
 	}
 	return out
 }
@@ -142,7 +149,7 @@ func TestSearch(t *testing.T) {
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 6)
 	far := strings.Repeat("filler 0123 的 ", 70_000) + "needle_at_the_end 9f8e7d " // 1.3 MB
-	if err := s.AddSearchTexts(t.Context(), ref, texts(
+	if err := s.SearchIndex.Add(t.Context(), ref, texts(
 		"See internal/foo_bar/baz.go:17 and run `go build ./...`",
 		"請把對話壓縮成摘要，然後繼續。",
 		"the price was 1,234.56 EUR; retry -5 times",
@@ -153,16 +160,16 @@ func TestSearch(t *testing.T) {
 	), 7); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.PutNote(t.Context(), ref,
-		store.NewNote{Name: "n.md", Text: []byte("remember gamma rays")}); err != nil {
+	if _, _, err := s.Segments.PutNote(t.Context(), ref,
+		segments.NewNote{Name: "n.md", Text: []byte("remember gamma rays")}); err != nil {
 		t.Fatal(err)
 	}
 	// Twice is once.
-	if err := s.AddSearchTexts(t.Context(), ref, texts("See internal/foo_bar/baz.go:17 and run `go build ./...`"),
+	if err := s.SearchIndex.Add(t.Context(), ref, texts("See internal/foo_bar/baz.go:17 and run `go build ./...`"),
 		3); err != nil {
 		t.Fatal(err)
 	}
-	if indexed, head, err := s.SearchIndex(t.Context(), ref); err != nil || indexed != 7 || head != 12 {
+	if indexed, head, err := s.SearchIndex.Progress(t.Context(), ref); err != nil || indexed != 7 || head != 12 {
 		t.Errorf("%d of %d, %v", indexed, head, err)
 	}
 	find := func(q string, inside bool) (out []string) {
@@ -171,11 +178,11 @@ func TestSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		do := s.Search
+		do := s.SearchIndex.Search
 		if inside {
-			do = s.SearchInside
+			do = s.SearchIndex.SearchInside
 		}
-		var after *store.SearchPlace
+		var after *searchindex.Place
 		for { // in pages of one
 			hits, err := do(t.Context(), ref, query, after, 1)
 			if err != nil {
@@ -189,7 +196,7 @@ func TestSearch(t *testing.T) {
 				t.Errorf("%+v", h)
 			}
 			out = append(out, fmt.Sprint(h.Seq, h.Note))
-			after = &store.SearchPlace{Rank: h.Rank, Seq: h.Seq, Note: h.Note}
+			after = &searchindex.Place{Rank: h.Rank, Seq: h.Seq, Note: h.Note}
 		}
 	}
 	for _, tt := range []struct {
@@ -237,7 +244,7 @@ func TestSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hits, err := s.Search(t.Context(), ref, query, nil, 1)
+	hits, err := s.SearchIndex.Search(t.Context(), ref, query, nil, 1)
 	if err != nil || len(hits) != 1 || !strings.Contains(hits[0].Body, "needle_at") ||
 		far[hits[0].Start:hits[0].Start+len(hits[0].Body)] != hits[0].Body {
 		t.Errorf("%.100v, %v", hits, err)
@@ -250,9 +257,9 @@ func TestClaimMemory(t *testing.T) {
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 2)
-	claim := func(want bool) (w store.MemoryWork) {
+	claim := func(want bool) (w segments.Claim) {
 		t.Helper()
-		list, err := s.ClaimMemory(t.Context(), 10, time.Hour)
+		list, err := s.Segments.Claim(t.Context(), 10, time.Hour)
 		if err != nil || len(list) != map[bool]int{true: 1}[want] {
 			t.Fatalf("%v, %v", list, err)
 		}
@@ -268,28 +275,28 @@ func TestClaimMemory(t *testing.T) {
 	compact(t, s, ref, 2, "SUM")
 	w := claim(true)
 	claim(false)
-	if _, _, err := s.PutNote(t.Context(), ref, store.NewNote{Text: []byte("x")}); err != nil {
+	if _, _, err := s.Segments.PutNote(t.Context(), ref, segments.NewNote{Text: []byte("x")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.MemoryDone(t.Context(), w, time.Hour); err != nil { // the note came after the claim
+	if err := s.Segments.Done(t.Context(), w, time.Hour); err != nil { // the note came after the claim
 		t.Fatal(err)
 	}
 	w = claim(true)
-	if err := s.MemoryDone(t.Context(), w, 0); err != nil {
+	if err := s.Segments.Done(t.Context(), w, 0); err != nil {
 		t.Fatal(err)
 	}
 	w = claim(true) // looked at again at once
-	if err := s.MemoryDone(t.Context(), w, time.Hour); err != nil {
+	if err := s.Segments.Done(t.Context(), w, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	claim(false)
-	if _, err := s.Undo(t.Context(), ref, ""); err != nil {
+	if _, err := s.Markers.Undo(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}
 	claim(true)
 
-	temp, _, err := s.CreateConversation(t.Context(), store.DefaultTenant,
-		store.NewConversation{ID: "e", Format: "anthropic", Ephemeral: true})
+	temp, _, err := s.Conversations.Create(t.Context(), store.DefaultTenant,
+		conversations.NewConversation{ID: "e", Format: "anthropic", Ephemeral: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +322,7 @@ func TestSearchFindsWhatIsThere(t *testing.T) {
 				"pieces"), "")
 		})
 		said := rapid.SliceOfN(text, 1, 5).Draw(rt, "said")
-		if err := s.AddSearchTexts(t.Context(), ref, texts(said...), int64(len(said))); err != nil {
+		if err := s.SearchIndex.Add(t.Context(), ref, texts(said...), int64(len(said))); err != nil {
 			rt.Fatal(err)
 		}
 		type term struct {
@@ -336,7 +343,7 @@ func TestSearchFindsWhatIsThere(t *testing.T) {
 		if err != nil {
 			return // nothing in it is to be there
 		}
-		hits, err := s.Search(t.Context(), ref, query, nil, 100)
+		hits, err := s.SearchIndex.Search(t.Context(), ref, query, nil, 100)
 		if err != nil {
 			rt.Fatalf("%q: %v", asked.String(), err)
 		}
@@ -382,26 +389,26 @@ func TestMemoryOfDeletedContent(t *testing.T) {
 	ref := newConversation(t, s, "c")
 	talk(t, s, ref, 2)
 	m := compact(t, s, ref, 2, "SUM")
-	segment := []store.Segment{{
+	segment := []segments.Segment{{
 		Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, Marker: m.ID,
 		Facts: json.RawMessage(`{"request":"x"}`),
 	}}
-	if err := s.KeepSegments(t.Context(), ref, segment); err != nil {
+	if err := s.Segments.Keep(t.Context(), ref, segment); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddSearchTexts(t.Context(), ref, texts("one", "two"), 2); err != nil {
+	if err := s.SearchIndex.Add(t.Context(), ref, texts("one", "two"), 2); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.PutNote(t.Context(), ref, store.NewNote{Text: []byte("note")}); err != nil {
+	if _, _, err := s.Segments.PutNote(t.Context(), ref, segments.NewNote{Text: []byte("note")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteConversationContent(t.Context(), ref); err != nil {
+	if err := s.Retention.DeleteContent(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"KeepSegments":   s.KeepSegments(t.Context(), ref, segment),
-		"AddSearchTexts": s.AddSearchTexts(t.Context(), ref, texts("one"), 2),
-		"PutNote":        second(s.PutNote(t.Context(), ref, store.NewNote{Text: []byte("note")})),
+		"KeepSegments":   s.Segments.Keep(t.Context(), ref, segment),
+		"AddSearchTexts": s.SearchIndex.Add(t.Context(), ref, texts("one"), 2),
+		"PutNote":        second(s.Segments.PutNote(t.Context(), ref, segments.NewNote{Text: []byte("note")})),
 	} {
 		if !errors.Is(err, store.ErrContentDeleted) {
 			t.Errorf("%s: %v", name, err)
@@ -413,9 +420,9 @@ func TestMemoryOfDeletedContent(t *testing.T) {
 			t.Errorf("%s has %d rows, %v", table, n, err)
 		}
 	}
-	if list, err := s.ClaimMemory(t.Context(), 10, time.Hour); err != nil || len(list) != 0 {
+	if list, err := s.Segments.Claim(t.Context(), 10, time.Hour); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
 }
 
-func second(_ store.Segment, _ bool, err error) error { return err }
+func second(_ segments.Segment, _ bool, err error) error { return err }

@@ -10,6 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/contexts"
+	"precis/internal/store/conversations"
+	"precis/internal/store/markers"
+	"precis/internal/store/runs"
+	"precis/internal/store/schema"
 	"precis/internal/testkit/stacktest"
 	"precis/pipeline"
 )
@@ -18,7 +24,7 @@ import (
 func newStore(t testing.TB) (*store.Store, string) {
 	t.Helper()
 	url := stacktest.DatabaseURL(t)
-	if err := store.Migrate(t.Context(), url, nil); err != nil {
+	if err := schema.Migrate(t.Context(), url, nil); err != nil {
 		t.Fatal(err)
 	}
 	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 12})
@@ -42,16 +48,16 @@ func raw(t testing.TB, url string) *pgxpool.Pool {
 
 func newConversation(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	t.Helper()
-	c, _, err := s.CreateConversation(t.Context(), store.DefaultTenant,
-		store.NewConversation{ID: id, Format: "anthropic", Vendor: "anthropic", Model: "m"})
+	c, _, err := s.Conversations.Create(t.Context(), store.DefaultTenant,
+		conversations.NewConversation{ID: id, Format: "anthropic", Vendor: "anthropic", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c.Ref
 }
 
-func message(role pipeline.Role, text string) store.NewMessage {
-	return store.NewMessage{
+func message(role pipeline.Role, text string) conversations.NewMessage {
+	return conversations.NewMessage{
 		Role: role, Genuine: role == pipeline.RoleUser,
 		Native: fmt.Appendf(nil, `{"role":%q,"content":%q}`, role, text), Chars: utf8.RuneCountInString(text),
 		Tokens: 1 + len(text)/4, SearchText: text,
@@ -59,14 +65,14 @@ func message(role pipeline.Role, text string) store.NewMessage {
 }
 
 // talk appends n turns of two messages.
-func talk(t testing.TB, s *store.Store, ref store.ConversationRef, n int) store.AppendResult {
+func talk(t testing.TB, s *store.Store, ref store.ConversationRef, n int) changes.AppendResult {
 	t.Helper()
-	var list []store.NewMessage
+	var list []conversations.NewMessage
 	for i := range n {
 		list = append(list, message(pipeline.RoleUser, fmt.Sprintf("question %d", i)),
 			message(pipeline.RoleAssistant, fmt.Sprintf("answer %d", i)))
 	}
-	res, err := s.Append(t.Context(), ref, list, store.AppendOptions{})
+	res, err := s.Changes.Append(t.Context(), ref, list, changes.AppendOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,9 +80,9 @@ func talk(t testing.TB, s *store.Store, ref store.ConversationRef, n int) store.
 }
 
 // request asks for a run by hand.
-func request(t testing.TB, s *store.Store, ref store.ConversationRef) store.Run {
+func request(t testing.TB, s *store.Store, ref store.ConversationRef) runs.Run {
 	t.Helper()
-	r, attached, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "manual"})
+	r, attached, err := s.Runs.Request(t.Context(), ref, runs.Request{Kind: "manual"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +93,9 @@ func request(t testing.TB, s *store.Store, ref store.ConversationRef) store.Run 
 }
 
 // prepare requests a run that only prepares.
-func prepare(t testing.TB, s *store.Store, ref store.ConversationRef) store.Run {
+func prepare(t testing.TB, s *store.Store, ref store.ConversationRef) runs.Run {
 	t.Helper()
-	r, attached, err := s.RequestRun(t.Context(), ref, store.RunRequest{Kind: "background", Prepare: true})
+	r, attached, err := s.Runs.Request(t.Context(), ref, runs.Request{Kind: "background", Prepare: true})
 	if err != nil || attached {
 		t.Fatalf("attached %t, %v", attached, err)
 	}
@@ -97,13 +103,13 @@ func prepare(t testing.TB, s *store.Store, ref store.ConversationRef) store.Run 
 }
 
 // plan writes a summary of everything up to seq on the marker that is active now.
-func plan(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, summary string) store.NewMarker {
+func plan(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, summary string) markers.NewMarker {
 	t.Helper()
-	v, err := s.LiveView(t.Context(), ref, store.LiveOptions{})
+	v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := s.PutArtifact(t.Context(), ref, "summary", []byte(summary))
+	a, err := s.Artifacts.Put(t.Context(), ref, "summary", []byte(summary))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +117,7 @@ func plan(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, s
 	if !ok {
 		t.Fatalf("message %d is not live", upTo)
 	}
-	n := store.NewMarker{
+	n := markers.NewMarker{
 		CoversFrom: 1, CoversTo: upTo, CoveredMessages: int(upTo), CoveredChain: chain, Summary: a.SHA256,
 		SummaryTokens: 7, TokensBefore: 1000, TokensAfter: 100,
 	}
@@ -124,10 +130,10 @@ func plan(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, s
 }
 
 // compact requests a run and applies its marker.
-func compact(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, summary string) store.Marker {
+func compact(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, summary string) markers.Marker {
 	t.Helper()
-	m, err := s.ApplyMarker(t.Context(), request(t, s, ref).Ref, plan(t, s, ref, upTo, summary),
-		store.RunFacts{Summarizer: "self"})
+	m, err := s.Markers.Apply(t.Context(), request(t, s, ref).Ref, plan(t, s, ref, upTo, summary),
+		runs.Facts{Summarizer: "self"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,13 +143,13 @@ func compact(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64
 // context flattens what a model would see.
 func contextOf(t testing.TB, s *store.Store, ref store.ConversationRef) string {
 	t.Helper()
-	v, err := s.LiveView(context.Background(), ref, store.LiveOptions{})
+	v, err := s.Contexts.Read(context.Background(), ref, contexts.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "summary: %s\n", v.Summary)
-	for _, list := range [][]store.Message{v.Carried, v.Tail} {
+	for _, list := range [][]conversations.Message{v.Carried, v.Tail} {
 		for _, m := range list {
 			fmt.Fprintf(&b, "%d %s\n", m.Seq, m.Native)
 		}

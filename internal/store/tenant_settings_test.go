@@ -14,21 +14,22 @@ func TestTenantSettings(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	if got, err := s.TenantSettings(t.Context(), store.DefaultTenant); err != nil || got != nil {
+	if got, err := s.Tenants.Settings(t.Context(), store.DefaultTenant); err != nil || got != nil {
 		t.Errorf("%s, %v before any", got, err)
 	}
 	set := func(tenant string, settings json.RawMessage) error {
-		return s.ChangeTenantSettings(t.Context(), tenant,
+		return s.Tenants.ChangeSettings(t.Context(), tenant,
 			func(json.RawMessage) (json.RawMessage, error) { return settings, nil })
 	}
 	if err := set(store.DefaultTenant, []byte(`{"digest": "never"}`)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.TenantSettings(t.Context(), store.DefaultTenant); err != nil ||
+	if got, err := s.Tenants.Settings(t.Context(), store.DefaultTenant); err != nil ||
 		string(got) != `{"digest": "never"}` {
 		t.Errorf("%s, %v", got, err)
 	}
-	if c, err := s.GetConversation(t.Context(), ref); err != nil || string(c.TenantSettings) != `{"digest": "never"}` {
+	if c, err := s.Conversations.Get(t.Context(), ref); err != nil ||
+		string(c.TenantSettings) != `{"digest": "never"}` {
 		t.Errorf("the conversation says %s, %v", c.TenantSettings, err)
 	}
 	if err := set("nobody", nil); !errors.Is(err, store.ErrNotFound) {
@@ -37,7 +38,7 @@ func TestTenantSettings(t *testing.T) {
 	if err := set(store.DefaultTenant, nil); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := s.GetConversation(t.Context(), ref); err != nil || c.TenantSettings != nil {
+	if c, err := s.Conversations.Get(t.Context(), ref); err != nil || c.TenantSettings != nil {
 		t.Errorf("the conversation says %s, %v", c.TenantSettings, err)
 	}
 }
@@ -50,7 +51,7 @@ func TestTenantSettingsChangeOneAfterAnother(t *testing.T) {
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
-			err := s.ChangeTenantSettings(t.Context(), store.DefaultTenant,
+			err := s.Tenants.ChangeSettings(t.Context(), store.DefaultTenant,
 				func(own json.RawMessage) (json.RawMessage, error) {
 					var count struct{ Turns int }
 					if len(own) > 0 {
@@ -66,7 +67,7 @@ func TestTenantSettingsChangeOneAfterAnother(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got, err := s.TenantSettings(t.Context(), store.DefaultTenant); err != nil ||
+	if got, err := s.Tenants.Settings(t.Context(), store.DefaultTenant); err != nil ||
 		string(got) != fmt.Sprintf(`{"turns":%d}`, n) {
 		t.Errorf("%s, %v", got, err)
 	}

@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	"precis/internal/store"
+	"precis/internal/store/conversations"
+	"precis/internal/store/evidence"
+	"precis/internal/store/modelcalls"
+	"precis/internal/store/runs"
 )
 
 // A text that two conversations have in common stays when the content of one of them is removed. Neither misses it.
@@ -13,41 +17,41 @@ func TestSharedTextVerifiesAfterContentIsRemoved(t *testing.T) {
 	s, _ := newStore(t)
 	var refs []store.ConversationRef
 	for _, id := range []string{"removed", "kept"} {
-		c, _, err := s.CreateConversation(t.Context(), store.DefaultTenant, store.NewConversation{
+		c, _, err := s.Conversations.Create(t.Context(), store.DefaultTenant, conversations.NewConversation{
 			ID: id, Format: "anthropic", Vendor: "v", Model: "m", System: json.RawMessage(`"x"`),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		talk(t, s, c.Ref, 2)
-		r, _, err := s.RequestRun(t.Context(), c.Ref, store.RunRequest{Kind: "manual"})
+		r, _, err := s.Runs.Request(t.Context(), c.Ref, runs.Request{Kind: "manual"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.StartRun(t.Context(), r.Ref, "temporal-run"); err != nil {
+		if _, err := s.Runs.Start(t.Context(), r.Ref, "temporal-run"); err != nil {
 			t.Fatal(err)
 		}
-		call := store.ModelCall{Call: 1, Attempt: 1, Vendor: "v", Model: "m", Request: []byte("the same request")}
-		if _, err := s.BeginCall(t.Context(), r.Ref, call); err != nil {
+		call := modelcalls.Call{Call: 1, Attempt: 1, Vendor: "v", Model: "m", Request: []byte("the same request")}
+		if _, err := s.ModelCalls.Begin(t.Context(), r.Ref, call); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.FinishCall(t.Context(), r.Ref, call,
-			store.CallResult{Input: 5, Output: 3, Answer: []byte("the same answer")}); err != nil {
+		if _, err := s.ModelCalls.Finish(t.Context(), r.Ref, call,
+			modelcalls.Result{Input: 5, Output: 3, Answer: []byte("the same answer")}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.FinishRun(t.Context(), r.Ref, store.RunEnd{Outcome: store.OutcomeCancelled}); err != nil {
+		if _, err := s.Runs.Finish(t.Context(), r.Ref, runs.End{Outcome: runs.OutcomeCancelled}); err != nil {
 			t.Fatal(err)
 		}
 		refs = append(refs, c.Ref)
 	}
-	if err := s.DeleteConversationContent(t.Context(), refs[0]); err != nil {
+	if err := s.Retention.DeleteContent(t.Context(), refs[0]); err != nil {
 		t.Fatal(err)
 	}
 	removed := faultsOf(t, s, refs[0])
 	texts := 0
 	for _, f := range removed {
-		if f.State != store.FaultPruned {
-			t.Errorf("its content was removed, and it finds\n%s", textOf([]store.Fault{f}))
+		if f.State != evidence.Pruned {
+			t.Errorf("its content was removed, and it finds\n%s", textOf([]evidence.Finding{f}))
 		}
 		if f.Table == "artifacts" {
 			texts++

@@ -12,6 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/conversations"
+	"precis/internal/store/evidence"
+	"precis/internal/store/markers"
+	"precis/internal/store/modelcalls"
+	"precis/internal/store/runs"
+	"precis/internal/store/timeline"
 )
 
 // behind runs SQL that the store would never run, with all triggers and foreign keys off.
@@ -38,13 +45,13 @@ func behind(t testing.TB, db *pgxpool.Pool, sql string, args ...any) {
 }
 
 // faultsOfAll verifies all conversations, under whatever id and tenant they have.
-func faultsOfAll(t testing.TB, s *store.Store) []store.Fault {
+func faultsOfAll(t testing.TB, s *store.Store) []evidence.Finding {
 	t.Helper()
-	all, err := s.ConversationsAfter(t.Context(), store.AuditFilter{}, 0, 0)
+	all, err := s.Evidence.After(t.Context(), evidence.Filter{}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []store.Fault
+	var list []evidence.Finding
 	for _, c := range all {
 		list = append(list, faultsOf(t, s, c.Ref)...)
 	}
@@ -52,10 +59,10 @@ func faultsOfAll(t testing.TB, s *store.Store) []store.Fault {
 }
 
 // faultsOf verifies a conversation, all of what the store can compare.
-func faultsOf(t testing.TB, s *store.Store, ref store.ConversationRef) []store.Fault {
+func faultsOf(t testing.TB, s *store.Store, ref store.ConversationRef) []evidence.Finding {
 	t.Helper()
-	var list []store.Fault
-	err := s.Verify(t.Context(), ref, func(ctx context.Context, v *store.Verification) error {
+	var list []evidence.Finding
+	err := s.Evidence.Verify(t.Context(), ref, func(ctx context.Context, v *evidence.Verification) error {
 		messages, _, err := v.Messages(ctx)
 		if err != nil {
 			return err
@@ -74,7 +81,7 @@ func faultsOf(t testing.TB, s *store.Store, ref store.ConversationRef) []store.F
 			return err
 		}
 		for _, run := range runs {
-			var f store.Faults
+			var f evidence.Findings
 			refs, err := v.References(ctx, run)
 			if err != nil {
 				return err
@@ -94,7 +101,7 @@ func faultsOf(t testing.TB, s *store.Store, ref store.ConversationRef) []store.F
 	return list
 }
 
-func textOf(list []store.Fault) string {
+func textOf(list []evidence.Finding) string {
 	var b strings.Builder
 	for _, f := range list {
 		fmt.Fprintf(&b, "%s %s %s %s: %s\n", f.State, f.Table, f.Key, f.Column, f.Detail)
@@ -108,7 +115,7 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	t.Helper()
 	ctx := t.Context()
 	raw := json.RawMessage(`{"a":"` + id + `"}`)
-	c, _, err := s.CreateConversation(ctx, store.DefaultTenant, store.NewConversation{
+	c, _, err := s.Conversations.Create(ctx, store.DefaultTenant, conversations.NewConversation{
 		ID: id, Format: "anthropic", Vendor: "v", Model: "m", System: raw, Tools: raw, Envelope: raw, Settings: raw,
 		Metadata: raw,
 	})
@@ -118,112 +125,112 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	ref := c.Ref
 	first := message("user", "the first of "+id)
 	first.ClientID, first.Fingerprint = "client-id", store.Hash{1}
-	if _, err := s.Append(ctx, ref, []store.NewMessage{first}, store.AppendOptions{}); err != nil {
+	if _, err := s.Changes.Append(ctx, ref, []conversations.NewMessage{first}, changes.AppendOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	talk(t, s, ref, 4)
-	if _, err := s.SetRenderedEnrichment(ctx, ref, "todo", []byte("one"), []byte(`{"items":["one"]}`)); err != nil {
+	if _, err := s.LiveState.SetRendered(ctx, ref, "todo", []byte("one"), []byte(`{"items":["one"]}`)); err != nil {
 		t.Fatal(err)
 	}
-	r, _, err := s.RequestRun(ctx, ref,
-		store.RunRequest{Kind: "manual", Focus: "the tests", Settings: []byte(`{"digest":"always"}`)})
+	r, _, err := s.Runs.Request(ctx, ref,
+		runs.Request{Kind: "manual", Focus: "the tests", Settings: []byte(`{"digest":"always"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.StartRun(ctx, r.Ref, "temporal-run"); err != nil {
+	if _, err := s.Runs.Start(ctx, r.Ref, "temporal-run"); err != nil {
 		t.Fatal(err)
 	}
-	call := store.ModelCall{Call: 1, Attempt: 1, Vendor: "v", Model: "m", Request: []byte("the request of " + id)}
-	if _, err := s.BeginCall(ctx, r.Ref, call); err != nil {
+	call := modelcalls.Call{Call: 1, Attempt: 1, Vendor: "v", Model: "m", Request: []byte("the request of " + id)}
+	if _, err := s.ModelCalls.Begin(ctx, r.Ref, call); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := s.FinishCall(ctx, r.Ref, call,
-		store.CallResult{
+	answer, err := s.ModelCalls.Finish(ctx, r.Ref, call,
+		modelcalls.Result{
 			Input: 5, CachedInput: 2, CacheWrite: 1, Output: 3, Answer: []byte("the answer of " + id),
 			RequestID: "req",
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := store.Step{
-		Stage: "summarise", Call: 1, Attempt: 1, Rung: "first", Summarizer: "self", Outcome: store.StepOK, Worker: "w",
-		Numbers: []byte(`{"tokens":3}`), Artifacts: map[string]string{"answer": answer}, Took: time.Second,
+	step := runs.Attempt{
+		Stage: "summarise", Call: 1, Attempt: 1, Rung: "first", Summarizer: "self", Outcome: runs.AttemptOK,
+		Worker: "w", Numbers: []byte(`{"tokens":3}`), Artifacts: map[string]string{"answer": answer}, Took: time.Second,
 	}
-	if err := s.RecordStep(ctx, r.Ref, step); err != nil {
+	if err := s.Attempts.Record(ctx, r.Ref, step); err != nil {
 		t.Fatal(err)
 	}
-	context, err := s.PutArtifact(ctx, ref, "context", []byte("the context of "+id))
+	context, err := s.Artifacts.Put(ctx, ref, "context", []byte("the context of "+id))
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := store.RunFacts{
+	facts := runs.Facts{
 		Summarizer: "self", Rung: "first", PromptName: "p", PromptVersion: "1", Mode: "explicit",
 		Context: context.SHA256, Verification: []byte(`{"misattributed":0}`), Numbers: []byte(`{"omitted":0}`),
 	}
 	marker := plan(t, s, ref, 4, "the summary of "+id)
-	native, err := s.PutArtifact(ctx, ref, "native", []byte("the vendor's own of "+id))
+	native, err := s.Artifacts.Put(ctx, ref, "native", []byte("the vendor's own of "+id))
 	if err != nil {
 		t.Fatal(err)
 	}
 	marker.Native, marker.NativeUse, marker.Draft = native.SHA256, raw,
 		json.RawMessage(`{"summary":"`+marker.Summary+`"}`)
-	if _, err := s.ApplyMarker(ctx, r.Ref, marker, facts); err != nil {
+	if _, err := s.Markers.Apply(ctx, r.Ref, marker, facts); err != nil {
 		t.Fatal(err)
 	}
 	// What comes after the end belongs to the record too.
-	if _, err := s.PutStageResult(ctx, r.Ref, "reassemble", 2, []byte("result")); err != nil {
+	if _, err := s.Attempts.PutResult(ctx, r.Ref, "reassemble", 2, []byte("result")); err != nil {
 		t.Fatal(err)
 	}
 	step.Stage, step.Call = "reassemble", 2
-	if err := s.RecordStep(ctx, r.Ref, step); err != nil {
+	if err := s.Attempts.Record(ctx, r.Ref, step); err != nil {
 		t.Fatal(err)
 	}
 	failed := request(t, s, ref)
-	if _, err := s.FinishRun(ctx, failed.Ref,
-		store.RunEnd{
-			Outcome: store.OutcomeFailed, ErrorKind: "auth", Reason: "no key",
-			Event: &store.Event{Kind: store.EventFinished},
+	if _, err := s.Runs.Finish(ctx, failed.Ref,
+		runs.End{
+			Outcome: runs.OutcomeFailed, ErrorKind: "auth", Reason: "no key",
+			Event: &timeline.Event{Kind: timeline.Finished},
 		}); err != nil {
 		t.Fatal(err)
 	}
 	window := 5000
-	if _, err := s.UpdateConversation(ctx, ref, store.ConversationPatch{Window: &window}); err != nil {
+	if _, err := s.Changes.Update(ctx, ref, conversations.Patch{Window: &window}); err != nil {
 		t.Fatal(err)
 	}
-	batch, err := s.CreateReplayBatch(ctx, ref.Tenant, nil, 1)
+	batch, err := s.Batches.Create(ctx, ref.Tenant, nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	replay, _, err := s.RequestRun(ctx, ref,
-		store.RunRequest{
+	replay, _, err := s.Runs.Request(ctx, ref,
+		runs.Request{
 			Kind: "manual", ReplayOf: r.Ref.ID,
-			Replay: store.ReplayOptions{Live: true, Batch: batch.Ref.ID},
+			Replay: runs.ReplayOptions{Live: true, Batch: batch.Ref.ID},
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
 	same := false
-	if err := s.KeepComparison(ctx, replay.Ref, []byte(`{"live":true}`), &same); err != nil {
+	if err := s.Replays.KeepComparison(ctx, replay.Ref, []byte(`{"live":true}`), &same); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.FinishRun(ctx, replay.Ref, store.RunEnd{Outcome: store.OutcomeCancelled}); err != nil {
+	if _, err := s.Runs.Finish(ctx, replay.Ref, runs.End{Outcome: runs.OutcomeCancelled}); err != nil {
 		t.Fatal(err)
 	}
 	// A second marker that was prepared, applied and undone.
-	prepared, err := s.PrepareMarker(ctx, prepare(t, s, ref).Ref, plan(t, s, ref, 6, "the second of "+id),
-		store.RunFacts{Summarizer: "digest", Digest: true})
+	prepared, err := s.Markers.Prepare(ctx, prepare(t, s, ref).Ref, plan(t, s, ref, 6, "the second of "+id),
+		runs.Facts{Summarizer: "digest", Digest: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.ApplyPrepared(ctx, ref, prepared.ID,
-		store.Application{Numbers: []byte(`{"look_ahead":0}`)}); err != nil {
+	if _, _, err := s.Markers.ApplyPrepared(ctx, ref, prepared.ID,
+		markers.Application{Numbers: []byte(`{"look_ahead":0}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Undo(ctx, ref, ""); err != nil {
+	if _, err := s.Markers.Undo(ctx, ref, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ReportMarker(ctx, ref,
-		store.ReportedMarker{Origin: store.OriginAgent, CoversTo: 7, Summary: []byte("by the agent")}); err != nil {
+	if _, err := s.Markers.Report(ctx, ref,
+		markers.Reported{Origin: markers.OriginAgent, CoversTo: 7, Summary: []byte("by the agent")}); err != nil {
 		t.Fatal(err)
 	}
 	talk(t, s, ref, 1)
@@ -237,11 +244,11 @@ func TestWhatTheStoreDoesVerifies(t *testing.T) {
 	if faults := faultsOf(t, s, ref); len(faults) > 0 {
 		t.Errorf("nothing was changed, and it finds\n%s", textOf(faults))
 	}
-	if err := s.DeleteConversationContent(t.Context(), ref); err != nil {
+	if err := s.Retention.DeleteContent(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range faultsOf(t, s, ref) {
-		if f.State != store.FaultPruned {
+		if f.State != evidence.Pruned {
 			t.Errorf("after the content was removed: %+v", f)
 		}
 	}
@@ -279,7 +286,7 @@ func TestEveryColumnIsCommittedTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	committed := store.CommittedColumns()
+	committed := committedColumns()
 	for rows.Next() {
 		var table, column string
 		if err := rows.Scan(&table, &column); err != nil {
@@ -308,7 +315,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 	s, url := newStore(t)
 	db := raw(t, url)
 	lived(t, s, "c")
-	for table, columns := range store.CommittedColumns() {
+	for table, columns := range committedColumns() {
 		for column, why := range columns {
 			if why != "" || column == "content_deleted_at" { // tried by what does not look for content
 				continue
@@ -332,9 +339,9 @@ func TestEveryChangeIsFound(t *testing.T) {
 }
 
 // names says whether a fault names the table, and the column where it can be told.
-func names(list []store.Fault, table, column string) bool {
+func names(list []evidence.Finding, table, column string) bool {
 	for _, f := range list {
-		if f.State != store.FaultPruned && f.Table == table {
+		if f.State != evidence.Pruned && f.Table == table {
 			return true
 		}
 		// A head that was raised looks like something that is missing before it.

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"precis/internal/store"
+	"precis/internal/store/outbox"
 	"precis/workflows"
 )
 
@@ -64,7 +65,7 @@ func (d dispatcher) run(ctx context.Context) {
 
 // revive asks again for runs whose workflow was terminated, or whose Temporal server is gone with all it had.
 func (d dispatcher) revive(ctx context.Context) {
-	n, err := d.store.ReviveDispatches(ctx, reviveSilence)
+	n, err := d.store.Outbox.Revive(ctx, reviveSilence)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		d.log.Warn("silent runs could not be looked for: trying again", "error", err)
@@ -75,7 +76,7 @@ func (d dispatcher) revive(ctx context.Context) {
 
 // forget removes what one-shot calls brought whose callers have died.
 func (d dispatcher) forget(ctx context.Context) {
-	n, err := d.store.ForgetAbandoned(ctx, abandonedAfter, abandonedBatch)
+	n, err := d.store.Retention.ForgetAbandoned(ctx, abandonedAfter, abandonedBatch)
 	if err != nil && ctx.Err() == nil {
 		d.log.Warn("abandoned one-shot conversations could not be removed: trying again", "error", err)
 	}
@@ -86,7 +87,7 @@ func (d dispatcher) forget(ctx context.Context) {
 
 // batch starts what is due and gives how many there were.
 func (d dispatcher) batch(ctx context.Context) int {
-	due, err := d.store.ClaimOutbox(ctx, dispatchBatch, dispatchLease)
+	due, err := d.store.Outbox.Claim(ctx, dispatchBatch, dispatchLease)
 	if err != nil {
 		if ctx.Err() == nil {
 			d.log.Warn("the outbox could not be read: trying again", "error", err)
@@ -101,7 +102,7 @@ func (d dispatcher) batch(ctx context.Context) int {
 	return len(due)
 }
 
-func (d dispatcher) start(ctx context.Context, run store.Dispatch) error {
+func (d dispatcher) start(ctx context.Context, run outbox.Dispatch) error {
 	ref := store.RunRef{Tenant: run.Tenant, ID: run.Run}
 	_, err := workflows.Start(run.WithTrace(ctx), d.client, workflows.Launch{
 		Input: workflows.CompactionInput{
@@ -113,21 +114,21 @@ func (d dispatcher) start(ctx context.Context, run store.Dispatch) error {
 	})
 	switch {
 	case err == nil:
-		return d.store.MarkDispatched(ctx, run.ID)
+		return d.store.Outbox.MarkDispatched(ctx, run.ID)
 	case temporal.IsWorkflowExecutionAlreadyStartedError(err):
 		// Either this run's workflow, started by a caller who waits for it, or an earlier run's that drains.
-		known, err := d.store.GetRun(ctx, ref)
+		known, err := d.store.Runs.Get(ctx, ref)
 		if err != nil {
 			return err
 		}
 		if known.TemporalRunID != "" || known.Outcome != "" {
-			return d.store.MarkDispatched(ctx, run.ID)
+			return d.store.Outbox.MarkDispatched(ctx, run.ID)
 		}
-		return d.store.PostponeDispatch(ctx, run.ID, againAfter,
+		return d.store.Outbox.Postpone(ctx, run.ID, againAfter,
 			"the conversation's workflow is busy with an earlier run")
 	default:
 		wait := min(againAfter<<min(run.Attempts, 6), maxAgainAfter)
-		if e := d.store.PostponeDispatch(ctx, run.ID, wait, shortReason(err)); e != nil {
+		if e := d.store.Outbox.Postpone(ctx, run.ID, wait, shortReason(err)); e != nil {
 			return e
 		}
 		return err

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"precis/internal/memory"
-	"precis/internal/store"
+	"precis/internal/store/segments"
 )
 
 const (
@@ -49,7 +49,7 @@ func (k folderKeeper) run(ctx context.Context) {
 
 // batch writes what is due and gives how many conversations that were.
 func (k folderKeeper) batch(ctx context.Context) int {
-	due, err := k.memory.Store.ClaimMemory(ctx, keepBatch, keepLease)
+	due, err := k.memory.Store.Segments.Claim(ctx, keepBatch, keepLease)
 	if err != nil {
 		if ctx.Err() == nil {
 			k.log.Warn("it could not be found out whose memory has changed: trying again", "error", err)
@@ -68,12 +68,12 @@ func (k folderKeeper) batch(ctx context.Context) int {
 	return len(due)
 }
 
-func (k folderKeeper) keep(ctx context.Context, w store.MemoryWork) error {
+func (k folderKeeper) keep(ctx context.Context, w segments.Claim) error {
 	if _, err := k.memory.WriteFolder(ctx, k.folder, w.Ref); err != nil {
-		if later := k.memory.Store.MemoryLater(ctx, w, keepAfterFault); later != nil {
+		if later := k.memory.Store.Segments.Later(ctx, w, keepAfterFault); later != nil {
 			k.log.Warn("a claim of memory could not be put off", "error", later)
 		}
 		return err
 	}
-	return k.memory.Store.MemoryDone(ctx, w, keepAgain)
+	return k.memory.Store.Segments.Done(ctx, w, keepAgain)
 }

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"precis/internal/store"
+	"precis/internal/store/markers"
+	"precis/internal/store/runs"
 )
 
 // NewCompactionInput asks for a compaction.
@@ -61,15 +62,15 @@ type Marker struct {
 
 	ID string `json:"id"`
 	MarkerStats
-	Status       store.MarkerStatus `json:"status" enum:"prepared,applied,undone,discarded"`
-	Reason       string             `json:"reason,omitempty" doc:"Why the marker was discarded."`
-	Origin       store.MarkerOrigin `json:"origin" enum:"ours,agent,imported" doc:"Who compacted: precis (ours), the agent itself, or whoever wrote the imported transcript."`
-	TokensBefore int                `json:"tokens_before" doc:"Size of the context before, in tokens."`
-	TokensAfter  int                `json:"tokens_after" doc:"Size of the context after, in tokens."`
-	Active       bool               `json:"active" doc:"The context starts from this marker."`
-	Created      time.Time          `json:"created"`
-	Applied      *time.Time         `json:"applied" doc:"When the marker took effect, or null."`
-	Ended        *time.Time         `json:"ended" doc:"When the marker was undone or discarded, or null."`
+	Status       runs.MarkerStatus `json:"status" enum:"prepared,applied,undone,discarded"`
+	Reason       string            `json:"reason,omitempty" doc:"Why the marker was discarded."`
+	Origin       markers.Origin    `json:"origin" enum:"ours,agent,imported" doc:"Who compacted: precis (ours), the agent itself, or whoever wrote the imported transcript."`
+	TokensBefore int               `json:"tokens_before" doc:"Size of the context before, in tokens."`
+	TokensAfter  int               `json:"tokens_after" doc:"Size of the context after, in tokens."`
+	Active       bool              `json:"active" doc:"The context starts from this marker."`
+	Created      time.Time         `json:"created"`
+	Applied      *time.Time        `json:"applied" doc:"When the marker took effect, or null."`
+	Ended        *time.Time        `json:"ended" doc:"When the marker was undone or discarded, or null."`
 }
 
 // ReportedMarkerInput is a compaction that the agent did itself.

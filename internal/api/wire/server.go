@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"precis/internal/store"
+	"precis/internal/store/timeline"
 )
 
 // Code is a stable word for an error.
@@ -30,7 +30,7 @@ type FieldError struct {
 // Event is an entry of a conversation's timeline.
 type Event struct {
 	Seq     int64           `json:"seq" doc:"Numbers the events of a conversation from 1, without gaps. It is the id of the server-sent event."`
-	Kind    store.EventKind `json:"kind" enum:"trigger,stage,attempt,prepared,applied,undone,discarded,finished,warning" doc:"The event's kind, also its name in the stream."`
+	Kind    timeline.Kind   `json:"kind" enum:"trigger,stage,attempt,prepared,applied,undone,discarded,finished,warning" doc:"The event's kind, also its name in the stream."`
 	Run     string          `json:"run,omitempty" doc:"The run that the event belongs to."`
 	Created time.Time       `json:"created"`
 	Data    json.RawMessage `json:"data" doc:"Figures of the event; no text of the conversation."`

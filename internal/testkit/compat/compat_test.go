@@ -17,6 +17,7 @@ import (
 
 	"precis/internal/cli"
 	"precis/internal/store"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/stacktest"
 	"precis/internal/testkit/vendorserver"
@@ -150,17 +151,17 @@ func TestDatabaseOfARelease(t *testing.T) {
 			Default: &vendorserver.Answer{Text: "<summary>What was asked, and what was found.</summary>"},
 		})
 		s.StartWorker()
-		requested, _, err := s.Store.ListRuns(t.Context(), scenario.Tenant, store.RunFilter{Conversation: "asked"})
+		requested, _, err := s.Store.Runs.List(t.Context(), scenario.Tenant, runs.Filter{Conversation: "asked"})
 		if err != nil || len(requested) != 1 {
 			t.Fatalf("conversation asked has %d runs: %v", len(requested), err)
 		}
-		if run := s.Wait(requested[0]); run.Outcome != store.OutcomeApplied {
+		if run := s.Wait(requested[0]); run.Outcome != runs.OutcomeApplied {
 			t.Errorf("run %s of release %s is %s: %s", run.Ref.ID, filepath.Base(dir), run.Outcome, run.Reason)
 		}
 		for _, id := range []string{"worked", "chat", "responses", "prepared", "native", "imported"} {
 			ref := store.ConversationRef{Tenant: scenario.Tenant, ID: id}
 			s.Append(ref, scenario.TalkIn(s.View(ref).Codec.Format(), 6, 1700)...)
-			if run := s.Compact(ref, store.RunRequest{}); run.Outcome != store.OutcomeApplied {
+			if run := s.Compact(ref, runs.Request{}); run.Outcome != runs.OutcomeApplied {
 				t.Errorf("conversation %s: the next run is %s: %s\n%s", id, run.Outcome, run.Reason, s.Steps(run))
 			}
 		}

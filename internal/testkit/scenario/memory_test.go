@@ -10,7 +10,8 @@ import (
 
 	"precis/internal/memory"
 	"precis/internal/service"
-	"precis/internal/store"
+	"precis/internal/store/markers"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
@@ -44,8 +45,8 @@ func TestMemoryFolder(t *testing.T) {
 		Window:   20_000,
 		Messages: append([]string{scenario.User("remember foo_bar/baz.go:17")}, scenario.Talk(4, 400)...),
 	})
-	first := s.Compact(ref, store.RunRequest{})
-	if first.Outcome != store.OutcomeApplied {
+	first := s.Compact(ref, runs.Request{})
+	if first.Outcome != runs.OutcomeApplied {
 		t.Fatalf("%s\n%s", first.Reason, s.Steps(first))
 	}
 	context := strings.Join(s.Context(ref), "\n")
@@ -86,8 +87,8 @@ func TestMemoryFolder(t *testing.T) {
 	}
 	eventually(t, "an undo writes what is missing", func() bool { return same("segment_0001.md") })
 	s.Append(ref, scenario.Talk(3, 400)...)
-	second := s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerManual, Full: true})
-	if second.Outcome != store.OutcomeApplied {
+	second := s.Compact(ref, runs.Request{Kind: pipeline.TriggerManual, Full: true})
+	if second.Outcome != runs.OutcomeApplied {
 		t.Fatalf("%s\n%s", second.Reason, s.Steps(second))
 	}
 	page, err := svc.ListSegments(t.Context(), ref, 0, "")
@@ -123,15 +124,16 @@ func TestMemoryOfABackgroundCompaction(t *testing.T) {
 			`"name":"mcp__precis__read_messages","input_schema":{"type":"object"}}]`),
 		Messages: append([]string{scenario.User("remember foo_bar/baz.go:17")}, scenario.Talk(4, 800)...),
 	})
-	run := s.Compact(ref, store.RunRequest{Kind: pipeline.TriggerBackground, Prepare: true})
-	if run.Outcome != store.OutcomePrepared {
+	run := s.Compact(ref, runs.Request{Kind: pipeline.TriggerBackground, Prepare: true})
+	if run.Outcome != runs.OutcomePrepared {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	if page, err := svc.ListSegments(t.Context(), ref, 0, ""); err != nil || len(page.Segments) != 0 {
 		t.Errorf("of a summary that only waits: %+v, %v", page, err)
 	}
 	view := s.View(ref)
-	if _, _, err := s.Store.ApplyPrepared(t.Context(), ref, view.Prepared.ID, store.Application{}); err != nil {
+	if _, _, err := s.Store.Markers.ApplyPrepared(t.Context(), ref, view.Prepared.ID,
+		markers.Application{}); err != nil {
 		t.Fatal(err)
 	}
 	page, err := svc.ListSegments(t.Context(), ref, 0, "")

@@ -21,6 +21,10 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
+	"precis/internal/store/changes"
+	"precis/internal/store/conversations"
+	"precis/internal/store/runs"
+	"precis/internal/store/schema"
 	"precis/internal/telemetry"
 	"precis/internal/temporalclient"
 	"precis/internal/testkit/stacktest"
@@ -72,7 +76,7 @@ func On(t testing.TB, databaseURL string, script vendorserver.Script) *System {
 	s.Config.Worker.ModelTimeoutSeconds = 20
 	s.Config.Worker.DrainSeconds = 1
 
-	if err := store.Migrate(ctx, s.Config.DatabaseURL, func(string) {}); err != nil {
+	if err := schema.Migrate(ctx, s.Config.DatabaseURL, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -183,7 +187,7 @@ func (s *System) Create(c Conversation) store.ConversationRef {
 			s.T.Fatal(err)
 		}
 	}
-	created, _, err := s.Store.CreateConversation(s.T.Context(), Tenant, store.NewConversation{
+	created, _, err := s.Store.Conversations.Create(s.T.Context(), Tenant, conversations.NewConversation{
 		Format: string(c.Format), Vendor: c.Vendor, Model: c.Model, Window: c.Window,
 		System: c.System, Tools: c.Tools, Settings: settings,
 	})
@@ -197,7 +201,7 @@ func (s *System) Create(c Conversation) store.ConversationRef {
 // Append adds native messages.
 func (s *System) Append(ref store.ConversationRef, natives ...string) {
 	s.T.Helper()
-	c, err := s.Store.GetConversation(s.T.Context(), ref)
+	c, err := s.Store.Conversations.Get(s.T.Context(), ref)
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -205,7 +209,7 @@ func (s *System) Append(ref store.ConversationRef, natives ...string) {
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	var batch []store.NewMessage
+	var batch []conversations.NewMessage
 	for _, native := range natives {
 		m, err := codec.Decode([]byte(native))
 		if err != nil {
@@ -215,18 +219,18 @@ func (s *System) Append(ref store.ConversationRef, natives ...string) {
 		stored.ClientID = ""
 		batch = append(batch, stored)
 	}
-	if _, err := s.Store.Append(s.T.Context(), ref, batch, store.AppendOptions{}); err != nil {
+	if _, err := s.Store.Changes.Append(s.T.Context(), ref, batch, changes.AppendOptions{}); err != nil {
 		s.T.Fatal(err)
 	}
 }
 
 // Request asks for a run; Kind is manual unless it says otherwise.
-func (s *System) Request(ref store.ConversationRef, req store.RunRequest) store.Run {
+func (s *System) Request(ref store.ConversationRef, req runs.Request) runs.Run {
 	s.T.Helper()
 	if req.Kind == "" {
 		req.Kind = pipeline.TriggerManual
 	}
-	run, _, err := s.Store.RequestRun(s.T.Context(), ref, req)
+	run, _, err := s.Store.Runs.Request(s.T.Context(), ref, req)
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -234,13 +238,13 @@ func (s *System) Request(ref store.ConversationRef, req store.RunRequest) store.
 }
 
 // Wait waits for the end of a run and reads it.
-func (s *System) Wait(run store.Run) store.Run {
+func (s *System) Wait(run runs.Run) runs.Run {
 	s.T.Helper()
 	return s.WaitFor(run, 60*time.Second)
 }
 
 // WaitFor is Wait with a limit of its own.
-func (s *System) WaitFor(run store.Run, limit time.Duration) store.Run {
+func (s *System) WaitFor(run runs.Run, limit time.Duration) runs.Run {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.T.Context(), limit)
 	defer cancel()
@@ -251,9 +255,9 @@ func (s *System) WaitFor(run store.Run, limit time.Duration) store.Run {
 }
 
 // Run reads a run with its steps.
-func (s *System) Run(run store.Run) store.Run {
+func (s *System) Run(run runs.Run) runs.Run {
 	s.T.Helper()
-	got, err := s.Store.GetRun(s.T.Context(), run.Ref)
+	got, err := s.Store.Runs.Get(s.T.Context(), run.Ref)
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -261,7 +265,7 @@ func (s *System) Run(run store.Run) store.Run {
 }
 
 // Launch is how the run's workflow is started.
-func (s *System) Launch(run store.Run) workflows.Launch {
+func (s *System) Launch(run runs.Run) workflows.Launch {
 	return workflows.Launch{
 		Input: workflows.CompactionInput{
 			Tenant: run.Ref.Tenant, Conversation: run.Conversation, Run: run.Ref.ID,
@@ -273,7 +277,7 @@ func (s *System) Launch(run store.Run) workflows.Launch {
 }
 
 // Compact asks for a run and waits for its end.
-func (s *System) Compact(ref store.ConversationRef, req store.RunRequest) store.Run {
+func (s *System) Compact(ref store.ConversationRef, req runs.Request) runs.Run {
 	s.T.Helper()
 	return s.Wait(s.Request(ref, req))
 }
@@ -304,9 +308,9 @@ func (s *System) Context(ref store.ConversationRef) []string {
 }
 
 // Steps tells the way of a run, for a failed test's output and for comparisons: a line an attempt.
-func (s *System) Steps(run store.Run) string {
+func (s *System) Steps(run runs.Run) string {
 	var b strings.Builder
-	for _, step := range s.Run(run).Steps {
+	for _, step := range s.Run(run).Attempts {
 		fmt.Fprintf(&b, "%-10s #%d.%d %-16s %-24s %s %s %s → %s\n", step.Stage, step.Call, step.Attempt, step.Rung,
 			step.Summarizer, step.Outcome, step.ErrorKind, step.Message, step.Next)
 	}
@@ -314,9 +318,9 @@ func (s *System) Steps(run store.Run) string {
 }
 
 // Path is the way down the ladder in short: "summarizer:kind→step" for every failure that the ladder answered.
-func (s *System) Path(run store.Run) []string {
+func (s *System) Path(run runs.Run) []string {
 	var path []string
-	for _, step := range s.Run(run).Steps {
+	for _, step := range s.Run(run).Attempts {
 		if step.Next != "" {
 			kind := step.ErrorKind
 			if kind == "" { // the stage itself went well, and what it found was not
@@ -335,7 +339,7 @@ func (s *System) Path(run store.Run) []string {
 }
 
 // History reads the workflow history of a run.
-func (s *System) History(run store.Run) *history.History {
+func (s *System) History(run runs.Run) *history.History {
 	s.T.Helper()
 	run = s.Run(run)
 	return s.historyOf(run.WorkflowID, run.TemporalRunID)

@@ -10,6 +10,9 @@ import (
 	"precis/internal/config"
 	"precis/internal/llm"
 	"precis/internal/store"
+	"precis/internal/store/conversations"
+	"precis/internal/store/modelcalls"
+	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
@@ -123,12 +126,12 @@ func TestVendorsAsked(t *testing.T) {
 							Vendor: "nobody", Window: 16000, Messages: scenario.Talk(6, 2000),
 							Settings: map[string]any{"summarizers": []any{v.name + "/" + c.name}, "digest": "always"},
 						})
-						run := s.Compact(ref, store.RunRequest{})
+						run := s.Compact(ref, runs.Request{})
 						want := c.summarizer
 						if want == "" {
 							want = v.name + "/" + c.name
 						}
-						if run.Outcome != store.OutcomeApplied || run.Facts.Summarizer != want {
+						if run.Outcome != runs.OutcomeApplied || run.Facts.Summarizer != want {
 							t.Errorf("%s by %s, want %s\n%s", run.Outcome, run.Facts.Summarizer, want, s.Steps(run))
 						}
 						var path []string
@@ -194,8 +197,8 @@ func TestSelfByVendor(t *testing.T) {
 				System: json.RawMessage(`"You are a careful agent."`), Tools: json.RawMessage(`[]`),
 			})
 			before := s.Context(ref)
-			run := s.Compact(ref, store.RunRequest{})
-			if run.Outcome != store.OutcomeApplied || run.Facts.Summarizer != "self" ||
+			run := s.Compact(ref, runs.Request{})
+			if run.Outcome != runs.OutcomeApplied || run.Facts.Summarizer != "self" ||
 				run.Facts.Mode != pipeline.ModeExplicit {
 				t.Fatalf("%s by %s (%s)\n%s", run.Outcome, run.Facts.Summarizer, run.Facts.Mode, s.Steps(run))
 			}
@@ -349,8 +352,8 @@ func TestNativeCompaction(t *testing.T) {
 				Settings: map[string]any{"mode": "beta", "tool_result_keep_turns": 0},
 				Messages: limited(n.format, scenario.TalkIn(n.format, 10, n.tokens/10)),
 			})
-			run := s.Compact(ref, store.RunRequest{})
-			if run.Outcome != store.OutcomeApplied || run.Facts.Summarizer != n.summarizer || run.Facts.Mode != n.mode {
+			run := s.Compact(ref, runs.Request{})
+			if run.Outcome != runs.OutcomeApplied || run.Facts.Summarizer != n.summarizer || run.Facts.Mode != n.mode {
 				t.Fatalf("%s by %s (%s) %s\n%s", run.Outcome, run.Facts.Summarizer, run.Facts.Mode, run.Reason,
 					s.Steps(run))
 			}
@@ -377,7 +380,7 @@ func limited(format transcript.Format, talk []string) []string {
 }
 
 // checkNative looks at what the model of the conversation sees, what another one would, and what was paid.
-func checkNative(t *testing.T, s *scenario.System, n native, run store.Run) {
+func checkNative(t *testing.T, s *scenario.System, n native, run runs.Run) {
 	t.Helper()
 	ref := store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}
 	view := s.View(ref)
@@ -399,7 +402,7 @@ func checkNative(t *testing.T, s *scenario.System, n native, run store.Run) {
 		t.Error("the model sees the readable summary beside the vendor's own")
 	}
 	var parts []json.RawMessage
-	if err := json.Unmarshal(view.LiveView.Native, &parts); err != nil {
+	if err := json.Unmarshal(view.Source.Native, &parts); err != nil {
 		t.Fatal(err)
 	}
 	for i, part := range parts {
@@ -409,7 +412,7 @@ func checkNative(t *testing.T, s *scenario.System, n native, run store.Run) {
 	}
 
 	other := "another-model"
-	if _, err := s.Store.UpdateConversation(t.Context(), ref, store.ConversationPatch{Model: &other}); err != nil {
+	if _, err := s.Store.Changes.Update(t.Context(), ref, conversations.Patch{Model: &other}); err != nil {
 		t.Fatal(err)
 	}
 	readable := s.Context(ref)
@@ -418,18 +421,18 @@ func checkNative(t *testing.T, s *scenario.System, n native, run store.Run) {
 		strings.Contains(strings.Join(readable, ""), `"compaction"`) {
 		t.Errorf("another model sees %.400s", readable[0])
 	}
-	if _, err := s.Store.UpdateConversation(t.Context(), ref, store.ConversationPatch{Model: &n.name}); err != nil {
+	if _, err := s.Store.Changes.Update(t.Context(), ref, conversations.Patch{Model: &n.name}); err != nil {
 		t.Fatal(err)
 	}
 	if again := s.Context(ref); !slices.Equal(again, own) {
 		t.Error("back at the first model the context is another one")
 	}
-	ledger, err := s.Store.Ledger(t.Context(), run.Ref)
+	ledger, err := s.Store.ModelCalls.List(t.Context(), run.Ref)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range ledger {
-		if e.State == store.CallComplete && (e.Input == 0 || e.Output == 0) {
+		if e.State == modelcalls.Complete && (e.Input == 0 || e.Output == 0) {
 			t.Errorf("call %d is booked with %d and %d tokens", e.Call, e.Input, e.Output)
 		}
 	}
@@ -473,13 +476,13 @@ func TestCompactsAgainOnTopOfItsOwn(t *testing.T) {
 		Model: "again", Window: 200_000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`),
 		Settings: map[string]any{"mode": "beta", "tool_result_keep_turns": 0}, Messages: scenario.Talk(10, 6000),
 	})
-	first := s.Compact(ref, store.RunRequest{})
-	block := strings.Trim(string(s.View(ref).LiveView.Native), "[]")
+	first := s.Compact(ref, runs.Request{})
+	block := strings.Trim(string(s.View(ref).Source.Native), "[]")
 	full := s.Context(ref)
 	s.Append(ref, scenario.Talk(10, 6000)...)
-	second := s.Compact(ref, store.RunRequest{})
-	for _, run := range []store.Run{first, second} {
-		if run.Outcome != store.OutcomeApplied || run.Facts.Summarizer != "native" {
+	second := s.Compact(ref, runs.Request{})
+	for _, run := range []runs.Run{first, second} {
+		if run.Outcome != runs.OutcomeApplied || run.Facts.Summarizer != "native" {
 			t.Fatalf("%s by %s %s\n%s", run.Outcome, run.Facts.Summarizer, run.Reason, s.Steps(run))
 		}
 	}
@@ -491,7 +494,7 @@ func TestCompactsAgainOnTopOfItsOwn(t *testing.T) {
 	if strings.Count(now, `"type":"compaction"`) != 1 || strings.Contains(now, block) {
 		t.Errorf("the context holds %d blocks", strings.Count(now, `"type":"compaction"`))
 	}
-	if _, err := s.Store.Undo(t.Context(), ref, ""); err != nil {
+	if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}
 	if undone := s.Context(ref); !slices.Equal(undone[:1], full[:1]) || !strings.Contains(undone[0], block) {

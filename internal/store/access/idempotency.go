@@ -1,0 +1,185 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+)
+
+// IdempotencyLife is how long the answer to a keyed request is kept.
+const IdempotencyLife = 24 * time.Hour
+
+// keyClaim is how long a request holds its key without a word. ExtendKey goes on holding it.
+const keyClaim = 30 * time.Second
+
+// KeyedRequest is a write that its caller may send again and wants done once.
+type KeyedRequest struct {
+	Tenant string
+	// Key is the caller's own, 1 to 255 bytes without control characters.
+	Key string
+	// Request is of method, path and body.
+	Request db.Hash
+	// Repeatable says that doing it twice leaves what doing it once leaves.
+	Repeatable bool
+}
+
+// KeyState is what is known of a key.
+type KeyState string
+
+// The states of a key.
+const (
+	// KeyOurs: the caller is to do the request now, and to end with AnswerKey or ReleaseKey.
+	KeyOurs KeyState = "ours"
+	// KeyAnswered: the request was done, and here is its answer.
+	KeyAnswered KeyState = "answered"
+	// KeyBusy: somebody is at it.
+	KeyBusy KeyState = "busy"
+	// KeyOther: the key was used with another request.
+	KeyOther KeyState = "other"
+	// KeyLost: the request took effect, and whoever did it died before it had the answer.
+	KeyLost KeyState = "lost"
+)
+
+// KeyedAnswer is an answer as it is kept.
+type KeyedAnswer struct {
+	Status  int
+	Headers map[string]string
+	Body    []byte
+}
+
+// ClaimKey looks what became of a keyed request, and makes it the caller's where nobody has it. Keys that are
+// over IdempotencyLife are as good as unused.
+func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, KeyedAnswer, error) {
+	var state KeyState
+	var answer KeyedAnswer
+	var body []byte
+	if !db.GoodID(k.Key, 255) {
+		return "", answer, fmt.Errorf("store: claim a key: %w",
+			db.Invalidf("an idempotency key has 1 to 255 bytes of UTF-8 and no control characters"))
+	}
+	err := s.db.Write(db.WithoutLastStatement(ctx), "claim a key", func(ctx context.Context, tx pgx.Tx) error {
+		state, answer, body = "", KeyedAnswer{}, nil
+		// A few at a time, so that no request pays for a day's worth.
+		_, err := tx.Exec(ctx, `DELETE FROM idempotency_keys WHERE (tenant, key) IN (
+			SELECT tenant, key FROM idempotency_keys WHERE created_at < now() - $1::interval AND claimed_until < now()
+			ORDER BY created_at LIMIT 20 FOR UPDATE SKIP LOCKED)`, IdempotencyLife)
+		if err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `INSERT INTO idempotency_keys (tenant, key, request_sha256, claimed_until)
+			VALUES ($1, $2, $3, clock_timestamp() + $4::interval)
+			ON CONFLICT (tenant, key) DO UPDATE SET created_at = now(), claimed_until = excluded.claimed_until, effective_at = NULL,
+				answered_at = NULL, status = NULL, request_sha256 = excluded.request_sha256, headers = '{}', body = NULL
+			WHERE idempotency_keys.created_at < now() - $5::interval AND idempotency_keys.claimed_until < now()`,
+			k.Tenant, k.Key, k.Request[:], keyClaim, IdempotencyLife)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 1 {
+			state = KeyOurs
+			return nil
+		}
+		state, answer, body, err = lookAtKey(ctx, tx, k)
+		return err
+	})
+	if err == nil && body != nil {
+		if answer.Body, err = s.db.Decompress(body); err != nil {
+			err = fmt.Errorf("store: read a kept answer: %w", err)
+		}
+	}
+	return state, answer, err
+}
+
+// lookAtKey judges a key that is there, and takes one over whose holder is dead.
+func lookAtKey(ctx context.Context, tx pgx.Tx, k KeyedRequest) (KeyState, KeyedAnswer, []byte, error) {
+	var answer KeyedAnswer
+	var request, headers, body []byte
+	var status *int
+	var held, effective bool
+	err := tx.QueryRow(ctx, `SELECT request_sha256, claimed_until > clock_timestamp(), effective_at IS NOT NULL, status, headers, body
+		FROM idempotency_keys WHERE tenant = $1 AND key = $2 FOR UPDATE`, k.Tenant, k.Key).
+		Scan(&request, &held, &effective, &status, &headers, &body)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return KeyBusy, answer, nil, nil // released just now: the next try has it
+	case err != nil:
+		return "", answer, nil, err
+	case db.Hash(request) != k.Request:
+		return KeyOther, answer, nil, nil
+	case status != nil:
+		answer.Status = *status
+		return KeyAnswered, answer, body, json.Unmarshal(headers, &answer.Headers)
+	case held:
+		return KeyBusy, answer, nil, nil
+	case effective && !k.Repeatable:
+		return KeyLost, answer, nil, nil
+	}
+	_, err = tx.Exec(
+		ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp() + $3::interval WHERE tenant = $1 AND `+
+			`key = $2`,
+		k.Tenant, k.Key, keyClaim)
+	return KeyOurs, answer, nil, err
+}
+
+// ExtendKey holds a key for a further keyClaim.
+func (s *Idempotency) Extend(ctx context.Context, k KeyedRequest) error {
+	return s.db.Write(db.WithoutLastStatement(ctx), "hold a key", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp() + $4::interval
+			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3 AND answered_at IS NULL`, k.Tenant, k.Key, k.Request[:], keyClaim)
+		return err
+	})
+}
+
+// AnswerKey keeps the answer to a request that the caller has claimed.
+func (s *Idempotency) Answer(ctx context.Context, k KeyedRequest, a KeyedAnswer) error {
+	headers, err := json.Marshal(a.Headers)
+	if err != nil {
+		return fmt.Errorf("store: keep an answer: %w", err)
+	}
+	if a.Headers == nil {
+		headers = []byte(`{}`)
+	}
+	body := s.db.Compress(a.Body)
+	return s.db.Write(db.WithoutLastStatement(ctx), "keep an answer", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET answered_at = clock_timestamp(), claimed_until = clock_timestamp(),
+				status = $4, headers = $5, body = $6
+			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3 AND answered_at IS NULL`,
+			k.Tenant, k.Key, k.Request[:], a.Status, headers, body)
+		return err
+	})
+}
+
+// ReleaseKey lets go of a claimed key whose request failed. One that changed nothing is forgotten, and may be done
+// anew at once; effective says that it did change something.
+func (s *Idempotency) Release(ctx context.Context, k KeyedRequest) (effective bool, err error) {
+	err = s.db.Write(db.WithoutLastStatement(ctx), "release a key", func(ctx context.Context, tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `DELETE FROM idempotency_keys WHERE tenant = $1 AND key = $2 AND request_sha256 = $3
+			AND answered_at IS NULL AND effective_at IS NULL`, k.Tenant, k.Key, k.Request[:])
+		if err != nil {
+			return err
+		}
+		if effective = tag.RowsAffected() == 0; !effective {
+			return nil
+		}
+		_, err = tx.Exec(ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp()
+			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3`, k.Tenant, k.Key, k.Request[:])
+		return err
+	})
+	return effective, err
+}
+
+// WithKey makes every transaction that is committed under the context note, as part of itself, that the keyed request
+// has taken effect: whatever dies after it, the request is not done twice.
+func WithKey(ctx context.Context, k KeyedRequest) context.Context {
+	return db.WithLastStatement(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET effective_at = clock_timestamp()
+			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3 AND effective_at IS NULL`, k.Tenant, k.Key, k.Request[:])
+		return err
+	})
+}

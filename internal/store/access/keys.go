@@ -1,0 +1,97 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+)
+
+// APIKey is a key as it is listed: never the secret itself.
+type APIKey struct {
+	ID      string
+	Tenant  string
+	Name    string
+	Trusted bool
+	Created time.Time
+	// Revoked is zero while the key works.
+	Revoked time.Time
+}
+
+// CreateAPIKey makes a key for a tenant. The secret is shown this once: only its hash is kept.
+func (s *Keys) Create(ctx context.Context, tenant, name string,
+	trusted bool,
+) (key APIKey, secret string, err error) {
+	raw := make([]byte, 32)
+	_, _ = rand.Read(raw) // never fails: crypto/rand aborts the program instead
+	secret = "pk_" + base64.RawURLEncoding.EncodeToString(raw)
+	hash := sha256.Sum256([]byte(secret))
+	id := db.NewID()
+	err = s.db.Write(ctx, "make an API key", func(ctx context.Context, tx pgx.Tx) (err error) {
+		key, err = db.One(ctx, tx, scanAPIKey, `INSERT INTO api_keys AS k (id, tenant, name, hash, trusted) VALUES ($1, $2, $3, $4, $5)
+			RETURNING `+apiKeyColumns, id, tenant, db.CleanText(name), hash[:], trusted)
+		if db.Violates(err, "api_keys_tenant_fkey") {
+			return db.NotFoundf("tenant %q", tenant)
+		}
+		return err
+	})
+	return key, secret, err
+}
+
+const apiKeyColumns = `k.id, k.tenant, k.name, k.trusted, k.created_at, k.revoked_at`
+
+func scanAPIKey(row pgx.CollectableRow) (APIKey, error) {
+	var k APIKey
+	var revoked *time.Time
+	err := row.Scan(&k.ID, &k.Tenant, &k.Name, &k.Trusted, &k.Created, &revoked)
+	k.Revoked = db.Or(revoked, time.Time{})
+	return k, err
+}
+
+// FindAPIKey gives the key that a secret belongs to. One that is unknown or revoked is ErrNotFound.
+func (s *Keys) Find(ctx context.Context, secret string) (APIKey, error) {
+	hash := sha256.Sum256([]byte(secret))
+	var k APIKey
+	err := s.db.Read(ctx, "look up an API key", func(ctx context.Context, q db.Querier) (err error) {
+		k, err = db.One(ctx, q, scanAPIKey,
+			`SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash[:])
+		return err
+	})
+	return k, err
+}
+
+// APIKeys lists a tenant's keys, newest first; all tenants' for "".
+func (s *Keys) List(ctx context.Context, tenant string) ([]APIKey, error) {
+	var list []APIKey
+	err := s.db.Read(ctx, "list API keys", func(ctx context.Context, q db.Querier) (err error) {
+		list, err = db.All(ctx, q, scanAPIKey, `SELECT `+apiKeyColumns+` FROM api_keys k WHERE $1 = '' OR k.tenant = $1
+			ORDER BY k.created_at DESC, k.id DESC`, tenant)
+		return err
+	})
+	return list, err
+}
+
+// HasAPIKeys says whether a key was ever made for anybody. Revoked ones count: taking the last one back does not
+// open the service to everybody.
+func (s *Keys) Any(ctx context.Context) (bool, error) {
+	var has bool
+	err := s.db.Read(ctx, "look for API keys", func(ctx context.Context, q db.Querier) (err error) {
+		has, err = db.One(ctx, q, pgx.RowTo[bool], `SELECT EXISTS (SELECT FROM api_keys)`)
+		return err
+	})
+	return has, err
+}
+
+// RevokeAPIKey makes a tenant's key useless, at once and for good.
+func (s *Keys) Revoke(ctx context.Context, tenant, id string) error {
+	return s.db.Write(ctx, "revoke an API key", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := db.One(ctx, tx, pgx.RowTo[string], `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now())
+			WHERE tenant = $1 AND id = $2 RETURNING id`, tenant, id)
+		return err
+	})
+}

@@ -1,0 +1,107 @@
+// Package access keeps tenants, their API keys, and the idempotency keys of their requests.
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+)
+
+// Tenants keeps tenants and their settings.
+type Tenants struct{ db *db.DB }
+
+// NewTenants gives the room over an open database.
+func NewTenants(d *db.DB) *Tenants { return &Tenants{db: d} }
+
+// Keys keeps API keys; of a secret only its hash.
+type Keys struct{ db *db.DB }
+
+// NewKeys gives the room over an open database.
+func NewKeys(d *db.DB) *Keys { return &Keys{db: d} }
+
+// Idempotency keeps the answers to keyed requests, so that each is done once.
+type Idempotency struct{ db *db.DB }
+
+// NewIdempotency gives the room over an open database.
+func NewIdempotency(d *db.DB) *Idempotency { return &Idempotency{db: d} }
+
+// Tenant owns conversations.
+type Tenant struct {
+	ID      string
+	Name    string
+	Created time.Time
+}
+
+// EnsureTenant makes the tenant if it is not there. The id has 1 to 64 bytes, no slash, no control characters.
+func (s *Tenants) Ensure(ctx context.Context, id, name string) (Tenant, error) {
+	var t Tenant
+	if !db.GoodID(id, 64) || strings.Contains(id, "/") {
+		return t, fmt.Errorf("store: make a tenant: %w",
+			db.Invalidf("a tenant's id has 1 to 64 bytes, no slash and no control characters"))
+	}
+	err := s.db.Write(ctx, "make a tenant", func(ctx context.Context, tx pgx.Tx) (err error) {
+		// DO UPDATE, since DO NOTHING gives no row back when another call was faster.
+		t, err = db.One(ctx, tx, scanTenant, `INSERT INTO tenants (id, name) VALUES ($1, $2)
+			ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING id, name, created_at`, id, db.CleanText(name))
+		return err
+	})
+	return t, err
+}
+
+func scanTenant(row pgx.CollectableRow) (t Tenant, err error) {
+	return t, row.Scan(&t.ID, &t.Name, &t.Created)
+}
+
+// ChangeTenantSettings changes what a tenant sets of pipeline.Settings for all its conversations: change gets what it
+// sets now and gives what it is to set, each a JSON object or nil for nothing. No other change comes in between.
+func (s *Tenants) ChangeSettings(ctx context.Context, tenant string,
+	change func(json.RawMessage) (json.RawMessage, error),
+) error {
+	return s.db.Write(ctx, "set a tenant's settings", func(ctx context.Context, tx pgx.Tx) error {
+		own, err := tenantSettings(ctx, tx, tenant, " FOR NO KEY UPDATE")
+		if err != nil {
+			return err
+		}
+		if own, err = change(own); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE tenants SET settings = $2 WHERE id = $1`, db.CleanText(tenant), []byte(own))
+		return err
+	})
+}
+
+// TenantSettings reads them.
+func (s *Tenants) Settings(ctx context.Context, tenant string) (json.RawMessage, error) {
+	var settings json.RawMessage
+	err := s.db.Read(ctx, "read a tenant's settings", func(ctx context.Context, q db.Querier) (err error) {
+		settings, err = tenantSettings(ctx, q, tenant, "")
+		return err
+	})
+	return settings, err
+}
+
+func tenantSettings(ctx context.Context, q db.Querier, tenant, lock string) (json.RawMessage, error) {
+	settings, err := db.One(ctx, q, func(row pgx.CollectableRow) (raw json.RawMessage, err error) {
+		return raw, row.Scan((*[]byte)(&raw))
+	}, `SELECT settings FROM tenants WHERE id = $1`+lock, db.CleanText(tenant))
+	if err != nil {
+		return nil, fmt.Errorf("tenant %q: %w", tenant, err)
+	}
+	return settings, nil
+}
+
+// Tenants lists all tenants by id.
+func (s *Tenants) List(ctx context.Context) ([]Tenant, error) {
+	var list []Tenant
+	err := s.db.Read(ctx, "list tenants", func(ctx context.Context, q db.Querier) (err error) {
+		list, err = db.All(ctx, q, scanTenant, `SELECT id, name, created_at FROM tenants ORDER BY id`)
+		return err
+	})
+	return list, err
+}

@@ -1,0 +1,134 @@
+// Package breakers counts failures in a row, of a vendor or of a conversation's automatic runs.
+package breakers
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+	"precis/pipeline"
+)
+
+// Store reads, trips and resets breakers.
+type Store struct{ db *db.DB }
+
+// New gives the room over an open database.
+func New(d *db.DB) *Store { return &Store{db: d} }
+
+// BreakerKey names a breaker: VendorBreaker or ConversationBreaker.
+type Key struct{ scope, tenant, name string }
+
+// VendorBreaker is the breaker of a vendor, for all tenants: its key and quota are the deployment's.
+func OfVendor(vendor string) Key {
+	return Key{scope: "vendor", name: db.CleanText(vendor)}
+}
+
+// ConversationBreaker is the breaker of a conversation's automatic runs.
+func OfConversation(ref db.ConversationRef) Key {
+	return Key{scope: "conversation", tenant: db.CleanText(ref.Tenant), name: db.CleanText(ref.ID)}
+}
+
+// Breaker is the state of one. The zero value is closed.
+type Breaker struct {
+	// Failures in a row.
+	Failures int
+	// Opened is zero while it is closed.
+	Opened    time.Time
+	ErrorKind pipeline.ErrorKind
+	Reason    string
+	// Blocking says that it is open and the cooldown that was asked about has not passed.
+	Blocking bool
+}
+
+// Open says whether it is open, cooling down or not.
+func (b Breaker) Open() bool { return !b.Opened.IsZero() }
+
+const breakerColumns = `b.failures, b.opened_at, b.error_kind, b.reason`
+
+func scanBreaker(row pgx.CollectableRow) (Breaker, error) {
+	var b Breaker
+	var opened *time.Time
+	err := row.Scan(&b.Failures, &opened, &b.ErrorKind, &b.Reason)
+	b.Opened = db.Or(opened, time.Time{})
+	return b, err
+}
+
+// GetBreaker reads a breaker; Blocking is judged by the cooldown.
+func (s *Store) Get(ctx context.Context, key Key, cooldown time.Duration) (Breaker, error) {
+	var b Breaker
+	err := s.db.Read(ctx, "read a breaker", func(ctx context.Context, q db.Querier) (err error) {
+		b, err = Get(ctx, q, key, cooldown)
+		return err
+	})
+	return b, err
+}
+
+func Get(ctx context.Context, q db.Querier, key Key, cooldown time.Duration) (Breaker, error) {
+	b, err := db.One(ctx, q, func(row pgx.CollectableRow) (Breaker, error) {
+		var b Breaker
+		var opened *time.Time
+		err := row.Scan(&b.Failures, &opened, &b.ErrorKind, &b.Reason, &b.Blocking)
+		b.Opened = db.Or(opened, time.Time{})
+		return b, err
+	}, `SELECT `+breakerColumns+`, coalesce(greatest(b.opened_at, b.probe_at) + $4 > clock_timestamp(), false) AND b.opened_at IS NOT NULL
+		FROM breakers b WHERE b.scope = $1 AND b.tenant = $2 AND b.name = $3`, key.scope, key.tenant, key.name, cooldown)
+	if db.IsNotFound(err) {
+		return Breaker{}, nil
+	}
+	return b, err
+}
+
+// PassBreaker asks to go through. A closed breaker lets everyone; an open one lets one caller through each time the
+// cooldown has passed, to see whether things are well again.
+func (s *Store) Pass(ctx context.Context, key Key, cooldown time.Duration) (bool, error) {
+	var pass bool
+	err := s.db.Write(ctx, "ask a breaker", func(ctx context.Context, tx pgx.Tx) (err error) {
+		pass, err = Pass(ctx, tx, key, cooldown)
+		return err
+	})
+	return pass, err
+}
+
+func Pass(ctx context.Context, tx pgx.Tx, key Key, cooldown time.Duration) (bool, error) {
+	opened, err := db.One(ctx, tx, pgx.RowTo[bool], `SELECT opened_at IS NOT NULL FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3
+		FOR UPDATE`, key.scope, key.tenant, key.name)
+	if db.IsNotFound(err) || (err == nil && !opened) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	tag, err := tx.Exec(ctx, `UPDATE breakers SET probe_at = clock_timestamp() WHERE scope = $1 AND tenant = $2 AND name = $3
+		AND greatest(opened_at, probe_at) + $4 <= clock_timestamp()`, key.scope, key.tenant, key.name, cooldown)
+	return tag.RowsAffected() == 1, err
+}
+
+// TripBreaker counts a failure. The breaker opens at the given number in a row, or at once for a kind that trips it
+// (pipeline.ErrorKind.TripsBreaker); a failure while it is open starts the cooldown anew. Rate limits are not for
+// here: they say nothing about health.
+func (s *Store) Trip(ctx context.Context, key Key, kind pipeline.ErrorKind, reason string,
+	failures int,
+) (Breaker, error) {
+	var b Breaker
+	err := s.db.Write(ctx, "count a failure", func(ctx context.Context, tx pgx.Tx) (err error) {
+		b, err = db.One(ctx, tx, scanBreaker, `INSERT INTO breakers AS b (scope, tenant, name, failures, error_kind, reason, opened_at)
+			VALUES ($1, $2, $3, 1, $4, $5, CASE WHEN $6 OR $7 <= 1 THEN clock_timestamp() END)
+			ON CONFLICT (scope, tenant, name) DO UPDATE SET failures = b.failures + 1, error_kind = excluded.error_kind,
+				reason = excluded.reason, updated_at = now(), probe_at = NULL,
+				opened_at = CASE WHEN $6 OR b.failures + 1 >= $7 THEN clock_timestamp() ELSE b.opened_at END
+			RETURNING `+breakerColumns, key.scope, key.tenant, key.name, string(kind), db.CleanText(reason), kind.TripsBreaker(), failures)
+		return err
+	})
+	return b, err
+}
+
+// ResetBreaker closes a breaker and forgets its failures: after a success, or by hand.
+func (s *Store) Reset(ctx context.Context, key Key) error {
+	return s.db.Write(ctx, "close a breaker", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `DELETE FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3`, key.scope,
+			key.tenant, key.name)
+		return err
+	})
+}

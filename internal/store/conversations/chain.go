@@ -1,0 +1,86 @@
+package conversations
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"precis/internal/store/db"
+	"precis/pipeline"
+)
+
+// Chain gives the chain hash of a message: SHA-256 over the chain of the one before it (zero for the first), its
+// sequence number as 8 bytes big-endian, its role, kind and client id each ended by a zero byte, and the SHA-256 of its
+// native bytes. A changed, missing or moved message changes every chain after it.
+func Chain(before db.Hash, seq int64, role pipeline.Role, kind pipeline.Kind, clientID string, native []byte) db.Hash {
+	return ChainOver(before, seq, role, kind, clientID, sha256.Sum256(native))
+}
+
+// chainOver is Chain where the bytes are gone and their hash is known: what was pruned stays proved.
+func ChainOver(before db.Hash, seq int64, role pipeline.Role, kind pipeline.Kind, clientID string,
+	native db.Hash,
+) db.Hash {
+	h := sha256.New()
+	_, _ = h.Write(before[:])
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(seq))
+	_, _ = h.Write(n[:])
+	for _, s := range [...]string{string(role), string(kind), clientID} {
+		_, _ = h.Write([]byte(s))
+		_, _ = h.Write([]byte{0})
+	}
+	_, _ = h.Write(native[:])
+	return db.Hash(h.Sum(nil))
+}
+
+// messageRecord is what a message's row says that its chain does not commit to.
+type Record struct {
+	Chain                db.Hash
+	Sums                 Sums
+	Chars, Tokens, Bytes int64
+	Genuine              bool
+	Created              time.Time
+	SyncChain            []byte
+	SearchText           db.Hash
+}
+
+// hash gives the record of a message's row, messages.record: SHA-256 over its chain, then as 8 bytes big-endian each
+// its sums (tokens, chars, turns), chars, tokens, bytes, 1 if it is genuine, and microseconds since 1970 when it was
+// written, then the SHA-256 of its search text and its sync chain, if it has one.
+func (r Record) Hash() db.Hash {
+	h := sha256.New()
+	_, _ = h.Write(r.Chain[:])
+	genuine := int64(0)
+	if r.Genuine {
+		genuine = 1
+	}
+	var n [8]byte
+	for _, v := range [...]int64{
+		r.Sums.Tokens, r.Sums.Chars, r.Sums.Turns, r.Chars, r.Tokens, r.Bytes, genuine,
+		r.Created.UnixMicro(),
+	} {
+		binary.BigEndian.PutUint64(n[:], uint64(v))
+		_, _ = h.Write(n[:])
+	}
+	_, _ = h.Write(r.SearchText[:])
+	_, _ = h.Write(r.SyncChain)
+	return db.Hash(h.Sum(nil))
+}
+
+// syncChain goes on a sync chain by one message, nil where it is not known.
+func NextSyncChain(before *db.Hash, fingerprint db.Hash) *db.Hash {
+	if before == nil || fingerprint.IsZero() {
+		return nil
+	}
+	next := SyncChain(*before, fingerprint)
+	return &next
+}
+
+// SyncChain gives the sync chain of a message: SHA-256 over that of the one before it (zero for the first) and the
+// fingerprint of its JSON value. Unlike Chain it can be computed from what a client holds.
+func SyncChain(before, fingerprint db.Hash) db.Hash {
+	h := sha256.New()
+	_, _ = h.Write(before[:])
+	_, _ = h.Write(fingerprint[:])
+	return db.Hash(h.Sum(nil))
+}

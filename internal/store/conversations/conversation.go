@@ -1,0 +1,101 @@
+// Package conversations keeps conversations and their messages. A conversation's row is the lock for all that happens
+// to the conversation; messages are append-only (a trigger in the database refuses anything else) and are appended by
+// package changes.
+package conversations
+
+import (
+	"encoding/json"
+	"time"
+
+	"precis/internal/store/db"
+)
+
+// Store reads and creates conversations.
+type Store struct{ db *db.DB }
+
+// New gives the room over an open database.
+func New(d *db.DB) *Store { return &Store{db: d} }
+
+// Messages reads the messages of conversations.
+type Messages struct{ db *db.DB }
+
+// NewMessages gives the room over an open database.
+func NewMessages(d *db.DB) *Messages { return &Messages{db: d} }
+
+// Conversation is one row of conversations.
+type Conversation struct {
+	Ref    db.ConversationRef
+	Format string
+	Vendor string
+	Model  string
+	// Window and MaxOutput in tokens, 0: not known.
+	Window, MaxOutput int
+	// LearnedWindow is the window that a vendor's overflow error named, 0: none.
+	LearnedWindow                               int
+	System, Tools, Envelope, Settings, Metadata json.RawMessage
+	// TenantSettings is what its tenant sets of pipeline.Settings, nil: nothing.
+	TenantSettings json.RawMessage
+	// OverheadTokens is the local estimate of System and Tools, -1: not measured.
+	OverheadTokens int
+	Ephemeral      bool
+	// HeadSeq is the last message's sequence number, 0 when there is none.
+	HeadSeq int64
+	// HeadChain is the head's chain hash: it commits to every message.
+	HeadChain db.Hash
+	// ActiveMarker is the marker that the context starts from, "" for the full history.
+	ActiveMarker string
+	// Epoch goes up with each change of ActiveMarker.
+	Epoch int64
+	// Sums are over all messages.
+	Sums Sums
+	// Usage is the server's last own figure.
+	Usage Usage
+	// Measured is what the history was when its context was built last; nil when there is none of this epoch.
+	Measured *Measured
+	// AutoHeld says that an undo came and no user message since: no automatic run may start.
+	AutoHeld bool
+	Created  time.Time
+	// ContentDeleted is zero while the content is there.
+	ContentDeleted time.Time
+
+	CID int64
+	// syncChain is the sync chain of the head, nil when it is not known.
+	SyncChain *db.Hash
+	// SealChain is the chain of the last seal: it commits to everything that was sealed.
+	SealChain db.Hash
+	// now is the database's time when the row was read, that of the transaction.
+	Now time.Time
+}
+
+// Measured is the exact size of a history at a moment.
+type Measured struct {
+	// Tokens is the local estimate of what is sent of it, trimmed; Seq the last message that it counts.
+	Tokens, Seq int64
+}
+
+// Sums are running totals over the messages up to one of them, so that the difference of two gives the size
+// of what stands between them.
+type Sums struct {
+	// Tokens are local estimates, Chars Unicode code points, Turns genuine user messages.
+	Tokens, Chars, Turns int64
+}
+
+// Minus gives the sums over what comes after o.
+func (s Sums) Minus(o Sums) Sums {
+	return Sums{Tokens: s.Tokens - o.Tokens, Chars: s.Chars - o.Chars, Turns: s.Turns - o.Turns}
+}
+
+// Usage is the server's own count of the tokens of one request and its answer.
+type Usage struct {
+	// Tokens is 0 while no figure has come.
+	Tokens int
+	// CoversSeq is the last message that the figure counts.
+	CoversSeq int64
+	// Estimate is the local estimate of what the figure counts, in tokens.
+	Estimate int
+	// Stale says that a marker was applied or undone since the request began: the figure is of a context that
+	// is no longer sent.
+	Stale bool
+	// Calibration is real tokens divided by estimated ones at the last figure, 0: not known.
+	Calibration float64
+}

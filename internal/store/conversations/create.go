@@ -1,0 +1,119 @@
+package conversations
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+	"precis/internal/store/seals"
+	"precis/pipeline"
+)
+
+// NewConversation is what a conversation starts with. Raw JSON is kept byte for byte, nil: not given.
+type NewConversation struct {
+	// ID is the client's own id, at most 160 bytes without control characters. Empty: one is made.
+	ID string
+	// Format is the wire format of every message to come, such as "anthropic".
+	Format string
+	Vendor string
+	Model  string
+	// Window and MaxOutput in tokens, 0: not known.
+	Window, MaxOutput int
+	// System and Tools are the agent's, in the format's own form. Envelope is the agent's last request
+	// without its messages, where there was one.
+	System, Tools, Envelope json.RawMessage
+	// Settings is what this conversation sets of pipeline.Settings, as JSON.
+	Settings json.RawMessage
+	// Metadata is the client's own.
+	Metadata json.RawMessage
+	// Ephemeral marks a conversation that is made for one run: DeleteConversationContent follows.
+	Ephemeral bool
+}
+
+// CreateConversation makes a conversation. The same id again gives the existing one when everything else is
+// the same as then (created is false), and a ConflictError when not.
+func (s *Store) Create(ctx context.Context, tenant string,
+	n NewConversation,
+) (c Conversation, created bool, err error) {
+	if err := n.Validate(); err != nil {
+		return c, false, fmt.Errorf("store: create a conversation: %w", err)
+	}
+	if n.ID == "" {
+		n.ID = db.NewID()
+	}
+	hash := n.hash()
+	err = s.db.Write(ctx, "create a conversation", func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := db.One(ctx, tx, pgx.RowTo[string], `SELECT id FROM tenants WHERE id = $1`, tenant); err != nil {
+			return fmt.Errorf("tenant %q: %w", tenant, err)
+		}
+		tag, err := tx.Exec(ctx, `INSERT INTO conversations (tenant, id, format, vendor, model, context_window,
+				max_output, system, tools, envelope, settings, metadata, ephemeral, created_hash, overhead_tokens)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+			ON CONFLICT ON CONSTRAINT conversations_id_key DO NOTHING`,
+			tenant, n.ID, n.Format, n.Vendor, n.Model, n.Window, n.MaxOutput, []byte(n.System), []byte(n.Tools),
+			[]byte(n.Envelope), []byte(n.Settings), []byte(n.Metadata), n.Ephemeral, hash[:],
+			overhead(n.System, n.Tools))
+		if err != nil {
+			return err
+		}
+		created = tag.RowsAffected() == 1
+		// A statement of its own: it sees the row of whoever came first, also one that committed just now.
+		var same bool
+		same, err = db.One(ctx, tx, pgx.RowTo[bool],
+			`SELECT created_hash = $3 FROM conversations WHERE tenant = $1 AND id = $2`,
+			tenant, n.ID, hash[:])
+		if err != nil {
+			return err
+		}
+		if !same {
+			return db.Conflictf(db.ConflictDifferent, "conversation %q exists and was created with another body", n.ID)
+		}
+		c, err = Find(ctx, tx, db.ConversationRef{Tenant: tenant, ID: n.ID})
+		if err == nil && created {
+			err = seals.Write(ctx, tx, c.CID, seals.OfConversation())
+		}
+		return err
+	})
+	return c, created, err
+}
+
+func (n NewConversation) Validate() error {
+	switch {
+	case n.ID != "" && !db.GoodID(n.ID, 160):
+		return db.Invalidf("a conversation's id has 1 to 160 bytes of UTF-8 and no control characters")
+	case !db.GoodID(n.Format, 64):
+		return db.Invalidf("a conversation needs a format")
+	case n.Vendor != "" && !db.GoodID(n.Vendor, 256), n.Model != "" && !db.GoodID(n.Model, 256):
+		return db.Invalidf("vendor and model have at most 256 bytes of UTF-8 and no control characters")
+	case n.Window < 0 || n.MaxOutput < 0 || int64(n.Window) > db.MaxInt4 || int64(n.MaxOutput) > db.MaxInt4:
+		return db.Invalidf("window and max_output are token counts: not negative, at most %d", db.MaxInt4)
+	}
+	return nil
+}
+
+// hash is over everything that was given, each part with its length so that none can pass for another.
+func (n NewConversation) hash() db.Hash {
+	h := sha256.New()
+	put := func(b []byte) {
+		_ = binary.Write(h, binary.BigEndian, uint64(len(b)))
+		_, _ = h.Write(b)
+	}
+	for _, b := range [][]byte{
+		[]byte(n.Format), []byte(n.Vendor), []byte(n.Model), n.System, n.Tools, n.Envelope,
+		n.Settings, n.Metadata,
+	} {
+		put(b)
+	}
+	put(fmt.Appendf(nil, "%d %d %t", n.Window, n.MaxOutput, n.Ephemeral))
+	return db.Hash(h.Sum(nil))
+}
+
+// overhead is the local estimate of what a request holds beside its messages, in tokens.
+func overhead(system, tools json.RawMessage) int {
+	return pipeline.EstimateText(string(system)) + pipeline.EstimateText(string(tools))
+}

@@ -1,0 +1,36 @@
+package conversations
+
+import (
+	"context"
+	"fmt"
+
+	"precis/internal/store/db"
+)
+
+// GetConversation reads one.
+func (s *Store) Get(ctx context.Context, ref db.ConversationRef) (Conversation, error) {
+	return Get(ctx, s.db, ref)
+}
+
+// ListConversations gives a tenant's conversations, newest first, at most limit (1 to 1000) of them. cursor is ""
+// for the first page and what came back for the next; next is "" after the last.
+func (s *Store) List(ctx context.Context, tenant, cursor string,
+	limit int,
+) (list []Conversation, next string, err error) {
+	after, err := db.ParseCursor(cursor)
+	if err != nil {
+		return nil, "", fmt.Errorf("store: list conversations: %w", err)
+	}
+	limit = db.ClampLimit(limit)
+	err = s.db.Read(ctx, "list conversations", func(ctx context.Context, q db.Querier) (err error) {
+		list, err = db.All(ctx, q, scanConversation, `SELECT `+conversationColumns+` FROM conversations c
+			WHERE c.tenant = $1 AND ($2::timestamptz IS NULL OR (c.created_at, c.id) < ($2, $3))
+			ORDER BY c.created_at DESC, c.id DESC LIMIT $4`, tenant, after.At, after.ID, limit+1)
+		return err
+	})
+	if len(list) > limit {
+		list = list[:limit]
+		next = db.MakeCursor(list[limit-1].Created, list[limit-1].Ref.ID)
+	}
+	return list, next, err
+}

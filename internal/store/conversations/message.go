@@ -1,0 +1,93 @@
+package conversations
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"precis/internal/store/db"
+	"precis/pipeline"
+)
+
+func (m NewMessage) Validate() error {
+	switch {
+	case m.ClientID != "" && !db.GoodID(m.ClientID, 512):
+		return db.Invalidf("a client id has at most 512 bytes of UTF-8 and no control characters")
+	case m.Role != "system" && m.Role != "user" && m.Role != "assistant" && m.Role != "tool":
+		return db.Invalidf("role %q: it is system, user, assistant or tool", m.Role)
+	case m.Kind != "" && !db.GoodID(string(m.Kind), 64):
+		return db.Invalidf("kind %q", m.Kind)
+	case len(m.Native) == 0:
+		return db.Invalidf("it is empty")
+	case len(m.Native) > MaxMessageBytes:
+		return db.Invalidf("it has %d bytes, a message has at most %d", len(m.Native), MaxMessageBytes)
+	case m.Chars < 0 || m.Tokens < 0 || m.Chars > math.MaxInt32 || m.Tokens > math.MaxInt32:
+		return db.Invalidf("chars %d, tokens %d: not negative, at most %d", m.Chars, m.Tokens, math.MaxInt32)
+	}
+	return nil
+}
+
+// MaxMessageBytes bounds one message. PostgreSQL takes a value of 1 GB, and needs it twice in memory.
+const MaxMessageBytes = 256 << 20
+
+// This is the one place that makes text and JSON fit for PostgreSQL's text and jsonb. It is for what people read
+// and search; what must come back unchanged is kept as bytea and never passes here.
+
+// MaxSearchBytes is how much of a message's text a search can find.
+const MaxSearchBytes = 256 << 10
+
+// searchText gives text that a text column takes: no NUL, valid UTF-8, at most MaxSearchBytes.
+func SearchText(s string) string {
+	if len(s) > MaxSearchBytes {
+		cut := MaxSearchBytes
+		for cut > MaxSearchBytes-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut]
+	}
+	return db.CleanText(s)
+}
+
+// NewMessage is a message to append: what arrived, and what its codec found in it.
+type NewMessage struct {
+	// ClientID is the client's own id, "": none. The same one again adds nothing.
+	ClientID string
+	Role     pipeline.Role
+	Kind     pipeline.Kind
+	// Genuine is pipeline.Message.Genuine.
+	Genuine bool
+	// Chars are Unicode code points, Tokens a local estimate.
+	Chars, Tokens int
+	// Native is the message as it arrived, any bytes.
+	Native []byte
+	// SearchText is what a search finds, "": nothing. It is cleaned and cut to MaxSearchBytes here.
+	SearchText string
+	// Fingerprint is of the JSON value that Native is, however it is written. Zero: not known, and then a client's
+	// whole list is compared message by message.
+	Fingerprint db.Hash
+}
+
+// Message is a stored message. Its parts are the codec's matter: Pipeline leaves them empty.
+type Message struct {
+	Seq      int64
+	ClientID string
+	Role     pipeline.Role
+	Kind     pipeline.Kind
+	Genuine  bool
+	// Chars are Unicode code points, Tokens a local estimate.
+	Chars, Tokens int
+	Native        json.RawMessage
+	// Chain commits to this message and all before it, see Chain.
+	Chain db.Hash
+	// Sums are over the conversation up to and including this message.
+	Sums    Sums
+	Created time.Time
+	// Pruned is when a placeholder took the place of its content, zero: it is whole.
+	Pruned time.Time
+}
+
+// Pipeline gives the message as the pipeline takes it, without its parts.
+func (m Message) Pipeline() pipeline.Message {
+	return pipeline.Message{Seq: m.Seq, ID: m.ClientID, Role: m.Role, Kind: m.Kind, Native: m.Native, Tokens: m.Tokens}
+}

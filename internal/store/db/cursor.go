@@ -1,0 +1,47 @@
+package db
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// cursor is a place in a list that is ordered by time and id, newest first.
+type Cursor struct {
+	At *time.Time
+	ID string
+}
+
+func MakeCursor(at time.Time, id string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(at.UTC().Format(time.RFC3339Nano) + " " + id))
+}
+
+func ParseCursor(s string) (Cursor, error) {
+	if s == "" {
+		return Cursor{}, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return Cursor{}, Invalidf("the cursor is not one of ours")
+	}
+	at, id, ok := strings.Cut(string(raw), " ")
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if !ok || err != nil || !GoodID(id, 1024) {
+		return Cursor{}, Invalidf("the cursor is not one of ours")
+	}
+	return Cursor{At: &t, ID: id}, nil
+}
+
+// clampLimit gives a page size from 1 to 1000; 0 or less: 100.
+func ClampLimit(n int) int {
+	switch {
+	case n <= 0:
+		return 100
+	case n > 1000:
+		return 1000
+	}
+	return n
+}
+
+func (c Cursor) String() string { return fmt.Sprintf("%v %s", c.At, c.ID) }

@@ -1,0 +1,28 @@
+package db
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+type lastStatementKey struct{}
+
+type lastStatement func(context.Context, pgx.Tx) error
+
+// withLastStatement makes every writing transaction under the context run a statement of its own before its commit.
+func WithLastStatement(ctx context.Context, run func(context.Context, pgx.Tx) error) context.Context {
+	return context.WithValue(ctx, lastStatementKey{}, lastStatement(run))
+}
+
+// withoutLastStatement gives a context whose transactions run nothing before their commit.
+func WithoutLastStatement(ctx context.Context) context.Context {
+	return context.WithValue(ctx, lastStatementKey{}, lastStatement(nil))
+}
+
+func runLastStatement(ctx context.Context, tx pgx.Tx) error {
+	if run, _ := ctx.Value(lastStatementKey{}).(lastStatement); run != nil {
+		return run(ctx, tx)
+	}
+	return nil
+}

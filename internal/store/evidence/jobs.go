@@ -1,0 +1,58 @@
+package evidence
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+)
+
+// AuditJob is how far a piece of work over many conversations has come.
+type Job struct {
+	// Name says what is done, and for what.
+	Name string
+	// Key is that of the last conversation which is done, 0: none.
+	Key int64
+	// Progress is what it has found so far, a JSON object.
+	Progress json.RawMessage
+	Started  time.Time
+}
+
+// GetAuditJob reads one that was interrupted, ErrNotFound when there is none.
+func (s *Jobs) Get(ctx context.Context, name string) (Job, error) {
+	j := Job{Name: name}
+	err := s.db.Read(ctx, "read a job", func(ctx context.Context, q db.Querier) error {
+		return q.QueryRow(ctx, `SELECT cid, progress, started_at FROM audit_jobs WHERE name = $1`, db.CleanText(name)).
+			Scan(&j.Key, (*[]byte)(&j.Progress), &j.Started)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = db.NotFoundf("job %q", name)
+	}
+	return j, err
+}
+
+// KeepAuditJob notes how far a job has come.
+func (s *Jobs) Keep(ctx context.Context, j Job) error {
+	progress, err := db.CleanJSON(j.Progress)
+	if err != nil {
+		return fmt.Errorf("store: keep a job: %w", err)
+	}
+	return s.db.Write(ctx, "keep a job", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO audit_jobs (name, cid, progress) VALUES ($1, $2, $3)
+			ON CONFLICT (name) DO UPDATE SET cid = excluded.cid, progress = excluded.progress, updated_at = now()`, db.CleanText(j.Name), j.Key, progress)
+		return err
+	})
+}
+
+// EndAuditJob forgets a job that is done. One that is not there is fine.
+func (s *Jobs) End(ctx context.Context, name string) error {
+	return s.db.Write(ctx, "end a job", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `DELETE FROM audit_jobs WHERE name = $1`, db.CleanText(name))
+		return err
+	})
+}

@@ -1,0 +1,230 @@
+package evidence
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/conversations"
+	"precis/internal/store/db"
+	"precis/pipeline"
+)
+
+// verifyPage is how many rows are held at once.
+const verifyPage = 1000
+
+// verifiedMessage is a message's row without its content.
+type verifiedMessage struct {
+	seq      int64
+	role     pipeline.Role
+	kind     pipeline.Kind
+	clientID string
+	// record is what the row says, stored the hash of it that was written.
+	record conversations.Record
+	stored []byte
+	// native and search are the SHA-256 of what is there.
+	native, search db.Hash
+	nativeBytes    int64
+	pruned         *time.Time
+}
+
+func scanVerified(row pgx.CollectableRow) (m verifiedMessage, err error) {
+	r := &m.record
+	var chain, native, search []byte
+	err = row.Scan(&m.seq, &m.role, &m.kind, &m.clientID, &chain, &native, &search, &m.nativeBytes, &r.Sums.Tokens,
+		&r.Sums.Chars, &r.Sums.Turns, &r.Chars, &r.Tokens, &r.Bytes, &r.Genuine, &r.Created, &r.SyncChain, &m.stored,
+		&m.pruned)
+	r.Chain, m.native, m.search = db.ToHash(chain), db.ToHash(native), db.ToHash(search)
+	return m, err
+}
+
+// Messages recomputes the chain over all messages and compares what each row says beside it; it gives the chain at the
+// messages that are wanted. The content itself does not leave the database.
+func (v *Verification) Messages(ctx context.Context,
+	wanted ...int64,
+) (f Findings, chains map[int64]db.Hash, err error) {
+	chains = map[int64]db.Hash{0: {}}
+	c := v.Conversation
+	if !c.ContentDeleted.IsZero() {
+		f.add(Pruned, "messages", c.Ref.ID, "", "the conversation's content was removed on %s",
+			c.ContentDeleted.UTC().Format(time.DateOnly))
+		return f, chains, nil
+	}
+	pruned, err := v.prunings(ctx)
+	if err != nil {
+		return f, nil, err
+	}
+	last := verifiedMessage{}
+	for {
+		page, err := db.All(ctx, v.tx, scanVerified, `SELECT seq, role, kind, coalesce(client_id, ''), chain, sha256(native),
+				sha256(convert_to(search_text, 'UTF8')), octet_length(native), tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine, created_at,
+				sync_chain, record, pruned_at
+			FROM messages WHERE cid = $1 AND seq > $2 ORDER BY seq LIMIT $3`, c.CID, last.seq, verifyPage)
+		if err != nil {
+			return f, nil, err
+		}
+		for _, m := range page {
+			v.message(&f, pruned, last, m)
+			if slices.Contains(wanted, m.seq) {
+				chains[m.seq] = m.record.Chain
+			}
+			last = m
+		}
+		if len(page) < verifyPage {
+			break
+		}
+	}
+	v.head(&f, last)
+	return f, chains, nil
+}
+
+func (v *Verification) message(f *Findings, pruned *prunedSet, last, m verifiedMessage) {
+	f.Checked++
+	key := fmt.Sprint(m.seq)
+	if m.seq != last.seq+1 {
+		gone := fmt.Sprintf("%d to %d", last.seq+1, m.seq-1)
+		if last.seq+1 == m.seq-1 {
+			gone = fmt.Sprint(m.seq - 1)
+		}
+		f.add(Missing, "messages", gone, "", "message %s is missing", gone)
+		return // what follows a gap cannot be computed; the next one is again
+	}
+	native, search, bytes := m.native, m.search, m.nativeBytes
+	if p, ok := pruned.messages[m.seq]; ok && (m.pruned != nil || m.native == p.Placeholder) {
+		if m.native != p.Placeholder {
+			f.add(Tampered, "messages", key, "native", "the placeholder is not the one that its pruning wrote")
+		}
+		if m.search != sha256.Sum256(nil) {
+			f.add(Tampered, "messages", key, "search_text", "the search text of a pruned message is not empty")
+		}
+		if !p.at.IsZero() && (m.pruned == nil || !m.pruned.Equal(p.at)) {
+			f.add(Tampered, "messages", key, "pruned_at", "it is not when its pruning was, on %s",
+				v.day(p.at, nil))
+		}
+		native, search, bytes = p.Native, p.SearchText, p.Bytes
+		f.add(Pruned, "messages", key, "native", "its content was pruned on %s", v.day(p.at, m.pruned))
+	} else if m.pruned != nil {
+		f.add(Tampered, "messages", key, "pruned_at", "it says that it was pruned, and no pruning is on record")
+	}
+	before, chain := last.record.Chain, m.record.Chain
+	if conversations.ChainOver(before, m.seq, m.role, m.kind, m.clientID, native) != chain {
+		f.add(Tampered, "messages", key, m.chainSuspect(before, native),
+			"its content, role, kind or client id is not what its hash commits to")
+	}
+	r := m.record
+	r.SearchText = search
+	if suspect := m.recordSuspect(r, last.record.Sums, bytes); suspect != "" {
+		f.add(Tampered, "messages", key, suspect,
+			"its sizes, times or search text are not what its record commits to")
+	}
+}
+
+// chainSuspect finds which of the columns under a message's chain was changed, by trying what roles and kinds there
+// are.
+func (m verifiedMessage) chainSuspect(before, native db.Hash) string {
+	is := func(role pipeline.Role, kind pipeline.Kind, clientID string) bool {
+		return conversations.ChainOver(before, m.seq, role, kind, clientID, native) == m.record.Chain
+	}
+	for _, role := range []pipeline.Role{
+		pipeline.RoleSystem, pipeline.RoleUser, pipeline.RoleAssistant,
+		pipeline.RoleTool,
+	} {
+		if is(role, m.kind, m.clientID) {
+			return "role"
+		}
+	}
+	for _, kind := range []pipeline.Kind{
+		pipeline.KindOrdinary, pipeline.KindSummary, pipeline.KindUserInfo,
+		pipeline.KindReminder, pipeline.KindSynthetic,
+	} {
+		if is(m.role, kind, m.clientID) {
+			return "kind"
+		}
+	}
+	if is(m.role, m.kind, "") {
+		return "client_id"
+	}
+	record := m.record
+	record.SearchText = m.search
+	if record.Hash() != db.Hash(db.ToHash(m.stored)) {
+		return "chain" // its own record does not know it either
+	}
+	return "native, kind or client_id"
+}
+
+// recordSuspect says which column under a message's record is at fault, "" when all fit.
+func (m verifiedMessage) recordSuspect(r conversations.Record, before conversations.Sums, bytes int64) string {
+	turns := int64(0)
+	if r.Genuine {
+		turns = 1
+	}
+	fits := func(r conversations.Record) bool { return r.Hash() == db.ToHash(m.stored) }
+	consistent := r.Sums == conversations.Sums{
+		Tokens: before.Tokens + r.Tokens, Chars: before.Chars + r.Chars,
+		Turns: before.Turns + turns,
+	} && r.Bytes == bytes
+	if fits(r) && consistent {
+		return ""
+	}
+	for _, try := range []struct {
+		column string
+		change func(*conversations.Record)
+	}{
+		{"genuine", func(r *conversations.Record) { r.Genuine = !r.Genuine }},
+		{"tokens", func(r *conversations.Record) { r.Tokens = r.Sums.Tokens - before.Tokens }},
+		{"tokens_sum", func(r *conversations.Record) { r.Sums.Tokens = before.Tokens + r.Tokens }},
+		{"chars", func(r *conversations.Record) { r.Chars = r.Sums.Chars - before.Chars }},
+		{"chars_sum", func(r *conversations.Record) { r.Sums.Chars = before.Chars + r.Chars }},
+		{"turns_sum", func(r *conversations.Record) { r.Sums.Turns = before.Turns + turns }},
+		{"bytes", func(r *conversations.Record) { r.Bytes = bytes }},
+	} {
+		changed := r
+		try.change(&changed)
+		if fits(changed) {
+			return try.column
+		}
+	}
+	if len(m.stored) == 0 {
+		return "record"
+	}
+	if chain := r.Chain; fits(r) && !chain.IsZero() {
+		return "tokens_sum, chars_sum, turns_sum or bytes"
+	}
+	return "created_at, search_text, sync_chain or record"
+}
+
+// head compares the conversation's row with its last message.
+func (v *Verification) head(f *Findings, last verifiedMessage) {
+	c := v.Conversation
+	key := c.Ref.ID
+	switch {
+	case last.seq < c.HeadSeq:
+		f.add(Missing, "messages", fmt.Sprintf("%d to %d", last.seq+1, c.HeadSeq), "",
+			"conversations.head_seq says %d, and the last message that is there is %d", c.HeadSeq, last.seq)
+		return
+	case last.seq > c.HeadSeq:
+		f.add(Tampered, "conversations", key, "head_seq",
+			"the conversation's head is message %d, and there is a message %d", c.HeadSeq, last.seq)
+		return
+	}
+	if last.record.Chain != c.HeadChain {
+		f.add(Tampered, "conversations", key, "head_chain", "the head's hash is not that of message %d", last.seq)
+	}
+	for _, sum := range []struct {
+		column     string
+		have, want int64
+	}{
+		{"tokens_sum", c.Sums.Tokens, last.record.Sums.Tokens},
+		{"chars_sum", c.Sums.Chars, last.record.Sums.Chars},
+		{"turns_sum", c.Sums.Turns, last.record.Sums.Turns},
+	} {
+		if sum.have != sum.want {
+			f.add(Tampered, "conversations", key, sum.column, "it is %d, and the messages come to %d", sum.have,
+				sum.want)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package exports
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"precis/internal/store/conversations"
+	"precis/internal/store/db"
+	"precis/internal/store/evidence"
+	"precis/internal/store/seals"
+)
+
+// finish compares what was written with what the export's seals recorded, seals it here, and verifies all of it.
+func (im *importing) finish(ctx context.Context) (Imported, error) {
+	if im.cid == 0 {
+		return Imported{}, db.Invalidf("there is no conversation in it")
+	}
+	if im.seals != (seals.Head{Seals: im.sealSeq, Chain: im.sealChain}) {
+		return Imported{}, db.Invalidf("its seals end at %d, and its conversation says %d: rows are missing",
+			im.seals.Seals, im.sealSeq)
+	}
+	if im.seenChain != im.eventChain {
+		return Imported{}, db.Invalidf("its events do not end where its conversation says: rows are missing")
+	}
+	if im.active != im.last.ActiveMarker || im.epoch != im.last.Epoch {
+		return Imported{}, db.Invalidf("the conversation's active_marker or epoch is not what its last seal says")
+	}
+	if _, known := im.markers[im.active]; im.active != "" && !known {
+		return Imported{}, db.Invalidf("the active marker is missing")
+	}
+	for _, id := range slices.Sorted(maps.Keys(im.runs)) {
+		if _, sealed := im.newest[seals.OfRun(id)]; !sealed {
+			return Imported{}, db.Invalidf("runs %s: no seal knows it", id)
+		}
+	}
+	if _, err := im.tx.Exec(
+		ctx, `UPDATE conversations SET active_marker = nullif($2, ''), event_chain = $3 WHERE cid = $1`,
+		im.cid, im.markers[im.active], im.events[:]); err != nil {
+		return Imported{}, badRow(err)
+	}
+	subjects, records := []seals.Subject{seals.OfConversation()}, []seals.Record{{}}
+	for _, of := range im.subjects() {
+		here := of
+		switch of.Kind {
+		case seals.Run:
+			here.ID = im.runs[of.ID]
+		case seals.Marker:
+			here.ID = im.markers[of.ID]
+		}
+		read, err := seals.ReadRows(ctx, im.tx, im.cid, here)
+		if err != nil {
+			return Imported{}, err
+		}
+		if err := im.compare(im.newest[of], read[0]); err != nil {
+			return Imported{}, err
+		}
+		if of.Kind == seals.Conversation {
+			records[0] = seals.Record{Rows: read[0], Imported: &seals.ImportedFrom{
+				Conversation: im.from.ID, Seals: im.seals.Seals, SealChain: im.seals.Chain, Before: im.origin,
+				At: im.originAt,
+			}}
+			continue
+		}
+		subjects, records = append(subjects, here), append(records, seals.Record{Rows: read[0]})
+	}
+	for i := range im.pruned {
+		subjects, records = append(subjects, seals.Subject{Kind: seals.Pruning, ID: db.NewID()}),
+			append(records, seals.Record{Pruned: &im.pruned[i]})
+	}
+	if err := seals.Put(ctx, im.tx, im.cid, subjects, records); err != nil {
+		return Imported{}, err
+	}
+	c, err := conversations.Find(ctx, im.tx, db.ConversationRef(im.to))
+	if err != nil {
+		return Imported{}, err
+	}
+	return Imported{Conversation: c, Runs: im.runs, Rows: im.rows}, im.verify(ctx, c)
+}
+
+func (im *importing) subjects() []seals.Subject {
+	list := make([]seals.Subject, 0, len(im.newest))
+	for of := range im.newest {
+		list = append(list, of)
+	}
+	slices.SortFunc(list, func(a, b seals.Subject) int {
+		return strings.Compare(string(a.Kind)+" "+a.ID, string(b.Kind)+" "+b.ID)
+	})
+	return list
+}
+
+// compare finds what is not as a seal of the export recorded it, the ids that are others here left out.
+func (im *importing) compare(s seals.Seal, found []seals.Row) error {
+	was, err := s.Rows()
+	if err != nil {
+		return db.Invalidf("%s", err)
+	}
+	is := make(map[string]seals.Row, len(found))
+	for _, row := range found {
+		row.Values = maps.Clone(row.Values) // what is sealed here are the values that it has here
+		for column, value := range row.Values {
+			if value != nil {
+				row.Values[column] = new(im.original(row.Table, column, *value))
+			}
+		}
+		// The key as it was, to find the row by.
+		t, _ := seals.TableOf(s.Kind, row.Table)
+		key := make([]string, len(t.Key))
+		for i, name := range t.Key {
+			key[i] = row.Value(name)
+		}
+		is[row.Table+" "+strings.Join(key, "/")] = row
+	}
+	for _, id := range slices.Sorted(maps.Keys(was)) {
+		row := was[id]
+		now, there := is[id]
+		if row.Table == "artifacts" {
+			continue // those are checked by their content; here they may have been before
+		}
+		if !there {
+			return db.Invalidf("%s %s is missing", row.Table, row.Key)
+		}
+		for _, column := range slices.Sorted(maps.Keys(row.Values)) {
+			if column == "batch" {
+				continue
+			}
+			if value, known := now.Values[column]; known && !evidence.Same(row.Values[column], value) {
+				return db.Invalidf("%s %s, %s: %s", row.Table, row.Key, column,
+					evidence.Differs(row.Values[column], value))
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(is)) {
+		if _, sealed := was[id]; !sealed && is[id].Table != "artifacts" {
+			return db.Invalidf("%s: no seal knows the row", id)
+		}
+	}
+	return nil
+}
+
+// original is a value as it was where the conversation came from.
+func (im *importing) original(table, column, value string) string {
+	switch {
+	case column == "tenant":
+		return im.from.Tenant
+	case table == "conversations" && column == "id":
+		return im.from.ID
+	case column == "id", column == "run", column == "base", column == "replay_of", column == "original":
+		for _, ids := range [...]map[string]string{im.runs, im.markers} {
+			for was, is := range ids {
+				if is == value {
+					return was
+				}
+			}
+		}
+	}
+	return value
+}
+
+// verify proves what was written, before it counts.
+func (im *importing) verify(ctx context.Context, c conversations.Conversation) error {
+	v := evidence.Within(im.db, im.tx, c)
+	messages, _, err := v.Messages(ctx)
+	if err != nil {
+		return err
+	}
+	events, err := v.Events(ctx)
+	if err != nil {
+		return err
+	}
+	seals, _, err := v.Seals(ctx)
+	if err != nil {
+		return err
+	}
+	var texts evidence.Findings
+	for _, run := range im.runs {
+		refs, err := v.References(ctx, run)
+		if err != nil {
+			return err
+		}
+		for _, r := range refs {
+			if _, err := v.Artifact(ctx, &texts, r); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range [...]evidence.Findings{messages, events, seals, texts} {
+		for _, fault := range f.List {
+			if fault.State != evidence.Pruned {
+				return db.Invalidf("%s %s, %s: %s", fault.Table, fault.Key, fault.Column, fault.Detail)
+			}
+		}
+	}
+	return nil
+}

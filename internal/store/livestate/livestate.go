@@ -1,0 +1,126 @@
+// Package livestate keeps the live state of conversations: versioned pieces such as a todo list or a plan, which are
+// injected again after a compaction.
+package livestate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/conversations"
+	"precis/internal/store/db"
+	"precis/internal/store/seals"
+	"precis/pipeline"
+)
+
+// Store sets and reads pieces of live state.
+type Store struct{ db *db.DB }
+
+// New gives the room over an open database.
+func New(d *db.DB) *Store { return &Store{db: d} }
+
+// Enrichment is one version of a piece of live state.
+type Enrichment struct {
+	Key string
+	// Version counts the writes of the key, from 1.
+	Version int64
+	// Value is any bytes; empty: removed.
+	Value []byte
+	// Source is what was set, where Value is its rendering: a JSON object. Nil: Value is all there is.
+	Source json.RawMessage
+	// AfterSeq and Epoch are the conversation's head and epoch when it was set.
+	AfterSeq, Epoch int64
+	Created         time.Time
+}
+
+const enrichmentColumns = `e.key, e.version, e.value, e.after_seq, e.epoch, e.created_at, e.source`
+
+func scanEnrichment(row pgx.CollectableRow) (e Enrichment, err error) {
+	return e, row.Scan(&e.Key, &e.Version, &e.Value, &e.AfterSeq, &e.Epoch, &e.Created, (*[]byte)(&e.Source))
+}
+
+var enrichmentKey = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+
+// SetEnrichment writes a new version of a piece of state; an empty value removes it. Setting what is there already
+// makes no new version.
+func (s *Store) Set(ctx context.Context, ref db.ConversationRef, key string, value []byte) (Enrichment, error) {
+	return s.SetRendered(ctx, ref, key, value, nil)
+}
+
+// SetRenderedEnrichment is SetEnrichment for a value that is the rendering of source, a JSON object.
+func (s *Store) SetRendered(ctx context.Context, ref db.ConversationRef, key string, value []byte,
+	source json.RawMessage,
+) (Enrichment, error) {
+	var e Enrichment
+	if !enrichmentKey.MatchString(key) {
+		return e, fmt.Errorf("store: set state: %w",
+			db.Invalidf("key %q: lower-case letters, digits, _ and -, at most 64", key))
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	err := s.db.Write(ctx, "set state", func(ctx context.Context, tx pgx.Tx) error {
+		c, err := conversations.Lock(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		if !c.ContentDeleted.IsZero() {
+			return db.ErrContentDeleted
+		}
+		last, err := db.One(ctx, tx, scanEnrichment, `SELECT `+enrichmentColumns+` FROM enrichments e
+			WHERE e.cid = $1 AND e.key = $2 ORDER BY e.version DESC LIMIT 1`, c.CID, key)
+		if err != nil && !db.IsNotFound(err) {
+			return err
+		}
+		if err == nil && string(last.Value) == string(value) && string(last.Source) == string(source) {
+			e = last
+			return nil
+		}
+		e, err = db.One(ctx, tx, scanEnrichment, `INSERT INTO enrichments AS e (cid, key, version, value, after_seq, epoch, source, tokens)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING `+enrichmentColumns, c.CID, key, last.Version+1, value, c.HeadSeq, c.Epoch,
+			[]byte(source), pipeline.EstimateText(string(value)))
+		if err != nil {
+			return err
+		}
+		return seals.Write(ctx, tx, c.CID, seals.OfLiveState(e.Key, e.Version))
+	})
+	return e, err
+}
+
+// GetEnrichment reads the current version, also before it counts for a context. One that was never set, or was removed,
+// is ErrNotFound.
+func (s *Store) Get(ctx context.Context, ref db.ConversationRef, key string) (Enrichment, error) {
+	var e Enrichment
+	err := s.db.Read(ctx, "read state", func(ctx context.Context, q db.Querier) error {
+		cid, err := conversations.Readable(ctx, q, ref)
+		if err != nil {
+			return err
+		}
+		e, err = db.One(ctx, q, scanEnrichment, `SELECT `+enrichmentColumns+` FROM enrichments e
+			WHERE e.cid = $1 AND e.key = $2 ORDER BY e.version DESC LIMIT 1`, cid, db.CleanText(key))
+		if db.IsNotFound(err) || err == nil && len(e.Value) == 0 {
+			return db.NotFoundf("state %q", key)
+		}
+		return err
+	})
+	return e, err
+}
+
+// Enrichments gives the current version of every key that is set, by key, also before it counts for a context.
+func (s *Store) List(ctx context.Context, ref db.ConversationRef) ([]Enrichment, error) {
+	var list []Enrichment
+	err := s.db.Read(ctx, "read state", func(ctx context.Context, q db.Querier) error {
+		cid, err := conversations.Readable(ctx, q, ref)
+		if err != nil {
+			return err
+		}
+		list, err = db.All(ctx, q, scanEnrichment, `SELECT * FROM (SELECT DISTINCT ON (e.key) `+enrichmentColumns+` FROM enrichments e
+			WHERE e.cid = $1 ORDER BY e.key, e.version DESC) e WHERE octet_length(value) > 0 ORDER BY key`, cid)
+		return err
+	})
+	return list, err
+}

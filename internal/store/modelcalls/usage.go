@@ -1,0 +1,89 @@
+package modelcalls
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+	"precis/internal/store/runs"
+)
+
+// TokensUsed sums what a tenant's model calls since a time have sent and received, failed ones too.
+func (s *Store) TokensUsed(ctx context.Context, tenant string, since time.Time) (int64, error) {
+	var n int64
+	err := s.db.Read(ctx, "sum a tenant's tokens", func(ctx context.Context, q db.Querier) (err error) {
+		n, err = db.One(ctx, q, pgx.RowTo[int64], `SELECT coalesce(sum(input_tokens + cached_input_tokens + cache_write_tokens + output_tokens), 0)::bigint
+			FROM usage_ledger WHERE tenant = $1 AND started_at >= $2`, tenant, since)
+		return err
+	})
+	return n, err
+}
+
+// UsageGroup is a sum over model calls.
+type UsageGroup struct {
+	// Key is the conversation, "vendor/model", the day (UTC, 2006-01-02) or the tenant.
+	Key                                    string
+	Input, CachedInput, CacheWrite, Output int64
+	Calls                                  int
+	// Failed counts calls that ended without an answer that could be used. Lost counts those that never ended: their
+	// run did, or they were tried again. Those are perhaps paid for, and their tokens are not known.
+	Failed, Lost int
+	// Models are the same calls by model.
+	Models []runs.ModelUsage
+}
+
+// The groups of UsageBy.
+var usageGroups = map[string]string{
+	"tenant":       `l.tenant`,
+	"conversation": `c.id`,
+	"model":        `l.vendor || '/' || l.model`,
+	"day":          `to_char(l.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
+}
+
+// UsageBy sums a tenant's model calls since a time by "tenant", "conversation", "model" or "day".
+func (s *Store) UsageBy(ctx context.Context, tenant, group string, since time.Time) ([]UsageGroup, error) {
+	key, ok := usageGroups[group]
+	if !ok {
+		return nil, fmt.Errorf("store: sum usage: %w",
+			db.Invalidf("group %q: it is tenant, conversation, model or day", group))
+	}
+	type row struct {
+		key          string
+		failed, lost int
+		runs.ModelUsage
+	}
+	var rows []row
+	err := s.db.Read(ctx, "sum usage", func(ctx context.Context, q db.Querier) (err error) {
+		rows, err = db.All(ctx, q, func(r pgx.CollectableRow) (u row, err error) {
+			return u, r.Scan(&u.key, &u.Vendor, &u.Model, &u.Input, &u.CachedInput, &u.CacheWrite, &u.Output, &u.Calls,
+				&u.failed, &u.lost)
+		}, `SELECT `+key+` AS key, l.vendor, l.model, sum(l.input_tokens)::bigint, sum(l.cached_input_tokens)::bigint,
+				sum(l.cache_write_tokens)::bigint, sum(l.output_tokens)::bigint, count(*), count(*) FILTER (WHERE l.state = 'failed'),
+				count(*) FILTER (WHERE l.state = 'started' AND (r.outcome IS NOT NULL OR EXISTS (
+					SELECT FROM usage_ledger later WHERE later.run = l.run AND (later.call, later.attempt) > (l.call, l.attempt)
+				)))
+			FROM usage_ledger l JOIN conversations c ON c.cid = l.cid JOIN runs r ON r.id = l.run
+			WHERE l.tenant = $1 AND l.started_at >= $2
+			GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, tenant, since)
+		return err
+	})
+	var list []UsageGroup
+	for _, r := range rows {
+		if n := len(list); n == 0 || list[n-1].Key != r.key {
+			list = append(list, UsageGroup{Key: r.key})
+		}
+		g := &list[len(list)-1]
+		g.Input += r.Input
+		g.CachedInput += r.CachedInput
+		g.CacheWrite += r.CacheWrite
+		g.Output += r.Output
+		g.Calls += r.Calls
+		g.Failed += r.failed
+		g.Lost += r.lost
+		g.Models = append(g.Models, r.ModelUsage)
+	}
+	return list, err
+}

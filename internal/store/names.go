@@ -1,0 +1,57 @@
+package store
+
+import "precis/internal/store/db"
+
+// The names that every room shares, for callers that need no room of their own.
+type (
+	// Options tune a Store.
+	Options = db.Options
+	// ConversationRef names a conversation of a tenant.
+	ConversationRef = db.ConversationRef
+	// RunRef names a run of a tenant.
+	RunRef = db.RunRef
+	// BatchRef names a batch of replays of a tenant.
+	BatchRef = db.BatchRef
+	// Hash is a SHA-256.
+	Hash = db.Hash
+	// ConflictError is an ErrConflict with its reason.
+	ConflictError = db.ConflictError
+	// ConflictReason says what stands in the way of a change.
+	ConflictReason = db.ConflictReason
+)
+
+// DefaultTenant owns everything while no API keys are configured.
+const DefaultTenant = db.DefaultTenant
+
+// The errors that callers tell apart with errors.Is, see package db.
+var (
+	ErrNotFound       = db.ErrNotFound
+	ErrContentDeleted = db.ErrContentDeleted
+	ErrDamaged        = db.ErrDamaged
+	ErrPruned         = db.ErrPruned
+	ErrConflict       = db.ErrConflict
+	ErrStaleSequence  = db.ErrStaleSequence
+	ErrReplyOpen      = db.ErrReplyOpen
+	ErrNothingToUndo  = db.ErrNothingToUndo
+	ErrRunActive      = db.ErrRunActive
+	ErrTampered       = db.ErrTampered
+	ErrInvalid        = db.ErrInvalid
+)
+
+// The reasons of a ConflictError, see package db.
+const (
+	ConflictReplyOpen      = db.ConflictReplyOpen
+	ConflictBaseChanged    = db.ConflictBaseChanged
+	ConflictCoveredChanged = db.ConflictCoveredChanged
+	ConflictRunFinished    = db.ConflictRunFinished
+	ConflictNotPrepared    = db.ConflictNotPrepared
+	ConflictReplyEnded     = db.ConflictReplyEnded
+	ConflictDifferent      = db.ConflictDifferent
+)
+
+// ConflictReasonOf gives the reason of a ConflictError, "" for any other error.
+func ConflictReasonOf(err error) ConflictReason { return db.ConflictReasonOf(err) }
+
+// Unavailable reports whether err means that the database could not be reached or takes no work just now: the same
+// call may succeed later.
+func Unavailable(err error) bool { return db.Unavailable(err) }

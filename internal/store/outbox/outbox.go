@@ -1,0 +1,110 @@
+// Package outbox hands out the runs whose workflows are to be started. Their rows are written in the transaction that
+// requests the run, by package runs.
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+	"precis/internal/store/runs"
+)
+
+// Store claims and marks dispatches.
+type Store struct{ db *db.DB }
+
+// New gives the room over an open database.
+func New(d *db.DB) *Store { return &Store{db: d} }
+
+// Dispatch is a run whose workflow is to be started.
+type Dispatch struct {
+	ID           int64
+	Tenant       string
+	Conversation string
+	Run          string
+	// Kind is the run's trigger, for the search attribute.
+	Kind string
+	// Replay is Run.ReplayMode.
+	Replay string
+	// Attempts counts the claims, this one too.
+	Attempts int
+	Created  time.Time
+	// TraceParent is the trace of the request that asked for the run, see WithTrace.
+	TraceParent string
+}
+
+// WithTrace makes a context belong to the trace of the request that asked for the run.
+func (d Dispatch) WithTrace(ctx context.Context) context.Context {
+	return db.WithTraceParent(ctx, d.TraceParent)
+}
+
+// ClaimOutbox takes up to limit runs that are due, oldest first. Each is this caller's for the lease; one that is
+// not marked by then is given out again, since its dispatcher is dead. Callers never wait for each other.
+func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Dispatch, error) {
+	var list []Dispatch
+	err := s.db.Write(ctx, "claim the outbox", func(ctx context.Context, tx pgx.Tx) (err error) {
+		list, err = db.All(ctx, tx, func(row pgx.CollectableRow) (d Dispatch, err error) {
+			return d, row.Scan(&d.ID, &d.Tenant, &d.Conversation, &d.Run, &d.Kind, &d.Replay, &d.Attempts, &d.Created,
+				&d.TraceParent)
+		}, `WITH due AS MATERIALIZED (
+				SELECT id FROM outbox WHERE dispatched_at IS NULL AND due_at <= now() ORDER BY due_at, id LIMIT $1
+				FOR UPDATE SKIP LOCKED
+			), claimed AS (
+				UPDATE outbox o SET due_at = now() + $2, attempts = attempts + 1 FROM due WHERE o.id = due.id RETURNING o.*
+			)
+			SELECT o.id, o.tenant, o.conversation, o.run, r.trigger_kind,
+				CASE WHEN p.live THEN 'live' WHEN p.run IS NOT NULL THEN 'recorded' ELSE '' END, o.attempts, o.created_at, o.trace_parent
+			FROM claimed o JOIN runs r ON r.id = o.run LEFT JOIN replays p ON p.run = o.run ORDER BY o.id`, db.ClampLimit(limit), lease)
+		return err
+	})
+	return list, err
+}
+
+// MarkDispatched says that the workflows have been started.
+func (s *Store) MarkDispatched(ctx context.Context, ids ...int64) error {
+	return s.db.Write(ctx, "mark the outbox", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE outbox SET dispatched_at = now() WHERE id = ANY($1) AND dispatched_at IS NULL`,
+			ids)
+		return err
+	})
+}
+
+// MarkRunDispatched is MarkDispatched for a caller that has started the run's workflow itself.
+func (s *Store) MarkRunDispatched(ctx context.Context, ref db.RunRef) error {
+	return s.db.Write(ctx, "mark the outbox", func(ctx context.Context, tx pgx.Tx) error {
+		if err := runs.Owns(ctx, tx, ref); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `UPDATE outbox SET dispatched_at = now() WHERE run = $1 AND dispatched_at IS NULL`,
+			ref.ID)
+		return err
+	})
+}
+
+// PostponeDispatch says that a workflow could not be started, and when to try again.
+func (s *Store) Postpone(ctx context.Context, id int64, in time.Duration, why string) error {
+	return s.db.Write(ctx, "postpone a dispatch", func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(
+			ctx, `UPDATE outbox SET due_at = now() + $2, last_error = $3 WHERE id = $1 AND dispatched_at IS NULL`,
+			id, in, db.CleanText(why))
+		return err
+	})
+}
+
+// ReviveDispatches gives out again the runs that have not ended and of which nothing has been heard for the time
+// given: their workflow was terminated, or the Temporal server that had it is gone. Starting one that does run is
+// harmless, and one that starts again finds what was done before. It says how many there are.
+func (s *Store) Revive(ctx context.Context, silent time.Duration) (int, error) {
+	var n int64
+	err := s.db.Write(ctx, "revive dispatches", func(ctx context.Context, tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `UPDATE outbox o SET dispatched_at = NULL, due_at = now() FROM runs r
+			WHERE r.id = o.run AND r.outcome IS NULL AND o.dispatched_at < now() - $1::interval AND NOT EXISTS (
+				SELECT FROM run_steps t WHERE t.run = o.run
+					AND greatest(t.started_at, t.started_at + t.ms * interval '1 millisecond') >= now() - $1::interval)`, silent)
+		n = tag.RowsAffected()
+		return err
+	})
+	return int(n), err
+}

@@ -1,0 +1,71 @@
+package replays
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+	"precis/internal/store/runs"
+	"precis/pipeline"
+)
+
+// ReplayCount counts the replays of a batch that ended alike.
+type Count struct {
+	// Outcome is "" for those that have not ended.
+	Outcome   runs.Outcome       `json:"outcome"`
+	ErrorKind pipeline.ErrorKind `json:"error_kind"`
+	// Identical is set for those from the record.
+	Identical *bool `json:"identical,omitempty"`
+	Runs      int   `json:"runs"`
+}
+
+// ReplayTotals is what has become of a batch's replays so far.
+type Totals struct {
+	Counts []Count
+	// Models are their calls of models.
+	Models []runs.ModelUsage
+	// Different lists replays whose record came out otherwise, at most 100, oldest first.
+	Different []string
+}
+
+// Runs is how many replays there are, done how many of them have ended.
+func (t Totals) Runs() (all, done int) {
+	for _, c := range t.Counts {
+		all += c.Runs
+		if c.Outcome != "" {
+			done += c.Runs
+		}
+	}
+	return all, done
+}
+
+// ReplayBatchTotals sums up a batch as it stands.
+func (s *Batches) Totals(ctx context.Context, ref db.BatchRef) (Totals, error) {
+	var t Totals
+	err := s.db.Snapshot(ctx, "sum a batch of replays up", func(ctx context.Context, tx pgx.Tx) error {
+		b, err := findBatch(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		t.Counts, err = db.All(ctx, tx, func(row pgx.CollectableRow) (c Count, err error) {
+			return c, row.Scan(&c.Outcome, &c.ErrorKind, &c.Identical, &c.Runs)
+		}, `SELECT coalesce(r.outcome, ''), r.error_kind, p.identical, count(*) FROM replays p JOIN runs r ON r.id = p.run
+			WHERE p.batch = $1 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, b.Ref.ID)
+		if err != nil {
+			return err
+		}
+		t.Models, err = db.All(ctx, tx, func(row pgx.CollectableRow) (m runs.ModelUsage, err error) {
+			return m, row.Scan(&m.Vendor, &m.Model, &m.Input, &m.CachedInput, &m.CacheWrite, &m.Output, &m.Calls)
+		}, `SELECT l.vendor, l.model, sum(l.input_tokens)::bigint, sum(l.cached_input_tokens)::bigint, sum(l.cache_write_tokens)::bigint,
+				sum(l.output_tokens)::bigint, count(*)
+			FROM replays p JOIN usage_ledger l ON l.run = p.run WHERE p.batch = $1 GROUP BY 1, 2 ORDER BY 1, 2`, b.Ref.ID)
+		if err != nil {
+			return err
+		}
+		t.Different, err = db.All(ctx, tx, pgx.RowTo[string],
+			`SELECT run FROM replays WHERE batch = $1 AND NOT identical ORDER BY run LIMIT 100`, b.Ref.ID)
+		return err
+	})
+	return t, err
+}

@@ -1,0 +1,117 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+	"precis/internal/store/seals"
+	"precis/pipeline"
+)
+
+// RecordStep writes an attempt, first as started and again when it has ended: (Stage, Call, Attempt) is the key, what
+// is given replaces what was there, empty strings and a zero Started leave it.
+func (s *Attempts) Record(ctx context.Context, ref db.RunRef, t Attempt) error {
+	numbers, err := db.CleanJSON(t.Numbers)
+	if err != nil {
+		return fmt.Errorf("store: record a step: numbers: %w", err)
+	}
+	artifacts, err := json.Marshal(t.Artifacts)
+	if err != nil {
+		return fmt.Errorf("store: record a step: artifacts: %w", err)
+	}
+	if t.Artifacts == nil {
+		artifacts = []byte(`{}`)
+	}
+	if t.Attempt < 1 || t.Stage == "" {
+		return fmt.Errorf("store: record a step: %w", db.Invalidf("a step has a stage and an attempt from 1"))
+	}
+	return s.db.Write(ctx, "record a step", func(ctx context.Context, tx pgx.Tx) error {
+		cid, err := seals.LockRun(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO run_steps AS s (run, stage, call, attempt, rung, summarizer, outcome, error_kind, message, next,
+				worker, started_at, ms, numbers, artifacts)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12, clock_timestamp()), nullif($13::bigint, 0), $14, $15)
+			ON CONFLICT ON CONSTRAINT run_steps_attempt_key DO UPDATE SET
+				rung = coalesce(nullif(excluded.rung, ''), s.rung),
+				summarizer = coalesce(nullif(excluded.summarizer, ''), s.summarizer),
+				outcome = excluded.outcome,
+				error_kind = coalesce(nullif(excluded.error_kind, ''), s.error_kind),
+				message = coalesce(nullif(excluded.message, ''), s.message),
+				next = coalesce(nullif(excluded.next, ''), s.next),
+				worker = coalesce(nullif(excluded.worker, ''), s.worker),
+				started_at = coalesce($12, s.started_at),
+				ms = coalesce(excluded.ms, s.ms),
+				numbers = s.numbers || excluded.numbers,
+				artifacts = s.artifacts || excluded.artifacts`,
+			ref.ID, db.CleanText(t.Stage), t.Call, t.Attempt, db.CleanText(t.Rung), db.CleanText(t.Summarizer),
+			string(t.Outcome), string(t.ErrorKind), db.CleanText(t.Message), db.CleanText(t.Next),
+			db.CleanText(t.Worker), db.TimeOrNil(t.Started),
+			t.Took.Milliseconds(), numbers, artifacts)
+		if err != nil {
+			return err
+		}
+		return seals.WriteEnded(ctx, tx, cid, ref.ID)
+	})
+}
+
+// NoteNext records what the ladder did after the last attempt at a call, and the kind of failure that it answered: the
+// attempt itself tells, unless its worker died in it.
+func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage string, call int, next string,
+	kind pipeline.ErrorKind,
+) error {
+	return s.db.Write(ctx, "record the next step", func(ctx context.Context, tx pgx.Tx) error {
+		cid, err := seals.LockRun(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE run_steps SET next = $4, error_kind = CASE WHEN outcome = 'started' AND error_kind = '' THEN $5 ELSE error_kind END
+			WHERE run = $1 AND stage = $2 AND call = $3 AND attempt = (
+				SELECT max(attempt) FROM run_steps WHERE run = $1 AND stage = $2 AND call = $3)`, ref.ID, stage, call, db.CleanText(next), string(kind))
+		if err != nil {
+			return err
+		}
+		return seals.WriteEnded(ctx, tx, cid, ref.ID)
+	})
+}
+
+// StageResult gives what PutStageResult kept, ErrNotFound when nothing is there.
+func (s *Attempts) Result(ctx context.Context, ref db.RunRef, stage string, call int) ([]byte, error) {
+	var result []byte
+	err := s.db.Read(ctx, "read a stage's result", func(ctx context.Context, q db.Querier) (err error) {
+		result, err = db.One(ctx, q, pgx.RowTo[[]byte], `SELECT g.result FROM stage_results g JOIN runs r ON r.id = g.run
+			WHERE r.tenant = $1 AND g.run = $2 AND g.stage = $3 AND g.call = $4`, ref.Tenant, db.CleanText(ref.ID), db.CleanText(stage), call)
+		return err
+	})
+	return result, err
+}
+
+// PutStageResult keeps a stage's result, before its activity returns, and gives the one that counts: that of the first
+// writer, whoever races. The attempt is no part of the key.
+func (s *Attempts) PutResult(ctx context.Context, ref db.RunRef, stage string, call int,
+	result []byte,
+) ([]byte, error) {
+	var winner []byte
+	if result == nil {
+		result = []byte{}
+	}
+	err := s.db.Write(ctx, "keep a stage's result", func(ctx context.Context, tx pgx.Tx) (err error) {
+		cid, err := seals.LockRun(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		// DO NOTHING with a second look gives no row in a race: the statement's snapshot does not have it yet.
+		winner, err = db.One(ctx, tx, pgx.RowTo[[]byte], `INSERT INTO stage_results (run, stage, call, result) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (run, stage, call) DO UPDATE SET stage = excluded.stage RETURNING result`, ref.ID, stage, call, result)
+		if err != nil {
+			return err
+		}
+		return seals.WriteEnded(ctx, tx, cid, ref.ID)
+	})
+	return winner, err
+}

@@ -1,0 +1,100 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+	"precis/pipeline"
+)
+
+// RunFilter picks runs; zero fields do not filter.
+type Filter struct {
+	Conversation string
+	Outcome      Outcome
+	// Unfinished picks those without an outcome.
+	Unfinished bool
+	ErrorKind  pipeline.ErrorKind
+	Digest     *bool
+	Trigger    pipeline.TriggerKind
+	// Summarizer picks those whose summary it wrote.
+	Summarizer string
+	// ReplayOf picks those that repeat a run.
+	ReplayOf string
+	// Compactions leaves out replays that took no effect.
+	Compactions bool
+	// Since and Until bound Created: from Since on, before Until.
+	Since, Until time.Time
+	// Cursor is "" for the first page and what came back for the next.
+	Cursor string
+	// Limit is 1 to 1000; 0: 100.
+	Limit int
+}
+
+// ListRuns gives a tenant's runs, newest first, without their steps; next is "" after the last page.
+func (s *Store) List(ctx context.Context, tenant string, f Filter) (list []Run, next string, err error) {
+	after, err := db.ParseCursor(f.Cursor)
+	if err != nil {
+		return nil, "", fmt.Errorf("store: list runs: %w", err)
+	}
+	limit := db.ClampLimit(f.Limit)
+	err = s.db.Read(ctx, "list runs", func(ctx context.Context, q db.Querier) (err error) {
+		list, err = db.All(ctx, q, scanRun, `SELECT `+runColumns+runJoins+` WHERE `+runFilter+`
+				AND ($13::timestamptz IS NULL OR (r.created_at, r.id) < ($13, $14))
+			ORDER BY r.created_at DESC, r.id DESC LIMIT $15`, append(f.args(tenant), after.At, after.ID, limit+1)...)
+		return err
+	})
+	if len(list) > limit {
+		list = list[:limit]
+		next = db.MakeCursor(list[limit-1].Created, list[limit-1].Ref.ID)
+	}
+	return list, next, err
+}
+
+// runFilter is a RunFilter in SQL, its values are args.
+const runFilter = `r.tenant = $1
+	AND ($2 = '' OR c.id = $2)
+	AND ($3 = '' OR r.outcome = $3)
+	AND (NOT $4 OR r.outcome IS NULL)
+	AND ($5 = '' OR r.error_kind = $5)
+	AND ($6::boolean IS NULL OR r.digest = $6)
+	AND ($7::timestamptz IS NULL OR r.created_at >= $7)
+	AND ($8::timestamptz IS NULL OR r.created_at < $8)
+	AND ($9 = '' OR r.trigger_kind = $9)
+	AND ($10 = '' OR r.summarizer = $10)
+	AND ($11 = '' OR r.replay_of = $11)
+	AND (NOT $12 OR r.replay_of IS NULL OR EXISTS (SELECT FROM markers took WHERE took.run = r.id))`
+
+func (f Filter) args(tenant string) []any {
+	return []any{
+		tenant, db.CleanText(f.Conversation), string(f.Outcome), f.Unfinished, string(f.ErrorKind), f.Digest,
+		db.TimeOrNil(f.Since), db.TimeOrNil(f.Until), string(f.Trigger), db.CleanText(f.Summarizer),
+		db.CleanText(f.ReplayOf), f.Compactions,
+	}
+}
+
+// CountRuns counts a tenant's runs by outcome, "" being those that have none yet. Cursor and Limit of the filter
+// do not count.
+func (s *Store) Count(ctx context.Context, tenant string, f Filter) (map[Outcome]int, error) {
+	type group struct {
+		outcome Outcome
+		n       int
+	}
+	var groups []group
+	err := s.db.Read(ctx, "count runs", func(ctx context.Context, q db.Querier) (err error) {
+		groups, err = db.All(ctx, q, func(row pgx.CollectableRow) (g group, err error) {
+			return g, row.Scan(&g.outcome, &g.n)
+		}, `SELECT coalesce(r.outcome, ''), count(*) FROM runs r JOIN conversations c ON c.cid = r.cid WHERE `+
+			runFilter+` GROUP BY 1`,
+			f.args(tenant)...)
+		return err
+	})
+	counts := make(map[Outcome]int, len(groups))
+	for _, g := range groups {
+		counts[g.outcome] = g.n
+	}
+	return counts, err
+}

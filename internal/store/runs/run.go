@@ -1,0 +1,137 @@
+// Package runs keeps the executions of CompactionWorkflow, every attempt at their stages, and what each stage found.
+package runs
+
+import (
+	"encoding/json"
+	"time"
+
+	"precis/internal/store/db"
+	"precis/pipeline"
+)
+
+// Store requests, finishes and reads runs.
+type Store struct{ db *db.DB }
+
+// New gives the room over an open database.
+func New(d *db.DB) *Store { return &Store{db: d} }
+
+// Attempts records the attempts at a run's stages and keeps their results.
+type Attempts struct{ db *db.DB }
+
+// NewAttempts gives the room over an open database.
+func NewAttempts(d *db.DB) *Attempts { return &Attempts{db: d} }
+
+// MarkerStatus is where a marker stands.
+type MarkerStatus string
+
+// The statuses.
+const (
+	// MarkerPrepared waits to be applied. A conversation has at most one.
+	MarkerPrepared MarkerStatus = "prepared"
+	// MarkerApplied took effect: it is the active marker, or lies under it.
+	MarkerApplied MarkerStatus = "applied"
+	MarkerUndone  MarkerStatus = "undone"
+	// MarkerDiscarded was prepared and never applied; Reason says why.
+	MarkerDiscarded MarkerStatus = "discarded"
+)
+
+// Outcome is how a run ended; "" while it has not.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeApplied    Outcome = "applied"
+	OutcomePrepared   Outcome = "prepared"
+	OutcomeSkipped    Outcome = "skipped"
+	OutcomeSuperseded Outcome = "superseded"
+	OutcomeCancelled  Outcome = "cancelled"
+	OutcomeFailed     Outcome = "failed"
+	// OutcomeReplayed is that of a replay that came to its end and took no effect.
+	OutcomeReplayed Outcome = "replayed"
+)
+
+// Run is one row of runs, with the sums of its model calls.
+type Run struct {
+	Ref          db.RunRef
+	Conversation string
+	WorkflowID   string
+	// TemporalRunID is "" until the workflow has started.
+	TemporalRunID string
+	// Outcome is "" while the run is unfinished.
+	Outcome   Outcome
+	ErrorKind pipeline.ErrorKind
+	Reason    string
+
+	Kind               pipeline.TriggerKind
+	Trigger            json.RawMessage
+	Focus              string
+	Full               bool
+	ForceExternal      bool
+	Prepare            bool
+	Prompt, Summarizer string // what was asked for instead of the settings
+	Settings, Versions json.RawMessage
+	ReplayOf           string
+	// Replay is what it is as a replay, zero for a run that is none.
+	Replay Replay
+	// RequestedHead is the head of the conversation when the run was asked for.
+	RequestedHead int64
+
+	Facts Facts
+	// Marker is the one that the run wrote, "": none. MarkerStatus is what has become of it, MarkerEnded when it was
+	// undone or discarded.
+	Marker       string
+	MarkerStatus MarkerStatus
+	MarkerEnded  time.Time
+	Usage        Usage
+	// Models are the same calls by model.
+	Models []ModelUsage
+	// Created is when it was asked for, Started when a worker took it up, Finished when it ended; zero: not yet.
+	Created, Started, Finished time.Time
+	// Steps are set by GetRun only.
+	Attempts []Attempt
+}
+
+// RunFacts are what a run finds out on its way. Recording them again replaces those that are not zero.
+type Facts struct {
+	// Summarizer wrote the summary; Rung is the step of the ladder that led to it.
+	Summarizer, Rung string
+	PromptName       string
+	PromptVersion    string
+	Mode             pipeline.Mode
+	Digest           bool
+	// CoversFrom and CoversTo are sequence numbers, CoveredMessages counts what was summarized.
+	CoversFrom, CoversTo int64
+	CoveredMessages      int
+	// CoveredChain is Message.Chain at CoversTo.
+	CoveredChain db.Hash
+	// TokensBefore and TokensAfter are of the whole context.
+	TokensBefore, TokensAfter int
+	// Context is the artifact of the context as it was written.
+	Context string
+	// Verification and Numbers are JSON objects. Numbers are merged key by key.
+	Verification, Numbers json.RawMessage
+}
+
+// RunUsage sums a run's model calls, failed ones too.
+type Usage struct {
+	// Tokens. Input does not count CachedInput and CacheWrite.
+	Input, CachedInput, CacheWrite, Output int64
+	Calls                                  int
+	// Lost counts calls that were begun and never ended: perhaps paid for, and the answer gone.
+	Lost int
+}
+
+// ModelUsage sums the calls of one model, failed ones too.
+type ModelUsage struct {
+	Vendor string `json:"vendor"`
+	Model  string `json:"model"`
+	// Tokens. Input does not count CachedInput and CacheWrite.
+	Input       int64 `json:"input"`
+	CachedInput int64 `json:"cached"`
+	CacheWrite  int64 `json:"written"`
+	Output      int64 `json:"output"`
+	Calls       int   `json:"calls"`
+}
+
+// WorkflowID is the id of the workflow that compacts a conversation, at most 255 bytes.
+func WorkflowID(ref db.ConversationRef) string { return "compaction/" + ref.Tenant + "/" + ref.ID }

@@ -1,0 +1,93 @@
+// Package schema brings a database to the version that this build works with.
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"precis/migrations"
+)
+
+// SchemaVersion is where a database stands.
+type Version struct {
+	// Current is the version of the database, 0: empty. Latest is the version that this build is made for.
+	Current, Latest int64
+}
+
+// UpToDate says whether this build can work with the database.
+func (v Version) UpToDate() bool { return v.Current == v.Latest }
+
+// Migrate brings the schema named by the URL's search_path up to date: one call at a time, however many
+// processes start at once. log gets a line for each file that was applied; nil: no lines.
+func Migrate(ctx context.Context, databaseURL string, log func(string)) error {
+	return withGoose(ctx, databaseURL, func(p *goose.Provider) error {
+		results, err := p.Up(ctx)
+		if err != nil {
+			return fmt.Errorf("store: migrate: %w", err)
+		}
+		for _, r := range results {
+			if log != nil {
+				log(fmt.Sprintf("migrated: %s (%s)", r.Source.Path, r.Duration.Round(time.Millisecond)))
+			}
+		}
+		return nil
+	})
+}
+
+// Version reads where the database stands, and what this build wants. An empty database is at 0.
+func Read(ctx context.Context, databaseURL string) (Version, error) {
+	var v Version
+	err := withGoose(ctx, databaseURL, func(p *goose.Provider) error {
+		var err error
+		if v.Current, v.Latest, err = p.GetVersions(ctx); err != nil {
+			return fmt.Errorf("store: read the schema's version: %w", err)
+		}
+		return nil
+	})
+	return v, err
+}
+
+func withGoose(ctx context.Context, databaseURL string, fn func(*goose.Provider) error) error {
+	cfg, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		return fmt.Errorf("store: the database URL cannot be read: %w", err)
+	}
+	db := stdlib.OpenDB(*cfg)
+	defer func() { _ = db.Close() }()
+	id, err := lockID(ctx, db)
+	if err != nil {
+		return err
+	}
+	// Another process's migration is looked at every second, for five minutes.
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(id), lock.WithLockTimeout(1, 300))
+	if err != nil {
+		return fmt.Errorf("store: migrate: %w", err)
+	}
+	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker))
+	if err != nil {
+		return fmt.Errorf("store: migrate: %w", err)
+	}
+	return fn(p)
+}
+
+// lockID gives each schema of a database its own lock: those of different schemas need not wait for each other.
+func lockID(ctx context.Context, db *sql.DB) (int64, error) {
+	var schema sql.NullString
+	if err := db.QueryRowContext(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
+		return 0, fmt.Errorf("store: reach the database: %w", err)
+	}
+	if !schema.Valid {
+		return 0, fmt.Errorf("store: migrate: the URL's search_path names no schema that exists: create it first")
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("precis migrations " + schema.String))
+	return int64(h.Sum64() >> 1), nil
+}

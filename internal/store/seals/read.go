@@ -1,0 +1,95 @@
+package seals
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// columns are the names and expressions of what a seal holds, in one order.
+func (t Table) Columns() (names, expressions []string) {
+	add := func(list []string, form string) {
+		for _, name := range list {
+			names = append(names, name)
+			expressions = append(expressions, strings.ReplaceAll(form, "$", `"`+name+`"`))
+		}
+	}
+	add(t.text, `$::text`)
+	for _, name := range t.bytes {
+		if strings.HasSuffix(name, "sha256") || strings.HasSuffix(name, "chain") || strings.HasSuffix(name, "hash") {
+			add([]string{name}, `encode($, 'hex')`)
+			continue
+		}
+		// A seal outlives the content, and holds no word of it.
+		add([]string{name}, `'sha256:' || encode(sha256($), 'hex')`)
+	}
+	add(t.times, `(extract(epoch FROM $) * 1000000)::bigint::text`)
+	return names, expressions
+}
+
+func (t Table) query() string {
+	_, expressions := t.Columns()
+	return `SELECT ARRAY[` + strings.Join(expressions, ", ") + `]::text[] FROM ` + t.Name + ` WHERE ` + t.where +
+		` ORDER BY ` + t.order
+}
+
+func (t Table) scan(row pgx.CollectableRow) (Row, error) {
+	var values []*string
+	if err := row.Scan(&values); err != nil {
+		return Row{}, err
+	}
+	names, _ := t.Columns()
+	out := Row{Table: t.Name, Values: make(map[string]*string, len(names))}
+	for i, name := range names {
+		out.Values[name] = values[i]
+	}
+	key := make([]string, len(t.Key))
+	for i, name := range t.Key {
+		key[i] = out.Value(name)
+	}
+	out.Key = strings.Join(key, "/")
+	return out, nil
+}
+
+// readRows reads what seals of the subjects would hold now.
+func ReadRows(ctx context.Context, q batcher, cid int64, subjects ...Subject) ([][]Row, error) {
+	rows := make([][]Row, len(subjects))
+	batch := &pgx.Batch{}
+	for i, of := range subjects {
+		for _, t := range Tables[of.Kind] {
+			batch.Queue(t.query(), cid, of.ID).Query(func(found pgx.Rows) error {
+				list, err := pgx.CollectRows(found, t.scan)
+				rows[i] = append(rows[i], list...)
+				return err
+			})
+		}
+	}
+	return rows, q.SendBatch(ctx, batch).Close()
+}
+
+// batcher is what a pool and a transaction have in common for several statements at once.
+type batcher interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// errSealForm is a seal that is whole, and that this version cannot compare with the rows.
+var ErrForm = errors.New("of a form that this version does not read; verify it with the version that wrote it")
+
+func (s Seal) Rows() (map[string]Row, error) {
+	var r Record
+	if err := json.Unmarshal(s.Record, &r); err != nil {
+		return nil, fmt.Errorf("read seal %d: %w", s.N, err)
+	}
+	if r.Form != Form {
+		return nil, fmt.Errorf("seal %d is %w: %d", s.N, ErrForm, r.Form)
+	}
+	rows := make(map[string]Row, len(r.Rows))
+	for _, row := range r.Rows {
+		rows[row.Table+" "+row.Key] = row
+	}
+	return rows, nil
+}

@@ -1,0 +1,72 @@
+package seals
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/db"
+)
+
+// subject is what a seal is of.
+type Subject struct {
+	Kind Kind
+	ID   string
+}
+
+func OfRun(id string) Subject { return Subject{Run, id} }
+
+func OfMarker(id string) Subject { return Subject{Marker, id} }
+
+func OfConversation() Subject { return Subject{Conversation, "configuration"} }
+
+func OfLiveState(key string, version int64) Subject {
+	return Subject{LiveState, fmt.Sprintf("%s@%d", key, version)}
+}
+
+// seal records what the subjects are now. The transaction holds the conversation's row.
+func Write(ctx context.Context, tx pgx.Tx, cid int64, subjects ...Subject) error {
+	rows, err := ReadRows(ctx, tx, cid, subjects...)
+	if err != nil {
+		return err
+	}
+	records := make([]Record, len(subjects))
+	for i := range subjects {
+		records[i].Rows = rows[i]
+	}
+	return Put(ctx, tx, cid, subjects, records)
+}
+
+// putSeals writes one seal for each subject. The transaction holds the conversation's row.
+func Put(ctx context.Context, tx pgx.Tx, cid int64, subjects []Subject, records []Record) error {
+	var n, epoch, events int64
+	var chain, eventChain []byte
+	var active string
+	err := tx.QueryRow(ctx, `SELECT seal_seq, seal_chain, epoch, coalesce(active_marker, ''), event_seq, event_chain
+		FROM conversations WHERE cid = $1`, cid).Scan(&n, &chain, &epoch, &active, &events, &eventChain)
+	if err != nil {
+		return err
+	}
+	head := db.Hash(chain)
+	batch := &pgx.Batch{}
+	for i, of := range subjects {
+		r := records[i]
+		r.Form, r.Epoch, r.ActiveMarker, r.Events, r.EventChain = Form, epoch, active, events, db.Hash(eventChain)
+		record, err := json.Marshal(r)
+		if err != nil {
+			return fmt.Errorf("encode a seal: %w", err)
+		}
+		n++
+		sum := db.Hash(sha256.Sum256(record))
+		head = Chain(head, n, of.Kind, of.ID, sum)
+		next := head // a copy: it is sent later
+		batch.Queue(`INSERT INTO seals (cid, n, kind, subject, sha256, chain, record) VALUES ($1, $2, $3, $4, $5, `+
+			`$6, $7)`,
+			cid, n, string(of.Kind), of.ID, sum[:], next[:], record)
+	}
+	batch.Queue(`UPDATE conversations SET seal_seq = $2, seal_chain = $3 WHERE cid = $1`, cid, n, head[:])
+	return tx.SendBatch(ctx, batch).Close()
+}

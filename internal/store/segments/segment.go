@@ -1,0 +1,146 @@
+// Package segments keeps the out-of-band memory of conversations: ranges of messages that compactions covered, and
+// notes that agents wrote.
+package segments
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"precis/internal/store/conversations"
+	"precis/internal/store/db"
+	"precis/internal/store/markers"
+)
+
+// Store keeps segments and notes.
+type Store struct{ db *db.DB }
+
+// New gives the room over an open database.
+func New(d *db.DB) *Store { return &Store{db: d} }
+
+// Segment is one entry of a conversation's out-of-band memory: a range of its messages, whose text is written out from
+// them when somebody reads it, or an agent's own note.
+type Segment struct {
+	Name string
+	// CoversFrom and CoversTo are the messages that it shows, 0: a note. OffsetFrom is the byte of the text of
+	// CoversFrom where it begins, OffsetTo the byte of the text of CoversTo where it ends; 0: whole.
+	CoversFrom, CoversTo int64
+	OffsetFrom, OffsetTo int
+	// Marker is the one that it was made for, "": a note.
+	Marker string
+	// Content is a note's text, any bytes; nil for a range, and in lists.
+	Content []byte
+	// Size of the text in bytes. 0 for a range that has to be measured anew, since a message in it was pruned.
+	Size int64
+	// Facts is what the index says of a range, a JSON object; "{}" for a note.
+	Facts   json.RawMessage
+	Created time.Time
+}
+
+// Note says that an agent wrote it.
+func (g Segment) Note() bool { return g.CoversFrom == 0 }
+
+var (
+	segmentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+	// Names of the memory's own, in any case: a folder may not tell upper from lower.
+	reservedName = regexp.MustCompile(`(?i)^(index\.md|segment_[0-9]+\.md)$`)
+)
+
+// KeepSegments notes ranges that have been made. One that is there stays as it is: a name means the same for ever.
+func (s *Store) Keep(ctx context.Context, ref db.ConversationRef, list []Segment) error {
+	return s.db.Write(ctx, "keep segments", func(ctx context.Context, tx pgx.Tx) error {
+		c, err := conversations.Lock(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		if !c.ContentDeleted.IsZero() {
+			return db.ErrContentDeleted
+		}
+		batch := &pgx.Batch{}
+		known := map[string]bool{}
+		for _, g := range list {
+			if !reservedName.MatchString(g.Name) || g.Note() {
+				return db.Invalidf("segment %q of messages %d to %d", g.Name, g.CoversFrom, g.CoversTo)
+			}
+			if !known[g.Marker] {
+				if _, err := markers.Find(ctx, tx, c.CID, g.Marker); err != nil {
+					return err
+				}
+				known[g.Marker] = true
+			}
+			facts, err := db.CleanJSON(g.Facts)
+			if err != nil {
+				return err
+			}
+			batch.Queue(`INSERT INTO segments (cid, name, covers_from, covers_to, offset_from, offset_to, marker, content, size, facts)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, '', $8, $9) ON CONFLICT (cid, name) DO NOTHING`,
+				c.CID, g.Name, g.CoversFrom, g.CoversTo, g.OffsetFrom, g.OffsetTo, g.Marker, g.Size, facts)
+		}
+		return tx.SendBatch(ctx, batch).Close()
+	})
+}
+
+// MeasureSegment notes the size of a range that was to be measured anew.
+func (s *Store) Measure(ctx context.Context, ref db.ConversationRef, name string, size int64) error {
+	return s.db.Write(ctx, "measure a segment", func(ctx context.Context, tx pgx.Tx) error {
+		cid, err := conversations.Readable(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `UPDATE segments SET size = $3 WHERE cid = $1 AND name = $2 AND covers_from > 0`, cid,
+			name, size)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = db.NotFoundf("segment %q", name)
+		}
+		return err
+	})
+}
+
+// GetSegment reads an entry of the memory.
+func (s *Store) Get(ctx context.Context, ref db.ConversationRef, name string) (Segment, error) {
+	var g Segment
+	err := s.db.Read(ctx, "read a segment", func(ctx context.Context, q db.Querier) error {
+		cid, err := conversations.Readable(ctx, q, ref)
+		if err != nil {
+			return err
+		}
+		g, err = db.One(ctx, q, scanSegment,
+			`SELECT `+segmentColumns+`, content FROM segments WHERE cid = $1 AND name = $2`, cid, db.CleanText(name))
+		if db.IsNotFound(err) {
+			err = db.NotFoundf("segment %q", strings.ToValidUTF8(name, "\uFFFD"))
+		}
+		return err
+	})
+	return g, err
+}
+
+// Segments lists a conversation's memory, without texts: ranges in the order of the conversation, then notes by name.
+func (s *Store) List(ctx context.Context, ref db.ConversationRef) ([]Segment, error) {
+	var list []Segment
+	err := s.db.Read(ctx, "list segments", func(ctx context.Context, q db.Querier) error {
+		cid, err := conversations.Readable(ctx, q, ref)
+		if err != nil {
+			return err
+		}
+		list, err = db.All(ctx, q, scanSegment, `SELECT `+segmentColumns+`, NULL::bytea FROM segments WHERE cid = $1
+			ORDER BY covers_from = 0, covers_from, offset_from, name`, cid)
+		return err
+	})
+	return list, err
+}
+
+const segmentColumns = `name, covers_from, covers_to, offset_from, offset_to, coalesce(marker, ''),
+	CASE WHEN covers_from = 0 THEN octet_length(content) ELSE size END, facts, created_at`
+
+func scanSegment(row pgx.CollectableRow) (g Segment, err error) {
+	err = row.Scan(&g.Name, &g.CoversFrom, &g.CoversTo, &g.OffsetFrom, &g.OffsetTo, &g.Marker, &g.Size,
+		(*[]byte)(&g.Facts), &g.Created, &g.Content)
+	if !g.Note() {
+		g.Content = nil
+	}
+	return g, err
+}
