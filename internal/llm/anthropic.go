@@ -2,18 +2,13 @@ package llm
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
-	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
 	"github.com/tidwall/gjson"
 )
 
@@ -24,8 +19,8 @@ const (
 	anthropicOldVersion = "2023-06-01"
 	// betaHeader names the beta features that a request uses, with commas between them.
 	betaHeader = "Anthropic-Beta"
-	// defaultMaxOutput is asked for where neither the caller nor the registry knows a limit, in tokens: the API
-	// wants a figure, and every model since Claude 3.5 takes this one.
+	// defaultMaxOutput is the limit where neither the caller nor the table of models has one, in tokens: the API needs
+	// a figure, and every model since Claude 3.5 accepts this one.
 	defaultMaxOutput = 8192
 )
 
@@ -35,14 +30,14 @@ type anthropicProtocol struct {
 	client anthropic.Client
 	// own is false for a compatible server.
 	own bool
-	// form is the native compaction that is asked for, "" for an ordinary request.
+	// form is the native compaction that is requested, "" for an ordinary request.
 	form NativeForm
 }
 
-// newAnthropic makes the protocol for an address. further come after our own options, and win.
+// newAnthropic makes the protocol for an address. The options in further override our own.
 func newAnthropic(v Vendor, base string, further ...option.RequestOption) *anthropicProtocol {
 	opts := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(), // the configuration alone decides, not what the shell happens to export
+		option.WithoutEnvironmentDefaults(), // only the configuration decides, not the variables of the shell
 		option.WithoutOpenTelemetry(),       // its spans may hold the conversation
 		option.WithBaseURL(base),
 		option.WithHTTPClient(&http.Client{Transport: v.transport()}),
@@ -53,6 +48,15 @@ func newAnthropic(v Vendor, base string, further ...option.RequestOption) *anthr
 	}
 	opts = append(opts, further...)
 	return &anthropicProtocol{vendor: v, client: anthropic.NewClient(opts...), own: hostOf(base) == "api.anthropic.com"}
+}
+
+func (p *anthropicProtocol) native(form NativeForm) (protocol, error) {
+	if form.Format() != TypeAnthropic {
+		return nil, noForm(p.vendor.Name, form)
+	}
+	c := *p
+	c.form = form
+	return &c, nil
 }
 
 func (p *anthropicProtocol) request(c Call) ([]byte, error) {
@@ -72,8 +76,8 @@ func (p *anthropicProtocol) request(c Call) ([]byte, error) {
 
 func (p *anthropicProtocol) streaming([]byte) string { return `"stream":true` }
 
-// headers chooses the API version and the betas that the body needs, so that an agent's own request is
-// taken as it is.
+// headers chooses the API version and the betas that the body needs, so that an agent's own request is accepted
+// unchanged.
 func (p *anthropicProtocol) headers(body []byte) http.Header {
 	h := http.Header{}
 	var betas []string
@@ -96,7 +100,7 @@ func (p *anthropicProtocol) headers(body []byte) http.Header {
 				add(anthropic.AnthropicBetaCompact2026_09_04)
 			}
 		case "messages":
-			// A block of an earlier compaction stands at the head, and brings the beta that it is of.
+			// A block of an earlier compaction comes first, and needs the beta that made it.
 			switch b := v.Get("0.content.0"); {
 			case b.Get("type").String() != "compaction":
 			case b.Get("signature").String() != "":
@@ -111,7 +115,7 @@ func (p *anthropicProtocol) headers(body []byte) http.Header {
 		h.Set(betaHeader, strings.Join(betas, ","))
 	}
 	if !p.own && p.vendor.APIKey != "" {
-		// The SDK sends a bearer token; servers that copy the API read the older header.
+		// The SDK sends a bearer token; compatible servers read the older header.
 		h.Set("X-Api-Key", p.vendor.APIKey)
 	}
 	return h
@@ -130,139 +134,3 @@ func (p *anthropicProtocol) post(ctx context.Context, _ string, body []byte,
 }
 
 func (p *anthropicProtocol) requestIDHeader() string { return "Request-Id" }
-
-func (p *anthropicProtocol) events(res *http.Response, a *answer) error {
-	a.asked = p.form != ""
-	block := compactionBlock{}
-	dec := ssestream.NewDecoder(res)
-	for dec.Next() {
-		data := dec.Event().Data
-		var ev anthropic.MessageStreamEventUnion
-		if dec.Event().Type == "error" || gjson.GetBytes(data, "type").String() == "error" {
-			return &streamError{data: data}
-		}
-		if len(strings.TrimSpace(string(data))) == 0 {
-			continue
-		}
-		if err := json.Unmarshal(data, &ev); err != nil {
-			return err
-		}
-		switch ev.Type {
-		case "message_start":
-			a.id, a.model = ev.Message.ID, ev.Message.Model
-			u := ev.Message.Usage
-			a.usage = anthropicUsage(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
-			a.iterations(gjson.GetBytes(data, "message.usage").Raw)
-		case "content_block_start":
-			a.block(ev.ContentBlock.Type, ev.ContentBlock.Text, ev.ContentBlock.Thinking)
-			if ev.ContentBlock.Type == "compaction" {
-				block = compactionBlock{raw: gjson.GetBytes(data, "content_block").Raw}
-			}
-		case "content_block_delta":
-			a.addText(ev.Delta.Text)
-			a.addReasoning(ev.Delta.Thinking)
-			block.delta(gjson.GetBytes(data, "delta").Raw)
-		case "content_block_stop":
-			if block.raw != "" {
-				a.compaction(block.whole())
-				block = compactionBlock{}
-			}
-		case "message_delta":
-			if ev.Delta.StopReason != "" {
-				a.Finish = finishOf(string(ev.Delta.StopReason))
-			}
-			// The figures are totals so far; older servers give the output alone.
-			u := ev.Usage
-			if u.JSON.InputTokens.Valid() {
-				a.usage = anthropicUsage(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens,
-					u.OutputTokens)
-			} else if u.JSON.OutputTokens.Valid() {
-				a.usage.Output = int(u.OutputTokens)
-			}
-			a.iterations(gjson.GetBytes(data, "usage").Raw)
-		case "message_stop":
-			return nil
-		}
-	}
-	return dec.Err()
-}
-
-// block takes in a content block, or its beginning.
-func (a *answer) block(kind, text, thinking string) {
-	switch kind {
-	case "text":
-		a.addText(text)
-	case "thinking":
-		a.addReasoning(thinking)
-	case "tool_use":
-		a.ToolCalls++
-	}
-}
-
-func anthropicUsage(input, read, write, output int64) Usage {
-	return Usage{Input: int(input + read + write), CachedInput: int(read), CacheWrite: int(write), Output: int(output)}
-}
-
-// iterations takes the figures of usage.iterations, where the answer was made in several passes: each is billed,
-// and the figures at the top leave out the pass that compacts.
-func (a *answer) iterations(usage string) {
-	all := gjson.Get(usage, "iterations")
-	if !all.IsArray() || len(all.Array()) == 0 {
-		return
-	}
-	sum := Usage{}
-	for _, it := range all.Array() {
-		u := anthropicUsage(it.Get("input_tokens").Int(), it.Get("cache_read_input_tokens").Int(),
-			it.Get("cache_creation_input_tokens").Int(), it.Get("output_tokens").Int())
-		sum.Input += u.Input
-		sum.CachedInput += u.CachedInput
-		sum.CacheWrite += u.CacheWrite
-		sum.Output += u.Output
-	}
-	a.usage = sum
-}
-
-func (p *anthropicProtocol) decode(body []byte) (*answer, error) {
-	a, err := decodeAnthropic(body)
-	if a != nil {
-		a.asked = p.form != ""
-	}
-	return a, err
-}
-
-func decodeAnthropic(body []byte) (*answer, error) {
-	var m anthropic.Message
-	if err := json.Unmarshal(body, &m); err != nil {
-		return nil, err
-	}
-	if !m.JSON.Content.Valid() {
-		return nil, errors.New("no content")
-	}
-	a := &answer{id: m.ID, model: m.Model}
-	for _, b := range m.Content {
-		a.block(b.Type, b.Text, b.Thinking)
-		if b.Type == "compaction" {
-			a.compaction(b.RawJSON())
-		}
-	}
-	a.Finish = finishOf(string(m.StopReason))
-	a.usage = anthropicUsage(m.Usage.InputTokens, m.Usage.CacheReadInputTokens, m.Usage.CacheCreationInputTokens,
-		m.Usage.OutputTokens)
-	a.iterations(m.Usage.RawJSON())
-	a.finish()
-	return a, nil
-}
-
-// opaqueID stands for a tenant at a vendor, which wants to tell users apart and must not learn who they are.
-func opaqueID(tenant string) string {
-	sum := sha256.Sum256([]byte("precis tenant\x00" + tenant))
-	return hex.EncodeToString(sum[:16])
-}
-
-func hostOf(base string) string {
-	u, err := url.Parse(base)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Hostname())
-}

@@ -13,24 +13,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 )
 
-// awsConfigDeadline bounds the reading of AWS's own configuration. It reads files and variables only: credentials that
-// come from elsewhere are fetched with the first request.
+// awsConfigDeadline limits the reading of the configuration of AWS: files and variables only. Credentials from
+// elsewhere are fetched with the first request.
 const awsConfigDeadline = 10 * time.Second
 
-// newBedrock speaks the Messages API through Bedrock's InvokeModel and InvokeModelWithResponseStream: the official
-// SDK turns requests and binary streams into what they are at Anthropic. With a key it is sent as Bedrock's API key;
-// else requests are signed with AWS's usual credentials: variables, profile, single sign-on, the machine's role.
+// newBedrock speaks the Messages API through Bedrock's InvokeModel and InvokeModelWithResponseStream: the official SDK
+// translates requests and binary streams. A vendor's key is sent as Bedrock's API key. Without one, requests are signed
+// with the usual credentials of AWS: variables, profile, single sign-on, the machine's role.
 func newBedrock(v Vendor, base string) (*anthropicProtocol, error) {
 	cfg, err := awsConfig(v, bedrockRegion(base))
 	if err != nil {
 		return nil, fmt.Errorf("vendor %q: %w", v.Name, err)
 	}
 	inner := v
-	inner.APIKey = "" // it is no key of Anthropic's
+	inner.APIKey = "" // the key is for Bedrock, not for Anthropic
 	return newAnthropic(inner, base, bedrock.WithConfig(cfg), option.WithBaseURL(base)), nil
 }
 
-// awsConfig says how requests are authenticated, region being that of the address, "": not known.
+// awsConfig returns how requests are authenticated. region is that of the address, "" when it has none.
 func awsConfig(v Vendor, region string) (aws.Config, error) {
 	if v.APIKey != "" {
 		return aws.Config{
@@ -42,7 +42,7 @@ func awsConfig(v Vendor, region string) (aws.Config, error) {
 	defer cancel()
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
-		return cfg, fmt.Errorf("AWS's configuration cannot be read: %w", err)
+		return cfg, fmt.Errorf("read the configuration of AWS: %w", err)
 	}
 	if region != "" {
 		cfg.Region = region
@@ -55,7 +55,7 @@ func awsConfig(v Vendor, region string) (aws.Config, error) {
 	return cfg, nil
 }
 
-// bedrockRegion reads the region in an address of Bedrock's own, "" for another.
+// bedrockRegion returns the region in an address of Bedrock, "" for any other address.
 func bedrockRegion(base string) string {
 	rest, ok := strings.CutPrefix(hostOf(base), "bedrock-runtime.")
 	if !ok {
@@ -72,7 +72,7 @@ func bedrockRegion(base string) string {
 var errNoCredentials = errors.New("no AWS credentials were found: set AWS_ACCESS_KEY_ID and " +
 	"AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the vendor's api_key")
 
-// namedCredentials says what is missing where AWS's SDK tells of its attempts.
+// namedCredentials says what is missing, where the SDK of AWS only lists its attempts.
 type namedCredentials struct{ aws.CredentialsProvider }
 
 // Retrieve implements aws.CredentialsProvider.
@@ -87,8 +87,8 @@ func (c namedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error)
 	return got, err
 }
 
-// bedrockModel reads the name that Bedrock gives a model of Anthropic's, such as
-// us.anthropic.claude-sonnet-4-5-20250929-v1:0, and gives Anthropic's own; false for any other name.
+// bedrockModel returns Anthropic's own name for a name of Bedrock, such as
+// us.anthropic.claude-sonnet-4-5-20250929-v1:0; false for any other name.
 func bedrockModel(model string) (string, bool) {
 	_, name, ok := strings.Cut(model, "anthropic.claude-")
 	if !ok {

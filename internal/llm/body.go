@@ -8,8 +8,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// spliceKeys puts more keys before the last brace of a JSON object, unless it has the key name already. All
-// other bytes stay as they are: the vendor's prompt cache knows a request by them.
+// spliceKeys adds keys before the last brace of a JSON object, unless it already has the key name. All other bytes stay
+// as they are: the vendor's prompt cache compares them.
 func spliceKeys(body []byte, name string, more func(body []byte) string) ([]byte, error) {
 	if !json.Valid(body) {
 		return nil, errors.New("the request body is not valid JSON")

@@ -195,8 +195,10 @@ var answers = []struct {
 		name: "Refusal", answer: vendorserver.Answer{Text: "I cannot help with that.", Finish: "refusal"},
 		want: pipeline.Refused,
 	},
-	{name: "ContentFilter", answer: vendorserver.Answer{Text: "half", Finish: "content_filter"},
-		want: pipeline.Refused},
+	{
+		name: "ContentFilter", answer: vendorserver.Answer{Text: "half", Finish: "content_filter"},
+		want: pipeline.Refused,
+	},
 	{
 		name: "NoFinishReason", answer: vendorserver.Answer{Text: "half a summ", Finish: "none"},
 		want: pipeline.MalformedOutput,
@@ -205,15 +207,19 @@ var answers = []struct {
 		name: "UnknownFinishReason", answer: vendorserver.Answer{Text: "half a summ", Finish: "tired"},
 		want: pipeline.MalformedOutput,
 	},
-	{name: "VendorBrokeOff", answer: vendorserver.Answer{Text: "half a summ", Finish: "error"},
-		want: pipeline.ServerError},
+	{
+		name: "VendorBrokeOff", answer: vendorserver.Answer{Text: "half a summ", Finish: "error"},
+		want: pipeline.ServerError,
+	},
 	{name: "EmptyBody", answer: vendorserver.Answer{Raw: str("")}, want: pipeline.EmptyOutput},
 	{name: "BlankBody", answer: vendorserver.Answer{Raw: str("\n\n")}, want: pipeline.EmptyOutput},
 	{name: "InvalidJSON", answer: vendorserver.Answer{Raw: str("{not json")}, want: pipeline.MalformedOutput},
 	{name: "OtherJSON", answer: vendorserver.Answer{Raw: str(`{"hello":"world"}`)}, want: pipeline.MalformedOutput},
 	{
-		name: "Page", answer: vendorserver.Answer{Raw: str("<html><body>Sign in</body></html>"),
-			ContentType: "text/html"},
+		name: "Page", answer: vendorserver.Answer{
+			Raw:         str("<html><body>Sign in</body></html>"),
+			ContentType: "text/html",
+		},
 		want: pipeline.MalformedOutput,
 	},
 	{
@@ -269,27 +275,37 @@ var answers = []struct {
 		}},
 		want: pipeline.InputTokensExceeded,
 	},
-	{name: "Status400", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 400}},
-		want: pipeline.BadRequest},
+	{
+		name: "Status400", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 400}},
+		want: pipeline.BadRequest,
+	},
 	{name: "Status401", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 401}}, want: pipeline.Auth},
 	{name: "Status402", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 402}}, want: pipeline.Quota},
 	{name: "Status403", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 403}}, want: pipeline.Auth},
-	{name: "Status404", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 404}},
-		want: pipeline.ModelNotFound},
-	{name: "Status413", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 413}},
-		want: pipeline.InputTooLarge},
+	{
+		name: "Status404", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 404}},
+		want: pipeline.ModelNotFound,
+	},
+	{
+		name: "Status413", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 413}},
+		want: pipeline.InputTooLarge,
+	},
 	{
 		name: "Status429", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 429, RetryAfter: "2"}},
 		want: pipeline.RateLimited, check: retryAfter(2 * time.Second),
 	},
 	{
-		name: "Status429Millis", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 429,
-			RetryAfterMS: 1500}},
+		name: "Status429Millis", answer: vendorserver.Answer{Error: &vendorserver.Error{
+			Status:       429,
+			RetryAfterMS: 1500,
+		}},
 		want: pipeline.RateLimited, check: retryAfter(1500 * time.Millisecond),
 	},
 	{name: "Status429NoBody", answer: vendorserver.Answer{Raw: str(""), Status: 429}, want: pipeline.RateLimited},
-	{name: "Status500", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 500}},
-		want: pipeline.ServerError},
+	{
+		name: "Status500", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 500}},
+		want: pipeline.ServerError,
+	},
 	{
 		name: "Status503", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 503, Message: "unavailable"}},
 		want: pipeline.Overloaded,
@@ -298,8 +314,10 @@ var answers = []struct {
 		name: "Status504", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 504, Message: "x"}},
 		want: pipeline.Timeout,
 	},
-	{name: "Status529", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 529}},
-		want: pipeline.Overloaded},
+	{
+		name: "Status529", answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 529}},
+		want: pipeline.Overloaded,
+	},
 	{
 		name: "MalformedHistory", answer: vendorserver.Answer{Error: &vendorserver.Error{
 			Status:  400,
@@ -344,8 +362,10 @@ func TestCall(t *testing.T) {
 				}
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					srv := vendorserver.New(t, vendorserver.Script{Key: testKey,
-						Answers: []vendorserver.Answer{c.answer}})
+					srv := vendorserver.New(t, vendorserver.Script{
+						Key:     testKey,
+						Answers: []vendorserver.Answer{c.answer},
+					})
 					request := call(w.vendorType, w.stream)
 					res, err := newClient(t, srv, w.vendorType).Call(ctxOf(t), request)
 
@@ -913,7 +933,7 @@ func TestNew(t *testing.T) {
 		"OwnAddress":   {llm.Vendor{Name: "xai", Type: "openai"}, ""},
 		"Address":      {llm.Vendor{Name: "local", Type: "openai", BaseURL: "http://127.0.0.1:8000/v1"}, ""},
 		"NoAddress":    {llm.Vendor{Name: "local", Type: "openai"}, "no base URL"},
-		"NoType":       {llm.Vendor{Name: "xai"}, "no type given"},
+		"NoType":       {llm.Vendor{Name: "xai"}, "has no type"},
 		"UnknownType":  {llm.Vendor{Name: "xai", Type: "telnet"}, `unknown type "telnet"`},
 		"BadAddress":   {llm.Vendor{Name: "x", Type: "openai", BaseURL: "127.0.0.1:8000"}, "not an http"},
 		"OtherScheme":  {llm.Vendor{Name: "x", Type: "openai", BaseURL: "ftp://h/x"}, "not an http"},

@@ -4,21 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
-	"github.com/tidwall/gjson"
 	"google.golang.org/genai"
-
-	"precis/pipeline"
 )
 
-// googleProtocol speaks generateContent with the types of the official SDK. The SDK's client is not used: it
-// encodes a request anew and decodes an answer before anyone sees it, where an agent's own request has to go out
-// byte for byte and an answer has to be kept as it came.
+// googleProtocol speaks generateContent with the types of the official SDK. The SDK's client is not used because it
+// re-encodes a request and decodes an answer, while an agent's own request has to be sent byte for byte and an answer
+// has to be kept as received.
 type googleProtocol struct {
 	vendor Vendor
 	client *http.Client
@@ -26,7 +21,7 @@ type googleProtocol struct {
 	models string
 }
 
-// googleVersion is the version of the API that the SDK asks for.
+// googleVersion is the version of the API that the SDK uses.
 const googleVersion = "v1beta"
 
 func newGoogle(v Vendor, base string) *googleProtocol {
@@ -52,7 +47,7 @@ func (p *googleProtocol) request(c Call) ([]byte, error) {
 	return json.Marshal(request)
 }
 
-// streaming is asked for by the address.
+// streaming returns no keys: the address requests streaming.
 func (p *googleProtocol) streaming([]byte) string { return "" }
 
 func (p *googleProtocol) headers([]byte) http.Header { return http.Header{} }
@@ -74,89 +69,3 @@ func (p *googleProtocol) post(ctx context.Context, model string, body []byte,
 }
 
 func (p *googleProtocol) requestIDHeader() string { return "X-Goog-Request-Id" }
-
-func (p *googleProtocol) events(res *http.Response, a *answer) error {
-	dec := ssestream.NewDecoder(res)
-	for dec.Next() {
-		data := dec.Event().Data
-		if len(strings.TrimSpace(string(data))) == 0 {
-			continue
-		}
-		if gjson.GetBytes(data, "error").IsObject() {
-			return &streamError{data: data}
-		}
-		if err := a.generated(data); err != nil {
-			return err
-		}
-	}
-	return dec.Err()
-}
-
-func (p *googleProtocol) decode(body []byte) (*answer, error) { return decodeGoogle(body) }
-
-func decodeGoogle(body []byte) (*answer, error) {
-	if !gjson.GetBytes(body, "candidates").Exists() && !gjson.GetBytes(body, "promptFeedback").Exists() {
-		return nil, errors.New("no candidates")
-	}
-	a := &answer{}
-	if err := a.generated(body); err != nil {
-		return nil, err
-	}
-	a.finish()
-	return a, nil
-}
-
-// generated takes in a response, or a piece of a streamed one: they have the same form.
-func (a *answer) generated(data []byte) error {
-	var r genai.GenerateContentResponse
-	if err := json.Unmarshal(data, &r); err != nil {
-		return err
-	}
-	if r.ResponseID != "" {
-		a.id = r.ResponseID
-	}
-	if r.ModelVersion != "" {
-		a.model = r.ModelVersion
-	}
-	if u := r.UsageMetadata; u != nil {
-		a.usage = Usage{
-			Input:       int(u.PromptTokenCount + u.ToolUsePromptTokenCount),
-			CachedInput: int(u.CachedContentTokenCount),
-			Output:      int(u.CandidatesTokenCount + u.ThoughtsTokenCount),
-		}
-	}
-	if f := r.PromptFeedback; f != nil && f.BlockReason != "" && f.BlockReason != genai.BlockedReasonUnspecified {
-		a.Finish = pipeline.FinishContentFilter // the prompt itself was blocked: there is no candidate
-	}
-	if len(r.Candidates) == 0 || r.Candidates[0] == nil || r.Candidates[0].Index != 0 {
-		return nil
-	}
-	candidate := r.Candidates[0]
-	if candidate.Content != nil {
-		for _, part := range candidate.Content.Parts {
-			switch {
-			case part == nil:
-			case part.FunctionCall != nil || part.ExecutableCode != nil || part.ToolCall != nil:
-				a.ToolCalls++
-			case part.Thought:
-				a.addReasoning(part.Text)
-			default:
-				a.addText(part.Text)
-			}
-		}
-	}
-	switch reason := candidate.FinishReason; reason {
-	case "", genai.FinishReasonUnspecified:
-	case genai.FinishReasonStop:
-		a.Finish = pipeline.FinishStop
-		if a.ToolCalls > 0 {
-			a.Finish = pipeline.FinishToolUse
-		}
-	default:
-		a.Finish = finishOf(string(reason))
-		if a.Finish == pipeline.FinishToolUse {
-			a.ToolCalls = max(a.ToolCalls, 1) // a call that could not be read
-		}
-	}
-	return nil
-}

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidwall/gjson"
-
 	"precis/internal/llm"
 	"precis/internal/testkit/corpus"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
+
+	"github.com/tidwall/gjson"
 )
 
 // nativeCall asks for a compaction of a conversation of two messages; large makes it larger than the least that

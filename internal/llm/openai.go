@@ -3,27 +3,22 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/respjson"
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	"github.com/tidwall/gjson"
 )
 
-// openaiProtocol speaks chat completions through the official SDK, with OpenAI and with every server that
-// is compatible.
+// openaiProtocol speaks chat completions through the official SDK, with OpenAI and with every compatible server.
 type openaiProtocol struct {
 	vendor Vendor
 	client openai.Client
 	// own is true for OpenAI itself, and Azure's OpenAI.
 	own bool
-	// newLimit is true for servers that want max_completion_tokens. OpenAI's reasoning models refuse the older
-	// max_tokens, and xAI has it as deprecated; vLLM, Ollama, llama.cpp, DeepSeek, Mistral and most others
-	// know max_tokens, and some of them nothing else.
+	// newLimit is true for servers that need max_completion_tokens. OpenAI's reasoning models refuse the older
+	// max_tokens, and xAI has deprecated it; vLLM, Ollama, llama.cpp, DeepSeek, Mistral and most others know
+	// max_tokens, and some of them only that.
 	newLimit bool
 }
 
@@ -40,7 +35,7 @@ func newOpenAI(v Vendor, base string) *openaiProtocol {
 	}
 	return &openaiProtocol{
 		vendor: v,
-		// Not NewClient: that takes keys and headers from the environment, where the configuration alone decides.
+		// NewClient would take keys and headers from the environment, but only the configuration may decide.
 		client:   openai.Client{Options: opts},
 		own:      own,
 		newLimit: own || v.Name == "xai" || host == "api.x.ai",
@@ -61,8 +56,8 @@ func (p *openaiProtocol) request(c Call) ([]byte, error) {
 		}
 	}
 	if p.own {
-		// The metadata field would ask for the conversation to be stored at the vendor: "only allowed when
-		// store is enabled". So the metadata goes by headers, and storing is declined.
+		// The metadata field is "only allowed when store is enabled", and the vendor must not store the conversation.
+		// So the metadata is sent as headers, and storing is declined.
 		params.Store = openai.Bool(false)
 		if c.Meta.Tenant != "" {
 			params.SafetyIdentifier = openai.String(opaqueID(c.Meta.Tenant))
@@ -71,7 +66,7 @@ func (p *openaiProtocol) request(c Call) ([]byte, error) {
 	return json.Marshal(params)
 }
 
-// streaming asks for the usage as well: without it a streamed answer says nothing of what it cost.
+// streaming requests the usage too: without it a streamed answer does not say what it cost.
 func (p *openaiProtocol) streaming(body []byte) string {
 	if hasKey(body, "stream_options") {
 		return `"stream":true`
@@ -82,123 +77,20 @@ func (p *openaiProtocol) streaming(body []byte) string {
 func (p *openaiProtocol) headers([]byte) http.Header { return http.Header{} }
 
 func (p *openaiProtocol) post(ctx context.Context, _ string, body []byte, headers http.Header) (*http.Response, error) {
+	return p.send(ctx, "chat/completions", body, headers)
+}
+
+// send posts a body to a path of the API.
+func (p *openaiProtocol) send(ctx context.Context, path string, body []byte,
+	headers http.Header,
+) (*http.Response, error) {
 	var res *http.Response
 	opts := make([]option.RequestOption, 0, len(headers))
 	for k := range headers {
 		opts = append(opts, option.WithHeader(k, headers.Get(k)))
 	}
-	err := p.client.Post(ctx, "chat/completions", body, &res, opts...)
+	err := p.client.Post(ctx, path, body, &res, opts...)
 	return res, err
 }
 
 func (p *openaiProtocol) requestIDHeader() string { return "X-Request-Id" }
-
-func (p *openaiProtocol) events(res *http.Response, a *answer) error {
-	dec := ssestream.NewDecoder(res)
-	calls := map[int64]bool{}
-	for dec.Next() {
-		data := dec.Event().Data
-		if strings.HasPrefix(string(data), "[DONE]") {
-			return nil
-		}
-		if e := gjson.GetBytes(data, "error"); e.Exists() && e.Type != gjson.Null {
-			return &streamError{data: data}
-		}
-		var chunk openai.ChatCompletionChunk
-		if err := json.Unmarshal(data, &chunk); err != nil {
-			return err
-		}
-		if chunk.ID != "" {
-			a.id = chunk.ID
-		}
-		if chunk.Model != "" {
-			a.model = chunk.Model
-		}
-		if chunk.JSON.Usage.Valid() {
-			a.usage = openaiUsage(chunk.Usage)
-		}
-		if len(chunk.Choices) == 0 || chunk.Choices[0].Index != 0 {
-			continue
-		}
-		choice := chunk.Choices[0]
-		a.content(choice.Delta.Content, choice.Delta.JSON.Content.Raw(), choice.Delta.JSON.ExtraFields)
-		if choice.Delta.Refusal != "" {
-			a.refusal = true
-		}
-		for _, tc := range choice.Delta.ToolCalls {
-			calls[tc.Index] = true
-		}
-		if choice.Delta.JSON.FunctionCall.Valid() {
-			calls[-1] = true // the form of before the tools
-		}
-		a.ToolCalls = len(calls)
-		if choice.FinishReason != "" {
-			a.Finish = finishOf(choice.FinishReason)
-		}
-	}
-	return dec.Err()
-}
-
-// content takes in the text and the reasoning of a message or of a piece of one. Reasoning has no place in
-// OpenAI's own form: DeepSeek, Kimi, xAI and vLLM have reasoning_content, OpenRouter and Groq have reasoning, and
-// Mistral makes content a list of text and thinking.
-func (a *answer) content(text, raw string, extra map[string]respjson.Field) {
-	if strings.HasPrefix(raw, "[") {
-		gjson.Parse(raw).ForEach(func(_, part gjson.Result) bool {
-			switch part.Get("type").String() {
-			case "text":
-				a.addText(part.Get("text").String())
-			case "thinking":
-				part.Get("thinking.#.text").ForEach(func(_, t gjson.Result) bool {
-					a.addReasoning(t.String())
-					return true
-				})
-			case "refusal":
-				a.refusal = true
-			}
-			return true
-		})
-	} else {
-		a.addText(text)
-	}
-	for _, name := range []string{"reasoning_content", "reasoning"} {
-		if f, ok := extra[name]; ok {
-			if r := gjson.Parse(f.Raw()); r.Type == gjson.String {
-				a.addReasoning(r.String())
-				break
-			}
-		}
-	}
-}
-
-func openaiUsage(u openai.CompletionUsage) Usage {
-	return Usage{
-		Input:       int(u.PromptTokens),
-		CachedInput: int(u.PromptTokensDetails.CachedTokens),
-		CacheWrite:  int(u.PromptTokensDetails.CacheWriteTokens),
-		Output:      int(u.CompletionTokens),
-	}
-}
-
-func (p *openaiProtocol) decode(body []byte) (*answer, error) { return decodeOpenAI(body) }
-
-func decodeOpenAI(body []byte) (*answer, error) {
-	var c openai.ChatCompletion
-	if err := json.Unmarshal(body, &c); err != nil {
-		return nil, err
-	}
-	if len(c.Choices) == 0 {
-		return nil, errors.New("no choices")
-	}
-	a := &answer{id: c.ID, model: c.Model, usage: openaiUsage(c.Usage)}
-	m := c.Choices[0].Message
-	a.content(m.Content, m.JSON.Content.Raw(), m.JSON.ExtraFields)
-	a.refusal = a.refusal || m.Refusal != ""
-	a.ToolCalls = len(m.ToolCalls)
-	if m.JSON.FunctionCall.Valid() {
-		a.ToolCalls++ // the form of before the tools
-	}
-	a.Finish = finishOf(c.Choices[0].FinishReason)
-	a.finish()
-	return a, nil
-}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// retryAfter is how long the vendor asked to wait: by retry-after-ms, by Retry-After in seconds or as a
-// date, by a field of the body, or in the words of its message. 0 when it did not say.
+// retryAfter returns how long the vendor asks to wait: in retry-after-ms, in Retry-After in seconds or as a date, in a
+// field of the body, or in the text of its message; 0 when it does not say.
 func retryAfter(h http.Header, f *facts) time.Duration {
 	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil {
 		return seconds(ms / 1000)
@@ -20,7 +20,7 @@ func retryAfter(h http.Header, f *facts) time.Duration {
 			return seconds(s)
 		}
 		if at, err := http.ParseTime(v); err == nil {
-			// By the server's own clock, where it says what time it has.
+			// By the server's own clock, if the answer has its time.
 			now, err := http.ParseTime(h.Get("Date"))
 			if err != nil {
 				now = time.Now()
@@ -31,7 +31,7 @@ func retryAfter(h http.Header, f *facts) time.Duration {
 	if f.retryDelay > 0 {
 		return f.retryDelay
 	}
-	if m := reTryAgain.FindStringSubmatch(f.lower); m != nil {
+	if m := tryAgainText.FindStringSubmatch(f.lower); m != nil {
 		if d, err := time.ParseDuration(strings.ReplaceAll(m[1], " ", "")); err == nil && d > 0 {
 			return d
 		}
@@ -39,12 +39,12 @@ func retryAfter(h http.Header, f *facts) time.Duration {
 	return 0
 }
 
-// reTryAgain finds "try again in 1m30.5s", "retry in 35.9s", "retry after 20 seconds".
-var reTryAgain = regexp.MustCompile(
+// tryAgainText matches "try again in 1m30.5s", "retry in 35.9s", "retry after 20 seconds".
+var tryAgainText = regexp.MustCompile(
 	`(?:try again|retry) (?:in|after) ((?:\d+h ?)?(?:\d+m ?)?\d+(?:\.\d+)? ?m?s|\d+[mh]\b)`)
 
-// seconds makes a duration, 0 for what is negative or no number, and a day at most: nobody waits longer in
-// earnest, and a bad header must not overflow.
+// seconds returns a duration of at most a day, so that a bad header does not overflow; 0 for a negative or invalid
+// number.
 func seconds(s float64) time.Duration {
 	if math.IsNaN(s) || s <= 0 {
 		return 0
