@@ -3,7 +3,6 @@
 // kept under (run, stage, call) before it returns, so that a retry after a crash finds it and does no work
 // twice.
 //
-//	contract.go     the small structs that pass through Temporal
 //	trigger.go      1. is a compaction due?
 //	summarizer.go   2. who writes the summary?
 //	partition.go    3. what is summarized, what stays?
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"precis/internal/config"
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
@@ -93,8 +93,8 @@ func (a *Activities) modelTimeout() time.Duration {
 	return time.Duration(a.Config.Worker.ModelTimeoutSeconds) * time.Second
 }
 
-func (r Ref) conversation() store.ConversationRef {
+func conversationOf(r contract.Ref) store.ConversationRef {
 	return store.ConversationRef{Tenant: r.Tenant, ID: r.Conversation}
 }
 
-func (r Ref) run() store.RunRef { return store.RunRef{Tenant: r.Tenant, ID: r.Run} }
+func runOf(r contract.Ref) store.RunRef { return store.RunRef{Tenant: r.Tenant, ID: r.Run} }

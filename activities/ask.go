@@ -11,6 +11,7 @@ import (
 
 	"github.com/sethvargo/go-retry"
 
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store"
@@ -69,7 +70,7 @@ func (a *Activities) ask(ctx context.Context, w writing, prompt pipeline.Prompt)
 		Call: req.Call, Attempt: attemptOf(ctx), Vendor: req.Summarizer.Vendor,
 		Model: req.Summarizer.Model, Request: input,
 	}
-	earlier, err := a.Store.ModelCalls.Begin(ctx, req.run(), booked)
+	earlier, err := a.Store.ModelCalls.Begin(ctx, runOf(req.Ref), booked)
 	if err != nil {
 		return recordedAnswer{}, err
 	}
@@ -105,7 +106,7 @@ func (a *Activities) ask(ctx context.Context, w writing, prompt pipeline.Prompt)
 }
 
 // newCall makes the model call of a prepared input.
-func newCall(req SummarizeRequest, prompt pipeline.Prompt, view conversation.View, input []byte) (llm.Call, error) {
+func newCall(req contract.SummarizeRequest, prompt pipeline.Prompt, view conversation.View, input []byte) (llm.Call, error) {
 	call := llm.Call{
 		Model: req.Summarizer.Model, MaxOutput: req.MaxOutput,
 		Meta: llm.Metadata{
@@ -184,7 +185,7 @@ func (a *Activities) book(ctx context.Context, at *attempt, booked modelcalls.Ca
 	defer cancel()
 	wait := retry.WithCappedDuration(5*time.Second, retry.NewExponential(200*time.Millisecond))
 	sha, err := retry.DoValue(ctx, wait, func(ctx context.Context) (string, error) {
-		sha, err := a.Store.ModelCalls.Finish(ctx, at.ref.run(), booked, end)
+		sha, err := a.Store.ModelCalls.Finish(ctx, runOf(at.ref), booked, end)
 		if store.Unavailable(err) {
 			return "", retry.RetryableError(err)
 		}

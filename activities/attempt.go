@@ -21,8 +21,8 @@ import (
 // attempt is one attempt at a stage: the run that it works for, what it reads from the record when it replays one, and
 // what it notes for its row of run_attempts.
 type attempt struct {
-	ref   Ref
-	stage Stage
+	ref   contract.Ref
+	stage contract.Stage
 	// run is nil until open has read it.
 	run *runs.Run
 	// reused reports that an earlier attempt at this call had left its result.
@@ -54,7 +54,7 @@ func (at *attempt) difference(d wire.RunDifference) { at.differences = append(at
 // recorded runs one attempt at a stage: it sends heartbeats from the first line to the last, writes the attempt to
 // run_attempts when it starts and when it ends, and gives errors their kind. Temporal's history keeps only the last
 // failure of a retried activity; run_attempts keeps them all.
-func recorded[R, N any](ctx context.Context, a *Activities, stage Stage, ref Ref, summarizer string, notes *N,
+func recorded[R, N any](ctx context.Context, a *Activities, stage contract.Stage, ref contract.Ref, summarizer string, notes *N,
 	work func(context.Context, *attempt) (R, error),
 ) (R, error) {
 	stop := heartbeat(ctx)
@@ -63,8 +63,8 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage Stage, ref Ref
 	tries := activity.GetInfo(ctx).Attempt
 	at := &attempt{ref: ref, stage: stage}
 	row := runs.Attempt{
-		Stage: string(stage), Call: ref.Call, Attempt: int(tries), Rung: ref.Rung, Summarizer: summarizer,
-		Worker: a.Worker, Outcome: runs.AttemptStarted,
+		Stage: stage, Call: ref.Call, Attempt: int(tries), Rung: ref.Rung, Summarizer: summarizer,
+		Worker: a.Worker, Outcome: contract.AttemptStarted,
 	}
 	began := time.Now()
 	if err := a.begin(ctx, ref, row); err != nil {
@@ -72,15 +72,15 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage Stage, ref Ref
 	}
 
 	result, err := guarded(ctx, a, at, work)
-	row.Outcome, row.Took = runs.AttemptOK, max(time.Since(began), time.Millisecond)
+	row.Outcome, row.Took = contract.AttemptOK, max(time.Since(began), time.Millisecond)
 	if at.reused {
-		row.Outcome = runs.AttemptReused
+		row.Outcome = contract.AttemptReused
 	}
 	if err != nil {
-		row.Outcome, row.ErrorKind, row.Message = runs.AttemptFailed, kindOfFailure(ctx, err), shorten(messageOf(err))
+		row.Outcome, row.ErrorKind, row.Message = contract.AttemptFailed, kindOfFailure(ctx, err), shorten(messageOf(err))
 	}
 	if at.record == nil {
-		a.Metrics.StageEnded(ctx, row.Stage, string(row.Outcome), string(row.ErrorKind), row.Took)
+		a.Metrics.StageEnded(ctx, string(row.Stage), string(row.Outcome), string(row.ErrorKind), row.Took)
 	}
 	row.Artifacts = at.artifacts
 	numbers, encodeErr := json.Marshal(contract.Numbers[R, N]{Result: result, Notes: *notes})
@@ -88,7 +88,7 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage Stage, ref Ref
 	// The attempt's own context may have ended; what happened in it is recorded all the same.
 	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if e := errors.Join(encodeErr, a.Store.Attempts.Record(recordCtx, ref.run(), row)); e != nil {
+	if e := errors.Join(encodeErr, a.Store.Attempts.Record(recordCtx, runOf(ref), row)); e != nil {
 		a.Log.Warn("an attempt was not recorded", "run", ref.Run, "stage", row.Stage, "error", e)
 	}
 	return result, toTemporal(ctx, err, tries)
@@ -98,14 +98,14 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage Stage, ref Ref
 const recordTimeout = 10 * time.Second
 
 // begin records that the attempt starts, and which fallback followed the failed call before it.
-func (a *Activities) begin(ctx context.Context, ref Ref, row runs.Attempt) error {
+func (a *Activities) begin(ctx context.Context, ref contract.Ref, row runs.Attempt) error {
 	if ref.FailedCall > 0 {
-		if err := a.Store.Attempts.NoteNext(ctx, ref.run(), string(ref.FailedStage), ref.FailedCall, ref.Rung,
+		if err := a.Store.Attempts.NoteNext(ctx, runOf(ref), ref.FailedStage, ref.FailedCall, ref.Rung,
 			ref.FailedKind); err != nil {
 			return err
 		}
 	}
-	return a.Store.Attempts.Record(ctx, ref.run(), row)
+	return a.Store.Attempts.Record(ctx, runOf(ref), row)
 }
 
 // guarded runs the stage. A panic is a fault of ours and becomes an error of kind internal.
@@ -139,7 +139,7 @@ func once[R, N any](ctx context.Context, a *Activities, at *attempt, notes *N,
 	work func(run runs.Run) (R, error),
 ) (R, error) {
 	var result R
-	data, err := a.Store.Attempts.Result(ctx, at.ref.run(), string(at.stage), at.ref.Call)
+	data, err := a.Store.Attempts.Result(ctx, runOf(at.ref), at.stage, at.ref.Call)
 	switch {
 	case err == nil:
 		at.reused = true
@@ -166,7 +166,7 @@ func once[R, N any](ctx context.Context, a *Activities, at *attempt, notes *N,
 	if err != nil {
 		return result, err
 	}
-	if data, err = a.Store.Attempts.PutResult(ctx, at.ref.run(), string(at.stage), at.ref.Call, data); err != nil {
+	if data, err = a.Store.Attempts.PutResult(ctx, runOf(at.ref), at.stage, at.ref.Call, data); err != nil {
 		return result, err
 	}
 	return decode[R](data, at, notes)

@@ -12,13 +12,10 @@ import (
 	"unicode/utf8"
 
 	"precis/internal/api/wire"
+	"precis/internal/contract"
 	"precis/internal/store/runs"
 	"precis/pipeline"
 )
-
-// KindDiverged is the kind of failure, and the application error's type, of a replay that cannot go on: the original
-// took another step, or a part of its record is not there. It never leaves the replay.
-const KindDiverged pipeline.ErrorKind = "diverged"
 
 // divergedError is that error.
 type divergedError struct{ says string }
@@ -46,18 +43,18 @@ func (at *attempt) follows() error {
 			took = stepWords(s.Stage, s.Rung, s.Summarizer)
 		}
 	}
-	now := stepWords(string(r.stage), ref.Rung, "")
+	now := stepWords(r.stage, ref.Rung, "")
 	at.difference(wire.RunDifference{What: "step", Recorded: took, Replayed: now})
 	return &divergedError{fmt.Sprintf("step %d of the record is %s, the replay came to %s", ref.Call, took, now)}
 }
 
-func stepWords(stage, rung, summarizer string) string {
-	words := stage
+func stepWords(stage contract.Stage, rung contract.Fallback, summarizer string) string {
+	words := string(stage)
 	if summarizer != "" {
 		words += " by " + summarizer
 	}
-	if rung != "" && rung != "first" {
-		words += " (" + rung + ")"
+	if rung != "" && rung != contract.RungFirst {
+		words += " (" + string(rung) + ")"
 	}
 	return words
 }
@@ -248,7 +245,7 @@ func (a *Activities) keepDifferences(ctx context.Context, at *attempt) error {
 	}
 	for i := range at.differences {
 		d := &at.differences[i]
-		d.Stage, d.Call, d.Rung = string(at.stage), at.ref.Call, at.ref.Rung
+		d.Stage, d.Call, d.Rung = string(at.stage), at.ref.Call, string(at.ref.Rung)
 		if at.record.step != nil {
 			d.Summarizer = at.record.step.Summarizer
 		}
@@ -257,7 +254,7 @@ func (a *Activities) keepDifferences(ctx context.Context, at *attempt) error {
 	if err != nil {
 		return fmt.Errorf("encode the differences: %w", err)
 	}
-	artifact, err := a.Store.Artifacts.Put(ctx, at.ref.conversation(), roleDifference, data)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(at.ref), roleDifference, data)
 	at.artifact(roleDifference, artifact.SHA256)
 	return err
 }

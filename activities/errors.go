@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"precis/internal/contract"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -37,7 +38,7 @@ func toTemporal(ctx context.Context, err error, attempt int32) error {
 			temporal.ApplicationErrorOptions{Cause: err, Category: temporal.ApplicationErrorCategoryBenign})
 	}
 	if d := (*divergedError)(nil); errors.As(err, &d) {
-		return temporal.NewApplicationErrorWithOptions(shorten(d.says), string(KindDiverged),
+		return temporal.NewApplicationErrorWithOptions(shorten(d.says), string(contract.KindDiverged),
 			temporal.ApplicationErrorOptions{NonRetryable: true})
 	}
 	var e *pipeline.Error

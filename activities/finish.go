@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"precis"
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store/breakers"
@@ -15,12 +16,12 @@ import (
 
 // Finish closes a run that applied nothing. A run that has ended otherwise meanwhile, because its marker was
 // applied just before it was cancelled, stays as it is.
-func (a *Activities) Finish(ctx context.Context, req FinishRequest) (FinishResult, error) {
+func (a *Activities) Finish(ctx context.Context, req contract.FinishRequest) (contract.FinishResult, error) {
 	var notes contract.FinishNotes
-	return recorded(ctx, a, StageFinish, req.Ref, "", &notes,
-		func(ctx context.Context, at *attempt) (FinishResult, error) {
+	return recorded(ctx, a, contract.StageFinish, req.Ref, "", &notes,
+		func(ctx context.Context, at *attempt) (contract.FinishResult, error) {
 			if err := a.open(ctx, at); err != nil {
-				return FinishResult{}, err
+				return contract.FinishResult{}, err
 			}
 			if at.original != nil {
 				return a.finishReplay(ctx, at, req)
@@ -29,37 +30,37 @@ func (a *Activities) Finish(ctx context.Context, req FinishRequest) (FinishResul
 		})
 }
 
-func (a *Activities) finish(ctx context.Context, req FinishRequest, before runs.Run) (FinishResult, error) {
+func (a *Activities) finish(ctx context.Context, req contract.FinishRequest, before runs.Run) (contract.FinishResult, error) {
 	data, err := json.Marshal(map[string]any{"outcome": req.Outcome, "error_kind": req.Kind, "reason": req.Reason})
 	if err != nil {
-		return FinishResult{}, fmt.Errorf("encode the event: %w", err)
+		return contract.FinishResult{}, fmt.Errorf("encode the event: %w", err)
 	}
-	run, err := a.Store.Runs.Finish(ctx, req.run(), runs.End{
-		Outcome: runs.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
+	run, err := a.Store.Runs.Finish(ctx, runOf(req.Ref), runs.End{
+		Outcome: precis.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
 		Facts: runs.Facts{Summarizer: req.Summarizer, TokensAfter: 0},
 		Event: &timeline.Event{Kind: timeline.Finished, Data: data},
 	})
 	if err != nil {
-		return FinishResult{}, err
+		return contract.FinishResult{}, err
 	}
 	if before.Outcome == "" {
 		a.countRun(ctx, run, lastStage(before))
 	}
 	if before.Outcome == "" && countsAgainst(run) {
 		if err := a.countFailure(ctx, req.Ref, run); err != nil {
-			return FinishResult{}, err
+			return contract.FinishResult{}, err
 		}
 	}
-	return FinishResult{Outcome: string(run.Outcome), Kind: run.ErrorKind, Reason: run.Reason}, nil
+	return contract.FinishResult{Outcome: run.Outcome, Kind: run.ErrorKind, Reason: run.Reason}, nil
 }
 
 // countFailure counts the run against its conversation, and tells when that stops automatic runs.
-func (a *Activities) countFailure(ctx context.Context, ref Ref, run runs.Run) error {
+func (a *Activities) countFailure(ctx context.Context, ref contract.Ref, run runs.Run) error {
 	settings, err := conversation.Overlay(a.Config.Settings, run.Settings)
 	if err != nil {
 		return err
 	}
-	b, err := a.Store.Breakers.Trip(ctx, breakers.OfConversation(ref.conversation()), run.ErrorKind, run.Reason,
+	b, err := a.Store.Breakers.Trip(ctx, breakers.OfConversation(conversationOf(ref)), run.ErrorKind, run.Reason,
 		settings.Breaker.Failures)
 	if err != nil || !b.Open() {
 		return err
@@ -72,7 +73,7 @@ func (a *Activities) countFailure(ctx context.Context, ref Ref, run runs.Run) er
 	if err != nil {
 		return fmt.Errorf("encode a warning: %w", err)
 	}
-	_, err = a.Store.Timeline.Append(ctx, ref.conversation(),
+	_, err = a.Store.Timeline.Append(ctx, conversationOf(ref),
 		timeline.Event{Kind: timeline.Warning, Run: ref.Run, Data: data})
 	return err
 }
@@ -80,9 +81,9 @@ func (a *Activities) countFailure(ctx context.Context, ref Ref, run runs.Run) er
 // countsAgainst says whether an automatic run of the same kind would end the same way.
 func countsAgainst(run runs.Run) bool {
 	switch run.Outcome {
-	case runs.OutcomeFailed:
+	case precis.OutcomeFailed:
 		return run.ErrorKind != pipeline.RateLimited
-	case runs.OutcomeSkipped:
+	case precis.OutcomeSkipped:
 		return run.ErrorKind == pipeline.NoShrink
 	}
 	return false

@@ -25,12 +25,12 @@ func (a *Activities) load(ctx context.Context, at *attempt, upTo int64, beneath 
 
 // loadNow reads the conversation as it is now, and stores its snapshot for the record.
 func (a *Activities) loadNow(ctx context.Context, at *attempt, o contexts.Options) (conversation.View, error) {
-	live, err := a.Store.Contexts.Read(ctx, at.ref.conversation(), o)
+	live, err := a.Store.Contexts.Read(ctx, conversationOf(at.ref), o)
 	if err != nil {
 		return conversation.View{}, err
 	}
 	v, err := a.viewOf(live, at.run.Settings)
-	refs, keepErr := conversation.KeepState(ctx, a.Store, at.ref.run(), v)
+	refs, keepErr := conversation.KeepState(ctx, a.Store, runOf(at.ref), v)
 	if keepErr != nil {
 		return v, keepErr
 	}
@@ -50,7 +50,7 @@ func (a *Activities) loadState(ctx context.Context, at *attempt, sha string, ben
 	if err != nil {
 		return conversation.View{}, errPruned(original, "what the conversation was then", err)
 	}
-	live, err := a.Store.Contexts.At(ctx, at.ref.conversation(), state, contexts.Options{BeneathDigest: beneath})
+	live, err := a.Store.Contexts.At(ctx, conversationOf(at.ref), state, contexts.Options{BeneathDigest: beneath})
 	if err != nil {
 		return conversation.View{}, errPruned(original, "a part of the conversation", err)
 	}
@@ -91,7 +91,7 @@ func (a *Activities) whole(ctx context.Context, at *attempt, view conversation.V
 func (a *Activities) from(ctx context.Context, at *attempt, view conversation.View, marker string, beneath bool) (
 	conversation.View, error,
 ) {
-	live, err := a.Store.Contexts.Read(ctx, at.ref.conversation(),
+	live, err := a.Store.Contexts.Read(ctx, conversationOf(at.ref),
 		contexts.Options{From: &marker, UpTo: view.Head(), BeneathDigest: beneath})
 	if err != nil {
 		return conversation.View{}, err

@@ -3,12 +3,13 @@ package activities
 import (
 	"context"
 
+	"precis/internal/contract"
 	"precis/internal/store/runs"
 	"precis/internal/telemetry"
 )
 
 // countRun counts a run that has just ended, at most once: by the attempt that ended it.
-func (a *Activities) countRun(ctx context.Context, run runs.Run, stage Stage) {
+func (a *Activities) countRun(ctx context.Context, run runs.Run, stage contract.Stage) {
 	trigger := string(run.Kind)
 	if run.ReplayOf != "" {
 		trigger = triggerReplay
@@ -25,10 +26,10 @@ func (a *Activities) countRun(ctx context.Context, run runs.Run, stage Stage) {
 const triggerReplay = "replay"
 
 // lastStage is the stage that a run had come to before it was closed, StageTrigger for one that never began.
-func lastStage(run runs.Run) Stage {
-	last := StageTrigger
+func lastStage(run runs.Run) contract.Stage {
+	last := contract.StageTrigger
 	for _, step := range run.Attempts {
-		if stage := Stage(step.Stage); stage != StageFinish {
+		if stage := step.Stage; stage != contract.StageFinish {
 			last = stage
 		}
 	}

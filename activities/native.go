@@ -94,13 +94,13 @@ func (a *Activities) vendor(name string) llm.Vendor {
 }
 
 // nativeInput is the request for the vendor's own compaction of what the plan covers.
-func (a *Activities) nativeInput(ctx context.Context, at *attempt, req SlimRequest, run runs.Run,
+func (a *Activities) nativeInput(ctx context.Context, at *attempt, req contract.SlimRequest, run runs.Run,
 	view conversation.View, p plan, prompt pipeline.Prompt,
-) (SlimResult, error) {
+) (contract.SlimResult, error) {
 	form := llm.NativeForm(req.Summarizer.Form)
 	messages, tokens, err := view.NativeMessages(p.CoversTo)
 	if err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
 	instructions := ""
 	if form.Readable() {
@@ -108,10 +108,10 @@ func (a *Activities) nativeInput(ctx context.Context, at *attempt, req SlimReque
 	}
 	tokens = calibrated(view, req.Summarizer, tokens+view.Overhead()+pipeline.EstimateText(instructions))
 	if tooSmallFor(form, tokens) {
-		return SlimResult{}, pipeline.Errorf(pipeline.BadRequest, "%s: it was not sent", tooSmallReason(tokens))
+		return contract.SlimResult{}, pipeline.Errorf(pipeline.BadRequest, "%s: it was not sent", tooSmallReason(tokens))
 	}
 	if !pipeline.FitsWindow(view.Settings, req.Summarizer, tokens) {
-		return SlimResult{}, tooLarge(req.Summarizer, tokens)
+		return contract.SlimResult{}, tooLarge(req.Summarizer, tokens)
 	}
 	maxOutput := pipeline.MaxOutputFor(view.Settings, req.Summarizer, tokens)
 	body, err := transcript.BuildRequest(transcript.Request{
@@ -120,25 +120,25 @@ func (a *Activities) nativeInput(ctx context.Context, at *attempt, req SlimReque
 		Model: req.Summarizer.Model, MaxTokens: maxOutput, Messages: messages,
 	})
 	if err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
 	if body, err = llm.NativeBody(form, body, instructions); err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
 	sha, err := a.keepInput(ctx, at, body)
 	if err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
-	return SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput}, nil
+	return contract.SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput}, nil
 }
 
 // nativeSummary asks the vendor to compact and keeps what it gives. Where that can be read it is the summary as well,
 // held to the same checks as any other.
-func (a *Activities) nativeSummary(ctx context.Context, w writing) (SummarizeResult, error) {
+func (a *Activities) nativeSummary(ctx context.Context, w writing) (contract.SummarizeResult, error) {
 	req, view, p := w.req, w.view, w.plan
 	prompt, err := choosePrompt(w.run, view, req.Summarizer)
 	if err != nil {
-		return SummarizeResult{}, err
+		return contract.SummarizeResult{}, err
 	}
 	answer, result, err := a.answer(ctx, w, prompt)
 	if err != nil {
@@ -164,11 +164,11 @@ func (a *Activities) nativeSummary(ctx context.Context, w writing) (SummarizeRes
 			return result, err
 		}
 	}
-	blocks, err := a.Store.Artifacts.Put(ctx, req.conversation(), "native", answer.Native)
+	blocks, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), "native", answer.Native)
 	if err != nil {
 		return result, err
 	}
-	uses, err := a.Store.Artifacts.Put(ctx, req.conversation(), "native_use", use.JSON())
+	uses, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), "native_use", use.JSON())
 	if err != nil {
 		return result, err
 	}
@@ -180,7 +180,7 @@ func (a *Activities) nativeSummary(ctx context.Context, w writing) (SummarizeRes
 
 // nativeOf notes on the marker what the vendor's own compaction gave for it, and gives that. A run that summarized
 // nothing keeps what is there.
-func (a *Activities) nativeOf(ctx context.Context, req ReassembleRequest, view conversation.View,
+func (a *Activities) nativeOf(ctx context.Context, req contract.ReassembleRequest, view conversation.View,
 	marker *markers.NewMarker,
 ) ([]byte, error) {
 	if req.Summary == "" {

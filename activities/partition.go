@@ -38,28 +38,28 @@ type plan struct {
 }
 
 // Partition plans what is summarized and what stays verbatim.
-func (a *Activities) Partition(ctx context.Context, req PartitionRequest) (PartitionResult, error) {
+func (a *Activities) Partition(ctx context.Context, req contract.PartitionRequest) (contract.PartitionResult, error) {
 	var notes contract.PartitionNotes
-	return recorded(ctx, a, StagePartition, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
-		PartitionResult, error,
+	return recorded(ctx, a, contract.StagePartition, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
+		contract.PartitionResult, error,
 	) {
-		return once(ctx, a, at, &notes, func(run runs.Run) (PartitionResult, error) {
+		return once(ctx, a, at, &notes, func(run runs.Run) (contract.PartitionResult, error) {
 			return a.partition(ctx, at, req, run)
 		})
 	})
 }
 
-func (a *Activities) partition(ctx context.Context, at *attempt, req PartitionRequest, run runs.Run) (
-	PartitionResult, error,
+func (a *Activities) partition(ctx context.Context, at *attempt, req contract.PartitionRequest, run runs.Run) (
+	contract.PartitionResult, error,
 ) {
 	active, err := a.load(ctx, at, req.Head, false)
 	if err != nil {
-		return PartitionResult{}, err
+		return contract.PartitionResult{}, err
 	}
 	beneath := req.ModelAsked && active.Marker != nil && active.Marker.Digest
 	view, err := a.whole(ctx, at, active, beneath)
 	if err != nil {
-		return PartitionResult{}, err
+		return contract.PartitionResult{}, err
 	}
 	live := view.Live()
 	part := pipeline.PartitionMessages(pipeline.PartitionInput{
@@ -68,30 +68,30 @@ func (a *Activities) partition(ctx context.Context, at *attempt, req PartitionRe
 		Again: beneath || req.Again || run.Focus != "" || run.Prompt != "" || run.Summarizer != "",
 	})
 	if part.Nothing == pipeline.NothingEmpty {
-		return PartitionResult{Nothing: part.Nothing}, nil
+		return contract.PartitionResult{Nothing: part.Nothing}, nil
 	}
 	p := tailPlan(active, req.Head)
 	if part.Nothing == "" {
 		if p, err = newPlan(view, active, live, part, req.Head); err != nil {
-			return PartitionResult{}, err
+			return contract.PartitionResult{}, err
 		}
 		p.BeneathDigest = beneath
 	}
 	for _, w := range p.Warnings {
 		if err := a.warn(ctx, at, w); err != nil {
-			return PartitionResult{}, err
+			return contract.PartitionResult{}, err
 		}
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
-		return PartitionResult{}, fmt.Errorf("encode the plan: %w", err)
+		return contract.PartitionResult{}, fmt.Errorf("encode the plan: %w", err)
 	}
-	artifact, err := a.Store.Artifacts.Put(ctx, req.conversation(), "plan", data)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), "plan", data)
 	if err != nil {
-		return PartitionResult{}, err
+		return contract.PartitionResult{}, err
 	}
 	at.artifact("plan", artifact.SHA256)
-	return PartitionResult{
+	return contract.PartitionResult{
 		Nothing: part.Nothing, Plan: artifact.SHA256, Summarize: len(p.Summarize), Tail: len(p.Tail),
 		CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, Warnings: len(p.Warnings),
 	}, nil

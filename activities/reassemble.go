@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"precis"
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store"
@@ -19,34 +20,34 @@ import (
 // Reassemble builds the new context from the conversation as it is now, and makes it the conversation's own in
 // one transaction. Messages that came while the summary was written are in the tail. What is in the way comes
 // back as a kind: no_shrink, or conflict when the conversation moved on.
-func (a *Activities) Reassemble(ctx context.Context, req ReassembleRequest) (ReassembleResult, error) {
+func (a *Activities) Reassemble(ctx context.Context, req contract.ReassembleRequest) (contract.ReassembleResult, error) {
 	var notes contract.ReassembleNotes
-	return recorded(ctx, a, StageReassemble, req.Ref, req.Summarizer.String(), &notes,
-		func(ctx context.Context, at *attempt) (ReassembleResult, error) {
-			result, err := once(ctx, a, at, &notes, func(run runs.Run) (ReassembleResult, error) {
+	return recorded(ctx, a, contract.StageReassemble, req.Ref, req.Summarizer.String(), &notes,
+		func(ctx context.Context, at *attempt) (contract.ReassembleResult, error) {
+			result, err := once(ctx, a, at, &notes, func(run runs.Run) (contract.ReassembleResult, error) {
 				return a.reassemble(ctx, at, req, run, &notes)
 			})
 			if err == nil && result.Marker != "" && !at.reused && at.record == nil {
 				// The run has ended by its marker; a figure that cannot be read now does not undo that.
-				if run, err := a.Store.Runs.Get(ctx, req.run()); err == nil {
-					a.countRun(ctx, run, StageReassemble)
+				if run, err := a.Store.Runs.Get(ctx, runOf(req.Ref)); err == nil {
+					a.countRun(ctx, run, contract.StageReassemble)
 				}
 			}
 			return result, err
 		})
 }
 
-func (a *Activities) reassemble(ctx context.Context, at *attempt, req ReassembleRequest, run runs.Run,
+func (a *Activities) reassemble(ctx context.Context, at *attempt, req contract.ReassembleRequest, run runs.Run,
 	notes *contract.ReassembleNotes,
-) (ReassembleResult, error) {
+) (contract.ReassembleResult, error) {
 	p, err := a.plan(ctx, req.Tenant, req.Plan)
 	if err != nil {
-		return ReassembleResult{}, err
+		return contract.ReassembleResult{}, err
 	}
 	var summary []byte
 	if req.Summary != "" {
 		if summary, err = a.Store.Artifacts.Get(ctx, req.Tenant, req.Summary); err != nil {
-			return ReassembleResult{}, err
+			return contract.ReassembleResult{}, err
 		}
 	}
 	if run.Marker != "" { // an earlier attempt applied it and died before it could report that
@@ -54,10 +55,10 @@ func (a *Activities) reassemble(ctx context.Context, at *attempt, req Reassemble
 	}
 	view, whole, err := a.nowAndPlanned(ctx, at, &p)
 	if err != nil {
-		return ReassembleResult{}, err
+		return contract.ReassembleResult{}, err
 	}
 	if view.Conversation.ActiveMarker != p.Base {
-		return ReassembleResult{
+		return contract.ReassembleResult{
 			Kind: pipeline.Conflict,
 			Reason: "another marker is active than when the run began: an undo or another compaction came in " +
 				"between",
@@ -71,7 +72,7 @@ func (a *Activities) reassemble(ctx context.Context, at *attempt, req Reassemble
 // the plan worked on, whole. They are the same but for a plan that replaces a digest.
 type building struct {
 	at          *attempt
-	req         ReassembleRequest
+	req         contract.ReassembleRequest
 	run         runs.Run
 	plan        plan
 	view, whole conversation.View
@@ -121,15 +122,15 @@ func (p *plan) onTopOf(m markers.Marker, whole conversation.View) {
 	p.CoversTo, p.CoveredChain = m.CoversTo, m.CoveredChain.String()
 }
 
-func applied(run runs.Run) ReassembleResult {
-	return ReassembleResult{
-		Outcome: string(run.Outcome), Kind: run.ErrorKind, Reason: run.Reason, Marker: run.Marker,
+func applied(run runs.Run) contract.ReassembleResult {
+	return contract.ReassembleResult{
+		Outcome: run.Outcome, Kind: run.ErrorKind, Reason: run.Reason, Marker: run.Marker,
 		TokensBefore: run.Facts.TokensBefore, TokensAfter: run.Facts.TokensAfter,
 	}
 }
 
 // build makes the marker and the new context, and takes the marker unless the context is too large.
-func (a *Activities) build(ctx context.Context, b building, summary string) (ReassembleResult, error) {
+func (a *Activities) build(ctx context.Context, b building, summary string) (contract.ReassembleResult, error) {
 	req, p, view := b.req, b.plan, b.view
 	before := view.Context()
 	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
@@ -140,20 +141,20 @@ func (a *Activities) build(ctx context.Context, b building, summary string) (Rea
 		Calibration: decision.Calibration,
 	}
 	if err := setChain(&marker, p.CoveredChain); err != nil {
-		return ReassembleResult{}, err
+		return contract.ReassembleResult{}, err
 	}
 	text, err := a.summaryMessage(ctx, b, &marker, summary)
 	if err != nil {
-		return ReassembleResult{}, err
+		return contract.ReassembleResult{}, err
 	}
 	native, err := a.nativeOf(ctx, req, view, &marker)
 	if err != nil {
-		return ReassembleResult{}, err
+		return contract.ReassembleResult{}, err
 	}
 
 	after := b.whole.After(marker, text).WithNative(native).Context()
 	estimateAfter := scaled(after.Stats.Tokens+view.Overhead(), decision.Calibration)
-	result := ReassembleResult{TokensBefore: decision.Used, TokensAfter: estimateAfter, Limit: decision.Limit}
+	result := contract.ReassembleResult{TokensBefore: decision.Used, TokensAfter: estimateAfter, Limit: decision.Limit}
 	marker.TokensBefore, marker.TokensAfter = result.TokensBefore, result.TokensAfter
 
 	// A model's summary may be larger than the digest that it replaces; another digest would bring nothing.
@@ -166,7 +167,7 @@ func (a *Activities) build(ctx context.Context, b building, summary string) (Rea
 			return result, nil
 		}
 		if !smaller {
-			result.Outcome = string(runs.OutcomeSkipped)
+			result.Outcome = precis.OutcomeSkipped
 			result.Reason = "ineffective: what must stay is as large as the context already; a shorter last " +
 				"message or a model with a larger window helps"
 			return result, nil
@@ -194,20 +195,20 @@ func (a *Activities) build(ctx context.Context, b building, summary string) (Rea
 // compareOnly is take for a replay that changes nothing: it notes what the marker would have been. One from the record
 // ends as the original did, which depended on what else went on in the conversation.
 func (a *Activities) compareOnly(ctx context.Context, at *attempt, m markers.NewMarker, facts runs.Facts,
-	result ReassembleResult, due bool,
-) (ReassembleResult, error) {
+	result contract.ReassembleResult, due bool,
+) (contract.ReassembleResult, error) {
 	facts.CoversFrom, facts.CoversTo, facts.CoveredMessages, facts.CoveredChain = m.CoversFrom, m.CoversTo,
 		m.CoveredMessages, m.CoveredChain
 	facts.Digest, facts.TokensBefore, facts.TokensAfter = m.Digest, m.TokensBefore, m.TokensAfter
-	if err := a.Store.Runs.RecordFacts(ctx, at.ref.run(), facts); err != nil {
+	if err := a.Store.Runs.RecordFacts(ctx, runOf(at.ref), facts); err != nil {
 		return result, err
 	}
 	rec := at.record
 	if rec == nil {
-		result.Outcome = string(runs.OutcomeReplayed)
+		result.Outcome = precis.OutcomeReplayed
 		return result, nil
 	}
-	var recorded ReassembleResult
+	var recorded contract.ReassembleResult
 	if rec.kept != nil {
 		if err := json.Unmarshal(rec.kept.Result, &recorded); err != nil {
 			return result, fmt.Errorf("read a stage's kept result: %w", err)
@@ -218,8 +219,8 @@ func (a *Activities) compareOnly(ctx context.Context, at *attempt, m markers.New
 			recorded.Marker
 		return result, nil
 	}
-	if result.Outcome = string(runs.OutcomePrepared); due { // the original found that it was not small enough
-		result.Outcome = string(runs.OutcomeApplied)
+	if result.Outcome = precis.OutcomePrepared; due { // the original found that it was not small enough
+		result.Outcome = precis.OutcomeApplied
 	}
 	return result, nil
 }
@@ -258,37 +259,37 @@ func (a *Activities) summaryMessage(ctx context.Context, b building, marker *mar
 		b.notes.LookAhead = &appended
 	}
 	text := conversation.SummaryText(view, b.whole, *marker, draft, summary)
-	artifact, err := a.Store.Artifacts.Put(ctx, req.conversation(), "summary", []byte(text))
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), "summary", []byte(text))
 	marker.Summary, marker.SummaryTokens, marker.Draft = artifact.SHA256, pipeline.EstimateText(text), draft.JSON()
 	return text, err
 }
 
 // take applies the marker, or parks it when it is not due or a reply is being generated.
-func (a *Activities) take(ctx context.Context, req ReassembleRequest, marker markers.NewMarker, facts runs.Facts,
-	result ReassembleResult, due bool,
-) (ReassembleResult, error) {
+func (a *Activities) take(ctx context.Context, req contract.ReassembleRequest, marker markers.NewMarker, facts runs.Facts,
+	result contract.ReassembleResult, due bool,
+) (contract.ReassembleResult, error) {
 	write := a.Store.Markers.Prepare
 	if due {
 		write = a.Store.Markers.Apply
 	}
-	m, err := write(ctx, req.run(), marker, facts)
+	m, err := write(ctx, runOf(req.Ref), marker, facts)
 	if due && store.ConflictReasonOf(err) == store.ConflictReplyOpen {
 		result.Reason = "a reply is being generated: it takes effect after it"
-		m, err = a.Store.Markers.Prepare(ctx, req.run(), marker, facts)
+		m, err = a.Store.Markers.Prepare(ctx, runOf(req.Ref), marker, facts)
 	}
 	if err != nil {
 		return conflict(result, err)
 	}
-	result.Outcome, result.Marker = string(runs.OutcomePrepared), m.ID
+	result.Outcome, result.Marker = precis.OutcomePrepared, m.ID
 	if m.Status != runs.MarkerApplied {
 		return result, nil
 	}
-	result.Outcome, result.Reason = string(runs.OutcomeApplied), ""
-	return result, a.Store.Breakers.Reset(ctx, breakers.OfConversation(req.conversation()))
+	result.Outcome, result.Reason = precis.OutcomeApplied, ""
+	return result, a.Store.Breakers.Reset(ctx, breakers.OfConversation(conversationOf(req.Ref)))
 }
 
 // conflict gives a conflict as a result, for the ladder, and any other error as it is.
-func conflict(result ReassembleResult, err error) (ReassembleResult, error) {
+func conflict(result contract.ReassembleResult, err error) (contract.ReassembleResult, error) {
 	if store.ConflictReasonOf(err) == "" {
 		return result, err
 	}
@@ -297,14 +298,14 @@ func conflict(result ReassembleResult, err error) (ReassembleResult, error) {
 }
 
 // keepContext stores the context as it is written for the model, for audit: one message a line.
-func (a *Activities) keepContext(ctx context.Context, req ReassembleRequest, view conversation.View,
+func (a *Activities) keepContext(ctx context.Context, req contract.ReassembleRequest, view conversation.View,
 	c pipeline.Context,
 ) (string, error) {
 	written, err := conversation.EncodeContext(view, c)
 	if err != nil {
 		return "", err
 	}
-	artifact, err := a.Store.Artifacts.Put(ctx, req.conversation(), "context", written)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), "context", written)
 	return artifact.SHA256, err
 }
 

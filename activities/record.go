@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"precis"
 	"precis/internal/contract"
 	"precis/internal/store"
 	"precis/internal/store/runs"
@@ -20,7 +21,7 @@ import (
 // record is what the replayed run has of the call under way.
 type record struct {
 	original runs.Run
-	stage    Stage
+	stage    contract.Stage
 	call     int
 	// step is the last attempt that the original made at the call, nil: it took another way.
 	step *runs.Attempt
@@ -44,7 +45,7 @@ func errPruned(r runs.Run, what string, err error) error {
 // open reads the run that the attempt works for, and for a replay what it needs of the original.
 func (a *Activities) open(ctx context.Context, at *attempt) error {
 	if at.run == nil {
-		run, err := a.Store.Runs.Get(ctx, at.ref.run())
+		run, err := a.Store.Runs.Get(ctx, runOf(at.ref))
 		if err != nil {
 			return err
 		}
@@ -66,9 +67,9 @@ func (a *Activities) open(ctx context.Context, at *attempt) error {
 }
 
 // recordOf returns what a run recorded of a call of a stage.
-func (a *Activities) recordOf(ctx context.Context, original runs.Run, stage Stage, call int) (*record, error) {
+func (a *Activities) recordOf(ctx context.Context, original runs.Run, stage contract.Stage, call int) (*record, error) {
 	rec := &record{original: original, stage: stage, call: call, step: lastAttempt(original, stage, call)}
-	data, err := a.Store.Attempts.Result(ctx, original.Ref, string(stage), call)
+	data, err := a.Store.Attempts.Result(ctx, original.Ref, stage, call)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return rec, nil
@@ -83,9 +84,9 @@ func (a *Activities) recordOf(ctx context.Context, original runs.Run, stage Stag
 }
 
 // lastAttempt returns a run's last attempt at a call, nil when it made none.
-func lastAttempt(r runs.Run, stage Stage, call int) *runs.Attempt {
+func lastAttempt(r runs.Run, stage contract.Stage, call int) *runs.Attempt {
 	for i := len(r.Attempts) - 1; i >= 0; i-- {
-		if s := r.Attempts[i]; s.Call == call && s.Stage == string(stage) {
+		if s := r.Attempts[i]; s.Call == call && s.Stage == stage {
 			return &s
 		}
 	}
@@ -126,12 +127,12 @@ func (r *record) given() (contract.Given, error) {
 
 // endsHere reports whether the original was cancelled before this call could end.
 func (r *record) endsHere() bool {
-	if r.original.Outcome != runs.OutcomeCancelled || r.kept != nil {
+	if r.original.Outcome != precis.OutcomeCancelled || r.kept != nil {
 		return false
 	}
 	return !slices.ContainsFunc(r.original.Attempts, func(s runs.Attempt) bool {
-		later := s.Call > r.call || s.Call == r.call && s.Stage != string(r.stage)
-		return later && s.Stage != string(StageFinish)
+		later := s.Call > r.call || s.Call == r.call && s.Stage != r.stage
+		return later && s.Stage != contract.StageFinish
 	})
 }
 

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -17,50 +19,50 @@ import (
 
 // finishReplay compares a replay with the run that it repeats, keeps what it found and closes it. One that took effect
 // is closed already. A conversation's timeline, its breaker and the metrics of its runs hear of none that did not.
-func (a *Activities) finishReplay(ctx context.Context, at *attempt, req FinishRequest) (FinishResult, error) {
+func (a *Activities) finishReplay(ctx context.Context, at *attempt, req contract.FinishRequest) (contract.FinishResult, error) {
 	run, original := *at.run, *at.original
 	end := runs.End{
-		Outcome: runs.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
+		Outcome: precis.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),
 		Facts: runs.Facts{Summarizer: req.Summarizer},
 	}
 	var found wire.RunComparison
 	var identical *bool
 	var err error
-	if req.Kind == KindDiverged { // no one else knows the kind
+	if req.Kind == contract.KindDiverged { // no one else knows the kind
 		end.ErrorKind = pipeline.BadRequest
 	}
 	if rec := at.record; rec == nil {
 		found, err = a.compareLive(ctx, original, run, end)
 	} else if found, err = a.compareRecorded(ctx, req, rec, run); found.First != nil || found.Identical {
 		// However the original ended, this one has come to its end.
-		identical, end = &found.Identical, runs.End{Outcome: runs.OutcomeReplayed}
+		identical, end = &found.Identical, runs.End{Outcome: precis.OutcomeReplayed}
 	}
 	if err != nil {
-		return FinishResult{}, err
+		return contract.FinishResult{}, err
 	}
 	data, err := json.Marshal(found)
 	if err != nil {
-		return FinishResult{}, fmt.Errorf("encode the comparison: %w", err)
+		return contract.FinishResult{}, fmt.Errorf("encode the comparison: %w", err)
 	}
-	switch err := a.Store.Replays.KeepComparison(ctx, req.run(), data, identical); {
+	switch err := a.Store.Replays.KeepComparison(ctx, runOf(req.Ref), data, identical); {
 	case errors.Is(err, store.ErrContentDeleted): // nothing is left to be compared
 	case err != nil:
-		return FinishResult{}, err
+		return contract.FinishResult{}, err
 	}
 	ended := run
 	if run.Outcome == "" { // one whose marker took effect has ended with that
-		if ended, err = a.Store.Runs.Finish(ctx, req.run(), end); err != nil {
-			return FinishResult{}, err
+		if ended, err = a.Store.Runs.Finish(ctx, runOf(req.Ref), end); err != nil {
+			return contract.FinishResult{}, err
 		}
 	}
 	if run.Outcome == "" && run.Replay.Live {
 		a.countRun(ctx, ended, lastStage(run))
 	}
-	return FinishResult{Outcome: string(ended.Outcome), Kind: ended.ErrorKind, Reason: ended.Reason}, nil
+	return contract.FinishResult{Outcome: ended.Outcome, Kind: ended.ErrorKind, Reason: ended.Reason}, nil
 }
 
 // compareRecorded sums up what the steps found, and compares how the two ended.
-func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec *record,
+func (a *Activities) compareRecorded(ctx context.Context, req contract.FinishRequest, rec *record,
 	run runs.Run,
 ) (wire.RunComparison, error) {
 	var c wire.RunComparison
@@ -68,18 +70,18 @@ func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec
 	if err != nil {
 		return c, err
 	}
-	stopped := req.Kind == KindDiverged || req.Outcome == string(runs.OutcomeCancelled) &&
-		rec.original.Outcome != runs.OutcomeCancelled
+	stopped := req.Kind == contract.KindDiverged || req.Outcome == precis.OutcomeCancelled &&
+		rec.original.Outcome != precis.OutcomeCancelled
 	if was, is := endWords(wayEnded(rec.original)),
-		endWords(runs.Outcome(req.Outcome), req.Kind, shorten(req.Reason)); was != is && !stopped {
+		endWords(precis.Outcome(req.Outcome), req.Kind, shorten(req.Reason)); was != is && !stopped {
 		all = append(all, wire.RunDifference{
-			Stage: string(StageFinish), Call: req.Call, What: "outcome", Recorded: was,
+			Stage: string(contract.StageFinish), Call: req.Call, What: "outcome", Recorded: was,
 			Replayed: is,
 		})
 	}
 	seen := map[int]bool{}
 	for _, s := range run.Attempts {
-		if s.Stage == string(StageFinish) || seen[s.Call] {
+		if s.Stage == contract.StageFinish || seen[s.Call] {
 			continue
 		}
 		seen[s.Call] = true
@@ -108,14 +110,14 @@ func (a *Activities) compareRecorded(ctx context.Context, req FinishRequest, rec
 }
 
 // wayEnded is how a run's way ended. What has become of a summary that it prepared is another matter.
-func wayEnded(r runs.Run) (runs.Outcome, pipeline.ErrorKind, string) {
+func wayEnded(r runs.Run) (precis.Outcome, pipeline.ErrorKind, string) {
 	for i := len(r.Attempts) - 1; i >= 0; i-- {
 		s := r.Attempts[i]
-		if s.Stage != string(StageReassemble) {
+		if s.Stage != contract.StageReassemble {
 			continue
 		}
 		var n struct {
-			Outcome runs.Outcome       `json:"outcome"`
+			Outcome precis.Outcome     `json:"outcome"`
 			Kind    pipeline.ErrorKind `json:"kind"`
 			Reason  string             `json:"reason"`
 		}
@@ -127,7 +129,7 @@ func wayEnded(r runs.Run) (runs.Outcome, pipeline.ErrorKind, string) {
 	return r.Outcome, r.ErrorKind, r.Reason
 }
 
-func endWords(o runs.Outcome, kind pipeline.ErrorKind, reason string) string {
+func endWords(o precis.Outcome, kind pipeline.ErrorKind, reason string) string {
 	words := string(o)
 	if kind != "" {
 		words += " " + string(kind)
@@ -171,7 +173,7 @@ func (a *Activities) compareLive(ctx context.Context, original, run runs.Run,
 func (a *Activities) summaryOf(ctx context.Context, run runs.Run) (string, error) {
 	for i := len(run.Attempts) - 1; i >= 0; i-- {
 		sha := run.Attempts[i].Artifacts["summary"]
-		if run.Attempts[i].Stage != string(StageSummarize) || sha == "" {
+		if run.Attempts[i].Stage != contract.StageSummarize || sha == "" {
 			continue
 		}
 		text, err := a.Store.Artifacts.Get(ctx, run.Ref.Tenant, sha)

@@ -28,33 +28,33 @@ type externalInput struct {
 // Slim prepares the input of the summarizer whose turn it is, so that it fits before it is sent: for "self"
 // the agent's own request with one instruction behind it, for every other the rendering, slimmed to the
 // budget. A request that cannot fit is an error of kind input_tokens_exceeded, as if the model had said so.
-func (a *Activities) Slim(ctx context.Context, req SlimRequest) (SlimResult, error) {
+func (a *Activities) Slim(ctx context.Context, req contract.SlimRequest) (contract.SlimResult, error) {
 	var notes contract.SlimNotes
-	return recorded(ctx, a, StageSlim, req.Ref, req.Summarizer.String(), &notes,
+	return recorded(ctx, a, contract.StageSlim, req.Ref, req.Summarizer.String(), &notes,
 		func(ctx context.Context, at *attempt) (
-			SlimResult, error,
+			contract.SlimResult, error,
 		) {
-			return once(ctx, a, at, &notes, func(run runs.Run) (SlimResult, error) {
+			return once(ctx, a, at, &notes, func(run runs.Run) (contract.SlimResult, error) {
 				return a.slim(ctx, at, req, run, &notes)
 			})
 		})
 }
 
-func (a *Activities) slim(ctx context.Context, at *attempt, req SlimRequest, run runs.Run, notes *contract.SlimNotes) (
-	SlimResult, error,
+func (a *Activities) slim(ctx context.Context, at *attempt, req contract.SlimRequest, run runs.Run, notes *contract.SlimNotes) (
+	contract.SlimResult, error,
 ) {
 	p, err := a.plan(ctx, req.Tenant, req.Plan)
 	if err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
 	view, err := a.load(ctx, at, p.Head, p.BeneathDigest)
 	if err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
 	req.Variation.MaxTokens = view.Settings.SummaryMaxTokens
 	prompt, err := choosePrompt(run, view, req.Summarizer)
 	if err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
 	switch req.Summarizer.Kind {
 	case pipeline.SummarizerSelf:
@@ -95,25 +95,25 @@ func calibrated(view conversation.View, s pipeline.Summarizer, tokens int) int {
 
 // selfInput is the agent's own last request, byte for byte, and the instruction behind it: the provider's
 // cache of the agent is hit.
-func (a *Activities) selfInput(ctx context.Context, at *attempt, req SlimRequest, run runs.Run, view conversation.View,
+func (a *Activities) selfInput(ctx context.Context, at *attempt, req contract.SlimRequest, run runs.Run, view conversation.View,
 	prompt pipeline.Prompt,
-) (SlimResult, error) {
+) (contract.SlimResult, error) {
 	current := view.Context()
 	messages, err := transcript.EncodeItems(view.Codec, current.Items)
 	if err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
 	instruction, err := view.Codec.Make(pipeline.Made{
 		Role: pipeline.RoleUser,
 		Text: pipeline.SelfInstruction(prompt, run.Focus, req.Variation),
 	})
 	if err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
 	tokens := calibrated(view, req.Summarizer,
 		current.Stats.Tokens+view.Overhead()+pipeline.EstimateText(string(instruction)))
 	if !pipeline.FitsWindow(view.Settings, req.Summarizer, tokens) {
-		return SlimResult{}, tooLarge(req.Summarizer, tokens)
+		return contract.SlimResult{}, tooLarge(req.Summarizer, tokens)
 	}
 	maxOutput := pipeline.MaxOutputFor(view.Settings, req.Summarizer, tokens)
 	body, err := transcript.BuildRequest(transcript.Request{
@@ -122,22 +122,22 @@ func (a *Activities) selfInput(ctx context.Context, at *attempt, req SlimRequest
 		MaxTokens: maxOutput, Messages: messages, Append: instruction, Summarized: view.Marker != nil,
 	})
 	if err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
 	if body, err = llm.WithCompactionEdit(body, view.NativeForm()); err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
 	sha, err := a.keepInput(ctx, at, body)
 	if err != nil {
-		return SlimResult{}, err
+		return contract.SlimResult{}, err
 	}
-	return SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput}, nil
+	return contract.SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput}, nil
 }
 
 // externalInput renders what is summarized and slims it until the whole request fits the summarizer.
-func (a *Activities) externalInput(ctx context.Context, at *attempt, req SlimRequest, run runs.Run,
+func (a *Activities) externalInput(ctx context.Context, at *attempt, req contract.SlimRequest, run runs.Run,
 	view conversation.View, p plan, prompt pipeline.Prompt, notes *contract.SlimNotes,
-) (SlimResult, error) {
+) (contract.SlimResult, error) {
 	source := p.source(view)
 	in := pipeline.SlimInput{
 		Messages: source, ToolDropThreshold: view.Settings.ToolDropThreshold,
@@ -152,7 +152,7 @@ func (a *Activities) externalInput(ctx context.Context, at *attempt, req SlimReq
 		density(view, req.Summarizer, source))
 	in = in.Share(req.Factor)
 	if in.BudgetChars <= 0 {
-		return SlimResult{}, tooLarge(req.Summarizer, promptTokens)
+		return contract.SlimResult{}, tooLarge(req.Summarizer, promptTokens)
 	}
 	for range fitRounds {
 		slimmed := pipeline.Slim(in)
@@ -167,23 +167,23 @@ func (a *Activities) externalInput(ctx context.Context, at *attempt, req SlimReq
 			System: request.System, User: request.User, PromptName: prompt.Name, PromptVersion: prompt.Version,
 		})
 		if err != nil {
-			return SlimResult{}, fmt.Errorf("encode the summarizer's input: %w", err)
+			return contract.SlimResult{}, fmt.Errorf("encode the summarizer's input: %w", err)
 		}
 		sha, err := a.keepInput(ctx, at, body)
 		if err != nil {
-			return SlimResult{}, err
+			return contract.SlimResult{}, err
 		}
 		if err := a.keepOmissions(ctx, at, slimmed); err != nil {
-			return SlimResult{}, err
+			return contract.SlimResult{}, err
 		}
 		*notes = contract.SlimNotes{BudgetChars: in.BudgetChars, Valves: slimmed.Valves, Binaries: slimmed.Binaries}
-		return SlimResult{
+		return contract.SlimResult{
 			Input: sha, Chars: pipeline.Chars(request.System) + pipeline.Chars(request.User), Tokens: tokens,
 			MaxOutput: pipeline.MaxOutputFor(view.Settings, req.Summarizer, tokens),
 			Omitted:   slimmed.Placeholders, Cut: slimmed.Cut, DroppedTools: slimmed.DroppedTools,
 		}, nil
 	}
-	return SlimResult{}, tooLarge(req.Summarizer, promptTokens)
+	return contract.SlimResult{}, tooLarge(req.Summarizer, promptTokens)
 }
 
 // density is how many chars of the source make a token, by its local estimate.
@@ -210,7 +210,7 @@ func tooLarge(s pipeline.Summarizer, tokens int) error {
 
 // keepInput stores the prepared request and returns its hash.
 func (a *Activities) keepInput(ctx context.Context, at *attempt, body []byte) (string, error) {
-	artifact, err := a.Store.Artifacts.Put(ctx, at.ref.conversation(), "input", body)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(at.ref), "input", body)
 	if err != nil {
 		return "", err
 	}
@@ -227,7 +227,7 @@ func (a *Activities) keepOmissions(ctx context.Context, at *attempt, s pipeline.
 	if err != nil {
 		return fmt.Errorf("encode the list of omissions: %w", err)
 	}
-	artifact, err := a.Store.Artifacts.Put(ctx, at.ref.conversation(), "omitted", data)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(at.ref), "omitted", data)
 	if err != nil {
 		return err
 	}

@@ -17,26 +17,26 @@ import (
 // Summarize asks the summarizer whose turn it is, once, accepts or refuses its answer and checks it against
 // its source; or it writes the digest. Which failure it was is the error's kind; the ladder decides what
 // follows.
-func (a *Activities) Summarise(ctx context.Context, req SummarizeRequest) (SummarizeResult, error) {
+func (a *Activities) Summarise(ctx context.Context, req contract.SummarizeRequest) (contract.SummarizeResult, error) {
 	var notes contract.SummarizeNotes
-	return recorded(ctx, a, StageSummarize, req.Ref, req.Summarizer.String(), &notes,
-		func(ctx context.Context, at *attempt) (SummarizeResult, error) {
-			return once(ctx, a, at, &notes, func(run runs.Run) (SummarizeResult, error) {
+	return recorded(ctx, a, contract.StageSummarize, req.Ref, req.Summarizer.String(), &notes,
+		func(ctx context.Context, at *attempt) (contract.SummarizeResult, error) {
+			return once(ctx, a, at, &notes, func(run runs.Run) (contract.SummarizeResult, error) {
 				return a.summarize(ctx, at, req, run, &notes)
 			})
 		})
 }
 
-func (a *Activities) summarize(ctx context.Context, at *attempt, req SummarizeRequest, run runs.Run,
+func (a *Activities) summarize(ctx context.Context, at *attempt, req contract.SummarizeRequest, run runs.Run,
 	notes *contract.SummarizeNotes,
-) (SummarizeResult, error) {
+) (contract.SummarizeResult, error) {
 	p, err := a.plan(ctx, req.Tenant, req.Plan)
 	if err != nil {
-		return SummarizeResult{}, err
+		return contract.SummarizeResult{}, err
 	}
 	view, err := a.load(ctx, at, p.Head, p.BeneathDigest)
 	if err != nil {
-		return SummarizeResult{}, err
+		return contract.SummarizeResult{}, err
 	}
 	w := writing{at: at, req: req, run: run, view: view, plan: p, source: p.source(view), notes: notes}
 	switch req.Summarizer.Kind {
@@ -51,7 +51,7 @@ func (a *Activities) summarize(ctx context.Context, at *attempt, req SummarizeRe
 // writing is what a summary is written from.
 type writing struct {
 	at     *attempt
-	req    SummarizeRequest
+	req    contract.SummarizeRequest
 	run    runs.Run
 	view   conversation.View
 	plan   plan
@@ -60,7 +60,7 @@ type writing struct {
 }
 
 // digest writes the extractive summary: no model, no network.
-func (a *Activities) digest(ctx context.Context, w writing) (SummarizeResult, error) {
+func (a *Activities) digest(ctx context.Context, w writing) (contract.SummarizeResult, error) {
 	in := pipeline.DigestInput{Messages: w.source, BudgetChars: digestBudget(w.view, w.source)}
 	for _, e := range w.view.Source.Enrichments {
 		if e.Key == "todo" {
@@ -72,7 +72,7 @@ func (a *Activities) digest(ctx context.Context, w writing) (SummarizeResult, er
 		text = pipeline.NewRedactor(w.source).Redact(text)
 	}
 	return a.keepSummary(ctx, w, text,
-		runs.Facts{Summarizer: w.req.Summarizer.String(), Rung: w.req.Rung, Digest: true}, SummarizeResult{})
+		runs.Facts{Summarizer: w.req.Summarizer.String(), Rung: w.req.Rung, Digest: true}, contract.SummarizeResult{})
 }
 
 // digestBudget is the digest's size in chars: the cap of a summary, and never more than a quarter of the
@@ -90,10 +90,10 @@ func digestBudget(view conversation.View, source []pipeline.Message) int {
 }
 
 // modelSummary asks the model and turns its answer into a summary that can be kept.
-func (a *Activities) modelSummary(ctx context.Context, w writing) (SummarizeResult, error) {
+func (a *Activities) modelSummary(ctx context.Context, w writing) (contract.SummarizeResult, error) {
 	prompt, err := choosePrompt(w.run, w.view, w.req.Summarizer)
 	if err != nil {
-		return SummarizeResult{}, err
+		return contract.SummarizeResult{}, err
 	}
 	answer, result, err := a.answer(ctx, w, prompt)
 	if err != nil {
@@ -104,17 +104,17 @@ func (a *Activities) modelSummary(ctx context.Context, w writing) (SummarizeResu
 
 // answer calls the model and notes what the call cost.
 func (a *Activities) answer(ctx context.Context, w writing, prompt pipeline.Prompt) (
-	recordedAnswer, SummarizeResult, error,
+	recordedAnswer, contract.SummarizeResult, error,
 ) {
 	answer, err := a.ask(ctx, w, prompt)
 	w.notes.CachedInputTokens = answer.Usage.CachedInput
-	return answer, SummarizeResult{InputTokens: answer.Usage.Input, OutputTokens: answer.Usage.Output}, err
+	return answer, contract.SummarizeResult{InputTokens: answer.Usage.Input, OutputTokens: answer.Usage.Output}, err
 }
 
 // accept turns an answer into a summary that can be kept, checked against its source.
 func (a *Activities) accept(ctx context.Context, w writing, answer pipeline.Answer, prompt pipeline.Prompt,
-	mode pipeline.Mode, result SummarizeResult,
-) (SummarizeResult, error) {
+	mode pipeline.Mode, result contract.SummarizeResult,
+) (contract.SummarizeResult, error) {
 	view, p, source := w.view, w.plan, w.source
 	text, refused := pipeline.AcceptSummary(answer, pipeline.AcceptLimits{
 		ReplacedTokens: p.SummarizeTokens, MaxTokens: view.Settings.SummaryMaxTokens, Prompt: prompt,
@@ -145,7 +145,7 @@ func (a *Activities) accept(ctx context.Context, w writing, answer pipeline.Answ
 	if err != nil {
 		return result, fmt.Errorf("encode the verification: %w", err)
 	}
-	artifact, err := a.Store.Artifacts.Put(ctx, w.at.ref.conversation(), "verification", details)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(w.at.ref), "verification", details)
 	if err != nil {
 		return result, err
 	}
@@ -162,14 +162,14 @@ func userMessagesBudget(view conversation.View) int { return view.Settings.Summa
 
 // keepSummary stores an accepted summary and what is known of it.
 func (a *Activities) keepSummary(ctx context.Context, w writing, text string, facts runs.Facts,
-	result SummarizeResult,
-) (SummarizeResult, error) {
-	artifact, err := a.Store.Artifacts.Put(ctx, w.at.ref.conversation(), "summary_text", []byte(text))
+	result contract.SummarizeResult,
+) (contract.SummarizeResult, error) {
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(w.at.ref), "summary_text", []byte(text))
 	if err != nil {
 		return result, err
 	}
 	w.at.artifact("summary", artifact.SHA256)
-	if err := a.Store.Runs.RecordFacts(ctx, w.at.ref.run(), facts); err != nil {
+	if err := a.Store.Runs.RecordFacts(ctx, runOf(w.at.ref), facts); err != nil {
 		return result, err
 	}
 	result.Summary, result.Tokens = artifact.SHA256, pipeline.EstimateText(text)

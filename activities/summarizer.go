@@ -19,54 +19,54 @@ import (
 
 // Summarizer makes the ordered list of who may write the summary. Every choice of another than the agent's
 // own model is told, with its reason, in run_steps and as an event.
-func (a *Activities) Summarizer(ctx context.Context, req SummarizerRequest) (SummarizerResult, error) {
+func (a *Activities) Summarizer(ctx context.Context, req contract.SummarizerRequest) (contract.SummarizerResult, error) {
 	var notes contract.SummarizerNotes
-	return recorded(ctx, a, StageSummarizer, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
-		SummarizerResult, error,
+	return recorded(ctx, a, contract.StageSummarizer, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
+		contract.SummarizerResult, error,
 	) {
-		return once(ctx, a, at, &notes, func(run runs.Run) (SummarizerResult, error) {
+		return once(ctx, a, at, &notes, func(run runs.Run) (contract.SummarizerResult, error) {
 			return a.chooseSummarizers(ctx, at, req, run, &notes)
 		})
 	})
 }
 
-func (a *Activities) chooseSummarizers(ctx context.Context, at *attempt, req SummarizerRequest, run runs.Run,
+func (a *Activities) chooseSummarizers(ctx context.Context, at *attempt, req contract.SummarizerRequest, run runs.Run,
 	notes *contract.SummarizerNotes,
-) (SummarizerResult, error) {
+) (contract.SummarizerResult, error) {
 	view, err := a.load(ctx, at, req.Head, false)
 	if err != nil {
-		return SummarizerResult{}, err
+		return contract.SummarizerResult{}, err
 	}
 	in, err := a.summarizerInput(ctx, at, &notes.Given, run, view)
 	if err != nil {
-		return SummarizerResult{}, err
+		return contract.SummarizerResult{}, err
 	}
 	in.AtOrOverLimit = req.AtOrOverLimit
 	choice, err := pipeline.ChooseSummarizers(in)
 	if err != nil {
-		return SummarizerResult{}, err
+		return contract.SummarizerResult{}, err
 	}
 	budget, err := a.tenantBudget(ctx, at, &notes.Given, view)
 	if err != nil {
-		return SummarizerResult{}, err
+		return contract.SummarizerResult{}, err
 	}
 	if budget.Spent() {
 		notes.TenantBudget = &budget
 		if choice, err = a.withoutModels(ctx, at, choice, in.Settings.Digest, budget); err != nil {
-			return SummarizerResult{}, err
+			return contract.SummarizerResult{}, err
 		}
 	}
 	notes.Skipped = choice.Skipped
 	if choice.SelfReason != "" {
 		if err := a.noteNotSelf(ctx, at, choice); err != nil {
-			return SummarizerResult{}, err
+			return contract.SummarizerResult{}, err
 		}
 	}
 	ladder, err := a.withNative(at, notes, choice.Ladder, view)
 	if err != nil {
-		return SummarizerResult{}, err
+		return contract.SummarizerResult{}, err
 	}
-	return SummarizerResult{
+	return contract.SummarizerResult{
 		Ladder: ladder, SelfReason: choice.SelfReason,
 		DigestForBudget: in.Settings.Digest != pipeline.DigestNever,
 	}, nil
@@ -80,7 +80,7 @@ func (a *Activities) noteNotSelf(ctx context.Context, at *attempt, choice pipeli
 		ladder = append(ladder, s.String())
 	}
 	data, err := json.Marshal(map[string]any{
-		"stage": StageSummarizer, "summarizers": ladder,
+		"stage": contract.StageSummarizer, "summarizers": ladder,
 		"not_self": choice.SelfReason,
 	})
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *Activities) addEvent(ctx context.Context, at *attempt, e timeline.Event
 		return nil
 	}
 	e.Run = at.ref.Run
-	_, err := a.Store.Timeline.Append(ctx, at.ref.conversation(), e)
+	_, err := a.Store.Timeline.Append(ctx, conversationOf(at.ref), e)
 	return err
 }
 

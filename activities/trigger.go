@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"precis"
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store/runs"
@@ -16,32 +17,32 @@ import (
 
 // Trigger takes the run up and decides, with the numbers of this moment, whether it is still due: what asked
 // for it may be long ago, and another run may have compacted the conversation since.
-func (a *Activities) Trigger(ctx context.Context, req TriggerRequest) (TriggerResult, error) {
+func (a *Activities) Trigger(ctx context.Context, req contract.TriggerRequest) (contract.TriggerResult, error) {
 	var notes contract.TriggerNotes
-	return recorded(ctx, a, StageTrigger, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
-		TriggerResult, error,
+	return recorded(ctx, a, contract.StageTrigger, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
+		contract.TriggerResult, error,
 	) {
-		run, err := a.Store.Runs.Start(ctx, req.run(), activity.GetInfo(ctx).WorkflowExecution.RunID)
+		run, err := a.Store.Runs.Start(ctx, runOf(req.Ref), activity.GetInfo(ctx).WorkflowExecution.RunID)
 		if err != nil {
-			return TriggerResult{}, err
+			return contract.TriggerResult{}, err
 		}
 		if run.Outcome != "" {
 			// A workflow was started again for a run that has ended: what the first one left must not lead it
 			// through the stages again.
-			return TriggerResult{Skip: fmt.Sprintf("the run has ended %s already", run.Outcome)}, nil
+			return contract.TriggerResult{Skip: fmt.Sprintf("the run has ended %s already", run.Outcome)}, nil
 		}
 		at.run = &run
-		return once(ctx, a, at, &notes, func(runs.Run) (TriggerResult, error) { return a.trigger(ctx, at, &notes) })
+		return once(ctx, a, at, &notes, func(runs.Run) (contract.TriggerResult, error) { return a.trigger(ctx, at, &notes) })
 	})
 }
 
-func (a *Activities) trigger(ctx context.Context, at *attempt, notes *contract.TriggerNotes) (TriggerResult, error) {
+func (a *Activities) trigger(ctx context.Context, at *attempt, notes *contract.TriggerNotes) (contract.TriggerResult, error) {
 	view, err := a.load(ctx, at, 0, false)
 	if err != nil {
-		return TriggerResult{}, err
+		return contract.TriggerResult{}, err
 	}
 	if err := a.mayReplace(ctx, at, view); err != nil {
-		return TriggerResult{}, err
+		return contract.TriggerResult{}, err
 	}
 	run := at.run
 	in := view.TriggerInput(view.Context())
@@ -49,7 +50,7 @@ func (a *Activities) trigger(ctx context.Context, at *attempt, notes *contract.T
 	in.Overflow = run.Kind == pipeline.TriggerOverflow
 	notes.Input = &in
 	decision := pipeline.EvaluateTrigger(in, view.Settings)
-	result := TriggerResult{
+	result := contract.TriggerResult{
 		Decision:    decision,
 		Head:        view.Head(),
 		Base:        view.Conversation.ActiveMarker,
@@ -76,7 +77,7 @@ func (a *Activities) trigger(ctx context.Context, at *attempt, notes *contract.T
 	if err != nil {
 		return result, fmt.Errorf("encode the decision: %w", err)
 	}
-	return result, a.Store.Runs.RecordFacts(ctx, at.ref.run(),
+	return result, a.Store.Runs.RecordFacts(ctx, runOf(at.ref),
 		runs.Facts{TokensBefore: decision.Used, Numbers: numbers})
 }
 
@@ -101,16 +102,16 @@ func (a *Activities) mayReplace(ctx context.Context, at *attempt, view conversat
 // spentAt is the call of a run before which its time was spent, so that no model was asked any more; 0: it was not.
 // That is the one thing about a run's way which no stage decides.
 func spentAt(r runs.Run) int {
-	failed := r.Outcome == runs.OutcomeFailed && r.ErrorKind == pipeline.BudgetExceeded
+	failed := r.Outcome == precis.OutcomeFailed && r.ErrorKind == pipeline.BudgetExceeded
 	for _, s := range r.Attempts {
-		byDigest := s.Stage == string(StageSummarize) && s.Summarizer == string(pipeline.SummarizerDigest) &&
+		byDigest := s.Stage == contract.StageSummarize && s.Summarizer == string(pipeline.SummarizerDigest) &&
 			s.Rung == rungDigest
-		if !byDigest && !(failed && s.Stage == string(StageFinish)) {
+		if !byDigest && !(failed && s.Stage == contract.StageFinish) {
 			continue
 		}
 		// A budget of tokens is judged by the input that was prepared just before.
-		before := lastAttempt(r, StageSlim, s.Call-1)
-		if before == nil || before.Outcome == runs.AttemptFailed {
+		before := lastAttempt(r, contract.StageSlim, s.Call-1)
+		if before == nil || before.Outcome == contract.AttemptFailed {
 			return s.Call
 		}
 	}

@@ -13,21 +13,21 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"precis"
 	"precis/internal/launch"
 	"precis/internal/store"
 	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
-	"precis/workflows"
 )
 
 // agentQueue is that of the agent's own worker, which knows nothing of compactions.
 const agentQueue = "agent"
 
 // callerWorkflow is an agent's workflow that does nothing but compact.
-func callerWorkflow(ctx workflow.Context, c workflows.Child) (workflows.CompactionResult, error) {
-	return workflows.Compact(ctx, c)
+func callerWorkflow(ctx workflow.Context, c precis.Request) (precis.Result, error) {
+	return precis.Compact(ctx, c)
 }
 
 // occupantWorkflow holds a workflow id until it is told to end.
@@ -47,7 +47,7 @@ func caller(t *testing.T, s *scenario.System, ref store.ConversationRef) client.
 	}
 	t.Cleanup(w.Stop)
 	run, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: agentQueue},
-		callerWorkflow, workflows.Child{
+		callerWorkflow, precis.Request{
 			Tenant: ref.Tenant, Conversation: ref.ID,
 		})
 	if err != nil {
@@ -56,11 +56,11 @@ func caller(t *testing.T, s *scenario.System, ref store.ConversationRef) client.
 	return run
 }
 
-func result(t *testing.T, run client.WorkflowRun) (workflows.CompactionResult, error) {
+func result(t *testing.T, run client.WorkflowRun) (precis.Result, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	var result workflows.CompactionResult
+	var result precis.Result
 	err := run.Get(ctx, &result)
 	return result, err
 }
@@ -101,7 +101,7 @@ func TestChild(t *testing.T) {
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
 	run := caller(t, s, ref)
 	got, err := result(t, run)
-	if err != nil || got.Outcome != workflows.OutcomeApplied || got.Marker == "" ||
+	if err != nil || got.Outcome != precis.OutcomeApplied || got.Marker == "" ||
 		got.TokensAfter >= got.TokensBefore {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -121,7 +121,7 @@ func TestChild(t *testing.T) {
 		if a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes(); a != nil {
 			found = true
 			if a.WorkflowId != "compaction/"+ref.Tenant+"/"+ref.ID ||
-				a.ParentClosePolicy != enumspb.PARENT_CLOSE_POLICY_ABANDON || a.TaskQueue.Name != workflows.TaskQueue {
+				a.ParentClosePolicy != enumspb.PARENT_CLOSE_POLICY_ABANDON || a.TaskQueue.Name != precis.TaskQueue {
 				t.Errorf("the child is started as %+v", a)
 			}
 		}
@@ -146,7 +146,7 @@ func TestChildAttaches(t *testing.T) {
 	saw(t, s, run, enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED)
 	gate.Open()
 	got, err := result(t, run)
-	if err != nil || got.Run != first.Ref.ID || got.Outcome != workflows.OutcomeApplied || got.Marker == "" {
+	if err != nil || got.Run != first.Ref.ID || got.Outcome != precis.OutcomeApplied || got.Marker == "" {
 		t.Errorf("%+v, %v; the run under way is %s", got, err, first.Ref.ID)
 	}
 	if n := len(s.Vendor.Requests()); n != 1 {
@@ -160,7 +160,7 @@ func TestChildWaitsForTheWorkflowID(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{text(good)}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
-	id := workflows.CompactionInput{Tenant: ref.Tenant, Conversation: ref.ID}.WorkflowID()
+	id := precis.Input{Tenant: ref.Tenant, Conversation: ref.ID}.WorkflowID()
 	if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: agentQueue},
 		occupantWorkflow); err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestChildWaitsForTheWorkflowID(t *testing.T) {
 	if err := s.Client.SignalWorkflow(t.Context(), id, "", "end", nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := result(t, run); err != nil || got.Outcome != workflows.OutcomeApplied {
+	if got, err := result(t, run); err != nil || got.Outcome != precis.OutcomeApplied {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -189,7 +189,7 @@ func TestChildThatEndsBadly(t *testing.T) {
 		})
 		got, err := result(t, caller(t, s, ref))
 		list := runsOf(t, s, ref)
-		if err != nil || got.Outcome != workflows.OutcomeFailed || got.Kind != pipeline.Auth || got.Reason == "" ||
+		if err != nil || got.Outcome != precis.OutcomeFailed || got.Kind != pipeline.Auth || got.Reason == "" ||
 			len(list) != 1 || got.Run != list[0].Ref.ID {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -207,7 +207,7 @@ func TestChildThatEndsBadly(t *testing.T) {
 		if _, err := l.Cancel(t.Context(), runsOf(t, s, ref)[0]); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := result(t, run); err != nil || got.Outcome != workflows.OutcomeCancelled ||
+		if got, err := result(t, run); err != nil || got.Outcome != precis.OutcomeCancelled ||
 			got.Kind != pipeline.Cancelled {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -227,7 +227,7 @@ func TestChildThatEndsBadly(t *testing.T) {
 		if _, err := result(t, run); !temporal.IsCanceledError(err) {
 			t.Errorf("error %v", err)
 		}
-		if r := runsOf(t, s, ref)[0]; r.Outcome != runs.OutcomeCancelled {
+		if r := runsOf(t, s, ref)[0]; r.Outcome != precis.OutcomeCancelled {
 			t.Errorf("the run is %s", r.Outcome)
 		}
 	})
@@ -248,7 +248,7 @@ func TestChildOutlivesItsCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate.Open()
-	if got := s.Wait(runsOf(t, s, ref)[0]); got.Outcome != runs.OutcomeApplied {
+	if got := s.Wait(runsOf(t, s, ref)[0]); got.Outcome != precis.OutcomeApplied {
 		t.Errorf("the run is %s %s", got.Outcome, got.Reason)
 	}
 }

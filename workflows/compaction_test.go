@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"precis"
 	"precis/internal/store/runs"
 	"precis/internal/store/timeline"
 	"precis/internal/testkit/scenario"
@@ -22,7 +23,7 @@ func TestCompactsWithAnExternalModel(t *testing.T) {
 
 	run := s.Compact(ref, runs.Request{})
 
-	if run.Outcome != runs.OutcomeApplied {
+	if run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("outcome %s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	context := s.Context(ref)

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 
+	"precis"
 	"precis/internal/config"
 	"precis/internal/store"
 	"precis/internal/store/runs"
@@ -175,7 +176,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 				s.StartWorker()
 				run = s.Wait(run)
 
-				if run.Outcome != runs.OutcomeApplied {
+				if run.Outcome != precis.OutcomeApplied {
 					t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 				}
 				markers, err := s.Store.Markers.List(t.Context(), ref)
@@ -223,7 +224,7 @@ func TestKilledWorkerInMidCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.StartWorker()
-	if run = s.Wait(run); run.Outcome != runs.OutcomeApplied {
+	if run = s.Wait(run); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	if run.Usage.Calls != 2 || run.Usage.Lost != 1 {
@@ -243,7 +244,7 @@ func TestStoppedWorkerHandsItsRunOn(t *testing.T) {
 	}
 	s.StopWorker()
 	s.StartWorker()
-	if run = s.Wait(run); run.Outcome != runs.OutcomeApplied {
+	if run = s.Wait(run); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 }

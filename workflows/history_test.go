@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"precis"
 	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
@@ -50,7 +51,7 @@ func TestHistoryOfATenMegabyteConversationStaysSmall(t *testing.T) {
 
 	run := s.Compact(ref, runs.Request{})
 
-	if run.Outcome != runs.OutcomeApplied {
+	if run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	checkHistory(t, s.History(run), maxUsualEvents)
@@ -81,7 +82,7 @@ func TestHistoryOfTheLongestLadderStaysSmall(t *testing.T) {
 
 	run := s.Compact(ref, runs.Request{})
 
-	if run.Outcome != runs.OutcomeApplied || !run.Facts.Digest {
+	if run.Outcome != precis.OutcomeApplied || !run.Facts.Digest {
 		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	if n := len(s.Vendor.Requests()); n != workflows.MaxModelCalls {
@@ -154,26 +155,26 @@ func replayer() worker.WorkflowReplayer {
 // recordings are the ways of a run whose histories are kept.
 var recordings = map[string]func(t *testing.T) *history.History{
 	"applied": func(t *testing.T) *history.History {
-		return recorded(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}}, nil, runs.OutcomeApplied)
+		return recorded(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}}, nil, precis.OutcomeApplied)
 	},
 	"ladder": func(t *testing.T) *history.History {
 		script := vendorserver.Script{Models: map[string][]vendorserver.Answer{
 			"alpha": forever(tooLong),
 			"beta":  {{Text: " "}, text(good)},
 		}}
-		return recorded(t, script, map[string]any{"summarizers": []any{alpha, beta}}, runs.OutcomeApplied)
+		return recorded(t, script, map[string]any{"summarizers": []any{alpha, beta}}, precis.OutcomeApplied)
 	},
 	"failed": func(t *testing.T) *history.History {
 		return recorded(t, vendorserver.Script{Default: &vendorserver.Answer{Finish: "refusal"}},
-			map[string]any{"digest": "never"}, runs.OutcomeFailed)
+			map[string]any{"digest": "never"}, precis.OutcomeFailed)
 	},
 	"digest": func(t *testing.T) *history.History {
 		return recorded(t, vendorserver.Script{Default: &vendorserver.Answer{Finish: "refusal"}}, nil,
-			runs.OutcomeApplied)
+			precis.OutcomeApplied)
 	},
 }
 
-func recorded(t *testing.T, script vendorserver.Script, settings map[string]any, want runs.Outcome) *history.History {
+func recorded(t *testing.T, script vendorserver.Script, settings map[string]any, want precis.Outcome) *history.History {
 	t.Helper()
 	s := scenario.New(t, script)
 	s.StartWorker()

@@ -3,58 +3,114 @@ package workflows
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
-	"precis/activities"
+	"github.com/google/go-cmp/cmp"
+
+	"precis/internal/contract"
 	"precis/pipeline"
 )
 
-// summarizerKinds is every way to come by a summary that can go wrong.
-var summarizerKinds = []pipeline.SummarizerKind{pipeline.SummarizerSelf, pipeline.SummarizerExternal}
+// summarizerKinds are the summarizers that can fail and be followed by another one.
+var summarizerKinds = []pipeline.SummarizerKind{
+	pipeline.SummarizerNative, pipeline.SummarizerSelf, pipeline.SummarizerExternal,
+}
 
-// Every failure that asking for a summary can end in has a step that is not giving up.
-func TestLadderAnswersEveryFailure(t *testing.T) {
+func TestLadderNext(t *testing.T) {
 	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		stage      contract.Stage
+		summarizer pipeline.SummarizerKind
+		kind       pipeline.ErrorKind
+		want       []contract.Fallback // for the same failure again and again
+	}{
+		{
+			"the first matching rule counts", contract.StageSummarize, pipeline.SummarizerSelf, pipeline.OutputTooLong,
+			[]contract.Fallback{contract.ShorterOutput, contract.NextSummarizer, contract.NextSummarizer},
+		},
+		{
+			"each fallback as often as allowed", contract.StageSummarize, pipeline.SummarizerExternal,
+			pipeline.InputTokensExceeded,
+			[]contract.Fallback{
+				contract.SlimHarder, contract.SlimHarder, contract.SlimHarder, contract.LargerWindow,
+				contract.LargerWindow,
+			},
+		},
+		{
+			"a rule for any stage", contract.StageSlim, pipeline.SummarizerExternal, pipeline.BudgetExceeded,
+			[]contract.Fallback{contract.UseDigest, contract.Fail},
+		},
+		{
+			"a failure that no rule names", contract.StageReassemble, "", pipeline.Internal,
+			[]contract.Fallback{contract.Fail, contract.Fail},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			used := taken{}
+			var got []contract.Fallback
+			for range tt.want {
+				got = append(got, used.next(tt.stage, tt.summarizer, tt.kind))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("fallbacks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Every failure of asking for a summary, and of applying it, has a fallback that does not end the run as failed.
+func TestLadderHasARuleForEveryFailure(t *testing.T) {
+	t.Parallel()
+	ofReassemble := []pipeline.ErrorKind{pipeline.NoShrink, pipeline.Conflict}
+	var missing []string
+	check := func(stage contract.Stage, s pipeline.SummarizerKind, kind pipeline.ErrorKind) {
+		if (taken{}).next(stage, s, kind) == contract.Fail {
+			missing = append(missing, strings.Join([]string{string(stage), string(s), string(kind)}, " "))
+		}
+	}
 	for _, kind := range pipeline.ErrorKinds {
-		switch kind {
-		case pipeline.Cancelled, pipeline.NoShrink, pipeline.Conflict: // not of asking for a summary
+		if kind == pipeline.Cancelled || slices.Contains(ofReassemble, kind) {
 			continue
 		}
 		for _, s := range summarizerKinds {
-			if step := (taken{}).next(activities.StageSummarize, s, kind); step == StepFail {
-				t.Errorf("summarise, %s: %s ends the run", s, kind)
-			}
+			check(contract.StageSummarize, s, kind)
 		}
 	}
-	for _, kind := range []pipeline.ErrorKind{pipeline.NoShrink, pipeline.Conflict} {
-		if step := (taken{}).next(activities.StageReassemble, pipeline.SummarizerExternal, kind); step == StepFail {
-			t.Errorf("reassemble: %s ends the run", kind)
-		}
+	for _, kind := range ofReassemble {
+		check(contract.StageReassemble, pipeline.SummarizerExternal, kind)
+	}
+	if diff := cmp.Diff([]string(nil), missing); diff != "" {
+		t.Errorf("failures without a rule (-want +got):\n%s", diff)
 	}
 }
 
-// Whatever fails how often, one summarizer is left after a few steps.
+// Whatever fails how often, a summarizer is left after a few fallbacks.
 func TestLadderIsFinite(t *testing.T) {
 	t.Parallel()
 	const most = 8 // with every allowance of the table used up
+	leaves := []contract.Fallback{
+		contract.NextSummarizer, contract.LargerWindow, contract.UseDigest, contract.Fail,
+	}
 	for _, s := range summarizerKinds {
-		used, steps := taken{}, 0
-		for _, kind := range append(append([]pipeline.ErrorKind(nil), pipeline.ErrorKinds...), pipeline.ErrorKinds...) {
-			for {
-				step := used.next(activities.StageSummarize, s, kind)
-				if step == StepNextSummarizer || step == StepLargerWindow || step == StepFail || step == StepDigest {
-					break
-				}
-				if steps++; steps > most {
-					t.Fatalf("%s: more than %d steps", s, most)
+		t.Run(string(s), func(t *testing.T) {
+			t.Parallel()
+			used, tries := taken{}, 0
+			for _, kind := range slices.Repeat(pipeline.ErrorKinds, 2) {
+				for !slices.Contains(leaves, used.next(contract.StageSummarize, s, kind)) {
+					if tries++; tries > most {
+						t.Fatalf("more than %d fallbacks with one summarizer", most)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
-var updateTable = flag.Bool("update-ladder", false, "write docs/ladder.md anew")
+var updateTable = flag.Bool("update-ladder", false, "write docs/ladder.md from the ladder of the code")
 
 const ladderDoc = "../docs/ladder.md"
 
@@ -63,11 +119,12 @@ func TestLadderDocument(t *testing.T) {
 	t.Parallel()
 	want := `# The ladder
 
-What a run does when something goes wrong, as the table that the workflow walks (workflows/ladder.go). The steps of a
-row are taken in order, each as often as it says for one summarizer; the steps of the stage reassemble, for one run.
-Errors that pass by themselves (rate limits, overload, network, time-outs, server errors) are first retried by the
-activity with backoff, honouring Retry-After, within the run's time; they come here when that is used up. A run makes
-at most ` + "`MaxModelCalls`" + ` = 10 model calls, then the digest stands in. What each error kind means is in [errors.md](errors.md).
+What a run does after a failure, as the table that the workflow reads (workflows/ladder.go). The first row for the
+stage, the summarizer and the error kind counts. Its fallbacks are taken in order, each as often as the row says for one
+summarizer; those of the stage reassemble, for one run. Transient failures (rate limits, overload, network, timeouts,
+server errors) are first retried by the activity with backoff, by the vendor's Retry-After, within the run's time; the
+table is for what is left when the retries are used up. A run makes at most ` + "`MaxModelCalls`" + ` = 10 model calls, then the
+digest is used. What each error kind means is in [errors.md](errors.md).
 
 ` + LadderText()
 	if *updateTable {
@@ -76,11 +133,14 @@ at most ` + "`MaxModelCalls`" + ` = 10 model calls, then the digest stands in. W
 		}
 	}
 	got, err := os.ReadFile(ladderDoc)
-	if err != nil || string(got) != want {
-		t.Errorf("docs/ladder.md is not the ladder of the code (%v): go test ./workflows -run TestLadderDocument "+
-			"-update-ladder", err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if MaxModelCalls != 10 || strings.Count(want, "\n| ") != len(Ladder)+2 { // with the two lines of the head
-		t.Errorf("the document's numbers are wrong")
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("docs/ladder.md differs from the ladder of the code: go test ./workflows -run TestLadderDocument "+
+			"-update-ladder (-want +got):\n%s", diff)
+	}
+	if MaxModelCalls != 10 {
+		t.Errorf("the document says 10 model calls, the code %d", MaxModelCalls)
 	}
 }

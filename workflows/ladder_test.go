@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"precis"
 	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
@@ -27,7 +28,7 @@ type rung struct {
 	digest  string
 	budget  map[string]any
 
-	outcome runs.Outcome
+	outcome precis.Outcome
 	kind    pipeline.ErrorKind
 	by      string // the summarizer that wrote the summary
 	digests bool
@@ -60,7 +61,7 @@ var rungs = []rung{
 		name:        "external overflow slims harder, three times, then a larger window",
 		summarizers: []any{alpha, small, beta},
 		answers:     map[string][]vendorserver.Answer{"alpha": forever(tooLong), "beta": {text(good)}},
-		outcome:     runs.OutcomeApplied, by: "openai/beta",
+		outcome:     precis.OutcomeApplied, by: "openai/beta",
 		path: []string{
 			"anthropic/alpha:input_tokens_exceeded→slim_harder",
 			"anthropic/alpha:input_tokens_exceeded→slim_harder", "anthropic/alpha:input_tokens_exceeded→slim_harder",
@@ -71,7 +72,7 @@ var rungs = []rung{
 	{
 		name: "overflow everywhere ends in the digest", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": forever(tooLong)},
-		outcome: runs.OutcomeApplied, by: "digest", digests: true,
+		outcome: precis.OutcomeApplied, by: "digest", digests: true,
 		path: []string{
 			"anthropic/alpha:input_tokens_exceeded→slim_harder",
 			"anthropic/alpha:input_tokens_exceeded→slim_harder", "anthropic/alpha:input_tokens_exceeded→slim_harder",
@@ -83,7 +84,7 @@ var rungs = []rung{
 		name: "too many bytes is as too many tokens", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": {refuse(413, "request_too_large", "",
 			"Request exceeds the maximum size"), text(good)}},
-		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
+		outcome: precis.OutcomeApplied, by: "anthropic/alpha",
 		path:  []string{"anthropic/alpha:input_too_large→slim_harder"},
 		calls: map[string]int{"alpha": 2},
 	},
@@ -93,7 +94,7 @@ var rungs = []rung{
 		answers: map[string][]vendorserver.Answer{"alpha": forever(vendorserver.Answer{
 			Text:   "<summary>half a summ",
 			Finish: "max_tokens",
-		}), "beta": {text(good)}}, outcome: runs.OutcomeApplied, by: "openai/beta",
+		}), "beta": {text(good)}}, outcome: precis.OutcomeApplied, by: "openai/beta",
 		path: []string{
 			"anthropic/alpha:output_too_long→shorter_output", "anthropic/alpha:output_too_long→half_input",
 			"anthropic/alpha:output_too_long→next_summarizer",
@@ -107,14 +108,14 @@ var rungs = []rung{
 			text(good),
 		}},
 		budget:  map[string]any{"summary_max_tokens": 100000},
-		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
+		outcome: precis.OutcomeApplied, by: "anthropic/alpha",
 		path:  []string{"anthropic/alpha:not_smaller→shorter_output"},
 		calls: map[string]int{"alpha": 2},
 	},
 	{
 		name: "an empty answer is asked for once more", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": {text("  \n "), text(good)}},
-		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
+		outcome: precis.OutcomeApplied, by: "anthropic/alpha",
 		path:  []string{"anthropic/alpha:empty_output→once_more"},
 		calls: map[string]int{"alpha": 2},
 	},
@@ -124,14 +125,14 @@ var rungs = []rung{
 			Type:     "thinking",
 			Thinking: "hm", Signature: "sig",
 		}}, Finish: "end_turn"}), "beta": {text(good)}},
-		outcome: runs.OutcomeApplied, by: "openai/beta",
+		outcome: precis.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:empty_output→once_more", "anthropic/alpha:empty_output→next_summarizer"},
 		calls: map[string]int{"alpha": 2, "beta": 1},
 	},
 	{
 		name: "no finish reason is malformed", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": {{Text: good, Finish: "none"}, text(good)}},
-		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
+		outcome: precis.OutcomeApplied, by: "anthropic/alpha",
 		path:  []string{"anthropic/alpha:malformed_output→once_more"},
 		calls: map[string]int{"alpha": 2},
 	},
@@ -141,7 +142,7 @@ var rungs = []rung{
 			ID: "t1", Name: "read",
 			Arguments: "{}",
 		}}}, text(good)}},
-		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
+		outcome: precis.OutcomeApplied, by: "anthropic/alpha",
 		path:  []string{"anthropic/alpha:tool_call_output→once_more"},
 		calls: map[string]int{"alpha": 2},
 	},
@@ -151,7 +152,7 @@ var rungs = []rung{
 			Text:   "I can't help with that.",
 			Finish: "refusal",
 		}), "beta": {text(good)}},
-		outcome: runs.OutcomeApplied, by: "openai/beta",
+		outcome: precis.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:refused→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -159,7 +160,7 @@ var rungs = []rung{
 		name: "a wrong key goes to the next", summarizers: []any{alpha, beta},
 		answers: map[string][]vendorserver.Answer{"alpha": forever(refuse(401, "authentication_error", "",
 			"invalid x-api-key")), "beta": {text(good)}},
-		outcome: runs.OutcomeApplied, by: "openai/beta",
+		outcome: precis.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:auth→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -169,7 +170,7 @@ var rungs = []rung{
 			"alpha": forever(refuse(402, "", "", "Insufficient balance")),
 			"beta":  {text(good)},
 		},
-		outcome: runs.OutcomeApplied, by: "openai/beta",
+		outcome: precis.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:quota→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -179,7 +180,7 @@ var rungs = []rung{
 			"alpha": forever(refuse(404, "not_found_error", "", "model: alpha")),
 			"beta":  {text(good)},
 		},
-		outcome: runs.OutcomeApplied, by: "openai/beta",
+		outcome: precis.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:model_not_found→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -187,7 +188,7 @@ var rungs = []rung{
 		name: "a bad request goes to the next", summarizers: []any{alpha, beta},
 		answers: map[string][]vendorserver.Answer{"alpha": forever(refuse(400, "invalid_request_error", "",
 			"temperature: out of range")), "beta": {text(good)}},
-		outcome: runs.OutcomeApplied, by: "openai/beta",
+		outcome: precis.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:bad_request→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -198,7 +199,7 @@ var rungs = []rung{
 				"messages.12: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_01")),
 			"beta": {text(good)},
 		},
-		outcome: runs.OutcomeApplied, by: "openai/beta",
+		outcome: precis.OutcomeApplied, by: "openai/beta",
 		path: []string{
 			"anthropic/alpha:malformed_history→plain_text",
 			"anthropic/alpha:malformed_history→next_summarizer",
@@ -208,13 +209,13 @@ var rungs = []rung{
 	{
 		name: "a dropped stream is retried by itself", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": {{CloseAfterText: "<summary>half"}, text(good)}},
-		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
+		outcome: precis.OutcomeApplied, by: "anthropic/alpha",
 		calls: map[string]int{"alpha": 2},
 	},
 	{
 		name: "a server error is retried by itself", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": {refuse(500, "api_error", "", "boom"), text(good)}},
-		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
+		outcome: precis.OutcomeApplied, by: "anthropic/alpha",
 		calls: map[string]int{"alpha": 2},
 	},
 	{
@@ -223,7 +224,7 @@ var rungs = []rung{
 			Status: 429, Type: "rate_limit_error",
 			RetryAfter: "1",
 		}}, text(good)}},
-		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
+		outcome: precis.OutcomeApplied, by: "anthropic/alpha",
 		calls: map[string]int{"alpha": 2},
 	},
 	{
@@ -232,7 +233,7 @@ var rungs = []rung{
 			refuse(529, "overloaded_error", "", "Overloaded"),
 			text(good),
 		}},
-		outcome: runs.OutcomeApplied, by: "anthropic/alpha",
+		outcome: precis.OutcomeApplied, by: "anthropic/alpha",
 		calls: map[string]int{"alpha": 2},
 	},
 	{
@@ -241,7 +242,7 @@ var rungs = []rung{
 			Status: 429,
 			Type:   "rate_limit_error", RetryAfter: "3600",
 		}}), "beta": {text(good)}},
-		outcome: runs.OutcomeApplied, by: "openai/beta",
+		outcome: precis.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:rate_limited→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -251,7 +252,7 @@ var rungs = []rung{
 			"alpha": forever(vendorserver.Answer{CloseAfterText: "<summary>half"}),
 			"beta":  {text(good)},
 		},
-		outcome: runs.OutcomeApplied, by: "openai/beta",
+		outcome: precis.OutcomeApplied, by: "openai/beta",
 		path:  []string{"anthropic/alpha:network→next_summarizer"},
 		calls: map[string]int{"alpha": 4, "beta": 1},
 	},
@@ -261,7 +262,7 @@ var rungs = []rung{
 			"alpha": forever(vendorserver.Answer{Finish: "refusal"}),
 			"beta":  forever(refuse(401, "", "invalid_api_key", "Incorrect API key provided")),
 		},
-		outcome: runs.OutcomeApplied, by: "digest", digests: true,
+		outcome: precis.OutcomeApplied, by: "digest", digests: true,
 		path:  []string{"anthropic/alpha:refused→next_summarizer", "openai/beta:auth→next_summarizer"},
 		calls: map[string]int{"alpha": 1, "beta": 1},
 	},
@@ -269,12 +270,12 @@ var rungs = []rung{
 		name: "every model failed and no digest: failed, the context as before", summarizers: []any{alpha},
 		digest: "never", answers: map[string][]vendorserver.Answer{"alpha": forever(
 			vendorserver.Answer{Finish: "refusal"})},
-		outcome: runs.OutcomeFailed, kind: pipeline.Refused,
+		outcome: precis.OutcomeFailed, kind: pipeline.Refused,
 		calls: map[string]int{"alpha": 1},
 	},
 	{
 		name: "the token budget of the run is spent: the digest", summarizers: []any{alpha},
-		budget: map[string]any{"run_token_budget": 100}, outcome: runs.OutcomeApplied, by: "digest", digests: true,
+		budget: map[string]any{"run_token_budget": 100}, outcome: precis.OutcomeApplied, by: "digest", digests: true,
 		path:  []string{"anthropic/alpha:→digest"},
 		calls: map[string]int{"alpha": 0},
 	},
@@ -329,10 +330,10 @@ func TestLadder(t *testing.T) {
 			if after[len(after)-1] != before[len(before)-1] {
 				t.Errorf("the last message changed: %s", after[len(after)-1])
 			}
-			if r.outcome == runs.OutcomeFailed && !slices.Equal(before, after) {
+			if r.outcome == precis.OutcomeFailed && !slices.Equal(before, after) {
 				t.Errorf("a failed run changed the context")
 			}
-			if r.outcome == runs.OutcomeApplied && !r.digests && !strings.Contains(after[0], goodMark) {
+			if r.outcome == precis.OutcomeApplied && !r.digests && !strings.Contains(after[0], goodMark) {
 				t.Errorf("the context begins with %s", after[0])
 			}
 			repeats(t, s, run)

@@ -2,17 +2,18 @@ package workflows
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"precis/activities"
+	"precis/internal/contract"
 	"precis/pipeline"
 )
 
-// quick is for activities that read, compute and store: they wait for Postgres as long as it takes. The
-// heartbeat tells within seconds that a worker died.
+// quick is for activities that read, compute and store: they wait for Postgres as long as it takes. Without a heartbeat
+// for some seconds, the worker is taken for dead.
 var quick = workflow.ActivityOptions{
 	StartToCloseTimeout:    2 * time.Minute,
 	ScheduleToCloseTimeout: 24 * time.Hour,
@@ -21,15 +22,15 @@ var quick = workflow.ActivityOptions{
 		InitialInterval:    500 * time.Millisecond,
 		BackoffCoefficient: 2,
 		MaximumInterval:    30 * time.Second,
-		// An oversize payload is a fault of ours that no retry mends, and the SDK would retry it for ever.
+		// The SDK would retry an oversize payload for ever.
 		NonRetryableErrorTypes: []string{"payloadSizeError"},
 	},
 }
 
-// model is for the activity that calls a model, within what is left of the run's time. One attempt's
-// deadline is the activity's own (worker.model_timeout_seconds); which errors are retried, after how long
-// and how often, is told by the activity's errors: it knows the vendor's Retry-After.
-func model(queue string, remaining time.Duration) workflow.ActivityOptions {
+// modelCall is for the activity that calls a model, within what is left of the run's time. The activity has a deadline
+// of its own for each attempt (worker.model_timeout_seconds), and its errors say whether and when to retry: it knows the
+// vendor's Retry-After.
+func modelCall(queue string, remaining time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              queue,
 		StartToCloseTimeout:    remaining,
@@ -44,20 +45,19 @@ func model(queue string, remaining time.Duration) workflow.ActivityOptions {
 	}
 }
 
-// execute runs one activity with a summary line for the Temporal UI.
-func execute(ctx workflow.Context, options workflow.ActivityOptions, summary string, activity, request,
-	result any,
+// execute runs the activity of that type, with a summary line for the Temporal UI.
+func execute(ctx workflow.Context, options workflow.ActivityOptions, summary, activity string, request, result any,
 ) error {
 	options.Summary = summary
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), activity, request).Get(ctx, result)
 }
 
-// budgetExceeded is the failure of a call that was not made.
+// budgetExceeded is the failure of a model call that was not made.
 func budgetExceeded(message string) error {
 	return pipeline.Errorf(pipeline.BudgetExceeded, "%s", message)
 }
 
-// kindOf reads the error kind out of what an activity returned.
+// kindOf gives the error kind of an error that an activity returned.
 func kindOf(ctx workflow.Context, err error) pipeline.ErrorKind {
 	var ours *pipeline.Error
 	var app *temporal.ApplicationError
@@ -68,13 +68,9 @@ func kindOf(ctx workflow.Context, err error) pipeline.ErrorKind {
 	case errors.As(err, &ours):
 		return ours.Kind
 	case errors.As(err, &app):
-		for _, k := range pipeline.ErrorKinds {
-			if string(k) == app.Type() {
-				return k
-			}
-		}
-		if app.Type() == string(activities.KindDiverged) {
-			return activities.KindDiverged
+		kind := pipeline.ErrorKind(app.Type())
+		if kind == contract.KindDiverged || slices.Contains(pipeline.ErrorKinds, kind) {
+			return kind
 		}
 		return pipeline.Internal
 	case errors.As(err, &timeout):
@@ -83,7 +79,7 @@ func kindOf(ctx workflow.Context, err error) pipeline.ErrorKind {
 	return pipeline.Internal
 }
 
-// messageOf is the innermost message: the activity's own, without Temporal's frame around it.
+// messageOf gives the activity's own message, without the words that Temporal puts around it.
 func messageOf(err error) string {
 	var app *temporal.ApplicationError
 	if errors.As(err, &app) {

@@ -9,8 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"precis/activities"
+	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -49,7 +50,7 @@ func repeats(t *testing.T, s *scenario.System, run runs.Run) {
 
 	got, c := replay(t, s, run, conversation.ReplayRequest{})
 
-	if got.Outcome != runs.OutcomeReplayed || got.Replay.Identical == nil || !*got.Replay.Identical || !c.Identical ||
+	if got.Outcome != precis.OutcomeReplayed || got.Replay.Identical == nil || !*got.Replay.Identical || !c.Identical ||
 		c.First != nil {
 		t.Errorf("%s %s: identical %t, first difference %+v of %d\n%s\nthe original:\n%s", got.Outcome, got.Reason,
 			c.Identical, c.First, c.Differences, s.Steps(got), s.Steps(run))
@@ -94,7 +95,7 @@ func walked(run runs.Run) string {
 	for i, s := range run.Attempts {
 		last := i+1 == len(run.Attempts) || run.Attempts[i+1].Call != s.Call
 		if last && s.Stage != "finish" {
-			b.WriteString(s.Stage + " " + s.Rung + " " + s.Summarizer + " → " + s.Next + "\n")
+			b.WriteString(string(s.Stage) + " " + string(s.Rung) + " " + s.Summarizer + " → " + string(s.Next) + "\n")
 		}
 	}
 	return b.String()
@@ -228,7 +229,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 
 			got, c := replay(t, s, run, conversation.ReplayRequest{})
 
-			if got.Outcome != runs.OutcomeReplayed || c.Identical || got.Replay.Identical == nil ||
+			if got.Outcome != precis.OutcomeReplayed || c.Identical || got.Replay.Identical == nil ||
 				*got.Replay.Identical || c.First == nil {
 				t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Steps(got))
 			}
@@ -257,7 +258,7 @@ func TestReplayAfterEverythingHasChanged(t *testing.T) {
 	}
 	s.Append(ref, scenario.Assistant("Yes."), scenario.User("Then go on with the list."))
 	first := s.Compact(ref, runs.Request{Focus: "part 1"})
-	if first.Outcome != runs.OutcomeApplied || first.Facts.Summarizer != "self" {
+	if first.Outcome != precis.OutcomeApplied || first.Facts.Summarizer != "self" {
 		t.Fatalf("%s by %s\n%s", first.Outcome, first.Facts.Summarizer, s.Steps(first))
 	}
 
@@ -276,7 +277,7 @@ func TestReplayAfterEverythingHasChanged(t *testing.T) {
 	}
 	s.Append(ref, append([]string{scenario.Assistant("done")}, scenario.Talk(3, 1500)...)...)
 	second := s.Compact(ref, runs.Request{})
-	if second.Outcome != runs.OutcomeApplied {
+	if second.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", second.Outcome, second.Reason, s.Steps(second))
 	}
 	repeats(t, s, first)
@@ -296,18 +297,18 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		run  func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run
-		want runs.Outcome
+		want precis.Outcome
 	}{
 		{"skipped, not due", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Talk(3, 500)})
 			return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
-		}, runs.OutcomeSkipped},
+		}, precis.OutcomeSkipped},
 		{"skipped, empty", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 100_000})
 			run := s.Compact(ref, runs.Request{})
 			s.Append(ref, scenario.Talk(6, 2000)...) // what came later is not seen
 			return run
-		}, runs.OutcomeSkipped},
+		}, precis.OutcomeSkipped},
 		{"prepared", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
 			gate.Open()
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
@@ -315,7 +316,7 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 				t.Fatal(err)
 			}
 			return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
-		}, runs.OutcomePrepared},
+		}, precis.OutcomePrepared},
 		{"superseded", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
 			run := s.Request(ref, runs.Request{})
@@ -331,7 +332,7 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 			}
 			gate.Open()
 			return s.Wait(run)
-		}, runs.OutcomeSuperseded},
+		}, precis.OutcomeSuperseded},
 		{"cancelled", func(t *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
 			run := s.Request(ref, runs.Request{})
@@ -342,7 +343,7 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 				t.Fatal(err)
 			}
 			return s.Wait(run)
-		}, runs.OutcomeCancelled},
+		}, precis.OutcomeCancelled},
 		{"the agent went on", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
 			run := s.Request(ref, runs.Request{})
@@ -352,20 +353,20 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 			s.Append(ref, scenario.Assistant("I go on."), scenario.User("And part 9?"))
 			gate.Open()
 			return s.Wait(run)
-		}, runs.OutcomeApplied},
+		}, precis.OutcomeApplied},
 		{"the tail alone", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 12_000, Messages: []string{
 				scenario.User("check the log"), scenario.Call("big", "I look."),
 				scenario.Result("big", scenario.Distinct("line", 8000)),
 			}})
 			return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
-		}, runs.OutcomeApplied},
+		}, precis.OutcomeApplied},
 		{"down to the tail", func(_ *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
 			gate.Open()
 			talk := append(scenario.Talk(3, 400)[:12], scenario.User("check the log"), scenario.Call("big", "I look."),
 				scenario.Result("big", scenario.Distinct("line", 8000)))
 			return s.Compact(s.Create(scenario.Conversation{Window: 12_000, Messages: talk}), runs.Request{})
-		}, runs.OutcomeApplied},
+		}, precis.OutcomeApplied},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -393,7 +394,7 @@ func TestReplayOfARunThatRanOutOfTime(t *testing.T) {
 		"summarizers": []any{alpha, beta}, "run_time_budget_seconds": 3,
 	}})
 	run := s.Compact(ref, runs.Request{})
-	if run.Outcome != runs.OutcomeApplied || !run.Facts.Digest || len(s.Vendor.Requests()) != 1 {
+	if run.Outcome != precis.OutcomeApplied || !run.Facts.Digest || len(s.Vendor.Requests()) != 1 {
 		t.Fatalf("%s by %s after %d calls\n%s", run.Outcome, run.Facts.Summarizer, len(s.Vendor.Requests()),
 			s.Steps(run))
 	}
@@ -442,7 +443,7 @@ func TestReplayRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Wait(asked); got.Outcome != runs.OutcomeFailed || got.ErrorKind != pipeline.BadRequest ||
+	if got := s.Wait(asked); got.Outcome != precis.OutcomeFailed || got.ErrorKind != pipeline.BadRequest ||
 		!strings.Contains(got.Reason, "pruned or deleted") {
 		t.Errorf("without the answer: %s %s %s", got.Outcome, got.ErrorKind, got.Reason)
 	}
@@ -482,7 +483,7 @@ func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 		MaxChars: 9000, Focus: "the parts",
 	})
 
-	if got.Outcome != runs.OutcomeReplayed || got.Replay.Identical != nil || got.Marker != "" || !c.Live {
+	if got.Outcome != precis.OutcomeReplayed || got.Replay.Identical != nil || got.Marker != "" || !c.Live {
 		t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Steps(got))
 	}
 	want := wire.RunChanges{Summarizer: "openai/beta", Prompt: "general", MaxChars: 9000, Focus: "the parts"}
@@ -523,21 +524,21 @@ func TestLiveReplayIsApplied(t *testing.T) {
 		name    string
 		digest  string
 		first   vendorserver.Answer
-		was     runs.Outcome
+		was     precis.Outcome
 		between func(t *testing.T, s *scenario.System, ref store.ConversationRef)
-		want    runs.Outcome
+		want    precis.Outcome
 	}{
-		{name: "a failed run", digest: "never", first: refused, was: runs.OutcomeFailed, want: runs.OutcomeApplied},
-		{name: "a digest", first: refused, was: runs.OutcomeApplied, want: runs.OutcomeApplied},
-		{name: "a model's summary", first: text(good), was: runs.OutcomeApplied, want: runs.OutcomeApplied},
+		{name: "a failed run", digest: "never", first: refused, was: precis.OutcomeFailed, want: precis.OutcomeApplied},
+		{name: "a digest", first: refused, was: precis.OutcomeApplied, want: precis.OutcomeApplied},
+		{name: "a model's summary", first: text(good), was: precis.OutcomeApplied, want: precis.OutcomeApplied},
 		{
-			name: "the agent went on", first: refused, was: runs.OutcomeApplied, want: runs.OutcomeApplied,
+			name: "the agent went on", first: refused, was: precis.OutcomeApplied, want: precis.OutcomeApplied,
 			between: func(_ *testing.T, s *scenario.System, ref store.ConversationRef) {
 				s.Append(ref, scenario.Assistant("done"), scenario.User("This came later."))
 			},
 		},
 		{
-			name: "undone since", first: refused, was: runs.OutcomeApplied, want: runs.OutcomeApplied,
+			name: "undone since", first: refused, was: precis.OutcomeApplied, want: precis.OutcomeApplied,
 			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
 				if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 					t.Fatal(err)
@@ -545,7 +546,7 @@ func TestLiveReplayIsApplied(t *testing.T) {
 			},
 		},
 		{
-			name: "another compaction since", first: refused, was: runs.OutcomeApplied, want: runs.OutcomeSuperseded,
+			name: "another compaction since", first: refused, was: precis.OutcomeApplied, want: precis.OutcomeSuperseded,
 			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
 				if _, err := s.Store.Markers.Report(t.Context(), ref,
 					markers.Reported{
@@ -557,7 +558,7 @@ func TestLiveReplayIsApplied(t *testing.T) {
 			},
 		},
 		{
-			name: "a reply is open", first: refused, was: runs.OutcomeApplied, want: runs.OutcomePrepared,
+			name: "a reply is open", first: refused, was: precis.OutcomeApplied, want: precis.OutcomePrepared,
 			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
 				if _, err := s.Store.Replies.Open(t.Context(), ref, time.Minute); err != nil {
 					t.Fatal(err)
@@ -593,7 +594,7 @@ func TestLiveReplayIsApplied(t *testing.T) {
 				t.Fatalf("%s %s %s\n%s", got.Outcome, got.ErrorKind, got.Reason, s.Steps(got))
 			}
 			for _, step := range got.Attempts {
-				if step.Stage == string(activities.StageFinish) && (step.Attempt > 1 || step.ErrorKind != "") {
+				if step.Stage == contract.StageFinish && (step.Attempt > 1 || step.ErrorKind != "") {
 					t.Errorf("to close it took attempt %d: %s", step.Attempt, step.ErrorKind)
 				}
 			}
@@ -605,12 +606,12 @@ func TestLiveReplayIsApplied(t *testing.T) {
 				}
 			}
 			switch tt.want {
-			case runs.OutcomeSuperseded:
+			case precis.OutcomeSuperseded:
 				if asked != 0 || strings.Join(after, "\n") != strings.Join(before, "\n") {
 					t.Errorf("%d calls for what cannot take effect", asked)
 				}
 				return
-			case runs.OutcomePrepared:
+			case precis.OutcomePrepared:
 				if strings.Join(after, "\n") != strings.Join(before, "\n") {
 					t.Error("the context changed under the reply")
 				}
@@ -620,7 +621,7 @@ func TestLiveReplayIsApplied(t *testing.T) {
 				after[len(after)-1] != before[len(before)-1] {
 				t.Errorf("%d calls; the context is %.300q", asked, after)
 			}
-			if c.Replay == nil || c.Replay.Outcome != runs.OutcomeApplied || c.Original.Outcome != tt.was {
+			if c.Replay == nil || c.Replay.Outcome != precis.OutcomeApplied || c.Original.Outcome != tt.was {
 				t.Errorf("sides %+v and %+v", c.Original, c.Replay)
 			}
 			if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
@@ -629,7 +630,7 @@ func TestLiveReplayIsApplied(t *testing.T) {
 			if undone := s.Context(ref); strings.Join(undone, "\n") != strings.Join(before, "\n") {
 				t.Errorf("after the undo the context is not what it was: %.300q, was %.300q", undone, before)
 			}
-			if tt.was == runs.OutcomeApplied && tt.name != "undone since" {
+			if tt.was == precis.OutcomeApplied && tt.name != "undone since" {
 				if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 					t.Fatal(err)
 				}

@@ -12,12 +12,12 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"precis"
 	"precis/internal/store"
 	storeruns "precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
-	"precis/workflows"
 )
 
 // untrimmed are settings under which reading a context trims nothing, so that it can be compared with what was
@@ -39,7 +39,7 @@ func TestSelfSummaryIsTheAgentsRequestAndOneInstruction(t *testing.T) {
 
 	run := s.Compact(ref, storeruns.Request{})
 
-	if run.Outcome != storeruns.OutcomeApplied || run.Facts.Summarizer != "self" {
+	if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "self" {
 		t.Fatalf("%s by %s %s\n%s", run.Outcome, run.Facts.Summarizer, run.Reason, s.Steps(run))
 	}
 	body := s.Vendor.Requests()[0].Body
@@ -74,7 +74,7 @@ func TestSelfOverflowGoesToExternalAtOnce(t *testing.T) {
 			Messages: scenario.Talk(6, 2000), Settings: map[string]any{"summarizers": []any{"self", beta}},
 		})
 		run := s.Compact(ref, storeruns.Request{})
-		if run.Outcome != storeruns.OutcomeApplied || run.Facts.Summarizer != "openai/beta" {
+		if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "openai/beta" {
 			t.Errorf("%s by %s\n%s", run.Outcome, run.Facts.Summarizer, s.Steps(run))
 		}
 		if path := s.Path(run); len(path) != 1 || !strings.HasSuffix(path[0], "→next_summarizer") {
@@ -97,7 +97,7 @@ func TestSelfOverflowAsksTheSameModelForLess(t *testing.T) {
 	})
 	run := s.Compact(ref, storeruns.Request{})
 	requests := s.Vendor.Requests()
-	if run.Outcome != storeruns.OutcomeApplied || run.Facts.Summarizer != "anthropic/test-agent" || len(requests) != 2 {
+	if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "anthropic/test-agent" || len(requests) != 2 {
 		t.Fatalf("%s by %s, %d requests\n%s", run.Outcome, run.Facts.Summarizer, len(requests), s.Steps(run))
 	}
 	if requests[1].Tokens > requests[0].Tokens*2/3 {
@@ -115,7 +115,7 @@ func TestSelfThatCannotFitIsNotAsked(t *testing.T) {
 		Settings: map[string]any{"summarizers": []any{"self", beta}},
 	})
 	run := s.Compact(ref, storeruns.Request{})
-	if run.Outcome != storeruns.OutcomeApplied || run.Facts.Summarizer != "openai/beta" {
+	if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "openai/beta" {
 		t.Fatalf("%s by %s\n%s", run.Outcome, run.Facts.Summarizer, s.Steps(run))
 	}
 	if path := s.Path(run); !slices.Equal(path, []string{"self:input_tokens_exceeded→next_summarizer"}) {
@@ -140,7 +140,7 @@ func TestNoShrinkGoesDownToTheTail(t *testing.T) {
 
 	run := s.Compact(ref, storeruns.Request{})
 
-	if run.Outcome != storeruns.OutcomeApplied {
+	if run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	path := s.Path(run)
@@ -172,7 +172,7 @@ func TestIneffectiveCompactionIsSaidAndNotApplied(t *testing.T) {
 
 	run := s.Compact(ref, storeruns.Request{Kind: pipeline.TriggerTokens})
 
-	if run.Outcome == storeruns.OutcomeFailed {
+	if run.Outcome == precis.OutcomeFailed {
 		t.Errorf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	if run.ErrorKind != pipeline.NoShrink || run.Reason == "" {
@@ -205,7 +205,7 @@ func TestManyCallersShareOneRun(t *testing.T) {
 				return
 			}
 			runs[i] = run.Ref.ID
-			if _, err := workflows.Wait(t.Context(), s.Client, s.Launch(run)); err != nil {
+			if _, err := precis.Wait(t.Context(), s.Client, s.Launch(run)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -238,7 +238,7 @@ func TestMessagesInMidFlightStay(t *testing.T) {
 	late := []string{scenario.Assistant("an answer"), scenario.User("MID-FLIGHT")}
 	s.Append(ref, late...)
 	gate.Open()
-	if run = s.Wait(run); run.Outcome != storeruns.OutcomeApplied {
+	if run = s.Wait(run); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	context := s.Context(ref)
@@ -258,7 +258,7 @@ func TestUndoDuringARunSupersedesIt(t *testing.T) {
 	s.StartWorker()
 	talk := scenario.Talk(6, 2000)
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: talk})
-	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != storeruns.OutcomeApplied {
+	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s", run.Outcome, run.Reason)
 	}
 	s.Append(ref, append([]string{scenario.Assistant("answered")}, scenario.Talk(3, 2000)...)...)
@@ -270,7 +270,7 @@ func TestUndoDuringARunSupersedesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	gate.Open()
-	if run = s.Wait(run); run.Outcome != storeruns.OutcomeSuperseded {
+	if run = s.Wait(run); run.Outcome != precis.OutcomeSuperseded {
 		t.Errorf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	if context := s.Context(ref); context[0] != talk[0] {
@@ -293,17 +293,17 @@ func TestCancelledRunLeavesTheContextAsItWas(t *testing.T) {
 	if err := s.Client.CancelWorkflow(t.Context(), run.WorkflowID, ""); err != nil {
 		t.Fatal(err)
 	}
-	result, err := workflows.Wait(t.Context(), s.Client, s.Launch(run))
-	if err != nil || result.Outcome != workflows.OutcomeCancelled {
+	result, err := precis.Wait(t.Context(), s.Client, s.Launch(run))
+	if err != nil || result.Outcome != precis.OutcomeCancelled {
 		t.Errorf("the waiting caller got %+v, %v", result, err)
 	}
-	if run = s.Run(run); run.Outcome != storeruns.OutcomeCancelled {
+	if run = s.Run(run); run.Outcome != precis.OutcomeCancelled {
 		t.Errorf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	if !slices.Equal(before, s.Context(ref)) {
 		t.Error("the context changed")
 	}
-	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != storeruns.OutcomeApplied {
+	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != precis.OutcomeApplied {
 		t.Errorf("the next run: %s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 }
@@ -314,22 +314,22 @@ func TestNothingToDoMakesNoCall(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
-	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != storeruns.OutcomeApplied {
+	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s", run.Outcome, run.Reason)
 	}
 	for range 3 {
 		run := s.Compact(ref, storeruns.Request{})
-		if run.Outcome != storeruns.OutcomeSkipped || run.Reason != pipeline.NothingAlreadyCompacted {
+		if run.Outcome != precis.OutcomeSkipped || run.Reason != pipeline.NothingAlreadyCompacted {
 			t.Errorf("%s %q", run.Outcome, run.Reason)
 		}
 	}
 	empty := s.Create(scenario.Conversation{Window: 16000})
-	if run := s.Compact(empty, storeruns.Request{}); run.Outcome != storeruns.OutcomeSkipped ||
+	if run := s.Compact(empty, storeruns.Request{}); run.Outcome != precis.OutcomeSkipped ||
 		run.Reason != pipeline.NothingEmpty {
 		t.Errorf("empty: %s %q", run.Outcome, run.Reason)
 	}
 	one := s.Create(scenario.Conversation{Window: 16000, Messages: []string{scenario.User("hi")}})
-	if run := s.Compact(one, storeruns.Request{}); run.Outcome != storeruns.OutcomeSkipped ||
+	if run := s.Compact(one, storeruns.Request{}); run.Outcome != precis.OutcomeSkipped ||
 		run.Reason != pipeline.NothingAllProtected {
 		t.Errorf("one message: %s %q", run.Outcome, run.Reason)
 	}
@@ -347,11 +347,11 @@ func TestModelReplacesADigestFromTheUntouchedMessages(t *testing.T) {
 	settings := untrimmed()
 	settings["summarizers"] = []any{alpha}
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: talk, Settings: settings})
-	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != storeruns.OutcomeApplied || !run.Facts.Digest {
+	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != precis.OutcomeApplied || !run.Facts.Digest {
 		t.Fatalf("%s digest %t %s\n%s%s", run.Outcome, run.Facts.Digest, run.Reason, s.Steps(run), run.Facts.Numbers)
 	}
 	run := s.Compact(ref, storeruns.Request{})
-	if run.Outcome != storeruns.OutcomeApplied || run.Facts.Digest {
+	if run.Outcome != precis.OutcomeApplied || run.Facts.Digest {
 		t.Fatalf("%s digest %t %s\n%s", run.Outcome, run.Facts.Digest, run.Reason, s.Steps(run))
 	}
 	requests := s.Vendor.Requests()
@@ -387,7 +387,7 @@ func TestOpenReplyIsNeverCompactedUnder(t *testing.T) {
 	}
 	before := s.Context(ref)
 	run := s.Compact(ref, storeruns.Request{Kind: pipeline.TriggerTokens})
-	if run.Outcome != storeruns.OutcomePrepared {
+	if run.Outcome != precis.OutcomePrepared {
 		t.Errorf("automatic: %s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	if !slices.Equal(before, s.Context(ref)) {
@@ -406,7 +406,7 @@ func TestStartIsRefusedWhileTheWorkflowRuns(t *testing.T) {
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := workflows.Start(t.Context(), s.Client,
+	if _, err := precis.Start(t.Context(), s.Client,
 		s.Launch(run)); !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		t.Errorf("a second start: %v", err)
 	}
@@ -414,7 +414,7 @@ func TestStartIsRefusedWhileTheWorkflowRuns(t *testing.T) {
 	other.Input.Run = "another"
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := workflows.Wait(ctx, s.Client, other); err == nil {
+	if _, err := precis.Wait(ctx, s.Client, other); err == nil {
 		t.Error("waiting for a run that this workflow does not execute was accepted")
 	}
 	gate.Open()
@@ -436,7 +436,7 @@ func TestCompactionsChainAndUndo(t *testing.T) {
 	var before [][]string
 	for i := range 3 {
 		before = append(before, s.Context(ref))
-		if run := s.Compact(ref, storeruns.Request{}); run.Outcome != storeruns.OutcomeApplied {
+		if run := s.Compact(ref, storeruns.Request{}); run.Outcome != precis.OutcomeApplied {
 			t.Fatalf("round %d: %s %s\n%s", i, run.Outcome, run.Reason, s.Steps(run))
 		}
 		context := strings.Join(s.Context(ref), "\n")
@@ -487,7 +487,7 @@ func TestOverflowInTheLastStepSqueezesTheTailWithoutAModel(t *testing.T) {
 		ask, scenario.Call("big", "I look."), scenario.Result("big", scenario.Distinct("line", 8000)),
 	}})
 	run := s.Compact(ref, storeruns.Request{Kind: pipeline.TriggerTokens})
-	if run.Outcome != storeruns.OutcomeApplied {
+	if run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 	}
 	context := s.Context(ref)

@@ -2,18 +2,18 @@ package workflows
 
 import "go.temporal.io/sdk/workflow"
 
-// A run under way is replayed by whatever build takes it up: it must decide what it decided before. So a change that
-// asks for another command than before (an activity, a timer, a search attribute, a child) stands behind a name here,
-// and runs that were begun without it go on as they were. docs/versioning.md says how, and when a name may go.
+// A worker that takes over a running workflow executes it from the start, with the results in its history, and has to
+// make the same decisions. So a change of the commands (an activity, a timer, a search attribute, a child) gets a name
+// here, and runs that started before it keep their old commands. docs/versioning.md says how to make one, and when a name
+// can be removed.
 
-// change is a change of a workflow's commands.
+// change names a change of a workflow's commands.
 type change string
 
-// changeResultInMemo notes a run's tokens in its memo at the end, so that the list of the Temporal UI shows them.
+// changeResultInMemo writes a run's tokens to its memo at the end, so that the list of the Temporal UI shows them.
 const changeResultInMemo change = "result-in-memo"
 
-// changed says whether the workflow under way has a change: those that are begun from now on do, those that are
-// replayed from a history without it do not.
+// changed reports whether the workflow has a change: one that starts now does, one whose history is older does not.
 func changed(ctx workflow.Context, c change) bool {
 	return workflow.GetVersion(ctx, string(c), workflow.DefaultVersion, 1) >= 1
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"precis"
 	"precis/internal/conversation"
 	"precis/internal/store/runs"
 	"precis/internal/testkit/corpus"
@@ -70,10 +71,10 @@ func walk(t *testing.T, path string) {
 			summarizer = "anthropic/claude-sonnet-4-5"
 		}
 		run := s.Compact(ref, runs.Request{Summarizer: summarizer, Full: false})
-		if run.Outcome != runs.OutcomeApplied && run.Outcome != runs.OutcomeSkipped {
+		if run.Outcome != precis.OutcomeApplied && run.Outcome != precis.OutcomeSkipped {
 			t.Fatalf("conversation %d: %s %s %s\n%s", i, run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 		}
-		if run.Outcome == runs.OutcomeSkipped && run.Reason != pipeline.NothingAllProtected &&
+		if run.Outcome == precis.OutcomeSkipped && run.Reason != pipeline.NothingAllProtected &&
 			run.Reason != pipeline.NothingAlreadyCompacted {
 			t.Errorf("conversation %d: skipped: %s", i, run.Reason)
 		}

@@ -19,7 +19,7 @@ const replyTTL = 5 * time.Minute
 
 // Activities hold what the agent needs of the world.
 type Activities struct {
-	precis
+	api
 	// Model asks the agent's model with the context that precis gave: it gives the status and body of the answer.
 	Model func(ctx context.Context, sent Context) (status int, body []byte, err error)
 }

@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"precis/workflows"
+	"precis"
 )
 
 // maxTries is how often one answer is asked for: a context that does not fit even after two compactions never will.
@@ -31,7 +31,7 @@ type Agent struct {
 // Answered tells of one answer.
 type Answered struct {
 	// Compactions are what became of those that it took.
-	Compactions []workflows.CompactionResult `json:"compactions,omitempty"`
+	Compactions []precis.Result `json:"compactions,omitempty"`
 }
 
 // AgentWorkflow answers the user's messages, one after another, until the user hangs up. It looks to its own context:
@@ -65,7 +65,7 @@ func (agent Agent) answer(ctx workflow.Context) (answered Answered, err error) {
 		}
 		if reply.Due {
 			// Between two replies, never within one. If somebody else's compaction is under way, this waits for that.
-			done, err := workflows.Compact(ctx, workflows.Child{Tenant: agent.Tenant, Conversation: agent.Conversation})
+			done, err := precis.Compact(ctx, precis.Request{Tenant: agent.Tenant, Conversation: agent.Conversation})
 			if err != nil {
 				return answered, err
 			}

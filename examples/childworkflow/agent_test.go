@@ -25,7 +25,7 @@ func start(t *testing.T, window int) (*scenario.System, options) {
 	sys := scenario.New(t, exampletest.Script(window))
 	sys.StartWorker()
 	return sys, options{
-		precis: precis{url: exampletest.Serve(t, sys)}, tenant: scenario.Tenant,
+		api: api{url: exampletest.Serve(t, sys)}, tenant: scenario.Tenant,
 		vendor: sys.Vendor.URL, vendorKey: "test-key", model: "test-agent", window: 6000,
 		temporal: client.Options{
 			HostPort: sys.Config.Temporal.Address, Namespace: sys.Config.Temporal.Namespace,
@@ -97,19 +97,19 @@ func TestReplyIsNotGivenTwice(t *testing.T) {
 	t.Parallel()
 	sys, o := start(t, 0)
 	var conversation struct{ ID string }
-	if err := o.precis.post(t.Context(), "/v1/conversations", "", map[string]any{
+	if err := o.api.post(t.Context(), "/v1/conversations", "", map[string]any{
 		"format": "anthropic", "model": map[string]any{"vendor": "anthropic", "name": o.model}, "tools": []any{},
 		"system": "s",
 	}, &conversation); err != nil {
 		t.Fatal(err)
 	}
 	path := "/v1/conversations/" + conversation.ID
-	if err := o.precis.post(t.Context(), path+"/messages", "",
+	if err := o.api.post(t.Context(), path+"/messages", "",
 		map[string]any{"messages": []any{map[string]any{"role": "user", "content": "A question"}}},
 		&struct{}{}); err != nil {
 		t.Fatal(err)
 	}
-	a := &Activities{precis: o.precis, Model: o.ask}
+	a := &Activities{api: o.api, Model: o.ask}
 	for range 2 {
 		// each has the same ids of workflow and activity
 		env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
@@ -124,7 +124,7 @@ func TestReplyIsNotGivenTwice(t *testing.T) {
 		}
 	}
 	var transcript struct{ Messages []json.RawMessage }
-	if err := o.precis.send(t.Context(), http.MethodGet, path+"/messages", "", nil, &transcript); err != nil ||
+	if err := o.api.send(t.Context(), http.MethodGet, path+"/messages", "", nil, &transcript); err != nil ||
 		len(transcript.Messages) != 2 {
 		t.Errorf("%d messages, %v", len(transcript.Messages), err)
 	}

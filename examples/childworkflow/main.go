@@ -3,7 +3,7 @@
 //
 //	agent.go       the workflow
 //	activities.go  one call of the model
-//	precis.go      the HTTP API
+//	api.go         the HTTP API
 //	main.go        the user, and the worker that executes the workflow
 package main
 
@@ -27,7 +27,7 @@ const taskQueue = "example-agent"
 
 // options are the program's, from the environment.
 type options struct {
-	precis precis
+	api api
 	// tenant is the key's.
 	tenant string
 	// vendor is the base URL of Anthropic's API, vendorKey its key, model the model's name and window its window in
@@ -39,7 +39,7 @@ type options struct {
 
 func main() {
 	o := options{
-		precis: precis{url: env("PRECIS_URL", "http://127.0.0.1:8700"), key: os.Getenv("PRECIS_KEY")},
+		api:    api{url: env("PRECIS_URL", "http://127.0.0.1:8700"), key: os.Getenv("PRECIS_KEY")},
 		tenant: env("PRECIS_TENANT", "default"),
 		vendor: env("ANTHROPIC_BASE_URL", "https://api.anthropic.com"), vendorKey: os.Getenv("ANTHROPIC_API_KEY"),
 		model: env("MODEL", "claude-sonnet-4-5"),
@@ -72,7 +72,7 @@ func run(ctx context.Context, o options, in io.Reader, out io.Writer) error {
 	defer c.Close()
 	w := worker.New(c, taskQueue, worker.Options{})
 	w.RegisterWorkflow(AgentWorkflow)
-	w.RegisterActivity(&Activities{precis: o.precis, Model: o.ask})
+	w.RegisterActivity(&Activities{api: o.api, Model: o.ask})
 	if err := w.Start(); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func run(ctx context.Context, o options, in io.Reader, out io.Writer) error {
 
 	// The agent starts its compactions itself: precis is not to.
 	var conversation struct{ ID string }
-	err = o.precis.post(ctx, "/v1/conversations", "", map[string]any{
+	err = o.api.post(ctx, "/v1/conversations", "", map[string]any{
 		"format": "anthropic", "model": map[string]any{
 			"vendor": "anthropic", "name": o.model,
 			"context_window": o.window,
@@ -116,7 +116,7 @@ func run(ctx context.Context, o options, in io.Reader, out io.Writer) error {
 func (o options) talk(ctx context.Context, c client.Client, agent, conversation, says string, out io.Writer) error {
 	path := "/v1/conversations/" + conversation
 	message := map[string]any{"role": "user", "content": says}
-	if err := o.precis.post(ctx, path+"/messages", "", map[string]any{"messages": []any{message}},
+	if err := o.api.post(ctx, path+"/messages", "", map[string]any{"messages": []any{message}},
 		&struct{}{}); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (o options) talk(ctx context.Context, c client.Client, agent, conversation,
 		return err
 	}
 	var now Context
-	if err := o.precis.send(ctx, http.MethodGet, path+"/context", "", nil, &now); err != nil {
+	if err := o.api.send(ctx, http.MethodGet, path+"/context", "", nil, &now); err != nil {
 		return err
 	}
 	var last struct{ Content []struct{ Text string } }

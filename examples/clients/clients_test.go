@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"precis"
 	"precis/internal/store"
 	"precis/internal/store/runs"
 	"precis/internal/testkit/exampletest"
@@ -102,7 +103,7 @@ func TestClients(t *testing.T) {
 				t.Errorf("printed\n%s\nwant\n%s", out, want)
 			}
 			runs, _, err := sys.Store.Runs.List(t.Context(), scenario.Tenant,
-				runs.Filter{Outcome: runs.OutcomeApplied})
+				runs.Filter{Outcome: precis.OutcomeApplied})
 			if err != nil || len(runs) != 1 || runs[0].Kind != "overflow" {
 				t.Errorf("%d runs took effect, %v: %+v", len(runs), err, runs)
 			}

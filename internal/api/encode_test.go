@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"precis/internal/api/wire"
+	"precis/internal/contract"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/internal/store/runs"
@@ -102,7 +103,7 @@ func TestEncodeAsTheStandardLibrary(t *testing.T) {
 			Ref: store.RunRef{ID: text}, Focus: text, Reason: text,
 			Trigger: json.RawMessage(`{"used":` + string(encoded(t, at)) + `}`), Versions: raw,
 			Created:  time.Unix(at%4_000_000_000, 0).UTC(),
-			Attempts: []runs.Attempt{{Stage: text, Numbers: raw, Artifacts: map[string]string{text: "x", "a": text}}},
+			Attempts: []runs.Attempt{{Stage: contract.Stage(text), Numbers: raw, Artifacts: map[string]string{text: "x", "a": text}}},
 		})
 		v.RunTexts = &wire.RunTexts{Prompts: []wire.RunPrompted{{System: text}}, Summary: text}
 		var want bytes.Buffer

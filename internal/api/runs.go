@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/service"
@@ -54,7 +55,7 @@ func (in *RunFilter) Resolve(huma.Context) []error {
 
 func (in RunFilter) store() runs.Filter {
 	f := runs.Filter{
-		Conversation: in.Conversation, Outcome: runs.Outcome(in.Outcome), ErrorKind: in.ErrorKind,
+		Conversation: in.Conversation, Outcome: precis.Outcome(in.Outcome), ErrorKind: in.ErrorKind,
 		Trigger: pipeline.TriggerKind(in.Trigger), Summarizer: in.Summarizer, ReplayOf: in.ReplayOf, Since: in.Since,
 		Until: in.Until,
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/audit"
 	"precis/internal/conversation"
 	"precis/internal/store"
@@ -35,7 +36,7 @@ func worked(t testing.TB, s *scenario.System) (store.ConversationRef, []storerun
 			scenario.Result(id, scenario.Distinct("line "+id, 1500)), scenario.Assistant("I have looked."))
 		s.Append(ref, scenario.Talk(4, 1000)...)
 		run := s.Compact(ref, storeruns.Request{})
-		if run.Outcome != storeruns.OutcomeApplied {
+		if run.Outcome != precis.OutcomeApplied {
 			t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 		}
 		runs = append(runs, run)

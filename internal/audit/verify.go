@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"precis"
 	"precis/internal/store"
 	"precis/internal/store/evidence"
 	"precis/internal/store/markers"
@@ -65,7 +66,7 @@ type Report struct {
 	Run string
 	// Conversation is the client's id.
 	Conversation string
-	Outcome      storeruns.Outcome
+	Outcome      precis.Outcome
 	// OK says that nothing is tampered with or missing; Pruned that some of it was pruned.
 	OK     bool
 	Pruned bool

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/goleak"
 
+	"precis"
 	"precis/internal/audit"
 	"precis/internal/store"
 	"precis/internal/store/conversations"
@@ -49,7 +50,7 @@ func compacted(t testing.TB, s *scenario.System) (store.ConversationRef, []runs.
 	}
 	second := s.Compact(ref, runs.Request{})
 	for _, run := range []runs.Run{first, second} {
-		if run.Outcome != runs.OutcomeApplied || run.Facts.Digest {
+		if run.Outcome != precis.OutcomeApplied || run.Facts.Digest {
 			t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
 		}
 	}

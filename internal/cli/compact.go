@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/runreport"
@@ -199,8 +201,8 @@ func (c *compaction) run(ctx context.Context, found contents) error {
 }
 
 // succeeded says whether a run left a context to be used: a new one, or the old where there was nothing to do.
-func succeeded(o runs.Outcome) bool {
-	return o == runs.OutcomeApplied || o == runs.OutcomeSkipped
+func succeeded(o precis.Outcome) bool {
+	return o == precis.OutcomeApplied || o == precis.OutcomeSkipped
 }
 
 func (f *inputFlags) importOptions(tenant string) (conversation.ImportOptions, error) {
@@ -323,17 +325,17 @@ func doing(r runs.Run) string {
 		return "waiting for a worker"
 	}
 	s := r.Attempts[len(r.Attempts)-1]
-	text := s.Stage
+	text := string(s.Stage)
 	if s.Summarizer != "" {
 		text += " by " + s.Summarizer
 	}
-	if s.Rung != "" && s.Rung != rungFirst {
-		text += " (" + s.Rung + ")"
+	if s.Rung != "" && s.Rung != contract.RungFirst {
+		text += " (" + string(s.Rung) + ")"
 	}
 	if s.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", s.Attempt)
 	}
-	if s.Outcome == runs.AttemptFailed && s.ErrorKind != "" {
+	if s.Outcome == contract.AttemptFailed && s.ErrorKind != "" {
 		text += ": " + string(s.ErrorKind)
 	}
 	return text

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/conversation"
@@ -98,7 +99,7 @@ func (a *app) demo(cmd *cobra.Command, model string) (err error) {
 	} else {
 		err = a.print(drawDemo(report, view))
 	}
-	if err == nil && report.Run.Outcome != runs.OutcomeApplied {
+	if err == nil && report.Run.Outcome != precis.OutcomeApplied {
 		err = told{exitFailed}
 	}
 	return err
@@ -191,7 +192,7 @@ func drawDemo(d demoReport, view conversation.View) string {
 	b.WriteString(heading("What was done, stage by stage"))
 	b.WriteString(drawLadder(r))
 	line("")
-	if r.Outcome != runs.OutcomeApplied {
+	if r.Outcome != precis.OutcomeApplied {
 		line("The run ended %s: %s", r.Outcome, failedWords(r))
 		if hint := hintFor(r.ErrorKind); hint != "" {
 			line("  %s", hint)

@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/eval"
 	"precis/internal/runreport"
 	"precis/internal/service"
 	"precis/internal/store"
-	"precis/internal/store/runs"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -140,7 +140,7 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 		if run.Digest {
 			m.digests++
 		}
-		if run.Outcome != runs.OutcomeApplied {
+		if run.Outcome != precis.OutcomeApplied {
 			continue
 		}
 		view, err := conversation.Load(ctx, m.store, ref, conversation.InstallationOf(m.session.config), 0)

@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"precis"
 	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
@@ -40,7 +41,7 @@ func TestMCPOverStdio(t *testing.T) {
 		Window:   20_000,
 		Messages: append([]string{scenario.User("remember foo_bar/baz.go:17")}, scenario.Talk(4, 400)...),
 	})
-	if run := s.Compact(ref, runs.Request{}); run.Outcome != runs.OutcomeApplied {
+	if run := s.Compact(ref, runs.Request{}); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s\n%s", run.Reason, s.Steps(run))
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)

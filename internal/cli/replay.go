@@ -10,15 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/internal/store/replays"
-	"precis/internal/store/runs"
 	"precis/pipeline"
-	"precis/workflows"
 )
 
 type replayFlags struct {
@@ -159,8 +159,8 @@ func (f *replayFlags) check() error {
 	case f.Changes() && !f.Live:
 		return usagef(
 			"--summarizer, --prompt, --max-chars and --focus go with --live: from the record everything is as it was")
-	case f.concurrency < 1 || f.concurrency > workflows.MaxBulkConcurrency:
-		return usagef("--concurrency is from 1 to %d, not %d", workflows.MaxBulkConcurrency, f.concurrency)
+	case f.concurrency < 1 || f.concurrency > contract.MaxBatchConcurrency:
+		return usagef("--concurrency is from 1 to %d, not %d", contract.MaxBatchConcurrency, f.concurrency)
 	}
 	if err := f.Validate(); err != nil {
 		return usagef("%s", strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "))
@@ -266,9 +266,9 @@ func replayedWell(r wire.Run) bool {
 	case !r.Comparison.Live:
 		return r.Comparison.Identical
 	case r.Apply:
-		return r.Outcome == runs.OutcomeApplied || r.Outcome == runs.OutcomePrepared
+		return r.Outcome == precis.OutcomeApplied || r.Outcome == precis.OutcomePrepared
 	}
-	return r.Outcome == runs.OutcomeReplayed
+	return r.Outcome == precis.OutcomeReplayed
 }
 
 // steer follows a batch, or changes how it goes on.
@@ -370,7 +370,7 @@ type dryReport struct {
 type dryRun struct {
 	Run          string             `json:"run"`
 	Conversation string             `json:"conversation"`
-	Outcome      runs.Outcome       `json:"outcome"`
+	Outcome      precis.Outcome     `json:"outcome"`
 	ErrorKind    pipeline.ErrorKind `json:"error_kind"`
 	Digest       bool               `json:"digest"`
 	Created      time.Time          `json:"created"`

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/config"
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/runreport"
 	"precis/internal/store/replays"
-	"precis/internal/store/runs"
 )
 
 // drawReplay is a replay for a person.
@@ -40,9 +41,9 @@ func drawReplay(r wire.Run) string {
 // replayEnd is how a live replay ended, or one that did not come to its end.
 func replayEnd(r wire.Run) string {
 	switch {
-	case r.Outcome == runs.OutcomeReplayed:
+	case r.Outcome == precis.OutcomeReplayed:
 		return "compared, not applied"
-	case r.Outcome == runs.OutcomePrepared:
+	case r.Outcome == precis.OutcomePrepared:
 		return "prepared: a reply is being generated, it takes effect after it"
 	case r.Reason != "":
 		return fmt.Sprintf("%s: %s", r.Outcome, r.Reason)
@@ -66,7 +67,7 @@ func drawRecorded(head *facts, r wire.Run) {
 		if d.Summarizer != "" {
 			where += ", " + d.Summarizer
 		}
-		if d.Rung != "" && d.Rung != rungFirst {
+		if d.Rung != "" && d.Rung != string(contract.RungFirst) {
 			where += ", " + d.Rung
 		}
 		head.add("result", "different: "+where+")")
@@ -289,7 +290,7 @@ func batchOf(b launch.Batch, prices map[string]config.Price) batchReport {
 		out.Refused = max(out.Total-out.Replays, 0)
 	}
 	for _, c := range out.Counts {
-		if c.Outcome == runs.OutcomeFailed {
+		if c.Outcome == precis.OutcomeFailed {
 			out.Failed += c.Runs
 		}
 		if c.Identical != nil && !*c.Identical {

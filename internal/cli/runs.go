@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -24,9 +25,9 @@ import (
 const unfinished = runreport.Unfinished
 
 var outcomes = []string{
-	string(runs.OutcomeApplied), string(runs.OutcomePrepared), string(runs.OutcomeSkipped),
-	string(runs.OutcomeSuperseded), string(runs.OutcomeCancelled), string(runs.OutcomeFailed),
-	string(runs.OutcomeReplayed), unfinished,
+	string(precis.OutcomeApplied), string(precis.OutcomePrepared), string(precis.OutcomeSkipped),
+	string(precis.OutcomeSuperseded), string(precis.OutcomeCancelled), string(precis.OutcomeFailed),
+	string(precis.OutcomeReplayed), unfinished,
 }
 
 var triggers = []string{
@@ -68,7 +69,7 @@ func (f *filterFlags) filter(now time.Time, digest bool) (runs.Filter, error) {
 	if f.outcome == unfinished {
 		out.Unfinished = true
 	} else {
-		out.Outcome = runs.Outcome(f.outcome)
+		out.Outcome = precis.Outcome(f.outcome)
 	}
 	if f.errorKind != "" && !slices.Contains(pipeline.ErrorKinds, out.ErrorKind) {
 		return out, usagef("--error-kind: there is no kind %q; docs/errors.md lists them", f.errorKind)
@@ -251,7 +252,7 @@ func runRows(list []wire.Run, wide bool) table {
 	t.row("RUN", "ASKED (UTC)", "CONV", "TRIGGER", "OUTCOME", "TOKENS", "COST")
 	for _, r := range list {
 		outcome := endWord(r)
-		if r.Outcome == runs.OutcomeFailed && r.ErrorKind != "" {
+		if r.Outcome == precis.OutcomeFailed && r.ErrorKind != "" {
 			outcome = string(r.ErrorKind) // that it failed goes without saying, and takes room
 		}
 		size := ""
@@ -335,7 +336,7 @@ func (a *app) sumRuns(ctx context.Context, s *session, f runs.Filter) error {
 	for _, g := range groups {
 		outcome := g.Outcome
 		switch {
-		case g.ErrorKind != "" && g.Outcome == string(runs.OutcomeFailed):
+		case g.ErrorKind != "" && g.Outcome == string(precis.OutcomeFailed):
 			outcome = g.ErrorKind
 		case g.ErrorKind != "" && g.ErrorKind != g.Outcome:
 			outcome += ", " + g.ErrorKind

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/api/wire"
+	"precis/internal/contract"
 	"precis/internal/runreport"
 	"precis/internal/store"
-	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -286,7 +286,7 @@ func numberWords(s wire.RunStep, estimated bool) string {
 	case "partition":
 		if n.Nothing != "" {
 			add("%s", n.Nothing)
-		} else if s.Outcome != runs.AttemptFailed {
+		} else if s.Outcome != contract.AttemptFailed {
 			add("%d to summarise (%d to %d), %d stay", n.Summarize, n.CoversFrom, n.CoversTo, n.Tail)
 		}
 	case "slim":

@@ -7,24 +7,21 @@ import (
 	"slices"
 	"strings"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/contract"
-	"precis/internal/store/runs"
 	"precis/pipeline"
 )
-
-// rungFirst is the rung of a step that no failure led to.
-const rungFirst = "first"
 
 // tell reports what became of a conversation. n is how many there are in the file.
 func (c *compaction) tell(one compacted, n int) {
 	r := one.Run
 	head := string(r.Outcome)
 	switch r.Outcome {
-	case runs.OutcomeApplied:
+	case precis.OutcomeApplied:
 		head = "compacted"
-	case runs.OutcomeSkipped:
+	case precis.OutcomeSkipped:
 		head = "unchanged"
 	}
 	title := fmt.Sprintf("%-11s", head+":")
@@ -32,7 +29,7 @@ func (c *compaction) tell(one compacted, n int) {
 		c.say("")
 	}
 	switch r.Outcome {
-	case runs.OutcomeApplied:
+	case precis.OutcomeApplied:
 		c.say("%s%s, %s tokens → %s, ≈%s tokens", title, plural(one.MessagesBefore, "message"),
 			tokens(r.TokensBefore, r.Trigger.Estimated), plural(one.MessagesAfter, "message"), count(r.TokensAfter))
 		if r.TokensAfter > r.TokensBefore {
@@ -49,7 +46,7 @@ func (c *compaction) tell(one compacted, n int) {
 		if found := verificationWords(r); found != "" {
 			c.say("checked:   %s", found)
 		}
-	case runs.OutcomeSkipped:
+	case precis.OutcomeSkipped:
 		c.say("%s%s; the context is printed as it is", title, skippedWords(r.Reason))
 	default:
 		c.say("%s%s", title, failedWords(r))
@@ -84,7 +81,7 @@ func wroteSummary(r wire.Run) string {
 		text = "digest, written without a model"
 	}
 	var more []string
-	if r.Rung != "" && r.Rung != rungFirst {
+	if r.Rung != "" && r.Rung != string(contract.RungFirst) {
 		more = append(more, "rung "+r.Rung)
 	}
 	if r.Prompt.Name != "" && !r.Digest {
@@ -110,7 +107,7 @@ func whyDigest(r wire.Run, asked string) []string {
 	}
 	reasons := notAsked(r)
 	for _, s := range r.Steps {
-		if s.Outcome == runs.AttemptFailed && s.Summarizer != "" && s.Next != "" {
+		if s.Outcome == contract.AttemptFailed && s.Summarizer != "" && s.Next != "" {
 			reasons = append(reasons, fmt.Sprintf("%s: %s, %s", s.Summarizer, s.ErrorKind, oneLine(s.Message)))
 		}
 	}
@@ -140,7 +137,7 @@ func notAsked(r wire.Run) []string {
 		var numbers contract.Numbers[struct {
 			SelfReason string `json:"self_reason"`
 		}, contract.SummarizerNotes]
-		if s.Stage != "summarizer" || s.Outcome == runs.AttemptFailed || json.Unmarshal(s.Numbers, &numbers) != nil {
+		if s.Stage != "summarizer" || s.Outcome == contract.AttemptFailed || json.Unmarshal(s.Numbers, &numbers) != nil {
 			continue
 		}
 		if why := numbers.Result.SelfReason; why != "" {
@@ -169,7 +166,7 @@ func keptWords(one compacted) string {
 func omittedBySlimming(r wire.Run) string {
 	for i := len(r.Steps) - 1; i >= 0; i-- {
 		s := r.Steps[i]
-		if s.Stage != "slim" || s.Outcome == runs.AttemptFailed {
+		if s.Stage != "slim" || s.Outcome == contract.AttemptFailed {
 			continue
 		}
 		var n struct {

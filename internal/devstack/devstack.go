@@ -24,12 +24,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"precis"
 )
 
-// SearchAttributes are the names of the keyword attributes that a namespace has for the runs of precis.
-var SearchAttributes = []string{
-	"PrecisTenant", "PrecisConversation", "PrecisOutcome", "PrecisErrorKind", "PrecisSummarizer", "PrecisTrigger",
-}
+// searchAttributes are the names of the keyword attributes that the runs of precis need in a namespace.
+var searchAttributes = func() []string {
+	var names []string
+	for _, key := range precis.SearchAttributes() {
+		names = append(names, key.GetName())
+	}
+	return names
+}()
 
 var (
 	// ErrNotRunning is what Attach returns when there is no stack, or none that answers.

@@ -71,7 +71,7 @@ func EnsureNamespace(ctx context.Context, address, namespace string) error {
 func missingAttributes(aliases map[string]string) map[string]enumspb.IndexedValueType {
 	present := slices.Collect(maps.Values(aliases))
 	missing := map[string]enumspb.IndexedValueType{}
-	for _, name := range SearchAttributes {
+	for _, name := range searchAttributes {
 		if !slices.Contains(present, name) {
 			missing[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 		}
@@ -83,7 +83,7 @@ func missingAttributes(aliases map[string]string) map[string]enumspb.IndexedValu
 func usable(ctx context.Context, frontend workflowservice.WorkflowServiceClient, namespace string) error {
 	_, err := frontend.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 		Namespace: namespace,
-		Query:     strings.Join(SearchAttributes, " = '' OR ") + " = ''",
+		Query:     strings.Join(searchAttributes, " = '' OR ") + " = ''",
 	})
 	return err
 }

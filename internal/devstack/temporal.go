@@ -44,7 +44,7 @@ func (l temporalLaunch) start(ctx context.Context) (*child, temporalAddresses, e
 			"--die-with-stdin",
 			"--db", l.database,
 			"--namespace", l.namespace,
-			"--search-attributes", strings.Join(SearchAttributes, ","),
+			"--search-attributes", strings.Join(searchAttributes, ","),
 			"--grpc-port", strconv.Itoa(l.grpcPort),
 			"--ui-port", strconv.Itoa(l.uiPort),
 			"--ui=" + strconv.FormatBool(l.ui),

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/store/runs"
 	"precis/pipeline"
@@ -51,7 +52,7 @@ var durabilityCases = map[string]how{
 				switch {
 				case d.res.status == 200 && d.run.ID == all[0].ID:
 				// came after it
-				case d.res.status == 200 && d.run.Outcome == runs.OutcomeSkipped &&
+				case d.res.status == 200 && d.run.Outcome == precis.OutcomeSkipped &&
 					d.run.Reason == pipeline.NothingAlreadyCompacted:
 				case d.res.status == 409 && d.res.code() != "":
 				default:
@@ -173,7 +174,7 @@ var durabilityCases = map[string]how{
 		says: "The context is as before, a late answer is ignored, and the next compaction works.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			if run := m.ops("cancel")[0].run; run.Outcome != runs.OutcomeCancelled {
+			if run := m.ops("cancel")[0].run; run.Outcome != precis.OutcomeCancelled {
 				t.Errorf("the run is %s", run.Outcome)
 			}
 			if c := m.ops("wait_idle")[0].after; c.Stats.Marker != nil {
@@ -210,7 +211,7 @@ var durabilityCases = map[string]how{
 			by := m.compactions()[0]
 			text := textOf(m.last())
 			if n := strings.Count(text, "BG") + strings.Count(text, "MAN"); n != 1 ||
-				by.run.Outcome != runs.OutcomeApplied {
+				by.run.Outcome != precis.OutcomeApplied {
 				t.Errorf("%d summaries in %.500s, the run by hand is %s", n, text, by.run.Outcome)
 			}
 			if !equal(by.after.Messages, m.last().Messages[:len(by.after.Messages)]) ||
@@ -270,7 +271,7 @@ var durabilityCases = map[string]how{
 			}
 			m.bySummary(*rounds[0].run, m.last(), "S1")
 			for _, d := range rounds[1:] {
-				if d.run.Outcome != runs.OutcomeSkipped || d.run.Reason != pipeline.NothingAlreadyCompacted {
+				if d.run.Outcome != precis.OutcomeSkipped || d.run.Reason != pipeline.NothingAlreadyCompacted {
 					t.Errorf("the run is %s (%s)", d.run.Outcome, d.run.Reason)
 				}
 			}
@@ -309,7 +310,7 @@ var durabilityCases = map[string]how{
 				t.Errorf("while no worker ran: run %q, marker %v", s.Run, s.Marker)
 			}
 			all := m.allRuns()
-			if len(all) != 1 || all[0].Outcome != runs.OutcomeApplied || all[0].Digest {
+			if len(all) != 1 || all[0].Outcome != precis.OutcomeApplied || all[0].Digest {
 				t.Fatalf("the runs are %+v", all)
 			}
 			summary := summaryOf(m.last())

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"precis/internal/store/runs"
+	"precis"
 	"precis/pipeline"
 )
 
@@ -104,7 +104,7 @@ var loopCases = map[string]how{
 			if state.UsedTokens != c.Stats.Tokens || (c.Stats.Marker == nil) != (state.Marker == nil) {
 				t.Errorf("the state says %d tokens, the context %d", state.UsedTokens, c.Stats.Tokens)
 			}
-			if all[0].Outcome == runs.OutcomeApplied {
+			if all[0].Outcome == precis.OutcomeApplied {
 				m.once(c, "SUM")
 			}
 		},

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"precis"
 	"precis/internal/api/wire"
-	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -109,14 +109,14 @@ var overflowCases = map[string]how{
 			if len(all) == 0 || all[0].Trigger.Kind != pipeline.TriggerOverflow {
 				t.Fatalf("the runs are %+v", all)
 			}
-			want := []runs.Outcome{runs.OutcomeFailed}
+			want := []precis.Outcome{precis.OutcomeFailed}
 			if p.policy != pipeline.DigestNever { // the digest lands once; another one in its place would bring nothing
-				want = []runs.Outcome{runs.OutcomeApplied, runs.OutcomeSkipped}
+				want = []precis.Outcome{precis.OutcomeApplied, precis.OutcomeSkipped}
 			}
-			var got []runs.Outcome
+			var got []precis.Outcome
 			for _, run := range all {
 				got = append(got, run.Outcome)
-				if run.Outcome == runs.OutcomeApplied && !run.Digest {
+				if run.Outcome == precis.OutcomeApplied && !run.Digest {
 					t.Errorf("run %s was applied by %s", run.ID, run.Summarizer)
 				}
 			}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"precis"
 	"precis/internal/api/wire"
-	"precis/internal/store/runs"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -115,7 +115,7 @@ func (t *talk) summarized(phrase string) wire.Run {
 // phrase in it once.
 func (t *talk) bySummary(run wire.Run, c *wire.Context, phrase string) {
 	t.t.Helper()
-	if run.Outcome != runs.OutcomeApplied || run.Digest {
+	if run.Outcome != precis.OutcomeApplied || run.Digest {
 		t.t.Fatalf("the run is %s (%s: %s), by %s\n%s", run.Outcome, run.ErrorKind, run.Reason, run.Summarizer,
 			way(run))
 	}
@@ -134,7 +134,7 @@ func (t *talk) landed(d done, kinds ...pipeline.ErrorKind) bool {
 	run := d.run
 	needed := run.Trigger.Kind != pipeline.TriggerManual || run.Trigger.Used >= run.Trigger.Limit
 	if t.policy == pipeline.DigestAlways || t.policy == "" && needed {
-		if run.Outcome != runs.OutcomeApplied || !run.Digest || run.Summarizer != string(pipeline.SummarizerDigest) {
+		if run.Outcome != precis.OutcomeApplied || !run.Digest || run.Summarizer != string(pipeline.SummarizerDigest) {
 			t.t.Fatalf("the run is %s (%s: %s), by %s; the digest was to land\n%s", run.Outcome, run.ErrorKind,
 				run.Reason, run.Summarizer, way(*run))
 		}
@@ -144,7 +144,7 @@ func (t *talk) landed(d done, kinds ...pipeline.ErrorKind) bool {
 		}
 		return true
 	}
-	if run.Outcome != runs.OutcomeFailed || !slices.Contains(kinds, run.ErrorKind) || run.Marker != "" {
+	if run.Outcome != precis.OutcomeFailed || !slices.Contains(kinds, run.ErrorKind) || run.Marker != "" {
 		t.t.Fatalf("the run is %s (%s: %s), and was to fail with %v\n%s", run.Outcome, run.ErrorKind, run.Reason, kinds,
 			way(*run))
 	}

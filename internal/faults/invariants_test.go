@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"precis"
 	"precis/internal/api/wire"
-	"precis/internal/store/runs"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline/transcript"
 )
@@ -149,7 +149,7 @@ func (t *talk) transcriptIsUnchanged() {
 func (t *talk) failureLeavesNothing(d done) {
 	t.t.Helper()
 	if d.before == nil || d.op == "undo" && d.res.status == 200 || d.run != nil &&
-		d.run.Outcome == runs.OutcomeApplied {
+		d.run.Outcome == precis.OutcomeApplied {
 		return
 	}
 	if d.run == nil && d.before.Stats.Version != d.after.Stats.Version {

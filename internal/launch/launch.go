@@ -16,13 +16,13 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"precis"
 	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/internal/store/runs"
 	"precis/internal/store/timeline"
 	"precis/pipeline"
-	"precis/workflows"
 )
 
 const (
@@ -50,16 +50,9 @@ func (l Launcher) Ask(ctx context.Context, ref store.ConversationRef,
 // Wait starts the run's workflow, unless a dispatcher was faster, and waits until the run has ended. When the
 // context ends first the run goes on.
 func (l Launcher) Wait(ctx context.Context, run runs.Run) (runs.Run, error) {
-	launch := workflows.Launch{
-		Input: workflows.CompactionInput{
-			Tenant: run.Ref.Tenant, Conversation: run.Conversation, Run: run.Ref.ID,
-			Replay: workflows.ReplayMode(run.ReplayMode()),
-		},
-		TaskQueue: l.Config.Worker.TaskQueue,
-		Trigger:   string(run.Kind),
-	}
+	launch := precis.Launch{Input: run.Input(), TaskQueue: l.Config.Worker.TaskQueue, Trigger: run.Kind}
 	for {
-		_, waited := workflows.Wait(ctx, l.Client, launch)
+		_, waited := precis.Wait(ctx, l.Client, launch)
 		// Whatever came back, the row tells what became of the run.
 		now, err := l.Store.Runs.Get(ctx, run.Ref)
 		switch {
@@ -132,7 +125,7 @@ func (l Launcher) cancelOnce(ctx context.Context, run runs.Run) error {
 		}
 	}
 	end := runs.End{
-		Outcome: runs.OutcomeCancelled, ErrorKind: pipeline.Cancelled,
+		Outcome: precis.OutcomeCancelled, ErrorKind: pipeline.Cancelled,
 		Reason: "the run was cancelled before it began",
 	}
 	if run.ReplayOf == "" {

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"precis"
 	"precis/internal/launch"
 	"precis/internal/store"
 	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
-	"precis/workflows"
 )
 
 const summary = "<summary>\nEach part was explained.\n</summary>"
@@ -82,14 +82,14 @@ func TestAskAndWait(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		if e := <-ends; e.err != nil || e.run.Outcome != runs.OutcomeApplied || e.run.Ref != run.Ref {
+		if e := <-ends; e.err != nil || e.run.Outcome != precis.OutcomeApplied || e.run.Ref != run.Ref {
 			t.Errorf("waited: %+v, %v", e.run, e.err)
 		}
 	}
 
 	// At once again: the workflow of the first may still be closing.
 	second := ask(t, l, ref, runs.Request{Focus: "part 4"})
-	if got, err := l.Wait(t.Context(), second); err != nil || got.Outcome != runs.OutcomeApplied {
+	if got, err := l.Wait(t.Context(), second); err != nil || got.Outcome != precis.OutcomeApplied {
 		t.Errorf("the second run: %s %s, %v", got.Outcome, got.Reason, err)
 	}
 }
@@ -103,11 +103,11 @@ func TestWaitBehindAnEarlierRun(t *testing.T) {
 
 	// The first run's row is closed while its workflow still waits for the model.
 	first := ask(t, l, ref, runs.Request{})
-	go func() { _, _ = workflows.Wait(t.Context(), s.Client, s.Launch(first)) }()
+	go func() { _, _ = precis.Wait(t.Context(), s.Client, s.Launch(first)) }()
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Store.Runs.Finish(t.Context(), first.Ref, runs.End{Outcome: runs.OutcomeCancelled}); err != nil {
+	if _, err := s.Store.Runs.Finish(t.Context(), first.Ref, runs.End{Outcome: precis.OutcomeCancelled}); err != nil {
 		t.Fatal(err)
 	}
 	second := ask(t, l, ref, runs.Request{})
@@ -125,7 +125,7 @@ func TestWaitBehindAnEarlierRun(t *testing.T) {
 	case <-time.After(500 * time.Millisecond):
 	}
 	gate.Open()
-	if got := <-ended; got.Outcome != runs.OutcomeApplied {
+	if got := <-ended; got.Outcome != precis.OutcomeApplied {
 		t.Errorf("the second run ended %s: %s", got.Outcome, got.Reason)
 	}
 }
@@ -139,7 +139,7 @@ func TestCancel(t *testing.T) {
 	// No worker: it has not begun.
 	run := ask(t, l, talk(s), runs.Request{})
 	got, err := l.Cancel(t.Context(), run)
-	if err != nil || got.Outcome != runs.OutcomeCancelled {
+	if err != nil || got.Outcome != precis.OutcomeCancelled {
 		t.Errorf("before it began: %s, %v", got.Outcome, err)
 	}
 
@@ -149,7 +149,7 @@ func TestCancel(t *testing.T) {
 	waited := make(chan error, 1)
 	go func() {
 		got, err := l.Wait(t.Context(), run)
-		if err == nil && got.Outcome != runs.OutcomeCancelled {
+		if err == nil && got.Outcome != precis.OutcomeCancelled {
 			err = errors.New("the one who waits was told " + string(got.Outcome))
 		}
 		waited <- err
@@ -157,13 +157,13 @@ func TestCancel(t *testing.T) {
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = l.Cancel(t.Context(), run); err != nil || got.Outcome != runs.OutcomeCancelled {
+	if got, err = l.Cancel(t.Context(), run); err != nil || got.Outcome != precis.OutcomeCancelled {
 		t.Errorf("in a model call: %s, %v", got.Outcome, err)
 	}
 	if err := <-waited; err != nil {
 		t.Error(err)
 	}
-	if again, err := l.Cancel(t.Context(), run); err != nil || again.Outcome != runs.OutcomeCancelled {
+	if again, err := l.Cancel(t.Context(), run); err != nil || again.Outcome != precis.OutcomeCancelled {
 		t.Errorf("once more: %s, %v", again.Outcome, err)
 	}
 }

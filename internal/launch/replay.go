@@ -11,10 +11,11 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"precis"
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/internal/store/replays"
-	"precis/workflows"
 )
 
 // Batch is a batch of replays as it stands.
@@ -23,7 +24,7 @@ type Batch struct {
 	Request conversation.ReplayBatchRequest
 	Totals  replays.Totals
 	// Progress is what its workflow says, nil: there is none that goes on.
-	Progress *workflows.BulkProgress
+	Progress *contract.BatchProgress
 }
 
 // StartBatch repeats all the runs that a filter picks, and gives the batch. It goes on by itself.
@@ -33,9 +34,9 @@ func (l Launcher) StartBatch(ctx context.Context, tenant string,
 	if err := q.Replay.Validate(); err != nil {
 		return replays.Batch{}, err
 	}
-	if q.Concurrency < 1 || q.Concurrency > workflows.MaxBulkConcurrency {
+	if q.Concurrency < 1 || q.Concurrency > contract.MaxBatchConcurrency {
 		return replays.Batch{}, fmt.Errorf("%w: concurrency is from 1 to %d, not %d", store.ErrInvalid,
-			workflows.MaxBulkConcurrency, q.Concurrency)
+			contract.MaxBatchConcurrency, q.Concurrency)
 	}
 	total, err := l.Store.Replays.Count(ctx, tenant, q.Filter)
 	if err != nil {
@@ -66,14 +67,14 @@ func (l Launcher) ContinueBatch(ctx context.Context, b replays.Batch) error {
 		ID: b.WorkflowID, TaskQueue: l.Config.Worker.TaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.AttrTenant.ValueSet(b.Ref.Tenant),
-			workflows.AttrTrigger.ValueSet("replay")),
+		TypedSearchAttributes: temporal.NewSearchAttributes(precis.AttributeTenant.ValueSet(b.Ref.Tenant),
+			precis.AttributeTrigger.ValueSet(string(contract.TriggerReplay))),
 		StaticSummary: fmt.Sprintf("replay of %d runs", b.Total),
 		StaticDetails: fmt.Sprintf(
 			"Batch `%s` of tenant `%s`. `precis replay --follow %s` shows how far it is.", b.Ref.ID, b.Ref.Tenant,
 			b.Ref.ID),
-	}, workflows.BulkReplayWorkflow,
-		workflows.BulkReplayInput{Tenant: b.Ref.Tenant, Batch: b.Ref.ID, Concurrency: q.Concurrency})
+	}, contract.BatchWorkflowType,
+		contract.BatchInput{Tenant: b.Ref.Tenant, Batch: b.Ref.ID, Concurrency: q.Concurrency})
 	if err != nil {
 		return fmt.Errorf("start workflow %s: %w", b.WorkflowID, err)
 	}
@@ -93,11 +94,11 @@ func (l Launcher) Batch(ctx context.Context, ref store.BatchRef) (Batch, error) 
 	if b.Totals, err = l.Store.Batches.Totals(ctx, ref); err != nil || !b.Finished.IsZero() {
 		return b, err
 	}
-	value, err := l.Client.QueryWorkflow(ctx, b.WorkflowID, "", workflows.BulkProgressQuery)
+	value, err := l.Client.QueryWorkflow(ctx, b.WorkflowID, "", contract.BatchProgressQuery)
 	if err != nil { // no worker answers, or the workflow is gone: what the store says is true all the same
 		return b, ctx.Err()
 	}
-	var p workflows.BulkProgress
+	var p contract.BatchProgress
 	if err := value.Get(&p); err != nil {
 		return b, fmt.Errorf("read the progress of batch %s: %w", ref.ID, err)
 	}
@@ -106,12 +107,12 @@ func (l Launcher) Batch(ctx context.Context, ref store.BatchRef) (Batch, error) 
 }
 
 // PauseBatch lets nothing new of a batch begin, or begin again; what is under way ends.
-func (l Launcher) PauseBatch(ctx context.Context, b replays.Batch, pause bool) (workflows.BulkProgress, error) {
-	name := workflows.BulkResumeUpdate
+func (l Launcher) PauseBatch(ctx context.Context, b replays.Batch, pause bool) (contract.BatchProgress, error) {
+	name := contract.BatchResumeUpdate
 	if pause {
-		name = workflows.BulkPauseUpdate
+		name = contract.BatchPauseUpdate
 	}
-	var p workflows.BulkProgress
+	var p contract.BatchProgress
 	handle, err := l.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: b.WorkflowID, UpdateName: name, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})

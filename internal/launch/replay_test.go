@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"precis"
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/store"
@@ -13,7 +15,6 @@ import (
 	storeruns "precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
-	"precis/workflows"
 )
 
 // until waits until something holds, and says what did not.
@@ -39,7 +40,7 @@ func failures(t *testing.T, s *scenario.System, n int) []storeruns.Run {
 		list = append(list, s.Request(ref, storeruns.Request{}))
 	}
 	for i, run := range list {
-		if list[i] = s.Wait(run); list[i].Outcome != storeruns.OutcomeFailed {
+		if list[i] = s.Wait(run); list[i].Outcome != precis.OutcomeFailed {
 			t.Fatalf("%s %s\n%s", list[i].Outcome, list[i].Reason, s.Steps(run))
 		}
 	}
@@ -70,7 +71,7 @@ func TestBatchOfFailedRuns(t *testing.T) {
 	t.Logf("%d runs failed within %s", n, time.Since(began))
 	other := s.Compact(s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Talk(1, 10)}),
 		storeruns.Request{Kind: "tokens"})
-	if other.Outcome != storeruns.OutcomeSkipped {
+	if other.Outcome != precis.OutcomeSkipped {
 		t.Fatal(other.Outcome)
 	}
 	l := launch.Launcher{Store: s.Store, Client: s.Client, Config: s.Config}
@@ -131,7 +132,7 @@ func TestBatchOfFailedRuns(t *testing.T) {
 	t.Logf("%d replays within %s, with a pause and two workers that went away", n, time.Since(began))
 
 	end := look()
-	if len(end.Totals.Counts) != 1 || end.Totals.Counts[0].Outcome != storeruns.OutcomeApplied ||
+	if len(end.Totals.Counts) != 1 || end.Totals.Counts[0].Outcome != precis.OutcomeApplied ||
 		end.Totals.Counts[0].Runs != n || end.Cancelled {
 		t.Errorf("%+v", end.Totals.Counts)
 	}
@@ -192,7 +193,7 @@ func TestBatchFromTheRecord(t *testing.T) {
 	var end launch.Batch
 	until(t, "the batch has ended",
 		func() bool { end, err = l.Batch(t.Context(), b.Ref); return err == nil && !end.Finished.IsZero() })
-	if c := end.Totals.Counts; len(c) != 1 || c[0].Outcome != storeruns.OutcomeReplayed || c[0].Identical == nil ||
+	if c := end.Totals.Counts; len(c) != 1 || c[0].Outcome != precis.OutcomeReplayed || c[0].Identical == nil ||
 		!*c[0].Identical || c[0].Runs != len(runs) || len(end.Totals.Different) != 0 {
 		t.Errorf("%+v, different %v", c, end.Totals.Different)
 	}
@@ -213,7 +214,7 @@ func TestBatchFromTheRecord(t *testing.T) {
 	until(t, "the cancelled batch has ended",
 		func() bool { end, err = l.Batch(t.Context(), b.Ref); return err == nil && end.Cancelled })
 	if _, err := l.StartBatch(t.Context(), scenario.Tenant,
-		conversation.ReplayBatchRequest{Concurrency: workflows.MaxBulkConcurrency + 1}); err == nil {
+		conversation.ReplayBatchRequest{Concurrency: contract.MaxBatchConcurrency + 1}); err == nil {
 		t.Error("any concurrency is taken")
 	}
 }

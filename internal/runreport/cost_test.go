@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/runreport"
@@ -81,7 +82,7 @@ func TestUndone(t *testing.T) {
 		runs.MarkerDiscarded: false,
 	} {
 		r := runreport.Of(runs.Run{
-			Outcome: runs.OutcomeApplied, Marker: "m", MarkerStatus: status,
+			Outcome: precis.OutcomeApplied, Marker: "m", MarkerStatus: status,
 			MarkerEnded: ended,
 		})
 		if got := r.Undone != nil; got != undone || undone && !r.Undone.Equal(ended) {

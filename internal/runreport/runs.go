@@ -17,14 +17,14 @@ func Of(r runs.Run) wire.Run {
 	out := wire.Run{
 		ID: r.Ref.ID, Conversation: r.Conversation, WorkflowID: r.WorkflowID, TemporalRunID: r.TemporalRunID,
 		Outcome: r.Outcome, ErrorKind: r.ErrorKind, Reason: r.Reason, Trigger: triggerOf(r),
-		Summarizer: r.Facts.Summarizer, Rung: r.Facts.Rung, Mode: r.Facts.Mode, Digest: r.Facts.Digest,
+		Summarizer: r.Facts.Summarizer, Rung: string(r.Facts.Rung), Mode: r.Facts.Mode, Digest: r.Facts.Digest,
 		Prompt: wire.RunPrompt{Name: r.Facts.PromptName, Version: r.Facts.PromptVersion},
 		Focus:  r.Focus, Full: r.Full, Marker: r.Marker, MarkerStatus: r.MarkerStatus,
 		TokensBefore: r.Facts.TokensBefore, TokensAfter: r.Facts.TokensAfter,
 		Usage: usageOf(r.Usage), Models: ModelsOf(r.Models),
 		Verification: object(r.Facts.Verification), Versions: versionsOf(r),
 		Created: r.Created.UTC(), Started: timeOrNull(r.Started), Finished: timeOrNull(r.Finished),
-		ReplayOf: r.ReplayOf, Replay: r.ReplayMode(), Apply: r.Replay.Apply, Batch: r.Replay.Batch,
+		ReplayOf: r.ReplayOf, Replay: string(r.ReplayMode()), Apply: r.Replay.Apply, Batch: r.Replay.Batch,
 	}
 	if r.MarkerStatus == runs.MarkerUndone {
 		out.Undone = timeOrNull(r.MarkerEnded)
@@ -37,9 +37,9 @@ func Of(r runs.Run) wire.Run {
 	}
 	for _, s := range r.Attempts {
 		out.Steps = append(out.Steps, wire.RunStep{
-			Stage: s.Stage, Call: s.Call, Attempt: s.Attempt, Rung: s.Rung, Summarizer: s.Summarizer,
+			Stage: string(s.Stage), Call: s.Call, Attempt: s.Attempt, Rung: string(s.Rung), Summarizer: s.Summarizer,
 			Outcome: s.Outcome, ErrorKind: s.ErrorKind, Message: s.Message, Started: s.Started.UTC(),
-			MS: s.Took.Milliseconds(), Numbers: object(s.Numbers), Artifacts: s.Artifacts, Next: s.Next,
+			MS: s.Took.Milliseconds(), Numbers: object(s.Numbers), Artifacts: s.Artifacts, Next: string(s.Next),
 			Worker: s.Worker,
 		})
 	}

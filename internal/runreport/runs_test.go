@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/contract"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/internal/store/runs"
@@ -30,7 +32,7 @@ func TestJSON(t *testing.T) {
 	t.Parallel()
 	full := runs.Run{
 		Ref: store.RunRef{Tenant: "default", ID: "run-1"}, Conversation: "talk", WorkflowID: "compaction/default/talk",
-		TemporalRunID: "temporal-1", Outcome: runs.OutcomeApplied, Kind: pipeline.TriggerTokens,
+		TemporalRunID: "temporal-1", Outcome: precis.OutcomeApplied, Kind: pipeline.TriggerTokens,
 		Focus: "the <open> question", Full: true, Marker: "marker-1", ReplayOf: "run-0",
 		Versions: json.RawMessage(`{"code": "v1"}`), Trigger: json.RawMessage(`{"used": 1}`),
 		Facts: runs.Facts{
@@ -45,7 +47,7 @@ func TestJSON(t *testing.T) {
 		Created: at(0), Started: at(1), Finished: at(5),
 		Attempts: []runs.Attempt{{
 			Stage: "summarise", Call: 5, Attempt: 2, Rung: "shorter_output", Summarizer: "anthropic/claude-sonnet-5-5",
-			Outcome: runs.AttemptFailed, ErrorKind: pipeline.OutputTooLong, Message: "cut off", Next: "half_input",
+			Outcome: contract.AttemptFailed, ErrorKind: pipeline.OutputTooLong, Message: "cut off", Next: "half_input",
 			Worker: "1@host", Started: at(2), Took: 1500 * time.Millisecond,
 			Numbers: json.RawMessage(`{"input_tokens": 100}`), Artifacts: map[string]string{"answer": "abc"},
 		}},
@@ -103,7 +105,7 @@ func TestTexts(t *testing.T) {
 		Tools: json.RawMessage(`[{"name":"read","input_schema":{"type":"object"}}]`),
 	})
 	run := s.Compact(ref, runs.Request{})
-	if run.Outcome != runs.OutcomeApplied {
+	if run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s: %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	all := runreport.Include{Prompts: true, Answers: true, Summary: true, Context: true, Omitted: true}

@@ -100,7 +100,7 @@ func (l *loader) step(ctx context.Context, step runs.Attempt, want Include) erro
 }
 
 func (l *loader) prompt(step runs.Attempt, data []byte) error {
-	p := wire.RunPrompted{Call: step.Call, Rung: step.Rung, Summarizer: step.Summarizer}
+	p := wire.RunPrompted{Call: step.Call, Rung: string(step.Rung), Summarizer: step.Summarizer}
 	switch step.Summarizer {
 	case string(pipeline.SummarizerSelf), string(pipeline.SummarizerNative):
 		p.Body = string(data)

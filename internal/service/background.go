@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 
-	"precis/activities"
 	"precis/internal/api/wire"
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -85,7 +85,7 @@ func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, 
 	}
 	if !already {
 		s.Metrics.RunEnded(ctx, telemetry.RunEnd{
-			Outcome: string(found.Outcome), Stage: string(activities.StageReassemble),
+			Outcome: string(found.Outcome), Stage: string(contract.StageReassemble),
 			Summarizer: found.Facts.Summarizer, Trigger: string(found.Kind), TokensBefore: found.Facts.TokensBefore,
 			TokensAfter: found.Facts.TokensAfter,
 		})

@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 
+	"precis"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/internal/store/contexts"
@@ -37,7 +38,7 @@ func prepared(t testing.TB, sys *scenario.System, settings string) storeRef {
 		got.Run.Trigger.Kind != pipeline.TriggerBackground {
 		t.Fatalf("%+v", got.Trigger)
 	}
-	if run := idle(t, sys, ref); run.Outcome != runs.OutcomePrepared {
+	if run := idle(t, sys, ref); run.Outcome != precis.OutcomePrepared {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
 	}
 	return ref
@@ -59,7 +60,7 @@ func TestPreparedSummaryTakesEffectAtTheSecondThreshold(t *testing.T) {
 		t.Errorf("%+v", c.Stats)
 	}
 	got := appendTo(t, s, ref, user("LAST "+abc(3500)))
-	if got.Applied == nil || got.Applied.Outcome != runs.OutcomeApplied || !got.Trigger.ApplyPrepared ||
+	if got.Applied == nil || got.Applied.Outcome != precis.OutcomeApplied || !got.Trigger.ApplyPrepared ||
 		got.UsedTokens > 5000 {
 		t.Fatalf("%+v\n%+v", got, got.Trigger)
 	}
@@ -165,7 +166,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 		t.Helper()
 		list := runsOf(t, s, ref)
 		oldest := list[len(list)-1]
-		if oldest.Outcome != runs.OutcomeSuperseded || oldest.Reason == "" {
+		if oldest.Outcome != precis.OutcomeSuperseded || oldest.Reason == "" {
 			t.Errorf("the prepared one is %s %q", oldest.Outcome, oldest.Reason)
 		}
 		if c := contextOf(t, s, ref); c.Stats.Prepared != nil {
@@ -177,7 +178,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 		sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{summary("BG"), summary("MAN")}})
 		ref := prepared(t, sys, ahead)
 		appendTo(t, s, ref, user("u2"))
-		if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != runs.OutcomeApplied {
+		if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != precis.OutcomeApplied {
 			t.Fatalf("%+v", run)
 		}
 		discarded(t, s, ref)
@@ -202,7 +203,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := runsOf(t, s, ref)
-		if list[0].Outcome != runs.OutcomeSuperseded || !strings.Contains(list[0].Reason, "undo") {
+		if list[0].Outcome != precis.OutcomeSuperseded || !strings.Contains(list[0].Reason, "undo") {
 			t.Errorf("%s %q", list[0].Outcome, list[0].Reason)
 		}
 	})
@@ -223,7 +224,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 		sys, s := served(t, always("BG"))
 		ref := prepared(t, sys, ahead)
 		run, err := s.CancelRun(t.Context(), store.RunRef{Tenant: tenant, ID: runsOf(t, s, ref)[0].Ref.ID})
-		if err != nil || run.Outcome != runs.OutcomeSuperseded {
+		if err != nil || run.Outcome != precis.OutcomeSuperseded {
 			t.Errorf("%+v, %v", run, err)
 		}
 		discarded(t, s, ref)
@@ -312,7 +313,7 @@ func TestBackgroundRunIsPromoted(t *testing.T) {
 			ask(t, s, ref)
 			gate.Open()
 			run := idle(t, sys, ref)
-			if run.Outcome != runs.OutcomeApplied || len(runsOf(t, s, ref)) != 1 {
+			if run.Outcome != precis.OutcomeApplied || len(runsOf(t, s, ref)) != 1 {
 				t.Errorf("%s %s, %d runs\n%s", run.Outcome, run.Reason, len(runsOf(t, s, ref)), sys.Steps(*run))
 			}
 		})

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"precis"
 	"precis/internal/service"
 	"precis/internal/store"
-	"precis/internal/store/runs"
 	"precis/internal/store/timeline"
 	"precis/pipeline"
 )
@@ -31,7 +31,7 @@ func TestTenantBudget(t *testing.T) {
 		return ref
 	}
 	setBudget("100000")
-	if run := compact(t, s, talk(""), service.CompactRequest{}); run.Outcome != runs.OutcomeApplied || run.Digest {
+	if run := compact(t, s, talk(""), service.CompactRequest{}); run.Outcome != precis.OutcomeApplied || run.Digest {
 		t.Fatalf("%+v", run)
 	}
 	used, err := s.Store.ModelCalls.TokensUsed(t.Context(), tenant, time.Now().UTC().Truncate(24*time.Hour))
@@ -42,7 +42,7 @@ func TestTenantBudget(t *testing.T) {
 	setBudget("1000") // less than that
 	ref := talk("")
 	run := compact(t, s, ref, service.CompactRequest{})
-	if run.Outcome != runs.OutcomeApplied || !run.Digest {
+	if run.Outcome != precis.OutcomeApplied || !run.Digest {
 		t.Errorf("%+v", run)
 	}
 	told := false
@@ -61,7 +61,7 @@ func TestTenantBudget(t *testing.T) {
 		t.Errorf("the record does not: %v", err)
 	}
 	run = compact(t, s, talk(`{"digest":"never"}`), service.CompactRequest{})
-	if run.Outcome != runs.OutcomeFailed || run.ErrorKind != pipeline.BudgetExceeded ||
+	if run.Outcome != precis.OutcomeFailed || run.ErrorKind != pipeline.BudgetExceeded ||
 		!strings.Contains(run.Reason, "tenant_daily_token_budget") {
 		t.Errorf("%s %s %q", run.Outcome, run.ErrorKind, run.Reason)
 	}
@@ -72,7 +72,7 @@ func TestTenantBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	setBudget(quotedInt(used + 500))
-	if run := compact(t, s, talk(""), service.CompactRequest{}); run.Outcome != runs.OutcomeApplied || !run.Digest {
+	if run := compact(t, s, talk(""), service.CompactRequest{}); run.Outcome != precis.OutcomeApplied || !run.Digest {
 		t.Errorf("%+v", run)
 	}
 	if n := len(sys.Vendor.Requests()); n != 1 {
@@ -90,7 +90,7 @@ func TestTenantBudget(t *testing.T) {
 	}
 	other := storeRef{Tenant: "other", ID: c.ID}
 	appendTo(t, s, other, user("u1"), assistant(abc(4000)), user("u2"))
-	if run := compact(t, s, other, service.CompactRequest{}); run.Outcome != runs.OutcomeApplied || run.Digest {
+	if run := compact(t, s, other, service.CompactRequest{}); run.Outcome != precis.OutcomeApplied || run.Digest {
 		t.Errorf("%+v", run)
 	}
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"precis"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/internal/store/runs"
@@ -40,7 +41,7 @@ func TestStaleUsageStartsNoSecondCompaction(t *testing.T) {
 	if !got.Trigger.Fired || got.Run == nil || got.Run.Trigger.Kind != pipeline.TriggerTokens {
 		t.Fatalf("%+v", got)
 	}
-	if run := idle(t, sys, ref); run.Outcome != runs.OutcomeApplied {
+	if run := idle(t, sys, ref); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
 	}
 	if st := state(t, s, ref); st.UsedTokens >= 3000 || !st.Estimated {
@@ -185,7 +186,7 @@ func TestFailingCompactionOpensTheBreaker(t *testing.T) {
 		t.Error("no event tells of the breaker")
 	}
 	run, done, err := s.Compact(t.Context(), ref, service.CompactRequest{Wait: time.Minute})
-	if err != nil || !done || run.Outcome != runs.OutcomeFailed {
+	if err != nil || !done || run.Outcome != precis.OutcomeFailed {
 		t.Fatalf("%+v, %t, %v", run, done, err)
 	}
 	if st := state(t, s, ref); st.Breaker.Open || st.Breaker.Failures != 1 {
@@ -209,7 +210,7 @@ func TestReportedOverflow(t *testing.T) {
 	if st := state(t, s, ref); st.LearnedWindow != 8192 || st.Trigger.Window != 8192 {
 		t.Errorf("%+v", st)
 	}
-	if run := idle(t, sys, ref); run.Outcome != runs.OutcomeApplied {
+	if run := idle(t, sys, ref); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
 	}
 	if st := state(t, s, ref); st.UsedTokens >= 8192 {
@@ -241,7 +242,7 @@ func TestUndo(t *testing.T) {
 	sys, s := served(t, always("SUM"))
 	ref := create(t, s, window(10000), `{"tool_result_keep_turns":0}`)
 	appendTo(t, s, ref, user("u1"), assistant(abc(9200)), user("u2"))
-	if run := idle(t, sys, ref); run == nil || run.Outcome != runs.OutcomeApplied {
+	if run := idle(t, sys, ref); run == nil || run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%+v", run)
 	}
 	undone, err := s.Undo(t.Context(), ref)
@@ -282,7 +283,7 @@ func TestReplyHoldsCompactionBack(t *testing.T) {
 	if !got.Trigger.Fired || got.Run == nil {
 		t.Fatalf("%+v", got.Trigger)
 	}
-	if run := idle(t, sys, ref); run.Outcome != runs.OutcomePrepared {
+	if run := idle(t, sys, ref); run.Outcome != precis.OutcomePrepared {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
 	}
 	if c := contextOf(t, s, ref); c.Stats.Marker != nil || c.Stats.Prepared == nil {
@@ -293,7 +294,7 @@ func TestReplyHoldsCompactionBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end.Applied == nil || end.Applied.Outcome != runs.OutcomeApplied || !end.Estimated {
+	if end.Applied == nil || end.Applied.Outcome != precis.OutcomeApplied || !end.Estimated {
 		t.Errorf("%+v", end)
 	}
 	text := sent(contextOf(t, s, ref))
@@ -351,14 +352,14 @@ func TestCompactByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended, err := s.CancelRun(t.Context(), store.RunRef{Tenant: tenant, ID: run.ID})
-	if err != nil || ended.Outcome != runs.OutcomeCancelled {
+	if err != nil || ended.Outcome != precis.OutcomeCancelled {
 		t.Fatalf("%+v, %v", ended, err)
 	}
 	gate.Open()
 	if text := sent(contextOf(t, s, ref)); strings.Contains(text, "SLOW") {
 		t.Error("the answer of a cancelled run is in the context")
 	}
-	if got := compact(t, s, ref, service.CompactRequest{}); got.Outcome != runs.OutcomeApplied {
+	if got := compact(t, s, ref, service.CompactRequest{}); got.Outcome != precis.OutcomeApplied {
 		t.Errorf("%+v", got)
 	}
 	list, next, err := s.ListCompactions(t.Context(), ref, "", 1)
@@ -411,7 +412,7 @@ func TestWaitingEndsWithTheCaller(t *testing.T) {
 	cancel()
 	wg.Wait()
 	gate.Open()
-	if got := idle(t, sys, ref); got.Ref.ID != run.ID || got.Outcome != runs.OutcomeApplied {
+	if got := idle(t, sys, ref); got.Ref.ID != run.ID || got.Outcome != precis.OutcomeApplied {
 		t.Errorf("%+v", got)
 	}
 }

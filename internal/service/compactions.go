@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/conversation"
 	"precis/internal/runreport"
@@ -246,7 +247,7 @@ func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (wire.Run, er
 			Code:   CodeUnavailable,
 			Detail: "Temporal is not connected: a run cannot be cancelled",
 		}
-	case run.Outcome == runs.OutcomePrepared:
+	case run.Outcome == precis.OutcomePrepared:
 		conv := store.ConversationRef{Tenant: ref.Tenant, ID: run.Conversation}
 		if err = s.Store.Markers.DiscardPreparedOf(ctx, conv, ref.ID, "it was cancelled by hand"); err == nil {
 			run, err = s.Store.Runs.Get(ctx, ref)

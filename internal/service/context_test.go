@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/service"
-	"precis/internal/store/runs"
 	"precis/internal/testkit/vendorserver"
 )
 
@@ -149,7 +149,7 @@ func TestContextWithThinking(t *testing.T) {
 	}
 	appendTo(t, s, ref, json.RawMessage(
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}`))
-	if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != runs.OutcomeApplied {
+	if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%+v", run)
 	}
 	c := contextOf(t, s, ref)
@@ -172,7 +172,7 @@ func TestMessages(t *testing.T) {
 	if got.LastSeq != 4 {
 		t.Fatalf("%+v", got)
 	}
-	if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != runs.OutcomeApplied {
+	if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%+v\n%s", run, steps(t, sys, ref))
 	}
 	list, more, err := s.Messages(t.Context(), ref, 1, 2)

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/service"
-	"precis/internal/store/runs"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 )
@@ -38,8 +38,8 @@ func TestADigestIsNotReplacedByAnother(t *testing.T) {
 		idle(t, sys, ref)
 	}
 	list := runsOf(t, s, ref)
-	if len(list) != 2 || list[1].Outcome != runs.OutcomeApplied || !list[1].Facts.Digest ||
-		list[0].Outcome != runs.OutcomeSkipped || list[0].ErrorKind != pipeline.NoShrink {
+	if len(list) != 2 || list[1].Outcome != precis.OutcomeApplied || !list[1].Facts.Digest ||
+		list[0].Outcome != precis.OutcomeSkipped || list[0].ErrorKind != pipeline.NoShrink {
 		t.Errorf("%d runs:\n%s", len(list), steps(t, sys, ref))
 	}
 	if last.Run != nil || last.Trigger.Hold == "" {

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/service"
-	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 )
@@ -41,7 +41,7 @@ func TestContextOfTheVendorsOwn(t *testing.T) {
 			talk = append(talk, json.RawMessage(m))
 		}
 		appendTo(t, s, ref, talk...)
-		if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != runs.OutcomeApplied {
+		if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != precis.OutcomeApplied {
 			t.Fatalf("%s: %+v", model, run)
 		}
 		own := contextOf(t, s, ref)

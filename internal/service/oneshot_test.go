@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store"
@@ -39,7 +40,7 @@ func TestCompactOnce(t *testing.T) {
 	for _, m := range got.Messages {
 		text += string(m) + "\n"
 	}
-	if got.Run.Outcome != runs.OutcomeApplied || got.Run.Focus == "" || strings.Count(text, "SUM: ") != 1 ||
+	if got.Run.Outcome != precis.OutcomeApplied || got.Run.Focus == "" || strings.Count(text, "SUM: ") != 1 ||
 		strings.Count(text, pin) != 1 ||
 		!strings.HasSuffix(text, string(user("the last question"))+"\n") || strings.Contains(text, "SECRET") ||
 		got.Stats.Marker == nil {
@@ -122,7 +123,7 @@ func TestCompactOnceEndsWithItsCaller(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].ContentDeleted.IsZero() {
 		t.Errorf("%+v, %v", found, err)
 	}
-	if run := runsOf(t, s, found[0].Ref)[0]; run.Outcome != runs.OutcomeCancelled {
+	if run := runsOf(t, s, found[0].Ref)[0]; run.Outcome != precis.OutcomeCancelled {
 		t.Errorf("the run is %q", run.Outcome)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/service"
-	"precis/internal/store/runs"
 	"precis/internal/testkit/vendorserver"
 )
 
@@ -84,7 +84,7 @@ func TestStateInTheContext(t *testing.T) {
 	appendTo(t, s, ref, user("u1"), assistant(abc(2000)))
 	for range 3 {
 		appendTo(t, s, ref, user("go on"), assistant(abc(2000)), user("and on"))
-		if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != runs.OutcomeApplied {
+		if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != precis.OutcomeApplied {
 			t.Fatalf("%+v", run)
 		}
 		if n := count("MODE-X"); n != 1 {
@@ -108,7 +108,7 @@ func TestStateInTheContext(t *testing.T) {
 		t.Error("it did not change with the turn")
 	}
 	putText(t, s, ref, "mode", "")
-	if run := compact(t, s, ref, service.CompactRequest{Focus: "again"}); run.Outcome != runs.OutcomeApplied {
+	if run := compact(t, s, ref, service.CompactRequest{Focus: "again"}); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%+v", run)
 	}
 	if count("MODE-Y") != 0 {

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/service"
 	"precis/internal/store/changes"
 	"precis/internal/store/conversations"
-	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -161,7 +161,7 @@ func TestSyncOfAContext(t *testing.T) {
 	}
 
 	appendTo(t, s, ref, user("last"))
-	if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != runs.OutcomeApplied {
+	if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%+v\n%s", run, steps(t, sys, ref))
 	}
 	after := contextOf(t, s, ref)

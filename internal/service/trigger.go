@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"precis"
 	"precis/internal/conversation"
 	"precis/internal/llm"
 	"precis/internal/store/conversations"
@@ -250,26 +251,26 @@ func (l *look) futile(ctx context.Context, m triggers.State) (string, error) {
 	}
 	moved := since.Turns > 0 || since.Tokens >= int64(max(l.decision.Window/growthShare, 1))
 	switch last.Outcome {
-	case runs.OutcomeSkipped:
+	case precis.OutcomeSkipped:
 		if moved || !couldNotHelp(*last) {
 			return "", nil
 		}
 		return fmt.Sprintf(
 			"run %s could not make the context smaller (%s), and too little has come since to change that", last.ID,
 			last.Reason), nil
-	case runs.OutcomeApplied:
+	case precis.OutcomeApplied:
 		if moved || last.TokensAfter < l.decision.Limit || m.Marker == nil || m.Marker.Run != last.ID {
 			return "", nil
 		}
 		return fmt.Sprintf(
 			"run %s left the context at %d tokens, above the limit, and too little has come since to change that",
 			last.ID, last.TokensAfter), nil
-	case runs.OutcomeCancelled:
+	case precis.OutcomeCancelled:
 		if moved {
 			return "", nil
 		}
 		return fmt.Sprintf("run %s was cancelled, and too little has come since", last.ID), nil
-	case runs.OutcomeFailed:
+	case precis.OutcomeFailed:
 		if last.Head < m.Conversation.HeadSeq {
 			return "", nil
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"precis"
+	"precis/internal/contract"
 	"precis/internal/store"
 	"precis/internal/store/breakers"
 	"precis/internal/store/changes"
@@ -371,7 +373,7 @@ func TestDeleteConversationContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Attempts.Record(t.Context(), r.Ref,
-		runs.Attempt{Stage: "trigger", Call: 1, Attempt: 1, Outcome: runs.AttemptOK}); err != nil {
+		runs.Attempt{Stage: "trigger", Call: 1, Attempt: 1, Outcome: contract.AttemptOK}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Attempts.PutResult(t.Context(), r.Ref, "trigger", 1, []byte("secret result")); err != nil {
@@ -439,7 +441,7 @@ func TestDeleteConversationContent(t *testing.T) {
 		t.Errorf("what another conversation shares: %q, %v", got, err)
 	}
 	got, err := s.Runs.Get(t.Context(), r.Ref)
-	if err != nil || got.Outcome != runs.OutcomeApplied || len(got.Attempts) != 1 || got.Usage.Input != 5 ||
+	if err != nil || got.Outcome != precis.OutcomeApplied || len(got.Attempts) != 1 || got.Usage.Input != 5 ||
 		got.Facts.CoveredChain != m.CoveredChain || got.Focus != "" {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"precis"
+	"precis/internal/contract"
 	"precis/internal/memory/search"
 	"precis/internal/store"
 	"precis/internal/store/changes"
@@ -120,7 +122,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 			return err
 		},
 		"FinishRun": func() error {
-			_, err := s.Runs.Finish(ctx, run, runs.End{Outcome: runs.OutcomeFailed})
+			_, err := s.Runs.Finish(ctx, run, runs.End{Outcome: precis.OutcomeFailed})
 			return err
 		},
 		"GetArtifact":     func() error { _, err := s.Artifacts.Get(ctx, "mallory", m.Summary); return err },
@@ -195,7 +197,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 		"RecordFacts":    func() error { return s.Runs.RecordFacts(ctx, run, runs.Facts{Summarizer: "x"}) },
 		"RecordStep": func() error {
 			return s.Attempts.Record(ctx, run,
-				runs.Attempt{Stage: "slim", Call: 1, Attempt: 1, Outcome: runs.AttemptOK})
+				runs.Attempt{Stage: "slim", Call: 1, Attempt: 1, Outcome: contract.AttemptOK})
 		},
 		"RecordUsage": func() error {
 			_,

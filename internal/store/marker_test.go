@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"precis"
 	"precis/internal/store"
 	"precis/internal/store/changes"
 	"precis/internal/store/contexts"
@@ -77,7 +78,7 @@ func TestApplyMarker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run.Outcome != runs.OutcomeApplied || run.Marker != m.ID || run.Facts.CoversTo != 6 ||
+	if run.Outcome != precis.OutcomeApplied || run.Marker != m.ID || run.Facts.CoversTo != 6 ||
 		run.Facts.CoveredChain != n.CoveredChain ||
 		!run.Facts.Digest || run.Facts.TokensBefore != 1000 || run.Facts.TokensAfter != 100 ||
 		run.Facts.Summarizer != "digest" {
@@ -178,7 +179,7 @@ func TestApplyMarkerRefuses(t *testing.T) {
 	t.Run("RunFinished", func(t *testing.T) {
 		t.Parallel()
 		ref, r, n := setup(t)
-		if _, err := s.Runs.Finish(t.Context(), r.Ref, runs.End{Outcome: runs.OutcomeCancelled}); err != nil {
+		if _, err := s.Runs.Finish(t.Context(), r.Ref, runs.End{Outcome: precis.OutcomeCancelled}); err != nil {
 			t.Fatal(err)
 		}
 		_, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{})
@@ -458,7 +459,7 @@ func TestPrepared(t *testing.T) {
 		}
 		return ref, m
 	}
-	outcome := func(t *testing.T, m storemarkers.Marker) (runs.Outcome, string) {
+	outcome := func(t *testing.T, m storemarkers.Marker) (precis.Outcome, string) {
 		t.Helper()
 		r, err := s.Runs.Get(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: m.Run})
 		if err != nil {
@@ -475,7 +476,7 @@ func TestPrepared(t *testing.T) {
 		if err != nil || v.Marker != nil || v.Prepared == nil || v.Prepared.ID != m.ID || len(v.Tail) != 12 {
 			t.Errorf("%+v, %v", v, err)
 		}
-		if o, _ := outcome(t, m); o != runs.OutcomePrepared {
+		if o, _ := outcome(t, m); o != precis.OutcomePrepared {
 			t.Errorf("outcome %s", o)
 		}
 	})
@@ -507,7 +508,7 @@ func TestPrepared(t *testing.T) {
 			len(v.Tail) != 6 {
 			t.Errorf("%+v, %v", v, err)
 		}
-		if o, _ := outcome(t, m); o != runs.OutcomeApplied {
+		if o, _ := outcome(t, m); o != precis.OutcomeApplied {
 			t.Errorf("outcome %s", o)
 		}
 	})
@@ -519,7 +520,7 @@ func TestPrepared(t *testing.T) {
 			storemarkers.Application{}); store.ConflictReasonOf(err) != store.ConflictNotPrepared {
 			t.Errorf("error %v", err)
 		}
-		if o, why := outcome(t, m); o != runs.OutcomeSuperseded || why == "" {
+		if o, why := outcome(t, m); o != precis.OutcomeSuperseded || why == "" {
 			t.Errorf("outcome %s, %q", o, why)
 		}
 		if v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{}); err != nil ||
@@ -557,7 +558,7 @@ func TestPrepared(t *testing.T) {
 			v.Prepared.ID != newer.ID {
 			t.Errorf("%+v, %v", v.Prepared, err)
 		}
-		if o, _ := outcome(t, m); o != runs.OutcomeSuperseded {
+		if o, _ := outcome(t, m); o != precis.OutcomeSuperseded {
 			t.Errorf("outcome %s", o)
 		}
 	})
@@ -569,7 +570,7 @@ func TestPrepared(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if o, why := outcome(t, m); o != runs.OutcomeSuperseded || why != "the model changed" {
+		if o, why := outcome(t, m); o != precis.OutcomeSuperseded || why != "the model changed" {
 			t.Errorf("outcome %s, %q", o, why)
 		}
 		events, err := s.Timeline.After(t.Context(), ref, 0, 0)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"precis"
+	"precis/internal/contract"
 	"precis/internal/store"
 	"precis/internal/store/contexts"
 	"precis/internal/store/conversations"
@@ -22,7 +24,7 @@ func TestReplayables(t *testing.T) {
 		ref := newConversation(t, s, id)
 		talk(t, s, ref, 5)
 		r, err := s.Runs.Finish(t.Context(), request(t, s, ref).Ref,
-			runs.End{Outcome: runs.OutcomeFailed, ErrorKind: kind})
+			runs.End{Outcome: precis.OutcomeFailed, ErrorKind: kind})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +47,7 @@ func TestReplayables(t *testing.T) {
 	d, undone := digest("digest"), digest("undone")
 	if err := s.Attempts.Record(t.Context(), d.Ref,
 		runs.Attempt{
-			Stage: "summarise", Call: 5, Attempt: 1, Outcome: runs.AttemptFailed,
+			Stage: "summarise", Call: 5, Attempt: 1, Outcome: contract.AttemptFailed,
 			ErrorKind: pipeline.Auth,
 		}); err != nil {
 		t.Fatal(err)
@@ -55,7 +57,7 @@ func TestReplayables(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancelled, err := s.Runs.Finish(t.Context(), request(t, s, newConversation(t, s, "cancelled")).Ref,
-		runs.End{Outcome: runs.OutcomeCancelled})
+		runs.End{Outcome: precis.OutcomeCancelled})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func TestReplayables(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Runs.Finish(t.Context(), replay.Ref,
-		runs.End{Outcome: runs.OutcomeFailed, ErrorKind: pipeline.Auth}); err != nil {
+		runs.End{Outcome: precis.OutcomeFailed, ErrorKind: pipeline.Auth}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -125,7 +127,7 @@ func TestBatchRepeatsARunOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	first, err := s.Runs.Finish(t.Context(), request(t, s, ref).Ref, runs.End{Outcome: runs.OutcomeFailed})
+	first, err := s.Runs.Finish(t.Context(), request(t, s, ref).Ref, runs.End{Outcome: precis.OutcomeFailed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +159,7 @@ func TestBatchRepeatsARunOnce(t *testing.T) {
 	if err := s.Replays.KeepComparison(t.Context(), one.Ref, []byte(`{}`), &identical); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Runs.Finish(t.Context(), one.Ref, runs.End{Outcome: runs.OutcomeReplayed}); err != nil {
+	if _, err := s.Runs.Finish(t.Context(), one.Ref, runs.End{Outcome: precis.OutcomeReplayed}); err != nil {
 		t.Fatal(err)
 	}
 	totals, err := s.Batches.Totals(t.Context(), b.Ref)

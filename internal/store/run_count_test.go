@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"precis"
 	"precis/internal/store"
 	"precis/internal/store/runs"
 )
@@ -19,7 +20,7 @@ func TestCountRuns(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		ref := newConversation(t, s, id)
 		talk(t, s, ref, 1)
-		for _, outcome := range []runs.Outcome{runs.OutcomeFailed, runs.OutcomeSkipped, runs.OutcomeFailed} {
+		for _, outcome := range []precis.Outcome{precis.OutcomeFailed, precis.OutcomeSkipped, precis.OutcomeFailed} {
 			r := request(t, s, ref)
 			if _, err := s.Runs.Finish(t.Context(), r.Ref, runs.End{Outcome: outcome}); err != nil {
 				t.Fatal(err)
@@ -30,22 +31,22 @@ func TestCountRuns(t *testing.T) {
 
 	for name, test := range map[string]struct {
 		filter runs.Filter
-		want   map[runs.Outcome]int
+		want   map[precis.Outcome]int
 	}{
 		"all": {
 			runs.Filter{},
-			map[runs.Outcome]int{"": 1, runs.OutcomeFailed: 4, runs.OutcomeSkipped: 2},
+			map[precis.Outcome]int{"": 1, precis.OutcomeFailed: 4, precis.OutcomeSkipped: 2},
 		},
-		"unfinished": {runs.Filter{Unfinished: true}, map[runs.Outcome]int{"": 1}},
+		"unfinished": {runs.Filter{Unfinished: true}, map[precis.Outcome]int{"": 1}},
 		"conversation": {
 			runs.Filter{Conversation: "b"},
-			map[runs.Outcome]int{runs.OutcomeFailed: 2, runs.OutcomeSkipped: 1},
+			map[precis.Outcome]int{precis.OutcomeFailed: 2, precis.OutcomeSkipped: 1},
 		},
 		"outcome": {
-			runs.Filter{Outcome: runs.OutcomeFailed, Limit: 1},
-			map[runs.Outcome]int{runs.OutcomeFailed: 4},
+			runs.Filter{Outcome: precis.OutcomeFailed, Limit: 1},
+			map[precis.Outcome]int{precis.OutcomeFailed: 4},
 		},
-		"since": {runs.Filter{Since: time.Now().Add(time.Hour)}, map[runs.Outcome]int{}},
+		"since": {runs.Filter{Since: time.Now().Add(time.Hour)}, map[precis.Outcome]int{}},
 	} {
 		got, err := s.Runs.Count(t.Context(), store.DefaultTenant, test.filter)
 		if err != nil || !maps.Equal(got, test.want) {
@@ -56,7 +57,7 @@ func TestCountRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listed := map[runs.Outcome]int{}
+		listed := map[precis.Outcome]int{}
 		for _, r := range list {
 			listed[r.Outcome]++
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"precis"
 	"precis/internal/store"
 	"precis/internal/store/modelcalls"
 	"precis/internal/store/runs"
@@ -42,7 +43,7 @@ func endedRuns(t *testing.T, s *store.Store) (ref store.ConversationRef, failed,
 	call(failed, 7, 1, "small", nil) // the worker died
 	call(failed, 7, 2, "large", &modelcalls.Result{Input: 10, CacheWrite: 5, Output: 1, ErrorKind: pipeline.Refused})
 	if _, err := s.Runs.Finish(t.Context(), failed.Ref,
-		runs.End{Outcome: runs.OutcomeFailed, ErrorKind: pipeline.Refused}); err != nil {
+		runs.End{Outcome: precis.OutcomeFailed, ErrorKind: pipeline.Refused}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -68,7 +69,7 @@ func TestSummarizeRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range got {
-		if g := &got[i]; g.Outcome == runs.OutcomeFailed {
+		if g := &got[i]; g.Outcome == precis.OutcomeFailed {
 			if g.Median <= 0 || g.P95 < g.Median || g.P95 > time.Hour {
 				t.Errorf("median %s, 95th percentile %s", g.Median, g.P95)
 			}
@@ -77,9 +78,9 @@ func TestSummarizeRuns(t *testing.T) {
 	}
 	want := []runs.Group{
 		{Runs: 1, Models: []runs.ModelUsage{}},
-		{Outcome: runs.OutcomeApplied, Runs: 1, Undone: 1, Models: []runs.ModelUsage{}},
+		{Outcome: precis.OutcomeApplied, Runs: 1, Undone: 1, Models: []runs.ModelUsage{}},
 		{
-			Outcome: runs.OutcomeFailed, ErrorKind: pipeline.Refused, Runs: 1,
+			Outcome: precis.OutcomeFailed, ErrorKind: pipeline.Refused, Runs: 1,
 			Usage: runs.Usage{Input: 110, CachedInput: 20, CacheWrite: 5, Output: 4, Calls: 3, Lost: 1},
 			Models: []runs.ModelUsage{
 				{Vendor: "openai", Model: "large", Input: 10, CacheWrite: 5, Output: 1, Calls: 1},

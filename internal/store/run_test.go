@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"precis"
+	"precis/internal/contract"
 	"precis/internal/store"
 	"precis/internal/store/modelcalls"
 	"precis/internal/store/outbox"
@@ -57,17 +59,17 @@ func TestRequestRun(t *testing.T) {
 	}
 
 	end := storeruns.End{
-		Outcome: storeruns.OutcomeSkipped, Reason: "all_protected",
+		Outcome: precis.OutcomeSkipped, Reason: "all_protected",
 		Facts: storeruns.Facts{TokensBefore: 900}, Event: &timeline.Event{Kind: timeline.Finished},
 	}
 	done, err := s.Runs.Finish(t.Context(), r.Ref, end)
-	if err != nil || done.Outcome != storeruns.OutcomeSkipped || done.Reason != "all_protected" ||
+	if err != nil || done.Outcome != precis.OutcomeSkipped || done.Reason != "all_protected" ||
 		done.Facts.TokensBefore != 900 || done.Finished.IsZero() {
 		t.Errorf("%+v, %v", done, err)
 	}
 	late, err := s.Runs.Finish(t.Context(), r.Ref,
-		storeruns.End{Outcome: storeruns.OutcomeFailed, ErrorKind: pipeline.Internal, Reason: "late"})
-	if err != nil || late.Outcome != storeruns.OutcomeSkipped || late.Reason != "all_protected" {
+		storeruns.End{Outcome: precis.OutcomeFailed, ErrorKind: pipeline.Internal, Reason: "late"})
+	if err != nil || late.Outcome != precis.OutcomeSkipped || late.Reason != "all_protected" {
 		t.Errorf("%+v, %v", late, err)
 	}
 	if left, err := s.Runs.Start(t.Context(), r.Ref, "temporal-3"); err != nil || left.TemporalRunID != "temporal-2" {
@@ -118,7 +120,7 @@ func TestRequestRunRefuses(t *testing.T) {
 	if _, err := s.Replies.Close(t.Context(), ref, p.ID); err != nil {
 		t.Error(err)
 	}
-	for _, outcome := range []storeruns.Outcome{"", storeruns.OutcomeApplied, storeruns.OutcomePrepared, "fine"} {
+	for _, outcome := range []precis.Outcome{"", precis.OutcomeApplied, precis.OutcomePrepared, "fine"} {
 		if _, err := s.Runs.Finish(t.Context(), bg.Ref, storeruns.End{Outcome: outcome}); !errors.Is(err,
 			store.ErrInvalid) {
 			t.Errorf("outcome %q: error %v", outcome, err)
@@ -216,10 +218,10 @@ func TestListRuns(t *testing.T) {
 		ref := newConversation(t, s, fmt.Sprint("c", i))
 		r := request(t, s, ref)
 		ids = append([]string{r.Ref.ID}, ids...)
-		end := storeruns.End{Outcome: storeruns.OutcomeFailed, ErrorKind: pipeline.Auth}
+		end := storeruns.End{Outcome: precis.OutcomeFailed, ErrorKind: pipeline.Auth}
 		if i%3 == 0 {
 			end = storeruns.End{
-				Outcome: storeruns.OutcomeSkipped, Reason: "empty",
+				Outcome: precis.OutcomeSkipped, Reason: "empty",
 				Facts: storeruns.Facts{Digest: true},
 			}
 		}
@@ -255,7 +257,7 @@ func TestListRuns(t *testing.T) {
 	}{
 		"All":        {storeruns.Filter{Limit: 2}, ids},
 		"Unfinished": {storeruns.Filter{Unfinished: true}, ids[:1]},
-		"Skipped":    {storeruns.Filter{Outcome: storeruns.OutcomeSkipped, Limit: 1}, []string{ids[2], ids[5], ids[8]}},
+		"Skipped":    {storeruns.Filter{Outcome: precis.OutcomeSkipped, Limit: 1}, []string{ids[2], ids[5], ids[8]}},
 		"Digest":     {storeruns.Filter{Digest: &yes}, []string{ids[2], ids[5], ids[8]}},
 		"Auth": {
 			storeruns.Filter{ErrorKind: pipeline.Auth, Limit: 4},
@@ -284,17 +286,17 @@ func TestSteps(t *testing.T) {
 	}
 	began := time.Now().UTC().Truncate(time.Microsecond)
 	record(storeruns.Attempt{
-		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: storeruns.AttemptStarted, Started: began,
+		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: contract.AttemptStarted, Started: began,
 		Worker: "w1", Numbers: json.RawMessage(`{"a": 1}`),
 	})
 	record(storeruns.Attempt{
-		Stage: "trigger", Call: 1, Attempt: 1, Outcome: storeruns.AttemptFailed, ErrorKind: pipeline.Timeout,
+		Stage: "trigger", Call: 1, Attempt: 1, Outcome: contract.AttemptFailed, ErrorKind: pipeline.Timeout,
 		Message: "late\x00", Took: 1500 * time.Millisecond, Numbers: json.RawMessage(`{"b":2}`),
 		Artifacts: map[string]string{"prompt": "aa"},
 	})
-	record(storeruns.Attempt{Stage: "trigger", Call: 1, Attempt: 2, Outcome: storeruns.AttemptStarted})
+	record(storeruns.Attempt{Stage: "trigger", Call: 1, Attempt: 2, Outcome: contract.AttemptStarted})
 	record(storeruns.Attempt{
-		Stage: "trigger", Call: 2, Attempt: 1, Outcome: storeruns.AttemptOK,
+		Stage: "trigger", Call: 2, Attempt: 1, Outcome: contract.AttemptOK,
 		Artifacts: map[string]string{"answer": "bb"},
 	})
 	if err := s.Attempts.NoteNext(t.Context(), r.Ref, "trigger", 1, "next_summarizer", ""); err != nil {
@@ -308,23 +310,23 @@ func TestSteps(t *testing.T) {
 		t.Fatalf("%d steps", len(got.Attempts))
 	}
 	want := storeruns.Attempt{
-		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: storeruns.AttemptFailed,
+		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: contract.AttemptFailed,
 		ErrorKind: pipeline.Timeout, Message: "late�", Worker: "w1", Started: began, Took: 1500 * time.Millisecond,
 		Numbers: json.RawMessage(`{"a": 1, "b": 2}`), Artifacts: map[string]string{"prompt": "aa"},
 	}
 	if diff := cmp.Diff(want, got.Attempts[0]); diff != "" {
 		t.Error(diff)
 	}
-	if s := got.Attempts[1]; s.Attempt != 2 || s.Outcome != storeruns.AttemptStarted || s.Next != "next_summarizer" ||
+	if s := got.Attempts[1]; s.Attempt != 2 || s.Outcome != contract.AttemptStarted || s.Next != "next_summarizer" ||
 		s.Started.IsZero() || s.Took != 0 {
 		t.Errorf("%+v", s)
 	}
-	if s := got.Attempts[2]; s.Call != 2 || s.Outcome != storeruns.AttemptOK || s.Artifacts["answer"] != "bb" {
+	if s := got.Attempts[2]; s.Call != 2 || s.Outcome != contract.AttemptOK || s.Artifacts["answer"] != "bb" {
 		t.Errorf("%+v", s)
 	}
 	for _, step := range []storeruns.Attempt{
-		{Stage: "x", Outcome: storeruns.AttemptOK},
-		{Attempt: 1, Outcome: storeruns.AttemptOK},
+		{Stage: "x", Outcome: contract.AttemptOK},
+		{Attempt: 1, Outcome: contract.AttemptOK},
 		{Stage: "x", Attempt: 1, Numbers: json.RawMessage(`3`)},
 	} {
 		if err := s.Attempts.Record(t.Context(), r.Ref, step); !errors.Is(err, store.ErrInvalid) {
@@ -539,7 +541,7 @@ func TestOutbox(t *testing.T) {
 	if err := s.Outbox.MarkRunDispatched(t.Context(), a.Ref); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Runs.Finish(t.Context(), b.Ref, storeruns.End{Outcome: storeruns.OutcomeCancelled}); err != nil {
+	if _, err := s.Runs.Finish(t.Context(), b.Ref, storeruns.End{Outcome: precis.OutcomeCancelled}); err != nil {
 		t.Fatal(err)
 	}
 	if list, err = s.Outbox.Claim(t.Context(), 10, time.Hour); err != nil || len(list) != 0 {
@@ -561,11 +563,11 @@ func TestReviveDispatches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Runs.Finish(t.Context(), ended.Ref, storeruns.End{Outcome: storeruns.OutcomeSkipped}); err != nil {
+	if _, err := s.Runs.Finish(t.Context(), ended.Ref, storeruns.End{Outcome: precis.OutcomeSkipped}); err != nil {
 		t.Fatal(err)
 	}
 	step := storeruns.Attempt{
-		Stage: "summarise", Call: 1, Attempt: 1, Outcome: storeruns.AttemptOK,
+		Stage: "summarise", Call: 1, Attempt: 1, Outcome: contract.AttemptOK,
 		Started: time.Now().Add(-3 * time.Hour), Took: 2*time.Hour + 30*time.Minute,
 	}
 	if err := s.Attempts.Record(t.Context(), working.Ref, step); err != nil {

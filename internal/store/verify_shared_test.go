@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"precis"
 	"precis/internal/store"
 	"precis/internal/store/conversations"
 	"precis/internal/store/evidence"
@@ -39,7 +40,7 @@ func TestSharedTextVerifiesAfterContentIsRemoved(t *testing.T) {
 			modelcalls.Result{Input: 5, Output: 3, Answer: []byte("the same answer")}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Runs.Finish(t.Context(), r.Ref, runs.End{Outcome: runs.OutcomeCancelled}); err != nil {
+		if _, err := s.Runs.Finish(t.Context(), r.Ref, runs.End{Outcome: precis.OutcomeCancelled}); err != nil {
 			t.Fatal(err)
 		}
 		refs = append(refs, c.Ref)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"precis"
+	"precis/internal/contract"
 	"precis/internal/store"
 	"precis/internal/store/changes"
 	"precis/internal/store/conversations"
@@ -153,7 +155,7 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 		t.Fatal(err)
 	}
 	step := runs.Attempt{
-		Stage: "summarise", Call: 1, Attempt: 1, Rung: "first", Summarizer: "self", Outcome: runs.AttemptOK,
+		Stage: "summarise", Call: 1, Attempt: 1, Rung: "first", Summarizer: "self", Outcome: contract.AttemptOK,
 		Worker: "w", Numbers: []byte(`{"tokens":3}`), Artifacts: map[string]string{"answer": answer}, Took: time.Second,
 	}
 	if err := s.Attempts.Record(ctx, r.Ref, step); err != nil {
@@ -188,7 +190,7 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	failed := request(t, s, ref)
 	if _, err := s.Runs.Finish(ctx, failed.Ref,
 		runs.End{
-			Outcome: runs.OutcomeFailed, ErrorKind: "auth", Reason: "no key",
+			Outcome: precis.OutcomeFailed, ErrorKind: "auth", Reason: "no key",
 			Event: &timeline.Event{Kind: timeline.Finished},
 		}); err != nil {
 		t.Fatal(err)
@@ -213,7 +215,7 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	if err := s.Replays.KeepComparison(ctx, replay.Ref, []byte(`{"live":true}`), &same); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Runs.Finish(ctx, replay.Ref, runs.End{Outcome: runs.OutcomeCancelled}); err != nil {
+	if _, err := s.Runs.Finish(ctx, replay.Ref, runs.End{Outcome: precis.OutcomeCancelled}); err != nil {
 		t.Fatal(err)
 	}
 	// A second marker that was prepared, applied and undone.

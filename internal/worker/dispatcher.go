@@ -8,9 +8,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"precis"
 	"precis/internal/store"
 	"precis/internal/store/outbox"
-	"precis/workflows"
 )
 
 const (
@@ -104,10 +104,10 @@ func (d dispatcher) batch(ctx context.Context) int {
 
 func (d dispatcher) start(ctx context.Context, run outbox.Dispatch) error {
 	ref := store.RunRef{Tenant: run.Tenant, ID: run.Run}
-	_, err := workflows.Start(run.WithTrace(ctx), d.client, workflows.Launch{
-		Input: workflows.CompactionInput{
+	_, err := precis.Start(run.WithTrace(ctx), d.client, precis.Launch{
+		Input: precis.Input{
 			Tenant: run.Tenant, Conversation: run.Conversation, Run: run.Run,
-			Replay: workflows.ReplayMode(run.Replay),
+			Replay: run.Replay,
 		},
 		TaskQueue: d.queue,
 		Trigger:   run.Kind,

@@ -16,8 +16,10 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"precis"
 	"precis/activities"
 	"precis/internal/config"
+	"precis/internal/contract"
 	"precis/internal/memory"
 	"precis/internal/store"
 	"precis/internal/telemetry"
@@ -69,9 +71,9 @@ func Run(ctx context.Context, o Options) error {
 	main.StickyScheduleToStartTimeout = stickyTimeout
 	stages := worker.New(o.Client, o.Config.Worker.TaskQueue, main)
 	stages.RegisterWorkflowWithOptions(workflows.CompactionWorkflow,
-		workflow.RegisterOptions{Name: "CompactionWorkflow"})
-	stages.RegisterWorkflowWithOptions(workflows.BulkReplayWorkflow,
-		workflow.RegisterOptions{Name: "BulkReplayWorkflow"})
+		workflow.RegisterOptions{Name: precis.WorkflowType})
+	stages.RegisterWorkflowWithOptions(workflows.BatchReplayWorkflow,
+		workflow.RegisterOptions{Name: contract.BatchWorkflowType})
 	registerStages(stages, acts)
 
 	models := common

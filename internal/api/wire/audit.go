@@ -1,18 +1,20 @@
 package wire
 
-import "precis/internal/store/runs"
+import (
+	"precis"
+)
 
 // AuditReport is the result of the verification of a run.
 type AuditReport struct {
 	_ struct{} `doc:"The result of the verification of a run."`
 
-	Run          string       `json:"run"`
-	Conversation string       `json:"conversation" doc:"The client's id of the conversation."`
-	Outcome      runs.Outcome `json:"outcome" doc:"The outcome of the run. Empty while it is in progress."`
-	OK           bool         `json:"ok" doc:"Nothing was tampered with and nothing is missing."`
-	Pruned       bool         `json:"pruned" doc:"Some of the record was pruned."`
-	Checks       []AuditCheck `json:"checks"`
-	Seals        SealHead     `json:"seals" doc:"The head of the conversation's seals. Kept outside of the database, it proves later that no seal was rewritten."`
+	Run          string         `json:"run"`
+	Conversation string         `json:"conversation" doc:"The client's id of the conversation."`
+	Outcome      precis.Outcome `json:"outcome" doc:"The outcome of the run. Empty while it is in progress."`
+	OK           bool           `json:"ok" doc:"Nothing was tampered with and nothing is missing."`
+	Pruned       bool           `json:"pruned" doc:"Some of the record was pruned."`
+	Checks       []AuditCheck   `json:"checks"`
+	Seals        SealHead       `json:"seals" doc:"The head of the conversation's seals. Kept outside of the database, it proves later that no seal was rewritten."`
 }
 
 // AuditCheck is the result of one check.

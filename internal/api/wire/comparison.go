@@ -3,7 +3,7 @@ package wire
 import (
 	"encoding/json"
 
-	"precis/internal/store/runs"
+	"precis"
 	"precis/pipeline"
 )
 
@@ -74,7 +74,7 @@ type RunSide struct {
 	_ struct{} `doc:"One of two compared runs. Sizes are in tokens."`
 
 	Run           string             `json:"run"`
-	Outcome       runs.Outcome       `json:"outcome"`
+	Outcome       precis.Outcome     `json:"outcome"`
 	ErrorKind     pipeline.ErrorKind `json:"error_kind"`
 	Reason        string             `json:"reason,omitempty"`
 	Summarizer    string             `json:"summarizer"`

@@ -21,14 +21,16 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"precis"
+	"precis/internal/contract"
 	"precis/workflows"
 )
 
 // Workflows are those of this build, by the names under which workers register them.
 func Workflows() map[string]any {
 	return map[string]any{
-		"CompactionWorkflow": workflows.CompactionWorkflow,
-		"BulkReplayWorkflow": workflows.BulkReplayWorkflow,
+		precis.WorkflowType:        workflows.CompactionWorkflow,
+		contract.BatchWorkflowType: workflows.BatchReplayWorkflow,
 	}
 }
 

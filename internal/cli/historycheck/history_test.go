@@ -9,8 +9,8 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"precis"
 	"precis/internal/cli/historycheck"
-	"precis/workflows"
 )
 
 const kept = "../../workflows/testdata/histories"
@@ -45,8 +45,8 @@ func TestAChangedWorkflowIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type in = workflows.CompactionInput
-	type out = workflows.CompactionResult
+	type in = precis.Input
+	type out = precis.Result
 	for name, tt := range map[string]struct {
 		changed func(workflow.Context, in) (out, error)
 		says    string

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/store/conversations"
 	"precis/internal/store/db"
 	"precis/internal/store/replies"
@@ -81,9 +82,9 @@ func (s *Store) markRun(ctx context.Context, what string, ref db.RunRef, n NewMa
 		facts.CoversFrom, facts.CoversTo, facts.CoveredMessages = n.CoversFrom, n.CoversTo, n.CoveredMessages
 		facts.CoveredChain, facts.Digest = n.CoveredChain, n.Digest
 		facts.TokensBefore, facts.TokensAfter = n.TokensBefore, n.TokensAfter
-		outcome, kind := runs.OutcomeApplied, timeline.Applied
+		outcome, kind := precis.OutcomeApplied, timeline.Applied
 		if status == runs.MarkerPrepared {
-			outcome, kind = runs.OutcomePrepared, timeline.Prepared
+			outcome, kind = precis.OutcomePrepared, timeline.Prepared
 		}
 		_, err = runs.FinishLocked(ctx, tx, r,
 			runs.End{Outcome: outcome, Facts: facts, Event: &timeline.Event{Kind: kind, Data: markerEvent(m)}},

@@ -8,8 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/store/db"
 	"precis/internal/store/runs"
+	"precis/pipeline"
 )
 
 // Store claims and marks dispatches.
@@ -25,9 +27,9 @@ type Dispatch struct {
 	Conversation string
 	Run          string
 	// Kind is the run's trigger, for the search attribute.
-	Kind string
+	Kind pipeline.TriggerKind
 	// Replay is Run.ReplayMode.
-	Replay string
+	Replay precis.ReplayMode
 	// Attempts counts the claims, this one too.
 	Attempts int
 	Created  time.Time

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis/internal/contract"
 	"precis/internal/store/db"
 )
 
@@ -24,9 +25,6 @@ type Batch struct {
 	Created, Finished time.Time
 }
 
-// ReplayBatchWorkflowID is the id of the workflow that works a batch off.
-func BatchWorkflowID(ref db.BatchRef) string { return "replays/" + ref.Tenant + "/" + ref.ID }
-
 // CreateReplayBatch makes a batch. request is what is asked for, a JSON object; total how many runs match now.
 func (s *Batches) Create(ctx context.Context, tenant string, request json.RawMessage,
 	total int,
@@ -42,7 +40,7 @@ func (s *Batches) Create(ctx context.Context, tenant string, request json.RawMes
 			return fmt.Errorf("tenant %q: %w", tenant, err)
 		}
 		_, err := tx.Exec(ctx, `INSERT INTO replay_batches (id, tenant, workflow_id, request, total) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (id) DO NOTHING`, ref.ID, tenant, BatchWorkflowID(ref), request, total)
+			ON CONFLICT (id) DO NOTHING`, ref.ID, tenant, contract.BatchWorkflowID(ref.Tenant, ref.ID), request, total)
 		if err == nil {
 			b, err = findBatch(ctx, tx, ref)
 		}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/store/artifacts"
 	"precis/internal/store/db"
-	"precis/internal/store/runs"
 	"precis/internal/store/seals"
 	"precis/pipeline"
 )
@@ -94,7 +94,7 @@ func (f Filter) args(tenant string) []any {
 type Replayable struct {
 	Run          db.RunRef
 	Conversation string
-	Outcome      runs.Outcome
+	Outcome      precis.Outcome
 	ErrorKind    pipeline.ErrorKind
 	Digest       bool
 	Created      time.Time

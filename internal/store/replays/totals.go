@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/store/db"
 	"precis/internal/store/runs"
 	"precis/pipeline"
@@ -13,7 +14,7 @@ import (
 // ReplayCount counts the replays of a batch that ended alike.
 type Count struct {
 	// Outcome is "" for those that have not ended.
-	Outcome   runs.Outcome       `json:"outcome"`
+	Outcome   precis.Outcome     `json:"outcome"`
 	ErrorKind pipeline.ErrorKind `json:"error_kind"`
 	// Identical is set for those from the record.
 	Identical *bool `json:"identical,omitempty"`

@@ -6,36 +6,24 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis/internal/contract"
 	"precis/pipeline"
-)
-
-// StepOutcome is what became of one attempt.
-type AttemptOutcome string
-
-// The outcomes of an attempt.
-const (
-	// StepStarted is written when the attempt begins; it stays when the worker died in it.
-	AttemptStarted AttemptOutcome = "started"
-	AttemptOK      AttemptOutcome = "ok"
-	AttemptFailed  AttemptOutcome = "failed"
-	// StepReused says that an earlier attempt had left its result, and no work was done.
-	AttemptReused AttemptOutcome = "reused"
 )
 
 // Step is one attempt at one activity call of a run.
 type Attempt struct {
-	Stage string
+	Stage contract.Stage
 	// Call counts the activity calls of the run, Attempt Temporal's attempts at one, both from 1.
 	Call, Attempt int
-	// Rung is the step of the ladder that led here.
-	Rung       string
+	// Rung is the fallback that led to the attempt.
+	Rung       contract.Fallback
 	Summarizer string
-	Outcome    AttemptOutcome
+	Outcome    contract.AttemptOutcome
 	ErrorKind  pipeline.ErrorKind
 	// Message is one sentence without text of the conversation.
 	Message string
-	// Next is what the ladder did after it.
-	Next string
+	// Next is the fallback that followed.
+	Next contract.Fallback
 	// Worker is the process that did it.
 	Worker  string
 	Started time.Time

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis/internal/contract"
 	"precis/internal/store/db"
 	"precis/internal/store/seals"
 	"precis/pipeline"
@@ -49,8 +50,8 @@ func (s *Attempts) Record(ctx context.Context, ref db.RunRef, t Attempt) error {
 				ms = coalesce(excluded.ms, s.ms),
 				numbers = s.numbers || excluded.numbers,
 				artifacts = s.artifacts || excluded.artifacts`,
-			ref.ID, db.CleanText(t.Stage), t.Call, t.Attempt, db.CleanText(t.Rung), db.CleanText(t.Summarizer),
-			string(t.Outcome), string(t.ErrorKind), db.CleanText(t.Message), db.CleanText(t.Next),
+			ref.ID, string(t.Stage), t.Call, t.Attempt, string(t.Rung), db.CleanText(t.Summarizer),
+			string(t.Outcome), string(t.ErrorKind), db.CleanText(t.Message), string(t.Next),
 			db.CleanText(t.Worker), db.TimeOrNil(t.Started),
 			t.Took.Milliseconds(), numbers, artifacts)
 		if err != nil {
@@ -62,7 +63,7 @@ func (s *Attempts) Record(ctx context.Context, ref db.RunRef, t Attempt) error {
 
 // NoteNext records what the ladder did after the last attempt at a call, and the kind of failure that it answered: the
 // attempt itself tells, unless its worker died in it.
-func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage string, call int, next string,
+func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage contract.Stage, call int, next contract.Fallback,
 	kind pipeline.ErrorKind,
 ) error {
 	return s.db.Write(ctx, "record the next step", func(ctx context.Context, tx pgx.Tx) error {
@@ -72,7 +73,7 @@ func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage string, ca
 		}
 		_, err = tx.Exec(ctx, `UPDATE run_steps SET next = $4, error_kind = CASE WHEN outcome = 'started' AND error_kind = '' THEN $5 ELSE error_kind END
 			WHERE run = $1 AND stage = $2 AND call = $3 AND attempt = (
-				SELECT max(attempt) FROM run_steps WHERE run = $1 AND stage = $2 AND call = $3)`, ref.ID, stage, call, db.CleanText(next), string(kind))
+				SELECT max(attempt) FROM run_steps WHERE run = $1 AND stage = $2 AND call = $3)`, ref.ID, stage, call, string(next), string(kind))
 		if err != nil {
 			return err
 		}
@@ -81,11 +82,11 @@ func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage string, ca
 }
 
 // StageResult gives what PutStageResult kept, ErrNotFound when nothing is there.
-func (s *Attempts) Result(ctx context.Context, ref db.RunRef, stage string, call int) ([]byte, error) {
+func (s *Attempts) Result(ctx context.Context, ref db.RunRef, stage contract.Stage, call int) ([]byte, error) {
 	var result []byte
 	err := s.db.Read(ctx, "read a stage's result", func(ctx context.Context, q db.Querier) (err error) {
 		result, err = db.One(ctx, q, pgx.RowTo[[]byte], `SELECT g.result FROM stage_results g JOIN runs r ON r.id = g.run
-			WHERE r.tenant = $1 AND g.run = $2 AND g.stage = $3 AND g.call = $4`, ref.Tenant, db.CleanText(ref.ID), db.CleanText(stage), call)
+			WHERE r.tenant = $1 AND g.run = $2 AND g.stage = $3 AND g.call = $4`, ref.Tenant, db.CleanText(ref.ID), string(stage), call)
 		return err
 	})
 	return result, err
@@ -93,7 +94,7 @@ func (s *Attempts) Result(ctx context.Context, ref db.RunRef, stage string, call
 
 // PutStageResult keeps a stage's result, before its activity returns, and gives the one that counts: that of the first
 // writer, whoever races. The attempt is no part of the key.
-func (s *Attempts) PutResult(ctx context.Context, ref db.RunRef, stage string, call int,
+func (s *Attempts) PutResult(ctx context.Context, ref db.RunRef, stage contract.Stage, call int,
 	result []byte,
 ) ([]byte, error) {
 	var winner []byte

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/store/db"
 	"precis/pipeline"
 )
@@ -15,7 +16,7 @@ type Brief struct {
 	Kind pipeline.TriggerKind
 	// Prepare says that it parks its summary.
 	Prepare   bool
-	Outcome   Outcome
+	Outcome   precis.Outcome
 	ErrorKind pipeline.ErrorKind
 	Reason    string
 	// Head is the last message that it worked on, as far as that is known.

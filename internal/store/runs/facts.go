@@ -58,7 +58,7 @@ func recordFacts(ctx context.Context, tx pgx.Tx, ref db.RunRef, f Facts) error {
 			verification = CASE WHEN $16::jsonb = '{}' THEN verification ELSE $16::jsonb END,
 			numbers = numbers || $17::jsonb
 		WHERE tenant = $1 AND id = $2`,
-		ref.Tenant, ref.ID, db.CleanText(f.Summarizer), db.CleanText(f.Rung), db.CleanText(f.PromptName),
+		ref.Tenant, ref.ID, db.CleanText(f.Summarizer), string(f.Rung), db.CleanText(f.PromptName),
 		db.CleanText(f.PromptVersion), string(f.Mode), f.Digest, f.CoversFrom, f.CoversTo, f.CoveredMessages, chain,
 		f.TokensBefore, f.TokensAfter,
 		contextSum, verification, numbers)

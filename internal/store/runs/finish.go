@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/store/db"
 	"precis/internal/store/seals"
 	"precis/internal/store/timeline"
@@ -33,7 +34,7 @@ func (s *Store) Start(ctx context.Context, ref db.RunRef, temporalRunID string) 
 
 // RunEnd is how a run ended.
 type End struct {
-	Outcome   Outcome
+	Outcome   precis.Outcome
 	ErrorKind pipeline.ErrorKind
 	// Reason is a word or one sentence, without text of the conversation.
 	Reason string
@@ -47,7 +48,7 @@ type End struct {
 func (s *Store) Finish(ctx context.Context, ref db.RunRef, end End) (Run, error) {
 	var r Run
 	switch end.Outcome {
-	case OutcomeSkipped, OutcomeSuperseded, OutcomeCancelled, OutcomeFailed, OutcomeReplayed:
+	case precis.OutcomeSkipped, precis.OutcomeSuperseded, precis.OutcomeCancelled, precis.OutcomeFailed, precis.OutcomeReplayed:
 	default:
 		return r, fmt.Errorf("store: finish a run: %w",
 			db.Invalidf("outcome %q: applied and prepared come with a marker", end.Outcome))

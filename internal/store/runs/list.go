@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/store/db"
 	"precis/pipeline"
 )
@@ -14,7 +15,7 @@ import (
 // RunFilter picks runs; zero fields do not filter.
 type Filter struct {
 	Conversation string
-	Outcome      Outcome
+	Outcome      precis.Outcome
 	// Unfinished picks those without an outcome.
 	Unfinished bool
 	ErrorKind  pipeline.ErrorKind
@@ -78,9 +79,9 @@ func (f Filter) args(tenant string) []any {
 
 // CountRuns counts a tenant's runs by outcome, "" being those that have none yet. Cursor and Limit of the filter
 // do not count.
-func (s *Store) Count(ctx context.Context, tenant string, f Filter) (map[Outcome]int, error) {
+func (s *Store) Count(ctx context.Context, tenant string, f Filter) (map[precis.Outcome]int, error) {
 	type group struct {
-		outcome Outcome
+		outcome precis.Outcome
 		n       int
 	}
 	var groups []group
@@ -92,7 +93,7 @@ func (s *Store) Count(ctx context.Context, tenant string, f Filter) (map[Outcome
 			f.args(tenant)...)
 		return err
 	})
-	counts := make(map[Outcome]int, len(groups))
+	counts := make(map[precis.Outcome]int, len(groups))
 	for _, g := range groups {
 		counts[g.outcome] = g.n
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/store/conversations"
 	"precis/internal/store/db"
 )
@@ -28,19 +29,27 @@ type Replay struct {
 	Comparison string
 }
 
-// ReplayMode is "live" or "recorded" for a run that repeats another one, "" for one that does not.
-func (r Run) ReplayMode() string {
-	switch {
-	case r.ReplayOf == "":
-		return ""
-	case r.Replay.Live:
-		return "live"
+func (o ReplayOptions) mode() precis.ReplayMode {
+	if o.Live {
+		return precis.ReplayLive
 	}
-	return "recorded"
+	return precis.ReplayRecorded
 }
 
-// ReplayWorkflowID is the id of the workflow that repeats a run: beside those that compact the conversation.
-func ReplayWorkflowID(ref db.RunRef) string { return "replay/" + ref.Tenant + "/" + ref.ID }
+// Input is what the run's workflow is started with.
+func (r Run) Input() precis.Input {
+	return precis.Input{
+		Tenant: r.Ref.Tenant, Conversation: r.Conversation, Run: r.Ref.ID, Replay: r.ReplayMode(),
+	}
+}
+
+// ReplayMode is the mode of a replay, "" for a run that is not a replay.
+func (r Run) ReplayMode() precis.ReplayMode {
+	if r.ReplayOf == "" {
+		return ""
+	}
+	return r.Replay.mode()
+}
 
 // replayOfBatch checks that the run which is to be repeated is of the conversation, and gives the replay of it that the
 // batch has already, if it has.

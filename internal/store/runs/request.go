@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/store/conversations"
 	"precis/internal/store/db"
 	"precis/internal/store/replies"
@@ -93,7 +94,7 @@ func RequestLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 		}
 	}
 	var replayOf *string
-	workflow := WorkflowID(c.Ref)
+	in := precis.Input{Tenant: c.Ref.Tenant, Conversation: c.Ref.ID, Run: id}
 	if req.ReplayOf == "" {
 		r, err = db.One(ctx, tx, scanRun,
 			`SELECT `+runColumns+runJoins+` WHERE r.cid = $1 AND r.outcome IS NULL AND r.replay_of IS NULL`, c.CID)
@@ -109,12 +110,12 @@ func RequestLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 		if err != nil || attached {
 			return r, attached, err
 		}
-		replayOf, workflow = &req.ReplayOf, ReplayWorkflowID(db.RunRef{Tenant: c.Ref.Tenant, ID: id})
+		replayOf, in.Replay = &req.ReplayOf, req.Replay.mode()
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO runs (id, cid, tenant, workflow_id, requested_head, trigger_kind, trigger, focus, "full",
 			force_external, prepare, prompt_override, summarizer_override, settings, versions, replay_of)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		id, c.CID, c.Ref.Tenant, workflow, c.HeadSeq, string(req.Kind), req.Trigger, []byte(req.Focus), req.Full,
+		id, c.CID, c.Ref.Tenant, in.WorkflowID(), c.HeadSeq, string(req.Kind), req.Trigger, []byte(req.Focus), req.Full,
 		req.ForceExternal, req.Prepare, db.CleanText(req.Prompt), db.CleanText(req.Summarizer), []byte(req.Settings),
 		req.Versions, replayOf)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"precis"
+	"precis/internal/contract"
 	"precis/internal/store/db"
 	"precis/pipeline"
 )
@@ -35,21 +37,6 @@ const (
 	MarkerDiscarded MarkerStatus = "discarded"
 )
 
-// Outcome is how a run ended; "" while it has not.
-type Outcome string
-
-// The outcomes.
-const (
-	OutcomeApplied    Outcome = "applied"
-	OutcomePrepared   Outcome = "prepared"
-	OutcomeSkipped    Outcome = "skipped"
-	OutcomeSuperseded Outcome = "superseded"
-	OutcomeCancelled  Outcome = "cancelled"
-	OutcomeFailed     Outcome = "failed"
-	// OutcomeReplayed is that of a replay that came to its end and took no effect.
-	OutcomeReplayed Outcome = "replayed"
-)
-
 // Run is one row of runs, with the sums of its model calls.
 type Run struct {
 	Ref          db.RunRef
@@ -58,7 +45,7 @@ type Run struct {
 	// TemporalRunID is "" until the workflow has started.
 	TemporalRunID string
 	// Outcome is "" while the run is unfinished.
-	Outcome   Outcome
+	Outcome   precis.Outcome
 	ErrorKind pipeline.ErrorKind
 	Reason    string
 
@@ -93,12 +80,13 @@ type Run struct {
 
 // RunFacts are what a run finds out on its way. Recording them again replaces those that are not zero.
 type Facts struct {
-	// Summarizer wrote the summary; Rung is the step of the ladder that led to it.
-	Summarizer, Rung string
-	PromptName       string
-	PromptVersion    string
-	Mode             pipeline.Mode
-	Digest           bool
+	// Summarizer wrote the summary; Rung is the fallback that led to it.
+	Summarizer    string
+	Rung          contract.Fallback
+	PromptName    string
+	PromptVersion string
+	Mode          pipeline.Mode
+	Digest        bool
 	// CoversFrom and CoversTo are sequence numbers, CoveredMessages counts what was summarized.
 	CoversFrom, CoversTo int64
 	CoveredMessages      int
@@ -132,6 +120,3 @@ type ModelUsage struct {
 	Output      int64 `json:"output"`
 	Calls       int   `json:"calls"`
 }
-
-// WorkflowID is the id of the workflow that compacts a conversation, at most 255 bytes.
-func WorkflowID(ref db.ConversationRef) string { return "compaction/" + ref.Tenant + "/" + ref.ID }

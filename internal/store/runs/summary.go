@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/store/db"
 	"precis/pipeline"
 )
@@ -13,7 +14,7 @@ import (
 // RunGroup sums the runs that ended alike.
 type Group struct {
 	// Outcome is "" for those that have not ended.
-	Outcome   Outcome
+	Outcome   precis.Outcome
 	ErrorKind pipeline.ErrorKind
 	Runs      int
 	// Digests counts those whose summary is a digest, Undone those whose marker was taken back.

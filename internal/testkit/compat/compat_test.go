@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"precis"
 	"precis/internal/cli"
 	"precis/internal/store"
 	"precis/internal/store/runs"
@@ -88,8 +89,8 @@ func restored(t *testing.T, dir string) string {
 	return url
 }
 
-// precis runs the command on a database and returns what it prints.
-func precis(t *testing.T, databaseURL string, args ...string) string {
+// command runs precis on a database and returns what it prints.
+func command(t *testing.T, databaseURL string, args ...string) string {
 	t.Helper()
 	var out, report bytes.Buffer
 	code := cli.Run(append([]string{"--database-url", databaseURL}, args...), strings.NewReader(""), &out, &report)
@@ -108,7 +109,7 @@ type swept struct {
 func verify(t *testing.T, databaseURL string) swept {
 	t.Helper()
 	var s swept
-	if err := json.Unmarshal([]byte(precis(t, databaseURL, "verify", "--all", "--json")), &s); err != nil {
+	if err := json.Unmarshal([]byte(command(t, databaseURL, "verify", "--all", "--json")), &s); err != nil {
 		t.Fatal(err)
 	}
 	if s.Conversations == 0 || s.Runs == 0 || s.Failed != 0 {
@@ -130,7 +131,7 @@ func sameContexts(t *testing.T, databaseURL, dir string, names ...string) {
 	}
 	for _, name := range names {
 		tenant, id, _ := strings.Cut(name, "/")
-		got := precis(t, databaseURL, "context", "--tenant", tenant, id)
+		got := command(t, databaseURL, "context", "--tenant", tenant, id)
 		if diff := cmp.Diff(recorded[name], got); diff != "" {
 			t.Errorf("the context of %s (-%s +this build):\n%s", name, filepath.Base(dir), diff)
 		}
@@ -143,7 +144,7 @@ func TestDatabaseOfARelease(t *testing.T) {
 	t.Parallel()
 	releases(t, func(t *testing.T, dir string) {
 		url := restored(t, dir)
-		precis(t, url, "migrate")
+		command(t, url, "migrate")
 		before := verify(t, url)
 		sameContexts(t, url, dir)
 
@@ -155,17 +156,17 @@ func TestDatabaseOfARelease(t *testing.T) {
 		if err != nil || len(requested) != 1 {
 			t.Fatalf("conversation asked has %d runs: %v", len(requested), err)
 		}
-		if run := s.Wait(requested[0]); run.Outcome != runs.OutcomeApplied {
+		if run := s.Wait(requested[0]); run.Outcome != precis.OutcomeApplied {
 			t.Errorf("run %s of release %s is %s: %s", run.Ref.ID, filepath.Base(dir), run.Outcome, run.Reason)
 		}
 		for _, id := range []string{"worked", "chat", "responses", "prepared", "native", "imported"} {
 			ref := store.ConversationRef{Tenant: scenario.Tenant, ID: id}
 			s.Append(ref, scenario.TalkIn(s.View(ref).Codec.Format(), 6, 1700)...)
-			if run := s.Compact(ref, runs.Request{}); run.Outcome != runs.OutcomeApplied {
+			if run := s.Compact(ref, runs.Request{}); run.Outcome != precis.OutcomeApplied {
 				t.Errorf("conversation %s: the next run is %s: %s\n%s", id, run.Outcome, run.Reason, s.Steps(run))
 			}
 		}
-		precis(t, url, "undo", "worked")
+		command(t, url, "undo", "worked")
 		if after := verify(t, url); after.Runs <= before.Runs {
 			t.Errorf("verified %d runs after the compactions, and %d before", after.Runs, before.Runs)
 		}
@@ -177,13 +178,13 @@ func TestExportsOfARelease(t *testing.T) {
 	t.Parallel()
 	releases(t, func(t *testing.T, dir string) {
 		url := stacktest.DatabaseURL(t)
-		precis(t, url, "migrate")
+		command(t, url, "migrate")
 		for _, name := range []string{"export.jsonl", "export-pruned.jsonl"} {
 			file := filepath.Join(t.TempDir(), name)
 			if err := os.WriteFile(file, unzipped(t, filepath.Join(dir, name+".gz")), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			id := strings.TrimSpace(precis(t, url, "import", file))
+			id := strings.TrimSpace(command(t, url, "import", file))
 			sameContexts(t, url, dir, scenario.Tenant+"/"+id)
 		}
 		if got := verify(t, url); got.Conversations != 2 || got.Pruned == 0 {

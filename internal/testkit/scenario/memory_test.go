@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"precis"
 	"precis/internal/memory"
 	"precis/internal/service"
 	"precis/internal/store/markers"
@@ -46,7 +47,7 @@ func TestMemoryFolder(t *testing.T) {
 		Messages: append([]string{scenario.User("remember foo_bar/baz.go:17")}, scenario.Talk(4, 400)...),
 	})
 	first := s.Compact(ref, runs.Request{})
-	if first.Outcome != runs.OutcomeApplied {
+	if first.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s\n%s", first.Reason, s.Steps(first))
 	}
 	context := strings.Join(s.Context(ref), "\n")
@@ -88,7 +89,7 @@ func TestMemoryFolder(t *testing.T) {
 	eventually(t, "an undo writes what is missing", func() bool { return same("segment_0001.md") })
 	s.Append(ref, scenario.Talk(3, 400)...)
 	second := s.Compact(ref, runs.Request{Kind: pipeline.TriggerManual, Full: true})
-	if second.Outcome != runs.OutcomeApplied {
+	if second.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s\n%s", second.Reason, s.Steps(second))
 	}
 	page, err := svc.ListSegments(t.Context(), ref, 0, "")
@@ -125,7 +126,7 @@ func TestMemoryOfABackgroundCompaction(t *testing.T) {
 		Messages: append([]string{scenario.User("remember foo_bar/baz.go:17")}, scenario.Talk(4, 800)...),
 	})
 	run := s.Compact(ref, runs.Request{Kind: pipeline.TriggerBackground, Prepare: true})
-	if run.Outcome != runs.OutcomePrepared {
+	if run.Outcome != precis.OutcomePrepared {
 		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
 	}
 	if page, err := svc.ListSegments(t.Context(), ref, 0, ""); err != nil || len(page.Segments) != 0 {

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 
+	"precis"
 	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/internal/llm"
@@ -32,7 +33,6 @@ import (
 	"precis/internal/worker"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
-	"precis/workflows"
 )
 
 // Tenant is whom the conversations of a scenario belong to.
@@ -248,7 +248,7 @@ func (s *System) WaitFor(run runs.Run, limit time.Duration) runs.Run {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.T.Context(), limit)
 	defer cancel()
-	if _, err := workflows.Wait(ctx, s.Client, s.Launch(run)); err != nil {
+	if _, err := precis.Wait(ctx, s.Client, s.Launch(run)); err != nil {
 		s.T.Fatalf("run %s: %v\n%s", run.Ref.ID, err, s.Steps(run))
 	}
 	return s.Run(run)
@@ -265,15 +265,8 @@ func (s *System) Run(run runs.Run) runs.Run {
 }
 
 // Launch is how the run's workflow is started.
-func (s *System) Launch(run runs.Run) workflows.Launch {
-	return workflows.Launch{
-		Input: workflows.CompactionInput{
-			Tenant: run.Ref.Tenant, Conversation: run.Conversation, Run: run.Ref.ID,
-			Replay: workflows.ReplayMode(run.ReplayMode()),
-		},
-		TaskQueue: s.Config.Worker.TaskQueue,
-		Trigger:   string(run.Kind),
-	}
+func (s *System) Launch(run runs.Run) precis.Launch {
+	return precis.Launch{Input: run.Input(), TaskQueue: s.Config.Worker.TaskQueue, Trigger: run.Kind}
 }
 
 // Compact asks for a run and waits for its end.

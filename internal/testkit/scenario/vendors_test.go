@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"precis"
 	"precis/internal/config"
 	"precis/internal/llm"
 	"precis/internal/store"
@@ -131,7 +132,7 @@ func TestVendorsAsked(t *testing.T) {
 						if want == "" {
 							want = v.name + "/" + c.name
 						}
-						if run.Outcome != runs.OutcomeApplied || run.Facts.Summarizer != want {
+						if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != want {
 							t.Errorf("%s by %s, want %s\n%s", run.Outcome, run.Facts.Summarizer, want, s.Steps(run))
 						}
 						var path []string
@@ -198,7 +199,7 @@ func TestSelfByVendor(t *testing.T) {
 			})
 			before := s.Context(ref)
 			run := s.Compact(ref, runs.Request{})
-			if run.Outcome != runs.OutcomeApplied || run.Facts.Summarizer != "self" ||
+			if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "self" ||
 				run.Facts.Mode != pipeline.ModeExplicit {
 				t.Fatalf("%s by %s (%s)\n%s", run.Outcome, run.Facts.Summarizer, run.Facts.Mode, s.Steps(run))
 			}
@@ -353,7 +354,7 @@ func TestNativeCompaction(t *testing.T) {
 				Messages: limited(n.format, scenario.TalkIn(n.format, 10, n.tokens/10)),
 			})
 			run := s.Compact(ref, runs.Request{})
-			if run.Outcome != runs.OutcomeApplied || run.Facts.Summarizer != n.summarizer || run.Facts.Mode != n.mode {
+			if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != n.summarizer || run.Facts.Mode != n.mode {
 				t.Fatalf("%s by %s (%s) %s\n%s", run.Outcome, run.Facts.Summarizer, run.Facts.Mode, run.Reason,
 					s.Steps(run))
 			}
@@ -482,7 +483,7 @@ func TestCompactsAgainOnTopOfItsOwn(t *testing.T) {
 	s.Append(ref, scenario.Talk(10, 6000)...)
 	second := s.Compact(ref, runs.Request{})
 	for _, run := range []runs.Run{first, second} {
-		if run.Outcome != runs.OutcomeApplied || run.Facts.Summarizer != "native" {
+		if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "native" {
 			t.Fatalf("%s by %s %s\n%s", run.Outcome, run.Facts.Summarizer, run.Reason, s.Steps(run))
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"net/http"
 )
 
-// precis is the HTTP API: its address, and a key, "" where it asks for none.
-type precis struct{ url, key string }
+// api is the HTTP API: its address, and a key, "" where it asks for none.
+type api struct{ url, key string }
 
 // problem is what a failed call is answered with.
 type problem struct {
@@ -20,12 +20,12 @@ type problem struct {
 
 func (p *problem) Error() string { return fmt.Sprintf("precis: %s: %s", p.Code, p.Detail) }
 
-func (p precis) post(ctx context.Context, path, idempotencyKey string, in, out any) error {
+func (p api) post(ctx context.Context, path, idempotencyKey string, in, out any) error {
 	return p.send(ctx, http.MethodPost, path, idempotencyKey, in, out)
 }
 
 // send calls precis and reads the answer. What precis refuses is a *problem.
-func (p precis) send(ctx context.Context, method, path, idempotencyKey string, in, out any) error {
+func (p api) send(ctx context.Context, method, path, idempotencyKey string, in, out any) error {
 	var body io.Reader = http.NoBody
 	if in != nil {
 		encoded, err := json.Marshal(in)
