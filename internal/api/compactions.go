@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -10,19 +9,11 @@ import (
 
 	"precis/internal/api/wire"
 	"precis/internal/service"
-	"precis/internal/store"
 )
 
 type compactInput struct {
 	ConversationPath
 	Payload payload[wire.NewCompactionInput]
-}
-
-// runOutput is a run: 202 while it goes on.
-type runOutput struct {
-	Status   int
-	Location string `header:"Location"`
-	Body     wire.Run
 }
 
 type listCompactionsInput struct {
@@ -31,18 +22,6 @@ type listCompactionsInput struct {
 }
 
 type listCompactionsOutput struct{ Body wire.CompactionList }
-
-type markerInput struct {
-	ConversationPath
-	Payload payload[wire.ReportedMarkerInput]
-}
-
-type markerOutput struct {
-	Status int
-	Body   wire.Marker
-}
-
-type undoOutput struct{ Body wire.Undone }
 
 func (s *Server) compactions() {
 	register(s, huma.Operation{
@@ -90,42 +69,6 @@ func (s *Server) compact(ctx context.Context, q *request, in *compactInput) (*ru
 	return runAnswer(run), nil
 }
 
-func runAnswer(run wire.Run) *runOutput {
-	out := &runOutput{Status: http.StatusAccepted, Location: "/v1/runs/" + run.ID, Body: run}
-	if run.Outcome != "" {
-		out.Status = http.StatusOK
-	}
-	return out
-}
-
-// await waits for the end of a run as long as asked, or until the server stops: the run itself goes on.
-func (s *Server) await(ctx context.Context, q *request, run wire.Run, wait time.Duration) (wire.Run, error) {
-	if s.launcher.Client == nil {
-		return run, nil
-	}
-	ref := store.RunRef{Tenant: q.tenant, ID: run.ID}
-	stored, err := s.store.Runs.Get(ctx, ref)
-	if err != nil {
-		return run, err
-	}
-	patience, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	defer context.AfterFunc(s.stopping, cancel)()
-	_, waited := s.launcher.Wait(patience, stored)
-	if ctx.Err() != nil {
-		return run, ctx.Err()
-	}
-	if waited != nil && patience.Err() == nil {
-		// Temporal is away: the run is asked for, and its row says how far it is.
-		s.log.Warn("a run cannot be waited for", "run", run.ID, "error", waited)
-	}
-	now, err := s.service.GetRun(ctx, ref, nil)
-	if errors.Is(err, context.Canceled) {
-		return run, err
-	}
-	return now, err
-}
-
 func (s *Server) listCompactions(ctx context.Context, q *request,
 	in *listCompactionsInput,
 ) (*listCompactionsOutput, error) {
@@ -134,23 +77,4 @@ func (s *Server) listCompactions(ctx context.Context, q *request,
 		return nil, err
 	}
 	return &listCompactionsOutput{wire.CompactionList{Compactions: list, Next: next}}, nil
-}
-
-func (s *Server) reportMarker(ctx context.Context, q *request, in *markerInput) (*markerOutput, error) {
-	b := in.Payload.value
-	m, err := s.service.ReportMarker(ctx, in.ref(q), service.ReportedMarker{
-		Summary: b.Summary, CoversTo: b.CoversTo, TokensBefore: b.TokensBefore, TokensAfter: b.TokensAfter,
-	}, q.trusted)
-	if err != nil {
-		return nil, err
-	}
-	return &markerOutput{Status: http.StatusCreated, Body: m}, nil
-}
-
-func (s *Server) undo(ctx context.Context, q *request, in *ConversationPath) (*undoOutput, error) {
-	u, err := s.service.Undo(ctx, in.ref(q))
-	if err != nil {
-		return nil, err
-	}
-	return &undoOutput{Body: u}, nil
 }

@@ -14,19 +14,6 @@ import (
 	"precis/internal/store"
 )
 
-// The groups of operations on the page.
-const (
-	tagConversations = "Conversations"
-	tagLoop          = "An agent's loop"
-	tagCompactions   = "Compactions"
-	tagState         = "Live state"
-	tagSettings      = "Settings"
-	tagEvents        = "Events"
-	tagMemory        = "Memory"
-	tagAudit         = "Runs and usage"
-	tagServer        = "The server"
-)
-
 // ConversationPath is part of the input of every operation on a conversation.
 type ConversationPath struct {
 	ID string `path:"id" maxLength:"160" doc:"The conversation's id."`

@@ -1,76 +1,107 @@
 package api
 
 import (
+	"net/http"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"precis/internal/api/wire"
+	"precis/internal/service"
 )
 
-const refPrefix = "#/components/schemas/"
-
-// schemaNames are the names of the schemas that are not those of their Go types. Clients are generated from the
-// document: a schema keeps the name that it was published with.
-var schemaNames = map[string]string{
-	"CompactionList":   "ListCompactionsOutputBody",
-	"ConversationList": "ListConversationsOutputBody",
-	"Fault":            "StoreFault",
-	"MarkerStats":      "ConversationMarkerStats",
-	"MessageList":      "ListMessagesOutputBody",
-	"Omission":         "PipelineOmission",
-	"RunList":          "ListRunsOutputBody",
-	"RunSummary":       "SumRunsOutputBody",
-	"SealHead":         "StoreSealHead",
-	"Section":          "PipelineSection",
-	"StateList":        "ListStateOutputBody",
-	"StateValue":       "StateValueInput",
-	"TriggerDecision":  "PipelineTriggerDecision",
-	"Trimmed":          "ConversationTrimmed",
-	"UsageList":        "UsageOutputBody",
-	"Verification":     "PipelineVerification",
-}
-
-// schemaName names the schema of a type.
-func schemaName(t reflect.Type, hint string) string {
-	name := huma.DefaultSchemaNamer(t, hint)
-	if published, ok := schemaNames[name]; ok {
-		return published
+// failures documents what an operation may be answered with when it fails: one entry a status, with its codes.
+func failures(api huma.API, op huma.Operation, t traits) map[string]*huma.Response {
+	schema := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
+	possible := slices.Concat(common, t.codes)
+	if t.public {
+		possible = t.codes
 	}
-	return name
-}
-
-// isRequest reports whether a schema is part of a request's body.
-func isRequest(name string) bool { return strings.HasSuffix(name, "Input") }
-
-// finishDocument adds to the schemas what huma does not: the description of a type, by the doc tag of its blank field;
-// null where an answer may hold it; and that fields may be added to answers.
-func finishDocument(doc *huma.OpenAPI) {
-	schemas := doc.Components.Schemas
-	for name, schema := range schemas.Map() {
-		t := schemas.TypeFromRef(refPrefix + name)
-		if t == nil || t.Kind() != reflect.Struct {
-			continue
+	if strings.Contains(op.Path, "{") {
+		possible = append(possible, service.CodeNotFound)
+	}
+	if op.Method != http.MethodGet {
+		possible = append(possible, service.CodeTooLarge, codeMediaType)
+		if !t.unkept {
+			possible = append(possible, codeKeyReused, codeKeyBusy)
 		}
-		if blank, ok := t.FieldByName("_"); ok {
-			schema.Description = blank.Tag.Get("doc")
-		}
-		if isRequest(name) {
-			continue
-		}
-		schema.AdditionalProperties = nil
-		for _, f := range fieldsOf(t) {
-			if property := schema.Properties[f.name]; property != nil && !f.omitEmpty && nullable(t, f) {
-				schema.Properties[f.name] = &huma.Schema{
-					Description: property.Description, AnyOf: []*huma.Schema{{Ref: property.Ref}, {Type: "null"}},
-				}
-			}
+		if !t.unkept && !t.repeatable {
+			possible = append(possible, codeKeyLost)
 		}
 	}
+	responses := map[string]*huma.Response{}
+	for _, c := range codes {
+		if !slices.Contains(possible, c.code) {
+			continue
+		}
+		status := strconv.Itoa(c.status)
+		about := "`" + string(c.code) + "`: " + c.about
+		if known := responses[status]; known != nil {
+			known.Description += "\n\n" + about
+			continue
+		}
+		responses[status] = &huma.Response{
+			Description: about, Content: map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
+		}
+	}
+	return responses
 }
 
-// nullable reports whether a field may be null and huma's schema does not say so: a pointer to a struct.
-func nullable(t reflect.Type, f field) bool {
-	t = t.FieldByIndex(f.index).Type
-	return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && t.Elem() != reflect.TypeFor[time.Time]()
+// documented is any payload.
+type documented interface {
+	schema(huma.Registry) *huma.Schema
 }
+
+// documentBody adds a second success, and the request's body to the document, where huma would have had it from the
+// field that we do not give it. Writes also take an idempotency key.
+func (s *Server) documentBody(op huma.Operation, input reflect.Type) {
+	registered := operationAt(s.api.OpenAPI(), op)
+	for i := range input.NumField() {
+		p, ok := reflect.Zero(input.Field(i).Type).Interface().(documented)
+		if !ok {
+			continue
+		}
+		schema := p.schema(s.api.OpenAPI().Components.Schemas)
+		full := schema
+		for full.Ref != "" {
+			full = s.api.OpenAPI().Components.Schemas.SchemaFromRef(full.Ref)
+		}
+		registered.RequestBody = &huma.RequestBody{
+			Required: len(full.Required) > 0, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}},
+		}
+	}
+	t := traitsOf(&op)
+	if t.also != 0 {
+		registered.Responses[strconv.Itoa(t.also)] = &huma.Response{
+			Description: http.StatusText(t.also),
+			Content:     registered.Responses[strconv.Itoa(registered.DefaultStatus)].Content,
+		}
+	}
+	if op.Method != http.MethodGet && !t.unkept {
+		registered.Parameters = append(registered.Parameters, &huma.Param{
+			Name: idempotencyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: ptr(255)},
+			Description: "A key of the client's own for this request. The same request with the same key within a " +
+				"day is done once, and gets the same answer.",
+		})
+	}
+}
+
+func operationAt(doc *huma.OpenAPI, op huma.Operation) *huma.Operation {
+	item := doc.Paths[op.Path]
+	switch op.Method {
+	case http.MethodPost:
+		return item.Post
+	case http.MethodPut:
+		return item.Put
+	case http.MethodPatch:
+		return item.Patch
+	case http.MethodDelete:
+		return item.Delete
+	}
+	return item.Get
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -2,9 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"sort"
 
 	"precis/internal/api/wire"
@@ -12,7 +9,6 @@ import (
 	"precis/internal/store"
 	"precis/internal/store/searchindex"
 	"precis/internal/store/segments"
-	"precis/pipeline"
 )
 
 // The size of a page of hits.
@@ -20,14 +16,6 @@ const (
 	DefaultHits = 20
 	MaxHits     = 100
 )
-
-// searchPlace is a cursor's content.
-type searchPlace struct {
-	Match string  `json:"m"`
-	Rank  float64 `json:"r,omitempty"`
-	Seq   int64   `json:"s"`
-	Note  string  `json:"n,omitempty"`
-}
 
 const (
 	matchWords     = "words"
@@ -116,69 +104,4 @@ func segmentOf(list []segments.Segment, p Place) string {
 		return ""
 	}
 	return list[i].Name
-}
-
-// The size of one step of catchUp: whichever is reached first.
-const (
-	stepMessages = 500
-	stepBytes    = 4 << 20
-)
-
-// catchUp makes findable what came since somebody searched last. It keeps what it has done step by step: one that is
-// cut off is gone on with.
-func (m Memory) catchUp(ctx context.Context, ref store.ConversationRef) error {
-	indexed, head, err := m.Store.SearchIndex.Progress(ctx, ref)
-	if err != nil || indexed >= head {
-		return err
-	}
-	_, codec, err := m.open(ctx, ref)
-	if err != nil {
-		return err
-	}
-	var texts []searchindex.Text
-	size := 0
-	flush := func(upTo int64) error {
-		err := m.Store.SearchIndex.Add(ctx, ref, texts, upTo)
-		texts, size = texts[:0], 0
-		return err
-	}
-	for msg, err := range m.Store.Messages.Walk(ctx, ref, indexed+1, head) {
-		if err != nil {
-			return err
-		}
-		if d := decode(codec, msg); !d.unreadable {
-			_, text, _ := pipeline.QuoteMessage(d.Message)
-			texts = append(texts, searchindex.Text{Seq: msg.Seq, Text: text})
-			size += len(text)
-		}
-		if len(texts) >= stepMessages || size >= stepBytes || msg.Seq == head {
-			if err := flush(msg.Seq); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func makePlace(p searchPlace) string {
-	raw, err := json.Marshal(p)
-	if err != nil {
-		panic(err) // strings and numbers: it cannot fail
-	}
-	return base64.RawURLEncoding.EncodeToString(raw)
-}
-
-func parsePlace(cursor string) (*searchPlace, error) {
-	if cursor == "" {
-		return nil, nil
-	}
-	var p searchPlace
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err == nil {
-		err = json.Unmarshal(raw, &p)
-	}
-	if err != nil || p.Match != matchWords && p.Match != matchSubstring || p.Seq < 0 {
-		return nil, fmt.Errorf("the cursor is not one of a search's: %w", store.ErrInvalid)
-	}
-	return &p, nil
 }

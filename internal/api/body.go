@@ -1,0 +1,75 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"precis/internal/service"
+)
+
+// readBody reads the whole body, so that what follows has it at hand, and sees to its size, form and time.
+func (s *Server) readBody(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
+	if r.Method == http.MethodGet || r.Body == nil {
+		next(ctx)
+		return
+	}
+	body, p := s.wholeBody(r, w, int64(s.config.MaxBodyBytes))
+	if p == nil {
+		p = bodyProblem(r, body)
+	}
+	if p != nil {
+		p.write(w, r)
+		return
+	}
+	requestOf(r.Context()).body = body
+	next(ctx)
+}
+
+// wholeBody reads a body that is within a limit and comes in time.
+func (s *Server) wholeBody(r *http.Request, w http.ResponseWriter, most int64) ([]byte, *Problem) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(s.timeout()))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	// A deadline that passes later would look as if the client had gone.
+	_ = control.SetReadDeadline(time.Time{})
+	var tooLarge *http.MaxBytesError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, problem(service.CodeTooLarge,
+			"the body is larger than %d bytes (http.max_body_bytes): send fewer messages at once", tooLarge.Limit)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		p := problem(codeTimeout, "the body did not arrive within %s", s.timeout())
+		p.Status = http.StatusRequestTimeout
+		return nil, p.complete()
+	case err != nil:
+		return nil, problem(service.CodeInvalid, "the body ended before it was complete").at("body")
+	}
+	return body, nil
+}
+
+func bodyProblem(r *http.Request, body []byte) *Problem {
+	if len(body) == 0 {
+		return nil
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return problem(codeMediaType, "Content-Encoding is %q: bodies are taken as they are, not compressed",
+			encoding).at("header.Content-Encoding")
+	}
+	given := r.Header.Get("Content-Type")
+	media, _, err := mime.ParseMediaType(given)
+	if given != "" && (err != nil || media != "application/json" && !strings.HasSuffix(media, "+json")) {
+		return problem(codeMediaType, "Content-Type is %q: send `Content-Type: application/json`",
+			given).at("header.Content-Type")
+	}
+	return nil
+}

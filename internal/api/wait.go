@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"precis/internal/api/wire"
+	"precis/internal/store"
+)
+
+// runOutput is a run: 202 while it goes on.
+type runOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     wire.Run
+}
+
+func runAnswer(run wire.Run) *runOutput {
+	out := &runOutput{Status: http.StatusAccepted, Location: "/v1/runs/" + run.ID, Body: run}
+	if run.Outcome != "" {
+		out.Status = http.StatusOK
+	}
+	return out
+}
+
+// await waits for the end of a run as long as asked, or until the server stops: the run itself goes on.
+func (s *Server) await(ctx context.Context, q *request, run wire.Run, wait time.Duration) (wire.Run, error) {
+	if s.launcher.Client == nil {
+		return run, nil
+	}
+	ref := store.RunRef{Tenant: q.tenant, ID: run.ID}
+	stored, err := s.store.Runs.Get(ctx, ref)
+	if err != nil {
+		return run, err
+	}
+	patience, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)()
+	_, waited := s.launcher.Wait(patience, stored)
+	if ctx.Err() != nil {
+		return run, ctx.Err()
+	}
+	if waited != nil && patience.Err() == nil {
+		// Temporal is away: the run is asked for, and its row says how far it is.
+		s.log.Warn("a run cannot be waited for", "run", run.ID, "error", waited)
+	}
+	now, err := s.service.GetRun(ctx, ref, nil)
+	if errors.Is(err, context.Canceled) {
+		return run, err
+	}
+	return now, err
+}
