@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"precis/internal/contract"
-	"precis/internal/conversation"
+	"precis/internal/launch"
 	"precis/internal/store"
 )
 
@@ -25,7 +25,7 @@ func (a *Activities) nextReplays(ctx context.Context, req contract.NextReplaysRe
 	if err != nil {
 		return out, err
 	}
-	q, err := conversation.ReplayBatchRequestOf(batch)
+	q, err := launch.BatchRequestOf(batch)
 	if err != nil {
 		return out, err
 	}
@@ -35,7 +35,7 @@ func (a *Activities) nextReplays(ctx context.Context, req contract.NextReplaysRe
 	}
 	out.Next = next
 	for _, r := range list {
-		run, _, err := conversation.AskReplay(ctx, a.Store, a.Config, r.Run, q.Replay)
+		run, _, err := launch.AskReplay(ctx, a.Store, a.Config, r.Run, q.Replay)
 		switch {
 		case errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrNotFound):
 			out.Refused++

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"precis"
-	"precis/internal/conversation"
+	"precis/internal/launch"
 	"precis/internal/store"
 	"precis/internal/store/runs"
 	"precis/pipeline"
@@ -30,7 +30,7 @@ const (
 func (a *Activities) AskForRun(ctx context.Context, req precis.AskForRunRequest) (precis.AskForRunResult, error) {
 	defer heartbeat(ctx)()
 	ref := store.ConversationRef{Tenant: req.Tenant, ID: req.Conversation}
-	run, attached, err := conversation.Ask(ctx, a.Store, a.Config, ref, runs.Request{
+	run, attached, err := launch.Ask(ctx, a.Store, a.Config, ref, runs.Request{
 		Full: req.Full, Trigger: json.RawMessage(`{"kind":"manual"}`), Hold: childPatience,
 	})
 	switch {

@@ -12,7 +12,7 @@ import (
 	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/contract"
-	"precis/internal/conversation"
+	"precis/internal/launch"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/internal/store/conversations"
@@ -26,10 +26,10 @@ import (
 
 // replay repeats a run and waits for the end.
 func replay(t *testing.T, s *scenario.System, run runs.Run,
-	q conversation.ReplayRequest,
+	q launch.ReplayRequest,
 ) (runs.Run, wire.RunComparison) {
 	t.Helper()
-	asked, attached, err := conversation.AskReplay(t.Context(), s.Store, s.Config, run.Ref, q)
+	asked, attached, err := launch.AskReplay(t.Context(), s.Store, s.Config, run.Ref, q)
 	if err != nil || attached {
 		t.Fatalf("attached %t, %v", attached, err)
 	}
@@ -48,7 +48,7 @@ func repeats(t *testing.T, s *scenario.System, run runs.Run) {
 	ref := store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}
 	requests, events, before := len(s.Vendor.Requests()), len(eventsOf(t, s, ref)), strings.Join(s.Context(ref), "\n")
 
-	got, c := replay(t, s, run, conversation.ReplayRequest{})
+	got, c := replay(t, s, run, launch.ReplayRequest{})
 
 	if got.Outcome != precis.OutcomeReplayed || got.Replay.Identical == nil || !*got.Replay.Identical || !c.Identical ||
 		c.First != nil {
@@ -75,7 +75,7 @@ func repeats(t *testing.T, s *scenario.System, run runs.Run) {
 		t.Error("the replay changed the context")
 	}
 	// However often: the same.
-	if _, again := replay(t, s, run, conversation.ReplayRequest{}); !again.Identical {
+	if _, again := replay(t, s, run, launch.ReplayRequest{}); !again.Identical {
 		t.Errorf("the second time: %+v", again.First)
 	}
 }
@@ -227,7 +227,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 			run := s.Compact(ref, runs.Request{})
 			tt.change(t, s, run)
 
-			got, c := replay(t, s, run, conversation.ReplayRequest{})
+			got, c := replay(t, s, run, launch.ReplayRequest{})
 
 			if got.Outcome != precis.OutcomeReplayed || c.Identical || got.Replay.Identical == nil ||
 				*got.Replay.Identical || c.First == nil {
@@ -406,18 +406,18 @@ func TestReplayRefuses(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{text(good), {Hang: true}}})
 	s.StartWorker()
-	ask := func(run runs.Run, q conversation.ReplayRequest) error {
-		_, _, err := conversation.AskReplay(t.Context(), s.Store, s.Config, run.Ref, q)
+	ask := func(run runs.Run, q launch.ReplayRequest) error {
+		_, _, err := launch.AskReplay(t.Context(), s.Store, s.Config, run.Ref, q)
 		return err
 	}
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
 	run := s.Compact(ref, runs.Request{})
-	got, _ := replay(t, s, run, conversation.ReplayRequest{})
-	if err := ask(got, conversation.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) ||
+	got, _ := replay(t, s, run, launch.ReplayRequest{})
+	if err := ask(got, launch.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) ||
 		!strings.Contains(err.Error(), "replay itself") {
 		t.Errorf("a replay of a replay: %v", err)
 	}
-	for _, q := range []conversation.ReplayRequest{
+	for _, q := range []launch.ReplayRequest{
 		{Apply: true},
 		{Focus: "x"},
 		{Live: true, Prompt: "none"},
@@ -428,7 +428,7 @@ func TestReplayRefuses(t *testing.T) {
 		}
 	}
 	unfinished := s.Request(ref, runs.Request{Focus: "again"})
-	if err := ask(unfinished, conversation.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) ||
+	if err := ask(unfinished, launch.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) ||
 		!strings.Contains(err.Error(), "not ended") {
 		t.Errorf("of an unfinished run: %v", err)
 	}
@@ -439,7 +439,7 @@ func TestReplayRefuses(t *testing.T) {
 
 	// Without its answer a run cannot be repeated, and says so.
 	sql(t, s, `UPDATE artifacts SET data = NULL, pruned_at = now() WHERE kind = 'answer'`)
-	asked, _, err := conversation.AskReplay(t.Context(), s.Store, s.Config, run.Ref, conversation.ReplayRequest{})
+	asked, _, err := launch.AskReplay(t.Context(), s.Store, s.Config, run.Ref, launch.ReplayRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +450,7 @@ func TestReplayRefuses(t *testing.T) {
 	if err := s.Store.Retention.DeleteContent(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
-	if err := ask(run, conversation.ReplayRequest{}); !errors.Is(err, store.ErrNotFound) {
+	if err := ask(run, launch.ReplayRequest{}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("of a deleted conversation: %v", err)
 	}
 }
@@ -478,7 +478,7 @@ func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 	s.Append(ref, scenario.Assistant("done"), scenario.User("This came later."))
 	before, events := s.Context(ref), len(eventsOf(t, s, ref))
 
-	got, c := replay(t, s, run, conversation.ReplayRequest{
+	got, c := replay(t, s, run, launch.ReplayRequest{
 		Live: true, Summarizer: "openai/beta", Prompt: "general",
 		MaxChars: 9000, Focus: "the parts",
 	})
@@ -588,7 +588,7 @@ func TestLiveReplayIsApplied(t *testing.T) {
 			}
 			before := s.Context(ref)
 
-			got, c := replay(t, s, run, conversation.ReplayRequest{Live: true, Apply: true, Summarizer: "openai/beta"})
+			got, c := replay(t, s, run, launch.ReplayRequest{Live: true, Apply: true, Summarizer: "openai/beta"})
 
 			if got.Outcome != tt.want {
 				t.Fatalf("%s %s %s\n%s", got.Outcome, got.ErrorKind, got.Reason, s.Steps(got))
@@ -654,7 +654,7 @@ func TestBudgetHoldsForLiveReplays(t *testing.T) {
 	sql(t, s, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, state, input_tokens) `+
 		`SELECT cid, tenant, id, 99, 1, 'x', 'y', 'failed', 5000 FROM runs WHERE id = $1`, run.Ref.ID)
 	requests := len(s.Vendor.Requests())
-	got, _ := replay(t, s, run, conversation.ReplayRequest{Live: true})
+	got, _ := replay(t, s, run, launch.ReplayRequest{Live: true})
 	if n := len(s.Vendor.Requests()); n != requests || !got.Facts.Digest {
 		t.Errorf("%d calls beyond the budget, summary by %s", n-requests, got.Facts.Summarizer)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"precis/internal/api/wire"
-	"precis/internal/conversation"
+	"precis/internal/launch"
 )
 
 type replayInput struct {
@@ -32,7 +32,7 @@ func (s *Server) replay(ctx context.Context, q *request, in *replayInput) (*runO
 	b := in.Payload.value
 	ask, cancel := context.WithTimeout(ctx, s.timeout())
 	defer cancel()
-	run, err := s.service.Replay(ask, in.ref(q), conversation.ReplayRequest{
+	run, err := s.service.Replay(ask, in.ref(q), launch.ReplayRequest{
 		Live: b.Live, Apply: b.Apply, Summarizer: b.Summarizer, Prompt: b.Prompt, MaxChars: b.MaxChars, Focus: b.Focus,
 	})
 	if err != nil {

@@ -233,7 +233,7 @@ func (c *compaction) one(ctx context.Context, im conversation.Imported, i, n int
 	}
 	out.MessagesBefore = len(before.Context().Items)
 
-	run, _, err := c.s.launcher().Ask(ctx, ref, runs.Request{
+	run, _, err := launch.Ask(ctx, c.s.store, c.s.config, ref, runs.Request{
 		Focus: c.flags.focus, Full: c.flags.full, ForceExternal: c.flags.forceExternal,
 		Summarizer: c.summarizers(before),
 	})
@@ -272,7 +272,7 @@ func (c *compaction) summarizers(v conversation.View) string {
 	if c.flags.summarizer != "" {
 		return c.flags.summarizer
 	}
-	return launch.Summarizers(c.s.config, c.s.origins, v.Conversation.Vendor)
+	return defaultSummarizers(c.s.config, c.s.origins, v.Conversation.Vendor)
 }
 
 // wait waits for a run's end and shows how far it is. When the command is interrupted the run is cancelled.

@@ -112,7 +112,7 @@ func demoSummarizer(cfg config.Config, origins config.Origins, model string) (st
 		if origins.Of("settings.summarizers").Source != config.SourceDefault {
 			return "", nil
 		}
-		return launch.DefaultModel(cfg), nil
+		return defaultModel(cfg), nil
 	}
 	vendor, _, err := pipeline.SummarizerSpec{Model: model}.Split()
 	if err != nil {
@@ -153,7 +153,7 @@ func (a *app) runDemo(ctx context.Context, s *session, p *progress,
 	}
 	report.MessagesBefore = len(before.Context().Items)
 	began = time.Now()
-	run, _, err := s.launcher().Ask(ctx, ref, runs.Request{Summarizer: summarizer})
+	run, _, err := launch.Ask(ctx, s.store, s.config, ref, runs.Request{Summarizer: summarizer})
 	if err != nil {
 		return report, view, err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"precis/internal/config"
 	"precis/internal/devstack"
-	"precis/internal/launch"
 	"precis/internal/store/schema"
 	"precis/internal/version"
 )
@@ -140,7 +139,7 @@ func vendorFindings(cfg config.Config, origins config.Origins) []finding {
 	var names, usable []string
 	for _, name := range slices.Sorted(maps.Keys(cfg.Vendors)) {
 		names = append(names, name)
-		if !launch.Usable(cfg, name) {
+		if !canBeAsked(cfg, name) {
 			continue
 		}
 		text := name

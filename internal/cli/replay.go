@@ -13,7 +13,6 @@ import (
 	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/contract"
-	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -22,7 +21,7 @@ import (
 )
 
 type replayFlags struct {
-	conversation.ReplayRequest
+	launch.ReplayRequest
 	failed, digest                        bool
 	errorKind, conversation, since, until string
 	concurrency                           int
@@ -143,7 +142,7 @@ func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 			return err
 		}
 		b, err := s.launcher().StartBatch(ctx, a.tenant,
-			conversation.ReplayBatchRequest{Filter: filter, Replay: f.ReplayRequest, Concurrency: f.concurrency})
+			launch.BatchRequest{Filter: filter, Replay: f.ReplayRequest, Concurrency: f.concurrency})
 		if err != nil {
 			return replayError(err)
 		}
@@ -213,7 +212,7 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 		if _, err := s.store.Runs.Get(ctx, ref); errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
 		}
-		asked, _, err := conversation.AskReplay(ctx, s.store, s.config, ref, f.ReplayRequest)
+		asked, _, err := launch.AskReplay(ctx, s.store, s.config, ref, f.ReplayRequest)
 		if err != nil {
 			return replayError(err)
 		}

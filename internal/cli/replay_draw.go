@@ -10,7 +10,6 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/config"
 	"precis/internal/contract"
-	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/runreport"
 	"precis/internal/store/replays"
@@ -257,8 +256,8 @@ func drawFacts(b *strings.Builder, title string, list []wire.RunFact) {
 
 // batchReport is the JSON of a batch of replays.
 type batchReport struct {
-	ID      string                          `json:"id"`
-	Request conversation.ReplayBatchRequest `json:"request"`
+	ID      string              `json:"id"`
+	Request launch.BatchRequest `json:"request"`
 	// Total is how many runs matched; Replays how many have a replay, Done how many of those have ended.
 	Total   int `json:"total"`
 	Replays int `json:"replays"`

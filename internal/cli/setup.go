@@ -13,7 +13,6 @@ import (
 
 	"precis/internal/config"
 	"precis/internal/devstack"
-	"precis/internal/launch"
 	"precis/internal/version"
 )
 
@@ -39,7 +38,7 @@ func setupOf(c config.Config) (setup, error) {
 		Vendors: map[string]string{},
 	}
 	for name, v := range c.Vendors {
-		if !launch.Usable(c, name) {
+		if !canBeAsked(c, name) {
 			continue
 		}
 		text, err := json.Marshal(v)

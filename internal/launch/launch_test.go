@@ -34,7 +34,7 @@ func launcher(s *scenario.System) launch.Launcher {
 
 func ask(t *testing.T, l launch.Launcher, ref store.ConversationRef, req runs.Request) runs.Run {
 	t.Helper()
-	run, attached, err := l.Ask(t.Context(), ref, req)
+	run, attached, err := launch.Ask(t.Context(), l.Store, l.Config, ref, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +64,9 @@ func TestAskAndWait(t *testing.T) {
 		versions["config"] == "" {
 		t.Errorf("versions %s, %v", run.Versions, err)
 	}
-	again, attached, err := l.Ask(t.Context(), ref, runs.Request{})
+	again, attached, err := launch.Ask(t.Context(), l.Store, l.Config, ref, runs.Request{})
 	if err != nil || !attached || again.Ref != run.Ref {
-		t.Errorf("asked again while it goes on: %v, attached %v, %v", again.Ref, attached, err)
+		t.Errorf("asked while a run is unfinished: %v, attached %v, %v", again.Ref, attached, err)
 	}
 
 	// Two callers wait for the same run.

@@ -6,133 +6,125 @@ import (
 	"errors"
 	"fmt"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
-
-	"precis"
-	"precis/internal/contract"
+	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/internal/store"
-	"precis/internal/store/replays"
+	"precis/internal/store/contexts"
+	"precis/internal/store/runs"
+	"precis/pipeline"
 )
 
-// Batch is a batch of replays as it stands.
-type Batch struct {
-	replays.Batch
-	Request conversation.ReplayBatchRequest
-	Totals  replays.Totals
-	// Progress is what its workflow says, nil: there is none that goes on.
-	Progress *contract.BatchProgress
+// ReplayRequest says how a run is replayed. Zero fields are those of the original run.
+type ReplayRequest struct {
+	// Live calls the models. Otherwise their answers are read from the record.
+	Live bool `json:"live,omitempty"`
+	// Apply applies the summary of a live replay, unless the conversation has changed meanwhile.
+	Apply bool `json:"apply,omitempty"`
+	// Summarizer is a list such as "self,openai/NAME", Prompt the name of a prompt.
+	Summarizer string `json:"summarizer,omitempty"`
+	Prompt     string `json:"prompt,omitempty"`
+	// MaxChars bounds the summarizer's rendered input, in chars.
+	MaxChars int    `json:"max_chars,omitempty"`
+	Focus    string `json:"focus,omitempty"`
+	// Batch is the batch that the replay belongs to, "" if none.
+	Batch string `json:"-"`
 }
 
-// StartBatch repeats all the runs that a filter picks, and gives the batch. It goes on by itself.
-func (l Launcher) StartBatch(ctx context.Context, tenant string,
-	q conversation.ReplayBatchRequest,
-) (replays.Batch, error) {
-	if err := q.Replay.Validate(); err != nil {
-		return replays.Batch{}, err
-	}
-	if q.Concurrency < 1 || q.Concurrency > contract.MaxBatchConcurrency {
-		return replays.Batch{}, fmt.Errorf("%w: concurrency is from 1 to %d, not %d", store.ErrInvalid,
-			contract.MaxBatchConcurrency, q.Concurrency)
-	}
-	total, err := l.Store.Replays.Count(ctx, tenant, q.Filter)
-	if err != nil {
-		return replays.Batch{}, err
-	}
-	request, err := json.Marshal(q)
-	if err != nil {
-		return replays.Batch{}, fmt.Errorf("encode the request: %w", err)
-	}
-	b, err := l.Store.Batches.Create(ctx, tenant, request, total)
-	if err != nil {
-		return b, err
-	}
-	return b, l.ContinueBatch(ctx, b)
+// Changes reports whether the replay is to differ from the original run.
+func (q ReplayRequest) Changes() bool {
+	return q.Summarizer != "" || q.Prompt != "" || q.MaxChars != 0 || q.Focus != ""
 }
 
-// ContinueBatch makes sure that the workflow of a batch which has not ended runs. Starting it anew repeats no run
-// twice.
-func (l Launcher) ContinueBatch(ctx context.Context, b replays.Batch) error {
-	if !b.Finished.IsZero() {
+// Validate gives an error that names the first field which is not valid.
+func (q ReplayRequest) Validate() error {
+	switch {
+	case q.Apply && !q.Live:
+		return fmt.Errorf("%w: apply needs live: the summary of a replay from the record is there already", store.ErrInvalid)
+	case q.Changes() && !q.Live:
+		return fmt.Errorf("%w: changes need live: a replay from the record is the same as the original run", store.ErrInvalid)
+	case q.MaxChars < 0:
+		return fmt.Errorf("%w: max_chars is negative", store.ErrInvalid)
+	}
+	if q.Prompt != "" {
+		if _, err := pipeline.PromptNamed(q.Prompt); err != nil {
+			return fmt.Errorf("%w: prompt: %w", store.ErrInvalid, err)
+		}
+	}
+	return nil
+}
+
+// AskReplay asks for a replay of a run. It refuses with store.ErrInvalid a run that has not ended, that is a replay, or
+// that has no snapshot of its conversation, and with store.ErrNotFound one whose content was deleted or pruned. If the
+// batch has a replay of the run already, AskReplay gives that one (attached).
+func AskReplay(ctx context.Context, s *store.Store, c config.Config, original store.RunRef,
+	q ReplayRequest,
+) (run runs.Run, attached bool, err error) {
+	if err := q.Validate(); err != nil {
+		return run, false, err
+	}
+	of, err := s.Runs.Get(ctx, original)
+	if err != nil {
+		return run, false, err
+	}
+	refuse := func(format string, args ...any) (runs.Run, bool, error) {
+		return run, false, fmt.Errorf("%w: run %s cannot be replayed: %s", store.ErrInvalid, original.ID,
+			fmt.Sprintf(format, args...))
+	}
+	switch {
+	case of.ReplayOf != "":
+		return refuse("it is a replay itself, of run %s", of.ReplayOf)
+	case of.Outcome == "":
+		return refuse("it has not ended yet")
+	case of.FirstState() == "":
+		return refuse("it has no snapshot of its conversation, because it never started or an older version executed it")
+	}
+	state, err := s.Contexts.Snapshot(ctx, original.Tenant, of.FirstState())
+	if errors.Is(err, store.ErrNotFound) {
+		return run, false, fmt.Errorf("run %s cannot be replayed: its snapshot was pruned or deleted: %w",
+			original.ID, err)
+	}
+	if err != nil {
+		return run, false, err
+	}
+	req := runs.Request{
+		Kind: of.Kind, Trigger: of.Trigger, Focus: of.Focus, Full: of.Full, ForceExternal: of.ForceExternal,
+		Prepare: of.Prepare, Prompt: of.Prompt, Summarizer: of.Summarizer, Settings: of.Settings,
+		ReplayOf: original.ID, Replay: runs.ReplayOptions{Live: q.Live, Apply: q.Apply, Batch: q.Batch},
+	}
+	if req.Versions, err = Versions(c); err != nil {
+		return run, false, err
+	}
+	if q.Live {
+		if err := q.change(&req, state); err != nil {
+			return run, false, err
+		}
+	}
+	return s.Runs.Request(ctx, store.ConversationRef{Tenant: original.Tenant, ID: of.Conversation}, req)
+}
+
+// change makes the request differ from the original. What takes effect takes effect now, and is not prepared.
+func (q ReplayRequest) change(req *runs.Request, state contexts.Snapshot) error {
+	req.Prepare = false
+	if q.Summarizer != "" {
+		req.Summarizer, req.ForceExternal = q.Summarizer, false
+	}
+	if q.Prompt != "" {
+		req.Prompt = q.Prompt
+	}
+	if q.Focus != "" {
+		req.Focus = q.Focus
+	}
+	if len(req.Settings) == 0 {
+		req.Settings = state.Settings
+	}
+	if q.MaxChars == 0 {
 		return nil
 	}
-	q, err := conversation.ReplayBatchRequestOf(b)
+	settings, err := conversation.Overlay(pipeline.DefaultSettings(), req.Settings)
 	if err != nil {
 		return err
 	}
-	_, err = l.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: b.WorkflowID, TaskQueue: l.Config.Worker.TaskQueue,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: temporal.NewSearchAttributes(precis.AttributeTenant.ValueSet(b.Ref.Tenant),
-			precis.AttributeTrigger.ValueSet(string(contract.TriggerReplay))),
-		StaticSummary: fmt.Sprintf("replay of %d runs", b.Total),
-		StaticDetails: fmt.Sprintf(
-			"Batch `%s` of tenant `%s`. `precis replay --follow %s` shows how far it is.", b.Ref.ID, b.Ref.Tenant,
-			b.Ref.ID),
-	}, contract.BatchWorkflowType,
-		contract.BatchInput{Tenant: b.Ref.Tenant, Batch: b.Ref.ID, Concurrency: q.Concurrency})
-	if err != nil {
-		return fmt.Errorf("start workflow %s: %w", b.WorkflowID, err)
-	}
-	return nil
-}
-
-// Batch reads a batch as it stands.
-func (l Launcher) Batch(ctx context.Context, ref store.BatchRef) (Batch, error) {
-	var b Batch
-	var err error
-	if b.Batch, err = l.Store.Batches.Get(ctx, ref); err != nil {
-		return b, err
-	}
-	if b.Request, err = conversation.ReplayBatchRequestOf(b.Batch); err != nil {
-		return b, err
-	}
-	if b.Totals, err = l.Store.Batches.Totals(ctx, ref); err != nil || !b.Finished.IsZero() {
-		return b, err
-	}
-	value, err := l.Client.QueryWorkflow(ctx, b.WorkflowID, "", contract.BatchProgressQuery)
-	if err != nil { // no worker answers, or the workflow is gone: what the store says is true all the same
-		return b, ctx.Err()
-	}
-	var p contract.BatchProgress
-	if err := value.Get(&p); err != nil {
-		return b, fmt.Errorf("read the progress of batch %s: %w", ref.ID, err)
-	}
-	b.Progress = &p
-	return b, nil
-}
-
-// PauseBatch lets nothing new of a batch begin, or begin again; what is under way ends.
-func (l Launcher) PauseBatch(ctx context.Context, b replays.Batch, pause bool) (contract.BatchProgress, error) {
-	name := contract.BatchResumeUpdate
-	if pause {
-		name = contract.BatchPauseUpdate
-	}
-	var p contract.BatchProgress
-	handle, err := l.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: b.WorkflowID, UpdateName: name, WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err == nil {
-		err = handle.Get(ctx, &p)
-	}
-	if err != nil {
-		err = fmt.Errorf("%s batch %s: %w", name, b.Ref.ID, err)
-	}
-	return p, err
-}
-
-// CancelBatch ends a batch with what is under way of it.
-func (l Launcher) CancelBatch(ctx context.Context, b replays.Batch) error {
-	err := l.Client.CancelWorkflow(ctx, b.WorkflowID, "")
-	if errors.As(err, new(*serviceerror.NotFound)) {
-		_, err = l.Store.Batches.Finish(ctx, b.Ref, true)
-	}
-	if err != nil {
-		return fmt.Errorf("cancel batch %s: %w", b.Ref.ID, err)
-	}
-	return nil
+	settings.MaxPromptChars, settings.StrictPromptChars = q.MaxChars, 0
+	req.Settings, err = json.Marshal(settings)
+	return err
 }

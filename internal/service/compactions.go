@@ -10,6 +10,7 @@ import (
 	"precis"
 	"precis/internal/api/wire"
 	"precis/internal/conversation"
+	"precis/internal/launch"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/internal/store/breakers"
@@ -68,7 +69,7 @@ func (s *Service) Compact(ctx context.Context, ref store.ConversationRef,
 	if err := s.checkCompact(req); err != nil {
 		return run, false, err
 	}
-	asked, _, err := s.launcher().Ask(ctx, ref, runs.Request{
+	asked, _, err := launch.Ask(ctx, s.Store, s.Config, ref, runs.Request{
 		Kind: pipeline.TriggerManual, Focus: req.Focus, Full: req.Full, ForceExternal: req.ForceExternal,
 		Prompt: req.Prompt, Summarizer: req.Summarizer, Trigger: json.RawMessage(`{"kind":"manual"}`),
 	})

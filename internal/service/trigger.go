@@ -8,6 +8,7 @@ import (
 
 	"precis"
 	"precis/internal/conversation"
+	"precis/internal/launch"
 	"precis/internal/llm"
 	"precis/internal/store/conversations"
 	"precis/internal/store/markers"
@@ -165,7 +166,7 @@ func (l *look) request(settings pipeline.Settings) (*runs.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the settings: %w", err)
 	}
-	versions, err := conversation.Versions(l.s.Config)
+	versions, err := launch.Versions(l.s.Config)
 	if err != nil {
 		return nil, err
 	}

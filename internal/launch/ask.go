@@ -1,4 +1,4 @@
-package conversation
+package launch
 
 import (
 	"context"
@@ -7,15 +7,16 @@ import (
 	"fmt"
 
 	"precis/internal/config"
+	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/internal/store/runs"
 	"precis/internal/version"
 	"precis/pipeline"
 )
 
-// Ask asks for a run, by hand unless the request says otherwise. The settings that count for the conversation now, and
-// the versions of program and configuration, are kept with it. While a run of the conversation is unfinished it gives
-// that one instead (attached).
+// Ask asks for a run, by hand unless the request says otherwise. The run keeps the settings that the conversation has
+// now, and the versions of program and configuration. If a run of the conversation is unfinished, Ask gives that one
+// (attached).
 func Ask(ctx context.Context, s *store.Store, c config.Config, ref store.ConversationRef,
 	req runs.Request,
 ) (run runs.Run, attached bool, err error) {
@@ -23,7 +24,7 @@ func Ask(ctx context.Context, s *store.Store, c config.Config, ref store.Convers
 	if err != nil {
 		return run, false, err
 	}
-	settings, _ := SettingsOf(c.Settings, conv) // whoever changes them is told of those that do not fit
+	settings, _ := conversation.SettingsOf(c.Settings, conv) // a change of settings reports those that are not valid
 	if req.Settings, err = json.Marshal(settings); err != nil {
 		return run, false, fmt.Errorf("encode the settings: %w", err)
 	}
@@ -36,8 +37,8 @@ func Ask(ctx context.Context, s *store.Store, c config.Config, ref store.Convers
 	return s.Runs.Request(ctx, ref, req)
 }
 
-// Versions tells program and configuration, for a run's record. The configuration's hash is over the masked
-// values: two that differ in a secret alone are the same.
+// Versions gives the versions of program and configuration as a run records them. The hash of the configuration is over
+// the masked values: two that differ in a secret alone are the same.
 func Versions(c config.Config) (json.RawMessage, error) {
 	masked, err := json.Marshal(c.Masked())
 	if err != nil {

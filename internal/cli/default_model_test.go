@@ -1,4 +1,4 @@
-package launch
+package cli
 
 import (
 	"testing"
@@ -20,7 +20,7 @@ func TestDefaultModelsAreKnown(t *testing.T) {
 	}
 }
 
-func TestSummarizers(t *testing.T) {
+func TestDefaultSummarizers(t *testing.T) {
 	t.Parallel()
 	withKey := func(vendors ...string) config.Config {
 		c := config.Defaults()
@@ -52,7 +52,7 @@ func TestSummarizers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if got := Summarizers(test.config, test.origins, test.agent); got != test.want {
+			if got := defaultSummarizers(test.config, test.origins, test.agent); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -8,7 +8,6 @@ import (
 
 	"precis"
 	"precis/internal/contract"
-	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/store"
 	"precis/internal/store/replays"
@@ -75,12 +74,12 @@ func TestBatchOfFailedRuns(t *testing.T) {
 		t.Fatal(other.Outcome)
 	}
 	l := launch.Launcher{Store: s.Store, Client: s.Client, Config: s.Config}
-	request := conversation.ReplayBatchRequest{
+	request := launch.BatchRequest{
 		Filter: replays.Filter{
 			Failed: true, ErrorKind: "model_not_found", Since: failed[0].Created,
 			Effective: true,
 		},
-		Replay:      conversation.ReplayRequest{Live: true, Apply: true, Summarizer: "openai/beta"},
+		Replay:      launch.ReplayRequest{Live: true, Apply: true, Summarizer: "openai/beta"},
 		Concurrency: 4,
 	}
 	began = time.Now()
@@ -186,7 +185,7 @@ func TestBatchFromTheRecord(t *testing.T) {
 	}
 	asked := len(s.Vendor.Requests())
 	l := launch.Launcher{Store: s.Store, Client: s.Client, Config: s.Config}
-	b, err := l.StartBatch(t.Context(), scenario.Tenant, conversation.ReplayBatchRequest{Concurrency: 3})
+	b, err := l.StartBatch(t.Context(), scenario.Tenant, launch.BatchRequest{Concurrency: 3})
 	if err != nil || b.Total != len(runs) {
 		t.Fatalf("%d, %v", b.Total, err)
 	}
@@ -203,7 +202,7 @@ func TestBatchFromTheRecord(t *testing.T) {
 
 	// Without a worker nothing ends; cancelled, the batch does once there is one.
 	s.StopWorker()
-	b, err = l.StartBatch(t.Context(), scenario.Tenant, conversation.ReplayBatchRequest{Concurrency: 3})
+	b, err = l.StartBatch(t.Context(), scenario.Tenant, launch.BatchRequest{Concurrency: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +213,7 @@ func TestBatchFromTheRecord(t *testing.T) {
 	until(t, "the cancelled batch has ended",
 		func() bool { end, err = l.Batch(t.Context(), b.Ref); return err == nil && end.Cancelled })
 	if _, err := l.StartBatch(t.Context(), scenario.Tenant,
-		conversation.ReplayBatchRequest{Concurrency: contract.MaxBatchConcurrency + 1}); err == nil {
+		launch.BatchRequest{Concurrency: contract.MaxBatchConcurrency + 1}); err == nil {
 		t.Error("any concurrency is taken")
 	}
 }
