@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"precis/internal/store/runs"
+	"precis/internal/testkit/apitest"
 	"precis/internal/testkit/exampletest"
 	"precis/internal/testkit/scenario"
 )
@@ -25,7 +26,7 @@ func start(t *testing.T, window int) (*scenario.System, options) {
 	sys := scenario.New(t, exampletest.Script(window))
 	sys.StartWorker()
 	return sys, options{
-		api: api{url: exampletest.Serve(t, sys)}, tenant: scenario.Tenant,
+		api: api{url: apitest.Serve(t, sys)}, tenant: scenario.Tenant,
 		vendor: sys.Vendor.URL, vendorKey: "test-key", model: "test-agent", window: 6000,
 		temporal: client.Options{
 			HostPort: sys.Config.Temporal.Address, Namespace: sys.Config.Temporal.Namespace,

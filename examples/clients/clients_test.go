@@ -12,29 +12,36 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"precis"
 	"precis/internal/store"
 	"precis/internal/store/runs"
+	"precis/internal/testkit/apitest"
 	"precis/internal/testkit/exampletest"
 	"precis/internal/testkit/scenario"
 )
 
-// clientTimeout bounds one client's whole talk.
+// clientTimeout is for one client's whole conversation.
 const clientTimeout = 90 * time.Second
 
-// clients are the programs, each as it is run; the first word must be on the machine.
+// clients are the example clients, by the command that runs each.
 var clients = map[string]func(t *testing.T) []string{
 	"Python":     func(*testing.T) []string { return []string{"python3", "python/agent.py"} },
 	"TypeScript": node,
-	"Curl":       func(*testing.T) []string { return []string{"curl", "curl/agent.sh"} },
+	"Curl":       func(*testing.T) []string { return []string{"bash", "curl/agent.sh"} },
 }
 
-// node runs agent.ts: by Node's own stripping of types where it has that (22.6 and later), else stripped beforehand.
+// programs are what the clients need on the machine.
+var programs = map[string][]string{"Python": {"python3"}, "TypeScript": {"node"}, "Curl": {"bash", "curl", "jq"}}
+
+// node returns the command for agent.ts. Node strips the types itself from version 22.6 on; for an older one they are
+// stripped beforehand.
 func node(t *testing.T) []string {
 	t.Helper()
 	version, err := exec.CommandContext(t.Context(), "node", "--version").Output()
 	if err != nil {
-		return []string{"node"} // it is not there
+		t.Fatalf("node --version: %v", err)
 	}
 	var major, minor int
 	if _, err := fmt.Sscanf(string(version), "v%d.%d", &major, &minor); err != nil {
@@ -58,24 +65,20 @@ func node(t *testing.T) []string {
 	return []string{"node", stripped}
 }
 
-// Each client talks with a model whose window is smaller than precis believes: the third message overflows it, is
-// reported, compacted away and answered.
+// TestClients has each client talk to a model whose window is smaller than the configured one: the third message
+// overflows the window, the client reports that, and the message is answered after a compaction.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("and so on ", 500) // about 1500 tokens
 	for name, command := range clients {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := command(t)
-			if _, err := exec.LookPath(args[0]); err != nil {
-				t.Skipf("%s is not installed: the example in %s is not run", args[0], name)
-			}
-			if name == "Curl" {
-				if _, err := exec.LookPath("jq"); err != nil {
-					t.Skip("jq is not installed: the example in curl is not run")
+			for _, program := range programs[name] {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Fatalf("this test needs %s, which is not installed", program)
 				}
-				args = []string{"bash", args[1]}
 			}
+			args := command(t)
 			sys := scenario.New(t, exampletest.Script(4000))
 			sys.StartWorker()
 			// Keys are on, as in production.
@@ -86,7 +89,7 @@ func TestClients(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), clientTimeout)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-			cmd.Env = append(os.Environ(), "PRECIS_URL="+exampletest.Serve(t, sys), "PRECIS_KEY="+key,
+			cmd.Env = append(os.Environ(), "PRECIS_URL="+apitest.Serve(t, sys), "PRECIS_KEY="+key,
 				"ANTHROPIC_BASE_URL="+sys.Vendor.URL,
 				"ANTHROPIC_API_KEY=test-key", "MODEL=test-agent")
 			cmd.Stdin = strings.NewReader("First question " + long + "\nSecond question " + long +
@@ -100,12 +103,12 @@ func TestClients(t *testing.T) {
 			want := "Answer to First question.\nAnswer to Second question.\nAnswer to Third \"question\".\nAnswer " +
 				"to Fourth question.\n"
 			if string(out) != want {
-				t.Errorf("printed\n%s\nwant\n%s", out, want)
+				t.Errorf("the client printed (-want +got):\n%s", cmp.Diff(want, string(out)))
 			}
 			runs, _, err := sys.Store.Runs.List(t.Context(), scenario.Tenant,
 				runs.Filter{Outcome: precis.OutcomeApplied})
 			if err != nil || len(runs) != 1 || runs[0].Kind != "overflow" {
-				t.Errorf("%d runs took effect, %v: %+v", len(runs), err, runs)
+				t.Errorf("%d applied runs, %v: %+v", len(runs), err, runs)
 			}
 			refused, reported := 0, false
 			for _, r := range sys.Vendor.Requests() {

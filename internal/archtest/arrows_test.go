@@ -47,7 +47,7 @@ var layers = [][]string{
 	{"internal/mcp"},
 	{"internal/api", "internal/testkit/scenario"},
 	{"internal/web"},
-	{"internal/cli/...", "internal/testkit/exampletest"},
+	{"internal/cli/...", "internal/testkit/apitest", "internal/testkit/exampletest"},
 	{
 		"starter/...", "worker/...", "bench/...", "examples/...", "internal/devstack/cmd/...", "internal/faults",
 		"internal/testkit/compat",

@@ -12,7 +12,7 @@ import (
 	"precis/pipeline"
 )
 
-// durabilityCases: crashes, races, retries, doing things again.
+// durabilityCases are about crashes, races, retries and idempotency.
 var durabilityCases = map[string]how{
 	"the summarizer rejects the request": {
 		says: "No empty summary is stored: the context stays as it was, or the digest is applied. The next " +
@@ -22,11 +22,11 @@ var durabilityCases = map[string]how{
 			m := p.main()
 			rounds := m.compactions()
 			m.bySummary(*rounds[0].run, rounds[0].after, "SUM1")
-			if m.landed(rounds[1], pipeline.BadRequest) {
+			if m.failedOrDigest(rounds[1], pipeline.BadRequest) {
 				m.once(rounds[1].after, "SUM1") // whole, in the digest
 			}
 			m.bySummary(*rounds[2].run, rounds[2].after, "SUM2")
-			p.askedFor(3)
+			p.modelCalls(3)
 			if !strings.Contains(p.requests()[2].Text, "SUM1") {
 				t.Error("the last request does not have the first summary")
 			}
@@ -43,7 +43,7 @@ var durabilityCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("ONE")
-			p.askedFor(1)
+			p.modelCalls(1)
 			if n := len(m.markers()); n != 1 {
 				t.Errorf("%d markers", n)
 			}
@@ -51,7 +51,7 @@ var durabilityCases = map[string]how{
 			for _, d := range m.ops("compact") {
 				switch {
 				case d.res.status == 200 && d.run.ID == all[0].ID:
-				// came after it
+				// requested after the run had ended
 				case d.res.status == 200 && d.run.Outcome == precis.OutcomeSkipped &&
 					d.run.Reason == pipeline.NothingAlreadyCompacted:
 				case d.res.status == 409 && d.res.code() != "":
@@ -68,7 +68,7 @@ var durabilityCases = map[string]how{
 			run := m.summarized("SUM")
 			m.ordered(m.last(), "SUM", summaryEnd, "u2", "REPLY-MID", "MID-FLIGHT")
 			m.once(m.last(), "REPLY-MID", "MID-FLIGHT")
-			m.mustStand(m.last(), "u2", "REPLY-MID", "MID-FLIGHT")
+			m.mustContain(m.last(), "u2", "REPLY-MID", "MID-FLIGHT")
 			if run.Covers.To > 3 {
 				t.Errorf("the summary covers up to message %d", run.Covers.To)
 			}
@@ -85,15 +85,15 @@ var durabilityCases = map[string]how{
 			}
 			m.summarized("SUM")
 			m.once(m.last(), "FINAL-REPLY")
-			m.mustStand(m.last(), "FINAL-REPLY")
-			p.askedFor(1)
+			m.mustContain(m.last(), "FINAL-REPLY")
+			p.modelCalls(1)
 		},
 	},
 	"a rate limit without a body": {
 		says: "A rate limit is not an overflow: no run starts.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			p.askedFor(0)
+			p.modelCalls(0)
 			m.unchanged(m.last())
 			if n := len(m.allRuns()); n != 0 {
 				t.Errorf("%d runs", n)
@@ -107,7 +107,7 @@ var durabilityCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			rounds := m.compactions()
-			m.landed(rounds[0], pipeline.Quota)
+			m.failedOrDigest(rounds[0], pipeline.Quota)
 			if rounds[0].requests != 1 {
 				t.Errorf("%d requests before the model was changed", rounds[0].requests)
 			}
@@ -123,9 +123,9 @@ var durabilityCases = map[string]how{
 		fails: true, restarts: true,
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			p.askedAtMost(9)
+			p.modelCallsAtMost(9)
 			if n := len(m.sent); n != 41 {
-				t.Errorf("%d messages were taken", n)
+				t.Errorf("%d messages were sent", n)
 			}
 			before, after := m.ops("before_restart"), m.ops("restart_worker")
 			if len(before) != 1 || len(after) != 1 {
@@ -144,7 +144,7 @@ var durabilityCases = map[string]how{
 				}
 			}
 			if after[0].requests != before[0].requests {
-				t.Error("the restart asked again")
+				t.Error("the model was called after the restart")
 			}
 		},
 	},
@@ -152,10 +152,10 @@ var durabilityCases = map[string]how{
 		says: "The next request is not earlier, and transient errors are retried.",
 		check: func(t *testing.T, p *play) {
 			p.main().summarized("SUM")
-			p.askedFor(3)
+			p.modelCalls(3)
 			r := p.requests()
 			if waited := r[1].At.Sub(r[0].At); waited < 2*time.Second {
-				t.Errorf("asked again after %s", waited)
+				t.Errorf("retried after %s", waited)
 			}
 		},
 	},
@@ -164,7 +164,7 @@ var durabilityCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
-			p.askedFor(1)
+			p.modelCalls(1)
 			if n := len(m.markers()); n != 1 {
 				t.Errorf("%d markers", n)
 			}
@@ -192,7 +192,7 @@ var durabilityCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			run := m.summarized("SUM")
-			m.mustStand(m.last(), "LAST")
+			m.mustContain(m.last(), "LAST")
 			history := m.history(run)
 			if len(history) > 100_000 || strings.Contains(history, "MARK-TEXT") {
 				t.Errorf("the history has %d bytes, with text: %v", len(history),
@@ -212,11 +212,11 @@ var durabilityCases = map[string]how{
 			text := textOf(m.last())
 			if n := strings.Count(text, "BG") + strings.Count(text, "MAN"); n != 1 ||
 				by.run.Outcome != precis.OutcomeApplied {
-				t.Errorf("%d summaries in %.500s, the run by hand is %s", n, text, by.run.Outcome)
+				t.Errorf("%d summaries in %.500s, the manual run is %s", n, text, by.run.Outcome)
 			}
 			if !equal(by.after.Messages, m.last().Messages[:len(by.after.Messages)]) ||
 				m.last().Stats.Version != by.after.Stats.Version {
-				t.Error("something took effect after the compaction by hand")
+				t.Error("the context changed after the manual compaction")
 			}
 			active := 0
 			for _, marker := range m.markers() {
@@ -226,10 +226,10 @@ var durabilityCases = map[string]how{
 					t.Errorf("another marker is %s", marker.Status)
 				}
 			}
-			if active != 1 || m.conversation().State.Prepared != "" {
-				t.Errorf("%d markers count, %q waits", active, m.conversation().State.Prepared)
+			if active != 1 || m.read().State.Prepared != "" {
+				t.Errorf("%d active markers, prepared: %q", active, m.read().State.Prepared)
 			}
-			p.askedAtMost(2)
+			p.modelCallsAtMost(2)
 		},
 	},
 	"broken streams and invalid bodies": {
@@ -238,7 +238,7 @@ var durabilityCases = map[string]how{
 			m := p.main()
 			m.summarized("GOOD")
 			m.never(m.last(), "PARTIAL")
-			p.askedFor(4)
+			p.modelCalls(4)
 		},
 	},
 	"a client that sends old messages again": {
@@ -251,7 +251,7 @@ var durabilityCases = map[string]how{
 				t.Fatal(err)
 			}
 			if again.Duplicates != 3 || again.FirstSeq != 0 || again.HeadSeq != 3 {
-				t.Errorf("sent again: %+v", again)
+				t.Errorf("the second append: %+v", again)
 			}
 			appends := m.ops("append")
 			if code := appends[len(appends)-1].res.code(); code != "stale_sequence" {
@@ -264,7 +264,7 @@ var durabilityCases = map[string]how{
 		says: "Without new messages no model is asked, and the run says so.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			p.askedFor(1)
+			p.modelCalls(1)
 			rounds := m.compactions()
 			if len(rounds) != 4 {
 				t.Fatalf("%d compactions", len(rounds))
@@ -282,9 +282,9 @@ var durabilityCases = map[string]how{
 		fails: true, digest: pipeline.DigestAlways, list: "self",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.landed(m.compactions()[0], pipeline.ServerError)
+			m.failedOrDigest(m.compactions()[0], pipeline.ServerError)
 			m.never(m.last(), "trace-4711-failed")
-			m.mustStand(m.last(), "u2")
+			m.mustContain(m.last(), "u2")
 		},
 	},
 	"a summarizer with a very small window": {
@@ -292,7 +292,7 @@ var durabilityCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
-			m.mustStand(m.last(), "LAST")
+			m.mustContain(m.last(), "LAST")
 			p.requestsWithin(8000)
 			r := p.requests()[0]
 			if !strings.Contains(r.Text, "u0") || !strings.Contains(r.Text, "HEAD-") &&

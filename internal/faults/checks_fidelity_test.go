@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// fidelityCases: what has to survive a compaction.
+// fidelityCases are about what has to survive a compaction.
 var fidelityCases = map[string]how{
 	"work in progress since the last request": {
 		forms: true,
@@ -19,10 +19,10 @@ var fidelityCases = map[string]how{
 			m.summarized("SUM")
 			m.ordered(m.last(), "SUM", summaryEnd, "TASK-NOW", "STEP-1", "RES-1", "STEP-2", "RES-2")
 			for _, text := range []string{"TASK-NOW", "STEP-1", "STEP-2"} {
-				m.mustStand(m.last(), text)
+				m.mustContain(m.last(), text)
 			}
-			if m.stands(m.last(), "TASK-OLD") {
-				t.Error("the old request is a message of the user's still")
+			if m.contains(m.last(), "TASK-OLD") {
+				t.Error("the old request is still a message of the user")
 			}
 		},
 	},
@@ -45,13 +45,13 @@ var fidelityCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
-			m.mustStand(m.last(), "REAL-TASK")
-			if n := m.conversation().Turns; n != 1 {
+			m.mustContain(m.last(), "REAL-TASK")
+			if n := m.read().Turns; n != 1 {
 				t.Errorf("%d turns", n)
 			}
 			for _, injected := range []string{"ENV-INFO", "REMINDER-2"} {
 				if n := strings.Count(textOf(m.last()), injected); n > 1 {
-					t.Errorf("%s stands %d times", injected, n)
+					t.Errorf("%s is %d times in the context", injected, n)
 				}
 			}
 		},
@@ -69,7 +69,7 @@ var fidelityCases = map[string]how{
 			}
 			end := rounds[3].after
 			if rounds[3].run.Outcome != "applied" {
-				end = m.say("go")
+				end = m.appendUser("go")
 			}
 			m.once(end, "PLAN-B", "SKILL-A")
 			m.never(end, "TODO-A", "PLAN-A")
@@ -90,11 +90,12 @@ var fidelityCases = map[string]how{
 				found = found || strings.Contains(r.Text, "FIRST-REQUEST")
 			}
 			if !found {
-				t.Error("the summarizer was not told the original request")
+				t.Error("no request to the summarizer has the first request")
 			}
 			m.ordered(m.last(), "SUM", summaryEnd, "LAST")
-			if n := strings.Count(textOf(m.last()), "FIRST-REQUEST"); n > 1 || m.stands(m.last(), "FIRST-REQUEST") {
-				t.Errorf("it stands %d times, as a message: %v", n, m.stands(m.last(), "FIRST-REQUEST"))
+			if n := strings.Count(textOf(m.last()), "FIRST-REQUEST"); n > 1 || m.contains(m.last(), "FIRST-REQUEST") {
+				t.Errorf("the first request is %d times in the context, as a message: %v", n,
+					m.contains(m.last(), "FIRST-REQUEST"))
 			}
 		},
 	},
@@ -130,22 +131,22 @@ var fidelityCases = map[string]how{
 				m.bySummary(*d.run, d.after, "S")
 				m.once(d.after, "RUNNING-CHILD")
 			}
-			m.never(m.say("and now?"), "RUNNING-CHILD")
+			m.never(m.appendUser("and now?"), "RUNNING-CHILD")
 		},
 	},
 	"a subagent's conversation is compacted": {
 		says: "The parent's context and figures do not change.",
 		check: func(t *testing.T, p *play) {
-			parent, child := p.talks["parent"], p.talks["child"]
+			parent, child := p.conversations["parent"], p.conversations["child"]
 			parent.unchanged(parent.last())
-			c := parent.conversation()
+			c := parent.read()
 			if c.State.UsedTokens != 505 || c.State.Estimated || parent.last().Stats.Version != 0 ||
 				len(parent.allRuns()) != 0 {
 				t.Errorf("the parent uses %d tokens, version %d, %d runs", c.State.UsedTokens,
 					parent.last().Stats.Version, len(parent.allRuns()))
 			}
 			child.summarized("CHILD-SUM")
-			p.askedFor(1)
+			p.modelCalls(1)
 		},
 	},
 	"a mode that only allows proposals": {
@@ -165,7 +166,7 @@ var fidelityCases = map[string]how{
 	},
 }
 
-// undoCases: taking compactions back, and other models.
+// undoCases are about undo and a change of the model.
 var undoCases = map[string]how{
 	"a switch to a model with a smaller window": {
 		says: "The new window applies at once: the state is over the limit, and the compaction stays within the new " +
@@ -176,7 +177,7 @@ var undoCases = map[string]how{
 				t.Errorf("over the limit: %v, the window is %d", s.Trigger.OverLimit, s.Trigger.Window)
 			}
 			m.summarized("SUM")
-			m.mustStand(m.last(), "LAST")
+			m.mustContain(m.last(), "LAST")
 			p.requestsWithin(16_000)
 			if n := m.last().Stats.Tokens; n >= 14_400 {
 				t.Errorf("the context has %d tokens", n)
@@ -217,7 +218,7 @@ var undoCases = map[string]how{
 			m.once(c, "SUM1-WHOLE")
 			m.ordered(c, "SUM1-WHOLE", summaryEnd, m.text(2), m.text(3), m.text(4))
 			m.never(c, "SUM2")
-			m.mustStand(c, "u2", "u3")
+			m.mustContain(c, "u2", "u3")
 			if m.compactions()[1].run.Outcome != "applied" {
 				t.Error("there was no second compaction to undo")
 			}
@@ -225,7 +226,7 @@ var undoCases = map[string]how{
 	},
 }
 
-// storageCases: caching, isolation, what must not leak.
+// storageCases are about isolation, and text that must not leak.
 var storageCases = map[string]how{
 	"a summary that repeats the instructions": {
 		says: "No line of the instructions is stored, and the next request contains each once.",
@@ -234,7 +235,7 @@ var storageCases = map[string]how{
 			rounds := m.compactions()
 			m.bySummary(*rounds[0].run, rounds[0].after, "BODY")
 			m.bySummary(*rounds[1].run, rounds[1].after, "BODY2")
-			p.askedFor(2)
+			p.modelCalls(2)
 			for _, line := range promptLines(t) {
 				for _, d := range rounds {
 					m.never(d.after, line)
@@ -252,7 +253,7 @@ var storageCases = map[string]how{
 			"finds nothing.",
 		check: func(t *testing.T, p *play) {
 			owners := map[string]string{}
-			for name, m := range p.talks {
+			for name, m := range p.conversations {
 				for _, run := range m.allRuns() {
 					owners[run.ID] = name
 				}
@@ -264,7 +265,7 @@ var storageCases = map[string]how{
 			if n := len(p.requests()); n != 40 {
 				t.Errorf("%d requests", n)
 			}
-			for name, m := range p.talks {
+			for name, m := range p.conversations {
 				if name == "" {
 					continue
 				}
@@ -273,7 +274,7 @@ var storageCases = map[string]how{
 					onlyMark(t, "a context", textOf(d.after), name)
 				}
 			}
-			c0, c1 := p.talks["c0"], p.talks["c1"]
+			c0, c1 := p.conversations["c0"], p.conversations["c1"]
 			foreign := caller{url: c0.url, key: c1.key}
 			message := map[string]any{"messages": []any{map[string]any{"role": "user", "content": "x"}}}
 			for _, call := range []struct {
@@ -302,7 +303,7 @@ var storageCases = map[string]how{
 					t.Errorf("%s %s with the other tenant's key: %d, %v", call.method, call.path, res.status, err)
 				}
 			}
-			c0.noted(done{op: "end"}) // and nothing of it happened
+			c0.record(done{op: "end"}) // no call changed the conversation
 		},
 	},
 	"credentials in a tool result": {
@@ -319,7 +320,7 @@ var storageCases = map[string]how{
 			for _, secret := range found {
 				for _, r := range p.requests() {
 					if strings.Contains(string(r.Body), secret) {
-						t.Errorf("%s went out", secret)
+						t.Errorf("%s was sent", secret)
 					}
 				}
 				m.never(m.last(), secret)
@@ -333,7 +334,7 @@ var storageCases = map[string]how{
 
 var marks = regexp.MustCompile(`MARK-\d+`)
 
-// onlyMark checks that a text has the mark of its conversation and no other.
+// onlyMark checks that a text has the mark of its conversation and no other mark.
 func onlyMark(t *testing.T, what, text, owner string) {
 	t.Helper()
 	want := "MARK-" + strings.TrimPrefix(owner, "c")
@@ -348,20 +349,20 @@ func onlyMark(t *testing.T, what, text, owner string) {
 	}
 }
 
-// emptyCases: nothing to do.
+// emptyCases are about conversations with nothing to compact.
 var emptyCases = map[string]how{
 	"a conversation far below the limit": {
 		says: "The context is the conversation, byte for byte.",
 		check: func(t *testing.T, p *play) {
 			p.main().unchanged(p.main().last())
-			p.askedFor(0)
+			p.modelCalls(0)
 		},
 	},
 	"nothing to compact": {
 		says: "No model is asked, no marker is stored, and the run says why.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			p.askedFor(0)
+			p.modelCalls(0)
 			m.unchanged(m.last())
 			if n := len(m.markers()); n != 0 {
 				t.Errorf("%d markers", n)
@@ -386,14 +387,14 @@ var emptyCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
-			m.mustStand(m.last(), "LAST")
+			m.mustContain(m.last(), "LAST")
 			for _, native := range m.last().Messages {
 				ours := true
 				for _, s := range m.sent {
 					ours = ours && string(s.native) != string(native)
 				}
 				if ours && strings.TrimSpace(messageOf(native).text()) == "" && messageOf(native).ToolCalls == nil {
-					t.Errorf("an empty message of ours: %.200s", native)
+					t.Errorf("precis added an empty message: %.200s", native)
 				}
 			}
 		},

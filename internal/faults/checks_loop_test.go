@@ -9,22 +9,22 @@ import (
 	"precis/pipeline"
 )
 
-// loopCases: compactions that do not help, and tails that are too large.
+// loopCases are about compactions that do not help, and tails that are too large.
 var loopCases = map[string]how{
 	"a history that cannot become smaller": {
 		says: "Two attempts at most; then the state says why no further run starts. Every append is accepted.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			p.askedAtMost(2)
-			c := m.conversation()
+			p.modelCallsAtMost(2)
+			c := m.read()
 			if !c.State.Trigger.OverLimit || c.State.Hold == "" {
 				t.Errorf("over the limit: %v, held because of %q", c.State.Trigger.OverLimit, c.State.Hold)
 			}
 			runs := len(m.allRuns())
-			m.say("go on")
+			m.appendUser("go on")
 			m.waitIdle("wait_idle")
 			if again := len(m.allRuns()); again > runs+1 {
-				t.Errorf("one message more, and %d runs more", again-runs)
+				t.Errorf("one more message started %d runs", again-runs)
 			}
 		},
 	},
@@ -37,8 +37,8 @@ var loopCases = map[string]how{
 			if n := d.after.Stats.Tokens; n > 28_800-6000 {
 				t.Errorf("the context has %d tokens", n)
 			}
-			m.mustStand(d.after, "Q4 ")
-			p.askedFor(1)
+			m.mustContain(d.after, "Q4 ")
+			p.modelCalls(1)
 		},
 	},
 	"a tool result as large as the window": {
@@ -58,7 +58,7 @@ var loopCases = map[string]how{
 				if c.Stats.Tokens >= limit || c.Stats.Limit != limit {
 					t.Errorf("the context has %d tokens, the limit is %d", c.Stats.Tokens, c.Stats.Limit)
 				}
-				m.mustStand(c, m.text(0))
+				m.mustContain(c, m.text(0))
 				m.ordered(c, m.text(0), "LOG-HEAD", "LOG-TAIL")
 				if window < 20_000 {
 					m.ordered(c, "LOG-HEAD", "chars omitted]", "LOG-TAIL")
@@ -67,8 +67,8 @@ var loopCases = map[string]how{
 					t.Errorf("the context ends with %.200s", c.Messages[len(c.Messages)-1])
 				}
 			}
-			p.askedAtMost(2)
-			m.say("go on")
+			p.modelCallsAtMost(2)
+			m.appendUser("go on")
 		},
 	},
 	"a last user message larger than the window": {
@@ -77,17 +77,17 @@ var loopCases = map[string]how{
 		note: "Other systems cut the message. We never cut the user's last message.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			p.askedAtMost(2)
+			p.modelCallsAtMost(2)
 			m.once(m.last(), "PASTE-HEAD", "PASTE-TAIL")
 			run := m.compactions()[0].run
 			if run.ErrorKind != pipeline.NoShrink && run.Reason == "" {
-				t.Errorf("the run is %s (%s) and does not say why the context is too large still", run.Outcome,
+				t.Errorf("the run is %s (%s) and does not say why the context is still too large", run.Outcome,
 					run.ErrorKind)
 			}
-			if !m.conversation().State.Trigger.OverLimit {
+			if !m.read().State.Trigger.OverLimit {
 				t.Error("the state does not say that the context is over the limit")
 			}
-			m.say("go on")
+			m.appendUser("go on")
 		},
 	},
 	"an estimate that is far too low": {
@@ -99,8 +99,8 @@ var loopCases = map[string]how{
 				t.Fatalf("the runs are %+v", all)
 			}
 			c := m.last()
-			m.mustStand(c, "u1")
-			state := m.conversation().State
+			m.mustContain(c, "u1")
+			state := m.read().State
 			if state.UsedTokens != c.Stats.Tokens || (c.Stats.Marker == nil) != (state.Marker == nil) {
 				t.Errorf("the state says %d tokens, the context %d", state.UsedTokens, c.Stats.Tokens)
 			}
@@ -111,7 +111,7 @@ var loopCases = map[string]how{
 	},
 }
 
-// answerCases: what a summarizer answers in the place of a summary.
+// answerCases are about answers that are not a summary.
 var answerCases = map[string]how{
 	"an answer of thinking alone": {
 		says: "Thinking is not a summary: the model is asked once more, and both model calls are in the usage " +
@@ -119,9 +119,9 @@ var answerCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			run := m.summarized("GOOD")
-			p.askedFor(2)
+			p.modelCalls(2)
 			if run.Usage.Calls != 2 || run.Usage.Input < 2*9000 || run.Usage.Output < 2 {
-				t.Errorf("booked: %+v", run.Usage)
+				t.Errorf("usage of the run: %+v", run.Usage)
 			}
 		},
 	},
@@ -130,12 +130,12 @@ var answerCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("GOOD")
-			p.askedFor(3)
-			m.mustStand(m.last(), "u3")
+			p.modelCalls(3)
+			m.mustContain(m.last(), "u3")
 			seen := map[string]bool{}
 			for _, r := range p.requests() {
 				if seen[string(r.Body)] {
-					t.Errorf("request %d is one that was sent before", r.N)
+					t.Errorf("request %d repeats an earlier one", r.N)
 				}
 				seen[string(r.Body)] = true
 			}
@@ -147,10 +147,10 @@ var answerCases = map[string]how{
 		fails: true, digest: pipeline.DigestAlways,
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.landed(m.compactions()[0], pipeline.EmptyOutput)
+			m.failedOrDigest(m.compactions()[0], pipeline.EmptyOutput)
 			m.once(m.last(), m.text(0))
 			m.never(m.last(), "unavailable")
-			p.askedAtMost(4)
+			p.modelCallsAtMost(4)
 		},
 	},
 	"the summarizer calls a tool": {
@@ -159,7 +159,7 @@ var answerCases = map[string]how{
 			m := p.main()
 			m.summarized("GOOD")
 			m.never(m.last(), "s1", "notes/INDEX.md")
-			p.askedFor(2)
+			p.modelCalls(2)
 		},
 	},
 	"each summary repeats the one before": {
@@ -169,7 +169,7 @@ var answerCases = map[string]how{
 			first := 0
 			for i, d := range m.compactions() {
 				if d.after.Stats.Marker == nil {
-					t.Fatalf("round %d left no summary: %s %s\n%s", i+1, d.run.Outcome, d.run.Reason, way(*d.run))
+					t.Fatalf("round %d left no summary: %s %s\n%s", i+1, d.run.Outcome, d.run.Reason, attempts(*d.run))
 				}
 				if n := pipeline.EstimateText(summaryOf(d.after)); n > 1000 {
 					t.Errorf("round %d leaves a summary of %d tokens", i+1, n)
@@ -177,7 +177,7 @@ var answerCases = map[string]how{
 				if i == 0 {
 					first = d.after.Stats.Tokens
 				}
-				if n := d.after.Stats.Tokens; n > first+2 { // the numbers of the messages get longer
+				if n := d.after.Stats.Tokens; n > first+2 { // the message numbers get longer
 					t.Errorf("round %d leaves %d tokens, the first one left %d", i+1, n, first)
 				}
 			}
@@ -198,7 +198,7 @@ var answerCases = map[string]how{
 					}
 				}
 				if n != 1 {
-					t.Errorf("it stands %d times in the context", n)
+					t.Errorf("the tail is %d times in the context", n)
 				}
 			}
 			for _, s := range m.transcript() {
@@ -214,7 +214,7 @@ var answerCases = map[string]how{
 			m := p.main()
 			m.summarized("FULL")
 			m.never(m.last(), p.scripted(0))
-			p.askedFor(2)
+			p.modelCalls(2)
 			const less = "must be much shorter this time"
 			if r := p.requests(); strings.Contains(r[0].LastUser, less) || !strings.Contains(r[1].LastUser, less) {
 				t.Errorf("the second request does not ask for less: %.500s", r[1].LastUser)
@@ -253,11 +253,11 @@ var answerCases = map[string]how{
 			m := p.main()
 			for i, d := range m.compactions() {
 				if n := strings.Count(summaryOf(d.after), "SUM1"); n != 1 {
-					t.Errorf("after compaction %d the summary stands %d times", i+1, n)
+					t.Errorf("after compaction %d the context has the summary %d times", i+1, n)
 				}
 				m.never(d.after, p.scripted(1))
 			}
-			p.askedFor(1)
+			p.modelCalls(1)
 		},
 	},
 	"a refusal or a content filter": {
@@ -275,9 +275,9 @@ var answerCases = map[string]how{
 				models = append(models, r.Model)
 			}
 			if strings.Join(models, " ") != agentModel+" "+secondModel {
-				t.Errorf("asked: %v", models)
+				t.Errorf("models called: %v", models)
 			}
-			if steps := way(m.allRuns()[0]); !strings.Contains(steps, string(pipeline.Refused)) {
+			if steps := attempts(m.allRuns()[0]); !strings.Contains(steps, string(pipeline.Refused)) {
 				t.Errorf("the record does not say that it was refused:\n%s", steps)
 			}
 		},
@@ -290,7 +290,7 @@ var answerCases = map[string]how{
 			m.summarized("GOOD")
 			for _, native := range m.last().Messages {
 				if strings.Contains(string(native), `"compaction"`) {
-					t.Errorf("the context holds %.200s", native)
+					t.Errorf("the context contains %.200s", native)
 				}
 			}
 			if r := p.requests(); len(r) != 2 || r[0].Native != "edit" || r[1].Native != "" {
@@ -304,7 +304,7 @@ var answerCases = map[string]how{
 			m := p.main()
 			m.summarized("GOOD")
 			m.never(m.last(), "<tool>read")
-			p.askedFor(2)
+			p.modelCalls(2)
 			for _, r := range p.requests() {
 				if r.Model != secondModel || r.System == "" ||
 					strings.Contains(r.System, messageOf(m.sent[0].native).text()) {

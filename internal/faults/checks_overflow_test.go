@@ -12,7 +12,7 @@ import (
 	"precis/pipeline"
 )
 
-// overflowCases: histories larger than who is to summarize them.
+// overflowCases are about histories larger than the summarizer's window.
 var overflowCases = map[string]how{
 	"a history many times the summarizer's window": {
 		says: "The input is cut before the first request: no request exceeds the window, and the summary is " +
@@ -20,7 +20,7 @@ var overflowCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
-			m.mustStand(m.last(), "LAST")
+			m.mustContain(m.last(), "LAST")
 			p.requestsWithin(32_000)
 		},
 	},
@@ -29,11 +29,11 @@ var overflowCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
-			m.mustStand(m.last(), "LAST")
+			m.mustContain(m.last(), "LAST")
 			p.requestsWithin(8000)
 			for _, r := range p.requests() {
 				if r.MaxTokens < 1 || r.MaxTokens > 4096 {
-					t.Errorf("request %d asks for %d tokens", r.N, r.MaxTokens)
+					t.Errorf("request %d requests %d tokens", r.N, r.MaxTokens)
 				}
 			}
 		},
@@ -44,8 +44,8 @@ var overflowCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.unchanged(m.last())
-			p.askedFor(0)
-			if n := m.conversation().State.UsedTokens; n >= 10_000 {
+			p.modelCalls(0)
+			if n := m.read().State.UsedTokens; n >= 10_000 {
 				t.Errorf("it counts %d tokens", n)
 			}
 		},
@@ -55,13 +55,13 @@ var overflowCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
-			m.mustStand(m.last(), "LAST")
-			p.askedAtMost(3)
+			m.mustContain(m.last(), "LAST")
+			p.modelCallsAtMost(3)
 			r := p.requests()
 			if len(r) < 2 || r[1].Tokens >= r[0].Tokens && r[1].Model == r[0].Model {
 				t.Errorf("%d requests, the second is not smaller than the first", len(r))
 			}
-			if steps := way(m.allRuns()[0]); !strings.Contains(steps, string(pipeline.InputTokensExceeded)) &&
+			if steps := attempts(m.allRuns()[0]); !strings.Contains(steps, string(pipeline.InputTokensExceeded)) &&
 				!strings.Contains(steps, string(pipeline.InputTooLarge)) {
 				t.Errorf("the record does not say that the input was too large:\n%s", steps)
 			}
@@ -76,7 +76,7 @@ var overflowCases = map[string]how{
 				all[0].Trigger.Used != 6510 {
 				t.Errorf("the runs are %+v", all)
 			}
-			if d := m.conversation().State.Trigger; d.Limit != 6000 {
+			if d := m.read().State.Trigger; d.Limit != 6000 {
 				t.Errorf("the limit is %d", d.Limit)
 			}
 		},
@@ -86,7 +86,7 @@ var overflowCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
-			m.mustStand(m.last(), "LAST")
+			m.mustContain(m.last(), "LAST")
 			p.requestsWithin(16_000)
 			if !strings.Contains(p.requests()[0].Text, "SMALL-ASK") {
 				t.Error("the user's small request is not in the first request")
@@ -103,14 +103,14 @@ var overflowCases = map[string]how{
 			if n := len(m.transcript()); n != 3 {
 				t.Errorf("the transcript has %d messages", n)
 			}
-			// Two summarizers, and the breaker's three failures.
-			p.askedAtMost(6)
+			// Two summarizers, and three failures until the breaker opens.
+			p.modelCallsAtMost(6)
 			all := m.allRuns()
 			if len(all) == 0 || all[0].Trigger.Kind != pipeline.TriggerOverflow {
 				t.Fatalf("the runs are %+v", all)
 			}
 			want := []precis.Outcome{precis.OutcomeFailed}
-			if p.policy != pipeline.DigestNever { // the digest lands once; another one in its place would bring nothing
+			if p.policy != pipeline.DigestNever { // a second digest would change nothing
 				want = []precis.Outcome{precis.OutcomeApplied, precis.OutcomeSkipped}
 			}
 			var got []precis.Outcome
@@ -123,7 +123,7 @@ var overflowCases = map[string]how{
 			if !slices.Equal(got, want) {
 				t.Errorf("the runs end %v, want %v", got, want)
 			}
-			// What holds further runs back is told with each report that fires and starts nothing.
+			// A report that fires the trigger but starts no run says what prevents the run.
 			var end wire.Appended
 			ends := m.ops("end_reply")
 			if err := json.Unmarshal(ends[len(ends)-1].res.body, &end); err != nil {
@@ -140,8 +140,8 @@ var overflowCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
-			m.mustStand(m.last(), "LAST")
-			p.askedFor(1)
+			m.mustContain(m.last(), "LAST")
+			p.modelCalls(1)
 			text := p.requests()[0].Text
 			for i := range 8 {
 				for _, said := range []string{"USER-", "NARRATION-", "CONCLUSION-"} {
@@ -152,26 +152,26 @@ var overflowCases = map[string]how{
 			}
 			for _, noise := range []string{"TOOLTEXT", "ARGS-"} {
 				if strings.Contains(text, noise) {
-					t.Errorf("%s came back", noise)
+					t.Errorf("%s is in the request", noise)
 				}
 			}
 		},
 	},
 }
 
-// usageCases: figures, estimates and what they start.
+// usageCases are about usage figures and estimates.
 var usageCases = map[string]how{
 	"a usage figure from before a compaction": {
 		says: "The figure no longer counts after the compaction: no second one starts, and the next figure of the " +
 			"vendor is used.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			p.askedFor(1)
+			p.modelCalls(1)
 			after := m.ops("wait_compaction")[0].state.State
 			if after.UsedTokens >= 3000 || !after.Estimated {
 				t.Errorf("after it %d tokens are used, estimated: %v", after.UsedTokens, after.Estimated)
 			}
-			if end := m.conversation().State; end.UsedTokens != 1205 || end.Estimated {
+			if end := m.read().State; end.UsedTokens != 1205 || end.Estimated {
 				t.Errorf("at the end %d tokens are used, estimated: %v", end.UsedTokens, end.Estimated)
 			}
 			m.once(m.last(), "SUM1")
@@ -181,9 +181,9 @@ var usageCases = map[string]how{
 		says: "The usage is that of the last request, not the sum of all.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			p.askedFor(0)
+			p.modelCalls(0)
 			m.unchanged(m.last())
-			if s := m.conversation().State; s.UsedTokens != 2100 || s.Estimated || len(m.allRuns()) != 0 {
+			if s := m.read().State; s.UsedTokens != 2100 || s.Estimated || len(m.allRuns()) != 0 {
 				t.Errorf("%d tokens are used, estimated: %v, %d runs", s.UsedTokens, s.Estimated, len(m.allRuns()))
 			}
 		},
@@ -197,7 +197,7 @@ var usageCases = map[string]how{
 				t.Errorf("before: %d requests, over the limit: %v", idle.requests, idle.state.State.Trigger.OverLimit)
 			}
 			m.summarized("MANUAL")
-			p.askedFor(1)
+			p.modelCalls(1)
 			if n := len(m.allRuns()); n != 1 {
 				t.Errorf("%d runs", n)
 			}
@@ -207,7 +207,7 @@ var usageCases = map[string]how{
 		says: "Cached tokens are counted once.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			p.askedFor(0)
+			p.modelCalls(0)
 			if s := m.ops("read_state")[0].state.State; s.UsedTokens != 60_100 || s.Estimated {
 				t.Errorf("%d tokens are used, estimated: %v", s.UsedTokens, s.Estimated)
 			}
@@ -218,7 +218,7 @@ var usageCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("要約")
-			m.mustStand(m.last(), "続けて")
+			m.mustContain(m.last(), "続けて")
 			if s := m.ops("read_state")[0].state.State; s.UsedTokens < 18_000 || !s.Estimated {
 				t.Errorf("%d tokens are used, estimated: %v", s.UsedTokens, s.Estimated)
 			}
@@ -232,7 +232,7 @@ var usageCases = map[string]how{
 	"a usage figure of zero": {
 		says: "The estimate is used and marked as one.",
 		check: func(t *testing.T, p *play) {
-			p.askedFor(0)
+			p.modelCalls(0)
 			if s := p.main().ops("read_state")[0].state.State; s.UsedTokens < 14_000 || !s.Estimated ||
 				!s.Trigger.OverLimit {
 				t.Errorf("%d tokens are used, estimated: %v, over the limit: %v", s.UsedTokens, s.Estimated,
@@ -253,14 +253,14 @@ var usageCases = map[string]how{
 				"8999 of 9000 false; 9000 of 9000 true; 9000 of 5000 true"; all != want {
 				t.Errorf("the states are %s; want %s", all, want)
 			}
-			p.askedFor(0)
+			p.modelCalls(0)
 		},
 	},
 	"an unknown output limit and a small window": {
 		says: "Nothing is reserved for the output, so that small turns start no compaction.",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			p.askedFor(0)
+			p.modelCalls(0)
 			if n := len(m.allRuns()); n != 0 {
 				t.Errorf("%d runs", n)
 			}
@@ -272,7 +272,7 @@ var usageCases = map[string]how{
 	"a figure that is too small to be true": {
 		says: "The context is over the limit all the same, and the figure is reported as implausible.",
 		check: func(t *testing.T, p *play) {
-			p.askedFor(0)
+			p.modelCalls(0)
 			s := p.main().ops("read_state")[0].state.State
 			if s.UsedTokens <= 29_491 || !s.Trigger.OverLimit || !s.Trigger.Implausible {
 				t.Errorf("%d tokens are used, over the limit: %v, implausible: %v", s.UsedTokens, s.Trigger.OverLimit,
@@ -282,7 +282,7 @@ var usageCases = map[string]how{
 	},
 }
 
-// failures are the words of the errors in the case, the agent's own and the summarizer's.
+// failures returns the texts of all errors in the case: those of the agent's model and of the summarizer.
 func (p *play) failures() []string {
 	p.t.Helper()
 	var out []string

@@ -11,7 +11,7 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// structureCases: pairs of calls and results, roles, blocks that must not be touched.
+// structureCases are about pairs of calls and results, roles, and blocks that must not change.
 var structureCases = map[string]how{
 	"a call without a result at the end of the history": {
 		forms: true,
@@ -21,8 +21,8 @@ var structureCases = map[string]how{
 			m := p.main()
 			m.summarized("SUMMARY-1")
 			m.once(m.last(), m.text(-2))
-			p.askedFor(1)
-			m.say("go on")
+			p.modelCalls(1)
+			m.appendUser("go on")
 		},
 	},
 	"a result without its call at the start of the history": {
@@ -32,7 +32,7 @@ var structureCases = map[string]how{
 			m := p.main()
 			m.summarized("SUM")
 			m.once(m.last(), "LAST")
-			p.askedFor(1)
+			p.modelCalls(1)
 		},
 	},
 	"thinking blocks in a message that is kept": {
@@ -40,9 +40,9 @@ var structureCases = map[string]how{
 		check: func(t *testing.T, p *play) {
 			m := p.main()
 			m.summarized("SUM")
-			m.mustSend(m.last(), 3)
-			if !nobodysKey.Match(m.sent[3].native) || !strings.Contains(string(m.sent[3].native), `"thinking":""`) {
-				t.Error("the harness sent another message than the case has")
+			m.mustContainBytes(m.last(), 3)
+			if !unknownKey.Match(m.sent[3].native) || !strings.Contains(string(m.sent[3].native), `"thinking":""`) {
+				t.Error("the message that was sent is not that of the case")
 			}
 		},
 	},
@@ -51,12 +51,12 @@ var structureCases = map[string]how{
 		fails: true, digest: pipeline.DigestAlways, list: "self",
 		check: func(t *testing.T, p *play) {
 			m := p.main()
-			m.landed(m.compactions()[0], pipeline.ServerError)
+			m.failedOrDigest(m.compactions()[0], pipeline.ServerError)
 			end := m.last().Messages
 			if last := end[len(end)-1]; !strings.Contains(string(last), `"m1"`) || role(last) == "assistant" {
 				t.Errorf("the context ends with %.200s", last)
 			}
-			m.say("and now?")
+			m.appendUser("and now?")
 		},
 	},
 	"ten tool calls in one message": {
@@ -118,29 +118,29 @@ var structureCases = map[string]how{
 					t.Errorf("compaction %d leaves %d tokens", i+1, n)
 				}
 			}
-			m.mustStand(m.last(), "r11")
-			p.askedFor(2)
+			m.mustContain(m.last(), "r11")
+			p.modelCalls(2)
 		},
 	},
 }
 
-// mustSend checks that a message of the conversation stands in a context byte for byte.
-func (t *talk) mustSend(c *wire.Context, number int) {
+// mustContainBytes checks that a context contains a message of the conversation byte for byte.
+func (t *conversation) mustContainBytes(c *wire.Context, number int) {
 	t.t.Helper()
 	for _, m := range c.Messages {
 		if string(m) == string(t.sent[number].native) {
 			return
 		}
 	}
-	t.t.Errorf("the context does not hold %s", t.sent[number].native)
+	t.t.Errorf("the context does not contain %s", t.sent[number].native)
 }
 
-// alternates reads the context in a format and checks that roles take turns, the user's first, with a phrase as a whole
-// part.
-func (t *talk) alternates(format transcript.Format, phrase string) {
+// alternates reads the context in a format and checks that roles alternate, starting with the user, and that the phrase
+// is a part of its own.
+func (t *conversation) alternates(format transcript.Format, phrase string) {
 	t.t.Helper()
 	var c wire.Context
-	t.read(t.path("/context?format="+string(format)), &c)
+	t.get(t.path("/context?format="+string(format)), &c)
 	whole := false
 	for i, m := range c.Messages {
 		want := "user"
@@ -168,6 +168,6 @@ func (t *talk) alternates(format transcript.Format, phrase string) {
 		}
 	}
 	if !whole {
-		t.t.Errorf("%s: %q is no part of its own", format, phrase)
+		t.t.Errorf("%s: %q is not a part of its own", format, phrase)
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// playsAtOnce is how many cases are played at a time: they wait for servers most of the time, not for a processor.
-const playsAtOnce = "12"
+// parallelPlays is the number of cases that are played at the same time. They mostly wait for servers.
+const parallelPlays = "12"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		if err := flag.Set("test.parallel", playsAtOnce); err != nil {
+		if err := flag.Set("test.parallel", parallelPlays); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -48,9 +48,8 @@ func allFaults(t testing.TB) []fault {
 	return all
 }
 
-// playsOf are the ways in which a case is played: each variant, in the format that it is written in, and where its
-// shape is what it is about in every other one too. Where it wants a compaction that fails, that is what happens with
-// the digest switched off; it is played again with the digest, which lands, flagged, and all else holds.
+// playsOf returns the plays of a case: one for each variant, format and digest policy. A case in which no model
+// writes a summary is played without a digest, where the run fails, and with one.
 func playsOf(f fault) []*play {
 	h := checks[f.Name]
 	policies := []pipeline.DigestPolicy{""}

@@ -7,7 +7,7 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// chatMessage is a message of the collection, which is in either API's form.
+// chatMessage is a message of a case, in the form of either API.
 type chatMessage struct {
 	Role       string          `json:"role"`
 	Content    json.RawMessage `json:"content"`
@@ -18,7 +18,7 @@ type chatMessage struct {
 	} `json:"tool_calls"`
 }
 
-// block is a part of a content.
+// block is one part of a message's content.
 type block struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
@@ -27,12 +27,12 @@ type block struct {
 func messageOf(native json.RawMessage) chatMessage {
 	var m chatMessage
 	if err := json.Unmarshal(native, &m); err != nil {
-		panic(err) // the collection is read before it is played
+		panic(err) // a case is checked before it is played
 	}
 	return m
 }
 
-// blocks gives the blocks of a content, nil when it is text or null.
+// blocks returns the blocks of the content, nil if the content is text or null.
 func (m chatMessage) blocks() []block {
 	var list []block
 	if json.Unmarshal(m.Content, &list) != nil {
@@ -41,7 +41,7 @@ func (m chatMessage) blocks() []block {
 	return list
 }
 
-// text is the content of a message as text, its blocks of other kinds left out.
+// text returns the texts of the content.
 func (m chatMessage) text() string {
 	var s string
 	if json.Unmarshal(m.Content, &s) == nil {
@@ -54,7 +54,7 @@ func (m chatMessage) text() string {
 	return b.String()
 }
 
-// only says whether all blocks are of a type, and that there are some.
+// only reports whether the content has blocks and all are of one type.
 func (m chatMessage) only(kind string) bool {
 	list := m.blocks()
 	for _, b := range list {
@@ -65,7 +65,7 @@ func (m chatMessage) only(kind string) bool {
 	return len(list) > 0
 }
 
-// formsOf gives the API formats that a case can be played in, the one that it is written in first.
+// formsOf returns the formats that a case can be played in, the one of its messages first.
 func formsOf(f fault) []transcript.Format {
 	for _, m := range allMessages(f.Messages) {
 		if list := m.blocks(); list != nil && !m.only("text") {
@@ -75,11 +75,11 @@ func formsOf(f fault) []transcript.Format {
 	return []transcript.Format{transcript.OpenAI, transcript.Anthropic}
 }
 
-// allMessages are the messages of a list, those inside of operations too.
+// allMessages returns the messages of a list, including those inside of operations.
 func allMessages(list []json.RawMessage) []chatMessage {
 	steps, err := stepsOf(list)
 	if err != nil {
-		panic(err) // the collection is read before it is played
+		panic(err) // a case is checked before it is played
 	}
 	var out []chatMessage
 	for _, s := range steps {
@@ -94,7 +94,7 @@ func allMessages(list []json.RawMessage) []chatMessage {
 	return out
 }
 
-// inForm writes a message in a format. One that is in it already is left as it is, byte for byte.
+// inForm converts a message to a format. A message that is in that format is returned unchanged.
 func inForm(native json.RawMessage, format transcript.Format) json.RawMessage {
 	m := messageOf(native)
 	if format != transcript.Anthropic {
@@ -131,10 +131,10 @@ func encode(v any) json.RawMessage {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // what a test makes
+		panic(err) // a value of a test
 	}
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// genuine says whether a person said it: a result of a tool, in either form, is nobody's word.
+// genuine reports whether a person wrote the message. A tool's result is not genuine.
 func (m chatMessage) genuine() bool { return m.Role == "user" && !m.only("tool_result") }

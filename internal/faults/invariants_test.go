@@ -13,38 +13,38 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// The words by which a client knows a summary, and a digest, in a context.
+// What marks a summary, and a digest, in a context.
 const (
 	summaryBegin = "<conversation_summary>"
 	summaryEnd   = "</conversation_summary>"
-	digestSays   = "No model wrote this summary"
+	digestNotice = "No model wrote this summary"
 )
 
-// invariants are what the head of the collection asks of every case, after every operation that may touch a context.
-func (t *talk) invariants(d done) {
+// invariants checks what docs/faults.md promises after every operation of every case.
+func (t *conversation) invariants(d done) {
 	t.t.Helper()
 	now := d.after
 	t.pairsAreWhole(now)
-	t.lastWordStands(now)
+	t.lastMessageIsKept(now)
 	t.systemIsFirst(now)
 	t.transcriptIsUnchanged()
 	t.failureLeavesNothing(d)
 	t.summaryIsOne(now)
 	if again := t.context(); again.Stats.HeadSeq == now.Stats.HeadSeq && again.Stats.Version == now.Stats.Version &&
 		!equal(now.Messages, again.Messages) {
-		t.t.Errorf("%s: the context is read twice, and differs", d.op)
+		t.t.Errorf("%s: two reads of the same context differ", d.op)
 	}
 }
 
-// pairsAreWhole is the first of the collection: the vendor takes the context, so every result follows its call and
-// every call has its result.
-func (t *talk) pairsAreWhole(c *wire.Context) {
+// pairsAreWhole checks that the vendor accepts the context: every result follows its call, and every call has its
+// result.
+func (t *conversation) pairsAreWhole(c *wire.Context) {
 	t.t.Helper()
 	if len(c.Messages) == 0 {
 		return
 	}
 	if err := t.refused(c); err != nil {
-		t.t.Errorf("the vendor does not take the context: %v\n%.2000s", err, textOf(c))
+		t.t.Errorf("the vendor refuses the context: %v\n%.2000s", err, textOf(c))
 	}
 	for _, m := range c.Messages {
 		if !bytes.HasPrefix(m, []byte(`{"role":"system"`)) {
@@ -52,13 +52,13 @@ func (t *talk) pairsAreWhole(c *wire.Context) {
 		}
 	}
 	if c.Stats.Marker != nil {
-		t.t.Error("nothing but system messages is left of the context")
+		t.t.Error("the context has system messages only")
 	}
 }
 
-// refused puts a context into a request and says why the vendor would not take it, with the user's next message behind
-// it where the agent spoke last.
-func (t *talk) refused(c *wire.Context) error {
+// refused says why the vendor would refuse a request with the context. If the context ends with the agent's message, a
+// message of the user is added.
+func (t *conversation) refused(c *wire.Context) error {
 	messages := slices.Clone(c.Messages)
 	if role(messages[len(messages)-1]) == "assistant" {
 		messages = append(messages, json.RawMessage(`{"role":"user","content":"next"}`))
@@ -70,43 +70,43 @@ func (t *talk) refused(c *wire.Context) error {
 	if c.System != nil {
 		body["system"] = c.System
 	}
-	return vendorserver.ValidateAnthropic(withoutNobodysKey(encode(body)))
+	return vendorserver.ValidateAnthropic(withoutUnknownKey(encode(body)))
 }
 
-// nobodysKey is what B28 has in a block: it has to be kept, and no API would take it.
-var nobodysKey = regexp.MustCompile(`,"x_unknown":\{[^{}]*\}`)
+// unknownKey matches a key in a block of one case. It has to be kept, but no API accepts it.
+var unknownKey = regexp.MustCompile(`,"x_unknown":\{[^{}]*\}`)
 
-func withoutNobodysKey(body []byte) []byte { return nobodysKey.ReplaceAll(body, nil) }
+func withoutUnknownKey(body []byte) []byte { return unknownKey.ReplaceAll(body, nil) }
 
 func role(native json.RawMessage) string { return messageOf(native).Role }
 
-// lastWordStands is the second: the last message of the user's is there, byte for byte. No message stands more often
-// than it was sent.
-func (t *talk) lastWordStands(c *wire.Context) {
+// lastMessageIsKept checks that the user's last message is in the context byte for byte, and that no message is in it
+// more often than it was sent.
+func (t *conversation) lastMessageIsKept(c *wire.Context) {
 	t.t.Helper()
-	said, stands, last := map[string]int{}, map[string]int{}, ""
+	wasSent, inContext, last := map[string]int{}, map[string]int{}, ""
 	for _, m := range t.sent {
-		said[string(m.native)]++
+		wasSent[string(m.native)]++
 		if m.genuine {
 			last = string(m.native)
 		}
 	}
 	for _, m := range c.Messages {
-		stands[string(m)]++
+		inContext[string(m)]++
 	}
-	for native, n := range said {
-		if stands[native] > n {
-			t.t.Errorf("a message stands %d times in the context, and was sent %d times: %.200s", stands[native], n,
+	for native, n := range wasSent {
+		if inContext[native] > n {
+			t.t.Errorf("a message is %d times in the context and was sent %d times: %.200s", inContext[native], n,
 				native)
 		}
 	}
-	if last != "" && stands[last] == 0 {
-		t.t.Errorf("the user's last message does not stand in the context: %.200s", last)
+	if last != "" && inContext[last] == 0 {
+		t.t.Errorf("the user's last message is not in the context: %.200s", last)
 	}
 }
 
-// systemIsFirst is the third: the system prompt is as it was given, and in front.
-func (t *talk) systemIsFirst(c *wire.Context) {
+// systemIsFirst checks that the system prompt is first and unchanged.
+func (t *conversation) systemIsFirst(c *wire.Context) {
 	t.t.Helper()
 	if !bytes.Equal(c.System, t.system) {
 		t.t.Errorf("the system prompt is %s, want %s", c.System, t.system)
@@ -127,12 +127,12 @@ func (t *talk) systemIsFirst(c *wire.Context) {
 	}
 }
 
-// transcriptIsUnchanged is the fourth: what is stored is what was sent.
-func (t *talk) transcriptIsUnchanged() {
+// transcriptIsUnchanged checks that the stored messages are those that were sent.
+func (t *conversation) transcriptIsUnchanged() {
 	t.t.Helper()
 	stored := t.transcript()
 	if len(stored) != len(t.sent) {
-		t.t.Errorf("the transcript has %d messages of %d", len(stored), len(t.sent))
+		t.t.Errorf("the transcript has %d messages, want %d", len(stored), len(t.sent))
 		return
 	}
 	for i, m := range stored {
@@ -140,35 +140,35 @@ func (t *talk) transcriptIsUnchanged() {
 			t.t.Errorf("message %d of the transcript is number %d, %.200s", i+1, m.Seq, m.Native)
 		}
 		if m.Genuine != t.sent[i].genuine {
-			t.t.Errorf("message %d of the transcript is the user's: %v", i+1, m.Genuine)
+			t.t.Errorf("message %d of the transcript is genuine: %v, want %v", i+1, m.Genuine, t.sent[i].genuine)
 		}
 	}
 }
 
-// failureLeavesNothing is the fifth: after a run that applied nothing the context is what it was.
-func (t *talk) failureLeavesNothing(d done) {
+// failureLeavesNothing checks that a run which applied nothing left the context unchanged.
+func (t *conversation) failureLeavesNothing(d done) {
 	t.t.Helper()
 	if d.before == nil || d.op == "undo" && d.res.status == 200 || d.run != nil &&
 		d.run.Outcome == precis.OutcomeApplied {
 		return
 	}
 	if d.run == nil && d.before.Stats.Version != d.after.Stats.Version {
-		return // something else took effect meanwhile
+		return // another run took effect in the meantime
 	}
 	if !equal(d.before.Messages, d.after.Messages) {
-		t.t.Errorf("%s took no effect, and the context is another one:\n%.1500s\nbefore:\n%.1500s", d.op,
+		t.t.Errorf("%s took no effect, but the context has changed:\n%.1500s\nbefore:\n%.1500s", d.op,
 			textOf(d.after), textOf(d.before))
 	}
 }
 
-// summaryIsOne: a context has one summary when a marker counts, and none otherwise; none is empty, and one that no
-// model wrote says so.
-func (t *talk) summaryIsOne(c *wire.Context) {
+// summaryIsOne checks that a context has one summary if a marker is active and none otherwise, that the summary is not
+// empty, and that a digest says that no model wrote it.
+func (t *conversation) summaryIsOne(c *wire.Context) {
 	t.t.Helper()
 	text := textOf(c)
 	begins, ends := strings.Count(text, summaryBegin), strings.Count(text, summaryEnd)
 	want := 0
-	if m := c.Stats.Marker; m != nil && m.Messages > 0 { // one that covers nothing only cut what was too large
+	if m := c.Stats.Marker; m != nil && m.Messages > 0 { // a marker that covers nothing only cuts what is too large
 		want = 1
 	}
 	if begins != want || ends != want {
@@ -180,14 +180,13 @@ func (t *talk) summaryIsOne(c *wire.Context) {
 	if strings.TrimSpace(summaryOf(c)) == "" {
 		t.t.Error("the summary is empty")
 	}
-	if says := strings.Contains(text, digestSays); says != c.Stats.Marker.Digest {
-		t.t.Errorf("it is a digest: %v; it says so: %v", c.Stats.Marker.Digest, says)
+	if says := strings.Contains(text, digestNotice); says != c.Stats.Marker.Digest {
+		t.t.Errorf("the summary is a digest: %v; its text says so: %v", c.Stats.Marker.Digest, says)
 	}
 }
 
-// accounts checks the books at the end: every run has ended, and every request to the vendor is booked on the run that
-// it was made for.
-func (t *talk) accounts() {
+// accounts checks that every run has ended, and that every request to the vendor is in the usage ledger of its run.
+func (t *conversation) accounts() {
 	t.t.Helper()
 	asked := map[string]int{}
 	for _, r := range t.requests() {
@@ -195,17 +194,17 @@ func (t *talk) accounts() {
 	}
 	for _, run := range t.allRuns() {
 		t.t.Logf("%s: run by %s is %s (%s: %s), by %s, of %d tokens %d\n%s", t.id, run.Trigger.Kind, run.Outcome,
-			run.ErrorKind, run.Reason, run.Summarizer, run.TokensBefore, run.TokensAfter, way(run))
+			run.ErrorKind, run.Reason, run.Summarizer, run.TokensBefore, run.TokensAfter, attempts(run))
 		if run.Outcome == "" {
 			t.t.Errorf("run %s has not ended", run.ID)
 		}
 		if run.Usage.Calls != asked[run.ID] && !t.how.restarts {
-			t.t.Errorf("run %s has booked %d calls of %d", run.ID, run.Usage.Calls, asked[run.ID])
+			t.t.Errorf("run %s has %d model calls in the usage ledger, want %d", run.ID, run.Usage.Calls, asked[run.ID])
 		}
 	}
 }
 
-// requestsAreValid: no request breaks the rules of its API, whatever is stored.
+// requestsAreValid checks every request against the rules of its API.
 func (p *play) requestsAreValid() {
 	p.t.Helper()
 	for _, r := range p.requests() {
@@ -217,11 +216,11 @@ func (p *play) requestsAreValid() {
 		if r.Type == "anthropic" {
 			validate = vendorserver.ValidateAnthropicRequest
 		}
-		if err := validate(withoutNobodysKey(r.Body), options); err != nil {
+		if err := validate(withoutUnknownKey(r.Body), options); err != nil {
 			p.t.Errorf("request %d is not valid: %v", r.N, err)
 		}
 		if r.MaxTokens < 1 {
-			p.t.Errorf("request %d asks for %d tokens", r.N, r.MaxTokens)
+			p.t.Errorf("request %d requests %d tokens", r.N, r.MaxTokens)
 		}
 	}
 }
@@ -230,7 +229,7 @@ func equal(a, b []json.RawMessage) bool {
 	return slices.EqualFunc(a, b, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
-// textOf is everything that a context says, each text on a line of its own.
+// textOf returns all texts of a context, one a line.
 func textOf(c *wire.Context) string {
 	var b strings.Builder
 	for _, m := range c.Messages {
@@ -239,7 +238,7 @@ func textOf(c *wire.Context) string {
 	return b.String()
 }
 
-// texts writes the strings of a JSON value, the names of roles and types left out.
+// texts writes the strings of a JSON value, except roles and types.
 func texts(b *strings.Builder, raw json.RawMessage) {
 	switch raw = bytes.TrimSpace(raw); raw[0] {
 	case '"':
@@ -263,7 +262,7 @@ func texts(b *strings.Builder, raw json.RawMessage) {
 	}
 }
 
-// summaryOf is what the context's summary says, without what stands in front of it in its element.
+// summaryOf returns the text of the context's summary, without the notices before it.
 func summaryOf(c *wire.Context) string {
 	_, rest, _ := strings.Cut(textOf(c), summaryBegin)
 	inside, _, _ := strings.Cut(rest, summaryEnd)

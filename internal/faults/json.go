@@ -132,7 +132,7 @@ func rawBytes(list []json.RawMessage) [][]byte {
 	return out
 }
 
-// repetition reads {"prefix","repeat","times","suffix"} as the string that it stands for; ok is false for any other
+// repetition reads {"prefix","repeat","times","suffix"} as the text that it describes; ok is false for any other
 // object.
 func repetition(fields []field, raw []byte) (string, bool, error) {
 	if !slices.ContainsFunc(fields, func(f field) bool { return f.key == "repeat" }) {
@@ -143,7 +143,7 @@ func repetition(fields []field, raw []byte) (string, bool, error) {
 		Times                  int
 	}
 	if err := strict(raw, &r); err != nil {
-		return "", false, fmt.Errorf("a repeated text: %w", err)
+		return "", false, fmt.Errorf("read a repeated text: %w", err)
 	}
 	if r.Times < 0 || r.Times*len(r.Repeat) > maxText {
 		return "", false, fmt.Errorf("a text of %d times %d bytes is out of range", r.Times, len(r.Repeat))

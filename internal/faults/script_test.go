@@ -11,30 +11,30 @@ import (
 	"precis/internal/testkit/vendorserver"
 )
 
-// The models of a play: the agent's own, and those that only summarize. The first two take from the same list of
-// answers, in the order of the calls; a case with answers for another one is asked of second.
+// The models of a play: the agent's own, and those that only summarize. The first two share one list of answers, in the
+// order of the model calls. A case with second_answers lists the model second for them.
 const (
 	agentModel  = "agent"
 	firstModel  = "summarizer"
 	secondModel = "second"
-	otherModel  = "other" // that a case changes to
+	otherModel  = "other" // a case switches to it
 )
 
-// plainWords are keys of an answer that mean the same to the scripted vendor.
+// plainWords are keys of an answer with the same meaning in a vendorserver.Script.
 var plainWords = []string{
 	"text", "finish", "tool_calls", "error", "sse_error", "raw", "status", "hang", "delay_ms", "close_after_text",
 	"forever", "reject_over_tokens", "validate_pairing", "require_max_tokens_between", "echo_last_prompt",
 }
 
-// answer is an answer of a script, with what the vendor itself has no word for.
+// answer is an answer of a case: one for the scripted vendor, and what a vendorserver.Script cannot say.
 type answer struct {
 	vendorserver.Answer
 	useVariant bool
-	// countCJK makes the vendor count so many tokens for each wide char, 0: as it is used to.
+	// countCJK is the number of tokens that the vendor counts for each wide char, 0 for its usual count.
 	countCJK int
 }
 
-// answerOf reads an answer of the collection.
+// answerOf reads an answer of a case.
 func answerOf(raw map[string]json.RawMessage) (answer, error) {
 	var a answer
 	plain := map[string]json.RawMessage{}
@@ -58,9 +58,9 @@ func answerOf(raw map[string]json.RawMessage) (answer, error) {
 			if err = json.Unmarshal(raw["plus"], &plus); err == nil {
 				a.Func = echoSummary(plus)
 			}
-		case key == "plus": // belongs to the one before
+		case key == "plus": // belongs to echo_previous_summary
 		default:
-			err = fmt.Errorf("unknown word %q in an answer of the script", key)
+			err = fmt.Errorf("unknown key %q in an answer", key)
 		}
 		if err != nil {
 			return a, err
@@ -71,19 +71,19 @@ func answerOf(raw map[string]json.RawMessage) (answer, error) {
 		return a, err
 	}
 	if err := strict(body, &a.Answer); err != nil {
-		return a, fmt.Errorf("an answer of the script: %w", err)
+		return a, fmt.Errorf("read an answer: %w", err)
 	}
 	return a, nil
 }
 
-// blocksOf reads content blocks.
+// blocksOf reads the content blocks of an answer.
 func blocksOf(raw json.RawMessage) ([]vendorserver.Block, error) {
 	var list []struct {
 		Type, Thinking, Signature string
 		Content                   *string
 	}
 	if err := strict(raw, &list); err != nil {
-		return nil, fmt.Errorf("the content of an answer: %w", err)
+		return nil, fmt.Errorf("read the content of an answer: %w", err)
 	}
 	var out []vendorserver.Block
 	for _, b := range list {
@@ -96,12 +96,11 @@ func blocksOf(raw json.RawMessage) ([]vendorserver.Block, error) {
 	return out, nil
 }
 
-// priorSummary finds the summary that a request holds: the agent's own model sees it in its element, another one in the
-// record.
+// priorSummary matches the previous summary in a request, to the agent's own model or to another one.
 var priorSummary = regexp.MustCompile(`(?s)<conversation_summary>.*?</conversation_summary>`)
 
-// echoSummary gives back what stands in the summary before and adds to it. Every other time it gives the element around
-// it as well, behind which what it adds is lost.
+// echoSummary answers with the previous summary plus a text. Every second answer also repeats the element around the
+// summary.
 func echoSummary(plus string) func(vendorserver.Request) vendorserver.Answer {
 	return func(r vendorserver.Request) vendorserver.Answer {
 		prior := priorSummary.FindString(r.Text)
@@ -112,7 +111,7 @@ func echoSummary(plus string) func(vendorserver.Request) vendorserver.Answer {
 	}
 }
 
-// scriptOf makes the vendor's script of a case.
+// scriptOf builds the vendor's script for a case.
 func scriptOf(f fault, variant int) (vendorserver.Script, error) {
 	s := vendorserver.Script{Models: map[string][]vendorserver.Answer{}}
 	cjk := 0
@@ -146,8 +145,7 @@ func scriptOf(f fault, variant int) (vendorserver.Script, error) {
 	return s, nil
 }
 
-// countWide counts as a tokenizer does that knows no words of wide chars: so many tokens for each, and four chars of
-// everything else for one.
+// countWide counts the given number of tokens for each wide char, and one token for four other chars.
 func countWide(text string, each int) int {
 	wide, others := 0, 0
 	for _, r := range text {

@@ -5,29 +5,26 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"testing"
 
-	"precis/internal/api"
 	"precis/internal/config"
 	"precis/internal/llm"
-	"precis/internal/service"
+	"precis/internal/testkit/apitest"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 )
 
-// system is everything a play runs on: the API on a listener, a worker, Temporal and Postgres.
+// system is what a play runs on: the API on a listener, a worker, Temporal and PostgreSQL.
 type system struct {
 	*scenario.System
 	url string
 }
 
-// newSystem starts one that knows the vendors, with a worker.
+// newSystem starts a system with the given vendors and a worker.
 func newSystem(t *testing.T, vendors ...*vendor) *system {
 	t.Helper()
 	sys := &system{System: scenario.New(t, vendorserver.Script{})}
-	sys.Config.HTTP.Addr = "127.0.0.1:0"
 	sys.Config.Worker.Concurrency, sys.Config.Worker.LLMConcurrency = 64, 64
 	sys.Config.Models = map[string]config.Model{}
 	for _, v := range vendors {
@@ -37,38 +34,22 @@ func newSystem(t *testing.T, vendors ...*vendor) *system {
 		}
 	}
 	sys.StartWorker()
-	server := api.New(api.Options{Service: &service.Service{
-		Store: sys.Store, Temporal: sys.Client, Config: sys.Config, Log: slog.New(slog.DiscardHandler),
-	}})
-	listener, err := server.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sys.url = "http://" + listener.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx, listener) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the server ended: %v", err)
-		}
-	})
+	sys.url = apitest.Serve(t, sys.System)
 	return sys
 }
 
-// vendor is the scripted vendor of one play. Each play has one of its own, since what a vendor's failures do to its
-// breaker is not the next case's.
+// vendor is the scripted vendor of one play. Each play has its own, so that its failures open no breaker of another
+// case.
 type vendor struct {
 	*vendorserver.Server
 	name, typ string
-	// native says that it can compact by itself.
+	// native says that the vendor has a compaction of its own.
 	native bool
-	// gate holds the answers that a case delays while it does something else, nil: none.
+	// gate holds the delayed answers of a case, nil if there are none.
 	gate *vendorserver.Gate
 }
 
-// base is the URL for a client of its protocol.
+// base is the base URL for the client of the vendor's protocol.
 func (v *vendor) base() string {
 	if v.typ == llm.TypeOpenAI {
 		return v.OpenAIURL()
@@ -81,7 +62,7 @@ type caller struct {
 	url, key string
 }
 
-// newCaller makes a tenant, and a key for it.
+// newCaller creates a tenant and an API key for it.
 func newCaller(t *testing.T, sys *system, tenant string) caller {
 	t.Helper()
 	if _, err := sys.Store.Tenants.Ensure(t.Context(), tenant, ""); err != nil {
@@ -94,20 +75,20 @@ func newCaller(t *testing.T, sys *system, tenant string) caller {
 	return caller{url: sys.url, key: secret}
 }
 
-// response is an answer that was read whole; status is 0 when the caller gave up.
+// response is an HTTP response with its whole body. The status is 0 if the caller timed out.
 type response struct {
 	status int
 	body   []byte
 }
 
-// code is that of a problem document.
+// code is the code of a problem document, "" for any other body.
 func (r response) code() string {
 	var p struct{ Code string }
 	_ = json.Unmarshal(r.body, &p) // no problem document: no code
 	return p.Code
 }
 
-// try sends a request, with an idempotency key unless that is "". body nil: none.
+// try sends a request, with a body unless that is nil and with an idempotency key unless that is "".
 func (c caller) try(ctx context.Context, method, path string, body any, key string) (response, error) {
 	var content []byte
 	if body != nil {

@@ -10,8 +10,8 @@ import (
 	"precis/internal/api/wire"
 )
 
-// history is a run's workflow history as Temporal exports it, with what its payloads hold written out.
-func (t *talk) history(run wire.Run) string {
+// history returns the workflow history of a run as JSON, followed by the decoded payloads.
+func (t *conversation) history(run wire.Run) string {
 	t.t.Helper()
 	var b strings.Builder
 	it := t.sys.Client.GetWorkflowHistory(t.t.Context(), run.WorkflowID, run.TemporalRunID, false,
@@ -33,7 +33,7 @@ func (t *talk) history(run wire.Run) string {
 	return b.String()
 }
 
-// payloadsOf gives all bytes in a message.
+// payloadsOf returns all byte fields of a message.
 func payloadsOf(m protoreflect.Message) [][]byte {
 	var out [][]byte
 	walk := func(fd protoreflect.FieldDescriptor, v protoreflect.Value) {

@@ -27,7 +27,7 @@ type fault struct {
 // variants is the number of plays that differ in a variant, at least 1.
 func (f fault) variants() int { return max(1, len(f.MessageVariants), len(f.AnswerVariants)) }
 
-// settings are those of the conversation, of its model and of the summarizer.
+// settings are the settings of the conversation, of its model and of the summarizer.
 type settings struct {
 	Window              int      `json:"window"`
 	MaxOutput           int      `json:"max_output"`
@@ -43,10 +43,10 @@ type settings struct {
 	ForceExternal       bool     `json:"force_external"`
 }
 
-// step is a message, or an operation in the place of one.
+// step is a message or an operation.
 type step struct {
 	Op string `json:"op"`
-	// Of a message: what is sent, and what stands beside it.
+	// Of a message: the JSON that is sent, and its metadata.
 	native       json.RawMessage
 	ID           string          `json:"id"`
 	Usage        json.RawMessage `json:"usage"`
@@ -82,7 +82,7 @@ type metadata struct {
 	Synthetic bool `json:"synthetic"`
 }
 
-// reported is an error that the agent's own model call ended in.
+// reported is the error of a model call of the agent.
 type reported struct {
 	Status  int    `json:"status"`
 	Code    string `json:"code"`
@@ -90,7 +90,7 @@ type reported struct {
 	Message string `json:"message"`
 }
 
-// statuses is one HTTP status, or several that are right.
+// statuses is one expected HTTP status or a list of them.
 type statuses []int
 
 func (s *statuses) UnmarshalJSON(b []byte) error {
@@ -102,7 +102,7 @@ func (s *statuses) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]int)(s))
 }
 
-// words are the keys that each operation takes.
+// words are the operations, and the keys that each accepts.
 var words = map[string][]string{
 	"append":                 {"expected_version", "message", "expect_status"},
 	"append_again":           {"ids"},
@@ -127,13 +127,13 @@ var words = map[string][]string{
 	"wait_idle":              nil,
 }
 
-// What a message may hold: the first are sent as they are, the second stand beside it in the API.
+// The keys of a message: nativeKeys are sent as they are, besideKeys become metadata of the API's request.
 var (
 	nativeKeys = []string{"role", "content", "tool_calls", "tool_call_id"}
 	besideKeys = []string{"id", "usage", "metadata", "conversation", "parent"}
 )
 
-// decodeFault reads one case, and every word in it.
+// decodeFault reads one case and refuses unknown words.
 func decodeFault(raw []byte) (fault, error) {
 	var f fault
 	expanded, err := expand(raw)
@@ -149,7 +149,7 @@ func decodeFault(raw []byte) (fault, error) {
 	return f, nil
 }
 
-// check looks at every word, before anything is played.
+// check reads all messages and answers, so that a bad case fails before it is played.
 func (f fault) check() error {
 	if f.Name == "" || f.Settings.Window <= 0 {
 		return errors.New("a case needs a name and a window")
@@ -173,7 +173,7 @@ func (f fault) check() error {
 	return nil
 }
 
-// stepsOf reads a list of messages and operations, those inside of others too.
+// stepsOf reads a list of messages and operations, including nested ones.
 func stepsOf(list []json.RawMessage) ([]step, error) {
 	out := make([]step, 0, len(list))
 	for i, raw := range list {
@@ -215,7 +215,7 @@ func stepOf(raw json.RawMessage) (step, error) {
 		case slices.Contains(beside, f.key), f.key == "op":
 			ours = append(ours, f)
 		default:
-			return step{}, fmt.Errorf("%q is not known of %s", f.key, orText(op.Op, "a message"))
+			return step{}, fmt.Errorf("unknown key %q in %s", f.key, orText(op.Op, "a message"))
 		}
 	}
 	var s step
@@ -230,7 +230,7 @@ func stepOf(raw json.RawMessage) (step, error) {
 			continue
 		}
 		if err := json.Unmarshal(m, new(chatMessage)); err != nil {
-			return s, fmt.Errorf("a message: %w", err)
+			return s, fmt.Errorf("read a message: %w", err)
 		}
 	}
 	return s, nil
@@ -243,7 +243,7 @@ func orText(s, otherwise string) string {
 	return s
 }
 
-// indexed puts a number for {i}, or {c}, into a block.
+// indexed replaces a mark such as {i} by a number.
 func indexed(list []json.RawMessage, mark string, n int) []json.RawMessage {
 	out := make([]json.RawMessage, len(list))
 	for i, raw := range list {
@@ -252,7 +252,7 @@ func indexed(list []json.RawMessage, mark string, n int) []json.RawMessage {
 	return out
 }
 
-// errorBody is what the agent's vendor answered, nil when it had no body.
+// errorBody is the body of the vendor's answer, nil for none.
 func (r reported) errorBody() json.RawMessage {
 	if r.Message == "" && r.Code == "" && r.Type == "" {
 		return nil
