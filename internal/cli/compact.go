@@ -13,6 +13,8 @@ import (
 
 	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/launch"
@@ -91,7 +93,7 @@ type compaction struct {
 	s        *session
 	flags    *compactFlags
 	input    *input
-	progress *progress
+	progress *term.Progress
 }
 
 func (a *app) compact(cmd *cobra.Command, path string, f *compactFlags) error {
@@ -130,7 +132,7 @@ func (f *compactFlags) check() error {
 		}
 	}
 	if f.id != "" && !f.keep {
-		return usagef("--id names a conversation that is kept: it needs --keep")
+		return fail.Usagef("--id names a conversation that is kept: it needs --keep")
 	}
 	if f.out != "" {
 		return checkOut(f.out)
@@ -147,7 +149,7 @@ func (f *compactFlags) checkTarget(from transcript.Format) error {
 		transcript.Output{Meta: transcript.Meta{Format: from}}); err != nil {
 		var e *pipeline.Error
 		if errors.As(err, &e) {
-			return usagef("--to: %s", e.Message)
+			return fail.Usagef("--to: %s", e.Message)
 		}
 		return err
 	}
@@ -166,10 +168,10 @@ func (f *compactFlags) checkSummarizers(s *session) error {
 		}
 		vendor, _, err := pipeline.SummarizerSpec{Model: name}.Split()
 		if err != nil {
-			return usagef("--summarizer: %q is neither self, digest nor VENDOR/MODEL", name)
+			return fail.Usagef("--summarizer: %q is neither self, digest nor VENDOR/MODEL", name)
 		}
 		if _, ok := s.config.Vendors[vendor]; !ok {
-			return usagef("--summarizer: no vendor %q is configured; there are %s", vendor, vendorNames(s.config))
+			return fail.Usagef("--summarizer: no vendor %q is configured; there are %s", vendor, vendorNames(s.config))
 		}
 	}
 	return nil
@@ -194,7 +196,7 @@ func (c *compaction) run(ctx context.Context, found contents) error {
 		}
 		all = append(all, one)
 		if !succeeded(one.Run.Outcome) {
-			failed = told{exitFailed}
+			failed = fail.Silent(fail.ExitFailed)
 		}
 	}
 	return errors.Join(c.write(all, found), failed)
@@ -216,9 +218,9 @@ func (f *inputFlags) importOptions(tenant string) (conversation.ImportOptions, e
 func (a *app) importError(err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return usagef("there is no tenant %q", a.tenant)
+		return fail.Usagef("there is no tenant %q", a.tenant)
 	case errors.Is(err, store.ErrInvalid):
-		return usageError{err}
+		return fail.Usage(err)
 	}
 	return err
 }
@@ -280,7 +282,7 @@ func (c *compaction) wait(ctx context.Context, run runs.Run, title string) (runs
 	return waitFor(ctx, c.app, c.s, c.progress, run, title)
 }
 
-func waitFor(ctx context.Context, a *app, s *session, p *progress, run runs.Run, title string) (runs.Run, error) {
+func waitFor(ctx context.Context, a *app, s *session, p *term.Progress, run runs.Run, title string) (runs.Run, error) {
 	began := time.Now()
 	type end struct {
 		run runs.Run
@@ -293,27 +295,27 @@ func waitFor(ctx context.Context, a *app, s *session, p *progress, run runs.Run,
 	}()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	defer p.clear()
+	defer p.Clear()
 	for {
 		select {
 		case e := <-ended:
 			if ctx.Err() == nil || e.err == nil {
 				return e.run, e.err
 			}
-			p.clear()
+			p.Clear()
 			a.say("precis: interrupted; cancelling run %s (once more to leave at once)", run.Ref.ID)
 			got, err := s.launcher().Cancel(context.WithoutCancel(ctx), run)
 			if err != nil {
 				return got, err
 			}
 			a.say("precis: run %s ended %s", got.Ref.ID, got.Outcome)
-			return got, told{exitFailed}
+			return got, fail.Silent(fail.ExitFailed)
 		case <-tick.C:
-			if !p.tty {
+			if !p.Terminal {
 				continue
 			}
 			if now, err := s.store.Runs.Get(ctx, run.Ref); err == nil {
-				p.line("%s: %s · %s", title, doing(now), took(time.Since(began)))
+				p.Line("%s: %s · %s", title, doing(now), term.Took(time.Since(began)))
 			}
 		}
 	}
@@ -356,7 +358,7 @@ func (a *app) forget(ctx context.Context, s *session, list []conversation.Import
 	defer cancel()
 	for _, im := range list {
 		if err := s.store.Retention.DeleteContent(ctx, im.Conversation.Ref); err != nil {
-			a.say("precis: the content of conversation %s was not deleted: %s", im.Conversation.Ref.ID, explain(err))
+			a.say("precis: the content of conversation %s was not deleted: %s", im.Conversation.Ref.ID, fail.Explain(err))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/term"
 	"precis/internal/config"
 )
 
@@ -35,10 +36,10 @@ func (a *app) showConfig(cmd *cobra.Command) error {
 	if a.json {
 		return a.printJSON(values)
 	}
-	var t table
-	t.row("KEY", "VALUE", "FROM")
+	var t term.Table
+	t.Row("KEY", "VALUE", "FROM")
 	for _, v := range values {
-		t.row(v.Key, v.Value, v.From.String())
+		t.Row(v.Key, v.Value, v.From.String())
 	}
 	return a.printRows(t)
 }
@@ -62,7 +63,7 @@ func (a *app) describeConfig() error {
 			text += ", default " + k.Default
 		}
 		text += ")\n"
-		for _, line := range wrap(k.Effect, 110) {
+		for _, line := range term.Wrap(k.Effect, 110) {
 			text += "  " + line + "\n"
 		}
 		if k.Variable != "" {

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"precis/internal/cli/fail"
 	"precis/internal/config"
 	"precis/internal/devstack"
 	"precis/internal/launch"
@@ -102,18 +102,10 @@ func (a *app) withStore(cmd *cobra.Command, do func(ctx context.Context, s *sess
 // notRunning says what to do when there is no local stack.
 func notRunning(err error) error {
 	if errors.Is(err, devstack.ErrNotRunning) {
-		return unreachablef("the local stack is not running and no database is configured: start it with `precis " +
+		return fail.Unreachablef("the local stack is not running and no database is configured: start it with `precis " +
 			"up`, or set PRECIS_DATABASE_URL")
 	}
-	return stackError(err)
-}
-
-// stackError is a failure to bring a stack up: what is needed cannot be reached, unless it is a file that is at fault.
-func stackError(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, new(*fs.PathError)) {
-		return err
-	}
-	return unreachableError{err}
+	return fail.Stack(err)
 }
 
 // openStore opens the database. The schema of a local one is brought up to date; of any other it must be.
@@ -156,7 +148,7 @@ func (s *session) openTemporal(ctx context.Context, log *slog.Logger, tune ...fu
 	defer cancel()
 	c, err := temporalclient.Dial(ctx, s.config.Temporal, log, tune...)
 	if err != nil {
-		return stackError(err)
+		return fail.Stack(err)
 	}
 	s.client = c
 	s.onClose(func(context.Context) error { c.Close(); return nil })
@@ -200,7 +192,7 @@ func (a *app) withServed(cmd *cobra.Command, keep bool, do func(ctx context.Cont
 // localStack uses the local stack if it runs, and brings one up otherwise.
 func (s *session) localStack(ctx context.Context, a *app, keep bool) error {
 	opts := stackOptions(s.config)
-	opts.Progress = a.progress().stack(false)
+	opts.Progress = stackProgress(a.progress(), false)
 	stack, giveBack, err := devstack.Borrow(ctx, opts, keep)
 	if errors.Is(err, devstack.ErrNotRunning) && !keep {
 		opts.Ephemeral, opts.NoUI = true, true
@@ -209,7 +201,7 @@ func (s *session) localStack(ctx context.Context, a *app, keep bool) error {
 		}
 	}
 	if err != nil {
-		return stackError(err)
+		return fail.Stack(err)
 	}
 	s.onClose(giveBack)
 	s.use(stack)

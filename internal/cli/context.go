@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/api/wire"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/pipeline/transcript"
@@ -89,11 +91,11 @@ func (a *app) context(ctx context.Context, s *session, id string, to transcript.
 
 // tellStats says how large a context is.
 func (a *app) tellStats(s wire.ContextStats, messages int) {
-	window := count(s.Window)
+	window := term.Count(s.Window)
 	if s.WindowGuessed {
 		window += " (a guess: the model's window is not known)"
 	}
-	a.say("context:   %s, %s of %s tokens, %.0f %%", plural(messages, "message"), tokens(s.Tokens, s.Estimated), window,
+	a.say("context:   %s, %s of %s tokens, %.0f %%", term.Plural(messages, "message"), term.Tokens(s.Tokens, s.Estimated), window,
 		100*s.Fraction)
 	if m := s.Marker; m != nil {
 		what := "a summary"
@@ -103,13 +105,13 @@ func (a *app) tellStats(s wire.ContextStats, messages int) {
 		a.say("covered:   messages %d to %d by %s", m.CoversFrom, m.CoversTo, what)
 	}
 	if words := trimmedWords(s.Trimmed); words != "" {
-		a.say("trimmed:   %s; ≈%s tokens saved", words, count(s.Trimmed.SavedTokens))
+		a.say("trimmed:   %s; ≈%s tokens saved", words, term.Count(s.Trimmed.SavedTokens))
 	}
 	if s.Prepared != nil {
 		a.say("prepared:  the summary of run %s waits to take effect", *s.Prepared)
 	}
 	if s.Nudge {
-		a.say("           a compaction is due: one starts by itself at %s tokens", count(s.Limit))
+		a.say("           a compaction is due: one starts by itself at %s tokens", term.Count(s.Limit))
 	}
 }
 
@@ -120,11 +122,11 @@ func trimmedWords(t wire.Trimmed) string {
 		noun string
 	}{{t.Binaries, "binary part"}, {t.ToolResults, "tool result"}, {t.DroppedTurns, "turn"}} {
 		if p.n > 0 {
-			parts = append(parts, plural(p.n, p.noun))
+			parts = append(parts, term.Plural(p.n, p.noun))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
 // usageTarget calls an output format that cannot be reached the caller's fault.
-func usageTarget(err error) error { return usageError{fmt.Errorf("--to: %s", explain(err))} }
+func usageTarget(err error) error { return fail.Usage(fmt.Errorf("--to: %s", fail.Explain(err))) }

@@ -15,6 +15,8 @@ import (
 
 	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/internal/devstack"
@@ -72,8 +74,8 @@ func (a *app) demo(cmd *cobra.Command, model string) (err error) {
 		return err
 	}
 	p := a.progress()
-	defer p.clear()
-	p.say("The local stack:")
+	defer p.Clear()
+	p.Say("The local stack:")
 	up, s, err := a.bringUp(cmd, p, true)
 	if err != nil {
 		return err
@@ -85,7 +87,7 @@ func (a *app) demo(cmd *cobra.Command, model string) (err error) {
 	if err := s.openTemporal(ctx, a.quietLog(s.config, s.origins)); err != nil {
 		return err
 	}
-	p.say("The sample session:")
+	p.Say("The sample session:")
 	report, view, err := a.runDemo(ctx, s, p, summarizer)
 	if err != nil {
 		return err
@@ -100,7 +102,7 @@ func (a *app) demo(cmd *cobra.Command, model string) (err error) {
 		err = a.print(drawDemo(report, view))
 	}
 	if err == nil && report.Run.Outcome != precis.OutcomeApplied {
-		err = told{exitFailed}
+		err = fail.Silent(fail.ExitFailed)
 	}
 	return err
 }
@@ -116,16 +118,16 @@ func demoSummarizer(cfg config.Config, origins config.Origins, model string) (st
 	}
 	vendor, _, err := pipeline.SummarizerSpec{Model: model}.Split()
 	if err != nil {
-		return "", usagef("--model is VENDOR/NAME, such as anthropic/claude-sonnet-5-5, not %q", model)
+		return "", fail.Usagef("--model is VENDOR/NAME, such as anthropic/claude-sonnet-5-5, not %q", model)
 	}
 	if _, ok := cfg.Vendors[vendor]; !ok {
-		return "", usagef("--model: no vendor %q is configured; there are %s", vendor, vendorNames(cfg))
+		return "", fail.Usagef("--model: no vendor %q is configured; there are %s", vendor, vendorNames(cfg))
 	}
 	return model, nil
 }
 
 // runDemo imports the sample session and compacts it.
-func (a *app) runDemo(ctx context.Context, s *session, p *progress,
+func (a *app) runDemo(ctx context.Context, s *session, p *term.Progress,
 	summarizer string,
 ) (demoReport, conversation.View, error) {
 	var report demoReport
@@ -144,8 +146,8 @@ func (a *app) runDemo(ctx context.Context, s *session, p *progress,
 	}
 	ref := imported.Conversations[0].Conversation.Ref
 	report.Conversation = ref.ID
-	p.say("  %-58s %8s", fmt.Sprintf("importing it, %s", plural(imported.Conversations[0].Messages, "message")),
-		took(time.Since(began)))
+	p.Say("  %-58s %8s", fmt.Sprintf("importing it, %s", term.Plural(imported.Conversations[0].Messages, "message")),
+		term.Took(time.Since(began)))
 
 	before, err := conversation.Load(ctx, s.store, ref, conversation.InstallationOf(s.config), 0)
 	if err != nil {
@@ -160,7 +162,7 @@ func (a *app) runDemo(ctx context.Context, s *session, p *progress,
 	if run, err = waitFor(ctx, a, s, p, run, "compacting it"); err != nil {
 		return report, view, err
 	}
-	p.say("  %-58s %8s", fmt.Sprintf("compacting it: %s", run.Outcome), took(time.Since(began)))
+	p.Say("  %-58s %8s", fmt.Sprintf("compacting it: %s", run.Outcome), term.Took(time.Since(began)))
 
 	if view, err = conversation.Load(ctx, s.store, ref, conversation.InstallationOf(s.config), 0); err != nil {
 		return report, view, err
@@ -198,9 +200,9 @@ func drawDemo(d demoReport, view conversation.View) string {
 			line("  %s", hint)
 		}
 	} else {
-		line("%s, %s tokens  →  %s, ≈%s tokens (window %s, limit %s)", plural(d.MessagesBefore, "message"),
-			tokens(r.TokensBefore, r.Trigger.Estimated), plural(d.MessagesAfter, "message"), count(r.TokensAfter),
-			count(r.Trigger.Window), count(r.Trigger.Limit))
+		line("%s, %s tokens  →  %s, ≈%s tokens (window %s, limit %s)", term.Plural(d.MessagesBefore, "message"),
+			term.Tokens(r.TokensBefore, r.Trigger.Estimated), term.Plural(d.MessagesAfter, "message"), term.Count(r.TokensAfter),
+			term.Count(r.Trigger.Window), term.Count(r.Trigger.Limit))
 		line("summary by %s", wroteSummary(r))
 		for _, why := range whyDigest(r, "") {
 			line("  %s", why)
@@ -211,23 +213,23 @@ func drawDemo(d demoReport, view conversation.View) string {
 	}
 
 	b.WriteString(heading("Where to look"))
-	var t table
-	t.row("run", r.ID)
+	var t term.Table
+	t.Row("run", r.ID)
 	if d.WorkflowURL != "" {
-		t.row("its workflow", d.WorkflowURL)
+		t.Row("its workflow", d.WorkflowURL)
 	}
-	t.rows = append(t.rows, addressRows(d.running).rows...)
-	_ = t.write(&b)
+	t.Rows = append(t.Rows, addressRows(d.running).Rows...)
+	_ = t.Write(&b)
 
 	b.WriteString(heading("What to try next"))
 	self := programName()
-	var next table
-	next.row(self+" show "+r.ID+" --summary", "the run again, with any of its texts")
-	next.row(self+" context "+d.Conversation, "the context as it is sent, in the session's own format")
-	next.row(self+" undo "+d.Conversation, "take the compaction back")
-	next.row(self+" compact FILE", "a transcript of your own: Claude Code, Anthropic, OpenAI")
-	next.row(self+" down", "stop the local stack; its data stay")
-	_ = next.write(&b)
+	var next term.Table
+	next.Row(self+" show "+r.ID+" --summary", "the run again, with any of its texts")
+	next.Row(self+" context "+d.Conversation, "the context as it is sent, in the session's own format")
+	next.Row(self+" undo "+d.Conversation, "take the compaction back")
+	next.Row(self+" compact FILE", "a transcript of your own: Claude Code, Anthropic, OpenAI")
+	next.Row(self+" down", "stop the local stack; its data stay")
+	_ = next.Write(&b)
 	return b.String()
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/config"
 	"precis/internal/devstack"
 	"precis/internal/store/schema"
@@ -63,7 +65,7 @@ func (a *app) doctor(cmd *cobra.Command) error {
 		err = a.printDiagnosis(d)
 	}
 	if err == nil && !d.OK {
-		err = told{exitFailed}
+		err = fail.Silent(fail.ExitFailed)
 	}
 	return err
 }
@@ -78,7 +80,7 @@ func (a *app) database(ctx context.Context, cfg config.Config, opts devstack.Opt
 	v, err := schema.Read(ctx, stack.DatabaseURL)
 	switch {
 	case err != nil:
-		f.OK, f.Detail, f.Mend = false, explain(err), "check database_url (PRECIS_DATABASE_URL)"
+		f.OK, f.Detail, f.Mend = false, fail.Explain(err), "check database_url (PRECIS_DATABASE_URL)"
 	case v.Current < v.Latest:
 		f.OK, f.Detail, f.Mend = false, fmt.Sprintf("version %d, this build needs %d", v.Current, v.Latest),
 			"run `precis migrate`"
@@ -107,7 +109,7 @@ func (a *app) temporal(ctx context.Context, cfg config.Config, origins config.Or
 		opts.TemporalAddress != "",
 	}
 	if err := s.openTemporal(ctx, a.quietLog(cfg, origins)); err != nil {
-		here.OK, here.Detail, here.Mend = false, explain(err),
+		here.OK, here.Detail, here.Mend = false, fail.Explain(err),
 			"check temporal.address, and temporal.tls or temporal.api_key if it asks for them"
 		return []finding{here}
 	}
@@ -115,7 +117,7 @@ func (a *app) temporal(ctx context.Context, cfg config.Config, origins config.Or
 	for _, name := range []string{cfg.Worker.TaskQueue, cfg.Worker.LLMTaskQueue} {
 		q, err := s.queue(ctx, name)
 		if err != nil {
-			here.OK, here.Detail, here.Mend = false, explain(err),
+			here.OK, here.Detail, here.Mend = false, fail.Explain(err),
 				"make the namespace, or name another with temporal.namespace"
 			return []finding{here}
 		}
@@ -161,8 +163,8 @@ func vendorFindings(cfg config.Config, origins config.Origins) []finding {
 }
 
 func (a *app) printDiagnosis(d diagnosis) error {
-	var t table
-	t.row("ok", "precis", d.Version)
+	var t term.Table
+	t.Row("ok", "precis", d.Version)
 	for _, f := range d.Findings {
 		mark := "ok"
 		switch {
@@ -171,9 +173,9 @@ func (a *app) printDiagnosis(d diagnosis) error {
 		case !f.OK:
 			mark = "note"
 		}
-		t.row(mark, f.Name, f.Detail)
+		t.Row(mark, f.Name, f.Detail)
 		if f.Mend != "" {
-			t.row(" ", " ", "→ "+f.Mend)
+			t.Row(" ", " ", "→ "+f.Mend)
 		}
 	}
 	if err := a.printRows(t); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/term"
 	"precis/internal/devstack"
 )
 
@@ -33,8 +34,8 @@ func (a *app) down(cmd *cobra.Command) error {
 	}
 	opts := stackOptions(cfg)
 	p := a.progress()
-	opts.Progress = p.stack(false)
-	defer p.clear()
+	opts.Progress = stackProgress(p, false)
+	defer p.Clear()
 	// A little more than the worker gives itself.
 	patience := time.Duration(cfg.Worker.DrainSeconds)*time.Second + 5*time.Second
 	var out stopped
@@ -47,17 +48,17 @@ func (a *app) down(cmd *cobra.Command) error {
 	if a.json {
 		return a.printJSON(out)
 	}
-	p.clear()
-	var t table
+	p.Clear()
+	var t term.Table
 	if out.Worker.Stopped {
-		t.row("worker", "stopped")
+		t.Row("worker", "stopped")
 	}
 	for _, s := range out.Services {
 		if s.Stopped {
-			t.row(s.Name, "stopped")
+			t.Row(s.Name, "stopped")
 		}
 	}
-	if len(t.rows) == 0 {
+	if len(t.Rows) == 0 {
 		a.say("precis: nothing was running in %s", out.Dir)
 		return nil
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/eval"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -74,13 +76,13 @@ and what came of it. With --model the same is done on a stack, with that model's
 func (f *evalFlags) check(args []string) error {
 	switch {
 	case len(args) == 0:
-		return usagef("`precis eval` needs FILES…; `precis eval --help` tells more")
+		return fail.Usagef("`precis eval` needs FILES…; `precis eval --help` tells more")
 	case f.Generations < 1 || f.Generations > 100:
-		return usagef("--generations is 1 to 100, not %d", f.Generations)
+		return fail.Usagef("--generations is 1 to 100, not %d", f.Generations)
 	case f.Window < 1000:
-		return usagef("--window is at least 1000 tokens, not %d", f.Window)
+		return fail.Usagef("--window is at least 1000 tokens, not %d", f.Window)
 	case f.SummaryTokens < 100 || f.SummaryTokens > f.Window/2:
-		return usagef("--summary-tokens is 100 to half of the window (%d), not %d", f.Window/2, f.SummaryTokens)
+		return fail.Usagef("--summary-tokens is 100 to half of the window (%d), not %d", f.Window/2, f.SummaryTokens)
 	}
 	if transcript.Format(f.format) != transcript.Auto {
 		if err := knownFormat("--format", f.format); err != nil {
@@ -89,7 +91,7 @@ func (f *evalFlags) check(args []string) error {
 	}
 	if f.model != "" {
 		if _, _, err := (pipeline.SummarizerSpec{Model: f.model}).Split(); err != nil {
-			return usagef("--model is VENDOR/NAME, such as anthropic/claude-sonnet-5-5, not %q", f.model)
+			return fail.Usagef("--model is VENDOR/NAME, such as anthropic/claude-sonnet-5-5, not %q", f.model)
 		}
 	}
 	if f.svg != "" {
@@ -109,7 +111,7 @@ func filesIn(args []string) ([]string, error) {
 			return err
 		})
 		if err != nil {
-			return nil, usagef("%s cannot be read: %w", arg, err)
+			return nil, fail.Usagef("%s cannot be read: %w", arg, err)
 		}
 	}
 	return slices.Compact(files), nil
@@ -133,18 +135,18 @@ func (a *app) eachConversation(ctx context.Context, files []string, f *evalFlags
 ) ([]skippedFile, error) {
 	skipped := []skippedFile{}
 	progress := a.progress()
-	defer progress.clear()
+	defer progress.Clear()
 	began := time.Now()
 	for i, path := range files {
 		if err := ctx.Err(); err != nil {
 			return skipped, err
 		}
-		progress.line("%d of %d: %s · %s", i+1, len(files), filepath.Base(path), took(time.Since(began)))
+		progress.Line("%d of %d: %s · %s", i+1, len(files), filepath.Base(path), term.Took(time.Since(began)))
 		file, err := readTranscript(path, f)
 		if err != nil {
-			progress.clear()
-			a.say("left out:  %s: %s", path, explain(err))
-			skipped = append(skipped, skippedFile{path, oneLine(explain(err))})
+			progress.Clear()
+			a.say("left out:  %s: %s", path, fail.Explain(err))
+			skipped = append(skipped, skippedFile{path, term.OneLine(fail.Explain(err))})
 			continue
 		}
 		for _, c := range file.Conversations {
@@ -173,7 +175,7 @@ func readTranscript(path string, f *evalFlags) (transcript.File, error) {
 		return transcript.File{}, err
 	}
 	if info.Size() > f.maxBytes {
-		return transcript.File{}, fmt.Errorf("it has %s bytes, more than --max-bytes", count(int(info.Size())))
+		return transcript.File{}, fmt.Errorf("it has %s bytes, more than --max-bytes", term.Count(int(info.Size())))
 	}
 	read, err := transcript.Read(file, transcript.Options{Format: transcript.Format(f.format), Lenient: f.lenient})
 	var e *pipeline.Error
@@ -212,11 +214,11 @@ func (a *app) writeEval(r evalReport, f *evalFlags) error {
 		err = a.print(r.Text())
 	}
 	if err == nil && r.Compacted == 0 && r.Conversations > 0 {
-		a.say("precis: no conversation reached the window of %s tokens: --window N makes it smaller", count(f.Window))
+		a.say("precis: no conversation reached the window of %s tokens: --window N makes it smaller", term.Count(f.Window))
 	}
 	if err == nil && len(r.Skipped) > 0 {
-		a.say("precis: %s left out", pluralWere(len(r.Skipped), "file"))
-		return told{exitFailed}
+		a.say("precis: %s left out", term.PluralWere(len(r.Skipped), "file"))
+		return fail.Silent(fail.ExitFailed)
 	}
 	return err
 }

@@ -12,6 +12,8 @@ import (
 
 	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/conversation"
 	"precis/internal/eval"
 	"precis/internal/runreport"
@@ -30,10 +32,10 @@ func (a *app) evalModel(cmd *cobra.Command, files []string, f *evalFlags) error 
 	return a.withServed(cmd, false, func(ctx context.Context, s *session) error {
 		vendor, name, err := pipeline.SummarizerSpec{Model: f.model}.Split()
 		if err != nil {
-			return usageError{err}
+			return fail.Usage(err)
 		}
 		if _, ok := s.config.Vendors[vendor]; !ok {
-			return usagef("--model: no vendor %q is configured; there are %s", vendor, vendorNames(s.config))
+			return fail.Usagef("--model: no vendor %q is configured; there are %s", vendor, vendorNames(s.config))
 		}
 		m := &modelEval{
 			flags: f, vendor: vendor, name: name, store: s.store, session: s,
@@ -56,8 +58,8 @@ func (a *app) evalModel(cmd *cobra.Command, files []string, f *evalFlags) error 
 			return err
 		}
 		a.say("model:     %s: %s, %s tokens in, %s out; %s; %s wrote a digest instead", f.model,
-			plural(m.used.Calls, "call"),
-			count(int(m.used.Input)), count(int(m.used.Output)), m.costWords(), plural(m.digests, "run"))
+			term.Plural(m.used.Calls, "call"),
+			term.Count(int(m.used.Input)), term.Count(int(m.used.Output)), m.costWords(), term.Plural(m.digests, "run"))
 		return a.writeEval(evalReport{report, skipped}, f)
 	})
 }
@@ -111,7 +113,7 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 		forget, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 		defer cancel()
 		if err := m.store.Retention.DeleteContent(forget, ref); err != nil {
-			a.say("precis: the content of conversation %s was not deleted: %s", ref.ID, explain(err))
+			a.say("precis: the content of conversation %s was not deleted: %s", ref.ID, fail.Explain(err))
 		}
 	}()
 	tokens := 0

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/audit"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/store"
 	"precis/internal/store/exports"
 	"precis/internal/version"
@@ -57,13 +59,13 @@ func (a *app) export(ctx context.Context, s *session, ref store.ConversationRef,
 		return err
 	}
 	if out == "" {
-		a.say("precis: exported %s and %s", plural(rows["messages"], "message"), plural(rows["runs"], "run"))
+		a.say("precis: exported %s and %s", term.Plural(rows["messages"], "message"), term.Plural(rows["runs"], "run"))
 		return nil
 	}
 	if a.json {
 		return a.printJSON(map[string]any{"conversation": ref.ID, "out": out, "rows": rows})
 	}
-	a.say("precis: wrote %s: %s and %s", out, plural(rows["messages"], "message"), plural(rows["runs"], "run"))
+	a.say("precis: wrote %s: %s and %s", out, term.Plural(rows["messages"], "message"), term.Plural(rows["runs"], "run"))
 	return nil
 }
 
@@ -74,7 +76,7 @@ func (a *app) writeExport(ctx context.Context, s *session, ref store.Conversatio
 	if out == "" {
 		rows, err = audit.Export(ctx, s.store, ref, version.Code(), a.out)
 		if full := (*fs.PathError)(nil); errors.As(err, &full) {
-			err = written(full)
+			err = fail.Written(full)
 		}
 		return rows, err
 	}
@@ -119,13 +121,13 @@ func fault(err error) string {
 // importExport recreates an exported conversation.
 func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
 	if f.pick > 0 || f.model != "" || f.window > 0 || f.lenient {
-		return usagef("%s is an export of precis: it is imported as it is, and only --id goes with it", in.name)
+		return fail.Usagef("%s is an export of precis: it is imported as it is, and only --id goes with it", in.name)
 	}
 	return a.withStore(cmd, func(ctx context.Context, s *session) error {
 		im, err := audit.Import(ctx, s.store, exports.Target{Tenant: a.tenant, ID: f.id}, in.rewind)
 		switch {
 		case errors.Is(err, store.ErrInvalid):
-			return usagef("%s was not imported, nothing of it is kept: %s", in.name, fault(err))
+			return fail.Usagef("%s was not imported, nothing of it is kept: %s", in.name, fault(err))
 		case errors.Is(err, store.ErrConflict):
 			return fmt.Errorf("%s was not imported: its conversation exists already; --id gives it another id", in.name)
 		case err != nil:
@@ -141,8 +143,8 @@ func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
 		if err := a.print(c.Ref.ID + "\n"); err != nil {
 			return err
 		}
-		a.say("precis: imported %s and %s, all verified", plural(int(c.HeadSeq), "message"),
-			plural(len(im.Runs), "run"))
+		a.say("precis: imported %s and %s, all verified", term.Plural(int(c.HeadSeq), "message"),
+			term.Plural(len(im.Runs), "run"))
 		return nil
 	})
 }

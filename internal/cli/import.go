@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/term"
 	"precis/internal/conversation"
 	"precis/pipeline/transcript"
 )
@@ -79,8 +80,8 @@ func (a *app) storeFile(ctx context.Context, s *session, in *input, f *inputFlag
 		return conversation.Import{}, err
 	}
 	p := a.progress()
-	defer p.clear()
-	o.Ephemeral, o.Progress = ephemeral, p.messages(in.name)
+	defer p.Clear()
+	o.Ephemeral, o.Progress = ephemeral, p.Messages(in.name)
 	o.Models = conversation.ModelsOf(s.config.Models)
 	imported, err := conversation.ImportFile(ctx, s.store, d, o)
 	if err != nil {
@@ -103,10 +104,10 @@ func (a *app) tellImported(imported conversation.Import, found contents) error {
 		return a.printJSON(map[string]any{"conversations": reports, "notes": notesOf(found.notes)})
 	}
 	a.tellNotes(found.notes)
-	var t table
-	t.row("CONVERSATION", "FORMAT", "MESSAGES", "COMPACTIONS", "MODEL", "WINDOW")
+	var t term.Table
+	t.Row("CONVERSATION", "FORMAT", "MESSAGES", "COMPACTIONS", "MODEL", "WINDOW")
 	for _, r := range reports {
-		t.row(r.ID, string(r.Format), fmt.Sprint(r.Messages), fmt.Sprint(r.Compactions), r.Model, windowWords(r.Window))
+		t.Row(r.ID, string(r.Format), fmt.Sprint(r.Messages), fmt.Sprint(r.Compactions), r.Model, windowWords(r.Window))
 	}
 	return a.printRows(t)
 }
@@ -122,5 +123,5 @@ func windowWords(window int) string {
 	if window == 0 {
 		return "unknown"
 	}
-	return count(window)
+	return term.Count(window)
 }

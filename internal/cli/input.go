@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -53,9 +55,9 @@ func (f *inputFlags) check() error {
 	}
 	switch {
 	case f.pick < 0:
-		return usagef("--pick counts from 1, it cannot be %d", f.pick)
+		return fail.Usagef("--pick counts from 1, it cannot be %d", f.pick)
 	case f.window < 0:
-		return usagef("--window is a number of tokens, it cannot be %d", f.window)
+		return fail.Usagef("--window is a number of tokens, it cannot be %d", f.window)
 	}
 	_, _, err := f.vendorModel()
 	return err
@@ -65,7 +67,7 @@ func knownFormat(flag, name string) error {
 	if slices.Contains(transcript.Formats(), transcript.Format(name)) {
 		return nil
 	}
-	return usagef("%s: no format is called %q; there are %s", flag, name, formatNames())
+	return fail.Usagef("%s: no format is called %q; there are %s", flag, name, formatNames())
 }
 
 // vendorModel splits --model.
@@ -75,7 +77,7 @@ func (f *inputFlags) vendorModel() (vendor, model string, err error) {
 	}
 	vendor, model, err = pipeline.SummarizerSpec{Model: f.model}.Split()
 	if err != nil {
-		return "", "", usagef("--model is VENDOR/NAME, such as anthropic/claude-sonnet-5-5, not %q", f.model)
+		return "", "", fail.Usagef("--model is VENDOR/NAME, such as anthropic/claude-sonnet-5-5, not %q", f.model)
 	}
 	return vendor, model, nil
 }
@@ -103,7 +105,7 @@ func (a *app) openInput(ctx context.Context, name string) (*input, error) {
 	}
 	info, err := os.Stat(name)
 	if err == nil && info.IsDir() {
-		return nil, usagef("%s is a directory: name a transcript file in it", name)
+		return nil, fail.Usagef("%s is a directory: name a transcript file in it", name)
 	}
 	var file *os.File
 	if err == nil {
@@ -114,7 +116,7 @@ func (a *app) openInput(ctx context.Context, name string) (*input, error) {
 		if errors.As(err, &path) {
 			err = path.Err
 		}
-		return nil, usagef("%s cannot be read: %w", name, err)
+		return nil, fail.Usagef("%s cannot be read: %w", name, err)
 	}
 	if info.Mode().IsRegular() {
 		return &input{name: name, file: file}, nil
@@ -185,10 +187,10 @@ func (in *input) look(f *inputFlags) (contents, error) {
 func (c contents) check(name string, pick int) error {
 	switch {
 	case c.conversations == 0:
-		return usagef("%s: there is no conversation in it", name)
+		return fail.Usagef("%s: there is no conversation in it", name)
 	case pick > c.conversations:
-		return usagef("%s: there is no conversation number %d (--pick); it holds %s", name, pick,
-			plural(c.conversations, "conversation"))
+		return fail.Usagef("%s: there is no conversation number %d (--pick); it holds %s", name, pick,
+			term.Plural(c.conversations, "conversation"))
 	}
 	return nil
 }
@@ -210,7 +212,7 @@ func (in *input) decoder(f *inputFlags) (*transcript.Decoder, error) {
 func (in *input) fault(err error) error {
 	var e *pipeline.Error
 	if errors.As(err, &e) && e.Kind == pipeline.BadRequest {
-		return usagef("%s: %s", in.name, e.Message)
+		return fail.Usagef("%s: %s", in.name, e.Message)
 	}
 	return fmt.Errorf("read %s: %w", in.name, err)
 }
@@ -226,14 +228,14 @@ func (a *app) tellNotes(notes []transcript.Item) {
 			total += n.Count
 			continue
 		}
-		line := fmt.Sprintf("line %d: %s", it.Line, oneLine(n.Reason))
+		line := fmt.Sprintf("line %d: %s", it.Line, term.OneLine(n.Reason))
 		if n.Count > 1 {
 			line += fmt.Sprintf(" (×%d, this is the first)", n.Count)
 		}
 		a.say("note:      %s", line)
 	}
 	if total > 0 {
-		a.say("note:      %s of the client's own, no messages: %s", plural(total, "record"),
+		a.say("note:      %s of the client's own, no messages: %s", term.Plural(total, "record"),
 			strings.Join(records, ", "))
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/store"
 	"precis/internal/store/access"
 )
@@ -84,7 +86,7 @@ func keyOf(k access.APIKey) apiKey {
 func (a *app) createKey(ctx context.Context, s *session, name string, trusted bool) error {
 	if _, err := s.store.Tenants.Ensure(ctx, a.tenant, ""); err != nil {
 		if errors.Is(err, store.ErrInvalid) {
-			return usagef("%s", explain(err))
+			return fail.Usagef("%s", fail.Explain(err))
 		}
 		return err
 	}
@@ -120,8 +122,8 @@ func (a *app) listKeys(ctx context.Context, s *session) error {
 		a.say("precis: tenant %s has no keys; `precis keys create` makes one", a.tenant)
 		return nil
 	}
-	var t table
-	t.row("ID", "NAME", "CREATED", "TRUSTED", "STATE")
+	var t term.Table
+	t.Row("ID", "NAME", "CREATED", "TRUSTED", "STATE")
 	for _, k := range out {
 		state, may := "works", "no"
 		if k.Revoked != nil {
@@ -130,7 +132,7 @@ func (a *app) listKeys(ctx context.Context, s *session) error {
 		if k.Trusted {
 			may = "yes"
 		}
-		t.row(k.ID, k.Name, k.Created.Format(time.RFC3339), may, state)
+		t.Row(k.ID, k.Name, k.Created.Format(time.RFC3339), may, state)
 	}
 	return a.printRows(t)
 }

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"precis"
+	"precis/internal/cli/fail"
 	"precis/internal/store/runs"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
@@ -94,12 +95,12 @@ func TestMCPOverStdio(t *testing.T) {
 	}
 
 	cmd, stderr = precisCommand(t, s, "mcp", "--conversation", "nope")
-	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitFailed ||
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != fail.ExitFailed ||
 		!strings.Contains(stderr.String(), `there is no conversation "nope"`) {
 		t.Errorf("%v: %s", err, stderr)
 	}
 	cmd, stderr = precisCommand(t, s, "--tenant", "mallory", "mcp", "--conversation", ref.ID)
-	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitFailed ||
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != fail.ExitFailed ||
 		!strings.Contains(stderr.String(), "there is no conversation") {
 		t.Errorf("another tenant: %v: %s", err, stderr)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"precis/internal/cli/fail"
 	"precis/pipeline/transcript"
 )
 
@@ -96,17 +97,17 @@ func nativeMessages(o transcript.Output, to transcript.Format) ([]json.RawMessag
 // checkOut refuses a file that cannot be written, before the work is done.
 func checkOut(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return usagef("--out: %s is a directory: name a file", path)
+		return fail.Usagef("--out: %s is a directory: name a file", path)
 	} else if err == nil && info.Mode().Perm()&0o222 == 0 { // a rename would not ask
-		return usagef("--out: %s is read-only: name another file, or make it writable", path)
+		return fail.Usagef("--out: %s is read-only: name another file, or make it writable", path)
 	}
 	dir := filepath.Dir(path)
 	info, err := os.Stat(dir)
 	if err != nil {
-		return usagef("--out: there is no folder %s", dir)
+		return fail.Usagef("--out: there is no folder %s", dir)
 	}
 	if !info.IsDir() {
-		return usagef("--out: %s is no folder", dir)
+		return fail.Usagef("--out: %s is no folder", dir)
 	}
 	return nil
 }

@@ -1,70 +1,16 @@
 package cli
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"precis/internal/cli/fail"
 	"precis/internal/config"
-	"precis/internal/devstack"
-	"precis/internal/store"
 	"precis/pipeline"
 )
-
-func TestWords(t *testing.T) {
-	t.Parallel()
-	for got, want := range map[string]string{
-		count(0):                                           "0",
-		count(999):                                         "999",
-		count(1000):                                        "1,000",
-		count(-1234567):                                    "-1,234,567",
-		tokens(61204, true):                                "≈61,204",
-		tokens(61204, false):                               "61,204",
-		plural(1, "message"):                               "1 message",
-		plural(1200, "message"):                            "1,200 messages",
-		took(34 * time.Millisecond):                        "34 ms",
-		took(1250 * time.Millisecond):                      "1.2 s",
-		took(125 * time.Second):                            "2 min 05 s",
-		took(2*time.Hour + time.Minute):                    "2 h 01 min",
-		clip("abcdef", 4):                                  "abc…",
-		clip("日本語", 3):                                     "日本語",
-		oneLine("a\n\tb  c\x1b[31m"):                       "a b c[31m",
-		printable("a\x07b\nc\u009bd"):                      "ab\ncd",
-		strings.Join(wrap("one two three four", 9), "|"):   "one two|three|four",
-		totals(map[string]int{"failed": 1, "applied": 12}): "12 applied, 1 failed",
-		totals(nil):                                        "none",
-	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
-// Nothing of a foreign text can add a column, a line or an escape to a table.
-func TestTable(t *testing.T) {
-	t.Parallel()
-	var table table
-	table.row("A", "B", "C")
-	table.row("one\ttwo", "", "three\nfour\x1b[2J")
-	var out bytes.Buffer
-	if err := table.write(&out); err != nil {
-		t.Fatal(err)
-	}
-	const want = "A        B  C\none two  -  three four[2J\n"
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
-	}
-}
 
 func TestMoment(t *testing.T) {
 	t.Parallel()
@@ -83,40 +29,8 @@ func TestMoment(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"yesterday", "-1h", "7 d", "-3d", "2026-13-01", "d", "999999999999999d"} {
-		if got, err := moment("--since", text, now); exitCode(err) != exitUsage {
+		if got, err := moment("--since", text, now); fail.Code(err) != fail.ExitUsage {
 			t.Errorf("%q: %v, %v", text, got, err)
-		}
-	}
-}
-
-func TestExitCodes(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		err  error
-		want int
-	}{
-		{nil, exitDone},
-		{errors.New("anything"), exitFailed},
-		{context.Canceled, exitFailed},
-		{fmt.Errorf("load: %w", &config.Error{Key: "dir"}), exitUsage},
-		{fmt.Errorf("compact: %w", usagef("no")), exitUsage},
-		{fmt.Errorf("attach: %w", devstack.ErrNotRunning), exitUnreachable},
-		{stackError(devstack.ErrNoPostgres), exitUnreachable},
-		{stackError(context.Canceled), exitFailed},
-		{fmt.Errorf("read: %w", store.ErrNotFound), exitFailed},
-		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), exitUnreachable}, // the connection went away
-		{errors.Join(told{exitFailed}, nil), exitFailed},
-		{written(syscall.EPIPE), exitFailed},
-		{written(&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}), exitFailed},
-		{fmt.Errorf("listen: %w", &net.OpError{Op: "listen", Net: "tcp", Err: syscall.EADDRINUSE}), exitFailed},
-		{
-			stackError(fmt.Errorf("make a folder: %w",
-				&fs.PathError{Op: "mkdir", Path: "/nowhere", Err: syscall.EACCES})),
-			exitFailed,
-		},
-	} {
-		if got := exitCode(test.err); got != test.want {
-			t.Errorf("%v: exit code %d, want %d", test.err, got, test.want)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/audit"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/store/evidence"
 )
 
@@ -69,7 +71,7 @@ func (f *pruneFlags) prune(now time.Time) (audit.Prune, error) {
 		Sweep: audit.Sweep{Filter: evidence.Filter{Conversation: f.conversation}, Restart: f.restart},
 	}
 	if f.olderThan == "" {
-		return p, usagef("`precis prune` needs --older-than, such as --older-than 30d")
+		return p, fail.Usagef("`precis prune` needs --older-than, such as --older-than 30d")
 	}
 	var err error
 	if p.Before, err = moment("--older-than", f.olderThan, now); err != nil {
@@ -77,7 +79,7 @@ func (f *pruneFlags) prune(now time.Time) (audit.Prune, error) {
 	}
 	for _, kind := range f.kinds {
 		if !slices.Contains(audit.PruneKinds(), kind) {
-			return p, usagef("--kind: there is no kind %q; they are %s", kind, strings.Join(audit.PruneKinds(), ", "))
+			return p, fail.Usagef("--kind: there is no kind %q; they are %s", kind, strings.Join(audit.PruneKinds(), ", "))
 		}
 		p.Kinds = append(p.Kinds, audit.PruneKind(kind))
 	}
@@ -88,16 +90,16 @@ func (f *pruneFlags) prune(now time.Time) (audit.Prune, error) {
 
 func (a *app) prune(ctx context.Context, s *session, p audit.Prune) error {
 	line := a.progress()
-	defer line.clear()
+	defer line.Clear()
 	p.Progress = func(t audit.PruneTotals) {
-		line.line("looked through %s of %s", count(t.Conversations), plural(t.Total, "conversation"))
+		line.Line("looked through %s of %s", term.Count(t.Conversations), term.Plural(t.Total, "conversation"))
 	}
 	totals, err := p.Run(ctx, s.store)
-	line.clear()
+	line.Clear()
 	if err != nil {
 		if ctx.Err() != nil {
 			a.say("precis: interrupted after %s of %s; the same command goes on from there",
-				count(totals.Conversations), plural(totals.Total, "conversation"))
+				term.Count(totals.Conversations), term.Plural(totals.Total, "conversation"))
 		}
 		return err
 	}
@@ -105,10 +107,10 @@ func (a *app) prune(ctx context.Context, s *session, p audit.Prune) error {
 		return a.printJSON(totals)
 	}
 	if len(totals.Kinds) > 0 {
-		var t table
-		t.row("KIND", "TEXTS", "BYTES")
+		var t term.Table
+		t.Row("KIND", "TEXTS", "BYTES")
 		for _, kind := range slices.Sorted(maps.Keys(totals.Kinds)) {
-			t.row(kind, count(totals.Kinds[kind].Count), count(int(totals.Kinds[kind].Bytes)))
+			t.Row(kind, term.Count(totals.Kinds[kind].Count), term.Count(int(totals.Kinds[kind].Bytes)))
 		}
 		if err := a.printRows(t); err != nil {
 			return err
@@ -126,17 +128,17 @@ func prunedWords(t audit.PruneTotals) string {
 		n += sum.Count
 		bytes += sum.Bytes
 	}
-	words := fmt.Sprintf("precis: %s in %s: ", plural(n, "text"), plural(t.Conversations, "conversation"))
+	words := fmt.Sprintf("precis: %s in %s: ", term.Plural(n, "text"), term.Plural(t.Conversations, "conversation"))
 	switch {
 	case n == 0:
 		words += "nothing to prune"
 	case t.Applied:
-		words += count(int(bytes)) + " bytes pruned; PostgreSQL gives the room back with its next vacuum"
+		words += term.Count(int(bytes)) + " bytes pruned; PostgreSQL gives the room back with its next vacuum"
 	default:
-		words += count(int(bytes)) + " bytes would go; --apply takes them"
+		words += term.Count(int(bytes)) + " bytes would go; --apply takes them"
 	}
 	if t.Busy > 0 {
-		words += fmt.Sprintf("; %s in use and left alone", plural(t.Busy, "conversation"))
+		words += fmt.Sprintf("; %s in use and left alone", term.Plural(t.Busy, "conversation"))
 	}
 	return words
 }

@@ -7,6 +7,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
+
+	"precis/internal/cli/fail"
 )
 
 // pollerFresh is how recently a worker must have polled to count: a poll lasts up to a minute.
@@ -71,7 +73,7 @@ func (s *session) awaitWorker(ctx context.Context, name string) error {
 	for {
 		q, err := s.queue(ctx, name)
 		if err != nil {
-			return unreachablef("Temporal at %s, namespace %s: %w", s.config.Temporal.Address,
+			return fail.Unreachablef("Temporal at %s, namespace %s: %w", s.config.Temporal.Address,
 				s.config.Temporal.Namespace, err)
 		}
 		if q.Workers > 0 {
@@ -80,7 +82,7 @@ func (s *session) awaitWorker(ctx context.Context, name string) error {
 		select {
 		case <-again.C:
 		case <-give.C:
-			return unreachablef("no worker serves queue %q of namespace %q at %s: start one with bin/worker", name,
+			return fail.Unreachablef("no worker serves queue %q of namespace %q at %s: start one with bin/worker", name,
 				s.config.Temporal.Namespace, s.config.Temporal.Address)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"precis/internal/cli/term"
 	"precis/internal/conversation"
 	"precis/pipeline"
 )
@@ -34,7 +35,7 @@ func readableContext(v conversation.View, c pipeline.Context) string {
 		b.WriteString("── " + title + "\n")
 		for _, p := range m.Parts {
 			if text := readablePart(p, m.Kind == pipeline.KindSummary); text != "" {
-				b.WriteString(indent(printable(text)) + "\n")
+				b.WriteString(indent(term.Printable(text)) + "\n")
 			}
 		}
 	}
@@ -78,9 +79,9 @@ func readablePart(p pipeline.Part, whole bool) string {
 		}
 		return pipeline.CompactHeadAndTail(strings.TrimSpace(p.Text), readableText)
 	case pipeline.PartReasoning:
-		return "(reasoning, " + plural(pipeline.Chars(p.Text), "char") + ")"
+		return "(reasoning, " + term.Plural(pipeline.Chars(p.Text), "char") + ")"
 	case pipeline.PartToolCall:
-		return clip("→ "+p.Name+" "+oneLine(p.Input), readableCall)
+		return term.Clip("→ "+p.Name+" "+term.OneLine(p.Input), readableCall)
 	case pipeline.PartToolResult:
 		var texts []string
 		for _, content := range p.Content {
@@ -95,7 +96,7 @@ func readablePart(p pipeline.Part, whole bool) string {
 		if p.IsError {
 			mark = "← error: "
 		}
-		return clip(mark+oneLine(strings.Join(texts, " ")), readableResult)
+		return term.Clip(mark+term.OneLine(strings.Join(texts, " ")), readableResult)
 	}
 	return "(" + string(p.Kind) + ")"
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/api/wire"
+	"precis/internal/cli/fail"
 )
 
 // readyPatience is how long a server may take to say whether it is ready: longer than it looks itself.
@@ -28,7 +29,7 @@ answer it and a worker polls both queues. Without URL: http.addr on this machine
   precis ready http://127.0.0.1:9464`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usagef("`precis ready` takes URL alone, not also %q", args[1])
+				return fail.Usagef("`precis ready` takes URL alone, not also %q", args[1])
 			}
 			return nil
 		},
@@ -62,16 +63,16 @@ func (a *app) ready(ctx context.Context, url string) error {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/readyz", http.NoBody)
 	if err != nil {
-		return usagef("%q is no URL, such as http://127.0.0.1:8700", url)
+		return fail.Usagef("%q is no URL, such as http://127.0.0.1:8700", url)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return unreachablef("%s does not answer: %w", url, err)
+		return fail.Unreachablef("%s does not answer: %w", url, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	var is wire.Ready
 	if err := json.NewDecoder(res.Body).Decode(&is); err != nil || is.Status == "" {
-		return unreachablef("%s answers with status %d, and not as precis does", url, res.StatusCode)
+		return fail.Unreachablef("%s answers with status %d, and not as precis does", url, res.StatusCode)
 	}
 	if a.json {
 		err = a.printJSON(is)
@@ -86,5 +87,5 @@ func (a *app) ready(ctx context.Context, url string) error {
 			a.say("precis: %s: %s", c.Name, c.Detail)
 		}
 	}
-	return told{exitFailed}
+	return fail.Silent(fail.ExitFailed)
 }

@@ -12,6 +12,8 @@ import (
 
 	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/contract"
 	"precis/internal/launch"
 	"precis/internal/runreport"
@@ -106,22 +108,22 @@ func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 	id, what, n := f.batch()
 	switch {
 	case f.history != "" && (n > 0 || len(args) > 0 || f.picks() || f.Live || f.dryRun):
-		return usagef("--history takes a workflow's id, or a file, alone")
+		return fail.Usagef("--history takes a workflow's id, or a file, alone")
 	case f.history != "":
 		return a.replayHistory(cmd, f.history)
 	case n > 1:
-		return usagef("one of --follow, --pause, --resume and --cancel at a time")
+		return fail.Usagef("one of --follow, --pause, --resume and --cancel at a time")
 	case n == 1 && (len(args) > 0 || f.picks() || f.Live || f.dryRun):
-		return usagef("--%s takes the id of a repetition alone", what)
+		return fail.Usagef("--%s takes the id of a repetition alone", what)
 	case n == 1:
 		return a.withServed(cmd, true, func(ctx context.Context, s *session) error { return a.steer(ctx, s, id, what) })
 	case len(args) == 0 && !f.picks():
-		return usagef("`precis replay` needs runs, or says which: --failed, --digest, --error-kind, " +
+		return fail.Usagef("`precis replay` needs runs, or says which: --failed, --digest, --error-kind, " +
 			"--conversation, --since, --until; `precis replay --help` tells more")
 	case len(args) > 0 && f.picks():
-		return usagef("runs are named, or picked by --failed, --digest and their like, not both")
+		return fail.Usagef("runs are named, or picked by --failed, --digest and their like, not both")
 	case len(args) > 0 && f.dryRun:
-		return usagef("--dry-run goes with --failed, --digest and their like")
+		return fail.Usagef("--dry-run goes with --failed, --digest and their like")
 	}
 	if err := f.check(); err != nil {
 		return err
@@ -154,15 +156,15 @@ func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 func (f *replayFlags) check() error {
 	switch {
 	case f.Apply && !f.Live:
-		return usagef("--apply goes with --live: what comes out of the record is there already")
+		return fail.Usagef("--apply goes with --live: what comes out of the record is there already")
 	case f.Changes() && !f.Live:
-		return usagef(
+		return fail.Usagef(
 			"--summarizer, --prompt, --max-chars and --focus go with --live: from the record everything is as it was")
 	case f.concurrency < 1 || f.concurrency > contract.MaxBatchConcurrency:
-		return usagef("--concurrency is from 1 to %d, not %d", contract.MaxBatchConcurrency, f.concurrency)
+		return fail.Usagef("--concurrency is from 1 to %d, not %d", contract.MaxBatchConcurrency, f.concurrency)
 	}
 	if err := f.Validate(); err != nil {
-		return usagef("%s", strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "))
+		return fail.Usagef("%s", strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "))
 	}
 	return nil
 }
@@ -179,7 +181,7 @@ func (f *replayFlags) filter(now time.Time) (replays.Filter, error) {
 		Effective: f.Apply,
 	}
 	if f.errorKind != "" && !slices.Contains(pipeline.ErrorKinds, out.ErrorKind) {
-		return out, usagef("--error-kind: there is no kind %q; docs/errors.md lists them", f.errorKind)
+		return out, fail.Usagef("--error-kind: there is no kind %q; docs/errors.md lists them", f.errorKind)
 	}
 	var err error
 	if out.Since, err = moment("--since", f.since, now); err != nil {
@@ -231,7 +233,7 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 		run.Comparison = runreport.PricedComparison(run.Comparison, s.config.Prices)
 		list = append(list, run)
 		if !replayedWell(run) {
-			failed = told{exitFailed}
+			failed = fail.Silent(fail.ExitFailed)
 		}
 		if a.json {
 			continue
@@ -315,9 +317,9 @@ func (a *app) steer(ctx context.Context, s *session, id, what string) error {
 // followBatch shows how far a batch is until it ends. Interrupted, it leaves it going.
 func (a *app) followBatch(ctx context.Context, s *session, b replays.Batch) error {
 	p := a.progress()
-	defer p.clear()
+	defer p.Clear()
 	if !a.json && b.Finished.IsZero() {
-		a.say("precis: repetition %s of %s", b.Ref.ID, plural(b.Total, "run"))
+		a.say("precis: repetition %s of %s", b.Ref.ID, term.Plural(b.Total, "run"))
 	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -325,20 +327,20 @@ func (a *app) followBatch(ctx context.Context, s *session, b replays.Batch) erro
 	for {
 		now, err := s.launcher().Batch(ctx, b.Ref)
 		if err == nil && !now.Finished.IsZero() {
-			p.clear()
+			p.Clear()
 			return a.reportBatch(now, s)
 		}
 		if ctx.Err() == nil && err != nil {
 			return err
 		}
-		p.line("%s · %s", batchLine(now), took(time.Since(began)))
+		p.Line("%s · %s", batchLine(now), term.Took(time.Since(began)))
 		select {
 		case <-ctx.Done():
-			p.clear()
+			p.Clear()
 			a.say("precis: interrupted; the repetition goes on without this command")
 			a.say("        precis replay --follow %s   shows how far it is; --pause, --resume and --cancel steer it",
 				b.Ref.ID)
-			return told{exitFailed}
+			return fail.Silent(fail.ExitFailed)
 		case <-tick.C:
 		}
 	}
@@ -354,7 +356,7 @@ func (a *app) reportBatch(b launch.Batch, s *session) error {
 		return err
 	}
 	if report.Cancelled || report.Different > 0 || report.Failed > 0 {
-		return told{exitFailed}
+		return fail.Silent(fail.ExitFailed)
 	}
 	return nil
 }
@@ -388,8 +390,8 @@ func (a *app) dryReplay(ctx context.Context, s *session, filter replays.Filter, 
 	if err != nil {
 		return err
 	}
-	var t table
-	t.row("RUN", "ASKED FOR (UTC)", "CONV", "OUTCOME", "ERROR")
+	var t term.Table
+	t.Row("RUN", "ASKED FOR (UTC)", "CONV", "OUTCOME", "ERROR")
 	for _, r := range list {
 		report.Runs = append(report.Runs,
 			dryRun{r.Run.ID, r.Conversation, r.Outcome, r.ErrorKind, r.Digest, r.Created.UTC()})
@@ -397,13 +399,13 @@ func (a *app) dryReplay(ctx context.Context, s *session, filter replays.Filter, 
 		if r.Digest {
 			outcome += " (digest)"
 		}
-		t.row(shortRun(r.Run.ID), when(r.Created), r.Conversation, outcome, string(r.ErrorKind))
+		t.Row(shortRun(r.Run.ID), term.When(r.Created), r.Conversation, outcome, string(r.ErrorKind))
 	}
 	if a.json {
 		return a.printJSON(report)
 	}
 	if report.Total > 0 {
-		t.fit(2)
+		t.Fit(2)
 		if err := a.printRows(t); err != nil {
 			return err
 		}
@@ -418,6 +420,6 @@ func (a *app) dryReplay(ctx context.Context, s *session, filter replays.Filter, 
 	if f.Apply {
 		how += ", and the summaries would take effect"
 	}
-	a.say("precis: %s would be repeated, %s", plural(report.Total, "run"), how)
+	a.say("precis: %s would be repeated, %s", term.Plural(report.Total, "run"), how)
 	return nil
 }

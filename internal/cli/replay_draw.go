@@ -8,6 +8,7 @@ import (
 
 	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/cli/term"
 	"precis/internal/config"
 	"precis/internal/contract"
 	"precis/internal/launch"
@@ -18,19 +19,19 @@ import (
 // drawReplay is a replay for a person.
 func drawReplay(r wire.Run) string {
 	var b strings.Builder
-	var head facts
-	head.add("replay", fmt.Sprintf("%s of run %s", r.ID, r.ReplayOf))
+	var head term.Facts
+	head.Add("replay", fmt.Sprintf("%s of run %s", r.ID, r.ReplayOf))
 	c := r.Comparison
 	switch {
 	case c == nil:
-		head.add("result", replayEnd(r))
+		head.Add("result", replayEnd(r))
 	case !c.Live:
 		drawRecorded(&head, r)
 	default:
-		head.add("result", replayEnd(r))
-		head.add("changes", changeWords(c.Changes))
+		head.Add("result", replayEnd(r))
+		head.Add("changes", changeWords(c.Changes))
 	}
-	head.write(&b, lineWidth)
+	head.Write(&b, term.LineWidth)
 	if c != nil && c.Live {
 		b.WriteString("\n" + drawSides(c))
 	}
@@ -50,16 +51,16 @@ func replayEnd(r wire.Run) string {
 	return string(r.Outcome)
 }
 
-func drawRecorded(head *facts, r wire.Run) {
+func drawRecorded(head *term.Facts, r wire.Run) {
 	c := r.Comparison
 	if c.First == nil && !c.Identical {
-		head.add("result", replayEnd(r))
+		head.Add("result", replayEnd(r))
 		return
 	}
-	done := fmt.Sprintf("%s done again, %s read from the record, no model called", plural(c.Steps, "step"),
-		plural(c.Answers, "answer"))
+	done := fmt.Sprintf("%s done again, %s read from the record, no model called", term.Plural(c.Steps, "step"),
+		term.Plural(c.Answers, "answer"))
 	if c.Identical {
-		head.add("result", "identical: "+done)
+		head.Add("result", "identical: "+done)
 	} else {
 		d := c.First
 		where := fmt.Sprintf("%s in stage %s (step %d", whatDiffers(d), d.Stage, d.Call)
@@ -69,13 +70,13 @@ func drawRecorded(head *facts, r wire.Run) {
 		if d.Rung != "" && d.Rung != string(contract.RungFirst) {
 			where += ", " + d.Rung
 		}
-		head.add("result", "different: "+where+")")
-		head.add("recorded", printable(d.Recorded))
-		head.add("replayed", printable(d.Replayed))
+		head.Add("result", "different: "+where+")")
+		head.Add("recorded", term.Printable(d.Recorded))
+		head.Add("replayed", term.Printable(d.Replayed))
 		if c.Differences > 1 {
-			head.add("differences", fmt.Sprintf("%d in all; this is the first", c.Differences))
+			head.Add("differences", fmt.Sprintf("%d in all; this is the first", c.Differences))
 		}
-		head.add("done", done)
+		head.Add("done", done)
 	}
 	if x := c.Context; x != nil {
 		same := "another one"
@@ -83,10 +84,10 @@ func drawRecorded(head *facts, r wire.Run) {
 			same = "identical"
 		}
 		if x.SHA256 == "" {
-			head.add("context", "the replay wrote none")
+			head.Add("context", "the replay wrote none")
 			return
 		}
-		head.add("context", fmt.Sprintf("%s, %s bytes, sha256 %s", same, count(x.Bytes), x.SHA256))
+		head.Add("context", fmt.Sprintf("%s, %s bytes, sha256 %s", same, term.Count(x.Bytes), x.SHA256))
 	}
 }
 
@@ -113,14 +114,14 @@ func changeWords(c *wire.RunChanges) string {
 	for _, p := range []struct{ name, value string }{
 		{"summarizer", c.Summarizer},
 		{"prompt", c.Prompt},
-		{"focus", printable(c.Focus)},
+		{"focus", term.Printable(c.Focus)},
 	} {
 		if p.value != "" {
 			parts = append(parts, p.name+" "+p.value)
 		}
 	}
 	if c.MaxChars > 0 {
-		parts = append(parts, "at most "+count(c.MaxChars)+" chars of input")
+		parts = append(parts, "at most "+term.Count(c.MaxChars)+" chars of input")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -128,12 +129,12 @@ func changeWords(c *wire.RunChanges) string {
 // drawSides puts the two runs of a live replay side by side.
 func drawSides(c *wire.RunComparison) string {
 	var b strings.Builder
-	var t table
-	t.row("", "ORIGINAL", "REPLAY")
+	var t term.Table
+	t.Row("", "ORIGINAL", "REPLAY")
 	row := func(name string, of func(s *wire.RunSide) string) {
 		was, is := of(c.Original), of(c.Replay)
 		if was != "" || is != "" {
-			t.row(name, was, is)
+			t.Row(name, was, is)
 		}
 	}
 	row("outcome", func(s *wire.RunSide) string {
@@ -152,7 +153,7 @@ func drawSides(c *wire.RunComparison) string {
 		if s.TokensAfter == 0 {
 			return ""
 		}
-		return count(s.TokensBefore) + " → ≈" + count(s.TokensAfter)
+		return term.Count(s.TokensBefore) + " → ≈" + term.Count(s.TokensAfter)
 	})
 	row("summary, tokens", func(s *wire.RunSide) string { return countOrNone(s.SummaryTokens) })
 	row("model calls", func(s *wire.RunSide) string { return fmt.Sprint(s.Usage.Calls) })
@@ -164,7 +165,7 @@ func drawSides(c *wire.RunComparison) string {
 		}
 		return costCell(s.Cost)
 	})
-	row("took", func(s *wire.RunSide) string { return took(time.Duration(s.MS) * time.Millisecond) })
+	row("took", func(s *wire.RunSide) string { return term.Took(time.Duration(s.MS) * time.Millisecond) })
 	for _, v := range []struct{ name, key string }{
 		{"rules missing", "constraints_missing"},
 		{"names unknown", "unsupported_identifiers"},
@@ -172,12 +173,12 @@ func drawSides(c *wire.RunComparison) string {
 	} {
 		row(v.name, func(s *wire.RunSide) string { return figure(s.Verification, v.key) })
 	}
-	_ = t.write(&b) // a builder takes everything
+	_ = t.Write(&b) // a builder takes everything
 	drawSections(&b, c)
 	drawFacts(&b, "only in the original", c.OnlyOriginal)
 	drawFacts(&b, "only in the replay", c.OnlyReplay)
 	if c.Both > 0 {
-		fmt.Fprintf(&b, "\nin both: %s\n", plural(c.Both, "fact"))
+		fmt.Fprintf(&b, "\nin both: %s\n", term.Plural(c.Both, "fact"))
 	}
 	return b.String()
 }
@@ -186,7 +187,7 @@ func countOrNone(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return count(n)
+	return term.Count(n)
 }
 
 // figure is one figure of a verification, "" for a run that has none.
@@ -207,32 +208,32 @@ func drawSections(b *strings.Builder, c *wire.RunComparison) {
 	if len(c.Original.Sections)+len(c.Replay.Sections) == 0 {
 		return
 	}
-	var t table
-	t.row("SECTION", "ORIGINAL, CHARS", "REPLAY, CHARS")
+	var t term.Table
+	t.Row("SECTION", "ORIGINAL, CHARS", "REPLAY, CHARS")
 	title := func(s string) string {
 		if s == "" {
 			return "(without a heading)"
 		}
-		return printable(s)
+		return term.Printable(s)
 	}
 	rest := append(c.Replay.Sections[:0:0], c.Replay.Sections...)
 	for _, s := range c.Original.Sections {
 		other := ""
 		for i, r := range rest {
 			if strings.EqualFold(r.Title, s.Title) {
-				other = count(r.Chars)
+				other = term.Count(r.Chars)
 				rest = append(rest[:i:i], rest[i+1:]...)
 				break
 			}
 		}
-		t.row(title(s.Title), count(s.Chars), other)
+		t.Row(title(s.Title), term.Count(s.Chars), other)
 	}
 	for _, r := range rest {
-		t.row(title(r.Title), "", count(r.Chars))
+		t.Row(title(r.Title), "", term.Count(r.Chars))
 	}
-	t.fit(0)
+	t.Fit(0)
 	b.WriteString("\n")
-	_ = t.write(b)
+	_ = t.Write(b)
 }
 
 // factsShown is how many facts are listed that one summary alone holds.
@@ -242,13 +243,13 @@ func drawFacts(b *strings.Builder, title string, list []wire.RunFact) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s: %s\n", title, plural(len(list), "fact"))
-	var t table
+	fmt.Fprintf(b, "\n%s: %s\n", title, term.Plural(len(list), "fact"))
+	var t term.Table
 	for _, f := range list[:min(len(list), factsShown)] {
-		t.row(string(f.Kind), fmt.Sprintf("message %d", f.Message), printable(oneLine(f.Text)))
+		t.Row(string(f.Kind), fmt.Sprintf("message %d", f.Message), term.Printable(term.OneLine(f.Text)))
 	}
-	t.fit(2)
-	_ = t.write(b)
+	t.Fit(2)
+	_ = t.Write(b)
 	if n := len(list) - factsShown; n > 0 {
 		fmt.Fprintf(b, "and %d more (--json)\n", n)
 	}
@@ -303,7 +304,7 @@ func batchOf(b launch.Batch, prices map[string]config.Price) batchReport {
 // batchLine is how far a batch is, in a line.
 func batchLine(b launch.Batch) string {
 	r := batchOf(b, nil)
-	line := fmt.Sprintf("repeating %d of %s", r.Done, plural(r.Total, "run"))
+	line := fmt.Sprintf("repeating %d of %s", r.Done, term.Plural(r.Total, "run"))
 	if r.Running > 0 {
 		line += fmt.Sprintf(", %d under way", r.Running)
 	}
@@ -325,9 +326,9 @@ func drawBatch(r batchReport) string {
 	if r.Cancelled {
 		end = "cancelled"
 	}
-	fmt.Fprintf(&b, "repetition %s: %s, %d of %s\n\n", r.ID, end, r.Done, plural(r.Total, "run"))
-	var t table
-	t.row("OUTCOME", "ERROR", "RECORD", "RUNS")
+	fmt.Fprintf(&b, "repetition %s: %s, %d of %s\n\n", r.ID, end, r.Done, term.Plural(r.Total, "run"))
+	var t term.Table
+	t.Row("OUTCOME", "ERROR", "RECORD", "RUNS")
 	for _, c := range r.Counts {
 		outcome, record := string(c.Outcome), ""
 		if outcome == "" {
@@ -339,20 +340,20 @@ func drawBatch(r batchReport) string {
 				record = "identical"
 			}
 		}
-		t.row(outcome, string(c.ErrorKind), record, count(c.Runs))
+		t.Row(outcome, string(c.ErrorKind), record, term.Count(c.Runs))
 	}
 	if r.Refused > 0 {
-		t.row("not repeated", "", "", count(r.Refused))
+		t.Row("not repeated", "", "", term.Count(r.Refused))
 	}
-	_ = t.write(&b) // a builder takes everything
+	_ = t.Write(&b) // a builder takes everything
 	if len(r.Models) > 0 {
 		b.WriteString("\n")
-		var m table
-		m.row("MODEL", "CALLS", "TOKENS IN", "TOKENS OUT")
+		var m term.Table
+		m.Row("MODEL", "CALLS", "TOKENS IN", "TOKENS OUT")
 		for _, u := range r.Models {
-			m.row(u.Model, count(u.Calls), count(int(u.Input)), count(int(u.Output)))
+			m.Row(u.Model, term.Count(u.Calls), term.Count(int(u.Input)), term.Count(int(u.Output)))
 		}
-		_ = m.write(&b)
+		_ = m.Write(&b)
 		fmt.Fprintf(&b, "cost: %s\n", costWords(r.Cost, r.Models))
 	}
 	if r.Different > 0 {

@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	eventspb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 
+	"precis/internal/cli/fail"
 	"precis/internal/cli/historycheck"
+	"precis/internal/cli/term"
 	"precis/internal/devstack"
 )
 
@@ -21,28 +22,28 @@ func (a *app) replayHistory(cmd *cobra.Command, of string) (err error) {
 	var events *eventspb.History
 	if info, look := os.Stat(of); look == nil && !info.IsDir() {
 		if events, err = historycheck.ReadFile(of); err != nil {
-			return usagef("%s: %s", of, err)
+			return fail.Usagef("%s: %s", of, err)
 		}
 	} else if events, err = a.fetchHistory(ctx, cmd, of); err != nil {
 		return err
 	}
 	report, err := historycheck.Replay(events)
 	if err != nil {
-		return usagef("%s: %s", of, err)
+		return fail.Usagef("%s: %s", of, err)
 	}
 	if a.json {
 		err = a.printJSON(report)
 	} else {
-		var f facts
-		f.add("workflow", report.Workflow)
-		f.add("events", count(report.Events))
-		f.add("result", map[bool]string{true: "it replays: ", false: "it does not replay: "}[report.OK]+report.Detail)
+		var f term.Facts
+		f.Add("workflow", report.Workflow)
+		f.Add("events", term.Count(report.Events))
+		f.Add("result", map[bool]string{true: "it replays: ", false: "it does not replay: "}[report.OK]+report.Detail)
 		var b strings.Builder
-		f.write(&b, lineWidth)
+		f.Write(&b, term.LineWidth)
 		err = a.print(b.String())
 	}
 	if err == nil && !report.OK {
-		err = told{exitFailed}
+		err = fail.Silent(fail.ExitFailed)
 	}
 	return err
 }
@@ -66,7 +67,7 @@ func (a *app) fetchHistory(ctx context.Context, cmd *cobra.Command, id string) (
 	}
 	events, err = historycheck.Fetch(ctx, s.client, id, "")
 	if errors.As(err, new(*serviceerror.NotFound)) {
-		return nil, usagef("there is neither a file nor a workflow %q; `precis show RUN` names a run's workflow", id)
+		return nil, fail.Usagef("there is neither a file nor a workflow %q; `precis show RUN` names a run's workflow", id)
 	}
 	return events, err
 }

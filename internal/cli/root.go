@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/config"
 	"precis/internal/store"
 	"precis/internal/version"
@@ -45,7 +46,7 @@ func Run(args []string, in io.Reader, out, err io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(err)
 	result := root.ExecuteContext(ctx)
-	if ctx.Err() != nil && result != nil && !errors.As(result, new(told)) {
+	if ctx.Err() != nil && result != nil && !fail.IsSilent(result) {
 		result = context.Canceled // what was interrupted may call it anything
 	}
 	return a.report(result)
@@ -82,7 +83,7 @@ configuration or input file), 3 the database or Temporal is not reachable.`,
 	}
 	root.SetVersionTemplate("precis {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%s; `%s --help` lists the flags", err, cmd.CommandPath())
+		return fail.Usagef("%s; `%s --help` lists the flags", err, cmd.CommandPath())
 	})
 	root.AddGroup(
 		&cobra.Group{ID: groupMain, Title: "Compact:"},
@@ -113,9 +114,9 @@ func knownCommand(root *cobra.Command, args []string) error {
 		return nil
 	}
 	if like := root.SuggestionsFor(args[0]); len(like) > 0 {
-		return usagef("there is no command %q; did you mean %s?", args[0], strings.Join(like, " or "))
+		return fail.Usagef("there is no command %q; did you mean %s?", args[0], strings.Join(like, " or "))
 	}
-	return usagef("there is no command %q; `precis --help` lists them", args[0])
+	return fail.Usagef("there is no command %q; `precis --help` lists them", args[0])
 }
 
 // exactArgs asks for the arguments that the usage line names.
@@ -125,13 +126,13 @@ func exactArgs(n int) cobra.PositionalArgs {
 			return nil
 		}
 		if n == 0 {
-			return usagef("`%s` takes no arguments, not %q", cmd.CommandPath(), args[0])
+			return fail.Usagef("`%s` takes no arguments, not %q", cmd.CommandPath(), args[0])
 		}
 		_, wanted, _ := strings.Cut(cmd.Use, " ")
 		if len(args) < n {
-			return usagef("`%s` needs %s; `%s --help` tells more", cmd.CommandPath(), wanted, cmd.CommandPath())
+			return fail.Usagef("`%s` needs %s; `%s --help` tells more", cmd.CommandPath(), wanted, cmd.CommandPath())
 		}
-		return usagef("`%s` takes %s alone, not also %q", cmd.CommandPath(), wanted, args[n])
+		return fail.Usagef("`%s` takes %s alone, not also %q", cmd.CommandPath(), wanted, args[n])
 	}
 }
 
@@ -160,12 +161,21 @@ func configArgs(cmd *cobra.Command) []string {
 	return args
 }
 
+// report prints an error and gives the exit code.
+func (a *app) report(err error) int {
+	code := fail.Code(err)
+	if err != nil && !fail.IsSilent(err) {
+		a.say("precis: %s", fail.Explain(err))
+	}
+	return code
+}
+
 // printJSON writes a value as indented JSON, its text as it is.
 func (a *app) printJSON(v any) error {
 	enc := json.NewEncoder(a.out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return written(enc.Encode(v))
+	return fail.Written(enc.Encode(v))
 }
 
 // say writes a line for a person to standard error.
@@ -174,15 +184,7 @@ func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.err, format
 // print writes to standard output.
 func (a *app) print(text string) error {
 	_, err := io.WriteString(a.out, text)
-	return written(err)
+	return fail.Written(err)
 }
 
-func written(err error) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, syscall.EPIPE) {
-		return told{exitFailed}
-	}
-	return fmt.Errorf("the result cannot be written: %w", err)
-}
+func (a *app) progress() *term.Progress { return term.NewProgress(a.err) }

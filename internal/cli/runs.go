@@ -15,6 +15,8 @@ import (
 
 	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/internal/store/runs"
@@ -64,7 +66,7 @@ func (f *filterFlags) filter(now time.Time, digest bool) (runs.Filter, error) {
 		Trigger: pipeline.TriggerKind(f.trigger), Summarizer: f.summarizer, ReplayOf: f.replayOf,
 	}
 	if f.outcome != "" && !slices.Contains(outcomes, f.outcome) {
-		return out, usagef("--outcome is one of %s, not %q", strings.Join(outcomes, ", "), f.outcome)
+		return out, fail.Usagef("--outcome is one of %s, not %q", strings.Join(outcomes, ", "), f.outcome)
 	}
 	if f.outcome == unfinished {
 		out.Unfinished = true
@@ -72,10 +74,10 @@ func (f *filterFlags) filter(now time.Time, digest bool) (runs.Filter, error) {
 		out.Outcome = precis.Outcome(f.outcome)
 	}
 	if f.errorKind != "" && !slices.Contains(pipeline.ErrorKinds, out.ErrorKind) {
-		return out, usagef("--error-kind: there is no kind %q; docs/errors.md lists them", f.errorKind)
+		return out, fail.Usagef("--error-kind: there is no kind %q; docs/errors.md lists them", f.errorKind)
 	}
 	if f.trigger != "" && !slices.Contains(triggers, f.trigger) {
-		return out, usagef("--trigger is one of %s, not %q", strings.Join(triggers, ", "), f.trigger)
+		return out, fail.Usagef("--trigger is one of %s, not %q", strings.Join(triggers, ", "), f.trigger)
 	}
 	if digest {
 		out.Digest = &f.digest
@@ -114,7 +116,7 @@ command takes; --wide and --json have all of it. With --summarise it counts them
 				return err
 			}
 			if f.limit < 1 {
-				return usagef("--limit is at least 1, not %d", f.limit)
+				return fail.Usagef("--limit is at least 1, not %d", f.limit)
 			}
 			filter.Cursor = f.cursor
 			return a.withStore(cmd, func(ctx context.Context, s *session) error {
@@ -146,7 +148,7 @@ command takes; --wide and --json have all of it. With --summarise it counts them
 func (a *app) findRun(ctx context.Context, s *session, id string) (store.RunRef, error) {
 	ref, err := s.store.Runs.FindByEnd(ctx, a.tenant, id)
 	if errors.Is(err, store.ErrInvalid) {
-		return ref, usageError{err}
+		return ref, fail.Usage(err)
 	}
 	return ref, err
 }
@@ -175,7 +177,7 @@ func moment(flag, s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, usagef(
+	return time.Time{}, fail.Usagef(
 		"%s is a date (2026-11-30), a time (2026-11-30T09:00:00Z) or how long ago (90m, 24h, 7d), not %q", flag, s)
 }
 
@@ -205,7 +207,7 @@ func (a *app) runs(ctx context.Context, s *session, f runs.Filter, flags *runsFl
 		f.Limit = min(flags.limit-len(report.Runs), 1000)
 		page, next, err := s.store.Runs.List(ctx, a.tenant, f)
 		if errors.Is(err, store.ErrInvalid) {
-			return usagef("--cursor: %q is none that a list ended with", flags.cursor)
+			return fail.Usagef("--cursor: %q is none that a list ended with", flags.cursor)
 		}
 		if err != nil {
 			return err
@@ -229,7 +231,7 @@ func (a *app) runs(ctx context.Context, s *session, f runs.Filter, flags *runsFl
 	if err := a.printRows(runRows(report.Runs, flags.wide)); err != nil {
 		return err
 	}
-	a.say("%s", totals(report.Totals))
+	a.say("%s", term.Totals(report.Totals))
 	if report.More {
 		a.say("precis: the list stops after %d; --limit shows more, --cursor %s goes on", len(report.Runs), report.Next)
 	}
@@ -237,19 +239,19 @@ func (a *app) runs(ctx context.Context, s *session, f runs.Filter, flags *runsFl
 }
 
 // runRows is a list of runs, within a line each or with all columns.
-func runRows(list []wire.Run, wide bool) table {
-	var t table
+func runRows(list []wire.Run, wide bool) term.Table {
+	var t term.Table
 	if wide {
-		t.row("RUN", "ASKED FOR (UTC)", "CONVERSATION", "TRIGGER", "OUTCOME", "ERROR", "SUMMARIZER", "TOKENS", "TOOK",
+		t.Row("RUN", "ASKED FOR (UTC)", "CONVERSATION", "TRIGGER", "OUTCOME", "ERROR", "SUMMARIZER", "TOKENS", "TOOK",
 			"CALLS", "COST")
 		for _, r := range list {
-			t.row(r.ID, when(r.Created), r.Conversation, string(r.Trigger.Kind), endWord(r), string(r.ErrorKind),
+			t.Row(r.ID, term.When(r.Created), r.Conversation, string(r.Trigger.Kind), endWord(r), string(r.ErrorKind),
 				r.Summarizer,
-				sizeWords(r), runTook(r), count(r.Usage.Calls), costCell(r.Cost))
+				sizeWords(r), runTook(r), term.Count(r.Usage.Calls), costCell(r.Cost))
 		}
 		return t
 	}
-	t.row("RUN", "ASKED (UTC)", "CONV", "TRIGGER", "OUTCOME", "TOKENS", "COST")
+	t.Row("RUN", "ASKED (UTC)", "CONV", "TRIGGER", "OUTCOME", "TOKENS", "COST")
 	for _, r := range list {
 		outcome := endWord(r)
 		if r.Outcome == precis.OutcomeFailed && r.ErrorKind != "" {
@@ -257,19 +259,19 @@ func runRows(list []wire.Run, wide bool) table {
 		}
 		size := ""
 		if r.TokensBefore > 0 {
-			size = short(r.TokensBefore)
+			size = term.Short(r.TokensBefore)
 		}
 		if r.TokensAfter > 0 {
-			size += "→" + short(r.TokensAfter)
+			size += "→" + term.Short(r.TokensAfter)
 		}
 		cost := costCell(r.Cost)
 		if r.Usage.Calls == 0 {
 			cost = ""
 		}
-		t.row(shortRun(r.ID), r.Created.UTC().Format("01-02 15:04"), shortConversation(r.Conversation),
+		t.Row(shortRun(r.ID), r.Created.UTC().Format("01-02 15:04"), shortConversation(r.Conversation),
 			string(r.Trigger.Kind), outcome, size, cost)
 	}
-	t.fit(2, 4)
+	t.Fit(2, 4)
 	return t
 }
 
@@ -300,9 +302,9 @@ func sizeWords(r wire.Run) string {
 	if r.TokensBefore == 0 {
 		return ""
 	}
-	size := tokens(r.TokensBefore, r.Trigger.Estimated)
+	size := term.Tokens(r.TokensBefore, r.Trigger.Estimated)
 	if r.TokensAfter > 0 {
-		size += " → ≈" + count(r.TokensAfter)
+		size += " → ≈" + term.Count(r.TokensAfter)
 	}
 	return size
 }
@@ -312,7 +314,7 @@ func runTook(r wire.Run) string {
 	if r.Started == nil || r.Finished == nil {
 		return ""
 	}
-	return took(r.Finished.Sub(*r.Started))
+	return term.Took(r.Finished.Sub(*r.Started))
 }
 
 // sumRuns prints the runs by outcome and error kind.
@@ -329,8 +331,8 @@ func (a *app) sumRuns(ctx context.Context, s *session, f runs.Filter) error {
 		a.say("precis: no run matches")
 		return nil
 	}
-	var t table
-	t.row("OUTCOME", "RUNS", "DIGEST", "CALLS", "IN", "OUT", "MEDIAN", "95 %", "COST")
+	var t term.Table
+	t.Row("OUTCOME", "RUNS", "DIGEST", "CALLS", "IN", "OUT", "MEDIAN", "95 %", "COST")
 	var all []wire.RunModelUsage
 	undone := 0
 	for _, g := range groups {
@@ -341,18 +343,18 @@ func (a *app) sumRuns(ctx context.Context, s *session, f runs.Filter) error {
 		case g.ErrorKind != "" && g.ErrorKind != g.Outcome:
 			outcome += ", " + g.ErrorKind
 		}
-		t.row(outcome, count(g.Runs), count(g.Digests), count(g.Usage.Calls), short(int(g.Usage.Input)),
-			short(int(g.Usage.Output)),
+		t.Row(outcome, term.Count(g.Runs), term.Count(g.Digests), term.Count(g.Usage.Calls), term.Short(int(g.Usage.Input)),
+			term.Short(int(g.Usage.Output)),
 			timeCell(g.MedianMS), timeCell(g.P95MS), costCell(g.Cost))
 		all = append(all, g.Models...)
 		undone += g.Undone
 	}
-	t.fit(0)
+	t.Fit(0)
 	if err := a.printRows(t); err != nil {
 		return err
 	}
 	if undone > 0 {
-		a.say("%s taken back since", pluralWere(undone, "compaction"))
+		a.say("%s taken back since", term.PluralWere(undone, "compaction"))
 	}
 	a.sayUnpriced(runreport.CostOf(all, s.config.Prices), all)
 	return nil
@@ -362,7 +364,7 @@ func timeCell(ms int64) string {
 	if ms == 0 {
 		return ""
 	}
-	return took(time.Duration(ms) * time.Millisecond)
+	return term.Took(time.Duration(ms) * time.Millisecond)
 }
 
 // sayUnpriced tells which models have no price.

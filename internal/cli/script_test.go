@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/tidwall/gjson"
 
+	"precis/internal/cli/term"
 	"precis/internal/config"
 	"precis/internal/devstack"
 	"precis/internal/testkit/scenario"
@@ -25,7 +26,7 @@ import (
 	"precis/internal/testkit/vendorserver"
 )
 
-// update rewrites the golden parts of the scripts: go test ./starter -run TestScripts -update.
+// update rewrites the golden parts of the scripts: go test ./internal/cli -run TestScripts -update.
 var update = flag.Bool("update", false, "rewrite the golden parts of the scripts")
 
 func TestMain(m *testing.M) {
@@ -83,7 +84,7 @@ func setUp(t testing.TB, env *testscript.Env) error {
 		return err
 	}
 	if err := os.CopyFS(filepath.Join(env.WorkDir, "histories"),
-		os.DirFS("../workflows/testdata/histories")); err != nil {
+		os.DirFS("../../workflows/testdata/histories")); err != nil {
 		return err
 	}
 	env.Setenv("DEMO", absolute(t, "demo/session.jsonl"))
@@ -134,7 +135,7 @@ func writeTalk(path string) error {
 // built already.
 func ownStack(t testing.TB, env *testscript.Env) error {
 	stacktest.Temporal(t) // builds it, if it is not
-	root := absolute(t, "..")
+	root := absolute(t, "../..")
 	parent := filepath.Join(root, ".precis", "tests")
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return err
@@ -234,7 +235,7 @@ func narrowCommand(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: narrow FILE")
 	}
 	for line := range strings.Lines(ts.ReadFile(args[0])) {
-		if n := len([]rune(strings.TrimRight(line, "\n"))); n > lineWidth {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > term.LineWidth {
 			ts.Fatalf("%d chars: %s", n, line)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"precis/internal/api"
+	"precis/internal/cli/fail"
 	"precis/internal/config"
 	"precis/internal/devstack"
 	"precis/internal/service"
@@ -102,7 +103,7 @@ func (a *app) openAPI(ctx context.Context, s *session, name string,
 // when it is back.
 func (s *session) openTemporalLazily(ctx context.Context, log *slog.Logger, tune ...func(*client.Options) error) error {
 	err := s.openTemporal(ctx, log, tune...)
-	if err == nil || ctx.Err() != nil || !errors.As(err, new(unreachableError)) {
+	if err == nil || ctx.Err() != nil || !fail.IsUnreachable(err) {
 		return err
 	}
 	log.Warn("Temporal cannot be reached: going on without it", "error", err)
@@ -135,7 +136,7 @@ func (s *session) listen(ctx context.Context, log *slog.Logger, tel *telemetry.T
 		})
 		l, err := server.Listen(ctx)
 		if errors.Is(err, api.ErrNoKeys) || errors.Is(err, api.ErrAddress) {
-			err = usageError{err} // of the configuration
+			err = fail.Usage(err) // of the configuration
 		}
 		return httpAPI{server, l, log, tel}, err
 	}

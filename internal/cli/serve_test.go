@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"precis/internal/cli/fail"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 )
@@ -116,7 +117,7 @@ func TestServe(t *testing.T) {
 			t.Fatal(text)
 		}
 	}
-	if out, errs, code := p.run("ready", url); code != exitDone || out != "ready\n" {
+	if out, errs, code := p.run("ready", url); code != fail.ExitDone || out != "ready\n" {
 		t.Errorf("ready: %d %s %s", code, out, errs)
 	}
 	if status, text := fetch(t, "POST", url+"/v1/conversations", "",
@@ -127,10 +128,10 @@ func TestServe(t *testing.T) {
 		!strings.Contains(text, "http_server_request_duration_seconds") {
 		t.Errorf("%d %.300s", status, text)
 	}
-	if code := stop(); code != exitDone {
+	if code := stop(); code != fail.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
-	if out, errs, code := p.run("context", "c", "--json"); code != exitDone {
+	if out, errs, code := p.run("context", "c", "--json"); code != fail.ExitDone {
 		t.Errorf("the conversation is not there for the other commands: %d %s %s", code, out, errs)
 	}
 }
@@ -140,18 +141,18 @@ func TestReady(t *testing.T) {
 	sys := scenario.New(t, vendorserver.Script{})
 	p := commands(t, sys)
 	url, _ := p.serve() // without a worker
-	if out, errs, code := p.run("ready", url+"/"); code != exitFailed || out != "not_ready\n" ||
+	if out, errs, code := p.run("ready", url+"/"); code != fail.ExitFailed || out != "not_ready\n" ||
 		!strings.Contains(errs, "no worker polls queue") {
 		t.Errorf("without a worker: %d %s %s", code, out, errs)
 	}
-	if _, errs, code := p.run("ready", "http://127.0.0.1:1"); code != exitUnreachable ||
+	if _, errs, code := p.run("ready", "http://127.0.0.1:1"); code != fail.ExitUnreachable ||
 		!strings.Contains(errs, "does not answer") {
 		t.Errorf("nobody there: %d %s", code, errs)
 	}
-	if _, errs, code := p.run("ready", "::"); code != exitUsage {
+	if _, errs, code := p.run("ready", "::"); code != fail.ExitUsage {
 		t.Errorf("no URL: %d %s", code, errs)
 	}
-	if _, errs, code := p.run("ready", sys.Vendor.URL); code != exitUnreachable ||
+	if _, errs, code := p.run("ready", sys.Vendor.URL); code != fail.ExitUnreachable ||
 		!strings.Contains(errs, "not as precis does") {
 		t.Errorf("another server: %d %s", code, errs)
 	}
@@ -171,29 +172,29 @@ func TestServeWithKeys(t *testing.T) {
 	t.Parallel()
 	sys := scenario.New(t, vendorserver.Script{})
 	p := commands(t, sys, "PRECIS_HTTP__ADDR=0.0.0.0:0")
-	if _, errs, code := p.run("serve"); code != exitUsage || !strings.Contains(errs, "there is no API key") ||
+	if _, errs, code := p.run("serve"); code != fail.ExitUsage || !strings.Contains(errs, "there is no API key") ||
 		!strings.Contains(errs, "precis keys create") {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	if _, errs, code := p.run("keys", "list"); code != exitDone || !strings.Contains(errs, "no keys") {
+	if _, errs, code := p.run("keys", "list"); code != fail.ExitDone || !strings.Contains(errs, "no keys") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	out, errs, code := p.run("keys", "create", "--tenant", "acme", "--name", "production")
 	key := strings.TrimSpace(out)
-	if code != exitDone || !strings.HasPrefix(key, "pk_") || strings.Contains(key, "\n") ||
+	if code != fail.ExitDone || !strings.HasPrefix(key, "pk_") || strings.Contains(key, "\n") ||
 		!strings.Contains(errs, "not shown again") {
 		t.Fatalf("exit code %d: %q %s", code, out, errs)
 	}
 	var trusted apiKey
-	if out, errs, code = p.run("keys", "create", "--tenant", "acme", "--trusted", "--json"); code != exitDone ||
+	if out, errs, code = p.run("keys", "create", "--tenant", "acme", "--trusted", "--json"); code != fail.ExitDone ||
 		json.Unmarshal([]byte(out), &trusted) != nil || !trusted.Trusted || trusted.Key == "" {
 		t.Errorf("exit code %d: %s %s", code, out, errs)
 	}
-	if out, _, code = p.run("keys", "list", "--tenant", "acme"); code != exitDone ||
+	if out, _, code = p.run("keys", "list", "--tenant", "acme"); code != fail.ExitDone ||
 		!strings.Contains(out, "production") || strings.Contains(out, key) || strings.Count(out, "works") != 2 {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	if _, errs, code = p.run("keys", "create", "--tenant", "a/b"); code != exitUsage ||
+	if _, errs, code = p.run("keys", "create", "--tenant", "a/b"); code != fail.ExitUsage ||
 		!strings.Contains(errs, "slash") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
@@ -215,10 +216,10 @@ func TestServeWithKeys(t *testing.T) {
 		`{"id":"c","format":"anthropic","model":{"vendor":"anthropic","name":"m"}}`); status != 201 {
 		t.Errorf("%d %s", status, text)
 	}
-	if _, _, code := p.run("context", "c"); code == exitDone {
+	if _, _, code := p.run("context", "c"); code == fail.ExitDone {
 		t.Error("the conversation is the default tenant's")
 	}
-	if _, errs, code := p.run("context", "c", "--tenant", "acme"); code != exitDone {
+	if _, errs, code := p.run("context", "c", "--tenant", "acme"); code != fail.ExitDone {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	// At once, without a restart; and by its own tenant alone.
@@ -228,10 +229,10 @@ func TestServeWithKeys(t *testing.T) {
 			id = k.ID
 		}
 	}
-	if _, errs, code := p.run("keys", "revoke", id); code != exitFailed || !strings.Contains(errs, "has no key") {
+	if _, errs, code := p.run("keys", "revoke", id); code != fail.ExitFailed || !strings.Contains(errs, "has no key") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if _, errs, code := p.run("keys", "revoke", id, "--tenant", "acme"); code != exitDone {
+	if _, errs, code := p.run("keys", "revoke", id, "--tenant", "acme"); code != fail.ExitDone {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if list(key) != 401 || list(trusted.Key) != 200 {
@@ -255,12 +256,12 @@ func TestServeWhereItCannot(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	if _, errs, code := commands(t, sys, "PRECIS_HTTP__ADDR="+l.Addr().String()).run("serve"); code != exitUsage ||
+	if _, errs, code := commands(t, sys, "PRECIS_HTTP__ADDR="+l.Addr().String()).run("serve"); code != fail.ExitUsage ||
 		!strings.Contains(errs, "http.addr") || !strings.Contains(errs, "in use") {
 		t.Errorf("a port that is taken: exit code %d: %s", code, errs)
 	}
 	if _, errs, code := commands(t, sys,
-		"PRECIS_DATABASE_URL=postgres://precis@127.0.0.1:1/precis").run("serve"); code != exitUnreachable ||
+		"PRECIS_DATABASE_URL=postgres://precis@127.0.0.1:1/precis").run("serve"); code != fail.ExitUnreachable ||
 		!strings.Contains(errs, "PostgreSQL is not reachable") {
 		t.Errorf("no database: exit code %d: %s", code, errs)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/api/wire"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/internal/service"
@@ -40,7 +42,7 @@ the next run on; a run that has been asked for keeps what counted then.`,
 				return a.changeSettings(cmd, args, func(arg string) (map[string]any, error) {
 					key, value, ok := strings.Cut(arg, "=")
 					if !ok {
-						return nil, usagef("`%s` takes KEY=VALUE, not %q", cmd.CommandPath(), arg)
+						return nil, fail.Usagef("`%s` takes KEY=VALUE, not %q", cmd.CommandPath(), arg)
 					}
 					return config.SettingPatch(key, value, a.asTenant())
 				})
@@ -103,7 +105,7 @@ func (a *app) changeSettings(cmd *cobra.Command, args []string,
 	return a.withStore(cmd, func(ctx context.Context, s *session) error {
 		if _, err := s.store.Tenants.Ensure(ctx, a.tenant, ""); err != nil {
 			if errors.Is(err, store.ErrInvalid) {
-				return usagef("%s", explain(err))
+				return fail.Usagef("%s", fail.Explain(err))
 			}
 			return err
 		}
@@ -126,10 +128,10 @@ func (a *app) printSettings(s *session, got wire.TenantSettings) error {
 	effective, _ := conversation.Overlay(s.config.Settings, got.Settings) // the log has told of what does not fit
 	c := s.config
 	c.Settings = effective
-	var t table
-	t.row("KEY", "VALUE", "FROM")
+	var t term.Table
+	t.Row("KEY", "VALUE", "FROM")
 	for _, v := range config.SettingValues(c, s.origins, own, a.asTenant()) {
-		t.row(strings.TrimPrefix(v.Key, "settings."), v.Value, v.From.String())
+		t.Row(strings.TrimPrefix(v.Key, "settings."), v.Value, v.From.String())
 	}
 	return a.printRows(t)
 }
@@ -142,11 +144,11 @@ func (a *app) settingsError(err error) error {
 	}
 	switch e.Code {
 	case service.CodeNotFound:
-		return usagef("there is no tenant %q", a.tenant)
+		return fail.Usagef("there is no tenant %q", a.tenant)
 	case service.CodeInvalid:
-		return usagef("%s: %s", e.Field, e.Detail)
+		return fail.Usagef("%s: %s", e.Field, e.Detail)
 	case service.CodeUnavailable:
-		return unreachablef("%s", e.Detail)
+		return fail.Unreachablef("%s", e.Detail)
 	}
 	return err
 }

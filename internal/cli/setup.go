@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/fail"
 	"precis/internal/config"
 	"precis/internal/devstack"
 	"precis/internal/version"
@@ -94,7 +95,7 @@ func startWorker(ctx context.Context, cmd *cobra.Command, opts devstack.Options,
 		Path: program, Args: append([]string{"worker", "--tethered"}, configArgs(cmd)...), Setup: mine.String(),
 		Fits: mine.fits,
 	})
-	return w, stackError(err)
+	return w, fail.Stack(err)
 }
 
 func hash(parts ...string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/api/wire"
+	"precis/internal/cli/term"
 	"precis/internal/contract"
 	"precis/internal/runreport"
 	"precis/internal/store"
@@ -89,7 +90,7 @@ func (a *app) show(ctx context.Context, s *session, id string, want runreport.In
 // drawRun is a run for a person, but for its steps.
 func drawRun(r wire.Run) string {
 	var b strings.Builder
-	var head facts
+	var head term.Facts
 	outcome := string(r.Outcome)
 	if outcome == "" {
 		outcome = unfinished
@@ -98,48 +99,48 @@ func drawRun(r wire.Run) string {
 		outcome += ", " + string(r.ErrorKind)
 	}
 	if r.Undone != nil {
-		outcome += ", undone " + when(*r.Undone) + " UTC"
+		outcome += ", undone " + term.When(*r.Undone) + " UTC"
 	}
 	if r.Reason != "" {
 		outcome += ": " + r.Reason
 	}
-	head.add("run", r.ID)
-	head.add("outcome", outcome)
-	head.add("conversation", r.Conversation)
-	head.add("trigger", triggerWords(r))
-	head.add("focus", r.Focus)
-	head.add("replay of", r.ReplayOf)
+	head.Add("run", r.ID)
+	head.Add("outcome", outcome)
+	head.Add("conversation", r.Conversation)
+	head.Add("trigger", triggerWords(r))
+	head.Add("focus", r.Focus)
+	head.Add("replay of", r.ReplayOf)
 	if r.Summarizer != "" {
-		head.add("summary by", wroteSummary(r))
+		head.Add("summary by", wroteSummary(r))
 	}
 	if r.Covers.To > 0 {
-		head.add("covers", fmt.Sprintf("messages %d to %d (%d summarised), sha256 %s", r.Covers.From, r.Covers.To,
+		head.Add("covers", fmt.Sprintf("messages %d to %d (%d summarised), sha256 %s", r.Covers.From, r.Covers.To,
 			r.Covers.Messages, r.Covers.SHA256))
 	}
 	if r.TokensBefore > 0 {
-		head.add("tokens", sizeWords(r))
+		head.Add("tokens", sizeWords(r))
 	}
 	if u := r.Usage; u.Calls > 0 {
-		text := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", plural(u.Calls, "model call"), count(int(u.Input)),
-			count(int(u.CachedInput)), count(int(u.Output)))
+		text := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", term.Plural(u.Calls, "model call"), term.Count(int(u.Input)),
+			term.Count(int(u.CachedInput)), term.Count(int(u.Output)))
 		if u.Lost > 0 {
 			text += fmt.Sprintf("; %d without an answer", u.Lost)
 		}
-		head.add("usage", text)
+		head.Add("usage", text)
 		if len(r.Models) > 1 {
 			for _, m := range r.Models {
-				head.add("", fmt.Sprintf("%s: %s, %s in, %s out", m.Model, plural(m.Calls, "call"), count(int(m.Input)),
-					count(int(m.Output))))
+				head.Add("", fmt.Sprintf("%s: %s, %s in, %s out", m.Model, term.Plural(m.Calls, "call"), term.Count(int(m.Input)),
+					term.Count(int(m.Output))))
 			}
 		}
-		head.add("cost", costWords(r.Cost, r.Models))
+		head.Add("cost", costWords(r.Cost, r.Models))
 	}
-	head.add("checked", verificationWords(r))
-	head.add("asked for", when(r.Created)+" UTC")
-	head.add("took", runTook(r))
-	head.add("workflow", r.WorkflowID)
-	head.add("versions", versionWords(r.Versions))
-	head.write(&b, lineWidth)
+	head.Add("checked", verificationWords(r))
+	head.Add("asked for", term.When(r.Created)+" UTC")
+	head.Add("took", runTook(r))
+	head.Add("workflow", r.WorkflowID)
+	head.Add("versions", versionWords(r.Versions))
+	head.Write(&b, term.LineWidth)
 	return b.String()
 }
 
@@ -172,15 +173,15 @@ func drawLadder(r wire.Run) string {
 	if len(r.Steps) == 0 {
 		return noSteps
 	}
-	var t table
-	t.row("STEP", "STAGE", "SUMMARIZER", "OUTCOME", "TIME", "NEXT")
+	var t term.Table
+	t.Row("STEP", "STAGE", "SUMMARIZER", "OUTCOME", "TIME", "NEXT")
 	for _, s := range r.Steps {
-		t.row(stepName(s), s.Stage, s.Summarizer, stepOutcome(s), took(time.Duration(s.MS)*time.Millisecond),
+		t.Row(stepName(s), s.Stage, s.Summarizer, stepOutcome(s), term.Took(time.Duration(s.MS)*time.Millisecond),
 			nextWords(s))
 	}
-	t.fit(2, 5)
+	t.Fit(2, 5)
 	var lines strings.Builder
-	_ = t.write(&lines)
+	_ = t.Write(&lines)
 	var b strings.Builder
 	for i, line := range strings.Split(strings.TrimRight(lines.String(), "\n"), "\n") {
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -189,7 +190,7 @@ func drawLadder(r wire.Run) string {
 		}
 		const indent = "      "
 		for _, text := range []string{numberWords(r.Steps[i-1], r.Trigger.Estimated), r.Steps[i-1].Message} {
-			for _, wrapped := range wrap(oneLine(text), lineWidth-len(indent)) {
+			for _, wrapped := range term.Wrap(term.OneLine(text), term.LineWidth-len(indent)) {
 				b.WriteString(indent + wrapped + "\n")
 			}
 		}
@@ -202,16 +203,16 @@ func drawSteps(r wire.Run) string {
 	if len(r.Steps) == 0 {
 		return noSteps
 	}
-	var t table
-	t.row("STEP", "STAGE", "RUNG", "SUMMARIZER", "OUTCOME", "STARTED (UTC)", "MS", "NUMBERS", "NEXT", "WORKER",
+	var t term.Table
+	t.Row("STEP", "STAGE", "RUNG", "SUMMARIZER", "OUTCOME", "STARTED (UTC)", "MS", "NUMBERS", "NEXT", "WORKER",
 		"MESSAGE")
 	for _, s := range r.Steps {
-		t.row(stepName(s), s.Stage, s.Rung, s.Summarizer, stepOutcome(s), when(s.Started), fmt.Sprint(s.MS),
+		t.Row(stepName(s), s.Stage, s.Rung, s.Summarizer, stepOutcome(s), term.When(s.Started), fmt.Sprint(s.MS),
 			numberWords(s, r.Trigger.Estimated),
 			nextWords(s), s.Worker, s.Message)
 	}
 	var b strings.Builder
-	_ = t.write(&b)
+	_ = t.Write(&b)
 	return b.String()
 }
 
@@ -272,8 +273,8 @@ func numberWords(s wire.RunStep, estimated bool) string {
 	switch s.Stage {
 	case "trigger":
 		if n.Decision != nil {
-			add("%s used, limit %s of %s", tokens(n.Decision.Used, n.Decision.Estimated), count(n.Decision.Limit),
-				count(n.Decision.Window))
+			add("%s used, limit %s of %s", term.Tokens(n.Decision.Used, n.Decision.Estimated), term.Count(n.Decision.Limit),
+				term.Count(n.Decision.Window))
 		}
 	case "summarizer":
 		var names []string
@@ -291,7 +292,7 @@ func numberWords(s wire.RunStep, estimated bool) string {
 		}
 	case "slim":
 		if n.Chars > 0 {
-			add("%s chars, ≈%s tokens", count(n.Chars), count(n.Tokens))
+			add("%s chars, ≈%s tokens", term.Count(n.Chars), term.Count(n.Tokens))
 		}
 		if left := n.Omitted + n.DroppedTools; left > 0 {
 			add("%d left out", left)
@@ -301,17 +302,17 @@ func numberWords(s wire.RunStep, estimated bool) string {
 		}
 	case "summarise":
 		if n.InputTokens > 0 {
-			add("%s tokens in, %s out", count(n.InputTokens), count(n.OutputTokens))
+			add("%s tokens in, %s out", term.Count(n.InputTokens), term.Count(n.OutputTokens))
 		}
 		if n.Tokens > 0 {
-			add("summary ≈%s tokens", count(n.Tokens))
+			add("summary ≈%s tokens", term.Count(n.Tokens))
 		}
 		if n.Reused {
 			add("answer of an earlier attempt")
 		}
 	case "reassemble":
 		if n.TokensAfter > 0 {
-			add("%s → ≈%s tokens, limit %s", tokens(n.TokensBefore, estimated), count(n.TokensAfter), count(n.Limit))
+			add("%s → ≈%s tokens, limit %s", term.Tokens(n.TokensBefore, estimated), term.Count(n.TokensAfter), term.Count(n.Limit))
 		}
 		if n.Kind != "" {
 			add("%s", n.Kind)
@@ -327,8 +328,8 @@ func drawTexts(t *wire.RunTexts) string {
 	}
 	var b strings.Builder
 	section := func(title, text string) {
-		b.WriteString("\n── " + title + " " + strings.Repeat("─", max(3, lineWidth-4-len([]rune(title)))) + "\n")
-		b.WriteString(strings.TrimRight(printable(text), "\n") + "\n")
+		b.WriteString("\n── " + title + " " + strings.Repeat("─", max(3, term.LineWidth-4-len([]rune(title)))) + "\n")
+		b.WriteString(strings.TrimRight(term.Printable(text), "\n") + "\n")
 	}
 	for _, p := range t.Prompts {
 		title := fmt.Sprintf("prompt of step %d, for %s", p.Call, p.Summarizer)
@@ -351,13 +352,13 @@ func drawTexts(t *wire.RunTexts) string {
 		section(title, text)
 	}
 	for _, o := range t.Omitted {
-		var rows table
-		rows.row("MESSAGE", "ROLE", "CHARS", "FATE")
+		var rows term.Table
+		rows.Row("MESSAGE", "ROLE", "CHARS", "FATE")
 		for _, m := range o.Messages {
-			rows.row(fmt.Sprint(m.Seq), string(m.Role), count(m.Chars), string(m.Fate))
+			rows.Row(fmt.Sprint(m.Seq), string(m.Role), term.Count(m.Chars), string(m.Fate))
 		}
 		var list strings.Builder
-		_ = rows.write(&list)
+		_ = rows.Write(&list)
 		section(fmt.Sprintf("not whole in the input of step %d, for %s", o.Call, o.Summarizer), list.String())
 	}
 	if t.Summary != "" {
@@ -369,7 +370,7 @@ func drawTexts(t *wire.RunTexts) string {
 			if len(items) > 0 {
 				found.WriteString(title + ":\n")
 				for _, item := range items {
-					found.WriteString("- " + oneLine(item) + "\n")
+					found.WriteString("- " + term.OneLine(item) + "\n")
 				}
 			}
 		}
@@ -388,14 +389,7 @@ func drawTexts(t *wire.RunTexts) string {
 	if t.Deleted > 0 {
 		b.WriteString(
 			fmt.Sprintf("\n%s deleted with the content of the conversation; `precis compact --keep` keeps them.\n",
-				pluralWere(t.Deleted, "text")))
+				term.PluralWere(t.Deleted, "text")))
 	}
 	return b.String()
-}
-
-func pluralWere(n int, noun string) string {
-	if n == 1 {
-		return plural(n, noun) + " was"
-	}
-	return plural(n, noun) + " were"
 }

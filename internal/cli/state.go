@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/api/wire"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/service"
 	"precis/internal/store"
 )
@@ -47,9 +49,9 @@ that begins with x-. What is set counts from the start of the next turn, or from
 			}
 			switch {
 			case changed > 1:
-				return usagef("--text, --items and --delete exclude each other")
+				return fail.Usagef("--text, --items and --delete exclude each other")
 			case changed == 1 && len(args) == 1:
-				return usagef("--text, --items and --delete go with a KEY")
+				return fail.Usagef("--text, --items and --delete go with a KEY")
 			}
 			var value wire.StateValue
 			switch {
@@ -57,7 +59,7 @@ that begins with x-. What is set counts from the start of the next turn, or from
 				value.Text = &f.text
 			case cmd.Flags().Changed("items"):
 				if err := json.Unmarshal([]byte(f.items), &value.Items); err != nil {
-					return usagef("--items is a JSON array, such as '[\"read the logs\"]': %s", err)
+					return fail.Usagef("--items is a JSON array, such as '[\"read the logs\"]': %s", err)
 				}
 			}
 			return a.withStore(cmd, func(ctx context.Context, s *session) error {
@@ -90,17 +92,17 @@ func (a *app) listState(ctx context.Context, s *session, ref store.ConversationR
 		a.say("precis: conversation %s has no state", ref.ID)
 		return nil
 	}
-	var t table
-	t.row("KEY", "SET (UTC)", "VERSION", "VALUE")
+	var t term.Table
+	t.Row("KEY", "SET (UTC)", "VERSION", "VALUE")
 	for _, e := range list {
 		first, _, more := strings.Cut(stateText(e.StateValue), "\n")
 		if more {
 			first += " …"
 		}
-		t.row(e.Key, e.Updated.Format("2006-01-02 15:04:05"), fmt.Sprint(e.Version), first)
+		t.Row(e.Key, e.Updated.Format("2006-01-02 15:04:05"), fmt.Sprint(e.Version), first)
 	}
-	t.fit(3)
-	return t.write(a.out)
+	t.Fit(3)
+	return t.Write(a.out)
 }
 
 // state prints a key, after it has set or removed it if that is asked for.
@@ -166,11 +168,11 @@ func stateError(err error, id string) error {
 	case e.Code == service.CodeNotFound:
 		return noConversation(e.Cause, id)
 	case e.Code == service.CodeInvalid && e.Field == "key":
-		return usagef("KEY %s", e.Detail)
+		return fail.Usagef("KEY %s", e.Detail)
 	case e.Code == service.CodeInvalid:
-		return usagef("%s", strings.TrimPrefix(e.Field+": "+e.Detail, ": "))
+		return fail.Usagef("%s", strings.TrimPrefix(e.Field+": "+e.Detail, ": "))
 	case e.Code == service.CodeUnavailable:
-		return unreachablef("%s", e.Detail)
+		return fail.Unreachablef("%s", e.Detail)
 	}
 	return err
 }

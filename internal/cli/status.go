@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/devstack"
 	"precis/internal/store"
 	"precis/internal/store/runs"
@@ -63,7 +65,7 @@ func (a *app) status(cmd *cobra.Command) (err error) {
 	for _, service := range st.Services {
 		up = up && service.Answers
 		if service.Configured && service.Error != "" {
-			st.Problems = append(st.Problems, fmt.Sprintf("%s: %s", service.Name, oneLine(service.Error)))
+			st.Problems = append(st.Problems, fmt.Sprintf("%s: %s", service.Name, term.OneLine(service.Error)))
 		}
 	}
 	// Each part by itself: one may answer where the other does not.
@@ -80,7 +82,7 @@ func (a *app) status(cmd *cobra.Command) (err error) {
 		return err
 	}
 	if !up || !served || len(st.Problems) > 0 {
-		return told{exitUnreachable}
+		return fail.Silent(fail.ExitUnreachable)
 	}
 	return nil
 }
@@ -92,7 +94,7 @@ func only(opts devstack.Options, database bool) devstack.Options {
 }
 
 func (st *status) lookAtStore(ctx context.Context, s *session, tenant string) {
-	problem := func(err error) { st.Problems = append(st.Problems, explain(err)) }
+	problem := func(err error) { st.Problems = append(st.Problems, fail.Explain(err)) }
 	v, err := schema.Read(ctx, s.config.DatabaseURL)
 	if err != nil {
 		problem(err)
@@ -127,7 +129,7 @@ func (st *status) lookAtStore(ctx context.Context, s *session, tenant string) {
 
 func (st *status) lookAtTemporal(ctx context.Context, s *session, a *app) {
 	if err := s.openTemporal(ctx, a.quietLog(s.config, s.origins)); err != nil {
-		st.Problems = append(st.Problems, explain(err))
+		st.Problems = append(st.Problems, fail.Explain(err))
 		return
 	}
 	least := -1
@@ -135,7 +137,7 @@ func (st *status) lookAtTemporal(ctx context.Context, s *session, a *app) {
 		q, err := s.queue(ctx, name)
 		if err != nil {
 			st.Problems = append(st.Problems,
-				fmt.Sprintf("Temporal, namespace %s: %s", s.config.Temporal.Namespace, explain(err)))
+				fmt.Sprintf("Temporal, namespace %s: %s", s.config.Temporal.Namespace, fail.Explain(err)))
 			return
 		}
 		st.Queues = append(st.Queues, q)
@@ -150,29 +152,29 @@ func (a *app) printStatus(st status, served bool) error {
 	if a.json {
 		return a.printJSON(st)
 	}
-	var t table
+	var t term.Table
 	for _, s := range st.Services {
-		t.row(s.Name, stateOf(s), s.Address, withoutPassword(s.URL))
+		t.Row(s.Name, stateOf(s), s.Address, withoutPassword(s.URL))
 	}
 	worker := "not running"
 	switch {
 	case st.Worker.Running:
 		worker = fmt.Sprintf("running, process %d", st.Worker.PID)
 	case served:
-		worker = plural(*st.Workers, "worker") + " at work"
+		worker = term.Plural(*st.Workers, "worker") + " at work"
 	}
-	t.row("worker", worker, st.Worker.Log)
+	t.Row("worker", worker, st.Worker.Log)
 	if st.Worker.API != "" {
-		t.row("API", "served", st.Worker.API)
+		t.Row("API", "served", st.Worker.API)
 	}
 	if st.Schema != nil {
-		t.row("schema", fmt.Sprintf("version %d of %d", st.Schema.Current, st.Schema.Latest))
+		t.Row("schema", fmt.Sprintf("version %d of %d", st.Schema.Current, st.Schema.Latest))
 	}
 	for _, q := range st.Queues {
-		t.row("queue "+q.Name, fmt.Sprintf("%d waiting", q.Backlog))
+		t.Row("queue "+q.Name, fmt.Sprintf("%d waiting", q.Backlog))
 	}
 	if st.Runs != nil {
-		t.row("runs", fmt.Sprintf("%d unfinished", st.Runs["unfinished"]), totals(st.Runs))
+		t.Row("runs", fmt.Sprintf("%d unfinished", st.Runs["unfinished"]), term.Totals(st.Runs))
 	}
 	if err := a.printRows(t); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/cli/term"
 	"precis/internal/config"
 	"precis/internal/contract"
 	"precis/pipeline"
@@ -30,8 +31,8 @@ func (c *compaction) tell(one compacted, n int) {
 	}
 	switch r.Outcome {
 	case precis.OutcomeApplied:
-		c.say("%s%s, %s tokens → %s, ≈%s tokens", title, plural(one.MessagesBefore, "message"),
-			tokens(r.TokensBefore, r.Trigger.Estimated), plural(one.MessagesAfter, "message"), count(r.TokensAfter))
+		c.say("%s%s, %s tokens → %s, ≈%s tokens", title, term.Plural(one.MessagesBefore, "message"),
+			term.Tokens(r.TokensBefore, r.Trigger.Estimated), term.Plural(one.MessagesAfter, "message"), term.Count(r.TokensAfter))
 		if r.TokensAfter > r.TokensBefore {
 			c.say("           it is larger than it was: there was too little to summarise")
 		}
@@ -60,7 +61,7 @@ func (c *compaction) tell(one compacted, n int) {
 	}
 	if c.flags.summary && one.Summary != "" {
 		c.say("")
-		c.say("%s", printable(one.Summary))
+		c.say("%s", term.Printable(one.Summary))
 	}
 }
 
@@ -88,8 +89,8 @@ func wroteSummary(r wire.Run) string {
 		more = append(more, fmt.Sprintf("prompt %s %s", r.Prompt.Name, r.Prompt.Version))
 	}
 	if u := r.Usage; u.Calls > 0 {
-		more = append(more, fmt.Sprintf("%s: %s tokens in, %s out", plural(u.Calls, "model call"), count(int(u.Input)),
-			count(int(u.Output))))
+		more = append(more, fmt.Sprintf("%s: %s tokens in, %s out", term.Plural(u.Calls, "model call"), term.Count(int(u.Input)),
+			term.Count(int(u.Output))))
 	}
 	if len(more) > 0 {
 		text += " (" + strings.Join(more, ", ") + ")"
@@ -108,7 +109,7 @@ func whyDigest(r wire.Run, asked string) []string {
 	reasons := notAsked(r)
 	for _, s := range r.Steps {
 		if s.Outcome == contract.AttemptFailed && s.Summarizer != "" && s.Next != "" {
-			reasons = append(reasons, fmt.Sprintf("%s: %s, %s", s.Summarizer, s.ErrorKind, oneLine(s.Message)))
+			reasons = append(reasons, fmt.Sprintf("%s: %s, %s", s.Summarizer, s.ErrorKind, term.OneLine(s.Message)))
 		}
 	}
 	if len(reasons) == 0 {
@@ -159,7 +160,7 @@ func keptWords(one compacted) string {
 	if kept <= 0 {
 		return "nothing stays word for word"
 	}
-	return plural(kept, "message") + " beside the summary"
+	return term.Plural(kept, "message") + " beside the summary"
 }
 
 // omittedBySlimming tells what of the covered messages the summarizer was not shown.
@@ -182,7 +183,7 @@ func omittedBySlimming(r wire.Run) string {
 			what string
 		}{{n.DroppedTools, "of tools left out"}, {n.Omitted, "replaced by placeholders"}, {n.Cut, "cut"}} {
 			if p.n > 0 {
-				parts = append(parts, plural(p.n, "message")+" "+p.what)
+				parts = append(parts, term.Plural(p.n, "message")+" "+p.what)
 			}
 		}
 		if len(parts) == 0 {
@@ -205,7 +206,7 @@ func verificationWords(r wire.Run) string {
 	}
 	var parts []string
 	if v.ConstraintsMissing > 0 {
-		parts = append(parts, plural(v.ConstraintsMissing, "rule")+
+		parts = append(parts, term.Plural(v.ConstraintsMissing, "rule")+
 			" of the user's that the summary left out, appended word for word")
 	}
 	if v.UnsupportedIdentifiers > 0 {
@@ -213,10 +214,10 @@ func verificationWords(r wire.Run) string {
 		if v.UnsupportedIdentifiers == 1 {
 			noun = "name or number"
 		}
-		parts = append(parts, count(v.UnsupportedIdentifiers)+" "+noun+" not found in the source")
+		parts = append(parts, term.Count(v.UnsupportedIdentifiers)+" "+noun+" not found in the source")
 	}
 	if v.Misattributed > 0 {
-		parts = append(parts, plural(v.Misattributed, "line")+" said to be the user's, which the user did not write")
+		parts = append(parts, term.Plural(v.Misattributed, "line")+" said to be the user's, which the user did not write")
 	}
 	return strings.Join(parts, "; ")
 }
@@ -239,7 +240,7 @@ func failedWords(r wire.Run) string {
 	if r.ErrorKind != "" && string(r.ErrorKind) != string(r.Outcome) {
 		text = fmt.Sprintf("%s: %s", r.ErrorKind, text)
 	}
-	return oneLine(text)
+	return term.OneLine(text)
 }
 
 // hintFor says what a person can do about a failed run.

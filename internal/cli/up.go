@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/devstack"
 	"precis/internal/worker"
 )
@@ -51,13 +53,13 @@ func (a *app) upDetached(cmd *cobra.Command) error {
 }
 
 // bringUp starts servers and worker in the background, where they do not run yet.
-func (a *app) bringUp(cmd *cobra.Command, p *progress, all bool) (running, *session, error) {
+func (a *app) bringUp(cmd *cobra.Command, p *term.Progress, all bool) (running, *session, error) {
 	ctx := cmd.Context()
 	s, opts, err := a.startServers(cmd, p, all)
 	if err != nil {
 		return running{}, nil, err
 	}
-	defer p.clear()
+	defer p.Clear()
 	// The worker opens its own connections.
 	if err := s.close(ctx); err != nil {
 		return running{}, nil, err
@@ -74,21 +76,21 @@ func (a *app) bringUp(cmd *cobra.Command, p *progress, all bool) (running, *sess
 }
 
 // startServers starts the persistent stack and brings its schema up to date.
-func (a *app) startServers(cmd *cobra.Command, p *progress, all bool) (*session, devstack.Options, error) {
+func (a *app) startServers(cmd *cobra.Command, p *term.Progress, all bool) (*session, devstack.Options, error) {
 	s := &session{}
 	var err error
 	if s.config, s.origins, err = a.config(cmd); err != nil {
 		return nil, devstack.Options{}, err
 	}
 	opts := stackOptions(s.config)
-	opts.Progress = p.stack(all)
+	opts.Progress = stackProgress(p, all)
 	if configured(s.config) {
-		return nil, opts, usagef(
+		return nil, opts, fail.Usagef(
 			"there is nothing to start: database_url and temporal.address are configured; bin/worker serves them")
 	}
 	stack, err := devstack.Up(cmd.Context(), opts)
 	if err != nil {
-		return nil, opts, stackError(err)
+		return nil, opts, fail.Stack(err)
 	}
 	s.use(stack)
 	began := time.Now()
@@ -173,15 +175,15 @@ func (a *app) printRunning(up running) error {
 	return a.printRows(addressRows(up))
 }
 
-func addressRows(up running) table {
-	var t table
-	t.row("PostgreSQL", up.DatabaseURL)
-	t.row("Temporal", up.TemporalAddress+", namespace "+up.Namespace)
+func addressRows(up running) term.Table {
+	var t term.Table
+	t.Row("PostgreSQL", up.DatabaseURL)
+	t.Row("Temporal", up.TemporalAddress+", namespace "+up.Namespace)
 	if up.UIURL != "" {
-		t.row("Temporal UI", up.UIURL)
+		t.Row("Temporal UI", up.UIURL)
 	}
 	if up.Worker.API != "" {
-		t.row("API", up.Worker.API, up.Worker.API+"/docs")
+		t.Row("API", up.Worker.API, up.Worker.API+"/docs")
 	}
 	worker := "none"
 	if up.Worker.Running {
@@ -190,9 +192,9 @@ func addressRows(up running) table {
 			worker += ", log " + up.Worker.Log
 		}
 	}
-	t.row("worker", worker)
+	t.Row("worker", worker)
 	return t
 }
 
 // printRows writes a table to standard output.
-func (a *app) printRows(t table) error { return written(t.write(a.out)) }
+func (a *app) printRows(t term.Table) error { return fail.Written(t.Write(a.out)) }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/api/wire"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/runreport"
 )
 
@@ -28,7 +30,7 @@ configured prices; a plus says that some model has none.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(usageKeys, by) {
-				return usagef("--group-by is one of %s, not %q", strings.Join(usageKeys, ", "), by)
+				return fail.Usagef("--group-by is one of %s, not %q", strings.Join(usageKeys, ", "), by)
 			}
 			from, err := moment("--since", since, time.Now())
 			if err != nil {
@@ -64,15 +66,15 @@ func (a *app) usage(ctx context.Context, s *session, by string, since time.Time)
 		a.say("precis: no model was asked")
 		return nil
 	}
-	var t table
-	t.row(strings.ToUpper(by), "CALLS", "FAILED", "LOST", "TOKENS IN", "CACHED", "OUT", "COST")
+	var t term.Table
+	t.Row(strings.ToUpper(by), "CALLS", "FAILED", "LOST", "TOKENS IN", "CACHED", "OUT", "COST")
 	var models []wire.RunModelUsage
 	for i, g := range groups {
-		t.row(g.Key, count(g.Calls), count(g.Failed), count(g.Lost), count(int(g.Input)), count(int(g.CachedInput)),
-			count(int(g.Output)), costCell(g.Cost))
+		t.Row(g.Key, term.Count(g.Calls), term.Count(g.Failed), term.Count(g.Lost), term.Count(int(g.Input)), term.Count(int(g.CachedInput)),
+			term.Count(int(g.Output)), costCell(g.Cost))
 		models = append(models, runreport.ModelsOf(found[i].Models)...)
 	}
-	t.fit(0)
+	t.Fit(0)
 	if err := a.printRows(t); err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"precis/internal/api/wire"
 	"precis/internal/audit"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
 	"precis/internal/store"
 	"precis/internal/store/evidence"
 )
@@ -39,11 +41,11 @@ there when it is called again.`,
 			sweep := f.all || f.conversation != ""
 			switch {
 			case sweep && len(args) > 0:
-				return usagef("`precis verify` takes runs, or --all or --conversation, not both")
+				return fail.Usagef("`precis verify` takes runs, or --all or --conversation, not both")
 			case !sweep && len(args) == 0:
-				return usagef("`precis verify` needs a run, or --all; `precis runs` lists the runs")
+				return fail.Usagef("`precis verify` needs a run, or --all; `precis runs` lists the runs")
 			case f.restart && !sweep:
-				return usagef("--restart goes with --all or --conversation")
+				return fail.Usagef("--restart goes with --all or --conversation")
 			}
 			return a.withStore(cmd, func(ctx context.Context, s *session) error {
 				if !sweep {
@@ -97,7 +99,7 @@ func (a *app) verifyRuns(ctx context.Context, s *session, ids []string) error {
 		}
 	}
 	if failed {
-		return told{exitFailed}
+		return fail.Silent(fail.ExitFailed)
 	}
 	return nil
 }
@@ -105,7 +107,7 @@ func (a *app) verifyRuns(ctx context.Context, s *session, ids []string) error {
 // drawReport is a report for a person: a line a check, and below it what is at fault.
 func drawReport(r audit.Report) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "run %s of conversation %s: %s\n", r.Run, printable(r.Conversation), verdict(r))
+	fmt.Fprintf(&b, "run %s of conversation %s: %s\n", r.Run, term.Printable(r.Conversation), verdict(r))
 	for _, c := range r.Checks {
 		fmt.Fprintf(&b, "  %-9s  %-8s  %s\n", c.Name, c.State, c.Detail)
 		for i, f := range c.List {
@@ -134,17 +136,17 @@ func verdict(r audit.Report) string {
 
 func (a *app) verifyAll(ctx context.Context, s *session, w audit.Sweep) error {
 	p := a.progress()
-	defer p.clear()
+	defer p.Clear()
 	w.Progress = func(done audit.Swept) {
-		p.line("verified %s of %s, %s: %s not as written", count(done.Conversations),
-			plural(done.Total, "conversation"), plural(done.Runs, "run"), count(done.Failed))
+		p.Line("verified %s of %s, %s: %s not as written", term.Count(done.Conversations),
+			term.Plural(done.Total, "conversation"), term.Plural(done.Runs, "run"), term.Count(done.Failed))
 	}
 	swept, err := audit.VerifyAll(ctx, s.store, w)
-	p.clear()
+	p.Clear()
 	if err != nil {
 		if ctx.Err() != nil {
-			a.say("precis: interrupted after %s of %s; the same command goes on from there", count(swept.Conversations),
-				plural(swept.Total, "conversation"))
+			a.say("precis: interrupted after %s of %s; the same command goes on from there", term.Count(swept.Conversations),
+				term.Plural(swept.Total, "conversation"))
 		}
 		return err
 	}
@@ -156,7 +158,7 @@ func (a *app) verifyAll(ctx context.Context, s *session, w audit.Sweep) error {
 		return err
 	}
 	if swept.Failed > 0 {
-		return told{exitFailed}
+		return fail.Silent(fail.ExitFailed)
 	}
 	return nil
 }
@@ -164,17 +166,17 @@ func (a *app) verifyAll(ctx context.Context, s *session, w audit.Sweep) error {
 func drawSwept(s audit.Swept) string {
 	var b strings.Builder
 	for _, f := range s.Failures {
-		what := "conversation " + printable(f.Conversation)
+		what := "conversation " + term.Printable(f.Conversation)
 		if f.Run != "" {
 			what = "run " + f.Run + " of " + what
 		}
-		fmt.Fprintf(&b, "%-8s  %s (tenant %s), %s: %s\n", f.State, what, printable(f.Tenant), f.Check, f.Detail)
+		fmt.Fprintf(&b, "%-8s  %s (tenant %s), %s: %s\n", f.State, what, term.Printable(f.Tenant), f.Check, f.Detail)
 	}
-	fmt.Fprintf(&b, "%s, %s: %s messages, events, records and texts compared", plural(s.Conversations, "conversation"),
-		plural(s.Runs, "run"), count(s.Checked))
+	fmt.Fprintf(&b, "%s, %s: %s messages, events, records and texts compared", term.Plural(s.Conversations, "conversation"),
+		term.Plural(s.Runs, "run"), term.Count(s.Checked))
 	if s.Resumed > 0 {
-		fmt.Fprintf(&b, " (%s by an earlier call)", plural(s.Resumed, "conversation"))
+		fmt.Fprintf(&b, " (%s by an earlier call)", term.Plural(s.Resumed, "conversation"))
 	}
-	fmt.Fprintf(&b, "\n%s not as written, %s pruned\n", plural(s.Failed, "conversation"), count(s.Pruned)+" things")
+	fmt.Fprintf(&b, "\n%s not as written, %s pruned\n", term.Plural(s.Failed, "conversation"), term.Count(s.Pruned)+" things")
 	return b.String()
 }

@@ -13,7 +13,7 @@ import (
 	"precis/internal/cli/historycheck"
 )
 
-const kept = "../../workflows/testdata/histories"
+const kept = "../../../workflows/testdata/histories"
 
 // Every history of every release that is kept: a build that would break a run under way fails here.
 func TestKeptHistoriesReplay(t *testing.T) {
