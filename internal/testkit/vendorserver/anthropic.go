@@ -34,14 +34,13 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// marshal is JSON without the escapes that HTML would need. What a script holds can always be marshalled,
-// but for a block that was given as broken JSON: that is a fault of the test's.
+// marshal is JSON without HTML escapes. It panics if a block of the script is not valid JSON, a mistake in the test.
 func marshal(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("llmtest: an answer of the script is not valid JSON: %v", err))
+		panic(fmt.Sprintf("vendorserver: an answer of the script is not valid JSON: %v", err))
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
@@ -79,7 +78,7 @@ func (anthropicWire) errorBody(e Error) []byte {
 	if e.Type != "" {
 		kind = e.Type
 	} else if e.Code != "" {
-		kind = e.Code // the vendor has no codes: the type says it
+		kind = e.Code // the vendor has no codes, only types
 	}
 	if e.Message != "" {
 		message = e.Message
@@ -87,11 +86,11 @@ func (anthropicWire) errorBody(e Error) []byte {
 	return marshal(object{
 		{"type", "error"},
 		{"error", object{{"type", kind}, {"message", message}}},
-		{"request_id", "req_llmtest"},
+		{"request_id", "req_scripted"},
 	})
 }
 
-// known looks a status up, with a fallback for the client's errors and one for the server's.
+// known looks up a status, with a default for errors of the client and one for errors of the server.
 func known(table map[int][2]string, status int, client, server [2]string) [2]string {
 	if words, ok := table[status]; ok {
 		return words
@@ -103,7 +102,7 @@ func known(table map[int][2]string, status int, client, server [2]string) [2]str
 }
 
 func (p anthropicWire) writeError(w http.ResponseWriter, e Error) {
-	w.Header().Set("Request-Id", "req_llmtest")
+	w.Header().Set("Request-Id", "req_scripted")
 	writeErrorBody(w, e, p.errorBody(e))
 }
 
@@ -120,7 +119,7 @@ func writeErrorBody(w http.ResponseWriter, e Error, body []byte) {
 		status = http.StatusInternalServerError
 	}
 	w.WriteHeader(status)
-	w.Write(body) // the client went away
+	w.Write(body) // the client closed the connection
 }
 
 func (p anthropicWire) errorEvent(e Error) []byte {
@@ -134,7 +133,7 @@ func event(name string, data []byte) []byte {
 	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data)
 }
 
-// stopReason brings a script's finish into the vendor's words; nil leaves it out.
+// stopReason translates a script's finish into the vendor's word; nil leaves it out.
 func (anthropicWire) stopReason(req Request, a Answer) any {
 	switch a.Finish {
 	case "":
@@ -194,7 +193,7 @@ func inputOf(b Block) json.RawMessage {
 	return b.Input
 }
 
-// usage is what the answer cost. A pass that compacted is told among the iterations alone.
+// usage is the usage of the answer. That of a compaction is among the iterations only.
 func (anthropicWire) usage(req Request, a Answer) any {
 	u := a.Usage
 	if u == nil {
@@ -219,8 +218,8 @@ func (anthropicWire) usage(req Request, a Answer) any {
 	return append(figures(Usage{}), field{"iterations", []any{pass}}, field{"service_tier", "standard"})
 }
 
-// compacted makes a script's text the summary of the compaction that the request asks for. The edit fires at its
-// trigger only; on demand nothing but the block is ever sent.
+// compacted turns a script's text into the summary of the requested compaction. The edit applies only above its
+// trigger. An on-demand compaction is answered with the block alone.
 func compacted(req Request, a Answer) Answer {
 	if req.Native == "" || a.Finish == "none" {
 		return a
@@ -241,19 +240,19 @@ func compacted(req Request, a Answer) Answer {
 		if a.Finish == "" && len(a.ToolCalls) > 0 {
 			a.Finish = "tool_use"
 		}
-		a.Text, a.Content, a.ToolCalls = "", nil, nil // no summary came about: the answer is empty
+		a.Text, a.Content, a.ToolCalls = "", nil, nil // without a summary the answer is empty
 		return a
 	}
 	a.Text, a.Content = "", []Block{block}
 	return a
 }
 
-// compactionTrigger is the least that a compaction edit may be set to, and the trigger that it is taken to have.
+// compactionTrigger is the smallest trigger of a compaction edit, and its default.
 const compactionTrigger = 50_000
 
 func (p anthropicWire) message(req Request, content []any, stop any, usage any) object {
 	return object{
-		{"id", fmt.Sprintf("msg_llmtest_%d", req.N)},
+		{"id", fmt.Sprintf("msg_scripted_%d", req.N)},
 		{"type", "message"},
 		{"role", "assistant"},
 		{"model", req.Model},
@@ -293,7 +292,7 @@ func (p anthropicWire) events(req Request, a Answer, chunkChars int) [][]byte {
 	for i, b := range a.blocks() {
 		deltas, opened := p.deltas(b, chunkChars), b.opened()
 		if b.Type == "compaction" && req.Native == "on_demand" {
-			deltas, opened = nil, b // it comes whole
+			deltas, opened = nil, b // this block is sent in one piece
 		}
 		out = send(out, object{{"type", "content_block_start"}, {"index", i}, {"content_block", p.block(opened)}})
 		for _, d := range deltas {
@@ -302,7 +301,7 @@ func (p anthropicWire) events(req Request, a Answer, chunkChars int) [][]byte {
 		out = send(out, object{{"type", "content_block_stop"}, {"index", i}})
 	}
 	if a.Finish == "none" {
-		return out // the stream just ends
+		return out // the stream ends without a final event
 	}
 	end := object{
 		{"type", "message_delta"},
@@ -315,7 +314,7 @@ func (p anthropicWire) events(req Request, a Answer, chunkChars int) [][]byte {
 	return send(out, object{{"type", "message_stop"}})
 }
 
-// opened is a block as its start event has it: what comes in deltas is empty yet.
+// opened is a block in its start event: what the deltas will add is still empty.
 func (b Block) opened() Block {
 	b.Text, b.Thinking, b.Signature = "", "", ""
 	if b.Type == "compaction" {

@@ -14,9 +14,9 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// fromBedrock turns a request of InvokeModel or InvokeModelWithResponseStream into the one of Anthropic's that it
-// stands for: what is in the path and the body there is in the body and the headers here. The answer goes through a
-// writer that turns it back. Any other request is given back as it is.
+// fromBedrock converts a request of InvokeModel or InvokeModelWithResponseStream to one of the Anthropic API, with the
+// values of the path and the body in the body and the headers. The returned writer converts the answer back. Any other
+// request is returned unchanged.
 func fromBedrock(w http.ResponseWriter, r *http.Request, body []byte) (http.ResponseWriter, *http.Request, []byte) {
 	path, ok := strings.CutPrefix(r.URL.Path, "/model/")
 	model, method, found := cutLast(path, "/")
@@ -51,7 +51,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// bedrockErrors are the names and statuses that Bedrock has for Anthropic's statuses, from its API reference.
+// bedrockErrors are Bedrock's names and statuses for those of Anthropic, from its API reference.
 var bedrockErrors = map[int]struct {
 	status int
 	name   string
@@ -68,15 +68,15 @@ var bedrockErrors = map[int]struct {
 	529: {503, "ServiceUnavailableException"},
 }
 
-// bedrockWriter turns an answer of Anthropic's into Bedrock's: an error has its name in a header, and a stream is of
-// binary frames with an event in base64 each.
+// bedrockWriter converts an answer of the Anthropic API to Bedrock's: an error has its name in a header, and a stream
+// consists of binary frames, each with one event in base64.
 type bedrockWriter struct {
 	http.ResponseWriter
 	begun, stream, failed bool
 	rest                  []byte
 }
 
-// WriteHeader gives an error its name.
+// WriteHeader adds the name of an error.
 func (w *bedrockWriter) WriteHeader(status int) {
 	if w.begun {
 		return
@@ -93,11 +93,11 @@ func (w *bedrockWriter) WriteHeader(status int) {
 		w.stream = true
 		h.Set("Content-Type", "application/vnd.amazon.eventstream")
 	}
-	h.Set("X-Amzn-Requestid", "req_llmtest")
+	h.Set("X-Amzn-Requestid", "req_scripted")
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write turns what is whole of the stream into frames, and keeps the rest for the next piece.
+// Write sends a frame for each complete event and keeps the rest for the next call.
 func (w *bedrockWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	switch {
@@ -128,10 +128,10 @@ func (w *bedrockWriter) Write(p []byte) (int, error) {
 
 // Flush sends what was written.
 func (w *bedrockWriter) Flush() {
-	_ = http.NewResponseController(w.ResponseWriter).Flush() // the next write tells
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // the next write reports an error
 }
 
-// bedrockError is the body of an error: the words alone.
+// bedrockError is the body of an error, its message alone.
 func bedrockError(body []byte) []byte {
 	return marshal(object{{"message", gjson.GetBytes(body, "error.message").String()}})
 }

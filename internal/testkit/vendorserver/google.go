@@ -48,7 +48,7 @@ func (googleWire) errorBody(e Error) []byte {
 	}
 	o := object{{"code", e.Status}, {"message", message}, {"status", name}}
 	if e.Status == http.StatusTooManyRequests && e.RetryAfter != "" {
-		// The vendor names the wait in the body.
+		// The vendor gives the wait in the body.
 		o = append(o, field{
 			"details",
 			[]any{object{{"@type", "type.googleapis.com/google.rpc.RetryInfo"}, {"retryDelay", e.RetryAfter + "s"}}},
@@ -72,7 +72,7 @@ func (p googleWire) errorEvent(e Error) []byte {
 
 func data(b []byte) []byte { return fmt.Appendf(nil, "data: %s\n\n", b) }
 
-// finishReason brings a script's finish into the vendor's words; "" leaves it out.
+// finishReason translates a script's finish into the vendor's word; "" leaves it out.
 func (googleWire) finishReason(a Answer) string {
 	switch a.Finish {
 	case "", "stop", "end_turn", "tool_use", "tool_calls":
@@ -126,7 +126,7 @@ func (p googleWire) piece(req Request, a Answer, parts []any, finish string, las
 			return marshal(object{
 				{"promptFeedback", object{{"blockReason", "PROHIBITED_CONTENT"}}},
 				{"modelVersion", req.Model},
-				{"responseId", fmt.Sprintf("llmtest-%d", req.N)},
+				{"responseId", fmt.Sprintf("scripted-%d", req.N)},
 			})
 		}
 	}
@@ -142,7 +142,8 @@ func (p googleWire) piece(req Request, a Answer, parts []any, finish string, las
 	if last && a.Usage != nil {
 		out = append(out, field{"usageMetadata", p.usage(a.Usage)})
 	}
-	return marshal(append(out, field{"modelVersion", req.Model}, field{"responseId", fmt.Sprintf("llmtest-%d", req.N)}))
+	return marshal(append(out, field{"modelVersion", req.Model},
+		field{"responseId", fmt.Sprintf("scripted-%d", req.N)}))
 }
 
 func (p googleWire) whole(req Request, a Answer) []byte {
@@ -175,7 +176,7 @@ func (p googleWire) events(req Request, a Answer, chunkChars int) [][]byte {
 		}
 	}
 	if a.Finish == "none" {
-		return out // the stream just ends
+		return out // the stream ends without a final event
 	}
 	return append(out, data(p.piece(req, a, nil, p.finishReason(a), true)))
 }

@@ -9,7 +9,7 @@ import (
 // openaiWire is chat completions on the wire, in the shapes of the official SDK.
 type openaiWire struct{}
 
-// created is the time that every answer bears, in seconds: 1 November 2026.
+// created is the time in every answer, in seconds: 1 November 2026.
 const created = 1793491200
 
 func (openaiWire) validate(body []byte, o ValidateOptions) error {
@@ -59,7 +59,7 @@ func (openaiWire) errorObject(e Error) object {
 }
 
 func (p openaiWire) writeError(w http.ResponseWriter, e Error) {
-	w.Header().Set("X-Request-Id", "req_llmtest")
+	w.Header().Set("X-Request-Id", "req_scripted")
 	writeErrorBody(w, e, marshal(object{{"error", p.errorObject(e)}}))
 }
 
@@ -67,7 +67,7 @@ func (p openaiWire) errorEvent(e Error) []byte {
 	return fmt.Appendf(nil, "data: %s\n\n", marshal(object{{"error", p.errorObject(e)}}))
 }
 
-// finishReason brings a script's finish into the vendor's words; nil leaves it out.
+// finishReason translates a script's finish into the vendor's word; nil leaves it out.
 func (openaiWire) finishReason(a Answer) any {
 	switch a.Finish {
 	case "":
@@ -80,7 +80,7 @@ func (openaiWire) finishReason(a Answer) any {
 	case "none":
 		return nil
 	case "end_turn", "refusal":
-		return "stop" // a refusal stands in a field of its own
+		return "stop" // a refusal has a field of its own
 	case "max_tokens":
 		return "length"
 	case "tool_use":
@@ -150,7 +150,7 @@ func (p openaiWire) whole(req Request, a Answer) []byte {
 		m = append(m, field{"tool_calls", list})
 	}
 	out := object{
-		{"id", fmt.Sprintf("chatcmpl-llmtest-%d", req.N)},
+		{"id", fmt.Sprintf("chatcmpl-scripted-%d", req.N)},
 		{"object", "chat.completion"},
 		{"created", created},
 		{"model", req.Model},
@@ -169,7 +169,7 @@ func (p openaiWire) whole(req Request, a Answer) []byte {
 
 func (p openaiWire) chunk(req Request, choices []any, usage any) []byte {
 	out := object{
-		{"id", fmt.Sprintf("chatcmpl-llmtest-%d", req.N)},
+		{"id", fmt.Sprintf("chatcmpl-scripted-%d", req.N)},
 		{"object", "chat.completion.chunk"},
 		{"created", created},
 		{"model", req.Model},
@@ -214,7 +214,7 @@ func (p openaiWire) events(req Request, a Answer, chunkChars int) [][]byte {
 		}
 	}
 	if a.Finish == "none" {
-		return out // the stream just ends
+		return out // the stream ends without a final event
 	}
 	delta(object{}, p.finishReason(a))
 	if req.UsageWanted && a.Usage != nil {

@@ -12,7 +12,7 @@ import (
 // defaultChunkChars is the size of a streamed piece of text, about what the vendors send at once.
 const defaultChunkChars = 16
 
-// reply sends one answer, or fails to as it is scripted to.
+// reply sends one answer, or fails in the scripted way.
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, p wire, req Request, a Answer, chunkChars int) {
 	if a.Func != nil {
 		a = a.Func(req)
@@ -28,7 +28,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, p wire, req Reque
 		s.wait(r, nil)
 		return
 	case a.Close:
-		panic(http.ErrAbortHandler) // the server cuts the connection without a word
+		panic(http.ErrAbortHandler) // the server closes the connection without an answer
 	case a.Error != nil:
 		s.headers(w, a)
 		p.writeError(w, *a.Error)
@@ -61,7 +61,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, p wire, req Reque
 	s.send(w, r, a, pieces)
 }
 
-// pieces are the body of the answer, in the pieces in which it is sent.
+// pieces are the parts in which the body is sent.
 func (a Answer) pieces(p wire, req Request, chunkChars int) (pieces [][]byte, contentType string) {
 	if req.Stream {
 		contentType = "text/event-stream; charset=utf-8"
@@ -83,11 +83,11 @@ func (a Answer) pieces(p wire, req Request, chunkChars int) (pieces [][]byte, co
 	return p.events(req, a, chunkChars), contentType
 }
 
-// send writes the pieces, up to the byte at which the connection is cut or goes silent.
+// send writes the pieces up to the byte at which the connection is closed or hangs.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, a Answer, pieces [][]byte) {
 	flush := http.NewResponseController(w).Flush
 	if a.CloseBeforeBody {
-		flush() // the connection is cut next
+		flush() // the connection is closed next
 		panic(http.ErrAbortHandler)
 	}
 	left := -1
@@ -104,9 +104,9 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, a Answer, pieces [
 			piece = piece[:left]
 		}
 		if _, err := w.Write(piece); err != nil {
-			return // the client went away
+			return // the client closed the connection
 		}
-		flush() // the next write tells
+		flush() // the next write reports an error
 		if left < 0 {
 			continue
 		}
@@ -128,7 +128,7 @@ func (s *Server) headers(w http.ResponseWriter, a Answer) {
 	}
 }
 
-// wait waits for c; false when the client went away or the server is closed before.
+// wait waits for c. It reports false if the client or the server closes the connection first.
 func (s *Server) wait(r *http.Request, c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -151,7 +151,7 @@ func (s *Server) sleep(r *http.Request, ms int) bool {
 	return false
 }
 
-// echo is what of the request goes before the text.
+// echo is the part of the request that is repeated before the text.
 func (a Answer) echo(req Request) string {
 	var out []string
 	if a.EchoSystem {

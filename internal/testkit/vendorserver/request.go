@@ -11,18 +11,18 @@ import (
 
 // Request is one request that the server got.
 type Request struct {
-	// N is its number, from 1.
+	// N is the number of the request, from 1.
 	N int
-	// At is when it had been read.
+	// At is the time at which it was read.
 	At     time.Time
 	Method string
 	Path   string
 	Header http.Header
-	// Body is as it came; Bedrock's is told as Anthropic's, with the model that was in the path.
+	// Body is unchanged. That of Bedrock is converted to Anthropic's, with the model of the path.
 	Body []byte
 	// Type is the protocol: "anthropic", "openai", "openai-responses", "google", or "" for an unknown path.
 	Type string
-	// Native is the vendor's own compaction that is asked for: "on_demand", "edit", "compact", or "".
+	// Native is the requested compaction of the vendor: "on_demand", "edit", "compact", or "".
 	Native string
 	// Model, Stream and MaxTokens are from the body; MaxTokens 0 is none.
 	Model     string
@@ -32,13 +32,13 @@ type Request struct {
 	UsageWanted bool
 	// System is the text of the system prompt, in OpenAI's forms with all system messages.
 	System string
-	// Messages are the other messages, as they came.
+	// Messages are the other messages, unchanged.
 	Messages []json.RawMessage
 	// LastUser is the text of the last message with role user.
 	LastUser string
 	// Text is all text in the request, one piece a line; images and other data are left out of it.
 	Text string
-	// Tokens is the size by the server's count.
+	// Tokens is the size in tokens, as the server counts it.
 	Tokens int
 }
 
@@ -86,7 +86,7 @@ func parseRequest(r *http.Request, body []byte) Request {
 	return req
 }
 
-// read takes the texts out of a request.
+// read extracts the texts of a request.
 func (req *Request) read(root gjson.Result) {
 	var all, system []string
 	for _, at := range []string{"system", "instructions", "systemInstruction.parts", "system_instruction.parts"} {

@@ -124,7 +124,7 @@ func (p responsesWire) response(req Request, a Answer, status string, incomplete
 		failed = object{{"code", "server_error"}, {"message", "The model produced an error."}}
 	}
 	return object{
-		{"id", fmt.Sprintf("resp_llmtest_%d", req.N)},
+		{"id", fmt.Sprintf("resp_scripted_%d", req.N)},
 		{"object", "response"},
 		{"created_at", created},
 		{"status", status},
@@ -165,7 +165,7 @@ func (p responsesWire) compacted(req Request, a Answer) []byte {
 		{"encrypted_content", secret},
 	})
 	return marshal(object{
-		{"id", fmt.Sprintf("resp_llmtest_%d", req.N)},
+		{"id", fmt.Sprintf("resp_scripted_%d", req.N)},
 		{"object", "response.compaction"},
 		{"created_at", created},
 		{"output", output},
@@ -245,7 +245,7 @@ func (p responsesWire) events(req Request, a Answer, chunkChars int) [][]byte {
 		}
 	}
 	if a.Finish == "none" {
-		return out // the stream just ends
+		return out // the stream ends without a final event
 	}
 	status, incomplete := p.status(a)
 	send("response."+status, field{"response", p.response(req, a, status, incomplete, items)})

@@ -1,18 +1,18 @@
-// Package llmtest is a vendor that a test programs: an HTTP server that speaks the Anthropic Messages protocol with
-// its compactions, also through Amazon Bedrock's InvokeModel, OpenAI's chat completions and Responses with
-// /responses/compact, and Google's generateContent, streaming and not. It gives the answers of a script in order, and
-// records every request.
+// Package vendorserver is a model vendor that a test scripts: an HTTP server that speaks the Anthropic Messages
+// protocol with its compactions, also through Amazon Bedrock's InvokeModel, OpenAI's chat completions and Responses
+// with /responses/compact, and Google's generateContent, streaming and not. It gives the answers of a script in
+// order, and records every request.
 //
 //	script.go     what can be scripted
-//	server.go     the server, and what it recorded
-//	request.go    what a request says
-//	reply.go      one answer on its way: delays, pieces, cuts
+//	server.go     the server, and the requests that it recorded
+//	request.go    the recorded requests
+//	reply.go      sends one answer, with its delays, pieces and failures
 //	anthropic.go  the Anthropic protocol on the wire
 //	openai.go     the OpenAI chat completions protocol on the wire
 //	responses.go  the Responses protocol on the wire, and its compact endpoint
 //	google.go     Google's protocol on the wire
 //	bedrock.go    Amazon Bedrock's InvokeModel around the Anthropic protocol
-//	validate*.go  the strict validators: would the real API take this request
+//	validate*.go  the strict validators: whether the real API would accept a request
 //
 // A test starts one with New. A program starts one with NewServer, Start and Close.
 package vendorserver
@@ -41,7 +41,7 @@ type TB interface {
 
 // Server is a programmable vendor. Its methods are safe for concurrent use.
 type Server struct {
-	// URL is where it listens, without a slash at the end; set by Start. It is the base URL for Anthropic.
+	// URL is the base URL for Anthropic, without a slash at the end. Start sets it.
 	URL string
 
 	http *http.Server
@@ -55,17 +55,17 @@ type Server struct {
 	closed   bool
 }
 
-// NewServer makes a server that does not run yet.
+// NewServer returns a server that is not started.
 func NewServer(s Script) *Server {
 	return &Server{script: s.clone(), taken: map[string]int{}, changed: make(chan struct{}), done: make(chan struct{})}
 }
 
-// New makes and starts a server that is closed when the test ends.
+// New starts a server that is closed when the test ends.
 func New(t TB, s Script) *Server {
 	t.Helper()
 	srv := NewServer(s)
 	if err := srv.Start(""); err != nil {
-		t.Fatalf("llmtest: %v", err)
+		t.Fatalf("vendorserver: %v", err)
 	}
 	t.Cleanup(srv.Close)
 	return srv
@@ -82,11 +82,11 @@ func (s *Server) Start(addr string) error {
 	}
 	s.URL = "http://" + l.Addr().String()
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-	go s.http.Serve(l) // it ends with Close
+	go s.http.Serve(l) // ends with Close
 	return nil
 }
 
-// Close cuts all connections and stops the server.
+// Close closes all connections and stops the server.
 func (s *Server) Close() {
 	s.mu.Lock()
 	already := s.closed
@@ -97,28 +97,28 @@ func (s *Server) Close() {
 	}
 	close(s.done)
 	if s.http != nil {
-		s.http.Close() // nothing is lost with it
+		s.http.Close() // an error loses nothing
 	}
 }
 
 // OpenAIURL is the base URL for an OpenAI client.
 func (s *Server) OpenAIURL() string { return s.URL + "/v1" }
 
-// SetScript starts over with another script. What was recorded stays.
+// SetScript replaces the script. The recorded requests are kept.
 func (s *Server) SetScript(sc Script) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script, s.taken = sc.clone(), map[string]int{}
 }
 
-// Push adds answers to those for every model.
+// Push appends answers to those for every model.
 func (s *Server) Push(answers ...Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script.Answers = append(s.script.Answers, answers...)
 }
 
-// Unused is the number of answers that no request has taken, those given forever left out.
+// Unused is the number of answers that no request has used, without those that are given forever.
 func (s *Server) Unused() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,17 +137,17 @@ func (s *Server) Unused() int {
 	return n
 }
 
-// Requests gives all requests so far.
+// Requests returns all requests so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// WaitForRequest waits until there have been n requests and gives the n-th, counted from 1.
+// WaitForRequest waits for the n-th request, counted from 1, and returns it.
 func (s *Server) WaitForRequest(ctx context.Context, n int) (Request, error) {
 	if n < 1 {
-		return Request{}, errors.New("llmtest: requests are counted from 1")
+		return Request{}, errors.New("vendorserver: requests are counted from 1")
 	}
 	for {
 		s.mu.Lock()
@@ -161,18 +161,18 @@ func (s *Server) WaitForRequest(ctx context.Context, n int) (Request, error) {
 		select {
 		case <-changed:
 		case <-s.done:
-			return Request{}, fmt.Errorf("llmtest: closed after %d of %d requests", got, n)
+			return Request{}, fmt.Errorf("vendorserver: closed after %d of %d requests", got, n)
 		case <-ctx.Done():
-			return Request{}, fmt.Errorf("llmtest: %d of %d requests came: %w", got, n, ctx.Err())
+			return Request{}, fmt.Errorf("vendorserver: %d of %d requests came: %w", got, n, ctx.Err())
 		}
 	}
 }
 
-// ServeHTTP answers one request: a Server is a handler too, for one who brings a listener of their own.
+// ServeHTTP answers one request, for use with a listener of one's own.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client went away in the middle of its request
+		return // the client closed the connection while sending its request
 	}
 	path := r.URL.Path
 	w, r, body = fromBedrock(w, r, body)
@@ -204,7 +204,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, r, p, req, answer, chunk)
 }
 
-// choose picks the answer, or the refusal of a request that no vendor would answer. It runs under the lock.
+// choose picks the answer, or the error for a request that no vendor would answer. The caller holds the lock.
 func (s *Server) choose(req Request, r *http.Request) (Answer, *Error) {
 	sc := &s.script
 	if sc.Key != "" && !hasKey(r, sc.Key) {
@@ -252,10 +252,10 @@ func (s *Server) choose(req Request, r *http.Request) (Answer, *Error) {
 	default:
 		return Answer{}, &Error{
 			Status:  http.StatusInternalServerError,
-			Message: fmt.Sprintf("llmtest: the script has no answer for request %d, model %q", req.N, req.Model),
+			Message: fmt.Sprintf("vendorserver: the script has no answer for request %d, model %q", req.N, req.Model),
 		}
 	}
-	// What one answer refuses does not use it up.
+	// An answer that refuses the request is not used up.
 	if a.ValidatePairing {
 		if err := p.validate(req.Body, ValidateOptions{Compatible: true}); err != nil {
 			return Answer{}, &Error{Status: http.StatusBadRequest, Message: err.Error()}
@@ -289,22 +289,22 @@ type Gate struct {
 	open chan struct{}
 }
 
-// NewGate makes a closed gate.
+// NewGate returns a closed gate.
 func NewGate() *Gate { return &Gate{open: make(chan struct{})} }
 
-// Open lets all pass, now and later.
+// Open sends all held answers and holds none from then on.
 func (g *Gate) Open() { g.once.Do(func() { close(g.open) }) }
 
-// wire is what differs from protocol to protocol.
+// wire is what differs between the protocols.
 type wire interface {
 	validate(body []byte, o ValidateOptions) error
 	overflow(tokens, window int) Error
 	writeError(w http.ResponseWriter, e Error)
 	// whole is the body of an answer that is not streamed.
 	whole(req Request, a Answer) []byte
-	// events are the pieces of a streamed answer, each a whole server-sent event.
+	// events are those of a streamed answer, each a whole server-sent event.
 	events(req Request, a Answer, chunkChars int) [][]byte
-	// partial are the events of a stream that has come as far as this text, and no further.
+	// partial are the events of a stream that ends after this text.
 	partial(req Request, text string, chunkChars int) [][]byte
 	// errorEvent is an error inside of a stream.
 	errorEvent(e Error) []byte

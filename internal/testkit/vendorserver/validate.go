@@ -11,34 +11,35 @@ import (
 
 // ValidateOptions says which parts of a request are checked, and how strictly.
 type ValidateOptions struct {
-	// Request wants model and, for Anthropic, max_tokens to be there. A transcript file may have neither.
+	// Request requires model and, for Anthropic, max_tokens. A transcript file may have neither.
 	Request bool
-	// Compatible lets pass what servers that are merely compatible let pass: keys of a message or of a request
-	// that the vendor itself does not know.
+	// Compatible accepts keys of a message or of a request that the vendor itself does not know, as compatible servers
+	// do.
 	Compatible bool
 	// Compact checks a request to /responses/compact.
 	Compact bool
-	// Betas are Anthropic's beta features that are switched on, with commas between them. Looked at with Request.
+	// Betas are Anthropic's beta features that are switched on, with commas between them. They are checked with
+	// Request.
 	Betas string
 	// Version is the Anthropic API version. Under "2026-10-21" temperature, top_p and top_k are refused.
 	Version string
 }
 
-// ValidateAnthropic says whether the Anthropic Messages API would take the body. The first fault is the
-// error, worded as near to the vendor's own as is known. model and max_tokens may be absent: see
+// ValidateAnthropic says whether the Anthropic Messages API would accept the body. The error is the first
+// problem, worded like the vendor's own error as far as that is known. model and max_tokens may be absent: see
 // ValidateOptions.
 func ValidateAnthropic(body []byte) error { return ValidateAnthropicRequest(body, ValidateOptions{}) }
 
-// ValidateOpenAI says whether the OpenAI chat completions API would take the body. The first fault is the
-// error. model may be absent: see ValidateOptions.
+// ValidateOpenAI says whether the OpenAI chat completions API would accept the body. The error is the
+// first problem. model may be absent: see ValidateOptions.
 func ValidateOpenAI(body []byte) error { return ValidateOpenAIRequest(body, ValidateOptions{}) }
 
-// reLoneSurrogate finds half of an escaped pair: both APIs refuse the body as broken JSON. The pairs are
-// matched first, so that what is left is alone.
+// reLoneSurrogate finds half of an escaped surrogate pair, which the APIs refuse as invalid JSON. It matches pairs
+// first, so that a match of six bytes is half of one.
 var reLoneSurrogate = regexp.MustCompile(
 	`\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)
 
-// checkJSON says whether the bytes are JSON as a server reads it.
+// checkJSON returns an error unless the bytes are JSON that a server can read.
 func checkJSON(body []byte) error {
 	if !utf8.Valid(body) {
 		return fmt.Errorf("the request body is not valid JSON: invalid utf-8 sequence")
@@ -86,8 +87,8 @@ func (n node) isString() bool { return n.kind() == '"' }
 
 func (n node) isBool() bool { return n.kind() == 't' || n.kind() == 'f' }
 
-// object reads the value as an object and checks its keys: all of required must be there, and none but
-// required and optional. A nil optional allows any.
+// object reads the value as an object and checks its keys: all required keys have to be present, and no other key than
+// required and optional ones. A nil optional allows every key.
 func (n node) object(required, optional []string) (map[string]node, error) {
 	if !n.isObject() {
 		return nil, n.fail("Input should be a valid dictionary")
@@ -106,7 +107,7 @@ func (n node) object(required, optional []string) (map[string]node, error) {
 		}
 	}
 	if optional != nil {
-		// In order, so that the same fault is told each time.
+		// In order, so that the error does not depend on the map.
 		keys := make([]string, 0, len(raw))
 		for k := range raw {
 			keys = append(keys, k)
@@ -148,7 +149,7 @@ func (n node) str() (string, error) {
 	return s, nil
 }
 
-// strOf gives a string that is there, or "".
+// strOf returns the string at a key, "" if there is none.
 func strOf(m map[string]node, key string) string {
 	s, err := m[key].str()
 	if err != nil {

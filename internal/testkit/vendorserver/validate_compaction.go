@@ -26,8 +26,8 @@ func firstBlock(n node) string {
 	return strOf(m, "type")
 }
 
-// compactionBlock checks where a block of an earlier compaction stands. A signed one is the first of all; one of
-// the edit may stand anywhere, and hides what is before it.
+// compactionBlock checks the position of a block of an earlier compaction. A signed one comes first; one of the edit
+// may be anywhere and hides what precedes it.
 func (v *anthropicCheck) compactionBlock(b node) error {
 	m, err := b.object(nil, nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func (v *anthropicCheck) compactionBlock(b node) error {
 	return nil
 }
 
-// compaction checks what belongs to a compaction beside the messages.
+// compaction checks the parameters of a compaction.
 func (v *anthropicCheck) compaction(root map[string]node) error {
 	betas := strings.Split(v.o.Betas, ",")
 	beta := func(name string) bool { return !v.o.Request || slices.Contains(betas, name) }
@@ -89,7 +89,7 @@ func (v *anthropicCheck) compaction(root map[string]node) error {
 	return nil
 }
 
-// compactable refuses what a request for a summary may not have.
+// compactable refuses what a compaction request must not contain.
 func (v *anthropicCheck) compactable(root map[string]node) error {
 	if n, ok := root["tool_choice"]; ok && !n.isNull() {
 		if m, err := n.object(nil, nil); err == nil && (strOf(m, "type") == "any" || strOf(m, "type") == "tool") {

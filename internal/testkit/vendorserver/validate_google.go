@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The keys of a request and of what is in it, from the types of the official SDK (v1.77). The API takes each also as
-// its protocol buffers write it, with underscores.
+// The keys of a request and of what is in it, from the types of the official SDK (v1.77). The API also accepts
+// each in the spelling of its protocol buffers, with underscores.
 var (
 	googleRequestKeys = []string{
 		"cachedContent", "contents", "continuationToken", "generationConfig", "labels", "model", "safetySettings",
@@ -27,7 +27,7 @@ var (
 		"googleMaps", "googleSearch", "googleSearchRetrieval", "mcpServers", "parallelAiSearch", "retrieval",
 		"urlContext",
 	}
-	// A part has one of these, and of the others what it needs.
+	// A part has exactly one of these keys.
 	googlePartData = []string{
 		"codeExecutionResult", "executableCode", "fileData", "functionCall", "functionResponse", "inlineData", "text",
 		"toolCall", "toolResponse",
@@ -36,7 +36,7 @@ var (
 		"audioTranscription", "mediaProcessing", "mediaResolution", "partMetadata", "speechMetadata", "thought",
 		"thoughtSignature", "videoMetadata",
 	}
-	// googleSchemaKeys are what the vendor's own schema has: a part of OpenAPI's, not JSON Schema.
+	// googleSchemaKeys are the keys of the vendor's own schema, a part of OpenAPI's and not JSON Schema.
 	googleSchemaKeys = []string{
 		"additionalProperties", "anyOf", "default", "defs", "description", "enum", "example", "format", "items",
 		"maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength", "minProperties", "minimum",
@@ -44,11 +44,11 @@ var (
 	}
 )
 
-// reGoogleName is what a function may be called.
+// reGoogleName matches the names that a function may have.
 var reGoogleName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$`)
 
-// ValidateGoogle says whether Google's generateContent would take the body. The first fault is the error. The model
-// stands in the address of the request.
+// ValidateGoogle says whether Google's generateContent would accept the body. The error is the first problem. The model
+// is in the URL of the request.
 func ValidateGoogle(body []byte) error { return ValidateGoogleRequest(body, ValidateOptions{}) }
 
 // ValidateGoogleRequest is ValidateGoogle with options.
@@ -63,15 +63,15 @@ func ValidateGoogleRequest(body []byte, o ValidateOptions) error {
 // googleCheck is one validation.
 type googleCheck struct {
 	o ValidateOptions
-	// open are the calls of the content before, nil when that made none.
+	// open are the calls of the previous content, nil for none.
 	open []googleCall
-	// role of the content before, "" before the first.
+	// role is that of the previous content, "" before the first.
 	role string
 }
 
 type googleCall struct{ name, id string }
 
-// object reads an object by the API's own spelling of its keys, and refuses those that are not allowed.
+// object reads an object by the API's own spelling of its keys and refuses all others.
 func (v *googleCheck) object(n node, allowed ...string) (map[string]node, error) {
 	raw, err := n.object(nil, nil)
 	if err != nil {
@@ -345,7 +345,7 @@ func (v *googleCheck) content(n node) error {
 	return nil
 }
 
-// turn checks the order of calls and responses: each is a turn of its own, and the one answers the other.
+// turn checks that calls and their responses are in alternating turns of their own.
 func (v *googleCheck) turn(n node, role string, calls, responses []googleCall) error {
 	switch {
 	case v.open == nil && len(responses) > 0:
@@ -441,7 +441,7 @@ func (v *googleCheck) part(n node, role string) (data string, call googleCall, e
 	return data, call, err
 }
 
-// call checks a function call or response; holds names what it holds beside its name and id, the object first.
+// call checks a function call or response. holds names its keys beside name and id, the object first.
 func (v *googleCheck) call(n node, holds ...string) (googleCall, error) {
 	m, err := v.object(n, append([]string{"id", "name"}, holds...)...)
 	if err != nil {

@@ -16,14 +16,14 @@ var openaiKeys = []string{
 	"temperature", "tool_choice", "tools", "top_logprobs", "top_p", "user", "verbosity", "web_search_options",
 }
 
-// openaiMessageKeys are the keys of a message by role, beside role itself.
+// openaiMessageKeys are the keys of a message by role, without role itself.
 var openaiMessageKeys = map[string][]string{
 	"system":    {"content", "name"},
 	"developer": {"content", "name"},
 	"user":      {"content", "name"},
-	// annotations is in every answer, and the API takes the answer back as it was.
+	// annotations is in every answer, and the API accepts the answer unchanged.
 	"assistant": {"annotations", "audio", "content", "function_call", "name", "refusal", "tool_calls"},
-	// name is what the vendor's own examples once had there.
+	// name was in the vendor's own examples once.
 	"tool":     {"content", "name", "tool_call_id"},
 	"function": {"content", "name"},
 }
@@ -50,7 +50,7 @@ type openaiCheck struct {
 	o ValidateOptions
 	// open are the calls of the last assistant message that have no result yet, in order.
 	open []string
-	// expecting says that a run of tool messages may go on.
+	// expecting says that further tool messages may follow.
 	expecting bool
 	called    map[string]bool
 }
@@ -221,7 +221,7 @@ func (v *openaiCheck) messages(n node) error {
 	return v.order("", fmt.Sprintf("messages.[%d]", len(messages)))
 }
 
-// order refuses anything but a result while calls are open; role "" is the end.
+// order refuses everything except a result while calls are open; role "" is the end.
 func (v *openaiCheck) order(role, path string) error {
 	if role == "tool" {
 		return nil
@@ -280,7 +280,7 @@ func (v *openaiCheck) assistant(msg node, m map[string]node) error {
 	return nil
 }
 
-// call checks one tool call and gives its id.
+// call checks one tool call and returns its id.
 func (v *openaiCheck) call(n node) (string, error) {
 	optional := []string{"function", "custom"}
 	if v.o.Compatible {

@@ -23,8 +23,8 @@ var (
 	}
 )
 
-// itemKeys are the keys of an item by type: what it must have, a "|" and what it may have. id is required of what
-// the vendor made and keeps; a client that has nothing stored there leaves it out, and that is taken.
+// itemKeys are the keys of an item by type: the required ones, a "|" and the optional ones. The id of a stored item is
+// required by the documentation, but the API accepts items without one.
 var itemKeys = map[string]string{
 	"message":                 "role content | id status phase",
 	"reasoning":               "summary | id encrypted_content content status",
@@ -92,13 +92,13 @@ func ValidateOpenAIResponsesRequest(body []byte, o ValidateOptions) error {
 // responsesCheck is one validation.
 type responsesCheck struct {
 	o ValidateOptions
-	// stateful says that items before the input are at the vendor.
+	// stateful says that the vendor stores items before the input.
 	stateful bool
 	ids      map[string]bool
 	open     map[string]responsesCall // calls without a result, by id
 	known    map[string]bool          // all calls
 	order    []string                 // their ids, in order
-	// reasoning is the item of reasoning that waits for what it led to, "" for none.
+	// reasoning is the reasoning item whose following item has not come yet, "" for none.
 	reasoning string
 }
 
@@ -186,7 +186,7 @@ func (v *responsesCheck) tools(n node) error {
 		case "custom":
 			optional = []string{"type", "description", "format", "async", "defer_loading", "allowed_callers"}
 		default:
-			continue // one that the vendor runs
+			continue // the vendor runs this tool
 		}
 		if v.o.Compatible {
 			optional = nil
@@ -304,7 +304,7 @@ func (v *responsesCheck) nonEmpty(n node) error {
 	return nil
 }
 
-// identity checks the ids of items: each stands once.
+// identity checks that each item id occurs once.
 func (v *responsesCheck) identity(n node, m map[string]node, typ string) error {
 	for _, key := range []string{"id", "call_id"} {
 		id, ok := m[key]
