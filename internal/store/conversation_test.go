@@ -37,8 +37,7 @@ func TestCreateConversation(t *testing.T) {
 		Settings: body.Settings, Metadata: body.Metadata,
 	}
 	ignore := cmp.Options{
-		cmpopts.IgnoreUnexported(conversations.Conversation{}),
-		cmpopts.IgnoreFields(conversations.Conversation{}, "Created"),
+		cmpopts.IgnoreFields(conversations.Conversation{}, "CID", "Created", "Now", "SealChain", "SyncChain"),
 	}
 	if diff := cmp.Diff(want, first, ignore); diff != "" {
 		t.Error(diff)
