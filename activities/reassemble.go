@@ -178,11 +178,7 @@ func (a *Activities) build(ctx context.Context, b building, summary string) (con
 	if facts.Context, err = a.keepContext(ctx, req, view, after); err != nil {
 		return result, err
 	}
-	if sha := b.at.artifacts[runs.RoleState]; sha != "" { // verify builds the context again from it
-		if facts.Numbers, err = json.Marshal(contract.RunNumbers{State: sha}); err != nil {
-			return result, fmt.Errorf("encode the run's numbers: %w", err)
-		}
-	}
+	facts.Snapshot = b.at.artifacts[runs.RoleState] // verify builds the context again from it
 	if marker.Native != "" {
 		facts.Mode = pipeline.ModeBeta
 	}

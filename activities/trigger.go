@@ -76,12 +76,12 @@ func (a *Activities) trigger(ctx context.Context, at *attempt,
 	if left := budget.Left(); left > 0 && (result.TokenBudget == 0 || left < result.TokenBudget) {
 		result.TokenBudget = left
 	}
-	numbers, err := json.Marshal(contract.RunNumbers{Trigger: &decision, Head: result.Head})
+	numbers, err := json.Marshal(contract.RunNumbers{Trigger: &decision})
 	if err != nil {
 		return result, fmt.Errorf("encode the decision: %w", err)
 	}
 	return result, a.Store.Runs.RecordFacts(ctx, runOf(at.ref),
-		runs.Facts{TokensBefore: decision.Used, Numbers: numbers})
+		runs.Facts{TokensBefore: decision.Used, Head: result.Head, Numbers: numbers})
 }
 
 // mayReplace returns a conflict when a live replay could not take effect, before any model is called: the conversation

@@ -211,7 +211,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 		{
 			name: "a step that is not there", change: func(t *testing.T, s *scenario.System, run runs.Run) {
 				sql(t, s, `DELETE FROM stage_results WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
-				sql(t, s, `DELETE FROM run_steps WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
+				sql(t, s, `DELETE FROM run_attempts WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
 			},
 			want: wire.RunDifference{Stage: "slim", What: "step", Recorded: "nothing", Replayed: "slim"},
 		},

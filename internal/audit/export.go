@@ -18,6 +18,7 @@ import (
 	"precis/internal/store"
 	"precis/internal/store/conversations"
 	"precis/internal/store/exports"
+	"precis/internal/store/seals"
 )
 
 // An export is one file of JSON lines, docs/export.md describes it: a header, a line for each row, a trailer with
@@ -204,7 +205,7 @@ func (e *ExportReader) Next() (exports.Row, error) {
 	if err := json.Unmarshal(raw, &l); err != nil {
 		return none, e.fault("it is no JSON object of a row: %s", err)
 	}
-	place := slices.Index(exports.Tables(), l.Table)
+	place := slices.Index(exports.Tables(), seals.TableName(l.Table))
 	switch {
 	case place < 0:
 		return none, e.fault("there is no table %q in an export", l.Table)

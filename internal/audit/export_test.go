@@ -223,11 +223,11 @@ func TestDamagedExportsAreRefused(t *testing.T) {
 		"markers": func(l []byte) []byte {
 			return bytes.Replace(l, []byte(`"origin":"ours"`), []byte(`"origin":"agent"`), 1)
 		},
-		"enrichments": func([]byte) []byte { return nil },
-		"run_steps":   func([]byte) []byte { return nil },
-		"artifacts":   func([]byte) []byte { return nil },
-		"seals":       func([]byte) []byte { return nil },
-		"events":      func([]byte) []byte { return nil },
+		"enrichments":  func([]byte) []byte { return nil },
+		"run_attempts": func([]byte) []byte { return nil },
+		"artifacts":    func([]byte) []byte { return nil },
+		"seals":        func([]byte) []byte { return nil },
+		"events":       func([]byte) []byte { return nil },
 		"stage_results": func(l []byte) []byte {
 			return bytes.Replace(l, []byte(`"stage":"`), []byte(`"stage":"x`), 1)
 		},
@@ -350,10 +350,10 @@ func TestImportTakesOnlyItsOwnRows(t *testing.T) {
 		return nine.ReplaceAll(run.ReplaceAll(l, []byte(`"run":"`+stolen+`"`)), []byte(`"$1":99`))
 	}
 	for name, file := range map[string][]byte{
-		"a step of another's run": doubled(t, lines, "run_steps", foreign),
+		"a step of another's run": doubled(t, lines, "run_attempts", foreign),
 		"a call of another's run": doubled(t, lines, "usage_ledger", foreign),
 		"a result for another's":  doubled(t, lines, "stage_results", foreign),
-		"a step more": doubled(t, lines, "run_steps", func(l []byte) []byte {
+		"a step more": doubled(t, lines, "run_attempts", func(l []byte) []byte {
 			return bytes.Replace(l, []byte(`"attempt":1`), []byte(`"attempt":9`), 1)
 		}),
 		"a call more": doubled(t, lines, "usage_ledger", func(l []byte) []byte {

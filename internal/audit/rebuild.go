@@ -65,14 +65,11 @@ func rebuild(ctx context.Context, s *store.Store, run runs.Run) (summary, rebuil
 
 // stateOf is what the conversation was beside its messages when the run's context was built.
 func stateOf(ctx context.Context, s *store.Store, run runs.Run) (contexts.Snapshot, error) {
-	var n struct {
-		State string `json:"state"`
-	}
-	if err := json.Unmarshal(run.Facts.Numbers, &n); err != nil || n.State == "" {
+	if run.Facts.Snapshot == "" {
 		return contexts.Snapshot{}, fmt.Errorf("the run's record does not say what its context was built from: %w",
 			store.ErrNotFound)
 	}
-	return s.Contexts.Snapshot(ctx, run.Ref.Tenant, n.State)
+	return s.Contexts.Snapshot(ctx, run.Ref.Tenant, run.Facts.Snapshot)
 }
 
 // viewAt is the conversation as it was, with what counted then.

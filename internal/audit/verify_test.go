@@ -208,16 +208,16 @@ func TestChangesAreFoundAndNamed(t *testing.T) {
 			`UPDATE markers SET covered_chain = sha256(covered_chain) WHERE run = $1`,
 		},
 		{
-			"a step's error", audit.CheckRecords, audit.Tampered, "run_steps",
-			`UPDATE run_steps SET error_kind = 'auth' WHERE run = $1 AND stage = 'summarise'`,
+			"a step's error", audit.CheckRecords, audit.Tampered, "run_attempts",
+			`UPDATE run_attempts SET error_kind = 'auth' WHERE run = $1 AND stage = 'summarise'`,
 		},
 		{
-			"a step that is gone", audit.CheckRecords, audit.Missing, "run_steps",
-			`DELETE FROM run_steps WHERE run = $1 AND stage = 'slim'`,
+			"a step that is gone", audit.CheckRecords, audit.Missing, "run_attempts",
+			`DELETE FROM run_attempts WHERE run = $1 AND stage = 'slim'`,
 		},
 		{
-			"a step that never was", audit.CheckRecords, audit.Tampered, "run_steps",
-			`INSERT INTO run_steps (run, stage, call, attempt, outcome) VALUES ($1, 'slim', 99, 1, 'ok')`,
+			"a step that never was", audit.CheckRecords, audit.Tampered, "run_attempts",
+			`INSERT INTO run_attempts (run, stage, call, attempt, outcome) VALUES ($1, 'slim', 99, 1, 'ok')`,
 		},
 		{
 			"a stage's result", audit.CheckRecords, audit.Tampered, "stage_results",
@@ -334,7 +334,7 @@ func TestChangesAreFoundAndNamed(t *testing.T) {
 
 // evidence are the tables that a test changes and puts back.
 var evidence = []string{
-	"artifact_links", "artifacts", "conversations", "enrichments", "events", "markers", "messages", "run_steps", "runs",
+	"artifact_links", "artifacts", "conversations", "enrichments", "events", "markers", "messages", "run_attempts", "runs",
 	"seals", "stage_results", "usage_ledger",
 }
 

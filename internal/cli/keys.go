@@ -72,6 +72,8 @@ type apiKey struct {
 	Trusted bool       `json:"trusted"`
 	Created time.Time  `json:"created"`
 	Revoked *time.Time `json:"revoked"`
+	// LastUsed is exact to a minute, nil: never.
+	LastUsed *time.Time `json:"last_used"`
 }
 
 func keyOf(k access.APIKey) apiKey {
@@ -79,6 +81,10 @@ func keyOf(k access.APIKey) apiKey {
 	if !k.Revoked.IsZero() {
 		revoked := k.Revoked.UTC()
 		out.Revoked = &revoked
+	}
+	if !k.LastUsed.IsZero() {
+		used := k.LastUsed.UTC()
+		out.LastUsed = &used
 	}
 	return out
 }
@@ -123,16 +129,19 @@ func (a *app) listKeys(ctx context.Context, s *session) error {
 		return nil
 	}
 	var t term.Table
-	t.Row("ID", "NAME", "CREATED", "TRUSTED", "STATE")
+	t.Row("ID", "NAME", "CREATED", "LAST USED", "TRUSTED", "STATE")
 	for _, k := range out {
-		state, may := "works", "no"
+		state, may, used := "works", "no", "never"
+		if k.LastUsed != nil {
+			used = k.LastUsed.Format(time.RFC3339)
+		}
 		if k.Revoked != nil {
 			state = "revoked " + k.Revoked.Format(time.RFC3339)
 		}
 		if k.Trusted {
 			may = "yes"
 		}
-		t.Row(k.ID, k.Name, k.Created.Format(time.RFC3339), may, state)
+		t.Row(k.ID, k.Name, k.Created.Format(time.RFC3339), used, may, state)
 	}
 	return a.printRows(t)
 }

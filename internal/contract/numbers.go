@@ -56,11 +56,8 @@ type SummarizeNotes struct {
 
 // RunNumbers are the numbers of a run, kept as one JSON object in its row of runs.
 type RunNumbers struct {
-	// Trigger is the decision of the first stage, Head the last message of the snapshot that the run works on.
+	// Trigger is the decision of the first stage.
 	Trigger *pipeline.TriggerDecision `json:"trigger,omitempty"`
-	Head    int64                     `json:"head,omitempty"`
-	// State is the hash of the snapshot that the run's context is built from.
-	State string `json:"state,omitempty"`
 	// LookAhead is that of ReassembleNotes for a prepared summary that took effect later.
 	LookAhead *int `json:"look_ahead,omitempty"`
 }

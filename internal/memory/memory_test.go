@@ -403,7 +403,7 @@ func TestPruned(t *testing.T) {
 	defer pool.Close()
 	// As pruning does it.
 	if _, err := pool.Exec(t.Context(), `BEGIN; SET LOCAL precis.maintenance = 'prune';
-		UPDATE messages SET native = '{"role":"tool","tool_call_id":"c1","content":"[pruned]"}', search_text = '', pruned_at = now() WHERE seq = 3; COMMIT`); err != nil {
+		UPDATE messages SET native = '{"role":"tool","tool_call_id":"c1","content":"[pruned]"}', pruned_at = now() WHERE seq = 3; COMMIT`); err != nil {
 		t.Fatal(err)
 	}
 	if finds() != 0 {

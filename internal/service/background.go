@@ -173,7 +173,7 @@ func (s *Service) record(ctx context.Context, run store.RunRef, view conversatio
 	if err != nil {
 		return err
 	}
-	how.Context, numbers["state"] = artifact.SHA256, refs[runs.RoleState]
+	how.Context, how.Snapshot = artifact.SHA256, refs[runs.RoleState]
 	how.Numbers, err = json.Marshal(numbers)
 	return err
 }

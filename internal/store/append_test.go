@@ -367,7 +367,7 @@ func TestLossless(t *testing.T) {
 					t.Errorf("%s came back as %.80q", field, got)
 				}
 			}
-			m := conversations.NewMessage{Role: pipeline.RoleUser, Native: raw, SearchText: native}
+			m := conversations.NewMessage{Role: pipeline.RoleUser, Native: raw}
 			for _, batch := range [][]conversations.NewMessage{{m}, many(m, 65)} { // both ways of writing
 				if _, err := s.Changes.Append(t.Context(), c.Ref,
 					batch[:min(len(batch), max(1, 20_000_000/len(native)))],
@@ -431,7 +431,6 @@ func TestAppendProperties(t *testing.T) {
 				Role: role, Genuine: rapid.Bool().Draw(rt, "genuine"),
 				Native: rapid.SliceOfN(rapid.Byte(), 1, 60).Draw(rt, "native"),
 				Tokens: rapid.IntRange(0, 1000).Draw(rt, "tokens"), Chars: rapid.IntRange(0, 1000).Draw(rt, "chars"),
-				SearchText: string(rapid.SliceOf(rapid.Byte()).Draw(rt, "search")),
 			}
 		}), 0, 80), 1, 3).Draw(rt, "batches")
 		for _, batch := range batches {
@@ -447,7 +446,7 @@ func TestAppendProperties(t *testing.T) {
 			}
 			got = append(got, conversations.NewMessage{
 				Role: m.Role, Genuine: m.Genuine, Native: m.Native, Tokens: m.Tokens,
-				Chars: m.Chars, SearchText: want[m.Seq-1].SearchText,
+				Chars: m.Chars,
 			})
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

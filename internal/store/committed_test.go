@@ -28,7 +28,7 @@ func committedColumns() map[string]map[string]string {
 		"seal_seq", "seal_chain", "epoch", "active_marker")
 	put("messages", "", "seq", "tokens_sum", "chars_sum", "turns_sum", "created_at", "chars", "tokens", "bytes",
 		"genuine", "role",
-		"kind", "client_id", "chain", "native", "search_text", "sync_chain", "record", "pruned_at")
+		"kind", "client_id", "chain", "native", "sync_chain", "record", "pruned_at")
 	put("messages", seals.InternalKey, "cid")
 	put("events", "", "seq", "created_at", "kind", "run", "data", "chain")
 	put("events", seals.InternalKey, "cid")

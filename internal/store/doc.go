@@ -16,7 +16,7 @@
 //	messages        the transcript, append-only, as it arrived
 //	markers         compactions, each on the one before it; status prepared, applied, undone, discarded
 //	runs            executions of the CompactionWorkflow, made by who asks; outcome NULL while unfinished
-//	run_steps       every attempt at every stage
+//	run_attempts       every attempt at every stage
 //	stage_results   what a stage found, for whoever does it again after a crash
 //	usage_ledger    every request to a model, booked before it is sent
 //	artifacts       everything large, by its SHA-256, compressed; artifact_links says whose it is

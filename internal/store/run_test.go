@@ -519,7 +519,7 @@ func TestOutbox(t *testing.T) {
 		!strings.HasPrefix(one.Conversation, "c") {
 		t.Errorf("%+v", one)
 	}
-	if err := s.Outbox.Postpone(t.Context(), one.ID, 0, "no server\x00"); err != nil {
+	if err := s.Outbox.Postpone(t.Context(), one.ID, 0); err != nil {
 		t.Fatal(err)
 	}
 	list, err := s.Outbox.Claim(t.Context(), 10, 0) // a lease that is over at once: as after the dispatcher's death

@@ -60,7 +60,7 @@ func message(role pipeline.Role, text string) conversations.NewMessage {
 	return conversations.NewMessage{
 		Role: role, Genuine: role == pipeline.RoleUser,
 		Native: fmt.Appendf(nil, `{"role":%q,"content":%q}`, role, text), Chars: utf8.RuneCountInString(text),
-		Tokens: 1 + len(text)/4, SearchText: text,
+		Tokens: 1 + len(text)/4,
 	}
 }
 

@@ -167,7 +167,7 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	}
 	facts := runs.Facts{
 		Summarizer: "self", Rung: "first", PromptName: "p", PromptVersion: "1", Mode: "explicit",
-		Context: context.SHA256, Verification: []byte(`{"misattributed":0}`), Numbers: []byte(`{"omitted":0}`),
+		Context: context.SHA256, Snapshot: context.SHA256, Verification: []byte(`{"misattributed":0}`), Numbers: []byte(`{"omitted":0}`),
 	}
 	marker := plan(t, s, ref, 4, "the summary of "+id)
 	native, err := s.Artifacts.Put(ctx, ref, "native", []byte("the vendor's own of "+id))
@@ -408,7 +408,7 @@ func changed(t testing.TB, db *pgxpool.Pool, table, column string) string {
 
 // otherWord is for columns of which a constraint lists the values.
 var otherWord = map[string]string{
-	"messages.role": `'system'`, "runs.outcome": `'skipped'`, "run_steps.outcome": `'reused'`,
+	"messages.role": `'system'`, "runs.outcome": `'skipped'`, "run_attempts.outcome": `'reused'`,
 	"usage_ledger.state": `'failed'`, "markers.status": `'discarded'`, "markers.origin": `'imported'`,
 	"markers.valve": `'previews'`, "runs.trigger_kind": `'overflow'`, "seals.kind": `'prune'`,
 }

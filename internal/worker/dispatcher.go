@@ -124,19 +124,12 @@ func (d dispatcher) start(ctx context.Context, run outbox.Dispatch) error {
 		if known.TemporalRunID != "" || known.Outcome != "" {
 			return d.store.Outbox.MarkDispatched(ctx, run.ID)
 		}
-		return d.store.Outbox.Postpone(ctx, run.ID, againAfter,
-			"the conversation's workflow is busy with an earlier run")
+		return d.store.Outbox.Postpone(ctx, run.ID, againAfter) // the workflow is busy with an earlier run
 	default:
 		wait := min(againAfter<<min(run.Attempts, 6), maxAgainAfter)
-		if e := d.store.Outbox.Postpone(ctx, run.ID, wait, shortReason(err)); e != nil {
+		if e := d.store.Outbox.Postpone(ctx, run.ID, wait); e != nil {
 			return e
 		}
 		return err
 	}
-}
-
-func shortReason(err error) string {
-	const most = 300
-	s := err.Error()
-	return s[:min(len(s), most)]
 }

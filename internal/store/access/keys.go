@@ -21,6 +21,8 @@ type APIKey struct {
 	Created time.Time
 	// Revoked is zero while the key works.
 	Revoked time.Time
+	// LastUsed is when a request last named the key, up to lastUsePrecision before its last use; zero: never.
+	LastUsed time.Time
 }
 
 // CreateAPIKey makes a key for a tenant. The secret is shown this once: only its hash is kept.
@@ -43,23 +45,31 @@ func (s *Keys) Create(ctx context.Context, tenant, name string,
 	return key, secret, err
 }
 
-const apiKeyColumns = `k.id, k.tenant, k.name, k.trusted, k.created_at, k.revoked_at`
+const apiKeyColumns = `k.id, k.tenant, k.name, k.trusted, k.created_at, k.revoked_at, k.last_used_at`
 
 func scanAPIKey(row pgx.CollectableRow) (APIKey, error) {
 	var k APIKey
-	var revoked *time.Time
-	err := row.Scan(&k.ID, &k.Tenant, &k.Name, &k.Trusted, &k.Created, &revoked)
-	k.Revoked = db.Or(revoked, time.Time{})
+	var revoked, used *time.Time
+	err := row.Scan(&k.ID, &k.Tenant, &k.Name, &k.Trusted, &k.Created, &revoked, &used)
+	k.Revoked, k.LastUsed = db.Or(revoked, time.Time{}), db.Or(used, time.Time{})
 	return k, err
 }
 
-// FindAPIKey gives the key that a secret belongs to. One that is unknown or revoked is ErrNotFound.
+// lastUsePrecision is how old APIKey.LastUsed may be: a key that every request names is written once a minute.
+const lastUsePrecision = time.Minute
+
+// Find returns the key that a secret belongs to, and notes that it was used. One that is unknown or revoked is
+// ErrNotFound.
 func (s *Keys) Find(ctx context.Context, secret string) (APIKey, error) {
 	hash := sha256.Sum256([]byte(secret))
 	var k APIKey
 	err := s.db.Read(ctx, "look up an API key", func(ctx context.Context, q db.Querier) (err error) {
-		k, err = db.One(ctx, q, scanAPIKey,
-			`SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash[:])
+		k, err = db.One(ctx, q, scanAPIKey, `WITH used AS (
+				UPDATE api_keys SET last_used_at = now() WHERE hash = $1 AND revoked_at IS NULL
+					AND (last_used_at IS NULL OR last_used_at < now() - $2::interval)
+			)
+			SELECT `+apiKeyColumns+` FROM api_keys k WHERE k.hash = $1 AND k.revoked_at IS NULL`,
+			hash[:], lastUsePrecision)
 		return err
 	})
 	return k, err

@@ -4,7 +4,6 @@ package changes
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -115,15 +114,13 @@ func appendLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation, 
 		}
 		chain := c.HeadChain
 		c.SyncChain = conversations.NextSyncChain(c.SyncChain, m.Fingerprint)
-		search := conversations.SearchText(m.SearchText)
 		record := conversations.Record{
 			Chain: chain, Sums: c.Sums, Chars: int64(m.Chars), Tokens: int64(m.Tokens), Bytes: int64(len(m.Native)),
 			Genuine: m.Genuine, Created: c.Now, SyncChain: c.SyncChain.Bytes(),
-			SearchText: sha256.Sum256([]byte(search)),
 		}.Hash()
 		rows = append(rows, []any{
 			c.CID, c.HeadSeq, c.Sums.Tokens, c.Sums.Chars, c.Sums.Turns, m.Chars, m.Tokens,
-			len(m.Native), m.Genuine, string(m.Role), string(m.Kind), clientID, chain[:], m.Native, search,
+			len(m.Native), m.Genuine, string(m.Role), string(m.Kind), clientID, chain[:], m.Native,
 			c.SyncChain.Bytes(), c.Now, record[:],
 		})
 		res.Seqs[i] = c.HeadSeq
@@ -189,7 +186,7 @@ func knownClientIDs(ctx context.Context, tx pgx.Tx, cid int64,
 
 var messageInsertColumns = []string{
 	"cid", "seq", "tokens_sum", "chars_sum", "turns_sum", "chars", "tokens", "bytes", "genuine", "role", "kind",
-	"client_id", "chain", "native", "search_text", "sync_chain", "created_at", "record",
+	"client_id", "chain", "native", "sync_chain", "created_at", "record",
 }
 
 // saveAppend writes what an append changes on the conversation, and the messages, in one round trip.
@@ -197,8 +194,8 @@ func saveAppend(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, m
 	batch := &pgx.Batch{}
 	for _, row := range messages {
 		batch.Queue(`INSERT INTO messages (cid, seq, tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine, role,
-				kind, client_id, chain, native, search_text, sync_chain, created_at, record)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`, row...)
+				kind, client_id, chain, native, sync_chain, created_at, record)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`, row...)
 	}
 	var tokens, covers, epoch, estimate *int64
 	if c.Usage.Tokens > 0 {

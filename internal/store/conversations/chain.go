@@ -33,7 +33,7 @@ func ChainOver(before db.Hash, seq int64, role pipeline.Role, kind pipeline.Kind
 	return db.Hash(h.Sum(nil))
 }
 
-// messageRecord is what a message's row says that its chain does not commit to.
+// Record is what a message's row says that its chain does not commit to.
 type Record struct {
 	Chain                db.Hash
 	Sums                 Sums
@@ -41,14 +41,32 @@ type Record struct {
 	Genuine              bool
 	Created              time.Time
 	SyncChain            []byte
-	SearchText           db.Hash
 }
 
-// hash gives the record of a message's row, messages.record: SHA-256 over its chain, then as 8 bytes big-endian each
-// its sums (tokens, chars, turns), chars, tokens, bytes, 1 if it is genuine, and microseconds since 1970 when it was
-// written, then the SHA-256 of its search text and its sync chain, if it has one.
-func (r Record) Hash() db.Hash {
+// recordForm is the first byte of what a record's hash is over. It changes with every change of the form.
+const recordForm = 2
+
+// Hash returns messages.record as it is written now: SHA-256 over the byte 2, the chain, then as 8 bytes big-endian each
+// the sums (tokens, chars, turns), chars, tokens, bytes, 1 if the message is genuine, and microseconds since 1970 when
+// it was written, then the sync chain, if there is one.
+func (r Record) Hash() db.Hash { return r.hash([]byte{recordForm}, nil) }
+
+// Fits reports whether a stored messages.record commits to r, in the form of this build or of those before it.
+func (r Record) Fits(stored []byte) bool {
+	is := db.ToHash(stored)
+	return len(stored) == len(is) && (is == r.Hash() || is == r.hashForm1())
+}
+
+// hashForm1 is the hash of the builds up to migration 13: it had no first byte, and before the sync chain the SHA-256 of
+// a column that was always empty.
+func (r Record) hashForm1() db.Hash {
+	empty := sha256.Sum256(nil)
+	return r.hash(nil, empty[:])
+}
+
+func (r Record) hash(before, beforeSyncChain []byte) db.Hash {
 	h := sha256.New()
+	_, _ = h.Write(before)
 	_, _ = h.Write(r.Chain[:])
 	genuine := int64(0)
 	if r.Genuine {
@@ -56,13 +74,12 @@ func (r Record) Hash() db.Hash {
 	}
 	var n [8]byte
 	for _, v := range [...]int64{
-		r.Sums.Tokens, r.Sums.Chars, r.Sums.Turns, r.Chars, r.Tokens, r.Bytes, genuine,
-		r.Created.UnixMicro(),
+		r.Sums.Tokens, r.Sums.Chars, r.Sums.Turns, r.Chars, r.Tokens, r.Bytes, genuine, r.Created.UnixMicro(),
 	} {
 		binary.BigEndian.PutUint64(n[:], uint64(v))
 		_, _ = h.Write(n[:])
 	}
-	_, _ = h.Write(r.SearchText[:])
+	_, _ = h.Write(beforeSyncChain)
 	_, _ = h.Write(r.SyncChain)
 	return db.Hash(h.Sum(nil))
 }

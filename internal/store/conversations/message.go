@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"time"
-	"unicode/utf8"
 
 	"precis/internal/store/db"
 	"precis/pipeline"
@@ -31,24 +30,6 @@ func (m NewMessage) Validate() error {
 // MaxMessageBytes bounds one message. PostgreSQL takes a value of 1 GB, and needs it twice in memory.
 const MaxMessageBytes = 256 << 20
 
-// This is the one place that makes text and JSON fit for PostgreSQL's text and jsonb. It is for what people read
-// and search; what must come back unchanged is kept as bytea and never passes here.
-
-// MaxSearchBytes is how much of a message's text a search can find.
-const MaxSearchBytes = 256 << 10
-
-// searchText gives text that a text column takes: no NUL, valid UTF-8, at most MaxSearchBytes.
-func SearchText(s string) string {
-	if len(s) > MaxSearchBytes {
-		cut := MaxSearchBytes
-		for cut > MaxSearchBytes-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut]
-	}
-	return db.CleanText(s)
-}
-
 // NewMessage is a message to append: what arrived, and what its codec found in it.
 type NewMessage struct {
 	// ClientID is the client's own id, "": none. The same one again adds nothing.
@@ -61,8 +42,6 @@ type NewMessage struct {
 	Chars, Tokens int
 	// Native is the message as it arrived, any bytes.
 	Native []byte
-	// SearchText is what a search finds, "": nothing. It is cleaned and cut to MaxSearchBytes here.
-	SearchText string
 	// Fingerprint is of the JSON value that Native is, however it is written. Zero: not known, and then a client's
 	// whole list is compared message by message.
 	Fingerprint db.Hash

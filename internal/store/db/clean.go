@@ -7,7 +7,10 @@ import (
 	"strings"
 )
 
-// cleanText replaces NUL and invalid UTF-8 by U+FFFD.
+// This file is the one place that makes text and JSON fit for PostgreSQL's text and jsonb. It is for what people read
+// and search; what must come back unchanged is kept as bytea and never passes here.
+
+// CleanText replaces NUL and invalid UTF-8 by U+FFFD.
 func CleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -21,9 +21,9 @@ func (v *Verification) References(ctx context.Context, run string) ([]ArtifactRe
 	return db.All(ctx, v.tx, func(row pgx.CollectableRow) (r ArtifactReference, err error) {
 		return r, row.Scan(&r.SHA256, &r.Table, &r.Key, &r.Column, &r.Role)
 	}, `SELECT encode(context_sha256, 'hex'), 'runs', id, 'context_sha256', 'context' FROM runs WHERE id = $1 AND context_sha256 IS NOT NULL
-		UNION ALL SELECT numbers ->> 'state', 'runs', id, 'numbers', 'state' FROM runs WHERE id = $1 AND numbers ->> 'state' <> ''
-		UNION ALL SELECT value, 'run_steps', concat_ws('/', run, stage, call, attempt), 'artifacts', key
-			FROM run_steps, jsonb_each_text(artifacts) WHERE run = $1 AND value <> ''
+		UNION ALL SELECT encode(snapshot_sha256, 'hex'), 'runs', id, 'snapshot_sha256', 'state' FROM runs WHERE id = $1 AND snapshot_sha256 IS NOT NULL
+		UNION ALL SELECT value, 'run_attempts', concat_ws('/', run, stage, call, attempt), 'artifacts', key
+			FROM run_attempts, jsonb_each_text(artifacts) WHERE run = $1 AND value <> ''
 		UNION ALL SELECT encode(request_sha256, 'hex'), 'usage_ledger', concat_ws('/', run, call, attempt), 'request_sha256', 'request'
 			FROM usage_ledger WHERE run = $1 AND request_sha256 IS NOT NULL
 		UNION ALL SELECT encode(answer_sha256, 'hex'), 'usage_ledger', concat_ws('/', run, call, attempt), 'answer_sha256', 'answer'

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"time"
@@ -26,19 +25,19 @@ type verifiedMessage struct {
 	// record is what the row says, stored the hash of it that was written.
 	record conversations.Record
 	stored []byte
-	// native and search are the SHA-256 of what is there.
-	native, search db.Hash
-	nativeBytes    int64
-	pruned         *time.Time
+	// native is the SHA-256 of what is there.
+	native      db.Hash
+	nativeBytes int64
+	pruned      *time.Time
 }
 
 func scanVerified(row pgx.CollectableRow) (m verifiedMessage, err error) {
 	r := &m.record
-	var chain, native, search []byte
-	err = row.Scan(&m.seq, &m.role, &m.kind, &m.clientID, &chain, &native, &search, &m.nativeBytes, &r.Sums.Tokens,
+	var chain, native []byte
+	err = row.Scan(&m.seq, &m.role, &m.kind, &m.clientID, &chain, &native, &m.nativeBytes, &r.Sums.Tokens,
 		&r.Sums.Chars, &r.Sums.Turns, &r.Chars, &r.Tokens, &r.Bytes, &r.Genuine, &r.Created, &r.SyncChain, &m.stored,
 		&m.pruned)
-	r.Chain, m.native, m.search = db.ToHash(chain), db.ToHash(native), db.ToHash(search)
+	r.Chain, m.native = db.ToHash(chain), db.ToHash(native)
 	return m, err
 }
 
@@ -61,7 +60,7 @@ func (v *Verification) Messages(ctx context.Context,
 	last := verifiedMessage{}
 	for {
 		page, err := db.All(ctx, v.tx, scanVerified, `SELECT seq, role, kind, coalesce(client_id, ''), chain, sha256(native),
-				sha256(convert_to(search_text, 'UTF8')), octet_length(native), tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine, created_at,
+				octet_length(native), tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine, created_at,
 				sync_chain, record, pruned_at
 			FROM messages WHERE cid = $1 AND seq > $2 ORDER BY seq LIMIT $3`, c.CID, last.seq, verifyPage)
 		if err != nil {
@@ -93,19 +92,16 @@ func (v *Verification) message(f *Findings, pruned *prunedSet, last, m verifiedM
 		f.add(Missing, "messages", gone, "", "message %s is missing", gone)
 		return // what follows a gap cannot be computed; the next one is again
 	}
-	native, search, bytes := m.native, m.search, m.nativeBytes
+	native, bytes := m.native, m.nativeBytes
 	if p, ok := pruned.messages[m.seq]; ok && (m.pruned != nil || m.native == p.Placeholder) {
 		if m.native != p.Placeholder {
 			f.add(Tampered, "messages", key, "native", "the placeholder is not the one that its pruning wrote")
-		}
-		if m.search != sha256.Sum256(nil) {
-			f.add(Tampered, "messages", key, "search_text", "the search text of a pruned message is not empty")
 		}
 		if !p.at.IsZero() && (m.pruned == nil || !m.pruned.Equal(p.at)) {
 			f.add(Tampered, "messages", key, "pruned_at", "it is not when its pruning was, on %s",
 				v.day(p.at, nil))
 		}
-		native, search, bytes = p.Native, p.SearchText, p.Bytes
+		native, bytes = p.Native, p.Bytes
 		f.add(Pruned, "messages", key, "native", "its content was pruned on %s", v.day(p.at, m.pruned))
 	} else if m.pruned != nil {
 		f.add(Tampered, "messages", key, "pruned_at", "it says that it was pruned, and no pruning is on record")
@@ -115,11 +111,9 @@ func (v *Verification) message(f *Findings, pruned *prunedSet, last, m verifiedM
 		f.add(Tampered, "messages", key, m.chainSuspect(before, native),
 			"its content, role, kind or client id is not what its hash commits to")
 	}
-	r := m.record
-	r.SearchText = search
-	if suspect := m.recordSuspect(r, last.record.Sums, bytes); suspect != "" {
+	if suspect := m.recordSuspect(m.record, last.record.Sums, bytes); suspect != "" {
 		f.add(Tampered, "messages", key, suspect,
-			"its sizes, times or search text are not what its record commits to")
+			"its sizes or times are not what its record commits to")
 	}
 }
 
@@ -148,9 +142,7 @@ func (m verifiedMessage) chainSuspect(before, native db.Hash) string {
 	if is(m.role, m.kind, "") {
 		return "client_id"
 	}
-	record := m.record
-	record.SearchText = m.search
-	if record.Hash() != db.Hash(db.ToHash(m.stored)) {
+	if !m.record.Fits(m.stored) {
 		return "chain" // its own record does not know it either
 	}
 	return "native, kind or client_id"
@@ -162,7 +154,7 @@ func (m verifiedMessage) recordSuspect(r conversations.Record, before conversati
 	if r.Genuine {
 		turns = 1
 	}
-	fits := func(r conversations.Record) bool { return r.Hash() == db.ToHash(m.stored) }
+	fits := func(r conversations.Record) bool { return r.Fits(m.stored) }
 	consistent := r.Sums == conversations.Sums{
 		Tokens: before.Tokens + r.Tokens, Chars: before.Chars + r.Chars,
 		Turns: before.Turns + turns,
@@ -194,7 +186,7 @@ func (m verifiedMessage) recordSuspect(r conversations.Record, before conversati
 	if chain := r.Chain; fits(r) && !chain.IsZero() {
 		return "tokens_sum, chars_sum, turns_sum or bytes"
 	}
-	return "created_at, search_text, sync_chain or record"
+	return "created_at, sync_chain or record"
 }
 
 // head compares the conversation's row with its last message.

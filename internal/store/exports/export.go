@@ -38,7 +38,7 @@ var exportedTables = []struct{ name, sql string }{
 		`sha256) WHERE l.cid = $1 ORDER BY t.sha256`},
 	{"messages", `SELECT to_jsonb(t) - 'cid' - 'native', t.native FROM messages t WHERE cid = $1 ORDER BY seq`},
 	{"runs", `SELECT to_jsonb(t) - 'cid', NULL::bytea FROM runs t WHERE cid = $1 ORDER BY created_at, id`},
-	{"run_steps", `SELECT to_jsonb(t) - 'id', NULL::bytea FROM run_steps t WHERE run IN (SELECT id FROM runs ` +
+	{"run_attempts", `SELECT to_jsonb(t) - 'id', NULL::bytea FROM run_attempts t WHERE run IN (SELECT id FROM runs ` +
 		`WHERE cid = $1) ORDER BY t.id`},
 	{"stage_results", `SELECT to_jsonb(t), NULL::bytea FROM stage_results t WHERE run IN (SELECT id FROM runs ` +
 		`WHERE cid = $1) ORDER BY run, stage, call`},

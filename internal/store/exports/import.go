@@ -113,8 +113,10 @@ func (im *importing) all(ctx context.Context, next func() (Row, error)) error {
 func (im *importing) row(ctx context.Context, r Row) error {
 	var columns map[string]json.RawMessage
 	if err := json.Unmarshal(r.Row, &columns); err != nil {
-		return db.Invalidf("it is no JSON object: %s", err)
+		return db.Invalidf("the row is not a JSON object: %s", err)
 	}
+	r.Table = seals.TableName(r.Table)
+	upgradeColumns(r.Table, columns)
 	if _, ok := columns["tenant"]; ok {
 		columns["tenant"] = quoted(im.to.Tenant)
 	}
@@ -141,7 +143,7 @@ func (im *importing) row(ctx context.Context, r Row) error {
 			im.markers); err != nil {
 			return err
 		}
-	case "replays", "run_steps", "stage_results", "usage_ledger", "segments", "enrichments":
+	case "replays", "run_attempts", "stage_results", "usage_ledger", "segments", "enrichments":
 	default:
 		return db.Invalidf("there is no such table in an export")
 	}

@@ -38,7 +38,7 @@ func (im *importing) refer(table string, columns map[string]json.RawMessage) err
 		ids    map[string]string
 		tables []string
 	}{
-		{"run", im.runs, []string{"replays", "run_steps", "stage_results", "usage_ledger", "markers"}},
+		{"run", im.runs, []string{"replays", "run_attempts", "stage_results", "usage_ledger", "markers"}},
 		{"replay_of", im.runs, []string{"runs"}},
 		{"original", im.runs, []string{"replays"}},
 		{"base", im.markers, []string{"markers"}},

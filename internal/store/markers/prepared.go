@@ -50,8 +50,8 @@ type Application struct {
 	TokensBefore, TokensAfter int
 	// Numbers is added to the run's, a JSON object.
 	Numbers json.RawMessage
-	// Context is the artifact with the context as it is written now.
-	Context string
+	// Context is the artifact with the context as it is written now, Snapshot that of what it was built from.
+	Context, Snapshot string
 }
 
 // ApplyPrepared makes a prepared marker take effect, under the checks of ApplyMarker; its run's outcome becomes
@@ -87,7 +87,7 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref db.ConversationRef, id st
 		if _, err := checkMarker(ctx, tx, c, m.NewMarker); err != nil {
 			return err
 		}
-		for _, sha := range []string{a.Summary, a.Context} {
+		for _, sha := range []string{a.Summary, a.Context, a.Snapshot} {
 			if err := artifacts.Linked(ctx, tx, c, sha); err != nil {
 				return err
 			}
@@ -97,6 +97,10 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref db.ConversationRef, id st
 			return err
 		}
 		written, err := db.OptionalHash(a.Context)
+		if err != nil {
+			return err
+		}
+		snapshot, err := db.OptionalHash(a.Snapshot)
 		if err != nil {
 			return err
 		}
@@ -111,8 +115,8 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref db.ConversationRef, id st
 			return err
 		}
 		_, err = tx.Exec(ctx, `UPDATE runs SET outcome = 'applied', tokens_before = $2, tokens_after = $3, numbers = numbers || $4::jsonb,
-				context_sha256 = coalesce($5, context_sha256) WHERE id = $1`,
-			m.Run, m.TokensBefore, m.TokensAfter, numbers, written)
+				context_sha256 = coalesce($5, context_sha256), snapshot_sha256 = coalesce($6, snapshot_sha256) WHERE id = $1`,
+			m.Run, m.TokensBefore, m.TokensAfter, numbers, written, snapshot)
 		if err != nil {
 			return err
 		}

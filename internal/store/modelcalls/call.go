@@ -40,6 +40,9 @@ type Result struct {
 	RequestID string
 }
 
+// bookedUnder is the account of every model call: compactions are all that this program asks models for.
+const bookedUnder = "/compact"
+
 // CallState is where a request to a model stands.
 type State string
 
@@ -76,9 +79,9 @@ func (s *Store) Begin(ctx context.Context, ref db.RunRef, call Call) (answer []b
 			}
 			sum = request.Sum[:]
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, request_sha256)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (run, call, attempt) DO NOTHING`,
-			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, db.CleanText(call.Vendor), db.CleanText(call.Model), sum)
+		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, request_sha256, booked_under)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (run, call, attempt) DO NOTHING`,
+			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, db.CleanText(call.Vendor), db.CleanText(call.Model), sum, bookedUnder)
 		if err != nil {
 			return err
 		}
@@ -111,8 +114,9 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, call Call, res Result
 		}
 		// A call that is complete stays as it is. One that BeginCall did not book is booked whole.
 		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger AS l (cid, tenant, run, call, attempt, vendor, model, state, error_kind,
-				request_id, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, answer_sha256, finished_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, clock_timestamp())
+				request_id, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, answer_sha256,
+				booked_under, finished_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, clock_timestamp())
 			ON CONFLICT (run, call, attempt) DO UPDATE SET state = excluded.state, error_kind = excluded.error_kind,
 				request_id = excluded.request_id, input_tokens = excluded.input_tokens,
 				cached_input_tokens = excluded.cached_input_tokens, cache_write_tokens = excluded.cache_write_tokens,
@@ -122,7 +126,7 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, call Call, res Result
 			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, db.CleanText(call.Vendor), db.CleanText(call.Model),
 			string(state),
 			string(res.ErrorKind), db.CleanText(res.RequestID), res.Input, res.CachedInput, res.CacheWrite, res.Output,
-			sum)
+			sum, bookedUnder)
 		if err != nil {
 			return err
 		}

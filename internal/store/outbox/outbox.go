@@ -85,12 +85,10 @@ func (s *Store) MarkRunDispatched(ctx context.Context, ref db.RunRef) error {
 	})
 }
 
-// PostponeDispatch says that a workflow could not be started, and when to try again.
-func (s *Store) Postpone(ctx context.Context, id int64, in time.Duration, why string) error {
+// Postpone gives a run out again after the time given: its workflow could not be started.
+func (s *Store) Postpone(ctx context.Context, id int64, in time.Duration) error {
 	return s.db.Write(ctx, "postpone a dispatch", func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(
-			ctx, `UPDATE outbox SET due_at = now() + $2, last_error = $3 WHERE id = $1 AND dispatched_at IS NULL`,
-			id, in, db.CleanText(why))
+		_, err := tx.Exec(ctx, `UPDATE outbox SET due_at = now() + $2 WHERE id = $1 AND dispatched_at IS NULL`, id, in)
 		return err
 	})
 }
@@ -103,7 +101,7 @@ func (s *Store) Revive(ctx context.Context, silent time.Duration) (int, error) {
 	err := s.db.Write(ctx, "revive dispatches", func(ctx context.Context, tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE outbox o SET dispatched_at = NULL, due_at = now() FROM runs r
 			WHERE r.id = o.run AND r.outcome IS NULL AND o.dispatched_at < now() - $1::interval AND NOT EXISTS (
-				SELECT FROM run_steps t WHERE t.run = o.run
+				SELECT FROM run_attempts t WHERE t.run = o.run
 					AND greatest(t.started_at, t.started_at + t.ms * interval '1 millisecond') >= now() - $1::interval)`, silent)
 		n = tag.RowsAffected()
 		return err

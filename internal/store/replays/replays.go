@@ -72,7 +72,7 @@ const filterSQL = ` FROM runs r JOIN conversations c ON c.cid = r.cid
 	AND r.outcome IS NOT NULL AND r.outcome <> 'cancelled'
 	AND (NOT $2 AND NOT $3 OR $2 AND r.outcome = 'failed' OR $3 AND r.digest AND r.outcome IN ('applied', 'prepared'))
 	AND ($4 = '' OR r.error_kind = $4 OR r.digest AND EXISTS (
-		SELECT FROM run_steps t WHERE t.run = r.id AND t.stage = 'summarise' AND t.error_kind = $4))
+		SELECT FROM run_attempts t WHERE t.run = r.id AND t.stage = 'summarise' AND t.error_kind = $4))
 	AND ($5 = '' OR c.id = $5)
 	AND ($6::timestamptz IS NULL OR r.created_at >= $6)
 	AND ($7::timestamptz IS NULL OR r.created_at < $7)

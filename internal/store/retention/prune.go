@@ -237,25 +237,22 @@ func (s *Store) PruneMessages(ctx context.Context, ref db.ConversationRef, epoch
 			return p, err
 		}
 		for _, m := range list {
-			var search []byte
-			var bytes int64
-			err := tx.QueryRow(ctx, `SELECT sha256(convert_to(search_text, 'UTF8')), octet_length(native) FROM messages
-				WHERE cid = $1 AND seq = $2 AND seq <= $3 AND seq <> ALL($4) AND role = 'tool' AND pruned_at IS NULL AND sha256(native) = $5`,
-				c.CID, m.Seq, floor, kept, m.Was[:]).Scan(&search, &bytes)
+			var size int64
+			err := tx.QueryRow(ctx, `SELECT octet_length(native) FROM messages
+				WHERE cid = $1 AND seq = $2 AND seq <= $3 AND seq <> ALL($4) AND role = 'tool' AND pruned_at IS NULL
+					AND sha256(native) = $5`, c.CID, m.Seq, floor, kept, m.Was[:]).Scan(&size)
 			if errors.Is(err, pgx.ErrNoRows) {
 				continue
 			}
 			if err == nil {
-				_, err = tx.Exec(
-					ctx, `UPDATE messages SET native = $3, search_text = '', pruned_at = now() WHERE cid = $1 AND `+
-						`seq = $2`, c.CID, m.Seq, m.Native)
+				_, err = tx.Exec(ctx, `UPDATE messages SET native = $3, pruned_at = now() WHERE cid = $1 AND seq = $2`,
+					c.CID, m.Seq, m.Native)
 			}
 			if err != nil {
 				return p, err
 			}
 			p.Messages = append(p.Messages, seals.PrunedMessage{
-				Seq: m.Seq, Native: m.Was, SearchText: db.ToHash(search), Placeholder: sha256.Sum256(m.Native),
-				Bytes: bytes,
+				Seq: m.Seq, Native: m.Was, Placeholder: sha256.Sum256(m.Native), Bytes: size,
 			})
 		}
 		return p, nil

@@ -35,10 +35,10 @@ func (s *Attempts) Record(ctx context.Context, ref db.RunRef, t Attempt) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO run_steps AS s (run, stage, call, attempt, rung, summarizer, outcome, error_kind, message, next,
+		_, err = tx.Exec(ctx, `INSERT INTO run_attempts AS s (run, stage, call, attempt, rung, summarizer, outcome, error_kind, message, next,
 				worker, started_at, ms, numbers, artifacts)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12, clock_timestamp()), nullif($13::bigint, 0), $14, $15)
-			ON CONFLICT ON CONSTRAINT run_steps_attempt_key DO UPDATE SET
+			ON CONFLICT ON CONSTRAINT run_attempts_attempt_key DO UPDATE SET
 				rung = coalesce(nullif(excluded.rung, ''), s.rung),
 				summarizer = coalesce(nullif(excluded.summarizer, ''), s.summarizer),
 				outcome = excluded.outcome,
@@ -71,9 +71,9 @@ func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage contract.S
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE run_steps SET next = $4, error_kind = CASE WHEN outcome = 'started' AND error_kind = '' THEN $5 ELSE error_kind END
+		_, err = tx.Exec(ctx, `UPDATE run_attempts SET next = $4, error_kind = CASE WHEN outcome = 'started' AND error_kind = '' THEN $5 ELSE error_kind END
 			WHERE run = $1 AND stage = $2 AND call = $3 AND attempt = (
-				SELECT max(attempt) FROM run_steps WHERE run = $1 AND stage = $2 AND call = $3)`, ref.ID, stage, call, string(next), string(kind))
+				SELECT max(attempt) FROM run_attempts WHERE run = $1 AND stage = $2 AND call = $3)`, ref.ID, stage, call, string(next), string(kind))
 		if err != nil {
 			return err
 		}

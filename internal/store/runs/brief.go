@@ -26,7 +26,7 @@ type Brief struct {
 }
 
 const briefColumns = `r.id, r.trigger_kind, r.prepare, coalesce(r.outcome, ''), r.error_kind, r.reason,
-	greatest(r.requested_head, coalesce((r.numbers ->> 'head')::bigint, 0)), r.tokens_after`
+	greatest(r.requested_head, r.head_seq), r.tokens_after`
 
 func scanBrief(row pgx.CollectableRow) (b Brief, err error) {
 	return b, row.Scan(&b.ID, &b.Kind, &b.Prepare, &b.Outcome, &b.ErrorKind, &b.Reason, &b.Head, &b.TokensAfter)

@@ -33,6 +33,10 @@ func recordFacts(ctx context.Context, tx pgx.Tx, ref db.RunRef, f Facts) error {
 	if err != nil {
 		return err
 	}
+	snapshot, err := db.OptionalHash(f.Snapshot)
+	if err != nil {
+		return err
+	}
 	verification, err := db.CleanJSON(f.Verification)
 	if err != nil {
 		return fmt.Errorf("verification: %w", err)
@@ -56,11 +60,13 @@ func recordFacts(ctx context.Context, tx pgx.Tx, ref db.RunRef, f Facts) error {
 			tokens_after = coalesce(nullif($14::bigint, 0), tokens_after),
 			context_sha256 = coalesce($15, context_sha256),
 			verification = CASE WHEN $16::jsonb = '{}' THEN verification ELSE $16::jsonb END,
-			numbers = numbers || $17::jsonb
+			numbers = numbers || $17::jsonb,
+			snapshot_sha256 = coalesce($18, snapshot_sha256),
+			head_seq = coalesce(nullif($19::bigint, 0), head_seq)
 		WHERE tenant = $1 AND id = $2`,
 		ref.Tenant, ref.ID, db.CleanText(f.Summarizer), string(f.Rung), db.CleanText(f.PromptName),
 		db.CleanText(f.PromptVersion), string(f.Mode), f.Digest, f.CoversFrom, f.CoversTo, f.CoveredMessages, chain,
 		f.TokensBefore, f.TokensAfter,
-		contextSum, verification, numbers)
+		contextSum, verification, numbers, snapshot, f.Head)
 	return err
 }

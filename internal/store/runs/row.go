@@ -20,7 +20,7 @@ const runColumns = `r.id, r.tenant, c.id, r.workflow_id, r.temporal_run_id, coal
 	r.trigger_kind, r.trigger, r.focus, r.full, r.force_external, r.prepare, r.prompt_override, r.summarizer_override,
 	r.settings, r.versions, coalesce(r.replay_of, ''), r.requested_head, r.summarizer, r.rung, r.prompt_name,
 	r.prompt_version, r.mode, r.digest, r.covers_from, r.covers_to, r.covered_messages, r.covered_chain, r.tokens_before,
-	r.tokens_after, r.context_sha256, r.verification, r.numbers, coalesce(m.id, ''),
+	r.tokens_after, r.context_sha256, r.snapshot_sha256, r.head_seq, r.verification, r.numbers, coalesce(m.id, ''),
 	coalesce(m.status, ''), m.ended_at, u.input, u.cached, u.written, u.output, u.calls, u.lost, models.list, r.created_at,
 	r.started_at, r.finished_at, coalesce(p.live, false), coalesce(p.apply, false), coalesce(p.batch, ''), p.identical, p.comparison_sha256`
 
@@ -44,7 +44,7 @@ const runJoins = ` FROM runs r JOIN conversations c ON c.cid = r.cid LEFT JOIN m
 
 func scanRun(row pgx.CollectableRow) (Run, error) {
 	var r Run
-	var focus, chain, context, comparison []byte
+	var focus, chain, context, snapshot, comparison []byte
 	var started, finished, ended *time.Time
 	err := row.Scan(&r.Ref.ID, &r.Ref.Tenant, &r.Conversation, &r.WorkflowID, &r.TemporalRunID, &r.Outcome,
 		&r.ErrorKind,
@@ -52,7 +52,7 @@ func scanRun(row pgx.CollectableRow) (Run, error) {
 		&r.Summarizer, (*[]byte)(&r.Settings), (*[]byte)(&r.Versions), &r.ReplayOf, &r.RequestedHead,
 		&r.Facts.Summarizer, &r.Facts.Rung, &r.Facts.PromptName, &r.Facts.PromptVersion, &r.Facts.Mode, &r.Facts.Digest,
 		&r.Facts.CoversFrom, &r.Facts.CoversTo, &r.Facts.CoveredMessages, &chain, &r.Facts.TokensBefore,
-		&r.Facts.TokensAfter, &context, (*[]byte)(&r.Facts.Verification), (*[]byte)(&r.Facts.Numbers), &r.Marker,
+		&r.Facts.TokensAfter, &context, &snapshot, &r.Facts.Head, (*[]byte)(&r.Facts.Verification), (*[]byte)(&r.Facts.Numbers), &r.Marker,
 		&r.MarkerStatus, &ended, &r.Usage.Input, &r.Usage.CachedInput, &r.Usage.CacheWrite, &r.Usage.Output,
 		&r.Usage.Calls, &r.Usage.Lost, &r.Models,
 		&r.Created, &started, &finished, &r.Replay.Live, &r.Replay.Apply, &r.Replay.Batch, &r.Replay.Identical,
@@ -60,9 +60,7 @@ func scanRun(row pgx.CollectableRow) (Run, error) {
 	r.Replay.Comparison = hex.EncodeToString(comparison) // NULL is ""
 	r.Focus = string(focus)
 	copy(r.Facts.CoveredChain[:], chain)
-	if context != nil {
-		r.Facts.Context = hex.EncodeToString(context)
-	}
+	r.Facts.Context, r.Facts.Snapshot = hex.EncodeToString(context), hex.EncodeToString(snapshot)
 	r.Started, r.Finished, r.MarkerEnded = db.Or(started, time.Time{}), db.Or(finished, time.Time{}),
 		db.Or(ended, time.Time{})
 	return r, err
@@ -96,7 +94,7 @@ func FindWithAttempts(ctx context.Context, q db.Querier, ref db.RunRef) (Run, er
 		return r, err
 	}
 	r.Attempts, err = db.All(ctx, q, scanAttempt,
-		`SELECT `+attemptColumns+` FROM run_steps s WHERE s.run = $1 ORDER BY s.call, s.attempt, s.id`, ref.ID)
+		`SELECT `+attemptColumns+` FROM run_attempts s WHERE s.run = $1 ORDER BY s.call, s.attempt, s.id`, ref.ID)
 	return r, err
 }
 

@@ -94,8 +94,10 @@ type Facts struct {
 	CoveredChain db.Hash
 	// TokensBefore and TokensAfter are of the whole context.
 	TokensBefore, TokensAfter int
-	// Context is the artifact of the context as it was written.
-	Context string
+	// Context is the artifact of the context as it was written, Snapshot that of what it was built from.
+	Context, Snapshot string
+	// Head is the last message of the conversation that the run worked on.
+	Head int64
 	// Verification and Numbers are JSON objects. Numbers are merged key by key.
 	Verification, Numbers json.RawMessage
 }

@@ -18,9 +18,8 @@ type Pruned struct {
 // PrunedMessage is a message whose content gave way to a placeholder.
 type PrunedMessage struct {
 	Seq int64 `json:"seq"`
-	// Native and SearchText are the SHA-256 of what was there, Placeholder that of what stands there now.
+	// Native is the SHA-256 of what was there, Placeholder that of what is there now.
 	Native      db.Hash `json:"native"`
-	SearchText  db.Hash `json:"search_text"`
 	Placeholder db.Hash `json:"placeholder"`
 	// Bytes of the content that went.
 	Bytes int64 `json:"bytes"`

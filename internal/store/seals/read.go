@@ -79,6 +79,18 @@ type batcher interface {
 // errSealForm is a seal that is whole, and that this version cannot compare with the rows.
 var ErrForm = errors.New("of a form that this version does not read; verify it with the version that wrote it")
 
+// formerNames are the names that tables had in the seals and exports of earlier builds.
+var formerNames = map[string]string{"run_steps": "run_attempts"}
+
+// TableName returns the name that a table has now, given the name that it had in a seal or an export.
+func TableName(recorded string) string {
+	if name, renamed := formerNames[recorded]; renamed {
+		return name
+	}
+	return recorded
+}
+
+// Rows returns the rows that the seal recorded, by table and key, under the names that tables have now.
 func (s Seal) Rows() (map[string]Row, error) {
 	var r Record
 	if err := json.Unmarshal(s.Record, &r); err != nil {
@@ -89,6 +101,7 @@ func (s Seal) Rows() (map[string]Row, error) {
 	}
 	rows := make(map[string]Row, len(r.Rows))
 	for _, row := range r.Rows {
+		row.Table = TableName(row.Table)
 		rows[row.Table+" "+row.Key] = row
 	}
 	return rows, nil

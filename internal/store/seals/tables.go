@@ -59,19 +59,19 @@ var Tables = map[Kind][]Table{
 				"full", "force_external", "prepare", "digest", "id", "tenant", "workflow_id", "temporal_run_id",
 				"trigger_kind", "prompt_override", "summarizer_override", "outcome", "error_kind", "reason",
 				"summarizer", "rung", "prompt_name", "prompt_version", "mode", "replay_of", "trigger", "versions",
-				"verification", "numbers",
+				"verification", "numbers", "head_seq",
 			},
-			bytes: []string{"covered_chain", "context_sha256", "focus", "settings"},
+			bytes: []string{"covered_chain", "context_sha256", "snapshot_sha256", "focus", "settings"},
 			times: []string{"created_at", "started_at", "finished_at"},
 			// A prepared summary takes effect or is given up later; the focus goes with the conversation's content.
 			Changes: []string{
 				"outcome", "reason", "tokens_before", "tokens_after", "numbers", "context_sha256",
-				"focus",
+				"snapshot_sha256", "focus",
 			},
 			Unsealed: map[string]string{"cid": InternalKey},
 		},
 		{
-			Name: "run_steps", Key: []string{"stage", "call", "attempt"}, where: `run = $2 AND $1::bigint > 0`,
+			Name: "run_attempts", Key: []string{"stage", "call", "attempt"}, where: `run = $2 AND $1::bigint > 0`,
 			order: `call, stage, attempt`,
 			text: []string{
 				"ms", "call", "attempt", "run", "stage", "rung", "summarizer", "outcome", "error_kind", "message",
@@ -136,9 +136,9 @@ var Tables = map[Kind][]Table{
 }
 
 // artifactsOfRun are the hashes that the rows of run $2 refer to.
-const artifactsOfRun = `SELECT decode(value, 'hex') FROM run_steps s, jsonb_each_text(s.artifacts) WHERE s.run = $2 AND value ~ '^[0-9a-f]{64}$'
+const artifactsOfRun = `SELECT decode(value, 'hex') FROM run_attempts s, jsonb_each_text(s.artifacts) WHERE s.run = $2 AND value ~ '^[0-9a-f]{64}$'
 	UNION SELECT context_sha256 FROM runs WHERE id = $2 AND context_sha256 IS NOT NULL
-	UNION SELECT decode(numbers ->> 'state', 'hex') FROM runs WHERE id = $2 AND numbers ->> 'state' ~ '^[0-9a-f]{64}$'
+	UNION SELECT snapshot_sha256 FROM runs WHERE id = $2 AND snapshot_sha256 IS NOT NULL
 	UNION SELECT request_sha256 FROM usage_ledger WHERE run = $2 AND request_sha256 IS NOT NULL
 	UNION SELECT answer_sha256 FROM usage_ledger WHERE run = $2 AND answer_sha256 IS NOT NULL
 	UNION SELECT comparison_sha256 FROM replays WHERE run = $2 AND comparison_sha256 IS NOT NULL
