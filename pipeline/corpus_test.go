@@ -14,6 +14,8 @@ import (
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
+	apirequest "precis/pipeline/transcript/request"
 )
 
 // TestCorpusCompacts compacts real transcripts in several ways, without a model: every one has to come out as
@@ -107,11 +109,11 @@ func compact(t *testing.T, c transcript.Conversation, window int, full bool, val
 	if c.Format == transcript.OpenAI {
 		target, validate = transcript.OpenAI, vendorserver.ValidateOpenAI
 	}
-	out, err := transcript.ConvertConversation(c.Meta, context.Items, target)
+	out, err := convert.Conversation(c.Meta, context.Items, target)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	body, err := transcript.BuildRequest(transcript.Request{
+	body, err := apirequest.Build(apirequest.Input{
 		Format: target, Envelope: out.Meta.Envelope, System: out.Meta.System, Tools: out.Meta.Tools, Model: "model",
 		MaxTokens: 1000, Messages: out.Messages, Summarized: in.SummaryText != "",
 	})

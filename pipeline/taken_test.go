@@ -13,6 +13,7 @@ import (
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // What an API takes is judged here from outside: messages in the API's own format, the whole way to the body of
@@ -50,7 +51,7 @@ type fataler interface {
 func sent(t fataler, format transcript.Format, c pipeline.Context) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	losses, err := transcript.WriteFile(&b, format,
+	losses, err := convert.WriteFile(&b, format,
 		transcript.Output{Meta: transcript.Meta{Format: format, Model: "model", MaxTokens: 1000}, Items: c.Items})
 	if err != nil {
 		t.Fatal(err)

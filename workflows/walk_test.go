@@ -16,6 +16,7 @@ import (
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // Every real transcript compacts, with a model and with the digest; what comes out passes the strict validator
@@ -120,7 +121,7 @@ func checkOutput(t *testing.T, im conversation.Imported, after conversation.View
 	t.Helper()
 	output := transcript.Output{Meta: im.Meta, Items: after.Context().Items}
 	var same bytes.Buffer
-	if _, err := transcript.WriteFile(&same, im.Meta.Format, output); err != nil {
+	if _, err := convert.WriteFile(&same, im.Meta.Format, output); err != nil {
 		t.Fatal(err)
 	}
 	switch im.Meta.Format {
@@ -147,7 +148,7 @@ func checkOutput(t *testing.T, im conversation.Imported, after conversation.View
 		transcript.Google:          vendorserver.ValidateGoogleRequest,
 	} {
 		var other bytes.Buffer
-		if _, err := transcript.WriteFile(&other, to, output); err != nil {
+		if _, err := convert.WriteFile(&other, to, output); err != nil {
 			t.Fatal(err)
 		}
 		validate(t, check, other.Bytes())

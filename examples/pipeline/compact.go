@@ -6,6 +6,7 @@ import (
 
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // Model is whoever writes the summary: it is sent a system prompt and one user message.
@@ -51,7 +52,7 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 	overhead := pipeline.EstimateText(string(talk.System)) + pipeline.EstimateText(string(talk.Tools))
 	done := Done{Before: before.Stats.Tokens + overhead, After: before.Stats.Tokens + overhead}
 	write := func(c pipeline.Context) (Done, error) {
-		_, err := transcript.WriteFile(out, file.Format,
+		_, err := convert.WriteFile(out, file.Format,
 			transcript.Output{Meta: talk.Meta, Items: c.Items, TokensBefore: done.Before})
 		return done, err
 	}

@@ -19,7 +19,11 @@ import (
 // imports only from layers below its own. A new package needs a place here.
 var layers = [][]string{
 	{"pipeline", "pipeline/transcript/rawjson"},
-	{"pipeline/transcript", "internal/memory/search", "internal/version", "migrations"},
+	{"pipeline/transcript/jsonstream", "pipeline/transcript/layout", "pipeline/transcript/media"},
+	{"pipeline/transcript/wire/..."},
+	{"pipeline/transcript"},
+	{"pipeline/transcript/request"},
+	{"pipeline/transcript/convert", "internal/memory/search", "internal/version", "migrations"},
 	{"internal/contract"},
 	{"internal/config", "internal/llm", "internal/store/db", "internal/store/schema"},
 	{"internal/store/access", "internal/store/breakers", "internal/store/seals"},
@@ -64,7 +68,7 @@ var only = map[string][]string{
 	"internal/config": {"pipeline"},
 	// What a program of another module may import is all that an example may.
 	"examples/childworkflow": {"workflows"},
-	"examples/pipeline":      {"pipeline", "pipeline/transcript"},
+	"examples/pipeline":      {"pipeline", "pipeline/transcript", "pipeline/transcript/convert"},
 }
 
 // outside says which modules beyond the standard library a package may import, for packages that users
@@ -73,7 +77,10 @@ var outside = map[string][]string{
 	"pipeline":            {"github.com/tiktoken-go/tokenizer"},
 	"pipeline/transcript": {},
 
-	"pipeline/transcript/rawjson": {},
+	"pipeline/transcript/convert": {}, "pipeline/transcript/jsonstream": {}, "pipeline/transcript/layout": {},
+	"pipeline/transcript/media": {}, "pipeline/transcript/rawjson": {}, "pipeline/transcript/request": {},
+	"pipeline/transcript/wire/anthropic": {}, "pipeline/transcript/wire/google": {},
+	"pipeline/transcript/wire/openai": {}, "pipeline/transcript/wire/responses": {},
 }
 
 // impure are the parts of the standard library that the library packages may not touch: they do no I/O, ask

@@ -23,6 +23,7 @@ import (
 	"precis/internal/store/runs"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // lookEvery is how often the progress line looks at a run's steps.
@@ -145,7 +146,7 @@ func (f *compactFlags) checkTarget(from transcript.Format) error {
 	if f.to == "" || transcript.Format(f.to) == from {
 		return nil
 	}
-	if _, err := transcript.WriteFile(io.Discard, transcript.Format(f.to),
+	if _, err := convert.WriteFile(io.Discard, transcript.Format(f.to),
 		transcript.Output{Meta: transcript.Meta{Format: from}}); err != nil {
 		var e *pipeline.Error
 		if errors.As(err, &e) {

@@ -15,6 +15,7 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 func (a *app) contextCommand() *cobra.Command {
@@ -63,7 +64,7 @@ func (a *app) context(ctx context.Context, s *session, id string, to transcript.
 	}
 	stats := view.Stats(current)
 	if a.json {
-		converted, err := transcript.ConvertConversation(out.Meta, out.Items, to)
+		converted, err := convert.Conversation(out.Meta, out.Items, to)
 		if err != nil {
 			return usageTarget(err)
 		}
@@ -77,7 +78,7 @@ func (a *app) context(ctx context.Context, s *session, id string, to transcript.
 		})
 	}
 	var buffer bytes.Buffer
-	losses, err := transcript.WriteFile(&buffer, to, out)
+	losses, err := convert.WriteFile(&buffer, to, out)
 	if err != nil {
 		return usageTarget(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"precis/internal/cli/fail"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // compactReport is the JSON of `precis compact --json`.
@@ -45,7 +46,7 @@ type lossReport struct {
 	Why  string `json:"why"`
 }
 
-func lossesOf(losses []transcript.Loss) []lossReport {
+func lossesOf(losses []convert.Loss) []lossReport {
 	var out []lossReport
 	for _, l := range losses {
 		out = append(out, lossReport{l.What, l.Why})
@@ -53,16 +54,16 @@ func lossesOf(losses []transcript.Loss) []lossReport {
 	return out
 }
 
-func (a *app) tellLosses(losses []transcript.Loss) {
+func (a *app) tellLosses(losses []convert.Loss) {
 	for _, l := range losses {
 		a.say("lost:      %s: %s", l.What, l.Why)
 	}
 }
 
 // writeContexts writes the contexts of one file to standard output or to --out.
-func (c *compaction) writeContexts(to transcript.Format, outputs []transcript.Output) ([]transcript.Loss, error) {
+func (c *compaction) writeContexts(to transcript.Format, outputs []transcript.Output) ([]convert.Loss, error) {
 	var buffer bytes.Buffer
-	losses, err := transcript.WriteFile(&buffer, to, outputs...)
+	losses, err := convert.WriteFile(&buffer, to, outputs...)
 	if err != nil {
 		return nil, fmt.Errorf("write the context: %w", err)
 	}
@@ -73,8 +74,8 @@ func (c *compaction) writeContexts(to transcript.Format, outputs []transcript.Ou
 }
 
 // nativeMessages gives a context as JSON values: messages, or for claude-code the records of its messages.
-func nativeMessages(o transcript.Output, to transcript.Format) ([]json.RawMessage, []transcript.Loss, error) {
-	converted, err := transcript.ConvertConversation(o.Meta, o.Items, to)
+func nativeMessages(o transcript.Output, to transcript.Format) ([]json.RawMessage, []convert.Loss, error) {
+	converted, err := convert.Conversation(o.Meta, o.Items, to)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -248,7 +248,7 @@ func numberWords(s wire.RunStep, estimated bool) string {
 		}
 		Ladder       []pipeline.Summarizer
 		Nothing      string
-		Summarize    int `json:"summarise"`
+		Summarize    int
 		Tail         int
 		CoversFrom   int64 `json:"covers_from"`
 		CoversTo     int64 `json:"covers_to"`

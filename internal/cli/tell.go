@@ -135,7 +135,9 @@ func notAsked(r wire.Run) []string {
 		who[why] = append(who[why], name)
 	}
 	for _, s := range r.Steps {
-		var numbers contract.SummarizerNumbers
+		var numbers contract.Numbers[struct {
+			SelfReason string `json:"self_reason"`
+		}, contract.SummarizerNotes]
 		if s.Stage != "summarizer" || s.Outcome == contract.AttemptFailed || json.Unmarshal(s.Numbers, &numbers) != nil {
 			continue
 		}

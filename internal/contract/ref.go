@@ -18,3 +18,6 @@ type Ref struct {
 	FailedCall  int                `json:"failed_call,omitempty"`
 	FailedKind  pipeline.ErrorKind `json:"failed_kind,omitempty"`
 }
+
+// Reference gives the Ref of any request that embeds it.
+func (r Ref) Reference() Ref { return r }

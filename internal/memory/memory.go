@@ -42,10 +42,10 @@ func (m Memory) open(ctx context.Context,
 ) (conversations.Conversation, transcript.Codec, error) {
 	c, err := m.Store.Conversations.Get(ctx, ref)
 	if err != nil {
-		return c, nil, err
+		return c, transcript.Codec{}, err
 	}
 	if !c.ContentDeleted.IsZero() {
-		return c, nil, fmt.Errorf("conversation %q: %w", ref.ID, store.ErrContentDeleted)
+		return c, transcript.Codec{}, fmt.Errorf("conversation %q: %w", ref.ID, store.ErrContentDeleted)
 	}
 	codec, err := transcript.CodecFor(transcript.Format(c.Format))
 	return c, codec, err

@@ -11,6 +11,8 @@ import (
 	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
+	"precis/pipeline/transcript/request"
 )
 
 // ContextRequest says how a context is wanted.
@@ -52,7 +54,7 @@ func contextOf(view conversation.View, req ContextRequest) (wire.Context, pipeli
 	if to == "" {
 		to = sendable(meta.Format)
 	}
-	converted, err := transcript.ConvertConversation(meta, built.Items, to)
+	converted, err := convert.Conversation(meta, built.Items, to)
 	if err != nil {
 		return wire.Context{}, built, &Error{Code: CodeInvalid, Field: "format", Detail: plain(err), Cause: err}
 	}
@@ -70,7 +72,7 @@ func contextOf(view conversation.View, req ContextRequest) (wire.Context, pipeli
 		out.Losses = append(out.Losses, wire.Loss{Item: l.Item, What: l.What, Why: l.Why})
 	}
 	if to == transcript.Anthropic && view.Marker != nil && hasReasoning(built) {
-		out.Options, out.Betas = transcript.ClearThinking(), []string{transcript.ThinkingBeta}
+		out.Options, out.Betas = request.ClearThinking(), []string{request.ThinkingBeta}
 	}
 	if form := view.NativeForm(); form != "" && to == meta.Format {
 		// What the vendor compacted itself goes back under the beta that it came with.

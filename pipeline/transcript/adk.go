@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
+	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -17,34 +20,22 @@ import (
 // actions one that compacts what stood before it, as ADK's own compaction does.
 const ADK Format = "adk"
 
-type adkCodec struct{}
+type adk struct{}
 
-func (adkCodec) Format() Format { return ADK }
+func (adk) name() Format { return ADK }
 
-func (adkCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(ADK, native, decodeADK)
-}
-
-func decodeADK(native []byte) (pipeline.Message, error) {
-	l, err := adkLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	m := l.message()
-	v := rawjson.Root(native)
+func (f adk) message(l *layout.Layout) pipeline.Message {
+	m := l.Message()
+	v := rawjson.Root(l.Native)
 	m.ID = v.Get("id").Text()
-	if c, ok := adkCompaction(v); ok && !c.IsMissing() {
+	if c, ok := f.compaction(v); ok && !c.IsMissing() {
 		m.Kind = pipeline.KindSummary
 	}
-	return m, nil
-}
-
-func (adkCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	return encodeWhole(ADK, m, edits, adkLayout)
+	return m
 }
 
 // Make writes an event with what depends on no session: WriteFile gives it an id and a time.
-func (adkCodec) Make(m pipeline.Made) ([]byte, error) {
+func (adk) Make(m pipeline.Made) ([]byte, error) {
 	b := []byte(`{"author":"user","content":{"role":"user","parts":[`)
 	if m.Role == pipeline.RoleTool {
 		key := "result"
@@ -54,7 +45,7 @@ func (adkCodec) Make(m pipeline.Made) ([]byte, error) {
 		return fmt.Appendf(b, `{"function_response":{"id":%s,"name":%s,"response":{"%s":%s}}}]}}`,
 			rawjson.Quote(m.CallID), rawjson.Quote(m.Name), key, rawjson.Quote(m.Text)), nil
 	}
-	if err := mustSay(m); err != nil {
+	if err := layout.MustSay(m); err != nil {
 		return nil, err
 	}
 	if m.Role != pipeline.RoleUser {
@@ -78,8 +69,8 @@ func either(v rawjson.Value, snake string) rawjson.Value {
 	return v
 }
 
-// adkCompaction is the compaction that an event records.
-func adkCompaction(v rawjson.Value) (rawjson.Value, bool) {
+// compaction is the compaction that an event records.
+func (adk) compaction(v rawjson.Value) (rawjson.Value, bool) {
 	actions, ok := v.Lookup("actions")
 	if !ok {
 		return rawjson.Value{}, false
@@ -91,100 +82,96 @@ func adkCompaction(v rawjson.Value) (rawjson.Value, bool) {
 	return c, true
 }
 
-// adkLayout reads an event, sound JSON.
-func adkLayout(native []byte) (*layout, error) {
-	l := &layout{native: native}
-	v := rawjson.Root(native)
-	if !v.IsObject() {
-		return nil, parseError(ADK, "it is no object")
-	}
+// read reads an event, sound JSON.
+func (f adk) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
 	content, _ := v.Lookup("content")
-	if c, ok := adkCompaction(v); ok {
+	if c, ok := f.compaction(v); ok {
 		content, _ = lookupEither(c, "compacted_content")
 	}
 	if !content.IsObject() {
-		return nil, parseError(ADK, "an event without content is no message")
+		return l.Errorf("an event without content is no message")
 	}
 	switch role := content.Get("role").Text(); role {
 	case "model":
-		l.role = "assistant"
+		l.Role = "assistant"
 	case "user", "function", "":
-		l.role = "user"
+		l.Role = "user"
 		if role == "" && v.Get("author").Text() != "user" {
-			l.role = "assistant"
+			l.Role = "assistant"
 		}
 	default:
-		return nil, parseError(ADK, "the role of its content is not user or model")
+		return l.Errorf("the role of its content is not user or model")
 	}
-	l.entry = func(text string) []byte { return fmt.Appendf(nil, `{"text":%s}`, rawjson.Quote(text)) }
+	l.Entry = func(text string) []byte { return fmt.Appendf(nil, `{"text":%s}`, rawjson.Quote(text)) }
 	parts, _ := content.Lookup("parts")
 	switch parts.Kind() {
 	case rawjson.Missing, rawjson.Null:
-		return l, nil
+		return nil
 	case rawjson.Array:
 	default:
-		return nil, parseError(ADK, "its parts are no array")
+		return l.Errorf("its parts are no array")
 	}
 	asked := ""
 	if options, ok := v.Lookup("options"); ok {
 		asked = either(options, "function_call_event_id").Text()
 	}
 	els := parts.Elements()
-	row := l.addList(newList(els))
+	row := l.AddList(layout.NewList(els))
 	calls, results := 0, 0
 	for i, el := range els {
 		if !el.IsObject() {
-			return nil, parseError(ADK, "a part is no object")
+			return l.Errorf("a part is no object")
 		}
-		n := l.adkPart(el)
-		n.list, n.index = row, i
-		switch n.part.Kind {
+		n := f.part(l, el)
+		n.List, n.Index = row, i
+		switch n.Part.Kind {
 		case pipeline.PartToolCall:
-			n.part.CallID = adkID(n.part.CallID, v.Get("id").Text(), calls)
+			n.Part.CallID = f.callID(n.Part.CallID, v.Get("id").Text(), calls)
 			calls++
 		case pipeline.PartToolResult:
-			n.part.CallID = adkID(n.part.CallID, asked, results)
+			n.Part.CallID = f.callID(n.Part.CallID, asked, results)
 			results++
 		}
-		l.nodes = append(l.nodes, n)
+		l.Nodes = append(l.Nodes, n)
 	}
-	return l, nil
+	return nil
 }
 
-// adkID names a call that has no id after its event and its place.
-func adkID(id, event string, n int) string {
+// callID names a call that has no id after its event and its place.
+func (adk) callID(id, event string, n int) string {
 	if id != "" || event == "" {
 		return id
 	}
 	return fmt.Sprintf("%s-%d", event, n)
 }
 
-func (l *layout) adkPart(v rawjson.Value) node {
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.Raw()}}
-	p := &n.part
+func (f adk) part(l *layout.Layout, v rawjson.Value) layout.Node {
+	n := layout.Node{Block: true, Part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.Raw()}}
+	p := &n.Part
 	if said, ok := v.Lookup("text"); ok && said.IsString() {
-		p.Kind, p.Text, n.value = pipeline.PartText, said.Text(), said
+		p.Kind, p.Text, n.Value = pipeline.PartText, said.Text(), said
 		if thought, _ := v.Lookup("thought"); thought.IsTrue() {
 			p.Kind = pipeline.PartReasoning
 		}
 		return n
 	}
 	if call, ok := lookupEither(v, "function_call"); ok && call.IsObject() {
-		p.Kind, p.Type, n.block = pipeline.PartToolCall, "function_call", false
+		p.Kind, p.Type, n.Block = pipeline.PartToolCall, "function_call", false
 		p.CallID, p.Name = call.Get("id").Text(), call.Get("name").Text()
-		n.value, _ = call.Lookup("args")
-		n.insert, n.key, p.Input = call.End()-1, "args", n.value.TextOrRaw()
+		n.Value, _ = call.Lookup("args")
+		n.Insert, n.Key, p.Input = call.End()-1, "args", n.Value.TextOrRaw()
 		return n
 	}
 	if given, ok := lookupEither(v, "function_response"); ok && given.IsObject() {
-		p.Kind, p.Type, n.block = pipeline.PartToolResult, "function_response", false
+		p.Kind, p.Type, n.Block = pipeline.PartToolResult, "function_response", false
 		p.CallID, p.Name = given.Get("id").Text(), given.Get("name").Text()
 		response, _ := given.Lookup("response")
-		n.value, n.insert, n.key = response, given.End()-1, "response"
-		n.as = func(text string) ([]byte, error) {
+		n.Value, n.Insert, n.Key = response, given.End()-1, "response"
+		n.As = func(text string) ([]byte, error) {
 			return fmt.Appendf(nil, `{"result":%s}`, rawjson.Quote(text)), nil
 		}
-		n.content, p.IsError = l.adkResponse(response)
+		n.Content, p.IsError = f.response(response)
 		return n
 	}
 	for _, key := range []string{"inline_data", "file_data"} {
@@ -195,7 +182,7 @@ func (l *layout) adkPart(v rawjson.Value) node {
 			if strings.HasPrefix(p.MediaType, "image/") {
 				p.Kind = pipeline.PartImage
 			}
-			fromAddress(p, adkCodec{}.address(*p))
+			media.FromAddress(p, f.address(*p))
 			return n
 		}
 	}
@@ -206,45 +193,45 @@ func (l *layout) adkPart(v rawjson.Value) node {
 	return n
 }
 
-// adkResponse reads what a function gave back: the one text of {"result":…}, {"output":…} or {"error":…}, else the
+// response reads what a function gave back: the one text of {"result":…}, {"output":…} or {"error":…}, else the
 // object as its JSON.
-func (l *layout) adkResponse(v rawjson.Value) (content []node, failed bool) {
+func (adk) response(v rawjson.Value) (content []layout.Node, failed bool) {
 	if !v.IsObject() {
-		return l.anyContent(v), false
+		return layout.AnyContent(v), false
 	}
 	n := 0
 	var only rawjson.Value
-	for key, f := range v.Fields() {
+	for key, field := range v.Fields() {
 		if n++; n > 1 {
 			break
 		}
 		switch string(key) {
 		case "error":
-			failed, only = true, f.Value
+			failed, only = true, field.Value
 		case "result", "output":
-			only = f.Value
+			only = field.Value
 		}
 	}
 	if n == 1 && only.IsString() {
-		return l.anyContent(only), failed
+		return layout.AnyContent(only), failed
 	}
 	if n == 0 {
 		return nil, false
 	}
-	nodes := l.anyContent(v)
-	nodes[0].vacant = "{}"
-	nodes[0].as = func(text string) ([]byte, error) {
+	nodes := layout.AnyContent(v)
+	nodes[0].Vacant = "{}"
+	nodes[0].As = func(text string) ([]byte, error) {
 		return fmt.Appendf(nil, `{"result":%s}`, rawjson.Quote(text)), nil
 	}
 	return nodes, failed && n == 1
 }
 
-func (adkCodec) address(p pipeline.Part) string {
+func (adk) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
 	if at, ok := lookupEither(rawjson.Root(b), "inline_data"); ok {
 		// ADK writes bytes as base64 for URLs, which data URLs do not have.
 		data := strings.NewReplacer("-", "+", "_", "/").Replace(at.Get("data").Text())
-		return base64URL(p.MediaType, data)
+		return media.Base64URL(p.MediaType, data)
 	}
 	if at, ok := lookupEither(rawjson.Root(b), "file_data"); ok {
 		return either(at, "file_uri").Text()
@@ -254,12 +241,12 @@ func (adkCodec) address(p pipeline.Part) string {
 
 // ---- files
 
-func detectADK(s rawjson.Outline) bool {
+func (adk) detect(s rawjson.Outline) bool {
 	return s.Has("events") && s.Has("events[].author") &&
 		s.Has("events[].invocation_id", "events[].invocationId", "events[].content.parts")
 }
 
-func openADK(s *stream, o Options) source {
+func (adk) open(s *jsonstream.Reader, o Options) source {
 	return openArrays(s, o, Meta{Format: ADK}, &adkSession{}, "events")
 }
 
@@ -270,7 +257,7 @@ type adkSession struct {
 
 func (a *adkSession) record(out *scribe, b []byte, line int) error {
 	v := rawjson.Root(b)
-	if c, ok := adkCompaction(v); ok {
+	if c, ok := (adk{}).compaction(v); ok {
 		return a.compaction(out, b, c, line)
 	}
 	if content, ok := v.Lookup("content"); !ok || !content.IsObject() {
@@ -281,7 +268,7 @@ func (a *adkSession) record(out *scribe, b []byte, line int) error {
 		out.note(line, NoteRecord, "partial", "a piece of an event that comes whole later")
 		return nil
 	}
-	m, err := decodeADK(b)
+	m, err := decode(adk{}, b)
 	if err != nil {
 		return err
 	}
@@ -292,7 +279,7 @@ func (a *adkSession) record(out *scribe, b []byte, line int) error {
 	out.message(line, m)
 	a.said = append(a.said, v.Get("timestamp").Float())
 	if used, ok := lookupEither(v, "usage_metadata"); ok && used.IsObject() {
-		out.usage(line, geminiUsage(used, model))
+		out.usage(line, adk{}.usage(used, model))
 	}
 	return nil
 }
@@ -300,7 +287,7 @@ func (a *adkSession) record(out *scribe, b []byte, line int) error {
 // compaction takes the summary of a stretch of time. Only one that begins where the conversation does stands for all
 // before it; ADK's windows overlap, and what a later one covers stays as it is.
 func (a *adkSession) compaction(out *scribe, b []byte, c rawjson.Value, line int) error {
-	m, err := decodeADK(b)
+	m, err := decode(adk{}, b)
 	if err != nil {
 		return err
 	}
@@ -318,8 +305,8 @@ func (a *adkSession) compaction(out *scribe, b []byte, c rawjson.Value, line int
 	return nil
 }
 
-// geminiUsage reads usage_metadata, whose prompt counts what came from the cache too.
-func geminiUsage(v rawjson.Value, model string) *Usage {
+// usage reads usage_metadata, whose prompt counts what came from the cache too.
+func (adk) usage(v rawjson.Value, model string) *Usage {
 	figure := func(key string) int { return either(v, key).Count() }
 	u := &Usage{
 		CacheRead: figure("cached_content_token_count"),
@@ -342,8 +329,8 @@ func (a *adkSession) end(out *scribe, around []byte) error {
 	return nil
 }
 
-func writeADK(out Output) ([]byte, error) {
-	all, err := entriesOf(adkCodec{}, out.Items)
+func (adk) write(out Output) ([]byte, error) {
+	all, err := out.entries(adk{})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // tally is what the index of the collection says of a file of an agent or a framework, or what reading it gives.
@@ -224,7 +225,7 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 	out := transcript.Output{Meta: c.Meta, Items: context.Items, Trigger: "auto", TokensBefore: 1234}
 
 	var same bytes.Buffer
-	losses, err := transcript.WriteFile(&same, c.Format, out)
+	losses, err := convert.WriteFile(&same, c.Format, out)
 	if err != nil || len(losses) > 0 {
 		t.Fatalf("window %d: %v, losses %+v", window, err, losses)
 	}
@@ -245,7 +246,7 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 		in.Vendor = string(target)
 		out.Items = pipeline.BuildContext(in).Items
 		var b bytes.Buffer
-		if _, err := transcript.WriteFile(&b, target, out); err != nil {
+		if _, err := convert.WriteFile(&b, target, out); err != nil {
 			t.Fatalf("window %d, to %s: %v", window, target, err)
 		}
 		if err := validate(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {
@@ -254,7 +255,7 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 		// It may as well have been put together for the format's own file.
 		out.Items = context.Items
 		b.Reset()
-		if _, err := transcript.WriteFile(&b, target, out); err != nil {
+		if _, err := convert.WriteFile(&b, target, out); err != nil {
 			t.Fatalf("window %d, to %s: %v", window, target, err)
 		}
 		if err := validate(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {

@@ -1,7 +1,6 @@
-package transcript
+package transcript_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
 )
 
 // What is wrong with a file of an agent or a framework is said with its line, and lenient reading goes on behind it
@@ -36,7 +36,7 @@ func TestDamageOfAgents(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name     string
-		options  Options
+		options  transcript.Options
 		in       string
 		err      string
 		messages int // read leniently
@@ -44,222 +44,222 @@ func TestDamageOfAgents(t *testing.T) {
 	}{
 		{
 			"pi: a line cut short",
-			Options{},
+			transcript.Options{},
 			pi + piUser + `{"type":"mess` + "\n" + piUser,
 			"line 3: it ends in the middle", 2, 1,
 		},
-		{"pi: no JSON in a line", Options{}, pi + "~\n" + piUser, "line 2: expected a value, found '~'", 1, 1},
-		{"pi: not an object", Options{}, pi + "[1]\n" + piUser, "line 2: expected a record", 1, 1},
+		{"pi: no JSON in a line", transcript.Options{}, pi + "~\n" + piUser, "line 2: expected a value, found '~'", 1, 1},
+		{"pi: not an object", transcript.Options{}, pi + "[1]\n" + piUser, "line 2: expected a record", 1, 1},
 		{
 			"pi: an entry without a type",
-			Options{},
+			transcript.Options{},
 			pi + `{"id":"x"}` + "\n" + piUser, "line 2: an entry without a type",
 			1, 1,
 		},
 		{
 			"pi: a role that there is not",
-			Options{},
+			transcript.Options{},
 			pi + `{"type":"message","message":{"role":"robot","content":"a"}}` + "\n" + piUser,
 			"line 2: bad_request: no message of format pi: its role is not", 1, 1,
 		},
 		{
 			"pi: a content that is a number",
-			Options{},
+			transcript.Options{},
 			pi + piUser + `{"type":"message","message":{"role":"assistant","content":7}}`,
 			"line 3: bad_request: no message of format pi: its content is neither", 1, 1,
 		},
 		{
 			"pi: a compaction without a summary",
-			Options{},
+			transcript.Options{},
 			pi + `{"type":"compaction","firstKeptEntryIndex":1}` + "\n" + piUser,
 			"line 2: bad_request: no message of format pi: a compaction entry has no summary", 1, 1,
 		},
 		{
 			"pi: in a tree, with its line",
-			Options{},
+			transcript.Options{},
 			pi + `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"a"}}` + "\n" +
 				`{"type":"message","id":"b","parentId":"a","message":{"role":"user","content":[7]}}`,
 			"line 3: bad_request: no message of format pi: a content block is no object", 1, 1,
 		},
 		{
 			"pi: a line over the limit",
-			Options{MaxMessageBytes: 100},
+			transcript.Options{MaxMessageBytes: 100},
 			pi + `{"type":"message","message":{"role":"user","content":"` + strings.Repeat("x", 100) + `"}}` + "\n" +
 				piUser, "line 2: a line of more than 100 bytes; the limit can be raised", 1, 1,
 		},
 		{
 			"kimi: a message without a role",
-			Options{},
+			transcript.Options{},
 			kimiMark + `{"content":"a"}` + "\n" + kimiUser,
 			"line 2: bad_request: no message of format kimi: it has no role", 1, 1,
 		},
 		{
 			"kimi: a role that there is not",
-			Options{},
+			transcript.Options{},
 			kimiMark + `{"role":"robot","content":"a"}` + "\n" + kimiUser,
 			"no message of format kimi: its role is not", 1, 1,
 		},
 		{
 			"cursor: a line without content",
-			Options{},
+			transcript.Options{},
 			cursor + `{"role":"assistant","message":{}}` + "\n" + cursor,
 			"line 2: bad_request: no message of format cursor: its message has no content", 2, 1,
 		},
 		{
 			"cursor: a role that there is not",
-			Options{},
+			transcript.Options{},
 			cursor + `{"role":"robot","message":{"content":[]}}` + "\n" + cursor,
 			"no message of format cursor: its role is not", 2, 1,
 		},
 		{
 			"copilot: an event without data",
-			Options{},
+			transcript.Options{},
 			copilot + `{"type":"user.message"}` + "\n" + `{"type":"user.message","data":{"content":"a"}}`,
 			"line 2: an event without a type or without data", 1, 1,
 		},
 		{
 			"copilot: two events on a line, one of them broken",
-			Options{},
+			transcript.Options{},
 			copilot + `{"type":"user.message","data":{"content":"a"}}{"type":` + "\n" +
 				`{"type":"user.message","data":{"content":"b"}}`, "line 2: it ends in the middle", 2, 1,
 		},
 		{
 			"copilot: the older object, with a message that is none",
-			Options{},
+			transcript.Options{},
 			`{"sessionId":"s","chatMessages":[{"role":"user","content":"a"},` + "\n" + `{"content":"b"}]}`,
 			"line 2: bad_request: no message of format copilot: it has no role", 1, 1,
 		},
 		{
 			"openhands: an event that is none",
-			Options{},
+			transcript.Options{},
 			hands + ",\n{}]}",
 			"line 2: an event without a kind, an action or an observation", 1, 1,
 		},
 		{
 			"openhands: cut short in a run",
-			Options{},
+			transcript.Options{},
 			hands + ",\n" + `{"action":`, "line 2: it ends in the middle", 1,
 			1,
 		},
 		{
 			"openhands: one run of several is broken",
-			Options{},
+			transcript.Options{},
 			hands + "],\n" + hands + "]}",
 			"line 2: expected a key, found '{'", 1, 1,
 		},
 		{
 			"openhands: a role that there is not",
-			Options{},
+			transcript.Options{},
 			handsSDK + `{"id":"2","source":"user","llm_message":{"role":"robot"},"kind":"MessageEvent"}` + "\n",
 			"line 2: bad_request: no message of format openhands: its llm_message has no role", 1, 1,
 		},
 		{
 			"opencode: a message without parts",
-			Options{},
+			transcript.Options{},
 			opened + openUser + ",\n{\"info\":{\"role\":\"user\"}}]}",
 			"line 2: bad_request: no message of format opencode: it has no info and parts", 1, 1,
 		},
 		{
 			"opencode: cut short between messages",
-			Options{},
+			transcript.Options{},
 			opened + openUser + ",", "line 1: it ends in the middle", 1,
 			1,
 		},
 		{
 			"opencode: messages twice",
-			Options{},
+			transcript.Options{},
 			opened + openUser + `],"messages":[]}`, "it has two arrays of records",
 			1, 1,
 		},
 		{
 			"opencode: no messages",
-			Options{Format: OpenCode},
+			transcript.Options{Format: transcript.OpenCode},
 			`{"info":{}}`,
 			`line 1: the object has no array of records under "messages"`, 0, 1,
 		},
 		{
 			"opencode: a message over the limit",
-			Options{MaxMessageBytes: 100},
+			transcript.Options{MaxMessageBytes: 100},
 			opened + openUser + ",\n" + strings.Replace(openUser, `"a"`, `"`+strings.Repeat("x", 100)+`"`, 1) + `]}`,
 			"line 2: a message of more than 100 bytes; the limit can be raised", 1, 1,
 		},
 		{
 			"opencode: too much beside the messages",
-			Options{MaxMessageBytes: 100},
+			transcript.Options{MaxMessageBytes: 100},
 			`{"info":{"slug":"` + strings.Repeat("x", 100) + `"},"messages":[` + openUser + `]}`,
 			"what stands beside the records is over 100 bytes", 0, 1,
 		},
-		{"opencode: a list", Options{Format: OpenCode}, `[{}]`, "line 1: expected an object, found '['", 0, 1},
+		{"opencode: a list", transcript.Options{Format: transcript.OpenCode}, `[{}]`, "line 1: expected an object, found '['", 0, 1},
 		{
 			"adk: an event with parts that are none",
-			Options{},
+			transcript.Options{},
 			`{"events":[` + adkUser + ",\n" + `{"author":"a","content":{"role":"model","parts":[7]}}]}`,
 			"line 2: bad_request: no message of format adk: a part is no object", 1, 1,
 		},
 		{
 			"adk: a role that there is not",
-			Options{},
+			transcript.Options{},
 			`{"events":[` + adkUser + `,{"author":"a","content":{"role":"robot","parts":[]}}]}`,
 			"the role of its content is not user or model", 1, 1,
 		},
 		{
 			"ms-agent: contents that are none",
-			Options{},
+			transcript.Options{},
 			ms + ",\n" + `{"role":"user","contents":7}]}`,
 			"line 2: bad_request: no message of format ms-agent: its contents are no array", 1, 1,
 		},
 		{
 			"ms-agent: a role that there is not",
-			Options{},
+			transcript.Options{},
 			ms + `,{"role":{"value":"robot"},"contents":[]}]}`,
 			"its role is not system, user, assistant or tool", 1, 1,
 		},
 		{
 			"roo: no comma",
-			Options{},
+			transcript.Options{},
 			"[" + rooUser + "\n" + rooUser + "]", `line 2: expected a comma or ']', found '{'`,
 			1, 1,
 		},
 		{
 			"roo: a role that there is not",
-			Options{},
+			transcript.Options{},
 			"[" + rooUser + `,{"role":"robot","content":"a","ts":1}]`,
 			"no message of format roo: its role is not", 1, 1,
 		},
 		{
 			"roo: an entry that is a number",
-			Options{},
+			transcript.Options{},
 			"[" + rooUser + ",\n7," + rooUser + "]",
 			"line 2: expected a record, found JSON that is no object", 2, 1,
 		},
 		{
 			"langchain: a type that there is not",
-			Options{},
+			transcript.Options{},
 			"[" + langHuman + ",\n" + `{"type":"robot","content":"a"}]`,
 			"line 2: bad_request: no message of format langchain: its type is not", 1, 1,
 		},
 		{
 			"langchain: a content that is a number",
-			Options{},
+			transcript.Options{},
 			"[" + langHuman + `,{"type":"ai","content":7}]`,
 			"no message of format langchain: its content is neither", 1, 1,
 		},
 		{
 			"vercel: a content that is missing",
-			Options{},
+			transcript.Options{},
 			"[" + vercelAI + ",\n" + `{"role":"user"}]`,
 			"line 2: bad_request: no message of format vercel: its content is neither", 1, 1,
 		},
 		{
 			"vercel: a role that there is not",
-			Options{},
+			transcript.Options{},
 			"[" + vercelAI + `,{"role":"data","content":"a"}]`,
 			"its role is not system, user, assistant or tool", 1, 1,
 		},
-		{"vercel: a message that is none in a log", Options{}, `{"runs":[{"id":"r","started_at":"t"}],"steps":[{` +
+		{"vercel: a message that is none in a log", transcript.Options{}, `{"runs":[{"id":"r","started_at":"t"}],"steps":[{` +
 			`"id":"s","run_id":"r","model_id":"m","input":"{\"prompt\":[{\"role\":\"user\",\"content\":\"a\"},{` +
 			`\"role\":7}]}"}]}`, "line 1: bad_request: no message of format vercel: it has no role", 1, 1},
-		{"vercel: a number", Options{Format: Vercel}, `7`, "line 1: expected an object or an array, found '7'", 0, 1},
+		{"vercel: a number", transcript.Options{Format: transcript.Vercel}, `7`, "line 1: expected an object or an array, found '7'", 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -281,7 +281,7 @@ func TestDamageOfAgents(t *testing.T) {
 				switch {
 				case it.Message != nil:
 					messages++
-				case it.Note != nil && it.Note.Code == NoteDamaged:
+				case it.Note != nil && it.Note.Code == transcript.NoteDamaged:
 					damaged++
 				}
 			}
@@ -301,7 +301,7 @@ func TestPiKeepsBehindDamage(t *testing.T) {
 		`{"type":"message","message":{"role":"robot"}}` + "\n" +
 		`{"type":"message","message":{"role":"user","content":"two"}}` + "\n" +
 		`{"type":"compaction","summary":"s","firstKeptEntryIndex":3}` + "\n"
-	f, err := Read(strings.NewReader(in), Options{Lenient: true})
+	f, err := transcript.Read(strings.NewReader(in), transcript.Options{Lenient: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,22 +317,9 @@ func TestPiTreeTooLargeToHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newStream(bytes.NewReader(data))
+	all, err := drain(tight(t, string(data), 600, 0, transcript.Options{Format: transcript.Pi}))
 	if err != nil {
 		t.Fatal(err)
-	}
-	src := openLines(s, Options{}, Meta{Format: Pi}, &piSession{hold: 600})
-	d := &Decoder{format: Pi, src: src}
-	var all []Item
-	for {
-		it, err := d.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, it)
 	}
 	checkItems(t, all)
 	got := dump(all)
@@ -362,27 +349,27 @@ func TestMemoryIsBoundedForAgents(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		format     Format
+		format     transcript.Format
 		head, tail string
 		unit       func(i int) string
 	}{
-		{Pi, `{"type":"session","id":"s","cwd":"/"}` + "\n", "", line(`{"type":"message","message":{` +
+		{transcript.Pi, `{"type":"session","id":"s","cwd":"/"}` + "\n", "", line(`{"type":"message","message":{` +
 			`"role":"toolResult","toolCallId":"%d","content":[{"type":"text","text":"%s"}]}}`)},
-		{Kimi, `{"role":"_checkpoint","id":0}` + "\n", "", line(`{"role":"tool","tool_call_id":"%d","content":"%s"}`)},
+		{transcript.Kimi, `{"role":"_checkpoint","id":0}` + "\n", "", line(`{"role":"tool","tool_call_id":"%d","content":"%s"}`)},
 		{
-			Copilot, `{"type":"session.start","data":{"sessionId":"s"}}` + "\n", "",
+			transcript.Copilot, `{"type":"session.start","data":{"sessionId":"s"}}` + "\n", "",
 			line(`{"type":"tool.execution_complete","data":{"toolCallId":"%d","success":true,"result":{` +
 				`"content":"%s"}}}`),
 		},
-		{Roo, "[", "]", entry(`{"ts":%d,"role":"user","content":"%s"}`)},
+		{transcript.Roo, "[", "]", entry(`{"ts":%d,"role":"user","content":"%s"}`)},
 		{
-			OpenCode, `{"info":{"slug":"s","projectID":"p"},"messages":[`, "]}",
+			transcript.OpenCode, `{"info":{"slug":"s","projectID":"p"},"messages":[`, "]}",
 			entry(`{"info":{"id":"%d","role":"user"},"parts":[{"type":"text","text":"%s"}]}`),
 		},
-		{ADK, `{"events":[`, "]}", entry(
+		{transcript.ADK, `{"events":[`, "]}", entry(
 			`{"author":"user","invocation_id":"%d","content":{"role":"user","parts":[{"text":"%s"}]}}`)},
 		{
-			OpenHands, `{"instance_id":"i","history":[`, "]}",
+			transcript.OpenHands, `{"instance_id":"i","history":[`, "]}",
 			entry(`{"id":%d,"observation":"run","cause":1,"content":"%s"}`),
 		},
 	} {
@@ -391,7 +378,7 @@ func TestMemoryIsBoundedForAgents(t *testing.T) {
 			var before, now runtime.MemStats
 			runtime.ReadMemStats(&before)
 			r := &endless{head: c.head, tail: c.tail, unit: c.unit, left: size}
-			d, err := NewDecoder(r, Options{})
+			d, err := transcript.NewDecoder(r, transcript.Options{})
 			if err != nil || d.Format() != c.format {
 				t.Fatalf("%s: %v", d.Format(), err)
 			}
@@ -424,14 +411,14 @@ func TestMemoryIsBoundedForAgents(t *testing.T) {
 	}
 }
 
-func FuzzVercel(f *testing.F)    { fuzzDecoder(f, Vercel) }
-func FuzzLangChain(f *testing.F) { fuzzDecoder(f, LangChain) }
-func FuzzOpenCode(f *testing.F)  { fuzzDecoder(f, OpenCode) }
-func FuzzPi(f *testing.F)        { fuzzDecoder(f, Pi) }
-func FuzzOpenHands(f *testing.F) { fuzzDecoder(f, OpenHands) }
-func FuzzRoo(f *testing.F)       { fuzzDecoder(f, Roo) }
-func FuzzKimi(f *testing.F)      { fuzzDecoder(f, Kimi) }
-func FuzzCursor(f *testing.F)    { fuzzDecoder(f, Cursor) }
-func FuzzCopilot(f *testing.F)   { fuzzDecoder(f, Copilot) }
-func FuzzADK(f *testing.F)       { fuzzDecoder(f, ADK) }
-func FuzzMSAgent(f *testing.F)   { fuzzDecoder(f, MSAgent) }
+func FuzzVercel(f *testing.F)    { fuzzDecoder(f, transcript.Vercel) }
+func FuzzLangChain(f *testing.F) { fuzzDecoder(f, transcript.LangChain) }
+func FuzzOpenCode(f *testing.F)  { fuzzDecoder(f, transcript.OpenCode) }
+func FuzzPi(f *testing.F)        { fuzzDecoder(f, transcript.Pi) }
+func FuzzOpenHands(f *testing.F) { fuzzDecoder(f, transcript.OpenHands) }
+func FuzzRoo(f *testing.F)       { fuzzDecoder(f, transcript.Roo) }
+func FuzzKimi(f *testing.F)      { fuzzDecoder(f, transcript.Kimi) }
+func FuzzCursor(f *testing.F)    { fuzzDecoder(f, transcript.Cursor) }
+func FuzzCopilot(f *testing.F)   { fuzzDecoder(f, transcript.Copilot) }
+func FuzzADK(f *testing.F)       { fuzzDecoder(f, transcript.ADK) }
+func FuzzMSAgent(f *testing.F)   { fuzzDecoder(f, transcript.MSAgent) }

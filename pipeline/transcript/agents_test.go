@@ -1,10 +1,12 @@
-package transcript
+package transcript_test
 
 import (
 	"maps"
 	"strings"
 
 	"pgregory.net/rapid"
+
+	"precis/pipeline/transcript"
 )
 
 const (
@@ -15,8 +17,8 @@ const (
 func init() { maps.Copy(drawn, agentMessages) }
 
 // agentMessages draws sound messages of the formats of agents and frameworks, oddly spaced.
-var agentMessages = map[Format]func() *rapid.Generator[[]byte]{
-	Vercel: func() *rapid.Generator[[]byte] {
+var agentMessages = map[transcript.Format]func() *rapid.Generator[[]byte]{
+	transcript.Vercel: func() *rapid.Generator[[]byte] {
 		text := mapped(odd, `{ "type":"text", "text":%s, "providerOptions":{"x":{"n":9007199254740993}} }`)
 		output := rapid.OneOf(
 			mapped(odd, `"output": {"type":"text", "value":%s}`),
@@ -38,7 +40,7 @@ var agentMessages = map[Format]func() *rapid.Generator[[]byte]{
 			mapped(listOf(mapped(output, `{"type":"tool-result","toolCallId":"c","toolName":"f",%s}`), 1, 3),
 				`{"role":"tool","content":%s}`)))
 	},
-	LangChain: func() *rapid.Generator[[]byte] {
+	transcript.LangChain: func() *rapid.Generator[[]byte] {
 		text := mapped(odd, `{"type":"text", "text":%s}`)
 		call := `{"name":"f","args":{"a":1},"id":"%s","type":"tool_call"}`
 		content := rapid.OneOf(odd, listOf(rapid.OneOf(text,
@@ -70,7 +72,7 @@ var agentMessages = map[Format]func() *rapid.Generator[[]byte]{
 				return []byte(s)
 			})
 	},
-	OpenCode: func() *rapid.Generator[[]byte] {
+	transcript.OpenCode: func() *rapid.Generator[[]byte] {
 		ids := `"id":"prt_1","sessionID":"s","messageID":"m"`
 		text := mapped(odd, `{`+ids+`,"type":"text", "text":%s}`)
 		file := rapid.Just(`{` + ids + `,"type":"file","mime":"image/png","url":"` + pngURL + `"}`)
@@ -89,7 +91,7 @@ var agentMessages = map[Format]func() *rapid.Generator[[]byte]{
 				rapid.Just(`{`+ids+`,"type":"reasoning","text":"r"}`)), 1, 4),
 				`{ "info":{"id":"m","sessionID":"s","role":"assistant"}, "parts": %s }`)))
 	},
-	Pi: func() *rapid.Generator[[]byte] {
+	transcript.Pi: func() *rapid.Generator[[]byte] {
 		text := mapped(odd, `{"type":"text", "text":%s}`)
 		pictured := rapid.OneOf(text, rapid.Just(`{"type":"image","data":"`+pngData+`","mimeType":"image/png"}`))
 		message := func(g *rapid.Generator[string]) *rapid.Generator[string] {
@@ -107,7 +109,7 @@ var agentMessages = map[Format]func() *rapid.Generator[[]byte]{
 			message(mapped(odd, `"role":"bashExecution","command":"ls","output":%s,"exitCode":0`)),
 			mapped(odd, `{"type":"compaction","summary":%s,"tokensBefore":1}`)))
 	},
-	OpenHands: func() *rapid.Generator[[]byte] {
+	transcript.OpenHands: func() *rapid.Generator[[]byte] {
 		text := mapped(odd, `{"type":"text", "text":%s, "cache_prompt":false}`)
 		return bytesOf(rapid.OneOf(
 			mapped(odd, `{"id":1,"source":"user","action":"message","args":{"content": %s,"image_urls":["`+pngURL+
@@ -128,7 +130,7 @@ var agentMessages = map[Format]func() *rapid.Generator[[]byte]{
 			mapped(odd, `{"id":"d","source":"agent","kind":"AgentErrorEvent","tool_name":"f","tool_call_id":"c",`+
 				`"error":%s}`)))
 	},
-	Roo: func() *rapid.Generator[[]byte] {
+	transcript.Roo: func() *rapid.Generator[[]byte] {
 		text := mapped(odd, `{"type":"text", "text":%s}`)
 		return bytesOf(rapid.OneOf(
 			mapped(odd, `{"role":"user","content":%s,"ts":1}`),
@@ -140,7 +142,7 @@ var agentMessages = map[Format]func() *rapid.Generator[[]byte]{
 				rapid.Just(`{"type":"tool_use","id":"c","name":"f","input":{"a":1}}`)), 1, 4),
 				`{"role":"assistant","content":%s,"ts":1}`)))
 	},
-	Kimi: func() *rapid.Generator[[]byte] {
+	transcript.Kimi: func() *rapid.Generator[[]byte] {
 		text := mapped(odd, `{"type":"text", "text":%s}`)
 		return bytesOf(rapid.OneOf(
 			mapped(rapid.OneOf(odd, listOf(text, 1, 3)), `{"role":"user","content":%s}`),
@@ -149,14 +151,14 @@ var agentMessages = map[Format]func() *rapid.Generator[[]byte]{
 					`"name":"f","arguments":"{\"a\": 1}"}}]}`),
 			mapped(rapid.OneOf(odd, listOf(text, 1, 3)), `{"role":"tool", "content":%s, "tool_call_id":"f:0"}`)))
 	},
-	Cursor: func() *rapid.Generator[[]byte] {
+	transcript.Cursor: func() *rapid.Generator[[]byte] {
 		text := mapped(odd, `{"type":"text", "text":%s}`)
 		return bytesOf(rapid.OneOf(
 			mapped(listOf(text, 1, 3), `{"role":"user","message":{"content": %s }}`),
 			mapped(listOf(rapid.OneOf(text, rapid.Just(`{"type":"tool_use","name":"f","input":{"a":1}}`)), 1, 4),
 				`{"role":"assistant","message":{"content":%s}}`)))
 	},
-	Copilot: func() *rapid.Generator[[]byte] {
+	transcript.Copilot: func() *rapid.Generator[[]byte] {
 		call := rapid.SampledFrom([]string{
 			`{"toolCallId":"a","name":"f","arguments":{"x":1},"type":"function"}`,
 			`{"toolCallId":"b","name":"g","arguments":"raw","type":"custom"}`,
@@ -174,7 +176,7 @@ var agentMessages = map[Format]func() *rapid.Generator[[]byte]{
 				`"x":1}},"id":"i"}`),
 			mapped(odd, `{"role":"tool","tool_call_id":"a","content":%s}`)))
 	},
-	ADK: func() *rapid.Generator[[]byte] {
+	transcript.ADK: func() *rapid.Generator[[]byte] {
 		text := mapped(odd, `{"text": %s}`)
 		response := rapid.OneOf(mapped(odd, `{"result":%s}`), mapped(odd, `{"a":%s,"b":1}`), rapid.Just(`{}`),
 			mapped(odd, `{"error":%s}`))
@@ -188,7 +190,7 @@ var agentMessages = map[Format]func() *rapid.Generator[[]byte]{
 			mapped(listOf(mapped(response, `{"function_response":{"name":"f","response":%s}}`), 1, 3),
 				`{"author":"a","content":{"parts":%s,"role":"user"},"options":{"function_call_event_id":"e"},"id":"g"}`)))
 	},
-	MSAgent: func() *rapid.Generator[[]byte] {
+	transcript.MSAgent: func() *rapid.Generator[[]byte] {
 		text := mapped(odd, `{"type":"text", "text":%s}`)
 		result := rapid.OneOf(odd, mapped(odd, `{"a":%s}`), rapid.Just(`null`), mapped(odd, `[%s]`))
 		return bytesOf(rapid.OneOf(

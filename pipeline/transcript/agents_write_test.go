@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -10,11 +10,13 @@ import (
 
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
+	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // agentFormats are the formats of agents and frameworks whose messages no API takes as they are.
-func agentFormats() []Format {
-	var out []Format
+func agentFormats() []transcript.Format {
+	var out []transcript.Format
 	for f := range agentMessages {
 		out = append(out, f)
 	}
@@ -22,7 +24,7 @@ func agentFormats() []Format {
 }
 
 // fixtures are the files of a format in testdata.
-func fixtures(t *testing.T, f Format) []string {
+func fixtures(t *testing.T, f transcript.Format) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", string(f), "*"))
 	if err != nil {
@@ -38,7 +40,7 @@ func fixtures(t *testing.T, f Format) []string {
 }
 
 // compactedContext is what stands after a compaction that kept the last messages.
-func compactedContext(c Conversation) []pipeline.ContextItem {
+func compactedContext(c transcript.Conversation) []pipeline.ContextItem {
 	live := c.Messages
 	split := max(len(live)-3, 0)
 	for split > 0 && (live[split].Role == pipeline.RoleTool || pipeline.Pair(live).OpenAfter(split-1)) {
@@ -70,43 +72,43 @@ func TestWriteFilesOfAgents(t *testing.T) {
 			t.Run(path, func(t *testing.T) {
 				t.Parallel()
 				file := readFile(t, path)
-				var all []Output
+				var all []transcript.Output
 				for _, c := range file.Conversations {
-					all = append(all, Output{
+					all = append(all, transcript.Output{
 						Meta: c.Meta, Items: compactedContext(c), Trigger: "auto",
 						TokensBefore: 1000,
 					})
 				}
 				name, _ := filepath.Rel("testdata", path)
 				var b, again bytes.Buffer
-				if losses, err := WriteFile(&b, f, all...); err != nil || len(losses) > 0 {
+				if losses, err := convert.WriteFile(&b, f, all...); err != nil || len(losses) > 0 {
 					t.Fatalf("%v, losses %+v", err, losses)
 				}
 				golden(t, name+".compacted.out", b.String())
-				if _, err := WriteFile(&again, f, all...); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
+				if _, err := convert.WriteFile(&again, f, all...); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
 					t.Errorf("written twice it is another file: %v", err)
 				}
-				back, err := Read(bytes.NewReader(b.Bytes()), Options{})
+				back, err := transcript.Read(bytes.NewReader(b.Bytes()), transcript.Options{})
 				if err != nil || back.Format != f || len(back.Conversations) != len(all) {
 					t.Fatalf("read back: %v, format %s, %d conversations", err, back.Format, len(back.Conversations))
 				}
 				for i, c := range back.Conversations {
 					summarized(t, c)
 					// stands beside the messages
-					if (f == Vercel || f == MSAgent) && c.Model != file.Conversations[i].Model {
+					if (f == transcript.Vercel || f == transcript.MSAgent) && c.Model != file.Conversations[i].Model {
 						t.Errorf("the model was %q and is %q", file.Conversations[i].Model, c.Model)
 					}
 				}
-				for target, validate := range map[Format]func([]byte, vendorserver.ValidateOptions) error{
-					Anthropic: vendorserver.ValidateAnthropicRequest, OpenAI: vendorserver.ValidateOpenAIRequest,
-					OpenAIResponses: vendorserver.ValidateOpenAIResponsesRequest,
-					Google:          vendorserver.ValidateGoogleRequest,
+				for target, validate := range map[transcript.Format]func([]byte, vendorserver.ValidateOptions) error{
+					transcript.Anthropic: vendorserver.ValidateAnthropicRequest, transcript.OpenAI: vendorserver.ValidateOpenAIRequest,
+					transcript.OpenAIResponses: vendorserver.ValidateOpenAIResponsesRequest,
+					transcript.Google:          vendorserver.ValidateGoogleRequest,
 				} {
 					var s strings.Builder
 					for i, out := range all {
 						var b bytes.Buffer
-						losses, err := WriteFile(&b, target,
-							Output{Meta: out.Meta, Items: contextOf(file.Conversations[i].Messages)})
+						losses, err := convert.WriteFile(&b, target,
+							transcript.Output{Meta: out.Meta, Items: contextOf(file.Conversations[i].Messages)})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -115,14 +117,14 @@ func TestWriteFilesOfAgents(t *testing.T) {
 							fmt.Fprintf(&s, "loss of %s, item %d: %s\n", l.What, l.Item, l.Why)
 						}
 						b.Reset()
-						if _, err := WriteFile(&b, target, out); err != nil {
+						if _, err := convert.WriteFile(&b, target, out); err != nil {
 							t.Fatal(err)
 						}
 						if err := validate(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {
 							t.Errorf("as %s: %v\n%s", target, err, b.Bytes())
 						}
 					}
-					if target == Anthropic || target == OpenAI {
+					if target == transcript.Anthropic || target == transcript.OpenAI {
 						golden(t, name+"."+string(target)+".out", s.String())
 					}
 				}
@@ -132,7 +134,7 @@ func TestWriteFilesOfAgents(t *testing.T) {
 }
 
 // summarized checks that the summary of a written file is known for one.
-func summarized(t *testing.T, c Conversation) {
+func summarized(t *testing.T, c transcript.Conversation) {
 	t.Helper()
 	n := len(c.Compactions)
 	for _, m := range c.Messages {
@@ -153,11 +155,11 @@ func TestSWEAgentName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		auto, err := items(t, bytes.NewReader(data), Options{})
+		auto, err := items(t, bytes.NewReader(data), transcript.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		named, err := items(t, bytes.NewReader(data), Options{Format: SWEAgent})
+		named, err := items(t, bytes.NewReader(data), transcript.Options{Format: transcript.SWEAgent})
 		if err != nil || dump(named) != dump(auto) {
 			t.Errorf("%s: named, it reads as another: %v\n%s", path, err, dump(named))
 		}
@@ -165,20 +167,20 @@ func TestSWEAgentName(t *testing.T) {
 	// A file that shows nothing of what it is.
 	bare := `{"messages":[{"role":"user","content":"fix it"},{"role":"assistant","content":"ok","extra":{` +
 		`"cost":1}},{"role":"exit","content":"x"}]}`
-	f, err := Read(strings.NewReader(bare), Options{Format: SWEAgent})
-	if err != nil || f.Format != OpenAI || len(f.Conversations[0].Messages) != 2 ||
-		f.Conversations[0].Source != sourceMiniSWE {
+	f, err := transcript.Read(strings.NewReader(bare), transcript.Options{Format: transcript.SWEAgent})
+	if err != nil || f.Format != transcript.OpenAI || len(f.Conversations[0].Messages) != 2 ||
+		f.Conversations[0].Source != transcript.SourceMiniSWE {
 		t.Fatalf("%v: %+v", err, f)
 	}
 	var b bytes.Buffer
-	if _, err := WriteFile(&b, SWEAgent,
-		Output{Meta: f.Conversations[0].Meta, Items: contextOf(f.Conversations[0].Messages)}); err != nil {
+	if _, err := convert.WriteFile(&b, transcript.SWEAgent,
+		transcript.Output{Meta: f.Conversations[0].Meta, Items: contextOf(f.Conversations[0].Messages)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := vendorserver.ValidateOpenAIRequest(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {
 		t.Errorf("%v: %s", err, b.Bytes())
 	}
-	if codec, err := CodecFor(SWEAgent); err != nil || codec.Format() != OpenAI {
+	if codec, err := transcript.CodecFor(transcript.SWEAgent); err != nil || codec.Format() != transcript.OpenAI {
 		t.Errorf("%v", err)
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/anthropic"
 )
 
 // The Messages API of Anthropic: https://docs.claude.com/en/api/messages. Its files are request objects, and
@@ -13,253 +16,26 @@ import (
 
 const sourceHTTP = "recorded-http"
 
-type anthropicCodec struct{}
+type anthropicAPI struct{}
 
-func (anthropicCodec) Format() Format { return Anthropic }
+func (anthropicAPI) name() Format { return Anthropic }
 
-func (anthropicCodec) Decode(native []byte) (pipeline.Message, error) {
-	if err := rawjson.Check(native); err != nil {
-		return pipeline.Message{}, parseError(Anthropic, "%v", err)
-	}
-	return decodeAnthropic(native)
-}
+func (anthropicAPI) message(l *layout.Layout) pipeline.Message { return l.Message() }
 
-// decodeAnthropic decodes a message that is known to be sound JSON.
-func decodeAnthropic(native []byte) (pipeline.Message, error) {
-	l, err := anthropicLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	return l.message(), nil
-}
-
-func (anthropicCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	if len(edits) == 0 {
-		return m.Native, nil
-	}
-	if err := rawjson.Check(m.Native); err != nil {
-		return nil, parseError(Anthropic, "%v", err)
-	}
-	l, err := anthropicLayout(m.Native)
+func (anthropicAPI) Make(m pipeline.Made) ([]byte, error) {
+	role, blocks, err := anthropic.Made(m)
 	if err != nil {
 		return nil, err
 	}
-	return l.edit(edits, anthropicInput)
+	return anthropic.Wrap(role, [][]byte{blocks}), nil
 }
 
-func (anthropicCodec) Make(m pipeline.Made) ([]byte, error) {
-	role, blocks, err := anthropicMade(m)
-	if err != nil {
-		return nil, err
-	}
-	return wrapBlocks(role, [][]byte{blocks}), nil
+// read reads {"role":…,"content":…}, sound JSON.
+func (anthropicAPI) read(l *layout.Layout) error {
+	return anthropic.Read(l, rawjson.Root(l.Native), -1, 0)
 }
 
-// anthropicMade gives the role and the one block of a message of our own.
-func anthropicMade(m pipeline.Made) (role string, block []byte, err error) {
-	switch m.Role {
-	case pipeline.RoleTool:
-		return "user", toolResultBlock(m.CallID, rawjson.Quote(m.Text), m.IsError), nil
-	case pipeline.RoleUser, pipeline.RoleAssistant:
-		if strings.TrimSpace(m.Text) == "" {
-			return "", nil, pipeline.Errorf(pipeline.Internal, "a made %s message has no text, which no vendor takes",
-				m.Role)
-		}
-		return string(m.Role), textBlock(m.Text), nil
-	}
-	return "", nil, pipeline.Errorf(pipeline.Internal,
-		"a message of role %s has no place in a Messages request: the system prompt stands beside them", m.Role)
-}
-
-func textBlock(s string) []byte {
-	return fmt.Appendf(nil, `{"type":"text","text":%s}`, rawjson.Quote(s))
-}
-
-func toolResultBlock(id string, content []byte, isError bool) []byte {
-	b := fmt.Appendf(nil, `{"type":"tool_result","tool_use_id":%s,"content":%s`, rawjson.Quote(id), content)
-	if isError {
-		b = append(b, `,"is_error":true`...)
-	}
-	return append(b, "}"...)
-}
-
-func wrapBlocks(role string, blocks [][]byte) []byte {
-	return fmt.Appendf(nil, `{"role":%s,"content":[%s]}`, rawjson.Quote(role), rawjson.Join(blocks))
-}
-
-// anthropicInput is a new input for a tool call: an object, as the API wants it.
-func anthropicInput(_ node, text string) ([]byte, error) {
-	if b := []byte(text); rawjson.Check(b) == nil && rawjson.Root(b).IsObject() {
-		return b, nil
-	}
-	return nil, pipeline.Errorf(pipeline.Internal, "the new input of a tool call must be a JSON object")
-}
-
-// anthropicLayout reads {"role":…,"content":…}, sound JSON.
-func anthropicLayout(native []byte) (*layout, error) {
-	l := &layout{native: native}
-	if err := l.anthropicMessage(Anthropic, rawjson.Root(native), -1, 0); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-// anthropicMessage appends the nodes of the message at v. parent and index name the list entry that goes when
-// the message is left without content.
-func (l *layout) anthropicMessage(f Format, v rawjson.Value, parent, index int) error {
-	if !v.IsObject() {
-		return parseError(f, "it is no object")
-	}
-	var content rawjson.Value
-	l.role = ""
-	for key, f := range v.Fields() {
-		switch string(key) {
-		case "role":
-			l.role = f.Value.Text()
-		case "content":
-			content = f.Value
-		}
-	}
-	switch l.role {
-	case "user", "assistant", "system":
-	case "":
-		return parseError(f, "it has no role")
-	default:
-		return parseError(f, "its role is not user, assistant or system")
-	}
-	switch content.Kind() {
-	case rawjson.String:
-		l.nodes = append(l.nodes, node{
-			part:  pipeline.Part{Kind: pipeline.PartText, Text: content.Text(), Raw: content.Raw()},
-			value: content, list: parent, index: index, block: true,
-		})
-	case rawjson.Array:
-		nodes, err := l.blocks(f, content, list{parent: parent, parentIndex: index})
-		if err != nil {
-			return err
-		}
-		l.nodes = append(l.nodes, nodes...)
-	case rawjson.Missing:
-		return parseError(f, "it has no content")
-	default:
-		return parseError(f, "its content is neither a string nor an array of blocks")
-	}
-	return nil
-}
-
-// blocks reads an array of content blocks, as a list of its own.
-func (l *layout) blocks(f Format, v rawjson.Value, as list) ([]node, error) {
-	as.siblings, as.whole = v.Elements(), v
-	at := l.addList(as)
-	nodes := make([]node, 0, len(as.siblings))
-	for i, el := range as.siblings {
-		n, err := l.block(f, el)
-		if err != nil {
-			return nil, err
-		}
-		n.list, n.index = at, i
-		nodes = append(nodes, n)
-	}
-	return nodes, nil
-}
-
-// block reads one content block.
-func (l *layout) block(f Format, v rawjson.Value) (node, error) {
-	if v.IsString() { // a bare string among blocks
-		return node{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()}, value: v,
-			block: true,
-		}, nil
-	}
-	if !v.IsObject() {
-		return node{}, parseError(f, "a content block is no object")
-	}
-	var typ, txt, thinking, id, useID, name, input, content, src, isError, title, mediaType rawjson.Value
-	v.Read(rawjson.Want{
-		{"type", &typ},
-		{"text", &txt},
-		{"thinking", &thinking},
-		{"id", &id},
-		{"tool_use_id", &useID},
-		{"name", &name},
-		{"input", &input},
-		{"content", &content},
-		{"source", &src},
-		{"is_error", &isError},
-		{"title", &title},
-		{"media_type", &mediaType},
-	})
-	n := node{part: pipeline.Part{Kind: pipeline.PartOpaque, Type: typ.Text(), Raw: v.Raw()}}
-	p := &n.part
-	switch {
-	case p.Type == "text":
-		p.Kind, p.Text, n.value = pipeline.PartText, txt.Text(), txt
-		if !txt.IsString() {
-			p.Kind, n.value = pipeline.PartOpaque, rawjson.Value{}
-		}
-	case p.Type == "thinking", p.Type == "redacted_thinking":
-		p.Kind, p.Text = pipeline.PartReasoning, thinking.Text()
-	case p.Type == "image":
-		p.Kind, p.MediaType = pipeline.PartImage, mediaType.Text()
-		fromSource(p, src)
-	case p.Type == "document":
-		p.Kind, p.Name = pipeline.PartFile, title.Text()
-		fromSource(p, src)
-	case useID.IsString(): // of whatever type: it answers the call of that id
-		p.Kind, p.CallID, p.Name = pipeline.PartToolResult, useID.Text(), name.Text()
-		p.IsError = isError.IsTrue()
-		// The results of server tools have shapes of their own: no text can stand in for them.
-		n.value, n.insert, n.fixed = content, v.End()-1, p.Type != "tool_result" && p.Type != "mcp_tool_result"
-		switch content.Kind() {
-		case rawjson.String:
-			n.content = []node{{
-				part:  pipeline.Part{Kind: pipeline.PartText, Text: content.Text(), Raw: content.Raw()},
-				value: content, list: -1, vacant: `""`, block: true,
-			}}
-		case rawjson.Array:
-			nodes, err := l.blocks(f, content, list{parent: -1, vacant: `""`})
-			if err != nil {
-				return node{}, err
-			}
-			n.content = nodes
-		case rawjson.Object: // an error object of a server tool
-			p.IsError = true
-			n.content = []node{{
-				part: pipeline.Part{
-					Kind: pipeline.PartOpaque, Type: content.Get("type").Text(),
-					Raw: content.Raw(),
-				},
-				list: -1, value: content, vacant: `""`, block: true,
-			}}
-		}
-	case strings.HasSuffix(p.Type, "tool_use") && id.IsString():
-		p.Kind, p.CallID, p.Name = pipeline.PartToolCall, id.Text(), name.Text()
-		p.Input, n.value = string(input.Raw()), input
-	}
-	n.block = p.Kind != pipeline.PartToolCall && p.Kind != pipeline.PartToolResult
-	return n, nil
-}
-
-// fromSource reads the source object of an image or a document.
-func fromSource(p *pipeline.Part, src rawjson.Value) {
-	if !src.IsObject() {
-		return
-	}
-	var typ, data, mediaType rawjson.Value
-	src.Read(rawjson.Want{{"type", &typ}, {"data", &data}, {"media_type", &mediaType}})
-	if s := mediaType.Text(); s != "" {
-		p.MediaType = s
-	}
-	switch typ.Text() {
-	case "base64":
-		binaryPart(p, data.Text())
-	case "text":
-		p.Text = data.Text()
-		p.Bytes = len(p.Text)
-	}
-}
-
-func detectAnthropic(s rawjson.Outline) bool {
+func (f anthropicAPI) detect(s rawjson.Outline) bool {
 	if s.HasPrefix("[].uri", "https://api.anthropic.com/") || s.HasPrefix("uri", "https://api.anthropic.com/") ||
 		s.Has("[].request.anthropic_version") {
 		return true
@@ -280,36 +56,35 @@ func detectAnthropic(s rawjson.Outline) bool {
 			s.HasPrefix(at+"model", "claude", "anthropic.claude", "us.anthropic.", "eu.anthropic.") {
 			return !s.Has(messages+"[].tool_calls", messages+"[].role=tool", messages+"[].role=system")
 		}
-		if anthropicBlocks(s, messages) {
+		if f.blocksIn(s, messages) {
 			return true
 		}
 	}
-	return hasMessages(s, "") && anthropicBlocks(s, "")
+	return hasMessages(s, "") && f.blocksIn(s, "")
 }
 
-// anthropicBlocks says whether messages hold blocks that only this API has.
-func anthropicBlocks(s rawjson.Outline, at string) bool {
+// blocksIn says whether messages hold blocks that only this API has.
+func (anthropicAPI) blocksIn(s rawjson.Outline, at string) bool {
 	at += "[].content[].type="
 	return s.Has(at+"tool_use", at+"tool_result", at+"thinking", at+"redacted_thinking", at+"server_tool_use",
 		at+"document", at+"image")
 }
 
-func openAnthropic(s *stream, o Options) source {
+func (f anthropicAPI) open(s *jsonstream.Reader, o Options) source {
 	return openDocuments(s, o, dialect{
-		format:   Anthropic,
-		decode:   decodeAnthropic,
+		format:   f,
 		wrapper:  httpWrapper,
 		clean:    untouched,
-		envelope: recorded(anthropicRequest),
-		request:  anthropicRequest,
-		answer:   anthropicAnswer,
-		summary:  compactionBlock,
+		envelope: recorded(f.request),
+		request:  f.request,
+		answer:   f.answer,
+		summary:  f.compaction,
 	})
 }
 
-// compactionBlock gives the summary that a message of the assistant's begins with when the vendor compacted: what
+// compaction gives the summary that a message of the assistant's begins with when the vendor compacted: what
 // stands before the block is ignored from then on. The block itself stays in its message, unchanged.
-func compactionBlock(m pipeline.Message, _ bool) (pipeline.Message, bool) {
+func (anthropicAPI) compaction(m pipeline.Message, _ bool) (pipeline.Message, bool) {
 	if m.Role != pipeline.RoleAssistant || len(m.Parts) == 0 || m.Parts[0].Type != "compaction" {
 		return m, false
 	}
@@ -320,7 +95,7 @@ func compactionBlock(m pipeline.Message, _ bool) (pipeline.Message, bool) {
 		return m, true // encrypted
 	}
 	block := fmt.Appendf(nil, `{"type":"text","text":%s}`, content.Raw())
-	summary, err := decodeAnthropic(wrapBlocks("user", [][]byte{block}))
+	summary, err := decode(anthropicAPI{}, anthropic.Wrap("user", [][]byte{block}))
 	if err != nil {
 		return m, false
 	}
@@ -328,26 +103,26 @@ func compactionBlock(m pipeline.Message, _ bool) (pipeline.Message, bool) {
 	return summary, true
 }
 
-// anthropicRequest reads the facts of a request object.
-func anthropicRequest(b []byte, v rawjson.Value, m *Meta) {
+// request reads the facts of a request object.
+func (anthropicAPI) request(b []byte, v rawjson.Value, m *Meta) {
 	m.Vendor = "anthropic"
-	for key, f := range v.Fields() {
+	for key, field := range v.Fields() {
 		switch string(key) {
 		case "model":
-			m.Model = f.Value.Text()
+			m.Model = field.Value.Text()
 		case "system":
-			m.System = f.Value.Present()
+			m.System = field.Value.Present()
 		case "tools":
-			m.Tools = f.Value.Present()
+			m.Tools = field.Value.Present()
 		case "max_tokens":
-			m.MaxTokens = f.Value.Count()
+			m.MaxTokens = field.Value.Count()
 		}
 	}
 }
 
-// anthropicAnswer makes a response object into the message that the next request would hold: its role and its
+// answer makes a response object into the message that the next request would hold: its role and its
 // content, the rest cut out.
-func anthropicAnswer(response []byte) ([][]byte, *Usage) {
+func (f anthropicAPI) answer(response []byte) ([][]byte, *Usage) {
 	v := rawjson.Root(response)
 	if role, _ := v.Lookup("role"); role.Text() != "assistant" {
 		return nil, nil
@@ -356,29 +131,29 @@ func anthropicAnswer(response []byte) ([][]byte, *Usage) {
 		content.IsEmpty() {
 		return nil, nil
 	}
-	usage := anthropicUsage(v.Get("usage"),
+	usage := f.usage(v.Get("usage"),
 		v.Get("model").Text())
 	native, _ := v.KeepKeys("role", "content")
 	return [][]byte{native}, usage
 }
 
-// anthropicUsage reads a usage object, nil when there is none or it says nothing. The four figures sum up to the
+// usage reads a usage object, nil when there is none or it says nothing. The four figures sum up to the
 // context: what the cache gave is not part of input_tokens.
-func anthropicUsage(at rawjson.Value, model string) *Usage {
+func (anthropicAPI) usage(at rawjson.Value, model string) *Usage {
 	if !at.IsObject() {
 		return nil
 	}
 	u := Usage{Model: model}
-	for key, f := range at.Fields() {
+	for key, field := range at.Fields() {
 		switch string(key) {
 		case "input_tokens":
-			u.Input = f.Value.Count()
+			u.Input = field.Value.Count()
 		case "cache_read_input_tokens":
-			u.CacheRead = f.Value.Count()
+			u.CacheRead = field.Value.Count()
 		case "cache_creation_input_tokens":
-			u.CacheCreation = f.Value.Count()
+			u.CacheCreation = field.Value.Count()
 		case "output_tokens":
-			u.Output = f.Value.Count()
+			u.Output = field.Value.Count()
 		}
 	}
 	if u.Used = u.Input + u.CacheRead + u.CacheCreation + u.Output; u.Used == 0 {

@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/wire/responses"
 )
 
 // Messages of odd but real shapes, and what they mean.
@@ -18,181 +20,181 @@ func TestDecodeAPIs(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		format Format
+		format transcript.Format
 		in     string
 		want   string // as dumpMessage has it, without the native
 	}{
-		{"a bare string among parts", OpenAIResponses, `{"role":"user","content":["a"]}`, `message user|text text="a"`},
-		{"nothing said", OpenAIResponses, `{"type":"message","role":"assistant","content":[]}`, `message assistant`},
-		{"a plain null", OpenAIResponses, `{"role":"assistant","content":null}`, `message assistant`},
+		{"a bare string among parts", transcript.OpenAIResponses, `{"role":"user","content":["a"]}`, `message user|text text="a"`},
+		{"nothing said", transcript.OpenAIResponses, `{"type":"message","role":"assistant","content":[]}`, `message assistant`},
+		{"a plain null", transcript.OpenAIResponses, `{"role":"assistant","content":null}`, `message assistant`},
 		{
-			"a part that is not known", OpenAIResponses, `{"role":"user","content":[{"type":"input_video"}]}`,
+			"a part that is not known", transcript.OpenAIResponses, `{"role":"user","content":[{"type":"input_video"}]}`,
 			`message user|opaque type="input_video"`,
 		},
-		{"audio", OpenAIResponses, `{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"wav",` +
+		{"audio", transcript.OpenAIResponses, `{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"wav",` +
 			`"data":"AAAA"}}]}`, `message user|file type="input_audio" media="audio/wav" 3 bytes 0×0`},
 		{
-			"an image by its id", OpenAIResponses, `{"role":"user","content":[{"type":"input_image","file_id":"f"}]}`,
+			"an image by its id", transcript.OpenAIResponses, `{"role":"user","content":[{"type":"input_image","file_id":"f"}]}`,
 			`message user|image type="input_image"`,
 		},
 		{
-			"arguments that are an object", OpenAIResponses,
+			"arguments that are an object", transcript.OpenAIResponses,
 			`{"type":"function_call","call_id":"c","name":"f","arguments":{"a":1}}`,
 			`message assistant|tool_call type="function_call" call="c" name="f" input="{\"a\":1}"`,
 		},
 		{
-			"an output without one", OpenAIResponses, `{"type":"function_call_output","call_id":"c"}`,
+			"an output without one", transcript.OpenAIResponses, `{"type":"function_call_output","call_id":"c"}`,
 			`message tool|tool_result type="function_call_output" call="c"`,
 		},
 		{
-			"an image that was made", OpenAIResponses,
+			"an image that was made", transcript.OpenAIResponses,
 			`{"type":"image_generation_call","id":"ig","status":"completed","result":"AAAA","output_format":"png"}`,
 			`message assistant|tool_call type="image_generation_call" call="ig" ` +
 				`name="image_generation"|tool_result type="image_generation_call" call="ig" ` +
 				`name="image_generation"|  image media="image/png" 3 bytes 0×0`,
 		},
 		{
-			"a call of a server that failed", OpenAIResponses,
+			"a call of a server that failed", transcript.OpenAIResponses,
 			`{"type":"mcp_call","id":"m","server_label":"s","name":"n","arguments":"{}","error":{"type":"x"}}`,
 			`message assistant|tool_call type="mcp_call" call="m" name="s.n" input="{}"|tool_result ` +
 				`type="mcp_call" call="m" name="s.n" error|  text text="{\"type\":\"x\"}"`,
 		},
 		{
-			"a search by the server without a call id", OpenAIResponses,
+			"a search by the server without a call id", transcript.OpenAIResponses,
 			`{"type":"tool_search_call","id":"t","arguments":{"q":1},"call_id":null}`,
 			`message assistant|tool_call type="tool_search_call" call="t" name="tool_search" input="{` +
 				`\"q\":1}"|tool_result type="tool_search_call" call="t" name="tool_search"`,
 		},
 		{
-			"tools that a search found", OpenAIResponses,
+			"tools that a search found", transcript.OpenAIResponses,
 			`{"type":"tool_search_output","call_id":"t","tools":[{"name":"n"}]}`,
 			`message tool|tool_result type="tool_search_output" call="t"|  text text="[{\"name\":\"n\"}]"`,
 		},
 		{
-			"a program", OpenAIResponses, `{"type":"program","id":"p","call_id":"c","code":"1","fingerprint":"f"}`,
+			"a program", transcript.OpenAIResponses, `{"type":"program","id":"p","call_id":"c","code":"1","fingerprint":"f"}`,
 			`message assistant|tool_call type="program" call="c" name="program" input="1"`,
 		},
 		{
-			"what a program gave", OpenAIResponses,
+			"what a program gave", transcript.OpenAIResponses,
 			`{"type":"program_output","id":"p","call_id":"c","result":"1","status":"completed"}`,
 			`message tool|tool_result type="program_output" call="c"|  text text="1"`,
 		},
 		{
-			"reasoning with its own words", OpenAIResponses, `{"type":"reasoning","summary":[{"type":"summary_text",` +
+			"reasoning with its own words", transcript.OpenAIResponses, `{"type":"reasoning","summary":[{"type":"summary_text",` +
 				`"text":"s"}],"content":[{"type":"reasoning_text","text":"c"}]}`,
 			`message assistant|reasoning type="reasoning" text="s\nc"`,
 		},
 		{
-			"tools that were added", OpenAIResponses, `{"type":"additional_tools","role":"developer","tools":[]}`,
+			"tools that were added", transcript.OpenAIResponses, `{"type":"additional_tools","role":"developer","tools":[]}`,
 			`message system|opaque type="additional_tools"`,
 		},
 		{
-			"asked for a compaction", OpenAIResponses, `{"type":"compaction_trigger"}`,
+			"asked for a compaction", transcript.OpenAIResponses, `{"type":"compaction_trigger"}`,
 			`message user/synthetic|opaque type="compaction_trigger"`,
 		},
 		{
-			"the environment of Codex", OpenAIResponses,
+			"the environment of Codex", transcript.OpenAIResponses,
 			`{"role":"user","content":"<environment_context>\n</environment_context>"}`,
 			`message user/user_info|text text="<environment_context>\n</environment_context>"`,
 		},
-		{"the environment beside words of the user's", OpenAIResponses, `{"role":"user","content":[{` +
+		{"the environment beside words of the user's", transcript.OpenAIResponses, `{"role":"user","content":[{` +
 			`"type":"input_text","text":"<environment_context></environment_context>"},{"type":"input_text",` +
 			`"text":"hi"}]}`, `message user|text type="input_text" ` +
 			`text="<environment_context></environment_context>"|text type="input_text" text="hi"`},
 
 		{
-			"a message of another agent", Codex,
+			"a message of another agent", transcript.Codex,
 			record(`{"type":"agent_message","author":"/root/a","recipient":"/root","content":"done"}`),
 			`message user/synthetic|text text="done"`,
 		},
 		{
-			"a local shell's call", Codex,
+			"a local shell's call", transcript.Codex,
 			record(`{"type":"local_shell_call","call_id":"c","status":"completed","action":{"type":"exec",` +
 				`"command":["ls"]}}`), `message assistant|tool_call type="local_shell_call" call="c" ` +
 				`name="local_shell" input="{\"type\":\"exec\",\"command\":[\"ls\"]}"`,
 		},
 
-		{"no role", Google, `{"parts":[{"text":"a"}]}`, `message user|text text="a"`},
-		{"nothing said", Google, `{"role":"model"}`, `message assistant`},
-		{"parts that are null", Google, `{"role":"model","parts":null}`, `message assistant`},
+		{"no role", transcript.Google, `{"parts":[{"text":"a"}]}`, `message user|text text="a"`},
+		{"nothing said", transcript.Google, `{"role":"model"}`, `message assistant`},
+		{"parts that are null", transcript.Google, `{"role":"model","parts":null}`, `message assistant`},
 		{
-			"a role of old", Google, `{"role":"function","parts":[{"functionResponse":{"name":"f","response":{` +
+			"a role of old", transcript.Google, `{"role":"function","parts":[{"functionResponse":{"name":"f","response":{` +
 				`"a":1}}}]}`,
 			`message tool|tool_result type="functionResponse" name="f"|  text text="{\"a\":1}"`,
 		},
 		{
-			"a response that is a text", Google,
+			"a response that is a text", transcript.Google,
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":"r"}}]}`,
 			`message tool|tool_result type="functionResponse" name="f"|  text text="r"`,
 		},
 		{
-			"an error beside more", Google,
+			"an error beside more", transcript.Google,
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"e","code":2}}}]}`,
 			`message tool|tool_result type="functionResponse" name="f" error|  text text="{\"error\":\"e\",\"code\":2}"`,
 		},
 		{
-			"an empty response", Google, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}`,
+			"an empty response", transcript.Google, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}`,
 			`message tool|tool_result type="functionResponse" name="f"`,
 		},
 		{
-			"a call that is no object", Google, `{"role":"model","parts":[{"functionCall":7}]}`,
+			"a call that is no object", transcript.Google, `{"role":"model","parts":[{"functionCall":7}]}`,
 			`message assistant|tool_call type="functionCall"`,
 		},
 		{
-			"a thought of which only the signature is left", Google,
+			"a thought of which only the signature is left", transcript.Google,
 			`{"role":"model","parts":[{"thought":true,"thoughtSignature":"c2ln"}]}`, `message assistant|reasoning`,
 		},
-		{"a part that is not known", Google, `{"role":"model","parts":[{"hologram":{}}]}`, `message assistant|opaque`},
-		{"a call that the server runs", Google, `{"role":"model","parts":[{"tool_call":{"id":"t",` +
+		{"a part that is not known", transcript.Google, `{"role":"model","parts":[{"hologram":{}}]}`, `message assistant|opaque`},
+		{"a call that the server runs", transcript.Google, `{"role":"model","parts":[{"tool_call":{"id":"t",` +
 			`"tool_type":"GOOGLE_SEARCH","args":{"q":"x"}}},{"tool_response":{"id":"t",` +
 			`"tool_type":"GOOGLE_SEARCH","response":{"r":1}}}]}`, `message assistant|tool_call type="toolCall" ` +
 			`call="t" name="GOOGLE_SEARCH" input="{\"q\":\"x\"}"|tool_result type="toolResponse" call="t" ` +
 			`name="GOOGLE_SEARCH"|  text text="{\"r\":1}"`},
-		{"code that failed", Google, `{"role":"model","parts":[{"codeExecutionResult":{"outcome":"OUTCOME_FAILED",` +
+		{"code that failed", transcript.Google, `{"role":"model","parts":[{"codeExecutionResult":{"outcome":"OUTCOME_FAILED",` +
 			`"output":"boom"}}]}`, `message assistant|tool_result type="codeExecutionResult" ` +
 			`name="code_execution" error|  text text="boom"`},
 
 		{
-			"a single part", GeminiCLI, `{"id":"m","type":"user","content":{"text":"a"}}`,
+			"a single part", transcript.GeminiCLI, `{"id":"m","type":"user","content":{"text":"a"}}`,
 			`message user id=m|text text="a"`,
 		},
-		{"a single image", GeminiCLI, `{"id":"m","type":"user","content":{"inlineData":{"mimeType":"image/png",` +
+		{"a single image", transcript.GeminiCLI, `{"id":"m","type":"user","content":{"inlineData":{"mimeType":"image/png",` +
 			`"data":"AAAA"}}}`, `message user id=m|image media="image/png" 3 bytes 0×0`},
 		{
-			"one call, written in two places", GeminiCLI, `{"id":"m","type":"gemini","content":[{"functionCall":{` +
+			"one call, written in two places", transcript.GeminiCLI, `{"id":"m","type":"gemini","content":[{"functionCall":{` +
 				`"name":"f","args":{"a":1}}}],"toolCalls":[{"id":"c","name":"f","args":{"a":1},"result":[]}]}`,
 			`message assistant id=m|tool_call type="functionCall" call="c" name="f" input="{\"a\":1}"`,
 		},
 		{
-			"two calls of one name", GeminiCLI, `{"id":"m","type":"gemini","content":[{"functionCall":{"name":"f",` +
+			"two calls of one name", transcript.GeminiCLI, `{"id":"m","type":"gemini","content":[{"functionCall":{"name":"f",` +
 				`"args":{"a":1}}}],"toolCalls":[{"id":"c","name":"f","args":{"a":2},"result":[]}]}`,
 			`message assistant id=m|tool_call type="functionCall" name="f" input="{\"a\":1}"|tool_call ` +
 				`type="tool_call" call="c" name="f" input="{\"a\":2}"`,
 		},
 		{
-			"a result that is one response", GeminiCLI, `{"type":"toolResults","of":"m","toolCalls":[{"id":"c",` +
+			"a result that is one response", transcript.GeminiCLI, `{"type":"toolResults","of":"m","toolCalls":[{"id":"c",` +
 				`"name":"f","result":{"functionResponse":{"name":"f","response":{"output":"r"}}}}]}`,
 			`message tool|tool_result type="functionResponse" call="c" name="f"|  text text="r"`,
 		},
 
 		{
-			"a reply in a stream", ClaudeStream, `{"type":"assistant","message":{"role":"assistant","content":[{` +
+			"a reply in a stream", transcript.ClaudeStream, `{"type":"assistant","message":{"role":"assistant","content":[{` +
 				`"type":"text","text":"a"}]},"parent_tool_use_id":null,"uuid":"u"}`,
 			`message assistant id=u|text type="text" text="a"`,
 		},
 		{
-			"what the program said in a stream", ClaudeStream,
+			"what the program said in a stream", transcript.ClaudeStream,
 			`{"type":"user","message":{"role":"user","content":"go on"},"isSynthetic":true,"uuid":"u"}`,
 			`message user/reminder id=u|text text="go on"`,
 		},
 
 		{
-			"a compaction block", Anthropic,
+			"a compaction block", transcript.Anthropic,
 			`{"role":"assistant","content":[{"type":"compaction","content":"c"},{"type":"text","text":"a"}]}`,
 			`message assistant|opaque type="compaction"|text type="text" text="a"`,
 		},
 	} {
-		codec, err := CodecFor(c.format)
+		codec, err := transcript.CodecFor(c.format)
 		if err != nil || codec.Format() != c.format {
 			t.Fatalf("the codec of %s is of %s: %v", c.format, codec.Format(), err)
 		}
@@ -212,36 +214,36 @@ func TestDecodeAPIs(t *testing.T) {
 func TestDecodeAPIErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		format Format
+		format transcript.Format
 		in     string
 		err    string
 	}{
-		{OpenAIResponses, `{`, "ends in the middle"},
-		{OpenAIResponses, `[]`, "it is no object"},
-		{OpenAIResponses, `{"content":"a"}`, "neither a type nor a role"},
-		{OpenAIResponses, `{"type":"message","content":"a"}`, "has no role"},
-		{OpenAIResponses, `{"role":"robot","content":"a"}`, "its role is not user, assistant, system or developer"},
-		{OpenAIResponses, `{"role":"user"}`, "it has no content"},
-		{OpenAIResponses, `{"role":"user","content":7}`, "neither a string nor an array"},
-		{OpenAIResponses, `{"type":"function_call_output","call_id":"c","output":7}`, "neither a string nor an array"},
-		{Codex, `{"type":"response_item"}`, "no record with a payload"},
-		{Codex, `{"type":"response_item","payload":7}`, "it is no object"},
-		{Google, `7`, "it is no object"},
-		{Google, `{}`, "neither a role nor parts"},
-		{Google, `{"role":"robot","parts":[]}`, "its role is not user or model"},
-		{Google, `{"role":"user","parts":{}}`, "its parts are no array"},
-		{Google, `{"role":"user","parts":[7]}`, "a part is no object"},
-		{Google, `{"role":"user","parts":[{"functionResponse":{"name":"f","parts":[7]}}]}`, "a part is no object"},
-		{GeminiCLI, `[]`, "it is no object"},
-		{GeminiCLI, `{"id":"m"}`, "it has no type"},
-		{GeminiCLI, `{"id":"m","type":"info","content":"x"}`, `an entry of type "info" is no message`},
-		{GeminiCLI, `{"id":"m","type":"user","content":7}`, "neither a string nor parts"},
-		{GeminiCLI, `{"id":"m","type":"user","content":[7]}`, "a part is no object"},
-		{GeminiCLI, `{"type":"toolResults"}`, "it has no results"},
-		{GeminiCLI, `{"type":"toolResults","toolCalls":[{"id":"c","result":[7]}]}`, "a part is no object"},
-		{ClaudeStream, `{"type":"result"}`, "is no message"},
+		{transcript.OpenAIResponses, `{`, "ends in the middle"},
+		{transcript.OpenAIResponses, `[]`, "it is no object"},
+		{transcript.OpenAIResponses, `{"content":"a"}`, "neither a type nor a role"},
+		{transcript.OpenAIResponses, `{"type":"message","content":"a"}`, "has no role"},
+		{transcript.OpenAIResponses, `{"role":"robot","content":"a"}`, "its role is not user, assistant, system or developer"},
+		{transcript.OpenAIResponses, `{"role":"user"}`, "it has no content"},
+		{transcript.OpenAIResponses, `{"role":"user","content":7}`, "neither a string nor an array"},
+		{transcript.OpenAIResponses, `{"type":"function_call_output","call_id":"c","output":7}`, "neither a string nor an array"},
+		{transcript.Codex, `{"type":"response_item"}`, "no record with a payload"},
+		{transcript.Codex, `{"type":"response_item","payload":7}`, "it is no object"},
+		{transcript.Google, `7`, "it is no object"},
+		{transcript.Google, `{}`, "neither a role nor parts"},
+		{transcript.Google, `{"role":"robot","parts":[]}`, "its role is not user or model"},
+		{transcript.Google, `{"role":"user","parts":{}}`, "its parts are no array"},
+		{transcript.Google, `{"role":"user","parts":[7]}`, "a part is no object"},
+		{transcript.Google, `{"role":"user","parts":[{"functionResponse":{"name":"f","parts":[7]}}]}`, "a part is no object"},
+		{transcript.GeminiCLI, `[]`, "it is no object"},
+		{transcript.GeminiCLI, `{"id":"m"}`, "it has no type"},
+		{transcript.GeminiCLI, `{"id":"m","type":"info","content":"x"}`, `an entry of type "info" is no message`},
+		{transcript.GeminiCLI, `{"id":"m","type":"user","content":7}`, "neither a string nor parts"},
+		{transcript.GeminiCLI, `{"id":"m","type":"user","content":[7]}`, "a part is no object"},
+		{transcript.GeminiCLI, `{"type":"toolResults"}`, "it has no results"},
+		{transcript.GeminiCLI, `{"type":"toolResults","toolCalls":[{"id":"c","result":[7]}]}`, "a part is no object"},
+		{transcript.ClaudeStream, `{"type":"result"}`, "is no message"},
 	} {
-		codec, err := CodecFor(c.format)
+		codec, err := transcript.CodecFor(c.format)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,42 +264,42 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		format Format
+		format transcript.Format
 		in     string
 		edits  []pipeline.Edit
 		out    string // empty: nothing is left
 	}{
 		{
-			"a plain string", OpenAIResponses, `{ "role":"user", "content":"long" }`,
+			"a plain string", transcript.OpenAIResponses, `{ "role":"user", "content":"long" }`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{ "role":"user", "content":"short" }`,
 		},
 		{
-			"a part", OpenAIResponses, `{"role":"user","content":[ {"type":"input_text","text":"a","x":1} , {` +
+			"a part", transcript.OpenAIResponses, `{"role":"user","content":[ {"type":"input_text","text":"a","x":1} , {` +
 				`"type":"input_text","text":"b"}]}`,
 			[]pipeline.Edit{replace(0, -1, "<c>")},
 			`{"role":"user","content":[ {"type":"input_text","text":"<c>","x":1} , {"type":"input_text","text":"b"}]}`,
 		},
 		{
-			"an image of the user's becomes text", OpenAIResponses, `{"role":"user","content":[{` +
+			"an image of the user's becomes text", transcript.OpenAIResponses, `{"role":"user","content":[{` +
 				`"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:image/png;base64,AAAA"}]}`,
 			[]pipeline.Edit{replace(1, -1, "[image]")},
 			`{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_text","text":"[image]"}]}`,
 		},
 		{
-			"an output", OpenAIResponses, `{"type":"function_call_output","output":"long","call_id":"c", ` +
+			"an output", transcript.OpenAIResponses, `{"type":"function_call_output","output":"long","call_id":"c", ` +
 				`"n":9007199254740993}`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"type":"function_call_output","output":"short","call_id":"c", "n":9007199254740993}`,
 		},
 		{
-			"an output in parts, as a whole", OpenAIResponses, `{"type":"function_call_output","call_id":"c",` +
+			"an output in parts, as a whole", transcript.OpenAIResponses, `{"type":"function_call_output","call_id":"c",` +
 				`"output":[{"type":"input_text","text":"a"},{"type":"input_text","text":"b"}]}`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"type":"function_call_output","call_id":"c","output":"short"}`,
 		},
 		{
-			"an image inside of an output", OpenAIResponses, `{"type":"function_call_output","call_id":"c",` +
+			"an image inside of an output", transcript.OpenAIResponses, `{"type":"function_call_output","call_id":"c",` +
 				`"output":[{"type":"input_text","text":"a"}, {"type":"input_image",` +
 				`"image_url":"data:image/png;base64,AAAA"}]}`,
 			[]pipeline.Edit{replace(0, 1, "[binary]")},
@@ -305,118 +307,118 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 				`"type":"input_text","text":"[binary]"}]}`,
 		},
 		{
-			"an output without one", OpenAIResponses, `{"type":"function_call_output","call_id":"c"}`,
+			"an output without one", transcript.OpenAIResponses, `{"type":"function_call_output","call_id":"c"}`,
 			[]pipeline.Edit{replace(0, -1, "none")},
 			`{"type":"function_call_output","call_id":"c","output":"none"}`,
 		},
 		{
-			"what a shell gave", OpenAIResponses, `{"type":"shell_call_output","call_id":"c","output":[{` +
+			"what a shell gave", transcript.OpenAIResponses, `{"type":"shell_call_output","call_id":"c","output":[{` +
 				`"stdout":"long","stderr":"","outcome":{"type":"exit","exit_code":3}}]}`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"type":"shell_call_output","call_id":"c","output":[{"stdout":"short","stderr":"","outcome":{` +
 				`"type":"exit","exit_code":0}}]}`,
 		},
 		{
-			"a screenshot stays", OpenAIResponses, `{"type":"computer_call_output","call_id":"c","output":{` +
+			"a screenshot stays", transcript.OpenAIResponses, `{"type":"computer_call_output","call_id":"c","output":{` +
 				`"type":"computer_screenshot","image_url":"data:image/png;base64,AAAA"}}`,
 			[]pipeline.Edit{replace(0, -1, "x"), replace(0, 0, "y")},
 			`{"type":"computer_call_output","call_id":"c","output":{"type":"computer_screenshot",` +
 				`"image_url":"data:image/png;base64,AAAA"}}`,
 		},
 		{
-			"arguments", OpenAIResponses, `{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":1}"}`,
+			"arguments", transcript.OpenAIResponses, `{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":1}"}`,
 			[]pipeline.Edit{replace(0, -1, `{"a":2}`)},
 			`{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":2}"}`,
 		},
 		{
-			"reasoning dropped", OpenAIResponses, `{"type":"reasoning","summary":[],"encrypted_content":"x"}`,
+			"reasoning dropped", transcript.OpenAIResponses, `{"type":"reasoning","summary":[],"encrypted_content":"x"}`,
 			[]pipeline.Edit{drop(0, -1)},
 			``,
 		},
 		{
-			"what the vendor ran stays as it is", OpenAIResponses,
+			"what the vendor ran stays as it is", transcript.OpenAIResponses,
 			`{"type":"mcp_call","id":"m","name":"n","arguments":"{}","output":"long"}`,
 			[]pipeline.Edit{replace(0, -1, "x"), replace(1, -1, "y")},
 			`{"type":"mcp_call","id":"m","name":"n","arguments":"{}","output":"long"}`,
 		},
 		{
-			"and goes as a whole", OpenAIResponses,
+			"and goes as a whole", transcript.OpenAIResponses,
 			`{"type":"mcp_call","id":"m","name":"n","arguments":"{}","output":"long"}`,
 			[]pipeline.Edit{drop(0, -1), drop(1, -1)},
 			``,
 		},
 		{
-			"a result in a record", Codex, `{"timestamp":"t", "type":"response_item","payload":{` +
+			"a result in a record", transcript.Codex, `{"timestamp":"t", "type":"response_item","payload":{` +
 				`"type":"custom_tool_call_output","call_id":"c","output":"long"} }`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"timestamp":"t", "type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"c",` +
 				`"output":"short"} }`,
 		},
 		{
-			"a text", Google, `{"role":"user", "parts":[ {"text":"a"} , {"text":"b"}]}`,
+			"a text", transcript.Google, `{"role":"user", "parts":[ {"text":"a"} , {"text":"b"}]}`,
 			[]pipeline.Edit{replace(1, -1, "c")},
 			`{"role":"user", "parts":[ {"text":"a"} , {"text":"c"}]}`,
 		},
 		{
-			"a response", Google, `{"role":"user","parts":[{"functionResponse":{"id":"r","name":"f","response":{` +
+			"a response", transcript.Google, `{"role":"user","parts":[{"functionResponse":{"id":"r","name":"f","response":{` +
 				`"output":"long"},"x":1}}]}`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"role":"user","parts":[{"functionResponse":{"id":"r","name":"f","response":{"output":"short"},"x":1}}]}`,
 		},
 		{
-			"the text in a response", Google,
+			"the text in a response", transcript.Google,
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{ "result" : "long" }}}]}`,
 			[]pipeline.Edit{replace(0, 0, "short")},
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{ "result" : "short" }}}]}`,
 		},
 		{
-			"an error stays one", Google, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{` +
+			"an error stays one", transcript.Google, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{` +
 				`"error":"long","code":1}}}]}`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"short"}}}]}`,
 		},
 		{
-			"a response of another shape", Google,
+			"a response of another shape", transcript.Google,
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"files":["a"]}}}]}`,
 			[]pipeline.Edit{replace(0, 0, "one")},
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"one"}}}]}`,
 		},
 		{
-			"a response without one", Google, `{"role":"user","parts":[{"functionResponse":{"name":"f"}}]}`,
+			"a response without one", transcript.Google, `{"role":"user","parts":[{"functionResponse":{"name":"f"}}]}`,
 			[]pipeline.Edit{replace(0, -1, "none")},
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"none"}}}]}`,
 		},
 		{
-			"an image in a response goes: no text may stand there", Google, `{"role":"user","parts":[{` +
+			"an image in a response goes: no text may stand there", transcript.Google, `{"role":"user","parts":[{` +
 				`"functionResponse":{"name":"f","response":{"output":"o"},"parts":[{"inlineData":{` +
 				`"mimeType":"image/png","data":"AAAA"}}]}}]}`,
 			[]pipeline.Edit{replace(0, 1, "[binary]")},
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"o"},"parts":[]}}]}`,
 		},
 		{
-			"an image beside words", Google,
+			"an image beside words", transcript.Google,
 			`{"role":"user","parts":[{"inline_data":{"mime_type":"image/png","data":"AAAA"}},{"text":"a"}]}`,
 			[]pipeline.Edit{replace(0, -1, "[image]")},
 			`{"role":"user","parts":[{"text":"[image]"},{"text":"a"}]}`,
 		},
 		{
-			"the input of a call", Google,
+			"the input of a call", transcript.Google,
 			`{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":1}},"thoughtSignature":"c2ln"}]}`,
 			[]pipeline.Edit{replace(0, -1, `{"a":2}`)},
 			`{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":2}},"thoughtSignature":"c2ln"}]}`,
 		},
 		{
-			"a call without an input", Google, `{"role":"model","parts":[{"functionCall":{"name":"f"}}]}`,
+			"a call without an input", transcript.Google, `{"role":"model","parts":[{"functionCall":{"name":"f"}}]}`,
 			[]pipeline.Edit{replace(0, -1, `{"a":2}`)},
 			`{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":2}}}]}`,
 		},
 		{
-			"thoughts dropped", Google, `{"role":"model","parts":[{"text":"t","thought":true}, {"text":"a"}]}`,
+			"thoughts dropped", transcript.Google, `{"role":"model","parts":[{"text":"t","thought":true}, {"text":"a"}]}`,
 			[]pipeline.Edit{drop(0, -1)},
 			`{"role":"model","parts":[{"text":"a"}]}`,
 		},
 		{
-			"one of two results", GeminiCLI, `{"type":"toolResults","of":"m","toolCalls":[{"id":"c","name":"f",` +
+			"one of two results", transcript.GeminiCLI, `{"type":"toolResults","of":"m","toolCalls":[{"id":"c","name":"f",` +
 				`"result":"long"},{"id":"d","name":"f","result":[{"functionResponse":{"name":"f","response":{` +
 				`"output":"long"}}}]}]}`,
 			[]pipeline.Edit{replace(0, -1, "s"), replace(1, 0, "t")},
@@ -424,21 +426,21 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 				`"result":[{"functionResponse":{"name":"f","response":{"output":"t"}}}]}]}`,
 		},
 		{
-			"a result dropped", GeminiCLI, `{"type":"toolResults","of":"m","toolCalls":[{"id":"c","name":"f",` +
+			"a result dropped", transcript.GeminiCLI, `{"type":"toolResults","of":"m","toolCalls":[{"id":"c","name":"f",` +
 				`"result":"a"},{"id":"d","name":"f","result":[{"functionResponse":{"name":"f","response":{` +
 				`"output":"b"}}}]}]}`,
 			[]pipeline.Edit{drop(1, -1)},
 			`{"type":"toolResults","of":"m","toolCalls":[{"id":"c","name":"f","result":"a"}]}`,
 		},
 		{
-			"a call that stands in two places goes from both", GeminiCLI, `{"id":"m","type":"gemini","content":[{` +
+			"a call that stands in two places goes from both", transcript.GeminiCLI, `{"id":"m","type":"gemini","content":[{` +
 				`"text":"a"},{"functionCall":{"id":"c","name":"f","args":{}}}],"toolCalls":[{"id":"c","name":"f",` +
 				`"args":{},"result":[]}]}`,
 			[]pipeline.Edit{drop(1, -1)},
 			`{"id":"m","type":"gemini","content":[{"text":"a"}],"toolCalls":[]}`,
 		},
 		{
-			"a plain content beside calls", GeminiCLI,
+			"a plain content beside calls", transcript.GeminiCLI,
 			`{"id":"m","type":"gemini","content":"long","toolCalls":[{"id":"c","name":"f","args":{},"result":[]}]}`,
 			[]pipeline.Edit{drop(
 				0, -1)},
@@ -446,13 +448,13 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 				`"result":[]}]}`,
 		},
 		{
-			"a single part", GeminiCLI, `{"id":"m","type":"user","content":{"inlineData":{"mimeType":"image/png",` +
+			"a single part", transcript.GeminiCLI, `{"id":"m","type":"user","content":{"inlineData":{"mimeType":"image/png",` +
 				`"data":"AAAA"}}}`,
 			[]pipeline.Edit{replace(0, -1, "[image]")},
 			`{"id":"m","type":"user","content":"[image]"}`,
 		},
 		{
-			"a compaction block stays, whatever goes beside it", Anthropic, `{"role":"assistant","content":[{` +
+			"a compaction block stays, whatever goes beside it", transcript.Anthropic, `{"role":"assistant","content":[{` +
 				`"type":"compaction","content":"c","signature":"s"}, {"type":"text","text":"a"}]}`,
 			[]pipeline.Edit{replace(1, -1, "b")},
 			`{"role":"assistant","content":[{"type":"compaction","content":"c","signature":"s"}, {"type":"text",` +
@@ -461,7 +463,7 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.format, "/", c.name), func(t *testing.T) {
 			t.Parallel()
-			codec, err := CodecFor(c.format)
+			codec, err := transcript.CodecFor(c.format)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -486,11 +488,11 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 		})
 	}
 	// Where the API has an object for an input, no other text can stand in.
-	m, err := responsesCodec{}.Decode([]byte(`{"type":"shell_call","call_id":"c","action":{"commands":["ls"]}}`))
+	m, err := codecOf(t, transcript.OpenAIResponses).Decode([]byte(`{"type":"shell_call","call_id":"c","action":{"commands":["ls"]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (responsesCodec{}).Encode(m, []pipeline.Edit{replace(0, -1, "ls")}); err == nil ||
+	if _, err := codecOf(t, transcript.OpenAIResponses).Encode(m, []pipeline.Edit{replace(0, -1, "ls")}); err == nil ||
 		!strings.Contains(err.Error(), "must be a JSON object") {
 		t.Errorf("got %v", err)
 	}
@@ -503,69 +505,69 @@ func TestMakeForAPIs(t *testing.T) {
 		return pipeline.Made{Role: pipeline.RoleTool, CallID: "c", Name: "f", Type: typ, Text: "none", IsError: true}
 	}
 	for _, c := range []struct {
-		format Format
+		format transcript.Format
 		made   pipeline.Made
 		out    string
 		err    string
 	}{
-		{OpenAIResponses, summary, `{"type":"message","role":"user","content":[{"type":"input_text","text":"S \"x\""}]}`, ""},
+		{transcript.OpenAIResponses, summary, `{"type":"message","role":"user","content":[{"type":"input_text","text":"S \"x\""}]}`, ""},
 		{
-			OpenAIResponses,
+			transcript.OpenAIResponses,
 			pipeline.Made{Role: pipeline.RoleSystem, Text: "s"},
 			`{"type":"message","role":"system","content":[{"type":"input_text","text":"s"}]}`, "",
 		},
 		{
-			OpenAIResponses,
+			transcript.OpenAIResponses,
 			pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"},
 			`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}`, "",
 		},
-		{OpenAIResponses, pipeline.Made{Role: pipeline.RoleUser, Text: " "}, "", "has no text"},
-		{OpenAIResponses, result(""), `{"type":"function_call_output","call_id":"c","output":"none"}`, ""},
-		{OpenAIResponses, result("function_call"), `{"type":"function_call_output","call_id":"c","output":"none"}`, ""},
+		{transcript.OpenAIResponses, pipeline.Made{Role: pipeline.RoleUser, Text: " "}, "", "has no text"},
+		{transcript.OpenAIResponses, result(""), `{"type":"function_call_output","call_id":"c","output":"none"}`, ""},
+		{transcript.OpenAIResponses, result("function_call"), `{"type":"function_call_output","call_id":"c","output":"none"}`, ""},
 		{
-			OpenAIResponses, result("custom_tool_call"),
+			transcript.OpenAIResponses, result("custom_tool_call"),
 			`{"type":"custom_tool_call_output","call_id":"c","output":"none"}`, "",
 		},
 		{
-			OpenAIResponses, result("local_shell_call"), `{"type":"local_shell_call_output","id":"c","output":"none"}`,
+			transcript.OpenAIResponses, result("local_shell_call"), `{"type":"local_shell_call_output","id":"c","output":"none"}`,
 			"",
 		},
-		{OpenAIResponses, result("shell_call"), `{"type":"shell_call_output","call_id":"c","output":[{` +
+		{transcript.OpenAIResponses, result("shell_call"), `{"type":"shell_call_output","call_id":"c","output":[{` +
 			`"stdout":"none","stderr":"","outcome":{"type":"exit","exit_code":1}}]}`, ""},
 		{
-			OpenAIResponses, result("apply_patch_call"),
+			transcript.OpenAIResponses, result("apply_patch_call"),
 			`{"type":"apply_patch_call_output","call_id":"c","status":"failed","output":"none"}`, "",
 		},
 		{
-			OpenAIResponses, result("computer_call"),
+			transcript.OpenAIResponses, result("computer_call"),
 			`{"type":"computer_call_output","call_id":"c","output":{"type":"computer_screenshot","image_url":"` +
-				noScreenshot + `"}}`, "",
+				responses.NoScreenshot + `"}}`, "",
 		},
-		{Codex, summary, `{"type":"response_item","payload":{"type":"message","role":"user","content":[{` +
+		{transcript.Codex, summary, `{"type":"response_item","payload":{"type":"message","role":"user","content":[{` +
 			`"type":"input_text","text":"S \"x\""}]}}`, ""},
 		{
-			Codex, result("custom_tool_call"),
+			transcript.Codex, result("custom_tool_call"),
 			`{"type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"c","output":"none"}}`, "",
 		},
-		{Codex, pipeline.Made{Role: pipeline.RoleUser}, "", "has no text"},
-		{Google, summary, `{"role":"user","parts":[{"text":"S \"x\""}]}`, ""},
-		{Google, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, `{"role":"model","parts":[{"text":"a"}]}`, ""},
+		{transcript.Codex, pipeline.Made{Role: pipeline.RoleUser}, "", "has no text"},
+		{transcript.Google, summary, `{"role":"user","parts":[{"text":"S \"x\""}]}`, ""},
+		{transcript.Google, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, `{"role":"model","parts":[{"text":"a"}]}`, ""},
 		{
-			Google, result("functionCall"),
+			transcript.Google, result("functionCall"),
 			`{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"error":"none"}}}]}`, "",
 		},
-		{Google, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, "", "stands beside them"},
-		{Google, pipeline.Made{Role: pipeline.RoleUser, Text: "\n"}, "", "has no text"},
-		{GeminiCLI, result(""), `{"type":"toolResults","toolCalls":[{"id":"c","name":"f","result":[{` +
+		{transcript.Google, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, "", "stands beside them"},
+		{transcript.Google, pipeline.Made{Role: pipeline.RoleUser, Text: "\n"}, "", "has no text"},
+		{transcript.GeminiCLI, result(""), `{"type":"toolResults","toolCalls":[{"id":"c","name":"f","result":[{` +
 			`"functionResponse":{"id":"c","name":"f","response":{"error":"none"}}}]}]}`, ""},
-		{GeminiCLI, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, "", "none can be made"},
-		{ClaudeStream, summary, `{"type":"user","message":{"role":"user","content":[{"type":"text","text":"S ` +
+		{transcript.GeminiCLI, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, "", "none can be made"},
+		{transcript.ClaudeStream, summary, `{"type":"user","message":{"role":"user","content":[{"type":"text","text":"S ` +
 			`\"x\""}]},"parent_tool_use_id":null,"isSynthetic":true}`, ""},
-		{ClaudeStream, result(""), `{"type":"user","message":{"role":"user","content":[{"type":"tool_result",` +
+		{transcript.ClaudeStream, result(""), `{"type":"user","message":{"role":"user","content":[{"type":"tool_result",` +
 			`"tool_use_id":"c","content":"none","is_error":true}]},"parent_tool_use_id":null}`, ""},
-		{ClaudeStream, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, "", "none can be made"},
+		{transcript.ClaudeStream, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, "", "none can be made"},
 	} {
-		codec, err := CodecFor(c.format)
+		codec, err := transcript.CodecFor(c.format)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -588,11 +590,11 @@ func TestMakeForAPIs(t *testing.T) {
 		}
 	}
 	// The id of an entry of Gemini CLI is a hash of what is in it.
-	one, err := geminiCodec{}.Make(summary)
+	one, err := codecOf(t, transcript.GeminiCLI).Make(summary)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, _ := geminiCodec{}.Make(summary)
+	two, _ := codecOf(t, transcript.GeminiCLI).Make(summary)
 	if !bytes.Equal(one, two) || !bytes.HasSuffix(one, []byte(`,"type":"user","content":[{"text":"S \"x\""}]}`)) {
 		t.Errorf("got %s and %s", one, two)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // Every way between the APIs' formats and the files that are made of them, on small files written by hand: what comes
@@ -62,7 +63,7 @@ func TestConvertBetweenAPIs(t *testing.T) {
 				context := pipeline.BuildContext(pipeline.ContextInput{
 					Live: conv.Messages, Settings: pipeline.DefaultSettings(), Vendor: string(conv.Format.API()),
 				})
-				out, err := transcript.ConvertConversation(conv.Meta, context.Items, to)
+				out, err := convert.Conversation(conv.Meta, context.Items, to)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -78,7 +79,7 @@ func TestConvertBetweenAPIs(t *testing.T) {
 				compare(t, filepath.Join("testdata", c.path+"."+string(to)+".out"), b.String())
 
 				var written bytes.Buffer
-				if _, err := transcript.WriteFile(&written, to,
+				if _, err := convert.WriteFile(&written, to,
 					transcript.Output{Meta: conv.Meta, Items: context.Items}); err != nil {
 					t.Fatal(err)
 				}

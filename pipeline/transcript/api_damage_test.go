@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 const (
@@ -43,7 +45,7 @@ func TestDamageOfAPIs(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name     string
-		options  Options
+		options  transcript.Options
 		in       string
 		err      string
 		messages int // read leniently
@@ -51,183 +53,183 @@ func TestDamageOfAPIs(t *testing.T) {
 	}{
 		{
 			"codex: a line cut short",
-			Options{},
+			transcript.Options{},
 			codexHead + user + `{"timestamp":"t","type":"resp` + "\n" + user,
 			"line 3: it ends in the middle", 2, 1,
 		},
-		{"codex: cut short at the end", Options{}, codexHead + user + user[:40], "line 3: it ends in the middle", 1, 1},
-		{"codex: no JSON in a line", Options{}, codexHead + "~\n" + user, "line 2: expected a value, found '~'", 1, 1},
-		{"codex: not an object", Options{}, codexHead + "[1]\n" + user, "line 2: expected a record", 1, 1},
+		{"codex: cut short at the end", transcript.Options{}, codexHead + user + user[:40], "line 3: it ends in the middle", 1, 1},
+		{"codex: no JSON in a line", transcript.Options{}, codexHead + "~\n" + user, "line 2: expected a value, found '~'", 1, 1},
+		{"codex: not an object", transcript.Options{}, codexHead + "[1]\n" + user, "line 2: expected a record", 1, 1},
 		{
 			"codex: a record without a payload",
-			Options{},
+			transcript.Options{},
 			codexHead + `{"type":"response_item"}` + "\n" + user,
 			"line 2: a record without a type or a payload", 1, 1,
 		},
 		{
 			"codex: an item that is no object",
-			Options{},
+			transcript.Options{},
 			codexHead + `{"type":"response_item","payload":7}` + "\n" + user,
 			"line 2: bad_request: no message of format codex", 1, 1,
 		},
 		{
 			"codex: a role that there is not",
-			Options{},
+			transcript.Options{},
 			codexHead + codexSaid("robot", "a") + user,
 			"line 2: bad_request: no message of format codex: its role is not", 1, 1,
 		},
 		{
 			"codex: a compaction with an item that is none",
-			Options{},
+			transcript.Options{},
 			codexHead + user + `{"type":"compacted","payload":{"message":"","replacement_history":[7]}}` + "\n" + user,
 			"line 3: bad_request: no message of format codex", 2, 1,
 		},
 		{
 			"codex: a line over the limit",
-			Options{MaxMessageBytes: 200},
+			transcript.Options{MaxMessageBytes: 200},
 			codexHead + user + codexSaid("user", strings.Repeat("x", 200)) + user,
 			"line 3: a line of more than 200 bytes; the limit can be raised", 2, 1,
 		},
 
 		{
 			"gemini-cli log: a line cut short",
-			Options{},
+			transcript.Options{},
 			logHead + logSaid("1", "a") + `{"id":"2","ty` + "\n" + logSaid("3", "b"), "line 3: it ends in the middle",
 			2, 1,
 		},
 		{
 			"gemini-cli log: a record of no kind",
-			Options{},
+			transcript.Options{},
 			logHead + `{"id":"2"}` + "\n" + logSaid("3", "b"),
 			"line 2: a record that is neither a message nor a change", 1, 1,
 		},
 		{
 			"gemini-cli log: a content that is a number",
-			Options{},
+			transcript.Options{},
 			logHead + `{"id":"2","type":"user","content":7}` + "\n" + logSaid("3", "b"),
 			"line 2: bad_request: no message of format gemini-cli: its content is neither", 1, 1,
 		},
 		{
 			"gemini-cli log: a $set with a message that is none",
-			Options{},
+			transcript.Options{},
 			logHead + `{"$set":{"messages":[7]}}` + "\n" + logSaid("3", "b"), "line 2: a message in $set is no object",
 			1, 1,
 		},
 		{
 			"gemini-cli session: cut short in a message",
-			Options{},
+			transcript.Options{},
 			session + entry + ",\n" + `{"id":"2",`,
 			"line 2: it ends in the middle", 1, 1,
 		},
 		{
 			"gemini-cli session: a message without a type",
-			Options{},
+			transcript.Options{},
 			session + entry + ",\n" + `{"id":"2"}` + "," + entry + "]}", "line 2: a message without a type", 2, 1,
 		},
 		{
 			"gemini-cli session: no comma",
-			Options{},
+			transcript.Options{},
 			session + entry + "\n" + entry + "]}",
 			`line 2: expected a comma or ']', found '{'`, 1, 1,
 		},
 		{
 			"gemini-cli session: a message over the limit",
-			Options{MaxMessageBytes: 100},
+			transcript.Options{MaxMessageBytes: 100},
 			session + entry + ",\n" + strings.Replace(entry, `"a"`, `"`+strings.Repeat("x", 100)+`"`, 1) + "," + entry +
 				"]}", "line 2: a message of more than 100 bytes; the limit can be raised", 2, 1,
 		},
 
 		{
 			"claude-stream-json: a line cut short",
-			Options{},
+			transcript.Options{},
 			init + streamSaid + `{"type":"assis` + "\n" + streamSaid,
 			"line 3: it ends in the middle", 2, 1,
 		},
 		{
 			"claude-stream-json: an event without a type",
-			Options{},
+			transcript.Options{},
 			init + `{"session_id":"s"}` + "\n" + streamSaid,
 			"line 2: a record without a type", 1, 1,
 		},
 		{
 			"claude-stream-json: an event without a message",
-			Options{},
+			transcript.Options{},
 			init + `{"type":"user","parent_tool_use_id":null}` + "\n" + streamSaid,
 			"line 2: bad_request: no message of format claude-stream-json: a user record has no message", 1, 1,
 		},
 
 		{
 			"openai-responses: cut short in an item",
-			Options{},
+			transcript.Options{},
 			input + ",\n" + `{"type":"rea`,
 			"line 2: it ends in the middle", 1, 1,
 		},
 		{
 			"openai-responses: an item that is a number",
-			Options{},
+			transcript.Options{},
 			input + ",\n7," + `{"role":"user","content":"b"}]}`,
 			"line 2: bad_request: no message of format openai-responses: ", 2, 1,
 		},
 		{
 			"openai-responses: a role that there is not",
-			Options{},
+			transcript.Options{},
 			input + ",\n" + `{"role":"robot","content":"b"}]}`,
 			"line 2: bad_request: no message of format openai-responses: its role is not", 1, 1,
 		},
 		{
 			"openai-responses: a content that is a number",
-			Options{},
+			transcript.Options{},
 			input + ",\n" + `{"type":"message","role":"user","content":7}]}`,
 			"line 2: bad_request: no message of format openai-responses: its content is neither", 1, 1,
 		},
 		{
 			"openai-responses: neither input nor output",
-			Options{Format: OpenAIResponses},
+			transcript.Options{Format: transcript.OpenAIResponses},
 			`{"model":"m"}`,
 			"line 1: the object has no array of messages", 0, 1,
 		},
-		{"openai-responses: input twice", Options{}, input + `],"input":[]}`, "two arrays of messages", 1, 1},
+		{"openai-responses: input twice", transcript.Options{}, input + `],"input":[]}`, "two arrays of messages", 1, 1},
 		{
 			"openai-responses: an item over the limit",
-			Options{MaxMessageBytes: 100},
+			transcript.Options{MaxMessageBytes: 100},
 			input + ",\n" + `{"role":"user","content":"` + strings.Repeat("x", 100) +
 				`"},{"role":"user","content":"b"}]}`,
 			"line 2: a message of more than 100 bytes; the limit can be raised", 2, 1,
 		},
 		{
 			"openai-responses: a number",
-			Options{Format: OpenAIResponses},
+			transcript.Options{Format: transcript.OpenAIResponses},
 			`7`,
 			"line 1: expected a request object or an array, found '7'", 0, 1,
 		},
 
 		{
 			"google: cut short in a Content",
-			Options{},
+			transcript.Options{},
 			contents + ",\n" + `{"role":"mod`,
 			"line 2: it ends in the middle", 1, 1,
 		},
 		{
 			"google: a Content that is a number",
-			Options{},
+			transcript.Options{},
 			contents + ",\n7," + `{"role":"user","parts":[{"text":"b"}]}]}`,
 			"line 2: bad_request: no message of format google: ", 2, 1,
 		},
 		{
 			"google: a role that there is not",
-			Options{},
+			transcript.Options{},
 			contents + ",\n" + `{"role":"robot","parts":[{"text":"b"}]}]}`,
 			"line 2: bad_request: no message of format google: its role is not", 1, 1,
 		},
 		{
 			"google: a part that is none",
-			Options{},
+			transcript.Options{},
 			contents + ",\n" + `{"role":"model","parts":[7]}]}`,
 			"line 2: bad_request: no message of format google: a part is no object", 1, 1,
 		},
 		{
 			"google: no contents",
-			Options{Format: Google},
+			transcript.Options{Format: transcript.Google},
 			`{"model":"m"}`, "line 1: the object has no array of messages",
 			0, 1,
 		},
@@ -252,7 +254,7 @@ func TestDamageOfAPIs(t *testing.T) {
 				switch {
 				case it.Message != nil:
 					messages++
-				case it.Note != nil && it.Note.Code == NoteDamaged:
+				case it.Note != nil && it.Note.Code == transcript.NoteDamaged:
 					damaged++
 				}
 			}
@@ -268,12 +270,12 @@ func TestDamageOfAPIs(t *testing.T) {
 func TestCodexPieceOfARollout(t *testing.T) {
 	t.Parallel()
 	in := codexSaid("user", "a") + codexSaid("assistant", "b")
-	f, err := Read(strings.NewReader(in), Options{})
+	f, err := transcript.Read(strings.NewReader(in), transcript.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := f.Conversations[0]
-	if c.Meta.Format != Codex || len(c.Messages) != 2 || c.Meta.ID != "" {
+	if c.Meta.Format != transcript.Codex || len(c.Messages) != 2 || c.Meta.ID != "" {
 		t.Fatalf("%+v", c.Meta)
 	}
 	var kept []pipeline.ContextItem
@@ -281,7 +283,7 @@ func TestCodexPieceOfARollout(t *testing.T) {
 		kept = append(kept, pipeline.ContextItem{Message: &c.Messages[i]})
 	}
 	var out strings.Builder
-	if _, err := WriteFile(&out, Codex, Output{Meta: c.Meta, Items: kept}); err != nil {
+	if _, err := convert.WriteFile(&out, transcript.Codex, transcript.Output{Meta: c.Meta, Items: kept}); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != in {
@@ -315,24 +317,9 @@ func TestGeminiChangesBeyondWhatIsHeld(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s, err := newStream(strings.NewReader(head + c.change))
+			all, err := drain(tight(t, head+c.change, 600, 0, transcript.Options{Format: transcript.GeminiCLI}))
 			if err != nil {
 				t.Fatal(err)
-			}
-			d := &Decoder{
-				format: GeminiCLI,
-				src:    openLines(s, Options{}, Meta{Format: GeminiCLI}, &gemini{log: true, hold: 600}),
-			}
-			var all []Item
-			for {
-				it, err := d.Next()
-				if err == io.EOF {
-					break
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				all = append(all, it)
 			}
 			checkItems(t, all)
 			if got := dump(all); !strings.Contains(got, c.note) {
@@ -373,37 +360,37 @@ func TestMemoryIsBoundedForAPIs(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name       string
-		format     Format
+		format     transcript.Format
 		head, tail string
 		unit       func(i int) string
 		size       int
 		limit      uint64
 	}{
-		{"codex", Codex, codexHead, "", line(`{"timestamp":"t","type":"response_item","payload":{` +
+		{"codex", transcript.Codex, codexHead, "", line(`{"timestamp":"t","type":"response_item","payload":{` +
 			`"type":"function_call_output","call_id":"%d","output":"%s"}}`), 128 << 20, streamed},
 		{
-			"claude-stream-json", ClaudeStream,
+			"claude-stream-json", transcript.ClaudeStream,
 			`{"type":"system","subtype":"init","session_id":"s","permissionMode":"default"}` + "\n", "",
 			line(`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"%d",` +
 				`"content":"%s"}]},"parent_tool_use_id":null,"session_id":"s"}`), 128 << 20, streamed,
 		},
 		{
-			"gemini-cli session", GeminiCLI, `{"sessionId":"s","projectHash":"p","messages":[`, "]}",
+			"gemini-cli session", transcript.GeminiCLI, `{"sessionId":"s","projectHash":"p","messages":[`, "]}",
 			entry(`{"id":"%d","type":"user","content":"%s"}`), 128 << 20, streamed,
 		},
 		// These are held back up to holdBytes, and garbage comes on top of that.
 		{
-			"gemini-cli log", GeminiCLI, logHead, "", line(`{"id":"%d","type":"user","content":"%s"}`), 384 << 20,
-			4 * holdBytes,
+			"gemini-cli log", transcript.GeminiCLI, logHead, "", line(`{"id":"%d","type":"user","content":"%s"}`), 384 << 20,
+			4 * transcript.HoldBytes,
 		},
 		{
-			"openai-responses", OpenAIResponses, `{"model":"gpt-x","input":[`, "]}",
-			entry(`{"type":"function_call_output","call_id":"%d","output":"%s"}`), 384 << 20, 4 * holdBytes,
+			"openai-responses", transcript.OpenAIResponses, `{"model":"gpt-x","input":[`, "]}",
+			entry(`{"type":"function_call_output","call_id":"%d","output":"%s"}`), 384 << 20, 4 * transcript.HoldBytes,
 		},
 		{
-			"google", Google, `{"contents":[`, "]}",
+			"google", transcript.Google, `{"contents":[`, "]}",
 			entry(`{"role":"user","parts":[{"functionResponse":{"name":"f%d","response":{"output":"%s"}}}]}`),
-			384 << 20, 4 * holdBytes,
+			384 << 20, 4 * transcript.HoldBytes,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -411,7 +398,7 @@ func TestMemoryIsBoundedForAPIs(t *testing.T) {
 			var before, now runtime.MemStats
 			runtime.ReadMemStats(&before)
 			r := &endless{head: c.head, tail: c.tail, unit: c.unit, left: c.size}
-			d, err := NewDecoder(r, Options{})
+			d, err := transcript.NewDecoder(r, transcript.Options{})
 			if err != nil || d.Format() != c.format {
 				t.Fatalf("%v: %v", d, err)
 			}
@@ -445,8 +432,8 @@ func TestMemoryIsBoundedForAPIs(t *testing.T) {
 	}
 }
 
-func FuzzOpenAIResponses(f *testing.F) { fuzzDecoder(f, OpenAIResponses) }
-func FuzzGoogle(f *testing.F)          { fuzzDecoder(f, Google) }
-func FuzzCodex(f *testing.F)           { fuzzDecoder(f, Codex) }
-func FuzzGeminiCLI(f *testing.F)       { fuzzDecoder(f, GeminiCLI) }
-func FuzzClaudeStream(f *testing.F)    { fuzzDecoder(f, ClaudeStream) }
+func FuzzOpenAIResponses(f *testing.F) { fuzzDecoder(f, transcript.OpenAIResponses) }
+func FuzzGoogle(f *testing.F)          { fuzzDecoder(f, transcript.Google) }
+func FuzzCodex(f *testing.F)           { fuzzDecoder(f, transcript.Codex) }
+func FuzzGeminiCLI(f *testing.F)       { fuzzDecoder(f, transcript.GeminiCLI) }
+func FuzzClaudeStream(f *testing.F)    { fuzzDecoder(f, transcript.ClaudeStream) }

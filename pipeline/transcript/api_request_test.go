@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/request"
 )
 
 func TestBuildRequestForAPIs(t *testing.T) {
@@ -17,18 +20,18 @@ func TestBuildRequestForAPIs(t *testing.T) {
 	call := []byte(`{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]}`)
 	for _, c := range []struct {
 		name string
-		in   Request
+		in   request.Input
 		out  string
 	}{
 		{
 			"items, nothing known",
-			Request{Format: OpenAIResponses, Messages: [][]byte{item}},
+			request.Input{Format: transcript.OpenAIResponses, Messages: [][]byte{item}},
 			`{"input":[{"role":"user","content":"a"}]}`,
 		},
 		{
 			"items, all of it",
-			Request{
-				Format: OpenAIResponses, Model: "gpt-5", MaxTokens: 100, System: json.RawMessage(`"S"`),
+			request.Input{
+				Format: transcript.OpenAIResponses, Model: "gpt-5", MaxTokens: 100, System: json.RawMessage(`"S"`),
 				Tools: json.RawMessage(`[{"type":"function","name":"f"}]`), Messages: [][]byte{item},
 			},
 			`{"model":"gpt-5","input":[{"role":"user","content":"a"}],"instructions":"S","max_output_tokens":100,` +
@@ -36,8 +39,8 @@ func TestBuildRequestForAPIs(t *testing.T) {
 		},
 		{
 			"what the envelope says already stays as it is",
-			Request{
-				Format: OpenAIResponses, Model: "gpt-5", MaxTokens: 100, System: json.RawMessage(`"S"`),
+			request.Input{
+				Format: transcript.OpenAIResponses, Model: "gpt-5", MaxTokens: 100, System: json.RawMessage(`"S"`),
 				Tools: json.RawMessage(`[ ]`), Envelope: json.RawMessage(`{ "model":"gpt-5-2025-08-07", ` +
 					`"instructions":"\u0053", "max_output_tokens":50, "input":[], "tools":[] }`),
 				Messages: [][]byte{item},
@@ -47,8 +50,8 @@ func TestBuildRequestForAPIs(t *testing.T) {
 		},
 		{
 			"asked for a summary, nothing forced",
-			Request{
-				Format: OpenAIResponses,
+			request.Input{
+				Format: transcript.OpenAIResponses,
 				Envelope: json.RawMessage(`{"input":[],"tool_choice":{"type":"function","name":"f"},"text":{` +
 					`"format":{"type":"json_schema"},"verbosity":"low"}}`),
 				Messages: [][]byte{item}, Append: item,
@@ -58,13 +61,13 @@ func TestBuildRequestForAPIs(t *testing.T) {
 		},
 		{
 			"contents, nothing known",
-			Request{Format: Google, Messages: [][]byte{content}},
+			request.Input{Format: transcript.Google, Messages: [][]byte{content}},
 			`{"contents":[{"role":"user","parts":[{"text":"a"}]}]}`,
 		},
 		{
 			"contents, all of it",
-			Request{
-				Format: Google, Model: "gemini-3-pro", MaxTokens: 100, System: json.RawMessage(`"S"`),
+			request.Input{
+				Format: transcript.Google, Model: "gemini-3-pro", MaxTokens: 100, System: json.RawMessage(`"S"`),
 				Tools: json.RawMessage(`[{"functionDeclarations":[]}]`), Messages: [][]byte{content},
 			},
 			`{"model":"models/gemini-3-pro","contents":[{"role":"user","parts":[{"text":"a"}]}],` +
@@ -73,8 +76,8 @@ func TestBuildRequestForAPIs(t *testing.T) {
 		},
 		{
 			"the other spelling of keys, what is said already",
-			Request{
-				Format: Google, Model: "gemini-3-pro", MaxTokens: 100,
+			request.Input{
+				Format: transcript.Google, Model: "gemini-3-pro", MaxTokens: 100,
 				System: json.RawMessage(`{"parts":[{"text":"S"}]}`),
 				Envelope: json.RawMessage(`{"model":"models/gemini-3-pro","system_instruction":{"role":"system",` +
 					`"parts":[{"text":"S"}]},"contents":[],"generation_config":{"max_output_tokens":7}}`),
@@ -85,8 +88,8 @@ func TestBuildRequestForAPIs(t *testing.T) {
 		},
 		{
 			"a limit among others, a new system instruction",
-			Request{
-				Format: Google, MaxTokens: 100, System: json.RawMessage(`[{"text":"T"}]`),
+			request.Input{
+				Format: transcript.Google, MaxTokens: 100, System: json.RawMessage(`[{"text":"T"}]`),
 				Envelope: json.RawMessage(
 					`{"contents":[],"systemInstruction":"S","generationConfig":{"temperature":0}}`),
 				Messages: [][]byte{content},
@@ -96,16 +99,16 @@ func TestBuildRequestForAPIs(t *testing.T) {
 		},
 		{
 			"a limit alone",
-			Request{
-				Format: Google, MaxTokens: 100, Envelope: json.RawMessage(`{"contents":[],"generationConfig":{ }}`),
+			request.Input{
+				Format: transcript.Google, MaxTokens: 100, Envelope: json.RawMessage(`{"contents":[],"generationConfig":{ }}`),
 				Messages: [][]byte{content},
 			},
 			`{"contents":[{"role":"user","parts":[{"text":"a"}]}],"generationConfig":{"maxOutputTokens":100 }}`,
 		},
 		{
 			"a forced call and a forced schema taken back",
-			Request{
-				Format: Google,
+			request.Input{
+				Format: transcript.Google,
 				Envelope: json.RawMessage(`{"contents":[],"toolConfig":{"functionCallingConfig":{"mode":"ANY",` +
 					`"allowedFunctionNames":["f"]}},"generationConfig":{"responseMimeType":"application/json",` +
 					`"responseSchema":{"type":"OBJECT"},"topK":1}}`),
@@ -117,7 +120,7 @@ func TestBuildRequestForAPIs(t *testing.T) {
 		},
 		{
 			"what the model says in pieces before a call is one content",
-			Request{Format: Google, Messages: [][]byte{
+			request.Input{Format: transcript.Google, Messages: [][]byte{
 				content, answer, call,
 				[]byte(`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"r"}}}]}`),
 			}},
@@ -127,7 +130,7 @@ func TestBuildRequestForAPIs(t *testing.T) {
 		},
 		{
 			"results in pieces are one content, made ones last",
-			Request{Format: Google, Messages: [][]byte{
+			request.Input{Format: transcript.Google, Messages: [][]byte{
 				content, []byte(
 					`{"role":"model","parts":[{"functionCall":{"name":"f"}},{"functionCall":{"name":"f"}}]}`),
 				[]byte(`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"none"}}}]}`),
@@ -140,14 +143,14 @@ func TestBuildRequestForAPIs(t *testing.T) {
 		},
 		{
 			"contents of one role that need no joining stay apart",
-			Request{Format: Google, Messages: [][]byte{content, content, answer, answer}},
+			request.Input{Format: transcript.Google, Messages: [][]byte{content, content, answer, answer}},
 			`{"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"a"}]},{` +
 				`"role":"model","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"b"}]}]}`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := BuildRequest(c.in)
+			out, err := request.Build(c.in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,14 +159,14 @@ func TestBuildRequestForAPIs(t *testing.T) {
 			}
 		})
 	}
-	for format, in := range map[Format]Request{
-		Codex:           {},
-		GeminiCLI:       {},
-		OpenAIResponses: {Envelope: json.RawMessage(`{"input":7}`)},
-		Google:          {Messages: [][]byte{[]byte(`{`)}},
+	for format, in := range map[transcript.Format]request.Input{
+		transcript.Codex:           {},
+		transcript.GeminiCLI:       {},
+		transcript.OpenAIResponses: {Envelope: json.RawMessage(`{"input":7}`)},
+		transcript.Google:          {Messages: [][]byte{[]byte(`{`)}},
 	} {
 		in.Format = format
-		if out, err := BuildRequest(in); err == nil {
+		if out, err := request.Build(in); err == nil {
 			t.Errorf("%s: %s", format, out)
 		}
 	}
@@ -187,16 +190,16 @@ func TestAPIRequestsAreBuiltAgainByteForByte(t *testing.T) {
 			for _, m := range conv.Messages {
 				natives = append(natives, m.Native)
 			}
-			r := Request{
+			r := request.Input{
 				Format: conv.Format, Envelope: conv.Envelope, System: conv.System, Tools: conv.Tools, Model: conv.Model,
 				MaxTokens: conv.MaxTokens, Messages: natives,
 			}
-			whole, err := BuildRequest(r)
+			whole, err := request.Build(r)
 			if err != nil || !bytes.Equal(whole, bytes.TrimSpace(data)) {
 				t.Fatalf("built again it is another: %v\n%s", err, whole)
 			}
 			r.Append = []byte(tail)
-			asked, err := BuildRequest(r)
+			asked, err := request.Build(r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,8 +248,8 @@ func TestResponsesThatGoOn(t *testing.T) {
 			for _, s := range c.log {
 				b.WriteString(s + "\n")
 			}
-			f, err := Read(&b, Options{})
-			if err != nil || f.Format != OpenAIResponses {
+			f, err := transcript.Read(&b, transcript.Options{})
+			if err != nil || f.Format != transcript.OpenAIResponses {
 				t.Fatalf("%v, %s", err, f.Format)
 			}
 			var got []int
@@ -261,7 +264,7 @@ func TestResponsesThatGoOn(t *testing.T) {
 			}
 			noted := false
 			for _, n := range f.Notes {
-				noted = noted || n.Note.Code == NoteMissing
+				noted = noted || n.Note.Code == transcript.NoteMissing
 			}
 			if noted != c.noted {
 				t.Errorf("noted: %v", noted)

@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // A compacted context as a file of its own format: the summary, state, and the tail's bytes.
@@ -21,20 +23,20 @@ func TestWriteAPIFiles(t *testing.T) {
 		// tail is how many messages are kept behind the summary, head how many before it; a negative tail keeps all
 		// and makes no summary.
 		head, tail int
-		back       Format
+		back       transcript.Format
 	}{
-		{"openai-responses/request.json", 1, 2, OpenAIResponses},
-		{"openai-responses/recorded.json", 0, 3, OpenAIResponses},
-		{"openai-responses/response.jsonl", 0, 1, OpenAIResponses},
-		{"google/request.json", 1, 2, Google},
-		{"google/sdk.json", 0, -1, Google},
-		{"codex/session.jsonl", 2, 6, Codex},
-		{"codex/readable.jsonl", 0, 1, Codex},
-		{"gemini-cli/session.json", 0, 4, GeminiCLI},
-		{"gemini-cli/log.jsonl", 0, 4, GeminiCLI},
-		{"gemini-cli/chat.json", 1, 3, GeminiCLI},
-		{"gemini-cli/scenario.json", 0, 1, GeminiCLI},
-		{"claude-stream-json/tools.jsonl", 0, 2, Anthropic},
+		{"openai-responses/request.json", 1, 2, transcript.OpenAIResponses},
+		{"openai-responses/recorded.json", 0, 3, transcript.OpenAIResponses},
+		{"openai-responses/response.jsonl", 0, 1, transcript.OpenAIResponses},
+		{"google/request.json", 1, 2, transcript.Google},
+		{"google/sdk.json", 0, -1, transcript.Google},
+		{"codex/session.jsonl", 2, 6, transcript.Codex},
+		{"codex/readable.jsonl", 0, 1, transcript.Codex},
+		{"gemini-cli/session.json", 0, 4, transcript.GeminiCLI},
+		{"gemini-cli/log.jsonl", 0, 4, transcript.GeminiCLI},
+		{"gemini-cli/chat.json", 1, 3, transcript.GeminiCLI},
+		{"gemini-cli/scenario.json", 0, 1, transcript.GeminiCLI},
+		{"claude-stream-json/tools.jsonl", 0, 2, transcript.Anthropic},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			t.Parallel()
@@ -47,16 +49,16 @@ func TestWriteAPIFiles(t *testing.T) {
 					pipeline.ContextItem{Made: &summary}, pipeline.ContextItem{Made: &state})
 				items = append(items, all[len(all)-c.tail:]...)
 			}
-			out := Output{Meta: conv.Meta, Items: items, Trigger: "auto", TokensBefore: 12345}
+			out := transcript.Output{Meta: conv.Meta, Items: items, Trigger: "auto", TokensBefore: 12345}
 			var b, again bytes.Buffer
-			if _, err := WriteFile(&b, f.Format, out); err != nil {
+			if _, err := convert.WriteFile(&b, f.Format, out); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, c.path+".compacted.out", b.String())
-			if _, err := WriteFile(&again, f.Format, out); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
+			if _, err := convert.WriteFile(&again, f.Format, out); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
 				t.Errorf("written twice it is another file: %v", err)
 			}
-			back, err := Read(&b, Options{})
+			back, err := transcript.Read(&b, transcript.Options{})
 			if err != nil || back.Format != c.back || len(back.Conversations) != 1 {
 				t.Fatalf("read back: %v, format %s", err, back.Format)
 			}

@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
 )
 
 // benchFile is a made-up session of a tool-heavy agent in a format, of about 8 MB.
-func benchFile(f Format) []byte {
+func benchFile(f transcript.Format) []byte {
 	var b bytes.Buffer
 	output := strings.Repeat(
 		`   12\tfunc parse(s string) error {\n\t\treturn errors.New(\"not yet\") // größer als vorher\n`, 60)
-	if f == ClaudeCode {
+	if f == transcript.ClaudeCode {
 		for i := range 1200 {
 			fmt.Fprintf(&b, `{"parentUuid":"u%d","isSidechain":false,"cwd":"/p","sessionId":"s","version":"2.0.5",`+
 				`"type":"assistant","message":{"model":"claude-x","id":"m%d","type":"message","role":"assistant",`+
@@ -28,15 +29,15 @@ func benchFile(f Format) []byte {
 		return b.Bytes()
 	}
 	b.WriteString(`{"model":"claude-x","max_tokens":100,"messages":[`)
-	if f == OpenAI {
+	if f == transcript.OpenAI {
 		b.Reset()
 		b.WriteString(`{"model":"gpt-x","messages":[{"role":"system","content":"S"}`)
 	}
 	for i := range 1200 {
-		if i > 0 || f == OpenAI {
+		if i > 0 || f == transcript.OpenAI {
 			b.WriteByte(',')
 		}
-		if f == OpenAI {
+		if f == transcript.OpenAI {
 			fmt.Fprintf(&b, `{"role":"assistant","content":null,"tool_calls":[{"id":"t%d","type":"function",`+
 				`"function":{"name":"read","arguments":"{\"path\": \"a.go\"}"}}]},{"role":"tool",`+
 				`"tool_call_id":"t%d","content":"%s"}`, i, i, output)
@@ -52,13 +53,13 @@ func benchFile(f Format) []byte {
 
 // BenchmarkDecode measures the reading of a file, in MB/s.
 func BenchmarkDecode(b *testing.B) {
-	for _, f := range Formats() {
+	for _, f := range transcript.Formats() {
 		b.Run(string(f), func(b *testing.B) {
 			data := benchFile(f)
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				d, err := NewDecoder(bytes.NewReader(data), Options{})
+				d, err := transcript.NewDecoder(bytes.NewReader(data), transcript.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -85,10 +86,10 @@ func BenchmarkDecode(b *testing.B) {
 
 // BenchmarkEncode measures the writing of a context with an edit in each result, in MB/s of the original.
 func BenchmarkEncode(b *testing.B) {
-	for _, f := range Formats() {
+	for _, f := range transcript.Formats() {
 		b.Run(string(f), func(b *testing.B) {
 			data := benchFile(f)
-			file, err := Read(bytes.NewReader(data), Options{})
+			file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -99,11 +100,11 @@ func BenchmarkEncode(b *testing.B) {
 					items[i].Edits = []pipeline.Edit{replace(0, -1, "[result shortened]")}
 				}
 			}
-			codec, _ := CodecFor(f)
+			codec, _ := transcript.CodecFor(f)
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := EncodeItems(codec, items); err != nil {
+				if _, err := transcript.EncodeItems(codec, items); err != nil {
 					b.Fatal(err)
 				}
 			}

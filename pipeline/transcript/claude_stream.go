@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/anthropic"
 )
 
 // What `claude -p --output-format stream-json` prints: an event a line. Those of the types user and assistant are
@@ -14,21 +16,13 @@ import (
 //
 // No tool loads such a stream, so what is written of it is a request for Anthropic's API.
 
-type claudeStreamCodec struct{}
+type claudeStream struct{ claudeRecords }
 
-func (claudeStreamCodec) Format() Format { return ClaudeStream }
-
-func (claudeStreamCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeLines(ClaudeStream, native)
-}
-
-func (claudeStreamCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	return encodeLines(ClaudeStream, m, edits)
-}
+func (claudeStream) name() Format { return ClaudeStream }
 
 // Make writes an event as one that is sent to `claude --input-format stream-json`.
-func (claudeStreamCodec) Make(m pipeline.Made) ([]byte, error) {
-	role, block, err := anthropicMade(m)
+func (claudeStream) Make(m pipeline.Made) ([]byte, error) {
+	role, block, err := anthropic.Made(m)
 	if err != nil {
 		return nil, err
 	}
@@ -36,21 +30,21 @@ func (claudeStreamCodec) Make(m pipeline.Made) ([]byte, error) {
 		return nil, pipeline.Errorf(pipeline.Internal,
 			"an assistant event of Claude Code is an answer of the API: none can be made")
 	}
-	b := fmt.Appendf(nil, `{"type":"user","message":%s,"parent_tool_use_id":null`, wrapBlocks(role, [][]byte{block}))
+	b := fmt.Appendf(nil, `{"type":"user","message":%s,"parent_tool_use_id":null`, anthropic.Wrap(role, [][]byte{block}))
 	if m.Role == pipeline.RoleUser && m.Kind != pipeline.KindOrdinary {
 		b = append(b, `,"isSynthetic":true`...)
 	}
 	return append(b, "}"...), nil
 }
 
-func detectClaudeStream(s rawjson.Outline) bool {
+func (claudeStream) detect(s rawjson.Outline) bool {
 	return s.Has("parent_tool_use_id") && s.Has("session_id") && !s.Has("parentUuid", "isSidechain") ||
 		s.Has("type=system") && s.Has("subtype=init") && s.Has("session_id") &&
 			s.Has("slash_commands", "permissionMode", "mcp_servers")
 }
 
-func openClaudeStream(s *stream, o Options) source {
-	c := &claudeCode{s: s, o: o, format: ClaudeStream, hold: holdBytes}
+func (f claudeStream) open(s *jsonstream.Reader, o Options) source {
+	c := &claudeSession{s: s, o: o, format: f, hold: holdBytes}
 	c.aside = func(b []byte, r record) {
 		switch {
 		case r.typ == "system" && r.subtype.Text() == "init":
@@ -59,7 +53,7 @@ func openClaudeStream(s *stream, o Options) source {
 			}
 			c.main.meta.ID = r.at.Get("session_id").Text()
 		case r.typ == "result":
-			c.main.meta.Window = streamWindow(r.at, c.main.meta.Model)
+			c.main.meta.Window = f.window(r.at, c.main.meta.Model)
 		}
 	}
 	c.notes.add(Note{
@@ -69,16 +63,16 @@ func openClaudeStream(s *stream, o Options) source {
 	return c
 }
 
-// streamWindow is the context window of the model by the result event at the end, 0 when it does not say. Its other
+// window is the context window of the model by the result event at the end, 0 when it does not say. Its other
 // figures are sums over all requests.
-func streamWindow(v rawjson.Value, model string) int {
+func (claudeStream) window(v rawjson.Value, model string) int {
 	used, ok := v.Lookup("modelUsage")
 	if !ok || !used.IsObject() {
 		return 0
 	}
-	for name, f := range used.Fields() {
+	for name, field := range used.Fields() {
 		if string(name) == model || strings.HasPrefix(string(name), model+"[") {
-			return f.Value.Get("contextWindow").Count()
+			return field.Value.Get("contextWindow").Count()
 		}
 	}
 	return 0

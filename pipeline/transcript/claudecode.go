@@ -10,67 +10,40 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/anthropic"
 )
 
 // Session files of Claude Code: one JSON record a line. A message of the API is one or more records: all that
 // have one message.id. Its native is those lines, joined by line breaks.
 
-type claudeCodeCodec struct{}
+// claudeRecords reads the record lines that a message of Claude Code is, in its files and in its streams.
+type claudeRecords struct{}
 
-func (claudeCodeCodec) Format() Format { return ClaudeCode }
+type claudeCode struct{ claudeRecords }
 
-func (claudeCodeCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeLines(ClaudeCode, native)
-}
+func (claudeCode) name() Format { return ClaudeCode }
 
-func decodeLines(f Format, native []byte) (pipeline.Message, error) {
-	if err := wholeLines(f, native); err != nil {
-		return pipeline.Message{}, err
-	}
-	return decodeRecords(f, native)
-}
-
-// decodeRecords decodes record lines that are known to be sound JSON.
-func decodeRecords(f Format, native []byte) (pipeline.Message, error) {
-	l, recs, err := recordsLayout(f, native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	m := l.message()
-	m.ID = recs[0].uuid.Text()
+func (claudeRecords) message(l *layout.Layout) pipeline.Message {
+	m := l.Message()
+	r := readRecord(l.Lists[0].Siblings[0])
+	m.ID = r.uuid.Text()
 	if m.Role == pipeline.RoleUser {
-		m.Kind = recs[0].userKind(m)
+		m.Kind = r.userKind(m)
 	}
-	return m, nil
-}
-
-func (claudeCodeCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	return encodeLines(ClaudeCode, m, edits)
-}
-
-func encodeLines(f Format, m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	if len(edits) == 0 {
-		return m.Native, nil
-	}
-	if err := wholeLines(f, m.Native); err != nil {
-		return nil, err
-	}
-	l, _, err := recordsLayout(f, m.Native)
-	if err != nil {
-		return nil, err
-	}
-	return l.edit(edits, anthropicInput)
+	return m
 }
 
 // Make writes a record with what a record must have, and nothing that depends on a place in a session: its uuid
 // is made of its content. WriteFile gives it the rest.
-func (claudeCodeCodec) Make(m pipeline.Made) ([]byte, error) {
+func (claudeCode) Make(m pipeline.Made) ([]byte, error) {
 	if m.Role == pipeline.RoleAssistant {
 		return nil, pipeline.Errorf(pipeline.Internal,
 			"an assistant record of Claude Code is an answer of the API: none can be made")
 	}
-	role, block, err := anthropicMade(m)
+	role, block, err := anthropic.Made(m)
 	if err != nil {
 		return nil, err
 	}
@@ -116,43 +89,42 @@ type record struct {
 
 func readRecord(v rawjson.Value) record {
 	r := record{at: v}
-	isTrue := func(f rawjson.Field) bool { return f.Value.IsTrue() }
-	for key, f := range v.Fields() {
+	for key, field := range v.Fields() {
 		switch string(key) {
 		case "type":
-			r.typ = f.Value.Text()
+			r.typ = field.Value.Text()
 		case "subtype":
-			r.subtype = f.Value
+			r.subtype = field.Value
 		case "uuid":
-			r.uuid = f.Value
+			r.uuid = field.Value
 		case "parentUuid":
-			r.parent = f.Value
+			r.parent = field.Value
 		case "message":
-			r.message = f.Value
+			r.message = field.Value
 		case "attachment":
-			r.attachment = f.Value
+			r.attachment = field.Value
 		case "sessionId":
-			r.session = f.Value
+			r.session = field.Value
 		case "session_id":
 			if r.session.IsMissing() {
-				r.session = f.Value
+				r.session = field.Value
 			}
 		case "parent_tool_use_id": // a subagent's, in a stream
-			r.sidechain = r.sidechain || f.Value.IsString()
+			r.sidechain = r.sidechain || field.Value.IsString()
 		case "compactMetadata", "compact_metadata":
-			r.compact = f.Value
+			r.compact = field.Value
 		case "origin":
-			r.origin = f.Value
+			r.origin = field.Value
 		case "isSidechain":
-			r.sidechain = isTrue(f)
+			r.sidechain = field.Value.IsTrue()
 		case "isMeta", "isSynthetic":
-			r.meta = r.meta || isTrue(f)
+			r.meta = r.meta || field.Value.IsTrue()
 		case "isCompactSummary":
-			r.summary = isTrue(f)
+			r.summary = field.Value.IsTrue()
 		case "isApiErrorMessage":
-			r.apiError = isTrue(f)
+			r.apiError = field.Value.IsTrue()
 		case "isVisibleInTranscriptOnly":
-			r.transcriptOnly = isTrue(f)
+			r.transcriptOnly = field.Value.IsTrue()
 		}
 	}
 	return r
@@ -175,67 +147,56 @@ func (r record) queuedPrompt() (rawjson.Value, bool) {
 	return rawjson.Value{}, false
 }
 
-// wholeLines says whether a native is a row of JSON values.
-func wholeLines(f Format, native []byte) error {
-	for i := rawjson.SkipSpace(native, 0); i < len(native); i = rawjson.SkipSpace(native, i) {
-		end, err := rawjson.Prefix(native[i:])
-		if err != nil {
-			return parseError(f, "%v", err)
-		}
-		i += end
-	}
-	return nil
-}
+func (claudeRecords) check(native []byte) error { return rawjson.CheckLines(native) }
 
-// recordsLayout reads the record lines of one message, sound JSON.
-func recordsLayout(f Format, native []byte) (*layout, []record, error) {
-	l := &layout{native: native}
+// read reads the record lines of one message, sound JSON.
+func (claudeRecords) read(l *layout.Layout) error {
 	var recs []record
-	lines := newList(nil)
-	for i := rawjson.SkipSpace(native, 0); i < len(native); i = rawjson.SkipSpace(native, i) {
-		v := rawjson.At(native, i)
+	lines := layout.NewList(nil)
+	for i := rawjson.SkipSpace(l.Native, 0); i < len(l.Native); i = rawjson.SkipSpace(l.Native, i) {
+		v := rawjson.At(l.Native, i)
 		if !v.IsObject() {
-			return nil, nil, parseError(f, "a record is no object")
+			return l.Errorf("a record is no object")
 		}
 		recs = append(recs, readRecord(v))
-		lines.siblings = append(lines.siblings, v)
+		lines.Siblings = append(lines.Siblings, v)
 		i = v.End()
 	}
 	if len(recs) == 0 {
-		return nil, nil, parseError(f, "it is empty")
+		return l.Errorf("it is empty")
 	}
-	l.addList(lines)
+	l.AddList(lines)
 	for i, r := range recs {
 		if prompt, ok := r.queuedPrompt(); ok {
-			l.role = "user"
+			l.Role = "user"
 			if prompt.IsArray() {
-				nodes, err := l.blocks(f, prompt, list{parent: 0, parentIndex: i})
+				nodes, err := anthropic.ReadBlocks(l, prompt, layout.List{Parent: 0, ParentIndex: i})
 				if err != nil {
-					return nil, nil, err
+					return err
 				}
-				l.nodes = append(l.nodes, nodes...)
+				l.Nodes = append(l.Nodes, nodes...)
 				continue
 			}
-			l.nodes = append(l.nodes, node{
-				part: pipeline.Part{Kind: pipeline.PartText, Text: prompt.Text(), Raw: prompt.Raw()},
-				list: 0, index: i, value: prompt, block: true,
+			l.Nodes = append(l.Nodes, layout.Node{
+				Part: pipeline.Part{Kind: pipeline.PartText, Text: prompt.Text(), Raw: prompt.Raw()},
+				List: 0, Index: i, Value: prompt, Block: true,
 			})
 			continue
 		}
 		if r.typ != "user" && r.typ != "assistant" {
-			return nil, nil, parseError(f, "a record of type %q is no message", r.typ)
+			return l.Errorf("a record of type %q is no message", r.typ)
 		}
 		if !r.message.IsObject() {
-			return nil, nil, parseError(f, "a %s record has no message", r.typ)
+			return l.Errorf("a %s record has no message", r.typ)
 		}
-		if err := l.anthropicMessage(f, r.message, 0, i); err != nil {
-			return nil, nil, err
+		if err := anthropic.Read(l, r.message, 0, i); err != nil {
+			return err
 		}
-		if l.role != r.typ {
-			return nil, nil, parseError(f, "a %s record has a message of another role", r.typ)
+		if l.Role != r.typ {
+			return l.Errorf("a %s record has a message of another role", r.typ)
 		}
 	}
-	return l, recs, nil
+	return nil
 }
 
 // userKind says who said a user message that holds more than results.
@@ -251,8 +212,8 @@ func (r record) userKind(m pipeline.Message) pipeline.Kind {
 	return m.Kind
 }
 
-// detectClaudeCode knows the keys that only its records have.
-func detectClaudeCode(s rawjson.Outline) bool {
+// detect knows the keys that only its records have.
+func (claudeCode) detect(s rawjson.Outline) bool {
 	return s.Has("parentUuid", "isSidechain") ||
 		s.Has("leafUuid") && s.Has("type=summary", "type=last-prompt") ||
 		s.Has("type=file-history-snapshot") && s.Has("messageId") ||
@@ -260,11 +221,11 @@ func detectClaudeCode(s rawjson.Outline) bool {
 			"type=ai-title")
 }
 
-// claudeCode reads a session file.
-type claudeCode struct {
-	s          *stream
+// claudeSession reads a session file.
+type claudeSession struct {
+	s          *jsonstream.Reader
 	o          Options
-	format     Format // ClaudeCode or ClaudeStream
+	format     format // claudeCode or claudeStream
 	main, side thread
 	// aside is shown the records that are no messages, nil: nobody is.
 	aside func(b []byte, r record)
@@ -302,35 +263,35 @@ type claudeMessage struct {
 	usage   *Usage
 }
 
-func openClaudeCode(s *stream, o Options) source {
-	return &claudeCode{s: s, o: o, format: ClaudeCode, hold: holdBytes}
+func (claudeCode) open(s *jsonstream.Reader, o Options) source {
+	return &claudeSession{s: s, o: o, format: claudeCode{}, hold: holdBytes}
 }
 
-func (c *claudeCode) limit() int {
+func (c *claudeSession) limit() int {
 	if c.o.MaxMessageBytes > 0 {
 		return c.o.MaxMessageBytes
 	}
 	return DefaultMaxMessageBytes
 }
 
-func (c *claudeCode) step(emit func(Item)) error {
+func (c *claudeSession) step(emit func(Item)) error {
 	if c.ended {
 		if c.notes.flush(emit) {
 			return nil
 		}
 		return io.EOF
 	}
-	line, number, err := c.s.nextLine(c.limit())
+	line, number, err := c.s.NextLine(c.limit())
 	switch {
 	case err == io.EOF:
 		c.ended = true
 		return c.finish(emit)
-	case errors.Is(err, errTooLarge):
-		err = badLine(number, fmt.Errorf("a line of more than %d bytes; the limit can be raised", c.limit()))
+	case errors.Is(err, jsonstream.ErrTooLarge):
+		err = jsonstream.At(number, fmt.Errorf("a line of more than %d bytes; the limit can be raised", c.limit()))
 	case err == nil:
 		err = c.line(emit, line, number)
 	}
-	var broken *damage
+	var broken *jsonstream.Damage
 	if errors.As(err, &broken) && c.o.Lenient {
 		emit(damagedNote(broken))
 		return nil
@@ -339,15 +300,15 @@ func (c *claudeCode) step(emit func(Item)) error {
 }
 
 // line reads the records of a line: one, but for lines that a crash ran together.
-func (c *claudeCode) line(emit func(Item), line []byte, lineNo int) error {
+func (c *claudeSession) line(emit func(Item), line []byte, lineNo int) error {
 	for i := rawjson.SkipSpace(line, 0); i < len(line); i = rawjson.SkipSpace(line, i) {
 		if _, err := rawjson.Prefix(line[i:]); err != nil {
-			return badLine(lineNo, err)
+			return jsonstream.At(lineNo, err)
 		}
 		v := rawjson.At(line, i)
 		i = v.End()
 		if !v.IsObject() {
-			return badLine(lineNo, errors.New("expected a record, found JSON that is no object"))
+			return jsonstream.At(lineNo, errors.New("expected a record, found JSON that is no object"))
 		}
 		if err := c.record(emit, line, readRecord(v), lineNo); err != nil {
 			return err
@@ -356,13 +317,13 @@ func (c *claudeCode) line(emit func(Item), line []byte, lineNo int) error {
 	return nil
 }
 
-func (c *claudeCode) record(emit func(Item), b []byte, r record, lineNo int) error {
+func (c *claudeSession) record(emit func(Item), b []byte, r record, lineNo int) error {
 	t := &c.main
 	if r.sidechain {
 		t = &c.side
 	}
 	if r.typ == "" {
-		return badLine(lineNo, errors.New("a record without a type"))
+		return jsonstream.At(lineNo, errors.New("a record without a type"))
 	}
 	if id, ok := r.uuid.Str(); ok {
 		if !c.seen.add(id, t.count+1) {
@@ -395,7 +356,7 @@ func (c *claudeCode) record(emit func(Item), b []byte, r record, lineNo int) err
 	}
 	if !r.sidechain && !c.sawMain {
 		if c.sideOpen {
-			return badLine(lineNo, fmt.Errorf("a record of the main conversation after more than %d bytes of subagents",
+			return jsonstream.At(lineNo, fmt.Errorf("a record of the main conversation after more than %d bytes of subagents",
 				c.hold))
 		}
 		// The file has a main conversation: what came of subagents is none of it.
@@ -415,13 +376,13 @@ func (c *claudeCode) record(emit func(Item), b []byte, r record, lineNo int) err
 	return c.message(emit, t, r, lineNo)
 }
 
-func (c *claudeCode) sidechainNote(line int) {
+func (c *claudeSession) sidechainNote(line int) {
 	c.notes.add(Note{Code: NoteSidechain, What: "record", Reason: "a subagent's, no part of the main conversation"},
 		line)
 }
 
 // boundary takes a compaction's boundary record; its summary comes next.
-func (c *claudeCode) boundary(emit func(Item), t *thread, r record, lineNo int) error {
+func (c *claudeSession) boundary(emit func(Item), t *thread, r record, lineNo int) error {
 	if err := c.flush(emit, t); err != nil {
 		return err
 	}
@@ -431,16 +392,16 @@ func (c *claudeCode) boundary(emit func(Item), t *thread, r record, lineNo int) 
 		return nil
 	}
 	at := t.boundary
-	for key, f := range r.compact.Fields() {
+	for key, field := range r.compact.Fields() {
 		switch string(key) {
 		case "trigger":
-			at.Trigger = f.Value.Text()
+			at.Trigger = field.Value.Text()
 		case "preTokens", "pre_tokens":
-			at.TokensBefore = f.Value.Count()
+			at.TokensBefore = field.Value.Count()
 		case "postTokens", "post_tokens":
-			at.TokensAfter = f.Value.Count()
+			at.TokensAfter = field.Value.Count()
 		case "preservedSegment":
-			head := f.Value.Get("headUuid").Text()
+			head := field.Value.Get("headUuid").Text()
 			if n := c.seen.get(head); n > 0 && n <= t.count {
 				at.Kept = int(t.count - n + 1)
 			}
@@ -449,7 +410,7 @@ func (c *claudeCode) boundary(emit func(Item), t *thread, r record, lineNo int) 
 	return nil
 }
 
-func (c *claudeCode) orphanBoundary(t *thread) {
+func (c *claudeSession) orphanBoundary(t *thread) {
 	if t.boundary != nil {
 		c.notes.add(Note{
 			Code: NoteBoundary, What: "compact_boundary",
@@ -460,7 +421,7 @@ func (c *claudeCode) orphanBoundary(t *thread) {
 }
 
 // message takes a record that is a message or a piece of one.
-func (c *claudeCode) message(emit func(Item), t *thread, r record, lineNo int) error {
+func (c *claudeSession) message(emit func(Item), t *thread, r record, lineNo int) error {
 	var id, model, used rawjson.Value
 	if r.typ == "assistant" && r.message.IsObject() {
 		r.message.Read(rawjson.Want{{"id", &id}, {"model", &model}, {"usage", &used}})
@@ -477,18 +438,18 @@ func (c *claudeCode) message(emit func(Item), t *thread, r record, lineNo int) e
 	if r.summary {
 		return c.summary(emit, t, native, lineNo)
 	}
-	decoded, err := decodeRecords(c.format, native)
+	decoded, err := decode(c.format, native)
 	if err != nil {
-		return badLine(lineNo, err)
+		return jsonstream.At(lineNo, err)
 	}
-	if c.format == ClaudeStream && t.boundary != nil && looksLikeSummary(decoded) {
+	if c.format.name() == ClaudeStream && t.boundary != nil && layout.LooksLikeSummary(decoded) {
 		return c.summary(emit, t, native, lineNo)
 	}
 	c.orphanBoundary(t)
 	m := &claudeMessage{natives: [][]byte{native}, message: decoded, line: lineNo}
 	if r.typ == "assistant" {
 		m.id = id.Text()
-		m.usage = anthropicUsage(used, model.Text())
+		m.usage = anthropicAPI{}.usage(used, model.Text())
 		if name := model.Text(); name != "" {
 			t.meta.Model = name
 		}
@@ -524,7 +485,7 @@ func (t *thread) open() *claudeMessage {
 }
 
 // bound ends the wait for further records when too much is held back.
-func (c *claudeCode) bound(emit func(Item), t *thread) error {
+func (c *claudeSession) bound(emit func(Item), t *thread) error {
 	if t.bytes > c.hold {
 		return c.flush(emit, t)
 	}
@@ -532,7 +493,7 @@ func (c *claudeCode) bound(emit func(Item), t *thread) error {
 }
 
 // flush gives out what is in the queue of a thread.
-func (c *claudeCode) flush(emit func(Item), t *thread) error {
+func (c *claudeSession) flush(emit func(Item), t *thread) error {
 	queue := t.queue
 	t.queue, t.bytes = nil, 0
 	for _, q := range queue {
@@ -540,8 +501,8 @@ func (c *claudeCode) flush(emit func(Item), t *thread) error {
 		if len(q.natives) > 1 {
 			// Each record has been read on its own already.
 			var err error
-			if m, err = decodeRecords(c.format, bytes.Join(q.natives, []byte{'\n'})); err != nil {
-				return badLine(q.line, err)
+			if m, err = decode(c.format, bytes.Join(q.natives, []byte{'\n'})); err != nil {
+				return jsonstream.At(q.line, err)
 			}
 		}
 		t.last = m.Native
@@ -553,13 +514,13 @@ func (c *claudeCode) flush(emit func(Item), t *thread) error {
 	return nil
 }
 
-func (c *claudeCode) summary(emit func(Item), t *thread, native []byte, lineNo int) error {
+func (c *claudeSession) summary(emit func(Item), t *thread, native []byte, lineNo int) error {
 	if err := c.flush(emit, t); err != nil {
 		return err
 	}
-	m, err := decodeRecords(c.format, native)
+	m, err := decode(c.format, native)
 	if err != nil {
-		return badLine(lineNo, err)
+		return jsonstream.At(lineNo, err)
 	}
 	found := t.boundary
 	t.boundary = nil
@@ -574,7 +535,7 @@ func (c *claudeCode) summary(emit func(Item), t *thread, native []byte, lineNo i
 }
 
 // give gives an item of a thread out; those of subagents wait until it is known what file this is.
-func (c *claudeCode) give(emit func(Item), t *thread, it Item, size int) {
+func (c *claudeSession) give(emit func(Item), t *thread, it Item, size int) {
 	if t == &c.side && !c.sideOpen {
 		c.sideItems = append(c.sideItems, it)
 		if c.sideBytes += size; c.sideBytes > c.hold {
@@ -586,18 +547,18 @@ func (c *claudeCode) give(emit func(Item), t *thread, it Item, size int) {
 	emit(it)
 }
 
-func (c *claudeCode) start(emit func(Item), t *thread, line int) {
+func (c *claudeSession) start(emit func(Item), t *thread, line int) {
 	if t.started {
 		return
 	}
 	t.started = true
 	m := t.meta
-	m.Format, m.Vendor, m.Sidechain = c.format, "anthropic", t == &c.side
+	m.Format, m.Vendor, m.Sidechain = c.format.name(), "anthropic", t == &c.side
 	emit(Item{Line: line, Start: &m})
 }
 
 // openSide gives out the conversation of subagents as the file's own.
-func (c *claudeCode) openSide(emit func(Item)) {
+func (c *claudeSession) openSide(emit func(Item)) {
 	c.sideOpen = true
 	items := c.sideItems
 	c.sideItems = nil
@@ -606,7 +567,7 @@ func (c *claudeCode) openSide(emit func(Item)) {
 	}
 }
 
-func (c *claudeCode) finish(emit func(Item)) error {
+func (c *claudeSession) finish(emit func(Item)) error {
 	t := &c.main
 	if !c.sawMain {
 		t = &c.side
@@ -620,11 +581,11 @@ func (c *claudeCode) finish(emit func(Item)) error {
 	}
 	if t.started {
 		m := t.meta
-		m.Format, m.Vendor, m.Sidechain = c.format, "anthropic", t == &c.side
-		if c.format == ClaudeCode {
+		m.Format, m.Vendor, m.Sidechain = c.format.name(), "anthropic", t == &c.side
+		if c.format.name() == ClaudeCode {
 			m.Envelope = sessionFields(t.last)
 		}
-		emit(Item{Line: c.s.line, End: &m})
+		emit(Item{Line: c.s.Line, End: &m})
 	}
 	return nil
 }

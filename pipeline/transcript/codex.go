@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/responses"
 )
 
 // Rollout files of Codex: a record a line, {"timestamp","type","payload"}. What goes to the model are the payloads of
@@ -23,62 +26,35 @@ import (
 // Written as a file it is a session that Codex can resume: the records at its head, a compacted record with the
 // summary and what stands before and beside it, then the lines of the messages as they were.
 
-type codexCodec struct{}
+type codex struct{}
 
-func (codexCodec) Format() Format { return Codex }
+func (codex) name() Format { return Codex }
 
-func (codexCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(Codex, native, decodeCodex)
-}
+func (codex) message(l *layout.Layout) pipeline.Message { return responses.Message(l) }
 
-// decodeCodex decodes a response_item record that is known to be sound JSON.
-func decodeCodex(native []byte) (pipeline.Message, error) {
-	l, it, err := codexLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	return l.itemMessage(it), nil
-}
-
-func codexLayout(native []byte) (*layout, item, error) {
-	l := &layout{native: native}
-	payload, ok := rawjson.Root(native).Lookup("payload")
+func (codex) read(l *layout.Layout) error {
+	payload, ok := rawjson.Root(l.Native).Lookup("payload")
 	if !ok {
-		return nil, item{}, parseError(Codex, "it is no record with a payload")
+		return l.Errorf("it is no record with a payload")
 	}
-	it, err := l.item(Codex, payload)
-	return l, it, err
-}
-
-func (codexCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	if len(edits) == 0 {
-		return m.Native, nil
-	}
-	if err := rawjson.Check(m.Native); err != nil {
-		return nil, parseError(Codex, "%v", err)
-	}
-	l, _, err := codexLayout(m.Native)
-	if err != nil {
-		return nil, err
-	}
-	return l.edit(edits, itemInput)
+	return responses.Read(l, payload)
 }
 
 // Make writes a record without its time: WriteFile gives it the one of the record that it stands beside.
-func (codexCodec) Make(m pipeline.Made) ([]byte, error) {
-	b, err := madeItem(m)
+func (f codex) Make(m pipeline.Made) ([]byte, error) {
+	b, err := responses.Made(m)
 	if err != nil {
 		return nil, err
 	}
-	return responseItem(nil, b), nil
+	return f.item(nil, b), nil
 }
 
-func (codexCodec) address(p pipeline.Part) string { return itemAddress(p) }
+func (codex) address(p pipeline.Part) string { return responses.Address(p) }
 
-// responseItem writes a response_item record; time is JSON, nil for none.
-func responseItem(time, payload []byte) []byte { return codexRecord(time, "response_item", payload) }
+// item writes a response_item record; time is JSON, nil for none.
+func (f codex) item(time, payload []byte) []byte { return f.record(time, "response_item", payload) }
 
-func codexRecord(time []byte, typ string, payload []byte) []byte {
+func (codex) record(time []byte, typ string, payload []byte) []byte {
 	b := []byte(`{`)
 	if time != nil {
 		b = fmt.Appendf(b, `"timestamp":%s,`, time)
@@ -89,13 +65,10 @@ func codexRecord(time []byte, typ string, payload []byte) []byte {
 // apiMessage gives the item of a record as Codex sends it: without its id, since the vendor does not store it, without
 // what Codex keeps for itself, and without values that are null. An item that has nothing left for the vendor to read
 // gives nil.
-func (codexCodec) apiMessage(native []byte) ([]byte, error) {
-	if err := rawjson.Check(native); err != nil {
-		return nil, parseError(Codex, "%v", err)
-	}
+func (f codex) apiMessage(native []byte) ([]byte, error) {
 	v, ok := rawjson.Root(native).Lookup("payload")
 	if !ok || !v.IsObject() {
-		return nil, parseError(Codex, "it is no record with a payload")
+		return nil, layout.Errorf(string(Codex), "it is no record with a payload")
 	}
 	b, _ := v.DropKeys(func(key string, value rawjson.Value) bool {
 		return key == "id" || value.IsNull() || strings.HasPrefix(key, "internal_")
@@ -107,13 +80,13 @@ func (codexCodec) apiMessage(native []byte) ([]byte, error) {
 			return nil, nil
 		}
 	case "agent_message":
-		return agentMessage(at), nil
+		return f.agentMessage(at), nil
 	}
 	return b, nil
 }
 
 // agentMessage makes what another agent said into a message of role user, which is what the model is given.
-func agentMessage(v rawjson.Value) []byte {
+func (codex) agentMessage(v rawjson.Value) []byte {
 	content, _ := v.Lookup("content")
 	var parts [][]byte
 	switch content.Kind() {
@@ -124,7 +97,7 @@ func agentMessage(v rawjson.Value) []byte {
 			}
 		}
 	case rawjson.String:
-		parts = [][]byte{itemTextPart("input_text", content.Raw())}
+		parts = [][]byte{responses.TextPart("input_text", content.Raw())}
 	}
 	if len(parts) == 0 {
 		return nil
@@ -132,50 +105,17 @@ func agentMessage(v rawjson.Value) []byte {
 	return fmt.Appendf(nil, `{"type":"message","role":"user","content":[%s]}`, rawjson.Join(parts))
 }
 
-// What Codex puts into messages of role user, by how the text begins.
-var (
-	codexEnvironment = []string{"<environment_context>", "# AGENTS.md instructions for ", "<user_instructions>"}
-	codexInjected    = []string{
-		"<turn_aborted>", "<user_action>", "<recommended_plugins>", "<subagent_notification>", "<user_shell_command>",
-		"<skill>",
-	}
-)
-
-// codexKind tells what Codex itself said under the user's name; ok is false when anything in the message was said by
-// a person.
-func codexKind(m pipeline.Message) (kind pipeline.Kind, ok bool) {
-	begins := func(s string, with []string) bool {
-		return slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(s, w) })
-	}
-	for _, p := range m.Parts {
-		s := strings.TrimSpace(p.Text)
-		switch {
-		case p.Kind != pipeline.PartText:
-			return "", false
-		case begins(s, codexEnvironment):
-			kind = pipeline.KindUserInfo
-		case begins(s, codexInjected):
-			if kind == "" {
-				kind = pipeline.KindSynthetic
-			}
-		default:
-			return "", false
-		}
-	}
-	return kind, kind != ""
-}
-
-func detectCodex(s rawjson.Outline) bool {
+func (codex) detect(s rawjson.Outline) bool {
 	return s.Has("payload") && s.Has("type=session_meta", "type=response_item", "type=event_msg", "type=turn_context",
 		"type=compacted", "type=world_state")
 }
 
-func openCodex(s *stream, o Options) source {
-	return openLines(s, o, Meta{Format: Codex, Vendor: "openai"}, &codex{seen: map[[16]byte]int{}})
+func (codex) open(s *jsonstream.Reader, o Options) source {
+	return openLines(s, o, Meta{Format: Codex, Vendor: "openai"}, &codexRollout{seen: map[[16]byte]int{}})
 }
 
-// codex reads the records of a rollout.
-type codex struct {
+// codexRollout reads the records of a rollout.
+type codexRollout struct {
 	// held are the messages behind the last of the assistant, until the server's figure for that one has come.
 	held      []heldMessage
 	heldBytes int
@@ -198,7 +138,7 @@ type heldMessage struct {
 // maxSeen bounds how many messages a compaction can refer to.
 const maxSeen = 1 << 18
 
-func (c *codex) record(out *scribe, b []byte, line int) error {
+func (c *codexRollout) record(out *scribe, b []byte, line int) error {
 	v := rawjson.Root(b)
 	typ := v.Get("type").Text()
 	payload, ok := v.Lookup("payload")
@@ -207,7 +147,7 @@ func (c *codex) record(out *scribe, b []byte, line int) error {
 	}
 	switch typ {
 	case "response_item":
-		m, err := decodeCodex(b)
+		m, err := decode(codex{}, b)
 		if err != nil {
 			return err
 		}
@@ -230,26 +170,26 @@ func (c *codex) record(out *scribe, b []byte, line int) error {
 	return nil
 }
 
-func (c *codex) session(out *scribe, b []byte, payload rawjson.Value, line int) {
+func (c *codexRollout) session(out *scribe, b []byte, payload rawjson.Value, line int) {
 	if c.meta != nil {
 		out.note(line, NoteRecord, "session_meta", "the session was resumed")
 		return
 	}
 	c.meta = b
-	for key, f := range payload.Fields() {
+	for key, field := range payload.Fields() {
 		switch string(key) {
 		case "id":
-			out.meta.ID = f.Value.Text()
+			out.meta.ID = field.Value.Text()
 		case "model_provider":
-			if s := f.Value.Text(); s != "" {
+			if s := field.Value.Text(); s != "" {
 				out.meta.Vendor = s
 			}
 		case "instructions":
-			if f.Value.IsString() {
-				out.meta.System = f.Value.Raw()
+			if field.Value.IsString() {
+				out.meta.System = field.Value.Raw()
 			}
 		case "base_instructions":
-			if s, ok := f.Value.Lookup("text"); ok && s.IsString() {
+			if s, ok := field.Value.Lookup("text"); ok && s.IsString() {
 				out.meta.System = s.Raw()
 			}
 		}
@@ -257,7 +197,7 @@ func (c *codex) session(out *scribe, b []byte, payload rawjson.Value, line int) 
 }
 
 // message takes the next message. Those of the assistant go out at once.
-func (c *codex) message(out *scribe, m pipeline.Message, line int) {
+func (c *codexRollout) message(out *scribe, m pipeline.Message, line int) {
 	if m.Role == pipeline.RoleAssistant {
 		c.flush(out)
 		c.give(out, m, line)
@@ -271,7 +211,7 @@ func (c *codex) message(out *scribe, m pipeline.Message, line int) {
 	}
 }
 
-func (c *codex) flush(out *scribe) {
+func (c *codexRollout) flush(out *scribe) {
 	held := c.held
 	c.held, c.heldBytes = nil, 0
 	for _, h := range held {
@@ -279,7 +219,7 @@ func (c *codex) flush(out *scribe) {
 	}
 }
 
-func (c *codex) give(out *scribe, m pipeline.Message, line int) {
+func (c *codexRollout) give(out *scribe, m pipeline.Message, line int) {
 	c.passBoundary(out)
 	out.message(line, m)
 	if len(c.seen) < maxSeen {
@@ -307,7 +247,7 @@ func wordsOf(m pipeline.Message) [16]byte {
 	return [16]byte(h.Sum(nil))
 }
 
-func (c *codex) event(out *scribe, payload rawjson.Value, line int) {
+func (c *codexRollout) event(out *scribe, payload rawjson.Value, line int) {
 	typ := payload.Get("type").Text()
 	switch typ {
 	case "user_message":
@@ -325,7 +265,7 @@ func (c *codex) event(out *scribe, payload rawjson.Value, line int) {
 }
 
 // typed says that a person typed a text: the message that waits with it is theirs, whatever it looks like.
-func (c *codex) typed(s string) {
+func (c *codexRollout) typed(s string) {
 	n := len(c.held) - 1
 	if n < 0 || c.held[n].m.Role != pipeline.RoleUser {
 		return
@@ -338,7 +278,7 @@ func (c *codex) typed(s string) {
 }
 
 // count takes the server's figures. They are of the request that the assistant's last message answered.
-func (c *codex) count(out *scribe, info rawjson.Value, line int) {
+func (c *codexRollout) count(out *scribe, info rawjson.Value, line int) {
 	if !info.IsObject() {
 		return
 	}
@@ -351,18 +291,18 @@ func (c *codex) count(out *scribe, info rawjson.Value, line int) {
 	}
 	u := Usage{Model: c.model}
 	input := 0
-	for key, f := range last.Fields() {
+	for key, field := range last.Fields() {
 		switch string(key) {
 		case "input_tokens":
-			input = f.Value.Count()
+			input = field.Value.Count()
 		case "cached_input_tokens":
-			u.CacheRead = f.Value.Count()
+			u.CacheRead = field.Value.Count()
 		case "cache_write_input_tokens":
-			u.CacheCreation = f.Value.Count()
+			u.CacheCreation = field.Value.Count()
 		case "output_tokens":
-			u.Output = f.Value.Count()
+			u.Output = field.Value.Count()
 		case "total_tokens":
-			u.Used = f.Value.Count()
+			u.Used = field.Value.Count()
 		}
 	}
 	u.Input = max(input-u.CacheRead-u.CacheCreation, 0)
@@ -378,7 +318,7 @@ func (c *codex) count(out *scribe, info rawjson.Value, line int) {
 }
 
 // compacted takes a compaction.
-func (c *codex) compacted(out *scribe, v, payload rawjson.Value, line int) error {
+func (c *codexRollout) compacted(out *scribe, v, payload rawjson.Value, line int) error {
 	c.flush(out)
 	c.passBoundary(out)
 	var time []byte
@@ -393,12 +333,12 @@ func (c *codex) compacted(out *scribe, v, payload rawjson.Value, line int) error
 	var opaque *pipeline.Message
 	if history.IsArray() {
 		for _, el := range history.Elements() {
-			m, err := decodeCodex(responseItem(time, el.Raw()))
+			m, err := decode(codex{}, codex{}.item(time, el.Raw()))
 			if err != nil {
 				return err
 			}
 			switch at, known := c.seen[wordsOf(m)]; {
-			case m.Role == pipeline.RoleUser && (said != "" && rendered(m) == said || looksLikeSummary(m)):
+			case m.Role == pipeline.RoleUser && (said != "" && rendered(m) == said || layout.LooksLikeSummary(m)):
 				found.Summary, readable = m, true
 				if before == 0 {
 					// What it stands for is not in the file: it is the beginning of the conversation.
@@ -408,7 +348,7 @@ func (c *codex) compacted(out *scribe, v, payload rawjson.Value, line int) error
 			case known && at <= before:
 				found.Carried = append(found.Carried, at)
 			default:
-				if isCompaction(el) {
+				if responses.IsCompaction(el) {
 					opaque = &m
 				}
 				c.give(out, m, line)
@@ -417,11 +357,11 @@ func (c *codex) compacted(out *scribe, v, payload rawjson.Value, line int) error
 		}
 	}
 	if !readable && said != "" {
-		made, err := madeItem(pipeline.Made{Role: pipeline.RoleUser, Text: said})
+		made, err := responses.Made(pipeline.Made{Role: pipeline.RoleUser, Text: said})
 		if err != nil {
 			return err
 		}
-		m, err := decodeCodex(responseItem(time, made))
+		m, err := decode(codex{}, codex{}.item(time, made))
 		if err != nil {
 			return err
 		}
@@ -448,22 +388,22 @@ func (c *codex) compacted(out *scribe, v, payload rawjson.Value, line int) error
 
 func rendered(m pipeline.Message) string { return strings.TrimSpace(pipeline.RenderMessage(m)) }
 
-func (c *codex) passBoundary(out *scribe) {
+func (c *codexRollout) passBoundary(out *scribe) {
 	if b := c.boundary; b != nil {
 		c.boundary = nil
 		out.compaction(c.boundaryLine, *b)
 	}
 }
 
-func (c *codex) end(out *scribe, _ []byte) error {
+func (c *codexRollout) end(out *scribe, _ []byte) error {
 	c.flush(out)
 	c.passBoundary(out)
-	out.meta.Envelope = codexEnvelope(c.meta, c.turn)
+	out.meta.Envelope = codex{}.envelope(c.meta, c.turn)
 	return nil
 }
 
-// codexEnvelope makes an object of the records that a session begins with.
-func codexEnvelope(meta, turn []byte) []byte {
+// envelope makes an object of the records that a session begins with.
+func (codex) envelope(meta, turn []byte) []byte {
 	b := []byte(`{`)
 	for _, x := range []struct {
 		key    string
@@ -480,8 +420,8 @@ func codexEnvelope(meta, turn []byte) []byte {
 	return append(b, "}"...)
 }
 
-// codexFile writes a rollout.
-func codexFile(out Output) ([]byte, error) {
+// write writes a rollout.
+func (f codex) write(out Output) ([]byte, error) {
 	var lines [][]byte
 	e := out.Meta.Envelope
 	var time []byte // of the record before, as JSON
@@ -497,7 +437,7 @@ func codexFile(out Output) ([]byte, error) {
 	last := -1 // the last entry that was made and stands at the head
 	head, timed := true, false
 	for i, it := range out.Items {
-		b, err := encodeItem(codexCodec{}, it)
+		b, err := Codec{codex{}}.EncodeItem(it)
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
 		}
@@ -521,7 +461,7 @@ func codexFile(out Output) ([]byte, error) {
 		}
 	}
 	if last >= 0 {
-		lines = append(lines, compactedRecord(time, out.Items[:last+1], entries[:last+1]))
+		lines = append(lines, f.compacted(time, out.Items[:last+1], entries[:last+1]))
 	}
 	for i := last + 1; i < len(entries); i++ {
 		b := entries[i]
@@ -530,7 +470,7 @@ func codexFile(out Output) ([]byte, error) {
 		}
 		if time = timeOf(rawjson.Root(b), time); out.Items[i].Made != nil {
 			payload, _ := rawjson.Root(b).Lookup("payload")
-			b = responseItem(time, payload.Raw())
+			b = f.item(time, payload.Raw())
 		}
 		lines = append(lines, b)
 	}
@@ -544,8 +484,8 @@ func timeOf(v rawjson.Value, or []byte) []byte {
 	return or
 }
 
-// compactedRecord writes the record of a compaction, with the whole context up to and including what was made.
-func compactedRecord(time []byte, items []pipeline.ContextItem, entries [][]byte) []byte {
+// compacted writes the record of a compaction, with the whole context up to and including what was made.
+func (f codex) compacted(time []byte, items []pipeline.ContextItem, entries [][]byte) []byte {
 	summary := ""
 	var history [][]byte
 	for i, it := range items {
@@ -560,5 +500,5 @@ func compactedRecord(time []byte, items []pipeline.ContextItem, entries [][]byte
 	}
 	payload := fmt.Appendf(nil, `{"message":%s,"replacement_history":[%s]}`, rawjson.Quote(summary),
 		rawjson.Join(history))
-	return codexRecord(time, "compacted", payload)
+	return f.record(time, "compacted", payload)
 }

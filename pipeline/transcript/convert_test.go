@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // contextOf makes a context of a conversation's messages as they are.
@@ -21,13 +23,13 @@ func contextOf(messages []pipeline.Message) []pipeline.ContextItem {
 	return out
 }
 
-func readFile(t *testing.T, path string) File {
+func readFile(t *testing.T, path string) transcript.File {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Read(bytes.NewReader(data), Options{})
+	f, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,25 +40,25 @@ func TestConvertFiles(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		path string
-		to   Format
+		to   transcript.Format
 	}{
-		{"claude-code/turns.jsonl", Anthropic},
-		{"claude-code/turns.jsonl", OpenAI},
-		{"claude-code/kinds.jsonl", Anthropic},
-		{"anthropic/request.json", OpenAI},
-		{"openai/request.json", Anthropic},
-		{"openai/mini-swe.traj.json", Anthropic},
+		{"claude-code/turns.jsonl", transcript.Anthropic},
+		{"claude-code/turns.jsonl", transcript.OpenAI},
+		{"claude-code/kinds.jsonl", transcript.Anthropic},
+		{"anthropic/request.json", transcript.OpenAI},
+		{"openai/request.json", transcript.Anthropic},
+		{"openai/mini-swe.traj.json", transcript.Anthropic},
 	} {
 		t.Run(c.path+" to "+string(c.to), func(t *testing.T) {
 			t.Parallel()
 			conv := readFile(t, filepath.Join("testdata", c.path)).Conversations[0]
-			out, err := ConvertConversation(conv.Meta, contextOf(conv.Messages), c.to)
+			out, err := convert.Conversation(conv.Meta, contextOf(conv.Messages), c.to)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var b strings.Builder
 			fmt.Fprintf(&b, "system %s\ntools %s\nenvelope %s\n", out.Meta.System, out.Meta.Tools, out.Meta.Envelope)
-			codec, _ := CodecFor(c.to)
+			codec, _ := transcript.CodecFor(c.to)
 			for _, m := range out.Messages {
 				fmt.Fprintf(&b, "%s\n", m)
 				if _, err := codec.Decode(m); err != nil {
@@ -73,8 +75,8 @@ func TestConvertFiles(t *testing.T) {
 
 func TestConvert(t *testing.T) {
 	t.Parallel()
-	msg := func(f Format, native string) pipeline.ContextItem {
-		codec, _ := CodecFor(f)
+	msg := func(f transcript.Format, native string) pipeline.ContextItem {
+		codec, _ := transcript.CodecFor(f)
 		m, err := codec.Decode([]byte(native))
 		if err != nil {
 			t.Fatal(err)
@@ -84,27 +86,27 @@ func TestConvert(t *testing.T) {
 	made := func(m pipeline.Made) pipeline.ContextItem { return pipeline.ContextItem{Made: &m} }
 	for _, c := range []struct {
 		name     string
-		from, to Format
+		from, to transcript.Format
 		in       []pipeline.ContextItem
 		out      []string
 		losses   []string
 	}{
 		{
-			"results stand first, whatever came between", Anthropic, OpenAI,
-			[]pipeline.ContextItem{msg(Anthropic, `{"role":"user","content":[{"type":"text","text":"and"},{`+
+			"results stand first, whatever came between", transcript.Anthropic, transcript.OpenAI,
+			[]pipeline.ContextItem{msg(transcript.Anthropic, `{"role":"user","content":[{"type":"text","text":"and"},{`+
 				`"type":"tool_result","tool_use_id":"t1","content":"r"}]}`)},
 			[]string{`{"role":"tool","tool_call_id":"t1","content":"r"}`, `{"role":"user","content":"and"}`},
 			nil,
 		},
 		{
-			"ids that stand for several calls are told apart, each result with its call", OpenAI, Anthropic,
+			"ids that stand for several calls are told apart, each result with its call", transcript.OpenAI, transcript.Anthropic,
 			[]pipeline.ContextItem{
-				msg(OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function",`+
+				msg(transcript.OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function",`+
 					`"function":{"name":"f","arguments":"{}"}}]}`),
-				msg(OpenAI, `{"role":"tool","tool_call_id":"a:0","content":"1"}`),
-				msg(OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function",`+
+				msg(transcript.OpenAI, `{"role":"tool","tool_call_id":"a:0","content":"1"}`),
+				msg(transcript.OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function",`+
 					`"function":{"name":"f","arguments":"{}"}}]}`),
-				msg(OpenAI, `{"role":"tool","tool_call_id":"a:0","content":"2"}`),
+				msg(transcript.OpenAI, `{"role":"tool","tool_call_id":"a:0","content":"2"}`),
 			},
 			[]string{
 				`{"role":"assistant","content":[{"type":"tool_use","id":"a_0","name":"f","input":{}}]}`,
@@ -115,16 +117,16 @@ func TestConvert(t *testing.T) {
 			nil,
 		},
 		{
-			"messages of one role become one, with what was made among them", OpenAI, Anthropic,
+			"messages of one role become one, with what was made among them", transcript.OpenAI, transcript.Anthropic,
 			[]pipeline.ContextItem{
 				made(pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSummary, Text: "S"}),
-				msg(OpenAI, `{"role":"user","content":"x \ud83d\ude00"}`),
-				msg(OpenAI, `{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function",`+
+				msg(transcript.OpenAI, `{"role":"user","content":"x \ud83d\ude00"}`),
+				msg(transcript.OpenAI, `{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function",`+
 					`"function":{"name":"f","arguments":"{\"n\": 9007199254740993}"}},{"id":"b","type":"function",`+
 					`"function":{"name":"f","arguments":"not json"}}]}`),
-				msg(OpenAI, `{"role":"tool","tool_call_id":"b","content":"B"}`),
+				msg(transcript.OpenAI, `{"role":"tool","tool_call_id":"b","content":"B"}`),
 				made(pipeline.Made{Role: pipeline.RoleTool, CallID: "a", Text: "none", IsError: true}),
-				msg(OpenAI, `{"role":"user","content":"go on"}`),
+				msg(transcript.OpenAI, `{"role":"user","content":"go on"}`),
 			},
 			[]string{
 				`{"role":"user","content":[{"type":"text","text":"S"},{"type":"text","text":"x \ud83d\ude00"}]}`,
@@ -137,18 +139,18 @@ func TestConvert(t *testing.T) {
 			[]string{"tool call arguments"},
 		},
 		{
-			"a system message in the middle", OpenAI, Anthropic,
+			"a system message in the middle", transcript.OpenAI, transcript.Anthropic,
 			[]pipeline.ContextItem{
-				msg(OpenAI, `{"role":"system","content":"S"}`), msg(OpenAI, `{"role":"user","content":"a"}`),
-				msg(OpenAI, `{"role":"system","content":"T"}`),
+				msg(transcript.OpenAI, `{"role":"system","content":"S"}`), msg(transcript.OpenAI, `{"role":"user","content":"a"}`),
+				msg(transcript.OpenAI, `{"role":"system","content":"T"}`),
 			},
 			[]string{`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"T"}]}`},
 			[]string{"role", "system message"},
 		},
 		{
-			"images of results follow behind the last of them", Anthropic, OpenAI,
+			"images of results follow behind the last of them", transcript.Anthropic, transcript.OpenAI,
 			[]pipeline.ContextItem{
-				msg(Anthropic, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{`+
+				msg(transcript.Anthropic, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{`+
 					`"type":"text","text":"see"},{"type":"image","source":{"type":"base64",`+
 					`"media_type":"image/png","data":"AAAA"}}],"is_error":true},{"type":"tool_result",`+
 					`"tool_use_id":"t2"}]}`),
@@ -162,14 +164,14 @@ func TestConvert(t *testing.T) {
 			[]string{"error flag", "image"},
 		},
 		{
-			"what has no place", Anthropic, OpenAI,
+			"what has no place", transcript.Anthropic, transcript.OpenAI,
 			[]pipeline.ContextItem{
-				msg(Anthropic, `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},`+
+				msg(transcript.Anthropic, `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},`+
 					`{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{`+
 					`"type":"web_search_tool_result","tool_use_id":"s","content":[]}]}`),
-				msg(Anthropic, `{"role":"assistant","content":[{"type":"compaction","content":"c"},{"type":"text",`+
+				msg(transcript.Anthropic, `{"role":"assistant","content":[{"type":"compaction","content":"c"},{"type":"text",`+
 					`"text":"a"}]}`),
-				msg(Anthropic, `{"role":"user","content":[{"type":"document","source":{"type":"base64",`+
+				msg(transcript.Anthropic, `{"role":"user","content":[{"type":"document","source":{"type":"base64",`+
 					`"media_type":"application/pdf","data":"AAAA"}},{"type":"document","source":{"type":"text",`+
 					`"media_type":"text/plain","data":"plain"}},{"type":"document","source":{"type":"url",`+
 					`"url":"https://x"}}]}`),
@@ -183,16 +185,16 @@ func TestConvert(t *testing.T) {
 			[]string{"reasoning", "server_tool_use", "web_search_tool_result", "compaction", "file"},
 		},
 		{
-			"contents of several parts, images by address, calls of servers that are lax", OpenAI, Anthropic,
+			"contents of several parts, images by address, calls of servers that are lax", transcript.OpenAI, transcript.Anthropic,
 			[]pipeline.ContextItem{
-				msg(OpenAI, `{"role":"user","content":[{"type":"image_url","image_url":"https://x/a.png"},{`+
+				msg(transcript.OpenAI, `{"role":"user","content":[{"type":"image_url","image_url":"https://x/a.png"},{`+
 					`"type":"image_url","image_url":{"url":"ftp://x"}},{"type":"file","file":{"filename":"f.pdf",`+
 					`"file_data":"AAAA"}},{"type":"file","file":{"file_id":"x"}}]}`),
-				msg(OpenAI, `{"role":"assistant","tool_calls":[{"id":"","type":"function","function":{"name":"f",`+
+				msg(transcript.OpenAI, `{"role":"assistant","tool_calls":[{"id":"","type":"function","function":{"name":"f",`+
 					`"arguments":{"a":1}}}]}`),
-				msg(OpenAI, `{"role":"tool","tool_call_id":"","content":[{"type":"text","text":"a"},{`+
+				msg(transcript.OpenAI, `{"role":"tool","tool_call_id":"","content":[{"type":"text","text":"a"},{`+
 					`"type":"text","text":" "},{"type":"text","text":"b"}]}`),
-				msg(OpenAI, `{"role":"tool","tool_call_id":"stray","content":[{"type":"text","text":" "},{`+
+				msg(transcript.OpenAI, `{"role":"tool","tool_call_id":"stray","content":[{"type":"text","text":" "},{`+
 					`"type":"text","text":""}]}`),
 			},
 			[]string{
@@ -207,12 +209,12 @@ func TestConvert(t *testing.T) {
 			[]string{"image", "file", "file"},
 		},
 		{
-			"results of one id in one message go in the order of their calls", OpenAI, Anthropic,
+			"results of one id in one message go in the order of their calls", transcript.OpenAI, transcript.Anthropic,
 			[]pipeline.ContextItem{
-				msg(OpenAI, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f",`+
+				msg(transcript.OpenAI, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f",`+
 					`"arguments":"{}"}},{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
-				msg(OpenAI, `{"role":"tool","tool_call_id":"a","content":"1"}`),
-				msg(OpenAI, `{"role":"tool","tool_call_id":"a","content":"2"}`),
+				msg(transcript.OpenAI, `{"role":"tool","tool_call_id":"a","content":"1"}`),
+				msg(transcript.OpenAI, `{"role":"tool","tool_call_id":"a","content":"2"}`),
 			},
 			[]string{
 				`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{` +
@@ -223,9 +225,9 @@ func TestConvert(t *testing.T) {
 			nil,
 		},
 		{
-			"base64 in lines, images without data", Anthropic, OpenAI,
+			"base64 in lines, images without data", transcript.Anthropic, transcript.OpenAI,
 			[]pipeline.ContextItem{
-				msg(Anthropic, `{"role":"user","content":[{"type":"image","source":{"type":"base64",`+
+				msg(transcript.Anthropic, `{"role":"user","content":[{"type":"image","source":{"type":"base64",`+
 					`"media_type":"image/png","data":"AA\r\nAA"}},{"type":"image","source":{"type":"file",`+
 					`"file_id":"f"}},{"type":"image"}]}`),
 			},
@@ -234,30 +236,30 @@ func TestConvert(t *testing.T) {
 			[]string{"image", "image"},
 		},
 		{
-			"halves of characters", ClaudeCode, Anthropic,
-			[]pipeline.ContextItem{msg(ClaudeCode, userLine(`cut \ud83d \ude00 \ud83d\ude00 \\ud83d `+"\xff", "1"))},
+			"halves of characters", transcript.ClaudeCode, transcript.Anthropic,
+			[]pipeline.ContextItem{msg(transcript.ClaudeCode, userLine(`cut \ud83d \ude00 \ud83d\ude00 \\ud83d `+"\xff", "1"))},
 			[]string{`{"role":"user","content":[{"type":"text","text":"cut \ufffd \ufffd \ud83d\ude00 \\ud83d ` +
 				"\ufffd" + `"}]}`},
 			[]string{"broken characters"},
 		},
 		{
-			"edits are done first, blank text is left out", ClaudeCode, Anthropic,
+			"edits are done first, blank text is left out", transcript.ClaudeCode, transcript.Anthropic,
 			[]pipeline.ContextItem{
 				{
-					Message: msg(ClaudeCode, userLine("long", "1")).Message,
+					Message: msg(transcript.ClaudeCode, userLine("long", "1")).Message,
 					Edits:   []pipeline.Edit{replace(0, -1, "short")},
 				},
-				{Message: msg(ClaudeCode, userLine("gone", "2")).Message, Edits: []pipeline.Edit{drop(0, -1)}},
-				msg(ClaudeCode, userLine(` \n`, "3")),
+				{Message: msg(transcript.ClaudeCode, userLine("gone", "2")).Message, Edits: []pipeline.Edit{drop(0, -1)}},
+				msg(transcript.ClaudeCode, userLine(` \n`, "3")),
 			},
 			[]string{`{"role":"user","content":[{"type":"text","text":"short"}]}`},
 			nil,
 		},
 		{
-			"the same format: the same bytes", Anthropic, Anthropic,
+			"the same format: the same bytes", transcript.Anthropic, transcript.Anthropic,
 			[]pipeline.ContextItem{
-				msg(Anthropic, `{ "role" : "user", "content":"a" }`),
-				msg(Anthropic, `{"role":"user","content":"b"}`),
+				msg(transcript.Anthropic, `{ "role" : "user", "content":"a" }`),
+				msg(transcript.Anthropic, `{"role":"user","content":"b"}`),
 			},
 			[]string{`{ "role" : "user", "content":"a" }`, `{"role":"user","content":"b"}`},
 			nil,
@@ -265,7 +267,7 @@ func TestConvert(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			out, losses, err := Convert(c.in, c.from, c.to)
+			out, losses, err := convert.Messages(c.in, c.from, c.to)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,13 +286,13 @@ func TestConvert(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := Convert(nil, Anthropic, ClaudeCode); err == nil || !strings.Contains(err.Error(), "no way leads") {
+	if _, _, err := convert.Messages(nil, transcript.Anthropic, transcript.ClaudeCode); err == nil || !strings.Contains(err.Error(), "no way leads") {
 		t.Errorf("to claude-code: %v", err)
 	}
-	if _, _, err := Convert(nil, "word", Anthropic); err == nil {
+	if _, _, err := convert.Messages(nil, "word", transcript.Anthropic); err == nil {
 		t.Error("a format that there is not is converted")
 	}
-	if _, _, err := Convert([]pipeline.ContextItem{{}}, OpenAI, Anthropic); err == nil ||
+	if _, _, err := convert.Messages([]pipeline.ContextItem{{}}, transcript.OpenAI, transcript.Anthropic); err == nil ||
 		!strings.Contains(err.Error(), "entry 0") {
 		t.Errorf("an empty entry: %v", err)
 	}

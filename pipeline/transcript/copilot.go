@@ -9,7 +9,11 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
+	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/openai"
 )
 
 // Copilot is sessions of GitHub's Copilot CLI: events.jsonl, a chain of events by parentId, and the older object
@@ -22,24 +26,16 @@ import (
 // it. The older object has the summary among chatMessages.
 const Copilot Format = "copilot"
 
-type copilotCodec struct{}
+type copilot struct{}
 
-func (copilotCodec) Format() Format { return Copilot }
+func (copilot) name() Format { return Copilot }
 
-func (copilotCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(Copilot, native, decodeCopilot)
-}
-
-func decodeCopilot(native []byte) (pipeline.Message, error) {
-	l, err := copilotLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	m := l.message()
-	v := rawjson.Root(native)
+func (copilot) message(l *layout.Layout) pipeline.Message {
+	m := l.Message()
+	v := rawjson.Root(l.Native)
 	data, isEvent := v.Lookup("data")
 	if !isEvent {
-		return m, nil
+		return m
 	}
 	m.ID = v.Get("id").Text()
 	switch v.Get("type").Text() {
@@ -53,30 +49,19 @@ func decodeCopilot(native []byte) (pipeline.Message, error) {
 			m.Kind = pipeline.KindSynthetic
 		}
 	}
-	return m, nil
+	return m
 }
 
-func (copilotCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	if len(edits) == 0 {
-		return m.Native, nil
+// input is a new input for a tool call: an object for the calls of functions whose old input is one.
+func (copilot) input(n layout.Node, text string) ([]byte, error) {
+	if n.Part.Type == "function" {
+		return layout.InputAsBefore(n, text)
 	}
-	if err := rawjson.Check(m.Native); err != nil {
-		return nil, parseError(Copilot, "%v", err)
-	}
-	l, err := copilotLayout(m.Native)
-	if err != nil {
-		return nil, err
-	}
-	return l.edit(edits, func(n node, text string) ([]byte, error) {
-		if n.part.Type == "function" && !n.value.IsString() {
-			return anthropicInput(n, text)
-		}
-		return rawjson.Quote(text), nil
-	})
+	return layout.StringInput(n, text)
 }
 
 // Make writes an event with what depends on no session: WriteFile gives it an id and a place in the chain.
-func (copilotCodec) Make(m pipeline.Made) ([]byte, error) {
+func (copilot) Make(m pipeline.Made) ([]byte, error) {
 	switch m.Role {
 	case pipeline.RoleTool:
 		b := fmt.Appendf(nil, `{"type":"tool.execution_complete","data":{"toolCallId":%s`, rawjson.Quote(m.CallID))
@@ -87,7 +72,7 @@ func (copilotCodec) Make(m pipeline.Made) ([]byte, error) {
 		}
 		return append(b, "}}}"...), nil
 	case pipeline.RoleUser:
-		if err := mustSay(m); err != nil {
+		if err := layout.MustSay(m); err != nil {
 			return nil, err
 		}
 		switch m.Kind {
@@ -107,132 +92,130 @@ func (copilotCodec) Make(m pipeline.Made) ([]byte, error) {
 		"what role %s says in an event of Copilot a model wrote: none can be made", m.Role)
 }
 
-// copilotLayout reads an event that is for the model, or a chat message, sound JSON.
-func copilotLayout(native []byte) (*layout, error) {
-	v := rawjson.Root(native)
+// read reads an event that is for the model, or a chat message, sound JSON.
+func (f copilot) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
 	data, ok := v.Lookup("data")
 	if !ok || !data.IsObject() {
-		l, err := openAILayout(native)
-		if err != nil {
-			return nil, called(Copilot, err)
-		}
-		return l, nil
+		err := openai.Read(l)
+		l.Input = f.input
+		return err
 	}
-	l := &layout{native: native}
+	l.Input = f.input
 	at := data.Members()
 	switch typ := v.Get("type").Text(); typ {
 	case "user.message":
-		l.role = "user"
-		l.copilotUser(at)
+		l.Role = "user"
+		f.user(l, at)
 	case "assistant.message":
-		l.role = "assistant"
-		l.copilotAssistant(data, at)
+		l.Role = "assistant"
+		f.assistant(l, data, at)
 	case "tool.execution_start":
-		l.role = "assistant"
-		l.nodes = []node{l.copilotCall(data, -1, 0)}
+		l.Role = "assistant"
+		l.Nodes = []layout.Node{f.call(data, -1, 0)}
 	case "tool.execution_complete":
-		l.role = "tool"
-		l.copilotResult(data, at)
+		l.Role = "tool"
+		f.result(l, data, at)
 	case "session.compaction_complete":
-		l.role = "user"
+		l.Role = "user"
 		if !at["summaryContent"].IsString() {
-			return nil, parseError(Copilot, "a %s event has no summaryContent", typ)
+			return l.Errorf("a %s event has no summaryContent", typ)
 		}
-		l.nodes = []node{l.literalNode(at["summaryContent"])}
+		l.Nodes = []layout.Node{layout.Text(at["summaryContent"])}
 	default:
-		return nil, parseError(Copilot, "an event of type %q is no message", typ)
+		return l.Errorf("an event of type %q is no message", typ)
 	}
-	return l, nil
+	return nil
 }
 
-func (l *layout) copilotUser(at map[string]rawjson.Value) {
+func (f copilot) user(l *layout.Layout, at map[string]rawjson.Value) {
 	said := at["transformedContent"]
 	if !said.IsString() {
 		said = at["content"]
 	}
 	if said.IsString() && !said.IsEmpty() {
-		l.nodes = append(l.nodes, l.literalNode(said))
+		l.Nodes = append(l.Nodes, layout.Text(said))
 	}
 	files := at["attachments"]
 	if !files.IsArray() {
 		return
 	}
 	els := files.Elements()
-	row := l.addList(newList(els))
+	row := l.AddList(layout.NewList(els))
 	for i, el := range els {
 		// What is only named (a file, a selection) stands in the text already.
 		if !el.IsObject() || el.Get("type").Text() != "blob" {
 			continue
 		}
-		n := node{list: row, index: i, block: true, fixed: true, part: pipeline.Part{
+		n := layout.Node{List: row, Index: i, Block: true, Fixed: true, Part: pipeline.Part{
 			Kind: pipeline.PartFile, Type: "blob", MediaType: el.Get("mimeType").Text(),
 			Name: el.Get("displayName").Text(), Raw: el.Raw(),
 		}}
-		if strings.HasPrefix(n.part.MediaType, "image/") {
-			n.part.Kind = pipeline.PartImage
+		if strings.HasPrefix(n.Part.MediaType, "image/") {
+			n.Part.Kind = pipeline.PartImage
 		}
-		fromAddress(&n.part, copilotCodec{}.address(n.part))
-		l.nodes = append(l.nodes, n)
+		media.FromAddress(&n.Part, f.address(n.Part))
+		l.Nodes = append(l.Nodes, n)
 	}
 }
 
-func (l *layout) copilotAssistant(data rawjson.Value, at map[string]rawjson.Value) {
+func (f copilot) assistant(l *layout.Layout, data rawjson.Value, at map[string]rawjson.Value) {
 	var pairs []rawjson.Value
 	place := map[string]int{}
-	for key, f := range data.Fields() {
+	for key, field := range data.Fields() {
 		place[string(key)] = len(pairs)
-		pairs = append(pairs, f.Pair)
+		pairs = append(pairs, field.Pair)
 	}
-	members := l.addList(newList(pairs))
+	members := l.AddList(layout.NewList(pairs))
 	if s := at["reasoningText"].Text(); s != "" {
-		n := node{
-			part: pipeline.Part{Kind: pipeline.PartReasoning, Text: s, Raw: at["reasoningText"].Raw()},
-			list: members, index: place["reasoningText"],
+		n := layout.Node{
+			Part: pipeline.Part{Kind: pipeline.PartReasoning, Text: s, Raw: at["reasoningText"].Raw()},
+			List: members, Index: place["reasoningText"],
 		}
 		if _, ok := at["reasoningOpaque"]; ok { // the same, as the vendor wants it back
-			n.twins = []node{{list: members, index: place["reasoningOpaque"]}}
+			n.Twins = []layout.Node{{List: members, Index: place["reasoningOpaque"]}}
 		}
-		l.nodes = append(l.nodes, n)
+		l.Nodes = append(l.Nodes, n)
 	}
 	if said := at["content"]; said.IsString() && !said.IsEmpty() {
-		l.nodes = append(l.nodes, l.literalNode(said))
+		l.Nodes = append(l.Nodes, layout.Text(said))
 	}
 	if calls := at["toolRequests"]; calls.IsArray() {
 		els := calls.Elements()
-		row := l.addList(newList(els))
+		row := l.AddList(layout.NewList(els))
 		for i, el := range els {
 			if el.IsObject() {
-				l.nodes = append(l.nodes, l.copilotCall(el, row, i))
+				l.Nodes = append(l.Nodes, f.call(el, row, i))
 			}
 		}
 	}
 }
 
-func (l *layout) copilotCall(v rawjson.Value, row, index int) node {
-	n := node{
-		list: row, index: index, insert: v.End() - 1, key: "arguments",
-		part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "function", Raw: v.Raw()},
+func (copilot) call(v rawjson.Value, row, index int) layout.Node {
+	n := layout.Node{
+		List: row, Index: index, Insert: v.End() - 1, Key: "arguments",
+		Part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "function", Raw: v.Raw()},
 	}
-	for key, f := range v.Fields() {
+	for key, field := range v.Fields() {
 		switch string(key) {
 		case "toolCallId":
-			n.part.CallID = f.Value.Text()
+			n.Part.CallID = field.Value.Text()
 		case "name", "toolName":
-			n.part.Name = f.Value.Text()
+			n.Part.Name = field.Value.Text()
 		case "type":
-			n.part.Type = cmp.Or(f.Value.Text(), n.part.Type)
+			n.Part.Type = cmp.Or(field.Value.Text(), n.Part.Type)
 		case "arguments":
-			n.value, n.part.Input = f.Value, f.Value.TextOrRaw()
+			n.Value, n.Part.Input = field.Value, field.Value.TextOrRaw()
 		}
 	}
 	if row < 0 { // an event that is nothing but the call
-		n.vacant = "{}"
+		n.Vacant = "{}"
 	}
 	return n
 }
 
-func (l *layout) copilotResult(data rawjson.Value, at map[string]rawjson.Value) {
-	n := node{list: -1, part: pipeline.Part{
+func (copilot) result(l *layout.Layout, data rawjson.Value, at map[string]rawjson.Value) {
+	n := layout.Node{List: -1, Part: pipeline.Part{
 		Kind: pipeline.PartToolResult, CallID: at["toolCallId"].Text(),
 		IsError: at["success"].IsFalse(),
 	}}
@@ -241,37 +224,37 @@ func (l *layout) copilotResult(data rawjson.Value, at map[string]rawjson.Value) 
 		said, ok = data.Lookup("error", "message")
 	}
 	if ok && said.IsString() {
-		n.value = said
+		n.Value = said
 		if !said.IsEmpty() {
-			n.content = []node{l.literalNode(said)}
+			n.Content = []layout.Node{layout.Text(said)}
 		}
 	} else {
-		n.insert, n.key = data.End()-1, "result"
-		n.as = func(text string) ([]byte, error) {
+		n.Insert, n.Key = data.End()-1, "result"
+		n.As = func(text string) ([]byte, error) {
 			return fmt.Appendf(nil, `{"content":%s}`, rawjson.Quote(text)), nil
 		}
 	}
-	l.nodes = []node{n}
+	l.Nodes = []layout.Node{n}
 }
 
-func (copilotCodec) address(p pipeline.Part) string {
+func (copilot) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
-	if url := openAIURL(p); url != "" {
+	if url := openai.Address(p); url != "" {
 		return url
 	}
-	return base64URL(p.MediaType, rawjson.Root(b).Get("data").Text())
+	return media.Base64URL(p.MediaType, rawjson.Root(b).Get("data").Text())
 }
 
 // ---- files
 
-func detectCopilot(s rawjson.Outline) bool {
+func (copilot) detect(s rawjson.Outline) bool {
 	return s.Has("chatMessages") && s.Has("sessionId", "timeline") ||
 		s.Has("data") && s.Has("type=session.start", "type=user.message", "type=assistant.message",
 			"type=assistant.turn_start", "type=tool.execution_start")
 }
 
-func openCopilot(s *stream, o Options) source {
-	if rawjson.OutlineOf(s.window()).Has("chatMessages", "timeline") {
+func (copilot) open(s *jsonstream.Reader, o Options) source {
+	if rawjson.OutlineOf(s.Window()).Has("chatMessages", "timeline") {
 		return openArrays(s, o, Meta{Format: Copilot}, copilotChat{}, "chatMessages")
 	}
 	return openLines(s, o, Meta{Format: Copilot}, &copilotSession{asked: map[string]bool{}})
@@ -281,7 +264,7 @@ func openCopilot(s *stream, o Options) source {
 type copilotChat struct{}
 
 func (copilotChat) record(out *scribe, b []byte, line int) error {
-	m, err := decodeCopilot(b)
+	m, err := decode(copilot{}, b)
 	if err == nil {
 		out.message(line, m)
 	}
@@ -359,7 +342,7 @@ func (c *copilotSession) record(out *scribe, b []byte, line int) error {
 }
 
 func (c *copilotSession) message(out *scribe, b []byte, data rawjson.Value, line int) error {
-	m, err := decodeCopilot(b)
+	m, err := decode(copilot{}, b)
 	if err != nil {
 		return err
 	}
@@ -383,7 +366,7 @@ func (c *copilotSession) compaction(out *scribe, b []byte, data rawjson.Value, l
 		out.note(line, NoteBoundary, "session.compaction_complete", "it has no summary, so it covers nothing")
 		return nil
 	}
-	m, err := decodeCopilot(b)
+	m, err := decode(copilot{}, b)
 	if err != nil {
 		return err
 	}
@@ -415,13 +398,13 @@ func (c *copilotSession) end(out *scribe, _ []byte) error {
 
 // ---- writing
 
-func writeCopilot(out Output) ([]byte, error) {
-	all, err := entriesOf(copilotCodec{}, out.Items)
+func (f copilot) write(out Output) ([]byte, error) {
+	all, err := out.entries(f)
 	if err != nil {
 		return nil, err
 	}
 	if e := out.Meta.Envelope; len(e) > 0 && e[0] == '{' {
-		return writeCopilotChat(e, all)
+		return f.writeChat(e, all)
 	}
 	head := envelopeLines(out.Meta.Envelope)
 	// What is made has the time of the first event that is kept, else of the session's: no clock is read.
@@ -453,15 +436,15 @@ func writeCopilot(out Output) ([]byte, error) {
 	}
 	for i, e := range all {
 		if e.made != nil {
-			e.native = copilotMade(e.native, i, at, out.TokensBefore)
+			e.native = f.made(e.native, i, at, out.TokensBefore)
 		}
 		put(e.native)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// copilotMade gives an event of our own what every event has.
-func copilotMade(event []byte, n int, at []byte, tokensBefore int) []byte {
+// made gives an event of our own what every event has.
+func (copilot) made(event []byte, n int, at []byte, tokensBefore int) []byte {
 	if summary, ok := rawjson.Root(event).Lookup("data", "summaryContent"); ok && tokensBefore > 0 {
 		event = rawjson.Apply(event, rawjson.Insert(summary.End(),
 			fmt.Appendf(nil, `,"preCompactionTokens":%d`, tokensBefore)))
@@ -470,13 +453,13 @@ func copilotMade(event []byte, n int, at []byte, tokensBefore int) []byte {
 		madeUUID(string(event), strconv.Itoa(n)), at)
 }
 
-// writeCopilotChat writes the older object. Its chat messages are OpenAI's.
-func writeCopilotChat(around []byte, all []entry) ([]byte, error) {
+// writeChat writes the older object. Its chat messages are OpenAI's.
+func (copilot) writeChat(around []byte, all []entry) ([]byte, error) {
 	for i, e := range all {
 		if e.made == nil {
 			continue
 		}
-		b, err := openAICodec{}.Make(*e.made)
+		b, err := openAIChat{}.Make(*e.made)
 		if err != nil {
 			return nil, err
 		}

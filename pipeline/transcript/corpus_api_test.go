@@ -13,6 +13,7 @@ import (
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 )
 
 // apiCorpus are the sections of the collection whose files are of these formats, and the format of each file.
@@ -184,7 +185,7 @@ func writtenEverywhere(t *testing.T, own transcript.Format, c transcript.Convers
 	for name, context := range contexts {
 		for _, target := range targets {
 			var b bytes.Buffer
-			losses, err := transcript.WriteFile(&b, target.format,
+			losses, err := convert.WriteFile(&b, target.format,
 				transcript.Output{Meta: c.Meta, Items: context.Items})
 			if err != nil {
 				t.Fatalf("%s, as %s: %v", name, target.format, err)
@@ -198,7 +199,7 @@ func writtenEverywhere(t *testing.T, own transcript.Format, c transcript.Convers
 			pairsStay(t, name+", as "+string(target.format), context, b.Bytes(), target.format)
 		}
 		var b bytes.Buffer
-		if _, err := transcript.WriteFile(&b, own,
+		if _, err := convert.WriteFile(&b, own,
 			transcript.Output{Meta: c.Meta, Items: context.Items, TokensBefore: 1000}); err != nil {
 			t.Fatalf("%s, as %s: %v", name, own, err)
 		}
@@ -269,7 +270,7 @@ func TestGeminiSessionsComeBackWhole(t *testing.T) {
 		items = append(items, pipeline.ContextItem{Message: &c.Messages[i]})
 	}
 	var b bytes.Buffer
-	if _, err := transcript.WriteFile(&b, transcript.GeminiCLI,
+	if _, err := convert.WriteFile(&b, transcript.GeminiCLI,
 		transcript.Output{Meta: c.Meta, Items: items}); err != nil {
 		t.Fatal(err)
 	}

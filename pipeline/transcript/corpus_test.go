@@ -15,6 +15,8 @@ import (
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
+	"precis/pipeline/transcript/request"
 )
 
 // figures are what the index of the collection says of a file, or what reading it gives.
@@ -276,7 +278,7 @@ func written(t *testing.T, f transcript.File) {
 				Settings: pipeline.DefaultSettings(), Window: 200_000, Vendor: vendor,
 			})
 			var b bytes.Buffer
-			losses, err := transcript.WriteFile(&b, target, transcript.Output{Meta: c.Meta, Items: context.Items})
+			losses, err := convert.WriteFile(&b, target, transcript.Output{Meta: c.Meta, Items: context.Items})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,14 +320,14 @@ func asked(t *testing.T, f transcript.File, data []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := transcript.Request{
+		r := request.Input{
 			Format: f.Format, Envelope: c.Envelope, System: c.System, Tools: c.Tools,
 			MaxTokens: 4096, Append: instruction,
 		}
 		for _, m := range messages {
 			r.Messages = append(r.Messages, m.Native)
 		}
-		body, err := transcript.BuildRequest(r)
+		body, err := request.Build(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/anthropic"
 )
 
 // Cursor is the agent transcripts that Cursor writes beside a project, JSONL: {"role":…,"message":{"content":[…]}} a
@@ -15,91 +18,73 @@ import (
 // these: to go on with the conversation elsewhere, write it as anthropic or openai.
 const Cursor Format = "cursor"
 
-type cursorCodec struct{}
+type cursor struct{}
 
-func (cursorCodec) Format() Format { return Cursor }
+func (cursor) name() Format { return Cursor }
 
-func (cursorCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(Cursor, native, decodeCursor)
-}
-
-func decodeCursor(native []byte) (pipeline.Message, error) {
-	l, err := cursorLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	return l.message(), nil
-}
-
-func (cursorCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	return encodeWhole(Cursor, m, edits, cursorLayout)
-}
+func (cursor) message(l *layout.Layout) pipeline.Message { return l.Message() }
 
 // Make writes a line. A result has no place in the format and is nothing.
-func (cursorCodec) Make(m pipeline.Made) ([]byte, error) {
+func (cursor) Make(m pipeline.Made) ([]byte, error) {
 	if m.Role == pipeline.RoleTool {
 		return nil, nil
 	}
-	if err := mustSay(m); err != nil {
+	if err := layout.MustSay(m); err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, `{"role":%s,"message":{"content":[%s]}}`, rawjson.Quote(string(m.Role)), textBlock(m.Text)),
+	return fmt.Appendf(nil, `{"role":%s,"message":{"content":[%s]}}`, rawjson.Quote(string(m.Role)), layout.TextBlock(m.Text)),
 		nil
 }
 
-// cursorLayout reads {"role":…,"message":{"content":[…]}}, sound JSON.
-func cursorLayout(native []byte) (*layout, error) {
-	l := &layout{native: native}
-	v := rawjson.Root(native)
-	if !v.IsObject() {
-		return nil, parseError(Cursor, "it is no object")
-	}
-	switch l.role = v.Get("role").Text(); l.role {
+// read reads {"role":…,"message":{"content":[…]}}, sound JSON.
+func (f cursor) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
+	switch l.Role = v.Get("role").Text(); l.Role {
 	case "user", "assistant", "system":
 	case "":
-		return nil, parseError(Cursor, "it has no role")
+		return l.Errorf("it has no role")
 	default:
-		return nil, parseError(Cursor, "its role is not user, assistant or system")
+		return l.Errorf("its role is not user, assistant or system")
 	}
 	content, _ := v.Lookup("message", "content")
 	switch content.Kind() {
 	case rawjson.String:
-		l.nodes = []node{l.literalNode(content)}
+		l.Nodes = []layout.Node{layout.Text(content)}
 	case rawjson.Array:
-		nodes, err := l.blocks(Cursor, content, newList(nil))
+		nodes, err := anthropic.ReadBlocks(l, content, layout.NewList(nil))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := range nodes {
-			if n := &nodes[i]; n.part.Type == "tool_use" {
-				l.cursorCall(n, content.Elements()[i])
+			if n := &nodes[i]; n.Part.Type == "tool_use" {
+				f.call(n, content.Elements()[i])
 			}
 		}
-		l.nodes = nodes
+		l.Nodes = nodes
 	default:
-		return nil, parseError(Cursor, "its message has no content")
+		return l.Errorf("its message has no content")
 	}
-	return l, nil
+	return nil
 }
 
-// cursorCall reads a call, which has no id.
-func (l *layout) cursorCall(n *node, v rawjson.Value) {
-	n.value, _ = v.Lookup("input")
-	n.insert, n.key, n.block = v.End()-1, "input", false
-	n.part.Kind, n.part.Name = pipeline.PartToolCall, v.Get("name").Text()
-	n.part.Input = n.value.TextOrRaw()
+// call reads a call, which has no id.
+func (cursor) call(n *layout.Node, v rawjson.Value) {
+	n.Value, _ = v.Lookup("input")
+	n.Insert, n.Key, n.Block = v.End()-1, "input", false
+	n.Part.Kind, n.Part.Name = pipeline.PartToolCall, v.Get("name").Text()
+	n.Part.Input = n.Value.TextOrRaw()
 }
 
-func (cursorCodec) address(p pipeline.Part) string { return anthropicURL(p) }
+func (cursor) address(p pipeline.Part) string { return anthropic.Address(p) }
 
 // ---- files
 
-func detectCursor(s rawjson.Outline) bool {
+func (cursor) detect(s rawjson.Outline) bool {
 	return s.Has("role=user", "role=assistant") && s.Has("message.content") &&
 		!s.Has("uuid", "parentUuid", "type=user", "type=assistant", "type=message")
 }
 
-func openCursor(s *stream, o Options) source {
+func (cursor) open(s *jsonstream.Reader, o Options) source {
 	return openLines(s, o, Meta{Format: Cursor}, &cursorTranscript{})
 }
 
@@ -115,7 +100,7 @@ func (*cursorTranscript) record(out *scribe, b []byte, line int) error {
 		out.note(line, NoteRecord, what, "a line of the client, no message")
 		return nil
 	}
-	m, err := decodeCursor(b)
+	m, err := decode(cursor{}, b)
 	if err != nil {
 		return err
 	}
@@ -129,8 +114,8 @@ func (*cursorTranscript) record(out *scribe, b []byte, line int) error {
 
 func (*cursorTranscript) end(*scribe, []byte) error { return nil }
 
-func writeCursor(out Output) ([]byte, error) {
-	all, err := entriesOf(cursorCodec{}, out.Items)
+func (cursor) write(out Output) ([]byte, error) {
+	all, err := out.entries(cursor{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -27,192 +28,192 @@ func TestDamage(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, rawjson.MaxDepth+1)
 	for _, c := range []struct {
 		name     string
-		options  Options
+		options  transcript.Options
 		in       string
 		err      string
 		messages int // read leniently
 		damaged  int
 	}{
-		{"empty", Options{}, "", "the transcript is empty", -1, 0},
-		{"blank", Options{}, " \n\t\n", "the transcript is empty", -1, 0},
-		{"a BOM and nothing else", Options{}, "\xef\xbb\xbf", "the transcript is empty", -1, 0},
-		{"UTF-16", Options{}, "\xff\xfe{\x00}\x00", "UTF-16; convert it", -1, 0},
-		{"not JSON", Options{}, "hello there\n", `no JSON: it begins with 'h'`, -1, 0},
-		{"JSON of no known format", Options{}, `{"a":1}`, "of no known format; name one of", -1, 0},
-		{"an unknown format", Options{Format: "word"}, `{}`, `no format is called "word"`, -1, 0},
+		{"empty", transcript.Options{}, "", "the transcript is empty", -1, 0},
+		{"blank", transcript.Options{}, " \n\t\n", "the transcript is empty", -1, 0},
+		{"a BOM and nothing else", transcript.Options{}, "\xef\xbb\xbf", "the transcript is empty", -1, 0},
+		{"UTF-16", transcript.Options{}, "\xff\xfe{\x00}\x00", "UTF-16; convert it", -1, 0},
+		{"not JSON", transcript.Options{}, "hello there\n", `no JSON: it begins with 'h'`, -1, 0},
+		{"JSON of no known format", transcript.Options{}, `{"a":1}`, "of no known format; name one of", -1, 0},
+		{"an unknown format", transcript.Options{Format: "word"}, `{}`, `no format is called "word"`, -1, 0},
 
 		{
 			"cc: a line cut short",
-			Options{},
+			transcript.Options{},
 			userLine("a", "1") + "\n" + `{"parentUuid":"1","type":"us` + "\n" + userLine("b", "2"),
 			"line 2: it ends in the middle", 2, 1,
 		},
 		{
 			"cc: the last line cut short",
-			Options{},
+			transcript.Options{},
 			userLine("a", "1") + "\n" + userLine("b", "2")[:60],
 			"line 2: it ends in the middle", 1, 1,
 		},
 		{
 			"cc: no JSON in a line",
-			Options{},
+			transcript.Options{},
 			userLine("a", "1") + "\n\n~~~\n" + userLine("b", "2"),
 			"line 3: expected a value, found '~'", 2, 1,
 		},
-		{"cc: not an object", Options{}, userLine("a", "1") + "\n[1]\n7\n", "line 2: expected a record", 1, 2},
+		{"cc: not an object", transcript.Options{}, userLine("a", "1") + "\n[1]\n7\n", "line 2: expected a record", 1, 2},
 		{
 			"cc: NUL bytes of a crash",
-			Options{},
+			transcript.Options{},
 			userLine("a", "1") + "\n\x00\x00\x00\n" + userLine("b", "2"),
 			`line 2: expected a value, found '\x00'`, 2, 1,
 		},
 		{
 			"cc: a raw control character",
-			Options{},
+			transcript.Options{},
 			userLine("a\x01", "1") + "\n" + userLine("b", "2"),
 			"line 1: a control character (0x01)", 1, 1,
 		},
 		{
 			"cc: a record without a type",
-			Options{},
+			transcript.Options{},
 			userLine("a", "1") + "\n{\"uuid\":\"x\"}\n",
 			"line 2: a record without a type", 1, 1,
 		},
 		{
 			"cc: a user record without a message",
-			Options{},
+			transcript.Options{},
 			userLine("a", "1") + "\n" + `{"isSidechain":false,"type":"user","uuid":"2"}`,
 			`line 2: bad_request: no message of format claude-code: a user record has no message`, 1, 1,
 		},
 		{
 			"cc: a content that is a number",
-			Options{},
+			transcript.Options{},
 			`{"isSidechain":false,"type":"user","uuid":"2","message":{"role":"user","content":7}}` + "\n" +
 				userLine("a", "1"), "line 1: bad_request: no message of format claude-code: its content is neither", 1,
 			1,
 		},
 		{
 			"cc: nested too deep",
-			Options{},
+			transcript.Options{},
 			userLine("a", "1") + "\n" + deep + "\n",
 			"line 2: it nests deeper than 10000", 1, 1,
 		},
 		{
 			"cc: one object and half of another",
-			Options{},
+			transcript.Options{},
 			userLine("a", "1") + " {\"type\"\n" + userLine("b", "2"),
 			"line 1: it ends in the middle", 2, 1,
 		},
 		{
 			"cc: a line over the limit",
-			Options{MaxMessageBytes: 300},
+			transcript.Options{MaxMessageBytes: 300},
 			userLine("a", "1") + "\n" + userLine(strings.Repeat("x", 300), "2") + "\n" + userLine("b", "3"),
 			"line 2: a line of more than 300 bytes; the limit can be raised", 2, 1,
 		},
 		{
 			"cc: a line over the limit at the end",
-			Options{MaxMessageBytes: 300},
+			transcript.Options{MaxMessageBytes: 300},
 			userLine("a", "1") + "\n" + userLine(strings.Repeat("x", 1<<20), "2"),
 			"line 2: a line of more than 300 bytes", 1, 1,
 		},
 
 		{
 			"request: cut short in a message",
-			Options{},
+			transcript.Options{},
 			`{"model":"claude-x","messages":[{"role":"user","content":"a"},` + "\n" + `{"role":"us`,
 			"line 2: it ends in the middle", 1, 1,
 		},
 		{
 			"request: cut short between messages",
-			Options{},
+			transcript.Options{},
 			`{"model":"claude-x","messages":[{"role":"user","content":"a"},`, "line 1: it ends in the middle", 1, 1,
 		},
 		{
 			"request: cut short in a key",
-			Options{},
+			transcript.Options{},
 			`{"model":"claude-x","messages":[{"role":"user","content":"a"}],"to`,
 			"line 1: it ends in the middle", 1, 1,
 		},
 		{
 			"request: no comma",
-			Options{},
+			transcript.Options{},
 			"{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",\"content\":\"b\"}]}", `line 2: expected a comma or ']', found '{'`, 1, 1,
 		},
 		{
 			"request: a comma too many",
-			Options{},
+			transcript.Options{},
 			`{"model":"claude-x","messages":[{"role":"user","content":"a"},]}`,
 			"line 1: expected a value after a comma", 1, 1,
 		},
-		{"request: no colon", Options{}, `{"model":"claude-x","messages" []}`, "line 1: expected a colon", 0, 1},
+		{"request: no colon", transcript.Options{}, `{"model":"claude-x","messages" []}`, "line 1: expected a colon", 0, 1},
 		{
 			"request: a key that is none",
-			Options{Format: Anthropic},
+			transcript.Options{Format: transcript.Anthropic},
 			`{"messages":[],7:1}`,
 			`line 1: expected a key, found '7'`, 0, 1,
 		},
 		{
 			"request: a message that is a number",
-			Options{},
+			transcript.Options{},
 			"{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},\n7,{\"role\":\"user\",\"content\":\"b\"}]}", "line 2: bad_request: no message of format anthropic: it is no object", 2, 1,
 		},
 		{
 			"request: a message without a role",
-			Options{},
+			transcript.Options{},
 			`{"model":"claude-x","messages":[{"content":"a"}]}`,
 			"it has no role", 0, 1,
 		},
 		{
 			"request: a role that there is not",
-			Options{},
+			transcript.Options{},
 			`{"model":"claude-x","messages":[{"role":"robot","content":"a"},{"role":"user","content":"a"}]}`,
 			"its role is not user, assistant or system", 1, 1,
 		},
 		{
 			"request: a message over the limit",
-			Options{MaxMessageBytes: 100},
+			transcript.Options{MaxMessageBytes: 100},
 			`{"model":"claude-x","messages":[{"role":"user","content":"` + strings.Repeat("x", 100) +
 				`"},{"role":"user","content":"a"}]}`, "a message of more than 100 bytes; the limit can be raised", 1,
 			1,
 		},
 		{
 			"request: too much beside the messages",
-			Options{MaxMessageBytes: 100},
+			transcript.Options{MaxMessageBytes: 100},
 			`{"model":"claude-x","system":"` + strings.Repeat("x", 100) + `","messages":[]}`,
 			"what stands beside the messages is over 100 bytes", 0, 1,
 		},
 		{
 			"request: no messages",
-			Options{Format: OpenAI},
+			transcript.Options{Format: transcript.OpenAI},
 			`{"model":"m"}`,
 			"line 1: the object has no array of messages", 0, 1,
 		},
 		{
 			"request: messages twice",
-			Options{},
+			transcript.Options{},
 			`{"model":"claude-x","messages":[{"role":"user","content":"a"}],"messages":[{"role":"user","content":"b"}]}`, "two arrays of messages", 1, 1,
 		},
 		{
 			"request: a number at the top",
-			Options{Format: OpenAI},
+			transcript.Options{Format: transcript.OpenAI},
 			`7`,
 			"line 1: expected a request object or an array, found '7'", 0, 1,
 		},
 		{
 			"requests: one of several is broken",
-			Options{},
+			transcript.Options{},
 			fmt.Sprintf(goodReq, "a") + "\n{\"model\":\n" + fmt.Sprintf(goodReq, "b"), "line 3: it ends in the middle",
 			1, 1,
 		},
 		{
 			"requests: text between them",
-			Options{},
+			transcript.Options{},
 			fmt.Sprintf(goodReq, "a") + "\n???\n" + fmt.Sprintf(goodReq, "b"),
 			`line 2: expected a request object or an array, found '?'`, 2, 1,
 		},
 		{
 			"array: not of objects",
-			Options{Format: OpenAI},
+			transcript.Options{Format: transcript.OpenAI},
 			`[1]`, "line 1: expected an object with messages, found '1'",
 			0, 1,
 		},
@@ -239,7 +240,7 @@ func TestDamage(t *testing.T) {
 				switch {
 				case it.Message != nil:
 					messages++
-				case it.Note != nil && it.Note.Code == NoteDamaged:
+				case it.Note != nil && it.Note.Code == transcript.NoteDamaged:
 					damaged++
 				}
 			}
@@ -284,7 +285,7 @@ func TestOddFiles(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := items(t, strings.NewReader(c.in), Options{})
+			got, err := items(t, strings.NewReader(c.in), transcript.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -323,11 +324,11 @@ func TestReaderErrors(t *testing.T) {
 		userLine("a", "1") + "\n" + userLine("b", "2"), fmt.Sprintf(goodReq, "a")[:60],
 		`[{"role":"user","content":`, "",
 	} {
-		f := ClaudeCode
+		f := transcript.ClaudeCode
 		if !strings.Contains(in, "isSidechain") {
-			f = Anthropic
+			f = transcript.Anthropic
 		}
-		_, err := items(t, failing{strings.NewReader(in), broken}, Options{Format: f, Lenient: true})
+		_, err := items(t, failing{strings.NewReader(in), broken}, transcript.Options{Format: f, Lenient: true})
 		if !errors.Is(err, broken) || pipeline.KindOf(err) == pipeline.BadRequest {
 			t.Errorf("%q: %v", in, err)
 		}
@@ -359,7 +360,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		{ // more than a request can be: given out as it comes once holdBytes are over
 			"a request", `{"model":"claude-x","messages":[{"role":"user","content":"go"}`, `],"system":"S"}`,
 			func(int) string { return "," + result },
-			4 * holdBytes,
+			4 * transcript.HoldBytes,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -367,12 +368,12 @@ func TestMemoryIsBounded(t *testing.T) {
 			var before, now runtime.MemStats
 			runtime.ReadMemStats(&before)
 			r := &endless{head: c.head, tail: c.tail, unit: c.unit, left: size}
-			d, err := NewDecoder(r, Options{})
+			d, err := transcript.NewDecoder(r, transcript.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			n, peak := 0, uint64(0)
-			var end *Meta
+			var end *transcript.Meta
 			for {
 				it, err := d.Next()
 				if err == io.EOF {

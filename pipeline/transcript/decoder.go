@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -39,11 +40,14 @@ type source interface {
 
 // NewDecoder begins to read a transcript. It fails for one that is empty or, with Auto, of no known format.
 func NewDecoder(r io.Reader, o Options) (*Decoder, error) {
-	s, err := newStream(r)
+	s, err := jsonstream.New(r)
+	if errors.Is(err, jsonstream.ErrUTF16) {
+		return nil, pipeline.Errorf(pipeline.BadRequest, "the transcript is UTF-16; convert it to UTF-8")
+	}
 	if err != nil {
 		return nil, err
 	}
-	head := s.window()
+	head := s.Window()
 	if rawjson.SkipSpace(head, 0) == len(head) {
 		return nil, pipeline.Errorf(pipeline.BadRequest, "the transcript is empty")
 	}
@@ -53,8 +57,8 @@ func NewDecoder(r io.Reader, o Options) (*Decoder, error) {
 		}
 	}
 	for _, row := range formats {
-		if row.format == o.Format {
-			return &Decoder{format: row.codec.Format(), src: row.open(s, o)}, nil
+		if row.name == o.Format {
+			return &Decoder{format: row.format.name(), src: row.open(s, o)}, nil
 		}
 	}
 	_, err = CodecFor(o.Format)
@@ -72,7 +76,7 @@ func (d *Decoder) Next() (Item, error) {
 			return Item{}, d.err
 		}
 		err := d.src.step(func(it Item) { d.queue = append(d.queue, it) })
-		var broken *damage
+		var broken *jsonstream.Damage
 		if errors.As(err, &broken) {
 			err = pipeline.Errorf(pipeline.BadRequest, "the transcript is damaged: %w", broken)
 		}

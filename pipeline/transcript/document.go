@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -23,14 +25,12 @@ const logBytes = 128 << 20
 
 // A dialect is what differs between the formats whose files are JSON documents with arrays of messages.
 type dialect struct {
-	format Format
+	format format
 	// arrays are the keys of the array of messages, outer those of one that only the outermost object has; none:
 	// "messages", and "history" and "traj".
 	arrays, outer []string
 	// response is the one of outer whose object is a response itself, with usage of its own.
 	response string
-	// decode reads a message, sound JSON.
-	decode func(native []byte) (pipeline.Message, error)
 	// wrapper names the kind of file from the object around the messages; arrayKey is the key of their array.
 	wrapper func(b []byte, outer rawjson.Value, arrayKey string) string
 	// clean makes a message of a file into one that the API takes; answered says that the assistant has spoken.
@@ -75,7 +75,7 @@ type rawMessage struct {
 // documents reads files of JSON documents: one request, several, or the wrappers around them.
 type documents struct {
 	dialect
-	s     *stream
+	s     *jsonstream.Reader
 	o     Options
 	stack []docFrame
 	conv  *docConversation
@@ -136,7 +136,7 @@ type docConversation struct {
 	touched  int
 }
 
-func openDocuments(s *stream, o Options, d dialect) source {
+func openDocuments(s *jsonstream.Reader, o Options, d dialect) source {
 	if d.arrays == nil {
 		d.arrays, d.outer = []string{"messages"}, []string{"history", "traj"}
 	}
@@ -154,18 +154,18 @@ func (d *documents) step(emit func(Item)) error {
 		return d.finish(emit)
 	}
 	err := d.advance(emit)
-	var broken *damage
+	var broken *jsonstream.Damage
 	if !errors.As(err, &broken) || !d.o.Lenient {
 		return err
 	}
 	// What was read of the conversation so far is good; the rest of it is lost.
-	d.s.recording = false
+	d.s.Recording = false
 	emit(damagedNote(broken))
 	if c := d.conv; c != nil && !c.nested && (c.started || len(c.held) > 0) {
 		d.give(c, d.meta(c, nil), nil)
 	}
 	d.conv, d.stack = nil, d.stack[:0]
-	if !d.s.toLine('{') {
+	if !d.s.ToLine('{') {
 		d.ended = true
 	}
 	return nil
@@ -180,7 +180,7 @@ func (d *documents) advance(emit func(Item)) error {
 	f.first = false
 	switch f.kind {
 	case frameList:
-		more, err := d.s.nextElement(first)
+		more, err := d.s.NextElement(first)
 		if err != nil {
 			return err
 		}
@@ -188,12 +188,12 @@ func (d *documents) advance(emit func(Item)) error {
 			d.pop()
 			return nil
 		}
-		c, err := d.s.peek()
+		c, err := d.s.Peek()
 		if err != nil {
-			return d.s.endOr(err)
+			return d.s.EndOr(err)
 		}
 		if c != '{' {
-			return d.s.bad(fmt.Errorf("expected an object with messages, found %q", c))
+			return d.s.Bad(fmt.Errorf("expected an object with messages, found %q", c))
 		}
 		d.begin(false)
 		return nil
@@ -206,7 +206,7 @@ func (d *documents) advance(emit func(Item)) error {
 
 // top begins with the next document of the file.
 func (d *documents) top() error {
-	c, err := d.s.peek()
+	c, err := d.s.Peek()
 	if err == io.EOF {
 		d.ended = true
 		return nil
@@ -218,14 +218,14 @@ func (d *documents) top() error {
 	case '{':
 		d.begin(false)
 	case '[':
-		if d.bare(rawjson.OutlineOf(d.s.window())) {
+		if d.bare(rawjson.OutlineOf(d.s.Window())) {
 			d.begin(true)
 		} else {
-			d.s.open()
+			d.s.Open()
 			d.push(frameList)
 		}
 	default:
-		return d.s.bad(fmt.Errorf("expected a request object or an array, found %q", c))
+		return d.s.Bad(fmt.Errorf("expected a request object or an array, found %q", c))
 	}
 	return nil
 }
@@ -235,14 +235,14 @@ func (d *documents) push(k frameKind) { d.stack = append(d.stack, docFrame{k, tr
 func (d *documents) pop() { d.stack = d.stack[:len(d.stack)-1] }
 
 func (d *documents) begin(bare bool) {
-	d.conv = &docConversation{line: d.s.line, bare: bare}
+	d.conv = &docConversation{line: d.s.Line, bare: bare}
 	if bare {
-		d.s.open()
+		d.s.Open()
 		d.push(frameMessages)
 		return
 	}
-	d.s.tape, d.s.tapeMax, d.s.recording = nil, d.limit(), true
-	d.s.open()
+	d.s.Tape, d.s.TapeMax, d.s.Recording = nil, d.limit(), true
+	d.s.Open()
 	d.push(frameObject)
 }
 
@@ -255,7 +255,7 @@ func (d *documents) limit() int {
 
 // key reads one key of a conversation's object, or its end.
 func (d *documents) key(in frameKind, first bool) error {
-	key, more, err := d.s.nextKey(first)
+	key, more, err := d.s.NextKey(first)
 	if err != nil {
 		return err
 	}
@@ -266,37 +266,37 @@ func (d *documents) key(in frameKind, first bool) error {
 		}
 		return d.conclude()
 	}
-	c, err := d.s.peek()
+	c, err := d.s.Peek()
 	if err != nil {
-		return d.s.endOr(err)
+		return d.s.EndOr(err)
 	}
 	isOuter := in == frameObject && slices.Contains(d.outer, key) && (key != d.response || d.conv.arrayKey == "")
 	switch {
 	case c == '[' && (isOuter || slices.Contains(d.arrays, key)):
 		if d.conv.arrayKey != "" {
-			return d.s.bad(fmt.Errorf("it has two arrays of messages, %q and %q", d.conv.arrayKey, key))
+			return d.s.Bad(fmt.Errorf("it has two arrays of messages, %q and %q", d.conv.arrayKey, key))
 		}
 		d.conv.arrayKey = key
-		d.s.open()
-		d.s.recording = false
+		d.s.Open()
+		d.s.Recording = false
 		d.push(frameMessages)
 		return nil
 	case c == '{' && in == frameObject && (key == "request" || key == "request_params"):
 		d.conv.nested = true
-		d.s.open()
+		d.s.Open()
 		d.push(frameRequest)
 		return nil
 	case c == '[' && in == frameObject && key == "trajectory":
 		// Repeats the messages of every step: not kept.
-		d.s.recording = false
-		err = d.s.skip()
-		d.s.recording = true
-		d.s.tape = append(d.s.tape, "null"...)
+		d.s.Recording = false
+		err = d.s.Skip()
+		d.s.Recording = true
+		d.s.Tape = append(d.s.Tape, "null"...)
 	default:
-		err = d.s.skip()
+		err = d.s.Skip()
 	}
-	if err == nil && d.s.tapeFull() {
-		err = d.s.bad(fmt.Errorf("what stands beside the messages is over %d bytes", d.s.tapeMax))
+	if err == nil && d.s.TapeFull() {
+		err = d.s.Bad(fmt.Errorf("what stands beside the messages is over %d bytes", d.s.TapeMax))
 	}
 	return err
 }
@@ -304,15 +304,15 @@ func (d *documents) key(in frameKind, first bool) error {
 // message reads one message of the array, or its end.
 func (d *documents) message(emit func(Item), first bool) error {
 	c := d.conv
-	more, err := d.s.nextElement(first)
+	more, err := d.s.NextElement(first)
 	if err != nil {
 		return err
 	}
 	if !more {
 		if !c.bare {
-			d.s.tape = append(d.s.tape, c.layout(d.s.gap)...)
-			d.s.tape = append(d.s.tape, ']')
-			d.s.recording = true
+			d.s.Tape = append(d.s.Tape, c.layout(d.s.Gap)...)
+			d.s.Tape = append(d.s.Tape, ']')
+			d.s.Recording = true
 		}
 		d.pop()
 		if c.bare {
@@ -322,17 +322,17 @@ func (d *documents) message(emit func(Item), first bool) error {
 	}
 	switch c.count {
 	case 0:
-		c.open = bytes.Clone(d.s.gap)
+		c.open = bytes.Clone(d.s.Gap)
 	case 1:
-		c.sep = bytes.Clone(d.s.gap)
+		c.sep = bytes.Clone(d.s.Gap)
 	}
 	c.count++
-	line := d.s.line
-	native, err := d.s.value(d.limit())
-	if errors.Is(err, errTooLarge) {
-		err = badLine(line, fmt.Errorf("a message of more than %d bytes; the limit can be raised", d.limit()))
+	line := d.s.Line
+	native, err := d.s.Value(d.limit())
+	if errors.Is(err, jsonstream.ErrTooLarge) {
+		err = jsonstream.At(line, fmt.Errorf("a message of more than %d bytes; the limit can be raised", d.limit()))
 		if d.o.Lenient {
-			var broken *damage
+			var broken *jsonstream.Damage
 			errors.As(err, &broken)
 			emit(damagedNote(broken))
 			return nil
@@ -351,7 +351,7 @@ func (d *documents) message(emit func(Item), first bool) error {
 		return nil
 	}
 	if c.nested {
-		return badLine(line, fmt.Errorf("one request of a log has messages of more than %d bytes", d.hold))
+		return jsonstream.At(line, fmt.Errorf("one request of a log has messages of more than %d bytes", d.hold))
 	}
 	d.out = append(d.out, delivery{c: c, meta: d.meta(c, nil), source: d.early(c), held: c.held})
 	c.held, c.heldBytes = nil, 0
@@ -389,7 +389,7 @@ func (d *documents) early(c *docConversation) string {
 // meta puts together what is known of a conversation; tape is the object around its messages, nil when it is
 // not whole.
 func (d *documents) meta(c *docConversation, tape []byte) Meta {
-	m := Meta{Format: d.format}
+	m := Meta{Format: d.format.name()}
 	if tape == nil {
 		if m.Source = d.early(c); m.Source == sourceUnknown {
 			m.Source = ""
@@ -411,11 +411,11 @@ func (d *documents) meta(c *docConversation, tape []byte) Meta {
 func (d *documents) conclude() error {
 	c := d.conv
 	d.conv = nil
-	d.s.recording = false
-	tape := d.s.tape
-	d.s.tape = nil
+	d.s.Recording = false
+	tape := d.s.Tape
+	d.s.Tape = nil
 	if c.bare {
-		d.give(c, Meta{Format: d.format}, nil)
+		d.give(c, Meta{Format: d.format.name()}, nil)
 		return nil
 	}
 	if c.arrayKey == "" && d.text != nil {
@@ -439,7 +439,7 @@ func (d *documents) conclude() error {
 			}
 			return nil
 		}
-		return badLine(c.line, errors.New("the object has no array of messages"))
+		return jsonstream.At(c.line, errors.New("the object has no array of messages"))
 	}
 	if c.nested {
 		d.keep(c, tape, response.Raw())
@@ -676,9 +676,9 @@ func (d *documents) emitMessage(emit func(Item), c *docConversation, raw rawMess
 	for _, key := range cl.cut {
 		d.notes.add(Note{Code: NoteKeys, What: key, Reason: "it is no part of the message for the API"}, raw.line)
 	}
-	m, err := d.decode(cl.native)
+	m, err := decode(d.format, cl.native)
 	if err != nil {
-		broken := &damage{raw.line, err}
+		broken := &jsonstream.Damage{Line: raw.line, Reason: err}
 		if d.o.Lenient {
 			emit(damagedNote(broken))
 			return nil
@@ -689,7 +689,7 @@ func (d *documents) emitMessage(emit func(Item), c *docConversation, raw rawMess
 		m.Kind = cl.kind
 	}
 	// A file's own summaries are to be trusted: it is the whole of what its owner has.
-	if m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && looksLikeSummary(m) {
+	if m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && layout.LooksLikeSummary(m) {
 		m.Kind = pipeline.KindSummary
 	}
 	emit(Item{Line: raw.line, Message: &m})

@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -8,10 +8,21 @@ import (
 	"strings"
 	"testing"
 
-	"precis/pipeline"
-
 	"pgregory.net/rapid"
+
+	"precis/pipeline"
+	"precis/pipeline/transcript"
 )
+
+// codecOf returns the codec of a format.
+func codecOf(t *testing.T, f transcript.Format) transcript.Codec {
+	t.Helper()
+	c, err := transcript.CodecFor(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
 
 func replace(part, content int, text string) pipeline.Edit {
 	return pipeline.Edit{Part: part, Content: content, Op: pipeline.EditReplace, Text: text}
@@ -31,13 +42,13 @@ func TestEncodeWithEdits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		format Format
+		format transcript.Format
 		in     string
 		edits  []pipeline.Edit
 		out    string // empty: nothing is left
 	}{
 		{
-			"a text block", Anthropic,
+			"a text block", transcript.Anthropic,
 			`{ "role":"user", "content":[ {"type":"text", "text":"a\u0000", "cache_control":{"type":"ephemeral"}} ` +
 				`, {"type":"text","text":"b"} ] }`,
 			[]pipeline.Edit{replace(0, -1, "x <y>")},
@@ -45,13 +56,13 @@ func TestEncodeWithEdits(t *testing.T) {
 				`{"type":"text","text":"b"} ] }`,
 		},
 		{
-			"a plain string", Anthropic,
+			"a plain string", transcript.Anthropic,
 			`{"content":"long","role":"user"}`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"content":"short","role":"user"}`,
 		},
 		{
-			"a result as a whole: id, flag and unknown keys stay", Anthropic,
+			"a result as a whole: id, flag and unknown keys stay", transcript.Anthropic,
 			`{"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":[{"type":"text",` +
 				`"text":"a"}],"is_error":true,"x":{"n":9007199254740993}}]}`,
 			[]pipeline.Edit{replace(0, -1, "gone")},
@@ -59,13 +70,13 @@ func TestEncodeWithEdits(t *testing.T) {
 				`"x":{"n":9007199254740993}}]}`,
 		},
 		{
-			"a result without content", Anthropic,
+			"a result without content", transcript.Anthropic,
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1" }]}`,
 			[]pipeline.Edit{replace(0, -1, "none")},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1" ,"content":"none"}]}`,
 		},
 		{
-			"an image inside of a result becomes text", Anthropic,
+			"an image inside of a result becomes text", transcript.Anthropic,
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text",` +
 				`"text":"a"}, {"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}]}`,
 			[]pipeline.Edit{replace(0, 1, "[binary omitted: ~1 KB]")},
@@ -73,71 +84,71 @@ func TestEncodeWithEdits(t *testing.T) {
 				`"text":"a"}, {"type":"text","text":"[binary omitted: ~1 KB]"}]}]}`,
 		},
 		{
-			"a text inside of a result that is a plain string", Anthropic,
+			"a text inside of a result that is a plain string", transcript.Anthropic,
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"abc"}]}`,
 			[]pipeline.Edit{replace(0, 0, "a…")},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"a…"}]}`,
 		},
 		{
-			"all content of a result dropped", Anthropic,
+			"all content of a result dropped", transcript.Anthropic,
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text",` +
 				`"text":"a"},{"type":"text","text":"b"}]}]}`,
 			[]pipeline.Edit{drop(0, 0), drop(0, 1)},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":""}]}`,
 		},
 		{
-			"a plain result dropped", Anthropic,
+			"a plain result dropped", transcript.Anthropic,
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"abc"}]}`,
 			[]pipeline.Edit{drop(0, 0)},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":""}]}`,
 		},
 		{
-			"an edit of the whole result beats those of its content, the later one the earlier", Anthropic,
+			"an edit of the whole result beats those of its content, the later one the earlier", transcript.Anthropic,
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text",` +
 				`"text":"a"}]}]}`,
 			[]pipeline.Edit{replace(0, -1, "first"), replace(0, 0, "inner"), replace(0, -1, "last")},
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"last"}]}`,
 		},
 		{
-			"reasoning dropped", Anthropic,
+			"reasoning dropped", transcript.Anthropic,
 			`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"}, {"type":"text",` +
 				`"text":"a"}, {"type":"redacted_thinking","data":"d"}]}`,
 			[]pipeline.Edit{drop(0, -1), drop(2, -1)},
 			`{"role":"assistant","content":[{"type":"text","text":"a"}]}`,
 		},
 		{
-			"everything dropped", Anthropic,
+			"everything dropped", transcript.Anthropic,
 			`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"}]}`,
 			[]pipeline.Edit{drop(0, -1)},
 			``,
 		},
 		{
-			"a plain string dropped", Anthropic,
+			"a plain string dropped", transcript.Anthropic,
 			`{"role":"user","content":"x"}`,
 			[]pipeline.Edit{drop(0, -1)},
 			``,
 		},
 		{
-			"a text replaced by nothing goes: no API takes an empty block", Anthropic,
+			"a text replaced by nothing goes: no API takes an empty block", transcript.Anthropic,
 			`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`,
 			[]pipeline.Edit{replace(0, -1, "")},
 			`{"role":"user","content":[{"type":"text","text":"b"}]}`,
 		},
 		{
-			"a document", Anthropic,
+			"a document", transcript.Anthropic,
 			`{"role":"user","content":[{"type":"document","source":{"type":"base64",` +
 				`"media_type":"application/pdf","data":"AAAA"}}]}`,
 			[]pipeline.Edit{replace(0, -1, "[a PDF]")},
 			`{"role":"user","content":[{"type":"text","text":"[a PDF]"}]}`,
 		},
 		{
-			"the input of a call", Anthropic,
+			"the input of a call", transcript.Anthropic,
 			`{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"n","input":{"a":"long"}}]}`,
 			[]pipeline.Edit{replace(0, -1, `{"a":"s"}`)},
 			`{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"n","input":{"a":"s"}}]}`,
 		},
 		{
-			"what a server tool gave has a shape of its own and stays", Anthropic,
+			"what a server tool gave has a shape of its own and stays", transcript.Anthropic,
 			`{"role":"assistant","content":[{"type":"web_search_tool_result","tool_use_id":"s1","content":[{` +
 				`"type":"web_search_result","url":"u"}]}]}`,
 			[]pipeline.Edit{replace(0, -1, "x"), replace(0, 0, "y")},
@@ -145,49 +156,49 @@ func TestEncodeWithEdits(t *testing.T) {
 				`"type":"web_search_result","url":"u"}]}]}`,
 		},
 		{
-			"of keys that stand twice the one that counts", Anthropic,
+			"of keys that stand twice the one that counts", transcript.Anthropic,
 			`{"role":"user","content":"a","content":"b"}`,
 			[]pipeline.Edit{replace(0, -1, "c")},
 			`{"role":"user","content":"a","content":"c"}`,
 		},
 		{
-			"a plain string", OpenAI,
+			"a plain string", transcript.OpenAI,
 			`{"role":"user","content":"a","name":"n"}`,
 			[]pipeline.Edit{replace(0, -1, "b")},
 			`{"role":"user","content":"b","name":"n"}`,
 		},
 		{
-			"a tool message", OpenAI,
+			"a tool message", transcript.OpenAI,
 			`{"role":"tool", "content":"long", "tool_call_id":"c1"}`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"role":"tool", "content":"short", "tool_call_id":"c1"}`,
 		},
 		{
-			"a tool message in parts, as a whole", OpenAI,
+			"a tool message in parts, as a whole", transcript.OpenAI,
 			`{"role":"tool","content":[{"type":"text","text":"a"}],"tool_call_id":"c1"}`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"role":"tool","content":"short","tool_call_id":"c1"}`,
 		},
 		{
-			"a part of a tool message", OpenAI,
+			"a part of a tool message", transcript.OpenAI,
 			`{"role":"tool","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"tool_call_id":"c1"}`,
 			[]pipeline.Edit{replace(0, 1, "c"), drop(0, 0)},
 			`{"role":"tool","content":[{"type":"text","text":"c"}],"tool_call_id":"c1"}`,
 		},
 		{
-			"the content of a tool message dropped", OpenAI,
+			"the content of a tool message dropped", transcript.OpenAI,
 			`{"role":"tool","content":"a","tool_call_id":"c1"}`,
 			[]pipeline.Edit{drop(0, 0)},
 			`{"role":"tool","content":"","tool_call_id":"c1"}`,
 		},
 		{
-			"a tool message dropped", OpenAI,
+			"a tool message dropped", transcript.OpenAI,
 			`{"role":"tool","content":"a","tool_call_id":"c1"}`,
 			[]pipeline.Edit{drop(0, -1)},
 			``,
 		},
 		{
-			"the text beside calls dropped", OpenAI,
+			"the text beside calls dropped", transcript.OpenAI,
 			`{"role":"assistant","content":"a","tool_calls":[{"id":"c1","type":"function","function":{"name":"f",` +
 				`"arguments":"{}"}}]}`,
 			[]pipeline.Edit{drop(0, -1)},
@@ -195,7 +206,7 @@ func TestEncodeWithEdits(t *testing.T) {
 				`"arguments":"{}"}}]}`,
 		},
 		{
-			"one call of two dropped", OpenAI,
+			"one call of two dropped", transcript.OpenAI,
 			`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f",` +
 				`"arguments":"{}"}}, {"id":"c2","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
 			[]pipeline.Edit{drop(0, -1)},
@@ -203,14 +214,14 @@ func TestEncodeWithEdits(t *testing.T) {
 				`"arguments":"{}"}}]}`,
 		},
 		{
-			"all calls dropped: their key goes with them", OpenAI,
+			"all calls dropped: their key goes with them", transcript.OpenAI,
 			`{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{` +
 				`}"}}], "content":"a"}`,
 			[]pipeline.Edit{drop(1, -1)},
 			`{"role":"assistant", "content":"a"}`,
 		},
 		{
-			"the arguments of a call", OpenAI,
+			"the arguments of a call", transcript.OpenAI,
 			`{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{` +
 				`\"a\": 1}"}}]}`,
 			[]pipeline.Edit{replace(0, -1, `{"a": 2}`)},
@@ -218,20 +229,20 @@ func TestEncodeWithEdits(t *testing.T) {
 				`\"a\": 2}"}}]}`,
 		},
 		{
-			"reasoning dropped", OpenAI,
+			"reasoning dropped", transcript.OpenAI,
 			`{"role":"assistant","reasoning_content":"r","content":"a"}`,
 			[]pipeline.Edit{drop(0, -1)},
 			`{"role":"assistant","content":"a"}`,
 		},
 		{
-			"an image", OpenAI,
+			"an image", transcript.OpenAI,
 			`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}},{` +
 				`"type":"text","text":"a"}]}`,
 			[]pipeline.Edit{replace(0, -1, "[image]")},
 			`{"role":"user","content":[{"type":"text","text":"[image]"},{"type":"text","text":"a"}]}`,
 		},
 		{
-			"a result in a record", ClaudeCode,
+			"a result in a record", transcript.ClaudeCode,
 			fmt.Sprintf(lineHead, "user") +
 				`{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":"long"}]}` + lineTail,
 			[]pipeline.Edit{replace(0, -1, "short")},
@@ -239,7 +250,7 @@ func TestEncodeWithEdits(t *testing.T) {
 				`{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":"short"}]}` + lineTail,
 		},
 		{
-			"the record of a dropped part goes", ClaudeCode,
+			"the record of a dropped part goes", transcript.ClaudeCode,
 			fmt.Sprintf(lineHead, "assistant") +
 				`{"role":"assistant","id":"m","content":[{"type":"thinking","thinking":"t","signature":"s"}]}` +
 				lineTail + "\n" +
@@ -250,7 +261,7 @@ func TestEncodeWithEdits(t *testing.T) {
 				`{"role":"assistant","id":"m","content":[{"type":"text","text":"a"}]}` + lineTail,
 		},
 		{
-			"the last record of several", ClaudeCode,
+			"the last record of several", transcript.ClaudeCode,
 			fmt.Sprintf(lineHead, "assistant") +
 				`{"role":"assistant","id":"m","content":[{"type":"text","text":"a"}]}` + lineTail + "\n" +
 				fmt.Sprintf(lineHead, "assistant") +
@@ -260,7 +271,7 @@ func TestEncodeWithEdits(t *testing.T) {
 				`{"role":"assistant","id":"m","content":[{"type":"text","text":"a"}]}` + lineTail,
 		},
 		{
-			"a record that is a string, dropped", ClaudeCode,
+			"a record that is a string, dropped", transcript.ClaudeCode,
 			fmt.Sprintf(lineHead, "user") + `{"role":"user","content":"x"}` + lineTail,
 			[]pipeline.Edit{drop(0, -1)},
 			``,
@@ -268,7 +279,7 @@ func TestEncodeWithEdits(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.format, "/", c.name), func(t *testing.T) {
 			t.Parallel()
-			codec, err := CodecFor(c.format)
+			codec, err := transcript.CodecFor(c.format)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -298,7 +309,7 @@ func TestEditsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	in := `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"tool_use",` +
 		`"id":"t","name":"n","input":{}}]}`
-	m, err := anthropicCodec{}.Decode([]byte(in))
+	m, err := codecOf(t, transcript.Anthropic).Decode([]byte(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +324,7 @@ func TestEditsThatCannotBe(t *testing.T) {
 		{replace(1, -1, `[1]`), "must be a JSON object"},
 		{pipeline.Edit{Part: 1, Content: -1, Op: "paint"}, `no edit "paint"`},
 	} {
-		if _, err := (anthropicCodec{}).Encode(m, []pipeline.Edit{c.edit}); err == nil ||
+		if _, err := codecOf(t, transcript.Anthropic).Encode(m, []pipeline.Edit{c.edit}); err == nil ||
 			!strings.Contains(err.Error(), c.err) {
 			t.Errorf("%+v: %v; want %q", c.edit, err, c.err)
 		}
@@ -324,8 +335,8 @@ func TestEditsThatCannotBe(t *testing.T) {
 func TestEditsLeaveTheRestAlone(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		f := rapid.SampledFrom(Formats()).Draw(t, "format")
-		codec, _ := CodecFor(f)
+		f := rapid.SampledFrom(transcript.Formats()).Draw(t, "format")
+		codec, _ := transcript.CodecFor(f)
 		native := drawMessage(f).Draw(t, "message")
 		m, err := codec.Decode(native)
 		if err != nil {
@@ -349,7 +360,7 @@ func TestEditsLeaveTheRestAlone(t *testing.T) {
 			gone[i] = last >= 0 && (edits[last].Op == pipeline.EditDrop || edits[last].Text == "" &&
 				m.Parts[i].Kind != pipeline.PartToolResult)
 			// Where a call and its result are one entry, the result goes with its call.
-			if f == OpenCode && i > 0 && m.Parts[i].Kind == pipeline.PartToolResult && gone[i-1] {
+			if f == transcript.OpenCode && i > 0 && m.Parts[i].Kind == pipeline.PartToolResult && gone[i-1] {
 				gone[i], touched[i] = true, true
 			}
 			if gone[i] {
@@ -402,10 +413,10 @@ func drawEdits(m pipeline.Message) *rapid.Generator[[]pipeline.Edit] {
 }
 
 // drawn has the generators of messages for the formats that have theirs in a file of their own.
-var drawn = map[Format]func() *rapid.Generator[[]byte]{}
+var drawn = map[transcript.Format]func() *rapid.Generator[[]byte]{}
 
 // drawMessage draws a sound message of a format, oddly spaced.
-func drawMessage(f Format) *rapid.Generator[[]byte] {
+func drawMessage(f transcript.Format) *rapid.Generator[[]byte] {
 	if g, ok := drawn[f]; ok {
 		return g()
 	}
@@ -429,9 +440,9 @@ func drawMessage(f Format) *rapid.Generator[[]byte] {
 	anthropic := rapid.OneOf(message("user", text), message("user", list(anthropicUser, 1, 4)),
 		message("assistant", list(anthropicAssistant, 1, 4)))
 	switch f {
-	case Anthropic:
+	case transcript.Anthropic:
 		return rapid.Map(anthropic, func(s string) []byte { return []byte(s) })
-	case ClaudeCode:
+	case transcript.ClaudeCode:
 		return rapid.Custom(func(t *rapid.T) []byte {
 			record := func(typ, m string) string { return fmt.Sprintf(lineHead, typ) + m + lineTail }
 			if rapid.Bool().Draw(t, "user") {
@@ -474,34 +485,34 @@ func TestMake(t *testing.T) {
 	ask := pipeline.Made{Role: pipeline.RoleUser, Text: "summarise"}
 	result := pipeline.Made{Role: pipeline.RoleTool, CallID: "t1", Name: "n", Text: "none", IsError: true}
 	for _, c := range []struct {
-		format Format
+		format transcript.Format
 		made   pipeline.Made
 		out    string
 		err    string
 	}{
-		{Anthropic, summary, `{"role":"user","content":[{"type":"text",` +
+		{transcript.Anthropic, summary, `{"role":"user","content":[{"type":"text",` +
 			`"text":"<conversation_summary>\nall</conversation_summary>"}]}`, ""},
-		{Anthropic, result, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none",` +
+		{transcript.Anthropic, result, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none",` +
 			`"is_error":true}]}`, ""},
-		{Anthropic, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, "", "stands beside them"},
-		{Anthropic, pipeline.Made{Role: pipeline.RoleUser, Text: " \n"}, "", "has no text"},
-		{OpenAI, state, `{"role":"user","content":"todo: \"x\""}`, ""},
-		{OpenAI, result, `{"role":"tool","tool_call_id":"t1","content":"none"}`, ""},
-		{OpenAI, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, `{"role":"system","content":"s"}`, ""},
-		{OpenAI, pipeline.Made{Role: pipeline.RoleUser}, "", "has no text"},
-		{ClaudeCode, summary, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
+		{transcript.Anthropic, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, "", "stands beside them"},
+		{transcript.Anthropic, pipeline.Made{Role: pipeline.RoleUser, Text: " \n"}, "", "has no text"},
+		{transcript.OpenAI, state, `{"role":"user","content":"todo: \"x\""}`, ""},
+		{transcript.OpenAI, result, `{"role":"tool","tool_call_id":"t1","content":"none"}`, ""},
+		{transcript.OpenAI, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, `{"role":"system","content":"s"}`, ""},
+		{transcript.OpenAI, pipeline.Made{Role: pipeline.RoleUser}, "", "has no text"},
+		{transcript.ClaudeCode, summary, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
 			`"message":{"role":"user","content":"<conversation_summary>\nall</conversation_summary>"},` +
 			`"isVisibleInTranscriptOnly":true,"isCompactSummary":true,"uuid":""}`, ""},
-		{ClaudeCode, state, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
+		{transcript.ClaudeCode, state, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
 			`"message":{"role":"user","content":"todo: \"x\""},"isMeta":true,"uuid":""}`, ""},
-		{ClaudeCode, ask, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{` +
+		{transcript.ClaudeCode, ask, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{` +
 			`"role":"user","content":"summarise"},"uuid":""}`, ""},
-		{ClaudeCode, result, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
+		{transcript.ClaudeCode, result, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
 			`"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none",` +
 			`"is_error":true}]},"uuid":""}`, ""},
-		{ClaudeCode, pipeline.Made{Role: pipeline.RoleAssistant, Text: "x"}, "", "none can be made"},
+		{transcript.ClaudeCode, pipeline.Made{Role: pipeline.RoleAssistant, Text: "x"}, "", "none can be made"},
 	} {
-		codec, err := CodecFor(c.format)
+		codec, err := transcript.CodecFor(c.format)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -516,7 +527,7 @@ func TestMake(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := c.out
-		if c.format == ClaudeCode { // the uuid is a hash: only that it is the same every time matters
+		if c.format == transcript.ClaudeCode { // the uuid is a hash: only that it is the same every time matters
 			again, _ := codec.Make(c.made)
 			if !bytes.Equal(out, again) {
 				t.Errorf("made twice: %s and %s", out, again)

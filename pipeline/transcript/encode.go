@@ -20,7 +20,7 @@ func EncodeItems(c Codec, items []pipeline.ContextItem) ([][]byte, error) {
 			out = append(out, native...)
 			continue
 		}
-		b, err := encodeItem(c, it)
+		b, err := c.EncodeItem(it)
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
 		}
@@ -47,7 +47,8 @@ func encodeNative(c Codec, n pipeline.NativeSummary) ([][]byte, error) {
 	return append(out, note), nil
 }
 
-func encodeItem(c Codec, it pipeline.ContextItem) ([]byte, error) {
+// EncodeItem writes one entry of a context in the codec's format, nil when its edits leave nothing.
+func (c Codec) EncodeItem(it pipeline.ContextItem) ([]byte, error) {
 	switch {
 	case it.Made != nil:
 		return c.Make(*it.Made)

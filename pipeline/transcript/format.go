@@ -28,72 +28,42 @@ const (
 	GeminiCLI    Format = "gemini-cli"         // session files of Gemini CLI, JSON and JSONL, and its saved chats
 )
 
-// formats is the table of all formats, in the order in which Detect tries them. A format is a row here and a file
-// of its own.
+// formats is the table of all formats, in the order in which Detect tries them. A format is a row here and a type in a
+// file of its own.
 var formats = []struct {
-	format Format
+	name Format
 	// api is the format of the API that the messages are made for, so that going to it needs no rewriting of
 	// their blocks: the format itself for an API's own, empty for one that shares its blocks with none.
 	api Format
-	// detect says from the beginning of a file whether it is one of the format.
-	detect func(rawjson.Outline) bool
-	// open makes the reader of a file.
-	open  func(*stream, Options) source
-	codec Codec
-	// write makes the file of a conversation whose messages are of the format; nil for an API, whose file is a
-	// request.
-	write func(Output) ([]byte, error)
+	format
 }{
-	{ClaudeCode, Anthropic, detectClaudeCode, openClaudeCode, claudeCodeCodec{}, claudeCodeFile},
-	{ClaudeStream, Anthropic, detectClaudeStream, openClaudeStream, claudeStreamCodec{}, nil},
-	{Codex, OpenAIResponses, detectCodex, openCodex, codexCodec{}, codexFile},
-	{GeminiCLI, Google, detectGemini, openGemini, geminiCodec{}, geminiFile},
-	{Vercel, "", detectVercel, openVercel, vercelCodec{}, writeVercel},
-	{LangChain, "", detectLangChain, openLangChain, langChainCodec{}, writeLangChain},
-	{OpenCode, "", detectOpenCode, openOpenCode, openCodeCodec{}, writeOpenCode},
-	{Pi, "", detectPi, openPi, piCodec{}, writePi},
-	{OpenHands, "", detectOpenHands, openOpenHands, openHandsCodec{}, writeOpenHands},
-	{Roo, "", detectRoo, openRoo, rooCodec{}, writeRoo},
-	{Copilot, "", detectCopilot, openCopilot, copilotCodec{}, writeCopilot},
-	{ADK, "", detectADK, openADK, adkCodec{}, writeADK},
-	{MSAgent, "", detectMSAgent, openMSAgent, msAgentCodec{}, writeMSAgent},
-	{Cursor, "", detectCursor, openCursor, cursorCodec{}, writeCursor},
-	{Kimi, "", detectKimi, openKimi, kimiCodec{}, writeKimi},
-	{Google, Google, detectGoogle, openGoogle, googleCodec{}, nil},
-	{OpenAIResponses, OpenAIResponses, detectResponses, openResponses, responsesCodec{}, nil},
-	{Anthropic, Anthropic, detectAnthropic, openAnthropic, anthropicCodec{}, nil},
-	{OpenAI, OpenAI, detectOpenAI, openOpenAI, openAICodec{}, nil},
-	{SWEAgent, OpenAI, detectNever, openSWEAgent, openAICodec{}, nil},
-}
-
-// Codec is one format's way with a single message. A Codec has no state.
-type Codec interface {
-	Format() Format
-	// Decode reads a stored message. The result's Native is native itself, not a copy. Seq, ID and Tokens are
-	// the caller's, but for an id that the message itself carries.
-	Decode(native []byte) (pipeline.Message, error)
-	// Encode gives the bytes of m.Native with the edits applied: only the edited values differ. Without edits
-	// it is m.Native itself. When the edits leave nothing to send the result is nil, without an error.
-	Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error)
-	// Make writes a message of the pipeline's own in the format.
-	Make(m pipeline.Made) ([]byte, error)
-}
-
-// CodecFor gives the codec of a format; the error names the formats that have one.
-func CodecFor(f Format) (Codec, error) {
-	for _, row := range formats {
-		if row.format == f {
-			return row.codec, nil
-		}
-	}
-	return nil, pipeline.Errorf(pipeline.BadRequest, "no format is called %q; there are %s", f, names())
+	{ClaudeCode, Anthropic, claudeCode{}},
+	{ClaudeStream, Anthropic, claudeStream{}},
+	{Codex, OpenAIResponses, codex{}},
+	{GeminiCLI, Google, geminiCLI{}},
+	{Vercel, "", vercel{}},
+	{LangChain, "", langChain{}},
+	{OpenCode, "", openCode{}},
+	{Pi, "", pi{}},
+	{OpenHands, "", openHands{}},
+	{Roo, "", roo{}},
+	{Copilot, "", copilot{}},
+	{ADK, "", adk{}},
+	{MSAgent, "", msAgent{}},
+	{Cursor, "", cursor{}},
+	{Kimi, "", kimi{}},
+	{Google, Google, googleAPI{}},
+	{OpenAIResponses, OpenAIResponses, openAIResponses{}},
+	{Anthropic, Anthropic, anthropicAPI{}},
+	{OpenAI, OpenAI, openAIChat{}},
+	{SWEAgent, OpenAI, sweAgent{}},
 }
 
 // API gives the format of the API that the messages of a format are made for: the format itself for an API's own,
 // empty for one whose messages have to be converted for every API.
 func (f Format) API() Format {
 	for _, row := range formats {
-		if row.format == f {
+		if row.name == f {
 			return row.api
 		}
 	}
@@ -113,7 +83,7 @@ func Detect(head []byte) (Format, error) {
 	sk := rawjson.OutlineOf(head)
 	for _, row := range formats {
 		if row.detect(sk) {
-			return row.format, nil
+			return row.name, nil
 		}
 	}
 	return "", pipeline.Errorf(pipeline.BadRequest,
@@ -137,22 +107,69 @@ func hasMessages(s rawjson.Outline, at string) bool {
 func Formats() []Format {
 	out := make([]Format, len(formats))
 	for i, row := range formats {
-		out[i] = row.format
+		out[i] = row.name
 	}
 	return out
 }
 
 func names() string { return quotedFormats(func(Format, Format) bool { return true }) }
 
-// apiNames lists the formats of APIs.
-func apiNames() string { return quotedFormats(func(f, api Format) bool { return f == api }) }
+// APINames lists the formats of APIs, quoted, for an error or a help text.
+func APINames() string { return quotedFormats(func(f, api Format) bool { return f == api }) }
 
 func quotedFormats(which func(f, api Format) bool) string {
 	var all []string
 	for _, row := range formats {
-		if which(row.format, row.api) {
-			all = append(all, fmt.Sprintf("%q", row.format))
+		if which(row.name, row.api) {
+			all = append(all, fmt.Sprintf("%q", row.name))
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// MessagesKey returns the key of the messages in a request of an API.
+func (f Format) MessagesKey() string {
+	switch f {
+	case OpenAIResponses:
+		return "input"
+	case Google:
+		return "contents"
+	}
+	return "messages"
+}
+
+// ModelJSON returns a model's name as a request of the API has it, as JSON.
+func (f Format) ModelJSON(model string) []byte {
+	if f == Google && !strings.Contains(model, "/") {
+		model = "models/" + model
+	}
+	return rawjson.Quote(model)
+}
+
+// NewEnvelope makes an envelope for an API of what is known of a conversation.
+func (m Meta) NewEnvelope() []byte {
+	out := []byte(`{`)
+	if m.Model != "" {
+		out = fmt.Appendf(out, `"model":%s,`, m.Format.ModelJSON(m.Model))
+	}
+	out = fmt.Appendf(out, "%s:[]", rawjson.Quote(m.Format.MessagesKey()))
+	if m.Tools != nil {
+		out = fmt.Appendf(out, `,"tools":%s`, m.Tools)
+	}
+	return append(out, "}"...)
+}
+
+// HasFiles reports whether the format has files of its own. The file of any other is a request of its API.
+func (f Format) HasFiles() bool {
+	c, err := CodecFor(f)
+	if err != nil {
+		return false
+	}
+	_, ok := c.format.(writer)
+	return ok
+}
+
+// NoWayTo returns the error for a conversion of messages of f to a format that they cannot be written in.
+func (f Format) NoWayTo(to Format) error {
+	return pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %s", f, to, APINames())
 }

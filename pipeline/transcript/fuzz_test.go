@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -9,10 +9,13 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
+	"precis/pipeline/transcript/rawjson"
 )
 
 // seeds gives the files of a format's testdata to a fuzz target.
-func seeds(f *testing.F, format Format) {
+func seeds(f *testing.F, format transcript.Format) {
 	f.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", string(format), "*"))
 	if err != nil || len(paths) == 0 {
@@ -32,20 +35,20 @@ func seeds(f *testing.F, format Format) {
 
 // fuzzDecoder holds a decoder to its promises for any input: it ends, with items that are in order or with an
 // error that has a kind; each message comes back as its bytes, takes edits, and can be written and converted.
-func fuzzDecoder(f *testing.F, format Format) {
+func fuzzDecoder(f *testing.F, format transcript.Format) {
 	seeds(f, format)
 	f.Fuzz(func(t *testing.T, in []byte) {
-		_, _ = Detect(in)
+		_, _ = transcript.Detect(in)
 		for _, lenient := range []bool{false, true} {
-			d, err := NewDecoder(bytes.NewReader(in),
-				Options{Format: format, Lenient: lenient, MaxMessageBytes: 1 << 20})
+			d, err := transcript.NewDecoder(bytes.NewReader(in),
+				transcript.Options{Format: format, Lenient: lenient, MaxMessageBytes: 1 << 20})
 			if err != nil {
 				if pipeline.KindOf(err) != pipeline.BadRequest {
 					t.Fatalf("an error of kind %s: %v", pipeline.KindOf(err), err)
 				}
 				return
 			}
-			var all []Item
+			var all []transcript.Item
 			for {
 				it, err := d.Next()
 				if err == io.EOF {
@@ -67,9 +70,9 @@ func fuzzDecoder(f *testing.F, format Format) {
 	})
 }
 
-func fuzzWrite(t *testing.T, all []Item) {
+func fuzzWrite(t *testing.T, all []transcript.Item) {
 	t.Helper()
-	var meta Meta
+	var meta transcript.Meta
 	var items []pipeline.ContextItem
 	for _, it := range all {
 		switch {
@@ -79,7 +82,7 @@ func fuzzWrite(t *testing.T, all []Item) {
 			items = append(items, pipeline.ContextItem{Message: it.Message})
 		case it.End != nil:
 			meta = *it.End
-			codec, err := CodecFor(meta.Format)
+			codec, err := transcript.CodecFor(meta.Format)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,16 +104,16 @@ func fuzzWrite(t *testing.T, all []Item) {
 					}
 				}
 			}
-			targets := []Format{Anthropic, OpenAI, OpenAIResponses, Google, meta.Format}
-			if meta.Format == Google {
-				targets = append(targets, GeminiCLI) // a chat that it saved
+			targets := []transcript.Format{transcript.Anthropic, transcript.OpenAI, transcript.OpenAIResponses, transcript.Google, meta.Format}
+			if meta.Format == transcript.Google {
+				targets = append(targets, transcript.GeminiCLI) // a chat that it saved
 			}
 			for _, to := range targets {
 				var b bytes.Buffer
-				if _, err := WriteFile(&b, to, Output{Meta: meta, Items: items}); err != nil {
+				if _, err := convert.WriteFile(&b, to, transcript.Output{Meta: meta, Items: items}); err != nil {
 					t.Fatalf("to %s: %v", to, err)
 				}
-				if err := wholeLines(to, b.Bytes()); err != nil {
+				if err := rawjson.CheckLines(b.Bytes()); err != nil {
 					t.Fatalf("to %s: %v: %s", to, err, b.Bytes())
 				}
 			}
@@ -118,19 +121,6 @@ func fuzzWrite(t *testing.T, all []Item) {
 	}
 }
 
-func FuzzAnthropic(f *testing.F)  { fuzzDecoder(f, Anthropic) }
-func FuzzOpenAI(f *testing.F)     { fuzzDecoder(f, OpenAI) }
-func FuzzClaudeCode(f *testing.F) { fuzzDecoder(f, ClaudeCode) }
-
-// FuzzImageSize looks for a head of an image that breaks its reader.
-func FuzzImageSize(f *testing.F) {
-	f.Add([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x02\x00\x00\x00\x03"))
-	f.Add([]byte("\xff\xd8\xff\xe0\x00\x10JFIF"))
-	f.Add([]byte("GIF89a\x02\x00\x03\x00"))
-	f.Add([]byte("RIFF\x00\x00\x00\x00WEBPVP8X\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, w, h := imageSize(b); w < 0 || h < 0 {
-			t.Fatalf("%d×%d", w, h)
-		}
-	})
-}
+func FuzzAnthropic(f *testing.F)  { fuzzDecoder(f, transcript.Anthropic) }
+func FuzzOpenAI(f *testing.F)     { fuzzDecoder(f, transcript.OpenAI) }
+func FuzzClaudeCode(f *testing.F) { fuzzDecoder(f, transcript.ClaudeCode) }

@@ -9,7 +9,10 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/google"
 )
 
 // Session files of Gemini CLI: one object with messages, or since 2026 a log of records, one a line. And what it
@@ -23,33 +26,20 @@ import (
 // In a log a record with the id of an earlier one replaces it, "$rewindTo" takes a message back and all after it, and
 // "$set" changes the head, or with "messages" all of the conversation. So messages are held back, up to a bound.
 
-type geminiCodec struct{}
+type geminiCLI struct{}
 
-func (geminiCodec) Format() Format { return GeminiCLI }
+func (geminiCLI) name() Format { return GeminiCLI }
 
-func (geminiCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(GeminiCLI, native, decodeGemini)
-}
-
-// decodeGemini decodes an entry that is known to be sound JSON.
-func decodeGemini(native []byte) (pipeline.Message, error) {
-	l, err := geminiLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	m := l.contentMessage()
-	m.ID = rawjson.Root(native).Get("id").Text()
-	return m, nil
-}
-
-func (geminiCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	return encodeWhole(GeminiCLI, m, edits, geminiLayout)
+func (geminiCLI) message(l *layout.Layout) pipeline.Message {
+	m := google.Message(l)
+	m.ID = rawjson.Root(l.Native).Get("id").Text()
+	return m
 }
 
 // Make writes an entry without a time, and with an id that is made of its content: WriteFile gives it the time of the
 // entry that it stands beside.
-func (geminiCodec) Make(m pipeline.Made) ([]byte, error) {
-	_, part, err := googleMade(m)
+func (geminiCLI) Make(m pipeline.Made) ([]byte, error) {
+	_, part, err := google.Made(m)
 	if err != nil {
 		return nil, err
 	}
@@ -65,151 +55,147 @@ func (geminiCodec) Make(m pipeline.Made) ([]byte, error) {
 		rawjson.Quote(madeUUID("user", string(m.Kind), m.Text)), part), nil
 }
 
-func (geminiCodec) address(p pipeline.Part) string { return googleAddress(p) }
+func (geminiCLI) address(p pipeline.Part) string { return google.Address(p) }
 
 // toolResults is the type of the entry that holds what tools gave back. It stands in no file.
 const toolResults = "toolResults"
 
-// geminiLayout reads an entry of a session.
-func geminiLayout(native []byte) (*layout, error) {
-	l := &layout{native: native}
-	v := rawjson.Root(native)
-	if !v.IsObject() {
-		return nil, parseError(GeminiCLI, "it is no object")
-	}
+// read reads an entry of a session.
+func (f geminiCLI) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
 	var typ, content, thoughts, calls rawjson.Value
 	v.Read(rawjson.Want{
 		{"type", &typ}, {"content", &content}, {"thoughts", &thoughts}, {"toolCalls", &calls},
 	})
 	switch typ.Text() {
 	case "user":
-		l.role = "user"
+		l.Role = "user"
 	case "gemini":
-		l.role = "model"
+		l.Role = "model"
 	case toolResults:
-		l.role = "function"
-		return l, l.geminiResults(calls)
+		l.Role = "function"
+		return f.results(l, calls)
 	case "":
-		return nil, parseError(GeminiCLI, "it has no type")
+		return l.Errorf("it has no type")
 	default:
-		return nil, parseError(GeminiCLI, "an entry of type %q is no message", typ.Text())
+		return l.Errorf("an entry of type %q is no message", typ.Text())
 	}
-	if l.role == "model" {
-		l.geminiThoughts(thoughts)
+	if l.Role == "model" {
+		f.thoughts(l, thoughts)
 	}
-	if err := l.geminiContent(content); err != nil {
-		return nil, err
+	if err := f.content(l, content); err != nil {
+		return err
 	}
-	if l.role == "model" {
-		l.geminiCalls(calls)
+	if l.Role == "model" {
+		f.calls(l, calls)
 	}
-	return l, nil
+	return nil
 }
 
-func (l *layout) geminiThoughts(v rawjson.Value) {
+func (geminiCLI) thoughts(l *layout.Layout, v rawjson.Value) {
 	if !v.IsArray() {
 		return
 	}
 	els := v.Elements()
-	row := l.addList(list{siblings: els, whole: v, parent: -1})
+	row := l.AddList(layout.List{Siblings: els, Whole: v, Parent: -1})
 	for i, el := range els {
-		said := joinTexts(el.Get("subject").Text(), el.Get("description").Text())
-		l.nodes = append(l.nodes, node{
-			part: pipeline.Part{Kind: pipeline.PartReasoning, Type: "thought", Text: said, Raw: el.Raw()}, list: row,
-			index: i,
+		said := layout.JoinTexts(el.Get("subject").Text(), el.Get("description").Text())
+		l.Nodes = append(l.Nodes, layout.Node{
+			Part: pipeline.Part{Kind: pipeline.PartReasoning, Type: "thought", Text: said, Raw: el.Raw()}, List: row,
+			Index: i,
 		})
 	}
 }
 
-// geminiContent reads a content: a string, a part, or an array of parts and strings.
-func (l *layout) geminiContent(v rawjson.Value) error {
+// content reads a content: a string, a part, or an array of parts and strings.
+func (geminiCLI) content(l *layout.Layout, v rawjson.Value) error {
 	switch v.Kind() {
 	case rawjson.Missing, rawjson.Null:
 	case rawjson.String:
 		if v.IsEmpty() {
 			return nil
 		}
-		l.nodes = append(l.nodes, node{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()},
-			list: -1, value: v, vacant: `""`, block: true,
+		l.Nodes = append(l.Nodes, layout.Node{
+			Part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()},
+			List: -1, Value: v, Vacant: `""`, Block: true,
 		})
 	case rawjson.Object:
-		n, err := l.googlePart(v)
+		n, err := google.ReadPart(l, v)
 		if err != nil {
 			return err
 		}
-		n.list, n.value, n.vacant = -1, v, `""`
-		if n.part.Kind == pipeline.PartText {
-			n.as = func(s string) ([]byte, error) { return googleText(rawjson.Quote(s)), nil }
+		n.List, n.Value, n.Vacant = -1, v, `""`
+		if n.Part.Kind == pipeline.PartText {
+			n.As = func(s string) ([]byte, error) { return google.Text(rawjson.Quote(s)), nil }
 		}
-		l.nodes = append(l.nodes, n)
+		l.Nodes = append(l.Nodes, n)
 	case rawjson.Array:
-		nodes, err := l.googleParts(v)
+		nodes, err := google.ReadParts(l, v)
 		if err != nil {
 			return err
 		}
-		l.nodes = append(l.nodes, nodes...)
+		l.Nodes = append(l.Nodes, nodes...)
 	default:
-		return parseError(GeminiCLI, "its content is neither a string nor parts")
+		return l.Errorf("its content is neither a string nor parts")
 	}
 	return nil
 }
 
-// geminiCalls reads the tool calls of the model. Newer files have each among the parts of the content as well: then
+// calls reads the tool calls of the model. Newer files have each among the parts of the content as well: then
 // the two are one call.
-func (l *layout) geminiCalls(v rawjson.Value) {
+func (geminiCLI) calls(l *layout.Layout, v rawjson.Value) {
 	if !v.IsArray() {
 		return
 	}
 	said := map[string][]int{} // calls among the parts, by id, or by name and input
-	for i, n := range l.nodes {
-		if n.part.Kind == pipeline.PartToolCall {
-			key := cmp.Or(n.part.CallID, n.part.Name+" "+n.part.Input)
+	for i, n := range l.Nodes {
+		if n.Part.Kind == pipeline.PartToolCall {
+			key := cmp.Or(n.Part.CallID, n.Part.Name+" "+n.Part.Input)
 			said[key] = append(said[key], i)
 		}
 	}
 	els := v.Elements()
-	row := l.addList(list{siblings: els, whole: v, parent: -1})
+	row := l.AddList(layout.List{Siblings: els, Whole: v, Parent: -1})
 	for i, el := range els {
-		n := node{
-			part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "tool_call", Raw: el.Raw()}, list: row,
-			index: i,
+		n := layout.Node{
+			Part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "tool_call", Raw: el.Raw()}, List: row,
+			Index: i,
 		}
 		if el.IsObject() {
-			for key, f := range el.Fields() {
+			for key, field := range el.Fields() {
 				switch string(key) {
 				case "id":
-					n.part.CallID = f.Value.Text()
+					n.Part.CallID = field.Value.Text()
 				case "name":
-					n.part.Name = f.Value.Text()
+					n.Part.Name = field.Value.Text()
 				case "args":
-					n.value, n.part.Input = f.Value, string(f.Value.Raw())
+					n.Value, n.Part.Input = field.Value, string(field.Value.Raw())
 				}
 			}
 		}
 		twin := false
-		for _, key := range []string{n.part.CallID, n.part.Name + " " + n.part.Input} {
+		for _, key := range []string{n.Part.CallID, n.Part.Name + " " + n.Part.Input} {
 			if at := said[key]; key != "" && len(at) > 0 {
-				first := &l.nodes[at[0]]
-				first.part.CallID = cmp.Or(first.part.CallID, n.part.CallID)
-				first.twins = append(first.twins, n)
+				first := &l.Nodes[at[0]]
+				first.Part.CallID = cmp.Or(first.Part.CallID, n.Part.CallID)
+				first.Twins = append(first.Twins, n)
 				said[key], twin = at[1:], true
 				break
 			}
 		}
 		if !twin {
-			l.nodes = append(l.nodes, n)
+			l.Nodes = append(l.Nodes, n)
 		}
 	}
 }
 
-// geminiResults reads what tools gave back.
-func (l *layout) geminiResults(v rawjson.Value) error {
+// results reads what tools gave back.
+func (f geminiCLI) results(l *layout.Layout, v rawjson.Value) error {
 	if !v.IsArray() {
-		return parseError(GeminiCLI, "it has no results")
+		return l.Errorf("it has no results")
 	}
 	els := v.Elements()
-	calls := l.addList(list{siblings: els, whole: v, parent: -1})
+	calls := l.AddList(layout.List{Siblings: els, Whole: v, Parent: -1})
 	for i, el := range els {
 		result, ok := el.Lookup("result")
 		if !ok {
@@ -218,15 +204,15 @@ func (l *layout) geminiResults(v rawjson.Value) error {
 		id, name := el.Get("id").Text(), el.Get("name").Text()
 		switch result.Kind() {
 		case rawjson.String: // a text alone
-			l.nodes = append(l.nodes, node{
-				part: pipeline.Part{Kind: pipeline.PartToolResult, CallID: id, Name: name, Raw: result.Raw()},
-				list: calls, index: i, value: result, content: []node{{
-					part: pipeline.Part{Kind: pipeline.PartText, Text: result.Text(), Raw: result.Raw()},
-					list: -1, value: result, vacant: `""`, block: true,
+			l.Nodes = append(l.Nodes, layout.Node{
+				Part: pipeline.Part{Kind: pipeline.PartToolResult, CallID: id, Name: name, Raw: result.Raw()},
+				List: calls, Index: i, Value: result, Content: []layout.Node{{
+					Part: pipeline.Part{Kind: pipeline.PartText, Text: result.Text(), Raw: result.Raw()},
+					List: -1, Value: result, Vacant: `""`, Block: true,
 				}},
 			})
 		case rawjson.Object, rawjson.Array:
-			if err := l.geminiResult(result, calls, i, id, name); err != nil {
+			if err := f.result(l, result, calls, i, id, name); err != nil {
 				return err
 			}
 		}
@@ -234,38 +220,35 @@ func (l *layout) geminiResults(v rawjson.Value) error {
 	return nil
 }
 
-// geminiResult reads one result: a functionResponse, and media beside it.
-func (l *layout) geminiResult(v rawjson.Value, parent, index int, id, name string) error {
+// result reads one result: a functionResponse, and media beside it.
+func (geminiCLI) result(l *layout.Layout, v rawjson.Value, parent, index int, id, name string) error {
 	parts := []rawjson.Value{v}
 	row, at := parent, index
 	if v.IsArray() {
 		parts = v.Elements()
-		row = l.addList(list{siblings: parts, whole: v, parent: parent, parentIndex: index})
+		row = l.AddList(layout.List{Siblings: parts, Whole: v, Parent: parent, ParentIndex: index})
 	}
-	l.entry = func(s string) []byte { return googleText(rawjson.Quote(s)) }
+	l.Entry = func(s string) []byte { return google.Text(rawjson.Quote(s)) }
 	for i, el := range parts {
-		n, err := l.googlePart(el)
+		n, err := google.ReadPart(l, el)
 		if err != nil {
 			return err
 		}
 		if row != parent {
 			at = i
 		}
-		n.list, n.index = row, at
-		if n.part.Kind == pipeline.PartToolResult {
+		n.List, n.Index = row, at
+		if n.Part.Kind == pipeline.PartToolResult {
 			// The call's own id counts: it is what the model's entry has.
-			n.part.CallID, n.part.Name = cmp.Or(id, n.part.CallID), cmp.Or(n.part.Name, name)
+			n.Part.CallID, n.Part.Name = cmp.Or(id, n.Part.CallID), cmp.Or(n.Part.Name, name)
 		}
-		l.nodes = append(l.nodes, n)
+		l.Nodes = append(l.Nodes, n)
 	}
 	return nil
 }
 
 // apiMessage gives the Content that an entry is to the model.
-func (geminiCodec) apiMessage(native []byte) ([]byte, error) {
-	if err := rawjson.Check(native); err != nil {
-		return nil, parseError(GeminiCLI, "%v", err)
-	}
+func (geminiCLI) apiMessage(native []byte) ([]byte, error) {
 	v := rawjson.Root(native)
 	typ := v.Get("type").Text()
 	var parts [][]byte
@@ -273,14 +256,14 @@ func (geminiCodec) apiMessage(native []byte) ([]byte, error) {
 		switch v.Kind() {
 		case rawjson.String:
 			if !v.IsEmpty() {
-				parts = append(parts, googleText(v.Raw()))
+				parts = append(parts, google.Text(v.Raw()))
 			}
 		case rawjson.Object:
 			parts = append(parts, v.Raw())
 		case rawjson.Array:
 			for _, el := range v.Elements() {
 				if el.IsString() {
-					parts = append(parts, googleText(el.Raw()))
+					parts = append(parts, google.Text(el.Raw()))
 				} else {
 					parts = append(parts, el.Raw())
 				}
@@ -296,7 +279,7 @@ func (geminiCodec) apiMessage(native []byte) ([]byte, error) {
 		for _, el := range calls.Elements() {
 			result, _ := el.Lookup("result")
 			if result.IsString() {
-				parts = append(parts, functionResponse(el.Get("id").Text(),
+				parts = append(parts, google.FunctionResponse(el.Get("id").Text(),
 					el.Get("name").Text(), result.Raw(), false))
 				continue
 			}
@@ -307,13 +290,13 @@ func (geminiCodec) apiMessage(native []byte) ([]byte, error) {
 		if typ != "gemini" || !calls.IsArray() {
 			break
 		}
-		l, err := geminiLayout(native)
+		l, err := layoutOf(geminiCLI{}, native)
 		if err != nil {
 			return nil, err
 		}
-		for _, n := range l.nodes {
-			if n.part.Kind == pipeline.PartToolCall && n.part.Type == "tool_call" {
-				parts = append(parts, functionCallPart(n.part))
+		for _, n := range l.Nodes {
+			if n.Part.Kind == pipeline.PartToolCall && n.Part.Type == "tool_call" {
+				parts = append(parts, google.FunctionCall(n.Part))
 			}
 		}
 	}
@@ -324,23 +307,10 @@ func (geminiCodec) apiMessage(native []byte) ([]byte, error) {
 	if typ == "gemini" {
 		role = "model"
 	}
-	return wrapParts(role, parts), nil
+	return google.Wrap(role, parts), nil
 }
 
-// functionCallPart writes a call of the model.
-func functionCallPart(p pipeline.Part) []byte {
-	b := []byte(`{"functionCall":{`)
-	if p.CallID != "" {
-		b = fmt.Appendf(b, `"id":%s,`, rawjson.Quote(p.CallID))
-	}
-	b = fmt.Appendf(b, `"name":%s`, rawjson.Quote(p.Name))
-	if args := strings.TrimSpace(p.Input); args != "" {
-		b = fmt.Appendf(b, `,"args":%s`, args)
-	}
-	return append(b, "}}"...)
-}
-
-func detectGemini(s rawjson.Outline) bool {
+func (geminiCLI) detect(s rawjson.Outline) bool {
 	if s.Has("projectHash") && s.Has("sessionId") || s.Has("$set") || s.Has("messages[].type=gemini") ||
 		s.Has("type=gemini") && s.Has("id") && s.Has("content") {
 		return true
@@ -349,16 +319,16 @@ func detectGemini(s rawjson.Outline) bool {
 		!s.Has("[].info", "[].id")
 }
 
-func openGemini(s *stream, o Options) source {
-	head := rawjson.OutlineOf(s.window())
+func (geminiCLI) open(s *jsonstream.Reader, o Options) source {
+	head := rawjson.OutlineOf(s.Window())
 	switch {
 	case head.Has("[].parts", "history[].parts", "contents[].parts"):
-		return openGoogle(s, o)
+		return googleAPI{}.open(s, o)
 	case head.Has("messages[].type", "messages[].content") || head.Has("messages") && !head.Has("$set", "type"):
-		return openArrays(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSession}, &gemini{}, "messages")
+		return openArrays(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSession}, &geminiSession{}, "messages")
 	}
 	return openLines(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSessionLog},
-		&gemini{log: true, hold: holdBytes})
+		&geminiSession{log: true, hold: holdBytes})
 }
 
 // How a session of Gemini CLI is kept.
@@ -367,8 +337,8 @@ const (
 	sourceSessionLog = "session-log" // a record a line
 )
 
-// gemini reads the entries of a session.
-type gemini struct {
+// geminiSession reads the entries of a session.
+type geminiSession struct {
 	log  bool
 	hold int // how much of a log is held back
 	head []byte
@@ -385,7 +355,7 @@ type geminiEntry struct {
 	line int
 }
 
-func (g *gemini) record(out *scribe, b []byte, line int) error {
+func (g *geminiSession) record(out *scribe, b []byte, line int) error {
 	if !g.log {
 		return g.give(out, geminiEntry{b: b, line: line})
 	}
@@ -408,19 +378,19 @@ func (g *gemini) record(out *scribe, b []byte, line int) error {
 }
 
 // readHead reads what stands at the head of a session.
-func (g *gemini) readHead(out *scribe, v rawjson.Value) {
-	for key, f := range v.Fields() {
+func (g *geminiSession) readHead(out *scribe, v rawjson.Value) {
+	for key, field := range v.Fields() {
 		switch string(key) {
 		case "sessionId":
-			out.meta.ID = f.Value.Text()
+			out.meta.ID = field.Value.Text()
 		case "kind":
-			out.meta.Sidechain = f.Value.Text() == "subagent"
+			out.meta.Sidechain = field.Value.Text() == "subagent"
 		}
 	}
 }
 
 // entry takes a message, or a later state of one.
-func (g *gemini) entry(out *scribe, e geminiEntry) error {
+func (g *geminiSession) entry(out *scribe, e geminiEntry) error {
 	if at, ok := g.at[e.id]; ok {
 		if at < g.gone {
 			out.note(e.line, NoteDuplicate, "message",
@@ -447,7 +417,7 @@ func (g *gemini) entry(out *scribe, e geminiEntry) error {
 }
 
 // next gives out the entry that is held the longest.
-func (g *gemini) next(out *scribe) error {
+func (g *geminiSession) next(out *scribe) error {
 	e := g.held[0]
 	g.held[0] = geminiEntry{}
 	g.held = g.held[1:]
@@ -460,7 +430,7 @@ func (g *gemini) next(out *scribe) error {
 }
 
 // rewind takes back a message and all after it; one that is not known takes back everything, as Gemini CLI does.
-func (g *gemini) rewind(out *scribe, id string, line int) error {
+func (g *geminiSession) rewind(out *scribe, id string, line int) error {
 	at, known := g.at[id]
 	if g.gone > 0 && (!known || at < g.gone) {
 		out.note(line, NoteBranch, "$rewindTo", "it goes further back than what is held: the messages before that stay")
@@ -474,7 +444,7 @@ func (g *gemini) rewind(out *scribe, id string, line int) error {
 }
 
 // drop forgets the held entries from an index on.
-func (g *gemini) drop(out *scribe, from int, why string) {
+func (g *geminiSession) drop(out *scribe, from int, why string) {
 	for _, e := range g.held[from:] {
 		out.note(e.line, NoteBranch, "message", why)
 		delete(g.at, e.id)
@@ -484,7 +454,7 @@ func (g *gemini) drop(out *scribe, from int, why string) {
 }
 
 // set takes a change of the head. With messages it replaces the conversation: after a compaction, or a start anew.
-func (g *gemini) set(out *scribe, v rawjson.Value, line int) error {
+func (g *geminiSession) set(out *scribe, v rawjson.Value, line int) error {
 	g.readHead(out, v)
 	messages, ok := v.Lookup("messages")
 	if !ok || !messages.IsArray() || messages.IsEmpty() {
@@ -511,7 +481,7 @@ func (g *gemini) set(out *scribe, v rawjson.Value, line int) error {
 }
 
 // give gives out what an entry holds.
-func (g *gemini) give(out *scribe, e geminiEntry) error {
+func (g *geminiSession) give(out *scribe, e geminiEntry) error {
 	b, v := e.b, rawjson.Root(e.b)
 	typ := v.Get("type").Text()
 	switch typ {
@@ -522,8 +492,8 @@ func (g *gemini) give(out *scribe, e geminiEntry) error {
 		out.note(e.line, NoteRecord, typ, "shown to the person only, never sent to the model")
 		return nil
 	}
-	native, results := splitResults(b, v)
-	m, err := decodeGemini(native)
+	native, results := geminiCLI{}.splitResults(b, v)
+	m, err := decode(geminiCLI{}, native)
 	if err != nil {
 		return err
 	}
@@ -532,7 +502,7 @@ func (g *gemini) give(out *scribe, e geminiEntry) error {
 			out.note(e.line, NoteRecord, "command", "a command to Gemini CLI, never sent to the model")
 			return nil
 		}
-		if m.Kind == pipeline.KindOrdinary && looksLikeSummary(m) {
+		if m.Kind == pipeline.KindOrdinary && layout.LooksLikeSummary(m) {
 			m.Kind = pipeline.KindSummary
 		}
 	}
@@ -542,12 +512,12 @@ func (g *gemini) give(out *scribe, e geminiEntry) error {
 		if model != "" {
 			out.meta.Model = model
 		}
-		out.usage(e.line, geminiTokens(v.Get("tokens"), model))
+		out.usage(e.line, geminiCLI{}.tokens(v.Get("tokens"), model))
 	}
 	if results == nil {
 		return nil
 	}
-	if m, err = decodeGemini(results); err != nil {
+	if m, err = decode(geminiCLI{}, results); err != nil {
 		return err
 	}
 	if len(m.Parts) > 0 {
@@ -566,23 +536,23 @@ func said(m pipeline.Message) string {
 	return b.String()
 }
 
-// geminiTokens reads the figures of one answer.
-func geminiTokens(at rawjson.Value, model string) *Usage {
+// tokens reads the figures of one answer.
+func (geminiCLI) tokens(at rawjson.Value, model string) *Usage {
 	if !at.IsObject() {
 		return nil
 	}
 	u := Usage{Model: model}
 	input := 0
-	for key, f := range at.Fields() {
+	for key, field := range at.Fields() {
 		switch string(key) {
 		case "input", "tool":
-			input += f.Value.Count()
+			input += field.Value.Count()
 		case "cached":
-			u.CacheRead = f.Value.Count()
+			u.CacheRead = field.Value.Count()
 		case "output", "thoughts":
-			u.Output += f.Value.Count()
+			u.Output += field.Value.Count()
 		case "total":
-			u.Used = f.Value.Count()
+			u.Used = field.Value.Count()
 		}
 	}
 	u.Input = max(input-u.CacheRead, 0)
@@ -591,7 +561,7 @@ func geminiTokens(at rawjson.Value, model string) *Usage {
 
 // splitResults takes the results out of an entry of the model: native is the entry with an empty array in the place
 // of each, results the entry that holds them; nil when there are none.
-func splitResults(b []byte, v rawjson.Value) (native, results []byte) {
+func (geminiCLI) splitResults(b []byte, v rawjson.Value) (native, results []byte) {
 	calls, ok := v.Lookup("toolCalls")
 	if !ok || !calls.IsArray() {
 		return b, nil
@@ -621,7 +591,7 @@ func jsonOr(v rawjson.Value, key string) []byte {
 	return []byte(`""`)
 }
 
-func (g *gemini) end(out *scribe, around []byte) error {
+func (g *geminiSession) end(out *scribe, around []byte) error {
 	for len(g.held) > 0 {
 		if err := g.next(out); err != nil {
 			return err
@@ -637,8 +607,11 @@ func (g *gemini) end(out *scribe, around []byte) error {
 	return nil
 }
 
-// geminiFile writes a session: one object where its head has a place for messages, else a record a line.
-func geminiFile(out Output) ([]byte, error) {
+// write writes a session: one object where its head has a place for messages, else a record a line.
+func (f geminiCLI) write(out Output) ([]byte, error) {
+	if out.Meta.Format == Google {
+		return f.savedChat(out)
+	}
 	var entries [][]byte
 	var time []byte
 	head := out.Meta.Envelope
@@ -650,7 +623,7 @@ func geminiFile(out Output) ([]byte, error) {
 	var made []bool
 	timely := false
 	for i, it := range out.Items {
-		b, err := encodeItem(geminiCodec{}, it)
+		b, err := Codec{geminiCLI{}}.EncodeItem(it)
 		if err == nil && b != nil {
 			err = rawjson.Check(b)
 		}
@@ -673,7 +646,7 @@ func geminiFile(out Output) ([]byte, error) {
 			time = at
 		}
 	}
-	entries, err := joinResults(entries)
+	entries, err := f.join(entries)
 	if err != nil {
 		return nil, err
 	}
@@ -683,12 +656,12 @@ func geminiFile(out Output) ([]byte, error) {
 	return rawjson.Lines(append([][]byte{head}, entries...)), nil
 }
 
-// joinResults makes entries as files have them: results stand in the calls that they are of.
-func joinResults(all [][]byte) ([][]byte, error) {
+// join makes entries as files have them: results stand in the calls that they are of.
+func (f geminiCLI) join(all [][]byte) ([][]byte, error) {
 	out := make([][]byte, 0, len(all))
 	for _, b := range all {
 		if v := rawjson.Root(b); v.Get("type").Text() == toolResults {
-			if err := putResults(out, v); err != nil {
+			if err := f.putResults(out, v); err != nil {
 				return nil, err
 			}
 			continue
@@ -718,7 +691,7 @@ func timed(b []byte, v rawjson.Value, time []byte) []byte {
 
 // putResults puts results back into the calls that they are of: those of the entry that they were taken from, else
 // the last ones with their ids.
-func putResults(entries [][]byte, v rawjson.Value) error {
+func (f geminiCLI) putResults(entries [][]byte, v rawjson.Value) error {
 	of := v.Get("of").Text()
 	calls, _ := v.Lookup("toolCalls")
 	if !calls.IsArray() {
@@ -736,7 +709,7 @@ func putResults(entries [][]byte, v rawjson.Value) error {
 			if of != "" && rawjson.Root(e).Get("id").Text() != of {
 				continue
 			}
-			entries[i], found = putResult(e, id, name, result)
+			entries[i], found = f.putResult(e, id, name, result)
 		}
 		if !found {
 			return pipeline.Errorf(pipeline.Internal, "a tool result has no call that it belongs to")
@@ -746,7 +719,7 @@ func putResults(entries [][]byte, v rawjson.Value) error {
 }
 
 // putResult puts a result into the first call of an entry that has its id, or without one its name, and no result.
-func putResult(e []byte, id, name string, result []byte) ([]byte, bool) {
+func (geminiCLI) putResult(e []byte, id, name string, result []byte) ([]byte, bool) {
 	calls, ok := rawjson.Root(e).Lookup("toolCalls")
 	if !ok || !calls.IsArray() {
 		return e, false
@@ -769,10 +742,10 @@ func putResult(e []byte, id, name string, result []byte) ([]byte, bool) {
 }
 
 // savedChat writes contents as Gemini CLI saves a chat: as an array.
-func savedChat(out Output) ([]byte, error) {
-	messages, err := EncodeItems(googleCodec{}, out.Items)
+func (geminiCLI) savedChat(out Output) ([]byte, error) {
+	messages, err := EncodeItems(Codec{googleAPI{}}, out.Items)
 	if err == nil {
-		messages, err = joinContents(messages)
+		messages, err = google.Join(messages)
 	}
 	if err != nil {
 		return nil, err

@@ -1,12 +1,14 @@
-package transcript
+package transcript_test
 
 import (
 	"strings"
 
 	"pgregory.net/rapid"
+
+	"precis/pipeline/transcript"
 )
 
-func init() { drawn[GeminiCLI] = drawEntry }
+func init() { drawn[transcript.GeminiCLI] = drawEntry }
 
 // drawEntry draws a sound entry of a session as the store has it, oddly spaced.
 func drawEntry() *rapid.Generator[[]byte] {

@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -36,13 +37,13 @@ func golden(t *testing.T, name, got string) {
 }
 
 // items reads a file to its end, or to its first error, which stands last.
-func items(t *testing.T, r io.Reader, o Options) ([]Item, error) {
+func items(t *testing.T, r io.Reader, o transcript.Options) ([]transcript.Item, error) {
 	t.Helper()
-	d, err := NewDecoder(r, o)
+	d, err := transcript.NewDecoder(r, o)
 	if err != nil {
 		return nil, err
 	}
-	var out []Item
+	var out []transcript.Item
 	for {
 		it, err := d.Next()
 		if err == io.EOF {
@@ -59,7 +60,7 @@ func items(t *testing.T, r io.Reader, o Options) ([]Item, error) {
 }
 
 // dump writes items one a line, so that a person can check them.
-func dump(all []Item) string {
+func dump(all []transcript.Item) string {
 	var b strings.Builder
 	for _, it := range all {
 		fmt.Fprintf(&b, "%d ", it.Line)
@@ -91,7 +92,7 @@ func dump(all []Item) string {
 	return b.String()
 }
 
-func dumpMeta(m Meta) string {
+func dumpMeta(m transcript.Meta) string {
 	s := fmt.Sprintf("%s source=%q id=%q vendor=%q model=%q max=%d side=%v", m.Format, m.Source, m.ID, m.Vendor,
 		m.Model, m.MaxTokens, m.Sidechain)
 	if m.Window > 0 {
@@ -152,8 +153,8 @@ func shown(b []byte) string { return strings.ReplaceAll(string(b), "\n", "⏎") 
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	for _, f := range Formats() {
-		if f == SWEAgent {
+	for _, f := range transcript.Formats() {
+		if f == transcript.SWEAgent {
 			continue // a name for files of another format
 		}
 		paths, err := filepath.Glob(filepath.Join("testdata", string(f), "*"))
@@ -170,10 +171,10 @@ func TestFiles(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := Detect(data); err != nil || got != f {
+				if got, err := transcript.Detect(data); err != nil || got != f {
 					t.Fatalf("Detect = %q, %v", got, err)
 				}
-				got, err := items(t, bytes.NewReader(data), Options{})
+				got, err := items(t, bytes.NewReader(data), transcript.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -181,7 +182,7 @@ func TestFiles(t *testing.T) {
 				name, _ := filepath.Rel("testdata", path)
 				golden(t, name+".golden", dump(got))
 				// In pieces of one byte it is the same file.
-				slow, err := items(t, iotestOneByte{bytes.NewReader(data)}, Options{Format: f})
+				slow, err := items(t, iotestOneByte{bytes.NewReader(data)}, transcript.Options{Format: f})
 				if err != nil || dump(slow) != dump(got) {
 					t.Errorf("read byte by byte it is another: %v\n%s", err, dump(slow))
 				}
@@ -195,9 +196,9 @@ type iotestOneByte struct{ r io.Reader }
 func (o iotestOneByte) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
 
 // checkItems holds every file to what Item promises, and every message to coming back as the same bytes.
-func checkItems(t *testing.T, all []Item) {
+func checkItems(t *testing.T, all []transcript.Item) {
 	t.Helper()
-	var open *Meta
+	var open *transcript.Meta
 	for i, it := range all {
 		set := 0
 		for _, x := range []bool{
@@ -245,9 +246,9 @@ func checkItems(t *testing.T, all []Item) {
 	}
 }
 
-func checkMessage(t *testing.T, f Format, m pipeline.Message) {
+func checkMessage(t *testing.T, f transcript.Format, m pipeline.Message) {
 	t.Helper()
-	c, err := CodecFor(f)
+	c, err := transcript.CodecFor(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,14 @@
-package transcript
+package transcript_test
 
 import (
 	"strings"
 
 	"pgregory.net/rapid"
+
+	"precis/pipeline/transcript"
 )
 
-func init() { drawn[Google] = drawContent }
+func init() { drawn[transcript.Google] = drawContent }
 
 // drawContent draws a sound Content, oddly spaced.
 func drawContent() *rapid.Generator[[]byte] {

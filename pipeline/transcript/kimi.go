@@ -1,12 +1,15 @@
 package transcript
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/anthropic"
+	"precis/pipeline/transcript/wire/openai"
 )
 
 // Kimi is context files of Kimi CLI, JSONL: chat messages in OpenAI's shape, one a line, with content parts of its
@@ -17,31 +20,23 @@ import (
 // back to is gone.
 const Kimi Format = "kimi"
 
-type kimiCodec struct{}
+type kimi struct{}
 
-func (kimiCodec) Format() Format { return Kimi }
+func (kimi) name() Format { return Kimi }
 
-func (kimiCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(Kimi, native, decodeKimi)
-}
-
-func decodeKimi(native []byte) (pipeline.Message, error) {
-	l, err := kimiLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	m := l.message()
+func (f kimi) message(l *layout.Layout) pipeline.Message {
+	m := l.Message()
 	if m.Role == pipeline.RoleUser {
-		m.Kind = kimiKind(m)
+		m.Kind = f.kind(m)
 	}
-	return m, nil
+	return m
 }
 
 // kimiCompacted is how the text part begins that Kimi CLI puts before its summary.
 const kimiCompacted = "<system>Previous context has been compacted."
 
-// kimiKind tells what no person said: Kimi CLI speaks in <system> elements.
-func kimiKind(m pipeline.Message) pipeline.Kind {
+// kind tells what no person said: Kimi CLI speaks in <system> elements.
+func (kimi) kind(m pipeline.Message) pipeline.Kind {
 	said := 0
 	for i, p := range m.Parts {
 		s := strings.TrimSpace(p.Text)
@@ -50,7 +45,7 @@ func kimiKind(m pipeline.Message) pipeline.Kind {
 			said++
 		case i == 0 && strings.HasPrefix(s, kimiCompacted):
 			return pipeline.KindSummary
-		case s == "", enclosed(s, "system"), enclosed(s, "system-reminder"):
+		case s == "", layout.Enclosed(s, "system"), layout.Enclosed(s, "system-reminder"):
 		default:
 			said++
 		}
@@ -61,75 +56,50 @@ func kimiKind(m pipeline.Message) pipeline.Kind {
 	return m.Kind
 }
 
-func (kimiCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	if len(edits) == 0 {
-		return m.Native, nil
-	}
-	if err := rawjson.Check(m.Native); err != nil {
-		return nil, parseError(Kimi, "%v", err)
-	}
-	l, err := kimiLayout(m.Native)
-	if err != nil {
-		return nil, err
-	}
-	return l.edit(edits, func(_ node, text string) ([]byte, error) { return rawjson.Quote(text), nil })
-}
-
-func (kimiCodec) Make(m pipeline.Made) ([]byte, error) {
+func (kimi) Make(m pipeline.Made) ([]byte, error) {
 	switch {
 	case m.Role == pipeline.RoleTool:
-		return fmt.Appendf(nil, `{"role":"tool","content":[%s],"tool_call_id":%s}`, textBlock(m.Text),
+		return fmt.Appendf(nil, `{"role":"tool","content":[%s],"tool_call_id":%s}`, layout.TextBlock(m.Text),
 			rawjson.Quote(m.CallID)), nil
 	case m.Kind == pipeline.KindSummary:
-		if err := mustSay(m); err != nil {
+		if err := layout.MustSay(m); err != nil {
 			return nil, err
 		}
-		mark := textBlock(kimiCompacted + " Here is the compaction output:</system>")
-		return wrapBlocks("user", [][]byte{mark, textBlock(m.Text)}), nil
+		mark := layout.TextBlock(kimiCompacted + " Here is the compaction output:</system>")
+		return anthropic.Wrap("user", [][]byte{mark, layout.TextBlock(m.Text)}), nil
 	}
-	return openAICodec{}.Make(m)
+	return openAIChat{}.Make(m)
 }
 
-// kimiLayout reads a chat message, sound JSON.
-func kimiLayout(native []byte) (*layout, error) {
-	l, err := openAILayout(native)
-	if err != nil {
-		return nil, called(Kimi, err)
+// read reads a chat message, sound JSON.
+func (kimi) read(l *layout.Layout) error {
+	if err := openai.Read(l); err != nil {
+		return err
 	}
-	think := func(n *node) {
-		if n.part.Type != "think" {
+	think := func(n *layout.Node) {
+		if n.Part.Type != "think" {
 			return
 		}
-		n.part.Kind = pipeline.PartReasoning
-		n.part.Text = rawjson.Root(n.part.Raw).Get("think").Text()
+		n.Part.Kind = pipeline.PartReasoning
+		n.Part.Text = rawjson.Root(n.Part.Raw).Get("think").Text()
 	}
-	for i := range l.nodes {
-		think(&l.nodes[i])
+	for i := range l.Nodes {
+		think(&l.Nodes[i])
 	}
-	return l, nil
+	return nil
 }
 
-// called puts another format's name into an error of OpenAI's reader.
-func called(f Format, err error) error {
-	var e *pipeline.Error
-	if errors.As(err, &e) {
-		return pipeline.Errorf(e.Kind, "%s",
-			strings.Replace(e.Message, "format "+string(OpenAI), "format "+string(f), 1))
-	}
-	return err
-}
-
-func (kimiCodec) address(p pipeline.Part) string { return openAIURL(p) }
+func (kimi) address(p pipeline.Part) string { return openai.Address(p) }
 
 // ---- files
 
-func detectKimi(s rawjson.Outline) bool {
+func (kimi) detect(s rawjson.Outline) bool {
 	return s.Has("role=_checkpoint", "role=_usage", "role=_system_prompt") ||
 		s.Has("role") && s.Has("content", "tool_calls") && s.Has("role=user", "role=assistant", "role=tool") &&
 			!s.Has("type", "messages", "message", "ts")
 }
 
-func openKimi(s *stream, o Options) source {
+func (kimi) open(s *jsonstream.Reader, o Options) source {
 	return openLines(s, o, Meta{Format: Kimi}, kimiContext{})
 }
 
@@ -155,7 +125,7 @@ func (kimiContext) record(out *scribe, b []byte, line int) error {
 		out.note(line, NoteRecord, role, "a line of the client, no message")
 		return nil
 	}
-	m, err := decodeKimi(b)
+	m, err := decode(kimi{}, b)
 	if err != nil {
 		return err
 	}
@@ -169,8 +139,8 @@ func (kimiContext) record(out *scribe, b []byte, line int) error {
 
 func (kimiContext) end(*scribe, []byte) error { return nil }
 
-func writeKimi(out Output) ([]byte, error) {
-	all, err := entriesOf(kimiCodec{}, out.Items)
+func (kimi) write(out Output) ([]byte, error) {
+	all, err := out.entries(kimi{})
 	if err != nil {
 		return nil, err
 	}

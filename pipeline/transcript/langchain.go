@@ -5,7 +5,12 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
+	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/anthropic"
+	"precis/pipeline/transcript/wire/openai"
 )
 
 // LangChain is the messages of LangChain and LangGraph, in the three forms that its libraries write and load:
@@ -19,35 +24,23 @@ import (
 // summary of SummarizationMiddleware, and the _summarization_event of Deep Agents.
 const LangChain Format = "langchain"
 
-type langChainCodec struct{}
+type langChain struct{}
 
-func (langChainCodec) Format() Format { return LangChain }
+func (langChain) name() Format { return LangChain }
 
-func (langChainCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(LangChain, native, decodeLangChain)
-}
-
-func decodeLangChain(native []byte) (pipeline.Message, error) {
-	l, err := langChainLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	m := l.message()
-	body := langChainBody(rawjson.Root(native))
+func (f langChain) message(l *layout.Layout) pipeline.Message {
+	m := l.Message()
+	body := f.body(rawjson.Root(l.Native))
 	m.ID = body.Get("id").Text()
 	if source, _ := body.Lookup("additional_kwargs", "lc_source"); source.Text() == "summarization" {
 		m.Kind = pipeline.KindSummary
 	}
-	return m, nil
-}
-
-func (langChainCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	return encodeWhole(LangChain, m, edits, langChainLayout)
+	return m
 }
 
 // Make writes the flat form, which LangChain takes wherever it takes messages. WriteFile puts it into the form of
 // the messages beside it.
-func (langChainCodec) Make(m pipeline.Made) ([]byte, error) {
+func (langChain) Make(m pipeline.Made) ([]byte, error) {
 	typ := map[pipeline.Role]string{
 		pipeline.RoleSystem: "system", pipeline.RoleUser: "human", pipeline.RoleAssistant: "ai",
 		pipeline.RoleTool: "tool",
@@ -63,14 +56,14 @@ func (langChainCodec) Make(m pipeline.Made) ([]byte, error) {
 	case m.Kind == pipeline.KindSummary:
 		b = append(b, `,"additional_kwargs":{"lc_source":"summarization"}`...)
 	}
-	if err := mustSay(m); err != nil {
+	if err := layout.MustSay(m); err != nil {
 		return nil, err
 	}
 	return append(b, "}"...), nil
 }
 
-// langChainBody is the object with the fields of a message.
-func langChainBody(v rawjson.Value) rawjson.Value {
+// body is the object with the fields of a message.
+func (langChain) body(v rawjson.Value) rawjson.Value {
 	for _, key := range []string{"kwargs", "data"} {
 		if at, ok := v.Lookup(key); ok && at.IsObject() {
 			return at
@@ -79,8 +72,8 @@ func langChainBody(v rawjson.Value) rawjson.Value {
 	return v
 }
 
-// langChainRole tells the role from the type, or from the name of the class.
-func langChainRole(v, body rawjson.Value) string {
+// role tells the role from the type, or from the name of the class.
+func (langChain) role(v, body rawjson.Value) string {
 	name := v.Get("type").Text()
 	if name == "constructor" {
 		name = body.Get("type").Text()
@@ -107,46 +100,42 @@ func langChainRole(v, body rawjson.Value) string {
 	return ""
 }
 
-// langChainLayout reads a message of one of the three forms, sound JSON.
-func langChainLayout(native []byte) (*layout, error) {
-	l := &layout{native: native}
-	v := rawjson.Root(native)
-	if !v.IsObject() {
-		return nil, parseError(LangChain, "it is no object")
-	}
-	body := langChainBody(v)
-	if l.role = langChainRole(v, body); l.role == "" {
-		return nil, parseError(LangChain, "its type is not human, ai, system, tool or one of their classes")
+// read reads a message of one of the three forms, sound JSON.
+func (f langChain) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
+	body := f.body(v)
+	if l.Role = f.role(v, body); l.Role == "" {
+		return l.Errorf("its type is not human, ai, system, tool or one of their classes")
 	}
 	at := body.Members()
-	nodes, err := l.langChainContent(at["content"])
+	nodes, err := f.content(l, at["content"])
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if l.role == "tool" {
-		l.nodes = []node{{
-			part: pipeline.Part{
+	if l.Role == "tool" {
+		l.Nodes = []layout.Node{{
+			Part: pipeline.Part{
 				Kind: pipeline.PartToolResult, CallID: at["tool_call_id"].Text(), Name: at["name"].Text(),
 				IsError: at["status"].Text() == "error",
 			},
-			list: -1, value: at["content"], insert: body.End() - 1, content: nodes,
+			List: -1, Value: at["content"], Insert: body.End() - 1, Content: nodes,
 		}}
-		return l, nil
+		return nil
 	}
 	if reasoning, ok := at["additional_kwargs"].Lookup("reasoning_content"); ok && reasoning.Text() != "" {
-		l.nodes = append(l.nodes, node{
-			part: pipeline.Part{Kind: pipeline.PartReasoning, Text: reasoning.Text(), Raw: reasoning.Raw()},
-			list: -1, value: reasoning, vacant: `""`,
+		l.Nodes = append(l.Nodes, layout.Node{
+			Part: pipeline.Part{Kind: pipeline.PartReasoning, Text: reasoning.Text(), Raw: reasoning.Raw()},
+			List: -1, Value: reasoning, Vacant: `""`,
 		})
 	}
-	l.nodes = append(l.nodes, nodes...)
-	l.langChainCalls(at["tool_calls"], at["additional_kwargs"])
-	return l, nil
+	l.Nodes = append(l.Nodes, nodes...)
+	f.calls(l, at["tool_calls"], at["additional_kwargs"])
+	return nil
 }
 
-// langChainContent reads a content: a string, or an array of strings and of blocks in the shape of a vendor or of
+// content reads a content: a string, or an array of strings and of blocks in the shape of a vendor or of
 // LangChain's own standard blocks.
-func (l *layout) langChainContent(v rawjson.Value) ([]node, error) {
+func (f langChain) content(l *layout.Layout, v rawjson.Value) ([]layout.Node, error) {
 	switch v.Kind() {
 	case rawjson.Missing, rawjson.Null:
 		return nil, nil
@@ -154,30 +143,30 @@ func (l *layout) langChainContent(v rawjson.Value) ([]node, error) {
 		if v.IsEmpty() {
 			return nil, nil
 		}
-		return []node{l.literalNode(v)}, nil
+		return []layout.Node{layout.Text(v)}, nil
 	case rawjson.Array:
 		els := v.Elements()
-		row := l.addList(newList(els))
-		nodes := make([]node, 0, len(els))
+		row := l.AddList(layout.NewList(els))
+		nodes := make([]layout.Node, 0, len(els))
 		for i, el := range els {
-			n, err := l.langChainBlock(el)
+			n, err := f.block(l, el)
 			if err != nil {
 				return nil, err
 			}
-			n.list, n.index = row, i
+			n.List, n.Index = row, i
 			nodes = append(nodes, n)
 		}
 		return nodes, nil
 	}
-	return nil, parseError(LangChain, "its content is neither a string nor an array of blocks")
+	return nil, l.Errorf("its content is neither a string nor an array of blocks")
 }
 
-func (l *layout) langChainBlock(v rawjson.Value) (node, error) {
-	n, err := l.block(LangChain, v)
+func (f langChain) block(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
+	n, err := anthropic.ReadBlock(l, v)
 	if err != nil || !v.IsObject() {
 		return n, err
 	}
-	p := &n.part
+	p := &n.Part
 	field := func(keys ...string) string {
 		for _, key := range keys {
 			if s := v.Get(key).Text(); s != "" {
@@ -200,66 +189,66 @@ func (l *layout) langChainBlock(v rawjson.Value) (node, error) {
 		p.Kind, p.Name = pipeline.PartFile, field("filename", "title")
 	case "tool_call":
 		p.Kind, p.CallID, p.Name = pipeline.PartToolCall, field("id"), field("name")
-		n.value, _ = v.Lookup("args")
-		p.Input, n.block, n.insert, n.key = n.value.TextOrRaw(), false, v.End()-1, "args"
+		n.Value, _ = v.Lookup("args")
+		p.Input, n.Block, n.Insert, n.Key = n.Value.TextOrRaw(), false, v.End()-1, "args"
 	}
 	if p.Kind == pipeline.PartImage || p.Kind == pipeline.PartFile {
 		if s := field("mime_type", "media_type"); s != "" {
 			p.MediaType = s
 		}
-		fromAddress(p, langChainCodec{}.address(*p))
+		media.FromAddress(p, f.address(*p))
 	}
 	return n, nil
 }
 
-// langChainCalls reads tool_calls. A call that stands in the content as well, as a block of its vendor's, or in
+// calls reads tool_calls. A call that stands in the content as well, as a block of its vendor's, or in
 // additional_kwargs, is one call in several places.
-func (l *layout) langChainCalls(calls, extra rawjson.Value) {
+func (f langChain) calls(l *layout.Layout, calls, extra rawjson.Value) {
 	if !calls.IsArray() {
 		return
 	}
 	els := calls.Elements()
-	row := l.addList(newList(els))
+	row := l.AddList(layout.NewList(els))
 	var raw []rawjson.Value
 	rawRow := -1
 	if list, ok := extra.Lookup("tool_calls"); ok && list.IsArray() {
 		raw = list.Elements()
-		rawRow = l.addList(newList(raw))
+		rawRow = l.AddList(layout.NewList(raw))
 	}
 	for i, el := range els {
 		if !el.IsObject() {
 			continue
 		}
 		args, _ := el.Lookup("args")
-		n := node{
-			part: pipeline.Part{
+		n := layout.Node{
+			Part: pipeline.Part{
 				Kind: pipeline.PartToolCall, CallID: el.Get("id").Text(),
 				Name: el.Get("name").Text(), Type: el.Get("type").Text(),
 				Input: args.TextOrRaw(), Raw: el.Raw(),
 			},
-			list: row, index: i, value: args, insert: el.End() - 1, key: "args",
+			List: row, Index: i, Value: args, Insert: el.End() - 1, Key: "args",
 		}
 		for j, r := range raw {
-			if id := r.Get("id").Text(); id == n.part.CallID && id != "" {
+			if id := r.Get("id").Text(); id == n.Part.CallID && id != "" {
 				arguments, _ := r.Lookup("function", "arguments")
-				n.twins = append(n.twins, node{list: rawRow, index: j, value: arguments, as: quoted1})
+				n.Twins = append(n.Twins, layout.Node{List: rawRow, Index: j, Value: arguments, As: quoted1})
 			}
 		}
-		if at := l.callNode(n.part.CallID); at >= 0 {
+		if at := f.callNode(l, n.Part.CallID); at >= 0 {
 			// The block comes first: it shows where among the texts the call was made.
-			l.nodes[at].twins = append(n.twins, n)
+			l.Nodes[at].Twins = append(n.Twins, n)
 			continue
 		}
-		l.nodes = append(l.nodes, n)
+		l.Nodes = append(l.Nodes, n)
 	}
 }
 
 func quoted1(text string) ([]byte, error) { return rawjson.Quote(text), nil }
 
 // callNode finds the call of an id that has no twin yet, -1 for none.
-func (l *layout) callNode(id string) int {
-	for i, n := range l.nodes {
-		if n.part.Kind == pipeline.PartToolCall && n.part.CallID == id && id != "" && n.twins == nil {
+func (langChain) callNode(l *layout.Layout, id string) int {
+	for i, n := range l.Nodes {
+		if n.Part.Kind == pipeline.PartToolCall && n.Part.CallID == id && id != "" && n.Twins == nil {
 			return i
 		}
 	}
@@ -267,17 +256,17 @@ func (l *layout) callNode(id string) int {
 }
 
 // address reads the shapes of OpenAI, of Anthropic and of the standard blocks.
-func (langChainCodec) address(p pipeline.Part) string {
-	if url := openAIURL(p); url != "" {
+func (langChain) address(p pipeline.Part) string {
+	if url := openai.Address(p); url != "" {
 		return url
 	}
-	if url := anthropicURL(p); url != "" {
+	if url := anthropic.Address(p); url != "" {
 		return url
 	}
 	b := []byte(p.Raw)
 	for _, key := range []string{"base64", "data", "url"} {
 		if s := rawjson.Root(b).Get(key).Text(); s != "" {
-			return base64URL(p.MediaType, s)
+			return media.Base64URL(p.MediaType, s)
 		}
 	}
 	return ""
@@ -287,7 +276,7 @@ func (langChainCodec) address(p pipeline.Part) string {
 
 var langChainPaths = []string{"messages", "values.messages", ""}
 
-func detectLangChain(s rawjson.Outline) bool {
+func (langChain) detect(s rawjson.Outline) bool {
 	for _, at := range []string{"[]", "messages[]", "values.messages[]"} {
 		if s.Has(at+".lc") && s.Has(at+".kwargs") {
 			return true
@@ -302,7 +291,7 @@ func detectLangChain(s rawjson.Outline) bool {
 	return false
 }
 
-func openLangChain(s *stream, o Options) source {
+func (langChain) open(s *jsonstream.Reader, o Options) source {
 	return openArrays(s, o, Meta{Format: LangChain}, langChainMessages{}, langChainPaths...)
 }
 
@@ -310,12 +299,12 @@ type langChainMessages struct{}
 
 func (langChainMessages) record(out *scribe, b []byte, line int) error {
 	v := rawjson.Root(b)
-	body := langChainBody(v)
+	body := langChain{}.body(v)
 	if typ := v.Get("type").Text(); typ == "remove" || typ == "RemoveMessage" {
 		out.note(line, NoteRecord, typ, "it takes a message out of a state, and says nothing")
 		return nil
 	}
-	m, err := decodeLangChain(b)
+	m, err := decode(langChain{}, b)
 	if err != nil {
 		return err
 	}
@@ -339,13 +328,13 @@ func (langChainMessages) record(out *scribe, b []byte, line int) error {
 	}
 	out.message(line, m)
 	if at, ok := body.Lookup("usage_metadata"); ok && at.IsObject() {
-		out.usage(line, langChainUsage(at, model))
+		out.usage(line, langChain{}.usage(at, model))
 	}
 	return nil
 }
 
-// langChainUsage reads usage_metadata, whose input_tokens count what came from the cache too.
-func langChainUsage(at rawjson.Value, model string) *Usage {
+// usage reads usage_metadata, whose input_tokens count what came from the cache too.
+func (langChain) usage(at rawjson.Value, model string) *Usage {
 	u := &Usage{Model: model, Output: at.Get("output_tokens").Count()}
 	all := at.Get("input_tokens").Count()
 	if d, ok := at.Lookup("input_token_details"); ok {
@@ -375,7 +364,7 @@ func (langChainMessages) end(out *scribe, around []byte) error {
 		if !summary.IsObject() || cut < 1 || cut > out.count {
 			continue
 		}
-		m, err := decodeLangChain(summary.Raw())
+		m, err := decode(langChain{}, summary.Raw())
 		if err != nil {
 			return out.fault(1, err)
 		}
@@ -384,12 +373,12 @@ func (langChainMessages) end(out *scribe, around []byte) error {
 	return nil
 }
 
-func writeLangChain(out Output) ([]byte, error) {
-	all, err := entriesOf(langChainCodec{}, out.Items)
+func (f langChain) write(out Output) ([]byte, error) {
+	all, err := out.entries(f)
 	if err != nil {
 		return nil, err
 	}
-	form := langChainForm(all)
+	form := f.form(all)
 	for i, e := range all {
 		if e.made != nil {
 			all[i].native = form(e.native)
@@ -408,31 +397,31 @@ func writeLangChain(out Output) ([]byte, error) {
 	return rawjson.PutArray(around, list, langChainPaths[:2]...), nil
 }
 
-// langChainForm gives what puts a flat message into the form that the stored messages have.
-func langChainForm(all []entry) func([]byte) []byte {
+// form gives what puts a flat message into the form that the stored messages have.
+func (f langChain) form(all []entry) func([]byte) []byte {
 	for _, e := range all {
 		v := rawjson.Root(e.native)
 		switch {
 		case e.made != nil:
 			continue
 		case v.Get("type").Text() == "constructor":
-			return constructed
-		case langChainBody(v).Start() != v.Start():
-			return wrapped
+			return f.constructor
+		case f.body(v).Start() != v.Start():
+			return f.dict
 		}
 		break
 	}
 	return func(flat []byte) []byte { return flat }
 }
 
-// wrapped puts a flat message into {"type":…,"data":…}.
-func wrapped(flat []byte) []byte {
+// dict puts a flat message into {"type":…,"data":…}.
+func (langChain) dict(flat []byte) []byte {
 	typ, _ := rawjson.Root(flat).Lookup("type")
 	return fmt.Appendf(nil, `{"type":%s,"data":%s}`, typ.Raw(), flat)
 }
 
-// constructed puts a flat message into a constructor.
-func constructed(flat []byte) []byte {
+// constructor puts a flat message into a constructor.
+func (langChain) constructor(flat []byte) []byte {
 	v := rawjson.Root(flat)
 	class := map[string]string{
 		"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage",

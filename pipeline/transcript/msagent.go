@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
+	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -16,44 +19,17 @@ import (
 // framework has no form of its own for one.
 const MSAgent Format = "ms-agent"
 
-type msAgentCodec struct{}
+type msAgent struct{}
 
-func (msAgentCodec) Format() Format { return MSAgent }
+func (msAgent) name() Format { return MSAgent }
 
-func (msAgentCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(MSAgent, native, decodeMSAgent)
+func (msAgent) message(l *layout.Layout) pipeline.Message {
+	m := l.Message()
+	m.ID = rawjson.Root(l.Native).Get("message_id").Text()
+	return m
 }
 
-func decodeMSAgent(native []byte) (pipeline.Message, error) {
-	l, err := msAgentLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	m := l.message()
-	m.ID = rawjson.Root(native).Get("message_id").Text()
-	return m, nil
-}
-
-func (msAgentCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	if len(edits) == 0 {
-		return m.Native, nil
-	}
-	if err := rawjson.Check(m.Native); err != nil {
-		return nil, parseError(MSAgent, "%v", err)
-	}
-	l, err := msAgentLayout(m.Native)
-	if err != nil {
-		return nil, err
-	}
-	return l.edit(edits, func(n node, text string) ([]byte, error) {
-		if n.value.IsObject() {
-			return anthropicInput(n, text)
-		}
-		return rawjson.Quote(text), nil
-	})
-}
-
-func (msAgentCodec) Make(m pipeline.Made) ([]byte, error) {
+func (msAgent) Make(m pipeline.Made) ([]byte, error) {
 	b := fmt.Appendf(nil, `{"role":{"value":%s},"contents":[{"type":`, rawjson.Quote(string(m.Role)))
 	if m.Role == pipeline.RoleTool {
 		b = fmt.Appendf(b, `"function_result","call_id":%s,"result":%s`, rawjson.Quote(m.CallID), rawjson.Quote(m.Text))
@@ -62,67 +38,69 @@ func (msAgentCodec) Make(m pipeline.Made) ([]byte, error) {
 		}
 		return append(b, "}]}"...), nil
 	}
-	if err := mustSay(m); err != nil {
+	if err := layout.MustSay(m); err != nil {
 		return nil, err
 	}
 	return fmt.Appendf(b, `"text","text":%s}]}`, rawjson.Quote(m.Text)), nil
 }
 
-// msAgentLayout reads {"role":…,"contents":[…]}, sound JSON.
-func msAgentLayout(native []byte) (*layout, error) {
-	l := &layout{native: native}
-	v := rawjson.Root(native)
-	if !v.IsObject() {
-		return nil, parseError(MSAgent, "it is no object")
+// read reads {"role":…,"contents":[…]}, sound JSON.
+func (f msAgent) read(l *layout.Layout) error {
+	l.Input = func(n layout.Node, text string) ([]byte, error) {
+		if n.Value.IsObject() {
+			return layout.ObjectInput(n, text)
+		}
+		return layout.StringInput(n, text)
 	}
+	v := rawjson.Root(l.Native)
 	role, _ := v.Lookup("role")
 	if role.IsObject() {
 		role, _ = role.Lookup("value")
 	}
-	switch l.role = role.Text(); l.role {
+	switch l.Role = role.Text(); l.Role {
 	case "system", "user", "assistant", "tool":
 	case "":
-		return nil, parseError(MSAgent, "it has no role")
+		return l.Errorf("it has no role")
 	default:
-		return nil, parseError(MSAgent, "its role is not system, user, assistant or tool")
+		return l.Errorf("its role is not system, user, assistant or tool")
 	}
 	contents, _ := v.Lookup("contents")
 	switch contents.Kind() {
 	case rawjson.Null:
-		return l, nil
+		return nil
 	case rawjson.Array:
 	default:
-		return nil, parseError(MSAgent, "its contents are no array")
+		return l.Errorf("its contents are no array")
 	}
 	els := contents.Elements()
-	row := l.addList(newList(els))
+	row := l.AddList(layout.NewList(els))
 	for i, el := range els {
 		if !el.IsObject() {
-			return nil, parseError(MSAgent, "one of its contents is no object")
+			return l.Errorf("one of its contents is no object")
 		}
-		if n, ok := l.msAgentContent(el); ok {
-			n.list, n.index = row, i
-			l.nodes = append(l.nodes, n)
+		if n, ok := f.content(el); ok {
+			n.List, n.Index = row, i
+			l.Nodes = append(l.Nodes, n)
 		}
 	}
-	return l, nil
+	return nil
 }
 
-// msAgentContent reads one of the contents; ok is false for one that is no part of the message.
-func (l *layout) msAgentContent(v rawjson.Value) (n node, ok bool) {
+// content reads one of the contents; ok is false for one that is no part of the message.
+func (f msAgent) content(v rawjson.Value) (n layout.Node, ok bool) {
 	at := v.Members()
-	n = node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: at["type"].Text(), Raw: v.Raw()}}
-	p := &n.part
+	n = layout.Node{Block: true, Part: pipeline.Part{Kind: pipeline.PartOpaque, Type: at["type"].Text(), Raw: v.Raw()}}
+	p := &n.Part
 	switch p.Type {
 	case "usage":
 		return n, false
 	case "text":
 		if at["text"].IsString() {
-			p.Kind, p.Text, n.value = pipeline.PartText, at["text"].Text(), at["text"]
+			p.Kind, p.Text, n.Value = pipeline.PartText, at["text"].Text(), at["text"]
 		}
 	case "error":
 		if at["message"].IsString() {
-			p.Kind, p.Text, n.value = pipeline.PartText, at["message"].Text(), at["message"]
+			p.Kind, p.Text, n.Value = pipeline.PartText, at["message"].Text(), at["message"]
 		}
 	case "text_reasoning":
 		p.Kind, p.Text = pipeline.PartReasoning, at["text"].Text()
@@ -131,25 +109,25 @@ func (l *layout) msAgentContent(v rawjson.Value) (n node, ok bool) {
 		if strings.HasPrefix(p.MediaType, "image/") || strings.HasPrefix(at["uri"].Text(), "data:image/") {
 			p.Kind = pipeline.PartImage
 		}
-		fromAddress(p, msAgentCodec{}.address(*p))
+		media.FromAddress(p, f.address(*p))
 	case "function_call":
-		p.Kind, p.CallID, p.Name, n.block = pipeline.PartToolCall, at["call_id"].Text(), at["name"].Text(), false
-		n.value, n.insert, n.key = at["arguments"], v.End()-1, "arguments"
-		p.Input = n.value.TextOrRaw()
+		p.Kind, p.CallID, p.Name, n.Block = pipeline.PartToolCall, at["call_id"].Text(), at["name"].Text(), false
+		n.Value, n.Insert, n.Key = at["arguments"], v.End()-1, "arguments"
+		p.Input = n.Value.TextOrRaw()
 	case "function_result":
-		p.Kind, p.CallID, n.block = pipeline.PartToolResult, at["call_id"].Text(), false
+		p.Kind, p.CallID, n.Block = pipeline.PartToolResult, at["call_id"].Text(), false
 		failed := at["exception"].Kind()
 		p.IsError = failed != 0 && failed != 'n'
-		n.value, n.insert, n.key = at["result"], v.End()-1, "result"
-		if n.content = l.anyContent(n.value); n.content == nil && failed == '"' {
+		n.Value, n.Insert, n.Key = at["result"], v.End()-1, "result"
+		if n.Content = layout.AnyContent(n.Value); n.Content == nil && failed == '"' {
 			// What went wrong is all that came of it.
-			n.content = l.anyContent(at["exception"])
+			n.Content = layout.AnyContent(at["exception"])
 		}
 	}
 	return n, true
 }
 
-func (msAgentCodec) address(p pipeline.Part) string {
+func (msAgent) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
 	return rawjson.Root(b).Get("uri").Text()
 }
@@ -158,19 +136,19 @@ func (msAgentCodec) address(p pipeline.Part) string {
 
 var msAgentPaths = []string{"messages", "chat_message_store_state.messages"}
 
-func detectMSAgent(s rawjson.Outline) bool {
+func (msAgent) detect(s rawjson.Outline) bool {
 	return s.Has("messages[].contents", "chat_message_store_state.messages[].contents") &&
 		s.Has("messages[].role", "chat_message_store_state.messages[].role")
 }
 
-func openMSAgent(s *stream, o Options) source {
+func (msAgent) open(s *jsonstream.Reader, o Options) source {
 	return openArrays(s, o, Meta{Format: MSAgent}, msAgentRun{}, msAgentPaths...)
 }
 
 type msAgentRun struct{}
 
 func (msAgentRun) record(out *scribe, b []byte, line int) error {
-	m, err := decodeMSAgent(b)
+	m, err := decode(msAgent{}, b)
 	if err != nil {
 		return err
 	}
@@ -181,13 +159,13 @@ func (msAgentRun) record(out *scribe, b []byte, line int) error {
 	}
 	for _, el := range contents.Elements() {
 		if el.Get("type").Text() == "usage" {
-			out.usage(line, msAgentUsage(el))
+			out.usage(line, msAgent{}.usage(el))
 		}
 	}
 	return nil
 }
 
-func msAgentUsage(v rawjson.Value) *Usage {
+func (msAgent) usage(v rawjson.Value) *Usage {
 	details, ok := v.Lookup("details")
 	if !ok {
 		details, _ = v.Lookup("usage_details")
@@ -214,8 +192,8 @@ func (msAgentRun) end(out *scribe, around []byte) error {
 	return nil
 }
 
-func writeMSAgent(out Output) ([]byte, error) {
-	all, err := entriesOf(msAgentCodec{}, out.Items)
+func (msAgent) write(out Output) ([]byte, error) {
+	all, err := out.entries(msAgent{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,9 @@
 package transcript
 
+import (
+	"precis/pipeline/transcript/jsonstream"
+)
+
 // notes counts what was left out, so that a file with thousands of records of its own gives a handful of notes.
 type notes struct {
 	list []Item
@@ -46,6 +50,6 @@ func (n *notes) flush(emit func(Item)) bool {
 	return some
 }
 
-func damagedNote(d *damage) Item {
-	return Item{Line: d.line, Note: &Note{Code: NoteDamaged, Reason: d.reason.Error(), Count: 1}}
+func damagedNote(d *jsonstream.Damage) Item {
+	return Item{Line: d.Line, Note: &Note{Code: NoteDamaged, Reason: d.Reason.Error(), Count: 1}}
 }

@@ -4,7 +4,10 @@ import (
 	"fmt"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/responses"
 )
 
 // The Responses API of OpenAI: https://platform.openai.com/docs/api-reference/responses. A message here is one
@@ -18,46 +21,22 @@ import (
 // sourceResponse is a response object on its own: its output is the conversation.
 const sourceResponse = "response"
 
-type responsesCodec struct{}
+type openAIResponses struct{}
 
-func (responsesCodec) Format() Format { return OpenAIResponses }
+func (openAIResponses) name() Format { return OpenAIResponses }
 
-func (responsesCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(OpenAIResponses, native, decodeResponses)
-}
+func (openAIResponses) message(l *layout.Layout) pipeline.Message { return responses.Message(l) }
 
-// decodeResponses decodes an item that is known to be sound JSON.
-func decodeResponses(native []byte) (pipeline.Message, error) {
-	l := &layout{native: native}
-	it, err := l.item(OpenAIResponses, rawjson.Root(native))
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	return l.itemMessage(it), nil
-}
+func (openAIResponses) read(l *layout.Layout) error { return responses.Read(l, rawjson.Root(l.Native)) }
 
-func (responsesCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	if len(edits) == 0 {
-		return m.Native, nil
-	}
-	if err := rawjson.Check(m.Native); err != nil {
-		return nil, parseError(OpenAIResponses, "%v", err)
-	}
-	l := &layout{native: m.Native}
-	if _, err := l.item(OpenAIResponses, rawjson.Root(m.Native)); err != nil {
-		return nil, err
-	}
-	return l.edit(edits, itemInput)
-}
+func (openAIResponses) Make(m pipeline.Made) ([]byte, error) { return responses.Made(m) }
 
-func (responsesCodec) Make(m pipeline.Made) ([]byte, error) { return madeItem(m) }
-
-func (responsesCodec) address(p pipeline.Part) string { return itemAddress(p) }
+func (openAIResponses) address(p pipeline.Part) string { return responses.Address(p) }
 
 // responsesAddress is where the vendor has the API.
 const responsesAddress = "https://api.openai.com/v1/responses"
 
-func detectResponses(s rawjson.Outline) bool {
+func (f openAIResponses) detect(s rawjson.Outline) bool {
 	if s.HasPrefix("[].uri", responsesAddress) || s.HasPrefix("uri", responsesAddress) {
 		return true
 	}
@@ -65,16 +44,16 @@ func detectResponses(s rawjson.Outline) bool {
 		if !s.Has(at+"input") || s.Has(at+"messages", at+"contents") {
 			continue
 		}
-		if itemsIn(s, at+"input[]") || s.Has(at+"input[].role", at+"instructions", at+"previous_response_id") ||
+		if f.itemsIn(s, at+"input[]") || s.Has(at+"input[].role", at+"instructions", at+"previous_response_id") ||
 			s.Has(at+"model") && !s.Has(at+"encoding_format", at+"dimensions", at+"voice") {
 			return true
 		}
 	}
-	return s.Has("object=response", "object=response.compaction") && s.Has("output") || itemsIn(s, "[]")
+	return s.Has("object=response", "object=response.compaction") && s.Has("output") || f.itemsIn(s, "[]")
 }
 
 // itemsIn says whether an array has items that only this API has.
-func itemsIn(s rawjson.Outline, at string) bool {
+func (openAIResponses) itemsIn(s rawjson.Outline, at string) bool {
 	typ := at + ".type="
 	return s.Has(typ+"function_call_output", typ+"custom_tool_call", typ+"item_reference") ||
 		s.Has(typ+"function_call") && s.Has(at+".call_id") || s.Has(typ+"reasoning") && s.Has(at+".summary") ||
@@ -82,43 +61,42 @@ func itemsIn(s rawjson.Outline, at string) bool {
 		s.Has(at+".content[].type=input_text", at+".content[].type=output_text")
 }
 
-func openResponses(s *stream, o Options) source {
+func (f openAIResponses) open(s *jsonstream.Reader, o Options) source {
 	return openDocuments(s, o, dialect{
-		format:   OpenAIResponses,
+		format:   f,
 		arrays:   []string{"input"},
 		outer:    []string{"output"},
 		response: "output",
-		decode:   decodeResponses,
 		wrapper:  httpWrapper,
 		clean:    untouched,
-		envelope: recorded(responsesRequest),
-		request:  responsesRequest,
-		answer:   responsesAnswer,
-		text:     responsesText,
-		summary:  compactionItem,
-		follows:  responsesFollows,
+		envelope: recorded(f.request),
+		request:  f.request,
+		answer:   f.answer,
+		text:     f.plainText,
+		summary:  f.compaction,
+		follows:  f.follows,
 	})
 }
 
-// responsesRequest reads the facts of a request object, or of a response: that repeats what it was asked.
-func responsesRequest(b []byte, v rawjson.Value, m *Meta) {
+// request reads the facts of a request object, or of a response: that repeats what it was asked.
+func (openAIResponses) request(b []byte, v rawjson.Value, m *Meta) {
 	m.Vendor = "openai"
-	for key, f := range v.Fields() {
+	for key, field := range v.Fields() {
 		switch string(key) {
 		case "model":
-			m.Model = f.Value.Text()
+			m.Model = field.Value.Text()
 		case "instructions":
-			m.System = f.Value.Present()
+			m.System = field.Value.Present()
 		case "tools":
-			if f.Value.IsArray() && !f.Value.IsEmpty() {
-				m.Tools = f.Value.Raw()
+			if field.Value.IsArray() && !field.Value.IsEmpty() {
+				m.Tools = field.Value.Raw()
 			}
 		case "max_output_tokens":
-			m.MaxTokens = f.Value.Count()
+			m.MaxTokens = field.Value.Count()
 		case "previous_response_id", "conversation":
-			m.Continued = m.Continued || !f.Value.IsNull()
+			m.Continued = m.Continued || !field.Value.IsNull()
 		case "object":
-			if f.Value.Text() != "" {
+			if field.Value.Text() != "" {
 				m.Source = sourceResponse
 			}
 		}
@@ -127,13 +105,13 @@ func responsesRequest(b []byte, v rawjson.Value, m *Meta) {
 		return
 	}
 	// A file that is written of it is a request, whose input is what the vendor gave out.
-	m.Envelope = newEnvelope(*m)
+	m.Envelope = m.NewEnvelope()
 }
 
-// responsesAnswer gives the items of a response as the next input would hold them. Of a compaction's it is the
+// answer gives the items of a response as the next input would hold them. Of a compaction's it is the
 // compaction item alone: the messages beside it repeat what was said before. The usage of that is what the
 // compaction cost, and no size of a context.
-func responsesAnswer(response []byte) ([][]byte, *Usage) {
+func (f openAIResponses) answer(response []byte) ([][]byte, *Usage) {
 	v := rawjson.Root(response)
 	output, ok := v.Lookup("output")
 	if !ok || !output.IsArray() {
@@ -142,7 +120,7 @@ func responsesAnswer(response []byte) ([][]byte, *Usage) {
 	compaction := v.Get("object").Text() == "response.compaction"
 	var items [][]byte
 	for _, el := range output.Elements() {
-		if el.IsObject() && (!compaction || isCompaction(el)) {
+		if el.IsObject() && (!compaction || responses.IsCompaction(el)) {
 			items = append(items, el.Raw())
 		}
 	}
@@ -150,11 +128,11 @@ func responsesAnswer(response []byte) ([][]byte, *Usage) {
 	if !ok || compaction {
 		return items, nil
 	}
-	return items, responsesUsage(usage, v.Get("model").Text())
+	return items, f.usage(usage, v.Get("model").Text())
 }
 
-// responsesUsage reads a usage object, nil when it says nothing.
-func responsesUsage(at rawjson.Value, model string) *Usage {
+// usage reads a usage object, nil when it says nothing.
+func (openAIResponses) usage(at rawjson.Value, model string) *Usage {
 	if !at.IsObject() {
 		return nil
 	}
@@ -171,8 +149,8 @@ func responsesUsage(at rawjson.Value, model string) *Usage {
 	return &u
 }
 
-// responsesText finds an input that is a plain string, and gives the message that it stands for.
-func responsesText(b []byte, v rawjson.Value) (at rawjson.Value, message []byte) {
+// plainText finds an input that is a plain string, and gives the message that it stands for.
+func (openAIResponses) plainText(b []byte, v rawjson.Value) (at rawjson.Value, message []byte) {
 	at, ok := v.Lookup("input")
 	if !ok || !at.IsString() {
 		return rawjson.Value{}, nil
@@ -180,10 +158,10 @@ func responsesText(b []byte, v rawjson.Value) (at rawjson.Value, message []byte)
 	return at, fmt.Appendf(nil, `{"role":"user","content":%s}`, at.Raw())
 }
 
-// responsesFollows says how a request of a log goes on from an earlier one: with previous_response_id, the key that
+// follows says how a request of a log goes on from an earlier one: with previous_response_id, the key that
 // cut names, it holds only what is new; with the compaction item of the earlier response it holds that and what is
 // new.
-func responsesFollows(request []byte, v rawjson.Value, messages []rawMessage, response []byte) (cut string, ok bool) {
+func (openAIResponses) follows(request []byte, v rawjson.Value, messages []rawMessage, response []byte) (cut string, ok bool) {
 	r := rawjson.Root(response)
 	if previous := v.Get("previous_response_id").Text(); previous != "" {
 		return "previous_response_id", previous == r.Get("id").Text()
@@ -193,17 +171,17 @@ func responsesFollows(request []byte, v rawjson.Value, messages []rawMessage, re
 		return "", false
 	}
 	for _, el := range output.Elements() {
-		if isCompaction(el) && rawjson.Same(el.Raw(), messages[0].native) {
+		if responses.IsCompaction(el) && rawjson.Same(el.Raw(), messages[0].native) {
 			return "", true
 		}
 	}
 	return "", false
 }
 
-// compactionItem gives the summary that a compaction item is of what the model said before it. Where it has said
+// compaction gives the summary that a compaction item is of what the model said before it. Where it has said
 // nothing there is nothing: /responses/compact gives user messages and the item behind them, and all of it is the
 // context.
-func compactionItem(m pipeline.Message, answered bool) (pipeline.Message, bool) {
+func (openAIResponses) compaction(m pipeline.Message, answered bool) (pipeline.Message, bool) {
 	if !answered || len(m.Parts) != 1 || m.Parts[0].Type != "compaction" {
 		return m, false
 	}

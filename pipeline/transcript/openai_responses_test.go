@@ -1,13 +1,15 @@
-package transcript
+package transcript_test
 
 import (
 	"strings"
 
 	"pgregory.net/rapid"
+
+	"precis/pipeline/transcript"
 )
 
 func init() {
-	drawn[OpenAIResponses] = func() *rapid.Generator[[]byte] {
+	drawn[transcript.OpenAIResponses] = func() *rapid.Generator[[]byte] {
 		return rapid.Map(drawItem(), func(s string) []byte { return []byte(s) })
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -19,19 +20,18 @@ const (
 	sourceOpenHandsSDK = "openhands-sdk"  // {messages,tools,kwargs,response,context_window,…}
 )
 
-func openOpenAI(s *stream, o Options) source {
+func (f openAIChat) open(s *jsonstream.Reader, o Options) source {
 	return openDocuments(s, o, dialect{
-		format:   OpenAI,
-		decode:   decodeOpenAI,
-		wrapper:  openAIWrapper,
-		clean:    cleanOpenAI,
-		envelope: openAIEnvelope,
-		request:  openAIRequest,
-		answer:   openAIAnswer,
+		format:   f,
+		wrapper:  f.wrapper,
+		clean:    f.clean,
+		envelope: f.envelope,
+		request:  f.request,
+		answer:   f.answer,
 	})
 }
 
-func openAIWrapper(b []byte, outer rawjson.Value, arrayKey string) string {
+func (openAIChat) wrapper(b []byte, outer rawjson.Value, arrayKey string) string {
 	switch arrayKey {
 	case "traj":
 		return sourceTau
@@ -42,8 +42,8 @@ func openAIWrapper(b []byte, outer rawjson.Value, arrayKey string) string {
 		return sourceUnknown
 	}
 	keys := map[string]rawjson.Kind{}
-	for key, f := range outer.Fields() {
-		keys[string(key)] = f.Value.Kind()
+	for key, field := range outer.Fields() {
+		keys[string(key)] = field.Value.Kind()
 	}
 	has := func(names ...string) bool {
 		for _, n := range names {
@@ -69,9 +69,9 @@ func openAIWrapper(b []byte, outer rawjson.Value, arrayKey string) string {
 	return ""
 }
 
-// openAIEnvelope makes the request object of a wrapped conversation. Where the wrapper holds a request it is
+// envelope makes the request object of a wrapped conversation. Where the wrapper holds a request it is
 // that one, without what the client library keeps for itself; else it is put together of what is known.
-func openAIEnvelope(b []byte, outer rawjson.Value, m *Meta) {
+func (f openAIChat) envelope(b []byte, outer rawjson.Value, m *Meta) {
 	m.Vendor = "openai"
 	switch m.Source {
 	case sourceLiteLLM, sourceHTTP:
@@ -79,7 +79,7 @@ func openAIEnvelope(b []byte, outer rawjson.Value, m *Meta) {
 		if !ok {
 			v, _ = outer.Lookup("request")
 		}
-		openAIRequest(b, v, m)
+		f.request(b, v, m)
 		m.Envelope = v.Raw()
 		if m.Source == sourceLiteLLM {
 			m.Envelope, _ = v.DropKeys(func(key string, value rawjson.Value) bool {
@@ -117,20 +117,7 @@ func openAIEnvelope(b []byte, outer rawjson.Value, m *Meta) {
 			}
 		}
 	}
-	m.Envelope = newEnvelope(*m)
-}
-
-// newEnvelope is a request object made of what is known of a conversation.
-func newEnvelope(m Meta) []byte {
-	out := []byte(`{`)
-	if m.Model != "" {
-		out = fmt.Appendf(out, `"model":%s,`, modelName(m.Format, m.Model))
-	}
-	out = fmt.Appendf(out, "%s:[]", rawjson.Quote(messagesKey(m.Format)))
-	if m.Tools != nil {
-		out = fmt.Appendf(out, `,"tools":%s`, m.Tools)
-	}
-	return append(out, "}"...)
+	m.Envelope = m.NewEnvelope()
 }
 
 func joinID(words ...string) string {
@@ -143,10 +130,10 @@ func joinID(words ...string) string {
 	return strings.Join(out, "-")
 }
 
-// cleanOpenAI makes a message of a wrapper into one that the API takes. Messages of plain requests, and of logs
+// clean makes a message of a wrapper into one that the API takes. Messages of plain requests, and of logs
 // of requests, were taken by their API already: they stay as they are. answered says that the agent has spoken
 // before.
-func cleanOpenAI(source string, native []byte, answered bool) cleaned {
+func (f openAIChat) clean(source string, native []byte, answered bool) cleaned {
 	c := cleaned{native: native}
 	v := rawjson.Root(native)
 	if extra, ok := v.Lookup("extra"); ok && source == sourceUnknown && extra.IsObject() {
@@ -161,10 +148,10 @@ func cleanOpenAI(source string, native []byte, answered bool) cleaned {
 			return c
 		}
 		if response, ok := v.Lookup("extra", "response"); ok && response.IsObject() {
-			c.usage = openAIUsage(response)
+			c.usage = f.usage(response)
 		}
 	case sourceSWE:
-		c.native = sweResult(native, v)
+		c.native = f.sweResult(native, v)
 		// Where the agent has no tool calls its observations are user messages; demonstrations are too. Only the
 		// first, which is called an observation as well, has the task.
 		demo, _ := v.Lookup("is_demo")
@@ -172,19 +159,19 @@ func cleanOpenAI(source string, native []byte, answered bool) cleaned {
 			c.kind = pipeline.KindSynthetic
 		}
 	}
-	c.native, c.cut = tidy(c.native)
+	c.native, c.cut = f.tidy(c.native)
 	return c
 }
 
 // sweResult gives a result of SWE-agent 1.x the key that the API wants: it lists the one id that it answers.
-func sweResult(native []byte, v rawjson.Value) []byte {
-	for key, f := range v.Fields() {
-		if string(key) != "tool_call_ids" || !f.Value.IsArray() {
+func (openAIChat) sweResult(native []byte, v rawjson.Value) []byte {
+	for key, field := range v.Fields() {
+		if string(key) != "tool_call_ids" || !field.Value.IsArray() {
 			continue
 		}
-		if ids := f.Value.Elements(); len(ids) == 1 {
+		if ids := field.Value.Elements(); len(ids) == 1 {
 			pair := fmt.Appendf(nil, `"tool_call_id": %s`, ids[0].Raw())
-			return f.Pair.With(pair)
+			return field.Pair.With(pair)
 		}
 	}
 	return native

@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
+	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -21,21 +24,13 @@ import (
 // assistant's answer to it, as opencode records its own, and the messages that are kept as they were.
 const OpenCode Format = "opencode"
 
-type openCodeCodec struct{}
+type openCode struct{}
 
-func (openCodeCodec) Format() Format { return OpenCode }
+func (openCode) name() Format { return OpenCode }
 
-func (openCodeCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(OpenCode, native, decodeOpenCode)
-}
-
-func decodeOpenCode(native []byte) (pipeline.Message, error) {
-	l, err := openCodeLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	m := l.message()
-	r := readOpenCode(rawjson.Root(native))
+func (f openCode) message(l *layout.Layout) pipeline.Message {
+	m := l.Message()
+	r := f.record(rawjson.Root(l.Native))
 	m.ID = r.id
 	switch {
 	case r.summary:
@@ -43,22 +38,18 @@ func decodeOpenCode(native []byte) (pipeline.Message, error) {
 	case m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && !r.said:
 		m.Kind = pipeline.KindSynthetic
 	}
-	return m, nil
-}
-
-func (openCodeCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	return encodeWhole(OpenCode, m, edits, openCodeLayout)
+	return m
 }
 
 // Make writes a user message that no person said, without what depends on a session: WriteFile gives it that. A
 // result for a call that was never answered is nothing here: the part of the call says itself that it was not
 // finished, and opencode tells the model so.
-func (openCodeCodec) Make(m pipeline.Made) ([]byte, error) {
+func (openCode) Make(m pipeline.Made) ([]byte, error) {
 	switch m.Role {
 	case pipeline.RoleTool:
 		return nil, nil
 	case pipeline.RoleUser:
-		if err := mustSay(m); err != nil {
+		if err := layout.MustSay(m); err != nil {
 			return nil, err
 		}
 		return openCodePlace{}.user([]byte(`{"type":"text","text":` + string(rawjson.Quote(m.Text)) +
@@ -77,30 +68,30 @@ type openCodeRecord struct {
 	model, provider  string
 }
 
-func readOpenCode(v rawjson.Value) openCodeRecord {
+func (openCode) record(v rawjson.Value) openCodeRecord {
 	info, _ := v.Lookup("info")
 	r := openCodeRecord{}
 	if !info.IsObject() {
 		return r
 	}
-	for key, f := range info.Fields() {
+	for key, field := range info.Fields() {
 		switch string(key) {
 		case "id":
-			r.id = f.Value.Text()
+			r.id = field.Value.Text()
 		case "role":
-			r.role = f.Value.Text()
+			r.role = field.Value.Text()
 		case "parentID":
-			r.parent = f.Value.Text()
+			r.parent = field.Value.Text()
 		case "summary":
-			r.summary = f.Value.IsTrue() // a user message has an object there, of diffs
+			r.summary = field.Value.IsTrue() // a user message has an object there, of diffs
 		case "error":
-			r.failed = f.Value.IsObject()
+			r.failed = field.Value.IsObject()
 		case "tokens":
-			r.tokens = f.Value
+			r.tokens = field.Value
 		case "modelID":
-			r.model = f.Value.Text()
+			r.model = field.Value.Text()
 		case "providerID":
-			r.provider = f.Value.Text()
+			r.provider = field.Value.Text()
 		}
 	}
 	parts, _ := v.Lookup("parts")
@@ -120,34 +111,33 @@ func readOpenCode(v rawjson.Value) openCodeRecord {
 	return r
 }
 
-// openCodeLayout reads {"info":…,"parts":[…]}, sound JSON.
-func openCodeLayout(native []byte) (*layout, error) {
-	l := &layout{native: native}
-	v := rawjson.Root(native)
+// read reads {"info":…,"parts":[…]}, sound JSON.
+func (f openCode) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
 	info, _ := v.Lookup("info")
 	parts, _ := v.Lookup("parts")
 	if !info.IsObject() || !parts.IsArray() {
-		return nil, parseError(OpenCode, "it has no info and parts")
+		return l.Errorf("it has no info and parts")
 	}
-	switch l.role = info.Get("role").Text(); l.role {
+	switch l.Role = info.Get("role").Text(); l.Role {
 	case "user", "assistant":
 	default:
-		return nil, parseError(OpenCode, "its role is not user or assistant")
+		return l.Errorf("its role is not user or assistant")
 	}
 	els := parts.Elements()
-	row := l.addList(newList(els))
+	row := l.AddList(layout.NewList(els))
 	for i, el := range els {
 		if !el.IsObject() {
-			return nil, parseError(OpenCode, "a part is no object")
+			return l.Errorf("a part is no object")
 		}
-		for _, n := range l.openCodePart(el) {
-			if n.list == 0 { // result nodes are no entries
-				n.list, n.index = row, i
+		for _, n := range f.part(l, el) {
+			if n.List == 0 { // result nodes are no entries
+				n.List, n.Index = row, i
 			}
-			l.nodes = append(l.nodes, n)
+			l.Nodes = append(l.Nodes, n)
 		}
 	}
-	return l, nil
+	return nil
 }
 
 // What opencode puts in the place of parts that are not for the model as they are.
@@ -156,29 +146,29 @@ var openCodeSays = map[string]string{
 	"subtask":    "The following tool was executed by the user",
 }
 
-// openCodePart reads one part: none for what is no part of the request, two for a call with its result.
-func (l *layout) openCodePart(v rawjson.Value) []node {
+// part reads one part: none for what is no part of the request, two for a call with its result.
+func (f openCode) part(l *layout.Layout, v rawjson.Value) []layout.Node {
 	at := v.Members()
 	typ := at["type"].Text()
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartText, Type: typ, Raw: v.Raw()}}
+	n := layout.Node{Block: true, Part: pipeline.Part{Kind: pipeline.PartText, Type: typ, Raw: v.Raw()}}
 	switch typ {
 	case "text":
 		if at["ignored"].IsTrue() || !at["text"].IsString() {
 			return nil
 		}
-		n.part.Text, n.value = at["text"].Text(), at["text"]
+		n.Part.Text, n.Value = at["text"].Text(), at["text"]
 	case "reasoning":
-		n.part.Kind, n.part.Text = pipeline.PartReasoning, at["text"].Text()
+		n.Part.Kind, n.Part.Text = pipeline.PartReasoning, at["text"].Text()
 	case "compaction", "subtask":
-		n.part.Text, n.fixed = openCodeSays[typ], true
+		n.Part.Text, n.Fixed = openCodeSays[typ], true
 	case "file":
 		switch at["mime"].Text() {
 		case "text/plain", "application/x-directory":
 			return nil // its content stands in a text part beside it
 		}
-		openCodeFile(&n.part, at)
-		n.value = v
-		n.as = func(text string) ([]byte, error) {
+		f.file(&n.Part, at)
+		n.Value = v
+		n.As = func(text string) ([]byte, error) {
 			out := fmt.Appendf(nil, `{"type":"text","text":%s`, rawjson.Quote(text))
 			for _, key := range []string{"id", "sessionID", "messageID"} {
 				if s, ok := at[key]; ok {
@@ -188,109 +178,109 @@ func (l *layout) openCodePart(v rawjson.Value) []node {
 			return append(out, "}"...), nil
 		}
 	case "tool":
-		return l.openCodeTool(at)
+		return f.tool(l, at)
 	default:
 		return nil
 	}
-	return []node{n}
+	return []layout.Node{n}
 }
 
-func openCodeFile(p *pipeline.Part, at map[string]rawjson.Value) {
+func (openCode) file(p *pipeline.Part, at map[string]rawjson.Value) {
 	p.Kind, p.MediaType, p.Name = pipeline.PartFile, at["mime"].Text(), at["filename"].Text()
 	if strings.HasPrefix(p.MediaType, "image/") {
 		p.Kind = pipeline.PartImage
 	}
 	url := at["url"].Text()
-	fromAddress(p, url)
-	if _, data, ok := dataURL(url); ok && p.MediaType == "text/plain" {
+	media.FromAddress(p, url)
+	if _, data, ok := media.SplitDataURL(url); ok && p.MediaType == "text/plain" {
 		if s, err := base64.StdEncoding.DecodeString(data); err == nil {
 			p.Text = string(s)
 		}
 	}
 }
 
-// openCodeTool reads a call and, when it has ended, its result.
-func (l *layout) openCodeTool(at map[string]rawjson.Value) []node {
+// tool reads a call and, when it has ended, its result.
+func (f openCode) tool(l *layout.Layout, at map[string]rawjson.Value) []layout.Node {
 	state := at["state"]
 	// The block holds the result too: it is none of the call alone.
-	call := node{part: pipeline.Part{
+	call := layout.Node{Part: pipeline.Part{
 		Kind: pipeline.PartToolCall, Type: "tool", CallID: at["callID"].Text(), Name: at["tool"].Text(),
 	}}
 	if !state.IsObject() {
-		return []node{call}
+		return []layout.Node{call}
 	}
 	in := state.Members()
 	if at, ok := in["input"]; ok {
-		call.value, call.part.Input = at, string(at.Raw())
+		call.Value, call.Part.Input = at, string(at.Raw())
 	}
-	result := node{list: -1, vacant: `""`, part: pipeline.Part{
-		Kind: pipeline.PartToolResult, Type: "tool_result", CallID: call.part.CallID, Name: call.part.Name,
+	result := layout.Node{List: -1, Vacant: `""`, Part: pipeline.Part{
+		Kind: pipeline.PartToolResult, Type: "tool_result", CallID: call.Part.CallID, Name: call.Part.Name,
 	}}
 	switch in["status"].Text() {
 	case "completed":
-		result.value = in["output"]
+		result.Value = in["output"]
 	case "error":
-		result.value, result.part.IsError = in["error"], true
+		result.Value, result.Part.IsError = in["error"], true
 	default:
-		return []node{call}
+		return []layout.Node{call}
 	}
-	if !result.value.IsString() {
-		return []node{call}
+	if !result.Value.IsString() {
+		return []layout.Node{call}
 	}
-	if !result.value.IsEmpty() {
-		result.content = []node{l.literalNode(result.value)}
+	if !result.Value.IsEmpty() {
+		result.Content = []layout.Node{layout.Text(result.Value)}
 	}
 	// Without its result a call has not ended.
 	status := in["status"].Raw()
-	result.twins = []node{{
-		list: -1, value: in["status"], vacant: `"running"`,
-		as: func(string) ([]byte, error) { return status, nil },
+	result.Twins = []layout.Node{{
+		List: -1, Value: in["status"], Vacant: `"running"`,
+		As: func(string) ([]byte, error) { return status, nil },
 	}}
 	if files := in["attachments"]; files.IsArray() {
 		none := func(string) ([]byte, error) { return []byte(`[]`), nil }
-		result.twins = append(result.twins, node{list: -1, value: files, vacant: "[]", as: none})
+		result.Twins = append(result.Twins, layout.Node{List: -1, Value: files, Vacant: "[]", As: none})
 		els := files.Elements()
-		row := l.addList(newList(els))
+		row := l.AddList(layout.NewList(els))
 		for i, el := range els {
 			if el.IsObject() {
-				result.content = append(result.content, openCodeAttachment(el, row, i))
+				result.Content = append(result.Content, f.attachment(el, row, i))
 			}
 		}
 	}
-	return []node{call, result}
+	return []layout.Node{call, result}
 }
 
-// openCodeAttachment reads a file of a result. A text in its place is a file of text.
-func openCodeAttachment(v rawjson.Value, row, index int) node {
+// attachment reads a file of a result. A text in its place is a file of text.
+func (f openCode) attachment(v rawjson.Value, row, index int) layout.Node {
 	at := v.Members()
-	n := node{
-		part: pipeline.Part{Type: at["type"].Text(), Raw: v.Raw()}, block: true, list: row, index: index,
-		value: at["url"],
-		as: func(text string) ([]byte, error) {
+	n := layout.Node{
+		Part: pipeline.Part{Type: at["type"].Text(), Raw: v.Raw()}, Block: true, List: row, Index: index,
+		Value: at["url"],
+		As: func(text string) ([]byte, error) {
 			return rawjson.Quote("data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte(text))), nil
 		},
-		twins: []node{{
-			list: row, index: index, value: at["mime"],
-			as: func(string) ([]byte, error) { return rawjson.Quote("text/plain"), nil },
+		Twins: []layout.Node{{
+			List: row, Index: index, Value: at["mime"],
+			As: func(string) ([]byte, error) { return rawjson.Quote("text/plain"), nil },
 		}},
 	}
-	openCodeFile(&n.part, at)
+	f.file(&n.Part, at)
 	return n
 }
 
-func (openCodeCodec) address(p pipeline.Part) string {
+func (openCode) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
 	return rawjson.Root(b).Get("url").Text()
 }
 
 // ---- files
 
-func detectOpenCode(s rawjson.Outline) bool {
+func (openCode) detect(s rawjson.Outline) bool {
 	return s.Has("messages[].info.role", "messages[].info.sessionID") && s.Has("messages[].parts") ||
 		s.Has("info.projectID", "info.slug") && s.Has("messages")
 }
 
-func openOpenCode(s *stream, o Options) source {
+func (openCode) open(s *jsonstream.Reader, o Options) source {
 	return openArrays(s, o, Meta{Format: OpenCode}, &openCodeSession{}, "messages")
 }
 
@@ -310,11 +300,11 @@ type openCodeAsked struct {
 }
 
 func (o *openCodeSession) record(out *scribe, b []byte, line int) error {
-	m, err := decodeOpenCode(b)
+	m, err := decode(openCode{}, b)
 	if err != nil {
 		return err
 	}
-	r := readOpenCode(rawjson.Root(b))
+	r := openCode{}.record(rawjson.Root(b))
 	if m.Role == pipeline.RoleUser && !r.compaction.IsMissing() {
 		o.unanswered(out)
 		auto, _ := r.compaction.Lookup("auto")
@@ -343,7 +333,7 @@ func (o *openCodeSession) record(out *scribe, b []byte, line int) error {
 	out.message(line, m)
 	o.seen.add(r.id, int64(out.count))
 	if r.tokens.IsObject() {
-		out.usage(line, openCodeUsage(r))
+		out.usage(line, openCode{}.usage(r))
 	}
 	return nil
 }
@@ -357,7 +347,7 @@ func (o *openCodeSession) unanswered(out *scribe) {
 	}
 }
 
-func openCodeUsage(r openCodeRecord) *Usage {
+func (openCode) usage(r openCodeRecord) *Usage {
 	figure := func(path ...string) int {
 		v, _ := r.tokens.Lookup(path...)
 		return v.Count()
@@ -444,17 +434,17 @@ func (p openCodePlace) summary(text, trigger string) [][]byte {
 		`"completed":%d},"parentID":%s,"modelID":%s,"providerID":%s,"mode":"compaction","agent":"compaction",`+
 		`"path":{"cwd":"","root":""},"summary":true,"cost":0,"tokens":{"input":0,"output":0,"reasoning":0,`+
 		`"cache":{"read":0,"write":0}},"finish":"stop"},"parts":[`, rawjson.Quote(id), rawjson.Quote(p.session),
-		p.created, p.created, rawjson.Quote(readOpenCode(rawjson.Root(asked)).id), rawjson.Quote(model.ModelID),
+		p.created, p.created, rawjson.Quote(openCode{}.record(rawjson.Root(asked)).id), rawjson.Quote(model.ModelID),
 		rawjson.Quote(model.ProviderID))
 	return [][]byte{asked, append(p.part(b, said, id), "]}"...)}
 }
 
-func writeOpenCode(out Output) ([]byte, error) {
-	all, err := entriesOf(openCodeCodec{}, out.Items)
+func (f openCode) write(out Output) ([]byte, error) {
+	all, err := out.entries(f)
 	if err != nil {
 		return nil, err
 	}
-	place := openCodePlaceOf(out.Meta, all)
+	place := f.placeOf(out.Meta, all)
 	var natives [][]byte
 	for _, e := range all {
 		switch {
@@ -472,9 +462,9 @@ func writeOpenCode(out Output) ([]byte, error) {
 	return rawjson.PutArray(out.Meta.Envelope, rawjson.ArrayOf(natives), "messages"), nil
 }
 
-// openCodePlaceOf takes what made messages need from the session, and their time from just before the first message
+// placeOf takes what made messages need from the session, and their time from just before the first message
 // that is kept: no clock is read.
-func openCodePlaceOf(m Meta, all []entry) openCodePlace {
+func (openCode) placeOf(m Meta, all []entry) openCodePlace {
 	p := openCodePlace{}
 	model := func(b []byte, provider, id rawjson.Value) {
 		if p.model == nil && id.IsString() {

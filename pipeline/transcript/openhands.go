@@ -7,6 +7,9 @@ import (
 	"strconv"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
+	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -23,21 +26,13 @@ import (
 // sessions in a folder of events. To go on elsewhere, write the conversation as openai or anthropic.
 const OpenHands Format = "openhands"
 
-type openHandsCodec struct{}
+type openHands struct{}
 
-func (openHandsCodec) Format() Format { return OpenHands }
+func (openHands) name() Format { return OpenHands }
 
-func (openHandsCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(OpenHands, native, decodeOpenHands)
-}
-
-func decodeOpenHands(native []byte) (pipeline.Message, error) {
-	l, err := openHandsLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	m := l.message()
-	e := readHandsEvent(rawjson.Root(native))
+func (f openHands) message(l *layout.Layout) pipeline.Message {
+	m := l.Message()
+	e := f.event(rawjson.Root(l.Native))
 	m.ID = e.id
 	switch {
 	case e.action == "condensation", e.kind == "Condensation", e.kind == "CondensationSummaryEvent":
@@ -47,49 +42,31 @@ func decodeOpenHands(native []byte) (pipeline.Message, error) {
 	case e.action == "run" && m.Role == pipeline.RoleUser:
 		m.Kind = pipeline.KindSynthetic
 	}
-	return m, nil
+	return m
 }
 
-func (openHandsCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	if len(edits) == 0 {
-		return m.Native, nil
-	}
-	if err := rawjson.Check(m.Native); err != nil {
-		return nil, parseError(OpenHands, "%v", err)
-	}
-	l, err := openHandsLayout(m.Native)
-	if err != nil {
-		return nil, err
-	}
-	out, err := l.edit(edits, func(n node, text string) ([]byte, error) {
-		if n.value.IsString() {
-			return rawjson.Quote(text), nil
-		}
-		return anthropicInput(n, text)
-	})
-	if err != nil || out == nil {
-		return nil, err
-	}
+// amend makes a message of words alone of an action whose call was dropped.
+func (f openHands) amend(l *layout.Layout, edits []pipeline.Edit, out []byte) ([]byte, error) {
 	uncalled := false // the last edit of a part counts
 	for _, e := range edits {
-		if l.nodes[e.Part].part.Kind == pipeline.PartToolCall {
+		if l.Nodes[e.Part].Part.Kind == pipeline.PartToolCall {
 			uncalled = e.Op == pipeline.EditDrop
 		}
 	}
 	if !uncalled {
 		return out, nil
 	}
-	return saidOnly(out)
+	return f.saidOnly(out)
 }
 
 // saidOnly makes a message out of an action whose call is dropped: the words that stood with it.
-func saidOnly(native []byte) ([]byte, error) {
-	l, err := openHandsLayout(native)
+func (f openHands) saidOnly(native []byte) ([]byte, error) {
+	l, err := layoutOf(f, native)
 	if err != nil {
 		return nil, err
 	}
 	v := rawjson.Root(native)
-	e := readHandsEvent(v)
+	e := f.event(v)
 	kept, _ := v.KeepKeys("id", "timestamp")
 	if e.kind != "" {
 		in, _ := v.KeepKeys("reasoning_content", "thinking_blocks")
@@ -103,9 +80,9 @@ func saidOnly(native []byte) ([]byte, error) {
 			[]byte(`"MessageEvent"`)), nil
 	}
 	said := []byte(`""`)
-	for _, n := range l.nodes {
-		if n.part.Kind == pipeline.PartText {
-			said = n.value.Raw()
+	for _, n := range l.Nodes {
+		if n.Part.Kind == pipeline.PartText {
+			said = n.Value.Raw()
 		}
 	}
 	args := fmt.Appendf(nil, `{"content":%s,"image_urls":null,"wait_for_response":true}`, said)
@@ -115,7 +92,7 @@ func saidOnly(native []byte) ([]byte, error) {
 }
 
 // Make writes an event of V1. WriteFile writes those of a V0 run in its form.
-func (openHandsCodec) Make(m pipeline.Made) ([]byte, error) {
+func (openHands) Make(m pipeline.Made) ([]byte, error) {
 	id := rawjson.Quote(madeUUID("openhands", string(m.Role), string(m.Kind), m.CallID, m.Text))
 	switch {
 	case m.Role == pipeline.RoleTool && m.IsError:
@@ -125,12 +102,12 @@ func (openHandsCodec) Make(m pipeline.Made) ([]byte, error) {
 	case m.Role == pipeline.RoleTool:
 		return fmt.Appendf(nil, `{"id":%s,"source":"environment","tool_name":%s,"tool_call_id":%s,"observation":{`+
 			`"content":[%s],"is_error":false},"kind":"ObservationEvent"}`, id, rawjson.Quote(m.Name),
-			rawjson.Quote(m.CallID), textBlock(m.Text)), nil
+			rawjson.Quote(m.CallID), layout.TextBlock(m.Text)), nil
 	case m.Role != pipeline.RoleUser:
 		return nil, pipeline.Errorf(pipeline.Internal,
 			"what role %s says in an event of OpenHands a model wrote: none can be made", m.Role)
 	}
-	if err := mustSay(m); err != nil {
+	if err := layout.MustSay(m); err != nil {
 		return nil, err
 	}
 	if m.Kind == pipeline.KindSummary {
@@ -139,7 +116,7 @@ func (openHandsCodec) Make(m pipeline.Made) ([]byte, error) {
 	}
 	return fmt.Appendf(
 		nil, `{"id":%s,"source":"user","llm_message":{"role":"user","content":[%s]},"kind":"MessageEvent"}`, id,
-		textBlock(m.Text)), nil
+		layout.TextBlock(m.Text)), nil
 }
 
 // handsEvent is what an event says of itself.
@@ -149,97 +126,86 @@ type handsEvent struct {
 	args, meta                            rawjson.Value // of an action; the record of the call
 }
 
-func readHandsEvent(v rawjson.Value) handsEvent {
+func (openHands) event(v rawjson.Value) handsEvent {
 	e := handsEvent{}
-	for key, f := range v.Fields() {
+	for key, field := range v.Fields() {
 		switch string(key) {
 		case "id":
-			e.id = cmp.Or(f.Value.Text(), f.Value.Numeral())
+			e.id = cmp.Or(field.Value.Text(), field.Value.Numeral())
 		case "cause":
-			e.cause = cmp.Or(f.Value.Text(), f.Value.Numeral())
+			e.cause = cmp.Or(field.Value.Text(), field.Value.Numeral())
 		case "source":
-			e.source = f.Value.Text()
+			e.source = field.Value.Text()
 		case "action":
-			e.action = f.Value.Text() // an object in V1
+			e.action = field.Value.Text() // an object in V1
 		case "observation":
-			e.observation = f.Value.Text()
+			e.observation = field.Value.Text()
 		case "kind":
-			e.kind = f.Value.Text()
+			e.kind = field.Value.Text()
 		case "args":
-			e.args = f.Value
+			e.args = field.Value
 		case "tool_call_metadata":
-			e.meta = f.Value
+			e.meta = field.Value
 		}
 	}
 	return e
 }
 
-// openHandsLayout reads an event that is for the model, sound JSON.
-func openHandsLayout(native []byte) (*layout, error) {
-	l := &layout{native: native}
-	v := rawjson.Root(native)
-	if !v.IsObject() {
-		return nil, parseError(OpenHands, "it is no object")
-	}
-	e := readHandsEvent(v)
+// read reads an event that is for the model, sound JSON.
+func (f openHands) read(l *layout.Layout) error {
+	l.Input = layout.InputAsBefore
+	v := rawjson.Root(l.Native)
+	e := f.event(v)
 	switch {
 	case e.kind != "":
-		return l, l.handsV1(e, v)
+		return f.v1(l, e, v)
 	case e.action != "":
-		return l, l.handsAction(e, v)
+		return f.action(l, e, v)
 	case e.observation != "":
-		l.handsObservation(e, v)
-		return l, nil
-	}
-	return nil, parseError(OpenHands, "it is neither an action nor an observation")
-}
-
-// optional gives a text of its own where there is one.
-func (l *layout) optional(v rawjson.Value) []node {
-	if !v.IsString() || v.IsEmpty() {
+		f.observation(l, e, v)
 		return nil
 	}
-	return []node{l.literalNode(v)}
+	return l.Errorf("it is neither an action nor an observation")
 }
 
 // ---- V0
 
-// handsAction reads {"action":…,"args":{…}}, or in the oldest files the fields of args beside action.
-func (l *layout) handsAction(e handsEvent, v rawjson.Value) error {
+// action reads {"action":…,"args":{…}}, or in the oldest files the fields of args beside action.
+func (f openHands) action(l *layout.Layout, e handsEvent, v rawjson.Value) error {
 	args := e.args
 	if !args.IsObject() {
 		args = v
 	}
 	at := args.Members()
-	l.role = "assistant"
+	l.Role = "assistant"
 	switch {
 	case e.action == "message":
 		// The oldest files do not say who spoke: the agent does when it waits for an answer.
 		if e.source != "agent" && (e.source != "" || !at["wait_for_response"].IsTrue()) {
-			l.role = "user"
+			l.Role = "user"
 		}
-		l.nodes = l.optional(at["content"])
+		l.Nodes = layout.OptionalText(at["content"])
 		for _, key := range []string{"image_urls", "images_urls"} {
-			l.handsImages(at[key])
+			f.images(l, at[key])
 		}
 		return nil
 	case e.action == "condensation":
-		l.role = "user"
-		if l.nodes = l.optional(at["summary"]); l.nodes == nil {
-			return parseError(OpenHands, "a condensation has no summary")
+		l.Role = "user"
+		if l.Nodes = layout.OptionalText(at["summary"]); l.Nodes == nil {
+			return l.Errorf("a condensation has no summary")
 		}
 		return nil
 	case e.source == "user":
-		l.role = "user"
-		l.nodes = l.optional(at["command"])
+		l.Role = "user"
+		l.Nodes = layout.OptionalText(at["command"])
 		return nil
 	}
 	if e.meta.IsObject() {
-		l.handsRecorded(e, at)
+		f.recorded(l, e, at)
 		return nil
 	}
-	l.nodes = l.optional(at["thought"])
-	n := node{list: -1, part: pipeline.Part{
+	l.Nodes = layout.OptionalText(at["thought"])
+	n := layout.Node{List: -1, Part: pipeline.Part{
 		Kind: pipeline.PartToolCall, Type: e.action, Name: e.action, CallID: e.id,
 	}}
 	// The input is the action's own fields. Nothing can be put in the place of them together.
@@ -247,54 +213,54 @@ func (l *layout) handsAction(e handsEvent, v rawjson.Value) error {
 		return key == "thought" || key == "action" || key == "id" || key == "timestamp" || key == "source" ||
 			key == "message"
 	})
-	n.part.Input, n.fixed = string(own), true
-	l.nodes = append(l.nodes, n)
+	n.Part.Input, n.Fixed = string(own), true
+	l.Nodes = append(l.Nodes, n)
 	return nil
 }
 
-func (l *layout) handsImages(v rawjson.Value) {
+func (openHands) images(l *layout.Layout, v rawjson.Value) {
 	if !v.IsArray() {
 		return
 	}
 	els := v.Elements()
-	row := l.addList(newList(els))
+	row := l.AddList(layout.NewList(els))
 	for i, el := range els {
 		if !el.IsString() {
 			continue
 		}
-		n := node{
-			list: row, index: i, block: true, fixed: true,
-			part: pipeline.Part{Kind: pipeline.PartImage, Type: "image_url", Raw: el.Raw()},
+		n := layout.Node{
+			List: row, Index: i, Block: true, Fixed: true,
+			Part: pipeline.Part{Kind: pipeline.PartImage, Type: "image_url", Raw: el.Raw()},
 		}
-		fromAddress(&n.part, el.Text())
-		l.nodes = append(l.nodes, n)
+		media.FromAddress(&n.Part, el.Text())
+		l.Nodes = append(l.Nodes, n)
 	}
 }
 
-// handsRecorded reads an action that has the model's response with it: what the model said and called are there.
-func (l *layout) handsRecorded(e handsEvent, at map[string]rawjson.Value) {
-	n := node{list: -1, vacant: `""`, part: pipeline.Part{
+// recorded reads an action that has the model's response with it: what the model said and called are there.
+func (f openHands) recorded(l *layout.Layout, e handsEvent, at map[string]rawjson.Value) {
+	n := layout.Node{List: -1, Vacant: `""`, Part: pipeline.Part{
 		Kind: pipeline.PartToolCall, Type: e.action,
 		CallID: e.meta.Get("tool_call_id").Text(), Name: e.meta.Get("function_name").Text(),
 	}}
-	message, said := l.handsResponse(e.meta)
+	message, said := f.response(e.meta)
 	calls, _ := message.Lookup("tool_calls")
 	index := 0
 	if calls.IsArray() {
 		for i, el := range calls.Elements() {
-			if el.Get("id").Text() != n.part.CallID {
+			if el.Get("id").Text() != n.Part.CallID {
 				continue
 			}
 			index = i
 			if in, ok := el.Lookup("function", "arguments"); ok {
-				n.value, n.part.Input, n.part.Raw = in, in.TextOrRaw(), el.Raw()
+				n.Value, n.Part.Input, n.Part.Raw = in, in.TextOrRaw(), el.Raw()
 			}
 			break
 		}
 	}
-	if n.value.IsMissing() { // a response that was not kept
+	if n.Value.IsMissing() { // a response that was not kept
 		own, _ := e.args.DropKeys(func(key string, _ rawjson.Value) bool { return key == "thought" })
-		n.part.Input, n.fixed = string(own), true
+		n.Part.Input, n.Fixed = string(own), true
 	}
 	thought := at["thought"]
 	switch {
@@ -302,17 +268,17 @@ func (l *layout) handsRecorded(e handsEvent, at map[string]rawjson.Value) {
 	case said != nil:
 		first := said[0]
 		if thought.IsString() && !thought.IsEmpty() {
-			first.twins = []node{{list: -1, value: thought, vacant: `""`}}
+			first.Twins = []layout.Node{{List: -1, Value: thought, Vacant: `""`}}
 		}
-		l.nodes = append(l.nodes, first)
+		l.Nodes = append(l.Nodes, first)
 	case message.IsMissing():
-		l.nodes = append(l.nodes, l.optional(thought)...)
+		l.Nodes = append(l.Nodes, layout.OptionalText(thought)...)
 	}
-	l.nodes = append(l.nodes, n)
+	l.Nodes = append(l.Nodes, n)
 }
 
-// handsResponse finds the message of a recorded response, and its text.
-func (l *layout) handsResponse(meta rawjson.Value) (message rawjson.Value, said []node) {
+// response finds the message of a recorded response, and its text.
+func (openHands) response(meta rawjson.Value) (message rawjson.Value, said []layout.Node) {
 	choices, ok := meta.Lookup("model_response", "choices")
 	if !ok || !choices.IsArray() {
 		return rawjson.Value{}, nil
@@ -325,35 +291,35 @@ func (l *layout) handsResponse(meta rawjson.Value) (message rawjson.Value, said 
 		return rawjson.Value{}, nil
 	}
 	content, _ := message.Lookup("content")
-	return message, l.optional(content)
+	return message, layout.OptionalText(content)
 }
 
-// handsObservation reads {"observation":…,"content":…}.
-func (l *layout) handsObservation(e handsEvent, v rawjson.Value) {
+// observation reads {"observation":…,"content":…}.
+func (f openHands) observation(l *layout.Layout, e handsEvent, v rawjson.Value) {
 	content, _ := v.Lookup("content")
 	if e.observation == "recall" {
-		l.role = "user"
-		l.handsRecall(v)
+		l.Role = "user"
+		f.recall(l, v)
 		return
 	}
-	n := node{list: -1, value: content, insert: v.End() - 1, content: l.optional(content), part: pipeline.Part{
+	n := layout.Node{List: -1, Value: content, Insert: v.End() - 1, Content: layout.OptionalText(content), Part: pipeline.Part{
 		Kind: pipeline.PartToolResult, Type: e.observation, CallID: e.cause, IsError: e.observation == "error",
 	}}
 	if e.meta.IsObject() {
-		n.part.CallID, n.part.Name = e.meta.Get("tool_call_id").Text(),
+		n.Part.CallID, n.Part.Name = e.meta.Get("tool_call_id").Text(),
 			e.meta.Get("function_name").Text()
 	}
-	l.role = "tool"
-	l.nodes = []node{n}
+	l.Role = "tool"
+	l.Nodes = []layout.Node{n}
 }
 
-// handsRecall reads what OpenHands adds to the user's words: what it knows of the repository, and knowledge that a
+// recall reads what OpenHands adds to the user's words: what it knows of the repository, and knowledge that a
 // word of theirs called up.
-func (l *layout) handsRecall(v rawjson.Value) {
+func (openHands) recall(l *layout.Layout, v rawjson.Value) {
 	extras, _ := v.Lookup("extras")
 	for _, key := range []string{"repo_instructions", "additional_agent_instructions"} {
 		at, _ := extras.Lookup(key)
-		l.nodes = append(l.nodes, l.optional(at)...)
+		l.Nodes = append(l.Nodes, layout.OptionalText(at)...)
 	}
 	list, _ := extras.Lookup("microagent_knowledge")
 	if !list.IsArray() {
@@ -361,151 +327,151 @@ func (l *layout) handsRecall(v rawjson.Value) {
 	}
 	for _, el := range list.Elements() {
 		at, _ := el.Lookup("content")
-		l.nodes = append(l.nodes, l.optional(at)...)
+		l.Nodes = append(l.Nodes, layout.OptionalText(at)...)
 	}
 }
 
 // ---- V1
 
-func (l *layout) handsV1(e handsEvent, v rawjson.Value) error {
+func (f openHands) v1(l *layout.Layout, e handsEvent, v rawjson.Value) error {
 	at := v.Members()
 	field := func(key string) string { return at[key].Text() }
 	switch e.kind {
 	case "MessageEvent":
-		return l.handsMessage(at)
+		return f.llmMessage(l, at)
 	case "ActionEvent":
-		l.role = "assistant"
-		l.handsReasoning(at["reasoning_content"], at["thinking_blocks"])
-		nodes, err := l.handsContent(at["thought"])
+		l.Role = "assistant"
+		f.reasoning(l, at["reasoning_content"], at["thinking_blocks"])
+		nodes, err := f.content(l, at["thought"])
 		if err != nil {
 			return err
 		}
-		l.nodes = append(l.nodes, nodes...)
-		n := node{
-			list: -1, vacant: `"{}"`,
-			part: pipeline.Part{
+		l.Nodes = append(l.Nodes, nodes...)
+		n := layout.Node{
+			List: -1, Vacant: `"{}"`,
+			Part: pipeline.Part{
 				Kind: pipeline.PartToolCall, Type: "function", CallID: field("tool_call_id"),
 				Name: field("tool_name"),
 			},
 		}
 		if in, ok := at["tool_call"].Lookup("arguments"); ok {
-			n.value, n.part.Input = in, in.TextOrRaw()
+			n.Value, n.Part.Input = in, in.TextOrRaw()
 		} else if in, ok := at["tool_call"].Lookup("function", "arguments"); ok {
-			n.value, n.part.Input = in, in.TextOrRaw()
+			n.Value, n.Part.Input = in, in.TextOrRaw()
 		} else {
-			n.part.Input, n.fixed = string(at["action"].Raw()), true
+			n.Part.Input, n.Fixed = string(at["action"].Raw()), true
 		}
-		l.nodes = append(l.nodes, n)
+		l.Nodes = append(l.Nodes, n)
 	case "ObservationEvent":
-		l.role = "tool"
+		l.Role = "tool"
 		content, _ := at["observation"].Lookup("content")
 		if content.IsMissing() {
 			content, _ = at["observation"].Lookup("output")
 		}
 		failed, _ := at["observation"].Lookup("is_error")
-		n := node{list: -1, value: content, part: pipeline.Part{
+		n := layout.Node{List: -1, Value: content, Part: pipeline.Part{
 			Kind: pipeline.PartToolResult, CallID: field("tool_call_id"), Name: field("tool_name"),
 			IsError: failed.IsTrue(),
 		}}
 		if at["observation"].IsObject() {
-			n.insert = at["observation"].End() - 1
+			n.Insert = at["observation"].End() - 1
 		}
 		if content.IsArray() {
-			n.as = func(text string) ([]byte, error) {
-				return fmt.Appendf(nil, "[%s]", textBlock(text)), nil
+			n.As = func(text string) ([]byte, error) {
+				return fmt.Appendf(nil, "[%s]", layout.TextBlock(text)), nil
 			}
 		}
-		nodes, err := l.handsContent(content)
+		nodes, err := f.content(l, content)
 		if err != nil {
 			return err
 		}
-		n.content = nodes
-		l.nodes = []node{n}
+		n.Content = nodes
+		l.Nodes = []layout.Node{n}
 	case "AgentErrorEvent", "UserRejectObservation":
-		l.role = "tool"
+		l.Role = "tool"
 		said := at["error"]
 		if e.kind == "UserRejectObservation" {
 			said = at["rejection_reason"]
 		}
-		l.nodes = []node{{
-			list: -1, value: said, insert: v.End() - 1, key: "error", content: l.optional(said),
-			part: pipeline.Part{
+		l.Nodes = []layout.Node{{
+			List: -1, Value: said, Insert: v.End() - 1, Key: "error", Content: layout.OptionalText(said),
+			Part: pipeline.Part{
 				Kind: pipeline.PartToolResult, CallID: field("tool_call_id"), Name: field("tool_name"), IsError: true,
 			},
 		}}
 	case "Condensation", "CondensationSummaryEvent":
-		l.role = "user"
-		if l.nodes = l.optional(at["summary"]); l.nodes == nil {
-			return parseError(OpenHands, "a condensation has no summary")
+		l.Role = "user"
+		if l.Nodes = layout.OptionalText(at["summary"]); l.Nodes == nil {
+			return l.Errorf("a condensation has no summary")
 		}
 	default:
-		return parseError(OpenHands, "an event of kind %q is no message", e.kind)
+		return l.Errorf("an event of kind %q is no message", e.kind)
 	}
 	return nil
 }
 
-func (l *layout) handsReasoning(said, blocks rawjson.Value) {
-	if nodes := l.optional(said); nodes != nil {
-		nodes[0].part.Kind = pipeline.PartReasoning
+func (openHands) reasoning(l *layout.Layout, said, blocks rawjson.Value) {
+	if nodes := layout.OptionalText(said); nodes != nil {
+		nodes[0].Part.Kind = pipeline.PartReasoning
 		if blocks.IsArray() { // the same, as the vendor wants it back
-			nodes[0].twins = []node{{list: -1, value: blocks, vacant: "[]"}}
+			nodes[0].Twins = []layout.Node{{List: -1, Value: blocks, Vacant: "[]"}}
 		}
-		l.nodes = append(l.nodes, nodes...)
+		l.Nodes = append(l.Nodes, nodes...)
 	}
 }
 
-func (l *layout) handsMessage(at map[string]rawjson.Value) error {
+func (f openHands) llmMessage(l *layout.Layout, at map[string]rawjson.Value) error {
 	in := map[string]rawjson.Value{}
 	if at["llm_message"].IsObject() {
-		for key, f := range at["llm_message"].Fields() {
-			in[string(key)] = f.Value
+		for key, field := range at["llm_message"].Fields() {
+			in[string(key)] = field.Value
 		}
 	}
-	switch l.role = in["role"].Text(); l.role {
+	switch l.Role = in["role"].Text(); l.Role {
 	case "user", "assistant", "system", "tool":
 	default:
-		return parseError(OpenHands, "its llm_message has no role of a chat message")
+		return l.Errorf("its llm_message has no role of a chat message")
 	}
-	l.handsReasoning(in["reasoning_content"], in["thinking_blocks"])
+	f.reasoning(l, in["reasoning_content"], in["thinking_blocks"])
 	for _, v := range []rawjson.Value{in["content"], at["extended_content"]} {
-		nodes, err := l.handsContent(v)
+		nodes, err := f.content(l, v)
 		if err != nil {
 			return err
 		}
-		l.nodes = append(l.nodes, nodes...)
+		l.Nodes = append(l.Nodes, nodes...)
 	}
 	return nil
 }
 
-// handsContent reads an array of text and image contents, or a string.
-func (l *layout) handsContent(v rawjson.Value) ([]node, error) {
+// content reads an array of text and image contents, or a string.
+func (f openHands) content(l *layout.Layout, v rawjson.Value) ([]layout.Node, error) {
 	switch v.Kind() {
 	case rawjson.Missing, rawjson.Null:
 		return nil, nil
 	case rawjson.String:
-		return l.optional(v), nil
+		return layout.OptionalText(v), nil
 	case rawjson.Array:
 	default:
-		return nil, parseError(OpenHands, "a content is neither a string nor an array")
+		return nil, l.Errorf("a content is neither a string nor an array")
 	}
 	els := v.Elements()
-	row := l.addList(newList(els))
-	var nodes []node
+	row := l.AddList(layout.NewList(els))
+	var nodes []layout.Node
 	for i, el := range els {
 		if !el.IsObject() {
-			return nil, parseError(OpenHands, "an entry of a content is no object")
+			return nil, l.Errorf("an entry of a content is no object")
 		}
-		n := node{
-			list: row, index: i, block: true,
-			part: pipeline.Part{Kind: pipeline.PartOpaque, Type: el.Get("type").Text(), Raw: el.Raw()},
+		n := layout.Node{
+			List: row, Index: i, Block: true,
+			Part: pipeline.Part{Kind: pipeline.PartOpaque, Type: el.Get("type").Text(), Raw: el.Raw()},
 		}
 		said, _ := el.Lookup("text")
 		switch {
-		case n.part.Type == "text" && said.IsString():
-			n.part.Kind, n.part.Text, n.value = pipeline.PartText, said.Text(), said
-		case n.part.Type == "image":
-			n.part.Kind = pipeline.PartImage
-			fromAddress(&n.part, openHandsCodec{}.address(n.part))
+		case n.Part.Type == "text" && said.IsString():
+			n.Part.Kind, n.Part.Text, n.Value = pipeline.PartText, said.Text(), said
+		case n.Part.Type == "image":
+			n.Part.Kind = pipeline.PartImage
+			media.FromAddress(&n.Part, f.address(n.Part))
 		}
 		nodes = append(nodes, n)
 	}
@@ -513,7 +479,7 @@ func (l *layout) handsContent(v rawjson.Value) ([]node, error) {
 }
 
 // address reads {"image_urls":[…]}, or an address of its own.
-func (openHandsCodec) address(p pipeline.Part) string {
+func (openHands) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
 	v := rawjson.Root(b)
 	if s, ok := v.Str(); ok {
@@ -529,7 +495,7 @@ func (openHandsCodec) address(p pipeline.Part) string {
 
 // ---- files
 
-func detectOpenHands(s rawjson.Outline) bool {
+func (openHands) detect(s rawjson.Outline) bool {
 	if s.Has("history[].action", "history[].observation") && !s.Has("history[].role", "trajectory") {
 		return true
 	}
@@ -537,9 +503,9 @@ func detectOpenHands(s rawjson.Outline) bool {
 		s.Has("llm_message", "tool_call", "observation", "system_prompt", "key", "forgotten_event_ids", "action_id")
 }
 
-func openOpenHands(s *stream, o Options) source {
+func (openHands) open(s *jsonstream.Reader, o Options) source {
 	m := Meta{Format: OpenHands}
-	if sk := rawjson.OutlineOf(s.window()); sk.Has("history", "instance_id", "instruction", "test_result") {
+	if sk := rawjson.OutlineOf(s.Window()); sk.Has("history", "instance_id", "instruction", "test_result") {
 		return openArrays(s, o, m, &handsRun{}, "history")
 	}
 	return openLines(s, o, m, &handsRun{v1: true})
@@ -559,7 +525,7 @@ type handsRun struct {
 }
 
 func (h *handsRun) record(out *scribe, b []byte, line int) error {
-	e := readHandsEvent(rawjson.Root(b))
+	e := openHands{}.event(rawjson.Root(b))
 	before := out.count
 	err := h.event(out, b, e, line)
 	if e.id != "" {
@@ -596,7 +562,7 @@ func (h *handsRun) event(out *scribe, b []byte, e handsEvent, line int) error {
 		out.note(line, NoteRecord, cmp.Or(e.kind, e.action, e.observation), "an event of the program, no message")
 		return nil
 	}
-	m, err := decodeOpenHands(b)
+	m, err := decode(openHands{}, b)
 	if err != nil {
 		return err
 	}
@@ -627,7 +593,7 @@ func (h *handsRun) bookkeeping(b []byte, e handsEvent) bool {
 	case "agent_state_changed", "null":
 		return true
 	case "recall":
-		m, err := decodeOpenHands(b)
+		m, err := decode(openHands{}, b)
 		return err == nil && len(m.Parts) == 0
 	}
 	return false
@@ -650,8 +616,8 @@ func (h *handsRun) state(out *scribe, b []byte, line int) {
 	h.flush(out)
 	all, _ := v.Lookup("value", "usage_to_metrics")
 	if all.IsObject() {
-		for key, f := range all.Fields() {
-			used, ok := f.Value.Lookup("accumulated_token_usage")
+		for key, field := range all.Fields() {
+			used, ok := field.Value.Lookup("accumulated_token_usage")
 			if string(key) == "condenser" || !ok || h.counted != nil {
 				continue
 			}
@@ -680,7 +646,7 @@ func (h *handsRun) recordedUsage(e handsEvent) *Usage {
 	if !ok || !response.IsObject() {
 		return nil
 	}
-	return openAIUsage(response)
+	return openAIChat{}.usage(response)
 }
 
 // condensation takes a summary. Only one that stands for a stretch without gaps is a compaction: what it left out in
@@ -691,7 +657,7 @@ func (h *handsRun) condensation(out *scribe, b []byte, e handsEvent, line int) e
 	if e.kind != "" {
 		args = rawjson.Root(b)
 	}
-	m, err := decodeOpenHands(b)
+	m, err := decode(openHands{}, b)
 	if err != nil {
 		out.note(line, NoteBoundary, what, "it has no summary: what it forgets is kept here")
 		return nil
@@ -774,8 +740,8 @@ func (h *handsRun) end(out *scribe, around []byte) error {
 
 // ---- writing
 
-func writeOpenHands(out Output) ([]byte, error) {
-	all, err := entriesOf(openHandsCodec{}, out.Items)
+func (f openHands) write(out Output) ([]byte, error) {
+	all, err := out.entries(f)
 	if err != nil {
 		return nil, err
 	}
@@ -787,7 +753,7 @@ func writeOpenHands(out Output) ([]byte, error) {
 			continue
 		}
 		if run {
-			x.native = handsMadeV0(*x.made, i)
+			x.native = f.madeV0(*x.made, i)
 		}
 		if all[i].native = x.native; at != nil {
 			all[i].native = rawjson.AddPair(x.native, "timestamp", at)
@@ -804,8 +770,8 @@ func writeOpenHands(out Output) ([]byte, error) {
 	return rawjson.OneLine(rawjson.PutArray(e, rawjson.ArrayOf(natives), "history")), nil
 }
 
-// handsMadeV0 writes an event of V0. Its id is below those of all events that were.
-func handsMadeV0(m pipeline.Made, n int) []byte {
+// madeV0 writes an event of V0. Its id is below those of all events that were.
+func (openHands) madeV0(m pipeline.Made, n int) []byte {
 	id := strconv.Itoa(-1 - n)
 	switch {
 	case m.Role == pipeline.RoleTool:

@@ -7,6 +7,9 @@ import (
 	"fmt"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
+	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -18,21 +21,13 @@ import (
 // and the entries that stay, as they were.
 const Pi Format = "pi"
 
-type piCodec struct{}
+type pi struct{}
 
-func (piCodec) Format() Format { return Pi }
+func (pi) name() Format { return Pi }
 
-func (piCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(Pi, native, decodePi)
-}
-
-func decodePi(native []byte) (pipeline.Message, error) {
-	l, err := piLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	m := l.message()
-	e := readPiEntry(rawjson.Root(native))
+func (f pi) message(l *layout.Layout) pipeline.Message {
+	m := l.Message()
+	e := f.entry(rawjson.Root(l.Native))
 	m.ID = e.id.Text()
 	switch {
 	case e.typ == "compaction", e.role == "compactionSummary":
@@ -40,22 +35,18 @@ func decodePi(native []byte) (pipeline.Message, error) {
 	case m.Role == pipeline.RoleUser && e.role != "user":
 		m.Kind = pipeline.KindSynthetic // a command's output, an extension, what a branch left behind
 	}
-	return m, nil
-}
-
-func (piCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	return encodeWhole(Pi, m, edits, piLayout)
+	return m
 }
 
 // Make writes an entry with what depends on no session: WriteFile gives it a time and a place in the tree.
-func (piCodec) Make(m pipeline.Made) ([]byte, error) {
+func (pi) Make(m pipeline.Made) ([]byte, error) {
 	switch m.Role {
 	case pipeline.RoleTool:
 		return fmt.Appendf(nil, `{"type":"message","message":{"role":"toolResult","toolCallId":%s,"toolName":%s,`+
 			`"content":[%s],"isError":%t,"timestamp":0}}`, rawjson.Quote(m.CallID), rawjson.Quote(m.Name),
-			textBlock(m.Text), m.IsError), nil
+			layout.TextBlock(m.Text), m.IsError), nil
 	case pipeline.RoleUser:
-		if err := mustSay(m); err != nil {
+		if err := layout.MustSay(m); err != nil {
 			return nil, err
 		}
 		if m.Kind == pipeline.KindSummary {
@@ -63,10 +54,10 @@ func (piCodec) Make(m pipeline.Made) ([]byte, error) {
 		}
 		if m.Kind != pipeline.KindOrdinary {
 			return fmt.Appendf(nil, `{"type":"custom_message","customType":"precis","content":[%s],"display":true}`,
-				textBlock(m.Text)), nil
+				layout.TextBlock(m.Text)), nil
 		}
 		return fmt.Appendf(nil, `{"type":"message","message":{"role":"user","content":[%s],"timestamp":0}}`,
-			textBlock(m.Text)), nil
+			layout.TextBlock(m.Text)), nil
 	}
 	return nil, pipeline.Errorf(pipeline.Internal,
 		"what role %s says in an entry of Pi a model wrote: none can be made", m.Role)
@@ -81,170 +72,166 @@ type piEntry struct {
 	tokensBefore, provider, model rawjson.Value
 }
 
-func readPiEntry(v rawjson.Value) piEntry {
+func (pi) entry(v rawjson.Value) piEntry {
 	e := piEntry{}
-	for key, f := range v.Fields() {
+	for key, field := range v.Fields() {
 		switch string(key) {
 		case "type":
-			e.typ = f.Value.Text()
+			e.typ = field.Value.Text()
 		case "id":
-			e.id = f.Value
+			e.id = field.Value
 		case "parentId":
-			e.parent = f.Value
+			e.parent = field.Value
 		case "timestamp":
-			e.time = f.Value
+			e.time = field.Value
 		case "message":
-			e.message = f.Value
+			e.message = field.Value
 		case "content":
-			e.content = f.Value
+			e.content = field.Value
 		case "summary":
-			e.summary = f.Value
+			e.summary = field.Value
 		case "firstKeptEntryIndex":
-			e.firstKeptIndex = f.Value
+			e.firstKeptIndex = field.Value
 		case "firstKeptEntryId":
-			e.firstKeptID = f.Value
+			e.firstKeptID = field.Value
 		case "tokensBefore":
-			e.tokensBefore = f.Value
+			e.tokensBefore = field.Value
 		case "provider":
-			e.provider = f.Value
+			e.provider = field.Value
 		case "modelId":
-			e.model = f.Value
+			e.model = field.Value
 		}
 	}
 	if e.typ != "message" || !e.message.IsObject() {
 		return e
 	}
-	for key, f := range e.message.Fields() {
+	for key, field := range e.message.Fields() {
 		switch string(key) {
 		case "role":
-			e.role = f.Value.Text()
+			e.role = field.Value.Text()
 		case "content":
-			e.content = f.Value
+			e.content = field.Value
 		case "summary":
-			e.summary = f.Value
+			e.summary = field.Value
 		case "excludeFromContext":
-			e.hidden = f.Value
+			e.hidden = field.Value
 		}
 	}
 	return e
 }
 
-// piLayout reads an entry that is for the model, sound JSON.
-func piLayout(native []byte) (*layout, error) {
-	l := &layout{native: native}
-	v := rawjson.Root(native)
-	if !v.IsObject() {
-		return nil, parseError(Pi, "it is no object")
-	}
-	e := readPiEntry(v)
-	l.role = "user"
+// read reads an entry that is for the model, sound JSON.
+func (f pi) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
+	e := f.entry(v)
+	l.Role = "user"
 	switch {
 	case e.typ == "compaction", e.typ == "branch_summary", e.role == "compactionSummary", e.role == "branchSummary":
 		if !e.summary.IsString() {
-			return nil, parseError(Pi, "a %s entry has no summary", e.typ)
+			return l.Errorf("a %s entry has no summary", e.typ)
 		}
-		l.nodes = []node{l.literalNode(e.summary)}
-		return l, nil
+		l.Nodes = []layout.Node{layout.Text(e.summary)}
+		return nil
 	case e.typ == "custom_message", e.role == "custom", e.role == "hookMessage", e.role == "user":
-		return l, l.piContent(e.content)
+		return f.content(l, e.content)
 	case e.role == "assistant":
-		l.role = "assistant"
-		return l, l.piContent(e.content)
+		l.Role = "assistant"
+		return f.content(l, e.content)
 	case e.role == "toolResult":
-		l.role = "tool"
-		return l, l.piResult(e)
+		l.Role = "tool"
+		return f.result(l, e)
 	case e.role == "bashExecution":
-		l.piBash(e.message)
-		return l, nil
+		f.bash(l, e.message)
+		return nil
 	case e.typ != "message":
-		return nil, parseError(Pi, "an entry of type %q is no message", e.typ)
+		return l.Errorf("an entry of type %q is no message", e.typ)
 	}
-	return nil, parseError(Pi, "its role is not user, assistant, toolResult, bashExecution or custom")
+	return l.Errorf("its role is not user, assistant, toolResult, bashExecution or custom")
 }
 
-func (l *layout) piContent(v rawjson.Value) error {
+func (f pi) content(l *layout.Layout, v rawjson.Value) error {
 	switch v.Kind() {
 	case rawjson.String:
-		l.nodes = []node{l.literalNode(v)}
+		l.Nodes = []layout.Node{layout.Text(v)}
 		return nil
 	case rawjson.Array:
-		nodes, err := l.piBlocks(v)
-		l.nodes = nodes
+		nodes, err := f.blocks(l, v)
+		l.Nodes = nodes
 		return err
 	}
-	return parseError(Pi, "its content is neither a string nor an array of blocks")
+	return l.Errorf("its content is neither a string nor an array of blocks")
 }
 
-func (l *layout) piBlocks(v rawjson.Value) ([]node, error) {
+func (f pi) blocks(l *layout.Layout, v rawjson.Value) ([]layout.Node, error) {
 	els := v.Elements()
-	row := l.addList(newList(els))
-	nodes := make([]node, 0, len(els))
+	row := l.AddList(layout.NewList(els))
+	nodes := make([]layout.Node, 0, len(els))
 	for i, el := range els {
 		if !el.IsObject() {
-			return nil, parseError(Pi, "a content block is no object")
+			return nil, l.Errorf("a content block is no object")
 		}
-		n := l.piBlock(el)
-		n.list, n.index = row, i
+		n := f.block(el)
+		n.List, n.Index = row, i
 		nodes = append(nodes, n)
 	}
 	return nodes, nil
 }
 
-func (l *layout) piBlock(v rawjson.Value) node {
+func (f pi) block(v rawjson.Value) layout.Node {
 	at := v.Members()
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: at["type"].Text(), Raw: v.Raw()}}
-	p := &n.part
+	n := layout.Node{Block: true, Part: pipeline.Part{Kind: pipeline.PartOpaque, Type: at["type"].Text(), Raw: v.Raw()}}
+	p := &n.Part
 	switch p.Type {
 	case "text":
 		if at["text"].IsString() {
-			p.Kind, p.Text, n.value = pipeline.PartText, at["text"].Text(), at["text"]
+			p.Kind, p.Text, n.Value = pipeline.PartText, at["text"].Text(), at["text"]
 		}
 	case "thinking":
 		p.Kind, p.Text = pipeline.PartReasoning, at["thinking"].Text()
 	case "image":
 		p.Kind, p.MediaType = pipeline.PartImage, at["mimeType"].Text()
-		fromAddress(p, piCodec{}.address(*p))
+		media.FromAddress(p, f.address(*p))
 	case "toolCall":
 		// Gemini calls so what the vendor runs itself.
 		p.Type = ""
-		p.Kind, p.CallID, p.Name, n.block = pipeline.PartToolCall, at["id"].Text(), at["name"].Text(), false
-		n.value, n.insert, n.key = at["arguments"], v.End()-1, "arguments"
-		p.Input = n.value.TextOrRaw()
+		p.Kind, p.CallID, p.Name, n.Block = pipeline.PartToolCall, at["id"].Text(), at["name"].Text(), false
+		n.Value, n.Insert, n.Key = at["arguments"], v.End()-1, "arguments"
+		p.Input = n.Value.TextOrRaw()
 	}
 	return n
 }
 
-// piResult reads a message that is a result as a whole.
-func (l *layout) piResult(e piEntry) error {
+// result reads a message that is a result as a whole.
+func (f pi) result(l *layout.Layout, e piEntry) error {
 	at := e.message.Members()
-	n := node{
-		part: pipeline.Part{
+	n := layout.Node{
+		Part: pipeline.Part{
 			Kind: pipeline.PartToolResult, CallID: at["toolCallId"].Text(), Name: at["toolName"].Text(),
 			IsError: at["isError"].IsTrue(),
 		},
-		list: -1, value: e.content, insert: e.message.End() - 1,
-		as: func(text string) ([]byte, error) { return fmt.Appendf(nil, "[%s]", textBlock(text)), nil },
+		List: -1, Value: e.content, Insert: e.message.End() - 1,
+		As: func(text string) ([]byte, error) { return fmt.Appendf(nil, "[%s]", layout.TextBlock(text)), nil },
 	}
 	switch e.content.Kind() {
 	case rawjson.Missing, rawjson.Null:
 	case rawjson.String:
-		n.content = []node{l.literalNode(e.content)}
+		n.Content = []layout.Node{layout.Text(e.content)}
 	case rawjson.Array:
-		nodes, err := l.piBlocks(e.content)
+		nodes, err := f.blocks(l, e.content)
 		if err != nil {
 			return err
 		}
-		n.content = nodes
+		n.Content = nodes
 	default:
-		return parseError(Pi, "its content is neither a string nor an array of blocks")
+		return l.Errorf("its content is neither a string nor an array of blocks")
 	}
-	l.nodes = []node{n}
+	l.Nodes = []layout.Node{n}
 	return nil
 }
 
-// piBash reads a command that the person ran beside the agent, which Pi tells the model in these words. A text in
+// bash reads a command that the person ran beside the agent, which Pi tells the model in these words. A text in
 // its place goes where the output is.
-func (l *layout) piBash(v rawjson.Value) {
+func (pi) bash(l *layout.Layout, v rawjson.Value) {
 	at := v.Members()
 	said := "Ran `" + at["command"].Text() + "`\n"
 	if output := at["output"].Text(); output != "" {
@@ -260,26 +247,26 @@ func (l *layout) piBash(v rawjson.Value) {
 	if path := at["fullOutputPath"].Text(); path != "" && at["truncated"].IsTrue() {
 		said += "\n\n[Output truncated. Full output: " + path + "]"
 	}
-	l.nodes = []node{{
-		part: pipeline.Part{Kind: pipeline.PartText, Type: "bashExecution", Text: said},
-		list: -1, value: at["output"], insert: v.End() - 1, key: "output", vacant: `""`, block: true,
+	l.Nodes = []layout.Node{{
+		Part: pipeline.Part{Kind: pipeline.PartText, Type: "bashExecution", Text: said},
+		List: -1, Value: at["output"], Insert: v.End() - 1, Key: "output", Vacant: `""`, Block: true,
 	}}
 }
 
-func (piCodec) address(p pipeline.Part) string {
+func (pi) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
-	return base64URL(p.MediaType, rawjson.Root(b).Get("data").Text())
+	return media.Base64URL(p.MediaType, rawjson.Root(b).Get("data").Text())
 }
 
 // ---- files
 
-func detectPi(s rawjson.Outline) bool {
+func (pi) detect(s rawjson.Outline) bool {
 	return s.Has("type=session") && s.Has("cwd") ||
 		s.Has("type=message") && s.Has("message.role=user", "message.role=assistant", "message.role=toolResult") &&
 			!s.Has("uuid", "isSidechain")
 }
 
-func openPi(s *stream, o Options) source {
+func (pi) open(s *jsonstream.Reader, o Options) source {
 	return openLines(s, o, Meta{Format: Pi}, &piSession{hold: holdBytes})
 }
 
@@ -308,7 +295,7 @@ type piHeld struct {
 const piEntriesKept = 1 << 20
 
 func (p *piSession) record(out *scribe, b []byte, line int) error {
-	e := readPiEntry(rawjson.Root(b))
+	e := pi{}.entry(rawjson.Root(b))
 	p.index(out)
 	if e.typ == "" {
 		return errors.New("an entry without a type")
@@ -321,10 +308,10 @@ func (p *piSession) record(out *scribe, b []byte, line int) error {
 		}
 		return nil
 	}
-	isMessage, why := piIsMessage(e)
+	isMessage, why := pi{}.isMessage(e)
 	if isMessage {
 		// What is broken is said with its line, also where it is given out later.
-		if _, err := decodePi(b); err != nil {
+		if _, err := decode(pi{}, b); err != nil {
 			return err
 		}
 	} else {
@@ -352,8 +339,8 @@ func (p *piSession) record(out *scribe, b []byte, line int) error {
 	return nil
 }
 
-// piIsMessage says whether an entry is for the model, and if not, why.
-func piIsMessage(e piEntry) (bool, string) {
+// isMessage says whether an entry is for the model, and if not, why.
+func (pi) isMessage(e piEntry) (bool, string) {
 	switch e.typ {
 	case "message":
 		if e.hidden.IsTrue() {
@@ -390,7 +377,7 @@ func (p *piSession) give(out *scribe, b []byte, e piEntry, line int, isMessage b
 	if !isMessage {
 		return
 	}
-	m, err := decodePi(b)
+	m, err := decode(pi{}, b)
 	if err != nil {
 		return // it was read before
 	}
@@ -403,13 +390,13 @@ func (p *piSession) give(out *scribe, b []byte, e piEntry, line int, isMessage b
 		if model = e.message.Get("model").Text(); model != "" {
 			out.meta.Model = model
 		}
-		if v := piVendor(e.message.Get("api").Text()); v != "" {
+		if v := (pi{}).vendor(e.message.Get("api").Text()); v != "" {
 			out.meta.Vendor = v
 		}
 	}
 	out.message(line, m)
 	if used, ok := e.message.Lookup("usage"); ok && e.role == "assistant" && used.IsObject() {
-		out.usage(line, piUsage(used, model))
+		out.usage(line, pi{}.usage(used, model))
 	}
 }
 
@@ -427,7 +414,7 @@ func (p *piSession) kept(out *scribe, e piEntry) int {
 	return 0
 }
 
-func piVendor(api string) string {
+func (pi) vendor(api string) string {
 	switch api {
 	case "anthropic-messages":
 		return "anthropic"
@@ -437,7 +424,7 @@ func piVendor(api string) string {
 	return ""
 }
 
-func piUsage(v rawjson.Value, model string) *Usage {
+func (pi) usage(v rawjson.Value, model string) *Usage {
 	figure := func(key string) int { return v.Get(key).Count() }
 	u := &Usage{
 		Input: figure("input"), CacheRead: figure("cacheRead"), CacheCreation: figure("cacheWrite"),
@@ -479,7 +466,7 @@ func (p *piSession) flush(out *scribe, live func(int) bool) {
 		}
 		p.seen.add(h.id, int64(out.count)+1)
 		if h.native != nil {
-			p.give(out, h.native, readPiEntry(rawjson.Root(h.native)), h.line, h.isMessage)
+			p.give(out, h.native, pi{}.entry(rawjson.Root(h.native)), h.line, h.isMessage)
 		}
 	}
 	p.held, p.bytes = nil, 0
@@ -497,13 +484,13 @@ type piFile struct {
 	n     int    // entries so far, the session line included
 }
 
-func writePi(out Output) ([]byte, error) {
+func (pi) write(out Output) ([]byte, error) {
 	f := piFile{known: map[string]bool{}, time: []byte(`""`)}
-	head := piHead(out)
+	head := pi{}.head(out)
 	if at, ok := rawjson.Root(head).Lookup("timestamp"); ok && at.IsString() {
 		f.time = at.Raw()
 	}
-	all, err := entriesOf(piCodec{}, out.Items)
+	all, err := out.entries(pi{})
 	if err != nil {
 		return nil, err
 	}
@@ -513,7 +500,7 @@ func writePi(out Output) ([]byte, error) {
 	}
 	for _, e := range all {
 		if e.made == nil {
-			p := readPiEntry(rawjson.Root(e.native))
+			p := pi{}.entry(rawjson.Root(e.native))
 			f.tree = f.tree || !p.parent.IsMissing()
 			f.known[p.id.Text()] = true
 		}
@@ -529,8 +516,8 @@ func writePi(out Output) ([]byte, error) {
 	return bytes.TrimSuffix(f.out.Bytes(), []byte{'\n'}), nil
 }
 
-// piHead is the session line.
-func piHead(out Output) []byte {
+// head is the session line.
+func (pi) head(out Output) []byte {
 	if e := out.Meta.Envelope; len(e) > 0 && rawjson.Check(e) == nil && rawjson.Root(e).IsArray() {
 		if els := rawjson.Root(e).Elements(); len(els) == 1 && els[0].IsObject() {
 			return els[0].Raw()
@@ -584,7 +571,7 @@ func orNull(b json.RawMessage) []byte {
 // before, its parentId is changed.
 func (f *piFile) stored(b []byte) {
 	b = rawjson.OneLine(b)
-	e := readPiEntry(rawjson.Root(b))
+	e := pi{}.entry(rawjson.Root(b))
 	if f.tree {
 		switch parent := e.parent.Text(); {
 		case bytes.Equal(e.parent.Raw(), f.prev), f.prev == nil && parent == "":
@@ -596,7 +583,7 @@ func (f *piFile) stored(b []byte) {
 			b = e.parent.With(orNull(f.prev))
 		}
 		if id := e.id; !id.IsMissing() {
-			f.prev = readPiEntry(rawjson.Root(b)).id.Raw()
+			f.prev = pi{}.entry(rawjson.Root(b)).id.Raw()
 		}
 	}
 	f.line(b)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -42,13 +44,13 @@ func newScribe(m Meta, o Options) scribe { return scribe{meta: m, fresh: m, leni
 
 // fault is what a fault of the file comes to: an error, or a note when they are to be skipped.
 func (s *scribe) fault(line int, reason error) error {
-	if broken := (*damage)(nil); errors.As(reason, &broken) {
+	if broken := (*jsonstream.Damage)(nil); errors.As(reason, &broken) {
 		return reason // it names the line of a record that was held back
 	}
 	if !s.lenient {
-		return badLine(line, reason)
+		return jsonstream.At(line, reason)
 	}
-	s.emit(damagedNote(&damage{line, reason}))
+	s.emit(damagedNote(&jsonstream.Damage{Line: line, Reason: reason}))
 	return nil
 }
 
@@ -65,7 +67,7 @@ func (s *scribe) begin(line int) {
 func (s *scribe) message(line int, m pipeline.Message) {
 	s.begin(line)
 	// A file's own summaries are to be trusted: it is the whole of what its owner has.
-	if m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && looksLikeSummary(m) {
+	if m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && layout.LooksLikeSummary(m) {
 		m.Kind = pipeline.KindSummary
 	}
 	s.count++
@@ -113,14 +115,14 @@ func (o Options) messageLimit() int {
 // ---- a value a line
 
 type jsonLines struct {
-	s     *stream
+	s     *jsonstream.Reader
 	o     Options
 	r     recordReader
 	out   scribe
 	ended bool
 }
 
-func openLines(s *stream, o Options, m Meta, r recordReader) source {
+func openLines(s *jsonstream.Reader, o Options, m Meta, r recordReader) source {
 	return &jsonLines{s: s, o: o, r: r, out: newScribe(m, o)}
 }
 
@@ -132,14 +134,14 @@ func (j *jsonLines) step(emit func(Item)) error {
 		}
 		return io.EOF
 	}
-	line, number, err := j.s.nextLine(j.o.messageLimit())
+	line, number, err := j.s.NextLine(j.o.messageLimit())
 	switch {
 	case err == io.EOF:
 		j.ended = true
 		err = j.r.end(&j.out, nil)
-		j.out.close(max(j.s.line, 1))
+		j.out.close(max(j.s.Line, 1))
 		return err
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, jsonstream.ErrTooLarge):
 		return j.out.fault(number, fmt.Errorf("a line of more than %d bytes; the limit can be raised",
 			j.o.messageLimit()))
 	case err != nil:
@@ -169,7 +171,7 @@ func (j *jsonLines) step(emit func(Item)) error {
 // ---- arrays inside of documents
 
 type jsonArrays struct {
-	s *stream
+	s *jsonstream.Reader
 	o Options
 	r recordReader
 	// paths are where in a document its records are: "messages", "values.messages"; "" for a document that is
@@ -189,7 +191,7 @@ type arrayFrame struct {
 	first   bool
 }
 
-func openArrays(s *stream, o Options, m Meta, r recordReader, paths ...string) source {
+func openArrays(s *jsonstream.Reader, o Options, m Meta, r recordReader, paths ...string) source {
 	return &jsonArrays{s: s, o: o, r: r, paths: paths, out: newScribe(m, o)}
 }
 
@@ -205,21 +207,21 @@ func (a *jsonArrays) step(emit func(Item)) error {
 		return io.EOF
 	}
 	err := a.advance()
-	var broken *damage
+	var broken *jsonstream.Damage
 	if !errors.As(err, &broken) || !a.o.Lenient {
 		return err
 	}
 	// What was read of the conversation so far is good; the rest of it is lost.
-	a.s.recording = false
+	a.s.Recording = false
 	emit(damagedNote(broken))
 	if a.out.begun {
 		if err := a.r.end(&a.out, nil); err != nil {
 			return err
 		}
-		a.out.close(a.s.line)
+		a.out.close(a.s.Line)
 	}
 	a.stack = a.stack[:0]
-	if !a.s.toLine('{') {
+	if !a.s.ToLine('{') {
 		a.ended = true
 	}
 	return nil
@@ -240,7 +242,7 @@ func (a *jsonArrays) advance() error {
 
 // document begins with the next document of the file.
 func (a *jsonArrays) document() error {
-	c, err := a.s.peek()
+	c, err := a.s.Peek()
 	if err == io.EOF {
 		a.ended = true
 		return nil
@@ -248,28 +250,28 @@ func (a *jsonArrays) document() error {
 	if err != nil {
 		return err
 	}
-	a.line, a.before, a.found = a.s.line, a.out.given, noArray
+	a.line, a.before, a.found = a.s.Line, a.out.given, noArray
 	bare := slices.Contains(a.paths, "")
 	switch {
 	case c == '{':
-		a.s.tape, a.s.tapeMax, a.s.recording = nil, a.o.messageLimit(), true
-		a.s.open()
+		a.s.Tape, a.s.TapeMax, a.s.Recording = nil, a.o.messageLimit(), true
+		a.s.Open()
 		a.stack = append(a.stack, arrayFrame{first: true})
 	case c == '[' && bare:
 		a.found = ""
-		a.s.open()
+		a.s.Open()
 		a.stack = append(a.stack, arrayFrame{records: true, first: true})
 	case bare:
-		return a.s.bad(fmt.Errorf("expected an object or an array, found %q", c))
+		return a.s.Bad(fmt.Errorf("expected an object or an array, found %q", c))
 	default:
-		return a.s.bad(fmt.Errorf("expected an object, found %q", c))
+		return a.s.Bad(fmt.Errorf("expected an object, found %q", c))
 	}
 	return nil
 }
 
 // key reads one key of an object, or its end.
 func (a *jsonArrays) key(path string, first bool) error {
-	key, more, err := a.s.nextKey(first)
+	key, more, err := a.s.NextKey(first)
 	if err != nil {
 		return err
 	}
@@ -280,9 +282,9 @@ func (a *jsonArrays) key(path string, first bool) error {
 		}
 		return nil
 	}
-	c, err := a.s.peek()
+	c, err := a.s.Peek()
 	if err != nil {
-		return a.s.endOr(err)
+		return a.s.EndOr(err)
 	}
 	if path != "" {
 		path += "."
@@ -291,27 +293,27 @@ func (a *jsonArrays) key(path string, first bool) error {
 	switch {
 	case c == '[' && slices.Contains(a.paths, path):
 		if a.found != noArray {
-			return a.s.bad(fmt.Errorf("it has two arrays of records, %q and %q", a.found, path))
+			return a.s.Bad(fmt.Errorf("it has two arrays of records, %q and %q", a.found, path))
 		}
 		a.found = path
-		a.s.open()
-		a.s.recording = false
+		a.s.Open()
+		a.s.Recording = false
 		a.stack = append(a.stack, arrayFrame{path: path, records: true, first: true})
 		return nil
 	case c == '{' && slices.ContainsFunc(a.paths, func(p string) bool { return strings.HasPrefix(p, path+".") }):
-		a.s.open()
+		a.s.Open()
 		a.stack = append(a.stack, arrayFrame{path: path, first: true})
 		return nil
 	}
-	if err = a.s.skip(); err == nil && a.s.tapeFull() {
-		err = a.s.bad(fmt.Errorf("what stands beside the records is over %d bytes", a.s.tapeMax))
+	if err = a.s.Skip(); err == nil && a.s.TapeFull() {
+		err = a.s.Bad(fmt.Errorf("what stands beside the records is over %d bytes", a.s.TapeMax))
 	}
 	return err
 }
 
 // element reads one record, or the end of the array.
 func (a *jsonArrays) element(first bool) error {
-	more, err := a.s.nextElement(first)
+	more, err := a.s.NextElement(first)
 	if err != nil {
 		return err
 	}
@@ -320,13 +322,13 @@ func (a *jsonArrays) element(first bool) error {
 		if len(a.stack) == 0 {
 			return a.conclude()
 		}
-		a.s.tape, a.s.recording = append(a.s.tape, ']'), true
+		a.s.Tape, a.s.Recording = append(a.s.Tape, ']'), true
 		return nil
 	}
-	line := a.s.line
-	b, err := a.s.value(a.o.messageLimit())
+	line := a.s.Line
+	b, err := a.s.Value(a.o.messageLimit())
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, jsonstream.ErrTooLarge):
 		err = fmt.Errorf("a message of more than %d bytes; the limit can be raised", a.o.messageLimit())
 	case err != nil:
 		return err
@@ -343,12 +345,12 @@ func (a *jsonArrays) element(first bool) error {
 
 // conclude ends a document that was read whole.
 func (a *jsonArrays) conclude() error {
-	a.s.recording = false
-	around := a.s.tape
-	a.s.tape = nil
+	a.s.Recording = false
+	around := a.s.Tape
+	a.s.Tape = nil
 	switch a.found {
 	case noArray:
-		return badLine(a.line, fmt.Errorf("the object has no array of records under %s", quoted(a.paths)))
+		return jsonstream.At(a.line, fmt.Errorf("the object has no array of records under %s", quoted(a.paths)))
 	case "":
 		around = nil
 	}
@@ -358,7 +360,7 @@ func (a *jsonArrays) conclude() error {
 	if a.out.given == a.before {
 		a.out.begin(a.line)
 	}
-	a.out.close(max(a.s.line, 1))
+	a.out.close(max(a.s.Line, 1))
 	return nil
 }
 
@@ -374,46 +376,19 @@ func quoted(names []string) string {
 
 // ---- writing
 
-// decodeWhole is Decode by way of a decoder that wants sound JSON.
-func decodeWhole(f Format, native []byte, decode func([]byte) (pipeline.Message, error)) (pipeline.Message, error) {
-	if err := rawjson.Check(native); err != nil {
-		return pipeline.Message{}, parseError(f, "%v", err)
-	}
-	return decode(native)
-}
-
-// encodeWhole is Encode by way of a layout.
-func encodeWhole(f Format, m pipeline.Message, edits []pipeline.Edit,
-	read func([]byte) (*layout, error),
-) ([]byte, error) {
-	if len(edits) == 0 {
-		return m.Native, nil
-	}
-	if err := rawjson.Check(m.Native); err != nil {
-		return nil, parseError(f, "%v", err)
-	}
-	l, err := read(m.Native)
-	if err != nil {
-		return nil, err
-	}
-	return l.edit(edits, anthropicInput)
-}
-
 // An entry is one message of a context on its way into a file.
 type entry struct {
 	native []byte // sound JSON
 	made   *pipeline.Made
 }
 
-// entriesOf encodes a context, less what leaves nothing.
-func entriesOf(c Codec, items []pipeline.ContextItem) ([]entry, error) {
-	out := make([]entry, 0, len(items))
-	for i, it := range items {
-		b, err := encodeItem(c, it)
+// entries encodes the context in a format, less what leaves nothing.
+func (o Output) entries(f format) ([]entry, error) {
+	out := make([]entry, 0, len(o.Items))
+	for i, it := range o.Items {
+		b, err := Codec{f}.EncodeItem(it)
 		if err == nil && b != nil {
-			if err = rawjson.Check(b); err != nil {
-				err = parseError(c.Format(), "%v", err)
-			}
+			err = check(f, b)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)

@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -10,7 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/request"
 )
 
 func TestBuildRequest(t *testing.T) {
@@ -24,18 +26,18 @@ func TestBuildRequest(t *testing.T) {
 	joined := string(bytes.Join(messages, []byte(",")))
 	for _, c := range []struct {
 		name string
-		in   Request
+		in   request.Input
 		out  string
 	}{
 		{
 			"nothing known",
-			Request{Format: Anthropic, Messages: messages[:1]},
+			request.Input{Format: transcript.Anthropic, Messages: messages[:1]},
 			`{"messages":[{"role":"user","content":"a"}],"max_tokens":8192}`,
 		},
 		{
 			"all given",
-			Request{
-				Format: Anthropic, Model: "m", MaxTokens: 5, System: json.RawMessage(`"S"`),
+			request.Input{
+				Format: transcript.Anthropic, Model: "m", MaxTokens: 5, System: json.RawMessage(`"S"`),
 				Tools: json.RawMessage(`[{"name":"f"}]`), Messages: messages[:1],
 			},
 			`{"model":"m","messages":[{"role":"user","content":"a"}],"system":"S","max_tokens":5,"tools":[{` +
@@ -43,8 +45,8 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"an envelope keeps its order, its bytes and what is unknown of it",
-			Request{
-				Format: Anthropic, Envelope: json.RawMessage(
+			request.Input{
+				Format: transcript.Anthropic, Envelope: json.RawMessage(
 					`{ "x":9007199254740993, "messages":[ ] , "model":"m", "max_tokens": 7 }`), Model: "m",
 				MaxTokens: 100,
 				Messages:  messages,
@@ -53,8 +55,8 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"the layout of the array",
-			Request{
-				Format: Anthropic, Envelope: json.RawMessage("{\"max_tokens\":1,\"messages\":[\n  0,\n  0\n ]}"),
+			request.Input{
+				Format: transcript.Anthropic, Envelope: json.RawMessage("{\"max_tokens\":1,\"messages\":[\n  0,\n  0\n ]}"),
 				Messages: messages, Append: ask,
 			},
 			"{\"max_tokens\":1,\"messages\":[\n  " + string(messages[0]) + ",\n  " + string(messages[1]) + ",\n  " +
@@ -62,31 +64,31 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"no messages at all",
-			Request{Format: OpenAI, Envelope: json.RawMessage("{\"messages\":[\n  0,\n  0\n ]}")},
+			request.Input{Format: transcript.OpenAI, Envelope: json.RawMessage("{\"messages\":[\n  0,\n  0\n ]}")},
 			`{"messages":[]}`,
 		},
 		{
 			"a dated name is the same model",
-			Request{
-				Format: OpenAI, Envelope: json.RawMessage(`{"model":"claude-x","messages":[]}`),
+			request.Input{
+				Format: transcript.OpenAI, Envelope: json.RawMessage(`{"model":"claude-x","messages":[]}`),
 				Model: "claude-x-20250929",
 			},
 			`{"model":"claude-x","messages":[]}`,
 		},
 		{
 			"a gateway's name is the same model",
-			Request{Format: OpenAI, Envelope: json.RawMessage(`{"model":"proxy/gpt-x","messages":[]}`), Model: "gpt-x"},
+			request.Input{Format: transcript.OpenAI, Envelope: json.RawMessage(`{"model":"proxy/gpt-x","messages":[]}`), Model: "gpt-x"},
 			`{"model":"proxy/gpt-x","messages":[]}`,
 		},
 		{
 			"another model",
-			Request{Format: OpenAI, Envelope: json.RawMessage(`{"model":"gpt-4","messages":[]}`), Model: "gpt-4-mini"},
+			request.Input{Format: transcript.OpenAI, Envelope: json.RawMessage(`{"model":"gpt-4","messages":[]}`), Model: "gpt-4-mini"},
 			`{"model":"gpt-4-mini","messages":[]}`,
 		},
 		{
 			"a new system prompt and new tools",
-			Request{
-				Format: Anthropic, Envelope: json.RawMessage(
+			request.Input{
+				Format: transcript.Anthropic, Envelope: json.RawMessage(
 					`{"system":"old","tools":[ {"name":"f"} ],"max_tokens":1,"messages":[]}`),
 				System: json.RawMessage(`"new"`), Tools: json.RawMessage(`[{"name":"f"}]`),
 			},
@@ -94,8 +96,8 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"a system prompt beside chat messages",
-			Request{
-				Format: OpenAI, Messages: messages[:1],
+			request.Input{
+				Format: transcript.OpenAI, Messages: messages[:1],
 				System: json.RawMessage(`[{"type":"text","text":"A"},{"type":"text","text":"B"}]`), MaxTokens: 3,
 			},
 			`{"messages":[{"role":"system","content":"A\n\nB"},{"role":"user","content":"a"}],` +
@@ -103,16 +105,16 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"a system prompt that is there already",
-			Request{
-				Format: OpenAI, Messages: [][]byte{[]byte(`{"role":"developer","content":"D"}`)},
+			request.Input{
+				Format: transcript.OpenAI, Messages: [][]byte{[]byte(`{"role":"developer","content":"D"}`)},
 				System: json.RawMessage(`"S"`),
 			},
 			`{"messages":[{"role":"developer","content":"D"}]}`,
 		},
 		{
 			"a forced tool is taken back where text is asked for",
-			Request{
-				Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"tool_choice":{"type":"tool",` +
+			request.Input{
+				Format: transcript.Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"tool_choice":{"type":"tool",` +
 					`"name":"f"},"output_config":{"effort":"low","format":{"type":"json_schema"}},"messages":[]}`),
 				Append: ask,
 			},
@@ -121,8 +123,8 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"a forced schema too",
-			Request{
-				Format: OpenAI, Envelope: json.RawMessage(
+			request.Input{
+				Format: transcript.OpenAI, Envelope: json.RawMessage(
 					`{"n":3,"tool_choice":"required","response_format":{"type":"json_object"},"messages":[]}`),
 				Append: ask,
 			},
@@ -131,16 +133,16 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"what does not force stays",
-			Request{
-				Format: OpenAI, Envelope: json.RawMessage(`{"n":1,"tool_choice":"auto","messages":[]}`),
+			request.Input{
+				Format: transcript.OpenAI, Envelope: json.RawMessage(`{"n":1,"tool_choice":"auto","messages":[]}`),
 				Append: ask,
 			},
 			`{"n":1,"tool_choice":"auto","messages":[{"role":"user","content":"summarise"}]}`,
 		},
 		{
 			"thinking behind a summary may be dropped by the server",
-			Request{
-				Format: Anthropic, Envelope: json.RawMessage(
+			request.Input{
+				Format: transcript.Anthropic, Envelope: json.RawMessage(
 					`{"max_tokens":1,"thinking":{"type":"enabled","budget_tokens":1},"messages":[]}`),
 				Messages:   messages,
 				Summarized: true,
@@ -151,8 +153,8 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"beside other edits, in front of them",
-			Request{
-				Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
+			request.Input{
+				Format: transcript.Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
 					`"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}],"x":1},"messages":[]}`),
 				Messages: messages, Summarized: true,
 			},
@@ -162,8 +164,8 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"not twice",
-			Request{
-				Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
+			request.Input{
+				Format: transcript.Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
 					`"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},"messages":[]}`),
 				Messages: messages, Summarized: true,
 			},
@@ -172,16 +174,16 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"not without thinking",
-			Request{
-				Format: Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"messages":[]}`), Messages: messages,
+			request.Input{
+				Format: transcript.Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"messages":[]}`), Messages: messages,
 				Summarized: true,
 			},
 			`{"max_tokens":1,"messages":[` + joined + `]}`,
 		},
 		{
 			"not where no message has any",
-			Request{
-				Format: Anthropic, Envelope: json.RawMessage(
+			request.Input{
+				Format: transcript.Anthropic, Envelope: json.RawMessage(
 					`{"max_tokens":1,"thinking":{"type":"enabled"},"messages":[]}`), Messages: messages[:1],
 				Summarized: true,
 			},
@@ -190,7 +192,7 @@ func TestBuildRequest(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := BuildRequest(c.in)
+			out, err := request.Build(c.in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,15 +206,15 @@ func TestBuildRequest(t *testing.T) {
 func TestBuildRequestErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		in  Request
+		in  request.Input
 		err string
 	}{
-		{Request{Format: ClaudeCode}, "it has none; convert"},
-		{Request{Format: Anthropic, Envelope: json.RawMessage(`{"messages":7}`)}, "no array of messages"},
-		{Request{Format: Anthropic, Envelope: json.RawMessage(`[]`)}, "no JSON object"},
-		{Request{Format: Anthropic, Envelope: json.RawMessage(`{`)}, "no JSON object"},
+		{request.Input{Format: transcript.ClaudeCode}, "it has none; convert"},
+		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`{"messages":7}`)}, "no array of messages"},
+		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`[]`)}, "no JSON object"},
+		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`{`)}, "no JSON object"},
 	} {
-		if _, err := BuildRequest(c.in); err == nil || !strings.Contains(err.Error(), c.err) {
+		if _, err := request.Build(c.in); err == nil || !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%+v: %v; want %q", c.in, err, c.err)
 		}
 	}
@@ -222,28 +224,28 @@ func TestBuildRequestErrors(t *testing.T) {
 // same bytes, up to the end of the last message.
 func TestRequestIsBuiltAgainByteForByte(t *testing.T) {
 	t.Parallel()
-	same := func(fatal func(string, ...any), in []byte, f Format) {
-		file, err := Read(bytes.NewReader(in), Options{Format: f})
+	same := func(fatal func(string, ...any), in []byte, f transcript.Format) {
+		file, err := transcript.Read(bytes.NewReader(in), transcript.Options{Format: f})
 		if err != nil {
 			fatal("%v: %s", err, in)
 		}
 		c := file.Conversations[0]
-		r := Request{Format: f, Envelope: c.Envelope, System: c.System, Tools: c.Tools, Model: c.Model, MaxTokens: 4096}
+		r := request.Input{Format: f, Envelope: c.Envelope, System: c.System, Tools: c.Tools, Model: c.Model, MaxTokens: 4096}
 		for _, m := range c.Messages {
 			r.Messages = append(r.Messages, m.Native)
 		}
-		out, err := BuildRequest(r)
+		out, err := request.Build(r)
 		if err != nil {
 			fatal("%v", err)
 		}
 		if !bytes.Equal(out, bytes.TrimSpace(in)) {
 			fatal("got  %s\nwant %s", out, in)
 		}
-		codec, _ := CodecFor(f)
+		codec, _ := transcript.CodecFor(f)
 		if r.Append, err = codec.Make(pipeline.Made{Role: pipeline.RoleUser, Text: "summarise"}); err != nil {
 			fatal("%v", err)
 		}
-		out, err = BuildRequest(r)
+		out, err = request.Build(r)
 		if err != nil || rawjson.Check(out) != nil {
 			fatal("%v: %s", err, out)
 		}
@@ -258,14 +260,14 @@ func TestRequestIsBuiltAgainByteForByte(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := Anthropic
+		f := transcript.Anthropic
 		if strings.Contains(path, "openai") {
-			f = OpenAI
+			f = transcript.OpenAI
 		}
 		same(t.Fatalf, in, f)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		f := rapid.SampledFrom([]Format{Anthropic, OpenAI}).Draw(t, "format")
+		f := rapid.SampledFrom([]transcript.Format{transcript.Anthropic, transcript.OpenAI}).Draw(t, "format")
 		blank := rapid.SampledFrom([]string{"", " ", "\n  "})
 		sep := blank.Draw(t, "before") + "," + blank.Draw(t, "behind")
 		open, closing := blank.Draw(t, "open"), blank.Draw(t, "close")
@@ -278,7 +280,7 @@ func TestRequestIsBuiltAgainByteForByte(t *testing.T) {
 			at := rapid.IntRange(0, len(pairs)).Draw(t, "at")
 			pairs = append(pairs[:at:at], append([]string{p}, pairs[at:]...)...)
 		}
-		if f == Anthropic {
+		if f == transcript.Anthropic {
 			pairs = append(pairs, `"system":"S"`)
 		}
 		same(t.Fatalf, []byte("{ "+strings.Join(pairs, " , ")+"\n}"), f)

@@ -7,7 +7,10 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/anthropic"
 )
 
 // Roo is what Roo Code and Cline keep of a task: arrays of messages in Anthropic's shape with a time (Roo's and
@@ -21,39 +24,31 @@ const Roo Format = "roo"
 
 const sourceCline = "cline"
 
-type rooCodec struct{}
+type roo struct{}
 
-func (rooCodec) Format() Format { return Roo }
+func (roo) name() Format { return Roo }
 
-func (rooCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(Roo, native, decodeRoo)
-}
-
-func decodeRoo(native []byte) (pipeline.Message, error) {
-	l, err := rooLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	m := l.message()
-	v := rawjson.Root(native)
+func (f roo) message(l *layout.Layout) pipeline.Message {
+	m := l.Message()
+	v := rawjson.Root(l.Native)
 	m.ID = v.Get("id").Text()
 	summary, _ := v.Lookup("isSummary")
 	mark, _ := v.Lookup("metadata", "kind")
 	switch {
 	case summary.IsTrue(), mark.Text() == "compaction_summary":
 		m.Kind = pipeline.KindSummary
-	case m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && rooAnswers(m):
+	case m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && f.answers(m):
 		m.Kind = pipeline.KindSynthetic
 	}
-	return m, nil
+	return m
 }
 
 // What Roo wraps around the words of a person inside of a message of its own.
 var rooSaid = []string{"<task>", "<feedback>", "<user_message>", "<answer>"}
 
-// rooAnswers says whether a user message is Roo's own: the result of a call that stood in the text before, or a
+// answers says whether a user message is Roo's own: the result of a call that stood in the text before, or a
 // complaint about the format, without a word of the person's.
-func rooAnswers(m pipeline.Message) bool {
+func (roo) answers(m pipeline.Message) bool {
 	answers := false
 	for _, p := range m.Parts {
 		if p.Kind != pipeline.PartText {
@@ -71,45 +66,40 @@ func rooAnswers(m pipeline.Message) bool {
 	return answers
 }
 
-func (rooCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	return encodeWhole(Roo, m, edits, rooLayout)
-}
-
 // Make writes a message as Roo keeps it, without a time: WriteFile gives it that.
-func (rooCodec) Make(m pipeline.Made) ([]byte, error) {
-	role, block, err := anthropicMade(m)
+func (roo) Make(m pipeline.Made) ([]byte, error) {
+	role, block, err := anthropic.Made(m)
 	if err != nil {
 		return nil, err
 	}
-	b := wrapBlocks(role, [][]byte{block})
+	b := anthropic.Wrap(role, [][]byte{block})
 	if m.Kind == pipeline.KindSummary {
 		b = append(b[:len(b)-1], `,"isSummary":true}`...)
 	}
 	return b, nil
 }
 
-// rooLayout reads {"role":…,"content":…,"ts":…}, sound JSON.
-func rooLayout(native []byte) (*layout, error) {
-	l := &layout{native: native}
-	if err := l.anthropicMessage(Roo, rawjson.Root(native), -1, 0); err != nil {
-		return nil, err
+// read reads {"role":…,"content":…,"ts":…}, sound JSON.
+func (f roo) read(l *layout.Layout) error {
+	if err := anthropic.Read(l, rawjson.Root(l.Native), -1, 0); err != nil {
+		return err
 	}
-	for i := range l.nodes {
-		l.rooBlock(&l.nodes[i])
+	for i := range l.Nodes {
+		f.block(l, &l.Nodes[i])
 	}
-	return l, nil
+	return nil
 }
 
-// rooBlock reads the blocks that Anthropic has not.
-func (l *layout) rooBlock(n *node) {
-	p := &n.part
-	for i := range n.content {
-		c := &n.content[i]
+// block reads the blocks that Anthropic has not.
+func (roo) block(l *layout.Layout, n *layout.Node) {
+	p := &n.Part
+	for i := range n.Content {
+		c := &n.Content[i]
 		// Cline's results are objects of each tool's own: to the model, and to a reader, their JSON.
-		if c.part.Kind == pipeline.PartOpaque && c.part.Type == "" && c.list >= 0 {
-			c.part.Kind, c.part.Text = pipeline.PartText, string(c.part.Raw)
-			c.value = l.lists[c.list].siblings[c.index]
-			c.as = func(text string) ([]byte, error) { return textBlock(text), nil }
+		if c.Part.Kind == pipeline.PartOpaque && c.Part.Type == "" && c.List >= 0 {
+			c.Part.Kind, c.Part.Text = pipeline.PartText, string(c.Part.Raw)
+			c.Value = l.Lists[c.List].Siblings[c.Index]
+			c.As = func(text string) ([]byte, error) { return layout.TextBlock(text), nil }
 		}
 	}
 	if p.Kind != pipeline.PartOpaque {
@@ -125,24 +115,24 @@ func (l *layout) rooBlock(n *node) {
 	}
 }
 
-func (rooCodec) address(p pipeline.Part) string { return anthropicURL(p) }
+func (roo) address(p pipeline.Part) string { return anthropic.Address(p) }
 
 // ---- files
 
-func detectRoo(s rawjson.Outline) bool {
-	return rooWindow(s) || s.Has("[].ts") && s.Has("[].role") && s.Has("[].content") ||
+func (f roo) detect(s rawjson.Outline) bool {
+	return f.window(s) || s.Has("[].ts") && s.Has("[].role") && s.Has("[].content") ||
 		s.Has("messages[].ts", "messages[].modelInfo", "messages[].metrics", "messages[].metadata.kind") &&
 			s.Has("messages[].role") && s.Has("sessionId", "agent", "messages[].ts")
 }
 
-// rooWindow knows the log of what the window shows, which is not what the model saw.
-func rooWindow(s rawjson.Outline) bool {
+// window knows the log of what the window shows, which is not what the model saw.
+func (roo) window(s rawjson.Outline) bool {
 	return s.Has("[].ts") && s.Has("[].say", "[].ask") && !s.Has("[].role")
 }
 
-func openRoo(s *stream, o Options) source {
-	sk := rawjson.OutlineOf(s.window())
-	if rooWindow(sk) {
+func (f roo) open(s *jsonstream.Reader, o Options) source {
+	sk := rawjson.OutlineOf(s.Window())
+	if f.window(sk) {
 		return refused{pipeline.Errorf(pipeline.BadRequest, "this is the log of what Roo's window shows "+
 			"(ui_messages.json), not of what its model saw; take api_conversation_history.json, which lies beside it")}
 	}
@@ -174,7 +164,7 @@ func (rooTask) record(out *scribe, b []byte, line int) error {
 			"messages were hidden from the model without a summary; they are kept here")
 		return nil
 	}
-	m, err := decodeRoo(b)
+	m, err := decode(roo{}, b)
 	if err != nil {
 		return err
 	}
@@ -199,13 +189,13 @@ func (rooTask) record(out *scribe, b []byte, line int) error {
 	}
 	out.message(line, m)
 	if used, ok := v.Lookup("metrics"); ok && used.IsObject() {
-		out.usage(line, clineUsage(used, model))
+		out.usage(line, roo{}.usage(used, model))
 	}
 	return nil
 }
 
-// clineUsage reads metrics, whose inputTokens count what came from the cache too.
-func clineUsage(v rawjson.Value, model string) *Usage {
+// usage reads metrics, whose inputTokens count what came from the cache too.
+func (roo) usage(v rawjson.Value, model string) *Usage {
 	figure := func(key string) int { return v.Get(key).Count() }
 	u := &Usage{
 		CacheRead: figure("cacheReadTokens"), CacheCreation: figure("cacheWriteTokens"),
@@ -230,8 +220,8 @@ func (rooTask) end(out *scribe, around []byte) error {
 	return nil
 }
 
-func writeRoo(out Output) ([]byte, error) {
-	all, err := entriesOf(rooCodec{}, out.Items)
+func (f roo) write(out Output) ([]byte, error) {
+	all, err := out.entries(f)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +234,7 @@ func writeRoo(out Output) ([]byte, error) {
 		switch {
 		case e.made == nil:
 		case cline:
-			all[i].native = clineMade(e.native, *e.made, i, ts, out.TokensBefore)
+			all[i].native = f.clineMade(e.native, *e.made, i, ts, out.TokensBefore)
 		default:
 			all[i].native = rawjson.AddPairs(e.native, `,"ts":%s`, ts)
 		}
@@ -257,7 +247,7 @@ func writeRoo(out Output) ([]byte, error) {
 }
 
 // clineMade puts a message of our own into the form of Cline's SDK.
-func clineMade(b []byte, m pipeline.Made, n int, ts []byte, tokensBefore int) []byte {
+func (roo) clineMade(b []byte, m pipeline.Made, n int, ts []byte, tokensBefore int) []byte {
 	b, _ = rawjson.Root(b).DropKeys(func(key string, _ rawjson.Value) bool { return key == "isSummary" })
 	b = rawjson.AddPairs(b, `,"id":"msg_%s","ts":%s`, madeUUID(string(b), strconv.Itoa(n))[:8], ts)
 	if m.Kind == pipeline.KindSummary {

@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -10,26 +10,22 @@ import (
 	"testing"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
 )
 
 // tight opens a decoder that holds back no more than a few bytes.
-func tight(t *testing.T, in string, hold, logs int, o Options) *Decoder {
+func tight(t *testing.T, in string, hold, logs int, o transcript.Options) *transcript.Decoder {
 	t.Helper()
-	d, err := NewDecoder(strings.NewReader(in), o)
+	d, err := transcript.NewDecoder(strings.NewReader(in), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	switch src := d.src.(type) {
-	case *documents:
-		src.hold, src.logs = hold, logs
-	case *claudeCode:
-		src.hold = hold
-	}
+	d.HoldAtMost(hold, logs)
 	return d
 }
 
-func drain(d *Decoder) ([]Item, error) {
-	var out []Item
+func drain(d *transcript.Decoder) ([]transcript.Item, error) {
+	var out []transcript.Item
 	for {
 		it, err := d.Next()
 		if err == io.EOF {
@@ -42,7 +38,7 @@ func drain(d *Decoder) ([]Item, error) {
 	}
 }
 
-func natives(all []Item) (out []string) {
+func natives(all []transcript.Item) (out []string) {
 	for _, it := range all {
 		if it.Message != nil {
 			out = append(out, string(it.Message.Native))
@@ -65,11 +61,11 @@ func TestLargeDocumentsAreGivenOutAsTheyCome(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := items(t, bytes.NewReader(data), Options{})
+			want, err := items(t, bytes.NewReader(data), transcript.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := tight(t, string(data), 1, 1, Options{})
+			d := tight(t, string(data), 1, 1, transcript.Options{})
 			got, err := drain(d)
 			if err != nil {
 				t.Fatal(err)
@@ -98,7 +94,7 @@ func TestLogsOfRequests(t *testing.T) {
 		return `{"type":"request","request_params":{"model":"m","messages":[` + strings.Join(all, ",") + `]}}` + "\n"
 	}
 	in := request("a") + request("b") + request("a", "1", "2") + request("c") + request("b", "1", "2")
-	all, err := drain(tight(t, in, 1<<20, 1<<20, Options{}))
+	all, err := drain(tight(t, in, 1<<20, 1<<20, transcript.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +102,7 @@ func TestLogsOfRequests(t *testing.T) {
 		t.Errorf("three conversations, interleaved: %s", got)
 	}
 	// With room for two only, the one that has waited longest goes out first; when it goes on it is another.
-	all, err = drain(tight(t, in, 1<<20, 120, Options{}))
+	all, err = drain(tight(t, in, 1<<20, 120, transcript.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +116,7 @@ func TestLogsOfRequests(t *testing.T) {
 	if starts != 4 {
 		t.Errorf("%d conversations: %s", starts, dump(all))
 	}
-	if _, err = drain(tight(t, in, 1, 1<<20, Options{})); err == nil ||
+	if _, err = drain(tight(t, in, 1, 1<<20, transcript.Options{})); err == nil ||
 		!strings.Contains(err.Error(), "line 1: one request of a log has messages of more than 1 bytes") {
 		t.Errorf("a request over the bound: %v", err)
 	}
@@ -128,7 +124,7 @@ func TestLogsOfRequests(t *testing.T) {
 	other := `[{"method":"GET","uri":"https://api.anthropic.com/v1/models","request":{"x":1},"response":{"data":[]}},` +
 		`{"method":"POST","uri":"https://api.anthropic.com/v1/messages","request":{"messages":[{"role":"user",` +
 		`"content":"a"}]},"response":"not an object"}]`
-	if all, err = items(t, strings.NewReader(other), Options{}); err != nil || len(natives(all)) != 1 {
+	if all, err = items(t, strings.NewReader(other), transcript.Options{}); err != nil || len(natives(all)) != 1 {
 		t.Errorf("%v: %s", err, dump(all))
 	}
 }
@@ -140,24 +136,24 @@ func TestSubagentFilesOverTheBound(t *testing.T) {
 			`{"parentUuid":null,"isSidechain":true,"type":"user","message":{"role":"user","content":"%d"},"uuid":"s%d"}`+"\n", i, i)
 	}
 	in := side(1) + side(2) + side(3)
-	all, err := drain(tight(t, in, 1, 0, Options{}))
+	all, err := drain(tight(t, in, 1, 0, transcript.Options{}))
 	if err != nil || len(natives(all)) != 3 || !all[0].Start.Sidechain {
 		t.Fatalf("%v: %s", err, dump(all))
 	}
 	checkItems(t, all)
 	// A main conversation behind it cannot take its place any more.
 	in += userLine("main", "m")
-	if _, err := drain(tight(t, in, 1, 0, Options{})); err == nil ||
+	if _, err := drain(tight(t, in, 1, 0, transcript.Options{})); err == nil ||
 		!strings.Contains(err.Error(),
 			"line 4: a record of the main conversation after more than 1 bytes of subagents") {
 		t.Errorf("got %v", err)
 	}
-	all, err = drain(tight(t, in, 1, 0, Options{Lenient: true}))
+	all, err = drain(tight(t, in, 1, 0, transcript.Options{Lenient: true}))
 	if err != nil || len(natives(all)) != 3 {
 		t.Errorf("%v: %s", err, dump(all))
 	}
 	// Within the bound it does, whatever came first.
-	all, err = drain(tight(t, in, 1<<20, 0, Options{}))
+	all, err = drain(tight(t, in, 1<<20, 0, transcript.Options{}))
 	if err != nil || len(natives(all)) != 1 || all[0].Start.Sidechain {
 		t.Errorf("%v: %s", err, dump(all))
 	}
@@ -176,7 +172,7 @@ func TestMessagesOfSeveralRecords(t *testing.T) {
 	}
 	in := piece("m1", call("x"), 3) + result("x", 1) + userLine("meanwhile", "u") + "\n" + piece("m1", call("y"), 9) +
 		piece("m1", `{"type":"text","text":"z"}`, 4) + result("y", 2) + piece("m2", call("q"), 5)
-	all, err := items(t, strings.NewReader(in), Options{})
+	all, err := items(t, strings.NewReader(in), transcript.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,68 +191,51 @@ func TestMessagesOfSeveralRecords(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}
 	// Where too much waits behind it, a message is given out as far as it has come.
-	all, err = drain(tight(t, in, 1, 0, Options{}))
+	all, err = drain(tight(t, in, 1, 0, transcript.Options{}))
 	if err != nil || len(natives(all)) < 6 {
 		t.Errorf("%v: %s", err, dump(all))
 	}
 	// A record that is broken spoils itself alone.
 	broken := piece("m1", call("x"), 1) + strings.Replace(piece("m1", call("y"), 2), `"role"`, `"rule"`, 1) +
 		piece("m1", call("z"), 3)
-	if _, err := items(t, strings.NewReader(broken), Options{}); err == nil ||
+	if _, err := items(t, strings.NewReader(broken), transcript.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "line 2: bad_request: no message of format claude-code: it has no role") {
 		t.Errorf("got %v", err)
 	}
-	all, err = items(t, strings.NewReader(broken), Options{Lenient: true})
+	all, err = items(t, strings.NewReader(broken), transcript.Options{Lenient: true})
 	if n := natives(all); err != nil || len(n) != 1 || strings.Count(n[0], "\n") != 1 {
 		t.Errorf("%v: %s", err, dump(all))
 	}
 }
 
-func TestRecentIDs(t *testing.T) {
-	t.Parallel()
-	var r recentIDs
-	for i := range 3 * recentIDsHalf {
-		if !r.add(fmt.Sprintf("00000000-0000-4000-8000-%012x", i), int64(i+1)) {
-			t.Fatalf("id %d is taken for known", i)
-		}
-	}
-	last := fmt.Sprintf("00000000-0000-4000-8000-%012x", 3*recentIDsHalf-1)
-	if r.add(last, 1) || r.get(last) != 3*recentIDsHalf {
-		t.Error("the last id is forgotten")
-	}
-	if len(r.young)+len(r.old) > 2*recentIDsHalf {
-		t.Errorf("%d ids are kept", len(r.young)+len(r.old))
-	}
-	if idKey("A0000000-0000-4000-8000-000000000001") == idKey("a0000000-0000-4000-8000-000000000001") {
-		t.Error("ids are told apart by their letters too")
-	}
-}
-
 // What comes first may be more than is looked at.
+// windowBytes is how much of a file detection looks at.
+const windowBytes = 256 << 10
+
 func TestDetectFromTheStart(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 2*windowBytes)
 	many := strings.Repeat(`{"role":"user","content":"a"},{"role":"assistant","content":"b"},`, 3000)
 	for _, c := range []struct {
 		in   string
-		want Format
+		want transcript.Format
 	}{
-		{`{"tools":[{"name":"f","input_schema":{}},{"description":"` + long, Anthropic},
-		{`{"max_tokens":1,"system":[{"type":"text","text":"` + long, Anthropic},
-		{`{"model":"claude-x","messages":[{"role":"user","content":"` + long, Anthropic},
-		{`{"messages":[` + many + `{"role":"user","content":[{"type":"tool_result"`, Anthropic},
-		{`{"model":"gpt-x","messages":[{"role":"user","content":"` + long, OpenAI},
-		{`{"tools":[{"type":"function","function":{"name":"f","parameters":{"x":"` + long, OpenAI},
-		{`{"model":"claude-x","messages":[{"role":"system","content":"` + long, OpenAI},
-		{`{"messages":[` + many + `{"role":"tool","content":"`, OpenAI},
-		{`{"trajectory":[{"action":"ls","observation":"` + long, OpenAI},
-		{`[{"task_id":1,"traj":[{"role":"system","content":"` + long, OpenAI},
-		{`[{"method":"POST","uri":"https://api.anthropic.com/v1/messages","request":{"system":"` + long, Anthropic},
-		{`{"parentUuid":null,"isSidechain":false,"message":{"role":"user","content":"` + long, ClaudeCode},
-		{`{"type":"summary","summary":"x","leafUuid":"y"}`, ClaudeCode},
-		{`{"type":"queue-operation","operation":"enqueue","sessionId":"s","content":"` + long, ClaudeCode},
+		{`{"tools":[{"name":"f","input_schema":{}},{"description":"` + long, transcript.Anthropic},
+		{`{"max_tokens":1,"system":[{"type":"text","text":"` + long, transcript.Anthropic},
+		{`{"model":"claude-x","messages":[{"role":"user","content":"` + long, transcript.Anthropic},
+		{`{"messages":[` + many + `{"role":"user","content":[{"type":"tool_result"`, transcript.Anthropic},
+		{`{"model":"gpt-x","messages":[{"role":"user","content":"` + long, transcript.OpenAI},
+		{`{"tools":[{"type":"function","function":{"name":"f","parameters":{"x":"` + long, transcript.OpenAI},
+		{`{"model":"claude-x","messages":[{"role":"system","content":"` + long, transcript.OpenAI},
+		{`{"messages":[` + many + `{"role":"tool","content":"`, transcript.OpenAI},
+		{`{"trajectory":[{"action":"ls","observation":"` + long, transcript.OpenAI},
+		{`[{"task_id":1,"traj":[{"role":"system","content":"` + long, transcript.OpenAI},
+		{`[{"method":"POST","uri":"https://api.anthropic.com/v1/messages","request":{"system":"` + long, transcript.Anthropic},
+		{`{"parentUuid":null,"isSidechain":false,"message":{"role":"user","content":"` + long, transcript.ClaudeCode},
+		{`{"type":"summary","summary":"x","leafUuid":"y"}`, transcript.ClaudeCode},
+		{`{"type":"queue-operation","operation":"enqueue","sessionId":"s","content":"` + long, transcript.ClaudeCode},
 	} {
-		if f, err := Detect([]byte(c.in)[:min(len(c.in), windowBytes)]); f != c.want {
+		if f, err := transcript.Detect([]byte(c.in)[:min(len(c.in), windowBytes)]); f != c.want {
 			t.Errorf("%.80s… is taken for %q: %v", c.in, f, err)
 		}
 	}
@@ -274,17 +253,17 @@ func TestDetectRefusesOtherFormats(t *testing.T) {
 		`{"messages":{"hello":"Hallo"}}`,
 		`{"runs":[{"id":1}],"steps":[{"name":"build"}]}`,
 	} {
-		if f, err := Detect([]byte(in)); err == nil {
+		if f, err := transcript.Detect([]byte(in)); err == nil {
 			t.Errorf("%s is taken for %s", in, f)
 		} else if pipeline.KindOf(err) != pipeline.BadRequest {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
-	if _, err := Detect(nil); err == nil || !strings.Contains(err.Error(), "empty") {
+	if _, err := transcript.Detect(nil); err == nil || !strings.Contains(err.Error(), "empty") {
 		t.Errorf("nothing at all: %v", err)
 	}
 	var e *pipeline.Error
-	if _, err := CodecFor("none"); !errors.As(err, &e) || e.Kind != pipeline.BadRequest {
+	if _, err := transcript.CodecFor("none"); !errors.As(err, &e) || e.Kind != pipeline.BadRequest {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,7 +6,11 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
+	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/anthropic"
 )
 
 // Vercel is the AI SDK: lists of ModelMessage (https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message), which
@@ -20,50 +24,28 @@ const Vercel Format = "vercel"
 
 const sourceDevtools = "ai-sdk-devtools"
 
-type vercelCodec struct{}
+type vercel struct{}
 
-func (vercelCodec) Format() Format { return Vercel }
+func (vercel) name() Format { return Vercel }
 
-func (vercelCodec) Decode(native []byte) (pipeline.Message, error) {
-	return decodeWhole(Vercel, native, decodeVercel)
-}
+func (vercel) message(l *layout.Layout) pipeline.Message { return l.Message() }
 
-func decodeVercel(native []byte) (pipeline.Message, error) {
-	l, err := vercelLayout(native)
-	if err != nil {
-		return pipeline.Message{}, err
-	}
-	return l.message(), nil
-}
-
-func (vercelCodec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
-	return encodeWhole(Vercel, m, edits, vercelLayout)
-}
-
-func (vercelCodec) Make(m pipeline.Made) ([]byte, error) {
+func (f vercel) Make(m pipeline.Made) ([]byte, error) {
 	if m.Role == pipeline.RoleTool {
 		return fmt.Appendf(
 			nil, `{"role":"tool","content":[{"type":"tool-result","toolCallId":%s,"toolName":%s,"output":%s}]}`,
-			rawjson.Quote(m.CallID), rawjson.Quote(m.Name), vercelOutput(m.Text, m.IsError)), nil
+			rawjson.Quote(m.CallID), rawjson.Quote(m.Name), f.output(m.Text, m.IsError)), nil
 	}
-	if err := mustSay(m); err != nil {
+	if err := layout.MustSay(m); err != nil {
 		return nil, err
 	}
 	if m.Role == pipeline.RoleSystem {
 		return fmt.Appendf(nil, `{"role":"system","content":%s}`, rawjson.Quote(m.Text)), nil
 	}
-	return wrapBlocks(string(m.Role), [][]byte{textBlock(m.Text)}), nil
+	return anthropic.Wrap(string(m.Role), [][]byte{layout.TextBlock(m.Text)}), nil
 }
 
-// mustSay refuses a made message without a text.
-func mustSay(m pipeline.Made) error {
-	if strings.TrimSpace(m.Text) == "" {
-		return pipeline.Errorf(pipeline.Internal, "a made %s message has no text, which no vendor takes", m.Role)
-	}
-	return nil
-}
-
-func vercelOutput(text string, isError bool) []byte {
+func (vercel) output(text string, isError bool) []byte {
 	b := []byte(`{"type":"text","value":`)
 	if isError {
 		b = []byte(`{"type":"error-text","value":`)
@@ -71,52 +53,40 @@ func vercelOutput(text string, isError bool) []byte {
 	return fmt.Appendf(b, "%s}", rawjson.Quote(text))
 }
 
-// vercelLayout reads {"role":…,"content":…}, sound JSON.
-func vercelLayout(native []byte) (*layout, error) {
-	l := &layout{native: native}
-	v := rawjson.Root(native)
-	if !v.IsObject() {
-		return nil, parseError(Vercel, "it is no object")
-	}
+// read reads {"role":…,"content":…}, sound JSON.
+func (f vercel) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
 	role, _ := v.Lookup("role")
 	content, _ := v.Lookup("content")
-	switch l.role = role.Text(); l.role {
+	switch l.Role = role.Text(); l.Role {
 	case "system", "user", "assistant", "tool":
 	case "":
-		return nil, parseError(Vercel, "it has no role")
+		return l.Errorf("it has no role")
 	default:
-		return nil, parseError(Vercel, "its role is not system, user, assistant or tool")
+		return l.Errorf("its role is not system, user, assistant or tool")
 	}
 	switch content.Kind() {
 	case rawjson.String:
-		l.nodes = []node{l.literalNode(content)}
+		l.Nodes = []layout.Node{layout.Text(content)}
 	case rawjson.Array:
 		els := content.Elements()
-		row := l.addList(newList(els))
+		row := l.AddList(layout.NewList(els))
 		for i, el := range els {
 			if !el.IsObject() {
-				return nil, parseError(Vercel, "a part of its content is no object")
+				return l.Errorf("a part of its content is no object")
 			}
-			n := l.vercelPart(el)
-			n.list, n.index = row, i
-			l.nodes = append(l.nodes, n)
+			n := f.part(l, el)
+			n.List, n.Index = row, i
+			l.Nodes = append(l.Nodes, n)
 		}
 	default:
-		return nil, parseError(Vercel, "its content is neither a string nor an array of parts")
+		return l.Errorf("its content is neither a string nor an array of parts")
 	}
-	return l, nil
+	return nil
 }
 
-// literalNode is a text that is a string of its own, no entry of a list.
-func (l *layout) literalNode(v rawjson.Value) node {
-	return node{
-		part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()},
-		list: -1, value: v, vacant: `""`, block: true,
-	}
-}
-
-// vercelPart reads one part of a message, or of a result's content, whose types differ from each other.
-func (l *layout) vercelPart(v rawjson.Value) node {
+// part reads one part of a message, or of a result's content, whose types differ from each other.
+func (f vercel) part(l *layout.Layout, v rawjson.Value) layout.Node {
 	at := v.Members()
 	str := func(keys ...string) string {
 		for _, key := range keys {
@@ -126,12 +96,12 @@ func (l *layout) vercelPart(v rawjson.Value) node {
 		}
 		return ""
 	}
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Type: str("type"), Raw: v.Raw()}}
-	p := &n.part
+	n := layout.Node{Block: true, Part: pipeline.Part{Kind: pipeline.PartOpaque, Type: str("type"), Raw: v.Raw()}}
+	p := &n.Part
 	switch p.Type {
 	case "text":
 		if at["text"].IsString() {
-			p.Kind, p.Text, n.value = pipeline.PartText, str("text"), at["text"]
+			p.Kind, p.Text, n.Value = pipeline.PartText, str("text"), at["text"]
 		}
 	case "reasoning":
 		p.Kind, p.Text = pipeline.PartReasoning, str("text")
@@ -142,86 +112,69 @@ func (l *layout) vercelPart(v rawjson.Value) node {
 		if strings.HasPrefix(p.Type, "image") || strings.HasPrefix(p.MediaType, "image/") {
 			p.Kind = pipeline.PartImage
 		}
-		fromAddress(p, vercelCodec{}.address(*p))
+		media.FromAddress(p, f.address(*p))
 	case "tool-call":
-		p.Kind, p.CallID, p.Name, n.block = pipeline.PartToolCall, str("toolCallId"), str("toolName"), false
-		n.insert, n.key = v.End()-1, "input"
+		p.Kind, p.CallID, p.Name, n.Block = pipeline.PartToolCall, str("toolCallId"), str("toolName"), false
+		n.Insert, n.Key = v.End()-1, "input"
 		for _, key := range []string{"args", "input"} {
 			if in, ok := at[key]; ok {
-				p.Input, n.value = in.TextOrRaw(), in
+				p.Input, n.Value = in.TextOrRaw(), in
 			}
 		}
 	case "tool-result":
-		l.vercelResult(&n, v, at)
+		f.result(l, &n, v, at)
 		p.Name = str("toolName")
 	}
 	return n
 }
 
-// vercelResult reads a result, whose content is {"type":…,"value":…} under output, or anything under result.
-func (l *layout) vercelResult(n *node, v rawjson.Value, at map[string]rawjson.Value) {
-	p := &n.part
-	p.Kind, p.CallID, n.block = pipeline.PartToolResult, at["toolCallId"].Text(), false
+// result reads a result, whose content is {"type":…,"value":…} under output, or anything under result.
+func (f vercel) result(l *layout.Layout, n *layout.Node, v rawjson.Value, at map[string]rawjson.Value) {
+	p := &n.Part
+	p.Kind, p.CallID, n.Block = pipeline.PartToolResult, at["toolCallId"].Text(), false
 	p.IsError = at["isError"].IsTrue()
-	n.insert, n.key = v.End()-1, "output"
+	n.Insert, n.Key = v.End()-1, "output"
 	output, isNew := at["output"]
 	if !isNew {
 		if old, ok := at["result"]; ok {
-			n.value, n.key = old, "result"
-			n.content = l.anyContent(old)
+			n.Value, n.Key = old, "result"
+			n.Content = layout.AnyContent(old)
 			return
 		}
 	}
-	n.value = output
+	n.Value = output
 	typ := output.Get("type").Text()
 	p.IsError = p.IsError || strings.HasPrefix(typ, "error") || typ == "execution-denied"
 	isError := p.IsError
-	n.as = func(text string) ([]byte, error) { return vercelOutput(text, isError), nil }
+	n.As = func(text string) ([]byte, error) { return f.output(text, isError), nil }
 	value, _ := output.Lookup("value")
 	switch {
 	case typ == "content" && value.IsArray():
 		els := value.Elements()
-		row := l.addList(newList(els))
+		row := l.AddList(layout.NewList(els))
 		for i, el := range els {
-			c := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: el.Raw()}}
+			c := layout.Node{Block: true, Part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: el.Raw()}}
 			if el.IsObject() {
-				c = l.vercelPart(el)
+				c = f.part(l, el)
 			}
-			c.list, c.index = row, i
-			n.content = append(n.content, c)
+			c.List, c.Index = row, i
+			n.Content = append(n.Content, c)
 		}
 	case typ == "execution-denied":
 		if reason, _ := output.Lookup("reason"); reason.IsString() {
-			n.content = []node{l.literalNode(reason)}
+			n.Content = []layout.Node{layout.Text(reason)}
 		}
 	default:
-		n.content = l.anyContent(value)
+		n.Content = layout.AnyContent(value)
 	}
-}
-
-// anyContent is a result that may be any JSON: a string as a text, anything else as its JSON.
-func (l *layout) anyContent(v rawjson.Value) []node {
-	switch v.Kind() {
-	case rawjson.Missing, rawjson.Null:
-		return nil
-	case rawjson.String:
-		if v.IsEmpty() {
-			return nil
-		}
-		return []node{l.literalNode(v)}
-	}
-	return []node{{
-		part: pipeline.Part{Kind: pipeline.PartText, Text: string(v.Raw()), Raw: v.Raw()},
-		list: -1, value: v, vacant: `""`, block: true,
-	}}
 }
 
 // address reads {"image":…}, {"data":…} or {"url":…}: base64, a data URL or an address.
-func (vercelCodec) address(p pipeline.Part) string {
+func (vercel) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
 	for _, key := range []string{"image", "data", "url"} {
 		if s := rawjson.Root(b).Get(key).Text(); s != "" {
-			return base64URL(p.MediaType, s)
+			return media.Base64URL(p.MediaType, s)
 		}
 	}
 	return ""
@@ -229,7 +182,7 @@ func (vercelCodec) address(p pipeline.Part) string {
 
 // ---- files
 
-func detectVercel(s rawjson.Outline) bool {
+func (vercel) detect(s rawjson.Outline) bool {
 	if s.Has("steps[].run_id") && s.Has("steps[].input") {
 		return true
 	}
@@ -248,8 +201,8 @@ func detectVercel(s rawjson.Outline) bool {
 // vercelPaths are where the messages of a file are.
 var vercelPaths = []string{"messages", "prompt", ""}
 
-func openVercel(s *stream, o Options) source {
-	if sk := rawjson.OutlineOf(s.window()); sk.Has("steps[].run_id", "runs[].started_at") {
+func (vercel) open(s *jsonstream.Reader, o Options) source {
+	if sk := rawjson.OutlineOf(s.Window()); sk.Has("steps[].run_id", "runs[].started_at") {
 		return openArrays(s, o, Meta{Format: Vercel, Source: sourceDevtools}, &devtools{hold: holdBytes}, "steps")
 	}
 	return openArrays(s, o, Meta{Format: Vercel}, vercelMessages{}, vercelPaths...)
@@ -258,7 +211,7 @@ func openVercel(s *stream, o Options) source {
 type vercelMessages struct{}
 
 func (vercelMessages) record(out *scribe, b []byte, line int) error {
-	m, err := decodeVercel(b)
+	m, err := decode(vercel{}, b)
 	if err == nil {
 		out.message(line, m)
 	}
@@ -267,28 +220,28 @@ func (vercelMessages) record(out *scribe, b []byte, line int) error {
 
 func (vercelMessages) end(out *scribe, around []byte) error {
 	if around != nil {
-		vercelMeta(&out.meta, around)
+		vercel{}.meta(&out.meta, around)
 	}
 	return nil
 }
 
-// vercelMeta reads what stands beside messages: the arguments of the SDK's call.
-func vercelMeta(m *Meta, around []byte) {
+// meta reads what stands beside messages: the arguments of the SDK's call.
+func (vercel) meta(m *Meta, around []byte) {
 	m.Envelope = around
-	for key, f := range rawjson.Root(around).Fields() {
+	for key, field := range rawjson.Root(around).Fields() {
 		switch string(key) {
 		case "model", "model_id":
-			m.Model = f.Value.Text()
+			m.Model = field.Value.Text()
 		case "provider":
-			m.Vendor = protocolOf(f.Value.Text())
+			m.Vendor = protocolOf(field.Value.Text())
 		case "system":
-			m.System = f.Value.Present()
+			m.System = field.Value.Present()
 		case "tools":
-			if f.Value.IsArray() {
-				m.Tools = f.Value.Raw()
+			if field.Value.IsArray() {
+				m.Tools = field.Value.Raw()
 			}
 		case "maxOutputTokens", "maxTokens":
-			m.MaxTokens = f.Value.Count()
+			m.MaxTokens = field.Value.Count()
 		}
 	}
 }
@@ -348,7 +301,7 @@ func (d *devtools) record(out *scribe, b []byte, line int) error {
 	}
 	r.model, r.provider = v.Get("model_id").Text(), v.Get("provider").Text()
 	if u := embedded("usage"); u != nil {
-		r.usage = vercelUsage(rawjson.Root(u), r.model)
+		r.usage = vercel{}.usage(rawjson.Root(u), r.model)
 	}
 	d.clock++
 	r.touched = d.clock
@@ -405,7 +358,7 @@ func (d *devtools) give(out *scribe, i int) error {
 	around := prompt.With([]byte("[]"))
 	around = rawjson.AddPair(rawjson.AddPair(around, "model_id", rawjson.Quote(r.model)), "provider",
 		rawjson.Quote(r.provider))
-	vercelMeta(&out.meta, around)
+	vercel{}.meta(&out.meta, around)
 	out.meta.ID = r.id
 	out.begin(r.line)
 	natives := [][]byte{}
@@ -416,7 +369,7 @@ func (d *devtools) give(out *scribe, i int) error {
 		natives = append(natives, answer)
 	}
 	for _, native := range natives {
-		m, err := decodeVercel(native)
+		m, err := decode(vercel{}, native)
 		if err != nil {
 			if err = out.fault(r.line, err); err != nil {
 				return err
@@ -473,11 +426,11 @@ func devtoolsAnswer(output []byte) []byte {
 	if len(blocks) == 0 {
 		return nil
 	}
-	return wrapBlocks("assistant", blocks)
+	return anthropic.Wrap("assistant", blocks)
 }
 
-// vercelUsage reads the SDK's usage: figures, or from version 6 on objects of them.
-func vercelUsage(v rawjson.Value, model string) *Usage {
+// usage reads the SDK's usage: figures, or from version 6 on objects of them.
+func (vercel) usage(v rawjson.Value, model string) *Usage {
 	u := &Usage{Model: model}
 	input, _ := v.Lookup("inputTokens")
 	output, _ := v.Lookup("outputTokens")
@@ -498,8 +451,8 @@ func vercelUsage(v rawjson.Value, model string) *Usage {
 	return u
 }
 
-func writeVercel(out Output) ([]byte, error) {
-	all, err := entriesOf(vercelCodec{}, out.Items)
+func (vercel) write(out Output) ([]byte, error) {
+	all, err := out.entries(vercel{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package transcript
+package transcript_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 
 	"precis/internal/testkit"
 	"precis/pipeline"
+	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/convert"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -25,24 +27,24 @@ func TestWriteFile(t *testing.T) {
 	state := pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSynthetic, Text: "todo: none"}
 	for _, c := range []struct {
 		name, path string
-		to         Format
+		to         transcript.Format
 		tail       int // messages that are kept behind the summary; all, and no summary, when negative
 	}{
-		{"anthropic", "anthropic/request.json", Anthropic, 3},
-		{"anthropic-all", "anthropic/recorded.json", Anthropic, -1},
-		{"openai", "openai/request.json", OpenAI, 2},
-		{"openai-array", "openai/array.json", OpenAI, -1},
-		{"openai-several", "openai/tau.json", OpenAI, -1},
-		{"claude-code", "claude-code/turns.jsonl", ClaudeCode, 2},
-		{"claude-code-nothing-kept", "claude-code/turns.jsonl", ClaudeCode, 0},
-		{"claude-code-from-its-root", "claude-code/turns.jsonl", ClaudeCode, 5},
-		{"claude-code-all", "claude-code/turns.jsonl", ClaudeCode, -1},
-		{"claude-code-to-anthropic", "claude-code/turns.jsonl", Anthropic, 2},
-		{"starts-with-assistant", "claude-code/turns.jsonl", Anthropic, -2},
+		{"anthropic", "anthropic/request.json", transcript.Anthropic, 3},
+		{"anthropic-all", "anthropic/recorded.json", transcript.Anthropic, -1},
+		{"openai", "openai/request.json", transcript.OpenAI, 2},
+		{"openai-array", "openai/array.json", transcript.OpenAI, -1},
+		{"openai-several", "openai/tau.json", transcript.OpenAI, -1},
+		{"claude-code", "claude-code/turns.jsonl", transcript.ClaudeCode, 2},
+		{"claude-code-nothing-kept", "claude-code/turns.jsonl", transcript.ClaudeCode, 0},
+		{"claude-code-from-its-root", "claude-code/turns.jsonl", transcript.ClaudeCode, 5},
+		{"claude-code-all", "claude-code/turns.jsonl", transcript.ClaudeCode, -1},
+		{"claude-code-to-anthropic", "claude-code/turns.jsonl", transcript.Anthropic, 2},
+		{"starts-with-assistant", "claude-code/turns.jsonl", transcript.Anthropic, -2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var all []Output
+			var all []transcript.Output
 			for _, conv := range readFile(t, filepath.Join("testdata", c.path)).Conversations {
 				items := contextOf(conv.Messages)
 				switch {
@@ -52,17 +54,17 @@ func TestWriteFile(t *testing.T) {
 				case c.tail == -2:
 					items = items[1:]
 				}
-				all = append(all, Output{Meta: conv.Meta, Items: items, Trigger: "auto", TokensBefore: 12345})
+				all = append(all, transcript.Output{Meta: conv.Meta, Items: items, Trigger: "auto", TokensBefore: 12345})
 			}
 			var b, again bytes.Buffer
-			if _, err := WriteFile(&b, c.to, all...); err != nil {
+			if _, err := convert.WriteFile(&b, c.to, all...); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, "write-"+c.name+".out", b.String())
-			if _, err := WriteFile(&again, c.to, all...); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
+			if _, err := convert.WriteFile(&again, c.to, all...); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
 				t.Errorf("written twice it is another file: %v", err)
 			}
-			back, err := Read(&b, Options{})
+			back, err := transcript.Read(&b, transcript.Options{})
 			if err != nil || back.Format != c.to || len(back.Conversations) != len(all) {
 				t.Fatalf("read back: %v, format %s, %d conversations", err, back.Format, len(back.Conversations))
 			}
@@ -73,21 +75,21 @@ func TestWriteFile(t *testing.T) {
 func TestWriteFileErrors(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	if _, err := WriteFile(&b, ClaudeCode, Output{Meta: Meta{Format: OpenAI}}); err == nil ||
+	if _, err := convert.WriteFile(&b, transcript.ClaudeCode, transcript.Output{Meta: transcript.Meta{Format: transcript.OpenAI}}); err == nil ||
 		!strings.Contains(err.Error(), "conversation 1: bad_request: no way leads") {
 		t.Errorf("got %v", err)
 	}
 	full := errors.New("disk full")
-	if _, err := WriteFile(failingWriter{full}, OpenAI, Output{Meta: Meta{Format: OpenAI}}); !errors.Is(err, full) {
+	if _, err := convert.WriteFile(failingWriter{full}, transcript.OpenAI, transcript.Output{Meta: transcript.Meta{Format: transcript.OpenAI}}); !errors.Is(err, full) {
 		t.Errorf("got %v", err)
 	}
 	broken := pipeline.Message{Native: []byte("{")}
-	for _, f := range Formats() {
-		o := Output{
-			Meta:  Meta{Format: f},
+	for _, f := range transcript.Formats() {
+		o := transcript.Output{
+			Meta:  transcript.Meta{Format: f},
 			Items: []pipeline.ContextItem{{Message: &broken, Edits: []pipeline.Edit{drop(0, -1)}}},
 		}
-		if _, err := WriteFile(&b, f, o); err == nil || !strings.Contains(err.Error(), "entry 0 of the context") {
+		if _, err := convert.WriteFile(&b, f, o); err == nil || !strings.Contains(err.Error(), "entry 0 of the context") {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
@@ -159,14 +161,14 @@ func TestWrittenSessionsCanBeResumed(t *testing.T) {
 				made := pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSummary, Text: "S"}
 				items := append([]pipeline.ContextItem{{Made: &made}}, contextOf(tail)...)
 				var b bytes.Buffer
-				if _, err := WriteFile(&b, ClaudeCode, Output{Meta: conv.Meta, Items: items}); err != nil {
+				if _, err := convert.WriteFile(&b, transcript.ClaudeCode, transcript.Output{Meta: conv.Meta, Items: items}); err != nil {
 					t.Fatal(err)
 				}
 				way, boundary := chain(t, b.Bytes())
 				if !boundary {
 					t.Errorf("%d/10: the boundary is not on the chain", share)
 				}
-				back, err := Read(&b, Options{})
+				back, err := transcript.Read(&b, transcript.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -235,9 +237,9 @@ func leafChain(t *testing.T, data []byte) map[string]bool {
 func unlinked(t *testing.T, native []byte) string {
 	t.Helper()
 	var out []string
-	for _, r := range recordsOf(native) {
-		line, _ := r.at.DropKeys(func(key string, _ rawjson.Value) bool { return key == "parentUuid" })
-		out = append(out, string(line))
+	for line := range bytes.SplitSeq(native, []byte{'\n'}) {
+		kept, _ := rawjson.Root(line).DropKeys(func(key string, _ rawjson.Value) bool { return key == "parentUuid" })
+		out = append(out, string(kept))
 	}
 	slices.Sort(out)
 	return strings.Join(out, "\n")

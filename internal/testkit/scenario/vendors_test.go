@@ -18,6 +18,7 @@ import (
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/request"
 )
 
 const good = "<summary>The parts were read one by one; the last question is open.</summary>"
@@ -446,7 +447,7 @@ func mustSend(t *testing.T, format transcript.Format, messages []string, form ll
 	for i, m := range messages {
 		raw[i] = []byte(m)
 	}
-	body, err := transcript.BuildRequest(transcript.Request{Format: format, Model: "m", Messages: raw})
+	body, err := request.Build(request.Input{Format: format, Model: "m", Messages: raw})
 	if err == nil {
 		body, err = llm.WithCompactionEdit(body, form)
 	}

@@ -32,3 +32,15 @@ func SkipSpace(b []byte, i int) int {
 	}
 	return i
 }
+
+// CheckLines returns an error unless b is a row of JSON values with nothing but blanks between them.
+func CheckLines(b []byte) error {
+	for i := SkipSpace(b, 0); i < len(b); i = SkipSpace(b, i) {
+		end, err := Prefix(b[i:])
+		if err != nil {
+			return err
+		}
+		i += end
+	}
+	return nil
+}

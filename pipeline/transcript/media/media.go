@@ -1,4 +1,4 @@
-package transcript
+package media
 
 import (
 	"bytes"
@@ -11,12 +11,31 @@ import (
 	"precis/pipeline"
 )
 
+// base64URL makes a data URL of base64 data, which may be one already, or an address.
+func Base64URL(mediaType, data string) string {
+	if data == "" || strings.HasPrefix(data, "data:") || strings.HasPrefix(data, "http://") ||
+		strings.HasPrefix(data, "https://") {
+		return data
+	}
+	return "data:" + mediaType + ";base64," + data
+}
+
+// fromAddress fills in what an address tells of an image or a file.
+func FromAddress(p *pipeline.Part, url string) {
+	if mediaType, data, ok := SplitDataURL(url); ok {
+		if p.MediaType == "" {
+			p.MediaType = mediaType
+		}
+		Binary(p, data)
+	}
+}
+
 // imageHeadBytes is how much of an image is decoded to find its size: JPEG may put a thumbnail of up to 64 KiB
 // before its own header.
 const imageHeadBytes = 96 << 10
 
 // binaryPart fills in what can be told of base64 data without decoding more than its head.
-func binaryPart(p *pipeline.Part, data string) {
+func Binary(p *pipeline.Part, data string) {
 	p.Bytes = decodedSize(data)
 	if p.Kind != pipeline.PartImage {
 		return
@@ -93,7 +112,7 @@ func webpSize(b []byte) (width, height int) {
 }
 
 // dataURL takes a data: URL apart; ok is false for any other address.
-func dataURL(url string) (mediaType, data string, ok bool) {
+func SplitDataURL(url string) (mediaType, data string, ok bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	if !ok {
 		return "", "", false
@@ -105,4 +124,13 @@ func dataURL(url string) (mediaType, data string, ok bool) {
 	mediaType, isBase64 := strings.CutSuffix(head, ";base64")
 	mediaType, _, _ = strings.Cut(mediaType, ";")
 	return mediaType, data, isBase64
+}
+
+func FromDataURL(p *pipeline.Part, url string) {
+	mediaType, data, ok := SplitDataURL(url)
+	if !ok {
+		return
+	}
+	p.MediaType = mediaType
+	Binary(p, data)
 }

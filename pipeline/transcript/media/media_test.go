@@ -1,4 +1,4 @@
-package transcript
+package media
 
 import (
 	"bytes"
@@ -62,7 +62,7 @@ func TestImageSizes(t *testing.T) {
 			{", without padding", base64.RawStdEncoding.EncodeToString(c.file)},
 		} {
 			p := pipeline.Part{Kind: pipeline.PartImage}
-			binaryPart(&p, variant.data)
+			Binary(&p, variant.data)
 			if p.Width != c.w || p.Height != c.h || p.MediaType != c.mediaType || p.Bytes != len(c.file) {
 				t.Errorf("%s%s: %d×%d %q %d bytes, want %d×%d %q %d bytes", c.name, variant.name,
 					p.Width, p.Height, p.MediaType, p.Bytes, c.w, c.h, c.mediaType, len(c.file))
@@ -70,7 +70,7 @@ func TestImageSizes(t *testing.T) {
 		}
 	}
 	p := pipeline.Part{Kind: pipeline.PartImage, MediaType: "image/given"}
-	if binaryPart(&p, "%%%"); p.Width != 0 || p.MediaType != "image/given" {
+	if Binary(&p, "%%%"); p.Width != 0 || p.MediaType != "image/given" {
 		t.Errorf("no base64 gives %+v", p)
 	}
 }
@@ -96,9 +96,22 @@ func TestDataURL(t *testing.T) {
 		{"https://example.com/a.png", "", "", false},
 		{"data:broken", "", "", false},
 	} {
-		mediaType, data, ok := dataURL(c.url)
+		mediaType, data, ok := SplitDataURL(c.url)
 		if mediaType != c.mediaType || data != c.data || ok != c.ok {
 			t.Errorf("%s: %q %q %v", c.url, mediaType, data, ok)
 		}
 	}
+}
+
+// FuzzImageSize looks for a head of an image that breaks its reader.
+func FuzzImageSize(f *testing.F) {
+	f.Add([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x02\x00\x00\x00\x03"))
+	f.Add([]byte("\xff\xd8\xff\xe0\x00\x10JFIF"))
+	f.Add([]byte("GIF89a\x02\x00\x03\x00"))
+	f.Add([]byte("RIFF\x00\x00\x00\x00WEBPVP8X\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, w, h := imageSize(b); w < 0 || h < 0 {
+			t.Fatalf("%d×%d", w, h)
+		}
+	})
 }

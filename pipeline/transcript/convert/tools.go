@@ -1,10 +1,11 @@
-package transcript
+package convert
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -19,7 +20,7 @@ var (
 )
 
 // convertTools writes tool definitions anew. Tools that the vendor runs itself have no counterpart.
-func convertTools(tools json.RawMessage, from, to Format) (json.RawMessage, []Loss) {
+func convertTools(tools json.RawMessage, from, to transcript.Format) (json.RawMessage, []Loss) {
 	if len(tools) == 0 || from == to || from.API() == to || to.API() == from || rawjson.Check(tools) != nil ||
 		!rawjson.Root(tools).IsArray() {
 		return tools, nil
@@ -39,7 +40,7 @@ func convertTools(tools json.RawMessage, from, to Format) (json.RawMessage, []Lo
 		return nil, losses
 	}
 	b := fmt.Appendf(nil, "[%s]", rawjson.Join(out))
-	if to == Google {
+	if to == transcript.Google {
 		b = fmt.Appendf(nil, `[{"functionDeclarations":%s}]`, b)
 	}
 	return b, losses
@@ -106,7 +107,7 @@ func readTool(v rawjson.Value, schemaKeys ...string) tool {
 	return t
 }
 
-func writeTool(t tool, to Format) []byte {
+func writeTool(t tool, to transcript.Format) []byte {
 	name := rawjson.Quote(toolName(rawjson.Unquote(t.name)))
 	schema := t.schema
 	if schema == nil {
@@ -118,12 +119,12 @@ func writeTool(t tool, to Format) []byte {
 	}
 	head, key, tail := `{"type":"function","function":{"name":`, `,"parameters":`, "}}"
 	switch to {
-	case Anthropic:
+	case transcript.Anthropic:
 		head, key, tail = `{"name":`, `,"input_schema":`, "}"
 		name = t.name
-	case OpenAIResponses:
+	case transcript.OpenAIResponses:
 		head, tail = `{"type":"function","name":`, `,"strict":false}`
-	case Google:
+	case transcript.Google:
 		head, key, tail = `{"name":`, `,"parametersJsonSchema":`, "}"
 		name = rawjson.Quote(googleName(rawjson.Unquote(t.name)))
 	}
@@ -145,17 +146,17 @@ func lowerTypes(schema []byte) []byte {
 				walk(el)
 			}
 		case rawjson.Object:
-			for key, f := range v.Fields() {
-				s, isText := f.Value.Str()
+			for key, field := range v.Fields() {
+				s, isText := field.Value.Str()
 				switch {
 				case string(key) == "type" && isText:
-					all = append(all, f.Value.Replace(rawjson.Quote(strings.ToLower(s))))
-				case string(key) == "properties" && f.Value.IsObject(): // a property may be called "type"
-					for _, p := range f.Value.Fields() {
+					all = append(all, field.Value.Replace(rawjson.Quote(strings.ToLower(s))))
+				case string(key) == "properties" && field.Value.IsObject(): // a property may be called "type"
+					for _, p := range field.Value.Fields() {
 						walk(p.Value)
 					}
 				case string(key) != "enum" && string(key) != "default" && string(key) != "example":
-					walk(f.Value)
+					walk(field.Value)
 				}
 			}
 		}

@@ -1,4 +1,4 @@
-package transcript
+package convert
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"precis/pipeline"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/responses"
 )
 
 // responses writes items. A message becomes one item for each run of what it says, and one for each call and result.
@@ -114,13 +115,13 @@ func (c *converter) responsesPart(p pipeline.Part, role pipeline.Role) []byte {
 	if role == pipeline.RoleAssistant {
 		typ = "output_text"
 	}
-	say := func(s string) []byte { return itemTextPart(typ, rawjson.Quote(s)) }
+	say := func(s string) []byte { return responses.TextPart(typ, rawjson.Quote(s)) }
 	switch p.Kind {
 	case pipeline.PartText:
 		if strings.TrimSpace(p.Text) == "" {
 			return nil
 		}
-		return itemTextPart(typ, literal(p))
+		return responses.TextPart(typ, literal(p))
 	case pipeline.PartReasoning:
 		c.lose("reasoning", "only the vendor that made it can use it")
 		return nil

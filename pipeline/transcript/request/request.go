@@ -1,4 +1,4 @@
-package transcript
+package request
 
 import (
 	"bytes"
@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/google"
 )
 
 // Request is a request body in pieces.
-type Request struct {
+type Input struct {
 	// Format is that of an API.
-	Format Format
+	Format transcript.Format
 	// Envelope is the request object that the messages go into, as Meta has it; nil for a new one.
 	Envelope json.RawMessage
 	// System and Tools are what the model is to see now. Where the envelope says the same, its bytes stay. For
@@ -47,33 +49,33 @@ const DefaultMaxTokens = 8192
 // BuildRequest writes a request body. The keys of the envelope keep their order and their bytes, and keys that
 // are missing come last, so that the body begins with the same bytes as the request that the envelope was taken
 // from, up to the end of the last message that they share.
-func BuildRequest(r Request) ([]byte, error) {
+func Build(r Input) ([]byte, error) {
 	switch r.Format {
-	case Anthropic, OpenAIResponses:
-	case OpenAI:
+	case transcript.Anthropic, transcript.OpenAIResponses:
+	case transcript.OpenAI:
 		if len(r.System) == 0 {
 			break
 		}
 		if err := r.systemMessage(); err != nil {
 			return nil, err
 		}
-	case Google:
+	case transcript.Google:
 		var err error
-		if r.Messages, err = joinContents(r.Messages); err != nil {
+		if r.Messages, err = google.Join(r.Messages); err != nil {
 			return nil, err
 		}
 	default:
 		return nil, pipeline.Errorf(pipeline.BadRequest,
-			"a request cannot be written in format %q: it has none; convert to one of %s", r.Format, apiNames())
+			"a request cannot be written in format %q: it has none; convert to one of %s", r.Format, transcript.APINames())
 	}
 	e, err := r.envelope()
 	if err != nil {
 		return nil, err
 	}
-	at, ok := rawjson.Root(e).Lookup(messagesKey(r.Format))
+	at, ok := rawjson.Root(e).Lookup(r.Format.MessagesKey())
 	if !ok || !at.IsArray() {
 		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of a request has no array of messages under %q",
-			messagesKey(r.Format))
+			r.Format.MessagesKey())
 	}
 	opening, sep, closing := readLayout(e, at)
 	out := make([]byte, 0, len(e)+len(r.Append)+size(r.Messages, sep))
@@ -96,15 +98,10 @@ func BuildRequest(r Request) ([]byte, error) {
 	return append(out, e[at.End()-1:]...), nil
 }
 
-// messagesKey is the key of the messages in a request of an API.
-func messagesKey(f Format) string {
-	switch f {
-	case OpenAIResponses:
-		return "input"
-	case Google:
-		return "contents"
-	}
-	return "messages"
+// codec is that of the messages. Build has found out that there is one.
+func (r Input) codec() transcript.Codec {
+	c, _ := transcript.CodecFor(r.Format)
+	return c
 }
 
 func size(messages [][]byte, sep []byte) int {
@@ -126,17 +123,17 @@ func readLayout(e []byte, at rawjson.Value) (opening, sep, closing []byte) {
 }
 
 // systemMessage puts the system prompt in front of the messages.
-func (r *Request) systemMessage() error {
+func (r *Input) systemMessage() error {
 	if len(r.Messages) > 0 {
-		if m, err := (openAICodec{}).Decode(r.Messages[0]); err == nil && m.Role == pipeline.RoleSystem {
+		if m, err := r.codec().Decode(r.Messages[0]); err == nil && m.Role == pipeline.RoleSystem {
 			return nil
 		}
 	}
-	s := plainText(r.System)
+	s := PlainText(r.System)
 	if strings.TrimSpace(s) == "" {
 		return nil
 	}
-	b, err := openAICodec{}.Make(pipeline.Made{Role: pipeline.RoleSystem, Text: s})
+	b, err := r.codec().Make(pipeline.Made{Role: pipeline.RoleSystem, Text: s})
 	if err != nil {
 		return err
 	}
@@ -145,7 +142,7 @@ func (r *Request) systemMessage() error {
 }
 
 // plainText is the text of a system prompt: a string, an array of text blocks, or a content of Gemini's.
-func plainText(b []byte) string {
+func PlainText(b []byte) string {
 	if rawjson.Check(b) != nil {
 		return ""
 	}
@@ -176,39 +173,39 @@ func plainText(b []byte) string {
 }
 
 // envelope gives the envelope with everything in it but the messages.
-func (r Request) envelope() ([]byte, error) {
+func (r Input) envelope() ([]byte, error) {
 	if len(r.Envelope) == 0 {
-		r.Envelope = newEnvelope(Meta{Format: r.Format, Model: r.Model})
+		r.Envelope = transcript.Meta{Format: r.Format, Model: r.Model}.NewEnvelope()
 	}
 	e := []byte(r.Envelope)
 	if err := rawjson.Check(e); err != nil || !rawjson.Root(e).IsObject() {
 		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of a request is no JSON object")
 	}
 	w := envelopeWriter{e: e, have: map[string]rawjson.Value{}}
-	for key, f := range rawjson.Root(e).Fields() {
-		w.have[string(key)] = f.Value
+	for key, field := range rawjson.Root(e).Fields() {
+		w.have[string(key)] = field.Value
 	}
 	if r.Model != "" && !sameModel(w.have["model"].Text(), r.Model) {
-		w.set("model", modelName(r.Format, r.Model))
+		w.set("model", r.Format.ModelJSON(r.Model))
 	}
-	if !w.has(messagesKey(r.Format)) {
-		w.set(messagesKey(r.Format), []byte("[]"))
+	if !w.has(r.Format.MessagesKey()) {
+		w.set(r.Format.MessagesKey(), []byte("[]"))
 	}
 	switch r.Format {
-	case Anthropic:
+	case transcript.Anthropic:
 		r.anthropicEnvelope(&w)
-	case OpenAI:
+	case transcript.OpenAI:
 		if r.MaxTokens > 0 && !w.has("max_tokens", "max_completion_tokens") {
 			w.set("max_completion_tokens", rawjson.Decimal(r.MaxTokens))
 		}
-	case OpenAIResponses:
-		if s := plainText(r.System); strings.TrimSpace(s) != "" && plainText(w.value("instructions")) != s {
+	case transcript.OpenAIResponses:
+		if s := PlainText(r.System); strings.TrimSpace(s) != "" && PlainText(w.value("instructions")) != s {
 			w.set("instructions", rawjson.Quote(s))
 		}
 		if r.MaxTokens > 0 && !w.has("max_output_tokens") {
 			w.set("max_output_tokens", rawjson.Decimal(r.MaxTokens))
 		}
-	case Google:
+	case transcript.Google:
 		r.googleEnvelope(&w)
 	}
 	// No tools are said by no key: OpenAI refuses an empty list.
@@ -262,7 +259,7 @@ func (w *envelopeWriter) done() []byte {
 	return rawjson.Apply(e, rawjson.Insert(end, w.more))
 }
 
-func (r Request) anthropicEnvelope(w *envelopeWriter) {
+func (r Input) anthropicEnvelope(w *envelopeWriter) {
 	if len(r.System) > 0 && !rawjson.Same(w.value("system"), r.System) {
 		w.set("system", r.System)
 	}
@@ -281,10 +278,10 @@ func (r Request) anthropicEnvelope(w *envelopeWriter) {
 }
 
 // unforce takes back what would keep a model from answering in text.
-func (r Request) unforce(w *envelopeWriter) {
+func (r Input) unforce(w *envelopeWriter) {
 	choice := w.have["tool_choice"]
 	switch r.Format {
-	case Anthropic:
+	case transcript.Anthropic:
 		switch choice.Get("type").Text() {
 		case "any", "tool":
 			w.set("tool_choice", []byte(`{"type":"auto"}`))
@@ -301,9 +298,9 @@ func (r Request) unforce(w *envelopeWriter) {
 		if w.have["output_format"].IsObject() {
 			w.set("output_format", []byte("null"))
 		}
-	case Google:
+	case transcript.Google:
 		unforceGoogle(w)
-	case OpenAIResponses:
+	case transcript.OpenAIResponses:
 		if choice.IsObject() || choice.Text() == "required" {
 			w.set("tool_choice", []byte(`"auto"`))
 		}
@@ -330,7 +327,7 @@ func (r Request) unforce(w *envelopeWriter) {
 }
 
 // thinking says whether the request asks for thinking and sends some back.
-func (r Request) thinking(at rawjson.Value) bool {
+func (r Input) thinking(at rawjson.Value) bool {
 	switch at.Get("type").Text() {
 	case "enabled", "adaptive":
 	default:
@@ -340,7 +337,7 @@ func (r Request) thinking(at rawjson.Value) bool {
 		if !bytes.Contains(native, []byte(`thinking"`)) {
 			continue
 		}
-		m, err := anthropicCodec{}.Decode(native)
+		m, err := r.codec().Decode(native)
 		if err != nil {
 			continue
 		}
@@ -391,5 +388,5 @@ func dated(long, short string) bool {
 	if !ok {
 		return false
 	}
-	return rest == "" || rest == "-latest" || len(rest) > 6 && strings.Trim(rest, "-@0123456789") == ""
+	return rest == "" || rest == "-latest" || len(rest) > 6 && strings.Trim(rest, "-0123456789") == ""
 }

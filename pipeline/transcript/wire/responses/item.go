@@ -1,4 +1,4 @@
-package transcript
+package responses
 
 import (
 	"cmp"
@@ -7,28 +7,20 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/layout"
+	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
 )
 
-// Items of the Responses API, which are also what Codex keeps in its files. Each is a message of its own: what the
-// model says, thinks and calls comes as a row of items, and so does what its tools gave back.
-
-// An item is what was read of one, beside its nodes.
-type item struct {
-	typ  string
-	role pipeline.Role // set where the item's type alone decides
-	kind pipeline.Kind
-}
-
 // itemFields are the values of an item that matter here.
-type itemFields struct {
+type fields struct {
 	typ, role, content, id, callID, name       rawjson.Value
 	arguments, input, action, operation, code  rawjson.Value
 	output, result, outputs, results, tools    rawjson.Value
 	queries, summary, status, errorText, label rawjson.Value
 }
 
-func (f *itemFields) read(v rawjson.Value) {
+func (f *fields) read(v rawjson.Value) {
 	v.Read(rawjson.Want{
 		{"type", &f.typ},
 		{"role", &f.role},
@@ -55,52 +47,49 @@ func (f *itemFields) read(v rawjson.Value) {
 }
 
 // item appends the nodes of the item at v.
-func (l *layout) item(format Format, v rawjson.Value) (item, error) {
+func Read(l *layout.Layout, v rawjson.Value) error {
 	if !v.IsObject() {
-		return item{}, parseError(format, "it is no object")
+		return l.Errorf("it is no object")
 	}
-	var f itemFields
+	l.Input = newInput
+	var f fields
 	f.read(v)
-	it := item{typ: f.typ.Text()}
-	switch {
-	case it.typ == "message", it.typ == "" && !f.role.IsMissing():
-		return it, l.itemText(format, f)
-	case it.typ == "":
-		return it, parseError(format, "it has neither a type nor a role")
-	case it.typ == "agent_message":
+	switch typ := f.typ.Text(); {
+	case typ == "message", typ == "" && !f.role.IsMissing():
+		return readMessage(l, f)
+	case typ == "":
+		return l.Errorf("it has neither a type nor a role")
+	case typ == "agent_message":
 		// What another agent of the same run said to this one.
-		it.role, it.kind = pipeline.RoleUser, pipeline.KindSynthetic
-		l.role = "user"
-		nodes, err := l.itemContent(f.content)
-		l.nodes = append(l.nodes, nodes...)
-		return it, err
-	case it.typ == "reasoning":
-		it.role = pipeline.RoleAssistant
-		l.one(node{part: pipeline.Part{
-			Kind: pipeline.PartReasoning, Type: it.typ, Text: itemReasoning(f),
-			Raw: v.Raw(),
+		l.Decide(pipeline.RoleUser, pipeline.KindSynthetic)
+		nodes, err := readContent(l, f.content)
+		l.Nodes = append(l.Nodes, nodes...)
+		return err
+	case typ == "reasoning":
+		l.Decide(pipeline.RoleAssistant, pipeline.KindOrdinary)
+		addItem(l, layout.Node{Part: pipeline.Part{
+			Kind: pipeline.PartReasoning, Type: typ, Text: reasoningText(f), Raw: v.Raw(),
 		}})
-	case strings.HasSuffix(it.typ, "_output") && !f.resultID(it.typ).IsMissing():
-		it.role = pipeline.RoleTool
-		return it, l.itemResult(it.typ, f, v)
-	case strings.HasSuffix(it.typ, "_call") && f.callID.IsString(),
-		it.typ == "program" && f.callID.IsString():
-		it.role = pipeline.RoleAssistant
-		l.one(l.itemCall(it.typ, f, v))
-	case strings.HasSuffix(it.typ, "_call"):
-		it.role = pipeline.RoleAssistant
-		l.vendorCall(it.typ, f, v)
+	case strings.HasSuffix(typ, "_output") && !f.resultID(typ).IsMissing():
+		l.Decide(pipeline.RoleTool, pipeline.KindOrdinary)
+		return readResult(l, typ, f, v)
+	case strings.HasSuffix(typ, "_call") && f.callID.IsString(), typ == "program" && f.callID.IsString():
+		l.Decide(pipeline.RoleAssistant, pipeline.KindOrdinary)
+		addItem(l, readCall(typ, f, v))
+	case strings.HasSuffix(typ, "_call"):
+		l.Decide(pipeline.RoleAssistant, pipeline.KindOrdinary)
+		readVendorCall(l, typ, f, v)
 	default:
-		it.role, it.kind = opaqueItem(it.typ)
-		l.one(node{part: pipeline.Part{Kind: pipeline.PartOpaque, Type: it.typ, Raw: v.Raw()}, block: true})
+		l.Decide(opaqueItem(typ))
+		addItem(l, layout.Node{Part: pipeline.Part{Kind: pipeline.PartOpaque, Type: typ, Raw: v.Raw()}, Block: true})
 	}
-	return it, nil
+	return nil
 }
 
 // one adds a node that is the item as a whole.
-func (l *layout) one(n node) {
-	n.list = -1
-	l.nodes = append(l.nodes, n)
+func addItem(l *layout.Layout, n layout.Node) {
+	n.List = -1
+	l.Nodes = append(l.Nodes, n)
 }
 
 // opaqueItem says whose words an item is of which no more is known than its type.
@@ -116,35 +105,35 @@ func opaqueItem(typ string) (pipeline.Role, pipeline.Kind) {
 	return pipeline.RoleAssistant, pipeline.KindOrdinary // compaction, item_reference, mcp_list_tools…
 }
 
-func (l *layout) itemText(format Format, f itemFields) error {
-	l.role = f.role.Text()
-	switch l.role {
+func readMessage(l *layout.Layout, f fields) error {
+	l.Role = f.role.Text()
+	switch l.Role {
 	case "user", "assistant", "system", "developer":
 	case "":
-		return parseError(format, "a message item has no role")
+		return l.Errorf("a message item has no role")
 	default:
-		return parseError(format, "its role is not user, assistant, system or developer")
+		return l.Errorf("its role is not user, assistant, system or developer")
 	}
 	typ := "input_text"
-	if l.role == "assistant" {
+	if l.Role == "assistant" {
 		typ = "output_text"
 	}
-	l.entry = func(s string) []byte { return itemTextPart(typ, rawjson.Quote(s)) }
+	l.Entry = func(s string) []byte { return TextPart(typ, rawjson.Quote(s)) }
 	if f.content.IsMissing() {
-		return parseError(format, "it has no content")
+		return l.Errorf("it has no content")
 	}
-	nodes, err := l.itemContent(f.content)
-	l.nodes = append(l.nodes, nodes...)
+	nodes, err := readContent(l, f.content)
+	l.Nodes = append(l.Nodes, nodes...)
 	return err
 }
 
 // itemTextPart writes a text part; lit is its text as JSON.
-func itemTextPart(typ string, lit []byte) []byte {
+func TextPart(typ string, lit []byte) []byte {
 	return fmt.Appendf(nil, `{"type":%s,"text":%s}`, rawjson.Quote(typ), lit)
 }
 
 // itemContent reads a content or an output: a string, or an array of parts.
-func (l *layout) itemContent(v rawjson.Value) ([]node, error) {
+func readContent(l *layout.Layout, v rawjson.Value) ([]layout.Node, error) {
 	switch v.Kind() {
 	case rawjson.Missing, rawjson.Null:
 		return nil, nil
@@ -152,56 +141,56 @@ func (l *layout) itemContent(v rawjson.Value) ([]node, error) {
 		if v.IsEmpty() {
 			return nil, nil
 		}
-		return []node{{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()},
-			list: -1, value: v, vacant: `""`, block: true,
+		return []layout.Node{{
+			Part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()},
+			List: -1, Value: v, Vacant: `""`, Block: true,
 		}}, nil
 	case rawjson.Array:
 		els := v.Elements()
-		row := l.addList(list{siblings: els, whole: v, vacant: `""`, parent: -1})
-		nodes := make([]node, 0, len(els))
+		row := l.AddList(layout.List{Siblings: els, Whole: v, Vacant: `""`, Parent: -1})
+		nodes := make([]layout.Node, 0, len(els))
 		for i, el := range els {
-			n := l.itemPart(el)
-			n.list, n.index = row, i
+			n := readPart(el)
+			n.List, n.Index = row, i
 			nodes = append(nodes, n)
 		}
 		return nodes, nil
 	case rawjson.Object: // a screenshot
-		n := l.itemPart(v)
-		n.list, n.fixed = -1, true
-		return []node{n}, nil
+		n := readPart(v)
+		n.List, n.Fixed = -1, true
+		return []layout.Node{n}, nil
 	}
-	return nil, parseError(OpenAIResponses, "its content is neither a string nor an array of parts")
+	return nil, l.Errorf("its content is neither a string nor an array of parts")
 }
 
 // itemPart reads one part of a content.
-func (l *layout) itemPart(v rawjson.Value) node {
+func readPart(v rawjson.Value) layout.Node {
 	if v.IsString() {
-		return node{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()}, value: v,
-			block: true,
+		return layout.Node{
+			Part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()}, Value: v,
+			Block: true,
 		}
 	}
-	n := node{block: true, part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.Raw()}}
-	p := &n.part
+	n := layout.Node{Block: true, Part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.Raw()}}
+	p := &n.Part
 	if !v.IsObject() {
 		return n
 	}
 	var txt, refusal, filename, stdout, stderr rawjson.Value
-	for key, f := range v.Fields() {
+	for key, field := range v.Fields() {
 		switch string(key) {
 		case "type":
-			p.Type = f.Value.Text()
+			p.Type = field.Value.Text()
 		case "text":
-			txt = f.Value
+			txt = field.Value
 		case "refusal":
-			refusal = f.Value
+			refusal = field.Value
 		case "filename":
-			filename = f.Value
+			filename = field.Value
 		case "stdout":
-			stdout = f.Value
+			stdout = field.Value
 		case "stderr":
-			stderr = f.Value
+			stderr = field.Value
 		}
 	}
 	switch p.Type {
@@ -210,47 +199,42 @@ func (l *layout) itemPart(v rawjson.Value) node {
 		fallthrough
 	case "input_text", "output_text", "text", "summary_text", "reasoning_text":
 		if s, ok := txt.Str(); ok {
-			p.Kind, p.Text, n.value = pipeline.PartText, s, txt
+			p.Kind, p.Text, n.Value = pipeline.PartText, s, txt
 		}
 	case "input_image", "computer_screenshot", "image":
 		p.Kind = pipeline.PartImage
-		fromAddress(p, itemAddress(*p))
+		media.FromAddress(p, Address(*p))
 	case "input_file", "input_audio":
 		p.Kind, p.Name = pipeline.PartFile, filename.Text()
-		fromAddress(p, itemAddress(*p))
+		media.FromAddress(p, Address(*p))
 	case "": // what a shell gave out
 		if !stdout.IsMissing() || !stderr.IsMissing() {
-			p.Kind, p.Text, n.fixed = pipeline.PartText, joinTexts(stdout.Text(), stderr.Text()), true
+			p.Kind, p.Text, n.Fixed = pipeline.PartText, layout.JoinTexts(stdout.Text(), stderr.Text()), true
 		}
 	}
 	return n
 }
 
-// joinTexts puts texts on lines of their own, blank ones left out.
-func joinTexts(texts ...string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n")
-}
-
 // itemAddress is where an image or a file of an item is: a data URL for what stands in the item itself.
-func itemAddress(p pipeline.Part) string {
+func Address(p pipeline.Part) string {
 	if len(p.Raw) == 0 || !rawjson.Root(p.Raw).IsObject() {
 		return ""
 	}
 	v := rawjson.Root(p.Raw)
 	var data, format string
-	for key, f := range v.Fields() {
+	for key, field := range v.Fields() {
 		switch string(key) {
 		case "image_url", "file_url", "url":
-			if s := f.Value.Text(); s != "" {
+			if s := field.Value.Text(); s != "" {
 				return s
 			}
 		case "file_data", "result":
-			data = cmp.Or(f.Value.Text(), data)
+			data = cmp.Or(field.Value.Text(), data)
 		case "output_format":
-			format = f.Value.Text()
+			format = field.Value.Text()
 		case "input_audio":
-			data = f.Value.Get("data").Text()
-			format = "audio/" + f.Value.Get("format").Text()
+			data = field.Value.Get("data").Text()
+			format = "audio/" + field.Value.Get("format").Text()
 		}
 	}
 	switch {
@@ -259,7 +243,7 @@ func itemAddress(p pipeline.Part) string {
 	case format == "":
 		format = cmp.Or(p.MediaType, mediaOfName(p.Name))
 	}
-	return base64URL(format, data)
+	return media.Base64URL(format, data)
 }
 
 // mediaOfName tells the media type of a file by its name, for the few that a model is given as files.
@@ -271,7 +255,7 @@ func mediaOfName(name string) string {
 }
 
 // itemReasoning is what an item of reasoning lets be read of it.
-func itemReasoning(f itemFields) string {
+func reasoningText(f fields) string {
 	var texts []string
 	for _, list := range []rawjson.Value{f.summary, f.content} {
 		if !list.IsArray() {
@@ -281,15 +265,15 @@ func itemReasoning(f itemFields) string {
 			texts = append(texts, el.Get("text").Text())
 		}
 	}
-	return joinTexts(texts...)
+	return layout.JoinTexts(texts...)
 }
 
 // stringInputs are the types of call whose input is a string to the API, whatever stands in it.
 var stringInputs = []string{"function_call", "custom_tool_call", "program"}
 
 // itemCall reads a call that the client answers.
-func (l *layout) itemCall(typ string, f itemFields, v rawjson.Value) node {
-	n := node{part: pipeline.Part{
+func readCall(typ string, f fields, v rawjson.Value) layout.Node {
+	n := layout.Node{Part: pipeline.Part{
 		Kind: pipeline.PartToolCall, Type: typ, CallID: f.callID.Text(), Raw: v.Raw(),
 		Name: cmp.Or(f.name.Text(), strings.TrimSuffix(typ, "_call")),
 	}}
@@ -297,9 +281,9 @@ func (l *layout) itemCall(typ string, f itemFields, v rawjson.Value) node {
 		if input.IsMissing() {
 			continue
 		}
-		n.value = input
-		if n.part.Input = input.Text(); !input.IsString() {
-			n.part.Input = string(input.Raw())
+		n.Value = input
+		if n.Part.Input = input.Text(); !input.IsString() {
+			n.Part.Input = string(input.Raw())
 		}
 		break
 	}
@@ -307,15 +291,15 @@ func (l *layout) itemCall(typ string, f itemFields, v rawjson.Value) node {
 }
 
 // itemInput is a new input for a tool call: a string where the API has one, else a JSON object.
-func itemInput(n node, text string) ([]byte, error) {
-	if slices.Contains(stringInputs, n.part.Type) {
+func newInput(n layout.Node, text string) ([]byte, error) {
+	if slices.Contains(stringInputs, n.Part.Type) {
 		return rawjson.Quote(text), nil
 	}
-	return anthropicInput(n, text)
+	return layout.ObjectInput(n, text)
 }
 
 // resultID returns the id of the call that a result answers. Results of the local shell name it under "id".
-func (f itemFields) resultID(typ string) rawjson.Value {
+func (f fields) resultID(typ string) rawjson.Value {
 	switch {
 	case f.callID.IsString():
 		return f.callID
@@ -326,8 +310,8 @@ func (f itemFields) resultID(typ string) rawjson.Value {
 }
 
 // itemResult reads the result of a call.
-func (l *layout) itemResult(typ string, f itemFields, v rawjson.Value) error {
-	l.entry = func(s string) []byte { return itemTextPart("input_text", rawjson.Quote(s)) }
+func readResult(l *layout.Layout, typ string, f fields, v rawjson.Value) error {
+	l.Entry = func(s string) []byte { return TextPart("input_text", rawjson.Quote(s)) }
 	out := f.output
 	if typ == "program_output" {
 		out = f.result
@@ -335,31 +319,31 @@ func (l *layout) itemResult(typ string, f itemFields, v rawjson.Value) error {
 	if typ == "tool_search_output" {
 		out = f.tools
 	}
-	n := node{
-		part: pipeline.Part{
+	n := layout.Node{
+		Part: pipeline.Part{
 			Kind: pipeline.PartToolResult, Type: typ, CallID: f.resultID(typ).Text(), Name: f.name.Text(),
 			IsError: f.status.Text() == "failed",
 		},
-		value: out, insert: v.End() - 1, key: "output",
-		fixed: typ == "tool_search_output" || out.IsObject(),
+		Value: out, Insert: v.End() - 1, Key: "output",
+		Fixed: typ == "tool_search_output" || out.IsObject(),
 	}
 	if typ == "shell_call_output" {
-		n.as = func(s string) ([]byte, error) { return shellOutput(s, 0), nil }
+		n.As = func(s string) ([]byte, error) { return shellOutput(s, 0), nil }
 	}
 	if typ == "tool_search_output" {
-		n.content = []node{{
-			part: pipeline.Part{Kind: pipeline.PartText, Text: string(out.Raw()), Raw: out.Raw()},
-			list: -1, fixed: true,
+		n.Content = []layout.Node{{
+			Part: pipeline.Part{Kind: pipeline.PartText, Text: string(out.Raw()), Raw: out.Raw()},
+			List: -1, Fixed: true,
 		}}
-		l.one(n)
+		addItem(l, n)
 		return nil
 	}
-	content, err := l.itemContent(out)
+	content, err := readContent(l, out)
 	if err != nil {
 		return err
 	}
-	n.content = content
-	l.one(n)
+	n.Content = content
+	addItem(l, n)
 	return nil
 }
 
@@ -371,23 +355,23 @@ func shellOutput(s string, exit byte) []byte {
 
 // vendorCall reads a call that the vendor answers itself: the item has call and result in it, so that both stand in
 // one message of the assistant.
-func (l *layout) vendorCall(typ string, f itemFields, v rawjson.Value) {
-	call := l.itemCall(typ, f, v)
-	call.part.CallID, call.fixed, call.value = f.id.Text(), true, rawjson.Value{}
+func readVendorCall(l *layout.Layout, typ string, f fields, v rawjson.Value) {
+	call := readCall(typ, f, v)
+	call.Part.CallID, call.Fixed, call.Value = f.id.Text(), true, rawjson.Value{}
 	if label := f.label.Text(); label != "" {
-		call.part.Name = label + "." + call.part.Name
+		call.Part.Name = label + "." + call.Part.Name
 	}
-	if call.part.Input == "" && !f.queries.IsMissing() {
-		call.part.Input = string(f.queries.Raw())
+	if call.Part.Input == "" && !f.queries.IsMissing() {
+		call.Part.Input = string(f.queries.Raw())
 	}
-	result := node{fixed: true, part: pipeline.Part{
-		Kind: pipeline.PartToolResult, Type: typ, CallID: call.part.CallID, Name: call.part.Name, Raw: v.Raw(),
+	result := layout.Node{Fixed: true, Part: pipeline.Part{
+		Kind: pipeline.PartToolResult, Type: typ, CallID: call.Part.CallID, Name: call.Part.Name, Raw: v.Raw(),
 		IsError: f.errorText.IsString() || f.errorText.IsObject() || f.status.Text() == "failed",
 	}}
 	say := func(s string) {
 		if strings.TrimSpace(s) != "" {
-			result.content = append(result.content,
-				node{fixed: true, list: -1, part: pipeline.Part{Kind: pipeline.PartText, Text: s}})
+			result.Content = append(result.Content,
+				layout.Node{Fixed: true, List: -1, Part: pipeline.Part{Kind: pipeline.PartText, Text: s}})
 		}
 	}
 	say(f.output.Text())
@@ -404,35 +388,31 @@ func (l *layout) vendorCall(typ string, f itemFields, v rawjson.Value) {
 			if !el.IsObject() {
 				continue
 			}
-			if s := joinTexts(el.Get("filename").Text(), el.Get("text").Text(),
+			if s := layout.JoinTexts(el.Get("filename").Text(), el.Get("text").Text(),
 				el.Get("logs").Text()); s != "" {
 				say(s)
 				continue
 			}
-			n := l.itemPart(el)
-			n.list, n.fixed = -1, true
-			result.content = append(result.content, n)
+			n := readPart(el)
+			n.List, n.Fixed = -1, true
+			result.Content = append(result.Content, n)
 		}
 	}
 	if typ == "image_generation_call" && f.result.IsString() {
 		p := pipeline.Part{Kind: pipeline.PartImage, Raw: v.Raw()}
-		fromAddress(&p, itemAddress(p))
-		result.content = append(result.content, node{fixed: true, list: -1, part: p})
+		media.FromAddress(&p, Address(p))
+		result.Content = append(result.Content, layout.Node{Fixed: true, List: -1, Part: p})
 	}
-	l.one(call)
-	l.one(result)
+	addItem(l, call)
+	addItem(l, result)
 }
 
-// itemMessage gives what the layout of an item says.
-func (l *layout) itemMessage(it item) pipeline.Message {
-	switch l.role {
-	case "", "developer":
-		l.role = string(pipeline.RoleSystem)
+// itemMessage returns what the layout of an item says.
+func Message(l *layout.Layout) pipeline.Message {
+	if l.Role == "developer" {
+		l.Role = string(pipeline.RoleSystem)
 	}
-	m := l.message()
-	if it.role != "" {
-		m.Role, m.Kind = it.role, it.kind
-	}
+	m := l.Message()
 	if m.Role == pipeline.RoleUser && m.Kind != pipeline.KindSynthetic {
 		if k, ok := codexKind(m); ok {
 			m.Kind = k
@@ -442,12 +422,12 @@ func (l *layout) itemMessage(it item) pipeline.Message {
 }
 
 // isCompaction says whether the item at v is a summary that the vendor alone can read.
-func isCompaction(v rawjson.Value) bool {
+func IsCompaction(v rawjson.Value) bool {
 	return v.IsObject() && v.Get("type").Text() == "compaction"
 }
 
 // madeItem writes an item for a message of the pipeline's own.
-func madeItem(m pipeline.Made) ([]byte, error) {
+func Made(m pipeline.Made) ([]byte, error) {
 	if m.Role == pipeline.RoleTool {
 		return madeResult(m), nil
 	}
@@ -459,12 +439,12 @@ func madeItem(m pipeline.Made) ([]byte, error) {
 		typ = "output_text"
 	}
 	return fmt.Appendf(nil, `{"type":"message","role":%s,"content":[%s]}`, rawjson.Quote(string(m.Role)),
-		itemTextPart(typ, rawjson.Quote(m.Text))), nil
+		TextPart(typ, rawjson.Quote(m.Text))), nil
 }
 
-// noScreenshot is a picture of one white point, for a computer call that was never answered: nothing else than a
+// NoScreenshot is a picture of one white point, for a computer call that was never answered: nothing else than a
 // picture can answer it.
-const noScreenshot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
+const NoScreenshot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
 
 // madeResult writes the result of a call. Each type of call wants its own type of result.
 func madeResult(m pipeline.Made) []byte {
@@ -480,7 +460,7 @@ func madeResult(m pipeline.Made) []byte {
 	case "apply_patch_call":
 		more = `,"status":"failed"`
 	case "computer_call":
-		output = fmt.Appendf(nil, `{"type":"computer_screenshot","image_url":%s}`, rawjson.Quote(noScreenshot))
+		output = fmt.Appendf(nil, `{"type":"computer_screenshot","image_url":%s}`, rawjson.Quote(NoScreenshot))
 	default:
 		typ = "function_call_output"
 	}

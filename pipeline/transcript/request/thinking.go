@@ -1,4 +1,4 @@
-package transcript
+package request
 
 import (
 	"encoding/json"

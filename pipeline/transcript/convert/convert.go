@@ -1,4 +1,4 @@
-package transcript
+package convert
 
 import (
 	"bytes"
@@ -10,7 +10,12 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/request"
+	"precis/pipeline/transcript/wire/anthropic"
+	"precis/pipeline/transcript/wire/openai"
 )
 
 // Loss is something that the target format has no place for.
@@ -24,9 +29,9 @@ type Loss struct {
 }
 
 // Converted is a conversation in another format.
-type Converted struct {
+type Result struct {
 	// Meta has the system prompt, the tools and the envelope in the new format.
-	Meta     Meta
+	Meta     transcript.Meta
 	Messages [][]byte
 	Losses   []Loss
 }
@@ -39,12 +44,12 @@ type Converted struct {
 //
 // It goes from every format to those of the APIs. What only the vendor that made it can use is left out: signatures,
 // encrypted reasoning and summaries, files that are named by an id.
-func Convert(items []pipeline.ContextItem, from, to Format) ([][]byte, []Loss, error) {
-	c, err := convert(Meta{Format: from}, items, to)
+func Messages(items []pipeline.ContextItem, from, to transcript.Format) ([][]byte, []Loss, error) {
+	c, err := convert(transcript.Meta{Format: from}, items, to)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(c.Meta.System) > 0 && (to == Anthropic || to == Google) {
+	if len(c.Meta.System) > 0 && (to == transcript.Anthropic || to == transcript.Google) {
 		c.Losses = append(c.Losses, Loss{
 			-1, "system message",
 			"it belongs beside the messages and is left out of them",
@@ -55,7 +60,7 @@ func Convert(items []pipeline.ContextItem, from, to Format) ([][]byte, []Loss, e
 
 // ConvertConversation is Convert with what stands beside the messages: the system prompt moves to where the
 // target has it, tools are written anew, and the envelope is a new one.
-func ConvertConversation(m Meta, items []pipeline.ContextItem, to Format) (Converted, error) {
+func Conversation(m transcript.Meta, items []pipeline.ContextItem, to transcript.Format) (Result, error) {
 	c, err := convert(m, items, to)
 	if err != nil {
 		return c, err
@@ -68,22 +73,22 @@ func ConvertConversation(m Meta, items []pipeline.ContextItem, to Format) (Conve
 		return c, nil
 	}
 	c.Meta.Vendor, c.Meta.Envelope = string(to), nil
-	r := Request{Format: to, Model: m.Model, MaxTokens: m.MaxTokens, Tools: tools}
+	r := request.Input{Format: to, Model: m.Model, MaxTokens: m.MaxTokens, Tools: tools}
 	switch to {
-	case OpenAI: // has it among the messages
-	case OpenAIResponses:
-		c.Meta.Vendor = string(OpenAI)
+	case transcript.OpenAI: // has it among the messages
+	case transcript.OpenAIResponses:
+		c.Meta.Vendor = string(transcript.OpenAI)
 		fallthrough
 	default:
 		r.System = c.Meta.System
 	}
-	c.Meta.Envelope, err = BuildRequest(r)
+	c.Meta.Envelope, err = request.Build(r)
 	return c, err
 }
 
 // converter holds what a conversion is at.
 type converter struct {
-	from, to Format
+	from, to transcript.Format
 	// model is the one that is asked, where that matters.
 	model  string
 	item   int
@@ -104,33 +109,33 @@ type spoken struct {
 	item  int
 }
 
-func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error) {
-	out := Converted{Meta: m}
-	codec, err := CodecFor(m.Format)
+func convert(m transcript.Meta, items []pipeline.ContextItem, to transcript.Format) (Result, error) {
+	out := Result{Meta: m}
+	codec, err := transcript.CodecFor(m.Format)
 	if err != nil {
 		return out, err
 	}
 	c := &converter{from: m.Format, to: to}
-	if m.Format == to || to == GeminiCLI && m.Format == Google {
+	if m.Format == to || to == transcript.GeminiCLI && m.Format == transcript.Google {
 		// What Gemini CLI saves of a chat holds messages of its API.
-		if out.Messages, err = EncodeItems(codec, items); err == nil && m.Format == GeminiCLI {
-			out.Messages, err = joinResults(out.Messages)
+		if out.Messages, err = transcript.EncodeItems(codec, items); err == nil {
+			out.Messages, err = codec.FileEntries(out.Messages)
 		}
 		return out, err
 	}
 	out.Meta.Format = to
-	if b, ok := codec.(bridge); ok {
-		if items, err = c.cross(codec, b, items); err != nil {
+	if codec.HoldsAPIMessages() {
+		if items, err = c.cross(codec, items); err != nil {
 			return out, err
 		}
 		c.from = m.Format.API()
-		if codec, err = CodecFor(c.from); err != nil {
+		if codec, err = transcript.CodecFor(c.from); err != nil {
 			return out, err
 		}
 	}
 	crossed := len(c.losses) // these have their places in the context already
 	if c.from == to {
-		out.Messages, err = EncodeItems(codec, items)
+		out.Messages, err = transcript.EncodeItems(codec, items)
 		out.Losses = c.losses
 		return out, err
 	}
@@ -139,24 +144,24 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 		return out, err
 	}
 	switch to {
-	case Anthropic, Google:
+	case transcript.Anthropic, transcript.Google:
 		var system []string
 		all, system = c.liftSystem(all)
-		if s := plainText(m.System); strings.TrimSpace(s) != "" && c.from.API() != to {
+		if s := request.PlainText(m.System); strings.TrimSpace(s) != "" && c.from.API() != to {
 			system = append([]string{s}, system...)
 			out.Meta.System = nil
 		}
 		if len(out.Meta.System) == 0 && len(system) > 0 {
 			out.Meta.System = rawjson.Quote(strings.Join(system, "\n\n"))
 		}
-		if to == Google {
+		if to == transcript.Google {
 			c.model = m.Model
 			out.Messages = c.google(all)
 		} else {
 			out.Messages = c.anthropic(all)
 		}
-	case OpenAI:
-		if s := plainText(m.System); len(m.System) > 0 && strings.TrimSpace(s) != "" {
+	case transcript.OpenAI:
+		if s := request.PlainText(m.System); len(m.System) > 0 && strings.TrimSpace(s) != "" {
 			all = append([]spoken{{
 				role:  pipeline.RoleSystem,
 				parts: []pipeline.Part{{Kind: pipeline.PartText, Text: s}}, item: -1,
@@ -164,13 +169,13 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 		}
 		out.Meta.System = nil
 		out.Messages = c.openAI(all)
-	case OpenAIResponses:
-		if s := plainText(m.System); strings.TrimSpace(s) != "" {
+	case transcript.OpenAIResponses:
+		if s := request.PlainText(m.System); strings.TrimSpace(s) != "" {
 			out.Meta.System = rawjson.Quote(s)
 		}
 		out.Messages = c.responses(all)
 	default:
-		return out, noWay(m.Format, to)
+		return out, m.Format.NoWayTo(to)
 	}
 	for i, b := range out.Messages {
 		if fixed := rawjson.WellFormed(b); fixed != nil {
@@ -190,15 +195,9 @@ func convert(m Meta, items []pipeline.ContextItem, to Format) (Converted, error)
 	return out, nil
 }
 
-// A bridge is the codec of a format whose messages hold those of its API in them.
-type bridge interface {
-	// apiMessage gives the API's message; nil when there is nothing in it that goes to the vendor.
-	apiMessage(native []byte) ([]byte, error)
-}
-
 // cross gives the entries as the API's messages.
-func (c *converter) cross(codec Codec, b bridge, items []pipeline.ContextItem) ([]pipeline.ContextItem, error) {
-	api, err := CodecFor(c.from.API())
+func (c *converter) cross(codec transcript.Codec, items []pipeline.ContextItem) ([]pipeline.ContextItem, error) {
+	api, err := transcript.CodecFor(c.from.API())
 	if err != nil {
 		return nil, err
 	}
@@ -206,14 +205,14 @@ func (c *converter) cross(codec Codec, b bridge, items []pipeline.ContextItem) (
 	for i, it := range items {
 		fail := func(err error) error { return fmt.Errorf("entry %d of the context: %w", i, err) }
 		if it.Made == nil {
-			native, err := encodeItem(codec, it)
+			native, err := codec.EncodeItem(it)
 			if err != nil {
 				return nil, fail(err)
 			}
 			if native == nil {
 				continue
 			}
-			if native, err = b.apiMessage(native); err != nil {
+			if native, err = codec.APIMessage(native); err != nil {
 				return nil, fail(err)
 			}
 			if native == nil {
@@ -234,20 +233,16 @@ func (c *converter) cross(codec Codec, b bridge, items []pipeline.ContextItem) (
 	return out, nil
 }
 
-func noWay(from, to Format) error {
-	return pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %s", from, to,
-		apiNames())
-}
-
 // read decodes the entries as they would be sent, edits done.
-func (c *converter) read(codec Codec, items []pipeline.ContextItem) ([]spoken, error) {
+func (c *converter) read(codec transcript.Codec, items []pipeline.ContextItem) ([]spoken, error) {
+	foreign := codec.HasOwnAddresses()
 	out := make([]spoken, 0, len(items))
 	for i, it := range items {
 		if it.Made != nil {
 			out = append(out, spoken{it.Made.Role, madeParts(*it.Made), i})
 			continue
 		}
-		b, err := encodeItem(codec, it)
+		b, err := codec.EncodeItem(it)
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
 		}
@@ -258,14 +253,14 @@ func (c *converter) read(codec Codec, items []pipeline.ContextItem) ([]spoken, e
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
 		}
-		if f, ok := codec.(foreign); ok {
-			out = append(out, common(f, m, i)...)
+		if foreign {
+			out = append(out, common(codec, m, i)...)
 			continue
 		}
 		out = append(out, spoken{m.Role, m.Parts, i})
 	}
 	matchIDs(out)
-	if _, ok := codec.(foreign); ok {
+	if foreign {
 		c.pair(&out)
 	}
 	return out, nil
@@ -333,8 +328,6 @@ func (c *converter) liftSystem(all []spoken) ([]spoken, []string) {
 	return rest, system
 }
 
-// ---- to Anthropic
-
 // anthropic writes messages whose roles alternate.
 func (c *converter) anthropic(all []spoken) [][]byte {
 	var out [][]byte
@@ -343,7 +336,7 @@ func (c *converter) anthropic(all []spoken) [][]byte {
 	flush := func() {
 		// A result has to stand before anything else that its message says.
 		if all := append(results, blocks...); len(all) > 0 {
-			out = append(out, wrapBlocks(role, all))
+			out = append(out, anthropic.Wrap(role, all))
 		}
 		results, blocks = nil, nil
 	}
@@ -382,7 +375,7 @@ func (c *converter) anthropicBlock(p pipeline.Part) []byte {
 	if p.Kind == pipeline.PartText && strings.TrimSpace(p.Text) == "" {
 		return nil // the API takes no blank text
 	}
-	if c.from.API() == Anthropic && len(p.Raw) > 0 {
+	if c.from.API() == transcript.Anthropic && len(p.Raw) > 0 {
 		if p.Raw[0] == '"' {
 			return literalBlock(p)
 		}
@@ -403,7 +396,7 @@ func (c *converter) anthropicBlock(p pipeline.Part) []byte {
 		return fmt.Appendf(nil, `{"type":"tool_use","id":%s,"name":%s,"input":%s}`,
 			rawjson.Quote(c.ids.call(p.CallID, c.item)), rawjson.Quote(p.Name), bytes.TrimSpace(input))
 	case pipeline.PartToolResult:
-		return toolResultBlock(c.ids.result(p.CallID), c.anthropicContent(p.Content), p.IsError)
+		return anthropic.ToolResult(c.ids.result(p.CallID), c.anthropicContent(p.Content), p.IsError)
 	case pipeline.PartImage:
 		if b := c.anthropicSource("image", p); b != nil {
 			return b
@@ -419,7 +412,7 @@ func (c *converter) anthropicBlock(p pipeline.Part) []byte {
 		return nil
 	}
 	if s, ok := c.leaveOut(p); ok {
-		return textBlock(s)
+		return layout.TextBlock(s)
 	}
 	return nil
 }
@@ -488,33 +481,11 @@ func (c *converter) anthropicContent(content []pipeline.Part) []byte {
 
 // anthropicSource writes an image or a document.
 func (c *converter) anthropicSource(typ string, p pipeline.Part) []byte {
-	return sourceBlock(typ, p, addressOf(p))
+	return anthropic.Source(typ, p, addressOf(p))
 }
 
 // addressOf is where an image or a file is that came from an API: a data URL for what stands in the message itself.
-func addressOf(p pipeline.Part) string { return cmp.Or(anthropicURL(p), openAIURL(p)) }
-
-// openAIURL is the address, mostly a data URL, that an image or file part of OpenAI's has.
-func openAIURL(p pipeline.Part) string {
-	if len(p.Raw) == 0 {
-		return ""
-	}
-	v := rawjson.Root(p.Raw)
-	if at, ok := v.Lookup("image_url"); ok {
-		if s, ok := at.Str(); ok {
-			return s
-		}
-		return at.Get("url").Text()
-	}
-	if audio, ok := v.Lookup("input_audio"); ok {
-		return base64URL(p.MediaType, audio.Get("data").Text())
-	}
-	data := v.Get("file", "file_data").Text()
-	if data != "" && !strings.HasPrefix(data, "data:") {
-		data = "data:" + p.MediaType + ";base64," + data
-	}
-	return data
-}
+func addressOf(p pipeline.Part) string { return cmp.Or(anthropic.Address(p), openai.Address(p)) }
 
 // maxCallID is how long the id of a call may be: OpenAI's Responses take 64 bytes, which leaves room for a number.
 const maxCallID = 58
@@ -573,8 +544,6 @@ func (c *callIDs) result(id string) string {
 	c.open[id] = slices.Delete(open, i, i+1)
 	return name
 }
-
-// ---- to OpenAI
 
 func (c *converter) openAI(all []spoken) [][]byte {
 	all = joinAssistant(all)
@@ -702,7 +671,7 @@ func (c *converter) openAIResult(p pipeline.Part) (message []byte, images [][]by
 		if part.Kind != pipeline.PartText && kindOf(b) != "text" {
 			c.lose(string(part.Kind), "a tool message holds text only: it follows in a user message")
 			images = append(images, b)
-			b = textBlock(fmt.Sprintf("[%s: in the user message behind the results]", part.Kind))
+			b = layout.TextBlock(fmt.Sprintf("[%s: in the user message behind the results]", part.Kind))
 		}
 		texts = append(texts, b)
 	}
@@ -760,7 +729,7 @@ func (c *converter) openAIPart(p pipeline.Part) []byte {
 		}
 	case pipeline.PartFile:
 		if p.Text != "" {
-			return textBlock(p.Text)
+			return layout.TextBlock(p.Text)
 		}
 		if url := addressOf(p); strings.HasPrefix(url, "data:") {
 			return fmt.Appendf(nil, `{"type":"file","file":{"filename":%s,"file_data":%s}}`,
@@ -771,30 +740,7 @@ func (c *converter) openAIPart(p pipeline.Part) []byte {
 		return nil
 	}
 	if s, ok := c.leaveOut(p); ok {
-		return textBlock(s)
+		return layout.TextBlock(s)
 	}
 	return nil
-}
-
-// anthropicURL is the address of an image or document of Anthropic's: a data URL for base64.
-func anthropicURL(p pipeline.Part) string {
-	if len(p.Raw) == 0 {
-		return ""
-	}
-	b := []byte(p.Raw)
-	src, ok := rawjson.Root(b).Lookup("source")
-	if !ok || !src.IsObject() {
-		return ""
-	}
-	if url := src.Get("url").Text(); url != "" {
-		return url
-	}
-	data := src.Get("data").Text()
-	if data == "" || src.Get("type").Text() != "base64" {
-		return ""
-	}
-	if strings.ContainsAny(data, "\r\n") {
-		data = strings.NewReplacer("\r", "", "\n", "").Replace(data)
-	}
-	return "data:" + p.MediaType + ";base64," + data
 }

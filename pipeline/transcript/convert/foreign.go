@@ -1,27 +1,17 @@
-package transcript
+package convert
 
 import (
 	"fmt"
-	"strings"
 
 	"precis/pipeline"
-	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript"
+	"precis/pipeline/transcript/wire/anthropic"
 )
-
-// Formats whose blocks no API shares. On the way to an API their messages are first brought into one common form:
-// texts without the bytes around them, calls and results with ids, images as blocks of Anthropic's.
-
-// A foreign codec is one of those.
-type foreign interface {
-	// address is where the content of an image or a file part is: a data URL for what the part holds itself, an
-	// http address for what it only names; "" when neither can be told.
-	address(p pipeline.Part) string
-}
 
 // common gives a message of a foreign format as the messages that an API would hold: one, but for an assistant
 // message that has its results in it. Those become a message of their own behind it, and what the assistant said after
 // them another one.
-func common(f foreign, m pipeline.Message, item int) []spoken {
+func common(c transcript.Codec, m pipeline.Message, item int) []spoken {
 	var out []spoken
 	said, given := spoken{role: m.Role, item: item}, spoken{role: pipeline.RoleTool, item: item}
 	flush := func() {
@@ -31,7 +21,7 @@ func common(f foreign, m pipeline.Message, item int) []spoken {
 		}
 	}
 	for _, p := range m.Parts {
-		p = commonPart(f, p)
+		p = commonPart(c, p)
 		switch {
 		case p.Kind == pipeline.PartToolResult && m.Role == pipeline.RoleAssistant:
 			given.parts = append(given.parts, p)
@@ -48,7 +38,7 @@ func common(f foreign, m pipeline.Message, item int) []spoken {
 	return out
 }
 
-func commonPart(f foreign, p pipeline.Part) pipeline.Part {
+func commonPart(c transcript.Codec, p pipeline.Part) pipeline.Part {
 	raw := p
 	p.Raw = nil
 	switch p.Kind {
@@ -57,15 +47,15 @@ func commonPart(f foreign, p pipeline.Part) pipeline.Part {
 	case pipeline.PartToolResult:
 		p.Type = "tool_result"
 		p.Content = nil
-		for _, c := range raw.Content {
-			p.Content = append(p.Content, commonPart(f, c))
+		for _, x := range raw.Content {
+			p.Content = append(p.Content, commonPart(c, x))
 		}
 	case pipeline.PartImage:
-		p.Raw = sourceBlock("image", p, f.address(raw))
+		p.Raw = anthropic.Source("image", p, c.Address(raw))
 	case pipeline.PartFile:
-		switch url := f.address(raw); {
+		switch url := c.Address(raw); {
 		case p.MediaType == "application/pdf":
-			p.Raw = sourceBlock("document", p, url)
+			p.Raw = anthropic.Source("document", p, url)
 		case p.Text != "": // a file that is text reads as text
 			p.Kind, p.Type, p.Text = pipeline.PartText, "", namedText(p)
 		}
@@ -78,41 +68,6 @@ func namedText(p pipeline.Part) string {
 		return p.Text
 	}
 	return p.Name + ":\n" + p.Text
-}
-
-// sourceBlock writes an image or document block of Anthropic's, nil when there is nothing to put into it.
-func sourceBlock(typ string, p pipeline.Part, url string) []byte {
-	b := fmt.Appendf(nil, `{"type":%s`, rawjson.Quote(typ))
-	if mediaType, data, ok := dataURL(url); ok {
-		if mediaType == "" {
-			mediaType = p.MediaType
-		}
-		return fmt.Appendf(b, `,"source":{"type":"base64","media_type":%s,"data":%s}}`, rawjson.Quote(mediaType),
-			rawjson.Quote(data))
-	}
-	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
-		return fmt.Appendf(b, `,"source":{"type":"url","url":%s}}`, rawjson.Quote(url))
-	}
-	return nil
-}
-
-// base64URL makes a data URL of base64 data, which may be one already, or an address.
-func base64URL(mediaType, data string) string {
-	if data == "" || strings.HasPrefix(data, "data:") || strings.HasPrefix(data, "http://") ||
-		strings.HasPrefix(data, "https://") {
-		return data
-	}
-	return "data:" + mediaType + ";base64," + data
-}
-
-// fromAddress fills in what an address tells of an image or a file.
-func fromAddress(p *pipeline.Part, url string) {
-	if mediaType, data, ok := dataURL(url); ok {
-		if p.MediaType == "" {
-			p.MediaType = mediaType
-		}
-		binaryPart(p, data)
-	}
 }
 
 // notRecorded stands for the result of a call in a format that has no results.

@@ -1,4 +1,4 @@
-package transcript
+package jsonstream
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"precis/pipeline"
 	"precis/pipeline/transcript/rawjson"
 )
 
@@ -17,32 +16,35 @@ const windowBytes = 256 << 10
 const gapBytes = 256
 
 // errTooLarge is the reason for a value over its limit; the stream stands behind the value then.
-var errTooLarge = errors.New("too large")
+var ErrTooLarge = errors.New("too large")
+
+// errUTF16 is the error for text in UTF-16.
+var ErrUTF16 = errors.New("the text is UTF-16")
 
 // A stream reads JSON from a reader piece by piece.
-type stream struct {
+type Reader struct {
 	r        io.Reader
 	buf      []byte
 	pos, end int
 	err      error // of the reader, io.EOF at its end
-	line     int   // of buf[pos], from 1
+	Line     int   // of buf[pos], from 1
 	sc       rawjson.Scanner
 	// gap is the blanks that were skipped last, empty when there are many.
-	gap []byte
+	Gap []byte
 	// tape gets everything that is consumed while recording is on, up to tapeMax bytes.
-	tape      []byte
-	tapeMax   int
-	recording bool
+	Tape      []byte
+	TapeMax   int
+	Recording bool
 }
 
-func newStream(r io.Reader) (*stream, error) {
-	s := &stream{r: r, buf: make([]byte, windowBytes), line: 1}
-	head := s.window()
+func New(r io.Reader) (*Reader, error) {
+	s := &Reader{r: r, buf: make([]byte, windowBytes), Line: 1}
+	head := s.Window()
 	switch {
 	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
 		s.pos += 3
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
-		return nil, pipeline.Errorf(pipeline.BadRequest, "the transcript is UTF-16; convert it to UTF-8")
+		return nil, ErrUTF16
 	}
 	if s.err != nil && s.err != io.EOF {
 		return nil, s.readError()
@@ -51,7 +53,7 @@ func newStream(r io.Reader) (*stream, error) {
 }
 
 // window gives as much as can be seen ahead without consuming any of it, at most windowBytes.
-func (s *stream) window() []byte {
+func (s *Reader) Window() []byte {
 	for s.end-s.pos < len(s.buf) && s.err == nil {
 		s.fill()
 	}
@@ -59,7 +61,7 @@ func (s *stream) window() []byte {
 }
 
 // fill reads once more, making room first.
-func (s *stream) fill() {
+func (s *Reader) fill() {
 	if s.pos > 0 {
 		copy(s.buf, s.buf[s.pos:s.end])
 		s.end -= s.pos
@@ -73,14 +75,14 @@ func (s *stream) fill() {
 }
 
 // more makes sure that there is a byte to look at.
-func (s *stream) more() bool {
+func (s *Reader) more() bool {
 	for s.pos == s.end && s.err == nil {
 		s.fill()
 	}
 	return s.pos < s.end
 }
 
-func (s *stream) readError() error {
+func (s *Reader) readError() error {
 	if s.err == io.EOF {
 		return io.EOF
 	}
@@ -88,18 +90,18 @@ func (s *stream) readError() error {
 }
 
 // take consumes n bytes of the buffer.
-func (s *stream) take(n int) {
+func (s *Reader) take(n int) {
 	taken := s.buf[s.pos : s.pos+n]
-	s.line += bytes.Count(taken, []byte{'\n'})
-	if s.recording && len(s.tape) <= s.tapeMax {
-		s.tape = append(s.tape, taken...)
+	s.Line += bytes.Count(taken, []byte{'\n'})
+	if s.Recording && len(s.Tape) <= s.TapeMax {
+		s.Tape = append(s.Tape, taken...)
 	}
 	s.pos += n
 }
 
 // peek skips blanks and gives the byte after them; io.EOF when none is left.
-func (s *stream) peek() (byte, error) {
-	s.gap = s.gap[:0]
+func (s *Reader) Peek() (byte, error) {
+	s.Gap = s.Gap[:0]
 	blanks := 0
 	for s.more() {
 		n := s.pos
@@ -108,9 +110,9 @@ func (s *stream) peek() (byte, error) {
 		}
 		n -= s.pos
 		if blanks += n; blanks <= gapBytes {
-			s.gap = append(s.gap, s.buf[s.pos:s.pos+n]...)
+			s.Gap = append(s.Gap, s.buf[s.pos:s.pos+n]...)
 		} else {
-			s.gap = s.gap[:0]
+			s.Gap = s.Gap[:0]
 		}
 		s.take(n)
 		if s.pos < s.end {
@@ -122,17 +124,17 @@ func (s *stream) peek() (byte, error) {
 
 // value reads the next value. It is a copy that the caller may keep. A value over limit bytes is skipped and
 // gives errTooLarge.
-func (s *stream) value(limit int) ([]byte, error) { return s.read(limit, true) }
+func (s *Reader) Value(limit int) ([]byte, error) { return s.read(limit, true) }
 
 // skip reads over the next value, whatever its size.
-func (s *stream) skip() error {
+func (s *Reader) Skip() error {
 	_, err := s.read(0, false)
 	return err
 }
 
-func (s *stream) read(limit int, keep bool) ([]byte, error) {
-	if _, err := s.peek(); err != nil {
-		return nil, s.endOr(err)
+func (s *Reader) read(limit int, keep bool) ([]byte, error) {
+	if _, err := s.Peek(); err != nil {
+		return nil, s.EndOr(err)
 	}
 	var out []byte
 	var failed error
@@ -141,14 +143,14 @@ func (s *stream) read(limit int, keep bool) ([]byte, error) {
 		n, done, err := s.sc.Feed(s.buf[s.pos:s.end])
 		if keep && failed == nil {
 			if len(out)+n > limit {
-				out, failed = nil, errTooLarge
+				out, failed = nil, ErrTooLarge
 			} else {
 				out = append(out, s.buf[s.pos:s.pos+n]...)
 			}
 		}
 		s.take(n)
 		if err != nil {
-			return nil, s.bad(err)
+			return nil, s.Bad(err)
 		}
 		if done {
 			return out, failed
@@ -158,7 +160,7 @@ func (s *stream) read(limit int, keep bool) ([]byte, error) {
 				return nil, err
 			}
 			if err := s.sc.Finish(); err != nil {
-				return nil, s.bad(err)
+				return nil, s.Bad(err)
 			}
 			return out, failed
 		}
@@ -166,48 +168,48 @@ func (s *stream) read(limit int, keep bool) ([]byte, error) {
 }
 
 // open consumes the '{' or '[' that peek has seen.
-func (s *stream) open() { s.take(1) }
+func (s *Reader) Open() { s.take(1) }
 
 // nextKey gives the next key of an open object; ok is false at its end, which is consumed. first is true for
 // the call after open.
-func (s *stream) nextKey(first bool) (key string, ok bool, err error) {
+func (s *Reader) NextKey(first bool) (key string, ok bool, err error) {
 	more, err := s.next(first, '}')
 	if err != nil || !more {
 		return "", false, err
 	}
-	c, err := s.peek()
+	c, err := s.Peek()
 	if err != nil {
-		return "", false, s.endOr(err)
+		return "", false, s.EndOr(err)
 	}
 	if c != '"' {
-		return "", false, s.bad(fmt.Errorf("expected a key, found %q", c))
+		return "", false, s.Bad(fmt.Errorf("expected a key, found %q", c))
 	}
-	lit, err := s.value(gapBytes)
-	if errors.Is(err, errTooLarge) {
+	lit, err := s.Value(gapBytes)
+	if errors.Is(err, ErrTooLarge) {
 		lit, err = []byte(`""`), nil // no key that is looked for is that long
 	}
 	if err != nil {
 		return "", false, err
 	}
-	if c, err = s.peek(); err != nil {
-		return "", false, s.endOr(err)
+	if c, err = s.Peek(); err != nil {
+		return "", false, s.EndOr(err)
 	}
 	if c != ':' {
-		return "", false, s.bad(fmt.Errorf("expected a colon after a key, found %q", c))
+		return "", false, s.Bad(fmt.Errorf("expected a colon after a key, found %q", c))
 	}
 	s.take(1)
 	return rawjson.Unquote(lit), true, nil
 }
 
 // nextElement says whether the open array has another value; its end is consumed.
-func (s *stream) nextElement(first bool) (bool, error) { return s.next(first, ']') }
+func (s *Reader) NextElement(first bool) (bool, error) { return s.next(first, ']') }
 
 // next moves to the next entry of what is open. Behind it s.gap holds what stands before the entry: blanks, and
 // for all but the first a comma among them. At the end it holds the blanks before the closing bracket.
-func (s *stream) next(first bool, closing byte) (bool, error) {
-	c, err := s.peek()
+func (s *Reader) next(first bool, closing byte) (bool, error) {
+	c, err := s.Peek()
 	if err != nil {
-		return false, s.endOr(err)
+		return false, s.EndOr(err)
 	}
 	switch {
 	case c == closing:
@@ -216,24 +218,24 @@ func (s *stream) next(first bool, closing byte) (bool, error) {
 	case first:
 		return true, nil
 	case c != ',':
-		return false, s.bad(fmt.Errorf("expected a comma or %q, found %q", closing, c))
+		return false, s.Bad(fmt.Errorf("expected a comma or %q, found %q", closing, c))
 	}
-	before := bytes.Clone(s.gap)
+	before := bytes.Clone(s.Gap)
 	s.take(1)
-	if c, err = s.peek(); err != nil {
-		return false, s.endOr(err)
+	if c, err = s.Peek(); err != nil {
+		return false, s.EndOr(err)
 	}
 	if c == closing {
-		return false, s.bad(fmt.Errorf("expected a value after a comma, found %q", c))
+		return false, s.Bad(fmt.Errorf("expected a value after a comma, found %q", c))
 	}
-	s.gap = append(append(before, ','), s.gap...)
+	s.Gap = append(append(before, ','), s.Gap...)
 	return true, nil
 }
 
 // nextLine gives the next line without its end, valid until the next call, and its number. A line over limit
 // bytes is skipped and gives errTooLarge; io.EOF at the end.
-func (s *stream) nextLine(limit int) (line []byte, number int, err error) {
-	number = s.line
+func (s *Reader) NextLine(limit int) (line []byte, number int, err error) {
+	number = s.Line
 	var long []byte // what did not fit into the buffer
 	over := false
 	for {
@@ -268,16 +270,16 @@ func (s *stream) nextLine(limit int) (line []byte, number int, err error) {
 		s.take(len(piece))
 	}
 	if over {
-		return nil, number, errTooLarge
+		return nil, number, ErrTooLarge
 	}
 	return bytes.TrimSuffix(long, []byte{'\r'}), number, nil
 }
 
 // tapeFull says that the tape did not take everything.
-func (s *stream) tapeFull() bool { return len(s.tape) > s.tapeMax }
+func (s *Reader) TapeFull() bool { return len(s.Tape) > s.TapeMax }
 
 // toLine skips to the start of the next line whose first byte is c, to go on behind damage; false at the end.
-func (s *stream) toLine(c byte) bool {
+func (s *Reader) ToLine(c byte) bool {
 	for s.more() {
 		nl := bytes.IndexByte(s.buf[s.pos:s.end], '\n')
 		if nl < 0 {
@@ -292,23 +294,23 @@ func (s *stream) toLine(c byte) bool {
 	return false
 }
 
-func (s *stream) bad(reason error) error { return badLine(s.line, reason) }
+func (s *Reader) Bad(reason error) error { return At(s.Line, reason) }
 
-func (s *stream) endOr(err error) error {
+func (s *Reader) EndOr(err error) error {
 	if err == io.EOF {
-		return s.bad(rawjson.ErrUnexpectedEnd)
+		return s.Bad(rawjson.ErrUnexpectedEnd)
 	}
 	return err
 }
 
 // A damage is a fault of the file, as against one of the reader. Lenient decoders go on behind it.
-type damage struct {
-	line   int
-	reason error
+type Damage struct {
+	Line   int
+	Reason error
 }
 
-func (d *damage) Error() string { return fmt.Sprintf("line %d: %v", d.line, d.reason) }
+func (d *Damage) Error() string { return fmt.Sprintf("line %d: %v", d.Line, d.Reason) }
 
-func (d *damage) Unwrap() error { return d.reason }
+func (d *Damage) Unwrap() error { return d.Reason }
 
-func badLine(line int, reason error) error { return &damage{line, reason} }
+func At(line int, reason error) error { return &Damage{line, reason} }

@@ -1,4 +1,4 @@
-package transcript
+package convert
 
 import (
 	"bytes"
@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"precis/pipeline"
+	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/wire/google"
 )
 
 // unsigned stands for the signature of a call that another model made. Gemini 3 and later refuse a call of the turn
@@ -74,10 +76,10 @@ func (g *googleWriter) flush() {
 	}
 	parts = append(append(parts, g.media...), g.said...)
 	if n := len(g.out); len(parts) > 0 && g.before == g.role { // nothing was left of what came between
-		g.out[n-1] = joinParts(g.out[n-1], wrapParts(g.role, parts))
+		g.out[n-1] = google.JoinParts(g.out[n-1], google.Wrap(g.role, parts))
 		g.calls = append(g.calls, g.made...)
 	} else if len(parts) > 0 {
-		g.out = append(g.out, wrapParts(g.role, parts))
+		g.out = append(g.out, google.Wrap(g.role, parts))
 		g.calls, g.before = g.made, g.role
 	}
 	g.said, g.media, g.results, g.made = nil, nil, nil, nil
@@ -135,7 +137,7 @@ func (g *googleWriter) result(p pipeline.Part) {
 	if len(p.Content) == 1 && p.Content[0].Kind == pipeline.PartText {
 		output = literal(p.Content[0])
 	}
-	g.results = append(g.results, openResult{p.CallID, functionResponse("", googleName(p.Name), output, p.IsError)})
+	g.results = append(g.results, openResult{p.CallID, google.FunctionResponse("", googleName(p.Name), output, p.IsError)})
 }
 
 // googlePart writes one part, nil for what is left out.
@@ -145,20 +147,20 @@ func (c *converter) googlePart(p pipeline.Part) []byte {
 		if strings.TrimSpace(p.Text) == "" {
 			return nil
 		}
-		return googleText(literal(p))
+		return google.Text(literal(p))
 	case pipeline.PartReasoning:
 		c.lose("reasoning", "only the vendor that made it can use it")
 		return nil
 	case pipeline.PartImage, pipeline.PartFile:
 		if p.Text != "" {
-			return googleText(rawjson.Quote(p.Text))
+			return google.Text(rawjson.Quote(p.Text))
 		}
 		if b := googleMediaPart(p); b != nil {
 			return b
 		}
 	}
 	if s, ok := c.leaveOut(p); ok {
-		return googleText(rawjson.Quote(s))
+		return google.Text(rawjson.Quote(s))
 	}
 	return nil
 }
@@ -166,7 +168,7 @@ func (c *converter) googlePart(p pipeline.Part) []byte {
 // googleMediaPart writes an image or a file, nil when there is nothing to put into it.
 func googleMediaPart(p pipeline.Part) []byte {
 	url := addressOf(p)
-	if mediaType, data, ok := dataURL(url); ok {
+	if mediaType, data, ok := media.SplitDataURL(url); ok {
 		return fmt.Appendf(nil, `{"inlineData":{"mimeType":%s,"data":%s}}`,
 			rawjson.Quote(cmp.Or(mediaType, p.MediaType)), rawjson.Quote(data))
 	}

@@ -3,118 +3,20 @@ package transcript
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strconv"
 
 	"precis/pipeline"
 	"precis/pipeline/transcript/rawjson"
 )
 
-// Output is one conversation to write: what stands beside its messages, and its context.
-type Output struct {
-	Meta  Meta
-	Items []pipeline.ContextItem
-	// Trigger and TokensBefore go into the record of the compaction, in files that have a place for them: "auto" or
-	// "manual" ("" is manual), and the size of the context before, in tokens, 0 when unknown.
-	Trigger      string
-	TokensBefore int
-}
-
-// WriteFile writes contexts as a file of the format: for an API a request object that its vendor takes, several as
-// one a line; for an agent's own files, such as claude-code or codex, a file of the kind that the agent keeps, with
-// the compaction recorded in its way. A file format is written from its own messages alone. A format that is only
-// read is written as the API format that it is made of. A conversation of another format is converted to an API's,
-// and what got lost on the way is the result.
-func WriteFile(w io.Writer, f Format, all ...Output) ([]Loss, error) {
-	var losses []Loss
-	for i, out := range all {
-		b, lost, err := fileOf(f, out)
-		if err != nil {
-			return losses, fmt.Errorf("conversation %d: %w", i+1, err)
-		}
-		losses = append(losses, lost...)
-		if len(all) > 1 && rawjson.Check(b) == nil {
-			b = rawjson.OneLine(b)
-		}
-		if _, err := w.Write(append(b, '\n')); err != nil {
-			return losses, fmt.Errorf("write the transcript: %w", err)
-		}
-	}
-	return losses, nil
-}
-
-func fileOf(f Format, out Output) ([]byte, []Loss, error) {
-	for _, row := range formats {
-		switch {
-		case row.format != f:
-			continue
-		case f == GeminiCLI && out.Meta.Format == Google:
-			b, err := savedChat(out)
-			return b, nil, err
-		case row.write == nil && row.api != "":
-			f = row.api // a format that is for reading alone is written as what it is made of
-			continue
-		case row.write == nil:
-			continue
-		case out.Meta.Format != f:
-			return nil, nil, noWay(out.Meta.Format, f)
-		}
-		b, err := row.write(out)
-		return b, nil, err
-	}
-	c, err := ConvertConversation(out.Meta, out.Items, f)
-	if err != nil {
-		return nil, nil, err
-	}
-	m := c.Meta
-	messages := c.Messages
-	if codec, err := CodecFor(f); (f == Anthropic || f == Google) && !mayBeFirst(codec, messages) {
-		if err != nil {
-			return nil, nil, err
-		}
-		opening, err := codec.Make(pipeline.Made{Role: pipeline.RoleUser, Text: openingText})
-		if err != nil {
-			return nil, nil, err
-		}
-		messages = append([][]byte{opening}, messages...)
-	}
-	b, err := BuildRequest(Request{
-		Format: f, Envelope: m.Envelope, System: m.System, Tools: m.Tools, Model: m.Model, MaxTokens: m.MaxTokens,
-		Messages: messages, Summarized: hasSummary(out.Items),
-	})
-	return b, c.Losses, err
-}
-
-// openingText stands before a conversation that does not begin with a user message.
-const openingText = "[The conversation begins in the middle: what came before is not part of it.]"
-
-// mayBeFirst says whether the first message is one that Anthropic and Google take first: a user message.
-func mayBeFirst(codec Codec, messages [][]byte) bool {
-	if len(messages) == 0 {
-		return true
-	}
-	m, err := codec.Decode(messages[0])
-	return err != nil || m.Role != pipeline.RoleAssistant // what is no message is the vendor's to refuse
-}
-
-func hasSummary(items []pipeline.ContextItem) bool {
-	for _, it := range items {
-		if it.Made != nil && it.Made.Kind == pipeline.KindSummary || it.Message != nil &&
-			it.Message.Kind == pipeline.KindSummary {
-			return true
-		}
-	}
-	return false
-}
-
-// claudeCodeFile writes a session: a boundary record and the summary when there is one, then the lines of the
+// write writes a session: a boundary record and the summary when there is one, then the lines of the
 // messages as they were.
 //
 // Claude Code reads a session backwards along parentUuid, from the last record to one without a parent. The
 // lines that are kept name parents that are not kept: the covered part, and the client's own records between the
 // messages. For each of those a record stands in that does nothing but lead on to the line before. Only a line
 // that has no parent at all, the first of the old session, gets one: that value is the only change.
-func claudeCodeFile(out Output) ([]byte, error) {
+func (claudeCode) write(out Output) ([]byte, error) {
 	s := session{fields: sessionPairs(out.Meta.Envelope), known: map[string]bool{}}
 	s.time = s.fields["timestamp"]
 	s.id = string(s.fields["sessionId"])
@@ -125,22 +27,22 @@ func claudeCodeFile(out Output) ([]byte, error) {
 	var entries []entry
 	timed := false
 	for i, it := range out.Items {
-		b, err := encodeItem(claudeCodeCodec{}, it)
+		b, err := Codec{claudeCode{}}.EncodeItem(it)
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
 		}
 		if b == nil {
 			continue
 		}
-		err = wholeLines(ClaudeCode, b)
-		var recs []record
+		err = check(claudeCode{}, b)
 		if err == nil {
-			_, recs, err = recordsLayout(ClaudeCode, b)
+			_, err = layoutOf(claudeCode{}, b)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the context: %w", i, err)
 		}
 		entries = append(entries, entry{b, it.Made != nil})
+		recs := recordsOf(b)
 		for _, r := range recs {
 			s.known[r.uuid.Text()] = true
 		}
@@ -149,7 +51,7 @@ func claudeCodeFile(out Output) ([]byte, error) {
 			s.time, timed = at.Raw(), true
 		}
 	}
-	if hasSummary(out.Items) && len(entries) > 0 {
+	if out.HasSummary() && len(entries) > 0 {
 		s.boundary(entries[0].line, out)
 	}
 	for i, e := range entries {
@@ -183,8 +85,8 @@ func sessionPairs(envelope []byte) map[string][]byte {
 	if len(envelope) == 0 || rawjson.Check(envelope) != nil || !rawjson.Root(envelope).IsObject() {
 		return out
 	}
-	for key, f := range rawjson.Root(envelope).Fields() {
-		out[string(key)] = f.Value.Raw()
+	for key, field := range rawjson.Root(envelope).Fields() {
+		out[string(key)] = field.Value.Raw()
 	}
 	return out
 }
@@ -255,13 +157,13 @@ func (s *session) boundary(following []byte, out Output) {
 func (s *session) made(i int, line []byte) {
 	b := s.head()
 	var uuid string
-	for key, f := range rawjson.Root(line).Fields() {
+	for key, field := range rawjson.Root(line).Fields() {
 		switch string(key) {
 		case "parentUuid", "isSidechain", "userType":
 		case "uuid":
-			uuid = f.Value.Text()
+			uuid = field.Value.Text()
 		default:
-			b = fmt.Appendf(b, ",%s", f.Pair.Raw())
+			b = fmt.Appendf(b, ",%s", field.Pair.Raw())
 		}
 	}
 	s.end(b, rawjson.Quote(madeUUID(s.id, strconv.Itoa(i), uuid)))

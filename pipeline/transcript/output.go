@@ -1,0 +1,40 @@
+package transcript
+
+import (
+	"precis/pipeline"
+)
+
+// Output is one conversation to write: what stands beside its messages, and its context.
+type Output struct {
+	Meta  Meta
+	Items []pipeline.ContextItem
+	// Trigger and TokensBefore go into the record of the compaction, in files that have a place for them: "auto" or
+	// "manual" ("" is manual), and the size of the context before, in tokens, 0 when unknown.
+	Trigger      string
+	TokensBefore int
+}
+
+// HasSummary reports whether a summary is among the context.
+func (o Output) HasSummary() bool {
+	for _, it := range o.Items {
+		if it.Made != nil && it.Made.Kind == pipeline.KindSummary || it.Message != nil &&
+			it.Message.Kind == pipeline.KindSummary {
+			return true
+		}
+	}
+	return false
+}
+
+// File returns the file of the conversation for a format that has files of its own. The messages must be of that
+// format; a chat that Gemini CLI saved holds messages of its API.
+func (o Output) File(f Format) ([]byte, error) {
+	c, err := CodecFor(f)
+	if err != nil {
+		return nil, err
+	}
+	w, ok := c.format.(writer)
+	if !ok || o.Meta.Format != f && (f != GeminiCLI || o.Meta.Format != Google) {
+		return nil, o.Meta.Format.NoWayTo(f)
+	}
+	return w.write(o)
+}

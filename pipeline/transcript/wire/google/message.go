@@ -1,0 +1,319 @@
+package google
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"precis/pipeline"
+	"precis/pipeline/transcript/layout"
+	"precis/pipeline/transcript/media"
+	"precis/pipeline/transcript/rawjson"
+)
+
+func Read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
+	var role, parts rawjson.Value
+	v.Read(rawjson.Want{{"role", &role}, {"parts", &parts}})
+	l.Role = role.Text()
+	switch l.Role {
+	case "", "user", "model", "function", "tool", "system":
+	default:
+		return l.Errorf("its role is not user or model")
+	}
+	switch parts.Kind() {
+	case rawjson.Array:
+	case rawjson.Missing, rawjson.Null:
+		if role.IsMissing() {
+			return l.Errorf("it has neither a role nor parts")
+		}
+		return nil
+	default:
+		return l.Errorf("its parts are no array")
+	}
+	nodes, err := ReadParts(l, parts)
+	l.Nodes = nodes
+	return err
+}
+
+// googleParts reads an array of parts, as a list of its own.
+func ReadParts(l *layout.Layout, v rawjson.Value) ([]layout.Node, error) {
+	l.Entry = func(s string) []byte { return Text(rawjson.Quote(s)) }
+	els := v.Elements()
+	row := l.AddList(layout.List{Siblings: els, Whole: v, Parent: -1})
+	nodes := make([]layout.Node, 0, len(els))
+	for i, el := range els {
+		n, err := ReadPart(l, el)
+		if err != nil {
+			return nil, err
+		}
+		n.List, n.Index = row, i
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
+
+// googlePart reads one part.
+func ReadPart(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
+	if v.IsString() { // the client library takes a bare string
+		return layout.Node{
+			Part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()}, Value: v,
+			Block: true,
+		}, nil
+	}
+	if !v.IsObject() {
+		return layout.Node{}, l.Errorf("a part is no object")
+	}
+	n := layout.Node{Block: true, Part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.Raw()}}
+	p := &n.Part
+	thought := false
+	var txt rawjson.Value
+	for key, field := range v.Fields() {
+		switch rawjson.Camel(key) {
+		case "text":
+			txt = field.Value
+		case "thought":
+			thought = field.Value.IsTrue()
+		case "functionCall":
+			return readFunctionCall(v, field.Value), nil
+		case "functionResponse":
+			return readFunctionResponse(l, v, field.Value)
+		case "inlineData", "fileData":
+			readMedia(p, field.Value)
+			return n, nil
+		case "executableCode", "toolCall":
+			return readVendorCall(v, rawjson.Camel(key), field.Value), nil
+		case "codeExecutionResult", "toolResponse":
+			return readVendorResult(v, rawjson.Camel(key), field.Value), nil
+		}
+	}
+	if s, ok := txt.Str(); ok {
+		p.Kind, p.Text, n.Value = pipeline.PartText, s, txt
+		if thought {
+			p.Kind, n.Value = pipeline.PartReasoning, rawjson.Value{}
+		}
+	} else if thought {
+		p.Kind = pipeline.PartReasoning
+	}
+	return n, nil
+}
+
+func readFunctionCall(part, v rawjson.Value) layout.Node {
+	n := layout.Node{Part: pipeline.Part{Kind: pipeline.PartToolCall, Type: "functionCall", Raw: part.Raw()}}
+	if !v.IsObject() {
+		return n
+	}
+	n.Insert, n.Key = v.End()-1, "args"
+	for key, field := range v.Fields() {
+		switch string(key) {
+		case "id":
+			n.Part.CallID = field.Value.Text()
+		case "name":
+			n.Part.Name = field.Value.Text()
+		case "args":
+			n.Value = field.Value
+			if !field.Value.IsNull() {
+				n.Part.Input = string(field.Value.Raw())
+			}
+		}
+	}
+	if v.IsEmpty() {
+		n.Insert = 0 // {} has nothing that a comma could follow
+	}
+	return n
+}
+
+func readFunctionResponse(l *layout.Layout, part, v rawjson.Value) (layout.Node, error) {
+	n := layout.Node{Part: pipeline.Part{Kind: pipeline.PartToolResult, Type: "functionResponse", Raw: part.Raw()}}
+	if !v.IsObject() {
+		return n, nil
+	}
+	var attached rawjson.Value
+	for key, field := range v.Fields() {
+		switch string(key) {
+		case "id":
+			n.Part.CallID = field.Value.Text()
+		case "name":
+			n.Part.Name = field.Value.Text()
+		case "response":
+			n.Value = field.Value
+		case "parts":
+			attached = field.Value
+		}
+	}
+	if !v.IsEmpty() {
+		n.Insert, n.Key = v.End()-1, "response"
+	}
+	n.Content, n.Part.IsError = readResponse(n.Value)
+	isError := n.Part.IsError
+	n.As = func(s string) ([]byte, error) { return wrapOutput(rawjson.Quote(s), isError), nil }
+	if !attached.IsArray() {
+		return n, nil
+	}
+	els := attached.Elements()
+	row := l.AddList(layout.List{Siblings: els, Whole: attached, Parent: -1})
+	for i, el := range els {
+		c, err := ReadPart(l, el)
+		if err != nil {
+			return layout.Node{}, err
+		}
+		// Only media may stand there.
+		c.List, c.Index, c.MediaOnly = row, i, true
+		n.Content = append(n.Content, c)
+	}
+	return n, nil
+}
+
+// googleResponse reads what a function gave. Where that is a text under the usual key it is the text; any other
+// object reads as its JSON.
+func readResponse(v rawjson.Value) (content []layout.Node, isError bool) {
+	if !v.IsObject() {
+		if s, ok := v.Str(); ok && s != "" {
+			return []layout.Node{{
+				Part: pipeline.Part{Kind: pipeline.PartText, Text: s, Raw: v.Raw()}, List: -1, Value: v,
+				Vacant: `""`, Block: true,
+			}}, false
+		}
+		return nil, false
+	}
+	keys, only := 0, rawjson.Value{}
+	for key, field := range v.Fields() {
+		keys++
+		switch string(key) {
+		case "error":
+			isError, only = true, field.Value
+		case "output", "result":
+			only = field.Value
+		}
+	}
+	switch {
+	case keys == 0:
+		return nil, false
+	case keys == 1 && only.IsString():
+		if only.IsEmpty() {
+			return nil, isError
+		}
+		return []layout.Node{{
+			Part: pipeline.Part{Kind: pipeline.PartText, Text: only.Text(), Raw: only.Raw()},
+			List: -1, Value: only, Vacant: `""`, Block: true,
+		}}, isError
+	}
+	return []layout.Node{{
+		Part: pipeline.Part{Kind: pipeline.PartText, Text: string(v.Raw()), Raw: v.Raw()},
+		List: -1, Value: v, Vacant: `{}`, Block: true,
+		As: func(s string) ([]byte, error) { return wrapOutput(rawjson.Quote(s), isError), nil },
+	}}, isError
+}
+
+// googleMedia reads inlineData or fileData.
+func readMedia(p *pipeline.Part, v rawjson.Value) {
+	p.Kind = pipeline.PartFile
+	if !v.IsObject() {
+		return
+	}
+	var data rawjson.Value
+	for key, field := range v.Fields() {
+		switch rawjson.Camel(key) {
+		case "mimeType":
+			p.MediaType = field.Value.Text()
+		case "displayName":
+			p.Name = field.Value.Text()
+		case "data":
+			data = field.Value
+		}
+	}
+	if strings.HasPrefix(p.MediaType, "image/") {
+		p.Kind = pipeline.PartImage
+	}
+	if !data.IsMissing() {
+		media.Binary(p, data.Text())
+	}
+}
+
+// googleAddress is where an image or a file is.
+func Address(p pipeline.Part) string {
+	if len(p.Raw) == 0 {
+		return ""
+	}
+	v := rawjson.Root(p.Raw)
+	if at, ok := v.LookupCamel("inlineData"); ok {
+		return media.Base64URL(p.MediaType, at.GetCamel("data").Text())
+	}
+	at, _ := v.LookupCamel("fileData")
+	uri := at.GetCamel("fileUri").Text()
+	if strings.HasPrefix(uri, Files) {
+		return "" // what was uploaded there can be read there alone
+	}
+	return uri
+}
+
+// googleFiles is where files stand that were uploaded to the vendor.
+const Files = "https://generativelanguage.googleapis.com/"
+
+// What the vendor runs itself comes as a call and a result in the model's own content.
+func readVendorCall(part rawjson.Value, typ string, v rawjson.Value) layout.Node {
+	p := pipeline.Part{
+		Kind: pipeline.PartToolCall, Type: typ, Name: "code_execution", Input: string(v.Raw()),
+		Raw: part.Raw(),
+	}
+	if typ == "toolCall" {
+		p.Name, p.CallID = v.GetCamel("toolType").Text(), v.Get("id").Text()
+		if args, ok := v.Lookup("args"); ok {
+			p.Input = string(args.Raw())
+		}
+	}
+	return layout.Node{Part: p, Fixed: true}
+}
+
+func readVendorResult(part rawjson.Value, typ string, v rawjson.Value) layout.Node {
+	p := pipeline.Part{Kind: pipeline.PartToolResult, Type: typ, Name: "code_execution", Raw: part.Raw()}
+	said, _ := v.Lookup("output")
+	if typ == "toolResponse" {
+		p.Name, p.CallID = v.GetCamel("toolType").Text(), v.Get("id").Text()
+		said, _ = v.Lookup("response")
+	} else {
+		outcome := v.Get("outcome").Text()
+		p.IsError = outcome != "" && outcome != "OUTCOME_OK"
+	}
+	n := layout.Node{Part: p, Fixed: true}
+	if s := cmp.Or(said.Text(), string(said.Raw())); s != "" {
+		n.Content = []layout.Node{{
+			Fixed: true, List: -1,
+			Part: pipeline.Part{Kind: pipeline.PartText, Text: s, Raw: said.Raw()},
+		}}
+	}
+	return n
+}
+
+// How the environment message of Gemini CLI begins, now and before version 0.20, and what the program says under the
+// user's name to make the model go on.
+var (
+	geminiEnvironment = []string{
+		"<session_context>",
+		"This is the Gemini CLI. We are setting up the context for our chat.",
+	}
+	geminiContinue = "System: Please continue."
+)
+
+// contentMessage gives what the layout of a Content says.
+func Message(l *layout.Layout) pipeline.Message {
+	switch l.Role {
+	case "":
+		l.Role = "user"
+	case "model":
+		l.Role = string(pipeline.RoleAssistant)
+	case "function":
+		l.Role = string(pipeline.RoleTool)
+	}
+	m := l.Message()
+	if m.Role == pipeline.RoleUser && len(m.Parts) > 0 && m.Parts[0].Kind == pipeline.PartText {
+		s := strings.TrimSpace(m.Parts[0].Text)
+		switch {
+		case slices.ContainsFunc(geminiEnvironment, func(with string) bool { return strings.HasPrefix(s, with) }):
+			m.Kind = pipeline.KindUserInfo
+		case s == geminiContinue && len(m.Parts) == 1:
+			m.Kind = pipeline.KindSynthetic
+		}
+	}
+	return m
+}
