@@ -2,32 +2,20 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"precis"
-	"precis/internal/api/wire"
 	"precis/internal/cli/fail"
-	"precis/internal/cli/term"
-	"precis/internal/contract"
 	"precis/internal/conversation"
-	"precis/internal/launch"
-	"precis/internal/runreport"
 	"precis/internal/store"
-	"precis/internal/store/runs"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/convert"
 )
-
-// lookEvery is how often the progress line looks at a run's steps.
-const lookEvery = 250 * time.Millisecond
 
 type compactFlags struct {
 	inputFlags
@@ -68,33 +56,6 @@ OPENAI_API_KEY, or configure a vendor, for a model's summary.`,
 	flags.BoolVar(&f.keep, "keep", false, "keep the conversation: for precis context, undo, and the texts in show")
 	f.add(flags)
 	return cmd
-}
-
-// compacted is one conversation of the file and what became of it.
-type compacted struct {
-	ID     string            `json:"id"`
-	Format transcript.Format `json:"format"`
-	// Kept says that the conversation can still be read by its id.
-	Kept           bool `json:"kept"`
-	MessagesBefore int  `json:"messages_before"`
-	MessagesAfter  int  `json:"messages_after"`
-	// Messages is the compacted context, native; for claude-code the records of its messages. Left out when it
-	// went to a file.
-	Messages []json.RawMessage  `json:"messages,omitempty"`
-	Summary  string             `json:"summary,omitempty"`
-	Stats    *wire.ContextStats `json:"stats,omitempty"`
-	Run      wire.Run           `json:"run"`
-
-	output transcript.Output
-}
-
-// compaction is one call of the command under way.
-type compaction struct {
-	*app
-	s        *session
-	flags    *compactFlags
-	input    *input
-	progress *term.Progress
 }
 
 func (a *app) compact(cmd *cobra.Command, path string, f *compactFlags) error {
@@ -178,31 +139,6 @@ func (f *compactFlags) checkSummarizers(s *session) error {
 	return nil
 }
 
-// run imports the file, compacts its conversations one after the other and writes what came of it.
-func (c *compaction) run(ctx context.Context, found contents) error {
-	imported, err := c.storeFile(ctx, c.s, c.input, &c.flags.inputFlags, !c.flags.keep)
-	if err != nil {
-		return err
-	}
-	if !c.json {
-		c.tellNotes(found.notes)
-	}
-	var all []compacted
-	var failed error
-	for i, im := range imported.Conversations {
-		one, err := c.one(ctx, im, i, len(imported.Conversations))
-		if err != nil {
-			c.forget(ctx, imported.Conversations[i:])
-			return err
-		}
-		all = append(all, one)
-		if !succeeded(one.Run.Outcome) {
-			failed = fail.Silent(fail.ExitFailed)
-		}
-	}
-	return errors.Join(c.write(all, found), failed)
-}
-
 // succeeded says whether a run left a context to be used: a new one, or the old where there was nothing to do.
 func succeeded(o precis.Outcome) bool {
 	return o == precis.OutcomeApplied || o == precis.OutcomeSkipped
@@ -224,184 +160,4 @@ func (a *app) importError(err error) error {
 		return fail.Usage(err)
 	}
 	return err
-}
-
-// one compacts one conversation.
-func (c *compaction) one(ctx context.Context, im conversation.Imported, i, n int) (compacted, error) {
-	ref := im.Conversation.Ref
-	out := compacted{ID: ref.ID, Format: im.Meta.Format, Kept: c.flags.keep}
-	before, err := conversation.Load(ctx, c.s.store, ref, conversation.InstallationOf(c.s.config), 0)
-	if err != nil {
-		return out, err
-	}
-	out.MessagesBefore = len(before.Context().Items)
-
-	run, _, err := launch.Ask(ctx, c.s.store, c.s.config, ref, runs.Request{
-		Focus: c.flags.focus, Full: c.flags.full, ForceExternal: c.flags.forceExternal,
-		Summarizer: c.summarizers(before),
-	})
-	if err != nil {
-		return out, err
-	}
-	title := "compacting"
-	if n > 1 {
-		title = fmt.Sprintf("compacting %d of %d", i+1, n)
-	}
-	if run, err = c.wait(ctx, run, title); err != nil {
-		return out, err
-	}
-
-	view, err := conversation.Load(ctx, c.s.store, ref, conversation.InstallationOf(c.s.config), 0)
-	if err != nil {
-		return out, err
-	}
-	current := view.Context()
-	stats := view.Stats(current)
-	out.Run, out.Stats, out.MessagesAfter = runreport.Of(run), &stats, len(current.Items)
-	out.output = transcript.Output{Meta: im.Meta, Items: current.Items, TokensBefore: run.Facts.TokensBefore}
-	out.output.Meta.Model = view.Conversation.Model
-	if view.Marker != nil {
-		out.Summary = string(view.Summary)
-	}
-	if !c.json {
-		c.tell(out, n)
-	}
-	c.forget(ctx, []conversation.Imported{im})
-	return out, nil
-}
-
-// summarizers is the list for the run, "" where the settings have it.
-func (c *compaction) summarizers(v conversation.View) string {
-	if c.flags.summarizer != "" {
-		return c.flags.summarizer
-	}
-	return defaultSummarizers(c.s.config, c.s.origins, v.Conversation.Vendor)
-}
-
-// wait waits for a run's end and shows how far it is. When the command is interrupted the run is cancelled.
-func (c *compaction) wait(ctx context.Context, run runs.Run, title string) (runs.Run, error) {
-	return waitFor(ctx, c.app, c.s, c.progress, run, title)
-}
-
-func waitFor(ctx context.Context, a *app, s *session, p *term.Progress, run runs.Run, title string) (runs.Run, error) {
-	began := time.Now()
-	type end struct {
-		run runs.Run
-		err error
-	}
-	ended := make(chan end, 1)
-	go func() {
-		got, err := s.launcher().Wait(ctx, run)
-		ended <- end{got, err}
-	}()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	defer p.Clear()
-	for {
-		select {
-		case e := <-ended:
-			if ctx.Err() == nil || e.err == nil {
-				return e.run, e.err
-			}
-			p.Clear()
-			a.say("precis: interrupted; cancelling run %s (once more to leave at once)", run.Ref.ID)
-			got, err := s.launcher().Cancel(context.WithoutCancel(ctx), run)
-			if err != nil {
-				return got, err
-			}
-			a.say("precis: run %s ended %s", got.Ref.ID, got.Outcome)
-			return got, fail.Silent(fail.ExitFailed)
-		case <-tick.C:
-			if !p.Terminal {
-				continue
-			}
-			if now, err := s.store.Runs.Get(ctx, run.Ref); err == nil {
-				p.Line("%s: %s · %s", title, doing(now), term.Took(time.Since(began)))
-			}
-		}
-	}
-}
-
-// doing says in a few words what a run is at.
-func doing(r runs.Run) string {
-	if len(r.Attempts) == 0 {
-		return "waiting for a worker"
-	}
-	s := r.Attempts[len(r.Attempts)-1]
-	text := string(s.Stage)
-	if s.Summarizer != "" {
-		text += " by " + s.Summarizer
-	}
-	if s.Rung != "" && s.Rung != contract.RungFirst {
-		text += " (" + string(s.Rung) + ")"
-	}
-	if s.Attempt > 1 {
-		text += fmt.Sprintf(", attempt %d", s.Attempt)
-	}
-	if s.Outcome == contract.AttemptFailed && s.ErrorKind != "" {
-		text += ": " + string(s.ErrorKind)
-	}
-	return text
-}
-
-// forget removes what was said in conversations that are not to be kept. Their runs stay on record.
-func (c *compaction) forget(ctx context.Context, list []conversation.Imported) {
-	if !c.flags.keep {
-		c.app.forget(ctx, c.s, list)
-	}
-}
-
-func (a *app) forget(ctx context.Context, s *session, list []conversation.Imported) {
-	if s.ephemeral {
-		return // it goes as a whole
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
-	defer cancel()
-	for _, im := range list {
-		if err := s.store.Retention.DeleteContent(ctx, im.Conversation.Ref); err != nil {
-			a.say("precis: the content of conversation %s was not deleted: %s", im.Conversation.Ref.ID, fail.Explain(err))
-		}
-	}
-}
-
-// write puts the contexts out.
-func (c *compaction) write(all []compacted, found contents) error {
-	to := transcript.Format(c.flags.to)
-	var outputs []transcript.Output
-	for _, one := range all {
-		if succeeded(one.Run.Outcome) {
-			outputs = append(outputs, one.output)
-		}
-	}
-	if to == "" {
-		to = found.format
-	}
-	report := compactReport{Format: to, Out: c.flags.out, Conversations: all, Notes: notesOf(found.notes)}
-	if len(outputs) > 0 && (!c.json || c.flags.out != "") {
-		losses, err := c.writeContexts(to, outputs)
-		if err != nil {
-			return err
-		}
-		report.Losses = lossesOf(losses)
-		if !c.json {
-			c.tellLosses(losses)
-		}
-	}
-	if !c.json {
-		return nil
-	}
-	if c.flags.out == "" {
-		for i := range all {
-			if !succeeded(all[i].Run.Outcome) {
-				continue
-			}
-			messages, losses, err := nativeMessages(all[i].output, to)
-			if err != nil {
-				return err
-			}
-			all[i].Messages = messages
-			report.Losses = append(report.Losses, lossesOf(losses)...)
-		}
-	}
-	return c.printJSON(report)
 }

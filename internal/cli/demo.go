@@ -15,6 +15,7 @@ import (
 
 	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/cli/draw"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
 	"precis/internal/config"
@@ -190,24 +191,24 @@ func drawDemo(d demoReport, view conversation.View) string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	r := d.Run
 	b.WriteString(heading("The context that the model sees now"))
-	b.WriteString(readableContext(view, view.Context()))
+	b.WriteString(draw.Context(view, view.Context()))
 	b.WriteString(heading("What was done, stage by stage"))
-	b.WriteString(drawLadder(r))
+	b.WriteString(draw.Ladder(r))
 	line("")
 	if r.Outcome != precis.OutcomeApplied {
-		line("The run ended %s: %s", r.Outcome, failedWords(r))
-		if hint := hintFor(r.ErrorKind); hint != "" {
+		line("The run ended %s: %s", r.Outcome, draw.Failed(r))
+		if hint := draw.Hint(r.ErrorKind); hint != "" {
 			line("  %s", hint)
 		}
 	} else {
 		line("%s, %s tokens  →  %s, ≈%s tokens (window %s, limit %s)", term.Plural(d.MessagesBefore, "message"),
 			term.Tokens(r.TokensBefore, r.Trigger.Estimated), term.Plural(d.MessagesAfter, "message"), term.Count(r.TokensAfter),
 			term.Count(r.Trigger.Window), term.Count(r.Trigger.Limit))
-		line("summary by %s", wroteSummary(r))
-		for _, why := range whyDigest(r, "") {
+		line("summary by %s", draw.WrittenBy(r))
+		for _, why := range draw.WhyDigest(r, "") {
 			line("  %s", why)
 		}
-		if found := verificationWords(r); found != "" {
+		if found := draw.Verification(r); found != "" {
 			line("checked against its source: %s", found)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/cli/draw"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
 	"precis/internal/conversation"
@@ -80,7 +81,7 @@ func (m *modelEval) costWords() string {
 	if m.used.Calls == 0 {
 		return "no cost"
 	}
-	return costWords(runreport.CostOf(m.models, m.session.config.Prices), m.models)
+	return draw.Cost(runreport.CostOf(m.models, m.session.config.Prices), m.models)
 }
 
 // survive grows one conversation and compacts it whenever it reaches the limit.

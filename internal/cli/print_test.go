@@ -9,7 +9,6 @@ import (
 
 	"precis/internal/cli/fail"
 	"precis/internal/config"
-	"precis/pipeline"
 )
 
 func TestMoment(t *testing.T) {
@@ -31,16 +30,6 @@ func TestMoment(t *testing.T) {
 	for _, text := range []string{"yesterday", "-1h", "7 d", "-3d", "2026-13-01", "d", "999999999999999d"} {
 		if got, err := moment("--since", text, now); fail.Code(err) != fail.ExitUsage {
 			t.Errorf("%q: %v, %v", text, got, err)
-		}
-	}
-}
-
-// A hint for every kind with which a run can fail; the others end runs in another way.
-func TestHints(t *testing.T) {
-	t.Parallel()
-	for _, kind := range pipeline.ErrorKinds {
-		if hintFor(kind) == "" && kind != pipeline.Cancelled {
-			t.Errorf("nothing is said of what to do about %s", kind)
 		}
 	}
 }

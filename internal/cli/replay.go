@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,25 +11,12 @@ import (
 
 	"precis"
 	"precis/internal/api/wire"
+	"precis/internal/cli/draw"
 	"precis/internal/cli/fail"
-	"precis/internal/cli/term"
-	"precis/internal/contract"
 	"precis/internal/launch"
 	"precis/internal/runreport"
 	"precis/internal/store"
-	"precis/internal/store/replays"
-	"precis/pipeline"
 )
-
-type replayFlags struct {
-	launch.ReplayRequest
-	failed, digest                        bool
-	errorKind, conversation, since, until string
-	concurrency                           int
-	dryRun                                bool
-	follow, pause, resume, cancel         string
-	history                               string
-}
 
 func (a *app) replayCommand() *cobra.Command {
 	f := &replayFlags{}
@@ -84,26 +70,6 @@ also when this command is interrupted; --follow, --pause, --resume and --cancel 
 	return cmd
 }
 
-// picks says whether runs are picked by what they are, and not named.
-func (f *replayFlags) picks() bool {
-	return f.failed || f.digest || f.errorKind != "" || f.conversation != "" || f.since != "" || f.until != ""
-}
-
-// batch names the batch that is meant, and what is to be done with it.
-func (f *replayFlags) batch() (id, what string, n int) {
-	for _, b := range []struct{ id, what string }{
-		{f.follow, "follow"},
-		{f.pause, "pause"},
-		{f.resume, "resume"},
-		{f.cancel, "cancel"},
-	} {
-		if b.id != "" {
-			id, what, n = b.id, b.what, n+1
-		}
-	}
-	return id, what, n
-}
-
 func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 	id, what, n := f.batch()
 	switch {
@@ -150,45 +116,6 @@ func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 		}
 		return a.followBatch(ctx, s, b)
 	})
-}
-
-// check refuses what cannot be, in the words of the flags.
-func (f *replayFlags) check() error {
-	switch {
-	case f.Apply && !f.Live:
-		return fail.Usagef("--apply goes with --live: what comes out of the record is there already")
-	case f.Changes() && !f.Live:
-		return fail.Usagef(
-			"--summarizer, --prompt, --max-chars and --focus go with --live: from the record everything is as it was")
-	case f.concurrency < 1 || f.concurrency > contract.MaxBatchConcurrency:
-		return fail.Usagef("--concurrency is from 1 to %d, not %d", contract.MaxBatchConcurrency, f.concurrency)
-	}
-	if err := f.Validate(); err != nil {
-		return fail.Usagef("%s", strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "))
-	}
-	return nil
-}
-
-// checkSummarizers refuses a list that names what is not there.
-func (f *replayFlags) checkSummarizers(s *session) error {
-	return (&compactFlags{summarizer: f.Summarizer}).checkSummarizers(s)
-}
-
-// filter reads the flags that pick runs.
-func (f *replayFlags) filter(now time.Time) (replays.Filter, error) {
-	out := replays.Filter{
-		Failed: f.failed, Digest: f.digest, ErrorKind: pipeline.ErrorKind(f.errorKind), Conversation: f.conversation,
-		Effective: f.Apply,
-	}
-	if f.errorKind != "" && !slices.Contains(pipeline.ErrorKinds, out.ErrorKind) {
-		return out, fail.Usagef("--error-kind: there is no kind %q; docs/errors.md lists them", f.errorKind)
-	}
-	var err error
-	if out.Since, err = moment("--since", f.since, now); err != nil {
-		return out, err
-	}
-	out.Until, err = moment("--until", f.until, now)
-	return out, err
 }
 
 // replayError is why runs cannot be repeated, in the words of the store without its frame.
@@ -243,7 +170,7 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 				return err
 			}
 		}
-		if err := a.print(drawReplay(run)); err != nil {
+		if err := a.print(draw.Replay(run)); err != nil {
 			return err
 		}
 	}
@@ -270,156 +197,4 @@ func replayedWell(r wire.Run) bool {
 		return r.Outcome == precis.OutcomeApplied || r.Outcome == precis.OutcomePrepared
 	}
 	return r.Outcome == precis.OutcomeReplayed
-}
-
-// steer follows a batch, or changes how it goes on.
-func (a *app) steer(ctx context.Context, s *session, id, what string) error {
-	l := s.launcher()
-	b, err := l.Batch(ctx, store.BatchRef{Tenant: a.tenant, ID: id})
-	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("there is no repetition %q", id)
-	}
-	if err != nil {
-		return err
-	}
-	if what != "follow" && !b.Finished.IsZero() {
-		return fmt.Errorf("repetition %s has ended already", id)
-	}
-	switch what {
-	case "follow":
-		if err := l.ContinueBatch(ctx, b.Batch); err != nil {
-			return err
-		}
-		return a.followBatch(ctx, s, b.Batch)
-	case "cancel":
-		if err := l.CancelBatch(ctx, b.Batch); err != nil {
-			return err
-		}
-		a.say("precis: repetition %s ends, with what is under way of it", id)
-	default:
-		p, err := l.PauseBatch(ctx, b.Batch, what == "pause")
-		if err != nil {
-			return err
-		}
-		if what == "pause" {
-			a.say("precis: repetition %s is paused: %d ended, %d under way will still end; `precis replay "+
-				"--resume %s` lets it go on", id, p.Done, p.Running, id)
-		} else {
-			a.say("precis: repetition %s goes on", id)
-		}
-	}
-	if b, err = l.Batch(ctx, b.Ref); err == nil && a.json {
-		return a.printJSON(batchOf(b, s.config.Prices))
-	}
-	return err
-}
-
-// followBatch shows how far a batch is until it ends. Interrupted, it leaves it going.
-func (a *app) followBatch(ctx context.Context, s *session, b replays.Batch) error {
-	p := a.progress()
-	defer p.Clear()
-	if !a.json && b.Finished.IsZero() {
-		a.say("precis: repetition %s of %s", b.Ref.ID, term.Plural(b.Total, "run"))
-	}
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	began := time.Now()
-	for {
-		now, err := s.launcher().Batch(ctx, b.Ref)
-		if err == nil && !now.Finished.IsZero() {
-			p.Clear()
-			return a.reportBatch(now, s)
-		}
-		if ctx.Err() == nil && err != nil {
-			return err
-		}
-		p.Line("%s · %s", batchLine(now), term.Took(time.Since(began)))
-		select {
-		case <-ctx.Done():
-			p.Clear()
-			a.say("precis: interrupted; the repetition goes on without this command")
-			a.say("        precis replay --follow %s   shows how far it is; --pause, --resume and --cancel steer it",
-				b.Ref.ID)
-			return fail.Silent(fail.ExitFailed)
-		case <-tick.C:
-		}
-	}
-}
-
-func (a *app) reportBatch(b launch.Batch, s *session) error {
-	report := batchOf(b, s.config.Prices)
-	if a.json {
-		if err := a.printJSON(report); err != nil {
-			return err
-		}
-	} else if err := a.print(drawBatch(report)); err != nil {
-		return err
-	}
-	if report.Cancelled || report.Different > 0 || report.Failed > 0 {
-		return fail.Silent(fail.ExitFailed)
-	}
-	return nil
-}
-
-// dryReport is the JSON of `precis replay --dry-run`.
-type dryReport struct {
-	Runs []dryRun `json:"runs"`
-	// Total is how many match; Runs has the oldest of them.
-	Total int `json:"total"`
-}
-
-type dryRun struct {
-	Run          string             `json:"run"`
-	Conversation string             `json:"conversation"`
-	Outcome      precis.Outcome     `json:"outcome"`
-	ErrorKind    pipeline.ErrorKind `json:"error_kind"`
-	Digest       bool               `json:"digest"`
-	Created      time.Time          `json:"created"`
-}
-
-// dryShown is how many runs a dry run lists.
-const dryShown = 50
-
-func (a *app) dryReplay(ctx context.Context, s *session, filter replays.Filter, f *replayFlags) error {
-	report := dryReport{Runs: []dryRun{}}
-	var err error
-	if report.Total, err = s.store.Replays.Count(ctx, a.tenant, filter); err != nil {
-		return err
-	}
-	list, _, err := s.store.Replays.List(ctx, a.tenant, filter, "", dryShown)
-	if err != nil {
-		return err
-	}
-	var t term.Table
-	t.Row("RUN", "ASKED FOR (UTC)", "CONV", "OUTCOME", "ERROR")
-	for _, r := range list {
-		report.Runs = append(report.Runs,
-			dryRun{r.Run.ID, r.Conversation, r.Outcome, r.ErrorKind, r.Digest, r.Created.UTC()})
-		outcome := string(r.Outcome)
-		if r.Digest {
-			outcome += " (digest)"
-		}
-		t.Row(shortRun(r.Run.ID), term.When(r.Created), r.Conversation, outcome, string(r.ErrorKind))
-	}
-	if a.json {
-		return a.printJSON(report)
-	}
-	if report.Total > 0 {
-		t.Fit(2)
-		if err := a.printRows(t); err != nil {
-			return err
-		}
-	}
-	if report.Total > len(list) {
-		a.say("precis: the oldest %d are shown", len(list))
-	}
-	how := "from their record"
-	if f.Live {
-		how = "with the models asked anew"
-	}
-	if f.Apply {
-		how += ", and the summaries would take effect"
-	}
-	a.say("precis: %s would be repeated, %s", term.Plural(report.Total, "run"), how)
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/api/wire"
+	"precis/internal/cli/draw"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
 	"precis/internal/runreport"
@@ -71,7 +72,7 @@ func (a *app) usage(ctx context.Context, s *session, by string, since time.Time)
 	var models []wire.RunModelUsage
 	for i, g := range groups {
 		t.Row(g.Key, term.Count(g.Calls), term.Count(g.Failed), term.Count(g.Lost), term.Count(int(g.Input)), term.Count(int(g.CachedInput)),
-			term.Count(int(g.Output)), costCell(g.Cost))
+			term.Count(int(g.Output)), draw.CostCell(g.Cost))
 		models = append(models, runreport.ModelsOf(found[i].Models)...)
 	}
 	t.Fit(0)

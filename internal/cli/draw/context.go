@@ -1,4 +1,4 @@
-package cli
+package draw
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ const (
 	readableResult = 240
 )
 
-// readableContext writes a context for a person: who says what in short, the summary whole.
-func readableContext(v conversation.View, c pipeline.Context) string {
+// Context writes a context for a person: who says what in short, the summary whole.
+func Context(v conversation.View, c pipeline.Context) string {
 	var b strings.Builder
 	for i, it := range c.Items {
 		m, ok := readableMessage(v, it)

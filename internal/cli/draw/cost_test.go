@@ -1,4 +1,4 @@
-package cli
+package draw
 
 import (
 	"testing"
@@ -23,10 +23,10 @@ func TestCosts(t *testing.T) {
 		},
 		{nil, "", "no price for a/x, b/y (configure prices.a/x)"},
 	} {
-		if got := costCell(tt.cost); got != tt.cell {
+		if got := CostCell(tt.cost); got != tt.cell {
 			t.Errorf("%+v: cell %q, want %q", tt.cost, got, tt.cell)
 		}
-		if got := costWords(tt.cost, models); got != tt.words {
+		if got := Cost(tt.cost, models); got != tt.words {
 			t.Errorf("%+v: words %q, want %q", tt.cost, got, tt.words)
 		}
 	}

@@ -1,4 +1,4 @@
-package cli
+package draw
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"precis/internal/cli/term"
 )
 
-// costCell is a cost in a column: a plus behind it says that some calls have no price, a hyphen that none has.
-func costCell(c *wire.RunCost) string {
+// CostCell is a cost in a column: a plus behind it says that some calls have no price, a hyphen that none has.
+func CostCell(c *wire.RunCost) string {
 	switch {
 	case c == nil:
 		return ""
@@ -18,21 +18,21 @@ func costCell(c *wire.RunCost) string {
 	return term.Cents(c.USD)
 }
 
-// costWords are a run's cost, and which models have no price.
-func costWords(c *wire.RunCost, models []wire.RunModelUsage) string {
+// Cost are a run's cost, and which models have no price.
+func Cost(c *wire.RunCost, models []wire.RunModelUsage) string {
 	var unpriced []string
 	if c == nil {
 		for _, m := range models {
 			unpriced = append(unpriced, m.Model)
 		}
-		return noPrice(unpriced)
+		return NoPrice(unpriced)
 	}
 	if len(c.NoPriceFor) > 0 {
-		return term.Dollars(c.USD) + ", and " + noPrice(c.NoPriceFor)
+		return term.Dollars(c.USD) + ", and " + NoPrice(c.NoPriceFor)
 	}
 	return term.Dollars(c.USD)
 }
 
-func noPrice(models []string) string {
+func NoPrice(models []string) string {
 	return "no price for " + strings.Join(models, ", ") + " (configure prices." + models[0] + ")"
 }

@@ -1,0 +1,84 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"precis/internal/api/wire"
+	"precis/internal/cli/term"
+)
+
+// noSteps is said of a run that no worker has taken up.
+const noSteps = "no step yet: the run waits for a worker\n"
+
+// Ladder shows the attempts at every stage in the order in which they were made: a line for each, and below it what
+// it found, what went wrong and what was done next.
+func Ladder(r wire.Run) string {
+	if len(r.Steps) == 0 {
+		return noSteps
+	}
+	var t term.Table
+	t.Row("STEP", "STAGE", "SUMMARIZER", "OUTCOME", "TIME", "NEXT")
+	for _, s := range r.Steps {
+		t.Row(stepName(s), s.Stage, s.Summarizer, stepOutcome(s), term.Took(time.Duration(s.MS)*time.Millisecond),
+			nextWords(s))
+	}
+	t.Fit(2, 5)
+	var lines strings.Builder
+	_ = t.Write(&lines)
+	var b strings.Builder
+	for i, line := range strings.Split(strings.TrimRight(lines.String(), "\n"), "\n") {
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		if i == 0 {
+			continue
+		}
+		const indent = "      "
+		for _, text := range []string{numberWords(r.Steps[i-1], r.Trigger.Estimated), r.Steps[i-1].Message} {
+			for _, wrapped := range term.Wrap(term.OneLine(text), term.LineWidth-len(indent)) {
+				b.WriteString(indent + wrapped + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// Attempts is the ladder with a line for each attempt.
+func Attempts(r wire.Run) string {
+	if len(r.Steps) == 0 {
+		return noSteps
+	}
+	var t term.Table
+	t.Row("STEP", "STAGE", "RUNG", "SUMMARIZER", "OUTCOME", "STARTED (UTC)", "MS", "NUMBERS", "NEXT", "WORKER",
+		"MESSAGE")
+	for _, s := range r.Steps {
+		t.Row(stepName(s), s.Stage, s.Rung, s.Summarizer, stepOutcome(s), term.When(s.Started), fmt.Sprint(s.MS),
+			numberWords(s, r.Trigger.Estimated),
+			nextWords(s), s.Worker, s.Message)
+	}
+	var b strings.Builder
+	_ = t.Write(&b)
+	return b.String()
+}
+
+// stepName numbers a step of the run and, behind the first, the attempt at it.
+func stepName(s wire.RunStep) string {
+	if s.Attempt > 1 {
+		return fmt.Sprintf("%d.%d", s.Call, s.Attempt)
+	}
+	return fmt.Sprint(s.Call)
+}
+
+func stepOutcome(s wire.RunStep) string {
+	if s.ErrorKind != "" {
+		return string(s.ErrorKind)
+	}
+	return string(s.Outcome)
+}
+
+func nextWords(s wire.RunStep) string {
+	if s.Next == "" {
+		return ""
+	}
+	return "→ " + s.Next
+}

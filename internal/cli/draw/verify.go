@@ -1,0 +1,57 @@
+package draw
+
+import (
+	"fmt"
+	"strings"
+
+	"precis/internal/audit"
+	"precis/internal/cli/term"
+)
+
+// Report is a report for a person: a line a check, and below it what is at fault.
+func Report(r audit.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "run %s of conversation %s: %s\n", r.Run, term.Printable(r.Conversation), verdict(r))
+	for _, c := range r.Checks {
+		fmt.Fprintf(&b, "  %-9s  %-8s  %s\n", c.Name, c.State, c.Detail)
+		for i, f := range c.List {
+			if i == 0 && c.State.Failed() && len(c.List) == 1 {
+				break // the check has said it
+			}
+			place := f.Table + " " + f.Key
+			if f.Column != "" {
+				place += ", " + f.Column
+			}
+			fmt.Fprintf(&b, "             %-8s  %s: %s\n", f.State, place, f.Detail)
+		}
+	}
+	return b.String()
+}
+
+func verdict(r audit.Report) string {
+	switch {
+	case !r.OK:
+		return "NOT as it was written"
+	case r.Pruned:
+		return "as it was written, as far as it was not pruned"
+	}
+	return "as it was written"
+}
+
+func Swept(s audit.Swept) string {
+	var b strings.Builder
+	for _, f := range s.Failures {
+		what := "conversation " + term.Printable(f.Conversation)
+		if f.Run != "" {
+			what = "run " + f.Run + " of " + what
+		}
+		fmt.Fprintf(&b, "%-8s  %s (tenant %s), %s: %s\n", f.State, what, term.Printable(f.Tenant), f.Check, f.Detail)
+	}
+	fmt.Fprintf(&b, "%s, %s: %s messages, events, records and texts compared", term.Plural(s.Conversations, "conversation"),
+		term.Plural(s.Runs, "run"), term.Count(s.Checked))
+	if s.Resumed > 0 {
+		fmt.Fprintf(&b, " (%s by an earlier call)", term.Plural(s.Resumed, "conversation"))
+	}
+	fmt.Fprintf(&b, "\n%s not as written, %s pruned\n", term.Plural(s.Failed, "conversation"), term.Count(s.Pruned)+" things")
+	return b.String()
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"precis/internal/cli/draw"
+	"precis/internal/cli/fail"
+	"precis/internal/cli/term"
+	"precis/internal/launch"
+	"precis/internal/store"
+	"precis/internal/store/replays"
+)
+
+// steer follows a batch, or changes how it goes on.
+func (a *app) steer(ctx context.Context, s *session, id, what string) error {
+	l := s.launcher()
+	b, err := l.Batch(ctx, store.BatchRef{Tenant: a.tenant, ID: id})
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("there is no repetition %q", id)
+	}
+	if err != nil {
+		return err
+	}
+	if what != "follow" && !b.Finished.IsZero() {
+		return fmt.Errorf("repetition %s has ended already", id)
+	}
+	switch what {
+	case "follow":
+		if err := l.ContinueBatch(ctx, b.Batch); err != nil {
+			return err
+		}
+		return a.followBatch(ctx, s, b.Batch)
+	case "cancel":
+		if err := l.CancelBatch(ctx, b.Batch); err != nil {
+			return err
+		}
+		a.say("precis: repetition %s ends, with what is under way of it", id)
+	default:
+		p, err := l.PauseBatch(ctx, b.Batch, what == "pause")
+		if err != nil {
+			return err
+		}
+		if what == "pause" {
+			a.say("precis: repetition %s is paused: %d ended, %d under way will still end; `precis replay "+
+				"--resume %s` lets it go on", id, p.Done, p.Running, id)
+		} else {
+			a.say("precis: repetition %s goes on", id)
+		}
+	}
+	if b, err = l.Batch(ctx, b.Ref); err == nil && a.json {
+		return a.printJSON(draw.BatchOf(b, s.config.Prices))
+	}
+	return err
+}
+
+// followBatch shows how far a batch is until it ends. Interrupted, it leaves it going.
+func (a *app) followBatch(ctx context.Context, s *session, b replays.Batch) error {
+	p := a.progress()
+	defer p.Clear()
+	if !a.json && b.Finished.IsZero() {
+		a.say("precis: repetition %s of %s", b.Ref.ID, term.Plural(b.Total, "run"))
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	began := time.Now()
+	for {
+		now, err := s.launcher().Batch(ctx, b.Ref)
+		if err == nil && !now.Finished.IsZero() {
+			p.Clear()
+			return a.reportBatch(now, s)
+		}
+		if ctx.Err() == nil && err != nil {
+			return err
+		}
+		p.Line("%s · %s", draw.BatchLine(now), term.Took(time.Since(began)))
+		select {
+		case <-ctx.Done():
+			p.Clear()
+			a.say("precis: interrupted; the repetition goes on without this command")
+			a.say("        precis replay --follow %s   shows how far it is; --pause, --resume and --cancel steer it",
+				b.Ref.ID)
+			return fail.Silent(fail.ExitFailed)
+		case <-tick.C:
+		}
+	}
+}
+
+func (a *app) reportBatch(b launch.Batch, s *session) error {
+	report := draw.BatchOf(b, s.config.Prices)
+	if a.json {
+		if err := a.printJSON(report); err != nil {
+			return err
+		}
+	} else if err := a.print(draw.Batch(report)); err != nil {
+		return err
+	}
+	if report.Cancelled || report.Different > 0 || report.Failed > 0 {
+		return fail.Silent(fail.ExitFailed)
+	}
+	return nil
+}

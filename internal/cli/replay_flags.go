@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"precis/internal/cli/fail"
+	"precis/internal/contract"
+	"precis/internal/launch"
+	"precis/internal/store"
+	"precis/internal/store/replays"
+	"precis/pipeline"
+)
+
+type replayFlags struct {
+	launch.ReplayRequest
+	failed, digest                        bool
+	errorKind, conversation, since, until string
+	concurrency                           int
+	dryRun                                bool
+	follow, pause, resume, cancel         string
+	history                               string
+}
+
+// picks says whether runs are picked by what they are, and not named.
+func (f *replayFlags) picks() bool {
+	return f.failed || f.digest || f.errorKind != "" || f.conversation != "" || f.since != "" || f.until != ""
+}
+
+// batch names the batch that is meant, and what is to be done with it.
+func (f *replayFlags) batch() (id, what string, n int) {
+	for _, b := range []struct{ id, what string }{
+		{f.follow, "follow"},
+		{f.pause, "pause"},
+		{f.resume, "resume"},
+		{f.cancel, "cancel"},
+	} {
+		if b.id != "" {
+			id, what, n = b.id, b.what, n+1
+		}
+	}
+	return id, what, n
+}
+
+// check refuses what cannot be, in the words of the flags.
+func (f *replayFlags) check() error {
+	switch {
+	case f.Apply && !f.Live:
+		return fail.Usagef("--apply goes with --live: what comes out of the record is there already")
+	case f.Changes() && !f.Live:
+		return fail.Usagef(
+			"--summarizer, --prompt, --max-chars and --focus go with --live: from the record everything is as it was")
+	case f.concurrency < 1 || f.concurrency > contract.MaxBatchConcurrency:
+		return fail.Usagef("--concurrency is from 1 to %d, not %d", contract.MaxBatchConcurrency, f.concurrency)
+	}
+	if err := f.Validate(); err != nil {
+		return fail.Usagef("%s", strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "))
+	}
+	return nil
+}
+
+// checkSummarizers refuses a list that names what is not there.
+func (f *replayFlags) checkSummarizers(s *session) error {
+	return (&compactFlags{summarizer: f.Summarizer}).checkSummarizers(s)
+}
+
+// filter reads the flags that pick runs.
+func (f *replayFlags) filter(now time.Time) (replays.Filter, error) {
+	out := replays.Filter{
+		Failed: f.failed, Digest: f.digest, ErrorKind: pipeline.ErrorKind(f.errorKind), Conversation: f.conversation,
+		Effective: f.Apply,
+	}
+	if f.errorKind != "" && !slices.Contains(pipeline.ErrorKinds, out.ErrorKind) {
+		return out, fail.Usagef("--error-kind: there is no kind %q; docs/errors.md lists them", f.errorKind)
+	}
+	var err error
+	if out.Since, err = moment("--since", f.since, now); err != nil {
+		return out, err
+	}
+	out.Until, err = moment("--until", f.until, now)
+	return out, err
+}
