@@ -89,7 +89,7 @@ func problemOf(ctx context.Context, err error) *Problem {
 	case errors.As(err, &unavailable):
 		p = problem(service.CodeUnavailable, "Temporal cannot be reached: try again")
 	case errors.Is(err, store.ErrNotFound):
-		p = problem(service.CodeNotFound, "%s", strings.TrimPrefix(err.Error(), "store: "))
+		p = problem(service.CodeNotFound, "%s", err.Error())
 	default:
 		p = problem(service.CodeInternal, "")
 	}

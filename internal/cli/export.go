@@ -112,7 +112,7 @@ func isExport(in *input) (bool, error) {
 // fault is what is wrong with a file, without the words that only tell errors apart.
 func fault(err error) string {
 	text := err.Error()
-	for _, frame := range []string{store.ErrInvalid.Error() + ": ", "store: import a conversation: "} {
+	for _, frame := range []string{store.ErrInvalid.Error() + ": ", "import a conversation: "} {
 		text = strings.ReplaceAll(text, frame, "")
 	}
 	return text

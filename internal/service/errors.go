@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"precis/internal/api/wire"
 	"precis/internal/store"
@@ -80,22 +79,22 @@ func invalid(field, format string, args ...any) error {
 	return &Error{Code: CodeInvalid, Field: field, Detail: fmt.Sprintf(format, args...)}
 }
 
-// refused gives any error its code. The caller's own cancelled context stays what it is.
+// refused returns err as an *Error with its code. The error of a context that ended stays as it is.
 func refused(err error) error {
 	var ours *Error
 	var p *pipeline.Error
 	var setting *pipeline.SettingError
 	switch {
 	case errors.As(err, &ours):
-		return ours // without the store's frame around it
+		return ours // without what the store added to the text
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, store.ErrNotFound):
-		return &Error{Code: CodeNotFound, Detail: detail(err), Cause: err}
+		return &Error{Code: CodeNotFound, Detail: err.Error(), Cause: err}
 	case errors.As(err, &setting):
 		return &Error{Code: CodeInvalid, Field: "settings." + setting.Key, Detail: setting.Problem, Cause: err}
 	case errors.Is(err, store.ErrInvalid):
-		return &Error{Code: CodeInvalid, Detail: detail(err), Cause: err}
+		return &Error{Code: CodeInvalid, Detail: err.Error(), Cause: err}
 	case errors.Is(err, store.ErrReplyOpen):
 		return &Error{
 			Code:   CodeReplyOpen,
@@ -107,23 +106,17 @@ func refused(err error) error {
 			Cause: err,
 		}
 	case errors.Is(err, store.ErrStaleSequence):
-		return &Error{Code: CodeStale, Detail: detail(err), Cause: err}
+		return &Error{Code: CodeStale, Detail: err.Error(), Cause: err}
 	case errors.Is(err, store.ErrRunActive):
-		return &Error{Code: CodeRunActive, Detail: detail(err), Cause: err}
+		return &Error{Code: CodeRunActive, Detail: err.Error(), Cause: err}
 	case errors.Is(err, store.ErrConflict):
-		return &Error{Code: CodeConflict, Detail: detail(err), Cause: err}
+		return &Error{Code: CodeConflict, Detail: err.Error(), Cause: err}
 	case store.Unavailable(err):
 		return &Error{Code: CodeUnavailable, Detail: "the database is not reachable: try again", Cause: err}
 	case errors.As(err, &p) && p.Kind == pipeline.BadRequest:
 		return &Error{Code: CodeInvalid, Detail: p.Message, Cause: err}
 	}
-	return &Error{Code: CodeInternal, Detail: "a fault of precis: " + detail(err), Cause: err}
-}
-
-// detail is the error's text without the store's frame around it.
-func detail(err error) string {
-	s := strings.TrimPrefix(err.Error(), "store: ")
-	return strings.TrimSpace(s)
+	return &Error{Code: CodeInternal, Detail: "a fault of precis: " + err.Error(), Cause: err}
 }
 
 // plain is an error's sentence without its kind.

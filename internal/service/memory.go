@@ -83,7 +83,7 @@ func (s *Service) AddNote(ctx context.Context, ref store.ConversationRef, n NewN
 		segments.NewNote{Name: n.Name, Text: []byte(n.Text), Replace: n.Replace})
 	if err != nil {
 		if errors.Is(err, store.ErrInvalid) {
-			return wire.MemoryEntry{}, false, &Error{Code: CodeInvalid, Field: "name", Detail: detail(err), Cause: err}
+			return wire.MemoryEntry{}, false, &Error{Code: CodeInvalid, Field: "name", Detail: err.Error(), Cause: err}
 		}
 		return wire.MemoryEntry{}, false, refused(err)
 	}
@@ -103,7 +103,7 @@ func (s *Service) Search(ctx context.Context, ref store.ConversationRef, query s
 	case errors.Is(err, search.ErrQuery):
 		return found, &Error{Code: CodeInvalid, Field: "query.q", Detail: err.Error(), Cause: err}
 	case errors.Is(err, store.ErrInvalid):
-		return found, &Error{Code: CodeInvalid, Field: "query.cursor", Detail: detail(err), Cause: err}
+		return found, &Error{Code: CodeInvalid, Field: "query.cursor", Detail: err.Error(), Cause: err}
 	case err != nil:
 		return found, refused(err)
 	}

@@ -66,15 +66,15 @@ func TestMigrate(t *testing.T) {
 
 func TestMigrateNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]string{
-		"NoURL":    "://",
-		"NoSchema": stacktest.DatabaseURL(t) + "&search_path=not_there",
+	for name, test := range map[string]struct{ url, want string }{
+		"NoURL":    {"://", "the database URL cannot be read"},
+		"NoSchema": {stacktest.DatabaseURL(t) + "&search_path=not_there", "search_path names no schema"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := schema.Migrate(t.Context(), url, nil)
-			if err == nil || !strings.HasPrefix(err.Error(), "store: ") {
-				t.Errorf("error %v", err)
+			err := schema.Migrate(t.Context(), test.url, nil)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one that says %q", err, test.want)
 			}
 		})
 	}

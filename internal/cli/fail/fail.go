@@ -117,9 +117,7 @@ func Explain(err error) string {
 	case errors.As(err, &kind) && err == error(kind):
 		return kind.Message
 	}
-	text := err.Error()
-	text = strings.TrimPrefix(text, "store: ")
-	return text
+	return err.Error()
 }
 
 // connectReason is the innermost reason of a failed connection: what the server answered, or why no connection came

@@ -60,7 +60,7 @@ func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, Keye
 	var answer KeyedAnswer
 	var body []byte
 	if !db.GoodID(k.Key, 255) {
-		return "", answer, fmt.Errorf("store: claim a key: %w",
+		return "", answer, fmt.Errorf("claim a key: %w",
 			db.Invalidf("an idempotency key has 1 to 255 bytes of UTF-8 and no control characters"))
 	}
 	err := s.db.Write(db.WithoutLastStatement(ctx), "claim a key", func(ctx context.Context, tx pgx.Tx) error {
@@ -90,7 +90,7 @@ func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, Keye
 	})
 	if err == nil && body != nil {
 		if answer.Body, err = s.db.Decompress(body); err != nil {
-			err = fmt.Errorf("store: read a kept answer: %w", err)
+			err = fmt.Errorf("read a kept answer: %w", err)
 		}
 	}
 	return state, answer, err
@@ -140,7 +140,7 @@ func (s *Idempotency) Extend(ctx context.Context, k KeyedRequest) error {
 func (s *Idempotency) Answer(ctx context.Context, k KeyedRequest, a KeyedAnswer) error {
 	headers, err := json.Marshal(a.Headers)
 	if err != nil {
-		return fmt.Errorf("store: keep an answer: %w", err)
+		return fmt.Errorf("keep an answer: %w", err)
 	}
 	if a.Headers == nil {
 		headers = []byte(`{}`)

@@ -42,7 +42,7 @@ type Tenant struct {
 func (s *Tenants) Ensure(ctx context.Context, id, name string) (Tenant, error) {
 	var t Tenant
 	if !db.GoodID(id, 64) || strings.Contains(id, "/") {
-		return t, fmt.Errorf("store: make a tenant: %w",
+		return t, fmt.Errorf("make a tenant: %w",
 			db.Invalidf("a tenant's id has 1 to 64 bytes, no slash and no control characters"))
 	}
 	err := s.db.Write(ctx, "make a tenant", func(ctx context.Context, tx pgx.Tx) (err error) {

@@ -83,7 +83,7 @@ func (s *Store) Get(ctx context.Context, tenant, sha string) ([]byte, error) {
 func Get(ctx context.Context, d *db.DB, tenant, sha string) ([]byte, error) {
 	sum, err := db.ParseHash(sha)
 	if err != nil {
-		return nil, fmt.Errorf("store: read an artifact: %w", err)
+		return nil, fmt.Errorf("read an artifact: %w", err)
 	}
 	var zstd []byte
 	err = d.Read(ctx, "read an artifact", func(ctx context.Context, q db.Querier) (err error) {

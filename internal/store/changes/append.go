@@ -58,7 +58,7 @@ func (s *Store) Append(ctx context.Context, ref db.ConversationRef, messages []c
 	var res AppendResult
 	for i, m := range messages {
 		if err := m.Validate(); err != nil {
-			return res, fmt.Errorf("store: append: message %d: %w", i, err)
+			return res, fmt.Errorf("append: message %d: %w", i, err)
 		}
 	}
 	err := s.db.Write(ctx, "append", func(ctx context.Context, tx pgx.Tx) (err error) {

@@ -89,7 +89,7 @@ func (s *Store) KeepSnapshot(ctx context.Context, ref db.RunRef, v Source,
 	}
 	data, err := json.Marshal(state)
 	if err != nil {
-		return nil, fmt.Errorf("store: encode a conversation's state: %w", err)
+		return nil, fmt.Errorf("encode a conversation's state: %w", err)
 	}
 	refs[runs.RoleState], parts[runs.RoleState] = db.Hash(sha256.Sum256(data)).String(), data
 	key := ref.ID + " " + refs[runs.RoleState]
@@ -146,7 +146,7 @@ func (s *Store) Snapshot(ctx context.Context, tenant, sha string) (Snapshot, err
 		return state, err
 	}
 	if err := json.Unmarshal(data, &state); err != nil {
-		return state, fmt.Errorf("store: read a conversation's state: %w", err)
+		return state, fmt.Errorf("read a conversation's state: %w", err)
 	}
 	return state, nil
 }

@@ -41,7 +41,7 @@ func (s *Store) Create(ctx context.Context, tenant string,
 	n NewConversation,
 ) (c Conversation, created bool, err error) {
 	if err := n.Validate(); err != nil {
-		return c, false, fmt.Errorf("store: create a conversation: %w", err)
+		return c, false, fmt.Errorf("create a conversation: %w", err)
 	}
 	if n.ID == "" {
 		n.ID = db.NewID()

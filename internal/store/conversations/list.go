@@ -19,7 +19,7 @@ func (s *Store) List(ctx context.Context, tenant, cursor string,
 ) (list []Conversation, next string, err error) {
 	after, err := db.ParseCursor(cursor)
 	if err != nil {
-		return nil, "", fmt.Errorf("store: list conversations: %w", err)
+		return nil, "", fmt.Errorf("list conversations: %w", err)
 	}
 	limit = db.ClampLimit(limit)
 	err = s.db.Read(ctx, "list conversations", func(ctx context.Context, q db.Querier) (err error) {

@@ -19,10 +19,10 @@ func (d *DB) Pack(data []byte) Packed {
 func (d *DB) Unpack(sum Hash, zstd []byte) ([]byte, error) {
 	data, err := d.Decompress(zstd)
 	if err != nil {
-		return nil, fmt.Errorf("store: artifact %s is %w: %w", sum, ErrDamaged, err)
+		return nil, fmt.Errorf("artifact %s is %w: %w", sum, ErrDamaged, err)
 	}
 	if Hash(sha256.Sum256(data)) != sum {
-		return nil, fmt.Errorf("store: artifact %s is %w: its content has another hash", sum, ErrDamaged)
+		return nil, fmt.Errorf("artifact %s is %w: its content has another hash", sum, ErrDamaged)
 	}
 	return data, nil
 }

@@ -37,7 +37,7 @@ func describe(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("store: %s: %w", what, err)
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // commitError marks a failed commit: whether it happened is not known.

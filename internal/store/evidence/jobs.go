@@ -40,7 +40,7 @@ func (s *Jobs) Get(ctx context.Context, name string) (Job, error) {
 func (s *Jobs) Keep(ctx context.Context, j Job) error {
 	progress, err := db.CleanJSON(j.Progress)
 	if err != nil {
-		return fmt.Errorf("store: keep a job: %w", err)
+		return fmt.Errorf("keep a job: %w", err)
 	}
 	return s.db.Write(ctx, "keep a job", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO audit_jobs (name, cid, progress) VALUES ($1, $2, $3)

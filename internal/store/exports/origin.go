@@ -34,7 +34,7 @@ func (s *Store) Origin(ctx context.Context, ref db.ConversationRef) (*seals.Impo
 	}
 	var r seals.Record
 	if err := json.Unmarshal(record, &r); err != nil {
-		return nil, at, fmt.Errorf("store: read a conversation's first seal: %w", err)
+		return nil, at, fmt.Errorf("read a conversation's first seal: %w", err)
 	}
 	return r.Imported, at, nil
 }

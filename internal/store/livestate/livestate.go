@@ -57,7 +57,7 @@ func (s *Store) SetRendered(ctx context.Context, ref db.ConversationRef, key str
 ) (Enrichment, error) {
 	var e Enrichment
 	if !enrichmentKey.MatchString(key) {
-		return e, fmt.Errorf("store: set state: %w",
+		return e, fmt.Errorf("set state: %w",
 			db.Invalidf("key %q: lower-case letters, digits, _ and -, at most 64", key))
 	}
 	if value == nil {

@@ -37,7 +37,7 @@ type Reported struct {
 func (s *Store) Report(ctx context.Context, ref db.ConversationRef, n Reported) (Marker, error) {
 	var m Marker
 	if n.Origin != OriginAgent && n.Origin != OriginImported {
-		return m, fmt.Errorf("store: report a marker: %w", db.Invalidf("origin %q: it is agent or imported", n.Origin))
+		return m, fmt.Errorf("report a marker: %w", db.Invalidf("origin %q: it is agent or imported", n.Origin))
 	}
 	id, p := db.NewID(), s.db.Pack(n.Summary)
 	err := s.db.Write(ctx, "report a marker", func(ctx context.Context, tx pgx.Tx) error {

@@ -47,7 +47,7 @@ var usageGroups = map[string]string{
 func (s *Store) UsageBy(ctx context.Context, tenant, group string, since time.Time) ([]UsageGroup, error) {
 	key, ok := usageGroups[group]
 	if !ok {
-		return nil, fmt.Errorf("store: sum usage: %w",
+		return nil, fmt.Errorf("sum usage: %w",
 			db.Invalidf("group %q: it is tenant, conversation, model or day", group))
 	}
 	type row struct {

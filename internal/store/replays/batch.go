@@ -32,7 +32,7 @@ func (s *Batches) Create(ctx context.Context, tenant string, request json.RawMes
 	ref := db.BatchRef{Tenant: tenant, ID: db.NewID()}
 	request, err := db.CleanJSON(request)
 	if err != nil {
-		return Batch{}, fmt.Errorf("store: make a batch of replays: %w", err)
+		return Batch{}, fmt.Errorf("make a batch of replays: %w", err)
 	}
 	var b Batch
 	err = s.db.Write(ctx, "make a batch of replays", func(ctx context.Context, tx pgx.Tx) error {

@@ -106,7 +106,7 @@ func (s *Store) List(ctx context.Context, tenant string, f Filter, after string,
 ) (list []Replayable, next string, err error) {
 	from, err := db.ParseCursor(after)
 	if err != nil {
-		return nil, "", fmt.Errorf("store: look for runs to repeat: %w", err)
+		return nil, "", fmt.Errorf("look for runs to repeat: %w", err)
 	}
 	limit = db.ClampLimit(limit)
 	err = s.db.Read(ctx, "look for runs to repeat", func(ctx context.Context, q db.Querier) (err error) {

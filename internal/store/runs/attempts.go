@@ -18,17 +18,17 @@ import (
 func (s *Attempts) Record(ctx context.Context, ref db.RunRef, t Attempt) error {
 	numbers, err := db.CleanJSON(t.Numbers)
 	if err != nil {
-		return fmt.Errorf("store: record a step: numbers: %w", err)
+		return fmt.Errorf("record a step: numbers: %w", err)
 	}
 	artifacts, err := json.Marshal(t.Artifacts)
 	if err != nil {
-		return fmt.Errorf("store: record a step: artifacts: %w", err)
+		return fmt.Errorf("record a step: artifacts: %w", err)
 	}
 	if t.Artifacts == nil {
 		artifacts = []byte(`{}`)
 	}
 	if t.Attempt < 1 || t.Stage == "" {
-		return fmt.Errorf("store: record a step: %w", db.Invalidf("a step has a stage and an attempt from 1"))
+		return fmt.Errorf("record a step: %w", db.Invalidf("a step has a stage and an attempt from 1"))
 	}
 	return s.db.Write(ctx, "record a step", func(ctx context.Context, tx pgx.Tx) error {
 		cid, err := seals.LockRun(ctx, tx, ref)

@@ -29,7 +29,7 @@ func (s *Store) FindByEnd(ctx context.Context, tenant, id string) (db.RunRef, er
 	case err != nil:
 		return ref, err
 	case len(ids) > 1:
-		return ref, fmt.Errorf("store: find a run: %w", db.Invalidf("two runs end in %q: give the whole id", id))
+		return ref, fmt.Errorf("find a run: %w", db.Invalidf("two runs end in %q: give the whole id", id))
 	case len(ids) == 1:
 		ref.ID = ids[0]
 	}

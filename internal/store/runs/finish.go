@@ -50,7 +50,7 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, end End) (Run, error)
 	switch end.Outcome {
 	case precis.OutcomeSkipped, precis.OutcomeSuperseded, precis.OutcomeCancelled, precis.OutcomeFailed, precis.OutcomeReplayed:
 	default:
-		return r, fmt.Errorf("store: finish a run: %w",
+		return r, fmt.Errorf("finish a run: %w",
 			db.Invalidf("outcome %q: applied and prepared come with a marker", end.Outcome))
 	}
 	err := s.db.Write(ctx, "finish a run", func(ctx context.Context, tx pgx.Tx) (err error) {

@@ -39,7 +39,7 @@ type Filter struct {
 func (s *Store) List(ctx context.Context, tenant string, f Filter) (list []Run, next string, err error) {
 	after, err := db.ParseCursor(f.Cursor)
 	if err != nil {
-		return nil, "", fmt.Errorf("store: list runs: %w", err)
+		return nil, "", fmt.Errorf("list runs: %w", err)
 	}
 	limit := db.ClampLimit(f.Limit)
 	err = s.db.Read(ctx, "list runs", func(ctx context.Context, q db.Querier) (err error) {

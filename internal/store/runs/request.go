@@ -49,7 +49,7 @@ type Request struct {
 func (s *Store) Request(ctx context.Context, ref db.ConversationRef, req Request) (r Run, attached bool, err error) {
 	clean, err := req.Cleaned()
 	if err != nil {
-		return r, false, fmt.Errorf("store: request a run: %w", err)
+		return r, false, fmt.Errorf("request a run: %w", err)
 	}
 	id := db.NewID()
 	err = s.db.Write(ctx, "request a run", func(ctx context.Context, tx pgx.Tx) error {

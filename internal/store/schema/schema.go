@@ -31,7 +31,7 @@ func Migrate(ctx context.Context, databaseURL string, log func(string)) error {
 	return withGoose(ctx, databaseURL, func(p *goose.Provider) error {
 		results, err := p.Up(ctx)
 		if err != nil {
-			return fmt.Errorf("store: migrate: %w", err)
+			return fmt.Errorf("migrate: %w", err)
 		}
 		for _, r := range results {
 			if log != nil {
@@ -48,7 +48,7 @@ func Read(ctx context.Context, databaseURL string) (Version, error) {
 	err := withGoose(ctx, databaseURL, func(p *goose.Provider) error {
 		var err error
 		if v.Current, v.Latest, err = p.GetVersions(ctx); err != nil {
-			return fmt.Errorf("store: read the schema's version: %w", err)
+			return fmt.Errorf("read the schema's version: %w", err)
 		}
 		return nil
 	})
@@ -58,7 +58,7 @@ func Read(ctx context.Context, databaseURL string) (Version, error) {
 func withGoose(ctx context.Context, databaseURL string, fn func(*goose.Provider) error) error {
 	cfg, err := pgx.ParseConfig(databaseURL)
 	if err != nil {
-		return fmt.Errorf("store: the database URL cannot be read: %w", err)
+		return fmt.Errorf("the database URL cannot be read: %w", err)
 	}
 	db := stdlib.OpenDB(*cfg)
 	defer func() { _ = db.Close() }()
@@ -69,11 +69,11 @@ func withGoose(ctx context.Context, databaseURL string, fn func(*goose.Provider)
 	// Another process's migration is looked at every second, for five minutes.
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(id), lock.WithLockTimeout(1, 300))
 	if err != nil {
-		return fmt.Errorf("store: migrate: %w", err)
+		return fmt.Errorf("migrate: %w", err)
 	}
 	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker))
 	if err != nil {
-		return fmt.Errorf("store: migrate: %w", err)
+		return fmt.Errorf("migrate: %w", err)
 	}
 	return fn(p)
 }
@@ -82,10 +82,10 @@ func withGoose(ctx context.Context, databaseURL string, fn func(*goose.Provider)
 func lockID(ctx context.Context, db *sql.DB) (int64, error) {
 	var schema sql.NullString
 	if err := db.QueryRowContext(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
-		return 0, fmt.Errorf("store: reach the database: %w", err)
+		return 0, fmt.Errorf("reach the database: %w", err)
 	}
 	if !schema.Valid {
-		return 0, fmt.Errorf("store: migrate: the URL's search_path names no schema that exists: create it first")
+		return 0, fmt.Errorf("migrate: the URL's search_path names no schema that exists: create it first")
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("precis migrations " + schema.String))

@@ -31,13 +31,13 @@ func (s *Store) PutNote(ctx context.Context, ref db.ConversationRef, n NewNote) 
 	created := false
 	switch {
 	case n.Name != "" && !segmentName.MatchString(n.Name):
-		return g, false, fmt.Errorf("store: write a note: %w",
+		return g, false, fmt.Errorf("write a note: %w",
 			db.Invalidf("name %q: letters, digits, dot, _ and -, at most 128, a letter or digit first", n.Name))
 	case reservedName.MatchString(n.Name):
-		return g, false, fmt.Errorf("store: write a note: %w",
+		return g, false, fmt.Errorf("write a note: %w",
 			db.Invalidf("name %q is one of the memory's own: give the note another", n.Name))
 	case len(n.Text) > MaxNoteBytes:
-		return g, false, fmt.Errorf("store: write a note: %w",
+		return g, false, fmt.Errorf("write a note: %w",
 			db.Invalidf("it has %d bytes, a note has at most %d", len(n.Text), MaxNoteBytes))
 	}
 	err := s.db.Write(ctx, "write a note", func(ctx context.Context, tx pgx.Tx) error {
