@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// account is another user as whom PostgreSQL is run. nil is the current one.
+// account is the user that runs PostgreSQL; nil is the current one.
 type account struct {
 	name     string
 	uid, gid uint32
@@ -23,17 +23,17 @@ func postgresAccount() (*account, error) {
 	found, err := user.Lookup("postgres")
 	if err != nil {
 		return nil, fmt.Errorf(
-			"%w: PostgreSQL refuses to run as root, and there is no user postgres to run it as (%w); "+
-				"make one with `adduser --system --group postgres`, or run precis as a normal user, or set "+
+			"%w: PostgreSQL refuses to run as root, and the user postgres does not exist (%w); "+
+				"create that user with `adduser --system --group postgres`, or run precis as a normal user, or set "+
 				"PRECIS_DATABASE_URL", ErrNoPostgres, err)
 	}
 	uid, err := strconv.ParseUint(found.Uid, 10, 32)
 	if err != nil {
-		return nil, fmt.Errorf("the user id of postgres: %w", err)
+		return nil, fmt.Errorf("read the user id of postgres: %w", err)
 	}
 	gid, err := strconv.ParseUint(found.Gid, 10, 32)
 	if err != nil {
-		return nil, fmt.Errorf("the group id of postgres: %w", err)
+		return nil, fmt.Errorf("read the group id of postgres: %w", err)
 	}
 	return &account{name: found.Username, uid: uint32(uid), gid: uint32(gid)}, nil
 }
@@ -45,7 +45,7 @@ func (a *account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
 }
 
-// id is the user id that the account's processes have.
+// id returns the user id of the account's processes.
 func (a *account) id() uint32 {
 	if a == nil {
 		return uint32(os.Geteuid())
@@ -53,19 +53,19 @@ func (a *account) id() uint32 {
 	return a.uid
 }
 
-// own gives a file to the account.
+// own makes the account the owner of a file.
 func (a *account) own(path string) error {
 	if a == nil {
 		return nil
 	}
 	if err := os.Chown(path, int(a.uid), int(a.gid)); err != nil {
-		return fmt.Errorf("give %s to the user %s: %w", path, a.name, err)
+		return fmt.Errorf("make %[2]s the owner of %[1]s: %[3]w", path, a.name, err)
 	}
 	return nil
 }
 
-// canUse tells whether the account can go into a folder and write there, which every folder above it must
-// permit too: one below /root is out of reach for anybody else.
+// canUse reports whether the account can enter a folder and write there. Every folder above it must permit that too:
+// nobody else can reach one below /root.
 func (a *account) canUse(dir string) bool {
 	cmd := exec.Command("/bin/sh", "-c", `cd "$1" && test -w .`, "sh", dir)
 	cmd.Dir = "/"

@@ -11,15 +11,16 @@ import (
 )
 
 const (
-	// Who uses the stack for one call holds this file shared; who takes it down holds it alone.
+	// A process that uses the stack for one call holds a shared lock of this file; one that takes it down an exclusive
+	// lock.
 	borrowFile = "borrow.lock"
-	// This file is there while the stack runs only for those who borrow it.
+	// This file exists while the stack runs only for its borrowers.
 	borrowedFile = "borrowed"
 )
 
-// Borrow returns the persistent stack for one call that gives it back. One that runs is used as it is. One that
-// does not is ErrNotRunning, or with start it is brought up, and taken down again by the last of those who
-// borrow it meanwhile, unless Up was called for it.
+// Borrow returns the persistent stack for one call, and a function that gives it back. A running stack is used as it is.
+// Otherwise the error is ErrNotRunning; with start, the stack is brought up instead, and the last of its borrowers takes
+// it down, unless Up was called meanwhile.
 func Borrow(ctx context.Context, opts Options, start bool) (*Stack, func(context.Context) error, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -50,7 +51,8 @@ func borrow(ctx context.Context, opts Options, start bool) (*Stack, error) {
 	if !errors.Is(err, ErrNotRunning) || !start {
 		return stack, err
 	}
-	// Marked before it runs: whoever is killed here leaves a mark, and the next to borrow it takes it down.
+	// The mark is written before the start: if this process is killed, the next borrower finds it and takes the stack
+	// down.
 	mark := filepath.Join(opts.Dir, borrowedFile)
 	if err := os.WriteFile(mark, nil, 0o644); err != nil {
 		return nil, fmt.Errorf("borrow the local stack: %w", err)
@@ -61,14 +63,14 @@ func borrow(ctx context.Context, opts Options, start bool) (*Stack, error) {
 func (o Options) giveBack(ctx context.Context, held *os.File) error {
 	defer func() { _ = held.Close() }()
 	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_UN); err != nil {
-		return fmt.Errorf("give the local stack back: %w", err)
+		return fmt.Errorf("return the local stack: %w", err)
 	}
 	err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil // somebody else has it still, or takes it down
+		return nil // another process still uses it, or takes it down
 	}
 	if err != nil {
-		return fmt.Errorf("give the local stack back: %w", err)
+		return fmt.Errorf("return the local stack: %w", err)
 	}
 	if !exists(filepath.Join(o.Dir, borrowedFile)) {
 		return nil
@@ -77,7 +79,7 @@ func (o Options) giveBack(ctx context.Context, held *os.File) error {
 	return errors.Join(err, o.stays())
 }
 
-// upToStay brings the stack up for its own sake: those who borrow it do not take it down.
+// upToStay brings the stack up to stay: borrowers do not take it down.
 func upToStay(ctx context.Context, opts Options) (*Stack, error) {
 	if err := makeDir(opts.Dir); err != nil {
 		return nil, err
@@ -105,7 +107,7 @@ func (o Options) stays() error {
 	return nil
 }
 
-// holdShared waits while somebody takes the stack down.
+// holdShared waits while another process takes the stack down.
 func holdShared(ctx context.Context, dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, borrowFile), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

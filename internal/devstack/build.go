@@ -18,18 +18,18 @@ import (
 	"strings"
 )
 
-// binaryPrefix begins the name of every built Temporal server. The rest says what it was built from.
+// binaryPrefix begins the name of every built Temporal server. The rest is a hash of its source.
 const binaryPrefix = "temporal-"
 
 var buildArgs = []string{
 	"build",
 	"-tags", "disable_grpc_modules", // leaves out clients of cloud storage
 	"-trimpath", "-ldflags", "-s -w",
-	"-buildvcs=false", // git refuses to look into a checkout of another user
+	"-buildvcs=false", // git refuses to read a checkout of another user
 }
 
-// temporalSource is the folder of the nested module. It cannot be embedded into this binary, since Go embeds
-// nothing from another module, so the server can be built where the checkout is.
+// temporalSource returns the folder of the nested module. Go cannot embed files of another module, so the server can
+// only be built where the checkout is.
 func temporalSource() (string, error) {
 	root, ok := checkout()
 	if !ok {
@@ -40,7 +40,7 @@ func temporalSource() (string, error) {
 	return filepath.Join(root, "internal", "devstack", "temporal"), nil
 }
 
-// temporalBinary is where the server built from source is, or would be.
+// temporalBinary returns the path of the server built from source, whether it exists or not.
 func temporalBinary(dir, source string) (string, error) {
 	hash, err := hashSource(source)
 	if err != nil {
@@ -49,7 +49,7 @@ func temporalBinary(dir, source string) (string, error) {
 	return filepath.Join(dir, "bin", binaryPrefix+hash), nil
 }
 
-// hashSource changes whenever a build would give something else.
+// hashSource returns a hash that changes whenever a build would have another result.
 func hashSource(source string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(source, "*.go"))
 	if err != nil {
@@ -65,13 +65,13 @@ func hashSource(source string) (string, error) {
 			return "", err
 		}
 		fmt.Fprintln(sum, filepath.Base(name), len(content))
-		_, _ = sum.Write(content) // a hash takes everything
+		_, _ = sum.Write(content) // writing to a hash cannot fail
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
-// buildTemporal returns the server's binary, built if it is not there yet. Processes that want it at the same
-// time build it once. Older ones are removed.
+// buildTemporal returns the server's binary and builds it if it does not exist. Concurrent processes build it once.
+// Older binaries are removed.
 func buildTemporal(ctx context.Context, opts Options) (string, error) {
 	source, err := temporalSource()
 	if err != nil {
@@ -89,11 +89,11 @@ func buildTemporal(ctx context.Context, opts Options) (string, error) {
 	}
 	bin := filepath.Dir(binary)
 	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return "", fmt.Errorf("make a folder for the Temporal server: %w", err)
+		return "", fmt.Errorf("create a folder for the Temporal server: %w", err)
 	}
 	err = opts.step("building the Temporal server, once (2 to 5 minutes on a small machine)",
 		func(at func(string)) error {
-			unlock, err := lock(ctx, filepath.Join(bin, "lock"), func() { at("another process is at it") })
+			unlock, err := lock(ctx, filepath.Join(bin, "lock"), func() { at("another process builds it") })
 			if err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func buildTemporal(ctx context.Context, opts Options) (string, error) {
 			}
 			old, _ := filepath.Glob(filepath.Join(bin, binaryPrefix+"*"))
 			for _, name := range old {
-				_ = os.Remove(name) // one that runs goes on running
+				_ = os.Remove(name) // a running one keeps running
 			}
 			return os.Rename(fresh, binary)
 		})
@@ -117,7 +117,7 @@ func buildTemporal(ctx context.Context, opts Options) (string, error) {
 	return binary, nil
 }
 
-// compile tells at what package the compiler is.
+// compile builds the server and reports each package that is compiled.
 func compile(ctx context.Context, source, binary string, at func(string)) error {
 	tool, err := exec.LookPath("go")
 	if err != nil {
@@ -127,7 +127,7 @@ func compile(ctx context.Context, source, binary string, at func(string)) error 
 	}
 	cmd := exec.CommandContext(ctx, tool, append(slices.Clone(buildArgs), "-v", "-o", binary, ".")...)
 	cmd.Dir = source
-	// The caller's flags and workspace are about another module. Without cgo no C compiler is needed.
+	// The caller's flags and workspace are for another module. Without cgo no C compiler is needed.
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets it stop its compilers
 	stderr, err := cmd.StderrPipe()
@@ -137,14 +137,14 @@ func compile(ctx context.Context, source, binary string, at func(string)) error 
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("build the Temporal server: %w", err)
 	}
-	said := follow(stderr, at)
+	output := follow(stderr, at)
 	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("%w: %w\n%s", ErrNoTemporal, cmp.Or(context.Cause(ctx), err), said)
+		return fmt.Errorf("%w: %w\n%s", ErrNoTemporal, cmp.Or(context.Cause(ctx), err), output)
 	}
 	return nil
 }
 
-// follow reads to the end and returns the last lines that are no package names: the errors, if there are any.
+// follow reads to the end, reports each package name, and returns the last other lines, which are the errors.
 func follow(stderr io.Reader, at func(string)) string {
 	var last []string
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {

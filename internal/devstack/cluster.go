@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// clusterHome returns the folder that holds the cluster of the stack in dir, and the account that runs it. The
-// folder is dir/postgres, unless that is out of the account's reach: below /root, say, for the user postgres.
-// Then it is one below /var/tmp that is named after dir.
+// clusterHome returns the folder of the cluster of the stack in dir, and the account that runs it. The folder is
+// dir/postgres, unless the account cannot reach it, as the user postgres cannot reach /root. Then it is a folder below
+// /var/tmp that is named after a hash of dir.
 func clusterHome(dir string) (string, *account, error) {
 	as, err := postgresAccount()
 	if err != nil {
@@ -27,7 +27,7 @@ func clusterHome(dir string) (string, *account, error) {
 	home := filepath.Join(dir, "postgres")
 	if !exists(home) {
 		if err := os.Mkdir(home, 0o755); err != nil {
-			return "", nil, fmt.Errorf("make a folder for PostgreSQL: %w", err)
+			return "", nil, fmt.Errorf("create a folder for PostgreSQL: %w", err)
 		}
 		if err := as.own(home); err != nil {
 			return "", nil, err
@@ -40,7 +40,7 @@ func clusterHome(dir string) (string, *account, error) {
 	switch {
 	case owner.uid == as.id():
 	case as != nil && owner.uid != 0:
-		as = owner // root works on the stack of a user
+		as = owner // root uses the stack of another user
 	default:
 		return "", nil, fmt.Errorf(
 			"the cluster in %s belongs to user %d: run precis as that user or as root, or name another folder", home,
@@ -57,9 +57,9 @@ func clusterHome(dir string) (string, *account, error) {
 			return "", nil, err
 		}
 	case !errors.Is(err, fs.ErrExist):
-		return "", nil, fmt.Errorf("make a folder for PostgreSQL: %w", err)
+		return "", nil, fmt.Errorf("create a folder for PostgreSQL: %w", err)
 	}
-	// Anybody may make a folder there: one that is not ours is not to be used.
+	// Anybody can create a folder there: one of another user must not be used.
 	if owner, err = ownerOf(away); err != nil {
 		return "", nil, err
 	}
@@ -71,20 +71,20 @@ func clusterHome(dir string) (string, *account, error) {
 	return away, as, nil
 }
 
-// ownerOf refuses what is no folder, or a link to one.
+// ownerOf returns the owner of a folder. It refuses anything that is not a folder, such as a link to one.
 func ownerOf(dir string) (*account, error) {
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return nil, fmt.Errorf("look at the folder of PostgreSQL: %w", err)
+		return nil, fmt.Errorf("read the owner of the folder of PostgreSQL: %w", err)
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.IsDir() {
-		return nil, fmt.Errorf("%s is no folder: remove it, or name another folder", dir)
+		return nil, fmt.Errorf("%s is not a folder: remove it, or name another folder", dir)
 	}
 	return &account{name: "user " + strconv.FormatUint(uint64(stat.Uid), 10), uid: stat.Uid, gid: stat.Gid}, nil
 }
 
-// clusterVersion is the major version that a cluster was made by, and 0 where there is none.
+// clusterVersion returns the major version of PostgreSQL that made a cluster, 0 without a cluster.
 func clusterVersion(data string) int {
 	if data == "" {
 		return 0
@@ -100,11 +100,12 @@ func clusterVersion(data string) int {
 	return major
 }
 
-// initCluster makes home/data, under another name until it is whole: a call that is killed leaves no half of it.
+// initCluster makes home/data. It has another name until it is complete, so that an interrupted call leaves no
+// incomplete cluster.
 func initCluster(ctx context.Context, installed installation, home string, as *account) error {
 	fresh := filepath.Join(home, "data.new")
 	if err := os.RemoveAll(fresh); err != nil {
-		return fmt.Errorf("remove what an interrupted start left: %w", err)
+		return fmt.Errorf("remove the remains of an interrupted start: %w", err)
 	}
 	if err := makePassword(home, as); err != nil {
 		return err
@@ -114,20 +115,20 @@ func initCluster(ctx context.Context, installed installation, home string, as *a
 	cmd := exec.CommandContext(ctx, installed.program("initdb"), args...)
 	cmd.Dir, cmd.Env = home, postgresEnv()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as.credential()}
-	cmd.WaitDelay = time.Second // its children may hold the pipe
+	cmd.WaitDelay = time.Second // its children may keep the pipe open
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return withLog(fmt.Errorf("make a PostgreSQL cluster: %w", err), strings.TrimSpace(string(out)))
 	}
 	if err := os.Rename(fresh, filepath.Join(home, "data")); err != nil {
-		return fmt.Errorf("put the new cluster in place: %w", err)
+		return fmt.Errorf("move the new cluster into place: %w", err)
 	}
 	return nil
 }
 
-// runningPostmaster finds the server of a cluster by the file that it keeps there. A new server does not start
-// while the process that the file names is there, so the file is removed if that has ended but was never waited
-// for, as happens in a container, or if its number was given to something that is no PostgreSQL. Should children
-// of the old server still be at work, the new one notices that by their shared memory.
+// runningPostmaster finds the server of a cluster by its postmaster.pid. A new server does not start while the process
+// in that file exists. The file is therefore removed if that process has ended but was never waited for, as happens in
+// a container, or if its number now belongs to something other than PostgreSQL. Children of the old server that still
+// run are noticed by the new one, by their shared memory.
 func runningPostmaster(data string) (found process, port int, ok bool) {
 	file := filepath.Join(data, "postmaster.pid")
 	text, err := os.ReadFile(file)
@@ -146,7 +147,7 @@ func runningPostmaster(data string) (found process, port int, ok bool) {
 	found, err = identify(pid)
 	command := commandLine(pid)
 	if err != nil || !strings.Contains(command, "postgres") {
-		_ = os.Remove(file) // if it stays, the server says so
+		_ = os.Remove(file) // if it cannot be removed, the server says so
 		return process{}, 0, false
 	}
 	port, err = strconv.Atoi(lines[3])

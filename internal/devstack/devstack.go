@@ -1,7 +1,7 @@
 // Package devstack brings up what precis needs on one machine: a private PostgreSQL and a private Temporal.
 //
-// A stack is persistent or ephemeral. A persistent one lives in a folder, .precis, and goes on when the
-// command that started it has ended; every later command finds it there:
+// A stack is persistent or ephemeral. A persistent one is kept in a folder, .precis, and keeps running when the
+// command that started it has ended. Every later command finds it there:
 //
 //	stack, err := devstack.Up(ctx, devstack.Options{})
 //	…
@@ -13,11 +13,11 @@
 //	stack, err := devstack.Up(ctx, devstack.Options{Ephemeral: true})
 //	defer stack.Close(ctx)
 //
-// PostgreSQL is the one that is installed on the machine; it is run as the user postgres when we are root,
-// since it refuses to run as root. Temporal is a small server of our own, built once from the nested module
-// in the folder temporal. An address that the caller names is used in the place of either.
+// PostgreSQL is the one that is installed on the machine. For root it is run as the user postgres, since it
+// refuses to run as root. Temporal is a small server of our own, built once from the nested module in the folder
+// temporal. An address that the caller names is used in place of either.
 //
-// All of it listens on loopback, without passwords: any user of the machine can reach it.
+// Everything listens on loopback only. Temporal has no password: any user of the machine can reach it.
 package devstack
 
 import (
@@ -38,47 +38,47 @@ var searchAttributes = func() []string {
 }()
 
 var (
-	// ErrNotRunning is what Attach returns when there is no stack, or none that answers.
+	// ErrNotRunning is returned by Attach when no stack runs, or none that answers.
 	ErrNotRunning = errors.New("the local stack is not running")
-	// ErrNoPostgres means that this machine has no PostgreSQL that can be used.
+	// ErrNoPostgres is returned when this machine has no usable PostgreSQL.
 	ErrNoPostgres = errors.New("no usable PostgreSQL on this machine")
-	// ErrNoTemporal means that the Temporal server is not built and cannot be built here.
+	// ErrNoTemporal is returned when the Temporal server is not built and cannot be built here.
 	ErrNoTemporal = errors.New("the local Temporal server cannot be built")
 )
 
-// Options say which stack is meant. The zero value is the persistent stack of this checkout.
+// Options choose a stack. The zero value is the persistent stack of this checkout.
 type Options struct {
-	// DatabaseURL is a PostgreSQL to use in the place of a private one. It is left as it is.
+	// DatabaseURL is a PostgreSQL to use in place of a private one. It is not changed.
 	DatabaseURL string
 
-	// Dir is where a persistent stack lives, and where the built Temporal server is kept for both kinds.
-	// Defaults to .precis in the checkout that the working directory or the executable is in, and outside of
-	// any checkout to .precis in the home directory.
+	// Dir is the folder of a persistent stack, and of the built Temporal server for both kinds. Defaults to .precis in
+	// the checkout around the working directory or the executable, and outside of any checkout to .precis in the home
+	// folder.
 	Dir string
 
-	// Ephemeral asks for a new stack that dies with this process.
+	// Ephemeral makes a new stack that ends with this process.
 	Ephemeral bool
 
-	// NoDatabase leaves PostgreSQL out, NoTemporal leaves Temporal out, for who needs but one of them.
+	// NoDatabase leaves PostgreSQL out and NoTemporal leaves Temporal out, for callers that need only one of them.
 	NoDatabase, NoTemporal bool
 
 	// NoUI leaves out Temporal's web page.
 	NoUI bool
 
-	// Progress is told what is being done when it takes a while. Calls do not overlap. May be nil.
+	// Progress receives the steps of a call that takes a while. Calls do not overlap. May be nil.
 	Progress func(Event)
 
-	// TemporalAddress is the host:port of a Temporal frontend to use in the place of a private one. It is left
-	// as it is: the namespace and its search attributes must be there, see EnsureNamespace.
+	// TemporalAddress is the host:port of a Temporal frontend to use in place of a private one. It is not changed: the
+	// namespace and its search attributes must exist, see EnsureNamespace.
 	TemporalAddress string
 
-	// TemporalNamespace defaults to "default". In a private Temporal it is made if it is missing.
+	// TemporalNamespace defaults to "default". In a private Temporal it is created if it is missing.
 	TemporalNamespace string
 }
 
 // Stack is a stack that answered when it was returned.
 type Stack struct {
-	// DatabaseURL is empty with NoDatabase, and TemporalAddress and Namespace are with NoTemporal.
+	// DatabaseURL is empty with NoDatabase; TemporalAddress and Namespace are empty with NoTemporal.
 	DatabaseURL     string `json:"database_url,omitempty"`
 	TemporalAddress string `json:"temporal_address,omitempty"`
 	Namespace       string `json:"namespace,omitempty"`
@@ -90,9 +90,9 @@ type Stack struct {
 	scratch  string   // its folder
 }
 
-// Up returns the stack, started where it does not run yet. What an earlier stack left behind, killed or
-// crashed, is recognized and mended. Two calls at a time make one stack: the second waits and attaches.
-// If ctx ends first, a persistent stack may be up in part; the next Up completes it, and Down ends it.
+// Up returns the stack, and starts what does not run yet. The remains of a stack that was killed or crashed are
+// recognized and repaired. Two concurrent calls make one stack: the second waits and attaches. If ctx ends first, a
+// persistent stack may be up in part; the next Up completes it, and Down ends it.
 func Up(ctx context.Context, opts Options) (*Stack, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -107,8 +107,7 @@ func Up(ctx context.Context, opts Options) (*Stack, error) {
 	return upToStay(ctx, opts)
 }
 
-// Attach returns the persistent stack if all of it runs and answers, and else an error that is ErrNotRunning.
-// It starts nothing.
+// Attach returns the persistent stack if all of it runs and answers, else ErrNotRunning. It starts nothing.
 func Attach(ctx context.Context, opts Options) (*Stack, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -137,8 +136,8 @@ func Attach(ctx context.Context, opts Options) (*Stack, error) {
 	return opts.stack(st), nil
 }
 
-// Close ends an ephemeral stack and removes everything it had written. A persistent one is left running.
-// The second call does nothing.
+// Close ends an ephemeral stack and removes everything it wrote. A persistent one keeps running. A second call does
+// nothing.
 func (s *Stack) Close(ctx context.Context) error {
 	return s.closeEphemeral(ctx)
 }
@@ -159,7 +158,7 @@ func (o Options) complete() (Options, error) {
 func (o Options) ownsDatabase() bool { return !o.NoDatabase && o.DatabaseURL == "" }
 func (o Options) ownsTemporal() bool { return !o.NoTemporal && o.TemporalAddress == "" }
 
-// checkConfigured fails early, and says which address it was, when one that the caller named does not answer.
+// checkConfigured fails early, naming the address, when one that the caller named does not answer.
 func (o Options) checkConfigured(ctx context.Context) error {
 	if !o.NoDatabase && o.DatabaseURL != "" {
 		if err := pingDatabase(ctx, o.DatabaseURL); err != nil {
@@ -174,7 +173,7 @@ func (o Options) checkConfigured(ctx context.Context) error {
 	return nil
 }
 
-// stack is what the caller gets: what is configured, and st for the rest.
+// stack returns the addresses for the caller: the configured ones, and those in st for the rest.
 func (o Options) stack(st state) *Stack {
 	s := &Stack{}
 	switch {

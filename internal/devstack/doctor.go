@@ -13,7 +13,7 @@ import (
 
 const (
 	gib = 1 << 30
-	// Downloads, compiler's cache and the binary.
+	// buildBytes is for downloads, the compiler's cache and the binary.
 	buildBytes = 4 * gib
 	runBytes   = gib / 2
 )
@@ -23,12 +23,11 @@ type Finding struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
-	// Mend says what to do. Empty when it is OK.
+	// Mend says what to do; empty when OK is true.
 	Mend string `json:"mend,omitempty"`
 }
 
-// Doctor looks at everything that Up needs and changes nothing. What a configured address makes needless is
-// left out.
+// Doctor checks everything that Up needs and changes nothing. It leaves out what a configured address makes unnecessary.
 func Doctor(ctx context.Context, opts Options) []Finding {
 	opts, err := opts.complete()
 	if err != nil {
@@ -100,14 +99,14 @@ func checkAccount() Finding {
 	return f
 }
 
-// checkTemporal also tells whether the server is built.
+// checkTemporal also reports whether the server is built.
 func checkTemporal(opts Options) (Finding, bool) {
 	f := Finding{Name: "Temporal server"}
 	source, err := temporalSource()
 	if err == nil {
 		var binary string
 		if binary, err = temporalBinary(opts.Dir, source); err == nil {
-			f.OK, f.Detail = true, "not built yet; the first `precis up` does it, in 2 to 5 minutes"
+			f.OK, f.Detail = true, "not built yet; the first `precis up` builds it, in 2 to 5 minutes"
 			built := exists(binary)
 			if built {
 				f.Detail = "built: " + binary
@@ -143,7 +142,7 @@ func checkDisk(dir string, built bool) Finding {
 	if !built {
 		need = buildBytes
 	}
-	// The folder may not be there yet.
+	// The folder may not exist yet.
 	for !exists(dir) && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
 	}
@@ -166,7 +165,7 @@ func checkPorts() Finding {
 	if err != nil {
 		return Finding{
 			Name: "loopback ports", Detail: err.Error(),
-			Mend: "end what listens on all of them, or allow listening on 127.0.0.1",
+			Mend: "end the programs that listen on all of them, or allow listening on 127.0.0.1",
 		}
 	}
 	return Finding{Name: "loopback ports", OK: true, Detail: fmt.Sprintf("%d and others are free", port)}

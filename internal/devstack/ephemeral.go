@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// keeper runs PostgreSQL for as long as its standard input is open, which our end of a pipe holds. Then it
-// stops the server without ado, since nothing of it is wanted any more, and removes the folder. So a process
-// that is killed leaves neither. When the server ends by itself, the folder stays for its log to be read.
+// keeper runs PostgreSQL as long as its standard input is open, which is a pipe that this process holds. Then it kills
+// the server, whose data are no longer needed, and removes the folder. So a process that is killed leaves neither. When
+// the server itself fails, the folder stays so that its log can be read.
 //
-// It is a shell script because every system has a shell: this process is often a test binary, which cannot be
-// started anew as something else.
+// It is a shell script because every system has a shell. This process is often a test binary and cannot start itself
+// as a keeper.
 const keeper = `
 dir=$1 bin=$2 options=$3
 shift 3
@@ -25,7 +25,7 @@ server=$!
 {
 	cat <&3
 	: >"$dir/ended"
-	# Not once: a server that has only just been started ignores it.
+	# Repeated, because a server that has only just been started ignores it.
 	while kill -0 $$ && kill -QUIT $server; do sleep 0.1; done
 } >/dev/null 2>&1 &
 wait $server
@@ -33,8 +33,8 @@ wait $server
 rm -rf "$dir"
 `
 
-// closePatience is how long an ephemeral server may take to end when its lifeline is cut.
-const closePatience = 5 * time.Second
+// closeTimeout is how long an ephemeral server may take to end when its lifeline is closed.
+const closeTimeout = 5 * time.Second
 
 func upEphemeral(ctx context.Context, opts Options) (_ *Stack, err error) {
 	s := &Stack{}
@@ -111,7 +111,7 @@ func (s *Stack) startTemporal(ctx context.Context, opts Options, svc *service) e
 		return err
 	}
 	return opts.step("starting Temporal", func(func(string)) error {
-		// Only we can read it, in case the start fails: it has no name any more when the server runs.
+		// The log is only read by this process, if the start fails. It needs no name, so nothing is left behind.
 		log, err := os.CreateTemp("", "precis-temporal-*.log")
 		if err != nil {
 			return fmt.Errorf("start Temporal: %w", err)
@@ -135,17 +135,17 @@ func (s *Stack) startTemporal(ctx context.Context, opts Options, svc *service) e
 func (s *Stack) closeEphemeral(ctx context.Context) error {
 	var errs []error
 	for _, c := range s.children {
-		errs = append(errs, c.end(ctx, closePatience))
+		errs = append(errs, c.end(ctx, closeTimeout))
 	}
 	s.children = nil
 	if s.scratch != "" {
-		errs = append(errs, os.RemoveAll(s.scratch)) // the keeper has, unless something went wrong
+		errs = append(errs, os.RemoveAll(s.scratch)) // already removed by the keeper, unless something went wrong
 		s.scratch = ""
 	}
 	return errors.Join(errs...)
 }
 
-// scratchDir makes a folder that the account owns and can reach. TMPDIR may be private to the current user.
+// scratchDir makes a folder that the account owns and can reach: TMPDIR may be private to the current user.
 func scratchDir(as *account) (string, error) {
 	var errs []error
 	for _, base := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
@@ -163,5 +163,5 @@ func scratchDir(as *account) (string, error) {
 		}
 		errs = append(errs, os.Remove(dir))
 	}
-	return "", fmt.Errorf("make a temporary folder for PostgreSQL: %w", errors.Join(errs...))
+	return "", fmt.Errorf("create a temporary folder for PostgreSQL: %w", errors.Join(errs...))
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// tailBytes of a log go into an error: what a server says last is mostly why it ended.
+// tailBytes is how much of the end of a log is put into an error: it mostly says why the server ended.
 const tailBytes = 2000
 
-// withLog adds what the server wrote last to why it did not start.
+// withLog adds the end of a server's log to an error.
 func withLog(err error, text string) error {
 	if text == "" {
 		return err
@@ -18,7 +18,7 @@ func withLog(err error, text string) error {
 	return fmt.Errorf("%w; its log ends with:\n%s", err, text)
 }
 
-// readTail is empty for a log that cannot be read.
+// readTail returns the end of a log, "" when it cannot be read.
 func readTail(path string) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -41,10 +41,10 @@ func tail(file *os.File) string {
 	return strings.TrimSpace(string(text[:n]))
 }
 
-// openLog begins a new log and keeps the one before as .old.
+// openLog opens a new log and keeps the previous one as .old.
 func openLog(path string) (*os.File, error) {
 	if err := os.Rename(path, path+".old"); err != nil && !os.IsNotExist(err) {
-		return nil, fmt.Errorf("put the old log aside: %w", err)
+		return nil, fmt.Errorf("rename the old log: %w", err)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {

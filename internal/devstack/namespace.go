@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// retention is how long a closed run can be looked at in a namespace that we make.
+	// retention is how long a namespace that we create keeps closed runs.
 	retention = 7 * 24 * time.Hour
-	// A server may take a cache refresh or two until a new namespace can be used everywhere.
+	// namespaceTimeout covers the refreshes of caches until a new namespace can be used everywhere.
 	namespaceTimeout = 30 * time.Second
 )
 
-// EnsureNamespace makes a namespace with the search attributes of precis in a Temporal that is reached without
-// TLS or keys, adds what is missing to one that exists, and returns when runs in it can be found by them.
+// EnsureNamespace creates a namespace with the search attributes of precis, or adds the missing ones to a namespace that
+// exists, in a Temporal without TLS or keys. It returns when runs can be found by the attributes.
 func EnsureNamespace(ctx context.Context, address, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, namespaceTimeout)
 	defer cancel()
@@ -37,18 +37,17 @@ func EnsureNamespace(ctx context.Context, address, namespace string) error {
 	defer func() { _ = conn.Close() }()
 	frontend := workflowservice.NewWorkflowServiceClient(conn)
 
-	// Asking whether it exists first would cost a quarter of a second and more: the server remembers that there
-	// is no such namespace.
+	// Checking first whether it exists would cost a quarter of a second or more: the server caches that it does not.
 	_, err = frontend.RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
 		Namespace:                        namespace,
 		WorkflowExecutionRetentionPeriod: durationpb.New(retention),
 	})
 	if err != nil && status.Code(err) != codes.AlreadyExists {
-		return fmt.Errorf("make the namespace %q at %s: %w", namespace, address, err)
+		return fmt.Errorf("create the namespace %q at %s: %w", namespace, address, err)
 	}
 	described, err := frontend.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
 	if err != nil {
-		return fmt.Errorf("look at the namespace %q at %s: %w", namespace, address, err)
+		return fmt.Errorf("describe the namespace %q at %s: %w", namespace, address, err)
 	}
 	missing := missingAttributes(described.GetConfig().GetCustomSearchAttributeAliases())
 	return retry(ctx, func() error {
@@ -67,7 +66,7 @@ func EnsureNamespace(ctx context.Context, address, namespace string) error {
 	})
 }
 
-// missingAttributes takes what a namespace has, as columns and the names they go by.
+// missingAttributes returns the search attributes that a namespace lacks. aliases are its columns with their names.
 func missingAttributes(aliases map[string]string) map[string]enumspb.IndexedValueType {
 	present := slices.Collect(maps.Values(aliases))
 	missing := map[string]enumspb.IndexedValueType{}
@@ -79,7 +78,7 @@ func missingAttributes(aliases map[string]string) map[string]enumspb.IndexedValu
 	return missing
 }
 
-// usable looks for a run by every attribute. It is refused until the server knows the namespace and all of them.
+// usable counts runs by every attribute, which fails until the server knows the namespace and all of them.
 func usable(ctx context.Context, frontend workflowservice.WorkflowServiceClient, namespace string) error {
 	_, err := frontend.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 		Namespace: namespace,
@@ -88,10 +87,10 @@ func usable(ctx context.Context, frontend workflowservice.WorkflowServiceClient,
 	return err
 }
 
-// retry tries until it works or ctx ends, and returns the last error.
+// retry calls try until it succeeds or ctx ends, and returns the last error.
 func retry(ctx context.Context, try func() error) error {
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		err := try()
 		if err == nil {
@@ -100,7 +99,7 @@ func retry(ctx context.Context, try func() error) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-again.C:
+		case <-tick.C:
 		}
 	}
 }

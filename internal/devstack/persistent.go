@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// stopPatience is how long a service may take to stop before it is told less gently.
-const stopPatience = 15 * time.Second
+// stopTimeout is how long a service may take to stop before it gets the next signal.
+const stopTimeout = 15 * time.Second
 
 func upPersistent(ctx context.Context, opts Options) (*Stack, error) {
 	if err := makeDir(opts.Dir); err != nil {
@@ -53,12 +53,12 @@ func (o Options) lock(ctx context.Context) (func(), error) {
 	})
 }
 
-// answers is true for a service whose process runs and takes connections.
+// answers reports whether the process of a service runs and accepts connections.
 func (s service) answers(ctx context.Context) bool {
 	return s.running() && dial(ctx, s.Address) == nil
 }
 
-// startPostgres leaves in st, and in the state file, a server that answers.
+// startPostgres starts a server, waits until it answers, and records it in st and in the state file.
 func (o Options) startPostgres(ctx context.Context, st *state) error {
 	home, as, err := clusterHome(o.Dir)
 	if err != nil {
@@ -82,12 +82,12 @@ func (o Options) startPostgres(ctx context.Context, st *state) error {
 	return o.step("starting PostgreSQL "+installed.version, func(func(string)) error {
 		ctx, cancel := context.WithTimeout(ctx, startTimeout)
 		defer cancel()
-		again := time.NewTicker(200 * time.Millisecond)
-		defer again.Stop()
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
 		for {
 			err := o.tryPostgres(ctx, st, installed, as)
 			text := readTail(st.Postgres.Log)
-			// The children of a server that was killed take a moment to notice.
+			// The children of a killed server end a moment later.
 			if !errors.Is(err, errEnded) || !strings.Contains(text, "pre-existing shared memory block") {
 				if err != nil {
 					err = withLog(fmt.Errorf("start PostgreSQL: %w", err), text)
@@ -97,14 +97,14 @@ func (o Options) startPostgres(ctx context.Context, st *state) error {
 			select {
 			case <-ctx.Done():
 				return withLog(fmt.Errorf("start PostgreSQL: %w", err), text)
-			case <-again.C:
+			case <-tick.C:
 			}
 		}
 	})
 }
 
-// tryPostgres starts a server on the cluster once, on the port it had before if that is free. It takes over the
-// one that an earlier call started but was killed before it could write that down.
+// tryPostgres starts a server on the cluster once, on its previous port if that is free. It takes over a server whose
+// starter was killed before it could record it.
 func (o Options) tryPostgres(ctx context.Context, st *state, installed installation, as *account) error {
 	svc := &st.Postgres
 	found, port, ok := runningPostmaster(svc.Data)
@@ -141,11 +141,11 @@ func (o Options) tryPostgres(ctx context.Context, st *state, installed installat
 	return prepareDatabase(ctx, port, owner, found)
 }
 
-// startTemporal leaves in st, and in the state file, a server that answers.
+// startTemporal starts a server, waits until it answers, and records it in st and in the state file.
 func (o Options) startTemporal(ctx context.Context, st *state) error {
 	svc := &st.Temporal
-	// One that runs but does not answer holds the database that the new one needs.
-	if err := svc.stop(ctx, stopPatience, syscall.SIGTERM, syscall.SIGKILL); err != nil {
+	// A server that runs but does not answer holds the database that the new one needs.
+	if err := svc.stop(ctx, stopTimeout, syscall.SIGTERM, syscall.SIGKILL); err != nil {
 		return err
 	}
 	binary, err := buildTemporal(ctx, o)
@@ -155,7 +155,7 @@ func (o Options) startTemporal(ctx context.Context, st *state) error {
 	return o.step("starting Temporal", func(func(string)) error {
 		home := filepath.Join(o.Dir, "temporal")
 		if err := os.MkdirAll(home, 0o755); err != nil {
-			return fmt.Errorf("make a folder for Temporal: %w", err)
+			return fmt.Errorf("create a folder for Temporal: %w", err)
 		}
 		svc.Data, svc.Log = filepath.Join(home, "temporal.db"), filepath.Join(home, "temporal.log")
 		log, err := openLog(svc.Log)
@@ -172,9 +172,9 @@ func (o Options) startTemporal(ctx context.Context, st *state) error {
 			return withLog(err, readTail(svc.Log))
 		}
 		svc.process, svc.Address, svc.URL = server.process, where.GRPC, where.UI
-		// Until here it would have ended with us: nothing runs that is not written down.
+		// Until let, the server ends with this process: nothing keeps running without a record.
 		if err := st.write(o.Dir); err != nil {
-			return errors.Join(err, server.end(ctx, stopPatience))
+			return errors.Join(err, server.end(ctx, stopTimeout))
 		}
 		return server.let()
 	})
@@ -194,12 +194,12 @@ func downPersistent(ctx context.Context, opts Options) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	// What uses the other goes first. For PostgreSQL the signals mean: now, at once, without a word.
+	// Temporal is stopped first. For PostgreSQL the signals mean a fast shutdown, an immediate one, and a kill.
 	stop := func(name string, svc *service, signals ...syscall.Signal) error {
 		entry := svc.report(ctx, name)
 		if entry.Running {
 			err := opts.step("stopping "+name,
-				func(func(string)) error { return svc.stop(ctx, stopPatience, signals...) })
+				func(func(string)) error { return svc.stop(ctx, stopTimeout, signals...) })
 			if err != nil {
 				entry.Error = err.Error()
 				report.Services = append(report.Services, entry)

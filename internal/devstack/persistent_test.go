@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,259 +14,258 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-func TestPersistent(t *testing.T) {
+func TestPersistentStaysAndComesBackAsItWas(t *testing.T) {
 	t.Parallel()
+	opts := Options{Dir: emptyDir(t), TemporalNamespace: "mine"}
+	if _, err := Attach(t.Context(), opts); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("before it was started: %v", err)
+	}
+	stack := mustUp(t, opts)
+	execute(t, stack.DatabaseURL, "CREATE TABLE kept ()")
+	mustHavePassword(t, opts, stack.DatabaseURL)
+	if err := stack.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	attached, err := Attach(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustEqual(t, attached, stack)
+	before := mustState(t, opts)
+	mustEqual(t, mustUp(t, opts), stack)
+	mustEqual(t, mustState(t, opts), before)
+	report, err := Status(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range report.Services {
+		if !s.Running || !s.Answers || s.PID == 0 || !exists(s.Log) {
+			t.Errorf("status is %+v", s)
+		}
+	}
 
-	t.Run("StaysAndComesBackAsItWas", func(t *testing.T) {
-		t.Parallel()
-		opts := Options{Dir: emptyDir(t), TemporalNamespace: "mine"}
-		if _, err := Attach(t.Context(), opts); !errors.Is(err, ErrNotRunning) {
-			t.Errorf("before it was started: %v", err)
+	report, err = Down(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range report.Services {
+		if !s.Stopped || s.Running {
+			t.Errorf("after Down: %+v", s)
 		}
-		stack := mustUp(t, opts)
-		execute(t, stack.DatabaseURL, "CREATE TABLE kept ()")
-		mustHavePassword(t, opts, stack.DatabaseURL)
-		if err := stack.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		attached, err := Attach(t.Context(), opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustEqual(t, attached, stack)
-		before := mustState(t, opts)
-		mustEqual(t, mustUp(t, opts), stack)
-		mustEqual(t, mustState(t, opts), before)
-		report, err := Status(t.Context(), opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range report.Services {
-			if !s.Running || !s.Answers || s.PID == 0 || !exists(s.Log) {
-				t.Errorf("status is %+v", s)
+	}
+	mustEnd(t, before.Postgres.process, before.Temporal.process)
+	if _, err := Attach(t.Context(), opts); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("after it was stopped: %v", err)
+	}
+	report, err = Down(t.Context(), opts)
+	if err != nil || report.Services[0].Stopped {
+		t.Errorf("a second Down: %+v, %v", report, err)
+	}
+
+	mustEqual(t, mustUp(t, opts), stack) // the same ports
+	execute(t, stack.DatabaseURL, "DROP TABLE kept")
+}
+
+func TestPersistentRestartsWhatWasKilled(t *testing.T) {
+	t.Parallel()
+	opts := Options{Dir: emptyDir(t)}
+	stack := mustUp(t, opts)
+	execute(t, stack.DatabaseURL, "CREATE TABLE kept ()")
+	conn, err := pgx.Connect(t.Context(), stack.DatabaseURL) // has a process of the server at work
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	before := mustState(t, opts)
+	kill(t, before.Postgres.process, before.Temporal.process)
+	if _, err := Attach(t.Context(), opts); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("after the kill: %v", err)
+	}
+	again := mustUp(t, opts)
+	execute(t, again.DatabaseURL, "DROP TABLE kept")
+	if after := mustState(t, opts); after.Postgres.process == before.Postgres.process ||
+		after.Temporal.process == before.Temporal.process {
+		t.Errorf("state is %+v", after)
+	}
+}
+
+func TestPersistentRestartsOneOfTwo(t *testing.T) {
+	t.Parallel()
+	opts := Options{Dir: emptyDir(t)}
+	mustUp(t, opts)
+	before := mustState(t, opts)
+	kill(t, before.Temporal.process)
+	mustUp(t, opts)
+	if after := mustState(t, opts); after.Postgres != before.Postgres ||
+		after.Temporal.process == before.Temporal.process {
+		t.Errorf("state is %+v, was %+v", after, before)
+	}
+}
+
+func TestPersistentFindsAServerThatIsNotInTheState(t *testing.T) {
+	t.Parallel()
+	opts := Options{Dir: emptyDir(t), NoTemporal: true}
+	stack := mustUp(t, opts)
+	before := mustState(t, opts)
+	if err := os.Remove(filepath.Join(opts.Dir, stateFile)); err != nil {
+		t.Fatal(err)
+	}
+	mustEqual(t, mustUp(t, opts), stack)
+	mustEqual(t, mustState(t, opts), before)
+}
+
+func TestPersistentIgnoresAPostmasterFileOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	opts := Options{Dir: emptyDir(t), NoTemporal: true}
+	mustUp(t, opts)
+	if _, err := Down(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	data := mustState(t, opts).Postgres.Data
+	text := strconv.Itoa(os.Getpid()) + "\n" + data + "\n1\n1\n\n127.0.0.1\n"
+	if err := os.WriteFile(filepath.Join(data, "postmaster.pid"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mustUp(t, opts)
+}
+
+func TestPersistentIsStartedOnceByConcurrentCalls(t *testing.T) {
+	t.Parallel()
+	opts := Options{Dir: emptyDir(t)}
+	stacks := make([]*Stack, 4)
+	var wg sync.WaitGroup
+	for i := range stacks {
+		wg.Go(func() {
+			var err error
+			if stacks[i], err = Up(t.Context(), opts); err != nil {
+				t.Error(err)
 			}
-		}
+		})
+	}
+	wg.Wait()
+	for _, s := range stacks[1:] {
+		mustEqual(t, s, stacks[0])
+	}
+}
 
-		report, err = Down(t.Context(), opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range report.Services {
-			if !s.Stopped || s.Running {
-				t.Errorf("after Down: %+v", s)
-			}
-		}
-		mustEnd(t, before.Postgres.process, before.Temporal.process)
-		if _, err := Attach(t.Context(), opts); !errors.Is(err, ErrNotRunning) {
-			t.Errorf("after it was stopped: %v", err)
-		}
-		report, err = Down(t.Context(), opts)
-		if err != nil || report.Services[0].Stopped {
-			t.Errorf("a second Down: %+v, %v", report, err)
-		}
+func TestPersistentOutlivesAKilledStarter(t *testing.T) {
+	t.Parallel()
+	opts := Options{Dir: emptyDir(t)}
+	starter, up := startChild(t, opts.Dir)
+	if err := starter.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = starter.Wait()
+	stack, err := Attach(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustEqual(t, stack, up.Stack)
+}
 
-		mustEqual(t, mustUp(t, opts), stack) // the same ports
-		execute(t, stack.DatabaseURL, "DROP TABLE kept")
-	})
+func TestPersistentEndsNoProcessWithAReusedNumber(t *testing.T) {
+	t.Parallel()
+	opts := Options{Dir: emptyDir(t), NoTemporal: true}
+	mustUp(t, opts)
+	if _, err := Down(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	other := exec.Command("sleep", "600")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
+	st := mustState(t, opts)
+	st.Postgres.process = process{PID: other.Process.Pid, Started: "yesterday"}
+	st.Temporal.process = st.Postgres.process
+	if err := st.write(opts.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := Down(t.Context(), opts); err != nil || report.Services[0].Stopped ||
+		report.Services[1].Stopped {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the other process was ended: %v", err)
+	}
+	mustUp(t, opts)
+}
 
-	t.Run("MendsWhatWasKilled", func(t *testing.T) {
-		t.Parallel()
-		opts := Options{Dir: emptyDir(t)}
-		stack := mustUp(t, opts)
-		execute(t, stack.DatabaseURL, "CREATE TABLE kept ()")
-		conn, err := pgx.Connect(t.Context(), stack.DatabaseURL) // has a process of the server at work
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close(t.Context()) }()
-		before := mustState(t, opts)
-		kill(t, before.Postgres.process, before.Temporal.process)
-		if _, err := Attach(t.Context(), opts); !errors.Is(err, ErrNotRunning) {
-			t.Errorf("after the kill: %v", err)
-		}
-		again := mustUp(t, opts)
-		execute(t, again.DatabaseURL, "DROP TABLE kept")
-		if after := mustState(t, opts); after.Postgres.process == before.Postgres.process ||
-			after.Temporal.process == before.Temporal.process {
-			t.Errorf("state is %+v", after)
-		}
-	})
+func TestPersistentReplacesATemporalThatHangs(t *testing.T) {
+	t.Parallel()
+	opts := Options{Dir: emptyDir(t), NoDatabase: true}
+	mustUp(t, opts)
+	st := mustState(t, opts)
+	port, err := freePort(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hanging := st.Temporal.process
+	st.Temporal.Address = loopback(port) // where nobody answers
+	if err := st.write(opts.Dir); err != nil {
+		t.Fatal(err)
+	}
+	mustUp(t, opts)
+	mustEnd(t, hanging)
+}
 
-	t.Run("MendsOneOfTwo", func(t *testing.T) {
-		t.Parallel()
-		opts := Options{Dir: emptyDir(t)}
-		mustUp(t, opts)
-		before := mustState(t, opts)
-		kill(t, before.Temporal.process)
-		mustUp(t, opts)
-		if after := mustState(t, opts); after.Postgres != before.Postgres ||
-			after.Temporal.process == before.Temporal.process {
-			t.Errorf("state is %+v, was %+v", after, before)
-		}
-	})
-
-	t.Run("FindsAServerThatTheStateForgot", func(t *testing.T) {
-		t.Parallel()
-		opts := Options{Dir: emptyDir(t), NoTemporal: true}
-		stack := mustUp(t, opts)
-		before := mustState(t, opts)
-		if err := os.Remove(filepath.Join(opts.Dir, stateFile)); err != nil {
-			t.Fatal(err)
-		}
-		mustEqual(t, mustUp(t, opts), stack)
-		mustEqual(t, mustState(t, opts), before)
-	})
-
-	t.Run("IgnoresAPostmasterFileOfAnotherProcess", func(t *testing.T) {
-		t.Parallel()
-		opts := Options{Dir: emptyDir(t), NoTemporal: true}
-		mustUp(t, opts)
-		if _, err := Down(t.Context(), opts); err != nil {
-			t.Fatal(err)
-		}
-		data := mustState(t, opts).Postgres.Data
-		text := strconv.Itoa(os.Getpid()) + "\n" + data + "\n1\n1\n\n127.0.0.1\n"
-		if err := os.WriteFile(filepath.Join(data, "postmaster.pid"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		mustUp(t, opts)
-	})
-
-	t.Run("IsStartedOnceByManyAtATime", func(t *testing.T) {
-		t.Parallel()
-		opts := Options{Dir: emptyDir(t)}
-		stacks := make([]*Stack, 4)
-		var wg sync.WaitGroup
-		for i := range stacks {
-			wg.Go(func() {
-				var err error
-				if stacks[i], err = Up(t.Context(), opts); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		for _, s := range stacks[1:] {
-			mustEqual(t, s, stacks[0])
-		}
-	})
-
-	t.Run("OutlivesAKilledStarter", func(t *testing.T) {
-		t.Parallel()
-		opts := Options{Dir: emptyDir(t)}
-		starter, up := startChild(t, opts.Dir)
-		if err := starter.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = starter.Wait()
-		stack, err := Attach(t.Context(), opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustEqual(t, stack, up.Stack)
-	})
-
-	t.Run("EndsNoProcessThatGotANumberLater", func(t *testing.T) {
-		t.Parallel()
-		opts := Options{Dir: emptyDir(t), NoTemporal: true}
-		mustUp(t, opts)
-		if _, err := Down(t.Context(), opts); err != nil {
-			t.Fatal(err)
-		}
-		other := exec.Command("sleep", "600")
-		if err := other.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
-		st := mustState(t, opts)
-		st.Postgres.process = process{PID: other.Process.Pid, Started: "yesterday"}
-		st.Temporal.process = st.Postgres.process
-		if err := st.write(opts.Dir); err != nil {
-			t.Fatal(err)
-		}
-		if report, err := Down(t.Context(), opts); err != nil || report.Services[0].Stopped ||
-			report.Services[1].Stopped {
-			t.Errorf("%+v, %v", report, err)
-		}
-		if err := other.Process.Signal(syscall.Signal(0)); err != nil {
-			t.Errorf("the other process was ended: %v", err)
-		}
-		mustUp(t, opts)
-	})
-
-	t.Run("ReplacesATemporalThatHangs", func(t *testing.T) {
-		t.Parallel()
-		opts := Options{Dir: emptyDir(t), NoDatabase: true}
-		mustUp(t, opts)
-		st := mustState(t, opts)
-		port, err := freePort(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hanging := st.Temporal.process
-		st.Temporal.Address = loopback(port) // where nobody answers
-		if err := st.write(opts.Dir); err != nil {
-			t.Fatal(err)
-		}
-		mustUp(t, opts)
-		mustEnd(t, hanging)
-	})
-
+func TestPersistentKeepsTheClusterWhereItsUserCanReach(t *testing.T) {
+	t.Parallel()
 	as, err := postgresAccount()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if as != nil { // a normal user runs PostgreSQL in a folder that it can reach
-		t.Run("KeepsTheClusterWhereItsUserCanReach", func(t *testing.T) {
-			t.Parallel()
-			opts := Options{Dir: filepath.Join(emptyDir(t), "private", "stack"), NoTemporal: true}
-			if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(filepath.Dir(opts.Dir), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			stack := mustUp(t, opts)
-			away := filepath.Dir(mustState(t, opts).Postgres.Data)
-			t.Cleanup(func() { _ = os.RemoveAll(away) })
-			if filepath.Dir(away) != "/var/tmp" {
-				t.Errorf("the cluster is in %s", away)
-			}
-			if _, err := Down(t.Context(), opts); err != nil {
-				t.Fatal(err)
-			}
-			mustEqual(t, mustUp(t, opts), stack)
-			if _, err := Down(t.Context(), opts); err != nil {
-				t.Fatal(err)
-			}
-		})
+	if as == nil {
+		return // a normal user runs PostgreSQL in a folder that it can reach
 	}
+	opts := Options{Dir: filepath.Join(emptyDir(t), "private", "stack"), NoTemporal: true}
+	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(opts.Dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	stack := mustUp(t, opts)
+	away := filepath.Dir(mustState(t, opts).Postgres.Data)
+	t.Cleanup(func() { _ = os.RemoveAll(away) })
+	if filepath.Dir(away) != "/var/tmp" {
+		t.Errorf("the cluster is in %s", away)
+	}
+	if _, err := Down(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	mustEqual(t, mustUp(t, opts), stack)
+	if _, err := Down(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+}
 
-	t.Run("TellsOfAClusterWhoseVersionIsGone", func(t *testing.T) {
-		t.Parallel()
-		opts := Options{Dir: emptyDir(t), NoTemporal: true}
-		data := filepath.Join(opts.Dir, "postgres", "data")
-		if err := os.MkdirAll(data, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(data, "PG_VERSION"), []byte("7\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		as, err := postgresAccount()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := as.own(filepath.Dir(data)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Up(t.Context(), opts); !errors.Is(err, ErrNoPostgres) {
-			t.Errorf("got %v", err)
-		}
-	})
+func TestPersistentRefusesAClusterOfAMissingVersion(t *testing.T) {
+	t.Parallel()
+	opts := Options{Dir: emptyDir(t), NoTemporal: true}
+	data := filepath.Join(opts.Dir, "postgres", "data")
+	if err := os.MkdirAll(data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "PG_VERSION"), []byte("7\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	as, err := postgresAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := as.own(filepath.Dir(data)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Up(t.Context(), opts); !errors.Is(err, ErrNoPostgres) {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestDownWithoutAStack(t *testing.T) {
@@ -305,8 +303,9 @@ func mustState(t *testing.T, opts Options) state {
 
 func mustEqual[T any](t *testing.T, got, want T) {
 	t.Helper()
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(state{}, service{}),
+		cmpopts.IgnoreUnexported(Stack{})); diff != "" {
+		t.Errorf("(- want, + got):\n%s", diff)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// stackDir is the absolute folder of the stack: wanted, or the default of Options.Dir.
+// stackDir returns the absolute folder of the stack: wanted, or the default of Options.Dir.
 func stackDir(wanted string) (string, error) {
 	if wanted != "" {
 		dir, err := filepath.Abs(wanted)
@@ -24,7 +24,8 @@ func stackDir(wanted string) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("find the folder of the local stack: no checkout of precis here and %w; name a folder",
+		return "", fmt.Errorf("find the folder of the local stack: the working directory is not in a checkout of "+
+			"precis and %w; name a folder",
 			err)
 	}
 	return filepath.Join(home, ".precis"), nil
@@ -56,7 +57,7 @@ func checkout() (string, bool) {
 	return "", false
 }
 
-// isRoot tells whether dir holds the go.mod of precis itself, not one of a module nested in it.
+// isRoot reports whether dir has the go.mod of precis itself, not that of a nested module.
 func isRoot(dir string) bool {
 	file, err := os.Open(filepath.Join(dir, "go.mod"))
 	if err != nil {
@@ -71,15 +72,15 @@ func isRoot(dir string) bool {
 	return false
 }
 
-// makeDir makes the folder of the stack. It is kept out of version control wherever it is.
+// makeDir creates the folder of the stack, with a .gitignore that keeps it out of version control.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder of the local stack: %w", err)
+		return fmt.Errorf("create the folder of the local stack: %w", err)
 	}
 	ignore := filepath.Join(dir, ".gitignore")
 	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
 		if err := os.WriteFile(ignore, []byte("*\n"), 0o644); err != nil {
-			return fmt.Errorf("make the folder of the local stack: %w", err)
+			return fmt.Errorf("create the folder of the local stack: %w", err)
 		}
 	}
 	return nil

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// answerTimeout is for what runs and must answer at once.
+// answerTimeout is for services that run and should answer at once.
 const answerTimeout = 5 * time.Second
 
 const (
-	// Below the range from which Linux takes ports for outgoing connections, so that none of these sits on a
-	// port between our finding it and the server's listening on it.
+	// The range is below the one for outgoing connections on Linux, so that no connection takes a port between the
+	// search and the start of the server.
 	firstPort = 10240
 	lastPort  = 32767
-	// A process starts looking at a place of its own, so that several which start at the same time do not find
-	// the same free ports.
+	// Each process starts the search elsewhere, so that processes which start at the same time do not find the same
+	// ports.
 	portsPerProcess = 16
 )
 
 var nextPort atomic.Uint32
 
-// freePort returns preferred if nobody listens on it, and else another port of which that is true.
+// freePort returns preferred if it is free, else another free port.
 func freePort(preferred int) (int, error) {
 	if preferred != 0 && isFree(preferred) {
 		return preferred, nil
@@ -41,7 +41,7 @@ func freePort(preferred int) (int, error) {
 	return 0, fmt.Errorf("no free port on 127.0.0.1 between %d and %d", firstPort, lastPort)
 }
 
-// ifFree is 0, which asks for any port, when somebody listens on this one.
+// ifFree returns the port if it is free, else 0, which means any port.
 func ifFree(port int) int {
 	if port == 0 || !isFree(port) {
 		return 0
@@ -59,7 +59,7 @@ func isFree(port int) bool {
 
 func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
-// portOf is 0 for an address without one.
+// portOf returns the port of an address, 0 when it has none.
 func portOf(address string) int {
 	_, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -72,7 +72,7 @@ func portOf(address string) int {
 	return port
 }
 
-// dial tells whether anybody listens at an address.
+// dial returns nil when a server listens at an address.
 func dial(ctx context.Context, address string) error {
 	dialer := net.Dialer{Timeout: answerTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", address)

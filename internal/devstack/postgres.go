@@ -18,40 +18,38 @@ import (
 )
 
 const (
-	// databaseName is that of the database and of its owner.
+	// databaseName is the name of the database and of its owner.
 	databaseName = "precis"
 	// startTimeout is generous: after a crash PostgreSQL replays its log before it answers.
 	startTimeout = 2 * time.Minute
-	// maxConnections is for test packages that run side by side, each test with a pool of its own.
+	// maxConnections is enough for concurrent test packages, where each test has a pool of its own.
 	maxConnections = 300
-	// initdbOptions make a cluster whose content does not depend on the machine's locale, and whose owner has the
-	// password in the file that is named behind them.
+	// initdbOptions make a cluster whose content does not depend on the machine's locale. The path of the file with the
+	// owner's password is appended to them.
 	initdbOptions = "-U " + databaseName + " --auth=scram-sha-256 --encoding=UTF8 --no-locale --pwfile="
 )
 
-// passwordPath is the file in a cluster's home that holds its owner's password: whoever may read it may do anything in
-// the database.
+// passwordPath returns the file in a cluster's home with its owner's password, which permits everything in the database.
 func passwordPath(home string) string { return filepath.Join(home, "password") }
 
-// makePassword writes a new password that the account, and nobody else but root, may read.
+// makePassword writes a new password that only the account and root can read.
 func makePassword(home string, as *account) error {
 	path := passwordPath(home)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("make a password for PostgreSQL: %w", err)
+		return fmt.Errorf("create a password for PostgreSQL: %w", err)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("make a password for PostgreSQL: %w", err)
+		return fmt.Errorf("create a password for PostgreSQL: %w", err)
 	}
 	_, err = file.WriteString(rand.Text() + "\n")
 	if err = errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("make a password for PostgreSQL: %w", err)
+		return fmt.Errorf("create a password for PostgreSQL: %w", err)
 	}
 	return as.own(path)
 }
 
-// ownerOfDatabase is who connects: with the cluster's password, or without one to a cluster that was made before there
-// were any.
+// ownerOfDatabase returns the user and password to connect with. Clusters of older versions have no password.
 func ownerOfDatabase(home string) (*url.Userinfo, error) {
 	text, err := os.ReadFile(passwordPath(home))
 	switch {
@@ -63,8 +61,8 @@ func ownerOfDatabase(home string) (*url.Userinfo, error) {
 	return url.UserPassword(databaseName, strings.TrimSpace(string(text))), nil
 }
 
-// serverArgs configure PostgreSQL on its command line, so that the cluster's own files stay as initdb made
-// them. There is no socket file: its path may be no longer than about 100 bytes, and loopback does as well.
+// serverArgs configure PostgreSQL on its command line, so that the cluster's own files stay as initdb made them. There is
+// no socket file, because its path is limited to about 100 bytes and loopback serves as well.
 func serverArgs(data string, port int, durable bool) []string {
 	args := []string{
 		"-D", data,
@@ -81,7 +79,7 @@ func serverArgs(data string, port int, durable bool) []string {
 	return args
 }
 
-// postgresEnv is our environment without what would change the server's behavior behind our back.
+// postgresEnv returns our environment without variables that would change the server's behavior.
 func postgresEnv() []string {
 	env := []string{"LC_ALL=C"}
 	for _, entry := range os.Environ() {
@@ -100,18 +98,18 @@ func databaseURL(port int, owner *url.Userinfo, database string) string {
 	return where.String()
 }
 
-// prepareDatabase waits until a server that was just started answers, and makes the database if it is missing.
+// prepareDatabase waits until a new server answers, and creates the database if it is missing.
 func prepareDatabase(ctx context.Context, port int, owner *url.Userinfo, server process) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		err := makeDatabase(ctx, port, owner)
 		if err == nil {
 			return nil
 		}
-		// What is not a refusal to connect will not go away by itself.
+		// Only a refused connection is worth a retry.
 		var refused *pgconn.ConnectError
 		if !errors.As(err, &refused) {
 			return err
@@ -122,12 +120,12 @@ func prepareDatabase(ctx context.Context, port int, owner *url.Userinfo, server 
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("PostgreSQL does not answer on port %d: %w (%w)", port, err, ctx.Err())
-		case <-again.C:
+		case <-tick.C:
 		}
 	}
 }
 
-// errEnded is a server that ended while it was starting. Its log says why.
+// errEnded is returned for a server that ended while it was starting; its log says why.
 var errEnded = errors.New("the server ended while it was starting")
 
 func makeDatabase(ctx context.Context, port int, owner *url.Userinfo) error {
@@ -145,7 +143,7 @@ func makeDatabase(ctx context.Context, port int, owner *url.Userinfo) error {
 		return nil
 	}
 	if _, err := conn.Exec(ctx, "CREATE DATABASE "+databaseName); err != nil {
-		return fmt.Errorf("make the database %s: %w", databaseName, err)
+		return fmt.Errorf("create the database %s: %w", databaseName, err)
 	}
 	return nil
 }
@@ -156,7 +154,7 @@ func pingDatabase(ctx context.Context, databaseURL string) error {
 	defer cancel()
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
-		return err // names host, user and database, and no password
+		return err // the error names host, user and database, but no password
 	}
 	return conn.Close(ctx)
 }

@@ -35,13 +35,13 @@ var postgresFolders = []string{
 type installation struct {
 	bin     string
 	major   int
-	version string // as the program says it
+	version string // in the program's own words
 }
 
 func (i installation) program(name string) string { return filepath.Join(i.bin, name) }
 
-// findPostgres returns the installation to use: the one on PATH, or else the newest. With major not 0 only that
-// version will do, since a cluster can be opened by no other.
+// findPostgres returns the installation to use: the one on PATH, else the newest. A major other than 0 allows only that
+// version, because no other can open the cluster.
 func findPostgres(ctx context.Context, major int) (installation, error) {
 	var usable []installation
 	var rejected []string
@@ -51,7 +51,7 @@ func findPostgres(ctx context.Context, major int) (installation, error) {
 		case err != nil:
 			rejected = append(rejected, fmt.Sprintf("%s: %v", bin, err))
 		case found.major < oldestPostgres:
-			rejected = append(rejected, fmt.Sprintf("%s is version %s, and %d is the oldest that will do", bin,
+			rejected = append(rejected, fmt.Sprintf("%s is version %s, but %d is the oldest that is supported", bin,
 				found.version, oldestPostgres))
 		case major != 0 && found.major != major:
 			rejected = append(rejected, fmt.Sprintf("%s is version %s", bin, found.version))
@@ -70,13 +70,13 @@ func findPostgres(ctx context.Context, major int) (installation, error) {
 	}
 	if major != 0 {
 		return installation{}, fmt.Errorf("%w: the cluster was made by PostgreSQL %d, which is not installed%s; "+
-			"install that version, or remove the cluster's folder to begin with an empty one", ErrNoPostgres, major,
+			"install that version, or remove the cluster's folder to start with an empty one", ErrNoPostgres, major,
 			seen)
 	}
 	return installation{}, fmt.Errorf("%w%s: %s", ErrNoPostgres, seen, installPostgres)
 }
 
-// postgresCandidates has the one on PATH first.
+// postgresCandidates returns folders with PostgreSQL, the one on PATH first.
 func postgresCandidates() []string {
 	var folders []string
 	if path, err := exec.LookPath("postgres"); err == nil {

@@ -10,23 +10,22 @@ import (
 	"time"
 )
 
-// process names one process for good. A number alone does not: once its process has ended, the system may
-// give it to another.
+// process identifies a process. Its number alone does not: the system can give it to another process later.
 type process struct {
 	PID     int    `json:"pid,omitempty"`
-	Started string `json:"started,omitempty"` // as startOf says it
+	Started string `json:"started,omitempty"` // the value of startOf
 }
 
-// identify names the process that has this number now.
+// identify returns the process that has this number now.
 func identify(pid int) (process, error) {
 	started, err := startOf(pid)
 	if err != nil {
-		return process{}, fmt.Errorf("look at process %d: %w", pid, err)
+		return process{}, fmt.Errorf("identify process %d: %w", pid, err)
 	}
 	return process{PID: pid, Started: started}, nil
 }
 
-// running is false for a process that has ended but was not waited for yet.
+// running reports whether the process runs. One that has ended but was not waited for yet does not run.
 func (p process) running() bool {
 	if p.PID == 0 {
 		return false
@@ -35,9 +34,9 @@ func (p process) running() bool {
 	return err == nil && started == p.Started
 }
 
-// stop asks with each signal in turn, and waits up to patience for it to work. The last should be SIGKILL.
-// A process that does not run any more is no error.
-func (p process) stop(ctx context.Context, patience time.Duration, signals ...syscall.Signal) error {
+// stop sends each signal in turn, the last of which should be SIGKILL, and waits up to timeout after each of them. It
+// returns nil for a process that does not run.
+func (p process) stop(ctx context.Context, timeout time.Duration, signals ...syscall.Signal) error {
 	for _, signal := range signals {
 		if !p.running() {
 			return nil
@@ -45,7 +44,7 @@ func (p process) stop(ctx context.Context, patience time.Duration, signals ...sy
 		if err := syscall.Kill(p.PID, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("stop process %d: %w", p.PID, err)
 		}
-		if p.waitEnd(ctx, patience) {
+		if p.waitEnd(ctx, timeout) {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -55,32 +54,32 @@ func (p process) stop(ctx context.Context, patience time.Duration, signals ...sy
 	return fmt.Errorf("process %d does not stop", p.PID)
 }
 
-// waitEnd works for a process that is not our child too.
-func (p process) waitEnd(ctx context.Context, patience time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// waitEnd reports whether the process ends within timeout. It need not be a child of this one.
+func (p process) waitEnd(ctx context.Context, timeout time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
 	for p.running() {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-again.C:
+		case <-tick.C:
 		}
 	}
 	return true
 }
 
-// child is a process that we started, in a session of its own: a Ctrl-C in our terminal does not reach it.
+// child is a process that this one started, in a session of its own: a Ctrl-C in the terminal does not reach it.
 type child struct {
 	process
 	cmd *exec.Cmd
-	// lifeline is our end of its standard input. The kernel closes it when we end, however that is, and the
-	// child ends when it is closed.
+	// lifeline is our end of the child's standard input. The kernel closes it when this process ends in any way, and the
+	// child then ends too.
 	lifeline *os.File
 }
 
-// launch describes a child. No goroutine and no open file but the lifeline is kept for it.
+// launch describes a child. Nothing but the lifeline is kept open for it.
 type launch struct {
 	path     string
 	args     []string
@@ -115,7 +114,7 @@ func (l launch) start() (*child, error) {
 	if err != nil {
 		err = fmt.Errorf("start %s: %w", l.path, err)
 	} else if c.process, err = identify(cmd.Process.Pid); errors.Is(err, syscall.ESRCH) {
-		c.process, err = process{PID: cmd.Process.Pid}, nil // it has ended already, and does not run
+		c.process, err = process{PID: cmd.Process.Pid}, nil // it has already ended
 	} else if err != nil {
 		err = errors.Join(err, cmd.Process.Kill())
 		_ = cmd.Wait()
@@ -129,29 +128,29 @@ func (l launch) start() (*child, error) {
 	return c, nil
 }
 
-// let lets the child live on without us.
+// let lets the child run on when this process ends.
 func (c *child) let() error {
 	if c.lifeline != nil {
 		_, err := c.lifeline.WriteString("stay\n")
 		if err = errors.Join(err, c.lifeline.Close()); err != nil {
-			return fmt.Errorf("let process %d live on: %w", c.PID, err)
+			return fmt.Errorf("let process %d run on: %w", c.PID, err)
 		}
 	}
 	return c.cmd.Process.Release()
 }
 
-// end closes the lifeline, waits for the child to end by itself, and kills it and what it started otherwise.
-func (c *child) end(ctx context.Context, patience time.Duration) error {
+// end closes the lifeline and waits for the child to end. After timeout it kills the child and what it started.
+func (c *child) end(ctx context.Context, timeout time.Duration) error {
 	if c.lifeline != nil {
 		_ = c.lifeline.Close()
 	}
 	var err error
-	if c.lifeline == nil || !c.waitEnd(ctx, patience) {
-		// It leads a process group, whose number stays its own until we have waited for it.
+	if c.lifeline == nil || !c.waitEnd(ctx, timeout) {
+		// The child leads a process group, whose number is not reused before Wait.
 		if err = syscall.Kill(-c.PID, syscall.SIGKILL); err != nil {
 			err = fmt.Errorf("kill process group %d: %w", c.PID, err)
 		}
 	}
-	_ = c.cmd.Wait() // its exit status says nothing: it was told to end
+	_ = c.cmd.Wait() // its exit status does not matter, since it was made to end
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// startOf says when a process was started: a word that differs for another process of the same number, before
+// startOf returns when a process was started, as a word that differs for another process of the same number, before
 // and after a restart of the machine. A process that has ended is syscall.ESRCH, waited for or not.
 func startOf(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -30,7 +30,7 @@ func startOf(pid int) (string, error) {
 	return strings.TrimSpace(string(boot)) + "/" + fields[19], nil
 }
 
-// commandLine is empty when the process has ended.
+// commandLine returns the command line of a process, "" when it has ended.
 func commandLine(pid int) string {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// startOf says when a process was started: a word that differs for another process of the same number. A
+// startOf returns when a process was started, as a word that differs for another process of the same number. A
 // process that has ended is syscall.ESRCH, waited for or not.
 func startOf(pid int) (string, error) {
 	state, started, ok := strings.Cut(ps(pid, "stat=,lstart="), " ")
@@ -19,7 +19,7 @@ func startOf(pid int) (string, error) {
 	return strings.TrimSpace(started), nil
 }
 
-// commandLine is empty when the process has ended.
+// commandLine returns the command line of a process, "" when it has ended.
 func commandLine(pid int) string { return ps(pid, "args=") }
 
 func ps(pid int, columns string) string {

@@ -7,23 +7,23 @@ import (
 )
 
 const (
-	// tellEvery is how often a step that goes on is told.
-	tellEvery = time.Second
+	// eventEvery is how often a running step is reported.
+	eventEvery = time.Second
 	// printAfter is when a step is slow enough to be printed, and printEvery how often then.
 	printAfter = 2 * time.Second
 	printEvery = 10 * time.Second
 )
 
-// Event is one step of bringing a stack up: told when it begins, every second while it goes on, and when it is
-// done. A step that fails is not told as done; its error comes from the call.
+// Event reports a step: when it begins, every second while it runs, and when it is done. A step that fails has no event
+// with Done; the call returns its error.
 type Event struct {
 	What    string        `json:"what"`
 	Elapsed time.Duration `json:"elapsed"`
 	Done    bool          `json:"done"`
 }
 
-// Print returns a Progress that writes lines, for a log or a test: only about steps that take longer than two
-// seconds, then every ten. Each line begins with prefix.
+// Print returns a Progress that writes lines for a log or a test: only about steps of more than two seconds, then every
+// ten seconds. Each line begins with prefix.
 func Print(w io.Writer, prefix string) func(Event) {
 	var next time.Duration
 	return func(e Event) {
@@ -39,7 +39,7 @@ func Print(w io.Writer, prefix string) func(Event) {
 	}
 }
 
-// step does one thing and tells the progress of it. The thing may say more exactly what it is at.
+// step calls do and reports its progress. do may add details of what it is doing.
 func (o Options) step(what string, do func(at func(detail string)) error) error {
 	if o.Progress == nil {
 		return do(func(string) {})
@@ -51,7 +51,7 @@ func (o Options) step(what string, do func(at func(detail string)) error) error 
 	go func() {
 		finished <- do(func(detail string) { details <- detail })
 	}()
-	tick := time.NewTicker(tellEvery)
+	tick := time.NewTicker(eventEvery)
 	defer tick.Stop()
 	now := what
 	for {

@@ -7,34 +7,34 @@ const (
 	temporalName = "Temporal"
 )
 
-// Report says what there is of a stack.
+// Report describes a stack.
 type Report struct {
 	Dir      string          `json:"dir"`
 	Services []ServiceReport `json:"services"`
 }
 
-// ServiceReport is about PostgreSQL or Temporal.
+// ServiceReport describes PostgreSQL or Temporal.
 type ServiceReport struct {
 	Name string `json:"name"`
-	// Configured is true for an address that the caller named: there is no process of ours.
+	// Configured is true for an address that the caller named, without a process of ours.
 	Configured bool `json:"configured"`
-	// Running is true while the process that was started is the one that has its number now.
+	// Running is true while the recorded process runs.
 	Running bool `json:"running"`
-	// Answers is true if a connection was taken at the time of the report.
+	// Answers is true if a connection was accepted at the time of the report.
 	Answers bool `json:"answers"`
-	// Stopped is true if it ran and Down ended it.
+	// Stopped is true if Down ended it.
 	Stopped bool   `json:"stopped"`
 	PID     int    `json:"pid,omitempty"`
 	Address string `json:"address,omitempty"`
-	// URL is that of the database, or of Temporal's web page. For a configured database it is left out, since
-	// it may hold a password.
+	// URL is that of the database, or of Temporal's web page. It is left out for a configured database, because it may
+	// contain a password.
 	URL   string `json:"url,omitempty"`
 	Data  string `json:"data,omitempty"`
 	Log   string `json:"log,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
-// Status looks at every service of a persistent stack, and at those that are configured, and changes nothing.
+// Status reports every service of a persistent stack and every configured one. It changes nothing.
 func Status(ctx context.Context, opts Options) (Report, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -61,8 +61,8 @@ func Status(ctx context.Context, opts Options) (Report, error) {
 	return report, nil
 }
 
-// Down ends the processes that the persistent stack recorded, and no other: gently, then hard. What is
-// configured is left alone, and so are the data. With nothing running it does nothing.
+// Down ends the processes that the persistent stack recorded and no others, first gently, then by a kill. It does not
+// touch configured services or data. Without a running process it does nothing.
 func Down(ctx context.Context, opts Options) (Report, error) {
 	opts, err := opts.complete()
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 
 const stateFile = "stack.json"
 
-// state is what a persistent stack remembers of itself. What it says of a process is only a hint until
-// process.running confirms it. Ports and folders stay when a service is down, so that it comes back at the
-// same addresses.
+// state is the record of a persistent stack. A process in it is only a hint until process.running confirms it. Ports
+// and folders are kept while a service is down, so that it returns at the same addresses.
 type state struct {
 	Postgres service `json:"postgres"`
 	Temporal service `json:"temporal"`
@@ -41,13 +40,13 @@ func readState(dir string) (state, error) {
 	}
 	if err := json.Unmarshal(text, &st); err != nil {
 		return st, fmt.Errorf(
-			"read the state of the local stack: %s is damaged (%w); remove it: what runs is found again by `precis up`",
+			"read the state of the local stack: %s is damaged (%w); remove it: `precis up` finds the running servers",
 			filepath.Join(dir, stateFile), err)
 	}
 	return st, nil
 }
 
-// write replaces the file as a whole: a reader sees the old state or the new one.
+// write replaces the whole file: a reader sees the old state or the new one.
 func (st state) write(dir string) error {
 	text, err := json.MarshalIndent(st, "", "  ")
 	if err == nil {
@@ -59,8 +58,8 @@ func (st state) write(dir string) error {
 	return nil
 }
 
-// replaceFile gives a file a new content as a whole, ended by a line break. Nobody else may read it: it may hold the
-// password of the database.
+// replaceFile replaces the content of a file in one step and ends it with a line break. Nobody else can read the file: it
+// may contain the password of the database.
 func replaceFile(dir, name string, text []byte) error {
 	fresh, err := os.CreateTemp(dir, name+".*")
 	if err != nil {
@@ -77,15 +76,15 @@ func replaceFile(dir, name string, text []byte) error {
 	return nil
 }
 
-// lock waits until no other process holds the file. The kernel lets go of it when the holder ends, however it
-// ends. waiting is called once if somebody else has it.
+// lock waits until no other process holds the file. The kernel releases it when its holder ends in any way. waiting is
+// called once if another process holds it.
 func lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("lock the local stack: %w", err)
 	}
-	again := time.NewTicker(50 * time.Millisecond)
-	defer again.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
@@ -102,7 +101,7 @@ func lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 		case <-ctx.Done():
 			return nil, errors.Join(fmt.Errorf("wait for another precis that holds %s: %w", path, context.Cause(ctx)),
 				file.Close())
-		case <-again.C:
+		case <-tick.C:
 		}
 	}
 }

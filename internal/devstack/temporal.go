@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// temporalLaunch is one start of the server in the folder temporal.
+// temporalLaunch describes one start of the server in the folder temporal.
 type temporalLaunch struct {
 	binary    string
 	dir       string
@@ -30,7 +30,7 @@ type temporalAddresses struct {
 	UI   string `json:"ui"`
 }
 
-// start returns when the server answers. It is tethered: it ends with us unless it is let live on.
+// start returns when the server answers. The server ends with this process unless child.let is called.
 func (l temporalLaunch) start(ctx context.Context) (*child, temporalAddresses, error) {
 	var where temporalAddresses
 	lines, stdout, err := os.Pipe()

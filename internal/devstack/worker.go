@@ -17,15 +17,15 @@ import (
 const (
 	workerFile = "worker.json"
 	workerLog  = "worker.log"
-	// workerReady is the line by which a worker says on its standard output that it serves.
+	// workerReady is the line that a worker writes to its standard output when it serves.
 	workerReady = "ready"
 )
 
-// ErrWorkerRunning is what RecordWorker returns when another process is the stack's worker.
-var ErrWorkerRunning = errors.New("the local stack has a worker already")
+// ErrWorkerRunning is returned by RecordWorker when another process is the stack's worker.
+var ErrWorkerRunning = errors.New("the local stack already has a worker")
 
-// worker is the process of precis itself that serves a persistent stack, as the stack remembers it. Like the
-// servers, it is recognized by its number and start time.
+// worker is the record of the process of precis that serves a persistent stack. Like the servers, the process is
+// identified by its number and start time.
 type worker struct {
 	process
 	Setup string `json:"setup,omitempty"`
@@ -33,17 +33,17 @@ type worker struct {
 	API   string `json:"api,omitempty"`
 }
 
-// WorkerReport says what there is of a persistent stack's worker.
+// WorkerReport describes the worker of a persistent stack.
 type WorkerReport struct {
-	// Running is true while the process that was recorded is the one that has its number now.
+	// Running is true while the recorded process runs.
 	Running bool `json:"running"`
 	PID     int  `json:"pid,omitempty"`
-	// Stopped is true if it ran and StopWorker ended it.
+	// Stopped is true if StopWorker ended it.
 	Stopped bool   `json:"stopped"`
 	Log     string `json:"log,omitempty"`
-	// API is the address of the HTTP API that it serves too, "" for none.
+	// API is the address of the HTTP API that the worker also serves, "" for none.
 	API string `json:"api,omitempty"`
-	// Setup is what it was started with, in the starter's own words.
+	// Setup is the WorkerLaunch.Setup of its start.
 	Setup string `json:"-"`
 }
 
@@ -57,18 +57,17 @@ func (w worker) report() WorkerReport {
 
 // WorkerLaunch says how to start the worker of a persistent stack.
 type WorkerLaunch struct {
-	// Path and Args are the command line. The worker writes the line "ready" to its standard output when it serves,
-	// with the address of its API behind it if it has one, and goes on after the line "stay" on its standard input,
-	// which it must end without.
+	// Path and Args are the command line. When the worker serves, it writes the line "ready" to its standard output,
+	// followed by the address of its API if it has one. It must end when its standard input ends, unless it has read
+	// the line "stay" from it.
 	Path string
 	Args []string
-	// Setup tells programs and configurations apart: a worker with another one is replaced, unless Fits finds
-	// that it will do.
+	// Setup distinguishes programs and configurations. A worker with another setup is replaced, unless Fits accepts it.
 	Setup string
 	Fits  func(setup string) bool
 }
 
-// FindWorker looks for the worker and changes nothing.
+// FindWorker reports the worker. It changes nothing.
 func FindWorker(opts Options) (WorkerReport, error) {
 	opts, err := opts.complete()
 	if err != nil {
@@ -78,8 +77,8 @@ func FindWorker(opts Options) (WorkerReport, error) {
 	return w.report(), err
 }
 
-// StartWorker starts the worker in the background, unless it runs with the same setup, and returns when it
-// serves. It goes on when this process has ended; StopWorker ends it. If ctx ends first, nothing is left running.
+// StartWorker starts the worker in the background, unless it runs with the same setup, and returns when it serves. The
+// worker keeps running when this process has ended; StopWorker ends it. If ctx ends first, nothing is left running.
 func StartWorker(ctx context.Context, opts Options, l WorkerLaunch) (WorkerReport, error) {
 	opts, unlock, err := opts.lockWorker(ctx)
 	if err != nil {
@@ -115,7 +114,7 @@ func (l WorkerLaunch) start(ctx context.Context, dir string) (worker, error) {
 		return w, fmt.Errorf("start the worker: %w", err)
 	}
 	defer func() { _ = read.Close() }()
-	// The working directory stays ours: the configuration may name files by it.
+	// The worker keeps our working directory, because the configuration may contain relative paths.
 	c, err := launch{path: l.Path, args: l.Args, stdout: write, stderr: log, tethered: true}.start()
 	if err = errors.Join(err, write.Close()); err != nil {
 		return w, withLog(fmt.Errorf("start the worker: %w", err), readTail(w.Log))
@@ -129,12 +128,12 @@ func (l WorkerLaunch) start(ctx context.Context, dir string) (worker, error) {
 	}
 	if err != nil {
 		err = withLog(fmt.Errorf("start the worker: %w", err), readTail(w.Log))
-		return worker{}, errors.Join(err, c.end(context.WithoutCancel(ctx), stopPatience))
+		return worker{}, errors.Join(err, c.end(context.WithoutCancel(ctx), stopTimeout))
 	}
 	return w, c.let()
 }
 
-// awaitReady reads the worker's standard output until it says that it serves, and where its API is.
+// awaitReady reads the worker's standard output until the worker serves, and returns the address of its API.
 func awaitReady(ctx context.Context, output *os.File) (api string, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = output.SetReadDeadline(time.Now()) })
 	defer stop()
@@ -147,11 +146,11 @@ func awaitReady(ctx context.Context, output *os.File) (api string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	return "", errors.New("it ended before it was ready")
+	return "", errors.New("the worker ended before it was ready")
 }
 
-// RecordWorker makes this process the stack's worker, which serves the HTTP API at the given address too, for as
-// long as it runs or until forget is called. While another one runs, it is ErrWorkerRunning.
+// RecordWorker makes this process the stack's worker, with its HTTP API at the given address, until it ends or forget is
+// called. While another worker runs, the error is ErrWorkerRunning.
 func RecordWorker(ctx context.Context, opts Options, setup, api string) (forget func() error, err error) {
 	opts, unlock, err := opts.lockWorker(ctx)
 	if err != nil {
@@ -176,9 +175,9 @@ func RecordWorker(ctx context.Context, opts Options, setup, api string) (forget 
 	return func() error { return os.Remove(filepath.Join(opts.Dir, workerFile)) }, nil
 }
 
-// StopWorker ends the worker that was recorded, and no other process: gently, so that it lets stages finish, and
-// after patience hard.
-func StopWorker(ctx context.Context, opts Options, patience time.Duration) (WorkerReport, error) {
+// StopWorker ends the recorded worker and no other process: first gently, so that stages can finish, and after timeout
+// by a kill.
+func StopWorker(ctx context.Context, opts Options, timeout time.Duration) (WorkerReport, error) {
 	opts, err := opts.complete()
 	if err != nil || !exists(opts.Dir) {
 		return WorkerReport{}, err
@@ -192,23 +191,23 @@ func StopWorker(ctx context.Context, opts Options, patience time.Duration) (Work
 	if err != nil || !w.running() {
 		return w.report(), err
 	}
-	err = w.endWithin(ctx, opts, patience)
+	err = w.endWithin(ctx, opts, timeout)
 	r := w.report()
 	r.Stopped = err == nil
 	return r, err
 }
 
-// end stops a worker that is to be replaced at once: what it had begun is taken up by the next.
+// end stops a worker that is replaced at once: the next one continues what it had begun.
 func (w worker) end(ctx context.Context, opts Options) error {
 	if !w.running() {
 		return nil
 	}
-	return w.endWithin(ctx, opts, stopPatience)
+	return w.endWithin(ctx, opts, stopTimeout)
 }
 
-func (w worker) endWithin(ctx context.Context, opts Options, patience time.Duration) error {
+func (w worker) endWithin(ctx context.Context, opts Options, timeout time.Duration) error {
 	return opts.step("stopping the worker", func(func(string)) error {
-		return w.stop(ctx, patience, syscall.SIGTERM, syscall.SIGKILL)
+		return w.stop(ctx, timeout, syscall.SIGTERM, syscall.SIGKILL)
 	})
 }
 
@@ -241,7 +240,7 @@ func readWorker(dir string) (worker, error) {
 		err = json.Unmarshal(text, &w)
 	}
 	if err != nil {
-		return w, fmt.Errorf("read what is known of the worker: %w; if no worker runs, remove %s", err, path)
+		return w, fmt.Errorf("read the record of the worker: %w; if no worker runs, remove %s", err, path)
 	}
 	return w, nil
 }

@@ -1,9 +1,9 @@
-// Package telemetry is what an operator sees of a process: its log, its metrics, its traces.
+// Package telemetry makes the log, the metrics and the traces of a process.
 //
 //	log.go        the log
-//	telemetry.go  metrics for Prometheus and traces over OTLP, set up and ended
+//	telemetry.go  metrics for Prometheus and traces over OTLP: start and stop
 //	metrics.go    the instruments of compactions
-//	trace.go      what is traced and measured without our doing: HTTP in and out, Temporal
+//	trace.go      libraries' traces and metrics: HTTP server and client, Temporal
 package telemetry
 
 import (
@@ -13,7 +13,7 @@ import (
 	"precis/internal/config"
 )
 
-// Logger makes the process's logger, in the configured level and format.
+// Logger returns the logger of the process, with the configured level and format.
 func Logger(w io.Writer, c config.Log) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {

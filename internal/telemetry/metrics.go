@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// The bounds of the histograms' buckets.
+// The bucket bounds of the histograms.
 var (
-	// A stage of milliseconds and a run of ten minutes are both to be told apart.
+	// The bounds distinguish stages of milliseconds as well as runs of ten minutes.
 	secondBounds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640}
 	tokenBounds  = []float64{
 		1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000, 1_024_000,
@@ -20,7 +20,7 @@ var (
 	ratioBounds = []float64{.01, .02, .05, .1, .15, .2, .3, .4, .5, .75, 1}
 )
 
-// Metrics are the instruments of compactions. A nil one counts nothing.
+// Metrics are the instruments of compactions. A nil *Metrics counts nothing.
 type Metrics struct {
 	status       metric.Int64Counter
 	run          metric.Float64Histogram
@@ -75,12 +75,13 @@ type RunEnd struct {
 	Outcome, ErrorKind, Stage, Summarizer, Trigger string
 	// TokensBefore and TokensAfter are 0 for a run that changed nothing.
 	TokensBefore, TokensAfter int
-	// Took is from its first stage to its end. 0 leaves it out: a summary that was prepared and takes effect now was
-	// measured when it was written, and what it waited since is nobody's time.
+	// Took is the time from its first stage to its end. 0 leaves it out: a prepared summary was measured when it was
+	// written, and the wait until it is applied does not count.
 	Took time.Duration
 }
 
-// RunEnded counts a run. One that prepared a summary is counted twice: when that was written, and when it takes effect.
+// RunEnded counts a run. A run that prepared a summary is counted twice: when the summary was written, and when it is
+// applied.
 func (m *Metrics) RunEnded(ctx context.Context, end RunEnd) {
 	if m == nil {
 		return
@@ -103,7 +104,7 @@ func (m *Metrics) RunEnded(ctx context.Context, end RunEnd) {
 	m.ratio.Record(ctx, float64(end.TokensAfter)/float64(end.TokensBefore), by)
 }
 
-// StageEnded counts an attempt at a stage; outcome is that of the step, kind why it failed.
+// StageEnded counts an attempt of a stage; kind says why it failed.
 func (m *Metrics) StageEnded(ctx context.Context, stage, outcome, kind string, took time.Duration) {
 	if m == nil {
 		return
@@ -112,17 +113,17 @@ func (m *Metrics) StageEnded(ctx context.Context, stage, outcome, kind string, t
 		attribute.String("stage", stage), attribute.String("outcome", outcome), attribute.String("error_kind", kind)))
 }
 
-// ModelCall is a request to a model that has ended.
+// ModelCall is a model call that has ended.
 type ModelCall struct {
-	// Summarizer is "self" or "VENDOR/MODEL". The latter may be a name that a client gave: OpenTelemetry bounds how
-	// many different ones a metric has (2,000 sets of labels, the rest is counted under otel_metric_overflow).
+	// Summarizer is "self" or "VENDOR/MODEL". The latter may be a name that a client chose: OpenTelemetry limits the
+	// number of different ones (2,000 sets of labels; the rest is counted under otel_metric_overflow).
 	Vendor, Summarizer, ErrorKind string
 	Took                          time.Duration
 	// Tokens: Input includes CachedInput.
 	Input, CachedInput, Output int
 }
 
-// ModelCalled counts a request to a model.
+// ModelCalled counts a model call.
 func (m *Metrics) ModelCalled(ctx context.Context, c ModelCall) {
 	if m == nil {
 		return

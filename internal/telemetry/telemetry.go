@@ -21,7 +21,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// The standard variables that switch traces on, and choose the protocol.
+// The standard variables that enable traces and choose their protocol.
 const (
 	endpointVariable       = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	tracesEndpointVariable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
@@ -33,7 +33,7 @@ const (
 // scope names the instruments of precis itself.
 const scope = "precis"
 
-// Telemetry is what a process measures and traces. A nil one measures and traces nothing.
+// Telemetry measures and traces a process. A nil *Telemetry measures and traces nothing.
 type Telemetry struct {
 	metrics  *Metrics
 	meters   *metric.MeterProvider
@@ -42,15 +42,16 @@ type Telemetry struct {
 	stop     []func(context.Context) error
 }
 
-// Options say what a Telemetry is for.
+// Options configure a Telemetry.
 type Options struct {
 	// Service names the process in traces, unless OTEL_SERVICE_NAME does: "precis-api", "precis-worker".
 	Service string
-	// Exporter takes the spans in the place of the one that the environment asks for, for tests.
+	// Exporter replaces the exporter that the environment configures, for tests.
 	Exporter sdktrace.SpanExporter
 }
 
-// Start begins to measure, and to trace if OTEL_EXPORTER_OTLP_ENDPOINT says where traces go. Stop it at the end.
+// Start starts to measure, and to trace if OTEL_EXPORTER_OTLP_ENDPOINT says where traces are sent. The caller must call
+// Stop.
 func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	res, err := resource.New(ctx,
 		resource.WithAttributes(attribute.String("service.name", o.Service)),
@@ -64,12 +65,12 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	reader, err := exporter.New(exporter.WithRegisterer(t.registry), exporter.WithoutScopeInfo(),
 		exporter.WithoutTargetInfo())
 	if err != nil {
-		return nil, fmt.Errorf("set metrics up: %w", err)
+		return nil, fmt.Errorf("set up metrics: %w", err)
 	}
 	t.meters = metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(res))
 	t.stop = append(t.stop, t.meters.Shutdown)
 	if t.metrics, err = newMetrics(t.meters.Meter(scope)); err != nil {
-		return nil, fmt.Errorf("set metrics up: %w", err)
+		return nil, fmt.Errorf("set up metrics: %w", err)
 	}
 	if err := t.startTraces(ctx, o, res); err != nil {
 		return nil, err
@@ -85,12 +86,12 @@ func (t *Telemetry) startTraces(ctx context.Context, o Options, res *resource.Re
 	case first(tracesEndpointVariable, endpointVariable) != "":
 		if asked := first(tracesProtocolVariable, protocolVariable); asked != "" && asked != protocol {
 			return fmt.Errorf(
-				"%s is %q: traces are sent as %s alone; point %s at that port of the collector, 4318 by default",
+				"%s is %q, but traces are only sent as %s: set %s to that port of the collector, 4318 by default",
 				protocolVariable, asked, protocol, endpointVariable)
 		}
 		otlp, err := otlptracehttp.New(ctx)
 		if err != nil {
-			return fmt.Errorf("set the export of traces up: %w", err)
+			return fmt.Errorf("set up the export of traces: %w", err)
 		}
 		options = append(options, sdktrace.WithBatcher(otlp))
 	default:
@@ -111,7 +112,7 @@ func first(variables ...string) string {
 	return ""
 }
 
-// Stop sends what has not been sent.
+// Stop sends what was not sent yet and ends the measurement.
 func (t *Telemetry) Stop(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -126,7 +127,7 @@ func (t *Telemetry) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Metrics are the instruments of compactions.
+// Metrics returns the instruments of compactions.
 func (t *Telemetry) Metrics() *Metrics {
 	if t == nil {
 		return nil

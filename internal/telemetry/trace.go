@@ -9,19 +9,19 @@ import (
 	temporaltel "go.temporal.io/sdk/contrib/opentelemetry"
 )
 
-// No span and no metric holds text of a conversation: the server's spans have no query string, the client's no body.
+// Spans and metrics contain no text of a conversation: the server's spans have no query string, the client's no body.
 
-// Server traces and measures what comes in by HTTP, by route.
+// Server traces and measures the requests of an HTTP server, by route.
 func (t *Telemetry) Server(next http.Handler) http.Handler {
 	if t == nil {
 		return next
 	}
-	// A name of our own: the Host header is anybody's, and would be a label.
+	// A fixed name: the Host header, which any client can choose, would become a label.
 	return otelhttp.NewHandler(next, "http", otelhttp.WithServerName("precis"), otelhttp.WithTracerProvider(t.traces),
 		otelhttp.WithMeterProvider(t.meters), otelhttp.WithPropagators(propagator))
 }
 
-// Transport traces and measures what goes out by HTTP, and hands the trace on in its header.
+// Transport traces and measures the requests of an HTTP client, and sends the trace in their headers.
 func (t *Telemetry) Transport(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next
@@ -30,8 +30,8 @@ func (t *Telemetry) Transport(next http.RoundTripper) http.RoundTripper {
 		otelhttp.WithPropagators(propagator))
 }
 
-// Temporal makes a client trace and measure: what it starts, and the workflows and activities of the workers that are
-// made with it, belong to the trace of whoever asked.
+// Temporal makes a client trace and measure: what it starts, and the workflows and activities of its workers, belong to
+// the trace of the caller.
 func (t *Telemetry) Temporal(o *client.Options) error {
 	if t == nil {
 		return nil
@@ -40,7 +40,7 @@ func (t *Telemetry) Temporal(o *client.Options) error {
 		Tracer: t.traces.Tracer(scope), TextMapPropagator: propagator, AllowInvalidParentSpans: true,
 	})
 	if err != nil {
-		return fmt.Errorf("set the tracing of workflows up: %w", err)
+		return fmt.Errorf("set up the tracing of workflows: %w", err)
 	}
 	o.Interceptors = append(o.Interceptors, tracing)
 	o.MetricsHandler = temporaltel.NewMetricsHandler(temporaltel.MetricsHandlerOptions{

@@ -1,19 +1,19 @@
-// Command temporal is the Temporal server of a local stack: one process with all services, SQLite underneath
-// and the web UI beside it, tuned so that a workflow takes milliseconds where the defaults take a second.
+// Command temporal is the Temporal server of a local stack: one process with all services, SQLite and the web UI, tuned
+// so that a workflow takes milliseconds where the defaults take a second.
 //
-// It is a module of its own because the server compiles against another version of go.temporal.io/api than
-// the SDK that the rest of the project needs. Package devstack builds it and runs it; a person can too:
+// It is a separate module because the server compiles against another version of go.temporal.io/api than the SDK that
+// the rest of the project needs. Package devstack builds and runs it; it can also be run by hand:
 //
 //	go run . --namespace default
 //
-// When it answers, it prints one line of JSON with its addresses on standard output, and nothing else ever:
+// When it answers, it writes one line of JSON with its addresses to standard output, and nothing else:
 //
 //	{"grpc":"127.0.0.1:12345","ui":"http://127.0.0.1:12346"}
 //
 // Warnings and errors go to standard error. SIGTERM and SIGINT end it cleanly.
 //
-// With --die-with-stdin it ends as soon as its standard input does: the kernel closes the pipe of a parent
-// that was killed, so nothing is left running. A parent that wants it to live on writes the line "stay" first.
+// With --die-with-stdin it ends as soon as its standard input does. The kernel closes the pipe of a killed parent, so
+// nothing is left running. A parent that lets it run on writes the line "stay" first.
 package main
 
 import (
@@ -31,7 +31,7 @@ import (
 	"time"
 )
 
-// stopTimeout bounds a clean end. Past it the process leaves anyway: SQLite recovers from that by itself.
+// stopTimeout limits a clean stop. After it the process ends anyway: SQLite recovers from that.
 const stopTimeout = 8 * time.Second
 
 type options struct {
@@ -44,15 +44,15 @@ type options struct {
 	dieWithStdin     bool
 }
 
-// addresses is the line that tells the caller where the server is. UI is left out when it is switched off.
+// addresses is the line with the server's addresses. UI is left out when it is disabled.
 type addresses struct {
 	GRPC string `json:"grpc"`
 	UI   string `json:"ui,omitempty"`
 }
 
 func main() {
-	// The caller may close its end of the pipe once it has read the line of addresses, and a later write to
-	// it would kill the process: whatever a library prints goes to standard error instead.
+	// The caller may close its end of the pipe once it has read the addresses, and a later write would kill the process.
+	// What a library prints therefore goes to standard error.
 	ready := os.Stdout
 	os.Stdout = os.Stderr
 
@@ -77,14 +77,14 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&opts.database, "db", "",
 		"SQLite `file` to keep everything in, created if missing; empty: in memory")
 	flags.StringVar(&namespaces, "namespace", "default",
-		"`names` of the namespaces to make at the start, separated by commas")
+		"`names` of the namespaces to create at the start, separated by commas")
 	flags.StringVar(&searchAttributes, "search-attributes", "",
-		"`names` of keyword attributes that these namespaces have, separated by commas")
+		"`names` of keyword attributes of these namespaces, separated by commas")
 	flags.IntVar(&opts.grpcPort, "grpc-port", 0, "loopback `port` of the API; 0: a free one")
 	flags.IntVar(&opts.uiPort, "ui-port", 0, "loopback `port` of the web UI; 0: a free one")
 	flags.BoolVar(&opts.ui, "ui", true, "serve the web UI")
 	flags.BoolVar(&opts.dieWithStdin, "die-with-stdin", false,
-		"end when standard input does, unless it said \"stay\" before")
+		"end when standard input ends, unless it had the line \"stay\"")
 	if err := flags.Parse(args); err != nil {
 		return opts, err
 	}
@@ -96,7 +96,7 @@ func parse(args []string) (options, error) {
 	return opts, nil
 }
 
-// list splits at commas and leaves out what is empty.
+// list splits at commas and leaves out empty parts.
 func list(text string) []string {
 	var items []string
 	for item := range strings.SplitSeq(text, ",") {
@@ -107,7 +107,7 @@ func list(text string) []string {
 	return items
 }
 
-// run serves until a signal, or the end of standard input if so asked.
+// run serves until a signal, or with dieWithStdin until the end of standard input.
 func run(opts options, ready io.Writer) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
@@ -132,7 +132,7 @@ func run(opts options, ready io.Writer) error {
 	}
 	if err := json.NewEncoder(ready).Encode(where); err != nil {
 		web()
-		return errors.Join(fmt.Errorf("tell the caller the addresses: %w", err), srv.stop())
+		return errors.Join(fmt.Errorf("write the addresses for the caller: %w", err), srv.stop())
 	}
 
 	<-ctx.Done()
@@ -148,6 +148,6 @@ func run(opts options, ready io.Writer) error {
 	case err := <-stopped:
 		return err
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("the server did not stop within %s and was left", stopTimeout)
+		return fmt.Errorf("the server did not stop within %s", stopTimeout)
 	}
 }

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// Below the range from which Linux takes ports for outgoing connections (32768 and up), so that no
-	// connection of somebody else can sit on a port between our finding it and our listening on it. Temporal
-	// itself needs its ports below 32768 where it keeps them in a database: the column is a SMALLINT.
+	// The range is below the one for outgoing connections on Linux (32768 and up), so that no connection takes a port
+	// between the search and the start of the server. Temporal needs ports below 32768 where it keeps them in a
+	// database: the column is a SMALLINT.
 	firstPort = 10240
 	lastPort  = 32767
-	// A process starts looking at a place of its own, so that several which start at the same time do not
-	// find the same free ports.
+	// Each process starts the search elsewhere, so that processes which start at the same time do not find the same
+	// ports.
 	portsPerProcess = 16
 )
 
-// portFinder hands out free loopback ports, each of them once.
+// portFinder returns free loopback ports, each of them once.
 type portFinder struct{ next int }
 
 func newPortFinder() *portFinder {
@@ -25,7 +25,7 @@ func newPortFinder() *portFinder {
 	return &portFinder{next: firstPort + os.Getpid()%places*portsPerProcess}
 }
 
-// find returns wanted if it is not 0, and else the next port that nobody listens on.
+// find returns wanted if it is not 0, else the next free port.
 func (f *portFinder) find(wanted int) (int, error) {
 	if wanted != 0 {
 		return wanted, nil

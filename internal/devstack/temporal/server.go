@@ -26,7 +26,7 @@ import (
 
 const (
 	readyTimeout = 30 * time.Second
-	// retention is how long a closed run can be looked at.
+	// retention is how long closed runs are kept.
 	retention = 7 * 24 * time.Hour
 )
 
@@ -47,7 +47,7 @@ func (s *server) stop() error {
 	return nil
 }
 
-// startServer returns when the server answers for every namespace it was told to make.
+// startServer returns when the server answers for every namespace of the options.
 func startServer(ctx context.Context, opts options) (*server, error) {
 	ports := newPortFinder()
 	store, err := openStore(opts.database)
@@ -85,8 +85,8 @@ func startServer(ctx context.Context, opts options) (*server, error) {
 	return srv, nil
 }
 
-// openStore describes the SQLite database and makes its tables. A file is written under another name first and
-// renamed when whole: a start that is killed in the middle leaves no half of a schema.
+// openStore describes the SQLite database and creates its tables. A file has another name until it is complete, so that
+// an interrupted start leaves no incomplete schema.
 func openStore(file string) (*config.SQL, error) {
 	if file == "" {
 		return &config.SQL{
@@ -98,13 +98,13 @@ func openStore(file string) (*config.SQL, error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		fresh := file + ".new"
 		if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("remove what an interrupted start left: %w", err)
+			return nil, fmt.Errorf("remove the remains of an interrupted start: %w", err)
 		}
 		if err := sqlite.SetupSchema(fileStore(fresh)); err != nil {
-			return nil, fmt.Errorf("make the tables of Temporal in %s: %w", fresh, err)
+			return nil, fmt.Errorf("create the tables of Temporal in %s: %w", fresh, err)
 		}
 		if err := os.Rename(fresh, file); err != nil {
-			return nil, fmt.Errorf("put the new database in place: %w", err)
+			return nil, fmt.Errorf("move the new database into place: %w", err)
 		}
 	} else if err != nil {
 		return nil, fmt.Errorf("open the database of Temporal: %w", err)
@@ -124,7 +124,7 @@ func fileStore(file string) *config.SQL {
 	}
 }
 
-// configure is what a configuration file would say: everything on loopback, one shard, nothing archived.
+// configure returns what a configuration file would contain: everything on loopback, one shard, no archival.
 func configure(opts options, store *config.SQL,
 	ports *portFinder,
 ) (*config.Config, map[primitives.ServiceName]static.Hosts, error) {
@@ -177,8 +177,8 @@ func configure(opts options, store *config.SQL,
 	return cfg, hosts, nil
 }
 
-// makeNamespaces writes them into the database before the server starts: they are there from its first
-// answer. Those that exist are left as they are.
+// makeNamespaces writes the namespaces into the database before the server starts, so that they exist from its first
+// answer. Existing ones are not changed.
 func makeNamespaces(store *config.SQL, clusterName string, opts options) error {
 	attributes := map[string]enumspb.IndexedValueType{}
 	for _, name := range opts.searchAttributes {
@@ -194,12 +194,12 @@ func makeNamespaces(store *config.SQL, clusterName string, opts options) error {
 		configs = append(configs, cfg)
 	}
 	if err := sqlite.CreateNamespaces(store, configs...); err != nil {
-		return fmt.Errorf("make the namespaces: %w", err)
+		return fmt.Errorf("create the namespaces: %w", err)
 	}
 	return nil
 }
 
-// waitReady asks for every namespace until the frontend has answered.
+// waitReady queries every namespace and returns when the frontend has answered.
 func (s *server) waitReady(ctx context.Context, namespaces []string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

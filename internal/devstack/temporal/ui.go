@@ -11,7 +11,7 @@ import (
 	"github.com/temporalio/ui-server/v2/server/server_options"
 )
 
-// startUI serves the web UI on loopback and returns its address and how to stop it, once it answers.
+// startUI serves the web UI on loopback. It returns its address and a function that stops it, once the UI answers.
 func startUI(ctx context.Context, opts options, srv *server) (string, func(), error) {
 	port, err := srv.ports.find(opts.uiPort)
 	if err != nil {
@@ -24,7 +24,7 @@ func startUI(ctx context.Context, opts options, srv *server) (string, func(), er
 		EnableUI:            true,
 		HideLogs:            true,
 		DisableNewsFetch:    true,
-		// A browser keeps no secure cookie of a plain http address, and without it every action is refused.
+		// A browser keeps no secure cookie of a plain http address, and every action is refused without the cookie.
 		CORS: uiconfig.CORS{CookieInsecure: true},
 	}
 	if len(opts.namespaces) > 0 {
@@ -37,8 +37,8 @@ func startUI(ctx context.Context, opts options, srv *server) (string, func(), er
 	url := "http://" + loopback(port)
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		if answers(ctx, url+"/healthz") {
 			return url, web.Stop, nil
@@ -49,7 +49,7 @@ func startUI(ctx context.Context, opts options, srv *server) (string, func(), er
 		case <-ctx.Done():
 			web.Stop()
 			return "", nil, fmt.Errorf("the web UI on %s does not answer: %w", url, ctx.Err())
-		case <-again.C:
+		case <-tick.C:
 		}
 	}
 }

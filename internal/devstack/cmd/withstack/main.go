@@ -1,9 +1,9 @@
-// Command withstack runs another command with a real PostgreSQL and a real Temporal, which end with it:
+// Command withstack runs another command with a real PostgreSQL and a real Temporal, which end when the command does:
 //
 //	go run ./internal/devstack/cmd/withstack -- go test ./...
 //
 // The command finds them in PRECIS_TEST_DATABASE_URL and PRECIS_TEST_TEMPORAL_ADDRESS, where package stacktest
-// looks for them: all test processes share the two servers. Its exit code is passed on; 125 says that the
+// looks for them: all test processes share the two servers. Its exit code is returned; 125 means that the
 // servers could not be started.
 package main
 
@@ -20,7 +20,7 @@ import (
 	"precis/internal/testkit/stacktest"
 )
 
-// codeNotStarted is what docker, env and timeout use for a failure of their own.
+// codeNotStarted is the exit code that docker, env and timeout use for their own failures.
 const codeNotStarted = 125
 
 func main() {
@@ -40,7 +40,7 @@ func main() {
 }
 
 func run(args []string) (int, error) {
-	// Until the command runs, a signal ends the start. Then it is the command's to answer.
+	// Until the command runs, a signal ends the start. Later ones are sent to the command.
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
