@@ -115,7 +115,7 @@ func newCall(req contract.SummarizeRequest, prompt pipeline.Prompt, view convers
 	}
 	switch req.Summarizer.Kind {
 	case pipeline.SummarizerSelf, pipeline.SummarizerNative:
-		call.Body, call.Format, call.Native = input, view.Conversation.Format, llm.NativeForm(req.Summarizer.Form)
+		call.Body, call.Format, call.Native = input, view.Conversation.Format, contract.NativeForm(req.Summarizer.Form)
 	default:
 		var in externalInput
 		if err := json.Unmarshal(input, &in); err != nil {

@@ -33,7 +33,7 @@ func (a *Activities) withNative(at *attempt, notes *contract.SummarizerNotes, la
 		if err != nil {
 			return nil, err
 		}
-		form, reason := llm.NativeForm(able.Form), able.Why
+		form, reason := contract.NativeForm(able.Form), able.Why
 		if tokens := calibrated(view, s, view.Context().Stats.Tokens+view.Overhead()); reason == "" &&
 			tooSmallFor(form, tokens) {
 			reason = tooSmallReason(tokens)
@@ -79,8 +79,8 @@ func (a *Activities) nativeAbility(at *attempt, notes *contract.SummarizerNotes,
 }
 
 // tooSmallFor says whether Anthropic would not compact so few tokens.
-func tooSmallFor(form llm.NativeForm, tokens int) bool {
-	return form.Format() == llm.TypeAnthropic && tokens < pipeline.MinAnthropicCompactionInputTokens
+func tooSmallFor(form contract.NativeForm, tokens int) bool {
+	return form.Format() == contract.ProtocolAnthropic && tokens < pipeline.MinAnthropicCompactionInputTokens
 }
 
 func tooSmallReason(tokens int) string {
@@ -98,7 +98,7 @@ func (a *Activities) vendor(name string) llm.Vendor {
 func (a *Activities) nativeInput(ctx context.Context, at *attempt, req contract.SlimRequest, run runs.Run,
 	view conversation.View, p plan, prompt pipeline.Prompt,
 ) (contract.SlimResult, error) {
-	form := llm.NativeForm(req.Summarizer.Form)
+	form := contract.NativeForm(req.Summarizer.Form)
 	messages, tokens, err := view.NativeMessages(p.CoversTo)
 	if err != nil {
 		return contract.SlimResult{}, err
@@ -145,7 +145,7 @@ func (a *Activities) nativeSummary(ctx context.Context, w writing) (contract.Sum
 	if err != nil {
 		return result, err
 	}
-	form := llm.NativeForm(req.Summarizer.Form)
+	form := contract.NativeForm(req.Summarizer.Form)
 	use := conversation.NativeUse{
 		Vendor: req.Summarizer.Vendor, Family: llm.Family(req.Summarizer.Vendor, req.Summarizer.Model),
 		Model: req.Summarizer.Model, Format: view.Conversation.Format, Form: form,

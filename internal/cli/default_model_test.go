@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"precis/internal/config"
+	"precis/internal/contract"
 	"precis/internal/llm"
 )
 
@@ -32,7 +33,7 @@ func TestDefaultSummarizers(t *testing.T) {
 		return c
 	}
 	own := withKey()
-	own.Vendors["house"] = config.Vendor{Type: config.TypeOpenAI, BaseURL: "http://127.0.0.1:8000/v1"}
+	own.Vendors["house"] = config.Vendor{Type: contract.ProtocolOpenAI, BaseURL: "http://127.0.0.1:8000/v1"}
 	configured := config.Origins{"settings.summarizers": {Source: config.SourceFile, Name: "precis.yaml"}}
 
 	for _, test := range []struct {

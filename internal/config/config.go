@@ -12,7 +12,10 @@
 // from them.
 package config
 
-import "precis/pipeline"
+import (
+	"precis/internal/contract"
+	"precis/pipeline"
+)
 
 // Config is the effective configuration. The JSON names are the keys of the file, the environment and the tables in
 // keys_*.go.
@@ -83,19 +86,10 @@ type HTTP struct {
 	ShutdownSeconds int `json:"shutdown_seconds"`
 }
 
-// The protocols that a vendor may speak.
-const (
-	TypeAnthropic       = "anthropic"        // Anthropic Messages
-	TypeOpenAI          = "openai"           // OpenAI chat completions, and everything compatible with it
-	TypeOpenAIResponses = "openai-responses" // OpenAI Responses
-	TypeGoogle          = "google"           // Google's generateContent
-	TypeBedrock         = "bedrock"          // Anthropic Messages through Amazon Bedrock's InvokeModel
-)
-
 // Vendor is one model API.
 type Vendor struct {
-	// Type is the protocol, one of the Type constants.
-	Type string `json:"type"`
+	// Type is the protocol.
+	Type contract.Protocol `json:"type"`
 	// BaseURL is where the API begins: with /v1 for the OpenAI protocols, without a version for the others.
 	BaseURL string `json:"base_url"`
 	// APIKey is sent in the vendor's own header. "": none is sent, for servers that need none.
@@ -175,10 +169,10 @@ func Defaults() Config {
 			ShutdownSeconds:       25,
 		},
 		Vendors: map[string]Vendor{
-			"anthropic": {Type: TypeAnthropic, BaseURL: "https://api.anthropic.com"},
-			"openai":    {Type: TypeOpenAI, BaseURL: "https://api.openai.com/v1"},
-			"xai":       {Type: TypeOpenAI, BaseURL: "https://api.x.ai/v1"},
-			"google":    {Type: TypeGoogle, BaseURL: "https://generativelanguage.googleapis.com"},
+			"anthropic": {Type: contract.ProtocolAnthropic, BaseURL: "https://api.anthropic.com"},
+			"openai":    {Type: contract.ProtocolOpenAI, BaseURL: "https://api.openai.com/v1"},
+			"xai":       {Type: contract.ProtocolOpenAI, BaseURL: "https://api.x.ai/v1"},
+			"google":    {Type: contract.ProtocolGoogle, BaseURL: "https://generativelanguage.googleapis.com"},
 		},
 		Settings: pipeline.DefaultSettings(),
 		Worker: Worker{

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"precis/internal/contract"
 )
 
 var update = flag.Bool("update", false, "write docs/configuration.md and docs/settings.md instead of comparing them")
@@ -149,7 +151,7 @@ func TestTheExampleOnThePageLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(c.Settings.Summarizers) != 3 || c.Settings.Summarizers[2].ContextWindow != 131072 ||
-		c.Vendors["house"].Type != TypeOpenAI {
+		c.Vendors["house"].Type != contract.ProtocolOpenAI {
 		t.Errorf("loaded %+v", c)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"precis/internal/contract"
 )
 
 func when(wrong bool, problem string) string {
@@ -83,9 +85,9 @@ func vendorName(name string) string {
 
 func vendorType(value string) string {
 	if value == "" {
-		return "is missing: one of " + strings.Join(vendorTypes, ", ")
+		return "is missing: one of " + strings.Join(contract.Protocols, ", ")
 	}
-	return oneOf(vendorTypes, value)
+	return oneOf(contract.Protocols, value)
 }
 
 func baseURL(value string) string {

@@ -7,15 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"precis/internal/contract"
 	"precis/pipeline"
 )
 
 var (
 	logLevels   = []string{"debug", "info", "warn", "error"}
 	logFormats  = []string{"text", "json"}
-	vendorTypes = []string{TypeAnthropic, TypeOpenAI, TypeOpenAIResponses, TypeGoogle, TypeBedrock}
-	nativeForms = []string{"on_demand", "edit", "compact", "none"}
-	yesOrNo     = []string{"yes", "no"}
+	nativeForms = []string{
+		string(contract.NativeOnDemand), string(contract.NativeEdit), string(contract.NativeCompact), "none",
+	}
+	yesOrNo = []string{"yes", "no"}
 )
 
 // rule is what a value must satisfy beyond its type.

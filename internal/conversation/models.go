@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"precis/internal/config"
+	"precis/internal/contract"
 	"precis/internal/llm"
 	"precis/internal/store/conversations"
 	"precis/pipeline"
@@ -26,9 +27,9 @@ func ModelsOf(configured map[string]config.Model) llm.Models {
 	for id, m := range configured {
 		k := llm.Known{Window: m.Window, MaxOutput: m.MaxOutput, TokenRatio: m.TokenRatio}
 		for _, form := range m.NativeCompaction {
-			k.NativeCompaction = append(k.NativeCompaction, llm.NativeForm(form))
+			k.NativeCompaction = append(k.NativeCompaction, contract.NativeForm(form))
 			if form == "none" {
-				k.NativeCompaction = []llm.NativeForm{}
+				k.NativeCompaction = []contract.NativeForm{}
 				break
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"precis/internal/contract"
 	"precis/internal/llm"
 	"precis/internal/store/markers"
 	"precis/pipeline"
@@ -20,8 +21,8 @@ type NativeUse struct {
 	// Model is the one that was asked.
 	Model string `json:"model"`
 	// Format is that of the conversation, and Form how the compaction was asked for.
-	Format string         `json:"format"`
-	Form   llm.NativeForm `json:"form"`
+	Format string              `json:"format"`
+	Form   contract.NativeForm `json:"form"`
 	// Tokens is what it costs in a request.
 	Tokens int `json:"tokens"`
 	// Note is what it does not hold and has to: limits that the user set.
@@ -71,7 +72,7 @@ func (v View) native() *pipeline.NativeSummary {
 		Note: joinNotes(use.Note, joinNotes(pipeline.LookAheadOf(text),
 			joinNotes(pipeline.TranscriptHintOf(text), pipeline.Continuation(text)))),
 	}
-	if use.Form.Format() == llm.TypeAnthropic {
+	if use.Form.Format() == contract.ProtocolAnthropic {
 		// Content blocks: they are one message of the assistant's.
 		message := append([]byte(`{"role":"assistant","content":`), v.Source.Native...)
 		n.Messages = []json.RawMessage{append(message, '}')}
@@ -93,7 +94,7 @@ func (v View) WithNative(native []byte) View {
 }
 
 // NativeForm is the form of the native compaction that the context holds, "" when it holds none.
-func (v View) NativeForm() llm.NativeForm {
+func (v View) NativeForm() contract.NativeForm {
 	if v.native() == nil {
 		return ""
 	}
@@ -104,7 +105,7 @@ func (v View) NativeForm() llm.NativeForm {
 // CanCompactNatively says in which form the vendor can compact the conversation for a model by itself, best first.
 // The reason says why it cannot, "" when it can. What comes back is for the model that the conversation has, so the
 // one that is asked must be of its vendor and family.
-func (v View) CanCompactNatively(vendor llm.Vendor, model string) (form llm.NativeForm, reason string) {
+func (v View) CanCompactNatively(vendor llm.Vendor, model string) (form contract.NativeForm, reason string) {
 	c := v.Conversation
 	if vendor.Name != c.Vendor || llm.Family(vendor.Name, model) != llm.Family(c.Vendor, c.Model) {
 		return "", "what a vendor compacts is readable for its own models alone, and the conversation's is another one"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"precis/internal/llm"
+	"precis/internal/contract"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -54,9 +54,9 @@ func (p *play) newVendor(t *testing.T, number int) *vendor {
 	if err != nil {
 		t.Fatalf("%s: %v", p.fault.Name, err)
 	}
-	v := &vendor{name: fmt.Sprintf("v%d", number), typ: llm.TypeOpenAI, native: p.fault.Settings.Mode == "beta"}
+	v := &vendor{name: fmt.Sprintf("v%d", number), typ: contract.ProtocolOpenAI, native: p.fault.Settings.Mode == "beta"}
 	if p.format == transcript.Anthropic {
-		v.typ = llm.TypeAnthropic
+		v.typ = contract.ProtocolAnthropic
 	}
 	script.Lenient = true // a case may hold what no vendor accepts; requestsAreValid checks every request instead
 	if p.overlaps() {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"precis/internal/config"
-	"precis/internal/llm"
+	"precis/internal/contract"
 	"precis/internal/testkit/apitest"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
@@ -30,7 +30,7 @@ func newSystem(t *testing.T, vendors ...*vendor) *system {
 	for _, v := range vendors {
 		sys.Config.Vendors[v.name] = config.Vendor{Type: v.typ, BaseURL: v.base(), APIKey: "test-key"}
 		if v.native {
-			sys.Config.Models[v.name+"/"+agentModel] = config.Model{NativeCompaction: []string{string(llm.NativeEdit)}}
+			sys.Config.Models[v.name+"/"+agentModel] = config.Model{NativeCompaction: []string{string(contract.NativeEdit)}}
 		}
 	}
 	sys.StartWorker()
@@ -51,7 +51,7 @@ type vendor struct {
 
 // base is the base URL for the client of the vendor's protocol.
 func (v *vendor) base() string {
-	if v.typ == llm.TypeOpenAI {
+	if v.typ == contract.ProtocolOpenAI {
 		return v.OpenAIURL()
 	}
 	return v.URL

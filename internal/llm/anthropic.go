@@ -10,6 +10,8 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
 	"github.com/tidwall/gjson"
+
+	"precis/internal/contract"
 )
 
 // Facts of the Anthropic API, as of its documentation and SDK v2.15 (November 2026).
@@ -31,7 +33,7 @@ type anthropicProtocol struct {
 	// own is false for a compatible server.
 	own bool
 	// form is the native compaction that is requested, "" for an ordinary request.
-	form NativeForm
+	form contract.NativeForm
 }
 
 // newAnthropic makes the protocol for an address. The options in further override our own.
@@ -50,8 +52,8 @@ func newAnthropic(v Vendor, base string, further ...option.RequestOption) *anthr
 	return &anthropicProtocol{vendor: v, client: anthropic.NewClient(opts...), own: hostOf(base) == "api.anthropic.com"}
 }
 
-func (p *anthropicProtocol) native(form NativeForm) (protocol, error) {
-	if form.Format() != TypeAnthropic {
+func (p *anthropicProtocol) native(form contract.NativeForm) (protocol, error) {
+	if form.Format() != contract.ProtocolAnthropic {
 		return nil, noForm(p.vendor.Name, form)
 	}
 	c := *p

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"precis/internal/contract"
 	"precis/internal/llm"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
@@ -32,7 +33,7 @@ func TestBedrockSigns(t *testing.T) {
 		"AWS_REGION": "eu-central-1",
 	})
 	srv := vendorserver.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: "a summary"}}})
-	client, err := llm.New(llm.Vendor{Name: "bedrock", Type: llm.TypeBedrock, BaseURL: srv.URL})
+	client, err := llm.New(llm.Vendor{Name: "bedrock", Type: contract.ProtocolBedrock, BaseURL: srv.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +67,12 @@ func TestBedrockSigns(t *testing.T) {
 func TestBedrockWithout(t *testing.T) {
 	bedrockEnvironment(t, nil)
 	srv := vendorserver.New(t, vendorserver.Script{})
-	if _, err := llm.New(llm.Vendor{Name: "bedrock", Type: llm.TypeBedrock, BaseURL: srv.URL}); err == nil ||
+	if _, err := llm.New(llm.Vendor{Name: "bedrock", Type: contract.ProtocolBedrock, BaseURL: srv.URL}); err == nil ||
 		!strings.Contains(err.Error(), "AWS_REGION") {
 		t.Errorf("without a region: %v", err)
 	}
 	t.Setenv("AWS_REGION", "us-east-1")
-	client, err := llm.New(llm.Vendor{Name: "bedrock", Type: llm.TypeBedrock, BaseURL: srv.URL})
+	client, err := llm.New(llm.Vendor{Name: "bedrock", Type: contract.ProtocolBedrock, BaseURL: srv.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

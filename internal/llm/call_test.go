@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"precis/internal/contract"
 	"precis/internal/llm"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
@@ -28,19 +29,19 @@ var wires = []struct {
 	name, vendorType string
 	stream           bool
 }{
-	{"AnthropicStream", llm.TypeAnthropic, true},
-	{"AnthropicWhole", llm.TypeAnthropic, false},
-	{"OpenAIStream", llm.TypeOpenAI, true},
-	{"OpenAIWhole", llm.TypeOpenAI, false},
-	{"ResponsesStream", llm.TypeOpenAIResponses, true},
-	{"ResponsesWhole", llm.TypeOpenAIResponses, false},
-	{"BedrockStream", llm.TypeBedrock, true},
-	{"BedrockWhole", llm.TypeBedrock, false},
-	{"GoogleStream", llm.TypeGoogle, true}, // it is the address that asks for a stream, and it always does
+	{"AnthropicStream", contract.ProtocolAnthropic, true},
+	{"AnthropicWhole", contract.ProtocolAnthropic, false},
+	{"OpenAIStream", contract.ProtocolOpenAI, true},
+	{"OpenAIWhole", contract.ProtocolOpenAI, false},
+	{"ResponsesStream", contract.ProtocolOpenAIResponses, true},
+	{"ResponsesWhole", contract.ProtocolOpenAIResponses, false},
+	{"BedrockStream", contract.ProtocolBedrock, true},
+	{"BedrockWhole", contract.ProtocolBedrock, false},
+	{"GoogleStream", contract.ProtocolGoogle, true}, // it is the address that asks for a stream, and it always does
 }
 
 func baseURL(srv *vendorserver.Server, vendorType string) string {
-	if vendorType == llm.TypeOpenAI || vendorType == llm.TypeOpenAIResponses {
+	if vendorType == contract.ProtocolOpenAI || vendorType == contract.ProtocolOpenAIResponses {
 		return srv.OpenAIURL()
 	}
 	return srv.URL
@@ -83,13 +84,13 @@ func call(vendorType string, stream bool) llm.Call {
 		c.System, c.User = "You compact.", "The transcript."
 		return c
 	}
-	if vendorType == llm.TypeOpenAIResponses {
+	if vendorType == contract.ProtocolOpenAIResponses {
 		c.Body = []byte(`{"model":"model-a","max_output_tokens":1000,"input":[{"role":"user","content":"The ` +
 			`transcript."}],"stream":false}`)
 		return c
 	}
 	limit := `"max_tokens":1000`
-	if vendorType == llm.TypeOpenAI {
+	if vendorType == contract.ProtocolOpenAI {
 		limit = `"max_completion_tokens":1000`
 	}
 	c.Body = []byte(`{"model":"model-a",` + limit +
@@ -371,7 +372,7 @@ func TestCall(t *testing.T) {
 
 					kind := pipeline.KindOf(err)
 					// What is no event does not get into one of Bedrock's frames.
-					unframed := w.vendorType == llm.TypeBedrock && c.answer.Raw != nil && kind == pipeline.EmptyOutput
+					unframed := w.vendorType == contract.ProtocolBedrock && c.answer.Raw != nil && kind == pipeline.EmptyOutput
 					if kind != c.want && !(unframed && c.want == pipeline.MalformedOutput) {
 						t.Fatalf("kind %q, want %q (%v)", kind, c.want, err)
 					}
@@ -387,7 +388,7 @@ func TestCall(t *testing.T) {
 						t.Fatalf("%d requests", len(requests))
 					}
 					sent, arrived := res.RequestBody, requests[0].Body
-					if w.vendorType == llm.TypeBedrock { // the model travels in the path
+					if w.vendorType == contract.ProtocolBedrock { // the model travels in the path
 						sent, arrived = sorted(t, sent), sorted(t, arrived)
 					}
 					if !bytes.Equal(arrived, sent) {
@@ -519,7 +520,7 @@ func TestNothingListens(t *testing.T) {
 	t.Parallel()
 	srv := vendorserver.New(t, vendorserver.Script{})
 	srv.Close()
-	for _, vendorType := range []string{llm.TypeAnthropic, llm.TypeOpenAI} {
+	for _, vendorType := range []string{contract.ProtocolAnthropic, contract.ProtocolOpenAI} {
 		_, err := newClient(t, srv, vendorType).Call(ctxOf(t), call(vendorType, true))
 		if pipeline.KindOf(err) != pipeline.Network {
 			t.Errorf("%s: %v, want network", vendorType, err)
@@ -569,31 +570,31 @@ func TestOwnBody(t *testing.T) {
 		vendorType, body, want string
 	}{
 		"Anthropic": {
-			llm.TypeAnthropic, `{"model":"m","max_tokens":5, ` + messages + ` }`,
+			contract.ProtocolAnthropic, `{"model":"m","max_tokens":5, ` + messages + ` }`,
 			`{"model":"m","max_tokens":5, ` + messages + ` ,"stream":true}`,
 		},
 		"Newline": {
-			llm.TypeAnthropic, `{"model":"m","max_tokens":5,` + messages + "}\n",
+			contract.ProtocolAnthropic, `{"model":"m","max_tokens":5,` + messages + "}\n",
 			`{"model":"m","max_tokens":5,` + messages + `,"stream":true}` + "\n",
 		},
-		"StreamThere": {llm.TypeAnthropic, `{"stream" :true,"model":"m","max_tokens":5,` + messages + `}`, ``},
-		"StreamOff":   {llm.TypeAnthropic, `{"model":"m","max_tokens":5,` + messages + `,"stream":false}`, ``},
+		"StreamThere": {contract.ProtocolAnthropic, `{"stream" :true,"model":"m","max_tokens":5,` + messages + `}`, ``},
+		"StreamOff":   {contract.ProtocolAnthropic, `{"model":"m","max_tokens":5,` + messages + `,"stream":false}`, ``},
 		"StreamInside": {
-			llm.TypeAnthropic,
+			contract.ProtocolAnthropic,
 			`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"\"stream\":true"}]}`,
 			`{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"\"stream\":true"}],"stream":true}`,
 		},
 		"OpenAI": {
-			llm.TypeOpenAI, `{"model":"m",` + messages + `}`,
+			contract.ProtocolOpenAI, `{"model":"m",` + messages + `}`,
 			`{"model":"m",` + messages + `,"stream":true,"stream_options":{"include_usage":true}}`,
 		},
-		"OpenAIStreams": {llm.TypeOpenAI, `{"model":"m","stream":true,` + messages + `}`, ``},
+		"OpenAIStreams": {contract.ProtocolOpenAI, `{"model":"m","stream":true,` + messages + `}`, ``},
 		"OpenAIOptions": {
-			llm.TypeOpenAI, `{"model":"m","stream_options":{"include_usage":false},` + messages + `}`,
+			contract.ProtocolOpenAI, `{"model":"m","stream_options":{"include_usage":false},` + messages + `}`,
 			`{"model":"m","stream_options":{"include_usage":false},` + messages + `,"stream":true}`,
 		},
 		"OpenAIBigFirst": {
-			llm.TypeOpenAI, `{` + messages + `,"model":"m","temperature":0.10}`,
+			contract.ProtocolOpenAI, `{` + messages + `,"model":"m","temperature":0.10}`,
 			`{` + messages + `,"model":"m","temperature":0.10,"stream":true,"stream_options":{"include_usage":true}}`,
 		},
 	} {
@@ -616,7 +617,7 @@ func TestOwnBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := vendorserver.New(t, vendorserver.Script{})
-			_, err := newClient(t, srv, llm.TypeOpenAI).Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(body)})
+			_, err := newClient(t, srv, contract.ProtocolOpenAI).Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(body)})
 			if pipeline.KindOf(err) != pipeline.Internal || len(srv.Requests()) != 0 {
 				t.Errorf("%v after %d requests", err, len(srv.Requests()))
 			}
@@ -627,7 +628,7 @@ func TestOwnBody(t *testing.T) {
 func TestNothingToAsk(t *testing.T) {
 	t.Parallel()
 	srv := vendorserver.New(t, vendorserver.Script{})
-	_, err := newClient(t, srv, llm.TypeAnthropic).Call(ctxOf(t), llm.Call{Model: "m", System: "s", User: " \n"})
+	_, err := newClient(t, srv, contract.ProtocolAnthropic).Call(ctxOf(t), llm.Call{Model: "m", System: "s", User: " \n"})
 	if pipeline.KindOf(err) != pipeline.Internal || len(srv.Requests()) != 0 {
 		t.Errorf("%v after %d requests", err, len(srv.Requests()))
 	}
@@ -645,63 +646,63 @@ func TestExternalRequest(t *testing.T) {
 		wantStore string
 	}{
 		"Anthropic": {
-			llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic},
+			llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
 			"claude-sonnet-4-5", 4000, 4000,
 			"max_tokens", "",
 		},
 		"AnthropicOver": {
-			llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic},
+			llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
 			"claude-sonnet-4-5-20250929",
 			500_000, 64_000, "max_tokens", "",
 		},
 		"AnthropicUnder": {
-			llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic},
+			llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
 			"claude-sonnet-4-5", -7, 1,
 			"max_tokens", "",
 		},
 		"AnthropicUnset": {
-			llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic},
+			llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
 			"claude-haiku-4-5", 0, 64_000,
 			"max_tokens", "",
 		},
 		"AnthropicUnknown": {
-			llm.Vendor{Name: "anthropic", Type: llm.TypeAnthropic},
+			llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
 			"claude-none", 0, 8192,
 			"max_tokens", "",
 		},
 		"OpenAI": {
-			llm.Vendor{Name: "openai", Type: llm.TypeOpenAI},
+			llm.Vendor{Name: "openai", Type: contract.ProtocolOpenAI},
 			"gpt-5.2", 4000, 4000,
 			"max_completion_tokens", "false",
 		},
 		"OpenAIOver": {
-			llm.Vendor{Name: "openai", Type: llm.TypeOpenAI},
+			llm.Vendor{Name: "openai", Type: contract.ProtocolOpenAI},
 			"gpt-4o-2024-08-06", 100_000, 16_384,
 			"max_completion_tokens", "false",
 		},
 		"XAI": {
-			llm.Vendor{Name: "xai", Type: llm.TypeOpenAI},
+			llm.Vendor{Name: "xai", Type: contract.ProtocolOpenAI},
 			"grok-4.7", 4000, 4000,
 			"max_completion_tokens", "",
 		},
 		"Compatible": {
-			llm.Vendor{Name: "local", Type: llm.TypeOpenAI},
+			llm.Vendor{Name: "local", Type: contract.ProtocolOpenAI},
 			"qwen-9", 4000, 4000, "max_tokens",
 			"",
 		},
-		"CompatibleUnset": {llm.Vendor{Name: "local", Type: llm.TypeOpenAI}, "qwen-9", 0, 0, "", ""},
+		"CompatibleUnset": {llm.Vendor{Name: "local", Type: contract.ProtocolOpenAI}, "qwen-9", 0, 0, "", ""},
 		"Gateway": {
-			llm.Vendor{Name: "openrouter", Type: llm.TypeOpenAI},
+			llm.Vendor{Name: "openrouter", Type: contract.ProtocolOpenAI},
 			"anthropic/claude-sonnet-4.5",
 			1 << 30, 64_000, "max_tokens", "",
 		},
 		"AnthropicGateway": {
-			llm.Vendor{Name: "gw", Type: llm.TypeAnthropic},
+			llm.Vendor{Name: "gw", Type: contract.ProtocolAnthropic},
 			"claude-haiku-4-5", 1 << 30, 64_000,
 			"max_tokens", "",
 		},
 		"AnthropicCompatible": {
-			llm.Vendor{Name: "minimax", Type: llm.TypeAnthropic},
+			llm.Vendor{Name: "minimax", Type: contract.ProtocolAnthropic},
 			"m2", 4000, 4000, "max_tokens",
 			"",
 		},
@@ -778,7 +779,7 @@ func TestTenantMetadata(t *testing.T) {
 		}
 		return body.Metadata.UserID + body.SafetyIdentifier
 	}
-	for _, vendorType := range []string{llm.TypeAnthropic, llm.TypeOpenAI} {
+	for _, vendorType := range []string{contract.ProtocolAnthropic, contract.ProtocolOpenAI} {
 		a, again, b := id(vendorType, "acme"), id(vendorType, "acme"), id(vendorType, "other")
 		if a == "" || a != again || a == b || strings.Contains(a, "acme") || len(a) > 64 {
 			t.Errorf("%s: %q, %q, %q", vendorType, a, again, b)
@@ -809,7 +810,7 @@ func TestAnthropicHeaders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "done"}})
-			if _, err := newClient(t, srv, llm.TypeAnthropic).Call(ctxOf(t),
+			if _, err := newClient(t, srv, contract.ProtocolAnthropic).Call(ctxOf(t),
 				llm.Call{Model: "m", Body: []byte(c.body)}); err != nil {
 				t.Fatal(err)
 			}
@@ -829,7 +830,7 @@ func TestConfiguredHeaders(t *testing.T) {
 	t.Parallel()
 	srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "done"}})
 	client, err := llm.New(llm.Vendor{
-		Name: "anthropic", Type: llm.TypeAnthropic, BaseURL: srv.URL, APIKey: testKey,
+		Name: "anthropic", Type: contract.ProtocolAnthropic, BaseURL: srv.URL, APIKey: testKey,
 		Headers: map[string]string{
 			"anthropic-version": "2023-06-01", "ANTHROPIC-BETA": "own-beta", "x-precis-tenant": "someone",
 		},
@@ -863,7 +864,7 @@ func TestEnvironment(t *testing.T) {
 	} {
 		t.Setenv(k, v)
 	}
-	for _, vendorType := range []string{llm.TypeAnthropic, llm.TypeOpenAI} {
+	for _, vendorType := range []string{contract.ProtocolAnthropic, contract.ProtocolOpenAI} {
 		srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "done"}})
 		client, err := llm.New(llm.Vendor{Name: "local", Type: vendorType, BaseURL: baseURL(srv, vendorType)})
 		if err != nil {
@@ -890,7 +891,7 @@ func TestRedirect(t *testing.T) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	}))
 	t.Cleanup(srv.Close)
-	for _, vendorType := range []string{llm.TypeAnthropic, llm.TypeOpenAI} {
+	for _, vendorType := range []string{contract.ProtocolAnthropic, contract.ProtocolOpenAI} {
 		client, err := llm.New(llm.Vendor{Name: "v", Type: vendorType, BaseURL: srv.URL, APIKey: testKey})
 		if err != nil {
 			t.Fatal(err)
@@ -906,7 +907,7 @@ func TestRedirect(t *testing.T) {
 
 func TestConcurrentCalls(t *testing.T) {
 	t.Parallel()
-	for _, vendorType := range []string{llm.TypeAnthropic, llm.TypeOpenAI} {
+	for _, vendorType := range []string{contract.ProtocolAnthropic, contract.ProtocolOpenAI} {
 		srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{EchoLastPrompt: true}})
 		client := newClient(t, srv, vendorType)
 		var wg sync.WaitGroup

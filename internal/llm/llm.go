@@ -22,6 +22,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"precis/internal/contract"
 	"precis/pipeline"
 )
 
@@ -47,10 +48,10 @@ type Call struct {
 	// Body is the agent's own request with the instruction appended. It is sent byte for byte; when it has no key for
 	// streaming, one is added before its last brace.
 	Body []byte
-	// Format is the format that Body is written in, one of the Type constants; "": the vendor's own.
+	// Format is the format that Body is written in, one of contract.Protocols; "": the vendor's own.
 	Format string
 	// Native asks for the vendor's own compaction; Body is then what NativeBody made for that form.
-	Native NativeForm
+	Native contract.NativeForm
 	// MaxOutput limits the answer of an external request, in tokens. It is at least 1 and at most the model's limit; 0
 	// is the model's limit where that is known. A Body has its own.
 	MaxOutput int

@@ -2,6 +2,8 @@ package llm
 
 import (
 	"strings"
+
+	"precis/internal/contract"
 )
 
 // Model is what is known of a model.
@@ -15,7 +17,7 @@ type Model struct {
 	// MaxOutput is the output limit in tokens.
 	MaxOutput int `json:"max_output"`
 	// NativeCompaction are the forms in which the vendor can compact for this model itself, best first.
-	NativeCompaction []NativeForm `json:"native_compaction,omitempty"`
+	NativeCompaction []contract.NativeForm `json:"native_compaction,omitempty"`
 	// Thinking says that the model can reason before it answers.
 	Thinking bool `json:"thinking,omitempty"`
 	// TokenRatio returns how many tokens the model's own tokenizer makes of what pipeline.EstimateText counts as one,
@@ -28,7 +30,7 @@ type Known struct {
 	// Window and MaxOutput in tokens.
 	Window, MaxOutput int
 	// NativeCompaction are the forms; empty, but not nil: none.
-	NativeCompaction []NativeForm
+	NativeCompaction []contract.NativeForm
 	Thinking         *bool
 	TokenRatio       float64
 }
@@ -99,8 +101,8 @@ func (ms Models) TokenRatio(vendor, model string) float64 {
 // limit; fallback when neither is known.
 func maxOutput(v Vendor, c Call, fallback int) int {
 	m, ok := v.Models.Lookup(v.Name, c.Model)
-	if !ok && v.Type == TypeAnthropic {
-		m, _ = v.Models.Lookup(TypeAnthropic, c.Model) // a gateway under a name of its own
+	if !ok && v.Type == contract.ProtocolAnthropic {
+		m, _ = v.Models.Lookup(contract.ProtocolAnthropic, c.Model) // a gateway under a name of its own
 	}
 	limit := m.MaxOutput
 	want := c.MaxOutput

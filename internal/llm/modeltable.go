@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"precis/internal/contract"
 )
 
 // modelsJSON is the table of what is known of models, and when that was. A configured figure overrides it, and so does
@@ -35,10 +37,10 @@ var modelTable, vendorRatio = func() (map[string][]Model, map[string]float64) {
 func lookupTable(vendor, model string) (Model, bool) {
 	models, known := modelTable[strings.ToLower(vendor)]
 	if name, ok := bedrockModel(model); ok && !known {
-		m, found := lookupTable(TypeAnthropic, name)
+		m, found := lookupTable(contract.ProtocolAnthropic, name)
 		// Bedrock serves the edit, and not the compaction on demand.
 		m.NativeCompaction = slices.DeleteFunc(slices.Clone(m.NativeCompaction),
-			func(f NativeForm) bool { return f == NativeOnDemand })
+			func(f contract.NativeForm) bool { return f == contract.NativeOnDemand })
 		return m, found
 	}
 	if !known {

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"precis/pipeline"
-
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
+
+	"precis/internal/contract"
+	"precis/pipeline"
 )
 
 // maxNativeInstructions is the maximum length of the instructions of a compaction on demand, in chars.
@@ -16,11 +17,11 @@ const maxNativeInstructions = 16_384
 // NativeBody turns an ordinary request with the messages to be compacted into the request for a native compaction: keys
 // that the form does not accept are removed, and those that request it are added. instructions replace the vendor's own
 // prompt where the form accepts some; instructions that are too long are left out.
-func NativeBody(form NativeForm, body []byte, instructions string) ([]byte, error) {
+func NativeBody(form contract.NativeForm, body []byte, instructions string) ([]byte, error) {
 	if pipeline.Chars(instructions) > maxNativeInstructions {
 		instructions = ""
 	}
-	if form == NativeCompact {
+	if form == contract.NativeCompact {
 		return compactBody(body)
 	}
 	drop := []string{
@@ -41,13 +42,13 @@ func NativeBody(form NativeForm, body []byte, instructions string) ([]byte, erro
 		}
 	}
 	switch form {
-	case NativeOnDemand:
+	case contract.NativeOnDemand:
 		asked := struct {
 			Type         string `json:"type"`
 			Instructions string `json:"instructions,omitempty"`
 		}{"summarize", instructions}
 		return putKey(body, "compaction", asked)
-	case NativeEdit:
+	case contract.NativeEdit:
 		type trigger struct {
 			Type  string `json:"type"`
 			Value int    `json:"value"`
@@ -96,11 +97,11 @@ const editTrigger = 10_000_000
 // WithCompactionEdit declares the compaction edit in an ordinary request that sends one of its blocks back, because
 // Anthropic otherwise rejects the block. For every other form the body is returned unchanged. An empty body counts as
 // an object without keys.
-func WithCompactionEdit(body []byte, form NativeForm) ([]byte, error) {
-	if form == NativeEdit && len(body) == 0 {
+func WithCompactionEdit(body []byte, form contract.NativeForm) ([]byte, error) {
+	if form == contract.NativeEdit && len(body) == 0 {
 		body = []byte("{}")
 	}
-	if form != NativeEdit || gjson.GetBytes(body, `context_management.edits.#(type=="compact_20260112")`).Exists() {
+	if form != contract.NativeEdit || gjson.GetBytes(body, `context_management.edits.#(type=="compact_20260112")`).Exists() {
 		return body, nil
 	}
 	edit := fmt.Sprintf(`{"type":"compact_20260112","trigger":{"type":"input_tokens","value":%d}}`, editTrigger)

@@ -5,17 +5,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
+	"precis/internal/contract"
 	"precis/internal/llm"
 	"precis/internal/testkit/corpus"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
-
-	"github.com/tidwall/gjson"
 )
 
 // nativeCall asks for a compaction of a conversation of two messages; large makes it larger than the least that
 // Anthropic's edit takes.
-func nativeCall(t *testing.T, form llm.NativeForm, large, stream bool) llm.Call {
+func nativeCall(t *testing.T, form contract.NativeForm, large, stream bool) llm.Call {
 	t.Helper()
 	said := "Look at a.go."
 	if large {
@@ -25,7 +26,7 @@ func nativeCall(t *testing.T, form llm.NativeForm, large, stream bool) llm.Call 
 		`"type":"object"}}],"tool_choice":{"type":"any"},` +
 		`"messages":[{"role":"user","content":"` + said +
 		`"},{"role":"assistant","content":"It holds 90071992547409931 <b>."}]}`
-	if form == llm.NativeCompact {
+	if form == contract.NativeCompact {
 		body = `{"model":"grok-a","instructions":"Be brief.","store":false,"tools":[],"input":[{"role":"user",` +
 			`"content":"` + said + `"}]}`
 	}
@@ -33,7 +34,7 @@ func nativeCall(t *testing.T, form llm.NativeForm, large, stream bool) llm.Call 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if form != llm.NativeCompact && !stream {
+	if form != contract.NativeCompact && !stream {
 		made = []byte(strings.TrimSuffix(string(made), "}") + `,"stream":false}`)
 	}
 	return llm.Call{Model: gjson.GetBytes(made, "model").String(), Body: made, Format: form.Format(), Native: form}
@@ -42,11 +43,11 @@ func nativeCall(t *testing.T, form llm.NativeForm, large, stream bool) llm.Call 
 // quarter counts a token for four bytes: that is quick, and exact enough to be over a limit.
 func quarter(text string) int { return len(text) / 4 }
 
-func nativeClient(t *testing.T, srv *vendorserver.Server, form llm.NativeForm) llm.Client {
+func nativeClient(t *testing.T, srv *vendorserver.Server, form contract.NativeForm) llm.Client {
 	t.Helper()
-	vendorType := llm.TypeAnthropic
-	if form == llm.NativeCompact {
-		vendorType = llm.TypeOpenAIResponses
+	vendorType := contract.ProtocolAnthropic
+	if form == contract.NativeCompact {
+		vendorType = contract.ProtocolOpenAIResponses
 	}
 	return newClient(t, srv, vendorType)
 }
@@ -57,7 +58,7 @@ func TestNativeAnswers(t *testing.T) {
 	usage := &vendorserver.Usage{Input: 100, CachedInput: 9000, CacheWrite: 30, Output: 7}
 	raw := `{"type":"compaction","content":"A  summary, 世界.","encrypted_content":"x\u0041==","signature":"sig/+="}`
 	for name, c := range map[string]struct {
-		form   llm.NativeForm
+		form   contract.NativeForm
 		small  bool
 		answer vendorserver.Answer
 		want   pipeline.ErrorKind
@@ -65,45 +66,45 @@ func TestNativeAnswers(t *testing.T) {
 		text   string
 	}{
 		"OnDemand": {
-			form: llm.NativeOnDemand, small: true,
+			form: contract.NativeOnDemand, small: true,
 			answer: vendorserver.Answer{
 				Content: []vendorserver.Block{{Type: "compaction", Raw: json.RawMessage(raw)}},
 				Usage:   usage,
 			}, native: "[" + raw + "]", text: "A  summary, 世界.",
 		},
 		"OnDemandCutOff": {
-			form: llm.NativeOnDemand, answer: vendorserver.Answer{Finish: "max_tokens", Usage: usage},
+			form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "max_tokens", Usage: usage},
 			want: pipeline.OutputTooLong,
 		},
 		"OnDemandNoRoom": {
-			form: llm.NativeOnDemand, answer: vendorserver.Answer{Finish: "model_context_window_exceeded"},
+			form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "model_context_window_exceeded"},
 			want: pipeline.OutputTooLong,
 		},
 		"OnDemandTool": {
-			form:   llm.NativeOnDemand,
+			form:   contract.NativeOnDemand,
 			answer: vendorserver.Answer{ToolCalls: []vendorserver.ToolCall{{ID: "t", Name: "read", Arguments: "{}"}}},
 			want:   pipeline.ToolCallOutput,
 		},
 		"OnDemandRefused": {
-			form: llm.NativeOnDemand, answer: vendorserver.Answer{Finish: "refusal"},
+			form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "refusal"},
 			want: pipeline.Refused,
 		},
 		"OnDemandNoText": {
-			form: llm.NativeOnDemand, answer: vendorserver.Answer{Finish: "end_turn"},
+			form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "end_turn"},
 			want: pipeline.EmptyOutput,
 		},
 		"OnDemandNull": {
-			form:   llm.NativeOnDemand,
+			form:   contract.NativeOnDemand,
 			answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction"}}},
 			want:   pipeline.EmptyOutput,
 		},
 		"OnDemandBlank": {
-			form:   llm.NativeOnDemand,
+			form:   contract.NativeOnDemand,
 			answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction", Text: " \n"}}},
 			want:   pipeline.EmptyOutput,
 		},
 		"Edit": {
-			form: llm.NativeEdit,
+			form: contract.NativeEdit,
 			answer: vendorserver.Answer{
 				Content: []vendorserver.Block{{Type: "compaction", Text: "A summary.", Data: "enc"}},
 				Usage:   usage,
@@ -111,16 +112,16 @@ func TestNativeAnswers(t *testing.T) {
 			text: "A summary.",
 		},
 		"EditDidNotFire": {
-			form: llm.NativeEdit, small: true, answer: vendorserver.Answer{Text: "I go on."},
+			form: contract.NativeEdit, small: true, answer: vendorserver.Answer{Text: "I go on."},
 			want: pipeline.EmptyOutput,
 		},
 		"EditNull": {
-			form:   llm.NativeEdit,
+			form:   contract.NativeEdit,
 			answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction"}}},
 			want:   pipeline.EmptyOutput,
 		},
 		"EditAndText": {
-			form: llm.NativeEdit,
+			form: contract.NativeEdit,
 			answer: vendorserver.Answer{Content: []vendorserver.Block{
 				{Type: "compaction", Text: "A summary."},
 				{Type: "text", Text: "I go on."},
@@ -128,21 +129,21 @@ func TestNativeAnswers(t *testing.T) {
 			native: `[{"type":"compaction","content":"A summary."}]`, text: "A summary.",
 		},
 		"Compact": {
-			form: llm.NativeCompact, answer: vendorserver.Answer{Text: "secret", Usage: usage},
+			form: contract.NativeCompact, answer: vendorserver.Answer{Text: "secret", Usage: usage},
 			native: `[{"id":"cmp_1","type":"compaction","encrypted_content":"c2VjcmV0"}]`,
 		},
-		"CompactEmpty": {form: llm.NativeCompact, answer: vendorserver.Answer{}, want: pipeline.EmptyOutput},
+		"CompactEmpty": {form: contract.NativeCompact, answer: vendorserver.Answer{}, want: pipeline.EmptyOutput},
 		"CompactNotServed": {
-			form: llm.NativeCompact, answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 404}},
+			form: contract.NativeCompact, answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 404}},
 			want: pipeline.ModelNotFound,
 		},
 		"Unavailable": {
-			form: llm.NativeOnDemand, answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 529}},
+			form: contract.NativeOnDemand, answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 529}},
 			want: pipeline.Overloaded,
 		},
 	} {
 		for _, stream := range []bool{true, false} {
-			if !stream && c.form == llm.NativeCompact {
+			if !stream && c.form == contract.NativeCompact {
 				continue // it never streams
 			}
 			mode := "Stream"
@@ -179,7 +180,7 @@ func TestNativeAnswers(t *testing.T) {
 // TestNativeBrokenOff: a block of which only a part came is none.
 func TestNativeBrokenOff(t *testing.T) {
 	t.Parallel()
-	for _, form := range []llm.NativeForm{llm.NativeOnDemand, llm.NativeEdit, llm.NativeCompact} {
+	for _, form := range []contract.NativeForm{contract.NativeOnDemand, contract.NativeEdit, contract.NativeCompact} {
 		answer := vendorserver.Answer{Text: "A summary of everything."}
 		srv := vendorserver.New(t, vendorserver.Script{Default: &answer, CountTokens: quarter})
 		client, call := nativeClient(t, srv, form), nativeCall(t, form, true, true)
@@ -213,16 +214,16 @@ func TestNativeBody(t *testing.T) {
 		`"remaining":1}},` +
 		`"context_management":{"edits":[{"type":"clear_thinking_20251015"}]},"messages":[ {"role":"user" ,` +
 		`"content":"<b> 9007199254740993 \u0041"} ] }`)
-	for form, want := range map[llm.NativeForm]string{
-		llm.NativeOnDemand: `{"type":"summarize","instructions":"Say it."}`,
-		llm.NativeEdit: `{"edits":[{"type":"compact_20260112","trigger":{"type":"input_tokens","value":50000},` +
+	for form, want := range map[contract.NativeForm]string{
+		contract.NativeOnDemand: `{"type":"summarize","instructions":"Say it."}`,
+		contract.NativeEdit: `{"edits":[{"type":"compact_20260112","trigger":{"type":"input_tokens","value":50000},` +
 			`"pause_after_compaction":true,"instructions":"Say it."}]}`,
 	} {
 		got, err := llm.NativeBody(form, body, "Say it.")
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := map[llm.NativeForm]string{llm.NativeOnDemand: "compaction", llm.NativeEdit: "context_management"}[form]
+		key := map[contract.NativeForm]string{contract.NativeOnDemand: "compaction", contract.NativeEdit: "context_management"}[form]
 		if raw := gjson.GetBytes(got, key).Raw; raw != want {
 			t.Errorf("%s: %s is %s", form, key, raw)
 		}
@@ -237,11 +238,11 @@ func TestNativeBody(t *testing.T) {
 			}
 		}
 	}
-	long, err := llm.NativeBody(llm.NativeOnDemand, body, strings.Repeat("x", 20_000))
+	long, err := llm.NativeBody(contract.NativeOnDemand, body, strings.Repeat("x", 20_000))
 	if err != nil || gjson.GetBytes(long, "compaction.instructions").Exists() {
 		t.Errorf("instructions that are too long: %v, %s", err, gjson.GetBytes(long, "compaction").Raw)
 	}
-	compact, err := llm.NativeBody(llm.NativeCompact,
+	compact, err := llm.NativeBody(contract.NativeCompact,
 		[]byte(`{"model":"m","instructions":null,"store":false,"input":[ 1 ],"stream":true,"prompt_cache_key":"k"}`),
 		"ignored")
 	if want := `{"model":"m","input":[ 1 ],"prompt_cache_key":"k"}`; err != nil || string(compact) != want {
@@ -264,10 +265,10 @@ func TestWithCompactionEdit(t *testing.T) {
 		`{"context_management":{"edits":[{"type":"compact_20260112"}]}}`: `{"context_management":{"edits":[` +
 			`{"type":"compact_20260112"}]}}`,
 	} {
-		if got, err := llm.WithCompactionEdit([]byte(body), llm.NativeEdit); err != nil || string(got) != want {
+		if got, err := llm.WithCompactionEdit([]byte(body), contract.NativeEdit); err != nil || string(got) != want {
 			t.Errorf("%s, want %s (%v)", got, want, err)
 		}
-		if got, err := llm.WithCompactionEdit([]byte(body), llm.NativeOnDemand); err != nil || string(got) != body {
+		if got, err := llm.WithCompactionEdit([]byte(body), contract.NativeOnDemand); err != nil || string(got) != body {
 			t.Errorf("on demand: %s (%v)", got, err)
 		}
 	}
@@ -294,7 +295,7 @@ func TestNativeBetas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "ok"}})
-			if _, err := newClient(t, srv, llm.TypeAnthropic).Call(ctxOf(t),
+			if _, err := newClient(t, srv, contract.ProtocolAnthropic).Call(ctxOf(t),
 				llm.Call{Model: "m", Body: []byte(c.body)}); err != nil && name != "Asked" && name != "SignedAsk" {
 				t.Fatal(err)
 			}
@@ -386,15 +387,15 @@ func TestFormats(t *testing.T) {
 		name, typ, format string
 		want              bool
 	}{
-		{"anthropic", llm.TypeAnthropic, llm.TypeAnthropic, true},
-		{"anthropic", llm.TypeAnthropic, llm.TypeOpenAI, false},
-		{"openai", llm.TypeOpenAI, llm.TypeOpenAIResponses, true},
-		{"xai", llm.TypeOpenAI, llm.TypeOpenAIResponses, true},
-		{"vllm", llm.TypeOpenAI, llm.TypeOpenAIResponses, false},
-		{"vllm", llm.TypeOpenAIResponses, llm.TypeOpenAIResponses, true},
-		{"vllm", llm.TypeOpenAIResponses, llm.TypeOpenAI, true},
-		{"google", llm.TypeGoogle, llm.TypeGoogle, true},
-		{"google", llm.TypeGoogle, llm.TypeOpenAI, false},
+		{"anthropic", contract.ProtocolAnthropic, contract.ProtocolAnthropic, true},
+		{"anthropic", contract.ProtocolAnthropic, contract.ProtocolOpenAI, false},
+		{"openai", contract.ProtocolOpenAI, contract.ProtocolOpenAIResponses, true},
+		{"xai", contract.ProtocolOpenAI, contract.ProtocolOpenAIResponses, true},
+		{"vllm", contract.ProtocolOpenAI, contract.ProtocolOpenAIResponses, false},
+		{"vllm", contract.ProtocolOpenAIResponses, contract.ProtocolOpenAIResponses, true},
+		{"vllm", contract.ProtocolOpenAIResponses, contract.ProtocolOpenAI, true},
+		{"google", contract.ProtocolGoogle, contract.ProtocolGoogle, true},
+		{"google", contract.ProtocolGoogle, contract.ProtocolOpenAI, false},
 	} {
 		v := llm.Vendor{Name: c.name, Type: c.typ, BaseURL: "http://127.0.0.1:1"}
 		if got := llm.Speaks(v, c.format); got != c.want {
@@ -412,14 +413,14 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s of type %s, %s: %v", c.name, c.typ, c.format, err)
 		}
 	}
-	google, err := llm.New(llm.Vendor{Name: "google", Type: llm.TypeGoogle})
+	google, err := llm.New(llm.Vendor{Name: "google", Type: contract.ProtocolGoogle})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := google.Call(ctxOf(t),
 		llm.Call{
-			Model: "m", Body: []byte(`{}`), Format: llm.TypeGoogle,
-			Native: llm.NativeCompact,
+			Model: "m", Body: []byte(`{}`), Format: contract.ProtocolGoogle,
+			Native: contract.NativeCompact,
 		}); pipeline.KindOf(err) != pipeline.BadRequest {
 		t.Errorf("a compaction that Google has not: %v", err)
 	}
@@ -431,7 +432,7 @@ func TestNewModels(t *testing.T) {
 	no := false
 	models := llm.NewModels(map[string]llm.Known{
 		"anthropic/claude-opus-4-5-own": {
-			Window: 7000, NativeCompaction: []llm.NativeForm{llm.NativeEdit},
+			Window: 7000, NativeCompaction: []contract.NativeForm{contract.NativeEdit},
 			Thinking: &no,
 		},
 		"House/Qwen": {Window: 131072},

@@ -8,14 +8,16 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
+
+	"precis/internal/contract"
 )
 
 // responsesProtocol speaks the Responses API through the official SDK, with OpenAI, xAI and every compatible server. It
 // shares the client and more with the embedded protocol for chat completions.
 type responsesProtocol struct{ *openaiProtocol }
 
-func (p *responsesProtocol) native(form NativeForm) (protocol, error) {
-	if form != NativeCompact {
+func (p *responsesProtocol) native(form contract.NativeForm) (protocol, error) {
+	if form != contract.NativeCompact {
 		return nil, noForm(p.vendor.Name, form)
 	}
 	return &compactProtocol{p}, nil

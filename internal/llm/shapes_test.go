@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"precis/internal/contract"
 	"precis/internal/llm"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
@@ -20,56 +21,56 @@ func TestShapes(t *testing.T) {
 		usage           llm.Usage
 	}{
 		"WithoutDone": {
-			llm.TypeOpenAI, `data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "",
+			contract.ProtocolOpenAI, `data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "",
 			"ok", "",
 			llm.Usage{},
 		},
 		"CRLF": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			strings.ReplaceAll(`data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}`+"\n\n"+end, "\n", "\r\n"), "",
 			"ok", "",
 			llm.Usage{},
 		},
 		"Comments": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			": OPENROUTER PROCESSING\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end,
 			"", "ok", "",
 			llm.Usage{},
 		},
 		"AzureFilterFirst": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			`data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" +
 				`data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end + "data: [DONE]\n\n", "",
 			"ok", "",
 			llm.Usage{},
 		},
 		"UsageInTheLastChunk": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			`data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}],"usage":{` +
 				`"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}` + "\n\n",
 			"", "ok", "",
 			llm.Usage{Input: 5, Output: 2},
 		},
 		"ReasoningContent": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			`data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm","content":null}}]}` + "\n\n" +
 				`data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "hm",
 			llm.Usage{},
 		},
 		"Reasoning": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			`data: {"choices":[{"index":0,"delta":{"reasoning":"hm","content":""}}]}` + "\n\n" +
 				`data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "hm",
 			llm.Usage{},
 		},
 		"ReasoningBoth": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			`data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm","reasoning":"hm"}}]}` + "\n\n" + end,
 			pipeline.EmptyOutput, "", "hm",
 			llm.Usage{},
 		},
 		"ContentList": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			`data: {"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text",` +
 				`"text":"hm"}]}]}}]}` + "\n\n" +
 				`data: {"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"ok"}]}}]}` + "\n\n" + end,
@@ -77,44 +78,44 @@ func TestShapes(t *testing.T) {
 			llm.Usage{},
 		},
 		"SecondChoice": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			`data: {"choices":[{"index":1,"delta":{"content":"other"},"finish_reason":"stop"}]}` + "\n\n" +
 				`data: {"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "",
 			llm.Usage{},
 		},
 		"OldFunctionCall": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			`data: {"choices":[{"index":0,"delta":{"function_call":{"name":"f","arguments":"{}"}}}]}` + "\n\n" +
 				`data: {"choices":[{"index":0,"delta":{},"finish_reason":"function_call"}]}` + "\n\n",
 			pipeline.ToolCallOutput, "", "",
 			llm.Usage{},
 		},
 		"NullError": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			`data: {"error":null,"choices":[{"index":0,"delta":{"content":"ok"}}]}` + "\n\n" + end, "", "ok", "",
 			llm.Usage{},
 		},
 		"ErrorAtTheEnd": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			`data: {"choices":[{"index":0,"delta":{"content":"half"}}]}` + "\n\n" + `data: {"error":{"code":502,` +
 				`"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},` +
 				`"finish_reason":"error"}]}` + "\n\n", pipeline.ServerError, "", "",
 			llm.Usage{},
 		},
 		"Aborted": {
-			llm.TypeOpenAI,
+			contract.ProtocolOpenAI,
 			`data: {"choices":[{"index":0,"delta":{"content":"half"},"finish_reason":"abort"}]}` + "\n\n",
 			pipeline.ServerError, "half", "",
 			llm.Usage{},
 		},
 		"Text": {
-			llm.TypeOpenAI, "upstream connect error or disconnect/reset before headers",
+			contract.ProtocolOpenAI, "upstream connect error or disconnect/reset before headers",
 			pipeline.MalformedOutput, "", "",
 			llm.Usage{},
 		},
 
 		"NoEventNames": {
-			llm.TypeAnthropic,
+			contract.ProtocolAnthropic,
 			`data: {"type":"message_start","message":{"id":"m","model":"x","content":[],"usage":{"input_tokens":5,` +
 				`"output_tokens":1}}}` + "\n\n" +
 				`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"o"}}` + "\n\n" +
@@ -125,7 +126,7 @@ func TestShapes(t *testing.T) {
 			llm.Usage{Input: 5, Output: 2},
 		},
 		"UnknownEvents": {
-			llm.TypeAnthropic,
+			contract.ProtocolAnthropic,
 			"event: vendor_news\ndata: {\"type\":\"vendor_news\",\"x\":1}\n\n" +
 				"event: content_block_delta\ndata: " +
 				"{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"ok\"}}\n\n" +
@@ -135,7 +136,7 @@ func TestShapes(t *testing.T) {
 			llm.Usage{},
 		},
 		"UsageInTheDelta": {
-			llm.TypeAnthropic,
+			contract.ProtocolAnthropic,
 			"event: content_block_delta\ndata: " +
 				"{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"ok\"}}\n\n" +
 				"event: message_delta\ndata: " +
@@ -144,14 +145,14 @@ func TestShapes(t *testing.T) {
 			llm.Usage{Input: 10, CachedInput: 6, Output: 2},
 		},
 		"WindowFull": {
-			llm.TypeAnthropic,
+			contract.ProtocolAnthropic,
 			"event: message_delta\ndata: " +
 				"{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"model_context_window_exceeded\"}}\n\n",
 			pipeline.OutputTooLong, "", "",
 			llm.Usage{},
 		},
 		"Paused": {
-			llm.TypeAnthropic,
+			contract.ProtocolAnthropic,
 			"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"pause_turn\"}}\n\n",
 			pipeline.MalformedOutput, "", "",
 			llm.Usage{},

@@ -6,27 +6,17 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-)
 
-// The protocols that a vendor may speak: the values of Vendor.Type.
-const (
-	TypeAnthropic       = "anthropic"        // Anthropic Messages
-	TypeOpenAI          = "openai"           // OpenAI chat completions, and all that is compatible with it
-	TypeOpenAIResponses = "openai-responses" // OpenAI Responses
-	TypeGoogle          = "google"           // Google's generateContent
-	TypeBedrock         = "bedrock"          // Anthropic Messages through Amazon Bedrock's InvokeModel
+	"precis/internal/contract"
 )
-
-// Types lists the protocols.
-var Types = []string{TypeAnthropic, TypeOpenAI, TypeOpenAIResponses, TypeGoogle, TypeBedrock}
 
 // Vendor is one endpoint that serves models.
 type Vendor struct {
 	// Name is the part before the slash of a model's id: "anthropic", "openai", "xai", or the name that the
 	// configuration gives to a compatible server.
 	Name string
-	// Type is the protocol, one of the Type constants.
-	Type string
+	// Type is the protocol, one of contract.Protocols.
+	Type contract.Protocol
 	// BaseURL is where the API is, in the form of the SDKs: without "/v1" for Anthropic, with it for OpenAI-compatible
 	// servers. "": the vendor's own, for a Name with a public address.
 	BaseURL string
@@ -82,42 +72,42 @@ func New(v Vendor) (Client, error) {
 	}
 	c := &client{vendor: v, own: v.Type, protocols: map[string]protocol{}}
 	switch v.Type {
-	case TypeAnthropic:
-		c.protocols[TypeAnthropic] = newAnthropic(v, base)
-	case TypeOpenAI, TypeOpenAIResponses:
+	case contract.ProtocolAnthropic:
+		c.protocols[contract.ProtocolAnthropic] = newAnthropic(v, base)
+	case contract.ProtocolOpenAI, contract.ProtocolOpenAIResponses:
 		chat := newOpenAI(v, base)
-		c.protocols[TypeOpenAI] = chat
-		if Speaks(v, TypeOpenAIResponses) {
-			c.protocols[TypeOpenAIResponses] = &responsesProtocol{openaiProtocol: chat}
+		c.protocols[contract.ProtocolOpenAI] = chat
+		if Speaks(v, contract.ProtocolOpenAIResponses) {
+			c.protocols[contract.ProtocolOpenAIResponses] = &responsesProtocol{openaiProtocol: chat}
 		}
-	case TypeGoogle:
-		c.protocols[TypeGoogle] = newGoogle(v, base)
-	case TypeBedrock:
+	case contract.ProtocolGoogle:
+		c.protocols[contract.ProtocolGoogle] = newGoogle(v, base)
+	case contract.ProtocolBedrock:
 		p, err := newBedrock(v, base)
 		if err != nil {
 			return nil, err
 		}
-		c.own = TypeAnthropic
-		c.protocols[TypeAnthropic] = p
+		c.own = contract.ProtocolAnthropic
+		c.protocols[contract.ProtocolAnthropic] = p
 	case "":
-		return nil, fmt.Errorf("vendor %q has no type: set one of %s", v.Name, strings.Join(Types, ", "))
+		return nil, fmt.Errorf("vendor %q has no type: set one of %s", v.Name, strings.Join(contract.Protocols, ", "))
 	default:
 		return nil, fmt.Errorf("vendor %q has the unknown type %q: set one of %s", v.Name, v.Type,
-			strings.Join(Types, ", "))
+			strings.Join(contract.Protocols, ", "))
 	}
 	return c, nil
 }
 
-// Speaks reports whether a vendor takes requests in a format, one of the Type constants. OpenAI and xAI serve the
+// Speaks reports whether a vendor takes requests in a format, one of contract.Protocols. OpenAI and xAI serve the
 // Responses API besides chat completions. A compatible server is assumed to do so when its type says it.
 func Speaks(v Vendor, format string) bool {
 	switch {
 	case v.Type == format:
 		return true
-	case v.Type == TypeBedrock:
-		return format == TypeAnthropic
-	case v.Type == TypeOpenAI && format == TypeOpenAIResponses:
+	case v.Type == contract.ProtocolBedrock:
+		return format == contract.ProtocolAnthropic
+	case v.Type == contract.ProtocolOpenAI && format == contract.ProtocolOpenAIResponses:
 		return v.Name == "openai" || v.Name == "xai"
 	}
-	return v.Type == TypeOpenAIResponses && format == TypeOpenAI
+	return v.Type == contract.ProtocolOpenAIResponses && format == contract.ProtocolOpenAI
 }

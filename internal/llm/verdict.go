@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"strings"
 
-	"precis/pipeline"
-
 	"github.com/tidwall/gjson"
+
+	"precis/internal/contract"
+	"precis/pipeline"
 )
 
 // ClassifyAnswer reads a whole, non-streamed answer with status 200. vendor is the vendor's type or its name; when it
@@ -20,13 +21,13 @@ func ClassifyAnswer(vendor string, body []byte) (Result, error) {
 	}
 	decode := decodeOpenAI
 	switch object := gjson.GetBytes(body, "object").String(); {
-	case vendor == TypeAnthropic || gjson.GetBytes(body, "type").String() == "message":
+	case vendor == contract.ProtocolAnthropic || gjson.GetBytes(body, "type").String() == "message":
 		decode = decodeAnthropic
 	case object == "response":
 		decode = decodeResponse
 	case object == "response.compaction":
 		decode = decodeCompacted
-	case vendor == TypeGoogle || gjson.GetBytes(body, "candidates").Exists() ||
+	case vendor == contract.ProtocolGoogle || gjson.GetBytes(body, "candidates").Exists() ||
 		gjson.GetBytes(body, "promptFeedback").Exists():
 		decode = decodeGoogle
 	}

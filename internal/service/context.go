@@ -79,7 +79,7 @@ func contextOf(view conversation.View, req ContextRequest) (wire.Context, pipeli
 		if out.Options, err = llm.WithCompactionEdit(out.Options, form); err != nil {
 			return wire.Context{}, built, err
 		}
-		if beta := form.Beta(); beta != "" {
+		if beta := llm.NativeBeta(form); beta != "" {
 			out.Betas = append(out.Betas, beta)
 		}
 	}

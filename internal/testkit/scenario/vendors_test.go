@@ -9,6 +9,7 @@ import (
 
 	"precis"
 	"precis/internal/config"
+	"precis/internal/contract"
 	"precis/internal/llm"
 	"precis/internal/store"
 	"precis/internal/store/conversations"
@@ -30,13 +31,13 @@ var vendors = []struct {
 	typ    string
 	format transcript.Format
 }{
-	{"anthropic", llm.TypeAnthropic, transcript.Anthropic},
-	{"openai", llm.TypeOpenAI, transcript.OpenAI},
-	{"xai", llm.TypeOpenAI, transcript.OpenAI},
-	{"house", llm.TypeOpenAI, transcript.OpenAI}, // a server of one's own that speaks the protocol
-	{"responses", llm.TypeOpenAIResponses, transcript.OpenAIResponses},
-	{"google", llm.TypeGoogle, transcript.Google},
-	{"bedrock", llm.TypeBedrock, transcript.Anthropic},
+	{"anthropic", contract.ProtocolAnthropic, transcript.Anthropic},
+	{"openai", contract.ProtocolOpenAI, transcript.OpenAI},
+	{"xai", contract.ProtocolOpenAI, transcript.OpenAI},
+	{"house", contract.ProtocolOpenAI, transcript.OpenAI}, // a server of one's own that speaks the protocol
+	{"responses", contract.ProtocolOpenAIResponses, transcript.OpenAIResponses},
+	{"google", contract.ProtocolGoogle, transcript.Google},
+	{"bedrock", contract.ProtocolBedrock, transcript.Anthropic},
 }
 
 func configure(s *scenario.System, name, typ string) {
@@ -338,8 +339,8 @@ func TestNativeCompaction(t *testing.T) {
 		script.Models[n.name] = n.answers
 	}
 	s := scenario.New(t, script)
-	configure(s, "xai", llm.TypeOpenAI)
-	configure(s, "google", llm.TypeGoogle)
+	configure(s, "xai", contract.ProtocolOpenAI)
+	configure(s, "google", contract.ProtocolGoogle)
 	s.Config.Models = map[string]config.Model{}
 	for _, n := range natives {
 		s.Config.Models[n.vendor+"/"+n.name] = config.Model{Window: 200_000, MaxOutput: 8192, NativeCompaction: n.forms}
@@ -441,7 +442,7 @@ func checkNative(t *testing.T, s *scenario.System, n native, run runs.Run) {
 }
 
 // mustSend puts a context into a request of its format and validates it as the vendor would.
-func mustSend(t *testing.T, format transcript.Format, messages []string, form llm.NativeForm) {
+func mustSend(t *testing.T, format transcript.Format, messages []string, form contract.NativeForm) {
 	t.Helper()
 	raw := make([][]byte, len(messages))
 	for i, m := range messages {
