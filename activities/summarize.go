@@ -17,7 +17,7 @@ import (
 // Summarize asks the summarizer whose turn it is, once, accepts or refuses its answer and checks it against
 // its source; or it writes the digest. Which failure it was is the error's kind; the ladder decides what
 // follows.
-func (a *Activities) Summarise(ctx context.Context, req contract.SummarizeRequest) (contract.SummarizeResult, error) {
+func (a *Activities) Summarize(ctx context.Context, req contract.SummarizeRequest) (contract.SummarizeResult, error) {
 	var notes contract.SummarizeNotes
 	return recorded(ctx, a, contract.StageSummarize, req.Ref, req.Summarizer.String(), &notes,
 		func(ctx context.Context, at *attempt) (contract.SummarizeResult, error) {

@@ -160,3 +160,13 @@ func (n *Numbers[Result, Notes]) UnmarshalJSON(data []byte) error {
 	}
 	return json.Unmarshal(data, &n.Notes)
 }
+
+// The numbers of the stages' attempts.
+type (
+	TriggerNumbers    = Numbers[TriggerResult, TriggerNotes]
+	SummarizerNumbers = Numbers[SummarizerResult, SummarizerNotes]
+	PartitionNumbers  = Numbers[PartitionResult, PartitionNotes]
+	SlimNumbers       = Numbers[SlimResult, SlimNotes]
+	SummarizeNumbers  = Numbers[SummarizeResult, SummarizeNotes]
+	ReassembleNumbers = Numbers[ReassembleResult, ReassembleNotes]
+)

@@ -25,9 +25,6 @@ type ReassembleRequest struct {
 	Final bool `json:"final,omitempty"`
 }
 
-// SummarizerName is the summarizer that the attempt is recorded with.
-func (r ReassembleRequest) SummarizerName() string { return r.Summarizer.String() }
-
 // ReassembleResult is how the run ended, or why it has not.
 type ReassembleResult struct {
 	// Outcome is applied, prepared, superseded or skipped; of a live replay that is only compared, replayed. It is ""

@@ -18,6 +18,3 @@ type Ref struct {
 	FailedCall  int                `json:"failed_call,omitempty"`
 	FailedKind  pipeline.ErrorKind `json:"failed_kind,omitempty"`
 }
-
-// Reference gives the Ref of any request that embeds it.
-func (r Ref) Reference() Ref { return r }

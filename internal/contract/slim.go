@@ -12,9 +12,6 @@ type SlimRequest struct {
 	Variation pipeline.Variation `json:"variation"`
 }
 
-// SummarizerName is the summarizer that the attempt is recorded with.
-func (r SlimRequest) SummarizerName() string { return r.Summarizer.String() }
-
 // SlimResult refers to the input.
 type SlimResult struct {
 	// Input is the hash of the input artifact.

@@ -35,16 +35,6 @@ var activityTypes = map[Stage]string{
 // Activity gives the type of the stage's activity.
 func (s Stage) Activity() string { return activityTypes[s] }
 
-// StageOf gives the stage of an activity type, "" if the activity is not a stage.
-func StageOf(activity string) Stage {
-	for stage, name := range activityTypes {
-		if name == activity {
-			return stage
-		}
-	}
-	return ""
-}
-
 // KindDiverged is the error kind of a replay that has to end because its original run did something else. It is the
 // type of the application error, and in no other place an error kind: a run that is not a replay never has it.
 const KindDiverged pipeline.ErrorKind = "diverged"

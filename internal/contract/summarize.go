@@ -11,9 +11,6 @@ type SummarizeRequest struct {
 	Summarizer pipeline.Summarizer `json:"summarizer"`
 }
 
-// SummarizerName is the summarizer that the attempt is recorded with.
-func (r SummarizeRequest) SummarizerName() string { return r.Summarizer.String() }
-
 // SummarizeResult refers to a summary that passed its checks.
 type SummarizeResult struct {
 	// Summary is the hash of the summary artifact.

@@ -80,7 +80,8 @@ func Run(ctx context.Context, o Options) error {
 	models.MaxConcurrentActivityExecutionSize = o.Config.Worker.LLMConcurrency
 	models.DisableWorkflowWorker = true
 	calls := worker.New(o.Client, o.Config.Worker.LLMTaskQueue, models)
-	calls.RegisterActivityWithOptions(acts.Summarise, activity.RegisterOptions{Name: "Summarise"})
+	calls.RegisterActivityWithOptions(acts.Summarize,
+		activity.RegisterOptions{Name: contract.StageSummarize.Activity()})
 
 	if err := stages.Start(); err != nil {
 		return fmt.Errorf("start the worker on queue %s: %w", o.Config.Worker.TaskQueue, err)
@@ -118,13 +119,18 @@ func stopAll(workers ...worker.Worker) {
 // registerStages registers every stage on the stages' queue, and what agents' workflows call. Summarize is there for
 // the digest, which calls no model.
 func registerStages(w worker.Worker, a *activities.Activities) {
-	for name, stage := range map[string]any{
-		"Trigger": a.Trigger, "Summarizer": a.Summarizer, "Partition": a.Partition, "Slim": a.Slim,
-		"Summarise": a.Summarise, "Reassemble": a.Reassemble, "Finish": a.Finish,
-		"AskForRun": a.AskForRun, "AwaitRun": a.AwaitRun,
-		"NextReplays": a.NextReplays, "FinishReplays": a.FinishReplays,
+	for stage, work := range map[contract.Stage]any{
+		contract.StageTrigger: a.Trigger, contract.StageSummarizer: a.Summarizer, contract.StagePartition: a.Partition,
+		contract.StageSlim: a.Slim, contract.StageSummarize: a.Summarize, contract.StageReassemble: a.Reassemble,
+		contract.StageFinish: a.Finish,
 	} {
-		w.RegisterActivityWithOptions(stage, activity.RegisterOptions{Name: name})
+		w.RegisterActivityWithOptions(work, activity.RegisterOptions{Name: stage.Activity()})
+	}
+	for name, work := range map[string]any{
+		precis.AskForRunActivity: a.AskForRun, precis.AwaitRunActivity: a.AwaitRun,
+		contract.NextReplaysActivity: a.NextReplays, contract.FinishReplaysActivity: a.FinishReplays,
+	} {
+		w.RegisterActivityWithOptions(work, activity.RegisterOptions{Name: name})
 	}
 }
 

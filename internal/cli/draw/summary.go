@@ -74,9 +74,7 @@ func notAsked(r wire.Run) []string {
 		who[why] = append(who[why], name)
 	}
 	for _, s := range r.Steps {
-		var numbers contract.Numbers[struct {
-			SelfReason string `json:"self_reason"`
-		}, contract.SummarizerNotes]
+		var numbers contract.SummarizerNumbers
 		if s.Stage != "summarizer" || s.Outcome == contract.AttemptFailed || json.Unmarshal(s.Numbers, &numbers) != nil {
 			continue
 		}
