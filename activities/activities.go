@@ -1,7 +1,6 @@
-// Package activities is the six stages of a run as Temporal activities, one file a stage: each loads by
-// reference, calls the pipeline, stores what came of it and returns a reference. What an activity returns is
-// kept under (run, stage, call) before it returns, so that a retry after a crash finds it and does no work
-// twice.
+// Package activities has the six stages of a run as Temporal activities, one file a stage. Each loads by reference,
+// calls the pipeline, stores the result and returns a reference. A result is stored under (run, stage, call) before
+// the activity returns, so that a retry after a crash finds it and does no work twice.
 //
 //	trigger.go      1. is a compaction due?
 //	summarizer.go   2. who writes the summary?
@@ -10,8 +9,11 @@
 //	summarize.go    5. the model call, the digest, the checks
 //	reassemble.go   6. the new context, and the marker
 //	finish.go       closing a run that applied nothing
-//	child.go        for an agent's own workflow that has a run as its child: asking for it, waiting for another's
-//	interceptor.go  around each: heartbeat, attempts on record, errors with their kind
+//	attempt.go      around each stage: heartbeats, the record of the attempt, its stored result, error kinds
+//	load.go         the conversation as the attempt sees it
+//	record.go       what a replay reads from the record of its original; compare.go, replay.go: how the two differ
+//	child.go        for a workflow that has a run as its child
+//	bulk.go         for a batch of replays
 package activities
 
 import (
@@ -28,15 +30,15 @@ import (
 	"precis/internal/version"
 )
 
-// Activities holds what the stages need. Its methods are the activities.
+// Activities holds what the stages need. Its exported methods are the activities.
 type Activities struct {
 	Store  *store.Store
 	Config config.Config
-	// Log takes what an operator should hear of; run_steps has the rest.
+	// Log is for what an operator has to know; run_attempts has the rest.
 	Log *slog.Logger
-	// Worker names this process and its build in run_steps.
+	// Worker names this process and its build in run_attempts.
 	Worker string
-	// Metrics counts what the stages do, nil: nothing does.
+	// Metrics measures the stages; nil measures nothing.
 	Metrics *telemetry.Metrics
 
 	clients      map[string]llm.Client
@@ -68,8 +70,8 @@ func New(s *store.Store, c config.Config, log *slog.Logger, worker string,
 	return a, nil
 }
 
-// client gives the vendor's client, and why there is none: a vendor with a public address and no key cannot
-// be asked.
+// client returns the vendor's client, or the reason why there is none: a vendor at its public address cannot be
+// called without a key.
 func (a *Activities) client(vendor string) (llm.Client, string) {
 	v, ok := a.Config.Vendors[vendor]
 	switch c := a.clients[vendor]; {
@@ -82,8 +84,7 @@ func (a *Activities) client(vendor string) (llm.Client, string) {
 	}
 }
 
-// isDefaultURL says whether the address is the vendor's public one, which asks for a key; a server of one's
-// own may ask for none.
+// isDefaultURL reports whether the address is the vendor's public one, which requires a key; a private server may not.
 func isDefaultURL(vendor, url string) bool {
 	return config.Defaults().Vendors[vendor].BaseURL == url
 }

@@ -21,14 +21,14 @@ import (
 	"precis/pipeline"
 )
 
-// recordedAnswer is a model's complete answer as it is kept: whoever tries the same call again takes it
-// instead of asking, and audit reads it.
+// recordedAnswer is a model's complete answer as it is stored. A retry of the same call takes it instead of calling the
+// model again, and audit reads it.
 type recordedAnswer struct {
 	Answer    pipeline.Answer `json:"answer"`
 	Usage     llm.Usage       `json:"usage"`
 	Model     string          `json:"model,omitempty"`
 	RequestID string          `json:"request_id,omitempty"`
-	// Kind and Message say why the answer is no summary, where the client found that out.
+	// Kind and Message say why the answer is not a summary, where the vendor's client found that out.
 	Kind    pipeline.ErrorKind `json:"kind,omitempty"`
 	Message string             `json:"message,omitempty"`
 	// Native and NativeText are those of llm.Result.
@@ -45,7 +45,7 @@ func (r recordedAnswer) err() error {
 	return &pipeline.Error{Kind: r.Kind, Message: r.Message}
 }
 
-// ask sends the prepared input to the model, unless an earlier attempt at this call has its answer. The call
+// ask sends the prepared input to the model, unless an earlier attempt at this call has its answer. The model call
 // is booked before it is sent and with its answer the moment that is complete, so that a crash in between
 // shows as a call that was perhaps paid for.
 func (a *Activities) ask(ctx context.Context, w writing, prompt pipeline.Prompt) (recordedAnswer, error) {
@@ -106,7 +106,9 @@ func (a *Activities) ask(ctx context.Context, w writing, prompt pipeline.Prompt)
 }
 
 // newCall makes the model call of a prepared input.
-func newCall(req contract.SummarizeRequest, prompt pipeline.Prompt, view conversation.View, input []byte) (llm.Call, error) {
+func newCall(req contract.SummarizeRequest, prompt pipeline.Prompt, view conversation.View,
+	input []byte,
+) (llm.Call, error) {
 	call := llm.Call{
 		Model: req.Summarizer.Model, MaxOutput: req.MaxOutput,
 		Meta: llm.Metadata{
@@ -195,11 +197,11 @@ func (a *Activities) book(ctx context.Context, at *attempt, booked modelcalls.Ca
 	return err
 }
 
-// bookingTimeout is how long a finished call waits for a database that is away before its attempt is given up.
+// bookingTimeout is how long a finished model call waits for an unreachable database before its attempt fails.
 const bookingTimeout = 10 * time.Minute
 
-// complete says whether the vendor finished its answer, good or bad: asking again would be paid for again and
-// say the same.
+// complete reports whether the vendor finished its answer, good or bad: another call would cost the same again and
+// give the same answer.
 func complete(status int, err error) bool {
 	if err == nil {
 		return true

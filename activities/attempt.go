@@ -54,7 +54,8 @@ func (at *attempt) difference(d wire.RunDifference) { at.differences = append(at
 // recorded runs one attempt at a stage: it sends heartbeats from the first line to the last, writes the attempt to
 // run_attempts when it starts and when it ends, and gives errors their kind. Temporal's history keeps only the last
 // failure of a retried activity; run_attempts keeps them all.
-func recorded[R, N any](ctx context.Context, a *Activities, stage contract.Stage, ref contract.Ref, summarizer string, notes *N,
+func recorded[R, N any](ctx context.Context, a *Activities, stage contract.Stage, ref contract.Ref, summarizer string,
+	notes *N,
 	work func(context.Context, *attempt) (R, error),
 ) (R, error) {
 	stop := heartbeat(ctx)
@@ -77,7 +78,8 @@ func recorded[R, N any](ctx context.Context, a *Activities, stage contract.Stage
 		row.Outcome = contract.AttemptReused
 	}
 	if err != nil {
-		row.Outcome, row.ErrorKind, row.Message = contract.AttemptFailed, kindOfFailure(ctx, err), shorten(messageOf(err))
+		row.Outcome, row.ErrorKind, row.Message = contract.AttemptFailed, kindOfFailure(ctx, err),
+			shorten(messageOf(err))
 	}
 	if at.record == nil {
 		a.Metrics.StageEnded(ctx, string(row.Stage), string(row.Outcome), string(row.ErrorKind), row.Took)

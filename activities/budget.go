@@ -32,7 +32,7 @@ func (a *Activities) spentToday(ctx context.Context, view conversation.View) (co
 	return contract.TenantBudget{Limit: settings.TenantDailyTokenBudget, Used: int(used)}, err
 }
 
-// withoutModels leaves nothing but the digest of a choice, and says so: on the record and in the timeline.
+// withoutModels reduces a choice to the digest, and notes that in the record and in the timeline.
 func (a *Activities) withoutModels(ctx context.Context, at *attempt, choice pipeline.Choice,
 	policy pipeline.DigestPolicy,
 	budget contract.TenantBudget,

@@ -11,15 +11,19 @@ import (
 	"precis/internal/store"
 )
 
-// NextReplays makes the next replays of a batch. Asked again, it gives those that it has made: a run is repeated once
-// in a batch, however often that is begun.
-func (a *Activities) NextReplays(ctx context.Context, req contract.NextReplaysRequest) (contract.NextReplaysResult, error) {
+// NextReplays creates the next replays of a batch. A retry returns the ones that exist: a batch replays a run once,
+// however often it is started.
+func (a *Activities) NextReplays(ctx context.Context,
+	req contract.NextReplaysRequest,
+) (contract.NextReplaysResult, error) {
 	defer heartbeat(ctx)()
 	out, err := a.nextReplays(ctx, req)
 	return out, toTemporal(ctx, err, activity.GetInfo(ctx).Attempt)
 }
 
-func (a *Activities) nextReplays(ctx context.Context, req contract.NextReplaysRequest) (contract.NextReplaysResult, error) {
+func (a *Activities) nextReplays(ctx context.Context,
+	req contract.NextReplaysRequest,
+) (contract.NextReplaysResult, error) {
 	var out contract.NextReplaysResult
 	batch, err := a.Store.Batches.Get(ctx, store.BatchRef{Tenant: req.Tenant, ID: req.Batch})
 	if err != nil {

@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// childPatience is how long a run that an agent's workflow asks for is left to it. Should its workers be away for
-	// longer, a dispatcher starts the run like any other, and the agent's workflow finds it running.
-	childPatience = 30 * time.Second
-	// maxAwaitDelay bounds the wait between two looks at a run that somebody else's workflow executes.
+	// childHold is how long a run is reserved for the workflow that requested it. If that workflow does not start the
+	// run in time, a dispatcher starts it like any other, and the workflow finds it running.
+	childHold = 30 * time.Second
+	// maxAwaitDelay bounds the interval at which AwaitRun checks a run.
 	maxAwaitDelay = 5 * time.Second
 )
 
-// AskForRun notes the run which a workflow executes as its child next: the settings of this moment are kept with it,
-// and while it is unfinished no other one of the conversation begins. With a reply open it fails with kind conflict.
+// AskForRun creates the run that a workflow executes as its child next, with the settings of this moment. While it is
+// unfinished, no other run of the conversation begins. While a reply is open, it fails with kind conflict.
 func (a *Activities) AskForRun(ctx context.Context, req precis.AskForRunRequest) (precis.AskForRunResult, error) {
 	defer heartbeat(ctx)()
 	ref := store.ConversationRef{Tenant: req.Tenant, ID: req.Conversation}
 	run, attached, err := launch.Ask(ctx, a.Store, a.Config, ref, runs.Request{
-		Full: req.Full, Trigger: json.RawMessage(`{"kind":"manual"}`), Hold: childPatience,
+		Full: req.Full, Trigger: json.RawMessage(`{"kind":"manual"}`), Hold: childHold,
 	})
 	switch {
 	case errors.Is(err, store.ErrReplyOpen):
@@ -54,8 +54,8 @@ func (a *Activities) AskForRun(ctx context.Context, req precis.AskForRunRequest)
 		toTemporal(ctx, err, activity.GetInfo(ctx).Attempt)
 }
 
-// AwaitRun gives a run when it has ended. Until then each attempt is one look, and its failure says when to look again:
-// so waiting takes neither a worker's slot nor an event of the history.
+// AwaitRun returns a run's result once it has ended. Until then each attempt checks once and fails with the delay until
+// the next one, so that waiting takes neither a worker's slot nor an event of the history.
 func (a *Activities) AwaitRun(ctx context.Context, req precis.AwaitRunRequest) (precis.Result, error) {
 	defer heartbeat(ctx)()
 	attempt := activity.GetInfo(ctx).Attempt
@@ -76,5 +76,5 @@ func (a *Activities) AwaitRun(ctx context.Context, req precis.AwaitRunRequest) (
 	}, nil
 }
 
-// typeUnfinished is the application error type for "look again later".
+// typeUnfinished is the application error type of a check that found the run unfinished.
 const typeUnfinished = "unfinished"

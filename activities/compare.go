@@ -22,19 +22,19 @@ type divergedError struct{ says string }
 
 func (e *divergedError) Error() string { return e.says }
 
-// finalError is a failure from the record: trying again would say the same.
+// finalError is a failure from the record. It is not tried again, since it would be the same.
 type finalError struct{ err error }
 
 func (e *finalError) Error() string { return e.err.Error() }
 func (e *finalError) Unwrap() error { return e.err }
 
-// follows makes sure that the original took this step too.
+// follows returns an error unless the original made this call too.
 func (at *attempt) follows() error {
 	r, ref := at.record, at.ref
 	if r.endsHere() {
 		return &finalError{&pipeline.Error{Kind: pipeline.Cancelled, Message: "the original was cancelled here"}}
 	}
-	if r.step != nil {
+	if r.last != nil {
 		return nil
 	}
 	took := "nothing: the record ends"
@@ -59,13 +59,13 @@ func stepWords(stage contract.Stage, rung contract.Fallback, summarizer string) 
 	return words
 }
 
-// compare notes where a step of a replay from the record parts from it, and keeps that. It gives the error that the
-// step is to end with: a failure that was recorded is not tried again.
+// compare notes where the attempt of a replay differs from the record, and stores that. It returns the error that the
+// attempt ends with: a failure that was recorded is not tried again.
 func (a *Activities) compare(ctx context.Context, at *attempt, result any, failure error) error {
 	rec := at.record
 	e := asError(failure)
 	if failure != nil && e == nil {
-		return failure // of the database, say: the attempt is made again
+		return failure // an error of the database, for example: Temporal tries again
 	}
 	recordedKind, recordedMessage := rec.failure()
 	switch {
@@ -100,7 +100,7 @@ func (a *Activities) compare(ctx context.Context, at *attempt, result any, failu
 	return nil
 }
 
-// notCompared are parts of a stage's result that say where it ran, or that artifacts say better.
+// notCompared are fields of a stage's result that depend on where it ran, or that the artifacts show in full.
 var notCompared = map[string]bool{
 	"model_queue": true, "spent_at": true, "plan": true, "input": true, "summary": true, "native": true,
 	"native_use": true,
@@ -169,10 +169,10 @@ func jsonText(v any) string {
 	return string(b)
 }
 
-// comparedRoles are what a step writes, in the order in which it does.
+// comparedRoles are the artifacts of an attempt that are compared, in the order in which a stage writes them.
 var comparedRoles = []string{"plan", "input", "omitted", "answer", "verification", "summary", "native", "context"}
 
-// compareArtifacts compares what the step wrote with what the original's did.
+// compareArtifacts compares the attempt's artifacts with those of the original.
 func (a *Activities) compareArtifacts(ctx context.Context, at *attempt) error {
 	for _, role := range comparedRoles {
 		was, is := at.record.artifact(role), at.artifacts[role]
@@ -206,7 +206,7 @@ func (a *Activities) compareArtifacts(ctx context.Context, at *attempt) error {
 // excerptChars is how much of each of two texts a difference shows, half of it before the place.
 const excerptChars = 160
 
-// part finds where two texts part: the byte, the line from 1, and both cut around it.
+// part finds where two texts differ first: the byte, the line from 1, and an excerpt of both around it.
 func part(was, is []byte) (at, line int, old, now string) {
 	for at < len(was) && at < len(is) && was[at] == is[at] {
 		at++
@@ -235,10 +235,10 @@ func around(text []byte, at int) string {
 	return out
 }
 
-// roleDifference is the role of what a step found to be different.
+// roleDifference is the role of an attempt's differences.
 const roleDifference = "difference"
 
-// keepDifferences keeps them as an artifact of the step: their excerpts are text of the conversation.
+// keepDifferences stores the differences as an artifact, since their excerpts are text of the conversation.
 func (a *Activities) keepDifferences(ctx context.Context, at *attempt) error {
 	if len(at.differences) == 0 {
 		return nil
@@ -246,8 +246,8 @@ func (a *Activities) keepDifferences(ctx context.Context, at *attempt) error {
 	for i := range at.differences {
 		d := &at.differences[i]
 		d.Stage, d.Call, d.Rung = string(at.stage), at.ref.Call, string(at.ref.Rung)
-		if at.record.step != nil {
-			d.Summarizer = at.record.step.Summarizer
+		if at.record.last != nil {
+			d.Summarizer = at.record.last.Summarizer
 		}
 	}
 	data, err := json.Marshal(at.differences)
@@ -259,7 +259,7 @@ func (a *Activities) keepDifferences(ctx context.Context, at *attempt) error {
 	return err
 }
 
-// differencesOf reads what the steps of a replay found, in order.
+// differencesOf reads the differences that the attempts of a replay found, in order.
 func (a *Activities) differencesOf(ctx context.Context, run runs.Run) ([]wire.RunDifference, error) {
 	var all []wire.RunDifference
 	seen := map[int]bool{}

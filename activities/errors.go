@@ -25,7 +25,7 @@ const typeUnavailable = "unavailable"
 
 // toTemporal turns an activity's error into the application error that decides about retries: its type is
 // the error kind, its next delay honors Retry-After, and it carries no text of the conversation. Temporal
-// cuts failures at 4 KiB, so the diagnostics are in run_steps.
+// cuts failures at 4 KiB, so the diagnostics are in run_attempts.
 func toTemporal(ctx context.Context, err error, attempt int32) error {
 	if err == nil {
 		return nil

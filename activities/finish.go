@@ -30,7 +30,9 @@ func (a *Activities) Finish(ctx context.Context, req contract.FinishRequest) (co
 		})
 }
 
-func (a *Activities) finish(ctx context.Context, req contract.FinishRequest, before runs.Run) (contract.FinishResult, error) {
+func (a *Activities) finish(ctx context.Context, req contract.FinishRequest,
+	before runs.Run,
+) (contract.FinishResult, error) {
 	data, err := json.Marshal(map[string]any{"outcome": req.Outcome, "error_kind": req.Kind, "reason": req.Reason})
 	if err != nil {
 		return contract.FinishResult{}, fmt.Errorf("encode the event: %w", err)
@@ -54,7 +56,7 @@ func (a *Activities) finish(ctx context.Context, req contract.FinishRequest, bef
 	return contract.FinishResult{Outcome: run.Outcome, Kind: run.ErrorKind, Reason: run.Reason}, nil
 }
 
-// countFailure counts the run against its conversation, and tells when that stops automatic runs.
+// countFailure counts the run against its conversation, and adds an event when that stops automatic runs.
 func (a *Activities) countFailure(ctx context.Context, ref contract.Ref, run runs.Run) error {
 	settings, err := conversation.Overlay(a.Config.Settings, run.Settings)
 	if err != nil {
@@ -78,7 +80,7 @@ func (a *Activities) countFailure(ctx context.Context, ref contract.Ref, run run
 	return err
 }
 
-// countsAgainst says whether an automatic run of the same kind would end the same way.
+// countsAgainst reports whether an automatic run of the same kind would end the same way.
 func countsAgainst(run runs.Run) bool {
 	switch run.Outcome {
 	case precis.OutcomeFailed:

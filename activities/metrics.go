@@ -21,16 +21,16 @@ func (a *Activities) countRun(ctx context.Context, run runs.Run, stage contract.
 	})
 }
 
-// triggerReplay stands in the metrics for what asked for a live replay. One from the record is not counted: nothing was
-// compacted and nobody was asked.
+// triggerReplay is the trigger of a live replay in the metrics. A replay from the record is not counted: it compacts
+// nothing and calls no model.
 const triggerReplay = "replay"
 
-// lastStage is the stage that a run had come to before it was closed, StageTrigger for one that never began.
+// lastStage returns the stage that a run had reached before it was closed, StageTrigger if it never started.
 func lastStage(run runs.Run) contract.Stage {
 	last := contract.StageTrigger
-	for _, step := range run.Attempts {
-		if stage := step.Stage; stage != contract.StageFinish {
-			last = stage
+	for _, attempt := range run.Attempts {
+		if attempt.Stage != contract.StageFinish {
+			last = attempt.Stage
 		}
 	}
 	return last

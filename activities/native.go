@@ -16,11 +16,11 @@ import (
 	"precis/pipeline/transcript/request"
 )
 
-// The vendor's own compaction (mode beta): it is asked for with the beginning of the agent's own request, and what
-// comes back goes to the same vendor and model family unchanged. Where nobody else can read it, the summarizers that
+// The vendor's own compaction (mode beta) gets the beginning of the agent's own request. Its result goes to the same
+// vendor and model family unchanged. Where only the vendor can read the result, the summarizers that
 // follow on the list write a summary beside it.
 
-// withNative puts the vendor's own compaction in front of the first model that is asked in mode beta and has one.
+// withNative puts the vendor's own compaction in front of the first model in mode beta that has one.
 // Why there is none is noted.
 func (a *Activities) withNative(at *attempt, notes *contract.SummarizerNotes, ladder []pipeline.Summarizer,
 	view conversation.View,
@@ -78,7 +78,7 @@ func (a *Activities) nativeAbility(at *attempt, notes *contract.SummarizerNotes,
 	return able, nil
 }
 
-// tooSmallFor says whether Anthropic would not compact so few tokens.
+// tooSmallFor reports whether Anthropic would refuse to compact so few tokens.
 func tooSmallFor(form contract.NativeForm, tokens int) bool {
 	return form.Format() == contract.ProtocolAnthropic && tokens < pipeline.MinAnthropicCompactionInputTokens
 }
@@ -109,7 +109,8 @@ func (a *Activities) nativeInput(ctx context.Context, at *attempt, req contract.
 	}
 	tokens = calibrated(view, req.Summarizer, tokens+view.Overhead()+pipeline.EstimateText(instructions))
 	if tooSmallFor(form, tokens) {
-		return contract.SlimResult{}, pipeline.Errorf(pipeline.BadRequest, "%s: it was not sent", tooSmallReason(tokens))
+		return contract.SlimResult{}, pipeline.Errorf(pipeline.BadRequest, "%s: it was not sent",
+			tooSmallReason(tokens))
 	}
 	if !pipeline.FitsWindow(view.Settings, req.Summarizer, tokens) {
 		return contract.SlimResult{}, tooLarge(req.Summarizer, tokens)
@@ -130,10 +131,11 @@ func (a *Activities) nativeInput(ctx context.Context, at *attempt, req contract.
 	if err != nil {
 		return contract.SlimResult{}, err
 	}
-	return contract.SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput}, nil
+	return contract.SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput},
+		nil
 }
 
-// nativeSummary asks the vendor to compact and keeps what it gives. Where that can be read it is the summary as well,
+// nativeSummary has the vendor compact and stores the result. Where that is readable it is the summary as well,
 // held to the same checks as any other.
 func (a *Activities) nativeSummary(ctx context.Context, w writing) (contract.SummarizeResult, error) {
 	req, view, p := w.req, w.view, w.plan
@@ -153,7 +155,7 @@ func (a *Activities) nativeSummary(ctx context.Context, w writing) (contract.Sum
 		Note:   pipeline.LimitsNote(pipeline.MissingLimits(answer.NativeText, w.source, p.kept(view))),
 	}
 	if !form.Readable() {
-		use.Tokens += answer.Usage.Output // what the opaque part says, by the vendor's own count
+		use.Tokens += answer.Usage.Output // the opaque part, by the vendor's own count
 	}
 	if use.Tokens >= p.SummarizeTokens {
 		return result, pipeline.Errorf(pipeline.NotSmaller,
@@ -179,7 +181,7 @@ func (a *Activities) nativeSummary(ctx context.Context, w writing) (contract.Sum
 	return result, nil
 }
 
-// nativeOf notes on the marker what the vendor's own compaction gave for it, and gives that. A run that summarized
+// nativeOf notes the result of the vendor's own compaction on the marker, and returns it. A run that summarized
 // nothing keeps what is there.
 func (a *Activities) nativeOf(ctx context.Context, req contract.ReassembleRequest, view conversation.View,
 	marker *markers.NewMarker,

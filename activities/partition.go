@@ -18,9 +18,9 @@ import (
 type plan struct {
 	Head int64  `json:"head"`
 	Base string `json:"base,omitempty"`
-	// BeneathDigest says that the active marker is a digest, which this run replaces: what it covers is live again.
+	// BeneathDigest: the active marker is a digest which this run replaces, so the messages that it covers count again.
 	BeneathDigest bool `json:"beneath_digest,omitempty"`
-	// Replaces says that the base is the marker of the run which this one repeats: see onTopOf. It is never kept.
+	// Replaces: the base is the marker of the run that this one replays, see onTopOf. It is never stored.
 	Replaces bool `json:"-"`
 	// Summarize are the messages that are summarized, in order, beside the base's summary.
 	Summarize []int64 `json:"summarise"`

@@ -20,7 +20,9 @@ import (
 // Reassemble builds the new context from the conversation as it is now, and makes it the conversation's own in
 // one transaction. Messages that came while the summary was written are in the tail. What is in the way comes
 // back as a kind: no_shrink, or conflict when the conversation moved on.
-func (a *Activities) Reassemble(ctx context.Context, req contract.ReassembleRequest) (contract.ReassembleResult, error) {
+func (a *Activities) Reassemble(ctx context.Context,
+	req contract.ReassembleRequest,
+) (contract.ReassembleResult, error) {
 	var notes contract.ReassembleNotes
 	return recorded(ctx, a, contract.StageReassemble, req.Ref, req.Summarizer.String(), &notes,
 		func(ctx context.Context, at *attempt) (contract.ReassembleResult, error) {
@@ -221,7 +223,7 @@ func (a *Activities) compareOnly(ctx context.Context, at *attempt, m markers.New
 	return result, nil
 }
 
-// due says whether what a run computes is to take effect now: one that only prepares does when the context has reached
+// due reports whether the run's marker takes effect now: one that only prepares does when the context has reached
 // the second threshold meanwhile.
 func due(run runs.Run, view conversation.View, now pipeline.Context) bool {
 	if !run.Prepare {
@@ -261,7 +263,8 @@ func (a *Activities) summaryMessage(ctx context.Context, b building, marker *mar
 }
 
 // take applies the marker, or parks it when it is not due or a reply is being generated.
-func (a *Activities) take(ctx context.Context, req contract.ReassembleRequest, marker markers.NewMarker, facts runs.Facts,
+func (a *Activities) take(ctx context.Context, req contract.ReassembleRequest, marker markers.NewMarker,
+	facts runs.Facts,
 	result contract.ReassembleResult, due bool,
 ) (contract.ReassembleResult, error) {
 	write := a.Store.Markers.Prepare
@@ -284,7 +287,7 @@ func (a *Activities) take(ctx context.Context, req contract.ReassembleRequest, m
 	return result, a.Store.Breakers.Reset(ctx, breakers.OfConversation(conversationOf(req.Ref)))
 }
 
-// conflict gives a conflict as a result, for the ladder, and any other error as it is.
+// conflict turns a conflict into a result, for the ladder, and returns any other error unchanged.
 func conflict(result contract.ReassembleResult, err error) (contract.ReassembleResult, error) {
 	if store.ConflictReasonOf(err) == "" {
 		return result, err

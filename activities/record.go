@@ -23,8 +23,8 @@ type record struct {
 	original runs.Run
 	stage    contract.Stage
 	call     int
-	// step is the last attempt that the original made at the call, nil: it took another way.
-	step *runs.Attempt
+	// last is the last attempt that the original made at the call, nil: it made none.
+	last *runs.Attempt
 	// kept is what that attempt left, nil: nothing, it failed.
 	kept *kept
 }
@@ -68,7 +68,7 @@ func (a *Activities) open(ctx context.Context, at *attempt) error {
 
 // recordOf returns what a run recorded of a call of a stage.
 func (a *Activities) recordOf(ctx context.Context, original runs.Run, stage contract.Stage, call int) (*record, error) {
-	rec := &record{original: original, stage: stage, call: call, step: lastAttempt(original, stage, call)}
+	rec := &record{original: original, stage: stage, call: call, last: lastAttempt(original, stage, call)}
 	data, err := a.Store.Attempts.Result(ctx, original.Ref, stage, call)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -98,8 +98,8 @@ func (r *record) artifact(role string) string {
 	if r.kept != nil && r.kept.Artifacts[role] != "" {
 		return r.kept.Artifacts[role]
 	}
-	if r.step != nil {
-		return r.step.Artifacts[role]
+	if r.last != nil {
+		return r.last.Artifacts[role]
 	}
 	return ""
 }
@@ -110,8 +110,8 @@ func (r *record) given() (contract.Given, error) {
 		Given contract.Given `json:"given"`
 	}
 	var numbers json.RawMessage
-	if r.step != nil {
-		numbers = r.step.Numbers
+	if r.last != nil {
+		numbers = r.last.Numbers
 	}
 	if r.kept != nil {
 		numbers = r.kept.Numbers
@@ -138,14 +138,14 @@ func (r *record) endsHere() bool {
 
 // failure returns how the original failed at the call, "" when it did not.
 func (r *record) failure() (pipeline.ErrorKind, string) {
-	if r.kept != nil || r.step == nil {
+	if r.kept != nil || r.last == nil {
 		return "", ""
 	}
-	kind := r.step.ErrorKind
+	kind := r.last.ErrorKind
 	if kind == "" { // its worker died during the attempt, and Temporal gave up waiting for it
 		kind = pipeline.Timeout
 	}
-	return kind, r.step.Message
+	return kind, r.last.Message
 }
 
 // given returns what a stage has to know from outside of the conversation: of the configuration, the clock, the state

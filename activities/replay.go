@@ -19,7 +19,9 @@ import (
 
 // finishReplay compares a replay with the run that it repeats, keeps what it found and closes it. One that took effect
 // is closed already. A conversation's timeline, its breaker and the metrics of its runs hear of none that did not.
-func (a *Activities) finishReplay(ctx context.Context, at *attempt, req contract.FinishRequest) (contract.FinishResult, error) {
+func (a *Activities) finishReplay(ctx context.Context, at *attempt,
+	req contract.FinishRequest,
+) (contract.FinishResult, error) {
 	run, original := *at.run, *at.original
 	end := runs.End{
 		Outcome: precis.Outcome(req.Outcome), ErrorKind: req.Kind, Reason: shorten(req.Reason),

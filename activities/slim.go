@@ -41,7 +41,8 @@ func (a *Activities) Slim(ctx context.Context, req contract.SlimRequest) (contra
 		})
 }
 
-func (a *Activities) slim(ctx context.Context, at *attempt, req contract.SlimRequest, run runs.Run, notes *contract.SlimNotes) (
+func (a *Activities) slim(ctx context.Context, at *attempt, req contract.SlimRequest, run runs.Run,
+	notes *contract.SlimNotes) (
 	contract.SlimResult, error,
 ) {
 	p, err := a.plan(ctx, req.Tenant, req.Plan)
@@ -66,7 +67,7 @@ func (a *Activities) slim(ctx context.Context, at *attempt, req contract.SlimReq
 	return a.externalInput(ctx, at, req, run, view, p, prompt, notes)
 }
 
-// choosePrompt picks the prompt: what the run asked for, then what the settings say, then by vendor and use.
+// choosePrompt picks the prompt: the run's own, else the one in the settings, else by vendor and use.
 func choosePrompt(run runs.Run, view conversation.View, s pipeline.Summarizer) (pipeline.Prompt, error) {
 	override := run.Prompt
 	if override == "" {
@@ -96,7 +97,8 @@ func calibrated(view conversation.View, s pipeline.Summarizer, tokens int) int {
 
 // selfInput is the agent's own last request, byte for byte, and the instruction behind it: the provider's
 // cache of the agent is hit.
-func (a *Activities) selfInput(ctx context.Context, at *attempt, req contract.SlimRequest, run runs.Run, view conversation.View,
+func (a *Activities) selfInput(ctx context.Context, at *attempt, req contract.SlimRequest, run runs.Run,
+	view conversation.View,
 	prompt pipeline.Prompt,
 ) (contract.SlimResult, error) {
 	current := view.Context()
@@ -132,7 +134,8 @@ func (a *Activities) selfInput(ctx context.Context, at *attempt, req contract.Sl
 	if err != nil {
 		return contract.SlimResult{}, err
 	}
-	return contract.SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput}, nil
+	return contract.SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput},
+		nil
 }
 
 // externalInput renders what is summarized and slims it until the whole request fits the summarizer.

@@ -14,9 +14,8 @@ import (
 	"precis/pipeline"
 )
 
-// Summarize asks the summarizer whose turn it is, once, accepts or refuses its answer and checks it against
-// its source; or it writes the digest. Which failure it was is the error's kind; the ladder decides what
-// follows.
+// Summarize calls the current summarizer once, accepts or refuses its answer and checks it against its source; or it
+// writes the digest. A failure has its error kind; the ladder decides which fallback follows.
 func (a *Activities) Summarize(ctx context.Context, req contract.SummarizeRequest) (contract.SummarizeResult, error) {
 	var notes contract.SummarizeNotes
 	return recorded(ctx, a, contract.StageSummarize, req.Ref, req.Summarizer.String(), &notes,
@@ -89,7 +88,7 @@ func digestBudget(view conversation.View, source []pipeline.Message) int {
 	return max(int(float64(tokens)*perToken), pipeline.DefaultMinUsefulChars)
 }
 
-// modelSummary asks the model and turns its answer into a summary that can be kept.
+// modelSummary calls the model and turns its answer into a summary.
 func (a *Activities) modelSummary(ctx context.Context, w writing) (contract.SummarizeResult, error) {
 	prompt, err := choosePrompt(w.run, w.view, w.req.Summarizer)
 	if err != nil {
@@ -179,7 +178,7 @@ func (a *Activities) keepSummary(ctx context.Context, w writing, text string, fa
 // attemptOf is Temporal's count of this try.
 func attemptOf(ctx context.Context) int { return int(activity.GetInfo(ctx).Attempt) }
 
-// asError gives err as the pipeline's own, nil when it is not one.
+// asError returns the pipeline's own error in err, nil if there is none.
 func asError(err error) *pipeline.Error {
 	var e *pipeline.Error
 	if errors.As(err, &e) {

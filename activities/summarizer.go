@@ -17,9 +17,11 @@ import (
 	"precis/pipeline"
 )
 
-// Summarizer makes the ordered list of who may write the summary. Every choice of another than the agent's
-// own model is told, with its reason, in run_steps and as an event.
-func (a *Activities) Summarizer(ctx context.Context, req contract.SummarizerRequest) (contract.SummarizerResult, error) {
+// Summarizer makes the ordered list of summarizers. If the agent's own model is not the first one, the reason is in
+// run_attempts and in the timeline.
+func (a *Activities) Summarizer(ctx context.Context,
+	req contract.SummarizerRequest,
+) (contract.SummarizerResult, error) {
 	var notes contract.SummarizerNotes
 	return recorded(ctx, a, contract.StageSummarizer, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
 		contract.SummarizerResult, error,
@@ -165,7 +167,7 @@ func (a *Activities) summarizerInput(ctx context.Context, at *attempt, notes *co
 	return in, nil
 }
 
-// openBreakers are the vendors that are not to be asked just now.
+// openBreakers returns for each vendor whether its breaker is open.
 func (a *Activities) openBreakers(ctx context.Context, in pipeline.SummarizerInput) (contract.OpenBreakers, error) {
 	open := contract.OpenBreakers{}
 	for _, vendor := range a.vendorsOf(in) {
@@ -207,8 +209,8 @@ func breakersField(g *contract.Given) **contract.OpenBreakers           { return
 func summarizersField(g *contract.Given) **contract.ResolvedSummarizers { return &g.Summarizers }
 func tenantBudgetField(g *contract.Given) **contract.TenantBudget       { return &g.TenantBudget }
 
-// requestKnown says whether the agent's system prompt and tools are stored, be they empty: a recorded request
-// tells both, also by what it has not.
+// requestKnown reports whether the agent's system prompt and tools are known. A recorded request says both, also when
+// it has none.
 func requestKnown(v conversation.View) (system, tools bool) {
 	c := v.Conversation
 	recorded := c.Envelope != nil && v.APIType() == c.Format
@@ -219,7 +221,7 @@ func requestKnown(v conversation.View) (system, tools bool) {
 	return system, tools
 }
 
-// selfAllowed says whether the agent's own model can be asked in the agent's own format.
+// selfAllowed reports whether the agent's own model can be called in the agent's own format, or why not.
 func (a *Activities) selfAllowed(v conversation.View) (bool, string) {
 	if v.Conversation.Vendor == "" || v.Conversation.Model == "" {
 		return false, "the conversation's model is not known"
@@ -253,7 +255,7 @@ func (a *Activities) resolve(spec pipeline.SummarizerSpec) (pipeline.Summarizer,
 	return s, nil
 }
 
-// vendorsOf lists the vendors that might be asked.
+// vendorsOf lists the vendors that might be called.
 func (a *Activities) vendorsOf(in pipeline.SummarizerInput) []string {
 	vendors := []string{in.AgentVendor}
 	for _, spec := range in.Settings.Summarizers {

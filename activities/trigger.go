@@ -15,8 +15,8 @@ import (
 	"precis/pipeline"
 )
 
-// Trigger takes the run up and decides, with the numbers of this moment, whether it is still due: what asked
-// for it may be long ago, and another run may have compacted the conversation since.
+// Trigger starts the run and decides, with the numbers of this moment, whether a compaction is still due: the request
+// may be old, and another run may have compacted the conversation since.
 func (a *Activities) Trigger(ctx context.Context, req contract.TriggerRequest) (contract.TriggerResult, error) {
 	var notes contract.TriggerNotes
 	return recorded(ctx, a, contract.StageTrigger, req.Ref, "", &notes, func(ctx context.Context, at *attempt) (
@@ -32,11 +32,14 @@ func (a *Activities) Trigger(ctx context.Context, req contract.TriggerRequest) (
 			return contract.TriggerResult{Skip: fmt.Sprintf("the run has ended %s already", run.Outcome)}, nil
 		}
 		at.run = &run
-		return once(ctx, a, at, &notes, func(runs.Run) (contract.TriggerResult, error) { return a.trigger(ctx, at, &notes) })
+		return once(ctx, a, at, &notes,
+			func(runs.Run) (contract.TriggerResult, error) { return a.trigger(ctx, at, &notes) })
 	})
 }
 
-func (a *Activities) trigger(ctx context.Context, at *attempt, notes *contract.TriggerNotes) (contract.TriggerResult, error) {
+func (a *Activities) trigger(ctx context.Context, at *attempt,
+	notes *contract.TriggerNotes,
+) (contract.TriggerResult, error) {
 	view, err := a.load(ctx, at, 0, false)
 	if err != nil {
 		return contract.TriggerResult{}, err
@@ -99,13 +102,13 @@ func (a *Activities) mayReplace(ctx context.Context, at *attempt, view conversat
 		"another compaction of the conversation has come, or one was undone, since run %s", original.Ref.ID)
 }
 
-// spentAt is the call of a run before which its time was spent, so that no model was asked any more; 0: it was not.
-// That is the one thing about a run's way which no stage decides.
+// spentAt returns the activity of a run before which its time was used up, so that no model was called any more; 0: it
+// was not. It is the one decision of a run that no stage makes.
 func spentAt(r runs.Run) int {
 	failed := r.Outcome == precis.OutcomeFailed && r.ErrorKind == pipeline.BudgetExceeded
 	for _, s := range r.Attempts {
 		byDigest := s.Stage == contract.StageSummarize && s.Summarizer == string(pipeline.SummarizerDigest) &&
-			s.Rung == rungDigest
+			s.Rung == contract.UseDigest
 		if !byDigest && !(failed && s.Stage == contract.StageFinish) {
 			continue
 		}
@@ -117,6 +120,3 @@ func spentAt(r runs.Run) int {
 	}
 	return 0
 }
-
-// rungDigest is the step of the ladder that goes to the digest because a budget is spent.
-const rungDigest = "digest"
