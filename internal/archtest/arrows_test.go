@@ -2,324 +2,179 @@ package archtest
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
 
-// layers are the packages from the bottom to the top; a name ending in /... stands for all below it. A package
-// imports only from layers below its own. A new package needs a place here.
-var layers = [][]string{
-	{"pipeline", "pipeline/transcript/rawjson"},
-	{"pipeline/transcript/jsonstream", "pipeline/transcript/layout", "pipeline/transcript/media"},
-	{"pipeline/transcript/wire/..."},
-	{"pipeline/transcript"},
-	{"pipeline/transcript/request"},
-	{"pipeline/transcript/convert", "internal/memory/search", "internal/version", "migrations"},
-	{"internal/contract"},
-	{"internal/config", "internal/llm", "internal/store/db", "internal/store/schema"},
-	{"internal/store/access", "internal/store/breakers", "internal/store/seals"},
-	{"internal/store/conversations"},
-	{
-		"internal/store/artifacts", "internal/store/livestate", "internal/store/replies", "internal/store/searchindex",
-		"internal/store/timeline",
-	},
-	{"internal/store/runs"},
-	{"internal/store/markers", "internal/store/modelcalls", "internal/store/outbox", "internal/store/replays"},
-	{"internal/store/contexts", "internal/store/retention", "internal/store/segments"},
-	{"internal/store/evidence", "internal/store/triggers"},
-	{"internal/store/changes", "internal/store/exports"},
-	{"internal/store"},
-	{
-		"internal/conversation", "internal/devstack", "internal/eval", "internal/testkit/vendorserver",
-		"internal/runreport", "internal/telemetry", "internal/temporalclient", "internal/testkit",
-		"internal/testkit/corpus",
-	},
-	{"internal/launch"},
-	{"activities", "internal/audit", "internal/testkit/stacktest", "internal/memory"},
-	{"workflows"},
-	{"internal/cli/historycheck", "internal/worker"},
-	{"internal/service"},
-	{"internal/mcp"},
-	{"internal/api", "internal/testkit/scenario"},
-	{"internal/web"},
-	{"internal/cli/...", "internal/testkit/apitest", "internal/testkit/exampletest"},
-	{
-		"starter/...", "worker/...", "bench/...", "examples/...", "internal/devstack/cmd/...", "internal/faults",
-		"internal/testkit/compat",
-	},
-	{"internal/archtest"},
-}
-
-// only says which of the packages below it a package may import, where being below is not enough.
-var only = map[string][]string{
-	// A workflow decides and never computes; what it needs of the world it gets from activities.
-	"workflows": {"activities", "pipeline"},
-	// Both are plain adapters, so that each can be read and replaced on its own.
-	"internal/llm":    {"pipeline", "pipeline/transcript"},
-	"internal/config": {"pipeline"},
-	// What a program of another module may import is all that an example may.
-	"examples/childworkflow": {"workflows"},
-	"examples/pipeline":      {"pipeline", "pipeline/transcript", "pipeline/transcript/convert"},
-}
-
-// outside says which modules beyond the standard library a package may import, for packages that users
-// import as a library.
-var outside = map[string][]string{
-	"pipeline":            {"github.com/tiktoken-go/tokenizer"},
-	"pipeline/transcript": {},
-
-	"pipeline/transcript/convert": {}, "pipeline/transcript/jsonstream": {}, "pipeline/transcript/layout": {},
-	"pipeline/transcript/media": {}, "pipeline/transcript/rawjson": {}, "pipeline/transcript/request": {},
-	"pipeline/transcript/wire/anthropic": {}, "pipeline/transcript/wire/google": {},
-	"pipeline/transcript/wire/openai": {}, "pipeline/transcript/wire/responses": {},
-}
-
-// impure are the parts of the standard library that the library packages may not touch: they do no I/O, ask
-// no clock and roll no dice, so that a run can be replayed from its record.
-var impure = []string{
-	"crypto/rand", "database/sql", "log", "log/slog", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec",
-	"os/signal", "plugin", "runtime/debug", "syscall", "testing", "testing/iotest",
-}
-
-// impureCalls are the parts of package time that ask the clock. Its durations are welcome.
-var impureCalls = []string{"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"}
-
-// pkg is a package's code, its tests left out.
-type pkg struct {
-	ImportPath string
-	Files      []string
-	Imports    []string
-}
-
 const module = "precis"
 
-// layer gives the place of a package, given without the module's name; -1 for none.
+// layer gives the place of a package, -1 if it has none.
 func layer(name string) int {
 	for i, names := range layers {
-		for _, n := range names {
-			parent, all := strings.CutSuffix(n, "/...")
-			if n == name || all && (name == parent || strings.HasPrefix(name, parent+"/")) {
-				return i
-			}
+		if slices.ContainsFunc(names, func(pattern string) bool { return matches(pattern, name) }) {
+			return i
 		}
 	}
 	return -1
 }
 
-// forTests says whether a package is there for tests alone.
-func forTests(name string) bool {
-	switch name {
-	case "internal/devstack/cmd/withstack":
-		return true
-	}
-	return strings.HasPrefix(name, "internal/testkit") || strings.HasSuffix(name, "test")
+// matches reports whether a package is the one that a pattern names, or with /... at its end one below it.
+func matches(pattern, name string) bool {
+	parent, all := strings.CutSuffix(pattern, "/...")
+	return name == parent || all && strings.HasPrefix(name, parent+"/")
 }
 
-// violations lists each import that goes against an arrow.
+func isPure(name string) bool {
+	return slices.ContainsFunc(pure, func(pattern string) bool { return matches(pattern, name) })
+}
+
+// librariesOf gives the modules that a package may import; limited is false if it may import any.
+func librariesOf(name string) (libraries []string, limited bool) {
+	for pattern, list := range outside {
+		if matches(pattern, name) {
+			return list, true
+		}
+	}
+	return nil, false
+}
+
+// nameOf gives the name of a package of the module, as layers has it. ok is false for any other package.
+func nameOf(importPath string) (name string, ok bool) {
+	if importPath == module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+// forTests reports whether a package is there for tests alone.
+func forTests(name string) bool {
+	return name == "internal/devstack/cmd/withstack" || strings.HasPrefix(name, "internal/testkit") ||
+		strings.HasSuffix(name, "test")
+}
+
+// isAbove reports whether a package may import workflows and activities.
+func isAbove(name string) bool {
+	return !strings.HasPrefix(name, "internal/") ||
+		slices.ContainsFunc(above, func(parent string) bool { return matches(parent+"/...", name) })
+}
+
+// violations lists every import that is against an arrow.
 func violations(packages []pkg) []string {
 	var out []string
-	fail := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	for _, p := range packages {
-		name := strings.TrimPrefix(p.ImportPath, module+"/")
-		own := layer(name)
-		if own < 0 {
-			fail("%s has no place in the layers of internal/archtest", name)
+		name, _ := nameOf(p.ImportPath)
+		if layer(name) < 0 {
+			out = append(out, fmt.Sprintf("%s has no place in the layers of internal/archtest", name))
 			continue
 		}
 		for _, imported := range p.Imports {
-			if imported == "testing" && !forTests(name) {
-				fail("%s imports testing outside of its tests", name)
+			complaint := ""
+			if target, ours := nameOf(imported); ours {
+				complaint = ofModule(name, target)
+			} else {
+				complaint = ofOthers(name, imported)
 			}
-			target, ours := strings.CutPrefix(imported, module+"/")
-			if !ours {
-				if libraries, limited := outside[name]; limited {
-					if slices.Contains(impure, imported) {
-						fail("%s imports %s, but it does no I/O and asks neither clock nor chance", name, imported)
-					}
-					inModule := func(library string) bool {
-						return imported == library || strings.HasPrefix(imported, library+"/")
-					}
-					if strings.Contains(strings.Split(imported, "/")[0], ".") &&
-						!slices.ContainsFunc(libraries, inModule) {
-						fail("%s imports %s, but may import only the standard library and %v", name, imported,
-							libraries)
-					}
-				}
-				continue
-			}
-			if below := layer(target); below >= own {
-				fail("%s imports %s, which is not below it", name, target)
-			}
-			if allowed, limited := only[name]; limited && !slices.Contains(allowed, target) {
-				fail("%s imports %s, but may import only %s", name, target, strings.Join(allowed, ", "))
-			}
-			if forTests(target) && !forTests(name) {
-				fail("%s imports %s, which is for tests", name, target)
+			if complaint != "" {
+				out = append(out, complaint)
 			}
 		}
 	}
 	return out
 }
 
-// list reads the packages of the module: all files whatever their build constraints. It walks the folders
-// itself, where asking the go command would hide from the test cache that they have changed.
-func list(t *testing.T) []pkg {
-	t.Helper()
-	root := filepath.Join("..", "..")
-	byFolder := map[string]*pkg{}
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := entry.Name()
-		if entry.IsDir() {
-			if path == root {
-				return nil
-			}
-			_, nested := os.Stat(filepath.Join(path, "go.mod"))
-			if nested == nil || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules" ||
-				name == "bin" {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		folder, err := filepath.Rel(root, filepath.Dir(path))
-		if err != nil {
-			return err
-		}
-		p := byFolder[folder]
-		if p == nil {
-			p = &pkg{ImportPath: module + "/" + filepath.ToSlash(folder)}
-			byFolder[folder] = p
-		}
-		p.Files = append(p.Files, path)
-		for _, i := range file.Imports {
-			imported, err := strconv.Unquote(i.Path.Value)
-			if err != nil {
-				return err
-			}
-			if !slices.Contains(p.Imports, imported) {
-				p.Imports = append(p.Imports, imported)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+// ofModule says what is wrong with the import of a package of the module, "" if nothing is.
+func ofModule(name, target string) string {
+	allowed, limited := only[name]
+	switch {
+	case limited && !slices.Contains(allowed, target):
+		return fmt.Sprintf("%s imports %s, but may import only %s", name, target, strings.Join(allowed, ", "))
+	case (target == "workflows" || target == "activities") && !isAbove(name):
+		return fmt.Sprintf("%s imports %s: only %s may; start workflows by the names in precis and contract", name, target,
+			strings.Join(above, ", "))
+	case layer(target) >= layer(name):
+		return fmt.Sprintf("%s imports %s, which is not below it", name, target)
+	case forTests(target) && !forTests(name):
+		return fmt.Sprintf("%s imports %s, which is for tests", name, target)
 	}
-	var packages []pkg
-	for _, folder := range slices.Sorted(maps.Keys(byFolder)) {
-		packages = append(packages, *byFolder[folder])
+	return ""
+}
+
+// ofOthers says what is wrong with the import of a package of another module or of the standard library.
+func ofOthers(name, imported string) string {
+	libraries, limited := librariesOf(name)
+	inLibrary := func(library string) bool { return imported == library || strings.HasPrefix(imported, library+"/") }
+	standard := !strings.Contains(strings.Split(imported, "/")[0], ".")
+	switch {
+	case imported == "testing" && !forTests(name):
+		return fmt.Sprintf("%s imports testing outside of its tests", name)
+	case isPure(name) && slices.Contains(impure, imported):
+		return fmt.Sprintf("%s imports %s, but does no I/O and asks neither clock nor randomness", name, imported)
+	case limited && !standard && !slices.ContainsFunc(libraries, inLibrary):
+		return fmt.Sprintf("%s imports %s, but may import only the standard library and %v", name, imported, libraries)
 	}
-	return packages
+	return ""
 }
 
 func TestImportsFollowTheArrows(t *testing.T) {
 	t.Parallel()
 	packages := list(t)
-	if !slices.ContainsFunc(packages, func(p pkg) bool { return p.ImportPath == module+"/pipeline" }) {
-		t.Fatal("the list of packages holds no pipeline: this test looks at the wrong thing")
+	if !slices.ContainsFunc(packages, func(p pkg) bool { return p.ImportPath == module }) {
+		t.Fatal("the list of packages does not have the root package")
 	}
 	for _, v := range violations(packages) {
 		t.Error(v)
 	}
 }
 
-func TestThePipelineAsksNoClock(t *testing.T) {
-	t.Parallel()
-	for _, p := range list(t) {
-		if _, library := outside[strings.TrimPrefix(p.ImportPath, module+"/")]; !library {
-			continue
-		}
-		for _, name := range p.Files {
-			files := token.NewFileSet()
-			file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, position := range clockCalls(files, file) {
-				t.Errorf("%s asks the clock", position)
-			}
-		}
-	}
-}
-
-func clockCalls(files *token.FileSet, file *ast.File) []token.Position {
-	var out []token.Position
-	ast.Inspect(file, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok {
-			if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(impureCalls, s.Sel.Name) {
-				out = append(out, files.Position(s.Pos()))
-			}
-		}
-		return true
-	})
-	return out
-}
-
-// The arrows themselves: what they must refuse, and what they must not.
-func TestTheArrowsRefuse(t *testing.T) {
+// The arrows themselves: what they refuse, and what they allow.
+func TestArrows(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		from, to string
-		want     string // part of the complaint; "" for none
+		want     string // part of the complaint, "" for none
 	}{
-		{"precis/starter", "precis/workflows", ""},
-		{"precis/workflows", "precis/activities", ""},
+		{"precis", "precis/pipeline", ""},
+		{"precis", "go.temporal.io/sdk/workflow", ""},
+		{"precis/starter", "precis/internal/cli", ""},
+		{"precis/workflows", "precis", ""},
+		{"precis/internal/worker", "precis/workflows", ""},
+		{"precis/internal/cli/historycheck", "precis/workflows", ""},
+		{"precis/internal/testkit/scenario", "precis/activities", ""},
 		{"precis/activities", "precis/internal/store", ""},
-		{"precis/internal/store", "precis/pipeline", ""},
+		{"precis/internal/store", "precis/internal/store/runs", ""},
 		{"precis/pipeline", "github.com/tiktoken-go/tokenizer/codec", ""},
 		{"precis/pipeline", "encoding/json", ""},
 		{"precis/internal/testkit/vendorserver", "testing", ""},
-		{"precis/internal/store", "precis/activities", "not below"},
-		{"precis/internal/store", "precis/internal/llm", "not below"},
+		{"precis", "precis/internal/contract", "may import only pipeline"},
+		{"precis", "github.com/jackc/pgx/v5", "only the standard library"},
+		{"precis/internal/contract", "precis/internal/store", "may import only ., pipeline"},
+		{"precis/internal/store", "precis/internal/conversation", "not below"},
+		{"precis/internal/store/db", "precis/internal/store/runs", "not below"},
+		{"precis/internal/launch", "precis/workflows", "start workflows by the names"},
+		{"precis/internal/service", "precis/activities", "start workflows by the names"},
+		{"precis/internal/api", "precis/workflows", "start workflows by the names"},
 		{"precis/activities", "precis/workflows", "not below"},
-		{"precis/workflows", "precis/internal/store", "may import only activities, pipeline"},
-		{"precis/worker", "precis/starter", "not below"},
-		{"precis/examples/childworkflow", "precis/internal/store", "may import only workflows"},
+		{"precis/workflows", "precis/activities", "may import only ., internal/contract, pipeline"},
+		{"precis/worker", "precis/internal/store", "may import only internal/worker/process"},
+		{"precis/starter", "precis/internal/service", "may import only internal/cli"},
 		{"precis/internal/cli/demo", "precis/worker", "not below"},
-		{"precis/internal/api", "precis/starter", "not below"},
+		{"precis/pipeline/transcript/rawjson", "precis/pipeline/transcript", "not below"},
 		{"precis/pipeline", "precis/pipeline/transcript", "not below"},
 		{"precis/pipeline", "github.com/google/uuid", "only the standard library"},
 		{"precis/pipeline/transcript", "github.com/tiktoken-go/tokenizer", "only the standard library"},
 		{"precis/pipeline", "os", "no I/O"},
 		{"precis/pipeline", "math/rand/v2", "no I/O"},
-		{"precis/activities", "precis/internal/testkit/vendorserver", "for tests"},
+		{"precis/activities", "precis/internal/testkit/stacktest", "for tests"},
 		{"precis/internal/llm", "testing", "outside of its tests"},
 		{"precis/internal/unheard", "fmt", "no place in the layers"},
 	} {
-		got := strings.Join(violations([]pkg{{ImportPath: tt.from, Imports: []string{tt.to}}}), "\n")
-		if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
-			t.Errorf("%s → %s: %q, want %q", tt.from, tt.to, got, tt.want)
-		}
-	}
-}
-
-func TestClockCallsAreFound(t *testing.T) {
-	t.Parallel()
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, "x.go",
-		"package x\nimport \"time\"\nvar a = time.Second\nvar b = time.Now()\n", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := clockCalls(files, file); len(got) != 1 || got[0].Line != 4 {
-		t.Errorf("found %v, want the one in line 4", got)
+		t.Run(tt.from+" imports "+tt.to, func(t *testing.T) {
+			t.Parallel()
+			got := strings.Join(violations([]pkg{{ImportPath: tt.from, Imports: []string{tt.to}}}), "\n")
+			if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }

@@ -52,8 +52,7 @@ func (a *app) worker(cmd *cobra.Command, tethered bool) (err error) {
 	return serveAll(ctx, worker.Options{
 		Store: s.store, Client: s.client, Config: s.config, Log: h.log, Telemetry: h.tel,
 		Ready: func() {
-			h.log.Info("the worker polls", "queues", []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue},
-				"namespace", s.config.Temporal.Namespace, "api", h.url())
+			worker.LogReady(h.log, s.config, "api", h.url())
 			_ = a.print("ready " + h.url() + "\n")
 		},
 	}, h)

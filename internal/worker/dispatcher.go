@@ -14,29 +14,28 @@ import (
 )
 
 const (
-	// dispatchEvery is how often the outbox is looked at. It costs one indexed query.
-	dispatchEvery = 500 * time.Millisecond
-	// dispatchBatch bounds one claim.
+	// dispatchInterval is how often the outbox is read. It costs one indexed query.
+	dispatchInterval = 500 * time.Millisecond
+	// dispatchBatch bounds a claim of the outbox.
 	dispatchBatch = 100
-	// dispatchLease is after how long another dispatcher takes over what this one claimed and did not start.
+	// dispatchLease is how long a claim lasts; after it, another dispatcher starts what this one claimed and did not.
 	dispatchLease = 30 * time.Second
-	// againAfter is when a run is tried again whose conversation's workflow is still busy with an earlier one.
-	againAfter = time.Second
-	// reviveEvery is how often runs are looked for whose workflow has gone without a word, after reviveSilence.
-	// The longest silence of a run that lives is a model's answer.
-	reviveEvery   = time.Minute
-	reviveSilence = 30 * time.Minute
-	// abandonedAfter is when the content of a one-shot conversation is removed that nobody has removed. A file with
-	// many conversations is stored whole before the first of them is compacted, which may take hours.
-	abandonedAfter = 24 * time.Hour
-	abandonedBatch = 100
-	// maxAgainAfter bounds the wait after repeated failures.
-	maxAgainAfter = time.Minute
+	// retryInterval is when the start of a run is tried again, for instance because an earlier run of the conversation
+	// has not closed. After repeated failures it doubles up to maxRetryInterval.
+	retryInterval    = time.Second
+	maxRetryInterval = time.Minute
+	// reviveInterval is how often runs are looked for that have shown no progress for silenceTimeout, because their
+	// workflow was terminated. The longest a healthy run shows none is a model call.
+	reviveInterval = time.Minute
+	silenceTimeout = 30 * time.Minute
+	// abandonedTimeout is when the content of a one-shot conversation is removed that its caller has not removed. A file
+	// with many conversations is stored whole before the first of them is compacted, which may take hours.
+	abandonedTimeout = 24 * time.Hour
+	abandonedBatch   = 100
 )
 
-// dispatcher starts the workflows that the outbox asks for. A run is asked for in the transaction of what
-// fired it, so a crash between the two loses nothing; starting one twice is harmless, since the workflow id
-// is the conversation's.
+// dispatcher starts the workflows of the runs in the outbox. A run is written there in the transaction that asks for it,
+// so a crash loses nothing. Starting a run twice is harmless, since the workflow id is the conversation's.
 type dispatcher struct {
 	store  *store.Store
 	client client.Client
@@ -45,9 +44,9 @@ type dispatcher struct {
 }
 
 func (d dispatcher) run(ctx context.Context) {
-	tick := time.NewTicker(dispatchEvery)
+	tick := time.NewTicker(dispatchInterval)
 	defer tick.Stop()
-	revive := time.NewTicker(reviveEvery)
+	revive := time.NewTicker(reviveInterval)
 	defer revive.Stop()
 	for {
 		for d.batch(ctx) == dispatchBatch {
@@ -63,20 +62,20 @@ func (d dispatcher) run(ctx context.Context) {
 	}
 }
 
-// revive asks again for runs whose workflow was terminated, or whose Temporal server is gone with all it had.
+// revive puts runs back into the outbox whose workflow was terminated, or whose Temporal server lost its data.
 func (d dispatcher) revive(ctx context.Context) {
-	n, err := d.store.Outbox.Revive(ctx, reviveSilence)
+	n, err := d.store.Outbox.Revive(ctx, silenceTimeout)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		d.log.Warn("silent runs could not be looked for: trying again", "error", err)
+		d.log.Warn("runs without progress could not be looked for: trying again", "error", err)
 	case n > 0:
-		d.log.Warn("runs without a living workflow are started again", "runs", n)
+		d.log.Warn("runs without a running workflow are started again", "runs", n)
 	}
 }
 
-// forget removes what one-shot calls brought whose callers have died.
+// forget removes the content of one-shot conversations whose caller has died.
 func (d dispatcher) forget(ctx context.Context) {
-	n, err := d.store.Retention.ForgetAbandoned(ctx, abandonedAfter, abandonedBatch)
+	n, err := d.store.Retention.ForgetAbandoned(ctx, abandonedTimeout, abandonedBatch)
 	if err != nil && ctx.Err() == nil {
 		d.log.Warn("abandoned one-shot conversations could not be removed: trying again", "error", err)
 	}
@@ -85,7 +84,7 @@ func (d dispatcher) forget(ctx context.Context) {
 	}
 }
 
-// batch starts what is due and gives how many there were.
+// batch starts the runs that are due and gives their number.
 func (d dispatcher) batch(ctx context.Context) int {
 	due, err := d.store.Outbox.Claim(ctx, dispatchBatch, dispatchLease)
 	if err != nil {
@@ -106,17 +105,15 @@ func (d dispatcher) start(ctx context.Context, run outbox.Dispatch) error {
 	ref := store.RunRef{Tenant: run.Tenant, ID: run.Run}
 	_, err := precis.Start(run.WithTrace(ctx), d.client, precis.Launch{
 		Input: precis.Input{
-			Tenant: run.Tenant, Conversation: run.Conversation, Run: run.Run,
-			Replay: run.Replay,
+			Tenant: run.Tenant, Conversation: run.Conversation, Run: run.Run, Replay: run.Replay,
 		},
-		TaskQueue: d.queue,
-		Trigger:   run.Kind,
+		TaskQueue: d.queue, Trigger: run.Kind,
 	})
 	switch {
 	case err == nil:
 		return d.store.Outbox.MarkDispatched(ctx, run.ID)
 	case temporal.IsWorkflowExecutionAlreadyStartedError(err):
-		// Either this run's workflow, started by a caller who waits for it, or an earlier run's that drains.
+		// It is the workflow of this run, started by a caller who waits for it, or of an earlier run that drains.
 		known, err := d.store.Runs.Get(ctx, ref)
 		if err != nil {
 			return err
@@ -124,9 +121,9 @@ func (d dispatcher) start(ctx context.Context, run outbox.Dispatch) error {
 		if known.TemporalRunID != "" || known.Outcome != "" {
 			return d.store.Outbox.MarkDispatched(ctx, run.ID)
 		}
-		return d.store.Outbox.Postpone(ctx, run.ID, againAfter) // the workflow is busy with an earlier run
+		return d.store.Outbox.Postpone(ctx, run.ID, retryInterval) // the workflow is busy with an earlier run
 	default:
-		wait := min(againAfter<<min(run.Attempts, 6), maxAgainAfter)
+		wait := min(retryInterval<<min(run.Attempts, 6), maxRetryInterval)
 		if e := d.store.Outbox.Postpone(ctx, run.ID, wait); e != nil {
 			return e
 		}

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// keepEvery is how often conversations are looked for whose memory has changed.
-	keepEvery = time.Second
-	// keepBatch bounds one claim, keepLease is after how long another worker takes over what this one did not finish.
-	keepBatch = 20
-	keepLease = 5 * time.Minute
-	// keepAgain is after how long the files of a conversation in use are looked at again, for those that are missing.
-	keepAgain = time.Hour
-	// keepAfterFault is the wait after a folder could not be written, as when its disk is full.
-	keepAfterFault = time.Minute
+	// folderInterval is how often conversations are looked for whose memory has changed.
+	folderInterval = time.Second
+	// folderBatch bounds a claim; after folderLease another worker writes what this one claimed and did not.
+	folderBatch = 20
+	folderLease = 5 * time.Minute
+	// folderCheckInterval is how often the files of a conversation in use are checked for missing ones.
+	folderCheckInterval = time.Hour
+	// folderRetryInterval is the wait after a folder could not be written, for instance because its disk is full.
+	folderRetryInterval = time.Minute
 )
 
-// folderKeeper writes the memory of conversations into memory.folder. What is due stands in the database, written in
-// the transaction of what changed it: a crash loses nothing, and a worker that has no folder leaves it to one that
-// has.
+// folderKeeper writes the memory of conversations to memory.folder. The database lists the conversations that are due,
+// written in the transaction of the change: a crash loses nothing, and a worker without a folder leaves them to one that
+// has it.
 type folderKeeper struct {
 	memory memory.Memory
 	folder string
@@ -34,10 +34,10 @@ func (k folderKeeper) run(ctx context.Context) {
 	if k.folder == "" {
 		return
 	}
-	tick := time.NewTicker(keepEvery)
+	tick := time.NewTicker(folderInterval)
 	defer tick.Stop()
 	for {
-		for k.batch(ctx) == keepBatch {
+		for k.batch(ctx) == folderBatch {
 		}
 		select {
 		case <-ctx.Done():
@@ -47,18 +47,18 @@ func (k folderKeeper) run(ctx context.Context) {
 	}
 }
 
-// batch writes what is due and gives how many conversations that were.
+// batch writes the conversations that are due and gives their number.
 func (k folderKeeper) batch(ctx context.Context) int {
-	due, err := k.memory.Store.Segments.Claim(ctx, keepBatch, keepLease)
+	due, err := k.memory.Store.Segments.Claim(ctx, folderBatch, folderLease)
 	if err != nil {
 		if ctx.Err() == nil {
-			k.log.Warn("it could not be found out whose memory has changed: trying again", "error", err)
+			k.log.Warn("conversations with a changed memory could not be looked for: trying again", "error", err)
 		}
 		return 0
 	}
 	for _, w := range due {
 		if ctx.Err() != nil {
-			break // another one takes it when the claim has ended
+			break // another worker writes them after the lease
 		}
 		if err := k.keep(ctx, w); err != nil && ctx.Err() == nil {
 			k.log.Warn("the memory of a conversation could not be written to memory.folder: trying again",
@@ -70,10 +70,10 @@ func (k folderKeeper) batch(ctx context.Context) int {
 
 func (k folderKeeper) keep(ctx context.Context, w segments.Claim) error {
 	if _, err := k.memory.WriteFolder(ctx, k.folder, w.Ref); err != nil {
-		if later := k.memory.Store.Segments.Later(ctx, w, keepAfterFault); later != nil {
-			k.log.Warn("a claim of memory could not be put off", "error", later)
+		if later := k.memory.Store.Segments.Later(ctx, w, folderRetryInterval); later != nil {
+			k.log.Warn("a claim of memory could not be postponed", "error", later)
 		}
 		return err
 	}
-	return k.memory.Store.Segments.Done(ctx, w, keepAgain)
+	return k.memory.Store.Segments.Done(ctx, w, folderCheckInterval)
 }
