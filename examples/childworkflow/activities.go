@@ -13,36 +13,35 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// replyTTL bounds one answer of the model. The lease lasts as long, so that an agent that dies locks nothing for
-// longer.
+// replyTTL bounds an answer of the model. The lease has the same duration: an agent that dies locks the conversation no
+// longer than that.
 const replyTTL = 5 * time.Minute
 
-// Activities hold what the agent needs of the world.
+// Activities are the model calls of the agent.
 type Activities struct {
 	api
-	// Model asks the agent's model with the context that precis gave: it gives the status and body of the answer.
+	// Model sends the context to the agent's model and gives the status and the body of its answer.
 	Model func(ctx context.Context, sent Context) (status int, body []byte, err error)
 }
 
-// Context is what the model is sent, each part as it is.
+// Context is what the model is sent, each part unchanged.
 type Context struct {
 	System   json.RawMessage   `json:"system"`
 	Tools    json.RawMessage   `json:"tools"`
 	Messages []json.RawMessage `json:"messages"`
 }
 
-// Reply is how one call of the model ended.
+// Reply is how a model call ended.
 type Reply struct {
-	// Answered says that the answer is in the conversation now.
+	// Answered: the answer is in the conversation.
 	Answered bool `json:"answered"`
-	// Due says that the context is to be compacted before the next one.
+	// Due: the context has to be compacted before the next model call.
 	Due bool `json:"due"`
 }
 
-// Reply has the model answer once. precis gives the context under a lease, gets back what came of it, and says
-// whether the context is due for a compaction. An attempt after a crash begins with the same idempotency key, and so
-// is given the same lease with the same context; a lease that has been ended is not ended again. Nothing is appended
-// twice.
+// Reply has the model answer once. It opens a reply, which is a lease with the context, and ends it with the answer;
+// precis then says whether a compaction is due. An attempt after a crash uses the same idempotency key, and so gets the
+// same lease with the same context. A lease that has ended is not ended twice, so nothing is appended twice.
 func (a *Activities) Reply(ctx context.Context, conversation string) (Reply, error) {
 	var begun struct {
 		Reply   string
@@ -56,9 +55,9 @@ func (a *Activities) Reply(ctx context.Context, conversation string) (Reply, err
 	}
 	status, body, err := a.Model(ctx, begun.Context)
 	if err != nil {
-		return Reply{}, err // no answer at all: the next attempt asks again, under the same lease
+		return Reply{}, err // no answer: the next attempt calls the model again, under the same lease
 	}
-	// This is Anthropic's answer; other vendors' usage is taken as it is, too.
+	// This is Anthropic's answer. The usage of other vendors can be passed on unchanged, too.
 	var answer struct {
 		Content json.RawMessage `json:"content"`
 		Usage   json.RawMessage `json:"usage"`
@@ -78,9 +77,8 @@ func (a *Activities) Reply(ctx context.Context, conversation string) (Reply, err
 	}
 	switch err := a.post(ctx, path+"/"+begun.Reply+"/end", "", end, &ended); {
 	case errors.As(err, new(*problem)) && err.(*problem).Code == "reply_ended":
-		// An earlier attempt ended it and died before it could say how. If it brought no answer, the next call gets
-		// one.
-		return a.asItIs(ctx, conversation)
+		// An earlier attempt ended the reply and died before it could return.
+		return a.answered(ctx, conversation)
 	case err != nil:
 		return Reply{}, err
 	}
@@ -92,8 +90,8 @@ func (a *Activities) Reply(ctx context.Context, conversation string) (Reply, err
 	return reply, nil
 }
 
-// asItIs looks whether the last message is an answer.
-func (a *Activities) asItIs(ctx context.Context, conversation string) (Reply, error) {
+// answered reports whether the last message is an answer. If not, the next model call gets one.
+func (a *Activities) answered(ctx context.Context, conversation string) (Reply, error) {
 	var now Context
 	if err := a.send(ctx, http.MethodGet, "/v1/conversations/"+url.PathEscape(conversation)+"/context", "", nil,
 		&now); err != nil {

@@ -2,40 +2,39 @@ package main
 
 import (
 	"fmt"
+	"precis"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-
-	"precis"
 )
 
-// maxTries is how often one answer is asked for: a context that does not fit even after two compactions never will.
+// maxTries bounds the model calls for one answer: a context that does not fit after two compactions never will.
 const maxTries = 3
 
-// The names by which the user's program and the workflow meet.
+// The names that the user's program and the workflow share.
 const (
-	// AnswerUpdate has the agent answer what the user appended last, and ends when it has.
+	// AnswerUpdate has the agent answer the last message of the user, and completes when it has.
 	AnswerUpdate = "answer"
 	// HangUpSignal ends the agent.
 	HangUpSignal = "hang-up"
 )
 
-// Agent is what the workflow starts with. What is said stays in precis: only ids and numbers pass through Temporal.
+// Agent is what the workflow starts with. Messages stay in precis: only ids and numbers pass through Temporal.
 type Agent struct {
-	// Tenant and Conversation name the conversation, which is there already.
+	// Tenant and Conversation name the conversation, which exists already.
 	Tenant       string `json:"tenant"`
 	Conversation string `json:"conversation"`
 }
 
-// Answered tells of one answer.
+// Answered is the result of AnswerUpdate.
 type Answered struct {
-	// Compactions are what became of those that it took.
+	// Compactions are the results of the compactions before the answer.
 	Compactions []precis.Result `json:"compactions,omitempty"`
 }
 
-// AgentWorkflow answers the user's messages, one after another, until the user hangs up. It looks to its own context:
-// when precis says that it is full, or the model does, the conversation is compacted as a child of this workflow.
+// AgentWorkflow answers the user's messages, one after another, until the user hangs up. When precis or the model says
+// that the context is full, the workflow compacts the conversation as its child.
 func AgentWorkflow(ctx workflow.Context, agent Agent) error {
 	turn := workflow.NewMutex(ctx)
 	err := workflow.SetUpdateHandler(ctx, AnswerUpdate, func(ctx workflow.Context) (Answered, error) {
@@ -64,7 +63,7 @@ func (agent Agent) answer(ctx workflow.Context) (answered Answered, err error) {
 			return answered, err
 		}
 		if reply.Due {
-			// Between two replies, never within one. If somebody else's compaction is under way, this waits for that.
+			// Between two replies, never within one. If another compaction is running, this waits for its end.
 			done, err := precis.Compact(ctx, precis.Request{Tenant: agent.Tenant, Conversation: agent.Conversation})
 			if err != nil {
 				return answered, err

@@ -9,10 +9,10 @@ import (
 	"net/http"
 )
 
-// api is the HTTP API: its address, and a key, "" where it asks for none.
+// api is precis's HTTP API: its address, and a key, "" if it needs none.
 type api struct{ url, key string }
 
-// problem is what a failed call is answered with.
+// problem is the answer to a request that failed.
 type problem struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
@@ -24,7 +24,7 @@ func (p api) post(ctx context.Context, path, idempotencyKey string, in, out any)
 	return p.send(ctx, http.MethodPost, path, idempotencyKey, in, out)
 }
 
-// send calls precis and reads the answer. What precis refuses is a *problem.
+// send makes a request and reads the answer. A request that precis refuses gives a *problem.
 func (p api) send(ctx context.Context, method, path, idempotencyKey string, in, out any) error {
 	var body io.Reader = http.NoBody
 	if in != nil {
@@ -51,7 +51,7 @@ func (p api) send(ctx context.Context, method, path, idempotencyKey string, in, 
 	}
 	if status >= http.StatusBadRequest {
 		refused := &problem{Code: fmt.Sprintf("status %d", status)}
-		_ = json.Unmarshal(got, refused) // a proxy in between may answer something else
+		_ = json.Unmarshal(got, refused) // a proxy in between may answer in another form
 		return refused
 	}
 	return json.Unmarshal(got, out)

@@ -1,8 +1,8 @@
-// Command childworkflow is an agent that is a Temporal workflow of its own, and has its context compacted by precis
-// as a child of that workflow. It takes the user's messages from standard input, one a line. The README tells more.
+// Command childworkflow is an agent that is a Temporal workflow, and has its context compacted by precis as a child of
+// that workflow. It reads the user's messages from standard input, a message a line; README.md says how to run it.
 //
 //	agent.go       the workflow
-//	activities.go  one call of the model
+//	activities.go  a model call
 //	api.go         the HTTP API
 //	main.go        the user, and the worker that executes the workflow
 package main
@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strconv"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -25,34 +26,38 @@ import (
 
 const taskQueue = "example-agent"
 
-// options are the program's, from the environment.
+// options are those of the program.
 type options struct {
 	api api
-	// tenant is the key's.
+	// tenant owns the API key.
 	tenant string
-	// vendor is the base URL of Anthropic's API, vendorKey its key, model the model's name and window its window in
-	// tokens, 0: what precis knows of it.
+	// vendor is the base URL of Anthropic's API, vendorKey its key, model the model's name and window its context window
+	// in tokens, 0 for what precis knows of the model.
 	vendor, vendorKey, model string
 	window                   int
 	temporal                 client.Options
 }
 
 func main() {
-	o := options{
+	if err := run(context.Background(), optionsFromEnvironment(), os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "childworkflow:", err)
+		os.Exit(1)
+	}
+}
+
+func optionsFromEnvironment() options {
+	window, _ := strconv.Atoi(os.Getenv("CONTEXT_WINDOW"))
+	return options{
 		api:    api{url: env("PRECIS_URL", "http://127.0.0.1:8700"), key: os.Getenv("PRECIS_KEY")},
 		tenant: env("PRECIS_TENANT", "default"),
 		vendor: env("ANTHROPIC_BASE_URL", "https://api.anthropic.com"), vendorKey: os.Getenv("ANTHROPIC_API_KEY"),
-		model: env("MODEL", "claude-sonnet-4-5"),
+		model: env("MODEL", "claude-sonnet-4-5"), window: window,
 		temporal: client.Options{
 			HostPort: env("TEMPORAL_ADDRESS", "127.0.0.1:7233"), Namespace: env("TEMPORAL_NAMESPACE", "default"),
 			// The SDK's own logger writes everything to standard output, where the answers go.
 			Logger: log.NewStructuredLogger(slog.New(slog.NewTextHandler(os.Stderr,
 				&slog.HandlerOptions{Level: slog.LevelWarn}))),
 		},
-	}
-	if err := run(context.Background(), o, os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "childworkflow:", err)
-		os.Exit(1)
 	}
 }
 
@@ -78,7 +83,7 @@ func run(ctx context.Context, o options, in io.Reader, out io.Writer) error {
 	}
 	defer w.Stop()
 
-	// The agent starts its compactions itself: precis is not to.
+	// The agent starts its compactions itself, so precis does not.
 	var conversation struct{ ID string }
 	err = o.api.post(ctx, "/v1/conversations", "", map[string]any{
 		"format": "anthropic", "model": map[string]any{
@@ -112,10 +117,10 @@ func run(ctx context.Context, o options, in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// talk appends what the user says, has it answered and prints the answer.
-func (o options) talk(ctx context.Context, c client.Client, agent, conversation, says string, out io.Writer) error {
+// talk appends a message of the user, has it answered and prints the answer.
+func (o options) talk(ctx context.Context, c client.Client, agent, conversation, line string, out io.Writer) error {
 	path := "/v1/conversations/" + conversation
-	message := map[string]any{"role": "user", "content": says}
+	message := map[string]any{"role": "user", "content": line}
 	if err := o.api.post(ctx, path+"/messages", "", map[string]any{"messages": []any{message}},
 		&struct{}{}); err != nil {
 		return err
