@@ -80,7 +80,7 @@ func (a *Activities) ask(ctx context.Context, w writing, prompt pipeline.Prompt)
 			return kept, fmt.Errorf("read the kept answer: %w", err)
 		}
 		w.notes.AnswerReused = true
-		w.at.artifact("answer", store.Hash(sha256.Sum256(earlier)).String())
+		w.at.artifact(contract.ArtifactAnswer, store.Hash(sha256.Sum256(earlier)).String())
 		return kept, kept.err()
 	}
 
@@ -149,7 +149,7 @@ func (a *Activities) recall(ctx context.Context, at *attempt) (recordedAnswer, e
 		if err := json.Unmarshal(data, &answer); err != nil {
 			return answer, fmt.Errorf("read the recorded answer: %w", err)
 		}
-		at.artifact("answer", e.Answer)
+		at.artifact(contract.ArtifactAnswer, e.Answer)
 		return answer, answer.err()
 	}
 	if kind, message := rec.failure(); kind != "" {
@@ -193,7 +193,7 @@ func (a *Activities) book(ctx context.Context, at *attempt, booked modelcalls.Ca
 		}
 		return sha, err
 	})
-	at.artifact("answer", sha)
+	at.artifact(contract.ArtifactAnswer, sha)
 	return err
 }
 

@@ -28,7 +28,7 @@ type attempt struct {
 	// reused reports that an earlier attempt at this call had left its result.
 	reused bool
 	// artifacts are the references that the attempt notes, by role.
-	artifacts map[string]string
+	artifacts map[contract.ArtifactKind]string
 
 	// original is the run that this one replays, nil: none. record is what the original recorded of this call, set in
 	// replays from the record only.
@@ -38,12 +38,12 @@ type attempt struct {
 }
 
 // artifact notes a reference; an empty one is left out.
-func (at *attempt) artifact(role, sha string) {
+func (at *attempt) artifact(role contract.ArtifactKind, sha string) {
 	if sha == "" {
 		return
 	}
 	if at.artifacts == nil {
-		at.artifacts = map[string]string{}
+		at.artifacts = map[contract.ArtifactKind]string{}
 	}
 	at.artifacts[role] = sha
 }
@@ -129,9 +129,9 @@ func guarded[R any](ctx context.Context, a *Activities, at *attempt,
 // kept is a stage's result as it is stored, with what the attempt that left it had noted. An attempt that finds it
 // after a crash takes over both, so that the record is complete.
 type kept struct {
-	Result    json.RawMessage   `json:"result"`
-	Artifacts map[string]string `json:"artifacts,omitempty"`
-	Numbers   json.RawMessage   `json:"numbers,omitempty"`
+	Result    json.RawMessage                  `json:"result"`
+	Artifacts map[contract.ArtifactKind]string `json:"artifacts,omitempty"`
+	Numbers   json.RawMessage                  `json:"numbers,omitempty"`
 }
 
 // once returns the result that an earlier attempt at this call left, or does the work and stores its result before it

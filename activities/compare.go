@@ -170,7 +170,10 @@ func jsonText(v any) string {
 }
 
 // comparedRoles are the artifacts of an attempt that are compared, in the order in which a stage writes them.
-var comparedRoles = []string{"plan", "input", "omitted", "answer", "verification", "summary", "native", "context"}
+var comparedRoles = []contract.ArtifactKind{
+	contract.ArtifactPlan, contract.ArtifactInput, contract.ArtifactOmitted, contract.ArtifactAnswer,
+	contract.ArtifactVerification, contract.ArtifactSummary, contract.ArtifactNative, contract.ArtifactContext,
+}
 
 // compareArtifacts compares the attempt's artifacts with those of the original.
 func (a *Activities) compareArtifacts(ctx context.Context, at *attempt) error {
@@ -179,18 +182,18 @@ func (a *Activities) compareArtifacts(ctx context.Context, at *attempt) error {
 		if was == is || was == "" && at.record.kept == nil {
 			continue
 		}
-		d := wire.RunDifference{What: role, Recorded: "nothing", Replayed: "nothing"}
+		d := wire.RunDifference{What: string(role), Recorded: "nothing", Replayed: "nothing"}
 		if was != "" && is != "" {
 			old, err := a.Store.Artifacts.Get(ctx, at.ref.Tenant, was)
 			if err != nil {
-				return errPruned(at.record.original, "its "+role, err)
+				return errPruned(at.record.original, "its "+string(role), err)
 			}
 			now, err := a.Store.Artifacts.Get(ctx, at.ref.Tenant, is)
 			if err != nil {
 				return err
 			}
 			d.At, d.Message, d.Recorded, d.Replayed = part(old, now)
-			if role != "context" {
+			if role != contract.ArtifactContext {
 				d.Message = 0
 			}
 		} else if was != "" {
@@ -235,9 +238,6 @@ func around(text []byte, at int) string {
 	return out
 }
 
-// roleDifference is the role of an attempt's differences.
-const roleDifference = "difference"
-
 // keepDifferences stores the differences as an artifact, since their excerpts are text of the conversation.
 func (a *Activities) keepDifferences(ctx context.Context, at *attempt) error {
 	if len(at.differences) == 0 {
@@ -254,8 +254,8 @@ func (a *Activities) keepDifferences(ctx context.Context, at *attempt) error {
 	if err != nil {
 		return fmt.Errorf("encode the differences: %w", err)
 	}
-	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(at.ref), roleDifference, data)
-	at.artifact(roleDifference, artifact.SHA256)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(at.ref), contract.ArtifactDifference, data)
+	at.artifact(contract.ArtifactDifference, artifact.SHA256)
 	return err
 }
 
@@ -264,7 +264,7 @@ func (a *Activities) differencesOf(ctx context.Context, run runs.Run) ([]wire.Ru
 	var all []wire.RunDifference
 	seen := map[int]bool{}
 	for _, s := range run.Attempts {
-		sha := s.Artifacts[roleDifference]
+		sha := s.Artifacts[contract.ArtifactDifference]
 		if sha == "" || seen[s.Call] {
 			continue
 		}

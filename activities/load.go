@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store/contexts"
-	"precis/internal/store/runs"
 	"precis/pipeline"
 )
 
@@ -16,7 +16,7 @@ import (
 func (a *Activities) load(ctx context.Context, at *attempt, upTo int64, beneath bool) (conversation.View, error) {
 	switch {
 	case at.record != nil:
-		return a.loadState(ctx, at, at.record.artifact(runs.RoleState), beneath)
+		return a.loadState(ctx, at, at.record.artifact(contract.ArtifactSnapshot), beneath)
 	case at.run.Replay.Live:
 		return a.loadState(ctx, at, at.original.FirstState(), beneath)
 	}
@@ -54,7 +54,7 @@ func (a *Activities) loadState(ctx context.Context, at *attempt, sha string, ben
 	if err != nil {
 		return conversation.View{}, errPruned(original, "a part of the conversation", err)
 	}
-	at.artifact(runs.RoleState, sha)
+	at.artifact(contract.ArtifactSnapshot, sha)
 	settings := at.run.Settings
 	if len(settings) == 0 {
 		settings = state.Settings

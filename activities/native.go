@@ -167,15 +167,15 @@ func (a *Activities) nativeSummary(ctx context.Context, w writing) (contract.Sum
 			return result, err
 		}
 	}
-	blocks, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), "native", answer.Native)
+	blocks, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), contract.ArtifactNative, answer.Native)
 	if err != nil {
 		return result, err
 	}
-	uses, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), "native_use", use.JSON())
+	uses, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), contract.ArtifactNativeUse, use.JSON())
 	if err != nil {
 		return result, err
 	}
-	w.at.artifact("native", blocks.SHA256)
+	w.at.artifact(contract.ArtifactNative, blocks.SHA256)
 	w.notes.NativeForm, w.notes.NativeTokens = string(form), use.Tokens
 	result.Native, result.NativeUse = blocks.SHA256, uses.SHA256
 	return result, nil

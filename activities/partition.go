@@ -86,11 +86,11 @@ func (a *Activities) partition(ctx context.Context, at *attempt, req contract.Pa
 	if err != nil {
 		return contract.PartitionResult{}, fmt.Errorf("encode the plan: %w", err)
 	}
-	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), "plan", data)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), contract.ArtifactPlan, data)
 	if err != nil {
 		return contract.PartitionResult{}, err
 	}
-	at.artifact("plan", artifact.SHA256)
+	at.artifact(contract.ArtifactPlan, artifact.SHA256)
 	return contract.PartitionResult{
 		Nothing: part.Nothing, Plan: artifact.SHA256, Summarize: len(p.Summarize), Tail: len(p.Tail),
 		CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, Warnings: len(p.Warnings),

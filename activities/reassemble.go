@@ -178,11 +178,11 @@ func (a *Activities) build(ctx context.Context, b building, summary string) (con
 	if facts.Context, err = a.keepContext(ctx, req, view, after); err != nil {
 		return result, err
 	}
-	facts.Snapshot = b.at.artifacts[runs.RoleState] // verify builds the context again from it
+	facts.Snapshot = b.at.artifacts[contract.ArtifactSnapshot] // verify builds the context again from it
 	if marker.Native != "" {
 		facts.Mode = pipeline.ModeBeta
 	}
-	b.at.artifact("context", facts.Context)
+	b.at.artifact(contract.ArtifactContext, facts.Context)
 	due := due(b.run, view, before)
 	if b.run.ReplayOf != "" && !b.run.Replay.Apply {
 		return a.compareOnly(ctx, b.at, marker, facts, result, due)
@@ -257,7 +257,7 @@ func (a *Activities) summaryMessage(ctx context.Context, b building, marker *mar
 		b.notes.LookAhead = &appended
 	}
 	text := conversation.SummaryText(view, b.whole, *marker, draft, summary)
-	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), "summary", []byte(text))
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), contract.ArtifactSummary, []byte(text))
 	marker.Summary, marker.SummaryTokens, marker.Draft = artifact.SHA256, pipeline.EstimateText(text), draft.JSON()
 	return text, err
 }
@@ -304,7 +304,7 @@ func (a *Activities) keepContext(ctx context.Context, req contract.ReassembleReq
 	if err != nil {
 		return "", err
 	}
-	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), "context", written)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(req.Ref), contract.ArtifactContext, written)
 	return artifact.SHA256, err
 }
 

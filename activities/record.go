@@ -94,7 +94,7 @@ func lastAttempt(r runs.Run, stage contract.Stage, call int) *runs.Attempt {
 }
 
 // artifact returns the reference that the original noted, "": none.
-func (r *record) artifact(role string) string {
+func (r *record) artifact(role contract.ArtifactKind) string {
 	if r.kept != nil && r.kept.Artifacts[role] != "" {
 		return r.kept.Artifacts[role]
 	}

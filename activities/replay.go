@@ -88,7 +88,7 @@ func (a *Activities) compareRecorded(ctx context.Context, req contract.FinishReq
 		}
 		seen[s.Call] = true
 		c.Steps++
-		if s.Artifacts["answer"] != "" {
+		if s.Artifacts[contract.ArtifactAnswer] != "" {
 			c.Answers++
 		}
 	}
@@ -174,7 +174,7 @@ func (a *Activities) compareLive(ctx context.Context, original, run runs.Run,
 // summaryOf is the summary that a run's summarizer wrote and the checks completed, "" when there is none any more.
 func (a *Activities) summaryOf(ctx context.Context, run runs.Run) (string, error) {
 	for i := len(run.Attempts) - 1; i >= 0; i-- {
-		sha := run.Attempts[i].Artifacts["summary"]
+		sha := run.Attempts[i].Artifacts[contract.ArtifactSummary]
 		if run.Attempts[i].Stage != contract.StageSummarize || sha == "" {
 			continue
 		}
@@ -193,7 +193,7 @@ func (a *Activities) compared(ctx context.Context, original, run runs.Run) ([]pi
 	var p plan
 	for _, r := range []runs.Run{original, run} {
 		for i := len(r.Attempts) - 1; i >= 0; i-- {
-			sha := r.Attempts[i].Artifacts["plan"]
+			sha := r.Attempts[i].Artifacts[contract.ArtifactPlan]
 			if sha == "" {
 				continue
 			}

@@ -214,11 +214,11 @@ func tooLarge(s pipeline.Summarizer, tokens int) error {
 
 // keepInput stores the prepared request and returns its hash.
 func (a *Activities) keepInput(ctx context.Context, at *attempt, body []byte) (string, error) {
-	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(at.ref), "input", body)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(at.ref), contract.ArtifactInput, body)
 	if err != nil {
 		return "", err
 	}
-	at.artifact("input", artifact.SHA256)
+	at.artifact(contract.ArtifactInput, artifact.SHA256)
 	return artifact.SHA256, nil
 }
 
@@ -231,10 +231,10 @@ func (a *Activities) keepOmissions(ctx context.Context, at *attempt, s pipeline.
 	if err != nil {
 		return fmt.Errorf("encode the list of omissions: %w", err)
 	}
-	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(at.ref), "omitted", data)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(at.ref), contract.ArtifactOmitted, data)
 	if err != nil {
 		return err
 	}
-	at.artifact("omitted", artifact.SHA256)
+	at.artifact(contract.ArtifactOmitted, artifact.SHA256)
 	return nil
 }

@@ -144,11 +144,11 @@ func (a *Activities) accept(ctx context.Context, w writing, answer pipeline.Answ
 	if err != nil {
 		return result, fmt.Errorf("encode the verification: %w", err)
 	}
-	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(w.at.ref), "verification", details)
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(w.at.ref), contract.ArtifactVerification, details)
 	if err != nil {
 		return result, err
 	}
-	w.at.artifact("verification", artifact.SHA256)
+	w.at.artifact(contract.ArtifactVerification, artifact.SHA256)
 	return a.keepSummary(ctx, w, text, runs.Facts{
 		Summarizer: w.req.Summarizer.String(), Rung: w.req.Rung, PromptName: prompt.Name, PromptVersion: prompt.Version,
 		Mode: mode, Verification: verification,
@@ -163,11 +163,11 @@ func userMessagesBudget(view conversation.View) int { return view.Settings.Summa
 func (a *Activities) keepSummary(ctx context.Context, w writing, text string, facts runs.Facts,
 	result contract.SummarizeResult,
 ) (contract.SummarizeResult, error) {
-	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(w.at.ref), "summary_text", []byte(text))
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(w.at.ref), contract.ArtifactSummaryText, []byte(text))
 	if err != nil {
 		return result, err
 	}
-	w.at.artifact("summary", artifact.SHA256)
+	w.at.artifact(contract.ArtifactSummary, artifact.SHA256)
 	if err := a.Store.Runs.RecordFacts(ctx, runOf(w.at.ref), facts); err != nil {
 		return result, err
 	}

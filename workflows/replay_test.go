@@ -117,7 +117,7 @@ func sql(t *testing.T, s *scenario.System, statement string, args ...any) {
 // What was changed in a record since shows at the stage that it was changed in, whatever follows from it.
 func TestReplayFindsTheFirstDifference(t *testing.T) {
 	t.Parallel()
-	artifact := func(t *testing.T, s *scenario.System, run runs.Run, kind, text string) string {
+	artifact := func(t *testing.T, s *scenario.System, run runs.Run, kind contract.ArtifactKind, text string) string {
 		a, err := s.Store.Artifacts.Put(t.Context(),
 			store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation},
 			kind, []byte(text))
@@ -164,7 +164,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 		{
 			name: "another plan", change: func(t *testing.T, s *scenario.System, run runs.Run) {
 				for _, step := range run.Attempts {
-					if sha := step.Artifacts["plan"]; sha != "" {
+					if sha := step.Artifacts[contract.ArtifactPlan]; sha != "" {
 						plan, err := s.Store.Artifacts.Get(t.Context(), scenario.Tenant, sha)
 						if err != nil {
 							t.Fatal(err)
@@ -546,7 +546,8 @@ func TestLiveReplayIsApplied(t *testing.T) {
 			},
 		},
 		{
-			name: "another compaction since", first: refused, was: precis.OutcomeApplied, want: precis.OutcomeSuperseded,
+			name: "another compaction since", first: refused, was: precis.OutcomeApplied,
+			want: precis.OutcomeSuperseded,
 			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
 				if _, err := s.Store.Markers.Report(t.Context(), ref,
 					markers.Reported{

@@ -102,8 +102,11 @@ func TestEncodeAsTheStandardLibrary(t *testing.T) {
 		v := runreport.Of(runs.Run{
 			Ref: store.RunRef{ID: text}, Focus: text, Reason: text,
 			Trigger: json.RawMessage(`{"used":` + string(encoded(t, at)) + `}`), Versions: raw,
-			Created:  time.Unix(at%4_000_000_000, 0).UTC(),
-			Attempts: []runs.Attempt{{Stage: contract.Stage(text), Numbers: raw, Artifacts: map[string]string{text: "x", "a": text}}},
+			Created: time.Unix(at%4_000_000_000, 0).UTC(),
+			Attempts: []runs.Attempt{{
+				Stage: contract.Stage(text), Numbers: raw,
+				Artifacts: map[contract.ArtifactKind]string{contract.ArtifactKind(text): "x", "a": text},
+			}},
 		})
 		v.RunTexts = &wire.RunTexts{Prompts: []wire.RunPrompted{{System: text}}, Summary: text}
 		var want bytes.Buffer

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"precis/internal/contract"
 	"precis/internal/store"
 	"precis/internal/store/conversations"
 	"precis/internal/store/retention"
@@ -23,12 +24,12 @@ type PruneKind string
 const PruneToolResults PruneKind = "tool-results"
 
 // pruneKinds are the kinds, and the artifacts that each stands for.
-var pruneKinds = map[PruneKind][]string{
-	"answers":        {"answer"},
-	"contexts":       {"context"},
-	"inputs":         {"input"},
-	"prompts":        {"input", "request"},
-	"reports":        {"verification", "omitted", "comparison"},
+var pruneKinds = map[PruneKind][]contract.ArtifactKind{
+	"answers":        {contract.ArtifactAnswer},
+	"contexts":       {contract.ArtifactContext},
+	"inputs":         {contract.ArtifactInput},
+	"prompts":        {contract.ArtifactInput, contract.ArtifactRequest},
+	"reports":        {contract.ArtifactVerification, contract.ArtifactOmitted, contract.ArtifactComparison},
 	PruneToolResults: nil,
 }
 

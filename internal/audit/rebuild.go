@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store"
 	"precis/internal/store/contexts"
@@ -211,8 +212,8 @@ func checkSummary(ctx context.Context, s *store.Store, run runs.Run, m markers.M
 // summaryStep is the last step that wrote a summary, and what it wrote.
 func summaryStep(run runs.Run) (call int, sha string) {
 	for _, s := range run.Attempts {
-		if s.Stage == "summarise" && s.Artifacts["summary"] != "" && s.ErrorKind == "" {
-			call, sha = s.Call, s.Artifacts["summary"]
+		if s.Stage == contract.StageSummarize && s.Artifacts[contract.ArtifactSummary] != "" && s.ErrorKind == "" {
+			call, sha = s.Call, s.Artifacts[contract.ArtifactSummary]
 		}
 	}
 	return call, sha
@@ -262,8 +263,8 @@ func planOf(ctx context.Context, s *store.Store, run runs.Run) (plan, error) {
 	var p plan
 	sha := ""
 	for _, step := range run.Attempts {
-		if step.Artifacts["plan"] != "" {
-			sha = step.Artifacts["plan"]
+		if step.Artifacts[contract.ArtifactPlan] != "" {
+			sha = step.Artifacts[contract.ArtifactPlan]
 		}
 	}
 	if sha == "" {

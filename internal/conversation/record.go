@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"precis/internal/contract"
 	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -19,7 +20,9 @@ func EncodeContext(v View, c pipeline.Context) ([]byte, error) {
 
 // KeepState keeps what a view was made of beside the messages, for a run that works on it, and gives the references by
 // what they are.
-func KeepState(ctx context.Context, s *store.Store, run store.RunRef, v View) (map[string]string, error) {
+func KeepState(ctx context.Context, s *store.Store, run store.RunRef,
+	v View,
+) (map[contract.ArtifactKind]string, error) {
 	settings, err := json.Marshal(v.Settings)
 	if err != nil {
 		return nil, fmt.Errorf("encode the settings: %w", err)

@@ -49,7 +49,8 @@ func TestJSON(t *testing.T) {
 			Stage: "summarise", Call: 5, Attempt: 2, Rung: "shorter_output", Summarizer: "anthropic/claude-sonnet-5-5",
 			Outcome: contract.AttemptFailed, ErrorKind: pipeline.OutputTooLong, Message: "cut off", Next: "half_input",
 			Worker: "1@host", Started: at(2), Took: 1500 * time.Millisecond,
-			Numbers: json.RawMessage(`{"input_tokens": 100}`), Artifacts: map[string]string{"answer": "abc"},
+			Numbers:   json.RawMessage(`{"input_tokens": 100}`),
+			Artifacts: map[contract.ArtifactKind]string{"answer": "abc"},
 		}},
 	}
 	begun := runs.Run{

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"precis/internal/api/wire"
+	"precis/internal/contract"
 	"precis/internal/store"
 	"precis/internal/store/runs"
 	"precis/pipeline"
@@ -67,7 +68,7 @@ func (l *loader) artifact(ctx context.Context, sha string) ([]byte, error) {
 }
 
 func (l *loader) step(ctx context.Context, step runs.Attempt, want Include) error {
-	read := func(wanted bool, role string, take func(data []byte) error) error {
+	read := func(wanted bool, role contract.ArtifactKind, take func(data []byte) error) error {
 		sha := step.Artifacts[role]
 		if !wanted || sha == "" {
 			return nil
@@ -82,8 +83,8 @@ func (l *loader) step(ctx context.Context, step runs.Attempt, want Include) erro
 		return nil
 	}
 	return errors.Join(
-		read(want.Prompts, "input", func(data []byte) error { return l.prompt(step, data) }),
-		read(want.Omitted, "omitted", func(data []byte) error {
+		read(want.Prompts, contract.ArtifactInput, func(data []byte) error { return l.prompt(step, data) }),
+		read(want.Omitted, contract.ArtifactOmitted, func(data []byte) error {
 			o := wire.RunOmitted{Call: step.Call, Summarizer: step.Summarizer}
 			if err := json.Unmarshal(data, &o.Messages); err != nil {
 				return err
@@ -91,11 +92,11 @@ func (l *loader) step(ctx context.Context, step runs.Attempt, want Include) erro
 			l.texts.Omitted = append(l.texts.Omitted, o)
 			return nil
 		}),
-		read(want.Summary, "verification", func(data []byte) error {
+		read(want.Summary, contract.ArtifactVerification, func(data []byte) error {
 			l.texts.Checked = &wire.Verification{}
 			return json.Unmarshal(data, l.texts.Checked)
 		}),
-		read(want.Answers, "answer", func(data []byte) error { return l.answer(step, data) }),
+		read(want.Answers, contract.ArtifactAnswer, func(data []byte) error { return l.answer(step, data) }),
 	)
 }
 

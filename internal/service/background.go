@@ -12,7 +12,6 @@ import (
 	"precis/internal/store"
 	"precis/internal/store/breakers"
 	"precis/internal/store/markers"
-	"precis/internal/store/runs"
 	"precis/internal/store/triggers"
 	"precis/internal/telemetry"
 	"precis/pipeline"
@@ -121,7 +120,7 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 		}
 		summary, appended := whole.LookAhead(marker, string(raw))
 		text = conversation.SummaryText(view, whole, marker, draft, summary)
-		artifact, err := s.Store.Artifacts.Put(ctx, ref, "summary", []byte(text))
+		artifact, err := s.Store.Artifacts.Put(ctx, ref, contract.ArtifactSummary, []byte(text))
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +164,7 @@ func (s *Service) record(ctx context.Context, run store.RunRef, view conversatio
 	if err != nil {
 		return err
 	}
-	artifact, err := s.Store.Artifacts.Put(ctx, view.Conversation.Ref, "context", written)
+	artifact, err := s.Store.Artifacts.Put(ctx, view.Conversation.Ref, contract.ArtifactContext, written)
 	if err != nil {
 		return err
 	}
@@ -173,7 +172,7 @@ func (s *Service) record(ctx context.Context, run store.RunRef, view conversatio
 	if err != nil {
 		return err
 	}
-	how.Context, how.Snapshot = artifact.SHA256, refs[runs.RoleState]
+	how.Context, how.Snapshot = artifact.SHA256, refs[contract.ArtifactSnapshot]
 	how.Numbers, err = json.Marshal(numbers)
 	return err
 }

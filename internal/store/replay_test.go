@@ -210,15 +210,15 @@ func TestLiveViewAt(t *testing.T) {
 	run := request(t, s, ref)
 	keep := func(v contexts.Source) contexts.Snapshot {
 		refs, err := s.Contexts.KeepSnapshot(t.Context(), run.Ref, v, json.RawMessage(`{"digest":"never"}`))
-		if err != nil || refs[runs.RoleState] == "" || refs["system"] == "" {
+		if err != nil || refs[contract.ArtifactSnapshot] == "" || refs["system"] == "" {
 			t.Fatalf("%v, %v", refs, err)
 		}
 		if again, err := s.Contexts.KeepSnapshot(t.Context(), run.Ref, v,
 			json.RawMessage(`{"digest":"never"}`)); err != nil ||
-			again[runs.RoleState] != refs[runs.RoleState] {
+			again[contract.ArtifactSnapshot] != refs[contract.ArtifactSnapshot] {
 			t.Fatalf("%v, %v", again, err)
 		}
-		state, err := s.Contexts.Snapshot(t.Context(), ref.Tenant, refs[runs.RoleState])
+		state, err := s.Contexts.Snapshot(t.Context(), ref.Tenant, refs[contract.ArtifactSnapshot])
 		if err != nil {
 			t.Fatal(err)
 		}

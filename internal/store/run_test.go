@@ -292,12 +292,12 @@ func TestSteps(t *testing.T) {
 	record(storeruns.Attempt{
 		Stage: "trigger", Call: 1, Attempt: 1, Outcome: contract.AttemptFailed, ErrorKind: pipeline.Timeout,
 		Message: "late\x00", Took: 1500 * time.Millisecond, Numbers: json.RawMessage(`{"b":2}`),
-		Artifacts: map[string]string{"prompt": "aa"},
+		Artifacts: map[contract.ArtifactKind]string{"prompt": "aa"},
 	})
 	record(storeruns.Attempt{Stage: "trigger", Call: 1, Attempt: 2, Outcome: contract.AttemptStarted})
 	record(storeruns.Attempt{
 		Stage: "trigger", Call: 2, Attempt: 1, Outcome: contract.AttemptOK,
-		Artifacts: map[string]string{"answer": "bb"},
+		Artifacts: map[contract.ArtifactKind]string{"answer": "bb"},
 	})
 	if err := s.Attempts.NoteNext(t.Context(), r.Ref, "trigger", 1, "next_summarizer", ""); err != nil {
 		t.Fatal(err)
@@ -312,7 +312,7 @@ func TestSteps(t *testing.T) {
 	want := storeruns.Attempt{
 		Stage: "trigger", Call: 1, Attempt: 1, Rung: "first", Outcome: contract.AttemptFailed,
 		ErrorKind: pipeline.Timeout, Message: "late�", Worker: "w1", Started: began, Took: 1500 * time.Millisecond,
-		Numbers: json.RawMessage(`{"a": 1, "b": 2}`), Artifacts: map[string]string{"prompt": "aa"},
+		Numbers: json.RawMessage(`{"a": 1, "b": 2}`), Artifacts: map[contract.ArtifactKind]string{"prompt": "aa"},
 	}
 	if diff := cmp.Diff(want, got.Attempts[0]); diff != "" {
 		t.Error(diff)
@@ -321,7 +321,8 @@ func TestSteps(t *testing.T) {
 		s.Started.IsZero() || s.Took != 0 {
 		t.Errorf("%+v", s)
 	}
-	if s := got.Attempts[2]; s.Call != 2 || s.Outcome != contract.AttemptOK || s.Artifacts["answer"] != "bb" {
+	if s := got.Attempts[2]; s.Call != 2 || s.Outcome != contract.AttemptOK ||
+		s.Artifacts[contract.ArtifactAnswer] != "bb" {
 		t.Errorf("%+v", s)
 	}
 	for _, step := range []storeruns.Attempt{

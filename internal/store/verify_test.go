@@ -156,21 +156,22 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	}
 	step := runs.Attempt{
 		Stage: "summarise", Call: 1, Attempt: 1, Rung: "first", Summarizer: "self", Outcome: contract.AttemptOK,
-		Worker: "w", Numbers: []byte(`{"tokens":3}`), Artifacts: map[string]string{"answer": answer}, Took: time.Second,
+		Worker: "w", Numbers: []byte(`{"tokens":3}`), Artifacts: map[contract.ArtifactKind]string{"answer": answer}, Took: time.Second,
 	}
 	if err := s.Attempts.Record(ctx, r.Ref, step); err != nil {
 		t.Fatal(err)
 	}
-	context, err := s.Artifacts.Put(ctx, ref, "context", []byte("the context of "+id))
+	context, err := s.Artifacts.Put(ctx, ref, contract.ArtifactContext, []byte("the context of "+id))
 	if err != nil {
 		t.Fatal(err)
 	}
 	facts := runs.Facts{
 		Summarizer: "self", Rung: "first", PromptName: "p", PromptVersion: "1", Mode: "explicit",
-		Context: context.SHA256, Snapshot: context.SHA256, Verification: []byte(`{"misattributed":0}`), Numbers: []byte(`{"omitted":0}`),
+		Context: context.SHA256, Snapshot: context.SHA256, Verification: []byte(`{"misattributed":0}`),
+		Numbers: []byte(`{"omitted":0}`),
 	}
 	marker := plan(t, s, ref, 4, "the summary of "+id)
-	native, err := s.Artifacts.Put(ctx, ref, "native", []byte("the vendor's own of "+id))
+	native, err := s.Artifacts.Put(ctx, ref, contract.ArtifactNative, []byte("the vendor's own of "+id))
 	if err != nil {
 		t.Fatal(err)
 	}

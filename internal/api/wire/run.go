@@ -98,20 +98,20 @@ type RunUsage struct {
 type RunStep struct {
 	_ struct{} `doc:"One attempt at one stage."`
 
-	Stage      string                  `json:"stage"`
-	Call       int                     `json:"call" doc:"Counts the stages that the run executed, from 1."`
-	Attempt    int                     `json:"attempt" doc:"Counts the attempts at one call, from 1."`
-	Rung       string                  `json:"rung" doc:"The fallback that led to the attempt, or first."`
-	Summarizer string                  `json:"summarizer"`
-	Outcome    contract.AttemptOutcome `json:"outcome"`
-	ErrorKind  pipeline.ErrorKind      `json:"error_kind"`
-	Message    string                  `json:"message" doc:"The error, in one sentence."`
-	Started    time.Time               `json:"started"`
-	MS         int64                   `json:"ms" doc:"How long the attempt took, in milliseconds."`
-	Numbers    json.RawMessage         `json:"numbers" doc:"The figures of the stage."`
-	Artifacts  map[string]string       `json:"artifacts" doc:"SHA-256 of the texts that the attempt read and wrote, by role."`
-	Next       string                  `json:"next" doc:"The fallback that followed."`
-	Worker     string                  `json:"worker" doc:"The worker process, with the version of its code."`
+	Stage      string                           `json:"stage"`
+	Call       int                              `json:"call" doc:"Counts the stages that the run executed, from 1."`
+	Attempt    int                              `json:"attempt" doc:"Counts the attempts at one call, from 1."`
+	Rung       string                           `json:"rung" doc:"The fallback that led to the attempt, or first."`
+	Summarizer string                           `json:"summarizer"`
+	Outcome    contract.AttemptOutcome          `json:"outcome"`
+	ErrorKind  pipeline.ErrorKind               `json:"error_kind"`
+	Message    string                           `json:"message" doc:"The error, in one sentence."`
+	Started    time.Time                        `json:"started"`
+	MS         int64                            `json:"ms" doc:"How long the attempt took, in milliseconds."`
+	Numbers    json.RawMessage                  `json:"numbers" doc:"The figures of the stage."`
+	Artifacts  map[contract.ArtifactKind]string `json:"artifacts" doc:"SHA-256 of the texts that the attempt read and wrote, by role."`
+	Next       string                           `json:"next" doc:"The fallback that followed."`
+	Worker     string                           `json:"worker" doc:"The worker process, with the version of its code."`
 }
 
 // RunList is a page of runs.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis/internal/contract"
 	"precis/internal/store/conversations"
 	"precis/internal/store/db"
 )
@@ -36,14 +37,16 @@ func Linked(ctx context.Context, tx pgx.Tx, c conversations.Conversation, sha st
 type Artifact struct {
 	// SHA256 is of the content, in lower-case hex: the reference that travels through Temporal.
 	SHA256 string
-	// Kind is what it was first written as: "summary", "prompt", "answer", "context"…
-	Kind string
+	// Kind is the kind under which it was first written.
+	Kind contract.ArtifactKind
 	// Size of the content in bytes.
 	Size int64
 }
 
 // PutArtifact keeps data for a conversation and gives the reference. Writing the same data again is harmless.
-func (s *Store) Put(ctx context.Context, ref db.ConversationRef, kind string, data []byte) (Artifact, error) {
+func (s *Store) Put(ctx context.Context, ref db.ConversationRef, kind contract.ArtifactKind,
+	data []byte,
+) (Artifact, error) {
 	var a Artifact
 	packed := s.db.Pack(data)
 	err := s.db.Write(ctx, "write an artifact", func(ctx context.Context, tx pgx.Tx) error {
@@ -57,15 +60,17 @@ func (s *Store) Put(ctx context.Context, ref db.ConversationRef, kind string, da
 	return a, err
 }
 
-func Put(ctx context.Context, tx pgx.Tx, cid int64, tenant, kind string, p db.Packed) (Artifact, error) {
+func Put(ctx context.Context, tx pgx.Tx, cid int64, tenant string, kind contract.ArtifactKind,
+	p db.Packed,
+) (Artifact, error) {
 	a := Artifact{SHA256: p.Sum.String(), Size: int64(p.Size)}
 	// DO UPDATE locks the row against a pruning that goes on beside, and gives the row back in any race. What was
 	// pruned is there again.
 	var err error
-	a.Kind, err = db.One(ctx, tx, pgx.RowTo[string], `INSERT INTO artifacts (tenant, sha256, kind, size, data) VALUES ($1, $2, $3, $4, $5)
+	a.Kind, err = db.One(ctx, tx, pgx.RowTo[contract.ArtifactKind], `INSERT INTO artifacts (tenant, sha256, kind, size, data) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (tenant, sha256) DO UPDATE SET touched_at = now(), data = coalesce(artifacts.data, excluded.data), pruned_at = NULL
 		RETURNING kind`,
-		tenant, p.Sum[:], db.CleanText(kind), p.Size, p.Zstd)
+		tenant, p.Sum[:], string(kind), p.Size, p.Zstd)
 	if err != nil {
 		return a, err
 	}

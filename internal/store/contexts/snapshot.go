@@ -11,12 +11,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis/internal/contract"
 	"precis/internal/store/artifacts"
 	"precis/internal/store/conversations"
 	"precis/internal/store/db"
 	"precis/internal/store/livestate"
 	"precis/internal/store/markers"
-	"precis/internal/store/runs"
 )
 
 // State is what a view of a conversation holds beside messages, markers and the versions of its enrichments. Those
@@ -66,10 +66,12 @@ type SnapshotUsage struct {
 // state again is harmless, and costs nothing while this Store remembers it.
 func (s *Store) KeepSnapshot(ctx context.Context, ref db.RunRef, v Source,
 	settings json.RawMessage,
-) (map[string]string, error) {
+) (map[contract.ArtifactKind]string, error) {
 	c := v.Conversation
-	refs := map[string]string{}
-	parts := map[string]json.RawMessage{"system": c.System, "tools": c.Tools, "envelope": c.Envelope}
+	refs := map[contract.ArtifactKind]string{}
+	parts := map[contract.ArtifactKind]json.RawMessage{
+		contract.ArtifactSystem: c.System, contract.ArtifactTools: c.Tools, contract.ArtifactEnvelope: c.Envelope,
+	}
 	for kind, raw := range parts {
 		if raw != nil {
 			refs[kind] = db.Hash(sha256.Sum256(raw)).String()
@@ -77,9 +79,10 @@ func (s *Store) KeepSnapshot(ctx context.Context, ref db.RunRef, v Source,
 	}
 	state := Snapshot{
 		Head: v.Head(), ActiveMarker: c.ActiveMarker, Epoch: c.Epoch, Vendor: c.Vendor, Model: c.Model,
-		Window: c.Window, MaxOutput: c.MaxOutput, System: refs["system"], Tools: refs["tools"],
-		Envelope: refs["envelope"], Settings: settings, Overhead: c.OverheadTokens, Ephemeral: c.Ephemeral,
-		AutoHeld: c.AutoHeld, Usage: SnapshotUsage(c.Usage), TurnStart: v.TurnStart, ReplyOpen: v.ReplyOpen,
+		Window: c.Window, MaxOutput: c.MaxOutput, System: refs[contract.ArtifactSystem],
+		Tools: refs[contract.ArtifactTools], Envelope: refs[contract.ArtifactEnvelope], Settings: settings,
+		Overhead: c.OverheadTokens, Ephemeral: c.Ephemeral, AutoHeld: c.AutoHeld, Usage: SnapshotUsage(c.Usage),
+		TurnStart: v.TurnStart, ReplyOpen: v.ReplyOpen,
 	}
 	for _, e := range v.Enrichments {
 		state.Enrichments = append(state.Enrichments, livestate.Version{Key: e.Key, Version: e.Version})
@@ -91,8 +94,8 @@ func (s *Store) KeepSnapshot(ctx context.Context, ref db.RunRef, v Source,
 	if err != nil {
 		return nil, fmt.Errorf("encode a conversation's state: %w", err)
 	}
-	refs[runs.RoleState], parts[runs.RoleState] = db.Hash(sha256.Sum256(data)).String(), data
-	key := ref.ID + " " + refs[runs.RoleState]
+	refs[contract.ArtifactSnapshot], parts[contract.ArtifactSnapshot] = db.Hash(sha256.Sum256(data)).String(), data
+	key := ref.ID + " " + refs[contract.ArtifactSnapshot]
 	if s.kept.has(key) {
 		return refs, nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis/internal/contract"
 	"precis/internal/store/artifacts"
 	"precis/internal/store/conversations"
 	"precis/internal/store/db"
@@ -92,7 +93,7 @@ func (im *importing) artifact(ctx context.Context, columns map[string]json.RawMe
 			return err
 		}
 	} else if content != nil {
-		if _, err := artifacts.Put(ctx, im.tx, im.cid, im.to.Tenant, text(columns["kind"]),
+		if _, err := artifacts.Put(ctx, im.tx, im.cid, im.to.Tenant, contract.ArtifactKind(text(columns["kind"])),
 			im.db.Pack(content)); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis/internal/contract"
 	"precis/internal/store/artifacts"
 	"precis/internal/store/conversations"
 	"precis/internal/store/db"
@@ -75,7 +76,7 @@ func (s *Store) Report(ctx context.Context, ref db.ConversationRef, n Reported) 
 		if err != nil {
 			return err
 		}
-		if _, err := artifacts.Put(ctx, tx, c.CID, ref.Tenant, "summary", p); err != nil {
+		if _, err := artifacts.Put(ctx, tx, c.CID, ref.Tenant, contract.ArtifactSummary, p); err != nil {
 			return err
 		}
 		if err := discardPrepared(ctx, tx, c.CID, "",

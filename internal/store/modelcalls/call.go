@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"precis/internal/contract"
 	"precis/internal/store/artifacts"
 	"precis/internal/store/db"
 	"precis/internal/store/seals"
@@ -74,14 +75,15 @@ func (s *Store) Begin(ctx context.Context, ref db.RunRef, call Call) (answer []b
 		}
 		var sum []byte
 		if request != nil {
-			if _, err := artifacts.Put(ctx, tx, cid, ref.Tenant, "request", *request); err != nil {
+			if _, err := artifacts.Put(ctx, tx, cid, ref.Tenant, contract.ArtifactRequest, *request); err != nil {
 				return err
 			}
 			sum = request.Sum[:]
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, request_sha256, booked_under)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (run, call, attempt) DO NOTHING`,
-			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, db.CleanText(call.Vendor), db.CleanText(call.Model), sum, bookedUnder)
+			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, db.CleanText(call.Vendor), db.CleanText(call.Model), sum,
+			bookedUnder)
 		if err != nil {
 			return err
 		}
@@ -106,7 +108,7 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, call Call, res Result
 		}
 		var sum []byte
 		if state == Complete {
-			a, err := artifacts.Put(ctx, tx, cid, ref.Tenant, "answer", p)
+			a, err := artifacts.Put(ctx, tx, cid, ref.Tenant, contract.ArtifactAnswer, p)
 			if err != nil {
 				return err
 			}

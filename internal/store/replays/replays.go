@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"precis"
+	"precis/internal/contract"
 	"precis/internal/store/artifacts"
 	"precis/internal/store/db"
 	"precis/internal/store/seals"
@@ -36,7 +37,7 @@ func (s *Store) KeepComparison(ctx context.Context, ref db.RunRef, comparison []
 		if err != nil {
 			return err
 		}
-		if _, err := artifacts.Put(ctx, tx, cid, ref.Tenant, "comparison", packed); err != nil {
+		if _, err := artifacts.Put(ctx, tx, cid, ref.Tenant, contract.ArtifactComparison, packed); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `UPDATE replays SET comparison_sha256 = $2, identical = $3 WHERE run = $1`, ref.ID,

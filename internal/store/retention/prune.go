@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"precis/internal/contract"
 	"precis/internal/store/conversations"
 	"precis/internal/store/db"
 	"precis/internal/store/markers"
@@ -28,7 +29,7 @@ type Rule struct {
 	// Before is the age: what was written or used since stays.
 	Before time.Time
 	// ArtifactKinds are the kinds of artifacts that may go, ToolResults whether the content of tool results may.
-	ArtifactKinds []string
+	ArtifactKinds []contract.ArtifactKind
 	ToolResults   bool
 }
 

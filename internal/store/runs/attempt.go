@@ -31,7 +31,7 @@ type Attempt struct {
 	Took time.Duration
 	// Numbers is a JSON object; Artifacts are references by what they are.
 	Numbers   json.RawMessage
-	Artifacts map[string]string
+	Artifacts map[contract.ArtifactKind]string
 }
 
 const attemptColumns = `s.stage, s.call, s.attempt, s.rung, s.summarizer, s.outcome, s.error_kind, s.message, s.next, s.worker,

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"precis"
+	"precis/internal/contract"
 	"precis/internal/store/conversations"
 	"precis/internal/store/db"
 )
@@ -95,13 +96,10 @@ func insertReplay(ctx context.Context, tx pgx.Tx, ref db.RunRef, req Request) (R
 	return Find(ctx, tx, ref)
 }
 
-// RoleState is the role of the state among the artifacts of a step.
-const RoleState = "state"
-
 // FirstState is the state that the first step of a run worked on, "": its record holds none. The run has its steps.
 func (r Run) FirstState() string {
 	for _, s := range r.Attempts {
-		if sha := s.Artifacts[RoleState]; sha != "" {
+		if sha := s.Artifacts[contract.ArtifactSnapshot]; sha != "" {
 			return sha
 		}
 	}

@@ -356,7 +356,8 @@ func TestNativeCompaction(t *testing.T) {
 				Messages: limited(n.format, scenario.TalkIn(n.format, 10, n.tokens/10)),
 			})
 			run := s.Compact(ref, runs.Request{})
-			if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != n.summarizer || run.Facts.Mode != n.mode {
+			if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != n.summarizer ||
+				run.Facts.Mode != n.mode {
 				t.Fatalf("%s by %s (%s) %s\n%s", run.Outcome, run.Facts.Summarizer, run.Facts.Mode, run.Reason,
 					s.Steps(run))
 			}
