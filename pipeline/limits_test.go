@@ -2,7 +2,7 @@ package pipeline
 
 import "testing"
 
-// B74: sentences that set a limit, in many languages.
+// Sentences that set a limit, in many languages.
 func TestSetsLimit(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{

@@ -91,38 +91,38 @@ func TestPartitionMessages(t *testing.T) {
 			want: "tail 0 nothing all_protected",
 		},
 
-		// Nothing to do (B65, B80, B97).
-		"B65 empty":                         {script: "", want: "nothing empty"},
-		"B65 only system":                   {script: "S I", want: "system 0 info 1 nothing empty"},
-		"B65 one user message":              {script: "U=hi", want: "tail 0 nothing all_protected"},
-		"B65 a greeting":                    {script: "U=hi A=hello", want: "tail 0-1 nothing all_protected"},
-		"B65 right after a compaction":      {script: "P", want: "tail 0 nothing already_compacted"},
-		"B80 only protected messages since": {script: "P U", want: "tail 0-1 nothing already_compacted"},
-		"B80 the same by force": {
+		// Nothing to do.
+		"empty":                         {script: "", want: "nothing empty"},
+		"only system":                   {script: "S I", want: "system 0 info 1 nothing empty"},
+		"one user message":              {script: "U=hi", want: "tail 0 nothing all_protected"},
+		"a greeting":                    {script: "U=hi A=hello", want: "tail 0-1 nothing all_protected"},
+		"right after a compaction":      {script: "P", want: "tail 0 nothing already_compacted"},
+		"only protected messages since": {script: "P U", want: "tail 0-1 nothing already_compacted"},
+		"the same by force": {
 			script: "P U", full: true,
 			want: "tail 0-1 nothing already_compacted",
 		},
-		"B97 no message since the marker": {
+		"no message since the marker": {
 			script: "P U A#900 U A", seen: 4,
 			want: "tail 0-4 nothing already_compacted",
 		},
-		"B97 a new focus lets it be done again": {
+		"a new focus lets it be done again": {
 			script: "P U A#900 U A", seen: 4, again: true,
 			want: "sum 0-2 tail 3-4",
 		},
-		"reminders are nothing to summarise":      {script: "R R U", want: "tail 0-2 nothing all_protected"},
-		"B08 a large answer is, after one prompt": {script: "U A#8000", window: 10000, want: "sum 0-1 carried 0"},
+		"reminders are nothing to summarise":  {script: "R R U", want: "tail 0-2 nothing all_protected"},
+		"a large answer is, after one prompt": {script: "U A#8000", window: 10000, want: "sum 0-1 carried 0"},
 
-		// Units (B04, B05, B32, B34, B103).
-		"B32 ten parallel calls stay together": {
+		// Units.
+		"ten parallel calls stay together": {
 			script: "U A U A+1+2+3+4 T:1#900 T:2 T:3 M:4 A", window: 1000, want: "sum 0-7 carried 7 tail 8",
 		},
-		"B34 results in user messages are no turns": {script: "U A U A+1+2 T:1 T:2 A=done", want: "sum 0-1 tail 2-6"},
-		"B04 server tool calls and results in one message": {
+		"results in user messages are no turns": {script: "U A U A+1+2 T:1 T:2 A=done", want: "sum 0-1 tail 2-6"},
+		"server tool calls and results in one message": {
 			script: "U A~s!s U A", want: "sum 0-1 tail 2-3",
 		},
-		"B04 a server's result in the next message": {script: "U A U=q A~s A!s=found U A", want: "sum 0-4 tail 5-6"},
-		"B05 ids are compared whole": {
+		"a server's result in the next message": {script: "U A U=q A~s A!s=found U A", want: "sum 0-4 tail 5-6"},
+		"ids are compared whole": {
 			script: "U A+call_1.fc_1 T:call_1.fc_1 A+call_1 T:call_1 U A", want: "sum 0-4 tail 5-6",
 		},
 		"ids that repeat": {script: "U A+x T:x A+x T:x U A+x T:x A", want: "sum 0-4 tail 5-8"},
@@ -133,32 +133,32 @@ func TestPartitionMessages(t *testing.T) {
 			script: "U A U A+a M:a A", want: "sum 0-2 tail 3-5",
 		},
 
-		// Open and dead calls (B89, B01).
-		"B89 a dead call does not hold the split": {script: "U A+dead U A U A U A", want: "sum 0-5 tail 6-7"},
-		"B89 nor does one with parallel results":  {script: "U A+1+dead T:1 A U A U A", want: "sum 0-5 tail 6-7"},
-		"B89 nor one whose id is used again":      {script: "U A+x U A+x T:x A U A", want: "sum 0-5 tail 6-7"},
-		"a running call stays in the tail":        {script: "U A U A+z", want: "sum 0-1 tail 2-3"},
+		// Open and dead calls.
+		"a dead call does not hold the split": {script: "U A+dead U A U A U A", want: "sum 0-5 tail 6-7"},
+		"nor does one with parallel results":  {script: "U A+1+dead T:1 A U A U A", want: "sum 0-5 tail 6-7"},
+		"nor one whose id is used again":      {script: "U A+x U A+x T:x A U A", want: "sum 0-5 tail 6-7"},
+		"a running call stays in the tail":    {script: "U A U A+z", want: "sum 0-1 tail 2-3"},
 		"a running call stays when all is summarised": {
 			script: "U A U A+z", full: true, want: "sum 0-2 carried 2 tail 3",
 		},
 		"a user's word behind a running call": {script: "U A U A+z U=hello", full: true, want: "sum 0-2 tail 3-4"},
 
 		// What nobody has answered.
-		"messages in a row stay verbatim":        {script: "U A U U R U", want: "sum 0-1 tail 2-5"},
-		"also when all is summarised":            {script: "U A U U", full: true, want: "sum 0-1 tail 2-3"},
-		"B54 injected messages are not the last": {script: "N U=task A#90 N U=real R", want: "sum 0-3 tail 4-5"},
+		"messages in a row stay verbatim":    {script: "U A U U R U", want: "sum 0-1 tail 2-5"},
+		"also when all is summarised":        {script: "U A U U", full: true, want: "sum 0-1 tail 2-3"},
+		"injected messages are not the last": {script: "N U=task A#90 N U=real R", want: "sum 0-3 tail 4-5"},
 		"results that the model has not read": {
 			script: "U A U A+a T:a", full: true,
 			want: "sum 0-2 carried 2 tail 3-4",
 		},
-		"B84 one result as large as the window": {
+		"one result as large as the window": {
 			script: "U A+a T:a#15000", window: 20000,
 			want: "tail 0-2 nothing all_protected",
 		},
-		"B84 a user message over the window stays": {script: "U A U#30000", window: 16000, want: "sum 0-1 tail 2"},
+		"a user message over the window stays": {script: "U A U#30000", window: 16000, want: "sum 0-1 tail 2"},
 
-		// Long turns (B20, B94).
-		"B20 the split moves inside the turn": {
+		// Long turns.
+		"the split moves inside the turn": {
 			script: "U A U=now A+a T:a#300 A+b T:b#300 A+c T:c#100 A", window: 1000, want: "sum 0-4 carried 2 tail 5-9",
 		},
 		"a single turn too": {
@@ -170,7 +170,7 @@ func TestPartitionMessages(t *testing.T) {
 		"what was carried before is carried again": {
 			script: "P U A+a T:a#300 A+b T:b#300 A+c T:c#100", window: 1000, want: "sum 0-3 carried 1 tail 4-7",
 		},
-		"B68 a tail over its budget gives way, one within it does not": {
+		"a tail over its budget gives way, one within it does not": {
 			script: "U A U A+a T:a#400 A", window: 1000, want: "sum 0-1 tail 2-5",
 		},
 		"a step that does not fit, and is not read, stays": {
@@ -180,9 +180,9 @@ func TestPartitionMessages(t *testing.T) {
 			script: "U A U A#900", window: 1000, want: "sum 0-3 carried 2",
 		},
 
-		// Orphans (B06).
-		"B06 a result without its call at the start": {script: "T:gone A U A#90 U", want: "sum 0-3 tail 4"},
-		"B06 in the tail": {script: "U A U T:gone A U A", want: "sum 0-4 tail 5-6"},
+		// Orphans.
+		"a result without its call at the start": {script: "T:gone A U A#90 U", want: "sum 0-3 tail 4"},
+		"in the tail":                            {script: "U A U T:gone A U A", want: "sum 0-4 tail 5-6"},
 		"an orphan in the last turn moves the split behind it": {
 			script: "U A U T:gone A", want: "sum 0-3 carried 2 tail 4",
 		},
@@ -247,7 +247,7 @@ func TestPartitionReportsTailShape(t *testing.T) {
 	}
 }
 
-// B66: messages without a text are nothing to summarize.
+// Messages without a text are nothing to summarize.
 func TestPartitionOfBlankMessages(t *testing.T) {
 	t.Parallel()
 	ms := script(t, "A A A")
@@ -268,7 +268,7 @@ func TestPartitionCovers(t *testing.T) {
 	}
 }
 
-// B94: sizes are scaled by the last real figure, so that the tail fits the model's own count.
+// Sizes are scaled by the last real figure, so that the tail fits the model's own count.
 func TestPartitionCalibratesTheTail(t *testing.T) {
 	t.Parallel()
 	in := PartitionInput{
@@ -363,7 +363,7 @@ func genPartitionInput() *rapid.Generator[PartitionInput] {
 	})
 }
 
-// TestPartitionProperties holds for any conversation: see SPEC section 3 (B04, B32, B34, B54, B89, B103).
+// TestPartitionProperties holds for any conversation.
 func TestPartitionProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

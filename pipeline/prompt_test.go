@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// clausesOfAll are what every prompt says, each as what its text must match (SPEC section 5).
+// clausesOfAll are what every prompt says, each as what its text must match.
 var clausesOfAll = map[string]string{
 	"security-relevant instructions and limits verbatim": `(?is)security-relevant instructions and limits.{0,` +
 		`60}user stated.{0,40}verbatim`,
@@ -25,9 +25,9 @@ var clausesOfAll = map[string]string{
 	"what matters in it goes on": `(?i)still matters goes into the new summary`,
 	"out-of-band files": `(?is)segment_\*\.md.{0,20}INDEX\.md.{0,60}future ` +
 		`agent\. do not read those files, do not ask for them, do not copy the notes`,
-	"B56 the language of the conversation": `(?i)write in the language of the conversation`,
-	"B15 no tool calls":                    `(?i)call no tool`,
-	"the summary tag":                      `<summary>`,
+	"the language of the conversation": `(?i)write in the language of the conversation`,
+	"no tool calls":                    `(?i)call no tool`,
+	"the summary tag":                  `<summary>`,
 }
 
 var nineSections = []string{
@@ -48,25 +48,25 @@ var clauses = map[string]map[string]string{
 		"nothing but the block":            `(?i)nothing but the block`,
 	},
 	"claude": {
-		"first an analysis":                   `(?is)first write an analysis in <analysis> tags`,
-		"chronological":                       `(?i)chronological order`,
-		"then the summary":                    `(?is)then write the summary in <summary> tags`,
-		"nine sections":                       `(?i)nine numbered sections`,
-		"sections in order":                   `(?is)` + strings.Join(nineSections, ".*"),
-		"B105 no step that was not asked for": `(?is)only if it follows directly from the user's most recent request`,
+		"first an analysis":              `(?is)first write an analysis in <analysis> tags`,
+		"chronological":                  `(?i)chronological order`,
+		"then the summary":               `(?is)then write the summary in <summary> tags`,
+		"nine sections":                  `(?i)nine numbered sections`,
+		"sections in order":              `(?is)` + strings.Join(nineSections, ".*"),
+		"no step that was not asked for": `(?is)only if it follows directly from the user's most recent request`,
 	},
 	"xai": {
-		"a compactor without tools":           `(?is)you are a conversation compactor.{0,120}you have no tools`,
-		"nine sections":                       `(?i)nine numbered sections`,
-		"sections in order":                   `(?is)` + strings.Join(nineSections, ".*"),
-		"tight prose":                         `(?i)tight prose`,
-		"short references":                    `(?i)short references`,
-		"no padding":                          `(?i)no padding`,
-		"a few thousand words":                `(?i)a few thousand words at the very most`,
-		"a focused one that fits":             `(?i)a focused summary that fits beats a complete one that is cut off`,
-		"reasoning in private":                `(?i)reasoning in private`,
-		"no analysis block":                   `(?i)no analysis block`,
-		"B105 no step that was not asked for": `(?is)only if it follows directly from the user's latest request`,
+		"a compactor without tools":      `(?is)you are a conversation compactor.{0,120}you have no tools`,
+		"nine sections":                  `(?i)nine numbered sections`,
+		"sections in order":              `(?is)` + strings.Join(nineSections, ".*"),
+		"tight prose":                    `(?i)tight prose`,
+		"short references":               `(?i)short references`,
+		"no padding":                     `(?i)no padding`,
+		"a few thousand words":           `(?i)a few thousand words at the very most`,
+		"a focused one that fits":        `(?i)a focused summary that fits beats a complete one that is cut off`,
+		"reasoning in private":           `(?i)reasoning in private`,
+		"no analysis block":              `(?i)no analysis block`,
+		"no step that was not asked for": `(?is)only if it follows directly from the user's latest request`,
 	},
 	"general": {
 		"a compactor without tools": `(?is)you are a conversation compactor.{0,120}you have no tools`,
@@ -81,9 +81,9 @@ var clauses = map[string]map[string]string{
 	"handoff": {
 		"five sections in order": `(?is)five sections.*1\. goal.*2\. key facts and decisions.*3\. work done.*4\. ` +
 			`open questions.*5\. where things stand`,
-		"copied verbatim":         `(?is)names, IDs, numbers, URLs and paths copied verbatim`,
-		"the focus comes first":   `(?s)\{focus\}.*1\. Goal`,
-		"B105 no order to resume": `(?i)do not turn it into an order to go on`,
+		"copied verbatim":       `(?is)names, IDs, numbers, URLs and paths copied verbatim`,
+		"the focus comes first": `(?s)\{focus\}.*1\. Goal`,
+		"no order to resume":    `(?i)do not turn it into an order to go on`,
 	},
 }
 
@@ -124,9 +124,9 @@ func TestPromptAdditions(t *testing.T) {
 		"unresolved blockers":    `(?i)blockers that are not resolved`,
 		"user messages need not be listed": `(?i)user's messages need not be listed verbatim, their intent ` +
 			`will do`,
-		"B74 limits stay word for word":          `(?i)limits that the user set stay word for word`,
-		"a length that can be kept":              `about 2000 words`,
-		"B30 the same request, and the addition": `(?s)^` + regexp.QuoteMeta(first),
+		"limits stay word for word":          `(?i)limits that the user set stay word for word`,
+		"a length that can be kept":          `about 2000 words`,
+		"the same request, and the addition": `(?s)^` + regexp.QuoteMeta(first),
 	} {
 		if !regexp.MustCompile(pattern).MatchString(shorter) {
 			t.Errorf("the shorter retry lacks %q", clause)
@@ -134,7 +134,7 @@ func TestPromptAdditions(t *testing.T) {
 	}
 }
 
-// B13: no retry is byte-identical to a request before it.
+// No retry is byte-identical to a request before it.
 func TestRetriesDiffer(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -174,11 +174,11 @@ func TestExternalRequest(t *testing.T) {
 	if strings.Contains(plain.User, "{focus}") {
 		t.Error("without a focus its place stays empty")
 	}
-	// B52: the instruction stands in the request once.
+	// The instruction stands in the request once.
 	if n := strings.Count(req.User, "Write the handover that takes the place"); n != 1 {
 		t.Errorf("the instruction stands in the request %d times", n)
 	}
-	// B72: what the user asked for first is in it.
+	// What the user asked for first is in it.
 	if !strings.Contains(req.User, "hello") {
 		t.Error("the transcript is missing")
 	}

@@ -37,7 +37,7 @@ func TestSummaryText(t *testing.T) {
 	golden(t, "summary_text.txt", all.String())
 }
 
-// What the text of a summary message says is true: B81, B105, B55, B92.
+// What the text of a summary message says is true.
 func TestSummaryTextSaysWhatIs(t *testing.T) {
 	t.Parallel()
 	resume, tail, omitted, digest, repeated := "Go on from where", "follow verbatim", "message(s)", "digest",
@@ -47,14 +47,14 @@ func TestSummaryTextSaysWhatIs(t *testing.T) {
 		in   SummaryTextInput
 		has  []string
 	}{
-		{"B105 a turn is open", SummaryTextInput{UnderWay: true}, []string{resume}},
-		{"B105 idle: no order to resume", SummaryTextInput{}, nil},
-		{"B105 a mode that proposes", SummaryTextInput{UnderWay: true, ProposeOnly: true}, nil},
-		{"B81 a tail", SummaryTextInput{UnderWay: true, TailKept: true}, []string{resume, tail}},
-		{"B81 omissions", SummaryTextInput{OmittedMessages: 3}, []string{omitted}},
+		{"a turn is open", SummaryTextInput{UnderWay: true}, []string{resume}},
+		{"idle: no order to resume", SummaryTextInput{}, nil},
+		{"a mode that proposes", SummaryTextInput{UnderWay: true, ProposeOnly: true}, nil},
+		{"a tail", SummaryTextInput{UnderWay: true, TailKept: true}, []string{resume, tail}},
+		{"omissions", SummaryTextInput{OmittedMessages: 3}, []string{omitted}},
 		{"a digest", SummaryTextInput{Digest: true}, []string{digest}},
-		{"B55 the last message again, answered", SummaryTextInput{Repeated: 1}, []string{repeated}},
-		{"B20 the last message again, in progress", SummaryTextInput{Repeated: 1, UnderWay: true}, []string{resume}},
+		{"the last message again, answered", SummaryTextInput{Repeated: 1}, []string{repeated}},
+		{"the last message again, in progress", SummaryTextInput{Repeated: 1, UnderWay: true}, []string{resume}},
 	} {
 		tt.in.Summary = "BODY"
 		text := SummaryText(tt.in)
@@ -74,11 +74,11 @@ func TestSummaryTextSaysWhatIs(t *testing.T) {
 	}
 	if text := SummaryText(SummaryTextInput{Summary: "x", OmittedMessages: 7}); !strings.Contains(text,
 		"[7 message(s)") {
-		t.Errorf("B81: the number of omitted messages is wrong: %s", text)
+		t.Errorf("the number of omitted messages is wrong: %s", text)
 	}
 }
 
-// B31: nothing in a summary, or in a hint, closes or opens the wrapper.
+// Nothing in a summary, or in a hint, closes or opens the wrapper.
 func TestSummaryTextCannotBeClosed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -158,7 +158,7 @@ func TestBuildContext(t *testing.T) {
 		change func(*ContextInput)
 		want   string
 	}{
-		"B41 as it came": {script: "S I U A+a T:a A", want: "sys user_info user agent+a tool:a agent"},
+		"as it came": {script: "S I U A+a T:a A", want: "sys user_info user agent+a tool:a agent"},
 		"the order": {
 			script: "S I U A U", want: "sys user_info SUM TODO MODE PINS X-A X-B user agent user",
 			change: func(in *ContextInput) {
@@ -174,15 +174,15 @@ func TestBuildContext(t *testing.T) {
 				}
 			},
 		},
-		"B36 a summary alone is a user message": {
+		"a summary alone is a user message": {
 			script: "S", want: "sys SUM", change: func(in *ContextInput) { in.SummaryText = "x" },
 		},
 
 		// Calls without a result.
-		"B01 at the end":           {script: "U A+z", want: "user agent+z TOOL:z"},
-		"B01 and the user goes on": {script: "U A+z U", want: "user agent+z TOOL:z user"},
-		"B89 in the middle":        {script: "U A+dead U A", want: "user agent+dead TOOL:dead user agent"},
-		"B32 one of several": {
+		"at the end":           {script: "U A+z", want: "user agent+z TOOL:z"},
+		"and the user goes on": {script: "U A+z U", want: "user agent+z TOOL:z user"},
+		"in the middle":        {script: "U A+dead U A", want: "user agent+dead TOOL:dead user agent"},
+		"one of several": {
 			script: "U A+1+2+3 T:2 A",
 			want:   "user agent+1+2+3 TOOL:1 TOOL:3 tool:2 agent",
 		},
@@ -194,8 +194,8 @@ func TestBuildContext(t *testing.T) {
 		"a server's call alone":            {script: "U A~s U A", want: "user user agent"},
 
 		// Results that stand wrong.
-		"B06 no call":            {script: "T:gone A U", want: "LATE agent user"},
-		"B06 among others":       {script: "U A+a T:a:gone T:b A", want: "user agent+a tool:a LATE LATE agent"},
+		"no call":                {script: "T:gone A U", want: "LATE agent user"},
+		"among others":           {script: "U A+a T:a:gone T:b A", want: "user agent+a tool:a LATE LATE agent"},
 		"behind the user's word": {script: "U A+a U=wait T:a A", want: "user agent+a tool:a user agent"},
 		"between results": {
 			script: "U A+1+2 T:1 R T:2 A",
@@ -288,7 +288,7 @@ func TestBuildContext(t *testing.T) {
 	}
 }
 
-// B22, B57, B75, B100: state stands once, current, wrapped so that it is no word of the user's, and a value
+// State stands once, current, wrapped so that it is no word of the user's, and a value
 // cannot close its wrapper.
 func TestEnrichments(t *testing.T) {
 	t.Parallel()
@@ -314,7 +314,7 @@ func TestEnrichments(t *testing.T) {
 	}
 }
 
-// B28, B66: stored messages come back untouched; blank text blocks, which Anthropic refuses, are left out.
+// Stored messages come back untouched; blank text blocks, which Anthropic refuses, are left out.
 func TestBuildContextBlanks(t *testing.T) {
 	t.Parallel()
 	text := func(s string) Part { return Part{Kind: PartText, Text: s} }
@@ -453,7 +453,7 @@ func TestTailValveKeepsUserWords(t *testing.T) {
 	}
 }
 
-// B84: one tool result as large as the window, not read yet: both ends and a marker stay, and it fits.
+// One tool result as large as the window, not read yet: both ends and a marker stay, and it fits.
 func TestTailValveHeadAndTail(t *testing.T) {
 	t.Parallel()
 	in := ContextInput{
@@ -473,7 +473,7 @@ func TestTailValveHeadAndTail(t *testing.T) {
 	if c.Stats.Tokens >= 10_100 || c.Stats.Tokens < 9000 {
 		t.Errorf("%d tokens", c.Stats.Tokens)
 	}
-	// B94: scaled by the last real figure.
+	// Scaled by the last real figure.
 	in.Calibration = 2
 	if c := BuildContext(in); c.Stats.Tokens >= 5100 {
 		t.Errorf("calibrated: %d tokens", c.Stats.Tokens)
@@ -715,8 +715,8 @@ func callable(t *rapid.T, c Context, vendor string) {
 	}
 }
 
-// The context of any conversation can be sent (B01, B06, B32, B66, B89), holds every message at most once
-// (B103), in order but for results that move up, and is the same at every read.
+// The context of any conversation can be sent, holds every message at most once,
+// in order but for results that move up, and is the same at every read.
 func TestBuildContextProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -814,7 +814,7 @@ func TestPartitionToContext(t *testing.T) {
 		c := BuildContext(ContextInput{Live: live, Settings: s, SummaryText: text, Vendor: "anthropic"})
 		callable(t, c, "anthropic")
 
-		// B29: where work is under way the model can be called at once.
+		// Where work is under way the model can be called at once.
 		end := in.Messages[len(in.Messages)-1]
 		if item := c.Items[len(c.Items)-1]; UnderWay(in.Messages) && end.Role != RoleAssistant && item.Message != nil &&
 			item.Message.Role == RoleAssistant {
@@ -836,7 +836,7 @@ func TestPartitionToContext(t *testing.T) {
 		if !found {
 			t.Fatalf("the last user message %d is not in %s", last.Seq, shown(c))
 		}
-		// B35, B36: a summary that is no system message, in front of everything but the head.
+		// A summary that is no system message, in front of everything but the head.
 		for i, item := range c.Items {
 			if item.Made != nil && item.Made.Kind == KindSummary {
 				for _, head := range c.Items[:i] {
@@ -853,8 +853,8 @@ func TestPartitionToContext(t *testing.T) {
 }
 
 // Compaction after compaction, as the store would keep them: the view has one summary, every message that is
-// not covered once and in order, the system prompt as it was (B17, B22, B24, B57, B61, B72, B103), and no
-// message is ever out of reach of the next summary (B38, B95).
+// not covered once and in order, the system prompt as it was, and no
+// message is ever out of reach of the next summary.
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

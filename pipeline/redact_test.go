@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Fault B87: credentials in tool output were copied into the summary and injected again each round.
+// Credentials in tool output were copied into the summary and injected again each round.
 func TestRedactTakesCredentialsOut(t *testing.T) {
 	t.Parallel()
 	secrets := map[string]string{
@@ -66,7 +66,7 @@ func TestRedactIsIdempotent(t *testing.T) {
 	})
 }
 
-// B87: a secret that stands in a header once stands alone elsewhere, in what the agent said and in a summary.
+// A secret that stands in a header once stands alone elsewhere, in what the agent said and in a summary.
 func TestRedactorKnowsTheSecretsOfItsSource(t *testing.T) {
 	t.Parallel()
 	r := NewRedactor([]Message{

@@ -88,7 +88,7 @@ func TestSettingsValidate(t *testing.T) {
 	}
 }
 
-// B87, B93: over 1 tools are never dropped, which is what such a setting is for.
+// Over 1 tools are never dropped, which is what such a setting is for.
 func TestToolDropThresholdForNever(t *testing.T) {
 	t.Parallel()
 	ms := workday(8, 20_000)
@@ -105,7 +105,7 @@ func TestToolDropThresholdForNever(t *testing.T) {
 	}
 }
 
-// SPEC 1, B109: no limit may be above the window.
+// No limit may be above the window.
 func TestSettingsValidateForWindow(t *testing.T) {
 	t.Parallel()
 	for key, change := range map[string]func(*Settings){

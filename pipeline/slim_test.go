@@ -437,7 +437,7 @@ u1
 	}
 }
 
-// B42: an input that was refused as too large is smaller the next time, also where it was far below its budget.
+// An input that was refused as too large is smaller the next time, also where it was far below its budget.
 func TestSlimShare(t *testing.T) {
 	t.Parallel()
 	in := SlimInput{Messages: workday(8, 2000), BudgetChars: 1_000_000, ToolDropThreshold: 1.1, MinUsefulChars: 200}

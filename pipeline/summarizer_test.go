@@ -203,7 +203,7 @@ func TestInputBudgetChars(t *testing.T) {
 			sum: Summarizer{Window: 100_000, MaxOutput: 1000}, density: 1,
 			want: 100_000 - 10_000 - 1000,
 		},
-		"B19 a small window": {
+		"a small window": {
 			sum: Summarizer{Window: 8000}, prompt: 1000, density: 1,
 			want: 8000 - 800 - 1000 - 2000,
 		},
@@ -229,7 +229,7 @@ func TestInputBudgetChars(t *testing.T) {
 	}
 }
 
-// B18, B19: the output limit is always one that the model takes, and what fits the budget fits the window.
+// The output limit is always one that the model takes, and what fits the budget fits the window.
 func TestBudgetProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

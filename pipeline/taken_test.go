@@ -266,7 +266,7 @@ func genAnthropic() *rapid.Generator[[]string] {
 	})
 }
 
-// The context of any conversation is a request that its API takes: B01, B06, B32, B35, B36, B66, B89.
+// The context of any conversation is a request that its API takes.
 func TestContextIsTaken(t *testing.T) {
 	t.Parallel()
 	for format, natives := range map[transcript.Format]*rapid.Generator[[]string]{

@@ -20,12 +20,12 @@ const (
 
 const (
 	// outputReserveMaxFraction bounds the room that is kept for the agent's output: a flat reserve would
-	// leave nothing of a small window (fault B111). The real reserves seen are up to 40 % (fault B43).
+	// leave nothing of a small window. The real reserves seen are up to 40 %.
 	outputReserveMaxFraction = 0.5
 	// implausibleFactor is how many times the estimate a figure above the window may be.
 	implausibleFactor = 3.0
 	// truncatedShare is the share of the estimate under which a figure is taken for a truncated prompt's,
-	// once the estimate alone is above the window (fault B112). Tokenizers differ by less.
+	// once the estimate alone is above the window. Tokenizers differ by less.
 	truncatedShare = 2.0 / 3
 	// calibrationMinTokens is the least estimate that a figure may calibrate: below it the fixed part of a
 	// request, which an estimate of messages does not see, makes the ratio meaningless.

@@ -28,35 +28,35 @@ func TestTriggerLimit(t *testing.T) {
 			window: 100, change: func(s *TriggerSettings) { s.Fraction = 0.29 },
 			want: 29,
 		},
-		"B109 configured beats fraction": {
+		"configured beats fraction": {
 			window: 10000, change: func(s *TriggerSettings) { s.TokenLimit = 5000 },
 			want: 5000,
 		},
-		"B109 configured may be above it": {
+		"configured may be above it": {
 			window: 10000, change: func(s *TriggerSettings) { s.TokenLimit = 9500 },
 			want: 9500,
 		},
-		"B109 the override beats both": {
+		"the override beats both": {
 			window: 10000,
 			change: func(s *TriggerSettings) { s.TokenLimit, s.EvalOverride = 5000, 700 }, want: 700,
 		},
-		"B43 room for the output": {window: 10000, maxOutput: 4000, want: 6000},
-		"B43 beside a configured limit": {
+		"room for the output": {window: 10000, maxOutput: 4000, want: 6000},
+		"beside a configured limit": {
 			window: 10000, maxOutput: 4000,
 			change: func(s *TriggerSettings) { s.TokenLimit = 8000 }, want: 6000,
 		},
-		"B43 not beside an override": {
+		"not beside an override": {
 			window: 10000, maxOutput: 4000,
 			change: func(s *TriggerSettings) { s.EvalOverride = 8000 }, want: 8000,
 		},
-		"B111 output limit unknown":      {window: 16384, want: 14745},
-		"B111 a reserve over the window": {window: 16384, maxOutput: 32000, want: 8192},
-		"B111 a negative one":            {window: 16384, maxOutput: -1, want: 14745},
-		"B60 a limit of the larger window": {
+		"output limit unknown":      {window: 16384, want: 14745},
+		"a reserve over the window": {window: 16384, maxOutput: 32000, want: 8192},
+		"a negative one":            {window: 16384, maxOutput: -1, want: 14745},
+		"a limit of the larger window": {
 			window: 32000, change: func(s *TriggerSettings) { s.TokenLimit = 180000 },
 			want: 28800,
 		},
-		"B60 an override of it": {
+		"an override of it": {
 			window: 32000,
 			change: func(s *TriggerSettings) { s.EvalOverride = 180000 }, want: 28800,
 		},
@@ -94,7 +94,7 @@ func TestTriggerUsed(t *testing.T) {
 			in:   TriggerInput{Window: 10000, ServerTokens: 8999, EstimateServerPart: 8000, EstimateAll: 8000},
 			used: 8999,
 		},
-		"B109 reaching the limit fires": {
+		"reaching the limit fires": {
 			in:   TriggerInput{Window: 10000, ServerTokens: 9000, EstimateServerPart: 8000, EstimateAll: 8000},
 			used: 9000, fired: true,
 		},
@@ -102,22 +102,22 @@ func TestTriggerUsed(t *testing.T) {
 			in:   TriggerInput{Window: 10000, ServerTokens: 6000, EstimateServerPart: 3000, EstimateAll: 4000},
 			used: 8000,
 		},
-		"B11 the last request alone counts": {
+		"the last request alone counts": {
 			in: TriggerInput{Window: 32000, ServerTokens: 2100, EstimateServerPart: 300, EstimateAll: 300}, used: 2100,
 		},
 		"a small request calibrates nothing": {
 			in:   TriggerInput{Window: 32000, ServerTokens: 20100, EstimateServerPart: 100, EstimateAll: 1100},
 			used: 21100,
 		},
-		"B107 no figure": {
+		"no figure": {
 			in:   TriggerInput{Window: 16000, ServerTokens: 0, EstimateServerPart: 15000, EstimateAll: 15000},
 			used: 15000, estimated: true, fired: true,
 		},
-		"B107 a corrupt figure above the window": {
+		"a corrupt figure above the window": {
 			in:   TriggerInput{Window: 16000, ServerTokens: 500000, EstimateServerPart: 15000, EstimateAll: 15000},
 			used: 15000, estimated: true, implausible: true, fired: true,
 		},
-		"B107 does not start anything alone": {
+		"does not start anything alone": {
 			in:   TriggerInput{Window: 16000, ServerTokens: 500000, EstimateServerPart: 1000, EstimateAll: 1200},
 			used: 1200, estimated: true, implausible: true,
 		},
@@ -129,27 +129,27 @@ func TestTriggerUsed(t *testing.T) {
 			in:   TriggerInput{Window: 13000, ServerTokens: 14000, EstimateServerPart: 12000, EstimateAll: 12000},
 			used: 14000, fired: true,
 		},
-		"B112 the server cut the prompt": {
+		"the server cut the prompt": {
 			in:   TriggerInput{Window: 32768, ServerTokens: 16396, EstimateServerPart: 50000, EstimateAll: 50010},
 			used: 50010, estimated: true, implausible: true, fired: true,
 		},
-		"B112 a figure somewhat below is another tokenizer": {
+		"a figure somewhat below is another tokenizer": {
 			in:   TriggerInput{Window: 32768, ServerTokens: 27000, EstimateServerPart: 33000, EstimateAll: 33000},
 			used: 27000,
 		},
-		"B08 a figure from before the marker is stale": {
+		"a figure from before the marker is stale": {
 			in: TriggerInput{
 				Window: 10000, ServerTokens: 9500, ServerStale: true, EstimateServerPart: 9500,
 				EstimateAll: 800,
 			}, used: 800, estimated: true,
 		},
-		"B94 yet it calibrates": {
+		"yet it calibrates": {
 			in: TriggerInput{
 				Window: 13000, ServerTokens: 12000, ServerStale: true, EstimateServerPart: 4000,
 				EstimateAll: 2000,
 			}, used: 6000, estimated: true,
 		},
-		"B94 as does an earlier decision": {
+		"as does an earlier decision": {
 			in: TriggerInput{Window: 13000, EstimateAll: 4000, Calibration: 3}, used: 12000, estimated: true,
 			fired: true,
 		},
@@ -160,7 +160,7 @@ func TestTriggerUsed(t *testing.T) {
 			in: TriggerInput{Window: 13000, ServerTokens: -5, EstimateServerPart: -5, EstimateAll: -5}, used: 0,
 			estimated: true,
 		},
-		"B26 an image by its size": {
+		"an image by its size": {
 			in: TriggerInput{
 				Window: 128000,
 				EstimateAll: EstimateMessage(Message{
@@ -217,36 +217,36 @@ func TestTriggerSignals(t *testing.T) {
 			in: TriggerInput{Window: 10000, Overflow: true, EstimateAll: 9999}, fired: true,
 			kind: TriggerOverflow, reason: "overflows",
 		},
-		"B44 auto off": {
+		"auto off": {
 			in: TriggerInput{
 				Window: 10000, ServerTokens: 9900, EstimateServerPart: 9900,
 				EstimateAll: 9900, Overflow: true,
 			}, change: func(s *TriggerSettings) { s.Auto = false },
 			kind: TriggerOverflow, reason: "switched off",
 		},
-		"B44 yet manual": {
+		"yet manual": {
 			in:     TriggerInput{Window: 10000, Manual: true},
 			change: func(s *TriggerSettings) { s.Auto = false }, fired: true, kind: TriggerManual, reason: "by hand",
 		},
-		"B09 held": {in: TriggerInput{
+		"held": {in: TriggerInput{
 			Window: 10000, EstimateAll: 9999,
 			Hold: "no new message since the last compaction",
 		}, reason: "no automatic run: no new message"},
 		"guessed window": {in: TriggerInput{EstimateAll: 10}, reason: "the window is a guess"},
 
-		"B109 before the earlier start": {
+		"before the earlier start": {
 			in: TriggerInput{Window: 10000, EstimateAll: 3999}, change: background,
 			reason: "below",
 		},
-		"B109 start at the earlier form": {
+		"start at the earlier form": {
 			in: TriggerInput{Window: 10000, EstimateAll: 4000}, change: background,
 			fired: true, kind: TriggerBackground, prepare: true, reason: "preparing starts at 4000",
 		},
-		"B77 prepared, below apply": {
+		"prepared, below apply": {
 			in:     TriggerInput{Window: 10000, EstimateAll: 7999, Prepared: true},
 			change: background, reason: "below",
 		},
-		"B77 prepared, at apply": {
+		"prepared, at apply": {
 			in:     TriggerInput{Window: 10000, EstimateAll: 8000, Prepared: true},
 			change: background, kind: TriggerBackground, apply: true, reason: "takes effect",
 		},
@@ -263,7 +263,7 @@ func TestTriggerSignals(t *testing.T) {
 			in: TriggerInput{Window: 10000, EstimateAll: 9000}, change: background,
 			fired: true, kind: TriggerTokens, reason: "at the limit",
 		},
-		"B111 a start beyond the window": {
+		"a start beyond the window": {
 			in:     TriggerInput{Window: 4000, EstimateAll: 100},
 			change: func(s *TriggerSettings) { s.Start.UnusedTokens = 5000 }, reason: "below",
 		},
@@ -281,7 +281,7 @@ func TestTriggerSignals(t *testing.T) {
 	}
 }
 
-// B111, B60: whatever goes in, the limit is within the window and over zero, and the numbers explain the
+// Whatever goes in, the limit is within the window and over zero, and the numbers explain the
 // outcome.
 func TestTriggerProperties(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ func TestUserMessagesSection(t *testing.T) {
 		"without a number, last": {
 			"# User messages\nmade up", "# User messages\n" + list,
 		},
-		"B31 no such section": {"BODY", "BODY"},
+		"no such section": {"BODY", "BODY"},
 		"handoff has five": {
 			"1. Goal: x\n2. Facts: y\n5. Where things stand: z",
 			"1. Goal: x\n2. Facts: y\n5. Where things stand: z",

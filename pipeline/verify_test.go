@@ -58,7 +58,7 @@ func TestVerifySummaryConstraints(t *testing.T) {
 	}
 }
 
-// B74: what the user said once is there after any number of rounds, however bad the summaries are, once.
+// What the user said once is there after any number of rounds, however bad the summaries are, once.
 func TestConstraintsSurviveRounds(t *testing.T) {
 	t.Parallel()
 	rules := []string{"NEVER touch prod-db keep-9912.", "Never do these:\n- delete logs\n- push to main"}

@@ -154,7 +154,7 @@ func startProcess(t *testing.T, spec workerSpec) *exec.Cmd {
 
 // A worker that is killed in any stage, before its work or between the work and the word to Temporal, costs
 // time and nothing else: another worker goes on, one marker, and an answer that was complete is not asked for
-// again (faults B16, B90, B113).
+// again.
 func TestKilledWorkerLosesNothing(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []string{"Trigger", "Summarizer", "Partition", "Slim", "Summarise", "Reassemble"} {

@@ -25,7 +25,7 @@ import (
 func untrimmed() map[string]any { return map[string]any{"tool_result_keep_turns": 0} }
 
 // The agent's own model is asked with the agent's own last request and one instruction behind it, so that the
-// provider's prompt cache is hit (fault B70).
+// provider's prompt cache is hit.
 func TestSelfSummaryIsTheAgentsRequestAndOneInstruction(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
@@ -159,7 +159,7 @@ func TestNoShrinkGoesDownToTheTail(t *testing.T) {
 	}
 }
 
-// Fault B09: a history that cannot shrink is not compacted for ever.
+// A history that cannot shrink is not compacted for ever.
 func TestIneffectiveCompactionIsSaidAndNotApplied(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "SUM"}})
@@ -224,7 +224,7 @@ func TestManyCallersShareOneRun(t *testing.T) {
 	}
 }
 
-// Fault B38: what arrives while the summary is written is in the tail, verbatim.
+// What arrives while the summary is written is in the tail, verbatim.
 func TestMessagesInMidFlightStay(t *testing.T) {
 	t.Parallel()
 	gate := vendorserver.NewGate()
@@ -247,7 +247,7 @@ func TestMessagesInMidFlightStay(t *testing.T) {
 	}
 }
 
-// Fault B63: an undo during a run and the run end in one of the two serial orders.
+// An undo during a run and the run end in one of the two serial orders.
 func TestUndoDuringARunSupersedesIt(t *testing.T) {
 	t.Parallel()
 	gate := vendorserver.NewGate()
@@ -278,7 +278,7 @@ func TestUndoDuringARunSupersedesIt(t *testing.T) {
 	}
 }
 
-// Fault B64: a cancelled run leaves nothing, and the next one works.
+// A cancelled run leaves nothing, and the next one works.
 func TestCancelledRunLeavesTheContextAsItWas(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Hang: true}, {Text: good}}})
@@ -308,7 +308,7 @@ func TestCancelledRunLeavesTheContextAsItWas(t *testing.T) {
 	}
 }
 
-// Faults B80, B97: compacting again what is compacted makes no model call and says why.
+// Compacting again what is compacted makes no model call and says why.
 func TestNothingToDoMakesNoCall(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
@@ -372,7 +372,7 @@ func TestModelReplacesADigestFromTheUntouchedMessages(t *testing.T) {
 	}
 }
 
-// Fault B39: by hand a run is refused while a reply is being generated; an automatic one parks its summary.
+// By hand a run is refused while a reply is being generated; an automatic one parks its summary.
 func TestOpenReplyIsNeverCompactedUnder(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
@@ -476,7 +476,7 @@ func TestCompactionsChainAndUndo(t *testing.T) {
 	}
 }
 
-// Fault B84: what overflows is the step that the model has not read. There is nothing to summarize, and the tail
+// What overflows is the step that the model has not read. There is nothing to summarize, and the tail
 // is squeezed without a model.
 func TestOverflowInTheLastStepSqueezesTheTailWithoutAModel(t *testing.T) {
 	t.Parallel()

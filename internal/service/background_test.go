@@ -138,8 +138,7 @@ func TestPreparedSummaryLooksAhead(t *testing.T) {
 	}
 }
 
-// The summary is put into the words of the moment in which it takes effect: at rest nothing orders the agent to go on
-// (fault B105).
+// The summary is put into the words of the moment in which it takes effect: at rest nothing orders the agent to go on.
 func TestPreparedSummaryTellsWhetherWorkIsUnderWay(t *testing.T) {
 	t.Parallel()
 	const goOn = "Go on from where the work stopped"
@@ -159,7 +158,7 @@ func TestPreparedSummaryTellsWhetherWorkIsUnderWay(t *testing.T) {
 	}
 }
 
-// Fault B77: a prepared summary gives way to what came after it.
+// A prepared summary gives way to what came after it.
 func TestPreparedSummaryGivesWay(t *testing.T) {
 	t.Parallel()
 	discarded := func(t *testing.T, s *service.Service, ref storeRef) {

@@ -30,7 +30,7 @@ func always(mark string) vendorserver.Script {
 	return vendorserver.Script{Default: &a}
 }
 
-// Fault B08: right after a compaction the old figure is stale, the next small turn starts no other one, and the next
+// Right after a compaction the old figure is stale, the next small turn starts no other one, and the next
 // real figure counts. One of a request that began before does not.
 func TestStaleUsageStartsNoSecondCompaction(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestUsageOfAnEarlierContext(t *testing.T) {
 	_ = sys
 }
 
-// Fault B09: a history that cannot shrink is not compacted again and again; it is said, and appends go on.
+// A history that cannot shrink is not compacted again and again; it is said, and appends go on.
 func TestIneffectiveCompactionIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	sys, s := served(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "SUM"}})
@@ -127,7 +127,7 @@ func TestIneffectiveCompactionIsNotRepeated(t *testing.T) {
 	}
 }
 
-// Fault B10: what we put into a context is no message, and starts nothing.
+// What we put into a context is no message, and starts nothing.
 func TestOneCompactionIsOne(t *testing.T) {
 	t.Parallel()
 	sys, s := served(t, always("SUM"))
@@ -148,7 +148,7 @@ func TestOneCompactionIsOne(t *testing.T) {
 	}
 }
 
-// Fault B50: what fails is not tried with every append; the breaker opens, is seen, survives a restart, and gives way
+// What fails is not tried with every append; the breaker opens, is seen, survives a restart, and gives way
 // by hand.
 func TestFailingCompactionOpensTheBreaker(t *testing.T) {
 	t.Parallel()
@@ -194,7 +194,7 @@ func TestFailingCompactionOpensTheBreaker(t *testing.T) {
 	}
 }
 
-// Faults B18, B49 and B86: an overflow that the agent reports starts a compaction at once and teaches the window; the
+// An overflow that the agent reports starts a compaction at once and teaches the window; the
 // transcript stays as it was, and reporting it again and again starts no more than one further attempt.
 func TestReportedOverflow(t *testing.T) {
 	t.Parallel()
@@ -235,7 +235,7 @@ func TestReportedOverflow(t *testing.T) {
 	}
 }
 
-// Fault B61 and spec 9: after an undo no automatic one starts until the next user message, and undo goes down to the
+// After an undo no automatic one starts until the next user message, and undo goes down to the
 // full history.
 func TestUndo(t *testing.T) {
 	t.Parallel()
@@ -263,7 +263,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// Fault B39: by hand is refused while a reply is open, appends go on, and an automatic run is computed and takes effect
+// By hand is refused while a reply is open, appends go on, and an automatic run is computed and takes effect
 // after the reply.
 func TestReplyHoldsCompactionBack(t *testing.T) {
 	t.Parallel()

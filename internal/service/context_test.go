@@ -51,7 +51,7 @@ func TestContextsArePrefixes(t *testing.T) {
 	}
 }
 
-// Fault B41: far below the limit nothing is touched. Fault B26: an image in a message is not counted by its base64.
+// Far below the limit nothing is touched. An image in a message is not counted by its base64.
 func TestContextIsWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
@@ -131,8 +131,7 @@ func TestInputBudget(t *testing.T) {
 	}
 }
 
-// Anthropic refuses thinking behind a summary of the client's, unless the request says that it may be dropped (fault
-// B28).
+// Anthropic refuses thinking behind a summary of the client's, unless the request says that it may be dropped.
 func TestContextWithThinking(t *testing.T) {
 	t.Parallel()
 	_, s := served(t, always("SUM"))

@@ -11,7 +11,7 @@ import (
 	"precis/pipeline"
 )
 
-// Fault B86: an agent that reports the same overflow again and again, with no model to be had. A digest lands once;
+// An agent that reports the same overflow again and again, with no model to be had. A digest lands once;
 // another one in its place would be no smaller, so that the second attempt finds that nothing helps, and no third is
 // made before a message comes.
 func TestADigestIsNotReplacedByAnother(t *testing.T) {

@@ -69,7 +69,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// State stands in the context once, current, and keeps its value for the turn (faults B22, B75, B100 and spec 6).
+// State stands in the context once, current, and keeps its value for the turn.
 func TestStateInTheContext(t *testing.T) {
 	t.Parallel()
 	_, s := served(

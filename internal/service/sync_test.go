@@ -49,7 +49,7 @@ func heads(t testing.TB, s *service.Service, ref storeRef) int64 {
 	return c.HeadSeq
 }
 
-// Fault B96: a client that sends its whole list again adds what is new and nothing else.
+// A client that sends its whole list again adds what is new and nothing else.
 func TestSyncOfTheHistory(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

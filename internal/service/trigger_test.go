@@ -16,7 +16,7 @@ func TestTriggerFigures(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 
-	t.Run("B11 a figure is one request's and not a sum", func(t *testing.T) {
+	t.Run("a figure is one request's and not a sum", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(32000), "")
 		var got wire.Appended
@@ -31,7 +31,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%d runs", n)
 		}
 	})
-	t.Run("B43 the agent's output is kept free", func(t *testing.T) {
+	t.Run("the agent's output is kept free", func(t *testing.T) {
 		t.Parallel()
 		n := window(10000)
 		n.Model.MaxOutput = 4000
@@ -42,7 +42,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
-	t.Run("B44 auto=false never starts one, also on overflow", func(t *testing.T) {
+	t.Run("auto=false never starts one, also on overflow", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(16000), `{"trigger":{"auto":false}}`)
 		appendTo(t, s, ref, user("u1"))
@@ -60,7 +60,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("B49a a bare 429 on a tiny chat is no overflow", func(t *testing.T) {
+	t.Run("a bare 429 on a tiny chat is no overflow", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(128000), "")
 		appendTo(t, s, ref, user("how do I relaunch indexing?"))
@@ -87,7 +87,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("learned a window of %d, the trigger's is %d", st.LearnedWindow, st.Trigger.Window)
 		}
 	})
-	t.Run("B49b the check runs also when the agent's call failed", func(t *testing.T) {
+	t.Run("the check runs also when the agent's call failed", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(10000), "")
 		appendTo(t, s, ref, user("u1"), assistant(abc(9500)), user("u2"))
@@ -100,7 +100,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-	t.Run("B83 Han characters count", func(t *testing.T) {
+	t.Run("Han characters count", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(64000), `{"trigger":{"auto":false}}`)
 		got := appendTo(t, s, ref, user(strings.Repeat("漢字", 15000)), assistant("好"), user("続けて"))
@@ -108,7 +108,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%d tokens, estimated %t", got.UsedTokens, got.Estimated)
 		}
 	})
-	t.Run("B94 the estimate is scaled by the last real figure", func(t *testing.T) {
+	t.Run("the estimate is scaled by the last real figure", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(13000), "")
 		appendTo(t, s, ref, user("u1"))
@@ -121,7 +121,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%d tokens: what came since is not scaled", got.UsedTokens)
 		}
 	})
-	t.Run("B107 zero usage falls back to the estimate", func(t *testing.T) {
+	t.Run("zero usage falls back to the estimate", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(16000), `{"trigger":{"auto":false}}`)
 		appendTo(t, s, ref, user("u1"))
@@ -130,7 +130,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
-	t.Run("B107 a figure far above the window is distrusted", func(t *testing.T) {
+	t.Run("a figure far above the window is distrusted", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(32000), "")
 		appendTo(t, s, ref, user("u1"))
@@ -139,7 +139,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
-	t.Run("B109 limits are inclusive, and the configured one counts", func(t *testing.T) {
+	t.Run("limits are inclusive, and the configured one counts", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(10000), `{"trigger":{"auto":false}}`)
 		appendTo(t, s, ref, user("u1"))
@@ -156,7 +156,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v, %v", c.State, err)
 		}
 	})
-	t.Run("B111 nothing is taken from a small window for an unknown output", func(t *testing.T) {
+	t.Run("nothing is taken from a small window for an unknown output", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(16384), "")
 		var got wire.Appended
@@ -168,7 +168,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
-	t.Run("B111 an unknown window is guessed, and that is said", func(t *testing.T) {
+	t.Run("an unknown window is guessed, and that is said", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, service.NewConversation{}, "")
 		if got := appendTo(t, s, ref, user("u")); !got.Trigger.WindowGuessed ||
@@ -176,7 +176,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
-	t.Run("B112 a figure of a truncated prompt is not believed", func(t *testing.T) {
+	t.Run("a figure of a truncated prompt is not believed", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(32768), `{"trigger":{"auto":false}}`)
 		appendTo(t, s, ref, user("u1"))
@@ -186,7 +186,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
-	t.Run("B101 a child conversation does not touch its parent", func(t *testing.T) {
+	t.Run("a child conversation does not touch its parent", func(t *testing.T) {
 		t.Parallel()
 		parent, child := create(t, s, window(10000), ""), create(t, s, window(10000), "")
 		appendTo(t, s, parent, user("P1"))

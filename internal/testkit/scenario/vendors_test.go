@@ -248,12 +248,12 @@ var natives = []native{
 		answers: []vendorserver.Answer{{Text: good}}, summarizer: "native", mode: pipeline.ModeBeta,
 		asked: []string{"edit"}, kept: true,
 	},
-	{ // fault B99: a block without content is a compaction that failed
+	{ // A block without content is a compaction that failed
 		name: "null-block", vendor: "anthropic", format: transcript.Anthropic, forms: []string{"edit"}, tokens: 60_000,
 		answers:    []vendorserver.Answer{{Content: []vendorserver.Block{{Type: "compaction"}}}, {Text: good}},
 		summarizer: "self", mode: pipeline.ModeExplicit, asked: []string{"edit", ""},
 	},
-	{ // fault B99: under the least that the vendor takes
+	{ // Under the least that the vendor takes
 		name: "too-small", vendor: "anthropic", format: transcript.Anthropic, forms: []string{"on_demand", "edit"},
 		tokens: 20_000, answers: []vendorserver.Answer{{Text: good}}, summarizer: "self", mode: pipeline.ModeExplicit,
 		asked: []string{""},
