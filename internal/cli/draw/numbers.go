@@ -8,7 +8,6 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/cli/term"
 	"precis/internal/contract"
-	"precis/pipeline"
 )
 
 // numberWords are the key figures of an attempt, by its stage. estimated says that the context's size before is an
@@ -34,110 +33,89 @@ type figures []string
 func (f *figures) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
 func triggerNumbers(s wire.RunStep, _ bool) []string {
-	var n struct {
-		Decision *struct {
-			Used, Limit, Window int
-			Estimated           bool
-		}
-	}
-	if json.Unmarshal(s.Numbers, &n) != nil || n.Decision == nil {
+	var n contract.TriggerNumbers
+	if json.Unmarshal(s.Numbers, &n) != nil || n.Result.Decision.Limit == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s used, limit %s of %s", term.Tokens(n.Decision.Used, n.Decision.Estimated),
-		term.Count(n.Decision.Limit), term.Count(n.Decision.Window))}
+	d := n.Result.Decision
+	return []string{fmt.Sprintf("%s used, limit %s of %s", term.Tokens(d.Used, d.Estimated), term.Count(d.Limit),
+		term.Count(d.Window))}
 }
 
 func summarizerNumbers(s wire.RunStep, _ bool) []string {
-	var n struct{ Ladder []pipeline.Summarizer }
-	if json.Unmarshal(s.Numbers, &n) != nil || len(n.Ladder) == 0 {
+	var n contract.SummarizerNumbers
+	if json.Unmarshal(s.Numbers, &n) != nil || len(n.Result.Ladder) == 0 {
 		return nil
 	}
 	var names []string
-	for _, summarizer := range n.Ladder {
+	for _, summarizer := range n.Result.Ladder {
 		names = append(names, summarizer.String())
 	}
 	return []string{strings.Join(names, ", then ")}
 }
 
 func partitionNumbers(s wire.RunStep, _ bool) []string {
-	var n struct {
-		Nothing         string
-		Summarize, Tail int
-		CoversFrom      int64 `json:"covers_from"`
-		CoversTo        int64 `json:"covers_to"`
-	}
+	var n contract.PartitionNumbers
 	switch {
 	case json.Unmarshal(s.Numbers, &n) != nil:
 		return nil
-	case n.Nothing != "":
-		return []string{n.Nothing}
+	case n.Result.Nothing != "":
+		return []string{n.Result.Nothing}
 	case s.Outcome == contract.AttemptFailed:
 		return nil
 	}
-	return []string{fmt.Sprintf("%d to summarise (%d to %d), %d stay", n.Summarize, n.CoversFrom, n.CoversTo, n.Tail)}
+	p := n.Result
+	return []string{fmt.Sprintf("%d to summarise (%d to %d), %d stay", p.Summarize, p.CoversFrom, p.CoversTo, p.Tail)}
 }
 
 func slimNumbers(s wire.RunStep, _ bool) []string {
-	var n struct {
-		Chars, Tokens, Omitted, Cut int
-		DroppedTools                int `json:"dropped_tools"`
-	}
+	var n contract.SlimNumbers
 	if json.Unmarshal(s.Numbers, &n) != nil {
 		return nil
 	}
 	var f figures
-	if n.Chars > 0 {
-		f.add("%s chars, ≈%s tokens", term.Count(n.Chars), term.Count(n.Tokens))
+	if n.Result.Chars > 0 {
+		f.add("%s chars, ≈%s tokens", term.Count(n.Result.Chars), term.Count(n.Result.Tokens))
 	}
-	if left := n.Omitted + n.DroppedTools; left > 0 {
+	if left := n.Result.Omitted + n.Result.DroppedTools; left > 0 {
 		f.add("%d left out", left)
 	}
-	if n.Cut > 0 {
-		f.add("%d cut", n.Cut)
+	if n.Result.Cut > 0 {
+		f.add("%d cut", n.Result.Cut)
 	}
 	return f
 }
 
 func summaryNumbers(s wire.RunStep, _ bool) []string {
-	var n struct {
-		Tokens       int
-		InputTokens  int  `json:"input_tokens"`
-		OutputTokens int  `json:"output_tokens"`
-		Reused       bool `json:"answer_reused"`
-	}
+	var n contract.SummarizeNumbers
 	if json.Unmarshal(s.Numbers, &n) != nil {
 		return nil
 	}
 	var f figures
-	if n.InputTokens > 0 {
-		f.add("%s tokens in, %s out", term.Count(n.InputTokens), term.Count(n.OutputTokens))
+	if n.Result.InputTokens > 0 {
+		f.add("%s tokens in, %s out", term.Count(n.Result.InputTokens), term.Count(n.Result.OutputTokens))
 	}
-	if n.Tokens > 0 {
-		f.add("summary ≈%s tokens", term.Count(n.Tokens))
+	if n.Result.Tokens > 0 {
+		f.add("summary ≈%s tokens", term.Count(n.Result.Tokens))
 	}
-	if n.Reused {
+	if n.Notes.AnswerReused {
 		f.add("answer of an earlier attempt")
 	}
 	return f
 }
 
 func reassembleNumbers(s wire.RunStep, estimated bool) []string {
-	var n struct {
-		TokensBefore int `json:"tokens_before"`
-		TokensAfter  int `json:"tokens_after"`
-		Limit        int
-		Kind         pipeline.ErrorKind
-	}
+	var n contract.ReassembleNumbers
 	if json.Unmarshal(s.Numbers, &n) != nil {
 		return nil
 	}
 	var f figures
-	if n.TokensAfter > 0 {
-		f.add("%s → ≈%s tokens, limit %s", term.Tokens(n.TokensBefore, estimated), term.Count(n.TokensAfter),
-			term.Count(n.Limit))
+	if n.Result.TokensAfter > 0 {
+		f.add("%s → ≈%s tokens, limit %s", term.Tokens(n.Result.TokensBefore, estimated), term.Count(n.Result.TokensAfter),
+			term.Count(n.Result.Limit))
 	}
-	if n.Kind != "" {
-		f.add("%s", n.Kind)
+	if n.Result.Kind != "" {
+		f.add("%s", n.Result.Kind)
 	}
 	return f
 }
