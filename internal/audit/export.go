@@ -156,7 +156,7 @@ func ReadExport(r io.Reader) (*ExportReader, error) {
 }
 
 func (e *ExportReader) fault(format string, args ...any) error {
-	return fmt.Errorf("%w: line %d: %s", store.ErrInvalid, max(e.at, 1), fmt.Sprintf(format, args...))
+	return store.Invalidf("line %d: %s", max(e.at, 1), fmt.Sprintf(format, args...))
 }
 
 // next reads a line, and adds the one before it to the hash.

@@ -97,7 +97,7 @@ func (p Prune) Run(ctx context.Context, s *store.Store) (PruneTotals, error) {
 	for _, kind := range p.Kinds {
 		artifacts, ok := pruneKinds[kind]
 		if !ok {
-			return PruneTotals{}, fmt.Errorf("%w: there is no kind %q: %s", store.ErrInvalid, kind,
+			return PruneTotals{}, store.Invalidf("there is no kind %q: %s", kind,
 				strings.Join(PruneKinds(), ", "))
 		}
 		rule.ArtifactKinds = append(rule.ArtifactKinds, artifacts...)

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -109,15 +108,6 @@ func isExport(in *input) (bool, error) {
 	return audit.IsExport(head[:n]), nil
 }
 
-// fault is what is wrong with a file, without the words that only tell errors apart.
-func fault(err error) string {
-	text := err.Error()
-	for _, frame := range []string{store.ErrInvalid.Error() + ": ", "import a conversation: "} {
-		text = strings.ReplaceAll(text, frame, "")
-	}
-	return text
-}
-
 // importExport recreates an exported conversation.
 func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
 	if f.pick > 0 || f.model != "" || f.window > 0 || f.lenient {
@@ -127,7 +117,7 @@ func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
 		im, err := audit.Import(ctx, s.store, exports.Target{Tenant: a.tenant, ID: f.id}, in.rewind)
 		switch {
 		case errors.Is(err, store.ErrInvalid):
-			return fail.Usagef("%s was not imported, nothing of it is kept: %s", in.name, fault(err))
+			return fail.Usagef("%s was not imported, nothing of it is kept: %s", in.name, err)
 		case errors.Is(err, store.ErrConflict):
 			return fmt.Errorf("%s was not imported: its conversation exists already; --id gives it another id", in.name)
 		case err != nil:

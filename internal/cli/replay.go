@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,18 +111,10 @@ func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 		b, err := s.launcher().StartBatch(ctx, a.tenant,
 			launch.BatchRequest{Filter: filter, Replay: f.ReplayRequest, Concurrency: f.concurrency})
 		if err != nil {
-			return replayError(err)
+			return err
 		}
 		return a.followBatch(ctx, s, b)
 	})
-}
-
-// replayError is why runs cannot be repeated, in the words of the store without its frame.
-func replayError(err error) error {
-	if text, ok := strings.CutPrefix(err.Error(), store.ErrInvalid.Error()+": "); ok {
-		return errors.New(text)
-	}
-	return err
 }
 
 // replayRuns repeats runs one after the other.
@@ -143,7 +134,7 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 		}
 		asked, _, err := launch.AskReplay(ctx, s.store, s.config, ref, f.ReplayRequest)
 		if err != nil {
-			return replayError(err)
+			return err
 		}
 		title := "repeating run " + id
 		if len(ids) > 1 {

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"precis/internal/cli/fail"
 	"precis/internal/contract"
 	"precis/internal/launch"
-	"precis/internal/store"
 	"precis/internal/store/replays"
 	"precis/pipeline"
 )
@@ -55,7 +53,7 @@ func (f *replayFlags) check() error {
 		return fail.Usagef("--concurrency is from 1 to %d, not %d", contract.MaxBatchConcurrency, f.concurrency)
 	}
 	if err := f.Validate(); err != nil {
-		return fail.Usagef("%s", strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": "))
+		return fail.Usage(err)
 	}
 	return nil
 }

@@ -39,15 +39,15 @@ func (q ReplayRequest) Changes() bool {
 func (q ReplayRequest) Validate() error {
 	switch {
 	case q.Apply && !q.Live:
-		return fmt.Errorf("%w: apply needs live: the summary of a replay from the record is there already", store.ErrInvalid)
+		return store.Invalidf("apply needs live: the summary of a replay from the record is there already")
 	case q.Changes() && !q.Live:
-		return fmt.Errorf("%w: changes need live: a replay from the record is the same as the original run", store.ErrInvalid)
+		return store.Invalidf("changes need live: a replay from the record is the same as the original run")
 	case q.MaxChars < 0:
-		return fmt.Errorf("%w: max_chars is negative", store.ErrInvalid)
+		return store.Invalidf("max_chars is negative")
 	}
 	if q.Prompt != "" {
 		if _, err := pipeline.PromptNamed(q.Prompt); err != nil {
-			return fmt.Errorf("%w: prompt: %w", store.ErrInvalid, err)
+			return store.Invalidf("prompt: %w", err)
 		}
 	}
 	return nil
@@ -67,7 +67,7 @@ func AskReplay(ctx context.Context, s *store.Store, c config.Config, original st
 		return run, false, err
 	}
 	refuse := func(format string, args ...any) (runs.Run, bool, error) {
-		return run, false, fmt.Errorf("%w: run %s cannot be replayed: %s", store.ErrInvalid, original.ID,
+		return run, false, store.Invalidf("run %s cannot be replayed: %s", original.ID,
 			fmt.Sprintf(format, args...))
 	}
 	switch {

@@ -3,7 +3,6 @@ package db
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 )
 
@@ -25,7 +24,7 @@ func CleanJSON(raw json.RawMessage) (json.RawMessage, error) {
 	d.UseNumber()
 	var v map[string]any
 	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("%w: not a JSON object: %w", ErrInvalid, err)
+		return nil, Invalidf("not a JSON object: %w", err)
 	}
 	if v == nil {
 		return json.RawMessage(`{}`), nil

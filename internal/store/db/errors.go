@@ -32,9 +32,15 @@ var (
 	ErrInvalid = errors.New("invalid request")
 )
 
-func Invalidf(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
-}
+// invalidError is an ErrInvalid that says what is wrong.
+type invalidError struct{ err error }
+
+func (e *invalidError) Error() string { return e.err.Error() }
+
+func (e *invalidError) Unwrap() []error { return []error{ErrInvalid, e.err} }
+
+// Invalidf gives an ErrInvalid whose message is what is wrong with the request, and nothing else.
+func Invalidf(format string, args ...any) error { return &invalidError{fmt.Errorf(format, args...)} }
 
 func NotFoundf(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrNotFound)
