@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,7 +74,7 @@ func (a *app) compact(cmd *cobra.Command, path string, f *compactFlags) error {
 		return err
 	}
 	return a.withServed(cmd, f.keep, func(ctx context.Context, s *session) error {
-		if err := f.checkSummarizers(s); err != nil {
+		if err := a.checkSummarizers(s, f.summarizer); err != nil {
 			return err
 		}
 		c := &compaction{app: a, s: s, flags: f, input: in, progress: a.progress()}
@@ -114,27 +113,6 @@ func (f *compactFlags) checkTarget(from transcript.Format) error {
 			return fail.Usagef("--to: %s", e.Message)
 		}
 		return err
-	}
-	return nil
-}
-
-// checkSummarizers refuses a list that names what is not there.
-func (f *compactFlags) checkSummarizers(s *session) error {
-	if f.summarizer == "" {
-		return nil
-	}
-	for _, name := range strings.Split(f.summarizer, ",") {
-		name = strings.TrimSpace(name)
-		if name == "self" || name == string(pipeline.SummarizerDigest) {
-			continue
-		}
-		vendor, _, err := pipeline.SummarizerSpec{Model: name}.Split()
-		if err != nil {
-			return fail.Usagef("--summarizer: %q is neither self, digest nor VENDOR/MODEL", name)
-		}
-		if _, ok := s.config.Vendors[vendor]; !ok {
-			return fail.Usagef("--summarizer: no vendor %q is configured; there are %s", vendor, vendorNames(s.config))
-		}
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ local stack. The same is served over HTTP at /mcp by ` + "`precis serve` and `pr
 
 func (a *app) mcp(ctx context.Context, s *session, conversation string) error {
 	if conversation != "" {
-		if _, err := s.store.Conversations.Get(ctx,
+		if _, err := a.service(s).FindConversation(ctx,
 			store.ConversationRef{Tenant: a.tenant, ID: conversation}); err != nil {
 			return noConversation(err, conversation)
 		}

@@ -105,7 +105,7 @@ func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 		return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.dryReplay(ctx, s, filter, f) })
 	}
 	return a.withServed(cmd, true, func(ctx context.Context, s *session) error {
-		if err := f.checkSummarizers(s); err != nil {
+		if err := a.checkSummarizers(s, f.Summarizer); err != nil {
 			return err
 		}
 		b, err := s.launcher().StartBatch(ctx, a.tenant,
@@ -119,7 +119,7 @@ func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 
 // replayRuns repeats runs one after the other.
 func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *replayFlags) error {
-	if err := f.checkSummarizers(s); err != nil {
+	if err := a.checkSummarizers(s, f.Summarizer); err != nil {
 		return err
 	}
 	var list []wire.Run

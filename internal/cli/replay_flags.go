@@ -58,11 +58,6 @@ func (f *replayFlags) check() error {
 	return nil
 }
 
-// checkSummarizers refuses a list that names what is not there.
-func (f *replayFlags) checkSummarizers(s *session) error {
-	return (&compactFlags{summarizer: f.Summarizer}).checkSummarizers(s)
-}
-
 // filter reads the flags that pick runs.
 func (f *replayFlags) filter(now time.Time) (replays.Filter, error) {
 	out := replays.Filter{

@@ -11,7 +11,6 @@ import (
 	"precis/internal/cli/draw"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
-	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/internal/store/runs"
 )
@@ -72,7 +71,7 @@ command takes; --wide and --json have all of it. With --summarise it counts them
 
 // findRun gives the run that a person names: by its id, or by the end of it.
 func (a *app) findRun(ctx context.Context, s *session, id string) (store.RunRef, error) {
-	ref, err := s.store.Runs.FindByEnd(ctx, a.tenant, id)
+	ref, err := a.service(s).FindRun(ctx, a.tenant, id)
 	if errors.Is(err, store.ErrInvalid) {
 		return ref, fail.Usage(err)
 	}
@@ -90,29 +89,21 @@ type runsReport struct {
 }
 
 func (a *app) runs(ctx context.Context, s *session, f runs.Filter, flags *runsFlags) error {
-	report := runsReport{Runs: []wire.Run{}, Totals: map[string]int{}}
-	counts, err := s.store.Runs.Count(ctx, a.tenant, f)
-	if err != nil {
+	report := runsReport{Runs: []wire.Run{}}
+	var err error
+	if report.Totals, err = a.service(s).CountRuns(ctx, a.tenant, f); err != nil {
 		return err
-	}
-	for outcome, n := range counts {
-		if outcome == "" {
-			outcome = draw.Unfinished
-		}
-		report.Totals[string(outcome)] = n
 	}
 	for len(report.Runs) < flags.limit {
 		f.Limit = min(flags.limit-len(report.Runs), 1000)
-		page, next, err := s.store.Runs.List(ctx, a.tenant, f)
+		page, next, err := a.service(s).ListRuns(ctx, a.tenant, f)
 		if errors.Is(err, store.ErrInvalid) {
 			return fail.Usagef("--cursor: %q is none that a list ended with", flags.cursor)
 		}
 		if err != nil {
 			return err
 		}
-		for _, r := range page {
-			report.Runs = append(report.Runs, runreport.Priced(runreport.Of(r), s.config.Prices))
-		}
+		report.Runs = append(report.Runs, page...)
 		f.Cursor = next
 		if next == "" {
 			break

@@ -15,11 +15,10 @@ import (
 
 // sumRuns prints the runs by outcome and error kind.
 func (a *app) sumRuns(ctx context.Context, s *session, f runs.Filter) error {
-	found, err := s.store.Runs.Summarize(ctx, a.tenant, f)
+	groups, err := a.service(s).SummarizeRuns(ctx, a.tenant, f)
 	if err != nil {
 		return err
 	}
-	groups := runreport.GroupsOf(found, s.config.Prices)
 	if a.json {
 		return a.printJSON(map[string]any{"groups": groups})
 	}

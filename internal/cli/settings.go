@@ -16,7 +16,6 @@ import (
 	"precis/internal/conversation"
 	"precis/internal/service"
 	"precis/internal/store"
-	"precis/internal/telemetry"
 )
 
 func (a *app) settingsCommand() *cobra.Command {
@@ -74,12 +73,8 @@ func (a *app) asTenant() config.Origin {
 	return config.Origin{Source: config.SourceTenant, Name: a.tenant}
 }
 
-func (a *app) settingsService(s *session) *service.Service {
-	return &service.Service{Store: s.store, Config: s.config, Log: telemetry.Logger(a.err, s.config.Log)}
-}
-
 func (a *app) showSettings(ctx context.Context, s *session) error {
-	got, err := a.settingsService(s).TenantSettings(ctx, a.tenant)
+	got, err := a.service(s).TenantSettings(ctx, a.tenant)
 	if err != nil {
 		return a.settingsError(err)
 	}
@@ -109,7 +104,7 @@ func (a *app) changeSettings(cmd *cobra.Command, args []string,
 			}
 			return err
 		}
-		got, err := a.settingsService(s).PatchTenantSettings(ctx, a.tenant, patches, true)
+		got, err := a.service(s).PatchTenantSettings(ctx, a.tenant, patches, true)
 		if err != nil {
 			return a.settingsError(err)
 		}

@@ -8,12 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/cli/draw"
-	"precis/internal/runreport"
 	"precis/internal/store"
 )
 
 func (a *app) showCommand() *cobra.Command {
-	var want runreport.Include
+	var want texts
 	wide := false
 	cmd := &cobra.Command{
 		Use:     "show RUN",
@@ -33,37 +32,50 @@ RUN is a run's id, or the end of it that ` + "`precis runs`" + ` prints.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&want.Prompts, "prompts", false, "print what the models were sent")
-	flags.BoolVar(&want.Answers, "answers", false, "print what the models wrote")
-	flags.BoolVar(&want.Summary, "summary", false, "print the summary")
-	flags.BoolVar(&want.Context, "context", false, "print the new context, one native message a line")
-	flags.BoolVar(&want.Omitted, "omitted", false, "list the messages that a summarizer did not see whole")
+	flags.BoolVar(&want.prompts, "prompts", false, "print what the models were sent")
+	flags.BoolVar(&want.answers, "answers", false, "print what the models wrote")
+	flags.BoolVar(&want.summary, "summary", false, "print the summary")
+	flags.BoolVar(&want.context, "context", false, "print the new context, one native message a line")
+	flags.BoolVar(&want.omitted, "omitted", false, "list the messages that a summarizer did not see whole")
 	flags.BoolVar(&wide, "wide", false, "print a line for each step, with its rung and worker, however wide")
 	return cmd
 }
 
-func (a *app) show(ctx context.Context, s *session, id string, want runreport.Include, wide bool) error {
+// texts are the texts of a run that the flags ask for.
+type texts struct{ prompts, answers, summary, context, omitted bool }
+
+// names gives the texts by the names of the API.
+func (t texts) names() []string {
+	var names []string
+	for _, text := range []struct {
+		name   string
+		wanted bool
+	}{
+		{"prompts", t.prompts},
+		{"answers", t.answers},
+		{"summary", t.summary},
+		{"context", t.context},
+		{"omitted", t.omitted},
+	} {
+		if text.wanted {
+			names = append(names, text.name)
+		}
+	}
+	return names
+}
+
+func (a *app) show(ctx context.Context, s *session, id string, want texts, wide bool) error {
 	ref, err := a.findRun(ctx, s, id)
 	if err != nil {
 		return err
 	}
-	stored, err := s.store.Runs.Get(ctx, ref)
+	r, err := a.service(s).GetRun(ctx, ref, want.names())
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
 	}
 	if err != nil {
 		return err
 	}
-	r := runreport.Priced(runreport.Of(stored), s.config.Prices)
-	if want.Any() {
-		if r.RunTexts, err = runreport.Load(ctx, s.store, stored, want); err != nil {
-			return err
-		}
-	}
-	if r.Comparison, err = runreport.LoadComparison(ctx, s.store, stored); err != nil {
-		return err
-	}
-	r.Comparison = runreport.PricedComparison(r.Comparison, s.config.Prices)
 	if a.json {
 		return a.printJSON(r)
 	}

@@ -81,7 +81,7 @@ that begins with x-. What is set counts from the start of the next turn, or from
 }
 
 func (a *app) listState(ctx context.Context, s *session, ref store.ConversationRef) error {
-	list, err := a.settingsService(s).ListState(ctx, ref)
+	list, err := a.service(s).ListState(ctx, ref)
 	if err != nil {
 		return stateError(err, ref.ID)
 	}
@@ -111,7 +111,7 @@ func (a *app) state(ctx context.Context, s *session, ref store.ConversationRef, 
 ) error {
 	var e wire.StateEntry
 	var err error
-	svc := a.settingsService(s)
+	svc := a.service(s)
 	remove := change && value.Text == nil && value.Items == nil
 	switch {
 	case remove:

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"precis/internal/api/wire"
-	"precis/internal/conversation"
 	"precis/internal/store"
 )
 
@@ -35,23 +34,26 @@ type undone struct {
 }
 
 func (a *app) undo(ctx context.Context, s *session, id string) error {
-	u, err := s.store.Markers.Undo(ctx, store.ConversationRef{Tenant: a.tenant, ID: id}, "")
+	u, err := a.service(s).Undo(ctx, store.ConversationRef{Tenant: a.tenant, ID: id})
 	switch {
 	case errors.Is(err, store.ErrNothingToUndo):
 		return fmt.Errorf("nothing to undo: no compaction counts in conversation %s", id)
 	case err != nil:
 		return noConversation(err, id)
 	}
-	out := undone{Conversation: id, Undone: conversation.MarkerOf(&u.Marker), Marker: conversation.MarkerOf(u.Active)}
+	out := undone{Conversation: id, Undone: &u.Undone.MarkerStats}
+	if u.Marker != nil {
+		out.Marker = &u.Marker.MarkerStats
+	}
 	if a.json {
 		return a.printJSON(out)
 	}
-	text := fmt.Sprintf("undone: messages %d to %d are in the context again", u.Marker.CoversFrom, u.Marker.CoversTo)
-	if u.Active == nil {
+	text := fmt.Sprintf("undone: messages %d to %d are in the context again", u.Undone.CoversFrom, u.Undone.CoversTo)
+	if u.Marker == nil {
 		return a.print(text + "; it is the full history now\n")
 	}
-	return a.print(fmt.Sprintf("%s; the compaction of messages %d to %d counts now\n", text, u.Active.CoversFrom,
-		u.Active.CoversTo))
+	return a.print(fmt.Sprintf("%s; the compaction of messages %d to %d counts now\n", text, u.Marker.CoversFrom,
+		u.Marker.CoversTo))
 }
 
 // noConversation says that an id names nothing.
@@ -67,6 +69,6 @@ func (a *app) conversationExists(ctx context.Context, s *session, id string) err
 	if id == "" {
 		return nil
 	}
-	_, err := s.store.Conversations.Get(ctx, store.ConversationRef{Tenant: a.tenant, ID: id})
+	_, err := a.service(s).FindConversation(ctx, store.ConversationRef{Tenant: a.tenant, ID: id})
 	return noConversation(err, id)
 }

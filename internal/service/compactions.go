@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,12 +104,24 @@ func (s *Service) checkCompact(req CompactRequest) error {
 			return invalid("prompt", "%s", err)
 		}
 	}
-	for name := range strings.SplitSeq(req.Summarizer, ",") {
+	if err := s.CheckSummarizers(req.Summarizer); err != nil {
+		return err
+	}
+	if req.Wait < 0 {
+		return invalid("wait_seconds", "is negative")
+	}
+	return nil
+}
+
+// CheckSummarizers refuses a list of summarizers, such as "self,openai/NAME", that names a vendor which is not
+// configured. An empty list is the settings' own.
+func (s *Service) CheckSummarizers(list string) error {
+	if list == "" {
+		return nil
+	}
+	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
-		if req.Summarizer == "" {
-			break
-		}
-		if name == "self" || name == string(pipeline.SummarizerDigest) {
+		if name == string(pipeline.SummarizerSelf) || name == string(pipeline.SummarizerDigest) {
 			continue
 		}
 		vendor, _, err := pipeline.SummarizerSpec{Model: name}.Split()
@@ -115,11 +129,9 @@ func (s *Service) checkCompact(req CompactRequest) error {
 			return invalid("summarizer", "%q is neither self, digest nor VENDOR/MODEL", name)
 		}
 		if _, ok := s.Config.Vendors[vendor]; !ok {
-			return invalid("summarizer", "no vendor %q is configured", vendor)
+			return invalid("summarizer", "no vendor %q is configured; there are %s", vendor,
+				strings.Join(slices.Sorted(maps.Keys(s.Config.Vendors)), ", "))
 		}
-	}
-	if req.Wait < 0 {
-		return invalid("wait_seconds", "is negative")
 	}
 	return nil
 }

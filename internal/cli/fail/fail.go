@@ -15,6 +15,7 @@ import (
 
 	"precis/internal/config"
 	"precis/internal/devstack"
+	"precis/internal/service"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -106,6 +107,7 @@ func Written(err error) error {
 func Explain(err error) string {
 	var connect *pgconn.ConnectError
 	var kind *pipeline.Error
+	var refusal *service.Error
 	switch {
 	case errors.Is(err, context.Canceled) && !IsUnreachable(err):
 		return "interrupted"
@@ -114,6 +116,11 @@ func Explain(err error) string {
 			". Check database_url (PRECIS_DATABASE_URL), or leave it out to use a local stack (`precis up`)"
 	case errors.Is(err, store.ErrContentDeleted):
 		return "the content of this conversation was deleted after its run; `precis compact --keep` keeps it"
+	case errors.As(err, &refusal) && err.Error() == refusal.Error():
+		if refusal.Cause != nil {
+			return Explain(refusal.Cause)
+		}
+		return refusal.Detail
 	case errors.As(err, &kind) && err == error(kind):
 		return kind.Message
 	}
