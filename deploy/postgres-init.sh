@@ -1,6 +1,6 @@
 #!/bin/sh
-# Run once by the postgres image, on an empty volume: one role and database for precis, one role for Temporal,
-# which makes its two databases itself. Passwords come from the environment and stay out of argument lists.
+# The postgres image runs this once, on an empty volume. It creates a role and a database for precis, and a role for
+# Temporal, which creates its two databases itself. Passwords come from the environment and never are arguments.
 set -eu
 psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname postgres <<'SQL'
 \getenv precis_password POSTGRES_PRECIS_PASSWORD

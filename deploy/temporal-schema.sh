@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes Temporal's two databases and brings their schemas up to the version of this image. Harmless to run again:
-# what is there is left alone, so that it is also the schema part of an upgrade.
+# Creates Temporal's two databases and upgrades their schemas to the version of this image. It can be run repeatedly,
+# and is also the schema part of an upgrade.
 # Reads SQL_PLUGIN, SQL_HOST, SQL_PORT, SQL_USER and SQL_PASSWORD, as temporal-sql-tool does.
 set -eu
 schema=${TEMPORAL_SCHEMA_DIR:-/etc/temporal/schema}/postgresql/v12

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the namespace and the search attributes that workflows are found by. Harmless to run again.
+# Creates the namespace and the search attributes by which workflows are found. It can be run repeatedly.
 # Reads TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE, as the temporal command does, and TEMPORAL_RETENTION.
 set -eu
 tries=0
@@ -13,7 +13,7 @@ until temporal operator cluster health; do
 done
 temporal operator namespace describe --namespace "$TEMPORAL_NAMESPACE" >/dev/null 2>&1 ||
 	temporal operator namespace create --namespace "$TEMPORAL_NAMESPACE" --retention "$TEMPORAL_RETENTION"
-# A new namespace is not known to every part of the server at once.
+# Some parts of the server learn of a new namespace a moment later.
 tries=0
 until temporal operator search-attribute create --namespace "$TEMPORAL_NAMESPACE" \
 	--name PrecisTenant --type Keyword \
@@ -24,7 +24,7 @@ until temporal operator search-attribute create --namespace "$TEMPORAL_NAMESPACE
 	--name PrecisTrigger --type Keyword; do
 	tries=$((tries + 1))
 	if [ "$tries" -ge 30 ]; then
-		echo "the search attributes could not be made" >&2
+		echo "the search attributes of $TEMPORAL_NAMESPACE could not be created after $tries tries" >&2
 		exit 1
 	fi
 	sleep 1

@@ -1,5 +1,5 @@
-// Package compose checks the container files where no container engine runs: docker-compose.yml against the
-// Compose specification, by the loader that docker compose itself uses, and what it and the Dockerfile refer to.
+// Package compose checks the container files without a container engine: docker-compose.yml against the Compose
+// specification, by the loader of docker compose itself, and the files that it and the Dockerfile refer to.
 package compose
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// root is the checkout.
+// root is the folder of the repository.
 const root = "../.."
 
 // required are the variables without which the file must not load.
@@ -56,7 +56,7 @@ func project(t *testing.T) *types.Project {
 	return p
 }
 
-func TestItLoadsWithTheServicesItShouldHave(t *testing.T) {
+func TestServices(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"api", "migrate", "postgres", "temporal", "temporal-schema", "temporal-setup", "temporal-ui",
@@ -79,7 +79,7 @@ func TestEachPasswordIsRequired(t *testing.T) {
 	}
 }
 
-func TestWhatItWaitsForCanHappen(t *testing.T) {
+func TestConditionsOfDependenciesCanBeMet(t *testing.T) {
 	t.Parallel()
 	p := project(t)
 	for name, s := range p.Services {
@@ -88,14 +88,14 @@ func TestWhatItWaitsForCanHappen(t *testing.T) {
 			switch d.Condition {
 			case types.ServiceConditionHealthy:
 				if other.HealthCheck == nil || len(other.HealthCheck.Test) == 0 {
-					t.Errorf("%s waits until %s is healthy, which has no health check", name, on)
+					t.Errorf("%s waits until %s is healthy, but that has no health check", name, on)
 				}
 			case types.ServiceConditionCompletedSuccessfully:
 				if other.Restart == types.RestartPolicyAlways || other.Restart == types.RestartPolicyUnlessStopped {
-					t.Errorf("%s waits until %s has ended, which is restarted whenever it ends", name, on)
+					t.Errorf("%s waits until %s has ended, but that is restarted whenever it ends", name, on)
 				}
 			default:
-				t.Errorf("%s depends on %s being merely started", name, on)
+				t.Errorf("%s depends only on the start of %s", name, on)
 			}
 		}
 	}
@@ -110,16 +110,16 @@ func TestImagesArePinned(t *testing.T) {
 			t.Errorf("%s: image %q has no fixed tag", name, s.Image)
 		}
 	}
-	// The tools that set the schema up must be of the server's version.
+	// The tools that create the schema must have the server's version.
 	_, server, _ := strings.Cut(p.Services["temporal"].Image, ":")
 	for _, name := range []string{"temporal-schema", "temporal-setup"} {
 		if _, tools, _ := strings.Cut(p.Services[name].Image, ":"); tools != server {
-			t.Errorf("%s is of version %s, the server of %s", name, tools, server)
+			t.Errorf("%s has version %s, the server has %s", name, tools, server)
 		}
 	}
 }
 
-func TestPortsArePublishedOnLoopbackAlone(t *testing.T) {
+func TestPortsArePublishedOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
 	for name, s := range project(t).Services {
 		for _, p := range s.Ports {
@@ -130,7 +130,7 @@ func TestPortsArePublishedOnLoopbackAlone(t *testing.T) {
 	}
 }
 
-func TestMountedFilesAreThere(t *testing.T) {
+func TestMountedFilesExist(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for name, s := range project(t).Services {
@@ -145,7 +145,7 @@ func TestMountedFilesAreThere(t *testing.T) {
 				continue
 			}
 			if !info.Mode().IsRegular() || info.Mode().Perm()&0o004 == 0 {
-				t.Errorf("%s mounts %s, which is no file that any user can read", name, v.Source)
+				t.Errorf("%s mounts %s, which is not a file that every user can read", name, v.Source)
 			}
 			if !v.ReadOnly {
 				t.Errorf("%s mounts %s writable", name, v.Source)
@@ -157,7 +157,7 @@ func TestMountedFilesAreThere(t *testing.T) {
 	}
 }
 
-func TestScriptsThatAreRunAreMounted(t *testing.T) {
+func TestScriptsAreMounted(t *testing.T) {
 	t.Parallel()
 	for name, s := range project(t).Services {
 		for _, arg := range s.Entrypoint {
@@ -165,24 +165,23 @@ func TestScriptsThatAreRunAreMounted(t *testing.T) {
 				continue
 			}
 			if !slices.ContainsFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool { return v.Target == arg }) {
-				t.Errorf("%s runs %s, which nothing mounts", name, arg)
+				t.Errorf("%s runs %s, which is not mounted", name, arg)
 			}
 		}
 	}
 }
 
-func TestTheDynamicConfigurationIsTheOneThatIsMounted(t *testing.T) {
+func TestDynamicConfigurationIsMounted(t *testing.T) {
 	t.Parallel()
 	s := project(t).Services["temporal"]
 	path := s.Environment["DYNAMIC_CONFIG_FILE_PATH"]
 	if path == nil || !slices.ContainsFunc(s.Volumes,
 		func(v types.ServiceVolumeConfig) bool { return v.Target == *path }) {
-		t.Errorf("the server reads %v, which nothing mounts", path)
+		t.Errorf("the server reads %v, which is not mounted", path)
 	}
 }
 
-// TestNoSecretIsInTheFile looks for values of variables that hold secrets written out instead of taken from
-// the environment.
+// TestNoSecretIsInTheFile finds secrets that are written in the file and not taken from the environment.
 func TestNoSecretIsInTheFile(t *testing.T) {
 	t.Parallel()
 	secret := regexp.MustCompile(`(?i)(password|pwd|secret|_key)$`)
@@ -190,13 +189,13 @@ func TestNoSecretIsInTheFile(t *testing.T) {
 		for _, variable := range slices.Sorted(maps.Keys(s.Environment)) {
 			value := s.Environment[variable]
 			if secret.MatchString(variable) && value != nil && *value != "" && !strings.HasPrefix(*value, "value-of-") {
-				t.Errorf("%s: %s is written out in the file", name, variable)
+				t.Errorf("%s: the value of %s is in the file", name, variable)
 			}
 		}
 	}
 }
 
-func TestDockerfileRefersToWhatIsThere(t *testing.T) {
+func TestDockerfileRefersToExistingFiles(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open(filepath.Join(root, "Dockerfile"))
 	if err != nil {
@@ -224,7 +223,7 @@ func TestDockerfileRefersToWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"./starter", "./worker"}; !slices.Equal(built, want) {
-		t.Errorf("it builds %v, want %v", built, want)
+		t.Errorf("the Dockerfile builds %v, want %v", built, want)
 	}
 	for _, path := range slices.Concat(copied, built) {
 		if _, err := os.Stat(filepath.Join(root, path)); err != nil {
@@ -236,7 +235,7 @@ func TestDockerfileRefersToWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestTheImageIsBuiltWithTheToolchainOfTheModule(t *testing.T) {
+func TestImageIsBuiltWithTheToolchainOfTheModule(t *testing.T) {
 	t.Parallel()
 	dockerfile, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	if err != nil {
@@ -249,12 +248,12 @@ func TestTheImageIsBuiltWithTheToolchainOfTheModule(t *testing.T) {
 	image := regexp.MustCompile(`(?m)^FROM golang:(\d+\.\d+)`).FindSubmatch(dockerfile)
 	language := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(module)
 	if image == nil || language == nil || string(image[1]) != string(language[1]) {
-		t.Errorf("Dockerfile builds with Go %s, go.mod asks for %s", image[1:], language[1:])
+		t.Errorf("the Dockerfile builds with Go %s, but go.mod needs %s", image[1:], language[1:])
 	}
 }
 
-// What listens for other machines is asked whether it is ready, by the program that the image has: it has no shell.
-func TestOurServicesAreAskedWhetherTheyAreReady(t *testing.T) {
+// The health checks use the program itself, because the image has no shell.
+func TestOurServicesHaveHealthChecks(t *testing.T) {
 	t.Parallel()
 	p := project(t)
 	for _, name := range []string{"api", "worker"} {
@@ -264,23 +263,23 @@ func TestOurServicesAreAskedWhetherTheyAreReady(t *testing.T) {
 			t.Errorf("%s: health check %+v", name, s.HealthCheck)
 		}
 		if s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) < 50*time.Second {
-			t.Errorf("%s is killed after %v", name, s.StopGracePeriod)
+			t.Errorf("%s is killed after %v, which is too early", name, s.StopGracePeriod)
 		}
 	}
 }
 
-// The port that is published is the one on which the API listens, on every address of its container.
-func TestTheAPIListensWhereItIsPublished(t *testing.T) {
+// The published port is the one on which the API listens, on every address of its container.
+func TestAPIListensOnThePublishedPort(t *testing.T) {
 	t.Parallel()
 	s := project(t).Services["api"]
 	addr := s.Environment["PRECIS_HTTP__ADDR"]
 	if addr == nil || len(s.Ports) != 1 || *addr != fmt.Sprintf("0.0.0.0:%d", s.Ports[0].Target) {
-		t.Errorf("it listens on %v and publishes %+v", addr, s.Ports)
+		t.Errorf("the API listens on %v and publishes %+v", addr, s.Ports)
 	}
 }
 
-// How a key is made is told in the file and on the page as the same command, which runs a service that there is.
-func TestTheFirstKeyIsMadeAsTold(t *testing.T) {
+// The file and the page show the same command for the first API key, and its service exists.
+func TestCommandForTheFirstKey(t *testing.T) {
 	t.Parallel()
 	command := regexp.MustCompile(`docker compose run --rm (\S+) (\S+) keys create --tenant \S+ --name \S+`)
 	for _, name := range []string{"docker-compose.yml", "docs/operations.md"} {
@@ -290,12 +289,12 @@ func TestTheFirstKeyIsMadeAsTold(t *testing.T) {
 		}
 		m := command.FindStringSubmatch(string(text))
 		if m == nil {
-			t.Errorf("%s does not tell how the first API key is made", name)
+			t.Errorf("%s does not show how to create the first API key", name)
 			continue
 		}
 		s, ok := project(t).Services[m[1]]
 		if !ok || len(s.Command) == 0 || s.Command[0] != m[2] || s.Environment["PRECIS_DATABASE_URL"] == nil {
-			t.Errorf("%s: %s cannot be run", name, m[0])
+			t.Errorf("%s: the service of %s cannot run the command", name, m[0])
 		}
 	}
 }

@@ -46,6 +46,13 @@ var (
 	ErrNoTemporal = errors.New("the local Temporal server cannot be built")
 )
 
+// The variables with the servers that tests use in place of new ones. The command withstack sets them, and package
+// stacktest reads them.
+const (
+	TestDatabaseVariable = "PRECIS_TEST_DATABASE_URL"
+	TestTemporalVariable = "PRECIS_TEST_TEMPORAL_ADDRESS"
+)
+
 // Options choose a stack. The zero value is the persistent stack of this checkout.
 type Options struct {
 	// DatabaseURL is a PostgreSQL to use in place of a private one. It is not changed.

@@ -372,7 +372,8 @@ func TestCall(t *testing.T) {
 
 					kind := pipeline.KindOf(err)
 					// What is no event does not get into one of Bedrock's frames.
-					unframed := w.vendorType == contract.ProtocolBedrock && c.answer.Raw != nil && kind == pipeline.EmptyOutput
+					unframed := w.vendorType == contract.ProtocolBedrock && c.answer.Raw != nil &&
+						kind == pipeline.EmptyOutput
 					if kind != c.want && !(unframed && c.want == pipeline.MalformedOutput) {
 						t.Fatalf("kind %q, want %q (%v)", kind, c.want, err)
 					}
@@ -617,7 +618,8 @@ func TestOwnBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := vendorserver.New(t, vendorserver.Script{})
-			_, err := newClient(t, srv, contract.ProtocolOpenAI).Call(ctxOf(t), llm.Call{Model: "m", Body: []byte(body)})
+			_, err := newClient(t, srv, contract.ProtocolOpenAI).Call(ctxOf(t),
+				llm.Call{Model: "m", Body: []byte(body)})
 			if pipeline.KindOf(err) != pipeline.Internal || len(srv.Requests()) != 0 {
 				t.Errorf("%v after %d requests", err, len(srv.Requests()))
 			}
@@ -628,85 +630,89 @@ func TestOwnBody(t *testing.T) {
 func TestNothingToAsk(t *testing.T) {
 	t.Parallel()
 	srv := vendorserver.New(t, vendorserver.Script{})
-	_, err := newClient(t, srv, contract.ProtocolAnthropic).Call(ctxOf(t), llm.Call{Model: "m", System: "s", User: " \n"})
+	_, err := newClient(t, srv, contract.ProtocolAnthropic).Call(ctxOf(t),
+		llm.Call{Model: "m", System: "s", User: " \n"})
 	if pipeline.KindOf(err) != pipeline.Internal || len(srv.Requests()) != 0 {
 		t.Errorf("%v after %d requests", err, len(srv.Requests()))
 	}
 }
 
+// externalRequests are requests with the output limit and the options that they should have.
+var externalRequests = map[string]struct {
+	vendor    llm.Vendor
+	model     string
+	max       int
+	want      int    // the output limit in the request, 0 for none
+	limitKey  string // under this name
+	wantStore string
+}{
+	"Anthropic": {
+		llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
+		"claude-sonnet-4-5", 4000, 4000,
+		"max_tokens", "",
+	},
+	"AnthropicOver": {
+		llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
+		"claude-sonnet-4-5-20250929",
+		500_000, 64_000, "max_tokens", "",
+	},
+	"AnthropicUnder": {
+		llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
+		"claude-sonnet-4-5", -7, 1,
+		"max_tokens", "",
+	},
+	"AnthropicUnset": {
+		llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
+		"claude-haiku-4-5", 0, 64_000,
+		"max_tokens", "",
+	},
+	"AnthropicUnknown": {
+		llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
+		"claude-none", 0, 8192,
+		"max_tokens", "",
+	},
+	"OpenAI": {
+		llm.Vendor{Name: "openai", Type: contract.ProtocolOpenAI},
+		"gpt-5.2", 4000, 4000,
+		"max_completion_tokens", "false",
+	},
+	"OpenAIOver": {
+		llm.Vendor{Name: "openai", Type: contract.ProtocolOpenAI},
+		"gpt-4o-2024-08-06", 100_000, 16_384,
+		"max_completion_tokens", "false",
+	},
+	"XAI": {
+		llm.Vendor{Name: "xai", Type: contract.ProtocolOpenAI},
+		"grok-4.7", 4000, 4000,
+		"max_completion_tokens", "",
+	},
+	"Compatible": {
+		llm.Vendor{Name: "local", Type: contract.ProtocolOpenAI},
+		"qwen-9", 4000, 4000, "max_tokens",
+		"",
+	},
+	"CompatibleUnset": {llm.Vendor{Name: "local", Type: contract.ProtocolOpenAI}, "qwen-9", 0, 0, "", ""},
+	"Gateway": {
+		llm.Vendor{Name: "openrouter", Type: contract.ProtocolOpenAI},
+		"anthropic/claude-sonnet-4.5",
+		1 << 30, 64_000, "max_tokens", "",
+	},
+	"AnthropicGateway": {
+		llm.Vendor{Name: "gw", Type: contract.ProtocolAnthropic},
+		"claude-haiku-4-5", 1 << 30, 64_000,
+		"max_tokens", "",
+	},
+	"AnthropicCompatible": {
+		llm.Vendor{Name: "minimax", Type: contract.ProtocolAnthropic},
+		"m2", 4000, 4000, "max_tokens",
+		"",
+	},
+}
+
 // TestExternalRequest looks at what an external request says, beside that the strict validator takes it.
 func TestExternalRequest(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		vendor    llm.Vendor
-		model     string
-		max       int
-		want      int    // the output limit in the request, 0 for none
-		limitKey  string // under this name
-		wantStore string
-	}{
-		"Anthropic": {
-			llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
-			"claude-sonnet-4-5", 4000, 4000,
-			"max_tokens", "",
-		},
-		"AnthropicOver": {
-			llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
-			"claude-sonnet-4-5-20250929",
-			500_000, 64_000, "max_tokens", "",
-		},
-		"AnthropicUnder": {
-			llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
-			"claude-sonnet-4-5", -7, 1,
-			"max_tokens", "",
-		},
-		"AnthropicUnset": {
-			llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
-			"claude-haiku-4-5", 0, 64_000,
-			"max_tokens", "",
-		},
-		"AnthropicUnknown": {
-			llm.Vendor{Name: "anthropic", Type: contract.ProtocolAnthropic},
-			"claude-none", 0, 8192,
-			"max_tokens", "",
-		},
-		"OpenAI": {
-			llm.Vendor{Name: "openai", Type: contract.ProtocolOpenAI},
-			"gpt-5.2", 4000, 4000,
-			"max_completion_tokens", "false",
-		},
-		"OpenAIOver": {
-			llm.Vendor{Name: "openai", Type: contract.ProtocolOpenAI},
-			"gpt-4o-2024-08-06", 100_000, 16_384,
-			"max_completion_tokens", "false",
-		},
-		"XAI": {
-			llm.Vendor{Name: "xai", Type: contract.ProtocolOpenAI},
-			"grok-4.7", 4000, 4000,
-			"max_completion_tokens", "",
-		},
-		"Compatible": {
-			llm.Vendor{Name: "local", Type: contract.ProtocolOpenAI},
-			"qwen-9", 4000, 4000, "max_tokens",
-			"",
-		},
-		"CompatibleUnset": {llm.Vendor{Name: "local", Type: contract.ProtocolOpenAI}, "qwen-9", 0, 0, "", ""},
-		"Gateway": {
-			llm.Vendor{Name: "openrouter", Type: contract.ProtocolOpenAI},
-			"anthropic/claude-sonnet-4.5",
-			1 << 30, 64_000, "max_tokens", "",
-		},
-		"AnthropicGateway": {
-			llm.Vendor{Name: "gw", Type: contract.ProtocolAnthropic},
-			"claude-haiku-4-5", 1 << 30, 64_000,
-			"max_tokens", "",
-		},
-		"AnthropicCompatible": {
-			llm.Vendor{Name: "minimax", Type: contract.ProtocolAnthropic},
-			"m2", 4000, 4000, "max_tokens",
-			"",
-		},
-	} {
+	for name, c := range externalRequests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "done"}})

@@ -191,7 +191,8 @@ var classifyCases = []struct {
 	{
 		"LiteLLM", "litellm", 400, `{"error":{"message":"litellm.ContextWindowExceededError: ` +
 			`litellm.BadRequestError: AnthropicException - {\"type\":\"error\",\"error\":{` +
-			`\"type\":\"invalid_request_error\",\"message\":\"prompt is too long: 213462 tokens > 200000 maximum\"}}. ` +
+			`\"type\":\"invalid_request_error\",` +
+			`\"message\":\"prompt is too long: 213462 tokens > 200000 maximum\"}}. ` +
 			`Received Model Group=claude","type":null,"param":null,"code":"400"}}`, pipeline.InputTokensExceeded,
 		213462,
 		200000,

@@ -183,13 +183,3 @@ func sortedKeys(m map[string]any) []string {
 	slices.Sort(keys)
 	return keys
 }
-
-// is reports whether any of the codes was given.
-func (f *facts) is(codes ...string) bool {
-	return slices.ContainsFunc(f.codes, func(c string) bool { return slices.Contains(codes, c) })
-}
-
-func (f *facts) says(re *regexp.Regexp) bool { return re.MatchString(f.lower) }
-
-// bare says that there is no answer of a server's at all, only words.
-func (f *facts) bare() bool { return f.status == 0 && !f.json }

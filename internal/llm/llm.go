@@ -10,7 +10,7 @@
 //	responses*.go  the OpenAI Responses protocol
 //	google*.go     Google's generateContent
 //	native*.go     the forms of the vendors' own compactions and the requests for them
-//	verdict.go     whether an answer is usable at all (ClassifyAnswer)
+//	verdict.go     whether an answer is usable at all
 //	classify.go    the kind of a failure (Classify): rules.go has the table, codes.go and phrases.go the vendors'
 //	               words; facts.go, figures.go and retryafter.go read an error, message.go says it in a sentence
 //	models.go      what is known of a model: window, output limit, abilities; modeltable.go: the built-in table

@@ -92,23 +92,6 @@ func TestModelTable(t *testing.T) {
 	}
 }
 
-func TestParseModel(t *testing.T) {
-	t.Parallel()
-	for id, want := range map[string][2]string{
-		"anthropic/claude-sonnet-4-5":          {"anthropic", "claude-sonnet-4-5"},
-		"openrouter/anthropic/claude-sonnet-5": {"openrouter", "anthropic/claude-sonnet-5"},
-		"gpt-5":                                {},
-		"/gpt-5":                               {},
-		"openai/":                              {},
-		"":                                     {},
-	} {
-		vendor, model, err := llm.ParseModel(id)
-		if vendor != want[0] || model != want[1] || (err == nil) != (want[0] != "") {
-			t.Errorf("%q: %q, %q, %v", id, vendor, model, err)
-		}
-	}
-}
-
 // TestTokenRatio: the ratio is the model's, else its vendor's, and 1 where nothing is known.
 func TestTokenRatio(t *testing.T) {
 	t.Parallel()

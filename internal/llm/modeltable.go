@@ -3,7 +3,6 @@ package llm
 import (
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -88,12 +87,3 @@ func fits(pattern, name string) bool {
 }
 
 func isAlphanumeric(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
-
-// ParseModel splits "VENDOR/MODEL" at the first slash: a model's name may hold more of them.
-func ParseModel(id string) (vendor, model string, err error) {
-	vendor, model, ok := strings.Cut(id, "/")
-	if !ok || vendor == "" || model == "" {
-		return "", "", fmt.Errorf("model %q is not of the form VENDOR/MODEL, such as anthropic/claude-sonnet-4-5", id)
-	}
-	return vendor, model, nil
-}

@@ -101,7 +101,8 @@ func WithCompactionEdit(body []byte, form contract.NativeForm) ([]byte, error) {
 	if form == contract.NativeEdit && len(body) == 0 {
 		body = []byte("{}")
 	}
-	if form != contract.NativeEdit || gjson.GetBytes(body, `context_management.edits.#(type=="compact_20260112")`).Exists() {
+	declared := `context_management.edits.#(type=="compact_20260112")`
+	if form != contract.NativeEdit || gjson.GetBytes(body, declared).Exists() {
 		return body, nil
 	}
 	edit := fmt.Sprintf(`{"type":"compact_20260112","trigger":{"type":"input_tokens","value":%d}}`, editTrigger)

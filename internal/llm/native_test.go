@@ -52,96 +52,103 @@ func nativeClient(t *testing.T, srv *vendorserver.Server, form contract.NativeFo
 	return newClient(t, srv, vendorType)
 }
 
+// compactionBlock is a block as Anthropic sends it, in a form that no encoder would choose.
+const compactionBlock = `{"type":"compaction","content":"A  summary, 世界.",` +
+	`"encrypted_content":"x\u0041==","signature":"sig/+="}`
+
+var compactionUsage = &vendorserver.Usage{Input: 100, CachedInput: 9000, CacheWrite: 30, Output: 7}
+
+// nativeAnswers are answers to requests for a native compaction.
+var nativeAnswers = map[string]struct {
+	form   contract.NativeForm
+	small  bool
+	answer vendorserver.Answer
+	want   pipeline.ErrorKind
+	native string
+	text   string
+}{
+	"OnDemand": {
+		form: contract.NativeOnDemand, small: true,
+		answer: vendorserver.Answer{
+			Content: []vendorserver.Block{{Type: "compaction", Raw: json.RawMessage(compactionBlock)}},
+			Usage:   compactionUsage,
+		}, native: "[" + compactionBlock + "]", text: "A  summary, 世界.",
+	},
+	"OnDemandCutOff": {
+		form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "max_tokens", Usage: compactionUsage},
+		want: pipeline.OutputTooLong,
+	},
+	"OnDemandNoRoom": {
+		form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "model_context_window_exceeded"},
+		want: pipeline.OutputTooLong,
+	},
+	"OnDemandTool": {
+		form:   contract.NativeOnDemand,
+		answer: vendorserver.Answer{ToolCalls: []vendorserver.ToolCall{{ID: "t", Name: "read", Arguments: "{}"}}},
+		want:   pipeline.ToolCallOutput,
+	},
+	"OnDemandRefused": {
+		form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "refusal"},
+		want: pipeline.Refused,
+	},
+	"OnDemandNoText": {
+		form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "end_turn"},
+		want: pipeline.EmptyOutput,
+	},
+	"OnDemandNull": {
+		form:   contract.NativeOnDemand,
+		answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction"}}},
+		want:   pipeline.EmptyOutput,
+	},
+	"OnDemandBlank": {
+		form:   contract.NativeOnDemand,
+		answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction", Text: " \n"}}},
+		want:   pipeline.EmptyOutput,
+	},
+	"Edit": {
+		form: contract.NativeEdit,
+		answer: vendorserver.Answer{
+			Content: []vendorserver.Block{{Type: "compaction", Text: "A summary.", Data: "enc"}},
+			Usage:   compactionUsage,
+		}, native: `[{"type":"compaction","content":"A summary.","encrypted_content":"enc"}]`,
+		text: "A summary.",
+	},
+	"EditDidNotFire": {
+		form: contract.NativeEdit, small: true, answer: vendorserver.Answer{Text: "I go on."},
+		want: pipeline.EmptyOutput,
+	},
+	"EditNull": {
+		form:   contract.NativeEdit,
+		answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction"}}},
+		want:   pipeline.EmptyOutput,
+	},
+	"EditAndText": {
+		form: contract.NativeEdit,
+		answer: vendorserver.Answer{Content: []vendorserver.Block{
+			{Type: "compaction", Text: "A summary."},
+			{Type: "text", Text: "I go on."},
+		}, Finish: "end_turn"},
+		native: `[{"type":"compaction","content":"A summary."}]`, text: "A summary.",
+	},
+	"Compact": {
+		form: contract.NativeCompact, answer: vendorserver.Answer{Text: "secret", Usage: compactionUsage},
+		native: `[{"id":"cmp_1","type":"compaction","encrypted_content":"c2VjcmV0"}]`,
+	},
+	"CompactEmpty": {form: contract.NativeCompact, answer: vendorserver.Answer{}, want: pipeline.EmptyOutput},
+	"CompactNotServed": {
+		form: contract.NativeCompact, answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 404}},
+		want: pipeline.ModelNotFound,
+	},
+	"Unavailable": {
+		form: contract.NativeOnDemand, answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 529}},
+		want: pipeline.Overloaded,
+	},
+}
+
 // TestNativeAnswers asks for each form, and lets it fail in each way. The server validates the requests.
 func TestNativeAnswers(t *testing.T) {
 	t.Parallel()
-	usage := &vendorserver.Usage{Input: 100, CachedInput: 9000, CacheWrite: 30, Output: 7}
-	raw := `{"type":"compaction","content":"A  summary, 世界.","encrypted_content":"x\u0041==","signature":"sig/+="}`
-	for name, c := range map[string]struct {
-		form   contract.NativeForm
-		small  bool
-		answer vendorserver.Answer
-		want   pipeline.ErrorKind
-		native string
-		text   string
-	}{
-		"OnDemand": {
-			form: contract.NativeOnDemand, small: true,
-			answer: vendorserver.Answer{
-				Content: []vendorserver.Block{{Type: "compaction", Raw: json.RawMessage(raw)}},
-				Usage:   usage,
-			}, native: "[" + raw + "]", text: "A  summary, 世界.",
-		},
-		"OnDemandCutOff": {
-			form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "max_tokens", Usage: usage},
-			want: pipeline.OutputTooLong,
-		},
-		"OnDemandNoRoom": {
-			form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "model_context_window_exceeded"},
-			want: pipeline.OutputTooLong,
-		},
-		"OnDemandTool": {
-			form:   contract.NativeOnDemand,
-			answer: vendorserver.Answer{ToolCalls: []vendorserver.ToolCall{{ID: "t", Name: "read", Arguments: "{}"}}},
-			want:   pipeline.ToolCallOutput,
-		},
-		"OnDemandRefused": {
-			form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "refusal"},
-			want: pipeline.Refused,
-		},
-		"OnDemandNoText": {
-			form: contract.NativeOnDemand, answer: vendorserver.Answer{Finish: "end_turn"},
-			want: pipeline.EmptyOutput,
-		},
-		"OnDemandNull": {
-			form:   contract.NativeOnDemand,
-			answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction"}}},
-			want:   pipeline.EmptyOutput,
-		},
-		"OnDemandBlank": {
-			form:   contract.NativeOnDemand,
-			answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction", Text: " \n"}}},
-			want:   pipeline.EmptyOutput,
-		},
-		"Edit": {
-			form: contract.NativeEdit,
-			answer: vendorserver.Answer{
-				Content: []vendorserver.Block{{Type: "compaction", Text: "A summary.", Data: "enc"}},
-				Usage:   usage,
-			}, native: `[{"type":"compaction","content":"A summary.","encrypted_content":"enc"}]`,
-			text: "A summary.",
-		},
-		"EditDidNotFire": {
-			form: contract.NativeEdit, small: true, answer: vendorserver.Answer{Text: "I go on."},
-			want: pipeline.EmptyOutput,
-		},
-		"EditNull": {
-			form:   contract.NativeEdit,
-			answer: vendorserver.Answer{Content: []vendorserver.Block{{Type: "compaction"}}},
-			want:   pipeline.EmptyOutput,
-		},
-		"EditAndText": {
-			form: contract.NativeEdit,
-			answer: vendorserver.Answer{Content: []vendorserver.Block{
-				{Type: "compaction", Text: "A summary."},
-				{Type: "text", Text: "I go on."},
-			}, Finish: "end_turn"},
-			native: `[{"type":"compaction","content":"A summary."}]`, text: "A summary.",
-		},
-		"Compact": {
-			form: contract.NativeCompact, answer: vendorserver.Answer{Text: "secret", Usage: usage},
-			native: `[{"id":"cmp_1","type":"compaction","encrypted_content":"c2VjcmV0"}]`,
-		},
-		"CompactEmpty": {form: contract.NativeCompact, answer: vendorserver.Answer{}, want: pipeline.EmptyOutput},
-		"CompactNotServed": {
-			form: contract.NativeCompact, answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 404}},
-			want: pipeline.ModelNotFound,
-		},
-		"Unavailable": {
-			form: contract.NativeOnDemand, answer: vendorserver.Answer{Error: &vendorserver.Error{Status: 529}},
-			want: pipeline.Overloaded,
-		},
-	} {
+	for name, c := range nativeAnswers {
 		for _, stream := range []bool{true, false} {
 			if !stream && c.form == contract.NativeCompact {
 				continue // it never streams
@@ -223,7 +230,10 @@ func TestNativeBody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := map[contract.NativeForm]string{contract.NativeOnDemand: "compaction", contract.NativeEdit: "context_management"}[form]
+		key := map[contract.NativeForm]string{
+			contract.NativeOnDemand: "compaction",
+			contract.NativeEdit:     "context_management",
+		}[form]
 		if raw := gjson.GetBytes(got, key).Raw; raw != want {
 			t.Errorf("%s: %s is %s", form, key, raw)
 		}
@@ -268,7 +278,8 @@ func TestWithCompactionEdit(t *testing.T) {
 		if got, err := llm.WithCompactionEdit([]byte(body), contract.NativeEdit); err != nil || string(got) != want {
 			t.Errorf("%s, want %s (%v)", got, want, err)
 		}
-		if got, err := llm.WithCompactionEdit([]byte(body), contract.NativeOnDemand); err != nil || string(got) != body {
+		if got, err := llm.WithCompactionEdit([]byte(body), contract.NativeOnDemand); err != nil ||
+			string(got) != body {
 			t.Errorf("on demand: %s (%v)", got, err)
 		}
 	}

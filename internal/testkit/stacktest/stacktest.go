@@ -25,12 +25,6 @@ import (
 	"precis/internal/devstack"
 )
 
-// The variables name the servers to use in the place of new ones. Withstack sets them.
-const (
-	DatabaseVariable = "PRECIS_TEST_DATABASE_URL"
-	TemporalVariable = "PRECIS_TEST_TEMPORAL_ADDRESS"
-)
-
 const (
 	// startTimeout has room for building the Temporal server.
 	startTimeout = 15 * time.Minute
@@ -42,9 +36,9 @@ const (
 
 // The servers are started apart, so that a test of the database does not wait for Temporal.
 var (
-	databaseServer = shared{options: devstack.Options{DatabaseURL: os.Getenv(DatabaseVariable), NoTemporal: true}}
+	databaseServer = shared{options: devstack.Options{DatabaseURL: os.Getenv(devstack.TestDatabaseVariable), NoTemporal: true}}
 	temporalServer = shared{options: devstack.Options{
-		TemporalAddress: os.Getenv(TemporalVariable), NoDatabase: true,
+		TemporalAddress: os.Getenv(devstack.TestTemporalVariable), NoDatabase: true,
 		NoUI: true,
 	}}
 )
@@ -102,7 +96,7 @@ func DatabaseURL(t testing.TB) string {
 	stack := databaseServer.get(t)
 	where, err := url.Parse(stack.DatabaseURL)
 	if err != nil {
-		t.Fatalf("%s is no URL: %v", DatabaseVariable, err)
+		t.Fatalf("%s is no URL: %v", devstack.TestDatabaseVariable, err)
 	}
 	schema := "test_" + strings.ToLower(rand.Text())
 	execute(t, stack.DatabaseURL, "CREATE SCHEMA "+schema)

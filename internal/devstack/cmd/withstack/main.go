@@ -17,7 +17,6 @@ import (
 	"syscall"
 
 	"precis/internal/devstack"
-	"precis/internal/testkit/stacktest"
 )
 
 // codeNotStarted is the exit code that docker, env and timeout use for their own failures.
@@ -76,8 +75,8 @@ func command(args []string, stack *devstack.Stack, signals <-chan os.Signal) (in
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(),
-		stacktest.DatabaseVariable+"="+stack.DatabaseURL,
-		stacktest.TemporalVariable+"="+stack.TemporalAddress,
+		devstack.TestDatabaseVariable+"="+stack.DatabaseURL,
+		devstack.TestTemporalVariable+"="+stack.TemporalAddress,
 	)
 	if err := cmd.Start(); err != nil {
 		return codeNotStarted, err

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"precis/internal/testkit/stacktest"
+	"precis/internal/devstack"
 )
 
 // selfVariable makes the test binary the command itself.
@@ -33,7 +33,7 @@ func TestWithstack(t *testing.T) {
 
 	t.Run("GivesTheAddressesAndPassesTheCode", func(t *testing.T) {
 		t.Parallel()
-		cmd := self("--", "sh", "-c", `echo "$`+stacktest.DatabaseVariable+` $`+stacktest.TemporalVariable+`"; exit 7`)
+		cmd := self("--", "sh", "-c", `echo "$`+devstack.TestDatabaseVariable+` $`+devstack.TestTemporalVariable+`"; exit 7`)
 		out, err := cmd.Output()
 		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 7 {
 			t.Errorf("it ended with %v", err)
