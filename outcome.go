@@ -23,5 +23,6 @@ const (
 
 // Outcomes lists every outcome.
 var Outcomes = []Outcome{
-	OutcomeApplied, OutcomePrepared, OutcomeSkipped, OutcomeSuperseded, OutcomeCancelled, OutcomeFailed, OutcomeReplayed,
+	OutcomeApplied, OutcomePrepared, OutcomeSkipped, OutcomeSuperseded, OutcomeCancelled, OutcomeFailed,
+	OutcomeReplayed,
 }

@@ -306,8 +306,9 @@ func (d *division) repair(wanted int) int {
 // warn reports what is wrong with a tail that begins at p.
 func (d *division) warn(p int) {
 	w := ShapeWarning{
-		Code:   TailShapeInvalid,
-		Detail: "the tail would have parted tool calls from their results; the split was moved to where no call is open",
+		Code: TailShapeInvalid,
+		Detail: "the tail would have parted tool calls from their results; the split was moved to where no call is " +
+			"open",
 	}
 	for _, pair := range d.pairing.Pairs {
 		if pair.Call.Message < p && pair.Result.Message >= p {

@@ -10,8 +10,9 @@ import (
 )
 
 // CompactionWorkflow compacts a conversation: trigger, summarizer, partition, slim, summarize, reassemble, each an
-// activity, with Ladder to decide what follows a failure. Its result is how the run ended. A failed run also fails the
-// workflow, with the error kind as the error's type, and a cancelled run cancels it: so both are seen in the Temporal UI.
+// activity, with Ladder to decide what follows a failure. Its result is how the run ended. A failed run also fails
+// the workflow, with the error kind as the error's type, and a cancelled run cancels it: so both are seen in the
+// Temporal UI.
 func CompactionWorkflow(ctx workflow.Context, in precis.Input) (result precis.Result, err error) {
 	done := false
 	waitForEnd := func(ctx workflow.Context, _ string) (precis.Result, error) {

@@ -15,7 +15,8 @@ import (
 func TestCompactsWithAnExternalModel(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(
-		t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: "<summary>The parts were read; the last question is " +
+		t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: "<summary>The parts were read; the last " +
+			"question is " +
 			"open.</summary>"}}})
 	s.StartWorker()
 	talk := scenario.Talk(6, 2000)

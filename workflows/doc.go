@@ -1,6 +1,6 @@
-// Package workflows holds CompactionWorkflow and BatchReplayWorkflow. They are deterministic: they decide which activity
-// comes next and compute nothing themselves. Only ids, numbers, error kinds and hashes pass through them, so that a
-// history stays small and holds no text of a conversation.
+// Package workflows holds CompactionWorkflow and BatchReplayWorkflow. They are deterministic: they decide which
+// activity comes next and compute nothing themselves. Only ids, numbers, error kinds and hashes pass through them, so
+// that a history stays small and holds no text of a conversation.
 //
 //	compaction.go   CompactionWorkflow: one run, and those who wait for its result
 //	run.go          the state of a run, and its walk through the stages

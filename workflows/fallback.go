@@ -75,8 +75,8 @@ func (r *run) useDigest(stage contract.Stage) bool {
 	return r.switchTo(len(r.summarizers) - 1)
 }
 
-// switchTo makes summarizer i the current one and clears the counters of the previous one. It reports false if i is past
-// the end of the list.
+// switchTo makes summarizer i the current one and clears the counters of the previous one. It reports false if i is
+// past the end of the list.
 func (r *run) switchTo(i int) bool {
 	if i >= len(r.summarizers) {
 		return false
@@ -96,8 +96,8 @@ func (r *run) failsAlike(next pipeline.Summarizer, kind pipeline.ErrorKind) bool
 	return next.Fallback && failureOfModel(kind)
 }
 
-// needsLessInput reports whether summarizer i asks the model that has just refused an input of so many tokens. Bytes are
-// different: what the other way of asking sends has no images.
+// needsLessInput reports whether summarizer i asks the model that has just refused an input of so many tokens. Bytes
+// are different: what the other way of asking sends has no images.
 func (r *run) needsLessInput(i int, kind pipeline.ErrorKind) bool {
 	if i >= len(r.summarizers) || kind != pipeline.InputTokensExceeded {
 		return false

@@ -155,7 +155,8 @@ func replayer() worker.WorkflowReplayer {
 // recordings are the ways of a run whose histories are kept.
 var recordings = map[string]func(t *testing.T) *history.History{
 	"applied": func(t *testing.T) *history.History {
-		return recorded(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}}, nil, precis.OutcomeApplied)
+		return recorded(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}}, nil,
+			precis.OutcomeApplied)
 	},
 	"ladder": func(t *testing.T) *history.History {
 		script := vendorserver.Script{Models: map[string][]vendorserver.Answer{

@@ -27,9 +27,9 @@ var quick = workflow.ActivityOptions{
 	},
 }
 
-// modelCall is for the activity that calls a model, within what is left of the run's time. The activity has a deadline
-// of its own for each attempt (worker.model_timeout_seconds), and its errors say whether and when to retry: it knows the
-// vendor's Retry-After.
+// modelCall is for the activity that calls a model, within what is left of the run's time. The activity has a
+// deadline of its own for each attempt (worker.model_timeout_seconds), and its errors say whether and when to retry:
+// it knows the vendor's Retry-After.
 func modelCall(queue string, remaining time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              queue,

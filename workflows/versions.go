@@ -3,9 +3,9 @@ package workflows
 import "go.temporal.io/sdk/workflow"
 
 // A worker that takes over a running workflow executes it from the start, with the results in its history, and has to
-// make the same decisions. So a change of the commands (an activity, a timer, a search attribute, a child) gets a name
-// here, and runs that started before it keep their old commands. docs/versioning.md says how to make one, and when a name
-// can be removed.
+// make the same decisions. So a change of the commands (an activity, a timer, a search attribute, a child) gets a
+// name here, and runs that started before it keep their old commands. docs/versioning.md says how to make one, and
+// when a name can be removed.
 
 // change names a change of a workflow's commands.
 type change string

@@ -30,7 +30,8 @@ var codes = []struct {
 	{codeUnauthorized, http.StatusUnauthorized, "No API key was given, or none that works."},
 	{
 		service.CodeForbidden, http.StatusForbidden,
-		"The key may not do this; or there are no keys and the request comes from another site than this machine's own.",
+		"The key may not do this; or there are no keys and the request comes from another site than this machine's " +
+			"own.",
 	},
 	{service.CodeNotFound, http.StatusNotFound, "There is no such thing, or it is another tenant's."},
 	{

@@ -23,7 +23,10 @@ func (s *Server) exports() {
 	}
 	register(s, op, traits{waits: true, codes: []service.Code{service.CodeRunActive}}, s.export)
 	operationAt(s.api.OpenAPI(), op).Responses["200"] = &huma.Response{
-		Description: "The file.", Content: map[string]*huma.MediaType{"application/jsonl": {Schema: &huma.Schema{Type: huma.TypeString}}},
+		Description: "The file.",
+		Content: map[string]*huma.MediaType{
+			"application/jsonl": {Schema: &huma.Schema{Type: huma.TypeString}},
+		},
 	}
 }
 

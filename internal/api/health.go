@@ -51,7 +51,10 @@ func (s *Server) health() {
 		OperationID: "metrics", Method: http.MethodGet, Path: "/metrics", Tags: []string{tagServer},
 		Summary:  "Metrics in Prometheus' format",
 		Security: []map[string][]string{}, Responses: map[string]*huma.Response{"200": {
-			Description: "The metrics.", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}},
+			Description: "The metrics.",
+			Content: map[string]*huma.MediaType{
+				"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}},
+			},
 		}},
 	}
 	s.api.OpenAPI().AddOperation(metrics)

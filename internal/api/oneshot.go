@@ -30,8 +30,9 @@ func (s *Server) compactOnce(ctx context.Context, q *request, in *oneShotInput) 
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
 	done, err := s.service.CompactOnce(ctx, q.tenant, service.OneShotRequest{
-		Format: b.Format, Model: wire.Model(b.Model), Messages: b.Messages, Meta: metas(b.Meta), System: given(b.System),
-		Tools: given(b.Tools), Settings: json.RawMessage(b.Settings), State: b.State, Focus: b.Focus, Keep: b.Keep,
+		Format: b.Format, Model: wire.Model(b.Model), Messages: b.Messages, Meta: metas(b.Meta),
+		System: given(b.System), Tools: given(b.Tools), Settings: json.RawMessage(b.Settings), State: b.State,
+		Focus: b.Focus, Keep: b.Keep,
 	})
 	if err != nil && s.stopping.Err() != nil {
 		return nil, problem(service.CodeUnavailable, "the server is stopping: send the list again")

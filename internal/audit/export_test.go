@@ -392,7 +392,8 @@ func doubled(t testing.TB, lines [][]byte, table string, change func([]byte) []b
 
 // Whatever a file holds, reading it ends, with rows or an error that names the line.
 func FuzzReadExport(f *testing.F) {
-	head := "{\"precis_export\":1,\"conversation\":\"c\",\"format\":\"openai\",\"messages\":0,\"head\":\"\",\"exported\":\"2026-01-01T00:00:00Z\",\"code\":\"x\"}\n"
+	head := "{\"precis_export\":1,\"conversation\":\"c\",\"format\":\"openai\",\"messages\":0,\"head\":\"\"," +
+		"\"exported\":\"2026-01-01T00:00:00Z\",\"code\":\"x\"}\n"
 	f.Add([]byte(head))
 	f.Add([]byte(audit.Trailed([]byte(head))))
 	f.Add([]byte(audit.Trailed([]byte(head + "{\"table\":\"messages\",\"row\":{\"seq\":1},\"text\":\"x\"}\n"))))

@@ -334,8 +334,8 @@ func TestChangesAreFoundAndNamed(t *testing.T) {
 
 // evidence are the tables that a test changes and puts back.
 var evidence = []string{
-	"artifact_links", "artifacts", "conversations", "enrichments", "events", "markers", "messages", "run_attempts", "runs",
-	"seals", "stage_results", "usage_ledger",
+	"artifact_links", "artifacts", "conversations", "enrichments", "events", "markers", "messages", "run_attempts",
+	"runs", "seals", "stage_results", "usage_ledger",
 }
 
 // behind does something that the store would never do, with all triggers and foreign keys off.

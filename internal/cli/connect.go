@@ -102,8 +102,9 @@ func (a *app) withStore(cmd *cobra.Command, do func(ctx context.Context, s *sess
 // notRunning says what to do when there is no local stack.
 func notRunning(err error) error {
 	if errors.Is(err, devstack.ErrNotRunning) {
-		return fail.Unreachablef("the local stack is not running and no database is configured: start it with `precis " +
-			"up`, or set PRECIS_DATABASE_URL")
+		return fail.Unreachablef(
+			"the local stack is not running and no database is configured: start it with `precis " +
+				"up`, or set PRECIS_DATABASE_URL")
 	}
 	return fail.Stack(err)
 }

@@ -96,7 +96,8 @@ func (a *app) tellStats(s wire.ContextStats, messages int) {
 	if s.WindowGuessed {
 		window += " (a guess: the model's window is not known)"
 	}
-	a.say("context:   %s, %s of %s tokens, %.0f %%", term.Plural(messages, "message"), term.Tokens(s.Tokens, s.Estimated), window,
+	a.say("context:   %s, %s of %s tokens, %.0f %%", term.Plural(messages, "message"),
+		term.Tokens(s.Tokens, s.Estimated), window,
 		100*s.Fraction)
 	if m := s.Marker; m != nil {
 		what := "a summary"

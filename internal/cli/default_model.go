@@ -26,8 +26,8 @@ func defaultModel(c config.Config) string {
 	return ""
 }
 
-// canBeAsked reports whether a vendor can be asked: it has a key, or the address of the user's own server, which may need
-// none.
+// canBeAsked reports whether a vendor can be asked: it has a key, or the address of the user's own server, which may
+// need none.
 func canBeAsked(c config.Config, vendor string) bool {
 	v, ok := c.Vendors[vendor]
 	return ok && v.BaseURL != "" && (v.APIKey != "" || v.BaseURL != config.Defaults().Vendors[vendor].BaseURL)

@@ -202,7 +202,8 @@ func drawDemo(d demoReport, view conversation.View) string {
 		}
 	} else {
 		line("%s, %s tokens  →  %s, ≈%s tokens (window %s, limit %s)", term.Plural(d.MessagesBefore, "message"),
-			term.Tokens(r.TokensBefore, r.Trigger.Estimated), term.Plural(d.MessagesAfter, "message"), term.Count(r.TokensAfter),
+			term.Tokens(r.TokensBefore, r.Trigger.Estimated), term.Plural(d.MessagesAfter, "message"),
+			term.Count(r.TokensAfter),
 			term.Count(r.Trigger.Window), term.Count(r.Trigger.Limit))
 		line("summary by %s", draw.WrittenBy(r))
 		for _, why := range draw.WhyDigest(r, "") {

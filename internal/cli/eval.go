@@ -214,7 +214,8 @@ func (a *app) writeEval(r evalReport, f *evalFlags) error {
 		err = a.print(r.Text())
 	}
 	if err == nil && r.Compacted == 0 && r.Conversations > 0 {
-		a.say("precis: no conversation reached the window of %s tokens: --window N makes it smaller", term.Count(f.Window))
+		a.say("precis: no conversation reached the window of %s tokens: --window N makes it smaller",
+			term.Count(f.Window))
 	}
 	if err == nil && len(r.Skipped) > 0 {
 		a.say("precis: %s left out", term.PluralWere(len(r.Skipped), "file"))

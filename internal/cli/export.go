@@ -64,7 +64,8 @@ func (a *app) export(ctx context.Context, s *session, ref store.ConversationRef,
 	if a.json {
 		return a.printJSON(map[string]any{"conversation": ref.ID, "out": out, "rows": rows})
 	}
-	a.say("precis: wrote %s: %s and %s", out, term.Plural(rows["messages"], "message"), term.Plural(rows["runs"], "run"))
+	a.say("precis: wrote %s: %s and %s", out, term.Plural(rows["messages"], "message"),
+		term.Plural(rows["runs"], "run"))
 	return nil
 }
 

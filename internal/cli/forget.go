@@ -22,7 +22,8 @@ func (a *app) forget(ctx context.Context, s *session, list []conversation.Import
 	defer cancel()
 	for _, im := range list {
 		if err := s.store.Retention.DeleteContent(ctx, im.Conversation.Ref); err != nil {
-			a.say("precis: the content of conversation %s was not deleted: %s", im.Conversation.Ref.ID, fail.Explain(err))
+			a.say("precis: the content of conversation %s was not deleted: %s", im.Conversation.Ref.ID,
+				fail.Explain(err))
 		}
 	}
 }

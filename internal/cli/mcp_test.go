@@ -36,7 +36,8 @@ func precisCommand(t *testing.T, s *scenario.System, args ...string) (*exec.Cmd,
 func TestMCPOverStdio(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(
-		t, vendorserver.Script{Default: &vendorserver.Answer{Text: "<summary>The parts were read one by one.</summary>"}})
+		t, vendorserver.Script{Default: &vendorserver.Answer{Text: "<summary>The parts were read one by " +
+			"one.</summary>"}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{
 		Window:   20_000,

@@ -79,7 +79,8 @@ func (f *pruneFlags) prune(now time.Time) (audit.Prune, error) {
 	}
 	for _, kind := range f.kinds {
 		if !slices.Contains(audit.PruneKinds(), kind) {
-			return p, fail.Usagef("--kind: there is no kind %q; they are %s", kind, strings.Join(audit.PruneKinds(), ", "))
+			return p, fail.Usagef("--kind: there is no kind %q; they are %s", kind,
+				strings.Join(audit.PruneKinds(), ", "))
 		}
 		p.Kinds = append(p.Kinds, audit.PruneKind(kind))
 	}

@@ -67,7 +67,8 @@ func (a *app) fetchHistory(ctx context.Context, cmd *cobra.Command, id string) (
 	}
 	events, err = historycheck.Fetch(ctx, s.client, id, "")
 	if errors.As(err, new(*serviceerror.NotFound)) {
-		return nil, fail.Usagef("there is neither a file nor a workflow %q; `precis show RUN` names a run's workflow", id)
+		return nil, fail.Usagef("there is neither a file nor a workflow %q; `precis show RUN` names a run's workflow",
+			id)
 	}
 	return events, err
 }

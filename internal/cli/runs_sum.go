@@ -38,7 +38,8 @@ func (a *app) sumRuns(ctx context.Context, s *session, f runs.Filter) error {
 		case g.ErrorKind != "" && g.ErrorKind != g.Outcome:
 			outcome += ", " + g.ErrorKind
 		}
-		t.Row(outcome, term.Count(g.Runs), term.Count(g.Digests), term.Count(g.Usage.Calls), term.Short(int(g.Usage.Input)),
+		t.Row(outcome, term.Count(g.Runs), term.Count(g.Digests), term.Count(g.Usage.Calls),
+			term.Short(int(g.Usage.Input)),
 			term.Short(int(g.Usage.Output)),
 			draw.Duration(g.MedianMS), draw.Duration(g.P95MS), draw.CostCell(g.Cost))
 		all = append(all, g.Models...)

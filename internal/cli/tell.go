@@ -30,7 +30,8 @@ func (c *compaction) tell(one compacted, n int) {
 	switch r.Outcome {
 	case precis.OutcomeApplied:
 		c.say("%s%s, %s tokens → %s, ≈%s tokens", title, term.Plural(one.MessagesBefore, "message"),
-			term.Tokens(r.TokensBefore, r.Trigger.Estimated), term.Plural(one.MessagesAfter, "message"), term.Count(r.TokensAfter))
+			term.Tokens(r.TokensBefore, r.Trigger.Estimated), term.Plural(one.MessagesAfter, "message"),
+			term.Count(r.TokensAfter))
 		if r.TokensAfter > r.TokensBefore {
 			c.say("           it is larger than it was: there was too little to summarise")
 		}

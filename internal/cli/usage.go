@@ -71,7 +71,8 @@ func (a *app) usage(ctx context.Context, s *session, by string, since time.Time)
 	t.Row(strings.ToUpper(by), "CALLS", "FAILED", "LOST", "TOKENS IN", "CACHED", "OUT", "COST")
 	var models []wire.RunModelUsage
 	for i, g := range groups {
-		t.Row(g.Key, term.Count(g.Calls), term.Count(g.Failed), term.Count(g.Lost), term.Count(int(g.Input)), term.Count(int(g.CachedInput)),
+		t.Row(g.Key, term.Count(g.Calls), term.Count(g.Failed), term.Count(g.Lost), term.Count(int(g.Input)),
+			term.Count(int(g.CachedInput)),
 			term.Count(int(g.Output)), draw.CostCell(g.Cost))
 		models = append(models, runreport.ModelsOf(found[i].Models)...)
 	}

@@ -115,7 +115,8 @@ func (a *app) verifyAll(ctx context.Context, s *session, w audit.Sweep) error {
 	p.Clear()
 	if err != nil {
 		if ctx.Err() != nil {
-			a.say("precis: interrupted after %s of %s; the same command goes on from there", term.Count(swept.Conversations),
+			a.say("precis: interrupted after %s of %s; the same command goes on from there",
+				term.Count(swept.Conversations),
 				term.Plural(swept.Total, "conversation"))
 		}
 		return err

@@ -24,7 +24,8 @@ var sections = []struct{ prefix, title, text string }{
 	{"database_url", "Database", ""},
 	{"temporal.", "Temporal", "A cluster of your own or Temporal Cloud."},
 	{"http.", "HTTP", ""},
-	{"vendors.", "Vendors", "`<name>` is one of the names below, or a name of your own for any server that speaks one " +
+	{"vendors.", "Vendors", "`<name>` is one of the names below, or a name of your own for any server that speaks " +
+		"one " +
 		"of the protocols."},
 	{"settings.", "Settings of a compaction", "They count for every tenant and conversation without settings of " +
 		"their own. [settings.md](settings.md) lists them by purpose, and says how to set them for a tenant or a " +
@@ -33,7 +34,8 @@ var sections = []struct{ prefix, title, text string }{
 		"contain the name of a model. Give the whole section instead: " +
 		"`PRECIS_PRICES='{openai/gpt-4.1: {input: 2, output: 8}}'`."},
 	{"models.", "Models", "A built-in table says what is known of models. A value given here overrides the table; a " +
-		"model that is not in the table needs its values here. For example `models.house/qwen3.window`, in a variable " +
+		"model that is not in the table needs its values here. For example `models.house/qwen3.window`, in a " +
+		"variable " +
 		"`PRECIS_MODELS='{house/qwen3: {window: 131072}}'`."},
 	{"memory.", "Memory", "What compactions covered stays readable: see [memory.md](memory.md)."},
 	{"worker.", "Worker", ""},
@@ -50,7 +52,8 @@ func configurationPage() string {
 		"the environment: the variables of other tools (listed below), then `PRECIS_` plus the key in upper case, its "+
 			"levels joined by `__`",
 		"flags: those named below, and `--set KEY=VALUE` for any key")
-	p.text("`precis config` prints the values that are in force and where each one came from, with secrets masked. An " +
+	p.text("`precis config` prints the values that are in force and where each one came from, with secrets masked. " +
+		"An " +
 		"unknown key or an impossible value is an error that names the key and where it was given. An empty variable " +
 		"counts as unset. Secrets are refused on the command line, because everybody on the machine can see it. In a " +
 		"variable a list is written `self,anthropic/NAME`; a list or a whole section may also be given as YAML or " +

@@ -24,7 +24,8 @@ var processKeys = []Key{
 		"take. A longer one is a `timeout`, which is retried within the run's time budget."},
 	{
 		Name: "worker.drain_seconds", Unit: "seconds",
-		Effect: "How long a stopping worker waits for running stages to finish before it leaves them to another worker.",
+		Effect: "How long a stopping worker waits for running stages to finish before it leaves them to another " +
+			"worker.",
 	},
 	{Name: "worker.metrics_addr", Unit: "host:port", Effect: "Where the worker serves `/metrics`, `/healthz` and " +
 		"`/readyz`. Empty: none. `precis up` and `precis serve` have them on `http.addr`."},

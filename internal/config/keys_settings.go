@@ -99,8 +99,10 @@ var settingKeys = []Key{
 		Effect: "Context size from which people are shown that a compaction is due.",
 	},
 	{Name: "settings.digest", Effect: "When the deterministic digest may replace a model's summary. `always`. " +
-		"`never`: the run fails and the context stays as it was. `when_needed`: in automatic runs, in every run at or " +
-		"over the limit, and in a run by hand when no model can be called at all. A run by hand below the limit whose " +
+		"`never`: the run fails and the context stays as it was. `when_needed`: in automatic runs, in every run at " +
+		"or " +
+		"over the limit, and in a run by hand when no model can be called at all. A run by hand below the limit " +
+		"whose " +
 		"models all failed then ends `failed`, since nothing is lost by trying again."},
 	{Name: "settings.redact", Effect: "Take secrets out of what is sent to an external summarizer. The transcript " +
 		"is not changed."},

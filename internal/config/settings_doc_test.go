@@ -66,7 +66,8 @@ const exampleSettings = `{
 
 func settingsPage() string {
 	p := newDocPage("Settings of a compaction")
-	p.text("Every setting can be set for the installation, for a tenant and for a conversation, and some for a single " +
+	p.text("Every setting can be set for the installation, for a tenant and for a conversation, and some for a " +
+		"single " +
 		"run. Each of these overrides the ones before it, key by key:")
 	p.list("- ",
 		"the defaults below",
@@ -75,7 +76,8 @@ func settingsPage() string {
 		"a tenant: `PUT` or `PATCH /v1/settings`; `precis settings set KEY=VALUE --tenant ID`",
 		"a conversation: `settings` when it is created, and `PATCH /v1/conversations/{id}`; null removes a setting",
 		"a run by hand: `summarizer`, `prompt`, `force_external`, `full` and `focus` of `POST …/{id}/compactions`")
-	p.text("An unknown key or a value that cannot work is refused with the name of the key, and nothing is changed. A " +
+	p.text("An unknown key or a value that cannot work is refused with the name of the key, and nothing is changed. " +
+		"A " +
 		"change counts from the next decision; a run keeps the settings that were in force when it was requested. " +
 		"`precis settings --tenant ID` shows the settings that are in force and who set each one. As JSON, for a " +
 		"tenant or a conversation:")

@@ -18,9 +18,9 @@ const (
 	borrowedFile = "borrowed"
 )
 
-// Borrow returns the persistent stack for one call, and a function that gives it back. A running stack is used as it is.
-// Otherwise the error is ErrNotRunning; with start, the stack is brought up instead, and the last of its borrowers takes
-// it down, unless Up was called meanwhile.
+// Borrow returns the persistent stack for one call, and a function that gives it back. A running stack is used as it
+// is. Otherwise the error is ErrNotRunning; with start, the stack is brought up instead, and the last of its
+// borrowers takes it down, unless Up was called meanwhile.
 func Borrow(ctx context.Context, opts Options, start bool) (*Stack, func(context.Context) error, error) {
 	opts, err := opts.complete()
 	if err != nil {

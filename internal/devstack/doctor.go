@@ -27,7 +27,8 @@ type Finding struct {
 	Mend string `json:"mend,omitempty"`
 }
 
-// Doctor checks everything that Up needs and changes nothing. It leaves out what a configured address makes unnecessary.
+// Doctor checks everything that Up needs and changes nothing. It leaves out what a configured address makes
+// unnecessary.
 func Doctor(ctx context.Context, opts Options) []Finding {
 	opts, err := opts.complete()
 	if err != nil {

@@ -25,8 +25,8 @@ const (
 	namespaceTimeout = 30 * time.Second
 )
 
-// EnsureNamespace creates a namespace with the search attributes of precis, or adds the missing ones to a namespace that
-// exists, in a Temporal without TLS or keys. It returns when runs can be found by the attributes.
+// EnsureNamespace creates a namespace with the search attributes of precis, or adds the missing ones to a namespace
+// that exists, in a Temporal without TLS or keys. It returns when runs can be found by the attributes.
 func EnsureNamespace(ctx context.Context, address, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, namespaceTimeout)
 	defer cancel()

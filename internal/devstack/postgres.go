@@ -29,7 +29,8 @@ const (
 	initdbOptions = "-U " + databaseName + " --auth=scram-sha-256 --encoding=UTF8 --no-locale --pwfile="
 )
 
-// passwordPath returns the file in a cluster's home with its owner's password, which permits everything in the database.
+// passwordPath returns the file in a cluster's home with its owner's password, which permits everything in the
+// database.
 func passwordPath(home string) string { return filepath.Join(home, "password") }
 
 // makePassword writes a new password that only the account and root can read.
@@ -61,8 +62,8 @@ func ownerOfDatabase(home string) (*url.Userinfo, error) {
 	return url.UserPassword(databaseName, strings.TrimSpace(string(text))), nil
 }
 
-// serverArgs configure PostgreSQL on its command line, so that the cluster's own files stay as initdb made them. There is
-// no socket file, because its path is limited to about 100 bytes and loopback serves as well.
+// serverArgs configure PostgreSQL on its command line, so that the cluster's own files stay as initdb made them.
+// There is no socket file, because its path is limited to about 100 bytes and loopback serves as well.
 func serverArgs(data string, port int, durable bool) []string {
 	args := []string{
 		"-D", data,

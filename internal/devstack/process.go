@@ -74,8 +74,8 @@ func (p process) waitEnd(ctx context.Context, timeout time.Duration) bool {
 type child struct {
 	process
 	cmd *exec.Cmd
-	// lifeline is our end of the child's standard input. The kernel closes it when this process ends in any way, and the
-	// child then ends too.
+	// lifeline is our end of the child's standard input. The kernel closes it when this process ends in any way, and
+	// the child then ends too.
 	lifeline *os.File
 }
 

@@ -58,8 +58,8 @@ func (st state) write(dir string) error {
 	return nil
 }
 
-// replaceFile replaces the content of a file in one step and ends it with a line break. Nobody else can read the file: it
-// may contain the password of the database.
+// replaceFile replaces the content of a file in one step and ends it with a line break. Nobody else can read the
+// file: it may contain the password of the database.
 func replaceFile(dir, name string, text []byte) error {
 	fresh, err := os.CreateTemp(dir, name+".*")
 	if err != nil {

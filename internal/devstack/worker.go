@@ -149,8 +149,8 @@ func awaitReady(ctx context.Context, output *os.File) (api string, err error) {
 	return "", errors.New("the worker ended before it was ready")
 }
 
-// RecordWorker makes this process the stack's worker, with its HTTP API at the given address, until it ends or forget is
-// called. While another worker runs, the error is ErrWorkerRunning.
+// RecordWorker makes this process the stack's worker, with its HTTP API at the given address, until it ends or forget
+// is called. While another worker runs, the error is ErrWorkerRunning.
 func RecordWorker(ctx context.Context, opts Options, setup, api string) (forget func() error, err error) {
 	opts, unlock, err := opts.lockWorker(ctx)
 	if err != nil {

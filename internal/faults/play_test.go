@@ -54,7 +54,10 @@ func (p *play) newVendor(t *testing.T, number int) *vendor {
 	if err != nil {
 		t.Fatalf("%s: %v", p.fault.Name, err)
 	}
-	v := &vendor{name: fmt.Sprintf("v%d", number), typ: contract.ProtocolOpenAI, native: p.fault.Settings.Mode == "beta"}
+	v := &vendor{
+		name: fmt.Sprintf("v%d", number), typ: contract.ProtocolOpenAI,
+		native: p.fault.Settings.Mode == "beta",
+	}
 	if p.format == transcript.Anthropic {
 		v.typ = contract.ProtocolAnthropic
 	}

@@ -30,7 +30,8 @@ func newSystem(t *testing.T, vendors ...*vendor) *system {
 	for _, v := range vendors {
 		sys.Config.Vendors[v.name] = config.Vendor{Type: v.typ, BaseURL: v.base(), APIKey: "test-key"}
 		if v.native {
-			sys.Config.Models[v.name+"/"+agentModel] = config.Model{NativeCompaction: []string{string(contract.NativeEdit)}}
+			sys.Config.Models[v.name+"/"+agentModel] = config.Model{NativeCompaction: []string{string(
+				contract.NativeEdit)}}
 		}
 	}
 	sys.StartWorker()

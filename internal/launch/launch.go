@@ -1,5 +1,6 @@
 // Package launch asks for runs and starts their workflows: by hand, for a replay, and for a batch of replays. The
-// command line, the service and the activities share it. It knows workflows by their names in precis and contract alone.
+// command line, the service and the activities share it. It knows workflows by their names in precis and contract
+// alone.
 //
 //	ask.go     ask for a run
 //	wait.go    start a run's workflow and wait for its end, cancel a run

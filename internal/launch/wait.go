@@ -43,8 +43,8 @@ func (l Launcher) Wait(ctx context.Context, run runs.Run) (runs.Run, error) {
 		case waited != nil && !retryable(waited):
 			return now, waited
 		}
-		// The conversation's workflow is that of an earlier run which has not closed, or this run's workflow ended before
-		// it could close the row. The next iteration starts it.
+		// The conversation's workflow is that of an earlier run which has not closed, or this run's workflow ended
+		// before it could close the row. The next iteration starts it.
 		if err := sleep(ctx, pollInterval); err != nil {
 			return now, err
 		}
@@ -84,7 +84,8 @@ func (l Launcher) Cancel(ctx context.Context, run runs.Run) (runs.Run, error) {
 			continue
 		}
 		if err := sleep(ctx, pollInterval); err != nil {
-			return now, fmt.Errorf("run %s was cancelled and has not ended within %s: %w", run.Ref.ID, cancelTimeout, err)
+			return now, fmt.Errorf("run %s was cancelled and has not ended within %s: %w", run.Ref.ID, cancelTimeout,
+				err)
 		}
 	}
 }
@@ -98,7 +99,8 @@ func (l Launcher) cancelOnce(ctx context.Context, run runs.Run) error {
 		}
 	}
 	end := runs.End{
-		Outcome: precis.OutcomeCancelled, ErrorKind: pipeline.Cancelled, Reason: "the run was cancelled before it began",
+		Outcome: precis.OutcomeCancelled, ErrorKind: pipeline.Cancelled,
+		Reason: "the run was cancelled before it began",
 	}
 	if run.ReplayOf == "" {
 		end.Event = &timeline.Event{Kind: timeline.Finished, Data: json.RawMessage(`{"outcome":"cancelled"}`)}

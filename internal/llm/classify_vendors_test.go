@@ -200,8 +200,11 @@ var answersByVendor = map[string]struct {
 	vendor, body string
 	want         pipeline.ErrorKind
 }{
-	"ResponseText": {"openai", `{"object":"response","status":"completed","error":null,"output":[{` +
-		`"type":"message","role":"assistant","content":[{"type":"output_text","text":"ok"}]}],` + responseUsage + `}`, ""},
+	"ResponseText": {
+		"openai", `{"object":"response","status":"completed","error":null,"output":[{` +
+			`"type":"message","role":"assistant","content":[{"type":"output_text","text":"ok"}]}],` + responseUsage + `}`,
+		"",
+	},
 	"ResponseCutOff": {"openai", `{"object":"response","status":"incomplete","incomplete_details":{` +
 		`"reason":"max_output_tokens"},"output":[],` + responseUsage + `}`, pipeline.OutputTooLong},
 	"ResponseFiltered": {
@@ -211,7 +214,8 @@ var answersByVendor = map[string]struct {
 	},
 	"ResponseRefusal": {
 		"openai", `{"object":"response","status":"completed","output":[{` +
-			`"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"No."}]}],` + responseUsage + `}`,
+			`"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"No."}]}],` + responseUsage +
+			`}`,
 		pipeline.Refused,
 	},
 	"ResponseToolCall": {

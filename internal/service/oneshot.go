@@ -66,7 +66,8 @@ func (s *Service) CompactOnce(ctx context.Context, tenant string, req OneShotReq
 	if _, err := s.Store.Changes.Append(ctx, c.Ref, batch, changes.AppendOptions{}); err != nil {
 		return out, refused(err)
 	}
-	asked, _, err := launch.Ask(ctx, s.Store, s.Config, c.Ref, runs.Request{Kind: pipeline.TriggerManual, Focus: req.Focus})
+	asked, _, err := launch.Ask(ctx, s.Store, s.Config, c.Ref,
+		runs.Request{Kind: pipeline.TriggerManual, Focus: req.Focus})
 	if err != nil {
 		return out, refused(err)
 	}

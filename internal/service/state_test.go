@@ -73,7 +73,8 @@ func TestState(t *testing.T) {
 func TestStateInTheContext(t *testing.T) {
 	t.Parallel()
 	_, s := served(
-		t, vendorserver.Script{Default: &vendorserver.Answer{Text: "<summary>S, and MODE-1 is what the mode was.</summary>"}})
+		t, vendorserver.Script{Default: &vendorserver.Answer{Text: "<summary>S, and MODE-1 is what the mode " +
+			"was.</summary>"}})
 	ref := create(t, s, window(16000), "")
 	count := func(what string) int {
 		t.Helper()

@@ -72,7 +72,8 @@ var tallied = map[string]struct {
 	},
 	"openhands-output-2runs.jsonl": {
 		tally{2, 114, 56, 55, 0, 0},
-		"the system prompts stand beside the messages; two recalls are no results, one of them and two more no messages",
+		"the system prompts stand beside the messages; two recalls are no results, one of them and two more no " +
+			"messages",
 	},
 	"openhands-sdk-events.jsonl": {
 		tally{1, 5, 2, 3, 2, 0},

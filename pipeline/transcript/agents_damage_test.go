@@ -48,7 +48,12 @@ func TestDamageOfAgents(t *testing.T) {
 			pi + piUser + `{"type":"mess` + "\n" + piUser,
 			"line 3: it ends in the middle", 2, 1,
 		},
-		{"pi: no JSON in a line", transcript.Options{}, pi + "~\n" + piUser, "line 2: expected a value, found '~'", 1, 1},
+		{
+			"pi: no JSON in a line",
+			transcript.Options{},
+			pi + "~\n" + piUser, "line 2: expected a value, found '~'", 1,
+			1,
+		},
 		{"pi: not an object", transcript.Options{}, pi + "[1]\n" + piUser, "line 2: expected a record", 1, 1},
 		{
 			"pi: an entry without a type",
@@ -189,7 +194,12 @@ func TestDamageOfAgents(t *testing.T) {
 			`{"info":{"slug":"` + strings.Repeat("x", 100) + `"},"messages":[` + openUser + `]}`,
 			"what stands beside the records is over 100 bytes", 0, 1,
 		},
-		{"opencode: a list", transcript.Options{Format: transcript.OpenCode}, `[{}]`, "line 1: expected an object, found '['", 0, 1},
+		{
+			"opencode: a list",
+			transcript.Options{Format: transcript.OpenCode},
+			`[{}]`,
+			"line 1: expected an object, found '['", 0, 1,
+		},
 		{
 			"adk: an event with parts that are none",
 			transcript.Options{},
@@ -256,10 +266,19 @@ func TestDamageOfAgents(t *testing.T) {
 			"[" + vercelAI + `,{"role":"data","content":"a"}]`,
 			"its role is not system, user, assistant or tool", 1, 1,
 		},
-		{"vercel: a message that is none in a log", transcript.Options{}, `{"runs":[{"id":"r","started_at":"t"}],"steps":[{` +
-			`"id":"s","run_id":"r","model_id":"m","input":"{\"prompt\":[{\"role\":\"user\",\"content\":\"a\"},{` +
-			`\"role\":7}]}"}]}`, "line 1: bad_request: no message of format vercel: it has no role", 1, 1},
-		{"vercel: a number", transcript.Options{Format: transcript.Vercel}, `7`, "line 1: expected an object or an array, found '7'", 0, 1},
+		{
+			"vercel: a message that is none in a log",
+			transcript.Options{},
+			`{"runs":[{"id":"r","started_at":"t"}],"steps":[{` +
+				`"id":"s","run_id":"r","model_id":"m","input":"{\"prompt\":[{\"role\":\"user\",\"content\":\"a\"},{` +
+				`\"role\":7}]}"}]}`, "line 1: bad_request: no message of format vercel: it has no role", 1, 1,
+		},
+		{
+			"vercel: a number",
+			transcript.Options{Format: transcript.Vercel},
+			`7`,
+			"line 1: expected an object or an array, found '7'", 0, 1,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -355,7 +374,10 @@ func TestMemoryIsBoundedForAgents(t *testing.T) {
 	}{
 		{transcript.Pi, `{"type":"session","id":"s","cwd":"/"}` + "\n", "", line(`{"type":"message","message":{` +
 			`"role":"toolResult","toolCallId":"%d","content":[{"type":"text","text":"%s"}]}}`)},
-		{transcript.Kimi, `{"role":"_checkpoint","id":0}` + "\n", "", line(`{"role":"tool","tool_call_id":"%d","content":"%s"}`)},
+		{
+			transcript.Kimi, `{"role":"_checkpoint","id":0}` + "\n", "",
+			line(`{"role":"tool","tool_call_id":"%d","content":"%s"}`),
+		},
 		{
 			transcript.Copilot, `{"type":"session.start","data":{"sessionId":"s"}}` + "\n", "",
 			line(`{"type":"tool.execution_complete","data":{"toolCallId":"%d","success":true,"result":{` +

@@ -335,7 +335,11 @@ func TestMakeOfAgents(t *testing.T) {
 		{Role: pipeline.RoleUser, Text: " \n"},
 	}
 	var b strings.Builder
-	for _, f := range []transcript.Format{transcript.Vercel, transcript.LangChain, transcript.OpenCode, transcript.Pi, transcript.OpenHands, transcript.Roo, transcript.Kimi, transcript.Cursor, transcript.Copilot, transcript.ADK, transcript.MSAgent} {
+	for _, f := range []transcript.Format{
+		transcript.Vercel, transcript.LangChain, transcript.OpenCode, transcript.Pi,
+		transcript.OpenHands, transcript.Roo, transcript.Kimi, transcript.Cursor, transcript.Copilot, transcript.ADK,
+		transcript.MSAgent,
+	} {
 		codec, err := transcript.CodecFor(f)
 		if err != nil {
 			t.Fatal(err)

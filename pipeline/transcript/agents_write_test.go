@@ -85,7 +85,8 @@ func TestWriteFilesOfAgents(t *testing.T) {
 					t.Fatalf("%v, losses %+v", err, losses)
 				}
 				golden(t, name+".compacted.out", b.String())
-				if _, err := convert.WriteFile(&again, f, all...); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
+				if _, err := convert.WriteFile(&again, f, all...); err != nil ||
+					!bytes.Equal(b.Bytes(), again.Bytes()) {
 					t.Errorf("written twice it is another file: %v", err)
 				}
 				back, err := transcript.Read(bytes.NewReader(b.Bytes()), transcript.Options{})
@@ -100,7 +101,8 @@ func TestWriteFilesOfAgents(t *testing.T) {
 					}
 				}
 				for target, validate := range map[transcript.Format]func([]byte, vendorserver.ValidateOptions) error{
-					transcript.Anthropic: vendorserver.ValidateAnthropicRequest, transcript.OpenAI: vendorserver.ValidateOpenAIRequest,
+					transcript.Anthropic:       vendorserver.ValidateAnthropicRequest,
+					transcript.OpenAI:          vendorserver.ValidateOpenAIRequest,
 					transcript.OpenAIResponses: vendorserver.ValidateOpenAIResponsesRequest,
 					transcript.Google:          vendorserver.ValidateGoogleRequest,
 				} {

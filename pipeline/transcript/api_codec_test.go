@@ -24,18 +24,27 @@ func TestDecodeAPIs(t *testing.T) {
 		in     string
 		want   string // as dumpMessage has it, without the native
 	}{
-		{"a bare string among parts", transcript.OpenAIResponses, `{"role":"user","content":["a"]}`, `message user|text text="a"`},
-		{"nothing said", transcript.OpenAIResponses, `{"type":"message","role":"assistant","content":[]}`, `message assistant`},
+		{
+			"a bare string among parts", transcript.OpenAIResponses, `{"role":"user","content":["a"]}`,
+			`message user|text text="a"`,
+		},
+		{
+			"nothing said", transcript.OpenAIResponses, `{"type":"message","role":"assistant","content":[]}`,
+			`message assistant`,
+		},
 		{"a plain null", transcript.OpenAIResponses, `{"role":"assistant","content":null}`, `message assistant`},
 		{
-			"a part that is not known", transcript.OpenAIResponses, `{"role":"user","content":[{"type":"input_video"}]}`,
-			`message user|opaque type="input_video"`,
+			"a part that is not known", transcript.OpenAIResponses,
+			`{"role":"user","content":[{"type":"input_video"}]}`, `message user|opaque type="input_video"`,
 		},
-		{"audio", transcript.OpenAIResponses, `{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"wav",` +
-			`"data":"AAAA"}}]}`, `message user|file type="input_audio" media="audio/wav" 3 bytes 0×0`},
 		{
-			"an image by its id", transcript.OpenAIResponses, `{"role":"user","content":[{"type":"input_image","file_id":"f"}]}`,
-			`message user|image type="input_image"`,
+			"audio", transcript.OpenAIResponses,
+			`{"role":"user","content":[{"type":"input_audio","input_audio":{"format":"wav",` +
+				`"data":"AAAA"}}]}`, `message user|file type="input_audio" media="audio/wav" 3 bytes 0×0`,
+		},
+		{
+			"an image by its id", transcript.OpenAIResponses,
+			`{"role":"user","content":[{"type":"input_image","file_id":"f"}]}`, `message user|image type="input_image"`,
 		},
 		{
 			"arguments that are an object", transcript.OpenAIResponses,
@@ -71,7 +80,8 @@ func TestDecodeAPIs(t *testing.T) {
 			`message tool|tool_result type="tool_search_output" call="t"|  text text="[{\"name\":\"n\"}]"`,
 		},
 		{
-			"a program", transcript.OpenAIResponses, `{"type":"program","id":"p","call_id":"c","code":"1","fingerprint":"f"}`,
+			"a program", transcript.OpenAIResponses,
+			`{"type":"program","id":"p","call_id":"c","code":"1","fingerprint":"f"}`,
 			`message assistant|tool_call type="program" call="c" name="program" input="1"`,
 		},
 		{
@@ -80,12 +90,14 @@ func TestDecodeAPIs(t *testing.T) {
 			`message tool|tool_result type="program_output" call="c"|  text text="1"`,
 		},
 		{
-			"reasoning with its own words", transcript.OpenAIResponses, `{"type":"reasoning","summary":[{"type":"summary_text",` +
+			"reasoning with its own words", transcript.OpenAIResponses,
+			`{"type":"reasoning","summary":[{"type":"summary_text",` +
 				`"text":"s"}],"content":[{"type":"reasoning_text","text":"c"}]}`,
 			`message assistant|reasoning type="reasoning" text="s\nc"`,
 		},
 		{
-			"tools that were added", transcript.OpenAIResponses, `{"type":"additional_tools","role":"developer","tools":[]}`,
+			"tools that were added", transcript.OpenAIResponses,
+			`{"type":"additional_tools","role":"developer","tools":[]}`,
 			`message system|opaque type="additional_tools"`,
 		},
 		{
@@ -118,7 +130,8 @@ func TestDecodeAPIs(t *testing.T) {
 		{"nothing said", transcript.Google, `{"role":"model"}`, `message assistant`},
 		{"parts that are null", transcript.Google, `{"role":"model","parts":null}`, `message assistant`},
 		{
-			"a role of old", transcript.Google, `{"role":"function","parts":[{"functionResponse":{"name":"f","response":{` +
+			"a role of old", transcript.Google,
+			`{"role":"function","parts":[{"functionResponse":{"name":"f","response":{` +
 				`"a":1}}}]}`,
 			`message tool|tool_result type="functionResponse" name="f"|  text text="{\"a\":1}"`,
 		},
@@ -133,7 +146,8 @@ func TestDecodeAPIs(t *testing.T) {
 			`message tool|tool_result type="functionResponse" name="f" error|  text text="{\"error\":\"e\",\"code\":2}"`,
 		},
 		{
-			"an empty response", transcript.Google, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}`,
+			"an empty response", transcript.Google,
+			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}`,
 			`message tool|tool_result type="functionResponse" name="f"`,
 		},
 		{
@@ -144,41 +158,54 @@ func TestDecodeAPIs(t *testing.T) {
 			"a thought of which only the signature is left", transcript.Google,
 			`{"role":"model","parts":[{"thought":true,"thoughtSignature":"c2ln"}]}`, `message assistant|reasoning`,
 		},
-		{"a part that is not known", transcript.Google, `{"role":"model","parts":[{"hologram":{}}]}`, `message assistant|opaque`},
+		{
+			"a part that is not known", transcript.Google, `{"role":"model","parts":[{"hologram":{}}]}`,
+			`message assistant|opaque`,
+		},
 		{"a call that the server runs", transcript.Google, `{"role":"model","parts":[{"tool_call":{"id":"t",` +
 			`"tool_type":"GOOGLE_SEARCH","args":{"q":"x"}}},{"tool_response":{"id":"t",` +
 			`"tool_type":"GOOGLE_SEARCH","response":{"r":1}}}]}`, `message assistant|tool_call type="toolCall" ` +
 			`call="t" name="GOOGLE_SEARCH" input="{\"q\":\"x\"}"|tool_result type="toolResponse" call="t" ` +
 			`name="GOOGLE_SEARCH"|  text text="{\"r\":1}"`},
-		{"code that failed", transcript.Google, `{"role":"model","parts":[{"codeExecutionResult":{"outcome":"OUTCOME_FAILED",` +
-			`"output":"boom"}}]}`, `message assistant|tool_result type="codeExecutionResult" ` +
-			`name="code_execution" error|  text text="boom"`},
+		{
+			"code that failed", transcript.Google,
+			`{"role":"model","parts":[{"codeExecutionResult":{"outcome":"OUTCOME_FAILED",` +
+				`"output":"boom"}}]}`, `message assistant|tool_result type="codeExecutionResult" ` +
+				`name="code_execution" error|  text text="boom"`,
+		},
 
 		{
 			"a single part", transcript.GeminiCLI, `{"id":"m","type":"user","content":{"text":"a"}}`,
 			`message user id=m|text text="a"`,
 		},
-		{"a single image", transcript.GeminiCLI, `{"id":"m","type":"user","content":{"inlineData":{"mimeType":"image/png",` +
-			`"data":"AAAA"}}}`, `message user id=m|image media="image/png" 3 bytes 0×0`},
 		{
-			"one call, written in two places", transcript.GeminiCLI, `{"id":"m","type":"gemini","content":[{"functionCall":{` +
+			"a single image", transcript.GeminiCLI,
+			`{"id":"m","type":"user","content":{"inlineData":{"mimeType":"image/png",` +
+				`"data":"AAAA"}}}`, `message user id=m|image media="image/png" 3 bytes 0×0`,
+		},
+		{
+			"one call, written in two places", transcript.GeminiCLI,
+			`{"id":"m","type":"gemini","content":[{"functionCall":{` +
 				`"name":"f","args":{"a":1}}}],"toolCalls":[{"id":"c","name":"f","args":{"a":1},"result":[]}]}`,
 			`message assistant id=m|tool_call type="functionCall" call="c" name="f" input="{\"a\":1}"`,
 		},
 		{
-			"two calls of one name", transcript.GeminiCLI, `{"id":"m","type":"gemini","content":[{"functionCall":{"name":"f",` +
+			"two calls of one name", transcript.GeminiCLI,
+			`{"id":"m","type":"gemini","content":[{"functionCall":{"name":"f",` +
 				`"args":{"a":1}}}],"toolCalls":[{"id":"c","name":"f","args":{"a":2},"result":[]}]}`,
 			`message assistant id=m|tool_call type="functionCall" name="f" input="{\"a\":1}"|tool_call ` +
 				`type="tool_call" call="c" name="f" input="{\"a\":2}"`,
 		},
 		{
-			"a result that is one response", transcript.GeminiCLI, `{"type":"toolResults","of":"m","toolCalls":[{"id":"c",` +
+			"a result that is one response", transcript.GeminiCLI,
+			`{"type":"toolResults","of":"m","toolCalls":[{"id":"c",` +
 				`"name":"f","result":{"functionResponse":{"name":"f","response":{"output":"r"}}}}]}`,
 			`message tool|tool_result type="functionResponse" call="c" name="f"|  text text="r"`,
 		},
 
 		{
-			"a reply in a stream", transcript.ClaudeStream, `{"type":"assistant","message":{"role":"assistant","content":[{` +
+			"a reply in a stream", transcript.ClaudeStream,
+			`{"type":"assistant","message":{"role":"assistant","content":[{` +
 				`"type":"text","text":"a"}]},"parent_tool_use_id":null,"uuid":"u"}`,
 			`message assistant id=u|text type="text" text="a"`,
 		},
@@ -222,10 +249,16 @@ func TestDecodeAPIErrors(t *testing.T) {
 		{transcript.OpenAIResponses, `[]`, "it is no object"},
 		{transcript.OpenAIResponses, `{"content":"a"}`, "neither a type nor a role"},
 		{transcript.OpenAIResponses, `{"type":"message","content":"a"}`, "has no role"},
-		{transcript.OpenAIResponses, `{"role":"robot","content":"a"}`, "its role is not user, assistant, system or developer"},
+		{
+			transcript.OpenAIResponses, `{"role":"robot","content":"a"}`,
+			"its role is not user, assistant, system or developer",
+		},
 		{transcript.OpenAIResponses, `{"role":"user"}`, "it has no content"},
 		{transcript.OpenAIResponses, `{"role":"user","content":7}`, "neither a string nor an array"},
-		{transcript.OpenAIResponses, `{"type":"function_call_output","call_id":"c","output":7}`, "neither a string nor an array"},
+		{
+			transcript.OpenAIResponses, `{"type":"function_call_output","call_id":"c","output":7}`,
+			"neither a string nor an array",
+		},
 		{transcript.Codex, `{"type":"response_item"}`, "no record with a payload"},
 		{transcript.Codex, `{"type":"response_item","payload":7}`, "it is no object"},
 		{transcript.Google, `7`, "it is no object"},
@@ -233,7 +266,10 @@ func TestDecodeAPIErrors(t *testing.T) {
 		{transcript.Google, `{"role":"robot","parts":[]}`, "its role is not user or model"},
 		{transcript.Google, `{"role":"user","parts":{}}`, "its parts are no array"},
 		{transcript.Google, `{"role":"user","parts":[7]}`, "a part is no object"},
-		{transcript.Google, `{"role":"user","parts":[{"functionResponse":{"name":"f","parts":[7]}}]}`, "a part is no object"},
+		{
+			transcript.Google, `{"role":"user","parts":[{"functionResponse":{"name":"f","parts":[7]}}]}`,
+			"a part is no object",
+		},
 		{transcript.GeminiCLI, `[]`, "it is no object"},
 		{transcript.GeminiCLI, `{"id":"m"}`, "it has no type"},
 		{transcript.GeminiCLI, `{"id":"m","type":"info","content":"x"}`, `an entry of type "info" is no message`},
@@ -275,7 +311,8 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 			`{ "role":"user", "content":"short" }`,
 		},
 		{
-			"a part", transcript.OpenAIResponses, `{"role":"user","content":[ {"type":"input_text","text":"a","x":1} , {` +
+			"a part", transcript.OpenAIResponses,
+			`{"role":"user","content":[ {"type":"input_text","text":"a","x":1} , {` +
 				`"type":"input_text","text":"b"}]}`,
 			[]pipeline.Edit{replace(0, -1, "<c>")},
 			`{"role":"user","content":[ {"type":"input_text","text":"<c>","x":1} , {"type":"input_text","text":"b"}]}`,
@@ -293,13 +330,15 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 			`{"type":"function_call_output","output":"short","call_id":"c", "n":9007199254740993}`,
 		},
 		{
-			"an output in parts, as a whole", transcript.OpenAIResponses, `{"type":"function_call_output","call_id":"c",` +
+			"an output in parts, as a whole", transcript.OpenAIResponses,
+			`{"type":"function_call_output","call_id":"c",` +
 				`"output":[{"type":"input_text","text":"a"},{"type":"input_text","text":"b"}]}`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"type":"function_call_output","call_id":"c","output":"short"}`,
 		},
 		{
-			"an image inside of an output", transcript.OpenAIResponses, `{"type":"function_call_output","call_id":"c",` +
+			"an image inside of an output", transcript.OpenAIResponses,
+			`{"type":"function_call_output","call_id":"c",` +
 				`"output":[{"type":"input_text","text":"a"}, {"type":"input_image",` +
 				`"image_url":"data:image/png;base64,AAAA"}]}`,
 			[]pipeline.Edit{replace(0, 1, "[binary]")},
@@ -319,19 +358,22 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 				`"type":"exit","exit_code":0}}]}`,
 		},
 		{
-			"a screenshot stays", transcript.OpenAIResponses, `{"type":"computer_call_output","call_id":"c","output":{` +
+			"a screenshot stays", transcript.OpenAIResponses,
+			`{"type":"computer_call_output","call_id":"c","output":{` +
 				`"type":"computer_screenshot","image_url":"data:image/png;base64,AAAA"}}`,
 			[]pipeline.Edit{replace(0, -1, "x"), replace(0, 0, "y")},
 			`{"type":"computer_call_output","call_id":"c","output":{"type":"computer_screenshot",` +
 				`"image_url":"data:image/png;base64,AAAA"}}`,
 		},
 		{
-			"arguments", transcript.OpenAIResponses, `{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":1}"}`,
+			"arguments", transcript.OpenAIResponses,
+			`{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":1}"}`,
 			[]pipeline.Edit{replace(0, -1, `{"a":2}`)},
 			`{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":2}"}`,
 		},
 		{
-			"reasoning dropped", transcript.OpenAIResponses, `{"type":"reasoning","summary":[],"encrypted_content":"x"}`,
+			"reasoning dropped", transcript.OpenAIResponses,
+			`{"type":"reasoning","summary":[],"encrypted_content":"x"}`,
 			[]pipeline.Edit{drop(0, -1)},
 			``,
 		},
@@ -360,7 +402,8 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 			`{"role":"user", "parts":[ {"text":"a"} , {"text":"c"}]}`,
 		},
 		{
-			"a response", transcript.Google, `{"role":"user","parts":[{"functionResponse":{"id":"r","name":"f","response":{` +
+			"a response", transcript.Google,
+			`{"role":"user","parts":[{"functionResponse":{"id":"r","name":"f","response":{` +
 				`"output":"long"},"x":1}}]}`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"role":"user","parts":[{"functionResponse":{"id":"r","name":"f","response":{"output":"short"},"x":1}}]}`,
@@ -372,7 +415,8 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{ "result" : "short" }}}]}`,
 		},
 		{
-			"an error stays one", transcript.Google, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{` +
+			"an error stays one", transcript.Google,
+			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{` +
 				`"error":"long","code":1}}}]}`,
 			[]pipeline.Edit{replace(0, -1, "short")},
 			`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"short"}}}]}`,
@@ -413,12 +457,14 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 			`{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":2}}}]}`,
 		},
 		{
-			"thoughts dropped", transcript.Google, `{"role":"model","parts":[{"text":"t","thought":true}, {"text":"a"}]}`,
+			"thoughts dropped", transcript.Google,
+			`{"role":"model","parts":[{"text":"t","thought":true}, {"text":"a"}]}`,
 			[]pipeline.Edit{drop(0, -1)},
 			`{"role":"model","parts":[{"text":"a"}]}`,
 		},
 		{
-			"one of two results", transcript.GeminiCLI, `{"type":"toolResults","of":"m","toolCalls":[{"id":"c","name":"f",` +
+			"one of two results", transcript.GeminiCLI,
+			`{"type":"toolResults","of":"m","toolCalls":[{"id":"c","name":"f",` +
 				`"result":"long"},{"id":"d","name":"f","result":[{"functionResponse":{"name":"f","response":{` +
 				`"output":"long"}}}]}]}`,
 			[]pipeline.Edit{replace(0, -1, "s"), replace(1, 0, "t")},
@@ -426,14 +472,16 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 				`"result":[{"functionResponse":{"name":"f","response":{"output":"t"}}}]}]}`,
 		},
 		{
-			"a result dropped", transcript.GeminiCLI, `{"type":"toolResults","of":"m","toolCalls":[{"id":"c","name":"f",` +
+			"a result dropped", transcript.GeminiCLI,
+			`{"type":"toolResults","of":"m","toolCalls":[{"id":"c","name":"f",` +
 				`"result":"a"},{"id":"d","name":"f","result":[{"functionResponse":{"name":"f","response":{` +
 				`"output":"b"}}}]}]}`,
 			[]pipeline.Edit{drop(1, -1)},
 			`{"type":"toolResults","of":"m","toolCalls":[{"id":"c","name":"f","result":"a"}]}`,
 		},
 		{
-			"a call that stands in two places goes from both", transcript.GeminiCLI, `{"id":"m","type":"gemini","content":[{` +
+			"a call that stands in two places goes from both", transcript.GeminiCLI,
+			`{"id":"m","type":"gemini","content":[{` +
 				`"text":"a"},{"functionCall":{"id":"c","name":"f","args":{}}}],"toolCalls":[{"id":"c","name":"f",` +
 				`"args":{},"result":[]}]}`,
 			[]pipeline.Edit{drop(1, -1)},
@@ -448,13 +496,15 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 				`"result":[]}]}`,
 		},
 		{
-			"a single part", transcript.GeminiCLI, `{"id":"m","type":"user","content":{"inlineData":{"mimeType":"image/png",` +
+			"a single part", transcript.GeminiCLI,
+			`{"id":"m","type":"user","content":{"inlineData":{"mimeType":"image/png",` +
 				`"data":"AAAA"}}}`,
 			[]pipeline.Edit{replace(0, -1, "[image]")},
 			`{"id":"m","type":"user","content":"[image]"}`,
 		},
 		{
-			"a compaction block stays, whatever goes beside it", transcript.Anthropic, `{"role":"assistant","content":[{` +
+			"a compaction block stays, whatever goes beside it", transcript.Anthropic,
+			`{"role":"assistant","content":[{` +
 				`"type":"compaction","content":"c","signature":"s"}, {"type":"text","text":"a"}]}`,
 			[]pipeline.Edit{replace(1, -1, "b")},
 			`{"role":"assistant","content":[{"type":"compaction","content":"c","signature":"s"}, {"type":"text",` +
@@ -488,7 +538,9 @@ func TestEncodeAPIsWithEdits(t *testing.T) {
 		})
 	}
 	// Where the API has an object for an input, no other text can stand in.
-	m, err := codecOf(t, transcript.OpenAIResponses).Decode([]byte(`{"type":"shell_call","call_id":"c","action":{"commands":["ls"]}}`))
+	m, err := codecOf(
+		t, transcript.OpenAIResponses).Decode(
+		[]byte(`{"type":"shell_call","call_id":"c","action":{"commands":["ls"]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -510,7 +562,10 @@ func TestMakeForAPIs(t *testing.T) {
 		out    string
 		err    string
 	}{
-		{transcript.OpenAIResponses, summary, `{"type":"message","role":"user","content":[{"type":"input_text","text":"S \"x\""}]}`, ""},
+		{
+			transcript.OpenAIResponses, summary,
+			`{"type":"message","role":"user","content":[{"type":"input_text","text":"S \"x\""}]}`, "",
+		},
 		{
 			transcript.OpenAIResponses,
 			pipeline.Made{Role: pipeline.RoleSystem, Text: "s"},
@@ -523,14 +578,17 @@ func TestMakeForAPIs(t *testing.T) {
 		},
 		{transcript.OpenAIResponses, pipeline.Made{Role: pipeline.RoleUser, Text: " "}, "", "has no text"},
 		{transcript.OpenAIResponses, result(""), `{"type":"function_call_output","call_id":"c","output":"none"}`, ""},
-		{transcript.OpenAIResponses, result("function_call"), `{"type":"function_call_output","call_id":"c","output":"none"}`, ""},
+		{
+			transcript.OpenAIResponses, result("function_call"),
+			`{"type":"function_call_output","call_id":"c","output":"none"}`, "",
+		},
 		{
 			transcript.OpenAIResponses, result("custom_tool_call"),
 			`{"type":"custom_tool_call_output","call_id":"c","output":"none"}`, "",
 		},
 		{
-			transcript.OpenAIResponses, result("local_shell_call"), `{"type":"local_shell_call_output","id":"c","output":"none"}`,
-			"",
+			transcript.OpenAIResponses, result("local_shell_call"),
+			`{"type":"local_shell_call_output","id":"c","output":"none"}`, "",
 		},
 		{transcript.OpenAIResponses, result("shell_call"), `{"type":"shell_call_output","call_id":"c","output":[{` +
 			`"stdout":"none","stderr":"","outcome":{"type":"exit","exit_code":1}}]}`, ""},
@@ -551,7 +609,11 @@ func TestMakeForAPIs(t *testing.T) {
 		},
 		{transcript.Codex, pipeline.Made{Role: pipeline.RoleUser}, "", "has no text"},
 		{transcript.Google, summary, `{"role":"user","parts":[{"text":"S \"x\""}]}`, ""},
-		{transcript.Google, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, `{"role":"model","parts":[{"text":"a"}]}`, ""},
+		{
+			transcript.Google,
+			pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"},
+			`{"role":"model","parts":[{"text":"a"}]}`, "",
+		},
 		{
 			transcript.Google, result("functionCall"),
 			`{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"error":"none"}}}]}`, "",
@@ -561,10 +623,16 @@ func TestMakeForAPIs(t *testing.T) {
 		{transcript.GeminiCLI, result(""), `{"type":"toolResults","toolCalls":[{"id":"c","name":"f","result":[{` +
 			`"functionResponse":{"id":"c","name":"f","response":{"error":"none"}}}]}]}`, ""},
 		{transcript.GeminiCLI, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, "", "none can be made"},
-		{transcript.ClaudeStream, summary, `{"type":"user","message":{"role":"user","content":[{"type":"text","text":"S ` +
-			`\"x\""}]},"parent_tool_use_id":null,"isSynthetic":true}`, ""},
-		{transcript.ClaudeStream, result(""), `{"type":"user","message":{"role":"user","content":[{"type":"tool_result",` +
-			`"tool_use_id":"c","content":"none","is_error":true}]},"parent_tool_use_id":null}`, ""},
+		{
+			transcript.ClaudeStream, summary,
+			`{"type":"user","message":{"role":"user","content":[{"type":"text","text":"S ` +
+				`\"x\""}]},"parent_tool_use_id":null,"isSynthetic":true}`, "",
+		},
+		{
+			transcript.ClaudeStream, result(""),
+			`{"type":"user","message":{"role":"user","content":[{"type":"tool_result",` +
+				`"tool_use_id":"c","content":"none","is_error":true}]},"parent_tool_use_id":null}`, "",
+		},
 		{transcript.ClaudeStream, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, "", "none can be made"},
 	} {
 		codec, err := transcript.CodecFor(c.format)

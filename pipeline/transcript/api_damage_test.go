@@ -57,8 +57,18 @@ func TestDamageOfAPIs(t *testing.T) {
 			codexHead + user + `{"timestamp":"t","type":"resp` + "\n" + user,
 			"line 3: it ends in the middle", 2, 1,
 		},
-		{"codex: cut short at the end", transcript.Options{}, codexHead + user + user[:40], "line 3: it ends in the middle", 1, 1},
-		{"codex: no JSON in a line", transcript.Options{}, codexHead + "~\n" + user, "line 2: expected a value, found '~'", 1, 1},
+		{
+			"codex: cut short at the end",
+			transcript.Options{},
+			codexHead + user + user[:40],
+			"line 3: it ends in the middle", 1, 1,
+		},
+		{
+			"codex: no JSON in a line",
+			transcript.Options{},
+			codexHead + "~\n" + user,
+			"line 2: expected a value, found '~'", 1, 1,
+		},
 		{"codex: not an object", transcript.Options{}, codexHead + "[1]\n" + user, "line 2: expected a record", 1, 1},
 		{
 			"codex: a record without a payload",
@@ -188,7 +198,12 @@ func TestDamageOfAPIs(t *testing.T) {
 			`{"model":"m"}`,
 			"line 1: the object has no array of messages", 0, 1,
 		},
-		{"openai-responses: input twice", transcript.Options{}, input + `],"input":[]}`, "two arrays of messages", 1, 1},
+		{
+			"openai-responses: input twice",
+			transcript.Options{},
+			input + `],"input":[]}`, "two arrays of messages", 1,
+			1,
+		},
 		{
 			"openai-responses: an item over the limit",
 			transcript.Options{MaxMessageBytes: 100},
@@ -380,8 +395,8 @@ func TestMemoryIsBoundedForAPIs(t *testing.T) {
 		},
 		// These are held back up to holdBytes, and garbage comes on top of that.
 		{
-			"gemini-cli log", transcript.GeminiCLI, logHead, "", line(`{"id":"%d","type":"user","content":"%s"}`), 384 << 20,
-			4 * transcript.HoldBytes,
+			"gemini-cli log", transcript.GeminiCLI, logHead, "", line(`{"id":"%d","type":"user","content":"%s"}`),
+			384 << 20, 4 * transcript.HoldBytes,
 		},
 		{
 			"openai-responses", transcript.OpenAIResponses, `{"model":"gpt-x","input":[`, "]}",

@@ -100,8 +100,8 @@ func TestBuildRequestForAPIs(t *testing.T) {
 		{
 			"a limit alone",
 			request.Input{
-				Format: transcript.Google, MaxTokens: 100, Envelope: json.RawMessage(`{"contents":[],"generationConfig":{ }}`),
-				Messages: [][]byte{content},
+				Format: transcript.Google, MaxTokens: 100,
+				Envelope: json.RawMessage(`{"contents":[],"generationConfig":{ }}`), Messages: [][]byte{content},
 			},
 			`{"contents":[{"role":"user","parts":[{"text":"a"}]}],"generationConfig":{"maxOutputTokens":100 }}`,
 		},

@@ -55,7 +55,8 @@ func TestWriteAPIFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, c.path+".compacted.out", b.String())
-			if _, err := convert.WriteFile(&again, f.Format, out); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
+			if _, err := convert.WriteFile(&again, f.Format, out); err != nil ||
+				!bytes.Equal(b.Bytes(), again.Bytes()) {
 				t.Errorf("written twice it is another file: %v", err)
 			}
 			back, err := transcript.Read(&b, transcript.Options{})

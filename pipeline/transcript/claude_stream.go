@@ -30,7 +30,8 @@ func (claudeStream) Make(m pipeline.Made) ([]byte, error) {
 		return nil, pipeline.Errorf(pipeline.Internal,
 			"an assistant event of Claude Code is an answer of the API: none can be made")
 	}
-	b := fmt.Appendf(nil, `{"type":"user","message":%s,"parent_tool_use_id":null`, anthropic.Wrap(role, [][]byte{block}))
+	b := fmt.Appendf(nil, `{"type":"user","message":%s,"parent_tool_use_id":null`,
+		anthropic.Wrap(role, [][]byte{block}))
 	if m.Role == pipeline.RoleUser && m.Kind != pipeline.KindOrdinary {
 		b = append(b, `,"isSynthetic":true`...)
 	}

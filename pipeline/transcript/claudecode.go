@@ -356,8 +356,9 @@ func (c *claudeSession) record(emit func(Item), b []byte, r record, lineNo int) 
 	}
 	if !r.sidechain && !c.sawMain {
 		if c.sideOpen {
-			return jsonstream.At(lineNo, fmt.Errorf("a record of the main conversation after more than %d bytes of subagents",
-				c.hold))
+			return jsonstream.At(
+				lineNo, fmt.Errorf("a record of the main conversation after more than %d bytes of subagents",
+					c.hold))
 		}
 		// The file has a main conversation: what came of subagents is none of it.
 		c.sawMain = true

@@ -21,7 +21,8 @@ func TestDecode(t *testing.T) {
 		want   string // as dumpMessage has it, without the native
 	}{
 		{
-			"a bare string among blocks", transcript.Anthropic, `{"role":"user","content":["a",{"type":"text","text":"b"}]}`,
+			"a bare string among blocks", transcript.Anthropic,
+			`{"role":"user","content":["a",{"type":"text","text":"b"}]}`,
 			`message user|text text="a"|text type="text" text="b"`,
 		},
 		{"no content", transcript.Anthropic, `{"role":"user","content":[]}`, `message user/reminder`},
@@ -30,13 +31,17 @@ func TestDecode(t *testing.T) {
 			"a text block without text", transcript.Anthropic, `{"role":"user","content":[{"type":"text","text":7}]}`,
 			`message user|opaque type="text"`,
 		},
-		{"a block without a type", transcript.Anthropic, `{"role":"assistant","content":[{"x":1}]}`, `message assistant|opaque`},
+		{
+			"a block without a type", transcript.Anthropic, `{"role":"assistant","content":[{"x":1}]}`,
+			`message assistant|opaque`,
+		},
 		{
 			"an image without a source", transcript.Anthropic, `{"role":"user","content":[{"type":"image"}]}`,
 			`message user|image type="image"`,
 		},
 		{
-			"a plain document", transcript.Anthropic, `{"role":"user","content":[{"type":"document","source":{"type":"text",` +
+			"a plain document", transcript.Anthropic,
+			`{"role":"user","content":[{"type":"document","source":{"type":"text",` +
 				`"media_type":"text/plain","data":"né"}}]}`,
 			`message user|file type="document" text="n\u00e9" media="text/plain" 3 bytes 0×0`,
 		},
@@ -63,7 +68,10 @@ func TestDecode(t *testing.T) {
 			`message system|text text="s"`,
 		},
 
-		{"a bare string among parts", transcript.OpenAI, `{"role":"user","content":["a"]}`, `message user|text text="a"`},
+		{
+			"a bare string among parts", transcript.OpenAI, `{"role":"user","content":["a"]}`,
+			`message user|text text="a"`,
+		},
 		{
 			"an image as its address", transcript.OpenAI,
 			`{"role":"user","content":[{"type":"image_url","image_url":"https://x/a.png"}]}`,
@@ -79,15 +87,17 @@ func TestDecode(t *testing.T) {
 			`message user|file type="file"`,
 		},
 		{
-			"a refusal among parts", transcript.OpenAI, `{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`,
+			"a refusal among parts", transcript.OpenAI,
+			`{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`,
 			`message assistant|text type="refusal" text="no"`,
 		},
 		{
-			"a part that is not known", transcript.OpenAI, `{"role":"user","content":[{"type":"video_url","video_url":{}}]}`,
-			`message user|opaque type="video_url"`,
+			"a part that is not known", transcript.OpenAI,
+			`{"role":"user","content":[{"type":"video_url","video_url":{}}]}`, `message user|opaque type="video_url"`,
 		},
 		{
-			"arguments that are an object", transcript.OpenAI, `{"role":"assistant","tool_calls":[{"id":"c","type":"function",` +
+			"arguments that are an object", transcript.OpenAI,
+			`{"role":"assistant","tool_calls":[{"id":"c","type":"function",` +
 				`"function":{"name":"f","arguments":{"a":1}}}]}`,
 			`message assistant|tool_call type="function" call="c" name="f" input="{\"a\":1}"`,
 		},
@@ -101,17 +111,22 @@ func TestDecode(t *testing.T) {
 		},
 		{"nothing said", transcript.OpenAI, `{"role":"assistant","content":null}`, `message assistant`},
 
-		{"what was typed meanwhile, in blocks", transcript.ClaudeCode, attachment(`{"type":"queued_command","prompt":[{` +
-			`"type":"text","text":"and"},{"type":"image","source":{"type":"base64","media_type":"image/png",` +
-			`"data":"AAAA"}}]}`), `message user id=q|text type="text" text="and"|image type="image" ` +
-			`media="image/png" 3 bytes 0×0`},
 		{
-			"a thought of which only the signature is left", transcript.ClaudeCode, `{"type":"assistant","uuid":"a","message":{` +
+			"what was typed meanwhile, in blocks", transcript.ClaudeCode,
+			attachment(`{"type":"queued_command","prompt":[{` +
+				`"type":"text","text":"and"},{"type":"image","source":{"type":"base64","media_type":"image/png",` +
+				`"data":"AAAA"}}]}`), `message user id=q|text type="text" text="and"|image type="image" ` +
+				`media="image/png" 3 bytes 0×0`,
+		},
+		{
+			"a thought of which only the signature is left", transcript.ClaudeCode,
+			`{"type":"assistant","uuid":"a","message":{` +
 				`"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"s"}]}}`,
 			`message assistant id=a|reasoning type="thinking"`,
 		},
 		{
-			"a reminder beside what was said", transcript.ClaudeCode, `{"type":"user","uuid":"a","message":{"role":"user",` +
+			"a reminder beside what was said", transcript.ClaudeCode,
+			`{"type":"user","uuid":"a","message":{"role":"user",` +
 				`"content":[{"type":"text","text":"<system-reminder>x</system-reminder>"},{"type":"image",` +
 				`"source":{}}]}}`,
 			`message user id=a|text type="text" text="<system-reminder>x</system-reminder>"|image type="image"`,
@@ -147,7 +162,10 @@ func TestDecodeErrors(t *testing.T) {
 		{transcript.Anthropic, `{"role":"user"}`, "it has no content"},
 		{transcript.Anthropic, `{"role":"user","content":7}`, "neither a string nor an array of blocks"},
 		{transcript.Anthropic, `{"role":"user","content":[7]}`, "a content block is no object"},
-		{transcript.Anthropic, `{"role":"user","content":[{"tool_use_id":"t","content":[7]}]}`, "a content block is no object"},
+		{
+			transcript.Anthropic, `{"role":"user","content":[{"tool_use_id":"t","content":[7]}]}`,
+			"a content block is no object",
+		},
 		{transcript.Anthropic, `{"role":7,"content":"a"}`, "it has no role"},
 		{transcript.OpenAI, `7`, "it is no object"},
 		{transcript.OpenAI, `{"role":"user","content":{}}`, "neither a string nor an array of parts"},

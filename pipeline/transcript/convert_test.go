@@ -99,7 +99,8 @@ func TestConvert(t *testing.T) {
 			nil,
 		},
 		{
-			"ids that stand for several calls are told apart, each result with its call", transcript.OpenAI, transcript.Anthropic,
+			"ids that stand for several calls are told apart, each result with its call", transcript.OpenAI,
+			transcript.Anthropic,
 			[]pipeline.ContextItem{
 				msg(transcript.OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function",`+
 					`"function":{"name":"f","arguments":"{}"}}]}`),
@@ -141,7 +142,8 @@ func TestConvert(t *testing.T) {
 		{
 			"a system message in the middle", transcript.OpenAI, transcript.Anthropic,
 			[]pipeline.ContextItem{
-				msg(transcript.OpenAI, `{"role":"system","content":"S"}`), msg(transcript.OpenAI, `{"role":"user","content":"a"}`),
+				msg(transcript.OpenAI, `{"role":"system","content":"S"}`),
+				msg(transcript.OpenAI, `{"role":"user","content":"a"}`),
 				msg(transcript.OpenAI, `{"role":"system","content":"T"}`),
 			},
 			[]string{`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"T"}]}`},
@@ -150,7 +152,8 @@ func TestConvert(t *testing.T) {
 		{
 			"images of results follow behind the last of them", transcript.Anthropic, transcript.OpenAI,
 			[]pipeline.ContextItem{
-				msg(transcript.Anthropic, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{`+
+				msg(transcript.Anthropic, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1",`+
+					`"content":[{`+
 					`"type":"text","text":"see"},{"type":"image","source":{"type":"base64",`+
 					`"media_type":"image/png","data":"AAAA"}}],"is_error":true},{"type":"tool_result",`+
 					`"tool_use_id":"t2"}]}`),
@@ -166,10 +169,12 @@ func TestConvert(t *testing.T) {
 		{
 			"what has no place", transcript.Anthropic, transcript.OpenAI,
 			[]pipeline.ContextItem{
-				msg(transcript.Anthropic, `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},`+
+				msg(transcript.Anthropic, `{"role":"assistant","content":[{"type":"thinking","thinking":"t",`+
+					`"signature":"s"},`+
 					`{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{`+
 					`"type":"web_search_tool_result","tool_use_id":"s","content":[]}]}`),
-				msg(transcript.Anthropic, `{"role":"assistant","content":[{"type":"compaction","content":"c"},{"type":"text",`+
+				msg(transcript.Anthropic, `{"role":"assistant","content":[{"type":"compaction","content":"c"},{`+
+					`"type":"text",`+
 					`"text":"a"}]}`),
 				msg(transcript.Anthropic, `{"role":"user","content":[{"type":"document","source":{"type":"base64",`+
 					`"media_type":"application/pdf","data":"AAAA"}},{"type":"document","source":{"type":"text",`+
@@ -185,12 +190,14 @@ func TestConvert(t *testing.T) {
 			[]string{"reasoning", "server_tool_use", "web_search_tool_result", "compaction", "file"},
 		},
 		{
-			"contents of several parts, images by address, calls of servers that are lax", transcript.OpenAI, transcript.Anthropic,
+			"contents of several parts, images by address, calls of servers that are lax", transcript.OpenAI,
+			transcript.Anthropic,
 			[]pipeline.ContextItem{
 				msg(transcript.OpenAI, `{"role":"user","content":[{"type":"image_url","image_url":"https://x/a.png"},{`+
 					`"type":"image_url","image_url":{"url":"ftp://x"}},{"type":"file","file":{"filename":"f.pdf",`+
 					`"file_data":"AAAA"}},{"type":"file","file":{"file_id":"x"}}]}`),
-				msg(transcript.OpenAI, `{"role":"assistant","tool_calls":[{"id":"","type":"function","function":{"name":"f",`+
+				msg(transcript.OpenAI, `{"role":"assistant","tool_calls":[{"id":"","type":"function","function":{`+
+					`"name":"f",`+
 					`"arguments":{"a":1}}}]}`),
 				msg(transcript.OpenAI, `{"role":"tool","tool_call_id":"","content":[{"type":"text","text":"a"},{`+
 					`"type":"text","text":" "},{"type":"text","text":"b"}]}`),
@@ -211,7 +218,8 @@ func TestConvert(t *testing.T) {
 		{
 			"results of one id in one message go in the order of their calls", transcript.OpenAI, transcript.Anthropic,
 			[]pipeline.ContextItem{
-				msg(transcript.OpenAI, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f",`+
+				msg(transcript.OpenAI, `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{`+
+					`"name":"f",`+
 					`"arguments":"{}"}},{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
 				msg(transcript.OpenAI, `{"role":"tool","tool_call_id":"a","content":"1"}`),
 				msg(transcript.OpenAI, `{"role":"tool","tool_call_id":"a","content":"2"}`),
@@ -237,7 +245,8 @@ func TestConvert(t *testing.T) {
 		},
 		{
 			"halves of characters", transcript.ClaudeCode, transcript.Anthropic,
-			[]pipeline.ContextItem{msg(transcript.ClaudeCode, userLine(`cut \ud83d \ude00 \ud83d\ude00 \\ud83d `+"\xff", "1"))},
+			[]pipeline.ContextItem{msg(transcript.ClaudeCode,
+				userLine(`cut \ud83d \ude00 \ud83d\ude00 \\ud83d `+"\xff", "1"))},
 			[]string{`{"role":"user","content":[{"type":"text","text":"cut \ufffd \ufffd \ud83d\ude00 \\ud83d ` +
 				"\ufffd" + `"}]}`},
 			[]string{"broken characters"},
@@ -249,7 +258,10 @@ func TestConvert(t *testing.T) {
 					Message: msg(transcript.ClaudeCode, userLine("long", "1")).Message,
 					Edits:   []pipeline.Edit{replace(0, -1, "short")},
 				},
-				{Message: msg(transcript.ClaudeCode, userLine("gone", "2")).Message, Edits: []pipeline.Edit{drop(0, -1)}},
+				{
+					Message: msg(transcript.ClaudeCode, userLine("gone", "2")).Message,
+					Edits:   []pipeline.Edit{drop(0, -1)},
+				},
 				msg(transcript.ClaudeCode, userLine(` \n`, "3")),
 			},
 			[]string{`{"role":"user","content":[{"type":"text","text":"short"}]}`},
@@ -286,7 +298,8 @@ func TestConvert(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := convert.Messages(nil, transcript.Anthropic, transcript.ClaudeCode); err == nil || !strings.Contains(err.Error(), "no way leads") {
+	if _, _, err := convert.Messages(nil, transcript.Anthropic, transcript.ClaudeCode); err == nil ||
+		!strings.Contains(err.Error(), "no way leads") {
 		t.Errorf("to claude-code: %v", err)
 	}
 	if _, _, err := convert.Messages(nil, "word", transcript.Anthropic); err == nil {

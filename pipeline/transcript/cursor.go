@@ -32,7 +32,8 @@ func (cursor) Make(m pipeline.Made) ([]byte, error) {
 	if err := layout.MustSay(m); err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(nil, `{"role":%s,"message":{"content":[%s]}}`, rawjson.Quote(string(m.Role)), layout.TextBlock(m.Text)),
+	return fmt.Appendf(nil, `{"role":%s,"message":{"content":[%s]}}`, rawjson.Quote(string(m.Role)),
+			layout.TextBlock(m.Text)),
 		nil
 }
 

@@ -60,7 +60,12 @@ func TestDamage(t *testing.T) {
 			userLine("a", "1") + "\n\n~~~\n" + userLine("b", "2"),
 			"line 3: expected a value, found '~'", 2, 1,
 		},
-		{"cc: not an object", transcript.Options{}, userLine("a", "1") + "\n[1]\n7\n", "line 2: expected a record", 1, 2},
+		{
+			"cc: not an object",
+			transcript.Options{},
+			userLine("a", "1") + "\n[1]\n7\n", "line 2: expected a record", 1,
+			2,
+		},
 		{
 			"cc: NUL bytes of a crash",
 			transcript.Options{},
@@ -145,7 +150,12 @@ func TestDamage(t *testing.T) {
 			`{"model":"claude-x","messages":[{"role":"user","content":"a"},]}`,
 			"line 1: expected a value after a comma", 1, 1,
 		},
-		{"request: no colon", transcript.Options{}, `{"model":"claude-x","messages" []}`, "line 1: expected a colon", 0, 1},
+		{
+			"request: no colon",
+			transcript.Options{},
+			`{"model":"claude-x","messages" []}`, "line 1: expected a colon", 0,
+			1,
+		},
 		{
 			"request: a key that is none",
 			transcript.Options{Format: transcript.Anthropic},
@@ -155,7 +165,8 @@ func TestDamage(t *testing.T) {
 		{
 			"request: a message that is a number",
 			transcript.Options{},
-			"{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},\n7,{\"role\":\"user\",\"content\":\"b\"}]}", "line 2: bad_request: no message of format anthropic: it is no object", 2, 1,
+			"{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},\n7,{\"role\":\"user\"," +
+				"\"content\":\"b\"}]}", "line 2: bad_request: no message of format anthropic: it is no object", 2, 1,
 		},
 		{
 			"request: a message without a role",
@@ -271,7 +282,8 @@ func TestOddFiles(t *testing.T) {
 			"  \n", []string{strings.ReplaceAll(userLine("a", "1"), `:"user"`, " : \t\"user\" ")}},
 		{
 			"a request behind a BOM, with CRLF",
-			"\xef\xbb\xbf{\"model\":\"claude-x\",\r\n\"messages\":[\r\n{\"role\":\"user\",\r\n\"content\":\"a\"}\r\n]}\r\n",
+			"\xef\xbb\xbf{\"model\":\"claude-x\",\r\n\"messages\":[\r\n{\"role\":\"user\"," +
+				"\r\n\"content\":\"a\"}\r\n]}\r\n",
 			[]string{"{\"role\":\"user\",\r\n\"content\":\"a\"}"},
 		},
 		{

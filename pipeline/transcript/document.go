@@ -617,7 +617,8 @@ func (d *documents) give(c *docConversation, m Meta, response []byte) {
 	if m.Continued {
 		d.notes.add(Note{
 			Code: NoteMissing, What: "history",
-			Reason: "the request goes on from a conversation that the vendor keeps: what came before is not in the file",
+			Reason: "the request goes on from a conversation that the vendor keeps: what came before is not in the " +
+				"file",
 		}, c.line)
 	}
 	d.out = append(d.out, delivery{c: c, meta: m, source: m.Source, held: c.held, response: response, end: true})

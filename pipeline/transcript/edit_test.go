@@ -492,8 +492,11 @@ func TestMake(t *testing.T) {
 	}{
 		{transcript.Anthropic, summary, `{"role":"user","content":[{"type":"text",` +
 			`"text":"<conversation_summary>\nall</conversation_summary>"}]}`, ""},
-		{transcript.Anthropic, result, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none",` +
-			`"is_error":true}]}`, ""},
+		{
+			transcript.Anthropic, result,
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none",` +
+				`"is_error":true}]}`, "",
+		},
 		{transcript.Anthropic, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, "", "stands beside them"},
 		{transcript.Anthropic, pipeline.Made{Role: pipeline.RoleUser, Text: " \n"}, "", "has no text"},
 		{transcript.OpenAI, state, `{"role":"user","content":"todo: \"x\""}`, ""},
@@ -505,7 +508,8 @@ func TestMake(t *testing.T) {
 			`"isVisibleInTranscriptOnly":true,"isCompactSummary":true,"uuid":""}`, ""},
 		{transcript.ClaudeCode, state, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
 			`"message":{"role":"user","content":"todo: \"x\""},"isMeta":true,"uuid":""}`, ""},
-		{transcript.ClaudeCode, ask, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user","message":{` +
+		{transcript.ClaudeCode, ask, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
+			`"message":{` +
 			`"role":"user","content":"summarise"},"uuid":""}`, ""},
 		{transcript.ClaudeCode, result, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
 			`"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none",` +

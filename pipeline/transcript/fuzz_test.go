@@ -104,7 +104,10 @@ func fuzzWrite(t *testing.T, all []transcript.Item) {
 					}
 				}
 			}
-			targets := []transcript.Format{transcript.Anthropic, transcript.OpenAI, transcript.OpenAIResponses, transcript.Google, meta.Format}
+			targets := []transcript.Format{
+				transcript.Anthropic, transcript.OpenAI, transcript.OpenAIResponses,
+				transcript.Google, meta.Format,
+			}
 			if meta.Format == transcript.Google {
 				targets = append(targets, transcript.GeminiCLI) // a chat that it saved
 			}

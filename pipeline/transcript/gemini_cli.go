@@ -325,7 +325,8 @@ func (geminiCLI) open(s *jsonstream.Reader, o Options) source {
 	case head.Has("[].parts", "history[].parts", "contents[].parts"):
 		return googleAPI{}.open(s, o)
 	case head.Has("messages[].type", "messages[].content") || head.Has("messages") && !head.Has("$set", "type"):
-		return openArrays(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSession}, &geminiSession{}, "messages")
+		return openArrays(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSession}, &geminiSession{},
+			"messages")
 	}
 	return openLines(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSessionLog},
 		&geminiSession{log: true, hold: holdBytes})

@@ -161,7 +161,9 @@ func (openAIResponses) plainText(b []byte, v rawjson.Value) (at rawjson.Value, m
 // follows says how a request of a log goes on from an earlier one: with previous_response_id, the key that
 // cut names, it holds only what is new; with the compaction item of the earlier response it holds that and what is
 // new.
-func (openAIResponses) follows(request []byte, v rawjson.Value, messages []rawMessage, response []byte) (cut string, ok bool) {
+func (openAIResponses) follows(request []byte, v rawjson.Value, messages []rawMessage,
+	response []byte,
+) (cut string, ok bool) {
 	r := rawjson.Root(response)
 	if previous := v.Get("previous_response_id").Text(); previous != "" {
 		return "previous_response_id", previous == r.Get("id").Text()

@@ -302,9 +302,12 @@ func (f openHands) observation(l *layout.Layout, e handsEvent, v rawjson.Value) 
 		f.recall(l, v)
 		return
 	}
-	n := layout.Node{List: -1, Value: content, Insert: v.End() - 1, Content: layout.OptionalText(content), Part: pipeline.Part{
-		Kind: pipeline.PartToolResult, Type: e.observation, CallID: e.cause, IsError: e.observation == "error",
-	}}
+	n := layout.Node{
+		List: -1, Value: content, Insert: v.End() - 1, Content: layout.OptionalText(content),
+		Part: pipeline.Part{
+			Kind: pipeline.PartToolResult, Type: e.observation, CallID: e.cause, IsError: e.observation == "error",
+		},
+	}
 	if e.meta.IsObject() {
 		n.Part.CallID, n.Part.Name = e.meta.Get("tool_call_id").Text(),
 			e.meta.Get("function_name").Text()

@@ -56,7 +56,8 @@ func TestBuildRequest(t *testing.T) {
 		{
 			"the layout of the array",
 			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage("{\"max_tokens\":1,\"messages\":[\n  0,\n  0\n ]}"),
+				Format: transcript.Anthropic, Envelope: json.RawMessage(
+					"{\"max_tokens\":1,\"messages\":[\n  0,\n  0\n ]}"),
 				Messages: messages, Append: ask,
 			},
 			"{\"max_tokens\":1,\"messages\":[\n  " + string(messages[0]) + ",\n  " + string(messages[1]) + ",\n  " +
@@ -77,12 +78,18 @@ func TestBuildRequest(t *testing.T) {
 		},
 		{
 			"a gateway's name is the same model",
-			request.Input{Format: transcript.OpenAI, Envelope: json.RawMessage(`{"model":"proxy/gpt-x","messages":[]}`), Model: "gpt-x"},
+			request.Input{
+				Format: transcript.OpenAI, Envelope: json.RawMessage(`{"model":"proxy/gpt-x","messages":[]}`),
+				Model: "gpt-x",
+			},
 			`{"model":"proxy/gpt-x","messages":[]}`,
 		},
 		{
 			"another model",
-			request.Input{Format: transcript.OpenAI, Envelope: json.RawMessage(`{"model":"gpt-4","messages":[]}`), Model: "gpt-4-mini"},
+			request.Input{
+				Format: transcript.OpenAI, Envelope: json.RawMessage(`{"model":"gpt-4","messages":[]}`),
+				Model: "gpt-4-mini",
+			},
 			`{"model":"gpt-4-mini","messages":[]}`,
 		},
 		{
@@ -114,8 +121,9 @@ func TestBuildRequest(t *testing.T) {
 		{
 			"a forced tool is taken back where text is asked for",
 			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"tool_choice":{"type":"tool",` +
-					`"name":"f"},"output_config":{"effort":"low","format":{"type":"json_schema"}},"messages":[]}`),
+				Format: transcript.Anthropic, Envelope: json.RawMessage(
+					`{"max_tokens":1,"tool_choice":{"type":"tool",` +
+						`"name":"f"},"output_config":{"effort":"low","format":{"type":"json_schema"}},"messages":[]}`),
 				Append: ask,
 			},
 			`{"max_tokens":1,"tool_choice":{"type":"auto"},"output_config":{"effort":"low"},"messages":[{` +
@@ -154,8 +162,9 @@ func TestBuildRequest(t *testing.T) {
 		{
 			"beside other edits, in front of them",
 			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
-					`"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}],"x":1},"messages":[]}`),
+				Format: transcript.Anthropic, Envelope: json.RawMessage(
+					`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
+						`"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}],"x":1},"messages":[]}`),
 				Messages: messages, Summarized: true,
 			},
 			`{"max_tokens":1,"thinking":{"type":"adaptive"},"context_management":{"edits":[{` +
@@ -165,8 +174,10 @@ func TestBuildRequest(t *testing.T) {
 		{
 			"not twice",
 			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
-					`"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},"messages":[]}`),
+				Format: transcript.Anthropic, Envelope: json.RawMessage(
+					`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
+						`"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},` +
+						`"messages":[]}`),
 				Messages: messages, Summarized: true,
 			},
 			`{"max_tokens":1,"thinking":{"type":"adaptive"},"context_management":{"edits":[{` +
@@ -175,8 +186,8 @@ func TestBuildRequest(t *testing.T) {
 		{
 			"not without thinking",
 			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"messages":[]}`), Messages: messages,
-				Summarized: true,
+				Format: transcript.Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"messages":[]}`),
+				Messages: messages, Summarized: true,
 			},
 			`{"max_tokens":1,"messages":[` + joined + `]}`,
 		},
@@ -210,7 +221,10 @@ func TestBuildRequestErrors(t *testing.T) {
 		err string
 	}{
 		{request.Input{Format: transcript.ClaudeCode}, "it has none; convert"},
-		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`{"messages":7}`)}, "no array of messages"},
+		{
+			request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`{"messages":7}`)},
+			"no array of messages",
+		},
 		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`[]`)}, "no JSON object"},
 		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`{`)}, "no JSON object"},
 	} {
@@ -230,7 +244,10 @@ func TestRequestIsBuiltAgainByteForByte(t *testing.T) {
 			fatal("%v: %s", err, in)
 		}
 		c := file.Conversations[0]
-		r := request.Input{Format: f, Envelope: c.Envelope, System: c.System, Tools: c.Tools, Model: c.Model, MaxTokens: 4096}
+		r := request.Input{
+			Format: f, Envelope: c.Envelope, System: c.System, Tools: c.Tools, Model: c.Model,
+			MaxTokens: 4096,
+		}
 		for _, m := range c.Messages {
 			r.Messages = append(r.Messages, m.Native)
 		}

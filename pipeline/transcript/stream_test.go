@@ -230,7 +230,10 @@ func TestDetectFromTheStart(t *testing.T) {
 		{`{"messages":[` + many + `{"role":"tool","content":"`, transcript.OpenAI},
 		{`{"trajectory":[{"action":"ls","observation":"` + long, transcript.OpenAI},
 		{`[{"task_id":1,"traj":[{"role":"system","content":"` + long, transcript.OpenAI},
-		{`[{"method":"POST","uri":"https://api.anthropic.com/v1/messages","request":{"system":"` + long, transcript.Anthropic},
+		{
+			`[{"method":"POST","uri":"https://api.anthropic.com/v1/messages","request":{"system":"` + long,
+			transcript.Anthropic,
+		},
 		{`{"parentUuid":null,"isSidechain":false,"message":{"role":"user","content":"` + long, transcript.ClaudeCode},
 		{`{"type":"summary","summary":"x","leafUuid":"y"}`, transcript.ClaudeCode},
 		{`{"type":"queue-operation","operation":"enqueue","sessionId":"s","content":"` + long, transcript.ClaudeCode},

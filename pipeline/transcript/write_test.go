@@ -54,7 +54,10 @@ func TestWriteFile(t *testing.T) {
 				case c.tail == -2:
 					items = items[1:]
 				}
-				all = append(all, transcript.Output{Meta: conv.Meta, Items: items, Trigger: "auto", TokensBefore: 12345})
+				all = append(all, transcript.Output{
+					Meta: conv.Meta, Items: items, Trigger: "auto",
+					TokensBefore: 12345,
+				})
 			}
 			var b, again bytes.Buffer
 			if _, err := convert.WriteFile(&b, c.to, all...); err != nil {
@@ -75,12 +78,14 @@ func TestWriteFile(t *testing.T) {
 func TestWriteFileErrors(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	if _, err := convert.WriteFile(&b, transcript.ClaudeCode, transcript.Output{Meta: transcript.Meta{Format: transcript.OpenAI}}); err == nil ||
+	if _, err := convert.WriteFile(&b, transcript.ClaudeCode,
+		transcript.Output{Meta: transcript.Meta{Format: transcript.OpenAI}}); err == nil ||
 		!strings.Contains(err.Error(), "conversation 1: bad_request: no way leads") {
 		t.Errorf("got %v", err)
 	}
 	full := errors.New("disk full")
-	if _, err := convert.WriteFile(failingWriter{full}, transcript.OpenAI, transcript.Output{Meta: transcript.Meta{Format: transcript.OpenAI}}); !errors.Is(err, full) {
+	if _, err := convert.WriteFile(failingWriter{full}, transcript.OpenAI,
+		transcript.Output{Meta: transcript.Meta{Format: transcript.OpenAI}}); !errors.Is(err, full) {
 		t.Errorf("got %v", err)
 	}
 	broken := pipeline.Message{Native: []byte("{")}
@@ -89,7 +94,8 @@ func TestWriteFileErrors(t *testing.T) {
 			Meta:  transcript.Meta{Format: f},
 			Items: []pipeline.ContextItem{{Message: &broken, Edits: []pipeline.Edit{drop(0, -1)}}},
 		}
-		if _, err := convert.WriteFile(&b, f, o); err == nil || !strings.Contains(err.Error(), "entry 0 of the context") {
+		if _, err := convert.WriteFile(&b, f, o); err == nil ||
+			!strings.Contains(err.Error(), "entry 0 of the context") {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
@@ -161,7 +167,8 @@ func TestWrittenSessionsCanBeResumed(t *testing.T) {
 				made := pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSummary, Text: "S"}
 				items := append([]pipeline.ContextItem{{Made: &made}}, contextOf(tail)...)
 				var b bytes.Buffer
-				if _, err := convert.WriteFile(&b, transcript.ClaudeCode, transcript.Output{Meta: conv.Meta, Items: items}); err != nil {
+				if _, err := convert.WriteFile(&b, transcript.ClaudeCode,
+					transcript.Output{Meta: conv.Meta, Items: items}); err != nil {
 					t.Fatal(err)
 				}
 				way, boundary := chain(t, b.Bytes())

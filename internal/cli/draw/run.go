@@ -46,7 +46,8 @@ func Run(r wire.Run) string {
 		head.Add("tokens", sizeWords(r))
 	}
 	if u := r.Usage; u.Calls > 0 {
-		text := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", term.Plural(u.Calls, "model call"), term.Count(int(u.Input)),
+		text := fmt.Sprintf("%s: %s tokens in (%s cached), %s out", term.Plural(u.Calls, "model call"),
+			term.Count(int(u.Input)),
 			term.Count(int(u.CachedInput)), term.Count(int(u.Output)))
 		if u.Lost > 0 {
 			text += fmt.Sprintf("; %d without an answer", u.Lost)
@@ -54,7 +55,8 @@ func Run(r wire.Run) string {
 		head.Add("usage", text)
 		if len(r.Models) > 1 {
 			for _, m := range r.Models {
-				head.Add("", fmt.Sprintf("%s: %s, %s in, %s out", m.Model, term.Plural(m.Calls, "call"), term.Count(int(m.Input)),
+				head.Add("", fmt.Sprintf("%s: %s, %s in, %s out", m.Model, term.Plural(m.Calls, "call"),
+					term.Count(int(m.Input)),
 					term.Count(int(m.Output))))
 			}
 		}

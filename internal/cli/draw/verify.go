@@ -47,11 +47,13 @@ func Swept(s audit.Swept) string {
 		}
 		fmt.Fprintf(&b, "%-8s  %s (tenant %s), %s: %s\n", f.State, what, term.Printable(f.Tenant), f.Check, f.Detail)
 	}
-	fmt.Fprintf(&b, "%s, %s: %s messages, events, records and texts compared", term.Plural(s.Conversations, "conversation"),
+	fmt.Fprintf(&b, "%s, %s: %s messages, events, records and texts compared",
+		term.Plural(s.Conversations, "conversation"),
 		term.Plural(s.Runs, "run"), term.Count(s.Checked))
 	if s.Resumed > 0 {
 		fmt.Fprintf(&b, " (%s by an earlier call)", term.Plural(s.Resumed, "conversation"))
 	}
-	fmt.Fprintf(&b, "\n%s not as written, %s pruned\n", term.Plural(s.Failed, "conversation"), term.Count(s.Pruned)+" things")
+	fmt.Fprintf(&b, "\n%s not as written, %s pruned\n", term.Plural(s.Failed, "conversation"),
+		term.Count(s.Pruned)+" things")
 	return b.String()
 }

@@ -51,8 +51,8 @@ type addresses struct {
 }
 
 func main() {
-	// The caller may close its end of the pipe once it has read the addresses, and a later write would kill the process.
-	// What a library prints therefore goes to standard error.
+	// The caller may close its end of the pipe once it has read the addresses, and a later write would kill the
+	// process. What a library prints therefore goes to standard error.
 	ready := os.Stdout
 	os.Stdout = os.Stderr
 

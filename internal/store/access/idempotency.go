@@ -74,7 +74,8 @@ func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, Keye
 		}
 		tag, err := tx.Exec(ctx, `INSERT INTO idempotency_keys (tenant, key, request_sha256, claimed_until)
 			VALUES ($1, $2, $3, clock_timestamp() + $4::interval)
-			ON CONFLICT (tenant, key) DO UPDATE SET created_at = now(), claimed_until = excluded.claimed_until, effective_at = NULL,
+			ON CONFLICT (tenant, key) DO UPDATE SET created_at = now(), claimed_until = excluded.claimed_until,
+			effective_at = NULL,
 				answered_at = NULL, status = NULL, request_sha256 = excluded.request_sha256, headers = '{}', body = NULL
 			WHERE idempotency_keys.created_at < now() - $5::interval AND idempotency_keys.claimed_until < now()`,
 			k.Tenant, k.Key, k.Request[:], keyClaim, IdempotencyLife)
@@ -102,7 +103,8 @@ func lookAtKey(ctx context.Context, tx pgx.Tx, k KeyedRequest) (KeyState, KeyedA
 	var request, headers, body []byte
 	var status *int
 	var held, effective bool
-	err := tx.QueryRow(ctx, `SELECT request_sha256, claimed_until > clock_timestamp(), effective_at IS NOT NULL, status, headers, body
+	err := tx.QueryRow(ctx, `SELECT request_sha256, claimed_until > clock_timestamp(), effective_at IS NOT NULL,
+		status, headers, body
 		FROM idempotency_keys WHERE tenant = $1 AND key = $2 FOR UPDATE`, k.Tenant, k.Key).
 		Scan(&request, &held, &effective, &status, &headers, &body)
 	switch {
@@ -131,7 +133,8 @@ func lookAtKey(ctx context.Context, tx pgx.Tx, k KeyedRequest) (KeyState, KeyedA
 func (s *Idempotency) Extend(ctx context.Context, k KeyedRequest) error {
 	return s.db.Write(db.WithoutLastStatement(ctx), "hold a key", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp() + $4::interval
-			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3 AND answered_at IS NULL`, k.Tenant, k.Key, k.Request[:], keyClaim)
+			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3
+			AND answered_at IS NULL`, k.Tenant, k.Key, k.Request[:], keyClaim)
 		return err
 	})
 }
@@ -147,7 +150,8 @@ func (s *Idempotency) Answer(ctx context.Context, k KeyedRequest, a KeyedAnswer)
 	}
 	body := s.db.Compress(a.Body)
 	return s.db.Write(db.WithoutLastStatement(ctx), "keep an answer", func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET answered_at = clock_timestamp(), claimed_until = clock_timestamp(),
+		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET answered_at = clock_timestamp(),
+			claimed_until = clock_timestamp(),
 				status = $4, headers = $5, body = $6
 			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3 AND answered_at IS NULL`,
 			k.Tenant, k.Key, k.Request[:], a.Status, headers, body)
@@ -179,7 +183,8 @@ func (s *Idempotency) Release(ctx context.Context, k KeyedRequest) (effective bo
 func WithKey(ctx context.Context, k KeyedRequest) context.Context {
 	return db.WithLastStatement(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET effective_at = clock_timestamp()
-			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3 AND effective_at IS NULL`, k.Tenant, k.Key, k.Request[:])
+			WHERE tenant = $1 AND key = $2 AND request_sha256 = $3
+			AND effective_at IS NULL`, k.Tenant, k.Key, k.Request[:])
 		return err
 	})
 }

@@ -35,7 +35,8 @@ func (s *Keys) Create(ctx context.Context, tenant, name string,
 	hash := sha256.Sum256([]byte(secret))
 	id := db.NewID()
 	err = s.db.Write(ctx, "make an API key", func(ctx context.Context, tx pgx.Tx) (err error) {
-		key, err = db.One(ctx, tx, scanAPIKey, `INSERT INTO api_keys AS k (id, tenant, name, hash, trusted) VALUES ($1, $2, $3, $4, $5)
+		key, err = db.One(ctx, tx, scanAPIKey, `INSERT INTO api_keys AS k (id, tenant, name, hash, trusted)
+			VALUES ($1, $2, $3, $4, $5)
 			RETURNING `+apiKeyColumns, id, tenant, db.CleanText(name), hash[:], trusted)
 		if db.Violates(err, "api_keys_tenant_fkey") {
 			return db.NotFoundf("tenant %q", tenant)

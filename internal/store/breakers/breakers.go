@@ -72,8 +72,10 @@ func Get(ctx context.Context, q db.Querier, key Key, cooldown time.Duration) (Br
 		err := row.Scan(&b.Failures, &opened, &b.ErrorKind, &b.Reason, &b.Blocking)
 		b.Opened = db.Or(opened, time.Time{})
 		return b, err
-	}, `SELECT `+breakerColumns+`, coalesce(greatest(b.opened_at, b.probe_at) + $4 > clock_timestamp(), false) AND b.opened_at IS NOT NULL
-		FROM breakers b WHERE b.scope = $1 AND b.tenant = $2 AND b.name = $3`, key.scope, key.tenant, key.name, cooldown)
+	}, `SELECT `+breakerColumns+`, coalesce(greatest(b.opened_at, b.probe_at) + $4 > clock_timestamp(), false)
+		AND b.opened_at IS NOT NULL
+		FROM breakers b WHERE b.scope = $1 AND b.tenant = $2
+		AND b.name = $3`, key.scope, key.tenant, key.name, cooldown)
 	if db.IsNotFound(err) {
 		return Breaker{}, nil
 	}
@@ -92,7 +94,8 @@ func (s *Store) Pass(ctx context.Context, key Key, cooldown time.Duration) (bool
 }
 
 func Pass(ctx context.Context, tx pgx.Tx, key Key, cooldown time.Duration) (bool, error) {
-	opened, err := db.One(ctx, tx, pgx.RowTo[bool], `SELECT opened_at IS NOT NULL FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3
+	opened, err := db.One(ctx, tx, pgx.RowTo[bool], `SELECT opened_at IS NOT NULL FROM breakers WHERE scope = $1
+		AND tenant = $2 AND name = $3
 		FOR UPDATE`, key.scope, key.tenant, key.name)
 	if db.IsNotFound(err) || (err == nil && !opened) {
 		return true, nil
@@ -100,7 +103,8 @@ func Pass(ctx context.Context, tx pgx.Tx, key Key, cooldown time.Duration) (bool
 	if err != nil {
 		return false, err
 	}
-	tag, err := tx.Exec(ctx, `UPDATE breakers SET probe_at = clock_timestamp() WHERE scope = $1 AND tenant = $2 AND name = $3
+	tag, err := tx.Exec(ctx, `UPDATE breakers SET probe_at = clock_timestamp() WHERE scope = $1 AND tenant = $2
+		AND name = $3
 		AND greatest(opened_at, probe_at) + $4 <= clock_timestamp()`, key.scope, key.tenant, key.name, cooldown)
 	return tag.RowsAffected() == 1, err
 }
@@ -113,7 +117,8 @@ func (s *Store) Trip(ctx context.Context, key Key, kind pipeline.ErrorKind, reas
 ) (Breaker, error) {
 	var b Breaker
 	err := s.db.Write(ctx, "count a failure", func(ctx context.Context, tx pgx.Tx) (err error) {
-		b, err = db.One(ctx, tx, scanBreaker, `INSERT INTO breakers AS b (scope, tenant, name, failures, error_kind, reason, opened_at)
+		b, err = db.One(ctx, tx, scanBreaker, `INSERT INTO breakers AS b (scope, tenant, name, failures, error_kind,
+			reason, opened_at)
 			VALUES ($1, $2, $3, 1, $4, $5, CASE WHEN $6 OR $7 <= 1 THEN clock_timestamp() END)
 			ON CONFLICT (scope, tenant, name) DO UPDATE SET failures = b.failures + 1, error_kind = excluded.error_kind,
 				reason = excluded.reason, updated_at = now(), probe_at = NULL,

@@ -193,7 +193,8 @@ var messageInsertColumns = []string{
 func saveAppend(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, messages [][]any) error {
 	batch := &pgx.Batch{}
 	for _, row := range messages {
-		batch.Queue(`INSERT INTO messages (cid, seq, tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine, role,
+		batch.Queue(`INSERT INTO messages (cid, seq, tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine,
+			role,
 				kind, client_id, chain, native, sync_chain, created_at, record)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`, row...)
 	}
@@ -204,10 +205,12 @@ func saveAppend(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, m
 			epoch = &c.Epoch
 		}
 	}
-	batch.Queue(`UPDATE conversations SET head_seq = $2, head_chain = $3, tokens_sum = $4, chars_sum = $5, turns_sum = $6,
+	batch.Queue(`UPDATE conversations SET head_seq = $2, head_chain = $3, tokens_sum = $4, chars_sum = $5,
+		turns_sum = $6,
 			server_tokens = $7, server_covers_seq = $8, server_estimate = $9, calibration = $10, updated_at = now(),
 			server_epoch = CASE WHEN $7::bigint IS NOT NULL THEN coalesce($11, server_epoch) END,
-			learned_window = $12, sync_chain = $13, sync_seq = CASE WHEN $13::bytea IS NOT NULL THEN $2 ELSE sync_seq END
+			learned_window = $12, sync_chain = $13, sync_seq = CASE
+			WHEN $13::bytea IS NOT NULL THEN $2 ELSE sync_seq END
 		WHERE cid = $1 RETURNING auto_hold_turns >= turns_sum`,
 		c.CID, c.HeadSeq, c.HeadChain[:], c.Sums.Tokens, c.Sums.Chars, c.Sums.Turns, tokens, covers, estimate,
 		c.Usage.Calibration, epoch, c.LearnedWindow,

@@ -62,8 +62,9 @@ func judgeUsage(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, r
 	return &u, err
 }
 
-// lateUsage says whether a figure of unknown age is that of a request which began before the active marker: it is the first
-// one since, and nearer to the size before the marker than to the size after it, with what came since added to both.
+// lateUsage says whether a figure of unknown age is that of a request which began before the active marker: it is the
+// first one since, and nearer to the size before the marker than to the size after it, with what came since added to
+// both.
 func lateUsage(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, u UsageReport) (bool, error) {
 	if c.ActiveMarker == "" || c.Usage.Tokens > 0 && !c.Usage.Stale {
 		return false, nil
@@ -114,8 +115,8 @@ func (s *Store) RecordUsage(ctx context.Context, ref db.ConversationRef,
 	return res.Conversation, err
 }
 
-// replyUsage ties a reply's figure to what the reply has read. head is the conversation's before the reply's own messages:
-// what somebody else said meanwhile is not in the figure.
+// replyUsage ties a reply's figure to what the reply has read. head is the conversation's before the reply's own
+// messages: what somebody else said meanwhile is not in the figure.
 func replyUsage(p replies.Reply, end ReplyEnd, head int64) *UsageReport {
 	if end.Usage == nil {
 		return nil

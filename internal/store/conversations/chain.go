@@ -46,9 +46,9 @@ type Record struct {
 // recordForm is the first byte of what a record's hash is over. It changes with every change of the form.
 const recordForm = 2
 
-// Hash returns messages.record as it is written now: SHA-256 over the byte 2, the chain, then as 8 bytes big-endian each
-// the sums (tokens, chars, turns), chars, tokens, bytes, 1 if the message is genuine, and microseconds since 1970 when
-// it was written, then the sync chain, if there is one.
+// Hash returns messages.record as it is written now: SHA-256 over the byte 2, the chain, then as 8 bytes big-endian
+// each the sums (tokens, chars, turns), chars, tokens, bytes, 1 if the message is genuine, and microseconds since
+// 1970 when it was written, then the sync chain, if there is one.
 func (r Record) Hash() db.Hash { return r.hash([]byte{recordForm}, nil) }
 
 // Fits reports whether a stored messages.record commits to r, in the form of this build or of those before it.
@@ -57,8 +57,8 @@ func (r Record) Fits(stored []byte) bool {
 	return len(stored) == len(is) && (is == r.Hash() || is == r.hashForm1())
 }
 
-// hashForm1 is the hash of the builds up to migration 13: it had no first byte, and before the sync chain the SHA-256 of
-// a column that was always empty.
+// hashForm1 is the hash of the builds up to migration 13: it had no first byte, and before the sync chain the SHA-256
+// of a column that was always empty.
 func (r Record) hashForm1() db.Hash {
 	empty := sha256.Sum256(nil)
 	return r.hash(nil, empty[:])

@@ -10,8 +10,8 @@ import (
 func TestRecordFits(t *testing.T) {
 	t.Parallel()
 	record := Record{
-		Chain: [32]byte{1}, Sums: Sums{Tokens: 30, Chars: 90, Turns: 2}, Chars: 45, Tokens: 15, Bytes: 60, Genuine: true,
-		Created: time.UnixMicro(1_790_000_000_000_000).UTC(), SyncChain: []byte{2, 3},
+		Chain: [32]byte{1}, Sums: Sums{Tokens: 30, Chars: 90, Turns: 2}, Chars: 45, Tokens: 15, Bytes: 60,
+		Genuine: true, Created: time.UnixMicro(1_790_000_000_000_000).UTC(), SyncChain: []byte{2, 3},
 	}
 	now := record.Hash()
 	before := record.hashForm1()

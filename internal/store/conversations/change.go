@@ -35,7 +35,8 @@ func ApplyPatch(ctx context.Context, tx pgx.Tx, c *Conversation, p Patch) error 
 	c.Settings, c.Metadata = db.Or(p.Settings, c.Settings), db.Or(p.Metadata, c.Metadata)
 	c.Measured = nil
 	_, err := tx.Exec(ctx, `UPDATE conversations SET vendor = $2, model = $3, context_window = $4, max_output = $5,
-			system = $6, tools = $7, envelope = $8, settings = $9, metadata = $10, learned_window = $11, overhead_tokens = $12,
+			system = $6, tools = $7, envelope = $8, settings = $9, metadata = $10, learned_window = $11,
+			overhead_tokens = $12,
 			measured_tokens = NULL, measured_seq = NULL, measured_epoch = NULL, updated_at = now() WHERE cid = $1`,
 		c.CID, c.Vendor, c.Model, c.Window, c.MaxOutput, []byte(c.System), []byte(c.Tools), []byte(c.Envelope),
 		[]byte(c.Settings), []byte(c.Metadata), c.LearnedWindow, c.OverheadTokens)

@@ -33,7 +33,8 @@ func SumsAt(ctx context.Context, q db.Querier, cid, seq int64) (Sums, error) {
 	}, `SELECT tokens_sum, chars_sum, turns_sum FROM messages WHERE cid = $1 AND seq = $2`, cid, seq)
 }
 
-const messageColumns = `m.seq, coalesce(m.client_id, ''), m.role, m.kind, m.genuine, m.chars, m.tokens, m.native, m.chain,
+const messageColumns = `m.seq, coalesce(m.client_id, ''), m.role, m.kind, m.genuine, m.chars, m.tokens, m.native,
+	m.chain,
 	m.tokens_sum, m.chars_sum, m.turns_sum, m.created_at, m.pruned_at`
 
 func scanMessage(row pgx.CollectableRow) (Message, error) {
@@ -88,7 +89,8 @@ func (s *Messages) page(ctx context.Context, ref db.ConversationRef, from, to in
 		// The sum is over a column of numbers: what is past the page is not read from its TOAST table.
 		page, err = db.All(ctx, q, scanMessage, `SELECT `+messageColumns+` FROM (
 				SELECT *, sum(bytes) OVER (ORDER BY seq) - bytes AS bytes_before FROM (
-					SELECT * FROM messages WHERE cid = $1 AND seq >= $2 AND ($3::bigint = 0 OR seq <= $3) ORDER BY seq LIMIT $4
+					SELECT * FROM messages WHERE cid = $1 AND seq >= $2 AND ($3::bigint = 0 OR seq <= $3) ORDER BY seq
+					LIMIT $4
 				) p
 			) m WHERE m.bytes_before < $5 ORDER BY m.seq`, cid, from, to, pageMessages, pageBytes)
 		return err

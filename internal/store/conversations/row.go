@@ -16,7 +16,8 @@ const conversationColumns = `c.cid, c.tenant, c.id, c.format, c.vendor, c.model,
 	coalesce(c.server_tokens, 0), coalesce(c.server_covers_seq, 0), coalesce(c.server_estimate, 0),
 	coalesce(c.server_epoch < c.epoch, false), c.calibration, c.auto_hold_turns >= c.turns_sum, c.created_at,
 	c.content_deleted_at, c.learned_window, coalesce(c.overhead_tokens, -1),
-	CASE WHEN c.measured_epoch = c.epoch THEN c.measured_tokens END, CASE WHEN c.measured_epoch = c.epoch THEN c.measured_seq END,
+	CASE WHEN c.measured_epoch = c.epoch THEN c.measured_tokens END, CASE
+	WHEN c.measured_epoch = c.epoch THEN c.measured_seq END,
 	c.sync_seq, c.sync_chain, (SELECT t.settings FROM tenants t WHERE t.id = c.tenant), now(), c.seal_chain`
 
 func scanConversation(row pgx.CollectableRow) (Conversation, error) {

@@ -20,13 +20,17 @@ type ArtifactReference struct {
 func (v *Verification) References(ctx context.Context, run string) ([]ArtifactReference, error) {
 	return db.All(ctx, v.tx, func(row pgx.CollectableRow) (r ArtifactReference, err error) {
 		return r, row.Scan(&r.SHA256, &r.Table, &r.Key, &r.Column, &r.Role)
-	}, `SELECT encode(context_sha256, 'hex'), 'runs', id, 'context_sha256', 'context' FROM runs WHERE id = $1 AND context_sha256 IS NOT NULL
-		UNION ALL SELECT encode(snapshot_sha256, 'hex'), 'runs', id, 'snapshot_sha256', 'state' FROM runs WHERE id = $1 AND snapshot_sha256 IS NOT NULL
+	}, `SELECT encode(context_sha256, 'hex'), 'runs', id, 'context_sha256', 'context' FROM runs WHERE id = $1
+		AND context_sha256 IS NOT NULL
+		UNION ALL SELECT encode(snapshot_sha256, 'hex'), 'runs', id, 'snapshot_sha256', 'state' FROM runs
+		WHERE id = $1 AND snapshot_sha256 IS NOT NULL
 		UNION ALL SELECT value, 'run_attempts', concat_ws('/', run, stage, call, attempt), 'artifacts', key
 			FROM run_attempts, jsonb_each_text(artifacts) WHERE run = $1 AND value <> ''
-		UNION ALL SELECT encode(request_sha256, 'hex'), 'usage_ledger', concat_ws('/', run, call, attempt), 'request_sha256', 'request'
+		UNION ALL SELECT encode(request_sha256, 'hex'), 'usage_ledger', concat_ws('/', run, call, attempt),
+		'request_sha256', 'request'
 			FROM usage_ledger WHERE run = $1 AND request_sha256 IS NOT NULL
-		UNION ALL SELECT encode(answer_sha256, 'hex'), 'usage_ledger', concat_ws('/', run, call, attempt), 'answer_sha256', 'answer'
+		UNION ALL SELECT encode(answer_sha256, 'hex'), 'usage_ledger', concat_ws('/', run, call, attempt),
+		'answer_sha256', 'answer'
 			FROM usage_ledger WHERE run = $1 AND answer_sha256 IS NOT NULL
 		UNION ALL SELECT encode(comparison_sha256, 'hex'), 'replays', run, 'comparison_sha256', 'comparison'
 			FROM replays WHERE run = $1 AND comparison_sha256 IS NOT NULL
@@ -34,7 +38,8 @@ func (v *Verification) References(ctx context.Context, run string) ([]ArtifactRe
 			FROM markers WHERE run = $1 AND summary_sha256 IS NOT NULL
 		UNION ALL SELECT encode(native_sha256, 'hex'), 'markers', id, 'native_sha256', 'native'
 			FROM markers WHERE run = $1 AND native_sha256 IS NOT NULL
-		UNION ALL SELECT draft ->> 'summary', 'markers', id, 'draft', 'summary text' FROM markers WHERE run = $1 AND draft ->> 'summary' <> ''
+		UNION ALL SELECT draft ->> 'summary', 'markers', id, 'draft', 'summary text' FROM markers WHERE run = $1
+		AND draft ->> 'summary' <> ''
 		ORDER BY 2, 3, 4, 5`, run)
 }
 
@@ -55,7 +60,8 @@ func (v *Verification) Artifact(ctx context.Context, f *Findings, r ArtifactRefe
 	}
 	a, err := db.One(ctx, v.tx, func(row pgx.CollectableRow) (a stored, err error) {
 		return a, row.Scan(&a.size, &a.zstd, &a.pruned, &a.linked)
-	}, `SELECT size, data, pruned_at, EXISTS (SELECT FROM artifact_links l WHERE l.cid = $3 AND l.tenant = a.tenant AND l.sha256 = a.sha256)
+	}, `SELECT size, data, pruned_at, EXISTS (SELECT FROM artifact_links l WHERE l.cid = $3 AND l.tenant = a.tenant
+		AND l.sha256 = a.sha256)
 		FROM artifacts a WHERE tenant = $1 AND sha256 = $2`, c.Ref.Tenant, sum[:], c.CID)
 	key := sum.String()
 	switch {

@@ -30,7 +30,8 @@ func (s *Store) After(ctx context.Context, f Filter, key int64,
 	err := s.db.Read(ctx, "list conversations", func(ctx context.Context, q db.Querier) (err error) {
 		list, err = db.All(ctx, q, func(row pgx.CollectableRow) (c Audited, err error) {
 			return c, row.Scan(&c.Key, &c.Ref.Tenant, &c.Ref.ID)
-		}, `SELECT cid, tenant, id FROM conversations WHERE cid > $1 AND ($2 = '' OR tenant = $2) AND ($3 = '' OR id = $3)
+		}, `SELECT cid, tenant, id FROM conversations WHERE cid > $1 AND ($2 = '' OR tenant = $2) AND ($3 = ''
+			OR id = $3)
 			ORDER BY cid LIMIT $4`, key, db.CleanText(f.Tenant), db.CleanText(f.Conversation), db.ClampLimit(limit))
 		return err
 	})

@@ -13,7 +13,8 @@ import (
 // Events recomputes the chain over the conversation's timeline.
 func (v *Verification) Events(ctx context.Context) (f Findings, err error) {
 	c := v.Conversation
-	rows, err := v.tx.Query(ctx, `SELECT seq, chain, `+timeline.Chain(`coalesce(lag(chain) OVER (ORDER BY seq), decode(repeat('00', 32), 'hex'))`, "seq", "kind", "coalesce(run, '')", "data", "created_at")+`
+	rows, err := v.tx.Query(ctx, `SELECT seq, chain, `+timeline.Chain(`coalesce(lag(chain) OVER (ORDER BY seq),
+		decode(repeat('00', 32), 'hex'))`, "seq", "kind", "coalesce(run, '')", "data", "created_at")+`
 		FROM events WHERE cid = $1 ORDER BY seq`, c.CID)
 	if err != nil {
 		return f, err

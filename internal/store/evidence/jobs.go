@@ -44,7 +44,8 @@ func (s *Jobs) Keep(ctx context.Context, j Job) error {
 	}
 	return s.db.Write(ctx, "keep a job", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO audit_jobs (name, cid, progress) VALUES ($1, $2, $3)
-			ON CONFLICT (name) DO UPDATE SET cid = excluded.cid, progress = excluded.progress, updated_at = now()`, db.CleanText(j.Name), j.Key, progress)
+			ON CONFLICT (name) DO UPDATE SET cid = excluded.cid, progress = excluded.progress,
+			updated_at = now()`, db.CleanText(j.Name), j.Key, progress)
 		return err
 	})
 }

@@ -59,7 +59,8 @@ func (v *Verification) Messages(ctx context.Context,
 	}
 	last := verifiedMessage{}
 	for {
-		page, err := db.All(ctx, v.tx, scanVerified, `SELECT seq, role, kind, coalesce(client_id, ''), chain, sha256(native),
+		page, err := db.All(ctx, v.tx, scanVerified, `SELECT seq, role, kind, coalesce(client_id, ''), chain,
+			sha256(native),
 				octet_length(native), tokens_sum, chars_sum, turns_sum, chars, tokens, bytes, genuine, created_at,
 				sync_chain, record, pruned_at
 			FROM messages WHERE cid = $1 AND seq > $2 ORDER BY seq LIMIT $3`, c.CID, last.seq, verifyPage)

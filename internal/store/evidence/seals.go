@@ -27,7 +27,8 @@ func (v *Verification) Seals(ctx context.Context, runs ...string) (f Findings, h
 	}
 	var last seals.Seal
 	for {
-		page, err := db.All(ctx, v.tx, seals.Scan, `SELECT n, kind, subject, sha256, chain, record, created_at FROM seals
+		page, err := db.All(ctx, v.tx, seals.Scan, `SELECT n, kind, subject, sha256, chain, record, created_at
+			FROM seals
 			WHERE cid = $1 AND (kind, subject, n) > ($2, $3, $4) ORDER BY kind, subject, n LIMIT $5`,
 			c.CID, string(last.Kind), last.Subject, last.N, verifyPage/10)
 		if err != nil {
@@ -176,7 +177,8 @@ func (v *Verification) wanted(ctx context.Context, s seals.Seal, runs []string) 
 			SELECT id, base FROM markers WHERE cid = $1 AND run = ANY($2)
 			UNION SELECT m.id, m.base FROM markers m JOIN under u ON m.id = u.base
 		)
-		SELECT EXISTS (SELECT FROM under WHERE id = $3) OR NOT EXISTS (SELECT FROM markers WHERE id = $3)`, v.Conversation.CID, runs, s.Subject)
+		SELECT EXISTS (SELECT FROM under WHERE id = $3) OR NOT EXISTS (SELECT FROM markers
+		WHERE id = $3)`, v.Conversation.CID, runs, s.Subject)
 }
 
 // unsealed finds rows that must be sealed and are not: nobody but a store writes them, and it seals what it writes.
@@ -187,7 +189,8 @@ func (v *Verification) unsealed(ctx context.Context, f *Findings, runs []string)
 		{"markers", `SELECT id FROM markers m WHERE cid = $1 AND NOT EXISTS (
 			SELECT FROM seals s WHERE s.cid = $1 AND s.kind = 'marker' AND s.subject = m.id) ORDER BY id`},
 		{"enrichments", `SELECT key || '@' || version FROM enrichments e WHERE cid = $1 AND NOT EXISTS (
-			SELECT FROM seals s WHERE s.cid = $1 AND s.kind = 'state' AND s.subject = e.key || '@' || e.version) ORDER BY key, version`},
+			SELECT FROM seals s WHERE s.cid = $1 AND s.kind = 'state' AND s.subject = e.key || '@' || e.version)
+			ORDER BY key, version`},
 	} {
 		keys, err := db.All(ctx, v.tx, pgx.RowTo[string], look.sql, v.Conversation.CID)
 		if err != nil {

@@ -120,7 +120,8 @@ func (im *importing) event(ctx context.Context, columns map[string]json.RawMessa
 		return timeline.Chain(before, "e.seq", "e.kind", run, "e.data", "e.created_at")
 	}
 	err = im.tx.QueryRow(ctx, `INSERT INTO events (cid, seq, created_at, kind, run, data, chain)
-		SELECT $1, e.seq, e.created_at, e.kind, nullif($3, ''), e.data, `+expr("$4::bytea", "$3::text")+` FROM jsonb_populate_record(NULL::events, $2) e
+		SELECT $1, e.seq, e.created_at, e.kind, nullif($3, ''), e.data, `+expr("$4::bytea", "$3::text")+`
+			FROM jsonb_populate_record(NULL::events, $2) e
 		RETURNING chain, (SELECT e.chain FROM jsonb_populate_record(NULL::events, $2) e),
 			(SELECT `+expr("$5::bytea", "$6::text")+` FROM jsonb_populate_record(NULL::events, $2) e)`,
 		im.cid, row, here, im.events[:], im.eventsWas(), run).Scan(&next, &was, &computed)

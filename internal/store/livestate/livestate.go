@@ -80,8 +80,10 @@ func (s *Store) SetRendered(ctx context.Context, ref db.ConversationRef, key str
 			e = last
 			return nil
 		}
-		e, err = db.One(ctx, tx, scanEnrichment, `INSERT INTO enrichments AS e (cid, key, version, value, after_seq, epoch, source, tokens)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING `+enrichmentColumns, c.CID, key, last.Version+1, value, c.HeadSeq, c.Epoch,
+		e, err = db.One(ctx, tx, scanEnrichment, `INSERT INTO enrichments AS e (cid, key, version, value, after_seq,
+			epoch, source, tokens)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			RETURNING `+enrichmentColumns, c.CID, key, last.Version+1, value, c.HeadSeq, c.Epoch,
 			[]byte(source), pipeline.EstimateText(string(value)))
 		if err != nil {
 			return err
@@ -118,7 +120,8 @@ func (s *Store) List(ctx context.Context, ref db.ConversationRef) ([]Enrichment,
 		if err != nil {
 			return err
 		}
-		list, err = db.All(ctx, q, scanEnrichment, `SELECT * FROM (SELECT DISTINCT ON (e.key) `+enrichmentColumns+` FROM enrichments e
+		list, err = db.All(ctx, q, scanEnrichment, `SELECT * FROM (SELECT DISTINCT ON (e.key) `+enrichmentColumns+`
+			FROM enrichments e
 			WHERE e.cid = $1 ORDER BY e.key, e.version DESC) e WHERE octet_length(value) > 0 ORDER BY key`, cid)
 		return err
 	})

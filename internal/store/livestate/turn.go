@@ -13,7 +13,8 @@ import (
 func Tokens(ctx context.Context, q db.Querier, c conversations.Conversation) (int64, error) {
 	return db.One(ctx, q, pgx.RowTo[int64], `SELECT coalesce(sum(tokens), 0)::bigint FROM (
 			SELECT DISTINCT ON (e.key) coalesce(e.tokens, octet_length(e.value) / 3) AS tokens FROM enrichments e
-			WHERE e.cid = $1 AND (e.epoch < $2 OR e.after_seq < greatest(1, (SELECT max(seq) FROM messages WHERE cid = $1 AND genuine)))
+			WHERE e.cid = $1 AND (e.epoch < $2 OR e.after_seq < greatest(1, (SELECT max(seq) FROM messages
+			WHERE cid = $1 AND genuine)))
 			ORDER BY e.key, e.version DESC
 		) e`, c.CID, c.Epoch)
 }
@@ -23,7 +24,8 @@ func Tokens(ctx context.Context, q db.Querier, c conversations.Conversation) (in
 // a prefix of the next one.
 func ForTurn(ctx context.Context, q db.Querier, c conversations.Conversation, turnStart int64) ([]Enrichment, error) {
 	list, err := db.All(ctx, q, scanEnrichment, `SELECT DISTINCT ON (e.key) `+enrichmentColumns+` FROM enrichments e
-		WHERE e.cid = $1 AND (e.epoch < $2 OR e.after_seq < $3) ORDER BY e.key, e.version DESC`, c.CID, c.Epoch, max(turnStart, 1))
+		WHERE e.cid = $1 AND (e.epoch < $2 OR e.after_seq < $3)
+		ORDER BY e.key, e.version DESC`, c.CID, c.Epoch, max(turnStart, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +53,8 @@ func At(ctx context.Context, q db.Querier, cid int64, versions []Version) ([]Enr
 	for i, v := range versions {
 		keys[i], numbers[i] = v.Key, v.Version
 	}
-	list, err := db.All(ctx, q, scanEnrichment, `SELECT `+enrichmentColumns+` FROM unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS f(key, version, n)
+	list, err := db.All(ctx, q, scanEnrichment, `SELECT `+enrichmentColumns+`
+		FROM unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS f(key, version, n)
 		JOIN enrichments e ON e.cid = $1 AND e.key = f.key AND e.version = f.version ORDER BY f.n`, cid, keys, numbers)
 	if err == nil && len(list) != len(versions) {
 		err = db.NotFoundf("a version of the conversation's state")

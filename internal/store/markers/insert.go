@@ -93,11 +93,14 @@ func insertMarker(ctx context.Context, tx pgx.Tx, c conversations.Conversation, 
 		m.Carried = []int64{}
 	}
 	epoch := c.Epoch + 1
-	m, err = db.One(ctx, tx, Scan, `INSERT INTO markers AS m (id, cid, tenant, base, run, status, origin, covers_from, covers_to,
-			covered_messages, covered_chain, carried, summary_sha256, summary_tokens, digest, valve, valve_up_to, tokens_before,
+	m, err = db.One(ctx, tx, Scan, `INSERT INTO markers AS m (id, cid, tenant, base, run, status, origin, covers_from,
+		covers_to,
+			covered_messages, covered_chain, carried, summary_sha256, summary_tokens, digest, valve, valve_up_to,
+			tokens_before,
 			tokens_after, epoch, applied_at, calibration, draft, native_sha256, native)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
-			CASE WHEN $6 = 'applied' THEN $20::bigint END, CASE WHEN $6 = 'applied' THEN clock_timestamp() END, $21, $22, $23, $24)
+			CASE WHEN $6 = 'applied' THEN $20::bigint END, CASE
+			WHEN $6 = 'applied' THEN clock_timestamp() END, $21, $22, $23, $24)
 		RETURNING `+Columns,
 		m.ID, c.CID, c.Ref.Tenant, base, run, string(m.Status), string(m.Origin), m.CoversFrom, m.CoversTo,
 		m.CoveredMessages, m.CoveredChain[:], m.Carried, sum, m.SummaryTokens, m.Digest, string(m.Valve), m.ValveUpTo,
@@ -117,7 +120,8 @@ func insertMarker(ctx context.Context, tx pgx.Tx, c conversations.Conversation, 
 func activate(ctx context.Context, tx pgx.Tx, cid int64, id string, calibration float64) error {
 	_, err := tx.Exec(ctx, `UPDATE conversations SET active_marker = nullif($2, ''), epoch = epoch + 1,
 		memory_due_at = CASE WHEN ephemeral THEN NULL ELSE clock_timestamp() END,
-		calibration = CASE WHEN $3::float8 > 0 THEN $3 ELSE calibration END, updated_at = now() WHERE cid = $1`, cid, id, calibration)
+		calibration = CASE WHEN $3::float8 > 0 THEN $3 ELSE calibration END, updated_at = now()
+		WHERE cid = $1`, cid, id, calibration)
 	return err
 }
 

@@ -84,8 +84,10 @@ type Marker struct {
 }
 
 const Columns = `m.id, coalesce(m.base, ''), m.covers_from, m.covers_to, m.covered_messages, m.covered_chain, m.carried,
-	m.summary_sha256, m.summary_tokens, m.digest, m.valve, m.valve_up_to, m.calibration, m.tokens_before, m.tokens_after, coalesce(m.run, ''),
-	m.status, m.reason, m.origin, coalesce(m.epoch, 0), m.created_at, m.applied_at, m.ended_at, m.draft, m.native_sha256, m.native`
+	m.summary_sha256, m.summary_tokens, m.digest, m.valve, m.valve_up_to, m.calibration, m.tokens_before,
+	m.tokens_after, coalesce(m.run, ''),
+	m.status, m.reason, m.origin, coalesce(m.epoch, 0), m.created_at, m.applied_at, m.ended_at, m.draft,
+	m.native_sha256, m.native`
 
 func Scan(row pgx.CollectableRow) (Marker, error) {
 	var m Marker

@@ -17,7 +17,8 @@ import (
 
 // discardPrepared gives up the prepared marker, if there is one that is not except.
 func discardPrepared(ctx context.Context, tx pgx.Tx, cid int64, except, why string) error {
-	m, err := db.One(ctx, tx, Scan, `UPDATE markers m SET status = 'discarded', reason = $3, ended_at = clock_timestamp()
+	m, err := db.One(ctx, tx, Scan, `UPDATE markers m SET status = 'discarded', reason = $3,
+		ended_at = clock_timestamp()
 		WHERE cid = $1 AND status = 'prepared' AND id <> $2 RETURNING `+Columns, cid, except, why)
 	if db.IsNotFound(err) {
 		return nil
@@ -104,9 +105,12 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref db.ConversationRef, id st
 		if err != nil {
 			return err
 		}
-		m, err = db.One(ctx, tx, Scan, `UPDATE markers m SET status = 'applied', applied_at = clock_timestamp(), epoch = $2,
-				tokens_before = coalesce(nullif($3::bigint, 0), tokens_before), tokens_after = coalesce(nullif($4::bigint, 0), tokens_after),
-				summary_sha256 = coalesce($5, summary_sha256), summary_tokens = coalesce(nullif($6::bigint, 0), summary_tokens)
+		m, err = db.One(ctx, tx, Scan, `UPDATE markers m SET status = 'applied', applied_at = clock_timestamp(),
+			epoch = $2,
+				tokens_before = coalesce(nullif($3::bigint, 0), tokens_before),
+				tokens_after = coalesce(nullif($4::bigint, 0), tokens_after),
+				summary_sha256 = coalesce($5, summary_sha256), summary_tokens = coalesce(nullif($6::bigint, 0),
+				summary_tokens)
 			WHERE id = $1 RETURNING `+Columns, id, c.Epoch+1, a.TokensBefore, a.TokensAfter, sum, a.SummaryTokens)
 		if err != nil {
 			return err
@@ -114,8 +118,10 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref db.ConversationRef, id st
 		if err := activate(ctx, tx, c.CID, id, 0); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE runs SET outcome = 'applied', tokens_before = $2, tokens_after = $3, numbers = numbers || $4::jsonb,
-				context_sha256 = coalesce($5, context_sha256), snapshot_sha256 = coalesce($6, snapshot_sha256) WHERE id = $1`,
+		_, err = tx.Exec(ctx, `UPDATE runs SET outcome = 'applied', tokens_before = $2, tokens_after = $3,
+			numbers = numbers || $4::jsonb,
+				context_sha256 = coalesce($5, context_sha256), snapshot_sha256 = coalesce($6, snapshot_sha256)
+				WHERE id = $1`,
 			m.Run, m.TokensBefore, m.TokensAfter, numbers, written, snapshot)
 		if err != nil {
 			return err

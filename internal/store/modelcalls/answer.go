@@ -21,7 +21,8 @@ func (s *Store) Answer(ctx context.Context, ref db.RunRef, call int) ([]byte, er
 
 func (s *Store) answer(ctx context.Context, q db.Querier, ref db.RunRef, call int) ([]byte, error) {
 	sum, err := db.One(ctx, q, pgx.RowTo[[]byte], `SELECT answer_sha256 FROM usage_ledger
-		WHERE tenant = $1 AND run = $2 AND call = $3 AND state = 'complete' ORDER BY attempt LIMIT 1`, ref.Tenant, db.CleanText(ref.ID), call)
+		WHERE tenant = $1 AND run = $2 AND call = $3 AND state = 'complete' ORDER BY attempt
+		LIMIT 1`, ref.Tenant, db.CleanText(ref.ID), call)
 	if err != nil {
 		return nil, err
 	}

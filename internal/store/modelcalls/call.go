@@ -80,7 +80,8 @@ func (s *Store) Begin(ctx context.Context, ref db.RunRef, call Call) (answer []b
 			}
 			sum = request.Sum[:]
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, request_sha256, booked_under)
+		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model,
+			request_sha256, booked_under)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (run, call, attempt) DO NOTHING`,
 			cid, ref.Tenant, ref.ID, call.Call, call.Attempt, db.CleanText(call.Vendor), db.CleanText(call.Model), sum,
 			bookedUnder)
@@ -115,7 +116,8 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, call Call, res Result
 			answer, sum = a.SHA256, p.Sum[:]
 		}
 		// A call that is complete stays as it is. One that BeginCall did not book is booked whole.
-		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger AS l (cid, tenant, run, call, attempt, vendor, model, state, error_kind,
+		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger AS l (cid, tenant, run, call, attempt, vendor, model, state,
+			error_kind,
 				request_id, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, answer_sha256,
 				booked_under, finished_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, clock_timestamp())

@@ -30,7 +30,8 @@ type Entry struct {
 }
 
 const ledgerColumns = `l.run, l.call, l.attempt, l.vendor, l.model, l.state, l.error_kind, l.request_id, l.input_tokens,
-	l.cached_input_tokens, l.cache_write_tokens, l.output_tokens, l.request_sha256, l.answer_sha256, l.started_at, l.finished_at`
+	l.cached_input_tokens, l.cache_write_tokens, l.output_tokens, l.request_sha256, l.answer_sha256, l.started_at,
+	l.finished_at`
 
 func scanEntry(row pgx.CollectableRow) (Entry, error) {
 	var e Entry

@@ -15,7 +15,8 @@ import (
 func (s *Store) TokensUsed(ctx context.Context, tenant string, since time.Time) (int64, error) {
 	var n int64
 	err := s.db.Read(ctx, "sum a tenant's tokens", func(ctx context.Context, q db.Querier) (err error) {
-		n, err = db.One(ctx, q, pgx.RowTo[int64], `SELECT coalesce(sum(input_tokens + cached_input_tokens + cache_write_tokens + output_tokens), 0)::bigint
+		n, err = db.One(ctx, q, pgx.RowTo[int64], `SELECT
+			coalesce(sum(input_tokens + cached_input_tokens + cache_write_tokens + output_tokens), 0)::bigint
 			FROM usage_ledger WHERE tenant = $1 AND started_at >= $2`, tenant, since)
 		return err
 	})
@@ -61,9 +62,11 @@ func (s *Store) UsageBy(ctx context.Context, tenant, group string, since time.Ti
 			return u, r.Scan(&u.key, &u.Vendor, &u.Model, &u.Input, &u.CachedInput, &u.CacheWrite, &u.Output, &u.Calls,
 				&u.failed, &u.lost)
 		}, `SELECT `+key+` AS key, l.vendor, l.model, sum(l.input_tokens)::bigint, sum(l.cached_input_tokens)::bigint,
-				sum(l.cache_write_tokens)::bigint, sum(l.output_tokens)::bigint, count(*), count(*) FILTER (WHERE l.state = 'failed'),
+				sum(l.cache_write_tokens)::bigint, sum(l.output_tokens)::bigint, count(*),
+				count(*) FILTER (WHERE l.state = 'failed'),
 				count(*) FILTER (WHERE l.state = 'started' AND (r.outcome IS NOT NULL OR EXISTS (
-					SELECT FROM usage_ledger later WHERE later.run = l.run AND (later.call, later.attempt) > (l.call, l.attempt)
+					SELECT FROM usage_ledger later WHERE later.run = l.run
+					AND (later.call, later.attempt) > (l.call, l.attempt)
 				)))
 			FROM usage_ledger l JOIN conversations c ON c.cid = l.cid JOIN runs r ON r.id = l.run
 			WHERE l.tenant = $1 AND l.started_at >= $2

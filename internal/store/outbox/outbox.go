@@ -54,11 +54,14 @@ func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Di
 				SELECT id FROM outbox WHERE dispatched_at IS NULL AND due_at <= now() ORDER BY due_at, id LIMIT $1
 				FOR UPDATE SKIP LOCKED
 			), claimed AS (
-				UPDATE outbox o SET due_at = now() + $2, attempts = attempts + 1 FROM due WHERE o.id = due.id RETURNING o.*
+				UPDATE outbox o SET due_at = now() + $2, attempts = attempts + 1 FROM due WHERE o.id = due.id
+				RETURNING o.*
 			)
 			SELECT o.id, o.tenant, o.conversation, o.run, r.trigger_kind,
-				CASE WHEN p.live THEN 'live' WHEN p.run IS NOT NULL THEN 'recorded' ELSE '' END, o.attempts, o.created_at, o.trace_parent
-			FROM claimed o JOIN runs r ON r.id = o.run LEFT JOIN replays p ON p.run = o.run ORDER BY o.id`, db.ClampLimit(limit), lease)
+				CASE WHEN p.live THEN 'live' WHEN p.run IS NOT NULL THEN 'recorded' ELSE '' END, o.attempts,
+				o.created_at, o.trace_parent
+			FROM claimed o JOIN runs r ON r.id = o.run LEFT JOIN replays p ON p.run = o.run
+			ORDER BY o.id`, db.ClampLimit(limit), lease)
 		return err
 	})
 	return list, err
@@ -102,7 +105,8 @@ func (s *Store) Revive(ctx context.Context, silent time.Duration) (int, error) {
 		tag, err := tx.Exec(ctx, `UPDATE outbox o SET dispatched_at = NULL, due_at = now() FROM runs r
 			WHERE r.id = o.run AND r.outcome IS NULL AND o.dispatched_at < now() - $1::interval AND NOT EXISTS (
 				SELECT FROM run_attempts t WHERE t.run = o.run
-					AND greatest(t.started_at, t.started_at + t.ms * interval '1 millisecond') >= now() - $1::interval)`, silent)
+					AND greatest(t.started_at,
+					t.started_at + t.ms * interval '1 millisecond') >= now() - $1::interval)`, silent)
 		n = tag.RowsAffected()
 		return err
 	})

@@ -39,7 +39,8 @@ func (s *Batches) Create(ctx context.Context, tenant string, request json.RawMes
 		if _, err := db.One(ctx, tx, pgx.RowTo[string], `SELECT id FROM tenants WHERE id = $1`, tenant); err != nil {
 			return fmt.Errorf("tenant %q: %w", tenant, err)
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO replay_batches (id, tenant, workflow_id, request, total) VALUES ($1, $2, $3, $4, $5)
+		_, err := tx.Exec(ctx, `INSERT INTO replay_batches (id, tenant, workflow_id, request, total)
+			VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (id) DO NOTHING`, ref.ID, tenant, contract.BatchWorkflowID(ref.Tenant, ref.ID), request, total)
 		if err == nil {
 			b, err = findBatch(ctx, tx, ref)

@@ -51,16 +51,19 @@ func (s *Batches) Totals(ctx context.Context, ref db.BatchRef) (Totals, error) {
 		}
 		t.Counts, err = db.All(ctx, tx, func(row pgx.CollectableRow) (c Count, err error) {
 			return c, row.Scan(&c.Outcome, &c.ErrorKind, &c.Identical, &c.Runs)
-		}, `SELECT coalesce(r.outcome, ''), r.error_kind, p.identical, count(*) FROM replays p JOIN runs r ON r.id = p.run
+		}, `SELECT coalesce(r.outcome, ''), r.error_kind, p.identical, count(*) FROM replays p JOIN runs r
+			ON r.id = p.run
 			WHERE p.batch = $1 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, b.Ref.ID)
 		if err != nil {
 			return err
 		}
 		t.Models, err = db.All(ctx, tx, func(row pgx.CollectableRow) (m runs.ModelUsage, err error) {
 			return m, row.Scan(&m.Vendor, &m.Model, &m.Input, &m.CachedInput, &m.CacheWrite, &m.Output, &m.Calls)
-		}, `SELECT l.vendor, l.model, sum(l.input_tokens)::bigint, sum(l.cached_input_tokens)::bigint, sum(l.cache_write_tokens)::bigint,
+		}, `SELECT l.vendor, l.model, sum(l.input_tokens)::bigint, sum(l.cached_input_tokens)::bigint,
+			sum(l.cache_write_tokens)::bigint,
 				sum(l.output_tokens)::bigint, count(*)
-			FROM replays p JOIN usage_ledger l ON l.run = p.run WHERE p.batch = $1 GROUP BY 1, 2 ORDER BY 1, 2`, b.Ref.ID)
+			FROM replays p JOIN usage_ledger l ON l.run = p.run WHERE p.batch = $1 GROUP BY 1, 2
+			ORDER BY 1, 2`, b.Ref.ID)
 		if err != nil {
 			return err
 		}

@@ -87,7 +87,8 @@ func (s *Store) Close(ctx context.Context, ref db.ConversationRef, reply string)
 }
 
 func Close(ctx context.Context, tx pgx.Tx, cid int64, reply string) (Reply, error) {
-	p, err := db.One(ctx, tx, scanReply, `UPDATE replies p SET ended_at = coalesce(ended_at, least(clock_timestamp(), expires_at))
+	p, err := db.One(ctx, tx, scanReply, `UPDATE replies p SET ended_at = coalesce(ended_at, least(clock_timestamp(),
+		expires_at))
 		WHERE cid = $1 AND id = $2 RETURNING `+replyColumns, cid, db.CleanText(reply))
 	if err != nil {
 		return p, fmt.Errorf("reply %q: %w", reply, err)

@@ -51,14 +51,16 @@ func (s *Store) DeleteContent(ctx context.Context, ref db.ConversationRef) error
 			`DELETE FROM replies WHERE cid = $1`,
 			`DELETE FROM stage_results WHERE run IN (SELECT id FROM runs WHERE cid = $1)`,
 			`UPDATE runs SET focus = NULL WHERE cid = $1 AND focus IS NOT NULL`,
-			`UPDATE conversations SET system = NULL, tools = NULL, envelope = NULL, metadata = NULL, active_marker = NULL,
+			`UPDATE conversations SET system = NULL, tools = NULL, envelope = NULL, metadata = NULL,
+				active_marker = NULL,
 				epoch = epoch + 1, content_deleted_at = now(), updated_at = now(), memory_due_at = NULL WHERE cid = $1`,
 			// Locked first, in one order, and looked at again by the statements after: whoever is writing the same
 			// content for another conversation has either linked it by then, or waits and writes it anew.
 			`SELECT FROM artifacts a JOIN artifact_links l USING (tenant, sha256) WHERE l.cid = $1 ORDER BY ` +
 				`a.tenant, a.sha256 FOR UPDATE OF a`,
 			`WITH mine AS (DELETE FROM artifact_links WHERE cid = $1 RETURNING tenant, sha256)
-				DELETE FROM artifacts a USING mine WHERE a.tenant = mine.tenant AND a.sha256 = mine.sha256 AND NOT EXISTS (
+				DELETE FROM artifacts a USING mine WHERE a.tenant = mine.tenant AND a.sha256 = mine.sha256
+				AND NOT EXISTS (
 					SELECT FROM artifact_links o WHERE o.tenant = a.tenant AND o.sha256 = a.sha256 AND o.cid <> $1)`,
 		} {
 			if _, err := tx.Exec(ctx, sql, c.CID); err != nil {
@@ -78,7 +80,8 @@ func (s *Store) ForgetAbandoned(ctx context.Context, silent time.Duration, limit
 		refs, err = db.All(ctx, q, func(row pgx.CollectableRow) (r db.ConversationRef, err error) {
 			return r, row.Scan(&r.Tenant, &r.ID)
 		}, `SELECT c.tenant, c.id FROM conversations c
-			WHERE c.ephemeral AND c.content_deleted_at IS NULL AND c.created_at < now() - $1::interval AND c.updated_at < now() - $1::interval
+			WHERE c.ephemeral AND c.content_deleted_at IS NULL AND c.created_at < now() - $1::interval
+			AND c.updated_at < now() - $1::interval
 				AND NOT EXISTS (SELECT FROM runs r WHERE r.cid = c.cid
 					AND (r.outcome IS NULL OR r.finished_at >= now() - $1::interval))
 			ORDER BY c.created_at LIMIT $2`, silent, db.ClampLimit(limit))

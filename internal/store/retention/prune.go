@@ -77,8 +77,10 @@ func (s *Store) Prunable(ctx context.Context, ref db.ConversationRef, rule Rule)
 		}
 		p.Messages, err = db.All(ctx, tx, func(row pgx.CollectableRow) (m PrunableMessage, err error) {
 			return m, row.Scan(&m.Seq, &m.Bytes)
-		}, `SELECT seq, octet_length(native) FROM messages WHERE cid = $1 AND seq <= $2 AND role = 'tool' AND pruned_at IS NULL
-			AND bytes >= $3 AND created_at < $4 AND seq <> ALL($5) ORDER BY seq`, c.CID, floor, minPrunedBytes, rule.Before, kept)
+		}, `SELECT seq, octet_length(native) FROM messages WHERE cid = $1 AND seq <= $2 AND role = 'tool'
+			AND pruned_at IS NULL
+			AND bytes >= $3 AND created_at < $4 AND seq <> ALL($5)
+			ORDER BY seq`, c.CID, floor, minPrunedBytes, rule.Before, kept)
 		return err
 	})
 	return p, err
@@ -103,9 +105,11 @@ func prunableArtifacts(ctx context.Context, q db.Querier, c conversations.Conver
 	}, `SELECT a.sha256, a.kind, a.size FROM artifact_links l JOIN artifacts a USING (tenant, sha256)
 		WHERE l.cid = $1 AND a.pruned_at IS NULL AND a.kind = ANY($2) AND a.touched_at < $3
 			AND ($4::bytea[] IS NULL OR a.sha256 = ANY($4))
-			AND NOT EXISTS (SELECT FROM artifact_links o WHERE o.tenant = a.tenant AND o.sha256 = a.sha256 AND o.cid <> $1)
+			AND NOT EXISTS (SELECT FROM artifact_links o WHERE o.tenant = a.tenant AND o.sha256 = a.sha256
+			AND o.cid <> $1)
 			AND NOT EXISTS (SELECT FROM markers m WHERE m.cid = $1
-				AND (m.summary_sha256 = a.sha256 OR m.native_sha256 = a.sha256 OR m.draft ->> 'summary' = encode(a.sha256, 'hex')))
+				AND (m.summary_sha256 = a.sha256 OR m.native_sha256 = a.sha256
+				OR m.draft ->> 'summary' = encode(a.sha256, 'hex')))
 			AND NOT EXISTS (SELECT FROM markers m JOIN runs r ON r.id = m.run WHERE m.cid = $1
 				AND (m.id = nullif($5, '') OR m.status = 'prepared') AND r.context_sha256 = a.sha256)
 		ORDER BY a.sha256`+lock, c.CID, rule.ArtifactKinds, rule.Before, only, c.ActiveMarker)

@@ -34,7 +34,8 @@ type Attempt struct {
 	Artifacts map[contract.ArtifactKind]string
 }
 
-const attemptColumns = `s.stage, s.call, s.attempt, s.rung, s.summarizer, s.outcome, s.error_kind, s.message, s.next, s.worker,
+const attemptColumns = `s.stage, s.call, s.attempt, s.rung, s.summarizer, s.outcome, s.error_kind, s.message, s.next,
+	s.worker,
 	s.started_at, coalesce(s.ms, 0), s.numbers, s.artifacts`
 
 func scanAttempt(row pgx.CollectableRow) (Attempt, error) {

@@ -35,9 +35,11 @@ func (s *Attempts) Record(ctx context.Context, ref db.RunRef, t Attempt) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO run_attempts AS s (run, stage, call, attempt, rung, summarizer, outcome, error_kind, message, next,
+		_, err = tx.Exec(ctx, `INSERT INTO run_attempts AS s (run, stage, call, attempt, rung, summarizer, outcome,
+			error_kind, message, next,
 				worker, started_at, ms, numbers, artifacts)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12, clock_timestamp()), nullif($13::bigint, 0), $14, $15)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12, clock_timestamp()),
+			nullif($13::bigint, 0), $14, $15)
 			ON CONFLICT ON CONSTRAINT run_attempts_attempt_key DO UPDATE SET
 				rung = coalesce(nullif(excluded.rung, ''), s.rung),
 				summarizer = coalesce(nullif(excluded.summarizer, ''), s.summarizer),
@@ -71,9 +73,11 @@ func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage contract.S
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE run_attempts SET next = $4, error_kind = CASE WHEN outcome = 'started' AND error_kind = '' THEN $5 ELSE error_kind END
+		_, err = tx.Exec(ctx, `UPDATE run_attempts SET next = $4, error_kind = CASE WHEN outcome = 'started'
+			AND error_kind = '' THEN $5 ELSE error_kind END
 			WHERE run = $1 AND stage = $2 AND call = $3 AND attempt = (
-				SELECT max(attempt) FROM run_attempts WHERE run = $1 AND stage = $2 AND call = $3)`, ref.ID, stage, call, string(next), string(kind))
+				SELECT max(attempt) FROM run_attempts WHERE run = $1 AND stage = $2
+				AND call = $3)`, ref.ID, stage, call, string(next), string(kind))
 		if err != nil {
 			return err
 		}
@@ -85,8 +89,10 @@ func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage contract.S
 func (s *Attempts) Result(ctx context.Context, ref db.RunRef, stage contract.Stage, call int) ([]byte, error) {
 	var result []byte
 	err := s.db.Read(ctx, "read a stage's result", func(ctx context.Context, q db.Querier) (err error) {
-		result, err = db.One(ctx, q, pgx.RowTo[[]byte], `SELECT g.result FROM stage_results g JOIN runs r ON r.id = g.run
-			WHERE r.tenant = $1 AND g.run = $2 AND g.stage = $3 AND g.call = $4`, ref.Tenant, db.CleanText(ref.ID), string(stage), call)
+		result, err = db.One(ctx, q, pgx.RowTo[[]byte], `SELECT g.result FROM stage_results g JOIN runs r
+			ON r.id = g.run
+			WHERE r.tenant = $1 AND g.run = $2 AND g.stage = $3
+			AND g.call = $4`, ref.Tenant, db.CleanText(ref.ID), string(stage), call)
 		return err
 	})
 	return result, err
@@ -107,8 +113,10 @@ func (s *Attempts) PutResult(ctx context.Context, ref db.RunRef, stage contract.
 			return err
 		}
 		// DO NOTHING with a second look gives no row in a race: the statement's snapshot does not have it yet.
-		winner, err = db.One(ctx, tx, pgx.RowTo[[]byte], `INSERT INTO stage_results (run, stage, call, result) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (run, stage, call) DO UPDATE SET stage = excluded.stage RETURNING result`, ref.ID, stage, call, result)
+		winner, err = db.One(ctx, tx, pgx.RowTo[[]byte], `INSERT INTO stage_results (run, stage, call, result)
+			VALUES ($1, $2, $3, $4)
+			ON CONFLICT (run, stage, call) DO UPDATE SET stage = excluded.stage
+			RETURNING result`, ref.ID, stage, call, result)
 		if err != nil {
 			return err
 		}

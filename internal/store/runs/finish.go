@@ -22,7 +22,8 @@ func (s *Store) Start(ctx context.Context, ref db.RunRef, temporalRunID string) 
 			return err
 		}
 		_, err = tx.Exec(ctx, `UPDATE runs SET temporal_run_id = CASE WHEN $3 = '' THEN temporal_run_id ELSE $3 END,
-			started_at = coalesce(started_at, now()) WHERE tenant = $1 AND id = $2 AND outcome IS NULL`, ref.Tenant, ref.ID, temporalRunID)
+			started_at = coalesce(started_at, now()) WHERE tenant = $1 AND id = $2
+			AND outcome IS NULL`, ref.Tenant, ref.ID, temporalRunID)
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,8 @@ type End struct {
 func (s *Store) Finish(ctx context.Context, ref db.RunRef, end End) (Run, error) {
 	var r Run
 	switch end.Outcome {
-	case precis.OutcomeSkipped, precis.OutcomeSuperseded, precis.OutcomeCancelled, precis.OutcomeFailed, precis.OutcomeReplayed:
+	case precis.OutcomeSkipped, precis.OutcomeSuperseded, precis.OutcomeCancelled, precis.OutcomeFailed,
+		precis.OutcomeReplayed:
 	default:
 		return r, fmt.Errorf("finish a run: %w",
 			db.Invalidf("outcome %q: applied and prepared come with a marker", end.Outcome))
@@ -69,8 +71,10 @@ func FinishLocked(ctx context.Context, tx pgx.Tx, r Run, end End, also ...seals.
 	if err := recordFacts(ctx, tx, r.Ref, end.Facts); err != nil {
 		return r, err
 	}
-	cid, err := db.One(ctx, tx, pgx.RowTo[int64], `UPDATE runs SET outcome = $3, error_kind = $4, reason = $5, finished_at = clock_timestamp()
-		WHERE tenant = $1 AND id = $2 RETURNING cid`, r.Ref.Tenant, r.Ref.ID, string(end.Outcome), string(end.ErrorKind), db.CleanText(end.Reason))
+	cid, err := db.One(ctx, tx, pgx.RowTo[int64], `UPDATE runs
+		SET outcome = $3, error_kind = $4, reason = $5, finished_at = clock_timestamp()
+		WHERE tenant = $1 AND id = $2
+		RETURNING cid`, r.Ref.Tenant, r.Ref.ID, string(end.Outcome), string(end.ErrorKind), db.CleanText(end.Reason))
 	if err != nil {
 		return r, err
 	}

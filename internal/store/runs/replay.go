@@ -88,7 +88,8 @@ func insertReplay(ctx context.Context, tx pgx.Tx, ref db.RunRef, req Request) (R
 		ref.ID, req.ReplayOf, req.Replay.Live, req.Replay.Apply, batch)
 	if err == nil && batch == nil {
 		_, err = tx.Exec(ctx, `INSERT INTO outbox (tenant, conversation, run, trace_parent)
-			SELECT r.tenant, c.id, r.id, $2 FROM runs r JOIN conversations c ON c.cid = r.cid WHERE r.id = $1`, ref.ID, db.TraceParent(ctx))
+			SELECT r.tenant, c.id, r.id, $2 FROM runs r JOIN conversations c ON c.cid = r.cid
+			WHERE r.id = $1`, ref.ID, db.TraceParent(ctx))
 	}
 	if err != nil {
 		return Run{}, err

@@ -112,7 +112,8 @@ func RequestLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 		}
 		replayOf, in.Replay = &req.ReplayOf, req.Replay.mode()
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO runs (id, cid, tenant, workflow_id, requested_head, trigger_kind, trigger, focus, "full",
+	_, err = tx.Exec(ctx, `INSERT INTO runs (id, cid, tenant, workflow_id, requested_head, trigger_kind, trigger,
+		focus, "full",
 			force_external, prepare, prompt_override, summarizer_override, settings, versions, replay_of)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		id, c.CID, c.Ref.Tenant, in.WorkflowID(), c.HeadSeq, string(req.Kind), req.Trigger, []byte(req.Focus), req.Full,

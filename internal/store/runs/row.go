@@ -16,13 +16,17 @@ func UnderWay(ctx context.Context, q db.Querier, cid int64) (bool, error) {
 	return db.One(ctx, q, pgx.RowTo[bool], `SELECT EXISTS (SELECT FROM runs WHERE cid = $1 AND outcome IS NULL)`, cid)
 }
 
-const runColumns = `r.id, r.tenant, c.id, r.workflow_id, r.temporal_run_id, coalesce(r.outcome, ''), r.error_kind, r.reason,
+const runColumns = `r.id, r.tenant, c.id, r.workflow_id, r.temporal_run_id, coalesce(r.outcome, ''), r.error_kind,
+	r.reason,
 	r.trigger_kind, r.trigger, r.focus, r.full, r.force_external, r.prepare, r.prompt_override, r.summarizer_override,
 	r.settings, r.versions, coalesce(r.replay_of, ''), r.requested_head, r.summarizer, r.rung, r.prompt_name,
-	r.prompt_version, r.mode, r.digest, r.covers_from, r.covers_to, r.covered_messages, r.covered_chain, r.tokens_before,
+	r.prompt_version, r.mode, r.digest, r.covers_from, r.covers_to, r.covered_messages, r.covered_chain,
+	r.tokens_before,
 	r.tokens_after, r.context_sha256, r.snapshot_sha256, r.head_seq, r.verification, r.numbers, coalesce(m.id, ''),
-	coalesce(m.status, ''), m.ended_at, u.input, u.cached, u.written, u.output, u.calls, u.lost, models.list, r.created_at,
-	r.started_at, r.finished_at, coalesce(p.live, false), coalesce(p.apply, false), coalesce(p.batch, ''), p.identical, p.comparison_sha256`
+	coalesce(m.status, ''), m.ended_at, u.input, u.cached, u.written, u.output, u.calls, u.lost, models.list,
+	r.created_at,
+	r.started_at, r.finished_at, coalesce(p.live, false), coalesce(p.apply, false), coalesce(p.batch, ''),
+	p.identical, p.comparison_sha256`
 
 // runJoins adds what a run's row does not hold itself.
 const runJoins = ` FROM runs r JOIN conversations c ON c.cid = r.cid LEFT JOIN markers m ON m.run = r.id
@@ -31,12 +35,14 @@ const runJoins = ` FROM runs r JOIN conversations c ON c.cid = r.cid LEFT JOIN m
 		SELECT coalesce(sum(input_tokens), 0)::bigint AS input, coalesce(sum(cached_input_tokens), 0)::bigint AS cached,
 			coalesce(sum(cache_write_tokens), 0)::bigint AS written, coalesce(sum(output_tokens), 0)::bigint AS output,
 			count(*) AS calls, count(*) FILTER (WHERE state = 'started' AND (r.outcome IS NOT NULL OR EXISTS (
-				SELECT FROM usage_ledger later WHERE later.run = l.run AND (later.call, later.attempt) > (l.call, l.attempt)
+				SELECT FROM usage_ledger later WHERE later.run = l.run
+				AND (later.call, later.attempt) > (l.call, l.attempt)
 			))) AS lost
 		FROM usage_ledger l WHERE l.run = r.id
 	) u CROSS JOIN LATERAL (
 		SELECT coalesce(jsonb_agg(sums ORDER BY vendor, model), '[]') AS list FROM (
-			SELECT vendor, model, sum(input_tokens) AS input, sum(cached_input_tokens) AS cached, sum(cache_write_tokens) AS written,
+			SELECT vendor, model, sum(input_tokens) AS input, sum(cached_input_tokens) AS cached,
+			sum(cache_write_tokens) AS written,
 				sum(output_tokens) AS output, count(*) AS calls
 			FROM usage_ledger l WHERE l.run = r.id GROUP BY vendor, model
 		) sums
@@ -52,9 +58,9 @@ func scanRun(row pgx.CollectableRow) (Run, error) {
 		&r.Summarizer, (*[]byte)(&r.Settings), (*[]byte)(&r.Versions), &r.ReplayOf, &r.RequestedHead,
 		&r.Facts.Summarizer, &r.Facts.Rung, &r.Facts.PromptName, &r.Facts.PromptVersion, &r.Facts.Mode, &r.Facts.Digest,
 		&r.Facts.CoversFrom, &r.Facts.CoversTo, &r.Facts.CoveredMessages, &chain, &r.Facts.TokensBefore,
-		&r.Facts.TokensAfter, &context, &snapshot, &r.Facts.Head, (*[]byte)(&r.Facts.Verification), (*[]byte)(&r.Facts.Numbers), &r.Marker,
-		&r.MarkerStatus, &ended, &r.Usage.Input, &r.Usage.CachedInput, &r.Usage.CacheWrite, &r.Usage.Output,
-		&r.Usage.Calls, &r.Usage.Lost, &r.Models,
+		&r.Facts.TokensAfter, &context, &snapshot, &r.Facts.Head, (*[]byte)(&r.Facts.Verification),
+		(*[]byte)(&r.Facts.Numbers), &r.Marker, &r.MarkerStatus, &ended, &r.Usage.Input, &r.Usage.CachedInput,
+		&r.Usage.CacheWrite, &r.Usage.Output, &r.Usage.Calls, &r.Usage.Lost, &r.Models,
 		&r.Created, &started, &finished, &r.Replay.Live, &r.Replay.Apply, &r.Replay.Batch, &r.Replay.Identical,
 		&comparison)
 	r.Replay.Comparison = hex.EncodeToString(comparison) // NULL is ""

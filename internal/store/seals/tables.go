@@ -136,7 +136,8 @@ var Tables = map[Kind][]Table{
 }
 
 // artifactsOfRun are the hashes that the rows of run $2 refer to.
-const artifactsOfRun = `SELECT decode(value, 'hex') FROM run_attempts s, jsonb_each_text(s.artifacts) WHERE s.run = $2 AND value ~ '^[0-9a-f]{64}$'
+const artifactsOfRun = `SELECT decode(value, 'hex') FROM run_attempts s, jsonb_each_text(s.artifacts) WHERE s.run = $2
+	AND value ~ '^[0-9a-f]{64}$'
 	UNION SELECT context_sha256 FROM runs WHERE id = $2 AND context_sha256 IS NOT NULL
 	UNION SELECT snapshot_sha256 FROM runs WHERE id = $2 AND snapshot_sha256 IS NOT NULL
 	UNION SELECT request_sha256 FROM usage_ledger WHERE run = $2 AND request_sha256 IS NOT NULL

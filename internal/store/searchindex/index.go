@@ -91,7 +91,8 @@ func Insert(ctx context.Context, tx pgx.Tx, cid int64, texts []Text) error {
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO search_texts (cid, seq, part, start, note, body, words)
 		SELECT $1, seq, part, start, note, body, words::tsvector
-		FROM unnest($2::bigint[], $3::integer[], $4::integer[], $5::text[], $6::text[], $7::text[]) AS t (seq, part, start, note, body, words)
+		FROM unnest($2::bigint[], $3::integer[], $4::integer[], $5::text[], $6::text[], $7::text[]) AS t (seq, part,
+		start, note, body, words)
 		ON CONFLICT DO NOTHING`, cid, seqs, parts, starts, notes, bodies, vectors)
 	return err
 }

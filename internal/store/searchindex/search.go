@@ -64,7 +64,8 @@ func (s *Store) Search(ctx context.Context, ref db.ConversationRef, query search
 				WHERE cid = $1 AND words @@ $3::text::tsquery
 			) found GROUP BY seq, note HAVING ` + strings.Join(groups, " OR ") + `
 		), page AS (
-			SELECT * FROM hits WHERE $4::float8 IS NULL OR ` + hitOrder + ` ORDER BY rank DESC, seq DESC, note DESC LIMIT $7
+			SELECT * FROM hits WHERE $4::float8 IS NULL OR ` + hitOrder + ` ORDER BY rank DESC, seq DESC, note DESC
+				LIMIT $7
 		)
 		SELECT p.seq, coalesce(m.role, ''), coalesce(m.kind, ''), p.note, t.start, t.body, p.rank
 		FROM page p JOIN search_texts t ON t.cid = $1 AND t.seq = p.seq AND t.note = p.note AND t.part = p.part
@@ -103,9 +104,11 @@ func (s *Store) SearchInside(ctx context.Context, ref db.ConversationRef, query 
 		if err != nil {
 			return err
 		}
-		rows, err := q.Query(ctx, `SELECT t.seq, coalesce(m.role, ''), coalesce(m.kind, ''), t.note, t.start, t.body, 0::float8
+		rows, err := q.Query(ctx, `SELECT t.seq, coalesce(m.role, ''), coalesce(m.kind, ''), t.note, t.start, t.body,
+			0::float8
 			FROM search_texts t LEFT JOIN messages m ON m.cid = t.cid AND m.seq = t.seq
-			WHERE t.cid = $1 AND ($2 < 0 OR (t.seq, t.note) < ($2, $3)) ORDER BY t.seq DESC, t.note DESC, t.part`, cid, seq, note)
+			WHERE t.cid = $1 AND ($2 < 0 OR (t.seq, t.note) < ($2, $3))
+			ORDER BY t.seq DESC, t.note DESC, t.part`, cid, seq, note)
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,8 @@ func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Cl
 		list, err = db.All(ctx, tx, func(row pgx.CollectableRow) (w Claim, err error) {
 			return w, row.Scan(&w.Ref.Tenant, &w.Ref.ID, &w.claimed)
 		}, `UPDATE conversations SET memory_due_at = clock_timestamp() + $2::interval WHERE cid IN (
-				SELECT cid FROM conversations WHERE memory_due_at <= clock_timestamp() ORDER BY memory_due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
+				SELECT cid FROM conversations WHERE memory_due_at <= clock_timestamp() ORDER BY memory_due_at LIMIT $1
+				FOR NO KEY UPDATE SKIP LOCKED
 			) RETURNING tenant, id, memory_due_at`, limit, lease)
 		return err
 	})
@@ -35,7 +36,8 @@ func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Cl
 // the last day, and else when its memory changes. What has changed since the claim stays due.
 func (s *Store) Done(ctx context.Context, w Claim, again time.Duration) error {
 	return s.db.Write(ctx, "end a claim of memory", func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE conversations SET memory_due_at = CASE WHEN updated_at > now() - interval '1 day' THEN clock_timestamp() + $4::interval END
+		_, err := tx.Exec(ctx, `UPDATE conversations SET memory_due_at = CASE
+			WHEN updated_at > now() - interval '1 day' THEN clock_timestamp() + $4::interval END
 			WHERE tenant = $1 AND id = $2 AND memory_due_at = $3`, w.Ref.Tenant, w.Ref.ID, w.claimed, again)
 		return err
 	})

@@ -96,7 +96,8 @@ func (s *Store) PutNote(ctx context.Context, ref db.ConversationRef, n NewNote) 
 
 // freeNoteName is the next of the names that notes without one get. The caller holds the conversation.
 func freeNoteName(ctx context.Context, q db.Querier, cid int64) (string, error) {
-	last, err := db.One(ctx, q, pgx.RowTo[int], `SELECT coalesce(max(substring(name from '^note_([0-9]{4,8})\.md$')::integer), 0)
+	last, err := db.One(ctx, q, pgx.RowTo[int], `SELECT
+		coalesce(max(substring(name from '^note_([0-9]{4,8})\.md$')::integer), 0)
 		FROM segments WHERE cid = $1 AND covers_from = 0`, cid)
 	return fmt.Sprintf("note_%04d.md", last+1), err
 }

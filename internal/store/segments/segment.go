@@ -76,7 +76,8 @@ func (s *Store) Keep(ctx context.Context, ref db.ConversationRef, list []Segment
 			if err != nil {
 				return err
 			}
-			batch.Queue(`INSERT INTO segments (cid, name, covers_from, covers_to, offset_from, offset_to, marker, content, size, facts)
+			batch.Queue(`INSERT INTO segments (cid, name, covers_from, covers_to, offset_from, offset_to, marker,
+				content, size, facts)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, '', $8, $9) ON CONFLICT (cid, name) DO NOTHING`,
 				c.CID, g.Name, g.CoversFrom, g.CoversTo, g.OffsetFrom, g.OffsetTo, g.Marker, g.Size, facts)
 		}

@@ -77,15 +77,18 @@ func Append(ctx context.Context, tx pgx.Tx, cid int64, e Event) (Event, error) {
 		)
 		INSERT INTO events (cid, seq, kind, run, data, created_at, chain)
 		SELECT $1, n.event_seq, $2, nullif($3, ''), $4, now(), n.event_chain FROM n
-		RETURNING seq, kind, coalesce(run, ''), data, created_at`, cid, db.CleanText(string(e.Kind)), db.CleanText(e.Run), data)
+		RETURNING seq, kind, coalesce(run, ''), data,
+		created_at`, cid, db.CleanText(string(e.Kind)), db.CleanText(e.Run), data)
 }
 
 // eventChain is the chain hash of an event in SQL: SHA-256 over the chain of the one before it (32 zero bytes for the
 // first), its number as 8 bytes big-endian, the SHA-256 each of its kind, its run (” for none) and its data as
 // PostgreSQL writes them, and microseconds since 1970 as 8 bytes.
 func Chain(before, seq, kind, run, data, created string) string {
-	return `sha256(` + before + ` || int8send((` + seq + `)::bigint) || sha256(convert_to(` + kind + `, 'UTF8')) || sha256(convert_to(` + run + `, 'UTF8'))
-		|| sha256(convert_to((` + data + `)::text, 'UTF8')) || int8send((extract(epoch FROM ` + created + `) * 1000000)::bigint))`
+	return `sha256(` + before + ` || int8send((` + seq + `)::bigint) || sha256(convert_to(` + kind + `,
+		'UTF8')) || sha256(convert_to(` + run + `, 'UTF8'))
+		|| sha256(convert_to((` + data + `)::text, 'UTF8')) || int8send((extract(epoch
+			FROM ` + created + `) * 1000000)::bigint))`
 }
 
 // Events gives a conversation's events after the given number, oldest first, at most limit (1 to 1000) of them.
@@ -112,7 +115,8 @@ func (s *Store) Heads(ctx context.Context, refs []db.ConversationRef) (map[db.Co
 	}
 	heads := make(map[db.ConversationRef]int64, len(refs))
 	err := s.db.Read(ctx, "look for events", func(ctx context.Context, q db.Querier) error {
-		rows, err := q.Query(ctx, `SELECT c.tenant, c.id, c.event_seq FROM unnest($1::text[], $2::text[]) AS f(tenant, id)
+		rows, err := q.Query(ctx, `SELECT c.tenant, c.id, c.event_seq
+			FROM unnest($1::text[], $2::text[]) AS f(tenant, id)
 			JOIN conversations c USING (tenant, id)`, tenants, ids)
 		if err != nil {
 			return err

@@ -120,7 +120,8 @@ func noteFound(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, v 
 	}
 	if v.Figure != nil && (v.Figure.Estimate != c.Usage.Estimate || v.Figure.Calibration != c.Usage.Calibration) {
 		c.Usage.Estimate, c.Usage.Calibration = v.Figure.Estimate, v.Figure.Calibration
-		_, err := tx.Exec(ctx, `UPDATE conversations SET server_estimate = CASE WHEN server_tokens IS NOT NULL THEN $2::bigint END,
+		_, err := tx.Exec(ctx, `UPDATE conversations SET server_estimate = CASE
+			WHEN server_tokens IS NOT NULL THEN $2::bigint END,
 			calibration = $3 WHERE cid = $1`, c.CID, v.Figure.Estimate, v.Figure.Calibration)
 		return err
 	}

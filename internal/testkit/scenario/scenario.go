@@ -71,8 +71,14 @@ func On(t testing.TB, databaseURL string, script vendorserver.Script) *System {
 	s.Config = config.Defaults()
 	s.Config.DatabaseURL = databaseURL
 	s.Config.Temporal.Address, s.Config.Temporal.Namespace = stacktest.Temporal(t)
-	s.Config.Vendors["anthropic"] = config.Vendor{Type: contract.ProtocolAnthropic, BaseURL: s.Vendor.URL, APIKey: "test-key"}
-	s.Config.Vendors["openai"] = config.Vendor{Type: contract.ProtocolOpenAI, BaseURL: s.Vendor.OpenAIURL(), APIKey: "test-key"}
+	s.Config.Vendors["anthropic"] = config.Vendor{
+		Type: contract.ProtocolAnthropic, BaseURL: s.Vendor.URL,
+		APIKey: "test-key",
+	}
+	s.Config.Vendors["openai"] = config.Vendor{
+		Type: contract.ProtocolOpenAI, BaseURL: s.Vendor.OpenAIURL(),
+		APIKey: "test-key",
+	}
 	s.Config.Worker.ModelTimeoutSeconds = 20
 	s.Config.Worker.DrainSeconds = 1
 

@@ -36,7 +36,10 @@ const (
 
 // The servers are started apart, so that a test of the database does not wait for Temporal.
 var (
-	databaseServer = shared{options: devstack.Options{DatabaseURL: os.Getenv(devstack.TestDatabaseVariable), NoTemporal: true}}
+	databaseServer = shared{options: devstack.Options{
+		DatabaseURL: os.Getenv(devstack.TestDatabaseVariable),
+		NoTemporal:  true,
+	}}
 	temporalServer = shared{options: devstack.Options{
 		TemporalAddress: os.Getenv(devstack.TestTemporalVariable), NoDatabase: true,
 		NoUI: true,

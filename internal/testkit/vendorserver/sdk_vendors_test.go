@@ -112,11 +112,14 @@ func TestCompactionSDK(t *testing.T) {
 	}
 	onDemand, edit := base, base
 	onDemand.Betas = []anthropic.AnthropicBeta{anthropic.AnthropicBetaCompact2026_09_04}
-	onDemand.Compaction = anthropic.BetaCompactionConfigUnionParam{OfSummarize: &anthropic.BetaSummarizeCompactionParam{}}
+	onDemand.Compaction = anthropic.BetaCompactionConfigUnionParam{
+		OfSummarize: &anthropic.BetaSummarizeCompactionParam{},
+	}
 	edit.Betas = []anthropic.AnthropicBeta{anthropic.AnthropicBetaCompact2026_01_12}
-	edit.ContextManagement = anthropic.BetaContextManagementConfigParam{Edits: []anthropic.BetaContextManagementConfigEditUnionParam{{
+	compact := anthropic.BetaContextManagementConfigEditUnionParam{
 		OfCompact20260112: &anthropic.BetaCompact20260112EditParam{PauseAfterCompaction: anthropic.Bool(true)},
-	}}}
+	}
+	edit.ContextManagement.Edits = []anthropic.BetaContextManagementConfigEditUnionParam{compact}
 	check := func(name string, m *anthropic.BetaMessage, signed bool) {
 		t.Helper()
 		if m.StopReason != anthropic.BetaStopReasonCompaction || len(m.Content) != 1 {

@@ -103,7 +103,8 @@ func (v *openaiCheck) request(n node) error {
 		return fmt.Errorf("Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
 	case has("parallel_tool_calls") && !has("tools"):
 		return fmt.Errorf(
-			"Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.")
+			"Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are " +
+				"specified.")
 	}
 	return nil
 }

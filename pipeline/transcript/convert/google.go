@@ -137,7 +137,10 @@ func (g *googleWriter) result(p pipeline.Part) {
 	if len(p.Content) == 1 && p.Content[0].Kind == pipeline.PartText {
 		output = literal(p.Content[0])
 	}
-	g.results = append(g.results, openResult{p.CallID, google.FunctionResponse("", googleName(p.Name), output, p.IsError)})
+	g.results = append(g.results, openResult{
+		p.CallID,
+		google.FunctionResponse("", googleName(p.Name), output, p.IsError),
+	})
 }
 
 // googlePart writes one part, nil for what is left out.

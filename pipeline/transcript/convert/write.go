@@ -47,7 +47,8 @@ func fileOf(f transcript.Format, out transcript.Output) ([]byte, []Loss, error) 
 	}
 	m := c.Meta
 	messages := c.Messages
-	if codec, err := transcript.CodecFor(f); (f == transcript.Anthropic || f == transcript.Google) && !mayBeFirst(codec, messages) {
+	if codec, err := transcript.CodecFor(f); (f == transcript.Anthropic || f == transcript.Google) &&
+		!mayBeFirst(codec, messages) {
 		if err != nil {
 			return nil, nil, err
 		}

@@ -66,7 +66,8 @@ func Build(r Input) ([]byte, error) {
 		}
 	default:
 		return nil, pipeline.Errorf(pipeline.BadRequest,
-			"a request cannot be written in format %q: it has none; convert to one of %s", r.Format, transcript.APINames())
+			"a request cannot be written in format %q: it has none; convert to one of %s", r.Format,
+			transcript.APINames())
 	}
 	e, err := r.envelope()
 	if err != nil {

@@ -33,7 +33,8 @@ func TestWithstack(t *testing.T) {
 
 	t.Run("GivesTheAddressesAndPassesTheCode", func(t *testing.T) {
 		t.Parallel()
-		cmd := self("--", "sh", "-c", `echo "$`+devstack.TestDatabaseVariable+` $`+devstack.TestTemporalVariable+`"; exit 7`)
+		cmd := self("--", "sh", "-c", `echo "$`+devstack.TestDatabaseVariable+` $`+devstack.TestTemporalVariable+
+			`"; exit 7`)
 		out, err := cmd.Output()
 		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 7 {
 			t.Errorf("it ended with %v", err)

@@ -444,7 +444,8 @@ func Made(m pipeline.Made) ([]byte, error) {
 
 // NoScreenshot is a picture of one white point, for a computer call that was never answered: nothing else than a
 // picture can answer it.
-const NoScreenshot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
+const NoScreenshot = "data:image/png;base64," +
+	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
 
 // madeResult writes the result of a call. Each type of call wants its own type of result.
 func madeResult(m pipeline.Made) []byte {
