@@ -12,8 +12,8 @@ import (
 // interpolation is Compose's ${NAME}, ${NAME:-default} and ${NAME:?message}.
 var interpolation = regexp.MustCompile(`\$\{([A-Z_]+)(?::([-?])([^}]*))?\}`)
 
-// TestComposeGivesAConfigurationThatLoads takes the environment and the file that docker-compose.yml gives our
-// own containers, as it is when nobody set anything, and when a vendor's key is set.
+// TestComposeGivesAConfigurationThatLoads loads the environment and the file that docker-compose.yml gives our own
+// containers, with nothing set and with a vendor's key set.
 func TestComposeGivesAConfigurationThatLoads(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")

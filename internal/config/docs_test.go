@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/configuration.md and docs/settings.md instead of comparing them")
 
-// sections are the parts of the page, in the table's order, each with what is said above its keys.
+// sections are the parts of the page in the order of the tables, each with the text above its keys.
 var sections = []struct{ prefix, title, text string }{
 	{"dir", "Local stack", "Without a database and a Temporal address, `precis` uses a private PostgreSQL and " +
 		"Temporal server of its own."},
@@ -91,7 +91,7 @@ func defaultVendors() []string {
 	return items
 }
 
-// exampleFile is loaded by a test.
+// exampleFile is the example of docs/configuration.md.
 const exampleFile = `
 database_url: postgres://precis@db.internal:5432/precis
 temporal:

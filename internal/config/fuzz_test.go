@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad reads any file and any variable: what is wrong is an *Error, and what loads can be shown and loads
-// again the same from what is shown.
+// FuzzLoad reads any file and any variable. A failure is an *Error; a configuration that loads can be shown, and loads
+// again from what is shown.
 func FuzzLoad(f *testing.F) {
 	for _, s := range []string{
 		exampleFile, "", "null", "[]", "settings: {summarizers: [self, {model: a/b}]}", "a: &a [*a]",

@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wildcards is how the table writes the name that the user chooses under each section that has them.
+// wildcards are the names in the tables for the parts of keys that the user chooses, by section.
 var wildcards = map[string]string{"vendors": "<name>", "prices": "<vendor>/<model>", "models": "<vendor>/<model>"}
 
-// patterns gives the key of every value that a type can hold.
+// patterns returns the key of every value of a type.
 func patterns(t *testing.T, typ reflect.Type, path []string) []string {
 	t.Helper()
 	members := membersOf(typ)
@@ -43,7 +43,7 @@ func TestEveryFieldIsInTheTableAndTheOtherWayRound(t *testing.T) {
 		inTable = append(inTable, k.Name)
 	}
 	if diff := cmp.Diff(patterns(t, reflect.TypeFor[Config](), nil), inTable); diff != "" {
-		t.Errorf("keys.go must have one row for each value of Config and pipeline.Settings, in their order "+
+		t.Errorf("the tables in keys_*.go must have one row for each value of Config and pipeline.Settings, in their order "+
 			"(- fields, + table):\n%s", diff)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// secrets are values that no output may hold, each given in a place of its own.
+// secrets are values that no output may contain, each in a place of its own.
 var secrets = map[string]string{
 	"a vendor's key":      "sk-ant-very-secret-0123456789abcdef",
 	"a short key":         "short-secret",
@@ -58,7 +58,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	}
 }
 
-func TestMaskedTellsWhichSecretItIs(t *testing.T) {
+func TestMaskedKeepsSecretsRecognizable(t *testing.T) {
 	t.Parallel()
 	c, origins, err := load(t, "", secretEnviron())
 	if err != nil {

@@ -45,7 +45,7 @@ func TestHashSource(t *testing.T) {
 	}
 }
 
-func TestCompileTellsWhatIsWrong(t *testing.T) {
+func TestCompileReportsErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{

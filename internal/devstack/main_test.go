@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// living is what a child says of its stack.
+// living describes the stack of a child.
 type living struct {
 	Stack     *Stack
 	Processes []process
@@ -51,7 +51,7 @@ func beChild(dir string) error {
 	return err
 }
 
-// processesOf are the servers of an ephemeral stack and what keeps them.
+// processesOf returns the servers of an ephemeral stack and the processes that keep them.
 func processesOf(stack *Stack) []process {
 	var all []process
 	for _, c := range stack.children {
@@ -75,7 +75,7 @@ func processesOf(stack *Stack) []process {
 	return all
 }
 
-// startChild returns when the child's stack is up.
+// startChild starts a child and returns when its stack is up.
 func startChild(t *testing.T, dir string) (*exec.Cmd, living) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -102,7 +102,7 @@ func startChild(t *testing.T, dir string) (*exec.Cmd, living) {
 	return cmd, up
 }
 
-// builtBin is the folder with the Temporal server of this checkout, built by the first test that needs it.
+// builtBin returns the folder with the Temporal server of this checkout. The first test that needs it builds it.
 var builtBin = sync.OnceValues(func() (string, error) {
 	opts, err := Options{Progress: Print(os.Stderr, "")}.complete()
 	if err != nil {
@@ -113,7 +113,7 @@ var builtBin = sync.OnceValues(func() (string, error) {
 })
 
 // emptyDir is a folder for a stack with nothing in it but the built server. Every user can reach it, unlike
-// t.TempDir. What runs there is ended with the test.
+// t.TempDir. Its processes end with the test.
 func emptyDir(t *testing.T) string {
 	t.Helper()
 	bin, err := builtBin()

@@ -318,7 +318,7 @@ func kill(t *testing.T, processes ...process) {
 	}
 }
 
-// mustHavePassword expects that nobody gets into the database without a password, and that only we can read it.
+// mustHavePassword checks that the database needs a password, and that only the current user can read it.
 func mustHavePassword(t *testing.T, opts Options, databaseURL string) {
 	t.Helper()
 	where, err := url.Parse(databaseURL)

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Not parallel: it replaces PATH and the folders that are looked through.
+// Not parallel: it replaces PATH and the folders that are searched.
 func TestFindPostgres(t *testing.T) {
-	// install makes a folder with programs that say that they are of a version.
+	// install makes a folder with programs that report a version.
 	install := func(t *testing.T, version string) string {
 		t.Helper()
 		bin := filepath.Join(t.TempDir(), "bin")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// workerScript behaves as a worker must: ready, and gone with its lifeline unless it is told to stay.
+// workerScript behaves as a worker must: ready, and ended with its lifeline unless it has read the line "stay".
 const workerScript = `echo ready; read line && [ "$line" = stay ] || exit 0; exec sleep 600`
 
 func startWorker(t *testing.T, opts Options, script, setup string) (WorkerReport, error) {

@@ -12,7 +12,7 @@ import (
 	"precis/pipeline"
 )
 
-// bedrockEnvironment leaves nothing of the machine's own AWS configuration.
+// bedrockEnvironment hides the AWS configuration of the machine.
 func bedrockEnvironment(t *testing.T, variables map[string]string) {
 	t.Helper()
 	for _, name := range []string{
@@ -63,7 +63,7 @@ func TestBedrockSigns(t *testing.T) {
 	}
 }
 
-// TestBedrockWithout: what is missing is said, and that it is missing is no reason to try again.
+// TestBedrockWithout: the error names what is missing, and is not retried.
 func TestBedrockWithout(t *testing.T) {
 	bedrockEnvironment(t, nil)
 	srv := vendorserver.New(t, vendorserver.Script{})

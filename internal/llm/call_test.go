@@ -24,7 +24,7 @@ import (
 
 const testKey = "sk-test-0123456789abcdef"
 
-// wires are the ways to ask: each protocol, streamed and not.
+// wires are the ways to call: each protocol, streamed and whole.
 var wires = []struct {
 	name, vendorType string
 	stream           bool
@@ -106,7 +106,7 @@ func ctxOf(t *testing.T) context.Context {
 
 func str(s string) *string { return &s }
 
-// answers is every way in which a vendor may answer, with what is made of it.
+// answers are all the ways in which a vendor may answer, with the results.
 var answers = []struct {
 	name   string
 	answer vendorserver.Answer
@@ -151,7 +151,7 @@ var answers = []struct {
 		check: func(t *testing.T, res llm.Result, _ error) {
 			want := llm.Usage{Input: 9130, CachedInput: 9000, CacheWrite: 30, Output: 7}
 			if bytes.Contains(res.Raw, []byte("usageMetadata")) {
-				want.CacheWrite = 0 // Google does not tell it
+				want.CacheWrite = 0 // Google does not report it
 			}
 			if res.Usage != want {
 				t.Errorf("usage %+v, want %+v", res.Usage, want)
@@ -351,7 +351,7 @@ func retryAfter(want time.Duration) func(*testing.T, llm.Result, error) {
 	}
 }
 
-// TestCall asks the real HTTP server in each way for each answer.
+// TestCall calls the HTTP server with each protocol, streamed and whole, for each answer.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	for _, w := range wires {
@@ -379,7 +379,7 @@ func TestCall(t *testing.T) {
 					}
 					var e *pipeline.Error
 					if err != nil && !errors.As(err, &e) {
-						t.Errorf("%T is no *pipeline.Error", err)
+						t.Errorf("%T is not a *pipeline.Error", err)
 					}
 					if res.Text != c.text && (err == nil || c.text != "" || c.want == pipeline.Network) {
 						t.Errorf("text %q, want %q", res.Text, c.text)
@@ -491,7 +491,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestHiccup: a connection that is cut at once is tried again once, and never more.
+// TestHiccup: a connection that is cut at once is retried exactly once.
 func TestHiccup(t *testing.T) {
 	t.Parallel()
 	for _, w := range wires {
@@ -563,7 +563,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestOwnBody: a request of the agent's own is sent as it is, and only streaming is put in at its end.
+// TestOwnBody: an agent's own request is sent unchanged, except for streaming keys at its end.
 func TestOwnBody(t *testing.T) {
 	t.Parallel()
 	const messages = `"messages" : [ {"role":"user","content":"a < b & \u00e9 \ud83d\ude42 9007199254740993"} ]`
@@ -709,7 +709,7 @@ var externalRequests = map[string]struct {
 	},
 }
 
-// TestExternalRequest looks at what an external request says, beside that the strict validator takes it.
+// TestExternalRequest checks the content of an external request; the server also validates it.
 func TestExternalRequest(t *testing.T) {
 	t.Parallel()
 	for name, c := range externalRequests {
@@ -831,7 +831,7 @@ func TestAnthropicHeaders(t *testing.T) {
 	}
 }
 
-// TestConfiguredHeaders beat our own, whatever their spelling; betas add up.
+// TestConfiguredHeaders override our own, in any spelling; betas are joined.
 func TestConfiguredHeaders(t *testing.T) {
 	t.Parallel()
 	srv := vendorserver.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: "done"}})
@@ -860,7 +860,7 @@ func TestConfiguredHeaders(t *testing.T) {
 	}
 }
 
-// TestEnvironment: what the shell exports for other programs changes nothing.
+// TestEnvironment: variables of other programs change nothing.
 func TestEnvironment(t *testing.T) {
 	for k, v := range map[string]string{
 		"ANTHROPIC_API_KEY": "sk-from-env", "ANTHROPIC_AUTH_TOKEN": "tok-from-env",
@@ -887,7 +887,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestRedirect: nobody is followed to an address that is not configured.
+// TestRedirect: redirects to an address that is not configured are not followed.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	var reached bool

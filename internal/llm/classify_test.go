@@ -187,7 +187,7 @@ var classifyCases = []struct {
 		pipeline.InputTokensExceeded, 0, 0,
 	},
 
-	// Overflow inside of wrappings.
+	// Wrapped overflow errors.
 	{
 		"LiteLLM", "litellm", 400, `{"error":{"message":"litellm.ContextWindowExceededError: ` +
 			`litellm.BadRequestError: AnthropicException - {\"type\":\"error\",\"error\":{` +
@@ -212,7 +212,7 @@ var classifyCases = []struct {
 		"{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"prompt is too long: 5 " +
 		"tokens > 4 maximum\"}}\n\n", pipeline.InputTokensExceeded, 5, 4},
 
-	// What looks like overflow and is none.
+	// Errors that resemble an overflow.
 	{
 		"GoProxysDeadline", "proxy", 500, `Post "http://upstream/v1/messages": context deadline exceeded`,
 		pipeline.Timeout, 0, 0,
@@ -463,7 +463,7 @@ var classifyCases = []struct {
 	{"Bare400", "openai", 400, ``, pipeline.BadRequest, 0, 0},
 	{"Teapot", "proxy", 418, `{"error":"I'm a teapot"}`, pipeline.BadRequest, 0, 0},
 
-	// Errors inside of an answer that began with 200.
+	// Errors in an answer with status 200.
 	{
 		"OverloadedEvent", "anthropic", 200,
 		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, pipeline.Overloaded, 0, 0,
@@ -616,8 +616,9 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestMessagesTellNothing: what a vendor echoes of the request, and whatever looks like a key, is not in the error.
-func TestMessagesTellNothing(t *testing.T) {
+// TestMessagesContainNoRequestText: text of the request that a vendor echoes, and anything that looks like a key, is
+// not in the error.
+func TestMessagesContainNoRequestText(t *testing.T) {
 	t.Parallel()
 	const private = "the launch code of the orbital platform is nine nine seven"
 	for name, c := range map[string]struct {

@@ -40,7 +40,7 @@ func nativeCall(t *testing.T, form contract.NativeForm, large, stream bool) llm.
 	return llm.Call{Model: gjson.GetBytes(made, "model").String(), Body: made, Format: form.Format(), Native: form}
 }
 
-// quarter counts a token for four bytes: that is quick, and exact enough to be over a limit.
+// quarter counts a token for four bytes, which is fast and exact enough to exceed a limit.
 func quarter(text string) int { return len(text) / 4 }
 
 func nativeClient(t *testing.T, srv *vendorserver.Server, form contract.NativeForm) llm.Client {
@@ -145,7 +145,7 @@ var nativeAnswers = map[string]struct {
 	},
 }
 
-// TestNativeAnswers asks for each form, and lets it fail in each way. The server validates the requests.
+// TestNativeAnswers requests each form, and each of its failures. The server validates the requests.
 func TestNativeAnswers(t *testing.T) {
 	t.Parallel()
 	for name, c := range nativeAnswers {
@@ -184,7 +184,7 @@ func TestNativeAnswers(t *testing.T) {
 	}
 }
 
-// TestNativeBrokenOff: a block of which only a part came is none.
+// TestNativeBrokenOff: an incomplete block is not a result.
 func TestNativeBrokenOff(t *testing.T) {
 	t.Parallel()
 	for _, form := range []contract.NativeForm{contract.NativeOnDemand, contract.NativeEdit, contract.NativeCompact} {
@@ -213,7 +213,7 @@ func TestNativeBrokenOff(t *testing.T) {
 	}
 }
 
-// TestNativeBody: what a form does not take is out, everything else is as it was.
+// TestNativeBody: keys that a form does not accept are removed, all others stay as they were.
 func TestNativeBody(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{ "model":"m" ,"max_tokens":10,"stream":true,"stop_sequences":["x"],"tool_choice":{` +
@@ -237,9 +237,9 @@ func TestNativeBody(t *testing.T) {
 		if raw := gjson.GetBytes(got, key).Raw; raw != want {
 			t.Errorf("%s: %s is %s", form, key, raw)
 		}
-		for _, gone := range []string{"stop_sequences", "stream", "output_config.format", "output_config.task_budget"} {
-			if gjson.GetBytes(got, gone).Exists() {
-				t.Errorf("%s: %s is still there", form, gone)
+		for _, removed := range []string{"stop_sequences", "stream", "output_config.format", "output_config.task_budget"} {
+			if gjson.GetBytes(got, removed).Exists() {
+				t.Errorf("%s: %s was not removed", form, removed)
 			}
 		}
 		for _, path := range []string{"messages", "tool_choice", "output_config.effort", "max_tokens"} {
@@ -263,7 +263,7 @@ func TestNativeBody(t *testing.T) {
 	}
 }
 
-// TestWithCompactionEdit: a block of the edit goes back only beside its declaration, which never fires.
+// TestWithCompactionEdit: a block of the edit is sent back only with its declaration, which never fires.
 func TestWithCompactionEdit(t *testing.T) {
 	t.Parallel()
 	const edit = `{"type":"compact_20260112","trigger":{"type":"input_tokens","value":10000000}}`
@@ -285,7 +285,7 @@ func TestWithCompactionEdit(t *testing.T) {
 	}
 }
 
-// TestNativeBetas: the betas follow from what the body holds.
+// TestNativeBetas: the betas follow from the keys of the body.
 func TestNativeBetas(t *testing.T) {
 	t.Parallel()
 	block := func(signature string) string {
@@ -317,7 +317,7 @@ func TestNativeBetas(t *testing.T) {
 	}
 }
 
-// TestRecordedCompactions reads what the vendors really answered.
+// TestRecordedCompactions reads recorded answers of the vendors.
 func TestRecordedCompactions(t *testing.T) {
 	t.Parallel()
 	if !corpus.Given() {
@@ -391,7 +391,7 @@ func TestFamily(t *testing.T) {
 	}
 }
 
-// TestFormats: a vendor takes requests in the formats that it speaks, and no others.
+// TestFormats: a vendor accepts requests only in the formats that it speaks.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -437,7 +437,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestNewModels: what the configuration says of a model beats the table.
+// TestNewModels: the configuration overrides the table.
 func TestNewModels(t *testing.T) {
 	t.Parallel()
 	no := false

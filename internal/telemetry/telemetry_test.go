@@ -39,7 +39,7 @@ func scrape(t *testing.T, tel *Telemetry) string {
 	return w.Body.String()
 }
 
-// The names and labels that dashboards and alerts rely on.
+// TestMetrics checks the names and labels that dashboards and alerts rely on.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	tel := start(t, Options{Service: "test"})
@@ -84,7 +84,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Without a place to send them to there are no spans, and a trace that comes in goes out all the same.
+// Without an exporter there are no spans, but an incoming trace is passed on.
 func TestATraceGoesThrough(t *testing.T) {
 	t.Parallel()
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -170,7 +170,7 @@ func TestAProtocolThatIsNotSpokenIsRefused(t *testing.T) {
 	}
 }
 
-// Spans arrive at the collector that the environment names.
+// Spans are sent to the collector that the environment names.
 func TestExport(t *testing.T) {
 	arrived := make(chan string, 10)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -42,13 +42,13 @@ func TestWithstack(t *testing.T) {
 		fields := strings.Fields(string(out))
 		if len(fields) != 2 || !strings.HasPrefix(fields[0], "postgres://") ||
 			!strings.HasPrefix(fields[1], "127.0.0.1:") {
-			t.Errorf("the command was told %q", out)
+			t.Errorf("the command saw %q", out)
 		}
 	})
 
 	t.Run("PassesASignalAndEndsAfterTheCommand", func(t *testing.T) {
 		t.Parallel()
-		cmd := self("--", "sh", "-c", `trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 0.01; done`)
+		cmd := self("--", "sh", "-c", `trap 'echo signaled; exit 3' TERM; echo ready; while :; do sleep 0.01; done`)
 		stdout, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestWithstack(t *testing.T) {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		if !lines.Scan() || lines.Text() != "told" {
+		if !lines.Scan() || lines.Text() != "signaled" {
 			t.Errorf("it says %q", lines.Text())
 		}
 		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != 3 {
