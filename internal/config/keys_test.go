@@ -43,7 +43,7 @@ func TestEveryFieldIsInTheTableAndTheOtherWayRound(t *testing.T) {
 		inTable = append(inTable, k.Name)
 	}
 	if diff := cmp.Diff(patterns(t, reflect.TypeFor[Config](), nil), inTable); diff != "" {
-		t.Errorf("the tables in keys_*.go must have one row for each value of Config and pipeline.Settings, in their order "+
+		t.Errorf("the tables in keys_*.go must have one row for each value of Config, in the order of the fields "+
 			"(- fields, + table):\n%s", diff)
 	}
 }

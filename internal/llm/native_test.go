@@ -237,7 +237,9 @@ func TestNativeBody(t *testing.T) {
 		if raw := gjson.GetBytes(got, key).Raw; raw != want {
 			t.Errorf("%s: %s is %s", form, key, raw)
 		}
-		for _, removed := range []string{"stop_sequences", "stream", "output_config.format", "output_config.task_budget"} {
+		for _, removed := range []string{
+			"stop_sequences", "stream", "output_config.format", "output_config.task_budget",
+		} {
 			if gjson.GetBytes(got, removed).Exists() {
 				t.Errorf("%s: %s was not removed", form, removed)
 			}
