@@ -1,8 +1,8 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -128,62 +128,20 @@ func TestTenantsNeverMeet(t *testing.T) {
 	reply := b.send("POST", c+"/replies", `{}`).is(201).get("reply")
 	before := snapshot(b, c)
 
-	var doc struct {
-		Paths map[string]map[string]struct {
-			RequestBody *struct {
-				Content map[string]struct{ Schema json.RawMessage }
-			} `json:"requestBody"`
-			Parameters []struct{ Name, In string }
-		}
-	}
-	b.send("GET", "/openapi.json", "").into(&doc)
-	bodies := map[string]string{
-		"POST /v1/conversations/{id}/messages":            `{"messages":[{"role":"user","content":"foreign"}]}`,
-		"POST /v1/conversations/{id}/sync":                `{"messages":[{"role":"user","content":"foreign"}]}`,
-		"POST /v1/conversations/{id}/replies/{reply}/end": `{"messages":[{"role":"assistant","content":"foreign"}]}`,
-		"POST /v1/conversations/{id}/markers": `{"summary":{"role":"user","content":"foreign"},` +
-			`"covers_to":2}`,
-		"PUT /v1/conversations/{id}/state/{key}": `{"text":"foreign"}`,
-		"PATCH /v1/conversations/{id}":           `{"settings":{"digest":"never"}}`,
-		"POST /v1/conversations/{id}/segments":   `{"text":"foreign"}`,
-	}
 	ids := map[string]string{
-		"{id}": "shared-name", "{run}": run, "{reply}": reply, "{key}": "todo",
-		"{name}": "INDEX.md", "{seq}": "1", "{marker}": "x",
+		"{id}": "shared-name", "{run}": run, "{reply}": reply, "{key}": "todo", "{name}": "INDEX.md",
 	}
-	hole := regexp.MustCompile(`\{\w+\}`)
 	walked := 0
-	for path, operations := range doc.Paths {
+	for path, operations := range documentedPaths(b) {
 		if !strings.Contains(path, "{") {
 			continue
 		}
 		for method := range operations {
 			method = strings.ToUpper(method)
-			body := bodies[method+" "+path]
-			if body == "" && method != "GET" {
-				body = "{}"
-			}
-			for _, unknown := range []bool{false, true} {
-				full := hole.ReplaceAllStringFunc(path, func(name string) string {
-					id, ok := ids[name]
-					if !ok {
-						t.Errorf("%s has %s: this test needs one of mine", path, name)
-					}
-					if unknown && (name == "{id}" || name == "{run}") {
-						id = "no-such-thing"
-					}
-					return url.PathEscape(id)
-				})
-				key := theirs
-				if unknown {
-					key = mine
-				}
-				p := b.send(method, full+query(path), body, "Authorization", "Bearer "+key).fails(404,
-					service.CodeNotFound)
-				if strings.Contains(p.Detail, "mine") {
-					t.Errorf("%s %s tells the owner: %s", method, full, p.Detail)
-				}
-			}
+			tryForeign(b.with(theirs), method, path, ids)
+			unknown := maps.Clone(ids)
+			unknown["{id}"], unknown["{run}"] = "no-such-thing", "no-such-thing"
+			tryForeign(b.with(mine), method, path, unknown)
 			walked++
 		}
 	}
@@ -205,6 +163,47 @@ func TestTenantsNeverMeet(t *testing.T) {
 	// The same id is theirs to use.
 	b.key = theirs
 	b.create("shared-name", "")
+}
+
+// documentedPaths are the paths of the document, with their operations by method.
+func documentedPaths(b *bench) map[string]map[string]any {
+	b.t.Helper()
+	var doc struct{ Paths map[string]map[string]any }
+	b.send("GET", "/openapi.json", "").into(&doc)
+	return doc.Paths
+}
+
+// foreignBodies are valid bodies of operations on a conversation. The others take {}.
+var foreignBodies = map[string]string{
+	"POST /v1/conversations/{id}/messages":            `{"messages":[{"role":"user","content":"foreign"}]}`,
+	"POST /v1/conversations/{id}/sync":                `{"messages":[{"role":"user","content":"foreign"}]}`,
+	"POST /v1/conversations/{id}/replies/{reply}/end": `{"messages":[{"role":"assistant","content":"foreign"}]}`,
+	"POST /v1/conversations/{id}/markers":             `{"summary":{"role":"user","content":"foreign"},"covers_to":2}`,
+	"PUT /v1/conversations/{id}/state/{key}":          `{"text":"foreign"}`,
+	"PATCH /v1/conversations/{id}":                    `{"settings":{"digest":"never"}}`,
+	"POST /v1/conversations/{id}/segments":            `{"text":"foreign"}`,
+}
+
+var pathParameter = regexp.MustCompile(`\{\w+\}`)
+
+// tryForeign calls an operation with ids that are not found, and checks that the answer says no more than that.
+func tryForeign(b *bench, method, path string, ids map[string]string) {
+	b.t.Helper()
+	body := foreignBodies[method+" "+path]
+	if body == "" && method != "GET" {
+		body = "{}"
+	}
+	full := pathParameter.ReplaceAllStringFunc(path, func(name string) string {
+		id, ok := ids[name]
+		if !ok {
+			b.t.Errorf("%s has %s: this test needs one of mine", path, name)
+		}
+		return url.PathEscape(id)
+	})
+	p := b.send(method, full+query(path), body).fails(404, service.CodeNotFound)
+	if strings.Contains(p.Detail, "mine") {
+		b.t.Errorf("%s %s names the owner: %s", method, full, p.Detail)
+	}
 }
 
 // query adds what an operation cannot do without.

@@ -269,25 +269,36 @@ func TestOneTrace(t *testing.T) {
 			if got := b.Vendor.Requests()[0].Header.Get("Traceparent"); !strings.Contains(got, trace) {
 				t.Errorf("the vendor got trace %q", got)
 			}
-			for _, s := range spans.GetSpans() {
-				for _, a := range s.Attributes {
-					if strings.Contains(a.Value.String(), "Request 0") {
-						t.Errorf("span %s holds text of the conversation in %s", s.Name, a.Key)
-					}
-				}
-			}
-			metrics := string(b.send("GET", "/metrics", "").is(200).body)
-			for _, line := range []string{
-				`precis_compaction_status_total{error_kind="",outcome="applied",stage="reassemble",summarizer="self"`,
-				`precis_compaction_stage_seconds_count{error_kind="",outcome="ok",stage="summarise"} 1`,
-				`precis_compaction_model_call_seconds_count{error_kind="",summarizer="self",vendor="anthropic"} 1`,
-				`precis_compaction_tokens_before_count{outcome="applied",summarizer="self"} 1`,
-				`http_server_request_duration_seconds_count{`, `temporal_`,
-			} {
-				if !strings.Contains(metrics, line) {
-					t.Errorf("the metrics have no line %s", line)
-				}
-			}
+			noTextIn(t, spans)
+			checkMetrics(t, string(b.send("GET", "/metrics", "").is(200).body))
 		})
+	}
+}
+
+// noTextIn checks that no span holds text of the conversation.
+func noTextIn(t *testing.T, spans *tracetest.InMemoryExporter) {
+	t.Helper()
+	for _, s := range spans.GetSpans() {
+		for _, a := range s.Attributes {
+			if strings.Contains(a.Value.String(), "Request 0") {
+				t.Errorf("span %s holds text of the conversation in %s", s.Name, a.Key)
+			}
+		}
+	}
+}
+
+// checkMetrics checks the series of one run that applied the summary of the agent's own model.
+func checkMetrics(t *testing.T, metrics string) {
+	t.Helper()
+	for _, line := range []string{
+		`precis_compaction_status_total{error_kind="",outcome="applied",stage="reassemble",summarizer="self"`,
+		`precis_compaction_stage_seconds_count{error_kind="",outcome="ok",stage="summarise"} 1`,
+		`precis_compaction_model_call_seconds_count{error_kind="",summarizer="self",vendor="anthropic"} 1`,
+		`precis_compaction_tokens_before_count{outcome="applied",summarizer="self"} 1`,
+		`http_server_request_duration_seconds_count{`, `temporal_`,
+	} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("the metrics have no line %s", line)
+		}
 	}
 }

@@ -12,73 +12,76 @@ import (
 )
 
 // What is wrong with a body is said with the place of it.
+// badRequest is a request that cannot be right. C in its path is a conversation.
+type badRequest struct {
+	name, method, path, body string
+	status                   int
+	location, says           string
+}
+
+var badRequests = []badRequest{
+	{"NoJSON", "POST", "/v1/conversations", `{"format":`, 400, "body", "byte 10"},
+	{"TwoValues", "POST", "/v1/conversations", `{} {}`, 400, "body", "byte"},
+	{
+		"Latin1", "POST", "C/messages", "{\"messages\":[{\"role\":\"user\",\"content\":\"caf\xe9\"}]}", 400,
+		"body", "UTF-8 at byte 42",
+	},
+	{"List", "POST", "/v1/conversations", `[]`, 422, "body", "object"},
+	{"Empty", "POST", "/v1/conversations", ``, 422, "body", "format"},
+	{"Blank", "POST", "/v1/conversations", "          ", 422, "body", "format"},
+	{
+		"WrongType", "POST", "/v1/conversations", `{"format":7,"model":{"vendor":"a","name":"b"}}`, 422,
+		"body.format", "string",
+	},
+	{
+		"Nested", "POST", "/v1/conversations",
+		`{"format":"anthropic","model":{"vendor":"a","name":"b","context_window":-1}}`, 422,
+		"body.model.context_window", ">= 0",
+	},
+	{
+		"Unknown", "POST", "/v1/conversations",
+		`{"format":"anthropic","model":{"vendor":"a","name":"b"},"modle":1}`, 422, "body.modle", "unexpected",
+	},
+	{
+		"Case", "POST", "/v1/conversations",
+		`{"Format":"anthropic","format":"anthropic","model":{"vendor":"a","name":"b"}}`, 422, "body.Format",
+		"unexpected",
+	},
+	{
+		"NullWhereNeeded", "POST", "/v1/conversations", `{"format":null,"model":{"vendor":"a","name":"b"}}`, 422,
+		"body.format", "string",
+	},
+	{
+		"Settings", "POST", "/v1/conversations",
+		`{"format":"anthropic","model":{"vendor":"a","name":"b"},"settings":[1]}`, 422, "body.settings", "object",
+	},
+	{"InAList", "POST", "C/messages", `{"messages":[],"meta":[{},{"id":7}]}`, 422, "body.meta[1].id", "string"},
+	{"NotAList", "POST", "C/messages", `{"messages":{}}`, 422, "body.messages", "array"},
+	{"BigNumber", "POST", "C/messages", `{"messages":[],"if_seq":1e30}`, 422, "body.if_seq", "number"},
+	{"Fraction", "POST", "C/messages", `{"messages":[],"if_seq":1.5}`, 422, "body.if_seq", "integer"},
+	{"HalfAPair", "POST", "C/compactions", `{"focus":"a\ud800b"}`, 422, "body.focus", "surrogate"},
+	{"HalfAPairLow", "PUT", "C/state/todo", `{"text":"\udc00"}`, 422, "body.text", "surrogate"},
+	{"Query", "GET", "C/messages?limit=0", ``, 422, "query.limit", ">= 1"},
+	{"QueryNumber", "GET", "C/messages?after=x", ``, 422, "query.after", "integer"},
+	{"QueryKind", "GET", "/v1/runs?error_kind=overflow", ``, 422, "query.error_kind", "input_tokens_exceeded"},
+	{"QueryTime", "GET", "/v1/runs?since=yesterday", ``, 422, "query.since", ""},
+	{"QueryEnum", "GET", "/v1/usage?group_by=week", ``, 422, "query.group_by", "tenant"},
+	{"Include", "GET", "/v1/runs/x?include=everything", ``, 422, "query.include", "everything"},
+	{"LastEvent", "GET", "C/events?after=-1", ``, 422, "query.after", ">= 0"},
+}
+
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, options{})
 	c := b.create("c", "")
-	big := strings.Repeat(" ", 10)
-	for _, tt := range []struct {
-		name, method, path, body string
-		status                   int
-		location, says           string
-	}{
-		{"NoJSON", "POST", "/v1/conversations", `{"format":`, 400, "body", "byte 10"},
-		{"TwoValues", "POST", "/v1/conversations", `{} {}`, 400, "body", "byte"},
-		{
-			"Latin1", "POST", c + "/messages", "{\"messages\":[{\"role\":\"user\",\"content\":\"caf\xe9\"}]}", 400,
-			"body", "UTF-8 at byte 42",
-		},
-		{"List", "POST", "/v1/conversations", `[]`, 422, "body", "object"},
-		{"Empty", "POST", "/v1/conversations", ``, 422, "body", "format"},
-		{"Blank", "POST", "/v1/conversations", big, 422, "body", "format"},
-		{
-			"WrongType", "POST", "/v1/conversations", `{"format":7,"model":{"vendor":"a","name":"b"}}`, 422,
-			"body.format", "string",
-		},
-		{
-			"Nested", "POST", "/v1/conversations",
-			`{"format":"anthropic","model":{"vendor":"a","name":"b","context_window":-1}}`, 422,
-			"body.model.context_window", ">= 0",
-		},
-		{
-			"Unknown", "POST", "/v1/conversations",
-			`{"format":"anthropic","model":{"vendor":"a","name":"b"},"modle":1}`, 422, "body.modle", "unexpected",
-		},
-		{
-			"Case", "POST", "/v1/conversations",
-			`{"Format":"anthropic","format":"anthropic","model":{"vendor":"a","name":"b"}}`, 422, "body.Format",
-			"unexpected",
-		},
-		{
-			"NullWhereNeeded", "POST", "/v1/conversations", `{"format":null,"model":{"vendor":"a","name":"b"}}`, 422,
-			"body.format", "string",
-		},
-		{
-			"Settings", "POST", "/v1/conversations",
-			`{"format":"anthropic","model":{"vendor":"a","name":"b"},"settings":[1]}`, 422, "body.settings", "object",
-		},
-		{"InAList", "POST", c + "/messages", `{"messages":[],"meta":[{},{"id":7}]}`, 422, "body.meta[1].id", "string"},
-		{"NotAList", "POST", c + "/messages", `{"messages":{}}`, 422, "body.messages", "array"},
-		{"BigNumber", "POST", c + "/messages", `{"messages":[],"if_seq":1e30}`, 422, "body.if_seq", "number"},
-		{"Fraction", "POST", c + "/messages", `{"messages":[],"if_seq":1.5}`, 422, "body.if_seq", "integer"},
-		{"HalfAPair", "POST", c + "/compactions", `{"focus":"a\ud800b"}`, 422, "body.focus", "surrogate"},
-		{"HalfAPairLow", "PUT", c + "/state/todo", `{"text":"\udc00"}`, 422, "body.text", "surrogate"},
-		{"Query", "GET", c + "/messages?limit=0", ``, 422, "query.limit", ">= 1"},
-		{"QueryNumber", "GET", c + "/messages?after=x", ``, 422, "query.after", "integer"},
-		{"QueryKind", "GET", "/v1/runs?error_kind=overflow", ``, 422, "query.error_kind", "input_tokens_exceeded"},
-		{"QueryTime", "GET", "/v1/runs?since=yesterday", ``, 422, "query.since", ""},
-		{"QueryEnum", "GET", "/v1/usage?group_by=week", ``, 422, "query.group_by", "tenant"},
-		{"Include", "GET", "/v1/runs/x?include=everything", ``, 422, "query.include", "everything"},
-		{"LastEvent", "GET", c + "/events?after=-1", ``, 422, "query.after", ">= 0"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	for _, test := range badRequests {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			b := b.on(t)
-			r := b.send(tt.method, tt.path, tt.body)
-			p := r.fails(tt.status, service.CodeInvalid)
-			p.names(t, tt.location)
-			if !strings.Contains(p.Detail, tt.says) {
-				t.Errorf("detail %q does not say %q", p.Detail, tt.says)
+			r := b.on(t).send(test.method, strings.Replace(test.path, "C", c, 1), test.body)
+			p := r.fails(test.status, service.CodeInvalid)
+			p.names(t, test.location)
+			if !strings.Contains(p.Detail, test.says) {
+				t.Errorf("detail %q does not say %q", p.Detail, test.says)
 			}
 			if len(r.body) > 2000 {
 				t.Errorf("the answer has %d bytes: it must not hold the request", len(r.body))

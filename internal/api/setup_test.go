@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"precis/internal/api/wire"
@@ -102,6 +103,13 @@ func (b *bench) serve() {
 func (b *bench) on(t *testing.T) *bench {
 	other := *b
 	other.t = t
+	return &other
+}
+
+// with is the bench with another API key.
+func (b *bench) with(key string) *bench {
+	other := *b
+	other.key = key
 	return &other
 }
 
@@ -292,6 +300,39 @@ func (r reply) get(path ...any) string {
 		r.t.Fatal(err)
 	}
 	return string(out)
+}
+
+// fields are values of a JSON body by their paths, such as "messages.0.seq".
+type fields map[string]string
+
+// has checks values of the body.
+func (r reply) has(want fields) reply {
+	r.t.Helper()
+	got := fields{}
+	for path := range want {
+		var steps []any
+		for step := range strings.SplitSeq(path, ".") {
+			if n, err := strconv.Atoi(step); err == nil {
+				steps = append(steps, n)
+			} else {
+				steps = append(steps, step)
+			}
+		}
+		got[path] = r.get(steps...)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		r.t.Errorf("the answer is %s (-want +got):\n%s", r.body, diff)
+	}
+	return r
+}
+
+// holds checks that a value of the body contains a text.
+func (r reply) holds(text string, path ...any) reply {
+	r.t.Helper()
+	if got := r.get(path...); !strings.Contains(got, text) {
+		r.t.Errorf("%v is %s, want it to contain %q", path, got, text)
+	}
+	return r
 }
 
 // quote gives a JSON string.

@@ -9,8 +9,8 @@ import (
 	"precis/pipeline"
 )
 
-// field is the name of an argument for the path of a field.
-func field(path string) string {
+// argument returns the name of a tool's argument for the path of a field of the service.
+func argument(path string) string {
 	if name, ok := strings.CutPrefix(path, "query."); ok {
 		if name == "q" {
 			return "query"
@@ -20,13 +20,14 @@ func field(path string) string {
 	return path
 }
 
+// foundText returns the answer of search_transcript.
 func foundText(f wire.MemoryFound, query string) string {
 	if len(f.Hits) == 0 {
-		return "Nothing fits " + pipeline.Quote(fmt.Sprintf("%q", query), 300) + ". Fewer or other words may."
+		return "Nothing matches " + pipeline.Quote(fmt.Sprintf("%q", query), 300) + ". Try fewer or other words."
 	}
 	var b strings.Builder
 	if f.Match != "words" {
-		b.WriteString("No whole word fits; these hold it inside of words, newest first.\n\n")
+		b.WriteString("No whole word matches. These are matches inside of words, newest first.\n\n")
 	}
 	for _, h := range f.Hits {
 		switch {
@@ -50,15 +51,17 @@ func foundText(f wire.MemoryFound, query string) string {
 	return b.String()
 }
 
+// more says how to read the next page.
 func more(b *strings.Builder, cursor string) {
 	if cursor != "" {
-		fmt.Fprintf(b, "\nThere are more: call again with cursor %q.\n", cursor)
+		fmt.Fprintf(b, "\nMore follow: call again with cursor %q.\n", cursor)
 	}
 }
 
+// listText returns the answer of list_segments.
 func listText(page wire.Segments) string {
 	if len(page.Segments) == 0 {
-		return "Nothing was compacted or noted in this conversation yet: all of it is in the context."
+		return "This conversation has no segments and no notes yet: all of it is in the context."
 	}
 	var b strings.Builder
 	for _, e := range page.Segments {
@@ -70,6 +73,7 @@ func listText(page wire.Segments) string {
 	return b.String()
 }
 
+// pageText returns the answer of read_messages.
 func pageText(p memory.Page) string {
 	if p.Next == nil {
 		return p.Text
@@ -78,21 +82,23 @@ func pageText(p memory.Page) string {
 	if p.Next.Offset > 0 {
 		next += fmt.Sprintf(" and offset %d", p.Next.Offset)
 	}
-	return p.Text + fmt.Sprintf("[It goes on: call again with %s. The last message is %d.]\n", next, p.Head)
+	return p.Text + fmt.Sprintf("[More follows: call again with %s. The last message is %d.]\n", next, p.Head)
 }
 
+// summaryText returns the answer of last_summary.
 func summaryText(s memory.Summary) string {
-	what := fmt.Sprintf("Messages 1 to %d are summarised (compaction %s, %s).", s.CoversTo, s.Marker,
+	what := fmt.Sprintf("Messages 1 to %d are summarized (compaction %s, %s).", s.CoversTo, s.Marker,
 		s.Applied.Format("2006-01-02 15:04 UTC"))
 	if s.Text == "" {
-		return what + " The summary can be read by its vendor alone."
+		return what + " Only its vendor can read the summary."
 	}
 	return what + "\n\n" + s.Text
 }
 
+// noteText returns the answer of add_note.
 func noteText(e wire.MemoryEntry, created bool) string {
 	if created {
-		return fmt.Sprintf("The note is kept as %s.", e.Name)
+		return fmt.Sprintf("The note was saved as %s.", e.Name)
 	}
-	return fmt.Sprintf("The note %s holds this text now.", e.Name)
+	return fmt.Sprintf("The note %s now has this text.", e.Name)
 }

@@ -18,41 +18,43 @@ var (
 	readOnly = &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no}
 )
 
-// The tools.
+// The tools, as clients list them.
 var (
 	toolSearch = sdk.Tool{
 		Name: "search_transcript", Annotations: readOnly, Title: "Search what was said",
-		Description: `Finds messages and notes of the conversation, also those that a summary replaced. All words ` +
-			`of the query must be there; "words in a row" in double quotes, OR between alternatives, -word for ` +
-			`what must not be there. File paths, identifiers, numbers and text in any language are found as they stand.`,
+		Description: `Finds messages and notes of the conversation, also messages that a summary replaced. All words ` +
+			`of the query must match; "a phrase" in double quotes, OR between alternatives, -word for a word that ` +
+			`must not match. File paths, identifiers, numbers and text in any language match as written.`,
 	}
 	toolList = sdk.Tool{
 		Name: "list_segments", Annotations: readOnly, Title: "List what was compacted",
-		Description: "Lists the segments that hold what summaries replaced, with their messages, times, first " +
-			"request and files, and the notes.",
+		Description: "Lists the segments, which hold the messages that summaries replaced, with their message " +
+			"numbers, times, " +
+			"first request and files; and the notes.",
 	}
 	toolSegment = sdk.Tool{
 		Name: "read_segment", Annotations: readOnly, Title: "Read a segment or a note",
-		Description: "Reads one entry of list_segments by its name: up to 64 KB of messages as they were said, a " +
+		Description: "Reads one entry of list_segments by its name: up to 64 KB of messages word for word, a " +
 			"note, or INDEX.md.",
 	}
 	toolMessages = sdk.Tool{
 		Name: "read_messages", Annotations: readOnly, Title: "Read messages",
-		Description: "Reads messages by their numbers, as they were said. What does not fit is on the next page, " +
-			"also the rest of a long message: the answer says how to go on.",
+		Description: "Reads messages by their numbers, word for word. What does not fit is on the next page, " +
+			"also the rest of a long message: the answer says how to read it.",
 	}
 	toolSummary = sdk.Tool{
 		Name: "last_summary", Annotations: readOnly, Title: "Read the summary",
-		Description: "Gives the summary that stands for the older part of the conversation, and which messages it " +
-			"stands for.",
+		Description: "Returns the summary that stands for the older part of the conversation, and which messages it " +
+			"covers.",
 	}
 	toolNote = sdk.Tool{
 		Name: "add_note", Annotations: &sdk.ToolAnnotations{DestructiveHint: &no, OpenWorldHint: &no},
-		Title: "Leave a note", Description: "Writes a note beside the segments: it outlives every compaction, and " +
-			"search_transcript finds it. It changes nothing in the context.",
+		Title: "Leave a note", Description: "Writes a note that survives every compaction and that " +
+			"search_transcript finds. The context does not change.",
 	}
 )
 
+// target names the conversation of a call, on a server that is not bound to one.
 type target struct {
 	Conversation string `json:"conversation,omitempty" jsonschema:"Id of the conversation."`
 }
@@ -60,8 +62,8 @@ type target struct {
 type searchInput struct {
 	target
 	Query  string `json:"query" jsonschema:"What to look for."`
-	Limit  int    `json:"limit,omitempty" jsonschema:"Most hits, 1 to 100. Without it 20."`
-	Cursor string `json:"cursor,omitempty" jsonschema:"As the page before says, for the next one."`
+	Limit  int    `json:"limit,omitempty" jsonschema:"Maximum number of hits, 1 to 100. Default 20."`
+	Cursor string `json:"cursor,omitempty" jsonschema:"Cursor of the next page, from the previous answer."`
 }
 
 func (t tools) search(ctx context.Context, in searchInput) (string, error) {
@@ -74,7 +76,7 @@ func (t tools) search(ctx context.Context, in searchInput) (string, error) {
 
 type listInput struct {
 	target
-	Cursor string `json:"cursor,omitempty" jsonschema:"As the page before says, for the next one."`
+	Cursor string `json:"cursor,omitempty" jsonschema:"Cursor of the next page, from the previous answer."`
 }
 
 func (t tools) list(ctx context.Context, in listInput) (string, error) {
@@ -87,7 +89,7 @@ func (t tools) list(ctx context.Context, in listInput) (string, error) {
 
 type segmentInput struct {
 	target
-	Name string `json:"name" jsonschema:"Such as segment_0001.md, INDEX.md, or a note's name."`
+	Name string `json:"name" jsonschema:"segment_0001.md, INDEX.md, or the name of a note."`
 }
 
 func (t tools) segment(ctx context.Context, in segmentInput) (string, error) {
@@ -98,17 +100,20 @@ func (t tools) segment(ctx context.Context, in segmentInput) (string, error) {
 type messagesInput struct {
 	target
 	From     int64 `json:"from" jsonschema:"Number of the first message, from 1."`
-	To       int64 `json:"to,omitempty" jsonschema:"Number of the last message. Without it as many as fit."`
-	Offset   int   `json:"offset,omitempty" jsonschema:"Byte of the first message's text to begin at, as a page or a hit of a search says."`
-	MaxBytes int   `json:"max_bytes,omitempty" jsonschema:"Most text of the answer, up to 65536. Without it 16384."`
+	To       int64 `json:"to,omitempty" jsonschema:"Number of the last message. Default: as many as fit."`
+	Offset   int   `json:"offset,omitempty" jsonschema:"Byte of the first message's text to begin at, from a previous answer."`
+	MaxBytes int   `json:"max_bytes,omitempty" jsonschema:"Maximum size of the answer, up to 65536. Default 16384."`
 }
 
 func (t tools) messages(ctx context.Context, in messagesInput) (string, error) {
 	switch {
 	case in.From < 1:
-		return "", &service.Error{Code: service.CodeInvalid, Field: "from", Detail: "messages are numbered from 1"}
+		return "", &service.Error{
+			Code: service.CodeInvalid, Field: "from",
+			Detail: "is below 1: messages are numbered from 1",
+		}
 	case in.Offset < 0 || in.MaxBytes < 0 || in.To < 0:
-		return "", &service.Error{Code: service.CodeInvalid, Detail: "to, offset and max_bytes are not negative"}
+		return "", &service.Error{Code: service.CodeInvalid, Detail: "to, offset and max_bytes must not be negative"}
 	case in.MaxBytes > 0 && in.MaxBytes < 1024:
 		in.MaxBytes = 1024
 	}
@@ -133,8 +138,8 @@ func (t tools) summary(ctx context.Context, in summaryInput) (string, error) {
 type noteInput struct {
 	target
 	Text    string `json:"text" jsonschema:"The note, at most 256 KB."`
-	Name    string `json:"name,omitempty" jsonschema:"Letters, digits, dot, _ and -. Without one it is the next note_0001.md."`
-	Replace bool   `json:"replace,omitempty" jsonschema:"Take the place of a note of that name."`
+	Name    string `json:"name,omitempty" jsonschema:"Letters, digits, dot, _ and -. Default: the next free name, such as note_0001.md."`
+	Replace bool   `json:"replace,omitempty" jsonschema:"Replace an existing note of that name."`
 }
 
 func (t tools) note(ctx context.Context, in noteInput) (string, error) {
