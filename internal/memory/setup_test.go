@@ -16,6 +16,7 @@ import (
 	"precis/internal/store/conversations"
 	"precis/internal/store/markers"
 	"precis/internal/store/schema"
+	"precis/internal/store/segments"
 	"precis/internal/testkit/stacktest"
 	"precis/pipeline/transcript"
 )
@@ -135,4 +136,12 @@ func list(t testing.TB, m memory.Memory, ref store.ConversationRef) []wire.Memor
 		t.Fatal(err)
 	}
 	return entries
+}
+
+// note writes a note.
+func note(t testing.TB, m memory.Memory, ref store.ConversationRef, n segments.NewNote) {
+	t.Helper()
+	if _, _, err := m.Store.Segments.PutNote(t.Context(), ref, n); err != nil {
+		t.Fatal(err)
+	}
 }
