@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// begin notes which operation a request is for.
+// begin records the operation of a request, and refuses a request that does not accept JSON.
 func (s *Server) begin(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	q := requestOf(r.Context())
@@ -18,13 +18,13 @@ func (s *Server) begin(ctx huma.Context, next func(huma.Context)) {
 		q.trace = span.TraceID().String()
 	}
 	if accept := r.Header.Get("Accept"); !acceptable(accept, ctx.Operation()) {
-		problem(codeNotAcceptable, "answers are application/json, Accept is %q", accept).write(w, r)
+		problem(codeNotAcceptable, "answers are application/json, but Accept is %q", accept).write(w, r)
 		return
 	}
 	next(ctx)
 }
 
-// acceptable is generous: whoever lists JSON, or anything, or nothing, takes JSON, and its problem documents with it.
+// acceptable reports whether an Accept header allows JSON: it lists JSON, a wildcard, or nothing.
 func acceptable(accept string, op *huma.Operation) bool {
 	if accept == "" || traitsOf(op).stream {
 		return true
@@ -39,7 +39,7 @@ func acceptable(accept string, op *huma.Operation) bool {
 	return false
 }
 
-// with goes on with another request or writer.
+// with returns ctx with another request and writer.
 func with(ctx huma.Context, r *http.Request, w http.ResponseWriter) huma.Context {
 	return humago.NewContext(ctx.Operation(), r, w)
 }

@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// writePatience is how long a client may take for one piece of an answer.
-	writePatience = 30 * time.Second
-	writePiece    = 256 << 10
+	// writeTimeout is how long a client may take to receive one piece of an answer.
+	writeTimeout = 30 * time.Second
+	writePiece   = 256 << 10
 )
 
-// answer counts what is written, in pieces each of which has its time: a client that reads slowly is served, one that
-// reads nothing is let go.
+// answer counts what is written. It writes in pieces, each with a timeout: a client that reads slowly gets the whole
+// answer, and the connection of a client that reads nothing is closed.
 type answer struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -23,7 +23,7 @@ type answer struct {
 // Unwrap is for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// WriteHeader notes the status.
+// WriteHeader records the status.
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
@@ -31,15 +31,15 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes in pieces.
+// Write writes b in pieces.
 func (a *answer) Write(b []byte) (int, error) {
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
 	written := 0
 	for {
-		// Not every writer has deadlines: those of tests do not.
-		_ = a.control.SetWriteDeadline(time.Now().Add(writePatience))
+		// Writers of tests have no deadlines.
+		_ = a.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 		n, err := a.ResponseWriter.Write(b[written:min(written+writePiece, len(b))])
 		written += n
 		a.bytes += int64(n)

@@ -14,7 +14,7 @@ import (
 	"precis/internal/store"
 )
 
-// authenticate finds out whose request it is.
+// authenticate finds the tenant of a request.
 func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	if traitsOf(ctx.Operation()).public {
@@ -28,8 +28,8 @@ func (s *Server) authenticate(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// identify sets the request's tenant, by its key. Keys are looked up with every request, so that one that is taken back
-// is useless at once.
+// identify sets the request's tenant by its API key. The key is looked up for every request, so that a revoked key
+// stops working at once.
 func (s *Server) identify(r *http.Request, q *request) *Problem {
 	secret, given := bearer(r)
 	if given {
@@ -53,11 +53,11 @@ func (s *Server) identify(r *http.Request, q *request) *Problem {
 	}
 	if given {
 		return problem(codeUnauthorized,
-			"the API key is unknown or has been revoked: `precis keys list` shows those that work").at(
+			"the API key is unknown or has been revoked: `precis keys list` shows the valid ones").at(
 			"header.Authorization")
 	}
 	return problem(codeUnauthorized,
-		"an API key is needed: send `Authorization: Bearer KEY`; `precis keys create` makes one").at(
+		"an API key is required: send `Authorization: Bearer KEY`; `precis keys create` makes one").at(
 		"header.Authorization")
 }
 
@@ -70,18 +70,19 @@ func bearer(r *http.Request) (string, bool) {
 	return strings.TrimSpace(secret), true
 }
 
-// crossOrigin refuses what a page of another site would have a browser send.
+// crossOrigin refuses requests that a page of another site makes a browser send.
 var crossOrigin = http.NewCrossOriginProtection()
 
-// open lets a request in without a key. Whoever is on this machine may do everything; a web page that is open in a
-// browser on it may not: it neither has one of our own names in its address nor comes from us.
+// open allows a request without a key. Programs on this machine may do everything. A web page in a browser on this
+// machine may not: its Host is not a loopback name, or its origin is another site.
 func (s *Server) open(r *http.Request, q *request) *Problem {
 	if !loopbackHost(r.Host) {
-		return problem(service.CodeForbidden, "without API keys only requests for localhost are served, not for %q",
+		return problem(service.CodeForbidden,
+			"without API keys the server accepts only requests to localhost, not to %q",
 			r.Host)
 	}
 	if err := crossOrigin.Check(r); err != nil {
-		return problem(service.CodeForbidden, "without API keys no requests from other sites are served")
+		return problem(service.CodeForbidden, "without API keys the server accepts no requests from other sites")
 	}
 	q.tenant, q.trusted = store.DefaultTenant, true
 	return nil

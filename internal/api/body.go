@@ -15,7 +15,7 @@ import (
 	"precis/internal/service"
 )
 
-// readBody reads the whole body, so that what follows has it at hand, and sees to its size, form and time.
+// readBody reads the whole body into the request, with limits on its size and time, and checks its media type.
 func (s *Server) readBody(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	if r.Method == http.MethodGet || r.Body == nil {
@@ -34,19 +34,20 @@ func (s *Server) readBody(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// wholeBody reads a body that is within a limit and comes in time.
+// wholeBody reads a body of at most most bytes before the request's timeout.
 func (s *Server) wholeBody(r *http.Request, w http.ResponseWriter, most int64) ([]byte, *Problem) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(s.timeout()))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-	// A deadline that passes later would look as if the client had gone.
+	// A deadline that passed later would look like a client that disconnected.
 	_ = control.SetReadDeadline(time.Time{})
 	var tooLarge *http.MaxBytesError
 	var timeout net.Error
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, problem(service.CodeTooLarge,
-			"the body is larger than %d bytes (http.max_body_bytes): send fewer messages at once", tooLarge.Limit)
+			"the body is larger than %d bytes (http.max_body_bytes): send fewer messages in one request",
+			tooLarge.Limit)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		p := problem(codeTimeout, "the body did not arrive within %s", s.timeout())
 		p.Status = http.StatusRequestTimeout
@@ -62,7 +63,7 @@ func bodyProblem(r *http.Request, body []byte) *Problem {
 		return nil
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return problem(codeMediaType, "Content-Encoding is %q: bodies are taken as they are, not compressed",
+		return problem(codeMediaType, "Content-Encoding is %q: send the body uncompressed",
 			encoding).at("header.Content-Encoding")
 	}
 	given := r.Header.Get("Content-Type")

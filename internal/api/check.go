@@ -10,16 +10,16 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// checker decodes a body as far as its schema looks into it.
+// checker decodes a body as far as its schema describes it.
 type checker struct {
 	registry huma.Registry
 	errs     []error
 }
 
-// unseen stands for a value that no schema describes.
+// unseen is the value of what no schema describes.
 type unseen struct{}
 
-// parse gives what huma.Validate takes. data is valid JSON.
+// parse decodes data, which is valid JSON, for huma.Validate.
 func (c *checker) parse(s *huma.Schema, data []byte, path string) any {
 	for s.Ref != "" {
 		s = c.registry.SchemaFromRef(s.Ref)
@@ -50,7 +50,7 @@ func (c *checker) parse(s *huma.Schema, data []byte, path string) any {
 	if text, ok := v.(string); ok && strings.ContainsRune(text, utf8.RuneError) && loneSurrogate(data) {
 		c.errs = append(c.errs, &huma.ErrorDetail{
 			Location: path,
-			Message:  `holds half of a surrogate pair (\ud800 to \udfff alone), which is no character`,
+			Message:  `contains half of a surrogate pair (\ud800 to \udfff alone), which is not a character`,
 		})
 	}
 	return v
@@ -69,7 +69,7 @@ func (c *checker) parseObject(s *huma.Schema, data []byte, path string) any {
 		case property == nil:
 			out[key] = unseen{}
 		case string(value) == "null" && typed(c.registry, property) && !required(s, key):
-			// Many clients write null for what they leave out.
+			// Many clients write null for a field that they could leave out.
 		default:
 			out[key] = c.parse(property, value, path+"."+key)
 		}

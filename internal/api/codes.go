@@ -6,7 +6,7 @@ import (
 	"precis/internal/service"
 )
 
-// The codes that the API has beside those of the service.
+// The problem codes of the API beside those of the service.
 const (
 	codeUnauthorized     service.Code = "unauthorized"
 	codeRateLimited      service.Code = "rate_limited"
@@ -19,66 +19,65 @@ const (
 	codeKeyLost          service.Code = "idempotency_answer_lost"
 )
 
-// codes are all there are, with their status and what they mean: for the status line, and for the documentation.
+// codes are all problem codes with their HTTP status and their documentation.
 var codes = []struct {
 	code   service.Code
 	status int
 	about  string
 }{
-	{service.CodeInvalid, http.StatusUnprocessableEntity, "The request cannot be right, whatever the state; " +
-		"`errors` names the fields at fault. The status is 400 when the body is no JSON."},
-	{codeUnauthorized, http.StatusUnauthorized, "No API key was given, or none that works."},
+	{service.CodeInvalid, http.StatusUnprocessableEntity, "The request is invalid, whatever the state; " +
+		"`errors` names the fields at fault. The status is 400 when the body is not JSON."},
+	{codeUnauthorized, http.StatusUnauthorized, "The API key is missing or not valid."},
 	{
 		service.CodeForbidden, http.StatusForbidden,
-		"The key may not do this; or there are no keys and the request comes from another site than this machine's " +
-			"own.",
+		"The key may not do this. Or there are no keys, and the request is from another site.",
 	},
-	{service.CodeNotFound, http.StatusNotFound, "There is no such thing, or it is another tenant's."},
+	{service.CodeNotFound, http.StatusNotFound, "It does not exist, or belongs to another tenant."},
 	{
 		codeMethodNotAllowed, http.StatusMethodNotAllowed,
-		"The path is there, the method is not; the header `Allow` has those that are.",
+		"The path does not have this method; the header `Allow` lists the methods that it has.",
 	},
 	{codeNotAcceptable, http.StatusNotAcceptable, "`Accept` asks for something other than JSON."},
 	{
 		service.CodeReplyOpen, http.StatusConflict,
-		"The agent's model is generating: end the reply, or wait for its lease to expire.",
+		"The agent's model is generating a reply: end the reply, or wait for its lease to expire.",
 	},
 	{
 		service.CodeReplyEnded, http.StatusConflict,
-		"The reply has been ended before; what came with this end would be stored twice.",
+		"The reply was already ended. The messages of this request would be stored twice.",
 	},
-	{service.CodeRunActive, http.StatusConflict, "A compaction of the conversation has not ended."},
-	{service.CodeStale, http.StatusConflict, "What the caller believes of the conversation is not what it holds."},
-	{service.CodeNothingToUndo, http.StatusConflict, "No compaction counts: the context is the full history already."},
+	{service.CodeRunActive, http.StatusConflict, "A run of the conversation has not ended."},
+	{service.CodeStale, http.StatusConflict, "The conversation has changed since the caller last read it."},
+	{service.CodeNothingToUndo, http.StatusConflict, "No compaction is in effect: the context is the full history."},
 	{
 		service.CodeConflict, http.StatusConflict,
-		"What is there contradicts what was asked, in the way that `detail` tells.",
+		"The request contradicts what is stored; `detail` says how.",
 	},
-	{codeKeyBusy, http.StatusConflict, "A request with this idempotency key is under way: try again in a moment."},
-	{codeKeyLost, http.StatusConflict, "The earlier request with this idempotency key took effect and its answer " +
-		"was lost: read what is there before you send it again, with another key."},
+	{codeKeyBusy, http.StatusConflict, "A request with this idempotency key is in progress: try again in a moment."},
+	{codeKeyLost, http.StatusConflict, "The earlier request with this idempotency key took effect, and its answer " +
+		"was lost: read the current state before you send the request again, with another key."},
 	{
 		service.CodeTooLarge, http.StatusRequestEntityTooLarge,
-		"The body, or one message in it, is larger than what is taken.",
+		"The body, or one message in it, is too large.",
 	},
-	{codeMediaType, http.StatusUnsupportedMediaType, "The body is not declared as `application/json`."},
+	{codeMediaType, http.StatusUnsupportedMediaType, "The body's media type is not `application/json`."},
 	{
 		codeKeyReused, http.StatusUnprocessableEntity,
 		"The idempotency key was used with another request less than a day ago.",
 	},
-	{codeRateLimited, http.StatusTooManyRequests, "The tenant has sent too many requests, or has too many open; " +
+	{codeRateLimited, http.StatusTooManyRequests, "The tenant sends too many requests, or has too many in progress; " +
 		"the header `Retry-After` says how many seconds to wait."},
 	{
 		service.CodeInternal, http.StatusInternalServerError,
-		"A fault of precis. The log has the reason under the request's id.",
+		"An internal error of precis. The log has the reason under the request's id.",
 	},
 	{
 		service.CodeUnavailable, http.StatusServiceUnavailable,
-		"The database or Temporal cannot be reached, or the server is stopping: the same request may pass later.",
+		"The database or Temporal is not reachable, or the server is stopping: try again later.",
 	},
 	{
 		codeTimeout, http.StatusGatewayTimeout,
-		"The request took longer than the server works on one. What it began may still take effect.",
+		"The request took longer than the server allows. It may still take effect.",
 	},
 }
 

@@ -26,27 +26,28 @@ type listCompactionsOutput struct{ Body wire.CompactionList }
 func (s *Server) compactions() {
 	register(s, huma.Operation{
 		OperationID: "compact", Method: http.MethodPost, Path: "/v1/conversations/{id}/compactions",
-		Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK, Summary: "Compact by hand",
-		Description: "Whatever the numbers. 202 with the run that goes on, or 200 when it ended within the wait. " +
-			"While one of the conversation is under way it gives that one. Nothing is deleted.",
+		Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK, Summary: "Compact manually",
+		Description: "Whatever the size of the context. 202 with the run while it is in progress, or 200 if it " +
+			"ended within the wait. " +
+			"If a run of the conversation is in progress, the answer is that run. Nothing is deleted.",
 	}, traits{waits: true, also: http.StatusAccepted, codes: []service.Code{service.CodeReplyOpen}}, s.compact)
 	register(s, huma.Operation{
 		OperationID: "list-compactions", Method: http.MethodGet, Path: "/v1/conversations/{id}/compactions",
-		Tags: []string{tagCompactions}, Summary: "The timeline of compactions",
+		Tags: []string{tagCompactions}, Summary: "List compactions",
 		Description: "Newest first: runs of precis, and compactions that the agent's own runtime did.",
 	}, traits{}, s.listCompactions)
 	register(s, huma.Operation{
 		OperationID: "report-marker", Method: http.MethodPost, Path: "/v1/conversations/{id}/markers",
 		Tags: []string{tagCompactions}, DefaultStatus: http.StatusCreated,
 		Summary: "Report a compaction that the agent's own runtime did",
-		Description: "It counts from then on, beside those of precis, and can be undone. It takes a trusted key " +
-			"(`precis keys create --trusted`): a forged summary would hide the history.",
+		Description: "It takes effect like a compaction of precis, and can be undone. It needs a trusted key " +
+			"(`precis keys create --trusted`): a forged summary could hide the history.",
 	}, traits{codes: []service.Code{service.CodeConflict}}, s.reportMarker)
 	register(s, huma.Operation{
 		OperationID: "undo", Method: http.MethodDelete, Path: "/v1/conversations/{id}/marker",
 		Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK, Summary: "Undo the newest compaction",
-		Description: "The context is what it was before it, and what came since. Again goes back one more, down " +
-			"to the full history. No automatic compaction starts until the next user message.",
+		Description: "The context is what it was before, with the messages since. Repeated, it undoes one more, down " +
+			"to the full history. No automatic compaction starts before the next user message.",
 	}, traits{codes: []service.Code{service.CodeNothingToUndo}}, s.undo)
 }
 

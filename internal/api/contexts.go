@@ -10,10 +10,10 @@ import (
 	"precis/internal/service"
 )
 
-// ContextQuery says how a context is wanted.
+// ContextQuery is part of the input of the operations that return a context.
 type ContextQuery struct {
-	Format         string `query:"format" doc:"Format of the messages; left out: the conversation's own."`
-	MaxInputTokens int    `query:"max_input_tokens" minimum:"0" doc:"Most tokens of the whole request, in the place of the setting: beyond it the oldest turns are left out."`
+	Format         string `query:"format" doc:"Format of the messages. Left out: the conversation's own."`
+	MaxInputTokens int    `query:"max_input_tokens" minimum:"0" doc:"Maximum size of the whole request in tokens, instead of the setting. The oldest turns that do not fit are left out."`
 }
 
 func (c ContextQuery) service() service.ContextRequest {
@@ -30,8 +30,8 @@ type contextOutput struct{ Body wire.Context }
 func (s *Server) contexts() {
 	register(s, huma.Operation{
 		OperationID: "get-context", Method: http.MethodGet, Path: "/v1/conversations/{id}/context",
-		Tags: []string{tagLoop}, Summary: "What the model sees next",
-		Description: "Ready to send: system prompt, tools and messages in the wanted format, with their figures.",
+		Tags: []string{tagLoop}, Summary: "Read what the model is sent next",
+		Description: "Ready to send: system prompt, tools and messages in the requested format, with their figures.",
 	}, traits{}, func(ctx context.Context, q *request, in *contextInput) (*contextOutput, error) {
 		c, err := s.service.Context(ctx, in.ref(q), in.service())
 		if err != nil {

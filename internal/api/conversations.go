@@ -23,10 +23,10 @@ func (p ConversationPath) ref(q *request) store.ConversationRef {
 	return store.ConversationRef{Tenant: q.tenant, ID: p.ID}
 }
 
-// Page is part of the input of every list.
+// Page is part of the input of every list with cursors.
 type Page struct {
-	Cursor string `query:"cursor" doc:"What the page before gave as next; empty for the first page."`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most entries of a page."`
+	Cursor string `query:"cursor" doc:"next of the previous page. Empty for the first page."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of entries of a page."`
 }
 
 type createInput struct {
@@ -52,8 +52,8 @@ func (s *Server) conversations() {
 	register(s, huma.Operation{
 		OperationID: "create-conversation", Method: http.MethodPost, Path: "/v1/conversations",
 		Tags: []string{tagConversations}, DefaultStatus: http.StatusCreated, Summary: "Make a conversation",
-		Description: "201 for a new one; 200 for one that is there already and was made with the same body. " +
-			"Another body under the same id is a `conflict`.",
+		Description: "201 for a new conversation; 200 if it exists and was made with the same body. " +
+			"Another body with the same id is a `conflict`.",
 	}, traits{repeatable: true, also: http.StatusOK, codes: []service.Code{service.CodeConflict}}, s.createConversation)
 	register(s, huma.Operation{
 		OperationID: "list-conversations", Method: http.MethodGet, Path: "/v1/conversations",
@@ -62,12 +62,12 @@ func (s *Server) conversations() {
 	}, traits{}, s.listConversations)
 	register(s, huma.Operation{
 		OperationID: "get-conversation", Method: http.MethodGet, Path: "/v1/conversations/{id}",
-		Tags: []string{tagConversations}, Summary: "Read a conversation and where it stands",
+		Tags: []string{tagConversations}, Summary: "Read a conversation and its state",
 	}, traits{}, s.getConversation)
 	register(s, huma.Operation{
 		OperationID: "patch-conversation", Method: http.MethodPatch, Path: "/v1/conversations/{id}",
 		Tags: []string{tagConversations}, Summary: "Change model, system prompt, tools or settings",
-		Description: "The trigger is looked at again: a smaller window is enough to start a compaction.",
+		Description: "The trigger is evaluated again: a smaller window may start a compaction.",
 	}, traits{repeatable: true}, s.patchConversation)
 }
 
@@ -121,7 +121,7 @@ func (s *Server) patchConversation(ctx context.Context, q *request, in *patchInp
 	return &conversationOutput{Body: c}, nil
 }
 
-// given is raw JSON, nil for null: the client left it out in so many words.
+// given returns raw, or nil for null.
 func given(raw json.RawMessage) json.RawMessage {
 	if isNull(raw) {
 		return nil
@@ -129,7 +129,7 @@ func given(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// replaced tells what was left out, nil, from what is to be taken away, a pointer to nil.
+// replaced returns nil for a field that was left out, and a pointer to nil for null, which removes the value.
 func replaced(raw json.RawMessage) *json.RawMessage {
 	if raw == nil {
 		return nil

@@ -14,8 +14,8 @@ var docsHTML string
 
 var docsTemplate = template.Must(template.New("docs").Parse(docsHTML))
 
-// docs serves the OpenAPI document as a page. It is made here and loads nothing, so that it can be read where there is
-// no way to the internet.
+// docs serves the OpenAPI document as a page. The page is made here and loads nothing, so that it can be read without
+// internet access.
 func (s *Server) docs() {
 	page := sync.OnceValues(func() ([]byte, error) {
 		var b bytes.Buffer

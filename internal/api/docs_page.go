@@ -13,7 +13,7 @@ import (
 	"precis/internal/service"
 )
 
-// docsPage is what the template shows.
+// docsPage is the data of the template.
 type docsPage struct {
 	Title, Version, Description string
 	Groups                      []docsGroup
@@ -46,7 +46,7 @@ type docsField struct {
 	About       string
 }
 
-// docsType is a type in words; Link is the schema that it names, "" for none.
+// docsType is a type in words. Link is the schema that it refers to, "" for none.
 type docsType struct{ Text, Link string }
 
 type docsCode struct {
@@ -128,7 +128,7 @@ func (d docsMaker) operation(op *huma.Operation) docsOperation {
 	return o
 }
 
-// fields lists an object's properties.
+// fields lists the properties of an object.
 func (d docsMaker) fields(s *huma.Schema) []docsField {
 	s = d.full(s)
 	var out []docsField
@@ -176,7 +176,7 @@ func (d docsMaker) typeOf(s *huma.Schema) docsType {
 	return docsType{Text: s.Type}
 }
 
-// limits tells what a schema allows.
+// limits says what values a schema allows.
 func (d docsMaker) limits(s *huma.Schema) string {
 	var parts []string
 	if len(s.Enum) > 0 {

@@ -13,7 +13,7 @@ import (
 	"precis/internal/service"
 )
 
-// failures documents what an operation may be answered with when it fails: one entry a status, with its codes.
+// failures documents the failures of an operation: one response a status, with its problem codes.
 func failures(api huma.API, op huma.Operation, t traits) map[string]*huma.Response {
 	schema := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")
 	possible := slices.Concat(common, t.codes)
@@ -50,13 +50,13 @@ func failures(api huma.API, op huma.Operation, t traits) map[string]*huma.Respon
 	return responses
 }
 
-// documented is any payload.
+// documented is a payload of any type.
 type documented interface {
 	schema(huma.Registry) *huma.Schema
 }
 
-// documentBody adds a second success, and the request's body to the document, where huma would have had it from the
-// field that we do not give it. Writes also take an idempotency key.
+// documentBody adds the request's body, the second status of success and the idempotency key to the document. huma
+// does not know the body, since the payload reads it.
 func (s *Server) documentBody(op huma.Operation, input reflect.Type) {
 	registered := operationAt(s.api.OpenAPI(), op)
 	for i := range input.NumField() {
@@ -83,8 +83,8 @@ func (s *Server) documentBody(op huma.Operation, input reflect.Type) {
 	if op.Method != http.MethodGet && !t.unkept {
 		registered.Parameters = append(registered.Parameters, &huma.Param{
 			Name: idempotencyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: ptr(255)},
-			Description: "A key of the client's own for this request. The same request with the same key within a " +
-				"day is done once, and gets the same answer.",
+			Description: "The client's own key for this request. The same request with the same key within a " +
+				"day is executed once and gets the same answer.",
 		})
 	}
 }

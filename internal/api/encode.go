@@ -13,8 +13,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// jsonFormat is how bodies are written. encoding/json would take the spaces out of a json.RawMessage; an agent's own
-// messages go back byte for byte. Bodies are read by payload.
+// jsonFormat writes bodies. encoding/json would remove the spaces of a json.RawMessage; an agent's own messages must be
+// returned byte for byte. Bodies are read by payload.
 var jsonFormat = huma.Format{
 	Marshal: func(w io.Writer, v any) error {
 		var b bytes.Buffer
@@ -34,7 +34,8 @@ var (
 	textType      = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// encode writes v as encoding/json would, but json.RawMessage as it is and a nil slice as an empty array.
+// encode writes v as encoding/json does, except that json.RawMessage is written unchanged and a nil slice as an empty
+// array.
 func encode(b *bytes.Buffer, v reflect.Value) error {
 	if !v.IsValid() {
 		b.WriteString("null")
@@ -74,7 +75,7 @@ func encode(b *bytes.Buffer, v reflect.Value) error {
 	return encodeLeaf(b, v)
 }
 
-// custom types write themselves.
+// custom reports whether a type marshals itself.
 func custom(t reflect.Type) bool { return t.Implements(marshalerType) || t.Implements(textType) }
 
 func encodeLeaf(b *bytes.Buffer, v reflect.Value) error {

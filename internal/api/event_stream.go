@@ -12,7 +12,7 @@ import (
 	"precis/internal/store/timeline"
 )
 
-// stream writes events until the client is gone, its key is taken back or the server stops.
+// stream writes events until the client disconnects, its key is revoked, or the server stops.
 func (s *Server) stream(r *http.Request, out *stream, ref store.ConversationRef, after int64, events []timeline.Event) {
 	ctx := r.Context()
 	follower, leave := s.hub.follow(ref, after)
@@ -53,8 +53,8 @@ func (s *Server) stream(r *http.Request, out *stream, ref store.ConversationRef,
 	}
 }
 
-// more reads the next events, and says whether there may be others. While the database is away there are none, and the
-// next heartbeat looks again.
+// more reads the next events, and reports whether there may be others. While the database is not reachable there are
+// none, and the next heartbeat tries again.
 func (s *Server) more(ctx context.Context, ref store.ConversationRef,
 	after int64,
 ) (events []timeline.Event, unread bool) {
@@ -65,7 +65,7 @@ func (s *Server) more(ctx context.Context, ref store.ConversationRef,
 	return events, err != nil || len(events) == eventsAtOnce
 }
 
-// stream writes server-sent events. What goes wrong shows at the next flush.
+// stream writes server-sent events. An error of a write is returned by the next flush.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// heartbeat is how often a stream without events says that it lives: proxies close silent connections after a
+	// heartbeat is how often a stream without events sends a comment: proxies close silent connections after a
 	// minute.
 	heartbeat = 15 * time.Second
-	// reconnectAfter is what a client is asked to wait before it comes back, in milliseconds.
+	// reconnectAfter is how long a client should wait before it reconnects, in milliseconds.
 	reconnectAfter = 1000
-	// eventsAtOnce bounds one read of events.
+	// eventsAtOnce is the maximum number of events of one read.
 	eventsAtOnce = 500
 )
 
 type eventsInput struct {
 	ConversationPath
-	After       int64  `query:"after" minimum:"0" doc:"Only events behind this number: for a first connection. A reconnecting one says so by Last-Event-ID."`
-	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event that the client has seen; browsers send it when they reconnect."`
+	After       int64  `query:"after" minimum:"0" doc:"Only events after this number, for a first connection. A client that reconnects sends Last-Event-ID."`
+	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event that the client received. Browsers send it when they reconnect."`
 }
 
 func (s *Server) events() {
@@ -36,9 +36,10 @@ func (s *Server) events() {
 	op := huma.Operation{
 		OperationID: "follow-events", Method: http.MethodGet, Path: "/v1/conversations/{id}/events",
 		Tags: []string{tagEvents}, Summary: "Follow what happens to a conversation",
-		Description: "Server-sent events: every event from the first, or behind `Last-Event-ID`, then each as it " +
-			"happens. A comment comes when nothing happened for a while. The stream ends when the server stops; " +
-			"the client comes back with the id that it has seen.",
+		Description: "Server-sent events: every event from the first, or after `Last-Event-ID`, then each as it " +
+			"happens. When nothing happens for a while the server sends a comment. The stream ends when the " +
+			"server stops; " +
+			"the client reconnects with the last id that it received.",
 	}
 	register(s, op, traits{stream: true}, s.followEvents)
 	operationAt(s.api.OpenAPI(), op).Responses["200"] = &huma.Response{
@@ -53,13 +54,14 @@ func (s *Server) followEvents(ctx context.Context, q *request, in *eventsInput) 
 	if id := strings.TrimSpace(in.LastEventID); id != "" {
 		n, err := strconv.ParseInt(id, 10, 64)
 		if err != nil || n < 0 {
-			return nil, problem(service.CodeInvalid, "Last-Event-ID is the number of an event of this stream, not %q",
+			return nil, problem(service.CodeInvalid,
+				"Last-Event-ID is %q: it must be the id of an event of this stream",
 				id).at("header.Last-Event-ID")
 		}
 		after = n
 	}
 	ref := in.ref(q)
-	// The first read says whether the conversation is there, while an error can still be an answer.
+	// The first read finds out whether the conversation exists, while the answer can still be a problem document.
 	first, err := s.service.Events(ctx, ref, after, eventsAtOnce)
 	if err != nil {
 		return nil, err

@@ -16,10 +16,10 @@ type exportInput struct{ ConversationPath }
 func (s *Server) exports() {
 	op := huma.Operation{
 		OperationID: "export-conversation", Method: http.MethodGet, Path: "/v1/conversations/{id}/export",
-		Tags: []string{tagAudit}, Summary: "A conversation with its runs and their evidence as one file",
+		Tags: []string{tagAudit}, Summary: "Export a conversation with its runs and their evidence",
 		Description: "JSON lines, as `precis export` writes them and `precis import` reads them. The last line " +
-			"counts the rows and has a hash: " +
-			"without it the answer was cut off. While a run is under way it is refused.",
+			"has the number of rows and a hash: " +
+			"without it the answer is incomplete. A conversation with a run in progress cannot be exported.",
 	}
 	register(s, op, traits{waits: true, codes: []service.Code{service.CodeRunActive}}, s.export)
 	operationAt(s.api.OpenAPI(), op).Responses["200"] = &huma.Response{
@@ -30,7 +30,8 @@ func (s *Server) exports() {
 	}
 }
 
-// export writes to a file first: what stands in the way is an answer of its own, and not a stream that breaks off.
+// export writes to a file first, so that an error is answered with a problem document and not with an incomplete
+// stream.
 func (s *Server) export(ctx context.Context, q *request, in *exportInput) (*huma.StreamResponse, error) {
 	file, err := os.CreateTemp("", "precis-export-*")
 	if err != nil {
@@ -49,6 +50,6 @@ func (s *Server) export(ctx context.Context, q *request, in *exportInput) (*huma
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		defer func() { _ = file.Close() }()
 		hc.SetHeader("Content-Type", "application/jsonl")
-		_, _ = io.Copy(hc.BodyWriter(), file) // the last line says whether all of it came
+		_, _ = io.Copy(hc.BodyWriter(), file) // the last line says whether the file is complete
 	}}, nil
 }

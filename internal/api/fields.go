@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// field is a field of a struct's JSON form, those of embedded structs among them.
+// field is a field of a struct's JSON form. The fields of embedded structs are among them.
 type field struct {
 	name string
 	// key is the name as JSON, with the colon.
@@ -17,7 +17,7 @@ type field struct {
 	omitEmpty, omitZero bool
 }
 
-// of gives the field's value; false when it lies in an embedded pointer that is nil.
+// of returns the field's value, or false if the field is in an embedded pointer that is nil.
 func (f field) of(v reflect.Value) (reflect.Value, bool) {
 	for i, at := range f.index {
 		if i > 0 && v.Kind() == reflect.Pointer {
@@ -47,7 +47,7 @@ func fieldsOf(t reflect.Type) []field {
 		case name == "":
 			name = f.Name
 		}
-		// An embedded struct with a name of its own is a field; what is in it is not promoted.
+		// An embedded struct with a JSON name is a field; its own fields are not promoted.
 		if len(f.Index) > 1 && namedParent(t, f.Index) {
 			continue
 		}
@@ -60,7 +60,7 @@ func fieldsOf(t reflect.Type) []field {
 			omitEmpty: hasOption(options, "omitempty"), omitZero: hasOption(options, "omitzero"),
 		})
 	}
-	// Of two with one name the outer counts.
+	// Of two fields with the same name the outer one wins.
 	out := all[:0:0]
 	for _, f := range all {
 		if !slices.ContainsFunc(all, func(o field) bool { return o.name == f.name && len(o.index) < len(f.index) }) {

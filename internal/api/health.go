@@ -20,14 +20,14 @@ type readyOutput struct {
 func (s *Server) health() {
 	register(s, huma.Operation{
 		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Tags: []string{tagServer},
-		Summary: "The process is alive",
+		Summary: "Check that the process is alive",
 	}, traits{public: true}, func(context.Context, *request, *struct{}) (*aliveOutput, error) {
 		return &aliveOutput{Body: wire.Alive{Status: "ok", Version: version.Code()}}, nil
 	})
 	ready := huma.Operation{
 		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: []string{tagServer},
-		Summary: "Work can be done", Description: "PostgreSQL and Temporal answer, and a worker polls both " +
-			"queues. 503 when not, and while the server stops.",
+		Summary: "Check that precis can work", Description: "PostgreSQL and Temporal answer, and workers poll both " +
+			"task queues. Otherwise, and while the server is stopping, 503.",
 	}
 	p := NewProbe(s.service.Store, s.service.Temporal, s.service.Config)
 	register(s, ready, traits{public: true}, func(ctx context.Context, _ *request, _ *struct{}) (*readyOutput, error) {
@@ -35,7 +35,7 @@ func (s *Server) health() {
 		if s.stopping.Err() != nil {
 			r = wire.Ready{
 				Status: "not_ready",
-				Checks: append([]wire.Check{{Name: "server", Detail: "it is stopping"}}, r.Checks...),
+				Checks: append([]wire.Check{{Name: "server", Detail: "the server is stopping"}}, r.Checks...),
 			}
 		}
 		out := &readyOutput{Status: http.StatusOK, Body: r}
@@ -45,7 +45,7 @@ func (s *Server) health() {
 		return out, nil
 	})
 	doc := operationAt(s.api.OpenAPI(), ready)
-	doc.Responses["503"] = &huma.Response{Description: "Something is not there.", Content: doc.Responses["200"].Content}
+	doc.Responses["503"] = &huma.Response{Description: "A check failed.", Content: doc.Responses["200"].Content}
 
 	metrics := &huma.Operation{
 		OperationID: "metrics", Method: http.MethodGet, Path: "/metrics", Tags: []string{tagServer},

@@ -11,11 +11,11 @@ import (
 	"precis/internal/store"
 )
 
-// lookEvery is how often a process asks for new events: one query for all conversations that anybody follows, none
-// while nobody does. PostgreSQL could tell by NOTIFY, but that takes a lock of the whole database with every commit.
-const lookEvery = 250 * time.Millisecond
+// pollInterval is how often a process polls for new events: one query for all conversations that have followers, and
+// none while there are no followers. PostgreSQL's NOTIFY would lock the whole database with every commit.
+const pollInterval = 250 * time.Millisecond
 
-// hub tells followers that their conversation has new events.
+// hub wakes followers whose conversation has new events.
 type hub struct {
 	store *store.Store
 	log   *slog.Logger
@@ -24,11 +24,11 @@ type hub struct {
 	mu     sync.Mutex
 	topics map[store.ConversationRef]*topic
 	closed bool
-	// stop ends the loop that looks, nil: none runs.
+	// stop ends the polling loop, nil: it does not run.
 	stop context.CancelFunc
 }
 
-// topic is a conversation that somebody follows.
+// topic is a conversation with followers.
 type topic struct {
 	head      int64
 	followers map[*follower]struct{}
@@ -36,15 +36,15 @@ type topic struct {
 
 // follower is one open stream.
 type follower struct {
-	// news has an entry when there may be events that the follower has not read.
+	// news has an entry if there may be events that the follower has not read.
 	news chan struct{}
 }
 
 func newHub(s *store.Store, log *slog.Logger) *hub {
-	return &hub{store: s, log: log, every: lookEvery, topics: map[store.ConversationRef]*topic{}}
+	return &hub{store: s, log: log, every: pollInterval, topics: map[store.ConversationRef]*topic{}}
 }
 
-// follow adds a follower that has read up to event after.
+// follow adds a follower that has read the events up to number after.
 func (h *hub) follow(ref store.ConversationRef, after int64) (f *follower, leave func()) {
 	f = &follower{news: make(chan struct{}, 1)}
 	h.mu.Lock()
@@ -54,7 +54,7 @@ func (h *hub) follow(ref store.ConversationRef, after int64) (f *follower, leave
 		t = &topic{head: after, followers: map[*follower]struct{}{}}
 		h.topics[ref] = t
 	}
-	// One that has read less than the others is due at the next look.
+	// A follower that has read less than the others is woken at the next poll.
 	t.head = min(t.head, after)
 	t.followers[f] = struct{}{}
 	if h.stop == nil && !h.closed {
@@ -89,7 +89,7 @@ func (h *hub) close() {
 	}
 }
 
-// run looks until nobody follows any more.
+// run polls until there are no followers.
 func (h *hub) run(ctx context.Context) {
 	tick := time.NewTicker(h.every)
 	defer tick.Stop()
@@ -100,7 +100,7 @@ func (h *hub) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		err := h.look(ctx)
+		err := h.poll(ctx)
 		if err != nil && reachable && ctx.Err() == nil {
 			h.log.Warn("events cannot be read: trying again", "error", err)
 		}
@@ -108,8 +108,8 @@ func (h *hub) run(ctx context.Context) {
 	}
 }
 
-// look asks for the last event of every conversation that is followed, and tells those who have something to read.
-func (h *hub) look(ctx context.Context) error {
+// poll reads the last event number of every conversation with followers, and wakes those that have events to read.
+func (h *hub) poll(ctx context.Context) error {
 	h.mu.Lock()
 	refs := slices.Collect(maps.Keys(h.topics))
 	h.mu.Unlock()
@@ -128,7 +128,7 @@ func (h *hub) look(ctx context.Context) error {
 		for f := range t.followers {
 			select {
 			case f.news <- struct{}{}:
-			default: // it has not read the last ones yet, and will find these with them
+			default: // it was woken before and has not read yet: it will read these events too
 			}
 		}
 	}

@@ -20,12 +20,12 @@ import (
 
 const (
 	idempotencyHeader = "Idempotency-Key"
-	// replayedHeader marks an answer that was kept.
+	// replayedHeader marks an answer that was kept from an earlier request.
 	replayedHeader = "Idempotency-Replayed"
-	// holdEvery is how often a long request says that it still has its key: well within what a claim lasts.
-	holdEvery = 10 * time.Second
-	// keepPatience is for noting how a request ended, which must not hold its answer up.
-	keepPatience = 5 * time.Second
+	// extendInterval is how often a long request extends the claim on its key: well within the time that a claim lasts.
+	extendInterval = 10 * time.Second
+	// releaseTimeout bounds the recording of how a request ended, which must not delay its answer.
+	releaseTimeout = 5 * time.Second
 )
 
 // keepAnswer does a request with an idempotency key once: it keeps what a write that went well was answered with, and
@@ -57,14 +57,14 @@ func (s *Server) keepAnswer(ctx huma.Context, next func(huma.Context)) {
 	}
 	switch state {
 	case access.KeyOther:
-		problem(codeKeyReused, "idempotency key %q was used with another request: each request has a key of its own",
+		problem(codeKeyReused, "idempotency key %q was used with another request: use a new key for each request",
 			k.Key).at("header."+idempotencyHeader).write(w, r)
 	case access.KeyBusy:
-		problem(codeKeyBusy, "the request with idempotency key %q is under way: try again in a moment",
+		problem(codeKeyBusy, "the request with idempotency key %q is in progress: try again in a moment",
 			k.Key).after(time.Second).write(w, r)
 	case access.KeyLost:
 		problem(codeKeyLost, "the request with idempotency key %q took effect, and its answer was lost in a "+
-			"crash: read what is there before you send it again, with another key", k.Key).write(w, r)
+			"crash: read the current state before you send the request again, with another key", k.Key).write(w, r)
 	case access.KeyAnswered:
 		for name, value := range kept.Headers {
 			w.Header().Set(name, value)
@@ -77,7 +77,7 @@ func (s *Server) keepAnswer(ctx huma.Context, next func(huma.Context)) {
 	}
 }
 
-// requestHash is of all that makes a request the same as another.
+// requestHash is the hash of everything by which two requests are the same.
 func requestHash(r *http.Request, body []byte) store.Hash {
 	h := sha256.New()
 	for _, part := range [][]byte{[]byte(r.Method), []byte(r.URL.EscapedPath()), []byte(r.URL.RawQuery), body} {
@@ -93,7 +93,7 @@ func (s *Server) doKeyed(ctx huma.Context, r *http.Request, w http.ResponseWrite
 	rec := &recorder{header: w.Header().Clone()}
 	release := s.hold(r.Context(), k)
 	func() {
-		defer release() // also when it panics: the key is then let go when its claim ends
+		defer release() // after a panic the claim on the key expires
 		next(with(ctx, r.WithContext(access.WithKey(r.Context(), k)), rec))
 	}()
 	s.settle(r.Context(), k, rec)
@@ -104,11 +104,11 @@ func (s *Server) doKeyed(ctx huma.Context, r *http.Request, w http.ResponseWrite
 	_, _ = w.Write(rec.body.Bytes())
 }
 
-// hold extends the claim on a key while a request takes long.
+// hold extends the claim on a key until it is released.
 func (s *Server) hold(ctx context.Context, k access.KeyedRequest) (release func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
-		tick := time.NewTicker(holdEvery)
+		tick := time.NewTicker(extendInterval)
 		defer tick.Stop()
 		for {
 			select {
@@ -116,7 +116,7 @@ func (s *Server) hold(ctx context.Context, k access.KeyedRequest) (release func(
 				return
 			case <-tick.C:
 				if err := s.store.Idempotency.Extend(ctx, k); err != nil && ctx.Err() == nil {
-					s.log.Warn("an idempotency key could not be held", "error", err)
+					s.log.Warn("the claim on an idempotency key could not be extended", "error", err)
 				}
 			}
 		}
@@ -124,16 +124,16 @@ func (s *Server) hold(ctx context.Context, k access.KeyedRequest) (release func(
 	return cancel
 }
 
-// settle notes how a keyed request ended. Its answer goes out whether that can be noted or not.
+// settle records how a keyed request ended. If that fails, the answer is sent all the same.
 func (s *Server) settle(ctx context.Context, k access.KeyedRequest, rec *recorder) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	keep := rec.status < http.StatusMultipleChoices
 	var err error
 	if !keep {
 		var effective bool
 		effective, err = s.store.Idempotency.Release(ctx, k)
-		// It changed something and failed for good: trying again would change it again and fail the same way.
+		// It changed something and failed permanently: another try would change it again and fail the same way.
 		keep = effective && rec.status < http.StatusInternalServerError
 	}
 	if err == nil && keep {
@@ -147,11 +147,11 @@ func (s *Server) settle(ctx context.Context, k access.KeyedRequest, rec *recorde
 			access.KeyedAnswer{Status: rec.status, Headers: headers, Body: rec.body.Bytes()})
 	}
 	if err != nil {
-		s.log.Warn("the end of a request with an idempotency key was not noted", "error", err)
+		s.log.Warn("the end of a request with an idempotency key was not recorded", "error", err)
 	}
 }
 
-// recorder holds an answer back until it is kept.
+// recorder holds an answer back until it is stored.
 type recorder struct {
 	header http.Header
 	status int

@@ -11,7 +11,7 @@ import (
 	"precis/internal/config"
 )
 
-// limits keep one tenant from taking what the others need.
+// limits keep one tenant from using up the server.
 type limits struct {
 	config config.HTTP
 
@@ -21,11 +21,11 @@ type limits struct {
 
 type tenantLimits struct {
 	rate *rate.Limiter
-	// open and streams count what is under way; guarded by limits.mu.
+	// open and streams count the requests in progress; guarded by limits.mu.
 	open, streams int
 }
 
-// limit refuses what is over the tenant's rate, or over what it may have open.
+// limit refuses a request above the tenant's rate or above its number of open requests.
 func (s *Server) limit(ctx huma.Context, next func(huma.Context)) {
 	t := traitsOf(ctx.Operation())
 	if t.public {
@@ -58,7 +58,7 @@ func (l *limits) enter(tenant string, stream bool) (done func(), p *Problem) {
 			"the tenant sends more than %g requests a second (http.requests_per_second): wait and try again",
 			l.config.RequestsPerSecond).after(wait)
 	}
-	count, most, what := &t.open, l.config.MaxConcurrentRequests, "requests under way (http.max_concurrent_requests)"
+	count, most, what := &t.open, l.config.MaxConcurrentRequests, "requests in progress (http.max_concurrent_requests)"
 	if stream {
 		count, most, what = &t.streams, l.config.MaxEventStreams, "event streams open (http.max_event_streams)"
 	}
@@ -81,7 +81,7 @@ func newRate(c config.HTTP) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(c.RequestsPerSecond), c.Burst)
 }
 
-// overRate takes a request's share, or says how long until there is one.
+// overRate takes a request's share of the rate, or returns how long to wait for one.
 func overRate(r *rate.Limiter) time.Duration {
 	reservation := r.Reserve()
 	wait := reservation.Delay()

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// malformedError is a body that is no JSON: 400, where a wrong value in good JSON is 422.
+// malformedError is a body that is not JSON. Its status is 400; that of a wrong value in valid JSON is 422.
 type malformedError struct{ says string }
 
 func (e *malformedError) Error() string { return e.says }
@@ -34,7 +34,7 @@ func syntaxError(body []byte) error {
 	return malformed("the body is not valid JSON")
 }
 
-// decodeError is what the schema did not find: a number that its field cannot hold.
+// decodeError is an error that the schema does not find: a number that its field cannot hold.
 func decodeError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {

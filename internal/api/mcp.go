@@ -11,12 +11,12 @@ import (
 	"precis/internal/store"
 )
 
-// maxMCPBody bounds a message of an MCP client: a note of the largest size, each sign of it escaped.
+// maxMCPBody bounds a message of an MCP client: the largest note with every character escaped.
 const maxMCPBody = 2 << 20
 
 // mcp serves the memory of conversations over MCP's streamable HTTP: at /mcp, where each call names its conversation,
-// and at a conversation's own path. There are no sessions: each request is looked at by itself, its key too, so that
-// any server can answer it and nobody can go on with what another one began.
+// and at a conversation's own path. There are no sessions: each request is authenticated and handled by itself, so that
+// any server can answer it and no client can continue the session of another one.
 func (s *Server) mcp() {
 	handler := sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
 		return mcp.New(mcp.Options{
@@ -49,7 +49,7 @@ func (s *Server) mcp() {
 	}
 }
 
-// enterMCP finds out whose request it is, and reads it.
+// enterMCP finds the tenant of a request, and reads its body.
 func (s *Server) enterMCP(w http.ResponseWriter, r *http.Request, q *request) *Problem {
 	if p := s.identify(r, q); p != nil {
 		return p
@@ -61,7 +61,7 @@ func (s *Server) enterMCP(w http.ResponseWriter, r *http.Request, q *request) *P
 		}
 	}
 	if r.Method != http.MethodPost {
-		return nil // there is none but POST, and the handler says so
+		return nil // the handler refuses every other method
 	}
 	body, p := s.wholeBody(r, w, min(maxMCPBody, int64(s.config.MaxBodyBytes)))
 	if p != nil {

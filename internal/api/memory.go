@@ -13,15 +13,15 @@ import (
 
 type listSegmentsInput struct {
 	ConversationPath
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most entries of a page."`
-	Cursor string `query:"cursor" doc:"next of the page before."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of entries of a page."`
+	Cursor string `query:"cursor" doc:"next of the previous page."`
 }
 
 type listSegmentsOutput struct{ Body wire.Segments }
 
 type segmentInput struct {
 	ConversationPath
-	Name string `path:"name" maxLength:"128" doc:"INDEX.md, segment_0001.md…, or a note's name."`
+	Name string `path:"name" maxLength:"128" doc:"INDEX.md, segment_0001.md…, or the name of a note."`
 }
 
 type segmentOutput struct{ Body wire.Segment }
@@ -39,9 +39,9 @@ type addNoteOutput struct {
 
 type searchInput struct {
 	ConversationPath
-	Query  string `query:"q" required:"true" doc:"Words that must all be there, \"words in a row\", OR between alternatives, -word for what must not be there. Words are cut at signs, so a path or a number is found as it stands; where no whole word fits it is looked for inside of words."`
-	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Most hits of a page."`
-	Cursor string `query:"cursor" doc:"next of the page before."`
+	Query  string `query:"q" required:"true" doc:"Words that must all match, \"a phrase\", OR between alternatives, -word for a word that must not match. Paths and numbers match as written. If no whole word matches, the search looks inside of words."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Maximum number of hits of a page."`
+	Cursor string `query:"cursor" doc:"next of the previous page."`
 }
 
 type searchOutput struct{ Body wire.MemoryFound }
@@ -50,8 +50,9 @@ func (s *Server) memory() {
 	path := "/v1/conversations/{id}/segments"
 	register(s, huma.Operation{
 		OperationID: "list-segments", Method: http.MethodGet, Path: path, Tags: []string{tagMemory},
-		Summary: "What compactions covered, and notes", Description: "Segments hold the messages as they were " +
-			"said; a compaction and an undo take none away. Empty while nothing was compacted or noted.",
+		Summary: "List segments and notes",
+		Description: "Segments have the messages that compactions covered, word for " +
+			"word. Neither a compaction nor an undo removes them. Empty until something is compacted or noted.",
 	}, traits{}, func(ctx context.Context, q *request, in *listSegmentsInput) (*listSegmentsOutput, error) {
 		page, err := s.service.ListSegments(ctx, in.ref(q), in.Limit, in.Cursor)
 		return &listSegmentsOutput{page}, err
@@ -65,7 +66,7 @@ func (s *Server) memory() {
 	})
 	register(s, huma.Operation{
 		OperationID: "add-note", Method: http.MethodPost, Path: path, Tags: []string{tagMemory},
-		Summary: "Leave a note", Description: "It stands beside the segments and is found by a search. The same " +
+		Summary: "Leave a note", Description: "The note is listed with the segments, and the search finds it. The same " +
 			"name and text again is 200 and changes nothing.", DefaultStatus: http.StatusCreated,
 	}, traits{also: http.StatusOK, codes: []service.Code{service.CodeConflict}},
 		func(ctx context.Context, q *request, in *addNoteInput) (*addNoteOutput, error) {
@@ -87,7 +88,7 @@ func (s *Server) memory() {
 	register(s, huma.Operation{
 		OperationID: "search", Method: http.MethodGet, Path: "/v1/conversations/{id}/search", Tags: []string{tagMemory},
 		Summary:     "Search the transcript and the notes",
-		Description: "All messages are searched, those that no summary covers too.",
+		Description: "Searches all messages, also those that no summary covers.",
 	}, traits{}, func(ctx context.Context, q *request, in *searchInput) (*searchOutput, error) {
 		found, err := s.service.Search(ctx, in.ref(q), in.Query, in.Limit, in.Cursor)
 		return &searchOutput{found}, err

@@ -11,7 +11,7 @@ import (
 	"precis/internal/service"
 )
 
-// maxPageBytes bounds a page of messages: a page ends early rather than grow beyond what a client wants to read at
+// maxPageBytes bounds a page of messages: a page ends early before it grows beyond what a client wants to read at
 // once.
 const maxPageBytes = 16 << 20
 
@@ -39,8 +39,8 @@ type syncOutput struct{ Body wire.Synced }
 
 type listMessagesInput struct {
 	ConversationPath
-	After int64 `query:"after" minimum:"0" doc:"Only messages behind this number."`
-	Limit int   `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Most messages of a page. A page of large messages is shorter."`
+	After int64 `query:"after" minimum:"0" doc:"Only messages after this number."`
+	Limit int   `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of messages of a page. A page of large messages has fewer."`
 }
 
 type listMessagesOutput struct{ Body wire.MessageList }
@@ -49,19 +49,20 @@ func (s *Server) messages() {
 	register(s, huma.Operation{
 		OperationID: "append-messages", Method: http.MethodPost, Path: "/v1/conversations/{id}/messages",
 		Tags: []string{tagLoop}, Summary: "Append messages",
-		Description: "All of them or none. Says whether a compaction is due, with every number that was compared, " +
-			"and starts it.",
+		Description: "All of them or none. The answer says whether a compaction is due, with every number that " +
+			"was compared; " +
+			"a compaction that is due starts.",
 	}, traits{codes: []service.Code{service.CodeStale}}, s.appendMessages)
 	register(s, huma.Operation{
 		OperationID: "sync-messages", Method: http.MethodPost, Path: "/v1/conversations/{id}/sync",
-		Tags: []string{tagLoop}, Summary: "Append what is new in the client's whole list",
-		Description: "For clients that hold the list of messages themselves. A list whose past differs from what " +
+		Tags: []string{tagLoop}, Summary: "Append the new messages of the client's whole list",
+		Description: "For clients that keep the list of messages themselves. A list whose past differs from what " +
 			"is stored is `stale_sequence`.",
 	}, traits{repeatable: true, codes: []service.Code{service.CodeStale}}, s.syncMessages)
 	register(s, huma.Operation{
 		OperationID: "list-messages", Method: http.MethodGet, Path: "/v1/conversations/{id}/messages",
 		Tags: []string{tagConversations}, Summary: "Read the transcript as stored",
-		Description: "Every message, those that a summary stands for too.",
+		Description: "Every message, also those that a summary stands for.",
 	}, traits{}, s.listMessages)
 }
 
@@ -101,7 +102,8 @@ func (s *Server) listMessages(ctx context.Context, q *request, in *listMessagesI
 			break
 		}
 		if !json.Valid(list[i].Native) {
-			// Several lines of a file are one message of claude-code, and no JSON value: they are given as text.
+			// A message of claude-code can be several lines of a file, which is not a JSON value: it is returned as
+			// text.
 			if list[i].Native, err = json.Marshal(string(list[i].Native)); err != nil {
 				return nil, err
 			}

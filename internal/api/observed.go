@@ -12,17 +12,17 @@ import (
 	"precis/internal/version"
 )
 
-// ServeObserved serves what an operator asks of a process that has no API, a worker: /healthz, /readyz and /metrics. It
+// ServeObserved serves /healthz, /readyz and /metrics of a process that has no API, such as a worker. It
 // ends with the context.
 func ServeObserved(ctx context.Context, addr string, p *Probe, tel *telemetry.Telemetry) error {
 	srv := &http.Server{
-		Addr: addr, Handler: observed(p, tel), ReadHeaderTimeout: headerPatience,
+		Addr: addr, Handler: observed(p, tel), ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes: maxHeader,
 	}
 	stop := context.AfterFunc(ctx, func() {
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = srv.Shutdown(patience)
+		_ = srv.Shutdown(shutdownCtx)
 	})
 	defer stop()
 	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
@@ -35,7 +35,7 @@ func observed(p *Probe, tel *telemetry.Telemetry) http.Handler {
 	answer := func(w http.ResponseWriter, status int, v any) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		_ = jsonFormat.Marshal(w, v) // a client that is gone
+		_ = jsonFormat.Marshal(w, v) // fails only if the client has disconnected
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

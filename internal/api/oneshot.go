@@ -18,9 +18,9 @@ type oneShotOutput struct{ Body wire.OneShot }
 func (s *Server) oneShot() {
 	register(s, huma.Operation{
 		OperationID: "compact-once", Method: http.MethodPost, Path: "/v1/compact", Tags: []string{tagCompactions},
-		DefaultStatus: http.StatusOK, Summary: "A list of messages in, a compacted list out",
-		Description: "For clients that keep their messages themselves. Nothing of what was said is kept unless " +
-			"`keep` is set, and so no answer for an idempotency key either.",
+		DefaultStatus: http.StatusOK, Summary: "Compact a list of messages",
+		Description: "For clients that keep their messages themselves. No message is kept unless " +
+			"`keep` is set, and therefore no answer for an idempotency key either.",
 	}, traits{waits: true, unkept: true}, s.compactOnce)
 }
 

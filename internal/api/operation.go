@@ -11,21 +11,21 @@ import (
 	"precis/internal/service"
 )
 
-// traits are what sets an operation apart from the others.
+// traits say how an operation differs from the others.
 type traits struct {
-	// public needs no key.
+	// public operations need no API key.
 	public bool
-	// stream stays open: it has limits of its own, and no timeout.
+	// stream operations stay open: they have limits of their own and no timeout.
 	stream bool
-	// waits as long as its request says, and takes care of its own time.
+	// waits operations wait as long as their request says, and set their own timeouts.
 	waits bool
-	// repeatable writes leave the same when they are done twice.
+	// repeatable writes have the same effect when they are executed twice.
 	repeatable bool
-	// unkept answers are not kept for an idempotency key.
+	// unkept operations take no idempotency key: their answers are not kept.
 	unkept bool
 	// also is a second status of success, with the same body.
 	also int
-	// codes are those of failures that it has beside the common ones.
+	// codes are the problem codes beside the common ones.
 	codes []service.Code
 }
 
@@ -36,13 +36,13 @@ func traitsOf(op *huma.Operation) traits {
 	return t
 }
 
-// common are the failures of every operation.
+// common are the problem codes of every operation.
 var common = []service.Code{
 	service.CodeInvalid, codeUnauthorized, service.CodeForbidden, codeNotAcceptable, codeRateLimited,
 	service.CodeInternal, service.CodeUnavailable, codeTimeout,
 }
 
-// register adds an operation. Its body, if it has one, is documented from the payload in I.
+// register adds an operation. The document describes its request body by the payload in I, if there is one.
 func register[I, O any](s *Server, op huma.Operation, t traits,
 	do func(ctx context.Context, q *request, in *I) (*O, error),
 ) {

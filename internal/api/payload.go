@@ -8,12 +8,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// payload is the body of a request. What is raw in T, an agent's own messages above all, is taken as it stands in the
-// body; everything else is checked against T's schema, the field at fault named. It does the work of huma's own body,
-// which would decode every message twice and keep none as it was.
+// payload is the body of a request. Raw JSON in T, such as an agent's own messages, is kept byte for byte. Everything
+// else is checked against T's schema, and the error names the field at fault. It replaces huma's own body,
+// which would decode every message twice and keep none byte for byte.
 type payload[T any] struct{ value T }
 
-// schema gives T's.
+// schema returns the schema of T.
 func (payload[T]) schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[T](), true, "")
 }
@@ -26,7 +26,7 @@ func (p *payload[T]) Resolve(ctx huma.Context) []error {
 
 func (p *payload[T]) read(registry huma.Registry, body []byte) []error {
 	if len(bytes.TrimSpace(body)) == 0 {
-		body = []byte("{}") // what is missing is named, as with an empty object
+		body = []byte("{}") // the error names the missing fields
 	}
 	if at := invalidUTF8(body); at >= 0 {
 		return []error{malformed("the body is not valid UTF-8 at byte %d: JSON is UTF-8", at)}

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// checkPatience is how long each part may take to answer.
-	checkPatience = 2 * time.Second
-	// checkFresh is how long an answer holds: anybody may ask, and the asking must not become a load.
+	// checkTimeout is how long each check may take.
+	checkTimeout = 2 * time.Second
+	// checkFresh is how long a result is reused: everybody may ask, and many requests must not become a load.
 	checkFresh = time.Second
 )
 
-// Probe says whether work can be done.
+// Probe checks whether precis can work.
 type Probe struct {
 	store  *store.Store
 	client client.Client
@@ -32,20 +32,20 @@ type Probe struct {
 	last wire.Ready
 }
 
-// NewProbe makes a probe. client may be nil: Temporal is not there then.
+// NewProbe returns a probe. client may be nil: then Temporal is not configured.
 func NewProbe(s *store.Store, c client.Client, cfg config.Config) *Probe {
 	return &Probe{store: s, client: c, config: cfg}
 }
 
-// Ready checks everything that work needs. An answer of the last second is given again.
+// Ready checks everything that precis needs to work. It reuses a result of the last second.
 func (p *Probe) Ready(ctx context.Context) wire.Ready {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.at) < checkFresh {
 		return p.last
 	}
-	// Whoever asks may go; the answer is for all.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkPatience)
+	// The result is for other clients too: it does not depend on this one staying connected.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
 	checks := make([]wire.Check, 3)
 	var wg sync.WaitGroup
@@ -84,7 +84,8 @@ func (p *Probe) temporal(ctx context.Context) (temporal, worker wire.Check) {
 		}
 		if n == 0 {
 			return wire.Check{Name: "temporal", OK: true},
-				wire.Check{Name: "worker", Detail: "no worker polls queue " + queue + ": start one with bin/worker"}
+				wire.Check{Name: "worker", Detail: "no worker polls task queue " + queue +
+					": start one with bin/worker"}
 		}
 	}
 	return wire.Check{Name: "temporal", OK: true}, wire.Check{Name: "worker", OK: true}

@@ -47,10 +47,10 @@ func (p *Problem) after(wait time.Duration) *Problem {
 	return p
 }
 
-// Error makes a Problem an error.
+// Error returns the code and the detail.
 func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
 
-// Unwrap gives what the log is to know.
+// Unwrap returns the error for the log.
 func (p *Problem) Unwrap() error { return p.cause }
 
 // write answers outside of huma.
@@ -62,10 +62,10 @@ func (p *Problem) write(w http.ResponseWriter, r *http.Request) {
 	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
-	_ = jsonFormat.Marshal(w, p) // a client that is gone
+	_ = jsonFormat.Marshal(w, p) // fails only if the client has disconnected
 }
 
-// problemOf turns any error into a Problem.
+// problemOf returns the problem document of any error.
 func problemOf(ctx context.Context, err error) *Problem {
 	var p *Problem
 	var ours *service.Error
@@ -80,14 +80,14 @@ func problemOf(ctx context.Context, err error) *Problem {
 		}
 		p.cause = ours.Cause
 	case errors.Is(err, context.DeadlineExceeded):
-		p = problem(codeTimeout, "the request took longer than the server works on one "+
-			"(http.request_timeout_seconds); what it began may still take effect")
+		p = problem(codeTimeout, "the request took longer than the server allows "+
+			"(http.request_timeout_seconds); it may still take effect")
 	case errors.Is(err, context.Canceled):
-		p = problem(service.CodeUnavailable, "the request was given up")
+		p = problem(service.CodeUnavailable, "the request was canceled")
 	case store.Unavailable(err):
-		p = problem(service.CodeUnavailable, "the database cannot be reached: try again")
+		p = problem(service.CodeUnavailable, "the database is not reachable: try again")
 	case errors.As(err, &unavailable):
-		p = problem(service.CodeUnavailable, "Temporal cannot be reached: try again")
+		p = problem(service.CodeUnavailable, "Temporal is not reachable: try again")
 	case errors.Is(err, store.ErrNotFound):
 		p = problem(service.CodeNotFound, "%s", err.Error())
 	default:
@@ -99,8 +99,8 @@ func problemOf(ctx context.Context, err error) *Problem {
 		p.cause = err
 	}
 	if p.Code == service.CodeInternal {
-		// What is inside stays inside: the log has it.
-		p.Detail = "a fault of precis; its log tells more under the request's id"
+		// Internal errors are only in the log.
+		p.Detail = "an internal error of precis: its log has the reason under the request's id"
 	}
 	if p.Code == service.CodeUnavailable && p.retryAfter == 0 {
 		p.after(time.Second)
@@ -112,7 +112,7 @@ func problemOf(ctx context.Context, err error) *Problem {
 	return p
 }
 
-// location is where in a request a service's field stands.
+// location returns the location in the request of a field that the service names.
 func location(field string) string {
 	if where, _, ok := strings.Cut(field, "."); ok &&
 		(where == "query" || where == "path" || where == "body" || where == "header") {

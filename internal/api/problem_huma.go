@@ -13,7 +13,7 @@ import (
 	"precis/internal/api/wire"
 )
 
-// Huma makes its own failures into problems by these: they are the library's way to have another form of error.
+// init makes huma answer its own failures with problem documents. Package variables are huma's way to change that.
 func init() {
 	huma.DefaultArrayNullable = false
 	huma.ValidateStrictCasing = true

@@ -19,12 +19,12 @@ type replayInput struct {
 func (s *Server) replays() {
 	register(s, huma.Operation{
 		OperationID: "replay-run", Method: http.MethodPost, Path: "/v1/runs/{run}/replay", Tags: []string{tagAudit},
-		DefaultStatus: http.StatusOK, Summary: "Repeat a run",
-		Description: "From its record: no model is called, every stage is done again and compared, and " +
-			"`comparison` says identical or where the two part. " +
-			"Or live: a run of its own on what the conversation was then, linked by `replay_of`, not applied " +
-			"unless asked, put side by side with the other. " +
-			"202 with the run that goes on, or 200 when it ended within the wait.",
+		DefaultStatus: http.StatusOK, Summary: "Replay a run",
+		Description: "From its record: no model is called, every stage is executed again and compared, and " +
+			"`comparison` says identical or where they differ. " +
+			"Or live: a new run on what the conversation was then, linked by `replay_of`, not applied " +
+			"unless requested, and shown side by side with the original. " +
+			"202 with the run while it is in progress, or 200 if it ended within the wait.",
 	}, traits{waits: true, also: http.StatusAccepted}, s.replay)
 }
 

@@ -32,14 +32,16 @@ type endReplyInput struct {
 func (s *Server) replies() {
 	register(s, huma.Operation{
 		OperationID: "open-reply", Method: http.MethodPost, Path: "/v1/conversations/{id}/replies",
-		Tags: []string{tagLoop}, DefaultStatus: http.StatusCreated, Summary: "The agent's model starts to generate",
-		Description: "Gives the context to send. Until the reply is ended, or its lease has expired, no " +
+		Tags: []string{tagLoop}, DefaultStatus: http.StatusCreated, Summary: "Open a reply",
+		Description: "The agent's model starts to generate. Returns the context to send. Until the reply is ended " +
+			"or its lease expires, no " +
 			"compaction takes effect.",
 	}, traits{codes: []service.Code{service.CodeReplyOpen}}, s.openReply)
 	register(s, huma.Operation{
 		OperationID: "end-reply", Method: http.MethodPost, Path: "/v1/conversations/{id}/replies/{reply}/end",
-		Tags: []string{tagLoop}, Summary: "The agent's model has generated",
-		Description: "Appends what came of it, looks whether a compaction is due and puts a prepared one into effect.",
+		Tags: []string{tagLoop}, Summary: "End a reply",
+		Description: "The agent's model has generated. Appends the messages, starts a compaction that is due and " +
+			"applies a prepared summary.",
 	}, traits{codes: []service.Code{service.CodeReplyEnded}}, s.endReply)
 }
 
@@ -65,7 +67,7 @@ func (s *Server) endReply(ctx context.Context, q *request, in *endReplyInput) (*
 	return &appendOutput{Body: done}, nil
 }
 
-// textOf is the text of a JSON string, and any other value as it stands.
+// textOf returns the text of a JSON string, and any other JSON value unchanged.
 func textOf(raw json.RawMessage) []byte {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && !isNull(raw) {

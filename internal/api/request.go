@@ -13,29 +13,29 @@ import (
 	"precis/internal/service"
 )
 
-// The header that names a request: the client's own name for it is kept.
+// requestIDHeader has the id of a request. An id that the client sends is kept.
 const requestIDHeader = "X-Request-Id"
 
-// request is what is known of a request beside its content.
+// request is what the middleware knows about a request.
 type request struct {
 	server *Server
 	id     string
 	// route is the pattern that matched, "" for none.
 	route  string
 	tenant string
-	// trusted says that the key may report compactions of its own.
+	// trusted keys may report the agent's own compactions.
 	trusted bool
-	// trace is the trace that it belongs to, "": none.
+	// trace is the id of the request's trace, "": none.
 	trace string
-	// body was read by whoever needed it first.
+	// body is the whole body, once readBody has read it.
 	body []byte
-	// problem is what it was answered with, nil: it went well.
+	// problem is the answer of a failed request, nil: the request succeeded.
 	problem *Problem
 }
 
 type requestKey struct{}
 
-// requestOf gives nil outside of a request.
+// requestOf returns the request of a context, nil outside of a request.
 func requestOf(ctx context.Context) *request {
 	q, _ := ctx.Value(requestKey{}).(*request)
 	return q
@@ -43,7 +43,7 @@ func requestOf(ctx context.Context) *request {
 
 func (q *request) note(p *Problem) { q.problem = p }
 
-// entry gives a request its name, logs how it ended, and keeps a panic from ending the server.
+// entry gives a request its id, logs how it ended, and answers a panic with a problem document.
 func (s *Server) entry(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := &request{server: s, id: requestID(r)}
@@ -61,7 +61,7 @@ func (s *Server) entry(next http.Handler) http.Handler {
 				s.log.Error("a request panicked", "request_id", q.id, "route", q.route, "panic", fmt.Sprint(p), "stack",
 					string(debug.Stack()))
 				if answer.status != 0 {
-					panic(http.ErrAbortHandler) // too late for another answer
+					panic(http.ErrAbortHandler) // the answer has begun
 				}
 				problemOf(r.Context(), problem(service.CodeInternal, "")).write(answer, r)
 			}
@@ -80,7 +80,7 @@ func requestID(r *http.Request) string {
 	return rand.Text()
 }
 
-// logRequest writes a line for each request: failures of ours as errors, those of health checks and scrapes that went
+// logRequest logs a request: internal errors at level error, successful health checks and scrapes at level debug.
 // well not at all.
 func (s *Server) logRequest(r *http.Request, q *request, a *answer, took time.Duration) {
 	level := slog.LevelInfo

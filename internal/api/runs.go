@@ -25,20 +25,20 @@ type RunPath struct {
 
 func (p RunPath) ref(q *request) store.RunRef { return store.RunRef{Tenant: q.tenant, ID: p.Run} }
 
-// RunFilter is part of the input of the operations on many runs.
+// RunFilter is part of the input of the operations on several runs.
 type RunFilter struct {
-	Conversation string             `query:"conversation" doc:"Only this conversation's."`
-	Outcome      string             `query:"outcome" enum:"applied,prepared,skipped,superseded,cancelled,failed,replayed,unfinished" doc:"Only those that ended so; unfinished: those that have not."`
-	ErrorKind    pipeline.ErrorKind `query:"error_kind" doc:"Only those that failed so."`
-	Digest       string             `query:"digest" enum:"true,false" doc:"Only those that a digest stands in for, or only the others."`
-	Trigger      string             `query:"trigger" enum:"tokens,turns,manual,background,overflow" doc:"Only those that this started."`
-	Summarizer   string             `query:"summarizer" doc:"Only those whose summary it wrote: self, VENDOR/MODEL or digest."`
-	ReplayOf     string             `query:"replay_of" doc:"Only those that repeat this run."`
-	Since        time.Time          `query:"since" doc:"Only those asked for from this time on (RFC 3339)."`
-	Until        time.Time          `query:"until" doc:"Only those asked for before this time (RFC 3339)."`
+	Conversation string             `query:"conversation" doc:"Only runs of this conversation."`
+	Outcome      string             `query:"outcome" enum:"applied,prepared,skipped,superseded,cancelled,failed,replayed,unfinished" doc:"Only runs with this outcome. unfinished: runs that have not ended."`
+	ErrorKind    pipeline.ErrorKind `query:"error_kind" doc:"Only runs with this error kind."`
+	Digest       string             `query:"digest" enum:"true,false" doc:"Only runs whose summary is a digest, or only the others."`
+	Trigger      string             `query:"trigger" enum:"tokens,turns,manual,background,overflow" doc:"Only runs that this trigger started."`
+	Summarizer   string             `query:"summarizer" doc:"Only runs whose summary this summarizer wrote: self, VENDOR/MODEL or digest."`
+	ReplayOf     string             `query:"replay_of" doc:"Only replays of this run."`
+	Since        time.Time          `query:"since" doc:"Only runs requested at or after this time (RFC 3339)."`
+	Until        time.Time          `query:"until" doc:"Only runs requested before this time (RFC 3339)."`
 }
 
-// Resolve refuses an error kind that there is not: it would find nothing, and look as if nothing had failed so.
+// Resolve refuses an unknown error kind: an empty list would look as if no run had failed that way.
 func (in *RunFilter) Resolve(huma.Context) []error {
 	if in.ErrorKind == "" || slices.Contains(pipeline.ErrorKinds, in.ErrorKind) {
 		return nil
@@ -81,7 +81,7 @@ type listRunsOutput struct{ Body wire.RunList }
 
 type getRunInput struct {
 	RunPath
-	Include []string `query:"include" doc:"Texts to add: prompts, answers, summary, context, omitted (the messages that a summarizer did not see whole), separated by commas."`
+	Include []string `query:"include" doc:"Texts to add, separated by commas: prompts, answers, summary, context, omitted (the messages that a summarizer did not see in full)."`
 }
 
 func (s *Server) runs() {
@@ -91,17 +91,17 @@ func (s *Server) runs() {
 	}, traits{}, s.listRuns)
 	register(s, huma.Operation{
 		OperationID: "sum-runs", Method: http.MethodGet, Path: "/v1/runs/summary", Tags: []string{tagAudit},
-		Summary:     "Runs by outcome and error kind",
-		Description: "How many, with their model calls, tokens, cost and time. It takes the filters of the list.",
+		Summary:     "Sum runs by outcome and error kind",
+		Description: "Their number, model calls, tokens, cost and time. It has the filters of the list.",
 	}, traits{}, s.sumRuns)
 	register(s, huma.Operation{
 		OperationID: "get-run", Method: http.MethodGet, Path: "/v1/runs/{run}", Tags: []string{tagAudit},
-		Summary: "What a run did, step by step",
+		Summary: "Read a run with its steps",
 	}, traits{}, s.getRun)
 	register(s, huma.Operation{
 		OperationID: "cancel-run", Method: http.MethodPost, Path: "/v1/runs/{run}/cancel", Tags: []string{tagAudit},
-		DefaultStatus: http.StatusOK, Summary: "Cancel a run", Description: "Gives the run as it ended: " +
-			"cancelled, unless its marker was applied just before. A prepared summary that waits is given up.",
+		DefaultStatus: http.StatusOK, Summary: "Cancel a run", Description: "Returns the run as it ended: " +
+			"cancelled, unless its marker was applied just before. A prepared summary is discarded.",
 	}, traits{repeatable: true}, s.cancelRun)
 	s.replays()
 	s.verification()
@@ -133,7 +133,8 @@ func (s *Server) getRun(ctx context.Context, q *request, in *getRunInput) (*getR
 		switch name {
 		case "prompts", "answers", "summary", "context", "omitted":
 		default:
-			return nil, problem(service.CodeInvalid, "include is prompts, answers, summary, context or omitted, not %q",
+			return nil, problem(service.CodeInvalid,
+				"include is %q: it must be prompts, answers, summary, context or omitted",
 				name).at("query.include")
 		}
 	}

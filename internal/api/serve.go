@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// headerPatience is how long a client may take for the head of a request.
-	headerPatience = 10 * time.Second
-	// idlePatience is how long a connection without a request is kept.
-	idlePatience = 2 * time.Minute
-	maxHeader    = 64 << 10
+	// headerTimeout is how long a client may take to send the header of a request.
+	headerTimeout = 10 * time.Second
+	// idleTimeout is how long a connection without a request is kept open.
+	idleTimeout = 2 * time.Minute
+	maxHeader   = 64 << 10
 )
 
-// ErrNoKeys is why Listen refuses an address that others can reach.
+// ErrNoKeys is the error of Listen for an address that other machines can reach while there is no API key.
 var ErrNoKeys = errors.New(
 	"there is no API key, and without one everybody who reaches the server could read and change everything")
 
-// ErrAddress is why Listen could not open the configured address.
-var ErrAddress = errors.New("the API cannot listen there")
+// ErrAddress is the error of Listen for an address that cannot be opened.
+var ErrAddress = errors.New("the API cannot listen on this address")
 
 // Listen opens the configured address. One that is not on loopback is refused as ErrNoKeys while there is no API key.
 func (s *Server) Listen(ctx context.Context) (net.Listener, error) {
@@ -57,13 +57,13 @@ func (s *Server) mayServe(ctx context.Context, addr net.Addr) error {
 	return nil
 }
 
-// Serve answers until the context ends. It then tells those who wait to come back, lets the rest finish for
+// Serve answers requests until ctx ends. Then it ends event streams and waits, lets other requests finish for
 // http.shutdown_seconds, and closes the listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler:           s.handler,
-		ReadHeaderTimeout: headerPatience,
-		IdleTimeout:       idlePatience,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
@@ -76,10 +76,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.Close()
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx),
+	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx),
 		time.Duration(s.config.ShutdownSeconds)*time.Second)
 	defer cancel()
-	if err := srv.Shutdown(patience); err != nil {
+	if err := srv.Shutdown(shutdownCtx); err != nil {
 		s.log.Warn("requests were cut off: they took longer than http.shutdown_seconds", "seconds",
 			s.config.ShutdownSeconds)
 		_ = srv.Close()
@@ -88,8 +88,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// Close ends event streams and waits, and makes the server say that it is not ready. Serve does it by itself; it is for
-// who serves Handler in another way.
+// Close ends event streams and waits, and makes /readyz fail. Serve calls it; callers that serve Handler in another way
+// call it themselves.
 func (s *Server) Close() {
 	s.stop()
 	s.hub.close()

@@ -38,11 +38,11 @@ import (
 	"precis/internal/version"
 )
 
-// Options are what a Server needs.
+// Options configure a Server.
 type Options struct {
-	// Service has the store, the client of Temporal and the configuration as well.
+	// Service also has the store, the Temporal client and the configuration.
 	Service *service.Service
-	// Telemetry measures and traces, nil: nothing does.
+	// Telemetry records metrics and traces, nil: nothing is recorded.
 	Telemetry *telemetry.Telemetry
 }
 
@@ -59,16 +59,16 @@ type Server struct {
 	handler   http.Handler
 	hub       *hub
 	limits    limits
-	// local says that only this machine can reach the server: without keys it is open then.
+	// local says that only this machine can reach the server. Then no keys are needed while none exist.
 	local atomic.Bool
-	// stopping ends what would wait.
+	// stopping ends when the server stops.
 	stopping context.Context
 	stop     context.CancelFunc
-	// heartbeat is how often a silent event stream says that it lives.
+	// heartbeat is how often a silent event stream sends a comment.
 	heartbeat time.Duration
 }
 
-// New makes a server. It neither listens nor asks anybody anything.
+// New returns a server. It does not listen yet.
 func New(o Options) *Server {
 	cfg := o.Service.Config
 	s := &Server{
@@ -111,7 +111,7 @@ func apiConfig() huma.Config {
 				Schemas: schemas,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"key": {Type: "http", Scheme: "bearer", Description: "An API key, made by `precis keys " +
-						"create`. Without any the server listens on loopback only and asks for none."},
+						"create`. While there are no keys the server listens on loopback only and needs none."},
 				},
 			},
 			Security: []map[string][]string{{"key": {}}},
@@ -122,10 +122,10 @@ func apiConfig() huma.Config {
 	}
 }
 
-// Handler serves everything.
+// Handler returns the handler of all paths.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// unknown answers paths that are not there, and methods that a path does not have.
+// unknown answers requests for paths that do not exist and for methods that a path does not have.
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{
@@ -139,10 +139,10 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		problem(service.CodeNotFound, "there is nothing at %s; /docs lists what there is", r.URL.Path).write(w, r)
+		problem(service.CodeNotFound, "%s does not exist; /docs lists the paths", r.URL.Path).write(w, r)
 		return
 	}
-	p := problem(codeMethodNotAllowed, "%s takes %s, not %s", r.URL.Path, join(allowed), r.Method)
+	p := problem(codeMethodNotAllowed, "%s has the methods %s, not %s", r.URL.Path, join(allowed), r.Method)
 	w.Header().Set("Allow", join(allowed))
 	p.write(w, r)
 }

@@ -16,14 +16,14 @@ type setSettingsInput struct {
 
 type settingsOutput struct{ Body wire.TenantSettings }
 
-const aboutBudget = " tenant_daily_token_budget may be changed with a trusted key alone."
+const aboutBudget = " Only a trusted key may change tenant_daily_token_budget."
 
 func (s *Server) settings() {
 	path := "/v1/settings"
 	register(s, huma.Operation{
 		OperationID: "get-settings", Method: http.MethodGet, Path: path, Tags: []string{tagSettings},
-		Summary:     "What the tenant sets for all its conversations",
-		Description: "The settings of the installation count beneath, those of a conversation above.",
+		Summary:     "Read the tenant's settings",
+		Description: "They override the settings of the installation; a conversation's own settings override them.",
 	}, traits{}, func(ctx context.Context, q *request, _ *struct{}) (*settingsOutput, error) {
 		got, err := s.service.TenantSettings(ctx, q.tenant)
 		if err != nil {
@@ -44,14 +44,14 @@ func (s *Server) settings() {
 	}
 	register(s, huma.Operation{
 		OperationID: "put-settings", Method: http.MethodPut, Path: path, Tags: []string{tagSettings},
-		Summary: "Replace what the tenant sets",
-		Description: "An empty object takes everything back. Runs that have been asked for keep the settings that " +
-			"counted then." + aboutBudget,
+		Summary: "Replace the tenant's settings",
+		Description: "An empty object removes all of them. Runs that were already requested keep the settings of " +
+			"that time." + aboutBudget,
 	}, traits{repeatable: true}, change(s.service.SetTenantSettings))
 	register(s, huma.Operation{
 		OperationID: "patch-settings", Method: http.MethodPatch, Path: path, Tags: []string{tagSettings},
-		Summary:     "Change some of what the tenant sets",
-		Description: "Merged as RFC 7396 has it: null takes a setting back." + aboutBudget,
+		Summary:     "Change some of the tenant's settings",
+		Description: "Merged as in RFC 7396: null removes a setting." + aboutBudget,
 	}, traits{repeatable: true}, change(func(ctx context.Context, tenant string, patch json.RawMessage,
 		trusted bool,
 	) (wire.TenantSettings, error) {

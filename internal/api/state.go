@@ -30,7 +30,7 @@ func (s *Server) state() {
 	path := "/v1/conversations/{id}/state"
 	register(s, huma.Operation{
 		OperationID: "list-state", Method: http.MethodGet, Path: path, Tags: []string{tagState},
-		Summary: "Every piece of live state that is set",
+		Summary: "List the live state",
 	}, traits{}, func(ctx context.Context, q *request, in *ConversationPath) (*listStateOutput, error) {
 		list, err := s.service.ListState(ctx, in.ref(q))
 		if err != nil {
@@ -40,7 +40,7 @@ func (s *Server) state() {
 	})
 	register(s, huma.Operation{
 		OperationID: "get-state", Method: http.MethodGet, Path: path + "/{key}", Tags: []string{tagState},
-		Summary: "The current value of a key",
+		Summary: "Read a key of the live state",
 	}, traits{}, func(ctx context.Context, q *request, in *StatePath) (*stateOutput, error) {
 		e, err := s.service.GetState(ctx, in.ref(q), in.Key)
 		if err != nil {
@@ -50,11 +50,13 @@ func (s *Server) state() {
 	})
 	register(s, huma.Operation{
 		OperationID: "put-state", Method: http.MethodPut, Path: path + "/{key}", Tags: []string{tagState},
-		Summary: "Set a key", Description: "The value stands in the context after every compaction, current and " +
-			"once. It counts from the start of the next turn, or from the next compaction if that is earlier.",
+		Summary: "Set a key of the live state",
+		Description: "After every compaction the context has the current value " +
+			"once. It takes effect at the next turn, or at the next compaction if that is earlier.",
 	}, traits{repeatable: true}, func(ctx context.Context, q *request, in *putStateInput) (*stateOutput, error) {
 		if v := in.Payload.value; v.Text == nil && v.Items == nil {
-			return nil, problem(service.CodeInvalid, "give text or items").at("body")
+			return nil, problem(service.CodeInvalid,
+				"the value has neither text nor items: give one of them").at("body")
 		}
 		e, err := s.service.PutState(ctx, in.ref(q), in.Key, in.Payload.value)
 		if err != nil {
@@ -64,7 +66,7 @@ func (s *Server) state() {
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-state", Method: http.MethodDelete, Path: path + "/{key}", Tags: []string{tagState},
-		Summary: "Remove a key", DefaultStatus: http.StatusNoContent,
+		Summary: "Remove a key of the live state", DefaultStatus: http.StatusNoContent,
 	}, traits{repeatable: true}, func(ctx context.Context, q *request, in *StatePath) (*emptyOutput, error) {
 		if err := s.service.DeleteState(ctx, in.ref(q), in.Key); err != nil {
 			return nil, err

@@ -4,7 +4,7 @@ import (
 	"unicode/utf8"
 )
 
-// invalidUTF8 gives the place of the first byte that is no UTF-8, -1 when all of it is.
+// invalidUTF8 returns the index of the first byte that is not UTF-8, -1 if there is none.
 func invalidUTF8(b []byte) int {
 	if utf8.Valid(b) {
 		return -1
@@ -19,7 +19,7 @@ func invalidUTF8(b []byte) int {
 	return -1
 }
 
-// loneSurrogate looks for a \u escape of half a pair in a JSON string.
+// loneSurrogate reports whether a JSON string has a \u escape of half a surrogate pair.
 func loneSurrogate(data []byte) bool {
 	for i := 0; i+5 < len(data); i++ {
 		if data[i] != '\\' {
@@ -46,7 +46,7 @@ const (
 	low  = 2
 )
 
-// surrogate says which half of a pair the escape at the start of b is, 0 for neither.
+// surrogate returns which half of a pair the escape at the start of b is, 0 for neither.
 func surrogate(b []byte) int {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' || (b[2] != 'd' && b[2] != 'D') {
 		return 0

@@ -11,8 +11,8 @@ import (
 )
 
 type usageInput struct {
-	GroupBy string    `query:"group_by" enum:"tenant,conversation,model,day" default:"tenant" doc:"What each sum is of; a day is one of UTC."`
-	Since   time.Time `query:"since" doc:"Only calls from this time on (RFC 3339). Left out: all."`
+	GroupBy string    `query:"group_by" enum:"tenant,conversation,model,day" default:"tenant" doc:"What each sum is for. Days are in UTC."`
+	Since   time.Time `query:"since" doc:"Only calls at or after this time (RFC 3339). Left out: all calls."`
 }
 
 type usageOutput struct{ Body wire.UsageList }
@@ -20,8 +20,8 @@ type usageOutput struct{ Body wire.UsageList }
 func (s *Server) usage() {
 	register(s, huma.Operation{
 		OperationID: "get-usage", Method: http.MethodGet, Path: "/v1/usage", Tags: []string{tagAudit},
-		Summary:     "Tokens and calls booked under /compact",
-		Description: "Every request to a model counts, those that failed or were interrupted too.",
+		Summary:     "Sum the model calls of compactions",
+		Description: "Every request to a model counts, also those that failed or were interrupted.",
 	}, traits{}, func(ctx context.Context, q *request, in *usageInput) (*usageOutput, error) {
 		groups, err := s.service.Usage(ctx, q.tenant, in.GroupBy, in.Since)
 		if err != nil {

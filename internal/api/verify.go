@@ -14,9 +14,9 @@ type verifyOutput struct{ Body wire.AuditReport }
 func (s *Server) verification() {
 	register(s, huma.Operation{
 		OperationID: "verify-run", Method: http.MethodGet, Path: "/v1/runs/{run}/verify", Tags: []string{tagAudit},
-		Summary: "Prove that a run was not changed",
+		Summary: "Verify that a run was not changed",
 		Description: "Recomputes what the run commits to: its messages, its record, its texts, its summary and " +
-			"the context that it led to. " +
+			"its context. " +
 			"Each check is `ok`, `pruned`, `differs`, `missing` or `tampered`, and names the table, row and " +
 			"column at fault.",
 	}, traits{}, s.verify)

@@ -10,7 +10,7 @@ import (
 	"precis/internal/store"
 )
 
-// runOutput is a run: 202 while it goes on.
+// runOutput is a run: 202 while it is in progress.
 type runOutput struct {
 	Status   int
 	Location string `header:"Location"`
@@ -25,7 +25,7 @@ func runAnswer(run wire.Run) *runOutput {
 	return out
 }
 
-// await waits for the end of a run as long as asked, or until the server stops: the run itself goes on.
+// await waits for the end of a run for at most wait, or until the server stops. The run continues in any case.
 func (s *Server) await(ctx context.Context, q *request, run wire.Run, wait time.Duration) (wire.Run, error) {
 	if s.launcher.Client == nil {
 		return run, nil
@@ -35,15 +35,15 @@ func (s *Server) await(ctx context.Context, q *request, run wire.Run, wait time.
 	if err != nil {
 		return run, err
 	}
-	patience, cancel := context.WithTimeout(ctx, wait)
+	waitCtx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
-	_, waited := s.launcher.Wait(patience, stored)
+	_, waited := s.launcher.Wait(waitCtx, stored)
 	if ctx.Err() != nil {
 		return run, ctx.Err()
 	}
-	if waited != nil && patience.Err() == nil {
-		// Temporal is away: the run is asked for, and its row says how far it is.
+	if waited != nil && waitCtx.Err() == nil {
+		// Temporal is not reachable. The run was requested, and its row has its state.
 		s.log.Warn("a run cannot be waited for", "run", run.ID, "error", waited)
 	}
 	now, err := s.service.GetRun(ctx, ref, nil)
