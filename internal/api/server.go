@@ -1,21 +1,22 @@
-// Package api serves the service over HTTP: huma on net/http, OpenAPI 3.1, problem documents. It holds no behavior of
-// its own; each route reads its request, calls one method of the service and writes what comes back.
+// Package api serves the service over HTTP: huma on net/http, OpenAPI 3.1, problem documents. It is thin: each route
+// reads its request, calls one method of the service and writes the result. The wire forms are in package wire.
 //
-//	server.go       what a Server is made of, listening and stopping
-//	request.go      a request's name, its log line, deadlines of writing
-//	operation.go    what all operations share: registering, timeouts
-//	auth.go         keys and tenants; limits.go rates and what may be open at once
-//	idempotency.go  the body, and answers that are kept for those who ask again
-//	payload.go      a body checked against its schema, raw JSON taken as it stands; encode.go writes it back
-//	problem.go      failures
-//	hub.go          who follows which conversation's events
-//	health.go       alive, ready, metrics; observed.go the same for a worker
-//	document.go     what of the OpenAPI document huma leaves open
-//	docs.go         the readable page of the OpenAPI document
+//	server.go       a Server and its routes; serve.go listening and stopping
+//	operation.go    what all operations share: registering, timeouts; accept.go the media type of answers
+//	request.go      the id and log line of a request; answer.go timeouts of writing
+//	auth.go         keys and tenants; limits.go rates and open requests
+//	body.go         reading a body; payload.go checking it against its schema, with check.go, malformed.go and unicode.go
+//	encode.go       writing answers with raw JSON byte for byte; fields.go the fields of a struct
+//	idempotency.go  answers that are kept for retries
+//	problem.go      problem documents; codes.go their codes, problem_huma.go those of huma's own failures
+//	hub.go          the followers of conversations; event_stream.go one stream of events
+//	health.go       alive, ready, metrics; probe.go the checks, observed.go the same for a worker
+//	document.go     the operations in the OpenAPI document, schemas.go its schemas
+//	docs.go         the readable page of the OpenAPI document; docs_page.go its data
 //	mcp.go          the memory of conversations as an MCP server
 //
-// and a file for each group of routes: conversations, messages, replies, compactions, state, memory, events, runs,
-// oneshot, usage, settings.
+// and a file for each group of routes: conversations, messages, contexts, replies, compactions, markers, state, memory,
+// events, runs, replay, verify, export, oneshot, usage, settings.
 package api
 
 import (

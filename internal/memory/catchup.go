@@ -8,14 +8,14 @@ import (
 	"precis/pipeline"
 )
 
-// The size of one step of catchUp: whichever is reached first.
+// The maximum size of one step of catchUp.
 const (
 	stepMessages = 500
 	stepBytes    = 4 << 20
 )
 
-// catchUp makes findable what came since somebody searched last. It keeps what it has done step by step: one that is
-// cut off is gone on with.
+// catchUp indexes the messages since the last search. It stores its progress after each step, so that a search after an
+// interrupted one continues there.
 func (m Memory) catchUp(ctx context.Context, ref store.ConversationRef) error {
 	indexed, head, err := m.Store.SearchIndex.Progress(ctx, ref)
 	if err != nil || indexed >= head {

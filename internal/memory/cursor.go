@@ -8,7 +8,7 @@ import (
 	"precis/internal/store"
 )
 
-// searchPlace is a cursor's content.
+// searchPlace is the content of a cursor.
 type searchPlace struct {
 	Match string  `json:"m"`
 	Rank  float64 `json:"r,omitempty"`
@@ -19,7 +19,7 @@ type searchPlace struct {
 func makePlace(p searchPlace) string {
 	raw, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // strings and numbers: it cannot fail
+		panic(err) // strings and numbers have no errors
 	}
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
@@ -34,7 +34,7 @@ func parsePlace(cursor string) (*searchPlace, error) {
 		err = json.Unmarshal(raw, &p)
 	}
 	if err != nil || p.Match != matchWords && p.Match != matchSubstring || p.Seq < 0 {
-		return nil, fmt.Errorf("the cursor is not one of a search's: %w", store.ErrInvalid)
+		return nil, fmt.Errorf("the cursor is not from a search: %w", store.ErrInvalid)
 	}
 	return &p, nil
 }

@@ -15,13 +15,13 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// cutter divides messages into segments that are within SegmentBytes. A message stays whole where it can.
+// cutter divides messages into segments of at most SegmentBytes. It divides only messages that do not fit into one.
 type cutter struct {
 	ref    store.ConversationRef
 	marker string
 	number int
 	done   []segments.Segment
-	// now is the one that is being filled, size its bytes, calls what tools were called in it.
+	// now is the current segment, size its bytes, calls the tool calls in it.
 	now   *segments.Segment
 	facts wire.SegmentFacts
 	size  int
@@ -37,7 +37,7 @@ func (c *cutter) add(msg conversations.Message, d decoded) error {
 			c.put(msg, d, from, len(text), element(open, text, end, from, len(text)), len(text))
 			return nil
 		}
-		// One that fits into a segment of its own waits for that; a larger one is begun where there is some room.
+		// A message that fits into a segment gets into the next one. A larger one begins here if there is some room.
 		if c.now != nil && (rest <= SegmentBytes-headBytes || room < SegmentBytes/4) {
 			if err := c.close(); err != nil {
 				return err
@@ -53,7 +53,7 @@ func (c *cutter) add(msg conversations.Message, d decoded) error {
 	}
 }
 
-// put takes the text of a message from one byte to another, which is written as element, into the segment.
+// put adds the text of a message from one byte to another, which is written as element, to the current segment.
 func (c *cutter) put(msg conversations.Message, d decoded, from, to int, element string, whole int) {
 	if c.now == nil {
 		c.number++
@@ -84,7 +84,7 @@ func (c *cutter) put(msg conversations.Message, d decoded, from, to int, element
 	}
 }
 
-// close ends the segment that is being filled.
+// close ends the current segment.
 func (c *cutter) close() error {
 	if c.now == nil {
 		return nil
@@ -103,7 +103,7 @@ func (c *cutter) close() error {
 	}
 	facts, err := json.Marshal(c.facts)
 	if err != nil {
-		return fmt.Errorf("encode what the index says of %s: %w", c.now.Name, err)
+		return fmt.Errorf("encode the facts of %s: %w", c.now.Name, err)
 	}
 	c.now.Facts = facts
 	c.now.Size = int64(len(segmentHead(c.ref, *c.now)) + c.size - len("\n"))
@@ -112,13 +112,13 @@ func (c *cutter) close() error {
 	return nil
 }
 
-// covered is a range of messages that a marker covers and none before it did.
+// covered is a range of messages that a marker covers and no earlier one.
 type covered struct {
 	from, to int64
 	marker   string
 }
 
-// uncovered gives what the markers that ever took effect cover beyond the segments that are there, in their order.
+// uncovered returns what the markers that ever took effect cover beyond the existing segments, in their order.
 func uncovered(markers []storemarkers.Marker, made []segments.Segment) []covered {
 	applied := slices.DeleteFunc(slices.Clone(markers),
 		func(m storemarkers.Marker) bool { return m.Applied.IsZero() || m.CoversTo == 0 })
@@ -137,7 +137,7 @@ func uncovered(markers []storemarkers.Marker, made []segments.Segment) []covered
 	return out
 }
 
-// cut reads a range and divides it.
+// cut divides a range of messages into segments.
 func (m Memory) cut(ctx context.Context, codec transcript.Codec, ref store.ConversationRef, r covered,
 	c *cutter,
 ) error {

@@ -22,8 +22,8 @@ const (
 	matchSubstring = "substring"
 )
 
-// Search looks for a query (see search.Parse) in all messages of a conversation, those that no summary covers too,
-// and in its notes. An error of the query is a search.ErrQuery, of the cursor a store.ErrInvalid.
+// Search searches all messages of a conversation, also those that no summary covers, for a query (see search.Parse),
+// and its notes. An error of the query is a search.ErrQuery, an error of the cursor a store.ErrInvalid.
 func (m Memory) Search(ctx context.Context, ref store.ConversationRef, text string, limit int,
 	cursor string,
 ) (wire.MemoryFound, error) {
@@ -92,10 +92,10 @@ func (m Memory) page(ctx context.Context, ref store.ConversationRef, q search.Qu
 	return m.Store.SearchIndex.Search(ctx, ref, q, after, limit)
 }
 
-// segmentOf finds the segment in which a place stands, "" for none. The list is Segments'.
+// segmentOf returns the name of the segment that has a place, "" for none. list is in the order of Memory.segments.
 func segmentOf(list []segments.Segment, p Place) string {
-	ranges := sort.Search(len(list), func(i int) bool { return list[i].Note() }) // they stand first
-	// The last one that does not begin behind it.
+	ranges := sort.Search(len(list), func(i int) bool { return list[i].Note() }) // segments come before notes
+	// The last segment that does not begin after the place.
 	i := sort.Search(ranges, func(i int) bool {
 		g := list[i]
 		return g.CoversFrom > p.Seq || g.CoversFrom == p.Seq && g.OffsetFrom > p.Offset

@@ -17,22 +17,22 @@ import (
 	"precis/internal/store"
 )
 
-// The rights of what is written: the owner writes, the group reads. Transcripts are nobody else's business.
+// The permissions of files and folders: the owner writes, the group reads, others have no access to transcripts.
 const (
 	folderMode = 0o750
 	fileMode   = 0o640
 )
 
-// FolderName is where the files of a conversation are, below the configured folder: one folder a tenant, in it one a
-// conversation. Different ids have different names, also where a file system does not tell upper from lower case.
+// FolderName returns the folder of a conversation's files below the configured folder: one folder for each tenant,
+// with one for each conversation. Different ids have different names, also on file systems that ignore case.
 func FolderName(ref store.ConversationRef) string {
 	return path.Join(safeName(ref.Tenant), safeName(ref.ID))
 }
 
 var plainName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
 
-// safeName gives an id as one name of a file. What is more than small letters and digits has a ~ and a part of its
-// SHA-256 at the end, which no plain name has.
+// safeName returns an id as a file name. An id with anything but lower-case letters, digits and ._- gets a ~ and a
+// part of its SHA-256 at the end, which no plain name has.
 func safeName(id string) string {
 	if plainName.MatchString(id) && !strings.HasSuffix(id, ".") {
 		return id
@@ -48,9 +48,9 @@ func safeName(id string) string {
 	return short[:min(len(short), most)] + "~" + hex.EncodeToString(sum[:10])
 }
 
-// WriteFolder writes the files of a conversation's memory below folder, which is created: each segment and note, and
-// INDEX.md after them. What is there already in the right size stays, notes in the right content; what is missing is
-// written. Each file appears whole or not at all. Files of others in the folder stay. It says how many it wrote.
+// WriteFolder writes the files of a conversation's memory below folder, which it creates: each segment and note, and
+// INDEX.md after them. A segment's file of the right size stays, and any other file with the right content; the rest is
+// written. Each file appears whole or not at all. Other files in the folder stay. It returns how many files it wrote.
 func (m Memory) WriteFolder(ctx context.Context, folder string, ref store.ConversationRef) (written int, err error) {
 	list, err := m.segments(ctx, ref)
 	if err != nil || len(list) == 0 {
@@ -82,7 +82,7 @@ func (m Memory) WriteFolder(ctx context.Context, folder string, ref store.Conver
 	return written + n, err
 }
 
-// openFolder opens a folder below another one. Nothing that lies in there leads out of it, whoever put it there.
+// openFolder opens a folder below another one as an os.Root: no link in it leads to the outside.
 func openFolder(folder, name string) (*os.Root, error) {
 	if err := os.MkdirAll(folder, folderMode); err != nil {
 		return nil, fmt.Errorf("make memory.folder: %w", err)
@@ -105,7 +105,7 @@ func openFolder(folder, name string) (*os.Root, error) {
 	return root, nil
 }
 
-// sizeOf gives the size of a file, -1 where there is none.
+// sizeOf returns the size of a file, -1 if there is none.
 func sizeOf(root *os.Root, name string) int64 {
 	info, err := root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -114,8 +114,8 @@ func sizeOf(root *os.Root, name string) int64 {
 	return info.Size()
 }
 
-// writeFile puts a file in place if it is not there with that content, and says how many it wrote: 0 or 1. A reader
-// sees the old or the new file, and a crash leaves at most a hidden one.
+// writeFile writes a file unless it exists with that content, and returns how many it wrote: 0 or 1. A reader
+// sees the old or the new file, and a crash leaves at most a hidden temporary file.
 func writeFile(root *os.Root, name string, content []byte) (written int, err error) {
 	if sizeOf(root, name) == int64(len(content)) {
 		if old, err := root.ReadFile(name); err == nil && bytes.Equal(old, content) {
@@ -125,8 +125,8 @@ func writeFile(root *os.Root, name string, content []byte) (written int, err err
 	temporary := "." + rand.Text() + ".tmp"
 	defer func() {
 		if err != nil {
-			if gone := root.Remove(temporary); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-				err = errors.Join(err, gone)
+			if failed := root.Remove(temporary); failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+				err = errors.Join(err, failed)
 			}
 			err = fmt.Errorf("write %s: %w", name, err)
 		}

@@ -10,13 +10,13 @@ import (
 	"precis/pipeline"
 )
 
-// indexBytes bounds the index as a segment is: where it would be over, the oldest segments are named without more.
+// indexBytes bounds the index like a segment. If it would be larger, the oldest segments are only named.
 const indexBytes = 64 << 10
 
-// timeForm is how the index writes a time.
+// timeForm is the format of a time in the index.
 const timeForm = "2006-01-02 15:04 UTC"
 
-// indexText is the text of INDEX.md: one paragraph an entry.
+// indexText returns the text of INDEX.md: one paragraph for each entry.
 func indexText(ref store.ConversationRef, entries []wire.MemoryEntry) string {
 	head := "# Memory of conversation " + pipeline.Quote(ref.ID, 200) + "\n\n" +
 		"Compactions replaced the messages below by summaries; each segment has them as they were said. Notes are " +
@@ -54,7 +54,7 @@ func indexText(ref store.ConversationRef, entries []wire.MemoryEntry) string {
 	return b.String()
 }
 
-// fitNewest gives the lines of as many entries as fit, of the last ones, and how many are left before them.
+// fitNewest returns the lines of the last entries that fit into room, and how many entries are before them.
 func fitNewest(entries []wire.MemoryEntry, room int) (lines []string, left int) {
 	left = len(entries)
 	for left > 0 {
@@ -68,7 +68,7 @@ func fitNewest(entries []wire.MemoryEntry, room int) (lines []string, left int) 
 	return lines, left
 }
 
-// IndexLine is what the index says of an entry: a line, and two more for what a segment is about.
+// IndexLine returns the lines of the index for an entry: one line, and up to two more about the content of a segment.
 func IndexLine(e wire.MemoryEntry) string {
 	var b strings.Builder
 	if e.Kind == "note" {

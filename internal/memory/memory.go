@@ -1,21 +1,24 @@
-// Package memory keeps readable what compactions replaced by summaries, out of band: a conversation's segments
-// (segment_0001.md…), its INDEX.md, and the notes of its agent; in the store, and as files in a folder where one is
+// Package memory offers what compactions replaced by summaries outside of the context: the segments of a conversation
+// (segment_0001.md…), their INDEX.md, and the agent's notes; from the store, and as files in a folder if one is
 // configured.
 //
-// A segment is a range of the messages, and its text is written out from them whenever somebody reads it. Messages
-// never change, so neither does a segment: it cannot be lost, or be something else than what was said, and what is
-// pruned from the messages is gone from it too. What is noted in the store is where each begins and ends, made by
-// whoever looks first: a pure function of the messages and of the markers that were ever applied, so that all who
-// look make the same. A compaction itself does nothing for it, and an append neither.
+// A segment is a range of messages, and its text is made from them when it is read. Messages never change, so segments
+// never change either. What is pruned from the messages is missing from the segments too. The store has where each
+// segment begins and ends. The first reader makes that, as a pure function of the messages and of the markers that
+// were ever applied, so that all readers make the same. Compactions and appends do nothing for it.
 //
-// Each marker that ever took effect adds the messages that none before it covered. An undo takes none away, and the
-// marker after it begins where the ones before it ended: nothing comes twice.
+// Each marker that ever took effect adds the messages that no earlier one covered. An undo removes no segment, and the
+// next marker continues where the segments end: no message is in two segments, unless it is larger than one.
 //
-//	segments.go  where segments begin and end
-//	render.go    messages as text, in bounded pieces
+//	segments.go  segments and notes, listed and read
+//	cutter.go    where segments begin and end
+//	render.go    messages as text
+//	page.go      the transcript in pages
 //	index.go     INDEX.md
-//	find.go      search
+//	find.go      the search; catchup.go indexes for it, cursor.go has its cursors
+//	summary.go   the summary that the context starts from
 //	folder.go    the files
+//	search/      words, queries and snippets
 package memory
 
 import (
@@ -36,7 +39,7 @@ type Memory struct {
 	Store *store.Store
 }
 
-// open finds a conversation that is there to be read, and the codec of its messages.
+// open returns a conversation whose content can be read, and the codec of its messages.
 func (m Memory) open(ctx context.Context,
 	ref store.ConversationRef,
 ) (conversations.Conversation, transcript.Codec, error) {
@@ -51,7 +54,8 @@ func (m Memory) open(ctx context.Context,
 	return c, codec, err
 }
 
-// decode gives a stored message its parts. One that cannot be read is shown as such: it must not hide the others.
+// decode returns a stored message with its parts. A message that cannot be decoded is marked as unreadable, so that
+// the others can be read.
 func decode(codec transcript.Codec, s conversations.Message) decoded {
 	list, err := conversation.Decode(codec, []conversations.Message{s})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Page is a piece of the transcript as text.
 type Page struct {
 	Text string `json:"text"`
-	// Next is where the transcript goes on, nil: it is over.
+	// Next is where the next page begins, nil: this is the last page.
 	Next *Place `json:"next,omitempty"`
 	// Head is the last message of the conversation.
 	Head int64 `json:"head_seq"`
@@ -25,7 +25,7 @@ const (
 	MaxPageBytes     = 64 << 10
 )
 
-// ReadPage gives messages as text, from a place on, up to message to (0: the last one), at most limit bytes of it
+// ReadPage returns messages as text, from a place up to message to (0: the last one), at most limit bytes
 // (0: DefaultPageBytes). What does not fit is on the next page, also the rest of a long message.
 func (m Memory) ReadPage(ctx context.Context, ref store.ConversationRef, from Place, to int64,
 	limit int,
@@ -65,7 +65,7 @@ func (m Memory) ReadPage(ctx context.Context, ref store.ConversationRef, from Pl
 			out.WriteString(element(open, text, end, start, len(text)))
 			continue
 		}
-		// The rest of the page is used for a message that would not fit on a page of its own.
+		// A message that would not fit on a page of its own begins on the rest of this one.
 		if out.Len() == 0 || len(text)-start > limit-frameBytes && room > limit/4 {
 			stop := start + cut(text[start:], room)
 			out.WriteString(element(open, text, end, start, stop))
@@ -78,10 +78,10 @@ func (m Memory) ReadPage(ctx context.Context, ref store.ConversationRef, from Pl
 	return page, nil
 }
 
-// stepOfPage is how many messages are read at once for a page, which needs few of them.
+// stepOfPage is how many messages one query reads for a page, which needs few of them.
 const stepOfPage = 16
 
-// inSteps walks messages as the store does, reading a few at once.
+// inSteps iterates over messages with queries of a few messages each.
 func (m Memory) inSteps(ctx context.Context, ref store.ConversationRef, from, to int64) iter.Seq2[conversations.Message,
 	error] {
 	return func(yield func(conversations.Message, error) bool) {

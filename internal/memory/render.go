@@ -18,13 +18,13 @@ type Place struct {
 	Offset int   `json:"offset,omitempty"`
 }
 
-// decoded is a message as it is shown.
+// decoded is a message to be shown.
 type decoded struct {
 	pipeline.Message
 	unreadable bool
 }
 
-// Text is a message's text as segments, pages and the search have it: offsets count its bytes.
+// quote returns a message's tags and its text as segments, pages and the search have it. Offsets count its bytes.
 func (d decoded) quote() (open, text, end string) {
 	open, text, end = pipeline.QuoteMessage(d.Message)
 	switch {
@@ -38,26 +38,26 @@ func (d decoded) quote() (open, text, end string) {
 
 const (
 	continuedNote = ` continued="true"`
-	goesOnNote    = "\n[goes on]"
-	// frameBytes is what an element takes beside its text, at most: tags with a number of 19 digits, notes, line
+	continuesNote = "\n[goes on]"
+	// frameBytes is the maximum size of an element without its text: tags with a number of 19 digits, notes, line
 	// breaks.
 	frameBytes = 128
 )
 
-// element writes the text of a message from one byte to another, in its tags.
+// element returns the text of a message from one byte to another, in its tags.
 func element(open, text, end string, from, to int) string {
 	if from > 0 {
 		open = strings.TrimSuffix(open, ">") + continuedNote + ">"
 	}
 	body := text[from:to]
 	if to < len(text) {
-		body += goesOnNote
+		body += continuesNote
 	}
 	return open + "\n" + body + "\n" + end + "\n\n"
 }
 
-// cut gives how many bytes of a text fit into room: up to the end of a line if one is near, else of a sign. At least
-// one sign, so that whoever goes on from there gets on.
+// cut returns how many bytes of a text fit into room: up to the end of a line if one is near, otherwise of a
+// character. It is at least one character, so that every page makes progress.
 func cut(text string, room int) int {
 	if len(text) <= room {
 		return len(text)
@@ -76,7 +76,7 @@ func cut(text string, room int) int {
 	return at
 }
 
-// clampOffset gives a place in a text for an offset that anybody may have chosen.
+// clampOffset returns the start of the character at an offset that a client sent.
 func clampOffset(text string, offset int) int {
 	offset = min(max(offset, 0), len(text))
 	for i := offset; i > offset-utf8.UTFMax && i > 0 && i < len(text); i-- {
@@ -87,7 +87,7 @@ func clampOffset(text string, offset int) int {
 	return offset
 }
 
-// segmentText writes a segment out from the messages.
+// segmentText returns the text of a segment, made from its messages.
 func (m Memory) segmentText(ctx context.Context, codec transcript.Codec, ref store.ConversationRef,
 	g segments.Segment,
 ) (string, error) {
@@ -111,7 +111,7 @@ func (m Memory) segmentText(ctx context.Context, codec transcript.Codec, ref sto
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// headBytes is more than a segment's head takes.
+// headBytes is more than the size of a segment's head.
 const headBytes = 512
 
 func segmentHead(ref store.ConversationRef, g segments.Segment) string {

@@ -11,11 +11,11 @@ import (
 	"precis/internal/store/segments"
 )
 
-// SegmentBytes bounds the text of a segment: some 16,000 tokens, which an agent can read at once.
+// SegmentBytes bounds the text of a segment: about 16,000 tokens, which an agent can read at once.
 const SegmentBytes = 64 << 10
 
-// segments gives the entries of a conversation's memory as the store has them, those made first that were not asked for
-// before.
+// segments returns the segments and notes of a conversation as they are stored. It first makes the segments of
+// compactions that have none yet.
 func (m Memory) segments(ctx context.Context, ref store.ConversationRef) ([]segments.Segment, error) {
 	c, codec, err := m.open(ctx, ref)
 	if err != nil || c.Ephemeral {
@@ -50,8 +50,8 @@ func (m Memory) segments(ctx context.Context, ref store.ConversationRef) ([]segm
 	return m.Store.Segments.List(ctx, ref)
 }
 
-// Entries lists a conversation's memory: the index first, then segments in the order of the conversation, then notes by
-// name. A conversation in which nothing was ever compacted or noted has none.
+// Entries returns a conversation's memory: the index, then segments in the order of the conversation, then notes by
+// name. A conversation without segments and notes has no entries.
 func (m Memory) Entries(ctx context.Context, ref store.ConversationRef) ([]wire.MemoryEntry, error) {
 	list, err := m.segments(ctx, ref)
 	if err != nil || len(list) == 0 {
@@ -78,12 +78,12 @@ func entryOf(g segments.Segment) (wire.MemoryEntry, error) {
 		e.Kind = "note"
 	}
 	if err := json.Unmarshal(g.Facts, &e.SegmentFacts); err != nil {
-		return e, fmt.Errorf("read what is noted of %s: %w", g.Name, err)
+		return e, fmt.Errorf("read the facts of %s: %w", g.Name, err)
 	}
 	return e, nil
 }
 
-// Read gives an entry of the memory with its text.
+// Read returns an entry of the memory with its text.
 func (m Memory) Read(ctx context.Context, ref store.ConversationRef, name string) (wire.MemoryEntry, string, error) {
 	if name == IndexName {
 		entries, err := m.Entries(ctx, ref)
@@ -92,13 +92,13 @@ func (m Memory) Read(ctx context.Context, ref store.ConversationRef, name string
 		}
 		if len(entries) == 0 {
 			return wire.MemoryEntry{}, "",
-				fmt.Errorf("%s: nothing was compacted or noted in the conversation yet: %w", IndexName,
+				fmt.Errorf("%s: the conversation has no segments and no notes yet: %w", IndexName,
 					store.ErrNotFound)
 		}
 		return entries[0], indexText(ref, entries[1:]), nil
 	}
 	g, err := m.Store.Segments.Get(ctx, ref, name)
-	if isNotFound(err) { // it may be that nobody has asked for it yet
+	if isNotFound(err) { // the segment may not have been made yet
 		if _, err = m.segments(ctx, ref); err == nil {
 			g, err = m.Store.Segments.Get(ctx, ref, name)
 		}

@@ -8,12 +8,12 @@ import (
 	"precis/internal/store"
 )
 
-// Summary is the summary that counts for a conversation.
+// Summary is the summary that a conversation's context starts from.
 type Summary struct {
-	// Text is the whole message that the model reads in place of what is covered; empty where only its vendor can
+	// Text is the whole summary message; empty if only its vendor can
 	// read it.
 	Text string `json:"text"`
-	// Marker is the compaction, CoversTo the last message that it stands for.
+	// Marker is the compaction's marker, CoversTo the last message that the summary stands for.
 	Marker   string `json:"marker"`
 	CoversTo int64  `json:"covers_to"`
 	// Digest says that no model wrote it.
@@ -21,7 +21,7 @@ type Summary struct {
 	Applied time.Time `json:"applied"`
 }
 
-// LastSummary gives the summary that counts now. Without one it is store.ErrNotFound.
+// LastSummary returns the summary that the context starts from. Without one the error is store.ErrNotFound.
 func (m Memory) LastSummary(ctx context.Context, ref store.ConversationRef) (Summary, error) {
 	c, _, err := m.open(ctx, ref)
 	if err != nil {
@@ -32,7 +32,7 @@ func (m Memory) LastSummary(ctx context.Context, ref store.ConversationRef) (Sum
 		if err != nil {
 			return Summary{}, err
 		}
-		if marker.Summary == "" { // it only squeezes the tail
+		if marker.Summary == "" { // the marker only shortens the tail
 			id = marker.Base
 			continue
 		}

@@ -4,16 +4,16 @@ import (
 	"strings"
 )
 
-// Matcher looks for a query's terms as they were typed, also inside of words, in a text that comes piece by piece.
+// Matcher searches a text, piece by piece, for the terms of a query as they were written, also inside of words.
 type Matcher struct {
 	query Query
 	found map[string]bool
 }
 
-// Matcher begins a text.
+// Matcher returns a matcher for one text.
 func (q Query) Matcher() *Matcher { return &Matcher{query: q, found: map[string]bool{}} }
 
-// Add looks at a piece, and says whether it holds one of the terms that are to be there.
+// Add searches a piece, and reports whether it has one of the terms that must match.
 func (m *Matcher) Add(text string) bool {
 	folded, hit := strings.Map(fold, text), false
 	for _, g := range m.query.Groups {
@@ -27,7 +27,7 @@ func (m *Matcher) Add(text string) bool {
 	return hit
 }
 
-// Matches says whether what was added is what the query looks for.
+// Matches reports whether the text that was added matches the query.
 func (m *Matcher) Matches() bool {
 	for _, g := range m.query.Groups {
 		all := true

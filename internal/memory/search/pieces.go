@@ -6,22 +6,22 @@ import (
 )
 
 const (
-	// pieceBytes is the size of a piece: small enough that PostgreSQL counts every place of a sign that is frequent in
-	// Chinese, and that a hit is near what is shown of it.
+	// pieceBytes is the size of a piece: small enough that PostgreSQL counts every position of a character that is
+	// frequent in Chinese, and that a hit is near its snippet.
 	pieceBytes = 8 << 10
-	// overlapBytes is how much of a piece the next one begins with, so that what stands across the cut is found: the
-	// most that a query may look for in a row.
+	// overlapBytes is how much of a piece the next one repeats, so that a match across the cut is found: the
+	// maximum size of a phrase.
 	overlapBytes = 256
 )
 
-// Piece is a part of a text that is searched by itself.
+// Piece is a part of a text that is indexed by itself.
 type Piece struct {
-	// Start is its first byte in the text.
+	// Start is the index of its first byte in the text.
 	Start int
 	Text  string
 }
 
-// Pieces cuts a text into pieces of a few kilobytes that overlap. An empty text has none.
+// Pieces divides a text into overlapping pieces of a few kilobytes. An empty text has none.
 func Pieces(s string) []Piece {
 	if strings.TrimSpace(s) == "" {
 		return nil
@@ -37,8 +37,8 @@ func Pieces(s string) []Piece {
 	}
 }
 
-// between is the last place at or before at where no word is cut in two, unless it is a very long one: half a word is
-// none that anybody said.
+// between returns the last index at or before at that is not within a word, unless the word is very long: half a word
+// is not a word of the text.
 func between(s string, at int) int {
 	at = runeStart(s, at)
 	for i := at; i > at-maxWordBytes && i > 0; {
@@ -52,14 +52,14 @@ func between(s string, at int) int {
 	return at
 }
 
-// joined says whether two signs in a row belong to one word.
+// joined reports whether two adjacent characters belong to one word.
 func joined(before, after rune) bool {
 	a, single := kindOf(before)
 	b, alone := kindOf(after)
 	return a && b && !single && !alone
 }
 
-// runeStart is the last place at or before at where a sign begins. In what is no UTF-8 any byte may begin one.
+// runeStart returns the last index at or before at where a character begins. In invalid UTF-8 any byte may begin one.
 func runeStart(s string, at int) int {
 	for i := at; i > at-utf8.UTFMax && i > 0; i-- {
 		if utf8.RuneStart(s[i]) {

@@ -8,37 +8,37 @@ import (
 	"unicode/utf8"
 )
 
-// MaxQueryBytes bounds a query, MaxTerms what it may consist of.
+// MaxQueryBytes bounds the size of a query, MaxTerms the number of its terms.
 const (
 	MaxQueryBytes = 1024
 	MaxTerms      = 32
 )
 
-// Term is one thing that a query looks for.
+// Term is a word or phrase of a query.
 type Term struct {
-	// words stand in a row in the text.
+	// words are the words of the term, in a row.
 	words []string
-	// text is what was typed, folded.
+	// text is the term as it was written, folded.
 	text string
-	// Not says that it must be absent.
+	// Not says that the term must not match.
 	Not bool
 }
 
-// Query is what a person looks for: any of its groups, of a group every term.
+// Query matches if any of its groups matches. A group matches if all of its terms do.
 type Query struct {
 	Groups [][]Term
 }
 
-// ErrQuery is what every error of Parse is.
-var ErrQuery = errors.New("the query cannot be searched for")
+// ErrQuery is every error of Parse.
+var ErrQuery = errors.New("invalid query")
 
-// Parse reads a query in the syntax of web searches: words that must all be there, "words in a row" in double quotes,
-// OR between alternatives, a - before what must not be there. What a word has of other signs, as a path or a number
-// has, is looked for as it stands. Any other input is taken as words.
+// Parse reads a query in the syntax of web searches: words that must all match, "a phrase" in double quotes, OR
+// between alternatives, a - before what must not match. A word with other characters, such as a path or a number, is
+// a phrase. Any other input is read as words.
 func Parse(s string) (Query, error) {
 	var q Query
 	if len(s) > MaxQueryBytes {
-		return q, fmt.Errorf("%w: it has %d bytes, at most %d", ErrQuery, len(s), MaxQueryBytes)
+		return q, fmt.Errorf("%w: it has %d bytes, the maximum is %d", ErrQuery, len(s), MaxQueryBytes)
 	}
 	var group []Term
 	terms, positive := 0, false
@@ -56,14 +56,14 @@ func Parse(s string) (Query, error) {
 		}
 		t := Term{words: words(item.text), text: foldText(item.text), Not: item.not}
 		if len(t.words) == 0 {
-			continue // signs alone: there is no word to look for
+			continue // no letters and digits: there is no word
 		}
 		if len(t.text) > overlapBytes {
-			return q, fmt.Errorf("%w: %q… is longer than %d bytes: look for a part of it", ErrQuery, clip(t.text, 40),
+			return q, fmt.Errorf("%w: %q… is longer than %d bytes: search for a part of it", ErrQuery, clip(t.text, 40),
 				overlapBytes)
 		}
 		if terms++; terms > MaxTerms {
-			return q, fmt.Errorf("%w: it looks for more than %d things at once", ErrQuery, MaxTerms)
+			return q, fmt.Errorf("%w: it has more than %d terms", ErrQuery, MaxTerms)
 		}
 		positive = positive || !t.Not
 		group = append(group, t)
@@ -72,11 +72,11 @@ func Parse(s string) (Query, error) {
 		q.Groups = append(q.Groups, group)
 	}
 	if !positive {
-		return q, fmt.Errorf("%w: give at least one word that is to be there", ErrQuery)
+		return q, fmt.Errorf("%w: give at least one word that must match", ErrQuery)
 	}
 	for _, g := range q.Groups {
 		if !anyPositive(g) {
-			return q, fmt.Errorf("%w: what stands beside OR needs a word that is to be there", ErrQuery)
+			return q, fmt.Errorf("%w: both sides of OR need a word that must match", ErrQuery)
 		}
 	}
 	return q, nil
@@ -91,7 +91,7 @@ func anyPositive(g []Term) bool {
 	return false
 }
 
-// item is a word or a quoted text of a query.
+// item is a word or a quoted phrase of a query.
 type item struct {
 	text        string
 	quoted, not bool
@@ -99,7 +99,7 @@ type item struct {
 
 func (i item) or() bool { return !i.quoted && !i.not && strings.EqualFold(i.text, "or") }
 
-// next takes the first item off; an empty one at the end.
+// next returns the first item and the rest; at the end an empty item.
 func next(s string) (item, string) {
 	for {
 		var it item
@@ -134,10 +134,10 @@ func clip(s string, n int) string {
 	return s
 }
 
-// TSQuery is the term as PostgreSQL reads a tsquery.
+// TSQuery returns the term as a PostgreSQL tsquery.
 func (t Term) TSQuery() string { return "'" + strings.Join(t.words, "' <-> '") + "'" }
 
-// Any is a tsquery for texts that hold any of the terms: those that must be absent too when all is set.
+// Any returns a tsquery for texts with any of the terms. With all it includes the terms that must not match.
 func (q Query) Any(all bool) string {
 	var list []string
 	for _, g := range q.Groups {

@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// What a snippet marks hits with, and how much of the text it shows before the first one and in all, in bytes.
+// The mark of hits in a snippet, and how much of the text it shows before the first hit and in all, in bytes.
 const (
 	hitMark       = "**"
 	snippetBefore = 80
 	snippetBytes  = 320
 )
 
-// span is a place in a text.
+// span is a range of bytes of a text.
 type span struct{ from, to int }
 
-// Snippet shows where a text holds what a query looks for: a few words around the first hit, on one line, hits between
-// two asterisks, … where the text goes on. at is the first hit's byte in the text; without a hit it is 0 and the
-// snippet is the text's beginning.
+// Snippet returns a few words of a text around the first hit of the query, on one line, with hits between two
+// asterisks and … where the text continues. at is the index of the first hit's first byte; without a hit it is 0 and
+// the snippet is the beginning of the text.
 func (q Query) Snippet(text string) (snippet string, at int) {
 	spans := q.spans(text)
 	if len(spans) > 0 {
@@ -55,7 +55,7 @@ func (q Query) Snippet(text string) (snippet string, at int) {
 	return strings.TrimSpace(b.String()), at
 }
 
-// oneLine gives text without line breaks and control characters, white space in a row as one space.
+// oneLine returns a text without line breaks and control characters, with one space for adjacent white space.
 func oneLine(s string) string {
 	var b strings.Builder
 	space := false
@@ -76,7 +76,7 @@ func oneLine(s string) string {
 	return b.String()
 }
 
-// spans finds what is to be there: as words, and where none of them stands as such, as it was typed. They are in order
+// spans returns the matches of the terms that must match: as words, or if there are none, as written. They are in order
 // and do not overlap.
 func (q Query) spans(text string) []span {
 	var list []word
@@ -136,7 +136,7 @@ func inRow(list []word, words []string) bool {
 	return true
 }
 
-// foldPlaces folds a text and gives for each byte of the result, and for its end, the byte of the text that it comes
+// foldPlaces folds a text and returns for each byte of the result, and for its end, the byte of the text that it comes
 // from.
 func foldPlaces(s string) (folded string, places []int) {
 	var b strings.Builder

@@ -1,13 +1,14 @@
-// Package search makes text findable by PostgreSQL's full-text search without asking PostgreSQL what a word is: its
-// parser reads paths and host names as single words, takes a line of Chinese for one, and depends on the locale of
-// the database. Here a word is a run of letters and digits, whatever the language, and each sign of a script without
-// spaces is one of its own; what a query looks for is cut in the same way, and several words in a row must stand in a
-// row in the text. So foo_bar/baz.go is found, and baz.go in it, and any piece of a Chinese sentence.
+// Package search prepares text for PostgreSQL's full-text search without PostgreSQL's own parser. That parser
+// reads paths, host names and a line of Chinese as single words, and depends on the locale of
+// the database. Here a word is a run of letters and digits in any language, and each character of a script without
+// spaces is a word. A query is divided into words in the same way, and a phrase matches the same words in a
+// row in the text. So a search finds foo_bar/baz.go, baz.go in it, and any part of a Chinese sentence.
 //
 //	words.go    words, and the vector of a text
 //	pieces.go   a long text in pieces
-//	query.go    what a person types
-//	snippet.go  a hit in its surroundings
+//	query.go    queries as people write them
+//	matcher.go  matches inside of words
+//	snippet.go  a hit with the text around it
 package search
 
 import (
@@ -18,29 +19,29 @@ import (
 )
 
 const (
-	// maxWordBytes bounds one word: what is longer, as a hash or a key may be, goes on as the next. PostgreSQL takes
+	// maxWordBytes bounds one word: a longer run, such as a hash or a key, is several words. PostgreSQL allows
 	// 2046 bytes.
 	maxWordBytes = 255
-	// maxPositions and maxPosition are PostgreSQL's: of one word in one vector, and of its places.
+	// maxPositions is PostgreSQL's maximum number of positions of a word in a vector, maxPosition the highest position.
 	maxPositions = 255
 	maxPosition  = 16383
 )
 
-// word is a run of a text that counts as one word.
+// word is a word of a text.
 type word struct {
-	// text is folded: lower case, sign by sign.
+	// text is in lower case, character by character.
 	text string
 	// from and to are its bytes in the text.
 	from, to int
 }
 
-// alone are the scripts that put no spaces between words: each of their signs is a word.
+// alone are the scripts without spaces between words: each of their characters is a word.
 var alone = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
 	unicode.Khmer, unicode.Myanmar,
 }
 
-// eachWord calls yield with every word of s, in order, until it says false.
+// eachWord calls yield with every word of s, in order, until it returns false.
 func eachWord(s string, yield func(word) bool) {
 	from, size := -1, 0
 	var folded strings.Builder
@@ -75,7 +76,7 @@ func eachWord(s string, yield func(word) bool) {
 	flush(len(s))
 }
 
-// kindOf says whether a sign is part of a word, and whether it is one by itself.
+// kindOf reports whether a character is part of a word, and whether it is a word by itself.
 func kindOf(r rune) (part, single bool) {
 	switch {
 	case r < utf8.RuneSelf:
@@ -88,10 +89,10 @@ func kindOf(r rune) (part, single bool) {
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r), false
 }
 
-// fold gives the sign that a search takes for the same, one for one.
+// fold returns a character in lower case, which a search treats as the same.
 func fold(r rune) rune { return unicode.ToLower(r) }
 
-// words are the folded words of s.
+// words returns the folded words of s.
 func words(s string) []string {
 	var out []string
 	eachWord(s, func(w word) bool {
@@ -101,8 +102,8 @@ func words(s string) []string {
 	return out
 }
 
-// Vector gives a text as PostgreSQL reads a tsvector: each word with its places. A word that comes more often than
-// PostgreSQL counts has its first places only.
+// Vector returns a text as a PostgreSQL tsvector: each word with its positions. A word that occurs more often than
+// PostgreSQL counts has only its first positions.
 func Vector(s string) string {
 	places := map[string][]int{}
 	var order []string
