@@ -12,17 +12,71 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// ADK is sessions of Google's Agent Development Kit: an object with events, in snake case or camel case. A stored
-// message is one event with content. Older events have no ids of calls: a call is named after its event and its
-// place there, and a response after the event that its options name.
+// adk is the format of sessions of Google's Agent Development Kit: an object with events, in snake case or camel
+// case. A stored message is one event with content. Older events have no ids of calls: a call is named after its
+// event and its place there, and a response after the event that its options name.
 //
 // Written is a session with the new list of events: the summary is an event, and for sessions whose events have
 // actions one that compacts what stood before it, as ADK's own compaction does.
-const ADK Format = "adk"
-
 type adk struct{}
 
 func (adk) name() Format { return ADK }
+
+// read reads an event, valid JSON.
+func (f adk) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
+	content := v.Get("content")
+	if c, ok := f.compaction(v); ok {
+		content, _ = lookupEither(c, "compacted_content")
+	}
+	if !content.IsObject() {
+		return l.Errorf("an event without content is not a message")
+	}
+	switch role := content.Get("role").Text(); role {
+	case "model":
+		l.Role = "assistant"
+	case "user", "function", "":
+		l.Role = "user"
+		if role == "" && v.Get("author").Text() != "user" {
+			l.Role = "assistant"
+		}
+	default:
+		return l.Errorf("the role of the content is not user or model")
+	}
+	l.Entry = func(text string) []byte { return fmt.Appendf(nil, `{"text":%s}`, rawjson.Quote(text)) }
+	parts := content.Get("parts")
+	switch parts.Kind() {
+	case rawjson.Missing, rawjson.Null:
+		return nil
+	case rawjson.Array:
+	default:
+		return l.Errorf("the parts are not an array")
+	}
+	asked := ""
+	if options, ok := v.Lookup("options"); ok {
+		asked = either(options, "function_call_event_id").Text()
+	}
+	els := parts.Elements()
+	row := l.AddList(layout.NewList(els))
+	calls, results := 0, 0
+	for i, el := range els {
+		if !el.IsObject() {
+			return l.Errorf("a part is not an object")
+		}
+		n := f.part(l, el)
+		n.List, n.Index = row, i
+		switch n.Part.Kind {
+		case pipeline.PartToolCall:
+			n.Part.CallID = f.callID(n.Part.CallID, v.Get("id").Text(), calls)
+			calls++
+		case pipeline.PartToolResult:
+			n.Part.CallID = f.callID(n.Part.CallID, asked, results)
+			results++
+		}
+		l.Nodes = append(l.Nodes, n)
+	}
+	return nil
+}
 
 func (f adk) message(l *layout.Layout) pipeline.Message {
 	m := l.Message()
@@ -82,62 +136,6 @@ func (adk) compaction(v rawjson.Value) (rawjson.Value, bool) {
 	return c, true
 }
 
-// read reads an event, sound JSON.
-func (f adk) read(l *layout.Layout) error {
-	v := rawjson.Root(l.Native)
-	content, _ := v.Lookup("content")
-	if c, ok := f.compaction(v); ok {
-		content, _ = lookupEither(c, "compacted_content")
-	}
-	if !content.IsObject() {
-		return l.Errorf("an event without content is no message")
-	}
-	switch role := content.Get("role").Text(); role {
-	case "model":
-		l.Role = "assistant"
-	case "user", "function", "":
-		l.Role = "user"
-		if role == "" && v.Get("author").Text() != "user" {
-			l.Role = "assistant"
-		}
-	default:
-		return l.Errorf("the role of its content is not user or model")
-	}
-	l.Entry = func(text string) []byte { return fmt.Appendf(nil, `{"text":%s}`, rawjson.Quote(text)) }
-	parts, _ := content.Lookup("parts")
-	switch parts.Kind() {
-	case rawjson.Missing, rawjson.Null:
-		return nil
-	case rawjson.Array:
-	default:
-		return l.Errorf("its parts are no array")
-	}
-	asked := ""
-	if options, ok := v.Lookup("options"); ok {
-		asked = either(options, "function_call_event_id").Text()
-	}
-	els := parts.Elements()
-	row := l.AddList(layout.NewList(els))
-	calls, results := 0, 0
-	for i, el := range els {
-		if !el.IsObject() {
-			return l.Errorf("a part is no object")
-		}
-		n := f.part(l, el)
-		n.List, n.Index = row, i
-		switch n.Part.Kind {
-		case pipeline.PartToolCall:
-			n.Part.CallID = f.callID(n.Part.CallID, v.Get("id").Text(), calls)
-			calls++
-		case pipeline.PartToolResult:
-			n.Part.CallID = f.callID(n.Part.CallID, asked, results)
-			results++
-		}
-		l.Nodes = append(l.Nodes, n)
-	}
-	return nil
-}
-
 // callID names a call that has no id after its event and its place.
 func (adk) callID(id, event string, n int) string {
 	if id != "" || event == "" {
@@ -151,7 +149,7 @@ func (f adk) part(l *layout.Layout, v rawjson.Value) layout.Node {
 	p := &n.Part
 	if said, ok := v.Lookup("text"); ok && said.IsString() {
 		p.Kind, p.Text, n.Value = pipeline.PartText, said.Text(), said
-		if thought, _ := v.Lookup("thought"); thought.IsTrue() {
+		if thought := v.Get("thought"); thought.IsTrue() {
 			p.Kind = pipeline.PartReasoning
 		}
 		return n
@@ -159,14 +157,14 @@ func (f adk) part(l *layout.Layout, v rawjson.Value) layout.Node {
 	if call, ok := lookupEither(v, "function_call"); ok && call.IsObject() {
 		p.Kind, p.Type, n.Block = pipeline.PartToolCall, "function_call", false
 		p.CallID, p.Name = call.Get("id").Text(), call.Get("name").Text()
-		n.Value, _ = call.Lookup("args")
+		n.Value = call.Get("args")
 		n.Insert, n.Key, p.Input = call.End()-1, "args", n.Value.TextOrRaw()
 		return n
 	}
 	if given, ok := lookupEither(v, "function_response"); ok && given.IsObject() {
 		p.Kind, p.Type, n.Block = pipeline.PartToolResult, "function_response", false
 		p.CallID, p.Name = given.Get("id").Text(), given.Get("name").Text()
-		response, _ := given.Lookup("response")
+		response := given.Get("response")
 		n.Value, n.Insert, n.Key = response, given.End()-1, "response"
 		n.As = func(text string) ([]byte, error) {
 			return fmt.Appendf(nil, `{"result":%s}`, rawjson.Quote(text)), nil
@@ -255,7 +253,7 @@ type adkSession struct {
 	said []float64
 }
 
-func (a *adkSession) record(out *scribe, b []byte, line int) error {
+func (a *adkSession) record(out *emitter, b []byte, line int) error {
 	v := rawjson.Root(b)
 	if c, ok := (adk{}).compaction(v); ok {
 		return a.compaction(out, b, c, line)
@@ -286,7 +284,7 @@ func (a *adkSession) record(out *scribe, b []byte, line int) error {
 
 // compaction takes the summary of a stretch of time. Only one that begins where the conversation does stands for all
 // before it; ADK's windows overlap, and what a later one covers stays as it is.
-func (a *adkSession) compaction(out *scribe, b []byte, c rawjson.Value, line int) error {
+func (a *adkSession) compaction(out *emitter, b []byte, c rawjson.Value, line int) error {
 	m, err := decode(adk{}, b)
 	if err != nil {
 		return err
@@ -321,7 +319,7 @@ func (adk) usage(v rawjson.Value, model string) *Usage {
 	return u
 }
 
-func (a *adkSession) end(out *scribe, around []byte) error {
+func (a *adkSession) end(out *emitter, around []byte) error {
 	a.said = nil
 	if around != nil {
 		out.meta.Envelope, out.meta.ID = around, rawjson.Root(around).Get("id").Text()
@@ -346,7 +344,7 @@ func (adk) write(out Output) ([]byte, error) {
 		b := e.native
 		if e.made.Kind == pipeline.KindSummary && compacts {
 			// A stretch of time that no event of the file lies in: what it covered is not there.
-			content, _ := rawjson.Root(b).Lookup("content")
+			content := rawjson.Root(b).Get("content")
 			b = rawjson.AddPairs(
 				b, `,"actions":{"compaction":{"start_timestamp":0,"end_timestamp":0,"compacted_content":%s}}`,
 				content.Raw())

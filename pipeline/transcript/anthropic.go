@@ -20,6 +20,11 @@ type anthropicAPI struct{}
 
 func (anthropicAPI) name() Format { return Anthropic }
 
+// read reads {"role":…,"content":…}, valid JSON.
+func (anthropicAPI) read(l *layout.Layout) error {
+	return anthropic.Read(l, rawjson.Root(l.Native), -1, 0)
+}
+
 func (anthropicAPI) message(l *layout.Layout) pipeline.Message { return l.Message() }
 
 func (anthropicAPI) Make(m pipeline.Made) ([]byte, error) {
@@ -28,11 +33,6 @@ func (anthropicAPI) Make(m pipeline.Made) ([]byte, error) {
 		return nil, err
 	}
 	return anthropic.Wrap(role, [][]byte{blocks}), nil
-}
-
-// read reads {"role":…,"content":…}, sound JSON.
-func (anthropicAPI) read(l *layout.Layout) error {
-	return anthropic.Read(l, rawjson.Root(l.Native), -1, 0)
 }
 
 func (f anthropicAPI) detect(s rawjson.Outline) bool {
@@ -63,7 +63,7 @@ func (f anthropicAPI) detect(s rawjson.Outline) bool {
 	return hasMessages(s, "") && f.blocksIn(s, "")
 }
 
-// blocksIn says whether messages hold blocks that only this API has.
+// blocksIn reports whether messages hold blocks that only this API has.
 func (anthropicAPI) blocksIn(s rawjson.Outline, at string) bool {
 	at += "[].content[].type="
 	return s.Has(at+"tool_use", at+"tool_result", at+"thinking", at+"redacted_thinking", at+"server_tool_use",
@@ -82,7 +82,7 @@ func (f anthropicAPI) open(s *jsonstream.Reader, o Options) source {
 	})
 }
 
-// compaction gives the summary that a message of the assistant's begins with when the vendor compacted: what
+// compaction returns the summary that a message of the assistant's begins with when the vendor compacted: what
 // stands before the block is ignored from then on. The block itself stays in its message, unchanged.
 func (anthropicAPI) compaction(m pipeline.Message, _ bool) (pipeline.Message, bool) {
 	if m.Role != pipeline.RoleAssistant || len(m.Parts) == 0 || m.Parts[0].Type != "compaction" {
@@ -124,10 +124,10 @@ func (anthropicAPI) request(b []byte, v rawjson.Value, m *Meta) {
 // content, the rest cut out.
 func (f anthropicAPI) answer(response []byte) ([][]byte, *Usage) {
 	v := rawjson.Root(response)
-	if role, _ := v.Lookup("role"); role.Text() != "assistant" {
+	if role := v.Get("role"); role.Text() != "assistant" {
 		return nil, nil
 	}
-	if content, _ := v.Lookup("content"); !content.IsArray() ||
+	if content := v.Get("content"); !content.IsArray() ||
 		content.IsEmpty() {
 		return nil, nil
 	}

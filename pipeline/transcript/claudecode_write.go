@@ -189,7 +189,7 @@ func (s *session) stored(native []byte) {
 	}
 }
 
-// relink gives a record without a parent one.
+// relink returns a record without a parent one.
 func relink(line, parent []byte) []byte {
 	v := rawjson.Root(line)
 	if at, ok := v.Lookup("parentUuid"); ok {

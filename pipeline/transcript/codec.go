@@ -62,7 +62,7 @@ func CodecFor(f Format) (Codec, error) {
 			return Codec{row.format}, nil
 		}
 	}
-	return Codec{}, pipeline.Errorf(pipeline.BadRequest, "no format is called %q; there are %s", f, names())
+	return Codec{}, pipeline.Errorf(pipeline.BadRequest, "no format is called %q; the formats are %s", f, names())
 }
 
 // Format returns the format of the codec's messages.
@@ -160,7 +160,7 @@ func decode(f format, native []byte) (pipeline.Message, error) {
 func layoutOf(f format, native []byte) (*layout.Layout, error) {
 	l := layout.New(string(f.name()), native)
 	if _, several := f.(checker); !several && !rawjson.Root(native).IsObject() {
-		return nil, l.Errorf("it is no object")
+		return nil, l.Errorf("the message is not a JSON object")
 	}
 	return l, f.read(l)
 }

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"precis/internal/testkit"
+	"precis/internal/testkit/corpus"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -56,56 +54,36 @@ var apiCounted = map[string]struct {
 func TestAPICorpus(t *testing.T) {
 	t.Parallel()
 	for section, formats := range apiCorpus {
-		root := testkit.Shared(t, "data/"+section)
-		want := index(t, section)
-		files, err := os.ReadDir(root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(files) != len(want) {
-			t.Errorf("%s has %d files, the index %d", section, len(files), len(want))
-		}
-		for _, f := range files {
-			name := f.Name()
-			expected, ok := want[name]
-			if !ok {
-				t.Errorf("%s is not in the index", name)
-			}
-			if c, ok := apiCounted[name]; ok {
-				expected = c.figures
-			}
-			format, ok := formats[name]
+		eachCorpusFile(t, section, index, func(t *testing.T, f corpus.File, expected figures) {
+			format, ok := formats[f.Name]
 			if !ok {
 				format = formats[""]
 			}
-			t.Run(section+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				data, err := os.ReadFile(filepath.Join(root, name))
-				if err != nil {
-					t.Fatal(err)
-				}
-				file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if file.Format != format {
-					t.Fatalf("it is taken for %s", file.Format)
-				}
-				if got := count(file); got != expected {
-					t.Errorf("counted %+v, the index says %+v", got, expected)
-				}
-				messages := 0
-				for _, c := range file.Conversations {
-					messages += len(c.Messages)
-					comesBack(t, c)
-					tiedUsage(t, c)
-					writtenEverywhere(t, file.Format, c)
-				}
-				if messages == 0 {
-					t.Error("there is no message in it")
-				}
-			})
-		}
+			if c, ok := apiCounted[f.Name]; ok {
+				expected = c.figures
+			}
+			data := f.Read(t)
+			file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file.Format != format {
+				t.Fatalf("it is taken for %s", file.Format)
+			}
+			if got := count(file); got != expected {
+				t.Errorf("counted %+v, the index says %+v", got, expected)
+			}
+			messages := 0
+			for _, c := range file.Conversations {
+				messages += len(c.Messages)
+				comesBack(t, c)
+				tiedUsage(t, c)
+				writtenEverywhere(t, file.Format, c)
+			}
+			if messages == 0 {
+				t.Error("there is no message in it")
+			}
+		})
 	}
 }
 
@@ -256,10 +234,11 @@ func pairsStay(t *testing.T, name string, context pipeline.Context, written []by
 // A session of Gemini CLI that nothing was taken from is written as it was.
 func TestGeminiSessionsComeBackWhole(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile(testkit.Shared(t, "data/gemini-cli/gemini-session-legacy.json"))
-	if err != nil {
-		t.Fatal(err)
+	recorded, ok := corpus.Open(t, "gemini-cli/gemini-session-legacy.json")
+	if !ok {
+		return
 	}
+	data := recorded.Read(t)
 	file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
 	if err != nil {
 		t.Fatal(err)

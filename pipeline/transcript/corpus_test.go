@@ -3,15 +3,12 @@ package transcript_test
 import (
 	"bytes"
 	"encoding/json"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
-	"precis/internal/testkit"
+	"precis/internal/testkit/corpus"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -32,10 +29,8 @@ var (
 // index reads the figures of a section of INDEX.md, by file.
 func index(t *testing.T, section string) map[string]figures {
 	t.Helper()
-	b, err := os.ReadFile(testkit.Shared(t, "data/INDEX.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, _ := corpus.Open(t, "INDEX.md")
+	b := file.Read(t)
 	_, rest, ok := strings.Cut(string(b), "## "+section+"\n")
 	if !ok {
 		t.Fatalf("INDEX.md has no section %s", section)
@@ -84,54 +79,26 @@ func TestCorpus(t *testing.T) {
 		"anthropic-messages": transcript.Anthropic,
 		"openai-chat":        transcript.OpenAI,
 	} {
-		root := testkit.Shared(t, "data/"+section)
-		want := index(t, section)
-		seen := 0
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			name, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			seen++
-			expected, ok := want[filepath.ToSlash(name)]
-			if !ok {
-				t.Errorf("%s is not in the index", name)
-			}
-			if c, ok := counted[name]; ok {
+		eachCorpusFile(t, section, index, func(t *testing.T, f corpus.File, expected figures) {
+			if c, ok := counted[f.Name]; ok {
 				expected = c.figures
 			}
-			t.Run(section+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				data, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if file.Format != format {
-					t.Fatalf("it is taken for %s", file.Format)
-				}
-				if got := count(file); got != expected {
-					t.Errorf("counted %+v, the index says %+v", got, expected)
-				}
-				sameBytes(t, file, data)
-				usage(t, file, data)
-				written(t, file)
-				asked(t, file, data)
-			})
-			return nil
+			data := f.Read(t)
+			file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file.Format != format {
+				t.Fatalf("it is taken for %s", file.Format)
+			}
+			if got := count(file); got != expected {
+				t.Errorf("counted %+v, the index says %+v", got, expected)
+			}
+			sameBytes(t, file, data)
+			usage(t, file, data)
+			written(t, file)
+			asked(t, file, data)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if seen != len(want) {
-			t.Errorf("%s has %d files, the index %d", section, seen, len(want))
-		}
 	}
 }
 

@@ -10,17 +10,46 @@ import (
 	"precis/pipeline/transcript/wire/anthropic"
 )
 
-// Cursor is the agent transcripts that Cursor writes beside a project, JSONL: {"role":…,"message":{"content":[…]}} a
-// line. They record neither ids nor results: what the tools returned, which the model saw, is not there. It is said
-// in a note; on the way to an API each call gets a result that says so too.
+// cursor is the format of the agent transcripts that Cursor writes beside a project, JSONL:
+// {"role":…,"message":{"content":[…]}} a line. They record neither ids nor results: what the tools returned, which
+// the model saw, is not there. It is said in a note; on the way to an API each call gets a result that says so too.
 //
 // Written is a transcript in the same shape. Cursor keeps its chats in a database of its own and loads none of
-// these: to go on with the conversation elsewhere, write it as anthropic or openai.
-const Cursor Format = "cursor"
-
+// these: to continue the conversation elsewhere, write it as anthropic or openai.
 type cursor struct{}
 
 func (cursor) name() Format { return Cursor }
+
+// read reads {"role":…,"message":{"content":[…]}}, valid JSON.
+func (f cursor) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
+	switch l.Role = v.Get("role").Text(); l.Role {
+	case "user", "assistant", "system":
+	case "":
+		return l.Errorf("the message has no role")
+	default:
+		return l.Errorf("the role is not user, assistant or system")
+	}
+	content := v.Get("message", "content")
+	switch content.Kind() {
+	case rawjson.String:
+		l.Nodes = []layout.Node{layout.Text(content)}
+	case rawjson.Array:
+		nodes, err := anthropic.ReadBlocks(l, content, layout.NewList(nil))
+		if err != nil {
+			return err
+		}
+		for i := range nodes {
+			if n := &nodes[i]; n.Part.Type == "tool_use" {
+				f.call(n, content.Elements()[i])
+			}
+		}
+		l.Nodes = nodes
+	default:
+		return l.Errorf("the message has no content")
+	}
+	return nil
+}
 
 func (cursor) message(l *layout.Layout) pipeline.Message { return l.Message() }
 
@@ -37,40 +66,9 @@ func (cursor) Make(m pipeline.Made) ([]byte, error) {
 		nil
 }
 
-// read reads {"role":…,"message":{"content":[…]}}, sound JSON.
-func (f cursor) read(l *layout.Layout) error {
-	v := rawjson.Root(l.Native)
-	switch l.Role = v.Get("role").Text(); l.Role {
-	case "user", "assistant", "system":
-	case "":
-		return l.Errorf("it has no role")
-	default:
-		return l.Errorf("its role is not user, assistant or system")
-	}
-	content, _ := v.Lookup("message", "content")
-	switch content.Kind() {
-	case rawjson.String:
-		l.Nodes = []layout.Node{layout.Text(content)}
-	case rawjson.Array:
-		nodes, err := anthropic.ReadBlocks(l, content, layout.NewList(nil))
-		if err != nil {
-			return err
-		}
-		for i := range nodes {
-			if n := &nodes[i]; n.Part.Type == "tool_use" {
-				f.call(n, content.Elements()[i])
-			}
-		}
-		l.Nodes = nodes
-	default:
-		return l.Errorf("its message has no content")
-	}
-	return nil
-}
-
 // call reads a call, which has no id.
 func (cursor) call(n *layout.Node, v rawjson.Value) {
-	n.Value, _ = v.Lookup("input")
+	n.Value = v.Get("input")
 	n.Insert, n.Key, n.Block = v.End()-1, "input", false
 	n.Part.Kind, n.Part.Name = pipeline.PartToolCall, v.Get("name").Text()
 	n.Part.Input = n.Value.TextOrRaw()
@@ -91,7 +89,7 @@ func (cursor) open(s *jsonstream.Reader, o Options) source {
 
 type cursorTranscript struct{}
 
-func (*cursorTranscript) record(out *scribe, b []byte, line int) error {
+func (*cursorTranscript) record(out *emitter, b []byte, line int) error {
 	v := rawjson.Root(b)
 	if typ := v.Get("type").Text(); typ != "" {
 		what := typ
@@ -113,7 +111,7 @@ func (*cursorTranscript) record(out *scribe, b []byte, line int) error {
 	return nil
 }
 
-func (*cursorTranscript) end(*scribe, []byte) error { return nil }
+func (*cursorTranscript) end(*emitter, []byte) error { return nil }
 
 func (cursor) write(out Output) ([]byte, error) {
 	all, err := out.entries(cursor{})

@@ -1,17 +1,16 @@
 package transcript_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
+	"os"
 	"strings"
 	"testing"
 
 	"precis/pipeline"
 	"precis/pipeline/transcript"
-	"precis/pipeline/transcript/rawjson"
+	"precis/pipeline/transcript/convert"
 )
 
 const (
@@ -22,221 +21,42 @@ const (
 
 func userLine(text, uuid string) string { return fmt.Sprintf(goodLine, text, uuid) }
 
-// What is wrong is said with its line, and lenient reading goes on behind it and counts.
+const (
+	codexHead = `{"timestamp":"t","type":"session_meta","payload":{"id":"s","model_provider":"openai"}}` + "\n"
+	logHead   = `{"sessionId":"s","projectHash":"p","startTime":"t","kind":"main"}` + "\n"
+)
+
+func codexSaid(role, s string) string {
+	typ := "input_text"
+	if role == "assistant" {
+		typ = "output_text"
+	}
+	return fmt.Sprintf(`{"timestamp":"t","type":"response_item","payload":{"type":"message","role":%q,"content":[{`+
+		`"type":%q,"text":%q}]}}`, role, typ, s) + "\n"
+}
+
+func logSaid(id, s string) string {
+	return fmt.Sprintf(`{"id":%q,"timestamp":"t","type":"user","content":%q}`, id, s) + "\n"
+}
+
+type damageCase struct {
+	name     string
+	options  transcript.Options
+	in       string
+	err      string
+	messages int // that lenient reading gives; -1: it fails too
+	damaged  int // notes of damage that it gives
+}
+
+// Strict reading reports damage with its line. Lenient reading counts it and continues behind it.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	deep := strings.Repeat(`{"a":`, rawjson.MaxDepth+1)
-	for _, c := range []struct {
-		name     string
-		options  transcript.Options
-		in       string
-		err      string
-		messages int // read leniently
-		damaged  int
-	}{
-		{"empty", transcript.Options{}, "", "the transcript is empty", -1, 0},
-		{"blank", transcript.Options{}, " \n\t\n", "the transcript is empty", -1, 0},
-		{"a BOM and nothing else", transcript.Options{}, "\xef\xbb\xbf", "the transcript is empty", -1, 0},
-		{"UTF-16", transcript.Options{}, "\xff\xfe{\x00}\x00", "UTF-16; convert it", -1, 0},
-		{"not JSON", transcript.Options{}, "hello there\n", `no JSON: it begins with 'h'`, -1, 0},
-		{"JSON of no known format", transcript.Options{}, `{"a":1}`, "of no known format; name one of", -1, 0},
-		{"an unknown format", transcript.Options{Format: "word"}, `{}`, `no format is called "word"`, -1, 0},
-
-		{
-			"cc: a line cut short",
-			transcript.Options{},
-			userLine("a", "1") + "\n" + `{"parentUuid":"1","type":"us` + "\n" + userLine("b", "2"),
-			"line 2: it ends in the middle", 2, 1,
-		},
-		{
-			"cc: the last line cut short",
-			transcript.Options{},
-			userLine("a", "1") + "\n" + userLine("b", "2")[:60],
-			"line 2: it ends in the middle", 1, 1,
-		},
-		{
-			"cc: no JSON in a line",
-			transcript.Options{},
-			userLine("a", "1") + "\n\n~~~\n" + userLine("b", "2"),
-			"line 3: expected a value, found '~'", 2, 1,
-		},
-		{
-			"cc: not an object",
-			transcript.Options{},
-			userLine("a", "1") + "\n[1]\n7\n", "line 2: expected a record", 1,
-			2,
-		},
-		{
-			"cc: NUL bytes of a crash",
-			transcript.Options{},
-			userLine("a", "1") + "\n\x00\x00\x00\n" + userLine("b", "2"),
-			`line 2: expected a value, found '\x00'`, 2, 1,
-		},
-		{
-			"cc: a raw control character",
-			transcript.Options{},
-			userLine("a\x01", "1") + "\n" + userLine("b", "2"),
-			"line 1: a control character (0x01)", 1, 1,
-		},
-		{
-			"cc: a record without a type",
-			transcript.Options{},
-			userLine("a", "1") + "\n{\"uuid\":\"x\"}\n",
-			"line 2: a record without a type", 1, 1,
-		},
-		{
-			"cc: a user record without a message",
-			transcript.Options{},
-			userLine("a", "1") + "\n" + `{"isSidechain":false,"type":"user","uuid":"2"}`,
-			`line 2: bad_request: no message of format claude-code: a user record has no message`, 1, 1,
-		},
-		{
-			"cc: a content that is a number",
-			transcript.Options{},
-			`{"isSidechain":false,"type":"user","uuid":"2","message":{"role":"user","content":7}}` + "\n" +
-				userLine("a", "1"), "line 1: bad_request: no message of format claude-code: its content is neither", 1,
-			1,
-		},
-		{
-			"cc: nested too deep",
-			transcript.Options{},
-			userLine("a", "1") + "\n" + deep + "\n",
-			"line 2: it nests deeper than 10000", 1, 1,
-		},
-		{
-			"cc: one object and half of another",
-			transcript.Options{},
-			userLine("a", "1") + " {\"type\"\n" + userLine("b", "2"),
-			"line 1: it ends in the middle", 2, 1,
-		},
-		{
-			"cc: a line over the limit",
-			transcript.Options{MaxMessageBytes: 300},
-			userLine("a", "1") + "\n" + userLine(strings.Repeat("x", 300), "2") + "\n" + userLine("b", "3"),
-			"line 2: a line of more than 300 bytes; the limit can be raised", 2, 1,
-		},
-		{
-			"cc: a line over the limit at the end",
-			transcript.Options{MaxMessageBytes: 300},
-			userLine("a", "1") + "\n" + userLine(strings.Repeat("x", 1<<20), "2"),
-			"line 2: a line of more than 300 bytes", 1, 1,
-		},
-
-		{
-			"request: cut short in a message",
-			transcript.Options{},
-			`{"model":"claude-x","messages":[{"role":"user","content":"a"},` + "\n" + `{"role":"us`,
-			"line 2: it ends in the middle", 1, 1,
-		},
-		{
-			"request: cut short between messages",
-			transcript.Options{},
-			`{"model":"claude-x","messages":[{"role":"user","content":"a"},`, "line 1: it ends in the middle", 1, 1,
-		},
-		{
-			"request: cut short in a key",
-			transcript.Options{},
-			`{"model":"claude-x","messages":[{"role":"user","content":"a"}],"to`,
-			"line 1: it ends in the middle", 1, 1,
-		},
-		{
-			"request: no comma",
-			transcript.Options{},
-			"{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",\"content\":\"b\"}]}", `line 2: expected a comma or ']', found '{'`, 1, 1,
-		},
-		{
-			"request: a comma too many",
-			transcript.Options{},
-			`{"model":"claude-x","messages":[{"role":"user","content":"a"},]}`,
-			"line 1: expected a value after a comma", 1, 1,
-		},
-		{
-			"request: no colon",
-			transcript.Options{},
-			`{"model":"claude-x","messages" []}`, "line 1: expected a colon", 0,
-			1,
-		},
-		{
-			"request: a key that is none",
-			transcript.Options{Format: transcript.Anthropic},
-			`{"messages":[],7:1}`,
-			`line 1: expected a key, found '7'`, 0, 1,
-		},
-		{
-			"request: a message that is a number",
-			transcript.Options{},
-			"{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},\n7,{\"role\":\"user\"," +
-				"\"content\":\"b\"}]}", "line 2: bad_request: no message of format anthropic: it is no object", 2, 1,
-		},
-		{
-			"request: a message without a role",
-			transcript.Options{},
-			`{"model":"claude-x","messages":[{"content":"a"}]}`,
-			"it has no role", 0, 1,
-		},
-		{
-			"request: a role that there is not",
-			transcript.Options{},
-			`{"model":"claude-x","messages":[{"role":"robot","content":"a"},{"role":"user","content":"a"}]}`,
-			"its role is not user, assistant or system", 1, 1,
-		},
-		{
-			"request: a message over the limit",
-			transcript.Options{MaxMessageBytes: 100},
-			`{"model":"claude-x","messages":[{"role":"user","content":"` + strings.Repeat("x", 100) +
-				`"},{"role":"user","content":"a"}]}`, "a message of more than 100 bytes; the limit can be raised", 1,
-			1,
-		},
-		{
-			"request: too much beside the messages",
-			transcript.Options{MaxMessageBytes: 100},
-			`{"model":"claude-x","system":"` + strings.Repeat("x", 100) + `","messages":[]}`,
-			"what stands beside the messages is over 100 bytes", 0, 1,
-		},
-		{
-			"request: no messages",
-			transcript.Options{Format: transcript.OpenAI},
-			`{"model":"m"}`,
-			"line 1: the object has no array of messages", 0, 1,
-		},
-		{
-			"request: messages twice",
-			transcript.Options{},
-			`{"model":"claude-x","messages":[{"role":"user","content":"a"}],"messages":[{"role":"user","content":"b"}]}`, "two arrays of messages", 1, 1,
-		},
-		{
-			"request: a number at the top",
-			transcript.Options{Format: transcript.OpenAI},
-			`7`,
-			"line 1: expected a request object or an array, found '7'", 0, 1,
-		},
-		{
-			"requests: one of several is broken",
-			transcript.Options{},
-			fmt.Sprintf(goodReq, "a") + "\n{\"model\":\n" + fmt.Sprintf(goodReq, "b"), "line 3: it ends in the middle",
-			1, 1,
-		},
-		{
-			"requests: text between them",
-			transcript.Options{},
-			fmt.Sprintf(goodReq, "a") + "\n???\n" + fmt.Sprintf(goodReq, "b"),
-			`line 2: expected a request object or an array, found '?'`, 2, 1,
-		},
-		{
-			"array: not of objects",
-			transcript.Options{Format: transcript.OpenAI},
-			`[1]`, "line 1: expected an object with messages, found '1'",
-			0, 1,
-		},
-	} {
+	for _, c := range damageCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := items(t, strings.NewReader(c.in), c.options)
-			if err == nil || !strings.Contains(err.Error(), c.err) {
-				t.Fatalf("got %v, want %q", err, c.err)
-			}
-			if pipeline.KindOf(err) != pipeline.BadRequest {
-				t.Errorf("the kind of %v is %q", err, pipeline.KindOf(err))
+			if err == nil || !strings.Contains(err.Error(), c.err) || pipeline.KindOf(err) != pipeline.BadRequest {
+				t.Fatalf("got %v of kind %q, want a bad_request with %q", err, pipeline.KindOf(err), c.err)
 			}
 			if c.messages < 0 {
 				return
@@ -246,6 +66,7 @@ func TestDamage(t *testing.T) {
 			if err != nil {
 				t.Fatalf("read leniently: %v", err)
 			}
+			checkItems(t, got)
 			messages, damaged := 0, 0
 			for _, it := range got {
 				switch {
@@ -256,8 +77,9 @@ func TestDamage(t *testing.T) {
 				}
 			}
 			if messages != c.messages || damaged != c.damaged {
-				t.Errorf("read leniently: %d messages, %d damaged; want %d, %d\n%s", messages, damaged, c.messages,
-					c.damaged, dump(got))
+				t.Errorf("lenient reading gives %d messages and %d notes of damage, want %d and %d\n%s", messages,
+					damaged,
+					c.messages, c.damaged, dump(got))
 			}
 		})
 	}
@@ -282,8 +104,7 @@ func TestOddFiles(t *testing.T) {
 			"  \n", []string{strings.ReplaceAll(userLine("a", "1"), `:"user"`, " : \t\"user\" ")}},
 		{
 			"a request behind a BOM, with CRLF",
-			"\xef\xbb\xbf{\"model\":\"claude-x\",\r\n\"messages\":[\r\n{\"role\":\"user\"," +
-				"\r\n\"content\":\"a\"}\r\n]}\r\n",
+			"\xef\xbb\xbf{\"model\":\"claude-x\",\r\n\"messages\":[\r\n{\"role\":\"user\",\r\n\"content\":\"a\"}\r\n]}\r\n",
 			[]string{"{\"role\":\"user\",\r\n\"content\":\"a\"}"},
 		},
 		{
@@ -347,103 +168,111 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
-// A file of any size is read in memory that does not grow with it.
-func TestMemoryIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads some hundred MB")
+// A piece of a rollout has no session_meta. It is read, and written without one.
+func TestCodexPieceOfARollout(t *testing.T) {
+	t.Parallel()
+	in := codexSaid("user", "a") + codexSaid("assistant", "b")
+	f, err := transcript.Read(strings.NewReader(in), transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	const size = 256 << 20
-	body := strings.Repeat("all work and no play ", 3000)
-	result := `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"` + body + `"}]}`
+	c := f.Conversations[0]
+	if c.Meta.Format != transcript.Codex || len(c.Messages) != 2 || c.Meta.ID != "" {
+		t.Fatalf("%+v", c.Meta)
+	}
+	var kept []pipeline.ContextItem
+	for i := range c.Messages {
+		kept = append(kept, pipeline.ContextItem{Message: &c.Messages[i]})
+	}
+	var out strings.Builder
+	if _, err := convert.WriteFile(&out, transcript.Codex, transcript.Output{Meta: c.Meta, Items: kept}); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != in {
+		t.Errorf("got  %s\nwant %s", out.String(), in)
+	}
+}
+
+// What a log of Gemini CLI changes further back than is held stays as it was, and that is said.
+func TestGeminiChangesBeyondWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	head := logHead + logSaid("1", "first "+strings.Repeat("x", 300)) +
+		logSaid("2", "second "+strings.Repeat("x", 300)) + logSaid("3", "third")
 	for _, c := range []struct {
-		name       string
-		head, tail string
-		unit       func(i int) string
-		limit      uint64
+		name, change, note string
+		texts              []string
 	}{
 		{
-			"a session", userLine("go", "0"), "",
-			func(i int) string {
-				return fmt.Sprintf(
-					"\n"+`{"parentUuid":"x","isSidechain":false,"type":"user","message":%s,"uuid":"%036d"}`, result, i)
-			},
-			48 << 20,
+			"a later state of a message", logSaid("1", "anew"), "it came again too far behind",
+			[]string{"first", "second", "third"},
 		},
-		{ // more than a request can be: given out as it comes once holdBytes are over
-			"a request", `{"model":"claude-x","messages":[{"role":"user","content":"go"}`, `],"system":"S"}`,
-			func(int) string { return "," + result },
-			4 * transcript.HoldBytes,
+		{"a rewind", `{"$rewindTo":"1"}` + "\n", "further back than what is held", []string{"first"}},
+		{
+			"a replacement", `{"$set":{"messages":[{"id":"9","type":"user","content":"anew"}]}}` + "\n",
+			"it replaces messages that are not held any more",
+			[]string{"first", "anew"},
+		},
+		{
+			"a rewind within it", `{"$rewindTo":"3"}` + "\n", "a message that was taken back",
+			[]string{"first", "second"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			runtime.GC()
-			var before, now runtime.MemStats
-			runtime.ReadMemStats(&before)
-			r := &endless{head: c.head, tail: c.tail, unit: c.unit, left: size}
-			d, err := transcript.NewDecoder(r, transcript.Options{})
+			t.Parallel()
+			all, err := drain(tight(t, head+c.change, 600, 0, transcript.Options{Format: transcript.GeminiCLI}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, peak := 0, uint64(0)
-			var end *transcript.Meta
-			for {
-				it, err := d.Next()
-				if err == io.EOF {
-					break
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				if it.End != nil {
-					end = it.End
-				}
+			checkItems(t, all)
+			if got := dump(all); !strings.Contains(got, c.note) {
+				t.Errorf("no note %q in\n%s", c.note, got)
+			}
+			var texts []string
+			for _, it := range all {
 				if it.Message != nil {
-					n++
-				}
-				if n%200 == 0 {
-					runtime.ReadMemStats(&now)
-					peak = max(peak, now.HeapAlloc)
+					first, _, _ := strings.Cut(it.Message.Parts[0].Text, " ")
+					texts = append(texts, first)
 				}
 			}
-			if n != r.units+1 || end == nil {
-				t.Fatalf("%d messages of %d, end %v", n, r.units+1, end)
-			}
-			if c.tail != "" && string(end.System) != `"S"` {
-				t.Errorf("what stands behind the messages is lost: %s", end.System)
-			}
-			t.Logf("%d MB in memory for a file of %d MB", (peak-min(peak, before.HeapAlloc))>>20, size>>20)
-			if grown := peak - min(peak, before.HeapAlloc); grown > c.limit {
-				t.Errorf("%d MB in memory for a file of %d MB; the limit is %d MB", grown>>20, size>>20, c.limit>>20)
+			if fmt.Sprint(texts) != fmt.Sprint(c.texts) {
+				t.Errorf("got %q, want %q", texts, c.texts)
 			}
 		})
 	}
 }
 
-// endless makes a file of left bytes as it is read.
-type endless struct {
-	head, tail string
-	unit       func(int) string
-	left       int
-	units      int
-	buf        bytes.Buffer
-	ended      bool
+// Pi counts the entries that it could read, so damage in front of a compaction does not move what it kept.
+func TestPiKeepsBehindDamage(t *testing.T) {
+	t.Parallel()
+	in := `{"type":"session","id":"s","cwd":"/"}` + "\n~~\n" +
+		`{"type":"message","message":{"role":"user","content":"one"}}` + "\n" +
+		`{"type":"message","message":{"role":"robot"}}` + "\n" +
+		`{"type":"message","message":{"role":"user","content":"two"}}` + "\n" +
+		`{"type":"compaction","summary":"s","firstKeptEntryIndex":3}` + "\n"
+	f, err := transcript.Read(strings.NewReader(in), transcript.Options{Lenient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := f.Conversations[0].Compactions; len(c) != 1 || c[0].Kept != 1 || c[0].Before != 2 {
+		t.Errorf("%+v", c)
+	}
 }
 
-func (e *endless) Read(p []byte) (int, error) {
-	if e.buf.Len() == 0 {
-		switch {
-		case e.head != "":
-			e.buf.WriteString(e.head)
-			e.head = ""
-		case e.left > 0:
-			e.units++
-			s := e.unit(e.units)
-			e.left -= len(s)
-			e.buf.WriteString(s)
-		case !e.ended:
-			e.ended = true
-			e.buf.WriteString(e.tail)
-		}
+// A tree that is too large to be held is given out in the order of the file, and that is said.
+func TestPiTreeTooLargeToHold(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/pi/tree.jsonl")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return e.buf.Read(p)
+	all, err := drain(tight(t, string(data), 600, 0, transcript.Options{Format: transcript.Pi}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkItems(t, all)
+	got := dump(all)
+	if !strings.Contains(got, "too large to tell its branches apart") || !strings.Contains(got, `text="left"`) ||
+		!strings.Contains(got, "kept 3") {
+		t.Errorf("got %s", got)
+	}
 }

@@ -12,7 +12,7 @@ import (
 // DefaultMaxMessageBytes bounds one message: more than any vendor takes as a whole request (Anthropic: 32 MB).
 const DefaultMaxMessageBytes = 64 << 20
 
-// Options says how to read a file.
+// Options sets how a file is read.
 type Options struct {
 	// Format of the file, Auto or empty to detect it.
 	Format Format
@@ -38,7 +38,8 @@ type source interface {
 	step(emit func(Item)) error
 }
 
-// NewDecoder begins to read a transcript. It fails for one that is empty or, with Auto, of no known format.
+// NewDecoder begins to read a transcript. It fails for an empty one and, with Auto, for a format that it does not
+// recognize.
 func NewDecoder(r io.Reader, o Options) (*Decoder, error) {
 	s, err := jsonstream.New(r)
 	if errors.Is(err, jsonstream.ErrUTF16) {
@@ -68,7 +69,7 @@ func NewDecoder(r io.Reader, o Options) (*Decoder, error) {
 // Format is the format of the file, detected or given.
 func (d *Decoder) Format() Format { return d.format }
 
-// Next gives the next item, and io.EOF after the last. An error in the file is a *pipeline.Error of kind
+// Next returns the next item, and io.EOF after the last. An error in the file is a *pipeline.Error of kind
 // bad_request that names the line; no item comes after it.
 func (d *Decoder) Next() (Item, error) {
 	for len(d.queue) == 0 {
@@ -93,7 +94,7 @@ type Conversation struct {
 	Meta
 	// Messages in order, Seq from 1.
 	Messages []pipeline.Message
-	// Compactions in order, each with the number of messages that stand before it.
+	// Compactions in order, each with the number of messages before it.
 	Compactions []RecordedCompaction
 	// Usage in order, each with the number of messages that it covers.
 	Usage []RecordedUsage
@@ -102,7 +103,7 @@ type Conversation struct {
 // RecordedCompaction is a Compaction and its place.
 type RecordedCompaction struct {
 	Compaction
-	// Before is how many messages of the conversation stand before it: it covers Seq 1 to Before.
+	// Before is the number of messages before it: it covers Seq 1 to Before.
 	Before int
 }
 

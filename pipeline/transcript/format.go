@@ -26,6 +26,18 @@ const (
 	ClaudeStream Format = "claude-stream-json" // what `claude -p --output-format stream-json` prints
 	Codex        Format = "codex"              // rollout files of Codex, JSONL
 	GeminiCLI    Format = "gemini-cli"         // session files of Gemini CLI, JSON and JSONL, and its saved chats
+	Vercel       Format = "vercel"             // messages of the AI SDK, and the log of its devtools
+	LangChain    Format = "langchain"          // messages of LangChain and LangGraph
+	OpenCode     Format = "opencode"           // what `opencode export` writes
+	Pi           Format = "pi"                 // session files of Pi
+	OpenHands    Format = "openhands"          // event streams of OpenHands
+	Roo          Format = "roo"                // what Roo Code and Cline keep of a task
+	Copilot      Format = "copilot"            // sessions of GitHub's Copilot CLI
+	ADK          Format = "adk"                // sessions of Google's Agent Development Kit
+	MSAgent      Format = "ms-agent"           // runs and threads of Microsoft's Agent Framework
+	Cursor       Format = "cursor"             // agent transcripts of Cursor
+	Kimi         Format = "kimi"               // context files of Kimi CLI
+	SWEAgent     Format = "swe-agent"          // another name: a trajectory of SWE-agent, whose messages are openai
 )
 
 // formats is the table of all formats, in the order in which Detect tries them. A format is a row here and a type in a
@@ -59,7 +71,7 @@ var formats = []struct {
 	{SWEAgent, OpenAI, sweAgent{}},
 }
 
-// API gives the format of the API that the messages of a format are made for: the format itself for an API's own,
+// API returns the format of the API that the messages of a format are made for: the format itself for an API's own,
 // empty for one whose messages have to be converted for every API.
 func (f Format) API() Format {
 	for _, row := range formats {
@@ -78,7 +90,7 @@ func Detect(head []byte) (Format, error) {
 		return "", pipeline.Errorf(pipeline.BadRequest, "the transcript is empty")
 	}
 	if c := head[i]; c != '{' && c != '[' {
-		return "", pipeline.Errorf(pipeline.BadRequest, "the transcript is no JSON: it begins with %q", c)
+		return "", pipeline.Errorf(pipeline.BadRequest, "the transcript is not JSON, it begins with %q", c)
 	}
 	sk := rawjson.OutlineOf(head)
 	for _, row := range formats {
@@ -87,10 +99,10 @@ func Detect(head []byte) (Format, error) {
 		}
 	}
 	return "", pipeline.Errorf(pipeline.BadRequest,
-		"the transcript is of no known format; name one of %s if it is meant to be that", names())
+		"the format of the transcript was not recognized; if it is one of %s, name it", names())
 }
 
-// hasMessages says whether an array at the path holds messages with a role, and none of the marks of formats that
+// hasMessages reports whether an array at the path holds messages with a role, and none of the marks of formats that
 // look much like these: Gemini's parts, the AI SDK's dashed types, an editor's timestamps.
 func hasMessages(s rawjson.Outline, at string) bool {
 	at += "[]"
@@ -171,5 +183,6 @@ func (f Format) HasFiles() bool {
 
 // NoWayTo returns the error for a conversion of messages of f to a format that they cannot be written in.
 func (f Format) NoWayTo(to Format) error {
-	return pipeline.Errorf(pipeline.BadRequest, "no way leads from format %q to %q; it leads to %s", f, to, APINames())
+	return pipeline.Errorf(pipeline.BadRequest,
+		"messages of format %q cannot be written in format %q; the formats of APIs are %s", f, to, APINames())
 }

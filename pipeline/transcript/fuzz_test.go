@@ -124,6 +124,22 @@ func fuzzWrite(t *testing.T, all []transcript.Item) {
 	}
 }
 
-func FuzzAnthropic(f *testing.F)  { fuzzDecoder(f, transcript.Anthropic) }
-func FuzzOpenAI(f *testing.F)     { fuzzDecoder(f, transcript.OpenAI) }
-func FuzzClaudeCode(f *testing.F) { fuzzDecoder(f, transcript.ClaudeCode) }
+func FuzzADK(f *testing.F)             { fuzzDecoder(f, transcript.ADK) }
+func FuzzAnthropic(f *testing.F)       { fuzzDecoder(f, transcript.Anthropic) }
+func FuzzClaudeCode(f *testing.F)      { fuzzDecoder(f, transcript.ClaudeCode) }
+func FuzzClaudeStream(f *testing.F)    { fuzzDecoder(f, transcript.ClaudeStream) }
+func FuzzCodex(f *testing.F)           { fuzzDecoder(f, transcript.Codex) }
+func FuzzCopilot(f *testing.F)         { fuzzDecoder(f, transcript.Copilot) }
+func FuzzCursor(f *testing.F)          { fuzzDecoder(f, transcript.Cursor) }
+func FuzzGeminiCLI(f *testing.F)       { fuzzDecoder(f, transcript.GeminiCLI) }
+func FuzzGoogle(f *testing.F)          { fuzzDecoder(f, transcript.Google) }
+func FuzzKimi(f *testing.F)            { fuzzDecoder(f, transcript.Kimi) }
+func FuzzLangChain(f *testing.F)       { fuzzDecoder(f, transcript.LangChain) }
+func FuzzMSAgent(f *testing.F)         { fuzzDecoder(f, transcript.MSAgent) }
+func FuzzOpenAI(f *testing.F)          { fuzzDecoder(f, transcript.OpenAI) }
+func FuzzOpenAIResponses(f *testing.F) { fuzzDecoder(f, transcript.OpenAIResponses) }
+func FuzzOpenCode(f *testing.F)        { fuzzDecoder(f, transcript.OpenCode) }
+func FuzzOpenHands(f *testing.F)       { fuzzDecoder(f, transcript.OpenHands) }
+func FuzzPi(f *testing.F)              { fuzzDecoder(f, transcript.Pi) }
+func FuzzRoo(f *testing.F)             { fuzzDecoder(f, transcript.Roo) }
+func FuzzVercel(f *testing.F)          { fuzzDecoder(f, transcript.Vercel) }

@@ -20,6 +20,9 @@ type googleAPI struct{}
 
 func (googleAPI) name() Format { return Google }
 
+// read reads {"role":…,"parts":[…]}, valid JSON.
+func (googleAPI) read(l *layout.Layout) error { return google.Read(l) }
+
 func (googleAPI) message(l *layout.Layout) pipeline.Message { return google.Message(l) }
 
 func (googleAPI) Make(m pipeline.Made) ([]byte, error) {
@@ -31,9 +34,6 @@ func (googleAPI) Make(m pipeline.Made) ([]byte, error) {
 }
 
 func (googleAPI) address(p pipeline.Part) string { return google.Address(p) }
-
-// read reads {"role":…,"parts":[…]}, sound JSON.
-func (googleAPI) read(l *layout.Layout) error { return google.Read(l) }
 
 func (googleAPI) detect(s rawjson.Outline) bool {
 	if s.HasPrefix("[].uri", google.Files) || s.HasPrefix("uri", google.Files) {
@@ -128,7 +128,7 @@ func (googleAPI) plainText(b []byte, v rawjson.Value) (at rawjson.Value, message
 	return at, google.Wrap("user", [][]byte{google.Text(at.Raw())})
 }
 
-// answer gives the content of a response's first candidate as the next request would hold it.
+// answer returns the content of a response's first candidate as the next request would hold it.
 func (f googleAPI) answer(response []byte) ([][]byte, *Usage) {
 	v := rawjson.Root(response)
 	usage := f.usage(v.GetCamel("usageMetadata"),

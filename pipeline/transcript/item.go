@@ -8,10 +8,10 @@ import (
 
 // Item is one thing that a decoder found. Exactly one of the pointers is set.
 type Item struct {
-	// Line is where it stands in the file, from 1.
+	// Line is the line of the file, from 1.
 	Line int
-	// Start opens a conversation. Every message, compaction and usage figure stands between a Start and its
-	// End. What is known of the conversation by then is in it; the End has all.
+	// Start opens a conversation. Every message, compaction and usage figure comes between a Start and its End.
+	// Start has what is known of the conversation by then, End has everything.
 	Start *Meta
 	// Message is the next message of the conversation. Its Seq is 0: numbering is the caller's.
 	Message *pipeline.Message
@@ -19,25 +19,25 @@ type Item struct {
 	Compaction *Compaction
 	// Usage is the server's figure for the request that the last message answered.
 	Usage *Usage
-	// Note says what was left out and why.
+	// Note reports what was left out and why.
 	Note *Note
 	// End closes the conversation.
 	End *Meta
 }
 
-// Meta is what a file says of a conversation beside its messages.
+// Meta is what a file has about a conversation besides its messages.
 type Meta struct {
 	// Format is the format of the messages' native bytes.
 	Format Format `json:"format"`
 	// Source names the wrapper that the conversation was found in, such as "tau-bench"; empty without one.
 	Source string `json:"source,omitempty"`
-	// ID is the file's own name for the conversation: a session, a task.
+	// ID is the file's own id for the conversation: a session, a task.
 	ID string `json:"id,omitempty"`
 	// Vendor is "anthropic", "openai" or "google" when the format says which protocol the model spoke, else empty.
 	Vendor string `json:"vendor,omitempty"`
 	// Model is the model that wrote the last answer, else the one that was asked; empty when unknown.
 	Model string `json:"model,omitempty"`
-	// System is the system prompt as JSON where it stands beside the messages: a string or an array of blocks.
+	// System is the system prompt as JSON where it is not one of the messages: a string or an array of blocks.
 	// Nil where the format has it among the messages, or not at all.
 	System json.RawMessage `json:"system,omitempty"`
 	// Tools is the array of tool definitions as JSON, nil when the file has none.
@@ -51,11 +51,11 @@ type Meta struct {
 	Envelope json.RawMessage `json:"envelope,omitempty"`
 	// Window is the model's context window in tokens where the file says it, 0 when it does not.
 	Window int `json:"window,omitempty"`
-	// Continued says that the conversation goes on from one that its vendor keeps and the file has not.
+	// Continued is true when the conversation continues one that the vendor stores and the file does not have.
 	Continued bool `json:"continued,omitempty"`
 	// MaxTokens is the output limit that the request asked for, in tokens; 0 when unknown.
 	MaxTokens int `json:"max_tokens,omitempty"`
-	// Sidechain says that the conversation is a subagent's.
+	// Sidechain is true for the conversation of a subagent.
 	Sidechain bool `json:"sidechain,omitempty"`
 }
 
@@ -73,8 +73,8 @@ type Compaction struct {
 	KeptFirst int
 	// Carried are earlier messages, counted from 1, that the model still saw verbatim, in order.
 	Carried []int
-	// InMessages says that the summary stands in one of the Kept messages as well: whoever does not take the boundary
-	// for granted needs nothing of it.
+	// InMessages is true when one of the Kept messages holds the summary as well, so that the messages are complete
+	// without this Compaction.
 	InMessages bool
 	// TokensBefore and TokensAfter are the agent's own figures, 0 when not said.
 	TokensBefore, TokensAfter int
@@ -96,9 +96,9 @@ type NoteCode string
 
 // The reasons.
 const (
-	// a line or a message that is no JSON, or no record of the format; only with Options.Lenient
+	// a line or a message that is not JSON, or no record of the format; only with Options.Lenient
 	NoteDamaged   NoteCode = "damaged"
-	NoteRecord    NoteCode = "record"    // a record that is no message: the client's own bookkeeping
+	NoteRecord    NoteCode = "record"    // a record that is not a message: the client's own bookkeeping
 	NoteSidechain NoteCode = "sidechain" // a subagent's record in the file of the main conversation
 	NoteSynthetic NoteCode = "synthetic" // an assistant message that the client made, never sent by a model
 	NoteDuplicate NoteCode = "duplicate" // a record that was written twice

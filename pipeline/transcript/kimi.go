@@ -12,17 +12,33 @@ import (
 	"precis/pipeline/transcript/wire/openai"
 )
 
-// Kimi is context files of Kimi CLI, JSONL: chat messages in OpenAI's shape, one a line, with content parts of its
-// own ("think"), and between them lines of bookkeeping whose role begins with '_'.
+// kimi is the format of context files of Kimi CLI, JSONL: chat messages in OpenAI's shape, one a line, with content
+// parts of its own ("think"), and between them lines of bookkeeping whose role begins with '_'.
 //
 // Written is a context file that Kimi CLI restores: the system prompt if the file had one, the summary in the form
-// of its own compaction, and the lines of the messages that stay, as they were. Checkpoints are not: what they lead
-// back to is gone.
-const Kimi Format = "kimi"
-
+// of its own compaction, and the lines of the messages that stay, as they were. Checkpoints are not written: what
+// they lead back to no longer exists.
 type kimi struct{}
 
 func (kimi) name() Format { return Kimi }
+
+// read reads a chat message, valid JSON.
+func (kimi) read(l *layout.Layout) error {
+	if err := openai.Read(l); err != nil {
+		return err
+	}
+	think := func(n *layout.Node) {
+		if n.Part.Type != "think" {
+			return
+		}
+		n.Part.Kind = pipeline.PartReasoning
+		n.Part.Text = rawjson.Root(n.Part.Raw).Get("think").Text()
+	}
+	for i := range l.Nodes {
+		think(&l.Nodes[i])
+	}
+	return nil
+}
 
 func (f kimi) message(l *layout.Layout) pipeline.Message {
 	m := l.Message()
@@ -71,24 +87,6 @@ func (kimi) Make(m pipeline.Made) ([]byte, error) {
 	return openAIChat{}.Make(m)
 }
 
-// read reads a chat message, sound JSON.
-func (kimi) read(l *layout.Layout) error {
-	if err := openai.Read(l); err != nil {
-		return err
-	}
-	think := func(n *layout.Node) {
-		if n.Part.Type != "think" {
-			return
-		}
-		n.Part.Kind = pipeline.PartReasoning
-		n.Part.Text = rawjson.Root(n.Part.Raw).Get("think").Text()
-	}
-	for i := range l.Nodes {
-		think(&l.Nodes[i])
-	}
-	return nil
-}
-
 func (kimi) address(p pipeline.Part) string { return openai.Address(p) }
 
 // ---- files
@@ -105,7 +103,7 @@ func (kimi) open(s *jsonstream.Reader, o Options) source {
 
 type kimiContext struct{}
 
-func (kimiContext) record(out *scribe, b []byte, line int) error {
+func (kimiContext) record(out *emitter, b []byte, line int) error {
 	v := rawjson.Root(b)
 	role := v.Get("role").Text()
 	switch {
@@ -137,7 +135,7 @@ func (kimiContext) record(out *scribe, b []byte, line int) error {
 	return nil
 }
 
-func (kimiContext) end(*scribe, []byte) error { return nil }
+func (kimiContext) end(*emitter, []byte) error { return nil }
 
 func (kimi) write(out Output) ([]byte, error) {
 	all, err := out.entries(kimi{})

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"precis/pipeline"
-	"precis/pipeline/transcript/jsonstream"
 	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
@@ -13,7 +12,8 @@ import (
 	"precis/pipeline/transcript/wire/openai"
 )
 
-// LangChain is the messages of LangChain and LangGraph, in the three forms that its libraries write and load:
+// langChain is the format of the messages of LangChain and LangGraph, in the three forms that its libraries write and
+// load:
 //
 //   - dumpd: {"lc":1,"type":"constructor","id":[…,"HumanMessage"],"kwargs":{…}}
 //   - messages_to_dict: {"type":"human","data":{…}}
@@ -22,17 +22,48 @@ import (
 // Files: an array of them, or a state with them under "messages" (or "values.messages"). Written is what came: the
 // array for load or messages_from_dict, or the state with the new list in it. Two compactions are known: the
 // summary of SummarizationMiddleware, and the _summarization_event of Deep Agents.
-const LangChain Format = "langchain"
-
 type langChain struct{}
 
 func (langChain) name() Format { return LangChain }
+
+// read reads a message of one of the three forms, valid JSON.
+func (f langChain) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
+	body := f.body(v)
+	if l.Role = f.role(v, body); l.Role == "" {
+		return l.Errorf("the type is not human, ai, system, tool or one of their classes")
+	}
+	at := body.Members()
+	nodes, err := f.content(l, at["content"])
+	if err != nil {
+		return err
+	}
+	if l.Role == "tool" {
+		l.Nodes = []layout.Node{{
+			Part: pipeline.Part{
+				Kind: pipeline.PartToolResult, CallID: at["tool_call_id"].Text(), Name: at["name"].Text(),
+				IsError: at["status"].Text() == "error",
+			},
+			List: -1, Value: at["content"], Insert: body.End() - 1, Content: nodes,
+		}}
+		return nil
+	}
+	if reasoning, ok := at["additional_kwargs"].Lookup("reasoning_content"); ok && reasoning.Text() != "" {
+		l.Nodes = append(l.Nodes, layout.Node{
+			Part: pipeline.Part{Kind: pipeline.PartReasoning, Text: reasoning.Text(), Raw: reasoning.Raw()},
+			List: -1, Value: reasoning, Vacant: `""`,
+		})
+	}
+	l.Nodes = append(l.Nodes, nodes...)
+	f.calls(l, at["tool_calls"], at["additional_kwargs"])
+	return nil
+}
 
 func (f langChain) message(l *layout.Layout) pipeline.Message {
 	m := l.Message()
 	body := f.body(rawjson.Root(l.Native))
 	m.ID = body.Get("id").Text()
-	if source, _ := body.Lookup("additional_kwargs", "lc_source"); source.Text() == "summarization" {
+	if source := body.Get("additional_kwargs", "lc_source"); source.Text() == "summarization" {
 		m.Kind = pipeline.KindSummary
 	}
 	return m
@@ -100,39 +131,6 @@ func (langChain) role(v, body rawjson.Value) string {
 	return ""
 }
 
-// read reads a message of one of the three forms, sound JSON.
-func (f langChain) read(l *layout.Layout) error {
-	v := rawjson.Root(l.Native)
-	body := f.body(v)
-	if l.Role = f.role(v, body); l.Role == "" {
-		return l.Errorf("its type is not human, ai, system, tool or one of their classes")
-	}
-	at := body.Members()
-	nodes, err := f.content(l, at["content"])
-	if err != nil {
-		return err
-	}
-	if l.Role == "tool" {
-		l.Nodes = []layout.Node{{
-			Part: pipeline.Part{
-				Kind: pipeline.PartToolResult, CallID: at["tool_call_id"].Text(), Name: at["name"].Text(),
-				IsError: at["status"].Text() == "error",
-			},
-			List: -1, Value: at["content"], Insert: body.End() - 1, Content: nodes,
-		}}
-		return nil
-	}
-	if reasoning, ok := at["additional_kwargs"].Lookup("reasoning_content"); ok && reasoning.Text() != "" {
-		l.Nodes = append(l.Nodes, layout.Node{
-			Part: pipeline.Part{Kind: pipeline.PartReasoning, Text: reasoning.Text(), Raw: reasoning.Raw()},
-			List: -1, Value: reasoning, Vacant: `""`,
-		})
-	}
-	l.Nodes = append(l.Nodes, nodes...)
-	f.calls(l, at["tool_calls"], at["additional_kwargs"])
-	return nil
-}
-
 // content reads a content: a string, or an array of strings and of blocks in the shape of a vendor or of
 // LangChain's own standard blocks.
 func (f langChain) content(l *layout.Layout, v rawjson.Value) ([]layout.Node, error) {
@@ -158,7 +156,7 @@ func (f langChain) content(l *layout.Layout, v rawjson.Value) ([]layout.Node, er
 		}
 		return nodes, nil
 	}
-	return nil, l.Errorf("its content is neither a string nor an array of blocks")
+	return nil, l.Errorf("the content is neither a string nor an array of blocks")
 }
 
 func (f langChain) block(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
@@ -189,7 +187,7 @@ func (f langChain) block(l *layout.Layout, v rawjson.Value) (layout.Node, error)
 		p.Kind, p.Name = pipeline.PartFile, field("filename", "title")
 	case "tool_call":
 		p.Kind, p.CallID, p.Name = pipeline.PartToolCall, field("id"), field("name")
-		n.Value, _ = v.Lookup("args")
+		n.Value = v.Get("args")
 		p.Input, n.Block, n.Insert, n.Key = n.Value.TextOrRaw(), false, v.End()-1, "args"
 	}
 	if p.Kind == pipeline.PartImage || p.Kind == pipeline.PartFile {
@@ -219,7 +217,7 @@ func (f langChain) calls(l *layout.Layout, calls, extra rawjson.Value) {
 		if !el.IsObject() {
 			continue
 		}
-		args, _ := el.Lookup("args")
+		args := el.Get("args")
 		n := layout.Node{
 			Part: pipeline.Part{
 				Kind: pipeline.PartToolCall, CallID: el.Get("id").Text(),
@@ -230,7 +228,7 @@ func (f langChain) calls(l *layout.Layout, calls, extra rawjson.Value) {
 		}
 		for j, r := range raw {
 			if id := r.Get("id").Text(); id == n.Part.CallID && id != "" {
-				arguments, _ := r.Lookup("function", "arguments")
+				arguments := r.Get("function", "arguments")
 				n.Twins = append(n.Twins, layout.Node{List: rawRow, Index: j, Value: arguments, As: quoted1})
 			}
 		}
@@ -270,163 +268,4 @@ func (langChain) address(p pipeline.Part) string {
 		}
 	}
 	return ""
-}
-
-// ---- files
-
-var langChainPaths = []string{"messages", "values.messages", ""}
-
-func (langChain) detect(s rawjson.Outline) bool {
-	for _, at := range []string{"[]", "messages[]", "values.messages[]"} {
-		if s.Has(at+".lc") && s.Has(at+".kwargs") {
-			return true
-		}
-		if s.Has(at+".role") || s.Has(at+".ts") {
-			continue
-		}
-		if s.Has(at+".type=human", at+".type=ai") && s.Has(at+".content", at+".data.content") {
-			return true
-		}
-	}
-	return false
-}
-
-func (langChain) open(s *jsonstream.Reader, o Options) source {
-	return openArrays(s, o, Meta{Format: LangChain}, langChainMessages{}, langChainPaths...)
-}
-
-type langChainMessages struct{}
-
-func (langChainMessages) record(out *scribe, b []byte, line int) error {
-	v := rawjson.Root(b)
-	body := langChain{}.body(v)
-	if typ := v.Get("type").Text(); typ == "remove" || typ == "RemoveMessage" {
-		out.note(line, NoteRecord, typ, "it takes a message out of a state, and says nothing")
-		return nil
-	}
-	m, err := decode(langChain{}, b)
-	if err != nil {
-		return err
-	}
-	if m.Kind == pipeline.KindSummary && out.count == 0 {
-		out.compaction(line, Compaction{Summary: m})
-		return nil
-	}
-	model := ""
-	if data, ok := body.Lookup("response_metadata"); ok {
-		for _, key := range []string{"model", "model_name"} {
-			if s := data.Get(key).Text(); s != "" {
-				model = s
-			}
-		}
-		if vendor := protocolOf(data.Get("model_provider").Text()); vendor != "" {
-			out.meta.Vendor = vendor
-		}
-	}
-	if model != "" {
-		out.meta.Model = model
-	}
-	out.message(line, m)
-	if at, ok := body.Lookup("usage_metadata"); ok && at.IsObject() {
-		out.usage(line, langChain{}.usage(at, model))
-	}
-	return nil
-}
-
-// usage reads usage_metadata, whose input_tokens count what came from the cache too.
-func (langChain) usage(at rawjson.Value, model string) *Usage {
-	u := &Usage{Model: model, Output: at.Get("output_tokens").Count()}
-	all := at.Get("input_tokens").Count()
-	if d, ok := at.Lookup("input_token_details"); ok {
-		u.CacheRead, u.CacheCreation = d.Get("cache_read").Count(),
-			d.Get("cache_creation").Count()
-	}
-	u.Input = max(all-u.CacheRead-u.CacheCreation, 0)
-	if u.Used = at.Get("total_tokens").Count(); u.Used == 0 {
-		u.Used = all + u.Output
-	}
-	return u
-}
-
-func (langChainMessages) end(out *scribe, around []byte) error {
-	if around == nil {
-		return nil
-	}
-	out.meta.Envelope = around
-	// Deep Agents leave the messages of a state as they are, and say how many the summary stands for.
-	for _, path := range [][]string{{"_summarization_event"}, {"values", "_summarization_event"}} {
-		event, ok := rawjson.Root(around).Lookup(path...)
-		if !ok || !event.IsObject() {
-			continue
-		}
-		cut := event.Get("cutoff_index").Count()
-		summary, _ := event.Lookup("summary_message")
-		if !summary.IsObject() || cut < 1 || cut > out.count {
-			continue
-		}
-		m, err := decode(langChain{}, summary.Raw())
-		if err != nil {
-			return out.fault(1, err)
-		}
-		out.compaction(1, Compaction{Summary: m, Kept: out.count - cut})
-	}
-	return nil
-}
-
-func (f langChain) write(out Output) ([]byte, error) {
-	all, err := out.entries(f)
-	if err != nil {
-		return nil, err
-	}
-	form := f.form(all)
-	for i, e := range all {
-		if e.made != nil {
-			all[i].native = form(e.native)
-		}
-	}
-	list := rawjson.ArrayOf(nativesOf(all))
-	if out.Meta.Envelope == nil {
-		return list, nil
-	}
-	// The new summary stands among the messages: what says that the old one covers some of them is void.
-	around, _ := rawjson.Root(out.Meta.Envelope).DropKeys(func(key string,
-		_ rawjson.Value,
-	) bool {
-		return key == "_summarization_event"
-	})
-	return rawjson.PutArray(around, list, langChainPaths[:2]...), nil
-}
-
-// form gives what puts a flat message into the form that the stored messages have.
-func (f langChain) form(all []entry) func([]byte) []byte {
-	for _, e := range all {
-		v := rawjson.Root(e.native)
-		switch {
-		case e.made != nil:
-			continue
-		case v.Get("type").Text() == "constructor":
-			return f.constructor
-		case f.body(v).Start() != v.Start():
-			return f.dict
-		}
-		break
-	}
-	return func(flat []byte) []byte { return flat }
-}
-
-// dict puts a flat message into {"type":…,"data":…}.
-func (langChain) dict(flat []byte) []byte {
-	typ, _ := rawjson.Root(flat).Lookup("type")
-	return fmt.Appendf(nil, `{"type":%s,"data":%s}`, typ.Raw(), flat)
-}
-
-// constructor puts a flat message into a constructor.
-func (langChain) constructor(flat []byte) []byte {
-	v := rawjson.Root(flat)
-	class := map[string]string{
-		"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage",
-		"tool": "ToolMessage",
-	}[v.Get("type").Text()]
-	return fmt.Appendf(nil, `{"lc":1,"type":"constructor","id":["langchain","schema","messages",%s],"kwargs":%s}`,
-		rawjson.Quote(class), flat)
 }

@@ -11,17 +11,57 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// MSAgent is messages of Microsoft's Agent Framework: {"role":…,"contents":[…]}, the role a string or {"value":…}.
-// Files hold runs, one a line, with the messages of each under "messages", or a serialized thread with them under
-// "chat_message_store_state.messages".
+// msAgent is the format of messages of Microsoft's Agent Framework: {"role":…,"contents":[…]}, the role a string or
+// {"value":…}. Files hold runs, one a line, with the messages of each under "messages", or a serialized thread with
+// them under "chat_message_store_state.messages".
 //
 // Written is the run, or the thread, with the new list of messages, the summary a user message among them: the
 // framework has no form of its own for one.
-const MSAgent Format = "ms-agent"
-
 type msAgent struct{}
 
 func (msAgent) name() Format { return MSAgent }
+
+// read reads {"role":…,"contents":[…]}, valid JSON.
+func (f msAgent) read(l *layout.Layout) error {
+	l.Input = func(n layout.Node, text string) ([]byte, error) {
+		if n.Value.IsObject() {
+			return layout.ObjectInput(n, text)
+		}
+		return layout.StringInput(n, text)
+	}
+	v := rawjson.Root(l.Native)
+	role := v.Get("role")
+	if role.IsObject() {
+		role = role.Get("value")
+	}
+	switch l.Role = role.Text(); l.Role {
+	case "system", "user", "assistant", "tool":
+	case "":
+		return l.Errorf("the message has no role")
+	default:
+		return l.Errorf("the role is not system, user, assistant or tool")
+	}
+	contents := v.Get("contents")
+	switch contents.Kind() {
+	case rawjson.Null:
+		return nil
+	case rawjson.Array:
+	default:
+		return l.Errorf("the contents are not an array")
+	}
+	els := contents.Elements()
+	row := l.AddList(layout.NewList(els))
+	for i, el := range els {
+		if !el.IsObject() {
+			return l.Errorf("an entry of the contents is not an object")
+		}
+		if n, ok := f.content(el); ok {
+			n.List, n.Index = row, i
+			l.Nodes = append(l.Nodes, n)
+		}
+	}
+	return nil
+}
 
 func (msAgent) message(l *layout.Layout) pipeline.Message {
 	m := l.Message()
@@ -44,49 +84,7 @@ func (msAgent) Make(m pipeline.Made) ([]byte, error) {
 	return fmt.Appendf(b, `"text","text":%s}]}`, rawjson.Quote(m.Text)), nil
 }
 
-// read reads {"role":…,"contents":[…]}, sound JSON.
-func (f msAgent) read(l *layout.Layout) error {
-	l.Input = func(n layout.Node, text string) ([]byte, error) {
-		if n.Value.IsObject() {
-			return layout.ObjectInput(n, text)
-		}
-		return layout.StringInput(n, text)
-	}
-	v := rawjson.Root(l.Native)
-	role, _ := v.Lookup("role")
-	if role.IsObject() {
-		role, _ = role.Lookup("value")
-	}
-	switch l.Role = role.Text(); l.Role {
-	case "system", "user", "assistant", "tool":
-	case "":
-		return l.Errorf("it has no role")
-	default:
-		return l.Errorf("its role is not system, user, assistant or tool")
-	}
-	contents, _ := v.Lookup("contents")
-	switch contents.Kind() {
-	case rawjson.Null:
-		return nil
-	case rawjson.Array:
-	default:
-		return l.Errorf("its contents are no array")
-	}
-	els := contents.Elements()
-	row := l.AddList(layout.NewList(els))
-	for i, el := range els {
-		if !el.IsObject() {
-			return l.Errorf("one of its contents is no object")
-		}
-		if n, ok := f.content(el); ok {
-			n.List, n.Index = row, i
-			l.Nodes = append(l.Nodes, n)
-		}
-	}
-	return nil
-}
-
-// content reads one of the contents; ok is false for one that is no part of the message.
+// content reads one of the contents; ok is false for one that is not part of the message.
 func (f msAgent) content(v rawjson.Value) (n layout.Node, ok bool) {
 	at := v.Members()
 	n = layout.Node{Block: true, Part: pipeline.Part{Kind: pipeline.PartOpaque, Type: at["type"].Text(), Raw: v.Raw()}}
@@ -147,13 +145,13 @@ func (msAgent) open(s *jsonstream.Reader, o Options) source {
 
 type msAgentRun struct{}
 
-func (msAgentRun) record(out *scribe, b []byte, line int) error {
+func (msAgentRun) record(out *emitter, b []byte, line int) error {
 	m, err := decode(msAgent{}, b)
 	if err != nil {
 		return err
 	}
 	out.message(line, m)
-	contents, _ := rawjson.Root(b).Lookup("contents")
+	contents := rawjson.Root(b).Get("contents")
 	if !contents.IsArray() {
 		return nil
 	}
@@ -168,7 +166,7 @@ func (msAgentRun) record(out *scribe, b []byte, line int) error {
 func (msAgent) usage(v rawjson.Value) *Usage {
 	details, ok := v.Lookup("details")
 	if !ok {
-		details, _ = v.Lookup("usage_details")
+		details = v.Get("usage_details")
 	}
 	figure := func(key string) int { return details.Get(key).Count() }
 	u := &Usage{
@@ -181,7 +179,7 @@ func (msAgent) usage(v rawjson.Value) *Usage {
 	return u
 }
 
-func (msAgentRun) end(out *scribe, around []byte) error {
+func (msAgentRun) end(out *emitter, around []byte) error {
 	if around == nil {
 		return nil
 	}

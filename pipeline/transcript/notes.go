@@ -40,7 +40,7 @@ func (n *notes) add(note Note, line int) {
 // maxNoteKinds bounds how many different things are counted by name.
 const maxNoteKinds = 200
 
-// flush gives the notes out, in the order of their first lines, and says whether there were any.
+// flush returns the notes out, in the order of their first lines, and reports whether there were any.
 func (n *notes) flush(emit func(Item)) bool {
 	for _, it := range n.list {
 		emit(it)

@@ -19,6 +19,9 @@ type openAIChat struct{}
 
 func (openAIChat) name() Format { return OpenAI }
 
+// read reads {"role":…,"content":…,"tool_calls":…,"tool_call_id":…}, valid JSON.
+func (openAIChat) read(l *layout.Layout) error { return openai.Read(l) }
+
 func (openAIChat) message(l *layout.Layout) pipeline.Message {
 	m := l.Message()
 	switch l.Role {
@@ -39,9 +42,6 @@ func (openAIChat) Make(m pipeline.Made) ([]byte, error) {
 	}
 	return fmt.Appendf(b, `,"content":%s}`, rawjson.Quote(m.Text)), nil
 }
-
-// read reads {"role":…,"content":…,"tool_calls":…,"tool_call_id":…}, sound JSON.
-func (openAIChat) read(l *layout.Layout) error { return openai.Read(l) }
 
 func (openAIChat) detect(s rawjson.Outline) bool {
 	for _, at := range []string{

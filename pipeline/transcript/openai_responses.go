@@ -25,9 +25,9 @@ type openAIResponses struct{}
 
 func (openAIResponses) name() Format { return OpenAIResponses }
 
-func (openAIResponses) message(l *layout.Layout) pipeline.Message { return responses.Message(l) }
-
 func (openAIResponses) read(l *layout.Layout) error { return responses.Read(l, rawjson.Root(l.Native)) }
+
+func (openAIResponses) message(l *layout.Layout) pipeline.Message { return responses.Message(l) }
 
 func (openAIResponses) Make(m pipeline.Made) ([]byte, error) { return responses.Made(m) }
 
@@ -52,7 +52,7 @@ func (f openAIResponses) detect(s rawjson.Outline) bool {
 	return s.Has("object=response", "object=response.compaction") && s.Has("output") || f.itemsIn(s, "[]")
 }
 
-// itemsIn says whether an array has items that only this API has.
+// itemsIn reports whether an array has items that only this API has.
 func (openAIResponses) itemsIn(s rawjson.Outline, at string) bool {
 	typ := at + ".type="
 	return s.Has(typ+"function_call_output", typ+"custom_tool_call", typ+"item_reference") ||
@@ -108,7 +108,7 @@ func (openAIResponses) request(b []byte, v rawjson.Value, m *Meta) {
 	m.Envelope = m.NewEnvelope()
 }
 
-// answer gives the items of a response as the next input would hold them. Of a compaction's it is the
+// answer returns the items of a response as the next input would hold them. Of a compaction's it is the
 // compaction item alone: the messages beside it repeat what was said before. The usage of that is what the
 // compaction cost, and no size of a context.
 func (f openAIResponses) answer(response []byte) ([][]byte, *Usage) {
@@ -158,7 +158,7 @@ func (openAIResponses) plainText(b []byte, v rawjson.Value) (at rawjson.Value, m
 	return at, fmt.Appendf(nil, `{"role":"user","content":%s}`, at.Raw())
 }
 
-// follows says how a request of a log goes on from an earlier one: with previous_response_id, the key that
+// follows reports how a request of a log continues an earlier one: with previous_response_id, the key that
 // cut names, it holds only what is new; with the compaction item of the earlier response it holds that and what is
 // new.
 func (openAIResponses) follows(request []byte, v rawjson.Value, messages []rawMessage,
@@ -180,7 +180,7 @@ func (openAIResponses) follows(request []byte, v rawjson.Value, messages []rawMe
 	return "", false
 }
 
-// compaction gives the summary that a compaction item is of what the model said before it. Where it has said
+// compaction returns the summary that a compaction item is of what the model said before it. Where it has said
 // nothing there is nothing: /responses/compact gives user messages and the item behind them, and all of it is the
 // context.
 func (openAIResponses) compaction(m pipeline.Message, answered bool) (pipeline.Message, bool) {
@@ -208,7 +208,7 @@ func untouched(_ string, native []byte, _ bool) cleaned { return cleaned{native:
 // recorded makes the envelope of a recorded request.
 func recorded(request func(b []byte, v rawjson.Value, m *Meta)) func(b []byte, outer rawjson.Value, m *Meta) {
 	return func(b []byte, outer rawjson.Value, m *Meta) {
-		v, _ := outer.Lookup("request")
+		v := outer.Get("request")
 		m.Envelope = v.Raw()
 		request(b, v, m)
 	}

@@ -77,7 +77,7 @@ func (f openAIChat) envelope(b []byte, outer rawjson.Value, m *Meta) {
 	case sourceLiteLLM, sourceHTTP:
 		v, ok := outer.Lookup("request_params")
 		if !ok {
-			v, _ = outer.Lookup("request")
+			v = outer.Get("request")
 		}
 		f.request(b, v, m)
 		m.Envelope = v.Raw()
@@ -154,7 +154,7 @@ func (f openAIChat) clean(source string, native []byte, answered bool) cleaned {
 		c.native = f.sweResult(native, v)
 		// Where the agent has no tool calls its observations are user messages; demonstrations are too. Only the
 		// first, which is called an observation as well, has the task.
-		demo, _ := v.Lookup("is_demo")
+		demo := v.Get("is_demo")
 		if v.Get("role").Text() == "user" && (answered || demo.IsTrue()) {
 			c.kind = pipeline.KindSynthetic
 		}
@@ -163,7 +163,7 @@ func (f openAIChat) clean(source string, native []byte, answered bool) cleaned {
 	return c
 }
 
-// sweResult gives a result of SWE-agent 1.x the key that the API wants: it lists the one id that it answers.
+// sweResult returns a result of SWE-agent 1.x the key that the API wants: it lists the one id that it answers.
 func (openAIChat) sweResult(native []byte, v rawjson.Value) []byte {
 	for key, field := range v.Fields() {
 		if string(key) != "tool_call_ids" || !field.Value.IsArray() {

@@ -1,32 +1,54 @@
 package transcript
 
 import (
-	"cmp"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"precis/pipeline"
-	"precis/pipeline/transcript/jsonstream"
 	"precis/pipeline/transcript/layout"
 	"precis/pipeline/transcript/media"
 	"precis/pipeline/transcript/rawjson"
 )
 
-// OpenCode is what `opencode export` writes: {"info":…,"messages":[{"info":…,"parts":[…]}]}. A stored message is one
-// entry of messages. A call and its result are one part there: such a message has both, the result right behind its
-// call, and what is done to the part as a whole is done to both.
+// openCode is the format of what `opencode export` writes: {"info":…,"messages":[{"info":…,"parts":[…]}]}. A stored
+// message is one entry of messages. A call and its result are one part there: such a message has both, the result
+// right behind its call, and what is done to the part as a whole is done to both.
 //
 // Written is an export that `opencode import` loads: a user message with a compaction part, the summary as the
 // assistant's answer to it, as opencode records its own, and the messages that are kept as they were.
-const OpenCode Format = "opencode"
-
 type openCode struct{}
 
 func (openCode) name() Format { return OpenCode }
+
+// read reads {"info":…,"parts":[…]}, valid JSON.
+func (f openCode) read(l *layout.Layout) error {
+	v := rawjson.Root(l.Native)
+	info := v.Get("info")
+	parts := v.Get("parts")
+	if !info.IsObject() || !parts.IsArray() {
+		return l.Errorf("the message has no info and parts")
+	}
+	switch l.Role = info.Get("role").Text(); l.Role {
+	case "user", "assistant":
+	default:
+		return l.Errorf("the role is not user or assistant")
+	}
+	els := parts.Elements()
+	row := l.AddList(layout.NewList(els))
+	for i, el := range els {
+		if !el.IsObject() {
+			return l.Errorf("a part is not an object")
+		}
+		for _, n := range f.part(l, el) {
+			if n.List == 0 { // result nodes are no entries
+				n.List, n.Index = row, i
+			}
+			l.Nodes = append(l.Nodes, n)
+		}
+	}
+	return nil
+}
 
 func (f openCode) message(l *layout.Layout) pipeline.Message {
 	m := l.Message()
@@ -69,7 +91,7 @@ type openCodeRecord struct {
 }
 
 func (openCode) record(v rawjson.Value) openCodeRecord {
-	info, _ := v.Lookup("info")
+	info := v.Get("info")
 	r := openCodeRecord{}
 	if !info.IsObject() {
 		return r
@@ -94,13 +116,13 @@ func (openCode) record(v rawjson.Value) openCodeRecord {
 			r.provider = field.Value.Text()
 		}
 	}
-	parts, _ := v.Lookup("parts")
+	parts := v.Get("parts")
 	if !parts.IsArray() {
 		return r
 	}
 	for _, el := range parts.Elements() {
 		typ := el.Get("type").Text()
-		synthetic, _ := el.Lookup("synthetic")
+		synthetic := el.Get("synthetic")
 		switch {
 		case typ == "compaction":
 			r.compaction = el
@@ -111,42 +133,13 @@ func (openCode) record(v rawjson.Value) openCodeRecord {
 	return r
 }
 
-// read reads {"info":…,"parts":[…]}, sound JSON.
-func (f openCode) read(l *layout.Layout) error {
-	v := rawjson.Root(l.Native)
-	info, _ := v.Lookup("info")
-	parts, _ := v.Lookup("parts")
-	if !info.IsObject() || !parts.IsArray() {
-		return l.Errorf("it has no info and parts")
-	}
-	switch l.Role = info.Get("role").Text(); l.Role {
-	case "user", "assistant":
-	default:
-		return l.Errorf("its role is not user or assistant")
-	}
-	els := parts.Elements()
-	row := l.AddList(layout.NewList(els))
-	for i, el := range els {
-		if !el.IsObject() {
-			return l.Errorf("a part is no object")
-		}
-		for _, n := range f.part(l, el) {
-			if n.List == 0 { // result nodes are no entries
-				n.List, n.Index = row, i
-			}
-			l.Nodes = append(l.Nodes, n)
-		}
-	}
-	return nil
-}
-
 // What opencode puts in the place of parts that are not for the model as they are.
 var openCodeSays = map[string]string{
 	"compaction": "What did we do so far?",
 	"subtask":    "The following tool was executed by the user",
 }
 
-// part reads one part: none for what is no part of the request, two for a call with its result.
+// part reads one part: none for what is not part of the request, two for a call with its result.
 func (f openCode) part(l *layout.Layout, v rawjson.Value) []layout.Node {
 	at := v.Members()
 	typ := at["type"].Text()
@@ -271,228 +264,4 @@ func (f openCode) attachment(v rawjson.Value, row, index int) layout.Node {
 func (openCode) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
 	return rawjson.Root(b).Get("url").Text()
-}
-
-// ---- files
-
-func (openCode) detect(s rawjson.Outline) bool {
-	return s.Has("messages[].info.role", "messages[].info.sessionID") && s.Has("messages[].parts") ||
-		s.Has("info.projectID", "info.slug") && s.Has("messages")
-}
-
-func (openCode) open(s *jsonstream.Reader, o Options) source {
-	return openArrays(s, o, Meta{Format: OpenCode}, &openCodeSession{}, "messages")
-}
-
-// openCodeSession reads the messages of a session. A compaction is two of them: a user message that asks for it, and
-// the answer, which is the summary.
-type openCodeSession struct {
-	asked *openCodeAsked
-	seen  recentIDs
-}
-
-type openCodeAsked struct {
-	message pipeline.Message
-	line    int
-	id      string
-	auto    bool
-	tail    string // the first message that is kept
-}
-
-func (o *openCodeSession) record(out *scribe, b []byte, line int) error {
-	m, err := decode(openCode{}, b)
-	if err != nil {
-		return err
-	}
-	r := openCode{}.record(rawjson.Root(b))
-	if m.Role == pipeline.RoleUser && !r.compaction.IsMissing() {
-		o.unanswered(out)
-		auto, _ := r.compaction.Lookup("auto")
-		o.asked = &openCodeAsked{
-			message: m, line: line, id: r.id, auto: auto.IsTrue(),
-			tail: r.compaction.Get("tail_start_id").Text(),
-		}
-		return nil
-	}
-	if r.model != "" {
-		out.meta.Model, out.meta.Vendor = r.model, protocolOf(r.provider)
-	}
-	if a := o.asked; a != nil && r.summary && !r.failed && (r.parent == a.id || r.parent == "") {
-		o.asked = nil
-		c := Compaction{Summary: m, Trigger: "manual"}
-		if a.auto {
-			c.Trigger = "auto"
-		}
-		if n := int(o.seen.get(a.tail)); n > 0 && n <= out.count {
-			c.Kept = out.count - n + 1
-		}
-		out.compaction(line, c)
-		return nil
-	}
-	o.unanswered(out)
-	out.message(line, m)
-	o.seen.add(r.id, int64(out.count))
-	if r.tokens.IsObject() {
-		out.usage(line, openCode{}.usage(r))
-	}
-	return nil
-}
-
-// unanswered gives out a request for a summary that got none.
-func (o *openCodeSession) unanswered(out *scribe) {
-	if a := o.asked; a != nil {
-		o.asked = nil
-		out.note(a.line, NoteBoundary, "compaction", "no summary follows it, so it covers nothing")
-		out.message(a.line, a.message)
-	}
-}
-
-func (openCode) usage(r openCodeRecord) *Usage {
-	figure := func(path ...string) int {
-		v, _ := r.tokens.Lookup(path...)
-		return v.Count()
-	}
-	u := &Usage{
-		Input: figure("input"), CacheRead: figure("cache", "read"), CacheCreation: figure("cache", "write"),
-		Output: figure("output") + figure("reasoning"), Used: figure("total"), Model: r.model,
-	}
-	if u.Used == 0 {
-		u.Used = u.Input + u.CacheRead + u.CacheCreation + u.Output
-	}
-	return u
-}
-
-func (o *openCodeSession) end(out *scribe, around []byte) error {
-	o.unanswered(out)
-	if around == nil {
-		return nil
-	}
-	out.meta.Envelope = around
-	v := rawjson.Root(around)
-	out.meta.ID = v.Get("info", "id").Text()
-	if out.meta.Model == "" {
-		out.meta.Model = v.Get("info", "model", "id").Text()
-	}
-	*o = openCodeSession{}
-	return nil
-}
-
-// ---- writing
-
-// openCodePlace is where in a session a message is made for.
-type openCodePlace struct {
-	session string
-	agent   string
-	model   []byte // JSON: {"providerID":…,"modelID":…}
-	created int64  // epoch milliseconds
-	n       int    // messages made before it
-}
-
-// id names a message or a part as opencode does: by time, so that ids sort, and a rest that is made of what it is
-// for.
-func (p openCodePlace) id(prefix string, of ...string) string {
-	at := make([]byte, 8)
-	stamp := uint64(p.created)*0x1000 + uint64(p.n)
-	for i := range at {
-		at[7-i] = byte(stamp >> (8 * i))
-	}
-	sum := sha256.Sum256([]byte(strings.Join(append(of, p.session, prefix), "\x00")))
-	return prefix + "_" + hex.EncodeToString(at[2:]) + hex.EncodeToString(sum[:7])
-}
-
-func (p openCodePlace) modelJSON() []byte {
-	if p.model == nil {
-		return []byte(`{"providerID":"","modelID":""}`)
-	}
-	return p.model
-}
-
-// user writes a user message of one part, given open: without its ids and its end.
-func (p openCodePlace) user(part []byte) []byte {
-	id := p.id("msg", string(part))
-	b := fmt.Appendf(
-		nil, `{"info":{"id":%s,"sessionID":%s,"role":"user","time":{"created":%d},"agent":%s,"model":%s},"parts":[`,
-		rawjson.Quote(id), rawjson.Quote(p.session), p.created, rawjson.Quote(p.agent), p.modelJSON())
-	return append(p.part(b, part, id), "]}"...)
-}
-
-func (p openCodePlace) part(b, part []byte, message string) []byte {
-	return fmt.Appendf(b, `%s,"id":%s,"sessionID":%s,"messageID":%s}`, part, rawjson.Quote(p.id("prt", string(part))),
-		rawjson.Quote(p.session), rawjson.Quote(message))
-}
-
-// summary writes the two messages of a compaction.
-func (p openCodePlace) summary(text, trigger string) [][]byte {
-	ask := fmt.Appendf(nil, `{"type":"compaction","auto":%t`, trigger == "auto")
-	asked := p.user(ask)
-	p.n++
-	said := fmt.Appendf(nil, `{"type":"text","text":%s`, rawjson.Quote(text))
-	id := p.id("msg", string(said))
-	var model struct{ ProviderID, ModelID string }
-	_ = json.Unmarshal(p.modelJSON(), &model) // made here: it cannot fail
-	b := fmt.Appendf(nil, `{"info":{"id":%s,"sessionID":%s,"role":"assistant","time":{"created":%d,`+
-		`"completed":%d},"parentID":%s,"modelID":%s,"providerID":%s,"mode":"compaction","agent":"compaction",`+
-		`"path":{"cwd":"","root":""},"summary":true,"cost":0,"tokens":{"input":0,"output":0,"reasoning":0,`+
-		`"cache":{"read":0,"write":0}},"finish":"stop"},"parts":[`, rawjson.Quote(id), rawjson.Quote(p.session),
-		p.created, p.created, rawjson.Quote(openCode{}.record(rawjson.Root(asked)).id), rawjson.Quote(model.ModelID),
-		rawjson.Quote(model.ProviderID))
-	return [][]byte{asked, append(p.part(b, said, id), "]}"...)}
-}
-
-func (f openCode) write(out Output) ([]byte, error) {
-	all, err := out.entries(f)
-	if err != nil {
-		return nil, err
-	}
-	place := f.placeOf(out.Meta, all)
-	var natives [][]byte
-	for _, e := range all {
-		switch {
-		case e.made == nil:
-			natives = append(natives, e.native)
-		case e.made.Kind == pipeline.KindSummary:
-			natives = append(natives, place.summary(e.made.Text, out.Trigger)...)
-			place.n += 2
-		default:
-			natives = append(natives, place.user([]byte(`{"type":"text","text":`+string(rawjson.Quote(e.made.Text))+
-				`,"synthetic":true`)))
-			place.n++
-		}
-	}
-	return rawjson.PutArray(out.Meta.Envelope, rawjson.ArrayOf(natives), "messages"), nil
-}
-
-// placeOf takes what made messages need from the session, and their time from just before the first message
-// that is kept: no clock is read.
-func (openCode) placeOf(m Meta, all []entry) openCodePlace {
-	p := openCodePlace{}
-	model := func(b []byte, provider, id rawjson.Value) {
-		if p.model == nil && id.IsString() {
-			p.model = fmt.Appendf(nil, `{"providerID":%s,"modelID":%s}`, rawjson.Quote(provider.Text()),
-				rawjson.Quote(id.Text()))
-		}
-	}
-	for _, e := range all {
-		if e.made != nil {
-			continue
-		}
-		b := e.native
-		info, _ := rawjson.Root(b).Lookup("info")
-		if p.created == 0 {
-			p.created = max(int64(info.Get("time", "created").Count())-1, 0)
-		}
-		p.session = cmp.Or(p.session, info.Get("sessionID").Text())
-		p.agent = cmp.Or(p.agent, info.Get("agent").Text())
-		model(b, info.Get("providerID"), info.Get("modelID"))
-		model(b, info.Get("model", "providerID"), info.Get("model", "modelID"))
-	}
-	if b := m.Envelope; len(b) > 0 && rawjson.Check(b) == nil {
-		info, _ := rawjson.Root(b).Lookup("info")
-		p.session = cmp.Or(info.Get("id").Text(), p.session)
-		if p.created == 0 {
-			p.created = int64(info.Get("time", "updated").Count())
-		}
-		model(b, info.Get("model", "providerID"), info.Get("model", "id"))
-	}
-	return p
 }

@@ -2,8 +2,9 @@ package transcript_test
 
 import (
 	"bytes"
-	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,225 +15,6 @@ import (
 	"precis/pipeline/transcript/rawjson"
 	"precis/pipeline/transcript/request"
 )
-
-func TestBuildRequest(t *testing.T) {
-	t.Parallel()
-	messages := [][]byte{
-		[]byte(`{"role":"user","content":"a"}`),
-		[]byte(`{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text",` +
-			`"text":"b"}]}`),
-	}
-	ask := []byte(`{"role":"user","content":"summarise"}`)
-	joined := string(bytes.Join(messages, []byte(",")))
-	for _, c := range []struct {
-		name string
-		in   request.Input
-		out  string
-	}{
-		{
-			"nothing known",
-			request.Input{Format: transcript.Anthropic, Messages: messages[:1]},
-			`{"messages":[{"role":"user","content":"a"}],"max_tokens":8192}`,
-		},
-		{
-			"all given",
-			request.Input{
-				Format: transcript.Anthropic, Model: "m", MaxTokens: 5, System: json.RawMessage(`"S"`),
-				Tools: json.RawMessage(`[{"name":"f"}]`), Messages: messages[:1],
-			},
-			`{"model":"m","messages":[{"role":"user","content":"a"}],"system":"S","max_tokens":5,"tools":[{` +
-				`"name":"f"}]}`,
-		},
-		{
-			"an envelope keeps its order, its bytes and what is unknown of it",
-			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(
-					`{ "x":9007199254740993, "messages":[ ] , "model":"m", "max_tokens": 7 }`), Model: "m",
-				MaxTokens: 100,
-				Messages:  messages,
-			},
-			`{ "x":9007199254740993, "messages":[` + joined + `] , "model":"m", "max_tokens": 7 }`,
-		},
-		{
-			"the layout of the array",
-			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(
-					"{\"max_tokens\":1,\"messages\":[\n  0,\n  0\n ]}"),
-				Messages: messages, Append: ask,
-			},
-			"{\"max_tokens\":1,\"messages\":[\n  " + string(messages[0]) + ",\n  " + string(messages[1]) + ",\n  " +
-				string(ask) + "\n ]}",
-		},
-		{
-			"no messages at all",
-			request.Input{Format: transcript.OpenAI, Envelope: json.RawMessage("{\"messages\":[\n  0,\n  0\n ]}")},
-			`{"messages":[]}`,
-		},
-		{
-			"a dated name is the same model",
-			request.Input{
-				Format: transcript.OpenAI, Envelope: json.RawMessage(`{"model":"claude-x","messages":[]}`),
-				Model: "claude-x-20250929",
-			},
-			`{"model":"claude-x","messages":[]}`,
-		},
-		{
-			"a gateway's name is the same model",
-			request.Input{
-				Format: transcript.OpenAI, Envelope: json.RawMessage(`{"model":"proxy/gpt-x","messages":[]}`),
-				Model: "gpt-x",
-			},
-			`{"model":"proxy/gpt-x","messages":[]}`,
-		},
-		{
-			"another model",
-			request.Input{
-				Format: transcript.OpenAI, Envelope: json.RawMessage(`{"model":"gpt-4","messages":[]}`),
-				Model: "gpt-4-mini",
-			},
-			`{"model":"gpt-4-mini","messages":[]}`,
-		},
-		{
-			"a new system prompt and new tools",
-			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(
-					`{"system":"old","tools":[ {"name":"f"} ],"max_tokens":1,"messages":[]}`),
-				System: json.RawMessage(`"new"`), Tools: json.RawMessage(`[{"name":"f"}]`),
-			},
-			`{"system":"new","tools":[ {"name":"f"} ],"max_tokens":1,"messages":[]}`,
-		},
-		{
-			"a system prompt beside chat messages",
-			request.Input{
-				Format: transcript.OpenAI, Messages: messages[:1],
-				System: json.RawMessage(`[{"type":"text","text":"A"},{"type":"text","text":"B"}]`), MaxTokens: 3,
-			},
-			`{"messages":[{"role":"system","content":"A\n\nB"},{"role":"user","content":"a"}],` +
-				`"max_completion_tokens":3}`,
-		},
-		{
-			"a system prompt that is there already",
-			request.Input{
-				Format: transcript.OpenAI, Messages: [][]byte{[]byte(`{"role":"developer","content":"D"}`)},
-				System: json.RawMessage(`"S"`),
-			},
-			`{"messages":[{"role":"developer","content":"D"}]}`,
-		},
-		{
-			"a forced tool is taken back where text is asked for",
-			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(
-					`{"max_tokens":1,"tool_choice":{"type":"tool",` +
-						`"name":"f"},"output_config":{"effort":"low","format":{"type":"json_schema"}},"messages":[]}`),
-				Append: ask,
-			},
-			`{"max_tokens":1,"tool_choice":{"type":"auto"},"output_config":{"effort":"low"},"messages":[{` +
-				`"role":"user","content":"summarise"}]}`,
-		},
-		{
-			"a forced schema too",
-			request.Input{
-				Format: transcript.OpenAI, Envelope: json.RawMessage(
-					`{"n":3,"tool_choice":"required","response_format":{"type":"json_object"},"messages":[]}`),
-				Append: ask,
-			},
-			`{"n":1,"tool_choice":"auto","response_format":{"type":"text"},"messages":[{"role":"user",` +
-				`"content":"summarise"}]}`,
-		},
-		{
-			"what does not force stays",
-			request.Input{
-				Format: transcript.OpenAI, Envelope: json.RawMessage(`{"n":1,"tool_choice":"auto","messages":[]}`),
-				Append: ask,
-			},
-			`{"n":1,"tool_choice":"auto","messages":[{"role":"user","content":"summarise"}]}`,
-		},
-		{
-			"thinking behind a summary may be dropped by the server",
-			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(
-					`{"max_tokens":1,"thinking":{"type":"enabled","budget_tokens":1},"messages":[]}`),
-				Messages:   messages,
-				Summarized: true,
-			},
-			`{"max_tokens":1,"thinking":{"type":"enabled","budget_tokens":1},"messages":[` + joined +
-				`],"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":{` +
-				`"type":"thinking_turns","value":1}}]}}`,
-		},
-		{
-			"beside other edits, in front of them",
-			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(
-					`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
-						`"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}],"x":1},"messages":[]}`),
-				Messages: messages, Summarized: true,
-			},
-			`{"max_tokens":1,"thinking":{"type":"adaptive"},"context_management":{"edits":[{` +
-				`"type":"clear_thinking_20251015","keep":{"type":"thinking_turns","value":1}},{` +
-				`"type":"clear_tool_uses_20250919"}],"x":1},"messages":[` + joined + `]}`,
-		},
-		{
-			"not twice",
-			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(
-					`{"max_tokens":1,"thinking":{"type":"adaptive"},` +
-						`"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},` +
-						`"messages":[]}`),
-				Messages: messages, Summarized: true,
-			},
-			`{"max_tokens":1,"thinking":{"type":"adaptive"},"context_management":{"edits":[{` +
-				`"type":"clear_thinking_20251015","keep":"all"}]},"messages":[` + joined + `]}`,
-		},
-		{
-			"not without thinking",
-			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(`{"max_tokens":1,"messages":[]}`),
-				Messages: messages, Summarized: true,
-			},
-			`{"max_tokens":1,"messages":[` + joined + `]}`,
-		},
-		{
-			"not where no message has any",
-			request.Input{
-				Format: transcript.Anthropic, Envelope: json.RawMessage(
-					`{"max_tokens":1,"thinking":{"type":"enabled"},"messages":[]}`), Messages: messages[:1],
-				Summarized: true,
-			},
-			`{"max_tokens":1,"thinking":{"type":"enabled"},"messages":[{"role":"user","content":"a"}]}`,
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			out, err := request.Build(c.in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if string(out) != c.out || !json.Valid(out) {
-				t.Errorf("got  %s\nwant %s", out, c.out)
-			}
-		})
-	}
-}
-
-func TestBuildRequestErrors(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		in  request.Input
-		err string
-	}{
-		{request.Input{Format: transcript.ClaudeCode}, "it has none; convert"},
-		{
-			request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`{"messages":7}`)},
-			"no array of messages",
-		},
-		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`[]`)}, "no JSON object"},
-		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`{`)}, "no JSON object"},
-	} {
-		if _, err := request.Build(c.in); err == nil || !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%+v: %v; want %q", c.in, err, c.err)
-		}
-	}
-}
 
 // A request that is read and built again is the same request, and one that asks for a summary begins with the
 // same bytes, up to the end of the last message.
@@ -302,4 +84,105 @@ func TestRequestIsBuiltAgainByteForByte(t *testing.T) {
 		}
 		same(t.Fatalf, []byte("{ "+strings.Join(pairs, " , ")+"\n}"), f)
 	})
+}
+
+// The body begins with the bytes of the agent's own last request, so that the vendor's cache is hit.
+func TestAPIRequestsAreBuiltAgainByteForByte(t *testing.T) {
+	t.Parallel()
+	for path, tail := range map[string]string{
+		"openai-responses/request.json": `{"role":"user","content":"summarise"}`,
+		"google/request.json":           `{"role":"user","parts":[{"text":"summarise"}]}`,
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(filepath.Join("testdata", path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			conv := readFile(t, filepath.Join("testdata", path)).Conversations[0]
+			var natives [][]byte
+			for _, m := range conv.Messages {
+				natives = append(natives, m.Native)
+			}
+			r := request.Input{
+				Format: conv.Format, Envelope: conv.Envelope, System: conv.System, Tools: conv.Tools, Model: conv.Model,
+				MaxTokens: conv.MaxTokens, Messages: natives,
+			}
+			whole, err := request.Build(r)
+			if err != nil || !bytes.Equal(whole, bytes.TrimSpace(data)) {
+				t.Fatalf("built again it is another: %v\n%s", err, whole)
+			}
+			r.Append = []byte(tail)
+			asked, err := request.Build(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := natives[len(natives)-1]
+			end := bytes.Index(data, last) + len(last)
+			if !bytes.HasPrefix(asked, data[:end]) {
+				t.Errorf("it does not begin as the request before:\n%s", asked)
+			}
+		})
+	}
+}
+
+// Requests of a log that go on from each other without repeating their messages are one conversation.
+func TestResponsesThatGoOn(t *testing.T) {
+	t.Parallel()
+	step := func(id, previous, said, answered string) string {
+		if previous != "" {
+			previous = fmt.Sprintf(`"previous_response_id":%q,`, previous)
+		}
+		return fmt.Sprintf(`{"uri":"https://api.openai.com/v1/responses","request":{%s"model":"gpt-5","input":[{`+
+			`"role":"user","content":%q}]},"response":{"id":%q,"object":"response","output":[{"type":"message",`+
+			`"role":"assistant","content":[{"type":"output_text","text":%q}]}]}}`, previous, said, id, answered)
+	}
+	for name, c := range map[string]struct {
+		log      []string
+		messages []int // of each conversation
+		noted    bool  // that history is missing
+	}{
+		"each from the one before": {[]string{
+			step("r1", "", "a", "1"), step("r2", "r1", "b", "2"),
+			step("r3", "r2", "c", "3"),
+		}, []int{6}, false},
+		"the first is not in the log": {
+			[]string{step("r2", "r1", "b", "2"), step("r3", "r2", "c", "3")},
+			[]int{4},
+			true,
+		},
+		"two conversations, interwoven": {[]string{
+			step("r1", "", "a", "1"), step("s1", "", "x", "9"),
+			step("r2", "r1", "b", "2"), step("s2", "s1", "y", "8"),
+		}, []int{4, 4}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b bytes.Buffer
+			for _, s := range c.log {
+				b.WriteString(s + "\n")
+			}
+			f, err := transcript.Read(&b, transcript.Options{})
+			if err != nil || f.Format != transcript.OpenAIResponses {
+				t.Fatalf("%v, %s", err, f.Format)
+			}
+			var got []int
+			for _, conv := range f.Conversations {
+				got = append(got, len(conv.Messages))
+				if bytes.Contains(conv.Envelope, []byte("previous_response_id")) != c.noted {
+					t.Errorf("the envelope is %s", conv.Envelope)
+				}
+			}
+			if fmt.Sprint(got) != fmt.Sprint(c.messages) {
+				t.Errorf("conversations of %v messages, want %v", got, c.messages)
+			}
+			noted := false
+			for _, n := range f.Notes {
+				noted = noted || n.Note.Code == transcript.NoteMissing
+			}
+			if noted != c.noted {
+				t.Errorf("noted: %v", noted)
+			}
+		})
+	}
 }

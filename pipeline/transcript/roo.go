@@ -13,27 +13,36 @@ import (
 	"precis/pipeline/transcript/wire/anthropic"
 )
 
-// Roo is what Roo Code and Cline keep of a task: arrays of messages in Anthropic's shape with a time (Roo's and
-// Cline's api_conversation_history.json), and the session and compaction files of Cline's SDK, objects with such
-// messages and more of their own. Older Roo has its tool calls as XML in the text, and what they returned in the
-// user's messages: those messages were said by no person, but for what it typed in between.
+const sourceCline = "cline"
+
+// roo is the format of what Roo Code and Cline keep of a task: arrays of messages in Anthropic's shape with a time
+// (Roo's and Cline's api_conversation_history.json), and the session and compaction files of Cline's SDK, objects
+// with such messages and more of their own. Older Roo has its tool calls as XML in the text, and what they returned
+// in the user's messages: those messages were said by no person, but for what it typed in between.
 //
 // Written is the same kind of file: the summary is a message with isSummary for Roo, which sends what stands from
 // it on, and one with metadata of kind compaction_summary for Cline.
-const Roo Format = "roo"
-
-const sourceCline = "cline"
-
 type roo struct{}
 
 func (roo) name() Format { return Roo }
+
+// read reads {"role":…,"content":…,"ts":…}, valid JSON.
+func (f roo) read(l *layout.Layout) error {
+	if err := anthropic.Read(l, rawjson.Root(l.Native), -1, 0); err != nil {
+		return err
+	}
+	for i := range l.Nodes {
+		f.block(l, &l.Nodes[i])
+	}
+	return nil
+}
 
 func (f roo) message(l *layout.Layout) pipeline.Message {
 	m := l.Message()
 	v := rawjson.Root(l.Native)
 	m.ID = v.Get("id").Text()
-	summary, _ := v.Lookup("isSummary")
-	mark, _ := v.Lookup("metadata", "kind")
+	summary := v.Get("isSummary")
+	mark := v.Get("metadata", "kind")
 	switch {
 	case summary.IsTrue(), mark.Text() == "compaction_summary":
 		m.Kind = pipeline.KindSummary
@@ -46,7 +55,7 @@ func (f roo) message(l *layout.Layout) pipeline.Message {
 // What Roo wraps around the words of a person inside of a message of its own.
 var rooSaid = []string{"<task>", "<feedback>", "<user_message>", "<answer>"}
 
-// answers says whether a user message is Roo's own: the result of a call that stood in the text before, or a
+// answers reports whether a user message is Roo's own: the result of a call that stood in the text before, or a
 // complaint about the format, without a word of the person's.
 func (roo) answers(m pipeline.Message) bool {
 	answers := false
@@ -77,17 +86,6 @@ func (roo) Make(m pipeline.Made) ([]byte, error) {
 		b = append(b[:len(b)-1], `,"isSummary":true}`...)
 	}
 	return b, nil
-}
-
-// read reads {"role":…,"content":…,"ts":…}, sound JSON.
-func (f roo) read(l *layout.Layout) error {
-	if err := anthropic.Read(l, rawjson.Root(l.Native), -1, 0); err != nil {
-		return err
-	}
-	for i := range l.Nodes {
-		f.block(l, &l.Nodes[i])
-	}
-	return nil
 }
 
 // block reads the blocks that Anthropic has not.
@@ -150,7 +148,7 @@ func (r refused) step(func(Item)) error { return r.why }
 
 type rooTask struct{}
 
-func (rooTask) record(out *scribe, b []byte, line int) error {
+func (rooTask) record(out *emitter, b []byte, line int) error {
 	v := rawjson.Root(b)
 	role, hasRole := v.Lookup("role")
 	if content, ok := v.Lookup("content"); !ok || content.IsNull() {
@@ -207,7 +205,7 @@ func (roo) usage(v rawjson.Value, model string) *Usage {
 	return u
 }
 
-func (rooTask) end(out *scribe, around []byte) error {
+func (rooTask) end(out *emitter, around []byte) error {
 	if around == nil {
 		return nil
 	}

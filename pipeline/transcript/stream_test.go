@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -12,40 +11,6 @@ import (
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
-
-// tight opens a decoder that holds back no more than a few bytes.
-func tight(t *testing.T, in string, hold, logs int, o transcript.Options) *transcript.Decoder {
-	t.Helper()
-	d, err := transcript.NewDecoder(strings.NewReader(in), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.HoldAtMost(hold, logs)
-	return d
-}
-
-func drain(d *transcript.Decoder) ([]transcript.Item, error) {
-	var out []transcript.Item
-	for {
-		it, err := d.Next()
-		if err == io.EOF {
-			return out, nil
-		}
-		if err != nil {
-			return out, err
-		}
-		out = append(out, it)
-	}
-}
-
-func natives(all []transcript.Item) (out []string) {
-	for _, it := range all {
-		if it.Message != nil {
-			out = append(out, string(it.Message.Native))
-		}
-	}
-	return out
-}
 
 // A document that is too large to be held back is given out as it comes, and is the same but for what could
 // not be known at its start.
@@ -199,7 +164,7 @@ func TestMessagesOfSeveralRecords(t *testing.T) {
 	broken := piece("m1", call("x"), 1) + strings.Replace(piece("m1", call("y"), 2), `"role"`, `"rule"`, 1) +
 		piece("m1", call("z"), 3)
 	if _, err := items(t, strings.NewReader(broken), transcript.Options{}); err == nil ||
-		!strings.Contains(err.Error(), "line 2: bad_request: no message of format claude-code: it has no role") {
+		!strings.Contains(err.Error(), "line 2: bad_request: not a message of format claude-code: the message has no role") {
 		t.Errorf("got %v", err)
 	}
 	all, err = items(t, strings.NewReader(broken), transcript.Options{Lenient: true})

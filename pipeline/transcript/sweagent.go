@@ -5,10 +5,8 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// SWEAgent is a name, not a format: it reads a file as a trajectory of SWE-agent or of mini-swe-agent, whose messages
+// sweAgent reads a file as a trajectory of SWE-agent or of mini-swe-agent, whose messages
 // are those of the format openai. Detect never gives it; it is for files that do not show what they are.
-const SWEAgent Format = "swe-agent"
-
 type sweAgent struct{ openAIChat }
 
 func (sweAgent) detect(rawjson.Outline) bool { return false }

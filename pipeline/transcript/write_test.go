@@ -2,20 +2,17 @@ package transcript_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"precis/internal/testkit"
+	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/convert"
-	"precis/pipeline/transcript/rawjson"
 )
 
 func TestWriteFile(t *testing.T) {
@@ -80,7 +77,7 @@ func TestWriteFileErrors(t *testing.T) {
 	var b bytes.Buffer
 	if _, err := convert.WriteFile(&b, transcript.ClaudeCode,
 		transcript.Output{Meta: transcript.Meta{Format: transcript.OpenAI}}); err == nil ||
-		!strings.Contains(err.Error(), "conversation 1: bad_request: no way leads") {
+		!strings.Contains(err.Error(), "conversation 1: bad_request: messages of format") {
 		t.Errorf("got %v", err)
 	}
 	full := errors.New("disk full")
@@ -105,149 +102,236 @@ type failingWriter struct{ err error }
 
 func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
 
-// chain walks a session as Claude Code does when it resumes one: from the last record that is a message, along
-// parentUuid. It gives the uuids on the way.
-func chain(t *testing.T, file []byte) (way map[string]bool, boundary bool) {
-	t.Helper()
-	type entry struct {
-		UUID, ParentUUID, Type, Subtype string
-	}
-	all := map[string]entry{}
-	last := ""
-	for line := range bytes.SplitSeq(bytes.TrimSpace(file), []byte{'\n'}) {
-		var e entry
-		if err := json.Unmarshal(line, &e); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		if e.UUID == "" {
-			continue
-		}
-		if _, ok := all[e.UUID]; ok {
-			t.Errorf("uuid %s stands twice", e.UUID)
-		}
-		all[e.UUID] = e
-		if e.Type == "user" || e.Type == "assistant" {
-			last = e.UUID
-		}
-	}
-	way = map[string]bool{}
-	for at := last; at != ""; at = all[at].ParentUUID {
-		if way[at] {
-			t.Fatalf("the chain runs in a circle at %s", at)
-		}
-		e, ok := all[at]
-		if !ok {
-			t.Fatalf("the chain leads to %s, which is not in the file", at)
-		}
-		way[at] = true
-		boundary = boundary || e.Subtype == "compact_boundary"
-	}
-	return way, boundary
-}
-
-// Of every session of the collection the last part is written behind a summary. What Claude Code would then
-// resume is the summary and the messages that were on its chain before, with the same bytes.
-func TestWrittenSessionsCanBeResumed(t *testing.T) {
+// A compacted context as a file of its own format: the summary, state, and the tail's bytes.
+func TestWriteAPIFiles(t *testing.T) {
 	t.Parallel()
-	root := testkit.Shared(t, "data/claude-code-jsonl")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		t.Run(filepath.Base(path), func(t *testing.T) {
+	summary := pipeline.Made{
+		Role: pipeline.RoleUser, Kind: pipeline.KindSummary,
+		Text: "<conversation_summary>\nearlier\n</conversation_summary>",
+	}
+	state := pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSynthetic, Text: "todo: none"}
+	for _, c := range []struct {
+		path string
+		// tail is how many messages are kept behind the summary, head how many before it; a negative tail keeps all
+		// and makes no summary.
+		head, tail int
+		back       transcript.Format
+	}{
+		{"openai-responses/request.json", 1, 2, transcript.OpenAIResponses},
+		{"openai-responses/recorded.json", 0, 3, transcript.OpenAIResponses},
+		{"openai-responses/response.jsonl", 0, 1, transcript.OpenAIResponses},
+		{"google/request.json", 1, 2, transcript.Google},
+		{"google/sdk.json", 0, -1, transcript.Google},
+		{"codex/session.jsonl", 2, 6, transcript.Codex},
+		{"codex/readable.jsonl", 0, 1, transcript.Codex},
+		{"gemini-cli/session.json", 0, 4, transcript.GeminiCLI},
+		{"gemini-cli/log.jsonl", 0, 4, transcript.GeminiCLI},
+		{"gemini-cli/chat.json", 1, 3, transcript.GeminiCLI},
+		{"gemini-cli/scenario.json", 0, 1, transcript.GeminiCLI},
+		{"claude-stream-json/tools.jsonl", 0, 2, transcript.Anthropic},
+	} {
+		t.Run(c.path, func(t *testing.T) {
 			t.Parallel()
-			data, err := os.ReadFile(path)
-			if err != nil {
+			f := readFile(t, filepath.Join("testdata", c.path))
+			conv := f.Conversations[0]
+			all := contextOf(conv.Messages)
+			items := all
+			if c.tail >= 0 {
+				items = append(append([]pipeline.ContextItem(nil), all[:c.head]...),
+					pipeline.ContextItem{Made: &summary}, pipeline.ContextItem{Made: &state})
+				items = append(items, all[len(all)-c.tail:]...)
+			}
+			out := transcript.Output{Meta: conv.Meta, Items: items, Trigger: "auto", TokensBefore: 12345}
+			var b, again bytes.Buffer
+			if _, err := convert.WriteFile(&b, f.Format, out); err != nil {
 				t.Fatal(err)
 			}
-			conv := readFile(t, path).Conversations[0]
-			before := leafChain(t, data)
-			for _, share := range []int{0, 1, 3, 9, 10} {
-				tail := conv.Messages[len(conv.Messages)*(10-share)/10:]
-				made := pipeline.Made{Role: pipeline.RoleUser, Kind: pipeline.KindSummary, Text: "S"}
-				items := append([]pipeline.ContextItem{{Made: &made}}, contextOf(tail)...)
-				var b bytes.Buffer
-				if _, err := convert.WriteFile(&b, transcript.ClaudeCode,
-					transcript.Output{Meta: conv.Meta, Items: items}); err != nil {
-					t.Fatal(err)
+			golden(t, c.path+".compacted.out", b.String())
+			if _, err := convert.WriteFile(&again, f.Format, out); err != nil ||
+				!bytes.Equal(b.Bytes(), again.Bytes()) {
+				t.Errorf("written twice it is another file: %v", err)
+			}
+			back, err := transcript.Read(&b, transcript.Options{})
+			if err != nil || back.Format != c.back || len(back.Conversations) != 1 {
+				t.Fatalf("read back: %v, format %s", err, back.Format)
+			}
+			if c.tail < 0 {
+				return
+			}
+			// The summary is one again, and the tail is what it was.
+			read := back.Conversations[0]
+			summaries := len(read.Compactions)
+			for _, m := range read.Messages {
+				if m.Kind == pipeline.KindSummary {
+					summaries++
 				}
-				way, boundary := chain(t, b.Bytes())
-				if !boundary {
-					t.Errorf("%d/10: the boundary is not on the chain", share)
-				}
-				back, err := transcript.Read(&b, transcript.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := back.Conversations[0]
-				if len(got.Compactions) != 1 || got.Compactions[0].Before != 0 || !way[got.Compactions[0].Summary.ID] {
-					t.Fatalf("%d/10: the summary is not where it should be: %+v", share, got.Compactions)
-				}
-				if got.Sidechain != conv.Sidechain || got.ID != conv.ID {
-					t.Errorf("%d/10: it is of session %q", share, got.ID)
-				}
-				if len(got.Messages) != len(tail) {
-					t.Fatalf("%d/10: %d messages of %d", share, len(got.Messages), len(tail))
-				}
-				changed := 0
-				for i, m := range got.Messages {
-					if !bytes.Equal(m.Native, tail[i].Native) {
-						changed++
-						if a, b := unlinked(t, m.Native), unlinked(t, tail[i].Native); a != b {
-							t.Errorf("%d/10: message %d was changed", share, i)
-						}
-					}
-					if before[m.ID] && !way[m.ID] {
-						t.Errorf("%d/10: message %d was on the chain and is not now", share, i)
-					}
-				}
-				if roots := bytes.Count(data, []byte(`"parentUuid":null`)) +
-					bytes.Count(data, []byte(`"parentUuid": null`)); changed > roots {
-					t.Errorf("%d/10: %d messages have other bytes", share, changed)
+			}
+			if summaries != 1 {
+				t.Errorf("%d summaries were read back", summaries)
+			}
+			for i := range c.tail {
+				was, is := conv.Messages[len(conv.Messages)-1-i], read.Messages[len(read.Messages)-1-i]
+				if c.back == back.Format && was.Role != is.Role || len(was.Parts) != len(is.Parts) {
+					t.Errorf("message %d from the end is another:\n%s\n%s", i, was.Native, is.Native)
 				}
 			}
 		})
-		return nil
-	})
-	if err != nil {
+	}
+}
+
+// agentFormats are the formats of agents and frameworks whose messages no API takes as they are.
+func agentFormats() []transcript.Format {
+	var out []transcript.Format
+	for f := range agentMessages {
+		out = append(out, f)
+	}
+	return out
+}
+
+// compactedContext is what stands after a compaction that kept the last messages.
+func compactedContext(c transcript.Conversation) []pipeline.ContextItem {
+	live := c.Messages
+	split := max(len(live)-3, 0)
+	for split > 0 && (live[split].Role == pipeline.RoleTool || pipeline.Pair(live).OpenAfter(split-1)) {
+		split--
+	}
+	var kept []pipeline.Message
+	for _, m := range live {
+		if m.Role == pipeline.RoleSystem {
+			kept = append(kept, m)
+		}
+	}
+	for _, m := range live[split:] {
+		if m.Role != pipeline.RoleSystem {
+			kept = append(kept, m)
+		}
+	}
+	return pipeline.BuildContext(pipeline.ContextInput{
+		Live: kept, Settings: pipeline.DefaultSettings(),
+		SummaryText: "<conversation_summary>\nAll of it.\n</conversation_summary>\n\nGo on.",
+		Enrichments: []pipeline.Enrichment{{Key: "todo", Text: "one thing"}},
+	}).Items
+}
+
+// Each file is compacted and written in its own format, and as requests, which a person can look at.
+func TestWriteFilesOfAgents(t *testing.T) {
+	t.Parallel()
+	for _, f := range agentFormats() {
+		for _, path := range fixtures(t, f) {
+			t.Run(path, func(t *testing.T) {
+				t.Parallel()
+				file := readFile(t, path)
+				var all []transcript.Output
+				for _, c := range file.Conversations {
+					all = append(all, transcript.Output{
+						Meta: c.Meta, Items: compactedContext(c), Trigger: "auto",
+						TokensBefore: 1000,
+					})
+				}
+				name, _ := filepath.Rel("testdata", path)
+				var b, again bytes.Buffer
+				if losses, err := convert.WriteFile(&b, f, all...); err != nil || len(losses) > 0 {
+					t.Fatalf("%v, losses %+v", err, losses)
+				}
+				golden(t, name+".compacted.out", b.String())
+				if _, err := convert.WriteFile(&again, f, all...); err != nil ||
+					!bytes.Equal(b.Bytes(), again.Bytes()) {
+					t.Errorf("written twice it is another file: %v", err)
+				}
+				back, err := transcript.Read(bytes.NewReader(b.Bytes()), transcript.Options{})
+				if err != nil || back.Format != f || len(back.Conversations) != len(all) {
+					t.Fatalf("read back: %v, format %s, %d conversations", err, back.Format, len(back.Conversations))
+				}
+				for i, c := range back.Conversations {
+					summarized(t, c)
+					// stands beside the messages
+					if (f == transcript.Vercel || f == transcript.MSAgent) && c.Model != file.Conversations[i].Model {
+						t.Errorf("the model was %q and is %q", file.Conversations[i].Model, c.Model)
+					}
+				}
+				for target, validate := range map[transcript.Format]func([]byte, vendorserver.ValidateOptions) error{
+					transcript.Anthropic:       vendorserver.ValidateAnthropicRequest,
+					transcript.OpenAI:          vendorserver.ValidateOpenAIRequest,
+					transcript.OpenAIResponses: vendorserver.ValidateOpenAIResponsesRequest,
+					transcript.Google:          vendorserver.ValidateGoogleRequest,
+				} {
+					var s strings.Builder
+					for i, out := range all {
+						var b bytes.Buffer
+						losses, err := convert.WriteFile(&b, target,
+							transcript.Output{Meta: out.Meta, Items: contextOf(file.Conversations[i].Messages)})
+						if err != nil {
+							t.Fatal(err)
+						}
+						fmt.Fprintf(&s, "%s", b.String())
+						for _, l := range losses {
+							fmt.Fprintf(&s, "loss of %s, item %d: %s\n", l.What, l.Item, l.Why)
+						}
+						b.Reset()
+						if _, err := convert.WriteFile(&b, target, out); err != nil {
+							t.Fatal(err)
+						}
+						if err := validate(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {
+							t.Errorf("as %s: %v\n%s", target, err, b.Bytes())
+						}
+					}
+					if target == transcript.Anthropic || target == transcript.OpenAI {
+						golden(t, name+"."+string(target)+".out", s.String())
+					}
+				}
+			})
+		}
+	}
+}
+
+// summarized checks that the summary of a written file is known for one.
+func summarized(t *testing.T, c transcript.Conversation) {
+	t.Helper()
+	n := len(c.Compactions)
+	for _, m := range c.Messages {
+		if m.Kind == pipeline.KindSummary {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d summaries in the file that was written", n)
+	}
+}
+
+// A name may say no more than how a file is read.
+func TestSWEAgentName(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"openai/swe.traj", "openai/swe-old.traj", "openai/mini-swe.traj.json"} {
+		data, err := os.ReadFile(filepath.Join("testdata", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		auto, err := items(t, bytes.NewReader(data), transcript.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		named, err := items(t, bytes.NewReader(data), transcript.Options{Format: transcript.SWEAgent})
+		if err != nil || dump(named) != dump(auto) {
+			t.Errorf("%s: named, it reads as another: %v\n%s", path, err, dump(named))
+		}
+	}
+	// A file that shows nothing of what it is.
+	bare := `{"messages":[{"role":"user","content":"fix it"},{"role":"assistant","content":"ok","extra":{` +
+		`"cost":1}},{"role":"exit","content":"x"}]}`
+	f, err := transcript.Read(strings.NewReader(bare), transcript.Options{Format: transcript.SWEAgent})
+	if err != nil || f.Format != transcript.OpenAI || len(f.Conversations[0].Messages) != 2 ||
+		f.Conversations[0].Source != transcript.SourceMiniSWE {
+		t.Fatalf("%v: %+v", err, f)
+	}
+	var b bytes.Buffer
+	if _, err := convert.WriteFile(&b, transcript.SWEAgent,
+		transcript.Output{Meta: f.Conversations[0].Meta, Items: contextOf(f.Conversations[0].Messages)}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// leafChain is the chain of a session as it was recorded, as far as it leads.
-func leafChain(t *testing.T, data []byte) map[string]bool {
-	t.Helper()
-	type entry struct {
-		UUID, ParentUUID, Type string
-		IsSidechain            bool
+	if err := vendorserver.ValidateOpenAIRequest(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {
+		t.Errorf("%v: %s", err, b.Bytes())
 	}
-	all := map[string]entry{}
-	last := ""
-	for line := range bytes.SplitSeq(bytes.TrimSpace(data), []byte{'\n'}) {
-		var e entry
-		if json.Unmarshal(line, &e) != nil || e.UUID == "" {
-			continue
-		}
-		all[e.UUID] = e
-		if e.Type == "user" || e.Type == "assistant" {
-			last = e.UUID
-		}
+	if codec, err := transcript.CodecFor(transcript.SWEAgent); err != nil || codec.Format() != transcript.OpenAI {
+		t.Errorf("%v", err)
 	}
-	way := map[string]bool{}
-	for at := last; at != "" && !way[at]; at = all[at].ParentUUID {
-		way[at] = true
-	}
-	return way
-}
-
-// unlinked is a message without the names of its parents.
-func unlinked(t *testing.T, native []byte) string {
-	t.Helper()
-	var out []string
-	for line := range bytes.SplitSeq(native, []byte{'\n'}) {
-		kept, _ := rawjson.Root(line).DropKeys(func(key string, _ rawjson.Value) bool { return key == "parentUuid" })
-		out = append(out, string(kept))
-	}
-	slices.Sort(out)
-	return strings.Join(out, "\n")
 }

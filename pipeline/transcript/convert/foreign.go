@@ -8,7 +8,7 @@ import (
 	"precis/pipeline/transcript/wire/anthropic"
 )
 
-// common gives a message of a foreign format as the messages that an API would hold: one, but for an assistant
+// common returns a message of a foreign format as the messages that an API would hold: one, but for an assistant
 // message that has its results in it. Those become a message of their own behind it, and what the assistant said after
 // them another one.
 func common(c transcript.Codec, m pipeline.Message, item int) []spoken {
@@ -73,7 +73,7 @@ func namedText(p pipeline.Part) string {
 // notRecorded stands for the result of a call in a format that has no results.
 const notRecorded = "[What this call returned is not recorded in the transcript.]"
 
-// pair gives calls and results without an id the ids that an API wants. A result without one goes with the first
+// pair returns calls and results without an id the ids that an API wants. A result without one goes with the first
 // call of its step that has none and no result yet, one of its own name before the others. A call that is left
 // over gets a result that says so, and a result that is left over becomes text.
 func (c *converter) pair(all *[]spoken) {
@@ -153,7 +153,7 @@ func (c *converter) pair(all *[]spoken) {
 	*all = out
 }
 
-// answered gives which of the open calls a result of the name goes with, -1 for none.
+// answered returns which of the open calls a result of the name goes with, -1 for none.
 func answered(open []*pipeline.Part, name string) int {
 	for i, call := range open {
 		if name != "" && call.Name == name {

@@ -19,7 +19,7 @@ var (
 	textSchema = []byte(`{"type":"object","properties":{"arguments":{"type":"string"}},"required":["arguments"]}`)
 )
 
-// convertTools writes tool definitions anew. Tools that the vendor runs itself have no counterpart.
+// convertTools writes tool definitions again. Tools that the vendor runs itself have no counterpart.
 func convertTools(tools json.RawMessage, from, to transcript.Format) (json.RawMessage, []Loss) {
 	if len(tools) == 0 || from == to || from.API() == to || to.API() == from || rawjson.Check(tools) != nil ||
 		!rawjson.Root(tools).IsArray() {

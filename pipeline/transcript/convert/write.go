@@ -68,11 +68,11 @@ func fileOf(f transcript.Format, out transcript.Output) ([]byte, []Loss, error) 
 // openingText stands before a conversation that does not begin with a user message.
 const openingText = "[The conversation begins in the middle: what came before is not part of it.]"
 
-// mayBeFirst says whether the first message is one that Anthropic and Google take first: a user message.
+// mayBeFirst reports whether the first message is one that Anthropic and Google take first: a user message.
 func mayBeFirst(codec transcript.Codec, messages [][]byte) bool {
 	if len(messages) == 0 {
 		return true
 	}
 	m, err := codec.Decode(messages[0])
-	return err != nil || m.Role != pipeline.RoleAssistant // what is no message is the vendor's to refuse
+	return err != nil || m.Role != pipeline.RoleAssistant // what is not a message is the vendor's to refuse
 }

@@ -1,3 +1,5 @@
+// Package jsonstream reads JSON documents and lines of JSON from an io.Reader piece by piece, in memory that does not
+// grow with the input. It keeps track of the line, of the blanks between values, and on request of everything read.
 package jsonstream
 
 import (
@@ -15,10 +17,10 @@ const windowBytes = 256 << 10
 // gapBytes bounds the blanks between two messages whose layout is kept.
 const gapBytes = 256
 
-// errTooLarge is the reason for a value over its limit; the stream stands behind the value then.
+// ErrTooLarge is the reason for a value over its limit; the stream stands behind the value then.
 var ErrTooLarge = errors.New("too large")
 
-// errUTF16 is the error for text in UTF-16.
+// ErrUTF16 is the error for text in UTF-16.
 var ErrUTF16 = errors.New("the text is UTF-16")
 
 // A stream reads JSON from a reader piece by piece.
@@ -52,7 +54,7 @@ func New(r io.Reader) (*Reader, error) {
 	return s, nil
 }
 
-// window gives as much as can be seen ahead without consuming any of it, at most windowBytes.
+// Window returns as much as can be seen ahead without consuming any of it, at most windowBytes.
 func (s *Reader) Window() []byte {
 	for s.end-s.pos < len(s.buf) && s.err == nil {
 		s.fill()
@@ -99,7 +101,7 @@ func (s *Reader) take(n int) {
 	s.pos += n
 }
 
-// peek skips blanks and gives the byte after them; io.EOF when none is left.
+// Peek skips blanks and gives the byte after them; io.EOF when none is left.
 func (s *Reader) Peek() (byte, error) {
 	s.Gap = s.Gap[:0]
 	blanks := 0
@@ -122,11 +124,11 @@ func (s *Reader) Peek() (byte, error) {
 	return 0, s.readError()
 }
 
-// value reads the next value. It is a copy that the caller may keep. A value over limit bytes is skipped and
+// Value reads the next value. It is a copy that the caller may keep. A value over limit bytes is skipped and
 // gives errTooLarge.
 func (s *Reader) Value(limit int) ([]byte, error) { return s.read(limit, true) }
 
-// skip reads over the next value, whatever its size.
+// Skip reads over the next value, whatever its size.
 func (s *Reader) Skip() error {
 	_, err := s.read(0, false)
 	return err
@@ -167,10 +169,10 @@ func (s *Reader) read(limit int, keep bool) ([]byte, error) {
 	}
 }
 
-// open consumes the '{' or '[' that peek has seen.
+// Open consumes the '{' or '[' that peek has seen.
 func (s *Reader) Open() { s.take(1) }
 
-// nextKey gives the next key of an open object; ok is false at its end, which is consumed. first is true for
+// NextKey returns the next key of an open object; ok is false at its end, which is consumed. first is true for
 // the call after open.
 func (s *Reader) NextKey(first bool) (key string, ok bool, err error) {
 	more, err := s.next(first, '}')
@@ -201,7 +203,7 @@ func (s *Reader) NextKey(first bool) (key string, ok bool, err error) {
 	return rawjson.Unquote(lit), true, nil
 }
 
-// nextElement says whether the open array has another value; its end is consumed.
+// NextElement reports whether the open array has another value; its end is consumed.
 func (s *Reader) NextElement(first bool) (bool, error) { return s.next(first, ']') }
 
 // next moves to the next entry of what is open. Behind it s.gap holds what stands before the entry: blanks, and
@@ -232,7 +234,7 @@ func (s *Reader) next(first bool, closing byte) (bool, error) {
 	return true, nil
 }
 
-// nextLine gives the next line without its end, valid until the next call, and its number. A line over limit
+// NextLine returns the next line without its end, valid until the next call, and its number. A line over limit
 // bytes is skipped and gives errTooLarge; io.EOF at the end.
 func (s *Reader) NextLine(limit int) (line []byte, number int, err error) {
 	number = s.Line
@@ -275,10 +277,11 @@ func (s *Reader) NextLine(limit int) (line []byte, number int, err error) {
 	return bytes.TrimSuffix(long, []byte{'\r'}), number, nil
 }
 
-// tapeFull says that the tape did not take everything.
+// TapeFull says that the tape did not take everything.
 func (s *Reader) TapeFull() bool { return len(s.Tape) > s.TapeMax }
 
-// toLine skips to the start of the next line whose first byte is c, to go on behind damage; false at the end.
+// ToLine skips to the start of the next line whose first byte is c, to continue behind damage. It returns false at
+// the end.
 func (s *Reader) ToLine(c byte) bool {
 	for s.more() {
 		nl := bytes.IndexByte(s.buf[s.pos:s.end], '\n')
@@ -303,7 +306,7 @@ func (s *Reader) EndOr(err error) error {
 	return err
 }
 
-// A damage is a fault of the file, as against one of the reader. Lenient decoders go on behind it.
+// A Damage is damage of the file, as opposed to an error of the reader. Lenient decoders continue behind it.
 type Damage struct {
 	Line   int
 	Reason error

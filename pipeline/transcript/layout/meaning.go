@@ -7,7 +7,7 @@ import (
 	"precis/pipeline"
 )
 
-// message gives what the layout says, with role and kind by meaning.
+// Message returns what the layout says, with role and kind by meaning.
 func (l *Layout) Message() pipeline.Message {
 	m := pipeline.Message{Native: l.Native, Role: pipeline.Role(l.Role), Parts: parts(l.Nodes)}
 	if l.fixed {
@@ -71,7 +71,7 @@ func textKind(s string) pipeline.Kind {
 	return pipeline.KindOrdinary
 }
 
-// enclosed says whether a text begins with the opening tag and ends with the closing one.
+// Enclosed reports whether a text begins with the opening tag and ends with the closing one.
 func Enclosed(s, tag string) bool {
 	return strings.HasPrefix(s, "<"+tag+">") && strings.HasSuffix(s, "</"+tag+">")
 }
@@ -84,7 +84,7 @@ const (
 	claudeCodeRecap = "This session is being continued from a previous conversation that ran out of context"
 )
 
-// looksLikeSummary says whether the first text that was said in a message is the summary of an earlier
+// LooksLikeSummary reports whether the first text that was said in a message is the summary of an earlier
 // compaction.
 func LooksLikeSummary(m pipeline.Message) bool {
 	for _, p := range m.Parts {

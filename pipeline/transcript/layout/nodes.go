@@ -13,12 +13,12 @@ func TextBlock(s string) []byte {
 	return fmt.Appendf(nil, `{"type":"text","text":%s}`, rawjson.Quote(s))
 }
 
-// joinTexts puts texts on lines of their own, blank ones left out.
+// JoinTexts puts texts on lines of their own, blank ones left out.
 func JoinTexts(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n")
 }
 
-// optional gives a text of its own where there is one.
+// OptionalText returns a text of its own where there is one.
 func OptionalText(v rawjson.Value) []Node {
 	if !v.IsString() || v.IsEmpty() {
 		return nil
@@ -26,7 +26,7 @@ func OptionalText(v rawjson.Value) []Node {
 	return []Node{Text(v)}
 }
 
-// mustSay refuses a made message without a text.
+// MustSay refuses a made message without a text.
 func MustSay(m pipeline.Made) error {
 	if strings.TrimSpace(m.Text) == "" {
 		return pipeline.Errorf(pipeline.Internal, "a made %s message has no text, which no vendor takes", m.Role)
@@ -34,7 +34,7 @@ func MustSay(m pipeline.Made) error {
 	return nil
 }
 
-// literalNode is a text that is a string of its own, no entry of a list.
+// Text is a text that is a string of its own, no entry of a list.
 func Text(v rawjson.Value) Node {
 	return Node{
 		Part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()},
@@ -42,7 +42,7 @@ func Text(v rawjson.Value) Node {
 	}
 }
 
-// anyContent is a result that may be any JSON: a string as a text, anything else as its JSON.
+// AnyContent is a result that may be any JSON: a string as a text, anything else as its JSON.
 func AnyContent(v rawjson.Value) []Node {
 	switch v.Kind() {
 	case rawjson.Missing, rawjson.Null:

@@ -1,3 +1,4 @@
+// Package media finds out what base64 data and data URLs hold: media type, size in bytes, and the size of images.
 package media
 
 import (
@@ -11,7 +12,7 @@ import (
 	"precis/pipeline"
 )
 
-// base64URL makes a data URL of base64 data, which may be one already, or an address.
+// Base64URL makes a data URL of base64 data, which may be one already, or an address.
 func Base64URL(mediaType, data string) string {
 	if data == "" || strings.HasPrefix(data, "data:") || strings.HasPrefix(data, "http://") ||
 		strings.HasPrefix(data, "https://") {
@@ -20,7 +21,7 @@ func Base64URL(mediaType, data string) string {
 	return "data:" + mediaType + ";base64," + data
 }
 
-// fromAddress fills in what an address tells of an image or a file.
+// FromAddress fills in what an address tells of an image or a file.
 func FromAddress(p *pipeline.Part, url string) {
 	if mediaType, data, ok := SplitDataURL(url); ok {
 		if p.MediaType == "" {
@@ -34,7 +35,7 @@ func FromAddress(p *pipeline.Part, url string) {
 // before its own header.
 const imageHeadBytes = 96 << 10
 
-// binaryPart fills in what can be told of base64 data without decoding more than its head.
+// Binary fills in what can be told of base64 data without decoding more than its head.
 func Binary(p *pipeline.Part, data string) {
 	p.Bytes = decodedSize(data)
 	if p.Kind != pipeline.PartImage {
@@ -111,7 +112,7 @@ func webpSize(b []byte) (width, height int) {
 	return 0, 0
 }
 
-// dataURL takes a data: URL apart; ok is false for any other address.
+// SplitDataURL takes a data: URL apart; ok is false for any other address.
 func SplitDataURL(url string) (mediaType, data string, ok bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	if !ok {

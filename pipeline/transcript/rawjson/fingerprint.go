@@ -20,13 +20,13 @@ func Fingerprint(native []byte) [sha256.Size]byte {
 	return f.value(SkipSpace(native, 0))
 }
 
-// fingerprinter reads sound JSON once, from the front.
+// fingerprinter reads valid JSON once, from the front.
 type fingerprinter struct {
 	b  []byte
 	at int // behind the value that was read last
 }
 
-// value gives the fingerprint of the value that begins at i: one byte for its kind, so that none can pass for
+// value returns the fingerprint of the value that begins at i: one byte for its kind, so that none can pass for
 // another, and what it holds.
 func (f *fingerprinter) value(i int) [sha256.Size]byte {
 	switch f.b[i] {
@@ -89,7 +89,7 @@ func hashOf(kind byte, s string) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// plainNumber gives one spelling of a number with a fraction or an exponent: what a program that holds it as a float
+// plainNumber returns one spelling of a number with a fraction or an exponent: what a program that holds it as a float
 // writes. true, false, null and whole numbers stay.
 func plainNumber(s string) string {
 	if !bytes.ContainsAny([]byte(s), ".eE") || s == "true" || s == "false" {

@@ -44,7 +44,7 @@ const (
 )
 
 // ErrUnexpectedEnd is the error for a value that stops before it is complete.
-var ErrUnexpectedEnd = errors.New("it ends in the middle of a JSON value")
+var ErrUnexpectedEnd = errors.New("the JSON value ends too early")
 
 // Reset prepares the scanner for another value.
 func (s *Scanner) Reset() {
@@ -81,7 +81,7 @@ func (s *Scanner) Feed(b []byte) (n int, done bool, err error) {
 			case 'u':
 				s.state, s.hexAt = inHex, 0
 			default:
-				return i, false, fmt.Errorf("there is no escape \\%c", c)
+				return i, false, fmt.Errorf("unknown escape \\%c", c)
 			}
 		case inHex:
 			if !isHex(c) {
@@ -102,7 +102,7 @@ func (s *Scanner) Feed(b []byte) (n int, done bool, err error) {
 				continue
 			}
 			if !s.numberWhole() {
-				return i, false, errors.New("a number is not whole")
+				return i, false, errors.New("a number is incomplete")
 			}
 			if s.closed() {
 				return i, true, nil
@@ -123,7 +123,7 @@ func (s *Scanner) Feed(b []byte) (n int, done bool, err error) {
 	return len(b), false, nil
 }
 
-// skipPlain gives the index of the first byte at or after i that is a quote, a backslash or a control character,
+// skipPlain returns the index of the first byte at or after i that is a quote, a backslash or a control character,
 // len(b) when there is none. It looks at eight bytes at a time: strings are most of what a transcript is.
 func skipPlain(b []byte, i int) int {
 	const (
@@ -193,7 +193,7 @@ func (s *Scanner) begin(c byte) error {
 		s.state = inString
 	case c == '{', c == '[':
 		if len(s.nest) == MaxDepth {
-			return fmt.Errorf("it nests deeper than %d levels", MaxDepth)
+			return fmt.Errorf("the JSON nests deeper than %d levels", MaxDepth)
 		}
 		s.nest = append(s.nest, c)
 		s.state = wantKeyOrEnd
@@ -225,7 +225,7 @@ func (s *Scanner) pop() {
 	s.closed()
 }
 
-// closed moves on after a value, and says whether it was the outermost.
+// closed moves on after a value, and reports whether it was the outermost.
 func (s *Scanner) closed() bool {
 	if len(s.nest) == 0 {
 		s.state = scanDone

@@ -34,7 +34,7 @@ func (r Input) googleEnvelope(w *envelopeWriter) {
 	}
 }
 
-// spelled gives the key as the envelope writes it.
+// spelled returns the key as the envelope writes it.
 func (w *envelopeWriter) spelled(key string) string {
 	for have := range w.have {
 		if have != key && rawjson.Camel([]byte(have)) == key {
@@ -46,7 +46,7 @@ func (w *envelopeWriter) spelled(key string) string {
 
 // unforceGoogle takes back a forced call and a forced schema.
 func unforceGoogle(w *envelopeWriter) {
-	calling, _ := w.have[w.spelled("toolConfig")].LookupCamel("functionCallingConfig")
+	calling := w.have[w.spelled("toolConfig")].GetCamel("functionCallingConfig")
 	if mode, ok := calling.Lookup("mode"); ok && strings.EqualFold(mode.Text(), "any") {
 		w.all = append(w.all, mode.Replace([]byte(`"AUTO"`)))
 		if names, ok := calling.LookupCamel("allowedFunctionNames"); ok && names.IsArray() {

@@ -1,3 +1,5 @@
+// Package request writes the body of a request to a vendor's API from an envelope, messages and what stands beside
+// them. The bytes of the envelope and of the messages stay as they are, so that the vendor's cache is used.
 package request
 
 import (
@@ -13,7 +15,7 @@ import (
 	"precis/pipeline/transcript/wire/google"
 )
 
-// Request is a request body in pieces.
+// Input is a request body in pieces.
 type Input struct {
 	// Format is that of an API.
 	Format transcript.Format
@@ -23,7 +25,7 @@ type Input struct {
 	// OpenAI's chat a system prompt becomes the first message, unless there is one already.
 	System, Tools json.RawMessage
 	// Model replaces the envelope's when it is another model; a name with a date, or with a vendor in front, is
-	// not another. Gemini has it in the address of a request: the body's key is for whoever sends it.
+	// not another. Gemini has it in the address of a request: the sender takes it from the body's key.
 	Model string
 	// MaxTokens is used where the envelope has no output limit of its own, in tokens.
 	MaxTokens int
@@ -42,11 +44,11 @@ type Input struct {
 // https://docs.claude.com/en/docs/build-with-claude/context-editing.
 const ThinkingBeta = "context-management-2025-06-27"
 
-// DefaultMaxTokens is the output limit of a request that must name one and was not told any, in tokens: all
+// DefaultMaxTokens is the output limit of a request that must name one and is given none, in tokens: all
 // current models of Anthropic allow it.
 const DefaultMaxTokens = 8192
 
-// BuildRequest writes a request body. The keys of the envelope keep their order and their bytes, and keys that
+// Build writes a request body. The keys of the envelope keep their order and their bytes, and keys that
 // are missing come last, so that the body begins with the same bytes as the request that the envelope was taken
 // from, up to the end of the last message that they share.
 func Build(r Input) ([]byte, error) {
@@ -66,8 +68,7 @@ func Build(r Input) ([]byte, error) {
 		}
 	default:
 		return nil, pipeline.Errorf(pipeline.BadRequest,
-			"a request cannot be written in format %q: it has none; convert to one of %s", r.Format,
-			transcript.APINames())
+			"format %q has no requests; convert the messages to one of %s", r.Format, transcript.APINames())
 	}
 	e, err := r.envelope()
 	if err != nil {
@@ -142,7 +143,7 @@ func (r *Input) systemMessage() error {
 	return nil
 }
 
-// plainText is the text of a system prompt: a string, an array of text blocks, or a content of Gemini's.
+// PlainText is the text of a system prompt: a string, an array of text blocks, or a content of Gemini's.
 func PlainText(b []byte) string {
 	if rawjson.Check(b) != nil {
 		return ""
@@ -173,7 +174,7 @@ func PlainText(b []byte) string {
 	return strings.Join(all, "\n\n")
 }
 
-// envelope gives the envelope with everything in it but the messages.
+// envelope returns the envelope with everything in it but the messages.
 func (r Input) envelope() ([]byte, error) {
 	if len(r.Envelope) == 0 {
 		r.Envelope = transcript.Meta{Format: r.Format, Model: r.Model}.NewEnvelope()
@@ -228,7 +229,7 @@ type envelopeWriter struct {
 	more []byte
 }
 
-// has says whether any of the keys is there.
+// has reports whether any of the keys is there.
 func (w *envelopeWriter) has(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { _, ok := w.have[key]; return ok })
 }
@@ -327,7 +328,7 @@ func (r Input) unforce(w *envelopeWriter) {
 	}
 }
 
-// thinking says whether the request asks for thinking and sends some back.
+// thinking reports whether the request asks for thinking and sends some back.
 func (r Input) thinking(at rawjson.Value) bool {
 	switch at.Get("type").Text() {
 	case "enabled", "adaptive":
@@ -351,7 +352,7 @@ func (r Input) thinking(at rawjson.Value) bool {
 	return false
 }
 
-// clearThinking gives a context_management that lets the server drop thinking of earlier turns, nil when the one
+// clearThinking returns a context_management that lets the server drop thinking of earlier turns, nil when the one
 // that is there says so already. That edit has to be the first.
 func clearThinking(at rawjson.Value) []byte {
 	edit := []byte(`{"type":"clear_thinking_20251015","keep":{"type":"thinking_turns","value":1}}`)
@@ -372,7 +373,7 @@ func clearThinking(at rawjson.Value) []byte {
 	return rawjson.Apply(at.Raw(), put)
 }
 
-// sameModel says whether two names are of one model: the same, the same with a date behind it, or with a vendor
+// sameModel reports whether two names are of one model: the same, the same with a date behind it, or with a vendor
 // or a gateway in front.
 func sameModel(a, b string) bool {
 	last := func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }
@@ -383,7 +384,7 @@ func sameModel(a, b string) bool {
 	return dated(a, b) || dated(b, a)
 }
 
-// dated says whether long is short, or short with a date or "-latest" behind it.
+// dated reports whether long is short, or short with a date or "-latest" behind it.
 func dated(long, short string) bool {
 	rest, ok := strings.CutPrefix(long, short)
 	if !ok {

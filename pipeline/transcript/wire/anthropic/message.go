@@ -1,3 +1,5 @@
+// Package anthropic reads and writes the messages of Anthropic's Messages API and their content blocks:
+// https://docs.claude.com/en/api/messages. Several agents keep theirs in the same form.
 package anthropic
 
 import (
@@ -9,11 +11,11 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// anthropicMessage appends the nodes of the message at v. parent and index name the list entry that goes when
+// Read appends the nodes of the message at v. parent and index name the list entry that goes when
 // the message is left without content.
 func Read(l *layout.Layout, v rawjson.Value, parent, index int) error {
 	if !v.IsObject() {
-		return l.Errorf("it is no object")
+		return l.Errorf("the message is not a JSON object")
 	}
 	var content rawjson.Value
 	l.Role = ""
@@ -28,9 +30,9 @@ func Read(l *layout.Layout, v rawjson.Value, parent, index int) error {
 	switch l.Role {
 	case "user", "assistant", "system":
 	case "":
-		return l.Errorf("it has no role")
+		return l.Errorf("the message has no role")
 	default:
-		return l.Errorf("its role is not user, assistant or system")
+		return l.Errorf("the role is not user, assistant or system")
 	}
 	switch content.Kind() {
 	case rawjson.String:
@@ -45,14 +47,14 @@ func Read(l *layout.Layout, v rawjson.Value, parent, index int) error {
 		}
 		l.Nodes = append(l.Nodes, nodes...)
 	case rawjson.Missing:
-		return l.Errorf("it has no content")
+		return l.Errorf("the message has no content")
 	default:
-		return l.Errorf("its content is neither a string nor an array of blocks")
+		return l.Errorf("the content is neither a string nor an array of blocks")
 	}
 	return nil
 }
 
-// blocks reads an array of content blocks, as a list of its own.
+// ReadBlocks reads an array of content blocks, as a list of its own.
 func ReadBlocks(l *layout.Layout, v rawjson.Value, as layout.List) ([]layout.Node, error) {
 	as.Siblings, as.Whole = v.Elements(), v
 	at := l.AddList(as)
@@ -68,7 +70,7 @@ func ReadBlocks(l *layout.Layout, v rawjson.Value, as layout.List) ([]layout.Nod
 	return nodes, nil
 }
 
-// block reads one content block.
+// ReadBlock reads one content block.
 func ReadBlock(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 	if v.IsString() { // a bare string among blocks
 		return layout.Node{
@@ -77,7 +79,7 @@ func ReadBlock(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 		}, nil
 	}
 	if !v.IsObject() {
-		return layout.Node{}, l.Errorf("a content block is no object")
+		return layout.Node{}, l.Errorf("a content block is not an object")
 	}
 	var typ, txt, thinking, id, useID, name, input, content, src, isError, title, mediaType rawjson.Value
 	v.Read(rawjson.Want{
@@ -164,7 +166,7 @@ func fromSource(p *pipeline.Part, src rawjson.Value) {
 	}
 }
 
-// anthropicURL is the address of an image or document of Anthropic's: a data URL for base64.
+// Address is the address of an image or document of Anthropic's: a data URL for base64.
 func Address(p pipeline.Part) string {
 	if len(p.Raw) == 0 {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// joinContents puts contents together where the API wants one: the results of a step stand in one content, as many
+// Join puts contents together where the API wants one: the results of a step stand in one content, as many
 // as there are calls, and a content that calls follows one of the user's. Results that were made stand behind those
 // that are stored. Everything else stays as it is, bytes and all.
 func Join(messages [][]byte) ([][]byte, error) {
@@ -60,7 +60,7 @@ func shapeOf(native []byte) (shape, error) {
 	return s, nil
 }
 
-// joinParts appends the parts of b to those of a.
+// JoinParts appends the parts of b to those of a.
 func JoinParts(a, b []byte) []byte {
 	to, ok := rawjson.Root(a).Lookup("parts")
 	from, found := rawjson.Root(b).Lookup("parts")

@@ -8,7 +8,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// functionCallPart writes a call of the model.
+// FunctionCall writes a call of the model.
 func FunctionCall(p pipeline.Part) []byte {
 	b := []byte(`{"functionCall":{`)
 	if p.CallID != "" {
@@ -40,12 +40,12 @@ func Made(m pipeline.Made) (role string, part []byte, err error) {
 		m.Role)
 }
 
-// googleText writes a text part; lit is its text as JSON.
+// Text writes a text part; lit is its text as JSON.
 func Text(lit []byte) []byte {
 	return fmt.Appendf(nil, `{"text":%s}`, lit)
 }
 
-// functionResponse writes the result of a call; output is what it gave, as JSON.
+// FunctionResponse writes the result of a call; output is what it gave, as JSON.
 func FunctionResponse(id, name string, output []byte, isError bool) []byte {
 	b := []byte(`{"functionResponse":{`)
 	if id != "" {
@@ -54,7 +54,7 @@ func FunctionResponse(id, name string, output []byte, isError bool) []byte {
 	return fmt.Appendf(b, `"name":%s,"response":%s}}`, rawjson.Quote(name), wrapOutput(output, isError))
 }
 
-// googleOutput writes what a function gave: the vendor asks for an object, with the key "output" or "error".
+// wrapOutput writes what a function gave: the vendor asks for an object, with the key "output" or "error".
 func wrapOutput(output []byte, isError bool) []byte {
 	key := `{"output":`
 	if isError {

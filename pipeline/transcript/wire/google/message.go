@@ -1,3 +1,5 @@
+// Package google reads and writes Contents, the messages of Gemini's generateContent API, and their parts:
+// https://ai.google.dev/api/generate-content.
 package google
 
 import (
@@ -19,24 +21,24 @@ func Read(l *layout.Layout) error {
 	switch l.Role {
 	case "", "user", "model", "function", "tool", "system":
 	default:
-		return l.Errorf("its role is not user or model")
+		return l.Errorf("the role is not user or model")
 	}
 	switch parts.Kind() {
 	case rawjson.Array:
 	case rawjson.Missing, rawjson.Null:
 		if role.IsMissing() {
-			return l.Errorf("it has neither a role nor parts")
+			return l.Errorf("the content has neither a role nor parts")
 		}
 		return nil
 	default:
-		return l.Errorf("its parts are no array")
+		return l.Errorf("the parts are not an array")
 	}
 	nodes, err := ReadParts(l, parts)
 	l.Nodes = nodes
 	return err
 }
 
-// googleParts reads an array of parts, as a list of its own.
+// ReadParts reads an array of parts, as a list of its own.
 func ReadParts(l *layout.Layout, v rawjson.Value) ([]layout.Node, error) {
 	l.Entry = func(s string) []byte { return Text(rawjson.Quote(s)) }
 	els := v.Elements()
@@ -53,7 +55,7 @@ func ReadParts(l *layout.Layout, v rawjson.Value) ([]layout.Node, error) {
 	return nodes, nil
 }
 
-// googlePart reads one part.
+// ReadPart reads one part.
 func ReadPart(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 	if v.IsString() { // the client library takes a bare string
 		return layout.Node{
@@ -62,7 +64,7 @@ func ReadPart(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 		}, nil
 	}
 	if !v.IsObject() {
-		return layout.Node{}, l.Errorf("a part is no object")
+		return layout.Node{}, l.Errorf("a part is not an object")
 	}
 	n := layout.Node{Block: true, Part: pipeline.Part{Kind: pipeline.PartOpaque, Raw: v.Raw()}}
 	p := &n.Part
@@ -164,7 +166,7 @@ func readFunctionResponse(l *layout.Layout, part, v rawjson.Value) (layout.Node,
 	return n, nil
 }
 
-// googleResponse reads what a function gave. Where that is a text under the usual key it is the text; any other
+// readResponse reads what a function gave. Where that is a text under the usual key it is the text; any other
 // object reads as its JSON.
 func readResponse(v rawjson.Value) (content []layout.Node, isError bool) {
 	if !v.IsObject() {
@@ -205,7 +207,7 @@ func readResponse(v rawjson.Value) (content []layout.Node, isError bool) {
 	}}, isError
 }
 
-// googleMedia reads inlineData or fileData.
+// readMedia reads inlineData or fileData.
 func readMedia(p *pipeline.Part, v rawjson.Value) {
 	p.Kind = pipeline.PartFile
 	if !v.IsObject() {
@@ -230,7 +232,7 @@ func readMedia(p *pipeline.Part, v rawjson.Value) {
 	}
 }
 
-// googleAddress is where an image or a file is.
+// Address is where an image or a file is.
 func Address(p pipeline.Part) string {
 	if len(p.Raw) == 0 {
 		return ""
@@ -239,7 +241,7 @@ func Address(p pipeline.Part) string {
 	if at, ok := v.LookupCamel("inlineData"); ok {
 		return media.Base64URL(p.MediaType, at.GetCamel("data").Text())
 	}
-	at, _ := v.LookupCamel("fileData")
+	at := v.GetCamel("fileData")
 	uri := at.GetCamel("fileUri").Text()
 	if strings.HasPrefix(uri, Files) {
 		return "" // what was uploaded there can be read there alone
@@ -247,7 +249,7 @@ func Address(p pipeline.Part) string {
 	return uri
 }
 
-// googleFiles is where files stand that were uploaded to the vendor.
+// Files is where files stand that were uploaded to the vendor.
 const Files = "https://generativelanguage.googleapis.com/"
 
 // What the vendor runs itself comes as a call and a result in the model's own content.
@@ -267,10 +269,10 @@ func readVendorCall(part rawjson.Value, typ string, v rawjson.Value) layout.Node
 
 func readVendorResult(part rawjson.Value, typ string, v rawjson.Value) layout.Node {
 	p := pipeline.Part{Kind: pipeline.PartToolResult, Type: typ, Name: "code_execution", Raw: part.Raw()}
-	said, _ := v.Lookup("output")
+	said := v.Get("output")
 	if typ == "toolResponse" {
 		p.Name, p.CallID = v.GetCamel("toolType").Text(), v.Get("id").Text()
-		said, _ = v.Lookup("response")
+		said = v.Get("response")
 	} else {
 		outcome := v.Get("outcome").Text()
 		p.IsError = outcome != "" && outcome != "OUTCOME_OK"
@@ -286,7 +288,7 @@ func readVendorResult(part rawjson.Value, typ string, v rawjson.Value) layout.No
 }
 
 // How the environment message of Gemini CLI begins, now and before version 0.20, and what the program says under the
-// user's name to make the model go on.
+// user's name to make the model continue.
 var (
 	geminiEnvironment = []string{
 		"<session_context>",
@@ -295,7 +297,7 @@ var (
 	geminiContinue = "System: Please continue."
 )
 
-// contentMessage gives what the layout of a Content says.
+// Message returns what the layout of a Content says.
 func Message(l *layout.Layout) pipeline.Message {
 	switch l.Role {
 	case "":

@@ -1,3 +1,5 @@
+// Package openai reads the messages of OpenAI's chat-completions API:
+// https://platform.openai.com/docs/api-reference/chat. Several agents keep theirs in the same form.
 package openai
 
 import (
@@ -9,7 +11,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// openAIURL is the address, mostly a data URL, that an image or file part of OpenAI's has.
+// Address is the address, mostly a data URL, that an image or file part of OpenAI's has.
 func Address(p pipeline.Part) string {
 	if len(p.Raw) == 0 {
 		return ""
@@ -68,9 +70,9 @@ func Read(l *layout.Layout) error {
 		l.Nodes = []layout.Node{n}
 		return nil
 	case "":
-		return l.Errorf("it has no role")
+		return l.Errorf("the message has no role")
 	default:
-		return l.Errorf("its role is not system, developer, user, assistant, tool or function")
+		return l.Errorf("the role is not system, developer, user, assistant, tool or function")
 	}
 	members := l.AddList(layout.NewList(pairs))
 	if s := reasoning.Text(); s != "" {
@@ -110,7 +112,7 @@ func Read(l *layout.Layout) error {
 	return nil
 }
 
-// openAIContent reads a content: a string, an array of parts, or nothing. vacant is what it turns into when all
+// readContent reads a content: a string, an array of parts, or nothing. vacant is what it turns into when all
 // of it is dropped.
 func readContent(l *layout.Layout, v rawjson.Value, vacant string) ([]layout.Node, error) {
 	switch v.Kind() {
@@ -138,10 +140,10 @@ func readContent(l *layout.Layout, v rawjson.Value, vacant string) ([]layout.Nod
 		}
 		return nodes, nil
 	}
-	return nil, l.Errorf("its content is neither a string nor an array of parts")
+	return nil, l.Errorf("the content is neither a string nor an array of parts")
 }
 
-// openAIPart reads one part of a content array.
+// readPart reads one part of a content array.
 func readPart(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 	if v.IsString() {
 		return layout.Node{
@@ -150,7 +152,7 @@ func readPart(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 		}, nil
 	}
 	if !v.IsObject() {
-		return layout.Node{}, l.Errorf("a part of its content is no object")
+		return layout.Node{}, l.Errorf("a part of the content is not an object")
 	}
 	var typ, txt, refusal, image, audio, file rawjson.Value
 	v.Read(rawjson.Want{
@@ -175,7 +177,7 @@ func readPart(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 		p.Kind = pipeline.PartImage
 		url := image // older clients give the address itself
 		if image.IsObject() {
-			url, _ = image.Lookup("url")
+			url = image.Get("url")
 		}
 		media.FromDataURL(p, url.Text())
 	case "input_audio":
@@ -201,7 +203,7 @@ func readPart(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 	return n, nil
 }
 
-// openAIResult reads a message of role tool, which is one result as a whole.
+// readResult reads a message of role tool, which is one result as a whole.
 func readResult(l *layout.Layout, content rawjson.Value, callID, name string, v rawjson.Value) (layout.Node, error) {
 	nodes, err := readContent(l, content, `""`)
 	if err != nil {
@@ -213,10 +215,10 @@ func readResult(l *layout.Layout, content rawjson.Value, callID, name string, v 
 	}, nil
 }
 
-// openAICall reads one entry of tool_calls.
+// readCall reads one entry of tool_calls.
 func readCall(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 	if !v.IsObject() {
-		return layout.Node{}, l.Errorf("a tool call is no object")
+		return layout.Node{}, l.Errorf("a tool call is not an object")
 	}
 	var inner rawjson.Value
 	var id, typ string
@@ -235,7 +237,7 @@ func readCall(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 	return n, nil
 }
 
-// openAIFunction reads the name and the arguments (or the input of a custom tool) at v.
+// readFunction reads the name and the arguments (or the input of a custom tool) at v.
 func readFunction(raw, v rawjson.Value) layout.Node {
 	n := layout.Node{Part: pipeline.Part{Kind: pipeline.PartToolCall, Raw: raw.Raw()}}
 	if !v.IsObject() {

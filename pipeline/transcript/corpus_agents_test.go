@@ -3,15 +3,12 @@ package transcript_test
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
-	"precis/internal/testkit"
+	"precis/internal/testkit/corpus"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -29,10 +26,8 @@ var (
 // tallies reads a section of INDEX.md, by file.
 func tallies(t *testing.T, section string) map[string]tally {
 	t.Helper()
-	b, err := os.ReadFile(testkit.Shared(t, "data/INDEX.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, _ := corpus.Open(t, "INDEX.md")
+	b := file.Read(t)
 	_, rest, _ := strings.Cut(string(b), "## "+section+"\n")
 	rest, _, _ = strings.Cut(rest, "\n## ")
 	out := map[string]tally{}
@@ -103,64 +98,35 @@ var agentSections = map[string]transcript.Format{
 func TestAgentCorpus(t *testing.T) {
 	t.Parallel()
 	for section, format := range agentSections {
-		root := testkit.Shared(t, "data/"+section)
-		want := tallies(t, section)
-		seen := 0
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			name, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			name = filepath.ToSlash(name)
-			seen++
-			expected, ok := want[name]
-			if !ok {
-				t.Errorf("%s is not in the index", name)
-			}
-			if c, ok := tallied[name]; ok {
+		eachCorpusFile(t, section, tallies, func(t *testing.T, f corpus.File, expected tally) {
+			if c, ok := tallied[f.Name]; ok {
 				expected = c.tally
 			}
-			t.Run(section+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				data, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
+			data := f.Read(t)
+			file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
+			if strings.HasSuffix(f.Name, "ui_messages.json") {
+				if err == nil || !strings.Contains(err.Error(), "api_conversation_history.json") {
+					t.Errorf("the log of a window is read: %v", err)
 				}
-				file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
-				if strings.HasSuffix(name, "ui_messages.json") {
-					if err == nil || !strings.Contains(err.Error(), "api_conversation_history.json") {
-						t.Errorf("the log of a window is read: %v", err)
-					}
-					return
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file.Format != format {
+				t.Fatalf("it is taken for %s", file.Format)
+			}
+			if got := tallyOf(file); got != expected {
+				t.Errorf("counted %+v, the index says %+v", got, expected)
+			}
+			sameBytes(t, file, data)
+			paired(t, file)
+			for _, c := range file.Conversations {
+				for _, window := range []int{4000, 20_000, 200_000} {
+					compacted(t, c, window)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				if file.Format != format {
-					t.Fatalf("it is taken for %s", file.Format)
-				}
-				if got := tallyOf(file); got != expected {
-					t.Errorf("counted %+v, the index says %+v", got, expected)
-				}
-				sameBytes(t, file, data)
-				paired(t, file)
-				for _, c := range file.Conversations {
-					for _, window := range []int{4000, 20_000, 200_000} {
-						compacted(t, c, window)
-					}
-				}
-			})
-			return nil
+			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if seen != len(want) {
-			t.Errorf("%s has %d files, the index %d", section, seen, len(want))
-		}
 	}
 }
 

@@ -11,12 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/rawjson"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // golden compares got with a file of testdata.
 func golden(t *testing.T, name, got string) {
@@ -31,8 +33,8 @@ func golden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatalf("%v; run the test with -update to write it", err)
 	}
-	if string(want) != got {
-		t.Errorf("%s differs; got:\n%s", path, got)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", path, diff)
 	}
 }
 
@@ -151,50 +153,6 @@ func dumpPart(p pipeline.Part) string {
 
 func shown(b []byte) string { return strings.ReplaceAll(string(b), "\n", "⏎") }
 
-func TestFiles(t *testing.T) {
-	t.Parallel()
-	for _, f := range transcript.Formats() {
-		if f == transcript.SWEAgent {
-			continue // a name for files of another format
-		}
-		paths, err := filepath.Glob(filepath.Join("testdata", string(f), "*"))
-		if err != nil || len(paths) == 0 {
-			t.Fatalf("no files for %s: %v", f, err)
-		}
-		for _, path := range paths {
-			if strings.HasSuffix(path, ".golden") || strings.HasSuffix(path, ".out") {
-				continue
-			}
-			t.Run(path, func(t *testing.T) {
-				t.Parallel()
-				data, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got, err := transcript.Detect(data); err != nil || got != f {
-					t.Fatalf("Detect = %q, %v", got, err)
-				}
-				got, err := items(t, bytes.NewReader(data), transcript.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				checkItems(t, got)
-				name, _ := filepath.Rel("testdata", path)
-				golden(t, name+".golden", dump(got))
-				// In pieces of one byte it is the same file.
-				slow, err := items(t, iotestOneByte{bytes.NewReader(data)}, transcript.Options{Format: f})
-				if err != nil || dump(slow) != dump(got) {
-					t.Errorf("read byte by byte it is another: %v\n%s", err, dump(slow))
-				}
-			})
-		}
-	}
-}
-
-type iotestOneByte struct{ r io.Reader }
-
-func (o iotestOneByte) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
-
 // checkItems holds every file to what Item promises, and every message to coming back as the same bytes.
 func checkItems(t *testing.T, all []transcript.Item) {
 	t.Helper()
@@ -270,4 +228,94 @@ func checkMessage(t *testing.T, f transcript.Format, m pipeline.Message) {
 			}
 		}
 	}
+}
+
+// codecOf returns the codec of a format.
+func codecOf(t *testing.T, f transcript.Format) transcript.Codec {
+	t.Helper()
+	c, err := transcript.CodecFor(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func replace(part, content int, text string) pipeline.Edit {
+	return pipeline.Edit{Part: part, Content: content, Op: pipeline.EditReplace, Text: text}
+}
+
+func drop(part, content int) pipeline.Edit {
+	return pipeline.Edit{Part: part, Content: content, Op: pipeline.EditDrop}
+}
+
+// contextOf makes a context of a conversation's messages as they are.
+func contextOf(messages []pipeline.Message) []pipeline.ContextItem {
+	out := make([]pipeline.ContextItem, len(messages))
+	for i := range messages {
+		out[i].Message = &messages[i]
+	}
+	return out
+}
+
+func readFile(t *testing.T, path string) transcript.File {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// fixtures are the files of a format in testdata.
+func fixtures(t *testing.T, f transcript.Format) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", string(f), "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, path := range paths {
+		if !strings.HasSuffix(path, ".golden") && !strings.HasSuffix(path, ".out") {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// tight opens a decoder that holds back no more than a few bytes.
+func tight(t *testing.T, in string, hold, logs int, o transcript.Options) *transcript.Decoder {
+	t.Helper()
+	d, err := transcript.NewDecoder(strings.NewReader(in), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.HoldAtMost(hold, logs)
+	return d
+}
+
+func drain(d *transcript.Decoder) ([]transcript.Item, error) {
+	var out []transcript.Item
+	for {
+		it, err := d.Next()
+		if err == io.EOF {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+		out = append(out, it)
+	}
+}
+
+func natives(all []transcript.Item) (out []string) {
+	for _, it := range all {
+		if it.Message != nil {
+			out = append(out, string(it.Message.Native))
+		}
+	}
+	return out
 }

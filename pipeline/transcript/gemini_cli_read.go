@@ -1,0 +1,313 @@
+package transcript
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"precis/pipeline"
+	"precis/pipeline/transcript/jsonstream"
+	"precis/pipeline/transcript/layout"
+	"precis/pipeline/transcript/rawjson"
+)
+
+func (geminiCLI) detect(s rawjson.Outline) bool {
+	if s.Has("projectHash") && s.Has("sessionId") || s.Has("$set") || s.Has("messages[].type=gemini") ||
+		s.Has("type=gemini") && s.Has("id") && s.Has("content") {
+		return true
+	}
+	return s.Has("history[].parts") || s.Has("[].parts") && s.Has("[].role=model", "[].role=user") &&
+		!s.Has("[].info", "[].id")
+}
+
+func (geminiCLI) open(s *jsonstream.Reader, o Options) source {
+	head := rawjson.OutlineOf(s.Window())
+	switch {
+	case head.Has("[].parts", "history[].parts", "contents[].parts"):
+		return googleAPI{}.open(s, o)
+	case head.Has("messages[].type", "messages[].content") || head.Has("messages") && !head.Has("$set", "type"):
+		return openArrays(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSession}, &geminiSession{},
+			"messages")
+	}
+	return openLines(s, o, Meta{Format: GeminiCLI, Vendor: "google", Source: sourceSessionLog},
+		&geminiSession{log: true, hold: holdBytes})
+}
+
+// How a session of Gemini CLI is kept.
+const (
+	sourceSession    = "session"     // one object
+	sourceSessionLog = "session-log" // a record a line
+)
+
+// geminiSession reads the entries of a session.
+type geminiSession struct {
+	log  bool
+	hold int // how much of a log is held back
+	head []byte
+	// held are entries that may still be replaced or taken back.
+	held      []geminiEntry
+	at        map[string]int // by id, index into held plus gone
+	gone      int            // entries that were given out
+	heldBytes int
+}
+
+type geminiEntry struct {
+	id   string
+	b    []byte
+	line int
+}
+
+func (g *geminiSession) record(out *emitter, b []byte, line int) error {
+	if !g.log {
+		return g.give(out, geminiEntry{b: b, line: line})
+	}
+	v := rawjson.Root(b)
+	var id, typ, rewind, set rawjson.Value
+	v.Read(rawjson.Want{{"id", &id}, {"type", &typ}, {"$rewindTo", &rewind}, {"$set", &set}})
+	switch {
+	case !rewind.IsMissing():
+		return g.rewind(out, rewind.Text(), line)
+	case set.IsObject():
+		return g.set(out, set, line)
+	case id.IsString() && !typ.IsMissing():
+		return g.entry(out, geminiEntry{id.Text(), b, line})
+	case !v.Get("sessionId").IsMissing():
+		g.head, _ = v.DropKeys(func(key string, _ rawjson.Value) bool { return key == "messages" })
+		g.readHead(out, v)
+		return nil
+	}
+	return errors.New("a record that is neither a message nor a change of the session")
+}
+
+// readHead reads what stands at the head of a session.
+func (g *geminiSession) readHead(out *emitter, v rawjson.Value) {
+	for key, field := range v.Fields() {
+		switch string(key) {
+		case "sessionId":
+			out.meta.ID = field.Value.Text()
+		case "kind":
+			out.meta.Sidechain = field.Value.Text() == "subagent"
+		}
+	}
+}
+
+// entry takes a message, or a later state of one.
+func (g *geminiSession) entry(out *emitter, e geminiEntry) error {
+	if at, ok := g.at[e.id]; ok {
+		if at < g.gone {
+			out.note(e.line, NoteDuplicate, "message",
+				"it came again too far behind its first place, and stays as it was")
+			return nil
+		}
+		old := &g.held[at-g.gone]
+		g.heldBytes += len(e.b) - len(old.b)
+		old.b = e.b // the place, and the line, are those of the first
+		return nil
+	}
+	if g.at == nil {
+		g.at = map[string]int{}
+	}
+	g.at[e.id] = g.gone + len(g.held)
+	g.held = append(g.held, e)
+	g.heldBytes += len(e.b)
+	for g.heldBytes > g.hold {
+		if err := g.next(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next returns out the entry that is held the longest.
+func (g *geminiSession) next(out *emitter) error {
+	e := g.held[0]
+	g.held[0] = geminiEntry{}
+	g.held = g.held[1:]
+	g.gone++
+	g.heldBytes -= len(e.b)
+	if err := g.give(out, e); err != nil {
+		return out.fault(e.line, err)
+	}
+	return nil
+}
+
+// rewind takes back a message and all after it; one that is not known takes back everything, as Gemini CLI does.
+func (g *geminiSession) rewind(out *emitter, id string, line int) error {
+	at, known := g.at[id]
+	if g.gone > 0 && (!known || at < g.gone) {
+		out.note(line, NoteBranch, "$rewindTo", "it goes further back than what is held: the messages before that stay")
+		at, known = g.gone, true
+	}
+	if !known {
+		at = 0
+	}
+	g.drop(out, at-g.gone, "a message that was taken back")
+	return nil
+}
+
+// drop forgets the held entries from an index on.
+func (g *geminiSession) drop(out *emitter, from int, why string) {
+	for _, e := range g.held[from:] {
+		out.note(e.line, NoteBranch, "message", why)
+		delete(g.at, e.id)
+		g.heldBytes -= len(e.b)
+	}
+	g.held = slices.Clip(g.held[:from])
+}
+
+// set takes a change of the head. With messages it replaces the conversation: after a compaction, or a new start.
+func (g *geminiSession) set(out *emitter, v rawjson.Value, line int) error {
+	g.readHead(out, v)
+	messages, ok := v.Lookup("messages")
+	if !ok || !messages.IsArray() || messages.IsEmpty() {
+		out.note(line, NoteRecord, "$set", "a change of what stands at the head")
+		return nil
+	}
+	if g.gone > 0 {
+		out.note(line, NoteBranch, "$set", "it replaces messages that are not held any more: those stay")
+	}
+	g.drop(out, 0, "a message that the session replaced")
+	for _, el := range messages.Elements() {
+		id := el.Get("id").Text()
+		if !el.IsObject() {
+			return errors.New("a message in $set is not an object")
+		}
+		if err := g.entry(out, geminiEntry{
+			cmp.Or(id, fmt.Sprintf("line %d, byte %d", line, el.Start())),
+			bytes.Clone(el.Raw()), line,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// give returns out what an entry holds.
+func (g *geminiSession) give(out *emitter, e geminiEntry) error {
+	b, v := e.b, rawjson.Root(e.b)
+	typ := v.Get("type").Text()
+	switch typ {
+	case "user", "gemini":
+	case "":
+		return errors.New("a message without a type")
+	default: // info, error, warning
+		out.note(e.line, NoteRecord, typ, "shown to the person only, never sent to the model")
+		return nil
+	}
+	native, results := geminiCLI{}.splitResults(b, v)
+	m, err := decode(geminiCLI{}, native)
+	if err != nil {
+		return err
+	}
+	if typ == "user" {
+		if s := strings.TrimSpace(said(m)); strings.HasPrefix(s, "/") || strings.HasPrefix(s, "?") {
+			out.note(e.line, NoteRecord, "command", "a command to Gemini CLI, never sent to the model")
+			return nil
+		}
+		if m.Kind == pipeline.KindOrdinary && layout.LooksLikeSummary(m) {
+			m.Kind = pipeline.KindSummary
+		}
+	}
+	if len(m.Parts) > 0 {
+		out.message(e.line, m)
+		model := v.Get("model").Text()
+		if model != "" {
+			out.meta.Model = model
+		}
+		out.usage(e.line, geminiCLI{}.tokens(v.Get("tokens"), model))
+	}
+	if results == nil {
+		return nil
+	}
+	if m, err = decode(geminiCLI{}, results); err != nil {
+		return err
+	}
+	if len(m.Parts) > 0 {
+		out.message(e.line, m)
+	}
+	return nil
+}
+
+func said(m pipeline.Message) string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if p.Kind == pipeline.PartText {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// tokens reads the figures of one answer.
+func (geminiCLI) tokens(at rawjson.Value, model string) *Usage {
+	if !at.IsObject() {
+		return nil
+	}
+	u := Usage{Model: model}
+	input := 0
+	for key, field := range at.Fields() {
+		switch string(key) {
+		case "input", "tool":
+			input += field.Value.Count()
+		case "cached":
+			u.CacheRead = field.Value.Count()
+		case "output", "thoughts":
+			u.Output += field.Value.Count()
+		case "total":
+			u.Used = field.Value.Count()
+		}
+	}
+	u.Input = max(input-u.CacheRead, 0)
+	return &u
+}
+
+// splitResults takes the results out of an entry of the model: native is the entry with an empty array in the place
+// of each, results the entry that holds them; nil when there are none.
+func (geminiCLI) splitResults(b []byte, v rawjson.Value) (native, results []byte) {
+	calls, ok := v.Lookup("toolCalls")
+	if !ok || !calls.IsArray() {
+		return b, nil
+	}
+	var all []rawjson.Splice
+	for _, el := range calls.Elements() {
+		result, ok := el.Lookup("result")
+		if !ok || result.IsNull() || result.IsArray() && result.IsEmpty() {
+			continue
+		}
+		results = fmt.Appendf(results, `,{"id":%s,"name":%s,"result":%s}`, jsonOr(el, "id"), jsonOr(el, "name"),
+			result.Raw())
+		all = append(all, result.Replace([]byte("[]")))
+	}
+	if all == nil {
+		return b, nil
+	}
+	head := fmt.Appendf(nil, `{"type":"toolResults","of":%s,"toolCalls":[`, jsonOr(v, "id"))
+	return rawjson.Apply(b, all...), append(append(head, results[1:]...), "]}"...)
+}
+
+// jsonOr is the JSON of a key, an empty string when it is not there.
+func jsonOr(v rawjson.Value, key string) []byte {
+	if at, ok := v.Lookup(key); ok && at.IsString() {
+		return at.Raw()
+	}
+	return []byte(`""`)
+}
+
+func (g *geminiSession) end(out *emitter, around []byte) error {
+	for len(g.held) > 0 {
+		if err := g.next(out); err != nil {
+			return err
+		}
+	}
+	g.held, g.at, g.gone = nil, nil, 0
+	if around != nil {
+		g.readHead(out, rawjson.Root(around))
+		g.head = around
+	}
+	out.meta.Envelope = g.head
+	g.head = nil
+	return nil
+}
