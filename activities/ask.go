@@ -11,6 +11,7 @@ import (
 
 	"github.com/sethvargo/go-retry"
 
+	"precis/internal/config"
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/llm"
@@ -215,7 +216,7 @@ func complete(status int, err error) bool {
 
 // countForBreaker counts what speaks against the vendor's health. Rate limits and overload do not: they pass
 // by themselves.
-func (a *Activities) countForBreaker(ctx context.Context, vendor string, err error, s pipeline.BreakerSettings) {
+func (a *Activities) countForBreaker(ctx context.Context, vendor string, err error, s config.BreakerSettings) {
 	key := breakers.OfVendor(vendor)
 	var failure error
 	switch kind := pipeline.KindOf(err); kind {

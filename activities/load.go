@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 
+	"precis/internal/config"
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store/contexts"
-	"precis/pipeline"
 )
 
 // load reads the run's conversation up to a message, 0: up to its head, with the settings that counted when the run was
@@ -70,7 +70,7 @@ func (a *Activities) viewOf(live contexts.Source, settings json.RawMessage) (con
 	if len(settings) == 0 || err != nil {
 		return v, err
 	}
-	v.Settings, err = conversation.Overlay(pipeline.DefaultSettings(), settings)
+	v.Settings, err = conversation.Overlay(config.DefaultSettings(), settings)
 	return v, err
 }
 

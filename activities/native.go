@@ -112,10 +112,10 @@ func (a *Activities) nativeInput(ctx context.Context, at *attempt, req contract.
 		return contract.SlimResult{}, pipeline.Errorf(pipeline.BadRequest, "%s: it was not sent",
 			tooSmallReason(tokens))
 	}
-	if !pipeline.FitsWindow(view.Settings, req.Summarizer, tokens) {
+	if !pipeline.FitsWindow(view.Settings.Settings, req.Summarizer, tokens) {
 		return contract.SlimResult{}, tooLarge(req.Summarizer, tokens)
 	}
-	maxOutput := pipeline.MaxOutputFor(view.Settings, req.Summarizer, tokens)
+	maxOutput := pipeline.MaxOutputFor(view.Settings.Settings, req.Summarizer, tokens)
 	body, err := request.Build(request.Input{
 		Format: transcript.Format(view.Conversation.Format), Envelope: view.Conversation.Envelope,
 		System: view.Conversation.System, Tools: view.Conversation.Tools,

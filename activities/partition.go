@@ -63,7 +63,7 @@ func (a *Activities) partition(ctx context.Context, at *attempt, req contract.Pa
 	}
 	live := view.Live()
 	part := pipeline.PartitionMessages(pipeline.PartitionInput{
-		Messages: live, Settings: view.Settings, Full: req.Full, Window: view.Conversation.Window,
+		Messages: live, Settings: view.Settings.Settings, Full: req.Full, Window: view.Conversation.Window,
 		Calibration: view.Calibration(), SeenSeq: view.SeenSeq(),
 		Again: beneath || req.Again || run.Focus != "" || run.Prompt != "" || run.Summarizer != "",
 	})

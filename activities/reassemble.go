@@ -135,7 +135,7 @@ func applied(run runs.Run) contract.ReassembleResult {
 func (a *Activities) build(ctx context.Context, b building, summary string) (contract.ReassembleResult, error) {
 	req, p, view := b.req, b.plan, b.view
 	before := view.Context()
-	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
+	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings.Settings)
 	digest := req.Summarizer.Kind == pipeline.SummarizerDigest
 	marker := markers.NewMarker{
 		Base: p.Base, CoversFrom: p.CoversFrom, CoversTo: p.CoversTo, CoveredMessages: p.CoveredMessages,
@@ -234,7 +234,7 @@ func due(run runs.Run, view conversation.View, now pipeline.Context) bool {
 	if view.Conversation.AutoHeld {
 		in.Hold = "undone"
 	}
-	return pipeline.EvaluateTrigger(in, view.Settings).ApplyPrepared
+	return pipeline.EvaluateTrigger(in, view.Settings.Settings).ApplyPrepared
 }
 
 // summaryMessage makes the text of the summary message and notes it on the marker. A run that summarized nothing

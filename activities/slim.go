@@ -115,10 +115,10 @@ func (a *Activities) selfInput(ctx context.Context, at *attempt, req contract.Sl
 	}
 	tokens := calibrated(view, req.Summarizer,
 		current.Stats.Tokens+view.Overhead()+pipeline.EstimateText(string(instruction)))
-	if !pipeline.FitsWindow(view.Settings, req.Summarizer, tokens) {
+	if !pipeline.FitsWindow(view.Settings.Settings, req.Summarizer, tokens) {
 		return contract.SlimResult{}, tooLarge(req.Summarizer, tokens)
 	}
-	maxOutput := pipeline.MaxOutputFor(view.Settings, req.Summarizer, tokens)
+	maxOutput := pipeline.MaxOutputFor(view.Settings.Settings, req.Summarizer, tokens)
 	body, err := request.Build(request.Input{
 		Format: transcript.Format(view.Conversation.Format), Envelope: view.Conversation.Envelope,
 		System: view.Conversation.System, Tools: view.Conversation.Tools, Model: req.Summarizer.Model,
@@ -152,7 +152,7 @@ func (a *Activities) externalInput(ctx context.Context, at *attempt, req contrac
 	}
 	fixed := pipeline.ExternalRequest(prompt, pipeline.Slimmed{}, run.Focus, req.Variation)
 	promptTokens := pipeline.EstimateText(fixed.System) + pipeline.EstimateText(fixed.User)
-	in.BudgetChars = pipeline.InputBudgetChars(view.Settings, req.Summarizer, promptTokens,
+	in.BudgetChars = pipeline.InputBudgetChars(view.Settings.Settings, req.Summarizer, promptTokens,
 		density(view, req.Summarizer, source))
 	in = in.Share(req.Factor)
 	if in.BudgetChars <= 0 {
@@ -163,7 +163,7 @@ func (a *Activities) externalInput(ctx context.Context, at *attempt, req contrac
 		request := pipeline.ExternalRequest(prompt, slimmed, run.Focus, req.Variation)
 		tokens := calibrated(view, req.Summarizer,
 			pipeline.EstimateText(request.System)+pipeline.EstimateText(request.User))
-		if !pipeline.FitsWindow(view.Settings, req.Summarizer, tokens) {
+		if !pipeline.FitsWindow(view.Settings.Settings, req.Summarizer, tokens) {
 			in.BudgetChars = in.BudgetChars * 3 / 4
 			continue
 		}
@@ -183,7 +183,7 @@ func (a *Activities) externalInput(ctx context.Context, at *attempt, req contrac
 		*notes = contract.SlimNotes{BudgetChars: in.BudgetChars, Valves: slimmed.Valves, Binaries: slimmed.Binaries}
 		return contract.SlimResult{
 			Input: sha, Chars: pipeline.Chars(request.System) + pipeline.Chars(request.User), Tokens: tokens,
-			MaxOutput: pipeline.MaxOutputFor(view.Settings, req.Summarizer, tokens),
+			MaxOutput: pipeline.MaxOutputFor(view.Settings.Settings, req.Summarizer, tokens),
 			Omitted:   slimmed.Placeholders, Cut: slimmed.Cut, DroppedTools: slimmed.DroppedTools,
 		}, nil
 	}

@@ -106,7 +106,7 @@ func (a *Activities) summarizerInput(ctx context.Context, at *attempt, notes *co
 ) (pipeline.SummarizerInput, error) {
 	c := view.Conversation
 	in := pipeline.SummarizerInput{
-		Settings:    view.Settings,
+		Settings:    view.Settings.Settings,
 		AgentVendor: c.Vendor, AgentModel: c.Model, AgentWindow: c.Window, AgentMaxOutput: c.MaxOutput,
 		Manual: run.Kind == pipeline.TriggerManual,
 	}
@@ -144,7 +144,7 @@ func (a *Activities) summarizerInput(ctx context.Context, at *attempt, notes *co
 	}
 	in.SelfAllowed, in.SelfDenied = self.Allowed, self.Why
 	open, err := given(at, notes, "breakers", breakersField, func() (contract.OpenBreakers, error) {
-		return a.openBreakers(ctx, in)
+		return a.openBreakers(ctx, in, time.Duration(view.Settings.Breaker.CooldownSeconds)*time.Second)
 	})
 	if err != nil {
 		return in, err
@@ -168,11 +168,12 @@ func (a *Activities) summarizerInput(ctx context.Context, at *attempt, notes *co
 }
 
 // openBreakers returns for each vendor whether its breaker is open.
-func (a *Activities) openBreakers(ctx context.Context, in pipeline.SummarizerInput) (contract.OpenBreakers, error) {
+func (a *Activities) openBreakers(ctx context.Context, in pipeline.SummarizerInput,
+	cooldown time.Duration,
+) (contract.OpenBreakers, error) {
 	open := contract.OpenBreakers{}
 	for _, vendor := range a.vendorsOf(in) {
-		b, err := a.Store.Breakers.Get(ctx, breakers.OfVendor(vendor),
-			time.Duration(in.Settings.Breaker.CooldownSeconds)*time.Second)
+		b, err := a.Store.Breakers.Get(ctx, breakers.OfVendor(vendor), cooldown)
 		if err != nil {
 			return nil, err
 		}

@@ -52,7 +52,7 @@ func (a *Activities) trigger(ctx context.Context, at *attempt,
 	in.Manual = run.Kind == pipeline.TriggerManual
 	in.Overflow = run.Kind == pipeline.TriggerOverflow
 	notes.Input = &in
-	decision := pipeline.EvaluateTrigger(in, view.Settings)
+	decision := pipeline.EvaluateTrigger(in, view.Settings.Settings)
 	result := contract.TriggerResult{
 		Decision:    decision,
 		Head:        view.Head(),

@@ -235,6 +235,7 @@ type play struct {
 	fault    fault
 	format   transcript.Format
 	settings pipeline.Settings
+	redact   bool
 	all      []pipeline.Message
 	state    map[string]string
 
@@ -284,7 +285,7 @@ func newPlay(t *testing.T, f fault, format transcript.Format, variant int) *play
 		t: t, fault: f, format: format, settings: pipeline.DefaultSettings(), state: map[string]string{},
 		carried: map[int64]bool{},
 	}
-	p.settings.Redact = f.Settings.Redact
+	p.redact = f.Settings.Redact
 	if f.Settings.ToolDropThreshold != nil {
 		p.settings.ToolDropThreshold = *f.Settings.ToolDropThreshold
 	}
@@ -481,7 +482,7 @@ func (p *play) compact(full bool) {
 			}
 			summary = pipeline.UserMessagesSection(summary, users, p.settings.SummaryMaxTokens*3/4)
 			summary, _ = pipeline.VerifySummary(summary, source, kept)
-			if p.settings.Redact {
+			if p.redact {
 				summary = pipeline.NewRedactor(source).Redact(summary)
 			}
 		}
@@ -678,7 +679,7 @@ func (p *play) ask(source []pipeline.Message, v pipeline.Variation,
 			pipeline.EstimateText(fixed.System)+pipeline.EstimateText(fixed.User),
 			float64(chars)/float64(max(tokens, 1))),
 	}
-	if p.settings.Redact {
+	if p.redact {
 		in.Redact = pipeline.NewRedactor(source).Redact
 	}
 	in = in.Share(factor)

@@ -105,14 +105,6 @@ func (s SummarizerSpec) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(s))
 }
 
-// BreakerSettings says when automatic runs stop trying.
-type BreakerSettings struct {
-	// Failures in a row that open it. Default 3.
-	Failures int `json:"failures"`
-	// CooldownSeconds until one automatic attempt is let through again. Default 300.
-	CooldownSeconds int `json:"cooldown_seconds"`
-}
-
 // Settings is every knob of a compaction. The JSON names are the ones of the HTTP API and the
 // configuration file.
 type Settings struct {
@@ -124,8 +116,7 @@ type Settings struct {
 	// Prompt is the name of the prompt to use instead of the vendor's own; empty: by vendor and use.
 	Prompt string `json:"prompt,omitempty"`
 	// SummaryMaxTokens caps a summary. Default 8192.
-	SummaryMaxTokens int             `json:"summary_max_tokens"`
-	Breaker          BreakerSettings `json:"breaker"`
+	SummaryMaxTokens int `json:"summary_max_tokens"`
 	// PreserveLastUser summarizes the last user message too and keeps it in the tail as well.
 	PreserveLastUser bool `json:"preserve_last_user"`
 	// RelaxedSplitGuard lets a split right after the first message stand.
@@ -151,19 +142,8 @@ type Settings struct {
 	MaxToolResultTokens int `json:"max_tool_result_tokens,omitempty"`
 	// MaxInputTokens is the input budget of a request, 0: none.
 	MaxInputTokens int `json:"max_input_tokens,omitempty"`
-	// NudgeFraction of the window from which a person is told to compact. Default 0.8.
-	NudgeFraction float64      `json:"nudge_fraction"`
-	Digest        DigestPolicy `json:"digest"`
-	// Redact takes secrets out of what goes to an external summarizer.
-	Redact bool `json:"redact"`
-	// RunTimeBudgetSeconds bounds a run. Default 900.
-	RunTimeBudgetSeconds int `json:"run_time_budget_seconds"`
-	// RunTokenBudget bounds the tokens that a run may send and receive, 0: no bound.
-	RunTokenBudget int `json:"run_token_budget,omitempty"`
-	// TenantDailyTokenBudget bounds the tokens that all runs of a tenant may send and receive on one day (UTC), 0: no
-	// bound. Beyond it the digest stands in. It is for the installation and for a tenant to set, not for a
-	// conversation.
-	TenantDailyTokenBudget int `json:"tenant_daily_token_budget,omitempty"`
+	// Digest says when the digest may stand in for a model's summary. Default DigestWhenNeeded.
+	Digest DigestPolicy `json:"digest"`
 }
 
 // DefaultSettings are the settings of a conversation that configures nothing.
@@ -177,15 +157,12 @@ func DefaultSettings() Settings {
 		Summarizers:            []SummarizerSpec{{Model: "self"}},
 		Mode:                   ModeExplicit,
 		SummaryMaxTokens:       8192,
-		Breaker:                BreakerSettings{Failures: 3, CooldownSeconds: 300},
 		TailMaxFraction:        0.5,
 		MaxPromptChars:         MaxSummarizationPromptChars,
 		ToolDropThreshold:      ToolMessageDropThreshold,
 		MinUsefulChars:         DefaultMinUsefulChars,
 		ToolResultKeepTurns:    5,
 		ToolResultPreviewChars: 2000,
-		NudgeFraction:          0.8,
 		Digest:                 DigestWhenNeeded,
-		RunTimeBudgetSeconds:   900,
 	}
 }

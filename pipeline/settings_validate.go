@@ -44,10 +44,6 @@ func (s Settings) Validate() error {
 		}
 	}
 	c.atLeast("summary_max_tokens", s.SummaryMaxTokens, 1)
-	c.atLeast("breaker.failures", s.Breaker.Failures, 1)
-	c.atLeast("breaker.cooldown_seconds", s.Breaker.CooldownSeconds, 0)
-	c.atMost("breaker.cooldown_seconds", s.Breaker.CooldownSeconds, maxSeconds)
-
 	c.share("tail_max_fraction", s.TailMaxFraction)
 	c.atLeast("max_prompt_chars", s.MaxPromptChars, 1)
 	c.atLeast("strict_prompt_chars", s.StrictPromptChars, 0)
@@ -60,13 +56,7 @@ func (s Settings) Validate() error {
 	c.atLeast("tool_result_preview_chars", s.ToolResultPreviewChars, 0)
 	c.atLeast("max_tool_result_tokens", s.MaxToolResultTokens, 0)
 	c.atLeast("max_input_tokens", s.MaxInputTokens, 0)
-	c.share("nudge_fraction", s.NudgeFraction)
 	c.oneOf("digest", string(s.Digest), string(DigestWhenNeeded), string(DigestAlways), string(DigestNever))
-	c.atLeast("run_time_budget_seconds", s.RunTimeBudgetSeconds, 1)
-	c.atMost("run_time_budget_seconds", s.RunTimeBudgetSeconds, maxSeconds)
-	c.atLeast("run_token_budget", s.RunTokenBudget, 0)
-	c.atLeast("tenant_daily_token_budget", s.TenantDailyTokenBudget, 0)
-
 	return errors.Join(c.errs...)
 }
 
@@ -96,16 +86,6 @@ func (c *settingChecks) fail(key, problem string) {
 func (c *settingChecks) atLeast(key string, value, least int) {
 	if value < least {
 		c.fail(key, fmt.Sprintf("is %d; it must be at least %d", value, least))
-	}
-}
-
-// maxSeconds is the longest time that can be set: a year. Far more would overflow a time.Duration, and be no time at
-// all.
-const maxSeconds = 365 * 24 * 3600
-
-func (c *settingChecks) atMost(key string, value, most int) {
-	if value > most {
-		c.fail(key, fmt.Sprintf("is %d; it must be at most %d", value, most))
 	}
 }
 

@@ -48,11 +48,6 @@ func TestSettingsValidate(t *testing.T) {
 			func(s *Settings) { s.Prompt = "rules" },
 		},
 		"summary_max_tokens": {func(s *Settings) { s.SummaryMaxTokens = 0 }},
-		"breaker.failures":   {func(s *Settings) { s.Breaker.Failures = 0 }},
-		"breaker.cooldown_seconds": {
-			func(s *Settings) { s.Breaker.CooldownSeconds = -1 },
-			func(s *Settings) { s.Breaker.CooldownSeconds = math.MaxInt },
-		},
 		"tail_max_fraction": {
 			func(s *Settings) { s.TailMaxFraction = math.NaN() },
 			func(s *Settings) { s.TailMaxFraction = 2 },
@@ -68,13 +63,7 @@ func TestSettingsValidate(t *testing.T) {
 		"tool_result_preview_chars": {func(s *Settings) { s.ToolResultPreviewChars = -1 }},
 		"max_tool_result_tokens":    {func(s *Settings) { s.MaxToolResultTokens = -1 }},
 		"max_input_tokens":          {func(s *Settings) { s.MaxInputTokens = -1 }},
-		"nudge_fraction":            {func(s *Settings) { s.NudgeFraction = 0 }},
 		"digest":                    {func(s *Settings) { s.Digest = "sometimes" }},
-		"run_time_budget_seconds": {
-			func(s *Settings) { s.RunTimeBudgetSeconds = 0 },
-			func(s *Settings) { s.RunTimeBudgetSeconds = math.MaxInt },
-		},
-		"run_token_budget": {func(s *Settings) { s.RunTokenBudget = -1 }},
 	} {
 		for _, change := range changes {
 			s := DefaultSettings()

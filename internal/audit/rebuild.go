@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"precis/internal/config"
 	"precis/internal/contract"
 	"precis/internal/conversation"
 	"precis/internal/store"
@@ -16,7 +17,6 @@ import (
 	"precis/internal/store/markers"
 	"precis/internal/store/runs"
 	"precis/internal/version"
-	"precis/pipeline"
 )
 
 // rebuild makes a run's summary message and its context again: from the messages, the marker, the state and the
@@ -89,11 +89,11 @@ func viewAt(ctx context.Context, s *store.Store, run runs.Run, state contexts.Sn
 			}
 		}
 	}
-	v, err := conversation.NewView(live, conversation.Installation{Settings: pipeline.DefaultSettings()})
+	v, err := conversation.NewView(live, conversation.Installation{Settings: config.DefaultSettings()})
 	if err != nil {
 		return v, err
 	}
-	v.Settings, err = conversation.Overlay(pipeline.DefaultSettings(), state.Settings)
+	v.Settings, err = conversation.Overlay(config.DefaultSettings(), state.Settings)
 	v.Conversation.Window = state.Window
 	if err != nil {
 		return v, err

@@ -12,10 +12,7 @@
 // from them.
 package config
 
-import (
-	"precis/internal/contract"
-	"precis/pipeline"
-)
+import "precis/internal/contract"
 
 // Config is the effective configuration. The JSON names are the keys of the file, the environment and the tables in
 // keys_*.go.
@@ -30,7 +27,7 @@ type Config struct {
 	// Vendors by name, always with those of Defaults.
 	Vendors map[string]Vendor `json:"vendors"`
 	// Settings of a compaction, for every tenant and conversation without settings of its own.
-	Settings pipeline.Settings `json:"settings"`
+	Settings Settings `json:"settings"`
 	// Prices by "VENDOR/MODEL". A model without a price has no known cost.
 	Prices map[string]Price `json:"prices"`
 	// Models by "VENDOR/MODEL": figures that override those of the table of models.
@@ -174,7 +171,7 @@ func Defaults() Config {
 			"xai":       {Type: contract.ProtocolOpenAI, BaseURL: "https://api.x.ai/v1"},
 			"google":    {Type: contract.ProtocolGoogle, BaseURL: "https://generativelanguage.googleapis.com"},
 		},
-		Settings: pipeline.DefaultSettings(),
+		Settings: DefaultSettings(),
 		Worker: Worker{
 			TaskQueue:           "compaction",
 			LLMTaskQueue:        "compaction-llm",

@@ -46,14 +46,6 @@ var settingKeys = []Key{
 	{Name: "settings.prompt", Effect: "Name of the prompt to use. Empty: the one for the vendor and the occasion."},
 	{Name: "settings.summary_max_tokens", Unit: "tokens", Effect: "Largest summary that is accepted."},
 	{
-		Name: "settings.breaker.failures", Unit: "failures in a row",
-		Effect: "Number of failures after which automatic runs stop calling the vendor for a while.",
-	},
-	{
-		Name: "settings.breaker.cooldown_seconds", Unit: "seconds",
-		Effect: "How long automatic runs then wait before they try one attempt.",
-	},
-	{
 		Name:   "settings.preserve_last_user",
 		Effect: "Summarize the last user message as well, and also keep it word for word.",
 	},
@@ -94,16 +86,24 @@ var settingKeys = []Key{
 	},
 	{Name: "settings.max_input_tokens", Unit: "tokens", Effect: "Largest request that is sent; the oldest turns of " +
 		"a larger one are left out. 0: no limit, and a full context is compacted."},
-	{
-		Name: "settings.nudge_fraction", Unit: "share of the window, 0 to 1",
-		Effect: "Context size from which people are shown that a compaction is due.",
-	},
 	{Name: "settings.digest", Effect: "When the deterministic digest may replace a model's summary. `always`. " +
 		"`never`: the run fails and the context stays as it was. `when_needed`: in automatic runs, in every run at " +
 		"or " +
 		"over the limit, and in a run by hand when no model can be called at all. A run by hand below the limit " +
 		"whose " +
 		"models all failed then ends `failed`, since nothing is lost by trying again."},
+	{
+		Name: "settings.breaker.failures", Unit: "failures in a row",
+		Effect: "Number of failures after which automatic runs stop calling the vendor for a while.",
+	},
+	{
+		Name: "settings.breaker.cooldown_seconds", Unit: "seconds",
+		Effect: "How long automatic runs then wait before they try one attempt.",
+	},
+	{
+		Name: "settings.nudge_fraction", Unit: "share of the window, 0 to 1",
+		Effect: "Context size from which people are shown that a compaction is due.",
+	},
 	{Name: "settings.redact", Effect: "Take secrets out of what is sent to an external summarizer. The transcript " +
 		"is not changed."},
 	{

@@ -51,10 +51,11 @@ func matches(pattern string, path []string) bool {
 	return true
 }
 
+// fields returns the fields of a struct, those of an embedded one among them.
 func fields(t reflect.Type) iter.Seq[reflect.StructField] {
 	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if !yield(t.Field(i)) {
+		for _, f := range reflect.VisibleFields(t) {
+			if !f.Anonymous && !yield(f) {
 				return
 			}
 		}

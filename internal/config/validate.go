@@ -158,13 +158,18 @@ func settingRules(c Config) []rule {
 	return rules
 }
 
-// joined returns the parts of an error made by errors.Join.
+// joined returns the parts of an error made by errors.Join, those of nested ones too.
 func joined(err error) []error {
 	if err == nil {
 		return nil
 	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		return many.Unwrap()
+	many, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
 	}
-	return []error{err}
+	var parts []error
+	for _, part := range many.Unwrap() {
+		parts = append(parts, joined(part)...)
+	}
+	return parts
 }

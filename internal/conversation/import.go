@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"precis/internal/config"
 	"precis/internal/llm"
 	"precis/internal/store"
 	"precis/internal/store/changes"
@@ -285,7 +286,7 @@ func (r *reading) summary(ctx context.Context, ref store.ConversationRef,
 	if transcript.SaysItIsSummary(c.Summary) {
 		return text, false, nil
 	}
-	in := Installation{Settings: pipeline.DefaultSettings(), Models: r.options.Models}
+	in := Installation{Settings: config.DefaultSettings(), Models: r.options.Models}
 	view, err := Load(ctx, r.store, ref, in, int64(c.Before))
 	if err != nil {
 		return "", false, err

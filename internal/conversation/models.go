@@ -5,13 +5,12 @@ import (
 	"precis/internal/contract"
 	"precis/internal/llm"
 	"precis/internal/store/conversations"
-	"precis/pipeline"
 )
 
 // Installation is what the configuration says for all conversations.
 type Installation struct {
 	// Settings count where neither the tenant nor the conversation has its own.
-	Settings pipeline.Settings
+	Settings config.Settings
 	// Models is what is known of models.
 	Models llm.Models
 }

@@ -3,9 +3,9 @@ package conversation
 import (
 	"testing"
 
+	"precis/internal/config"
 	"precis/internal/store/contexts"
 	"precis/internal/store/conversations"
-	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
 
@@ -34,7 +34,7 @@ func TestNativeMessagesEndWithoutSpace(t *testing.T) {
 					Format: string(transcript.Anthropic),
 					Vendor: "anthropic",
 				}},
-				Settings: pipeline.DefaultSettings(), Codec: codec,
+				Settings: config.DefaultSettings(), Codec: codec,
 			}
 			for i, native := range []string{user, c.last} {
 				m, err := codec.Decode([]byte(native))

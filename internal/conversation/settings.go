@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"precis/internal/config"
 	"precis/internal/store/conversations"
 	"precis/pipeline"
 )
@@ -18,7 +19,7 @@ import (
 // SettingsOf gives the settings that count for a conversation: its own over its tenant's over base, those of the
 // installation. Stored ones that do not fit, as after a change of versions or of the tenant's settings beneath, are
 // left out and told in the error; the others count all the same, so that nobody is kept from a conversation.
-func SettingsOf(base pipeline.Settings, c conversations.Conversation) (pipeline.Settings, error) {
+func SettingsOf(base config.Settings, c conversations.Conversation) (config.Settings, error) {
 	var unfit []error
 	s, err := Overlay(base, c.TenantSettings)
 	if err != nil {
@@ -30,12 +31,13 @@ func SettingsOf(base pipeline.Settings, c conversations.Conversation) (pipeline.
 	return s, errors.Join(unfit...)
 }
 
-// settingKeys are the keys of pipeline.Settings.
+// settingKeys are the keys of config.Settings.
 var settingKeys = func() map[string]bool {
 	keys := map[string]bool{}
-	for t, i := reflect.TypeFor[pipeline.Settings](), 0; i < t.NumField(); i++ {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		keys[name] = true
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Settings]()) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			keys[name] = true
+		}
 	}
 	return keys
 }()
@@ -58,7 +60,7 @@ func misspelt(raw json.RawMessage) string {
 // Overlay puts what raw sets, a JSON object of the API's settings, over base. Keys that raw does not name
 // keep base's values. A key that does not exist, or a value that cannot be, is a *pipeline.Error of kind
 // bad_request that names it.
-func Overlay(base pipeline.Settings, raw json.RawMessage) (pipeline.Settings, error) {
+func Overlay(base config.Settings, raw json.RawMessage) (config.Settings, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return base, nil
 	}
@@ -68,6 +70,10 @@ func Overlay(base pipeline.Settings, raw json.RawMessage) (pipeline.Settings, er
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&out); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) { // encoding/json names the struct that is embedded, which is in no key
+			wrong.Field = strings.TrimPrefix(wrong.Field, "Settings.")
+		}
 		return base, pipeline.Errorf(pipeline.BadRequest, "settings: %w", err)
 	}
 	if key := misspelt(raw); key != "" {

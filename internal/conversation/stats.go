@@ -9,7 +9,7 @@ import (
 
 // Stats measures a context of the view.
 func (v View) Stats(c pipeline.Context) wire.ContextStats {
-	d := pipeline.EvaluateTrigger(v.TriggerInput(c), v.Settings)
+	d := pipeline.EvaluateTrigger(v.TriggerInput(c), v.Settings.Settings)
 	s := wire.ContextStats{
 		Tokens: d.Used, Estimated: d.Estimated, Window: d.Window, WindowGuessed: d.WindowGuessed, Limit: d.Limit,
 		HistoryTokens: c.Stats.HistoryTokens,

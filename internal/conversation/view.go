@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 
+	"precis/internal/config"
 	"precis/internal/llm"
 	"precis/internal/store"
 	"precis/internal/store/contexts"
@@ -27,7 +28,7 @@ import (
 type View struct {
 	// Conversation.Window of it is Window's, not the client's alone.
 	contexts.Source
-	Settings pipeline.Settings
+	Settings config.Settings
 	// Models is what is known of models.
 	Models llm.Models
 	Codec  transcript.Codec
@@ -122,7 +123,7 @@ func (v View) SeenSeq() int64 {
 // Context is what the model sees now.
 func (v View) Context() pipeline.Context {
 	in := pipeline.ContextInput{
-		Live: v.Messages, Settings: v.Settings, Window: v.Conversation.Window, Vendor: v.APIType(),
+		Live: v.Messages, Settings: v.Settings.Settings, Window: v.Conversation.Window, Vendor: v.APIType(),
 	}
 	if v.Marker != nil {
 		in.SummaryText, in.Native = string(v.Summary), v.native()
@@ -214,7 +215,7 @@ func (v View) TriggerInput(c pipeline.Context) pipeline.TriggerInput {
 
 // TurnsToSummarize is how many of the genuine user messages behind the marker a compaction would summarize: the last
 // one begins the tail.
-func TurnsToSummarize(live int, s pipeline.Settings) int {
+func TurnsToSummarize(live int, s config.Settings) int {
 	if s.PreserveLastUser {
 		return live
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"precis"
+	"precis/internal/config"
 	"precis/internal/launch"
 	"precis/internal/store"
 	"precis/internal/store/runs"
@@ -55,7 +56,7 @@ func TestAskAndWait(t *testing.T) {
 	if run.Kind != pipeline.TriggerManual {
 		t.Errorf("the trigger is %q", run.Kind)
 	}
-	var settings pipeline.Settings
+	var settings config.Settings
 	if err := json.Unmarshal(run.Settings, &settings); err != nil || settings.SummaryMaxTokens != 4321 {
 		t.Errorf("the run does not hold the settings of its moment: %s, %v", run.Settings, err)
 	}

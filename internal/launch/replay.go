@@ -120,7 +120,7 @@ func (q ReplayRequest) change(req *runs.Request, state contexts.Snapshot) error 
 	if q.MaxChars == 0 {
 		return nil
 	}
-	settings, err := conversation.Overlay(pipeline.DefaultSettings(), req.Settings)
+	settings, err := conversation.Overlay(config.DefaultSettings(), req.Settings)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func ChangesOf(original, replay runs.Run) *wire.RunChanges {
 	if replay.Focus != original.Focus {
 		c.Focus = replay.Focus
 	}
-	var was, is pipeline.Settings
+	var was, is config.Settings
 	if json.Unmarshal(object(original.Settings), &was) == nil && json.Unmarshal(object(replay.Settings), &is) == nil &&
 		is.MaxPromptChars != was.MaxPromptChars {
 		c.MaxChars = is.MaxPromptChars

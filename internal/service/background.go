@@ -135,7 +135,7 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 		text = string(raw)
 	}
 	before := view.Context()
-	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings)
+	decision := pipeline.EvaluateTrigger(view.TriggerInput(before), view.Settings.Settings)
 	var native []byte
 	if marker.Native != "" {
 		if native, err = s.Store.Artifacts.Get(ctx, ref.Tenant, marker.Native); err != nil {

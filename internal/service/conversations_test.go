@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"precis/internal/api/wire"
+	"precis/internal/config"
 	"precis/internal/service"
 	"precis/internal/store"
 	"precis/internal/store/conversations"
@@ -187,7 +188,7 @@ func TestTheNearestSettingCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept pipeline.Settings
+	var kept config.Settings
 	if err := json.Unmarshal(stored.Settings, &kept); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func TestTheNearestSettingCounts(t *testing.T) {
 	if err != nil || string(got.Settings) != `{"summary_max_tokens":5000,"trigger":{"turns":7}}` {
 		t.Errorf("%s, %v", got.Settings, err)
 	}
-	var now pipeline.Settings
+	var now config.Settings
 	if err := json.Unmarshal(got.Effective, &now); err != nil || now.Digest != pipeline.DigestAlways ||
 		now.Trigger.Turns != 7 || now.SummaryMaxTokens != 5000 || now.Trigger.Fraction != 0.8 {
 		t.Errorf("%+v, %v", now, err)

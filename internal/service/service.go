@@ -31,7 +31,6 @@ import (
 	"precis/internal/store"
 	"precis/internal/store/conversations"
 	"precis/internal/telemetry"
-	"precis/pipeline"
 )
 
 // Service acts on conversations. It is safe for concurrent use.
@@ -50,7 +49,7 @@ func (s *Service) launcher() launch.Launcher {
 }
 
 // settings are those that count for a conversation. Of stored ones that do not fit the log tells.
-func (s *Service) settings(c conversations.Conversation) pipeline.Settings {
+func (s *Service) settings(c conversations.Conversation) config.Settings {
 	settings, err := conversation.SettingsOf(s.Config.Settings, c)
 	if err != nil {
 		s.Log.Warn("stored settings are not usable and left out", "conversation", c.Ref.String(), "error", err)

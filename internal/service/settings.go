@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"precis/internal/api/wire"
+	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/pipeline"
 )
@@ -113,7 +114,7 @@ func settingsObject(raw json.RawMessage) (map[string]json.RawMessage, error) {
 }
 
 // overlay is conversation.Overlay with errors that name the setting at fault.
-func overlay(base pipeline.Settings, raw json.RawMessage) (pipeline.Settings, error) {
+func overlay(base config.Settings, raw json.RawMessage) (config.Settings, error) {
 	settings, err := conversation.Overlay(base, raw)
 	var wrong *json.UnmarshalTypeError
 	switch {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"precis"
+	"precis/internal/config"
 	"precis/internal/conversation"
 	"precis/internal/launch"
 	"precis/internal/llm"
@@ -58,7 +59,7 @@ func (l *look) watch(ctx context.Context, m triggers.State) (triggers.Decision, 
 	}
 	in := sumsInput(m, settings, l.s.installation().Models)
 	in.Overflow = l.overflow
-	l.decision = pipeline.EvaluateTrigger(in, settings)
+	l.decision = pipeline.EvaluateTrigger(in, settings.Settings)
 
 	var verdict triggers.Decision
 	parked := parkedByReply(m, settings)
@@ -73,7 +74,7 @@ func (l *look) watch(ctx context.Context, m triggers.State) (triggers.Decision, 
 }
 
 // measure replaces the decision by one on the context as it would be sent.
-func (l *look) measure(ctx context.Context, m triggers.State, settings pipeline.Settings,
+func (l *look) measure(ctx context.Context, m triggers.State, settings config.Settings,
 	verdict *triggers.Decision,
 ) error {
 	live, err := m.Context(ctx)
@@ -88,7 +89,7 @@ func (l *look) measure(ctx context.Context, m triggers.State, settings pipeline.
 	now := view.Context()
 	in := view.TriggerInput(now)
 	in.Overflow = l.overflow
-	l.decision = pipeline.EvaluateTrigger(in, settings)
+	l.decision = pipeline.EvaluateTrigger(in, settings.Settings)
 	verdict.Measured = &conversations.Measured{
 		Tokens: max(int64(now.Stats.Tokens)-m.Live.Enrichments, 0),
 		Seq:    m.Conversation.HeadSeq,
@@ -100,7 +101,7 @@ func (l *look) measure(ctx context.Context, m triggers.State, settings pipeline.
 }
 
 // decide says what comes of the decision.
-func (l *look) decide(ctx context.Context, m triggers.State, settings pipeline.Settings, parked bool,
+func (l *look) decide(ctx context.Context, m triggers.State, settings config.Settings, parked bool,
 	verdict *triggers.Decision,
 ) error {
 	d := &l.decision
@@ -135,7 +136,7 @@ func (l *look) decide(ctx context.Context, m triggers.State, settings pipeline.S
 }
 
 // join leaves the run under way to go on. One that only prepares is to take effect once its summary is due.
-func (l *look) join(m triggers.State, settings pipeline.Settings, verdict *triggers.Decision) error {
+func (l *look) join(m triggers.State, settings config.Settings, verdict *triggers.Decision) error {
 	d := &l.decision
 	due := d.Fired && !d.Prepare || d.ApplyLimit > 0 && d.Used >= d.ApplyLimit && settings.Trigger.Auto
 	if d.Fired {
@@ -154,7 +155,7 @@ func (l *look) join(m triggers.State, settings pipeline.Settings, verdict *trigg
 }
 
 // request is the run that the decision asks for.
-func (l *look) request(settings pipeline.Settings) (*runs.Request, error) {
+func (l *look) request(settings config.Settings) (*runs.Request, error) {
 	if l.peek {
 		return nil, nil
 	}
@@ -177,7 +178,7 @@ func (l *look) request(settings pipeline.Settings) (*runs.Request, error) {
 
 // parkedByReply says whether the summary that waits was to take effect when it was ready, and only a reply kept it from
 // that.
-func parkedByReply(m triggers.State, settings pipeline.Settings) bool {
+func parkedByReply(m triggers.State, settings config.Settings) bool {
 	if m.Prepared == nil || m.PreparedBy == nil || m.PreparedBy.Prepare {
 		return false
 	}
@@ -185,7 +186,7 @@ func parkedByReply(m triggers.State, settings pipeline.Settings) bool {
 }
 
 // sumsInput is what the trigger compares, by running sums.
-func sumsInput(m triggers.State, settings pipeline.Settings, models llm.Models) pipeline.TriggerInput {
+func sumsInput(m triggers.State, settings config.Settings, models llm.Models) pipeline.TriggerInput {
 	c := m.Conversation
 	history := m.Live.Tokens()
 	if c.Measured != nil {
@@ -215,7 +216,7 @@ func sumsInput(m triggers.State, settings pipeline.Settings, models llm.Models) 
 }
 
 // holds says why a compaction that is due does not start by itself, "" when nothing holds it.
-func (l *look) holds(ctx context.Context, m triggers.State, settings pipeline.Settings) (string, error) {
+func (l *look) holds(ctx context.Context, m triggers.State, settings config.Settings) (string, error) {
 	c := m.Conversation
 	if c.AutoHeld {
 		return "a compaction was undone, and no user message has come since", nil
@@ -294,7 +295,7 @@ func couldNotHelp(r runs.Brief) bool {
 }
 
 // breaker asks the conversation's breaker to let an automatic run through.
-func (l *look) breaker(ctx context.Context, m triggers.State, settings pipeline.Settings) (string, error) {
+func (l *look) breaker(ctx context.Context, m triggers.State, settings config.Settings) (string, error) {
 	cooldown := time.Duration(settings.Breaker.CooldownSeconds) * time.Second
 	b, err := m.Breaker(ctx, cooldown)
 	if err != nil || !b.Open() {
