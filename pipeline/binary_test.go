@@ -77,11 +77,11 @@ func TestOmitBinary(t *testing.T) {
 			"$ cat x.png\n[binary omitted: ~5 KB]\n$ ls\n",
 		},
 	} {
-		got, n := OmitBinary(tt.in)
+		got, n := omitBinary(tt.in)
 		if got != tt.want || n == 0 {
 			t.Errorf("%s: got %d in %.200q, want %q", tt.name, n, got, tt.want)
 		}
-		if again, n := OmitBinary(got); again != got || n != 0 {
+		if again, n := omitBinary(got); again != got || n != 0 {
 			t.Errorf("%s: a second time found %d more", tt.name, n)
 		}
 	}
@@ -114,7 +114,7 @@ func TestOmitBinaryLeavesText(t *testing.T) {
 		"colours":       strings.Repeat("\x1b[31mred\x1b[0m\n", 500),
 		"minified code": strings.Repeat("function(e,t){return e.n1(t)&&R.x9.call(this)}", 200),
 	} {
-		if got, n := OmitBinary(s); got != s || n != 0 {
+		if got, n := omitBinary(s); got != s || n != 0 {
 			t.Errorf("%s: %d taken out: %.200q", name, n, got)
 		}
 	}
@@ -149,7 +149,7 @@ func TestOmitBinaryKeepsJSONValid(t *testing.T) {
 				text = strings.ReplaceAll(text, "/", `\/`)
 			}
 		}
-		got, n := OmitBinary(text)
+		got, n := omitBinary(text)
 		if plain && n == 0 {
 			t.Fatalf("nothing was found in %s", text)
 		}
@@ -178,7 +178,7 @@ func BenchmarkOmitBinary(b *testing.B) {
 		b.Run(kind.name, func(b *testing.B) {
 			b.SetBytes(int64(len(kind.text)))
 			for b.Loop() {
-				OmitBinary(kind.text)
+				omitBinary(kind.text)
 			}
 		})
 	}

@@ -101,7 +101,7 @@ func TestDigestKeepsUserWordsWhole(t *testing.T) {
 				continue
 			}
 			for _, p := range m.Parts {
-				text, _ := OmitBinary(p.Text)
+				text, _ := omitBinary(p.Text)
 				if text = escapeDigest(text); p.Kind != PartText || strings.TrimSpace(p.Text) == "" {
 					continue
 				}

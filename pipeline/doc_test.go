@@ -16,7 +16,7 @@ func TestDocNamesEveryFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile(`\b[a-z_]+\.go\b`).FindAllString(string(doc), -1)
+	named := regexp.MustCompile(`\b[a-z0-9_]+\.go\b`).FindAllString(string(doc), -1)
 	slices.Sort(named)
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// FairShare divides budget among sizes by max-min fairness: smallest first, each gets the lesser of its
+// fairShare divides budget among sizes by max-min fairness: smallest first, each gets the lesser of its
 // size and the fair share of what remains, rounded down, and what it leaves rolls on to the larger ones.
 // So small ones are whole before a large one gets anything beyond them, and no allocation can grow without
 // another one, as small or smaller, shrinking. The sum is never over budget; where not all are whole it is
 // exactly budget. Among equal sizes the later ones get the odd units. Sizes and a budget below zero count
 // as zero. The cost is that of sorting the sizes.
-func FairShare(sizes []int, budget int) []int {
+func fairShare(sizes []int, budget int) []int {
 	alloc := make([]int, len(sizes))
 	remaining := max(budget, 0)
 	for k, i := range ascending(sizes) {

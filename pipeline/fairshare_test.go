@@ -24,8 +24,8 @@ func TestFairShare(t *testing.T) {
 		{[]int{7, 7}, -3, []int{0, 0}},
 		{[]int{-7, 7}, 5, []int{0, 5}},
 	} {
-		if got := FairShare(tt.sizes, tt.budget); fmt.Sprint(got) != fmt.Sprint(tt.want) {
-			t.Errorf("FairShare(%v, %d) = %v, want %v", tt.sizes, tt.budget, got, tt.want)
+		if got := fairShare(tt.sizes, tt.budget); fmt.Sprint(got) != fmt.Sprint(tt.want) {
+			t.Errorf("fairShare(%v, %d) = %v, want %v", tt.sizes, tt.budget, got, tt.want)
 		}
 	}
 }
@@ -35,7 +35,7 @@ func TestFairShareIsMaxMinFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOf(rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 100_000))).Draw(t, "sizes")
 		budget := rapid.OneOf(rapid.IntRange(-5, 100), rapid.IntRange(0, 1_000_000)).Draw(t, "budget")
-		alloc := FairShare(sizes, budget)
+		alloc := fairShare(sizes, budget)
 		total, short := 0, -1 // short: the largest allocation that is less than its size
 		for i, n := range alloc {
 			if n < 0 || n > sizes[i] {
@@ -70,6 +70,6 @@ func BenchmarkFairShare(b *testing.B) {
 		sizes[i] = i * 7919 % 5000
 	}
 	for b.Loop() {
-		FairShare(sizes, 3_200_000)
+		fairShare(sizes, 3_200_000)
 	}
 }

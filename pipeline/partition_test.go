@@ -217,15 +217,15 @@ func TestPartitionReportsTailShape(t *testing.T) {
 		"a dead call is no fault": {script: "U A+dead U A U A"},
 		"result of a call ahead": {
 			script: "U A U A+a U=wait T:a A",
-			want:   []ShapeWarning{{Code: TailShapeInvalid, CallIDs: []string{"a"}}},
+			want:   []ShapeWarning{{Code: tailShapeInvalid, CallIDs: []string{"a"}}},
 		},
 		"result without a call": {
 			script: "U A U T:gone A",
-			want:   []ShapeWarning{{Code: TailShapeInvalid, CallIDs: []string{"gone"}}},
+			want:   []ShapeWarning{{Code: tailShapeInvalid, CallIDs: []string{"gone"}}},
 		},
 		"a call still running": {
 			script: "U A U A+z U",
-			want:   []ShapeWarning{{Code: TailShapeInvalid, CallIDs: []string{"z"}}},
+			want:   []ShapeWarning{{Code: tailShapeInvalid, CallIDs: []string{"z"}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ type SummaryRequest struct {
 //go:embed prompts/*.md
 var promptFiles embed.FS
 
-// promptNames in the order of Prompts.
+// promptNames are the files with a prompt of their own.
 var promptNames = []string{"anthropic-native", "claude", "xai", "general", "handoff"}
 
 // promptSet is everything under prompts/, read once.
@@ -108,9 +108,6 @@ func (f promptFile) sections() (system, instruction string) {
 	}
 	return strings.TrimSpace(system), strings.TrimSpace(instruction)
 }
-
-// Prompts gives every prompt.
-func Prompts() []Prompt { return append([]Prompt(nil), loadPrompts().prompts...) }
 
 // PromptNamed gives one prompt; the error lists the names there are.
 func PromptNamed(name string) (Prompt, error) {

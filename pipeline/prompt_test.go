@@ -89,7 +89,7 @@ var clauses = map[string]map[string]string{
 
 func TestPromptClauses(t *testing.T) {
 	t.Parallel()
-	for _, p := range Prompts() {
+	for _, p := range loadPrompts().prompts {
 		text := p.System + "\n\n" + p.Text
 		for _, set := range []map[string]string{clausesOfAll, clauses[p.Name]} {
 			if len(set) == 0 {
@@ -138,7 +138,7 @@ func TestPromptAdditions(t *testing.T) {
 func TestRetriesDiffer(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
-	for _, p := range Prompts() {
+	for _, p := range loadPrompts().prompts {
 		for _, v := range []Variation{
 			{},
 			{Again: 1},
@@ -186,7 +186,7 @@ func TestExternalRequest(t *testing.T) {
 
 func TestFocusComesFirst(t *testing.T) {
 	t.Parallel()
-	for _, p := range Prompts() {
+	for _, p := range loadPrompts().prompts {
 		text := SelfInstruction(p, "the database", Variation{})
 		at := strings.Index(text, "the database")
 		if at < 0 || strings.Contains(text, "1. ") && at > strings.Index(text, "1. ") {
@@ -231,7 +231,7 @@ func TestChoosePrompt(t *testing.T) {
 func TestPromptVersions(t *testing.T) {
 	t.Parallel()
 	var lines strings.Builder
-	for _, p := range Prompts() {
+	for _, p := range loadPrompts().prompts {
 		fmt.Fprintf(&lines, "%s %s %x\n", p.Name, p.Version, sha256.Sum256([]byte(p.System+"\x00"+p.Text)))
 	}
 	for _, name := range []string{"shorter", "again", "focus"} {

@@ -26,7 +26,7 @@ func renderPart(p Part, name string) (text string, binaries int) {
 	case PartText:
 		return omitBinaryBlank(p.Text)
 	case PartToolCall:
-		input, n := OmitBinary(p.Input)
+		input, n := omitBinary(p.Input)
 		return strings.TrimSpace("[call " + toolName(p.Name) + "] " + input), n
 	case PartToolResult:
 		text, n := resultText(p)
@@ -54,7 +54,7 @@ func resultText(p Part) (text string, binaries int) {
 		text, n := c.Text, 0
 		switch c.Kind {
 		case PartText:
-			text, n = OmitBinary(text)
+			text, n = omitBinary(text)
 		case PartImage, PartFile:
 			text, n = renderBinary(c)
 		}
@@ -82,12 +82,12 @@ func renderBinary(p Part) (text string, binaries int) {
 	return text, 1
 }
 
-// omitBinaryBlank is OmitBinary, but "" for a text of white space alone.
+// omitBinaryBlank is omitBinary, but "" for a text of white space alone.
 func omitBinaryBlank(s string) (string, int) {
 	if strings.TrimSpace(s) == "" {
 		return "", 0
 	}
-	return OmitBinary(s)
+	return omitBinary(s)
 }
 
 // maxNameChars bounds the name of a tool or a file where it stands in a line of ours.

@@ -15,8 +15,6 @@ const (
 	SelfSummaryNumTurns = 1000
 	// MaxSummarizationPromptChars bounds the rendered input of a summarizer, in chars.
 	MaxSummarizationPromptChars = 3_200_000
-	// StrictSummarizationPromptChars is the bound of the strict profile, in chars.
-	StrictSummarizationPromptChars = 2_800_000
 	// ToolMessageDropThreshold is the share of tool messages from which they are dropped first.
 	ToolMessageDropThreshold = 0.25
 	// DefaultMinUsefulChars is the size under which a cut message says less than a placeholder.
@@ -126,8 +124,7 @@ type Settings struct {
 	TailMaxFraction float64 `json:"tail_max_fraction"`
 	// MaxPromptChars bounds the summarizer's rendered input, in chars. Default MaxSummarizationPromptChars.
 	MaxPromptChars int `json:"max_prompt_chars"`
-	// StrictPromptChars replaces MaxPromptChars when over 0; the strict profile sets it to
-	// StrictSummarizationPromptChars.
+	// StrictPromptChars replaces MaxPromptChars when over 0; the strict profile sets it to 2,800,000.
 	StrictPromptChars int `json:"strict_prompt_chars,omitempty"`
 	// ToolDropThreshold is the share of tool messages from which they go first; over 1 they never do. Default
 	// ToolMessageDropThreshold.

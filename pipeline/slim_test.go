@@ -126,7 +126,7 @@ func TestSlimWithinBudgetIsWhole(t *testing.T) {
 				continue
 			}
 			for _, p := range m.Parts {
-				if text, _ := OmitBinary(p.Text); p.Kind == PartText && strings.TrimSpace(p.Text) != "" &&
+				if text, _ := omitBinary(p.Text); p.Kind == PartText && strings.TrimSpace(p.Text) != "" &&
 					!strings.Contains(out.Text, escapeTags(text)) {
 					t.Fatalf("missing %q in\n%s", text, out.Text)
 				}

@@ -192,8 +192,8 @@ func TestInputBudgetChars(t *testing.T) {
 		},
 		"the strict bound": {
 			sum: Summarizer{Window: 2_000_000}, density: 4,
-			change: func(s *Settings) { s.StrictPromptChars = StrictSummarizationPromptChars },
-			want:   StrictSummarizationPromptChars,
+			change: func(s *Settings) { s.StrictPromptChars = 2_800_000 },
+			want:   2_800_000,
 		},
 		"the window": {
 			sum: Summarizer{Window: 100_000}, prompt: 1000, density: 4,

@@ -152,8 +152,8 @@ func TestEstimateImage(t *testing.T) {
 		{0, 0, imageTokens},
 		{-1, 50, imageTokens},
 	} {
-		if got := EstimateImage(tt.w, tt.h); got != tt.want {
-			t.Errorf("EstimateImage(%d, %d) = %d, want %d", tt.w, tt.h, got, tt.want)
+		if got := estimateImage(tt.w, tt.h); got != tt.want {
+			t.Errorf("estimateImage(%d, %d) = %d, want %d", tt.w, tt.h, got, tt.want)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func TestEstimateSealedReasoning(t *testing.T) {
 		if err := json.Unmarshal([]byte(raw), &fields); err != nil {
 			t.Fatal(err)
 		}
-		return EstimatePart(Part{Kind: PartReasoning, Text: fields.Thinking, Raw: json.RawMessage(raw)})
+		return estimatePart(Part{Kind: PartReasoning, Text: fields.Thinking, Raw: json.RawMessage(raw)})
 	}
 	thought := strings.Repeat("I have to look at the parser first, and then at its tests. ", 30)
 	signature := encoded(174 + len(thought)) // 232 chars and four for three bytes
@@ -274,7 +274,7 @@ func TestEstimateSealedReasoning(t *testing.T) {
 	if got := reasoning(`{"type":"thinking","thinking":"","signature":""}`); got != 0 {
 		t.Errorf("nothing at all: %d tokens", got)
 	}
-	if got := EstimatePart(Part{
+	if got := estimatePart(Part{
 		Kind: PartReasoning, Text: thought,
 		Raw: json.RawMessage(quoted(thought)),
 	}); got != exact {

@@ -44,7 +44,7 @@ func TestTrimIdentity(t *testing.T) {
 		callMessage("", "w1", "w", `{"a": 1}`),
 		resultMessage("w1", "sunny"),
 	)...)
-	got, stats := Trim(items, DefaultSettings())
+	got, stats := trim(items, DefaultSettings(), tokenCounts{})
 	if diff := cmp.Diff(items, got); diff != "" || stats != (TrimStats{}) {
 		t.Errorf("%+v\n%s", stats, diff)
 	}
@@ -69,7 +69,7 @@ func TestTrimBinaries(t *testing.T) {
 	want := `{"body":"{\"png\":\"[binary omitted: ~138 KB]\"}","ok":true}`
 
 	// While the turn goes on the model sees the screenshot; the base64 it could never read.
-	got, stats := Trim(itemsOf(ms...), DefaultSettings())
+	got, stats := trim(itemsOf(ms...), DefaultSettings(), tokenCounts{})
 	if text := resultTexts(got)[0]; text != want || !json.Valid([]byte(text)) {
 		t.Errorf("got %s", text)
 	}
@@ -81,7 +81,7 @@ func TestTrimBinaries(t *testing.T) {
 	}
 
 	// In the next turn the screenshot goes; what the user pasted and what is only an address stay.
-	got, stats = Trim(itemsOf(append(ms, textMessage(RoleUser, "next"))...), DefaultSettings())
+	got, stats = trim(itemsOf(append(ms, textMessage(RoleUser, "next"))...), DefaultSettings(), tokenCounts{})
 	wantEdits := []Edit{{Part: 0, Content: 1, Op: EditReplace, Text: "[binary omitted: ~138 KB]"}}
 	if diff := cmp.Diff(wantEdits, got[4].Edits); diff != "" || len(got[0].Edits) > 0 || stats.Binaries != 2 {
 		t.Errorf("%+v\n%s", stats, diff)
@@ -143,7 +143,7 @@ func TestTrimPreviews(t *testing.T) {
 	t.Parallel()
 	ms := workday(8, 8000)
 	s := DefaultSettings()
-	got, stats := Trim(itemsOf(ms...), s)
+	got, stats := trim(itemsOf(ms...), s, tokenCounts{})
 	texts := resultTexts(got)
 	for i, text := range texts {
 		isPreview := strings.HasSuffix(text, "chars; call the tool again if the rest is needed]")
@@ -160,13 +160,13 @@ func TestTrimPreviews(t *testing.T) {
 	}
 
 	s.ToolResultKeepTurns = 0 // always in full
-	if got, stats = Trim(itemsOf(ms...), s); stats != (TrimStats{}) ||
+	if got, stats = trim(itemsOf(ms...), s, tokenCounts{}); stats != (TrimStats{}) ||
 		resultTexts(got)[0] != ms[2].Parts[0].Content[0].Text {
 		t.Errorf("%+v", stats)
 	}
 	s = DefaultSettings()
 	s.ToolResultPreviewChars = 8011
-	if _, stats = Trim(itemsOf(ms...), s); stats != (TrimStats{}) {
+	if _, stats = trim(itemsOf(ms...), s, tokenCounts{}); stats != (TrimStats{}) {
 		t.Errorf("not over the limit: %+v", stats)
 	}
 }
@@ -180,7 +180,7 @@ func TestTrimCapsResults(t *testing.T) {
 		callMessage("", "a", "run", "{}"), resultMessage("a", "START "+strings.Repeat("漢字 and words ", 20_000)+" END"),
 		callMessage("", "b", "run", "{}"), resultMessage("b", "small"),
 	)
-	got, stats := Trim(itemsOf(ms...), s)
+	got, stats := trim(itemsOf(ms...), s, tokenCounts{})
 	text := resultTexts(got)[0]
 	if n := EstimateText(text); n > 500 || n < 400 {
 		t.Errorf("%d tokens are left", n)
@@ -207,7 +207,7 @@ func TestTrimBudget(t *testing.T) {
 	}
 	for budget := 1; budget < total+100; budget += 97 {
 		s.MaxInputTokens = budget
-		got, stats := Trim(items, s)
+		got, stats := trim(items, s, tokenCounts{})
 		if got[0].Message != items[0].Message || got[1].Made == nil || got[1].Made.Text != "SUM" {
 			t.Fatalf("budget %d: the head is gone", budget)
 		}
@@ -235,7 +235,7 @@ func TestTrimBudget(t *testing.T) {
 	}
 	// Without a budget nothing goes: a full context is for a compaction.
 	s.MaxInputTokens = 0
-	if _, stats := Trim(items, s); stats.DroppedTurns != 0 {
+	if _, stats := trim(items, s, tokenCounts{}); stats.DroppedTurns != 0 {
 		t.Errorf("without a budget %d turns were dropped", stats.DroppedTurns)
 	}
 }
@@ -257,12 +257,12 @@ func TestTrimBudgetKeepsUnits(t *testing.T) {
 	)
 	s := DefaultSettings()
 	s.MaxInputTokens = 7000
-	got, stats := Trim(itemsOf(ms...), s)
+	got, stats := trim(itemsOf(ms...), s, tokenCounts{})
 	if len(got) != 6 || got[0].Message.Seq != 3 || stats.DroppedTurns != 1 {
 		t.Errorf("%d items from %d, %+v", len(got), got[0].Message.Seq, stats)
 	}
 	s.MaxInputTokens = 10
-	got, stats = Trim(itemsOf(ms...), s)
+	got, stats = trim(itemsOf(ms...), s, tokenCounts{})
 	if len(got) != 2 || got[0].Message.Seq != 7 || stats.DroppedTurns != 3 {
 		t.Errorf("%d items from %d, %+v", len(got), got[0].Message.Seq, stats)
 	}
@@ -283,7 +283,7 @@ func TestTrimResultsBesideTheirCalls(t *testing.T) {
 	for i := range 9 {
 		ms = append(ms, textMessage(RoleUser, fmt.Sprint(i)))
 	}
-	got, stats := Trim(itemsOf(numbered(ms...)...), DefaultSettings())
+	got, stats := trim(itemsOf(numbered(ms...)...), DefaultSettings(), tokenCounts{})
 	if texts := resultTexts(got); stats.ToolResults != 1 || len(texts[0]) > 1000 || len(got[1].Edits) != 1 ||
 		got[1].Edits[0].Part != 2 {
 		t.Errorf("%+v, edits %+v", stats, got[1].Edits)
@@ -304,7 +304,7 @@ func TestTrimLeavesServerResults(t *testing.T) {
 	for i := range 9 {
 		ms = append(ms, textMessage(RoleUser, fmt.Sprint(i)))
 	}
-	if got, stats := Trim(itemsOf(numbered(ms...)...), DefaultSettings()); stats != (TrimStats{}) ||
+	if got, stats := trim(itemsOf(numbered(ms...)...), DefaultSettings(), tokenCounts{}); stats != (TrimStats{}) ||
 		len(got[1].Edits) > 0 {
 		t.Errorf("%+v", stats)
 	}
@@ -340,11 +340,11 @@ func TestTrimTwiceIsTrimOnce(t *testing.T) {
 		s := genSettings().Draw(t, "settings")
 		s.MaxInputTokens = rapid.SampledFrom([]int{0, 1, 200, 5000}).Draw(t, "budget")
 		before := quoted(items)
-		once, stats := Trim(items, s)
+		once, stats := trim(items, s, tokenCounts{})
 		if quoted(items) != before {
 			t.Fatal("the input was changed")
 		}
-		twice, again := Trim(once, s)
+		twice, again := trim(once, s, tokenCounts{})
 		if again.DroppedTurns > 0 && stats.DroppedTurns == 0 || again.Binaries+again.ToolResults > 0 {
 			t.Fatalf("the second time did more: %+v", again)
 		}
@@ -364,14 +364,14 @@ func TestTrimIsPrefixStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := genItems(10).Draw(t, "items")
 		s := genSettings().Draw(t, "settings")
-		before, _ := Trim(items, s)
+		before, _ := trim(items, s, tokenCounts{})
 		var more []ContextItem
 		for _, item := range genItems(5).Draw(t, "more") {
 			if item.Message != nil && !item.Message.Genuine() {
 				more = append(more, item)
 			}
 		}
-		after, _ := Trim(append(items[:len(items):len(items)], more...), s)
+		after, _ := trim(append(items[:len(items):len(items)], more...), s, tokenCounts{})
 		if a, b := quoted(before), quoted(after[:len(before)]); a != b {
 			t.Fatalf("%s\nbecame\n%s", a, b)
 		}
@@ -405,7 +405,7 @@ func TestTrimBudgetMovesInSteps(t *testing.T) {
 	var first []byte
 	moves := 0
 	for i := range 60 {
-		got, _ := Trim(itemsOf(append(ms[:len(ms):len(ms)], steps(i)...)...), s)
+		got, _ := trim(itemsOf(append(ms[:len(ms):len(ms)], steps(i)...)...), s, tokenCounts{})
 		start := []byte(quoted(got[0]))
 		if i > 0 && !bytes.Equal(start, first) {
 			moves++
@@ -434,6 +434,6 @@ func BenchmarkTrim(b *testing.B) {
 	items := itemsOf(ms...)
 	s := DefaultSettings()
 	for b.Loop() {
-		Trim(items, s)
+		trim(items, s, tokenCounts{})
 	}
 }

@@ -200,7 +200,7 @@ func userText(m Message) string {
 	for _, p := range m.Parts {
 		switch {
 		case p.Kind == PartText && strings.TrimSpace(p.Text) != "":
-			text, _ := OmitBinary(strings.TrimSpace(p.Text))
+			text, _ := omitBinary(strings.TrimSpace(p.Text))
 			texts = append(texts, text)
 		case p.Kind == PartImage || p.Kind == PartFile:
 			text, _ := renderBinary(p)

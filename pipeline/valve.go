@@ -154,7 +154,7 @@ func (v *valve) headAndTail() {
 		}
 		fixed += max(rest, 0)
 	}
-	for k, share := range FairShare(sizes, v.budget()-fixed) {
+	for k, share := range fairShare(sizes, v.budget()-fixed) {
 		share = max(share, minSqueezedTokens)
 		t := texts[k]
 		if share >= t.size {
@@ -171,7 +171,7 @@ func (v *valve) squeezed(text string, size, limit int) string {
 	// As in EstimateText, the whole sets the level, and the weight says how a piece compares.
 	perWeight := float64(size) / float64(max(weighText(text), 1))
 	count := func(s string) int { return int(perWeight * float64(weighText(s))) }
-	short, binaries := OmitBinary(text)
+	short, binaries := omitBinary(text)
 	if binaries > 0 {
 		size = EstimateText(short) // base64 has a level of its own
 		perWeight = float64(size) / float64(max(weighText(short), 1))
@@ -248,11 +248,11 @@ func (v *valve) shareOut(parts []Part, tokens int) {
 				if c.Kind == PartText {
 					add(c.Text)
 				} else {
-					tokens -= EstimatePart(c)
+					tokens -= estimatePart(c)
 				}
 			}
 		default:
-			tokens -= EstimatePart(p)
+			tokens -= estimatePart(p)
 		}
 	}
 	perWeight := float64(max(tokens, 0)) / float64(max(sum(weights), 1))

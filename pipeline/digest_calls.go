@@ -1,0 +1,110 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Calls of these tools change nothing and are no action.
+var thoughtTools = []string{"think", "todowrite", "todoread", "update_plan"}
+
+// The argument names under which tools take a file and a command.
+var (
+	fileArguments = []string{
+		"file_path", "filePath", "notebook_path", "path", "filename", "target_file", "file",
+		"absolute_path",
+	}
+	commandArguments = []string{"command", "cmd", "script"}
+)
+
+// call books what a tool call touched or ran.
+func (d *digest) call(p Part, failed bool) {
+	name := strings.ToLower(p.Name)
+	if slices.Contains(thoughtTools, name) {
+		return
+	}
+	var args map[string]json.RawMessage
+	if json.Unmarshal([]byte(p.Input), &args) != nil {
+		args = nil // free text, or damaged: the name and the text still say what it was
+	}
+	patched := patchedFiles(p.Input, args)
+	for _, path := range patched {
+		d.touch(path, true)
+	}
+	path := stringArgument(args, fileArguments)
+	searches := containsAny(name, "grep", "glob", "search", "find", "list", "ls")
+	command := stringArgument(args, commandArguments)
+	switch {
+	case path != "" && !searches:
+		d.touch(path, containsAny(name+" "+command, "write", "edit", "create", "insert", "replace", "patch", "delete",
+			"move", "rename") && command != "view")
+	case command != "":
+		d.run(command, failed)
+	case len(patched) == 0:
+		d.run(p.Name+" "+p.Input, failed)
+	}
+}
+
+// patchedFiles finds the files named in a patch of the kind that begins "*** Begin Patch".
+func patchedFiles(input string, args map[string]json.RawMessage) []string {
+	if !strings.Contains(input, "*** Begin Patch") {
+		return nil
+	}
+	if patch := stringArgument(args, []string{"input", "patch", "patchText", "command", "cmd"}); patch != "" {
+		input = patch
+	}
+	var paths []string
+	for line := range strings.Lines(input) {
+		for _, head := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
+			if path, found := strings.CutPrefix(strings.TrimSpace(line), head); found {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+// stringArgument is the first of the named arguments that is a string or a list of strings. A list is one
+// command line; of a shell with its script, the script.
+func stringArgument(args map[string]json.RawMessage, names []string) string {
+	for _, name := range names {
+		var text string
+		if json.Unmarshal(args[name], &text) == nil && text != "" {
+			return text
+		}
+		var list []string
+		if json.Unmarshal(args[name], &list) == nil && len(list) > 0 {
+			if len(list) == 3 && strings.HasPrefix(list[1], "-") && strings.HasSuffix(list[1], "c") {
+				return list[2]
+			}
+			return strings.Join(list, " ")
+		}
+	}
+	return ""
+}
+
+func containsAny(s string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(s, word) })
+}
+
+// touch books a file as the last one touched.
+func (d *digest) touch(path string, changed bool) {
+	path = oneLine(path)
+	d.changed[path] = d.changed[path] || changed
+	d.files.add(path)
+}
+
+// run books a command as the last one run.
+func (d *digest) run(command string, failed bool) {
+	command = oneLine(command)
+	if failed {
+		command += failedNote
+	}
+	d.commands.add(command)
+}
+
+const (
+	failedNote  = " (failed)"
+	changedNote = " (changed)"
+)

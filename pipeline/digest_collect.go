@@ -1,0 +1,112 @@
+package pipeline
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// digest is the material of a digest.
+type digest struct {
+	earlier  element
+	user     []element
+	todo     string
+	said     []element
+	files    recentList
+	changed  map[string]bool // the files that were not only read
+	commands recentList
+}
+
+func collectDigest(ms []Message) *digest {
+	d := &digest{changed: map[string]bool{}}
+	failed := failedCalls(ms)
+	said := -1 // the message that spoke last in this turn
+	endTurn := func() {
+		if said >= 0 {
+			d.said = appendQuote(d.said, ms[said], said)
+		}
+		said = -1
+	}
+	for i, m := range ms {
+		switch {
+		case m.Kind == KindSummary:
+			d.fold(RenderMessage(m))
+		case m.Genuine():
+			endTurn()
+			d.user = appendQuote(d.user, m, i)
+		case m.Role == RoleAssistant:
+			for j, p := range m.Parts {
+				switch {
+				case p.Kind == PartToolCall:
+					d.call(p, failed[[2]int{i, j}])
+				case p.Kind == PartText && strings.TrimSpace(p.Text) != "":
+					said = i
+				}
+			}
+		}
+	}
+	endTurn()
+	return d
+}
+
+// failedCalls finds the calls, by message and part, whose results are errors.
+func failedCalls(ms []Message) map[[2]int]bool {
+	failed := map[[2]int]bool{}
+	for _, pair := range Pair(ms).Pairs {
+		if ms[pair.Result.Message].Parts[pair.Result.Part].IsError {
+			failed[[2]int{pair.Call.Message, pair.Call.Part}] = true
+		}
+	}
+	return failed
+}
+
+// appendQuote adds what a message says, without its calls, results and reasoning.
+func appendQuote(quotes []element, m Message, index int) []element {
+	e := element{
+		message: index, role: m.Role, open: openTag(quoteTag, m.Seq, renderRole(m)),
+		close: "</" + quoteTag + ">", genuine: m.Genuine(),
+	}
+	for _, p := range m.Parts {
+		if p.Kind == PartToolCall || p.Kind == PartToolResult {
+			continue
+		}
+		text, _ := renderPart(p, "")
+		if text = escapeDigest(text); text != "" {
+			e.segments = append(e.segments, splitQuery(text)...)
+		}
+	}
+	return appendElement(quotes, e)
+}
+
+// recentList is a list of distinct lines, the one that was added last at the end.
+type recentList struct {
+	last  map[string]int
+	count int
+}
+
+func (l *recentList) add(line string) {
+	if l.last == nil {
+		l.last = map[string]int{}
+	}
+	l.count++
+	l.last[line] = l.count
+}
+
+func (l *recentList) lines() []string {
+	lines := make([]string, 0, len(l.last))
+	for line := range l.last {
+		lines = append(lines, line)
+	}
+	slices.SortFunc(lines, func(a, b string) int { return cmp.Compare(l.last[a], l.last[b]) })
+	return lines
+}
+
+// oneLine is the first line of a text, of bounded length.
+func oneLine(s string) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	line = strings.TrimSpace(line)
+	if strings.TrimSpace(rest) != "" {
+		line += " …"
+	}
+	return escapeDigest(toolName(line))
+}

@@ -1,0 +1,54 @@
+package pipeline
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Enrichment is one piece of current state that stands behind the summary.
+type Enrichment struct {
+	// Key is one of EnrichmentKeys, or begins with "x-".
+	Key  string
+	Text string
+}
+
+// EnrichmentKeys are the known keys, in the order in which they stand. Others follow, by name.
+var EnrichmentKeys = []string{
+	"skills", "todo", "plan", "mode", "project_root", "automation", "transcripts_folder", "conversation_id", "pins",
+}
+
+// sortEnrichments leaves out the empty ones and gives the rest in their fixed order.
+func sortEnrichments(all []Enrichment) []Enrichment {
+	var kept []Enrichment
+	for _, e := range all {
+		if strings.TrimSpace(e.Text) != "" {
+			kept = append(kept, e)
+		}
+	}
+	place := func(e Enrichment) int {
+		if i := slices.Index(EnrichmentKeys, e.Key); i >= 0 {
+			return i
+		}
+		return len(EnrichmentKeys)
+	}
+	slices.SortStableFunc(kept, func(x, y Enrichment) int {
+		return cmp.Or(cmp.Compare(place(x), place(y)), cmp.Compare(x.Key, y.Key))
+	})
+	return kept
+}
+
+var stateTag = regexp.MustCompile(`(?i)<(\s*/?\s*current_state\b)`)
+
+// enrichmentText wraps a value so that it is told from what the user says. Nothing inside can close it.
+func enrichmentText(e Enrichment) string {
+	text := stateTag.ReplaceAllString(escapeTags(strings.TrimSpace(e.Text)), "&lt;$1")
+	key := strings.Map(func(r rune) rune {
+		if strings.ContainsRune("\"<>&\n\r", r) {
+			return '_'
+		}
+		return r
+	}, e.Key)
+	return `<current_state name="` + key + "\">\n" + text + "\n</current_state>"
+}

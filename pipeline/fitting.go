@@ -1,0 +1,181 @@
+package pipeline
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// dropBlank adds edits that leave out blank text blocks, which Anthropic refuses. A content that is a plain
+// string may be empty.
+func dropBlank(m *Message, edits []Edit) []Edit {
+	blank := func(p Part) bool { return p.Kind == PartText && strings.TrimSpace(p.Text) == "" }
+	for i, p := range m.Parts {
+		if edited(edits, i) {
+			continue
+		}
+		if blank(p) {
+			edits = append(edits, Edit{Part: i, Content: -1, Op: EditDrop})
+		}
+		for j, c := range p.Content {
+			if blank(c) && !strings.HasPrefix(string(c.Raw), `"`) {
+				edits = append(edits, Edit{Part: i, Content: j, Op: EditDrop})
+			}
+		}
+	}
+	return edits
+}
+
+// dropEmpty adds edits that leave out text parts with nothing in them, which Gemini refuses unless a signature
+// stands beside the text.
+func dropEmpty(m *Message, edits []Edit) []Edit {
+	for i, p := range m.Parts {
+		if p.Kind == PartText && p.Text == "" && !signed(p.Raw) && !edited(edits, i) {
+			edits = append(edits, Edit{Part: i, Content: -1, Op: EditDrop})
+		}
+	}
+	return edits
+}
+
+// signed says whether a part of Gemini's has the signature of a thought.
+func signed(raw []byte) bool {
+	return bytes.Contains(raw, []byte(`"thoughtSignature"`)) || bytes.Contains(raw, []byte(`"thought_signature"`))
+}
+
+// fitting says what has to be done to messages so that calls and results stand as APIs want them.
+type fitting struct {
+	// order of the messages.
+	order []int
+	// inStep are the messages with results of the step that they stand in.
+	inStep map[int]bool
+	// drops are the parts of a message that cannot stay where they are, loose the texts that stand for them.
+	drops map[int][]Edit
+	loose map[int][]string
+	// unanswered are the calls that need a result behind the message.
+	unanswered map[int][]CallRef
+}
+
+func fitMessages(messages []Message, vendor string) fitting {
+	f := fitting{
+		inStep: map[int]bool{}, drops: map[int][]Edit{}, loose: map[int][]string{},
+		unanswered: map[int][]CallRef{},
+	}
+	p := Pair(messages)
+	place := resultPlaces(messages, vendor)
+	behind := map[int]int{} // the assistant message that a message with results has to stand behind
+	lost, open := slices.Clone(p.Orphans), slices.Clone(p.Unanswered)
+	for _, pair := range p.Pairs {
+		call, result := pair.Call.Message, pair.Result.Message
+		if call == result || messages[result].Role == RoleAssistant && p.StepOf(call) == p.StepOf(result) {
+			continue // the vendor's own
+		}
+		at, placed := behind[result]
+		if p.StepOf(call) != p.StepOf(result) || placed && at != place[call] {
+			// The agent went on without it: what it saw then must stay as it was. Or its message stands behind
+			// another one that calls.
+			open = append(open, pair.Call)
+			lost = append(lost, pair.Result)
+			continue
+		}
+		behind[result] = place[call]
+		f.inStep[result] = true
+	}
+	sortCalls(open)
+	// Without ids nothing can refer to a call, but for Gemini, which counts them.
+	nameless := vendor == "google"
+	for _, call := range open {
+		if (call.ID != "" || nameless) && !call.ServerSide() {
+			at := place[call.Message]
+			f.unanswered[at] = append(f.unanswered[at], call)
+		}
+	}
+	// With its own call the server goes on where it is the last thing that it is given.
+	last := len(messages) - 1
+	for _, call := range open {
+		if (call.ID != "" || nameless) && call.ServerSide() && (call.Message < last || len(f.unanswered[last]) > 0) {
+			f.drop(call.Message, call.Part)
+		}
+	}
+	for _, r := range lost {
+		if r.ID == "" && !nameless {
+			continue
+		}
+		f.drop(r.Message, r.Part)
+		if messages[r.Message].Role != RoleAssistant {
+			f.loose[r.Message] = append(f.loose[r.Message], looseResult(messages[r.Message].Parts[r.Part]))
+		}
+	}
+	f.order = f.orderResults(messages, behind)
+	return f
+}
+
+func (f *fitting) drop(message, part int) {
+	f.drops[message] = append(f.drops[message], Edit{Part: part, Content: -1, Op: EditDrop})
+}
+
+// resultPlaces gives for each message behind which one the results of its calls have to stand. To OpenAI, and
+// to those who speak its protocol, every message is one of its own, and its results come before anything else.
+// To the others assistant messages that follow each other are one turn, and results come behind the last.
+func resultPlaces(messages []Message, vendor string) []int {
+	place := make([]int, len(messages))
+	for i := len(messages) - 1; i >= 0; i-- {
+		place[i] = i
+		if vendor != "openai" && vendor != "xai" && i+1 < len(messages) && messages[i+1].Role == RoleAssistant {
+			place[i] = place[i+1]
+		}
+	}
+	return place
+}
+
+// orderResults moves results up to behind the message that behind names for theirs, in front of what was said
+// in between. APIs want the results of a step first: a message that holds words as well comes behind those that
+// do not, and where there are several of those, all but the last part with their words.
+func (f *fitting) orderResults(messages []Message, behind map[int]int) []int {
+	only, mixed := map[int][]int{}, map[int][]int{} // by what they stand behind: results alone, and with words
+	for i, m := range messages {
+		at, moved := behind[i]
+		switch {
+		case !moved:
+		case len(m.Results()) < len(m.Parts):
+			if n := len(mixed[at]); n > 0 {
+				f.loosenWords(messages, mixed[at][n-1])
+			}
+			mixed[at] = append(mixed[at], i)
+		default:
+			only[at] = append(only[at], i)
+		}
+	}
+	order := make([]int, 0, len(messages))
+	for i := range messages {
+		if _, moved := behind[i]; moved {
+			continue
+		}
+		order = append(order, i)
+		order = append(append(order, only[i]...), mixed[i]...)
+	}
+	return order
+}
+
+// loosenWords takes what message i holds beside results out of it, to follow as a text of its own.
+func (f *fitting) loosenWords(messages []Message, i int) {
+	for j, p := range messages[i].Parts {
+		if p.Kind == PartToolResult {
+			continue
+		}
+		text := p.Text
+		if p.Kind != PartText {
+			text, _ = renderPart(p, "")
+		}
+		f.drop(i, j)
+		if strings.TrimSpace(text) != "" {
+			f.loose[i] = append(f.loose[i], text)
+		}
+	}
+}
+
+// looseResult is a result as text. It is cut: it is not the agent's current work.
+func looseResult(p Part) string {
+	text, _ := renderPart(p, "")
+	limit := DefaultSettings().ToolResultPreviewChars
+	return lateResultText + "]\n" + CompactHeadAndTail(text, limit)
+}

@@ -1,0 +1,77 @@
+package pipeline
+
+import "strings"
+
+// readable is all that messages hold, to be quoted by its lines: what was said and what came back first, then the
+// calls, a value a line with the names of its tool and its argument.
+func readable(messages []Message) string {
+	var said, calls strings.Builder
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.Kind != PartToolCall {
+				for _, text := range textsOf(Message{Parts: []Part{p}}) {
+					said.WriteString(text + "\n")
+				}
+				continue
+			}
+			for _, a := range argumentsOf(p.Input) {
+				calls.WriteString(strings.TrimSpace(p.Name+" "+a.key) + ": " + a.value + "\n")
+			}
+		}
+	}
+	return said.String() + calls.String()
+}
+
+// lookAhead gives what the agent has used in tail and what stands only in the source and not in the summary:
+// each identifier with the line that it stands in.
+func lookAhead(summary string, source, tail []Message) []string {
+	var ids []string
+	var users []int // where the message of the tail begins that uses it first
+	var all strings.Builder
+	seen := map[string]bool{}
+	for _, m := range tail {
+		begin := all.Len()
+		all.WriteString(readable([]Message{m}))
+		if m.Role != RoleAssistant {
+			continue
+		}
+		for _, id := range usedIn(m) {
+			if !seen[id] && len(ids) < maxIdentifiers && !strings.HasPrefix(id, "/dev/") {
+				seen[id] = true
+				ids, users = append(ids, id), append(users, begin)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	text := readable(source)
+	look := newSearch(ids)
+	inTail, inSummary, inSource := look.places(all.String()), look.places(summary), look.places(text)
+	var used []string
+	for i, id := range ids {
+		if inTail[i] >= users[i] && inSummary[i] < 0 && inSource[i] >= 0 && len(used) < maxLookAhead {
+			used = append(used, "`"+id+"`: "+lineAt(text, inSource[i]))
+		}
+	}
+	return used
+}
+
+// lineAt is the line of a text with what stands at at, cut around it.
+func lineAt(text string, at int) string {
+	from := strings.LastIndexByte(text[:at], '\n') + 1
+	to := len(text)
+	if end := strings.IndexByte(text[at:], '\n'); end >= 0 {
+		to = at + end
+	}
+	line := strings.TrimSpace(text[from:to])
+	if Chars(line) <= maxLookAheadLine {
+		return line
+	}
+	// Begin near the identifier, at the start of a char.
+	start := max(from, at-maxLookAheadLine/2)
+	for start < at && text[start]&0xC0 == 0x80 {
+		start++
+	}
+	return Truncate(strings.TrimSpace(text[start:to]), maxLookAheadLine)
+}

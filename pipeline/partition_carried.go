@@ -1,0 +1,108 @@
+package pipeline
+
+import (
+	"slices"
+	"strings"
+)
+
+// minWorthTokens is the least that is worth a summary when it holds nothing that the user said: the frame
+// of the summary message alone costs about as much.
+const minWorthTokens = 64
+
+// carried lists the user messages in front of the split that stay verbatim. Those that nobody has answered are
+// never in front of it.
+func (d *division) carried(split int) []int {
+	if d.lastUser >= 0 && d.lastUser < split {
+		return []int{d.lastUser}
+	}
+	return nil
+}
+
+// worthIt says whether a summary of what is in front of the split would stand for anything that does not
+// stay anyway.
+func (d *division) worthIt(split int, carried []int) bool {
+	tokens := 0
+	for p := 0; p < split; p++ {
+		m := d.conv[p]
+		if slices.Contains(carried, p) || m.Kind != KindOrdinary || !hasContent(m) {
+			continue
+		}
+		if m.Genuine() {
+			return true
+		}
+		tokens += d.after[p] - d.after[p+1]
+	}
+	if d.in.Again && d.hasPrior() && split > 0 {
+		return true
+	}
+	return tokens >= minWorthTokens
+}
+
+func (d *division) anyContent() bool {
+	for _, m := range d.conv {
+		if hasContent(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasContent says whether a message holds anything at all.
+func hasContent(m Message) bool {
+	for _, p := range m.Parts {
+		if p.Kind != PartText && p.Kind != PartReasoning || strings.TrimSpace(p.Text) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// skillBlocks gives the "<skill…>…</skill…>" elements in the texts of messages, each once, in order.
+func skillBlocks(messages []Message) []string {
+	var blocks []string
+	seen := map[string]bool{}
+	scan := func(text string) {
+		unclosed := map[string]bool{}
+		for {
+			at := strings.Index(text, "<skill")
+			if at < 0 {
+				return
+			}
+			text = text[at:]
+			name := text[1:]
+			if end := strings.IndexAny(name, " \t\r\n/>"); end >= 0 {
+				name = name[:end]
+			}
+			closing := "</" + name + ">"
+			end := -1
+			if !unclosed[name] {
+				end = strings.Index(text, closing)
+			}
+			if end < 0 {
+				unclosed[name] = true // nor will a later one be, in this text: the search stays linear
+				text = text[1:]
+				continue
+			}
+			block := text[:end+len(closing)]
+			text = text[len(block):]
+			if !seen[block] {
+				seen[block] = true
+				blocks = append(blocks, block)
+			}
+		}
+	}
+	for _, m := range messages {
+		if m.Kind == KindSummary {
+			continue
+		}
+		for _, p := range m.Parts {
+			if p.Kind == PartText {
+				scan(p.Text)
+			}
+			for _, c := range p.Content {
+				scan(c.Text)
+			}
+		}
+	}
+	return blocks
+}

@@ -1,0 +1,145 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// sourceTexts is everything that a summary may rest on, made to be searched.
+type sourceTexts struct {
+	raw string
+	// flat is raw in lower case with single spaces, made when first asked for.
+	flat string
+	// users are the texts of genuine user messages and of earlier summaries, flattened.
+	users []string
+}
+
+func newSource(messages []Message) *sourceTexts {
+	var all strings.Builder
+	s := &sourceTexts{}
+	for _, m := range messages {
+		for _, text := range textsOf(m) {
+			all.WriteString(text)
+			all.WriteByte('\n')
+		}
+		for _, p := range m.Parts {
+			if p.Kind == PartText && (m.Genuine() || m.Kind == KindSummary) {
+				s.users = append(s.users, flatten(p.Text))
+			}
+		}
+	}
+	s.raw = all.String()
+	return s
+}
+
+// textsOf gives every text in a message: what was said, names and arguments of calls, results. Reasoning is
+// no source.
+func textsOf(m Message) []string {
+	var texts []string
+	for _, p := range m.Parts {
+		switch p.Kind {
+		case PartReasoning:
+		case PartOpaque:
+			texts = append(texts, string(p.Raw))
+		default:
+			texts = append(texts, p.Name, p.Text, p.Input)
+			for _, c := range p.Content {
+				texts = append(texts, c.Name, c.Text)
+			}
+		}
+	}
+	return texts
+}
+
+// flattened is all of the source in lower case, with single spaces.
+func (s *sourceTexts) flattened() string {
+	if s.flat == "" {
+		s.flat = strings.ToLower(strings.Join(strings.Fields(s.raw), " "))
+	}
+	return s.flat
+}
+
+// occurring says for each identifier whether one of the sources has it: as it is, escaped as in JSON, or with other
+// spacing and case.
+func occurring(ids []string, sources ...*sourceTexts) []bool {
+	var exact, loose forms
+	for i, id := range ids {
+		exact.add(i, id)
+		exact.add(i, jsonEscaped(id))
+		if !strings.ContainsFunc(id, unicode.IsSpace) && !numberUnit.MatchString(id) {
+			continue // a path, an address, a hash: it is that or it is not
+		}
+		low := strings.ToLower(strings.Join(strings.Fields(id), " "))
+		loose.add(i, low)
+		loose.add(i, strings.ReplaceAll(low, " ", ""))
+		loose.add(i, numberUnit.ReplaceAllString(low, "$1 $2"))
+	}
+	has := make([]bool, len(ids))
+	look := newSearch(exact.texts)
+	for _, s := range sources {
+		exact.mark(look.places(s.raw), has)
+	}
+	if loose.drop(has); len(loose.texts) > 0 {
+		look = newSearch(loose.texts)
+		for _, s := range sources {
+			loose.mark(look.places(s.flattened()), has)
+		}
+	}
+	return has
+}
+
+// forms are the ways in which identifiers may be written.
+type forms struct {
+	texts []string
+	of    []int // the identifier of each
+}
+
+func (f *forms) add(id int, text string) {
+	if n := len(f.of); n > 0 && f.of[n-1] == id && f.texts[n-1] == text {
+		return
+	}
+	f.texts, f.of = append(f.texts, text), append(f.of, id)
+}
+
+// drop forgets those of identifiers that are found.
+func (f *forms) drop(has []bool) {
+	var left forms
+	for i, id := range f.of {
+		if !has[id] {
+			left.add(id, f.texts[i])
+		}
+	}
+	*f = left
+}
+
+// mark notes which identifiers have a place in a text.
+func (f *forms) mark(places []int, has []bool) {
+	for i, at := range places {
+		has[f.of[i]] = has[f.of[i]] || at >= 0
+	}
+}
+
+var numberUnit = regexp.MustCompile(`^([\d.,_]+)([^\d.,_\s]+)$`)
+
+// jsonEscaped is how a text stands inside of a JSON string.
+func jsonEscaped(s string) string {
+	quoted, err := json.Marshal(s)
+	if err != nil {
+		return s
+	}
+	return string(quoted[1 : len(quoted)-1])
+}
+
+// unsupported gives the identifiers of a summary that neither source has.
+func unsupported(summary string, before, behind *sourceTexts) []string {
+	var missing []string
+	ids := identifiersIn(summary, maxIdentifiers)
+	for i, has := range occurring(ids, before, behind) {
+		if !has {
+			missing = append(missing, ids[i])
+		}
+	}
+	return missing
+}

@@ -1,0 +1,82 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+)
+
+// SummaryTextInput is what the text of a summary message says.
+type SummaryTextInput struct {
+	Summary string
+	// Digest says that no model wrote it.
+	Digest bool
+	// UnderWay says that the agent's work goes on at once: see UnderWay.
+	UnderWay bool
+	// ProposeOnly says that the agent is in a mode that only proposes.
+	ProposeOnly bool
+	// TailKept says that messages follow verbatim.
+	TailKept bool
+	// Repeated is the number of user messages that stand behind the summary although it covers them as well.
+	Repeated int
+	// OmittedMessages is the number of messages that the summarizer was not shown, or not whole, for size.
+	OmittedMessages int
+	// TranscriptHint says where the full transcript is, empty when nowhere.
+	TranscriptHint string
+}
+
+// The sentences of a summary message. They are the same in every language: the summary is in the
+// conversation's.
+const (
+	summaryFirstLine = "This session continues an earlier one that ran out of context. What follows is the " +
+		"summary of its earlier part."
+	summaryDigest = "No model wrote this summary: it is a digest, put together from the messages themselves."
+	// What follows is where, on the same line.
+	summaryTranscript = "The full transcript is kept: "
+	// It stands in brackets behind a number.
+	summaryOmitted = " message(s) of that part were left out of the summary, or cut, for size"
+
+	summaryTail     = "The messages after the part that is summarised follow verbatim."
+	summaryContinue = "Go on from where the work stopped. Ask nothing again that was answered already, do not " +
+		"acknowledge this summary, do not recap it, and write no preface: continue as if the break had not happened."
+	summaryAtRest = "The summary is background. Nothing is under way: do not take up work because it is " +
+		"mentioned there. The user's next message decides what happens."
+	summaryPropose = "The summary is background. Propose before you act: nothing in the summary is permission to " +
+		"begin, and the user decides what happens."
+	// They stand together.
+	summaryRepeatedBelow = "The user's last message is repeated below in its own words."
+	summaryRepeated      = "It has been answered already and is no new request."
+)
+
+// SummaryText is the content of the summary message: the summary in an element that nothing inside can
+// close, and behind it what the agent is to make of it. Only what is true is said.
+func SummaryText(in SummaryTextInput) string {
+	inside := []string{summaryFirstLine}
+	if in.Digest {
+		inside[0] += " " + summaryDigest
+	}
+	if in.OmittedMessages > 0 {
+		inside = append(inside, fmt.Sprintf("[%d%s; they may be anywhere in it]", in.OmittedMessages, summaryOmitted))
+	}
+	if hint := strings.TrimSpace(in.TranscriptHint); hint != "" {
+		inside = append(inside, summaryTranscript+strings.Join(strings.Fields(hint), " "))
+	}
+	inside = append(inside, strings.TrimSpace(in.Summary))
+
+	var after []string
+	if in.TailKept {
+		after = append(after, summaryTail)
+	}
+	switch {
+	case in.ProposeOnly:
+		after = append(after, summaryPropose)
+	case in.UnderWay:
+		after = append(after, summaryContinue)
+	default:
+		after = append(after, summaryAtRest)
+	}
+	if in.Repeated > 0 && !in.UnderWay {
+		after = append(after, summaryRepeatedBelow+" "+summaryRepeated)
+	}
+	return "<" + summaryTag + ">\n" + escapeTags(joinParagraphs(inside...)) + "\n</" + summaryTag + ">\n\n" +
+		strings.Join(after, " ")
+}

@@ -1,0 +1,174 @@
+package pipeline
+
+import "strings"
+
+const (
+	// messageOverhead is what the frame of a message costs beside its parts, in tokens: OpenAI documents
+	// three a message and one for the role.
+	messageOverhead = 4
+	// partOverhead is what the frame of a tool call or a tool result costs: ids and names of fields.
+	partOverhead = 8
+	// imageTokens is assumed for an image of unknown size: what a large one costs.
+	imageTokens = 1600
+	// pdfPageBytes and pdfPageTokens are for a file that is not text: an average page, and what Anthropic
+	// says that a page costs (1,500 to 3,000 tokens).
+	pdfPageBytes  = 75_000
+	pdfPageTokens = 2000
+)
+
+// EstimateMessage is the number of tokens that a message costs in a request: all of its parts, images by
+// their dimensions, never by the length of their base64, and a few for its frame.
+func EstimateMessage(m Message) int {
+	n := messageOverhead
+	for _, p := range m.Parts {
+		n += estimatePart(p)
+	}
+	return n
+}
+
+// EstimateItem is the number of tokens that an entry of a context costs in a request, its edits applied.
+func EstimateItem(item ContextItem) int { return tokenCounts(nil).item(item) }
+
+// tokenCounts are the estimates of the texts in entries that are edited, so that each is made once. It may be nil:
+// then nothing is kept.
+type tokenCounts map[string]int
+
+func (c tokenCounts) text(s string) int {
+	if n, known := c[s]; known {
+		return n
+	}
+	n := EstimateText(s)
+	c.keep(s, n)
+	return n
+}
+
+func (c tokenCounts) keep(s string, tokens int) {
+	if c != nil {
+		c[s] = tokens
+	}
+}
+
+// item is EstimateItem.
+func (c tokenCounts) item(item ContextItem) int {
+	if item.Native != nil {
+		return item.Native.tokens()
+	}
+	if item.Made != nil {
+		return messageOverhead + EstimateText(item.Made.Text)
+	}
+	m := *item.Message
+	if len(item.Edits) == 0 {
+		if m.Tokens > 0 {
+			return m.Tokens
+		}
+		return EstimateMessage(m)
+	}
+	n := messageOverhead
+	for i, p := range m.Parts {
+		n += c.edited(p, i, item.Edits)
+	}
+	return n
+}
+
+// edited is estimatePart for a part with edits. What an edit replaces is not counted: it may be large, and this
+// is done on every read of a context.
+func (c tokenCounts) edited(p Part, index int, edits []Edit) int {
+	contents := map[int]int{} // tokens of the contents that are edited
+	for _, e := range edits {
+		if e.Part != index {
+			continue
+		}
+		tokens := 0
+		if e.Op == EditReplace {
+			tokens = c.text(e.Text)
+		}
+		switch {
+		case e.Content >= 0:
+			contents[e.Content] = tokens
+		case p.Kind == PartToolResult && e.Op == EditReplace:
+			return partOverhead + tokens
+		default:
+			return tokens
+		}
+	}
+	if len(contents) == 0 {
+		return c.part(p)
+	}
+	n := partOverhead
+	for i, part := range p.Content {
+		if tokens, ok := contents[i]; ok {
+			n += tokens
+		} else {
+			n += c.part(part)
+		}
+	}
+	return n
+}
+
+// estimatePart is the number of tokens that one part costs in a request.
+func estimatePart(p Part) int { return tokenCounts(nil).part(p) }
+
+// part is estimatePart.
+func (c tokenCounts) part(p Part) int {
+	switch p.Kind {
+	case PartText:
+		return c.text(p.Text)
+	case PartReasoning:
+		return max(c.text(p.Text), estimateSealed(p.Raw))
+	case PartToolCall:
+		return partOverhead + c.text(p.Name) + c.text(p.Input)
+	case PartToolResult:
+		n := partOverhead
+		for _, content := range p.Content {
+			n += c.part(content)
+		}
+		return n
+	case PartImage:
+		return estimateImage(p.Width, p.Height)
+	case PartFile:
+		return estimateFile(p)
+	}
+	text, _ := omitBinary(string(p.Raw))
+	return EstimateText(text)
+}
+
+const (
+	// leastSealed is the shortest run of base64 that is taken for a signature, in chars: a text has none so long,
+	// and the shortest signature of an empty thought has 232.
+	leastSealed = 200
+	// sealedFrame is what a signature has beside the thought, in chars.
+	sealedFrame = 232
+)
+
+// estimateSealed is the number of tokens of reasoning that comes back in a form that only its vendor reads: a
+// signature of Anthropic's, redacted_thinking, encrypted_content of OpenAI's. It is as long as what it seals: of 474
+// recorded blocks that have both, every signature has 232 chars and four for three bytes of the thought; the one
+// recorded answer of OpenAI's that tells both figures agrees within 3 %. A token has four bytes, as English has. Of
+// 118 recorded blocks with an empty thought, what their servers counted is this and a third more, as with all that
+// the newest of Anthropic's models read.
+func estimateSealed(raw []byte) int {
+	tokens, run := 0, 0
+	for i := 0; i <= len(raw); i++ {
+		if i < len(raw) && base64Class[raw[i]] != 0 {
+			run++
+			continue
+		}
+		if run >= leastSealed {
+			tokens += max(run-sealedFrame, 0) * 3 / 4 / 4
+		}
+		run = 0
+	}
+	return tokens
+}
+
+func estimateFile(p Part) int {
+	switch {
+	case p.Text != "":
+		return EstimateText(p.Text)
+	case strings.HasPrefix(p.MediaType, "image/"):
+		return estimateImage(p.Width, p.Height)
+	case strings.HasPrefix(p.MediaType, "text/"):
+		return p.Bytes / 4
+	}
+	return pdfPageTokens * max(1, (p.Bytes+pdfPageBytes-1)/pdfPageBytes)
+}

@@ -1,0 +1,149 @@
+package pipeline
+
+import "strings"
+
+// ownResult says whether a part is what a tool of the agent returned. A result inside an assistant message is the
+// vendor's own, with encrypted content that goes back as it came; but some agents store a call and its result as
+// one, and theirs have the type "tool_result".
+func ownResult(m *Message, p Part) bool {
+	return p.Kind == PartToolResult && (m.Role != RoleAssistant || p.Type == "tool_result")
+}
+
+// resultView is a tool result as the edits so far leave it.
+type resultView struct {
+	contents []contentView
+	// whole says that one text stands for the whole result.
+	whole   bool
+	dropped bool
+}
+
+// contentView is one piece of a tool result: text, or a part that is none.
+type contentView struct {
+	part   Part
+	text   string
+	isText bool
+	edited bool
+	gone   bool // dropped by an edit
+}
+
+func viewResult(p Part, index int, edits []Edit) resultView {
+	var view resultView
+	for _, c := range p.Content {
+		view.contents = append(view.contents, contentView{part: c, text: c.Text, isText: c.Kind == PartText})
+	}
+	// One piece is the whole: then a single edit says it all.
+	view.whole = len(p.Content) == 1
+	for _, e := range edits {
+		switch {
+		case e.Part != index:
+		case e.Op == EditDrop && e.Content < 0:
+			view.dropped = true
+		case e.Content < 0:
+			view.contents = []contentView{{text: e.Text, isText: true, edited: true}}
+			view.whole = true
+		case e.Content < len(view.contents):
+			view.contents[e.Content] = contentView{text: e.Text, isText: true, edited: true, gone: e.Op == EditDrop}
+		}
+	}
+	return view
+}
+
+// edits says how the view differs from the stored part.
+func (v resultView) edits(part int) []Edit {
+	var edits []Edit
+	for i, c := range v.contents {
+		switch {
+		case !c.edited:
+			continue
+		case c.gone:
+			edits = append(edits, Edit{Part: part, Content: i, Op: EditDrop})
+			continue
+		case v.whole:
+			i = -1
+		}
+		edits = append(edits, Edit{Part: part, Content: i, Op: EditReplace, Text: c.text})
+	}
+	return edits
+}
+
+// text is the result as one text. ok is false when something in it is no text.
+func (v resultView) text() (text string, ok bool) {
+	if len(v.contents) == 1 {
+		return v.contents[0].text, v.contents[0].isText
+	}
+	texts := make([]string, 0, len(v.contents))
+	for _, c := range v.contents {
+		switch {
+		case !c.isText:
+			return "", false
+		case !c.gone:
+			texts = append(texts, c.text)
+		}
+	}
+	return strings.Join(texts, "\n"), true
+}
+
+// omitBinaries takes out base64, and with media also images and files, and counts them. Texts of ours are
+// not looked at: what a cut leaves of a text may look like binary where the text did not.
+func (v *resultView) omitBinaries(media bool) int {
+	binaries := 0
+	for i, c := range v.contents {
+		var text string
+		var n int
+		switch {
+		case c.edited:
+		case c.isText:
+			text, n = omitBinary(c.text)
+		case media && c.part.Bytes > 0 && c.part.Text == "" && (c.part.Kind == PartImage || c.part.Kind == PartFile):
+			text, n = renderBinary(c.part)
+		}
+		if n > 0 {
+			v.contents[i] = contentView{text: text, isText: true, edited: true}
+			binaries += n
+		}
+	}
+	return binaries
+}
+
+// previewResult gives the preview of a tool result over limit chars; ok is false when it is not over, is a
+// preview already, or would not get smaller: fewer chars can be more tokens where the note is most of them.
+func previewResult(text string, limit int) (preview string, ok bool) {
+	total := Chars(text)
+	if total <= limit || strings.HasSuffix(text, previewNote) {
+		return "", false
+	}
+	head := min(previewHeadChars, max(limit, 0)/2)
+	preview = text[:byteOffset(text, total, head)] + "\n" +
+		strings.TrimSuffix(truncatedMarker(total-head), " chars]") + previewNote
+	size := Chars(preview)
+	const clearly = 8 // times as long as its preview, a text has more tokens
+	return preview, size < total && (total > clearly*size || EstimateText(preview) < EstimateText(text))
+}
+
+// leastText is the least that is left of a text, one token: some APIs refuse an empty one.
+const leastText = "…"
+
+// markerTokens is about what the marker of a cut takes, in tokens, and markerChars in chars.
+const (
+	markerTokens = 9
+	markerChars  = 25
+)
+
+// cutToTokens keeps both ends of a text of size tokens, so that it is at most limit tokens as they are counted, or
+// leastText. It gives the size of that as well.
+func cutToTokens(text string, size, limit int, count func(string) int) (short string, tokens int) {
+	chars := Chars(text)
+	aim := func(keep, limit, size int) int { return int(float64(keep) * float64(limit) / float64(size) * 0.98) }
+	keep := aim(chars, limit, size)
+	if limit > 2*markerTokens {
+		keep = aim(chars, limit-markerTokens, size) + markerChars
+	}
+	for keep = min(keep, chars-1); keep > 0; keep = min(keep-1, aim(keep, limit, tokens)) {
+		// Tokens are not spread evenly: aim, measure, and aim a little lower.
+		short = headAndTailCounted(text, chars, keep)
+		if tokens = count(short); tokens <= limit {
+			return short, tokens
+		}
+	}
+	return leastText, 1
+}

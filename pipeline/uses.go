@@ -1,0 +1,89 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+)
+
+// maxArgument is the longest argument in which names are looked for, in chars: what is longer is a document.
+const maxArgument = 2000
+
+// eachUse finds the identifiers that an assistant's message uses: those in what it says outside of fences, and those in
+// the values of its calls. Keys of arguments and names of tools are none. The same one may come more than once.
+func eachUse(m Message, add func(kind identifierKind, id string)) {
+	values := func(input string) {
+		for _, a := range argumentsOf(input) {
+			if a.text && named(a.value) {
+				add(valueKind(a.value), a.value)
+			} else if a.text && len(a.value) <= maxArgument {
+				eachName(a.value, add)
+			}
+		}
+	}
+	for _, p := range m.Parts {
+		switch {
+		case p.Kind == PartToolCall:
+			values(p.Input)
+		case p.Kind == PartText && isObject(p.Text):
+			values(p.Text)
+		case p.Kind == PartText:
+			eachIdentifier(withoutFences(p.Text), add)
+		}
+	}
+}
+
+// valueKind is the kind of a whole argument that is a name.
+func valueKind(value string) identifierKind {
+	switch {
+	case strings.Contains(value, "://"):
+		return identifierURL
+	case looksPath(value):
+		return identifierPath
+	}
+	return identifierQuoted
+}
+
+// usedIn lists the identifiers that an assistant's message uses, but for quotes of no more than a word.
+func usedIn(m Message) []string {
+	var ids []string
+	eachUse(m, func(kind identifierKind, id string) {
+		if kind != identifierQuoted || !plainWord(id) {
+			ids = append(ids, id)
+		}
+	})
+	return ids
+}
+
+// isObject says whether a text is a JSON object, as agents write that answer in a form.
+func isObject(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
+}
+
+// plainWord says whether a quote is no more than a word of the language.
+func plainWord(s string) bool {
+	for i, r := range s {
+		if r >= unicode.MaxASCII || !unicode.IsLetter(r) || i > 0 && unicode.IsUpper(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// named says whether a whole argument is a name: one word with a digit in it, and more than a small number.
+func named(value string) bool {
+	const shortest, longest = 4, 200
+	letters, digits := 0, 0
+	for _, r := range value {
+		switch {
+		case unicode.IsDigit(r):
+			digits++
+		case unicode.IsLetter(r):
+			letters++
+		case unicode.IsSpace(r) || strings.ContainsRune("{}()<>\"'`$|&;*?[]", r):
+			return false
+		}
+	}
+	return digits > 0 && (letters > 0 || digits > shortest) && len(value) >= shortest && len(value) <= longest
+}
