@@ -3,14 +3,11 @@ package pipeline_test
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"precis/internal/testkit"
+	"precis/internal/testkit/corpus"
 	"precis/internal/testkit/vendorserver"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
@@ -23,18 +20,10 @@ import (
 func TestCorpusCompacts(t *testing.T) {
 	t.Parallel()
 	for _, section := range []string{"claude-code-jsonl", "anthropic-messages", "openai-chat"} {
-		root := testkit.Shared(t, "data/"+section)
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			t.Run(section+"/"+filepath.Base(path), func(t *testing.T) {
+		for _, recorded := range corpus.Files(t, section) {
+			t.Run(section+"/"+recorded.Name, func(t *testing.T) {
 				t.Parallel()
-				data, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				file, err := transcript.Read(bytes.NewReader(data), transcript.Options{})
+				file, err := transcript.Read(bytes.NewReader(recorded.Read(t)), transcript.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -42,25 +31,24 @@ func TestCorpusCompacts(t *testing.T) {
 					if i == 3 {
 						break // some files hold a hundred of a kind
 					}
-					for j := range c.Messages {
-						c.Messages[j].Tokens = pipeline.EstimateMessage(c.Messages[j])
-					}
-					for _, window := range []int{8000, 60_000, 200_000} {
-						for _, full := range []bool{false, true} {
-							for _, valve := range []pipeline.TailValve{
-								pipeline.TailValveNone,
-								pipeline.TailValveHeadTail,
-							} {
-								compact(t, c, window, full, valve)
-							}
-						}
-					}
+					compactInAllWays(t, c)
 				}
 			})
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+		}
+	}
+}
+
+// compactInAllWays compacts a conversation for windows of several sizes, with and without its last turn and valve.
+func compactInAllWays(t *testing.T, c transcript.Conversation) {
+	t.Helper()
+	for j := range c.Messages {
+		c.Messages[j].Tokens = pipeline.EstimateMessage(c.Messages[j])
+	}
+	for _, window := range []int{8000, 60_000, 200_000} {
+		for _, full := range []bool{false, true} {
+			for _, valve := range []pipeline.TailValve{pipeline.TailValveNone, pipeline.TailValveHeadTail} {
+				compact(t, c, window, full, valve)
+			}
 		}
 	}
 }

@@ -48,148 +48,153 @@ func drawn(p Partition) string {
 	return strings.TrimSpace(b.String())
 }
 
+func keepLastUser(s *Settings) { s.PreserveLastUser = true }
+
+func relaxGuard(s *Settings) { s.RelaxedSplitGuard = true }
+
+// partitionCases are conversations in the script language and how each is divided.
+var partitionCases = map[string]struct {
+	script   string
+	window   int
+	full     bool
+	settings func(*Settings)
+	again    bool
+	seen     int64
+	want     string
+}{
+	"split at the last user message": {script: "S I U A U A U+x A", want: "system 0 info 1 sum 2-5 tail 6-7"},
+	"the prior summary is summarised with the rest": {
+		script: "P U A U A", want: "sum 0-2 tail 3-4",
+	},
+	"system behind the prior summary": {script: "P S I U A U", want: "system 1 info 2 sum 0,3-4 tail 5"},
+
+	// The guard.
+	"guard: one turn is summarised whole": {script: "S U A#500 A=x", want: "system 0 sum 1-3 carried 1"},
+	"guard: split at 1 is no split":       {script: "P U A#100", want: "sum 0-2 carried 1"},
+	"relaxed guard: split at 1 stands": {
+		script: "P#900 U A", settings: relaxGuard, again: true,
+		want: "sum 0 tail 1-2",
+	},
+	"relaxed guard: split at 0 does not": {script: "U A#100", settings: relaxGuard, want: "sum 0-1 carried 0"},
+	"full summarises all, the last user message stays": {
+		script: "U A U A U A", full: true, want: "sum 0-5 carried 4",
+	},
+	"no user message: all": {script: "N A#100 N A", want: "sum 0-3"},
+
+	// preserveLastUser.
+	"preserve: summarised and in the tail": {script: "U A U A U A", settings: keepLastUser, want: "sum 0-4 tail 4-5"},
+	"preserve: full wins": {
+		script: "U A U A U A", settings: keepLastUser, full: true,
+		want: "sum 0-5 carried 4",
+	},
+	"preserve: alone it is nothing to summarise": {
+		script: "U", settings: keepLastUser,
+		want: "tail 0 nothing all_protected",
+	},
+
+	// Nothing to do.
+	"empty":                         {script: "", want: "nothing empty"},
+	"only system":                   {script: "S I", want: "system 0 info 1 nothing empty"},
+	"one user message":              {script: "U=hi", want: "tail 0 nothing all_protected"},
+	"a greeting":                    {script: "U=hi A=hello", want: "tail 0-1 nothing all_protected"},
+	"right after a compaction":      {script: "P", want: "tail 0 nothing already_compacted"},
+	"only protected messages since": {script: "P U", want: "tail 0-1 nothing already_compacted"},
+	"the same by force": {
+		script: "P U", full: true,
+		want: "tail 0-1 nothing already_compacted",
+	},
+	"no message since the marker": {
+		script: "P U A#900 U A", seen: 4,
+		want: "tail 0-4 nothing already_compacted",
+	},
+	"a new focus lets it be done again": {
+		script: "P U A#900 U A", seen: 4, again: true,
+		want: "sum 0-2 tail 3-4",
+	},
+	"reminders are nothing to summarise":  {script: "R R U", want: "tail 0-2 nothing all_protected"},
+	"a large answer is, after one prompt": {script: "U A#8000", window: 10000, want: "sum 0-1 carried 0"},
+
+	// Units.
+	"ten parallel calls stay together": {
+		script: "U A U A+1+2+3+4 T:1#900 T:2 T:3 M:4 A", window: 1000, want: "sum 0-7 carried 7 tail 8",
+	},
+	"results in user messages are no turns": {script: "U A U A+1+2 T:1 T:2 A=done", want: "sum 0-1 tail 2-6"},
+	"server tool calls and results in one message": {
+		script: "U A~s!s U A", want: "sum 0-1 tail 2-3",
+	},
+	"a server's result in the next message": {script: "U A U=q A~s A!s=found U A", want: "sum 0-4 tail 5-6"},
+	"ids are compared whole": {
+		script: "U A+call_1.fc_1 T:call_1.fc_1 A+call_1 T:call_1 U A", want: "sum 0-4 tail 5-6",
+	},
+	"ids that repeat": {script: "U A+x T:x A+x T:x U A+x T:x A", want: "sum 0-4 tail 5-8"},
+	"a result of a call before the user's word comes along": {
+		script: "U A U A+a U=wait T:a A", want: "sum 0-2 tail 3-6",
+	},
+	"a user message that carries the result of the step before": {
+		script: "U A U A+a M:a A", want: "sum 0-2 tail 3-5",
+	},
+
+	// Open and dead calls.
+	"a dead call does not hold the split": {script: "U A+dead U A U A U A", want: "sum 0-5 tail 6-7"},
+	"nor does one with parallel results":  {script: "U A+1+dead T:1 A U A U A", want: "sum 0-5 tail 6-7"},
+	"nor one whose id is used again":      {script: "U A+x U A+x T:x A U A", want: "sum 0-5 tail 6-7"},
+	"a running call stays in the tail":    {script: "U A U A+z", want: "sum 0-1 tail 2-3"},
+	"a running call stays when all is summarised": {
+		script: "U A U A+z", full: true, want: "sum 0-2 carried 2 tail 3",
+	},
+	"a user's word behind a running call": {script: "U A U A+z U=hello", full: true, want: "sum 0-2 tail 3-4"},
+
+	// What nobody has answered.
+	"messages in a row stay verbatim":    {script: "U A U U R U", want: "sum 0-1 tail 2-5"},
+	"also when all is summarised":        {script: "U A U U", full: true, want: "sum 0-1 tail 2-3"},
+	"injected messages are not the last": {script: "N U=task A#90 N U=real R", want: "sum 0-3 tail 4-5"},
+	"results that the model has not read": {
+		script: "U A U A+a T:a", full: true,
+		want: "sum 0-2 carried 2 tail 3-4",
+	},
+	"one result as large as the window": {
+		script: "U A+a T:a#15000", window: 20000,
+		want: "tail 0-2 nothing all_protected",
+	},
+	"a user message over the window stays": {script: "U A U#30000", window: 16000, want: "sum 0-1 tail 2"},
+
+	// Long turns.
+	"the split moves inside the turn": {
+		script: "U A U=now A+a T:a#300 A+b T:b#300 A+c T:c#100 A", window: 1000, want: "sum 0-4 carried 2 tail 5-9",
+	},
+	"a single turn too": {
+		script: "U=all A+a T:a#300 A+b T:b#300 A+c T:c#100 A", window: 1000, want: "sum 0-2 carried 0 tail 3-7",
+	},
+	"no user message: the same boundaries": {
+		script: "N A+a T:a#300 A+b T:b#300 A+c T:c#100 A", window: 1000, want: "sum 0-2 tail 3-7",
+	},
+	"what was carried before is carried again": {
+		script: "P U A+a T:a#300 A+b T:b#300 A+c T:c#100", window: 1000, want: "sum 0-3 carried 1 tail 4-7",
+	},
+	"a tail over its budget gives way, one within it does not": {
+		script: "U A U A+a T:a#400 A", window: 1000, want: "sum 0-1 tail 2-5",
+	},
+	"a step that does not fit, and is not read, stays": {
+		script: "U A U A+a T:a#100 A+b T:b#900", window: 1000, want: "sum 0-4 carried 2 tail 5-6",
+	},
+	"a step that does not fit, and is read, goes": {
+		script: "U A U A#900", window: 1000, want: "sum 0-3 carried 2",
+	},
+
+	// Orphans.
+	"a result without its call at the start": {script: "T:gone A U A#90 U", want: "sum 0-3 tail 4"},
+	"in the tail":                            {script: "U A U T:gone A U A", want: "sum 0-4 tail 5-6"},
+	"an orphan in the last turn moves the split behind it": {
+		script: "U A U T:gone A", want: "sum 0-3 carried 2 tail 4",
+	},
+	"an orphan that the model has not read stays": {
+		script: "U A U A+a T:a T:gone", want: "sum 0-1 tail 2-5",
+	},
+}
+
 func TestPartitionMessages(t *testing.T) {
 	t.Parallel()
-	keep := func(s *Settings) { s.PreserveLastUser = true }
-	relaxed := func(s *Settings) { s.RelaxedSplitGuard = true }
-	for name, tt := range map[string]struct {
-		script   string
-		window   int
-		full     bool
-		settings func(*Settings)
-		again    bool
-		seen     int64
-		want     string
-	}{
-		"split at the last user message": {script: "S I U A U A U+x A", want: "system 0 info 1 sum 2-5 tail 6-7"},
-		"the prior summary is summarised with the rest": {
-			script: "P U A U A", want: "sum 0-2 tail 3-4",
-		},
-		"system behind the prior summary": {script: "P S I U A U", want: "system 1 info 2 sum 0,3-4 tail 5"},
-
-		// The guard.
-		"guard: one turn is summarised whole": {script: "S U A#500 A=x", want: "system 0 sum 1-3 carried 1"},
-		"guard: split at 1 is no split":       {script: "P U A#100", want: "sum 0-2 carried 1"},
-		"relaxed guard: split at 1 stands": {
-			script: "P#900 U A", settings: relaxed, again: true,
-			want: "sum 0 tail 1-2",
-		},
-		"relaxed guard: split at 0 does not": {script: "U A#100", settings: relaxed, want: "sum 0-1 carried 0"},
-		"full summarises all, the last user message stays": {
-			script: "U A U A U A", full: true, want: "sum 0-5 carried 4",
-		},
-		"no user message: all": {script: "N A#100 N A", want: "sum 0-3"},
-
-		// preserveLastUser.
-		"preserve: summarised and in the tail": {script: "U A U A U A", settings: keep, want: "sum 0-4 tail 4-5"},
-		"preserve: full wins": {
-			script: "U A U A U A", settings: keep, full: true,
-			want: "sum 0-5 carried 4",
-		},
-		"preserve: alone it is nothing to summarise": {
-			script: "U", settings: keep,
-			want: "tail 0 nothing all_protected",
-		},
-
-		// Nothing to do.
-		"empty":                         {script: "", want: "nothing empty"},
-		"only system":                   {script: "S I", want: "system 0 info 1 nothing empty"},
-		"one user message":              {script: "U=hi", want: "tail 0 nothing all_protected"},
-		"a greeting":                    {script: "U=hi A=hello", want: "tail 0-1 nothing all_protected"},
-		"right after a compaction":      {script: "P", want: "tail 0 nothing already_compacted"},
-		"only protected messages since": {script: "P U", want: "tail 0-1 nothing already_compacted"},
-		"the same by force": {
-			script: "P U", full: true,
-			want: "tail 0-1 nothing already_compacted",
-		},
-		"no message since the marker": {
-			script: "P U A#900 U A", seen: 4,
-			want: "tail 0-4 nothing already_compacted",
-		},
-		"a new focus lets it be done again": {
-			script: "P U A#900 U A", seen: 4, again: true,
-			want: "sum 0-2 tail 3-4",
-		},
-		"reminders are nothing to summarise":  {script: "R R U", want: "tail 0-2 nothing all_protected"},
-		"a large answer is, after one prompt": {script: "U A#8000", window: 10000, want: "sum 0-1 carried 0"},
-
-		// Units.
-		"ten parallel calls stay together": {
-			script: "U A U A+1+2+3+4 T:1#900 T:2 T:3 M:4 A", window: 1000, want: "sum 0-7 carried 7 tail 8",
-		},
-		"results in user messages are no turns": {script: "U A U A+1+2 T:1 T:2 A=done", want: "sum 0-1 tail 2-6"},
-		"server tool calls and results in one message": {
-			script: "U A~s!s U A", want: "sum 0-1 tail 2-3",
-		},
-		"a server's result in the next message": {script: "U A U=q A~s A!s=found U A", want: "sum 0-4 tail 5-6"},
-		"ids are compared whole": {
-			script: "U A+call_1.fc_1 T:call_1.fc_1 A+call_1 T:call_1 U A", want: "sum 0-4 tail 5-6",
-		},
-		"ids that repeat": {script: "U A+x T:x A+x T:x U A+x T:x A", want: "sum 0-4 tail 5-8"},
-		"a result of a call before the user's word comes along": {
-			script: "U A U A+a U=wait T:a A", want: "sum 0-2 tail 3-6",
-		},
-		"a user message that carries the result of the step before": {
-			script: "U A U A+a M:a A", want: "sum 0-2 tail 3-5",
-		},
-
-		// Open and dead calls.
-		"a dead call does not hold the split": {script: "U A+dead U A U A U A", want: "sum 0-5 tail 6-7"},
-		"nor does one with parallel results":  {script: "U A+1+dead T:1 A U A U A", want: "sum 0-5 tail 6-7"},
-		"nor one whose id is used again":      {script: "U A+x U A+x T:x A U A", want: "sum 0-5 tail 6-7"},
-		"a running call stays in the tail":    {script: "U A U A+z", want: "sum 0-1 tail 2-3"},
-		"a running call stays when all is summarised": {
-			script: "U A U A+z", full: true, want: "sum 0-2 carried 2 tail 3",
-		},
-		"a user's word behind a running call": {script: "U A U A+z U=hello", full: true, want: "sum 0-2 tail 3-4"},
-
-		// What nobody has answered.
-		"messages in a row stay verbatim":    {script: "U A U U R U", want: "sum 0-1 tail 2-5"},
-		"also when all is summarised":        {script: "U A U U", full: true, want: "sum 0-1 tail 2-3"},
-		"injected messages are not the last": {script: "N U=task A#90 N U=real R", want: "sum 0-3 tail 4-5"},
-		"results that the model has not read": {
-			script: "U A U A+a T:a", full: true,
-			want: "sum 0-2 carried 2 tail 3-4",
-		},
-		"one result as large as the window": {
-			script: "U A+a T:a#15000", window: 20000,
-			want: "tail 0-2 nothing all_protected",
-		},
-		"a user message over the window stays": {script: "U A U#30000", window: 16000, want: "sum 0-1 tail 2"},
-
-		// Long turns.
-		"the split moves inside the turn": {
-			script: "U A U=now A+a T:a#300 A+b T:b#300 A+c T:c#100 A", window: 1000, want: "sum 0-4 carried 2 tail 5-9",
-		},
-		"a single turn too": {
-			script: "U=all A+a T:a#300 A+b T:b#300 A+c T:c#100 A", window: 1000, want: "sum 0-2 carried 0 tail 3-7",
-		},
-		"no user message: the same boundaries": {
-			script: "N A+a T:a#300 A+b T:b#300 A+c T:c#100 A", window: 1000, want: "sum 0-2 tail 3-7",
-		},
-		"what was carried before is carried again": {
-			script: "P U A+a T:a#300 A+b T:b#300 A+c T:c#100", window: 1000, want: "sum 0-3 carried 1 tail 4-7",
-		},
-		"a tail over its budget gives way, one within it does not": {
-			script: "U A U A+a T:a#400 A", window: 1000, want: "sum 0-1 tail 2-5",
-		},
-		"a step that does not fit, and is not read, stays": {
-			script: "U A U A+a T:a#100 A+b T:b#900", window: 1000, want: "sum 0-4 carried 2 tail 5-6",
-		},
-		"a step that does not fit, and is read, goes": {
-			script: "U A U A#900", window: 1000, want: "sum 0-3 carried 2",
-		},
-
-		// Orphans.
-		"a result without its call at the start": {script: "T:gone A U A#90 U", want: "sum 0-3 tail 4"},
-		"in the tail":                            {script: "U A U T:gone A U A", want: "sum 0-4 tail 5-6"},
-		"an orphan in the last turn moves the split behind it": {
-			script: "U A U T:gone A", want: "sum 0-3 carried 2 tail 4",
-		},
-		"an orphan that the model has not read stays": {
-			script: "U A U A+a T:a T:gone", want: "sum 0-1 tail 2-5",
-		},
-	} {
+	for name, tt := range partitionCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := DefaultSettings()

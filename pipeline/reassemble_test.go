@@ -150,131 +150,135 @@ func editOf(edits []Edit, part int) Edit {
 	return edits[slices.IndexFunc(edits, func(e Edit) bool { return e.Part == part })]
 }
 
+func forOpenAI(in *ContextInput) { in.Vendor = "openai" }
+
+// contextCases are conversations in the script language and the context of each.
+var contextCases = map[string]struct {
+	script string
+	change func(*ContextInput)
+	want   string
+}{
+	"as it came": {script: "S I U A+a T:a A", want: "sys user_info user agent+a tool:a agent"},
+	"the order": {
+		script: "S I U A U", want: "sys user_info SUM TODO MODE PINS X-A X-B user agent user",
+		change: func(in *ContextInput) {
+			in.SummaryText = "x"
+			in.Enrichments = []Enrichment{
+				{"x-b", "1"},
+				{"pins", "2"},
+				{"mode", "3"},
+				{"plan", " \n"},
+				{"x-a", "4"},
+				{"todo", "5"},
+				{"skills", ""},
+			}
+		},
+	},
+	"a summary alone is a user message": {
+		script: "S", want: "sys SUM", change: func(in *ContextInput) { in.SummaryText = "x" },
+	},
+
+	// Calls without a result.
+	"at the end":           {script: "U A+z", want: "user agent+z TOOL:z"},
+	"and the user goes on": {script: "U A+z U", want: "user agent+z TOOL:z user"},
+	"in the middle":        {script: "U A+dead U A", want: "user agent+dead TOOL:dead user agent"},
+	"one of several": {
+		script: "U A+1+2+3 T:2 A",
+		want:   "user agent+1+2+3 TOOL:1 TOOL:3 tool:2 agent",
+	},
+	"calls in a row":                   {script: "U A+1 A+2 T:1 T:2", want: "user agent+1 agent+2 tool:1 tool:2"},
+	"a call in a row is lost":          {script: "U A+1 A+2 T:2", want: "user agent+1 agent+2 TOOL:1 tool:2"},
+	"a server's call that was lost":    {script: "U A~s=text U A", want: "user agent user agent"},
+	"a server's call that goes on":     {script: "U A~s", want: "user agent+s"},
+	"a server's call, and one of ours": {script: "U A~s+a", want: "user agent+a TOOL:a"},
+	"a server's call alone":            {script: "U A~s U A", want: "user user agent"},
+
+	// Results that stand wrong.
+	"no call":                {script: "T:gone A U", want: "LATE agent user"},
+	"among others":           {script: "U A+a T:a:gone T:b A", want: "user agent+a tool:a LATE LATE agent"},
+	"behind the user's word": {script: "U A+a U=wait T:a A", want: "user agent+a tool:a user agent"},
+	"between results": {
+		script: "U A+1+2 T:1 R T:2 A",
+		want:   "user agent+1+2 tool:1 tool:2 reminder agent",
+	},
+	"with words, before another": {script: "U A+1+2 M:1 T:2 A", want: "user agent+1+2 tool:2 user:1 agent"},
+	"with words, several": {
+		script: "U A+1+2 M:1 U M:2 A",
+		want:   "user agent+1+2 user:1 user:2 TEXT user agent",
+	},
+	"a step too late":              {script: "U A+a U A T:a A", want: "user agent+a TOOL:a user agent LATE agent"},
+	"twice":                        {script: "U A+a T:a T:a A", want: "user agent+a tool:a LATE agent"},
+	"with the user's words, alone": {script: "M:gone A", want: "LATE user agent"},
+	"a server's without a call":    {script: "U A!s=text U", want: "user agent user"},
+
+	// To OpenAI every message is one of its own, and its results stand directly behind it.
+	"OpenAI: calls in a row": {
+		script: "U A+1 A+2 T:1 T:2",
+		want:   "user agent+1 tool:1 agent+2 tool:2", change: forOpenAI,
+	},
+	"OpenAI: results of a row, in another order": {
+		script: "U A+1 A+2 T:2 T:1 A",
+		want:   "user agent+1 tool:1 agent+2 tool:2 agent", change: forOpenAI,
+	},
+	"OpenAI: a call in a row is lost": {
+		script: "U A+1 A+2 T:2",
+		want:   "user agent+1 TOOL:1 agent+2 tool:2", change: forOpenAI,
+	},
+	"OpenAI: a lost call, and the agent goes on": {
+		script: "U A+1 A=well U",
+		want:   "user agent+1 TOOL:1 agent user", change: forOpenAI,
+	},
+	"OpenAI: a result behind what the agent says": {
+		script: "U A+1 A=well T:1 A",
+		want:   "user agent+1 tool:1 agent agent", change: forOpenAI,
+	},
+	"OpenAI: and behind what the user says": {
+		script: "U A+1 A=well U T:1 A",
+		want:   "user agent+1 tool:1 agent user agent", change: forOpenAI,
+	},
+	"OpenAI: one of several, behind another call": {
+		script: "U A+1+2 A+3 T:2 T:3 A",
+		want:   "user agent+1+2 TOOL:1 tool:2 agent+3 tool:3 agent", change: forOpenAI,
+	},
+	"OpenAI: an id that the next message repeats": {
+		script: "U A+1 A+1 T:1 T:1 A",
+		want:   "user agent+1 tool:1 agent+1 tool:1 agent", change: forOpenAI,
+	},
+	"OpenAI: results of two messages in one": {
+		script: "U A+1 A+2 T:1:2 A",
+		want:   "user agent+1 tool:1 LATE agent+2 TOOL:2 agent", change: forOpenAI,
+	},
+	"OpenAI: a step too late": {
+		script: "U A+a U A T:a A",
+		want:   "user agent+a TOOL:a user agent LATE agent", change: forOpenAI,
+	},
+	"Anthropic: the same is one turn": {
+		script: "U A+1 A=well T:1 A",
+		want:   "user agent+1 agent tool:1 agent", change: func(in *ContextInput) { in.Vendor = "anthropic" },
+	},
+	"Anthropic: a lost call, and the agent goes on": {
+		script: "U A+1 A=well U",
+		want:   "user agent+1 agent TOOL:1 user", change: func(in *ContextInput) { in.Vendor = "anthropic" },
+	},
+
+	// What may come first.
+	"Anthropic wants a user first": {
+		script: "S A U", want: "sys TEXT agent user",
+		change: func(in *ContextInput) { in.Vendor = "anthropic" },
+	},
+	"OpenAI does not": {
+		script: "S A U", want: "sys agent user",
+		change: func(in *ContextInput) { in.Vendor = "openai" },
+	},
+	"a summary is one": {
+		script: "S A U", want: "sys SUM agent user",
+		change: func(in *ContextInput) { in.Vendor, in.SummaryText = "anthropic", "x" },
+	},
+}
+
 func TestBuildContext(t *testing.T) {
 	t.Parallel()
-	forOpenAI := func(in *ContextInput) { in.Vendor = "openai" }
-	for name, tt := range map[string]struct {
-		script string
-		change func(*ContextInput)
-		want   string
-	}{
-		"as it came": {script: "S I U A+a T:a A", want: "sys user_info user agent+a tool:a agent"},
-		"the order": {
-			script: "S I U A U", want: "sys user_info SUM TODO MODE PINS X-A X-B user agent user",
-			change: func(in *ContextInput) {
-				in.SummaryText = "x"
-				in.Enrichments = []Enrichment{
-					{"x-b", "1"},
-					{"pins", "2"},
-					{"mode", "3"},
-					{"plan", " \n"},
-					{"x-a", "4"},
-					{"todo", "5"},
-					{"skills", ""},
-				}
-			},
-		},
-		"a summary alone is a user message": {
-			script: "S", want: "sys SUM", change: func(in *ContextInput) { in.SummaryText = "x" },
-		},
-
-		// Calls without a result.
-		"at the end":           {script: "U A+z", want: "user agent+z TOOL:z"},
-		"and the user goes on": {script: "U A+z U", want: "user agent+z TOOL:z user"},
-		"in the middle":        {script: "U A+dead U A", want: "user agent+dead TOOL:dead user agent"},
-		"one of several": {
-			script: "U A+1+2+3 T:2 A",
-			want:   "user agent+1+2+3 TOOL:1 TOOL:3 tool:2 agent",
-		},
-		"calls in a row":                   {script: "U A+1 A+2 T:1 T:2", want: "user agent+1 agent+2 tool:1 tool:2"},
-		"a call in a row is lost":          {script: "U A+1 A+2 T:2", want: "user agent+1 agent+2 TOOL:1 tool:2"},
-		"a server's call that was lost":    {script: "U A~s=text U A", want: "user agent user agent"},
-		"a server's call that goes on":     {script: "U A~s", want: "user agent+s"},
-		"a server's call, and one of ours": {script: "U A~s+a", want: "user agent+a TOOL:a"},
-		"a server's call alone":            {script: "U A~s U A", want: "user user agent"},
-
-		// Results that stand wrong.
-		"no call":                {script: "T:gone A U", want: "LATE agent user"},
-		"among others":           {script: "U A+a T:a:gone T:b A", want: "user agent+a tool:a LATE LATE agent"},
-		"behind the user's word": {script: "U A+a U=wait T:a A", want: "user agent+a tool:a user agent"},
-		"between results": {
-			script: "U A+1+2 T:1 R T:2 A",
-			want:   "user agent+1+2 tool:1 tool:2 reminder agent",
-		},
-		"with words, before another": {script: "U A+1+2 M:1 T:2 A", want: "user agent+1+2 tool:2 user:1 agent"},
-		"with words, several": {
-			script: "U A+1+2 M:1 U M:2 A",
-			want:   "user agent+1+2 user:1 user:2 TEXT user agent",
-		},
-		"a step too late":              {script: "U A+a U A T:a A", want: "user agent+a TOOL:a user agent LATE agent"},
-		"twice":                        {script: "U A+a T:a T:a A", want: "user agent+a tool:a LATE agent"},
-		"with the user's words, alone": {script: "M:gone A", want: "LATE user agent"},
-		"a server's without a call":    {script: "U A!s=text U", want: "user agent user"},
-
-		// To OpenAI every message is one of its own, and its results stand directly behind it.
-		"OpenAI: calls in a row": {
-			script: "U A+1 A+2 T:1 T:2",
-			want:   "user agent+1 tool:1 agent+2 tool:2", change: forOpenAI,
-		},
-		"OpenAI: results of a row, in another order": {
-			script: "U A+1 A+2 T:2 T:1 A",
-			want:   "user agent+1 tool:1 agent+2 tool:2 agent", change: forOpenAI,
-		},
-		"OpenAI: a call in a row is lost": {
-			script: "U A+1 A+2 T:2",
-			want:   "user agent+1 TOOL:1 agent+2 tool:2", change: forOpenAI,
-		},
-		"OpenAI: a lost call, and the agent goes on": {
-			script: "U A+1 A=well U",
-			want:   "user agent+1 TOOL:1 agent user", change: forOpenAI,
-		},
-		"OpenAI: a result behind what the agent says": {
-			script: "U A+1 A=well T:1 A",
-			want:   "user agent+1 tool:1 agent agent", change: forOpenAI,
-		},
-		"OpenAI: and behind what the user says": {
-			script: "U A+1 A=well U T:1 A",
-			want:   "user agent+1 tool:1 agent user agent", change: forOpenAI,
-		},
-		"OpenAI: one of several, behind another call": {
-			script: "U A+1+2 A+3 T:2 T:3 A",
-			want:   "user agent+1+2 TOOL:1 tool:2 agent+3 tool:3 agent", change: forOpenAI,
-		},
-		"OpenAI: an id that the next message repeats": {
-			script: "U A+1 A+1 T:1 T:1 A",
-			want:   "user agent+1 tool:1 agent+1 tool:1 agent", change: forOpenAI,
-		},
-		"OpenAI: results of two messages in one": {
-			script: "U A+1 A+2 T:1:2 A",
-			want:   "user agent+1 tool:1 LATE agent+2 TOOL:2 agent", change: forOpenAI,
-		},
-		"OpenAI: a step too late": {
-			script: "U A+a U A T:a A",
-			want:   "user agent+a TOOL:a user agent LATE agent", change: forOpenAI,
-		},
-		"Anthropic: the same is one turn": {
-			script: "U A+1 A=well T:1 A",
-			want:   "user agent+1 agent tool:1 agent", change: func(in *ContextInput) { in.Vendor = "anthropic" },
-		},
-		"Anthropic: a lost call, and the agent goes on": {
-			script: "U A+1 A=well U",
-			want:   "user agent+1 agent TOOL:1 user", change: func(in *ContextInput) { in.Vendor = "anthropic" },
-		},
-
-		// What may come first.
-		"Anthropic wants a user first": {
-			script: "S A U", want: "sys TEXT agent user",
-			change: func(in *ContextInput) { in.Vendor = "anthropic" },
-		},
-		"OpenAI does not": {
-			script: "S A U", want: "sys agent user",
-			change: func(in *ContextInput) { in.Vendor = "openai" },
-		},
-		"a summary is one": {
-			script: "S A U", want: "sys SUM agent user",
-			change: func(in *ContextInput) { in.Vendor, in.SummaryText = "anthropic", "x" },
-		},
-	} {
+	for name, tt := range contextCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := ContextInput{Live: script(t, tt.script), Settings: DefaultSettings()}
@@ -715,8 +719,7 @@ func callable(t *rapid.T, c Context, vendor string) {
 	}
 }
 
-// The context of any conversation can be sent, holds every message at most once,
-// in order but for results that move up, and is the same at every read.
+// The context of any conversation can be sent, holds every message at most once, in order but for results that move up, and is the same at every read.
 func TestBuildContextProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -858,86 +861,108 @@ func TestPartitionToContext(t *testing.T) {
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var all []Message
-		var summary string
-		covered, carried := int64(0), map[int64]bool{}
-		live := func() []Message {
-			var ms []Message
-			if summary != "" {
-				ms = append(ms, summaryMessage(summary))
-			}
-			for _, m := range all {
-				if m.Seq > covered || carried[m.Seq] || m.Role == RoleSystem {
-					ms = append(ms, m)
-				}
-			}
-			return ms
-		}
+		c := compactedConversation{carried: map[int64]bool{}}
 		for round := range rapid.IntRange(1, 5).Draw(t, "rounds") {
 			for _, m := range genSession(3).Draw(t, "more") {
 				if m.Kind == KindSummary || m.Role == RoleSystem && round > 0 {
 					continue
 				}
-				m.Seq = int64(len(all) + 1)
-				all = append(all, m)
+				m.Seq = int64(len(c.all) + 1)
+				c.all = append(c.all, m)
 			}
-			before := live()
-			p := PartitionMessages(PartitionInput{
-				Messages: before, Settings: DefaultSettings(),
-				Window: rapid.SampledFrom([]int{0, 1000, 5000}).Draw(t, "window"), Full: rapid.Bool().Draw(t, "full"),
-			})
-			if p.Nothing != "" {
-				continue
-			}
-			if summary != "" && (before[p.ToSummarize[0]].Kind != KindSummary || p.CoversFrom == 0) {
-				t.Fatalf("round %d does not fold the summary in: %s", round, drawn(p))
-			}
-			carried = map[int64]bool{}
-			covered = max(covered, p.CoversTo)
-			for _, list := range [][]int{p.Carried, p.Tail} {
-				for _, i := range list {
-					if before[i].Seq <= covered {
-						carried[before[i].Seq] = true
-					}
-				}
-			}
-			summary = SummaryText(SummaryTextInput{Summary: fmt.Sprintf("SUM%d", round), UnderWay: true})
-
-			after := live()
-			c := BuildContext(ContextInput{
-				Live: after[1:], Settings: DefaultSettings(), SummaryText: summary,
-				Vendor: "anthropic",
-			})
-			callable(t, c, "anthropic")
-			summaries, seen := 0, map[int64]int{}
-			for _, item := range c.Items {
-				if item.Message != nil {
-					seen[item.Message.Seq]++
-				} else if item.Made.Kind == KindSummary {
-					summaries++
-					if !strings.Contains(item.Made.Text, fmt.Sprintf("SUM%d", round)) {
-						t.Fatalf("an old summary: %s", item.Made.Text)
-					}
-				}
-			}
-			if summaries != 1 {
-				t.Fatalf("%d summaries in %s", summaries, shown(c))
-			}
-			for _, m := range all {
-				want := 0
-				if m.Seq > covered || carried[m.Seq] || m.Role == RoleSystem {
-					want = 1
-				}
-				if onlyLoose := want == 1 && len(m.Results()) > 0; seen[m.Seq] != want && !onlyLoose {
-					t.Fatalf("message %d stands %d times in %s, covered to %d", m.Seq, seen[m.Seq], shown(c), covered)
-				}
-			}
-			if all[0].Role == RoleSystem &&
-				(c.Items[0].Message == nil || len(c.Items[0].Edits) > 0 || c.Items[0].Message.Seq != 1) {
-				t.Fatalf("the system message is not first: %s", shown(c))
+			summary := fmt.Sprintf("SUM%d", round)
+			if c.compact(t, summary) {
+				c.check(t, summary)
 			}
 		}
 	})
+}
+
+// compactedConversation is a conversation that was compacted any number of times.
+type compactedConversation struct {
+	all     []Message
+	summary string
+	covered int64
+	carried map[int64]bool
+}
+
+// live is what a compaction works on: the summary, then the messages that it does not cover.
+func (c *compactedConversation) live() []Message {
+	var ms []Message
+	if c.summary != "" {
+		ms = append(ms, summaryMessage(c.summary))
+	}
+	for _, m := range c.all {
+		if c.visible(m) {
+			ms = append(ms, m)
+		}
+	}
+	return ms
+}
+
+func (c *compactedConversation) visible(m Message) bool {
+	return m.Seq > c.covered || c.carried[m.Seq] || m.Role == RoleSystem
+}
+
+// compact puts a summary in place of the messages before the split, and reports false when there is nothing to do.
+func (c *compactedConversation) compact(t *rapid.T, summary string) bool {
+	before := c.live()
+	p := PartitionMessages(PartitionInput{
+		Messages: before, Settings: DefaultSettings(),
+		Window: rapid.SampledFrom([]int{0, 1000, 5000}).Draw(t, "window"), Full: rapid.Bool().Draw(t, "full"),
+	})
+	if p.Nothing != "" {
+		return false
+	}
+	if c.summary != "" && (before[p.ToSummarize[0]].Kind != KindSummary || p.CoversFrom == 0) {
+		t.Fatalf("%s: the earlier summary is not summarized: %s", summary, drawn(p))
+	}
+	c.carried = map[int64]bool{}
+	c.covered = max(c.covered, p.CoversTo)
+	for _, list := range [][]int{p.Carried, p.Tail} {
+		for _, i := range list {
+			if before[i].Seq <= c.covered {
+				c.carried[before[i].Seq] = true
+			}
+		}
+	}
+	c.summary = SummaryText(SummaryTextInput{Summary: summary, UnderWay: true})
+	return true
+}
+
+// check wants the newest summary alone in the context, and each visible message once.
+func (c *compactedConversation) check(t *rapid.T, summary string) {
+	built := BuildContext(ContextInput{
+		Live: c.live()[1:], Settings: DefaultSettings(), SummaryText: c.summary, Vendor: "anthropic",
+	})
+	callable(t, built, "anthropic")
+	summaries, seen := 0, map[int64]int{}
+	for _, item := range built.Items {
+		if item.Message != nil {
+			seen[item.Message.Seq]++
+		} else if item.Made.Kind == KindSummary {
+			summaries++
+			if !strings.Contains(item.Made.Text, summary) {
+				t.Fatalf("an earlier summary: %s", item.Made.Text)
+			}
+		}
+	}
+	if summaries != 1 {
+		t.Fatalf("%d summaries in %s", summaries, shown(built))
+	}
+	for _, m := range c.all {
+		want := 0
+		if c.visible(m) {
+			want = 1
+		}
+		if onlyLoose := want == 1 && len(m.Results()) > 0; seen[m.Seq] != want && !onlyLoose {
+			t.Fatalf("message %d is %d times in %s, covered to %d", m.Seq, seen[m.Seq], shown(built), c.covered)
+		}
+	}
+	if c.all[0].Role == RoleSystem && (built.Items[0].Message == nil || len(built.Items[0].Edits) > 0 ||
+		built.Items[0].Message.Seq != 1) {
+		t.Fatalf("the system message is not first: %s", shown(built))
+	}
 }
 
 // The line about the transcript is found in the text of a summary message, and nothing else is taken for it.

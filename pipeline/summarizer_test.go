@@ -23,107 +23,111 @@ func ladderOf(c Choice) string {
 	return strings.Join(rungs, " > ")
 }
 
+func specs(models ...string) []SummarizerSpec {
+	var list []SummarizerSpec
+	for _, m := range models {
+		list = append(list, SummarizerSpec{Model: m})
+	}
+	return list
+}
+
+// ladderCases are choices of summarizers: "a > b", with a question mark behind a fallback.
+var ladderCases = map[string]struct {
+	change     func(*SummarizerInput)
+	want       string
+	selfReason string
+	skipped    string
+	err        bool
+}{
+	"defaults": {want: "self > anthropic/agent? > digest"},
+	"in the order of the list": {
+		change: func(in *SummarizerInput) { in.Settings.Summarizers = specs("openai/a", "self", "xai/b/c") },
+		want:   "openai/a > self > xai/b/c > digest",
+	},
+	"forced external wins": {
+		change: func(in *SummarizerInput) {
+			in.Settings.ForceExternal = true
+			in.Settings.Summarizers = specs("self", "openai/a")
+		},
+		want: "openai/a > digest", selfReason: "force_external",
+	},
+	"forced, and none listed": {
+		change: func(in *SummarizerInput) { in.Settings.ForceExternal = true },
+		want:   "anthropic/agent? > digest", selfReason: "force_external",
+	},
+	"self not listed": {
+		change: func(in *SummarizerInput) { in.Settings.Summarizers = specs("openai/a") },
+		want:   "openai/a > digest", selfReason: "not among",
+	},
+	"self not allowed": {
+		change: func(in *SummarizerInput) { in.SelfAllowed, in.SelfDenied = false, "health check" },
+		want:   "anthropic/agent? > digest", selfReason: "health check",
+	},
+	"tools unknown": {
+		change: func(in *SummarizerInput) { in.ToolsKnown = false },
+		want:   "anthropic/agent? > digest", selfReason: "tools",
+	},
+	"system unknown": {
+		change: func(in *SummarizerInput) { in.SystemKnown = false },
+		want:   "anthropic/agent? > digest", selfReason: "system prompt",
+	},
+	"breaker": {
+		change: func(in *SummarizerInput) {
+			in.BreakerOpen = func(v string) bool { return v == "anthropic" }
+			in.Settings.Summarizers = specs("self", "anthropic/x", "openai/a")
+		},
+		want: "openai/a > digest", selfReason: "breaker of anthropic",
+		skipped: "anthropic/x: the breaker of anthropic is open",
+	},
+	"by hand past the breaker": {
+		change: func(in *SummarizerInput) {
+			in.BreakerOpen = func(string) bool { return true }
+			in.Manual = true
+		},
+		want: "self > anthropic/agent?",
+	},
+	"a vendor that is not configured": {
+		change: func(in *SummarizerInput) {
+			in.Settings.Summarizers = specs("nobody/x", "openai/a")
+		},
+		want: "openai/a > digest", selfReason: "not among", skipped: "nobody/x: no such vendor",
+	},
+	"a model twice": {
+		change: func(in *SummarizerInput) {
+			in.Settings.Summarizers = specs("self", "self", "openai/a",
+				"openai/a")
+		},
+		want: "self > openai/a > digest", skipped: "openai/a: it is listed already",
+	},
+	"no model at all ends in the digest, by hand too": {
+		change: func(in *SummarizerInput) {
+			in.Manual, in.AgentVendor, in.SelfAllowed = true, "nobody", false
+		},
+		want: "digest", selfReason: "not allowed", skipped: "nobody/agent: no such vendor",
+	},
+	"digest by hand at the limit": {
+		change: func(in *SummarizerInput) { in.Manual, in.AtOrOverLimit = true, true },
+		want:   "self > anthropic/agent? > digest",
+	},
+	"digest always": {
+		change: func(in *SummarizerInput) { in.Manual, in.Settings.Digest = true, DigestAlways },
+		want:   "self > anthropic/agent? > digest",
+	},
+	"digest never": {
+		change: func(in *SummarizerInput) { in.AtOrOverLimit, in.Settings.Digest = true, DigestNever },
+		want:   "self > anthropic/agent?",
+	},
+	"nothing is left": {
+		change: func(in *SummarizerInput) {
+			in.Settings.Digest, in.AgentVendor, in.SelfAllowed = DigestNever, "nobody", false
+		},
+		err: true, selfReason: "not allowed", skipped: "nobody/agent: no such vendor",
+	},
+}
+
 func TestChooseSummarizers(t *testing.T) {
 	t.Parallel()
-	specs := func(models ...string) []SummarizerSpec {
-		var list []SummarizerSpec
-		for _, m := range models {
-			list = append(list, SummarizerSpec{Model: m})
-		}
-		return list
-	}
-	for name, tt := range map[string]struct {
-		change     func(*SummarizerInput)
-		want       string
-		selfReason string
-		skipped    string
-		err        bool
-	}{
-		"defaults": {want: "self > anthropic/agent? > digest"},
-		"in the order of the list": {
-			change: func(in *SummarizerInput) { in.Settings.Summarizers = specs("openai/a", "self", "xai/b/c") },
-			want:   "openai/a > self > xai/b/c > digest",
-		},
-		"forced external wins": {
-			change: func(in *SummarizerInput) {
-				in.Settings.ForceExternal = true
-				in.Settings.Summarizers = specs("self", "openai/a")
-			},
-			want: "openai/a > digest", selfReason: "force_external",
-		},
-		"forced, and none listed": {
-			change: func(in *SummarizerInput) { in.Settings.ForceExternal = true },
-			want:   "anthropic/agent? > digest", selfReason: "force_external",
-		},
-		"self not listed": {
-			change: func(in *SummarizerInput) { in.Settings.Summarizers = specs("openai/a") },
-			want:   "openai/a > digest", selfReason: "not among",
-		},
-		"self not allowed": {
-			change: func(in *SummarizerInput) { in.SelfAllowed, in.SelfDenied = false, "health check" },
-			want:   "anthropic/agent? > digest", selfReason: "health check",
-		},
-		"tools unknown": {
-			change: func(in *SummarizerInput) { in.ToolsKnown = false },
-			want:   "anthropic/agent? > digest", selfReason: "tools",
-		},
-		"system unknown": {
-			change: func(in *SummarizerInput) { in.SystemKnown = false },
-			want:   "anthropic/agent? > digest", selfReason: "system prompt",
-		},
-		"breaker": {
-			change: func(in *SummarizerInput) {
-				in.BreakerOpen = func(v string) bool { return v == "anthropic" }
-				in.Settings.Summarizers = specs("self", "anthropic/x", "openai/a")
-			},
-			want: "openai/a > digest", selfReason: "breaker of anthropic",
-			skipped: "anthropic/x: the breaker of anthropic is open",
-		},
-		"by hand past the breaker": {
-			change: func(in *SummarizerInput) {
-				in.BreakerOpen = func(string) bool { return true }
-				in.Manual = true
-			},
-			want: "self > anthropic/agent?",
-		},
-		"a vendor that is not configured": {
-			change: func(in *SummarizerInput) {
-				in.Settings.Summarizers = specs("nobody/x", "openai/a")
-			},
-			want: "openai/a > digest", selfReason: "not among", skipped: "nobody/x: no such vendor",
-		},
-		"a model twice": {
-			change: func(in *SummarizerInput) {
-				in.Settings.Summarizers = specs("self", "self", "openai/a",
-					"openai/a")
-			},
-			want: "self > openai/a > digest", skipped: "openai/a: it is listed already",
-		},
-		"no model at all ends in the digest, by hand too": {
-			change: func(in *SummarizerInput) {
-				in.Manual, in.AgentVendor, in.SelfAllowed = true, "nobody", false
-			},
-			want: "digest", selfReason: "not allowed", skipped: "nobody/agent: no such vendor",
-		},
-		"digest by hand at the limit": {
-			change: func(in *SummarizerInput) { in.Manual, in.AtOrOverLimit = true, true },
-			want:   "self > anthropic/agent? > digest",
-		},
-		"digest always": {
-			change: func(in *SummarizerInput) { in.Manual, in.Settings.Digest = true, DigestAlways },
-			want:   "self > anthropic/agent? > digest",
-		},
-		"digest never": {
-			change: func(in *SummarizerInput) { in.AtOrOverLimit, in.Settings.Digest = true, DigestNever },
-			want:   "self > anthropic/agent?",
-		},
-		"nothing is left": {
-			change: func(in *SummarizerInput) {
-				in.Settings.Digest, in.AgentVendor, in.SelfAllowed = DigestNever, "nobody", false
-			},
-			err: true, selfReason: "not allowed", skipped: "nobody/agent: no such vendor",
-		},
-	} {
+	for name, tt := range ladderCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := SummarizerInput{

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"precis/internal/testkit"
+	"precis/internal/testkit/corpus"
 )
 
 // texts are long samples of what a transcript may hold, some 200 KB each, without much repetition.
@@ -94,25 +92,18 @@ func TestEstimateText(t *testing.T) {
 
 func TestEstimateTextOfRealTranscripts(t *testing.T) {
 	t.Parallel()
-	dir := testkit.Shared(t, "data")
-	files := 0
-	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
-		if err != nil || info.IsDir() || info.Size() < exactTextBytes || info.Size() > 400_000 {
-			return err
+	for _, file := range corpus.Files(t, "") {
+		if file.Size < exactTextBytes || file.Size > 400_000 {
+			continue
 		}
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		files++
-		want, got := countTokens(string(raw)), EstimateText(string(raw))
-		if miss := math.Abs(float64(got)/float64(want) - 1); miss > 0.07 {
-			t.Errorf("%s: estimated %d, counted %d", filepath.Base(path), got, want)
-		}
-		return nil
-	})
-	if err != nil || files < 10 {
-		t.Errorf("%d files: %v", files, err)
+		t.Run(file.Name, func(t *testing.T) {
+			t.Parallel()
+			text := string(file.Read(t))
+			want, got := countTokens(text), EstimateText(text)
+			if miss := math.Abs(float64(got)/float64(want) - 1); miss > 0.07 {
+				t.Errorf("estimated %d tokens, counted %d", got, want)
+			}
+		})
 	}
 }
 
