@@ -34,13 +34,13 @@ type AcceptLimits struct {
 	ReplacedTokens int
 	// MaxTokens is the cap of a summary, 0: none.
 	MaxTokens int
-	// Prompt is the prompt that was used: its own lines are no summary.
+	// Prompt is the prompt that was used: its own lines are not part of a summary.
 	Prompt Prompt
 	// RequireTag refuses an answer without a <summary> tag, whatever it says.
 	RequireTag bool
 }
 
-// AcceptSummary takes the summary out of an answer, or says with the error's kind why there is none in it.
+// AcceptSummary takes the summary out of an answer, or returns an error whose kind says why there is none.
 //
 // What the model stopped for decides first: a refusal or a filter is Refused, the output limit OutputTooLong,
 // no reason or an error MalformedOutput, whatever text there is. Then analysis, reasoning and lines of the
@@ -49,9 +49,9 @@ type AcceptLimits struct {
 //
 // Without the tag the text itself counts, if it is plain text, since models leave the tag out and still write
 // a good summary. Plain text does not begin with markup or JSON (that is a tool call written as text), and is
-// not a short remark on what the model is about to do. Tagged or not, a short text that declines, tells of an
-// error or only holds a place is no summary. A tool call beside an accepted text is left aside; one without
-// any is ToolCallOutput.
+// not a short remark on what the model is about to do. Tagged or not, a short text that declines, reports an
+// error or is a placeholder is not a summary. Tool calls beside an accepted text are ignored; without
+// one the answer is ToolCallOutput.
 //
 // At last the size: over MaxTokens is OutputTooLong, not below ReplacedTokens is NotSmaller.
 func AcceptSummary(a Answer, l AcceptLimits) (string, *Error) {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// minPromptLine is the least number of chars at which a line that stands in the prompt was copied from it:
+// minPromptLine is the least number of chars at which a line that is also in the prompt counts as copied from it:
 // shorter ones, such as section titles, belong into a summary.
 const minPromptLine = 40
 
-// frameSentences and frameLines are what SummaryText puts around a summary. It is put there anew each time: a model
-// that gives an earlier summary back would pile it up.
+// frameSentences and frameLines are what SummaryText puts around a summary. It is added each time, so a
+// model that repeats an earlier summary would make it pile up.
 var (
 	frameSentences = []string{
 		summaryFirstLine + " " + summaryDigest, summaryFirstLine, summaryDigest, summaryTail, summaryContinue,
@@ -21,7 +21,7 @@ var (
 )
 
 // dropPromptLines takes out whatever the model copied from what is ours: the instruction as a whole, each line that
-// stands in it, and what stands around an earlier summary.
+// is in it, and the lines around an earlier summary.
 func dropPromptLines(text string, p Prompt) (rest string, dropped bool) {
 	set := loadPrompts()
 	own := []string{p.Text, p.System, set.shorter, set.again, set.focus}
@@ -73,7 +73,7 @@ var (
 	leadingTag  = regexp.MustCompile(`^<\s*/?\s*([A-Za-z][\w:.-]*)[^<>]*>`)
 )
 
-// dropPrivate takes out the analysis and the reasoning that stand in front of the summary. One that is never
+// dropPrivate takes out the analysis and the reasoning in front of the summary. One that is never
 // closed goes up to the summary, or to the end.
 func dropPrivate(text string) string {
 	for {
@@ -99,7 +99,7 @@ func dropPrivate(text string) string {
 	}
 }
 
-// summaryBlock gives what stands in the <summary> block. The tag that opens it stands at the start of a line
+// summaryBlock returns the content of the <summary> block. The opening tag is at the start of a line
 // or behind another tag; where none does, it is the last one, since a mention of the tag comes before its
 // use. It ends at the last closing tag, or at the end of the text.
 func summaryBlock(text string) (body string, found bool) {
@@ -141,7 +141,7 @@ func dropTrailingMarkup(text string) string {
 	body := text[:at[0]]
 	for _, tag := range closingTag.FindAllStringSubmatchIndex(text[at[0]:], -1) {
 		if strings.Contains(strings.ToLower(body), "<"+strings.ToLower(text[at[0]+tag[2]:at[0]+tag[3]])) {
-			// It closes something: it belongs to the text, and so does what stands before it.
+			// It closes something: it belongs to the text, and so does everything before it.
 			body = text[:at[0]+tag[1]]
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// toolShaped says whether a text is a tool call: it begins with markup or with JSON, perhaps in a fence.
+// toolShaped reports whether a text is a tool call: it begins with markup or with JSON, perhaps in a fence.
 func toolShaped(text string) bool {
 	if rest, fenced := strings.CutPrefix(text, "```"); fenced {
 		_, rest, _ = strings.Cut(rest, "\n")
@@ -23,7 +23,7 @@ func toolShaped(text string) bool {
 
 const (
 	// maxRefusalChars is the longest that a refusal or a placeholder gets. A summary may well begin with the
-	// same words, but it goes on.
+	// same words, but is longer.
 	maxRefusalChars = 600
 	// maxTaggedRefusalChars is the same inside of a <summary> block, where it is rarer.
 	maxTaggedRefusalChars = 200
@@ -54,7 +54,7 @@ var refusalStart = regexp.MustCompile(`(?i)^["'*_\s]*(` + strings.Join([]string{
 	`죄송`,
 }, "|") + `)`)
 
-// looksRefused says whether a short text declines.
+// looksRefused reports whether a short text declines.
 func looksRefused(text string, tagged bool) bool {
 	limit := maxRefusalChars
 	if tagged {
@@ -76,7 +76,7 @@ var announcement = regexp.MustCompile(
 		`让我`, `我(来|将|会|先|需要)`, `まず`, `먼저`,
 	}, "|") + `)`)
 
-// looksAnnounced says whether a short text is what a model says before it acts.
+// looksAnnounced reports whether a short text is what a model says before it acts.
 func looksAnnounced(text string) bool {
 	return Chars(text) <= maxAnnouncementChars && announcement.MatchString(text)
 }
@@ -94,7 +94,7 @@ var placeholder = regexp.MustCompile(`(?i)^[\[("'*_\s]*(` + strings.Join([]strin
 	`text|content|todo|tbd|n/?a|none|null|nil|undefined|empty|ok(ay)?|done|sure|yes|no|\.+|-+|…+`,
 }, "|") + `)[\])"'*_.!\s]*$`)
 
-// looksPlaceholder says whether a short text stands where a summary should.
+// looksPlaceholder reports whether a short text is a placeholder for a summary.
 func looksPlaceholder(text string) bool {
 	return Chars(text) <= maxRefusalChars && placeholder.MatchString(text)
 }

@@ -7,14 +7,14 @@ import (
 
 // argument is one value of a tool call's input.
 type argument struct {
-	// key is the name that the value stands under, that of the list for one in a list, "" for none.
+	// key is the value's name, for a value in a list the list's name, "" for none.
 	key, value string
 	// text says that it came as a string.
 	text bool
 }
 
-// argumentsOf gives the values in a tool call's input, strings decoded, in order. An input that is no JSON is one
-// value; one that is damaged gives what stands before the damage.
+// argumentsOf returns the values in a tool call's input, strings decoded, in order. An input that is not JSON is one
+// value; a damaged one gives the values before the damage.
 func argumentsOf(input string) []argument {
 	input = strings.TrimSpace(input)
 	if input == "" {

@@ -12,7 +12,7 @@ func omitBase64(s string) (string, int) {
 	found, copied := 0, 0
 	for at := 0; at+minMarkedBase64 <= len(s); {
 		// Look backward from where the first line would end: in ordinary text the next space is near, and
-		// few bytes need a look at all.
+		// few bytes need to be read.
 		end := at + base64Line - 1
 		for end >= at && (base64Class[s[end]] != 0 || s[end] == '\\') {
 			end--
@@ -46,13 +46,13 @@ func omitBase64(s string) (string, int) {
 type base64Run struct {
 	start, end int
 	chars      int
-	// What the run is made of, to tell base64 from a long path or identifier: how many chars of each class,
+	// What the run is made of, to distinguish base64 from a long path or identifier: how many chars of each class,
 	// and how often it changes.
 	classes [base64Classes]int
 	changes int
 }
 
-// binary says whether the run is long enough and looks like base64.
+// binary reports whether the run is long enough and looks like base64.
 func (r base64Run) binary(s string) bool {
 	if r.chars < minMarkedBase64 {
 		return false
@@ -74,7 +74,7 @@ var base64Headers = []string{
 	"AAAAHGZ0eX",
 }
 
-// marked says whether what stands before the run or at its start tells that it is binary.
+// marked reports whether the text before the run, or its start, marks it as binary.
 func (r base64Run) marked(s string) bool {
 	if strings.HasSuffix(s[:r.start], ";base64,") {
 		return true
@@ -89,7 +89,7 @@ func (r base64Run) marked(s string) bool {
 	return false
 }
 
-// The classes of base64 chars. 0 is for what is none.
+// The classes of base64 chars. 0 is for all other chars.
 const (
 	base64Upper = iota + 1
 	base64Lower
@@ -98,7 +98,7 @@ const (
 	base64Classes
 )
 
-// base64Class gives the class of the chars of both base64 alphabets.
+// base64Class returns the class of the chars of both base64 alphabets.
 var base64Class = func() (class [256]uint8) {
 	for b := range class {
 		switch c := byte(b); {
@@ -174,7 +174,7 @@ func scanBase64(s string, at int) base64Run {
 	return r
 }
 
-// escapeLen is how many chars at the start of s belong to an escape whose backslash stands before them.
+// escapeLen is how many chars at the start of s belong to an escape whose backslash is before them.
 func escapeLen(s string) int {
 	if s[0] == 'u' {
 		return min(5, len(s))

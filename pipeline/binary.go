@@ -16,8 +16,8 @@ const (
 	minMarkedBase64 = 256
 )
 
-// binaryPlaceholder is what stands where binary content was. A KB is 1,024 bytes of the decoded content, rounded, and
-// never below one; no size stands where it is not known. It holds no quote and no backslash, so that it can stand
+// binaryPlaceholder is the text in place of binary content. A KB is 1,024 bytes of the decoded content, rounded, and
+// never below one; an unknown size is left out. It holds no quote and no backslash, so that it can be
 // inside a JSON string at any depth.
 func binaryPlaceholder(bytes int) string {
 	if bytes <= 0 {
@@ -40,7 +40,7 @@ func omitBinary(s string) (string, int) {
 // one in ten.
 const minRawBinary = 16
 
-// omitRawBinary replaces runs of lines that are no text, as a program prints when it is told to show an
+// omitRawBinary replaces runs of lines that are not text, as a program prints when asked to show an
 // image. JSON may hold such chars in its strings, and stays as it is.
 func omitRawBinary(s string) (string, int) {
 	if !hasRawBinary(s) || json.Valid([]byte(s)) {

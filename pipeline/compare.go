@@ -8,9 +8,9 @@ import (
 
 // Section is one part of a summary, under its heading.
 type Section struct {
-	// Title is the heading without its marks, "" for what stands before the first.
+	// Title is the heading without its marks, "" for the text before the first.
 	Title string `json:"title"`
-	// Text is what stands under it, Chars its size.
+	// Text is the text under it, Chars its size.
 	Text  string `json:"text"`
 	Chars int    `json:"chars"`
 }
@@ -35,7 +35,7 @@ func Sections(summary string) []Section {
 			end = at[0] + n
 		}
 		title, from = summary[at[0]:end], end
-		// "6. All user messages: the text goes on in the line" keeps the text.
+		// "6. All user messages: the text is on the same line" keeps the text.
 		if head, rest, split := strings.Cut(title, ": "); split && len(rest) > 0 {
 			title, from = head, end-len(rest)
 		}
@@ -46,13 +46,13 @@ func Sections(summary string) []Section {
 
 // SummaryFacts are the facts of two summaries of the same messages.
 type SummaryFacts struct {
-	// OnlyA and OnlyB stand in one of the two alone, the user's limits first; Both counts what stands in both.
+	// OnlyA and OnlyB are the facts in one of the two alone, the user's limits first; Both counts those in both.
 	OnlyA, OnlyB []Mention
 	Both         int
 }
 
 // CompareSummaries looks for the facts of source, the messages that both summaries were made from: the limits that the
-// user set, names, paths, numbers. What a summary made up is no fact, and what the user said beside limits is rarely
+// user set, names, paths, numbers. What a summary made up is not a fact, and what the user said beside limits is rarely
 // kept in its words. It is deterministic; the cost is linear.
 func CompareSummaries(source []Message, a, b string) SummaryFacts {
 	var out SummaryFacts

@@ -8,12 +8,12 @@ import (
 // constraint is a sentence that sets a limit.
 type constraint struct {
 	text string
-	// messageChars is the size of the message that it stands in, 0 for one from an earlier summary.
+	// messageChars is the size of the message that it is in, 0 for one from an earlier summary.
 	messageChars int
 }
 
-// constraints gives the sentences of genuine user messages that set a limit, and those that an earlier summary holds in
-// its section of them or in what it lists of the user's own messages, each once, in order.
+// constraints returns the sentences of genuine user messages that set a limit, and those that an earlier summary
+// holds in its section of them or in what it lists of the user's own messages, each once, in order.
 func constraints(source []Message) []constraint {
 	var all []constraint
 	seen := map[string]bool{}
@@ -58,7 +58,7 @@ func saidSentences(text string) []string {
 	return all
 }
 
-// sectionItems gives the list of a section that appendSection wrote.
+// sectionItems returns the list of a section that appendSection wrote.
 func sectionItems(text, title string) []string {
 	_, rest, found := strings.Cut(text, title)
 	if !found {
@@ -140,7 +140,7 @@ func sentences(text string) []string {
 	return all
 }
 
-// abbreviated says whether a text ends in an abbreviation. The longest of them is short.
+// abbreviated reports whether a text ends in an abbreviation. The longest of them is short.
 func abbreviated(s string) bool {
 	const end = 24
 	if len(s) > end {

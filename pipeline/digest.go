@@ -15,7 +15,7 @@ type DigestInput struct {
 // digestHead is the first line of a digest: it says what it is, and lets a later digest take it apart.
 const digestHead = "[Digest: no model wrote this. It quotes the conversation; what it leaves out is in the transcript.]"
 
-// The sections of a digest, in order. What the user said stands before everything that comes from tools.
+// The sections of a digest, in order. What the user said comes before everything from tools.
 const (
 	sectionEarlier  = "## Earlier summary"
 	sectionUser     = "## What the user said"
@@ -26,7 +26,7 @@ const (
 )
 
 // The elements of a digest. They are not those of a rendered transcript or of the context, so that neither
-// has to escape a digest that stands in it.
+// has to escape a digest inside it.
 const (
 	quoteTag   = "quote"
 	earlierTag = "earlier_summary"
@@ -78,7 +78,7 @@ func (d *digest) writeWithLimits(messages []Message, budget int) string {
 	return appendSection(text, constraintsTitle, withinBudget(missing, room))
 }
 
-// listLines gives texts as entries of a list.
+// listLines returns texts as entries of a list.
 func listLines(items []string) []string {
 	lines := make([]string, len(items))
 	for i, item := range items {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Calls of these tools change nothing and are no action.
+// Calls of these tools change nothing and are not actions.
 var thoughtTools = []string{"think", "todowrite", "todoread", "update_plan"}
 
 // The argument names under which tools take a file and a command.

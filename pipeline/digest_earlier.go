@@ -5,7 +5,7 @@ import "strings"
 // fold takes in an earlier summary: whole, or piece by piece when it is a digest.
 func (d *digest) fold(summary string) {
 	text := summaryBody(summary)
-	if len(text) < len(strings.TrimSpace(summary)) { // our lines at the head of the wrapper may stand before it
+	if len(text) < len(strings.TrimSpace(summary)) { // our lines at the head of the wrapper may come before it
 		if at := strings.Index(text, "\n"+digestHead); at >= 0 {
 			text = text[at+len("\n"):]
 		}

@@ -102,7 +102,7 @@ func (s digestSection) frame() int { return len("\n" + s.title + "\n") }
 // leftOut is the line for what there was no room for.
 func leftOut(n int) string { return fmt.Sprintf("[%d earlier left out for size]\n", n) }
 
-// write gives the section in at most room chars: every quote, or else the newest ones, cut to fair shares;
+// write returns the section in at most room chars: every quote, or else the newest ones, cut to fair shares;
 // the newest lines.
 func (s digestSection) write(room int) string {
 	if room <= s.frame() {
@@ -121,9 +121,9 @@ func (s digestSection) write(room int) string {
 		sizes[i], least[i] = e.full(), min(e.full(), e.wrap()+digestUseful)
 	}
 	shares := usefulShares(sizes, least, body)
-	gone := 0
-	for gone < len(shares) && shares[gone] < least[gone] {
-		gone++
+	skipped := 0
+	for skipped < len(shares) && shares[skipped] < least[skipped] {
+		skipped++
 	}
 	keepFrom := len(s.lines)
 	for keepFrom > 0 && body-Chars(s.lines[keepFrom-1])-len("- \n") >= 0 {
@@ -131,12 +131,12 @@ func (s digestSection) write(room int) string {
 		body -= Chars(s.lines[keepFrom]) + len("- \n")
 	}
 	switch {
-	case gone+keepFrom == len(s.quotes)+len(s.lines):
+	case skipped+keepFrom == len(s.quotes)+len(s.lines):
 		return ""
-	case gone+keepFrom > 0:
-		out.WriteString(leftOut(gone + keepFrom))
+	case skipped+keepFrom > 0:
+		out.WriteString(leftOut(skipped + keepFrom))
 	}
-	for i := gone; i < len(s.quotes); i++ {
+	for i := skipped; i < len(s.quotes); i++ {
 		e := s.quotes[i]
 		e.room = min(e.body, shares[i]-e.wrap())
 		e.write(&out)

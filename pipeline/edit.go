@@ -45,6 +45,6 @@ type ContextItem struct {
 	Message *Message
 	Edits   []Edit
 	Made    *Made
-	// Native stands beside Made, a summary: the vendor's own form of it, which goes to that vendor in its place.
+	// Native is set beside Made, a summary: the vendor's own form of it, which is sent to that vendor instead.
 	Native *NativeSummary
 }

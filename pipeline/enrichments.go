@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Enrichment is one piece of current state that stands behind the summary.
+// Enrichment is one piece of live state, sent behind the summary.
 type Enrichment struct {
 	// Key is one of EnrichmentKeys, or begins with "x-".
 	Key  string
 	Text string
 }
 
-// EnrichmentKeys are the known keys, in the order in which they stand. Others follow, by name.
+// EnrichmentKeys are the known keys, in the order in which they are sent. Others follow, by name.
 var EnrichmentKeys = []string{
 	"skills", "todo", "plan", "mode", "project_root", "automation", "transcripts_folder", "conversation_id", "pins",
 }
@@ -41,7 +41,7 @@ func sortEnrichments(all []Enrichment) []Enrichment {
 
 var stateTag = regexp.MustCompile(`(?i)<(\s*/?\s*current_state\b)`)
 
-// enrichmentText wraps a value so that it is told from what the user says. Nothing inside can close it.
+// enrichmentText wraps a value so that it cannot be taken for the user's words. Nothing inside can close it.
 func enrichmentText(e Enrichment) string {
 	text := stateTag.ReplaceAllString(escapeTags(strings.TrimSpace(e.Text)), "&lt;$1")
 	key := strings.Map(func(r rune) rune {

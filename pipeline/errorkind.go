@@ -45,7 +45,7 @@ var ErrorKinds = []ErrorKind{
 	MalformedHistory, NoShrink, Conflict, BudgetExceeded, Cancelled, Internal,
 }
 
-// Transient says whether the same request may succeed later, so that waiting is worth it.
+// Transient reports whether the same request may succeed later, so that waiting is worth it.
 func (k ErrorKind) Transient() bool {
 	switch k {
 	case RateLimited, Overloaded, ServerError, Network, Timeout:
@@ -54,7 +54,7 @@ func (k ErrorKind) Transient() bool {
 	return false
 }
 
-// TripsBreaker says whether one such failure opens the vendor's breaker at once: nothing but a person's
+// TripsBreaker reports whether one such failure opens the vendor's breaker at once: nothing but a person's
 // hand mends it.
 func (k ErrorKind) TripsBreaker() bool { return k == Auth || k == Quota }
 
@@ -70,7 +70,7 @@ type Error struct {
 	ActualTokens, LimitTokens int
 	// Status is the HTTP status of the vendor's answer, 0 without one.
 	Status int
-	// Cause is the error underneath. Message tells it already.
+	// Cause is the error underneath. Message includes its text.
 	Cause error
 }
 
@@ -82,7 +82,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Is reports whether target is an *Error of the same kind.
@@ -97,7 +97,7 @@ func Errorf(kind ErrorKind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: err.Error(), Cause: errors.Unwrap(err)}
 }
 
-// KindOf gives the kind of err: "" for nil, Internal for an error that carries none.
+// KindOf returns the kind of err: "" for nil, Internal for an error that carries none.
 func KindOf(err error) ErrorKind {
 	if err == nil {
 		return ""

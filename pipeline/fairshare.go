@@ -22,7 +22,7 @@ func fairShare(sizes []int, budget int) []int {
 	return alloc
 }
 
-// ascending gives the indexes of sizes, smallest size first, in their own order where sizes are equal.
+// ascending returns the indexes of sizes, smallest size first, in their own order where sizes are equal.
 func ascending(sizes []int) []int {
 	order := make([]int, len(sizes))
 	for i := range order {

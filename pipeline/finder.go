@@ -21,7 +21,7 @@ type finder struct {
 }
 
 // finderKey is how much of a text's end is looked for, in bytes; the rest is compared where that is found. It bounds
-// the table. Ends are what tells paths from each other.
+// the table. Ends are what distinguishes paths.
 const finderKey = 48
 
 // finderTexts is how many texts one finder takes, which bounds its table too.
@@ -140,7 +140,7 @@ func newSearch(texts []string) search {
 	return s
 }
 
-// places gives for each text where it first occurs in a string, -1 where it does not or is empty.
+// places returns for each text where it first occurs in a string, -1 where it does not or is empty.
 func (s search) places(in string) []int {
 	places := make([]int, len(s.texts))
 	for i, t := range s.texts {

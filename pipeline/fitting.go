@@ -27,7 +27,7 @@ func dropBlank(m *Message, edits []Edit) []Edit {
 }
 
 // dropEmpty adds edits that leave out text parts with nothing in them, which Gemini refuses unless a signature
-// stands beside the text.
+// is beside the text.
 func dropEmpty(m *Message, edits []Edit) []Edit {
 	for i, p := range m.Parts {
 		if p.Kind == PartText && p.Text == "" && !signed(p.Raw) && !edited(edits, i) {
@@ -37,18 +37,18 @@ func dropEmpty(m *Message, edits []Edit) []Edit {
 	return edits
 }
 
-// signed says whether a part of Gemini's has the signature of a thought.
+// signed reports whether a part of Gemini's has the signature of a thought.
 func signed(raw []byte) bool {
 	return bytes.Contains(raw, []byte(`"thoughtSignature"`)) || bytes.Contains(raw, []byte(`"thought_signature"`))
 }
 
-// fitting says what has to be done to messages so that calls and results stand as APIs want them.
+// fitting says what has to be done to messages so that calls and results are placed as APIs require.
 type fitting struct {
 	// order of the messages.
 	order []int
-	// inStep are the messages with results of the step that they stand in.
+	// inStep are the messages with results of their step.
 	inStep map[int]bool
-	// drops are the parts of a message that cannot stay where they are, loose the texts that stand for them.
+	// drops are the parts of a message that cannot stay where they are, loose the texts in their place.
 	drops map[int][]Edit
 	loose map[int][]string
 	// unanswered are the calls that need a result behind the message.
@@ -62,7 +62,7 @@ func fitMessages(messages []Message, vendor string) fitting {
 	}
 	p := Pair(messages)
 	place := resultPlaces(messages, vendor)
-	behind := map[int]int{} // the assistant message that a message with results has to stand behind
+	behind := map[int]int{} // the assistant message that a message with results has to follow
 	lost, open := slices.Clone(p.Orphans), slices.Clone(p.Unanswered)
 	for _, pair := range p.Pairs {
 		call, result := pair.Call.Message, pair.Result.Message
@@ -71,7 +71,7 @@ func fitMessages(messages []Message, vendor string) fitting {
 		}
 		at, placed := behind[result]
 		if p.StepOf(call) != p.StepOf(result) || placed && at != place[call] {
-			// The agent went on without it: what it saw then must stay as it was. Or its message stands behind
+			// The agent continued without it: what it saw then must stay as it was. Or its message is behind
 			// another one that calls.
 			open = append(open, pair.Call)
 			lost = append(lost, pair.Result)
@@ -89,7 +89,7 @@ func fitMessages(messages []Message, vendor string) fitting {
 			f.unanswered[at] = append(f.unanswered[at], call)
 		}
 	}
-	// With its own call the server goes on where it is the last thing that it is given.
+	// The server continues from its own call when that is the last thing in the request.
 	last := len(messages) - 1
 	for _, call := range open {
 		if (call.ID != "" || nameless) && call.ServerSide() && (call.Message < last || len(f.unanswered[last]) > 0) {
@@ -113,7 +113,7 @@ func (f *fitting) drop(message, part int) {
 	f.drops[message] = append(f.drops[message], Edit{Part: part, Content: -1, Op: EditDrop})
 }
 
-// resultPlaces gives for each message behind which one the results of its calls have to stand. To OpenAI, and
+// resultPlaces returns for each message the one that the results of its calls have to follow. To OpenAI, and
 // to those who speak its protocol, every message is one of its own, and its results come before anything else.
 // To the others assistant messages that follow each other are one turn, and results come behind the last.
 func resultPlaces(messages []Message, vendor string) []int {
@@ -131,7 +131,7 @@ func resultPlaces(messages []Message, vendor string) []int {
 // in between. APIs want the results of a step first: a message that holds words as well comes behind those that
 // do not, and where there are several of those, all but the last part with their words.
 func (f *fitting) orderResults(messages []Message, behind map[int]int) []int {
-	only, mixed := map[int][]int{}, map[int][]int{} // by what they stand behind: results alone, and with words
+	only, mixed := map[int][]int{}, map[int][]int{} // by what they follow: results alone, and with words
 	for i, m := range messages {
 		at, moved := behind[i]
 		switch {

@@ -24,7 +24,7 @@ var (
 	extension = regexp.MustCompile(`\.(?:` + extensions + `)$`)
 )
 
-// tagName is where a tag begins, which is no path: "</ide_opened_file>".
+// tagName is where a tag begins, which is not a path: "</ide_opened_file>".
 var tagName = regexp.MustCompile(`</?[A-Za-z][\w:-]*`)
 
 // identifierKind is a form of identifier, in the order in which they are found.
@@ -38,7 +38,7 @@ const (
 	identifierQuoted
 )
 
-// identifiersIn gives the identifiers in a text, each once, in order of their kinds, at most limit.
+// identifiersIn returns the identifiers in a text, each once, in order of their kinds, at most limit.
 func identifiersIn(text string, limit int) []string {
 	var found []string
 	seen := map[string]bool{}
@@ -88,9 +88,9 @@ func eachName(text string, add func(kind identifierKind, id string)) {
 	}
 }
 
-// quotedIn gives what stands in quotation marks, without them. Marks that stand next to a word, as those of a string in
-// a program do, and between which there is white space at an end, an escape or no word at all, are none: they close one
-// string and open the next.
+// quotedIn returns the texts in quotation marks, without them. Marks next to a word, as those of a string in a
+// program do, and between which there is white space at an end, an escape or no word at all, are not a pair: they
+// close one string and open the next.
 func quotedIn(text string) []string {
 	var all []string
 	for at := 0; ; {
@@ -111,7 +111,7 @@ func quotedIn(text string) []string {
 	}
 }
 
-// quotes says whether the marks at both ends of text[from:to], which are the same, are a pair.
+// quotes reports whether the marks at both ends of text[from:to], which are the same, are a pair.
 func quotes(text string, from, to int, inside string) bool {
 	if from > 0 && (asciiWord(text[from-1]) || strings.IndexByte("\\=`", text[from-1]) >= 0) {
 		return false
@@ -128,7 +128,7 @@ func asciiWord(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 
-// looksPath tells a path from words with a slash between them, such as "read/write".
+// looksPath distinguishes a path from words with a slash between them, such as "read/write".
 func looksPath(s string) bool {
 	if !strings.ContainsAny(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 		return false

@@ -8,9 +8,9 @@ import (
 )
 
 // Which sentences of the user's set a limit: "never push", "only in src/", "you must ask me first". The same words
-// stand in sentences that tell what happens ("it only fails on CI"), so that words which oblige in any sentence are
-// told from those that limit where their clause tells nothing. A limit that is missed is lost to the agent, and one
-// too many costs a line: in doubt it is a limit.
+// are in sentences that say what happens ("it only fails on CI"), so words that oblige in any sentence are
+// distinguished from those that limit only where their clause reports nothing. A limit that is missed is lost to the
+// agent, and one too many costs a line: in doubt it is a limit.
 
 var (
 	// quotedCode is a name in a sentence, and no part of its language; so is a path.
@@ -21,7 +21,7 @@ var (
 	spacedDash = regexp.MustCompile(`\s[-–—]+\s`)
 )
 
-// setsLimit says whether a sentence of the user's sets a limit. A question does not.
+// setsLimit reports whether a sentence of the user's sets a limit. A question does not.
 func setsLimit(sentence string) bool {
 	if strings.HasSuffix(sentence, "?") || strings.HasSuffix(sentence, "？") || pastedLine.MatchString(sentence) {
 		return false
@@ -38,7 +38,7 @@ func setsLimit(sentence string) bool {
 		switch {
 		case c.obliges() || c.limits(before):
 			return true
-		case c.tells():
+		case c.narrates():
 			before = telling
 		case len(c.words) > 0:
 			before = ordering
@@ -51,7 +51,7 @@ func setsLimit(sentence string) bool {
 type mood int
 
 const (
-	beginning mood = iota // there is none
+	beginning mood = iota // at the start
 	telling
 	ordering
 )
@@ -91,12 +91,12 @@ func newWording(text string) wording {
 	return c
 }
 
-// isNumber says whether a word is the number of a list, or any other.
+// isNumber reports whether a word is the number of a list, or any other.
 func isNumber(word string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsDigit(r) })
 }
 
-// foldWords gives the words of a text in lower case. Apostrophes and hyphens are part of their word, but for what
+// foldWords returns the words of a text in lower case. Apostrophes and hyphens are part of their word, but for what
 // French elides.
 func foldWords(s string) []string {
 	words := strings.FieldsFunc(strings.ReplaceAll(strings.ToLower(s), "’", "'"), func(r rune) bool {
@@ -116,19 +116,19 @@ func foldWords(s string) []string {
 	return out
 }
 
-// obliges says whether a word in the clause sets a limit whatever it tells.
+// obliges reports whether a word in the clause sets a limit whatever else it says.
 func (c wording) obliges() bool {
 	return obliging.within(c.all) || addressing.at(c.words, 0) > 0 && c.addresses() || c.text != "" &&
 		hasAny(c.text, obligingStems)
 }
 
-// addresses says whether what begins with "you" is an order: the agent is told things as well.
+// addresses reports whether what begins with "you" is an order: the agent is also given information.
 func (c wording) addresses() bool {
 	n := addressing.at(c.words, 0)
 	return happenings.at(c.words, n)+minds.at(c.words, n) == 0
 }
 
-// limits says whether a word in the clause limits something.
+// limits reports whether a word in the clause limits something.
 func (c wording) limits(before mood) bool {
 	if c.text != "" && hasAny(c.text, limitingStems) && !hasAny(c.text, happeningStems) &&
 		!beginsWithAny(c.text, pronounStems) {
@@ -148,7 +148,7 @@ func (c wording) limits(before mood) bool {
 	return false
 }
 
-// reports says whether the limiting word of n words at i is part of a report.
+// reports reports whether the limiting word of n words at i is part of a report.
 func (c wording) reports(i, n int, before mood) bool {
 	words, after := c.words, i+n
 	adverb := adverbs.at(words, i) > 0
@@ -173,7 +173,7 @@ func (c wording) reports(i, n int, before mood) bool {
 	return before == telling && trailing.at(words, i) > 0
 }
 
-// wants says whether the speaker wishes for something, as against telling something.
+// wants reports whether the speaker wishes for something, as against telling something.
 func (c wording) wants() bool {
 	for i := 1; i < min(len(c.words), 5); i++ {
 		if wanting.at(c.words, i) > 0 || i == 1 && wanting.at(c.words, 0) > 0 {
@@ -184,15 +184,15 @@ func (c wording) wants() bool {
 	return false
 }
 
-// germanOrder says whether the clause is an order with its object first and an infinitive at its end.
+// germanOrder reports whether the clause is an order with its object first and an infinitive at its end.
 func (c wording) germanOrder() bool {
 	last := c.words[len(c.words)-1]
 	return germanArticles.at(c.words, 0) > 0 && len(last) > 4 && !germanModals.within(c.words) &&
 		(strings.HasSuffix(last, "en") || strings.HasSuffix(last, "ern") || strings.HasSuffix(last, "eln"))
 }
 
-// tells says whether the clause tells something.
-func (c wording) tells() bool {
+// narrates reports whether the clause reports something.
+func (c wording) narrates() bool {
 	return (pronouns.at(c.words, 0) > 0 || articles.at(c.words, 0) > 0) && !c.wants() ||
 		happenings.at(c.words, 1)+bare.at(c.words, 1) > 0 || adverbs.at(c.words, 1) > 0 &&
 		happenings.at(c.words, 2) > 0 ||

@@ -35,7 +35,7 @@ var (
 	// addressing words oblige at the start of a clause: "if you don't" is another matter.
 	addressing = phrases("you can only|you can't|you cannot|you can not|you won't|you will not|you do not|you " +
 		"don't|you only|you never|you always|tu ne|du nie")
-	// adverbs, and the other limiting words, set one where their clause tells nothing.
+	// adverbs, like the other limiting words, set one where their clause reports nothing.
 	adverbs = phrases(
 		"never|always|only|nie|niemals|immer|nur|jamais|toujours|seulement|uniquement|nunca|jamás|siempre|solo|sólo|solamente|únicamente",
 		"sempre|só|apenas|somente|mai|soltanto|nooit|altijd|alleen|nigdy|zawsze|tylko|asla|her "+

@@ -22,8 +22,8 @@ func readable(messages []Message) string {
 	return said.String() + calls.String()
 }
 
-// lookAhead gives what the agent has used in tail and what stands only in the source and not in the summary:
-// each identifier with the line that it stands in.
+// lookAhead returns what the agent has used in tail and what is only in the source and not in the summary:
+// each identifier with its line.
 func lookAhead(summary string, source, tail []Message) []string {
 	var ids []string
 	var users []int // where the message of the tail begins that uses it first
@@ -57,7 +57,7 @@ func lookAhead(summary string, source, tail []Message) []string {
 	return used
 }
 
-// lineAt is the line of a text with what stands at at, cut around it.
+// lineAt returns the line of a text around the position at, cut to size.
 func lineAt(text string, at int) string {
 	from := strings.LastIndexByte(text[:at], '\n') + 1
 	to := len(text)

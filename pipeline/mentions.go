@@ -41,10 +41,10 @@ const (
 	minIntentChars = 8
 )
 
-// MentionsOf gives the mentions in messages, each once, in order: the sentences of the user's, and the names and
-// numbers that the user said, or that the agent said or gave to a tool. What tools returned is none until somebody
-// uses it, and keys of arguments and what programs put into the user's messages are none. Tasks are OpenTasks'
-// matter.
+// MentionsOf returns the mentions in messages, each once, in order: the sentences of the user's, and the names and
+// numbers that the user said, or that the agent said or gave to a tool. What tools returned does not count until
+// somebody uses it; keys of arguments and what programs put into the user's messages never count. OpenTasks has the
+// tasks.
 func MentionsOf(messages []Message) []Mention {
 	var mentions []Mention
 	seen := map[MentionKind]map[string]bool{}
@@ -140,7 +140,7 @@ var (
 	doneWords = []string{"completed", "complete", "done", "cancelled", "canceled", "finished"}
 )
 
-// OpenTasks gives the entries of the newest list of tasks that the agent wrote with a tool, as they are still to be
+// OpenTasks returns the entries of the newest list of tasks that the agent wrote with a tool, as they are still to be
 // done, and whether there is such a list at all.
 func OpenTasks(messages []Message) (open []string, listed bool) {
 	for i := len(messages) - 1; i >= 0; i-- {

@@ -14,15 +14,15 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// Kind tells apart the messages of one role. The zero value is an ordinary message.
+// Kind distinguishes the messages of one role. The zero value is an ordinary message.
 type Kind string
 
-// The kinds of message. Those of role user other than KindOrdinary were said by no person.
+// The kinds of message. Messages of role user with a kind other than KindOrdinary were not written by a person.
 const (
 	KindOrdinary  Kind = ""
 	KindUserInfo  Kind = "user_info" // the environment message at the head of a conversation
 	KindReminder  Kind = "reminder"  // injected beside the conversation by the agent's runtime
-	KindSynthetic Kind = "synthetic" // any other message that no person said
+	KindSynthetic Kind = "synthetic" // any other message that no person wrote
 	KindSummary   Kind = "summary"   // the summary that an earlier compaction wrote
 )
 
@@ -45,7 +45,7 @@ type Part struct {
 	Kind PartKind
 	// Type is the block's own name on the wire, such as "server_tool_use"; empty when the format has none.
 	Type string
-	// Text is the text of a text or reasoning part. A tool result's text stands in its Content.
+	// Text is the text of a text or reasoning part. A tool result's text is in its Content.
 	Text string
 	// CallID pairs a tool call with its result. Ids repeat in real transcripts: pair by position as well.
 	CallID string
@@ -87,7 +87,7 @@ type Message struct {
 	Tokens int
 }
 
-// Genuine says whether a person or the automation said this: a user-role message that is neither a
+// Genuine reports whether a person or the automation said this: a user-role message that is neither a
 // summary, nor the environment, nor injected, nor a mere carrier of tool results.
 func (m Message) Genuine() bool {
 	return m.Role == RoleUser && m.Kind == KindOrdinary

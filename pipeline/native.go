@@ -25,7 +25,7 @@ func (n *NativeSummary) tokens() int {
 	return total
 }
 
-// Continuation is what stands behind the summary in the text of a summary message: how the agent is to go on.
+// Continuation returns the text behind the summary in a summary message: how the agent is to continue.
 func Continuation(summaryText string) string {
 	const end = "</" + summaryTag + ">"
 	if i := strings.LastIndex(summaryText, end); i >= 0 {
@@ -35,7 +35,7 @@ func Continuation(summaryText string) string {
 }
 
 // TranscriptHintOf is the line of a summary message that says where the full transcript is, "" when there is none. It
-// stands before the summary: what a summary quotes is not taken for it.
+// is before the summary: a line that the summary quotes does not count.
 func TranscriptHintOf(summaryText string) string {
 	text, ok := strings.CutPrefix(summaryText, "<"+summaryTag+">\n"+summaryFirstLine)
 	for range 3 { // the first line, the omissions, the hint
@@ -51,7 +51,7 @@ func TranscriptHintOf(summaryText string) string {
 	return ""
 }
 
-// MissingLimits gives the sentences in which the user set a limit and which text does not hold, in their order and
+// MissingLimits returns the sentences in which the user set a limit and which text does not hold, in their order and
 // within a budget: what a summary that cannot be changed leaves out is said beside it. tail are the messages that
 // stay verbatim.
 func MissingLimits(text string, source, tail []Message) []string {

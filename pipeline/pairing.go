@@ -96,7 +96,7 @@ func Pair(messages []Message) Pairing {
 
 // waitingCalls are the calls that may still be answered.
 type waitingCalls struct {
-	// byID are those with an id, in order; answered ones may stand among them.
+	// byID are those with an id, in order; answered ones among them.
 	byID     map[string][]CallRef
 	answered map[CallRef]bool
 	// inStep are the calls of the step at hand, for results that no id leads to their call.
@@ -126,7 +126,7 @@ func (w *waitingCalls) add(c CallRef) {
 	}
 }
 
-// open gives those of the calls that nothing answered.
+// open returns those of the calls that nothing answered.
 func (w *waitingCalls) open(calls []CallRef) []CallRef {
 	return slices.DeleteFunc(slices.Clone(calls), func(c CallRef) bool { return w.answered[c] })
 }
@@ -188,7 +188,7 @@ func (p *Pairing) count(n int) {
 	}
 }
 
-// OpenAfter says whether a call is open after message i: it was made by then, and its result comes later or
+// OpenAfter reports whether a call is open after message i: it was made by then, and its result comes later or
 // may still come. A boundary there would tear the two apart.
 func (p Pairing) OpenAfter(i int) bool {
 	return i >= 0 && i < len(p.open) && p.open[i] > 0

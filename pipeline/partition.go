@@ -4,7 +4,7 @@ package pipeline
 type PartitionInput struct {
 	// Messages is what is live: the summary of the active marker first, if there is one, with Seq 0 and
 	// KindSummary, then what that marker kept and what came since. System messages and the environment
-	// message may stand before or after the summary.
+	// message may be before or after the summary.
 	Messages []Message
 	Settings Settings
 	// Full asks for everything to be summarized.
@@ -42,7 +42,7 @@ const tailShapeInvalid = "tail_shape_invalid"
 // Partition divides messages into those that stay in front, those that are summarized and those that stay
 // verbatim behind the summary. All of its lists are indexes into the messages, ascending, except that
 // ToSummarize ends with the last user message under preserveLastUser. System, UserInfo, ToSummarize and Tail
-// hold every message once; what is in Carried, and that last user message, stands twice.
+// hold every message once; what is in Carried, and that last user message, is in two of them.
 type Partition struct {
 	System, UserInfo []int
 	// ToSummarize begins with the prior summary, if there is one.
@@ -96,7 +96,7 @@ func PartitionMessages(in PartitionInput) Partition {
 	return d.result(split, carried)
 }
 
-// UnderWay says whether the agent is in the middle of something: the last thing said is a message to it, or
+// UnderWay reports whether the agent is in the middle of something: the last thing said is a message to it, or
 // a call whose result it has not answered to. What the runtime injects beside the conversation says nothing.
 func UnderWay(messages []Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {

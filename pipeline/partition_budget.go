@@ -9,7 +9,7 @@ func tailBudget(s Settings, window int) int {
 	return floorShare(max(window, 0), fraction)
 }
 
-// overBudget says whether the tail from p, with the user message that would be carried, is too large.
+// overBudget reports whether the tail from p, with the user message that would be carried, is too large.
 func (d *division) overBudget(p int) bool {
 	size := d.after[p]
 	if d.lastUser >= 0 && d.lastUser < p {
@@ -20,7 +20,7 @@ func (d *division) overBudget(p int) bool {
 }
 
 // forward is the first step boundary behind p from which the tail is within its budget, and the last one
-// possible where there is none.
+// possible where there is no such place.
 func (d *division) forward(p int) int {
 	for q := p + 1; q <= d.floor; q++ {
 		if d.sound(q) && !d.overBudget(q) {

@@ -18,7 +18,7 @@ func (d *division) carried(split int) []int {
 	return nil
 }
 
-// worthIt says whether a summary of what is in front of the split would stand for anything that does not
+// worthIt reports whether a summary of what is in front of the split would replace anything that does not
 // stay anyway.
 func (d *division) worthIt(split int, carried []int) bool {
 	tokens := 0
@@ -47,7 +47,7 @@ func (d *division) anyContent() bool {
 	return false
 }
 
-// hasContent says whether a message holds anything at all.
+// hasContent reports whether a message holds anything at all.
 func hasContent(m Message) bool {
 	for _, p := range m.Parts {
 		if p.Kind != PartText && p.Kind != PartReasoning || strings.TrimSpace(p.Text) != "" {
@@ -57,7 +57,7 @@ func hasContent(m Message) bool {
 	return false
 }
 
-// skillBlocks gives the "<skill…>…</skill…>" elements in the texts of messages, each once, in order.
+// skillBlocks returns the "<skill…>…</skill…>" elements in the texts of messages, each once, in order.
 func skillBlocks(messages []Message) []string {
 	var blocks []string
 	seen := map[string]bool{}

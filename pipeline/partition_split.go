@@ -102,7 +102,7 @@ func (d *division) findPending() {
 	}
 }
 
-// whole says whether a split at p tears nothing apart.
+// whole reports whether a split at p tears nothing apart.
 func (d *division) whole(p int) bool {
 	switch {
 	case p <= 0, p >= len(d.conv):
@@ -114,7 +114,7 @@ func (d *division) whole(p int) bool {
 	return role != RoleTool && !(role == RoleAssistant && d.conv[p-1].Role == RoleAssistant)
 }
 
-// sound says whether a split at p is whole and leaves no result without its call.
+// sound reports whether a split at p is whole and leaves no result without its call.
 func (d *division) sound(p int) bool { return p > d.lastOrphan && d.whole(p) }
 
 // back is the nearest whole split at p or before.
@@ -163,7 +163,7 @@ func (d *division) firstSaid() int {
 func (d *division) hasPrior() bool { return len(d.conv) > 0 && d.conv[0].Kind == KindSummary }
 
 // repair moves a split to the nearest sound one and reports that it had to: back, so that more stays
-// verbatim, and forward where there is none behind it that the guard lets stand.
+// verbatim, and forward where there is none behind it that the guard accepts.
 func (d *division) repair(wanted int) int {
 	if d.sound(wanted) {
 		return wanted

@@ -14,7 +14,7 @@ type Prompt struct {
 	Name string `json:"name"`
 	// Version changes with the text: the prompt's own, a dot, and that of the rules that all prompts share.
 	Version string `json:"version"`
-	// Text is the instruction that stands last in the request, with "{focus}" where a focus goes.
+	// Text is the instruction at the end of the request, with "{focus}" where a focus goes.
 	Text string `json:"-"`
 	// System is the system prompt of an external summarizer.
 	System string `json:"-"`
@@ -99,7 +99,7 @@ func readPrompt(name string) promptFile {
 	return file
 }
 
-// sections divides a prompt into what stands under "# System" and under "# Instruction".
+// sections divides a prompt into the texts under "# System" and "# Instruction".
 func (f promptFile) sections() (system, instruction string) {
 	system, instruction, found := strings.Cut(f.body, "\n# Instruction\n")
 	system, begins := strings.CutPrefix(system, "# System\n")
@@ -109,7 +109,7 @@ func (f promptFile) sections() (system, instruction string) {
 	return strings.TrimSpace(system), strings.TrimSpace(instruction)
 }
 
-// PromptNamed gives one prompt; the error lists the names there are.
+// PromptNamed returns one prompt; the error lists the names there are.
 func PromptNamed(name string) (Prompt, error) {
 	for _, p := range loadPrompts().prompts {
 		if p.Name == name {
@@ -139,7 +139,7 @@ func ChoosePrompt(vendor string, manual bool, mode Mode, override string) (Promp
 	return PromptNamed(name)
 }
 
-// ExternalRequest asks a model for a summary of a rendered transcript. The instruction stands behind the
+// ExternalRequest asks a model for a summary of a rendered transcript. The instruction follows the
 // transcript, where it is read last; nothing in the transcript can close its elements.
 func ExternalRequest(p Prompt, input Slimmed, focus string, v Variation) SummaryRequest {
 	user := "The record of the session:\n\n" + strings.TrimSpace(input.Text) + "\n\nEnd of the record.\n\n" +

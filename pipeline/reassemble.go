@@ -52,11 +52,11 @@ type Context struct {
 }
 
 // BuildContext puts a context together: system, user info, summary, enrichments, and the rest of what is
-// live in its order, trimmed. A summary that the vendor itself made stands before the user info.
+// live in its order, trimmed. A summary that the vendor itself made comes before the user info.
 //
 // Stored messages come back as they are, except for what no API would take: a call that was never answered
 // gets a result that says so, a result whose call is not there, or comes a step too late, becomes text, a
-// result that stands behind a message of the user's moves up to its call, for OpenAI in front of another message
+// result behind a message of the user's moves up to its call, for OpenAI in front of another message
 // of the agent's as well, and for Anthropic and Gemini empty texts are left out. All of this depends on the messages
 // alone, so that the context only ever grows at its end.
 //
@@ -84,7 +84,7 @@ func BuildContext(in ContextInput) Context {
 type contextBuilder struct {
 	in    ContextInput
 	items []ContextItem
-	// live is what stands behind the head.
+	// live are the messages behind the head.
 	live   []Message
 	counts tokenCounts
 	// omitted is what the valve did of Trim's work.
@@ -107,7 +107,7 @@ func (b *contextBuilder) head() {
 	}
 	b.live = b.in.Live[split:]
 	if b.in.Native != nil {
-		// Vendors want what they compacted first of all messages: what stands before it is refused, or not read.
+		// Vendors require what they compacted to be the first message: messages before it are refused, or not read.
 		b.items = append(b.items, ContextItem{
 			Made:   &Made{Role: RoleUser, Kind: KindSummary, Text: b.in.SummaryText},
 			Native: b.in.Native,
@@ -124,7 +124,7 @@ func (b *contextBuilder) head() {
 
 func (b *contextBuilder) made(m Made) { b.items = append(b.items, ContextItem{Made: &m}) }
 
-// What stands for a call without a result, and in front of a result without a call.
+// The texts in place of a missing result, and in front of a result without a call.
 const (
 	noResultText   = "No result was recorded for this call: it was interrupted, or is still running."
 	lateResultText = "[Result of an earlier tool call that does not stand directly before it"
@@ -187,7 +187,7 @@ func (b *contextBuilder) begin() {
 	}
 }
 
-// sendable says whether anything is left of a message.
+// sendable reports whether anything is left of a message.
 func (b *contextBuilder) sendable(m *Message, edits []Edit) bool {
 	if len(m.Parts) == 0 {
 		return b.in.Vendor != "anthropic" && b.in.Vendor != "google"

@@ -719,7 +719,8 @@ func callable(t *rapid.T, c Context, vendor string) {
 	}
 }
 
-// The context of any conversation can be sent, holds every message at most once, in order but for results that move up, and is the same at every read.
+// The context of any conversation can be sent, holds every message at most once, in order but for results that move
+// up, and is the same at every read.
 func TestBuildContextProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

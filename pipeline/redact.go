@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// redacted stands for a secret that was taken out.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
 // secretPatterns are shapes of credentials that are certain enough to be taken out without asking. Where a
@@ -49,7 +49,7 @@ func Redact(s string) string {
 }
 
 // Redactor takes credentials out of texts: what Redact finds, and what it finds in the messages that the redactor
-// was made from, wherever else that stands. A model that has seen a secret in its header may give it without.
+// was made from, wherever else that is. A model that has seen a secret in its header may give it without.
 type Redactor struct {
 	known *strings.Replacer // nil for none
 }
@@ -83,7 +83,7 @@ func (r Redactor) Redact(s string) string {
 	return s
 }
 
-// secretsIn gives the secrets in a text that can be told by themselves: a value whose name alone says that it is
+// secretsIn returns the secrets in a text that can be recognized alone: a value whose name alone says that it is
 // secret may be any word, and is kept to its place.
 func secretsIn(text string) []string {
 	var secrets []string
@@ -104,7 +104,7 @@ func secretsIn(text string) []string {
 	return secrets
 }
 
-// random says whether a value is no word and no expression of a program: long, of letters and digits.
+// random reports whether a value is neither a word nor an expression of a program: long, of letters and digits.
 func random(value string) bool {
 	const least = 10
 	return len(value) >= least && strings.ContainsFunc(value, unicode.IsDigit) &&

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// RenderMessage gives a message as plain text, as a summarizer sees it: texts as they are, tool calls as
+// RenderMessage returns a message as plain text, as a summarizer sees it: texts as they are, tool calls as
 // name and arguments, tool results as their text, binary content as "[binary omitted: ~138 KB]". Reasoning
 // and blocks of an unknown kind are left out. A message that says nothing gives "".
 func RenderMessage(m Message) string {
@@ -18,7 +18,7 @@ func RenderMessage(m Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// renderPart gives one part as text, and how many binaries it left out. name is the tool's name for a
+// renderPart returns one part as text, and how many binaries it left out. name is the tool's name for a
 // result that does not carry one itself, "" when unknown. A blank text
 // gives "".
 func renderPart(p Part, name string) (text string, binaries int) {
@@ -70,7 +70,7 @@ func resultText(p Part) (text string, binaries int) {
 	return out.String(), binaries
 }
 
-// renderBinary stands for an image or a file. A file that is text is given as its text.
+// renderBinary returns the text in place of an image or a file. A file that is text is given as its text.
 func renderBinary(p Part) (text string, binaries int) {
 	if p.Text != "" {
 		return omitBinaryBlank(p.Text)
@@ -90,10 +90,10 @@ func omitBinaryBlank(s string) (string, int) {
 	return omitBinary(s)
 }
 
-// maxNameChars bounds the name of a tool or a file where it stands in a line of ours.
+// maxNameChars bounds the name of a tool or a file in a line of ours.
 const maxNameChars = 200
 
-// toolName gives a name on one line, of bounded length.
+// toolName returns a name on one line, of bounded length.
 func toolName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -105,7 +105,7 @@ func toolName(name string) string {
 }
 
 // The elements of a rendered transcript. Each message is one, on lines of its own, and says whose words it
-// holds; role "user" stands for the user's own words alone.
+// holds; role "user" is for the user's own words alone.
 const (
 	messageTag = "message"
 	summaryTag = "conversation_summary"
@@ -150,7 +150,7 @@ func escapeNamed(s string, names []string) string {
 	return out.String()
 }
 
-// namedTag says whether what follows a "<" makes it a tag of one of the names.
+// namedTag reports whether what follows a "<" makes it a tag of one of the names.
 func namedTag(rest string, names []string) bool {
 	rest = strings.TrimLeft(rest, " \t\r\n")
 	rest = strings.TrimPrefix(rest, "/")

@@ -32,10 +32,10 @@ type Threshold struct {
 	UnusedPercent float64 `json:"unused_percent,omitempty"`
 }
 
-// Set says whether the threshold is given at all.
+// Set reports whether the threshold is given at all.
 func (t Threshold) Set() bool { return t.UnusedTokens > 0 || t.UnusedPercent > 0 }
 
-// TriggerSettings says when a compaction starts by itself.
+// TriggerSettings says when a compaction starts automatically.
 type TriggerSettings struct {
 	// Auto switches automatic compaction on. Default true.
 	Auto bool `json:"auto"`
@@ -53,7 +53,7 @@ type TriggerSettings struct {
 	Apply Threshold `json:"apply"`
 }
 
-// DigestPolicy says when the deterministic digest may stand in for a model's summary.
+// DigestPolicy says when the deterministic digest may replace a model's summary.
 type DigestPolicy string
 
 // The digest policies.
@@ -117,7 +117,7 @@ type Settings struct {
 	SummaryMaxTokens int `json:"summary_max_tokens"`
 	// PreserveLastUser summarizes the last user message too and keeps it in the tail as well.
 	PreserveLastUser bool `json:"preserve_last_user"`
-	// RelaxedSplitGuard lets a split right after the first message stand.
+	// RelaxedSplitGuard accepts a split right after the first message.
 	RelaxedSplitGuard bool `json:"relaxed_split_guard"`
 	// TailMaxFraction is the share of the window that the verbatim tail may take before the split moves
 	// forward inside the turn. Default 0.5.

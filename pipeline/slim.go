@@ -159,7 +159,7 @@ func (s *slimmer) add(e element) {
 	}
 }
 
-// size is what the result takes as it stands, whole.
+// size is what the result takes with everything whole.
 func (s *slimmer) size() int {
 	n := 0
 	for i := range s.elements {

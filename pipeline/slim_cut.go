@@ -46,7 +46,7 @@ func (e *element) cutBody() string {
 	return out.String()
 }
 
-// cut gives the segment in at most room chars: both ends of a tool result and of an earlier summary, the
+// cut returns the segment in at most room chars: both ends of a tool result and of an earlier summary, the
 // start of anything else.
 func (s segment) cut(room int, ends bool) string {
 	switch {

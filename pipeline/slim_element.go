@@ -112,7 +112,7 @@ func splitQuery(text string) []segment {
 	return segments
 }
 
-// write gives the element in the room it has.
+// write returns the element in the room it has.
 func (e *element) write(out *strings.Builder) {
 	if e.open != "" {
 		out.WriteString(e.open)

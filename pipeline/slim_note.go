@@ -21,8 +21,8 @@ func (s *slimmer) layNote() {
 	s.noting, s.note = false, ""
 }
 
-// touchedShare is how much of the budget the note may take for what the dropped calls tell of the work, and maxTouched
-// the most, in chars: without it a summarizer would not know which files it was about, and what is open.
+// touchedShare is how much of the budget the note may take for what the dropped calls say about the work, and
+// maxTouched the most, in chars: without it a summarizer would not know which files it was about, and what is open.
 const (
 	touchedShare = 20
 	maxTouched   = 4000
@@ -54,7 +54,7 @@ func (s *slimmer) layTouched() {
 	}
 }
 
-// lastThatFit gives the last items that fit into room chars, each on one line, without secrets and without tags.
+// lastThatFit returns the last items that fit into room chars, each on one line, without secrets and without tags.
 func (s *slimmer) lastThatFit(items []string, between string, room int) []string {
 	var kept []string
 	for i := len(items) - 1; i >= 0; i-- {

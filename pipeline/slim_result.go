@@ -8,7 +8,7 @@ type Fate string
 // The fates.
 const (
 	FateCut          Fate = "cut"           // its start, or both ends, are there
-	FateOmitted      Fate = "omitted"       // a placeholder stands for it, or for it and its neighbors
+	FateOmitted      Fate = "omitted"       // a placeholder replaces it, or it and its neighbors
 	FateToolsDropped Fate = "tools_dropped" // its tool calls or results went; what it says stayed
 )
 
@@ -26,7 +26,7 @@ func (s *slimmer) result() Slimmed {
 	const (
 		whole = 1 << iota
 		cut
-		gone
+		dropped
 	)
 	fates := make([]int, len(s.in.Messages))
 	var out strings.Builder
@@ -35,7 +35,7 @@ func (s *slimmer) result() Slimmed {
 	for i := range s.elements {
 		e := &s.elements[i]
 		if e.room == omitted {
-			fates[e.message] |= gone
+			fates[e.message] |= dropped
 			if !s.runs {
 				out.WriteString(omittedLine(e) + "\n")
 			} else if !s.bare {
@@ -59,11 +59,11 @@ func (s *slimmer) result() Slimmed {
 	for i, m := range s.in.Messages {
 		fate := Fate("")
 		switch {
-		case fates[i] == gone:
+		case fates[i] == dropped:
 			s.out.Placeholders++
 			leftOut++
 			fate = FateOmitted
-		case fates[i]&(cut|gone) != 0:
+		case fates[i]&(cut|dropped) != 0:
 			s.out.Cut++
 			fate = FateCut
 		case s.dropped[i]:

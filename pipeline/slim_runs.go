@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fitRuns keeps as many messages as there is useful room for, and lets one line stand for each run of the
+// fitRuns keeps as many messages as there is useful room for, and writes one line for each run of the
 // others. It says whether any message could be kept.
 func (s *slimmer) fitRuns(room int) bool {
 	least := make([]int, len(s.elements))
@@ -51,7 +51,7 @@ func (s *slimmer) fitRuns(room int) bool {
 }
 
 // fitOne is for a room that takes nothing useful: as much as it can of the newest thing that the user said,
-// or of the newest thing, without a word about the rest. Where an earlier summary stands already, the line
+// or of the newest thing, without a word about the rest. Where an earlier summary has room already, the line
 // about the rest is all.
 func (s *slimmer) fitOne(room int) {
 	pick := -1
@@ -103,12 +103,12 @@ func (s *slimmer) gaps() int {
 	return n
 }
 
-// omittedLine is the line that stands for one element.
+// omittedLine is the line in place of one element.
 func omittedLine(e *element) string {
 	return "[omitted " + string(e.role) + " message, " + strconv.Itoa(e.body) + " chars]"
 }
 
-// omittedRunLine is the line that stands for several messages.
+// omittedRunLine is the line in place of several messages.
 func omittedRunLine(messages, chars int) string {
 	return "[omitted " + strconv.Itoa(messages) + " messages, " + strconv.Itoa(chars) + " chars]"
 }
@@ -120,7 +120,7 @@ func (s *slimmer) runLine() int {
 	return max(len(one), len(omittedRunLine(len(s.in.Messages), total))) + len("\n")
 }
 
-// omittedRun gathers neighbors that one line stands for.
+// omittedRun gathers neighbors for one line.
 type omittedRun struct {
 	first    *element
 	elements int

@@ -1,6 +1,6 @@
 package pipeline
 
-// fitSummaries gives prior summaries what they need, all of the room if need be. It says how much it was,
+// fitSummaries returns prior summaries what they need, all of the room if need be. It says how much it was,
 // and whether there was any for each.
 func (s *slimmer) fitSummaries(room int) (used int, fits bool) {
 	var which []int
@@ -30,8 +30,8 @@ func (s *slimmer) fitSummaries(room int) (used int, fits bool) {
 	return used, fits
 }
 
-// fitShares cuts what is no summary to fair shares. It says whether that fits: if not, the rooms it gave
-// mean nothing.
+// fitShares cuts everything but summaries to fair shares. It reports whether that fits: if not, the rooms it set
+// do not count.
 func (s *slimmer) fitShares(room int) bool {
 	var which, rest []int
 	aside := s.setAside(room)

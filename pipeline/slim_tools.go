@@ -14,7 +14,7 @@ func (s *slimmer) dropTools() bool {
 		}
 		all++
 	}
-	if tools == 0 || float64(tools) < s.in.ToolDropThreshold*float64(all) || !s.talk() {
+	if tools == 0 || float64(tools) < s.in.ToolDropThreshold*float64(all) || !s.hasProse() {
 		return false
 	}
 	// A turn in which nobody but tools spoke keeps a line that says so.
@@ -68,8 +68,8 @@ func (s *slimmer) dropTools() bool {
 	return true
 }
 
-// talk says whether anything but tools and summaries has something to say.
-func (s *slimmer) talk() bool {
+// hasProse reports whether there is text besides tools and summaries.
+func (s *slimmer) hasProse() bool {
 	for _, e := range s.elements {
 		if e.summary || e.role != RoleUser && e.role != RoleAssistant {
 			continue

@@ -34,7 +34,7 @@ func newSource(messages []Message) *sourceTexts {
 	return s
 }
 
-// textsOf gives every text in a message: what was said, names and arguments of calls, results. Reasoning is
+// textsOf returns every text in a message: what was said, names and arguments of calls, results. Reasoning is
 // no source.
 func textsOf(m Message) []string {
 	var texts []string
@@ -123,7 +123,7 @@ func (f *forms) mark(places []int, has []bool) {
 
 var numberUnit = regexp.MustCompile(`^([\d.,_]+)([^\d.,_\s]+)$`)
 
-// jsonEscaped is how a text stands inside of a JSON string.
+// jsonEscaped returns a text as it is written inside a JSON string.
 func jsonEscaped(s string) string {
 	quoted, err := json.Marshal(s)
 	if err != nil {
@@ -132,7 +132,7 @@ func jsonEscaped(s string) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// unsupported gives the identifiers of a summary that neither source has.
+// unsupported returns the identifiers of a summary that neither source has.
 func unsupported(summary string, before, behind *sourceTexts) []string {
 	var missing []string
 	ids := identifiersIn(summary, maxIdentifiers)

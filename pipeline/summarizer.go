@@ -12,11 +12,11 @@ type SummarizerKind string
 const (
 	SummarizerSelf     SummarizerKind = "self"     // the agent's own request plus one instruction
 	SummarizerExternal SummarizerKind = "external" // a model with a compaction prompt and the slimmed rendering
-	SummarizerNative   SummarizerKind = "native"   // the vendor compacts the agent's own request by itself
+	SummarizerNative   SummarizerKind = "native"   // the vendor itself compacts the agent's own request
 	SummarizerDigest   SummarizerKind = "digest"   // no model at all
 )
 
-// Split gives the vendor and the model of "VENDOR/MODEL"; the model's name may hold slashes itself.
+// Split returns the vendor and the model of "VENDOR/MODEL"; the model's name may hold slashes itself.
 func (s SummarizerSpec) Split() (vendor, model string, err error) {
 	vendor, model, found := strings.Cut(s.Model, "/")
 	if !found || vendor == "" || model == "" {

@@ -4,7 +4,7 @@ import "strings"
 
 // ChooseSummarizers makes the ladder in the order of the settings. "self" needs all of: listed, not forced
 // external, allowed now, tools known, system prompt known. Where no other model is listed, the agent's own
-// stands in as an external one, marked Fallback. The digest is last, unless the policy is never, or the
+// is added as an external one, marked Fallback. The digest is last, unless the policy is never, or the
 // policy is when_needed and a run by hand below the limit has a model to ask.
 //
 // The error has kind ModelNotFound and means that the ladder is empty.

@@ -47,7 +47,7 @@ func MaxOutputFor(s Settings, sum Summarizer, inputTokens int) int {
 	return max(1, min(outputRoom(s, sum), windowOf(sum)-max(inputTokens, 0)))
 }
 
-// FitsWindow says whether sum can take a request of inputTokens and still have room for an answer. A request
+// FitsWindow reports whether sum can take a request of inputTokens and still have room for an answer. A request
 // that does not fit is not sent.
 func FitsWindow(s Settings, sum Summarizer, inputTokens int) bool {
 	window := windowOf(sum)

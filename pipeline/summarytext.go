@@ -10,13 +10,13 @@ type SummaryTextInput struct {
 	Summary string
 	// Digest says that no model wrote it.
 	Digest bool
-	// UnderWay says that the agent's work goes on at once: see UnderWay.
+	// UnderWay says that the agent's work continues at once: see UnderWay.
 	UnderWay bool
 	// ProposeOnly says that the agent is in a mode that only proposes.
 	ProposeOnly bool
 	// TailKept says that messages follow verbatim.
 	TailKept bool
-	// Repeated is the number of user messages that stand behind the summary although it covers them as well.
+	// Repeated is the number of user messages that are kept behind the summary although it covers them.
 	Repeated int
 	// OmittedMessages is the number of messages that the summarizer was not shown, or not whole, for size.
 	OmittedMessages int
@@ -32,7 +32,7 @@ const (
 	summaryDigest = "No model wrote this summary: it is a digest, put together from the messages themselves."
 	// What follows is where, on the same line.
 	summaryTranscript = "The full transcript is kept: "
-	// It stands in brackets behind a number.
+	// It is in brackets, behind a number.
 	summaryOmitted = " message(s) of that part were left out of the summary, or cut, for size"
 
 	summaryTail     = "The messages after the part that is summarised follow verbatim."
@@ -42,7 +42,7 @@ const (
 		"mentioned there. The user's next message decides what happens."
 	summaryPropose = "The summary is background. Propose before you act: nothing in the summary is permission to " +
 		"begin, and the user decides what happens."
-	// They stand together.
+	// They come together.
 	summaryRepeatedBelow = "The user's last message is repeated below in its own words."
 	summaryRepeated      = "It has been answered already and is no new request."
 )

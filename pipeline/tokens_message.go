@@ -143,7 +143,7 @@ const (
 // estimateSealed is the number of tokens of reasoning that comes back in a form that only its vendor reads: a
 // signature of Anthropic's, redacted_thinking, encrypted_content of OpenAI's. It is as long as what it seals: of 474
 // recorded blocks that have both, every signature has 232 chars and four for three bytes of the thought; the one
-// recorded answer of OpenAI's that tells both figures agrees within 3 %. A token has four bytes, as English has. Of
+// recorded answer of OpenAI's that has both figures agrees within 3 %. A token has four bytes, as English has. Of
 // 118 recorded blocks with an empty thought, what their servers counted is this and a third more, as with all that
 // the newest of Anthropic's models read.
 func estimateSealed(raw []byte) int {

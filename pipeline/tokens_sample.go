@@ -12,7 +12,7 @@ func runeStart(s string, at int) int {
 	return at
 }
 
-// The classes of bytes that weighText tells apart.
+// The classes of bytes that weighText distinguishes.
 const (
 	classLower = iota
 	classUpper
@@ -76,7 +76,7 @@ var byteWeight = func() (weight [classCount][classCount]int) {
 	return weight
 }()
 
-// weighText is a figure that grows as the tokens of a text do, from one look at each byte.
+// weighText is a figure that grows as the tokens of a text do, in one pass.
 func weighText(s string) int {
 	// Counting pairs first keeps the loop free of dependent additions.
 	var pairs [classCount * classCount]int

@@ -60,7 +60,7 @@ type TriggerInput struct {
 	Turns int
 	// Manual: asked for by hand. Overflow: the agent's own call failed for size.
 	Manual, Overflow bool
-	// Prepared says that a summary computed in the background waits.
+	// Prepared says that there is a prepared summary.
 	Prepared bool
 	// Hold is why no automatic run may start, such as "no new message since the last compaction", "undone"
 	// or "breaker open"; empty: it may.
@@ -95,7 +95,7 @@ type TriggerDecision struct {
 	ApplyLimit int `json:"apply_limit,omitempty"`
 	// Prepare says that the run that starts only prepares.
 	Prepare bool `json:"prepare,omitempty"`
-	// ApplyPrepared says that the waiting summary takes effect now; no run is started then.
+	// ApplyPrepared says that the prepared summary takes effect now; no run is started then.
 	ApplyPrepared bool `json:"apply_prepared,omitempty"`
 	// OverLimit says that Used is at Limit or above, whether or not anything may start.
 	OverLimit bool `json:"over_limit"`
@@ -128,7 +128,7 @@ func EvaluateTrigger(in TriggerInput, s Settings) TriggerDecision {
 	return d
 }
 
-// tokenLimit is signal A's limit.
+// tokenLimit returns the size in tokens at which a compaction starts.
 func tokenLimit(t TriggerSettings, window, maxOutput int) int {
 	if t.EvalOverride > 0 && t.EvalOverride <= window {
 		return t.EvalOverride
@@ -208,7 +208,7 @@ func (d *TriggerDecision) decide(in TriggerInput, t TriggerSettings) {
 	}
 }
 
-// numbers tells the comparison of signal A.
+// numbers describes the comparison of Used with Limit.
 func (d *TriggerDecision) numbers() string {
 	var b strings.Builder
 	if d.Estimated {

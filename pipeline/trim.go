@@ -15,7 +15,7 @@ type TrimStats struct {
 }
 
 const (
-	// previewHeadChars is how much of an old tool result its preview shows, in chars: enough to tell what
+	// previewHeadChars is how much of an old tool result its preview shows, in chars: enough to see what
 	// it was.
 	previewHeadChars = 300
 	// previewNote ends a preview.
@@ -35,7 +35,7 @@ const (
 //     becomes a short preview.
 //   - A tool result over MaxToolResultTokens keeps its two ends, in any turn.
 //   - Past the input budget the oldest turns go whole; never a system message, the environment, the summary
-//     and what stands beside it, nor the last turn, and never a call without its result. The budget is
+//     and the live state beside it, nor the last turn, and never a call without its result. The budget is
 //     MaxInputTokens, none by default: a context that fills its window is for a compaction, and must be seen
 //     to be full.
 //
@@ -74,7 +74,7 @@ type trimmer struct {
 	most int
 }
 
-// trimItem gives the edits of an item after trimming, and whether they differ from those it has.
+// trimItem returns the edits of an item after trimming, and whether they differ from those it has.
 func (t *trimmer) trimItem(item ContextItem, turn int) ([]Edit, bool) {
 	m := item.Message
 	if m == nil || turn == noTurn || m.Role == RoleSystem {

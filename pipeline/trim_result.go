@@ -2,7 +2,7 @@ package pipeline
 
 import "strings"
 
-// ownResult says whether a part is what a tool of the agent returned. A result inside an assistant message is the
+// ownResult reports whether a part is what a tool of the agent returned. A result inside an assistant message is the
 // vendor's own, with encrypted content that goes back as it came; but some agents store a call and its result as
 // one, and theirs have the type "tool_result".
 func ownResult(m *Message, p Part) bool {
@@ -12,18 +12,18 @@ func ownResult(m *Message, p Part) bool {
 // resultView is a tool result as the edits so far leave it.
 type resultView struct {
 	contents []contentView
-	// whole says that one text stands for the whole result.
+	// whole says that one text is the whole result.
 	whole   bool
 	dropped bool
 }
 
-// contentView is one piece of a tool result: text, or a part that is none.
+// contentView is one piece of a tool result: text, or another kind of part.
 type contentView struct {
-	part   Part
-	text   string
-	isText bool
-	edited bool
-	gone   bool // dropped by an edit
+	part    Part
+	text    string
+	isText  bool
+	edited  bool
+	dropped bool // dropped by an edit
 }
 
 func viewResult(p Part, index int, edits []Edit) resultView {
@@ -42,7 +42,7 @@ func viewResult(p Part, index int, edits []Edit) resultView {
 			view.contents = []contentView{{text: e.Text, isText: true, edited: true}}
 			view.whole = true
 		case e.Content < len(view.contents):
-			view.contents[e.Content] = contentView{text: e.Text, isText: true, edited: true, gone: e.Op == EditDrop}
+			view.contents[e.Content] = contentView{text: e.Text, isText: true, edited: true, dropped: e.Op == EditDrop}
 		}
 	}
 	return view
@@ -55,7 +55,7 @@ func (v resultView) edits(part int) []Edit {
 		switch {
 		case !c.edited:
 			continue
-		case c.gone:
+		case c.dropped:
 			edits = append(edits, Edit{Part: part, Content: i, Op: EditDrop})
 			continue
 		case v.whole:
@@ -66,7 +66,7 @@ func (v resultView) edits(part int) []Edit {
 	return edits
 }
 
-// text is the result as one text. ok is false when something in it is no text.
+// text is the result as one text. ok is false when something in it is not text.
 func (v resultView) text() (text string, ok bool) {
 	if len(v.contents) == 1 {
 		return v.contents[0].text, v.contents[0].isText
@@ -76,7 +76,7 @@ func (v resultView) text() (text string, ok bool) {
 		switch {
 		case !c.isText:
 			return "", false
-		case !c.gone:
+		case !c.dropped:
 			texts = append(texts, c.text)
 		}
 	}
@@ -105,7 +105,7 @@ func (v *resultView) omitBinaries(media bool) int {
 	return binaries
 }
 
-// previewResult gives the preview of a tool result over limit chars; ok is false when it is not over, is a
+// previewResult returns the preview of a tool result over limit chars; ok is false when it is not over, is a
 // preview already, or would not get smaller: fewer chars can be more tokens where the note is most of them.
 func previewResult(text string, limit int) (preview string, ok bool) {
 	total := Chars(text)

@@ -2,11 +2,11 @@ package pipeline
 
 import "slices"
 
-// noTurn marks the items that belong to no turn: what stands at the head of a context.
+// noTurn marks the items that belong to no turn: those at the head of a context.
 const noTurn = -2
 
 // contextTurns says which turn each item belongs to: numbered from 0 by genuine user messages, -1 for what
-// stands before the first of them, noTurn for the head.
+// comes before the first of them, noTurn for the head.
 type contextTurns struct {
 	of   []int
 	last int
@@ -27,7 +27,7 @@ func turnsOf(items []ContextItem) contextTurns {
 	return turns
 }
 
-// headItem says whether an item is state, not history: system, environment, summary, enrichments.
+// headItem reports whether an item is state, not history: system, environment, summary, enrichments.
 func headItem(item ContextItem) bool {
 	role, kind := RoleSystem, KindOrdinary
 	switch {

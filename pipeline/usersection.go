@@ -16,7 +16,7 @@ var (
 	nextNumbered = regexp.MustCompile(`(?m)^[ \t#>*_]*7[.):、．]`)
 )
 
-// userSection is where the section of a summary that lists the user's messages stands.
+// userSection is the place of the section in a summary that lists the user's messages.
 type userSection struct{ body, end int }
 
 // findUserSection finds it by its title, or as the sixth of numbered sections where the title is in another
@@ -66,9 +66,9 @@ func UserMessagesSection(summary string, users []Message, budgetChars int) strin
 	return out
 }
 
-// SummarizedUsers gives what the user said in messages that are summarized: what an earlier summary among them lists of
-// the user's own messages, and then those that are there themselves. It is for UserMessagesSection, so that what the
-// user said long ago is not lost with the second compaction.
+// SummarizedUsers returns what the user said in messages that are summarized: what an earlier summary among them
+// lists of the user's own messages, and then those that are there themselves. It is for UserMessagesSection, so that
+// what the user said long ago is not lost with the second compaction.
 func SummarizedUsers(source []Message) []Message {
 	var users []Message
 	for _, m := range source {
@@ -86,8 +86,8 @@ func SummarizedUsers(source []Message) []Message {
 	return users
 }
 
-// listedUsers gives what a summary lists of the user's own messages: the entries of that section, or of a digest its
-// quotes. What an entry was cut by stands at its end.
+// listedUsers returns what a summary lists of the user's own messages: the entries of that section, or of a digest its
+// quotes. Its end says how much was cut.
 func listedUsers(summary string) []string {
 	if at := strings.Index(summary, digestHead); at >= 0 {
 		return quotedUsers(summary[at:])
@@ -111,7 +111,7 @@ func listedUsers(summary string) []string {
 	return items
 }
 
-// quotedUsers gives the quotes of the user in a digest.
+// quotedUsers returns the quotes of the user in a digest.
 func quotedUsers(digest string) []string {
 	_, section, found := strings.Cut(digest, "\n"+sectionUser+"\n")
 	if !found {

@@ -10,7 +10,7 @@ import (
 const maxArgument = 2000
 
 // eachUse finds the identifiers that an assistant's message uses: those in what it says outside of fences, and those in
-// the values of its calls. Keys of arguments and names of tools are none. The same one may come more than once.
+// the values of its calls. Keys of arguments and names of tools do not count. The same one may come more than once.
 func eachUse(m Message, add func(kind identifierKind, id string)) {
 	values := func(input string) {
 		for _, a := range argumentsOf(input) {
@@ -55,13 +55,13 @@ func usedIn(m Message) []string {
 	return ids
 }
 
-// isObject says whether a text is a JSON object, as agents write that answer in a form.
+// isObject reports whether a text is a JSON object, as agents write that answer in a form.
 func isObject(text string) bool {
 	text = strings.TrimSpace(text)
 	return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
 }
 
-// plainWord says whether a quote is no more than a word of the language.
+// plainWord reports whether a quote is no more than a word of the language.
 func plainWord(s string) bool {
 	for i, r := range s {
 		if r >= unicode.MaxASCII || !unicode.IsLetter(r) || i > 0 && unicode.IsUpper(r) {
@@ -71,7 +71,7 @@ func plainWord(s string) bool {
 	return true
 }
 
-// named says whether a whole argument is a name: one word with a digit in it, and more than a small number.
+// named reports whether a whole argument is a name: one word with a digit in it, and more than a small number.
 func named(value string) bool {
 	const shortest, longest = 4, 200
 	letters, digits := 0, 0

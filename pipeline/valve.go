@@ -57,7 +57,7 @@ func newValve(items []ContextItem, in ContextInput, counts tokenCounts) *valve {
 	return v
 }
 
-// reach gives the message of item i, nil when the valve leaves it alone.
+// reach returns the message of item i, nil when the valve leaves it alone.
 func (v *valve) reach(i int) *Message {
 	m := v.items[i].Message
 	if m == nil || m.Seq > v.in.ValveUpTo || m.Role == RoleSystem || m.Kind == KindUserInfo || m.Kind == KindSummary {
@@ -66,7 +66,7 @@ func (v *valve) reach(i int) *Message {
 	return m
 }
 
-// protected says whether the words of item i are the user's and still count: the last message, and all that
+// protected reports whether the words of item i are the user's and still count: the last message, and all that
 // nobody has answered.
 func (v *valve) protected(i int) bool {
 	return v.items[i].Message.Genuine() && (i == v.lastUser || i > v.answered)
@@ -207,7 +207,7 @@ func (v *valve) textsOf(i int, m *Message, tokens int) []squeezable {
 				if view.whole {
 					k = -1
 				}
-				if c.isText && !c.gone {
+				if c.isText && !c.dropped {
 					add(j, k, c.text)
 				}
 			}

@@ -10,7 +10,7 @@ import (
 type Verification struct {
 	// ConstraintsMissing are sentences in which the user set a limit and which the model left out.
 	ConstraintsMissing []string `json:"constraints_missing"`
-	// UnsupportedIdentifiers stand in the summary and nowhere in the source.
+	// UnsupportedIdentifiers are in the summary and nowhere in the source.
 	UnsupportedIdentifiers []string `json:"unsupported_identifiers"`
 	// Misattributed are quotes of the user that no user message contains.
 	Misattributed []string `json:"misattributed"`
@@ -32,18 +32,18 @@ const (
 	// maxIdentifiers bounds the identifiers that are looked up for one summary.
 	maxIdentifiers = 500
 	// maxLookAhead bounds the identifiers that the look-ahead adds, and maxLookAheadLine the line of the
-	// source that stands with each, in chars.
+	// source beside each, in chars.
 	maxLookAhead     = 40
 	maxLookAheadLine = 240
 )
 
 // VerifySummary compares a summary with source, the messages that it was made from, and with tail, those that
 // stay verbatim behind it (nil: none). It appends what must not be lost: sentences of the user's that set a
-// limit and stand in neither, and what the agent has used in the tail although it stands only in the source,
+// limit and are in neither, and what the agent has used in the tail although it is only in the source,
 // which a summary that was prepared ahead cannot know. What it cannot mend it flags. It is deterministic and
 // asks no model; the cost is linear.
 //
-// UserMessagesSection comes before it: what the model made up in that section is gone by then.
+// UserMessagesSection comes before it: that removes what the model made up in that section.
 func VerifySummary(summary string, source, tail []Message) (string, Verification) {
 	before, behind := newSource(source), newSource(tail)
 	v := Verification{
@@ -63,7 +63,7 @@ func VerifySummary(summary string, source, tail []Message) (string, Verification
 	return summary, v
 }
 
-// missingLimits gives the limits in the source that neither a summary nor a user message behind it holds.
+// missingLimits returns the limits in the source that neither a summary nor a user message behind it holds.
 func missingLimits(summary string, source []Message, behind *sourceTexts) []constraint {
 	all := constraints(source)
 	texts, low := make([]string, len(all)), make([]string, len(all))
