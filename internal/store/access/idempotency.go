@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,15 +52,14 @@ type KeyedAnswer struct {
 	Body    []byte
 }
 
-// ClaimKey looks what became of a keyed request, and makes it the caller's where nobody has it. Keys that are
+// Claim looks what became of a keyed request, and makes it the caller's where nobody has it. Keys that are
 // over IdempotencyLife are as good as unused.
 func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, KeyedAnswer, error) {
 	var state KeyState
 	var answer KeyedAnswer
 	var body []byte
 	if !db.GoodID(k.Key, 255) {
-		return "", answer, fmt.Errorf("claim a key: %w",
-			db.Invalidf("an idempotency key has 1 to 255 bytes of UTF-8 and no control characters"))
+		return "", answer, db.Failed("claim a key", db.Invalidf("an idempotency key has 1 to 255 bytes of UTF-8 and no control characters"))
 	}
 	err := s.db.Write(db.WithoutLastStatement(ctx), "claim a key", func(ctx context.Context, tx pgx.Tx) error {
 		state, answer, body = "", KeyedAnswer{}, nil
@@ -91,7 +89,7 @@ func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, Keye
 	})
 	if err == nil && body != nil {
 		if answer.Body, err = s.db.Decompress(body); err != nil {
-			err = fmt.Errorf("read a kept answer: %w", err)
+			err = db.Failed("read a kept answer", err)
 		}
 	}
 	return state, answer, err
@@ -129,7 +127,7 @@ func lookAtKey(ctx context.Context, tx pgx.Tx, k KeyedRequest) (KeyState, KeyedA
 	return KeyOurs, answer, nil, err
 }
 
-// ExtendKey holds a key for a further keyClaim.
+// Extend holds a key for a further keyClaim.
 func (s *Idempotency) Extend(ctx context.Context, k KeyedRequest) error {
 	return s.db.Write(db.WithoutLastStatement(ctx), "hold a key", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp() + $4::interval
@@ -139,11 +137,11 @@ func (s *Idempotency) Extend(ctx context.Context, k KeyedRequest) error {
 	})
 }
 
-// AnswerKey keeps the answer to a request that the caller has claimed.
+// Answer keeps the answer to a request that the caller has claimed.
 func (s *Idempotency) Answer(ctx context.Context, k KeyedRequest, a KeyedAnswer) error {
 	headers, err := json.Marshal(a.Headers)
 	if err != nil {
-		return fmt.Errorf("keep an answer: %w", err)
+		return db.Failed("keep an answer", err)
 	}
 	if a.Headers == nil {
 		headers = []byte(`{}`)
@@ -159,7 +157,7 @@ func (s *Idempotency) Answer(ctx context.Context, k KeyedRequest, a KeyedAnswer)
 	})
 }
 
-// ReleaseKey lets go of a claimed key whose request failed. One that changed nothing is forgotten, and may be done
+// Release lets go of a claimed key whose request failed. One that changed nothing is forgotten, and may be done
 // anew at once; effective says that it did change something.
 func (s *Idempotency) Release(ctx context.Context, k KeyedRequest) (effective bool, err error) {
 	err = s.db.Write(db.WithoutLastStatement(ctx), "release a key", func(ctx context.Context, tx pgx.Tx) error {

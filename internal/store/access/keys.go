@@ -25,7 +25,7 @@ type APIKey struct {
 	LastUsed time.Time
 }
 
-// CreateAPIKey makes a key for a tenant. The secret is shown this once: only its hash is kept.
+// Create makes a key for a tenant. The secret is shown this once: only its hash is kept.
 func (s *Keys) Create(ctx context.Context, tenant, name string,
 	trusted bool,
 ) (key APIKey, secret string, err error) {
@@ -76,7 +76,7 @@ func (s *Keys) Find(ctx context.Context, secret string) (APIKey, error) {
 	return k, err
 }
 
-// APIKeys lists a tenant's keys, newest first; all tenants' for "".
+// List lists a tenant's keys, newest first; all tenants' for "".
 func (s *Keys) List(ctx context.Context, tenant string) ([]APIKey, error) {
 	var list []APIKey
 	err := s.db.Read(ctx, "list API keys", func(ctx context.Context, q db.Querier) (err error) {
@@ -87,7 +87,7 @@ func (s *Keys) List(ctx context.Context, tenant string) ([]APIKey, error) {
 	return list, err
 }
 
-// HasAPIKeys says whether a key was ever made for anybody. Revoked ones count: taking the last one back does not
+// Any says whether a key was ever made for anybody. Revoked ones count: taking the last one back does not
 // open the service to everybody.
 func (s *Keys) Any(ctx context.Context) (bool, error) {
 	var has bool
@@ -98,7 +98,7 @@ func (s *Keys) Any(ctx context.Context) (bool, error) {
 	return has, err
 }
 
-// RevokeAPIKey makes a tenant's key useless, at once and for good.
+// Revoke makes a tenant's key useless, at once and for good.
 func (s *Keys) Revoke(ctx context.Context, tenant, id string) error {
 	return s.db.Write(ctx, "revoke an API key", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := db.One(ctx, tx, pgx.RowTo[string], `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now())

@@ -38,12 +38,11 @@ type Tenant struct {
 	Created time.Time
 }
 
-// EnsureTenant makes the tenant if it is not there. The id has 1 to 64 bytes, no slash, no control characters.
+// Ensure makes the tenant if it is not there. The id has 1 to 64 bytes, no slash, no control characters.
 func (s *Tenants) Ensure(ctx context.Context, id, name string) (Tenant, error) {
 	var t Tenant
 	if !db.GoodID(id, 64) || strings.Contains(id, "/") {
-		return t, fmt.Errorf("make a tenant: %w",
-			db.Invalidf("a tenant's id has 1 to 64 bytes, no slash and no control characters"))
+		return t, db.Failed("make a tenant", db.Invalidf("a tenant's id has 1 to 64 bytes, no slash and no control characters"))
 	}
 	err := s.db.Write(ctx, "make a tenant", func(ctx context.Context, tx pgx.Tx) (err error) {
 		// DO UPDATE, since DO NOTHING gives no row back when another call was faster.
@@ -58,7 +57,7 @@ func scanTenant(row pgx.CollectableRow) (t Tenant, err error) {
 	return t, row.Scan(&t.ID, &t.Name, &t.Created)
 }
 
-// ChangeTenantSettings changes what a tenant sets of pipeline.Settings for all its conversations: change gets what it
+// ChangeSettings changes what a tenant sets of pipeline.Settings for all its conversations: change gets what it
 // sets now and gives what it is to set, each a JSON object or nil for nothing. No other change comes in between.
 func (s *Tenants) ChangeSettings(ctx context.Context, tenant string,
 	change func(json.RawMessage) (json.RawMessage, error),
@@ -76,7 +75,7 @@ func (s *Tenants) ChangeSettings(ctx context.Context, tenant string,
 	})
 }
 
-// TenantSettings reads them.
+// Settings reads them.
 func (s *Tenants) Settings(ctx context.Context, tenant string) (json.RawMessage, error) {
 	var settings json.RawMessage
 	err := s.db.Read(ctx, "read a tenant's settings", func(ctx context.Context, q db.Querier) (err error) {
@@ -96,7 +95,7 @@ func tenantSettings(ctx context.Context, q db.Querier, tenant, lock string) (jso
 	return settings, nil
 }
 
-// Tenants lists all tenants by id.
+// List lists all tenants by id.
 func (s *Tenants) List(ctx context.Context) ([]Tenant, error) {
 	var list []Tenant
 	err := s.db.Read(ctx, "list tenants", func(ctx context.Context, q db.Querier) (err error) {

@@ -18,7 +18,7 @@ type Store struct{ db *db.DB }
 // New gives the room over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// linkedArtifact makes sure that a summary is this conversation's, and keeps it from being pruned before a marker
+// Linked makes sure that a summary is this conversation's, and keeps it from being pruned before a marker
 // refers to it; "" for none.
 func Linked(ctx context.Context, tx pgx.Tx, c conversations.Conversation, sha string) error {
 	sum, err := db.OptionalHash(sha)
@@ -43,7 +43,7 @@ type Artifact struct {
 	Size int64
 }
 
-// PutArtifact keeps data for a conversation and gives the reference. Writing the same data again is harmless.
+// Put keeps data for a conversation and gives the reference. Writing the same data again is harmless.
 func (s *Store) Put(ctx context.Context, ref db.ConversationRef, kind contract.ArtifactKind,
 	data []byte,
 ) (Artifact, error) {
@@ -79,7 +79,7 @@ func Put(ctx context.Context, tx pgx.Tx, cid int64, tenant string, kind contract
 	return a, err
 }
 
-// GetArtifact reads a tenant's artifact. The content is checked against its hash: what comes back is what was
+// Get reads a tenant's artifact. The content is checked against its hash: what comes back is what was
 // written, or an error.
 func (s *Store) Get(ctx context.Context, tenant, sha string) ([]byte, error) {
 	return Get(ctx, s.db, tenant, sha)
@@ -88,7 +88,7 @@ func (s *Store) Get(ctx context.Context, tenant, sha string) ([]byte, error) {
 func Get(ctx context.Context, d *db.DB, tenant, sha string) ([]byte, error) {
 	sum, err := db.ParseHash(sha)
 	if err != nil {
-		return nil, fmt.Errorf("read an artifact: %w", err)
+		return nil, db.Failed("read an artifact", err)
 	}
 	var zstd []byte
 	err = d.Read(ctx, "read an artifact", func(ctx context.Context, q db.Querier) (err error) {

@@ -17,15 +17,15 @@ type Store struct{ db *db.DB }
 // New gives the room over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// BreakerKey names a breaker: VendorBreaker or ConversationBreaker.
+// Key names a breaker: VendorBreaker or ConversationBreaker.
 type Key struct{ scope, tenant, name string }
 
-// VendorBreaker is the breaker of a vendor, for all tenants: its key and quota are the deployment's.
+// OfVendor is the breaker of a vendor, for all tenants: its key and quota are the deployment's.
 func OfVendor(vendor string) Key {
 	return Key{scope: "vendor", name: db.CleanText(vendor)}
 }
 
-// ConversationBreaker is the breaker of a conversation's automatic runs.
+// OfConversation is the breaker of a conversation's automatic runs.
 func OfConversation(ref db.ConversationRef) Key {
 	return Key{scope: "conversation", tenant: db.CleanText(ref.Tenant), name: db.CleanText(ref.ID)}
 }
@@ -55,7 +55,7 @@ func scanBreaker(row pgx.CollectableRow) (Breaker, error) {
 	return b, err
 }
 
-// GetBreaker reads a breaker; Blocking is judged by the cooldown.
+// Get reads a breaker; Blocking is judged by the cooldown.
 func (s *Store) Get(ctx context.Context, key Key, cooldown time.Duration) (Breaker, error) {
 	var b Breaker
 	err := s.db.Read(ctx, "read a breaker", func(ctx context.Context, q db.Querier) (err error) {
@@ -82,7 +82,7 @@ func Get(ctx context.Context, q db.Querier, key Key, cooldown time.Duration) (Br
 	return b, err
 }
 
-// PassBreaker asks to go through. A closed breaker lets everyone; an open one lets one caller through each time the
+// Pass asks to go through. A closed breaker lets everyone; an open one lets one caller through each time the
 // cooldown has passed, to see whether things are well again.
 func (s *Store) Pass(ctx context.Context, key Key, cooldown time.Duration) (bool, error) {
 	var pass bool
@@ -109,7 +109,7 @@ func Pass(ctx context.Context, tx pgx.Tx, key Key, cooldown time.Duration) (bool
 	return tag.RowsAffected() == 1, err
 }
 
-// TripBreaker counts a failure. The breaker opens at the given number in a row, or at once for a kind that trips it
+// Trip counts a failure. The breaker opens at the given number in a row, or at once for a kind that trips it
 // (pipeline.ErrorKind.TripsBreaker); a failure while it is open starts the cooldown anew. Rate limits are not for
 // here: they say nothing about health.
 func (s *Store) Trip(ctx context.Context, key Key, kind pipeline.ErrorKind, reason string,
@@ -129,7 +129,7 @@ func (s *Store) Trip(ctx context.Context, key Key, kind pipeline.ErrorKind, reas
 	return b, err
 }
 
-// ResetBreaker closes a breaker and forgets its failures: after a success, or by hand.
+// Reset closes a breaker and forgets its failures: after a success, or by hand.
 func (s *Store) Reset(ctx context.Context, key Key) error {
 	return s.db.Write(ctx, "close a breaker", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3`, key.scope,

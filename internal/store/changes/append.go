@@ -28,7 +28,7 @@ type AppendOptions struct {
 	Usage *UsageReport
 	// LearnWindow is the window that a vendor's overflow error named, in tokens; 0: none did.
 	LearnWindow int
-	// Watch looks, in the same transaction, whether a compaction is due; nil: nobody looks.
+	// Check looks, in the same transaction, whether a compaction is due; nil: nobody looks.
 	Check triggers.Check
 }
 
@@ -58,7 +58,7 @@ func (s *Store) Append(ctx context.Context, ref db.ConversationRef, messages []c
 	var res AppendResult
 	for i, m := range messages {
 		if err := m.Validate(); err != nil {
-			return res, fmt.Errorf("append: message %d: %w", i, err)
+			return res, db.Failed("append", fmt.Errorf("message %d: %w", i, err))
 		}
 	}
 	err := s.db.Write(ctx, "append", func(ctx context.Context, tx pgx.Tx) (err error) {

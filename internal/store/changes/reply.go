@@ -34,7 +34,7 @@ func (s *Store) EndReply(ctx context.Context, ref db.ConversationRef, reply stri
 	var res AppendResult
 	for i, m := range end.Messages {
 		if err := m.Validate(); err != nil {
-			return p, res, fmt.Errorf("end a reply: message %d: %w", i, err)
+			return p, res, db.Failed("end a reply", fmt.Errorf("message %d: %w", i, err))
 		}
 	}
 	err := s.db.Write(ctx, "end a reply", func(ctx context.Context, tx pgx.Tx) error {

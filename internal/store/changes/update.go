@@ -10,7 +10,7 @@ import (
 	"precis/internal/store/triggers"
 )
 
-// UpdateConversation changes what an agent may change: its model, system prompt, tools, settings. The messages
+// Update changes what an agent may change: its model, system prompt, tools, settings. The messages
 // and markers are not touched, and neither is what the conversation was created with, for CreateConversation.
 func (s *Store) Update(ctx context.Context, ref db.ConversationRef,
 	p conversations.Patch,
@@ -20,7 +20,7 @@ func (s *Store) Update(ctx context.Context, ref db.ConversationRef,
 	return c, err
 }
 
-// ChangeConversation is UpdateConversation with a patch that is made from what is there, under its lock, and then
+// Change is UpdateConversation with a patch that is made from what is there, under its lock, and then
 // watched: a change of model may be enough for a compaction. change and watch may be called more than once.
 func (s *Store) Change(ctx context.Context, ref db.ConversationRef,
 	change func(conversations.Conversation) (conversations.Patch, error), watch triggers.Check,

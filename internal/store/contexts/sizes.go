@@ -11,7 +11,7 @@ import (
 	"precis/internal/store/markers"
 )
 
-// LiveSums are the sizes of what is live, without its content.
+// Sizes are the sizes of what is live, without its content.
 type Sizes struct {
 	// Tail sums the messages after the active marker, Carried the tokens of those it carries, Summary the tokens of its
 	// summary. Without a marker Tail is everything.
@@ -24,7 +24,7 @@ type Sizes struct {
 // Tokens is the local estimate of the whole history as it would be sent, before trimming, without state.
 func (l Sizes) Tokens() int64 { return l.Tail.Tokens + l.CarriedTokens + l.Summary }
 
-// LiveSums measures what is live in constant time, for a trigger that is looked at with every append.
+// Sizes measures what is live in constant time, for a trigger that is looked at with every append.
 func (s *Store) Sizes(ctx context.Context, ref db.ConversationRef) (Sizes, error) {
 	var l Sizes
 	err := s.db.Snapshot(ctx, "measure what is live", func(ctx context.Context, tx pgx.Tx) error {
@@ -42,7 +42,7 @@ func (s *Store) Sizes(ctx context.Context, ref db.ConversationRef) (Sizes, error
 	return l, err
 }
 
-// liveSums measures a conversation, and gives its active marker.
+// SizesOf measures a conversation, and gives its active marker.
 func SizesOf(ctx context.Context, q db.Querier, c conversations.Conversation) (Sizes, *markers.Marker, error) {
 	l := Sizes{Tail: c.Sums}
 	var err error

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -19,7 +18,7 @@ import (
 	"precis/internal/store/markers"
 )
 
-// State is what a view of a conversation holds beside messages, markers and the versions of its enrichments. Those
+// Snapshot is what a view of a conversation holds beside messages, markers and the versions of its enrichments. Those
 // never change, so with it the same view is made again later, whatever has become of the conversation since. It is kept
 // as an artifact; a run notes with each step which one the step worked on.
 type Snapshot struct {
@@ -52,7 +51,7 @@ type Snapshot struct {
 	ReplyOpen bool   `json:"reply_open,omitempty"`
 }
 
-// StateUsage is a Usage as it is kept.
+// SnapshotUsage is a Usage as it is kept.
 type SnapshotUsage struct {
 	Tokens      int     `json:"tokens,omitempty"`
 	CoversSeq   int64   `json:"covers_seq,omitempty"`
@@ -61,7 +60,7 @@ type SnapshotUsage struct {
 	Calibration float64 `json:"calibration,omitempty"`
 }
 
-// KeepState keeps the state of a view that a run works on, with the settings that count for it. It gives the references
+// KeepSnapshot keeps the state of a view that a run works on, with the settings that count for it. It gives the references
 // by what they are: "state" is the state itself, "system", "tools" and "envelope" what belongs to it. Keeping the same
 // state again is harmless, and costs nothing while this Store remembers it.
 func (s *Store) KeepSnapshot(ctx context.Context, ref db.RunRef, v Source,
@@ -92,7 +91,7 @@ func (s *Store) KeepSnapshot(ctx context.Context, ref db.RunRef, v Source,
 	}
 	data, err := json.Marshal(state)
 	if err != nil {
-		return nil, fmt.Errorf("encode a conversation's state: %w", err)
+		return nil, db.Failed("encode a conversation's state", err)
 	}
 	refs[contract.ArtifactSnapshot], parts[contract.ArtifactSnapshot] = db.Hash(sha256.Sum256(data)).String(), data
 	key := ref.ID + " " + refs[contract.ArtifactSnapshot]
@@ -141,7 +140,7 @@ func (r *recent) add(key string) {
 	r.keys[key] = true
 }
 
-// GetState reads a kept state. One that was pruned is ErrNotFound.
+// Snapshot reads a kept state. One that was pruned is ErrNotFound.
 func (s *Store) Snapshot(ctx context.Context, tenant, sha string) (Snapshot, error) {
 	var state Snapshot
 	data, err := artifacts.Get(ctx, s.db, tenant, sha)
@@ -149,12 +148,12 @@ func (s *Store) Snapshot(ctx context.Context, tenant, sha string) (Snapshot, err
 		return state, err
 	}
 	if err := json.Unmarshal(data, &state); err != nil {
-		return state, fmt.Errorf("read a conversation's state: %w", err)
+		return state, db.Failed("read a conversation's state", err)
 	}
 	return state, nil
 }
 
-// LiveViewAt makes the view again that a state was kept of. What BeneathDigest of the options says counts; the other
+// At makes the view again that a state was kept of. What BeneathDigest of the options says counts; the other
 // options are the state's. What the view was made from and has been deleted or pruned since is ErrNotFound.
 func (s *Store) At(ctx context.Context, ref db.ConversationRef, state Snapshot, o Options) (Source, error) {
 	var v Source

@@ -73,7 +73,7 @@ func (v Source) ChainAt(seq int64) (chain db.Hash, ok bool) {
 	return chain, false
 }
 
-// LiveOptions narrow a view.
+// Options narrow a view.
 type Options struct {
 	// UpTo leaves out the messages after it, 0: none. For a run, which works on the conversation as it was.
 	UpTo int64
@@ -86,7 +86,7 @@ type Options struct {
 	From *string
 }
 
-// LiveView reads what the context is made from, all of it from one snapshot. The cost is that of what is live, not of
+// Read reads what the context is made from, all of it from one snapshot. The cost is that of what is live, not of
 // what was ever said.
 func (s *Store) Read(ctx context.Context, ref db.ConversationRef, o Options) (Source, error) {
 	var v Source
@@ -105,7 +105,7 @@ func (s *Store) Read(ctx context.Context, ref db.ConversationRef, o Options) (So
 	return Unpack(s.db, v, packed)
 }
 
-// unpackSummary gives a view its summary, which liveView leaves packed.
+// Unpack gives a view its summary, which liveView leaves packed.
 func Unpack(d *db.DB, v Source, packed []byte) (Source, error) {
 	if packed == nil {
 		return v, nil
@@ -125,7 +125,7 @@ func Unpack(d *db.DB, v Source, packed []byte) (Source, error) {
 	return v, err
 }
 
-// liveView reads what is live of a conversation, and the active marker's summary, packed.
+// ReadLocked reads what is live of a conversation, and the active marker's summary, packed.
 func ReadLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 	o Options,
 ) (v Source, packed []byte, err error) {

@@ -16,7 +16,7 @@ func Chain(before db.Hash, seq int64, role pipeline.Role, kind pipeline.Kind, cl
 	return ChainOver(before, seq, role, kind, clientID, sha256.Sum256(native))
 }
 
-// chainOver is Chain where the bytes are gone and their hash is known: what was pruned stays proved.
+// ChainOver is Chain where the bytes are gone and their hash is known: what was pruned stays proved.
 func ChainOver(before db.Hash, seq int64, role pipeline.Role, kind pipeline.Kind, clientID string,
 	native db.Hash,
 ) db.Hash {
@@ -84,7 +84,7 @@ func (r Record) hash(before, beforeSyncChain []byte) db.Hash {
 	return db.Hash(h.Sum(nil))
 }
 
-// syncChain goes on a sync chain by one message, nil where it is not known.
+// NextSyncChain goes on a sync chain by one message, nil where it is not known.
 func NextSyncChain(before *db.Hash, fingerprint db.Hash) *db.Hash {
 	if before == nil || fingerprint.IsZero() {
 		return nil

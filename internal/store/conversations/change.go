@@ -10,7 +10,7 @@ import (
 	"precis/internal/store/seals"
 )
 
-// ConversationPatch is what UpdateConversation changes; nil fields stay. A pointer to a nil RawMessage clears.
+// Patch is what UpdateConversation changes; nil fields stay. A pointer to a nil RawMessage clears.
 type Patch struct {
 	Vendor, Model                               *string
 	Window, MaxOutput                           *int
@@ -19,7 +19,7 @@ type Patch struct {
 	LearnedWindow *int
 }
 
-// patch changes a conversation whose row the transaction holds. What was measured is no longer sure.
+// ApplyPatch changes a conversation whose row the transaction holds. What was measured is no longer sure.
 func ApplyPatch(ctx context.Context, tx pgx.Tx, c *Conversation, p Patch) error {
 	vendor, model, window := c.Vendor, c.Model, c.Window
 	c.Vendor, c.Model = db.Or(p.Vendor, c.Vendor), db.Or(p.Model, c.Model)

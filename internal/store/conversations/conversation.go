@@ -59,11 +59,11 @@ type Conversation struct {
 	ContentDeleted time.Time
 
 	CID int64
-	// syncChain is the sync chain of the head, nil when it is not known.
+	// SyncChain is the sync chain of the head, nil when it is not known.
 	SyncChain *db.Hash
 	// SealChain is the chain of the last seal: it commits to everything that was sealed.
 	SealChain db.Hash
-	// now is the database's time when the row was read, that of the transaction.
+	// Now is the database's time when the row was read, that of the transaction.
 	Now time.Time
 }
 

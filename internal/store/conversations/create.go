@@ -35,13 +35,13 @@ type NewConversation struct {
 	Ephemeral bool
 }
 
-// CreateConversation makes a conversation. The same id again gives the existing one when everything else is
+// Create makes a conversation. The same id again gives the existing one when everything else is
 // the same as then (created is false), and a ConflictError when not.
 func (s *Store) Create(ctx context.Context, tenant string,
 	n NewConversation,
 ) (c Conversation, created bool, err error) {
 	if err := n.Validate(); err != nil {
-		return c, false, fmt.Errorf("create a conversation: %w", err)
+		return c, false, db.Failed("create a conversation", err)
 	}
 	if n.ID == "" {
 		n.ID = db.NewID()

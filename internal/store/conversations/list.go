@@ -2,24 +2,23 @@ package conversations
 
 import (
 	"context"
-	"fmt"
 
 	"precis/internal/store/db"
 )
 
-// GetConversation reads one.
+// Get reads one.
 func (s *Store) Get(ctx context.Context, ref db.ConversationRef) (Conversation, error) {
 	return Get(ctx, s.db, ref)
 }
 
-// ListConversations gives a tenant's conversations, newest first, at most limit (1 to 1000) of them. cursor is ""
+// List gives a tenant's conversations, newest first, at most limit (1 to 1000) of them. cursor is ""
 // for the first page and what came back for the next; next is "" after the last.
 func (s *Store) List(ctx context.Context, tenant, cursor string,
 	limit int,
 ) (list []Conversation, next string, err error) {
 	after, err := db.ParseCursor(cursor)
 	if err != nil {
-		return nil, "", fmt.Errorf("list conversations: %w", err)
+		return nil, "", db.Failed("list conversations", err)
 	}
 	limit = db.ClampLimit(limit)
 	err = s.db.Read(ctx, "list conversations", func(ctx context.Context, q db.Querier) (err error) {

@@ -55,7 +55,7 @@ const (
 	pageBytes    = 8 << 20
 )
 
-// Messages walks the messages from seq from to seq to, both included, in order; to 0: up to the head as it is
+// Walk walks the messages from seq from to seq to, both included, in order; to 0: up to the head as it is
 // when it gets there. It holds no connection while the caller works, and at most a few megabytes, or one message,
 // of content. It stops after the first error.
 func (s *Messages) Walk(ctx context.Context, ref db.ConversationRef, from, to int64) iter.Seq2[Message, error] {
@@ -98,7 +98,7 @@ func (s *Messages) page(ctx context.Context, ref db.ConversationRef, from, to in
 	return page, err
 }
 
-// MessagesAt reads the messages with the given sequence numbers, in the order of the conversation. One that does
+// At reads the messages with the given sequence numbers, in the order of the conversation. One that does
 // not exist is ErrNotFound: nothing is left out silently.
 func (s *Messages) At(ctx context.Context, ref db.ConversationRef, seqs []int64) ([]Message, error) {
 	var list []Message

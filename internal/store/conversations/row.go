@@ -63,7 +63,7 @@ func Find(ctx context.Context, q db.Querier, ref db.ConversationRef) (Conversati
 	return find(ctx, q, ref, "")
 }
 
-// lockConversation reads a conversation and makes every other change to it wait for the end of the transaction.
+// Lock reads a conversation and makes every other change to it wait for the end of the transaction.
 // Statements after it see all that was committed before.
 func Lock(ctx context.Context, tx pgx.Tx, ref db.ConversationRef) (Conversation, error) {
 	return find(ctx, tx, ref, " FOR NO KEY UPDATE")
@@ -82,7 +82,7 @@ func find(ctx context.Context, q db.Querier, ref db.ConversationRef, lock string
 	return c, nil
 }
 
-// readable finds the key of a conversation whose content is there.
+// Readable finds the key of a conversation whose content is there.
 func Readable(ctx context.Context, q db.Querier, ref db.ConversationRef) (int64, error) {
 	type found struct {
 		cid  int64

@@ -15,7 +15,7 @@ type SyncState struct {
 	Chain *db.Hash
 }
 
-// GetSyncState reads it.
+// SyncState reads it.
 func (s *Messages) SyncState(ctx context.Context, ref db.ConversationRef) (SyncState, error) {
 	c, err := Get(ctx, s.db, ref)
 	if err == nil && !c.ContentDeleted.IsZero() {

@@ -14,7 +14,7 @@ func CleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// cleanJSON gives an object that jsonb takes, {} for nil. JSON may hold \u0000 and lone surrogates, jsonb may not:
+// CleanJSON gives an object that jsonb takes, {} for nil. JSON may hold \u0000 and lone surrogates, jsonb may not:
 // they become U+FFFD. Numbers keep their digits.
 func CleanJSON(raw json.RawMessage) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {

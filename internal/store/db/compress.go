@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// packed is content made ready for the artifacts table, outside of any transaction.
+// Packed is content made ready for the artifacts table, outside of any transaction.
 type Packed struct {
 	Sum  Hash
 	Size int
@@ -19,16 +19,16 @@ func (d *DB) Pack(data []byte) Packed {
 func (d *DB) Unpack(sum Hash, zstd []byte) ([]byte, error) {
 	data, err := d.Decompress(zstd)
 	if err != nil {
-		return nil, fmt.Errorf("artifact %s is %w: %w", sum, ErrDamaged, err)
+		return nil, Failed("read an artifact", fmt.Errorf("artifact %s is %w: %w", sum, ErrDamaged, err))
 	}
 	if Hash(sha256.Sum256(data)) != sum {
-		return nil, fmt.Errorf("artifact %s is %w: its content has another hash", sum, ErrDamaged)
+		return nil, Failed("read an artifact", fmt.Errorf("artifact %s is %w: its content has another hash", sum, ErrDamaged))
 	}
 	return data, nil
 }
 
-// compress gives data as zstd.
+// Compress gives data as zstd.
 func (d *DB) Compress(data []byte) []byte { return d.zip.EncodeAll(data, nil) }
 
-// decompress gives what compress was given, never nil.
+// Decompress gives what compress was given, never nil.
 func (d *DB) Decompress(zstd []byte) ([]byte, error) { return d.unzip.DecodeAll(zstd, []byte{}) }

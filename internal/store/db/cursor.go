@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cursor is a place in a list that is ordered by time and id, newest first.
+// Cursor is a place in a list that is ordered by time and id, newest first.
 type Cursor struct {
 	At *time.Time
 	ID string
@@ -33,7 +33,7 @@ func ParseCursor(s string) (Cursor, error) {
 	return Cursor{At: &t, ID: id}, nil
 }
 
-// clampLimit gives a page size from 1 to 1000; 0 or less: 100.
+// ClampLimit gives a page size from 1 to 1000; 0 or less: 100.
 func ClampLimit(n int) int {
 	switch {
 	case n <= 0:

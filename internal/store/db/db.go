@@ -4,7 +4,6 @@ package db
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -39,7 +38,7 @@ type DB struct {
 func Open(ctx context.Context, databaseURL string, o Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("the database URL cannot be read: %w", err)
+		return nil, Failed("the database URL cannot be read", err)
 	}
 	if o.AppName == "" {
 		o.AppName = "precis"
@@ -65,17 +64,17 @@ func Open(ctx context.Context, databaseURL string, o Options) (*DB, error) {
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open the pool: %w", err)
+		return nil, Failed("open the pool", err)
 	}
 	d := &DB{pool: pool, retryFor: o.RetryFor}
 	// Both are safe for concurrent use by their one-shot methods and hold no goroutines with concurrency 1.
 	if d.zip, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("set up compression: %w", err)
+		return nil, Failed("set up compression", err)
 	}
 	if d.unzip, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0)); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("set up decompression: %w", err)
+		return nil, Failed("set up decompression", err)
 	}
 	if err := d.Ping(ctx); err != nil {
 		d.Close()

@@ -42,6 +42,7 @@ func (e *invalidError) Unwrap() []error { return []error{ErrInvalid, e.err} }
 // Invalidf gives an ErrInvalid whose message is what is wrong with the request, and nothing else.
 func Invalidf(format string, args ...any) error { return &invalidError{fmt.Errorf(format, args...)} }
 
+// NotFoundf returns an ErrNotFound that names what was not found.
 func NotFoundf(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrNotFound)
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// parseHash reads a reference. One that cannot be is ErrNotFound: references come from outside too.
+// ParseHash reads a reference. One that cannot be is ErrNotFound: references come from outside too.
 func ParseHash(s string) (Hash, error) {
 	var h Hash
 	raw, err := hex.DecodeString(s)
@@ -17,7 +17,7 @@ func ParseHash(s string) (Hash, error) {
 	return h, nil
 }
 
-// optionalHash is parseHash for a field that may be empty: nil.
+// OptionalHash is parseHash for a field that may be empty: nil.
 func OptionalHash(s string) ([]byte, error) {
 	if s == "" {
 		return nil, nil
@@ -55,7 +55,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 // IsZero says whether the hash is unset: as a chain, that of no message.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
-// bytes gives the hash as a column takes it, nil for none.
+// Bytes gives the hash as a column takes it, nil for none.
 func (h *Hash) Bytes() []byte {
 	if h == nil {
 		return nil

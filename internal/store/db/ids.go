@@ -9,12 +9,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// goodID says whether s can be an id: valid UTF-8 of 1 to max bytes without control characters.
+// GoodID says whether s can be an id: valid UTF-8 of 1 to max bytes without control characters.
 func GoodID(s string, max int) bool {
 	return s != "" && len(s) <= max && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// newID makes an id that sorts by the time at which it was made.
+// NewID makes an id that sorts by the time at which it was made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // BatchRef names a batch of replays of a tenant.

@@ -10,12 +10,12 @@ type lastStatementKey struct{}
 
 type lastStatement func(context.Context, pgx.Tx) error
 
-// withLastStatement makes every writing transaction under the context run a statement of its own before its commit.
+// WithLastStatement makes every writing transaction under the context run a statement of its own before its commit.
 func WithLastStatement(ctx context.Context, run func(context.Context, pgx.Tx) error) context.Context {
 	return context.WithValue(ctx, lastStatementKey{}, lastStatement(run))
 }
 
-// withoutLastStatement gives a context whose transactions run nothing before their commit.
+// WithoutLastStatement gives a context whose transactions run nothing before their commit.
 func WithoutLastStatement(ctx context.Context) context.Context {
 	return context.WithValue(ctx, lastStatementKey{}, lastStatement(nil))
 }

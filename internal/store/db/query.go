@@ -24,13 +24,13 @@ func TimeOrNil(t time.Time) *time.Time {
 	return &t
 }
 
-// querier is what a pool, a connection and a transaction have in common.
+// Querier is what a pool, a connection and a transaction have in common.
 type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// one runs a query that gives at most one row.
+// One runs a query that gives at most one row.
 func One[T any](ctx context.Context, q Querier, scan pgx.RowToFunc[T], sql string, args ...any) (T, error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
@@ -44,7 +44,7 @@ func One[T any](ctx context.Context, q Querier, scan pgx.RowToFunc[T], sql strin
 	return v, err
 }
 
-// all runs a query and collects its rows.
+// All runs a query and collects its rows.
 func All[T any](ctx context.Context, q Querier, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {

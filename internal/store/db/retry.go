@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,25 +18,18 @@ import (
 // fn must be safe to repeat whenever repeatable says so of its error.
 func (d *DB) retry(ctx context.Context, what string, fn func(context.Context) error) error {
 	if d.retryFor < 0 {
-		return describe(what, fn(ctx))
+		return Failed(what, fn(ctx))
 	}
 	// 20 ms, 40 ms… each halved at random: a restart of the database must not be met by all at once.
 	backoff := retry.WithMaxDuration(d.retryFor, retry.WithCappedDuration(500*time.Millisecond,
 		retry.WithJitterPercent(50, retry.NewExponential(20*time.Millisecond))))
-	return describe(what, retry.Do(ctx, backoff, func(ctx context.Context) error {
+	return Failed(what, retry.Do(ctx, backoff, func(ctx context.Context) error {
 		err := fn(ctx)
 		if Repeatable(err) {
 			return retry.RetryableError(err)
 		}
 		return err
 	}))
-}
-
-func describe(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, err)
 }
 
 // commitError marks a failed commit: whether it happened is not known.
@@ -47,7 +39,7 @@ func (e *commitError) Error() string { return "commit: " + e.err.Error() }
 
 func (e *commitError) Unwrap() error { return e.err }
 
-// repeatable says whether an operation that failed with err left no trace and may pass when repeated at once.
+// Repeatable says whether an operation that failed with err left no trace and may pass when repeated at once.
 func Repeatable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -72,7 +64,7 @@ func Repeatable(err error) bool {
 	return pgconn.SafeToRetry(err) || errors.As(err, &connect) || brokenConnection(err) || busyServer(err)
 }
 
-// write runs fn in a READ COMMITTED transaction, again when that is safe. fn may run more than once: it must
+// Write runs fn in a READ COMMITTED transaction, again when that is safe. fn may run more than once: it must
 // set its results, not add to them.
 func (d *DB) Write(ctx context.Context, what string, fn func(context.Context, pgx.Tx) error) error {
 	return d.inTx(ctx, what, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
@@ -83,12 +75,12 @@ func (d *DB) Write(ctx context.Context, what string, fn func(context.Context, pg
 	})
 }
 
-// snapshot runs fn in a read-only transaction that sees one state of the database throughout.
+// Snapshot runs fn in a read-only transaction that sees one state of the database throughout.
 func (d *DB) Snapshot(ctx context.Context, what string, fn func(context.Context, pgx.Tx) error) error {
 	return d.inTx(ctx, what, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)
 }
 
-// read runs fn, a single query, on the pool.
+// Read runs fn, a single query, on the pool.
 func (d *DB) Read(ctx context.Context, what string, fn func(context.Context, Querier) error) error {
 	return d.retry(ctx, what, func(ctx context.Context) error { return fn(ctx, d.pool) })
 }

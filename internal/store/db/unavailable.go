@@ -65,7 +65,7 @@ func busyServer(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "57P03" || pg.Code == "53300")
 }
 
-// violates says whether err is a violation of the named constraint or unique index.
+// Violates says whether err is a violation of the named constraint or unique index.
 func Violates(err error, constraint string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.ConstraintName == constraint

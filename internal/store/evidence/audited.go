@@ -8,19 +8,19 @@ import (
 	"precis/internal/store/db"
 )
 
-// AuditFilter picks conversations; zero fields do not filter.
+// Filter picks conversations; zero fields do not filter.
 type Filter struct {
 	Tenant, Conversation string
 }
 
-// AuditedConversation is one that is to be looked at.
+// Audited is one that is to be looked at.
 type Audited struct {
 	// Key orders the conversations of a store by when they were made; it is for ConversationsAfter.
 	Key int64
 	Ref db.ConversationRef
 }
 
-// ConversationsAfter gives the conversations of all tenants that a filter picks, in the order in which they were
+// After gives the conversations of all tenants that a filter picks, in the order in which they were
 // made, from the one behind the key on; at most limit (1 to 1000) of them. It is for whoever works for the whole
 // installation.
 func (s *Store) After(ctx context.Context, f Filter, key int64,
@@ -38,7 +38,7 @@ func (s *Store) After(ctx context.Context, f Filter, key int64,
 	return list, err
 }
 
-// CountConversations counts those that a filter picks.
+// Count counts those that a filter picks.
 func (s *Store) Count(ctx context.Context, f Filter) (int, error) {
 	var n int
 	err := s.db.Read(ctx, "count conversations", func(ctx context.Context, q db.Querier) (err error) {

@@ -20,20 +20,20 @@ type Jobs struct{ db *db.DB }
 // NewJobs gives the room over an open database.
 func NewJobs(d *db.DB) *Jobs { return &Jobs{db: d} }
 
-// FaultState says what is wrong with a row, or what became of it.
+// State says what is wrong with a row, or what became of it.
 type State string
 
 // The states.
 const (
-	// FaultTampered: it is not what was written.
+	// Tampered: it is not what was written.
 	Tampered State = "tampered"
-	// FaultMissing: it was written and is gone.
+	// Missing: it was written and is gone.
 	Missing State = "missing"
-	// FaultPruned: its content was pruned by age, or removed with the conversation's, as is on record.
+	// Pruned: its content was pruned by age, or removed with the conversation's, as is on record.
 	Pruned State = "pruned"
 )
 
-// Fault is one row that is not as it was written.
+// Finding is one row that is not as it was written.
 type Finding struct {
 	State State  `json:"state"`
 	Table string `json:"table"`
@@ -45,7 +45,7 @@ type Finding struct {
 	Detail string `json:"detail"`
 }
 
-// Faults are what one check found.
+// Findings are what one check found.
 type Findings struct {
 	// Checked counts what was looked at.
 	Checked int `json:"checked"`
@@ -55,7 +55,7 @@ type Findings struct {
 	Bad    int       `json:"bad,omitempty"`
 }
 
-// MaxFaults is how many faults one check lists: of a table that was rewritten nobody reads more.
+// MaxFindings is how many faults one check lists: of a table that was rewritten nobody reads more.
 const MaxFindings = 50
 
 // Add counts a fault, and lists it while there is room.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,7 +11,7 @@ import (
 	"precis/internal/store/db"
 )
 
-// AuditJob is how far a piece of work over many conversations has come.
+// Job is how far a piece of work over many conversations has come.
 type Job struct {
 	// Name says what is done, and for what.
 	Name string
@@ -23,7 +22,7 @@ type Job struct {
 	Started  time.Time
 }
 
-// GetAuditJob reads one that was interrupted, ErrNotFound when there is none.
+// Get reads one that was interrupted, ErrNotFound when there is none.
 func (s *Jobs) Get(ctx context.Context, name string) (Job, error) {
 	j := Job{Name: name}
 	err := s.db.Read(ctx, "read a job", func(ctx context.Context, q db.Querier) error {
@@ -36,11 +35,11 @@ func (s *Jobs) Get(ctx context.Context, name string) (Job, error) {
 	return j, err
 }
 
-// KeepAuditJob notes how far a job has come.
+// Keep notes how far a job has come.
 func (s *Jobs) Keep(ctx context.Context, j Job) error {
 	progress, err := db.CleanJSON(j.Progress)
 	if err != nil {
-		return fmt.Errorf("keep a job: %w", err)
+		return db.Failed("keep a job", err)
 	}
 	return s.db.Write(ctx, "keep a job", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO audit_jobs (name, cid, progress) VALUES ($1, $2, $3)
@@ -50,7 +49,7 @@ func (s *Jobs) Keep(ctx context.Context, j Job) error {
 	})
 }
 
-// EndAuditJob forgets a job that is done. One that is not there is fine.
+// End forgets a job that is done. One that is not there is fine.
 func (s *Jobs) End(ctx context.Context, name string) error {
 	return s.db.Write(ctx, "end a job", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM audit_jobs WHERE name = $1`, db.CleanText(name))

@@ -102,7 +102,7 @@ func (v *Verification) rowKey(s seals.Seal, row seals.Row) string {
 // maxShown bounds a value in a fault's sentence, in bytes.
 const maxShown = 60
 
-// differs says what a value was and is; texts that may be the conversation's are told by their hashes in the seal.
+// Differs says what a value was and is; texts that may be the conversation's are told by their hashes in the seal.
 func Differs(was, is *string) string {
 	show := func(s *string) string {
 		switch {

@@ -85,7 +85,7 @@ func (s *Store) Verify(ctx context.Context, ref db.ConversationRef,
 	})
 }
 
-// verificationOf verifies a conversation within a transaction.
+// Within verifies a conversation within a transaction.
 func Within(d *db.DB, tx pgx.Tx, c conversations.Conversation) *Verification {
 	return &Verification{Conversation: c, db: d, tx: tx}
 }
@@ -150,7 +150,7 @@ func (v *Verification) Runs(ctx context.Context) ([]string, error) {
 		v.Conversation.CID)
 }
 
-// LiveView is Store.LiveView of the moment that is verified.
+// Context is Store.LiveView of the moment that is verified.
 func (v *Verification) Context(ctx context.Context, o contexts.Options) (contexts.Source, error) {
 	live, packed, err := contexts.ReadLocked(ctx, v.tx, v.Conversation, o)
 	if err != nil {

@@ -22,7 +22,7 @@ type Store struct{ db *db.DB }
 // New gives the room over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// ExportedRow is one row of a conversation on its way out or in: the columns as PostgreSQL writes them in JSON, without
+// Row is one row of a conversation on its way out or in: the columns as PostgreSQL writes them in JSON, without
 // the database's own keys. Content is beside it, as it is.
 type Row struct {
 	Table string
@@ -53,7 +53,7 @@ var exportedTables = []struct{ name, sql string }{
 	{"seals", `SELECT to_jsonb(t) - 'cid', NULL::bytea FROM seals t WHERE cid = $1 ORDER BY n`},
 }
 
-// ExportedTables lists the tables of an export in their order.
+// Tables lists the tables of an export in their order.
 func Tables() []string {
 	names := make([]string, len(exportedTables))
 	for i, t := range exportedTables {

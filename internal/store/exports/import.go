@@ -19,7 +19,7 @@ import (
 	"precis/internal/store/seals"
 )
 
-// ImportTarget says where an export goes.
+// Target says where an export goes.
 type Target struct {
 	Tenant string
 	// ID for the conversation, "": the one that it had.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,7 +13,7 @@ import (
 	"precis/internal/store/seals"
 )
 
-// ImportedFrom says where an imported conversation came from, and when; nil: it was made here.
+// Origin says where an imported conversation came from, and when; nil: it was made here.
 func (s *Store) Origin(ctx context.Context, ref db.ConversationRef) (*seals.ImportedFrom, time.Time, error) {
 	var record []byte
 	var at time.Time
@@ -34,7 +33,7 @@ func (s *Store) Origin(ctx context.Context, ref db.ConversationRef) (*seals.Impo
 	}
 	var r seals.Record
 	if err := json.Unmarshal(record, &r); err != nil {
-		return nil, at, fmt.Errorf("read a conversation's first seal: %w", err)
+		return nil, at, db.Failed("read a conversation's first seal", err)
 	}
 	return r.Imported, at, nil
 }

@@ -5,7 +5,6 @@ package livestate
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"time"
 
@@ -45,20 +44,19 @@ func scanEnrichment(row pgx.CollectableRow) (e Enrichment, err error) {
 
 var enrichmentKey = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// SetEnrichment writes a new version of a piece of state; an empty value removes it. Setting what is there already
+// Set writes a new version of a piece of state; an empty value removes it. Setting what is there already
 // makes no new version.
 func (s *Store) Set(ctx context.Context, ref db.ConversationRef, key string, value []byte) (Enrichment, error) {
 	return s.SetRendered(ctx, ref, key, value, nil)
 }
 
-// SetRenderedEnrichment is SetEnrichment for a value that is the rendering of source, a JSON object.
+// SetRendered is SetEnrichment for a value that is the rendering of source, a JSON object.
 func (s *Store) SetRendered(ctx context.Context, ref db.ConversationRef, key string, value []byte,
 	source json.RawMessage,
 ) (Enrichment, error) {
 	var e Enrichment
 	if !enrichmentKey.MatchString(key) {
-		return e, fmt.Errorf("set state: %w",
-			db.Invalidf("key %q: lower-case letters, digits, _ and -, at most 64", key))
+		return e, db.Failed("set state", db.Invalidf("key %q: lower-case letters, digits, _ and -, at most 64", key))
 	}
 	if value == nil {
 		value = []byte{}
@@ -93,7 +91,7 @@ func (s *Store) SetRendered(ctx context.Context, ref db.ConversationRef, key str
 	return e, err
 }
 
-// GetEnrichment reads the current version, also before it counts for a context. One that was never set, or was removed,
+// Get reads the current version, also before it counts for a context. One that was never set, or was removed,
 // is ErrNotFound.
 func (s *Store) Get(ctx context.Context, ref db.ConversationRef, key string) (Enrichment, error) {
 	var e Enrichment
@@ -112,7 +110,7 @@ func (s *Store) Get(ctx context.Context, ref db.ConversationRef, key string) (En
 	return e, err
 }
 
-// Enrichments gives the current version of every key that is set, by key, also before it counts for a context.
+// List gives the current version of every key that is set, by key, also before it counts for a context.
 func (s *Store) List(ctx context.Context, ref db.ConversationRef) ([]Enrichment, error) {
 	var list []Enrichment
 	err := s.db.Read(ctx, "read state", func(ctx context.Context, q db.Querier) error {

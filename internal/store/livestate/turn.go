@@ -9,7 +9,7 @@ import (
 	"precis/internal/store/db"
 )
 
-// enrichmentTokens sums the values that count for the turn that a conversation is in.
+// Tokens sums the values that count for the turn that a conversation is in.
 func Tokens(ctx context.Context, q db.Querier, c conversations.Conversation) (int64, error) {
 	return db.One(ctx, q, pgx.RowTo[int64], `SELECT coalesce(sum(tokens), 0)::bigint FROM (
 			SELECT DISTINCT ON (e.key) coalesce(e.tokens, octet_length(e.value) / 3) AS tokens FROM enrichments e
@@ -19,7 +19,7 @@ func Tokens(ctx context.Context, q db.Querier, c conversations.Conversation) (in
 		) e`, c.CID, c.Epoch)
 }
 
-// enrichmentsFor picks the values that count for a turn: those set before its first message, or before the last change
+// ForTurn picks the values that count for a turn: those set before its first message, or before the last change
 // of the marker if that came later. Between two markers and within a turn they never change, so that the context stays
 // a prefix of the next one.
 func ForTurn(ctx context.Context, q db.Querier, c conversations.Conversation, turnStart int64) ([]Enrichment, error) {
@@ -38,13 +38,13 @@ func ForTurn(ctx context.Context, q db.Querier, c conversations.Conversation, tu
 	return kept, nil
 }
 
-// EnrichmentVersion names one version of a piece of live state.
+// Version names one version of a piece of live state.
 type Version struct {
 	Key     string `json:"key"`
 	Version int64  `json:"version"`
 }
 
-// enrichmentsAt reads versions of state, in their order.
+// At reads versions of state, in their order.
 func At(ctx context.Context, q db.Querier, cid int64, versions []Version) ([]Enrichment, error) {
 	if len(versions) == 0 {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 	"precis/internal/store/timeline"
 )
 
-// ApplyMarker makes a run's compaction take effect, in one transaction: the marker, the conversation's active marker
+// Apply makes a run's compaction take effect, in one transaction: the marker, the conversation's active marker
 // and epoch, the run's end and the event. It checks that no reply is being generated, that the covered messages are the
 // ones that were summarized, and that the base is still the active marker; a *ConflictError says what failed, and then
 // nothing has changed. Called again for the same run it gives the first result, even when that has been undone since.
@@ -24,7 +24,7 @@ func (s *Store) Apply(ctx context.Context, ref db.RunRef, n NewMarker, facts run
 	return s.markRun(ctx, "apply a marker", ref, n, facts, runs.MarkerApplied)
 }
 
-// PrepareMarker parks a run's compaction for ApplyPrepared. It checks the same, but for open replies, and ends the
+// Prepare parks a run's compaction for ApplyPrepared. It checks the same, but for open replies, and ends the
 // run as prepared. A summary that was prepared before is discarded. The marker of a run that is to take effect, and
 // was only kept from it by a reply, is applied when that reply has ended meanwhile.
 func (s *Store) Prepare(ctx context.Context, ref db.RunRef, n NewMarker, facts runs.Facts) (Marker, error) {

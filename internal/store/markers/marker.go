@@ -23,7 +23,7 @@ type Store struct{ db *db.DB }
 // New gives the room over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// MarkerOrigin says who compacted.
+// Origin says who compacted.
 type Origin string
 
 // The origins.
@@ -112,7 +112,7 @@ func Find(ctx context.Context, q db.Querier, cid int64, id string) (Marker, erro
 	return m, nil
 }
 
-// GetMarker reads one marker of a conversation.
+// Get reads one marker of a conversation.
 func (s *Store) Get(ctx context.Context, ref db.ConversationRef, id string) (Marker, error) {
 	var m Marker
 	err := s.db.Read(ctx, "read a marker", func(ctx context.Context, q db.Querier) error {
@@ -126,7 +126,7 @@ func (s *Store) Get(ctx context.Context, ref db.ConversationRef, id string) (Mar
 	return m, err
 }
 
-// Markers lists a conversation's markers of every status, newest first.
+// List lists a conversation's markers of every status, newest first.
 func (s *Store) List(ctx context.Context, ref db.ConversationRef) ([]Marker, error) {
 	var list []Marker
 	err := s.db.Read(ctx, "list markers", func(ctx context.Context, q db.Querier) error {

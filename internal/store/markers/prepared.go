@@ -63,7 +63,7 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref db.ConversationRef, id st
 ) (m Marker, already bool, err error) {
 	numbers, err := db.CleanJSON(a.Numbers)
 	if err != nil {
-		return m, false, fmt.Errorf("apply a prepared marker: numbers: %w", err)
+		return m, false, db.Failed("apply a prepared marker", fmt.Errorf("numbers: %w", err))
 	}
 	err = s.db.Write(ctx, "apply a prepared marker", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := conversations.Lock(ctx, tx, ref)

@@ -2,7 +2,6 @@ package markers
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,7 +14,7 @@ import (
 	"precis/internal/store/timeline"
 )
 
-// ReportedMarker is a compaction that somebody else did.
+// Reported is a compaction that somebody else did.
 type Reported struct {
 	// Origin is OriginAgent or OriginImported.
 	Origin Origin
@@ -32,13 +31,13 @@ type Reported struct {
 	Digest bool
 }
 
-// ReportMarker applies a compaction that an agent's runtime did, or that an imported file records. The caller vouches
+// Report applies a compaction that an agent's runtime did, or that an imported file records. The caller vouches
 // that the source is to be trusted: a forged one would hide the history. Reporting the one that is active again
 // changes nothing. Replies do not stand in its way: it is the agent's own.
 func (s *Store) Report(ctx context.Context, ref db.ConversationRef, n Reported) (Marker, error) {
 	var m Marker
 	if n.Origin != OriginAgent && n.Origin != OriginImported {
-		return m, fmt.Errorf("report a marker: %w", db.Invalidf("origin %q: it is agent or imported", n.Origin))
+		return m, db.Failed("report a marker", db.Invalidf("origin %q: it is agent or imported", n.Origin))
 	}
 	id, p := db.NewID(), s.db.Pack(n.Summary)
 	err := s.db.Write(ctx, "report a marker", func(ctx context.Context, tx pgx.Tx) error {

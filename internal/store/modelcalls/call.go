@@ -20,7 +20,7 @@ type Store struct{ db *db.DB }
 // New gives the room over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// ModelCall names one request to a model: the activity call of the run, and the attempt at it.
+// Call names one request to a model: the activity call of the run, and the attempt at it.
 type Call struct {
 	// Call and Attempt are those of the Step.
 	Call, Attempt int
@@ -29,7 +29,7 @@ type Call struct {
 	Request []byte
 }
 
-// CallResult is how a request ended. Figures that are known go in also when it failed: they are billed.
+// Result is how a request ended. Figures that are known go in also when it failed: they are billed.
 type Result struct {
 	// Tokens. Input does not count CachedInput and CacheWrite.
 	Input, CachedInput, CacheWrite, Output int64
@@ -44,18 +44,18 @@ type Result struct {
 // bookedUnder is the account of every model call: compactions are all that this program asks models for.
 const bookedUnder = "/compact"
 
-// CallState is where a request to a model stands.
+// State is where a request to a model stands.
 type State string
 
 // The states.
 const (
-	// CallStarted of a run that has ended, or was tried again, is an answer that was perhaps paid for and lost.
+	// Started of a run that has ended, or was tried again, is an answer that was perhaps paid for and lost.
 	Started  State = "started"
 	Complete State = "complete"
 	Failed   State = "failed"
 )
 
-// BeginCall books a request to a model before it is sent, so that one whose answer is lost is still to be seen. If an
+// Begin books a request to a model before it is sent, so that one whose answer is lost is still to be seen. If an
 // earlier attempt at the same call has its answer, nothing is booked and that answer is given: it was paid for, and
 // must not be asked for again. answer is nil when the request is to be sent.
 func (s *Store) Begin(ctx context.Context, ref db.RunRef, call Call) (answer []byte, err error) {
@@ -93,7 +93,7 @@ func (s *Store) Begin(ctx context.Context, ref db.RunRef, call Call) (answer []b
 	return answer, err
 }
 
-// FinishCall books how a request ended, and keeps its answer, in one transaction: call it the moment the answer is
+// Finish books how a request ended, and keeps its answer, in one transaction: call it the moment the answer is
 // complete. Booking the same end again changes nothing. It gives the artifact of the answer, "" for a failure.
 func (s *Store) Finish(ctx context.Context, ref db.RunRef, call Call, res Result) (answer string, err error) {
 	var p db.Packed

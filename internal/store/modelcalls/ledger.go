@@ -12,7 +12,7 @@ import (
 	"precis/pipeline"
 )
 
-// LedgerEntry is one row of usage_ledger.
+// Entry is one row of usage_ledger.
 type Entry struct {
 	Run           string
 	Call, Attempt int
@@ -44,7 +44,7 @@ func scanEntry(row pgx.CollectableRow) (Entry, error) {
 	return e, err
 }
 
-// Ledger lists a run's model calls in order.
+// List lists a run's model calls in order.
 func (s *Store) List(ctx context.Context, ref db.RunRef) ([]Entry, error) {
 	var list []Entry
 	err := s.db.Snapshot(ctx, "read a run's model calls", func(ctx context.Context, tx pgx.Tx) (err error) {

@@ -2,7 +2,6 @@ package modelcalls
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,8 +47,7 @@ var usageGroups = map[string]string{
 func (s *Store) UsageBy(ctx context.Context, tenant, group string, since time.Time) ([]UsageGroup, error) {
 	key, ok := usageGroups[group]
 	if !ok {
-		return nil, fmt.Errorf("sum usage: %w",
-			db.Invalidf("group %q: it is tenant, conversation, model or day", group))
+		return nil, db.Failed("sum usage", db.Invalidf("group %q: it is tenant, conversation, model or day", group))
 	}
 	type row struct {
 		key          string

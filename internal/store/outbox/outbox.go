@@ -42,7 +42,7 @@ func (d Dispatch) WithTrace(ctx context.Context) context.Context {
 	return db.WithTraceParent(ctx, d.TraceParent)
 }
 
-// ClaimOutbox takes up to limit runs that are due, oldest first. Each is this caller's for the lease; one that is
+// Claim takes up to limit runs that are due, oldest first. Each is this caller's for the lease; one that is
 // not marked by then is given out again, since its dispatcher is dead. Callers never wait for each other.
 func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Dispatch, error) {
 	var list []Dispatch
@@ -96,7 +96,7 @@ func (s *Store) Postpone(ctx context.Context, id int64, in time.Duration) error 
 	})
 }
 
-// ReviveDispatches gives out again the runs that have not ended and of which nothing has been heard for the time
+// Revive gives out again the runs that have not ended and of which nothing has been heard for the time
 // given: their workflow was terminated, or the Temporal server that had it is gone. Starting one that does run is
 // harmless, and one that starts again finds what was done before. It says how many there are.
 func (s *Store) Revive(ctx context.Context, silent time.Duration) (int, error) {

@@ -12,7 +12,7 @@ import (
 	"precis/internal/store/db"
 )
 
-// ReplayBatch is many replays that were asked for at once.
+// Batch is many replays that were asked for at once.
 type Batch struct {
 	Ref        db.BatchRef
 	WorkflowID string
@@ -25,14 +25,14 @@ type Batch struct {
 	Created, Finished time.Time
 }
 
-// CreateReplayBatch makes a batch. request is what is asked for, a JSON object; total how many runs match now.
+// Create makes a batch. request is what is asked for, a JSON object; total how many runs match now.
 func (s *Batches) Create(ctx context.Context, tenant string, request json.RawMessage,
 	total int,
 ) (Batch, error) {
 	ref := db.BatchRef{Tenant: tenant, ID: db.NewID()}
 	request, err := db.CleanJSON(request)
 	if err != nil {
-		return Batch{}, fmt.Errorf("make a batch of replays: %w", err)
+		return Batch{}, db.Failed("make a batch of replays", err)
 	}
 	var b Batch
 	err = s.db.Write(ctx, "make a batch of replays", func(ctx context.Context, tx pgx.Tx) error {
@@ -65,7 +65,7 @@ func findBatch(ctx context.Context, q db.Querier, ref db.BatchRef) (Batch, error
 	return b, nil
 }
 
-// GetReplayBatch reads a batch.
+// Get reads a batch.
 func (s *Batches) Get(ctx context.Context, ref db.BatchRef) (Batch, error) {
 	var b Batch
 	err := s.db.Read(ctx, "read a batch of replays", func(ctx context.Context, q db.Querier) (err error) {
@@ -75,7 +75,7 @@ func (s *Batches) Get(ctx context.Context, ref db.BatchRef) (Batch, error) {
 	return b, err
 }
 
-// FinishReplayBatch notes that a batch has nothing more to do. The first end counts.
+// Finish notes that a batch has nothing more to do. The first end counts.
 func (s *Batches) Finish(ctx context.Context, ref db.BatchRef, cancelled bool) (Batch, error) {
 	var b Batch
 	err := s.db.Write(ctx, "finish a batch of replays", func(ctx context.Context, tx pgx.Tx) error {

@@ -3,7 +3,6 @@ package replays
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -49,7 +48,7 @@ func (s *Store) KeepComparison(ctx context.Context, ref db.RunRef, comparison []
 	})
 }
 
-// ReplayFilter picks runs that are to be repeated. Replays themselves are never among them.
+// Filter picks runs that are to be repeated. Replays themselves are never among them.
 type Filter struct {
 	// Failed picks runs that failed, Digest those whose summary is a digest. With neither it is any run that ended,
 	// but for those that were cancelled.
@@ -67,7 +66,7 @@ type Filter struct {
 	Effective bool `json:"effective,omitempty"`
 }
 
-// replayFilter is a ReplayFilter in SQL, its values are args.
+// filterSQL is a ReplayFilter in SQL, its values are args.
 const filterSQL = ` FROM runs r JOIN conversations c ON c.cid = r.cid
 	WHERE r.tenant = $1 AND r.replay_of IS NULL AND c.content_deleted_at IS NULL
 	AND r.outcome IS NOT NULL AND r.outcome <> 'cancelled'
@@ -101,13 +100,13 @@ type Replayable struct {
 	Created      time.Time
 }
 
-// Replayables gives the runs that a filter picks, oldest first, at most limit (1 to 1000); next is "" after the last.
+// List gives the runs that a filter picks, oldest first, at most limit (1 to 1000); next is "" after the last.
 func (s *Store) List(ctx context.Context, tenant string, f Filter, after string,
 	limit int,
 ) (list []Replayable, next string, err error) {
 	from, err := db.ParseCursor(after)
 	if err != nil {
-		return nil, "", fmt.Errorf("look for runs to repeat: %w", err)
+		return nil, "", db.Failed("look for runs to repeat", err)
 	}
 	limit = db.ClampLimit(limit)
 	err = s.db.Read(ctx, "look for runs to repeat", func(ctx context.Context, q db.Querier) (err error) {
@@ -126,7 +125,7 @@ func (s *Store) List(ctx context.Context, tenant string, f Filter, after string,
 	return list, next, err
 }
 
-// CountReplayables counts the runs that a filter picks.
+// Count counts the runs that a filter picks.
 func (s *Store) Count(ctx context.Context, tenant string, f Filter) (int, error) {
 	var n int
 	err := s.db.Read(ctx, "count runs to repeat", func(ctx context.Context, q db.Querier) (err error) {

@@ -11,7 +11,7 @@ import (
 	"precis/pipeline"
 )
 
-// ReplayCount counts the replays of a batch that ended alike.
+// Count counts the replays of a batch that ended alike.
 type Count struct {
 	// Outcome is "" for those that have not ended.
 	Outcome   precis.Outcome     `json:"outcome"`
@@ -21,7 +21,7 @@ type Count struct {
 	Runs      int   `json:"runs"`
 }
 
-// ReplayTotals is what has become of a batch's replays so far.
+// Totals is what has become of a batch's replays so far.
 type Totals struct {
 	Counts []Count
 	// Models are their calls of models.
@@ -41,7 +41,7 @@ func (t Totals) Runs() (all, done int) {
 	return all, done
 }
 
-// ReplayBatchTotals sums up a batch as it stands.
+// Totals sums up a batch as it stands.
 func (s *Batches) Totals(ctx context.Context, ref db.BatchRef) (Totals, error) {
 	var t Totals
 	err := s.db.Snapshot(ctx, "sum a batch of replays up", func(ctx context.Context, tx pgx.Tx) error {

@@ -36,7 +36,7 @@ func scanReply(row pgx.CollectableRow) (Reply, error) {
 	return p, err
 }
 
-// OpenReply says that the agent's model starts to generate. Until the reply is closed, or ttl has passed by the
+// Open says that the agent's model starts to generate. Until the reply is closed, or ttl has passed by the
 // database's clock, no marker is applied. With one open already: ErrReplyOpen.
 func (s *Store) Open(ctx context.Context, ref db.ConversationRef, ttl time.Duration) (Reply, error) {
 	var p Reply
@@ -51,7 +51,7 @@ func (s *Store) Open(ctx context.Context, ref db.ConversationRef, ttl time.Durat
 	return p, err
 }
 
-// openReply opens a reply in a conversation whose row the transaction holds.
+// Open opens a reply in a conversation whose row the transaction holds.
 func Open(ctx context.Context, tx pgx.Tx, c conversations.Conversation, ttl time.Duration) (Reply, error) {
 	if ttl <= 0 {
 		return Reply{}, db.Invalidf("the reply's time to live is %s: it must be over 0", ttl)
@@ -72,7 +72,7 @@ func Open(ctx context.Context, tx pgx.Tx, c conversations.Conversation, ttl time
 		db.NewID(), c.CID, c.Epoch, c.HeadSeq, ttl)
 }
 
-// CloseReply ends a reply. One that has ended or expired is left as it is, and given.
+// Close ends a reply. One that has ended or expired is left as it is, and given.
 func (s *Store) Close(ctx context.Context, ref db.ConversationRef, reply string) (Reply, error) {
 	var p Reply
 	err := s.db.Write(ctx, "close a reply", func(ctx context.Context, tx pgx.Tx) error {
@@ -96,13 +96,13 @@ func Close(ctx context.Context, tx pgx.Tx, cid int64, reply string) (Reply, erro
 	return p, nil
 }
 
-// activeReply gives the reply whose lease holds, ErrNotFound when there is none.
+// Active gives the reply whose lease holds, ErrNotFound when there is none.
 func Active(ctx context.Context, q db.Querier, cid int64) (Reply, error) {
 	return db.One(ctx, q, scanReply, `SELECT `+replyColumns+` FROM replies p
 		WHERE p.cid = $1 AND p.ended_at IS NULL AND p.expires_at > clock_timestamp()`, cid)
 }
 
-// noReplyOpen says ErrReplyOpen while a lease holds. The caller has the conversation's row, so that none can be
+// NoneOpen says ErrReplyOpen while a lease holds. The caller has the conversation's row, so that none can be
 // opened meanwhile. The clock is read now: now() would be the start of a transaction that may have waited.
 func NoneOpen(ctx context.Context, tx pgx.Tx, cid int64) error {
 	open, err := db.One(ctx, tx, pgx.RowTo[bool], `SELECT EXISTS (SELECT FROM replies

@@ -13,7 +13,7 @@ import (
 	"precis/internal/store/seals"
 )
 
-// DeleteConversationContent removes what was said in a conversation, for a one-shot run that is not kept: its
+// DeleteContent removes what was said in a conversation, for a one-shot run that is not kept: its
 // messages, system prompt, tools, state, segments, and every artifact that no other conversation refers to. Its row,
 // markers, runs, steps and ledger stay, with their hashes. A run that has not ended is ErrRunActive. Called again it
 // does nothing.

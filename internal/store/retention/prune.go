@@ -24,7 +24,7 @@ type Store struct{ db *db.DB }
 // New gives the room over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// PruneRule says what may go.
+// Rule says what may go.
 type Rule struct {
 	// Before is the age: what was written or used since stays.
 	Before time.Time

@@ -10,7 +10,7 @@ import (
 	"precis/pipeline"
 )
 
-// Step is one attempt at one activity call of a run.
+// Attempt is one attempt at one activity call of a run.
 type Attempt struct {
 	Stage contract.Stage
 	// Call counts the activity calls of the run, Attempt Temporal's attempts at one, both from 1.

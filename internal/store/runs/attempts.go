@@ -13,24 +13,24 @@ import (
 	"precis/pipeline"
 )
 
-// RecordStep writes an attempt, first as started and again when it has ended: (Stage, Call, Attempt) is the key, what
+// Record writes an attempt, first as started and again when it has ended: (Stage, Call, Attempt) is the key, what
 // is given replaces what was there, empty strings and a zero Started leave it.
 func (s *Attempts) Record(ctx context.Context, ref db.RunRef, t Attempt) error {
 	numbers, err := db.CleanJSON(t.Numbers)
 	if err != nil {
-		return fmt.Errorf("record a step: numbers: %w", err)
+		return db.Failed("record an attempt", fmt.Errorf("numbers: %w", err))
 	}
 	artifacts, err := json.Marshal(t.Artifacts)
 	if err != nil {
-		return fmt.Errorf("record a step: artifacts: %w", err)
+		return db.Failed("record an attempt", fmt.Errorf("artifacts: %w", err))
 	}
 	if t.Artifacts == nil {
 		artifacts = []byte(`{}`)
 	}
 	if t.Attempt < 1 || t.Stage == "" {
-		return fmt.Errorf("record a step: %w", db.Invalidf("a step has a stage and an attempt from 1"))
+		return db.Failed("record an attempt", db.Invalidf("an attempt has a stage and a number from 1"))
 	}
-	return s.db.Write(ctx, "record a step", func(ctx context.Context, tx pgx.Tx) error {
+	return s.db.Write(ctx, "record an attempt", func(ctx context.Context, tx pgx.Tx) error {
 		cid, err := seals.LockRun(ctx, tx, ref)
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func (s *Attempts) Record(ctx context.Context, ref db.RunRef, t Attempt) error {
 func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage contract.Stage, call int, next contract.Fallback,
 	kind pipeline.ErrorKind,
 ) error {
-	return s.db.Write(ctx, "record the next step", func(ctx context.Context, tx pgx.Tx) error {
+	return s.db.Write(ctx, "record the next fallback", func(ctx context.Context, tx pgx.Tx) error {
 		cid, err := seals.LockRun(ctx, tx, ref)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage contract.S
 	})
 }
 
-// StageResult gives what PutStageResult kept, ErrNotFound when nothing is there.
+// Result gives what PutStageResult kept, ErrNotFound when nothing is there.
 func (s *Attempts) Result(ctx context.Context, ref db.RunRef, stage contract.Stage, call int) ([]byte, error) {
 	var result []byte
 	err := s.db.Read(ctx, "read a stage's result", func(ctx context.Context, q db.Querier) (err error) {
@@ -98,7 +98,7 @@ func (s *Attempts) Result(ctx context.Context, ref db.RunRef, stage contract.Sta
 	return result, err
 }
 
-// PutStageResult keeps a stage's result, before its activity returns, and gives the one that counts: that of the first
+// PutResult keeps a stage's result, before its activity returns, and gives the one that counts: that of the first
 // writer, whoever races. The attempt is no part of the key.
 func (s *Attempts) PutResult(ctx context.Context, ref db.RunRef, stage contract.Stage, call int,
 	result []byte,

@@ -10,7 +10,7 @@ import (
 	"precis/pipeline"
 )
 
-// RunBrief is what a trigger has to know of a run.
+// Brief is what a trigger has to know of a run.
 type Brief struct {
 	ID   string
 	Kind pipeline.TriggerKind
@@ -37,7 +37,7 @@ func FindBrief(ctx context.Context, q db.Querier, id string) (*Brief, error) {
 	return &b, err
 }
 
-// lastRun gives a conversation's newest run that has ended, nil: none has.
+// Last gives a conversation's newest run that has ended, nil: none has.
 func Last(ctx context.Context, q db.Querier, cid int64) (*Brief, error) {
 	b, err := db.One(ctx, q, scanBrief, `SELECT `+briefColumns+` FROM runs r
 		WHERE r.cid = $1 AND r.outcome IS NOT NULL AND r.replay_of IS NULL

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,7 +11,7 @@ import (
 // ShortID is how much of a run's end a person may give in place of its id, in chars: the last group of a UUID.
 const ShortID = 12
 
-// FindRun gives the run with an id, or with that end: its last ShortID chars. ErrNotFound when there is none,
+// FindByEnd gives the run with an id, or with that end: its last ShortID chars. ErrNotFound when there is none,
 // ErrInvalid when there are two.
 func (s *Store) FindByEnd(ctx context.Context, tenant, id string) (db.RunRef, error) {
 	ref := db.RunRef{Tenant: tenant, ID: id}
@@ -29,7 +28,7 @@ func (s *Store) FindByEnd(ctx context.Context, tenant, id string) (db.RunRef, er
 	case err != nil:
 		return ref, err
 	case len(ids) > 1:
-		return ref, fmt.Errorf("find a run: %w", db.Invalidf("two runs end in %q: give the whole id", id))
+		return ref, db.Failed("find a run", db.Invalidf("two runs end in %q: give the whole id", id))
 	case len(ids) == 1:
 		ref.ID = ids[0]
 	}

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,7 +12,7 @@ import (
 	"precis/pipeline"
 )
 
-// StartRun notes that a workflow execution has taken the run up. Called again it changes nothing but a new Temporal
+// Start notes that a workflow execution has taken the run up. Called again it changes nothing but a new Temporal
 // run id. It gives the run as it is: a finished one is to be left alone.
 func (s *Store) Start(ctx context.Context, ref db.RunRef, temporalRunID string) (Run, error) {
 	var r Run
@@ -33,7 +32,7 @@ func (s *Store) Start(ctx context.Context, ref db.RunRef, temporalRunID string) 
 	return r, err
 }
 
-// RunEnd is how a run ended.
+// End is how a run ended.
 type End struct {
 	Outcome   precis.Outcome
 	ErrorKind pipeline.ErrorKind
@@ -44,7 +43,7 @@ type End struct {
 	Event *timeline.Event
 }
 
-// FinishRun ends a run that writes no marker. The first end counts: called for a finished run it changes nothing and
+// Finish ends a run that writes no marker. The first end counts: called for a finished run it changes nothing and
 // gives the run as it ended.
 func (s *Store) Finish(ctx context.Context, ref db.RunRef, end End) (Run, error) {
 	var r Run
@@ -52,8 +51,7 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, end End) (Run, error)
 	case precis.OutcomeSkipped, precis.OutcomeSuperseded, precis.OutcomeCancelled, precis.OutcomeFailed,
 		precis.OutcomeReplayed:
 	default:
-		return r, fmt.Errorf("finish a run: %w",
-			db.Invalidf("outcome %q: applied and prepared come with a marker", end.Outcome))
+		return r, db.Failed("finish a run", db.Invalidf("outcome %q: applied and prepared come with a marker", end.Outcome))
 	}
 	err := s.db.Write(ctx, "finish a run", func(ctx context.Context, tx pgx.Tx) (err error) {
 		r, err = lockedRun(ctx, tx, ref)
@@ -66,7 +64,7 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, end End) (Run, error)
 	return r, err
 }
 
-// finishLocked ends a run and seals it, with what else its end has changed.
+// FinishLocked ends a run and seals it, with what else its end has changed.
 func FinishLocked(ctx context.Context, tx pgx.Tx, r Run, end End, also ...seals.Subject) (Run, error) {
 	if err := recordFacts(ctx, tx, r.Ref, end.Facts); err != nil {
 		return r, err

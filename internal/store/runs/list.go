@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,7 +11,7 @@ import (
 	"precis/pipeline"
 )
 
-// RunFilter picks runs; zero fields do not filter.
+// Filter picks runs; zero fields do not filter.
 type Filter struct {
 	Conversation string
 	Outcome      precis.Outcome
@@ -35,11 +34,11 @@ type Filter struct {
 	Limit int
 }
 
-// ListRuns gives a tenant's runs, newest first, without their steps; next is "" after the last page.
+// List gives a tenant's runs, newest first, without their steps; next is "" after the last page.
 func (s *Store) List(ctx context.Context, tenant string, f Filter) (list []Run, next string, err error) {
 	after, err := db.ParseCursor(f.Cursor)
 	if err != nil {
-		return nil, "", fmt.Errorf("list runs: %w", err)
+		return nil, "", db.Failed("list runs", err)
 	}
 	limit := db.ClampLimit(f.Limit)
 	err = s.db.Read(ctx, "list runs", func(ctx context.Context, q db.Querier) (err error) {
@@ -77,7 +76,7 @@ func (f Filter) args(tenant string) []any {
 	}
 }
 
-// CountRuns counts a tenant's runs by outcome, "" being those that have none yet. Cursor and Limit of the filter
+// Count counts a tenant's runs by outcome, "" being those that have none yet. Cursor and Limit of the filter
 // do not count.
 func (s *Store) Count(ctx context.Context, tenant string, f Filter) (map[precis.Outcome]int, error) {
 	type group struct {

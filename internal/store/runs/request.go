@@ -16,7 +16,7 @@ import (
 	"precis/pipeline"
 )
 
-// RunRequest asks for a compaction.
+// Request asks for a compaction.
 type Request struct {
 	// Kind is the trigger: "tokens", "turns", "manual", "background" or "overflow".
 	Kind pipeline.TriggerKind
@@ -42,14 +42,14 @@ type Request struct {
 	Replay   ReplayOptions
 }
 
-// RequestRun asks for a compaction of a conversation, and leaves word for a dispatcher to start its workflow, in one
+// Request asks for a compaction of a conversation, and leaves word for a dispatcher to start its workflow, in one
 // transaction. While a run is unfinished it gives that one instead (attached is true): a conversation is compacted
 // once at a time. One that only prepares takes effect from then on, unless preparing is what is asked for. By hand,
 // with a reply open: ErrReplyOpen.
 func (s *Store) Request(ctx context.Context, ref db.ConversationRef, req Request) (r Run, attached bool, err error) {
 	clean, err := req.Cleaned()
 	if err != nil {
-		return r, false, fmt.Errorf("request a run: %w", err)
+		return r, false, db.Failed("request a run", err)
 	}
 	id := db.NewID()
 	err = s.db.Write(ctx, "request a run", func(ctx context.Context, tx pgx.Tx) error {
@@ -63,7 +63,7 @@ func (s *Store) Request(ctx context.Context, ref db.ConversationRef, req Request
 	return r, attached, err
 }
 
-// cleaned is the request as it can be written, or what is wrong with it.
+// Cleaned is the request as it can be written, or what is wrong with it.
 func (req Request) Cleaned() (Request, error) {
 	var err error
 	if req.Trigger, err = db.CleanJSON(req.Trigger); err != nil {
@@ -81,7 +81,7 @@ func (req Request) Cleaned() (Request, error) {
 	return req, nil
 }
 
-// requestLocked asks for a run of a conversation whose row the transaction holds.
+// RequestLocked asks for a run of a conversation whose row the transaction holds.
 func RequestLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation, id string,
 	req Request,
 ) (r Run, attached bool, err error) {

@@ -84,7 +84,7 @@ func Find(ctx context.Context, q db.Querier, ref db.RunRef) (Run, error) {
 	return r, nil
 }
 
-// GetRun reads a run with its steps.
+// Get reads a run with its steps.
 func (s *Store) Get(ctx context.Context, ref db.RunRef) (Run, error) {
 	var r Run
 	err := s.db.Snapshot(ctx, "read a run", func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -116,7 +116,7 @@ func lockedRun(ctx context.Context, tx pgx.Tx, ref db.RunRef) (Run, error) {
 	return Find(ctx, tx, ref)
 }
 
-// ownsRun says ErrNotFound for a run that is not the tenant's.
+// Owns says ErrNotFound for a run that is not the tenant's.
 func Owns(ctx context.Context, q db.Querier, ref db.RunRef) error {
 	if !db.GoodID(ref.ID, 64) || !db.GoodID(ref.Tenant, 64) {
 		return db.NotFoundf("run %q", ref.ID)

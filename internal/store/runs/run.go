@@ -78,7 +78,7 @@ type Run struct {
 	Attempts []Attempt
 }
 
-// RunFacts are what a run finds out on its way. Recording them again replaces those that are not zero.
+// Facts are what a run finds out on its way. Recording them again replaces those that are not zero.
 type Facts struct {
 	// Summarizer wrote the summary; Rung is the fallback that led to it.
 	Summarizer    string
@@ -102,7 +102,7 @@ type Facts struct {
 	Verification, Numbers json.RawMessage
 }
 
-// RunUsage sums a run's model calls, failed ones too.
+// Usage sums a run's model calls, failed ones too.
 type Usage struct {
 	// Tokens. Input does not count CachedInput and CacheWrite.
 	Input, CachedInput, CacheWrite, Output int64

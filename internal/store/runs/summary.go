@@ -11,7 +11,7 @@ import (
 	"precis/pipeline"
 )
 
-// RunGroup sums the runs that ended alike.
+// Group sums the runs that ended alike.
 type Group struct {
 	// Outcome is "" for those that have not ended.
 	Outcome   precis.Outcome
@@ -26,7 +26,7 @@ type Group struct {
 	Models []ModelUsage
 }
 
-// SummarizeRuns sums a tenant's runs by outcome and error kind, ordered by both. Cursor and Limit of the filter do not
+// Summarize sums a tenant's runs by outcome and error kind, ordered by both. Cursor and Limit of the filter do not
 // count.
 func (s *Store) Summarize(ctx context.Context, tenant string, f Filter) ([]Group, error) {
 	var groups []Group

@@ -4,6 +4,7 @@ package schema
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -13,10 +14,11 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
+	"precis/internal/store/db"
 	"precis/migrations"
 )
 
-// SchemaVersion is where a database stands.
+// Version is where a database stands.
 type Version struct {
 	// Current is the version of the database, 0: empty. Latest is the version that this build is made for.
 	Current, Latest int64
@@ -31,7 +33,7 @@ func Migrate(ctx context.Context, databaseURL string, log func(string)) error {
 	return withGoose(ctx, databaseURL, func(p *goose.Provider) error {
 		results, err := p.Up(ctx)
 		if err != nil {
-			return fmt.Errorf("migrate: %w", err)
+			return db.Failed("migrate", err)
 		}
 		for _, r := range results {
 			if log != nil {
@@ -42,13 +44,13 @@ func Migrate(ctx context.Context, databaseURL string, log func(string)) error {
 	})
 }
 
-// Version reads where the database stands, and what this build wants. An empty database is at 0.
+// Read reads where the database stands, and what this build wants. An empty database is at 0.
 func Read(ctx context.Context, databaseURL string) (Version, error) {
 	var v Version
 	err := withGoose(ctx, databaseURL, func(p *goose.Provider) error {
 		var err error
 		if v.Current, v.Latest, err = p.GetVersions(ctx); err != nil {
-			return fmt.Errorf("read the schema's version: %w", err)
+			return db.Failed("read the schema's version", err)
 		}
 		return nil
 	})
@@ -58,34 +60,35 @@ func Read(ctx context.Context, databaseURL string) (Version, error) {
 func withGoose(ctx context.Context, databaseURL string, fn func(*goose.Provider) error) error {
 	cfg, err := pgx.ParseConfig(databaseURL)
 	if err != nil {
-		return fmt.Errorf("the database URL cannot be read: %w", err)
+		return db.Failed("the database URL cannot be read", err)
 	}
-	db := stdlib.OpenDB(*cfg)
-	defer func() { _ = db.Close() }()
-	id, err := lockID(ctx, db)
+	conn := stdlib.OpenDB(*cfg)
+	defer func() { _ = conn.Close() }()
+	id, err := lockID(ctx, conn)
 	if err != nil {
 		return err
 	}
 	// Another process's migration is looked at every second, for five minutes.
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(id), lock.WithLockTimeout(1, 300))
 	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
+		return db.Failed("migrate", err)
 	}
-	p, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker))
+	p, err := goose.NewProvider(goose.DialectPostgres, conn, migrations.FS, goose.WithSessionLocker(locker))
 	if err != nil {
-		return fmt.Errorf("migrate: %w", err)
+		return db.Failed("migrate", err)
 	}
 	return fn(p)
 }
 
 // lockID gives each schema of a database its own lock: those of different schemas need not wait for each other.
-func lockID(ctx context.Context, db *sql.DB) (int64, error) {
+func lockID(ctx context.Context, conn *sql.DB) (int64, error) {
 	var schema sql.NullString
-	if err := db.QueryRowContext(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
-		return 0, fmt.Errorf("reach the database: %w", err)
+	if err := conn.QueryRowContext(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
+		return 0, db.Failed("reach the database", err)
 	}
 	if !schema.Valid {
-		return 0, fmt.Errorf("migrate: the URL's search_path names no schema that exists: create it first")
+		return 0, db.Failed("migrate",
+			errors.New("the URL's search_path names no schema that exists: create it first"))
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("precis migrations " + schema.String))

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// columns are the names and expressions of what a seal holds, in one order.
+// Columns are the names and expressions of what a seal holds, in one order.
 func (t Table) Columns() (names, expressions []string) {
 	add := func(list []string, form string) {
 		for _, name := range list {
@@ -55,7 +55,7 @@ func (t Table) scan(row pgx.CollectableRow) (Row, error) {
 	return out, nil
 }
 
-// readRows reads what seals of the subjects would hold now.
+// ReadRows reads what seals of the subjects would hold now.
 func ReadRows(ctx context.Context, q batcher, cid int64, subjects ...Subject) ([][]Row, error) {
 	rows := make([][]Row, len(subjects))
 	batch := &pgx.Batch{}
@@ -76,7 +76,7 @@ type batcher interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// errSealForm is a seal that is whole, and that this version cannot compare with the rows.
+// ErrForm is a seal that is whole, and that this version cannot compare with the rows.
 var ErrForm = errors.New("of a form that this version does not read; verify it with the version that wrote it")
 
 // formerNames are the names that tables had in the seals and exports of earlier builds.

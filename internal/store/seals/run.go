@@ -9,7 +9,7 @@ import (
 	"precis/internal/store/db"
 )
 
-// lockRun takes the row of a run's conversation, as whatever changes the rows of a run does: a seal of it that is
+// LockRun takes the row of a run's conversation, as whatever changes the rows of a run does: a seal of it that is
 // written meanwhile either has the change or comes after it. It gives the conversation's key.
 func LockRun(ctx context.Context, tx pgx.Tx, ref db.RunRef) (int64, error) {
 	if !db.GoodID(ref.ID, 64) || !db.GoodID(ref.Tenant, 64) {
@@ -23,7 +23,7 @@ func LockRun(ctx context.Context, tx pgx.Tx, ref db.RunRef) (int64, error) {
 	return cid, nil
 }
 
-// sealEnded seals a run anew when something came after its end: the record of its last step, an answer that was late.
+// WriteEnded seals a run anew when something came after its end: the record of its last step, an answer that was late.
 // The transaction has called lockRun.
 func WriteEnded(ctx context.Context, tx pgx.Tx, cid int64, run string) error {
 	ended, err := db.One(ctx, tx, pgx.RowTo[bool], `SELECT outcome IS NOT NULL FROM runs WHERE id = $1`, run)

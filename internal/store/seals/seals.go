@@ -19,7 +19,7 @@ import (
 // written in the transaction that made it so. Each commits to the one before it in its conversation. VerifySeals
 // compares the rows with them; docs/audit.md says what that proves.
 
-// SealKind is what a seal is of.
+// Kind is what a seal is of.
 type Kind string
 
 // The kinds.
@@ -28,7 +28,7 @@ const (
 	Run          Kind = "run"
 	Marker       Kind = "marker"
 	LiveState    Kind = "state"
-	// SealPrune lists what a pruning took, with the hashes of it.
+	// Pruning lists what a pruning took, with the hashes of it.
 	Pruning Kind = "prune"
 )
 
@@ -45,11 +45,11 @@ type Seal struct {
 	Created time.Time
 }
 
-// sealForm is how values are written in a record. It goes up with every change of that, so that what an older version
+// Form is how values are written in a record. It goes up with every change of that, so that what an older version
 // sealed is read as what it is, and not taken for something that was changed.
 const Form = 1
 
-// SealRecord is what a seal holds.
+// Record is what a seal holds.
 type Record struct {
 	// Form is the sealForm of the version that wrote it.
 	Form int `json:"form"`
@@ -67,7 +67,7 @@ type Record struct {
 	Imported *ImportedFrom `json:"imported,omitempty"`
 }
 
-// SealedRow is one row as it was.
+// Row is one row as it was.
 type Row struct {
 	Table string `json:"table"`
 	// Key tells the row from others of the table, for a person.
@@ -95,7 +95,7 @@ func (f *ImportedFrom) IDAt(t time.Time) string {
 	return f.Conversation
 }
 
-// SealChain gives the chain hash of a seal: SHA-256 over the chain of the one before it (zero for the first), its
+// Chain gives the chain hash of a seal: SHA-256 over the chain of the one before it (zero for the first), its
 // number as 8 bytes big-endian, its kind and subject each ended by a zero byte, and the hash of its record.
 func Chain(before db.Hash, n int64, kind Kind, subject string, record db.Hash) db.Hash {
 	h := sha256.New()
@@ -111,7 +111,7 @@ func Chain(before db.Hash, n int64, kind Kind, subject string, record db.Hash) d
 
 func (r Row) Value(column string) string { return db.Or(r.Values[column], "") }
 
-// SealHead is where a conversation's seals stand. Kept elsewhere, it proves later that none of them was rewritten.
+// Head is where a conversation's seals stand. Kept elsewhere, it proves later that none of them was rewritten.
 type Head struct {
 	Seals int64   `json:"seals"`
 	Chain db.Hash `json:"chain"`

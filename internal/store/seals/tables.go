@@ -1,9 +1,9 @@
 package seals
 
-// sealedTable says which columns of a table its seals hold.
+// Table says which columns of a table its seals hold.
 type Table struct {
 	Name string
-	// key are the columns that tell a row from others, within the conversation or run.
+	// Key are the columns that tell a row from others, within the conversation or run.
 	Key []string
 	// where picks the rows of a subject: $1 is the cid, $2 the subject.
 	where string
@@ -11,10 +11,10 @@ type Table struct {
 	text  []string
 	bytes []string
 	times []string
-	// changes are the columns that may differ between two seals of one row; open says when any may.
+	// Changes are the columns that may differ between two seals of one row; open says when any may.
 	Changes []string
 	Open    func(Row) bool
-	// unsealed are the columns that no seal holds, and why.
+	// Unsealed are the columns that no seal holds, and why.
 	Unsealed map[string]string
 }
 
@@ -23,7 +23,7 @@ const (
 	working     = "a working figure that the next append or read replaces; no record rests on it"
 )
 
-// sealedTables are the tables whose rows seals hold, by kind of subject. The columns are listed, so that a new one is a
+// Tables are the tables whose rows seals hold, by kind of subject. The columns are listed, so that a new one is a
 // decision: TestEveryColumnIsCommittedTo fails for a column that stands nowhere.
 var Tables = map[Kind][]Table{
 	Conversation: {{

@@ -11,7 +11,7 @@ import (
 	"precis/internal/store/db"
 )
 
-// subject is what a seal is of.
+// Subject is what a seal is of.
 type Subject struct {
 	Kind Kind
 	ID   string
@@ -27,7 +27,7 @@ func OfLiveState(key string, version int64) Subject {
 	return Subject{LiveState, fmt.Sprintf("%s@%d", key, version)}
 }
 
-// seal records what the subjects are now. The transaction holds the conversation's row.
+// Write records what the subjects are now. The transaction holds the conversation's row.
 func Write(ctx context.Context, tx pgx.Tx, cid int64, subjects ...Subject) error {
 	rows, err := ReadRows(ctx, tx, cid, subjects...)
 	if err != nil {
@@ -40,7 +40,7 @@ func Write(ctx context.Context, tx pgx.Tx, cid int64, subjects ...Subject) error
 	return Put(ctx, tx, cid, subjects, records)
 }
 
-// putSeals writes one seal for each subject. The transaction holds the conversation's row.
+// Put writes one seal for each subject. The transaction holds the conversation's row.
 func Put(ctx context.Context, tx pgx.Tx, cid int64, subjects []Subject, records []Record) error {
 	var n, epoch, events int64
 	var chain, eventChain []byte

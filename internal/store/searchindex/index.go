@@ -17,7 +17,7 @@ type Store struct{ db *db.DB }
 // New gives the room over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// SearchText is the text of a message, or of a note, as a search finds it.
+// Text is the text of a message, or of a note, as a search finds it.
 type Text struct {
 	// Seq is the message's number, 0 for a note; then Note is its name.
 	Seq  int64
@@ -25,7 +25,7 @@ type Text struct {
 	Text string
 }
 
-// SearchIndex says how far a conversation's messages can be found, and how far it goes.
+// Progress says how far a conversation's messages can be found, and how far it goes.
 func (s *Store) Progress(ctx context.Context, ref db.ConversationRef) (indexed, head int64, err error) {
 	err = s.db.Read(ctx, "look at the search index", func(ctx context.Context, q db.Querier) error {
 		cid, err := conversations.Readable(ctx, q, ref)
@@ -44,7 +44,7 @@ func (s *Store) Progress(ctx context.Context, ref db.ConversationRef) (indexed, 
 	return indexed, head, err
 }
 
-// AddSearchTexts makes messages findable: texts of those behind what is indexed, up to message upTo. Adding what is
+// Add makes messages findable: texts of those behind what is indexed, up to message upTo. Adding what is
 // there changes nothing.
 func (s *Store) Add(ctx context.Context, ref db.ConversationRef, texts []Text, upTo int64) error {
 	return s.db.Write(ctx, "index messages", func(ctx context.Context, tx pgx.Tx) error {

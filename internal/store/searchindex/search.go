@@ -13,7 +13,7 @@ import (
 	"precis/pipeline"
 )
 
-// SearchHit is a message or a note in which something was found.
+// Hit is a message or a note in which something was found.
 type Hit struct {
 	// Seq, Role and Kind are the message's; 0 and "" for a note, whose name is Note.
 	Seq  int64
@@ -27,7 +27,7 @@ type Hit struct {
 	Rank float64
 }
 
-// SearchPlace is where a page of hits ended.
+// Place is where a page of hits ended.
 type Place struct {
 	Rank float64
 	Seq  int64

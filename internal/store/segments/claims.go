@@ -9,14 +9,14 @@ import (
 	"precis/internal/store/db"
 )
 
-// MemoryWork is a conversation whose memory's files are to be looked at.
+// Claim is a conversation whose memory's files are to be looked at.
 type Claim struct {
 	Ref db.ConversationRef
 	// claimed is the end of the claim: a later change sets another time.
 	claimed time.Time
 }
 
-// ClaimMemory takes conversations whose memory has changed, or is to be looked at again, at most limit of them, those
+// Claim takes conversations whose memory has changed, or is to be looked at again, at most limit of them, those
 // that wait longest first. Nobody else gets them until the lease has passed.
 func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Claim, error) {
 	var list []Claim
@@ -32,7 +32,7 @@ func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Cl
 	return list, err
 }
 
-// MemoryDone ends a claim. The conversation is looked at again after the time given if anything has happened in it in
+// Done ends a claim. The conversation is looked at again after the time given if anything has happened in it in
 // the last day, and else when its memory changes. What has changed since the claim stays due.
 func (s *Store) Done(ctx context.Context, w Claim, again time.Duration) error {
 	return s.db.Write(ctx, "end a claim of memory", func(ctx context.Context, tx pgx.Tx) error {
@@ -43,7 +43,7 @@ func (s *Store) Done(ctx context.Context, w Claim, again time.Duration) error {
 	})
 }
 
-// MemoryLater puts a claim off: the conversation is due again after the time given. What has changed since the claim
+// Later puts a claim off: the conversation is due again after the time given. What has changed since the claim
 // stays due.
 func (s *Store) Later(ctx context.Context, w Claim, wait time.Duration) error {
 	return s.db.Write(ctx, "put off a claim of memory", func(ctx context.Context, tx pgx.Tx) error {

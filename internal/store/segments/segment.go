@@ -50,7 +50,7 @@ var (
 	reservedName = regexp.MustCompile(`(?i)^(index\.md|segment_[0-9]+\.md)$`)
 )
 
-// KeepSegments notes ranges that have been made. One that is there stays as it is: a name means the same for ever.
+// Keep notes ranges that have been made. One that is there stays as it is: a name means the same for ever.
 func (s *Store) Keep(ctx context.Context, ref db.ConversationRef, list []Segment) error {
 	return s.db.Write(ctx, "keep segments", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := conversations.Lock(ctx, tx, ref)
@@ -85,7 +85,7 @@ func (s *Store) Keep(ctx context.Context, ref db.ConversationRef, list []Segment
 	})
 }
 
-// MeasureSegment notes the size of a range that was to be measured anew.
+// Measure notes the size of a range that was to be measured anew.
 func (s *Store) Measure(ctx context.Context, ref db.ConversationRef, name string, size int64) error {
 	return s.db.Write(ctx, "measure a segment", func(ctx context.Context, tx pgx.Tx) error {
 		cid, err := conversations.Readable(ctx, tx, ref)
@@ -101,7 +101,7 @@ func (s *Store) Measure(ctx context.Context, ref db.ConversationRef, name string
 	})
 }
 
-// GetSegment reads an entry of the memory.
+// Get reads an entry of the memory.
 func (s *Store) Get(ctx context.Context, ref db.ConversationRef, name string) (Segment, error) {
 	var g Segment
 	err := s.db.Read(ctx, "read a segment", func(ctx context.Context, q db.Querier) error {
@@ -119,7 +119,7 @@ func (s *Store) Get(ctx context.Context, ref db.ConversationRef, name string) (S
 	return g, err
 }
 
-// Segments lists a conversation's memory, without texts: ranges in the order of the conversation, then notes by name.
+// List lists a conversation's memory, without texts: ranges in the order of the conversation, then notes by name.
 func (s *Store) List(ctx context.Context, ref db.ConversationRef) ([]Segment, error) {
 	var list []Segment
 	err := s.db.Read(ctx, "list segments", func(ctx context.Context, q db.Querier) error {

@@ -18,7 +18,7 @@ type Store struct{ db *db.DB }
 // New gives the room over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// EventKind is the kind of an entry in a conversation's timeline.
+// Kind is the kind of an entry in a conversation's timeline.
 type Kind string
 
 // The kinds of event.
@@ -50,7 +50,7 @@ func scanEvent(row pgx.CollectableRow) (e Event, err error) {
 	return e, row.Scan(&e.Seq, &e.Kind, &e.Run, (*[]byte)(&e.Data), &e.Created)
 }
 
-// AppendEvent adds an entry to a conversation's timeline.
+// Append adds an entry to a conversation's timeline.
 func (s *Store) Append(ctx context.Context, ref db.ConversationRef, e Event) (Event, error) {
 	err := s.db.Write(ctx, "note an event", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := conversations.Find(ctx, tx, ref)
@@ -63,7 +63,7 @@ func (s *Store) Append(ctx context.Context, ref db.ConversationRef, e Event) (Ev
 	return e, err
 }
 
-// appendEvent takes the conversation's row until the end of the transaction, so that a number which can be seen
+// Append takes the conversation's row until the end of the transaction, so that a number which can be seen
 // has none missing before it.
 func Append(ctx context.Context, tx pgx.Tx, cid int64, e Event) (Event, error) {
 	data, err := db.CleanJSON(e.Data)
@@ -81,7 +81,7 @@ func Append(ctx context.Context, tx pgx.Tx, cid int64, e Event) (Event, error) {
 		created_at`, cid, db.CleanText(string(e.Kind)), db.CleanText(e.Run), data)
 }
 
-// eventChain is the chain hash of an event in SQL: SHA-256 over the chain of the one before it (32 zero bytes for the
+// Chain is the chain hash of an event in SQL: SHA-256 over the chain of the one before it (32 zero bytes for the
 // first), its number as 8 bytes big-endian, the SHA-256 each of its kind, its run (” for none) and its data as
 // PostgreSQL writes them, and microseconds since 1970 as 8 bytes.
 func Chain(before, seq, kind, run, data, created string) string {
@@ -91,7 +91,7 @@ func Chain(before, seq, kind, run, data, created string) string {
 			FROM ` + created + `) * 1000000)::bigint))`
 }
 
-// Events gives a conversation's events after the given number, oldest first, at most limit (1 to 1000) of them.
+// After gives a conversation's events after the given number, oldest first, at most limit (1 to 1000) of them.
 func (s *Store) After(ctx context.Context, ref db.ConversationRef, after int64, limit int) ([]Event, error) {
 	var list []Event
 	err := s.db.Read(ctx, "read events", func(ctx context.Context, q db.Querier) error {
@@ -106,7 +106,7 @@ func (s *Store) After(ctx context.Context, ref db.ConversationRef, after int64, 
 	return list, err
 }
 
-// EventHeads gives the number of the last event of each of the conversations that exist, in one query however many
+// Heads gives the number of the last event of each of the conversations that exist, in one query however many
 // there are: for those who follow.
 func (s *Store) Heads(ctx context.Context, refs []db.ConversationRef) (map[db.ConversationRef]int64, error) {
 	tenants, ids := make([]string, len(refs)), make([]string, len(refs))

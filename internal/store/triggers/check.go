@@ -10,12 +10,12 @@ import (
 	"precis/internal/store/runs"
 )
 
-// Watch looks at a conversation in the transaction of a change to it, under its lock, and says what the change starts.
+// Check looks at a conversation in the transaction of a change to it, under its lock, and says what the change starts.
 // A run that it asks for is written with the change: a crash loses both or neither. It is called again when the
 // transaction is tried again, so that it must set its results and not add to them.
 type Check func(ctx context.Context, m State) (Decision, error)
 
-// Verdict is what a watch wants.
+// Decision is what a watch wants.
 type Decision struct {
 	// Run is to be asked for, nil: none. While one is unfinished it is joined.
 	Run *runs.Request
@@ -32,14 +32,14 @@ type Figure struct {
 	Calibration float64
 }
 
-// Watched is what became of a watch.
+// Result is what became of a watch.
 type Result struct {
 	// Run is the one that was asked for or joined, nil: none.
 	Run      *runs.Run
 	Attached bool
 }
 
-// Look reads a conversation as a watch sees it, all of it from one snapshot, and changes nothing.
+// Inspect reads a conversation as a watch sees it, all of it from one snapshot, and changes nothing.
 func (s *Store) Inspect(ctx context.Context, ref db.ConversationRef,
 	look func(ctx context.Context, m State) error,
 ) error {
@@ -57,7 +57,7 @@ func (s *Store) Inspect(ctx context.Context, ref db.ConversationRef,
 	})
 }
 
-// Watch calls a watch without a change.
+// Check calls a watch without a change.
 func (s *Store) Check(ctx context.Context, ref db.ConversationRef,
 	watch Check,
 ) (conversations.Conversation, Result, error) {
@@ -73,7 +73,7 @@ func (s *Store) Check(ctx context.Context, ref db.ConversationRef,
 	return c, w, err
 }
 
-// watchLocked calls the watch of a change and does what it wants. c is as the change left it.
+// CheckLocked calls the watch of a change and does what it wants. c is as the change left it.
 func CheckLocked(ctx context.Context, d *db.DB, tx pgx.Tx, c *conversations.Conversation, watch Check) (Result, error) {
 	var w Result
 	if watch == nil {

@@ -23,7 +23,7 @@ type Store struct{ db *db.DB }
 // New gives the room over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Moment is a conversation after a change and before its commit.
+// State is a conversation after a change and before its commit.
 type State struct {
 	Conversation conversations.Conversation
 	Live         contexts.Sizes
@@ -46,7 +46,7 @@ type State struct {
 	tx pgx.Tx
 }
 
-// View reads what is live, all of it.
+// Context reads what is live, all of it.
 func (m State) Context(ctx context.Context) (contexts.Source, error) {
 	v, packed, err := contexts.ReadLocked(ctx, m.tx, m.Conversation, contexts.Options{})
 	if err != nil {
@@ -82,7 +82,7 @@ func (m State) PassBreaker(ctx context.Context, cooldown time.Duration) (bool, e
 	return breakers.Pass(ctx, m.tx, breakers.OfConversation(m.Conversation.Ref), cooldown)
 }
 
-// moment reads all that a trigger compares, in one look and in constant time.
+// readState reads all that a trigger compares, in one look and in constant time.
 func readState(ctx context.Context, q pgx.Tx, c conversations.Conversation) (State, error) {
 	m := State{Conversation: c, tx: q}
 	var err error

@@ -1,0 +1,20 @@
+package db
+
+// OpError is an operation of the store that failed. Its Unwrap leads to the errors that callers tell apart.
+type OpError struct {
+	// Op is what was attempted, such as "read a run".
+	Op string
+	// Err is why it failed.
+	Err error
+}
+
+func (e *OpError) Error() string { return e.Op + ": " + e.Err.Error() }
+func (e *OpError) Unwrap() error { return e.Err }
+
+// Failed returns an *OpError for an operation that ended with err, nil for nil.
+func Failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &OpError{Op: op, Err: err}
+}
