@@ -12,8 +12,8 @@ var layers = [][]string{
 	{"pipeline/transcript/convert", "internal/memory/search", "internal/version", "migrations"},
 	{"."},
 	{"internal/contract"},
-	{"internal/config", "internal/llm", "internal/store/db", "internal/store/schema"},
-	{"internal/store/access", "internal/store/breakers", "internal/store/seals"},
+	{"internal/config", "internal/llm", "internal/store/db"},
+	{"internal/store/access", "internal/store/breakers", "internal/store/schema", "internal/store/seals"},
 	{"internal/store/conversations"},
 	{
 		"internal/store/artifacts", "internal/store/livestate", "internal/store/replies", "internal/store/searchindex",
