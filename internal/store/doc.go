@@ -88,7 +88,7 @@
 // # Errors
 //
 // What a caller tells apart is a sentinel for errors.Is, named here and in db; a *ConflictError says which condition
-// failed; the text of an ErrInvalid says what is wrong with the request. Unavailable reports that the database is away and the same
-// call may succeed later. Failures shorter than Options.RetryFor are retried in one place (db/retry.go), if it is
-// known that nothing was done. A commit whose answer was lost is for the caller to repeat.
+// failed; the text of an ErrInvalid says what is wrong with the request. Unavailable reports that the database is
+// away and the same call may succeed later. Failures shorter than Options.RetryFor are retried in one place
+// (db/retry.go), if it is known that nothing was done. A commit whose answer was lost is for the caller to repeat.
 package store
