@@ -30,7 +30,7 @@ func callerWorkflow(ctx workflow.Context, c precis.Request) (precis.Result, erro
 	return precis.Compact(ctx, c)
 }
 
-// occupantWorkflow holds a workflow id until it is told to end.
+// occupantWorkflow holds a workflow id until it receives a signal.
 func occupantWorkflow(ctx workflow.Context) error {
 	workflow.GetSignalChannel(ctx, "end").Receive(ctx, nil)
 	return nil
@@ -233,7 +233,7 @@ func TestChildThatEndsBadly(t *testing.T) {
 	})
 }
 
-// A caller that is gone leaves the run to end by itself.
+// A caller that has ended leaves its run running.
 func TestChildOutlivesItsCaller(t *testing.T) {
 	t.Parallel()
 	gate := vendorserver.NewGate()

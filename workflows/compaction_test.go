@@ -38,10 +38,10 @@ func TestCompactsWithAnExternalModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := slices.ContainsFunc(events, func(e timeline.Event) bool {
+	reported := slices.ContainsFunc(events, func(e timeline.Event) bool {
 		return e.Kind == timeline.Stage && strings.Contains(string(e.Data), "not_self")
 	})
-	if !told {
+	if !reported {
 		t.Error("nothing says that another than the agent's own model was asked")
 	}
 }

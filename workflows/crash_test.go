@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(stacktest.Main{M: m}.Run())
 }
 
-// workerSpec is what a worker process is told.
+// workerSpec is the configuration of a worker process.
 type workerSpec struct {
 	Config config.Config `json:"config"`
 	// Activity is where it stops for ever: before its work, or after it and before Temporal hears of it.
@@ -107,7 +107,7 @@ func pause() {
 	select {}
 }
 
-// startProcess runs a worker process until it has stopped where it was told to.
+// startProcess runs a worker process until it has stopped at the point of its spec.
 func startProcess(t *testing.T, spec workerSpec) *exec.Cmd {
 	t.Helper()
 	raw, err := json.Marshal(spec)
@@ -153,7 +153,7 @@ func startProcess(t *testing.T, spec workerSpec) *exec.Cmd {
 }
 
 // A worker that is killed in any stage, before its work or between the work and the word to Temporal, costs
-// time and nothing else: another worker goes on, one marker, and an answer that was complete is not asked for
+// time and nothing else: another worker continues, one marker, and an answer that was complete is not asked for
 // again.
 func TestKilledWorkerLosesNothing(t *testing.T) {
 	t.Parallel()
@@ -232,7 +232,7 @@ func TestKilledWorkerInMidCall(t *testing.T) {
 	}
 }
 
-// A deploy in mid-call is no cancellation: the run goes on with the next worker.
+// A deploy during a model call is not a cancellation: the run continues with the next worker.
 func TestStoppedWorkerHandsItsRunOn(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Hang: true}, {Text: good}}})

@@ -34,7 +34,7 @@ const (
 	maxHistoryBytes  = 64 << 10
 )
 
-// secretWord stands in every message of the conversations here: it must never reach a history.
+// secretWord is in every message of the conversations here: it must never reach a history.
 const secretWord = "xyzzy-only-in-the-conversation"
 
 func TestHistoryOfATenMegabyteConversationStaysSmall(t *testing.T) {

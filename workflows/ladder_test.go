@@ -219,7 +219,7 @@ var rungs = []rung{
 		calls: map[string]int{"alpha": 2},
 	},
 	{
-		name: "a rate limit waits as long as it is told", summarizers: []any{alpha},
+		name: "a rate limit waits for the time of Retry-After", summarizers: []any{alpha},
 		answers: map[string][]vendorserver.Answer{"alpha": {{Error: &vendorserver.Error{
 			Status: 429, Type: "rate_limit_error",
 			RetryAfter: "1",

@@ -443,7 +443,7 @@ func TestCompactionsChainAndUndo(t *testing.T) {
 		for j := range 3 {
 			if got, want := strings.Count(context, fmt.Sprintf("SUMMARY-%d", j+1)),
 				map[bool]int{true: 1}[i == j]; got != want {
-				t.Errorf("round %d: SUMMARY-%d stands %d times", i+1, j+1, got)
+				t.Errorf("round %d: SUMMARY-%d is there %d times", i+1, j+1, got)
 			}
 		}
 		if i > 0 {

@@ -11,6 +11,7 @@
 //	artifact.go    what runs store beside their rows
 //	ref.go         the reference to a run that every stage gets
 //	trigger.go …   the request and the result of each stage, a file a stage
+//	numbers.go     what a stage notes beside its result
 //	batch.go       batches of replays
 //	protocol.go    the protocols of vendors
 package contract

@@ -151,7 +151,7 @@ func TestCancel(t *testing.T) {
 	go func() {
 		got, err := l.Wait(t.Context(), run)
 		if err == nil && got.Outcome != precis.OutcomeCancelled {
-			err = errors.New("the one who waits was told " + string(got.Outcome))
+			err = errors.New("the waiting caller got " + string(got.Outcome))
 		}
 		waited <- err
 	}()

@@ -13,8 +13,8 @@ import (
 	"precis/internal/config"
 )
 
-// Dial connects and makes sure that the server answers. logger takes what the SDK has to say; tune
-// may change the client's options, as telemetry.Telemetry.Temporal does.
+// Dial connects to Temporal, and fails if the server does not answer. The SDK logs to logger; tune may change the client's
+// options, as telemetry.Telemetry.Temporal does.
 func Dial(ctx context.Context, c config.Temporal, logger *slog.Logger,
 	tune ...func(*client.Options) error,
 ) (client.Client, error) {
@@ -30,8 +30,8 @@ func Dial(ctx context.Context, c config.Temporal, logger *slog.Logger,
 	return cl, nil
 }
 
-// Lazy is Dial for a server that has work to do while Temporal is away: it connects when it is first used, and again
-// whenever that is needed.
+// Lazy is Dial for a process that has work to do while Temporal is not reachable: the client connects when it is first
+// used, and reconnects whenever needed.
 func Lazy(c config.Temporal, logger *slog.Logger, tune ...func(*client.Options) error) (client.Client, error) {
 	o, err := options(c, logger, tune)
 	if err != nil {
@@ -39,7 +39,7 @@ func Lazy(c config.Temporal, logger *slog.Logger, tune ...func(*client.Options) 
 	}
 	cl, err := client.NewLazyClient(o)
 	if err != nil {
-		return nil, fmt.Errorf("set the connection to Temporal at %s up: %w", c.Address, err)
+		return nil, fmt.Errorf("set up the connection to Temporal at %s: %w", c.Address, err)
 	}
 	return cl, nil
 }

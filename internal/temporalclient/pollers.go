@@ -14,14 +14,14 @@ import (
 // pollerFresh is how recently a worker must have polled to count: a poll lasts up to a minute.
 const pollerFresh = 75 * time.Second
 
-// Pollers counts who has lately asked a queue for activities.
+// Pollers counts the workers that have polled a queue for activities in the last minute or so.
 func Pollers(ctx context.Context, c client.Client, namespace, queue string) (int, error) {
 	d, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue},
 		TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
 	})
 	if err != nil {
-		return 0, fmt.Errorf("look who serves queue %s: %w", queue, err)
+		return 0, fmt.Errorf("describe task queue %s: %w", queue, err)
 	}
 	n := 0
 	for _, p := range d.GetPollers() {
