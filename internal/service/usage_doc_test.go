@@ -26,7 +26,7 @@ func TestUsageIsCountedAsThePageSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := regexp.MustCompile(
-		"(?m)^\\| `([a-z-]+)` \\| `(\\{.*\\})` \\| ([0-9]+) \\|$").FindAllStringSubmatch(string(page), -1)
+		"(?m)^- `([a-z-]+)`, ([0-9]+) tokens:\n  `(\\{.*\\})`$").FindAllStringSubmatch(string(page), -1)
 	if len(rows) != len(answers) {
 		t.Fatalf("%d rows are on the page, %d formats are known here", len(rows), len(answers))
 	}
@@ -40,10 +40,10 @@ func TestUsageIsCountedAsThePageSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := s.EndReply(t.Context(), ref, reply.ID,
-			service.ReplyEnd{Messages: []json.RawMessage{[]byte(answers[row[1]])}, Usage: []byte(row[2])})
-		if err != nil || got.Estimated || fmt.Sprint(got.UsedTokens) != row[3] {
+			service.ReplyEnd{Messages: []json.RawMessage{[]byte(answers[row[1]])}, Usage: []byte(row[3])})
+		if err != nil || got.Estimated || fmt.Sprint(got.UsedTokens) != row[2] {
 			t.Errorf("%s: %d tokens are counted, estimated %t, %v; the page says %s", row[1], got.UsedTokens,
-				got.Estimated, err, row[3])
+				got.Estimated, err, row[2])
 		}
 	}
 }
