@@ -39,12 +39,13 @@ demo: build ## compact a transcript on a private Postgres and Temporal, and show
 test: ## run every test, with a private Postgres and Temporal
 	$(GO) run -buildvcs=false ./internal/devstack/cmd/withstack -- $(GO) test -timeout=20m $(TESTFLAGS) $(PACKAGES)
 
-lint: ## formatting, vet, staticcheck, determinism of the workflows, the compose file
+lint: ## formatting, vet, staticcheck, unreachable code, determinism of the workflows, the compose file
 	@echo "gofumpt"; unformatted=$$($(TOOL) gofumpt -l .) || exit 1; \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
 	@echo "vet"; $(GO) vet ./...
 	@for m in $(NESTED); do echo "vet $$m"; $(GO) -C $$m vet ./... || exit 1; done
 	@echo "staticcheck"; $(TOOL) staticcheck -checks=$(CHECKS) ./...
+	@echo "deadcode"; .ci/deadcode $(TOOL) deadcode
 	@echo "workflowcheck"; $(TOOL) workflowcheck . ./workflows/...
 	@cd examples/childworkflow && $(GO) tool -modfile=../../.ci/tools/go.mod workflowcheck ./...
 	@# Without the cache, because the test reads files outside of its module.

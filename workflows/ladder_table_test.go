@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -126,7 +127,7 @@ server errors) are first retried by the activity with backoff, by the vendor's R
 table is for what is left when the retries are used up. A run makes at most ` + "`MaxModelCalls`" + ` = 10 model calls, then the
 digest is used. What each error kind means is in [errors.md](errors.md).
 
-` + LadderText()
+` + ladderText()
 	if *updateTable {
 		if err := os.WriteFile(ladderDoc, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -143,4 +144,33 @@ digest is used. What each error kind means is in [errors.md](errors.md).
 	if MaxModelCalls != 10 {
 		t.Errorf("the document says 10 model calls, the code %d", MaxModelCalls)
 	}
+}
+
+// ladderText returns the ladder as a Markdown table.
+func ladderText() string {
+	var b strings.Builder
+	b.WriteString("| stage | summarizer | error kinds | fallbacks, in order |\n| --- | --- | --- | --- |\n")
+	for _, r := range Ladder {
+		var errorKinds, fallbacks []string
+		for _, k := range r.Kinds {
+			errorKinds = append(errorKinds, string(k))
+		}
+		for _, a := range r.Fallbacks {
+			text := string(a.Fallback)
+			if a.Times > 0 {
+				text += fmt.Sprintf(" ×%d", a.Times)
+			}
+			fallbacks = append(fallbacks, text)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", orAny(string(r.Stage)), orAny(string(r.Summarizer)),
+			strings.Join(errorKinds, ", "), strings.Join(fallbacks, " → "))
+	}
+	return b.String()
+}
+
+func orAny(s string) string {
+	if s == "" {
+		return "any"
+	}
+	return s
 }

@@ -1,9 +1,7 @@
 package workflows
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"precis/internal/contract"
 	"precis/pipeline"
@@ -72,33 +70,4 @@ func (t taken) next(stage contract.Stage, s pipeline.SummarizerKind, kind pipeli
 		}
 	}
 	return contract.Fail
-}
-
-// LadderText gives the ladder as a Markdown table.
-func LadderText() string {
-	var b strings.Builder
-	b.WriteString("| stage | summarizer | error kinds | fallbacks, in order |\n| --- | --- | --- | --- |\n")
-	for _, r := range Ladder {
-		var errorKinds, fallbacks []string
-		for _, k := range r.Kinds {
-			errorKinds = append(errorKinds, string(k))
-		}
-		for _, a := range r.Fallbacks {
-			text := string(a.Fallback)
-			if a.Times > 0 {
-				text += fmt.Sprintf(" ×%d", a.Times)
-			}
-			fallbacks = append(fallbacks, text)
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", or(string(r.Stage), "any"), or(string(r.Summarizer), "any"),
-			strings.Join(errorKinds, ", "), strings.Join(fallbacks, " → "))
-	}
-	return b.String()
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

@@ -63,18 +63,6 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// CodeOf gives the code of an error of a Service: "" for nil.
-func CodeOf(err error) Code {
-	if err == nil {
-		return ""
-	}
-	var e *Error
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return CodeInternal
-}
-
 func invalid(field, format string, args ...any) error {
 	return &Error{Code: CodeInvalid, Field: field, Detail: fmt.Sprintf(format, args...)}
 }

@@ -2,7 +2,6 @@ package db
 
 import (
 	"encoding/base64"
-	"fmt"
 	"strings"
 	"time"
 )
@@ -43,5 +42,3 @@ func ClampLimit(n int) int {
 	}
 	return n
 }
-
-func (c Cursor) String() string { return fmt.Sprintf("%v %s", c.At, c.ID) }
