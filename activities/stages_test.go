@@ -51,7 +51,7 @@ func newBench(t *testing.T, answers ...vendorserver.Answer) *bench {
 	} {
 		b.env.RegisterActivityWithOptions(work, activity.RegisterOptions{Name: stage.Activity()})
 	}
-	ref := b.Create(scenario.Conversation{Window: 20_000, Messages: scenario.Talk(8, 1500)})
+	ref := b.Create(scenario.Conversation{Window: 20_000, Messages: scenario.Turns(8, 1500)})
 	b.run = b.Request(ref, runs.Request{})
 	return b
 }

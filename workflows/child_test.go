@@ -98,7 +98,7 @@ func TestChild(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{text(good)}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 	run := caller(t, s, ref)
 	got, err := result(t, run)
 	if err != nil || got.Outcome != precis.OutcomeApplied || got.Marker == "" ||
@@ -137,7 +137,7 @@ func TestChildAttaches(t *testing.T) {
 	gate := vendorserver.NewGate()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 	first := s.Request(ref, runs.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestChildWaitsForTheWorkflowID(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{text(good)}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 	id := precis.Input{Tenant: ref.Tenant, Conversation: ref.ID}.WorkflowID()
 	if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: agentQueue},
 		occupantWorkflow); err != nil {
@@ -184,7 +184,7 @@ func TestChildThatEndsBadly(t *testing.T) {
 			t, vendorserver.Script{Default: &vendorserver.Answer{Error: &vendorserver.Error{Status: 401}}})
 		s.StartWorker()
 		ref := s.Create(scenario.Conversation{
-			Window: 16000, Messages: scenario.Talk(6, 2000),
+			Window: 16000, Messages: scenario.Turns(6, 2000),
 			Settings: map[string]any{"digest": "never"},
 		})
 		got, err := result(t, caller(t, s, ref))
@@ -198,7 +198,7 @@ func TestChildThatEndsBadly(t *testing.T) {
 		t.Parallel()
 		s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Hang: true}})
 		s.StartWorker()
-		ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+		ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 		run := caller(t, s, ref)
 		if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 			t.Fatal(err)
@@ -216,7 +216,7 @@ func TestChildThatEndsBadly(t *testing.T) {
 		t.Parallel()
 		s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Hang: true}})
 		s.StartWorker()
-		ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+		ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 		run := caller(t, s, ref)
 		if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 			t.Fatal(err)
@@ -239,7 +239,7 @@ func TestChildOutlivesItsCaller(t *testing.T) {
 	gate := vendorserver.NewGate()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 	run := caller(t, s, ref)
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestChildThatCannotBeAskedFor(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(2, 200)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(2, 200)})
 	if _, err := s.Store.Replies.Open(t.Context(), ref, time.Hour); err != nil {
 		t.Fatal(err)
 	}

@@ -19,13 +19,13 @@ func TestCompactsWithAnExternalModel(t *testing.T) {
 			"question is " +
 			"open.</summary>"}}})
 	s.StartWorker()
-	talk := scenario.Talk(6, 2000)
+	talk := scenario.Turns(6, 2000)
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: talk})
 
 	run := s.Compact(ref, runs.Request{})
 
 	if run.Outcome != precis.OutcomeApplied {
-		t.Fatalf("outcome %s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+		t.Fatalf("outcome %s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 	}
 	context := s.Context(ref)
 	if !strings.Contains(context[0], "The parts were read") {

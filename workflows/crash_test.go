@@ -162,7 +162,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/after=%t", stage, after), func(t *testing.T) {
 				t.Parallel()
 				s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
-				talk := scenario.Talk(6, 2000)
+				talk := scenario.Turns(6, 2000)
 				ref := s.Create(scenario.Conversation{Window: 16000, Messages: talk, Settings: untrimmed()})
 				run := s.Request(ref, runs.Request{})
 				worker := startProcess(t, workerSpec{Config: s.Config, Activity: stage, After: after})
@@ -177,14 +177,14 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 				run = s.Wait(run)
 
 				if run.Outcome != precis.OutcomeApplied {
-					t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+					t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 				}
 				markers, err := s.Store.Markers.List(t.Context(), ref)
 				if err != nil || len(markers) != 1 || markers[0].Status != runs.MarkerApplied {
 					t.Errorf("markers %+v, %v", markers, err)
 				}
 				if n := len(s.Vendor.Requests()); n != 1 {
-					t.Errorf("%d model calls\n%s", n, s.Steps(run))
+					t.Errorf("%d model calls\n%s", n, s.Attempts(run))
 				}
 				if usage := run.Usage; usage.Calls != 1 || usage.Lost != 0 {
 					t.Errorf("booked %+v", usage)
@@ -202,7 +202,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 func TestKilledWorkerInMidCall(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Hang: true}, {Text: good}}})
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 	run := s.Request(ref, runs.Request{})
 	raw, err := json.Marshal(workerSpec{Config: s.Config})
 	if err != nil {
@@ -225,7 +225,7 @@ func TestKilledWorkerInMidCall(t *testing.T) {
 	}
 	s.StartWorker()
 	if run = s.Wait(run); run.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
+		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Attempts(run))
 	}
 	if run.Usage.Calls != 2 || run.Usage.Lost != 1 {
 		t.Errorf("booked %+v", run.Usage)
@@ -237,7 +237,7 @@ func TestStoppedWorkerHandsItsRunOn(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Hang: true}, {Text: good}}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 	run := s.Request(ref, runs.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -245,6 +245,6 @@ func TestStoppedWorkerHandsItsRunOn(t *testing.T) {
 	s.StopWorker()
 	s.StartWorker()
 	if run = s.Wait(run); run.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
+		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Attempts(run))
 	}
 }

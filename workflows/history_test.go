@@ -52,7 +52,7 @@ func TestHistoryOfATenMegabyteConversationStaysSmall(t *testing.T) {
 	run := s.Compact(ref, runs.Request{})
 
 	if run.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 	}
 	checkHistory(t, s.History(run), maxUsualEvents)
 }
@@ -76,14 +76,14 @@ func TestHistoryOfTheLongestLadderStaysSmall(t *testing.T) {
 	}
 	s := scenario.New(t, vendorserver.Script{Models: answers})
 	s.StartWorker()
-	talk := append(scenario.Talk(3, 400)[:12], scenario.User("check "+secretWord), scenario.Call("big", "I look."),
+	talk := append(scenario.Turns(3, 400)[:12], scenario.User("check "+secretWord), scenario.Call("big", "I look."),
 		scenario.Result("big", secretWord+" "+scenario.Distinct("line", 8000)))
 	ref := s.Create(scenario.Conversation{Window: 12000, Messages: talk, Settings: map[string]any{"summarizers": list}})
 
 	run := s.Compact(ref, runs.Request{})
 
 	if run.Outcome != precis.OutcomeApplied || !run.Facts.Digest {
-		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 	}
 	if n := len(s.Vendor.Requests()); n != workflows.MaxModelCalls {
 		t.Errorf("%d model calls, the bound is %d", n, workflows.MaxModelCalls)
@@ -179,10 +179,10 @@ func recorded(t *testing.T, script vendorserver.Script, settings map[string]any,
 	t.Helper()
 	s := scenario.New(t, script)
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 11000, Settings: settings, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 11000, Settings: settings, Messages: scenario.Turns(6, 2000)})
 	run := s.Compact(ref, runs.Request{})
 	if run.Outcome != want {
-		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 	}
 	return s.History(run)
 }

@@ -295,12 +295,12 @@ func TestLadder(t *testing.T) {
 			for k, v := range r.budget {
 				settings[k] = v
 			}
-			ref := s.Create(scenario.Conversation{Window: 11000, Settings: settings, Messages: scenario.Talk(6, 2000)})
+			ref := s.Create(scenario.Conversation{Window: 11000, Settings: settings, Messages: scenario.Turns(6, 2000)})
 			before := s.Context(ref)
 
 			run := s.Compact(ref, runs.Request{})
 
-			way := s.Steps(run)
+			way := s.Attempts(run)
 			defer func() {
 				if t.Failed() {
 					t.Logf("%s %s %s by %s\n%s", run.Outcome, run.ErrorKind, run.Reason, run.Facts.Summarizer, way)
@@ -313,7 +313,7 @@ func TestLadder(t *testing.T) {
 				t.Errorf("summary by %s (digest %t), want %s (%t)", run.Facts.Summarizer, run.Facts.Digest, r.by,
 					r.digests)
 			}
-			if path := s.Path(run); r.path != nil && !slices.Equal(path, r.path) {
+			if path := s.Fallbacks(run); r.path != nil && !slices.Equal(path, r.path) {
 				t.Errorf("path %q\nwant %q", path, r.path)
 			}
 			calls := map[string]int{}

@@ -36,7 +36,7 @@ func replay(t *testing.T, s *scenario.System, run runs.Run,
 	got := s.Wait(asked)
 	c, err := runreport.LoadComparison(t.Context(), s.Store, got)
 	if err != nil || c == nil {
-		t.Fatalf("%s %s %s: no comparison, %v\n%s", got.Outcome, got.ErrorKind, got.Reason, err, s.Steps(got))
+		t.Fatalf("%s %s %s: no comparison, %v\n%s", got.Outcome, got.ErrorKind, got.Reason, err, s.Attempts(got))
 	}
 	return got, *c
 }
@@ -53,7 +53,7 @@ func repeats(t *testing.T, s *scenario.System, run runs.Run) {
 	if got.Outcome != precis.OutcomeReplayed || got.Replay.Identical == nil || !*got.Replay.Identical || !c.Identical ||
 		c.First != nil {
 		t.Errorf("%s %s: identical %t, first difference %+v of %d\n%s\nthe original:\n%s", got.Outcome, got.Reason,
-			c.Identical, c.First, c.Differences, s.Steps(got), s.Steps(run))
+			c.Identical, c.First, c.Differences, s.Attempts(got), s.Attempts(run))
 	}
 	if (run.Facts.Context != "") != (c.Context != nil) || c.Context != nil &&
 		(!c.Context.Identical || c.Context.SHA256 != run.Facts.Context) {
@@ -222,7 +222,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 			s.StartWorker()
 			ref := s.Create(scenario.Conversation{
 				Window: 11000, Settings: map[string]any{"summarizers": []any{alpha}},
-				Messages: scenario.Talk(6, 2000),
+				Messages: scenario.Turns(6, 2000),
 			})
 			run := s.Compact(ref, runs.Request{})
 			tt.change(t, s, run)
@@ -231,7 +231,7 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 
 			if got.Outcome != precis.OutcomeReplayed || c.Identical || got.Replay.Identical == nil ||
 				*got.Replay.Identical || c.First == nil {
-				t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Steps(got))
+				t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Attempts(got))
 			}
 			d := *c.First
 			if d.Stage != tt.want.Stage || d.Summarizer != tt.want.Summarizer || d.What != tt.want.What ||
@@ -251,7 +251,7 @@ func TestReplayAfterEverythingHasChanged(t *testing.T) {
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{
 		Window: 16000, System: json.RawMessage(`"You are careful."`), Tools: json.RawMessage(`[]`),
-		Messages: scenario.Talk(6, 1700),
+		Messages: scenario.Turns(6, 1700),
 	})
 	if _, err := s.Store.LiveState.Set(t.Context(), ref, "todo", []byte("- read part 7")); err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestReplayAfterEverythingHasChanged(t *testing.T) {
 	s.Append(ref, scenario.Assistant("Yes."), scenario.User("Then go on with the list."))
 	first := s.Compact(ref, runs.Request{Focus: "part 1"})
 	if first.Outcome != precis.OutcomeApplied || first.Facts.Summarizer != "self" {
-		t.Fatalf("%s by %s\n%s", first.Outcome, first.Facts.Summarizer, s.Steps(first))
+		t.Fatalf("%s by %s\n%s", first.Outcome, first.Facts.Summarizer, s.Attempts(first))
 	}
 
 	vendor, model, window := "openai", "other", 900_000
@@ -275,10 +275,10 @@ func TestReplayAfterEverythingHasChanged(t *testing.T) {
 	if _, err := s.Store.LiveState.Set(t.Context(), ref, "todo", []byte("- nothing")); err != nil {
 		t.Fatal(err)
 	}
-	s.Append(ref, append([]string{scenario.Assistant("done")}, scenario.Talk(3, 1500)...)...)
+	s.Append(ref, append([]string{scenario.Assistant("done")}, scenario.Turns(3, 1500)...)...)
 	second := s.Compact(ref, runs.Request{})
 	if second.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s %s\n%s", second.Outcome, second.Reason, s.Steps(second))
+		t.Fatalf("%s %s\n%s", second.Outcome, second.Reason, s.Attempts(second))
 	}
 	repeats(t, s, first)
 	repeats(t, s, second)
@@ -300,25 +300,25 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 		want precis.Outcome
 	}{
 		{"skipped, not due", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
-			ref := s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Talk(3, 500)})
+			ref := s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Turns(3, 500)})
 			return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
 		}, precis.OutcomeSkipped},
 		{"skipped, empty", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
 			ref := s.Create(scenario.Conversation{Window: 100_000})
 			run := s.Compact(ref, runs.Request{})
-			s.Append(ref, scenario.Talk(6, 2000)...) // what came later is not seen
+			s.Append(ref, scenario.Turns(6, 2000)...) // what came later is not seen
 			return run
 		}, precis.OutcomeSkipped},
 		{"prepared", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
 			gate.Open()
-			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
+			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
 			if _, err := s.Store.Replies.Open(t.Context(), ref, time.Minute); err != nil {
 				t.Fatal(err)
 			}
 			return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
 		}, precis.OutcomePrepared},
 		{"superseded", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
-			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
+			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
 			run := s.Request(ref, runs.Request{})
 			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 				t.Fatal(err)
@@ -334,7 +334,7 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 			return s.Wait(run)
 		}, precis.OutcomeSuperseded},
 		{"cancelled", func(t *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
-			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
+			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
 			run := s.Request(ref, runs.Request{})
 			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 				t.Fatal(err)
@@ -345,7 +345,7 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 			return s.Wait(run)
 		}, precis.OutcomeCancelled},
 		{"the agent went on", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
-			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Talk(6, 2000)})
+			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
 			run := s.Request(ref, runs.Request{})
 			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 				t.Fatal(err)
@@ -363,7 +363,7 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 		}, precis.OutcomeApplied},
 		{"down to the tail", func(_ *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
 			gate.Open()
-			talk := append(scenario.Talk(3, 400)[:12], scenario.User("check the log"), scenario.Call("big", "I look."),
+			talk := append(scenario.Turns(3, 400)[:12], scenario.User("check the log"), scenario.Call("big", "I look."),
 				scenario.Result("big", scenario.Distinct("line", 8000)))
 			return s.Compact(s.Create(scenario.Conversation{Window: 12_000, Messages: talk}), runs.Request{})
 		}, precis.OutcomeApplied},
@@ -375,7 +375,7 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 			s.StartWorker()
 			run := tt.run(t, s, gate)
 			if run.Outcome != tt.want {
-				t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+				t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 			}
 			repeats(t, s, run)
 		})
@@ -390,13 +390,13 @@ func TestReplayOfARunThatRanOutOfTime(t *testing.T) {
 		"beta":  {text(good)},
 	}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000), Settings: map[string]any{
+	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Turns(6, 2000), Settings: map[string]any{
 		"summarizers": []any{alpha, beta}, "run_time_budget_seconds": 3,
 	}})
 	run := s.Compact(ref, runs.Request{})
 	if run.Outcome != precis.OutcomeApplied || !run.Facts.Digest || len(s.Vendor.Requests()) != 1 {
 		t.Fatalf("%s by %s after %d calls\n%s", run.Outcome, run.Facts.Summarizer, len(s.Vendor.Requests()),
-			s.Steps(run))
+			s.Attempts(run))
 	}
 	repeats(t, s, run)
 }
@@ -410,7 +410,7 @@ func TestReplayRefuses(t *testing.T) {
 		_, _, err := launch.AskReplay(t.Context(), s.Store, s.Config, run.Ref, q)
 		return err
 	}
-	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Turns(6, 2000)})
 	run := s.Compact(ref, runs.Request{})
 	got, _ := replay(t, s, run, launch.ReplayRequest{})
 	if err := ask(got, launch.ReplayRequest{}); !errors.Is(err, store.ErrInvalid) ||
@@ -469,7 +469,7 @@ func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 	talk := append([]string{
 		scenario.User("Read lib/part_0.go first. Never change the public API."),
 		scenario.Assistant("I read `lib/part_0.go`."),
-	}, scenario.Talk(6, 2000)...)
+	}, scenario.Turns(6, 2000)...)
 	ref := s.Create(scenario.Conversation{
 		Window: 11000, Settings: map[string]any{"summarizers": []any{alpha}},
 		Messages: talk,
@@ -484,7 +484,7 @@ func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 	})
 
 	if got.Outcome != precis.OutcomeReplayed || got.Replay.Identical != nil || got.Marker != "" || !c.Live {
-		t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Steps(got))
+		t.Fatalf("%s %s %+v\n%s", got.Outcome, got.Reason, c, s.Attempts(got))
 	}
 	want := wire.RunChanges{Summarizer: "openai/beta", Prompt: "general", MaxChars: 9000, Focus: "the parts"}
 	if c.Changes == nil || *c.Changes != want {
@@ -578,7 +578,7 @@ func TestLiveReplayIsApplied(t *testing.T) {
 			if tt.digest != "" {
 				settings["digest"] = tt.digest
 			}
-			ref := s.Create(scenario.Conversation{Window: 11000, Settings: settings, Messages: scenario.Talk(6, 2000)})
+			ref := s.Create(scenario.Conversation{Window: 11000, Settings: settings, Messages: scenario.Turns(6, 2000)})
 			full := s.Context(ref)
 			run := s.Compact(ref, runs.Request{})
 			if run.Outcome != tt.was {
@@ -592,7 +592,7 @@ func TestLiveReplayIsApplied(t *testing.T) {
 			got, c := replay(t, s, run, launch.ReplayRequest{Live: true, Apply: true, Summarizer: "openai/beta"})
 
 			if got.Outcome != tt.want {
-				t.Fatalf("%s %s %s\n%s", got.Outcome, got.ErrorKind, got.Reason, s.Steps(got))
+				t.Fatalf("%s %s %s\n%s", got.Outcome, got.ErrorKind, got.Reason, s.Attempts(got))
 			}
 			for _, step := range got.Attempts {
 				if step.Stage == contract.StageFinish && (step.Attempt > 1 || step.ErrorKind != "") {
@@ -649,7 +649,7 @@ func TestBudgetHoldsForLiveReplays(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: good}})
 	s.Config.Settings.TenantDailyTokenBudget = 100
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Turns(6, 2000)})
 	run := s.Compact(ref, runs.Request{Settings: nil})
 	repeats(t, s, run)
 	sql(t, s, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, state, input_tokens) `+

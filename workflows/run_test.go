@@ -33,14 +33,14 @@ func TestSelfSummaryIsTheAgentsRequestAndOneInstruction(t *testing.T) {
 	system := json.RawMessage(`"You are a  careful agent. <rules> é"`)
 	tools := json.RawMessage(`[ {"name":"read","description":"reads","input_schema":{"type":"object",` +
 		`"properties":{"path":{"type":"string"}}}} ]`)
-	talk := scenario.Talk(6, 2000)
+	talk := scenario.Turns(6, 2000)
 	ref := s.Create(scenario.Conversation{Window: 20000, System: system, Tools: tools, Messages: talk})
 	agents := s.Context(ref) // what the agent sends, old tool results trimmed
 
 	run := s.Compact(ref, storeruns.Request{})
 
 	if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "self" {
-		t.Fatalf("%s by %s %s\n%s", run.Outcome, run.Facts.Summarizer, run.Reason, s.Steps(run))
+		t.Fatalf("%s by %s %s\n%s", run.Outcome, run.Facts.Summarizer, run.Reason, s.Attempts(run))
 	}
 	body := s.Vendor.Requests()[0].Body
 	messages := []byte(`"messages":[` + strings.Join(agents, ",") + `,{"role":"user","content":`)
@@ -71,13 +71,13 @@ func TestSelfOverflowGoesToExternalAtOnce(t *testing.T) {
 		s.StartWorker()
 		ref := s.Create(scenario.Conversation{
 			Window: 16000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`),
-			Messages: scenario.Talk(6, 2000), Settings: map[string]any{"summarizers": []any{"self", beta}},
+			Messages: scenario.Turns(6, 2000), Settings: map[string]any{"summarizers": []any{"self", beta}},
 		})
 		run := s.Compact(ref, storeruns.Request{})
 		if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "openai/beta" {
-			t.Errorf("%s by %s\n%s", run.Outcome, run.Facts.Summarizer, s.Steps(run))
+			t.Errorf("%s by %s\n%s", run.Outcome, run.Facts.Summarizer, s.Attempts(run))
 		}
-		if path := s.Path(run); len(path) != 1 || !strings.HasSuffix(path[0], "→next_summarizer") {
+		if path := s.Fallbacks(run); len(path) != 1 || !strings.HasSuffix(path[0], "→next_summarizer") {
 			t.Errorf("path %q", path)
 		}
 	}
@@ -93,12 +93,12 @@ func TestSelfOverflowAsksTheSameModelForLess(t *testing.T) {
 	}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{
-		Window: 16000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`), Messages: scenario.Talk(6, 2000),
+		Window: 16000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`), Messages: scenario.Turns(6, 2000),
 	})
 	run := s.Compact(ref, storeruns.Request{})
 	requests := s.Vendor.Requests()
 	if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "anthropic/test-agent" || len(requests) != 2 {
-		t.Fatalf("%s by %s, %d requests\n%s", run.Outcome, run.Facts.Summarizer, len(requests), s.Steps(run))
+		t.Fatalf("%s by %s, %d requests\n%s", run.Outcome, run.Facts.Summarizer, len(requests), s.Attempts(run))
 	}
 	if requests[1].Tokens > requests[0].Tokens*2/3 {
 		t.Errorf("%d tokens were refused, and then %d were sent", requests[0].Tokens, requests[1].Tokens)
@@ -111,14 +111,14 @@ func TestSelfThatCannotFitIsNotAsked(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{"beta": {text(good)}}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{
-		Window: 12000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`), Messages: scenario.Talk(6, 2000),
+		Window: 12000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`), Messages: scenario.Turns(6, 2000),
 		Settings: map[string]any{"summarizers": []any{"self", beta}},
 	})
 	run := s.Compact(ref, storeruns.Request{})
 	if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "openai/beta" {
-		t.Fatalf("%s by %s\n%s", run.Outcome, run.Facts.Summarizer, s.Steps(run))
+		t.Fatalf("%s by %s\n%s", run.Outcome, run.Facts.Summarizer, s.Attempts(run))
 	}
-	if path := s.Path(run); !slices.Equal(path, []string{"self:input_tokens_exceeded→next_summarizer"}) {
+	if path := s.Fallbacks(run); !slices.Equal(path, []string{"self:input_tokens_exceeded→next_summarizer"}) {
 		t.Errorf("path %q", path)
 	}
 	for _, r := range s.Vendor.Requests() {
@@ -134,18 +134,18 @@ func TestNoShrinkGoesDownToTheTail(t *testing.T) {
 	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: good}})
 	s.StartWorker()
 	last := scenario.User("check the log")
-	talk := append(scenario.Talk(3, 400)[:12], last, scenario.Call("big", "I look."),
+	talk := append(scenario.Turns(3, 400)[:12], last, scenario.Call("big", "I look."),
 		scenario.Result("big", scenario.Distinct("line", 8000)))
 	ref := s.Create(scenario.Conversation{Window: 12000, Messages: talk})
 
 	run := s.Compact(ref, storeruns.Request{})
 
 	if run.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 	}
-	path := s.Path(run)
+	path := s.Fallbacks(run)
 	if len(path) == 0 || !strings.Contains(strings.Join(path, " "), "tail_head_and_tail") {
-		t.Errorf("path %q\n%s", path, s.Steps(run))
+		t.Errorf("path %q\n%s", path, s.Attempts(run))
 	}
 	if run.Facts.TokensAfter >= 10800 {
 		t.Errorf("%d tokens after, the limit is 10800", run.Facts.TokensAfter)
@@ -173,7 +173,7 @@ func TestIneffectiveCompactionIsSaidAndNotApplied(t *testing.T) {
 	run := s.Compact(ref, storeruns.Request{Kind: pipeline.TriggerTokens})
 
 	if run.Outcome == precis.OutcomeFailed {
-		t.Errorf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+		t.Errorf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 	}
 	if run.ErrorKind != pipeline.NoShrink || run.Reason == "" {
 		t.Errorf("kind %q, reason %q", run.ErrorKind, run.Reason)
@@ -192,7 +192,7 @@ func TestManyCallersShareOneRun(t *testing.T) {
 	gate := vendorserver.NewGate()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 
 	const callers = 60
 	runs := make([]string, callers)
@@ -230,7 +230,7 @@ func TestMessagesInMidFlightStay(t *testing.T) {
 	gate := vendorserver.NewGate()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 	run := s.Request(ref, storeruns.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestMessagesInMidFlightStay(t *testing.T) {
 	s.Append(ref, late...)
 	gate.Open()
 	if run = s.Wait(run); run.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
+		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Attempts(run))
 	}
 	context := s.Context(ref)
 	if got := context[len(context)-2:]; !slices.Equal(got, late) {
@@ -256,12 +256,12 @@ func TestUndoDuringARunSupersedesIt(t *testing.T) {
 		{Text: "<summary>second</summary>", Gate: gate},
 	}})
 	s.StartWorker()
-	talk := scenario.Talk(6, 2000)
+	talk := scenario.Turns(6, 2000)
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: talk})
 	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s", run.Outcome, run.Reason)
 	}
-	s.Append(ref, append([]string{scenario.Assistant("answered")}, scenario.Talk(3, 2000)...)...)
+	s.Append(ref, append([]string{scenario.Assistant("answered")}, scenario.Turns(3, 2000)...)...)
 	run := s.Request(ref, storeruns.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 2); err != nil {
 		t.Fatal(err)
@@ -271,7 +271,7 @@ func TestUndoDuringARunSupersedesIt(t *testing.T) {
 	}
 	gate.Open()
 	if run = s.Wait(run); run.Outcome != precis.OutcomeSuperseded {
-		t.Errorf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
+		t.Errorf("%s %s\n%s", run.Outcome, run.Reason, s.Attempts(run))
 	}
 	if context := s.Context(ref); context[0] != talk[0] {
 		t.Errorf("the context begins with %.200s", context[0])
@@ -283,7 +283,7 @@ func TestCancelledRunLeavesTheContextAsItWas(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Hang: true}, {Text: good}}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 	before := s.Context(ref)
 	run := s.Request(ref, storeruns.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
@@ -298,13 +298,13 @@ func TestCancelledRunLeavesTheContextAsItWas(t *testing.T) {
 		t.Errorf("the waiting caller got %+v, %v", result, err)
 	}
 	if run = s.Run(run); run.Outcome != precis.OutcomeCancelled {
-		t.Errorf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
+		t.Errorf("%s %s\n%s", run.Outcome, run.Reason, s.Attempts(run))
 	}
 	if !slices.Equal(before, s.Context(ref)) {
 		t.Error("the context changed")
 	}
 	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != precis.OutcomeApplied {
-		t.Errorf("the next run: %s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
+		t.Errorf("the next run: %s %s\n%s", run.Outcome, run.Reason, s.Attempts(run))
 	}
 }
 
@@ -313,7 +313,7 @@ func TestNothingToDoMakesNoCall(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s", run.Outcome, run.Reason)
 	}
@@ -343,16 +343,16 @@ func TestModelReplacesADigestFromTheUntouchedMessages(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Finish: "refusal"}, {Text: good}}})
 	s.StartWorker()
-	talk := scenario.Talk(6, 2000)
+	talk := scenario.Turns(6, 2000)
 	settings := untrimmed()
 	settings["summarizers"] = []any{alpha}
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: talk, Settings: settings})
 	if run := s.Compact(ref, storeruns.Request{}); run.Outcome != precis.OutcomeApplied || !run.Facts.Digest {
-		t.Fatalf("%s digest %t %s\n%s%s", run.Outcome, run.Facts.Digest, run.Reason, s.Steps(run), run.Facts.Numbers)
+		t.Fatalf("%s digest %t %s\n%s%s", run.Outcome, run.Facts.Digest, run.Reason, s.Attempts(run), run.Facts.Numbers)
 	}
 	run := s.Compact(ref, storeruns.Request{})
 	if run.Outcome != precis.OutcomeApplied || run.Facts.Digest {
-		t.Fatalf("%s digest %t %s\n%s", run.Outcome, run.Facts.Digest, run.Reason, s.Steps(run))
+		t.Fatalf("%s digest %t %s\n%s", run.Outcome, run.Facts.Digest, run.Reason, s.Attempts(run))
 	}
 	requests := s.Vendor.Requests()
 	if asked := string(requests[len(requests)-1].Body); !strings.Contains(asked, "r2_7 ") {
@@ -377,7 +377,7 @@ func TestOpenReplyIsNeverCompactedUnder(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good}}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Turns(6, 2000)})
 	if _, err := s.Store.Replies.Open(t.Context(), ref, time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +388,7 @@ func TestOpenReplyIsNeverCompactedUnder(t *testing.T) {
 	before := s.Context(ref)
 	run := s.Compact(ref, storeruns.Request{Kind: pipeline.TriggerTokens})
 	if run.Outcome != precis.OutcomePrepared {
-		t.Errorf("automatic: %s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
+		t.Errorf("automatic: %s %s\n%s", run.Outcome, run.Reason, s.Attempts(run))
 	}
 	if !slices.Equal(before, s.Context(ref)) {
 		t.Error("the context changed under the reply")
@@ -401,7 +401,7 @@ func TestStartIsRefusedWhileTheWorkflowRuns(t *testing.T) {
 	gate := vendorserver.NewGate()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{{Text: good, Gate: gate}}})
 	s.StartWorker()
-	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Talk(6, 2000)})
+	ref := s.Create(scenario.Conversation{Window: 16000, Messages: scenario.Turns(6, 2000)})
 	run := s.Request(ref, storeruns.Request{})
 	if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
 		t.Fatal(err)
@@ -431,13 +431,13 @@ func TestCompactionsChainAndUndo(t *testing.T) {
 	}
 	s := scenario.New(t, vendorserver.Script{Answers: answers})
 	s.StartWorker()
-	all := scenario.Talk(4, 1600)
+	all := scenario.Turns(4, 1600)
 	ref := s.Create(scenario.Conversation{Window: 16000, Messages: all, Settings: untrimmed()})
 	var before [][]string
 	for i := range 3 {
 		before = append(before, s.Context(ref))
 		if run := s.Compact(ref, storeruns.Request{}); run.Outcome != precis.OutcomeApplied {
-			t.Fatalf("round %d: %s %s\n%s", i, run.Outcome, run.Reason, s.Steps(run))
+			t.Fatalf("round %d: %s %s\n%s", i, run.Outcome, run.Reason, s.Attempts(run))
 		}
 		context := strings.Join(s.Context(ref), "\n")
 		for j := range 3 {
@@ -454,7 +454,7 @@ func TestCompactionsChainAndUndo(t *testing.T) {
 			}
 		}
 		if i < 2 {
-			more := append([]string{scenario.Assistant("done with it")}, scenario.Talk(3, 1600)...)
+			more := append([]string{scenario.Assistant("done with it")}, scenario.Turns(3, 1600)...)
 			s.Append(ref, more...)
 			all = append(all, more...)
 		}
@@ -488,7 +488,7 @@ func TestOverflowInTheLastStepSqueezesTheTailWithoutAModel(t *testing.T) {
 	}})
 	run := s.Compact(ref, storeruns.Request{Kind: pipeline.TriggerTokens})
 	if run.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+		t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 	}
 	context := s.Context(ref)
 	if len(context) != 3 || context[0] != ask || !strings.Contains(context[2], "chars omitted") ||

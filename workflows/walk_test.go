@@ -73,7 +73,7 @@ func walk(t *testing.T, path string) {
 		}
 		run := s.Compact(ref, runs.Request{Summarizer: summarizer, Full: false})
 		if run.Outcome != precis.OutcomeApplied && run.Outcome != precis.OutcomeSkipped {
-			t.Fatalf("conversation %d: %s %s %s\n%s", i, run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+			t.Fatalf("conversation %d: %s %s %s\n%s", i, run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 		}
 		if run.Outcome == precis.OutcomeSkipped && run.Reason != pipeline.NothingAllProtected &&
 			run.Reason != pipeline.NothingAlreadyCompacted {

@@ -122,7 +122,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 	mine, theirs := b.newKey("mine", true), b.newKey("theirs", true)
 	b.key = mine
 	c := b.create("shared-name", "")
-	b.add(c, scenario.Talk(3, 400)...)
+	b.add(c, scenario.Turns(3, 400)...)
 	run := b.send("POST", c+"/compactions", `{"wait_seconds":60,"summarizer":"digest"}`).is(200).get("id")
 	b.send("PUT", c+"/state/todo", `{"text":"mine"}`).is(200)
 	reply := b.send("POST", c+"/replies", `{}`).is(201).get("reply")

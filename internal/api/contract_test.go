@@ -124,7 +124,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, options{worker: true, script: vendorserver.Script{Default: &vendorserver.Answer{Hang: true}}})
 	c := b.create("c", `"system":"s","tools":[]`)
-	b.add(c, scenario.Talk(3, 400)...)
+	b.add(c, scenario.Turns(3, 400)...)
 	run := b.send("POST", c+"/compactions", `{}`).is(202)
 	if run.get("outcome") != "" || run.get("finished") != "null" {
 		t.Errorf("%s", run.body)

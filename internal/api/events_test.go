@@ -280,7 +280,7 @@ func TestEventsOfARun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, options{worker: true})
 	c := b.create("c", "")
-	b.add(c, scenario.Talk(3, 400)...)
+	b.add(c, scenario.Turns(3, 400)...)
 	f := b.follow(c + "/events")
 	run := b.send("POST", c+"/compactions", `{"wait_seconds":60,"summarizer":"digest"}`).is(200).get("id")
 	b.send("DELETE", c+"/marker", "").is(200)

@@ -119,7 +119,7 @@ func TestWithoutTemporal(t *testing.T) {
 	}
 	b.serve()
 	c := b.create("c", "")
-	b.add(c, scenario.Talk(3, 400)...)
+	b.add(c, scenario.Turns(3, 400)...)
 	run := b.send("POST", c+"/compactions",
 		`{"wait_seconds":1,"summarizer":"digest"}`).is(http.StatusAccepted).get("id")
 	sys.StartWorker()

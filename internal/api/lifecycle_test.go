@@ -28,7 +28,7 @@ func TestStoppingWithARunUnderWay(t *testing.T) {
 	})
 	t.Cleanup(gate.Open)
 	c := b.create("c", `"system":"s","tools":[]`)
-	b.add(c, scenario.Talk(3, 400)...)
+	b.add(c, scenario.Turns(3, 400)...)
 	type got struct {
 		r   reply
 		err error
@@ -229,10 +229,10 @@ func TestOneTrace(t *testing.T) {
 			parent := "00-" + trace + "-b7ad6b7169203331-01"
 			var run string
 			if way == "ByHand" {
-				b.add(c, scenario.Talk(3, 300)...)
+				b.add(c, scenario.Turns(3, 300)...)
 				run = b.send("POST", c+"/compactions", `{"wait_seconds":60}`, "Traceparent", parent).is(200).get("id")
 			} else {
-				r := b.send("POST", c+"/messages", `{"messages":`+list(scenario.Talk(5, 1000)...)+`}`, "Traceparent",
+				r := b.send("POST", c+"/messages", `{"messages":`+list(scenario.Turns(5, 1000)...)+`}`, "Traceparent",
 					parent).is(200)
 				if r.get("trigger", "fired") != "true" {
 					t.Fatalf("nothing fired: %s", r.body)

@@ -74,7 +74,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	ours, theirs := b.newKey("default", true), b.newKey("mallory", true)
 	b.key = ours
 	c := b.create("c", "")
-	b.add(c, scenario.Talk(3, 300)...)
+	b.add(c, scenario.Turns(3, 300)...)
 	b.add(c, scenario.User("look at foo_bar/baz.go"), scenario.Assistant("it is fine"), scenario.User("go on"))
 	head := b.send("GET", c, "").is(200).get("head_seq")
 	b.send("POST", c+"/markers", `{"summary":`+scenario.User("THE SUMMARY")+`,"covers_to":`+

@@ -22,7 +22,7 @@ func TestReplay(t *testing.T) {
 	b.send("POST", "/v1/conversations", `{"id":"c","format":"anthropic","model":{"vendor":"anthropic",`+
 		`"name":"test-agent","context_window":16000},"system":"s","tools":[]}`).is(201)
 	c := "/v1/conversations/c"
-	b.add(c, scenario.Talk(6, 1700)...)
+	b.add(c, scenario.Turns(6, 1700)...)
 	run := b.send("POST", c+"/compactions", `{"wait_seconds":60}`).is(200).get("id")
 	before := b.send("GET", c+"/context", "").is(200).get("messages")
 

@@ -34,10 +34,10 @@ func worked(t testing.TB, s *scenario.System) (store.ConversationRef, []storerun
 	for _, id := range []string{"a", "b", "c"} {
 		s.Append(ref, scenario.User("look at "+id), scenario.Call(id, "I look."),
 			scenario.Result(id, scenario.Distinct("line "+id, 1500)), scenario.Assistant("I have looked."))
-		s.Append(ref, scenario.Talk(4, 1000)...)
+		s.Append(ref, scenario.Turns(4, 1000)...)
 		run := s.Compact(ref, storeruns.Request{})
 		if run.Outcome != precis.OutcomeApplied {
-			t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+			t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 		}
 		runs = append(runs, run)
 	}

@@ -34,7 +34,7 @@ func compacted(t testing.TB, s *scenario.System) (store.ConversationRef, []runs.
 	ref := s.Create(scenario.Conversation{
 		Window: 11000, System: []byte(`"You write."`),
 		Tools:    []byte(`[{"name":"look","input_schema":{"type":"object"}}]`),
-		Messages: append([]string{}, scenario.Talk(6, 1500)...),
+		Messages: append([]string{}, scenario.Turns(6, 1500)...),
 	})
 	for key, value := range map[string]string{"todo": "- the tests", "plan": "first the words"} {
 		if _, err := s.Store.LiveState.Set(t.Context(), ref, key, []byte(value)); err != nil {
@@ -44,14 +44,14 @@ func compacted(t testing.TB, s *scenario.System) (store.ConversationRef, []runs.
 	first := s.Compact(ref, runs.Request{Focus: "the words"})
 	s.Append(ref, scenario.User("look at it"), scenario.Call("c1", "I look."),
 		scenario.Result("c1", scenario.Distinct("line", 500)), scenario.Assistant("I have looked."))
-	s.Append(ref, scenario.Talk(3, 800)...)
+	s.Append(ref, scenario.Turns(3, 800)...)
 	if _, err := s.Store.LiveState.Set(t.Context(), ref, "todo", []byte("- the other tests")); err != nil {
 		t.Fatal(err)
 	}
 	second := s.Compact(ref, runs.Request{})
 	for _, run := range []runs.Run{first, second} {
 		if run.Outcome != precis.OutcomeApplied || run.Facts.Digest {
-			t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Steps(run))
+			t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 		}
 	}
 	return ref, []runs.Run{first, second}

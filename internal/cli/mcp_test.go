@@ -41,10 +41,10 @@ func TestMCPOverStdio(t *testing.T) {
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{
 		Window:   20_000,
-		Messages: append([]string{scenario.User("remember foo_bar/baz.go:17")}, scenario.Talk(4, 400)...),
+		Messages: append([]string{scenario.User("remember foo_bar/baz.go:17")}, scenario.Turns(4, 400)...),
 	})
 	if run := s.Compact(ref, runs.Request{}); run.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s\n%s", run.Reason, s.Steps(run))
+		t.Fatalf("%s\n%s", run.Reason, s.Attempts(run))
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	cmd, stderr := precisCommand(t, s, "mcp", "--conversation", ref.ID)

@@ -126,7 +126,7 @@ func setUp(t testing.TB, env *testscript.Env) error {
 // writeTalk writes a recorded request to Anthropic: six turns of about 1,000 tokens each, the last user message
 // not answered.
 func writeTalk(path string) error {
-	messages := strings.Join(scenario.Talk(6, 1000), ",")
+	messages := strings.Join(scenario.Turns(6, 1000), ",")
 	return os.WriteFile(path, []byte(`{"model":"test-agent","max_tokens":1000,"system":"You explain code.",`+
 		`"tools":[{"name":"read","input_schema":{"type":"object"}}],"messages":[`+messages+"]}\n"), 0o644)
 }

@@ -30,7 +30,7 @@ func until(t *testing.T, what string, holds func() bool) {
 func failures(t *testing.T, s *scenario.System, n int) []storeruns.Run {
 	t.Helper()
 	var list []storeruns.Run
-	talk := scenario.Talk(3, 60)
+	talk := scenario.Turns(3, 60)
 	for range n {
 		ref := s.Create(scenario.Conversation{
 			Window: 3000, Messages: talk,
@@ -40,7 +40,7 @@ func failures(t *testing.T, s *scenario.System, n int) []storeruns.Run {
 	}
 	for i, run := range list {
 		if list[i] = s.Wait(run); list[i].Outcome != precis.OutcomeFailed {
-			t.Fatalf("%s %s\n%s", list[i].Outcome, list[i].Reason, s.Steps(run))
+			t.Fatalf("%s %s\n%s", list[i].Outcome, list[i].Reason, s.Attempts(run))
 		}
 	}
 	return list
@@ -68,7 +68,7 @@ func TestBatchOfFailedRuns(t *testing.T) {
 	began := time.Now()
 	failed := failures(t, s, n)
 	t.Logf("%d runs failed within %s", n, time.Since(began))
-	other := s.Compact(s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Talk(1, 10)}),
+	other := s.Compact(s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Turns(1, 10)}),
 		storeruns.Request{Kind: "tokens"})
 	if other.Outcome != precis.OutcomeSkipped {
 		t.Fatal(other.Outcome)
@@ -180,7 +180,7 @@ func TestBatchFromTheRecord(t *testing.T) {
 	s.StartWorker()
 	var runs []storeruns.Run
 	for i := range 8 {
-		ref := s.Create(scenario.Conversation{Window: 3000, Messages: scenario.Talk(3, 60)})
+		ref := s.Create(scenario.Conversation{Window: 3000, Messages: scenario.Turns(3, 60)})
 		runs = append(runs, s.Compact(ref, storeruns.Request{Focus: fmt.Sprint("part ", i)}))
 	}
 	asked := len(s.Vendor.Requests())

@@ -26,7 +26,7 @@ func held() (vendorserver.Script, *vendorserver.Gate) {
 }
 
 func talk(s *scenario.System) store.ConversationRef {
-	return s.Create(scenario.Conversation{Window: 8000, Messages: scenario.Talk(6, 1000)})
+	return s.Create(scenario.Conversation{Window: 8000, Messages: scenario.Turns(6, 1000)})
 }
 
 func launcher(s *scenario.System) launch.Launcher {

@@ -102,12 +102,12 @@ func TestTexts(t *testing.T) {
 	}})
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{
-		Window: 40_000, Messages: scenario.Talk(6, 1000), System: json.RawMessage(`"You explain code."`),
+		Window: 40_000, Messages: scenario.Turns(6, 1000), System: json.RawMessage(`"You explain code."`),
 		Tools: json.RawMessage(`[{"name":"read","input_schema":{"type":"object"}}]`),
 	})
 	run := s.Compact(ref, runs.Request{})
 	if run.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s: %s\n%s", run.Outcome, run.Reason, s.Steps(run))
+		t.Fatalf("%s: %s\n%s", run.Outcome, run.Reason, s.Attempts(run))
 	}
 	all := runreport.Include{Prompts: true, Answers: true, Summary: true, Context: true, Omitted: true}
 	texts, err := runreport.Load(t.Context(), s.Store, run, all)

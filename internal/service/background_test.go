@@ -39,7 +39,7 @@ func prepared(t testing.TB, sys *scenario.System, settings string) storeRef {
 		t.Fatalf("%+v", got.Trigger)
 	}
 	if run := idle(t, sys, ref); run.Outcome != precis.OutcomePrepared {
-		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
+		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Attempts(*run))
 	}
 	return ref
 }
@@ -313,7 +313,7 @@ func TestBackgroundRunIsPromoted(t *testing.T) {
 			gate.Open()
 			run := idle(t, sys, ref)
 			if run.Outcome != precis.OutcomeApplied || len(runsOf(t, s, ref)) != 1 {
-				t.Errorf("%s %s, %d runs\n%s", run.Outcome, run.Reason, len(runsOf(t, s, ref)), sys.Steps(*run))
+				t.Errorf("%s %s, %d runs\n%s", run.Outcome, run.Reason, len(runsOf(t, s, ref)), sys.Attempts(*run))
 			}
 		})
 	}

@@ -42,7 +42,7 @@ func TestStaleUsageStartsNoSecondCompaction(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	if run := idle(t, sys, ref); run.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
+		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Attempts(*run))
 	}
 	if st := state(t, s, ref); st.UsedTokens >= 3000 || !st.Estimated {
 		t.Errorf("%d tokens after, estimated %t", st.UsedTokens, st.Estimated)
@@ -211,7 +211,7 @@ func TestReportedOverflow(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	if run := idle(t, sys, ref); run.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
+		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Attempts(*run))
 	}
 	if st := state(t, s, ref); st.UsedTokens >= 8192 {
 		t.Errorf("%d tokens", st.UsedTokens)
@@ -284,7 +284,7 @@ func TestReplyHoldsCompactionBack(t *testing.T) {
 		t.Fatalf("%+v", got.Trigger)
 	}
 	if run := idle(t, sys, ref); run.Outcome != precis.OutcomePrepared {
-		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Steps(*run))
+		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, sys.Attempts(*run))
 	}
 	if c := contextOf(t, s, ref); c.Stats.Marker != nil || c.Stats.Prepared == nil {
 		t.Errorf("%+v", c.Stats)

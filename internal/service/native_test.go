@@ -37,7 +37,7 @@ func TestContextOfTheVendorsOwn(t *testing.T) {
 		n.System, n.Tools = json.RawMessage(`"s"`), json.RawMessage(`[]`)
 		ref := create(t, s, n, `{"mode":"beta","tool_result_keep_turns":0,"trigger":{"auto":false}}`)
 		var talk []json.RawMessage
-		for _, m := range scenario.Talk(10, 6000) {
+		for _, m := range scenario.Turns(10, 6000) {
 			talk = append(talk, json.RawMessage(m))
 		}
 		appendTo(t, s, ref, talk...)

@@ -204,7 +204,7 @@ func steps(t testing.TB, sys *scenario.System, ref store.ConversationRef) string
 	t.Helper()
 	var b strings.Builder
 	for _, r := range runsOf(t, sys.Service(), ref) {
-		fmt.Fprintf(&b, "%s %s %s %s\n%s", r.Kind, r.Outcome, r.ErrorKind, r.Reason, sys.Steps(r))
+		fmt.Fprintf(&b, "%s %s %s %s\n%s", r.Kind, r.Outcome, r.ErrorKind, r.Reason, sys.Attempts(r))
 	}
 	return b.String()
 }

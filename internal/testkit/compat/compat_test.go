@@ -161,9 +161,9 @@ func TestDatabaseOfARelease(t *testing.T) {
 		}
 		for _, id := range []string{"worked", "chat", "responses", "prepared", "native", "imported"} {
 			ref := store.ConversationRef{Tenant: scenario.Tenant, ID: id}
-			s.Append(ref, scenario.TalkIn(s.View(ref).Codec.Format(), 6, 1700)...)
+			s.Append(ref, scenario.TurnsIn(s.View(ref).Codec.Format(), 6, 1700)...)
 			if run := s.Compact(ref, runs.Request{}); run.Outcome != precis.OutcomeApplied {
-				t.Errorf("conversation %s: the next run is %s: %s\n%s", id, run.Outcome, run.Reason, s.Steps(run))
+				t.Errorf("conversation %s: the next run is %s: %s\n%s", id, run.Outcome, run.Reason, s.Attempts(run))
 			}
 		}
 		command(t, url, "undo", "worked")

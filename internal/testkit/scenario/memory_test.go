@@ -44,11 +44,11 @@ func TestMemoryFolder(t *testing.T) {
 	s.StartWorker() // it has no folder
 	ref := s.Create(scenario.Conversation{
 		Window:   20_000,
-		Messages: append([]string{scenario.User("remember foo_bar/baz.go:17")}, scenario.Talk(4, 400)...),
+		Messages: append([]string{scenario.User("remember foo_bar/baz.go:17")}, scenario.Turns(4, 400)...),
 	})
 	first := s.Compact(ref, runs.Request{})
 	if first.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s\n%s", first.Reason, s.Steps(first))
+		t.Fatalf("%s\n%s", first.Reason, s.Attempts(first))
 	}
 	context := strings.Join(s.Context(ref), "\n")
 	for _, part := range []string{"/v1/conversations/" + ref.ID + "/segments/INDEX.md", "/search with q=WORDS"} {
@@ -87,10 +87,10 @@ func TestMemoryFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "an undo writes what is missing", func() bool { return same("segment_0001.md") })
-	s.Append(ref, scenario.Talk(3, 400)...)
+	s.Append(ref, scenario.Turns(3, 400)...)
 	second := s.Compact(ref, runs.Request{Kind: pipeline.TriggerManual, Full: true})
 	if second.Outcome != precis.OutcomeApplied {
-		t.Fatalf("%s\n%s", second.Reason, s.Steps(second))
+		t.Fatalf("%s\n%s", second.Reason, s.Attempts(second))
 	}
 	page, err := svc.ListSegments(t.Context(), ref, 0, "")
 	if err != nil || len(page.Segments) != 3 {
@@ -123,11 +123,11 @@ func TestMemoryOfABackgroundCompaction(t *testing.T) {
 		System: json.RawMessage(`"You read."`),
 		Tools: json.RawMessage(`[{"name":"mcp__precis__search_transcript","input_schema":{"type":"object"}},{` +
 			`"name":"mcp__precis__read_messages","input_schema":{"type":"object"}}]`),
-		Messages: append([]string{scenario.User("remember foo_bar/baz.go:17")}, scenario.Talk(4, 800)...),
+		Messages: append([]string{scenario.User("remember foo_bar/baz.go:17")}, scenario.Turns(4, 800)...),
 	})
 	run := s.Compact(ref, runs.Request{Kind: pipeline.TriggerBackground, Prepare: true})
 	if run.Outcome != precis.OutcomePrepared {
-		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Steps(run))
+		t.Fatalf("%s %s\n%s", run.Outcome, run.Reason, s.Attempts(run))
 	}
 	if page, err := svc.ListSegments(t.Context(), ref, 0, ""); err != nil || len(page.Segments) != 0 {
 		t.Errorf("of a summary that only waits: %+v, %v", page, err)

@@ -126,7 +126,7 @@ func TestVendorsAsked(t *testing.T) {
 					t.Run(c.name, func(t *testing.T) {
 						t.Parallel()
 						ref := s.Create(scenario.Conversation{
-							Vendor: "nobody", Window: 16000, Messages: scenario.Talk(6, 2000),
+							Vendor: "nobody", Window: 16000, Messages: scenario.Turns(6, 2000),
 							Settings: map[string]any{"summarizers": []any{v.name + "/" + c.name}, "digest": "always"},
 						})
 						run := s.Compact(ref, runs.Request{})
@@ -135,13 +135,13 @@ func TestVendorsAsked(t *testing.T) {
 							want = v.name + "/" + c.name
 						}
 						if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != want {
-							t.Errorf("%s by %s, want %s\n%s", run.Outcome, run.Facts.Summarizer, want, s.Steps(run))
+							t.Errorf("%s by %s, want %s\n%s", run.Outcome, run.Facts.Summarizer, want, s.Attempts(run))
 						}
 						var path []string
 						for _, p := range c.path {
 							path = append(path, v.name+"/"+c.name+":"+p)
 						}
-						if got := s.Path(run); !slices.Equal(got, path) {
+						if got := s.Fallbacks(run); !slices.Equal(got, path) {
 							t.Errorf("path %q, want %q", got, path)
 						}
 						if c.waits > 0 {
@@ -196,14 +196,14 @@ func TestSelfByVendor(t *testing.T) {
 			configure(s, v.name, v.typ)
 			s.StartWorker()
 			ref := s.Create(scenario.Conversation{
-				Format: v.format, Vendor: v.name, Window: 20000, Messages: scenario.TalkIn(v.format, 6, 2000),
+				Format: v.format, Vendor: v.name, Window: 20000, Messages: scenario.TurnsIn(v.format, 6, 2000),
 				System: json.RawMessage(`"You are a careful agent."`), Tools: json.RawMessage(`[]`),
 			})
 			before := s.Context(ref)
 			run := s.Compact(ref, runs.Request{})
 			if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "self" ||
 				run.Facts.Mode != pipeline.ModeExplicit {
-				t.Fatalf("%s by %s (%s)\n%s", run.Outcome, run.Facts.Summarizer, run.Facts.Mode, s.Steps(run))
+				t.Fatalf("%s by %s (%s)\n%s", run.Outcome, run.Facts.Summarizer, run.Facts.Mode, s.Attempts(run))
 			}
 			requests := s.Vendor.Requests()
 			if len(requests) != 1 {
@@ -353,13 +353,13 @@ func TestNativeCompaction(t *testing.T) {
 				Format: n.format, Vendor: n.vendor, Model: n.name, Window: 200_000,
 				System: json.RawMessage(`"You are a careful agent."`), Tools: json.RawMessage(`[]`),
 				Settings: map[string]any{"mode": "beta", "tool_result_keep_turns": 0},
-				Messages: limited(n.format, scenario.TalkIn(n.format, 10, n.tokens/10)),
+				Messages: limited(n.format, scenario.TurnsIn(n.format, 10, n.tokens/10)),
 			})
 			run := s.Compact(ref, runs.Request{})
 			if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != n.summarizer ||
 				run.Facts.Mode != n.mode {
 				t.Fatalf("%s by %s (%s) %s\n%s", run.Outcome, run.Facts.Summarizer, run.Facts.Mode, run.Reason,
-					s.Steps(run))
+					s.Attempts(run))
 			}
 			var asked []string
 			for _, r := range s.Vendor.Requests() {
@@ -478,16 +478,16 @@ func TestCompactsAgainOnTopOfItsOwn(t *testing.T) {
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{
 		Model: "again", Window: 200_000, System: json.RawMessage(`"s"`), Tools: json.RawMessage(`[]`),
-		Settings: map[string]any{"mode": "beta", "tool_result_keep_turns": 0}, Messages: scenario.Talk(10, 6000),
+		Settings: map[string]any{"mode": "beta", "tool_result_keep_turns": 0}, Messages: scenario.Turns(10, 6000),
 	})
 	first := s.Compact(ref, runs.Request{})
 	block := strings.Trim(string(s.View(ref).Source.Native), "[]")
 	full := s.Context(ref)
-	s.Append(ref, scenario.Talk(10, 6000)...)
+	s.Append(ref, scenario.Turns(10, 6000)...)
 	second := s.Compact(ref, runs.Request{})
 	for _, run := range []runs.Run{first, second} {
 		if run.Outcome != precis.OutcomeApplied || run.Facts.Summarizer != "native" {
-			t.Fatalf("%s by %s %s\n%s", run.Outcome, run.Facts.Summarizer, run.Reason, s.Steps(run))
+			t.Fatalf("%s by %s %s\n%s", run.Outcome, run.Facts.Summarizer, run.Reason, s.Attempts(run))
 		}
 	}
 	requests := s.Vendor.Requests()

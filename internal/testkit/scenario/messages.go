@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Words is n words of filler, about n tokens.
+// Words returns n words of filler, about n tokens.
 func Words(n int) string { return strings.TrimSpace(strings.Repeat("word ", n)) }
 
-// Distinct is n words of filler that differ from those of any other seed.
+// Distinct returns n words of filler that differ from those of every other seed.
 func Distinct(seed string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -18,17 +18,19 @@ func Distinct(seed string, n int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// User, Assistant, Call and Result are Anthropic messages.
-func User(text string) string      { return message("user", text) }
+// User returns a user message in the Anthropic format, as the other functions here do.
+func User(text string) string { return message("user", text) }
+
+// Assistant returns an assistant message.
 func Assistant(text string) string { return message("assistant", text) }
 
-// Call is an assistant message that says something and calls a tool.
+// Call returns an assistant message with a text and a tool call.
 func Call(id, text string) string {
 	return fmt.Sprintf(`{"role":"assistant","content":[{"type":"text","text":%s},{"type":"tool_use","id":%s,`+
 		`"name":"read","input":{"path":"a.go"}}]}`, quote(text), quote(id))
 }
 
-// Result is the user message that carries a tool's result.
+// Result returns a user message with a tool's result.
 func Result(id, text string) string {
 	return fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":%s,"content":%s}]}`, quote(id),
 		quote(text))
@@ -44,18 +46,4 @@ func quote(s string) string {
 		panic(err) // a string
 	}
 	return string(b)
-}
-
-// Talk is a conversation of several turns of about turnTokens tokens each, the last one unanswered.
-func Talk(turns, turnTokens int) []string {
-	var out []string
-	for i := range turns {
-		out = append(out,
-			User(fmt.Sprintf("Request %d: look at part %d and tell me what it does.", i, i)),
-			Call(fmt.Sprintf("call_%d", i), fmt.Sprintf("I read part %d.", i)),
-			Result(fmt.Sprintf("call_%d", i), Distinct(fmt.Sprintf("r%d_", i), turnTokens/4)),
-			Assistant(fmt.Sprintf("Part %d is about %s.", i, Words(turnTokens/4))),
-		)
-	}
-	return append(out, User("And now the last question, which nobody has answered."))
 }

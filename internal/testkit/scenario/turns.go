@@ -6,11 +6,25 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// TalkIn is Talk in the format of an API: turns of about turnTokens tokens each with a call and its result, and a last
-// question that is not answered.
-func TalkIn(format transcript.Format, turns, turnTokens int) []string {
+// Turns returns a conversation of several turns of about turnTokens tokens each, and a last question without an answer.
+// The messages are in the Anthropic format.
+func Turns(turns, turnTokens int) []string {
+	var out []string
+	for i := range turns {
+		out = append(out,
+			User(fmt.Sprintf("Request %d: look at part %d and tell me what it does.", i, i)),
+			Call(fmt.Sprintf("call_%d", i), fmt.Sprintf("I read part %d.", i)),
+			Result(fmt.Sprintf("call_%d", i), Distinct(fmt.Sprintf("r%d_", i), turnTokens/4)),
+			Assistant(fmt.Sprintf("Part %d is about %s.", i, Words(turnTokens/4))),
+		)
+	}
+	return append(out, User("And now the last question, which nobody has answered."))
+}
+
+// TurnsIn is Turns in the format of an API.
+func TurnsIn(format transcript.Format, turns, turnTokens int) []string {
 	if format == transcript.Anthropic {
-		return Talk(turns, turnTokens)
+		return Turns(turns, turnTokens)
 	}
 	var user, call, result, assistant string
 	switch format {
