@@ -51,7 +51,7 @@ func ExampleCompact() {
 		return
 	}
 	fmt.Println("due by", done.Decision.Kind)
-	fmt.Printf("%d messages summarised, %d kept, smaller: %t\n", done.Summarized, done.Kept, done.After < done.Before)
+	fmt.Printf("%d messages summarized, %d kept, smaller: %t\n", done.Summarized, done.Kept, done.After < done.Before)
 	fmt.Printf("put back: %q\n", done.Checked.ConstraintsMissing)
 
 	compacted, err := transcript.Read(strings.NewReader(out.String()), transcript.Options{})

@@ -41,7 +41,7 @@ func run(path string, window int, model Model, out, report io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(report, "%s\n%d messages summarised, %d kept, %d tokens before, %d after\n",
+	_, _ = fmt.Fprintf(report, "%s\n%d messages summarized, %d kept, %d tokens before, %d after\n",
 		done.Decision.Reason, done.Summarized, done.Kept, done.Before, done.After)
 	if done.Refused != nil {
 		_, _ = fmt.Fprintf(report, "the digest stands in: %v\n", done.Refused)

@@ -103,7 +103,7 @@ func (l *life) sync(b *bench) {
 }
 
 func (l *life) compact(b *bench) {
-	b.add(agentPath, scenario.Talk(2, 800)...)
+	b.add(agentPath, scenario.Turns(2, 800)...)
 	run := b.send("POST", agentPath+"/compactions", `{"focus":"part 1","wait_seconds":60}`).is(200).has(fields{
 		"outcome": "applied", "summarizer": "self", "focus": "part 1", "trigger.kind": "manual",
 		"steps.0.stage": "trigger",

@@ -75,7 +75,7 @@ func (l *life) usage(b *bench) {
 func (l *life) compactOnce(b *bench) {
 	b.send("POST", "/v1/compact", `{"format":"anthropic","system":"s","tools":[],`+
 		`"model":{"vendor":"anthropic","name":"test-agent","context_window":20000},`+
-		`"messages":`+list(scenario.Talk(3, 800)...)+`,"settings":{"digest":"never"},`+
+		`"messages":`+list(scenario.Turns(3, 800)...)+`,"settings":{"digest":"never"},`+
 		`"state":{"todo":{"text":"go on"}},"focus":"part 2"}`).is(200).has(fields{"run.outcome": "applied"}).
 		holds("read one by one", "messages").holds("go on", "messages")
 }

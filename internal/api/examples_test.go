@@ -64,7 +64,7 @@ func runPage(t *testing.T, path string, least int) {
 	t.Helper()
 	for _, program := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed: the examples cannot be run as they stand", program)
+			t.Fatalf("this test needs %s, which is not installed", program)
 		}
 	}
 	page, err := os.ReadFile(path)
