@@ -142,7 +142,7 @@ func TestReady(t *testing.T) {
 	p := commands(t, sys)
 	url, _ := p.serve() // without a worker
 	if out, errs, code := p.run("ready", url+"/"); code != fail.ExitFailed || out != "not_ready\n" ||
-		!strings.Contains(errs, "no worker polls queue") {
+		!strings.Contains(errs, "no worker polls task queue") {
 		t.Errorf("without a worker: %d %s %s", code, out, errs)
 	}
 	if _, errs, code := p.run("ready", "http://127.0.0.1:1"); code != fail.ExitUnreachable ||
