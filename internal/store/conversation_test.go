@@ -16,15 +16,20 @@ import (
 	"precis/pipeline"
 )
 
-func TestCreateConversation(t *testing.T) {
-	t.Parallel()
-	s, _ := newStore(t)
-	body := conversations.NewConversation{
+// newBody returns a conversation to create, with every field set that another body can differ in.
+func newBody() conversations.NewConversation {
+	return conversations.NewConversation{
 		ID: "c1", Format: "anthropic", Vendor: "anthropic", Model: "m", Window: 200_000, MaxOutput: 8192,
 		System: json.RawMessage(`[{"type":"text","text":"s"}]`), Tools: json.RawMessage(`[]`),
 		Envelope: json.RawMessage(`{"messages":[]}`), Settings: json.RawMessage(`{"digest":"never"}`),
 		Metadata: json.RawMessage(`{"a":1}`),
 	}
+}
+
+func TestCreateConversation(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	body := newBody()
 
 	first, created, err := s.Conversations.Create(t.Context(), store.DefaultTenant, body)
 	if err != nil || !created {
@@ -74,6 +79,12 @@ func TestCreateConversation(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestCreateConversationInvalid(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+
 	t.Run("Invalid", func(t *testing.T) {
 		for _, n := range []conversations.NewConversation{
 			{ID: "x"},
@@ -90,17 +101,20 @@ func TestCreateConversation(t *testing.T) {
 		}
 	})
 	t.Run("NoTenant", func(t *testing.T) {
-		if _, _, err := s.Conversations.Create(t.Context(), "nobody", body); !errors.Is(err, store.ErrNotFound) {
+		if _, _, err := s.Conversations.Create(t.Context(), "nobody", newBody()); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("OwnID", func(t *testing.T) {
-		c, created, err := s.Conversations.Create(t.Context(), store.DefaultTenant,
-			conversations.NewConversation{Format: "openai"})
-		if err != nil || !created || c.Ref.ID == "" {
-			t.Errorf("%q created %t, %v", c.Ref.ID, created, err)
-		}
-	})
+}
+
+func TestCreateConversationMakesAnID(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	c, created, err := s.Conversations.Create(t.Context(), store.DefaultTenant,
+		conversations.NewConversation{Format: "openai"})
+	if err != nil || !created || c.Ref.ID == "" {
+		t.Errorf("%q created %t, %v", c.Ref.ID, created, err)
+	}
 }
 
 // The same id from many callers at once: one creates it, and everybody gets it.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/trace"
 
 	"precis/internal/store"
@@ -33,34 +34,37 @@ func claim(t *testing.T, s *store.Store, k access.KeyedRequest, want access.KeyS
 	return answer
 }
 
+// expireKey ends the claim of a key, as if its holder had died.
+func expireKey(t *testing.T, db *pgxpool.Pool, k access.KeyedRequest) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(),
+		`UPDATE idempotency_keys SET claimed_until = now() - interval '1 second' WHERE key = $1`, k.Key); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ageKey makes a key older than the day for which answers are kept.
+func ageKey(t *testing.T, db *pgxpool.Pool, k access.KeyedRequest) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(),
+		`UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = $1`, k.Key); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeWithKey appends a message under a key.
+func writeWithKey(t *testing.T, s *store.Store, ref store.ConversationRef, k access.KeyedRequest) {
+	t.Helper()
+	if _, err := s.Changes.Append(access.WithKey(t.Context(), k), ref,
+		[]conversations.NewMessage{message(pipeline.RoleUser, "x")}, changes.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestKeyedRequests(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
 	db := raw(t, url)
-	ref := newConversation(t, s, "c")
-	expire := func(t *testing.T, k access.KeyedRequest) {
-		t.Helper()
-		if _, err := db.Exec(t.Context(),
-			`UPDATE idempotency_keys SET claimed_until = now() - interval '1 second' WHERE key = $1`,
-			k.Key); err != nil {
-			t.Fatal(err)
-		}
-	}
-	age := func(t *testing.T, k access.KeyedRequest) {
-		t.Helper()
-		if _, err := db.Exec(t.Context(),
-			`UPDATE idempotency_keys SET created_at = now() - interval '25 hours' WHERE key = $1`, k.Key); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write := func(t *testing.T, k access.KeyedRequest) {
-		t.Helper()
-		if _, err := s.Changes.Append(access.WithKey(t.Context(), k), ref,
-			[]conversations.NewMessage{message(pipeline.RoleUser, "x")},
-			changes.AppendOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 
 	t.Run("AnsweredOnce", func(t *testing.T) {
 		k := keyed("answered", "body")
@@ -84,66 +88,25 @@ func TestKeyedRequests(t *testing.T) {
 		theirs := keyed("answered", "other body")
 		theirs.Tenant = "other"
 		claim(t, s, theirs, access.KeyOurs)
-		// A day later it is as good as new.
-		age(t, k)
+		// A day later the key is free for any request.
+		ageKey(t, db, k)
 		claim(t, s, keyed("answered", "other body"), access.KeyOurs)
 	})
-	t.Run("FailedWithoutEffect", func(t *testing.T) {
-		k := keyed("failed", "body")
-		claim(t, s, k, access.KeyOurs)
-		if effective, err := s.Idempotency.Release(t.Context(), k); err != nil || effective {
-			t.Fatalf("effective %t, %v", effective, err)
-		}
-		claim(t, s, k, access.KeyOurs)
-	})
-	t.Run("FailedAfterEffect", func(t *testing.T) {
-		k := keyed("effect", "body")
-		claim(t, s, k, access.KeyOurs)
-		write(t, k)
-		if effective, err := s.Idempotency.Release(t.Context(), k); err != nil || !effective {
-			t.Fatalf("effective %t, %v", effective, err)
-		}
-		claim(t, s, k, access.KeyLost)
-		k.Repeatable = true
-		claim(t, s, k, access.KeyOurs)
-	})
-	t.Run("HolderDied", func(t *testing.T) {
-		before, after := keyed("died before", "body"), keyed("died after", "body")
-		claim(t, s, before, access.KeyOurs)
-		expire(t, before)
-		claim(t, s, before, access.KeyOurs)
-		claim(t, s, after, access.KeyOurs)
-		write(t, after)
-		expire(t, after)
-		claim(t, s, after, access.KeyLost)
-	})
-	t.Run("HeldOn", func(t *testing.T) {
+	t.Run("Extended", func(t *testing.T) {
 		k := keyed("held", "body")
 		claim(t, s, k, access.KeyOurs)
-		expire(t, k)
+		expireKey(t, db, k)
 		if err := s.Idempotency.Extend(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
 		claim(t, s, k, access.KeyBusy)
 	})
-	t.Run("ARolledBackWriteIsNoEffect", func(t *testing.T) {
-		k := keyed("rolled back", "body")
-		claim(t, s, k, access.KeyOurs)
-		stale := int64(12345)
-		if _, err := s.Changes.Append(access.WithKey(t.Context(), k), ref, nil,
-			changes.AppendOptions{IfSeq: &stale}); err == nil {
-			t.Fatal("the append went through")
-		}
-		if effective, err := s.Idempotency.Release(t.Context(), k); err != nil || effective {
-			t.Errorf("effective %t, %v", effective, err)
-		}
-	})
-	t.Run("OldOnesGo", func(t *testing.T) {
+	t.Run("OldKeysAreDeleted", func(t *testing.T) {
 		for i := range 30 {
 			k := keyed(fmt.Sprint("old", i), "body")
 			claim(t, s, k, access.KeyOurs)
-			expire(t, k)
-			age(t, k)
+			expireKey(t, db, k)
+			ageKey(t, db, k)
 		}
 		claim(t, s, keyed("new", "body"), access.KeyOurs)
 		claim(t, s, keyed("newer", "body"), access.KeyOurs)
@@ -158,6 +121,56 @@ func TestKeyedRequests(t *testing.T) {
 			if _, _, err := s.Idempotency.Claim(t.Context(), keyed(key, "body")); err == nil {
 				t.Errorf("key %q was taken", key)
 			}
+		}
+	})
+}
+
+// A key whose request failed may be used again, unless the request had an effect.
+func TestKeyedRequestsThatFail(t *testing.T) {
+	t.Parallel()
+	s, url := newStore(t)
+	db := raw(t, url)
+	ref := newConversation(t, s, "c")
+
+	t.Run("FailedWithoutEffect", func(t *testing.T) {
+		k := keyed("failed", "body")
+		claim(t, s, k, access.KeyOurs)
+		if effective, err := s.Idempotency.Release(t.Context(), k); err != nil || effective {
+			t.Fatalf("effective %t, %v", effective, err)
+		}
+		claim(t, s, k, access.KeyOurs)
+	})
+	t.Run("FailedAfterEffect", func(t *testing.T) {
+		k := keyed("effect", "body")
+		claim(t, s, k, access.KeyOurs)
+		writeWithKey(t, s, ref, k)
+		if effective, err := s.Idempotency.Release(t.Context(), k); err != nil || !effective {
+			t.Fatalf("effective %t, %v", effective, err)
+		}
+		claim(t, s, k, access.KeyLost)
+		k.Repeatable = true
+		claim(t, s, k, access.KeyOurs)
+	})
+	t.Run("HolderDied", func(t *testing.T) {
+		before, after := keyed("died before", "body"), keyed("died after", "body")
+		claim(t, s, before, access.KeyOurs)
+		expireKey(t, db, before)
+		claim(t, s, before, access.KeyOurs)
+		claim(t, s, after, access.KeyOurs)
+		writeWithKey(t, s, ref, after)
+		expireKey(t, db, after)
+		claim(t, s, after, access.KeyLost)
+	})
+	t.Run("RolledBackWrite", func(t *testing.T) {
+		k := keyed("rolled back", "body")
+		claim(t, s, k, access.KeyOurs)
+		stale := int64(12345)
+		if _, err := s.Changes.Append(access.WithKey(t.Context(), k), ref, nil,
+			changes.AppendOptions{IfSeq: &stale}); err == nil {
+			t.Fatal("the append went through")
+		}
+		if effective, err := s.Idempotency.Release(t.Context(), k); err != nil || effective {
+			t.Errorf("effective %t, %v", effective, err)
 		}
 	})
 }

@@ -104,35 +104,39 @@ func TestApplyMarker(t *testing.T) {
 	})
 }
 
+// toApply makes a conversation with an unfinished run, and the marker that the run is about to apply.
+func toApply(t *testing.T, s *store.Store) (store.ConversationRef, runs.Run, storemarkers.NewMarker) {
+	t.Helper()
+	ref := newConversation(t, s, t.Name())
+	talk(t, s, ref, 5)
+	return ref, request(t, s, ref), plan(t, s, ref, 6, "SUM")
+}
+
+// wantRefused checks that a marker was refused for the reason, and that its run is still unfinished and has none.
+func wantRefused(t *testing.T, s *store.Store, r runs.Run, err error, reason store.ConflictReason) {
+	t.Helper()
+	if store.ConflictReasonOf(err) != reason || !errors.Is(err, store.ErrConflict) ||
+		pipeline.KindOf(err) != pipeline.Conflict {
+		t.Errorf("error %v, want %s", err, reason)
+	}
+	if run, err := s.Runs.Get(t.Context(), r.Ref); err != nil || run.Outcome != "" || run.Marker != "" {
+		t.Errorf("run %+v, %v", run, err)
+	}
+}
+
 func TestApplyMarkerRefuses(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	setup := func(t *testing.T) (store.ConversationRef, runs.Run, storemarkers.NewMarker) {
-		ref := newConversation(t, s, t.Name())
-		talk(t, s, ref, 5)
-		return ref, request(t, s, ref), plan(t, s, ref, 6, "SUM")
-	}
-	// unchanged checks that what was refused left no trace, and that the run may still end.
-	unchanged := func(t *testing.T, ref store.ConversationRef, r runs.Run, err error, reason store.ConflictReason) {
-		t.Helper()
-		if store.ConflictReasonOf(err) != reason || !errors.Is(err, store.ErrConflict) ||
-			pipeline.KindOf(err) != pipeline.Conflict {
-			t.Errorf("error %v, want %s", err, reason)
-		}
-		if run, err := s.Runs.Get(t.Context(), r.Ref); err != nil || run.Outcome != "" || run.Marker != "" {
-			t.Errorf("run %+v, %v", run, err)
-		}
-	}
 
 	t.Run("ReplyOpen", func(t *testing.T) {
 		t.Parallel()
-		ref, r, n := setup(t)
+		ref, r, n := toApply(t, s)
 		p, err := s.Replies.Open(t.Context(), ref, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{})
-		unchanged(t, ref, r, err, store.ConflictReplyOpen)
+		wantRefused(t, s, r, err, store.ConflictReplyOpen)
 		if !errors.Is(err, store.ErrReplyOpen) {
 			t.Errorf("error %v", err)
 		}
@@ -143,19 +147,9 @@ func TestApplyMarkerRefuses(t *testing.T) {
 			t.Errorf("after the reply: %v", err)
 		}
 	})
-	t.Run("ReplyExpired", func(t *testing.T) {
-		t.Parallel()
-		ref, r, n := setup(t)
-		if _, err := s.Replies.Open(t.Context(), ref, time.Microsecond); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}); err != nil {
-			t.Error(err)
-		}
-	})
 	t.Run("BaseChanged", func(t *testing.T) {
 		t.Parallel()
-		ref, r, n := setup(t)
+		ref, r, n := toApply(t, s)
 		if _, err := s.Markers.Report(t.Context(), ref,
 			storemarkers.Reported{
 				Origin: storemarkers.OriginAgent, CoversTo: 4,
@@ -164,21 +158,21 @@ func TestApplyMarkerRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{})
-		unchanged(t, ref, r, err, store.ConflictBaseChanged)
+		wantRefused(t, s, r, err, store.ConflictBaseChanged)
 		if v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{}); err != nil || string(v.Summary) != "AGENT" {
 			t.Errorf("%q, %v", v.Summary, err)
 		}
 	})
 	t.Run("CoveredChanged", func(t *testing.T) {
 		t.Parallel()
-		ref, r, n := setup(t)
+		_, r, n := toApply(t, s)
 		n.CoveredChain[3] ^= 1
 		_, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{})
-		unchanged(t, ref, r, err, store.ConflictCoveredChanged)
+		wantRefused(t, s, r, err, store.ConflictCoveredChanged)
 	})
 	t.Run("RunFinished", func(t *testing.T) {
 		t.Parallel()
-		ref, r, n := setup(t)
+		ref, r, n := toApply(t, s)
 		if _, err := s.Runs.Finish(t.Context(), r.Ref, runs.End{Outcome: precis.OutcomeCancelled}); err != nil {
 			t.Fatal(err)
 		}
@@ -190,10 +184,27 @@ func TestApplyMarkerRefuses(t *testing.T) {
 			t.Errorf("%+v, %v", v.Marker, err)
 		}
 	})
+}
+
+// Neither an expired reply nor messages that were appended meanwhile prevent a marker.
+func TestApplyMarkerAllows(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+
+	t.Run("ReplyExpired", func(t *testing.T) {
+		t.Parallel()
+		ref, r, n := toApply(t, s)
+		if _, err := s.Replies.Open(t.Context(), ref, time.Microsecond); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("Appends", func(t *testing.T) {
 		t.Parallel()
-		ref, r, n := setup(t)
-		talk(t, s, ref, 2) // what came meanwhile stays in the tail
+		ref, r, n := toApply(t, s)
+		talk(t, s, ref, 2) // stays in the tail
 		if _, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}); err != nil {
 			t.Fatal(err)
 		}
@@ -201,9 +212,15 @@ func TestApplyMarkerRefuses(t *testing.T) {
 			t.Errorf("%d in the tail, %v", len(v.Tail), err)
 		}
 	})
+}
+
+func TestApplyMarkerInvalid(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+
 	t.Run("Invalid", func(t *testing.T) {
 		t.Parallel()
-		_, r, good := setup(t)
+		_, r, good := toApply(t, s)
 		for name, test := range map[string]struct {
 			change func(*storemarkers.NewMarker)
 			want   error
@@ -436,53 +453,55 @@ func TestApplyReplyRace(t *testing.T) {
 	}
 }
 
+// preparedMarker makes a conversation of ten messages with a prepared marker over the first six.
+func preparedMarker(t *testing.T, s *store.Store) (store.ConversationRef, storemarkers.Marker) {
+	t.Helper()
+	ref := newConversation(t, s, t.Name())
+	talk(t, s, ref, 5)
+	r := prepare(t, s, ref)
+	m, err := s.Markers.Prepare(t.Context(), r.Ref, plan(t, s, ref, 6, "PREPARED"), runs.Facts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Status != runs.MarkerPrepared || m.Epoch != 0 || !m.Applied.IsZero() {
+		t.Errorf("%+v", m)
+	}
+	if again, err := s.Markers.Prepare(t.Context(), r.Ref, storemarkers.NewMarker{}, runs.Facts{}); err != nil ||
+		again.ID != m.ID {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	return ref, m
+}
+
+// outcomeOf returns the outcome of a marker's run, and the reason for it.
+func outcomeOf(t *testing.T, s *store.Store, m storemarkers.Marker) (precis.Outcome, string) {
+	t.Helper()
+	r, err := s.Runs.Get(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: m.Run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Outcome, r.Reason
+}
+
 func TestPrepared(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	setup := func(t *testing.T) (store.ConversationRef, storemarkers.Marker) {
-		ref := newConversation(t, s, t.Name())
-		talk(t, s, ref, 5)
-		r, _, err := s.Runs.Request(t.Context(), ref, runs.Request{Kind: "background", Prepare: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := s.Markers.Prepare(t.Context(), r.Ref, plan(t, s, ref, 6, "PREPARED"), runs.Facts{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m.Status != runs.MarkerPrepared || m.Epoch != 0 || !m.Applied.IsZero() {
-			t.Errorf("%+v", m)
-		}
-		if again, err := s.Markers.Prepare(t.Context(), r.Ref, storemarkers.NewMarker{}, runs.Facts{}); err != nil ||
-			again.ID != m.ID {
-			t.Errorf("again: %+v, %v", again, err)
-		}
-		return ref, m
-	}
-	outcome := func(t *testing.T, m storemarkers.Marker) (precis.Outcome, string) {
-		t.Helper()
-		r, err := s.Runs.Get(t.Context(), store.RunRef{Tenant: store.DefaultTenant, ID: m.Run})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.Outcome, r.Reason
-	}
 
 	t.Run("Waits", func(t *testing.T) {
 		t.Parallel()
-		ref, m := setup(t)
+		ref, m := preparedMarker(t, s)
 		talk(t, s, ref, 1)
 		v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 		if err != nil || v.Marker != nil || v.Prepared == nil || v.Prepared.ID != m.ID || len(v.Tail) != 12 {
 			t.Errorf("%+v, %v", v, err)
 		}
-		if o, _ := outcome(t, m); o != precis.OutcomePrepared {
+		if o, _ := outcomeOf(t, s, m); o != precis.OutcomePrepared {
 			t.Errorf("outcome %s", o)
 		}
 	})
 	t.Run("Applied", func(t *testing.T) {
 		t.Parallel()
-		ref, m := setup(t)
+		ref, m := preparedMarker(t, s)
 		talk(t, s, ref, 1)
 		p, err := s.Replies.Open(t.Context(), ref, time.Hour)
 		if err != nil {
@@ -508,19 +527,42 @@ func TestPrepared(t *testing.T) {
 			len(v.Tail) != 6 {
 			t.Errorf("%+v, %v", v, err)
 		}
-		if o, _ := outcome(t, m); o != precis.OutcomeApplied {
+		if o, _ := outcomeOf(t, s, m); o != precis.OutcomeApplied {
 			t.Errorf("outcome %s", o)
 		}
 	})
+	t.Run("Discarded", func(t *testing.T) {
+		t.Parallel()
+		ref, m := preparedMarker(t, s)
+		for range 2 {
+			if err := s.Markers.DiscardPrepared(t.Context(), ref, "the model changed"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o, why := outcomeOf(t, s, m); o != precis.OutcomeSuperseded || why != "the model changed" {
+			t.Errorf("outcome %s, %q", o, why)
+		}
+		events, err := s.Timeline.After(t.Context(), ref, 0, 0)
+		if err != nil || events[len(events)-1].Kind != timeline.Discarded || len(events) != 3 {
+			t.Errorf("%+v, %v", events, err)
+		}
+	})
+}
+
+// A marker, an undo or a newer preparation that comes first takes the place of a prepared marker.
+func TestPreparedSuperseded(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+
 	t.Run("OvertakenByAnother", func(t *testing.T) {
 		t.Parallel()
-		ref, m := setup(t)
+		ref, m := preparedMarker(t, s)
 		compact(t, s, ref, 8, "BY HAND")
 		if _, _, err := s.Markers.ApplyPrepared(t.Context(), ref, m.ID,
 			storemarkers.Application{}); store.ConflictReasonOf(err) != store.ConflictNotPrepared {
 			t.Errorf("error %v", err)
 		}
-		if o, why := outcome(t, m); o != precis.OutcomeSuperseded || why == "" {
+		if o, why := outcomeOf(t, s, m); o != precis.OutcomeSuperseded || why == "" {
 			t.Errorf("outcome %s, %q", o, why)
 		}
 		if v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{}); err != nil ||
@@ -548,7 +590,7 @@ func TestPrepared(t *testing.T) {
 	})
 	t.Run("Newer", func(t *testing.T) {
 		t.Parallel()
-		ref, m := setup(t)
+		ref, m := preparedMarker(t, s)
 		newer, err := s.Markers.Prepare(t.Context(), prepare(t, s, ref).Ref, plan(t, s, ref, 8, "NEWER"),
 			runs.Facts{})
 		if err != nil {
@@ -558,24 +600,8 @@ func TestPrepared(t *testing.T) {
 			v.Prepared.ID != newer.ID {
 			t.Errorf("%+v, %v", v.Prepared, err)
 		}
-		if o, _ := outcome(t, m); o != precis.OutcomeSuperseded {
+		if o, _ := outcomeOf(t, s, m); o != precis.OutcomeSuperseded {
 			t.Errorf("outcome %s", o)
-		}
-	})
-	t.Run("Discarded", func(t *testing.T) {
-		t.Parallel()
-		ref, m := setup(t)
-		for range 2 {
-			if err := s.Markers.DiscardPrepared(t.Context(), ref, "the model changed"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if o, why := outcome(t, m); o != precis.OutcomeSuperseded || why != "the model changed" {
-			t.Errorf("outcome %s, %q", o, why)
-		}
-		events, err := s.Timeline.After(t.Context(), ref, 0, 0)
-		if err != nil || events[len(events)-1].Kind != timeline.Discarded || len(events) != 3 {
-			t.Errorf("%+v, %v", events, err)
 		}
 	})
 }

@@ -17,34 +17,59 @@ import (
 	"precis/pipeline"
 )
 
+// failedRun makes a conversation with a run that failed.
+func failedRun(t *testing.T, s *store.Store, id string, kind pipeline.ErrorKind) runs.Run {
+	t.Helper()
+	ref := newConversation(t, s, id)
+	talk(t, s, ref, 5)
+	r, err := s.Runs.Finish(t.Context(), request(t, s, ref).Ref,
+		runs.End{Outcome: precis.OutcomeFailed, ErrorKind: kind})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// digestRun makes a conversation with a run that applied a digest.
+func digestRun(t *testing.T, s *store.Store, id string) runs.Run {
+	t.Helper()
+	ref := newConversation(t, s, id)
+	talk(t, s, ref, 5)
+	r := request(t, s, ref)
+	n := plan(t, s, ref, 4, "digest")
+	n.Digest = true
+	if _, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// replayableIDs lists the runs that a filter picks, in pages of two.
+func replayableIDs(t *testing.T, s *store.Store, name string, filter replays.Filter) []string {
+	t.Helper()
+	var got []string
+	for cursor := ""; ; {
+		list, next, err := s.Replays.List(t.Context(), store.DefaultTenant, filter, cursor, 2)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, r := range list {
+			got = append(got, r.Run.ID)
+		}
+		if cursor = next; next == "" {
+			break
+		}
+	}
+	return got
+}
+
 func TestReplayables(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	fail := func(id string, kind pipeline.ErrorKind) runs.Run {
-		ref := newConversation(t, s, id)
-		talk(t, s, ref, 5)
-		r, err := s.Runs.Finish(t.Context(), request(t, s, ref).Ref,
-			runs.End{Outcome: precis.OutcomeFailed, ErrorKind: kind})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	digest := func(id string) runs.Run {
-		ref := newConversation(t, s, id)
-		talk(t, s, ref, 5)
-		r := request(t, s, ref)
-		n := plan(t, s, ref, 4, "digest")
-		n.Digest = true
-		if _, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}); err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	auth, quota, overtaken := fail("auth", pipeline.Auth), fail("quota", pipeline.Quota),
-		fail("overtaken", pipeline.Auth)
+	auth, quota, overtaken := failedRun(t, s, "auth", pipeline.Auth), failedRun(t, s, "quota", pipeline.Quota),
+		failedRun(t, s, "overtaken", pipeline.Auth)
 	compact(t, s, store.ConversationRef{Tenant: store.DefaultTenant, ID: "overtaken"}, 4, "later")
-	d, undone := digest("digest"), digest("undone")
+	d, undone := digestRun(t, s, "digest"), digestRun(t, s, "undone")
 	if err := s.Attempts.Record(t.Context(), d.Ref,
 		runs.Attempt{
 			Stage: "summarise", Call: 5, Attempt: 1, Outcome: contract.AttemptFailed,
@@ -92,19 +117,7 @@ func TestReplayables(t *testing.T) {
 		{"until", replays.Filter{Failed: true, Until: quota.Created}, []runs.Run{auth}},
 		{"later", replays.Filter{Failed: true, Since: time.Now().Add(time.Hour)}, nil},
 	} {
-		var got []string
-		for cursor := ""; ; { // in pages of two
-			list, next, err := s.Replays.List(t.Context(), store.DefaultTenant, tt.filter, cursor, 2)
-			if err != nil {
-				t.Fatalf("%s: %v", tt.name, err)
-			}
-			for _, r := range list {
-				got = append(got, r.Run.ID)
-			}
-			if cursor = next; next == "" {
-				break
-			}
-		}
+		got := replayableIDs(t, s, tt.name, tt.filter)
 		var want []string
 		for _, r := range tt.want {
 			want = append(want, r.Ref.ID)

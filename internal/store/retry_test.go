@@ -20,7 +20,7 @@ import (
 	"precis/pipeline"
 )
 
-// A backend that is killed under the store is not noticed by the caller, and nothing is written twice.
+// A caller does not notice that a database connection is killed, and nothing is written twice.
 func TestRetryOverKilledConnections(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
@@ -96,9 +96,9 @@ func TestRetryOverKilledConnections(t *testing.T) {
 
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
-	s, good := newStore(t)
+	_, good := newStore(t)
 
-	t.Run("NobodyListens", func(t *testing.T) {
+	t.Run("ConnectionRefused", func(t *testing.T) {
 		t.Parallel()
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -120,7 +120,7 @@ func TestUnavailable(t *testing.T) {
 			t.Errorf("version: error %v", err)
 		}
 	})
-	t.Run("HangsUp", func(t *testing.T) {
+	t.Run("ConnectionClosed", func(t *testing.T) {
 		t.Parallel()
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -146,7 +146,7 @@ func TestUnavailable(t *testing.T) {
 	})
 	t.Run("NoSuchDatabase", func(t *testing.T) {
 		t.Parallel()
-		// The server is there and will never let this in: waiting does not help.
+		// The server answers and will always refuse: waiting does not help.
 		u, err := url.Parse(good)
 		if err != nil {
 			t.Fatal(err)
@@ -158,28 +158,31 @@ func TestUnavailable(t *testing.T) {
 			t.Errorf("error %v after %s", err, time.Since(began))
 		}
 	})
-	t.Run("OwnErrors", func(t *testing.T) {
-		t.Parallel()
-		_, notFound := s.Conversations.Get(t.Context(), store.ConversationRef{Tenant: "default", ID: "nope"})
-		cancelled, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, gone := s.Conversations.Get(cancelled, store.ConversationRef{Tenant: "default", ID: "nope"})
-		late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
-		defer cancel()
-		_, tooLate := s.Conversations.Get(late, store.ConversationRef{Tenant: "default", ID: "nope"})
-		for _, err := range []error{nil, notFound, gone, tooLate, errors.New("other")} {
-			if store.Unavailable(err) {
-				t.Errorf("unavailable: %v", err)
-			}
-		}
-		if !errors.Is(notFound, store.ErrNotFound) || !errors.Is(gone, context.Canceled) ||
-			!errors.Is(tooLate, context.DeadlineExceeded) {
-			t.Errorf("%v, %v, %v", notFound, gone, tooLate)
-		}
-	})
 }
 
-// A column's type changes under a live pool: the plan that a connection had cached is of no use, and made anew.
+// What the caller caused, and what is not found, is not taken for an unreachable database.
+func TestAvailable(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	_, notFound := s.Conversations.Get(t.Context(), store.ConversationRef{Tenant: "default", ID: "nope"})
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, cancelledErr := s.Conversations.Get(cancelled, store.ConversationRef{Tenant: "default", ID: "nope"})
+	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	_, tooLate := s.Conversations.Get(late, store.ConversationRef{Tenant: "default", ID: "nope"})
+	for _, err := range []error{nil, notFound, cancelledErr, tooLate, errors.New("other")} {
+		if store.Unavailable(err) {
+			t.Errorf("unavailable: %v", err)
+		}
+	}
+	if !errors.Is(notFound, store.ErrNotFound) || !errors.Is(cancelledErr, context.Canceled) ||
+		!errors.Is(tooLate, context.DeadlineExceeded) {
+		t.Errorf("%v, %v, %v", notFound, cancelledErr, tooLate)
+	}
+}
+
+// A column's type changes while connections are open: their cached plans are no longer valid and are made again.
 func TestRetryOverChangedPlan(t *testing.T) {
 	t.Parallel()
 	url := stacktest.DatabaseURL(t)

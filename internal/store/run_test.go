@@ -451,6 +451,12 @@ func TestModelCalls(t *testing.T) {
 		sum.Usage); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
+	wantUsageBy(t, s)
+}
+
+// wantUsageBy checks the usage that TestModelCalls books, by everything that it can be grouped by.
+func wantUsageBy(t *testing.T, s *store.Store) {
+	t.Helper()
 	models := []storeruns.ModelUsage{{
 		Vendor: "anthropic", Model: "m", Input: 200, CachedInput: 50, CacheWrite: 7,
 		Output: 21, Calls: 4,

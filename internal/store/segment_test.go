@@ -142,13 +142,12 @@ func texts(list ...string) []searchindex.Text {
 	return out
 }
 
-// What a search finds, by whole words and inside of them.
-func TestSearch(t *testing.T) {
-	t.Parallel()
-	s, _ := newStore(t)
-	ref := newConversation(t, s, "c")
+// searchable makes a conversation with texts and a note to search, and returns its longest text too.
+func searchable(t *testing.T, s *store.Store) (ref store.ConversationRef, far string) {
+	t.Helper()
+	ref = newConversation(t, s, "c")
 	talk(t, s, ref, 6)
-	far := strings.Repeat("filler 0123 的 ", 70_000) + "needle_at_the_end 9f8e7d " // 1.3 MB
+	far = strings.Repeat("filler 0123 的 ", 70_000) + "needle_at_the_end 9f8e7d " // 1.3 MB
 	if err := s.SearchIndex.Add(t.Context(), ref, texts(
 		"See internal/foo_bar/baz.go:17 and run `go build ./...`",
 		"請把對話壓縮成摘要，然後繼續。",
@@ -164,7 +163,7 @@ func TestSearch(t *testing.T) {
 		segments.NewNote{Name: "n.md", Text: []byte("remember gamma rays")}); err != nil {
 		t.Fatal(err)
 	}
-	// Twice is once.
+	// A text that is added again is not added twice.
 	if err := s.SearchIndex.Add(t.Context(), ref, texts("See internal/foo_bar/baz.go:17 and run `go build ./...`"),
 		3); err != nil {
 		t.Fatal(err)
@@ -172,66 +171,78 @@ func TestSearch(t *testing.T) {
 	if indexed, head, err := s.SearchIndex.Progress(t.Context(), ref); err != nil || indexed != 7 || head != 12 {
 		t.Errorf("%d of %d, %v", indexed, head, err)
 	}
-	find := func(q string, inside bool) (out []string) {
-		t.Helper()
-		query, err := search.Parse(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		do := s.SearchIndex.Search
-		if inside {
-			do = s.SearchIndex.SearchInside
-		}
-		var after *searchindex.Place
-		for { // in pages of one
-			hits, err := do(t.Context(), ref, query, after, 1)
-			if err != nil {
-				t.Fatalf("%q: %v", q, err)
-			}
-			if len(hits) == 0 {
-				return out
-			}
-			h := hits[0]
-			if (h.Note == "") != (h.Role != "") {
-				t.Errorf("%+v", h)
-			}
-			out = append(out, fmt.Sprint(h.Seq, h.Note))
-			after = &searchindex.Place{Rank: h.Rank, Seq: h.Seq, Note: h.Note}
-		}
+	return ref, far
+}
+
+// findPlaces searches in pages of one, and returns the sequence number or the note of each hit.
+func findPlaces(t *testing.T, s *store.Store, ref store.ConversationRef, q string, inside bool) (out []string) {
+	t.Helper()
+	query, err := search.Parse(q)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, tt := range []struct {
-		query string
-		want  string // in any order
-		in    bool
-	}{
-		{"foo_bar/baz.go", "1", false},
-		{"baz.go", "1", false},
-		{"bar/baz", "1", false},
-		{"BAZ go", "1", false},
-		{`"go build"`, "1", false},
-		{`"build go"`, "", false},
-		{"壓縮", "2", false},
-		{"縮壓", "", false},
-		{"1,234.56", "3", false},
-		{"überraschung", "4", false},
-		{"HTTPServer", "4", false},
-		{"alpha", "4 6", false},
-		{"alpha -gamma", "4", false},
-		{"beta OR rays", "4 0n.md", false},
-		{"gamma", "6 0n.md", false},
-		{"needle_at_the_end", "5", false},
-		{"filler 9f8e7d", "5", false}, // in one message, far from each other
-		{"filler -9f8e7d", "", false},
-		{"\"0123 的 filler\"", "5", false},
-		{"server", "", false},
-		{"nothing of it", "", false},
-		{"server", "4", true},
-		{"internal/foo", "1", true},
-		{"8e7 illE", "5", true},
-		{"amm -ays", "6", true},
-		{"embe", "0n.md", true},
-	} {
-		got := find(tt.query, tt.in)
+	do := s.SearchIndex.Search
+	if inside {
+		do = s.SearchIndex.SearchInside
+	}
+	var after *searchindex.Place
+	for {
+		hits, err := do(t.Context(), ref, query, after, 1)
+		if err != nil {
+			t.Fatalf("%q: %v", q, err)
+		}
+		if len(hits) == 0 {
+			return out
+		}
+		h := hits[0]
+		if (h.Note == "") != (h.Role != "") {
+			t.Errorf("%+v", h)
+		}
+		out = append(out, fmt.Sprint(h.Seq, h.Note))
+		after = &searchindex.Place{Rank: h.Rank, Seq: h.Seq, Note: h.Note}
+	}
+}
+
+// searches are queries of the conversation that searchable makes, by whole words and, if in is set, inside of them.
+var searches = []struct {
+	query string
+	want  string // in any order
+	in    bool
+}{
+	{"foo_bar/baz.go", "1", false},
+	{"baz.go", "1", false},
+	{"bar/baz", "1", false},
+	{"BAZ go", "1", false},
+	{`"go build"`, "1", false},
+	{`"build go"`, "", false},
+	{"壓縮", "2", false},
+	{"縮壓", "", false},
+	{"1,234.56", "3", false},
+	{"überraschung", "4", false},
+	{"HTTPServer", "4", false},
+	{"alpha", "4 6", false},
+	{"alpha -gamma", "4", false},
+	{"beta OR rays", "4 0n.md", false},
+	{"gamma", "6 0n.md", false},
+	{"needle_at_the_end", "5", false},
+	{"filler 9f8e7d", "5", false}, // in one message, far from each other
+	{"filler -9f8e7d", "", false},
+	{"\"0123 的 filler\"", "5", false},
+	{"server", "", false},
+	{"nothing of it", "", false},
+	{"server", "4", true},
+	{"internal/foo", "1", true},
+	{"8e7 illE", "5", true},
+	{"amm -ays", "6", true},
+	{"embe", "0n.md", true},
+}
+
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	ref, far := searchable(t, s)
+	for _, tt := range searches {
+		got := findPlaces(t, s, ref, tt.query, tt.in)
 		want := strings.Fields(tt.want)
 		slices.Sort(got)
 		slices.Sort(want)
@@ -239,7 +250,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%q (inside %t): %v, want %v", tt.query, tt.in, got, want)
 		}
 	}
-	// Where the hit is comes with it.
+	// A hit says where it is in the text.
 	query, err := search.Parse("needle_at_the_end")
 	if err != nil {
 		t.Fatal(err)

@@ -111,9 +111,32 @@ func textOf(list []evidence.Finding) string {
 	return b.String()
 }
 
-// lived is a conversation that has seen everything that is sealed: runs of each end, markers of each kind, state, an
-// undo, a change of its configuration.
+// lived makes a conversation with everything that is sealed: runs of each outcome, markers of each status, live state,
+// an undo, and a change of its configuration.
 func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
+	t.Helper()
+	ref := livedConversation(t, s, id)
+	run := livedRun(t, s, ref)
+	failed := request(t, s, ref)
+	if _, err := s.Runs.Finish(t.Context(), failed.Ref,
+		runs.End{
+			Outcome: precis.OutcomeFailed, ErrorKind: "auth", Reason: "no key",
+			Event: &timeline.Event{Kind: timeline.Finished},
+		}); err != nil {
+		t.Fatal(err)
+	}
+	window := 5000
+	if _, err := s.Changes.Update(t.Context(), ref, conversations.Patch{Window: &window}); err != nil {
+		t.Fatal(err)
+	}
+	livedReplay(t, s, ref, run)
+	livedMarkers(t, s, ref)
+	talk(t, s, ref, 1)
+	return ref
+}
+
+// livedConversation makes a conversation with every field set, messages and live state.
+func livedConversation(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	t.Helper()
 	ctx := t.Context()
 	raw := json.RawMessage(`{"a":"` + id + `"}`)
@@ -134,6 +157,13 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	if _, err := s.LiveState.SetRendered(ctx, ref, "todo", []byte("one"), []byte(`{"items":["one"]}`)); err != nil {
 		t.Fatal(err)
 	}
+	return ref
+}
+
+// livedRun makes a run with a model call, attempts and an applied marker, and adds to the run after its end.
+func livedRun(t testing.TB, s *store.Store, ref store.ConversationRef) store.RunRef {
+	t.Helper()
+	ctx := t.Context()
 	r, _, err := s.Runs.Request(ctx, ref,
 		runs.Request{Kind: "manual", Focus: "the tests", Settings: []byte(`{"digest":"always"}`)})
 	if err != nil {
@@ -142,13 +172,13 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	if _, err := s.Runs.Start(ctx, r.Ref, "temporal-run"); err != nil {
 		t.Fatal(err)
 	}
-	call := modelcalls.Call{Call: 1, Attempt: 1, Vendor: "v", Model: "m", Request: []byte("the request of " + id)}
+	call := modelcalls.Call{Call: 1, Attempt: 1, Vendor: "v", Model: "m", Request: []byte("the request of " + ref.ID)}
 	if _, err := s.ModelCalls.Begin(ctx, r.Ref, call); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := s.ModelCalls.Finish(ctx, r.Ref, call,
 		modelcalls.Result{
-			Input: 5, CachedInput: 2, CacheWrite: 1, Output: 3, Answer: []byte("the answer of " + id),
+			Input: 5, CachedInput: 2, CacheWrite: 1, Output: 3, Answer: []byte("the answer of " + ref.ID),
 			RequestID: "req",
 		})
 	if err != nil {
@@ -161,7 +191,24 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	if err := s.Attempts.Record(ctx, r.Ref, step); err != nil {
 		t.Fatal(err)
 	}
-	context, err := s.Artifacts.Put(ctx, ref, contract.ArtifactContext, []byte("the context of "+id))
+	applyLived(t, s, ref, r.Ref)
+	// What comes after the end of a run is sealed too.
+	if _, err := s.Attempts.PutResult(ctx, r.Ref, "reassemble", 2, []byte("result")); err != nil {
+		t.Fatal(err)
+	}
+	step.Stage, step.Call = "reassemble", 2
+	if err := s.Attempts.Record(ctx, r.Ref, step); err != nil {
+		t.Fatal(err)
+	}
+	return r.Ref
+}
+
+// applyLived applies a marker with every field set to a run.
+func applyLived(t testing.TB, s *store.Store, ref store.ConversationRef, run store.RunRef) {
+	t.Helper()
+	ctx := t.Context()
+	raw := json.RawMessage(`{"a":"` + ref.ID + `"}`)
+	context, err := s.Artifacts.Put(ctx, ref, contract.ArtifactContext, []byte("the context of "+ref.ID))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,43 +217,29 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 		Context: context.SHA256, Snapshot: context.SHA256, Verification: []byte(`{"misattributed":0}`),
 		Numbers: []byte(`{"omitted":0}`),
 	}
-	marker := plan(t, s, ref, 4, "the summary of "+id)
-	native, err := s.Artifacts.Put(ctx, ref, contract.ArtifactNative, []byte("the vendor's own of "+id))
+	marker := plan(t, s, ref, 4, "the summary of "+ref.ID)
+	native, err := s.Artifacts.Put(ctx, ref, contract.ArtifactNative, []byte("the vendor's own of "+ref.ID))
 	if err != nil {
 		t.Fatal(err)
 	}
 	marker.Native, marker.NativeUse, marker.Draft = native.SHA256, raw,
 		json.RawMessage(`{"summary":"`+marker.Summary+`"}`)
-	if _, err := s.Markers.Apply(ctx, r.Ref, marker, facts); err != nil {
+	if _, err := s.Markers.Apply(ctx, run, marker, facts); err != nil {
 		t.Fatal(err)
 	}
-	// What comes after the end belongs to the record too.
-	if _, err := s.Attempts.PutResult(ctx, r.Ref, "reassemble", 2, []byte("result")); err != nil {
-		t.Fatal(err)
-	}
-	step.Stage, step.Call = "reassemble", 2
-	if err := s.Attempts.Record(ctx, r.Ref, step); err != nil {
-		t.Fatal(err)
-	}
-	failed := request(t, s, ref)
-	if _, err := s.Runs.Finish(ctx, failed.Ref,
-		runs.End{
-			Outcome: precis.OutcomeFailed, ErrorKind: "auth", Reason: "no key",
-			Event: &timeline.Event{Kind: timeline.Finished},
-		}); err != nil {
-		t.Fatal(err)
-	}
-	window := 5000
-	if _, err := s.Changes.Update(ctx, ref, conversations.Patch{Window: &window}); err != nil {
-		t.Fatal(err)
-	}
+}
+
+// livedReplay makes a replay of a run in a batch, with a comparison.
+func livedReplay(t testing.TB, s *store.Store, ref store.ConversationRef, run store.RunRef) {
+	t.Helper()
+	ctx := t.Context()
 	batch, err := s.Batches.Create(ctx, ref.Tenant, nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	replay, _, err := s.Runs.Request(ctx, ref,
 		runs.Request{
-			Kind: "manual", ReplayOf: r.Ref.ID,
+			Kind: "manual", ReplayOf: run.ID,
 			Replay: runs.ReplayOptions{Live: true, Batch: batch.Ref.ID},
 		})
 	if err != nil {
@@ -219,8 +252,13 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	if _, err := s.Runs.Finish(ctx, replay.Ref, runs.End{Outcome: precis.OutcomeCancelled}); err != nil {
 		t.Fatal(err)
 	}
-	// A second marker that was prepared, applied and undone.
-	prepared, err := s.Markers.Prepare(ctx, prepare(t, s, ref).Ref, plan(t, s, ref, 6, "the second of "+id),
+}
+
+// livedMarkers makes a marker that is prepared, applied and undone, and one that an agent reported.
+func livedMarkers(t testing.TB, s *store.Store, ref store.ConversationRef) {
+	t.Helper()
+	ctx := t.Context()
+	prepared, err := s.Markers.Prepare(ctx, prepare(t, s, ref).Ref, plan(t, s, ref, 6, "the second of "+ref.ID),
 		runs.Facts{Summarizer: "digest", Digest: true})
 	if err != nil {
 		t.Fatal(err)
@@ -236,8 +274,6 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 		markers.Reported{Origin: markers.OriginAgent, CoversTo: 7, Summary: []byte("by the agent")}); err != nil {
 		t.Fatal(err)
 	}
-	talk(t, s, ref, 1)
-	return ref
 }
 
 func TestWhatTheStoreDoesVerifies(t *testing.T) {
