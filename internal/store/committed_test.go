@@ -2,7 +2,7 @@ package store_test
 
 import "precis/internal/store/seals"
 
-// committedColumns gives each column of the tables that are evidence: "" when it is proved, else why it is not.
+// committedColumns returns each column of the tables that are evidence: "" when it is proved, else why it is not.
 func committedColumns() map[string]map[string]string {
 	out := map[string]map[string]string{}
 	put := func(table, why string, columns ...string) {

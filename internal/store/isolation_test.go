@@ -67,8 +67,8 @@ func owns(t *testing.T, s *store.Store) owned {
 	return o
 }
 
-// arguments gives what each parameter of a room's method is called with, by its type: mallory's references, with the ids
-// of what the other tenant owns, and values that are valid.
+// arguments returns what each parameter of a room's method is called with, by its type: mallory's references, with the
+// ids of what the other tenant owns, and values that are valid.
 func arguments(t *testing.T, o owned) map[reflect.Type]any {
 	t.Helper()
 	query, err := search.Parse("SUM")
@@ -105,7 +105,7 @@ func (o owned) names() map[string]string {
 	}
 }
 
-// methodsOf gives the methods of all rooms by "Room.Method".
+// methodsOf returns the methods of all rooms by "Room.Method".
 func methodsOf(s *store.Store) map[string]reflect.Value {
 	methods := map[string]reflect.Value{}
 	all := reflect.ValueOf(s).Elem()

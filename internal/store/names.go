@@ -49,10 +49,10 @@ const (
 	ConflictDifferent      = db.ConflictDifferent
 )
 
-// Invalidf gives an ErrInvalid whose message is what is wrong with the request, and nothing else.
+// Invalidf returns an ErrInvalid whose message is what is wrong with the request, and nothing else.
 func Invalidf(format string, args ...any) error { return db.Invalidf(format, args...) }
 
-// ConflictReasonOf gives the reason of a ConflictError, "" for any other error.
+// ConflictReasonOf returns the reason of a ConflictError, "" for any other error.
 func ConflictReasonOf(err error) ConflictReason { return db.ConflictReasonOf(err) }
 
 // Unavailable reports whether err means that the database could not be reached or takes no work just now: the same

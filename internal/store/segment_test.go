@@ -377,7 +377,7 @@ func TestSearchFindsWhatIsThere(t *testing.T) {
 	})
 }
 
-// plainWords gives the words of a text of the test above, with a space between them.
+// plainWords returns the words of a text of the test above, with a space between them.
 func plainWords(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -20,7 +20,7 @@ import (
 	"precis/pipeline"
 )
 
-// newStore gives a store on a migrated schema of its own, and the URL for a look past it.
+// newStore returns a store on a migrated schema of its own, and the URL for a look past it.
 func newStore(t testing.TB) (*store.Store, string) {
 	t.Helper()
 	url := stacktest.DatabaseURL(t)
@@ -35,7 +35,7 @@ func newStore(t testing.TB) (*store.Store, string) {
 	return s, url
 }
 
-// raw gives a pool on the same schema, for what the store does not offer.
+// raw returns a pool on the same schema, for what the store does not offer.
 func raw(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), url)

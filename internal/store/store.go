@@ -87,7 +87,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	}, nil
 }
 
-// Close gives all connections back. It waits for operations that are under way.
+// Close returns all connections back. It waits for operations that are under way.
 func (s *Store) Close() { s.db.Close() }
 
 // Ping reports whether the database answers.

@@ -377,7 +377,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 	}
 }
 
-// names says whether a fault names the table, and the column where it can be told.
+// names reports whether a fault names the table, and the column where it can be told.
 func names(list []evidence.Finding, table, column string) bool {
 	for _, f := range list {
 		if f.State != evidence.Pruned && f.Table == table {
@@ -391,7 +391,7 @@ func names(list []evidence.Finding, table, column string) bool {
 	return false
 }
 
-// changed gives a statement that changes a column in one row to another value of its type, "" when no row has one.
+// changed returns a statement that changes a column in one row to another value of its type, "" when no row has one.
 func changed(t testing.TB, db *pgxpool.Pool, table, column string) string {
 	t.Helper()
 	var kind string

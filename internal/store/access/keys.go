@@ -87,8 +87,8 @@ func (s *Keys) List(ctx context.Context, tenant string) ([]APIKey, error) {
 	return list, err
 }
 
-// Any says whether a key was ever made for anybody. Revoked ones count: taking the last one back does not
-// open the service to everybody.
+// Any reports whether a key was ever made for anybody. Revoked ones count: taking the last one back does not open the
+// service to everybody.
 func (s *Keys) Any(ctx context.Context) (bool, error) {
 	var has bool
 	err := s.db.Read(ctx, "look for API keys", func(ctx context.Context, q db.Querier) (err error) {

@@ -16,19 +16,19 @@ import (
 // Tenants keeps tenants and their settings.
 type Tenants struct{ db *db.DB }
 
-// NewTenants gives the room over an open database.
+// NewTenants returns Tenants over an open database.
 func NewTenants(d *db.DB) *Tenants { return &Tenants{db: d} }
 
 // Keys keeps API keys; of a secret only its hash.
 type Keys struct{ db *db.DB }
 
-// NewKeys gives the room over an open database.
+// NewKeys returns Keys over an open database.
 func NewKeys(d *db.DB) *Keys { return &Keys{db: d} }
 
 // Idempotency keeps the answers to keyed requests, so that each is done once.
 type Idempotency struct{ db *db.DB }
 
-// NewIdempotency gives the room over an open database.
+// NewIdempotency returns Idempotency over an open database.
 func NewIdempotency(d *db.DB) *Idempotency { return &Idempotency{db: d} }
 
 // Tenant owns conversations.

@@ -15,7 +15,7 @@ import (
 // Store writes and reads artifacts.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Linked makes sure that a summary is this conversation's, and keeps it from being pruned before a marker

@@ -14,7 +14,7 @@ import (
 // Store reads, trips and resets breakers.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Key names a breaker: VendorBreaker or ConversationBreaker.
@@ -42,7 +42,7 @@ type Breaker struct {
 	Blocking bool
 }
 
-// Open says whether it is open, cooling down or not.
+// Open reports whether it is open, cooling down or not.
 func (b Breaker) Open() bool { return !b.Opened.IsZero() }
 
 const breakerColumns = `b.failures, b.opened_at, b.error_kind, b.reason`

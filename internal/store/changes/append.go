@@ -17,7 +17,7 @@ import (
 // Store changes conversations.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // AppendOptions go with one append.

@@ -62,9 +62,9 @@ func judgeUsage(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, r
 	return &u, err
 }
 
-// lateUsage says whether a figure of unknown age is that of a request which began before the active marker: it is the
-// first one since, and nearer to the size before the marker than to the size after it, with what came since added to
-// both.
+// lateUsage reports whether a figure of unknown age is that of a request which began before the active marker: it is
+// the first one since, and nearer to the size before the marker than to the size after it, with what came since added
+// to both.
 func lateUsage(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, u UsageReport) (bool, error) {
 	if c.ActiveMarker == "" || c.Usage.Tokens > 0 && !c.Usage.Stale {
 		return false, nil

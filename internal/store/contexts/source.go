@@ -20,7 +20,7 @@ type Store struct {
 	kept recent
 }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // LiveView is what the context of a conversation is made from, at one moment.
@@ -58,7 +58,7 @@ func (v Source) Head() int64 {
 	return 0
 }
 
-// ChainAt gives the chain hash of a message of the view; ok is false when the view does not hold it.
+// ChainAt returns the chain hash of a message of the view; ok is false when the view does not hold it.
 func (v Source) ChainAt(seq int64) (chain db.Hash, ok bool) {
 	if v.Marker != nil && v.Marker.CoversTo == seq {
 		return v.Marker.CoveredChain, true
@@ -105,7 +105,7 @@ func (s *Store) Read(ctx context.Context, ref db.ConversationRef, o Options) (So
 	return Unpack(s.db, v, packed)
 }
 
-// Unpack gives a view its summary, which liveView leaves packed.
+// Unpack returns a view its summary, which liveView leaves packed.
 func Unpack(d *db.DB, v Source, packed []byte) (Source, error) {
 	if packed == nil {
 		return v, nil
@@ -162,7 +162,7 @@ func ReadLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 	return v, packed, v.readBeside(ctx, tx, c, o)
 }
 
-// startMarker gives the marker that a view starts from, nil for the full history.
+// startMarker returns the marker that a view starts from, nil for the full history.
 func startMarker(ctx context.Context, q db.Querier, c conversations.Conversation, o Options) (*markers.Marker, error) {
 	for id := db.Or(o.From, c.ActiveMarker); id != ""; {
 		m, err := markers.Find(ctx, q, c.CID, id)

@@ -9,14 +9,14 @@ import (
 	"precis/pipeline"
 )
 
-// Chain gives the chain hash of a message: SHA-256 over the chain of the one before it (zero for the first), its
+// Chain returns the chain hash of a message: SHA-256 over the chain of the one before it (zero for the first), its
 // sequence number as 8 bytes big-endian, its role, kind and client id each ended by a zero byte, and the SHA-256 of its
 // native bytes. A changed, missing or moved message changes every chain after it.
 func Chain(before db.Hash, seq int64, role pipeline.Role, kind pipeline.Kind, clientID string, native []byte) db.Hash {
 	return ChainOver(before, seq, role, kind, clientID, sha256.Sum256(native))
 }
 
-// ChainOver is Chain where the bytes are gone and their hash is known: what was pruned stays proved.
+// ChainOver is Chain for native bytes of which only the hash is known, so that pruned messages can still be verified.
 func ChainOver(before db.Hash, seq int64, role pipeline.Role, kind pipeline.Kind, clientID string,
 	native db.Hash,
 ) db.Hash {
@@ -33,7 +33,7 @@ func ChainOver(before db.Hash, seq int64, role pipeline.Role, kind pipeline.Kind
 	return db.Hash(h.Sum(nil))
 }
 
-// Record is what a message's row says that its chain does not commit to.
+// Record is what a message's row holds beside what its chain commits to.
 type Record struct {
 	Chain                db.Hash
 	Sums                 Sums
@@ -84,7 +84,7 @@ func (r Record) hash(before, beforeSyncChain []byte) db.Hash {
 	return db.Hash(h.Sum(nil))
 }
 
-// NextSyncChain goes on a sync chain by one message, nil where it is not known.
+// NextSyncChain returns the sync chain after one more message, nil if before or the fingerprint is not known.
 func NextSyncChain(before *db.Hash, fingerprint db.Hash) *db.Hash {
 	if before == nil || fingerprint.IsZero() {
 		return nil
@@ -93,7 +93,7 @@ func NextSyncChain(before *db.Hash, fingerprint db.Hash) *db.Hash {
 	return &next
 }
 
-// SyncChain gives the sync chain of a message: SHA-256 over that of the one before it (zero for the first) and the
+// SyncChain returns the sync chain of a message: SHA-256 over that of the one before it (zero for the first) and the
 // fingerprint of its JSON value. Unlike Chain it can be computed from what a client holds.
 func SyncChain(before, fingerprint db.Hash) db.Hash {
 	h := sha256.New()

@@ -10,7 +10,8 @@ import (
 	"precis/internal/store/seals"
 )
 
-// Patch is what UpdateConversation changes; nil fields stay. A pointer to a nil RawMessage clears.
+// Patch lists the changes to a conversation. Nil fields stay as they are; a pointer to a nil RawMessage clears the
+// field.
 type Patch struct {
 	Vendor, Model                               *string
 	Window, MaxOutput                           *int
@@ -19,7 +20,8 @@ type Patch struct {
 	LearnedWindow *int
 }
 
-// ApplyPatch changes a conversation whose row the transaction holds. What was measured is no longer sure.
+// ApplyPatch changes a conversation whose row the transaction has locked. It clears c.Measured, which the change may
+// have made wrong.
 func ApplyPatch(ctx context.Context, tx pgx.Tx, c *Conversation, p Patch) error {
 	vendor, model, window := c.Vendor, c.Model, c.Window
 	c.Vendor, c.Model = db.Or(p.Vendor, c.Vendor), db.Or(p.Model, c.Model)

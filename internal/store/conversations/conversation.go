@@ -1,5 +1,5 @@
-// Package conversations keeps conversations and their messages. A conversation's row is the lock for all that happens
-// to the conversation; messages are append-only (a trigger in the database refuses anything else) and are appended by
+// Package conversations keeps conversations and their messages. A conversation's row is the lock for every change to
+// the conversation; messages are append-only (a trigger in the database refuses anything else) and are appended by
 // package changes.
 package conversations
 
@@ -13,16 +13,16 @@ import (
 // Store reads and creates conversations.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Messages reads the messages of conversations.
 type Messages struct{ db *db.DB }
 
-// NewMessages gives the room over an open database.
+// NewMessages returns Messages over an open database.
 func NewMessages(d *db.DB) *Messages { return &Messages{db: d} }
 
-// Conversation is one row of conversations.
+// Conversation is one row of the table conversations.
 type Conversation struct {
 	Ref    db.ConversationRef
 	Format string
@@ -33,7 +33,7 @@ type Conversation struct {
 	// LearnedWindow is the window that a vendor's overflow error named, 0: none.
 	LearnedWindow                               int
 	System, Tools, Envelope, Settings, Metadata json.RawMessage
-	// TenantSettings is what its tenant sets of pipeline.Settings, nil: nothing.
+	// TenantSettings are the pipeline.Settings of its tenant, nil: none.
 	TenantSettings json.RawMessage
 	// OverheadTokens is the local estimate of System and Tools, -1: not measured.
 	OverheadTokens int
@@ -50,12 +50,12 @@ type Conversation struct {
 	Sums Sums
 	// Usage is the server's last own figure.
 	Usage Usage
-	// Measured is what the history was when its context was built last; nil when there is none of this epoch.
+	// Measured is the size of the history when its context was last built in this epoch, nil: not built yet.
 	Measured *Measured
-	// AutoHeld says that an undo came and no user message since: no automatic run may start.
+	// AutoHeld is set after an undo until the next user message: no automatic run may start.
 	AutoHeld bool
 	Created  time.Time
-	// ContentDeleted is zero while the content is there.
+	// ContentDeleted is when the content was deleted, zero: it was not.
 	ContentDeleted time.Time
 
 	CID int64
@@ -69,32 +69,32 @@ type Conversation struct {
 
 // Measured is the exact size of a history at a moment.
 type Measured struct {
-	// Tokens is the local estimate of what is sent of it, trimmed; Seq the last message that it counts.
+	// Tokens is the local estimate of the trimmed history, Seq the last message that it counts.
 	Tokens, Seq int64
 }
 
-// Sums are running totals over the messages up to one of them, so that the difference of two gives the size
-// of what stands between them.
+// Sums are running totals over the messages up to one of them, so that the difference of two is the size of the
+// messages between them.
 type Sums struct {
 	// Tokens are local estimates, Chars Unicode code points, Turns genuine user messages.
 	Tokens, Chars, Turns int64
 }
 
-// Minus gives the sums over what comes after o.
+// Minus returns the sums over the messages after those of o.
 func (s Sums) Minus(o Sums) Sums {
 	return Sums{Tokens: s.Tokens - o.Tokens, Chars: s.Chars - o.Chars, Turns: s.Turns - o.Turns}
 }
 
 // Usage is the server's own count of the tokens of one request and its answer.
 type Usage struct {
-	// Tokens is 0 while no figure has come.
+	// Tokens is 0 until the first figure was reported.
 	Tokens int
 	// CoversSeq is the last message that the figure counts.
 	CoversSeq int64
 	// Estimate is the local estimate of what the figure counts, in tokens.
 	Estimate int
-	// Stale says that a marker was applied or undone since the request began: the figure is of a context that
-	// is no longer sent.
+	// Stale is set if a marker was applied or undone since the request began: the figure is of a context that is no
+	// longer sent.
 	Stale bool
 	// Calibration is real tokens divided by estimated ones at the last figure, 0: not known.
 	Calibration float64

@@ -14,9 +14,9 @@ import (
 	"precis/pipeline"
 )
 
-// NewConversation is what a conversation starts with. Raw JSON is kept byte for byte, nil: not given.
+// NewConversation is what a conversation starts with. Raw JSON is stored byte for byte, nil: not given.
 type NewConversation struct {
-	// ID is the client's own id, at most 160 bytes without control characters. Empty: one is made.
+	// ID is the client's own id, at most 160 bytes without control characters. Empty: a new id.
 	ID string
 	// Format is the wire format of every message to come, such as "anthropic".
 	Format string
@@ -27,16 +27,16 @@ type NewConversation struct {
 	// System and Tools are the agent's, in the format's own form. Envelope is the agent's last request
 	// without its messages, where there was one.
 	System, Tools, Envelope json.RawMessage
-	// Settings is what this conversation sets of pipeline.Settings, as JSON.
+	// Settings are the conversation's own pipeline.Settings, as JSON.
 	Settings json.RawMessage
 	// Metadata is the client's own.
 	Metadata json.RawMessage
-	// Ephemeral marks a conversation that is made for one run: DeleteConversationContent follows.
+	// Ephemeral marks a conversation that is made for one run, after which its content is deleted.
 	Ephemeral bool
 }
 
-// Create makes a conversation. The same id again gives the existing one when everything else is
-// the same as then (created is false), and a ConflictError when not.
+// Create creates a conversation. If one with the id exists, it returns that one with created false, or a ConflictError
+// if it was created with another body.
 func (s *Store) Create(ctx context.Context, tenant string,
 	n NewConversation,
 ) (c Conversation, created bool, err error) {
@@ -62,7 +62,7 @@ func (s *Store) Create(ctx context.Context, tenant string,
 			return err
 		}
 		created = tag.RowsAffected() == 1
-		// A statement of its own: it sees the row of whoever came first, also one that committed just now.
+		// A separate statement also sees a row that another transaction has committed since.
 		var same bool
 		same, err = db.One(ctx, tx, pgx.RowTo[bool],
 			`SELECT created_hash = $3 FROM conversations WHERE tenant = $1 AND id = $2`,
@@ -82,6 +82,7 @@ func (s *Store) Create(ctx context.Context, tenant string,
 	return c, created, err
 }
 
+// Validate returns an ErrInvalid for a conversation that cannot be created.
 func (n NewConversation) Validate() error {
 	switch {
 	case n.ID != "" && !db.GoodID(n.ID, 160):
@@ -91,12 +92,12 @@ func (n NewConversation) Validate() error {
 	case n.Vendor != "" && !db.GoodID(n.Vendor, 256), n.Model != "" && !db.GoodID(n.Model, 256):
 		return db.Invalidf("vendor and model have at most 256 bytes of UTF-8 and no control characters")
 	case n.Window < 0 || n.MaxOutput < 0 || int64(n.Window) > db.MaxInt4 || int64(n.MaxOutput) > db.MaxInt4:
-		return db.Invalidf("window and max_output are token counts: not negative, at most %d", db.MaxInt4)
+		return db.Invalidf("window and max_output are token counts: must be 0 to %d", db.MaxInt4)
 	}
 	return nil
 }
 
-// hash is over everything that was given, each part with its length so that none can pass for another.
+// hash is over all fields, each with its length, so that two different bodies cannot have the same hash.
 func (n NewConversation) hash() db.Hash {
 	h := sha256.New()
 	put := func(b []byte) {
@@ -113,7 +114,7 @@ func (n NewConversation) hash() db.Hash {
 	return db.Hash(h.Sum(nil))
 }
 
-// overhead is the local estimate of what a request holds beside its messages, in tokens.
+// overhead returns the local estimate, in tokens, of what a request holds beside its messages.
 func overhead(system, tools json.RawMessage) int {
 	return pipeline.EstimateText(string(system)) + pipeline.EstimateText(string(tools))
 }

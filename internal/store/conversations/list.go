@@ -6,13 +6,13 @@ import (
 	"precis/internal/store/db"
 )
 
-// Get reads one.
+// Get reads a conversation.
 func (s *Store) Get(ctx context.Context, ref db.ConversationRef) (Conversation, error) {
 	return Get(ctx, s.db, ref)
 }
 
-// List gives a tenant's conversations, newest first, at most limit (1 to 1000) of them. cursor is ""
-// for the first page and what came back for the next; next is "" after the last.
+// List returns at most limit (1 to 1000) of a tenant's conversations, newest first. cursor is "" for the first page,
+// and next of the page before for the others; next is "" after the last page.
 func (s *Store) List(ctx context.Context, tenant, cursor string,
 	limit int,
 ) (list []Conversation, next string, err error) {

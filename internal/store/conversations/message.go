@@ -9,30 +9,31 @@ import (
 	"precis/pipeline"
 )
 
+// Validate returns an ErrInvalid for a message that cannot be appended.
 func (m NewMessage) Validate() error {
 	switch {
 	case m.ClientID != "" && !db.GoodID(m.ClientID, 512):
 		return db.Invalidf("a client id has at most 512 bytes of UTF-8 and no control characters")
 	case m.Role != "system" && m.Role != "user" && m.Role != "assistant" && m.Role != "tool":
-		return db.Invalidf("role %q: it is system, user, assistant or tool", m.Role)
+		return db.Invalidf("role %q: must be system, user, assistant or tool", m.Role)
 	case m.Kind != "" && !db.GoodID(string(m.Kind), 64):
 		return db.Invalidf("kind %q", m.Kind)
 	case len(m.Native) == 0:
-		return db.Invalidf("it is empty")
+		return db.Invalidf("the message is empty")
 	case len(m.Native) > MaxMessageBytes:
-		return db.Invalidf("it has %d bytes, a message has at most %d", len(m.Native), MaxMessageBytes)
+		return db.Invalidf("the message has %d bytes, the maximum is %d", len(m.Native), MaxMessageBytes)
 	case m.Chars < 0 || m.Tokens < 0 || m.Chars > math.MaxInt32 || m.Tokens > math.MaxInt32:
-		return db.Invalidf("chars %d, tokens %d: not negative, at most %d", m.Chars, m.Tokens, math.MaxInt32)
+		return db.Invalidf("chars %d, tokens %d: must be 0 to %d", m.Chars, m.Tokens, math.MaxInt32)
 	}
 	return nil
 }
 
-// MaxMessageBytes bounds one message. PostgreSQL takes a value of 1 GB, and needs it twice in memory.
+// MaxMessageBytes bounds one message. PostgreSQL allows values of 1 GB, and needs twice that in memory.
 const MaxMessageBytes = 256 << 20
 
 // NewMessage is a message to append: what arrived, and what its codec found in it.
 type NewMessage struct {
-	// ClientID is the client's own id, "": none. The same one again adds nothing.
+	// ClientID is the client's own id, "": none. Appending the same id again adds nothing.
 	ClientID string
 	Role     pipeline.Role
 	Kind     pipeline.Kind
@@ -42,12 +43,12 @@ type NewMessage struct {
 	Chars, Tokens int
 	// Native is the message as it arrived, any bytes.
 	Native []byte
-	// Fingerprint is of the JSON value that Native is, however it is written. Zero: not known, and then a client's
+	// Fingerprint is the hash of Native's JSON value, however it is formatted. Zero: not known, so that a client's
 	// whole list is compared message by message.
 	Fingerprint db.Hash
 }
 
-// Message is a stored message. Its parts are the codec's matter: Pipeline leaves them empty.
+// Message is a stored message. It has no parts: those are decoded from Native.
 type Message struct {
 	Seq      int64
 	ClientID string
@@ -62,11 +63,11 @@ type Message struct {
 	// Sums are over the conversation up to and including this message.
 	Sums    Sums
 	Created time.Time
-	// Pruned is when a placeholder took the place of its content, zero: it is whole.
+	// Pruned is when its content was replaced by a placeholder, zero: it was not.
 	Pruned time.Time
 }
 
-// Pipeline gives the message as the pipeline takes it, without its parts.
+// Pipeline returns the message in the pipeline's type, without parts.
 func (m Message) Pipeline() pipeline.Message {
 	return pipeline.Message{Seq: m.Seq, ID: m.ClientID, Role: m.Role, Kind: m.Kind, Native: m.Native, Tokens: m.Tokens}
 }

@@ -11,6 +11,7 @@ import (
 	"precis/internal/store/db"
 )
 
+// ChainAt returns the chain hash of a message.
 func ChainAt(ctx context.Context, q db.Querier, cid, seq int64) (db.Hash, error) {
 	raw, err := db.One(ctx, q, pgx.RowTo[[]byte], `SELECT chain FROM messages WHERE cid = $1 AND seq = $2`, cid, seq)
 	if err != nil {
@@ -19,11 +20,13 @@ func ChainAt(ctx context.Context, q db.Querier, cid, seq int64) (db.Hash, error)
 	return db.Hash(raw), nil
 }
 
+// MessagesAfter returns the messages after a sequence number, up to upTo; 0: to the end.
 func MessagesAfter(ctx context.Context, q db.Querier, cid, after, upTo int64) ([]Message, error) {
 	return db.All(ctx, q, scanMessage, `SELECT `+messageColumns+` FROM messages m
 		WHERE m.cid = $1 AND m.seq > $2 AND ($3::bigint = 0 OR m.seq <= $3) ORDER BY m.seq`, cid, after, upTo)
 }
 
+// SumsAt returns the sums up to and including a message.
 func SumsAt(ctx context.Context, q db.Querier, cid, seq int64) (Sums, error) {
 	if seq == 0 {
 		return Sums{}, nil
@@ -49,15 +52,15 @@ func scanMessage(row pgx.CollectableRow) (Message, error) {
 	return m, err
 }
 
-// The size of one page of Messages: whichever is reached first.
+// Limits of one page of Walk: whichever is reached first.
 const (
 	pageMessages = 500
 	pageBytes    = 8 << 20
 )
 
-// Walk walks the messages from seq from to seq to, both included, in order; to 0: up to the head as it is
-// when it gets there. It holds no connection while the caller works, and at most a few megabytes, or one message,
-// of content. It stops after the first error.
+// Walk iterates over the messages from seq from to seq to, both included, in order. If to is 0, it ends at the head,
+// including messages that are appended meanwhile. It holds no connection between pages, and at most a few megabytes, or
+// one message, in memory. It stops after the first error.
 func (s *Messages) Walk(ctx context.Context, ref db.ConversationRef, from, to int64) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		for next := from; to == 0 || next <= to; {
@@ -86,7 +89,7 @@ func (s *Messages) page(ctx context.Context, ref db.ConversationRef, from, to in
 		if err != nil {
 			return err
 		}
-		// The sum is over a column of numbers: what is past the page is not read from its TOAST table.
+		// The sum uses the column bytes, so that the content of messages past the page is not read.
 		page, err = db.All(ctx, q, scanMessage, `SELECT `+messageColumns+` FROM (
 				SELECT *, sum(bytes) OVER (ORDER BY seq) - bytes AS bytes_before FROM (
 					SELECT * FROM messages WHERE cid = $1 AND seq >= $2 AND ($3::bigint = 0 OR seq <= $3) ORDER BY seq
@@ -98,8 +101,8 @@ func (s *Messages) page(ctx context.Context, ref db.ConversationRef, from, to in
 	return page, err
 }
 
-// At reads the messages with the given sequence numbers, in the order of the conversation. One that does
-// not exist is ErrNotFound: nothing is left out silently.
+// At reads the messages with the given sequence numbers, in the order of the conversation. A number without a message
+// is ErrNotFound.
 func (s *Messages) At(ctx context.Context, ref db.ConversationRef, seqs []int64) ([]Message, error) {
 	var list []Message
 	err := s.db.Read(ctx, "read messages", func(ctx context.Context, q db.Querier) error {
@@ -113,6 +116,7 @@ func (s *Messages) At(ctx context.Context, ref db.ConversationRef, seqs []int64)
 	return list, err
 }
 
+// MessagesAt is Messages.At within a transaction or snapshot.
 func MessagesAt(ctx context.Context, q db.Querier, cid int64, seqs []int64) ([]Message, error) {
 	wanted := make(map[int64]bool, len(seqs))
 	for _, seq := range seqs {

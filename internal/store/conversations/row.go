@@ -50,6 +50,7 @@ func scanConversation(row pgx.CollectableRow) (Conversation, error) {
 	return c, err
 }
 
+// Get reads a conversation.
 func Get(ctx context.Context, d *db.DB, ref db.ConversationRef) (Conversation, error) {
 	var c Conversation
 	err := d.Read(ctx, "read a conversation", func(ctx context.Context, q db.Querier) (err error) {
@@ -59,12 +60,13 @@ func Get(ctx context.Context, d *db.DB, ref db.ConversationRef) (Conversation, e
 	return c, err
 }
 
+// Find reads a conversation within a transaction or snapshot.
 func Find(ctx context.Context, q db.Querier, ref db.ConversationRef) (Conversation, error) {
 	return find(ctx, q, ref, "")
 }
 
-// Lock reads a conversation and makes every other change to it wait for the end of the transaction.
-// Statements after it see all that was committed before.
+// Lock reads a conversation and locks its row until the end of the transaction, so that every other change to it waits.
+// Later statements see everything that was committed before.
 func Lock(ctx context.Context, tx pgx.Tx, ref db.ConversationRef) (Conversation, error) {
 	return find(ctx, tx, ref, " FOR NO KEY UPDATE")
 }
@@ -82,23 +84,23 @@ func find(ctx context.Context, q db.Querier, ref db.ConversationRef, lock string
 	return c, nil
 }
 
-// Readable finds the key of a conversation whose content is there.
+// Readable returns the key of a conversation, or ErrContentDeleted if its content was deleted.
 func Readable(ctx context.Context, q db.Querier, ref db.ConversationRef) (int64, error) {
 	type found struct {
-		cid  int64
-		gone bool
+		cid     int64
+		deleted bool
 	}
 	if !db.GoodID(ref.ID, 160) || !db.GoodID(ref.Tenant, 64) {
 		return 0, db.ErrNotFound
 	}
 	f, err := db.One(ctx, q, func(row pgx.CollectableRow) (f found, err error) {
-		return f, row.Scan(&f.cid, &f.gone)
+		return f, row.Scan(&f.cid, &f.deleted)
 	}, `SELECT cid, content_deleted_at IS NOT NULL FROM conversations WHERE tenant = $1 AND id = $2`, ref.Tenant,
 		ref.ID)
 	switch {
 	case db.IsNotFound(err):
 		err = db.NotFoundf("conversation %q", ref.ID)
-	case err == nil && f.gone:
+	case err == nil && f.deleted:
 		err = db.ErrContentDeleted
 	}
 	return f.cid, err

@@ -8,14 +8,14 @@ import (
 	"precis/internal/store/db"
 )
 
-// SyncState is what a client's whole list is compared with first.
+// SyncState is what a client's whole list of messages is first compared with.
 type SyncState struct {
 	// Head is the conversation's last message, Chain its sync chain; nil: not known.
 	Head  int64
 	Chain *db.Hash
 }
 
-// SyncState reads it.
+// SyncState returns the head of a conversation and its sync chain.
 func (s *Messages) SyncState(ctx context.Context, ref db.ConversationRef) (SyncState, error) {
 	c, err := Get(ctx, s.db, ref)
 	if err == nil && !c.ContentDeleted.IsZero() {
@@ -24,7 +24,7 @@ func (s *Messages) SyncState(ctx context.Context, ref db.ConversationRef) (SyncS
 	return SyncState{Head: c.HeadSeq, Chain: c.SyncChain}, err
 }
 
-// SyncChains reads the sync chains at some messages; those that are not known are left out.
+// SyncChains returns the sync chains at the given messages, without those that are not known.
 func (s *Messages) SyncChains(ctx context.Context, ref db.ConversationRef, seqs []int64) (map[int64]db.Hash, error) {
 	chains := map[int64]db.Hash{}
 	err := s.db.Read(ctx, "read sync chains", func(ctx context.Context, q db.Querier) error {
@@ -49,8 +49,8 @@ func (s *Messages) SyncChains(ctx context.Context, ref db.ConversationRef, seqs 
 	return chains, err
 }
 
-// KeepSyncChain notes the sync chain of a head that was not known, so that the next whole list is compared in one look.
-// Where the head has moved meanwhile it does nothing.
+// KeepSyncChain stores the sync chain of a head of which it was not known, so that the next whole list can be compared
+// by one hash. It does nothing if the head has moved since.
 func (s *Messages) KeepSyncChain(ctx context.Context, ref db.ConversationRef, head int64, chain db.Hash) error {
 	return s.db.Write(ctx, "keep a sync chain", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := Lock(ctx, tx, ref)

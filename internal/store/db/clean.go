@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// This file is the one place that makes text and JSON fit for PostgreSQL's text and jsonb. It is for what people read
-// and search; what must come back unchanged is kept as bytea and never passes here.
+// This file alone makes text and JSON acceptable to PostgreSQL's text and jsonb. It is for what people read and search.
+// What must come back byte for byte is stored as bytea instead.
 
 // CleanText replaces NUL and invalid UTF-8 by U+FFFD.
 func CleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// CleanJSON gives an object that jsonb takes, {} for nil. JSON may hold \u0000 and lone surrogates, jsonb may not:
-// they become U+FFFD. Numbers keep their digits.
+// CleanJSON returns a JSON object that jsonb accepts, {} for nil. U+0000 and lone surrogates, which JSON allows and
+// jsonb does not, become U+FFFD. Numbers keep their digits.
 func CleanJSON(raw json.RawMessage) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return json.RawMessage(`{}`), nil

@@ -16,7 +16,7 @@ func TestCleanJSON(t *testing.T) {
 		`{"a":9007199254740993,"b":1.0}`: `{"a":9007199254740993,"b":1.0}`,
 		`{"a":"x\u0000y"}`:               `{"a":"x�y"}`,
 		`{"a":["\ud800",{"b\u0000":null,"c":true}]}`: `{"a":["�",{"b�":null,"c":true}]}`,
-		// Six letters that look like an escape are six letters.
+		// An escaped backslash before u0000 is not an escape of U+0000.
 		`{"a":"\\u0000"}`: `{"a":"\\u0000"}`,
 	} {
 		if got, err := CleanJSON(json.RawMessage(in)); err != nil || string(got) != want {

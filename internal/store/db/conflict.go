@@ -7,7 +7,7 @@ import (
 	"precis/pipeline"
 )
 
-// ConflictReason says what stands in the way of a marker.
+// ConflictReason is the reason why a change was refused.
 type ConflictReason string
 
 // The reasons.
@@ -18,17 +18,17 @@ const (
 	ConflictBaseChanged ConflictReason = "base_changed"
 	// ConflictCoveredChanged: the covered messages are not the ones that were summarized.
 	ConflictCoveredChanged ConflictReason = "covered_changed"
-	// ConflictRunFinished: the run has ended another way, for example cancelled.
+	// ConflictRunFinished: the run has already ended with another outcome, for example cancelled.
 	ConflictRunFinished ConflictReason = "run_finished"
-	// ConflictNotPrepared: the marker is not waiting to be applied: it was applied, discarded or undone.
+	// ConflictNotPrepared: the marker is not prepared; it was applied, discarded or undone.
 	ConflictNotPrepared ConflictReason = "not_prepared"
-	// ConflictReplyEnded: the reply has been ended before.
+	// ConflictReplyEnded: the reply has already ended.
 	ConflictReplyEnded ConflictReason = "reply_ended"
-	// ConflictDifferent: the id is taken by something else.
+	// ConflictDifferent: the id is already used for something else.
 	ConflictDifferent ConflictReason = "different"
 )
 
-// ConflictError is an ErrConflict with its reason. pipeline.KindOf gives pipeline.Conflict for it.
+// ConflictError is an ErrConflict with its reason. pipeline.KindOf returns pipeline.Conflict for it.
 type ConflictError struct {
 	Reason ConflictReason
 	// Detail is one sentence for a person, without text of the conversation.
@@ -47,11 +47,12 @@ func (e *ConflictError) Unwrap() []error {
 	return []error{ErrConflict, kind}
 }
 
+// Conflictf returns a *ConflictError with the reason and a formatted detail.
 func Conflictf(reason ConflictReason, format string, args ...any) error {
 	return &ConflictError{Reason: reason, Detail: fmt.Sprintf(format, args...)}
 }
 
-// ConflictReasonOf gives the reason of a ConflictError, "" for any other error.
+// ConflictReasonOf returns the reason of a ConflictError, "" for any other error.
 func ConflictReasonOf(err error) ConflictReason {
 	var c *ConflictError
 	if errors.As(err, &c) {

@@ -1,5 +1,5 @@
-// Package db is the low layer of the store: the pool with its retries and transactions, the query helpers, and what
-// every room names things and failures by: references, hashes, errors.
+// Package db is the low layer of the store: the pool with its retries and transactions, the query helpers, and the
+// types that every room uses: references, hashes, errors.
 package db
 
 import (
@@ -12,22 +12,22 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Options tune a Store. The zero value is what most processes want.
+// Options configure a Store. The zero value suits most processes.
 type Options struct {
 	// AppName is shown in pg_stat_activity. Defaults to "precis".
 	AppName string
 	// MaxConns bounds the pool. Defaults to what the URL's pool_max_conns says, else to pgx's own: four, or
 	// the number of CPUs if that is more.
 	MaxConns int32
-	// RetryFor bounds the local retries of one operation; what lasts longer is for Temporal or the caller.
-	// Defaults to 2 seconds; negative: no retry.
+	// RetryFor bounds the local retries of one operation; longer outages are left to Temporal or the caller. Defaults
+	// to 2 seconds; negative: no retry.
 	RetryFor time.Duration
 }
 
-// connectTimeout bounds one attempt at a connection, unless the URL says connect_timeout.
+// connectTimeout bounds one attempt to connect, unless the URL sets connect_timeout.
 const connectTimeout = 5 * time.Second
 
-// DB is the pool with what every room needs of it. It is safe for concurrent use.
+// DB is the connection pool, with retries, transactions and compression. It is safe for concurrent use.
 type DB struct {
 	pool     *pgxpool.Pool
 	retryFor time.Duration
@@ -35,6 +35,7 @@ type DB struct {
 	unzip    *zstd.Decoder
 }
 
+// Open connects to the database and returns when it has answered. Close the DB when done.
 func Open(ctx context.Context, databaseURL string, o Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
@@ -46,7 +47,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*DB, error) {
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = o.AppName
 	}
-	// pgx would wait two minutes for a host that does not answer; a person at a terminal would not.
+	// pgx waits two minutes for a host that does not answer, which is too long for a command line.
 	if cfg.ConnConfig.ConnectTimeout > connectTimeout && !strings.Contains(databaseURL, "connect_timeout") {
 		cfg.ConnConfig.ConnectTimeout = connectTimeout
 	}
@@ -56,8 +57,9 @@ func Open(ctx context.Context, databaseURL string, o Options) (*DB, error) {
 	if o.RetryFor == 0 {
 		o.RetryFor = 2 * time.Second
 	}
-	// A plan that was cached while a table was small would read the whole of it when it has grown, until the next
-	// ANALYZE. Planning anew costs a tenth of a millisecond, and sees which of the optional filters are used.
+	// A plan that was cached while a table was small would read the whole table after it has grown, until the next
+	// ANALYZE. Planning each query costs a tenth of a millisecond, and takes into account which optional filters are
+	// used.
 	cfg.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, `SET plan_cache_mode = force_custom_plan`)
 		return err
@@ -67,7 +69,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*DB, error) {
 		return nil, Failed("open the pool", err)
 	}
 	d := &DB{pool: pool, retryFor: o.RetryFor}
-	// Both are safe for concurrent use by their one-shot methods and hold no goroutines with concurrency 1.
+	// The one-shot methods of both are safe for concurrent use, and no goroutines are left running.
 	if d.zip, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
 		pool.Close()
 		return nil, Failed("set up compression", err)
@@ -83,13 +85,13 @@ func Open(ctx context.Context, databaseURL string, o Options) (*DB, error) {
 	return d, nil
 }
 
-// Close gives all connections back. It waits for operations that are under way.
+// Close closes all connections. It waits for running operations.
 func (d *DB) Close() {
 	d.pool.Close()
 	d.unzip.Close()
 }
 
-// Ping says whether the database answers.
+// Ping reports whether the database answers.
 func (d *DB) Ping(ctx context.Context) error {
 	return d.retry(ctx, "reach the database", func(ctx context.Context) error { return d.pool.Ping(ctx) })
 }

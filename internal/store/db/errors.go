@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// The errors that callers tell apart with errors.Is. Whatever else comes back is a failure of the database
-// or of the way to it.
+// The errors that callers distinguish with errors.Is. Any other error is a failure of the database or of the connection
+// to it.
 var (
-	// ErrNotFound: there is no such thing, or it is another tenant's.
+	// ErrNotFound: the thing does not exist, or belongs to another tenant.
 	ErrNotFound = errors.New("not found")
-	// ErrContentDeleted: the conversation's content was removed; its runs are still there. Is ErrNotFound.
+	// ErrContentDeleted: the conversation's content was deleted; its runs still exist. Is ErrNotFound.
 	ErrContentDeleted = fmt.Errorf("the conversation's content was deleted: %w", ErrNotFound)
-	// ErrDamaged: the content is not what its hash says.
+	// ErrDamaged: the content does not match its hash.
 	ErrDamaged = errors.New("damaged")
-	// ErrPruned: the content was pruned by age, its hash is still there. Is ErrNotFound.
+	// ErrPruned: the content was pruned by age; its hash still exists. Is ErrNotFound.
 	ErrPruned = fmt.Errorf("its content was pruned: %w", ErrNotFound)
-	// ErrConflict: what is there contradicts what was asked. A *ConflictError says in which way.
+	// ErrConflict: the request contradicts the stored state. A *ConflictError has the reason.
 	ErrConflict = errors.New("conflict")
-	// ErrStaleSequence: the caller's picture of the conversation is old. Is ErrConflict.
+	// ErrStaleSequence: the conversation has changed since the caller read it. Is ErrConflict.
 	ErrStaleSequence = fmt.Errorf("stale sequence: %w", ErrConflict)
 	// ErrReplyOpen: a reply is being generated. Is ErrConflict.
 	ErrReplyOpen = fmt.Errorf("a reply is being generated: %w", ErrConflict)
@@ -26,20 +26,20 @@ var (
 	ErrNothingToUndo = fmt.Errorf("nothing to undo: %w", ErrConflict)
 	// ErrRunActive: a run of the conversation has not ended. Is ErrConflict.
 	ErrRunActive = fmt.Errorf("a run is not finished: %w", ErrConflict)
-	// ErrTampered: what is stored is not what was written.
+	// ErrTampered: a row was changed since the store wrote it.
 	ErrTampered = errors.New("changed since it was written")
-	// ErrInvalid: the request cannot be right, whatever the state.
+	// ErrInvalid: the request is invalid whatever is stored.
 	ErrInvalid = errors.New("invalid request")
 )
 
-// invalidError is an ErrInvalid that says what is wrong.
+// invalidError is an ErrInvalid whose text is what is wrong with the request.
 type invalidError struct{ err error }
 
 func (e *invalidError) Error() string { return e.err.Error() }
 
 func (e *invalidError) Unwrap() []error { return []error{ErrInvalid, e.err} }
 
-// Invalidf gives an ErrInvalid whose message is what is wrong with the request, and nothing else.
+// Invalidf returns an ErrInvalid whose text is the formatted message alone.
 func Invalidf(format string, args ...any) error { return &invalidError{fmt.Errorf(format, args...)} }
 
 // NotFoundf returns an ErrNotFound that names what was not found.
@@ -47,4 +47,5 @@ func NotFoundf(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrNotFound)
 }
 
+// IsNotFound reports whether err is an ErrNotFound.
 func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// ParseHash reads a reference. One that cannot be is ErrNotFound: references come from outside too.
+// ParseHash parses an artifact's reference. A malformed one is ErrNotFound, since references also come from callers.
 func ParseHash(s string) (Hash, error) {
 	var h Hash
 	raw, err := hex.DecodeString(s)
@@ -17,7 +17,7 @@ func ParseHash(s string) (Hash, error) {
 	return h, nil
 }
 
-// OptionalHash is parseHash for a field that may be empty: nil.
+// OptionalHash is ParseHash for a field that may be empty, for which it returns nil.
 func OptionalHash(s string) ([]byte, error) {
 	if s == "" {
 		return nil, nil
@@ -29,10 +29,10 @@ func OptionalHash(s string) ([]byte, error) {
 // Hash is a SHA-256.
 type Hash [sha256.Size]byte
 
-// String gives the hash in lower-case hex.
+// String returns the hash in lower-case hex.
 func (h Hash) String() string { return fmt.Sprintf("%x", h[:]) }
 
-// MarshalText gives hex, and nothing for a hash that is unset.
+// MarshalText returns the hash in hex, and nothing for an unset hash.
 func (h Hash) MarshalText() ([]byte, error) {
 	if h.IsZero() {
 		return nil, nil
@@ -40,22 +40,22 @@ func (h Hash) MarshalText() ([]byte, error) {
 	return []byte(h.String()), nil
 }
 
-// UnmarshalText reads what MarshalText gives.
+// UnmarshalText parses what MarshalText returns.
 func (h *Hash) UnmarshalText(text []byte) error {
 	*h = Hash{}
 	if len(text) == 0 {
 		return nil
 	}
 	if n, err := hex.Decode(h[:], text[:min(len(text), 2*len(h))]); err != nil || n != len(h) || len(text) != 2*len(h) {
-		return Invalidf("%q is no SHA-256 in hex", text)
+		return Invalidf("%q is not a SHA-256 in hex", text)
 	}
 	return nil
 }
 
-// IsZero says whether the hash is unset: as a chain, that of no message.
+// IsZero reports whether the hash is unset. The chain hash before the first message is unset too.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
-// Bytes gives the hash as a column takes it, nil for none.
+// Bytes returns the hash as a column's value, nil for a nil hash.
 func (h *Hash) Bytes() []byte {
 	if h == nil {
 		return nil
@@ -63,6 +63,7 @@ func (h *Hash) Bytes() []byte {
 	return h[:]
 }
 
+// ToHash returns the hash in a column, the zero Hash for NULL.
 func ToHash(b []byte) (h Hash) {
 	copy(h[:], b)
 	return h

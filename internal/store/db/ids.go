@@ -9,12 +9,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// GoodID says whether s can be an id: valid UTF-8 of 1 to max bytes without control characters.
+// GoodID reports whether s is a valid id: UTF-8 of 1 to max bytes without control characters.
 func GoodID(s string, max int) bool {
 	return s != "" && len(s) <= max && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// NewID makes an id that sorts by the time at which it was made.
+// NewID returns a new id. Ids sort by their time of creation.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // BatchRef names a batch of replays of a tenant.
@@ -26,8 +26,8 @@ type BatchRef struct {
 // DefaultTenant owns everything while no API keys are configured.
 const DefaultTenant = "default"
 
-// A ConversationRef names a conversation. Every method that takes one finds nothing but that tenant's own:
-// another tenant's id is ErrNotFound, like one that does not exist.
+// ConversationRef names a conversation. Methods that take one see only that tenant's rows: another tenant's id is
+// ErrNotFound, like one that does not exist.
 type ConversationRef struct {
 	Tenant string
 	ID     string
@@ -35,7 +35,7 @@ type ConversationRef struct {
 
 func (r ConversationRef) String() string { return fmt.Sprintf("%s/%s", r.Tenant, r.ID) }
 
-// A RunRef names a run of a tenant.
+// RunRef names a run of a tenant.
 type RunRef struct {
 	Tenant string
 	ID     string

@@ -10,12 +10,12 @@ type lastStatementKey struct{}
 
 type lastStatement func(context.Context, pgx.Tx) error
 
-// WithLastStatement makes every writing transaction under the context run a statement of its own before its commit.
+// WithLastStatement returns a context whose writing transactions call run as their last statement before the commit.
 func WithLastStatement(ctx context.Context, run func(context.Context, pgx.Tx) error) context.Context {
 	return context.WithValue(ctx, lastStatementKey{}, lastStatement(run))
 }
 
-// WithoutLastStatement gives a context whose transactions run nothing before their commit.
+// WithoutLastStatement returns a context without the effect of WithLastStatement.
 func WithoutLastStatement(ctx context.Context) context.Context {
 	return context.WithValue(ctx, lastStatementKey{}, lastStatement(nil))
 }

@@ -1,6 +1,6 @@
 package db
 
-// OpError is an operation of the store that failed. Its Unwrap leads to the errors that callers tell apart.
+// OpError is a failed operation of the store. It wraps the errors that callers distinguish.
 type OpError struct {
 	// Op is what was attempted, such as "read a run".
 	Op string

@@ -10,17 +10,17 @@ import (
 	"github.com/sethvargo/go-retry"
 )
 
-// This is the one place where the store tries something again. Only what is known not to have happened is
-// repeated: a statement that was never sent, a transaction that the server has rolled back, a read. A commit
-// whose answer was lost is not: the caller's own idempotency decides (every write here has a key for it).
+// This file alone retries. An operation is repeated only if it is known to have had no effect: a statement that was
+// never sent, a transaction that the server has rolled back, a read. A commit whose answer was lost is not repeated:
+// the caller repeats it with the idempotency key that every write has.
 
-// retry runs fn until it succeeds, fails for good, or the budget of local retries is spent.
-// fn must be safe to repeat whenever repeatable says so of its error.
+// retry runs fn until it succeeds, fails for good, or the budget of local retries is spent. fn must be safe to repeat
+// whenever Repeatable reports true for its error.
 func (d *DB) retry(ctx context.Context, what string, fn func(context.Context) error) error {
 	if d.retryFor < 0 {
 		return Failed(what, fn(ctx))
 	}
-	// 20 ms, 40 ms… each halved at random: a restart of the database must not be met by all at once.
+	// 20 ms, 40 ms… each halved at random: after a restart of the database, its clients must not all retry at once.
 	backoff := retry.WithMaxDuration(d.retryFor, retry.WithCappedDuration(500*time.Millisecond,
 		retry.WithJitterPercent(50, retry.NewExponential(20*time.Millisecond))))
 	return Failed(what, retry.Do(ctx, backoff, func(ctx context.Context) error {
@@ -32,14 +32,14 @@ func (d *DB) retry(ctx context.Context, what string, fn func(context.Context) er
 	}))
 }
 
-// commitError marks a failed commit: whether it happened is not known.
+// commitError marks a failed commit, of which it is unknown whether it took effect.
 type commitError struct{ err error }
 
 func (e *commitError) Error() string { return "commit: " + e.err.Error() }
 
 func (e *commitError) Unwrap() error { return e.err }
 
-// Repeatable says whether an operation that failed with err left no trace and may pass when repeated at once.
+// Repeatable reports whether an operation that failed with err had no effect and may succeed when repeated at once.
 func Repeatable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -64,8 +64,8 @@ func Repeatable(err error) bool {
 	return pgconn.SafeToRetry(err) || errors.As(err, &connect) || brokenConnection(err) || busyServer(err)
 }
 
-// Write runs fn in a READ COMMITTED transaction, again when that is safe. fn may run more than once: it must
-// set its results, not add to them.
+// Write runs fn in a READ COMMITTED transaction and retries it when that is safe. fn may run more than once, so it must
+// set its results and not add to them.
 func (d *DB) Write(ctx context.Context, what string, fn func(context.Context, pgx.Tx) error) error {
 	return d.inTx(ctx, what, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
 		if err := fn(ctx, tx); err != nil {
@@ -91,7 +91,7 @@ func (d *DB) inTx(ctx context.Context, what string, o pgx.TxOptions, fn func(con
 		if err != nil {
 			return err
 		}
-		// After a commit this does nothing. The caller's context may be gone: roll back all the same.
+		// After a commit this does nothing. It must also roll back when the caller's context is cancelled.
 		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 		if err := fn(ctx, tx); err != nil {
 			return err

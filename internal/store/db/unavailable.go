@@ -13,13 +13,13 @@ import (
 	"precis/pipeline"
 )
 
-// Unavailable says whether err means that the database could not be reached or is not taking work just now:
-// the same call may succeed later, and nothing is wrong with it. A caller's own cancelled context is not that.
+// Unavailable reports whether err means that the database could not be reached or accepts no work at the moment. The
+// same call may succeed later. It is false if the caller's context was cancelled.
 func Unavailable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
 	}
-	// An error that has a kind is somebody else's, such as a vendor's connection that broke.
+	// An error with a kind is not from the database, for example a vendor's broken connection.
 	if errors.As(err, new(*pipeline.Error)) {
 		return false
 	}
@@ -35,14 +35,14 @@ func Unavailable(err error) bool {
 	return brokenConnection(err) || busyServer(err)
 }
 
-// refusedForGood says that the server answered and will never let this configuration in: a wrong password,
-// no such database or role.
+// refusedForGood reports whether the server refused the connection for a reason that a retry does not change: a wrong
+// password, no such database or role.
 func refusedForGood(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "28") || pg.Code == "3D000")
 }
 
-// brokenConnection says that the connection went away under the operation.
+// brokenConnection reports whether the connection was lost during the operation.
 func brokenConnection(err error) bool {
 	var netErr net.Error
 	var pg *pgconn.PgError
@@ -51,21 +51,21 @@ func brokenConnection(err error) bool {
 		// 08: connection exceptions. 57P01..57P02: the server is being stopped, the session is closed.
 		return strings.HasPrefix(pg.Code, "08") || pg.Code == "57P01" || pg.Code == "57P02"
 	case errors.Is(err, context.DeadlineExceeded):
-		return false // the caller's own patience; it is a net.Error too
+		return false // the caller's own deadline; it is a net.Error too
 	}
-	// SafeToRetry: nothing was sent, since the connection was gone before.
+	// SafeToRetry: the connection was closed before anything was sent.
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.As(err, &netErr) || pgconn.SafeToRetry(err)
 }
 
-// busyServer says that the server is there and takes no new session or work just now.
+// busyServer reports whether the server is running and accepts no new session or work at the moment.
 func busyServer(err error) bool {
 	var pg *pgconn.PgError
 	// 57P03: starting up or shutting down. 53300: too many connections.
 	return errors.As(err, &pg) && (pg.Code == "57P03" || pg.Code == "53300")
 }
 
-// Violates says whether err is a violation of the named constraint or unique index.
+// Violates reports whether err is a violation of the named constraint or unique index.
 func Violates(err error, constraint string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.ConstraintName == constraint

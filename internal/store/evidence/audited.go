@@ -20,9 +20,8 @@ type Audited struct {
 	Ref db.ConversationRef
 }
 
-// After gives the conversations of all tenants that a filter picks, in the order in which they were
-// made, from the one behind the key on; at most limit (1 to 1000) of them. It is for whoever works for the whole
-// installation.
+// After returns the conversations of all tenants that a filter picks, in the order in which they were made, from the
+// one behind the key on; at most limit (1 to 1000) of them. It is for whoever works for the whole installation.
 func (s *Store) After(ctx context.Context, f Filter, key int64,
 	limit int,
 ) ([]Audited, error) {

@@ -11,13 +11,13 @@ import (
 // Store opens conversations for verification.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Jobs keeps how far a piece of work over many conversations has come.
 type Jobs struct{ db *db.DB }
 
-// NewJobs gives the room over an open database.
+// NewJobs returns Jobs over an open database.
 func NewJobs(d *db.DB) *Jobs { return &Jobs{db: d} }
 
 // State says what is wrong with a row, or what became of it.

@@ -164,7 +164,7 @@ func (v *Verification) newest(ctx context.Context, s seals.Seal) (bool, error) {
 		v.Conversation.CID, string(s.Kind), s.Subject, s.N)
 }
 
-// wanted says whether the seal is of one of the runs, or of what they all rest on.
+// wanted reports whether the seal is of one of the runs, or of what they all rest on.
 func (v *Verification) wanted(ctx context.Context, s seals.Seal, runs []string) (bool, error) {
 	switch {
 	case len(runs) == 0, s.Kind == seals.Conversation, s.Kind == seals.LiveState:

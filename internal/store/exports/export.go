@@ -19,7 +19,7 @@ import (
 // Store exports and imports conversations.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Row is one row of a conversation on its way out or in: the columns as PostgreSQL writes them in JSON, without
@@ -62,7 +62,7 @@ func Tables() []string {
 	return names
 }
 
-// Export gives every row of a conversation with its runs to put, from one state of the database, one row at a time.
+// Export returns every row of a conversation with its runs to put, from one state of the database, one row at a time.
 // While a run is under way it is ErrRunActive; one whose content was deleted is ErrContentDeleted. begin is called
 // first.
 func (s *Store) Export(ctx context.Context, ref db.ConversationRef, begin func(conversations.Conversation) error,

@@ -10,7 +10,7 @@ import (
 	"precis/internal/store/db"
 )
 
-// mapped gives a row's id another one where the store has it already.
+// mapped returns a row's id another one where the store has it already.
 func (im *importing) mapped(ctx context.Context, columns map[string]json.RawMessage, column, taken string,
 	ids map[string]string,
 ) error {

@@ -19,7 +19,7 @@ import (
 // Store sets and reads pieces of live state.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Enrichment is one version of a piece of live state.
@@ -110,7 +110,7 @@ func (s *Store) Get(ctx context.Context, ref db.ConversationRef, key string) (En
 	return e, err
 }
 
-// List gives the current version of every key that is set, by key, also before it counts for a context.
+// List returns the current version of every key that is set, by key, also before it counts for a context.
 func (s *Store) List(ctx context.Context, ref db.ConversationRef) ([]Enrichment, error) {
 	var list []Enrichment
 	err := s.db.Read(ctx, "read state", func(ctx context.Context, q db.Querier) error {

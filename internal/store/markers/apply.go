@@ -15,18 +15,18 @@ import (
 	"precis/internal/store/timeline"
 )
 
-// Apply makes a run's compaction take effect, in one transaction: the marker, the conversation's active marker
-// and epoch, the run's end and the event. It checks that no reply is being generated, that the covered messages are the
-// ones that were summarized, and that the base is still the active marker; a *ConflictError says what failed, and then
-// nothing has changed. Called again for the same run it gives the first result, even when that has been undone since.
-// What had been prepared by another run is discarded.
+// Apply applies a run's compaction in one transaction: it writes the marker, makes it the active one, ends the run and
+// appends the event. It checks that no reply is being generated, that the covered messages are the ones that were
+// summarized, and that the base is still the active marker. If not, nothing changes and a *ConflictError has the
+// reason. Called again for the same run, it returns the first result, even if that was undone since. A prepared marker
+// of another run is discarded.
 func (s *Store) Apply(ctx context.Context, ref db.RunRef, n NewMarker, facts runs.Facts) (Marker, error) {
 	return s.markRun(ctx, "apply a marker", ref, n, facts, runs.MarkerApplied)
 }
 
-// Prepare parks a run's compaction for ApplyPrepared. It checks the same, but for open replies, and ends the
-// run as prepared. A summary that was prepared before is discarded. The marker of a run that is to take effect, and
-// was only kept from it by a reply, is applied when that reply has ended meanwhile.
+// Prepare writes a run's compaction as a prepared marker for ApplyPrepared, and ends the run as prepared. It makes the
+// checks of Apply except for open replies, and discards an earlier prepared marker. If the run was not requested to
+// prepare only, and the reply that prevented Apply has ended since, the marker is applied.
 func (s *Store) Prepare(ctx context.Context, ref db.RunRef, n NewMarker, facts runs.Facts) (Marker, error) {
 	return s.markRun(ctx, "prepare a marker", ref, n, facts, runs.MarkerPrepared)
 }
@@ -46,7 +46,7 @@ func (s *Store) markRun(ctx context.Context, what string, ref db.RunRef, n NewMa
 		if err != nil {
 			return err
 		}
-		// Under the lock: what an earlier attempt did is visible now.
+		// Read again under the lock, to see what an earlier attempt did.
 		if r, err = runs.Find(ctx, tx, ref); err != nil {
 			return err
 		}

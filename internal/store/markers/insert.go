@@ -14,8 +14,8 @@ import (
 	"precis/pipeline"
 )
 
-// checkMarker compares a marker with the conversation that the transaction holds, and fills in what "again what the
-// base covers" means.
+// checkMarker compares a marker with the locked conversation. If it covers what its base covers, it fills in that
+// range.
 func checkMarker(ctx context.Context, tx pgx.Tx, c conversations.Conversation, n NewMarker) (NewMarker, error) {
 	if n.Base != c.ActiveMarker {
 		return n, db.Conflictf(db.ConflictBaseChanged, "the summary was written on marker %q, active is %q now", n.Base,
@@ -32,22 +32,22 @@ func checkMarker(ctx context.Context, tx pgx.Tx, c conversations.Conversation, n
 				n.CoveredChain = base.CoveredChain
 			}
 		}
-		// A digest is replaced from the messages themselves, and may cover more than what replaces it.
+		// A digest is replaced by a summary of the messages themselves, which may cover less than the digest.
 		if n.CoversTo < base.CoversTo && !base.Digest {
-			return n, db.Invalidf("it covers up to %d, and its base up to %d: what lies between would be told twice",
+			return n, db.Invalidf("the marker covers up to message %d and its base up to %d: the messages between would be in the context twice",
 				n.CoversTo, base.CoversTo)
 		}
 	}
 	if n.CoversTo == 0 {
 		if n.Valve == pipeline.TailValveNone || n.Summary != "" || n.CoversFrom != 0 || n.CoveredMessages != 0 ||
 			len(n.Carried) > 0 {
-			return n, db.Invalidf("a marker that covers nothing has a valve and nothing else")
+			return n, db.Invalidf("a marker that covers no messages may only have a valve")
 		}
 		n.CoveredChain = db.Hash{}
 		return n, nil
 	}
 	if n.CoversFrom < 1 || n.CoversTo < n.CoversFrom || n.CoversTo > c.HeadSeq {
-		return n, db.Invalidf("it covers %d to %d of a conversation of %d messages", n.CoversFrom, n.CoversTo,
+		return n, db.Invalidf("the marker covers messages %d to %d of a conversation of %d messages", n.CoversFrom, n.CoversTo,
 			c.HeadSeq)
 	}
 	for _, seq := range n.Carried {
@@ -60,7 +60,7 @@ func checkMarker(ctx context.Context, tx pgx.Tx, c conversations.Conversation, n
 		return n, err
 	}
 	if chain != n.CoveredChain {
-		return n, db.Conflictf(db.ConflictCoveredChanged, "the messages up to %d are not the ones that were summarised",
+		return n, db.Conflictf(db.ConflictCoveredChanged, "the messages up to %d are not the ones that were summarized",
 			n.CoversTo)
 	}
 	return n, nil
@@ -115,8 +115,8 @@ func insertMarker(ctx context.Context, tx pgx.Tx, c conversations.Conversation, 
 	return m, err
 }
 
-// activate sets the active marker, "" for none: the context is another from now on. calibration is the last known
-// before the server's figure becomes stale by it, 0: not known.
+// activate sets the active marker, "" for none. calibration is the last one known before the change makes the server's
+// figure stale, 0: not known.
 func activate(ctx context.Context, tx pgx.Tx, cid int64, id string, calibration float64) error {
 	_, err := tx.Exec(ctx, `UPDATE conversations SET active_marker = nullif($2, ''), epoch = epoch + 1,
 		memory_due_at = CASE WHEN ephemeral THEN NULL ELSE clock_timestamp() END,
@@ -125,7 +125,7 @@ func activate(ctx context.Context, tx pgx.Tx, cid int64, id string, calibration 
 	return err
 }
 
-// markerEvent is what the timeline says of a marker.
+// markerEvent returns a marker's data for the timeline.
 func markerEvent(m Marker) json.RawMessage {
 	data, err := json.Marshal(map[string]any{
 		"marker": m.ID, "origin": m.Origin, "covers_from": m.CoversFrom, "covers_to": m.CoversTo,
@@ -153,7 +153,7 @@ func sealMarker(ctx context.Context, tx pgx.Tx, cid int64, m Marker) error {
 // summary.
 func linkedNative(ctx context.Context, tx pgx.Tx, c conversations.Conversation, n NewMarker) error {
 	if (n.Native == "") != (len(n.NativeUse) == 0) {
-		return db.Invalidf("a native compaction and what it may be used for come together")
+		return db.Invalidf("a native compaction and its use must be given together")
 	}
 	if n.Native == "" {
 		return nil

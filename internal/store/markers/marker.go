@@ -1,5 +1,5 @@
 // Package markers keeps compactions: each marker says which messages a summary stands for, on top of the marker before
-// it. A marker takes effect with its run's end, its event and its seal, or not at all.
+// it. A marker is written in one transaction with its run's end, its event and its seal.
 package markers
 
 import (
@@ -20,10 +20,10 @@ import (
 // Store applies, prepares, undoes and reads markers.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Origin says who compacted.
+// Origin is who made a compaction.
 type Origin string
 
 // The origins.
@@ -35,44 +35,43 @@ const (
 	OriginImported Origin = "imported"
 )
 
-// NewMarker is a compaction that is ready to be applied or prepared.
+// NewMarker is a compaction to apply or to prepare.
 type NewMarker struct {
 	// Base is the marker that was active when the summary was begun, "": none.
 	Base string
-	// CoversFrom and CoversTo are the first and last message that was summarized beside the base's summary.
-	// Both 0: what the base covers, summarized again; where that is nothing, Summary is "" and the marker only
-	// squeezes the tail.
+	// CoversFrom and CoversTo are the first and last message that was summarized beside the base's summary. Both 0: the
+	// range of the base, summarized again; without a base, Summary is "" and the marker only shortens the tail.
 	CoversFrom, CoversTo int64
 	CoveredMessages      int
 	// CoveredChain is Message.Chain at CoversTo.
 	CoveredChain db.Hash
-	// Carried are the messages up to CoversTo that stay verbatim all the same: system, user info, what the user
-	// last said.
+	// Carried are the messages up to CoversTo that stay in the context verbatim: system, user info, the last user
+	// messages.
 	Carried []int64
 	// Summary is the artifact that holds the summary's text; SummaryTokens is the estimate of its message.
 	Summary       string
 	SummaryTokens int
 	Digest        bool
-	// Valve and ValveUpTo say how far the tail is squeezed, up to which message.
+	// Valve is how far the tail is shortened, ValveUpTo the last message to which that applies.
 	Valve     pipeline.TailValve
 	ValveUpTo int64
 	// Calibration is real tokens divided by estimated ones when it was made, 0: not known.
 	Calibration float64
 	// TokensBefore and TokensAfter are of the whole context.
 	TokensBefore, TokensAfter int
-	// Draft is what the summary's text was made from, a JSON object of references and numbers; nil: not kept.
+	// Draft is what the summary's text was made from, a JSON object of references and numbers; nil: not stored.
 	Draft json.RawMessage
-	// Native is the artifact with what the vendor's own compaction gave, "": there is none. NativeUse says of which
-	// vendor, model family and format it is, a JSON object.
+	// Native is the artifact with the result of the vendor's own compaction, "": none. NativeUse is its vendor, model
+	// family and format, a JSON object.
 	Native    string
 	NativeUse json.RawMessage
 }
 
-// Marker is one row of markers.
+// Marker is one row of the table markers.
 type Marker struct {
 	ID string
 	NewMarker
-	// Run is the one that wrote it, "": reported or imported.
+	// Run is the run that wrote the marker, "": reported or imported.
 	Run    string
 	Status runs.MarkerStatus
 	Reason string
@@ -83,12 +82,14 @@ type Marker struct {
 	Created, Applied, Ended time.Time
 }
 
+// Columns are the columns of markers, as m, in the order that Scan reads.
 const Columns = `m.id, coalesce(m.base, ''), m.covers_from, m.covers_to, m.covered_messages, m.covered_chain, m.carried,
 	m.summary_sha256, m.summary_tokens, m.digest, m.valve, m.valve_up_to, m.calibration, m.tokens_before,
 	m.tokens_after, coalesce(m.run, ''),
 	m.status, m.reason, m.origin, coalesce(m.epoch, 0), m.created_at, m.applied_at, m.ended_at, m.draft,
 	m.native_sha256, m.native`
 
+// Scan reads a row of Columns.
 func Scan(row pgx.CollectableRow) (Marker, error) {
 	var m Marker
 	var chain, summary, native []byte
@@ -103,6 +104,7 @@ func Scan(row pgx.CollectableRow) (Marker, error) {
 	return m, err
 }
 
+// Find reads a marker of the conversation with the key cid.
 func Find(ctx context.Context, q db.Querier, cid int64, id string) (Marker, error) {
 	m, err := db.One(ctx, q, Scan, `SELECT `+Columns+` FROM markers m WHERE m.cid = $1 AND m.id = $2`, cid,
 		db.CleanText(id))

@@ -15,7 +15,7 @@ import (
 	"precis/internal/store/timeline"
 )
 
-// discardPrepared gives up the prepared marker, if there is one that is not except.
+// discardPrepared discards the prepared marker, unless there is none or it is except.
 func discardPrepared(ctx context.Context, tx pgx.Tx, cid int64, except, why string) error {
 	m, err := db.One(ctx, tx, Scan, `UPDATE markers m SET status = 'discarded', reason = $3,
 		ended_at = clock_timestamp()
@@ -43,21 +43,20 @@ func discardPrepared(ctx context.Context, tx pgx.Tx, cid int64, except, why stri
 	return sealMarker(ctx, tx, cid, m)
 }
 
-// Application is what a prepared marker takes effect with, in place of what it was prepared with. Zero fields stay.
+// Application replaces values of a prepared marker when it is applied. Zero fields stay as they were prepared.
 type Application struct {
-	// Summary is the artifact that holds the summary's text as it is to be read now.
+	// Summary is the artifact with the summary's text as it is now.
 	Summary                   string
 	SummaryTokens             int
 	TokensBefore, TokensAfter int
-	// Numbers is added to the run's, a JSON object.
+	// Numbers is a JSON object to add to the run's.
 	Numbers json.RawMessage
-	// Context is the artifact with the context as it is written now, Snapshot that of what it was built from.
+	// Context is the artifact with the new context, Snapshot the artifact of what it was built from.
 	Context, Snapshot string
 }
 
-// ApplyPrepared makes a prepared marker take effect, under the checks of ApplyMarker; its run's outcome becomes
-// applied. Called again it gives the same marker, and already is true. One that was discarded or undone is
-// ConflictNotPrepared.
+// ApplyPrepared applies a prepared marker with the checks of Apply and sets its run's outcome to applied. Called again,
+// it returns the same marker with already true. A marker that was discarded or undone is ConflictNotPrepared.
 func (s *Store) ApplyPrepared(ctx context.Context, ref db.ConversationRef, id string,
 	a Application,
 ) (m Marker, already bool, err error) {
@@ -135,8 +134,8 @@ func (s *Store) ApplyPrepared(ctx context.Context, ref db.ConversationRef, id st
 	return m, already, err
 }
 
-// DiscardPrepared gives up a conversation's prepared marker and says why; its run becomes superseded. With none
-// prepared it does nothing.
+// DiscardPrepared discards a conversation's prepared marker for the reason why; the outcome of its run becomes
+// superseded. It does nothing if no marker is prepared.
 func (s *Store) DiscardPrepared(ctx context.Context, ref db.ConversationRef, why string) error {
 	return s.db.Write(ctx, "discard a prepared marker", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := conversations.Lock(ctx, tx, ref)
@@ -147,7 +146,8 @@ func (s *Store) DiscardPrepared(ctx context.Context, ref db.ConversationRef, why
 	})
 }
 
-// DiscardPreparedOf is DiscardPrepared for the marker of a run, and does nothing when another one waits.
+// DiscardPreparedOf is DiscardPrepared for the marker of a run. It does nothing if the prepared marker is of another
+// run.
 func (s *Store) DiscardPreparedOf(ctx context.Context, ref db.ConversationRef, run, why string) error {
 	return s.db.Write(ctx, "discard a prepared marker", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := conversations.Lock(ctx, tx, ref)

@@ -14,30 +14,30 @@ import (
 	"precis/internal/store/timeline"
 )
 
-// Reported is a compaction that somebody else did.
+// Reported is a compaction that precis did not make itself.
 type Reported struct {
 	// Origin is OriginAgent or OriginImported.
 	Origin Origin
-	// CoversTo is the last message that the summary stands for. What the active marker covers is covered too.
+	// CoversTo is the last message that the summary covers. It also covers what the active marker covers.
 	CoversTo int64
-	// Carried are the messages up to CoversTo that stay verbatim all the same.
+	// Carried are the messages up to CoversTo that stay in the context verbatim.
 	Carried []int64
 	// Summary is the text, any bytes; SummaryTokens the estimate of its message.
 	Summary                   []byte
 	SummaryTokens             int
 	TokensBefore, TokensAfter int
-	// Digest says that the text stands in for a summary that only its vendor can read: a run may replace it by one
-	// of the untouched messages.
+	// Digest is set if the text replaces a summary that only its vendor can read. A run may replace it by a summary of
+	// the messages themselves.
 	Digest bool
 }
 
-// Report applies a compaction that an agent's runtime did, or that an imported file records. The caller vouches
-// that the source is to be trusted: a forged one would hide the history. Reporting the one that is active again
-// changes nothing. Replies do not stand in its way: it is the agent's own.
+// Report applies a compaction that an agent's runtime did, or that an imported file records. The caller must trust the
+// source: a forged report would hide the history. Reporting the active marker again changes nothing. An open reply does
+// not prevent it, since the agent itself compacted.
 func (s *Store) Report(ctx context.Context, ref db.ConversationRef, n Reported) (Marker, error) {
 	var m Marker
 	if n.Origin != OriginAgent && n.Origin != OriginImported {
-		return m, db.Failed("report a marker", db.Invalidf("origin %q: it is agent or imported", n.Origin))
+		return m, db.Failed("report a marker", db.Invalidf("origin %q: must be agent or imported", n.Origin))
 	}
 	id, p := db.NewID(), s.db.Pack(n.Summary)
 	err := s.db.Write(ctx, "report a marker", func(ctx context.Context, tx pgx.Tx) error {
@@ -61,7 +61,7 @@ func (s *Store) Report(ctx context.Context, ref db.ConversationRef, n Reported) 
 			from = min(base.CoversTo+1, n.CoversTo)
 		}
 		if n.CoversTo < 1 || n.CoversTo > c.HeadSeq {
-			return db.Invalidf("it covers up to %d of a conversation of %d messages", n.CoversTo, c.HeadSeq)
+			return db.Invalidf("the marker covers up to message %d of a conversation of %d messages", n.CoversTo, c.HeadSeq)
 		}
 		chain, err := conversations.ChainAt(ctx, tx, c.CID, n.CoversTo)
 		if err != nil {

@@ -13,14 +13,15 @@ import (
 
 // Undone is what an undo did.
 type Undone struct {
-	// Marker is the one that was undone, Active the one that counts now: nil for the full history.
+	// Marker is the one that was undone, Active the one that is active now, nil for the full history.
 	Marker Marker
 	Active *Marker
 }
 
-// Undo takes the newest marker back: the context is what it was before, and what came since. No automatic run starts
-// until the next user message. ifMarker, when not "", is the marker that the caller means to undo: another one active
-// is ConflictBaseChanged, so that a repeated call does not undo twice. With no marker active: ErrNothingToUndo.
+// Undo undoes the active marker: the context is again the one before the marker, with the messages since. No automatic
+// run starts until the next user message. ifMarker, if not "", is the marker to undo: if another one is active, Undo
+// returns ConflictBaseChanged, so that a repeated call does not undo twice. Without an active marker it returns
+// ErrNothingToUndo.
 func (s *Store) Undo(ctx context.Context, ref db.ConversationRef, ifMarker string) (Undone, error) {
 	var u Undone
 	err := s.db.Write(ctx, "undo", func(ctx context.Context, tx pgx.Tx) error {

@@ -17,7 +17,7 @@ import (
 // Store books and reads model calls.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Call names one request to a model: the activity call of the run, and the attempt at it.

@@ -17,7 +17,7 @@ import (
 // Store claims and marks dispatches.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Dispatch is a run whose workflow is to be started.
@@ -88,7 +88,7 @@ func (s *Store) MarkRunDispatched(ctx context.Context, ref db.RunRef) error {
 	})
 }
 
-// Postpone gives a run out again after the time given: its workflow could not be started.
+// Postpone returns a run out again after the time given: its workflow could not be started.
 func (s *Store) Postpone(ctx context.Context, id int64, in time.Duration) error {
 	return s.db.Write(ctx, "postpone a dispatch", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE outbox SET due_at = now() + $2 WHERE id = $1 AND dispatched_at IS NULL`, id, in)
@@ -96,9 +96,9 @@ func (s *Store) Postpone(ctx context.Context, id int64, in time.Duration) error 
 	})
 }
 
-// Revive gives out again the runs that have not ended and of which nothing has been heard for the time
-// given: their workflow was terminated, or the Temporal server that had it is gone. Starting one that does run is
-// harmless, and one that starts again finds what was done before. It says how many there are.
+// Revive returns out again the runs that have not ended and of which nothing has been heard for the time given: their
+// workflow was terminated, or the Temporal server that had it is gone. Starting one that does run is harmless, and one
+// that starts again finds what was done before. It says how many there are.
 func (s *Store) Revive(ctx context.Context, silent time.Duration) (int, error) {
 	var n int64
 	err := s.db.Write(ctx, "revive dispatches", func(ctx context.Context, tx pgx.Tx) error {

@@ -18,13 +18,13 @@ import (
 // Store finds runs to replay and keeps comparisons.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Batches keeps batches of replays.
 type Batches struct{ db *db.DB }
 
-// NewBatches gives the room over an open database.
+// NewBatches returns Batches over an open database.
 func NewBatches(d *db.DB) *Batches { return &Batches{db: d} }
 
 // KeepComparison keeps what a replay found, and whether it came out identical; nil: that is not the question. Keeping
@@ -100,7 +100,7 @@ type Replayable struct {
 	Created      time.Time
 }
 
-// List gives the runs that a filter picks, oldest first, at most limit (1 to 1000); next is "" after the last.
+// List returns the runs that a filter picks, oldest first, at most limit (1 to 1000); next is "" after the last.
 func (s *Store) List(ctx context.Context, tenant string, f Filter, after string,
 	limit int,
 ) (list []Replayable, next string, err error) {

@@ -15,7 +15,7 @@ import (
 // Store opens and closes replies.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Reply is one generation by the agent's model, held as a lease.
@@ -96,7 +96,7 @@ func Close(ctx context.Context, tx pgx.Tx, cid int64, reply string) (Reply, erro
 	return p, nil
 }
 
-// Active gives the reply whose lease holds, ErrNotFound when there is none.
+// Active returns the reply whose lease holds, ErrNotFound when there is none.
 func Active(ctx context.Context, q db.Querier, cid int64) (Reply, error) {
 	return db.One(ctx, q, scanReply, `SELECT `+replyColumns+` FROM replies p
 		WHERE p.cid = $1 AND p.ended_at IS NULL AND p.expires_at > clock_timestamp()`, cid)

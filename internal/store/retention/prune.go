@@ -21,7 +21,7 @@ import (
 // Store prunes and deletes content.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Rule says what may go.

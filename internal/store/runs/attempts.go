@@ -85,7 +85,7 @@ func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage contract.S
 	})
 }
 
-// Result gives what PutStageResult kept, ErrNotFound when nothing is there.
+// Result returns what PutStageResult kept, ErrNotFound when nothing is there.
 func (s *Attempts) Result(ctx context.Context, ref db.RunRef, stage contract.Stage, call int) ([]byte, error) {
 	var result []byte
 	err := s.db.Read(ctx, "read a stage's result", func(ctx context.Context, q db.Querier) (err error) {

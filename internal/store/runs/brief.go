@@ -37,7 +37,7 @@ func FindBrief(ctx context.Context, q db.Querier, id string) (*Brief, error) {
 	return &b, err
 }
 
-// Last gives a conversation's newest run that has ended, nil: none has.
+// Last returns a conversation's newest run that has ended, nil: none has.
 func Last(ctx context.Context, q db.Querier, cid int64) (*Brief, error) {
 	b, err := db.One(ctx, q, scanBrief, `SELECT `+briefColumns+` FROM runs r
 		WHERE r.cid = $1 AND r.outcome IS NOT NULL AND r.replay_of IS NULL

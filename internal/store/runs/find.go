@@ -11,7 +11,7 @@ import (
 // ShortID is how much of a run's end a person may give in place of its id, in chars: the last group of a UUID.
 const ShortID = 12
 
-// FindByEnd gives the run with an id, or with that end: its last ShortID chars. ErrNotFound when there is none,
+// FindByEnd returns the run with an id, or with that end: its last ShortID chars. ErrNotFound when there is none,
 // ErrInvalid when there are two.
 func (s *Store) FindByEnd(ctx context.Context, tenant, id string) (db.RunRef, error) {
 	ref := db.RunRef{Tenant: tenant, ID: id}

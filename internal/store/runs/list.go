@@ -34,7 +34,7 @@ type Filter struct {
 	Limit int
 }
 
-// List gives a tenant's runs, newest first, without their steps; next is "" after the last page.
+// List returns a tenant's runs, newest first, without their steps; next is "" after the last page.
 func (s *Store) List(ctx context.Context, tenant string, f Filter) (list []Run, next string, err error) {
 	after, err := db.ParseCursor(f.Cursor)
 	if err != nil {

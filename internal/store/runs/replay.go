@@ -24,7 +24,7 @@ type ReplayOptions struct {
 // Replay is what a run is as the repetition of another one.
 type Replay struct {
 	ReplayOptions
-	// Identical says whether everything came out of the record as it was; nil: it has not ended, or is live.
+	// Identical reports whether everything came out of the record as it was; nil: it has not ended, or is live.
 	Identical *bool
 	// Comparison is the artifact with what was found, "": not yet.
 	Comparison string

@@ -14,13 +14,13 @@ import (
 // Store requests, finishes and reads runs.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Attempts records the attempts at a run's stages and keeps their results.
 type Attempts struct{ db *db.DB }
 
-// NewAttempts gives the room over an open database.
+// NewAttempts returns Attempts over an open database.
 func NewAttempts(d *db.DB) *Attempts { return &Attempts{db: d} }
 
 // MarkerStatus is where a marker stands.

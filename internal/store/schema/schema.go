@@ -24,7 +24,7 @@ type Version struct {
 	Current, Latest int64
 }
 
-// UpToDate says whether this build can work with the database.
+// UpToDate reports whether this build can work with the database.
 func (v Version) UpToDate() bool { return v.Current == v.Latest }
 
 // Migrate brings the schema named by the URL's search_path up to date: one call at a time, however many
@@ -80,7 +80,7 @@ func withGoose(ctx context.Context, databaseURL string, fn func(*goose.Provider)
 	return fn(p)
 }
 
-// lockID gives each schema of a database its own lock: those of different schemas need not wait for each other.
+// lockID returns each schema of a database its own lock: those of different schemas need not wait for each other.
 func lockID(ctx context.Context, conn *sql.DB) (int64, error) {
 	var schema sql.NullString
 	if err := conn.QueryRowContext(ctx, "SELECT current_schema()").Scan(&schema); err != nil {

@@ -95,8 +95,8 @@ func (f *ImportedFrom) IDAt(t time.Time) string {
 	return f.Conversation
 }
 
-// Chain gives the chain hash of a seal: SHA-256 over the chain of the one before it (zero for the first), its
-// number as 8 bytes big-endian, its kind and subject each ended by a zero byte, and the hash of its record.
+// Chain returns the chain hash of a seal: SHA-256 over the chain of the one before it (zero for the first), its number
+// as 8 bytes big-endian, its kind and subject each ended by a zero byte, and the hash of its record.
 func Chain(before db.Hash, n int64, kind Kind, subject string, record db.Hash) db.Hash {
 	h := sha256.New()
 	_, _ = h.Write(before[:])

@@ -14,7 +14,7 @@ import (
 // Store indexes and searches.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Text is the text of a message, or of a note, as a search finds it.

@@ -19,7 +19,7 @@ import (
 // Store keeps segments and notes.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Segment is one entry of a conversation's out-of-band memory: a range of its messages, whose text is written out from

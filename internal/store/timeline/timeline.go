@@ -1,4 +1,4 @@
-// Package timeline keeps the events of conversations: what happened to each, in order, chained by hashes.
+// Package timeline keeps the events of conversations: what happened to each conversation, in order, chained by hashes.
 package timeline
 
 import (
@@ -15,7 +15,7 @@ import (
 // Store appends and reads events.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // Kind is the kind of an entry in a conversation's timeline.
@@ -39,7 +39,7 @@ type Event struct {
 	// Seq numbers the events of a conversation from 1, without gaps, in the order in which they can be seen.
 	Seq  int64
 	Kind Kind
-	// Run is the run that it belongs to, "": none.
+	// Run is the run that the event belongs to, "": none.
 	Run string
 	// Data is a JSON object without text of the conversation.
 	Data    json.RawMessage
@@ -63,8 +63,8 @@ func (s *Store) Append(ctx context.Context, ref db.ConversationRef, e Event) (Ev
 	return e, err
 }
 
-// Append takes the conversation's row until the end of the transaction, so that a number which can be seen
-// has none missing before it.
+// Append adds an entry in a transaction. It locks the conversation's row until the end of the transaction, so that no
+// reader sees a number before the numbers below it.
 func Append(ctx context.Context, tx pgx.Tx, cid int64, e Event) (Event, error) {
 	data, err := db.CleanJSON(e.Data)
 	if err != nil {
@@ -81,8 +81,8 @@ func Append(ctx context.Context, tx pgx.Tx, cid int64, e Event) (Event, error) {
 		created_at`, cid, db.CleanText(string(e.Kind)), db.CleanText(e.Run), data)
 }
 
-// Chain is the chain hash of an event in SQL: SHA-256 over the chain of the one before it (32 zero bytes for the
-// first), its number as 8 bytes big-endian, the SHA-256 each of its kind, its run (” for none) and its data as
+// Chain returns the SQL expression of an event's chain hash: SHA-256 over the chain of the one before it (32 zero bytes
+// for the first), its number as 8 bytes big-endian, the SHA-256 each of its kind, its run (” for none) and its data as
 // PostgreSQL writes them, and microseconds since 1970 as 8 bytes.
 func Chain(before, seq, kind, run, data, created string) string {
 	return `sha256(` + before + ` || int8send((` + seq + `)::bigint) || sha256(convert_to(` + kind + `,
@@ -91,7 +91,7 @@ func Chain(before, seq, kind, run, data, created string) string {
 			FROM ` + created + `) * 1000000)::bigint))`
 }
 
-// After gives a conversation's events after the given number, oldest first, at most limit (1 to 1000) of them.
+// After returns a conversation's events after the given number, oldest first, at most limit (1 to 1000) of them.
 func (s *Store) After(ctx context.Context, ref db.ConversationRef, after int64, limit int) ([]Event, error) {
 	var list []Event
 	err := s.db.Read(ctx, "read events", func(ctx context.Context, q db.Querier) error {
@@ -106,8 +106,8 @@ func (s *Store) After(ctx context.Context, ref db.ConversationRef, after int64, 
 	return list, err
 }
 
-// Heads gives the number of the last event of each of the conversations that exist, in one query however many
-// there are: for those who follow.
+// Heads returns the number of the last event of each of the conversations that exist, in one query, for clients that
+// follow timelines.
 func (s *Store) Heads(ctx context.Context, refs []db.ConversationRef) (map[db.ConversationRef]int64, error) {
 	tenants, ids := make([]string, len(refs)), make([]string, len(refs))
 	for i, ref := range refs {

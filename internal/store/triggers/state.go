@@ -20,7 +20,7 @@ import (
 // Store checks triggers, with or without a change.
 type Store struct{ db *db.DB }
 
-// New gives the room over an open database.
+// New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
 // State is a conversation after a change and before its commit.
@@ -55,7 +55,7 @@ func (m State) Context(ctx context.Context) (contexts.Source, error) {
 	return contexts.Unpack(m.db, v, packed)
 }
 
-// LastRun gives the newest run that has ended, nil: none has.
+// LastRun returns the newest run that has ended, nil: none has.
 func (m State) LastRun(ctx context.Context) (*runs.Brief, error) {
 	return runs.Last(ctx, m.tx, m.Conversation.CID)
 }
