@@ -11,49 +11,49 @@ import (
 	"precis/internal/store/db"
 )
 
-// IdempotencyLife is how long the answer to a keyed request is kept.
+// IdempotencyLife is how long the answer to a keyed request is stored.
 const IdempotencyLife = 24 * time.Hour
 
-// keyClaim is how long a request holds its key without a word. ExtendKey goes on holding it.
+// keyClaim is how long a request holds its key, unless it calls Extend.
 const keyClaim = 30 * time.Second
 
-// KeyedRequest is a write that its caller may send again and wants done once.
+// KeyedRequest is a write that its caller may send again and that must be done only once.
 type KeyedRequest struct {
 	Tenant string
 	// Key is the caller's own, 1 to 255 bytes without control characters.
 	Key string
-	// Request is of method, path and body.
+	// Request is the hash of method, path and body.
 	Request db.Hash
-	// Repeatable says that doing it twice leaves what doing it once leaves.
+	// Repeatable is set if doing the request twice has the same effect as doing it once.
 	Repeatable bool
 }
 
-// KeyState is what is known of a key.
+// KeyState is the state of a key.
 type KeyState string
 
 // The states of a key.
 const (
-	// KeyOurs: the caller is to do the request now, and to end with AnswerKey or ReleaseKey.
+	// KeyOurs: the caller must do the request now, and then call Answer or Release.
 	KeyOurs KeyState = "ours"
-	// KeyAnswered: the request was done, and here is its answer.
+	// KeyAnswered: the request was done, and its answer is stored.
 	KeyAnswered KeyState = "answered"
-	// KeyBusy: somebody is at it.
+	// KeyBusy: another caller is doing the request.
 	KeyBusy KeyState = "busy"
 	// KeyOther: the key was used with another request.
 	KeyOther KeyState = "other"
-	// KeyLost: the request took effect, and whoever did it died before it had the answer.
+	// KeyLost: the request took effect, and its caller died before the answer was stored.
 	KeyLost KeyState = "lost"
 )
 
-// KeyedAnswer is an answer as it is kept.
+// KeyedAnswer is the stored answer to a request.
 type KeyedAnswer struct {
 	Status  int
 	Headers map[string]string
 	Body    []byte
 }
 
-// Claim looks what became of a keyed request, and makes it the caller's where nobody has it. Keys that are
-// over IdempotencyLife are as good as unused.
+// Claim returns the state of a keyed request, and claims it for the caller if nobody else has. Keys older than
+// IdempotencyLife count as unused.
 func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, KeyedAnswer, error) {
 	var state KeyState
 	var answer KeyedAnswer
@@ -63,7 +63,7 @@ func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, Keye
 	}
 	err := s.db.Write(db.WithoutLastStatement(ctx), "claim a key", func(ctx context.Context, tx pgx.Tx) error {
 		state, answer, body = "", KeyedAnswer{}, nil
-		// A few at a time, so that no request pays for a day's worth.
+		// Delete a few at a time, so that no request has to delete the keys of a whole day.
 		_, err := tx.Exec(ctx, `DELETE FROM idempotency_keys WHERE (tenant, key) IN (
 			SELECT tenant, key FROM idempotency_keys WHERE created_at < now() - $1::interval AND claimed_until < now()
 			ORDER BY created_at LIMIT 20 FOR UPDATE SKIP LOCKED)`, IdempotencyLife)
@@ -95,7 +95,7 @@ func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, Keye
 	return state, answer, err
 }
 
-// lookAtKey judges a key that is there, and takes one over whose holder is dead.
+// lookAtKey returns the state of an existing key, and takes it over if its claim has expired.
 func lookAtKey(ctx context.Context, tx pgx.Tx, k KeyedRequest) (KeyState, KeyedAnswer, []byte, error) {
 	var answer KeyedAnswer
 	var request, headers, body []byte
@@ -127,7 +127,7 @@ func lookAtKey(ctx context.Context, tx pgx.Tx, k KeyedRequest) (KeyState, KeyedA
 	return KeyOurs, answer, nil, err
 }
 
-// Extend holds a key for a further keyClaim.
+// Extend extends the caller's claim of a key by keyClaim.
 func (s *Idempotency) Extend(ctx context.Context, k KeyedRequest) error {
 	return s.db.Write(db.WithoutLastStatement(ctx), "hold a key", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET claimed_until = clock_timestamp() + $4::interval
@@ -137,7 +137,7 @@ func (s *Idempotency) Extend(ctx context.Context, k KeyedRequest) error {
 	})
 }
 
-// Answer keeps the answer to a request that the caller has claimed.
+// Answer stores the answer to a request that the caller has claimed.
 func (s *Idempotency) Answer(ctx context.Context, k KeyedRequest, a KeyedAnswer) error {
 	headers, err := json.Marshal(a.Headers)
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *Idempotency) Answer(ctx context.Context, k KeyedRequest, a KeyedAnswer)
 	})
 }
 
-// Release lets go of a claimed key whose request failed. One that changed nothing is forgotten, and may be done
-// anew at once; effective says that it did change something.
+// Release ends the claim of a key whose request failed. If the request changed nothing, the key is free again at once;
+// if it did, effective is true.
 func (s *Idempotency) Release(ctx context.Context, k KeyedRequest) (effective bool, err error) {
 	err = s.db.Write(db.WithoutLastStatement(ctx), "release a key", func(ctx context.Context, tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `DELETE FROM idempotency_keys WHERE tenant = $1 AND key = $2 AND request_sha256 = $3
@@ -176,8 +176,8 @@ func (s *Idempotency) Release(ctx context.Context, k KeyedRequest) (effective bo
 	return effective, err
 }
 
-// WithKey makes every transaction that is committed under the context note, as part of itself, that the keyed request
-// has taken effect: whatever dies after it, the request is not done twice.
+// WithKey returns a context whose transactions record, as part of their commit, that the keyed request has taken
+// effect. So the request is not done twice, even if the process dies after the commit.
 func WithKey(ctx context.Context, k KeyedRequest) context.Context {
 	return db.WithLastStatement(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE idempotency_keys SET effective_at = clock_timestamp()

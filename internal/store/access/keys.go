@@ -12,20 +12,20 @@ import (
 	"precis/internal/store/db"
 )
 
-// APIKey is a key as it is listed: never the secret itself.
+// APIKey is an API key without its secret.
 type APIKey struct {
 	ID      string
 	Tenant  string
 	Name    string
 	Trusted bool
 	Created time.Time
-	// Revoked is zero while the key works.
+	// Revoked is when the key was revoked, zero: it is valid.
 	Revoked time.Time
 	// LastUsed is when a request last named the key, up to lastUsePrecision before its last use; zero: never.
 	LastUsed time.Time
 }
 
-// Create makes a key for a tenant. The secret is shown this once: only its hash is kept.
+// Create creates a key for a tenant. Only the hash of the secret is stored, so that it cannot be read again.
 func (s *Keys) Create(ctx context.Context, tenant, name string,
 	trusted bool,
 ) (key APIKey, secret string, err error) {
@@ -59,8 +59,7 @@ func scanAPIKey(row pgx.CollectableRow) (APIKey, error) {
 // lastUsePrecision is how old APIKey.LastUsed may be: a key that every request names is written once a minute.
 const lastUsePrecision = time.Minute
 
-// Find returns the key that a secret belongs to, and notes that it was used. One that is unknown or revoked is
-// ErrNotFound.
+// Find returns the key that a secret belongs to, and records its use. An unknown or revoked key is ErrNotFound.
 func (s *Keys) Find(ctx context.Context, secret string) (APIKey, error) {
 	hash := sha256.Sum256([]byte(secret))
 	var k APIKey
@@ -76,7 +75,7 @@ func (s *Keys) Find(ctx context.Context, secret string) (APIKey, error) {
 	return k, err
 }
 
-// List lists a tenant's keys, newest first; all tenants' for "".
+// List returns a tenant's keys, newest first, or the keys of all tenants for "".
 func (s *Keys) List(ctx context.Context, tenant string) ([]APIKey, error) {
 	var list []APIKey
 	err := s.db.Read(ctx, "list API keys", func(ctx context.Context, q db.Querier) (err error) {
@@ -87,7 +86,7 @@ func (s *Keys) List(ctx context.Context, tenant string) ([]APIKey, error) {
 	return list, err
 }
 
-// Any reports whether a key was ever made for anybody. Revoked ones count: taking the last one back does not open the
+// Any reports whether a key was ever created. Revoked keys count, so that revoking the last key does not open the
 // service to everybody.
 func (s *Keys) Any(ctx context.Context) (bool, error) {
 	var has bool
@@ -98,7 +97,7 @@ func (s *Keys) Any(ctx context.Context) (bool, error) {
 	return has, err
 }
 
-// Revoke makes a tenant's key useless, at once and for good.
+// Revoke revokes a tenant's key, at once and permanently.
 func (s *Keys) Revoke(ctx context.Context, tenant, id string) error {
 	return s.db.Write(ctx, "revoke an API key", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := db.One(ctx, tx, pgx.RowTo[string], `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now())

@@ -19,13 +19,13 @@ type Tenants struct{ db *db.DB }
 // NewTenants returns Tenants over an open database.
 func NewTenants(d *db.DB) *Tenants { return &Tenants{db: d} }
 
-// Keys keeps API keys; of a secret only its hash.
+// Keys keeps API keys. Of a secret it stores only the hash.
 type Keys struct{ db *db.DB }
 
 // NewKeys returns Keys over an open database.
 func NewKeys(d *db.DB) *Keys { return &Keys{db: d} }
 
-// Idempotency keeps the answers to keyed requests, so that each is done once.
+// Idempotency keeps the answers to keyed requests, so that each is done only once.
 type Idempotency struct{ db *db.DB }
 
 // NewIdempotency returns Idempotency over an open database.
@@ -38,14 +38,14 @@ type Tenant struct {
 	Created time.Time
 }
 
-// Ensure makes the tenant if it is not there. The id has 1 to 64 bytes, no slash, no control characters.
+// Ensure creates the tenant unless it exists. The id has 1 to 64 bytes without slashes and control characters.
 func (s *Tenants) Ensure(ctx context.Context, id, name string) (Tenant, error) {
 	var t Tenant
 	if !db.GoodID(id, 64) || strings.Contains(id, "/") {
 		return t, db.Failed("make a tenant", db.Invalidf("a tenant's id has 1 to 64 bytes, no slash and no control characters"))
 	}
 	err := s.db.Write(ctx, "make a tenant", func(ctx context.Context, tx pgx.Tx) (err error) {
-		// DO UPDATE, since DO NOTHING gives no row back when another call was faster.
+		// DO UPDATE, since DO NOTHING returns no row if another call was faster.
 		t, err = db.One(ctx, tx, scanTenant, `INSERT INTO tenants (id, name) VALUES ($1, $2)
 			ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING id, name, created_at`, id, db.CleanText(name))
 		return err
@@ -57,8 +57,8 @@ func scanTenant(row pgx.CollectableRow) (t Tenant, err error) {
 	return t, row.Scan(&t.ID, &t.Name, &t.Created)
 }
 
-// ChangeSettings changes what a tenant sets of pipeline.Settings for all its conversations: change gets what it
-// sets now and gives what it is to set, each a JSON object or nil for nothing. No other change comes in between.
+// ChangeSettings changes a tenant's own pipeline.Settings for all its conversations. change is called with the current
+// settings and returns the new ones, each a JSON object, or nil for none. The row is locked meanwhile.
 func (s *Tenants) ChangeSettings(ctx context.Context, tenant string,
 	change func(json.RawMessage) (json.RawMessage, error),
 ) error {
@@ -75,7 +75,7 @@ func (s *Tenants) ChangeSettings(ctx context.Context, tenant string,
 	})
 }
 
-// Settings reads them.
+// Settings returns a tenant's own pipeline.Settings, nil: none.
 func (s *Tenants) Settings(ctx context.Context, tenant string) (json.RawMessage, error) {
 	var settings json.RawMessage
 	err := s.db.Read(ctx, "read a tenant's settings", func(ctx context.Context, q db.Querier) (err error) {

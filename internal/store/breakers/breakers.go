@@ -17,32 +17,33 @@ type Store struct{ db *db.DB }
 // New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Key names a breaker: VendorBreaker or ConversationBreaker.
+// Key identifies a breaker, see OfVendor and OfConversation.
 type Key struct{ scope, tenant, name string }
 
-// OfVendor is the breaker of a vendor, for all tenants: its key and quota are the deployment's.
+// OfVendor returns the key of a vendor's breaker. All tenants share it, since they share the deployment's API key and
+// quota.
 func OfVendor(vendor string) Key {
 	return Key{scope: "vendor", name: db.CleanText(vendor)}
 }
 
-// OfConversation is the breaker of a conversation's automatic runs.
+// OfConversation returns the key of the breaker of a conversation's automatic runs.
 func OfConversation(ref db.ConversationRef) Key {
 	return Key{scope: "conversation", tenant: db.CleanText(ref.Tenant), name: db.CleanText(ref.ID)}
 }
 
-// Breaker is the state of one. The zero value is closed.
+// Breaker is the state of a breaker. The zero value is closed.
 type Breaker struct {
-	// Failures in a row.
+	// Failures is the number of failures in a row.
 	Failures int
-	// Opened is zero while it is closed.
+	// Opened is when the breaker opened, zero: it is closed.
 	Opened    time.Time
 	ErrorKind pipeline.ErrorKind
 	Reason    string
-	// Blocking says that it is open and the cooldown that was asked about has not passed.
+	// Blocking is set if the breaker is open and the cooldown given to Get has not passed.
 	Blocking bool
 }
 
-// Open reports whether it is open, cooling down or not.
+// Open reports whether the breaker is open, during its cooldown or after.
 func (b Breaker) Open() bool { return !b.Opened.IsZero() }
 
 const breakerColumns = `b.failures, b.opened_at, b.error_kind, b.reason`
@@ -55,7 +56,7 @@ func scanBreaker(row pgx.CollectableRow) (Breaker, error) {
 	return b, err
 }
 
-// Get reads a breaker; Blocking is judged by the cooldown.
+// Get reads a breaker. The cooldown determines Breaker.Blocking.
 func (s *Store) Get(ctx context.Context, key Key, cooldown time.Duration) (Breaker, error) {
 	var b Breaker
 	err := s.db.Read(ctx, "read a breaker", func(ctx context.Context, q db.Querier) (err error) {
@@ -65,6 +66,7 @@ func (s *Store) Get(ctx context.Context, key Key, cooldown time.Duration) (Break
 	return b, err
 }
 
+// Get is Store.Get within a transaction or snapshot.
 func Get(ctx context.Context, q db.Querier, key Key, cooldown time.Duration) (Breaker, error) {
 	b, err := db.One(ctx, q, func(row pgx.CollectableRow) (Breaker, error) {
 		var b Breaker
@@ -82,8 +84,8 @@ func Get(ctx context.Context, q db.Querier, key Key, cooldown time.Duration) (Br
 	return b, err
 }
 
-// Pass asks to go through. A closed breaker lets everyone; an open one lets one caller through each time the
-// cooldown has passed, to see whether things are well again.
+// Pass reports whether the caller may proceed. A closed breaker lets all callers proceed; an open one lets one caller
+// proceed each time the cooldown has passed, to try again.
 func (s *Store) Pass(ctx context.Context, key Key, cooldown time.Duration) (bool, error) {
 	var pass bool
 	err := s.db.Write(ctx, "ask a breaker", func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -93,6 +95,7 @@ func (s *Store) Pass(ctx context.Context, key Key, cooldown time.Duration) (bool
 	return pass, err
 }
 
+// Pass is Store.Pass within a transaction.
 func Pass(ctx context.Context, tx pgx.Tx, key Key, cooldown time.Duration) (bool, error) {
 	opened, err := db.One(ctx, tx, pgx.RowTo[bool], `SELECT opened_at IS NOT NULL FROM breakers WHERE scope = $1
 		AND tenant = $2 AND name = $3
@@ -110,8 +113,8 @@ func Pass(ctx context.Context, tx pgx.Tx, key Key, cooldown time.Duration) (bool
 }
 
 // Trip counts a failure. The breaker opens at the given number in a row, or at once for a kind that trips it
-// (pipeline.ErrorKind.TripsBreaker); a failure while it is open starts the cooldown anew. Rate limits are not for
-// here: they say nothing about health.
+// (pipeline.ErrorKind.TripsBreaker); a failure while it is open restarts the cooldown. Callers must not count rate
+// limits, which do not mean that a vendor is down.
 func (s *Store) Trip(ctx context.Context, key Key, kind pipeline.ErrorKind, reason string,
 	failures int,
 ) (Breaker, error) {
@@ -129,7 +132,7 @@ func (s *Store) Trip(ctx context.Context, key Key, kind pipeline.ErrorKind, reas
 	return b, err
 }
 
-// Reset closes a breaker and forgets its failures: after a success, or by hand.
+// Reset closes a breaker and clears its failures, after a success or on request.
 func (s *Store) Reset(ctx context.Context, key Key) error {
 	return s.db.Write(ctx, "close a breaker", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM breakers WHERE scope = $1 AND tenant = $2 AND name = $3`, key.scope,

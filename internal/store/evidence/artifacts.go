@@ -9,14 +9,14 @@ import (
 	"precis/internal/store/db"
 )
 
-// ArtifactReference is where a run refers to an artifact.
+// ArtifactReference is a run's reference to an artifact.
 type ArtifactReference struct {
 	SHA256 string
-	// Table, Key and Column hold the reference; Role says what it is for a person.
+	// Table, Key and Column locate the reference; Role is what the artifact is, for display.
 	Table, Key, Column, Role string
 }
 
-// References lists the artifacts that a run, its steps, its model calls and its marker refer to.
+// References lists the artifacts that a run, its attempts, its model calls and its marker refer to.
 func (v *Verification) References(ctx context.Context, run string) ([]ArtifactReference, error) {
 	return db.All(ctx, v.tx, func(row pgx.CollectableRow) (r ArtifactReference, err error) {
 		return r, row.Scan(&r.SHA256, &r.Table, &r.Key, &r.Column, &r.Role)
@@ -43,13 +43,14 @@ func (v *Verification) References(ctx context.Context, run string) ([]ArtifactRe
 		ORDER BY 2, 3, 4, 5`, run)
 }
 
-// Artifact reads an artifact that is referred to. data is nil, and a fault added, when it is pruned, gone or changed.
+// Artifact reads and verifies a referenced artifact. If it is pruned, missing or changed, data is nil and a finding is
+// added to f.
 func (v *Verification) Artifact(ctx context.Context, f *Findings, r ArtifactReference) (data []byte, err error) {
 	f.Checked++
 	c := v.Conversation
 	sum, err := db.ParseHash(r.SHA256)
 	if err != nil {
-		f.add(Tampered, r.Table, r.Key, r.Column, "the reference to its %s is no SHA-256", r.Role)
+		f.add(Tampered, r.Table, r.Key, r.Column, "the reference to its %s is not a SHA-256", r.Role)
 		return nil, nil
 	}
 	type stored struct {

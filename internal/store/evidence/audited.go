@@ -13,15 +13,15 @@ type Filter struct {
 	Tenant, Conversation string
 }
 
-// Audited is one that is to be looked at.
+// Audited is a conversation to verify.
 type Audited struct {
-	// Key orders the conversations of a store by when they were made; it is for ConversationsAfter.
+	// Key orders the conversations of a store by their creation; it is the argument after of Store.After.
 	Key int64
 	Ref db.ConversationRef
 }
 
-// After returns the conversations of all tenants that a filter picks, in the order in which they were made, from the
-// one behind the key on; at most limit (1 to 1000) of them. It is for whoever works for the whole installation.
+// After returns at most limit (1 to 1000) conversations that a filter picks, of all tenants, in the order of their
+// creation, starting after the key.
 func (s *Store) After(ctx context.Context, f Filter, key int64,
 	limit int,
 ) ([]Audited, error) {
@@ -37,7 +37,7 @@ func (s *Store) After(ctx context.Context, f Filter, key int64,
 	return list, err
 }
 
-// Count counts those that a filter picks.
+// Count counts the conversations that a filter picks.
 func (s *Store) Count(ctx context.Context, f Filter) (int, error) {
 	var n int
 	err := s.db.Read(ctx, "count conversations", func(ctx context.Context, q db.Querier) (err error) {

@@ -14,51 +14,51 @@ type Store struct{ db *db.DB }
 // New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Jobs keeps how far a piece of work over many conversations has come.
+// Jobs keeps the progress of jobs over many conversations.
 type Jobs struct{ db *db.DB }
 
 // NewJobs returns Jobs over an open database.
 func NewJobs(d *db.DB) *Jobs { return &Jobs{db: d} }
 
-// State says what is wrong with a row, or what became of it.
+// State is what is wrong with a row.
 type State string
 
 // The states.
 const (
-	// Tampered: it is not what was written.
+	// Tampered: the row was changed since precis wrote it.
 	Tampered State = "tampered"
-	// Missing: it was written and is gone.
+	// Missing: the row was written and no longer exists.
 	Missing State = "missing"
-	// Pruned: its content was pruned by age, or removed with the conversation's, as is on record.
+	// Pruned: its content was pruned by age, or deleted with the conversation's, and the seals record that.
 	Pruned State = "pruned"
 )
 
-// Finding is one row that is not as it was written.
+// Finding is one row that is not as precis wrote it.
 type Finding struct {
 	State State  `json:"state"`
 	Table string `json:"table"`
-	// Key tells the row from others of the table; Column is the column at fault, or those among which it is, "": the
-	// row.
+	// Key identifies the row within the table. Column is the changed column, or a list of columns of which one was
+	// changed; "": the row as a whole.
 	Key    string `json:"key"`
 	Column string `json:"column,omitempty"`
 	// Detail is one sentence without text of the conversation.
 	Detail string `json:"detail"`
 }
 
-// Findings are what one check found.
+// Findings are the results of one check.
 type Findings struct {
-	// Checked counts what was looked at.
+	// Checked counts the rows that were compared.
 	Checked int `json:"checked"`
-	// List has the first faults, at most MaxFaults; Pruned and Bad count all of them.
+	// List has the first MaxFindings findings; Pruned and Bad count all of them.
 	List   []Finding `json:"faults,omitempty"`
 	Pruned int       `json:"pruned,omitempty"`
 	Bad    int       `json:"bad,omitempty"`
 }
 
-// MaxFindings is how many faults one check lists: of a table that was rewritten nobody reads more.
+// MaxFindings bounds the findings that one check lists.
 const MaxFindings = 50
 
-// Add counts a fault, and lists it while there is room.
+// Add counts a finding, and lists it if there are fewer than MaxFindings.
 func (f *Findings) Add(fault Finding) {
 	if fault.State == Pruned {
 		f.Pruned++

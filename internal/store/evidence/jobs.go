@@ -11,18 +11,18 @@ import (
 	"precis/internal/store/db"
 )
 
-// Job is how far a piece of work over many conversations has come.
+// Job is the progress of a job over many conversations.
 type Job struct {
-	// Name says what is done, and for what.
+	// Name identifies the job and what it works on.
 	Name string
-	// Key is that of the last conversation which is done, 0: none.
+	// Key is the Audited.Key of the last conversation that is done, 0: none.
 	Key int64
-	// Progress is what it has found so far, a JSON object.
+	// Progress is what the job has found so far, a JSON object.
 	Progress json.RawMessage
 	Started  time.Time
 }
 
-// Get reads one that was interrupted, ErrNotFound when there is none.
+// Get returns an interrupted job, ErrNotFound if there is none of that name.
 func (s *Jobs) Get(ctx context.Context, name string) (Job, error) {
 	j := Job{Name: name}
 	err := s.db.Read(ctx, "read a job", func(ctx context.Context, q db.Querier) error {
@@ -35,7 +35,7 @@ func (s *Jobs) Get(ctx context.Context, name string) (Job, error) {
 	return j, err
 }
 
-// Keep notes how far a job has come.
+// Keep stores the progress of a job.
 func (s *Jobs) Keep(ctx context.Context, j Job) error {
 	progress, err := db.CleanJSON(j.Progress)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Jobs) Keep(ctx context.Context, j Job) error {
 	})
 }
 
-// End forgets a job that is done. One that is not there is fine.
+// End deletes a job that is done. It does nothing if the job does not exist.
 func (s *Jobs) End(ctx context.Context, name string) error {
 	return s.db.Write(ctx, "end a job", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM audit_jobs WHERE name = $1`, db.CleanText(name))

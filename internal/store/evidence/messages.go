@@ -13,7 +13,7 @@ import (
 	"precis/pipeline"
 )
 
-// verifyPage is how many rows are held at once.
+// verifyPage is how many rows are read at once.
 const verifyPage = 1000
 
 // verifiedMessage is a message's row without its content.
@@ -22,10 +22,10 @@ type verifiedMessage struct {
 	role     pipeline.Role
 	kind     pipeline.Kind
 	clientID string
-	// record is what the row says, stored the hash of it that was written.
+	// record is read from the row's columns, stored is the hash that was written with them.
 	record conversations.Record
 	stored []byte
-	// native is the SHA-256 of what is there.
+	// native is the SHA-256 of the stored content.
 	native      db.Hash
 	nativeBytes int64
 	pruned      *time.Time
@@ -41,8 +41,8 @@ func scanVerified(row pgx.CollectableRow) (m verifiedMessage, err error) {
 	return m, err
 }
 
-// Messages recomputes the chain over all messages and compares what each row says beside it; it gives the chain at the
-// messages that are wanted. The content itself does not leave the database.
+// Messages recomputes the chain over all messages and compares the other columns of each row. It returns the chain at
+// the wanted messages. The database hashes the content, so that it is not transferred.
 func (v *Verification) Messages(ctx context.Context,
 	wanted ...int64,
 ) (f Findings, chains map[int64]db.Hash, err error) {
@@ -118,8 +118,7 @@ func (v *Verification) message(f *Findings, pruned *prunedSet, last, m verifiedM
 	}
 }
 
-// chainSuspect finds which of the columns under a message's chain was changed, by trying what roles and kinds there
-// are.
+// chainSuspect returns the column under a message's chain that was changed. It finds out by trying all roles and kinds.
 func (m verifiedMessage) chainSuspect(before, native db.Hash) string {
 	is := func(role pipeline.Role, kind pipeline.Kind, clientID string) bool {
 		return conversations.ChainOver(before, m.seq, role, kind, clientID, native) == m.record.Chain
@@ -149,7 +148,7 @@ func (m verifiedMessage) chainSuspect(before, native db.Hash) string {
 	return "native, kind or client_id"
 }
 
-// recordSuspect says which column under a message's record is at fault, "" when all fit.
+// recordSuspect returns the column under a message's record that was changed, "" if none was.
 func (m verifiedMessage) recordSuspect(r conversations.Record, before conversations.Sums, bytes int64) string {
 	turns := int64(0)
 	if r.Genuine {

@@ -10,8 +10,8 @@ import (
 	"precis/internal/store/seals"
 )
 
-// compareSeals looks at what changed between two seals of one subject: what nothing may change was changed by somebody
-// between them, and the second seal believed it.
+// compareSeals compares two seals of one subject. A column that precis never changes and that differs was tampered with
+// before the second seal was written.
 func compareSeals(f *Findings, before, after seals.Seal) {
 	was, err := before.Rows()
 	if err != nil {
@@ -28,7 +28,7 @@ func compareSeals(f *Findings, before, after seals.Seal) {
 		switch {
 		case !known:
 		case !there && (row.Table == "stage_results" || row.Table == "artifacts"):
-			// They go with the conversation's content. Where they must be there, their own check says so.
+			// They are deleted with the conversation's content. Another check finds those that must exist.
 		case !there:
 			f.add(Missing, row.Table, row.Key, "",
 				"the row was there when seal %d was written, and not for seal %d", before.N, after.N)
@@ -37,7 +37,7 @@ func compareSeals(f *Findings, before, after seals.Seal) {
 				if !Same(row.Values[column], now.Values[column]) && !slices.Contains(t.Changes, column) &&
 					(t.Open == nil || !t.Open(row)) {
 					f.add(Tampered, row.Table, row.Key, column,
-						"it changed between seals %d and %d, and nothing changes it", before.N, after.N)
+						"the value changed between seals %d and %d, and precis never changes it", before.N, after.N)
 				}
 			}
 		}
@@ -71,7 +71,7 @@ func (v *Verification) compareRows(ctx context.Context, f *Findings, s seals.Sea
 			switch {
 			case row.Table == "enrichments" && !v.Conversation.ContentDeleted.IsZero():
 				f.add(Pruned, row.Table, row.Key, "", "it went with the conversation's content")
-			case row.Table != "artifacts": // whether those that are referred to are there is a check of its own
+			case row.Table != "artifacts": // another check finds missing artifacts
 				f.add(Missing, row.Table, v.rowKey(s, row), "", "the row was there when seal %d was written", s.N)
 			}
 			continue
@@ -91,7 +91,7 @@ func (v *Verification) compareRows(ctx context.Context, f *Findings, s seals.Sea
 	return nil
 }
 
-// rowKey is a row's key, with the run that it belongs to.
+// rowKey returns a row's key with the run that it belongs to.
 func (v *Verification) rowKey(s seals.Seal, row seals.Row) string {
 	if s.Kind == seals.Run && row.Table != "runs" && row.Table != "artifacts" {
 		return s.Subject + "/" + row.Key
@@ -99,10 +99,11 @@ func (v *Verification) rowKey(s seals.Seal, row seals.Row) string {
 	return row.Key
 }
 
-// maxShown bounds a value in a fault's sentence, in bytes.
+// maxShown bounds a value in a finding's detail, in bytes.
 const maxShown = 60
 
-// Differs says what a value was and is; texts that may be the conversation's are told by their hashes in the seal.
+// Differs describes what a value was and is. Values that may be text of the conversation are hashes in the seals
+// already.
 func Differs(was, is *string) string {
 	show := func(s *string) string {
 		switch {
@@ -116,6 +117,7 @@ func Differs(was, is *string) string {
 	return fmt.Sprintf("it was %s and is %s", show(was), show(is))
 }
 
+// Same reports whether both values are NULL, or both are the same text.
 func Same(a, b *string) bool {
 	if a == nil || b == nil {
 		return a == b

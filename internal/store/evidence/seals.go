@@ -12,8 +12,8 @@ import (
 	"precis/internal/store/seals"
 )
 
-// Seals recomputes the chain over the conversation's seals, and compares the rows with what they recorded: those of the
-// given runs and their markers, or with no run given all of them.
+// Seals recomputes the chain over the conversation's seals, and compares the rows with them: those of the given runs
+// and their markers, or all rows if no run is given.
 func (v *Verification) Seals(ctx context.Context, runs ...string) (f Findings, head seals.Head, err error) {
 	c := v.Conversation
 	whole, head, err := v.sealChain(ctx, &f)
@@ -64,7 +64,7 @@ func (v *Verification) Seals(ctx context.Context, runs ...string) (f Findings, h
 	return f, head, v.unsealed(ctx, &f, runs)
 }
 
-// sealChain recomputes the chain of the seals; whole is false when it is broken, and then no record is to be believed.
+// sealChain recomputes the chain of the seals. whole is false if the chain is broken, so that no record can be trusted.
 func (v *Verification) sealChain(ctx context.Context, f *Findings) (whole bool, head seals.Head, err error) {
 	c := v.Conversation
 	rows, err := v.tx.Query(
@@ -117,8 +117,8 @@ func (v *Verification) sealChain(ctx context.Context, f *Findings) (whole bool, 
 	return f.Bad == 0, head, nil
 }
 
-// activation compares which marker is active, and where the timeline was, with what the last seal says: every change
-// of a marker is sealed.
+// activation compares the active marker, the epoch and the timeline with the last seal. Every change of the active
+// marker is sealed.
 func (v *Verification) activation(ctx context.Context, f *Findings, last int64) error {
 	c := v.Conversation
 	raw, err := db.One(ctx, v.tx, pgx.RowTo[[]byte], `SELECT record FROM seals WHERE cid = $1 AND n = $2`, c.CID, last)
@@ -130,7 +130,7 @@ func (v *Verification) activation(ctx context.Context, f *Findings, last int64) 
 	}
 	var r seals.Record
 	if json.Unmarshal(raw, &r) != nil {
-		return nil // its hash has told
+		return nil // the chain of the seals reports it
 	}
 	if r.Epoch != c.Epoch {
 		f.add(Tampered, "conversations", c.Ref.ID, "epoch", "it is %d, and the last seal says %d", c.Epoch,
@@ -164,7 +164,7 @@ func (v *Verification) newest(ctx context.Context, s seals.Seal) (bool, error) {
 		v.Conversation.CID, string(s.Kind), s.Subject, s.N)
 }
 
-// wanted reports whether the seal is of one of the runs, or of what they all rest on.
+// wanted reports whether the seal is of one of the runs, of their markers, or of what all runs depend on.
 func (v *Verification) wanted(ctx context.Context, s seals.Seal, runs []string) (bool, error) {
 	switch {
 	case len(runs) == 0, s.Kind == seals.Conversation, s.Kind == seals.LiveState:
@@ -172,7 +172,7 @@ func (v *Verification) wanted(ctx context.Context, s seals.Seal, runs []string) 
 	case s.Kind == seals.Run:
 		return slices.Contains(runs, s.Subject), nil
 	}
-	// A marker counts when one of the runs made it, or stands on it. One that is gone is told too.
+	// A marker is wanted if one of the runs wrote it or a marker based on it, or if the marker is missing.
 	return db.One(ctx, v.tx, pgx.RowTo[bool], `WITH RECURSIVE under AS (
 			SELECT id, base FROM markers WHERE cid = $1 AND run = ANY($2)
 			UNION SELECT m.id, m.base FROM markers m JOIN under u ON m.id = u.base
@@ -181,7 +181,7 @@ func (v *Verification) wanted(ctx context.Context, s seals.Seal, runs []string) 
 		WHERE id = $3)`, v.Conversation.CID, runs, s.Subject)
 }
 
-// unsealed finds rows that must be sealed and are not: nobody but a store writes them, and it seals what it writes.
+// unsealed finds rows that have no seal. The store seals every row that it writes, so something else wrote them.
 func (v *Verification) unsealed(ctx context.Context, f *Findings, runs []string) error {
 	for _, look := range []struct{ table, sql string }{
 		{"runs", `SELECT id FROM runs r WHERE cid = $1 AND outcome IS NOT NULL AND NOT EXISTS (
@@ -200,7 +200,7 @@ func (v *Verification) unsealed(ctx context.Context, f *Findings, runs []string)
 			if look.table == "runs" && len(runs) > 0 && !slices.Contains(runs, key) {
 				continue
 			}
-			f.add(Tampered, look.table, key, "", "no seal knows the row: it was not written by precis")
+			f.add(Tampered, look.table, key, "", "the row has no seal: precis did not write it")
 		}
 	}
 	return nil

@@ -16,9 +16,9 @@ import (
 	"precis/internal/store/seals"
 )
 
-// CheckChain recomputes the chain over all messages of a conversation, and gives it at a sequence number (0: the
-// head), which a marker's CoveredChain must equal. The first message that does not fit is ErrTampered, and so is a
-// head that is not the one which the conversation says.
+// CheckChain recomputes the chain over all messages of a conversation and returns it at a sequence number (0: the
+// head), where a marker's CoveredChain must equal it. A message that does not fit the chain, or a head that is not the
+// conversation's, is ErrTampered.
 func (s *Store) CheckChain(ctx context.Context, ref db.ConversationRef, upTo int64) (db.Hash, error) {
 	var chain db.Hash
 	err := s.Verify(ctx, ref, func(ctx context.Context, v *Verification) error {
@@ -44,13 +44,13 @@ func (s *Store) CheckChain(ctx context.Context, ref db.ConversationRef, upTo int
 	return chain, err
 }
 
-// Verification reads a conversation as it is at one moment, and compares it with what it commits to.
+// Verification compares one snapshot of a conversation with its chains, seals and hashes.
 type Verification struct {
 	Conversation conversations.Conversation
 
 	db *db.DB
 	tx pgx.Tx
-	// pruned is what prunings have taken, read once.
+	// pruned is what prunings have removed, read once.
 	pruned *prunedSet
 }
 
@@ -59,7 +59,7 @@ type prunedSet struct {
 	artifacts map[db.Hash]prunedArtifact
 }
 
-// at of both is zero when the seal does not say it.
+// at is zero if the seal does not have the time.
 type (
 	prunedMessage struct {
 		seals.PrunedMessage
@@ -71,8 +71,8 @@ type (
 	}
 )
 
-// Verify opens a conversation for verification: do sees one state of it throughout, whatever is written meanwhile. do
-// may be called more than once, and must set its results anew each time.
+// Verify calls do with one snapshot of a conversation. do may be called more than once, so it must set its results and
+// not add to them.
 func (s *Store) Verify(ctx context.Context, ref db.ConversationRef,
 	do func(context.Context, *Verification) error,
 ) error {
@@ -85,12 +85,12 @@ func (s *Store) Verify(ctx context.Context, ref db.ConversationRef,
 	})
 }
 
-// Within verifies a conversation within a transaction.
+// Within returns a Verification that reads a conversation within a transaction.
 func Within(d *db.DB, tx pgx.Tx, c conversations.Conversation) *Verification {
 	return &Verification{Conversation: c, db: d, tx: tx}
 }
 
-// day is that of a pruning: the one on record, and where there is none what the row says.
+// day returns the day of a pruning as recorded in its seal, or else in the row.
 func (v *Verification) day(recorded time.Time, row *time.Time) string {
 	switch {
 	case !recorded.IsZero():
@@ -116,7 +116,7 @@ func (v *Verification) prunings(ctx context.Context) (*prunedSet, error) {
 	_, err = pgx.ForEachRow(rows, []any{&raw}, func() error {
 		var r seals.Record
 		if json.Unmarshal(raw, &r) != nil || r.Pruned == nil {
-			return nil // the chain of the seals tells
+			return nil // the chain of the seals reports it
 		}
 		for _, m := range r.Pruned.Messages {
 			set.messages[m.Seq] = prunedMessage{m, r.Pruned.At}
@@ -130,7 +130,7 @@ func (v *Verification) prunings(ctx context.Context) (*prunedSet, error) {
 	return set, err
 }
 
-// Run reads one run of the conversation with its steps, ErrNotFound when it is another's.
+// Run reads one run of the conversation with its attempts. A run of another conversation is ErrNotFound.
 func (v *Verification) Run(ctx context.Context, id string) (runs.Run, error) {
 	r, err := runs.FindWithAttempts(ctx, v.tx, db.RunRef{Tenant: v.Conversation.Ref.Tenant, ID: id})
 	if err == nil && r.Conversation != v.Conversation.Ref.ID {
@@ -150,7 +150,7 @@ func (v *Verification) Runs(ctx context.Context) ([]string, error) {
 		v.Conversation.CID)
 }
 
-// Context is Store.LiveView of the moment that is verified.
+// Context is contexts.Store.Read for the snapshot that is verified.
 func (v *Verification) Context(ctx context.Context, o contexts.Options) (contexts.Source, error) {
 	live, packed, err := contexts.ReadLocked(ctx, v.tx, v.Conversation, o)
 	if err != nil {

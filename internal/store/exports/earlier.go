@@ -7,8 +7,8 @@ import (
 
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// upgradeColumns turns a row of an earlier build's export into what it is now, as the migrations did with the rows of
-// a database.
+// upgradeColumns converts a row of an earlier build's export to the current columns, as the migrations convert a
+// database.
 func upgradeColumns(table string, columns map[string]json.RawMessage) {
 	switch table {
 	case "messages":
@@ -18,7 +18,7 @@ func upgradeColumns(table string, columns map[string]json.RawMessage) {
 	}
 }
 
-// upgradeRun fills in the columns that migration 14 took out of runs.numbers.
+// upgradeRun fills the columns that migration 14 moved out of runs.numbers.
 func upgradeRun(columns map[string]json.RawMessage) {
 	if _, there := columns["head_seq"]; there {
 		return

@@ -1,5 +1,4 @@
-// Package exports writes every row of a conversation out, and reads such an export in again, verified before it
-// counts.
+// Package exports exports every row of a conversation, and imports and verifies such exports.
 package exports
 
 import (
@@ -22,16 +21,16 @@ type Store struct{ db *db.DB }
 // New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Row is one row of a conversation on its way out or in: the columns as PostgreSQL writes them in JSON, without
-// the database's own keys. Content is beside it, as it is.
+// Row is one exported row of a conversation: the columns as PostgreSQL writes them in JSON, without internal keys.
+// Content is separate, byte for byte.
 type Row struct {
 	Table string
 	Row   json.RawMessage
-	// Content of a message or an artifact, nil: the row has none, or it was pruned.
+	// Content is the content of a message or an artifact, nil: the row has none, or it was pruned.
 	Content []byte
 }
 
-// exportedTables are read and written in this order: what is referred to comes first.
+// exportedTables are exported in this order, so that a row comes after those that it refers to.
 var exportedTables = []struct{ name, sql string }{
 	{"conversations", `SELECT to_jsonb(t) - 'cid', NULL::bytea FROM conversations t WHERE cid = $1`},
 	{"artifacts", `SELECT to_jsonb(t) - 'data', t.data FROM artifacts t JOIN artifact_links l USING (tenant, ` +
@@ -62,9 +61,8 @@ func Tables() []string {
 	return names
 }
 
-// Export returns every row of a conversation with its runs to put, from one state of the database, one row at a time.
-// While a run is under way it is ErrRunActive; one whose content was deleted is ErrContentDeleted. begin is called
-// first.
+// Export calls put with every row of a conversation and its runs, one at a time and from one snapshot, after one call of
+// begin. It returns ErrRunActive if a run is unfinished, and ErrContentDeleted if the content was deleted.
 func (s *Store) Export(ctx context.Context, ref db.ConversationRef, begin func(conversations.Conversation) error,
 	put func(Row) error,
 ) error {

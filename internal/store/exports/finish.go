@@ -12,27 +12,27 @@ import (
 	"precis/internal/store/seals"
 )
 
-// finish compares what was written with what the export's seals recorded, seals it here, and verifies all of it.
+// finish compares the written rows with the export's seals, seals them here, and verifies the conversation.
 func (im *importing) finish(ctx context.Context) (Imported, error) {
 	if im.cid == 0 {
 		return Imported{}, db.Invalidf("there is no conversation in it")
 	}
 	if im.seals != (seals.Head{Seals: im.sealSeq, Chain: im.sealChain}) {
-		return Imported{}, db.Invalidf("its seals end at %d, and its conversation says %d: rows are missing",
+		return Imported{}, db.Invalidf("the seals end at %d, and the conversation has %d: rows are missing",
 			im.seals.Seals, im.sealSeq)
 	}
 	if im.seenChain != im.eventChain {
-		return Imported{}, db.Invalidf("its events do not end where its conversation says: rows are missing")
+		return Imported{}, db.Invalidf("the last event is not the one that the conversation names: rows are missing")
 	}
 	if im.active != im.last.ActiveMarker || im.epoch != im.last.Epoch {
-		return Imported{}, db.Invalidf("the conversation's active_marker or epoch is not what its last seal says")
+		return Imported{}, db.Invalidf("the conversation's active_marker or epoch differs from the last seal")
 	}
 	if _, known := im.markers[im.active]; im.active != "" && !known {
 		return Imported{}, db.Invalidf("the active marker is missing")
 	}
 	for _, id := range slices.Sorted(maps.Keys(im.runs)) {
 		if _, sealed := im.newest[seals.OfRun(id)]; !sealed {
-			return Imported{}, db.Invalidf("runs %s: no seal knows it", id)
+			return Imported{}, db.Invalidf("run %s has no seal", id)
 		}
 	}
 	if _, err := im.tx.Exec(
@@ -90,7 +90,7 @@ func (im *importing) subjects() []seals.Subject {
 	return list
 }
 
-// compare finds what is not as a seal of the export recorded it, the ids that are others here left out.
+// compare returns an error for a row that differs from a seal of the export in more than its new ids.
 func (im *importing) compare(s seals.Seal, found []seals.Row) error {
 	was, err := s.Rows()
 	if err != nil {
@@ -98,13 +98,13 @@ func (im *importing) compare(s seals.Seal, found []seals.Row) error {
 	}
 	is := make(map[string]seals.Row, len(found))
 	for _, row := range found {
-		row.Values = maps.Clone(row.Values) // what is sealed here are the values that it has here
+		row.Values = maps.Clone(row.Values) // the new seal must have the new ids
 		for column, value := range row.Values {
 			if value != nil {
 				row.Values[column] = new(im.original(row.Table, column, *value))
 			}
 		}
-		// The key as it was, to find the row by.
+		// The key in the export identifies the row.
 		t, _ := seals.TableOf(s.Kind, row.Table)
 		key := make([]string, len(t.Key))
 		for i, name := range t.Key {
@@ -116,7 +116,7 @@ func (im *importing) compare(s seals.Seal, found []seals.Row) error {
 		row := was[id]
 		now, there := is[id]
 		if row.Table == "artifacts" {
-			continue // those are checked by their content; here they may have been before
+			continue // checked by their content; the store may have had them before
 		}
 		if !there {
 			return db.Invalidf("%s %s is missing", row.Table, row.Key)
@@ -133,13 +133,13 @@ func (im *importing) compare(s seals.Seal, found []seals.Row) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(is)) {
 		if _, sealed := was[id]; !sealed && is[id].Table != "artifacts" {
-			return db.Invalidf("%s: no seal knows the row", id)
+			return db.Invalidf("row %s has no seal", id)
 		}
 	}
 	return nil
 }
 
-// original is a value as it was where the conversation came from.
+// original returns the value that a column had in the export.
 func (im *importing) original(table, column, value string) string {
 	switch {
 	case column == "tenant":
@@ -158,7 +158,7 @@ func (im *importing) original(table, column, value string) string {
 	return value
 }
 
-// verify proves what was written, before it counts.
+// verify verifies the imported conversation before the commit.
 func (im *importing) verify(ctx context.Context, c conversations.Conversation) error {
 	v := evidence.Within(im.db, im.tx, c)
 	messages, _, err := v.Messages(ctx)

@@ -19,26 +19,26 @@ import (
 	"precis/internal/store/seals"
 )
 
-// Target says where an export goes.
+// Target is where an export is imported to.
 type Target struct {
 	Tenant string
-	// ID for the conversation, "": the one that it had.
+	// ID is the conversation's new id, "": the one in the export.
 	ID string
 }
 
-// Imported is what became of an import.
+// Imported is the result of an import.
 type Imported struct {
 	Conversation conversations.Conversation
-	// Runs maps the ids that the runs had to those that they have: others where the store has such a run already.
+	// Runs maps the runs' ids in the export to their ids here, which differ if the store already has a run of the id.
 	Runs map[string]string
-	// Rows counts what was written by table.
+	// Rows counts the imported rows by table.
 	Rows map[string]int
 }
 
-// Import writes an exported conversation, all of it or nothing. open begins to read the export anew, and next gives
-// row after row in the order of an export, io.EOF after the last. What is written is verified before it counts: the
-// chains, what the seals of the export recorded, every hash. ErrInvalid says what does not fit; an id that is taken
-// is a conflict.
+// Import imports an exported conversation in one transaction. open starts to read the export, and may be called again;
+// next returns its rows in their order, then io.EOF. Before the commit, Import verifies what it has written: the
+// chains, the rows against the export's seals, every hash. A mismatch is ErrInvalid, an id that already exists an
+// ErrConflict.
 func (s *Store) Import(ctx context.Context, to Target,
 	open func() (next func() (Row, error), err error),
 ) (Imported, error) {
@@ -67,23 +67,23 @@ type importing struct {
 	tx  pgx.Tx
 	to  Target
 	cid int64
-	// from is the conversation as it was, with its tenant.
+	// from is the conversation and its tenant in the export.
 	from db.ConversationRef
 	rows map[string]int
-	// runs and markers map ids.
+	// runs and markers map ids in the export to ids here.
 	runs, markers map[string]string
 	active        string
-	// last is what the last seal says of the moment in which it was written.
+	// last has the epoch and active marker of the last seal so far.
 	last seals.Record
-	// origin is where the conversation had come from, at originAt; nil: nowhere.
+	// origin is where the exported conversation had itself been imported from, at originAt; nil: nowhere.
 	origin   *seals.ImportedFrom
 	originAt time.Time
-	// heads are what the conversation's row said.
+	// These are columns of the exported conversation's row.
 	epoch      int64
 	sealSeq    int64
 	sealChain  db.Hash
 	eventChain db.Hash
-	// events is the chain of the events as they are written here, seenChain as it was.
+	// events is the chain of the events as they are written here, seenChain the chain in the export.
 	events, seenChain db.Hash
 	seals             seals.Head
 	newest            map[seals.Subject]seals.Seal
@@ -100,7 +100,7 @@ func (im *importing) all(ctx context.Context, next func() (Row, error)) error {
 			return err
 		}
 		if im.cid == 0 && r.Table != "conversations" {
-			return db.Invalidf("it does not begin with a conversation")
+			return db.Invalidf("the export does not begin with a conversation")
 		}
 		if err := im.row(ctx, r); err != nil {
 			return fmt.Errorf("%s, row %d: %w", r.Table, im.rows[r.Table]+1, err)
@@ -109,7 +109,7 @@ func (im *importing) all(ctx context.Context, next func() (Row, error)) error {
 	}
 }
 
-// row writes one row, with the ids that it has here.
+// row writes one row with its new ids.
 func (im *importing) row(ctx context.Context, r Row) error {
 	var columns map[string]json.RawMessage
 	if err := json.Unmarshal(r.Row, &columns); err != nil {
@@ -145,7 +145,7 @@ func (im *importing) row(ctx context.Context, r Row) error {
 		}
 	case "replays", "run_attempts", "stage_results", "usage_ledger", "segments", "enrichments":
 	default:
-		return db.Invalidf("there is no such table in an export")
+		return db.Invalidf("table %q is not part of an export", r.Table)
 	}
 	if err := im.refer(r.Table, columns); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (im *importing) row(ctx context.Context, r Row) error {
 	return im.insert(ctx, r.Table, columns)
 }
 
-// insert writes a row with the columns that are given; those that the export does not know have their defaults.
+// insert writes a row. Columns that the export does not have get their defaults.
 func (im *importing) insert(ctx context.Context, table string, columns map[string]json.RawMessage) error {
 	names := make([]string, 0, len(columns))
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
@@ -176,12 +176,12 @@ func (im *importing) insert(ctx context.Context, table string, columns map[strin
 	return badRow(err)
 }
 
-// badRow says that what PostgreSQL refuses of a row is the export's fault.
+// badRow returns an ErrInvalid for a row that PostgreSQL refuses, and any other error unchanged.
 func badRow(err error) error {
 	if err == nil || db.Unavailable(err) || errors.Is(err, context.Canceled) || db.Repeatable(err) {
 		return err
 	}
-	return db.Invalidf("PostgreSQL refuses it: %s", err)
+	return db.Invalidf("PostgreSQL refuses the row: %s", err)
 }
 
 func plainName(s string) bool {
@@ -207,7 +207,7 @@ func text(raw json.RawMessage) string {
 func hashOf(raw json.RawMessage) (h db.Hash, err error) {
 	b, err := hex.DecodeString(strings.TrimPrefix(text(raw), `\x`))
 	if err != nil || len(b) != len(h) {
-		return h, db.Invalidf("%s is no SHA-256", raw)
+		return h, db.Invalidf("%s is not a SHA-256", raw)
 	}
 	return db.Hash(b), nil
 }

@@ -13,7 +13,7 @@ import (
 	"precis/internal/store/seals"
 )
 
-// Origin says where an imported conversation came from, and when; nil: it was made here.
+// Origin returns where an imported conversation came from and when it was imported, nil if it was not imported.
 func (s *Store) Origin(ctx context.Context, ref db.ConversationRef) (*seals.ImportedFrom, time.Time, error) {
 	var record []byte
 	var at time.Time

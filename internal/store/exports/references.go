@@ -10,7 +10,7 @@ import (
 	"precis/internal/store/db"
 )
 
-// mapped returns a row's id another one where the store has it already.
+// mapped replaces a row's id if the store already has it.
 func (im *importing) mapped(ctx context.Context, columns map[string]json.RawMessage, column, taken string,
 	ids map[string]string,
 ) error {
@@ -30,8 +30,8 @@ func (im *importing) mapped(ctx context.Context, columns map[string]json.RawMess
 	return nil
 }
 
-// refer follows references to rows whose ids may be others here. They are rows of the same export: one that names any
-// other row would write beside a conversation which is not the importer's.
+// refer replaces the ids in a row's references. It refuses a reference to a row outside the export, which would attach
+// rows to another conversation.
 func (im *importing) refer(table string, columns map[string]json.RawMessage) error {
 	for _, ref := range [...]struct {
 		column string
@@ -50,7 +50,7 @@ func (im *importing) refer(table string, columns map[string]json.RawMessage) err
 		}
 		id, ok := ref.ids[text(raw)]
 		if !ok {
-			return db.Invalidf("%s names %.80s, which is not in the file before it", ref.column, raw)
+			return db.Invalidf("%s names %.80s, which is not an earlier row of the export", ref.column, raw)
 		}
 		columns[ref.column] = quoted(id)
 	}

@@ -21,7 +21,7 @@ import (
 
 func (im *importing) conversation(ctx context.Context, columns map[string]json.RawMessage) error {
 	if im.cid != 0 {
-		return db.Invalidf("there is more than one conversation in it")
+		return db.Invalidf("the export has more than one conversation")
 	}
 	im.from.ID = text(columns["id"])
 	im.active = text(columns["active_marker"])
@@ -104,7 +104,7 @@ func (im *importing) artifact(ctx context.Context, columns map[string]json.RawMe
 	return err
 }
 
-// event writes an event: its chain is another one where its run's id is.
+// event writes an event. Its chain differs from the exported one if its run has a new id.
 func (im *importing) event(ctx context.Context, columns map[string]json.RawMessage) error {
 	row, err := json.Marshal(columns)
 	if err != nil {
@@ -137,7 +137,7 @@ func (im *importing) event(ctx context.Context, columns map[string]json.RawMessa
 
 func (im *importing) eventsWas() []byte { return im.seenChain[:] }
 
-// seal checks a seal of the export. New ones are written in its place: the ids are others.
+// seal checks a seal of the export. It is not imported: finish writes new seals with the new ids.
 func (im *importing) seal(columns map[string]json.RawMessage) error {
 	var s seals.Seal
 	err := json.Unmarshal(columns["n"], &s.N)

@@ -146,11 +146,9 @@ func sealMarker(ctx context.Context, tx pgx.Tx, cid int64, m Marker) error {
 	return seals.Write(ctx, tx, cid, seals.OfMarker(m.ID), seals.OfRun(m.Run))
 }
 
-// What a vendor's own compaction gave is kept as an artifact beside the summary that can be read. A marker refers
-// to both: which of the two its model sees is decided with every read, by the model that the conversation has then.
-
-// linkedNative makes sure that a marker's native artifact is this conversation's, as linkedArtifact does for a
-// summary.
+// linkedNative checks that a marker's native artifact belongs to the conversation, as artifacts.Linked does for a
+// summary. The artifact is the result of a vendor's own compaction, beside the readable summary; each read of the context
+// chooses one of the two by the model that the conversation has then.
 func linkedNative(ctx context.Context, tx pgx.Tx, c conversations.Conversation, n NewMarker) error {
 	if (n.Native == "") != (len(n.NativeUse) == 0) {
 		return db.Invalidf("a native compaction and its use must be given together")

@@ -13,10 +13,9 @@ import (
 	"precis/internal/store/seals"
 )
 
-// DeleteContent removes what was said in a conversation, for a one-shot run that is not kept: its
-// messages, system prompt, tools, state, segments, and every artifact that no other conversation refers to. Its row,
-// markers, runs, steps and ledger stay, with their hashes. A run that has not ended is ErrRunActive. Called again it
-// does nothing.
+// DeleteContent deletes the content of a conversation: its messages, system prompt, tools, live state, segments, and
+// every artifact that no other conversation refers to. Its row, markers, runs, attempts and ledger stay, with their
+// hashes. It returns ErrRunActive if a run is unfinished. Called again, it does nothing.
 func (s *Store) DeleteContent(ctx context.Context, ref db.ConversationRef) error {
 	return s.db.Write(ctx, "delete a conversation's content", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := conversations.Lock(ctx, tx, ref)
@@ -30,7 +29,7 @@ func (s *Store) DeleteContent(ctx context.Context, ref db.ConversationRef) error
 		if active {
 			return db.ErrRunActive
 		}
-		// The only way past the trigger that keeps messages append-only.
+		// This setting allows it in spite of the trigger that keeps messages append-only.
 		if _, err := tx.Exec(ctx, `SET LOCAL precis.maintenance = 'delete-content'`); err != nil {
 			return err
 		}
@@ -54,8 +53,8 @@ func (s *Store) DeleteContent(ctx context.Context, ref db.ConversationRef) error
 			`UPDATE conversations SET system = NULL, tools = NULL, envelope = NULL, metadata = NULL,
 				active_marker = NULL,
 				epoch = epoch + 1, content_deleted_at = now(), updated_at = now(), memory_due_at = NULL WHERE cid = $1`,
-			// Locked first, in one order, and looked at again by the statements after: whoever is writing the same
-			// content for another conversation has either linked it by then, or waits and writes it anew.
+			// Lock the artifacts in one order before the statements below read them. A transaction that writes the same
+			// content for another conversation has either linked it by then, or waits and writes it again.
 			`SELECT FROM artifacts a JOIN artifact_links l USING (tenant, sha256) WHERE l.cid = $1 ORDER BY ` +
 				`a.tenant, a.sha256 FOR UPDATE OF a`,
 			`WITH mine AS (DELETE FROM artifact_links WHERE cid = $1 RETURNING tenant, sha256)
@@ -71,9 +70,9 @@ func (s *Store) DeleteContent(ctx context.Context, ref db.ConversationRef) error
 	})
 }
 
-// ForgetAbandoned removes the content of conversations that were made for one run and are over: nothing has happened in
-// them for the time given, and no run of theirs is under way. Whoever was to remove it is dead. At most limit of them;
-// it says how many.
+// ForgetAbandoned deletes the content of at most limit ephemeral conversations that have not changed for the time
+// silent and have no unfinished run, and returns how many. It cleans up after processes that ended before they deleted
+// the content themselves.
 func (s *Store) ForgetAbandoned(ctx context.Context, silent time.Duration, limit int) (int, error) {
 	var refs []db.ConversationRef
 	err := s.db.Read(ctx, "look for abandoned conversations", func(ctx context.Context, q db.Querier) (err error) {

@@ -1,4 +1,4 @@
-// Package retention removes content: by age, and of conversations that are over. Hashes of all of it stay.
+// Package retention removes content: it prunes by age, and deletes all content of a conversation. The hashes stay.
 package retention
 
 import (
@@ -24,36 +24,36 @@ type Store struct{ db *db.DB }
 // New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Rule says what may go.
+// Rule is what may be pruned.
 type Rule struct {
-	// Before is the age: what was written or used since stays.
+	// Before bounds the age: what was written or used since then stays.
 	Before time.Time
-	// ArtifactKinds are the kinds of artifacts that may go, ToolResults whether the content of tool results may.
+	// ArtifactKinds are the kinds of artifacts to prune; ToolResults is set to prune the content of tool results.
 	ArtifactKinds []contract.ArtifactKind
 	ToolResults   bool
 }
 
-// Prunable is what may go of a conversation.
+// Prunable is what can be pruned of a conversation.
 type Prunable struct {
-	// Epoch is the conversation's: what is live has not changed while it is the same.
+	// Epoch is the conversation's. While it is the same, the live context has not changed.
 	Epoch int64
-	// Busy says that a run is under way: nothing goes then.
+	// Busy is set if a run is unfinished, so that nothing can be pruned.
 	Busy bool
-	// Artifacts and Messages may go. Size of the former are bytes of their content.
+	// Artifacts and Messages can be pruned. The Size of an artifact is the size of its content in bytes.
 	Artifacts []seals.PrunedArtifact
 	Messages  []PrunableMessage
 }
 
-// PrunableMessage is a tool result whose content may go.
+// PrunableMessage is a tool result whose content can be pruned.
 type PrunableMessage struct{ Seq, Bytes int64 }
 
-// minPrunedBytes is what a tool result has at least to be pruned: a placeholder has about half of it.
+// minPrunedBytes is the minimum size of a tool result to prune. A placeholder has about half of it.
 const minPrunedBytes = 400
 
-// Prunable looks for what a rule lets go of a conversation. It never finds what the live context needs: what the
-// active marker, the one that waits and the one below the active (which an undo brings back) show, the summaries and
-// the vendors' own compactions of all markers, the contexts of the active and the prepared; and nothing while a run
-// is under way.
+// Prunable returns what a rule allows to prune of a conversation. It excludes what a context needs: the messages in the
+// contexts of the active marker, of the prepared one and of the active one's base (which an undo makes active again),
+// the summaries and native compactions of all markers, and the contexts of the active and the prepared marker. While a
+// run is unfinished, nothing can be pruned.
 func (s *Store) Prunable(ctx context.Context, ref db.ConversationRef, rule Rule) (Prunable, error) {
 	var p Prunable
 	err := s.db.Snapshot(ctx, "look for what can be pruned", func(ctx context.Context, tx pgx.Tx) error {
@@ -86,7 +86,7 @@ func (s *Store) Prunable(ctx context.Context, ref db.ConversationRef, rule Rule)
 	return p, err
 }
 
-// prunableArtifacts finds those that a rule lets go; only of them, nil: of all.
+// prunableArtifacts returns the artifacts that a rule allows to prune, among the hashes in only; nil: among all.
 func prunableArtifacts(ctx context.Context, q db.Querier, c conversations.Conversation, rule Rule,
 	only [][]byte,
 ) ([]seals.PrunedArtifact, error) {
@@ -115,8 +115,8 @@ func prunableArtifacts(ctx context.Context, q db.Querier, c conversations.Conver
 		ORDER BY a.sha256`+lock, c.CID, rule.ArtifactKinds, rule.Before, only, c.ActiveMarker)
 }
 
-// pruneFloor is the last message that no context needs, now or after one undo; kept are those below it that are
-// carried.
+// pruneFloor returns the last message that no context needs, now or after one undo. kept are the carried messages below
+// it.
 func pruneFloor(ctx context.Context, q db.Querier,
 	c conversations.Conversation,
 ) (floor int64, kept []int64, err error) {
@@ -137,7 +137,8 @@ func pruneFloor(ctx context.Context, q db.Querier,
 		return 0, kept, err
 	}
 	kept = append(kept, m.Carried...)
-	// Below the active one, and through digests: a run replaces those from the messages beneath.
+	// Go down to the active marker's base, and further through digests, which a run may replace by a summary of their
+	// messages.
 	for undone := false; !undone || m.Digest; undone = true {
 		if m.Base == "" {
 			return 0, kept, nil
@@ -150,16 +151,16 @@ func pruneFloor(ctx context.Context, q db.Querier,
 	return m.CoversTo, kept, nil
 }
 
-// ErrBusy: the conversation is in use just now, and was left alone.
+// ErrBusy: the conversation is in use, and nothing was pruned.
 var ErrBusy = errors.New("the conversation is in use")
 
-// prune runs one small transaction that takes something from a conversation, unless it is in use.
+// prune runs one small transaction that prunes a conversation, or returns ErrBusy if it is in use.
 func (s *Store) prune(ctx context.Context, ref db.ConversationRef,
 	do func(context.Context, pgx.Tx, conversations.Conversation) (seals.Pruned, error),
 ) (seals.Pruned, error) {
 	var p seals.Pruned
 	err := s.db.Write(ctx, "prune a conversation", func(ctx context.Context, tx pgx.Tx) error {
-		// Whoever works with the conversation goes first.
+		// Other transactions have priority: wait for a lock only briefly.
 		if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '1s'`); err != nil {
 			return err
 		}
@@ -190,8 +191,9 @@ func (s *Store) prune(ctx context.Context, ref db.ConversationRef,
 	return p, err
 }
 
-// PruneArtifacts takes the content of artifacts that a rule lets go; those that are needed meanwhile stay. Their rows,
-// with hash, kind and size, stay too, and what went is sealed. A conversation that is in use is ErrBusy.
+// PruneArtifacts removes the content of artifacts that a rule allows to prune, except those that have become needed
+// since. It keeps their rows with hash, kind and size, and seals what it removed. It returns ErrBusy if the
+// conversation is in use.
 func (s *Store) PruneArtifacts(ctx context.Context, ref db.ConversationRef, rule Rule,
 	hashes []db.Hash,
 ) (seals.Pruned, error) {
@@ -215,17 +217,17 @@ func (s *Store) PruneArtifacts(ctx context.Context, ref db.ConversationRef, rule
 	})
 }
 
-// Placeholder is what stands in the place of a message's content.
+// Placeholder replaces a message's content.
 type Placeholder struct {
 	Seq int64
-	// Was is the SHA-256 of the content that it stands for: another one is left alone.
+	// Was is the SHA-256 of the content to replace. Other content stays.
 	Was    db.Hash
 	Native []byte
 }
 
-// PruneMessages puts placeholders in the place of tool results. epoch is Prunable.Epoch: when what is live has
-// changed since, the conversation is ErrBusy. The chain over the messages stays as it is, and what went is sealed
-// with its hash.
+// PruneMessages replaces tool results by placeholders. epoch is Prunable.Epoch: if the live context has changed since,
+// PruneMessages returns ErrBusy. The chain over the messages does not change, and the hashes of the removed content are
+// sealed.
 func (s *Store) PruneMessages(ctx context.Context, ref db.ConversationRef, epoch int64,
 	list []Placeholder,
 ) (seals.Pruned, error) {

@@ -1,4 +1,4 @@
-// Package schema brings a database to the version that this build works with.
+// Package schema migrates a database to the version that this build needs.
 package schema
 
 import (
@@ -18,17 +18,17 @@ import (
 	"precis/migrations"
 )
 
-// Version is where a database stands.
+// Version is the schema version of a database.
 type Version struct {
-	// Current is the version of the database, 0: empty. Latest is the version that this build is made for.
+	// Current is the version of the database, 0: empty. Latest is the version that this build needs.
 	Current, Latest int64
 }
 
 // UpToDate reports whether this build can work with the database.
 func (v Version) UpToDate() bool { return v.Current == v.Latest }
 
-// Migrate brings the schema named by the URL's search_path up to date: one call at a time, however many
-// processes start at once. log gets a line for each file that was applied; nil: no lines.
+// Migrate migrates the schema in the URL's search_path to the latest version. Concurrent calls wait for each other.
+// log, if not nil, is called with a line for each applied file.
 func Migrate(ctx context.Context, databaseURL string, log func(string)) error {
 	return withGoose(ctx, databaseURL, func(p *goose.Provider) error {
 		results, err := p.Up(ctx)
@@ -44,7 +44,7 @@ func Migrate(ctx context.Context, databaseURL string, log func(string)) error {
 	})
 }
 
-// Read reads where the database stands, and what this build wants. An empty database is at 0.
+// Read returns the version of the database and the one that this build needs. An empty database has version 0.
 func Read(ctx context.Context, databaseURL string) (Version, error) {
 	var v Version
 	err := withGoose(ctx, databaseURL, func(p *goose.Provider) error {
@@ -68,7 +68,7 @@ func withGoose(ctx context.Context, databaseURL string, fn func(*goose.Provider)
 	if err != nil {
 		return err
 	}
-	// Another process's migration is looked at every second, for five minutes.
+	// Wait for another process's migration: try every second, for five minutes.
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(id), lock.WithLockTimeout(1, 300))
 	if err != nil {
 		return db.Failed("migrate", err)
@@ -80,7 +80,7 @@ func withGoose(ctx context.Context, databaseURL string, fn func(*goose.Provider)
 	return fn(p)
 }
 
-// lockID returns each schema of a database its own lock: those of different schemas need not wait for each other.
+// lockID returns a lock of the schema's own, so that migrations of different schemas do not wait for each other.
 func lockID(ctx context.Context, conn *sql.DB) (int64, error) {
 	var schema sql.NullString
 	if err := conn.QueryRowContext(ctx, "SELECT current_schema()").Scan(&schema); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Columns are the names and expressions of what a seal holds, in one order.
+// Columns returns the names of the columns that a seal holds, and the SQL expressions of their values in the same
+// order.
 func (t Table) Columns() (names, expressions []string) {
 	add := func(list []string, form string) {
 		for _, name := range list {
@@ -24,7 +25,7 @@ func (t Table) Columns() (names, expressions []string) {
 			add([]string{name}, `encode($, 'hex')`)
 			continue
 		}
-		// A seal outlives the content, and holds no word of it.
+		// A seal outlives the content, so it holds only its hash.
 		add([]string{name}, `'sha256:' || encode(sha256($), 'hex')`)
 	}
 	add(t.times, `(extract(epoch FROM $) * 1000000)::bigint::text`)
@@ -55,7 +56,7 @@ func (t Table) scan(row pgx.CollectableRow) (Row, error) {
 	return out, nil
 }
 
-// ReadRows reads what seals of the subjects would hold now.
+// ReadRows reads the rows that seals of the subjects would hold now.
 func ReadRows(ctx context.Context, q batcher, cid int64, subjects ...Subject) ([][]Row, error) {
 	rows := make([][]Row, len(subjects))
 	batch := &pgx.Batch{}
@@ -71,12 +72,12 @@ func ReadRows(ctx context.Context, q batcher, cid int64, subjects ...Subject) ([
 	return rows, q.SendBatch(ctx, batch).Close()
 }
 
-// batcher is what a pool and a transaction have in common for several statements at once.
+// batcher is implemented by a pool, a connection and a transaction.
 type batcher interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// ErrForm is a seal that is whole, and that this version cannot compare with the rows.
+// ErrForm is an intact seal whose form this build cannot read.
 var ErrForm = errors.New("of a form that this version does not read; verify it with the version that wrote it")
 
 // formerNames are the names that tables had in the seals and exports of earlier builds.

@@ -9,8 +9,8 @@ import (
 	"precis/internal/store/db"
 )
 
-// LockRun takes the row of a run's conversation, as whatever changes the rows of a run does: a seal of it that is
-// written meanwhile either has the change or comes after it. It gives the conversation's key.
+// LockRun locks the row of a run's conversation, and returns the conversation's key. Every change to the rows of a run
+// locks it first, so that a concurrent seal of the run either has the change or is written after it.
 func LockRun(ctx context.Context, tx pgx.Tx, ref db.RunRef) (int64, error) {
 	if !db.GoodID(ref.ID, 64) || !db.GoodID(ref.Tenant, 64) {
 		return 0, db.NotFoundf("run %q", ref.ID)
@@ -23,8 +23,8 @@ func LockRun(ctx context.Context, tx pgx.Tx, ref db.RunRef) (int64, error) {
 	return cid, nil
 }
 
-// WriteEnded seals a run anew when something came after its end: the record of its last step, an answer that was late.
-// The transaction has called lockRun.
+// WriteEnded seals a run again if it has ended, for what is added after the end: the record of its last attempt, a late
+// answer. The transaction has called LockRun.
 func WriteEnded(ctx context.Context, tx pgx.Tx, cid int64, run string) error {
 	ended, err := db.One(ctx, tx, pgx.RowTo[bool], `SELECT outcome IS NOT NULL FROM runs WHERE id = $1`, run)
 	if err != nil || !ended {

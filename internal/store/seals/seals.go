@@ -1,7 +1,6 @@
-// Package seals writes and reads the seals of a conversation. A seal is what a run, a marker, a piece of live state or
-// a conversation's configuration was at a moment, column by column, written in the transaction that made it so. Each
-// commits to the one before it in its conversation. Package evidence compares the rows with them; docs/audit.md says
-// what that proves.
+// Package seals writes and reads the seals of a conversation. A seal records the columns of a run, a marker, a piece of
+// live state or a conversation's configuration, in the transaction that changed them. Each seal commits to the one
+// before it in its conversation. Package evidence compares the rows with them; docs/audit.md says what that proves.
 package seals
 
 import (
@@ -15,11 +14,7 @@ import (
 	"precis/internal/store/db"
 )
 
-// A seal is what a run, a marker, a piece of state or a conversation's configuration was at a moment, column by column,
-// written in the transaction that made it so. Each commits to the one before it in its conversation. VerifySeals
-// compares the rows with them; docs/audit.md says what that proves.
-
-// Kind is what a seal is of.
+// Kind is what kind of thing a seal records.
 type Kind string
 
 // The kinds.
@@ -28,49 +23,49 @@ const (
 	Run          Kind = "run"
 	Marker       Kind = "marker"
 	LiveState    Kind = "state"
-	// Pruning lists what a pruning took, with the hashes of it.
+	// Pruning lists what a pruning removed, with its hashes.
 	Pruning Kind = "prune"
 )
 
-// Seal is one row of seals.
+// Seal is one row of the table seals.
 type Seal struct {
 	// N counts the seals of a conversation from 1.
 	N       int64
 	Kind    Kind
 	Subject string
-	// SHA256 is of Record; Chain commits to this seal and all before it, see SealChain.
+	// SHA256 is of Record; Chain commits to this seal and all before it, see func Chain.
 	SHA256, Chain db.Hash
-	// Record is a SealRecord in JSON.
+	// Record is a Record in JSON.
 	Record  json.RawMessage
 	Created time.Time
 }
 
-// Form is how values are written in a record. It goes up with every change of that, so that what an older version
-// sealed is read as what it is, and not taken for something that was changed.
+// Form is the version of how values are written in a record. It is raised with every change, so that a seal of an older
+// build is not mistaken for one that was tampered with.
 const Form = 1
 
 // Record is what a seal holds.
 type Record struct {
-	// Form is the sealForm of the version that wrote it.
+	// Form is the constant Form of the build that wrote the record.
 	Form int `json:"form"`
 	// Epoch and ActiveMarker are the conversation's at that time.
 	Epoch        int64  `json:"epoch"`
 	ActiveMarker string `json:"active_marker,omitempty"`
-	// Events and EventChain are the head of its timeline then: what came before the seal cannot be cut off unseen.
+	// Events and EventChain are the head of its timeline then, so that a removal of earlier events is detected.
 	Events     int64   `json:"events"`
 	EventChain db.Hash `json:"event_chain"`
 	// Rows are those that belong to the subject.
 	Rows []Row `json:"rows,omitempty"`
-	// Pruned is what a pruning took.
+	// Pruned is what a pruning removed.
 	Pruned *Pruned `json:"pruned,omitempty"`
-	// Imported says where an imported conversation came from, on its first seal.
+	// Imported is where an imported conversation came from. Only its first seal has it.
 	Imported *ImportedFrom `json:"imported,omitempty"`
 }
 
-// Row is one row as it was.
+// Row is one row at the time of a seal.
 type Row struct {
 	Table string `json:"table"`
-	// Key tells the row from others of the table, for a person.
+	// Key identifies the row within the table, for display.
 	Key string `json:"key"`
 	// Values are the columns as text, null for NULL; times in microseconds since 1970, bytes by their SHA-256.
 	Values map[string]*string `json:"values"`
@@ -79,15 +74,15 @@ type Row struct {
 // ImportedFrom is where an imported conversation came from.
 type ImportedFrom struct {
 	Conversation string `json:"conversation"`
-	// Seals and SealChain are the head of its seals there.
+	// Seals and SealChain are the head of its seals where it was exported.
 	Seals     int64   `json:"seals"`
 	SealChain db.Hash `json:"seal_chain"`
-	// Before is where it had been imported from there, at At; nil: it was made there.
+	// Before is where it had been imported from before that, at the time At; nil: it was created there.
 	Before *ImportedFrom `json:"before,omitempty"`
 	At     time.Time     `json:"at,omitzero"`
 }
 
-// IDAt is the id that the conversation had at a time before it came here.
+// IDAt returns the id that the conversation had at a time before its import.
 func (f *ImportedFrom) IDAt(t time.Time) string {
 	for f.Before != nil && t.Before(f.At) {
 		f = f.Before
@@ -109,14 +104,17 @@ func Chain(before db.Hash, n int64, kind Kind, subject string, record db.Hash) d
 	return db.Hash(h.Sum(nil))
 }
 
+// Value returns the value of a column, "" for NULL.
 func (r Row) Value(column string) string { return db.Or(r.Values[column], "") }
 
-// Head is where a conversation's seals stand. Kept elsewhere, it proves later that none of them was rewritten.
+// Head is the last seal of a conversation. A copy that is kept elsewhere proves later that no seal up to it was
+// rewritten.
 type Head struct {
 	Seals int64   `json:"seals"`
 	Chain db.Hash `json:"chain"`
 }
 
+// Scan reads a row of n, kind, subject, sha256, chain, record and created_at.
 func Scan(row pgx.CollectableRow) (s Seal, err error) {
 	var sum, chain []byte
 	err = row.Scan(&s.N, &s.Kind, &s.Subject, &sum, &chain, (*[]byte)(&s.Record), &s.Created)

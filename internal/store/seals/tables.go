@@ -1,9 +1,9 @@
 package seals
 
-// Table says which columns of a table its seals hold.
+// Table lists the columns of a table that its seals hold.
 type Table struct {
 	Name string
-	// Key are the columns that tell a row from others, within the conversation or run.
+	// Key are the columns that identify a row within the conversation or run.
 	Key []string
 	// where picks the rows of a subject: $1 is the cid, $2 the subject.
 	where string
@@ -11,10 +11,11 @@ type Table struct {
 	text  []string
 	bytes []string
 	times []string
-	// Changes are the columns that may differ between two seals of one row; open says when any may.
+	// Changes are the columns that may differ between two seals of one row. Open reports whether a row is unfinished,
+	// so that all of them may.
 	Changes []string
 	Open    func(Row) bool
-	// Unsealed are the columns that no seal holds, and why.
+	// Unsealed are the columns that no seal holds, with the reason.
 	Unsealed map[string]string
 }
 
@@ -23,8 +24,8 @@ const (
 	working     = "a working figure that the next append or read replaces; no record rests on it"
 )
 
-// Tables are the tables whose rows seals hold, by kind of subject. The columns are listed, so that a new one is a
-// decision: TestEveryColumnIsCommittedTo fails for a column that stands nowhere.
+// Tables are the tables whose rows seals hold, by kind of subject. All columns are listed: TestEveryColumnIsCommittedTo
+// fails for a new column that is not.
 var Tables = map[Kind][]Table{
 	Conversation: {{
 		Name: "conversations", Key: []string{"id"}, where: `cid = $1 AND $2 <> ''`, order: `cid`,
@@ -63,7 +64,7 @@ var Tables = map[Kind][]Table{
 			},
 			bytes: []string{"covered_chain", "context_sha256", "snapshot_sha256", "focus", "settings"},
 			times: []string{"created_at", "started_at", "finished_at"},
-			// A prepared summary takes effect or is given up later; the focus goes with the conversation's content.
+			// A prepared summary is applied or discarded later; the focus is deleted with the conversation's content.
 			Changes: []string{
 				"outcome", "reason", "tokens_before", "tokens_after", "numbers", "context_sha256",
 				"snapshot_sha256", "focus",
@@ -135,7 +136,7 @@ var Tables = map[Kind][]Table{
 	}},
 }
 
-// artifactsOfRun are the hashes that the rows of run $2 refer to.
+// artifactsOfRun selects the hashes that the rows of run $2 refer to.
 const artifactsOfRun = `SELECT decode(value, 'hex') FROM run_attempts s, jsonb_each_text(s.artifacts) WHERE s.run = $2
 	AND value ~ '^[0-9a-f]{64}$'
 	UNION SELECT context_sha256 FROM runs WHERE id = $2 AND context_sha256 IS NOT NULL
@@ -146,6 +147,7 @@ const artifactsOfRun = `SELECT decode(value, 'hex') FROM run_attempts s, jsonb_e
 	UNION SELECT summary_sha256 FROM markers WHERE run = $2 AND summary_sha256 IS NOT NULL
 	UNION SELECT native_sha256 FROM markers WHERE run = $2 AND native_sha256 IS NOT NULL`
 
+// TableOf returns the table with a name among those that seals of the kind hold.
 func TableOf(kind Kind, name string) (Table, bool) {
 	for _, t := range Tables[kind] {
 		if t.Name == name {

@@ -11,23 +11,27 @@ import (
 	"precis/internal/store/db"
 )
 
-// Subject is what a seal is of.
+// Subject identifies what a seal records.
 type Subject struct {
 	Kind Kind
 	ID   string
 }
 
+// OfRun returns the subject of a run.
 func OfRun(id string) Subject { return Subject{Run, id} }
 
+// OfMarker returns the subject of a marker.
 func OfMarker(id string) Subject { return Subject{Marker, id} }
 
+// OfConversation returns the subject of a conversation's configuration.
 func OfConversation() Subject { return Subject{Conversation, "configuration"} }
 
+// OfLiveState returns the subject of one version of a piece of live state.
 func OfLiveState(key string, version int64) Subject {
 	return Subject{LiveState, fmt.Sprintf("%s@%d", key, version)}
 }
 
-// Write records what the subjects are now. The transaction holds the conversation's row.
+// Write seals the current rows of the subjects. The transaction has locked the conversation's row.
 func Write(ctx context.Context, tx pgx.Tx, cid int64, subjects ...Subject) error {
 	rows, err := ReadRows(ctx, tx, cid, subjects...)
 	if err != nil {
@@ -40,7 +44,7 @@ func Write(ctx context.Context, tx pgx.Tx, cid int64, subjects ...Subject) error
 	return Put(ctx, tx, cid, subjects, records)
 }
 
-// Put writes one seal for each subject. The transaction holds the conversation's row.
+// Put writes one seal for each subject. The transaction has locked the conversation's row.
 func Put(ctx context.Context, tx pgx.Tx, cid int64, subjects []Subject, records []Record) error {
 	var n, epoch, events int64
 	var chain, eventChain []byte
