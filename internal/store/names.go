@@ -2,11 +2,11 @@ package store
 
 import "precis/internal/store/db"
 
-// The names that every room shares, for callers that need no room of their own.
+// The types that all rooms share, for callers that import no room.
 type (
-	// Options tune a Store.
+	// Options configure a Store.
 	Options = db.Options
-	// ConversationRef names a conversation of a tenant.
+	// ConversationRef identifies a conversation of a tenant.
 	ConversationRef = db.ConversationRef
 	// RunRef names a run of a tenant.
 	RunRef = db.RunRef
@@ -16,14 +16,14 @@ type (
 	Hash = db.Hash
 	// ConflictError is an ErrConflict with its reason.
 	ConflictError = db.ConflictError
-	// ConflictReason says what stands in the way of a change.
+	// ConflictReason is the reason why a change was refused.
 	ConflictReason = db.ConflictReason
 )
 
 // DefaultTenant owns everything while no API keys are configured.
 const DefaultTenant = db.DefaultTenant
 
-// The errors that callers tell apart with errors.Is, see package db.
+// The errors that callers distinguish with errors.Is, see package db.
 var (
 	ErrNotFound       = db.ErrNotFound
 	ErrContentDeleted = db.ErrContentDeleted
@@ -49,12 +49,12 @@ const (
 	ConflictDifferent      = db.ConflictDifferent
 )
 
-// Invalidf returns an ErrInvalid whose message is what is wrong with the request, and nothing else.
+// Invalidf returns an ErrInvalid whose text is the formatted message alone.
 func Invalidf(format string, args ...any) error { return db.Invalidf(format, args...) }
 
 // ConflictReasonOf returns the reason of a ConflictError, "" for any other error.
 func ConflictReasonOf(err error) ConflictReason { return db.ConflictReasonOf(err) }
 
-// Unavailable reports whether err means that the database could not be reached or takes no work just now: the same
-// call may succeed later.
+// Unavailable reports whether err means that the database could not be reached or accepts no work at the moment. The
+// same call may succeed later.
 func Unavailable(err error) bool { return db.Unavailable(err) }

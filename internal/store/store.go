@@ -30,12 +30,12 @@ import (
 type Store struct {
 	db *db.DB
 
-	// Who may do what.
+	// Access.
 	Tenants     *access.Tenants
 	Keys        *access.Keys
 	Idempotency *access.Idempotency
 
-	// What was said, and what a model is sent of it.
+	// Conversations, and the contexts made from them.
 	Conversations *conversations.Store
 	Messages      *conversations.Messages
 	Changes       *changes.Store
@@ -45,7 +45,7 @@ type Store struct {
 	Contexts      *contexts.Store
 	Timeline      *timeline.Store
 
-	// What was done for it.
+	// Compactions: triggers, runs and what they use.
 	Triggers   *triggers.Store
 	Runs       *runs.Store
 	Attempts   *runs.Attempts
@@ -56,19 +56,19 @@ type Store struct {
 	Outbox     *outbox.Store
 	Breakers   *breakers.Store
 
-	// What proves it, and what removes it.
+	// Verification, export and deletion.
 	Evidence  *evidence.Store
 	Jobs      *evidence.Jobs
 	Exports   *exports.Store
 	Retention *retention.Store
 
-	// What finds it again.
+	// Search and out-of-band memory.
 	SearchIndex *searchindex.Store
 	Segments    *segments.Store
 }
 
-// Open connects to the database and makes sure that it answers. The URL is a libpq one; its search_path parameter
-// picks the schema. The schema is not touched: see package schema. Close the store when done.
+// Open connects to the database and returns when it has answered. The URL has libpq's form; its search_path parameter
+// selects the schema. Open does not migrate the schema: see package schema. Close the store when done.
 func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	d, err := db.Open(ctx, databaseURL, o)
 	if err != nil {
@@ -87,7 +87,7 @@ func Open(ctx context.Context, databaseURL string, o Options) (*Store, error) {
 	}, nil
 }
 
-// Close returns all connections back. It waits for operations that are under way.
+// Close closes all connections. It waits for running operations.
 func (s *Store) Close() { s.db.Close() }
 
 // Ping reports whether the database answers.

@@ -1,4 +1,4 @@
-// Package artifacts keeps everything large by its SHA-256, compressed and once a tenant.
+// Package artifacts keeps large content by its SHA-256, compressed and once per tenant.
 package artifacts
 
 import (
@@ -18,8 +18,8 @@ type Store struct{ db *db.DB }
 // New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Linked makes sure that a summary is this conversation's, and keeps it from being pruned before a marker
-// refers to it; "" for none.
+// Linked checks that an artifact belongs to the conversation, and locks it so that it is not pruned before a marker
+// refers to it. It accepts "" for no artifact.
 func Linked(ctx context.Context, tx pgx.Tx, c conversations.Conversation, sha string) error {
 	sum, err := db.OptionalHash(sha)
 	if err != nil || sum == nil {
@@ -33,17 +33,17 @@ func Linked(ctx context.Context, tx pgx.Tx, c conversations.Conversation, sha st
 	return nil
 }
 
-// Artifact describes something large that a run wrote.
+// Artifact describes one piece of content.
 type Artifact struct {
 	// SHA256 is of the content, in lower-case hex: the reference that travels through Temporal.
 	SHA256 string
-	// Kind is the kind under which it was first written.
+	// Kind is the kind with which the content was first written.
 	Kind contract.ArtifactKind
 	// Size of the content in bytes.
 	Size int64
 }
 
-// Put keeps data for a conversation and gives the reference. Writing the same data again is harmless.
+// Put stores data for a conversation and returns its reference. The same data may be written again.
 func (s *Store) Put(ctx context.Context, ref db.ConversationRef, kind contract.ArtifactKind,
 	data []byte,
 ) (Artifact, error) {
@@ -60,12 +60,13 @@ func (s *Store) Put(ctx context.Context, ref db.ConversationRef, kind contract.A
 	return a, err
 }
 
+// Put is Store.Put within a transaction, for content that is packed already.
 func Put(ctx context.Context, tx pgx.Tx, cid int64, tenant string, kind contract.ArtifactKind,
 	p db.Packed,
 ) (Artifact, error) {
 	a := Artifact{SHA256: p.Sum.String(), Size: int64(p.Size)}
-	// DO UPDATE locks the row against a pruning that goes on beside, and gives the row back in any race. What was
-	// pruned is there again.
+	// DO UPDATE locks the row against a concurrent pruning, and returns the row in any race. Content that was pruned is
+	// stored again.
 	var err error
 	a.Kind, err = db.One(ctx, tx, pgx.RowTo[contract.ArtifactKind], `INSERT INTO artifacts (tenant, sha256, kind, size, data) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (tenant, sha256) DO UPDATE SET touched_at = now(), data = coalesce(artifacts.data, excluded.data), pruned_at = NULL
@@ -79,12 +80,12 @@ func Put(ctx context.Context, tx pgx.Tx, cid int64, tenant string, kind contract
 	return a, err
 }
 
-// Get reads a tenant's artifact. The content is checked against its hash: what comes back is what was
-// written, or an error.
+// Get reads a tenant's artifact. Content that does not match its hash is ErrDamaged.
 func (s *Store) Get(ctx context.Context, tenant, sha string) ([]byte, error) {
 	return Get(ctx, s.db, tenant, sha)
 }
 
+// Get is Store.Get without a Store.
 func Get(ctx context.Context, d *db.DB, tenant, sha string) ([]byte, error) {
 	sum, err := db.ParseHash(sha)
 	if err != nil {
@@ -101,6 +102,7 @@ func Get(ctx context.Context, d *db.DB, tenant, sha string) ([]byte, error) {
 	return d.Unpack(sum, zstd)
 }
 
+// Data reads the compressed content of an artifact, ErrPruned if it was pruned.
 func Data(ctx context.Context, q db.Querier, tenant string, sum db.Hash) ([]byte, error) {
 	zstd, err := db.One(ctx, q, pgx.RowTo[[]byte], `SELECT data FROM artifacts WHERE tenant = $1 AND sha256 = $2`,
 		tenant,

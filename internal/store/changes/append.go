@@ -22,36 +22,36 @@ func New(d *db.DB) *Store { return &Store{db: d} }
 
 // AppendOptions go with one append.
 type AppendOptions struct {
-	// IfSeq, when set, is the head that the caller believes in: another one is ErrStaleSequence.
+	// IfSeq, if set, is the head that the caller expects: a different head is ErrStaleSequence.
 	IfSeq *int64
-	// Usage is the server's figure for the request whose answer ends what is appended, nil: none.
+	// Usage is the server's figure for the request whose answer is the last appended message, nil: none.
 	Usage *UsageReport
-	// LearnWindow is the window that a vendor's overflow error named, in tokens; 0: none did.
+	// LearnWindow is the window that a vendor's overflow error named, in tokens; 0: none.
 	LearnWindow int
-	// Check looks, in the same transaction, whether a compaction is due; nil: nobody looks.
+	// Check checks in the same transaction whether a compaction is due; nil: no check.
 	Check triggers.Check
 }
 
-// AppendResult says what an append did.
+// AppendResult is the result of an append.
 type AppendResult struct {
-	// FirstSeq and LastSeq are the first and last message that was written, 0 when all were there already.
+	// FirstSeq and LastSeq are the first and last new message, 0 if all existed already.
 	FirstSeq, LastSeq int64
-	// Seqs has the sequence number of every message that was given, also of those that were there already.
+	// Seqs has the sequence number of every given message, including those that existed already.
 	Seqs []int64
-	// Duplicates counts the latter.
+	// Duplicates counts the messages that existed already.
 	Duplicates int
 	// Conversation is the conversation after the append.
 	Conversation conversations.Conversation
-	// Watched is what the watch made of it.
+	// Trigger is the result of AppendOptions.Check.
 	Trigger triggers.Result
 }
 
-// From this many messages on COPY beats a multi-row insert.
+// From this many messages on, COPY is faster than single inserts.
 const copyFrom = 64
 
-// Append adds messages at the end of a conversation, all or none of them. Its cost does not depend on what is
-// there already. Appends to one conversation go one after another; numbers have no gaps. A message whose client
-// id the conversation has adds nothing, and keeps its first number.
+// Append appends all messages to a conversation, or none of them. Its cost does not depend on the length of the
+// conversation. Appends to one conversation run one after the other, and sequence numbers have no gaps. A message whose
+// client id the conversation already has is not appended again.
 func (s *Store) Append(ctx context.Context, ref db.ConversationRef, messages []conversations.NewMessage,
 	o AppendOptions,
 ) (AppendResult, error) {
@@ -76,7 +76,7 @@ func (s *Store) Append(ctx context.Context, ref db.ConversationRef, messages []c
 	return res, err
 }
 
-// appendLocked appends to a conversation whose row the transaction holds.
+// appendLocked is Append for a conversation whose row the transaction has locked.
 func appendLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation, messages []conversations.NewMessage,
 	o AppendOptions,
 ) (AppendResult, error) {
@@ -156,8 +156,8 @@ func appendLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation, 
 	return res, nil
 }
 
-// knownClientIDs finds which of the messages are there already. The caller holds the conversation's row, so that
-// nobody can add one meanwhile.
+// knownClientIDs returns the sequence numbers of the messages that the conversation already has, by client id. The
+// caller has locked the conversation's row, so that no message is appended meanwhile.
 func knownClientIDs(ctx context.Context, tx pgx.Tx, cid int64,
 	messages []conversations.NewMessage,
 ) (map[string]int64, error) {
@@ -189,7 +189,7 @@ var messageInsertColumns = []string{
 	"client_id", "chain", "native", "sync_chain", "created_at", "record",
 }
 
-// saveAppend writes what an append changes on the conversation, and the messages, in one round trip.
+// saveAppend writes the messages and the conversation's row in one round trip.
 func saveAppend(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, messages [][]any) error {
 	batch := &pgx.Batch{}
 	for _, row := range messages {

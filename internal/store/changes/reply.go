@@ -15,18 +15,18 @@ import (
 // ReplyEnd is what comes with the end of a reply.
 type ReplyEnd struct {
 	Messages []conversations.NewMessage
-	// Usage is the server's figure for the reply's request, nil: none. What it covers and its epoch are the reply's.
+	// Usage is the server's figure for the reply's request, nil: none. The reply determines its epoch and what it
+	// covers.
 	Usage *UsageReport
-	// Input is the part of Usage.Tokens that the request was, without its answer; 0: not known.
+	// Input is the part of Usage.Tokens for the request without its answer; 0: not known.
 	Input int
-	// LearnWindow and Watch are those of AppendOptions.
+	// LearnWindow and Check are those of AppendOptions.
 	LearnWindow int
 	Check       triggers.Check
 }
 
-// EndReply ends a reply, appends what came of it and looks at the conversation, in one transaction. What an expired
-// reply brings is taken all the same; one that has been ended before brings its messages a second time, and is
-// ConflictReplyEnded unless it brings nothing.
+// EndReply ends a reply, appends its messages and checks the trigger, in one transaction. It also accepts the messages
+// of an expired reply. If the reply has already ended, it returns ConflictReplyEnded, unless end is empty.
 func (s *Store) EndReply(ctx context.Context, ref db.ConversationRef, reply string,
 	end ReplyEnd,
 ) (replies.Reply, AppendResult, error) {
@@ -49,7 +49,7 @@ func (s *Store) EndReply(ctx context.Context, ref db.ConversationRef, reply stri
 			return fmt.Errorf("reply %q: %w", reply, err)
 		}
 		if ended && (len(end.Messages) > 0 || end.Usage != nil || end.LearnWindow > 0) {
-			return db.Conflictf(db.ConflictReplyEnded, "reply %s has been ended before", reply)
+			return db.Conflictf(db.ConflictReplyEnded, "reply %s has already ended", reply)
 		}
 		if p, err = replies.Close(ctx, tx, c.CID, reply); err != nil {
 			return err
@@ -58,14 +58,14 @@ func (s *Store) EndReply(ctx context.Context, ref db.ConversationRef, reply stri
 		if res, err = appendLocked(ctx, tx, c, end.Messages, o); err != nil {
 			return err
 		}
-		watch := end.Check
-		if watch != nil {
-			watch = func(ctx context.Context, m triggers.State) (triggers.Decision, error) {
+		check := end.Check
+		if check != nil {
+			check = func(ctx context.Context, m triggers.State) (triggers.Decision, error) {
 				m.Ended = &p
 				return end.Check(ctx, m)
 			}
 		}
-		res.Trigger, err = triggers.CheckLocked(ctx, s.db, tx, &res.Conversation, watch)
+		res.Trigger, err = triggers.CheckLocked(ctx, s.db, tx, &res.Conversation, check)
 		return err
 	})
 	return p, res, err

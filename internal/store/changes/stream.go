@@ -8,15 +8,15 @@ import (
 	"precis/internal/store/db"
 )
 
-// The size of one batch of AppendStream: whichever is reached first.
+// Limits of one batch of AppendStream: whichever is reached first.
 const (
 	batchMessages = 1000
 	batchBytes    = 8 << 20
 )
 
-// AppendStream appends a long sequence, as an import does, in batches: memory is bounded by a batch, or by one
-// message. Each batch is all or nothing, and expects the head that the one before it left: another writer in
-// between is ErrStaleSequence. Seqs of the result stays empty. What was written before an error stays.
+// AppendStream appends a long sequence in batches, so that memory is bounded by one batch or one message. Each batch is
+// appended as a whole or not at all, and expects the head after the batch before: an append by another writer in
+// between is ErrStaleSequence. Batches before an error stay. Seqs of the result is empty.
 func (s *Store) AppendStream(ctx context.Context, ref db.ConversationRef,
 	messages iter.Seq2[conversations.NewMessage, error],
 ) (AppendResult, error) {

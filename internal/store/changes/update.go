@@ -10,8 +10,8 @@ import (
 	"precis/internal/store/triggers"
 )
 
-// Update changes what an agent may change: its model, system prompt, tools, settings. The messages
-// and markers are not touched, and neither is what the conversation was created with, for CreateConversation.
+// Update changes a conversation's configuration: its model, system prompt, tools, settings. Messages and markers stay
+// as they are, and so does the body with which conversations.Store.Create compares.
 func (s *Store) Update(ctx context.Context, ref db.ConversationRef,
 	p conversations.Patch,
 ) (conversations.Conversation, error) {
@@ -20,10 +20,10 @@ func (s *Store) Update(ctx context.Context, ref db.ConversationRef,
 	return c, err
 }
 
-// Change is UpdateConversation with a patch that is made from what is there, under its lock, and then
-// watched: a change of model may be enough for a compaction. change and watch may be called more than once.
+// Change is Update with a patch that change makes from the locked conversation, followed by check, since a new model
+// may make a compaction due. change and check may be called more than once.
 func (s *Store) Change(ctx context.Context, ref db.ConversationRef,
-	change func(conversations.Conversation) (conversations.Patch, error), watch triggers.Check,
+	change func(conversations.Conversation) (conversations.Patch, error), check triggers.Check,
 ) (conversations.Conversation, triggers.Result, error) {
 	var c conversations.Conversation
 	var w triggers.Result
@@ -45,7 +45,7 @@ func (s *Store) Change(ctx context.Context, ref db.ConversationRef,
 		if err := conversations.ApplyPatch(ctx, tx, &c, p); err != nil {
 			return err
 		}
-		w, err = triggers.CheckLocked(ctx, s.db, tx, &c, watch)
+		w, err = triggers.CheckLocked(ctx, s.db, tx, &c, check)
 		return err
 	})
 	return c, w, err

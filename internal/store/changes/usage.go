@@ -13,24 +13,24 @@ import (
 
 // UsageReport is a server's own figure for one request and its answer.
 type UsageReport struct {
-	// Tokens in all: input, cached input and output. Not over 0: no figure.
+	// Tokens is the total of input, cached input and output; 0 or less: no figure.
 	Tokens int
 	// Estimate is the local estimate of the same content in tokens, for the calibration; 0: not known.
 	Estimate int
-	// Epoch is Conversation.Epoch when the request began, nil: not known. Then it is that of the reply that is open,
-	// else now, unless the figure fits the context before the last marker better (see late). A figure of an earlier
-	// epoch is dropped.
+	// Epoch is Conversation.Epoch when the request began, nil: not known. Then the epoch of the open reply is used, or
+	// else the current one, unless the figure fits the context before the last marker better (see late). A figure of an
+	// earlier epoch is dropped.
 	Epoch *int64
-	// CoversSeq is the last message that the figure counts, 0: the last one that is appended with it.
+	// CoversSeq is the last message that the figure counts, 0: the last message appended with it.
 	CoversSeq int64
-	// Covers is the index of that message among those that are appended with it, nil: CoversSeq counts.
+	// Covers is the index of that message among the messages appended with it, nil: see CoversSeq.
 	Covers *int
 
-	// late says that it was found to be of an earlier epoch.
+	// late is set if the figure was found to be of an earlier epoch.
 	late bool
 }
 
-// judgeUsage makes the report definite: which message it covers, and of which epoch it is.
+// judgeUsage determines which message a report covers and its epoch.
 func judgeUsage(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, r *UsageReport,
 	appended []int64,
 ) (*UsageReport, error) {
@@ -62,9 +62,9 @@ func judgeUsage(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, r
 	return &u, err
 }
 
-// lateUsage reports whether a figure of unknown age is that of a request which began before the active marker: it is
-// the first one since, and nearer to the size before the marker than to the size after it, with what came since added
-// to both.
+// lateUsage reports whether a figure of unknown epoch belongs to a request that began before the active marker. That is
+// so if it is the first figure since, and nearer to the size before the marker than to the size after it, each with the
+// messages since.
 func lateUsage(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, u UsageReport) (bool, error) {
 	if c.ActiveMarker == "" || c.Usage.Tokens > 0 && !c.Usage.Stale {
 		return false, nil
@@ -75,10 +75,10 @@ func lateUsage(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, u 
 	}
 	seen := max(m.ValveUpTo, m.CoversTo)
 	if c.Usage.CoversSeq > seen {
-		return false, nil // one has been dropped already: an agent has one request under way at a time
+		return false, nil // one was dropped already: an agent sends one request at a time
 	}
 	then, err := conversations.SumsAt(ctx, tx, c.CID, min(seen, c.HeadSeq))
-	if db.IsNotFound(err) { // seen is what is being appended: nothing came since
+	if db.IsNotFound(err) { // seen is being appended now: there are no messages since
 		then, err = c.Sums, nil
 	}
 	if err != nil {
@@ -88,13 +88,13 @@ func lateUsage(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, u 
 	return u.Tokens-since > (m.TokensBefore+m.TokensAfter)/2, nil
 }
 
-// takeUsage takes over a server's figure, unless it is of a context that is no longer sent or covers less than
-// the figure that is there.
+// takeUsage sets a server's figure, unless it is of a context that is no longer sent, or covers less than the current
+// figure.
 func takeUsage(c *conversations.Conversation, r *UsageReport) {
 	switch {
 	case r == nil, r.Epoch != nil && *r.Epoch != c.Epoch, !c.Usage.Stale && c.Usage.CoversSeq > r.CoversSeq:
 		return
-	case r.late: // the next one is not taken for late as well
+	case r.late: // so that the next figure is not found late too
 		c.Usage.CoversSeq = max(c.Usage.CoversSeq, r.CoversSeq)
 		return
 	}
@@ -107,7 +107,7 @@ func takeUsage(c *conversations.Conversation, r *UsageReport) {
 	}
 }
 
-// RecordUsage takes over a server's figure without messages. It returns the conversation with what now counts.
+// RecordUsage records a server's figure without messages, and returns the conversation with its current figure.
 func (s *Store) RecordUsage(ctx context.Context, ref db.ConversationRef,
 	r UsageReport,
 ) (conversations.Conversation, error) {
@@ -115,8 +115,8 @@ func (s *Store) RecordUsage(ctx context.Context, ref db.ConversationRef,
 	return res.Conversation, err
 }
 
-// replyUsage ties a reply's figure to what the reply has read. head is the conversation's before the reply's own
-// messages: what somebody else said meanwhile is not in the figure.
+// replyUsage returns a reply's figure with the epoch and messages that the reply has read. head is the conversation's
+// head before the reply's own messages. The figure does not count messages that others appended during the reply.
 func replyUsage(p replies.Reply, end ReplyEnd, head int64) *UsageReport {
 	if end.Usage == nil {
 		return nil
@@ -126,7 +126,7 @@ func replyUsage(p replies.Reply, end ReplyEnd, head int64) *UsageReport {
 	if p.HeadSeq > 0 && (head > p.HeadSeq || u.Covers == nil) {
 		u.CoversSeq, u.Covers = p.HeadSeq, nil
 		if end.Input > 0 {
-			u.Tokens = end.Input // the answer stands behind what is not covered, or is still to come, and is estimated
+			u.Tokens = end.Input // the answer comes after messages that are not counted, so it is estimated
 		}
 	}
 	return &u

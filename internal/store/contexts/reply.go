@@ -11,7 +11,7 @@ import (
 	"precis/internal/store/replies"
 )
 
-// BeginReply opens a reply, as OpenReply does, and gives what the model reads, of the same moment.
+// BeginReply opens a reply, as replies.Store.Open does, and reads the context for the model in the same transaction.
 func (s *Store) BeginReply(ctx context.Context, ref db.ConversationRef,
 	ttl time.Duration,
 ) (replies.Reply, Source, error) {

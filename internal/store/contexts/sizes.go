@@ -11,20 +11,20 @@ import (
 	"precis/internal/store/markers"
 )
 
-// Sizes are the sizes of what is live, without its content.
+// Sizes are the sizes of the parts of a context, without their content.
 type Sizes struct {
 	// Tail sums the messages after the active marker, Carried the tokens of those it carries, Summary the tokens of its
-	// summary. Without a marker Tail is everything.
+	// summary. Without a marker, Tail sums all messages.
 	Tail                   conversations.Sums
 	CarriedTokens, Summary int64
-	// Enrichments are the tokens of the state that counts for the turn.
+	// Enrichments are the tokens of the live state for the current turn.
 	Enrichments int64
 }
 
-// Tokens is the local estimate of the whole history as it would be sent, before trimming, without state.
+// Tokens returns the local estimate of the whole history before trimming, without live state.
 func (l Sizes) Tokens() int64 { return l.Tail.Tokens + l.CarriedTokens + l.Summary }
 
-// Sizes measures what is live in constant time, for a trigger that is looked at with every append.
+// Sizes measures the context in constant time.
 func (s *Store) Sizes(ctx context.Context, ref db.ConversationRef) (Sizes, error) {
 	var l Sizes
 	err := s.db.Snapshot(ctx, "measure what is live", func(ctx context.Context, tx pgx.Tx) error {
@@ -42,7 +42,7 @@ func (s *Store) Sizes(ctx context.Context, ref db.ConversationRef) (Sizes, error
 	return l, err
 }
 
-// SizesOf measures a conversation, and gives its active marker.
+// SizesOf is Store.Sizes within a transaction or snapshot. It also returns the active marker, nil if there is none.
 func SizesOf(ctx context.Context, q db.Querier, c conversations.Conversation) (Sizes, *markers.Marker, error) {
 	l := Sizes{Tail: c.Sums}
 	var err error

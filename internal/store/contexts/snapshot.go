@@ -18,26 +18,26 @@ import (
 	"precis/internal/store/markers"
 )
 
-// Snapshot is what a view of a conversation holds beside messages, markers and the versions of its enrichments. Those
-// never change, so with it the same view is made again later, whatever has become of the conversation since. It is kept
-// as an artifact; a run notes with each step which one the step worked on.
+// Snapshot is everything in a Source except messages, markers and versions of live state. Those never change, so that
+// At can build the same Source from a Snapshot later. It is stored as an artifact, to which each attempt of a run
+// refers.
 type Snapshot struct {
-	// Head is the last message of the view, 0: none.
+	// Head is the last message of the source, 0: none.
 	Head int64 `json:"head"`
-	// ActiveMarker is the marker that counted, "": the full history. Epoch is the conversation's.
+	// ActiveMarker is the active marker, "": the full history. Epoch is the conversation's.
 	ActiveMarker string `json:"active_marker,omitempty"`
 	Epoch        int64  `json:"epoch"`
 
 	Vendor string `json:"vendor,omitempty"`
 	Model  string `json:"model,omitempty"`
-	// Window and MaxOutput in tokens; Window is the one that counted, whoever said it.
+	// Window and MaxOutput in tokens; Window is the effective one.
 	Window    int `json:"window,omitempty"`
 	MaxOutput int `json:"max_output,omitempty"`
 	// System, Tools and Envelope are artifacts, "": not given.
 	System   string `json:"system,omitempty"`
 	Tools    string `json:"tools,omitempty"`
 	Envelope string `json:"envelope,omitempty"`
-	// Settings are the effective ones.
+	// Settings are the effective settings.
 	Settings  json.RawMessage `json:"settings,omitempty"`
 	Overhead  int             `json:"overhead"`
 	Ephemeral bool            `json:"ephemeral,omitempty"`
@@ -46,12 +46,12 @@ type Snapshot struct {
 
 	TurnStart   int64               `json:"turn_start"`
 	Enrichments []livestate.Version `json:"enrichments,omitempty"`
-	// Prepared is the marker that waited, "": none.
+	// Prepared is the prepared marker, "": none.
 	Prepared  string `json:"prepared,omitempty"`
 	ReplyOpen bool   `json:"reply_open,omitempty"`
 }
 
-// SnapshotUsage is a Usage as it is kept.
+// SnapshotUsage is a conversations.Usage in a Snapshot.
 type SnapshotUsage struct {
 	Tokens      int     `json:"tokens,omitempty"`
 	CoversSeq   int64   `json:"covers_seq,omitempty"`
@@ -60,9 +60,9 @@ type SnapshotUsage struct {
 	Calibration float64 `json:"calibration,omitempty"`
 }
 
-// KeepSnapshot keeps the state of a view that a run works on, with the settings that count for it. It gives the references
-// by what they are: "state" is the state itself, "system", "tools" and "envelope" what belongs to it. Keeping the same
-// state again is harmless, and costs nothing while this Store remembers it.
+// KeepSnapshot stores the snapshot of the source that a run works on, with its effective settings. It returns
+// references by kind: "state" is the snapshot itself, "system", "tools" and "envelope" are its parts. Storing the same
+// snapshot again has no effect, and no cost while this Store remembers it.
 func (s *Store) KeepSnapshot(ctx context.Context, ref db.RunRef, v Source,
 	settings json.RawMessage,
 ) (map[contract.ArtifactKind]string, error) {
@@ -116,13 +116,13 @@ func (s *Store) KeepSnapshot(ctx context.Context, ref db.RunRef, v Source,
 	return refs, err
 }
 
-// recent remembers some keys, for a while.
+// recent remembers the last keys.
 type recent struct {
 	mu   sync.Mutex
 	keys map[string]bool
 }
 
-// maxRecent bounds what is remembered: a run has few states, and a worker few runs at once.
+// maxRecent bounds the keys in recent. A run has few snapshots, and a worker few runs at once.
 const maxRecent = 4096
 
 func (r *recent) has(key string) bool {
@@ -140,7 +140,7 @@ func (r *recent) add(key string) {
 	r.keys[key] = true
 }
 
-// Snapshot reads a kept state. One that was pruned is ErrNotFound.
+// Snapshot reads a stored snapshot. A pruned one is ErrNotFound.
 func (s *Store) Snapshot(ctx context.Context, tenant, sha string) (Snapshot, error) {
 	var state Snapshot
 	data, err := artifacts.Get(ctx, s.db, tenant, sha)
@@ -153,8 +153,8 @@ func (s *Store) Snapshot(ctx context.Context, tenant, sha string) (Snapshot, err
 	return state, nil
 }
 
-// At makes the view again that a state was kept of. What BeneathDigest of the options says counts; the other
-// options are the state's. What the view was made from and has been deleted or pruned since is ErrNotFound.
+// At builds the source of a snapshot again. Of the options it uses BeneathDigest; the snapshot determines the others.
+// It returns ErrNotFound if a part of the source was deleted or pruned since.
 func (s *Store) At(ctx context.Context, ref db.ConversationRef, state Snapshot, o Options) (Source, error) {
 	var v Source
 	var packed []byte

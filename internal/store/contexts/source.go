@@ -16,38 +16,40 @@ import (
 // Store reads the sources of contexts and keeps snapshots of them.
 type Store struct {
 	db *db.DB
-	// kept are the snapshots that KeepSnapshot has written.
+	// kept are the last snapshots that KeepSnapshot has written.
 	kept recent
 }
 
 // New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// LiveView is what the context of a conversation is made from, at one moment.
+// Source is what the context of a conversation is made from, at one moment.
 type Source struct {
 	Conversation conversations.Conversation
-	// Marker is the active one, nil: the full history. Summary is its text, nil for one that only squeezes the tail.
+	// Marker is the active marker, nil: the full history. Summary is its text, nil for a marker that only shortens the
+	// tail.
 	Marker  *markers.Marker
 	Summary []byte
-	// Native is what the vendor's own compaction gave for the marker, nil: there is none.
+	// Native is the result of the vendor's own compaction for the marker, nil: none.
 	Native []byte
-	// Prepared waits to be applied, nil: none.
+	// Prepared is the prepared marker, nil: none.
 	Prepared *markers.Marker
-	// Carried are the messages that the marker covers and keeps verbatim, Tail all that come after it, both in order.
+	// Carried are the covered messages that stay verbatim, Tail the messages after the marker, both in order.
 	Carried, Tail []conversations.Message
-	// Covered are the sums over all messages that the marker covers, carried ones too.
+	// Covered are the sums over all messages that the marker covers, including carried ones.
 	Covered conversations.Sums
 	// TurnStart is the last genuine user message, 0: none.
 	TurnStart int64
-	// Enrichments are the values that count for this turn, by key.
+	// Enrichments are the live state for this turn, by key.
 	Enrichments []livestate.Enrichment
-	// ReplyOpen says that the agent's model is generating.
+	// ReplyOpen is set if the agent's model is generating a reply.
 	ReplyOpen bool
 
 	packedNative []byte
 }
 
-// Head is the last message of the view, 0: none. It differs from the conversation's when LiveOptions.UpTo was set.
+// Head returns the last message of the source, 0 if there is none. It differs from the conversation's head if
+// Options.UpTo was set.
 func (v Source) Head() int64 {
 	if n := len(v.Tail); n > 0 {
 		return v.Tail[n-1].Seq
@@ -58,7 +60,7 @@ func (v Source) Head() int64 {
 	return 0
 }
 
-// ChainAt returns the chain hash of a message of the view; ok is false when the view does not hold it.
+// ChainAt returns the chain hash of a message; ok is false if the source does not have the message.
 func (v Source) ChainAt(seq int64) (chain db.Hash, ok bool) {
 	if v.Marker != nil && v.Marker.CoversTo == seq {
 		return v.Marker.CoveredChain, true
@@ -73,21 +75,20 @@ func (v Source) ChainAt(seq int64) (chain db.Hash, ok bool) {
 	return chain, false
 }
 
-// Options narrow a view.
+// Options select what a source is read from.
 type Options struct {
-	// UpTo leaves out the messages after it, 0: none. For a run, which works on the conversation as it was.
+	// UpTo excludes the messages after it, 0: none. A run sets it to work on the conversation as it was.
 	UpTo int64
-	// BeneathDigest looks through an active marker whose summary is a digest, down to the newest that is none: for a
-	// run that replaces the digest by a summary of the untouched messages. Conversation.ActiveMarker still names the
+	// BeneathDigest skips active markers whose summary is a digest, down to the newest one whose summary is not. A run
+	// sets it to replace a digest by a summary of the messages themselves. Conversation.ActiveMarker is still the
 	// digest.
 	BeneathDigest bool
-	// From is the marker that the view starts from, whatever its status, in place of the active one; "" for the full
-	// history. Nil: the active one.
+	// From is the marker to start from, whatever its status; "" for the full history, nil for the active marker.
 	From *string
 }
 
-// Read reads what the context is made from, all of it from one snapshot. The cost is that of what is live, not of
-// what was ever said.
+// Read reads the source of a conversation's context from one snapshot of the database. Its cost depends on the size of
+// the context, not on that of the whole conversation.
 func (s *Store) Read(ctx context.Context, ref db.ConversationRef, o Options) (Source, error) {
 	var v Source
 	var packed []byte
@@ -105,7 +106,7 @@ func (s *Store) Read(ctx context.Context, ref db.ConversationRef, o Options) (So
 	return Unpack(s.db, v, packed)
 }
 
-// Unpack returns a view its summary, which liveView leaves packed.
+// Unpack decompresses the summary that ReadLocked returned, and returns the complete source.
 func Unpack(d *db.DB, v Source, packed []byte) (Source, error) {
 	if packed == nil {
 		return v, nil
@@ -125,7 +126,7 @@ func Unpack(d *db.DB, v Source, packed []byte) (Source, error) {
 	return v, err
 }
 
-// ReadLocked reads what is live of a conversation, and the active marker's summary, packed.
+// ReadLocked is Read within a transaction. packed is the marker's summary, still compressed: see Unpack.
 func ReadLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 	o Options,
 ) (v Source, packed []byte, err error) {
@@ -162,7 +163,7 @@ func ReadLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 	return v, packed, v.readBeside(ctx, tx, c, o)
 }
 
-// startMarker returns the marker that a view starts from, nil for the full history.
+// startMarker returns the marker that a source starts from, nil for the full history.
 func startMarker(ctx context.Context, q db.Querier, c conversations.Conversation, o Options) (*markers.Marker, error) {
 	for id := db.Or(o.From, c.ActiveMarker); id != ""; {
 		m, err := markers.Find(ctx, q, c.CID, id)
@@ -181,7 +182,7 @@ func (v Source) coversTo() int64 {
 	return v.Marker.CoversTo
 }
 
-// readBeside reads what is not messages.
+// readBeside reads the parts of a source that are not messages.
 func (v *Source) readBeside(ctx context.Context, tx pgx.Tx, c conversations.Conversation, o Options) error {
 	var err error
 	v.TurnStart, err = db.One(ctx, tx, pgx.RowTo[int64], `SELECT coalesce(max(seq), 0) FROM messages
@@ -204,7 +205,7 @@ func (v *Source) readBeside(ctx context.Context, tx pgx.Tx, c conversations.Conv
 	return err
 }
 
-// nativeData reads the native artifact of a marker, packed; nil when it has none.
+// nativeData reads the native artifact of a marker, still compressed; nil if it has none.
 func nativeData(ctx context.Context, q db.Querier, c conversations.Conversation, m *markers.Marker) ([]byte, error) {
 	if m.Native == "" {
 		return nil, nil

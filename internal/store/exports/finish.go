@@ -15,7 +15,7 @@ import (
 // finish compares the written rows with the export's seals, seals them here, and verifies the conversation.
 func (im *importing) finish(ctx context.Context) (Imported, error) {
 	if im.cid == 0 {
-		return Imported{}, db.Invalidf("there is no conversation in it")
+		return Imported{}, db.Invalidf("the export has no conversation")
 	}
 	if im.seals != (seals.Head{Seals: im.sealSeq, Chain: im.sealChain}) {
 		return Imported{}, db.Invalidf("the seals end at %d, and the conversation has %d: rows are missing",

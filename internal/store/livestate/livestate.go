@@ -29,7 +29,7 @@ type Enrichment struct {
 	Version int64
 	// Value is any bytes; empty: removed.
 	Value []byte
-	// Source is what was set, where Value is its rendering: a JSON object. Nil: Value is all there is.
+	// Source is the JSON object that Value was rendered from, nil: Value was set as it is.
 	Source json.RawMessage
 	// AfterSeq and Epoch are the conversation's head and epoch when it was set.
 	AfterSeq, Epoch int64
@@ -44,13 +44,13 @@ func scanEnrichment(row pgx.CollectableRow) (e Enrichment, err error) {
 
 var enrichmentKey = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// Set writes a new version of a piece of state; an empty value removes it. Setting what is there already
-// makes no new version.
+// Set writes a new version of a piece of state; an empty value removes it. Setting the current value again writes no
+// new version.
 func (s *Store) Set(ctx context.Context, ref db.ConversationRef, key string, value []byte) (Enrichment, error) {
 	return s.SetRendered(ctx, ref, key, value, nil)
 }
 
-// SetRendered is SetEnrichment for a value that is the rendering of source, a JSON object.
+// SetRendered is Set for a value that was rendered from source, a JSON object.
 func (s *Store) SetRendered(ctx context.Context, ref db.ConversationRef, key string, value []byte,
 	source json.RawMessage,
 ) (Enrichment, error) {
@@ -91,8 +91,8 @@ func (s *Store) SetRendered(ctx context.Context, ref db.ConversationRef, key str
 	return e, err
 }
 
-// Get reads the current version, also before it counts for a context. One that was never set, or was removed,
-// is ErrNotFound.
+// Get reads the current version, even if it is not in a context yet. A key that was never set, or was removed, is
+// ErrNotFound.
 func (s *Store) Get(ctx context.Context, ref db.ConversationRef, key string) (Enrichment, error) {
 	var e Enrichment
 	err := s.db.Read(ctx, "read state", func(ctx context.Context, q db.Querier) error {
@@ -110,7 +110,7 @@ func (s *Store) Get(ctx context.Context, ref db.ConversationRef, key string) (En
 	return e, err
 }
 
-// List returns the current version of every key that is set, by key, also before it counts for a context.
+// List returns the current version of every key that is set, by key, even if it is not in a context yet.
 func (s *Store) List(ctx context.Context, ref db.ConversationRef) ([]Enrichment, error) {
 	var list []Enrichment
 	err := s.db.Read(ctx, "read state", func(ctx context.Context, q db.Querier) error {

@@ -9,7 +9,7 @@ import (
 	"precis/internal/store/db"
 )
 
-// Tokens sums the values that count for the turn that a conversation is in.
+// Tokens returns the estimated tokens of the live state for a conversation's current turn.
 func Tokens(ctx context.Context, q db.Querier, c conversations.Conversation) (int64, error) {
 	return db.One(ctx, q, pgx.RowTo[int64], `SELECT coalesce(sum(tokens), 0)::bigint FROM (
 			SELECT DISTINCT ON (e.key) coalesce(e.tokens, octet_length(e.value) / 3) AS tokens FROM enrichments e
@@ -19,9 +19,9 @@ func Tokens(ctx context.Context, q db.Querier, c conversations.Conversation) (in
 		) e`, c.CID, c.Epoch)
 }
 
-// ForTurn picks the values that count for a turn: those set before its first message, or before the last change
-// of the marker if that came later. Between two markers and within a turn they never change, so that the context stays
-// a prefix of the next one.
+// ForTurn returns the live state for a turn: the values that were set before its first message, or before the last
+// change of the active marker if that is later. So they do not change within a turn between two markers, and each
+// context is a prefix of the next one.
 func ForTurn(ctx context.Context, q db.Querier, c conversations.Conversation, turnStart int64) ([]Enrichment, error) {
 	list, err := db.All(ctx, q, scanEnrichment, `SELECT DISTINCT ON (e.key) `+enrichmentColumns+` FROM enrichments e
 		WHERE e.cid = $1 AND (e.epoch < $2 OR e.after_seq < $3)
@@ -44,7 +44,7 @@ type Version struct {
 	Version int64  `json:"version"`
 }
 
-// At reads versions of state, in their order.
+// At reads the given versions of live state.
 func At(ctx context.Context, q db.Querier, cid int64, versions []Version) ([]Enrichment, error) {
 	if len(versions) == 0 {
 		return nil, nil

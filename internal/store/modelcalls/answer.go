@@ -9,7 +9,7 @@ import (
 	"precis/internal/store/db"
 )
 
-// Answer returns the answer of any finished attempt at a call, ErrNotFound when there is none.
+// Answer returns the answer of any finished attempt at a call, ErrNotFound if there is none.
 func (s *Store) Answer(ctx context.Context, ref db.RunRef, call int) ([]byte, error) {
 	var data []byte
 	err := s.db.Read(ctx, "look for a model's answer", func(ctx context.Context, q db.Querier) (err error) {

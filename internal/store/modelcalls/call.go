@@ -20,44 +20,46 @@ type Store struct{ db *db.DB }
 // New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Call names one request to a model: the activity call of the run, and the attempt at it.
+// Call identifies one request to a model by the run's activity call and the attempt at it.
 type Call struct {
-	// Call and Attempt are those of the Step.
+	// Call and Attempt are those of the runs.Attempt.
 	Call, Attempt int
 	Vendor, Model string
-	// Request is what is sent, nil: not kept.
+	// Request is what is sent, nil: not stored.
 	Request []byte
 }
 
-// Result is how a request ended. Figures that are known go in also when it failed: they are billed.
+// Result is the result of a request. Token counts that are known are also set for a failed request, since they are
+// billed.
 type Result struct {
 	// Tokens. Input does not count CachedInput and CacheWrite.
 	Input, CachedInput, CacheWrite, Output int64
-	// Answer is what is to be found again by whoever tries the call next, and for audit. Nil: the call failed.
+	// Answer is stored for the next attempt at the call, and for audit. Nil: the call failed.
 	Answer []byte
-	// ErrorKind is why it failed, "" when it did not.
+	// ErrorKind is the kind of failure, "" if the call succeeded.
 	ErrorKind pipeline.ErrorKind
 	// RequestID is the vendor's.
 	RequestID string
 }
 
-// bookedUnder is the account of every model call: compactions are all that this program asks models for.
+// bookedUnder is the account of every model call. Precis calls models for compactions only.
 const bookedUnder = "/compact"
 
-// State is where a request to a model stands.
+// State is the state of a request to a model.
 type State string
 
 // The states.
 const (
-	// Started of a run that has ended, or was tried again, is an answer that was perhaps paid for and lost.
+	// Started: the request was booked. If its run has ended or it was tried again, its answer is lost and may have been
+	// billed.
 	Started  State = "started"
 	Complete State = "complete"
 	Failed   State = "failed"
 )
 
-// Begin books a request to a model before it is sent, so that one whose answer is lost is still to be seen. If an
-// earlier attempt at the same call has its answer, nothing is booked and that answer is given: it was paid for, and
-// must not be asked for again. answer is nil when the request is to be sent.
+// Begin books a request to a model before it is sent, so that the ledger also has requests whose answer was lost. If an
+// earlier attempt at the same call has an answer, Begin books nothing and returns that answer, since it was billed. If
+// answer is nil, the caller must send the request.
 func (s *Store) Begin(ctx context.Context, ref db.RunRef, call Call) (answer []byte, err error) {
 	var request *db.Packed
 	if call.Request != nil {
@@ -93,8 +95,8 @@ func (s *Store) Begin(ctx context.Context, ref db.RunRef, call Call) (answer []b
 	return answer, err
 }
 
-// Finish books how a request ended, and keeps its answer, in one transaction: call it the moment the answer is
-// complete. Booking the same end again changes nothing. It gives the artifact of the answer, "" for a failure.
+// Finish books the result of a request and stores its answer, in one transaction. It returns the artifact of the
+// answer, "" for a failure. Call it as soon as the answer is complete. Booking the same result again changes nothing.
 func (s *Store) Finish(ctx context.Context, ref db.RunRef, call Call, res Result) (answer string, err error) {
 	var p db.Packed
 	state := Failed
@@ -115,7 +117,7 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, call Call, res Result
 			}
 			answer, sum = a.SHA256, p.Sum[:]
 		}
-		// A call that is complete stays as it is. One that BeginCall did not book is booked whole.
+		// A complete call stays as it is. A call that Begin did not book is inserted.
 		_, err = tx.Exec(ctx, `INSERT INTO usage_ledger AS l (cid, tenant, run, call, attempt, vendor, model, state,
 			error_kind,
 				request_id, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, answer_sha256,

@@ -12,7 +12,7 @@ import (
 	"precis/pipeline"
 )
 
-// Entry is one row of usage_ledger.
+// Entry is one row of the table usage_ledger.
 type Entry struct {
 	Run           string
 	Call, Attempt int
@@ -24,7 +24,7 @@ type Entry struct {
 	CachedInput   int64
 	CacheWrite    int64
 	Output        int64
-	// Request and Answer are artifacts, "": not kept.
+	// Request and Answer are artifacts, "": not stored.
 	Request, Answer   string
 	Started, Finished time.Time
 }
@@ -44,7 +44,7 @@ func scanEntry(row pgx.CollectableRow) (Entry, error) {
 	return e, err
 }
 
-// List lists a run's model calls in order.
+// List returns a run's model calls in order.
 func (s *Store) List(ctx context.Context, ref db.RunRef) ([]Entry, error) {
 	var list []Entry
 	err := s.db.Snapshot(ctx, "read a run's model calls", func(ctx context.Context, tx pgx.Tx) (err error) {

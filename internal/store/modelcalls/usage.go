@@ -10,7 +10,8 @@ import (
 	"precis/internal/store/runs"
 )
 
-// TokensUsed sums what a tenant's model calls since a time have sent and received, failed ones too.
+// TokensUsed returns the tokens that a tenant's model calls since a time have sent and received, including failed
+// calls.
 func (s *Store) TokensUsed(ctx context.Context, tenant string, since time.Time) (int64, error) {
 	var n int64
 	err := s.db.Read(ctx, "sum a tenant's tokens", func(ctx context.Context, q db.Querier) (err error) {
@@ -28,8 +29,8 @@ type UsageGroup struct {
 	Key                                    string
 	Input, CachedInput, CacheWrite, Output int64
 	Calls                                  int
-	// Failed counts calls that ended without an answer that could be used. Lost counts those that never ended: their
-	// run did, or they were tried again. Those are perhaps paid for, and their tokens are not known.
+	// Failed counts calls that ended without a usable answer. Lost counts calls that never ended although their run
+	// did, or that were tried again. They may have been billed, and their tokens are not known.
 	Failed, Lost int
 	// Models are the same calls by model.
 	Models []runs.ModelUsage
@@ -47,7 +48,7 @@ var usageGroups = map[string]string{
 func (s *Store) UsageBy(ctx context.Context, tenant, group string, since time.Time) ([]UsageGroup, error) {
 	key, ok := usageGroups[group]
 	if !ok {
-		return nil, db.Failed("sum usage", db.Invalidf("group %q: it is tenant, conversation, model or day", group))
+		return nil, db.Failed("sum usage", db.Invalidf("group %q: must be tenant, conversation, model or day", group))
 	}
 	type row struct {
 		key          string

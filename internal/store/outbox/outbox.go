@@ -1,5 +1,5 @@
-// Package outbox hands out the runs whose workflows are to be started. Their rows are written in the transaction that
-// requests the run, by package runs.
+// Package outbox dispatches runs: it has a row for each workflow to start. Package runs writes the row in the
+// transaction that requests the run.
 package outbox
 
 import (
@@ -20,7 +20,7 @@ type Store struct{ db *db.DB }
 // New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Dispatch is a run whose workflow is to be started.
+// Dispatch is a run whose workflow must be started.
 type Dispatch struct {
 	ID           int64
 	Tenant       string
@@ -28,22 +28,22 @@ type Dispatch struct {
 	Run          string
 	// Kind is the run's trigger, for the search attribute.
 	Kind pipeline.TriggerKind
-	// Replay is Run.ReplayMode.
+	// Replay is the mode of a replay, "": not a replay.
 	Replay precis.ReplayMode
-	// Attempts counts the claims, this one too.
+	// Attempts counts the claims, including this one.
 	Attempts int
 	Created  time.Time
-	// TraceParent is the trace of the request that asked for the run, see WithTrace.
+	// TraceParent is the trace of the request that created the run, see WithTrace.
 	TraceParent string
 }
 
-// WithTrace makes a context belong to the trace of the request that asked for the run.
+// WithTrace returns a context that belongs to the trace of the request that created the run.
 func (d Dispatch) WithTrace(ctx context.Context) context.Context {
 	return db.WithTraceParent(ctx, d.TraceParent)
 }
 
-// Claim takes up to limit runs that are due, oldest first. Each is this caller's for the lease; one that is
-// not marked by then is given out again, since its dispatcher is dead. Callers never wait for each other.
+// Claim claims up to limit runs that are due, oldest first, for the time of the lease. A run that is not marked as
+// dispatched by then can be claimed again, since its dispatcher has died. Callers do not wait for each other.
 func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Dispatch, error) {
 	var list []Dispatch
 	err := s.db.Write(ctx, "claim the outbox", func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -67,7 +67,7 @@ func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Di
 	return list, err
 }
 
-// MarkDispatched says that the workflows have been started.
+// MarkDispatched records that the workflows have been started.
 func (s *Store) MarkDispatched(ctx context.Context, ids ...int64) error {
 	return s.db.Write(ctx, "mark the outbox", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE outbox SET dispatched_at = now() WHERE id = ANY($1) AND dispatched_at IS NULL`,
@@ -88,7 +88,7 @@ func (s *Store) MarkRunDispatched(ctx context.Context, ref db.RunRef) error {
 	})
 }
 
-// Postpone returns a run out again after the time given: its workflow could not be started.
+// Postpone makes a run due again after the given time, if its workflow could not be started.
 func (s *Store) Postpone(ctx context.Context, id int64, in time.Duration) error {
 	return s.db.Write(ctx, "postpone a dispatch", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE outbox SET due_at = now() + $2 WHERE id = $1 AND dispatched_at IS NULL`, id, in)
@@ -96,9 +96,9 @@ func (s *Store) Postpone(ctx context.Context, id int64, in time.Duration) error 
 	})
 }
 
-// Revive returns out again the runs that have not ended and of which nothing has been heard for the time given: their
-// workflow was terminated, or the Temporal server that had it is gone. Starting one that does run is harmless, and one
-// that starts again finds what was done before. It says how many there are.
+// Revive makes unfinished runs due again that have recorded nothing for the time silent, and returns how many. Their
+// workflow was terminated, or its Temporal server was lost. Starting a workflow that is running has no effect, and one
+// that is started again finds the results of the first.
 func (s *Store) Revive(ctx context.Context, silent time.Duration) (int, error) {
 	var n int64
 	err := s.db.Write(ctx, "revive dispatches", func(ctx context.Context, tx pgx.Tx) error {

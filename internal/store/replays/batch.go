@@ -12,20 +12,20 @@ import (
 	"precis/internal/store/db"
 )
 
-// Batch is many replays that were asked for at once.
+// Batch is many replays that were requested together.
 type Batch struct {
 	Ref        db.BatchRef
 	WorkflowID string
-	// Request is what was asked for, a JSON object.
+	// Request is the request, a JSON object.
 	Request json.RawMessage
-	// Total is how many runs matched when it was asked for.
+	// Total is how many runs matched when the batch was created.
 	Total     int
 	Cancelled bool
-	// Created is when it was asked for, Finished when nothing was left to do; zero: not yet.
+	// Created is when the batch was created, Finished when its last replay had ended; zero: not yet.
 	Created, Finished time.Time
 }
 
-// Create makes a batch. request is what is asked for, a JSON object; total how many runs match now.
+// Create creates a batch. request is a JSON object, total how many runs match now.
 func (s *Batches) Create(ctx context.Context, tenant string, request json.RawMessage,
 	total int,
 ) (Batch, error) {
@@ -75,7 +75,7 @@ func (s *Batches) Get(ctx context.Context, ref db.BatchRef) (Batch, error) {
 	return b, err
 }
 
-// Finish notes that a batch has nothing more to do. The first end counts.
+// Finish records that a batch has finished. Called again, it changes nothing.
 func (s *Batches) Finish(ctx context.Context, ref db.BatchRef, cancelled bool) (Batch, error) {
 	var b Batch
 	err := s.db.Write(ctx, "finish a batch of replays", func(ctx context.Context, tx pgx.Tx) error {

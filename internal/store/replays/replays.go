@@ -1,4 +1,4 @@
-// Package replays keeps what repeats earlier runs: single replays with what they found, and batches of them.
+// Package replays keeps the comparisons of replays with the runs that they repeat, and batches of replays.
 package replays
 
 import (
@@ -27,8 +27,8 @@ type Batches struct{ db *db.DB }
 // NewBatches returns Batches over an open database.
 func NewBatches(d *db.DB) *Batches { return &Batches{db: d} }
 
-// KeepComparison keeps what a replay found, and whether it came out identical; nil: that is not the question. Keeping
-// it again replaces it.
+// KeepComparison stores the comparison of a replay, and whether the replay was identical; nil for a live replay. Called
+// again, it replaces the comparison.
 func (s *Store) KeepComparison(ctx context.Context, ref db.RunRef, comparison []byte, identical *bool) error {
 	packed := s.db.Pack(comparison)
 	return s.db.Write(ctx, "keep a comparison", func(ctx context.Context, tx pgx.Tx) error {
@@ -48,25 +48,25 @@ func (s *Store) KeepComparison(ctx context.Context, ref db.RunRef, comparison []
 	})
 }
 
-// Filter picks runs that are to be repeated. Replays themselves are never among them.
+// Filter selects runs to replay. It never selects replays.
 type Filter struct {
-	// Failed picks runs that failed, Digest those whose summary is a digest. With neither it is any run that ended,
-	// but for those that were cancelled.
+	// Failed selects runs that failed, Digest runs whose summary is a digest. With neither, all finished runs are
+	// selected except cancelled ones.
 	Failed bool `json:"failed,omitempty"`
 	Digest bool `json:"digest,omitempty"`
-	// ErrorKind is what the run failed with, or for a digest what one of its models failed with.
+	// ErrorKind is the failure of the run or, for a digest, of one of its models.
 	ErrorKind pipeline.ErrorKind `json:"error_kind,omitempty"`
-	// Conversation is the one whose runs are picked, "": all.
+	// Conversation selects the runs of one conversation, "": of all.
 	Conversation string `json:"conversation,omitempty"`
-	// Since and Until bound when the run was asked for: from Since on, before Until.
+	// Since and Until bound when the run was requested: from Since on, before Until.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// Effective leaves out what would take no effect: runs after which another one of the conversation came, and
-	// digests that are no longer what the context starts from.
+	// Effective excludes runs whose replay could not take effect: those with a later run in the conversation, and
+	// digests that are no longer active.
 	Effective bool `json:"effective,omitempty"`
 }
 
-// filterSQL is a ReplayFilter in SQL, its values are args.
+// filterSQL is a Filter in SQL; its parameters are Filter.args.
 const filterSQL = ` FROM runs r JOIN conversations c ON c.cid = r.cid
 	WHERE r.tenant = $1 AND r.replay_of IS NULL AND c.content_deleted_at IS NULL
 	AND r.outcome IS NOT NULL AND r.outcome <> 'cancelled'
@@ -90,7 +90,7 @@ func (f Filter) args(tenant string) []any {
 	}
 }
 
-// Replayable is a run that a filter picked.
+// Replayable is a run that a filter selected.
 type Replayable struct {
 	Run          db.RunRef
 	Conversation string
@@ -100,7 +100,8 @@ type Replayable struct {
 	Created      time.Time
 }
 
-// List returns the runs that a filter picks, oldest first, at most limit (1 to 1000); next is "" after the last.
+// List returns at most limit (1 to 1000) of the runs that a filter selects, oldest first. next is "" after the last
+// page.
 func (s *Store) List(ctx context.Context, tenant string, f Filter, after string,
 	limit int,
 ) (list []Replayable, next string, err error) {
@@ -125,7 +126,7 @@ func (s *Store) List(ctx context.Context, tenant string, f Filter, after string,
 	return list, next, err
 }
 
-// Count counts the runs that a filter picks.
+// Count counts the runs that a filter selects.
 func (s *Store) Count(ctx context.Context, tenant string, f Filter) (int, error) {
 	var n int
 	err := s.db.Read(ctx, "count runs to repeat", func(ctx context.Context, q db.Querier) (err error) {

@@ -11,26 +11,26 @@ import (
 	"precis/pipeline"
 )
 
-// Count counts the replays of a batch that ended alike.
+// Count counts the replays of a batch with one result.
 type Count struct {
-	// Outcome is "" for those that have not ended.
+	// Outcome is "" for unfinished replays.
 	Outcome   precis.Outcome     `json:"outcome"`
 	ErrorKind pipeline.ErrorKind `json:"error_kind"`
-	// Identical is set for those from the record.
+	// Identical is set for finished replays from the record.
 	Identical *bool `json:"identical,omitempty"`
 	Runs      int   `json:"runs"`
 }
 
-// Totals is what has become of a batch's replays so far.
+// Totals are the results of a batch's replays so far.
 type Totals struct {
 	Counts []Count
-	// Models are their calls of models.
+	// Models are their model calls.
 	Models []runs.ModelUsage
-	// Different lists replays whose record came out otherwise, at most 100, oldest first.
+	// Different lists replays that were not identical, oldest first, at most 100.
 	Different []string
 }
 
-// Runs is how many replays there are, done how many of them have ended.
+// Runs returns how many replays there are, and how many of them have ended.
 func (t Totals) Runs() (all, done int) {
 	for _, c := range t.Counts {
 		all += c.Runs
@@ -41,7 +41,7 @@ func (t Totals) Runs() (all, done int) {
 	return all, done
 }
 
-// Totals sums up a batch as it stands.
+// Totals sums up the results of a batch so far.
 func (s *Batches) Totals(ctx context.Context, ref db.BatchRef) (Totals, error) {
 	var t Totals
 	err := s.db.Snapshot(ctx, "sum a batch of replays up", func(ctx context.Context, tx pgx.Tx) error {

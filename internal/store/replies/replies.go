@@ -36,8 +36,8 @@ func scanReply(row pgx.CollectableRow) (Reply, error) {
 	return p, err
 }
 
-// Open says that the agent's model starts to generate. Until the reply is closed, or ttl has passed by the
-// database's clock, no marker is applied. With one open already: ErrReplyOpen.
+// Open opens a reply: the agent's model starts to generate. Until the reply is closed, or ttl has passed by the
+// database's clock, no marker is applied. It returns ErrReplyOpen if a reply is already open.
 func (s *Store) Open(ctx context.Context, ref db.ConversationRef, ttl time.Duration) (Reply, error) {
 	var p Reply
 	err := s.db.Write(ctx, "open a reply", func(ctx context.Context, tx pgx.Tx) error {
@@ -51,10 +51,10 @@ func (s *Store) Open(ctx context.Context, ref db.ConversationRef, ttl time.Durat
 	return p, err
 }
 
-// Open opens a reply in a conversation whose row the transaction holds.
+// Open is Store.Open for a conversation whose row the transaction has locked.
 func Open(ctx context.Context, tx pgx.Tx, c conversations.Conversation, ttl time.Duration) (Reply, error) {
 	if ttl <= 0 {
-		return Reply{}, db.Invalidf("the reply's time to live is %s: it must be over 0", ttl)
+		return Reply{}, db.Invalidf("the reply's time to live is %s: must be over 0", ttl)
 	}
 	if !c.ContentDeleted.IsZero() {
 		return Reply{}, db.ErrContentDeleted
@@ -62,7 +62,7 @@ func Open(ctx context.Context, tx pgx.Tx, c conversations.Conversation, ttl time
 	if err := NoneOpen(ctx, tx, c.CID); err != nil {
 		return Reply{}, err
 	}
-	// What is left has expired.
+	// Any reply that is still open has expired.
 	if _, err := tx.Exec(ctx, `UPDATE replies SET ended_at = expires_at WHERE cid = $1 AND ended_at IS NULL`,
 		c.CID); err != nil {
 		return Reply{}, err
@@ -72,7 +72,7 @@ func Open(ctx context.Context, tx pgx.Tx, c conversations.Conversation, ttl time
 		db.NewID(), c.CID, c.Epoch, c.HeadSeq, ttl)
 }
 
-// Close ends a reply. One that has ended or expired is left as it is, and given.
+// Close ends a reply and returns it. A reply that has ended or expired is returned unchanged.
 func (s *Store) Close(ctx context.Context, ref db.ConversationRef, reply string) (Reply, error) {
 	var p Reply
 	err := s.db.Write(ctx, "close a reply", func(ctx context.Context, tx pgx.Tx) error {
@@ -86,6 +86,7 @@ func (s *Store) Close(ctx context.Context, ref db.ConversationRef, reply string)
 	return p, err
 }
 
+// Close is Store.Close within a transaction.
 func Close(ctx context.Context, tx pgx.Tx, cid int64, reply string) (Reply, error) {
 	p, err := db.One(ctx, tx, scanReply, `UPDATE replies p SET ended_at = coalesce(ended_at, least(clock_timestamp(),
 		expires_at))
@@ -96,14 +97,15 @@ func Close(ctx context.Context, tx pgx.Tx, cid int64, reply string) (Reply, erro
 	return p, nil
 }
 
-// Active returns the reply whose lease holds, ErrNotFound when there is none.
+// Active returns the open reply, ErrNotFound if there is none.
 func Active(ctx context.Context, q db.Querier, cid int64) (Reply, error) {
 	return db.One(ctx, q, scanReply, `SELECT `+replyColumns+` FROM replies p
 		WHERE p.cid = $1 AND p.ended_at IS NULL AND p.expires_at > clock_timestamp()`, cid)
 }
 
-// NoneOpen says ErrReplyOpen while a lease holds. The caller has the conversation's row, so that none can be
-// opened meanwhile. The clock is read now: now() would be the start of a transaction that may have waited.
+// NoneOpen returns ErrReplyOpen if a reply is open. The caller has locked the conversation's row, so that none is
+// opened meanwhile. The query uses clock_timestamp(), since now() is the start of the transaction, which may have
+// waited for the lock.
 func NoneOpen(ctx context.Context, tx pgx.Tx, cid int64) error {
 	open, err := db.One(ctx, tx, pgx.RowTo[bool], `SELECT EXISTS (SELECT FROM replies
 		WHERE cid = $1 AND ended_at IS NULL AND expires_at > clock_timestamp())`, cid)

@@ -22,14 +22,14 @@ type Attempt struct {
 	ErrorKind  pipeline.ErrorKind
 	// Message is one sentence without text of the conversation.
 	Message string
-	// Next is the fallback that followed.
+	// Next is the fallback that the ladder took after the attempt.
 	Next contract.Fallback
-	// Worker is the process that did it.
+	// Worker is the worker process of the attempt.
 	Worker  string
 	Started time.Time
-	// Took is zero while it goes on.
+	// Took is the duration, zero until the attempt has ended.
 	Took time.Duration
-	// Numbers is a JSON object; Artifacts are references by what they are.
+	// Numbers is a JSON object; Artifacts are references by kind.
 	Numbers   json.RawMessage
 	Artifacts map[contract.ArtifactKind]string
 }

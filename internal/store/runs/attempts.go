@@ -13,8 +13,8 @@ import (
 	"precis/pipeline"
 )
 
-// Record writes an attempt, first as started and again when it has ended: (Stage, Call, Attempt) is the key, what
-// is given replaces what was there, empty strings and a zero Started leave it.
+// Record writes an attempt when it has started, and updates it when it has ended. (Stage, Call, Attempt) is the key.
+// Values replace the stored ones, except empty strings and a zero Started.
 func (s *Attempts) Record(ctx context.Context, ref db.RunRef, t Attempt) error {
 	numbers, err := db.CleanJSON(t.Numbers)
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Attempts) Record(ctx context.Context, ref db.RunRef, t Attempt) error {
 	})
 }
 
-// NoteNext records what the ladder did after the last attempt at a call, and the kind of failure that it answered: the
-// attempt itself tells, unless its worker died in it.
+// NoteNext records the fallback that the ladder took after the last attempt at a call. kind is the failure; it is
+// stored only if the attempt did not record its own because its worker died.
 func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage contract.Stage, call int, next contract.Fallback,
 	kind pipeline.ErrorKind,
 ) error {
@@ -85,7 +85,7 @@ func (s *Attempts) NoteNext(ctx context.Context, ref db.RunRef, stage contract.S
 	})
 }
 
-// Result returns what PutStageResult kept, ErrNotFound when nothing is there.
+// Result returns the result that PutResult stored, ErrNotFound if there is none.
 func (s *Attempts) Result(ctx context.Context, ref db.RunRef, stage contract.Stage, call int) ([]byte, error) {
 	var result []byte
 	err := s.db.Read(ctx, "read a stage's result", func(ctx context.Context, q db.Querier) (err error) {
@@ -98,8 +98,8 @@ func (s *Attempts) Result(ctx context.Context, ref db.RunRef, stage contract.Sta
 	return result, err
 }
 
-// PutResult keeps a stage's result, before its activity returns, and gives the one that counts: that of the first
-// writer, whoever races. The attempt is no part of the key.
+// PutResult stores a stage's result before its activity returns. If another attempt at the call has stored one first,
+// PutResult returns that one instead.
 func (s *Attempts) PutResult(ctx context.Context, ref db.RunRef, stage contract.Stage, call int,
 	result []byte,
 ) ([]byte, error) {
@@ -112,7 +112,7 @@ func (s *Attempts) PutResult(ctx context.Context, ref db.RunRef, stage contract.
 		if err != nil {
 			return err
 		}
-		// DO NOTHING with a second look gives no row in a race: the statement's snapshot does not have it yet.
+		// DO NOTHING would return no row in a race, since the statement's snapshot does not have the other row.
 		winner, err = db.One(ctx, tx, pgx.RowTo[[]byte], `INSERT INTO stage_results (run, stage, call, result)
 			VALUES ($1, $2, $3, $4)
 			ON CONFLICT (run, stage, call) DO UPDATE SET stage = excluded.stage

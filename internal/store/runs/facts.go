@@ -10,7 +10,7 @@ import (
 	"precis/internal/store/seals"
 )
 
-// RecordFacts adds to what is known of a run, finished or not.
+// RecordFacts records facts of a run, finished or not.
 func (s *Store) RecordFacts(ctx context.Context, ref db.RunRef, f Facts) error {
 	return s.db.Write(ctx, "record a run's facts", func(ctx context.Context, tx pgx.Tx) error {
 		cid, err := seals.LockRun(ctx, tx, ref)

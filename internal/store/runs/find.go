@@ -8,11 +8,11 @@ import (
 	"precis/internal/store/db"
 )
 
-// ShortID is how much of a run's end a person may give in place of its id, in chars: the last group of a UUID.
+// ShortID is the length of a run's short id: the last group of its UUID.
 const ShortID = 12
 
-// FindByEnd returns the run with an id, or with that end: its last ShortID chars. ErrNotFound when there is none,
-// ErrInvalid when there are two.
+// FindByEnd resolves a run's short id, its last ShortID characters, to the run. Any other id is returned as it is. It
+// returns ErrInvalid if two runs have the short id.
 func (s *Store) FindByEnd(ctx context.Context, tenant, id string) (db.RunRef, error) {
 	ref := db.RunRef{Tenant: tenant, ID: id}
 	if len(id) != ShortID || !db.GoodID(id, 64) {
@@ -28,7 +28,7 @@ func (s *Store) FindByEnd(ctx context.Context, tenant, id string) (db.RunRef, er
 	case err != nil:
 		return ref, err
 	case len(ids) > 1:
-		return ref, db.Failed("find a run", db.Invalidf("two runs end in %q: give the whole id", id))
+		return ref, db.Failed("find a run", db.Invalidf("two runs end in %q: use the full id", id))
 	case len(ids) == 1:
 		ref.ID = ids[0]
 	}

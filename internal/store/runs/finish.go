@@ -12,8 +12,8 @@ import (
 	"precis/pipeline"
 )
 
-// Start notes that a workflow execution has taken the run up. Called again it changes nothing but a new Temporal
-// run id. It gives the run as it is: a finished one is to be left alone.
+// Start records that a workflow execution has started the run, and returns the run. Called again, it only updates the
+// Temporal run id. The caller must not continue a run that is returned finished.
 func (s *Store) Start(ctx context.Context, ref db.RunRef, temporalRunID string) (Run, error) {
 	var r Run
 	err := s.db.Write(ctx, "start a run", func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -32,19 +32,18 @@ func (s *Store) Start(ctx context.Context, ref db.RunRef, temporalRunID string) 
 	return r, err
 }
 
-// End is how a run ended.
+// End is the end of a run.
 type End struct {
 	Outcome   precis.Outcome
 	ErrorKind pipeline.ErrorKind
-	// Reason is a word or one sentence, without text of the conversation.
+	// Reason is a word or a sentence without text of the conversation.
 	Reason string
 	Facts  Facts
-	// Event is noted in the conversation's timeline with the end, nil: none.
+	// Event is appended to the conversation's timeline, nil: none.
 	Event *timeline.Event
 }
 
-// Finish ends a run that writes no marker. The first end counts: called for a finished run it changes nothing and
-// gives the run as it ended.
+// Finish ends a run that writes no marker. If the run has already ended, Finish changes nothing and returns the run.
 func (s *Store) Finish(ctx context.Context, ref db.RunRef, end End) (Run, error) {
 	var r Run
 	switch end.Outcome {
@@ -64,7 +63,7 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, end End) (Run, error)
 	return r, err
 }
 
-// FinishLocked ends a run and seals it, with what else its end has changed.
+// FinishLocked ends a run and seals it together with the subjects in also.
 func FinishLocked(ctx context.Context, tx pgx.Tx, r Run, end End, also ...seals.Subject) (Run, error) {
 	if err := recordFacts(ctx, tx, r.Ref, end.Facts); err != nil {
 		return r, err
@@ -76,7 +75,7 @@ func FinishLocked(ctx context.Context, tx pgx.Tx, r Run, end End, also ...seals.
 	if err != nil {
 		return r, err
 	}
-	// Whatever was to start it is done with.
+	// A finished run needs no dispatch.
 	if _, err := tx.Exec(ctx, `UPDATE outbox SET dispatched_at = now() WHERE run = $1 AND dispatched_at IS NULL`,
 		r.Ref.ID); err != nil {
 		return r, err

@@ -11,30 +11,30 @@ import (
 	"precis/pipeline"
 )
 
-// Filter picks runs; zero fields do not filter.
+// Filter selects runs; zero fields do not filter.
 type Filter struct {
 	Conversation string
 	Outcome      precis.Outcome
-	// Unfinished picks those without an outcome.
+	// Unfinished selects runs without an outcome.
 	Unfinished bool
 	ErrorKind  pipeline.ErrorKind
 	Digest     *bool
 	Trigger    pipeline.TriggerKind
-	// Summarizer picks those whose summary it wrote.
+	// Summarizer selects runs whose summary it wrote.
 	Summarizer string
-	// ReplayOf picks those that repeat a run.
+	// ReplayOf selects replays of a run.
 	ReplayOf string
-	// Compactions leaves out replays that took no effect.
+	// Compactions excludes replays that did not take effect.
 	Compactions bool
 	// Since and Until bound Created: from Since on, before Until.
 	Since, Until time.Time
-	// Cursor is "" for the first page and what came back for the next.
+	// Cursor is "" for the first page, and next of the page before for the others.
 	Cursor string
-	// Limit is 1 to 1000; 0: 100.
+	// Limit is the page size, 1 to 1000; 0: 100.
 	Limit int
 }
 
-// List returns a tenant's runs, newest first, without their steps; next is "" after the last page.
+// List returns a tenant's runs, newest first, without their attempts. next is "" after the last page.
 func (s *Store) List(ctx context.Context, tenant string, f Filter) (list []Run, next string, err error) {
 	after, err := db.ParseCursor(f.Cursor)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Store) List(ctx context.Context, tenant string, f Filter) (list []Run, 
 	return list, next, err
 }
 
-// runFilter is a RunFilter in SQL, its values are args.
+// runFilter is a Filter in SQL; its parameters are Filter.args.
 const runFilter = `r.tenant = $1
 	AND ($2 = '' OR c.id = $2)
 	AND ($3 = '' OR r.outcome = $3)
@@ -76,8 +76,7 @@ func (f Filter) args(tenant string) []any {
 	}
 }
 
-// Count counts a tenant's runs by outcome, "" being those that have none yet. Cursor and Limit of the filter
-// do not count.
+// Count counts a tenant's runs by outcome, "" for unfinished ones. It ignores Cursor and Limit of the filter.
 func (s *Store) Count(ctx context.Context, tenant string, f Filter) (map[precis.Outcome]int, error) {
 	type group struct {
 		outcome precis.Outcome

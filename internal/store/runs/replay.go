@@ -11,22 +11,22 @@ import (
 	"precis/internal/store/db"
 )
 
-// ReplayOptions say how a run is repeated.
+// ReplayOptions are how a run is replayed.
 type ReplayOptions struct {
-	// Live asks the models anew; else their answers are read from the record.
+	// Live calls the models again; otherwise their answers are read from the record.
 	Live bool
-	// Apply makes the summary of a live one take effect.
+	// Apply applies the summary of a live replay.
 	Apply bool
-	// Batch is the ReplayBatch that it belongs to, "": none. A batch repeats a run once, and starts it by itself.
+	// Batch is the batch of the replay, "": none. A batch replays each run once, and starts its replays itself.
 	Batch string
 }
 
-// Replay is what a run is as the repetition of another one.
+// Replay is what a replay has in addition to other runs.
 type Replay struct {
 	ReplayOptions
-	// Identical reports whether everything came out of the record as it was; nil: it has not ended, or is live.
+	// Identical reports whether the replay produced the same as the record; nil: it has not ended, or is live.
 	Identical *bool
-	// Comparison is the artifact with what was found, "": not yet.
+	// Comparison is the artifact with the comparison, "": not yet.
 	Comparison string
 }
 
@@ -37,14 +37,14 @@ func (o ReplayOptions) mode() precis.ReplayMode {
 	return precis.ReplayRecorded
 }
 
-// Input is what the run's workflow is started with.
+// Input returns the input of the run's workflow.
 func (r Run) Input() precis.Input {
 	return precis.Input{
 		Tenant: r.Ref.Tenant, Conversation: r.Conversation, Run: r.Ref.ID, Replay: r.ReplayMode(),
 	}
 }
 
-// ReplayMode is the mode of a replay, "" for a run that is not a replay.
+// ReplayMode returns the mode of a replay, "" for any other run.
 func (r Run) ReplayMode() precis.ReplayMode {
 	if r.ReplayOf == "" {
 		return ""
@@ -52,8 +52,8 @@ func (r Run) ReplayMode() precis.ReplayMode {
 	return r.Replay.mode()
 }
 
-// replayOfBatch checks that the run which is to be repeated is of the conversation, and gives the replay of it that the
-// batch has already, if it has.
+// replayOfBatch checks that the run to replay belongs to the conversation, and returns the replay that the batch
+// already has of it, if any.
 func replayOfBatch(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 	req Request,
 ) (r Run, found bool, err error) {
@@ -62,7 +62,7 @@ func replayOfBatch(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 		return r, false, err
 	}
 	if original.Conversation != c.Ref.ID {
-		return r, false, db.Invalidf("run %s is not one of conversation %s", req.ReplayOf, c.Ref.ID)
+		return r, false, db.Invalidf("run %s does not belong to conversation %s", req.ReplayOf, c.Ref.ID)
 	}
 	if req.Replay.Batch == "" {
 		return r, false, nil
@@ -78,7 +78,7 @@ func replayOfBatch(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 	return r, true, err
 }
 
-// insertReplay writes what a new run is as a replay. One that belongs to no batch is left to a dispatcher to start.
+// insertReplay writes a new run's row in replays. A dispatcher starts the replay, unless it belongs to a batch.
 func insertReplay(ctx context.Context, tx pgx.Tx, ref db.RunRef, req Request) (Run, error) {
 	var batch *string
 	if req.Replay.Batch != "" {
@@ -97,7 +97,8 @@ func insertReplay(ctx context.Context, tx pgx.Tx, ref db.RunRef, req Request) (R
 	return Find(ctx, tx, ref)
 }
 
-// FirstState is the state that the first step of a run worked on, "": its record holds none. The run has its steps.
+// FirstState returns the snapshot of the first attempt that recorded one, "" if none did. The run must have its
+// attempts.
 func (r Run) FirstState() string {
 	for _, s := range r.Attempts {
 		if sha := s.Artifacts[contract.ArtifactSnapshot]; sha != "" {

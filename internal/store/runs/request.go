@@ -16,36 +16,36 @@ import (
 	"precis/pipeline"
 )
 
-// Request asks for a compaction.
+// Request is the request of a compaction.
 type Request struct {
 	// Kind is the trigger: "tokens", "turns", "manual", "background" or "overflow".
 	Kind pipeline.TriggerKind
 	// Trigger is the decision with its numbers, a JSON object.
 	Trigger json.RawMessage
-	// Focus is the user's own, any bytes.
+	// Focus is the user's instruction for the summary, any bytes.
 	Focus         string
 	Full          bool
 	ForceExternal bool
-	// Prepare asks for a summary that waits instead of taking effect.
+	// Prepare is set to prepare the summary without applying it.
 	Prepare bool
-	// Prompt and Summarizer are asked for instead of what the settings say, "": nothing.
+	// Prompt and Summarizer override the settings, "": they do not.
 	Prompt, Summarizer string
-	// Settings are the effective ones as JSON, a snapshot: later changes do not touch the run.
+	// Settings are the effective settings as JSON. Later changes do not affect the run.
 	Settings json.RawMessage
 	// Versions of code, prompts and configuration, a JSON object.
 	Versions json.RawMessage
-	// Hold is how long dispatchers leave the run to its caller, who starts its workflow; after that they start it, as
-	// they start any other at once.
+	// Hold is how long the caller has to start the run's workflow itself, before a dispatcher starts it; 0: a
+	// dispatcher starts it at once.
 	Hold time.Duration
-	// ReplayOf is the run that this one repeats, "": none. A replay runs beside others.
+	// ReplayOf is the run to replay, "": none. A replay may run while other runs are unfinished.
 	ReplayOf string
 	Replay   ReplayOptions
 }
 
-// Request asks for a compaction of a conversation, and leaves word for a dispatcher to start its workflow, in one
-// transaction. While a run is unfinished it gives that one instead (attached is true): a conversation is compacted
-// once at a time. One that only prepares takes effect from then on, unless preparing is what is asked for. By hand,
-// with a reply open: ErrReplyOpen.
+// Request creates a run of a conversation and the outbox row for its workflow, in one transaction. A conversation has
+// at most one unfinished run except replays: if there is one, Request returns it with attached true, and if that run
+// only prepares and the request does not, the run will apply its marker. A manual request while a reply is open is
+// ErrReplyOpen.
 func (s *Store) Request(ctx context.Context, ref db.ConversationRef, req Request) (r Run, attached bool, err error) {
 	clean, err := req.Cleaned()
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) Request(ctx context.Context, ref db.ConversationRef, req Request
 	return r, attached, err
 }
 
-// Cleaned is the request as it can be written, or what is wrong with it.
+// Cleaned validates the request and returns it in the form that is stored.
 func (req Request) Cleaned() (Request, error) {
 	var err error
 	if req.Trigger, err = db.CleanJSON(req.Trigger); err != nil {
@@ -81,7 +81,7 @@ func (req Request) Cleaned() (Request, error) {
 	return req, nil
 }
 
-// RequestLocked asks for a run of a conversation whose row the transaction holds.
+// RequestLocked is Request for a conversation whose row the transaction has locked.
 func RequestLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation, id string,
 	req Request,
 ) (r Run, attached bool, err error) {
@@ -140,7 +140,8 @@ func RequestLocked(ctx context.Context, tx pgx.Tx, c conversations.Conversation,
 	return r, false, err
 }
 
-// promote makes a run under way that only prepares take effect, when a request that joins it wants that.
+// promote lets an unfinished run that only prepares apply its marker, if the request that joins it does not only
+// prepare.
 func promote(ctx context.Context, tx pgx.Tx, r Run, req Request) (Run, error) {
 	if !r.Prepare || req.Prepare {
 		return r, nil

@@ -12,6 +12,7 @@ import (
 	"precis/internal/store/db"
 )
 
+// UnderWay reports whether a conversation has an unfinished run, replays included.
 func UnderWay(ctx context.Context, q db.Querier, cid int64) (bool, error) {
 	return db.One(ctx, q, pgx.RowTo[bool], `SELECT EXISTS (SELECT FROM runs WHERE cid = $1 AND outcome IS NULL)`, cid)
 }
@@ -28,7 +29,7 @@ const runColumns = `r.id, r.tenant, c.id, r.workflow_id, r.temporal_run_id, coal
 	r.started_at, r.finished_at, coalesce(p.live, false), coalesce(p.apply, false), coalesce(p.batch, ''),
 	p.identical, p.comparison_sha256`
 
-// runJoins adds what a run's row does not hold itself.
+// runJoins joins what runColumns reads from other tables.
 const runJoins = ` FROM runs r JOIN conversations c ON c.cid = r.cid LEFT JOIN markers m ON m.run = r.id
 	LEFT JOIN replays p ON p.run = r.id
 	CROSS JOIN LATERAL (
@@ -72,6 +73,7 @@ func scanRun(row pgx.CollectableRow) (Run, error) {
 	return r, err
 }
 
+// Find reads a run without its attempts.
 func Find(ctx context.Context, q db.Querier, ref db.RunRef) (Run, error) {
 	if !db.GoodID(ref.ID, 64) || !db.GoodID(ref.Tenant, 64) {
 		return Run{}, db.NotFoundf("run %q", ref.ID)
@@ -84,7 +86,7 @@ func Find(ctx context.Context, q db.Querier, ref db.RunRef) (Run, error) {
 	return r, nil
 }
 
-// Get reads a run with its steps.
+// Get reads a run with its attempts.
 func (s *Store) Get(ctx context.Context, ref db.RunRef) (Run, error) {
 	var r Run
 	err := s.db.Snapshot(ctx, "read a run", func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -94,6 +96,7 @@ func (s *Store) Get(ctx context.Context, ref db.RunRef) (Run, error) {
 	return r, err
 }
 
+// FindWithAttempts reads a run with its attempts.
 func FindWithAttempts(ctx context.Context, q db.Querier, ref db.RunRef) (Run, error) {
 	r, err := Find(ctx, q, ref)
 	if err != nil {
@@ -104,7 +107,7 @@ func FindWithAttempts(ctx context.Context, q db.Querier, ref db.RunRef) (Run, er
 	return r, err
 }
 
-// lockedRun reads a run after it has taken its conversation's row, as everything does that ends one.
+// lockedRun reads a run after locking its conversation's row, which everything that ends a run must do.
 func lockedRun(ctx context.Context, tx pgx.Tx, ref db.RunRef) (Run, error) {
 	r, err := Find(ctx, tx, ref)
 	if err != nil {
@@ -116,7 +119,7 @@ func lockedRun(ctx context.Context, tx pgx.Tx, ref db.RunRef) (Run, error) {
 	return Find(ctx, tx, ref)
 }
 
-// Owns says ErrNotFound for a run that is not the tenant's.
+// Owns returns ErrNotFound unless the run belongs to the tenant.
 func Owns(ctx context.Context, q db.Querier, ref db.RunRef) error {
 	if !db.GoodID(ref.ID, 64) || !db.GoodID(ref.Tenant, 64) {
 		return db.NotFoundf("run %q", ref.ID)

@@ -23,21 +23,21 @@ type Attempts struct{ db *db.DB }
 // NewAttempts returns Attempts over an open database.
 func NewAttempts(d *db.DB) *Attempts { return &Attempts{db: d} }
 
-// MarkerStatus is where a marker stands.
+// MarkerStatus is the status of a marker.
 type MarkerStatus string
 
 // The statuses.
 const (
-	// MarkerPrepared waits to be applied. A conversation has at most one.
+	// MarkerPrepared: the marker can be applied. A conversation has at most one.
 	MarkerPrepared MarkerStatus = "prepared"
-	// MarkerApplied took effect: it is the active marker, or lies under it.
+	// MarkerApplied: the marker was applied; it is the active marker, or below it.
 	MarkerApplied MarkerStatus = "applied"
 	MarkerUndone  MarkerStatus = "undone"
-	// MarkerDiscarded was prepared and never applied; Reason says why.
+	// MarkerDiscarded: the marker was prepared and never applied, for its Reason.
 	MarkerDiscarded MarkerStatus = "discarded"
 )
 
-// Run is one row of runs, with the sums of its model calls.
+// Run is one row of the table runs, with the sums of its model calls.
 type Run struct {
 	Ref          db.RunRef
 	Conversation string
@@ -58,27 +58,27 @@ type Run struct {
 	Prompt, Summarizer string // what was asked for instead of the settings
 	Settings, Versions json.RawMessage
 	ReplayOf           string
-	// Replay is what it is as a replay, zero for a run that is none.
+	// Replay is zero for a run that is not a replay.
 	Replay Replay
-	// RequestedHead is the head of the conversation when the run was asked for.
+	// RequestedHead is the head of the conversation when the run was requested.
 	RequestedHead int64
 
 	Facts Facts
-	// Marker is the one that the run wrote, "": none. MarkerStatus is what has become of it, MarkerEnded when it was
-	// undone or discarded.
+	// Marker is the marker that the run wrote, "": none. MarkerStatus is its status, MarkerEnded when it was undone or
+	// discarded.
 	Marker       string
 	MarkerStatus MarkerStatus
 	MarkerEnded  time.Time
 	Usage        Usage
 	// Models are the same calls by model.
 	Models []ModelUsage
-	// Created is when it was asked for, Started when a worker took it up, Finished when it ended; zero: not yet.
+	// Created is when the run was requested, Started when a worker started it, Finished when it ended; zero: not yet.
 	Created, Started, Finished time.Time
-	// Steps are set by GetRun only.
+	// Attempts are set by Get and FindWithAttempts only.
 	Attempts []Attempt
 }
 
-// Facts are what a run finds out on its way. Recording them again replaces those that are not zero.
+// Facts are what becomes known during a run. Recording them again replaces those that are not zero.
 type Facts struct {
 	// Summarizer wrote the summary; Rung is the fallback that led to it.
 	Summarizer    string
@@ -94,7 +94,7 @@ type Facts struct {
 	CoveredChain db.Hash
 	// TokensBefore and TokensAfter are of the whole context.
 	TokensBefore, TokensAfter int
-	// Context is the artifact of the context as it was written, Snapshot that of what it was built from.
+	// Context is the artifact of the new context, Snapshot that of what the context was built from.
 	Context, Snapshot string
 	// Head is the last message of the conversation that the run worked on.
 	Head int64
@@ -107,7 +107,7 @@ type Usage struct {
 	// Tokens. Input does not count CachedInput and CacheWrite.
 	Input, CachedInput, CacheWrite, Output int64
 	Calls                                  int
-	// Lost counts calls that were begun and never ended: perhaps paid for, and the answer gone.
+	// Lost counts calls that were begun and never finished. They may have been billed without an answer.
 	Lost int
 }
 

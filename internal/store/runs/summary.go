@@ -11,23 +11,22 @@ import (
 	"precis/pipeline"
 )
 
-// Group sums the runs that ended alike.
+// Group sums the runs of one outcome and error kind.
 type Group struct {
-	// Outcome is "" for those that have not ended.
+	// Outcome is "" for unfinished runs.
 	Outcome   precis.Outcome
 	ErrorKind pipeline.ErrorKind
 	Runs      int
-	// Digests counts those whose summary is a digest, Undone those whose marker was taken back.
+	// Digests counts runs whose summary is a digest, Undone runs whose marker was undone.
 	Digests, Undone int
-	// Median and P95 are of the time from start to end, zero where none has both.
+	// Median and P95 are of the time from start to end, zero if no run has both.
 	Median, P95 time.Duration
 	Usage       Usage
 	// Models are the calls by model.
 	Models []ModelUsage
 }
 
-// Summarize sums a tenant's runs by outcome and error kind, ordered by both. Cursor and Limit of the filter do not
-// count.
+// Summarize sums a tenant's runs by outcome and error kind, ordered by both. It ignores Cursor and Limit of the filter.
 func (s *Store) Summarize(ctx context.Context, tenant string, f Filter) ([]Group, error) {
 	var groups []Group
 	err := s.db.Read(ctx, "sum up runs", func(ctx context.Context, q db.Querier) (err error) {
@@ -37,7 +36,7 @@ func (s *Store) Summarize(ctx context.Context, tenant string, f Filter) ([]Group
 	return groups, err
 }
 
-// runSummary reads the ledger once: the calls of the runs that the filter picks, by group and model.
+// runSummary reads the ledger once, for the calls of the selected runs by group and model.
 const runSummary = `WITH picked AS MATERIALIZED (
 		SELECT r.id, coalesce(r.outcome, '') AS outcome, r.error_kind, r.digest, coalesce(m.status = 'undone',
 		false) AS undone,

@@ -1,4 +1,4 @@
-// Package searchindex finds messages and notes by what they say.
+// Package searchindex is the full-text index of messages and notes.
 package searchindex
 
 import (
@@ -11,13 +11,13 @@ import (
 	"precis/internal/store/db"
 )
 
-// Store indexes and searches.
+// Store indexes and searches texts.
 type Store struct{ db *db.DB }
 
 // New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Text is the text of a message, or of a note, as a search finds it.
+// Text is the searchable text of a message or a note.
 type Text struct {
 	// Seq is the message's number, 0 for a note; then Note is its name.
 	Seq  int64
@@ -25,7 +25,7 @@ type Text struct {
 	Text string
 }
 
-// Progress says how far a conversation's messages can be found, and how far it goes.
+// Progress returns the last message that is indexed, and the head of the conversation.
 func (s *Store) Progress(ctx context.Context, ref db.ConversationRef) (indexed, head int64, err error) {
 	err = s.db.Read(ctx, "look at the search index", func(ctx context.Context, q db.Querier) error {
 		cid, err := conversations.Readable(ctx, q, ref)
@@ -44,8 +44,8 @@ func (s *Store) Progress(ctx context.Context, ref db.ConversationRef) (indexed, 
 	return indexed, head, err
 }
 
-// Add makes messages findable: texts of those behind what is indexed, up to message upTo. Adding what is
-// there changes nothing.
+// Add indexes the texts of messages after the last indexed one, up to message upTo. Adding an indexed message again
+// changes nothing.
 func (s *Store) Add(ctx context.Context, ref db.ConversationRef, texts []Text, upTo int64) error {
 	return s.db.Write(ctx, "index messages", func(ctx context.Context, tx pgx.Tx) error {
 		cid, err := conversations.Readable(ctx, tx, ref)
@@ -55,7 +55,7 @@ func (s *Store) Add(ctx context.Context, ref db.ConversationRef, texts []Text, u
 		if err := Insert(ctx, tx, cid, texts); err != nil {
 			return err
 		}
-		// Last, since it holds up appends.
+		// Lock the conversation last, since the lock delays appends.
 		tag, err := tx.Exec(ctx, `UPDATE conversations SET search_seq = greatest(search_seq, $2) WHERE cid = $1 `+
 			`AND content_deleted_at IS NULL`, cid, upTo)
 		if err == nil && tag.RowsAffected() == 0 {
@@ -64,7 +64,7 @@ func (s *Store) Add(ctx context.Context, ref db.ConversationRef, texts []Text, u
 		if err != nil {
 			return err
 		}
-		// What was pruned since the caller read it is not to be found.
+		// Messages that were pruned since the caller read them must not be found.
 		seqs := make([]int64, len(texts))
 		for i, t := range texts {
 			seqs[i] = t.Seq
@@ -75,6 +75,7 @@ func (s *Store) Add(ctx context.Context, ref db.ConversationRef, texts []Text, u
 	})
 }
 
+// Insert writes the pieces of texts to the index.
 func Insert(ctx context.Context, tx pgx.Tx, cid int64, texts []Text) error {
 	var seqs []int64
 	var parts, starts []int

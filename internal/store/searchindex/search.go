@@ -13,21 +13,21 @@ import (
 	"precis/pipeline"
 )
 
-// Hit is a message or a note in which something was found.
+// Hit is a message or a note that matches a query.
 type Hit struct {
 	// Seq, Role and Kind are the message's; 0 and "" for a note, whose name is Note.
 	Seq  int64
 	Role pipeline.Role
 	Kind pipeline.Kind
 	Note string
-	// Start is the byte of the text where Body begins: the piece that fits best.
+	// Body is the piece of the text that matches best, Start its offset in bytes.
 	Start int
 	Body  string
-	// Rank is PostgreSQL's ts_rank of the piece, 0 for what was found inside of words.
+	// Rank is PostgreSQL's ts_rank of the piece, 0 for hits of SearchInside.
 	Rank float64
 }
 
-// Place is where a page of hits ended.
+// Place is the end of a page of hits.
 type Place struct {
 	Rank float64
 	Seq  int64
@@ -36,8 +36,8 @@ type Place struct {
 
 const hitOrder = `(rank, seq, note) < ($4::float8, $5::bigint, $6::text)`
 
-// Search finds messages and notes by whole words, best first, and the newer of two that are as good. after is where the
-// page before ended, nil for the first.
+// Search finds messages and notes by whole words, by rank and then newest first. after is the end of the page before,
+// nil for the first page.
 func (s *Store) Search(ctx context.Context, ref db.ConversationRef, query search.Query, after *Place,
 	limit int,
 ) ([]Hit, error) {
@@ -88,8 +88,8 @@ func scanHit(row pgx.CollectableRow) (h Hit, err error) {
 	return h, row.Scan(&h.Seq, &h.Role, &h.Kind, &h.Note, &h.Start, &h.Body, &h.Rank)
 }
 
-// SearchInside finds messages and notes that hold what a query looks for as it was typed, also inside of words, the
-// newest first. It reads what the conversation holds, piece by piece, until there are enough.
+// SearchInside finds messages and notes that contain the terms of a query literally, also within words, newest first.
+// It reads the conversation's texts piece by piece until it has enough hits.
 func (s *Store) SearchInside(ctx context.Context, ref db.ConversationRef, query search.Query, after *Place,
 	limit int,
 ) ([]Hit, error) {

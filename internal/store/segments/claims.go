@@ -9,15 +9,15 @@ import (
 	"precis/internal/store/db"
 )
 
-// Claim is a conversation whose memory's files are to be looked at.
+// Claim is a claimed conversation whose memory files must be updated.
 type Claim struct {
 	Ref db.ConversationRef
-	// claimed is the end of the claim: a later change sets another time.
+	// claimed is the end of the claim. A later change of the memory sets another time.
 	claimed time.Time
 }
 
-// Claim takes conversations whose memory has changed, or is to be looked at again, at most limit of them, those
-// that wait longest first. Nobody else gets them until the lease has passed.
+// Claim claims at most limit conversations whose memory is due, the longest due first. No other caller can claim them
+// until the lease has passed.
 func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Claim, error) {
 	var list []Claim
 	err := s.db.Write(ctx, "claim memory", func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -32,8 +32,8 @@ func (s *Store) Claim(ctx context.Context, limit int, lease time.Duration) ([]Cl
 	return list, err
 }
 
-// Done ends a claim. The conversation is looked at again after the time given if anything has happened in it in
-// the last day, and else when its memory changes. What has changed since the claim stays due.
+// Done ends a claim. The conversation is due again after the given time if it was changed in the last day, otherwise
+// when its memory changes. If its memory has changed since the claim, it stays due.
 func (s *Store) Done(ctx context.Context, w Claim, again time.Duration) error {
 	return s.db.Write(ctx, "end a claim of memory", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE conversations SET memory_due_at = CASE
@@ -43,8 +43,8 @@ func (s *Store) Done(ctx context.Context, w Claim, again time.Duration) error {
 	})
 }
 
-// Later puts a claim off: the conversation is due again after the time given. What has changed since the claim
-// stays due.
+// Later ends a claim and makes the conversation due again after the given time. If its memory has changed since the
+// claim, it stays due.
 func (s *Store) Later(ctx context.Context, w Claim, wait time.Duration) error {
 	return s.db.Write(ctx, "put off a claim of memory", func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE conversations SET memory_due_at = clock_timestamp() + $4::interval

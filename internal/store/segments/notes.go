@@ -16,16 +16,16 @@ const MaxNoteBytes = 256 << 10
 
 // NewNote is a note that an agent writes.
 type NewNote struct {
-	// Name, or "" for the next free note_0001.md…
+	// Name is the note's name, "": the next free one of note_0001.md, note_0002.md…
 	Name string
-	// Text may hold any bytes, at most MaxNoteBytes.
+	// Text is at most MaxNoteBytes of any bytes.
 	Text []byte
-	// Replace lets it take the place of a note of that name.
+	// Replace is set to replace an existing note of that name.
 	Replace bool
 }
 
-// PutNote writes a note, and says whether it is a new one. A name of the memory's own is ErrInvalid; the same text
-// again changes nothing; another text under a name that is taken is an ErrConflict, unless Replace says otherwise.
+// PutNote writes a note and reports whether it is new. A reserved name is ErrInvalid. Writing the same text again
+// changes nothing; another text under an existing name is an ErrConflict, unless Replace is set.
 func (s *Store) PutNote(ctx context.Context, ref db.ConversationRef, n NewNote) (Segment, bool, error) {
 	var g Segment
 	created := false
@@ -33,9 +33,9 @@ func (s *Store) PutNote(ctx context.Context, ref db.ConversationRef, n NewNote) 
 	case n.Name != "" && !segmentName.MatchString(n.Name):
 		return g, false, db.Failed("write a note", db.Invalidf("name %q: letters, digits, dot, _ and -, at most 128, a letter or digit first", n.Name))
 	case reservedName.MatchString(n.Name):
-		return g, false, db.Failed("write a note", db.Invalidf("name %q is one of the memory's own: give the note another", n.Name))
+		return g, false, db.Failed("write a note", db.Invalidf("name %q is reserved: choose another", n.Name))
 	case len(n.Text) > MaxNoteBytes:
-		return g, false, db.Failed("write a note", db.Invalidf("it has %d bytes, a note has at most %d", len(n.Text), MaxNoteBytes))
+		return g, false, db.Failed("write a note", db.Invalidf("the note has %d bytes, the maximum is %d", len(n.Text), MaxNoteBytes))
 	}
 	err := s.db.Write(ctx, "write a note", func(ctx context.Context, tx pgx.Tx) error {
 		created = false
@@ -91,7 +91,7 @@ func (s *Store) PutNote(ctx context.Context, ref db.ConversationRef, n NewNote) 
 	return g, created, err
 }
 
-// freeNoteName is the next of the names that notes without one get. The caller holds the conversation.
+// freeNoteName returns the next free name for a note without one. The caller has locked the conversation.
 func freeNoteName(ctx context.Context, q db.Querier, cid int64) (string, error) {
 	last, err := db.One(ctx, q, pgx.RowTo[int], `SELECT
 		coalesce(max(substring(name from '^note_([0-9]{4,8})\.md$')::integer), 0)

@@ -1,5 +1,5 @@
-// Package segments keeps the out-of-band memory of conversations: ranges of messages that compactions covered, and
-// notes that agents wrote.
+// Package segments keeps the out-of-band memory of conversations: ranges of messages that markers cover, and notes of
+// agents.
 package segments
 
 import (
@@ -22,35 +22,36 @@ type Store struct{ db *db.DB }
 // New returns a Store over an open database.
 func New(d *db.DB) *Store { return &Store{db: d} }
 
-// Segment is one entry of a conversation's out-of-band memory: a range of its messages, whose text is written out from
-// them when somebody reads it, or an agent's own note.
+// Segment is one entry of a conversation's out-of-band memory: a range of its messages, whose text is produced from
+// them when it is read, or an agent's own note.
 type Segment struct {
 	Name string
-	// CoversFrom and CoversTo are the messages that it shows, 0: a note. OffsetFrom is the byte of the text of
-	// CoversFrom where it begins, OffsetTo the byte of the text of CoversTo where it ends; 0: whole.
+	// CoversFrom and CoversTo are the first and last message of the range, 0: a note. OffsetFrom is the offset in bytes
+	// in the text of CoversFrom at which the range begins, OffsetTo the offset in the text of CoversTo at which it
+	// ends; 0: the whole message.
 	CoversFrom, CoversTo int64
 	OffsetFrom, OffsetTo int
-	// Marker is the one that it was made for, "": a note.
+	// Marker is the marker that the range was made for, "": a note.
 	Marker string
 	// Content is a note's text, any bytes; nil for a range, and in lists.
 	Content []byte
-	// Size of the text in bytes. 0 for a range that has to be measured anew, since a message in it was pruned.
+	// Size of the text in bytes, 0 for a range that must be measured again since a message in it was pruned.
 	Size int64
-	// Facts is what the index says of a range, a JSON object; "{}" for a note.
+	// Facts describe a range in the index, a JSON object; "{}" for a note.
 	Facts   json.RawMessage
 	Created time.Time
 }
 
-// Note says that an agent wrote it.
+// Note reports whether the segment is an agent's note.
 func (g Segment) Note() bool { return g.CoversFrom == 0 }
 
 var (
 	segmentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
-	// Names of the memory's own, in any case: a folder may not tell upper from lower.
+	// Reserved names, in upper and lower case, since file systems may not distinguish case.
 	reservedName = regexp.MustCompile(`(?i)^(index\.md|segment_[0-9]+\.md)$`)
 )
 
-// Keep notes ranges that have been made. One that is there stays as it is: a name means the same for ever.
+// Keep stores ranges. An existing one stays as it is, since the meaning of a name never changes.
 func (s *Store) Keep(ctx context.Context, ref db.ConversationRef, list []Segment) error {
 	return s.db.Write(ctx, "keep segments", func(ctx context.Context, tx pgx.Tx) error {
 		c, err := conversations.Lock(ctx, tx, ref)
@@ -85,7 +86,7 @@ func (s *Store) Keep(ctx context.Context, ref db.ConversationRef, list []Segment
 	})
 }
 
-// Measure notes the size of a range that was to be measured anew.
+// Measure stores the size of a range that had to be measured again.
 func (s *Store) Measure(ctx context.Context, ref db.ConversationRef, name string, size int64) error {
 	return s.db.Write(ctx, "measure a segment", func(ctx context.Context, tx pgx.Tx) error {
 		cid, err := conversations.Readable(ctx, tx, ref)
@@ -101,7 +102,7 @@ func (s *Store) Measure(ctx context.Context, ref db.ConversationRef, name string
 	})
 }
 
-// Get reads an entry of the memory.
+// Get reads a segment.
 func (s *Store) Get(ctx context.Context, ref db.ConversationRef, name string) (Segment, error) {
 	var g Segment
 	err := s.db.Read(ctx, "read a segment", func(ctx context.Context, q db.Querier) error {
@@ -119,7 +120,7 @@ func (s *Store) Get(ctx context.Context, ref db.ConversationRef, name string) (S
 	return g, err
 }
 
-// List lists a conversation's memory, without texts: ranges in the order of the conversation, then notes by name.
+// List returns a conversation's segments without texts: ranges in the order of the conversation, then notes by name.
 func (s *Store) List(ctx context.Context, ref db.ConversationRef) ([]Segment, error) {
 	var list []Segment
 	err := s.db.Read(ctx, "list segments", func(ctx context.Context, q db.Querier) error {

@@ -10,36 +10,36 @@ import (
 	"precis/internal/store/runs"
 )
 
-// Check looks at a conversation in the transaction of a change to it, under its lock, and says what the change starts.
-// A run that it asks for is written with the change: a crash loses both or neither. It is called again when the
-// transaction is tried again, so that it must set its results and not add to them.
+// Check decides what a change to a conversation starts. It is called in the transaction of the change, with the
+// conversation locked, so that a run that it requests is committed together with the change. It may be called more than
+// once, so it must set its results and not add to them.
 type Check func(ctx context.Context, m State) (Decision, error)
 
-// Decision is what a watch wants.
+// Decision is the result of a Check.
 type Decision struct {
-	// Run is to be asked for, nil: none. While one is unfinished it is joined.
+	// Run is the run to request, nil: none. If a run is unfinished, the request joins it.
 	Run *runs.Request
-	// Measured is what the history is now, when its context was built; nil: it was not.
+	// Measured is the size of the history, nil: the check did not build the context.
 	Measured *conversations.Measured
-	// Figure is what is known of the server's figure now, nil: nothing new.
+	// Figure is the new local estimate for the server's figure, nil: unchanged.
 	Figure *Figure
 }
 
-// Figure is what a local estimate makes of the server's figure.
+// Figure is a local estimate of what the server's figure counts.
 type Figure struct {
 	// Estimate is the local estimate of what the figure counts, in tokens; Calibration the ratio of the two.
 	Estimate    int
 	Calibration float64
 }
 
-// Result is what became of a watch.
+// Result is what was done after a Check.
 type Result struct {
-	// Run is the one that was asked for or joined, nil: none.
+	// Run is the run that was requested or joined, nil: none.
 	Run      *runs.Run
 	Attached bool
 }
 
-// Inspect reads a conversation as a watch sees it, all of it from one snapshot, and changes nothing.
+// Inspect calls look with the state that a Check would get, from one snapshot, and changes nothing.
 func (s *Store) Inspect(ctx context.Context, ref db.ConversationRef,
 	look func(ctx context.Context, m State) error,
 ) error {
@@ -57,9 +57,9 @@ func (s *Store) Inspect(ctx context.Context, ref db.ConversationRef,
 	})
 }
 
-// Check calls a watch without a change.
+// Check calls check without a change to the conversation.
 func (s *Store) Check(ctx context.Context, ref db.ConversationRef,
-	watch Check,
+	check Check,
 ) (conversations.Conversation, Result, error) {
 	var c conversations.Conversation
 	var w Result
@@ -67,16 +67,16 @@ func (s *Store) Check(ctx context.Context, ref db.ConversationRef,
 		if c, err = conversations.Lock(ctx, tx, ref); err != nil {
 			return err
 		}
-		w, err = CheckLocked(ctx, s.db, tx, &c, watch)
+		w, err = CheckLocked(ctx, s.db, tx, &c, check)
 		return err
 	})
 	return c, w, err
 }
 
-// CheckLocked calls the watch of a change and does what it wants. c is as the change left it.
-func CheckLocked(ctx context.Context, d *db.DB, tx pgx.Tx, c *conversations.Conversation, watch Check) (Result, error) {
+// CheckLocked calls check after a change and carries out its decision. c is the conversation after the change.
+func CheckLocked(ctx context.Context, d *db.DB, tx pgx.Tx, c *conversations.Conversation, check Check) (Result, error) {
 	var w Result
-	if watch == nil {
+	if check == nil {
 		return w, nil
 	}
 	if !c.ContentDeleted.IsZero() {
@@ -87,7 +87,7 @@ func CheckLocked(ctx context.Context, d *db.DB, tx pgx.Tx, c *conversations.Conv
 		return w, err
 	}
 	m.db = d
-	v, err := watch(ctx, m)
+	v, err := check(ctx, m)
 	if err != nil {
 		return w, err
 	}
@@ -106,7 +106,7 @@ func CheckLocked(ctx context.Context, d *db.DB, tx pgx.Tx, c *conversations.Conv
 	return w, err
 }
 
-// noteFound keeps what a watch found out.
+// noteFound stores the sizes in a decision.
 func noteFound(ctx context.Context, tx pgx.Tx, c *conversations.Conversation, v Decision) error {
 	if v.Measured != nil {
 		c.Measured = v.Measured

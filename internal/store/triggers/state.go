@@ -1,5 +1,5 @@
-// Package triggers checks whether a compaction is due, and requests the run in the transaction of the change that was
-// checked: a crash loses both or neither.
+// Package triggers checks whether a compaction is due after a change, and requests its run in the transaction of the
+// change.
 package triggers
 
 import (
@@ -27,26 +27,26 @@ func New(d *db.DB) *Store { return &Store{db: d} }
 type State struct {
 	Conversation conversations.Conversation
 	Live         contexts.Sizes
-	// Marker is the active one, nil: the full history.
+	// Marker is the active marker, nil: the full history.
 	Marker *markers.Marker
-	// SinceFigure is the local estimate of what came after the server's figure, SinceMeasured of what came after
-	// Conversation.Measured, in tokens; 0 without one.
+	// SinceFigure is the local estimate, in tokens, of the messages after the server's figure, SinceMeasured of those
+	// after Conversation.Measured; 0 without one.
 	SinceFigure, SinceMeasured int64
-	// Active is the run that has not ended, nil: none.
+	// Active is the unfinished run, nil: none.
 	Active *runs.Brief
-	// Prepared is the marker that waits, and PreparedBy its run; nil: none.
+	// Prepared is the prepared marker and PreparedBy its run; nil: none.
 	Prepared   *markers.Marker
 	PreparedBy *runs.Brief
-	// ReplyOpen says that the agent's model is generating.
+	// ReplyOpen is set if the agent's model is generating a reply.
 	ReplyOpen bool
-	// Ended is the reply whose end is the change, nil: it is another one.
+	// Ended is the reply that the change has ended, nil: it is another change.
 	Ended *replies.Reply
 
 	db *db.DB
 	tx pgx.Tx
 }
 
-// Context reads what is live, all of it.
+// Context reads the source of the conversation's context.
 func (m State) Context(ctx context.Context) (contexts.Source, error) {
 	v, packed, err := contexts.ReadLocked(ctx, m.tx, m.Conversation, contexts.Options{})
 	if err != nil {
@@ -55,12 +55,12 @@ func (m State) Context(ctx context.Context) (contexts.Source, error) {
 	return contexts.Unpack(m.db, v, packed)
 }
 
-// LastRun returns the newest run that has ended, nil: none has.
+// LastRun returns the newest finished run, nil if there is none.
 func (m State) LastRun(ctx context.Context) (*runs.Brief, error) {
 	return runs.Last(ctx, m.tx, m.Conversation.CID)
 }
 
-// Since sums what came after a message.
+// Since returns the sums over the messages after seq.
 func (m State) Since(ctx context.Context, seq int64) (conversations.Sums, error) {
 	if seq >= m.Conversation.HeadSeq {
 		return conversations.Sums{}, nil
@@ -72,17 +72,17 @@ func (m State) Since(ctx context.Context, seq int64) (conversations.Sums, error)
 	return m.Conversation.Sums.Minus(then), err
 }
 
-// Breaker is Store.GetBreaker for the conversation's own.
+// Breaker is breakers.Store.Get for the conversation's breaker.
 func (m State) Breaker(ctx context.Context, cooldown time.Duration) (breakers.Breaker, error) {
 	return breakers.Get(ctx, m.tx, breakers.OfConversation(m.Conversation.Ref), cooldown)
 }
 
-// PassBreaker is Store.PassBreaker for the conversation's own, as a part of the transaction.
+// PassBreaker is breakers.Store.Pass for the conversation's breaker, within the transaction.
 func (m State) PassBreaker(ctx context.Context, cooldown time.Duration) (bool, error) {
 	return breakers.Pass(ctx, m.tx, breakers.OfConversation(m.Conversation.Ref), cooldown)
 }
 
-// readState reads all that a trigger compares, in one look and in constant time.
+// readState reads everything that a trigger compares, in constant time.
 func readState(ctx context.Context, q pgx.Tx, c conversations.Conversation) (State, error) {
 	m := State{Conversation: c, tx: q}
 	var err error
