@@ -25,11 +25,11 @@ func TestAppend(t *testing.T) {
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
 
-	first := talk(t, s, ref, 2)
+	first := appendTurns(t, s, ref, 2)
 	if diff := cmp.Diff([]int64{1, 2, 3, 4}, first.Seqs); diff != "" || first.FirstSeq != 1 || first.LastSeq != 4 {
 		t.Errorf("%d to %d, %s", first.FirstSeq, first.LastSeq, diff)
 	}
-	second := talk(t, s, ref, 1)
+	second := appendTurns(t, s, ref, 1)
 	if second.FirstSeq != 5 || second.LastSeq != 6 {
 		t.Errorf("%d to %d", second.FirstSeq, second.LastSeq)
 	}
@@ -85,7 +85,7 @@ func TestAppend(t *testing.T) {
 		} {
 			bad := good
 			change(&bad)
-			// The good one beside it is not written either.
+			// The valid message of the same append is not written either.
 			if _, err := s.Changes.Append(t.Context(), ref, []conversations.NewMessage{good, bad},
 				changes.AppendOptions{}); !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("%s: error %v", name, err)
@@ -121,7 +121,7 @@ func TestAppendDuplicates(t *testing.T) {
 		res.LastSeq != 100 {
 		t.Errorf("%d duplicates, %d to %d: %s", res.Duplicates, res.FirstSeq, res.LastSeq, diff)
 	}
-	// The same id twice in one call is one message too.
+	// The same id twice in one append is also one message.
 	twice := message(pipeline.RoleUser, "twice")
 	twice.ClientID = "twice"
 	res, err = s.Changes.Append(t.Context(), ref, []conversations.NewMessage{twice, twice}, changes.AppendOptions{})
@@ -139,7 +139,7 @@ func TestAppendDuplicates(t *testing.T) {
 	}
 }
 
-// Many writers at once: no gap, no number twice, each batch in one piece, and a chain that holds.
+// Concurrent writers leave no gaps and no duplicate numbers, their batches stay together, and the chain is valid.
 func TestAppendRace(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -178,7 +178,7 @@ func TestAppendRace(t *testing.T) {
 	}
 }
 
-// Two clients that both believe in the same head: one of them is told.
+// Of two clients that expect the same head, one gets ErrStaleSequence.
 func TestAppendExpectedHeadRace(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -239,7 +239,7 @@ func TestHashText(t *testing.T) {
 	}
 }
 
-// The chain is part of the record: what it was computed from must never change.
+// Stored chains must stay valid, so the computation must never change.
 func TestChainIsFixed(t *testing.T) {
 	t.Parallel()
 	first := conversations.Chain(store.Hash{}, 1, pipeline.RoleUser, pipeline.KindOrdinary, "id",
@@ -254,7 +254,7 @@ func TestMessagesAreAppendOnly(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 1)
+	appendTurns(t, s, ref, 1)
 	db := raw(t, url)
 	for _, sql := range []string{
 		`UPDATE messages SET native = 'x'`, `UPDATE messages SET genuine = NOT genuine`, `DELETE FROM messages`,
@@ -269,7 +269,7 @@ func TestMessagesAreAppendOnly(t *testing.T) {
 	}
 }
 
-// Whoever gets past the trigger is found, at the message that was changed.
+// A change in spite of the trigger is found, at the message that was changed.
 func TestCheckChainFindsChanges(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
@@ -286,7 +286,7 @@ func TestCheckChainFindsChanges(t *testing.T) {
 		"the head": `UPDATE conversations SET head_chain = sha256(head_chain) WHERE cid = $1`,
 	} {
 		ref := newConversation(t, s, name)
-		talk(t, s, ref, 3)
+		appendTurns(t, s, ref, 3)
 		tx, err := db.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -323,7 +323,7 @@ func TestCheckChainFindsChanges(t *testing.T) {
 	}
 }
 
-// What no JSON library gives back as it came is given back as it came.
+// Messages that no JSON library would reproduce are returned byte for byte.
 func TestLossless(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -411,7 +411,7 @@ func many(m conversations.NewMessage, n int) []conversations.NewMessage {
 	return list
 }
 
-// Any bytes in any batches come back the same and chain up.
+// Any bytes in any batches are returned unchanged, with a valid chain.
 func TestAppendProperties(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -508,7 +508,7 @@ func TestAppendStream(t *testing.T) {
 	}
 }
 
-// A page of large messages ends at its size, not at its number.
+// A page of large messages is limited by its size, not by the number of messages.
 func TestMessagesOfAnySize(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
@@ -543,7 +543,7 @@ func TestMessagesAt(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 5)
+	appendTurns(t, s, ref, 5)
 	list, err := s.Messages.At(t.Context(), ref, []int64{7, 2, 2, 9})
 	if err != nil || len(list) != 3 || list[0].Seq != 2 || list[1].Seq != 7 || list[2].Seq != 9 {
 		t.Errorf("%v, %v", list, err)
@@ -560,7 +560,7 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 3)
+	appendTurns(t, s, ref, 3)
 	usage := func() conversations.Usage {
 		t.Helper()
 		c, err := s.Conversations.Get(t.Context(), ref)
@@ -591,7 +591,7 @@ func TestUsage(t *testing.T) {
 	if u := usage(); u != want {
 		t.Fatalf("%+v, want %+v", u, want)
 	}
-	talk(t, s, ref, 1) // messages alone do not touch it
+	appendTurns(t, s, ref, 1) // messages alone do not touch it
 	if u := usage(); u != want {
 		t.Fatalf("%+v, want %+v", u, want)
 	}
@@ -602,7 +602,7 @@ func TestUsage(t *testing.T) {
 	if u := usage(); u != want {
 		t.Fatalf("%+v, want %+v", u, want)
 	}
-	talk(t, s, ref, 1)
+	appendTurns(t, s, ref, 1)
 	report(changes.UsageReport{Tokens: 5000, Epoch: &began}) // its request began before the marker
 	if u := usage(); u != want {
 		t.Fatalf("%+v, want %+v", u, want)

@@ -12,7 +12,7 @@ import (
 	"precis/pipeline"
 )
 
-// Both must stay level as the history grows:
+// The times of both must not grow with the history:
 //
 //	go test ./internal/store -run - -bench . -benchtime 300x
 
@@ -32,7 +32,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-func BenchmarkLiveView(b *testing.B) {
+func BenchmarkContext(b *testing.B) {
 	s, _ := newStore(b)
 	for _, history := range []int{100, 1_000, 100_000} {
 		ref := grown(b, s, history)

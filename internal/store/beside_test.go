@@ -22,7 +22,7 @@ func TestReplies(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 1)
+	appendTurns(t, s, ref, 1)
 	p, err := s.Replies.Open(t.Context(), ref, time.Hour)
 	if err != nil || p.HeadSeq != 2 || p.Epoch != 0 || p.Expires.Sub(p.Opened).Round(time.Minute) != time.Hour ||
 		!p.Closed.IsZero() {
@@ -34,7 +34,7 @@ func TestReplies(t *testing.T) {
 	if _, err := s.Replies.Open(t.Context(), ref, time.Hour); !errors.Is(err, store.ErrReplyOpen) {
 		t.Errorf("error %v", err)
 	}
-	talk(t, s, ref, 1) // appends are never blocked
+	appendTurns(t, s, ref, 1) // appends are never blocked
 	closed, err := s.Replies.Close(t.Context(), ref, p.ID)
 	if err != nil || closed.Closed.IsZero() {
 		t.Errorf("%+v, %v", closed, err)
@@ -49,7 +49,7 @@ func TestReplies(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 
-	// The agent died in the next one. Its lease runs out, and the conversation is free.
+	// The agent died during the next reply. Its lease expires, and a new reply can be opened.
 	dead, err := s.Replies.Open(t.Context(), ref, time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestEnrichments(t *testing.T) {
 
 	set("plan", "plan 1")
 	check("before any message", map[string]string{"plan": "plan 1"})
-	talk(t, s, ref, 1)
+	appendTurns(t, s, ref, 1)
 	if e := set("plan", "plan 2\x00"); e.Version != 2 {
 		t.Errorf("%+v", e)
 	}
@@ -112,7 +112,7 @@ func TestEnrichments(t *testing.T) {
 	if e, err := s.LiveState.Get(t.Context(), ref, "plan"); err != nil || string(e.Value) != "plan 2\x00" {
 		t.Errorf("%+v, %v", e, err)
 	}
-	talk(t, s, ref, 1)
+	appendTurns(t, s, ref, 1)
 	check("in the next turn", map[string]string{"plan": "plan 2\x00", "todo": "todo 1"})
 	set("todo", "")
 	set("pins", "pin")
@@ -121,7 +121,7 @@ func TestEnrichments(t *testing.T) {
 	check("at a marker", map[string]string{"plan": "plan 2\x00", "pins": "pin"})
 	set("plan", "plan 3")
 	check("after the marker, in the same turn", map[string]string{"plan": "plan 2\x00", "pins": "pin"})
-	talk(t, s, ref, 1)
+	appendTurns(t, s, ref, 1)
 	check("in the turn after", map[string]string{"plan": "plan 3", "pins": "pin"})
 
 	if _, err := s.LiveState.Get(t.Context(), ref, "todo"); !errors.Is(err, store.ErrNotFound) {
@@ -134,7 +134,8 @@ func TestEnrichments(t *testing.T) {
 	}
 }
 
-// Events of racing writers have no gap that fills later: who resumes after a number has seen all before it.
+// Events of concurrent writers have no gap that is filled later: a reader that resumes after a number has seen all
+// events before it.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -257,7 +258,7 @@ func TestArtifacts(t *testing.T) {
 			t.Errorf("%q: error %v", sha, err)
 		}
 	}
-	// Content that is not what its name says is never handed out.
+	// Content that does not match its hash is not returned.
 	if _, err := db.Exec(t.Context(),
 		`UPDATE artifacts SET data = (SELECT data FROM artifacts WHERE size = 0) WHERE size > 0`); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,8 @@ package store_test
 
 import "precis/internal/store/seals"
 
-// committedColumns returns each column of the tables that are evidence: "" when it is proved, else why it is not.
+// committedColumns returns each column of the tables that are evidence: "" if verification covers it, else why it does
+// not.
 func committedColumns() map[string]map[string]string {
 	out := map[string]map[string]string{}
 	put := func(table, why string, columns ...string) {
@@ -34,7 +35,7 @@ func committedColumns() map[string]map[string]string {
 	put("events", seals.InternalKey, "cid")
 	put("seals", "", "n", "kind", "subject", "sha256", "chain", "record")
 	put("seals", seals.InternalKey, "cid")
-	put("seals", "told to a person, and nothing rests on it: what was sealed has times of its own", "created_at")
+	put("seals", "for display only: the sealed rows have their own times", "created_at")
 	put("artifact_links", "", "sha256")
 	put("artifact_links", seals.InternalKey, "cid")
 	put("artifact_links", "as in artifacts, by a foreign key", "tenant")

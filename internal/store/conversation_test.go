@@ -68,7 +68,7 @@ func TestCreateConversation(t *testing.T) {
 				n.System = json.RawMessage(`[{"type":"text","text": "s"}]`)
 			},
 			"none": func(n *conversations.NewConversation) { n.Metadata = nil },
-			// A value that moved into the field beside it is another body.
+			// The same value in another field is another body.
 			"moved": func(n *conversations.NewConversation) { n.System, n.Tools = nil, n.System },
 		} {
 			other := body
@@ -117,7 +117,7 @@ func TestCreateConversationMakesAnID(t *testing.T) {
 	}
 }
 
-// The same id from many callers at once: one creates it, and everybody gets it.
+// If many callers create the same id at once, one creates it and all get it.
 func TestCreateConversationRace(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -150,7 +150,7 @@ func TestUpdateConversation(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 1)
+	appendTurns(t, s, ref, 1)
 	tools, model, window := json.RawMessage(`[{"name":"t"}]`), "other", 32_000
 	if _, err := s.Changes.Update(t.Context(), ref,
 		conversations.Patch{Tools: &tools, Model: &model, Window: &window}); err != nil {
@@ -169,7 +169,7 @@ func TestUpdateConversation(t *testing.T) {
 		store.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
-	// What it was created with still names it.
+	// The body with which it was created still matches.
 	if _, created, err := s.Conversations.Create(t.Context(), store.DefaultTenant,
 		conversations.NewConversation{ID: "c", Format: "anthropic", Vendor: "anthropic", Model: "m"}); err != nil ||
 		created {

@@ -112,8 +112,8 @@ func TestDeleteConversationContent(t *testing.T) {
 	if _, err := s.Changes.Update(t.Context(), ref, conversations.Patch{System: &system}); err != nil {
 		t.Fatal(err)
 	}
-	talk(t, s, ref, 3)
-	talk(t, s, other, 3)
+	appendTurns(t, s, ref, 3)
+	appendTurns(t, s, other, 3)
 	run, answer := secretRun(t, s, ref)
 	shared, err := s.Artifacts.Put(t.Context(), ref, "prompt", []byte("shared"))
 	if err != nil {
@@ -164,7 +164,8 @@ func TestDeleteConversationContent(t *testing.T) {
 	wantNoTrace(t, raw(t, url), "secret")
 }
 
-// One conversation lets go of an artifact while another one takes it up: it is there for the other.
+// An artifact that one conversation writes while the content of another one with the same artifact is deleted still
+// exists.
 func TestDeleteArtifactRace(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

@@ -8,17 +8,17 @@ import (
 	"precis/internal/store/runs"
 )
 
-// A run that its caller starts itself is left to the caller for a while.
+// A dispatcher leaves a run to its caller for the time of Hold.
 func TestHeldRunIsNotDispatchedAtOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	held := newConversation(t, s, "held")
-	talk(t, s, held, 2)
+	appendTurns(t, s, held, 2)
 	if _, _, err := s.Runs.Request(t.Context(), held, runs.Request{Kind: "manual", Hold: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	due := newConversation(t, s, "due")
-	talk(t, s, due, 2)
+	appendTurns(t, s, due, 2)
 	run, _, err := s.Runs.Request(t.Context(), due, runs.Request{Kind: "manual", Hold: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

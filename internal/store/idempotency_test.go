@@ -81,7 +81,7 @@ func TestKeyedRequests(t *testing.T) {
 			t.Error(diff)
 		}
 		claim(t, s, keyed("answered", "other body"), access.KeyOther)
-		// Another tenant has keys of its own.
+		// Another tenant can use the same key.
 		if _, err := s.Tenants.Ensure(t.Context(), "other", ""); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestKeyedRequestsThatFail(t *testing.T) {
 	})
 }
 
-// The same request from many callers at once is done by one of them.
+// Of many callers with the same request at once, one gets the key.
 func TestKeyedRequestRace(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -208,7 +208,7 @@ func TestEventHeads(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	a, b := newConversation(t, s, "a"), newConversation(t, s, "b")
-	talk(t, s, a, 1)
+	appendTurns(t, s, a, 1)
 	request(t, s, a)
 	unknown := store.ConversationRef{Tenant: store.DefaultTenant, ID: "unknown"}
 	foreign := store.ConversationRef{Tenant: "other", ID: "a"}
@@ -242,7 +242,7 @@ func TestHasAPIKeys(t *testing.T) {
 	check(true)
 }
 
-// The trace of whoever asks for a run goes with it to whoever starts its workflow.
+// The trace of a request reaches the dispatcher that starts the run's workflow.
 func TestATraceGoesWithTheRun(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

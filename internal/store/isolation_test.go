@@ -24,7 +24,7 @@ import (
 	"precis/pipeline"
 )
 
-// owned is what one tenant has, of every kind that another one could name.
+// owned has the ids of one tenant's things, of every kind that another tenant could refer to.
 type owned struct {
 	ref    store.ConversationRef
 	run    store.RunRef
@@ -33,11 +33,11 @@ type owned struct {
 	reply  string
 }
 
-// owns fills a conversation of the default tenant. "SUM" is what it says, and nobody else may read.
+// owns fills a conversation of the default tenant. No other tenant may read "SUM".
 func owns(t *testing.T, s *store.Store) owned {
 	t.Helper()
 	o := owned{ref: newConversation(t, s, "c")}
-	talk(t, s, o.ref, 5)
+	appendTurns(t, s, o.ref, 5)
 	o.marker = compact(t, s, o.ref, 4, "SUM")
 	o.run = request(t, s, o.ref).Ref
 	reply, err := s.Replies.Open(t.Context(), o.ref, time.Hour)
@@ -121,7 +121,7 @@ func methodsOf(s *store.Store) map[string]reflect.Value {
 	return methods
 }
 
-// errorOf calls a method and gives its error. A sequence is read until its first element.
+// errorOf calls a method and returns its error. A sequence is read until its first element.
 func errorOf(method reflect.Value, in []reflect.Value) error {
 	out := method.Call(in)
 	switch last := out[len(out)-1].Interface().(type) {
@@ -163,8 +163,8 @@ var withoutReference = map[string]string{
 	"Jobs.End": "an auditor's, for all tenants",
 }
 
-// Whatever a tenant asks of what is another's does not exist. Every method of every room that takes a reference is
-// called; one that takes none is listed with the test that covers it, so that a new method fails here until it is.
+// Another tenant's things do not exist for a tenant. The test calls every method of every room that takes a reference;
+// methods that take none are listed with the test that covers them. A new method fails here until it is listed.
 func TestTenantsNeverMeet(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -224,7 +224,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 	}
 }
 
-// What lists or sums has nothing of another tenant in it.
+// Lists and sums have nothing of another tenant.
 func TestTenantsSeeNoLists(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -288,7 +288,8 @@ func TestTenantsSeeNoLists(t *testing.T) {
 
 func failure[T any](_ T, err error) error { return err }
 
-// A conversation of the same id is another one, and so are its artifacts; a run of it cannot name the other tenant's.
+// A conversation of the same id in another tenant is a different one with its own artifacts, and its runs cannot refer
+// to those of the first.
 func TestTenantsShareNothing(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -303,7 +304,7 @@ func TestTenantsShareNothing(t *testing.T) {
 	if err != nil || !created || c.HeadSeq != 0 {
 		t.Fatalf("created %t, head %d, %v", created, c.HeadSeq, err)
 	}
-	talk(t, s, conv, 1)
+	appendTurns(t, s, conv, 1)
 	if _, _, err := s.Runs.Request(t.Context(), conv,
 		runs.Request{Kind: pipeline.TriggerManual, ReplayOf: o.run.ID}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a replay of another tenant's run: error %v", err)

@@ -27,7 +27,7 @@ func TestApplyMarker(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 5)
+	appendTurns(t, s, ref, 5)
 	r := request(t, s, ref)
 	n := plan(t, s, ref, 6, "SUM 1")
 	n.Carried, n.Valve, n.ValveUpTo, n.Digest = []int64{1, 5}, "previews", 8, true
@@ -86,7 +86,8 @@ func TestApplyMarker(t *testing.T) {
 	}
 
 	t.Run("Again", func(t *testing.T) {
-		// The first answer was lost: the same marker comes back, whatever is asked now.
+		// The caller repeats the call since the first answer was lost: it gets the same marker, whatever the second
+		// request.
 		other := plan(t, s, ref, 8, "SUM 2")
 		again, err := s.Markers.Apply(t.Context(), r.Ref, other, runs.Facts{})
 		if diff := cmp.Diff(m, again); err != nil || diff != "" {
@@ -108,7 +109,7 @@ func TestApplyMarker(t *testing.T) {
 func toApply(t *testing.T, s *store.Store) (store.ConversationRef, runs.Run, storemarkers.NewMarker) {
 	t.Helper()
 	ref := newConversation(t, s, t.Name())
-	talk(t, s, ref, 5)
+	appendTurns(t, s, ref, 5)
 	return ref, request(t, s, ref), plan(t, s, ref, 6, "SUM")
 }
 
@@ -204,7 +205,7 @@ func TestApplyMarkerAllows(t *testing.T) {
 	t.Run("Appends", func(t *testing.T) {
 		t.Parallel()
 		ref, r, n := toApply(t, s)
-		talk(t, s, ref, 2) // stays in the tail
+		appendTurns(t, s, ref, 2) // stays in the tail
 		if _, err := s.Markers.Apply(t.Context(), r.Ref, n, runs.Facts{}); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +246,7 @@ func TestApplyMarkerInvalid(t *testing.T) {
 	t.Run("LessThanBase", func(t *testing.T) {
 		t.Parallel()
 		ref := newConversation(t, s, t.Name())
-		talk(t, s, ref, 5)
+		appendTurns(t, s, ref, 5)
 		first := compact(t, s, ref, 6, "SUM")
 		n := plan(t, s, ref, 8, "SUM 2")
 		n.CoversFrom, n.CoversTo = 1, 4
@@ -259,12 +260,12 @@ func TestApplyMarkerInvalid(t *testing.T) {
 	})
 }
 
-// What the base covers, summarized again (with another focus): no new message is needed.
+// The messages of the base can be summarized again, for example with another focus, without new messages.
 func TestApplyMarkerOverTheSame(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 5)
+	appendTurns(t, s, ref, 5)
 	first := compact(t, s, ref, 6, "SUM")
 	n := plan(t, s, ref, 6, "SUM WITH FOCUS")
 	n.CoversFrom, n.CoversTo, n.CoveredMessages = 0, 0, 0
@@ -281,7 +282,7 @@ func TestUndo(t *testing.T) {
 	if _, err := s.Markers.Undo(t.Context(), ref, ""); !errors.Is(err, store.ErrNothingToUndo) {
 		t.Errorf("error %v", err)
 	}
-	talk(t, s, ref, 5)
+	appendTurns(t, s, ref, 5)
 	contexts := []string{contextOf(t, s, ref)}
 	var markers []storemarkers.Marker
 	for i := range 3 {
@@ -302,7 +303,7 @@ func TestUndo(t *testing.T) {
 		if diff := cmp.Diff(contexts[i], contextOf(t, s, ref)); diff != "" {
 			t.Errorf("after undo %d: %s", i, diff)
 		}
-		// The call is repeated, since its answer was lost: it does not undo one more.
+		// The caller repeats the call since its answer was lost: it does not undo another marker.
 		if _, err := s.Markers.Undo(t.Context(), ref,
 			markers[i].ID); store.ConflictReasonOf(err) != store.ConflictBaseChanged {
 			t.Errorf("error %v", err)
@@ -312,7 +313,7 @@ func TestUndo(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 
-	// No automatic run until somebody speaks.
+	// No automatic run may start until the next user message.
 	held := func() bool {
 		t.Helper()
 		c, err := s.Conversations.Get(t.Context(), ref)
@@ -342,14 +343,14 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// A run under way and an undo end in one of the two serial orders, whoever comes first.
+// A concurrent run and undo have the effect of one of the two serial orders.
 func TestApplyUndoRace(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	var applied, refused int
 	for round := range 40 {
 		ref := newConversation(t, s, fmt.Sprint("c", round))
-		talk(t, s, ref, 5)
+		appendTurns(t, s, ref, 5)
 		first := compact(t, s, ref, 4, "SUM 1")
 		r, n := request(t, s, ref), plan(t, s, ref, 8, "SUM 2")
 		var wg sync.WaitGroup
@@ -363,7 +364,7 @@ func TestApplyUndoRace(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		wg.Go(func() { talk(t, s, ref, 1) })
+		wg.Go(func() { appendTurns(t, s, ref, 1) })
 		wg.Wait()
 		v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 		if err != nil {
@@ -386,13 +387,14 @@ func TestApplyUndoRace(t *testing.T) {
 	t.Logf("%d applied first, %d undone first", applied, refused)
 }
 
-// The same activity on two workers, and two runs on one base: one marker, and everybody of a run gets the same.
+// The same activity on two workers, and two runs on one base, write one marker, and all callers of a run get the same
+// result.
 func TestApplyMarkerRace(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	for round := range 20 {
 		ref := newConversation(t, s, fmt.Sprint("c", round))
-		talk(t, s, ref, 5)
+		appendTurns(t, s, ref, 5)
 		r, n := request(t, s, ref), plan(t, s, ref, 6, "SUM")
 		replay, _, err := s.Runs.Request(t.Context(), ref, runs.Request{Kind: "manual", ReplayOf: r.Ref.ID})
 		if err != nil {
@@ -427,13 +429,13 @@ func TestApplyMarkerRace(t *testing.T) {
 	}
 }
 
-// A reply that opens while a marker is being applied sees either the old context or the new one, never half of it.
+// A reply that opens while a marker is applied reads either the whole old context or the whole new one.
 func TestApplyReplyRace(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	for round := range 30 {
 		ref := newConversation(t, s, fmt.Sprint("c", round))
-		talk(t, s, ref, 3)
+		appendTurns(t, s, ref, 3)
 		r, n := request(t, s, ref), plan(t, s, ref, 4, "SUM")
 		var wg sync.WaitGroup
 		var applyErr error
@@ -457,7 +459,7 @@ func TestApplyReplyRace(t *testing.T) {
 func preparedMarker(t *testing.T, s *store.Store) (store.ConversationRef, storemarkers.Marker) {
 	t.Helper()
 	ref := newConversation(t, s, t.Name())
-	talk(t, s, ref, 5)
+	appendTurns(t, s, ref, 5)
 	r := prepare(t, s, ref)
 	m, err := s.Markers.Prepare(t.Context(), r.Ref, plan(t, s, ref, 6, "PREPARED"), runs.Facts{})
 	if err != nil {
@@ -490,7 +492,7 @@ func TestPrepared(t *testing.T) {
 	t.Run("Waits", func(t *testing.T) {
 		t.Parallel()
 		ref, m := preparedMarker(t, s)
-		talk(t, s, ref, 1)
+		appendTurns(t, s, ref, 1)
 		v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 		if err != nil || v.Marker != nil || v.Prepared == nil || v.Prepared.ID != m.ID || len(v.Tail) != 12 {
 			t.Errorf("%+v, %v", v, err)
@@ -502,7 +504,7 @@ func TestPrepared(t *testing.T) {
 	t.Run("Applied", func(t *testing.T) {
 		t.Parallel()
 		ref, m := preparedMarker(t, s)
-		talk(t, s, ref, 1)
+		appendTurns(t, s, ref, 1)
 		p, err := s.Replies.Open(t.Context(), ref, time.Hour)
 		if err != nil {
 			t.Fatal(err)
@@ -574,7 +576,7 @@ func TestPreparedSuperseded(t *testing.T) {
 	t.Run("Undo", func(t *testing.T) {
 		t.Parallel()
 		ref := newConversation(t, s, t.Name())
-		talk(t, s, ref, 5)
+		appendTurns(t, s, ref, 5)
 		compact(t, s, ref, 4, "SUM")
 		m, err := s.Markers.Prepare(t.Context(), prepare(t, s, ref).Ref, plan(t, s, ref, 8, "PREPARED"), runs.Facts{})
 		if err != nil {
@@ -610,7 +612,7 @@ func TestReportMarker(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 5)
+	appendTurns(t, s, ref, 5)
 	report := storemarkers.Reported{
 		Origin: storemarkers.OriginImported, CoversTo: 4, Carried: []int64{1},
 		Summary: []byte("THEIR\x00 SUM"), SummaryTokens: 3, TokensBefore: 50, TokensAfter: 9,
@@ -627,7 +629,7 @@ func TestReportMarker(t *testing.T) {
 	if err != nil || string(v.Summary) != "THEIR\x00 SUM" || len(v.Carried) != 1 || len(v.Tail) != 6 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	// Ours folds it in, and the next of theirs comes on top.
+	// A run's marker covers the reported one, and the next reported one is based on it.
 	ours := compact(t, s, ref, 6, "OURS")
 	report.CoversTo, report.Origin, report.Summary = 8, storemarkers.OriginAgent, []byte("AGENT")
 	theirs, err := s.Markers.Report(t.Context(), ref, report)
@@ -648,12 +650,12 @@ func TestReportMarker(t *testing.T) {
 	}
 }
 
-// A digest is replaced by a summary of the untouched messages beneath it, also by one that covers less.
+// A digest is replaced by a summary of the messages that it covers, also by one that covers fewer.
 func TestReplaceDigest(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 6)
+	appendTurns(t, s, ref, 6)
 	summary := compact(t, s, ref, 2, "SUM")
 	for i, upTo := range []int64{6, 10} { // a digest on a digest
 		n := plan(t, s, ref, upTo, fmt.Sprint("DIGEST ", i))

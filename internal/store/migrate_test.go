@@ -23,7 +23,7 @@ func TestMigrate(t *testing.T) {
 		t.Fatalf("an empty database is at %+v", before)
 	}
 
-	// Many processes start at once: each file is applied once, and nobody fails.
+	// If many processes migrate at once, each file is applied once and none of them fails.
 	var mu sync.Mutex
 	var lines []string
 	var wg sync.WaitGroup
@@ -84,7 +84,7 @@ func TestMigrationsAreForwardOnly(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
 	ref := newConversation(t, s, "kept")
-	talk(t, s, ref, 1)
+	appendTurns(t, s, ref, 1)
 	if err := schema.Migrate(t.Context(), url, func(line string) { t.Errorf("migrated again: %s", line) }); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 func failedRun(t *testing.T, s *store.Store, id string, kind pipeline.ErrorKind) runs.Run {
 	t.Helper()
 	ref := newConversation(t, s, id)
-	talk(t, s, ref, 5)
+	appendTurns(t, s, ref, 5)
 	r, err := s.Runs.Finish(t.Context(), request(t, s, ref).Ref,
 		runs.End{Outcome: precis.OutcomeFailed, ErrorKind: kind})
 	if err != nil {
@@ -34,7 +34,7 @@ func failedRun(t *testing.T, s *store.Store, id string, kind pipeline.ErrorKind)
 func digestRun(t *testing.T, s *store.Store, id string) runs.Run {
 	t.Helper()
 	ref := newConversation(t, s, id)
-	talk(t, s, ref, 5)
+	appendTurns(t, s, ref, 5)
 	r := request(t, s, ref)
 	n := plan(t, s, ref, 4, "digest")
 	n.Digest = true
@@ -44,7 +44,7 @@ func digestRun(t *testing.T, s *store.Store, id string) runs.Run {
 	return r
 }
 
-// replayableIDs lists the runs that a filter picks, in pages of two.
+// replayableIDs lists the runs that a filter selects, in pages of two.
 func replayableIDs(t *testing.T, s *store.Store, name string, filter replays.Filter) []string {
 	t.Helper()
 	var got []string
@@ -135,7 +135,7 @@ func TestReplayables(t *testing.T) {
 	}
 }
 
-// However often a batch asks for a run to be repeated, there is one replay of it; by itself each request is another.
+// A batch has one replay of a run, however often it requests one. Without a batch, each request is a new replay.
 func TestBatchRepeatsARunOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -196,8 +196,8 @@ func TestBatchRepeatsARunOnce(t *testing.T) {
 	}
 }
 
-// A view is made again from its state, whatever has happened to the conversation since.
-func TestLiveViewAt(t *testing.T) {
+// A source can be read again from its snapshot, whatever has happened to the conversation since.
+func TestSourceAt(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
@@ -209,12 +209,12 @@ func TestLiveViewAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	talk(t, s, ref, 5)
+	appendTurns(t, s, ref, 5)
 	if _, err := s.LiveState.Set(t.Context(), ref, "plan", []byte("first")); err != nil {
 		t.Fatal(err)
 	}
 	compact(t, s, ref, 4, "SUM")
-	talk(t, s, ref, 1)
+	appendTurns(t, s, ref, 1)
 	before := contextOf(t, s, ref)
 	then, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
 	if err != nil {
@@ -247,7 +247,7 @@ func TestLiveViewAt(t *testing.T) {
 	if _, err := s.LiveState.Set(t.Context(), ref, "plan", []byte("second")); err != nil {
 		t.Fatal(err)
 	}
-	talk(t, s, ref, 2)
+	appendTurns(t, s, ref, 2)
 	if _, err := s.Markers.Undo(t.Context(), ref, ""); err != nil {
 		t.Fatal(err)
 	}

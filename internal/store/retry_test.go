@@ -37,7 +37,7 @@ func TestRetryOverKilledConnections(t *testing.T) {
 	}
 	t.Cleanup(mine.Close)
 
-	// One connection is killed for every few appends, while others are under way.
+	// Kill one connection for every few appends, during other appends.
 	var killed atomic.Int64
 	progress := make(chan struct{}, 1)
 	var killer sync.WaitGroup
@@ -69,7 +69,8 @@ func TestRetryOverKilledConnections(t *testing.T) {
 						}
 						break
 					}
-					// Only a lost answer to a commit comes through: the caller's own key makes the repeat harmless.
+					// The caller only gets an error if the answer to a commit was lost. With its client id, it can
+					// repeat the append.
 					if !store.Unavailable(err) || !strings.Contains(err.Error(), "commit") {
 						t.Error(err)
 						return
@@ -160,7 +161,7 @@ func TestUnavailable(t *testing.T) {
 	})
 }
 
-// What the caller caused, and what is not found, is not taken for an unreachable database.
+// Unavailable is false for a cancelled call, an expired deadline and a thing that does not exist.
 func TestAvailable(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

@@ -10,7 +10,7 @@ import (
 	"precis/internal/store/runs"
 )
 
-// Counting takes the same filter as listing: both agree on every one.
+// Counting and listing agree for every filter.
 func TestCountRuns(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -19,7 +19,7 @@ func TestCountRuns(t *testing.T) {
 	}
 	for _, id := range []string{"a", "b"} {
 		ref := newConversation(t, s, id)
-		talk(t, s, ref, 1)
+		appendTurns(t, s, ref, 1)
 		for _, outcome := range []precis.Outcome{precis.OutcomeFailed, precis.OutcomeSkipped, precis.OutcomeFailed} {
 			r := request(t, s, ref)
 			if _, err := s.Runs.Finish(t.Context(), r.Ref, runs.End{Outcome: outcome}); err != nil {

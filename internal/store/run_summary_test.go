@@ -13,12 +13,12 @@ import (
 	"precis/pipeline"
 )
 
-// endedRuns makes runs of several ends: a failed one that asked two models, one whose answer was lost, an applied one
-// that was taken back, and one that goes on.
+// endedRuns makes runs with different ends: a failed run that called two models, one whose answer was lost, an applied
+// one that was undone, and an unfinished one.
 func endedRuns(t *testing.T, s *store.Store) (ref store.ConversationRef, failed, undone runs.Run) {
 	t.Helper()
 	ref = newConversation(t, s, "a")
-	talk(t, s, ref, 2)
+	appendTurns(t, s, ref, 2)
 
 	failed = request(t, s, ref)
 	if _, err := s.Runs.Start(t.Context(), failed.Ref, "t"); err != nil {
@@ -103,7 +103,7 @@ func TestSummarizeRuns(t *testing.T) {
 		t.Errorf("a marker that was taken back is %q, ended %s", undone.MarkerStatus, undone.MarkerEnded)
 	}
 
-	// Every filter of the list is one of the sums, and both agree.
+	// Summing and listing agree for every filter.
 	for name, f := range map[string]runs.Filter{
 		"trigger":    {Trigger: pipeline.TriggerManual},
 		"no trigger": {Trigger: pipeline.TriggerTurns},

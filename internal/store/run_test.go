@@ -25,7 +25,7 @@ func TestRequestRun(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 2)
+	appendTurns(t, s, ref, 2)
 	req := storeruns.Request{
 		Kind: "tokens", Trigger: json.RawMessage(`{"used":900,"limit":800}`), Focus: "the \x00 plan", Full: true,
 		ForceExternal: true, Prompt: "handoff", Summarizer: "anthropic/x",
@@ -128,7 +128,7 @@ func TestRequestRunRefuses(t *testing.T) {
 	}
 }
 
-// Everybody asks at once: one run, one outbox row, and all get it.
+// Concurrent requests create one run with one outbox row, and all get that run.
 func TestRequestRunRace(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
@@ -195,7 +195,7 @@ func TestRecordFacts(t *testing.T) {
 	if err := s.Runs.RecordFacts(t.Context(), r.Ref, want); err != nil {
 		t.Fatal(err)
 	}
-	// More facts are added, zero ones leave what is there.
+	// More facts are added; zero facts change nothing.
 	if err := s.Runs.RecordFacts(t.Context(), r.Ref,
 		storeruns.Facts{TokensAfter: 6, Numbers: json.RawMessage(`{"b":3,"c":"\u0000"}`)}); err != nil {
 		t.Fatal(err)
@@ -336,7 +336,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// The race that the popular form of an idempotent insert loses: every caller gets a row, and it is the first one's.
+// In a race of stage results, every caller gets a row, and it is the first one's. An insert with DO NOTHING would
+// return no row.
 func TestPutStageResultRace(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -401,7 +402,7 @@ func TestModelCalls(t *testing.T) {
 	if a := begin(call(5, 1)); a != nil {
 		t.Fatalf("answer %q before any", a)
 	}
-	// The worker died. The next attempt sends again, fails, and the one after has its answer.
+	// The worker died. The next attempt sends the request again and fails, and the one after gets an answer.
 	begin(call(5, 2))
 	finish(call(5, 2), modelcalls.Result{Input: 100, ErrorKind: pipeline.Overloaded, RequestID: "req_1"})
 	begin(call(5, 3))
@@ -413,7 +414,7 @@ func TestModelCalls(t *testing.T) {
 		Answer: []byte("the answer"),
 	})
 	finish(call(5, 3), modelcalls.Result{Input: 999, Answer: []byte("another")}) // a late double does not count
-	// Whoever comes now finds it, sends nothing, and books nothing.
+	// Later attempts get that answer, send nothing and book nothing.
 	if a := begin(call(5, 4)); string(a) != "the answer" {
 		t.Errorf("answer %q", a)
 	}
@@ -486,7 +487,7 @@ func TestOutbox(t *testing.T) {
 	for i := range 30 {
 		runs[request(t, s, newConversation(t, s, fmt.Sprint("c", i))).Ref.ID] = true
 	}
-	// Several dispatchers: each run goes to one of them.
+	// Of several dispatchers, one gets each run.
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	claimed := map[string]outbox.Dispatch{}
@@ -516,7 +517,7 @@ func TestOutbox(t *testing.T) {
 		t.Errorf("%d of %d claimed", len(claimed), len(runs))
 	}
 
-	// One that is put off for no time comes again, and says so; the marked ones never do.
+	// A run that is postponed by no time can be claimed again, with a higher attempt; dispatched runs cannot.
 	var one outbox.Dispatch
 	for _, d := range claimed {
 		one = d
@@ -543,7 +544,7 @@ func TestOutbox(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 
-	// A caller that starts the workflow itself, and a run that ends before anybody looked.
+	// A run whose caller starts the workflow itself, and a run that ends before it is claimed, are not dispatched.
 	a, b := request(t, s, newConversation(t, s, "a")), request(t, s, newConversation(t, s, "b"))
 	if err := s.Outbox.MarkRunDispatched(t.Context(), a.Ref); err != nil {
 		t.Fatal(err)

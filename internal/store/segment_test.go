@@ -23,7 +23,7 @@ func TestSegmentsStay(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 2)
+	appendTurns(t, s, ref, 2)
 	m := compact(t, s, ref, 2, "SUM")
 	first := segments.Segment{
 		Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, OffsetTo: 5, Marker: m.ID, Size: 70,
@@ -115,7 +115,7 @@ func TestNotes(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 
-	// Those without a name that come at once have different ones.
+	// Notes without a name that are written at once get different names.
 	var wg sync.WaitGroup
 	names := make([]string, 8)
 	for i := range names {
@@ -146,7 +146,7 @@ func texts(list ...string) []searchindex.Text {
 func searchable(t *testing.T, s *store.Store) (ref store.ConversationRef, far string) {
 	t.Helper()
 	ref = newConversation(t, s, "c")
-	talk(t, s, ref, 6)
+	appendTurns(t, s, ref, 6)
 	far = strings.Repeat("filler 0123 的 ", 70_000) + "needle_at_the_end 9f8e7d " // 1.3 MB
 	if err := s.SearchIndex.Add(t.Context(), ref, texts(
 		"See internal/foo_bar/baz.go:17 and run `go build ./...`",
@@ -262,12 +262,12 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Whatever changes a conversation's memory makes it due, and it is claimed once.
+// Every change of a conversation's memory makes the memory due, and it is claimed once.
 func TestClaimMemory(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 2)
+	appendTurns(t, s, ref, 2)
 	claim := func(want bool) (w segments.Claim) {
 		t.Helper()
 		list, err := s.Segments.Claim(t.Context(), 10, time.Hour)
@@ -311,12 +311,12 @@ func TestClaimMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	talk(t, s, temp.Ref, 2)
+	appendTurns(t, s, temp.Ref, 2)
 	compact(t, s, temp.Ref, 2, "SUM")
 	claim(false)
 }
 
-// Whatever is said and asked for, PostgreSQL finds by the words what a look at the texts finds.
+// For any texts and queries, a search by words finds what a comparison of the texts finds.
 func TestSearchFindsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -377,7 +377,7 @@ func TestSearchFindsWhatIsThere(t *testing.T) {
 	})
 }
 
-// plainWords returns the words of a text of the test above, with a space between them.
+// plainWords returns the words of a text of TestSearchFindsWhatIsThere, separated by spaces.
 func plainWords(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -393,12 +393,12 @@ func plainWords(s string) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// What is removed with a conversation's content does not come back by who was at work on it.
+// After a conversation's content was deleted, concurrent work cannot write parts of it again.
 func TestMemoryOfDeletedContent(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
 	ref := newConversation(t, s, "c")
-	talk(t, s, ref, 2)
+	appendTurns(t, s, ref, 2)
 	m := compact(t, s, ref, 2, "SUM")
 	segment := []segments.Segment{{
 		Name: "segment_0001.md", CoversFrom: 1, CoversTo: 2, Marker: m.ID,

@@ -20,7 +20,7 @@ import (
 	"precis/pipeline"
 )
 
-// newStore returns a store on a migrated schema of its own, and the URL for a look past it.
+// newStore returns a store on a migrated schema of its own, and the URL for direct access to the schema.
 func newStore(t testing.TB) (*store.Store, string) {
 	t.Helper()
 	url := stacktest.DatabaseURL(t)
@@ -35,7 +35,7 @@ func newStore(t testing.TB) (*store.Store, string) {
 	return s, url
 }
 
-// raw returns a pool on the same schema, for what the store does not offer.
+// raw returns a pool on the store's schema, for SQL that the store does not have.
 func raw(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), url)
@@ -64,8 +64,8 @@ func message(role pipeline.Role, text string) conversations.NewMessage {
 	}
 }
 
-// talk appends n turns of two messages.
-func talk(t testing.TB, s *store.Store, ref store.ConversationRef, n int) changes.AppendResult {
+// appendTurns appends n turns of two messages.
+func appendTurns(t testing.TB, s *store.Store, ref store.ConversationRef, n int) changes.AppendResult {
 	t.Helper()
 	var list []conversations.NewMessage
 	for i := range n {
@@ -79,7 +79,7 @@ func talk(t testing.TB, s *store.Store, ref store.ConversationRef, n int) change
 	return res
 }
 
-// request asks for a run by hand.
+// request requests a manual run.
 func request(t testing.TB, s *store.Store, ref store.ConversationRef) runs.Run {
 	t.Helper()
 	r, attached, err := s.Runs.Request(t.Context(), ref, runs.Request{Kind: "manual"})
@@ -102,7 +102,7 @@ func prepare(t testing.TB, s *store.Store, ref store.ConversationRef) runs.Run {
 	return r
 }
 
-// plan writes a summary of everything up to seq on the marker that is active now.
+// plan stores a summary and returns a marker with it for all messages up to upTo, based on the active marker.
 func plan(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64, summary string) markers.NewMarker {
 	t.Helper()
 	v, err := s.Contexts.Read(t.Context(), ref, contexts.Options{})
@@ -140,7 +140,7 @@ func compact(t testing.TB, s *store.Store, ref store.ConversationRef, upTo int64
 	return m
 }
 
-// context flattens what a model would see.
+// contextOf returns the summary and messages of the current context as text.
 func contextOf(t testing.TB, s *store.Store, ref store.ConversationRef) string {
 	t.Helper()
 	v, err := s.Contexts.Read(context.Background(), ref, contexts.Options{})

@@ -43,7 +43,7 @@ func TestTenantSettings(t *testing.T) {
 	}
 }
 
-// Changes at the same time do not undo each other.
+// Concurrent changes do not overwrite each other.
 func TestTenantSettingsChangeOneAfterAnother(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

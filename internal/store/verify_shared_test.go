@@ -12,7 +12,7 @@ import (
 	"precis/internal/store/runs"
 )
 
-// A text that two conversations have in common stays when the content of one of them is removed. Neither misses it.
+// A text that two conversations share stays when the content of one is deleted, and both verify.
 func TestSharedTextVerifiesAfterContentIsRemoved(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -24,7 +24,7 @@ func TestSharedTextVerifiesAfterContentIsRemoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		talk(t, s, c.Ref, 2)
+		appendTurns(t, s, c.Ref, 2)
 		r, _, err := s.Runs.Request(t.Context(), c.Ref, runs.Request{Kind: "manual"})
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestSharedTextVerifiesAfterContentIsRemoved(t *testing.T) {
 	if err := s.Retention.DeleteContent(t.Context(), refs[0]); err != nil {
 		t.Fatal(err)
 	}
-	removed := faultsOf(t, s, refs[0])
+	removed := findingsOf(t, s, refs[0])
 	texts := 0
 	for _, f := range removed {
 		if f.State != evidence.Pruned {
@@ -61,7 +61,7 @@ func TestSharedTextVerifiesAfterContentIsRemoved(t *testing.T) {
 	if texts != 2 {
 		t.Errorf("%d texts are pruned, not the request and the answer:\n%s", texts, textOf(removed))
 	}
-	if kept := faultsOf(t, s, refs[1]); len(kept) > 0 {
+	if kept := findingsOf(t, s, refs[1]); len(kept) > 0 {
 		t.Errorf("the other has lost\n%s", textOf(kept))
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"precis/internal/store/timeline"
 )
 
-// behind runs SQL that the store would never run, with all triggers and foreign keys off.
+// behind changes rows without the store, with all triggers and foreign keys off.
 func behind(t testing.TB, db *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
 	tx, err := db.Begin(t.Context())
@@ -46,8 +46,8 @@ func behind(t testing.TB, db *pgxpool.Pool, sql string, args ...any) {
 	}
 }
 
-// faultsOfAll verifies all conversations, under whatever id and tenant they have.
-func faultsOfAll(t testing.TB, s *store.Store) []evidence.Finding {
+// findingsOfAll verifies all conversations of all tenants.
+func findingsOfAll(t testing.TB, s *store.Store) []evidence.Finding {
 	t.Helper()
 	all, err := s.Evidence.After(t.Context(), evidence.Filter{}, 0, 0)
 	if err != nil {
@@ -55,13 +55,13 @@ func faultsOfAll(t testing.TB, s *store.Store) []evidence.Finding {
 	}
 	var list []evidence.Finding
 	for _, c := range all {
-		list = append(list, faultsOf(t, s, c.Ref)...)
+		list = append(list, findingsOf(t, s, c.Ref)...)
 	}
 	return list
 }
 
-// faultsOf verifies a conversation, all of what the store can compare.
-func faultsOf(t testing.TB, s *store.Store, ref store.ConversationRef) []evidence.Finding {
+// findingsOf verifies a conversation with every check of the store.
+func findingsOf(t testing.TB, s *store.Store, ref store.ConversationRef) []evidence.Finding {
 	t.Helper()
 	var list []evidence.Finding
 	err := s.Evidence.Verify(t.Context(), ref, func(ctx context.Context, v *evidence.Verification) error {
@@ -131,7 +131,7 @@ func lived(t testing.TB, s *store.Store, id string) store.ConversationRef {
 	}
 	livedReplay(t, s, ref, run)
 	livedMarkers(t, s, ref)
-	talk(t, s, ref, 1)
+	appendTurns(t, s, ref, 1)
 	return ref
 }
 
@@ -153,7 +153,7 @@ func livedConversation(t testing.TB, s *store.Store, id string) store.Conversati
 	if _, err := s.Changes.Append(ctx, ref, []conversations.NewMessage{first}, changes.AppendOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	talk(t, s, ref, 4)
+	appendTurns(t, s, ref, 4)
 	if _, err := s.LiveState.SetRendered(ctx, ref, "todo", []byte("one"), []byte(`{"items":["one"]}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -184,11 +184,11 @@ func livedRun(t testing.TB, s *store.Store, ref store.ConversationRef) store.Run
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := runs.Attempt{
+	attempt := runs.Attempt{
 		Stage: "summarise", Call: 1, Attempt: 1, Rung: "first", Summarizer: "self", Outcome: contract.AttemptOK,
 		Worker: "w", Numbers: []byte(`{"tokens":3}`), Artifacts: map[contract.ArtifactKind]string{"answer": answer}, Took: time.Second,
 	}
-	if err := s.Attempts.Record(ctx, r.Ref, step); err != nil {
+	if err := s.Attempts.Record(ctx, r.Ref, attempt); err != nil {
 		t.Fatal(err)
 	}
 	applyLived(t, s, ref, r.Ref)
@@ -196,8 +196,8 @@ func livedRun(t testing.TB, s *store.Store, ref store.ConversationRef) store.Run
 	if _, err := s.Attempts.PutResult(ctx, r.Ref, "reassemble", 2, []byte("result")); err != nil {
 		t.Fatal(err)
 	}
-	step.Stage, step.Call = "reassemble", 2
-	if err := s.Attempts.Record(ctx, r.Ref, step); err != nil {
+	attempt.Stage, attempt.Call = "reassemble", 2
+	if err := s.Attempts.Record(ctx, r.Ref, attempt); err != nil {
 		t.Fatal(err)
 	}
 	return r.Ref
@@ -280,26 +280,26 @@ func TestWhatTheStoreDoesVerifies(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
 	ref := lived(t, s, "c")
-	if faults := faultsOf(t, s, ref); len(faults) > 0 {
-		t.Errorf("nothing was changed, and it finds\n%s", textOf(faults))
+	if findings := findingsOf(t, s, ref); len(findings) > 0 {
+		t.Errorf("nothing was changed, and it finds\n%s", textOf(findings))
 	}
 	if err := s.Retention.DeleteContent(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range faultsOf(t, s, ref) {
+	for _, f := range findingsOf(t, s, ref) {
 		if f.State != evidence.Pruned {
 			t.Errorf("after the content was removed: %+v", f)
 		}
 	}
-	var told int
+	var leaked int
 	if err := raw(t, url).QueryRow(t.Context(), `SELECT count(*) FROM seals WHERE convert_from(record, 'UTF8') ~ $1`,
 		"the tests|"+
-			fmt.Sprintf("%x", "the tests")+"|"+fmt.Sprintf("%x", `{"a":"c"}`)).Scan(&told); err != nil || told > 0 {
-		t.Errorf("%d seals hold text that was removed, %v", told, err)
+			fmt.Sprintf("%x", "the tests")+"|"+fmt.Sprintf("%x", `{"a":"c"}`)).Scan(&leaked); err != nil || leaked > 0 {
+		t.Errorf("%d seals hold text that was removed, %v", leaked, err)
 	}
 }
 
-// unproved are the tables that hold no evidence, and why.
+// unproved are the tables that verification does not cover, and why.
 var unproved = map[string]string{
 	"api_keys":         "who may ask, not what was done",
 	"audit_jobs":       "how far a verification has come",
@@ -314,8 +314,8 @@ var unproved = map[string]string{
 	"tenants":          "their settings are in every run's own",
 }
 
-// Every column of every table is compared with something, or it is said why not. A migration that adds one without a
-// place in seal.go fails here.
+// Verification covers every column of every table, or committedColumns has the reason why not. A migration that adds a
+// column without a place in seals.Tables fails here.
 func TestEveryColumnIsCommittedTo(t *testing.T) {
 	t.Parallel()
 	_, url := newStore(t)
@@ -335,7 +335,7 @@ func TestEveryColumnIsCommittedTo(t *testing.T) {
 			continue
 		}
 		if _, ok := committed[table][column]; !ok {
-			t.Errorf("%s.%s: nothing proves it, and nothing says why not: give it a place in sealedTables, and "+
+			t.Errorf("%s.%s: verification does not cover it: add it to seals.Tables or committedColumns, and to "+
 				"docs/audit.md", table, column)
 		}
 		delete(committed[table], column)
@@ -347,8 +347,8 @@ func TestEveryColumnIsCommittedTo(t *testing.T) {
 	}
 }
 
-// A changed value in any column that evidence rests on is found, and its table is named. The columns are those of the
-// schema, so that a new one is tried as well.
+// A changed value in any covered column is found, with its table. The columns are read from the schema, so that new
+// ones are tested too.
 func TestEveryChangeIsFound(t *testing.T) {
 	t.Parallel()
 	s, url := newStore(t)
@@ -365,25 +365,25 @@ func TestEveryChangeIsFound(t *testing.T) {
 			}
 			undo := snapshotOf(t, db, table)
 			behind(t, db, change)
-			list := faultsOfAll(t, s)
+			list := findingsOfAll(t, s)
 			undo()
 			if !names(list, table, column) {
 				t.Errorf("%s: found\n%s", change, textOf(list))
 			}
 		}
 	}
-	if faults := faultsOfAll(t, s); len(faults) > 0 {
-		t.Fatalf("all is as it was, and it finds\n%s", textOf(faults))
+	if findings := findingsOfAll(t, s); len(findings) > 0 {
+		t.Fatalf("all is as it was, and it finds\n%s", textOf(findings))
 	}
 }
 
-// names reports whether a fault names the table, and the column where it can be told.
+// names reports whether a finding names the table, or the column in its detail.
 func names(list []evidence.Finding, table, column string) bool {
 	for _, f := range list {
 		if f.State != evidence.Pruned && f.Table == table {
 			return true
 		}
-		// A head that was raised looks like something that is missing before it.
+		// A head that was raised looks like missing rows before it.
 		if strings.Contains(f.Detail, table+"."+column) {
 			return true
 		}
@@ -391,7 +391,7 @@ func names(list []evidence.Finding, table, column string) bool {
 	return false
 }
 
-// changed returns a statement that changes a column in one row to another value of its type, "" when no row has one.
+// changed returns a statement that changes a column of one row to another value of its type, "" if no row has a value.
 func changed(t testing.TB, db *pgxpool.Pool, table, column string) string {
 	t.Helper()
 	var kind string
@@ -443,14 +443,14 @@ func changed(t testing.TB, db *pgxpool.Pool, table, column string) string {
 		quoted, to, table, present)
 }
 
-// otherWord is for columns of which a constraint lists the values.
+// otherWord has another valid value for columns whose values a constraint lists.
 var otherWord = map[string]string{
 	"messages.role": `'system'`, "runs.outcome": `'skipped'`, "run_attempts.outcome": `'reused'`,
 	"usage_ledger.state": `'failed'`, "markers.status": `'discarded'`, "markers.origin": `'imported'`,
 	"markers.valve": `'previews'`, "runs.trigger_kind": `'overflow'`, "seals.kind": `'prune'`,
 }
 
-// snapshotOf keeps a table, and gives what puts it back.
+// snapshotOf copies a table and returns a function that restores it.
 func snapshotOf(t testing.TB, db *pgxpool.Pool, table string) func() {
 	t.Helper()
 	if _, err := db.Exec(t.Context(), `CREATE TABLE kept AS SELECT * FROM `+table); err != nil {

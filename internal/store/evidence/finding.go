@@ -59,14 +59,14 @@ type Findings struct {
 const MaxFindings = 50
 
 // Add counts a finding, and lists it if there are fewer than MaxFindings.
-func (f *Findings) Add(fault Finding) {
-	if fault.State == Pruned {
+func (f *Findings) Add(finding Finding) {
+	if finding.State == Pruned {
 		f.Pruned++
 	} else {
 		f.Bad++
 	}
 	if len(f.List) < MaxFindings {
-		f.List = append(f.List, fault)
+		f.List = append(f.List, finding)
 	}
 }
 

@@ -86,11 +86,11 @@ func (v *Verification) message(f *Findings, pruned *prunedSet, last, m verifiedM
 	f.Checked++
 	key := fmt.Sprint(m.seq)
 	if m.seq != last.seq+1 {
-		gone := fmt.Sprintf("%d to %d", last.seq+1, m.seq-1)
+		missing := fmt.Sprintf("%d to %d", last.seq+1, m.seq-1)
 		if last.seq+1 == m.seq-1 {
-			gone = fmt.Sprint(m.seq - 1)
+			missing = fmt.Sprint(m.seq - 1)
 		}
-		f.add(Missing, "messages", gone, "", "message %s is missing", gone)
+		f.add(Missing, "messages", missing, "", "message %s is missing", missing)
 		return // what follows a gap cannot be computed; the next one is again
 	}
 	native, bytes := m.native, m.nativeBytes

@@ -32,9 +32,9 @@ func (s *Store) CheckChain(ctx context.Context, ref db.ConversationRef, upTo int
 		if err != nil {
 			return err
 		}
-		for _, fault := range f.List {
-			if fault.State != Pruned {
-				return fmt.Errorf("conversation %q, message %s: %s: %w", ref.ID, fault.Key, fault.Detail,
+		for _, finding := range f.List {
+			if finding.State != Pruned {
+				return fmt.Errorf("conversation %q, message %s: %s: %w", ref.ID, finding.Key, finding.Detail,
 					db.ErrTampered)
 			}
 		}

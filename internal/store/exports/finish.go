@@ -186,9 +186,9 @@ func (im *importing) verify(ctx context.Context, c conversations.Conversation) e
 		}
 	}
 	for _, f := range [...]evidence.Findings{messages, events, seals, texts} {
-		for _, fault := range f.List {
-			if fault.State != evidence.Pruned {
-				return db.Invalidf("%s %s, %s: %s", fault.Table, fault.Key, fault.Column, fault.Detail)
+		for _, finding := range f.List {
+			if finding.State != evidence.Pruned {
+				return db.Invalidf("%s %s, %s: %s", finding.Table, finding.Key, finding.Column, finding.Detail)
 			}
 		}
 	}

@@ -154,10 +154,10 @@ func (s *Store) DiscardPreparedOf(ctx context.Context, ref db.ConversationRef, r
 		if err != nil {
 			return err
 		}
-		waits, err := db.One(ctx, tx, pgx.RowTo[bool],
+		prepared, err := db.One(ctx, tx, pgx.RowTo[bool],
 			`SELECT EXISTS (SELECT FROM markers WHERE cid = $1 AND status = 'prepared' AND run = $2)`,
 			c.CID, db.CleanText(run))
-		if err != nil || !waits {
+		if err != nil || !prepared {
 			return err
 		}
 		return discardPrepared(ctx, tx, c.CID, "", db.CleanText(why))

@@ -124,12 +124,12 @@ func pruneFloor(ctx context.Context, q db.Querier,
 	if c.ActiveMarker == "" {
 		return 0, kept, nil
 	}
-	waits, err := db.All(ctx, q, markers.Scan,
+	prepared, err := db.All(ctx, q, markers.Scan,
 		`SELECT `+markers.Columns+` FROM markers m WHERE m.cid = $1 AND m.status = 'prepared'`, c.CID)
 	if err != nil {
 		return 0, kept, err
 	}
-	for _, m := range waits {
+	for _, m := range prepared {
 		kept = append(kept, m.Carried...)
 	}
 	m, err := markers.Find(ctx, q, c.CID, c.ActiveMarker)
@@ -206,13 +206,13 @@ func (s *Store) PruneArtifacts(ctx context.Context, ref db.ConversationRef, rule
 		if err != nil {
 			return seals.Pruned{}, err
 		}
-		gone := make([][]byte, len(list))
+		removed := make([][]byte, len(list))
 		for i := range list {
-			gone[i] = list[i].SHA256[:]
+			removed[i] = list[i].SHA256[:]
 		}
 		_, err = tx.Exec(
 			ctx, `UPDATE artifacts SET data = NULL, pruned_at = now() WHERE tenant = $1 AND sha256 = ANY($2)`,
-			c.Ref.Tenant, gone)
+			c.Ref.Tenant, removed)
 		return seals.Pruned{Artifacts: list}, err
 	})
 }

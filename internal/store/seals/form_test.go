@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What another version sealed in another form is told as such, and not taken for something that was changed.
+// A seal of another form is reported as such, not as tampering.
 func TestSealOfAnotherForm(t *testing.T) {
 	t.Parallel()
 	for record, want := range map[string]error{
