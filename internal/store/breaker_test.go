@@ -62,11 +62,12 @@ func TestBreaker(t *testing.T) {
 			t.Errorf("failure %d: %+v, %v", i, b, err)
 		}
 	}
-	if b := getBreaker(t, s, key); !b.Blocking || b.ErrorKind != pipeline.ServerError || b.Reason != "500�" || passBreaker(t, s, key) {
+	if b := getBreaker(t, s, key); !b.Blocking || b.ErrorKind != pipeline.ServerError || b.Reason != "500�" ||
+		passBreaker(t, s, key) {
 		t.Errorf("%+v after three", b)
 	}
-	if other := breakers.OfConversation(store.ConversationRef{Tenant: "other", ID: "c"}); getBreaker(t, s, other).Open() ||
-		!passBreaker(t, s, other) {
+	other := breakers.OfConversation(store.ConversationRef{Tenant: "other", ID: "c"})
+	if getBreaker(t, s, other).Open() || !passBreaker(t, s, other) {
 		t.Error("another tenant's conversation of the same id is blocked too")
 	}
 
@@ -83,7 +84,8 @@ func TestBreaker(t *testing.T) {
 		t.Errorf("%d passed", passed)
 	}
 	// Its failure starts the cooldown again. A success resets the breaker.
-	if b, err := s.Breakers.Trip(t.Context(), key, pipeline.ServerError, "", 3); err != nil || !b.Open() || passBreaker(t, s, key) {
+	if b, err := s.Breakers.Trip(t.Context(), key, pipeline.ServerError, "", 3); err != nil || !b.Open() ||
+		passBreaker(t, s, key) {
 		t.Errorf("%+v, %v", b, err)
 	}
 	if err := s.Breakers.Reset(t.Context(), key); err != nil {

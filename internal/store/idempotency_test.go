@@ -111,8 +111,9 @@ func TestKeyedRequests(t *testing.T) {
 		claim(t, s, keyed("new", "body"), access.KeyOurs)
 		claim(t, s, keyed("newer", "body"), access.KeyOurs)
 		var n int
-		if err := db.QueryRow(t.Context(),
-			`SELECT count(*) FROM idempotency_keys WHERE created_at < now() - interval '24 hours' AND key LIKE 'old%'`).Scan(&n); err != nil || n != 0 {
+		err := db.QueryRow(t.Context(), `SELECT count(*) FROM idempotency_keys
+			WHERE created_at < now() - interval '24 hours' AND key LIKE 'old%'`).Scan(&n)
+		if err != nil || n != 0 {
 			t.Errorf("%d old keys are left, %v", n, err)
 		}
 	})

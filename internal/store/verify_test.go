@@ -186,7 +186,8 @@ func livedRun(t testing.TB, s *store.Store, ref store.ConversationRef) store.Run
 	}
 	attempt := runs.Attempt{
 		Stage: "summarise", Call: 1, Attempt: 1, Rung: "first", Summarizer: "self", Outcome: contract.AttemptOK,
-		Worker: "w", Numbers: []byte(`{"tokens":3}`), Artifacts: map[contract.ArtifactKind]string{"answer": answer}, Took: time.Second,
+		Worker: "w", Numbers: []byte(`{"tokens":3}`), Artifacts: map[contract.ArtifactKind]string{"answer": answer},
+		Took: time.Second,
 	}
 	if err := s.Attempts.Record(ctx, r.Ref, attempt); err != nil {
 		t.Fatal(err)
@@ -395,8 +396,9 @@ func names(list []evidence.Finding, table, column string) bool {
 func changed(t testing.TB, db *pgxpool.Pool, table, column string) string {
 	t.Helper()
 	var kind string
-	if err := db.QueryRow(t.Context(), `SELECT data_type FROM information_schema.columns
-		WHERE table_schema = current_schema() AND table_name = $1 AND column_name = $2`, table, column).Scan(&kind); err != nil {
+	err := db.QueryRow(t.Context(), `SELECT data_type FROM information_schema.columns
+		WHERE table_schema = current_schema() AND table_name = $1 AND column_name = $2`, table, column).Scan(&kind)
+	if err != nil {
 		t.Fatalf("%s.%s: %v", table, column, err)
 	}
 	quoted := `"` + column + `"`
@@ -459,7 +461,8 @@ func snapshotOf(t testing.TB, db *pgxpool.Pool, table string) func() {
 	return func() {
 		t.Helper()
 		var columns string
-		if err := db.QueryRow(t.Context(), `SELECT string_agg('"' || column_name || '"', ', ') FROM information_schema.columns
+		if err := db.QueryRow(t.Context(), `SELECT string_agg('"' || column_name || '"', ', ')
+			FROM information_schema.columns
 			WHERE table_schema = current_schema() AND table_name = $1`, table).Scan(&columns); err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,8 @@ func (s *Idempotency) Claim(ctx context.Context, k KeyedRequest) (KeyState, Keye
 	var answer KeyedAnswer
 	var body []byte
 	if !db.GoodID(k.Key, 255) {
-		return "", answer, db.Failed("claim a key", db.Invalidf("an idempotency key has 1 to 255 bytes of UTF-8 and no control characters"))
+		return "", answer, db.Failed("claim a key",
+			db.Invalidf("an idempotency key has 1 to 255 bytes of UTF-8 and no control characters"))
 	}
 	err := s.db.Write(db.WithoutLastStatement(ctx), "claim a key", func(ctx context.Context, tx pgx.Tx) error {
 		state, answer, body = "", KeyedAnswer{}, nil

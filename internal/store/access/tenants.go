@@ -42,7 +42,8 @@ type Tenant struct {
 func (s *Tenants) Ensure(ctx context.Context, id, name string) (Tenant, error) {
 	var t Tenant
 	if !db.GoodID(id, 64) || strings.Contains(id, "/") {
-		return t, db.Failed("make a tenant", db.Invalidf("a tenant's id has 1 to 64 bytes, no slash and no control characters"))
+		return t, db.Failed("make a tenant",
+			db.Invalidf("a tenant's id has 1 to 64 bytes, no slash and no control characters"))
 	}
 	err := s.db.Write(ctx, "make a tenant", func(ctx context.Context, tx pgx.Tx) (err error) {
 		// DO UPDATE, since DO NOTHING returns no row if another call was faster.

@@ -25,7 +25,8 @@ func Linked(ctx context.Context, tx pgx.Tx, c conversations.Conversation, sha st
 	if err != nil || sum == nil {
 		return err
 	}
-	_, err = db.One(ctx, tx, pgx.RowTo[string], `SELECT a.kind FROM artifacts a JOIN artifact_links l USING (tenant, sha256)
+	_, err = db.One(ctx, tx, pgx.RowTo[string],
+		`SELECT a.kind FROM artifacts a JOIN artifact_links l USING (tenant, sha256)
 		WHERE l.cid = $1 AND a.tenant = $2 AND a.sha256 = $3 FOR KEY SHARE OF a`, c.CID, c.Ref.Tenant, sum)
 	if err != nil {
 		return fmt.Errorf("artifact %s of this conversation: %w", sha, err)
@@ -68,8 +69,10 @@ func Put(ctx context.Context, tx pgx.Tx, cid int64, tenant string, kind contract
 	// DO UPDATE locks the row against a concurrent pruning, and returns the row in any race. Content that was pruned is
 	// stored again.
 	var err error
-	a.Kind, err = db.One(ctx, tx, pgx.RowTo[contract.ArtifactKind], `INSERT INTO artifacts (tenant, sha256, kind, size, data) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (tenant, sha256) DO UPDATE SET touched_at = now(), data = coalesce(artifacts.data, excluded.data), pruned_at = NULL
+	a.Kind, err = db.One(ctx, tx, pgx.RowTo[contract.ArtifactKind],
+		`INSERT INTO artifacts (tenant, sha256, kind, size, data) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (tenant, sha256) DO UPDATE SET touched_at = now(), data = coalesce(artifacts.data, excluded.data),
+			pruned_at = NULL
 		RETURNING kind`,
 		tenant, p.Sum[:], string(kind), p.Size, p.Zstd)
 	if err != nil {

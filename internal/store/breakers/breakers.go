@@ -126,7 +126,8 @@ func (s *Store) Trip(ctx context.Context, key Key, kind pipeline.ErrorKind, reas
 			ON CONFLICT (scope, tenant, name) DO UPDATE SET failures = b.failures + 1, error_kind = excluded.error_kind,
 				reason = excluded.reason, updated_at = now(), probe_at = NULL,
 				opened_at = CASE WHEN $6 OR b.failures + 1 >= $7 THEN clock_timestamp() ELSE b.opened_at END
-			RETURNING `+breakerColumns, key.scope, key.tenant, key.name, string(kind), db.CleanText(reason), kind.TripsBreaker(), failures)
+			RETURNING `+breakerColumns, key.scope, key.tenant, key.name, string(kind),
+			db.CleanText(reason), kind.TripsBreaker(), failures)
 		return err
 	})
 	return b, err

@@ -24,7 +24,8 @@ func (d *DB) Unpack(sum Hash, zstd []byte) ([]byte, error) {
 		return nil, Failed("read an artifact", fmt.Errorf("artifact %s is %w: %w", sum, ErrDamaged, err))
 	}
 	if Hash(sha256.Sum256(data)) != sum {
-		return nil, Failed("read an artifact", fmt.Errorf("artifact %s is %w: its content has another hash", sum, ErrDamaged))
+		return nil, Failed("read an artifact",
+			fmt.Errorf("artifact %s is %w: its content has another hash", sum, ErrDamaged))
 	}
 	return data, nil
 }

@@ -61,8 +61,8 @@ func Tables() []string {
 	return names
 }
 
-// Export calls put with every row of a conversation and its runs, one at a time and from one snapshot, after one call of
-// begin. It returns ErrRunActive if a run is unfinished, and ErrContentDeleted if the content was deleted.
+// Export calls put with every row of a conversation and its runs, one at a time and from one snapshot, after one call
+// of begin. It returns ErrRunActive if a run is unfinished, and ErrContentDeleted if the content was deleted.
 func (s *Store) Export(ctx context.Context, ref db.ConversationRef, begin func(conversations.Conversation) error,
 	put func(Row) error,
 ) error {

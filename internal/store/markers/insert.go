@@ -34,7 +34,8 @@ func checkMarker(ctx context.Context, tx pgx.Tx, c conversations.Conversation, n
 		}
 		// A digest is replaced by a summary of the messages themselves, which may cover less than the digest.
 		if n.CoversTo < base.CoversTo && !base.Digest {
-			return n, db.Invalidf("the marker covers up to message %d and its base up to %d: the messages between would be in the context twice",
+			return n, db.Invalidf("the marker covers up to message %d and its base up to %d: the messages between "+
+				"would be in the context twice",
 				n.CoversTo, base.CoversTo)
 		}
 	}
@@ -47,7 +48,8 @@ func checkMarker(ctx context.Context, tx pgx.Tx, c conversations.Conversation, n
 		return n, nil
 	}
 	if n.CoversFrom < 1 || n.CoversTo < n.CoversFrom || n.CoversTo > c.HeadSeq {
-		return n, db.Invalidf("the marker covers messages %d to %d of a conversation of %d messages", n.CoversFrom, n.CoversTo,
+		return n, db.Invalidf("the marker covers messages %d to %d of a conversation of %d messages", n.CoversFrom,
+			n.CoversTo,
 			c.HeadSeq)
 	}
 	for _, seq := range n.Carried {
@@ -147,8 +149,8 @@ func sealMarker(ctx context.Context, tx pgx.Tx, cid int64, m Marker) error {
 }
 
 // linkedNative checks that a marker's native artifact belongs to the conversation, as artifacts.Linked does for a
-// summary. The artifact is the result of a vendor's own compaction, beside the readable summary; each read of the context
-// chooses one of the two by the model that the conversation has then.
+// summary. The artifact is the result of a vendor's own compaction, beside the readable summary; each read of the
+// context chooses one of the two by the model that the conversation has then.
 func linkedNative(ctx context.Context, tx pgx.Tx, c conversations.Conversation, n NewMarker) error {
 	if (n.Native == "") != (len(n.NativeUse) == 0) {
 		return db.Invalidf("a native compaction and its use must be given together")

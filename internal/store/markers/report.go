@@ -61,7 +61,8 @@ func (s *Store) Report(ctx context.Context, ref db.ConversationRef, n Reported) 
 			from = min(base.CoversTo+1, n.CoversTo)
 		}
 		if n.CoversTo < 1 || n.CoversTo > c.HeadSeq {
-			return db.Invalidf("the marker covers up to message %d of a conversation of %d messages", n.CoversTo, c.HeadSeq)
+			return db.Invalidf("the marker covers up to message %d of a conversation of %d messages", n.CoversTo,
+				c.HeadSeq)
 		}
 		chain, err := conversations.ChainAt(ctx, tx, c.CID, n.CoversTo)
 		if err != nil {

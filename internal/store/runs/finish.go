@@ -50,7 +50,9 @@ func (s *Store) Finish(ctx context.Context, ref db.RunRef, end End) (Run, error)
 	case precis.OutcomeSkipped, precis.OutcomeSuperseded, precis.OutcomeCancelled, precis.OutcomeFailed,
 		precis.OutcomeReplayed:
 	default:
-		return r, db.Failed("finish a run", db.Invalidf("outcome %q: a run is finished as skipped, superseded, cancelled, failed or replayed", end.Outcome))
+		return r, db.Failed("finish a run",
+			db.Invalidf("outcome %q: a run is finished as skipped, superseded, cancelled, failed or replayed",
+				end.Outcome))
 	}
 	err := s.db.Write(ctx, "finish a run", func(ctx context.Context, tx pgx.Tx) (err error) {
 		r, err = lockedRun(ctx, tx, ref)

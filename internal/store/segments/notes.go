@@ -31,11 +31,13 @@ func (s *Store) PutNote(ctx context.Context, ref db.ConversationRef, n NewNote) 
 	created := false
 	switch {
 	case n.Name != "" && !segmentName.MatchString(n.Name):
-		return g, false, db.Failed("write a note", db.Invalidf("name %q: letters, digits, dot, _ and -, at most 128, a letter or digit first", n.Name))
+		return g, false, db.Failed("write a note",
+			db.Invalidf("name %q: letters, digits, dot, _ and -, at most 128, a letter or digit first", n.Name))
 	case reservedName.MatchString(n.Name):
 		return g, false, db.Failed("write a note", db.Invalidf("name %q is reserved: choose another", n.Name))
 	case len(n.Text) > MaxNoteBytes:
-		return g, false, db.Failed("write a note", db.Invalidf("the note has %d bytes, the maximum is %d", len(n.Text), MaxNoteBytes))
+		return g, false, db.Failed("write a note",
+			db.Invalidf("the note has %d bytes, the maximum is %d", len(n.Text), MaxNoteBytes))
 	}
 	err := s.db.Write(ctx, "write a note", func(ctx context.Context, tx pgx.Tx) error {
 		created = false

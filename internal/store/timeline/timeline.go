@@ -82,7 +82,7 @@ func Append(ctx context.Context, tx pgx.Tx, cid int64, e Event) (Event, error) {
 }
 
 // Chain returns the SQL expression of an event's chain hash: SHA-256 over the chain of the one before it (32 zero bytes
-// for the first), its number as 8 bytes big-endian, the SHA-256 each of its kind, its run (” for none) and its data as
+// for the first), its number as 8 bytes big-endian, the SHA-256 each of its kind, its run ("" for none) and its data as
 // PostgreSQL writes them, and microseconds since 1970 as 8 bytes.
 func Chain(before, seq, kind, run, data, created string) string {
 	return `sha256(` + before + ` || int8send((` + seq + `)::bigint) || sha256(convert_to(` + kind + `,
