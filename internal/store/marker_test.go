@@ -86,8 +86,7 @@ func TestApplyMarker(t *testing.T) {
 	}
 
 	t.Run("Again", func(t *testing.T) {
-		// The caller repeats the call since the first answer was lost: it gets the same marker, whatever the second
-		// request.
+		// The caller repeats the call since the first answer was lost. It gets the same marker.
 		other := plan(t, s, ref, 8, "SUM 2")
 		again, err := s.Markers.Apply(t.Context(), r.Ref, other, runs.Facts{})
 		if diff := cmp.Diff(m, again); err != nil || diff != "" {

@@ -153,7 +153,8 @@ func TestRequestRunRace(t *testing.T) {
 			}
 		}
 		var runs, rows int
-		err := db.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM runs r JOIN conversations c USING (cid) WHERE c.id = $1),
+		err := db.QueryRow(t.Context(), `SELECT
+			(SELECT count(*) FROM runs r JOIN conversations c USING (cid) WHERE c.id = $1),
 			(SELECT count(*) FROM outbox WHERE conversation = $1)`, ref.ID).Scan(&runs, &rows)
 		if err != nil || runs != 1 || rows != 1 {
 			t.Fatalf("%d runs, %d outbox rows, %v", runs, rows, err)
