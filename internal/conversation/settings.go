@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"precis/internal/config"
@@ -16,9 +17,9 @@ import (
 	"precis/pipeline"
 )
 
-// SettingsOf gives the settings that count for a conversation: its own over its tenant's over base, those of the
-// installation. Stored ones that do not fit, as after a change of versions or of the tenant's settings beneath, are
-// left out and told in the error; the others count all the same, so that nobody is kept from a conversation.
+// SettingsOf returns the settings that apply to a conversation: its own over its tenant's over base, those of the
+// installation. Stored settings that are not valid, as after an upgrade or a change of the tenant's settings, are left
+// out and reported in the error. The settings returned with it are usable, so that the conversation stays accessible.
 func SettingsOf(base config.Settings, c conversations.Conversation) (config.Settings, error) {
 	var unfit []error
 	s, err := Overlay(base, c.TenantSettings)
@@ -42,8 +43,8 @@ var settingKeys = func() map[string]bool {
 	return keys
 }()
 
-// misspelt gives a key that is right but for upper and lower case, which Go's decoder would take: whoever looks
-// whether a key is set that is not a conversation's to set looks for its name. "" for none.
+// misspelt returns the first key of raw that is not the exact name of a setting, "" if there is none. Go's decoder
+// ignores case, and a check whether raw sets a restricted key compares exact names.
 func misspelt(raw json.RawMessage) string {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(raw, &keys) != nil {
@@ -57,33 +58,55 @@ func misspelt(raw json.RawMessage) string {
 	return ""
 }
 
-// Overlay puts what raw sets, a JSON object of the API's settings, over base. Keys that raw does not name
-// keep base's values. A key that does not exist, or a value that cannot be, is a *pipeline.Error of kind
-// bad_request that names it.
+// UnknownSettingError reports a key that is not the name of a setting.
+type UnknownSettingError struct{ Name string }
+
+func (e *UnknownSettingError) Error() string { return fmt.Sprintf("json: unknown field %q", e.Name) }
+
+// Overlay returns base with the settings in raw, a JSON object as in the API. Keys that raw does not have keep the
+// values of base. The error is a *pipeline.Error of kind bad_request. Its cause is an *UnknownSettingError, an error
+// of encoding/json, or the *pipeline.SettingError of each value that is not valid.
 func Overlay(base config.Settings, raw json.RawMessage) (config.Settings, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return base, nil
 	}
+	out, err := overlay(base, raw)
+	if err != nil {
+		return base, pipeline.Errorf(pipeline.BadRequest, "settings: %w", err)
+	}
+	return out, nil
+}
+
+func overlay(base config.Settings, raw json.RawMessage) (config.Settings, error) {
 	out := base
-	// Decoding into a slice that is shared would write into base.
+	// Decoding into a shared slice would write into base.
 	out.Summarizers = append([]pipeline.SummarizerSpec(nil), base.Summarizers...)
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&out); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) { // encoding/json names the struct that is embedded, which is in no key
-			wrong.Field = strings.TrimPrefix(wrong.Field, "Settings.")
-		}
-		return base, pipeline.Errorf(pipeline.BadRequest, "settings: %w", err)
+		return base, decodingError(err)
 	}
 	if key := misspelt(raw); key != "" {
-		return base, pipeline.Errorf(pipeline.BadRequest, "settings: json: unknown field %q", key)
+		return base, &UnknownSettingError{key}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return base, pipeline.Errorf(pipeline.BadRequest, "settings: one JSON object is expected, and nothing after it")
+		return base, errors.New("one JSON object is expected, and nothing after it")
 	}
-	if err := out.Validate(); err != nil {
-		return base, pipeline.Errorf(pipeline.BadRequest, "settings: %w", err)
+	return out, out.Validate()
+}
+
+// decodingError returns an error of the decoder in terms of the settings. encoding/json has no type for an unknown
+// field, only a text.
+func decodingError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) { // the path begins with the name of an embedded struct, which is not part of a key
+		wrong.Field = strings.TrimPrefix(wrong.Field, "Settings.")
+		return err
 	}
-	return out, nil
+	if quoted, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+		if name, unquoted := strconv.Unquote(quoted); unquoted == nil {
+			return &UnknownSettingError{name}
+		}
+	}
+	return err
 }

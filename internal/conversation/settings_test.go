@@ -3,20 +3,19 @@ package conversation
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 
 	"precis/internal/config"
 	"precis/pipeline"
 )
 
-// A key in other letters is none: what a conversation may not set would be set all the same.
+// A key that differs from a setting's name in upper and lower case is unknown. Otherwise a conversation could set what
+// only an operator may set.
 func TestOverlayIsExact(t *testing.T) {
 	t.Parallel()
-	for _, raw := range []string{`{"Tenant_Daily_Token_Budget":5}`, `{"TRIGGER":{}}`, `{"nope":1}`} {
-		if s, err := Overlay(config.DefaultSettings(),
-			json.RawMessage(raw)); pipeline.KindOf(err) != pipeline.BadRequest ||
-			!strings.Contains(err.Error(), "unknown field") {
+	for _, raw := range []string{`{"Tenant_Daily_Token_Budget":5}`, `{"TRIGGER":{}}`, `{"nope":1}`, `{"trigger":{"nope":1}}`} {
+		s, err := Overlay(config.DefaultSettings(), json.RawMessage(raw))
+		if pipeline.KindOf(err) != pipeline.BadRequest || !errors.As(err, new(*UnknownSettingError)) {
 			t.Errorf("%s: %d, %v", raw, s.TenantDailyTokenBudget, err)
 		}
 	}
@@ -27,7 +26,7 @@ func TestOverlayIsExact(t *testing.T) {
 	}
 }
 
-// A value of the wrong type is an error for its key as the API has it.
+// A value of the wrong type is an error for its key as named in the API.
 func TestOverlayNamesTheKeyOfAWrongType(t *testing.T) {
 	t.Parallel()
 	for raw, key := range map[string]string{

@@ -35,27 +35,42 @@ func (q ReplayRequest) Changes() bool {
 	return q.Summarizer != "" || q.Prompt != "" || q.MaxChars != 0 || q.Focus != ""
 }
 
-// Validate gives an error that names the first field which is not valid.
+// FieldError reports a field of a request that is not valid. It is a store.ErrInvalid.
+type FieldError struct {
+	// Field is the name of the field in the API, such as "max_chars".
+	Field string
+	// Problem says what is wrong with the value and what would be right.
+	Problem string
+}
+
+func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
+
+// Unwrap returns store.ErrInvalid.
+func (e *FieldError) Unwrap() error { return store.ErrInvalid }
+
+// Validate checks the fields that can be checked without the run. The error is a *FieldError for the first field that
+// is not valid.
 func (q ReplayRequest) Validate() error {
 	switch {
 	case q.Apply && !q.Live:
-		return store.Invalidf("apply needs live: the summary of a replay from the record is there already")
+		return &FieldError{"apply", "needs live: a replay from the record only reproduces the summary of the run"}
 	case q.Changes() && !q.Live:
-		return store.Invalidf("changes need live: a replay from the record is the same as the original run")
+		return &FieldError{"live", "must be true to change summarizer, prompt, max_chars or focus: a replay from the " +
+			"record uses those of the run"}
 	case q.MaxChars < 0:
-		return store.Invalidf("max_chars is negative")
+		return &FieldError{"max_chars", "is negative"}
 	}
 	if q.Prompt != "" {
 		if _, err := pipeline.PromptNamed(q.Prompt); err != nil {
-			return store.Invalidf("prompt: %w", err)
+			return &FieldError{"prompt", err.Error()}
 		}
 	}
 	return nil
 }
 
-// AskReplay asks for a replay of a run. It refuses with store.ErrInvalid a run that has not ended, that is a replay, or
-// that has no snapshot of its conversation, and with store.ErrNotFound one whose content was deleted or pruned. If the
-// batch has a replay of the run already, AskReplay gives that one (attached).
+// AskReplay requests a replay of a run. The error is store.ErrInvalid if the run has not ended, is a replay itself, or
+// has no snapshot of its conversation, and store.ErrNotFound if its content was deleted or pruned. If the batch already
+// has a replay of the run, AskReplay returns that one and attached is true.
 func AskReplay(ctx context.Context, s *store.Store, c config.Config, original store.RunRef,
 	q ReplayRequest,
 ) (run runs.Run, attached bool, err error) {
@@ -102,7 +117,8 @@ func AskReplay(ctx context.Context, s *store.Store, c config.Config, original st
 	return s.Runs.Request(ctx, store.ConversationRef{Tenant: original.Tenant, ID: of.Conversation}, req)
 }
 
-// change makes the request differ from the original. What takes effect takes effect now, and is not prepared.
+// change applies the changes of a live replay to the request. A replay that is applied takes effect at once, also if the
+// original run only prepared its summary.
 func (q ReplayRequest) change(req *runs.Request, state contexts.Snapshot) error {
 	req.Prepare = false
 	if q.Summarizer != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"precis/internal/api/wire"
+	"precis/internal/launch"
 	"precis/internal/store"
 	"precis/pipeline"
 )
@@ -72,6 +73,7 @@ func refused(err error) error {
 	var ours *Error
 	var p *pipeline.Error
 	var setting *pipeline.SettingError
+	var field *launch.FieldError
 	switch {
 	case errors.As(err, &ours):
 		return ours // without what the store added to the text
@@ -81,6 +83,8 @@ func refused(err error) error {
 		return &Error{Code: CodeNotFound, Detail: err.Error(), Cause: err}
 	case errors.As(err, &setting):
 		return &Error{Code: CodeInvalid, Field: "settings." + setting.Key, Detail: setting.Problem, Cause: err}
+	case errors.As(err, &field):
+		return &Error{Code: CodeInvalid, Field: field.Field, Detail: field.Problem, Cause: err}
 	case errors.Is(err, store.ErrInvalid):
 		return &Error{Code: CodeInvalid, Detail: err.Error(), Cause: err}
 	case errors.Is(err, store.ErrReplyOpen):

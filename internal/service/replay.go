@@ -9,16 +9,13 @@ import (
 	"precis/internal/store"
 )
 
-// Replay asks for a run to be repeated, from its record or live. The replay is a run of its own, linked to the other;
-// GetRun has its comparison when it has ended.
+// Replay requests a replay of a run, from its record or live. The replay is a run of its own, linked to the original;
+// once it has ended, GetRun returns it with its comparison.
 func (s *Service) Replay(ctx context.Context, ref store.RunRef, req launch.ReplayRequest) (wire.Run, error) {
-	switch {
-	case req.Apply && !req.Live:
-		return wire.Run{}, invalid("apply", "apply goes with live: what comes out of the record is there already")
-	case !req.Live && req.Changes():
-		return wire.Run{}, invalid("live", "is needed for changes: from the record everything is as it was")
+	if err := req.Validate(); err != nil {
+		return wire.Run{}, refused(err)
 	}
-	if err := s.checkCompact(CompactRequest{Prompt: req.Prompt, Summarizer: req.Summarizer}); err != nil {
+	if err := s.CheckSummarizers(req.Summarizer); err != nil {
 		return wire.Run{}, err
 	}
 	asked, _, err := launch.AskReplay(ctx, s.Store, s.Config, ref, req)

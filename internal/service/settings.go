@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"precis/internal/api/wire"
 	"precis/internal/config"
@@ -14,7 +13,7 @@ import (
 	"precis/pipeline"
 )
 
-// TenantSettings gives a tenant's settings.
+// TenantSettings returns a tenant's settings.
 func (s *Service) TenantSettings(ctx context.Context, tenant string) (wire.TenantSettings, error) {
 	own, err := s.Store.Tenants.Settings(ctx, tenant)
 	if err != nil {
@@ -23,7 +22,7 @@ func (s *Service) TenantSettings(ctx context.Context, tenant string) (wire.Tenan
 	return s.tenantSettings(tenant, own)
 }
 
-// SetTenantSettings replaces what a tenant sets. What its token budget of a day is only an operator may say.
+// SetTenantSettings replaces a tenant's settings. Only an operator may change its daily token budget.
 func (s *Service) SetTenantSettings(ctx context.Context, tenant string, settings json.RawMessage,
 	operator bool,
 ) (wire.TenantSettings, error) {
@@ -32,8 +31,8 @@ func (s *Service) SetTenantSettings(ctx context.Context, tenant string, settings
 	})
 }
 
-// PatchTenantSettings merges patches into what a tenant sets (RFC 7396), one after another: a null takes a setting
-// back. Only what all of them make together has to be right.
+// PatchTenantSettings merges patches into a tenant's settings (RFC 7396), one after another: null removes a setting.
+// Only the result of all patches is validated.
 func (s *Service) PatchTenantSettings(ctx context.Context, tenant string, patches []json.RawMessage,
 	operator bool,
 ) (wire.TenantSettings, error) {
@@ -65,7 +64,7 @@ func (s *Service) changeTenantSettings(ctx context.Context, tenant string, opera
 			return nil, err
 		}
 		had, err := settingsObject(own)
-		if err != nil { // what cannot be read is replaced
+		if err != nil { // unreadable settings are replaced
 			had = nil
 		}
 		for _, key := range tenantOnly {
@@ -87,8 +86,8 @@ func (s *Service) changeTenantSettings(ctx context.Context, tenant string, opera
 
 func (s *Service) tenantSettings(tenant string, own json.RawMessage) (wire.TenantSettings, error) {
 	effective, err := conversation.Overlay(s.Config.Settings, own)
-	if err != nil { // as after a change of versions: the installation's count then
-		s.Log.Warn("a tenant's stored settings are not usable: those of the installation count", "tenant", tenant,
+	if err != nil { // as after an upgrade: the settings of the installation apply
+		s.Log.Warn("a tenant's stored settings are not valid; the settings of the installation apply", "tenant", tenant,
 			"error", err)
 	}
 	out := wire.TenantSettings{Tenant: tenant, Settings: own}
@@ -101,14 +100,14 @@ func (s *Service) tenantSettings(tenant string, own json.RawMessage) (wire.Tenan
 	return out, nil
 }
 
-// settingsObject gives the parts of a settings object, nil for none.
+// settingsObject returns the values of a settings object by key, nil if raw is empty.
 func settingsObject(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &keys); err != nil {
-		return nil, invalid("settings", "is no JSON object")
+		return nil, invalid("settings", "is not a JSON object")
 	}
 	return keys, nil
 }
@@ -117,6 +116,8 @@ func settingsObject(raw json.RawMessage) (map[string]json.RawMessage, error) {
 func overlay(base config.Settings, raw json.RawMessage) (config.Settings, error) {
 	settings, err := conversation.Overlay(base, raw)
 	var wrong *json.UnmarshalTypeError
+	var unknown *conversation.UnknownSettingError
+	var p *pipeline.Error
 	switch {
 	case err == nil, errors.As(err, new(*pipeline.SettingError)):
 		return settings, err
@@ -126,9 +127,12 @@ func overlay(base config.Settings, raw json.RawMessage) (config.Settings, error)
 			Detail: "cannot be a JSON " + wrong.Value, Cause: err,
 		}
 	}
-	detail := strings.TrimPrefix(plain(err), "settings: ")
-	if name, unknown := strings.CutPrefix(detail, "json: unknown field "); unknown {
-		detail = "there is no setting " + name + ": docs/settings.md lists them"
+	detail := err.Error()
+	switch {
+	case errors.As(err, &unknown):
+		detail = fmt.Sprintf("there is no setting %q: docs/settings.md lists them", unknown.Name)
+	case errors.As(err, &p) && p.Cause != nil:
+		detail = p.Cause.Error()
 	}
 	return settings, &Error{Code: CodeInvalid, Field: "settings", Detail: detail, Cause: err}
 }
