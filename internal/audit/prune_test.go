@@ -18,7 +18,7 @@ import (
 	"precis/internal/testkit/scenario"
 )
 
-// everything may go, however young.
+// everything prunes all kinds of content of any age.
 func everything(apply bool) audit.Prune {
 	return audit.Prune{
 		Before: time.Now().Add(time.Hour), Apply: apply,
@@ -26,7 +26,7 @@ func everything(apply bool) audit.Prune {
 	}
 }
 
-// worked is a conversation with tool results in every part, compacted three times.
+// worked returns a conversation with tool results in every part that was compacted three times.
 func worked(t testing.TB, s *scenario.System) (store.ConversationRef, []storeruns.Run) {
 	t.Helper()
 	ref := s.Create(scenario.Conversation{Window: 11000})
@@ -56,7 +56,7 @@ func TestPruneKeepsWhatALiveContextNeeds(t *testing.T) {
 	}
 	for _, run := range runs {
 		if r := verified(t, s, run); !r.OK || r.Pruned {
-			t.Fatalf("a dry run took something:\n%s", report(r))
+			t.Fatalf("the dry run pruned something:\n%s", report(r))
 		}
 	}
 	did, err := everything(true).Run(t.Context(), s.Store)
@@ -69,7 +69,7 @@ func TestPruneKeepsWhatALiveContextNeeds(t *testing.T) {
 	}
 	for kind, sum := range would.Kinds {
 		if did.Kinds[kind] != sum {
-			t.Errorf("%s: it said %+v, and took %+v", kind, sum, did.Kinds[kind])
+			t.Errorf("%s: the dry run reported %+v, and %+v were pruned", kind, sum, did.Kinds[kind])
 		}
 	}
 	again, err := everything(true).Run(t.Context(), s.Store)
@@ -77,7 +77,7 @@ func TestPruneKeepsWhatALiveContextNeeds(t *testing.T) {
 		t.Errorf("the second time: %+v %v", again, err)
 	}
 
-	// What is proved stays proved, what is gone is said to be pruned.
+	// Runs still verify, and pruned content is reported as pruned.
 	for i, run := range runs {
 		r := verified(t, s, run)
 		if !r.OK || !r.Pruned {
@@ -93,18 +93,22 @@ func TestPruneKeepsWhatALiveContextNeeds(t *testing.T) {
 			}
 		}
 	}
-	// The live context, and the one that an undo brings back, are what they were; below that there are placeholders.
+	// The live context and the one after an undo are unchanged; earlier ones have placeholders.
 	now := contexts(t, s, ref, runs)
 	for undone := range whole {
 		switch {
 		case undone < 2 && !slices.Equal(now[undone], whole[undone]):
-			t.Errorf("after %d undos the context is another", undone)
+			t.Errorf("after %d undos the context is a different one", undone)
 		case undone == len(whole)-1 && !strings.Contains(strings.Join(now[undone], "\n"), "[tool result pruned on "):
 			t.Errorf("after %d undos there is no placeholder:\n%s", undone, strings.Join(now[undone], "\n"))
 		}
 	}
+	checkTampering(t, s, runs[2])
+}
 
-	// A placeholder is no cover: another text in its place, and a record that is made up, are found.
+// checkTampering checks that changes to what the pruning left, placeholders and records, are found.
+func checkTampering(t *testing.T, s *scenario.System, run storeruns.Run) {
+	t.Helper()
 	db := database(t, s)
 	for name, sql := range map[string]string{
 		"placeholder": `UPDATE messages SET native = native || '\x20' WHERE pruned_at IS NOT NULL`,
@@ -119,14 +123,14 @@ func TestPruneKeepsWhatALiveContextNeeds(t *testing.T) {
 				_, err := tx.Exec(ctx, sql)
 				return err
 			})
-			if r := verified(t, s, runs[2]); r.OK {
+			if r := verified(t, s, run); r.OK {
 				t.Errorf("%s: not found\n%s", name, report(r))
 			}
 		})
 	}
 }
 
-// contexts are those that a conversation shows now, and with one, two… of its markers undone.
+// contexts returns the contexts of a conversation now, and with one, two… of its markers undone.
 func contexts(t testing.TB, s *scenario.System, ref store.ConversationRef, runs []storeruns.Run) [][]string {
 	t.Helper()
 	var list [][]string
@@ -158,8 +162,8 @@ func contextFrom(t testing.TB, s *scenario.System, ref store.ConversationRef, ma
 	return strings.Split(string(written), "\n")
 }
 
-// A conversation with a run under way is left alone, and so is one that is young.
-func TestPruneLeavesAlone(t *testing.T) {
+// Conversations with an active run and recent ones are not pruned.
+func TestPruneSkipsBusyAndRecent(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	ref, runs := worked(t, s)

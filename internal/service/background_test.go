@@ -27,7 +27,7 @@ import (
 // ahead are settings under which a summary is computed from half of the window on and takes effect at 90 % of it.
 const ahead = `{"trigger":{"start":{"unused_percent":0.5},"apply":{"unused_percent":0.1},"fraction":1}}`
 
-// prepared gives a conversation of 10 000 tokens whose summary waits.
+// prepared returns a conversation with a window of 10,000 tokens and a prepared summary.
 func prepared(t testing.TB, sys *scenario.System, settings string) storeRef {
 	t.Helper()
 	s := sys.Service()
@@ -44,8 +44,8 @@ func prepared(t testing.TB, sys *scenario.System, settings string) storeRef {
 	return ref
 }
 
-// A prepared summary waits, is not touched by appends, and takes effect between two replies once the second threshold
-// is crossed, with what came meanwhile in the tail.
+// A prepared summary is not affected by appends. It takes effect between two replies once the second threshold is
+// crossed, and the messages appended in the meantime are in the tail.
 func TestPreparedSummaryTakesEffectAtTheSecondThreshold(t *testing.T) {
 	t.Parallel()
 	sys, s := served(t, always("BG"))
@@ -67,18 +67,19 @@ func TestPreparedSummaryTakesEffectAtTheSecondThreshold(t *testing.T) {
 	text := sent(contextOf(t, s, ref))
 	for _, once := range []string{"BG: ", "u2", "u3", "u4", "LAST "} {
 		if strings.Count(text, once) != 1 {
-			t.Errorf("%q stands %d times", once, strings.Count(text, once))
+			t.Errorf("%q occurs %d times", once, strings.Count(text, once))
 		}
 	}
 	if strings.Contains(text, "BEGIN ") {
-		t.Error("what is covered is sent too")
+		t.Error("covered messages are in the context")
 	}
 	if n := len(sys.Vendor.Requests()); n != 1 {
 		t.Errorf("%d model calls", n)
 	}
 }
 
-// It is counted twice, as prepared and as applied; what it waited in between is not time that a run took.
+// The metrics count a prepared summary twice, as prepared and as applied. The time in between is not part of the run's
+// duration.
 func TestPreparedSummaryIsCountedWhenItTakesEffect(t *testing.T) {
 	t.Parallel()
 	tel, err := telemetry.Start(t.Context(), telemetry.Options{Service: "test"})
@@ -111,12 +112,13 @@ func TestPreparedSummaryIsCountedWhenItTakesEffect(t *testing.T) {
 	}
 	if !strings.Contains(metrics, `precis_compaction_run_seconds_count{outcome="prepared",trigger="background"} 1`) ||
 		strings.Contains(metrics, `precis_compaction_run_seconds_count{outcome="applied"`) {
-		t.Error("the time of the run is not that of preparing it alone")
+		t.Error("the run's duration is not only that of preparing the summary")
 	}
 }
 
-// What the agent used after the cut, and what stands only before it, is appended when the summary takes effect.
-func TestPreparedSummaryLooksAhead(t *testing.T) {
+// A file that the agent uses after the cut, but that only covered messages name, is added to the summary when it takes
+// effect.
+func TestPreparedSummaryIncludesWhatTheTailNeeds(t *testing.T) {
 	t.Parallel()
 	sys, s := served(t, always("BG"))
 	ref := prepared(t, sys, ahead)
@@ -138,41 +140,43 @@ func TestPreparedSummaryLooksAhead(t *testing.T) {
 	}
 }
 
-// The summary is put into the words of the moment in which it takes effect: at rest nothing orders the agent to go on.
-func TestPreparedSummaryTellsWhetherWorkIsUnderWay(t *testing.T) {
+// The summary is rendered when it takes effect: it asks the agent to continue only if the agent is working then.
+func TestPreparedSummaryIsRenderedWhenItTakesEffect(t *testing.T) {
 	t.Parallel()
-	const goOn = "Go on from where the work stopped"
+	const resume = "Go on from where the work stopped"
 	sys, s := served(t, always("BG"))
 	ref := create(t, s, window(10000), ahead)
 	appendTo(t, s, ref, user("u1"), assistant(abc(4500)))
 	if got := appendTo(t, s, ref, user("u2 "+abc(600))); !got.Trigger.Prepare {
 		t.Fatalf("%+v", got.Trigger)
 	}
-	idle(t, sys, ref) // prepared while u2 waits for its answer
+	idle(t, sys, ref) // prepared before u2 is answered
 	got := appendTo(t, s, ref, assistant("done "+abc(4200)))
 	if got.Applied == nil {
 		t.Fatalf("%+v", got.Trigger)
 	}
-	if first := string(contextOf(t, s, ref).Messages[0]); strings.Contains(first, goOn) {
-		t.Errorf("at rest it says %s", first)
+	if first := string(contextOf(t, s, ref).Messages[0]); strings.Contains(first, resume) {
+		t.Errorf("the agent is not working, and the summary is %s", first)
 	}
 }
 
-// A prepared summary gives way to what came after it.
-func TestPreparedSummaryGivesWay(t *testing.T) {
-	t.Parallel()
-	discarded := func(t *testing.T, s *service.Service, ref storeRef) {
-		t.Helper()
-		list := runsOf(t, s, ref)
-		oldest := list[len(list)-1]
-		if oldest.Outcome != precis.OutcomeSuperseded || oldest.Reason == "" {
-			t.Errorf("the prepared one is %s %q", oldest.Outcome, oldest.Reason)
-		}
-		if c := contextOf(t, s, ref); c.Stats.Prepared != nil {
-			t.Error("it still waits")
-		}
+// wantDiscarded checks that the prepared summary, that of the oldest run, was discarded for a reason.
+func wantDiscarded(t *testing.T, s *service.Service, ref storeRef) {
+	t.Helper()
+	list := runsOf(t, s, ref)
+	oldest := list[len(list)-1]
+	if oldest.Outcome != precis.OutcomeSuperseded || oldest.Reason == "" {
+		t.Errorf("the run that prepared the summary has outcome %s, reason %q", oldest.Outcome, oldest.Reason)
 	}
-	t.Run("to a compaction by hand", func(t *testing.T) {
+	if c := contextOf(t, s, ref); c.Stats.Prepared != nil {
+		t.Error("the context still has a prepared summary")
+	}
+}
+
+// A prepared summary is discarded when a newer compaction, an undo or a cancellation replaces it.
+func TestPreparedSummaryIsDiscarded(t *testing.T) {
+	t.Parallel()
+	t.Run("compaction by hand", func(t *testing.T) {
 		t.Parallel()
 		sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{summary("BG"), summary("MAN")}})
 		ref := prepared(t, sys, ahead)
@@ -180,7 +184,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 		if run := compact(t, s, ref, service.CompactRequest{}); run.Outcome != precis.OutcomeApplied {
 			t.Fatalf("%+v", run)
 		}
-		discarded(t, s, ref)
+		wantDiscarded(t, s, ref)
 		answered(t, s, ref, "x", 2000, 5)
 		idle(t, sys, ref)
 		text := sent(contextOf(t, s, ref))
@@ -188,7 +192,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 			t.Errorf("%.300s", text)
 		}
 	})
-	t.Run("to an undo", func(t *testing.T) {
+	t.Run("undo", func(t *testing.T) {
 		t.Parallel()
 		sys, s := served(t, vendorserver.Script{Answers: []vendorserver.Answer{summary("ONE"), summary("BG")}})
 		ref := create(t, s, window(10000), ahead)
@@ -206,7 +210,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 			t.Errorf("%s %q", list[0].Outcome, list[0].Reason)
 		}
 	})
-	t.Run("not to usage that has fallen", func(t *testing.T) {
+	t.Run("usage that falls does not discard it", func(t *testing.T) {
 		t.Parallel()
 		sys, s := served(t, always("BG"))
 		ref := prepared(t, sys, ahead)
@@ -215,10 +219,10 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 		if c := contextOf(t, s, ref); c.Stats.Prepared == nil {
-			t.Error("it is gone")
+			t.Error("the prepared summary was discarded")
 		}
 	})
-	t.Run("to somebody who gives it up", func(t *testing.T) {
+	t.Run("cancellation of its run", func(t *testing.T) {
 		t.Parallel()
 		sys, s := served(t, always("BG"))
 		ref := prepared(t, sys, ahead)
@@ -226,9 +230,9 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 		if err != nil || run.Outcome != precis.OutcomeSuperseded {
 			t.Errorf("%+v, %v", run, err)
 		}
-		discarded(t, s, ref)
+		wantDiscarded(t, s, ref)
 	})
-	t.Run("to a compaction of the agent's own", func(t *testing.T) {
+	t.Run("compaction by the agent", func(t *testing.T) {
 		t.Parallel()
 		sys, s := served(t, always("BG"))
 		ref := prepared(t, sys, ahead)
@@ -239,7 +243,7 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 		if err != nil || got.Origin != markers.OriginAgent || !got.Active {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		discarded(t, s, ref)
+		wantDiscarded(t, s, ref)
 		list, _, err := s.ListCompactions(t.Context(), ref, "", 10)
 		if err != nil || len(list) != 2 || list[0].Run != nil || list[0].Marker.Origin != markers.OriginAgent ||
 			list[1].Run == nil {
@@ -248,8 +252,8 @@ func TestPreparedSummaryGivesWay(t *testing.T) {
 	})
 }
 
-// It is crossed while a reply is open: then the end of the reply applies it; or by a lease that expires: then the next
-// reply does.
+// If the threshold is crossed while a reply is open, the end of the reply applies the summary. If the reply's lease
+// expires instead, the next reply does.
 func TestPreparedSummaryWaitsForTheReply(t *testing.T) {
 	t.Parallel()
 	sys, s := served(t, always("BG"))
@@ -282,7 +286,7 @@ func TestPreparedSummaryWaitsForTheReply(t *testing.T) {
 	}
 }
 
-// The limit is reached while the summary is still being written: it takes effect when it is ready.
+// If the limit is reached while the summary is being written, the summary takes effect when it is ready.
 func TestBackgroundRunIsPromoted(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(t *testing.T, s *service.Service, ref storeRef){
@@ -319,7 +323,7 @@ func TestBackgroundRunIsPromoted(t *testing.T) {
 	}
 }
 
-// A prepared summary survives a restart of everything: it is a row.
+// A prepared summary is a row in the database, so that it survives a restart of everything.
 func TestPreparedSummarySurvivesRestart(t *testing.T) {
 	t.Parallel()
 	sys, _ := served(t, always("BG"))
@@ -331,20 +335,20 @@ func TestPreparedSummarySurvivesRestart(t *testing.T) {
 	}
 	defer other.Close()
 	s := sys.Service()
-	s.Store, s.Temporal = other, nil // neither the process nor Temporal is there any more
+	s.Store, s.Temporal = other, nil // neither the old process nor Temporal is available
 	if got := appendTo(t, s, ref, user("u2 "+abc(3500))); got.Applied == nil {
 		t.Errorf("%+v", got.Trigger)
 	}
 }
 
-// Thousands of prepared summaries cost nothing: no workflow is open for any of them, and nothing looks after them.
+// Prepared summaries cost nothing while they wait: none has an open workflow or an entry in the outbox.
 func TestParkedSummariesCostNothing(t *testing.T) {
 	t.Parallel()
 	sys, s := served(t, always("BG"))
 	refs := []storeRef{prepared(t, sys, ahead), prepared(t, sys, ahead)}
 	noOpenWorkflows(t, sys)
 
-	// The rest are the rows that a run leaves, without the runs.
+	// The others are only the rows that a run would leave.
 	sys.StopWorker()
 	const parked = 2000
 	for i := range parked {
@@ -367,7 +371,7 @@ func TestParkedSummariesCostNothing(t *testing.T) {
 		t.Errorf("%d runs are to be started, %v", len(due), err)
 	}
 	if n, err := s.Store.Outbox.Revive(t.Context(), 0); err != nil || n != 0 {
-		t.Errorf("%d runs are looked after, %v", n, err)
+		t.Errorf("%d runs are revived, %v", n, err)
 	}
 	noOpenWorkflows(t, sys)
 	for _, ref := range refs {
@@ -377,8 +381,8 @@ func TestParkedSummariesCostNothing(t *testing.T) {
 	}
 }
 
-// noOpenWorkflows waits until no workflow is open: a run's row ends just before its workflow does, and what is
-// visible follows.
+// noOpenWorkflows waits until no workflow is open. A run's row is closed just before its workflow, and Temporal's
+// visibility follows later.
 func noOpenWorkflows(t *testing.T, sys *scenario.System) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -394,7 +398,7 @@ func noOpenWorkflows(t *testing.T, sys *scenario.System) {
 	}
 }
 
-// park leaves a prepared marker as a run does.
+// park stores a prepared marker as a run does.
 func park(t testing.TB, s *service.Service, ref storeRef) {
 	t.Helper()
 	run, _, err := s.Store.Runs.Request(t.Context(), ref,

@@ -21,11 +21,11 @@ import (
 	"precis/pipeline"
 )
 
-// The run is written in the transaction of the messages that fired it: both carry its one timestamp.
-func TestRunIsAskedForWithItsMessages(t *testing.T) {
+// A run is stored in the transaction of the messages that fired the trigger, so that both have the same timestamp.
+func TestRunIsRequestedWithItsMessages(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	sameMoment := func(ref storeRef, seq int64, run string) {
+	sameTime := func(ref storeRef, seq int64, run string) {
 		t.Helper()
 		list, err := s.Store.Messages.At(t.Context(), ref, []int64{seq})
 		if err != nil {
@@ -36,7 +36,7 @@ func TestRunIsAskedForWithItsMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !r.Created.Equal(list[0].Created) {
-			t.Errorf("the message is of %s and the run of %s", list[0].Created, r.Created)
+			t.Errorf("the message was created at %s and the run at %s", list[0].Created, r.Created)
 		}
 	}
 	ref := create(t, s, window(10000), "")
@@ -44,7 +44,7 @@ func TestRunIsAskedForWithItsMessages(t *testing.T) {
 	if got.Run == nil {
 		t.Fatalf("%+v", got.Trigger)
 	}
-	sameMoment(ref, got.LastSeq, got.Run.ID)
+	sameTime(ref, got.LastSeq, got.Run.ID)
 
 	ref = create(t, s, window(10000), "")
 	appendTo(t, s, ref, user("u1"))
@@ -57,16 +57,16 @@ func TestRunIsAskedForWithItsMessages(t *testing.T) {
 	if err != nil || end.Run == nil {
 		t.Fatalf("%+v, %v", end, err)
 	}
-	sameMoment(ref, end.LastSeq, end.Run.ID)
+	sameTime(ref, end.LastSeq, end.Run.ID)
 	due, err := s.Store.Outbox.Claim(t.Context(), 10, time.Minute)
 	if err != nil || len(due) != 2 {
 		t.Errorf("%d workflows are to be started, %v", len(due), err)
 	}
 }
 
-// Where nothing fires the trigger is looked at by sums alone. A message that cannot be read tells when the context is
-// built: the log says so.
-func TestTriggerIsLookedAtInConstantTime(t *testing.T) {
+// While nothing fires, the trigger is evaluated on running sums alone. A message that cannot be parsed shows whether the
+// context was built: a warning in the log.
+func TestTriggerIsEvaluatedInConstantTime(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	var log bytes.Buffer
@@ -92,10 +92,10 @@ func TestTriggerIsLookedAtInConstantTime(t *testing.T) {
 		t.Errorf("the context was built below the limit: %+v", got.Trigger)
 	}
 	if got := appendTo(t, s, ref, assistant(abc(9500))); !got.Trigger.Fired || !built() {
-		t.Errorf("at the limit it was not: %+v", got.Trigger)
+		t.Errorf("the context was not built at the limit: %+v", got.Trigger)
 	}
 
-	// By the sums it is over the limit for good, and trimmed it is far below: it is measured once and not again.
+	// The sums are over the limit and stay there, while the trimmed context is far below: it is measured only once.
 	ref = create(t, s, window(20000), "")
 	for i := range 12 {
 		id := fmt.Sprintf("c%d", i)
@@ -110,10 +110,10 @@ func TestTriggerIsLookedAtInConstantTime(t *testing.T) {
 	}
 	poison(ref)
 	if got := appendTo(t, s, ref, user("u")); got.Trigger.Fired || built() {
-		t.Errorf("it was measured again: %+v", got.Trigger)
+		t.Errorf("the context was measured twice: %+v", got.Trigger)
 	}
 
-	// A reply measures what the sums do not see, before they ever reach the limit.
+	// Opening a reply measures the context, also if the sums have not reached the limit.
 	ref = create(t, s, window(200000), "")
 	for i := range 12 {
 		id := fmt.Sprintf("c%d", i)
@@ -128,94 +128,108 @@ func TestTriggerIsLookedAtInConstantTime(t *testing.T) {
 	}
 }
 
-// Whatever appends, compactions, undos, replies, changes of model and of state do to each other: every message is
-// there once and in order, nothing is compacted twice at a time, no lease is broken, and the context is one that an
-// API takes.
+// crowd is a conversation that several goroutines use at the same time.
+type crowd struct {
+	t   *testing.T
+	s   *service.Service
+	ref storeRef
+
+	mu   sync.Mutex
+	sent map[string]bool // the marks of the messages that were stored
+}
+
+// ok reports whether err is nil. An error that concurrent use does not explain fails the test.
+func (c *crowd) ok(err error) bool {
+	if err == nil {
+		return true
+	}
+	switch codeOf(err) {
+	case service.CodeReplyOpen, service.CodeNothingToUndo, service.CodeReplyEnded, service.CodeStale:
+	default:
+		c.t.Error(err)
+	}
+	return false
+}
+
+func (c *crowd) stored(mark string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent[mark] = true
+}
+
+func (c *crowd) append(i int) {
+	mark := fmt.Sprintf("append-%d.", i)
+	_, err := c.s.Append(c.t.Context(), c.ref,
+		service.AppendRequest{Messages: []json.RawMessage{user(mark + " " + abc(150))}})
+	if c.ok(err) {
+		c.stored(mark)
+	}
+}
+
+func (c *crowd) reply(i int) {
+	reply, err := c.s.OpenReply(c.t.Context(), c.ref, time.Minute, service.ContextRequest{})
+	if !c.ok(err) {
+		return
+	}
+	version := reply.Context.Stats.Version
+	if now, err := c.s.Context(c.t.Context(), c.ref, service.ContextRequest{}); c.ok(err) &&
+		now.Stats.Version != version && !undone(c.t, c.s, c.ref) {
+		c.t.Errorf("a compaction took effect while a reply was open: version %d became %d", version, now.Stats.Version)
+	}
+	mark := fmt.Sprintf("reply-%d.", i)
+	_, err = c.s.EndReply(c.t.Context(), c.ref, reply.ID,
+		service.ReplyEnd{
+			Messages: []json.RawMessage{assistant(mark + " " + abc(100))},
+			Usage:    usage(reply.Context.Stats.Tokens, 100),
+		})
+	if c.ok(err) {
+		c.stored(mark)
+	}
+}
+
+func (c *crowd) compact(int) {
+	_, _, err := c.s.Compact(c.t.Context(), c.ref, service.CompactRequest{Wait: 2 * time.Second})
+	c.ok(err)
+}
+
+func (c *crowd) undo(i int) {
+	if i%3 == 0 {
+		_, err := c.s.Undo(c.t.Context(), c.ref)
+		c.ok(err)
+	}
+}
+
+func (c *crowd) patch(int) {
+	tokens := 9000 + rand.IntN(6000)
+	_, err := c.s.PatchConversation(c.t.Context(), c.ref,
+		service.ConversationPatch{Model: &service.ModelPatch{ContextWindow: &tokens}})
+	c.ok(err)
+}
+
+func (c *crowd) putState(i int) {
+	text := fmt.Sprintf("todo %d", i)
+	_, err := c.s.PutState(c.t.Context(), c.ref, "todo", wire.StateValue{Text: &text})
+	c.ok(err)
+}
+
+func (c *crowd) read(int) {
+	got, err := c.s.Context(c.t.Context(), c.ref, service.ContextRequest{})
+	if c.ok(err) && strings.Count(sent(got), "<conversation_summary>") > 1 {
+		c.t.Error("two summaries in one context")
+	}
+}
+
+// Appends, compactions, undos, replies and changes of model and state at the same time: every message is stored once
+// and in order, at most one run is active, no compaction takes effect under a reply, and the context is valid.
 func TestEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	sys, s := served(t, always("SUM"))
 	ref := create(t, s, window(12000),
 		`{"trigger":{"start":{"unused_percent":0.6},"apply":{"unused_percent":0.3}},"breaker":{"failures":1000}}`)
 	const rounds = 25
-	var mu sync.Mutex
-	said := map[string]bool{}
-	allowed := map[service.Code]bool{
-		service.CodeReplyOpen: true, service.CodeNothingToUndo: true, service.CodeReplyEnded: true,
-		service.CodeStale: true,
-	}
-	check := func(err error) bool {
-		if err != nil && !allowed[codeOf(err)] {
-			t.Error(err)
-		}
-		return err == nil
-	}
-	word := func(who string, i int) (string, json.RawMessage) {
-		mark := fmt.Sprintf("%s-%d.", who, i)
-		return mark, user(mark + " " + abc(150))
-	}
-	say := func(mark string) {
-		mu.Lock()
-		defer mu.Unlock()
-		said[mark] = true
-	}
-	workers := map[string]func(i int){
-		"append": func(i int) {
-			mark, m := word("append", i)
-			if _, err := s.Append(t.Context(), ref, service.AppendRequest{Messages: []json.RawMessage{m}}); check(err) {
-				say(mark)
-			}
-		},
-		"reply": func(i int) {
-			reply, err := s.OpenReply(t.Context(), ref, time.Minute, service.ContextRequest{})
-			if !check(err) {
-				return
-			}
-			version := reply.Context.Stats.Version
-			if now, err := s.Context(t.Context(), ref, service.ContextRequest{}); check(err) &&
-				now.Stats.Version != version && !undone(t, s, ref) {
-				t.Errorf("a compaction took effect while a reply was open: version %d became %d", version,
-					now.Stats.Version)
-			}
-			mark := fmt.Sprintf("reply-%d.", i)
-			_, err = s.EndReply(t.Context(), ref, reply.ID,
-				service.ReplyEnd{
-					Messages: []json.RawMessage{assistant(mark + " " + abc(100))},
-					Usage:    usage(reply.Context.Stats.Tokens, 100),
-				})
-			if check(err) {
-				say(mark)
-			}
-		},
-		"compact": func(int) {
-			_, _, err := s.Compact(t.Context(), ref, service.CompactRequest{Wait: 2 * time.Second})
-			check(err)
-		},
-		"undo": func(i int) {
-			if i%3 == 0 {
-				_, err := s.Undo(t.Context(), ref)
-				check(err)
-			}
-		},
-		"patch": func(i int) {
-			tokens := 9000 + rand.IntN(6000)
-			_, err := s.PatchConversation(t.Context(), ref,
-				service.ConversationPatch{Model: &service.ModelPatch{ContextWindow: &tokens}})
-			check(err)
-		},
-		"state": func(i int) {
-			text := fmt.Sprintf("todo %d", i)
-			_, err := s.PutState(t.Context(), ref, "todo", wire.StateValue{Text: &text})
-			check(err)
-		},
-		"read": func(int) {
-			c, err := s.Context(t.Context(), ref, service.ContextRequest{})
-			if check(err) && strings.Count(sent(c), "<conversation_summary>") > 1 {
-				t.Error("two summaries in one context")
-			}
-		},
-	}
+	c := &crowd{t: t, s: s, ref: ref, sent: map[string]bool{}}
 	var wg sync.WaitGroup
-	for _, work := range workers {
+	for _, work := range []func(i int){c.append, c.reply, c.compact, c.undo, c.patch, c.putState, c.read} {
 		wg.Go(func() {
 			for i := range rounds {
 				work(i)
@@ -228,40 +242,45 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	idle(t, sys, ref)
 
-	list, _, err := s.Messages(t.Context(), ref, 0, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, m := range list {
-		if m.Seq != int64(i+1) {
-			t.Fatalf("message %d has number %d", i+1, m.Seq)
-		}
-		for mark := range said {
-			if strings.Contains(string(m.Native), mark) {
-				delete(said, mark)
-			}
-		}
-	}
-	if len(said) > 0 {
-		t.Errorf("lost: %v", said)
-	}
+	lastUser := c.checkMessages()
 	if _, err := s.Store.Evidence.CheckChain(t.Context(), ref, 0); err != nil {
 		t.Error(err)
 	}
 	overlap(t, runsOf(t, s, ref))
-	// What the user said last is there as it came: at the end, or before the answer to it.
-	lastUser := ""
-	for _, m := range list {
-		if m.Genuine {
-			lastUser = string(m.Native)
-		}
-	}
+	// The user's last message is in the context verbatim, wherever the tail begins.
 	if text := sent(contextOf(t, s, ref)); strings.Count(text, lastUser) != 1 {
 		t.Errorf("the user's last message, %.60s, is not in %.300s", lastUser, text)
 	}
 }
 
-// undone says whether an undo came in between: that may change a context under a reply.
+// checkMessages checks that the messages are numbered without a gap and that none is missing. It returns the last
+// message of the user.
+func (c *crowd) checkMessages() (lastUser string) {
+	c.t.Helper()
+	list, _, err := c.s.Messages(c.t.Context(), c.ref, 0, 1000)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i, m := range list {
+		if m.Seq != int64(i+1) {
+			c.t.Fatalf("message %d has number %d", i+1, m.Seq)
+		}
+		for mark := range c.sent {
+			if strings.Contains(string(m.Native), mark) {
+				delete(c.sent, mark)
+			}
+		}
+		if m.Genuine {
+			lastUser = string(m.Native)
+		}
+	}
+	if len(c.sent) > 0 {
+		c.t.Errorf("lost: %v", c.sent)
+	}
+	return lastUser
+}
+
+// undone reports whether a compaction was undone. Unlike a compaction, an undo may change the context under a reply.
 func undone(t testing.TB, s *service.Service, ref storeRef) bool {
 	t.Helper()
 	markers, err := s.Store.Markers.List(t.Context(), ref)
@@ -276,7 +295,7 @@ func undone(t testing.TB, s *service.Service, ref storeRef) bool {
 	return false
 }
 
-// overlap makes sure that no run was asked for while another one was unfinished.
+// overlap checks that no run was requested while another one was unfinished.
 func overlap(t testing.TB, list []runs.Run) {
 	t.Helper()
 	for i := 1; i < len(list); i++ {

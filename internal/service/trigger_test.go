@@ -11,12 +11,12 @@ import (
 	"precis/pipeline"
 )
 
-// The trigger's faults that need no compaction: what is used, of what, and whether that is enough.
+// The trigger compares the tokens of one request, as reported by the vendor if plausible, else as estimated.
 func TestTriggerFigures(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 
-	t.Run("a figure is one request's and not a sum", func(t *testing.T) {
+	t.Run("usage is that of one request, not a sum", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(32000), "")
 		var got wire.Appended
@@ -31,75 +31,6 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%d runs", n)
 		}
 	})
-	t.Run("the agent's output is kept free", func(t *testing.T) {
-		t.Parallel()
-		n := window(10000)
-		n.Model.MaxOutput = 4000
-		ref := create(t, s, n, "")
-		appendTo(t, s, ref, user("u1"))
-		got := answered(t, s, ref, "a", 6500, 10)
-		if !got.Trigger.Fired || got.Trigger.Limit != 6000 || got.Run == nil {
-			t.Errorf("%+v", got.Trigger)
-		}
-	})
-	t.Run("auto=false never starts one, also on overflow", func(t *testing.T) {
-		t.Parallel()
-		ref := create(t, s, window(16000), `{"trigger":{"auto":false}}`)
-		appendTo(t, s, ref, user("u1"))
-		if got := answered(t, s, ref, abc(9000), 15990, 5); got.Trigger.Fired || !got.Trigger.OverLimit {
-			t.Errorf("%+v", got.Trigger)
-		}
-		got := failedReply(t, s, ref, 400, `{"error":{"code":"context_length_exceeded","message":"too long"}}`)
-		if got.Trigger.Fired || !strings.Contains(got.Trigger.Reason, "trigger.auto") {
-			t.Errorf("%+v", got.Trigger)
-		}
-		if n := len(runsOf(t, s, ref)); n != 0 {
-			t.Errorf("%d runs", n)
-		}
-		if _, _, err := s.Compact(t.Context(), ref, service.CompactRequest{}); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Run("a bare 429 on a tiny chat is no overflow", func(t *testing.T) {
-		t.Parallel()
-		ref := create(t, s, window(128000), "")
-		appendTo(t, s, ref, user("how do I relaunch indexing?"))
-		before := sent(contextOf(t, s, ref))
-		if got := failedReply(t, s, ref, 429, ""); got.Trigger.Fired {
-			t.Errorf("%+v", got.Trigger)
-		}
-		if n := len(runsOf(t, s, ref)); n != 0 {
-			t.Errorf("%d runs", n)
-		}
-		if after := sent(contextOf(t, s, ref)); after != before {
-			t.Errorf("the context was %s and is %s", before, after)
-		}
-	})
-	t.Run("a limit by the minute is no window", func(t *testing.T) {
-		t.Parallel()
-		ref := create(t, s, window(128000), "")
-		appendTo(t, s, ref, user("u1"), assistant(abc(300)), user("u2"))
-		const body = `{"error":{"message":"Request too large for gpt-5 in organization o on tokens per min (TPM): ` +
-			`Limit 30000, Requested 40322. The input or output tokens must be reduced in order to run ` +
-			`successfully.","type":"tokens","code":"rate_limit_exceeded"}}`
-		failedReply(t, s, ref, 429, body)
-		if st := state(t, s, ref); st.LearnedWindow != 0 || st.Trigger.Window != 128000 {
-			t.Errorf("learned a window of %d, the trigger's is %d", st.LearnedWindow, st.Trigger.Window)
-		}
-	})
-	t.Run("the check runs also when the agent's call failed", func(t *testing.T) {
-		t.Parallel()
-		ref := create(t, s, window(10000), "")
-		appendTo(t, s, ref, user("u1"), assistant(abc(9500)), user("u2"))
-		if n := len(runsOf(t, s, ref)); n != 1 {
-			t.Fatalf("%d runs", n)
-		}
-		if got := failedReply(t, s, ref, 529,
-			`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`); got.Run == nil ||
-			!got.Trigger.Fired {
-			t.Errorf("%+v", got)
-		}
-	})
 	t.Run("Han characters count", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(64000), `{"trigger":{"auto":false}}`)
@@ -108,7 +39,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%d tokens, estimated %t", got.UsedTokens, got.Estimated)
 		}
 	})
-	t.Run("the estimate is scaled by the last real figure", func(t *testing.T) {
+	t.Run("the estimate is scaled by the last reported usage", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(13000), "")
 		appendTo(t, s, ref, user("u1"))
@@ -130,7 +61,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
-	t.Run("a figure far above the window is distrusted", func(t *testing.T) {
+	t.Run("usage far above the window is ignored", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(32000), "")
 		appendTo(t, s, ref, user("u1"))
@@ -139,7 +70,35 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
-	t.Run("limits are inclusive, and the configured one counts", func(t *testing.T) {
+	t.Run("usage of a truncated prompt is ignored", func(t *testing.T) {
+		t.Parallel()
+		ref := create(t, s, window(32768), `{"trigger":{"auto":false}}`)
+		appendTo(t, s, ref, user("u1"))
+		answered(t, s, ref, abc(50000), 16386, 10)
+		got := appendTo(t, s, ref, user("u2"))
+		if got.UsedTokens <= 29491 || !got.Trigger.Implausible {
+			t.Errorf("%+v", got.Trigger)
+		}
+	})
+}
+
+// The limit follows from the window, the output reserve and the settings.
+func TestTriggerLimits(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+
+	t.Run("room for the agent's output is reserved", func(t *testing.T) {
+		t.Parallel()
+		n := window(10000)
+		n.Model.MaxOutput = 4000
+		ref := create(t, s, n, "")
+		appendTo(t, s, ref, user("u1"))
+		got := answered(t, s, ref, "a", 6500, 10)
+		if !got.Trigger.Fired || got.Trigger.Limit != 6000 || got.Run == nil {
+			t.Errorf("%+v", got.Trigger)
+		}
+	})
+	t.Run("limits are inclusive, and a configured one takes precedence", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(10000), `{"trigger":{"auto":false}}`)
 		appendTo(t, s, ref, user("u1"))
@@ -156,7 +115,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v, %v", c.State, err)
 		}
 	})
-	t.Run("nothing is taken from a small window for an unknown output", func(t *testing.T) {
+	t.Run("a small window has no reserve for an unknown output", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(16384), "")
 		var got wire.Appended
@@ -168,7 +127,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
-	t.Run("an unknown window is guessed, and that is said", func(t *testing.T) {
+	t.Run("an unknown window is guessed and reported as guessed", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, service.NewConversation{}, "")
 		if got := appendTo(t, s, ref, user("u")); !got.Trigger.WindowGuessed ||
@@ -176,30 +135,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
-	t.Run("a figure of a truncated prompt is not believed", func(t *testing.T) {
-		t.Parallel()
-		ref := create(t, s, window(32768), `{"trigger":{"auto":false}}`)
-		appendTo(t, s, ref, user("u1"))
-		answered(t, s, ref, abc(50000), 16386, 10)
-		got := appendTo(t, s, ref, user("u2"))
-		if got.UsedTokens <= 29491 || !got.Trigger.Implausible {
-			t.Errorf("%+v", got.Trigger)
-		}
-	})
-	t.Run("a child conversation does not touch its parent", func(t *testing.T) {
-		t.Parallel()
-		parent, child := create(t, s, window(10000), ""), create(t, s, window(10000), "")
-		appendTo(t, s, parent, user("P1"))
-		answered(t, s, parent, "PA", 500, 5)
-		appendTo(t, s, child, user("C1"))
-		if got := answered(t, s, child, abc(9000), 9500, 10); !got.Trigger.Fired {
-			t.Errorf("%+v", got.Trigger)
-		}
-		if st := state(t, s, parent); st.UsedTokens != 505 || st.Estimated || len(runsOf(t, s, parent)) != 0 {
-			t.Errorf("%+v", st)
-		}
-	})
-	t.Run("turns that would be summarised", func(t *testing.T) {
+	t.Run("turns to summarize", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(100000), `{"trigger":{"turns":3}}`)
 		for i := range 3 {
@@ -211,7 +147,7 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v", got.Trigger)
 		}
 	})
-	t.Run("a smaller window is enough", func(t *testing.T) {
+	t.Run("a smaller window fires it", func(t *testing.T) {
 		t.Parallel()
 		ref := create(t, s, window(200000), "")
 		appendTo(t, s, ref, user("u1"), assistant(abc(60000)), user("u2"))
@@ -222,6 +158,87 @@ func TestTriggerFigures(t *testing.T) {
 			t.Errorf("%+v, %v", c.State, err)
 		}
 	})
+}
+
+// An error of the agent's model call fires the trigger only if it means that the context is too large.
+func TestTriggerAfterAFailedReply(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+
+	t.Run("auto=false never starts a run, also on overflow", func(t *testing.T) {
+		t.Parallel()
+		ref := create(t, s, window(16000), `{"trigger":{"auto":false}}`)
+		appendTo(t, s, ref, user("u1"))
+		if got := answered(t, s, ref, abc(9000), 15990, 5); got.Trigger.Fired || !got.Trigger.OverLimit {
+			t.Errorf("%+v", got.Trigger)
+		}
+		got := failedReply(t, s, ref, 400, `{"error":{"code":"context_length_exceeded","message":"too long"}}`)
+		if got.Trigger.Fired || !strings.Contains(got.Trigger.Reason, "trigger.auto") {
+			t.Errorf("%+v", got.Trigger)
+		}
+		if n := len(runsOf(t, s, ref)); n != 0 {
+			t.Errorf("%d runs", n)
+		}
+		if _, _, err := s.Compact(t.Context(), ref, service.CompactRequest{}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a bare 429 on a small conversation is not an overflow", func(t *testing.T) {
+		t.Parallel()
+		ref := create(t, s, window(128000), "")
+		appendTo(t, s, ref, user("how do I relaunch indexing?"))
+		before := sent(contextOf(t, s, ref))
+		if got := failedReply(t, s, ref, 429, ""); got.Trigger.Fired {
+			t.Errorf("%+v", got.Trigger)
+		}
+		if n := len(runsOf(t, s, ref)); n != 0 {
+			t.Errorf("%d runs", n)
+		}
+		if after := sent(contextOf(t, s, ref)); after != before {
+			t.Errorf("the context was %s and is %s", before, after)
+		}
+	})
+	t.Run("a limit per minute is not a window", func(t *testing.T) {
+		t.Parallel()
+		ref := create(t, s, window(128000), "")
+		appendTo(t, s, ref, user("u1"), assistant(abc(300)), user("u2"))
+		const body = `{"error":{"message":"Request too large for gpt-5 in organization o on tokens per min (TPM): ` +
+			`Limit 30000, Requested 40322. The input or output tokens must be reduced in order to run ` +
+			`successfully.","type":"tokens","code":"rate_limit_exceeded"}}`
+		failedReply(t, s, ref, 429, body)
+		if st := state(t, s, ref); st.LearnedWindow != 0 || st.Trigger.Window != 128000 {
+			t.Errorf("learned a window of %d, the trigger's is %d", st.LearnedWindow, st.Trigger.Window)
+		}
+	})
+	t.Run("the trigger is evaluated although the call failed", func(t *testing.T) {
+		t.Parallel()
+		ref := create(t, s, window(10000), "")
+		appendTo(t, s, ref, user("u1"), assistant(abc(9500)), user("u2"))
+		if n := len(runsOf(t, s, ref)); n != 1 {
+			t.Fatalf("%d runs", n)
+		}
+		if got := failedReply(t, s, ref, 529,
+			`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`); got.Run == nil ||
+			!got.Trigger.Fired {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// A child conversation does not affect its parent.
+func TestTriggerOfAChildConversation(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	parent, child := create(t, s, window(10000), ""), create(t, s, window(10000), "")
+	appendTo(t, s, parent, user("P1"))
+	answered(t, s, parent, "PA", 500, 5)
+	appendTo(t, s, child, user("C1"))
+	if got := answered(t, s, child, abc(9000), 9500, 10); !got.Trigger.Fired {
+		t.Errorf("%+v", got.Trigger)
+	}
+	if st := state(t, s, parent); st.UsedTokens != 505 || st.Estimated || len(runsOf(t, s, parent)) != 0 {
+		t.Errorf("%+v", st)
+	}
 }
 
 // failedReply opens a reply and ends it with a vendor's error.
