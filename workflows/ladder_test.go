@@ -336,7 +336,7 @@ func TestLadder(t *testing.T) {
 			if r.outcome == precis.OutcomeApplied && !r.digests && !strings.Contains(after[0], goodMark) {
 				t.Errorf("the context begins with %s", after[0])
 			}
-			repeats(t, s, run)
+			wantIdenticalReplay(t, s, run)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ import (
 	"precis/pipeline"
 )
 
-// replay repeats a run and waits for the end.
+// replay replays a run, waits until the replay has ended, and returns it with its comparison.
 func replay(t *testing.T, s *scenario.System, run runs.Run,
 	q launch.ReplayRequest,
 ) (runs.Run, wire.RunComparison) {
@@ -41,9 +42,9 @@ func replay(t *testing.T, s *scenario.System, run runs.Run,
 	return got, *c
 }
 
-// repeats checks that a run comes out of its record byte for byte, that no model is asked for it, and that nothing else
-// hears of it.
-func repeats(t *testing.T, s *scenario.System, run runs.Run) {
+// wantIdenticalReplay checks that a replay from the record reproduces a run byte for byte, calls no model, and does not
+// change the conversation.
+func wantIdenticalReplay(t *testing.T, s *scenario.System, run runs.Run) {
 	t.Helper()
 	ref := store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}
 	requests, events, before := len(s.Vendor.Requests()), len(eventsOf(t, s, ref)), strings.Join(s.Context(ref), "\n")
@@ -60,7 +61,7 @@ func repeats(t *testing.T, s *scenario.System, run runs.Run) {
 		t.Errorf("the context is %+v, that of the run %q", c.Context, run.Facts.Context)
 	}
 	if was, is := walked(run), walked(got); was != is {
-		t.Errorf("the way was\n%s\nand is\n%s", was, is)
+		t.Errorf("the original's attempts were\n%s\nthose of the replay are\n%s", was, is)
 	}
 	if n := len(s.Vendor.Requests()); n != requests {
 		t.Errorf("%d model calls", n-requests)
@@ -74,7 +75,7 @@ func repeats(t *testing.T, s *scenario.System, run runs.Run) {
 	if after := strings.Join(s.Context(ref), "\n"); after != before {
 		t.Error("the replay changed the context")
 	}
-	// However often: the same.
+	// A second replay is identical too.
 	if _, again := replay(t, s, run, launch.ReplayRequest{}); !again.Identical {
 		t.Errorf("the second time: %+v", again.First)
 	}
@@ -89,7 +90,7 @@ func eventsOf(t *testing.T, s *scenario.System, ref store.ConversationRef) []tim
 	return list
 }
 
-// walked is the way of a run down the ladder: each call once, without what closes it.
+// walked lists a run's way down the ladder: each call once, without the finish stage.
 func walked(run runs.Run) string {
 	var b strings.Builder
 	for i, s := range run.Attempts {
@@ -101,7 +102,7 @@ func walked(run runs.Run) string {
 	return b.String()
 }
 
-// sql does something to the database of a scenario, past the store.
+// sql executes a statement on the database of a scenario, past the store.
 func sql(t *testing.T, s *scenario.System, statement string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.Config.DatabaseURL)
@@ -114,108 +115,113 @@ func sql(t *testing.T, s *scenario.System, statement string, args ...any) {
 	}
 }
 
-// What was changed in a record since shows at the stage that it was changed in, whatever follows from it.
+// putArtifact stores an artifact of the run's conversation and returns its hash.
+func putArtifact(t *testing.T, s *scenario.System, run runs.Run, kind contract.ArtifactKind, text string) string {
+	t.Helper()
+	a, err := s.Store.Artifacts.Put(t.Context(), store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation},
+		kind, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.SHA256
+}
+
+// tamperings are changes to the record of a run, with the first difference that its replay reports.
+var tamperings = []struct {
+	name   string
+	change func(t *testing.T, s *scenario.System, run runs.Run)
+	want   wire.RunDifference // without its call
+}{
+	{
+		name: "another answer", change: func(t *testing.T, s *scenario.System, run runs.Run) {
+			data, err := s.Store.ModelCalls.Answer(t.Context(), run.Ref, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := putArtifact(t, s, run, "answer",
+				strings.ReplaceAll(string(data), "The parts were read", "The parts were lost"))
+			sql(t, s, `UPDATE usage_ledger SET answer_sha256 = decode($1, 'hex') WHERE run = $2`, other, run.Ref.ID)
+		},
+		want: wire.RunDifference{
+			Stage: "summarise", Summarizer: "anthropic/alpha", What: "answer",
+			Recorded: "The parts were read", Replayed: "The parts were lost",
+		},
+	},
+	{
+		name: "other settings", change: func(t *testing.T, s *scenario.System, run runs.Run) {
+			settings := s.View(store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}).Settings
+			settings.Trigger.Fraction = 0.5
+			raw, err := json.Marshal(settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sql(t, s, `UPDATE runs SET settings = $1 WHERE id = $2`, raw, run.Ref.ID)
+		},
+		want: wire.RunDifference{
+			Stage: "trigger", What: "result.decision.limit", Recorded: "9900",
+			Replayed: "5500",
+		},
+	},
+	{
+		name: "another plan", change: func(t *testing.T, s *scenario.System, run runs.Run) {
+			for _, step := range run.Attempts {
+				if sha := step.Artifacts[contract.ArtifactPlan]; sha != "" {
+					plan, err := s.Store.Artifacts.Get(t.Context(), scenario.Tenant, sha)
+					if err != nil {
+						t.Fatal(err)
+					}
+					other := putArtifact(t, s, run, "plan",
+						strings.Replace(string(plan), `"covered_messages":`, `"covered_messages":1`, 1))
+					sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, `+
+						`'UTF8'), $1, $2), 'UTF8') WHERE run = $3 AND stage = 'partition'`, sha, other, run.Ref.ID)
+				}
+			}
+		},
+		want: wire.RunDifference{
+			Stage: "partition", What: "plan", Recorded: `"covered_messages":1`,
+			Replayed: `"covered_messages":`,
+		},
+	},
+	{
+		name: "another context", change: func(t *testing.T, s *scenario.System, run runs.Run) {
+			context, err := s.Store.Artifacts.Get(t.Context(), scenario.Tenant, run.Facts.Context)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := putArtifact(t, s, run, "context",
+				strings.Replace(string(context), "The parts were read", "The parts were lost", 1))
+			sql(t, s, `UPDATE runs SET context_sha256 = decode($1, 'hex') WHERE id = $2`, other, run.Ref.ID)
+			sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), $1, `+
+				`$2), 'UTF8') WHERE run = $3 AND stage = 'reassemble'`, run.Facts.Context, other, run.Ref.ID)
+		},
+		want: wire.RunDifference{
+			Stage: "reassemble", Summarizer: "anthropic/alpha", What: "context", Message: 1,
+			Recorded: "The parts were lost", Replayed: "The parts were read",
+		},
+	},
+	{
+		name: "another outcome", change: func(t *testing.T, s *scenario.System, run runs.Run) {
+			sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), `+
+				`'"limit":9900', '"limit":9901'), 'UTF8') WHERE run = $1 AND stage = 'reassemble'`, run.Ref.ID)
+		},
+		want: wire.RunDifference{
+			Stage: "reassemble", Summarizer: "anthropic/alpha", What: "result.limit",
+			Recorded: "9901", Replayed: "9900",
+		},
+	},
+	{
+		name: "a missing stage", change: func(t *testing.T, s *scenario.System, run runs.Run) {
+			sql(t, s, `DELETE FROM stage_results WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
+			sql(t, s, `DELETE FROM run_attempts WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
+		},
+		want: wire.RunDifference{Stage: "slim", What: "step", Recorded: "nothing", Replayed: "slim"},
+	},
+}
+
+// A replay reports a change in the record at the stage that was changed, not at the stages that follow from it.
 func TestReplayFindsTheFirstDifference(t *testing.T) {
 	t.Parallel()
-	artifact := func(t *testing.T, s *scenario.System, run runs.Run, kind contract.ArtifactKind, text string) string {
-		a, err := s.Store.Artifacts.Put(t.Context(),
-			store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation},
-			kind, []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a.SHA256
-	}
-	for _, tt := range []struct {
-		name   string
-		change func(t *testing.T, s *scenario.System, run runs.Run)
-		want   wire.RunDifference // without its call
-	}{
-		{
-			name: "another answer", change: func(t *testing.T, s *scenario.System, run runs.Run) {
-				data, err := s.Store.ModelCalls.Answer(t.Context(), run.Ref, 5)
-				if err != nil {
-					t.Fatal(err)
-				}
-				other := artifact(t, s, run, "answer",
-					strings.ReplaceAll(string(data), "The parts were read", "The parts were lost"))
-				sql(t, s, `UPDATE usage_ledger SET answer_sha256 = decode($1, 'hex') WHERE run = $2`, other, run.Ref.ID)
-			},
-			want: wire.RunDifference{
-				Stage: "summarise", Summarizer: "anthropic/alpha", What: "answer",
-				Recorded: "The parts were read", Replayed: "The parts were lost",
-			},
-		},
-		{
-			name: "other settings", change: func(t *testing.T, s *scenario.System, run runs.Run) {
-				settings := s.View(store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}).Settings
-				settings.Trigger.Fraction = 0.5
-				raw, err := json.Marshal(settings)
-				if err != nil {
-					t.Fatal(err)
-				}
-				sql(t, s, `UPDATE runs SET settings = $1 WHERE id = $2`, raw, run.Ref.ID)
-			},
-			want: wire.RunDifference{
-				Stage: "trigger", What: "result.decision.limit", Recorded: "9900",
-				Replayed: "5500",
-			},
-		},
-		{
-			name: "another plan", change: func(t *testing.T, s *scenario.System, run runs.Run) {
-				for _, step := range run.Attempts {
-					if sha := step.Artifacts[contract.ArtifactPlan]; sha != "" {
-						plan, err := s.Store.Artifacts.Get(t.Context(), scenario.Tenant, sha)
-						if err != nil {
-							t.Fatal(err)
-						}
-						other := artifact(t, s, run, "plan",
-							strings.Replace(string(plan), `"covered_messages":`, `"covered_messages":1`, 1))
-						sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, `+
-							`'UTF8'), $1, $2), 'UTF8') WHERE run = $3 AND stage = 'partition'`, sha, other, run.Ref.ID)
-					}
-				}
-			},
-			want: wire.RunDifference{
-				Stage: "partition", What: "plan", Recorded: `"covered_messages":1`,
-				Replayed: `"covered_messages":`,
-			},
-		},
-		{
-			name: "another context", change: func(t *testing.T, s *scenario.System, run runs.Run) {
-				context, err := s.Store.Artifacts.Get(t.Context(), scenario.Tenant, run.Facts.Context)
-				if err != nil {
-					t.Fatal(err)
-				}
-				other := artifact(t, s, run, "context",
-					strings.Replace(string(context), "The parts were read", "The parts were lost", 1))
-				sql(t, s, `UPDATE runs SET context_sha256 = decode($1, 'hex') WHERE id = $2`, other, run.Ref.ID)
-				sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), $1, `+
-					`$2), 'UTF8') WHERE run = $3 AND stage = 'reassemble'`, run.Facts.Context, other, run.Ref.ID)
-			},
-			want: wire.RunDifference{
-				Stage: "reassemble", Summarizer: "anthropic/alpha", What: "context", Message: 1,
-				Recorded: "The parts were lost", Replayed: "The parts were read",
-			},
-		},
-		{
-			name: "another outcome", change: func(t *testing.T, s *scenario.System, run runs.Run) {
-				sql(t, s, `UPDATE stage_results SET result = convert_to(replace(convert_from(result, 'UTF8'), `+
-					`'"limit":9900', '"limit":9901'), 'UTF8') WHERE run = $1 AND stage = 'reassemble'`, run.Ref.ID)
-			},
-			want: wire.RunDifference{
-				Stage: "reassemble", Summarizer: "anthropic/alpha", What: "result.limit",
-				Recorded: "9901", Replayed: "9900",
-			},
-		},
-		{
-			name: "a step that is not there", change: func(t *testing.T, s *scenario.System, run runs.Run) {
-				sql(t, s, `DELETE FROM stage_results WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
-				sql(t, s, `DELETE FROM run_attempts WHERE run = $1 AND stage = 'slim'`, run.Ref.ID)
-			},
-			want: wire.RunDifference{Stage: "slim", What: "step", Recorded: "nothing", Replayed: "slim"},
-		},
-	} {
+	for _, tt := range tamperings {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{"alpha": {text(good)}}})
@@ -243,8 +249,8 @@ func TestReplayFindsTheFirstDifference(t *testing.T) {
 	}
 }
 
-// A replay sees the conversation as it was: what has come since, in messages, state, settings, model and compactions,
-// does not change what comes out.
+// A replay uses the conversation as it was at the time of the run. Later messages, state, settings, models and
+// compactions do not change the result.
 func TestReplayAfterEverythingHasChanged(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: good}})
@@ -280,94 +286,97 @@ func TestReplayAfterEverythingHasChanged(t *testing.T) {
 	if second.Outcome != precis.OutcomeApplied {
 		t.Fatalf("%s %s\n%s", second.Outcome, second.Reason, s.Attempts(second))
 	}
-	repeats(t, s, first)
-	repeats(t, s, second)
+	wantIdenticalReplay(t, s, first)
+	wantIdenticalReplay(t, s, second)
 	for range 2 {
 		if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	repeats(t, s, first)
-	repeats(t, s, second)
+	wantIdenticalReplay(t, s, first)
+	wantIdenticalReplay(t, s, second)
 }
 
-// Whatever became of a run: it comes out of its record.
+// outcomes are runs with the outcome that each of them has.
+var outcomes = []struct {
+	name string
+	run  func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run
+	want precis.Outcome
+}{
+	{"skipped, not due", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
+		ref := s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Turns(3, 500)})
+		return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
+	}, precis.OutcomeSkipped},
+	{"skipped, empty", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
+		ref := s.Create(scenario.Conversation{Window: 100_000})
+		run := s.Compact(ref, runs.Request{})
+		s.Append(ref, scenario.Turns(6, 2000)...) // what came later is not seen
+		return run
+	}, precis.OutcomeSkipped},
+	{"prepared", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
+		gate.Open()
+		ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
+		if _, err := s.Store.Replies.Open(t.Context(), ref, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
+	}, precis.OutcomePrepared},
+	{"superseded", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
+		ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
+		run := s.Request(ref, runs.Request{})
+		if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Store.Markers.Report(t.Context(), ref,
+			markers.Reported{
+				Origin: markers.OriginAgent, CoversTo: 4, Summary: []byte("the agent's own"),
+				SummaryTokens: 5,
+			}); err != nil {
+			t.Fatal(err)
+		}
+		gate.Open()
+		return s.Wait(run)
+	}, precis.OutcomeSuperseded},
+	{"cancelled", func(t *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
+		ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
+		run := s.Request(ref, runs.Request{})
+		if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Client.CancelWorkflow(t.Context(), run.WorkflowID, ""); err != nil {
+			t.Fatal(err)
+		}
+		return s.Wait(run)
+	}, precis.OutcomeCancelled},
+	{"the agent continues", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
+		ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
+		run := s.Request(ref, runs.Request{})
+		if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		s.Append(ref, scenario.Assistant("I go on."), scenario.User("And part 9?"))
+		gate.Open()
+		return s.Wait(run)
+	}, precis.OutcomeApplied},
+	{"the tail alone", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
+		ref := s.Create(scenario.Conversation{Window: 12_000, Messages: []string{
+			scenario.User("check the log"), scenario.Call("big", "I look."),
+			scenario.Result("big", scenario.Distinct("line", 8000)),
+		}})
+		return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
+	}, precis.OutcomeApplied},
+	{"down to the tail", func(_ *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
+		gate.Open()
+		talk := append(scenario.Turns(3, 400)[:12], scenario.User("check the log"), scenario.Call("big", "I look."),
+			scenario.Result("big", scenario.Distinct("line", 8000)))
+		return s.Compact(s.Create(scenario.Conversation{Window: 12_000, Messages: talk}), runs.Request{})
+	}, precis.OutcomeApplied},
+}
+
+// A replay from the record reproduces a run, whatever its outcome.
 func TestReplayOfEveryOutcome(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		run  func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run
-		want precis.Outcome
-	}{
-		{"skipped, not due", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
-			ref := s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Turns(3, 500)})
-			return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
-		}, precis.OutcomeSkipped},
-		{"skipped, empty", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
-			ref := s.Create(scenario.Conversation{Window: 100_000})
-			run := s.Compact(ref, runs.Request{})
-			s.Append(ref, scenario.Turns(6, 2000)...) // what came later is not seen
-			return run
-		}, precis.OutcomeSkipped},
-		{"prepared", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
-			gate.Open()
-			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
-			if _, err := s.Store.Replies.Open(t.Context(), ref, time.Minute); err != nil {
-				t.Fatal(err)
-			}
-			return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
-		}, precis.OutcomePrepared},
-		{"superseded", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
-			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
-			run := s.Request(ref, runs.Request{})
-			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Store.Markers.Report(t.Context(), ref,
-				markers.Reported{
-					Origin: markers.OriginAgent, CoversTo: 4, Summary: []byte("the agent's own"),
-					SummaryTokens: 5,
-				}); err != nil {
-				t.Fatal(err)
-			}
-			gate.Open()
-			return s.Wait(run)
-		}, precis.OutcomeSuperseded},
-		{"cancelled", func(t *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
-			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
-			run := s.Request(ref, runs.Request{})
-			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Client.CancelWorkflow(t.Context(), run.WorkflowID, ""); err != nil {
-				t.Fatal(err)
-			}
-			return s.Wait(run)
-		}, precis.OutcomeCancelled},
-		{"the agent went on", func(t *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
-			ref := s.Create(scenario.Conversation{Window: 11_000, Messages: scenario.Turns(6, 2000)})
-			run := s.Request(ref, runs.Request{})
-			if _, err := s.Vendor.WaitForRequest(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
-			s.Append(ref, scenario.Assistant("I go on."), scenario.User("And part 9?"))
-			gate.Open()
-			return s.Wait(run)
-		}, precis.OutcomeApplied},
-		{"the tail alone", func(_ *testing.T, s *scenario.System, _ *vendorserver.Gate) runs.Run {
-			ref := s.Create(scenario.Conversation{Window: 12_000, Messages: []string{
-				scenario.User("check the log"), scenario.Call("big", "I look."),
-				scenario.Result("big", scenario.Distinct("line", 8000)),
-			}})
-			return s.Compact(ref, runs.Request{Kind: pipeline.TriggerTokens})
-		}, precis.OutcomeApplied},
-		{"down to the tail", func(_ *testing.T, s *scenario.System, gate *vendorserver.Gate) runs.Run {
-			gate.Open()
-			talk := append(scenario.Turns(3, 400)[:12], scenario.User("check the log"), scenario.Call("big", "I look."),
-				scenario.Result("big", scenario.Distinct("line", 8000)))
-			return s.Compact(s.Create(scenario.Conversation{Window: 12_000, Messages: talk}), runs.Request{})
-		}, precis.OutcomeApplied},
-	} {
+	for _, tt := range outcomes {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			gate := vendorserver.NewGate()
@@ -377,12 +386,12 @@ func TestReplayOfEveryOutcome(t *testing.T) {
 			if run.Outcome != tt.want {
 				t.Fatalf("%s %s %s\n%s", run.Outcome, run.ErrorKind, run.Reason, s.Attempts(run))
 			}
-			repeats(t, s, run)
+			wantIdenticalReplay(t, s, run)
 		})
 	}
 }
 
-// A run whose time is spent takes the digest; its replay takes no time and walks the same way.
+// A run that exceeds its time budget uses the digest. Its replay takes the same fallbacks without waiting.
 func TestReplayOfARunThatRanOutOfTime(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{
@@ -398,10 +407,10 @@ func TestReplayOfARunThatRanOutOfTime(t *testing.T) {
 		t.Fatalf("%s by %s after %d calls\n%s", run.Outcome, run.Facts.Summarizer, len(s.Vendor.Requests()),
 			s.Attempts(run))
 	}
-	repeats(t, s, run)
+	wantIdenticalReplay(t, s, run)
 }
 
-// What cannot be repeated says why, at once or when it comes to what is missing.
+// A run that cannot be replayed is refused with the reason, or its replay fails where the record is incomplete.
 func TestReplayRefuses(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Answers: []vendorserver.Answer{text(good), {Hang: true}}})
@@ -437,7 +446,7 @@ func TestReplayRefuses(t *testing.T) {
 	}
 	s.Wait(unfinished)
 
-	// Without its answer a run cannot be repeated, and says so.
+	// Without a recorded answer the replay fails.
 	sql(t, s, `UPDATE artifacts SET data = NULL, pruned_at = now() WHERE kind = 'answer'`)
 	asked, _, err := launch.AskReplay(t.Context(), s.Store, s.Config, run.Ref, launch.ReplayRequest{})
 	if err != nil {
@@ -458,7 +467,7 @@ func TestReplayRefuses(t *testing.T) {
 const better = "<summary>\n## Goal\nThe parts are read one after the other, in lib/part_0.go too.\n\n## Open\nThe " +
 	"last question is open.\n</summary>"
 
-// A live replay asks other models on what the conversation was then, and changes nothing.
+// A live replay calls other models with the conversation as it was at the time of the run, and changes nothing.
 func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{
@@ -494,7 +503,7 @@ func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 	last := requests[len(requests)-1]
 	if last.Model != "beta" || strings.Contains(string(last.Body), "This came later") || len(last.Body) > 16000 ||
 		!strings.Contains(string(last.Body), "the parts") {
-		t.Errorf("asked was %s with %d bytes", last.Model, len(last.Body))
+		t.Errorf("the last model call was to %s, with %d bytes", last.Model, len(last.Body))
 	}
 	if c.Original.Summarizer != "anthropic/alpha" || c.Replay.Summarizer != "openai/beta" ||
 		c.Replay.Prompt.Name != "general" || c.Original.SummaryTokens == 0 || c.Replay.Usage.Calls != 1 ||
@@ -516,57 +525,65 @@ func TestLiveReplayIsComparedAndNotApplied(t *testing.T) {
 	}
 }
 
-// With apply it takes effect the safe way: on what the original started from, or in the place of what it left.
+// refused is the answer of a model that refuses to write a summary.
+var refused = vendorserver.Answer{Finish: "refusal"}
+
+// application is a run whose live replay is to be applied.
+type application struct {
+	name    string
+	digest  string
+	first   vendorserver.Answer
+	was     precis.Outcome
+	between func(t *testing.T, s *scenario.System, ref store.ConversationRef)
+	want    precis.Outcome
+}
+
+var applications = []application{
+	{name: "a failed run", digest: "never", first: refused, was: precis.OutcomeFailed, want: precis.OutcomeApplied},
+	{name: "a digest", first: refused, was: precis.OutcomeApplied, want: precis.OutcomeApplied},
+	{name: "a model's summary", first: text(good), was: precis.OutcomeApplied, want: precis.OutcomeApplied},
+	{
+		name: "the agent has continued", first: refused, was: precis.OutcomeApplied, want: precis.OutcomeApplied,
+		between: func(_ *testing.T, s *scenario.System, ref store.ConversationRef) {
+			s.Append(ref, scenario.Assistant("done"), scenario.User("This came later."))
+		},
+	},
+	{
+		name: "undone since", first: refused, was: precis.OutcomeApplied, want: precis.OutcomeApplied,
+		between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
+			if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
+				t.Fatal(err)
+			}
+		},
+	},
+	{
+		name: "another compaction since", first: refused, was: precis.OutcomeApplied,
+		want: precis.OutcomeSuperseded,
+		between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
+			if _, err := s.Store.Markers.Report(t.Context(), ref,
+				markers.Reported{
+					Origin: markers.OriginAgent, CoversTo: 20, Summary: []byte("the agent's own"),
+					SummaryTokens: 5,
+				}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	},
+	{
+		name: "a reply is open", first: refused, was: precis.OutcomeApplied, want: precis.OutcomePrepared,
+		between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
+			if _, err := s.Store.Replies.Open(t.Context(), ref, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		},
+	},
+}
+
+// A live replay with apply replaces what the original run left. It is not applied if another compaction has taken
+// effect, and stays prepared while a reply is open.
 func TestLiveReplayIsApplied(t *testing.T) {
 	t.Parallel()
-	refused := vendorserver.Answer{Finish: "refusal"}
-	for _, tt := range []struct {
-		name    string
-		digest  string
-		first   vendorserver.Answer
-		was     precis.Outcome
-		between func(t *testing.T, s *scenario.System, ref store.ConversationRef)
-		want    precis.Outcome
-	}{
-		{name: "a failed run", digest: "never", first: refused, was: precis.OutcomeFailed, want: precis.OutcomeApplied},
-		{name: "a digest", first: refused, was: precis.OutcomeApplied, want: precis.OutcomeApplied},
-		{name: "a model's summary", first: text(good), was: precis.OutcomeApplied, want: precis.OutcomeApplied},
-		{
-			name: "the agent went on", first: refused, was: precis.OutcomeApplied, want: precis.OutcomeApplied,
-			between: func(_ *testing.T, s *scenario.System, ref store.ConversationRef) {
-				s.Append(ref, scenario.Assistant("done"), scenario.User("This came later."))
-			},
-		},
-		{
-			name: "undone since", first: refused, was: precis.OutcomeApplied, want: precis.OutcomeApplied,
-			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
-				if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
-					t.Fatal(err)
-				}
-			},
-		},
-		{
-			name: "another compaction since", first: refused, was: precis.OutcomeApplied,
-			want: precis.OutcomeSuperseded,
-			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
-				if _, err := s.Store.Markers.Report(t.Context(), ref,
-					markers.Reported{
-						Origin: markers.OriginAgent, CoversTo: 20, Summary: []byte("the agent's own"),
-						SummaryTokens: 5,
-					}); err != nil {
-					t.Fatal(err)
-				}
-			},
-		},
-		{
-			name: "a reply is open", first: refused, was: precis.OutcomeApplied, want: precis.OutcomePrepared,
-			between: func(t *testing.T, s *scenario.System, ref store.ConversationRef) {
-				if _, err := s.Store.Replies.Open(t.Context(), ref, time.Minute); err != nil {
-					t.Fatal(err)
-				}
-			},
-		},
-	} {
+	for _, tt := range applications {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := scenario.New(t, vendorserver.Script{Models: map[string][]vendorserver.Answer{
@@ -608,42 +625,48 @@ func TestLiveReplayIsApplied(t *testing.T) {
 			}
 			switch tt.want {
 			case precis.OutcomeSuperseded:
-				if asked != 0 || strings.Join(after, "\n") != strings.Join(before, "\n") {
-					t.Errorf("%d calls for what cannot take effect", asked)
+				if asked != 0 || !slices.Equal(after, before) {
+					t.Errorf("%d model calls for a replay that cannot be applied", asked)
 				}
-				return
 			case precis.OutcomePrepared:
-				if strings.Join(after, "\n") != strings.Join(before, "\n") {
-					t.Error("the context changed under the reply")
+				if !slices.Equal(after, before) {
+					t.Error("the context changed while a reply was open")
 				}
-				return
-			}
-			if asked != 1 || !strings.Contains(after[0], "The parts are read one after the other") ||
-				after[len(after)-1] != before[len(before)-1] {
-				t.Errorf("%d calls; the context is %.300q", asked, after)
-			}
-			if c.Replay == nil || c.Replay.Outcome != precis.OutcomeApplied || c.Original.Outcome != tt.was {
-				t.Errorf("sides %+v and %+v", c.Original, c.Replay)
-			}
-			if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
-				t.Fatal(err)
-			}
-			if undone := s.Context(ref); strings.Join(undone, "\n") != strings.Join(before, "\n") {
-				t.Errorf("after the undo the context is not what it was: %.300q, was %.300q", undone, before)
-			}
-			if tt.was == precis.OutcomeApplied && tt.name != "undone since" {
-				if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
-					t.Fatal(err)
+			default:
+				if asked != 1 || !strings.Contains(after[0], "The parts are read one after the other") ||
+					after[len(after)-1] != before[len(before)-1] {
+					t.Errorf("%d model calls; the context is %.300q", asked, after)
 				}
-			}
-			if all := s.Context(ref); strings.Join(all[:len(full)], "\n") != strings.Join(full, "\n") {
-				t.Error("the history is not back")
+				if c.Replay == nil || c.Replay.Outcome != precis.OutcomeApplied || c.Original.Outcome != tt.was {
+					t.Errorf("sides %+v and %+v", c.Original, c.Replay)
+				}
+				tt.undo(t, s, ref, full, before)
 			}
 		})
 	}
 }
 
-// A budget that is spent holds for live replays too, and a replay from the record needs none.
+// undo checks that an undo restores the context that the replay replaced, and undoing the original run, if it was
+// applied, the history.
+func (a application) undo(t *testing.T, s *scenario.System, ref store.ConversationRef, full, before []string) {
+	t.Helper()
+	if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
+		t.Fatal(err)
+	}
+	if undone := s.Context(ref); !slices.Equal(undone, before) {
+		t.Errorf("after the undo the context is %.300q, want %.300q", undone, before)
+	}
+	if a.was == precis.OutcomeApplied && a.name != "undone since" {
+		if _, err := s.Store.Markers.Undo(t.Context(), ref, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all := s.Context(ref); !slices.Equal(all[:len(full)], full) {
+		t.Error("the undo did not restore the history")
+	}
+}
+
+// A live replay is bound by the tenant's token budget. A replay from the record is not.
 func TestBudgetHoldsForLiveReplays(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(t, vendorserver.Script{Default: &vendorserver.Answer{Text: good}})
@@ -651,7 +674,7 @@ func TestBudgetHoldsForLiveReplays(t *testing.T) {
 	s.StartWorker()
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Turns(6, 2000)})
 	run := s.Compact(ref, runs.Request{Settings: nil})
-	repeats(t, s, run)
+	wantIdenticalReplay(t, s, run)
 	sql(t, s, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, state, input_tokens) `+
 		`SELECT cid, tenant, id, 99, 1, 'x', 'y', 'failed', 5000 FROM runs WHERE id = $1`, run.Ref.ID)
 	requests := len(s.Vendor.Requests())

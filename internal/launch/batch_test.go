@@ -16,17 +16,17 @@ import (
 	"precis/internal/testkit/vendorserver"
 )
 
-// until waits until something holds, and says what did not.
+// until waits until a condition holds. what describes it for a failed test.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(90 * time.Second); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("never came: %s", what)
+			t.Fatalf("timeout, waiting until %s", what)
 		}
 	}
 }
 
-// failures makes conversations whose only run failed, since no model answered and the digest is switched off.
+// failures creates n conversations and returns their failed runs: no model answers, and the digest is disabled.
 func failures(t *testing.T, s *scenario.System, n int) []storeruns.Run {
 	t.Helper()
 	var list []storeruns.Run
@@ -56,8 +56,20 @@ func askedFor(s *scenario.System, model string) int {
 	return n
 }
 
-// Last night's failures are run again: all of them, once each, with a bound on how many at once, and neither a pause
-// nor a worker that goes away in the middle repeats or loses one.
+// follow reads a batch until it has ended.
+func follow(t *testing.T, l launch.Launcher, ref store.BatchRef) launch.Batch {
+	t.Helper()
+	var end launch.Batch
+	until(t, "the batch has ended", func() bool {
+		var err error
+		end, err = l.Batch(t.Context(), ref)
+		return err == nil && !end.Finished.IsZero()
+	})
+	return end
+}
+
+// A batch replays all failed runs, each of them once, with a bound on how many run at the same time. A pause and
+// restarts of the worker neither repeat nor lose a replay.
 func TestBatchOfFailedRuns(t *testing.T) {
 	t.Parallel()
 	const n = 45 // more than one execution of the workflow takes
@@ -65,9 +77,7 @@ func TestBatchOfFailedRuns(t *testing.T) {
 		"beta": {{Text: "<summary>The parts were read.</summary>", Forever: true}},
 	}})
 	s.StartWorker()
-	began := time.Now()
 	failed := failures(t, s, n)
-	t.Logf("%d runs failed within %s", n, time.Since(began))
 	other := s.Compact(s.Create(scenario.Conversation{Window: 100_000, Messages: scenario.Turns(1, 10)}),
 		storeruns.Request{Kind: "tokens"})
 	if other.Outcome != precis.OutcomeSkipped {
@@ -82,7 +92,6 @@ func TestBatchOfFailedRuns(t *testing.T) {
 		Replay:      launch.ReplayRequest{Live: true, Apply: true, Summarizer: "openai/beta"},
 		Concurrency: 4,
 	}
-	began = time.Now()
 	b, err := l.StartBatch(t.Context(), scenario.Tenant, request)
 	if err != nil {
 		t.Fatal(err)
@@ -90,47 +99,9 @@ func TestBatchOfFailedRuns(t *testing.T) {
 	if b.Total != n {
 		t.Errorf("%d runs match, want %d", b.Total, n)
 	}
-	look := func() launch.Batch {
-		t.Helper()
-		now, err := l.Batch(t.Context(), b.Ref)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return now
-	}
-	until(t, "ten of them have ended", func() bool { _, done := look().Totals.Runs(); return done >= 10 })
+	pauseAndRestart(t, s, l, b)
+	end := follow(t, l, b.Ref)
 
-	// Paused, nothing begins; those under way end.
-	if p, err := l.PauseBatch(t.Context(), b, true); err != nil || !p.Paused {
-		t.Fatalf("%+v, %v", p, err)
-	}
-	until(t, "none is under way", func() bool { p := look().Progress; return p != nil && p.Running == 0 })
-	paused := look()
-	_, done := paused.Totals.Runs()
-	if done >= n || !paused.Progress.Paused || paused.Progress.Done != done {
-		t.Errorf("%d have ended, the workflow says %+v", done, paused.Progress)
-	}
-
-	// The worker goes away, another one comes, and the pause still holds.
-	s.StopWorker()
-	s.StartWorker()
-	if p, err := l.PauseBatch(t.Context(), b, false); err != nil || p.Paused || p.Done != done {
-		t.Fatalf("%+v, %v", p, err)
-	}
-	until(t, "half of them have ended", func() bool { _, done := look().Totals.Runs(); return done >= n/2 })
-	s.StopWorker()
-	s.StartWorker()
-	// Begun again meanwhile: it is the same batch.
-	if err := l.ContinueBatch(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the batch has ended", func() bool {
-		now := look()
-		return !now.Finished.IsZero()
-	})
-	t.Logf("%d replays within %s, with a pause and two workers that went away", n, time.Since(began))
-
-	end := look()
 	if len(end.Totals.Counts) != 1 || end.Totals.Counts[0].Outcome != precis.OutcomeApplied ||
 		end.Totals.Counts[0].Runs != n || end.Cancelled {
 		t.Errorf("%+v", end.Totals.Counts)
@@ -139,40 +110,82 @@ func TestBatchOfFailedRuns(t *testing.T) {
 		t.Errorf("%+v", end.Totals.Models)
 	}
 	for _, run := range failed {
-		ref := store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}
-		list, _, err := s.Store.Runs.List(t.Context(), scenario.Tenant, storeruns.Filter{Conversation: ref.ID})
-		if err != nil || len(list) != 2 || list[0].ReplayOf != run.Ref.ID ||
-			list[0].Usage.Calls-list[0].Usage.Lost != 1 {
-			t.Fatalf("%d runs of one conversation, %v: %+v", len(list), err, list[0].Usage)
-		}
-		if !strings.Contains(s.Context(ref)[0], "The parts were read") {
-			t.Errorf("conversation %s has no summary", ref.ID)
-		}
+		wantReplayedOnce(t, s, run)
 	}
 	history := s.HistoryOf(b.WorkflowID)
 	if events := len(history.Events); events > 800 {
 		t.Errorf("the last execution has %d events", events)
 	}
-	// Nothing is left: a second batch finds none, and the first one begun again does nothing.
+	// A second batch finds no runs, and continuing the first one does nothing.
 	asked := askedFor(s, "beta")
-	again, err := l.StartBatch(t.Context(), scenario.Tenant, request)
-	if err != nil || again.Total != 0 {
-		t.Errorf("%d are left, %v", again.Total, err)
+	second, err := l.StartBatch(t.Context(), scenario.Tenant, request)
+	if err != nil || second.Total != 0 {
+		t.Errorf("%d runs match, %v", second.Total, err)
 	}
 	if err := l.ContinueBatch(t.Context(), end.Batch); err != nil {
 		t.Error(err)
 	}
-	until(t, "the empty batch has ended", func() bool {
-		now, err := l.Batch(t.Context(), again.Ref)
-		return err == nil && !now.Finished.IsZero()
-	})
+	follow(t, l, second.Ref)
 	if n := askedFor(s, "beta"); n != asked {
-		t.Errorf("%d calls for nothing", n-asked)
+		t.Errorf("%d model calls of the second batch", n-asked)
 	}
 }
 
-// From the record it calls nobody, tells which came out otherwise, and takes every outcome; cancelled, it ends with
-// what is under way.
+// pauseAndRestart pauses a running batch, restarts the worker, resumes the batch, and restarts the worker again.
+func pauseAndRestart(t *testing.T, s *scenario.System, l launch.Launcher, b replays.Batch) {
+	t.Helper()
+	read := func() launch.Batch {
+		t.Helper()
+		now, err := l.Batch(t.Context(), b.Ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now
+	}
+	until(t, "ten replays have ended", func() bool { _, done := read().Totals.Runs(); return done >= 10 })
+
+	// While the batch is paused, running replays finish and no new ones start.
+	if p, err := l.PauseBatch(t.Context(), b, true); err != nil || !p.Paused {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	until(t, "no replay is running", func() bool { p := read().Progress; return p != nil && p.Running == 0 })
+	paused := read()
+	_, done := paused.Totals.Runs()
+	if done >= b.Total || !paused.Progress.Paused || paused.Progress.Done != done {
+		t.Errorf("%d replays have ended, the workflow's progress is %+v", done, paused.Progress)
+	}
+
+	// The pause outlives the worker.
+	s.StopWorker()
+	s.StartWorker()
+	if p, err := l.PauseBatch(t.Context(), b, false); err != nil || p.Paused || p.Done != done {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	until(t, "half of the replays have ended", func() bool { _, done := read().Totals.Runs(); return done >= b.Total/2 })
+	s.StopWorker()
+	s.StartWorker()
+	// Continuing a running batch attaches to it.
+	if err := l.ContinueBatch(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantReplayedOnce checks that a failed run has one replay, with one model call, whose summary was applied.
+func wantReplayedOnce(t *testing.T, s *scenario.System, run storeruns.Run) {
+	t.Helper()
+	ref := store.ConversationRef{Tenant: scenario.Tenant, ID: run.Conversation}
+	list, _, err := s.Store.Runs.List(t.Context(), scenario.Tenant, storeruns.Filter{Conversation: ref.ID})
+	if err != nil || len(list) != 2 || list[0].ReplayOf != run.Ref.ID ||
+		list[0].Usage.Calls-list[0].Usage.Lost != 1 {
+		t.Fatalf("%d runs of one conversation, %v: %+v", len(list), err, list[0].Usage)
+	}
+	if !strings.Contains(s.Context(ref)[0], "The parts were read") {
+		t.Errorf("conversation %s has no summary", ref.ID)
+	}
+}
+
+// A batch of replays from the record calls no model, counts the replays that differ, and accepts every outcome. A
+// cancelled batch ends when its running replays have ended.
 func TestBatchFromTheRecord(t *testing.T) {
 	t.Parallel()
 	s := scenario.New(
@@ -189,9 +202,7 @@ func TestBatchFromTheRecord(t *testing.T) {
 	if err != nil || b.Total != len(runs) {
 		t.Fatalf("%d, %v", b.Total, err)
 	}
-	var end launch.Batch
-	until(t, "the batch has ended",
-		func() bool { end, err = l.Batch(t.Context(), b.Ref); return err == nil && !end.Finished.IsZero() })
+	end := follow(t, l, b.Ref)
 	if c := end.Totals.Counts; len(c) != 1 || c[0].Outcome != precis.OutcomeReplayed || c[0].Identical == nil ||
 		!*c[0].Identical || c[0].Runs != len(runs) || len(end.Totals.Different) != 0 {
 		t.Errorf("%+v, different %v", c, end.Totals.Different)
@@ -200,7 +211,7 @@ func TestBatchFromTheRecord(t *testing.T) {
 		t.Errorf("%d calls", n-asked)
 	}
 
-	// Without a worker nothing ends; cancelled, the batch does once there is one.
+	// A batch that is cancelled without a worker ends once there is one.
 	s.StopWorker()
 	b, err = l.StartBatch(t.Context(), scenario.Tenant, launch.BatchRequest{Concurrency: 3})
 	if err != nil {
@@ -214,6 +225,6 @@ func TestBatchFromTheRecord(t *testing.T) {
 		func() bool { end, err = l.Batch(t.Context(), b.Ref); return err == nil && end.Cancelled })
 	if _, err := l.StartBatch(t.Context(), scenario.Tenant,
 		launch.BatchRequest{Concurrency: contract.MaxBatchConcurrency + 1}); err == nil {
-		t.Error("any concurrency is taken")
+		t.Error("a concurrency above the maximum is accepted")
 	}
 }
