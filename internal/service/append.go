@@ -16,32 +16,33 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// Meta goes with one message.
+// Meta is what a client says about one message.
 type Meta struct {
-	// ID is the client's own; the same one again adds nothing. "": none.
+	// ID is the client's id, "" if none. A message with an id that the conversation already has is not added.
 	ID string `json:"id,omitempty"`
-	// Kind is user_info, reminder or synthetic, for what no person said; "": as the message itself says.
+	// Kind is user_info, reminder or synthetic, for a message that no person wrote. If it is "", the kind is derived
+	// from the message.
 	Kind pipeline.Kind `json:"kind,omitempty"`
 }
 
 // AppendRequest adds messages at the end of a conversation.
 type AppendRequest struct {
-	// Messages are native, in the conversation's format, in order.
+	// Messages are native messages in the conversation's format, in order.
 	Messages []json.RawMessage
-	// Meta belongs to Messages one by one; it may be shorter.
+	// Meta has an entry for each of Messages; it may be shorter.
 	Meta []Meta
-	// Usage is the vendor's own usage object of the request whose answer is the last assistant message of Messages, as
-	// it came; nil: none.
+	// Usage is the vendor's usage object, unchanged, of the request whose answer is the last assistant message of
+	// Messages; nil if there is none.
 	Usage json.RawMessage
-	// IfSeq, when set, is the head that the caller believes in.
+	// IfSeq, if set, is the number that the conversation's last message must have.
 	IfSeq *int64
-	// ContextVersion, when set, is Stats.Version of the context that the request of Usage was made of. Without it a
-	// figure that fits the context before the last compaction better is taken for a late one, and dropped.
+	// ContextVersion, if set, is Stats.Version of the context in the request of Usage. Without it, usage that fits the
+	// context before the last compaction better is considered late and ignored.
 	ContextVersion *int64
 }
 
-// Append adds messages and looks whether a compaction is due. A run that it starts is asked for in the transaction
-// of the messages: a crash loses neither or both.
+// Append adds messages and evaluates the trigger. A run that is due is requested in the transaction of the messages, so
+// that a crash loses neither or both.
 func (s *Service) Append(ctx context.Context, ref store.ConversationRef, req AppendRequest) (wire.Appended, error) {
 	if len(req.Messages) == 0 && len(req.Usage) == 0 {
 		return wire.Appended{}, invalid("messages", "is empty, and there is no usage either")
@@ -50,17 +51,17 @@ func (s *Service) Append(ctx context.Context, ref store.ConversationRef, req App
 	if err != nil {
 		return wire.Appended{}, refused(err)
 	}
-	l := &look{s: s}
+	tc := &triggerCheck{s: s}
 	res, err := s.Store.Changes.Append(ctx, ref, batch, changes.AppendOptions{
-		IfSeq: req.IfSeq, Usage: usageReport(req.Usage, batch, req.ContextVersion), Check: l.watch,
+		IfSeq: req.IfSeq, Usage: usageReport(req.Usage, batch, req.ContextVersion), Check: tc.evaluate,
 	})
 	if err != nil {
 		return wire.Appended{}, refused(err)
 	}
-	return s.appended(ctx, ref, res, l), nil
+	return s.appended(ctx, ref, res, tc), nil
 }
 
-// decode reads native messages as they go into the store.
+// decode converts native messages to the form in which they are stored.
 func (s *Service) decode(ctx context.Context, ref store.ConversationRef, natives []json.RawMessage,
 	meta []Meta,
 ) ([]conversations.NewMessage, error) {
@@ -93,10 +94,10 @@ func decodeAll(codec transcript.Codec, natives []json.RawMessage, meta []Meta) (
 		if err != nil {
 			return nil, &Error{
 				Code: CodeInvalid, Field: field,
-				Detail: fmt.Sprintf("is no %s message: %s", codec.Format(), plain(err)), Cause: err,
+				Detail: fmt.Sprintf("is not a message in the %s format: %s", codec.Format(), plain(err)), Cause: err,
 			}
 		}
-		m.ID = "" // an id inside of a message is the vendor's, and may repeat
+		m.ID = "" // an id in the message itself is the vendor's and may repeat
 		if i < len(meta) {
 			if err := applyMeta(&m, meta[i], fmt.Sprintf("meta[%d]", i)); err != nil {
 				return nil, err
@@ -107,7 +108,7 @@ func decodeAll(codec transcript.Codec, natives []json.RawMessage, meta []Meta) (
 	return batch, nil
 }
 
-// applyMeta takes over what the client says of a message.
+// applyMeta sets the id and the kind that the client gave for a message.
 func applyMeta(m *pipeline.Message, meta Meta, field string) error {
 	m.ID = meta.ID
 	switch meta.Kind {
@@ -125,7 +126,8 @@ func applyMeta(m *pipeline.Message, meta Meta, field string) error {
 		pipeline.KindReminder, pipeline.KindSynthetic)
 }
 
-// usageReport ties a figure to the message that it covers: the last of the assistant's among those that come with it.
+// usageReport returns the usage with the message that it covers, the last assistant message of the batch. It returns nil
+// if raw has no usable numbers.
 func usageReport(raw json.RawMessage, batch []conversations.NewMessage, version *int64) *changes.UsageReport {
 	f := readUsage(raw)
 	if f.total == 0 {
@@ -141,32 +143,32 @@ func usageReport(raw json.RawMessage, batch []conversations.NewMessage, version 
 	return report
 }
 
-// appended is the answer to a change that was watched, with what follows of it. The change is done: nothing that fails
+// appended is the answer to a change that was result, with what follows of it. The change is done: nothing that fails
 // from here on is an error of it.
 func (s *Service) appended(ctx context.Context, ref store.ConversationRef, res changes.AppendResult,
-	l *look,
+	tc *triggerCheck,
 ) wire.Appended {
-	applied, watched := s.follow(ctx, ref, l, res.Trigger)
+	applied, result := s.follow(ctx, ref, tc, res.Trigger)
 	return wire.Appended{
 		FirstSeq: res.FirstSeq, LastSeq: res.LastSeq, Seqs: res.Seqs, Duplicates: res.Duplicates,
-		HeadSeq: res.Conversation.HeadSeq, UsedTokens: l.decision.Used, Estimated: l.decision.Estimated,
-		Trigger: wire.Trigger{TriggerDecision: wire.TriggerDecision(l.decision), Hold: l.hold},
-		Run:     s.runOf(ctx, ref, l, watched), Applied: applied,
+		HeadSeq: res.Conversation.HeadSeq, UsedTokens: tc.decision.Used, Estimated: tc.decision.Estimated,
+		Trigger: wire.Trigger{TriggerDecision: wire.TriggerDecision(tc.decision), Hold: tc.hold},
+		Run:     s.runOf(ctx, ref, tc, result), Applied: applied,
 	}
 }
 
-// runOf gives the run that a look started or found under way.
-func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, l *look, w triggers.Result) *wire.Run {
+// runOf returns the run that a trigger check requested or found active, nil if none.
+func (s *Service) runOf(ctx context.Context, ref store.ConversationRef, tc *triggerCheck, w triggers.Result) *wire.Run {
 	if w.Run != nil {
 		run := runreport.Of(*w.Run)
 		return &run
 	}
-	if l.active == "" {
+	if tc.active == "" {
 		return nil
 	}
-	found, err := s.Store.Runs.Get(ctx, store.RunRef{Tenant: ref.Tenant, ID: l.active})
+	found, err := s.Store.Runs.Get(ctx, store.RunRef{Tenant: ref.Tenant, ID: tc.active})
 	if err != nil {
-		s.Log.Warn("the run under way could not be read", "run", l.active, "error", err)
+		s.Log.Warn("the active run could not be read", "run", tc.active, "error", err)
 		return nil
 	}
 	run := runreport.Of(found)

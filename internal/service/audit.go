@@ -9,7 +9,7 @@ import (
 	"precis/internal/store/runs"
 )
 
-// ListRuns gives a tenant's runs, newest first, without their steps.
+// ListRuns returns a page of a tenant's runs, newest first, without their attempts.
 func (s *Service) ListRuns(ctx context.Context, tenant string,
 	f runs.Filter,
 ) (list []wire.Run, next string, err error) {
@@ -24,7 +24,7 @@ func (s *Service) ListRuns(ctx context.Context, tenant string,
 	return list, next, nil
 }
 
-// SummarizeRuns sums a tenant's runs by outcome and error kind. Cursor and Limit of the filter do not count.
+// SummarizeRuns sums a tenant's runs by outcome and error kind. It ignores Cursor and Limit of the filter.
 func (s *Service) SummarizeRuns(ctx context.Context, tenant string, f runs.Filter) ([]wire.RunGroup, error) {
 	groups, err := s.Store.Runs.Summarize(ctx, tenant, f)
 	if err != nil {

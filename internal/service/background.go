@@ -17,31 +17,31 @@ import (
 	"precis/pipeline"
 )
 
-// follow does what a look has left to be done after its transaction: the prepared summary that is due takes effect,
-// and the conversation is looked at once more, since what has come behind that summary may be too much by itself. The
-// change stands whatever happens here: what is not done now, as after a crash, is done by the next append or reply.
-func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look,
+// follow does what a trigger check has left for after its transaction. It applies the prepared summary that is due, and
+// checks the conversation once more, because the messages after that summary may be too many on their own. A failure
+// here does not affect the change: the next append or reply catches up, as it does after a crash.
+func (s *Service) follow(ctx context.Context, ref store.ConversationRef, tc *triggerCheck,
 	w triggers.Result,
 ) (*wire.Run, triggers.Result) {
-	if l.apply == nil {
+	if tc.apply == nil {
 		return nil, w
 	}
-	run, err := s.applyPrepared(ctx, ref, l.apply.ID)
+	run, err := s.applyPrepared(ctx, ref, tc.apply.ID)
 	if err != nil {
-		s.Log.Warn("a prepared summary was not applied yet", "conversation", ref.String(), "marker", l.apply.ID,
+		s.Log.Warn("a prepared summary was not applied yet", "conversation", ref.String(), "marker", tc.apply.ID,
 			"error", err)
-		l.decision.ApplyPrepared = false
+		tc.decision.ApplyPrepared = false
 		return nil, w
 	}
-	reason := l.decision.Reason
-	_, again, err := s.Store.Triggers.Check(ctx, ref, l.watch)
+	reason := tc.decision.Reason
+	_, again, err := s.Store.Triggers.Check(ctx, ref, tc.evaluate)
 	if err != nil {
-		s.Log.Warn("a conversation was not looked at again", "conversation", ref.String(), "error", err)
+		s.Log.Warn("the trigger was not evaluated after a prepared summary was applied", "conversation", ref.String(), "error", err)
 		return run, w
 	}
-	l.decision.ApplyPrepared = false // if yet another one waits, the next look applies it
-	if run != nil && !l.decision.Fired {
-		l.decision.ApplyPrepared, l.decision.Reason = true, reason
+	tc.decision.ApplyPrepared = false // if there is another prepared summary, the next check applies it
+	if run != nil && !tc.decision.Fired {
+		tc.decision.ApplyPrepared, tc.decision.Reason = true, reason
 	}
 	if again.Run != nil {
 		w = again
@@ -49,9 +49,10 @@ func (s *Service) follow(ctx context.Context, ref store.ConversationRef, l *look
 	return run, w
 }
 
-// applyPrepared makes the summary that waits take effect, in the words of this moment: whether work is under way, and
-// what the agent has used since, were not known when it was written. One that would not make the context smaller is
-// discarded. nil: it did not take effect, since a reply has begun or it is gone.
+// applyPrepared applies the prepared summary and returns its run. The summary is rendered now, because whether the agent
+// is working, and what it has used since, were not known when the summary was written. A summary that would not make the
+// context smaller is discarded. The run is nil if the summary was not applied, also because a reply has begun or the
+// summary is no longer prepared.
 func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, id string) (*wire.Run, error) {
 	view, err := s.load(ctx, ref)
 	if err != nil {
@@ -94,12 +95,12 @@ func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, 
 	return &run, nil
 }
 
-// application is what a prepared marker takes effect with; nil when it would not help.
+// application returns what to store when a prepared marker takes effect, nil if it would not make the context smaller.
 func (s *Service) application(ctx context.Context, ref store.ConversationRef, view conversation.View,
 	m markers.Marker,
 ) (*markers.Application, error) {
 	whole := view
-	if view.Marker != nil && view.Marker.Digest { // it may replace the digest from the messages beneath
+	if view.Marker != nil && view.Marker.Digest { // the marker may replace the digest: use the messages that the digest covers
 		var err error
 		if whole, err = conversation.LoadBeneathDigest(ctx, s.Store, ref, s.installation(), 0); err != nil {
 			return nil, err
@@ -155,8 +156,8 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 	return &how, nil
 }
 
-// record keeps the context that a prepared marker leads to, and what it is built from, as a run does for one that takes
-// effect at once.
+// record stores the context that a prepared marker leads to and its snapshot, as a run does for a marker that takes effect
+// at once.
 func (s *Service) record(ctx context.Context, run store.RunRef, view conversation.View, then pipeline.Context,
 	how *markers.Application, numbers map[string]any,
 ) error {

@@ -23,17 +23,17 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// lookEvery is how often a run's row is read by who waits for it without Temporal.
-const lookEvery = 250 * time.Millisecond
+// pollInterval is how often a run's row is read while waiting for the run without Temporal.
+const pollInterval = 250 * time.Millisecond
 
-// CompactRequest asks for a compaction by hand.
+// CompactRequest requests a manual compaction.
 type CompactRequest struct {
 	Focus         string
 	Full          bool
 	ForceExternal bool
-	// Prompt names a prompt, Summarizer is a list such as "self,openai/NAME"; "": what the settings say.
+	// Prompt is the name of a prompt, Summarizer a list such as "self,openai/NAME". If they are "", the settings apply.
 	Prompt, Summarizer string
-	// Wait is how long to wait for the end, 0: not at all.
+	// Wait is how long to wait for the end of the run; 0 returns at once.
 	Wait time.Duration
 }
 
@@ -53,18 +53,19 @@ func timeOrNull(t time.Time) *time.Time {
 	return &t
 }
 
-// ReportedMarker is a compaction that the agent's own runtime did.
+// ReportedMarker is a compaction that the agent's own runtime made.
 type ReportedMarker struct {
-	// Summary is the message that stands for the covered ones, native.
+	// Summary is the native message that replaces the covered ones.
 	Summary json.RawMessage
 	// CoversTo is the number of the last covered message.
 	CoversTo                  int64
 	TokensBefore, TokensAfter int
 }
 
-// Compact asks for a compaction by hand, whatever the numbers, and waits for its end if asked to; done says that it
-// has ended. While one of the conversation is under way it joins that, and one that only prepares takes effect then. It
-// passes the conversation's breaker and closes it. With a reply open: CodeReplyOpen.
+// Compact requests a manual compaction, whatever the size of the context, and waits up to req.Wait for its end; done
+// reports whether it has ended. If the conversation has an active run, Compact returns that one, and a run that only
+// prepares its summary then applies it. A manual compaction ignores the conversation's breaker and closes it. The error
+// has CodeReplyOpen while a reply is open.
 func (s *Service) Compact(ctx context.Context, ref store.ConversationRef,
 	req CompactRequest,
 ) (run wire.Run, done bool, err error) {
@@ -97,7 +98,7 @@ func (s *Service) Compact(ctx context.Context, ref store.ConversationRef,
 	return runreport.Of(asked), false, nil
 }
 
-// checkCompact refuses what no run could do.
+// checkCompact returns an error for the first field that is not valid.
 func (s *Service) checkCompact(req CompactRequest) error {
 	if req.Prompt != "" {
 		if _, err := pipeline.PromptNamed(req.Prompt); err != nil {
@@ -113,8 +114,8 @@ func (s *Service) checkCompact(req CompactRequest) error {
 	return nil
 }
 
-// CheckSummarizers refuses a list of summarizers, such as "self,openai/NAME", that names a vendor which is not
-// configured. An empty list is the settings' own.
+// CheckSummarizers returns an error if a list of summarizers, such as "self,openai/NAME", is malformed or names a vendor
+// that is not configured. An empty list is valid.
 func (s *Service) CheckSummarizers(list string) error {
 	if list == "" {
 		return nil
@@ -136,12 +137,12 @@ func (s *Service) CheckSummarizers(list string) error {
 	return nil
 }
 
-// wait waits for a run's end. When the context ends first the run goes on.
+// wait waits for the end of a run and returns it. If the context ends first, the run continues.
 func (s *Service) wait(ctx context.Context, run runs.Run) (runs.Run, error) {
 	if s.Temporal != nil {
 		return s.launcher().Wait(ctx, run)
 	}
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		now, err := s.Store.Runs.Get(ctx, run.Ref)
@@ -156,8 +157,8 @@ func (s *Service) wait(ctx context.Context, run runs.Run) (runs.Run, error) {
 	}
 }
 
-// ListCompactions gives a conversation's compactions, newest first, at most limit (1 to 1000): our runs, and between
-// them what the agent did itself.
+// ListCompactions returns a page of a conversation's compactions, newest first, at most limit (1 to 1000) runs, and
+// between them the compactions that the agent reported.
 func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef, cursor string,
 	limit int,
 ) (list []wire.Compaction, next string, err error) {
@@ -183,7 +184,7 @@ func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef
 			others = append(others, out)
 		}
 	}
-	// A page holds the markers of others that are older than the run before it and newer than the last of its own.
+	// A page has the reported markers that are older than the last run of the page before and newer than its own last run.
 	if cursor != "" && len(found) > 0 {
 		others = olderThan(others, found[0].Created)
 	}
@@ -202,7 +203,7 @@ func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef
 	return list, next, nil
 }
 
-// olderThan leaves out the markers that the page before has shown.
+// olderThan returns the markers, newest first, that are older than t.
 func olderThan(markers []*wire.Marker, t time.Time) []*wire.Marker {
 	for len(markers) > 0 && !markers[0].Created.Before(t) {
 		markers = markers[1:]
@@ -210,7 +211,7 @@ func olderThan(markers []*wire.Marker, t time.Time) []*wire.Marker {
 	return markers
 }
 
-// GetRun gives a run with its steps. include names texts to add: prompts, answers, summary, context, omitted.
+// GetRun returns a run with its attempts. include lists the texts to add: prompts, answers, summary, context, omitted.
 func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string) (wire.Run, error) {
 	var want runreport.Include
 	for _, name := range include {
@@ -245,8 +246,8 @@ func (s *Service) GetRun(ctx context.Context, ref store.RunRef, include []string
 	return run, refused(err)
 }
 
-// CancelRun ends a run and gives it as it ended: cancelled, unless its marker was applied just before. A prepared
-// summary that waits is given up.
+// CancelRun cancels a run and returns it when it has ended: as cancelled, unless its marker was applied just before. If
+// the run has prepared a summary, the summary is discarded.
 func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (wire.Run, error) {
 	run, err := s.Store.Runs.Get(ctx, ref)
 	if err != nil {
@@ -269,7 +270,7 @@ func (s *Service) CancelRun(ctx context.Context, ref store.RunRef) (wire.Run, er
 	return runreport.Of(run), refused(err)
 }
 
-// Undo takes the newest compaction back. No automatic one starts until the next user message.
+// Undo undoes the newest compaction. No automatic one starts until the next user message.
 func (s *Service) Undo(ctx context.Context, ref store.ConversationRef) (wire.Undone, error) {
 	u, err := s.Store.Markers.Undo(ctx, ref, "")
 	if err != nil {
@@ -282,8 +283,8 @@ func (s *Service) Undo(ctx context.Context, ref store.ConversationRef) (wire.Und
 	return out, nil
 }
 
-// ReportMarker takes over a compaction that the agent's own runtime did. trusted says that the caller's key may: a
-// forged one would hide the history.
+// ReportMarker stores a compaction that the agent's own runtime made. The caller's key must be trusted, because a forged
+// compaction would hide the history.
 func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m ReportedMarker,
 	trusted bool,
 ) (wire.Marker, error) {
@@ -306,11 +307,11 @@ func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m
 	}
 	summary, err := codec.Decode(m.Summary)
 	if err != nil {
-		return wire.Marker{}, invalid("summary", "is no %s message: %s", c.Format, plain(err))
+		return wire.Marker{}, invalid("summary", "is not a message in the %s format: %s", c.Format, plain(err))
 	}
 	text := pipeline.RenderMessage(summary)
 	if text == "" {
-		return wire.Marker{}, invalid("summary", "holds no text")
+		return wire.Marker{}, invalid("summary", "has no text")
 	}
 	marker, err := s.Store.Markers.Report(ctx, ref, markers.Reported{
 		Origin: markers.OriginAgent, CoversTo: m.CoversTo, Summary: []byte(text),
@@ -322,7 +323,7 @@ func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m
 	return *markerOf(marker, marker.ID), nil
 }
 
-// Events gives a conversation's timeline after the given number, oldest first, at most limit (1 to 1000).
+// Events returns a conversation's events after the given number, oldest first, at most limit (1 to 1000).
 func (s *Service) Events(ctx context.Context, ref store.ConversationRef, after int64,
 	limit int,
 ) ([]timeline.Event, error) {

@@ -15,15 +15,15 @@ import (
 	"precis/pipeline/transcript/request"
 )
 
-// ContextRequest says how a context is wanted.
+// ContextRequest has the options of a context.
 type ContextRequest struct {
-	// Format of the messages; "": the conversation's own (anthropic for claude-code).
+	// Format of the messages. If it is "", they are in the conversation's format (anthropic for claude-code).
 	Format string
-	// MaxInputTokens replaces the setting of that name, 0: it counts.
+	// MaxInputTokens replaces the setting of that name unless it is 0.
 	MaxInputTokens int
 }
 
-// Context gives what the model sees next. The cost is that of what is live.
+// Context returns what the model is sent next. Its cost does not depend on the covered messages.
 func (s *Service) Context(ctx context.Context, ref store.ConversationRef, req ContextRequest) (wire.Context, error) {
 	if err := req.check(); err != nil {
 		return wire.Context{}, err
@@ -43,7 +43,7 @@ func (r ContextRequest) check() error {
 	return nil
 }
 
-// contextOf writes a view's context in the wanted format, and gives it as it was built too.
+// contextOf returns a view's context in the requested format, and as it was built.
 func contextOf(view conversation.View, req ContextRequest) (wire.Context, pipeline.Context, error) {
 	if req.MaxInputTokens > 0 {
 		view.Settings.MaxInputTokens = req.MaxInputTokens
@@ -75,7 +75,7 @@ func contextOf(view conversation.View, req ContextRequest) (wire.Context, pipeli
 		out.Options, out.Betas = request.ClearThinking(), []string{request.ThinkingBeta}
 	}
 	if form := view.NativeForm(); form != "" && to == meta.Format {
-		// What the vendor compacted itself goes back under the beta that it came with.
+		// A native summary is sent with the beta that it was made with.
 		if out.Options, err = llm.WithCompactionEdit(out.Options, form); err != nil {
 			return wire.Context{}, built, err
 		}
@@ -86,8 +86,8 @@ func contextOf(view conversation.View, req ContextRequest) (wire.Context, pipeli
 	return out, built, nil
 }
 
-// sendable is the format in which a context is given where none is asked for: the conversation's own, and for the
-// records of an agent's session files that of the API which the agent calls.
+// sendable returns the default format of a context: the conversation's own, or for a format of session files that of the
+// API which the agent calls.
 func sendable(f transcript.Format) transcript.Format {
 	switch f {
 	case transcript.Anthropic, transcript.OpenAI, "openai-responses", "google", "vercel", "langchain":
@@ -96,7 +96,7 @@ func sendable(f transcript.Format) transcript.Format {
 	return transcript.Format(conversation.APIType(f))
 }
 
-// hasReasoning says whether a context sends thinking back.
+// hasReasoning reports whether a context has reasoning parts.
 func hasReasoning(c pipeline.Context) bool {
 	for _, item := range c.Items {
 		if item.Message == nil {
@@ -111,8 +111,8 @@ func hasReasoning(c pipeline.Context) bool {
 	return false
 }
 
-// Messages gives the transcript as stored, from the message behind after, at most limit (1 to 1000) of them; more
-// says that there are others behind them.
+// Messages returns the stored messages with a number greater than after, at most limit (1 to 1000); more reports whether
+// there are further ones.
 func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after int64,
 	limit int,
 ) (list []wire.Message, more bool, err error) {
@@ -127,7 +127,7 @@ func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after
 	if err != nil {
 		return nil, false, refused(err)
 	}
-	after = min(after, math.MaxInt64-1) // the largest number has none behind it, and would begin anew
+	after = min(after, math.MaxInt64-1) // after+1 must not overflow
 	for m, err := range s.Store.Messages.Walk(ctx, ref, after+1, 0) {
 		if err != nil {
 			return nil, false, refused(err)
@@ -143,7 +143,7 @@ func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after
 	return list, false, nil
 }
 
-// coverage tells which messages the active summary stands for.
+// coverage returns a function that reports whether the active summary covers a message.
 func (s *Service) coverage(ctx context.Context, ref store.ConversationRef) (func(int64) bool, error) {
 	c, err := s.Store.Conversations.Get(ctx, ref)
 	if err != nil {

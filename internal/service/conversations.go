@@ -185,10 +185,10 @@ func conversationOf(c conversations.Conversation) wire.Conversation {
 
 // state looks where a conversation stands, and changes nothing.
 func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*wire.State, error) {
-	l := &look{s: s, peek: true}
+	tc := &triggerCheck{s: s, dryRun: true}
 	var breaker breakers.Breaker
 	err := s.Store.Triggers.Inspect(ctx, ref, func(ctx context.Context, m triggers.State) error {
-		if _, err := l.watch(ctx, m); err != nil {
+		if _, err := tc.evaluate(ctx, m); err != nil {
 			return err
 		}
 		var err error
@@ -198,11 +198,11 @@ func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*wire.S
 	if err != nil {
 		return nil, err
 	}
-	m := l.moment
+	m := tc.state
 	out := &wire.State{
-		UsedTokens: l.decision.Used, Estimated: l.decision.Estimated, Trigger: wire.TriggerDecision(l.decision),
-		Hold: l.hold, LearnedWindow: m.Conversation.LearnedWindow, Marker: conversation.MarkerOf(m.Marker),
-		Run: l.active, ReplyOpen: m.ReplyOpen,
+		UsedTokens: tc.decision.Used, Estimated: tc.decision.Estimated, Trigger: wire.TriggerDecision(tc.decision),
+		Hold: tc.hold, LearnedWindow: m.Conversation.LearnedWindow, Marker: conversation.MarkerOf(m.Marker),
+		Run: tc.active, ReplyOpen: m.ReplyOpen,
 		Breaker: wire.Breaker{
 			Open: breaker.Open(), Failures: breaker.Failures, Opened: timeOrNull(breaker.Opened),
 			ErrorKind: breaker.ErrorKind, Reason: breaker.Reason,
@@ -235,15 +235,15 @@ func (s *Service) ListConversations(ctx context.Context, tenant, cursor string,
 func (s *Service) PatchConversation(ctx context.Context, ref store.ConversationRef,
 	p ConversationPatch,
 ) (wire.Conversation, error) {
-	l := &look{s: s, changed: true}
-	_, watched, err := s.Store.Changes.Change(ctx, ref,
+	tc := &triggerCheck{s: s, changed: true}
+	_, result, err := s.Store.Changes.Change(ctx, ref,
 		func(c conversations.Conversation) (conversations.Patch, error) {
 			return s.patch(c, p)
-		}, l.watch)
+		}, tc.evaluate)
 	if err != nil {
 		return wire.Conversation{}, refused(err)
 	}
-	s.follow(ctx, ref, l, watched)
+	s.follow(ctx, ref, tc, result)
 	return s.GetConversation(ctx, ref)
 }
 

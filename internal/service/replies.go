@@ -95,12 +95,12 @@ func (s *Service) applyDue(ctx context.Context, ref store.ConversationRef) error
 	if err != nil || due == "" {
 		return err
 	}
-	l := &look{s: s}
-	_, watched, err := s.Store.Triggers.Check(ctx, ref, l.watch)
+	tc := &triggerCheck{s: s}
+	_, result, err := s.Store.Triggers.Check(ctx, ref, tc.evaluate)
 	if err != nil {
 		return err
 	}
-	s.follow(ctx, ref, l, watched)
+	s.follow(ctx, ref, tc, result)
 	return nil
 }
 
@@ -145,13 +145,13 @@ func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply
 	if err != nil {
 		return wire.Appended{}, refused(err)
 	}
-	l := &look{s: s}
+	tc := &triggerCheck{s: s}
 	in := changes.ReplyEnd{
 		Messages: batch, Usage: usageReport(end.Usage, batch, nil), Input: readUsage(end.Usage).input,
-		Check: l.watch,
+		Check: tc.evaluate,
 	}
 	if end.Error != nil {
-		l.overflow, in.LearnWindow = overflow(c.Vendor, *end.Error)
+		tc.overflow, in.LearnWindow = overflow(c.Vendor, *end.Error)
 	}
 	_, res, err := s.Store.Changes.EndReply(ctx, ref, reply, in)
 	if store.ConflictReasonOf(err) == store.ConflictReplyEnded {
@@ -164,7 +164,7 @@ func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply
 	if err != nil {
 		return wire.Appended{}, refused(err)
 	}
-	return s.appended(ctx, ref, res, l), nil
+	return s.appended(ctx, ref, res, tc), nil
 }
 
 // overflow says whether a vendor's error means that the context was too large, and which window it names, 0: none.

@@ -90,13 +90,13 @@ func (s *Service) syncOnce(ctx context.Context, ref store.ConversationRef, req S
 			usage.CoversSeq = int64(found.matched)
 		}
 	}
-	l := &look{s: s}
+	tc := &triggerCheck{s: s}
 	res, err := s.Store.Changes.Append(ctx, ref, batch,
-		changes.AppendOptions{IfSeq: &found.head, Usage: usage, Check: l.watch})
+		changes.AppendOptions{IfSeq: &found.head, Usage: usage, Check: tc.evaluate})
 	if err != nil {
 		return wire.Synced{}, err
 	}
-	return wire.Synced{Appended: s.appended(ctx, ref, res, l), Matched: found.matched, As: found.as}, nil
+	return wire.Synced{Appended: s.appended(ctx, ref, res, tc), Matched: found.matched, As: found.as}, nil
 }
 
 // behind moves the index in an error's field by those that were matched.

@@ -18,93 +18,93 @@ import (
 	"precis/pipeline"
 )
 
-// growthShare is the share of the window that has to be said after an attempt that could not help, before the next one
-// may start by itself without a new user message: what must stay verbatim was too large, and only a turn that has moved
-// on changes that.
+// growthShare is the share of the window, as a divisor, by which a conversation has to grow after a run that could not
+// help, before the next one starts automatically without a new user message. The verbatim tail was too large, and only
+// further turns change that.
 const growthShare = 10
 
-// look is one look at a conversation: whether a compaction is due, and what is done about it. Its watch runs in the
-// transaction of the change that it looks at.
+// triggerCheck evaluates the trigger of a conversation: whether a compaction is due, and what follows from that. Its
+// evaluate runs in the transaction of the change that the check belongs to.
 //
-// It compares running sums first, in constant time: they leave out what trimming saves, and so are never too low.
-// Only where something would fire by them is the context built and measured exactly, and that measure makes the next
-// sums exact too.
-type look struct {
+// It compares running sums first, in constant time. They do not include what trimming saves, so they are never too low.
+// Only if the trigger would fire by them, the context is built and measured exactly. The measurement is stored and makes
+// the following sums exact too.
+type triggerCheck struct {
 	s *Service
-	// overflow: the agent's own call failed for size.
+	// overflow: the agent's model call failed because the context was too large.
 	overflow bool
-	// changed: model or settings are others, so that what could not help before may help now.
+	// changed: model or settings were changed, so that a compaction may help that could not help before.
 	changed bool
-	// peek: nothing is to come of it.
-	peek bool
+	// dryRun: evaluate only, request no run.
+	dryRun bool
 
 	decision pipeline.TriggerDecision
 	hold     string
-	// apply is the prepared marker that is to take effect now, nil: none.
+	// apply is the prepared marker to apply after the transaction, nil if none.
 	apply *markers.Marker
-	// active is the run that was under way, "": none.
+	// active is the ID of the active run, "" if none.
 	active string
-	moment triggers.State
+	state  triggers.State
 }
 
-// watch decides. It is called again when the transaction is tried again.
-func (l *look) watch(ctx context.Context, m triggers.State) (triggers.Decision, error) {
-	l.decision, l.hold, l.apply, l.active, l.moment = pipeline.TriggerDecision{}, "", nil, "", m
+// evaluate makes the decision. It is called again if the transaction is retried.
+func (tc *triggerCheck) evaluate(ctx context.Context, m triggers.State) (triggers.Decision, error) {
+	tc.decision, tc.hold, tc.apply, tc.active, tc.state = pipeline.TriggerDecision{}, "", nil, "", m
 	if m.Active != nil {
-		l.active = m.Active.ID
+		tc.active = m.Active.ID
 	}
-	settings := l.s.settings(m.Conversation)
+	settings := tc.s.settings(m.Conversation)
 	if m.Ended != nil && m.Ended.Epoch != m.Conversation.Epoch {
-		l.overflow = false // of a context that is no longer sent
+		tc.overflow = false // the failed call had a context that is no longer sent
 	}
-	in := sumsInput(m, settings, l.s.installation().Models)
-	in.Overflow = l.overflow
-	l.decision = pipeline.EvaluateTrigger(in, settings.Settings)
+	in := sumsInput(m, settings, tc.s.installation().Models)
+	in.Overflow = tc.overflow
+	tc.decision = pipeline.EvaluateTrigger(in, settings.Settings)
 
-	var verdict triggers.Decision
+	var out triggers.Decision
 	parked := parkedByReply(m, settings)
-	// A kind alone is what an agent that starts its compactions itself goes by: it is to be as exact.
-	if !l.decision.Fired && l.decision.Kind == "" && !l.decision.ApplyPrepared && !parked && !l.peek {
-		return verdict, nil
+	// With trigger.auto off, only the kind is set. An agent that starts compactions itself relies on it, so it is exact too.
+	if !tc.decision.Fired && tc.decision.Kind == "" && !tc.decision.ApplyPrepared && !parked && !tc.dryRun {
+		return out, nil
 	}
-	if err := l.measure(ctx, m, settings, &verdict); err != nil {
-		return verdict, err
+	if err := tc.measure(ctx, m, settings, &out); err != nil {
+		return out, err
 	}
-	return verdict, l.decide(ctx, m, settings, parked, &verdict)
+	return out, tc.decide(ctx, m, settings, parked, &out)
 }
 
-// measure replaces the decision by one on the context as it would be sent.
-func (l *look) measure(ctx context.Context, m triggers.State, settings config.Settings,
-	verdict *triggers.Decision,
+// measure replaces the decision by one that is based on the context as it would be sent.
+func (tc *triggerCheck) measure(ctx context.Context, m triggers.State, settings config.Settings,
+	out *triggers.Decision,
 ) error {
 	live, err := m.Context(ctx)
 	if err != nil {
 		return err
 	}
-	view, err := conversation.NewView(live, l.s.installation())
-	if err != nil { // the sums have to do: a conversation that cannot be read is the run's to report
-		l.s.Log.Warn("a conversation could not be measured", "conversation", m.Conversation.Ref.String(), "error", err)
+	view, err := conversation.NewView(live, tc.s.installation())
+	if err != nil { // keep the decision by sums: the run reports a conversation that cannot be parsed
+		tc.s.Log.Warn("a conversation could not be measured", "conversation", m.Conversation.Ref.String(), "error", err)
 		return nil
 	}
 	now := view.Context()
 	in := view.TriggerInput(now)
-	in.Overflow = l.overflow
-	l.decision = pipeline.EvaluateTrigger(in, settings.Settings)
-	verdict.Measured = &conversations.Measured{
+	in.Overflow = tc.overflow
+	tc.decision = pipeline.EvaluateTrigger(in, settings.Settings)
+	out.Measured = &conversations.Measured{
 		Tokens: max(int64(now.Stats.Tokens)-m.Live.Enrichments, 0),
 		Seq:    m.Conversation.HeadSeq,
 	}
-	if in.ServerTokens > 0 && !in.ServerStale && !l.decision.Implausible {
-		verdict.Figure = &triggers.Figure{Estimate: in.EstimateServerPart, Calibration: l.decision.Calibration}
+	if in.ServerTokens > 0 && !in.ServerStale && !tc.decision.Implausible {
+		out.Figure = &triggers.Figure{Estimate: in.EstimateServerPart, Calibration: tc.decision.Calibration}
 	}
 	return nil
 }
 
-// decide says what comes of the decision.
-func (l *look) decide(ctx context.Context, m triggers.State, settings config.Settings, parked bool,
-	verdict *triggers.Decision,
+// decide sets what follows from the decision: a prepared marker to apply, a run to request, or neither.
+func (tc *triggerCheck) decide(ctx context.Context, m triggers.State, settings config.Settings, parked bool,
+	out *triggers.Decision,
 ) error {
-	d := &l.decision
+	d := &tc.decision
 	if m.Prepared != nil && (parked || d.ApplyPrepared) {
 		if m.ReplyOpen {
 			d.ApplyPrepared = false
@@ -112,32 +112,33 @@ func (l *look) decide(ctx context.Context, m triggers.State, settings config.Set
 			return nil
 		}
 		d.ApplyPrepared = true
-		l.apply = m.Prepared
+		tc.apply = m.Prepared
 		return nil
 	}
 	if m.Active != nil {
-		return l.join(m, settings, verdict)
+		return tc.join(m, settings, out)
 	}
 	if !d.Fired {
 		return nil
 	}
-	hold, err := l.holds(ctx, m, settings)
+	hold, err := tc.holds(ctx, m, settings)
 	if err != nil {
 		return err
 	}
 	if hold != "" {
 		d.Fired, d.Prepare = false, false
-		l.hold = hold
+		tc.hold = hold
 		d.Reason += "; no automatic run: " + hold
 		return nil
 	}
-	verdict.Run, err = l.request(settings)
+	out.Run, err = tc.request(settings)
 	return err
 }
 
-// join leaves the run under way to go on. One that only prepares is to take effect once its summary is due.
-func (l *look) join(m triggers.State, settings config.Settings, verdict *triggers.Decision) error {
-	d := &l.decision
+// join attaches the decision to the active run. If that run only prepares a summary and the summary is due now, join
+// requests that it takes effect.
+func (tc *triggerCheck) join(m triggers.State, settings config.Settings, out *triggers.Decision) error {
+	d := &tc.decision
 	due := d.Fired && !d.Prepare || d.ApplyLimit > 0 && d.Used >= d.ApplyLimit && settings.Trigger.Auto
 	if d.Fired {
 		d.Reason += "; run " + m.Active.ID + " is under way"
@@ -150,16 +151,16 @@ func (l *look) join(m triggers.State, settings config.Settings, verdict *trigger
 	if d.Kind == "" {
 		d.Kind = pipeline.TriggerBackground
 	}
-	verdict.Run, err = l.request(settings)
+	out.Run, err = tc.request(settings)
 	return err
 }
 
-// request is the run that the decision asks for.
-func (l *look) request(settings config.Settings) (*runs.Request, error) {
-	if l.peek {
+// request returns the run that the decision requests, nil for a dry run.
+func (tc *triggerCheck) request(settings config.Settings) (*runs.Request, error) {
+	if tc.dryRun {
 		return nil, nil
 	}
-	trigger, err := json.Marshal(l.decision)
+	trigger, err := json.Marshal(tc.decision)
 	if err != nil {
 		return nil, fmt.Errorf("encode the decision: %w", err)
 	}
@@ -167,17 +168,16 @@ func (l *look) request(settings config.Settings) (*runs.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the settings: %w", err)
 	}
-	versions, err := launch.Versions(l.s.Config)
+	versions, err := launch.Versions(tc.s.Config)
 	if err != nil {
 		return nil, err
 	}
 	return &runs.Request{
-		Kind: l.decision.Kind, Trigger: trigger, Prepare: l.decision.Prepare, Settings: snapshot, Versions: versions,
+		Kind: tc.decision.Kind, Trigger: trigger, Prepare: tc.decision.Prepare, Settings: snapshot, Versions: versions,
 	}, nil
 }
 
-// parkedByReply says whether the summary that waits was to take effect when it was ready, and only a reply kept it from
-// that.
+// parkedByReply reports whether the prepared summary would have taken effect when it was ready, had no reply been open.
 func parkedByReply(m triggers.State, settings config.Settings) bool {
 	if m.Prepared == nil || m.PreparedBy == nil || m.PreparedBy.Prepare {
 		return false
@@ -185,7 +185,7 @@ func parkedByReply(m triggers.State, settings config.Settings) bool {
 	return m.PreparedBy.Kind == pipeline.TriggerManual || settings.Trigger.Auto
 }
 
-// sumsInput is what the trigger compares, by running sums.
+// sumsInput returns the trigger's input, estimated by running sums.
 func sumsInput(m triggers.State, settings config.Settings, models llm.Models) pipeline.TriggerInput {
 	c := m.Conversation
 	history := m.Live.Tokens()
@@ -215,22 +215,22 @@ func sumsInput(m triggers.State, settings config.Settings, models llm.Models) pi
 	return in
 }
 
-// holds says why a compaction that is due does not start by itself, "" when nothing holds it.
-func (l *look) holds(ctx context.Context, m triggers.State, settings config.Settings) (string, error) {
+// holds returns the reason why a compaction that is due does not start automatically, "" if there is none.
+func (tc *triggerCheck) holds(ctx context.Context, m triggers.State, settings config.Settings) (string, error) {
 	c := m.Conversation
 	if c.AutoHeld {
 		return "a compaction was undone, and no user message has come since", nil
 	}
-	if seen := seenBy(m.Marker); seen >= c.HeadSeq && !l.overflow && !l.changed {
+	if seen := seenBy(m.Marker); seen >= c.HeadSeq && !tc.overflow && !tc.changed {
 		return "no new message since the last compaction", nil
 	}
-	if hold, err := l.futile(ctx, m); err != nil || hold != "" {
+	if hold, err := tc.futile(ctx, m); err != nil || hold != "" {
 		return hold, err
 	}
-	return l.breaker(ctx, m, settings)
+	return tc.breaker(ctx, m, settings)
 }
 
-// seenBy is the newest message at the time when a marker was made.
+// seenBy returns the number of the newest message when the marker was made, 0 without a marker.
 func seenBy(m *markers.Marker) int64 {
 	if m == nil {
 		return 0
@@ -238,9 +238,9 @@ func seenBy(m *markers.Marker) int64 {
 	return max(m.ValveUpTo, m.CoversTo)
 }
 
-// futile says why another attempt would end as the last one did.
-func (l *look) futile(ctx context.Context, m triggers.State) (string, error) {
-	if l.changed {
+// futile returns the reason why another run would end like the last one, "" if there is none.
+func (tc *triggerCheck) futile(ctx context.Context, m triggers.State) (string, error) {
+	if tc.changed {
 		return "", nil
 	}
 	last, err := m.LastRun(ctx)
@@ -251,7 +251,7 @@ func (l *look) futile(ctx context.Context, m triggers.State) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	moved := since.Turns > 0 || since.Tokens >= int64(max(l.decision.Window/growthShare, 1))
+	moved := since.Turns > 0 || since.Tokens >= int64(max(tc.decision.Window/growthShare, 1))
 	switch last.Outcome {
 	case precis.OutcomeSkipped:
 		if moved || !couldNotHelp(*last) {
@@ -261,7 +261,7 @@ func (l *look) futile(ctx context.Context, m triggers.State) (string, error) {
 			"run %s could not make the context smaller (%s), and too little has come since to change that", last.ID,
 			last.Reason), nil
 	case precis.OutcomeApplied:
-		if moved || last.TokensAfter < l.decision.Limit || m.Marker == nil || m.Marker.Run != last.ID {
+		if moved || last.TokensAfter < tc.decision.Limit || m.Marker == nil || m.Marker.Run != last.ID {
 			return "", nil
 		}
 		return fmt.Sprintf(
@@ -281,8 +281,8 @@ func (l *look) futile(ctx context.Context, m triggers.State) (string, error) {
 	return "", nil
 }
 
-// couldNotHelp says whether a skipped run found that nothing can be made smaller, as against one that came too late to
-// be needed.
+// couldNotHelp reports whether a run was skipped because nothing can be made smaller, and not because it was no longer
+// needed.
 func couldNotHelp(r runs.Brief) bool {
 	switch {
 	case r.ErrorKind == pipeline.NoShrink:
@@ -294,15 +294,15 @@ func couldNotHelp(r runs.Brief) bool {
 	return false
 }
 
-// breaker asks the conversation's breaker to let an automatic run through.
-func (l *look) breaker(ctx context.Context, m triggers.State, settings config.Settings) (string, error) {
+// breaker returns the reason why the conversation's breaker blocks an automatic run, "" if it does not.
+func (tc *triggerCheck) breaker(ctx context.Context, m triggers.State, settings config.Settings) (string, error) {
 	cooldown := time.Duration(settings.Breaker.CooldownSeconds) * time.Second
 	b, err := m.Breaker(ctx, cooldown)
 	if err != nil || !b.Open() {
 		return "", err
 	}
 	if !b.Blocking {
-		if l.peek {
+		if tc.dryRun {
 			return "", nil
 		}
 		pass, err := m.PassBreaker(ctx, cooldown)
