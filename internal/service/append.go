@@ -143,8 +143,8 @@ func usageReport(raw json.RawMessage, batch []conversations.NewMessage, version 
 	return report
 }
 
-// appended is the answer to a change that was result, with what follows of it. The change is done: nothing that fails
-// from here on is an error of it.
+// appended applies what follows from the trigger check and returns the result of the change. The change is committed, so
+// failures from here on are logged and not returned.
 func (s *Service) appended(ctx context.Context, ref store.ConversationRef, res changes.AppendResult,
 	tc *triggerCheck,
 ) wire.Appended {

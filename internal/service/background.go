@@ -36,7 +36,8 @@ func (s *Service) follow(ctx context.Context, ref store.ConversationRef, tc *tri
 	reason := tc.decision.Reason
 	_, again, err := s.Store.Triggers.Check(ctx, ref, tc.evaluate)
 	if err != nil {
-		s.Log.Warn("the trigger was not evaluated after a prepared summary was applied", "conversation", ref.String(), "error", err)
+		s.Log.Warn("the trigger was not evaluated after a prepared summary was applied", "conversation", ref.String(),
+			"error", err)
 		return run, w
 	}
 	tc.decision.ApplyPrepared = false // if there is another prepared summary, the next check applies it
@@ -100,7 +101,8 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 	m markers.Marker,
 ) (*markers.Application, error) {
 	whole := view
-	if view.Marker != nil && view.Marker.Digest { // the marker may replace the digest: use the messages that the digest covers
+	// the marker may replace the digest: use the messages that the digest covers
+	if view.Marker != nil && view.Marker.Digest {
 		var err error
 		if whole, err = conversation.LoadBeneathDigest(ctx, s.Store, ref, s.installation(), 0); err != nil {
 			return nil, err

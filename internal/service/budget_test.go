@@ -61,7 +61,8 @@ func TestTenantBudget(t *testing.T) {
 	t.Parallel()
 	sys, s := served(t, always("SUM"))
 	setBudget(t, s, 100000)
-	if run := compact(t, s, large(t, s, ""), service.CompactRequest{}); run.Outcome != precis.OutcomeApplied || run.Digest {
+	if run := compact(t, s, large(t, s, ""), service.CompactRequest{}); run.Outcome != precis.OutcomeApplied ||
+		run.Digest {
 		t.Fatalf("%+v", run)
 	}
 	if used := tokensUsed(t, s); used < 1000 {
@@ -87,7 +88,8 @@ func TestTenantBudget(t *testing.T) {
 
 	// The rest of the budget bounds a run too: this one would exceed it.
 	setBudget(t, s, tokensUsed(t, s)+500)
-	if run := compact(t, s, large(t, s, ""), service.CompactRequest{}); run.Outcome != precis.OutcomeApplied || !run.Digest {
+	if run := compact(t, s, large(t, s, ""), service.CompactRequest{}); run.Outcome != precis.OutcomeApplied ||
+		!run.Digest {
 		t.Errorf("%+v", run)
 	}
 	if n := len(sys.Vendor.Requests()); n != 1 {

@@ -15,22 +15,22 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// NewConversation is a conversation to be made. Raw JSON is kept byte for byte.
+// NewConversation is a conversation to create. Raw JSON is stored byte for byte.
 type NewConversation struct {
-	// ID is the client's own, at most 160 bytes without control characters; "": one is made.
+	// ID is the client's id, at most 160 bytes without control characters. If it is "", one is generated.
 	ID     string
 	Format string
 	Model  wire.Model
-	// System and Tools are the agent's, in the format's own form; nil: not given.
+	// System and Tools are the agent's, as the format has them, nil if unknown.
 	System, Tools json.RawMessage
-	// Settings is what this conversation sets, a JSON object.
+	// Settings are the conversation's own settings, a JSON object.
 	Settings json.RawMessage
-	// Metadata is the client's own, a JSON object.
+	// Metadata belongs to the client, a JSON object.
 	Metadata json.RawMessage
 }
 
-// ConversationPatch is what a client may change; nil fields stay. Settings and Metadata are merged key by key, as
-// RFC 7396 has it: a null removes a key.
+// ConversationPatch changes the fields that are not nil. Settings and Metadata are merge patches (RFC 7396): null removes
+// a key.
 type ConversationPatch struct {
 	Model         *ModelPatch
 	System, Tools *json.RawMessage
@@ -38,13 +38,13 @@ type ConversationPatch struct {
 	Metadata      json.RawMessage
 }
 
-// ModelPatch changes the model; nil fields stay, but a new vendor or name takes the window of the old one away.
+// ModelPatch changes the fields of the model that are not nil. A new vendor or name also removes the old model's window.
 type ModelPatch struct {
 	Vendor, Name             *string
 	ContextWindow, MaxOutput *int
 }
 
-// CreateConversation makes a conversation. The same id again with the same body gives the one that is there, and
+// CreateConversation creates a conversation. If one was created before with the same id and body, it returns that one and
 // created is false.
 func (s *Service) CreateConversation(ctx context.Context, tenant string,
 	req NewConversation,
@@ -67,7 +67,7 @@ func (s *Service) CreateConversation(ctx context.Context, tenant string,
 	return out, created, err
 }
 
-// create is CreateConversation for a call of our own.
+// create creates a conversation for the service itself.
 func (s *Service) create(ctx context.Context, tenant string, req NewConversation,
 	ephemeral bool,
 ) (conversations.Conversation, error) {
@@ -80,7 +80,7 @@ func (s *Service) create(ctx context.Context, tenant string, req NewConversation
 	return c, err
 }
 
-// newConversation checks what a conversation is to be made of.
+// newConversation validates a request to create a conversation.
 func (s *Service) newConversation(ctx context.Context, tenant string,
 	req NewConversation,
 ) (conversations.NewConversation, error) {
@@ -105,7 +105,7 @@ func (s *Service) newConversation(ctx context.Context, tenant string,
 	})
 }
 
-// given is a raw value, nil where it is missing or null.
+// given returns raw, nil if it is empty or null.
 func given(raw json.RawMessage) json.RawMessage {
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || string(trimmed) == "null" {
 		return nil
@@ -113,7 +113,7 @@ func given(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// checkJSON refuses what is no JSON, and metadata that is no object.
+// checkJSON returns an error for a value that is not JSON or of the wrong type.
 func checkJSON(system, tools, metadata json.RawMessage) error {
 	for _, f := range []struct {
 		name  string
@@ -124,7 +124,7 @@ func checkJSON(system, tools, metadata json.RawMessage) error {
 		switch {
 		case len(raw) == 0:
 		case !json.Valid(raw):
-			return invalid(f.name, "is no JSON")
+			return invalid(f.name, "is not valid JSON")
 		case !strings.ContainsRune(f.begin, rune(raw[0])):
 			return invalid(f.name, "is of the wrong type: it begins with %q", raw[0])
 		}
@@ -132,10 +132,10 @@ func checkJSON(system, tools, metadata json.RawMessage) error {
 	return nil
 }
 
-// tenantOnly are the settings that a conversation cannot set for itself.
+// tenantOnly are the settings that a conversation cannot have.
 var tenantOnly = []string{"tenant_daily_token_budget"}
 
-// checkSettings refuses settings that cannot work for a conversation, and names the one at fault.
+// checkSettings returns an error that names the first setting that is not valid for the conversation.
 func (s *Service) checkSettings(c conversations.Conversation) error {
 	if len(c.Settings) == 0 {
 		return nil
@@ -150,8 +150,8 @@ func (s *Service) checkSettings(c conversations.Conversation) error {
 		}
 	}
 	base, err := conversation.Overlay(s.Config.Settings, c.TenantSettings)
-	if err != nil { // not this conversation's fault: the installation's count beneath
-		s.Log.Warn("a tenant's stored settings are not usable", "tenant", c.Ref.Tenant, "error", err)
+	if err != nil { // not an error of this conversation: use the settings of the installation
+		s.Log.Warn("a tenant's stored settings are not valid", "tenant", c.Ref.Tenant, "error", err)
 	}
 	settings, err := overlay(base, c.Settings)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *Service) checkSettings(c conversations.Conversation) error {
 	return settings.ValidateForWindow(conversation.Window(c, s.installation().Models))
 }
 
-// GetConversation gives a conversation and where it stands.
+// GetConversation returns a conversation with its state.
 func (s *Service) GetConversation(ctx context.Context, ref store.ConversationRef) (wire.Conversation, error) {
 	c, err := s.Store.Conversations.Get(ctx, ref)
 	if err != nil {
@@ -183,7 +183,7 @@ func conversationOf(c conversations.Conversation) wire.Conversation {
 	}
 }
 
-// state looks where a conversation stands, and changes nothing.
+// state returns the state of a conversation. It changes nothing.
 func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*wire.State, error) {
 	tc := &triggerCheck{s: s, dryRun: true}
 	var breaker breakers.Breaker
@@ -214,8 +214,8 @@ func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*wire.S
 	return out, nil
 }
 
-// ListConversations gives a tenant's conversations, newest first, at most limit (1 to 1000) of them, without their
-// state. cursor is "" for the first page and what came back for the next; next is "" after the last.
+// ListConversations returns a page of a tenant's conversations, newest first, at most limit (1 to 1000) of them, without
+// their state. cursor is "" for the first page, and then the next of the page before; next is "" on the last page.
 func (s *Service) ListConversations(ctx context.Context, tenant, cursor string,
 	limit int,
 ) (list []wire.Conversation, next string, err error) {
@@ -230,8 +230,8 @@ func (s *Service) ListConversations(ctx context.Context, tenant, cursor string,
 	return list, next, nil
 }
 
-// PatchConversation changes model, system prompt, tools, settings or metadata. The trigger is looked at again: a
-// smaller window is enough to start a compaction.
+// PatchConversation changes model, system prompt, tools, settings or metadata. It evaluates the trigger, because a
+// smaller window may start a compaction.
 func (s *Service) PatchConversation(ctx context.Context, ref store.ConversationRef,
 	p ConversationPatch,
 ) (wire.Conversation, error) {
@@ -247,7 +247,7 @@ func (s *Service) PatchConversation(ctx context.Context, ref store.ConversationR
 	return s.GetConversation(ctx, ref)
 }
 
-// patch is what a client's patch changes of a conversation.
+// patch returns a client's patch in the form that the store applies.
 func (s *Service) patch(c conversations.Conversation, p ConversationPatch) (conversations.Patch, error) {
 	if !c.ContentDeleted.IsZero() {
 		return conversations.Patch{}, store.ErrContentDeleted
@@ -257,7 +257,7 @@ func (s *Service) patch(c conversations.Conversation, p ConversationPatch) (conv
 		out.Vendor, out.Model, out.Window, out.MaxOutput = m.Vendor, m.Name, m.ContextWindow, m.MaxOutput
 		other := m.Vendor != nil && *m.Vendor != c.Vendor || m.Name != nil && *m.Name != c.Model
 		if other && m.ContextWindow == nil {
-			out.Window = new(int) // the registry's of the new model
+			out.Window = new(int) // the window of the new model in the registry
 		}
 	}
 	var system, tools json.RawMessage
@@ -288,7 +288,7 @@ func (s *Service) patch(c conversations.Conversation, p ConversationPatch) (conv
 	return out, err
 }
 
-// cleared makes a null a nil value.
+// cleared returns a pointer to nil for null, and nil for no change.
 func cleared(raw *json.RawMessage) *json.RawMessage {
 	if raw == nil {
 		return nil
@@ -297,14 +297,14 @@ func cleared(raw *json.RawMessage) *json.RawMessage {
 	return &value
 }
 
-// merged applies a merge patch (RFC 7396) to a stored object; nil when there is no patch.
+// merged applies a merge patch (RFC 7396) to a stored object. It returns nil if there is no patch.
 func merged(have, patch json.RawMessage, field string) (*json.RawMessage, error) {
 	if given(patch) == nil {
 		return nil, nil
 	}
 	p, err := object(patch)
 	if err != nil {
-		return nil, invalid(field, "is no JSON object")
+		return nil, invalid(field, "is not a JSON object")
 	}
 	base, err := object(have)
 	if err != nil {
@@ -318,7 +318,7 @@ func merged(have, patch json.RawMessage, field string) (*json.RawMessage, error)
 	return &raw, nil
 }
 
-// object reads a JSON object with its numbers as they are written; nothing is an empty one.
+// object decodes a JSON object and keeps its numbers as they are written. It returns an empty one if raw is empty.
 func object(raw json.RawMessage) (map[string]any, error) {
 	out := map[string]any{}
 	if len(raw) == 0 {

@@ -11,46 +11,46 @@ import (
 	"precis/pipeline"
 )
 
-// Code is the stable word for what stands in the way. It is the code of the HTTP API's problem documents.
+// Code is the stable name of a kind of error, as in the HTTP API's problem documents.
 type Code = wire.Code
 
 // The codes.
 const (
-	// CodeNotFound: there is no such thing, or it is another tenant's.
+	// CodeNotFound: the resource does not exist, or belongs to another tenant.
 	CodeNotFound Code = "not_found"
-	// CodeInvalid: the request cannot be right, whatever the state.
+	// CodeInvalid: the request is not valid, whatever the state of the conversation.
 	CodeInvalid Code = "invalid_request"
 	// CodeForbidden: the key may not do this.
 	CodeForbidden Code = "forbidden"
-	// CodeReplyOpen: the agent's model is generating.
+	// CodeReplyOpen: a reply is open, the agent's model is generating.
 	CodeReplyOpen Code = "reply_open"
-	// CodeReplyEnded: the reply has been ended before, and what comes with this end would come twice.
+	// CodeReplyEnded: the reply was ended before, and its messages would be stored twice.
 	CodeReplyEnded Code = "reply_ended"
 	// CodeRunActive: a compaction of the conversation has not ended.
 	CodeRunActive Code = "run_active"
-	// CodeStale: the caller's picture of the conversation is not what it holds.
+	// CodeStale: the conversation is not in the state that the caller expects.
 	CodeStale Code = "stale_sequence"
-	// CodeNothingToUndo: no compaction counts.
+	// CodeNothingToUndo: no compaction is active.
 	CodeNothingToUndo Code = "nothing_to_undo"
-	// CodeConflict: what is there contradicts what was asked in another way.
+	// CodeConflict: the request conflicts with the state in another way.
 	CodeConflict Code = "conflict"
-	// CodeTooLarge: a message is larger than what is taken.
+	// CodeTooLarge: a message or note is larger than allowed.
 	CodeTooLarge Code = "too_large"
-	// CodeUnavailable: the database or Temporal is away; the same call may pass later.
+	// CodeUnavailable: the database or Temporal cannot be reached; the same call may succeed later.
 	CodeUnavailable Code = "unavailable"
-	// CodeInternal: a fault of ours.
+	// CodeInternal: a bug in precis.
 	CodeInternal Code = "internal"
 )
 
-// Error is a failure with its code, for a person to act on. Every method of a Service gives one, or nil.
+// Error is an error with its code. Every error of a Service is one, except that of a context that ended.
 type Error struct {
 	Code Code
-	// Detail is one or two sentences: what is wrong and what would be right.
+	// Detail is one or two sentences: what is wrong and what to do.
 	Detail string
-	// Field is the path of the field at fault, as in the HTTP API: "messages[2]", "settings.trigger.fraction".
-	// Empty: none.
+	// Field is the path of the field that is not valid, as in the HTTP API: "messages[2]", "settings.trigger.fraction".
+	// It is "" if the error is not about a field.
 	Field string
-	// Cause is the error underneath, nil when there is none.
+	// Cause is the underlying error, nil if there is none.
 	Cause error
 }
 
@@ -61,14 +61,14 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.Code, e.Detail)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
 func invalid(field, format string, args ...any) error {
 	return &Error{Code: CodeInvalid, Field: field, Detail: fmt.Sprintf(format, args...)}
 }
 
-// refused returns err as an *Error with its code. The error of a context that ended stays as it is.
+// refused returns err as an *Error with its code. It returns the error of a context that ended unchanged.
 func refused(err error) error {
 	var ours *Error
 	var p *pipeline.Error
@@ -111,7 +111,7 @@ func refused(err error) error {
 	return &Error{Code: CodeInternal, Detail: "a fault of precis: " + err.Error(), Cause: err}
 }
 
-// plain is an error's sentence without its kind.
+// plain returns the message of an error without its kind.
 func plain(err error) string {
 	var e *pipeline.Error
 	if errors.As(err, &e) {

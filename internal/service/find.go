@@ -9,15 +9,14 @@ import (
 	"precis/internal/store/runs"
 )
 
-// FindRun gives the run of a tenant that a person names, by its id or by the end of it. Two runs that end alike are
-// CodeInvalid.
+// FindRun returns the run of a tenant whose id is id or ends with it. The error has CodeInvalid if several runs match.
 func (s *Service) FindRun(ctx context.Context, tenant, id string) (store.RunRef, error) {
 	ref, err := s.Store.Runs.FindByEnd(ctx, tenant, id)
 	return ref, refused(err)
 }
 
-// CountRuns counts a tenant's runs by outcome; runreport.Unfinished stands for those without one. Cursor and Limit of
-// the filter do not count.
+// CountRuns counts a tenant's runs by outcome, with runreport.Unfinished for those without one. It ignores Cursor and
+// Limit of the filter.
 func (s *Service) CountRuns(ctx context.Context, tenant string, f runs.Filter) (map[string]int, error) {
 	counts, err := s.Store.Runs.Count(ctx, tenant, f)
 	if err != nil {
@@ -34,7 +33,7 @@ func (s *Service) CountRuns(ctx context.Context, tenant string, f runs.Filter) (
 	return out, nil
 }
 
-// FindConversation gives the row of a conversation, without its state. It refuses an id that names none.
+// FindConversation returns a conversation as stored, without its state. The error has CodeNotFound if there is none.
 func (s *Service) FindConversation(ctx context.Context,
 	ref store.ConversationRef,
 ) (conversations.Conversation, error) {

@@ -12,19 +12,19 @@ import (
 	"precis/internal/store/segments"
 )
 
-// NewNote is a note that an agent leaves for later.
+// NewNote is a note that an agent writes.
 type NewNote struct {
-	// Name, or "" for the next free note_0001.md…
+	// Name is the name of the note, "" for the next free note_0001.md…
 	Name string
 	Text string
-	// Replace lets it take the place of a note of that name.
+	// Replace replaces a note of the same name.
 	Replace bool
 }
 
 func (s *Service) memory() memory.Memory { return memory.Memory{Store: s.Store} }
 
-// ListSegments gives a page of a conversation's memory, of at most limit entries (0: 100). A conversation in which
-// nothing was compacted or noted has none.
+// ListSegments returns a page of a conversation's memory with at most limit entries (0: 100). A conversation has no
+// entries until it is compacted or a note is added.
 func (s *Service) ListSegments(ctx context.Context, ref store.ConversationRef, limit int,
 	cursor string,
 ) (wire.Segments, error) {
@@ -58,7 +58,7 @@ func (s *Service) ListSegments(ctx context.Context, ref store.ConversationRef, l
 	return page, nil
 }
 
-// ReadSegment gives an entry of a conversation's memory with its text: a segment, INDEX.md or a note.
+// ReadSegment returns an entry of a conversation's memory with its text: a segment, INDEX.md or a note.
 func (s *Service) ReadSegment(ctx context.Context, ref store.ConversationRef, name string) (wire.Segment, error) {
 	e, text, err := s.memory().Read(ctx, ref, name)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *Service) ReadSegment(ctx context.Context, ref store.ConversationRef, na
 	return wire.Segment{MemoryEntry: e, Text: text}, nil
 }
 
-// AddNote writes a note into a conversation's memory, and says whether it is a new one. Names of segments are
-// refused. The same text again changes nothing.
+// AddNote adds a note to a conversation's memory and reports whether it is new. A note cannot have the name of a segment.
+// Adding the same text twice changes nothing.
 func (s *Service) AddNote(ctx context.Context, ref store.ConversationRef, n NewNote) (wire.MemoryEntry, bool, error) {
 	switch {
 	case strings.TrimSpace(n.Text) == "":
@@ -90,7 +90,7 @@ func (s *Service) AddNote(ctx context.Context, ref store.ConversationRef, n NewN
 	return wire.MemoryEntry{Name: g.Name, Kind: "note", Bytes: g.Size, Created: g.Created.UTC()}, created, nil
 }
 
-// Search looks for a query in a conversation's messages and notes; limit 0: 20, at most 100.
+// Search returns the messages and notes of a conversation that match a query, at most limit (up to 100; 0: 20).
 func (s *Service) Search(ctx context.Context, ref store.ConversationRef, query string, limit int,
 	cursor string,
 ) (wire.MemoryFound, error) {
@@ -113,7 +113,7 @@ func (s *Service) Search(ctx context.Context, ref store.ConversationRef, query s
 	return found, nil
 }
 
-// ReadPage gives messages as text, page by page: see memory.ReadPage.
+// ReadPage returns a page of messages as text: see memory.ReadPage.
 func (s *Service) ReadPage(ctx context.Context, ref store.ConversationRef, from memory.Place, to int64,
 	limit int,
 ) (memory.Page, error) {
@@ -124,7 +124,7 @@ func (s *Service) ReadPage(ctx context.Context, ref store.ConversationRef, from 
 	return page, refused(err)
 }
 
-// LastSummary gives the summary that counts for a conversation.
+// LastSummary returns the active summary of a conversation.
 func (s *Service) LastSummary(ctx context.Context, ref store.ConversationRef) (memory.Summary, error) {
 	summary, err := s.memory().LastSummary(ctx, ref)
 	return summary, refused(err)

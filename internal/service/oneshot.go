@@ -16,26 +16,26 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// forgetPatience is for removing what a one-shot call brought, also when its caller has gone.
-const forgetPatience = 30 * time.Second
+// deleteTimeout bounds the deletion of a one-shot conversation, which also happens after its caller has disconnected.
+const deleteTimeout = 30 * time.Second
 
-// OneShotRequest is a list to compact.
+// OneShotRequest is a list of messages to compact.
 type OneShotRequest struct {
-	// Format of the messages, or "auto".
+	// Format of the messages; "auto" or "" detects it.
 	Format                  string
 	Model                   wire.Model
 	Messages                []json.RawMessage
 	Meta                    []Meta
 	System, Tools, Settings json.RawMessage
-	// State by key.
+	// State is the live state by key.
 	State map[string]wire.StateValue
 	Focus string
-	// Keep keeps the conversation: it can be read by the run's conversation id.
+	// Keep keeps the conversation. The run has its id.
 	Keep bool
 }
 
-// CompactOnce compacts a list of messages and gives the new one. Nothing of what was said is kept, unless asked: the
-// record of the run stays, without texts. When the caller goes away the run is cancelled.
+// CompactOnce compacts a list of messages and returns the new list. Unless req.Keep is set, the content is deleted
+// afterwards, and only the record of the run is kept, without texts. If the context ends, the run is cancelled.
 func (s *Service) CompactOnce(ctx context.Context, tenant string, req OneShotRequest) (out wire.OneShot, err error) {
 	if len(req.Messages) == 0 {
 		return out, invalid("messages", "is empty")
@@ -52,7 +52,7 @@ func (s *Service) CompactOnce(ctx context.Context, tenant string, req OneShotReq
 		return out, refused(err)
 	}
 	if !req.Keep {
-		defer s.forget(ctx, c.Ref)
+		defer s.deleteContent(ctx, c.Ref)
 	}
 	for key, value := range req.State {
 		if _, err := s.PutState(ctx, c.Ref, key, value); err != nil {
@@ -89,7 +89,7 @@ func (s *Service) CompactOnce(ctx context.Context, tenant string, req OneShotReq
 	return wire.OneShot{Messages: got.Messages, System: got.System, Stats: got.Stats, Run: runreport.Of(run)}, nil
 }
 
-// detect tells the format of a list of messages.
+// detect returns the format of a list of messages.
 func detect(messages []json.RawMessage) (string, error) {
 	list, err := json.Marshal(messages)
 	if err != nil {
@@ -97,12 +97,12 @@ func detect(messages []json.RawMessage) (string, error) {
 	}
 	f, err := transcript.Detect(list)
 	if err != nil {
-		return "", invalid("format", "cannot be told from the messages: %s", plain(err))
+		return "", invalid("format", "cannot be detected from the messages: %s", plain(err))
 	}
 	return string(f), nil
 }
 
-// within puts an error's field below another.
+// within returns err as an error of the field, with the field that it had in its detail.
 func within(field string, err error) error {
 	e, ok := err.(*Error)
 	if !ok {
@@ -116,19 +116,19 @@ func within(field string, err error) error {
 	return &inner
 }
 
-// cancel ends a run that nobody waits for any more.
+// cancel cancels a run whose caller has disconnected.
 func (s *Service) cancel(ctx context.Context, run runs.Run) {
 	if _, err := s.launcher().Cancel(context.WithoutCancel(ctx), run); err != nil {
-		s.Log.Warn("a run that nobody waits for was not cancelled", "run", run.Ref.ID, "error", err)
+		s.Log.Warn("a run was not cancelled after its caller had disconnected", "run", run.Ref.ID, "error", err)
 	}
 }
 
-// forget removes what was said. What cannot be removed now is removed by the next worker that looks for it.
-func (s *Service) forget(ctx context.Context, ref store.ConversationRef) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetPatience)
+// deleteContent deletes the content of a one-shot conversation. If that fails, a worker deletes it later.
+func (s *Service) deleteContent(ctx context.Context, ref store.ConversationRef) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
 	if err := s.Store.Retention.DeleteContent(ctx, ref); err != nil {
-		s.Log.Warn("the content of a one-shot conversation was not removed yet", "conversation", ref.String(), "error",
+		s.Log.Warn("the content of a one-shot conversation was not deleted yet", "conversation", ref.String(), "error",
 			err)
 	}
 }

@@ -17,40 +17,41 @@ import (
 	"precis/pipeline"
 )
 
-// DefaultReplyTTL is the lease of a reply that does not say how long it may take.
+// DefaultReplyTTL is the lease of a reply without a TTL of its own.
 const DefaultReplyTTL = 10 * time.Minute
 
-// MaxReplyTTL bounds the lease: a dead agent locks its conversation no longer.
+// MaxReplyTTL bounds the lease, and so how long a crashed agent blocks its conversation.
 const MaxReplyTTL = 24 * time.Hour
 
-// smallestWindow is the least that is believed to be a model's window, in tokens: a smaller figure in an error is of
+// smallestWindow is the smallest number of tokens in an error that is taken for a model's window. Smaller numbers mean
 // something else.
 const smallestWindow = 1024
 
-// measureSlack is the share of the context by which running sums may be off before the exact size is kept.
+// measureSlack is the share of the context, as a divisor, by which running sums may be off before the exact size is
+// stored.
 const measureSlack = 50
 
-// ReplyEnd is how a reply ended.
+// ReplyEnd is the end of a reply.
 type ReplyEnd struct {
 	// Messages, Meta and Usage are those of AppendRequest.
 	Messages []json.RawMessage
 	Meta     []Meta
 	Usage    json.RawMessage
-	// Error is the vendor's answer when the call failed, nil: it did not.
+	// Error is the vendor's answer if the call failed, else nil.
 	Error *ReplyError
 }
 
 // ReplyError is a vendor's error answer.
 type ReplyError struct {
-	// Status is the HTTP status, 0 when no answer came.
+	// Status is the HTTP status, 0 if there was no answer.
 	Status int
 	// Body is the answer's body: text or JSON.
 	Body []byte
 }
 
-// OpenReply says that the agent's model starts to generate, and gives the context that it reads. Until it is ended,
-// or ttl has passed (0: DefaultReplyTTL), no compaction takes effect. With one open already: CodeReplyOpen. A prepared
-// summary that is due takes effect before.
+// OpenReply opens a reply, the lease under which the agent's model generates, and returns it with the context to send.
+// Until it is ended or ttl (0: DefaultReplyTTL) has passed, no compaction takes effect. A prepared summary that is due is
+// applied first. The error has CodeReplyOpen if a reply is open already.
 func (s *Service) OpenReply(ctx context.Context, ref store.ConversationRef, ttl time.Duration,
 	req ContextRequest,
 ) (wire.Reply, error) {
@@ -72,17 +73,17 @@ func (s *Service) OpenReply(ctx context.Context, ref store.ConversationRef, ttl 
 		return wire.Reply{}, refused(err)
 	}
 	out, err := s.openContext(ctx, ref, live, req)
-	if err != nil { // nobody has the lease: it must not stand in the way
+	if err != nil { // nobody has the lease: close it, so that it does not block the conversation
 		if _, e := s.Store.Replies.Close(context.WithoutCancel(ctx), ref, lease.ID); e != nil {
-			s.Log.Warn("a reply that was not given out is open until its lease expires", "reply", lease.ID, "error", e)
+			s.Log.Warn("a reply without an owner stays open until its lease expires", "reply", lease.ID, "error", e)
 		}
 		return wire.Reply{}, refused(err)
 	}
 	return wire.Reply{ID: lease.ID, Expires: lease.Expires.UTC(), Context: out}, nil
 }
 
-// applyDue makes a prepared summary take effect that became due when nobody looked: it was computed after the second
-// threshold had been crossed, or a lease has expired.
+// applyDue applies a prepared summary that became due without a change of the conversation: because it was ready only
+// after the second threshold had been crossed, or because a lease has expired.
 func (s *Service) applyDue(ctx context.Context, ref store.ConversationRef) error {
 	due := ""
 	err := s.Store.Triggers.Inspect(ctx, ref, func(_ context.Context, m triggers.State) error {
@@ -104,7 +105,7 @@ func (s *Service) applyDue(ctx context.Context, ref store.ConversationRef) error
 	return nil
 }
 
-// openContext writes what the reply reads, and keeps its exact size where the running sums are off.
+// openContext returns the context of a reply, and stores its exact size if the running sums are off.
 func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, live contexts.Source,
 	req ContextRequest,
 ) (wire.Context, error) {
@@ -132,8 +133,8 @@ func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, li
 	return out, err
 }
 
-// EndReply ends a reply, appends what came of it and looks whether a compaction is due. A context overflow starts one
-// at once, and teaches the window where the error names it; other errors never do.
+// EndReply ends a reply, appends its messages and evaluates the trigger. A context overflow starts a compaction at once,
+// and sets the learned window if the error has it; other errors do neither.
 func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply string,
 	end ReplyEnd,
 ) (wire.Appended, error) {
@@ -157,7 +158,7 @@ func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply
 	if store.ConflictReasonOf(err) == store.ConflictReplyEnded {
 		return wire.Appended{}, &Error{
 			Code:   CodeReplyEnded,
-			Detail: "the reply has been ended before: what it brought is there already, append what is new as messages",
+			Detail: "the reply was ended before and its messages are stored: append new messages without a reply",
 			Cause:  err,
 		}
 	}
@@ -167,12 +168,13 @@ func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply
 	return s.appended(ctx, ref, res, tc), nil
 }
 
-// overflow says whether a vendor's error means that the context was too large, and which window it names, 0: none.
+// overflow reports whether a vendor's error means that the context was too large, and returns the window in it, 0 if
+// there is none.
 func overflow(vendor string, e ReplyError) (bool, int) {
 	failure := llm.Classify(vendor, e.Status, nil, e.Body, nil)
 	switch failure.Kind {
 	case pipeline.InputTokensExceeded:
-		// With a 429 the limit is the account's for a minute, and no window.
+		// The limit in a 429 is that of the account per minute, not a window.
 		if failure.LimitTokens < smallestWindow || e.Status == http.StatusTooManyRequests {
 			return true, 0
 		}

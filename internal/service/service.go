@@ -1,22 +1,26 @@
-// Package service is what an agent does with a conversation: append, read the context, begin and end a reply,
-// ask for a compaction, take one back. It evaluates the trigger wherever that can change, and asks for runs in
-// the transaction of what fired them. The HTTP API, the command line and the MCP server are edges of it.
+// Package service has the operations on conversations: append messages, read the context, open and end replies, request
+// and undo compactions. It evaluates the trigger with every change that can fire it, and requests runs in the transaction
+// of that change. The HTTP API, the command line and the MCP server are built on it.
 //
-//	service.go       what a Service is made of
-//	errors.go        its errors
+//	service.go       the Service
+//	errors.go        errors and their codes
 //	conversations.go create, read, list, change
-//	append.go        append, usage
-//	usage.go         the vendors' usage objects
-//	trigger.go       whether a compaction is due, and what holds it back
-//	sync.go          a client's whole list
-//	replies.go       the lease on one generation
-//	compactions.go   by hand, waiting, cancelling, undo, markers of the agent's own
-//	background.go    preparing ahead, applying between two replies
-//	state.go         enrichments and pins
-//	memory.go        what was compacted, notes, search
-//	settings.go      what a tenant sets for all its conversations
-//	context.go       what the model sees, with its figures
-//	oneshot.go       a list in, a compacted list out, nothing kept
+//	append.go        append messages with their usage
+//	usage.go         read the vendors' usage objects
+//	trigger.go       evaluate the trigger, and what holds an automatic run
+//	sync.go          append what is new in a client's whole list
+//	replies.go       open and end replies
+//	compactions.go   manual compactions, wait, cancel, undo, reported markers
+//	background.go    apply prepared summaries between two replies
+//	state.go         live state
+//	memory.go        segments, notes, search
+//	settings.go      a tenant's settings
+//	context.go       the context, and the stored messages
+//	find.go          find runs and conversations
+//	audit.go         list and sum runs
+//	verify.go        verify and export
+//	replay.go        replay a run
+//	oneshot.go       compact a list of messages without keeping it
 package service
 
 import (
@@ -33,14 +37,14 @@ import (
 	"precis/internal/telemetry"
 )
 
-// Service acts on conversations. It is safe for concurrent use.
+// Service has the operations on conversations. It is safe for concurrent use.
 type Service struct {
 	Store *store.Store
-	// Temporal starts runs for callers that wait, and cancels runs; nil: runs start through the outbox alone.
+	// Temporal starts runs for callers that wait, and cancels runs. If it is nil, only the outbox starts runs.
 	Temporal client.Client
 	Config   config.Config
 	Log      *slog.Logger
-	// Metrics counts prepared summaries that take effect, nil: nothing does.
+	// Metrics counts prepared summaries that take effect; it may be nil.
 	Metrics *telemetry.Metrics
 }
 
@@ -48,21 +52,21 @@ func (s *Service) launcher() launch.Launcher {
 	return launch.Launcher{Store: s.Store, Client: s.Temporal, Config: s.Config}
 }
 
-// settings are those that count for a conversation. Of stored ones that do not fit the log tells.
+// settings returns the settings that apply to a conversation. Stored settings that are not valid are logged.
 func (s *Service) settings(c conversations.Conversation) config.Settings {
 	settings, err := conversation.SettingsOf(s.Config.Settings, c)
 	if err != nil {
-		s.Log.Warn("stored settings are not usable and left out", "conversation", c.Ref.String(), "error", err)
+		s.Log.Warn("stored settings are not valid and were left out", "conversation", c.Ref.String(), "error", err)
 	}
 	return settings
 }
 
-// installation is what the configuration says for all conversations.
+// installation returns the configuration that applies to all conversations.
 func (s *Service) installation() conversation.Installation {
 	return conversation.InstallationOf(s.Config)
 }
 
-// load reads a conversation as it stands.
+// load reads the current view of a conversation.
 func (s *Service) load(ctx context.Context, ref store.ConversationRef) (conversation.View, error) {
 	return conversation.Load(ctx, s.Store, ref, s.installation(), 0)
 }

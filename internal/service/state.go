@@ -15,7 +15,7 @@ import (
 	"precis/pipeline"
 )
 
-// ownKey is a key of the client's own.
+// ownKey matches the keys that clients may define.
 var ownKey = regexp.MustCompile(`^x-[a-z0-9_-]{1,62}$`)
 
 func checkKey(key string) error {
@@ -25,7 +25,7 @@ func checkKey(key string) error {
 	return invalid("key", "is %q; it is one of %s, or begins with x-", key, strings.Join(pipeline.EnrichmentKeys, ", "))
 }
 
-// GetState gives the current value of a key, also before it counts for a context.
+// GetState returns the current value of a key, which may not be in the context yet.
 func (s *Service) GetState(ctx context.Context, ref store.ConversationRef, key string) (wire.StateEntry, error) {
 	if err := checkKey(key); err != nil {
 		return wire.StateEntry{}, err
@@ -37,7 +37,7 @@ func (s *Service) GetState(ctx context.Context, ref store.ConversationRef, key s
 	return stateEntry(e)
 }
 
-// ListState gives the current value of every key that is set, by key.
+// ListState returns the current values of all keys that are set, ordered by key.
 func (s *Service) ListState(ctx context.Context, ref store.ConversationRef) ([]wire.StateEntry, error) {
 	found, err := s.Store.LiveState.List(ctx, ref)
 	if err != nil {
@@ -65,8 +65,8 @@ func stateEntry(e livestate.Enrichment) (wire.StateEntry, error) {
 	return out, nil
 }
 
-// PutState sets a key. It counts from the start of the next turn, or from the next compaction if that is earlier, so
-// that the context does not change under a turn. An empty value removes the key.
+// PutState sets a key. The value is in the context from the next turn on, or from the next compaction if that is earlier,
+// so that the context does not change during a turn. An empty value removes the key.
 func (s *Service) PutState(ctx context.Context, ref store.ConversationRef, key string,
 	v wire.StateValue,
 ) (wire.StateEntry, error) {
@@ -103,7 +103,7 @@ func (s *Service) DeleteState(ctx context.Context, ref store.ConversationRef, ke
 func renderValue(v wire.StateValue) (string, error) {
 	switch {
 	case v.Text != nil && v.Items != nil:
-		return "", invalid("items", "stands beside text; give one of the two")
+		return "", invalid("items", "cannot be combined with text: send one of the two")
 	case v.Text != nil:
 		return *v.Text, nil
 	}
@@ -120,13 +120,13 @@ func renderValue(v wire.StateValue) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// itemTexts and itemStates are the names that agents give to what an item says and to how far it is.
+// itemTexts and itemStates are the fields in which agents put an item's text and its state.
 var (
 	itemTexts  = []string{"text", "content", "title", "name"}
 	itemStates = []string{"status", "state"}
 )
 
-// renderItem is one item on its line. An object that is not of the usual kind stands as the JSON that it is.
+// renderItem returns the line of an item: a string, the text and state of an object, or the object as compact JSON.
 func renderItem(raw json.RawMessage) (string, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

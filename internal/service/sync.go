@@ -21,10 +21,10 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// syncTries bounds how often a sync starts over because somebody else has appended meanwhile.
+// syncTries bounds how often a sync is retried because messages were appended concurrently.
 const syncTries = 5
 
-// What a client's list is taken for.
+// What a client's list can be.
 const (
 	SyncedHistory = "history"
 	SyncedContext = "context"
@@ -32,22 +32,22 @@ const (
 
 // SyncRequest is a client's whole list of messages.
 type SyncRequest struct {
-	// Messages are native, all that the client holds: the full history, or a context that it was given and what
-	// came after it.
+	// Messages are all native messages that the client has: the full history, or a context that it received and the
+	// messages after it.
 	Messages []json.RawMessage
 	Usage    json.RawMessage
-	// ContextVersion is that of AppendRequest.
+	// ContextVersion is as in AppendRequest.
 	ContextVersion *int64
 }
 
-// Sync appends what is new in the client's whole list. A message is the stored one when it is the same JSON value,
-// however it is written: clients read and write what they hold. The stored history is compared by one hash, so that the
-// cost in the database is that of what is new.
+// Sync appends what is new in the client's whole list. A message equals the stored one if it is the same JSON value, since
+// clients may rewrite the JSON that they hold. The stored history is compared by one hash, so that the cost in the
+// database is that of the new messages.
 //
-// A client may also send the context back that it was given, with what came after: the summary, state and results that
-// we made are recognized and not taken for messages, and so are tool results in the shortened form in which they were
-// given. A list whose past differs from what is stored in any other way is CodeStale. One that ends before what is
-// stored adds nothing.
+// A client may also send a context that it received, and the messages after it. Messages that precis made (the summary,
+// live state, placeholders) are recognized and not stored, and tool results match in their shortened form. The error has
+// CodeStale if the list differs from the stored messages in any other way. A list that is shorter than the conversation
+// adds nothing.
 func (s *Service) Sync(ctx context.Context, ref store.ConversationRef, req SyncRequest) (wire.Synced, error) {
 	if len(req.Messages) == 0 {
 		return wire.Synced{}, invalid("messages", "is empty: send the whole list")
@@ -55,13 +55,13 @@ func (s *Service) Sync(ctx context.Context, ref store.ConversationRef, req SyncR
 	for range syncTries {
 		out, err := s.syncOnce(ctx, ref, req)
 		if errors.Is(err, store.ErrStaleSequence) {
-			continue // an append came in between
+			continue // messages were appended concurrently
 		}
 		return out, refused(err)
 	}
 	return wire.Synced{}, &Error{
 		Code:   CodeUnavailable,
-		Detail: "others append to the conversation all the time: try again",
+		Detail: "other clients keep appending to the conversation: try again",
 	}
 }
 
@@ -84,7 +84,7 @@ func (s *Service) syncOnce(ctx context.Context, ref store.ConversationRef, req S
 		return wire.Synced{}, behind(err, found.matched)
 	}
 	usage := usageReport(req.Usage, batch, req.ContextVersion)
-	if usage != nil && usage.Covers == nil { // of a request whose answer was there already
+	if usage != nil && usage.Covers == nil { // of a request whose answer is stored already
 		usage.CoversSeq = found.head
 		if found.as == SyncedHistory {
 			usage.CoversSeq = int64(found.matched)
@@ -99,7 +99,7 @@ func (s *Service) syncOnce(ctx context.Context, ref store.ConversationRef, req S
 	return wire.Synced{Appended: s.appended(ctx, ref, res, tc), Matched: found.matched, As: found.as}, nil
 }
 
-// behind moves the index in an error's field by those that were matched.
+// behind shifts the message index in an error's field by the number of matched messages.
 func behind(err error, matched int) error {
 	e, ok := err.(*Error)
 	if !ok {
@@ -114,20 +114,20 @@ func behind(err error, matched int) error {
 	return err
 }
 
-// matching is how far a client's list is what the conversation holds.
+// matching is the result of comparing a client's list to the conversation.
 type matching struct {
 	as string
-	// matched counts the list's messages that are there, head is the conversation's last message at that moment.
+	// matched is how many messages of the list are stored, head the number of the conversation's last message.
 	matched int
 	head    int64
 }
 
-// clientList is what a client holds.
+// clientList is a client's list with its fingerprints.
 type clientList struct {
-	codec   transcript.Codec
-	natives []json.RawMessage
-	prints  []store.Hash
-	// chains has the sync chain behind each message.
+	codec        transcript.Codec
+	natives      []json.RawMessage
+	fingerprints []store.Hash
+	// chains has the sync chain after each message.
 	chains []store.Hash
 }
 
@@ -135,14 +135,14 @@ func newClientList(codec transcript.Codec, natives []json.RawMessage) clientList
 	l := clientList{codec: codec, natives: natives}
 	var chain store.Hash
 	for _, native := range natives {
-		print := store.Hash(rawjson.Fingerprint(native))
-		chain = conversations.SyncChain(chain, print)
-		l.prints, l.chains = append(l.prints, print), append(l.chains, chain)
+		fingerprint := store.Hash(rawjson.Fingerprint(native))
+		chain = conversations.SyncChain(chain, fingerprint)
+		l.fingerprints, l.chains = append(l.fingerprints, fingerprint), append(l.chains, chain)
 	}
 	return l
 }
 
-// match tells what the list is.
+// match compares the list to the history, and if it differs to the contexts that the client may have received.
 func (s *Service) match(ctx context.Context, ref store.ConversationRef, l clientList) (matching, error) {
 	state, err := s.Store.Messages.SyncState(ctx, ref)
 	if err != nil {
@@ -161,14 +161,15 @@ func (s *Service) match(ctx context.Context, ref store.ConversationRef, l client
 		at := max(stale.at, same)
 		return found, &Error{
 			Code: CodeStale, Field: fmt.Sprintf("messages[%d]", at),
-			Detail: fmt.Sprintf("is not what is stored: the list and the conversation part here, behind %d "+
-				"messages that are the same. The past does not change; send new messages behind it", at),
+			Detail: fmt.Sprintf(
+				"differs from the stored message, after %d messages that are equal. Stored messages do not "+
+					"change: send them unchanged, and new messages after them", at),
 		}
 	}
 	return found, err
 }
 
-// sameHistory counts the messages at the front of the list that are the stored ones from the first on.
+// sameHistory returns how many messages at the beginning of the list are equal to the first stored ones.
 func (s *Service) sameHistory(ctx context.Context, ref store.ConversationRef, l clientList,
 	state conversations.SyncState,
 ) (int, error) {
@@ -182,7 +183,7 @@ func (s *Service) sameHistory(ctx context.Context, ref store.ConversationRef, l 
 	if int64(most) == state.Head && l.chains[most-1] == *state.Chain {
 		return most, nil
 	}
-	// The chains agree up to a point and never after it: look for that point.
+	// The chains agree up to some message and differ after it: find that message by bisection.
 	agree := func(n int) (bool, error) {
 		chains, err := s.Store.Messages.SyncChains(ctx, ref, []int64{int64(n)})
 		return err == nil && chains[int64(n)] == l.chains[n-1], err
@@ -191,7 +192,8 @@ func (s *Service) sameHistory(ctx context.Context, ref store.ConversationRef, l 
 		return most, err
 	}
 	var failure error
-	same := sort.Search(most-1, func(i int) bool { // how many messages agree: the first i for which i+1 do not
+	// the number of messages that agree is the first i for which i+1 do not
+	same := sort.Search(most-1, func(i int) bool {
 		ok, err := agree(i + 1)
 		failure = errors.Join(failure, err)
 		return !ok
@@ -199,14 +201,14 @@ func (s *Service) sameHistory(ctx context.Context, ref store.ConversationRef, l 
 	return same, failure
 }
 
-// compareAll reads a history whose sync chain is not known, and notes the chain when all of it is the client's.
+// compareAll is sameHistory for a conversation without a sync chain. It stores the chain if the whole history matches.
 func (s *Service) compareAll(ctx context.Context, ref store.ConversationRef, l clientList, head int64) (int, error) {
 	same := 0
 	for m, err := range s.Store.Messages.Walk(ctx, ref, 1, head) {
 		if err != nil {
 			return same, err
 		}
-		if same == len(l.prints) || store.Hash(rawjson.Fingerprint(m.Native)) != l.prints[same] {
+		if same == len(l.fingerprints) || store.Hash(rawjson.Fingerprint(m.Native)) != l.fingerprints[same] {
 			return same, nil
 		}
 		same++
@@ -217,12 +219,12 @@ func (s *Service) compareAll(ctx context.Context, ref store.ConversationRef, l c
 	return same, nil
 }
 
-// mismatch is where a list parts from what is stored.
+// mismatch is the first message of a list that differs from the stored one.
 type mismatch struct{ at int }
 
 func (m *mismatch) Error() string { return fmt.Sprintf("message %d differs", m.at) }
 
-// matchContext takes the list for a context that we gave, and what came after it.
+// matchContext compares the list to a context that the client may have received.
 func (s *Service) matchContext(ctx context.Context, ref store.ConversationRef, l clientList) (matching, error) {
 	c, err := s.Store.Conversations.Get(ctx, ref)
 	if err != nil {
@@ -240,7 +242,7 @@ func (s *Service) matchContext(ctx context.Context, ref store.ConversationRef, l
 	if err != nil {
 		return matching{}, err
 	}
-	view.Settings.MaxInputTokens = 0 // whichever turns were left out for it
+	view.Settings.MaxInputTokens = 0 // turns that were left out for it are skipped by align
 	entries, err := entriesOf(view)
 	if err != nil {
 		return matching{}, err
@@ -250,8 +252,8 @@ func (s *Service) matchContext(ctx context.Context, ref store.ConversationRef, l
 	return found, err
 }
 
-// summaryIn gives the marker whose summary stands in the list, whatever has become of it since. Without one the list
-// may be a context of the full history, or of a tail that was squeezed.
+// summaryIn returns the id of the marker whose summary is in the list, whatever its status is now. Without a summary, the
+// list may be a context of the full history (""), or one of the active marker if that has only shortened the tail.
 func (s *Service) summaryIn(ctx context.Context, ref store.ConversationRef, l clientList,
 	c conversations.Conversation,
 ) (string, error) {
@@ -280,13 +282,13 @@ func (s *Service) summaryIn(ctx context.Context, ref store.ConversationRef, l cl
 			}
 		}
 		if m.Role == pipeline.RoleAssistant {
-			break // a summary stands before everything that was said since
+			break // a summary comes before all messages since
 		}
 	}
 	return plain, nil
 }
 
-// texts are the text parts of a message.
+// texts returns the text parts of a message.
 func texts(m pipeline.Message) []string {
 	var out []string
 	for _, p := range m.Parts {
@@ -297,11 +299,12 @@ func texts(m pipeline.Message) []string {
 	return out
 }
 
-// entry is one message of a context of ours.
+// entry is a message of a context that precis built.
 type entry struct {
-	// given is the fingerprint as it is given, stored that of the stored message; both the same where it is not edited.
+	// given is the fingerprint of the message as in the context, stored that of the stored message. They are equal if
+	// the message was not shortened.
 	given, stored store.Hash
-	// message is the stored one, nil for one that we made.
+	// message is the stored message, nil for one that precis made.
 	message *pipeline.Message
 }
 
@@ -326,15 +329,15 @@ func entriesOf(view conversation.View) ([]entry, error) {
 	return entries, nil
 }
 
-// align walks over the list and the entries side by side, and gives how many of the list's messages stand for entries.
-// What we made may be missing on either side: state changes, and a call gets its result at last.
+// align compares the list to the entries in order and returns how many messages of the list are matched. Messages that
+// precis made may be missing on either side: live state changes, and a placeholder for a result is replaced by the result.
 func (l clientList) align(entries []entry) (int, error) {
 	i, j := 0, 0
-	began := false // a message behind the head has been met
+	began := false // a message after the head was matched
 	for i < len(l.natives) && j < len(entries) {
 		e := entries[j]
 		switch {
-		case l.prints[i] == e.given || l.prints[i] == e.stored || l.shortened(i, e):
+		case l.fingerprints[i] == e.given || l.fingerprints[i] == e.stored || l.shortened(i, e):
 			began = began || e.message != nil && e.message.Role != pipeline.RoleSystem &&
 				e.message.Kind != pipeline.KindUserInfo
 			i++
@@ -355,24 +358,25 @@ func (l clientList) align(entries []entry) (int, error) {
 	return i, nil
 }
 
-// later is the index of the entry that the list's message stands for, 0 when there is none behind the first.
+// later returns the index of the entry after the first one that the list's message matches, 0 if there is none.
 func (l clientList) later(i int, entries []entry) int {
 	for n, e := range entries {
-		if n > 0 && e.message != nil && (l.prints[i] == e.given || l.prints[i] == e.stored || l.shortened(i, e)) {
+		if n > 0 && e.message != nil &&
+			(l.fingerprints[i] == e.given || l.fingerprints[i] == e.stored || l.shortened(i, e)) {
 			return n
 		}
 	}
 	return 0
 }
 
-// The frames of what we put into a context. Nothing that a person wrote is matched by them alone: only where the stored
-// message is another one is a message looked at, and then it is left out and not stored.
+// The frames of the messages that precis makes. They are only compared where a message of the list differs from the
+// stored one, so that a user's message with such a frame is not dropped otherwise.
 const (
 	stateOpen, stateClose     = `<current_state name="`, "</current_state>"
 	summaryOpen, summaryClose = "<conversation_summary>", "</conversation_summary>"
 )
 
-// ours says whether a message of the list is one that we made, of an earlier context.
+// ours reports whether a message of the list was made by precis for an earlier context.
 func (l clientList) ours(i int) bool {
 	m, err := l.codec.Decode(l.natives[i])
 	if err != nil {
@@ -392,8 +396,8 @@ func (l clientList) ours(i int) bool {
 		strings.HasPrefix(text, summaryOpen) && strings.Contains(text, summaryClose) || pipeline.IsMadeText(text)
 }
 
-// shortened says whether a message of the list is the entry's with its tool results cut: an earlier context had others
-// in full, or fewer of them.
+// shortened reports whether a message of the list is the entry's message with shortened tool results: an earlier context
+// may have had other results in full.
 func (l clientList) shortened(i int, e entry) bool {
 	if e.message == nil || len(e.message.Results()) == 0 {
 		return false

@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// maxFigure bounds what is believed of a usage object, in tokens: what is above it is no count of a request.
+// maxFigure is the largest number of tokens in a usage object that is taken for the count of a request.
 const maxFigure = 1 << 31
 
-// figure is what a vendor's usage object says of one request, in tokens; zero: nothing that can be used.
+// figure is the usage of one request in tokens. The zero value means that there are no usable numbers.
 type figure struct {
-	// total is all input, cached or not, and output. input is total without output, 0 when that is not told.
+	// total is all input, cached or not, and output. input is total without output, 0 if unknown.
 	total, input int
 }
 
-// readUsage reads the usage object of any vendor that we know: Anthropic (input, cache reads, cache writes and output
-// apart), OpenAI chat and responses, Google, and the names that the Vercel AI SDK and LangChain give them. A total that
-// the vendor gives counts; else the parts are summed. What is missing, zero, negative or no number is no figure.
+// readUsage reads the usage object of any known vendor: Anthropic (with separate input, cache reads, cache writes and
+// output), OpenAI chat and responses, Google, and with the names of the Vercel AI SDK and LangChain. It uses the vendor's
+// total, or else the sum of the parts. It ignores values that are zero, negative or not a number.
 func readUsage(raw json.RawMessage) figure {
 	var u map[string]any
 	if len(raw) == 0 || json.Unmarshal(raw, &u) != nil {
@@ -33,7 +33,7 @@ func readUsage(raw json.RawMessage) figure {
 	output := n("output_tokens", "completion_tokens", "outputTokens", "completionTokens", "candidatesTokenCount") +
 		n("thoughtsTokenCount")
 	input := n("prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "promptTokenCount")
-	// Anthropic alone leaves out of its input what the cache had.
+	// Only Anthropic does not include cached tokens in its input.
 	input += n("cache_creation_input_tokens") + n("cache_read_input_tokens")
 	total := n("total_tokens", "totalTokens", "totalTokenCount")
 	if total == 0 && input > 0 {
