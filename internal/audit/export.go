@@ -21,10 +21,10 @@ import (
 	"precis/internal/store/seals"
 )
 
-// An export is one file of JSON lines, docs/export.md describes it: a header, a line for each row, a trailer with
-// counts and a hash over all that is before it.
+// An export is a file of JSON lines, described in docs/export.md: a header, a line for each row, and a trailer with
+// counts and a hash of all bytes before it.
 
-// ExportVersion is that of the files which are written here. Others are refused.
+// ExportVersion is the version of the file format. Files of other versions are refused.
 const ExportVersion = 1
 
 // ExportHeader is the first line of an export.
@@ -33,14 +33,14 @@ type ExportHeader struct {
 	Version      int    `json:"precis_export"`
 	Conversation string `json:"conversation"`
 	Format       string `json:"format"`
-	// Messages and SealChain are the head of what is exported.
+	// Messages and SealChain are the head of the exported conversation.
 	Messages  int64      `json:"messages"`
 	SealChain store.Hash `json:"head"`
 	Exported  time.Time  `json:"exported"`
 	Code      string     `json:"code"`
 }
 
-// exportLine is a line of a row. Content that is UTF-8 is in Text, any other in Base64.
+// exportLine is the line of a row. Content that is UTF-8 is in Text, other content in Base64.
 type exportLine struct {
 	Table  string          `json:"table"`
 	Row    json.RawMessage `json:"row"`
@@ -51,13 +51,13 @@ type exportLine struct {
 // exportTrailer is the last line.
 type exportTrailer struct {
 	End bool `json:"end"`
-	// Rows counts by table, SHA256 is of all bytes before this line.
+	// Rows has the number of rows of each table, SHA256 the hash of all bytes before this line.
 	Rows   map[string]int `json:"rows"`
 	SHA256 store.Hash     `json:"sha256"`
 }
 
-// Export writes a conversation with its runs and everything that proves them, and says how many rows of each table. It
-// holds one row at a time. While a run is under way it is store.ErrRunActive.
+// Export writes a conversation with its runs and their evidence, and returns the number of rows of each table. It holds
+// one row in memory at a time. The error is store.ErrRunActive while a run is active.
 func Export(ctx context.Context, s *store.Store, ref store.ConversationRef, code string,
 	w io.Writer,
 ) (map[string]int, error) {
@@ -84,7 +84,7 @@ func Export(ctx context.Context, s *store.Store, ref store.ConversationRef, code
 		return out.line(l)
 	})
 	if out.failed != nil {
-		// The store takes it for a connection of its own that broke, and has begun again.
+		// The store takes a failed write for a broken database connection and retries, so its error is not the cause.
 		return nil, fmt.Errorf("write the export: %w", out.failed)
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ type exportWriter struct {
 	sum   hash.Hash
 	lines int
 	rows  map[string]int
-	// failed is what writing came to, nil: no error.
+	// failed is the error of the last write.
 	failed error
 }
 
@@ -118,7 +118,7 @@ func (o *exportWriter) line(v any) error {
 	return o.failed
 }
 
-// IsExport says whether a file that begins so is an export.
+// IsExport reports whether a file that begins with head is an export.
 func IsExport(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n\ufeff"), []byte(`{"precis_export":`))
 }
@@ -131,11 +131,11 @@ type ExportReader struct {
 	sum  hash.Hash
 	at   int
 	rows map[string]int
-	// table is the place of the last row's table.
+	// table is the index of the last row's table in exports.Tables.
 	table int
 }
 
-// maxLine bounds a line: a message with the largest content there is, escaped.
+// maxLine bounds the length of a line: a message of the largest size, escaped.
 const maxLine = 6*conversations.MaxMessageBytes + 1<<20
 
 // ReadExport reads the header of an export.
@@ -159,7 +159,7 @@ func (e *ExportReader) fault(format string, args ...any) error {
 	return store.Invalidf("line %d: %s", max(e.at, 1), fmt.Sprintf(format, args...))
 }
 
-// next reads a line, and adds the one before it to the hash.
+// next returns the next line and adds it to the hash, unless it is the trailer.
 func (e *ExportReader) next() ([]byte, error) {
 	var line []byte
 	for {
@@ -187,8 +187,8 @@ func (e *ExportReader) next() ([]byte, error) {
 	}
 }
 
-// Next gives the next row, io.EOF after the last. A file that was cut off, or whose bytes are not those that were
-// written, is store.ErrInvalid at the latest at its end.
+// Next returns the next row, and io.EOF after the last one. The error is store.ErrInvalid if the file was truncated or
+// changed; a change may be found only at the end of the file.
 func (e *ExportReader) Next() (exports.Row, error) {
 	var none exports.Row
 	raw, err := e.next()
@@ -240,8 +240,8 @@ func (e *ExportReader) end(raw []byte) error {
 	return io.EOF
 }
 
-// CheckExport reads an export to its end and gives its header. What is damaged or cut off is store.ErrInvalid with the
-// line.
+// CheckExport reads an export to its end and returns its header. The error is store.ErrInvalid, with the line, if the
+// file is damaged or truncated.
 func CheckExport(r io.Reader) (ExportHeader, error) {
 	e, err := ReadExport(r)
 	if err != nil {
@@ -257,8 +257,8 @@ func CheckExport(r io.Reader) (ExportHeader, error) {
 	}
 }
 
-// Import writes an export into a store: all of it, verified, or nothing. open gives the file from its beginning, and is
-// called more than once. Every fault names the line where the file is at fault.
+// Import stores an export, verified and as a whole, or nothing of it. open returns the file from its beginning and is
+// called more than once. An error about the file names the line.
 func Import(ctx context.Context, s *store.Store, to exports.Target,
 	open func() (io.Reader, error),
 ) (exports.Imported, error) {

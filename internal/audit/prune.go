@@ -17,13 +17,13 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// PruneKind is a kind of content that may go by age.
+// PruneKind is a kind of content that can be pruned by age.
 type PruneKind string
 
-// PruneToolResults is the content of old tool results in the messages; the other kinds are texts of runs.
+// PruneToolResults is the content of tool results in messages. The other kinds are texts of runs.
 const PruneToolResults PruneKind = "tool-results"
 
-// pruneKinds are the kinds, and the artifacts that each stands for.
+// pruneKinds has the kinds with the artifacts that each includes.
 var pruneKinds = map[PruneKind][]contract.ArtifactKind{
 	"answers":        {contract.ArtifactAnswer},
 	"contexts":       {contract.ArtifactContext},
@@ -33,7 +33,7 @@ var pruneKinds = map[PruneKind][]contract.ArtifactKind{
 	PruneToolResults: nil,
 }
 
-// PruneKinds lists the kinds by name.
+// PruneKinds returns the names of all kinds, sorted.
 func PruneKinds() []string {
 	var names []string
 	for kind := range pruneKinds {
@@ -43,28 +43,28 @@ func PruneKinds() []string {
 	return names
 }
 
-// Prune says what is to go.
+// Prune says which content to remove.
 type Prune struct {
 	Sweep
-	// Before is the age: what was written or used since stays.
+	// Before bounds the age: content that was written or used since is kept.
 	Before time.Time
 	Kinds  []PruneKind
-	// Apply takes it; without it nothing changes, and the result tells what would go.
+	// Apply removes the content. Without it, nothing changes, and the result has what would be removed.
 	Apply bool
-	// Progress is told after each conversation.
+	// Progress, if set, is called after each conversation.
 	Progress func(PruneTotals)
 }
 
-// PruneTotals is what went, or would go.
+// PruneTotals sums the content that was removed, or would be.
 type PruneTotals struct {
 	Total         int `json:"total"`
 	Conversations int `json:"conversations"`
 	Resumed       int `json:"resumed,omitempty"`
-	// Applied says that it is gone; else it would go.
+	// Applied is true if the content was removed.
 	Applied bool `json:"applied"`
-	// Kinds sums by kind of artifact, and tool results.
+	// Kinds has the sums by kind of artifact, and for tool results.
 	Kinds map[string]PruneSum `json:"kinds"`
-	// Busy counts conversations that were in use and left alone.
+	// Busy counts the conversations that were skipped because they were in use.
 	Busy int `json:"busy"`
 }
 
@@ -84,14 +84,14 @@ func (t *PruneTotals) add(kind string, bytes int64) {
 	t.Kinds[kind] = PruneSum{sum.Count + 1, sum.Bytes + bytes}
 }
 
-// The size of one transaction: a conversation's row is held while it lasts.
+// The sizes of one transaction, which locks the conversation's row.
 const (
 	pruneArtifacts = 100
 	pruneMessages  = 50
 )
 
-// Run goes through the conversations and takes what the rule lets go, in small transactions: one that is in use is left
-// alone. Interrupted, it goes on from there when it is called again.
+// Run prunes the conversations in small transactions and skips those in use. After an interruption, the next call
+// continues from there.
 func (p Prune) Run(ctx context.Context, s *store.Store) (PruneTotals, error) {
 	rule := retention.Rule{Before: p.Before}
 	for _, kind := range p.Kinds {
@@ -110,7 +110,7 @@ func (p Prune) Run(ctx context.Context, s *store.Store) (PruneTotals, error) {
 		switch {
 		case errors.Is(err, retention.ErrBusy):
 			out.Busy++
-		case errors.Is(err, store.ErrNotFound): // it went away meanwhile
+		case errors.Is(err, store.ErrNotFound): // the conversation was deleted in the meantime
 		case err != nil:
 			return err
 		}
@@ -148,18 +148,18 @@ func (p Prune) conversation(ctx context.Context, s *store.Store, ref store.Conve
 		for i, a := range batch {
 			hashes[i] = a.SHA256
 		}
-		gone, err := s.Retention.PruneArtifacts(ctx, ref, rule, hashes)
+		pruned, err := s.Retention.PruneArtifacts(ctx, ref, rule, hashes)
 		if err != nil {
 			return err
 		}
-		for _, a := range gone.Artifacts {
+		for _, a := range pruned.Artifacts {
 			out.add(a.Kind, a.Size)
 		}
 	}
 	return p.messages(ctx, s, ref, found, out)
 }
 
-// messages puts placeholders in the place of tool results.
+// messages replaces tool results by placeholders.
 func (p Prune) messages(ctx context.Context, s *store.Store, ref store.ConversationRef, found retention.Prunable,
 	out *PruneTotals,
 ) error {
@@ -189,19 +189,19 @@ func (p Prune) messages(ctx context.Context, s *store.Store, ref store.Conversat
 				list = append(list, retention.Placeholder{Seq: m.Seq, Was: sha256.Sum256(m.Native), Native: native})
 			}
 		}
-		gone, err := s.Retention.PruneMessages(ctx, ref, found.Epoch, list)
+		pruned, err := s.Retention.PruneMessages(ctx, ref, found.Epoch, list)
 		if err != nil {
 			return err
 		}
-		for _, m := range gone.Messages {
+		for _, m := range pruned.Messages {
 			out.add(string(PruneToolResults), m.Bytes)
 		}
 	}
 	return nil
 }
 
-// placeholder is a message of the same shape whose tool results say that they were pruned; ok is false when that would
-// not be smaller, or the message cannot be read.
+// placeholder returns a message of the same shape with a note in place of each tool result. ok is false if that would
+// not be smaller, or if the message cannot be parsed.
 func placeholder(codec transcript.Codec, m conversations.Message, now time.Time) (native []byte, ok bool) {
 	decoded, err := codec.Decode(m.Native)
 	if err != nil {

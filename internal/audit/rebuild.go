@@ -19,8 +19,8 @@ import (
 	"precis/internal/version"
 )
 
-// rebuild makes a run's summary message and its context again: from the messages, the marker, the state and the
-// settings as they were, and compares them byte for byte with what was recorded.
+// rebuild builds a run's summary message and context from the messages, marker, live state and settings of that time,
+// and compares them byte for byte to the recorded ones.
 func rebuild(ctx context.Context, s *store.Store, run runs.Run) (summary, rebuilt Check, err error) {
 	none := func(why string) (Check, Check, error) {
 		return Check{Name: CheckSummary, State: OK, Detail: why}, Check{Name: CheckContext, State: OK, Detail: why}, nil
@@ -36,9 +36,9 @@ func rebuild(ctx context.Context, s *store.Store, run runs.Run) (summary, rebuil
 		return summary, rebuilt, err
 	}
 	if !c.ContentDeleted.IsZero() {
-		gone := "the conversation's content was removed"
-		return Check{Name: CheckSummary, State: Pruned, Detail: gone},
-			Check{Name: CheckContext, State: Pruned, Detail: gone}, nil
+		removed := "the conversation's content was removed"
+		return Check{Name: CheckSummary, State: Pruned, Detail: removed},
+			Check{Name: CheckContext, State: Pruned, Detail: removed}, nil
 	}
 	m, err := s.Markers.Get(ctx, c.Ref, run.Marker)
 	if err != nil {
@@ -64,7 +64,7 @@ func rebuild(ctx context.Context, s *store.Store, run runs.Run) (summary, rebuil
 	return summary, rebuilt, err
 }
 
-// stateOf is what the conversation was beside its messages when the run's context was built.
+// stateOf returns the snapshot of the conversation that the run's context was built from.
 func stateOf(ctx context.Context, s *store.Store, run runs.Run) (contexts.Snapshot, error) {
 	if run.Facts.Snapshot == "" {
 		return contexts.Snapshot{}, fmt.Errorf("the run's record does not say what its context was built from: %w",
@@ -73,11 +73,11 @@ func stateOf(ctx context.Context, s *store.Store, run runs.Run) (contexts.Snapsh
 	return s.Contexts.Snapshot(ctx, run.Ref.Tenant, run.Facts.Snapshot)
 }
 
-// viewAt is the conversation as it was, with what counted then.
+// viewAt returns the conversation as it was at the time of the snapshot.
 func viewAt(ctx context.Context, s *store.Store, run runs.Run, state contexts.Snapshot,
 	o contexts.Options,
 ) (conversation.View, error) {
-	state.Prepared = "" // what waited then is in no context
+	state.Prepared = "" // a prepared summary is not in the context
 	live, err := s.Contexts.At(ctx, store.ConversationRef{Tenant: run.Ref.Tenant, ID: run.Conversation}, state, o)
 	if err != nil {
 		return conversation.View{}, err
@@ -98,7 +98,7 @@ func viewAt(ctx context.Context, s *store.Store, run runs.Run, state contexts.Sn
 	if err != nil {
 		return v, err
 	}
-	// A summary names the conversation, by the id that it had when it was written.
+	// A summary has the id of the conversation, which an import may have changed since.
 	from, at, err := s.Exports.Origin(ctx, live.Conversation.Ref)
 	if err == nil && from != nil && run.Created.Before(at) {
 		v.Conversation.Ref.ID = from.IDAt(run.Created)
@@ -106,7 +106,7 @@ func viewAt(ctx context.Context, s *store.Store, run runs.Run, state contexts.Sn
 	return v, err
 }
 
-// checkContext builds the context that the marker led to and compares it with the recorded one.
+// checkContext builds the context that the marker led to and compares it to the recorded one.
 func checkContext(ctx context.Context, s *store.Store, run runs.Run, m markers.Marker,
 	state contexts.Snapshot,
 ) (Check, error) {
@@ -114,7 +114,7 @@ func checkContext(ctx context.Context, s *store.Store, run runs.Run, m markers.M
 	if err != nil {
 		return Check{}, err
 	}
-	state.ActiveMarker = m.ID // what the model saw from then on
+	state.ActiveMarker = m.ID // the context after the marker was applied
 	view, err := viewAt(ctx, s, run, state, contexts.Options{})
 	if err != nil {
 		return Check{}, err
@@ -137,7 +137,7 @@ func checkContext(ctx context.Context, s *store.Store, run runs.Run, m markers.M
 	return c, nil
 }
 
-// firstDifference says where two contexts part, without their text.
+// firstDifference describes where two contexts first differ, without their text.
 func firstDifference(was, is [][]byte) string {
 	for i := range was {
 		if i >= len(is) {
@@ -150,7 +150,7 @@ func firstDifference(was, is [][]byte) string {
 	return fmt.Sprintf("at message %d: %d were recorded, and %d are built", len(was)+1, len(was), len(is))
 }
 
-// differsAt is the first byte in which two texts differ, -1: they are the same.
+// differsAt returns the index of the first byte that differs, -1 if a and b are equal.
 func differsAt(a, b []byte) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -163,8 +163,8 @@ func differsAt(a, b []byte) int {
 	return -1
 }
 
-// checkSummary compares the marker's summary with the one that the run's summary step wrote: by the reference, and by
-// writing the message around it once more.
+// checkSummary compares the marker's summary to the one that the run's summarize stage wrote, by its hash and by
+// rendering the summary message from it.
 func checkSummary(ctx context.Context, s *store.Store, run runs.Run, m markers.Marker,
 	state contexts.Snapshot,
 ) (Check, error) {
@@ -190,7 +190,7 @@ func checkSummary(ctx context.Context, s *store.Store, run runs.Run, m markers.M
 	if err != nil {
 		return c, err
 	}
-	if run.ReplayOf != "" { // it stands in the place of the original's summary, on a plan made for that
+	if run.ReplayOf != "" { // it replaces the original's summary, with a plan made for that
 		c.Detail = "the marker refers to the summary that the run's last summary step wrote"
 		return c, nil
 	}
@@ -209,7 +209,7 @@ func checkSummary(ctx context.Context, s *store.Store, run runs.Run, m markers.M
 	return c, nil
 }
 
-// summaryStep is the last step that wrote a summary, and what it wrote.
+// summaryStep returns the last call of a run that wrote a summary, and the hash of that summary.
 func summaryStep(run runs.Run) (call int, sha string) {
 	for _, s := range run.Attempts {
 		if s.Stage == contract.StageSummarize && s.Artifacts[contract.ArtifactSummary] != "" && s.ErrorKind == "" {
@@ -219,11 +219,11 @@ func summaryStep(run runs.Run) (call int, sha string) {
 	return call, sha
 }
 
-// messageAround writes the summary message around a summary, as reassembling does.
+// messageAround renders the summary message of a summary, as the reassemble stage does.
 func messageAround(ctx context.Context, s *store.Store, run runs.Run, m markers.Marker, state contexts.Snapshot,
 	draft conversation.Draft, summary string,
 ) (string, error) {
-	state.ActiveMarker = m.Base // under whatever id it has here
+	state.ActiveMarker = m.Base // its id may differ after an import
 	view, err := viewAt(ctx, s, run, state, contexts.Options{})
 	if err != nil {
 		return "", err
@@ -244,7 +244,7 @@ func messageAround(ctx context.Context, s *store.Store, run runs.Run, m markers.
 	return conversation.SummaryText(view, whole, m.NewMarker, draft, summary), nil
 }
 
-// applied says that the run's summary waited, and took effect later in the words of that moment.
+// applied reports whether the run's summary was prepared and rendered later, when it took effect.
 func applied(run runs.Run) bool {
 	var n struct {
 		LookAhead *int `json:"look_ahead"`
@@ -252,13 +252,13 @@ func applied(run runs.Run) bool {
 	return json.Unmarshal(run.Facts.Numbers, &n) == nil && n.LookAhead != nil
 }
 
-// plan is what of a run's plan is needed here.
+// plan has the fields of a run's plan that are needed to rebuild its summary.
 type plan struct {
 	Head          int64 `json:"head"`
 	BeneathDigest bool  `json:"beneath_digest"`
 }
 
-// planOf reads the run's last plan.
+// planOf returns the run's last plan.
 func planOf(ctx context.Context, s *store.Store, run runs.Run) (plan, error) {
 	var p plan
 	sha := ""

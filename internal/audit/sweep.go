@@ -11,24 +11,24 @@ import (
 	"precis/internal/store/evidence"
 )
 
-// keepEvery is how often a sweep notes how far it has come: what is done twice after a crash is at most that.
+// keepEvery is how often a sweep stores its progress, and so how much is repeated at most after a crash.
 const keepEvery = 5 * time.Second
 
-// maxFailures is how many failures a sweep tells one by one.
+// maxFailures is the number of failures that a sweep lists.
 const maxFailures = 1000
 
-// Sweep says which conversations of a store are gone through.
+// Sweep selects the conversations to process.
 type Sweep struct {
 	evidence.Filter
-	// Restart forgets how far an earlier one came.
+	// Restart ignores the progress of an earlier, interrupted sweep.
 	Restart bool
-	// Progress is told after each conversation; nil: nobody is.
+	// Progress, if set, is called after each conversation.
 	Progress func(Swept)
 }
 
-// Swept is how far a verification of many conversations has come.
+// Swept is the result of verifying many conversations, also while that is running.
 type Swept struct {
-	// Total is how many conversations there are, Conversations and Runs how many of them are done. Resumed of them an
+	// Total is the number of conversations. Conversations and Runs count those that are done, Resumed those that an
 	// earlier, interrupted call did.
 	Total         int `json:"total"`
 	Conversations int `json:"conversations"`
@@ -36,10 +36,10 @@ type Swept struct {
 	Resumed       int `json:"resumed,omitempty"`
 	// Checked counts messages, events, records and artifacts.
 	Checked int `json:"checked"`
-	// Pruned counts what was pruned, Failed the conversations that do not verify.
+	// Pruned counts pruned content, Failed the conversations that do not verify.
 	Pruned int `json:"pruned"`
 	Failed int `json:"failed"`
-	// Failures are the first of what was found.
+	// Failures are the first failures.
 	Failures []Failure `json:"failures,omitempty"`
 }
 
@@ -58,14 +58,14 @@ func (s Sweep) job(what string) string {
 	return fmt.Sprintf("%s tenant=%q conversation=%q", what, s.Tenant, s.Conversation)
 }
 
-// VerifyAll proves every conversation that the sweep picks, one at a time. Interrupted, it goes on from there when it
-// is called again; memory does not grow with the store.
+// VerifyAll verifies every conversation that the sweep selects, one at a time, so that memory does not grow with the
+// store. After an interruption, the next call continues from there.
 func VerifyAll(ctx context.Context, s *store.Store, w Sweep) (Swept, error) {
 	var out Swept
 	err := w.each(ctx, s, "verify", &out, func(ref store.ConversationRef) error {
 		r, err := VerifyConversation(ctx, s, ref)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil // it went away meanwhile
+			return nil // the conversation was deleted in the meantime
 		}
 		if err != nil {
 			return err
@@ -111,11 +111,11 @@ func (o *Swept) add(r ConversationReport) {
 	}
 }
 
-// progress is what a sweep keeps between two calls: its totals as JSON.
+// progress is what a sweep stores between two calls: its totals as JSON.
 type progress interface{ begin(total, done int) }
 
-// each calls do for every conversation that the sweep picks, in the order in which they were made, and keeps how far
-// it has come. totals is read at the beginning and kept on the way.
+// each calls do for every conversation that the sweep selects, ordered by creation, and stores its progress. totals is
+// read at the beginning and stored along the way.
 func (w Sweep) each(ctx context.Context, s *store.Store, what string, totals progress,
 	do func(store.ConversationRef) error, after func(),
 ) error {
@@ -169,7 +169,7 @@ func (w Sweep) each(ctx context.Context, s *store.Store, what string, totals pro
 				err, kept = keep(ctx), time.Now()
 			}
 		}
-		if err != nil { // the caller may have been interrupted: it goes on here
+		if err != nil { // the caller may have been interrupted: the next call continues here
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepEvery)
 			defer cancel()
 			return errors.Join(err, keep(late))

@@ -14,23 +14,23 @@ import (
 	"precis/internal/store/seals"
 )
 
-// State is how a check ended.
+// State is the result of a check.
 type State string
 
 // The states, from the best to the worst.
 const (
 	OK State = "ok"
-	// Pruned: what is there is as it was written, and some of it was pruned by age or removed with its conversation.
+	// Pruned: the records are unchanged, and some content was pruned by age or deleted with its conversation.
 	Pruned State = "pruned"
-	// Differs: everything is as it was written, and this build makes something else of it.
+	// Differs: the records are unchanged, and this build produces a different result from them.
 	Differs State = "differs"
-	// Missing: something that was written is gone.
+	// Missing: a record is missing.
 	Missing State = "missing"
-	// Tampered: something is not what was written.
+	// Tampered: a record was changed.
 	Tampered State = "tampered"
 )
 
-// Failed says whether a state is a reason to worry.
+// Failed reports whether a check with this state failed.
 func (s State) Failed() bool { return s != OK && s != Pruned }
 
 // The checks, in order.
@@ -39,39 +39,38 @@ const (
 	CheckMessages = "messages"
 	// CheckTimeline: the events are unchanged and complete.
 	CheckTimeline = "timeline"
-	// CheckRecords: the run, its steps, its model calls, its marker, the state and the configuration are what was
-	// sealed.
+	// CheckRecords: the run, its attempts, model calls and marker, the live state and the configuration are as sealed.
 	CheckRecords = "records"
-	// CheckCovered: the run and its marker commit to exactly the messages that are there.
+	// CheckCovered: the hashes of the covered messages in the run and its marker match the stored messages.
 	CheckCovered = "covered"
-	// CheckArtifacts: every prompt, answer, summary and context that the run refers to is what its hash says.
+	// CheckArtifacts: every prompt, answer, summary and context that the run refers to matches its hash.
 	CheckArtifacts = "artifacts"
-	// CheckSummary: the marker's summary is the one that the run's last summary step wrote.
+	// CheckSummary: the marker's summary is the one that the run's last summarize stage wrote.
 	CheckSummary = "summary"
-	// CheckContext: the context that was recorded follows from messages, marker, state and settings.
+	// CheckContext: the recorded context can be rebuilt from messages, marker, live state and settings.
 	CheckContext = "context"
 )
 
-// Check is one thing that was looked at.
+// Check is one check of a report.
 type Check struct {
 	Name  string
 	State State
-	// Detail is one sentence for a person.
+	// Detail describes the result in one sentence.
 	Detail string
 	evidence.Findings
 }
 
-// Report is what became of the verification of one run.
+// Report is the result of verifying a run.
 type Report struct {
 	Run string
 	// Conversation is the client's id.
 	Conversation string
 	Outcome      precis.Outcome
-	// OK says that nothing is tampered with or missing; Pruned that some of it was pruned.
+	// OK is true if no check failed, Pruned if some content was pruned.
 	OK     bool
 	Pruned bool
 	Checks []Check
-	// Seals is the head of the conversation's seals. Whoever keeps it elsewhere can tell later that none was rewritten.
+	// Seals is the head of the conversation's seals. A copy stored elsewhere shows later whether seals were rewritten.
 	Seals seals.Head
 }
 
@@ -83,7 +82,7 @@ func (r *Report) judge() {
 	}
 }
 
-// VerifyRun proves a run, as far as its record goes. ErrNotFound when there is none.
+// VerifyRun verifies the records of a run. The error is store.ErrNotFound if there is no such run.
 func VerifyRun(ctx context.Context, s *store.Store, ref store.RunRef) (Report, error) {
 	found, err := s.Runs.Get(ctx, ref)
 	if err != nil {
@@ -108,16 +107,16 @@ func VerifyRun(ctx context.Context, s *store.Store, ref store.RunRef) (Report, e
 	return r, nil
 }
 
-// ConversationReport is what became of the verification of a conversation.
+// ConversationReport is the result of verifying a conversation.
 type ConversationReport struct {
 	Conversation store.ConversationRef
-	// Checks are those of the conversation, Runs those of its runs beside them.
+	// Checks are the checks of the conversation, Runs the reports of its runs.
 	Checks []Check
 	Runs   []Report
 	Seals  seals.Head
 }
 
-// VerifyConversation proves a conversation with all its runs.
+// VerifyConversation verifies a conversation with all its runs.
 func VerifyConversation(ctx context.Context, s *store.Store, ref store.ConversationRef) (ConversationReport, error) {
 	var whole ConversationReport
 	err := s.Evidence.Verify(ctx, ref, func(ctx context.Context, v *evidence.Verification) error {
@@ -140,7 +139,7 @@ func VerifyConversation(ctx context.Context, s *store.Store, ref store.Conversat
 	return whole, nil
 }
 
-// verify looks at a conversation and at the given runs of it; only compares no rows of other runs.
+// verify checks a conversation and the given runs. With only, it does not compare the rows of other runs.
 func verify(ctx context.Context, v *evidence.Verification, runs []string, only bool) (ConversationReport, error) {
 	out := ConversationReport{Conversation: v.Conversation.Ref}
 	var wanted []int64
@@ -196,7 +195,7 @@ func verify(ctx context.Context, v *evidence.Verification, runs []string, only b
 	return out, nil
 }
 
-// ofRun makes the checks of a run that need nothing built again.
+// ofRun returns the checks of a run that do not rebuild anything.
 func ofRun(ctx context.Context, v *evidence.Verification, run storeruns.Run, m *markers.Marker,
 	chains map[int64]store.Hash,
 ) (Report, error) {
@@ -222,10 +221,10 @@ func ofRun(ctx context.Context, v *evidence.Verification, run storeruns.Run, m *
 	return r, nil
 }
 
-// covered compares what the run and its marker commit to with the chain over the messages.
+// covered compares the hashes of the covered messages in the run and its marker to the stored messages.
 func covered(v *evidence.Verification, run storeruns.Run, m *markers.Marker, chains map[int64]store.Hash) Check {
 	var f evidence.Findings
-	look := func(table, key string, to int64, chain store.Hash) {
+	compare := func(table, key string, to int64, chain store.Hash) {
 		f.Checked++
 		switch known, ok := chains[to]; {
 		case !v.Conversation.ContentDeleted.IsZero():
@@ -246,10 +245,10 @@ func covered(v *evidence.Verification, run storeruns.Run, m *markers.Marker, cha
 		}
 	}
 	if run.Facts.CoversTo > 0 {
-		look("runs", run.Ref.ID, run.Facts.CoversTo, run.Facts.CoveredChain)
+		compare("runs", run.Ref.ID, run.Facts.CoversTo, run.Facts.CoveredChain)
 	}
 	if m != nil && m.CoversTo > 0 {
-		look("markers", m.ID, m.CoversTo, m.CoveredChain)
+		compare("markers", m.ID, m.CoversTo, m.CoveredChain)
 	}
 	if f.Checked == 0 {
 		return Check{Name: CheckCovered, State: OK, Detail: "the run covers no messages"}
@@ -258,7 +257,7 @@ func covered(v *evidence.Verification, run storeruns.Run, m *markers.Marker, cha
 		run.Facts.CoversTo, short(run.Facts.CoveredChain.String()))
 }
 
-// conclude makes a check of what was found. fine is what to say when nothing was.
+// conclude returns a check with the findings. fine is its detail if there are none.
 func conclude(name string, f evidence.Findings, fine string, args ...any) Check {
 	c := Check{Name: name, State: OK, Detail: fmt.Sprintf(fine, args...), Findings: f}
 	if f.Bad == 0 && f.Pruned == 0 {
@@ -271,7 +270,7 @@ func conclude(name string, f evidence.Findings, fine string, args ...any) Check 
 		}
 	}
 	if f.Bad > 0 && worst == evidence.Pruned {
-		worst = evidence.Tampered // it is behind those that are listed
+		worst = evidence.Tampered // it is not among the findings that are listed
 	}
 	switch worst {
 	case evidence.Missing:
@@ -281,7 +280,7 @@ func conclude(name string, f evidence.Findings, fine string, args ...any) Check 
 	default:
 		c.State = Pruned
 	}
-	for _, fault := range f.List { // the first of the worst
+	for _, fault := range f.List { // the first one with the worst state
 		if fault.State == worst {
 			c.Detail = sentence(fault)
 			break
@@ -295,7 +294,7 @@ func conclude(name string, f evidence.Findings, fine string, args ...any) Check 
 	return c
 }
 
-// sentence names the place of a fault.
+// sentence returns a finding as text.
 func sentence(f evidence.Finding) string {
 	place := f.Table + " " + f.Key
 	if f.Column != "" {
@@ -304,7 +303,7 @@ func sentence(f evidence.Finding) string {
 	return place + ": " + f.Detail
 }
 
-// short is enough of a hash to be told from others.
+// short returns the beginning of a hash.
 func short(sha string) string {
 	if len(sha) > 12 {
 		return sha[:12] + "…"
@@ -312,7 +311,7 @@ func short(sha string) string {
 	return sha
 }
 
-// rebuilds makes the checks that build something again.
+// rebuilds returns the checks that rebuild the summary and the context.
 func rebuilds(ctx context.Context, s *store.Store, tenant string, r *Report) error {
 	run, err := s.Runs.Get(ctx, store.RunRef{Tenant: tenant, ID: r.Run})
 	if err != nil {
@@ -326,7 +325,8 @@ func rebuilds(ctx context.Context, s *store.Store, tenant string, r *Report) err
 	return nil
 }
 
-// lost is the state of a check that needs what cannot be read: pruned, missing or damaged.
+// lost returns a check that failed because a record that it needs is pruned, missing or damaged. It returns other
+// errors.
 func lost(name string, err error) (Check, error) {
 	switch {
 	case errors.Is(err, store.ErrPruned), errors.Is(err, store.ErrContentDeleted):
@@ -339,7 +339,7 @@ func lost(name string, err error) (Check, error) {
 	return Check{}, err
 }
 
-// writtenBy is the version of the code that wrote a run.
+// writtenBy returns the version of the code that executed a run.
 func writtenBy(run storeruns.Run) string {
 	var v struct {
 		Code string `json:"code"`

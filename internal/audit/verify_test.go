@@ -136,8 +136,8 @@ func TestRunsVerify(t *testing.T) {
 	}
 }
 
-// A timeline whose end was cut off is found even if the conversation's counters were changed to match: the last seal has
-// the length.
+// A timeline whose end was cut off is found even if the conversation's counters were changed to match: the last seal
+// has the length.
 func TestTruncatedTimelineIsFound(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)

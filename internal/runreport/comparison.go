@@ -13,7 +13,7 @@ import (
 	"precis/pipeline"
 )
 
-// FactsOf gives facts in their outer form.
+// FactsOf returns facts in the form of the HTTP API.
 func FactsOf(list []pipeline.Mention) []wire.RunFact {
 	var out []wire.RunFact
 	for _, f := range list {
@@ -35,8 +35,8 @@ func PricedComparison(c *wire.RunComparison, prices map[string]config.Price) *wi
 	return c
 }
 
-// LoadComparison reads what a replay found; nil while it has not ended, and for a run that is no replay. One that was
-// pruned or deleted is nil too.
+// LoadComparison returns the comparison of a replay. It returns nil for a run that is not a replay, before the replay
+// has ended, and if the comparison was pruned or deleted.
 func LoadComparison(ctx context.Context, s *store.Store, r runs.Run) (*wire.RunComparison, error) {
 	if r.Replay.Comparison == "" {
 		return nil, nil
@@ -55,7 +55,7 @@ func LoadComparison(ctx context.Context, s *store.Store, r runs.Run) (*wire.RunC
 	return &c, nil
 }
 
-// ChangesOf tells what a live replay does otherwise than its original; nil: nothing.
+// ChangesOf returns the changes that a live replay was requested with, nil if there are none.
 func ChangesOf(original, replay runs.Run) *wire.RunChanges {
 	var c wire.RunChanges
 	if replay.Summarizer != original.Summarizer {
@@ -78,7 +78,7 @@ func ChangesOf(original, replay runs.Run) *wire.RunChanges {
 	return &c
 }
 
-// SideOf is a run as one of two that are compared, with the summary that it wrote.
+// SideOf returns a run with its summary as one side of a comparison.
 func SideOf(r runs.Run, summary string) *wire.RunSide {
 	s := &wire.RunSide{
 		Run: r.Ref.ID, Outcome: r.Outcome, ErrorKind: r.ErrorKind, Reason: r.Reason, Summarizer: r.Facts.Summarizer,

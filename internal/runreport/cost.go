@@ -17,7 +17,7 @@ func usageOf(u runs.Usage) wire.RunUsage {
 	}
 }
 
-// ModelsOf gives sums by model in their outer form.
+// ModelsOf returns sums by model in the form of the HTTP API.
 func ModelsOf(list []runs.ModelUsage) []wire.RunModelUsage {
 	out := make([]wire.RunModelUsage, len(list))
 	for i, u := range list {
@@ -29,9 +29,8 @@ func ModelsOf(list []runs.ModelUsage) []wire.RunModelUsage {
 	return out
 }
 
-// CostOf prices model calls; nil where there were calls and none of their models has a price. A vendor tells what
-// input it read from its cache and what it wrote there; a price that does not say what that costs takes it as any
-// input.
+// CostOf returns the cost of model calls, nil if there were calls and none of their models has a price. Cached input
+// and cache writes have the price of other input if the model has no price of its own for them.
 func CostOf(models []wire.RunModelUsage, prices map[string]config.Price) *wire.RunCost {
 	cost := &wire.RunCost{}
 	priced := false
@@ -60,10 +59,10 @@ func Priced(r wire.Run, prices map[string]config.Price) wire.Run {
 	return r
 }
 
-// Unfinished is the word for runs that have no outcome yet.
+// Unfinished is the outcome in counts of runs that have not ended.
 const Unfinished = "unfinished"
 
-// GroupsOf gives sums over runs in their outer form, priced.
+// GroupsOf returns sums over runs in the form of the HTTP API, with their cost.
 func GroupsOf(list []runs.Group, prices map[string]config.Price) []wire.RunGroup {
 	out := make([]wire.RunGroup, len(list))
 	for i, g := range list {
@@ -80,7 +79,7 @@ func GroupsOf(list []runs.Group, prices map[string]config.Price) []wire.RunGroup
 	return out
 }
 
-// UsageGroupsOf gives sums over model calls in their outer form, priced.
+// UsageGroupsOf returns sums over model calls in the form of the HTTP API, with their cost.
 func UsageGroupsOf(list []modelcalls.UsageGroup, prices map[string]config.Price) []wire.RunUsageGroup {
 	out := make([]wire.RunUsageGroup, len(list))
 	for i, g := range list {

@@ -1,5 +1,5 @@
-// Package runs is a run as the outside sees it: the JSON of the command line and of the HTTP API, and the texts
-// of the audit record.
+// Package runreport converts stored runs to the form of the HTTP API and the command line, with their costs, texts and
+// comparisons.
 package runreport
 
 import (
@@ -12,7 +12,7 @@ import (
 	"precis/internal/store/runs"
 )
 
-// Of gives a stored run in its outer form.
+// Of returns a stored run in the form of the HTTP API.
 func Of(r runs.Run) wire.Run {
 	out := wire.Run{
 		ID: r.Ref.ID, Conversation: r.Conversation, WorkflowID: r.WorkflowID, TemporalRunID: r.TemporalRunID,
@@ -46,7 +46,7 @@ func Of(r runs.Run) wire.Run {
 	return out
 }
 
-// triggerOf reads the decision of the first stage, and before there is one what the run was asked for with.
+// triggerOf returns the decision of the trigger stage, and before that has ended the decision in the run's request.
 func triggerOf(r runs.Run) wire.RunTrigger {
 	var numbers struct {
 		Trigger json.RawMessage `json:"trigger"`
@@ -56,12 +56,12 @@ func triggerOf(r runs.Run) wire.RunTrigger {
 		decision = numbers.Trigger
 	}
 	var t wire.RunTrigger
-	_ = json.Unmarshal(decision, &t) // what cannot be read is left out: the kind is known
+	_ = json.Unmarshal(decision, &t) // without a readable decision, only the kind is known
 	t.Kind = r.Kind
 	return t
 }
 
-// versionsOf adds the hash of the settings, which the run keeps whole.
+// versionsOf returns the run's versions with a hash of its settings.
 func versionsOf(r runs.Run) json.RawMessage {
 	var versions map[string]string
 	if len(r.Settings) == 0 || json.Unmarshal(object(r.Versions), &versions) != nil {

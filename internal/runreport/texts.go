@@ -14,15 +14,15 @@ import (
 	"precis/pipeline"
 )
 
-// Include says which texts of a run are wanted.
+// Include selects the texts of a run to load.
 type Include struct {
 	Prompts, Answers, Summary, Context, Omitted bool
 }
 
-// Any says whether anything is wanted at all.
+// Any reports whether any text is selected.
 func (i Include) Any() bool { return i != Include{} }
 
-// Load reads the texts that are wanted of a run, which must have its steps.
+// Load returns the selected texts of a run, which must have its attempts.
 func Load(ctx context.Context, s *store.Store, r runs.Run, want Include) (*wire.RunTexts, error) {
 	l := loader{store: s, tenant: r.Ref.Tenant, texts: &wire.RunTexts{}}
 	for _, step := range r.Attempts {
@@ -57,7 +57,7 @@ type loader struct {
 	texts  *wire.RunTexts
 }
 
-// artifact gives nil for one that is gone.
+// artifact returns the content of an artifact, nil if it was pruned or deleted.
 func (l *loader) artifact(ctx context.Context, sha string) ([]byte, error) {
 	data, err := l.store.Artifacts.Get(ctx, l.tenant, sha)
 	if errors.Is(err, store.ErrNotFound) {

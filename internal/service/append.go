@@ -126,8 +126,8 @@ func applyMeta(m *pipeline.Message, meta Meta, field string) error {
 		pipeline.KindReminder, pipeline.KindSynthetic)
 }
 
-// usageReport returns the usage with the message that it covers, the last assistant message of the batch. It returns nil
-// if raw has no usable numbers.
+// usageReport returns the usage with the message that it covers, the last assistant message of the batch. It returns
+// nil if raw has no usable numbers.
 func usageReport(raw json.RawMessage, batch []conversations.NewMessage, version *int64) *changes.UsageReport {
 	f := readUsage(raw)
 	if f.total == 0 {
@@ -143,8 +143,8 @@ func usageReport(raw json.RawMessage, batch []conversations.NewMessage, version 
 	return report
 }
 
-// appended applies what follows from the trigger check and returns the result of the change. The change is committed, so
-// failures from here on are logged and not returned.
+// appended applies what follows from the trigger check and returns the result of the change. The change is committed,
+// so failures from here on are logged and not returned.
 func (s *Service) appended(ctx context.Context, ref store.ConversationRef, res changes.AppendResult,
 	tc *triggerCheck,
 ) wire.Appended {

@@ -50,10 +50,10 @@ func (s *Service) follow(ctx context.Context, ref store.ConversationRef, tc *tri
 	return run, w
 }
 
-// applyPrepared applies the prepared summary and returns its run. The summary is rendered now, because whether the agent
-// is working, and what it has used since, were not known when the summary was written. A summary that would not make the
-// context smaller is discarded. The run is nil if the summary was not applied, also because a reply has begun or the
-// summary is no longer prepared.
+// applyPrepared applies the prepared summary and returns its run. The summary is rendered now, because whether the
+// agent is working, and what it has used since, were not known when the summary was written. A summary that would not
+// make the context smaller is discarded. The run is nil if the summary was not applied, also because a reply has
+// begun or the summary is no longer prepared.
 func (s *Service) applyPrepared(ctx context.Context, ref store.ConversationRef, id string) (*wire.Run, error) {
 	view, err := s.load(ctx, ref)
 	if err != nil {
@@ -158,8 +158,8 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 	return &how, nil
 }
 
-// record stores the context that a prepared marker leads to and its snapshot, as a run does for a marker that takes effect
-// at once.
+// record stores the context that a prepared marker leads to and its snapshot, as a run does for a marker that takes
+// effect at once.
 func (s *Service) record(ctx context.Context, run store.RunRef, view conversation.View, then pipeline.Context,
 	how *markers.Application, numbers map[string]any,
 ) error {

@@ -114,8 +114,8 @@ func (s *Service) checkCompact(req CompactRequest) error {
 	return nil
 }
 
-// CheckSummarizers returns an error if a list of summarizers, such as "self,openai/NAME", is malformed or names a vendor
-// that is not configured. An empty list is valid.
+// CheckSummarizers returns an error if a list of summarizers, such as "self,openai/NAME", is malformed or names a
+// vendor that is not configured. An empty list is valid.
 func (s *Service) CheckSummarizers(list string) error {
 	if list == "" {
 		return nil
@@ -184,7 +184,8 @@ func (s *Service) ListCompactions(ctx context.Context, ref store.ConversationRef
 			others = append(others, out)
 		}
 	}
-	// A page has the reported markers that are older than the last run of the page before and newer than its own last run.
+	// A page has the reported markers that are older than the last run of the page before and newer than its own last
+	// run.
 	if cursor != "" && len(found) > 0 {
 		others = olderThan(others, found[0].Created)
 	}
@@ -283,8 +284,8 @@ func (s *Service) Undo(ctx context.Context, ref store.ConversationRef) (wire.Und
 	return out, nil
 }
 
-// ReportMarker stores a compaction that the agent's own runtime made. The caller's key must be trusted, because a forged
-// compaction would hide the history.
+// ReportMarker stores a compaction that the agent's own runtime made. The caller's key must be trusted, because a
+// forged compaction would hide the history.
 func (s *Service) ReportMarker(ctx context.Context, ref store.ConversationRef, m ReportedMarker,
 	trusted bool,
 ) (wire.Marker, error) {

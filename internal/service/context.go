@@ -86,8 +86,8 @@ func contextOf(view conversation.View, req ContextRequest) (wire.Context, pipeli
 	return out, built, nil
 }
 
-// sendable returns the default format of a context: the conversation's own, or for a format of session files that of the
-// API which the agent calls.
+// sendable returns the default format of a context: the conversation's own, or for a format of session files that of
+// the API which the agent calls.
 func sendable(f transcript.Format) transcript.Format {
 	switch f {
 	case transcript.Anthropic, transcript.OpenAI, "openai-responses", "google", "vercel", "langchain":
@@ -111,8 +111,8 @@ func hasReasoning(c pipeline.Context) bool {
 	return false
 }
 
-// Messages returns the stored messages with a number greater than after, at most limit (1 to 1000); more reports whether
-// there are further ones.
+// Messages returns the stored messages with a number greater than after, at most limit (1 to 1000); more reports
+// whether there are further ones.
 func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after int64,
 	limit int,
 ) (list []wire.Message, more bool, err error) {

@@ -29,8 +29,8 @@ type NewConversation struct {
 	Metadata json.RawMessage
 }
 
-// ConversationPatch changes the fields that are not nil. Settings and Metadata are merge patches (RFC 7396): null removes
-// a key.
+// ConversationPatch changes the fields that are not nil. Settings and Metadata are merge patches (RFC 7396): null
+// removes a key.
 type ConversationPatch struct {
 	Model         *ModelPatch
 	System, Tools *json.RawMessage
@@ -38,14 +38,15 @@ type ConversationPatch struct {
 	Metadata      json.RawMessage
 }
 
-// ModelPatch changes the fields of the model that are not nil. A new vendor or name also removes the old model's window.
+// ModelPatch changes the fields of the model that are not nil. A new vendor or name also removes the old model's
+// window.
 type ModelPatch struct {
 	Vendor, Name             *string
 	ContextWindow, MaxOutput *int
 }
 
-// CreateConversation creates a conversation. If one was created before with the same id and body, it returns that one and
-// created is false.
+// CreateConversation creates a conversation. If one was created before with the same id and body, it returns that one
+// and created is false.
 func (s *Service) CreateConversation(ctx context.Context, tenant string,
 	req NewConversation,
 ) (out wire.Conversation, created bool, err error) {
@@ -214,8 +215,9 @@ func (s *Service) state(ctx context.Context, ref store.ConversationRef) (*wire.S
 	return out, nil
 }
 
-// ListConversations returns a page of a tenant's conversations, newest first, at most limit (1 to 1000) of them, without
-// their state. cursor is "" for the first page, and then the next of the page before; next is "" on the last page.
+// ListConversations returns a page of a tenant's conversations, newest first, at most limit (1 to 1000) of them,
+// without their state. cursor is "" for the first page, and then the next of the page before; next is "" on the last
+// page.
 func (s *Service) ListConversations(ctx context.Context, tenant, cursor string,
 	limit int,
 ) (list []wire.Conversation, next string, err error) {

@@ -67,8 +67,8 @@ func (s *Service) ReadSegment(ctx context.Context, ref store.ConversationRef, na
 	return wire.Segment{MemoryEntry: e, Text: text}, nil
 }
 
-// AddNote adds a note to a conversation's memory and reports whether it is new. A note cannot have the name of a segment.
-// Adding the same text twice changes nothing.
+// AddNote adds a note to a conversation's memory and reports whether it is new. A note cannot have the name of a
+// segment. Adding the same text twice changes nothing.
 func (s *Service) AddNote(ctx context.Context, ref store.ConversationRef, n NewNote) (wire.MemoryEntry, bool, error) {
 	switch {
 	case strings.TrimSpace(n.Text) == "":

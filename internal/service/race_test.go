@@ -64,8 +64,8 @@ func TestRunIsRequestedWithItsMessages(t *testing.T) {
 	}
 }
 
-// While nothing fires, the trigger is evaluated on running sums alone. A message that cannot be parsed shows whether the
-// context was built: a warning in the log.
+// While nothing fires, the trigger is evaluated on running sums alone. A message that cannot be parsed shows whether
+// the context was built: a warning in the log.
 func TestTriggerIsEvaluatedInConstantTime(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

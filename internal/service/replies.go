@@ -49,9 +49,9 @@ type ReplyError struct {
 	Body []byte
 }
 
-// OpenReply opens a reply, the lease under which the agent's model generates, and returns it with the context to send.
-// Until it is ended or ttl (0: DefaultReplyTTL) has passed, no compaction takes effect. A prepared summary that is due is
-// applied first. The error has CodeReplyOpen if a reply is open already.
+// OpenReply opens a reply, the lease under which the agent's model generates, and returns it with the context to
+// send. Until it is ended or ttl (0: DefaultReplyTTL) has passed, no compaction takes effect. A prepared summary that
+// is due is applied first. The error has CodeReplyOpen if a reply is open already.
 func (s *Service) OpenReply(ctx context.Context, ref store.ConversationRef, ttl time.Duration,
 	req ContextRequest,
 ) (wire.Reply, error) {
@@ -133,8 +133,8 @@ func (s *Service) openContext(ctx context.Context, ref store.ConversationRef, li
 	return out, err
 }
 
-// EndReply ends a reply, appends its messages and evaluates the trigger. A context overflow starts a compaction at once,
-// and sets the learned window if the error has it; other errors do neither.
+// EndReply ends a reply, appends its messages and evaluates the trigger. A context overflow starts a compaction at
+// once, and sets the learned window if the error has it; other errors do neither.
 func (s *Service) EndReply(ctx context.Context, ref store.ConversationRef, reply string,
 	end ReplyEnd,
 ) (wire.Appended, error) {

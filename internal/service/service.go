@@ -1,6 +1,6 @@
-// Package service has the operations on conversations: append messages, read the context, open and end replies, request
-// and undo compactions. It evaluates the trigger with every change that can fire it, and requests runs in the transaction
-// of that change. The HTTP API, the command line and the MCP server are built on it.
+// Package service has the operations on conversations: append messages, read the context, open and end replies,
+// request and undo compactions. It evaluates the trigger with every change that can fire it, and requests runs in the
+// transaction of that change. The HTTP API, the command line and the MCP server are built on it.
 //
 //	service.go       the Service
 //	errors.go        errors and their codes

@@ -65,8 +65,8 @@ func stateEntry(e livestate.Enrichment) (wire.StateEntry, error) {
 	return out, nil
 }
 
-// PutState sets a key. The value is in the context from the next turn on, or from the next compaction if that is earlier,
-// so that the context does not change during a turn. An empty value removes the key.
+// PutState sets a key. The value is in the context from the next turn on, or from the next compaction if that is
+// earlier, so that the context does not change during a turn. An empty value removes the key.
 func (s *Service) PutState(ctx context.Context, ref store.ConversationRef, key string,
 	v wire.StateValue,
 ) (wire.StateEntry, error) {

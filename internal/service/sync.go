@@ -40,14 +40,14 @@ type SyncRequest struct {
 	ContextVersion *int64
 }
 
-// Sync appends what is new in the client's whole list. A message equals the stored one if it is the same JSON value, since
-// clients may rewrite the JSON that they hold. The stored history is compared by one hash, so that the cost in the
-// database is that of the new messages.
+// Sync appends what is new in the client's whole list. A message equals the stored one if it is the same JSON value,
+// since clients may rewrite the JSON that they hold. The stored history is compared by one hash, so that the cost in
+// the database is that of the new messages.
 //
-// A client may also send a context that it received, and the messages after it. Messages that precis made (the summary,
-// live state, placeholders) are recognized and not stored, and tool results match in their shortened form. The error has
-// CodeStale if the list differs from the stored messages in any other way. A list that is shorter than the conversation
-// adds nothing.
+// A client may also send a context that it received, and the messages after it. Messages that precis made (the
+// summary, live state, placeholders) are recognized and not stored, and tool results match in their shortened form.
+// The error has CodeStale if the list differs from the stored messages in any other way. A list that is shorter than
+// the conversation adds nothing.
 func (s *Service) Sync(ctx context.Context, ref store.ConversationRef, req SyncRequest) (wire.Synced, error) {
 	if len(req.Messages) == 0 {
 		return wire.Synced{}, invalid("messages", "is empty: send the whole list")
@@ -252,8 +252,9 @@ func (s *Service) matchContext(ctx context.Context, ref store.ConversationRef, l
 	return found, err
 }
 
-// summaryIn returns the id of the marker whose summary is in the list, whatever its status is now. Without a summary, the
-// list may be a context of the full history (""), or one of the active marker if that has only shortened the tail.
+// summaryIn returns the id of the marker whose summary is in the list, whatever its status is now. Without a summary,
+// the list may be a context of the full history (""), or one of the active marker if that has only shortened the
+// tail.
 func (s *Service) summaryIn(ctx context.Context, ref store.ConversationRef, l clientList,
 	c conversations.Conversation,
 ) (string, error) {
@@ -329,8 +330,9 @@ func entriesOf(view conversation.View) ([]entry, error) {
 	return entries, nil
 }
 
-// align compares the list to the entries in order and returns how many messages of the list are matched. Messages that
-// precis made may be missing on either side: live state changes, and a placeholder for a result is replaced by the result.
+// align compares the list to the entries in order and returns how many messages of the list are matched. Messages
+// that precis made may be missing on either side: live state changes, and a placeholder for a result is replaced by
+// the result.
 func (l clientList) align(entries []entry) (int, error) {
 	i, j := 0, 0
 	began := false // a message after the head was matched
@@ -396,8 +398,8 @@ func (l clientList) ours(i int) bool {
 		strings.HasPrefix(text, summaryOpen) && strings.Contains(text, summaryClose) || pipeline.IsMadeText(text)
 }
 
-// shortened reports whether a message of the list is the entry's message with shortened tool results: an earlier context
-// may have had other results in full.
+// shortened reports whether a message of the list is the entry's message with shortened tool results: an earlier
+// context may have had other results in full.
 func (l clientList) shortened(i int, e entry) bool {
 	if e.message == nil || len(e.message.Results()) == 0 {
 		return false

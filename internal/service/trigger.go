@@ -26,9 +26,9 @@ const growthShare = 10
 // triggerCheck evaluates the trigger of a conversation: whether a compaction is due, and what follows from that. Its
 // evaluate runs in the transaction of the change that the check belongs to.
 //
-// It compares running sums first, in constant time. They do not include what trimming saves, so they are never too low.
-// Only if the trigger would fire by them, the context is built and measured exactly. The measurement is stored and makes
-// the following sums exact too.
+// It compares running sums first, in constant time. They do not include what trimming saves, so they are never too
+// low. Only if the trigger would fire by them, the context is built and measured exactly. The measurement is stored
+// and makes the following sums exact too.
 type triggerCheck struct {
 	s *Service
 	// overflow: the agent's model call failed because the context was too large.
@@ -63,7 +63,8 @@ func (tc *triggerCheck) evaluate(ctx context.Context, m triggers.State) (trigger
 
 	var out triggers.Decision
 	parked := parkedByReply(m, settings)
-	// With trigger.auto off, only the kind is set. An agent that starts compactions itself relies on it, so it is exact too.
+	// With trigger.auto off, only the kind is set. An agent that starts compactions itself relies on it, so it is
+	// exact too.
 	if !tc.decision.Fired && tc.decision.Kind == "" && !tc.decision.ApplyPrepared && !parked && !tc.dryRun {
 		return out, nil
 	}

@@ -15,8 +15,8 @@ type figure struct {
 }
 
 // readUsage reads the usage object of any known vendor: Anthropic (with separate input, cache reads, cache writes and
-// output), OpenAI chat and responses, Google, and with the names of the Vercel AI SDK and LangChain. It uses the vendor's
-// total, or else the sum of the parts. It ignores values that are zero, negative or not a number.
+// output), OpenAI chat and responses, Google, and with the names of the Vercel AI SDK and LangChain. It uses the
+// vendor's total, or else the sum of the parts. It ignores values that are zero, negative or not a number.
 func readUsage(raw json.RawMessage) figure {
 	var u map[string]any
 	if len(raw) == 0 || json.Unmarshal(raw, &u) != nil {
