@@ -675,8 +675,9 @@ func TestBudgetHoldsForLiveReplays(t *testing.T) {
 	ref := s.Create(scenario.Conversation{Window: 11000, Messages: scenario.Turns(6, 2000)})
 	run := s.Compact(ref, runs.Request{Settings: nil})
 	wantIdenticalReplay(t, s, run)
-	sql(t, s, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, state, input_tokens) `+
-		`SELECT cid, tenant, id, 99, 1, 'x', 'y', 'failed', 5000 FROM runs WHERE id = $1`, run.Ref.ID)
+	sql(t, s, `INSERT INTO usage_ledger (cid, tenant, run, call, attempt, vendor, model, state, `+
+		`input_tokens, booked_under) `+
+		`SELECT cid, tenant, id, 99, 1, 'x', 'y', 'failed', 5000, '/compact' FROM runs WHERE id = $1`, run.Ref.ID)
 	requests := len(s.Vendor.Requests())
 	got, _ := replay(t, s, run, launch.ReplayRequest{Live: true})
 	if n := len(s.Vendor.Requests()); n != requests || !got.Facts.Digest {

@@ -19,40 +19,41 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// ImportOptions say what becomes of a file's conversations.
+// ImportOptions are the options of ImportFile.
 type ImportOptions struct {
 	Tenant string
-	// ID for the conversation, "": one is made. With several conversations in a file: ID-2, ID-3… follow.
+	// ID is the id of the conversation. If it is "", one is generated. Further conversations of the file are ID-2,
+	// ID-3…
 	ID string
-	// Vendor and Model of the agent where the file does not say, or to replace what it says.
+	// Vendor and Model of the agent, if set, take precedence over those in the file.
 	Vendor, Model string
-	// Window in tokens, 0: what Models knows of the model.
+	// Window is the context window in tokens, 0 for the one in Models.
 	Window int
-	// Models knows the window of a model, and the vendor of one whose vendor the file does not name.
+	// Models has the windows of models, and the vendors of models that the file names without one.
 	Models llm.Models
-	// Settings of the conversation, a JSON object.
+	// Settings are the settings of the conversation, a JSON object.
 	Settings json.RawMessage
-	// Ephemeral marks conversations whose content goes when their run has ended.
+	// Ephemeral marks the conversations: their content is deleted when their run has ended.
 	Ephemeral bool
-	// TrustCompactions makes compactions that the file records into markers: the messages before them are
-	// then covered, as they were for the agent.
+	// TrustCompactions stores the compactions recorded in the file as markers. The messages before them are then
+	// covered, as they were for the agent.
 	TrustCompactions bool
-	// Pick, when over 0, imports only the Pick-th conversation of the file.
+	// Pick, if greater than 0, imports only the Pick-th conversation of the file.
 	Pick int
-	// Progress is told of the messages that were written so far.
+	// Progress, if set, is called with the number of messages stored so far.
 	Progress func(messages int)
 }
 
-// Imported is one conversation that came out of a file.
+// Imported is an imported conversation.
 type Imported struct {
 	Conversation conversations.Conversation
 	Meta         transcript.Meta
 	Messages     int
-	// Compactions counts the recorded ones that became markers.
+	// Compactions counts the recorded compactions that were stored as markers.
 	Compactions int
 }
 
-// Import is everything that came out of a file.
+// Import is the result of importing a file.
 type Import struct {
 	Format        transcript.Format
 	Conversations []Imported
@@ -61,8 +62,8 @@ type Import struct {
 	Notes   []transcript.Item
 }
 
-// ImportFile reads a transcript message by message and stores its conversations. Memory is bounded by a batch,
-// not by the file. After an error, what was stored before it stays, and is in the result.
+// ImportFile reads a transcript message by message and stores its conversations. Memory is bounded by the size of a
+// batch, not of the file. After an error, the messages before it are stored, and the result has their conversations.
 func ImportFile(ctx context.Context, s *store.Store, d *transcript.Decoder, o ImportOptions) (Import, error) {
 	im := &importer{store: s, decoder: d, options: o}
 	im.result.Format = d.Format()
@@ -124,7 +125,7 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 		return pipeline.Errorf(pipeline.Conflict, "conversation %q exists already: choose another id", id)
 	}
 
-	// In the result from here on, however far it comes.
+	// The conversation is in the result from here on, also after an error.
 	at := len(im.result.Conversations)
 	im.result.Conversations = append(im.result.Conversations, Imported{Conversation: c})
 
@@ -143,7 +144,7 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 	vendor, model = vendorOf(vendor, model, o.Models)
 	window := o.Window
 	if window == 0 && o.Model == "" {
-		window = meta.Window // the agent's own figure for the model that it had
+		window = meta.Window // the agent's own number for its model
 	}
 	maxOutput := meta.MaxTokens
 	if known, ok := o.Models.Lookup(vendor, model); ok && window == 0 {
@@ -168,8 +169,8 @@ func (im *importer) conversation(ctx context.Context, start transcript.Meta) err
 	return nil
 }
 
-// vendorOf tells the vendor of a model by its name where the file does not say: an OpenAI-shaped log may well
-// be of another vendor's model, and a gateway writes "vendor/model".
+// vendorOf returns the vendor and model for a model name whose vendor the file does not have. A log in OpenAI's
+// format may be of another vendor's model, and a gateway writes "vendor/model".
 func vendorOf(vendor, model string, models llm.Models) (string, string) {
 	if before, after, ok := strings.Cut(model, "/"); ok && (vendor == "" || vendor == before) {
 		return before, after
@@ -182,7 +183,7 @@ func vendorOf(vendor, model string, models llm.Models) (string, string) {
 	return vendor, model
 }
 
-// skip reads over a conversation.
+// skip skips a conversation.
 func (im *importer) skip() error {
 	for {
 		it, err := im.decoder.Next()
@@ -202,7 +203,7 @@ func unexpectedEnd(err error) error {
 	return err
 }
 
-// reading is the state of one conversation on its way in.
+// reading is the state of importing one conversation.
 type reading struct {
 	*importer
 	count       int64
@@ -211,7 +212,7 @@ type reading struct {
 	usage       *transcript.RecordedUsage
 }
 
-// messages gives the messages up to the conversation's End, and notes on the way what belongs to them.
+// messages yields the messages up to the conversation's End, and keeps compactions and usage for later.
 func (r *reading) messages(yield func(conversations.NewMessage, error) bool) {
 	for {
 		it, err := r.decoder.Next()
@@ -227,7 +228,7 @@ func (r *reading) messages(yield func(conversations.NewMessage, error) bool) {
 			r.result.Notes = append(r.result.Notes, it)
 		case it.Compaction != nil && (r.count <= int64(it.Compaction.KeptFirst+it.Compaction.Kept) ||
 			!r.options.TrustCompactions):
-			// What it covered is not there, or it is not to be trusted: its summary is history like any other.
+			// The covered messages are not in the file, or compactions are not trusted: store the summary as a message.
 			if !it.Compaction.InMessages && !r.give(it.Compaction.Summary, yield) {
 				return
 			}
@@ -244,19 +245,19 @@ func (r *reading) messages(yield func(conversations.NewMessage, error) bool) {
 	}
 }
 
-// give hands one message on to the store.
+// give yields one message in the form in which it is stored.
 func (r *reading) give(m pipeline.Message, yield func(conversations.NewMessage, error) bool) bool {
 	r.count++
 	if r.options.Progress != nil {
 		r.options.Progress(int(r.count))
 	}
 	stored := Stored(m)
-	// Ids in files repeat, and a repeated client id would add nothing: every message of a file is stored.
+	// Ids in files may repeat, and a message with a known client id is not added. Every message of a file is stored.
 	stored.ClientID = ""
 	return yield(stored, nil)
 }
 
-// markers makes the recorded compactions into markers, oldest first, so that undo goes back through them.
+// markers stores the recorded compactions as markers, oldest first, so that undo works on them in order.
 func (r *reading) markers(ctx context.Context, ref store.ConversationRef) (int, error) {
 	n := 0
 	for _, c := range r.compactions {
@@ -276,9 +277,9 @@ func (r *reading) markers(ctx context.Context, ref store.ConversationRef) (int, 
 	return n, nil
 }
 
-// summary is what the model sees in place of what a recorded compaction covered. One that does not say what it is gets
-// the words of ours around it. In the place of one that only its vendor can read stands a digest of the messages, so
-// that nothing is lost to another model, nor to the next compaction.
+// summary returns the text that replaces the messages that a recorded compaction covers. If the recorded summary does
+// not say that it is one, it is framed like those of precis. If only its vendor can read it, a digest of the messages
+// is used, so that other models and the next compaction lose nothing.
 func (r *reading) summary(ctx context.Context, ref store.ConversationRef,
 	c transcript.RecordedCompaction,
 ) (text string, digest bool, err error) {
@@ -304,11 +305,11 @@ func (r *reading) summary(ctx context.Context, ref store.ConversationRef,
 	}), digest, nil
 }
 
-// digestCharsPerToken is how many chars of a digest make a token at least, in text that is not of one script alone.
+// digestCharsPerToken is the smallest number of characters per token in a digest of mixed scripts.
 const digestCharsPerToken = 2
 
-// keptMessages are the sequence numbers of the messages that a recorded compaction left visible: at the head of
-// the conversation, right before the summary, and those that it names.
+// keptMessages returns the numbers of the messages that a recorded compaction left in the context: at the beginning of
+// the conversation, directly before the summary, and those that it lists.
 func keptMessages(c transcript.RecordedCompaction) []int64 {
 	var out []int64
 	for seq := 1; seq <= c.Before; seq++ {
@@ -319,7 +320,7 @@ func keptMessages(c transcript.RecordedCompaction) []int64 {
 	return out
 }
 
-// recordUsage takes over the file's last server figure, unless a compaction came after it.
+// recordUsage stores the last usage in the file, unless a compaction follows it.
 func (r *reading) recordUsage(ctx context.Context, ref store.ConversationRef) (conversations.Conversation, error) {
 	if r.usage == nil || r.usage.Used <= 0 || len(r.compactions) > 0 &&
 		r.compactions[len(r.compactions)-1].Before >= r.usage.Covers {

@@ -6,7 +6,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// Stored is a decoded message as it goes into the store, with its sizes.
+// Stored returns a decoded message in the form in which it is stored, with its sizes.
 func Stored(m pipeline.Message) conversations.NewMessage {
 	text := pipeline.RenderMessage(m)
 	return conversations.NewMessage{

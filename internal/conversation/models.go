@@ -7,20 +7,20 @@ import (
 	"precis/internal/store/conversations"
 )
 
-// Installation is what the configuration says for all conversations.
+// Installation is the configuration that applies to all conversations.
 type Installation struct {
-	// Settings count where neither the tenant nor the conversation has its own.
+	// Settings are the defaults of tenants and conversations.
 	Settings config.Settings
-	// Models is what is known of models.
+	// Models has the known models.
 	Models llm.Models
 }
 
-// InstallationOf returns what a configuration says for all conversations.
+// InstallationOf returns the part of a configuration that applies to all conversations.
 func InstallationOf(c config.Config) Installation {
 	return Installation{Settings: c.Settings, Models: ModelsOf(c.Models)}
 }
 
-// ModelsOf returns what is known of models, with what the configuration says of some of them.
+// ModelsOf returns the known models, with the values that the configuration has for some of them.
 func ModelsOf(configured map[string]config.Model) llm.Models {
 	known := make(map[string]llm.Known, len(configured))
 	for id, m := range configured {
@@ -41,8 +41,9 @@ func ModelsOf(configured map[string]config.Model) llm.Models {
 	return llm.NewModels(known)
 }
 
-// Window returns the context window of the conversation's model in tokens: the client's own figure, else what is known
-// of the model, and never more than what a vendor's overflow error has named. 0: unknown.
+// Window returns the context window of the conversation's model in tokens: the one that the client has set, or else
+// that of the known model, and at most the window learned from an overflow error. It returns 0 if the window is
+// unknown.
 func Window(c conversations.Conversation, models llm.Models) int {
 	window := c.Window
 	if window == 0 {
@@ -55,8 +56,8 @@ func Window(c conversations.Conversation, models llm.Models) int {
 	return window
 }
 
-// Calibration returns how many real tokens one token of a local estimate of the conversation's context is: the ratio at
-// the last figure of the server, and until there is one what is known of the model's tokenizer.
+// Calibration returns the ratio of real to locally estimated tokens of the conversation's context: that at the last
+// reported usage, or before there is one that of the model's tokenizer.
 func Calibration(c conversations.Conversation, models llm.Models) float64 {
 	if c.Usage.Calibration > 0 {
 		return c.Usage.Calibration

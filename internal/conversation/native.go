@@ -12,24 +12,24 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// NativeUse says what a vendor's own compaction may be used for. It is kept on the marker beside the artifact, which
-// holds the JSON array that the vendor gave.
+// NativeUse says where a vendor's native compaction can be used. It is stored on the marker. The artifact has the JSON
+// array that the vendor returned.
 type NativeUse struct {
-	// Vendor and Family made it, and nothing else can read it: it goes back to no other.
+	// Vendor and Family made the compaction. It is sent only to them, because no other can read it.
 	Vendor string `json:"vendor"`
 	Family string `json:"family"`
-	// Model is the one that was asked.
+	// Model is the model that made it.
 	Model string `json:"model"`
-	// Format is that of the conversation, and Form how the compaction was asked for.
+	// Format is the format of the conversation, Form the way in which the compaction was requested.
 	Format string              `json:"format"`
 	Form   contract.NativeForm `json:"form"`
-	// Tokens is what it costs in a request.
+	// Tokens is its size in a request.
 	Tokens int `json:"tokens"`
-	// Note is what it does not hold and has to: limits that the user set.
+	// Note has what must be sent beside it: limits that the user set and that it does not have.
 	Note string `json:"note,omitempty"`
 }
 
-// JSON is the use as it is kept.
+// JSON returns the use as it is stored.
 func (u NativeUse) JSON() json.RawMessage {
 	b, err := json.Marshal(u)
 	if err != nil {
@@ -38,7 +38,7 @@ func (u NativeUse) JSON() json.RawMessage {
 	return b
 }
 
-// NativeUseOf reads what a marker's native compaction may be used for; ok is false when it has none.
+// NativeUseOf returns the use of a marker's native compaction; ok is false if the marker has none.
 func NativeUseOf(m markers.NewMarker) (u NativeUse, ok bool, err error) {
 	if m.Native == "" {
 		return u, false, nil
@@ -49,8 +49,8 @@ func NativeUseOf(m markers.NewMarker) (u NativeUse, ok bool, err error) {
 	return u, true, nil
 }
 
-// native gives the marker's native compaction when the conversation's model is of the vendor and family that made it,
-// nil otherwise: the model then sees the summary that anyone can read.
+// native returns the marker's native compaction if the conversation's model is of the vendor and family that made it.
+// Otherwise it returns nil, and the context has the readable summary.
 func (v View) native() *pipeline.NativeSummary {
 	if v.Marker == nil || len(v.Source.Native) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func (v View) native() *pipeline.NativeSummary {
 	if err := json.Unmarshal(v.Source.Native, &parts); err != nil {
 		return nil
 	}
-	// The summary that can be read brings what was seen later, too: how to go on, and what the agent used since.
+	// The readable summary also has what is only known later: how to continue, and what the agent has used since.
 	text := string(v.Summary)
 	n := &pipeline.NativeSummary{
 		Messages: parts, Tokens: use.Tokens,
@@ -73,7 +73,7 @@ func (v View) native() *pipeline.NativeSummary {
 			joinNotes(pipeline.TranscriptHintOf(text), pipeline.Continuation(text)))),
 	}
 	if use.Form.Format() == contract.ProtocolAnthropic {
-		// Content blocks: they are one message of the assistant's.
+		// Content blocks are one assistant message.
 		message := append([]byte(`{"role":"assistant","content":`), v.Source.Native...)
 		n.Messages = []json.RawMessage{append(message, '}')}
 	}
@@ -87,13 +87,13 @@ func joinNotes(a, b string) string {
 	return a + "\n\n" + b
 }
 
-// WithNative is the view with what the vendor's own compaction gave for its marker.
+// WithNative returns the view with the native compaction of its marker.
 func (v View) WithNative(native []byte) View {
 	v.Source.Native = native
 	return v
 }
 
-// NativeForm is the form of the native compaction that the context holds, "" when it holds none.
+// NativeForm returns the form of the native compaction in the context, "" if there is none.
 func (v View) NativeForm() contract.NativeForm {
 	if v.native() == nil {
 		return ""
@@ -102,9 +102,9 @@ func (v View) NativeForm() contract.NativeForm {
 	return use.Form
 }
 
-// CanCompactNatively says in which form the vendor can compact the conversation for a model by itself, best first.
-// The reason says why it cannot, "" when it can. What comes back is for the model that the conversation has, so the
-// one that is asked must be of its vendor and family.
+// CanCompactNatively returns the best form in which the vendor can compact the conversation natively with a model, or
+// the reason why it cannot. The model must be of the vendor and family of the conversation's model, because no other
+// can read the result.
 func (v View) CanCompactNatively(vendor llm.Vendor, model string) (form contract.NativeForm, reason string) {
 	c := v.Conversation
 	if vendor.Name != c.Vendor || llm.Family(vendor.Name, model) != llm.Family(c.Vendor, c.Model) {
@@ -123,8 +123,8 @@ func (v View) CanCompactNatively(vendor llm.Vendor, model string) (form contract
 		known.NativeCompaction[0].Format(), c.Format)
 }
 
-// NativeMessages are the messages that a native compaction up to message coversTo is asked for: the beginning of the
-// context, as the agent sends it, without system messages, which stay where they are.
+// NativeMessages returns the messages for a native compaction up to message coversTo: the beginning of the context,
+// as the agent sends it, without system messages, which are not compacted.
 func (v View) NativeMessages(coversTo int64) ([][]byte, int, error) {
 	var items []pipeline.ContextItem
 	tokens := 0
@@ -137,7 +137,7 @@ func (v View) NativeMessages(coversTo int64) ([][]byte, int, error) {
 				continue
 			}
 			if v.Marker != nil && v.APIType() == string(transcript.Anthropic) {
-				// What a summary stands before is no longer what this reasoning was bound to.
+				// After a summary, the reasoning is no longer valid: it is bound to the messages before it.
 				var left bool
 				if it, left = withoutReasoning(it); !left {
 					continue
@@ -154,8 +154,8 @@ func (v View) NativeMessages(coversTo int64) ([][]byte, int, error) {
 	return messages, tokens, err
 }
 
-// withoutSpaceAtTheEnd takes white space from the end of the last message when the agent said it: Anthropic takes
-// such a message for the beginning of its answer, and refuses one that ends so.
+// withoutSpaceAtTheEnd trims white space from the end of a last message of the assistant. Anthropic takes such a
+// message for the beginning of the answer and refuses trailing white space.
 func withoutSpaceAtTheEnd(items []pipeline.ContextItem) []pipeline.ContextItem {
 	if len(items) == 0 {
 		return items
@@ -175,7 +175,7 @@ func withoutSpaceAtTheEnd(items []pipeline.ContextItem) []pipeline.ContextItem {
 	return append(items[:len(items)-1:len(items)-1], last)
 }
 
-// withoutReasoning drops the reasoning of a message; left is false when there was nothing else in it.
+// withoutReasoning removes the reasoning of a message; left is false if nothing else was in it.
 func withoutReasoning(it pipeline.ContextItem) (_ pipeline.ContextItem, left bool) {
 	edits := it.Edits[:len(it.Edits):len(it.Edits)]
 	gone := 0

@@ -12,14 +12,14 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// EncodeContext gives a context as it is written for the model and kept for audit: one native message a line.
+// EncodeContext returns a context as it is stored for audit: one native message per line.
 func EncodeContext(v View, c pipeline.Context) ([]byte, error) {
 	messages, err := transcript.EncodeItems(v.Codec, c.Items)
 	return bytes.Join(messages, []byte("\n")), err
 }
 
-// KeepState keeps what a view was made of beside the messages, for a run that works on it, and gives the references by
-// what they are.
+// KeepState stores the snapshot of a view for a run: all that the view was made from beside the messages. It returns
+// the references by kind.
 func KeepState(ctx context.Context, s *store.Store, run store.RunRef,
 	v View,
 ) (map[contract.ArtifactKind]string, error) {

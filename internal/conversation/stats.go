@@ -7,7 +7,7 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// Stats measures a context of the view.
+// Stats returns the sizes of a context of the view.
 func (v View) Stats(c pipeline.Context) wire.ContextStats {
 	d := pipeline.EvaluateTrigger(v.TriggerInput(c), v.Settings.Settings)
 	s := wire.ContextStats{
@@ -27,7 +27,7 @@ func (v View) Stats(c pipeline.Context) wire.ContextStats {
 	return s
 }
 
-// MarkerOf tells of a marker, nil of none.
+// MarkerOf returns the stats of a marker, nil for nil.
 func MarkerOf(m *markers.Marker) *wire.MarkerStats {
 	if m == nil {
 		return nil
@@ -38,7 +38,7 @@ func MarkerOf(m *markers.Marker) *wire.MarkerStats {
 	}
 }
 
-// Meta is what stands beside the conversation's messages when they are written out.
+// Meta returns the metadata with which the conversation's messages are encoded.
 func (v View) Meta() transcript.Meta {
 	c := v.Conversation
 	return transcript.Meta{

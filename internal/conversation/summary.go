@@ -10,18 +10,18 @@ import (
 	"precis/pipeline"
 )
 
-// Draft is what the text of a summary message is made from beside the conversation. It is kept on the marker, so that
-// a prepared summary is put into the words of the moment in which it takes effect.
+// Draft has what the text of a summary message is rendered from, beside the conversation. It is stored on the marker,
+// so that a prepared summary is rendered when it takes effect.
 type Draft struct {
-	// Summary is the artifact with what the summarizer wrote.
+	// Summary is the artifact with the text of the summarizer.
 	Summary string `json:"summary"`
-	// Omitted is the number of messages that the summarizer was not shown, Repeated that of the messages which are
+	// Omitted is the number of messages that were not in the summarizer's input, Repeated the number of those that are
 	// summarized and follow verbatim as well.
 	Omitted  int `json:"omitted,omitempty"`
 	Repeated int `json:"repeated,omitempty"`
 }
 
-// JSON is the draft as it is kept.
+// JSON returns the draft as it is stored.
 func (d Draft) JSON() json.RawMessage {
 	b, err := json.Marshal(d)
 	if err != nil {
@@ -30,7 +30,7 @@ func (d Draft) JSON() json.RawMessage {
 	return b
 }
 
-// DraftOf reads a marker's draft; ok is false for a marker that has none.
+// DraftOf returns a marker's draft; ok is false if the marker has none.
 func DraftOf(m markers.Marker) (d Draft, ok bool, err error) {
 	if len(m.Draft) == 0 {
 		return d, false, nil
@@ -41,8 +41,8 @@ func DraftOf(m markers.Marker) (d Draft, ok bool, err error) {
 	return d, d.Summary != "", nil
 }
 
-// SummaryText is the text of the summary message of a marker, as the conversation stands. view is what its model sees
-// now; whole are the messages that the marker was planned on, which are the same but where it replaces a digest.
+// SummaryText renders the summary message of a marker for the current conversation. view has the current context; whole
+// has the messages that the marker was planned on, which are different only if it replaces a digest.
 func SummaryText(view, whole View, m markers.NewMarker, d Draft, summary string) string {
 	return pipeline.SummaryText(pipeline.SummaryTextInput{
 		Summary: summary, Digest: m.Digest, UnderWay: pipeline.UnderWay(view.Messages), ProposeOnly: view.proposeOnly(),
@@ -51,7 +51,7 @@ func SummaryText(view, whole View, m markers.NewMarker, d Draft, summary string)
 	})
 }
 
-// TranscriptHint says where the full transcript is, "" when it is not kept.
+// TranscriptHint returns the sentence on where the full transcript is, "" if it is not kept.
 func (v View) TranscriptHint() string {
 	if v.Conversation.Ephemeral {
 		return ""
@@ -59,13 +59,12 @@ func (v View) TranscriptHint() string {
 	return fmt.Sprintf("conversation %s, messages 1 to %d", v.Conversation.Ref.ID, v.Head())
 }
 
-// memoryTool is the tool of the MCP server by which its others are known to be there: clients put a name of theirs
-// before it.
+// memoryTool matches a tool of the MCP server. If it is there, so are the other ones. Clients prefix it with a name of
+// their own.
 var memoryTool = regexp.MustCompile(`"name"\s*:\s*"([A-Za-z0-9_.:/-]{0,128})search_transcript"`)
 
-// MemoryHint says how an agent gets back what a summary stands for, "" when that is not kept: by its tools, where
-// they are among those that the conversation was given, and else by the API. It says nothing of tools that are not
-// there.
+// MemoryHint returns the sentence on how an agent can read the covered messages, "" if they are not kept: with the
+// memory tools, if they are among the conversation's tools, or else by the API.
 func (v View) MemoryHint() string {
 	hint := v.TranscriptHint()
 	if hint == "" {
@@ -80,8 +79,8 @@ func (v View) MemoryHint() string {
 		"…/search with q=WORDS.", v.Head(), url.PathEscape(v.Conversation.Ref.ID))
 }
 
-// LookAhead appends to the summary of a prepared marker what the agent has used behind the cut although it stands only
-// before it, and gives how many entries that are.
+// LookAhead appends to the summary of a prepared marker what the agent has used after the cut, but is only in messages
+// before it. It returns the number of appended entries.
 func (v View) LookAhead(m markers.NewMarker, summary string) (string, int) {
 	var source, tail []pipeline.Message
 	for _, msg := range v.Live() {
@@ -93,12 +92,12 @@ func (v View) LookAhead(m markers.NewMarker, summary string) (string, int) {
 	}
 	text, found := pipeline.VerifySummary(summary, source, tail)
 	if v.Settings.Redact {
-		text = pipeline.Redact(text) // what the check appended is the source's own
+		text = pipeline.Redact(text) // the appended text comes from the messages
 	}
 	return text, len(found.Appended)
 }
 
-// tailKept says whether messages follow the summary verbatim.
+// tailKept reports whether messages follow the summary verbatim.
 func (v View) tailKept(m markers.NewMarker) bool {
 	carried := make(map[int64]bool, len(m.Carried))
 	for _, s := range m.Carried {
@@ -115,7 +114,7 @@ func (v View) tailKept(m markers.NewMarker) bool {
 	return false
 }
 
-// modeThatProposes are the words by which a mode prompt tells that the agent only proposes.
+// modeThatProposes matches a mode prompt in which the agent only proposes changes.
 var modeThatProposes = regexp.MustCompile(
 	`(?i)\b(plan(ning)?[ -]?mode|propos\w*|read[ -]?only|do not (change|edit|write)|ask before)\b`)
 

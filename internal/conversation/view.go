@@ -1,13 +1,13 @@
-// Package conversation is a stored conversation as its model sees it: read from the store, decoded by its
-// format's codec, put together by the pipeline. Activities, the command line and the HTTP API all see a
-// conversation through it, so that what is measured, summarized and sent is one thing.
+// Package conversation builds the context of a stored conversation: it reads the messages from the store, decodes
+// them with the codec of their format, and has the pipeline assemble them. Activities, the command line and the HTTP
+// API all use it, so that the same context is measured, summarized and sent.
 //
-//	view.go      a conversation at one moment, and its context
-//	settings.go  the settings that count for it
-//	models.go    what is known of its model
+//	view.go      a conversation at a point in time, and its context
+//	settings.go  the settings that apply to a conversation
+//	models.go    the window and calibration of its model
 //	summary.go   the text of a summary message
-//	message.go   a message on its way into the store
-//	import.go    a conversation from a file
+//	message.go   messages in the form in which they are stored
+//	import.go    import of conversations from a file
 package conversation
 
 import (
@@ -24,27 +24,27 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// View is a conversation at one moment.
+// View is a conversation at a point in time.
 type View struct {
-	// Conversation.Window of it is Window's, not the client's alone.
+	// Source.Conversation.Window is the result of Window, not only the client's value.
 	contexts.Source
 	Settings config.Settings
-	// Models is what is known of models.
+	// Models has the known models.
 	Models llm.Models
 	Codec  transcript.Codec
-	// Messages are those that no summary stands for: what the marker carries, then the tail, decoded.
+	// Messages are the decoded messages that are not covered: those that the marker carries, then the tail.
 	Messages []pipeline.Message
 }
 
-// Load reads a conversation up to message upTo, 0: up to its head.
+// Load reads a conversation up to message upTo, or up to its head if upTo is 0.
 func Load(ctx context.Context, s *store.Store, ref store.ConversationRef, in Installation,
 	upTo int64,
 ) (View, error) {
 	return load(ctx, s, ref, in, contexts.Options{UpTo: upTo})
 }
 
-// LoadBeneathDigest is Load, but looks through an active marker that is a digest to the messages that it covers:
-// a model's summary of those is to replace it.
+// LoadBeneathDigest is Load with the messages that an active digest covers in place of the digest, for a run in which a
+// model's summary replaces it.
 func LoadBeneathDigest(ctx context.Context, s *store.Store, ref store.ConversationRef, in Installation,
 	upTo int64,
 ) (View, error) {
@@ -61,11 +61,11 @@ func load(ctx context.Context, s *store.Store, ref store.ConversationRef, in Ins
 	return NewView(live, in)
 }
 
-// NewView makes a view of what is live.
+// NewView returns the view of a source.
 func NewView(live contexts.Source, in Installation) (View, error) {
 	v := View{Source: live, Models: in.Models}
 	v.Conversation.Window = Window(live.Conversation, in.Models)
-	v.Settings, _ = SettingsOf(in.Settings, live.Conversation) // whoever changes them is told of those that do not fit
+	v.Settings, _ = SettingsOf(in.Settings, live.Conversation) // a change of settings reports those that are not valid
 	var err error
 	if v.Codec, err = transcript.CodecFor(transcript.Format(live.Conversation.Format)); err != nil {
 		return v, fmt.Errorf("conversation %s: %w", live.Conversation.Ref, err)
@@ -81,7 +81,7 @@ func NewView(live contexts.Source, in Installation) (View, error) {
 	return v, nil
 }
 
-// Decode gives stored messages their parts.
+// Decode decodes stored messages.
 func Decode(codec transcript.Codec, stored []conversations.Message) ([]pipeline.Message, error) {
 	out := make([]pipeline.Message, 0, len(stored))
 	for _, s := range stored {
@@ -90,14 +90,14 @@ func Decode(codec transcript.Codec, stored []conversations.Message) ([]pipeline.
 			return nil, pipeline.Errorf(pipeline.MalformedHistory, "message %d cannot be read: %w", s.Seq, err)
 		}
 		m.Seq, m.ID, m.Tokens = s.Seq, s.ClientID, s.Tokens
-		// What the client said of the message when it sent it counts more than what its bytes look like.
+		// The role and kind that the client gave take precedence over those derived from the native message.
 		m.Role, m.Kind = s.Role, s.Kind
 		out = append(out, m)
 	}
 	return out, nil
 }
 
-// Live is what a compaction works on: the prior summary first, if there is one, then all messages.
+// Live returns the messages that a compaction works on: the prior summary first, if there is one, then all messages.
 func (v View) Live() []pipeline.Message {
 	if v.Marker == nil || v.Marker.Summary == "" {
 		return v.Messages
@@ -111,8 +111,7 @@ func (v View) Live() []pipeline.Message {
 	return append([]pipeline.Message{prior}, v.Messages...)
 }
 
-// SeenSeq is the newest message at the time when the active marker was applied, 0 without a marker or when
-// that is not known.
+// SeenSeq returns the number of the newest message when the active marker was made, 0 without a marker or if unknown.
 func (v View) SeenSeq() int64 {
 	if v.Marker == nil {
 		return 0
@@ -120,7 +119,7 @@ func (v View) SeenSeq() int64 {
 	return max(v.Marker.ValveUpTo, v.Marker.CoversTo)
 }
 
-// Context is what the model sees now.
+// Context returns what the model is sent next.
 func (v View) Context() pipeline.Context {
 	in := pipeline.ContextInput{
 		Live: v.Messages, Settings: v.Settings.Settings, Window: v.Conversation.Window, Vendor: v.APIType(),
@@ -135,7 +134,7 @@ func (v View) Context() pipeline.Context {
 	return pipeline.BuildContext(in)
 }
 
-// After is the view as it will be once the marker is applied: what it covers gives way to its summary.
+// After returns the view as it will be after the marker is applied: its summary replaces the covered messages.
 func (v View) After(m markers.NewMarker, summary string) View {
 	after := v
 	after.Marker = &markers.Marker{NewMarker: m}
@@ -153,7 +152,7 @@ func (v View) After(m markers.NewMarker, summary string) View {
 	return after
 }
 
-// Overhead is the local estimate of what a request holds beside the context: system prompt and tools.
+// Overhead returns the local estimate of the tokens of a request beside the context: system prompt and tools.
 func (v View) Overhead() int {
 	if n := v.Conversation.OverheadTokens; n >= 0 {
 		return n

@@ -14,9 +14,9 @@ import (
 	"precis/pipeline"
 )
 
-// Ask asks for a run, by hand unless the request says otherwise. The run keeps the settings that the conversation has
-// now, and the versions of program and configuration. If a run of the conversation is unfinished, Ask gives that one
-// (attached).
+// Ask requests a run, a manual one unless the request has another kind. The run keeps the conversation's current
+// settings and the versions of program and configuration. If the conversation has an active run, Ask returns that one
+// and attached is true.
 func Ask(ctx context.Context, s *store.Store, c config.Config, ref store.ConversationRef,
 	req runs.Request,
 ) (run runs.Run, attached bool, err error) {
@@ -37,8 +37,8 @@ func Ask(ctx context.Context, s *store.Store, c config.Config, ref store.Convers
 	return s.Runs.Request(ctx, ref, req)
 }
 
-// Versions gives the versions of program and configuration as a run records them. The hash of the configuration is over
-// the masked values: two that differ in a secret alone are the same.
+// Versions returns the versions of program and configuration as a run records them. The hash of the configuration is of
+// the masked values, so that it does not depend on secrets.
 func Versions(c config.Config) (json.RawMessage, error) {
 	masked, err := json.Marshal(c.Masked())
 	if err != nil {

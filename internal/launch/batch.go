@@ -17,7 +17,7 @@ import (
 	"precis/internal/store/replays"
 )
 
-// BatchRequest asks for a batch of replays.
+// BatchRequest requests a batch of replays.
 type BatchRequest struct {
 	Filter replays.Filter `json:"filter"`
 	Replay ReplayRequest  `json:"replay"`
@@ -25,7 +25,7 @@ type BatchRequest struct {
 	Concurrency int `json:"concurrency"`
 }
 
-// BatchRequestOf gives the request of a stored batch.
+// BatchRequestOf returns the request of a stored batch.
 func BatchRequestOf(b replays.Batch) (BatchRequest, error) {
 	var q BatchRequest
 	if err := json.Unmarshal(b.Request, &q); err != nil {
@@ -35,16 +35,16 @@ func BatchRequestOf(b replays.Batch) (BatchRequest, error) {
 	return q, nil
 }
 
-// Batch is a batch of replays and how far it is.
+// Batch is a batch of replays with its progress.
 type Batch struct {
 	replays.Batch
 	Request BatchRequest
 	Totals  replays.Totals
-	// Progress is what its workflow answers, nil if no workflow is running or no worker answers.
+	// Progress is the answer of its workflow, nil if the workflow is not running or no worker answers.
 	Progress *contract.BatchProgress
 }
 
-// StartBatch starts the workflow that replays all runs that the filter gives, and returns.
+// StartBatch starts the workflow that replays all runs that match the filter. It does not wait for its end.
 func (l Launcher) StartBatch(ctx context.Context, tenant string,
 	q BatchRequest,
 ) (replays.Batch, error) {
@@ -96,7 +96,7 @@ func (l Launcher) ContinueBatch(ctx context.Context, b replays.Batch) error {
 	return nil
 }
 
-// Batch reads a batch and how far it is.
+// Batch returns a batch with its progress.
 func (l Launcher) Batch(ctx context.Context, ref store.BatchRef) (Batch, error) {
 	var b Batch
 	var err error

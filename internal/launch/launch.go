@@ -1,10 +1,9 @@
-// Package launch asks for runs and starts their workflows: by hand, for a replay, and for a batch of replays. The
-// command line, the service and the activities share it. It knows workflows by their names in precis and contract
-// alone.
+// Package launch requests runs and starts their workflows: manual runs, replays, and batches of replays. The command
+// line, the service and the activities use it. It refers to workflows only by their names in precis and contract.
 //
-//	ask.go     ask for a run
+//	ask.go     request a run
 //	wait.go    start a run's workflow and wait for its end, cancel a run
-//	replay.go  ask for a replay
+//	replay.go  request a replay
 //	batch.go   start, follow, pause and cancel a batch of replays
 package launch
 

@@ -14,7 +14,7 @@ import (
 	"precis/pipeline"
 )
 
-// ReplayRequest says how a run is replayed. Zero fields are those of the original run.
+// ReplayRequest has the options of a replay. Zero fields are those of the original run.
 type ReplayRequest struct {
 	// Live calls the models. Otherwise their answers are read from the record.
 	Live bool `json:"live,omitempty"`
@@ -117,8 +117,8 @@ func AskReplay(ctx context.Context, s *store.Store, c config.Config, original st
 	return s.Runs.Request(ctx, store.ConversationRef{Tenant: original.Tenant, ID: of.Conversation}, req)
 }
 
-// change applies the changes of a live replay to the request. A replay that is applied takes effect at once, also if the
-// original run only prepared its summary.
+// change applies the changes of a live replay to the request. A replay that is applied takes effect at once, also if
+// the original run only prepared its summary.
 func (q ReplayRequest) change(req *runs.Request, state contexts.Snapshot) error {
 	req.Prepare = false
 	if q.Summarizer != "" {

@@ -25,13 +25,13 @@ const (
 	cancelTimeout = 20 * time.Second
 )
 
-// Wait starts the run's workflow, unless a dispatcher was faster, and gives the run when it has ended. If the context
-// ends first, the run goes ahead.
+// Wait starts the run's workflow, unless a dispatcher has started it, and returns the run when it has ended. If the
+// context ends first, the run continues.
 func (l Launcher) Wait(ctx context.Context, run runs.Run) (runs.Run, error) {
 	launch := precis.Launch{Input: run.Input(), TaskQueue: l.Config.Worker.TaskQueue, Trigger: run.Kind}
 	for {
 		_, waited := precis.Wait(ctx, l.Client, launch)
-		// Whatever Temporal answered, the row says how the run ended.
+		// Whatever Temporal's answer is, the row has the outcome.
 		now, err := l.Store.Runs.Get(ctx, run.Ref)
 		switch {
 		case ctx.Err() != nil:
@@ -66,7 +66,7 @@ func retryable(err error) bool {
 		errors.As(err, &cancelled) || errors.As(err, &timeout)
 }
 
-// Cancel cancels a run and gives it when it has ended: as cancelled, unless its marker was applied just before.
+// Cancel cancels a run and returns it when it has ended: as cancelled, unless its marker was applied just before.
 func (l Launcher) Cancel(ctx context.Context, run runs.Run) (runs.Run, error) {
 	ctx, done := context.WithTimeout(ctx, cancelTimeout)
 	defer done()
