@@ -52,7 +52,8 @@ func (l Launcher) StartBatch(ctx context.Context, tenant string,
 		return replays.Batch{}, err
 	}
 	if q.Concurrency < 1 || q.Concurrency > contract.MaxBatchConcurrency {
-		return replays.Batch{}, store.Invalidf("concurrency is from 1 to %d, not %d", contract.MaxBatchConcurrency, q.Concurrency)
+		return replays.Batch{}, store.Invalidf("concurrency is from 1 to %d, not %d", contract.MaxBatchConcurrency,
+			q.Concurrency)
 	}
 	total, err := l.Store.Replays.Count(ctx, tenant, q.Filter)
 	if err != nil {

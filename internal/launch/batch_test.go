@@ -161,7 +161,8 @@ func pauseAndRestart(t *testing.T, s *scenario.System, l launch.Launcher, b repl
 	if p, err := l.PauseBatch(t.Context(), b, false); err != nil || p.Paused || p.Done != done {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	until(t, "half of the replays have ended", func() bool { _, done := read().Totals.Runs(); return done >= b.Total/2 })
+	until(t, "half of the replays have ended",
+		func() bool { _, done := read().Totals.Runs(); return done >= b.Total/2 })
 	s.StopWorker()
 	s.StartWorker()
 	// Continuing a running batch attaches to it.

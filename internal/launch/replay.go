@@ -91,7 +91,8 @@ func AskReplay(ctx context.Context, s *store.Store, c config.Config, original st
 	case of.Outcome == "":
 		return refuse("it has not ended yet")
 	case of.FirstState() == "":
-		return refuse("it has no snapshot of its conversation, because it never started or an older version executed it")
+		return refuse(
+			"it has no snapshot of its conversation, because it never started or an older version executed it")
 	}
 	state, err := s.Contexts.Snapshot(ctx, original.Tenant, of.FirstState())
 	if errors.Is(err, store.ErrNotFound) {
