@@ -147,7 +147,7 @@ func TestChildAttaches(t *testing.T) {
 	gate.Open()
 	got, err := result(t, run)
 	if err != nil || got.Run != first.Ref.ID || got.Outcome != precis.OutcomeApplied || got.Marker == "" {
-		t.Errorf("%+v, %v; the run under way is %s", got, err, first.Ref.ID)
+		t.Errorf("%+v, %v; the active run is %s", got, err, first.Ref.ID)
 	}
 	if n := len(s.Vendor.Requests()); n != 1 {
 		t.Errorf("%d model calls", n)

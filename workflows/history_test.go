@@ -113,7 +113,7 @@ func checkHistory(t *testing.T, h *history.History, maxEvents int) {
 }
 
 // Histories are recorded by scenarios (-update -release v1.2), a folder for each release, and replayed against today's
-// code: a change that would break a run under way fails here. docs/versioning.md says what to do then.
+// code: a change that would break a running workflow fails here. docs/versioning.md says what to do then.
 func TestRecordedHistoriesReplay(t *testing.T) {
 	t.Parallel()
 	if *update {

@@ -106,7 +106,7 @@ func checkTail(t *testing.T, before, after conversation.View) {
 		return
 	}
 	if last := before.Messages[len(before.Messages)-1].Seq; after.Marker.CoversTo < last && tail == 0 {
-		t.Error("the tail is gone")
+		t.Error("the tail is missing")
 	}
 	// What the model sees of the last turn is the stored bytes, but for what trimming is for.
 	for _, it := range after.Context().Items {

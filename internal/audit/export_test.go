@@ -205,9 +205,9 @@ func TestDamagedExportsAreRefused(t *testing.T) {
 		"another version":     bytes.Replace(data, []byte(`"precis_export":1`), []byte(`"precis_export":9`), 1),
 		"a changed byte":      bytes.Replace(data, []byte("I look."), []byte("I took."), 1),
 		"more behind it":      append(slices.Clone(data), "{}\n"...),
-		"a line that is gone": join(without("messages")),
+		"a missing line": join(without("messages")),
 	}
-	// Whoever writes the trailer anew is found by what is inside.
+	// A file with a matching trailer is refused for its content.
 	for table, change := range map[string]func(l []byte) []byte{
 		"messages": func(l []byte) []byte {
 			return bytes.Replace(l, []byte(`"role":"user"`), []byte(`"role":"tool"`),
@@ -306,7 +306,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// What stops an export is told as it is: a full disk is no database that went away.
+// The error of a failed export names its cause: a full disk is not reported as a lost database connection.
 func TestExportTellsWhatItCannotWrite(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)

@@ -10,7 +10,7 @@ import (
 	"precis/internal/testkit/scenario"
 )
 
-// A sweep that is interrupted goes on where it stopped, and finds what is not as written.
+// An interrupted sweep continues where it stopped, and finds tampering.
 func TestSweepGoesOnAfterAnInterruption(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -43,7 +43,7 @@ func TestSweepGoesOnAfterAnInterruption(t *testing.T) {
 	if f := got.Failures[0]; f.Check != audit.CheckRecords || f.State != audit.Tampered {
 		t.Errorf("%+v", f)
 	}
-	// Done: the next one begins anew. It can be narrowed.
+	// After a finished sweep, the next one starts from the beginning. A sweep can be limited to a conversation.
 	one, err := audit.VerifyAll(t.Context(), s.Store,
 		audit.Sweep{Filter: storeevidence.Filter{Tenant: scenario.Tenant, Conversation: "none"}})
 	if err != nil || one.Total != 0 || one.Resumed != 0 {

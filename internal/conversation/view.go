@@ -175,7 +175,7 @@ func APIType(f transcript.Format) string {
 	return string(f)
 }
 
-// TriggerInput has the numbers of the first stage, as the conversation stands.
+// TriggerInput returns the input of the trigger for a context of the view.
 func (v View) TriggerInput(c pipeline.Context) pipeline.TriggerInput {
 	overhead := v.Overhead()
 	in := pipeline.TriggerInput{

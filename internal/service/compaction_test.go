@@ -300,7 +300,7 @@ func TestReplyHoldsCompactionBack(t *testing.T) {
 	text := sent(contextOf(t, s, ref))
 	for _, once := range []string{"MID-FLIGHT", "LATE ANSWER", "SUM: "} {
 		if strings.Count(text, once) != 1 {
-			t.Errorf("%q stands %d times in %.500s", once, strings.Count(text, once), text)
+			t.Errorf("%q occurs %d times in %.500s", once, strings.Count(text, once), text)
 		}
 	}
 	_, err = s.EndReply(t.Context(), ref, reply.ID,

@@ -26,7 +26,7 @@ type (
 	runOuter = wire.Run
 )
 
-// newService gives a service on a schema of its own, without Temporal: runs are asked for, and nobody works on them.
+// newService returns a service on a schema of its own, without Temporal: runs are requested and not executed.
 func newService(t testing.TB) *service.Service {
 	t.Helper()
 	url := stacktest.DatabaseURL(t)
@@ -41,7 +41,7 @@ func newService(t testing.TB) *service.Service {
 	return &service.Service{Store: s, Config: config.Defaults(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
-// served gives a whole system with a worker, and its service.
+// served returns a system with a worker, and its service.
 func served(t testing.TB, script vendorserver.Script) (*scenario.System, *service.Service) {
 	t.Helper()
 	s := scenario.New(t, script)
@@ -49,7 +49,7 @@ func served(t testing.TB, script vendorserver.Script) (*scenario.System, *servic
 	return s, s.Service()
 }
 
-// create makes a conversation in OpenAI's format.
+// create creates a conversation in OpenAI's format.
 func create(t testing.TB, s *service.Service, n service.NewConversation, settings string) store.ConversationRef {
 	t.Helper()
 	if n.Format == "" {
@@ -68,7 +68,7 @@ func create(t testing.TB, s *service.Service, n service.NewConversation, setting
 	return store.ConversationRef{Tenant: tenant, ID: c.ID}
 }
 
-// window is a conversation with a window of so many tokens.
+// window returns a conversation whose model has a context window of that many tokens.
 func window(tokens int) service.NewConversation {
 	return service.NewConversation{Model: wire.Model{Vendor: "openai", Name: "test-agent", ContextWindow: tokens}}
 }
@@ -97,10 +97,10 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// abc is about n tokens.
+// abc returns a text of about n tokens.
 func abc(n int) string { return strings.Repeat("abc ", n) }
 
-// usage is an OpenAI usage object.
+// usage returns an OpenAI usage object.
 func usage(prompt, completion int) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":%d}`, prompt, completion))
 }
@@ -152,7 +152,7 @@ func contextOf(t testing.TB, s *service.Service, ref store.ConversationRef) wire
 	return c
 }
 
-// sent joins what is sent, for searches.
+// sent joins the messages of a context.
 func sent(c wire.Context) string {
 	var b strings.Builder
 	for _, m := range c.Messages {
@@ -162,7 +162,7 @@ func sent(c wire.Context) string {
 	return b.String()
 }
 
-// runsOf counts a conversation's runs.
+// runsOf returns a conversation's runs, newest first.
 func runsOf(t testing.TB, s *service.Service, ref store.ConversationRef) []runs.Run {
 	t.Helper()
 	list, _, err := s.Store.Runs.List(t.Context(), ref.Tenant, runs.Filter{Conversation: ref.ID})
@@ -172,7 +172,7 @@ func runsOf(t testing.TB, s *service.Service, ref store.ConversationRef) []runs.
 	return list
 }
 
-// idle waits until the conversation has no run under way, and gives its newest one.
+// idle waits until the conversation has no active run, and returns its newest one.
 func idle(t testing.TB, sys *scenario.System, ref store.ConversationRef) *runs.Run {
 	t.Helper()
 	for {
@@ -199,7 +199,7 @@ func code(t testing.TB, err error, want service.Code) *service.Error {
 	return e
 }
 
-// steps tells the way of all runs of a conversation, for a failed test.
+// steps lists the attempts of all runs of a conversation, for a failed test.
 func steps(t testing.TB, sys *scenario.System, ref store.ConversationRef) string {
 	t.Helper()
 	var b strings.Builder

@@ -69,7 +69,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// State stands in the context once, current, and keeps its value for the turn.
+// The context has each key once, with its current value, which does not change during a turn.
 func TestStateInTheContext(t *testing.T) {
 	t.Parallel()
 	_, s := served(
@@ -89,10 +89,10 @@ func TestStateInTheContext(t *testing.T) {
 			t.Fatalf("%+v", run)
 		}
 		if n := count("MODE-X"); n != 1 {
-			t.Errorf("MODE-X stands %d times", n)
+			t.Errorf("MODE-X occurs %d times", n)
 		}
 		if n := count("keep-7731"); n != 1 {
-			t.Errorf("the pin stands %d times", n)
+			t.Errorf("the pin occurs %d times", n)
 		}
 	}
 	c := contextOf(t, s, ref)

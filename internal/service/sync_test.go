@@ -24,7 +24,7 @@ func syncAll(t testing.TB, s *service.Service, ref storeRef, list []json.RawMess
 	return got
 }
 
-// rewritten is a message as a client writes it that has read it and writes it anew: other blanks, escapes and order.
+// rewritten returns a message as a client may rewrite it: with other white space, escapes and order of keys.
 func rewritten(t testing.TB, raw json.RawMessage) json.RawMessage {
 	t.Helper()
 	var v any
@@ -71,7 +71,7 @@ func TestSyncOfTheHistory(t *testing.T) {
 	}
 	list = append(list, user("u2"), assistant("a2"))
 	if got := syncAll(t, s, ref, list); got.Matched != 4 || got.FirstSeq != 5 || got.LastSeq != 6 {
-		t.Errorf("written anew: %+v", got)
+		t.Errorf("rewritten: %+v", got)
 	}
 	for at := range list {
 		changed := append([]json.RawMessage(nil), list...)
