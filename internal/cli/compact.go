@@ -29,13 +29,13 @@ func (a *app) compactCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "compact FILE",
 		GroupID: groupMain,
-		Short:   "Compact a transcript and print the context that comes of it",
-		Long: `Reads a transcript (- is standard input), runs the compaction workflow on each conversation in it, and prints
-the compacted context in the same format. What became of it goes to standard error.
+		Short:   "Compact a transcript and print the compacted context",
+		Long: `Reads a transcript (- is standard input), runs the compaction workflow on each conversation in it, and prints the
+compacted context in the same format. A report goes to standard error.
 
-It uses the stack that is running, or the configured one. Without either it brings one up for the call and takes
-it down again. Without a model to ask it writes a digest, which needs none: set ANTHROPIC_API_KEY or
-OPENAI_API_KEY, or configure a vendor, for a model's summary.`,
+It uses the stack that is running, or the configured one. Without either it starts one for the call and stops it
+afterwards. Without a usable model it writes a digest, which needs none: set ANTHROPIC_API_KEY or OPENAI_API_KEY,
+or configure a vendor, for a summary by a model.`,
 		Example: `  precis compact ~/.claude/projects/my-project/SESSION.jsonl --out compacted.jsonl
   precis compact request.json --focus "the failing test" --summary
   cat session.jsonl | precis compact - --to anthropic > request.json`,
@@ -44,15 +44,15 @@ OPENAI_API_KEY, or configure a vendor, for a model's summary.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.out, "out", "", "write the context to `FILE`, whole or not at all, instead of standard output")
+	flags.StringVar(&f.out, "out", "", "write the context to `FILE`, completely or not at all, instead of standard output")
 	flags.StringVar(&f.to, "to", "", "`format` of the output (default: that of the file)")
-	flags.StringVar(&f.focus, "focus", "", "what the summary is to keep first, in your own `words`")
-	flags.BoolVar(&f.full, "full", false, "summarise everything, the last turn too")
+	flags.StringVar(&f.focus, "focus", "", "what the summary must keep above all, in your own `words`")
+	flags.BoolVar(&f.full, "full", false, "summarize everything, including the last turn")
 	flags.StringVar(&f.summarizer, "summarizer", "",
 		"who writes the summary: `LIST` of self, VENDOR/MODEL or digest, tried in this order")
-	flags.BoolVar(&f.forceExternal, "force-external", false, "do not ask the agent's own model on its own prompt")
+	flags.BoolVar(&f.forceExternal, "force-external", false, "do not call the agent's own model on its own prompt")
 	flags.BoolVar(&f.summary, "summary", false, "print the summary too, on standard error")
-	flags.BoolVar(&f.keep, "keep", false, "keep the conversation: for precis context, undo, and the texts in show")
+	flags.BoolVar(&f.keep, "keep", false, "keep the conversation for precis context, undo and the texts of show")
 	f.add(flags)
 	return cmd
 }
@@ -66,7 +66,7 @@ func (a *app) compact(cmd *cobra.Command, path string, f *compactFlags) error {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	found, err := in.look(&f.inputFlags)
+	found, err := in.scan(&f.inputFlags)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a *app) compact(cmd *cobra.Command, path string, f *compactFlags) error {
 	})
 }
 
-// check refuses wrong flags before anything is read.
+// check validates the flags before anything is read.
 func (f *compactFlags) check() error {
 	if err := f.inputFlags.check(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (f *compactFlags) check() error {
 	return nil
 }
 
-// checkTarget refuses an output format that the file's cannot be brought into.
+// checkTarget returns an error if the format of the file cannot be converted to the output format.
 func (f *compactFlags) checkTarget(from transcript.Format) error {
 	if f.to == "" || transcript.Format(f.to) == from {
 		return nil
@@ -117,7 +117,7 @@ func (f *compactFlags) checkTarget(from transcript.Format) error {
 	return nil
 }
 
-// succeeded says whether a run left a context to be used: a new one, or the old where there was nothing to do.
+// succeeded reports whether a run left a usable context: a new one, or the old one if there was nothing to do.
 func succeeded(o precis.Outcome) bool {
 	return o == precis.OutcomeApplied || o == precis.OutcomeSkipped
 }
@@ -129,7 +129,7 @@ func (f *inputFlags) importOptions(tenant string) (conversation.ImportOptions, e
 	}, err
 }
 
-// importError says what to do about a transcript that cannot be stored.
+// importError makes the errors of a transcript that cannot be stored errors of usage.
 func (a *app) importError(err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -16,16 +16,16 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// compacted is one conversation of the file and what became of it.
+// compacted is one conversation of the file with its outcome.
 type compacted struct {
 	ID     string            `json:"id"`
 	Format transcript.Format `json:"format"`
-	// Kept says that the conversation can still be read by its id.
+	// Kept reports whether the conversation can still be read by its id.
 	Kept           bool `json:"kept"`
 	MessagesBefore int  `json:"messages_before"`
 	MessagesAfter  int  `json:"messages_after"`
-	// Messages is the compacted context, native; for claude-code the records of its messages. Left out when it
-	// went to a file.
+	// Messages is the compacted context in its native format; for claude-code the records of its messages. It is
+	// omitted if the context was written to a file.
 	Messages []json.RawMessage  `json:"messages,omitempty"`
 	Summary  string             `json:"summary,omitempty"`
 	Stats    *wire.ContextStats `json:"stats,omitempty"`
@@ -34,7 +34,7 @@ type compacted struct {
 	output transcript.Output
 }
 
-// compaction is one call of the command under way.
+// compaction is one execution of `precis compact`.
 type compaction struct {
 	*app
 	s        *session
@@ -43,14 +43,14 @@ type compaction struct {
 	progress *term.Progress
 }
 
-// run imports the file, compacts its conversations one after the other and writes what came of it.
+// run imports the file, compacts its conversations one after the other and writes the contexts.
 func (c *compaction) run(ctx context.Context, found contents) error {
 	imported, err := c.storeFile(ctx, c.s, c.input, &c.flags.inputFlags, !c.flags.keep)
 	if err != nil {
 		return err
 	}
 	if !c.json {
-		c.tellNotes(found.notes)
+		c.printNotes(found.notes)
 	}
 	var all []compacted
 	var failed error
@@ -106,13 +106,13 @@ func (c *compaction) one(ctx context.Context, im conversation.Imported, i, n int
 		out.Summary = string(view.Summary)
 	}
 	if !c.json {
-		c.tell(out, n)
+		c.printOutcome(out, n)
 	}
 	c.forget(ctx, []conversation.Imported{im})
 	return out, nil
 }
 
-// summarizers is the list for the run, "" where the settings have it.
+// summarizers returns the list for the run, "" to use the one of the settings.
 func (c *compaction) summarizers(v conversation.View) string {
 	if c.flags.summarizer != "" {
 		return c.flags.summarizer
@@ -120,12 +120,12 @@ func (c *compaction) summarizers(v conversation.View) string {
 	return defaultSummarizers(c.s.config, c.s.origins, v.Conversation.Vendor)
 }
 
-// wait waits for a run's end and shows how far it is. When the command is interrupted the run is cancelled.
+// wait waits until a run has ended and shows its progress. If the command is interrupted, it cancels the run.
 func (c *compaction) wait(ctx context.Context, run runs.Run, title string) (runs.Run, error) {
 	return waitFor(ctx, c.app, c.s, c.progress, run, title)
 }
 
-// write puts the contexts out.
+// write writes the contexts to standard output or to the file.
 func (c *compaction) write(all []compacted, found contents) error {
 	to := transcript.Format(c.flags.to)
 	var outputs []transcript.Output
@@ -145,7 +145,7 @@ func (c *compaction) write(all []compacted, found contents) error {
 		}
 		report.Losses = lossesOf(losses)
 		if !c.json {
-			c.tellLosses(losses)
+			c.printLosses(losses)
 		}
 	}
 	if !c.json {

@@ -24,32 +24,34 @@ import (
 )
 
 const (
-	// dialPatience is how long Temporal may take to answer.
-	dialPatience = 10 * time.Second
-	// closePatience is for taking a stack of our own down.
-	closePatience = 30 * time.Second
+	// dialTimeout limits the wait for an answer of Temporal.
+	dialTimeout = 10 * time.Second
+	// closeTimeout limits closing a session, including the stop of a stack that was started for the call.
+	closeTimeout = 30 * time.Second
 )
 
-// session is what a command works with. Close it.
+// session holds the connections that a command works with; the caller closes it. Commands on conversations and runs use
+// it through app.service, as the HTTP API does. The session itself stays below the service: it opens the store and
+// Temporal that the service is made of, and makes this process a worker where none runs.
 type session struct {
-	// own is the configuration; config is the same with the addresses of the stack in it.
+	// own is the configuration as it was loaded; config has the addresses of the stack filled in.
 	own     config.Config
 	config  config.Config
 	origins config.Origins
 	store   *store.Store
-	client  client.Client   // nil where only the store was asked for
-	stack   *devstack.Stack // the part of it that is local; nil when all is configured
-	// ephemeral says that the database goes with the call.
+	client  client.Client   // nil if the command needs only the store
+	stack   *devstack.Stack // the local servers; nil if database and Temporal are configured
+	// ephemeral reports whether the database is deleted when the command ends.
 	ephemeral bool
-	// closers end what was opened, the last first.
+	// closers close what was opened, last opened first.
 	closers []func(context.Context) error
 }
 
 func (s *session) onClose(f func(context.Context) error) { s.closers = append(s.closers, f) }
 
-// close also works after the command was interrupted.
+// close closes everything that was opened, also after the command was interrupted.
 func (s *session) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	var errs []error
 	for i := len(s.closers) - 1; i >= 0; i-- {
@@ -59,15 +61,15 @@ func (s *session) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// launcher asks for runs.
+// launcher returns the launcher, which starts runs and waits for them.
 func (s *session) launcher() launch.Launcher {
 	return launch.Launcher{Store: s.store, Client: s.client, Config: s.config}
 }
 
-// configured says that nothing of the stack is a local one.
+// configured reports whether both database and Temporal are configured, so that no local stack is needed.
 func configured(c config.Config) bool { return c.DatabaseURL != "" && c.Temporal.Address != "" }
 
-// stackOptions say which local stack is meant, and what is used in its place.
+// stackOptions returns the options of the local stack, with the configured servers that replace its own.
 func stackOptions(c config.Config) devstack.Options {
 	return devstack.Options{
 		Dir: c.Dir, DatabaseURL: c.DatabaseURL, TemporalAddress: c.Temporal.Address,
@@ -75,8 +77,8 @@ func stackOptions(c config.Config) devstack.Options {
 	}
 }
 
-// withStore runs a command that needs nothing but the database: the configured one, or that of the local stack
-// if it runs.
+// withStore runs a command that needs only the database: the configured one, or the one of the local stack, which must
+// be running.
 func (a *app) withStore(cmd *cobra.Command, do func(ctx context.Context, s *session) error) (err error) {
 	ctx := cmd.Context()
 	s := &session{}
@@ -99,7 +101,7 @@ func (a *app) withStore(cmd *cobra.Command, do func(ctx context.Context, s *sess
 	return do(ctx, s)
 }
 
-// notRunning says what to do when there is no local stack.
+// notRunning turns the error for a missing local stack into one that says what to do.
 func notRunning(err error) error {
 	if errors.Is(err, devstack.ErrNotRunning) {
 		return fail.Unreachablef(
@@ -109,7 +111,7 @@ func notRunning(err error) error {
 	return fail.Stack(err)
 }
 
-// openStore opens the database. The schema of a local one is brought up to date; of any other it must be.
+// openStore opens the database. It migrates the schema of a local one; any other must be up to date already.
 func (s *session) openStore(ctx context.Context) error {
 	if s.stack != nil && s.stack.DatabaseURL == s.config.DatabaseURL &&
 		s.origins.Of("database_url").Source == config.SourceDefault {
@@ -145,7 +147,7 @@ func checkSchema(ctx context.Context, url string) error {
 
 // openTemporal connects to Temporal.
 func (s *session) openTemporal(ctx context.Context, log *slog.Logger, tune ...func(*client.Options) error) error {
-	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := temporalclient.Dial(ctx, s.config.Temporal, log, tune...)
 	if err != nil {
@@ -156,9 +158,9 @@ func (s *session) openTemporal(ctx context.Context, log *slog.Logger, tune ...fu
 	return nil
 }
 
-// withServed runs a command that starts runs: on the stack that is there, be it configured or local, else on
-// one of its own that ends with it: an ephemeral one, or with keep the persistent one. Where no worker serves
-// the local stack, this process does.
+// withServed runs a command that starts runs. It uses the configured stack, or the local one if it is running;
+// otherwise it starts a stack and stops it at the end: an ephemeral one, or with keep the persistent one. If no worker
+// serves the local stack, this process does.
 func (a *app) withServed(cmd *cobra.Command, keep bool, do func(ctx context.Context, s *session) error) (err error) {
 	ctx := cmd.Context()
 	s := &session{}
@@ -190,7 +192,7 @@ func (a *app) withServed(cmd *cobra.Command, keep bool, do func(ctx context.Cont
 	return do(ctx, s)
 }
 
-// localStack uses the local stack if it runs, and brings one up otherwise.
+// localStack uses the local stack if it is running, and starts one otherwise.
 func (s *session) localStack(ctx context.Context, a *app, keep bool) error {
 	opts := stackOptions(s.config)
 	opts.Progress = stackProgress(a.progress(), false)
@@ -215,8 +217,8 @@ func (s *session) use(stack *devstack.Stack) {
 	s.config.Temporal.Address, s.config.Temporal.Namespace = stack.TemporalAddress, stack.Namespace
 }
 
-// quietLog takes the log of what runs inside of a command: nothing, unless a level was asked for. What went
-// wrong in a run is on record.
+// quietLog returns the logger for workers and clients inside a command. It discards everything unless log.level is
+// set: what went wrong in a run is in its record.
 func (a *app) quietLog(c config.Config, origins config.Origins) *slog.Logger {
 	if origins.Of("log.level").Source == config.SourceDefault {
 		return slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -224,8 +226,8 @@ func (a *app) quietLog(c config.Config, origins config.Origins) *slog.Logger {
 	return telemetry.Logger(a.err, c.Log)
 }
 
-// serveUnlessServed makes this process the worker, unless one runs for the local stack. One in the background
-// that lacks a vendor of this configuration is started anew with it.
+// serveUnlessServed makes this process the worker, unless one is running for the local stack. A background worker that
+// lacks a vendor of this configuration is restarted with it.
 func (s *session) serveUnlessServed(ctx context.Context, a *app, cmd *cobra.Command, log *slog.Logger) error {
 	opts := stackOptions(s.own)
 	w, err := devstack.FindWorker(opts)
@@ -241,7 +243,7 @@ func (s *session) serveUnlessServed(ctx context.Context, a *app, cmd *cobra.Comm
 	case !w.Running:
 		return s.serve(ctx, log)
 	case theirs.Where != mine.Where:
-		// It works on another database: queues of our own keep it from taking what it would not find there.
+		// That worker uses another database. Queues of our own keep it from taking runs that it could not find there.
 		own := "-" + rand.Text()
 		s.config.Worker.TaskQueue += own
 		s.config.Worker.LLMTaskQueue += own
@@ -249,21 +251,21 @@ func (s *session) serveUnlessServed(ctx context.Context, a *app, cmd *cobra.Comm
 	case missing == "":
 		return nil
 	case w.Log == "":
-		a.say("precis: the worker of the `precis up` that runs does not have vendor %s as configured here: start "+
-			"it anew to use it", missing)
+		a.say("precis: the worker of the running `precis up` does not have vendor %s as configured here: restart "+
+			"`precis up` to use it", missing)
 		return nil
 	default:
-		a.say("precis: the worker is started anew: it did not have vendor %s as configured here", missing)
+		a.say("precis: the worker is restarted: it did not have vendor %s as configured here", missing)
 		_, err := startWorker(ctx, cmd, opts, mine)
 		return err
 	}
 }
 
-// serve makes this process a worker until the session is closed. It leaves the outbox alone: it may hold runs of
-// others, whose workflows would end with us.
+// serve makes this process a worker until the session is closed. It does not process the outbox, which may hold runs of
+// other commands: their workflows would be interrupted when this command ends.
 func (s *session) serve(ctx context.Context, log *slog.Logger) error {
 	cfg := s.config
-	// Nothing is left to drain when the command has what it waited for.
+	// When the command ends, its runs have ended: there is hardly anything to drain.
 	cfg.Worker.DrainSeconds = min(cfg.Worker.DrainSeconds, 2)
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ready := make(chan struct{})

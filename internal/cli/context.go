@@ -24,8 +24,8 @@ func (a *app) contextCommand() *cobra.Command {
 		Use:     "context CONVERSATION",
 		GroupID: groupMain,
 		Short:   "Print what the model of a conversation would see now",
-		Long: `Prints the context of a stored conversation: system prompt, summary, and what is kept word for word, trimmed as it
-would be sent. Its size goes to standard error.`,
+		Long: `Prints the context of a stored conversation: system prompt, summary, and the messages that are kept verbatim,
+trimmed as they would be sent. Its size goes to standard error.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to != "" {
@@ -42,7 +42,7 @@ would be sent. Its size goes to standard error.`,
 	return cmd
 }
 
-// contextReport is the JSON of `precis context`: what the HTTP API gives.
+// contextReport is the JSON of `precis context`, with the fields of the HTTP API.
 type contextReport struct {
 	System   json.RawMessage   `json:"system,omitempty"`
 	Tools    json.RawMessage   `json:"tools,omitempty"`
@@ -85,13 +85,13 @@ func (a *app) context(ctx context.Context, s *session, id string, to transcript.
 	if err := a.print(buffer.String()); err != nil {
 		return err
 	}
-	a.tellLosses(losses)
-	a.tellStats(stats, len(current.Items))
+	a.printLosses(losses)
+	a.printStats(stats, len(current.Items))
 	return nil
 }
 
-// tellStats says how large a context is.
-func (a *app) tellStats(s wire.ContextStats, messages int) {
+// printStats prints the size of a context.
+func (a *app) printStats(s wire.ContextStats, messages int) {
 	window := term.Count(s.Window)
 	if s.WindowGuessed {
 		window += " (a guess: the model's window is not known)"
@@ -113,7 +113,7 @@ func (a *app) tellStats(s wire.ContextStats, messages int) {
 		a.say("prepared:  the summary of run %s waits to take effect", *s.Prepared)
 	}
 	if s.Nudge {
-		a.say("           a compaction is due: one starts by itself at %s tokens", term.Count(s.Limit))
+		a.say("           a compaction is due: one starts automatically at %s tokens", term.Count(s.Limit))
 	}
 }
 
@@ -130,5 +130,5 @@ func trimmedWords(t wire.Trimmed) string {
 	return strings.Join(parts, ", ")
 }
 
-// usageTarget calls an output format that cannot be reached the caller's fault.
+// usageTarget makes a failed conversion to the format of --to an error of usage.
 func usageTarget(err error) error { return fail.Usage(fmt.Errorf("--to: %s", fail.Explain(err))) }

@@ -33,7 +33,7 @@ import (
 //go:embed demo/session.jsonl
 var demoSession []byte
 
-// demoWindow is the context window of the demo, in tokens: small, so that the session is over it.
+// demoWindow is the context window of the demo, in tokens. It is small, so that the session exceeds it.
 const demoWindow = 24_000
 
 func (a *app) demoCommand() *cobra.Command {
@@ -41,10 +41,10 @@ func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "demo",
 		GroupID: groupMain,
-		Short:   "Compact a sample session on a local stack, and show what was done",
-		Long: `Starts the local stack in the background, as ` + "`precis up --detach`" + ` does, compacts a sample session of a coding agent
-that is over its window, and shows the context that comes of it and every stage of the run. With ANTHROPIC_API_KEY
-or OPENAI_API_KEY set a model of that vendor writes the summary; without one it is a digest, which needs none.`,
+		Short:   "Compact a sample session on a local stack, and show the result",
+		Long: `Starts the local stack in the background, as ` + "`precis up --detach`" + ` does, compacts a sample session of a coding
+agent that exceeds its window, and shows the compacted context and every stage of the run. If ANTHROPIC_API_KEY or
+OPENAI_API_KEY is set, a model of that vendor writes the summary; otherwise it is a digest, which needs no model.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd, model) },
 	}
@@ -108,8 +108,8 @@ func (a *app) demo(cmd *cobra.Command, model string) (err error) {
 	return err
 }
 
-// demoSummarizer is who writes the demo's summary: what is asked for or configured, else the model of a vendor
-// that has a key. Without any, the run finds out that only the digest is left.
+// demoSummarizer returns the summarizer of the demo: the one of --model, or the model of a vendor that has a key. It
+// returns "" if the settings name the summarizers, or if no vendor has a key, so that the run falls back to the digest.
 func demoSummarizer(cfg config.Config, origins config.Origins, model string) (string, error) {
 	if model == "" {
 		if origins.Of("settings.summarizers").Source != config.SourceDefault {
@@ -127,7 +127,8 @@ func demoSummarizer(cfg config.Config, origins config.Origins, model string) (st
 	return model, nil
 }
 
-// runDemo imports the sample session and compacts it.
+// runDemo imports the sample session and compacts it. It works below the service, as `precis compact` does: it shows
+// the parts of the context, and the progress of the run, which the service does not return.
 func (a *app) runDemo(ctx context.Context, s *session, p *term.Progress,
 	summarizer string,
 ) (demoReport, conversation.View, error) {
@@ -176,7 +177,7 @@ func (a *app) runDemo(ctx context.Context, s *session, p *term.Progress,
 	return report, view, nil
 }
 
-// workflowURL is where Temporal's page shows the run.
+// workflowURL returns the URL at which the Temporal UI shows the run.
 func workflowURL(stack *devstack.Stack, r wire.Run) string {
 	if r.TemporalRunID == "" {
 		return stack.UIURL
@@ -185,7 +186,7 @@ func workflowURL(stack *devstack.Stack, r wire.Run) string {
 		url.PathEscape(r.WorkflowID), r.TemporalRunID)
 }
 
-// drawDemo is the whole result for a person.
+// drawDemo returns the whole result as text.
 func drawDemo(d demoReport, view conversation.View) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -230,7 +231,7 @@ func drawDemo(d demoReport, view conversation.View) string {
 	next.Row(self+" context "+d.Conversation, "the context as it is sent, in the session's own format")
 	next.Row(self+" undo "+d.Conversation, "take the compaction back")
 	next.Row(self+" compact FILE", "a transcript of your own: Claude Code, Anthropic, OpenAI")
-	next.Row(self+" down", "stop the local stack; its data stay")
+	next.Row(self+" down", "stop the local stack; its data are kept")
 	_ = next.Write(&b)
 	return b.String()
 }
@@ -239,7 +240,7 @@ func heading(title string) string {
 	return "\n══ " + title + " " + strings.Repeat("═", max(3, 96-len([]rune(title)))) + "\n\n"
 }
 
-// programName is how this program was called, to be called again.
+// programName returns the name under which this program was called, for use in suggested commands.
 func programName() string {
 	if strings.Contains(os.Args[0], "/") {
 		return os.Args[0]

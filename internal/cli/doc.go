@@ -1,8 +1,10 @@
-// Package cli is the precis command: it reads transcripts, runs the compaction workflow on them, and shows what was
-// done. `precis --help` lists the commands; each has a file of its own here.
+// Package cli is the precis command: it reads transcripts, runs the compaction workflow on them, and shows what the
+// runs did. `precis --help` lists the commands; each has a file of its own here.
 //
 //	root.go     the command tree and what all commands share
-//	fail.go     exit codes, and errors as a person reads them
-//	connect.go  the way to the database, to Temporal, and to a stack of one's own
-//	print.go    tables, sizes and times
+//	connect.go  connections to the database and Temporal, and local stacks for single commands
+//	service.go  the service, through which commands act on conversations and runs as the HTTP API does
+//	fail        exit codes, and errors as a person reads them
+//	draw        runs, replays and their evidence as text
+//	term        tables, sizes, times and progress
 package cli

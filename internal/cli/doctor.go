@@ -21,15 +21,15 @@ func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "doctor",
 		GroupID: groupAdmin,
-		Short:   "Look for what is missing on this machine, and say how to mend it",
-		Long: "Looks at everything that precis needs here and changes nothing. The exit code is 1 when " +
-			"something that is needed\nis missing.",
+		Short:   "Check what precis needs on this machine, and say how to fix it",
+		Long: `Checks everything that precis needs here, and changes nothing. The exit code is 1 if something that is needed is
+missing.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd) },
 	}
 }
 
-// diagnosis is what the doctor found.
+// diagnosis is the JSON of `precis doctor`.
 type diagnosis struct {
 	Version  string    `json:"version"`
 	OK       bool      `json:"ok"`
@@ -38,7 +38,7 @@ type diagnosis struct {
 
 type finding struct {
 	devstack.Finding
-	// Needed says that nothing works without it.
+	// Needed reports whether nothing works without it.
 	Needed bool `json:"needed"`
 }
 
@@ -70,11 +70,12 @@ func (a *app) doctor(cmd *cobra.Command) error {
 	return err
 }
 
-// database looks at the schema, where there is a database by now.
+// database checks the schema, if a database is running. It works below the store, which refuses to open on a schema of
+// another version.
 func (a *app) database(ctx context.Context, cfg config.Config, opts devstack.Options) []finding {
 	stack, err := devstack.Attach(ctx, only(opts, true))
 	if err != nil {
-		return nil // the stack's own does not run, or the configured one was found not to answer
+		return nil // not running, or reported already as not answering
 	}
 	f := finding{devstack.Finding{Name: "database schema", OK: true}, opts.DatabaseURL != ""}
 	v, err := schema.Read(ctx, stack.DatabaseURL)
@@ -93,7 +94,7 @@ func (a *app) database(ctx context.Context, cfg config.Config, opts devstack.Opt
 	return []finding{f}
 }
 
-// temporal looks at the namespace and the workers, where there is a Temporal by now.
+// temporal checks the namespace and the workers, if Temporal is running.
 func (a *app) temporal(ctx context.Context, cfg config.Config, origins config.Origins,
 	opts devstack.Options,
 ) []finding {
@@ -118,14 +119,14 @@ func (a *app) temporal(ctx context.Context, cfg config.Config, origins config.Or
 		q, err := s.queue(ctx, name)
 		if err != nil {
 			here.OK, here.Detail, here.Mend = false, fail.Explain(err),
-				"make the namespace, or name another with temporal.namespace"
+				"create the namespace, or name another with temporal.namespace"
 			return []finding{here}
 		}
 		if q.Workers == 0 && worker.OK {
-			worker.OK, worker.Detail = false, "nobody serves queue "+name
+			worker.OK, worker.Detail = false, "no worker serves queue "+name
 			worker.Mend = "start bin/worker"
 			if opts.TemporalAddress == "" {
-				worker.Mend = "run `precis up`; commands that need one serve themselves until then"
+				worker.Mend = "run `precis up`; until then, commands that need a worker run one themselves"
 			}
 			worker.Needed = opts.TemporalAddress != ""
 		}
@@ -136,12 +137,12 @@ func (a *app) temporal(ctx context.Context, cfg config.Config, origins config.Or
 	return []finding{here, worker}
 }
 
-// vendorFindings say which models can be asked. None is needed: the digest does without.
+// vendorFindings lists the vendors whose models can be called. None is required, since a digest needs no model.
 func vendorFindings(cfg config.Config, origins config.Origins) []finding {
 	var names, usable []string
 	for _, name := range slices.Sorted(maps.Keys(cfg.Vendors)) {
 		names = append(names, name)
-		if !canBeAsked(cfg, name) {
+		if !canBeCalled(cfg, name) {
 			continue
 		}
 		text := name

@@ -13,15 +13,15 @@ func (a *app) downCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "down",
 		GroupID: groupStack,
-		Short:   "Stop the local stack; its data stay",
-		Long: `Stops the worker and the servers that the local stack started, and no other process. The worker first finishes
-what it is at, within worker.drain_seconds; what it does not finish is taken up by the next. The data stay.`,
+		Short:   "Stop the local stack; its data are kept",
+		Long: `Stops the worker and the servers that the local stack started, and no other process. The worker first finishes its
+current work, within worker.drain_seconds; what it does not finish, the next worker continues. The data are kept.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.down(cmd) },
 	}
 }
 
-// stopped is what `precis down` ended.
+// stopped is the JSON of `precis down`.
 type stopped struct {
 	devstack.Report
 	Worker devstack.WorkerReport `json:"worker"`
@@ -36,10 +36,10 @@ func (a *app) down(cmd *cobra.Command) error {
 	p := a.progress()
 	opts.Progress = stackProgress(p, false)
 	defer p.Clear()
-	// A little more than the worker gives itself.
-	patience := time.Duration(cfg.Worker.DrainSeconds)*time.Second + 5*time.Second
+	// A little longer than the worker takes to drain.
+	timeout := time.Duration(cfg.Worker.DrainSeconds)*time.Second + 5*time.Second
 	var out stopped
-	if out.Worker, err = devstack.StopWorker(cmd.Context(), opts, patience); err != nil {
+	if out.Worker, err = devstack.StopWorker(cmd.Context(), opts, timeout); err != nil {
 		return err
 	}
 	if out.Report, err = devstack.Down(cmd.Context(), opts); err != nil {

@@ -33,12 +33,13 @@ func (a *app) evalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "eval FILES…",
 		GroupID: groupAudit,
-		Short:   "Measure what compactions keep of recorded sessions",
-		Long: `Grows each conversation in the files (of folders: all in them) message by message, compacts it whenever it reaches
-its window, and looks after each compaction for what was said before: limits that the user set, their other words,
-open tasks, paths, identifiers, numbers. No model and no stack are needed: it compares the digest, and a program
-in a model's place, each by our way of cutting what is too much and by two others. docs/fidelity.md has the method
-and what came of it. With --model the same is done on a stack, with that model's summaries.`,
+		Short:   "Measure how much of recorded sessions survives compactions",
+		Long: `Grows each conversation in the files (for a folder: all files in it) message by message, compacts it whenever it
+reaches its window, and checks after each compaction what is left of what was said before: limits that the user
+set, other words of the user, open tasks, paths, identifiers, numbers. No model and no stack are needed: it compares
+the digest, and a program in place of a model, each with our way of trimming the input and with two others.
+docs/fidelity.md has the method and the results. With --model the same is done on a stack, with that model's
+summaries.`,
 		Example: `  precis eval sessions/ --svg fidelity.svg
   precis eval session.jsonl --generations 3 --window 64000 --json
   precis eval session.jsonl --model openai/gpt-4.1-mini`,
@@ -63,20 +64,20 @@ and what came of it. With --model the same is done on a stack, with that model's
 	flags.IntVar(&f.Window, "window", eval.DefaultWindow, "context window in `TOKENS`")
 	flags.IntVar(&f.SummaryTokens, "summary-tokens", eval.DefaultSummaryTokens, "largest summary in `TOKENS`")
 	flags.StringVar(&f.model, "model", "",
-		"let `VENDOR/NAME` write the summaries, on the stack that is there or one of its own")
+		"let `VENDOR/NAME` write the summaries, on the running stack or one started for the call")
 	flags.StringVar(&f.svg, "svg", "", "draw the report into `FILE`")
 	flags.StringVar(&f.out, "out", "",
 		"write the report into the folder `DIR`: fidelity.txt, fidelity.json and fidelity.svg")
 	flags.StringVar(&f.format, "format", string(transcript.Auto), "`FORMAT` of the files: "+formatNames())
 	flags.BoolVar(&f.lenient, "lenient", false, "skip damaged lines and messages instead of leaving out the file")
-	flags.Int64Var(&f.maxBytes, "max-bytes", 256<<20, "leave out files larger than `BYTES`: one is in memory at a time")
+	flags.Int64Var(&f.maxBytes, "max-bytes", 256<<20, "leave out files larger than `BYTES`; one file is in memory at a time")
 	return cmd
 }
 
 func (f *evalFlags) check(args []string) error {
 	switch {
 	case len(args) == 0:
-		return fail.Usagef("`precis eval` needs FILES…; `precis eval --help` tells more")
+		return fail.Usagef("`precis eval` needs FILES…; `precis eval --help` shows the usage")
 	case f.Generations < 1 || f.Generations > 100:
 		return fail.Usagef("--generations is 1 to 100, not %d", f.Generations)
 	case f.Window < 1000:
@@ -100,7 +101,7 @@ func (f *evalFlags) check(args []string) error {
 	return nil
 }
 
-// filesIn lists files, and all that lie in folders, each once, in order.
+// filesIn lists the files, and all files in the folders, each once and in order.
 func filesIn(args []string) ([]string, error) {
 	var files []string
 	for _, arg := range args {
@@ -120,7 +121,7 @@ func filesIn(args []string) ([]string, error) {
 // evalReport is the JSON of `precis eval`.
 type evalReport struct {
 	*eval.Report
-	// Skipped are the files that could not be read, each with the reason.
+	// Skipped lists the files that could not be read, with their reasons.
 	Skipped []skippedFile `json:"skipped"`
 }
 
@@ -129,7 +130,7 @@ type skippedFile struct {
 	Reason string `json:"reason"`
 }
 
-// eachConversation reads the files one after the other, gives their conversations, and says how far it is.
+// eachConversation reads the files one after the other, calls do for each of their conversations, and shows progress.
 func (a *app) eachConversation(ctx context.Context, files []string, f *evalFlags,
 	do func(transcript.Conversation) error,
 ) ([]skippedFile, error) {
@@ -175,7 +176,7 @@ func readTranscript(path string, f *evalFlags) (transcript.File, error) {
 		return transcript.File{}, err
 	}
 	if info.Size() > f.maxBytes {
-		return transcript.File{}, fmt.Errorf("it has %s bytes, more than --max-bytes", term.Count(int(info.Size())))
+		return transcript.File{}, fmt.Errorf("the file has %s bytes, more than --max-bytes", term.Count(int(info.Size())))
 	}
 	read, err := transcript.Read(file, transcript.Options{Format: transcript.Format(f.format), Lenient: f.lenient})
 	var e *pipeline.Error
@@ -185,7 +186,7 @@ func readTranscript(path string, f *evalFlags) (transcript.File, error) {
 	return read, err
 }
 
-// evalFiles measures all methods that need no model.
+// evalFiles measures the methods that need no model.
 func (a *app) evalFiles(ctx context.Context, files []string, f *evalFlags) error {
 	report := eval.NewReport(f.Options, eval.Methods)
 	skipped, err := a.eachConversation(ctx, files, f, func(c transcript.Conversation) error {
@@ -202,7 +203,7 @@ func (a *app) evalFiles(ctx context.Context, files []string, f *evalFlags) error
 	return a.writeEval(evalReport{report, skipped}, f)
 }
 
-// writeEval puts the report out. What was left out makes the command fail at the end.
+// writeEval writes the report. If files were left out, the command fails at the end.
 func (a *app) writeEval(r evalReport, f *evalFlags) error {
 	if err := f.files(r); err != nil {
 		return err
@@ -224,7 +225,7 @@ func (a *app) writeEval(r evalReport, f *evalFlags) error {
 	return err
 }
 
-// files writes the report into the files that were asked for.
+// files writes the report into the files that the flags name.
 func (f *evalFlags) files(r evalReport) error {
 	if f.svg == "" && f.out == "" {
 		return nil

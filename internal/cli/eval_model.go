@@ -24,10 +24,10 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// evalPatience is how long one compaction may take: longer than a run's own time budget.
-const evalPatience = 15 * time.Minute
+// evalTimeout limits one compaction; it is longer than the time budget of a run.
+const evalTimeout = 15 * time.Minute
 
-// evalModel measures a model's summaries, made as all others are: each conversation grows in the store, and the
+// evalModel measures the summaries of a model, which are made as usual: each conversation grows in the store, and the
 // compaction workflow compacts it.
 func (a *app) evalModel(cmd *cobra.Command, files []string, f *evalFlags) error {
 	return a.withServed(cmd, false, func(ctx context.Context, s *session) error {
@@ -93,7 +93,7 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 		size += msg.Tokens
 	}
 	if size < limit {
-		return t.Outcome(), nil // it never reaches it
+		return t.Outcome(), nil // the conversation never reaches the limit
 	}
 	settings, err := json.Marshal(map[string]any{
 		"trigger": map[string]any{"auto": false}, "summary_max_tokens": m.flags.SummaryTokens, "digest": "always",
@@ -111,7 +111,7 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 	}
 	ref := store.ConversationRef{Tenant: a.tenant, ID: made.ID}
 	defer func() {
-		forget, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+		forget, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
 		if err := m.store.Retention.DeleteContent(forget, ref); err != nil {
 			a.say("precis: the content of conversation %s was not deleted: %s", ref.ID, fail.Explain(err))
@@ -129,12 +129,12 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 		}
 		before := tokens
 		run, ended, err := m.service.Compact(ctx, ref,
-			service.CompactRequest{Summarizer: m.flags.model, Wait: evalPatience})
+			service.CompactRequest{Summarizer: m.flags.model, Wait: evalTimeout})
 		switch {
 		case err != nil:
 			return t.Outcome(), err
 		case !ended:
-			return t.Outcome(), fmt.Errorf("run %s has not ended within %s", run.ID, evalPatience)
+			return t.Outcome(), fmt.Errorf("run %s has not ended within %s", run.ID, evalTimeout)
 		}
 		m.used.Calls += run.Usage.Calls
 		m.used.Input += run.Usage.Input
@@ -157,7 +157,7 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 	return t.Outcome(), nil
 }
 
-// contextText is all that a model can read of a context.
+// contextText returns all text of a context that a model can read.
 func contextText(c pipeline.Context) string {
 	var b strings.Builder
 	for _, item := range c.Items {

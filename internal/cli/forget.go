@@ -7,18 +7,19 @@ import (
 	"precis/internal/conversation"
 )
 
-// forget removes what was said in conversations that are not to be kept. Their runs stay on record.
+// forget deletes the content of conversations that are not kept. The records of their runs stay.
 func (c *compaction) forget(ctx context.Context, list []conversation.Imported) {
 	if !c.flags.keep {
 		c.app.forget(ctx, c.s, list)
 	}
 }
 
+// forget deletes the content of conversations. An ephemeral store is deleted as a whole anyway.
 func (a *app) forget(ctx context.Context, s *session, list []conversation.Imported) {
 	if s.ephemeral {
-		return // it goes as a whole
+		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	for _, im := range list {
 		if err := s.store.Retention.DeleteContent(ctx, im.Conversation.Ref); err != nil {

@@ -18,9 +18,10 @@ func (a *app) importCommand() *cobra.Command {
 		GroupID: groupMain,
 		Short:   "Store the conversations of a transcript",
 		Long: `Reads a transcript (- is standard input) and stores each conversation in it, without compacting. Compactions that
-the agent recorded in it count: the messages before them are covered, as they were for the agent.
+the agent recorded in it take effect: the messages before them are covered, as they were for the agent.
 
-A file of ` + "`precis export`" + ` is recreated as it was, with its runs and their evidence: verified, or refused as a whole.`,
+A file of ` + "`precis export`" + ` is recreated as it was, with its runs and their evidence. It is verified, and imported
+completely or not at all.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.importFile(cmd, args[0], f) },
 	}
@@ -54,7 +55,7 @@ func (a *app) importFile(cmd *cobra.Command, path string, f *inputFlags) error {
 	case ours:
 		return a.importExport(cmd, in, f)
 	}
-	found, err := in.look(f)
+	found, err := in.scan(f)
 	if err != nil {
 		return err
 	}
@@ -63,11 +64,11 @@ func (a *app) importFile(cmd *cobra.Command, path string, f *inputFlags) error {
 		if err != nil {
 			return err
 		}
-		return a.tellImported(imported, found)
+		return a.printImported(imported, found)
 	})
 }
 
-// storeFile imports a file that was looked through. After an error nothing of it stays.
+// storeFile imports a file that scan has read. After an error nothing of it is kept.
 func (a *app) storeFile(ctx context.Context, s *session, in *input, f *inputFlags,
 	ephemeral bool,
 ) (conversation.Import, error) {
@@ -91,7 +92,7 @@ func (a *app) storeFile(ctx context.Context, s *session, in *input, f *inputFlag
 	return imported, nil
 }
 
-func (a *app) tellImported(imported conversation.Import, found contents) error {
+func (a *app) printImported(imported conversation.Import, found contents) error {
 	var reports []importedReport
 	for _, im := range imported.Conversations {
 		c := im.Conversation
@@ -103,7 +104,7 @@ func (a *app) tellImported(imported conversation.Import, found contents) error {
 	if a.json {
 		return a.printJSON(map[string]any{"conversations": reports, "notes": notesOf(found.notes)})
 	}
-	a.tellNotes(found.notes)
+	a.printNotes(found.notes)
 	var t term.Table
 	t.Row("CONVERSATION", "FORMAT", "MESSAGES", "COMPACTIONS", "MODEL", "WINDOW")
 	for _, r := range reports {

@@ -18,7 +18,7 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// inputFlags say how a transcript is read.
+// inputFlags are the flags that control how a transcript is read.
 type inputFlags struct {
 	format  string
 	lenient bool
@@ -30,12 +30,12 @@ type inputFlags struct {
 
 func (f *inputFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.format, "format", string(transcript.Auto), "`format` of the file: "+formatNames())
-	flags.IntVar(&f.pick, "pick", 0, "take the `N`-th conversation of the file alone")
+	flags.IntVar(&f.pick, "pick", 0, "take only the `N`-th conversation of the file")
 	flags.BoolVar(&f.lenient, "lenient", false, "skip damaged lines and messages instead of refusing the file")
 	flags.StringVar(&f.model, "model", "",
-		"the agent's model as `VENDOR/NAME`, where the file does not say or says it wrongly")
-	flags.IntVar(&f.window, "window", 0, "the model's context window in `tokens` (default: what is known of the model)")
-	flags.StringVar(&f.id, "id", "", "`id` for the conversation (default: one is made)")
+		"the agent's model as `VENDOR/NAME`, if the file does not name it or names it wrongly")
+	flags.IntVar(&f.window, "window", 0, "the model's context window in `tokens` (default: the known window of the model)")
+	flags.StringVar(&f.id, "id", "", "`id` for the conversation (default: a new one)")
 }
 
 func formatNames() string {
@@ -46,7 +46,7 @@ func formatNames() string {
 	return strings.Join(names, ", ")
 }
 
-// check refuses what cannot be meant.
+// check validates the flags.
 func (f *inputFlags) check() error {
 	if transcript.Format(f.format) != transcript.Auto {
 		if err := knownFormat("--format", f.format); err != nil {
@@ -55,9 +55,9 @@ func (f *inputFlags) check() error {
 	}
 	switch {
 	case f.pick < 0:
-		return fail.Usagef("--pick counts from 1, it cannot be %d", f.pick)
+		return fail.Usagef("--pick counts from 1 and cannot be %d", f.pick)
 	case f.window < 0:
-		return fail.Usagef("--window is a number of tokens, it cannot be %d", f.window)
+		return fail.Usagef("--window is a number of tokens and cannot be %d", f.window)
 	}
 	_, _, err := f.vendorModel()
 	return err
@@ -67,7 +67,7 @@ func knownFormat(flag, name string) error {
 	if slices.Contains(transcript.Formats(), transcript.Format(name)) {
 		return nil
 	}
-	return fail.Usagef("%s: no format is called %q; there are %s", flag, name, formatNames())
+	return fail.Usagef("%s: no format is called %q; the formats are %s", flag, name, formatNames())
 }
 
 // vendorModel splits --model.
@@ -82,7 +82,7 @@ func (f *inputFlags) vendorModel() (vendor, model string, err error) {
 	return vendor, model, nil
 }
 
-// input is a transcript on disk, to be read more than once.
+// input is a transcript on disk, which can be read more than once.
 type input struct {
 	name string
 	file *os.File
@@ -90,7 +90,7 @@ type input struct {
 
 func (in *input) Close() error { return in.file.Close() }
 
-// rewind begins to read anew.
+// rewind returns a reader from the beginning of the file.
 func (in *input) rewind() (io.Reader, error) {
 	if _, err := in.file.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read %s again: %w", in.name, err)
@@ -125,15 +125,15 @@ func (a *app) openInput(ctx context.Context, name string) (*input, error) {
 	return spool(ctx, name, file)
 }
 
-// spool copies what can be read only once to a file that has no name: a fault in it is found before anything
-// is begun.
+// spool copies an input that can be read only once to an unnamed temporary file, so that errors in it are found before
+// anything is stored or started.
 func spool(ctx context.Context, name string, r io.Reader) (*input, error) {
 	file, err := os.CreateTemp("", "precis-input-*")
 	if err != nil {
-		return nil, fmt.Errorf("keep %s for a while: %w", name, err)
+		return nil, fmt.Errorf("copy %s to a temporary file: %w", name, err)
 	}
 	if err := os.Remove(file.Name()); err != nil {
-		return nil, errors.Join(fmt.Errorf("keep %s for a while: %w", name, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("copy %s to a temporary file: %w", name, err), file.Close())
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -151,7 +151,7 @@ func spool(ctx context.Context, name string, r io.Reader) (*input, error) {
 	return &input{name: name, file: file}, nil
 }
 
-// contents is what a look through a whole transcript found.
+// contents is what scan found in a transcript.
 type contents struct {
 	format        transcript.Format
 	conversations int
@@ -159,8 +159,8 @@ type contents struct {
 	notes         []transcript.Item
 }
 
-// look reads the whole transcript, so that a fault in it is told before anything is stored or started.
-func (in *input) look(f *inputFlags) (contents, error) {
+// scan reads the whole transcript, so that an error in it is reported before anything is stored or started.
+func (in *input) scan(f *inputFlags) (contents, error) {
 	var c contents
 	d, err := in.decoder(f)
 	if err != nil {
@@ -187,15 +187,15 @@ func (in *input) look(f *inputFlags) (contents, error) {
 func (c contents) check(name string, pick int) error {
 	switch {
 	case c.conversations == 0:
-		return fail.Usagef("%s: there is no conversation in it", name)
+		return fail.Usagef("%s contains no conversation", name)
 	case pick > c.conversations:
-		return fail.Usagef("%s: there is no conversation number %d (--pick); it holds %s", name, pick,
+		return fail.Usagef("%s: there is no conversation number %d (--pick); the file holds %s", name, pick,
 			term.Plural(c.conversations, "conversation"))
 	}
 	return nil
 }
 
-// decoder begins to read the transcript.
+// decoder returns a decoder at the beginning of the transcript.
 func (in *input) decoder(f *inputFlags) (*transcript.Decoder, error) {
 	r, err := in.rewind()
 	if err != nil {
@@ -208,7 +208,7 @@ func (in *input) decoder(f *inputFlags) (*transcript.Decoder, error) {
 	return d, nil
 }
 
-// fault names the file, and calls a fault in it the caller's.
+// fault adds the name of the file to an error, and makes a malformed transcript an error of usage.
 func (in *input) fault(err error) error {
 	var e *pipeline.Error
 	if errors.As(err, &e) && e.Kind == pipeline.BadRequest {
@@ -217,8 +217,8 @@ func (in *input) fault(err error) error {
 	return fmt.Errorf("read %s: %w", in.name, err)
 }
 
-// tellNotes says what of a transcript was left out.
-func (a *app) tellNotes(notes []transcript.Item) {
+// printNotes lists what was left out of a transcript.
+func (a *app) printNotes(notes []transcript.Item) {
 	var records []string
 	total := 0
 	for _, it := range notes {
@@ -235,7 +235,7 @@ func (a *app) tellNotes(notes []transcript.Item) {
 		a.say("note:      %s", line)
 	}
 	if total > 0 {
-		a.say("note:      %s of the client's own, no messages: %s", term.Plural(total, "record"),
+		a.say("note:      %s of the client itself, not messages: %s", term.Plural(total, "record"),
 			strings.Join(records, ", "))
 	}
 }

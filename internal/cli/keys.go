@@ -19,9 +19,9 @@ func (a *app) keysCommand() *cobra.Command {
 		Use:     "keys",
 		GroupID: groupAdmin,
 		Short:   "Make, list and revoke the API keys of a tenant",
-		Long: `API keys name the tenant of a request to the HTTP API. Only their hashes are kept: a key is shown once, when it is
-made. While none was ever made, the API listens on loopback only and asks for none; from the first one on it asks for
-one, also when all are revoked.`,
+		Long: `An API key names the tenant of a request to the HTTP API. Only its hash is stored: a key is shown once, when it is
+made. As long as no key was ever made, the API listens on loopback only and needs none; after the first one it
+requires a key, even if all keys are revoked.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -29,9 +29,9 @@ one, also when all are revoked.`,
 	var trusted bool
 	create := &cobra.Command{
 		Use:   "create",
-		Short: "Make a key and print it, this once",
-		Long: `Makes a key for the tenant of --tenant, and the tenant if it is not there. The key is printed on standard output,
-alone, and never again.`,
+		Short: "Make a key and print it, once",
+		Long: `Makes a key for the tenant of --tenant, and the tenant itself if it does not exist. Only the key is printed on
+standard output; it cannot be shown again.`,
 		Example: `  precis keys create --tenant acme --name production`,
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,9 +42,9 @@ alone, and never again.`,
 			})
 		},
 	}
-	create.Flags().StringVar(&name, "name", "", "`name` to tell it from others")
+	create.Flags().StringVar(&name, "name", "", "`name` that distinguishes the key from others")
 	create.Flags().BoolVar(&trusted, "trusted", false,
-		"it may report compactions that an agent's own runtime did (POST …/markers)")
+		"allow it to report compactions that an agent's own runtime did (POST …/markers)")
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "List the tenant's keys, without their secrets",
@@ -53,7 +53,7 @@ alone, and never again.`,
 	}
 	revoke := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Make a key useless, at once and for good",
+		Short: "Revoke a key, immediately and permanently",
 		Args:  exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.revokeKey(ctx, s, args[0]) })
@@ -63,7 +63,7 @@ alone, and never again.`,
 	return cmd
 }
 
-// apiKey is a key as it is printed. Key is its secret, for a new one alone.
+// apiKey is the JSON of an API key. Key is its secret, set only when the key was just made.
 type apiKey struct {
 	ID      string     `json:"id"`
 	Key     string     `json:"key,omitempty"`
@@ -72,7 +72,7 @@ type apiKey struct {
 	Trusted bool       `json:"trusted"`
 	Created time.Time  `json:"created"`
 	Revoked *time.Time `json:"revoked"`
-	// LastUsed is exact to a minute, nil: never.
+	// LastUsed is accurate to a minute; nil means never.
 	LastUsed *time.Time `json:"last_used"`
 }
 
@@ -89,6 +89,8 @@ func keyOf(k access.APIKey) apiKey {
 	return out
 }
 
+// createKey works on the store: keys are made by whoever has access to the database. The service, which acts for API
+// clients, cannot make or list keys.
 func (a *app) createKey(ctx context.Context, s *session, name string, trusted bool) error {
 	if _, err := s.store.Tenants.Ensure(ctx, a.tenant, ""); err != nil {
 		if errors.Is(err, store.ErrInvalid) {

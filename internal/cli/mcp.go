@@ -18,18 +18,18 @@ func (a *app) mcpCommand() *cobra.Command {
 		Use:     "mcp",
 		GroupID: groupStack,
 		Short:   "Offer a conversation's memory to an agent over MCP",
-		Long: `Serves the Model Context Protocol on standard input and output, for a client that starts it: tools to search what was
-said, to read what a compaction replaced by a summary, and to leave notes. It uses the configured database, or else the
-local stack. The same is served over HTTP at /mcp by ` + "`precis serve` and `precis up`" + `.`,
+		Long: `Serves the Model Context Protocol on standard input and output, for a client that starts this command. Its tools
+search the messages, read what a compaction replaced by a summary, and leave notes. It uses the configured
+database, or else the local stack. ` + "`precis serve`" + ` and ` + "`precis up`" + ` serve the same over HTTP at /mcp.`,
 		Example: `  precis mcp --conversation build-42
-  precis mcp                           each call of a tool names its conversation`,
+  precis mcp                           every tool call names its conversation`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.mcp(ctx, s, conversation) })
 		},
 	}
 	cmd.Flags().StringVar(&conversation, "conversation", "",
-		"`id` of the conversation that the tools are about (default: each call names its own)")
+		"`id` of the conversation that the tools are about (default: every tool call names its own)")
 	return cmd
 }
 

@@ -12,13 +12,14 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:     "migrate",
 		GroupID: groupAdmin,
 		Short:   "Bring the database's schema up to date",
-		Long: "Applies the migrations that the database does not have yet, forward only and safe on one that " +
-			"is in use. It may\nbe run any number of times, also at once. The local stack does it by itself.",
+		Long: `Applies the migrations that the database does not have yet. They only go forward and are safe on a database that
+is in use. The command may be run any number of times, also concurrently. The local stack migrates automatically.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.migrate(cmd) },
 	}
 }
 
+// migrate works on the schema alone: store and service cannot be opened before it is up to date.
 func (a *app) migrate(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	cfg, _, err := a.config(cmd)

@@ -23,7 +23,7 @@ type compactReport struct {
 	Losses        []lossReport      `json:"losses,omitempty"`
 }
 
-// noteReport says what of the file was left out.
+// noteReport is one thing that was left out of the file.
 type noteReport struct {
 	Line   int                 `json:"line"`
 	Code   transcript.NoteCode `json:"code"`
@@ -40,7 +40,7 @@ func notesOf(items []transcript.Item) []noteReport {
 	return out
 }
 
-// lossReport says what the output's format has no place for.
+// lossReport is one thing that the output format cannot represent.
 type lossReport struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
@@ -54,7 +54,7 @@ func lossesOf(losses []convert.Loss) []lossReport {
 	return out
 }
 
-func (a *app) tellLosses(losses []convert.Loss) {
+func (a *app) printLosses(losses []convert.Loss) {
 	for _, l := range losses {
 		a.say("lost:      %s: %s", l.What, l.Why)
 	}
@@ -73,7 +73,7 @@ func (c *compaction) writeContexts(to transcript.Format, outputs []transcript.Ou
 	return losses, replaceFile(c.flags.out, buffer.Bytes())
 }
 
-// nativeMessages gives a context as JSON values: messages, or for claude-code the records of its messages.
+// nativeMessages returns a context as JSON values: messages, or for claude-code the records of its messages.
 func nativeMessages(o transcript.Output, to transcript.Format) ([]json.RawMessage, []convert.Loss, error) {
 	converted, err := convert.Conversation(o.Meta, o.Items, to)
 	if err != nil {
@@ -87,7 +87,7 @@ func nativeMessages(o transcript.Output, to transcript.Format) ([]json.RawMessag
 			if err := values.Decode(&v); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
-				return nil, nil, fmt.Errorf("a message of the context is no JSON: %w", err)
+				return nil, nil, fmt.Errorf("a message of the context is not JSON: %w", err)
 			}
 			list = append(list, v)
 		}
@@ -95,11 +95,11 @@ func nativeMessages(o transcript.Output, to transcript.Format) ([]json.RawMessag
 	return list, converted.Losses, nil
 }
 
-// checkOut refuses a file that cannot be written, before the work is done.
+// checkOut returns an error for a file that cannot be written, before the work is done.
 func checkOut(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fail.Usagef("--out: %s is a directory: name a file", path)
-	} else if err == nil && info.Mode().Perm()&0o222 == 0 { // a rename would not ask
+	} else if err == nil && info.Mode().Perm()&0o222 == 0 { // a rename would replace it
 		return fail.Usagef("--out: %s is read-only: name another file, or make it writable", path)
 	}
 	dir := filepath.Dir(path)
@@ -108,12 +108,12 @@ func checkOut(path string) error {
 		return fail.Usagef("--out: there is no folder %s", dir)
 	}
 	if !info.IsDir() {
-		return fail.Usagef("--out: %s is no folder", dir)
+		return fail.Usagef("--out: %s is not a folder", dir)
 	}
 	return nil
 }
 
-// replaceFile writes a file whole or not at all: whoever reads it sees the old content or the new.
+// replaceFile replaces a file atomically: a reader sees the old content or the new.
 func replaceFile(path string, content []byte) (err error) {
 	defer func() {
 		if err != nil {

@@ -27,14 +27,14 @@ func (a *app) pruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "prune --older-than AGE",
 		GroupID: groupAudit,
-		Short:   "Remove old prompts, answers, contexts and tool results; say first what would go",
-		Long: `Without --apply it tells what would go, and nothing changes. What goes leaves its hash, so that ` + "`precis verify`" + ` proves
-the rest and tells pruned from tampered. Kept whatever its age: what a context shows now, or shows after one undo; every
-summary; and everything of a conversation while a run of it is under way. An undo further back shows placeholders for
-tool results that were pruned.
+		Short:   "Remove old prompts, answers, contexts and tool results, or list them first",
+		Long: `Without --apply it shows what would be removed, and changes nothing. Removed content leaves its hash, so that
+` + "`precis verify`" + ` still proves the rest and distinguishes pruned from tampered. Some content is kept at any age:
+what a context shows now, or would show after one undo; every summary; and everything of a conversation while one
+of its runs is under way. An undo further back shows placeholders for tool results that were pruned.
 
-It works on all tenants unless --tenant names one, in small transactions that never wait for a lock longer than a second.
-Interrupted, it goes on from there when it is called again.`,
+It works on all tenants unless --tenant names one, in small transactions that never wait for a lock longer than a
+second. If it is interrupted, the same command continues where it stopped.`,
 		Example: `  precis prune --older-than 30d
   precis prune --older-than 30d --kind prompts,answers --apply`,
 		Args: exactArgs(0),
@@ -56,12 +56,12 @@ Interrupted, it goes on from there when it is called again.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.olderThan, "older-than", "", "what was not used for so long, such as 30d; or before a `time`")
+	flags.StringVar(&f.olderThan, "older-than", "", "what was last used before a `time`: a date, or an age such as 30d")
 	flags.StringSliceVar(&f.kinds, "kind", audit.PruneKinds(),
 		"`kinds` of content: "+strings.Join(audit.PruneKinds(), ", "))
-	flags.StringVar(&f.conversation, "conversation", "", "of one `conversation` only")
-	flags.BoolVar(&f.apply, "apply", false, "take it; without it nothing changes")
-	flags.BoolVar(&f.restart, "restart", false, "begin anew, where an earlier call was interrupted")
+	flags.StringVar(&f.conversation, "conversation", "", "only content of one `conversation`")
+	flags.BoolVar(&f.apply, "apply", false, "remove the content; without this flag nothing changes")
+	flags.BoolVar(&f.restart, "restart", false, "start from the beginning, even if an earlier call was interrupted")
 	return cmd
 }
 
@@ -99,7 +99,7 @@ func (a *app) prune(ctx context.Context, s *session, p audit.Prune) error {
 	line.Clear()
 	if err != nil {
 		if ctx.Err() != nil {
-			a.say("precis: interrupted after %s of %s; the same command goes on from there",
+			a.say("precis: interrupted after %s of %s; the same command continues from there",
 				term.Count(totals.Conversations), term.Plural(totals.Total, "conversation"))
 		}
 		return err
@@ -121,7 +121,7 @@ func (a *app) prune(ctx context.Context, s *session, p audit.Prune) error {
 	return nil
 }
 
-// prunedWords says what became of it in a sentence.
+// prunedWords returns the result as a sentence.
 func prunedWords(t audit.PruneTotals) string {
 	var n int
 	var bytes int64
@@ -134,12 +134,12 @@ func prunedWords(t audit.PruneTotals) string {
 	case n == 0:
 		words += "nothing to prune"
 	case t.Applied:
-		words += term.Count(int(bytes)) + " bytes pruned; PostgreSQL gives the room back with its next vacuum"
+		words += term.Count(int(bytes)) + " bytes pruned; PostgreSQL frees the space with its next vacuum"
 	default:
-		words += term.Count(int(bytes)) + " bytes would go; --apply takes them"
+		words += term.Count(int(bytes)) + " bytes would be removed; --apply removes them"
 	}
 	if t.Busy > 0 {
-		words += fmt.Sprintf("; %s in use and left alone", term.Plural(t.Busy, "conversation"))
+		words += fmt.Sprintf("; %s in use and skipped", term.Plural(t.Busy, "conversation"))
 	}
 	return words
 }

@@ -14,21 +14,22 @@ import (
 // pollerFresh is how recently a worker must have polled to count: a poll lasts up to a minute.
 const pollerFresh = 75 * time.Second
 
-// workerPatience is how long a worker has to be seen.
-const workerPatience = 5 * time.Second
+// workerTimeout limits the wait for a worker that has just started to poll.
+const workerTimeout = 5 * time.Second
 
-// queueStatus is one of Temporal's queues.
+// queueStatus is the state of a task queue of Temporal.
 type queueStatus struct {
 	Name string `json:"name"`
-	// Workers counts who asked it for activities lately.
+	// Workers counts the workers that polled it for activities lately.
 	Workers int `json:"workers"`
-	// Backlog is what waits in it, workflow tasks and activities, by the server's own estimate.
+	// Backlog is the number of waiting workflow tasks and activities, as the server estimates it.
 	Backlog int64 `json:"backlog"`
 }
 
-// queue asks Temporal what waits in a queue and who serves it.
+// queue returns the state of a task queue. It asks Temporal directly: queues and pollers are not in the store, and the
+// service does not know them.
 func (s *session) queue(ctx context.Context, name string) (queueStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	q := queueStatus{Name: name}
 	for _, kind := range []enumspb.TaskQueueType{enumspb.TASK_QUEUE_TYPE_WORKFLOW, enumspb.TASK_QUEUE_TYPE_ACTIVITY} {
@@ -52,8 +53,8 @@ func (s *session) queue(ctx context.Context, name string) (queueStatus, error) {
 	return q, nil
 }
 
-// requireWorker makes sure that somebody serves the configured Temporal: a run would wait for ever. A worker that has
-// just started is seen a moment later.
+// requireWorker returns an error if no worker serves the configured Temporal, where a run would wait forever. It
+// waits a few seconds for a worker that has just started.
 func (s *session) requireWorker(ctx context.Context) error {
 	for _, name := range []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue} {
 		if err := s.awaitWorker(ctx, name); err != nil {
@@ -64,12 +65,12 @@ func (s *session) requireWorker(ctx context.Context) error {
 }
 
 func (s *session) awaitWorker(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	give := time.NewTimer(workerPatience)
-	defer give.Stop()
-	again := time.NewTicker(200 * time.Millisecond)
-	defer again.Stop()
+	timeout := time.NewTimer(workerTimeout)
+	defer timeout.Stop()
+	poll := time.NewTicker(200 * time.Millisecond)
+	defer poll.Stop()
 	for {
 		q, err := s.queue(ctx, name)
 		if err != nil {
@@ -80,8 +81,8 @@ func (s *session) awaitWorker(ctx context.Context, name string) error {
 			return nil
 		}
 		select {
-		case <-again.C:
-		case <-give.C:
+		case <-poll.C:
+		case <-timeout.C:
 			return fail.Unreachablef("no worker serves queue %q of namespace %q at %s: start one with bin/worker", name,
 				s.config.Temporal.Namespace, s.config.Temporal.Address)
 		}

@@ -14,17 +14,17 @@ import (
 	"precis/internal/cli/fail"
 )
 
-// readyPatience is how long a server may take to say whether it is ready: longer than it looks itself.
-const readyPatience = 15 * time.Second
+// readyTimeout limits a readiness check: longer than the checks of the server itself take.
+const readyTimeout = 15 * time.Second
 
 func (a *app) readyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "ready [URL]",
 		GroupID: groupStack,
-		Short:   "Ask a server whether it is ready, for health checks where there is no curl",
-		Long: `Asks /readyz of the API at URL, or of a worker's own address (worker.metrics_addr): whether PostgreSQL and Temporal
-answer it and a worker polls both queues. Without URL: http.addr on this machine. Exit codes: 0 ready, 1 not ready,
-3 nobody answers.`,
+		Short:   "Check whether a server is ready, for health checks where there is no curl",
+		Long: `Asks /readyz of the API at URL, or of a worker's own address (worker.metrics_addr), whether PostgreSQL and Temporal
+answer and a worker polls both queues. Without URL: http.addr on this machine. Exit codes: 0 ready, 1 not ready,
+3 no answer.`,
 		Example: `  precis ready
   precis ready http://127.0.0.1:9464`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -46,7 +46,7 @@ answer it and a worker polls both queues. Without URL: http.addr on this machine
 	}
 }
 
-// ownURL is where this machine reaches what listens on an address.
+// ownURL returns the URL at which this machine reaches a server that listens on addr.
 func ownURL(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -59,11 +59,11 @@ func ownURL(addr string) string {
 }
 
 func (a *app) ready(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/readyz", http.NoBody)
 	if err != nil {
-		return fail.Usagef("%q is no URL, such as http://127.0.0.1:8700", url)
+		return fail.Usagef("%q is not a URL such as http://127.0.0.1:8700", url)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -22,50 +22,50 @@ func (a *app) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "replay RUN…",
 		GroupID: groupAudit,
-		Short:   "Repeat runs: from their record, or with other models",
-		Long: `Repeats runs that have ended. From the record, no model is called: every stage is done again with what the run
-knew then, each result and the new context are compared byte for byte, and the first difference is shown. With --live
-the models are asked anew, with the changes that are given, on what the conversation was then; the two summaries are
-shown side by side, and nothing is applied unless --apply says so.
+		Short:   "Replay runs: from their record, or with other models",
+		Long: `Replays runs that have ended. A replay from the record calls no model: every stage is done again with what the run
+knew then, each result and the new context are compared byte for byte, and the first difference is shown. With
+--live the models are called again, with the changes that the flags name, on the conversation as it was then; the
+two summaries are shown side by side, and nothing is applied without --apply.
 
-With --history it is Temporal's own record of a workflow that is replayed: whether this build would take up a run
-that another one has begun, or break it.
+With --history it is Temporal's own history of a workflow that is replayed: it shows whether this build could
+continue a run that another build has started, or would break it.
 
-With --failed, --digest, --error-kind, --since and --until it repeats all the runs that match. That goes on by itself,
-also when this command is interrupted; --follow, --pause, --resume and --cancel take it up again by its id. With --live
---apply the conversations whose last run failed, or that stand on a digest, get a summary.`,
-		Example: `  precis replay RUN                                              does the same come out?
+With --failed, --digest, --error-kind, --since and --until it replays all matching runs as a batch. A batch keeps
+running when this command is interrupted; --follow, --pause, --resume and --cancel control it by its id. With --live
+--apply the conversations whose last run failed, or whose summary is a digest, get a new summary.`,
+		Example: `  precis replay RUN                                              is the result the same?
   precis replay RUN --live --summarizer openai/NAME              what would another model write?
   precis replay --failed --since 24h --dry-run                   what failed last night?
   precis replay --failed --digest --since 24h --live --apply     run it again
-  precis replay --history history.json                           would this build go on with that run?`,
+  precis replay --history history.json                           could this build continue that run?`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.replay(cmd, args, f) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&f.Live, "live", false, "ask the models anew")
+	flags.BoolVar(&f.Live, "live", false, "call the models again")
 	flags.BoolVar(&f.Apply, "apply", false,
-		"with --live: make the new summary take effect, unless the conversation has moved on")
+		"with --live: apply the new summary, unless the conversation has changed since")
 	flags.StringVar(&f.Summarizer, "summarizer", "",
 		"with --live: who writes the summary: `LIST` of self, VENDOR/MODEL or digest")
 	flags.StringVar(&f.Prompt, "prompt", "", "with --live: the `name` of the prompt")
-	flags.IntVar(&f.MaxChars, "max-chars", 0, "with --live: at most so `many` chars of input for the summarizer")
+	flags.IntVar(&f.MaxChars, "max-chars", 0, "with --live: maximum `number` of chars of input for the summarizer")
 	flags.StringVar(&f.Focus, "focus", "", "with --live: what the summary is to keep first, in your own `words`")
-	flags.BoolVar(&f.failed, "failed", false, "all runs that failed")
-	flags.BoolVar(&f.digest, "digest", false, "all runs whose summary is a digest")
-	flags.StringVar(&f.errorKind, "error-kind", "", "those that failed with a `kind`, or for a digest whose models did")
-	flags.StringVar(&f.conversation, "conversation", "", "those of one `conversation`")
+	flags.BoolVar(&f.failed, "failed", false, "replay all runs that failed")
+	flags.BoolVar(&f.digest, "digest", false, "replay all runs whose summary is a digest")
+	flags.StringVar(&f.errorKind, "error-kind", "", "replay runs that failed with this `kind`, or, for a digest, whose models did")
+	flags.StringVar(&f.conversation, "conversation", "", "replay runs of one `conversation`")
 	flags.StringVar(&f.since, "since", "",
-		"those asked for since a `time`: a date, a time, or how long ago, such as 24h or 7d")
-	flags.StringVar(&f.until, "until", "", "those asked for before a `time`")
-	flags.IntVar(&f.concurrency, "concurrency", 4, "at most so `many` at once")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be repeated, and repeat nothing")
+		"replay runs requested since a `time`: a date, a time, or how long ago, such as 24h or 7d")
+	flags.StringVar(&f.until, "until", "", "replay runs requested before a `time`")
+	flags.IntVar(&f.concurrency, "concurrency", 4, "maximum `number` of replays running at the same time")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be replayed, and replay nothing")
 	flags.StringVar(&f.history, "history", "",
-		"replay the Temporal history of a workflow, by its `ID`, or of a file with one, against this build")
-	flags.StringVar(&f.follow, "follow", "", "follow the repetition with an `ID`")
-	flags.StringVar(&f.pause, "pause", "", "let nothing new of the repetition with an `ID` begin")
-	flags.StringVar(&f.resume, "resume", "", "let the repetition with an `ID` go on")
-	flags.StringVar(&f.cancel, "cancel", "", "end the repetition with an `ID`, and what is under way of it")
+		"replay the Temporal history of the workflow `ID`, or of a file, against this build")
+	flags.StringVar(&f.follow, "follow", "", "follow the batch `ID` until it ends")
+	flags.StringVar(&f.pause, "pause", "", "pause the batch `ID`: running replays finish, no new ones start")
+	flags.StringVar(&f.resume, "resume", "", "resume the paused batch `ID`")
+	flags.StringVar(&f.cancel, "cancel", "", "cancel the batch `ID` and its running replays")
 	return cmd
 }
 
@@ -79,16 +79,16 @@ func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 	case n > 1:
 		return fail.Usagef("one of --follow, --pause, --resume and --cancel at a time")
 	case n == 1 && (len(args) > 0 || f.picks() || f.Live || f.dryRun):
-		return fail.Usagef("--%s takes the id of a repetition alone", what)
+		return fail.Usagef("--%s takes the id of a batch alone", what)
 	case n == 1:
 		return a.withServed(cmd, true, func(ctx context.Context, s *session) error { return a.steer(ctx, s, id, what) })
 	case len(args) == 0 && !f.picks():
-		return fail.Usagef("`precis replay` needs runs, or says which: --failed, --digest, --error-kind, " +
-			"--conversation, --since, --until; `precis replay --help` tells more")
+		return fail.Usagef("`precis replay` needs runs, or flags that pick them: --failed, --digest, --error-kind, " +
+			"--conversation, --since, --until; `precis replay --help` describes them")
 	case len(args) > 0 && f.picks():
-		return fail.Usagef("runs are named, or picked by --failed, --digest and their like, not both")
+		return fail.Usagef("runs are either named, or picked by flags such as --failed and --digest, not both")
 	case len(args) > 0 && f.dryRun:
-		return fail.Usagef("--dry-run goes with --failed, --digest and their like")
+		return fail.Usagef("--dry-run goes with flags that pick runs, such as --failed and --digest")
 	}
 	if err := f.check(); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 	})
 }
 
-// replayRuns repeats runs one after the other.
+// replayRuns replays runs one after the other.
 func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *replayFlags) error {
 	if err := a.checkSummarizers(s, f.Summarizer); err != nil {
 		return err
@@ -136,9 +136,9 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 		if err != nil {
 			return err
 		}
-		title := "repeating run " + id
+		title := "replaying run " + id
 		if len(ids) > 1 {
-			title = fmt.Sprintf("repeating run %d of %d", i+1, len(ids))
+			title = fmt.Sprintf("replaying run %d of %d", i+1, len(ids))
 		}
 		ended, err := waitFor(ctx, a, s, a.progress(), asked, title)
 		if err != nil {
@@ -177,7 +177,8 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 	return failed
 }
 
-// replayedWell says whether a replay did what it was asked for, and found no difference.
+// replayedWell reports whether a replay reached its end: identical to the record, or, if it was live, compared or
+// applied as requested.
 func replayedWell(r wire.Run) bool {
 	switch {
 	case r.Comparison == nil:

@@ -14,18 +14,19 @@ import (
 	"precis/internal/store/replays"
 )
 
-// steer follows a batch, or changes how it goes on.
+// steer follows, pauses, resumes or cancels a batch. Batches are not part of the HTTP API, so that it uses the
+// launcher.
 func (a *app) steer(ctx context.Context, s *session, id, what string) error {
 	l := s.launcher()
 	b, err := l.Batch(ctx, store.BatchRef{Tenant: a.tenant, ID: id})
 	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("there is no repetition %q", id)
+		return fmt.Errorf("there is no batch %q", id)
 	}
 	if err != nil {
 		return err
 	}
 	if what != "follow" && !b.Finished.IsZero() {
-		return fmt.Errorf("repetition %s has ended already", id)
+		return fmt.Errorf("batch %s has ended already", id)
 	}
 	switch what {
 	case "follow":
@@ -37,17 +38,17 @@ func (a *app) steer(ctx context.Context, s *session, id, what string) error {
 		if err := l.CancelBatch(ctx, b.Batch); err != nil {
 			return err
 		}
-		a.say("precis: repetition %s ends, with what is under way of it", id)
+		a.say("precis: batch %s is cancelled, with its running replays", id)
 	default:
 		p, err := l.PauseBatch(ctx, b.Batch, what == "pause")
 		if err != nil {
 			return err
 		}
 		if what == "pause" {
-			a.say("precis: repetition %s is paused: %d ended, %d under way will still end; `precis replay "+
-				"--resume %s` lets it go on", id, p.Done, p.Running, id)
+			a.say("precis: batch %s is paused: %d ended, %d running will still end; `precis replay "+
+				"--resume %s` resumes it", id, p.Done, p.Running, id)
 		} else {
-			a.say("precis: repetition %s goes on", id)
+			a.say("precis: batch %s is resumed", id)
 		}
 	}
 	if b, err = l.Batch(ctx, b.Ref); err == nil && a.json {
@@ -56,14 +57,14 @@ func (a *app) steer(ctx context.Context, s *session, id, what string) error {
 	return err
 }
 
-// followBatch shows how far a batch is until it ends. Interrupted, it leaves it going.
+// followBatch shows the progress of a batch until it ends. If the command is interrupted, the batch keeps running.
 func (a *app) followBatch(ctx context.Context, s *session, b replays.Batch) error {
 	p := a.progress()
 	defer p.Clear()
 	if !a.json && b.Finished.IsZero() {
-		a.say("precis: repetition %s of %s", b.Ref.ID, term.Plural(b.Total, "run"))
+		a.say("precis: batch %s of %s", b.Ref.ID, term.Plural(b.Total, "run"))
 	}
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	began := time.Now()
 	for {
@@ -79,8 +80,8 @@ func (a *app) followBatch(ctx context.Context, s *session, b replays.Batch) erro
 		select {
 		case <-ctx.Done():
 			p.Clear()
-			a.say("precis: interrupted; the repetition goes on without this command")
-			a.say("        precis replay --follow %s   shows how far it is; --pause, --resume and --cancel steer it",
+			a.say("precis: interrupted; the batch keeps running without this command")
+			a.say("        precis replay --follow %s   shows its progress; --pause, --resume and --cancel control it",
 				b.Ref.ID)
 			return fail.Silent(fail.ExitFailed)
 		case <-tick.C:

@@ -14,7 +14,7 @@ import (
 // dryReport is the JSON of `precis replay --dry-run`.
 type dryReport struct {
 	Runs []dryRun `json:"runs"`
-	// Total is how many match; Runs has the oldest of them.
+	// Total is the number of matching runs; Runs has the oldest of them.
 	Total int `json:"total"`
 }
 
@@ -27,9 +27,11 @@ type dryRun struct {
 	Created      time.Time          `json:"created"`
 }
 
-// dryShown is how many runs a dry run lists.
+// dryShown is the maximum number of runs that a dry run lists.
 const dryShown = 50
 
+// dryReplay lists the runs that a batch would replay. It works on the store, like the batches themselves, which are not
+// part of the service.
 func (a *app) dryReplay(ctx context.Context, s *session, filter replays.Filter, f *replayFlags) error {
 	report := dryReport{Runs: []dryRun{}}
 	var err error
@@ -61,15 +63,15 @@ func (a *app) dryReplay(ctx context.Context, s *session, filter replays.Filter, 
 		}
 	}
 	if report.Total > len(list) {
-		a.say("precis: the oldest %d are shown", len(list))
+		a.say("precis: only the oldest %d are shown", len(list))
 	}
 	how := "from their record"
 	if f.Live {
-		how = "with the models asked anew"
+		how = "with the models called again"
 	}
 	if f.Apply {
 		how += ", and the summaries would take effect"
 	}
-	a.say("precis: %s would be repeated, %s", term.Plural(report.Total, "run"), how)
+	a.say("precis: %s would be replayed, %s", term.Plural(report.Total, "run"), how)
 	return nil
 }

@@ -21,12 +21,12 @@ type replayFlags struct {
 	history                               string
 }
 
-// picks says whether runs are picked by what they are, and not named.
+// picks reports whether flags pick the runs, instead of arguments that name them.
 func (f *replayFlags) picks() bool {
 	return f.failed || f.digest || f.errorKind != "" || f.conversation != "" || f.since != "" || f.until != ""
 }
 
-// batch names the batch that is meant, and what is to be done with it.
+// batch returns the id of the batch and what to do with it, and the number of such flags that were given.
 func (f *replayFlags) batch() (id, what string, n int) {
 	for _, b := range []struct{ id, what string }{
 		{f.follow, "follow"},
@@ -41,14 +41,14 @@ func (f *replayFlags) batch() (id, what string, n int) {
 	return id, what, n
 }
 
-// check refuses what cannot be, in the words of the flags.
+// check validates the combination of flags.
 func (f *replayFlags) check() error {
 	switch {
 	case f.Apply && !f.Live:
-		return fail.Usagef("--apply goes with --live: what comes out of the record is there already")
+		return fail.Usagef("--apply goes with --live: the result of a replay from the record is in effect already")
 	case f.Changes() && !f.Live:
 		return fail.Usagef(
-			"--summarizer, --prompt, --max-chars and --focus go with --live: from the record everything is as it was")
+			"--summarizer, --prompt, --max-chars and --focus go with --live: a replay from the record changes nothing")
 	case f.concurrency < 1 || f.concurrency > contract.MaxBatchConcurrency:
 		return fail.Usagef("--concurrency is from 1 to %d, not %d", contract.MaxBatchConcurrency, f.concurrency)
 	}
@@ -58,7 +58,7 @@ func (f *replayFlags) check() error {
 	return nil
 }
 
-// filter reads the flags that pick runs.
+// filter returns the filter of the flags that pick runs.
 func (f *replayFlags) filter(now time.Time) (replays.Filter, error) {
 	out := replays.Filter{
 		Failed: f.failed, Digest: f.digest, ErrorKind: pipeline.ErrorKind(f.errorKind), Conversation: f.conversation,

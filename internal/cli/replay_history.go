@@ -20,7 +20,7 @@ import (
 func (a *app) replayHistory(cmd *cobra.Command, of string) (err error) {
 	ctx := cmd.Context()
 	var events *eventspb.History
-	if info, look := os.Stat(of); look == nil && !info.IsDir() {
+	if info, statErr := os.Stat(of); statErr == nil && !info.IsDir() {
 		if events, err = historycheck.ReadFile(of); err != nil {
 			return fail.Usagef("%s: %s", of, err)
 		}

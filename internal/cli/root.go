@@ -24,19 +24,19 @@ import (
 type app struct {
 	in       io.Reader
 	out, err io.Writer
-	// json asks for JSON on standard output; tenant owns what is read and written.
+	// json selects JSON on standard output; tenant owns what is read and written.
 	json   bool
 	tenant string
 }
 
-// Run executes one command line and gives the exit code.
+// Run executes one command line and returns the exit code.
 func Run(args []string, in io.Reader, out, err io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	// The second signal ends the program at once, whatever it is cleaning up.
 	context.AfterFunc(ctx, stop)
-	// Writing to a reader that went away, as in `precis runs | head`, is an error like any other: what was
-	// brought up for the call is taken down again.
+	// A reader that closes early, as in `precis runs | head`, is an error like any other, so that a stack that was
+	// started for the call is stopped again.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	a := &app{in: in, out: out, err: err}
@@ -47,7 +47,7 @@ func Run(args []string, in io.Reader, out, err io.Writer) int {
 	root.SetErr(err)
 	result := root.ExecuteContext(ctx)
 	if ctx.Err() != nil && result != nil && !fail.IsSilent(result) {
-		result = context.Canceled // what was interrupted may call it anything
+		result = context.Canceled // the interrupted code may have returned any error
 	}
 	return a.report(result)
 }
@@ -64,9 +64,9 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "precis",
 		Short: "Durable context compaction for agents",
-		Long: `precis makes room in an agent's context: it replaces the older part of a conversation by a summary that is
-checked against it, and keeps the newer part as it is. Each run is a Temporal workflow that survives crashes,
-and every step of it is on record.
+		Long: `precis makes room in an agent's context: it replaces the older part of a conversation by a summary that is checked
+against it, and keeps the newer part as it is. Each run is a Temporal workflow that survives crashes, and every
+stage of it is recorded.
 
 Results go to standard output, reports to standard error. Exit codes: 0 done, 1 failed, 2 usage (a wrong flag,
 configuration or input file), 3 the database or Temporal is not reachable.`,
@@ -108,7 +108,7 @@ configuration or input file), 3 the database or Temporal is not reachable.`,
 	return root
 }
 
-// knownCommand refuses what names no command.
+// knownCommand returns an error for an argument that is not the name of a command.
 func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -119,7 +119,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 	return fail.Usagef("there is no command %q; `precis --help` lists them", args[0])
 }
 
-// exactArgs asks for the arguments that the usage line names.
+// exactArgs requires the n arguments that the usage line names.
 func exactArgs(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == n {
@@ -130,7 +130,7 @@ func exactArgs(n int) cobra.PositionalArgs {
 		}
 		_, wanted, _ := strings.Cut(cmd.Use, " ")
 		if len(args) < n {
-			return fail.Usagef("`%s` needs %s; `%s --help` tells more", cmd.CommandPath(), wanted, cmd.CommandPath())
+			return fail.Usagef("`%s` needs %s; `%s --help` shows the usage", cmd.CommandPath(), wanted, cmd.CommandPath())
 		}
 		return fail.Usagef("`%s` takes %s alone, not also %q", cmd.CommandPath(), wanted, args[n])
 	}
@@ -141,7 +141,7 @@ func (a *app) config(cmd *cobra.Command) (config.Config, config.Origins, error) 
 	return config.Load(config.LoadOptions{Flags: cmd.Flags()})
 }
 
-// configArgs are the configuration flags that were given, as arguments for another precis.
+// configArgs returns the configuration flags that were given, as arguments for another precis process.
 func configArgs(cmd *cobra.Command) []string {
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
 	config.AddFlags(known)
@@ -161,7 +161,7 @@ func configArgs(cmd *cobra.Command) []string {
 	return args
 }
 
-// report prints an error and gives the exit code.
+// report prints an error and returns the exit code.
 func (a *app) report(err error) int {
 	code := fail.Code(err)
 	if err != nil && !fail.IsSilent(err) {
@@ -170,7 +170,7 @@ func (a *app) report(err error) int {
 	return code
 }
 
-// printJSON writes a value as indented JSON, its text as it is.
+// printJSON writes a value as indented JSON, without HTML escapes.
 func (a *app) printJSON(v any) error {
 	enc := json.NewEncoder(a.out)
 	enc.SetEscapeHTML(false)
@@ -178,7 +178,7 @@ func (a *app) printJSON(v any) error {
 	return fail.Written(enc.Encode(v))
 }
 
-// say writes a line for a person to standard error.
+// say writes a line to standard error.
 func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.err, format+"\n", args...) }
 
 // print writes to standard output.

@@ -25,7 +25,7 @@ var triggers = []string{
 	string(pipeline.TriggerBackground), string(pipeline.TriggerOverflow),
 }
 
-// filterFlags pick runs.
+// filterFlags are the flags that pick runs.
 type filterFlags struct {
 	conversation, outcome, errorKind, since, until, trigger, summarizer, replayOf string
 
@@ -33,21 +33,21 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.conversation, "conversation", "", "only those of the conversation `ID`")
-	flags.StringVar(&f.outcome, "outcome", "", "only those that ended so: `OUTCOME` is "+strings.Join(outcomes, ", "))
-	flags.StringVar(&f.errorKind, "error-kind", "", "only those that ended with an error of this `KIND`, such as auth")
+	flags.StringVar(&f.conversation, "conversation", "", "only runs of the conversation `ID`")
+	flags.StringVar(&f.outcome, "outcome", "", "only runs with this outcome: `OUTCOME` is "+strings.Join(outcomes, ", "))
+	flags.StringVar(&f.errorKind, "error-kind", "", "only runs that ended with an error of this `KIND`, such as auth")
 	flags.BoolVar(&f.digest, "digest", false,
-		"only those whose summary is a digest; --digest=false: only those of a model")
+		"only runs whose summary is a digest; --digest=false: only those with one by a model")
 	flags.StringVar(&f.since, "since", "",
-		"only those asked for since a `TIME`: a date, a time, or how long ago, such as 24h or 7d")
-	flags.StringVar(&f.until, "until", "", "only those asked for before a `TIME`")
-	flags.StringVar(&f.trigger, "trigger", "", "only those started by `TRIGGER`: "+strings.Join(triggers, ", "))
+		"only runs requested since a `TIME`: a date, a time, or how long ago, such as 24h or 7d")
+	flags.StringVar(&f.until, "until", "", "only runs requested before a `TIME`")
+	flags.StringVar(&f.trigger, "trigger", "", "only runs started by `TRIGGER`: "+strings.Join(triggers, ", "))
 	flags.StringVar(&f.summarizer, "summarizer", "",
-		"only those whose summary was written by `WHO`: self, VENDOR/MODEL or digest")
-	flags.StringVar(&f.replayOf, "replay-of", "", "only those that repeat `RUN`")
+		"only runs whose summary was written by `WHO`: self, VENDOR/MODEL or digest")
+	flags.StringVar(&f.replayOf, "replay-of", "", "only replays of `RUN`")
 }
 
-// filter reads the flags. digest says whether that one was given.
+// filter returns the filter of the flags. digest reports whether --digest was given.
 func (f *filterFlags) filter(now time.Time, digest bool) (runs.Filter, error) {
 	out := runs.Filter{
 		Conversation: f.conversation, ErrorKind: pipeline.ErrorKind(f.errorKind),

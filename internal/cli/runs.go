@@ -27,10 +27,11 @@ func (a *app) runsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "runs",
 		GroupID: groupAudit,
-		Short:   "List compactions, the newest first, or sum them up",
-		Long: `Lists runs, the newest first; one that failed shows its error kind. A run is named by the end of its id, which every
-command takes; --wide and --json have all of it. With --summarise it counts them by outcome and error kind, with their model calls, tokens, time
-(the median, and what 95 of 100 stay below) and cost. A plus behind a cost says that some model has no price.`,
+		Short:   "List compactions, newest first, or sum them up",
+		Long: `Lists runs, newest first; a failed run shows its error kind. Every command takes a run by the end of its id, which
+this list shows; --wide and --json show the whole id. With --summarise it counts runs by outcome and error kind,
+with their model calls, tokens, time (the median, and the 95th percentile) and cost. A plus behind a cost says that
+some model has no price.`,
 		Example: `  precis runs --outcome failed --since 24h
   precis runs --summarise --since 7d
   precis runs --digest --json`,
@@ -65,11 +66,11 @@ command takes; --wide and --json have all of it. With --summarise it counts them
 	flags.BoolVar(&f.summarize, "summarise", false, "count them by outcome and error kind instead of listing them")
 	flags.BoolVar(&f.wide, "wide", false, "print all columns and whole ids")
 	flags.IntVar(&f.limit, "limit", 50, "list at most `N`")
-	flags.StringVar(&f.cursor, "cursor", "", "go on behind a list that was cut, from the `CURSOR` that it ended with")
+	flags.StringVar(&f.cursor, "cursor", "", "continue a list that was cut, from the `CURSOR` that it ended with")
 	return cmd
 }
 
-// findRun gives the run that a person names: by its id, or by the end of it.
+// findRun returns the run that the user names by its id, or by the end of its id.
 func (a *app) findRun(ctx context.Context, s *session, id string) (store.RunRef, error) {
 	ref, err := a.service(s).FindRun(ctx, a.tenant, id)
 	if errors.Is(err, store.ErrInvalid) {
@@ -83,7 +84,7 @@ type runsReport struct {
 	Runs []wire.Run `json:"runs"`
 	// Totals count everything that the filter matches, by outcome.
 	Totals map[string]int `json:"totals"`
-	// More says that the limit left some out, Next is the cursor for those.
+	// More reports whether the limit left some out; Next is the cursor for those.
 	More bool   `json:"more"`
 	Next string `json:"next,omitempty"`
 }
@@ -98,7 +99,7 @@ func (a *app) runs(ctx context.Context, s *session, f runs.Filter, flags *runsFl
 		f.Limit = min(flags.limit-len(report.Runs), 1000)
 		page, next, err := a.service(s).ListRuns(ctx, a.tenant, f)
 		if errors.Is(err, store.ErrInvalid) {
-			return fail.Usagef("--cursor: %q is none that a list ended with", flags.cursor)
+			return fail.Usagef("--cursor: %q is not the cursor of a list", flags.cursor)
 		}
 		if err != nil {
 			return err
@@ -122,7 +123,7 @@ func (a *app) runs(ctx context.Context, s *session, f runs.Filter, flags *runsFl
 	}
 	a.say("%s", term.Totals(report.Totals))
 	if report.More {
-		a.say("precis: the list stops after %d; --limit shows more, --cursor %s goes on", len(report.Runs), report.Next)
+		a.say("precis: the list stops after %d; --limit shows more, --cursor %s continues it", len(report.Runs), report.Next)
 	}
 	return nil
 }

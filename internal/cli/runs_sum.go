@@ -56,7 +56,7 @@ func (a *app) sumRuns(ctx context.Context, s *session, f runs.Filter) error {
 	return nil
 }
 
-// sayUnpriced tells which models have no price.
+// sayUnpriced prints which models have no price.
 func (a *app) sayUnpriced(c *wire.RunCost, models []wire.RunModelUsage) {
 	var names []string
 	for _, m := range models {

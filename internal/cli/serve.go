@@ -25,16 +25,16 @@ func (a *app) serveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "serve",
 		GroupID: groupStack,
-		Short:   "Serve the HTTP API alone",
-		Long: `Serves the HTTP API and its page, for production: workers are processes of their own (bin/worker). It uses the
-configured database and Temporal, or else the local stack. Where other machines can reach http.addr it starts only
-when there is an API key (` + "`precis keys create`" + `). It ends with Ctrl-C or SIGTERM and lets requests finish.`,
+		Short:   "Serve the HTTP API, without a worker",
+		Long: `Serves the HTTP API and its page, for production: workers are separate processes (bin/worker). It uses the configured
+database and Temporal, or else the local stack. If other machines can reach http.addr it starts only when there is
+an API key (` + "`precis keys create`" + `). It ends with Ctrl-C or SIGTERM, after open requests have finished.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd) },
 	}
 }
 
-// served is an API that listens, as it is printed.
+// served is the JSON of `precis serve`: where the API listens.
 type served struct {
 	URL  string `json:"url"`
 	Docs string `json:"docs"`
@@ -63,7 +63,8 @@ func (a *app) serve(cmd *cobra.Command) (err error) {
 	return h.server.Serve(ctx, h.listener)
 }
 
-// attach opens the database: the configured one, or that of the local stack, which is to run. Close the session.
+// attach opens the database: the configured one, or that of the local stack, which must be running. The caller closes
+// the session.
 func (a *app) attach(ctx context.Context, cmd *cobra.Command) (s *session, err error) {
 	s = &session{}
 	if s.config, s.origins, err = a.config(cmd); err != nil {
@@ -82,8 +83,8 @@ func (a *app) attach(ctx context.Context, cmd *cobra.Command) (s *session, err e
 	return s, nil
 }
 
-// openAPI opens what serving the API takes beside the database: log, metrics and traces under a name, Temporal by
-// connect, and the API's address.
+// openAPI opens everything that serving the API needs besides the database: log, metrics and traces under the given
+// name, Temporal by connect, and the address of the API.
 func (a *app) openAPI(ctx context.Context, s *session, name string,
 	connect func(context.Context, *slog.Logger, ...func(*client.Options) error) error,
 ) (httpAPI, error) {
@@ -99,14 +100,14 @@ func (a *app) openAPI(ctx context.Context, s *session, name string,
 	return s.listen(ctx, log, tel)
 }
 
-// openTemporalLazily connects to Temporal, and goes on without it while it is away: what is asked for meanwhile starts
-// when it is back.
+// openTemporalLazily connects to Temporal. If it is not reachable the API is served all the same: runs that are
+// requested meanwhile start when Temporal is reachable again.
 func (s *session) openTemporalLazily(ctx context.Context, log *slog.Logger, tune ...func(*client.Options) error) error {
 	err := s.openTemporal(ctx, log, tune...)
 	if err == nil || ctx.Err() != nil || !fail.IsUnreachable(err) {
 		return err
 	}
-	log.Warn("Temporal cannot be reached: going on without it", "error", err)
+	log.Warn("Temporal is not reachable: serving without it", "error", err)
 	if s.client, err = temporalclient.Lazy(s.config.Temporal, log, tune...); err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (s *session) openTemporalLazily(ctx context.Context, log *slog.Logger, tune
 	return nil
 }
 
-// httpAPI is an API that listens.
+// httpAPI is a listening API.
 type httpAPI struct {
 	server   *api.Server
 	listener net.Listener
@@ -124,7 +125,7 @@ type httpAPI struct {
 
 func (h httpAPI) url() string { return "http://" + h.listener.Addr().String() }
 
-// listen opens the API's address. Where nobody chose one and another program has it, a local stack takes any other.
+// listen opens the address of the API. If the default address is in use, a local stack takes a free port instead.
 func (s *session) listen(ctx context.Context, log *slog.Logger, tel *telemetry.Telemetry) (httpAPI, error) {
 	open := func() (httpAPI, error) {
 		server := api.New(api.Options{
@@ -136,7 +137,7 @@ func (s *session) listen(ctx context.Context, log *slog.Logger, tel *telemetry.T
 		})
 		l, err := server.Listen(ctx)
 		if errors.Is(err, api.ErrNoKeys) || errors.Is(err, api.ErrAddress) {
-			err = fail.Usage(err) // of the configuration
+			err = fail.Usage(err) // an error of the configuration
 		}
 		return httpAPI{server, l, log, tel}, err
 	}

@@ -23,9 +23,9 @@ func (a *app) settingsCommand() *cobra.Command {
 		Use:     "settings",
 		GroupID: groupAdmin,
 		Short:   "Show and change what a tenant sets for all its conversations",
-		Long: `Shows the settings that count for a conversation of the tenant that sets nothing itself, and who set each. The nearest
-one counts: installation (file, variables, flags), then tenant, then conversation. What is changed here holds from
-the next run on; a run that has been asked for keeps what counted then.`,
+		Long: `Shows the settings of a conversation of the tenant that has none of its own, and where each comes from. The most
+specific one applies: conversation, then tenant, then installation (file, variables, flags). A change applies from
+the next run on; a run that was already requested keeps the settings of that moment.`,
 		Example: `  precis settings --tenant acme
   precis settings set trigger.fraction=0.8 digest=never --tenant acme
   precis settings unset digest --tenant acme`,
@@ -35,7 +35,7 @@ the next run on; a run that has been asked for keeps what counted then.`,
 	cmd.AddCommand(
 		&cobra.Command{
 			Use:   "set KEY=VALUE...",
-			Short: "Set some of them; docs/settings.md lists the keys",
+			Short: "Set settings of the tenant; docs/settings.md lists the keys",
 			Args:  someArgs,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return a.changeSettings(cmd, args, func(arg string) (map[string]any, error) {
@@ -49,7 +49,7 @@ the next run on; a run that has been asked for keeps what counted then.`,
 		},
 		&cobra.Command{
 			Use:   "unset KEY...",
-			Short: "Take some of them back: those of the installation count again",
+			Short: "Unset settings of the tenant: those of the installation apply again",
 			Args:  someArgs,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return a.changeSettings(cmd, args, func(arg string) (map[string]any, error) {
@@ -61,7 +61,7 @@ the next run on; a run that has been asked for keeps what counted then.`,
 	return cmd
 }
 
-// someArgs asks for one argument at least.
+// someArgs requires at least one argument.
 func someArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return nil
@@ -81,7 +81,7 @@ func (a *app) showSettings(ctx context.Context, s *session) error {
 	return a.printSettings(s, got)
 }
 
-// changeSettings merges what each argument changes, in their order.
+// changeSettings merges the changes of all arguments, in order.
 func (a *app) changeSettings(cmd *cobra.Command, args []string,
 	patchOf func(arg string) (map[string]any, error),
 ) error {
@@ -120,7 +120,7 @@ func (a *app) printSettings(s *session, got wire.TenantSettings) error {
 	if err := json.Unmarshal(got.Settings, &own); err != nil {
 		return fmt.Errorf("read the tenant's settings: %w", err)
 	}
-	effective, _ := conversation.Overlay(s.config.Settings, got.Settings) // the log has told of what does not fit
+	effective, _ := conversation.Overlay(s.config.Settings, got.Settings) // what does not fit was logged
 	c := s.config
 	c.Settings = effective
 	var t term.Table
@@ -131,7 +131,7 @@ func (a *app) printSettings(s *session, got wire.TenantSettings) error {
 	return a.printRows(t)
 }
 
-// settingsError is the service's error as the command line tells it.
+// settingsError turns an error of the service into one in terms of the command line.
 func (a *app) settingsError(err error) error {
 	var e *service.Error
 	if !errors.As(err, &e) {

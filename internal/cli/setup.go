@@ -17,19 +17,20 @@ import (
 	"precis/internal/version"
 )
 
-// setup tells one worker of the local stack from another. It holds hashes alone, for it is written down. The
-// settings of compactions are not in it: they travel with each run.
+// setup identifies the configuration of a worker of the local stack. It contains only hashes, because it is written to
+// the folder of the stack, and is compared before a store is open. The settings of compactions are not part of it: each
+// run carries its own.
 type setup struct {
-	// Where it works: addresses and queues.
+	// Where is the hash of the addresses and queues.
 	Where string `json:"where"`
-	// Program is the build, Tuning what of the configuration is about the worker itself.
+	// Program is the build; Tuning is the part of the configuration that concerns the worker itself.
 	Program string `json:"program"`
 	Tuning  string `json:"tuning"`
-	// Vendors are those that it can ask.
+	// Vendors has the vendors that the worker can call.
 	Vendors map[string]string `json:"vendors"`
 }
 
-// setupOf describes the worker that this program and configuration would make.
+// setupOf returns the setup of a worker of this program with this configuration.
 func setupOf(c config.Config) (setup, error) {
 	s := setup{
 		Where: hash(c.DatabaseURL, c.Temporal.Address, c.Temporal.Namespace, c.Worker.TaskQueue,
@@ -39,7 +40,7 @@ func setupOf(c config.Config) (setup, error) {
 		Vendors: map[string]string{},
 	}
 	for name, v := range c.Vendors {
-		if !canBeAsked(c, name) {
+		if !canBeCalled(c, name) {
 			continue
 		}
 		text, err := json.Marshal(v)
@@ -54,19 +55,20 @@ func setupOf(c config.Config) (setup, error) {
 func (s setup) String() string {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // strings
+		panic(err) // impossible: the struct holds only strings
 	}
 	return string(text)
 }
 
-// parseSetup gives the zero setup, which is no one's, for what it cannot read.
+// parseSetup reads a setup. It returns the zero setup, which fits no worker, for text that it cannot read.
 func parseSetup(text string) setup {
 	var s setup
 	_ = json.Unmarshal([]byte(text), &s)
 	return s
 }
 
-// lacks names a vendor of the other setup that this one cannot ask, or not in the same way; "" for none.
+// lacks returns the name of a vendor of the other setup that this one does not have, or has with another configuration;
+// "" if there is none.
 func (s setup) lacks(other setup) string {
 	for _, name := range slices.Sorted(maps.Keys(other.Vendors)) {
 		if s.Vendors[name] != other.Vendors[name] {
@@ -76,14 +78,14 @@ func (s setup) lacks(other setup) string {
 	return ""
 }
 
-// fits says whether a worker that runs will do in the place of one of this setup. One that can ask more vendors
-// does: a shell that has no keys does not take them from it.
+// fits reports whether a running worker can be used in place of one with this setup. One with more vendors can: a
+// command from a shell without keys does not replace a worker that has them.
 func (s setup) fits(running string) bool {
 	theirs := parseSetup(running)
 	return theirs.Where == s.Where && theirs.Program == s.Program && theirs.Tuning == s.Tuning && theirs.lacks(s) == ""
 }
 
-// startWorker leaves a worker running in the background, from this program and with the command's flags.
+// startWorker starts a background worker of this program, with the flags of the command.
 func startWorker(ctx context.Context, cmd *cobra.Command, opts devstack.Options,
 	mine setup,
 ) (devstack.WorkerReport, error) {
@@ -106,7 +108,7 @@ func hash(parts ...string) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:12])
 }
 
-// executableStamp changes when the program is built anew.
+// executableStamp returns a text that changes when the program is rebuilt.
 func executableStamp() string {
 	path, err := os.Executable()
 	if err != nil {

@@ -17,10 +17,10 @@ func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show RUN",
 		GroupID: groupAudit,
-		Short:   "Show what a run did, stage by stage",
-		Long: `Prints a run: its trigger, its outcome, and its way down the ladder, every attempt at every stage with what it
-found and what was done next. The texts come on request; those of a conversation whose content was deleted are gone.
-RUN is a run's id, or the end of it that ` + "`precis runs`" + ` prints.`,
+		Short:   "Show a run, stage by stage",
+		Long: `Prints a run: its trigger, its outcome, and its way down the ladder: every attempt at every stage, with its result
+and what was done next. The texts are printed on request; those of a conversation whose content was deleted are
+not available. RUN is the id of a run, or the end of it that ` + "`precis runs`" + ` prints.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withStore(cmd, func(ctx context.Context,
@@ -36,15 +36,15 @@ RUN is a run's id, or the end of it that ` + "`precis runs`" + ` prints.`,
 	flags.BoolVar(&want.answers, "answers", false, "print what the models wrote")
 	flags.BoolVar(&want.summary, "summary", false, "print the summary")
 	flags.BoolVar(&want.context, "context", false, "print the new context, one native message a line")
-	flags.BoolVar(&want.omitted, "omitted", false, "list the messages that a summarizer did not see whole")
-	flags.BoolVar(&wide, "wide", false, "print a line for each step, with its rung and worker, however wide")
+	flags.BoolVar(&want.omitted, "omitted", false, "list the messages that a summarizer did not see in full")
+	flags.BoolVar(&wide, "wide", false, "print one line per attempt, with its rung and worker, however wide")
 	return cmd
 }
 
 // texts are the texts of a run that the flags ask for.
 type texts struct{ prompts, answers, summary, context, omitted bool }
 
-// names gives the texts by the names of the API.
+// names returns the names that the API has for the texts.
 func (t texts) names() []string {
 	var names []string
 	for _, text := range []struct {

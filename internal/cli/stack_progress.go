@@ -7,7 +7,8 @@ import (
 	"precis/internal/devstack"
 )
 
-// stackProgress shows how a local stack starts: with all, each step with its time; else a step only while it lasts.
+// stackProgress shows the start of a local stack: with all every step with its time, otherwise each step only while it
+// lasts.
 func stackProgress(p *term.Progress, all bool) func(devstack.Event) {
 	quiet := devstack.Print(p.Writer, "precis: ")
 	return func(e devstack.Event) {

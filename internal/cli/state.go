@@ -26,10 +26,11 @@ func (a *app) stateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "state CONVERSATION [KEY]",
 		GroupID: groupMain,
-		Short:   "Show and set what stands beside the summary: todo, plan, pins and their like",
-		Long: `Prints the live state of a conversation, or one KEY of it: what is current, and stands in the context once after every
-compaction. A KEY is skills, todo, plan, mode, project_root, automation, transcripts_folder or pins, or one of your own
-that begins with x-. What is set counts from the start of the next turn, or from the next compaction if that is earlier.`,
+		Short:   "Show and set the live state beside the summary: todo, plan, pins and others",
+		Long: `Prints the live state of a conversation, or one KEY of it: the values that hold now, which every compaction puts
+into the new context once. A KEY is skills, todo, plan, mode, project_root, automation, transcripts_folder or pins,
+or one of your own that begins with x-. A new value takes effect at the start of the next turn, or at the next
+compaction if that is earlier.`,
 		Example: `  precis state my-agent
   precis state my-agent pins --text "Never deploy on Fridays."
   precis state my-agent todo --items '["read the logs", {"text": "write the test", "status": "done"}]'
@@ -105,7 +106,7 @@ func (a *app) listState(ctx context.Context, s *session, ref store.ConversationR
 	return t.Write(a.out)
 }
 
-// state prints a key, after it has set or removed it if that is asked for.
+// state prints a key, after setting or removing it if change is true.
 func (a *app) state(ctx context.Context, s *session, ref store.ConversationRef, key string, value wire.StateValue,
 	change bool,
 ) error {
@@ -137,7 +138,7 @@ func (a *app) state(ctx context.Context, s *session, ref store.ConversationRef, 
 	return a.print(stateText(e.StateValue) + "\n")
 }
 
-// stateText is a value for a person: its text, or an item a line, in the client's own words.
+// stateText returns a value for display: its text, or one item per line, as the client wrote it.
 func stateText(v wire.StateValue) string {
 	if v.Text != nil {
 		return *v.Text
@@ -151,7 +152,7 @@ func stateText(v wire.StateValue) string {
 	return strings.Join(lines, "\n")
 }
 
-// stateCode is the code of a refusal, "" for any other error and none.
+// stateCode returns the code of a service error, "" for any other error and for nil.
 func stateCode(err error) service.Code {
 	if e := new(service.Error); errors.As(err, &e) {
 		return e.Code

@@ -19,24 +19,24 @@ func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
 		GroupID: groupStack,
-		Short:   "Tell what of the stack runs and answers, and what it has to do",
-		Long: "Looks at the local stack, or at what is configured in its place, and changes nothing. The exit " +
-			"code is 3 unless\nthe database, Temporal and a worker are all there.",
+		Short:   "Show which parts of the stack are running, and what is waiting",
+		Long: `Checks the local stack, or the servers that are configured instead of it, and changes nothing. The exit code is 3
+unless the database, Temporal and a worker are all available.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.status(cmd) },
 	}
 }
 
-// status is what there is of a stack and what it has to do.
+// status is the JSON of `precis status`.
 type status struct {
 	devstack.Report
 	Worker devstack.WorkerReport `json:"worker"`
-	// Workers counts who polls the queues, on whatever machine; nil where Temporal does not answer.
+	// Workers counts the workers that poll both queues, on any machine; nil if Temporal does not answer.
 	Workers *int           `json:"workers"`
 	Queues  []queueStatus  `json:"queues,omitempty"`
 	Schema  *schemaStatus  `json:"schema,omitempty"`
 	Runs    map[string]int `json:"runs,omitempty"`
-	// Problems say what is in the way.
+	// Problems lists what is wrong, one sentence each.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type schemaStatus struct {
 }
 
 func (a *app) status(cmd *cobra.Command) (err error) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), closePatience)
+	ctx, cancel := context.WithTimeout(cmd.Context(), closeTimeout)
 	defer cancel()
 	s := &session{}
 	if s.config, s.origins, err = a.config(cmd); err != nil {
@@ -68,14 +68,14 @@ func (a *app) status(cmd *cobra.Command) (err error) {
 			st.Problems = append(st.Problems, fmt.Sprintf("%s: %s", service.Name, term.OneLine(service.Error)))
 		}
 	}
-	// Each part by itself: one may answer where the other does not.
+	// Database and Temporal are checked independently: one may answer while the other does not.
 	if db, err := devstack.Attach(ctx, only(opts, true)); err == nil {
 		s.config.DatabaseURL = db.DatabaseURL
-		st.lookAtStore(ctx, s, a.tenant)
+		st.readStore(ctx, s, a.tenant)
 	}
 	if t, err := devstack.Attach(ctx, only(opts, false)); err == nil {
 		s.config.Temporal.Address = t.TemporalAddress
-		st.lookAtTemporal(ctx, s, a)
+		st.readTemporal(ctx, s, a)
 	}
 	served := st.Worker.Running || opts.TemporalAddress != "" && st.Workers != nil && *st.Workers > 0
 	if err := a.printStatus(st, served); err != nil {
@@ -87,13 +87,15 @@ func (a *app) status(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// only leaves out the other half of a stack.
+// only restricts the options to the database or to Temporal.
 func only(opts devstack.Options, database bool) devstack.Options {
 	opts.NoTemporal, opts.NoDatabase = database, !database
 	return opts
 }
 
-func (st *status) lookAtStore(ctx context.Context, s *session, tenant string) {
+// readStore adds the state of the database. It reads the schema and the store without a session, because a status must
+// also describe a database that no command could work with.
+func (st *status) readStore(ctx context.Context, s *session, tenant string) {
 	problem := func(err error) { st.Problems = append(st.Problems, fail.Explain(err)) }
 	v, err := schema.Read(ctx, s.config.DatabaseURL)
 	if err != nil {
@@ -103,7 +105,7 @@ func (st *status) lookAtStore(ctx context.Context, s *session, tenant string) {
 	st.Schema = &schemaStatus{v.Current, v.Latest}
 	if !v.UpToDate() {
 		st.Problems = append(st.Problems,
-			fmt.Sprintf("the database's schema is at version %d, this build is made for %d", v.Current, v.Latest))
+			fmt.Sprintf("the database's schema is at version %d, this build needs %d", v.Current, v.Latest))
 		return
 	}
 	db, err := store.Open(ctx, s.config.DatabaseURL, store.Options{AppName: "precis-cli", RetryFor: -1})
@@ -127,7 +129,8 @@ func (st *status) lookAtStore(ctx context.Context, s *session, tenant string) {
 	}
 }
 
-func (st *status) lookAtTemporal(ctx context.Context, s *session, a *app) {
+// readTemporal adds the state of the task queues.
+func (st *status) readTemporal(ctx context.Context, s *session, a *app) {
 	if err := s.openTemporal(ctx, a.quietLog(s.config, s.origins)); err != nil {
 		st.Problems = append(st.Problems, fail.Explain(err))
 		return
@@ -161,7 +164,7 @@ func (a *app) printStatus(st status, served bool) error {
 	case st.Worker.Running:
 		worker = fmt.Sprintf("running, process %d", st.Worker.PID)
 	case served:
-		worker = term.Plural(*st.Workers, "worker") + " at work"
+		worker = term.Plural(*st.Workers, "worker") + " running"
 	}
 	t.Row("worker", worker, st.Worker.Log)
 	if st.Worker.API != "" {
@@ -201,7 +204,7 @@ func stateOf(s devstack.ServiceReport) string {
 	return "not running"
 }
 
-// withoutPassword is an address for the screen; --json has the whole of it.
+// withoutPassword masks the password of an address; --json prints the full address.
 func withoutPassword(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -16,8 +16,9 @@ func (a *app) undoCommand() *cobra.Command {
 		Use:     "undo CONVERSATION",
 		GroupID: groupMain,
 		Short:   "Take the newest compaction of a conversation back",
-		Long: `Takes the newest compaction back: the context is what it was before it, and what came since. Once more goes back
-one more, down to the full history. No automatic compaction starts until the next user message.`,
+		Long: `Takes the newest compaction back: the context is what it was before, plus the messages that came since. A second
+undo takes back the compaction before that, down to the full history. No automatic compaction starts until the
+next user message.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.undo(ctx, s, args[0]) })
@@ -25,10 +26,10 @@ one more, down to the full history. No automatic compaction starts until the nex
 	}
 }
 
-// undone is what an undo did.
+// undone is the JSON of `precis undo`.
 type undone struct {
 	Conversation string `json:"conversation"`
-	// Undone was taken back; Marker counts now, nil: the full history.
+	// Undone was taken back. Marker is in effect now; nil means the full history.
 	Undone *wire.MarkerStats `json:"undone"`
 	Marker *wire.MarkerStats `json:"marker"`
 }
@@ -37,7 +38,7 @@ func (a *app) undo(ctx context.Context, s *session, id string) error {
 	u, err := a.service(s).Undo(ctx, store.ConversationRef{Tenant: a.tenant, ID: id})
 	switch {
 	case errors.Is(err, store.ErrNothingToUndo):
-		return fmt.Errorf("nothing to undo: no compaction counts in conversation %s", id)
+		return fmt.Errorf("nothing to undo: conversation %s has no compaction in effect", id)
 	case err != nil:
 		return noConversation(err, id)
 	}
@@ -52,11 +53,11 @@ func (a *app) undo(ctx context.Context, s *session, id string) error {
 	if u.Marker == nil {
 		return a.print(text + "; it is the full history now\n")
 	}
-	return a.print(fmt.Sprintf("%s; the compaction of messages %d to %d counts now\n", text, u.Marker.CoversFrom,
+	return a.print(fmt.Sprintf("%s; the compaction of messages %d to %d is in effect now\n", text, u.Marker.CoversFrom,
 		u.Marker.CoversTo))
 }
 
-// noConversation says that an id names nothing.
+// noConversation turns a not-found error into one that names the conversation and says where to find ids.
 func noConversation(err error, id string) error {
 	if errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrContentDeleted) {
 		return fmt.Errorf("there is no conversation %q; `precis runs` shows the ids", id)
@@ -64,7 +65,8 @@ func noConversation(err error, id string) error {
 	return err
 }
 
-// conversationExists refuses an id that names nothing. None at all is no id.
+// conversationExists returns an error if there is no conversation with this id. An empty id means that none was
+// given, which is not an error.
 func (a *app) conversationExists(ctx context.Context, s *session, id string) error {
 	if id == "" {
 		return nil

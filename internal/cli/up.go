@@ -21,10 +21,10 @@ func (a *app) upCommand() *cobra.Command {
 		Use:     "up",
 		GroupID: groupStack,
 		Short:   "Start the local stack: PostgreSQL, Temporal, a worker and the HTTP API",
-		Long: `Starts a private PostgreSQL and a private Temporal with its web page in the stack's folder, brings the schema
-up to date, runs a worker and the HTTP API, and prints the addresses. It ends with Ctrl-C; with --detach it goes on
-in the background until ` + "`precis down`" + `. The data stay either way. What is configured (database_url, temporal.address)
-is used in the place of a private one.`,
+		Long: `Starts a private PostgreSQL and a private Temporal with its web page in the stack's folder, brings the schema up to
+date, runs a worker and the HTTP API, and prints the addresses. It ends with Ctrl-C; with --detach everything keeps
+running in the background until ` + "`precis down`" + `. The data are kept either way. A configured database
+(database_url) or Temporal (temporal.address) is used instead of a private one.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if detach {
@@ -33,17 +33,17 @@ is used in the place of a private one.`,
 			return a.upHere(cmd)
 		},
 	}
-	cmd.Flags().BoolVar(&detach, "detach", false, "go on in the background; precis down ends it")
+	cmd.Flags().BoolVar(&detach, "detach", false, "keep running in the background; precis down stops it")
 	return cmd
 }
 
-// running is a local stack with its worker, as it is printed.
+// running is the JSON of `precis up`: a local stack with its worker.
 type running struct {
 	*devstack.Stack
 	Worker devstack.WorkerReport `json:"worker"`
 }
 
-// upDetached leaves everything running in the background.
+// upDetached starts everything in the background.
 func (a *app) upDetached(cmd *cobra.Command) error {
 	up, _, err := a.bringUp(cmd, a.progress(), true)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *app) upDetached(cmd *cobra.Command) error {
 	return a.printRunning(up)
 }
 
-// bringUp starts servers and worker in the background, where they do not run yet.
+// bringUp starts servers and worker in the background, unless they are running already.
 func (a *app) bringUp(cmd *cobra.Command, p *term.Progress, all bool) (running, *session, error) {
 	ctx := cmd.Context()
 	s, opts, err := a.startServers(cmd, p, all)
@@ -75,7 +75,7 @@ func (a *app) bringUp(cmd *cobra.Command, p *term.Progress, all bool) (running, 
 	return running{s.stack, worker}, s, nil
 }
 
-// startServers starts the persistent stack and brings its schema up to date.
+// startServers starts the persistent stack and migrates its schema.
 func (a *app) startServers(cmd *cobra.Command, p *term.Progress, all bool) (*session, devstack.Options, error) {
 	s := &session{}
 	var err error
@@ -86,7 +86,7 @@ func (a *app) startServers(cmd *cobra.Command, p *term.Progress, all bool) (*ses
 	opts.Progress = stackProgress(p, all)
 	if configured(s.config) {
 		return nil, opts, fail.Usagef(
-			"there is nothing to start: database_url and temporal.address are configured; bin/worker serves them")
+			"there is nothing to start: database_url and temporal.address are configured; start bin/worker for them")
 	}
 	stack, err := devstack.Up(cmd.Context(), opts)
 	if err != nil {
@@ -103,7 +103,7 @@ func (a *app) startServers(cmd *cobra.Command, p *term.Progress, all bool) (*ses
 	return s, opts, nil
 }
 
-// upHere serves until it is interrupted, and takes down what it started.
+// upHere serves until it is interrupted, and stops what it started.
 func (a *app) upHere(cmd *cobra.Command) (err error) {
 	ctx := cmd.Context()
 	cfg, _, err := a.config(cmd)
@@ -155,13 +155,13 @@ func (a *app) upHere(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// downAgain closes the connections, and stops the servers if they were started for this call.
+// downAgain closes the connections, and stops the servers if this call started them.
 func (a *app) downAgain(ctx context.Context, s *session, opts devstack.Options, started bool) error {
 	err := s.close(ctx)
 	if !started {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	_, down := devstack.Down(ctx, opts)
 	return errors.Join(err, down)

@@ -22,10 +22,10 @@ func (a *app) usageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "usage",
 		GroupID: groupAudit,
-		Short:   "What the model calls of compactions used and cost",
-		Long: `Sums every request to a model that compactions made, those that failed or were interrupted too. The answer of
-one that is lost never came: it may have been paid for, and its tokens are not in the sums. Costs are by the
-configured prices; a plus says that some model has none.`,
+		Short:   "Sum up what the model calls of compactions used and cost",
+		Long: `Sums all requests to models that compactions made, including those that failed or were interrupted. LOST counts
+requests whose answer never arrived: they may have been billed, and their tokens are not in the sums. Costs are by
+the configured prices; a plus says that some model has none.`,
 		Example: `  precis usage --group-by day --since 7d
   precis usage --group-by conversation --json`,
 		Args: exactArgs(0),
@@ -64,7 +64,7 @@ func (a *app) usage(ctx context.Context, s *session, by string, since time.Time)
 		return a.printJSON(usageReport{by, groups})
 	}
 	if len(groups) == 0 {
-		a.say("precis: no model was asked")
+		a.say("precis: no model was called")
 		return nil
 	}
 	var t term.Table

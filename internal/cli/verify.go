@@ -26,14 +26,15 @@ func (a *app) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "verify RUN…",
 		GroupID: groupAudit,
-		Short:   "Prove that what a run is said to have done was not changed",
-		Long: `Recomputes everything that a run commits to: the messages it covers are unchanged and complete, the run, its steps
-and its model calls are what was recorded when it ended, every text is what its hash says, the summary is the one that
-was written, and the context that the agent was given follows from them byte for byte. What is not as it was is named by
-table, row and column; what was pruned is told from what was tampered with.
+		Short:   "Prove that the record of a run was not changed",
+		Long: `Recomputes everything that a run commits to: the messages that it covers are unchanged and complete; the run,
+its stages and its model calls are what was recorded when it ended; every text has the hash that was recorded for
+it; the summary is the one that was written; and the context that the agent was given follows from them byte for
+byte. Every difference is named by table, row and column. Content that was pruned is reported apart from content
+that was tampered with.
 
---all does it for every conversation of the store, of all tenants unless --tenant names one. Interrupted, it goes on from
-there when it is called again.`,
+--all verifies every conversation of the store, of all tenants unless --tenant names one. If it is interrupted, the
+same command continues where it stopped.`,
 		Example: `  precis verify 3f9c2e
   precis verify --all
   precis verify --conversation my-agent-7 --json`,
@@ -66,7 +67,7 @@ there when it is called again.`,
 	flags.SortFlags = false
 	flags.BoolVar(&f.all, "all", false, "verify every conversation with all its runs")
 	flags.StringVar(&f.conversation, "conversation", "", "verify one `conversation` with all its runs")
-	flags.BoolVar(&f.restart, "restart", false, "begin anew, where an earlier call was interrupted")
+	flags.BoolVar(&f.restart, "restart", false, "start from the beginning, even if an earlier call was interrupted")
 	return cmd
 }
 
@@ -115,7 +116,7 @@ func (a *app) verifyAll(ctx context.Context, s *session, w audit.Sweep) error {
 	p.Clear()
 	if err != nil {
 		if ctx.Err() != nil {
-			a.say("precis: interrupted after %s of %s; the same command goes on from there",
+			a.say("precis: interrupted after %s of %s; the same command continues from there",
 				term.Count(swept.Conversations),
 				term.Plural(swept.Total, "conversation"))
 		}

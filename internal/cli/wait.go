@@ -11,9 +11,10 @@ import (
 	"precis/internal/store/runs"
 )
 
-// lookEvery is how often the progress line looks at a run's steps.
-const lookEvery = 250 * time.Millisecond
+// pollInterval is how often the progress line is updated from the record of a run.
+const pollInterval = 250 * time.Millisecond
 
+// waitFor waits until a run has ended and shows its progress. If the command is interrupted, it cancels the run.
 func waitFor(ctx context.Context, a *app, s *session, p *term.Progress, run runs.Run, title string) (runs.Run, error) {
 	began := time.Now()
 	type end struct {
@@ -25,7 +26,7 @@ func waitFor(ctx context.Context, a *app, s *session, p *term.Progress, run runs
 		got, err := s.launcher().Wait(ctx, run)
 		ended <- end{got, err}
 	}()
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	defer p.Clear()
 	for {
@@ -35,7 +36,7 @@ func waitFor(ctx context.Context, a *app, s *session, p *term.Progress, run runs
 				return e.run, e.err
 			}
 			p.Clear()
-			a.say("precis: interrupted; cancelling run %s (once more to leave at once)", run.Ref.ID)
+			a.say("precis: interrupted; cancelling run %s (interrupt again to exit at once)", run.Ref.ID)
 			got, err := s.launcher().Cancel(context.WithoutCancel(ctx), run)
 			if err != nil {
 				return got, err
@@ -53,7 +54,7 @@ func waitFor(ctx context.Context, a *app, s *session, p *term.Progress, run runs
 	}
 }
 
-// doing says in a few words what a run is at.
+// doing returns in a few words what a run is doing.
 func doing(r runs.Run) string {
 	if len(r.Attempts) == 0 {
 		return "waiting for a worker"

@@ -12,19 +12,19 @@ import (
 	"precis/internal/worker"
 )
 
-// workerCommand is what `precis up --detach` leaves in the background: the worker and the API, from the same program.
+// workerCommand is the background process of `precis up --detach`: the worker and the API, from the same program.
 func (a *app) workerCommand() *cobra.Command {
 	var tethered bool
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Serve compactions and the HTTP API: the worker of the local stack",
-		Long: "Serves compactions as bin/worker does, and the HTTP API, on the configured addresses or else on " +
-			"the local stack. It\nwrites the line \"ready\" with the API's address to standard output when it serves.",
+		Long: `Serves compactions as bin/worker does, and the HTTP API, on the configured addresses or else on the local stack.
+When it is ready it writes a line with "ready" and the address of the API to standard output.`,
 		Hidden: true,
 		Args:   exactArgs(0),
 		RunE:   func(cmd *cobra.Command, _ []string) error { return a.worker(cmd, tethered) },
 	}
-	cmd.Flags().BoolVar(&tethered, "tethered", false, "end with standard input, unless it says stay")
+	cmd.Flags().BoolVar(&tethered, "tethered", false, "end when standard input ends, unless a line \"stay\" was read")
 	return cmd
 }
 
@@ -58,7 +58,7 @@ func (a *app) worker(cmd *cobra.Command, tethered bool) (err error) {
 	}, h)
 }
 
-// stays reads up to the line that cuts the tether; false when the input ends without it.
+// stays reads the input up to a line "stay". It reports false if the input ends without one.
 func stays(in io.Reader) bool {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		if strings.TrimSpace(lines.Text()) == "stay" {

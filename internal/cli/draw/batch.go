@@ -17,17 +17,18 @@ import (
 type batchReport struct {
 	ID      string              `json:"id"`
 	Request launch.BatchRequest `json:"request"`
-	// Total is how many runs matched; Replays how many have a replay, Done how many of those have ended.
+	// Total is the number of runs that matched, Replays the number that have a replay, Done how many of those have
+	// ended.
 	Total   int `json:"total"`
 	Replays int `json:"replays"`
 	Done    int `json:"done"`
-	// Running, Refused (runs that cannot be repeated) and Paused are what its workflow says.
+	// Running, Refused (runs that cannot be replayed) and Paused are reported by the workflow of the batch.
 	Running   int  `json:"running"`
 	Refused   int  `json:"refused"`
 	Paused    bool `json:"paused"`
 	Cancelled bool `json:"cancelled"`
 	Finished  bool `json:"finished"`
-	// Failed counts replays that failed, Different those whose record came out otherwise.
+	// Failed counts replays that failed, Different those whose result differs from the record.
 	Failed       int                  `json:"failed"`
 	Different    int                  `json:"different"`
 	Counts       []replays.Count      `json:"counts"`
@@ -36,6 +37,7 @@ type batchReport struct {
 	Cost         *wire.RunCost        `json:"cost"`
 }
 
+// BatchOf returns the JSON of a batch, with its cost by the given prices.
 func BatchOf(b launch.Batch, prices map[string]config.Price) batchReport {
 	out := batchReport{
 		ID: b.Ref.ID, Request: b.Request, Total: b.Total, Cancelled: b.Cancelled, Finished: !b.Finished.IsZero(),
@@ -59,10 +61,10 @@ func BatchOf(b launch.Batch, prices map[string]config.Price) batchReport {
 	return out
 }
 
-// BatchLine is how far a batch is, in a line.
+// BatchLine returns the progress of a batch as one line.
 func BatchLine(b launch.Batch) string {
 	r := BatchOf(b, nil)
-	line := fmt.Sprintf("repeating %d of %s", r.Done, term.Plural(r.Total, "run"))
+	line := fmt.Sprintf("replaying %d of %s", r.Done, term.Plural(r.Total, "run"))
 	if r.Running > 0 {
 		line += fmt.Sprintf(", %d under way", r.Running)
 	}
@@ -78,13 +80,14 @@ func BatchLine(b launch.Batch) string {
 	return line
 }
 
+// Batch returns the result of a batch as text.
 func Batch(r batchReport) string {
 	var b strings.Builder
 	end := "done"
 	if r.Cancelled {
 		end = "cancelled"
 	}
-	fmt.Fprintf(&b, "repetition %s: %s, %d of %s\n\n", r.ID, end, r.Done, term.Plural(r.Total, "run"))
+	fmt.Fprintf(&b, "batch %s: %s, %d of %s\n\n", r.ID, end, r.Done, term.Plural(r.Total, "run"))
 	var t term.Table
 	t.Row("OUTCOME", "ERROR", "RECORD", "RUNS")
 	for _, c := range r.Counts {
@@ -101,9 +104,9 @@ func Batch(r batchReport) string {
 		t.Row(outcome, string(c.ErrorKind), record, term.Count(c.Runs))
 	}
 	if r.Refused > 0 {
-		t.Row("not repeated", "", "", term.Count(r.Refused))
+		t.Row("not replayed", "", "", term.Count(r.Refused))
 	}
-	_ = t.Write(&b) // a builder takes everything
+	_ = t.Write(&b) // a strings.Builder never fails
 	if len(r.Models) > 0 {
 		b.WriteString("\n")
 		var m term.Table
@@ -115,7 +118,7 @@ func Batch(r batchReport) string {
 		fmt.Fprintf(&b, "cost: %s\n", Cost(r.Cost, r.Models))
 	}
 	if r.Different > 0 {
-		b.WriteString("\ndifferent: `precis show RUN` and the JSON of these tell where\n")
+		b.WriteString("\ndifferent: `precis show RUN` shows where, for each of these runs\n")
 		for _, id := range r.DifferentIDs {
 			b.WriteString("  " + id + "\n")
 		}

@@ -9,14 +9,14 @@ import (
 	"precis/pipeline"
 )
 
-// How much of what a context holds is shown to a person, in chars.
+// How much of each part of a context is shown, in chars.
 const (
 	readableText   = 700
 	readableCall   = 160
 	readableResult = 240
 )
 
-// Context writes a context for a person: who says what in short, the summary whole.
+// Context returns a context as text: each message shortened, the summary in full.
 func Context(v conversation.View, c pipeline.Context) string {
 	var b strings.Builder
 	for i, it := range c.Items {
@@ -42,7 +42,7 @@ func Context(v conversation.View, c pipeline.Context) string {
 	return b.String()
 }
 
-// readableMessage decodes an entry as it is sent, with its edits; false where nothing is left of it.
+// readableMessage decodes an entry as it is sent, with its edits. It reports false if nothing is left of it.
 func readableMessage(v conversation.View, it pipeline.ContextItem) (pipeline.Message, bool) {
 	if it.Made != nil {
 		kind := pipeline.PartText

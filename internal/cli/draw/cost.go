@@ -7,7 +7,7 @@ import (
 	"precis/internal/cli/term"
 )
 
-// CostCell is a cost in a column: a plus behind it says that some calls have no price, a hyphen that none has.
+// CostCell returns a cost for a column. A plus behind it means that some calls have no price, a hyphen that none has.
 func CostCell(c *wire.RunCost) string {
 	switch {
 	case c == nil:
@@ -18,7 +18,7 @@ func CostCell(c *wire.RunCost) string {
 	return term.Cents(c.USD)
 }
 
-// Cost are a run's cost, and which models have no price.
+// Cost returns the cost of a run, and which models have no price.
 func Cost(c *wire.RunCost, models []wire.RunModelUsage) string {
 	var unpriced []string
 	if c == nil {

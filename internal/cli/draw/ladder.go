@@ -9,14 +9,14 @@ import (
 	"precis/internal/cli/term"
 )
 
-// noSteps is said of a run that no worker has taken up.
-const noSteps = "no step yet: the run waits for a worker\n"
+// noAttempts is shown for a run that no worker has started.
+const noAttempts = "no stage has started: the run waits for a worker\n"
 
-// Ladder shows the attempts at every stage in the order in which they were made: a line for each, and below it what
-// it found, what went wrong and what was done next.
+// Ladder shows the attempts at every stage in the order in which they were made: a line for each, and below it its
+// figures and its error.
 func Ladder(r wire.Run) string {
 	if len(r.Steps) == 0 {
-		return noSteps
+		return noAttempts
 	}
 	var t term.Table
 	t.Row("STEP", "STAGE", "SUMMARIZER", "OUTCOME", "TIME", "NEXT")
@@ -43,10 +43,10 @@ func Ladder(r wire.Run) string {
 	return b.String()
 }
 
-// Attempts is the ladder with a line for each attempt.
+// Attempts shows the ladder with all columns, one line per attempt.
 func Attempts(r wire.Run) string {
 	if len(r.Steps) == 0 {
-		return noSteps
+		return noAttempts
 	}
 	var t term.Table
 	t.Row("STEP", "STAGE", "RUNG", "SUMMARIZER", "OUTCOME", "STARTED (UTC)", "MS", "NUMBERS", "NEXT", "WORKER",
@@ -61,7 +61,7 @@ func Attempts(r wire.Run) string {
 	return b.String()
 }
 
-// stepName numbers a step of the run and, behind the first, the attempt at it.
+// stepName returns the number of a step of the run and, after the first attempt, the number of the attempt.
 func stepName(s wire.RunStep) string {
 	if s.Attempt > 1 {
 		return fmt.Sprintf("%d.%d", s.Call, s.Attempt)

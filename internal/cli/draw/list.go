@@ -15,7 +15,7 @@ import (
 // Unfinished is the word for runs that have no outcome yet.
 const Unfinished = runreport.Unfinished
 
-// RunTable is a list of runs, within a line each or with all columns.
+// RunTable returns a table of runs: one short line each, or with wide all columns.
 func RunTable(list []wire.Run, wide bool) term.Table {
 	var t term.Table
 	if wide {
@@ -32,7 +32,7 @@ func RunTable(list []wire.Run, wide bool) term.Table {
 	for _, r := range list {
 		outcome := endWord(r)
 		if r.Outcome == precis.OutcomeFailed && r.ErrorKind != "" {
-			outcome = string(r.ErrorKind) // that it failed goes without saying, and takes room
+			outcome = string(r.ErrorKind) // an error kind implies the failure, and the line is short
 		}
 		size := ""
 		if r.TokensBefore > 0 {
@@ -52,10 +52,11 @@ func RunTable(list []wire.Run, wide bool) term.Table {
 	return t
 }
 
-// ShortRun is the end of a run's id.
+// ShortRun returns the end of a run's id, which every command takes.
 func ShortRun(id string) string { return id[max(0, len(id)-runs.ShortID):] }
 
-// shortConversation is a conversation's id, of one that we made its end: those of one day begin alike.
+// shortConversation returns the id of a conversation. Of a generated id it returns the end, because the beginning is
+// the same for all ids of one day.
 func shortConversation(id string) string {
 	if uuid.Validate(id) == nil {
 		return "…" + id[len(id)-6:]
@@ -63,7 +64,7 @@ func shortConversation(id string) string {
 	return id
 }
 
-// endWord is how a run ended, and that its marker was taken back.
+// endWord returns the outcome of a run, and whether its compaction was undone.
 func endWord(r wire.Run) string {
 	switch {
 	case r.Outcome == "":
@@ -74,7 +75,7 @@ func endWord(r wire.Run) string {
 	return string(r.Outcome)
 }
 
-// sizeWords are the context's tokens before and after.
+// sizeWords returns the size of the context before and after, in tokens.
 func sizeWords(r wire.Run) string {
 	if r.TokensBefore == 0 {
 		return ""
@@ -86,7 +87,7 @@ func sizeWords(r wire.Run) string {
 	return size
 }
 
-// runTook is how long a run took, or has taken so far.
+// runTook returns how long a run took, "" if it has not ended.
 func runTook(r wire.Run) string {
 	if r.Started == nil || r.Finished == nil {
 		return ""
@@ -94,6 +95,7 @@ func runTook(r wire.Run) string {
 	return term.Took(r.Finished.Sub(*r.Started))
 }
 
+// Duration formats milliseconds, "" for 0.
 func Duration(ms int64) string {
 	if ms == 0 {
 		return ""

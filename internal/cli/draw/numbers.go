@@ -10,8 +10,8 @@ import (
 	"precis/internal/contract"
 )
 
-// numberWords are the key figures of an attempt, by its stage. estimated says that the context's size before is an
-// estimate.
+// numberWords returns the key figures of an attempt at a stage. estimated reports whether the size of the context
+// before is an estimate.
 func numberWords(s wire.RunStep, estimated bool) string {
 	words, known := stageWords[contract.Stage(s.Stage)]
 	if !known {
@@ -20,7 +20,7 @@ func numberWords(s wire.RunStep, estimated bool) string {
 	return strings.Join(words(s, estimated), "; ")
 }
 
-// stageWords has the figures of each stage that are worth a person's attention.
+// stageWords returns the most important figures of an attempt, by stage.
 var stageWords = map[contract.Stage]func(s wire.RunStep, estimated bool) []string{
 	contract.StageTrigger: triggerNumbers, contract.StageSummarizer: summarizerNumbers,
 	contract.StagePartition: partitionNumbers, contract.StageSlim: slimNumbers,
@@ -65,7 +65,7 @@ func partitionNumbers(s wire.RunStep, _ bool) []string {
 		return nil
 	}
 	p := n.Result
-	return []string{fmt.Sprintf("%d to summarise (%d to %d), %d stay", p.Summarize, p.CoversFrom, p.CoversTo, p.Tail)}
+	return []string{fmt.Sprintf("%d to summarize (%d to %d), %d stay", p.Summarize, p.CoversFrom, p.CoversTo, p.Tail)}
 }
 
 func slimNumbers(s wire.RunStep, _ bool) []string {
@@ -111,8 +111,8 @@ func reassembleNumbers(s wire.RunStep, estimated bool) []string {
 	}
 	var f figures
 	if n.Result.TokensAfter > 0 {
-		f.add("%s → ≈%s tokens, limit %s", term.Tokens(n.Result.TokensBefore, estimated), term.Count(n.Result.TokensAfter),
-			term.Count(n.Result.Limit))
+		f.add("%s → ≈%s tokens, limit %s", term.Tokens(n.Result.TokensBefore, estimated),
+			term.Count(n.Result.TokensAfter), term.Count(n.Result.Limit))
 	}
 	if n.Result.Kind != "" {
 		f.add("%s", n.Result.Kind)

@@ -8,19 +8,20 @@ import (
 	"precis/pipeline"
 )
 
-// Skipped are the reasons for which nothing was done.
+// Skipped returns the reason of a skipped run as a sentence.
 func Skipped(reason string) string {
 	switch reason {
 	case "empty":
 		return "there is nothing to compact: the conversation has no messages"
 	case "all_protected":
-		return "nothing can be summarised: all of it is what a compaction keeps"
+		return "nothing can be summarized: a compaction keeps all of these messages"
 	case "already_compacted":
-		return "it is compacted already, and no message came since; --focus or another --summarizer compacts it again"
+		return "the conversation is compacted already, and no message came since; --focus or another --summarizer compacts it again"
 	}
 	return reason
 }
 
+// Failed returns the error of a failed run on one line.
 func Failed(r wire.Run) string {
 	text := r.Reason
 	if r.ErrorKind != "" && string(r.ErrorKind) != string(r.Outcome) {
@@ -29,7 +30,7 @@ func Failed(r wire.Run) string {
 	return term.OneLine(text)
 }
 
-// Hint says what a person can do about a failed run.
+// Hint returns what can be done about a failed run, "" if there is nothing to suggest.
 func Hint(kind pipeline.ErrorKind) string {
 	const orDigest = "; --set settings.digest=always takes the digest instead"
 	switch kind {
@@ -53,7 +54,7 @@ func Hint(kind pipeline.ErrorKind) string {
 	case pipeline.Conflict:
 		return "the conversation changed meanwhile: run it again"
 	case pipeline.Internal:
-		return "this is a fault of precis: please report it with the output of `precis show RUN`"
+		return "this is a bug in precis: please report it with the output of `precis show RUN`"
 	}
 	return ""
 }

@@ -10,7 +10,7 @@ import (
 	"precis/internal/contract"
 )
 
-// Replay is a replay for a person.
+// Replay returns a replay as text.
 func Replay(r wire.Run) string {
 	var b strings.Builder
 	var head term.Facts
@@ -32,7 +32,7 @@ func Replay(r wire.Run) string {
 	return b.String()
 }
 
-// replayEnd is how a live replay ended, or one that did not come to its end.
+// replayEnd returns how a replay ended that was live or did not finish.
 func replayEnd(r wire.Run) string {
 	switch {
 	case r.Outcome == precis.OutcomeReplayed:
@@ -73,19 +73,19 @@ func drawRecorded(head *term.Facts, r wire.Run) {
 		head.Add("done", done)
 	}
 	if x := c.Context; x != nil {
-		same := "another one"
+		same := "different"
 		if x.Identical {
 			same = "identical"
 		}
 		if x.SHA256 == "" {
-			head.Add("context", "the replay wrote none")
+			head.Add("context", "the replay produced none")
 			return
 		}
 		head.Add("context", fmt.Sprintf("%s, %s bytes, sha256 %s", same, term.Count(x.Bytes), x.SHA256))
 	}
 }
 
-// whatDiffers names what of a step differs.
+// whatDiffers returns the part of a step that differs, and where.
 func whatDiffers(d *wire.RunDifference) string {
 	what := d.What
 	if name, figure := strings.CutPrefix(what, "result."); figure {

@@ -12,7 +12,7 @@ import (
 	"precis/internal/cli/term"
 )
 
-// Run is a run for a person, but for its steps.
+// Run returns a run as text, without its stages.
 func Run(r wire.Run) string {
 	var b strings.Builder
 	var head term.Facts
@@ -39,7 +39,7 @@ func Run(r wire.Run) string {
 		head.Add("summary by", WrittenBy(r))
 	}
 	if r.Covers.To > 0 {
-		head.Add("covers", fmt.Sprintf("messages %d to %d (%d summarised), sha256 %s", r.Covers.From, r.Covers.To,
+		head.Add("covers", fmt.Sprintf("messages %d to %d (%d summarized), sha256 %s", r.Covers.From, r.Covers.To,
 			r.Covers.Messages, r.Covers.SHA256))
 	}
 	if r.TokensBefore > 0 {

@@ -10,7 +10,7 @@ import (
 	"precis/internal/cli/term"
 )
 
-// drawSides puts the two runs of a live replay side by side.
+// drawSides shows the two runs of a live replay side by side.
 func drawSides(c *wire.RunComparison) string {
 	var b strings.Builder
 	var t term.Table
@@ -57,7 +57,7 @@ func drawSides(c *wire.RunComparison) string {
 	} {
 		row(v.name, func(s *wire.RunSide) string { return figure(s.Verification, v.key) })
 	}
-	_ = t.Write(&b) // a builder takes everything
+	_ = t.Write(&b) // a strings.Builder never fails
 	drawSections(&b, c)
 	drawFacts(&b, "only in the original", c.OnlyOriginal)
 	drawFacts(&b, "only in the replay", c.OnlyReplay)
@@ -74,7 +74,7 @@ func countOrNone(n int) string {
 	return term.Count(n)
 }
 
-// figure is one figure of a verification, "" for a run that has none.
+// figure returns one figure of a verification, "" for a run that has none.
 func figure(raw json.RawMessage, key string) string {
 	var all map[string]int
 	if json.Unmarshal(raw, &all) != nil {
@@ -120,7 +120,7 @@ func drawSections(b *strings.Builder, c *wire.RunComparison) {
 	_ = t.Write(b)
 }
 
-// factsShown is how many facts are listed that one summary alone holds.
+// factsShown is the maximum number of listed facts that only one of the summaries contains.
 const factsShown = 20
 
 func drawFacts(b *strings.Builder, title string, list []wire.RunFact) {

@@ -11,7 +11,7 @@ import (
 	"precis/pipeline"
 )
 
-// WrittenBy says who wrote the summary and how it came to that.
+// WrittenBy returns who wrote the summary, with the rung, the prompt and the model calls.
 func WrittenBy(r wire.Run) string {
 	text := r.Summarizer
 	if text == string(pipeline.SummarizerSelf) && len(r.Models) == 1 {
@@ -28,8 +28,8 @@ func WrittenBy(r wire.Run) string {
 		more = append(more, fmt.Sprintf("prompt %s %s", r.Prompt.Name, r.Prompt.Version))
 	}
 	if u := r.Usage; u.Calls > 0 {
-		more = append(more, fmt.Sprintf("%s: %s tokens in, %s out", term.Plural(u.Calls, "model call"), term.Count(int(u.Input)),
-			term.Count(int(u.Output))))
+		more = append(more, fmt.Sprintf("%s: %s tokens in, %s out", term.Plural(u.Calls, "model call"),
+			term.Count(int(u.Input)), term.Count(int(u.Output))))
 	}
 	if len(more) > 0 {
 		text += " (" + strings.Join(more, ", ") + ")"
@@ -37,7 +37,8 @@ func WrittenBy(r wire.Run) string {
 	return text
 }
 
-// WhyDigest tells for each model why it did not write the summary.
+// WhyDigest returns for each model why it did not write the summary, nil if the summary is not a digest. asked is the
+// value of --summarizer.
 func WhyDigest(r wire.Run, asked string) []string {
 	if !r.Digest {
 		return nil
@@ -61,13 +62,16 @@ func WhyDigest(r wire.Run, asked string) []string {
 	return reasons
 }
 
-// notAsked tells which summarizers were left off the ladder, and why, as the second stage recorded it. Those with
-// the same reason share a line.
+// selfDenied begins the recorded reason why the agent's own model was not allowed. What follows is the cause, which
+// other summarizers may share. The record holds the reason as one text.
+const selfDenied = "it is not allowed now: "
+
+// notAsked returns which summarizers were left off the ladder, and why, as the second stage recorded it. Summarizers
+// with the same reason share a line.
 func notAsked(r wire.Run) []string {
 	var order []string
 	who := map[string][]string{}
 	add := func(name, why string) {
-		why = strings.TrimPrefix(why, "it is not allowed now: ")
 		if who[why] == nil {
 			order = append(order, why)
 		}
@@ -75,11 +79,12 @@ func notAsked(r wire.Run) []string {
 	}
 	for _, s := range r.Steps {
 		var numbers contract.SummarizerNumbers
-		if s.Stage != "summarizer" || s.Outcome == contract.AttemptFailed || json.Unmarshal(s.Numbers, &numbers) != nil {
+		if s.Stage != string(contract.StageSummarizer) || s.Outcome == contract.AttemptFailed ||
+			json.Unmarshal(s.Numbers, &numbers) != nil {
 			continue
 		}
 		if why := numbers.Result.SelfReason; why != "" {
-			add("self", why)
+			add(string(pipeline.SummarizerSelf), strings.TrimPrefix(why, selfDenied))
 		}
 		for _, left := range numbers.Notes.Skipped {
 			add(left.Model, left.Reason)
@@ -92,11 +97,11 @@ func notAsked(r wire.Run) []string {
 	return reasons
 }
 
-// Omitted tells what of the covered messages the summarizer was not shown.
+// Omitted returns how much of the covered messages the summarizer did not see, "" if it saw all.
 func Omitted(r wire.Run) string {
 	for i := len(r.Steps) - 1; i >= 0; i-- {
 		s := r.Steps[i]
-		if s.Stage != "slim" || s.Outcome == contract.AttemptFailed {
+		if s.Stage != string(contract.StageSlim) || s.Outcome == contract.AttemptFailed {
 			continue
 		}
 		var n struct {
@@ -123,7 +128,7 @@ func Omitted(r wire.Run) string {
 	return ""
 }
 
-// Verification tell what the check of the summary against its source found.
+// Verification returns what the check of the summary against its source found, "" if nothing.
 func Verification(r wire.Run) string {
 	var v struct {
 		ConstraintsMissing     int `json:"constraints_missing"`
@@ -146,7 +151,8 @@ func Verification(r wire.Run) string {
 		parts = append(parts, term.Count(v.UnsupportedIdentifiers)+" "+noun+" not found in the source")
 	}
 	if v.Misattributed > 0 {
-		parts = append(parts, term.Plural(v.Misattributed, "line")+" said to be the user's, which the user did not write")
+		parts = append(parts, term.Plural(v.Misattributed, "line")+
+			" attributed to the user, which the user did not write")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -8,14 +8,15 @@ import (
 	"precis/internal/cli/term"
 )
 
-// Texts are the texts that were asked for, each under a heading.
+// Texts returns the requested texts of a run, each under a heading.
 func Texts(t *wire.RunTexts) string {
 	if t == nil {
 		return ""
 	}
 	var b strings.Builder
 	section := func(title, text string) {
-		b.WriteString("\n── " + title + " " + strings.Repeat("─", max(3, term.LineWidth-4-len([]rune(title)))) + "\n")
+		rule := strings.Repeat("─", max(3, term.LineWidth-4-len([]rune(title))))
+		b.WriteString("\n── " + title + " " + rule + "\n")
 		b.WriteString(strings.TrimRight(term.Printable(text), "\n") + "\n")
 	}
 	for _, p := range t.Prompts {
@@ -46,7 +47,7 @@ func Texts(t *wire.RunTexts) string {
 		}
 		var list strings.Builder
 		_ = rows.Write(&list)
-		section(fmt.Sprintf("not whole in the input of step %d, for %s", o.Call, o.Summarizer), list.String())
+		section(fmt.Sprintf("shortened in the input of step %d, for %s", o.Call, o.Summarizer), list.String())
 	}
 	if t.Summary != "" {
 		section("summary", t.Summary)
@@ -64,9 +65,9 @@ func Texts(t *wire.RunTexts) string {
 		list("rules of the user's that the model left out", t.Checked.ConstraintsMissing)
 		list("added to the summary", t.Checked.Appended)
 		list("names and numbers that are not in the source", t.Checked.UnsupportedIdentifiers)
-		list("said of the user, who did not say it", t.Checked.Misattributed)
+		list("attributed to the user, who did not say it", t.Checked.Misattributed)
 		if found.Len() == 0 {
-			found.WriteString("nothing is missing, and nothing is made up\n")
+			found.WriteString("nothing is missing, and nothing was invented\n")
 		}
 		section("what the check of the summary found", found.String())
 	}

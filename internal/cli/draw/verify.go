@@ -8,7 +8,7 @@ import (
 	"precis/internal/cli/term"
 )
 
-// Report is a report for a person: a line a check, and below it what is at fault.
+// Report returns the report on a run as text: a line per check, and below it what is wrong.
 func Report(r audit.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %s of conversation %s: %s\n", r.Run, term.Printable(r.Conversation), verdict(r))
@@ -16,7 +16,7 @@ func Report(r audit.Report) string {
 		fmt.Fprintf(&b, "  %-9s  %-8s  %s\n", c.Name, c.State, c.Detail)
 		for i, f := range c.List {
 			if i == 0 && c.State.Failed() && len(c.List) == 1 {
-				break // the check has said it
+				break // the line of the check says the same
 			}
 			place := f.Table + " " + f.Key
 			if f.Column != "" {
@@ -38,6 +38,7 @@ func verdict(r audit.Report) string {
 	return "as it was written"
 }
 
+// Swept returns the result of a verification of many conversations as text.
 func Swept(s audit.Swept) string {
 	var b strings.Builder
 	for _, f := range s.Failures {

@@ -28,42 +28,42 @@ const (
 	ExitUnreachable = 3
 )
 
-// usageError is a mistake of the caller's: a wrong flag, an unreadable input.
+// usageError is a mistake of the caller, such as a wrong flag or an unreadable input.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// Usage makes an error one of usage: exit code 2.
+// Usage marks an error as one of usage: exit code 2.
 func Usage(err error) error { return usageError{err} }
 
-// Usagef is an error of usage: exit code 2.
+// Usagef returns an error of usage: exit code 2.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// unreachableError says that the database, Temporal or a worker cannot be reached.
+// unreachableError reports that the database, Temporal or a worker cannot be reached.
 type unreachableError struct{ error }
 
 func (e unreachableError) Unwrap() error { return e.error }
 
-// IsUnreachable reports whether an error was says that something cannot be reached.
+// IsUnreachable reports whether an error means that the database, Temporal or a worker cannot be reached.
 func IsUnreachable(err error) bool { return errors.As(err, new(unreachableError)) }
 
-// Unreachablef is an error that says that something cannot be reached: exit code 3.
+// Unreachablef returns an error for something that cannot be reached: exit code 3.
 func Unreachablef(format string, args ...any) error {
 	return unreachableError{fmt.Errorf(format, args...)}
 }
 
-// exit ends the program with a code without another message: everything has been printed.
+// exit is an error that ends the program with a code and no further message.
 type exit struct{ code int }
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// Silent is an error that ends the program with a code, after everything that there is to say has been printed.
+// Silent returns an error that ends the program with a code and no further message: everything was printed already.
 func Silent(code int) error { return exit{code} }
 
 // IsSilent reports whether an error was made by Silent.
 func IsSilent(err error) bool { return errors.As(err, new(exit)) }
 
-// Code gives the exit code of an error.
+// Code returns the exit code of an error.
 func Code(err error) int {
 	var done exit
 	var connect *pgconn.ConnectError
@@ -83,7 +83,7 @@ func Code(err error) int {
 	return ExitFailed
 }
 
-// Stack is a failure to bring a stack up: what is needed cannot be reached, unless it is a file that is at fault.
+// Stack marks a failure to start a stack as unreachable, unless a file is the cause.
 func Stack(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, new(*fs.PathError)) {
 		return err
@@ -91,8 +91,8 @@ func Stack(err error) error {
 	return unreachableError{err}
 }
 
-// Written says that a result could not be written. To a reader that went away, as in `precis runs | head`, there is
-// nothing to say.
+// Written returns the error of a result that could not be written. If the reader has closed the pipe, as in
+// `precis runs | head`, the error is silent.
 func Written(err error) error {
 	if err == nil {
 		return nil
@@ -103,7 +103,7 @@ func Written(err error) error {
 	return fmt.Errorf("the result cannot be written: %w", err)
 }
 
-// Explain is the error as one sentence for a person, or one a line where several things are wrong.
+// Explain returns an error as one sentence for a person, or one per line if several things are wrong.
 func Explain(err error) string {
 	var connect *pgconn.ConnectError
 	var kind *pipeline.Error
@@ -127,8 +127,8 @@ func Explain(err error) string {
 	return err.Error()
 }
 
-// connectReason is the innermost reason of a failed connection: what the server answered, or why no connection came
-// about.
+// connectReason returns the innermost reason of a failed connection: the answer of the server, or why there was no
+// connection.
 func connectReason(err *pgconn.ConnectError) string {
 	var server *pgconn.PgError
 	var network *net.OpError

@@ -1,5 +1,5 @@
-// Package history replays recorded workflow histories against this build: whether it would take up a run that another
-// build has begun, or break it.
+// Package historycheck replays recorded workflow histories against this build. It shows whether this build could
+// continue a run that another build has started, or would break it.
 package historycheck
 
 import (
@@ -26,7 +26,7 @@ import (
 	"precis/workflows"
 )
 
-// Workflows are those of this build, by the names under which workers register them.
+// Workflows returns the workflows of this build, by the names under which workers register them.
 func Workflows() map[string]any {
 	return map[string]any{
 		precis.WorkflowType:        workflows.CompactionWorkflow,
@@ -34,12 +34,12 @@ func Workflows() map[string]any {
 	}
 }
 
-// Report says whether a build replays a history.
+// Report is the result of a history check.
 type Report struct {
 	Workflow string `json:"workflow"`
 	Events   int    `json:"events"`
 	OK       bool   `json:"ok"`
-	// Event is the number of the event at which the build decides otherwise, 0: it cannot be told, or there is none.
+	// Event is the id of the event at which the build decides differently; 0 if it is unknown or there is none.
 	Event int64 `json:"event,omitempty"`
 	// Detail is one sentence for a person.
 	Detail string `json:"detail"`
@@ -77,22 +77,22 @@ func Read(r io.Reader) (*history.History, error) {
 	}
 	h := &history.History{}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, h); err != nil {
-		return nil, fmt.Errorf("it is no workflow history in JSON: %w", err)
+		return nil, fmt.Errorf("not a workflow history in JSON: %w", err)
 	}
 	if len(h.Events) == 0 {
-		return nil, errors.New("there are no events in it")
+		return nil, errors.New("the history has no events")
 	}
 	return h, nil
 }
 
-// Replay replays a history with the workflows of this build, as a worker would that takes the run up. A history that
-// this build would break is no error: the report says where it parts.
+// Replay replays a history with the workflows of this build, as a worker that continues the run would. A history that
+// this build would break is not an error: the report says where the build differs.
 func Replay(h *history.History) (Report, error) { return ReplayWith(h, Workflows()) }
 
 // ReplayWith is Replay with other workflows, by name.
 func ReplayWith(h *history.History, with map[string]any) (Report, error) {
 	if len(h.GetEvents()) == 0 || h.Events[0].GetWorkflowExecutionStartedEventAttributes() == nil {
-		return Report{}, errors.New("it does not begin with the start of a workflow")
+		return Report{}, errors.New("the history does not begin with the start of a workflow")
 	}
 	r := Report{
 		Workflow: h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName(),
@@ -105,10 +105,10 @@ func ReplayWith(h *history.History, with map[string]any) (Report, error) {
 	for name, w := range with {
 		replayer.RegisterWorkflowWithOptions(w, workflow.RegisterOptions{Name: name})
 	}
-	// What it logs is in the error too.
+	// The log is discarded: what it would say is in the error.
 	err := replayer.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h)
 	if err == nil {
-		r.OK, r.Detail = true, fmt.Sprintf("this build decides at each of the %d events what was decided then",
+		r.OK, r.Detail = true, fmt.Sprintf("this build decides at each of the %d events as the recorded run did",
 			r.Events)
 		return r, nil
 	}
@@ -125,7 +125,7 @@ var (
 	named    = regexp.MustCompile(`(?:ActivityType|WorkflowType):\(Name:(\w+)`)
 )
 
-// place says in a sentence where a build parts from a history, and at which event.
+// place returns the event at which a build differs from a history, and a sentence about it.
 func place(h *history.History, err error) (int64, string) {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if m := mismatch.FindStringSubmatch(text); m != nil {
@@ -163,7 +163,7 @@ func at(id int64) string {
 	return fmt.Sprintf("event %d", id)
 }
 
-// what names an event or a command, with the activity or workflow that it is about.
+// what returns the name of an event or command, with the activity or workflow that it is about.
 func what(kind, attributes string) string {
 	if m := named.FindStringSubmatch(attributes); m != nil {
 		return kind + " " + m[1]
@@ -171,7 +171,7 @@ func what(kind, attributes string) string {
 	return kind
 }
 
-// eventOf finds the event that is told of, 0: it cannot be told.
+// eventOf returns the id of the event that an error is about, 0 if it cannot be determined.
 func eventOf(h *history.History, kind, attributes string) int64 {
 	id := activity.FindStringSubmatch(attributes)
 	var only int64

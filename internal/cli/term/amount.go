@@ -2,7 +2,7 @@ package term
 
 import "fmt"
 
-// Dollars is a sum at a precision that still tells small ones apart.
+// Dollars formats an amount at a precision that still distinguishes small amounts.
 func Dollars(usd float64) string {
 	switch {
 	case usd == 0:
@@ -15,7 +15,7 @@ func Dollars(usd float64) string {
 	return fmt.Sprintf("$%.2f", usd)
 }
 
-// Cents is a sum in a column: to the cent, where it has any.
+// Cents formats an amount for a column: to the cent, if it is at least one.
 func Cents(usd float64) string {
 	if usd >= 0.01 {
 		return fmt.Sprintf("$%.2f", usd)
@@ -23,7 +23,7 @@ func Cents(usd float64) string {
 	return Dollars(usd)
 }
 
-// Short writes a number in at most four chars and a unit: 987, 61.2k, 1.4M.
+// Short formats a number in at most four chars and a unit: 987, 61.2k, 1.4M.
 func Short(n int) string {
 	switch {
 	case n < 1000:
@@ -38,7 +38,7 @@ func Short(n int) string {
 	return Count((n+500_000)/1_000_000) + "M"
 }
 
-// tenths is n/unit, rounded to one digit behind the point.
+// tenths returns n/unit, rounded to one digit after the point.
 func tenths(n, unit int) string {
 	t := (n*10 + unit/2) / unit
 	return Count(t/10) + "." + Count(t%10)

@@ -2,9 +2,10 @@ package term
 
 import "strings"
 
-// Facts is a list of names and values, the values wrapped within a line.
+// Facts is a list of names and values. Long values are wrapped.
 type Facts struct{ names, values []string }
 
+// Add adds a fact, unless its value is empty.
 func (f *Facts) Add(name, value string) {
 	if value != "" {
 		f.names, f.values = append(f.names, name), append(f.values, OneLine(value))

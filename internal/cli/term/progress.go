@@ -9,18 +9,17 @@ import (
 	"golang.org/x/term"
 )
 
-// Progress shows on standard error how far something is: on a terminal as one line that is rewritten, elsewhere not at
-// all.
+// Progress shows the progress of a command: on a terminal as one line that is rewritten, elsewhere not at all.
 type Progress struct {
 	Writer io.Writer
-	// Terminal says that Writer is a terminal.
+	// Terminal reports whether Writer is a terminal.
 	Terminal bool
 
 	mu    sync.Mutex
 	shown bool
 }
 
-// NewProgress shows progress on w.
+// NewProgress returns a Progress that writes to w.
 func NewProgress(w io.Writer) *Progress { return &Progress{Writer: w, Terminal: isTerminal(w)} }
 
 func isTerminal(w any) bool {
@@ -28,7 +27,7 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// width is the terminal's, in columns.
+// width returns the width of the terminal, in columns.
 func (p *Progress) width() int {
 	if f, ok := p.Writer.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {
@@ -45,7 +44,7 @@ func (p *Progress) Line(format string, args ...any) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// One column less: a full line would move the cursor to the next.
+	// One column less: a full line would move the cursor to the next line.
 	_, _ = fmt.Fprintf(p.Writer, "\r\x1b[K%s", Clip(OneLine(fmt.Sprintf(format, args...)), p.width()-1))
 	p.shown = true
 }
@@ -60,13 +59,13 @@ func (p *Progress) Clear() {
 	}
 }
 
-// Say writes a line that stays.
+// Say writes a line that is not rewritten.
 func (p *Progress) Say(format string, args ...any) {
 	p.Clear()
 	_, _ = fmt.Fprintf(p.Writer, format+"\n", args...)
 }
 
-// Messages counts on the line while a file is read.
+// Messages returns a callback that shows the number of messages while a file is read.
 func (p *Progress) Messages(name string) func(int) {
 	return func(n int) {
 		if n%200 == 0 {

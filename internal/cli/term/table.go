@@ -1,4 +1,4 @@
-// Package term writes for a person at a terminal: tables, lists of facts, numbers, times and a progress line.
+// Package term formats output for a terminal: tables, lists of facts, numbers, times and a progress line.
 package term
 
 import (
@@ -7,11 +7,13 @@ import (
 	"text/tabwriter"
 )
 
-// Table aligns rows in columns. Empty cells become a hyphen, so that every column can be cut out by a program.
+// Table aligns rows in columns. Empty cells become a hyphen, so that programs can select columns.
 type Table struct{ Rows [][]string }
 
+// Row adds a row.
 func (t *Table) Row(cells ...string) { t.Rows = append(t.Rows, cells) }
 
+// Write writes the table to w.
 func (t *Table) Write(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, cells := range t.Rows {
@@ -29,11 +31,11 @@ func (t *Table) Write(w io.Writer) error {
 	return tw.Flush()
 }
 
-// LineWidth is how wide what a person reads is, in chars: what every terminal has. --wide is for more.
+// LineWidth is the width of output without --wide, in chars: every terminal has it.
 const LineWidth = 80
 
-// Fit clips the cells of the flexible columns until every row has room in a line: the first of them down to its least,
-// which is its heading or seven chars, then the next.
+// Fit clips the cells of the flexible columns until every row fits in a line: first the first of them, down to the
+// width of its heading or seven chars, then the next.
 func (t *Table) Fit(flexible ...int) {
 	const gap, least = 2, 7
 	widths := []int{}

@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// OneLine is a text on one line, without anything that would move a terminal's cursor.
+// OneLine returns a text on one line, without anything that would move the cursor of a terminal.
 func OneLine(s string) string {
 	return strings.Join(strings.Fields(Printable(s)), " ")
 }
 
-// Printable takes out of a foreign text what a terminal would obey: control characters but for line breaks and tabs.
+// Printable removes from an untrusted text what a terminal would interpret: control characters other than line breaks
+// and tabs.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -27,7 +28,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Count writes a number with separators: 61,204.
+// Count formats a number with separators: 61,204.
 func Count(n int) string {
 	s := strconv.Itoa(n)
 	digits := strings.TrimPrefix(s, "-")
@@ -42,7 +43,7 @@ func Count(n int) string {
 	return b.String()
 }
 
-// Tokens is a count of tokens, marked where it is an estimate.
+// Tokens formats a number of tokens, marked if it is an estimate.
 func Tokens(n int, estimated bool) string {
 	if estimated {
 		return "≈" + Count(n)
@@ -50,7 +51,7 @@ func Tokens(n int, estimated bool) string {
 	return Count(n)
 }
 
-// Plural is a count with its noun.
+// Plural returns a count with its noun.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -58,7 +59,7 @@ func Plural(n int, noun string) string {
 	return Count(n) + " " + noun + "s"
 }
 
-// PluralWere is a count with its noun and "was" or "were".
+// PluralWere returns a count with its noun and "was" or "were".
 func PluralWere(n int, noun string) string {
 	if n == 1 {
 		return Plural(n, noun) + " was"
@@ -66,7 +67,7 @@ func PluralWere(n int, noun string) string {
 	return Plural(n, noun) + " were"
 }
 
-// Took is a duration at the precision that matters to a person.
+// Took formats a duration at a readable precision.
 func Took(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -79,7 +80,7 @@ func Took(d time.Duration) string {
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// When is a time as a person reads it, UTC.
+// When formats a time in UTC, "" for the zero time.
 func When(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -87,7 +88,7 @@ func When(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// Clip cuts a text with an ellipsis.
+// Clip shortens a text to a number of chars, the last of them an ellipsis.
 func Clip(s string, chars int) string {
 	if r := []rune(s); len(r) > chars {
 		return string(r[:chars-1]) + "…"
@@ -95,7 +96,7 @@ func Clip(s string, chars int) string {
 	return s
 }
 
-// Wrap breaks a text into lines of at most so many chars, at blanks.
+// Wrap breaks a text at spaces into lines of at most the given number of chars.
 func Wrap(s string, chars int) []string {
 	var lines []string
 	line := ""
@@ -116,7 +117,7 @@ func Wrap(s string, chars int) []string {
 	return lines
 }
 
-// Totals lists counts by name: "12 applied, 1 failed".
+// Totals returns the counts with their names: "12 applied, 1 failed".
 func Totals(counts map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {

@@ -13,8 +13,8 @@ import (
 	"precis/internal/config"
 )
 
-// tell reports what became of a conversation. n is how many there are in the file.
-func (c *compaction) tell(one compacted, n int) {
+// printOutcome reports the outcome for one conversation. n is the number of conversations in the file.
+func (c *compaction) printOutcome(one compacted, n int) {
 	r := one.Run
 	head := string(r.Outcome)
 	switch r.Outcome {
@@ -33,7 +33,7 @@ func (c *compaction) tell(one compacted, n int) {
 			term.Tokens(r.TokensBefore, r.Trigger.Estimated), term.Plural(one.MessagesAfter, "message"),
 			term.Count(r.TokensAfter))
 		if r.TokensAfter > r.TokensBefore {
-			c.say("           it is larger than it was: there was too little to summarise")
+			c.say("           it is larger than it was: there was too little to summarize")
 		}
 		c.say("summary:   %s", draw.WrittenBy(r))
 		for _, line := range draw.WhyDigest(r, c.flags.summarizer) {
@@ -66,7 +66,7 @@ func (c *compaction) tell(one compacted, n int) {
 
 func (c *compaction) runHint(r wire.Run) string {
 	if c.s.ephemeral {
-		return "(its record is gone with the stack of this call; --keep, or a stack that runs, keeps it)"
+		return "(its record is deleted with the stack of this call; --keep, or a running stack, keeps it)"
 	}
 	return fmt.Sprintf("(precis show %s)", r.ID)
 }
@@ -74,7 +74,7 @@ func (c *compaction) runHint(r wire.Run) string {
 func keptWords(one compacted) string {
 	kept := one.MessagesAfter - 1
 	if kept <= 0 {
-		return "nothing stays word for word"
+		return "nothing is kept verbatim"
 	}
 	return term.Plural(kept, "message") + " beside the summary"
 }
