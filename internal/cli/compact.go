@@ -30,12 +30,12 @@ func (a *app) compactCommand() *cobra.Command {
 		Use:     "compact FILE",
 		GroupID: groupMain,
 		Short:   "Compact a transcript and print the compacted context",
-		Long: `Reads a transcript (- is standard input), runs the compaction workflow on each conversation in it, and prints the
-compacted context in the same format. A report goes to standard error.
+		Long: `Reads a transcript (- is standard input), runs the compaction workflow on each conversation in it, and
+prints the compacted context in the same format. A report goes to standard error.
 
 It uses the stack that is running, or the configured one. Without either it starts one for the call and stops it
-afterwards. Without a usable model it writes a digest, which needs none: set ANTHROPIC_API_KEY or OPENAI_API_KEY,
-or configure a vendor, for a summary by a model.`,
+afterwards. Without a usable model it writes a digest, which needs none: set ANTHROPIC_API_KEY or
+OPENAI_API_KEY, or configure a vendor, for a summary by a model.`,
 		Example: `  precis compact ~/.claude/projects/my-project/SESSION.jsonl --out compacted.jsonl
   precis compact request.json --focus "the failing test" --summary
   cat session.jsonl | precis compact - --to anthropic > request.json`,
@@ -44,7 +44,8 @@ or configure a vendor, for a summary by a model.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.out, "out", "", "write the context to `FILE`, completely or not at all, instead of standard output")
+	flags.StringVar(&f.out, "out", "",
+		"write the context to `FILE`, completely or not at all, instead of standard output")
 	flags.StringVar(&f.to, "to", "", "`format` of the output (default: that of the file)")
 	flags.StringVar(&f.focus, "focus", "", "what the summary must keep above all, in your own `words`")
 	flags.BoolVar(&f.full, "full", false, "summarize everything, including the last turn")

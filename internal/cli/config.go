@@ -13,8 +13,8 @@ func (a *app) configCommand() *cobra.Command {
 		Use:     "config",
 		GroupID: groupAdmin,
 		Short:   "Print the effective configuration, and the origin of each value",
-		Long: `Prints the effective configuration, secrets masked, with the file and line, the variable or the flag that each
-value came from. --describe prints all known keys instead.`,
+		Long: `Prints the effective configuration, secrets masked, with the file and line, the variable or the flag
+that each value came from. --describe prints all known keys instead.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if describe {

@@ -24,8 +24,8 @@ func (a *app) contextCommand() *cobra.Command {
 		Use:     "context CONVERSATION",
 		GroupID: groupMain,
 		Short:   "Print what the model of a conversation would see now",
-		Long: `Prints the context of a stored conversation: system prompt, summary, and the messages that are kept verbatim,
-trimmed as they would be sent. Its size goes to standard error.`,
+		Long: `Prints the context of a stored conversation: system prompt, summary, and the messages that are kept
+verbatim, trimmed as they would be sent. Its size goes to standard error.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to != "" {

@@ -42,9 +42,10 @@ func (a *app) demoCommand() *cobra.Command {
 		Use:     "demo",
 		GroupID: groupMain,
 		Short:   "Compact a sample session on a local stack, and show the result",
-		Long: `Starts the local stack in the background, as ` + "`precis up --detach`" + ` does, compacts a sample session of a coding
-agent that exceeds its window, and shows the compacted context and every stage of the run. If ANTHROPIC_API_KEY or
-OPENAI_API_KEY is set, a model of that vendor writes the summary; otherwise it is a digest, which needs no model.`,
+		Long: `Starts the local stack in the background, as ` + "`precis up --detach`" + ` does, compacts a sample
+session of a coding agent that exceeds its window, and shows the compacted context and every stage of the run.
+If ANTHROPIC_API_KEY or OPENAI_API_KEY is set, a model of that vendor writes the summary; otherwise it is a
+digest, which needs no model.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd, model) },
 	}

@@ -22,8 +22,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:     "doctor",
 		GroupID: groupAdmin,
 		Short:   "Check what precis needs on this machine, and say how to fix it",
-		Long: `Checks everything that precis needs here, and changes nothing. The exit code is 1 if something that is needed is
-missing.`,
+		Long: `Checks everything that precis needs here, and changes nothing. The exit code is 1 if something that is
+needed is missing.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd) },
 	}

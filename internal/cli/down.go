@@ -14,8 +14,9 @@ func (a *app) downCommand() *cobra.Command {
 		Use:     "down",
 		GroupID: groupStack,
 		Short:   "Stop the local stack; its data are kept",
-		Long: `Stops the worker and the servers that the local stack started, and no other process. The worker first finishes its
-current work, within worker.drain_seconds; what it does not finish, the next worker continues. The data are kept.`,
+		Long: `Stops the worker and the servers that the local stack started, and no other process. The worker first
+finishes its current work, within worker.drain_seconds; what it does not finish, the next worker continues. The
+data are kept.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.down(cmd) },
 	}

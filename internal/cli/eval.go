@@ -34,12 +34,12 @@ func (a *app) evalCommand() *cobra.Command {
 		Use:     "eval FILES…",
 		GroupID: groupAudit,
 		Short:   "Measure how much of recorded sessions survives compactions",
-		Long: `Grows each conversation in the files (for a folder: all files in it) message by message, compacts it whenever it
-reaches its window, and checks after each compaction what is left of what was said before: limits that the user
-set, other words of the user, open tasks, paths, identifiers, numbers. No model and no stack are needed: it compares
-the digest, and a program in place of a model, each with our way of trimming the input and with two others.
-docs/fidelity.md has the method and the results. With --model the same is done on a stack, with that model's
-summaries.`,
+		Long: `Grows each conversation in the files (for a folder: all files in it) message by message, compacts it
+whenever it reaches its window, and checks after each compaction what is left of what was said before: limits
+that the user set, other words of the user, open tasks, paths, identifiers, numbers. No model and no stack are
+needed: it compares the digest, and a program in place of a model, each with our way of trimming the input and
+with two others. docs/fidelity.md has the method and the results. With --model the same is done on a stack, with
+that model's summaries.`,
 		Example: `  precis eval sessions/ --svg fidelity.svg
   precis eval session.jsonl --generations 3 --window 64000 --json
   precis eval session.jsonl --model openai/gpt-4.1-mini`,
@@ -70,7 +70,8 @@ summaries.`,
 		"write the report into the folder `DIR`: fidelity.txt, fidelity.json and fidelity.svg")
 	flags.StringVar(&f.format, "format", string(transcript.Auto), "`FORMAT` of the files: "+formatNames())
 	flags.BoolVar(&f.lenient, "lenient", false, "skip damaged lines and messages instead of leaving out the file")
-	flags.Int64Var(&f.maxBytes, "max-bytes", 256<<20, "leave out files larger than `BYTES`; one file is in memory at a time")
+	flags.Int64Var(&f.maxBytes, "max-bytes", 256<<20,
+		"leave out files larger than `BYTES`; one file is in memory at a time")
 	return cmd
 }
 
@@ -176,7 +177,8 @@ func readTranscript(path string, f *evalFlags) (transcript.File, error) {
 		return transcript.File{}, err
 	}
 	if info.Size() > f.maxBytes {
-		return transcript.File{}, fmt.Errorf("the file has %s bytes, more than --max-bytes", term.Count(int(info.Size())))
+		return transcript.File{}, fmt.Errorf("the file has %s bytes, more than --max-bytes",
+			term.Count(int(info.Size())))
 	}
 	read, err := transcript.Read(file, transcript.Options{Format: transcript.Format(f.format), Lenient: f.lenient})
 	var e *pipeline.Error

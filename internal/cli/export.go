@@ -25,9 +25,10 @@ func (a *app) exportCommand() *cobra.Command {
 		Use:     "export CONVERSATION",
 		GroupID: groupAudit,
 		Short:   "Write a conversation with its runs and their evidence to a file",
-		Long: `Writes one file of JSON lines: the messages as they arrived, markers, runs with all their attempts, model calls and
-texts, live state, timeline, and the seals that prove them. ` + "`precis import FILE`" + ` recreates the conversation in
-another store, verified, with the same contexts byte for byte. docs/export.md describes the file.`,
+		Long: `Writes one file of JSON lines: the messages as they arrived, markers, runs with all their attempts,
+model calls and texts, live state, timeline, and the seals that prove them. ` + "`precis import FILE`" + ` recreates
+the conversation in another store, verified, with the same contexts byte for byte. docs/export.md describes the
+file.`,
 		Example: `  precis export my-agent-7 --out my-agent-7.jsonl`,
 		Args:    exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +54,8 @@ func (a *app) export(ctx context.Context, s *session, ref store.ConversationRef,
 	case errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("there is no conversation %q", ref.ID)
 	case errors.Is(err, store.ErrRunActive):
-		return fmt.Errorf("a run of conversation %q is under way: export the conversation when the run has ended", ref.ID)
+		return fmt.Errorf("a run of conversation %q is under way: export the conversation when the run has ended",
+			ref.ID)
 	case err != nil:
 		return err
 	}
@@ -112,7 +114,8 @@ func isExport(in *input) (bool, error) {
 // importExport recreates an exported conversation.
 func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
 	if f.pick > 0 || f.model != "" || f.window > 0 || f.lenient {
-		return fail.Usagef("%s is an export of precis, which is imported as it is: use no other flag than --id", in.name)
+		return fail.Usagef("%s is an export of precis, which is imported as it is: use no other flag than --id",
+			in.name)
 	}
 	return a.withStore(cmd, func(ctx context.Context, s *session) error {
 		im, err := audit.Import(ctx, s.store, exports.Target{Tenant: a.tenant, ID: f.id}, in.rewind)

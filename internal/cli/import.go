@@ -17,11 +17,12 @@ func (a *app) importCommand() *cobra.Command {
 		Use:     "import FILE",
 		GroupID: groupMain,
 		Short:   "Store the conversations of a transcript",
-		Long: `Reads a transcript (- is standard input) and stores each conversation in it, without compacting. Compactions that
-the agent recorded in it take effect: the messages before them are covered, as they were for the agent.
+		Long: `Reads a transcript (- is standard input) and stores each conversation in it, without compacting.
+Compactions that the agent recorded in it take effect: the messages before them are covered, as they were for
+the agent.
 
-A file of ` + "`precis export`" + ` is recreated as it was, with its runs and their evidence. It is verified, and imported
-completely or not at all.`,
+A file of ` + "`precis export`" + ` is recreated as it was, with its runs and their evidence. It is verified, and
+imported completely or not at all.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.importFile(cmd, args[0], f) },
 	}

@@ -34,7 +34,8 @@ func (f *inputFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.lenient, "lenient", false, "skip damaged lines and messages instead of refusing the file")
 	flags.StringVar(&f.model, "model", "",
 		"the agent's model as `VENDOR/NAME`, if the file does not name it or names it wrongly")
-	flags.IntVar(&f.window, "window", 0, "the model's context window in `tokens` (default: the known window of the model)")
+	flags.IntVar(&f.window, "window", 0,
+		"the model's context window in `tokens` (default: the known window of the model)")
 	flags.StringVar(&f.id, "id", "", "`id` for the conversation (default: a new one)")
 }
 

@@ -19,9 +19,9 @@ func (a *app) keysCommand() *cobra.Command {
 		Use:     "keys",
 		GroupID: groupAdmin,
 		Short:   "Make, list and revoke the API keys of a tenant",
-		Long: `An API key names the tenant of a request to the HTTP API. Only its hash is stored: a key is shown once, when it is
-made. As long as no key was ever made, the API listens on loopback only and needs none; after the first one it
-requires a key, even if all keys are revoked.`,
+		Long: `An API key names the tenant of a request to the HTTP API. Only its hash is stored: a key is shown
+once, when it is made. As long as no key was ever made, the API listens on loopback only and needs none; after
+the first one it requires a key, even if all keys are revoked.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -30,8 +30,8 @@ requires a key, even if all keys are revoked.`,
 	create := &cobra.Command{
 		Use:   "create",
 		Short: "Make a key and print it, once",
-		Long: `Makes a key for the tenant of --tenant, and the tenant itself if it does not exist. Only the key is printed on
-standard output; it cannot be shown again.`,
+		Long: `Makes a key for the tenant of --tenant, and the tenant itself if it does not exist. Only the key is
+printed on standard output; it cannot be shown again.`,
 		Example: `  precis keys create --tenant acme --name production`,
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -18,9 +18,10 @@ func (a *app) mcpCommand() *cobra.Command {
 		Use:     "mcp",
 		GroupID: groupStack,
 		Short:   "Offer a conversation's memory to an agent over MCP",
-		Long: `Serves the Model Context Protocol on standard input and output, for a client that starts this command. Its tools
-search the messages, read what a compaction replaced by a summary, and leave notes. It uses the configured
-database, or else the local stack. ` + "`precis serve`" + ` and ` + "`precis up`" + ` serve the same over HTTP at /mcp.`,
+		Long: `Serves the Model Context Protocol on standard input and output, for a client that starts this command.
+Its tools search the messages, read what a compaction replaced by a summary, and leave notes. It uses the
+configured database, or else the local stack. ` + "`precis serve`" + ` and ` + "`precis up`" + ` serve the same over
+HTTP at /mcp.`,
 		Example: `  precis mcp --conversation build-42
   precis mcp                           every tool call names its conversation`,
 		Args: exactArgs(0),

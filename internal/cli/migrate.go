@@ -12,8 +12,9 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:     "migrate",
 		GroupID: groupAdmin,
 		Short:   "Bring the database's schema up to date",
-		Long: `Applies the migrations that the database does not have yet. They only go forward and are safe on a database that
-is in use. The command may be run any number of times, also concurrently. The local stack migrates automatically.`,
+		Long: `Applies the migrations that the database does not have yet. They only go forward and are safe on a
+database that is in use. The command may be run any number of times, also concurrently. The local stack migrates
+automatically.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.migrate(cmd) },
 	}

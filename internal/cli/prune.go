@@ -28,13 +28,14 @@ func (a *app) pruneCommand() *cobra.Command {
 		Use:     "prune --older-than AGE",
 		GroupID: groupAudit,
 		Short:   "Remove old prompts, answers, contexts and tool results, or list them first",
-		Long: `Without --apply it shows what would be removed, and changes nothing. Removed content leaves its hash, so that
-` + "`precis verify`" + ` still proves the rest and distinguishes pruned from tampered. Some content is kept at any age:
-what a context shows now, or would show after one undo; every summary; and everything of a conversation while one
-of its runs is under way. An undo further back shows placeholders for tool results that were pruned.
+		Long: `Without --apply it shows what would be removed, and changes nothing. Removed content leaves its hash,
+so that ` + "`precis verify`" + ` still proves the rest and distinguishes pruned from tampered. Some content is kept
+at any age: what a context shows now, or would show after one undo; every summary; and everything of a
+conversation while one of its runs is under way. An undo further back shows placeholders for tool results that
+were pruned.
 
-It works on all tenants unless --tenant names one, in small transactions that never wait for a lock longer than a
-second. If it is interrupted, the same command continues where it stopped.`,
+It works on all tenants unless --tenant names one, in small transactions that never wait for a lock longer than
+a second. If it is interrupted, the same command continues where it stopped.`,
 		Example: `  precis prune --older-than 30d
   precis prune --older-than 30d --kind prompts,answers --apply`,
 		Args: exactArgs(0),

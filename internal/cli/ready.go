@@ -22,9 +22,9 @@ func (a *app) readyCommand() *cobra.Command {
 		Use:     "ready [URL]",
 		GroupID: groupStack,
 		Short:   "Check whether a server is ready, for health checks where there is no curl",
-		Long: `Asks /readyz of the API at URL, or of a worker's own address (worker.metrics_addr), whether PostgreSQL and Temporal
-answer and a worker polls both queues. Without URL: http.addr on this machine. Exit codes: 0 ready, 1 not ready,
-3 no answer.`,
+		Long: `Asks /readyz of the API at URL, or of a worker's own address (worker.metrics_addr), whether PostgreSQL
+and Temporal answer and a worker polls both queues. Without URL: http.addr on this machine. Exit codes: 0 ready,
+1 not ready, 3 no answer.`,
 		Example: `  precis ready
   precis ready http://127.0.0.1:9464`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -23,17 +23,17 @@ func (a *app) replayCommand() *cobra.Command {
 		Use:     "replay RUN…",
 		GroupID: groupAudit,
 		Short:   "Replay runs: from their record, or with other models",
-		Long: `Replays runs that have ended. A replay from the record calls no model: every stage is done again with what the run
-knew then, each result and the new context are compared byte for byte, and the first difference is shown. With
---live the models are called again, with the changes that the flags name, on the conversation as it was then; the
-two summaries are shown side by side, and nothing is applied without --apply.
+		Long: `Replays runs that have ended. A replay from the record calls no model: every stage is done again with
+what the run knew then, each result and the new context are compared byte for byte, and the first difference is
+shown. With --live the models are called again, with the changes that the flags name, on the conversation as it
+was then; the two summaries are shown side by side, and nothing is applied without --apply.
 
 With --history it is Temporal's own history of a workflow that is replayed: it shows whether this build could
 continue a run that another build has started, or would break it.
 
-With --failed, --digest, --error-kind, --since and --until it replays all matching runs as a batch. A batch keeps
-running when this command is interrupted; --follow, --pause, --resume and --cancel control it by its id. With --live
---apply the conversations whose last run failed, or whose summary is a digest, get a new summary.`,
+With --failed, --digest, --error-kind, --since and --until it replays all matching runs as a batch. A batch
+keeps running when this command is interrupted; --follow, --pause, --resume and --cancel control it by its id.
+With --live --apply the conversations whose last run failed, or whose summary is a digest, get a new summary.`,
 		Example: `  precis replay RUN                                              is the result the same?
   precis replay RUN --live --summarizer openai/NAME              what would another model write?
   precis replay --failed --since 24h --dry-run                   what failed last night?
@@ -53,7 +53,8 @@ running when this command is interrupted; --follow, --pause, --resume and --canc
 	flags.StringVar(&f.Focus, "focus", "", "with --live: what the summary is to keep first, in your own `words`")
 	flags.BoolVar(&f.failed, "failed", false, "replay all runs that failed")
 	flags.BoolVar(&f.digest, "digest", false, "replay all runs whose summary is a digest")
-	flags.StringVar(&f.errorKind, "error-kind", "", "replay runs that failed with this `kind`, or, for a digest, whose models did")
+	flags.StringVar(&f.errorKind, "error-kind", "",
+		"replay runs that failed with this `kind`, or, for a digest, whose models did")
 	flags.StringVar(&f.conversation, "conversation", "", "replay runs of one `conversation`")
 	flags.StringVar(&f.since, "since", "",
 		"replay runs requested since a `time`: a date, a time, or how long ago, such as 24h or 7d")

@@ -64,9 +64,9 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "precis",
 		Short: "Durable context compaction for agents",
-		Long: `precis makes room in an agent's context: it replaces the older part of a conversation by a summary that is checked
-against it, and keeps the newer part as it is. Each run is a Temporal workflow that survives crashes, and every
-stage of it is recorded.
+		Long: `precis makes room in an agent's context: it replaces the older part of a conversation by a summary
+that is checked against it, and keeps the newer part as it is. Each run is a Temporal workflow that survives
+crashes, and every stage of it is recorded.
 
 Results go to standard output, reports to standard error. Exit codes: 0 done, 1 failed, 2 usage (a wrong flag,
 configuration or input file), 3 the database or Temporal is not reachable.`,
@@ -130,7 +130,8 @@ func exactArgs(n int) cobra.PositionalArgs {
 		}
 		_, wanted, _ := strings.Cut(cmd.Use, " ")
 		if len(args) < n {
-			return fail.Usagef("`%s` needs %s; `%s --help` shows the usage", cmd.CommandPath(), wanted, cmd.CommandPath())
+			return fail.Usagef("`%s` needs %s; `%s --help` shows the usage", cmd.CommandPath(), wanted,
+				cmd.CommandPath())
 		}
 		return fail.Usagef("`%s` takes %s alone, not also %q", cmd.CommandPath(), wanted, args[n])
 	}

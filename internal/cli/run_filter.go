@@ -34,7 +34,8 @@ type filterFlags struct {
 
 func (f *filterFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.conversation, "conversation", "", "only runs of the conversation `ID`")
-	flags.StringVar(&f.outcome, "outcome", "", "only runs with this outcome: `OUTCOME` is "+strings.Join(outcomes, ", "))
+	flags.StringVar(&f.outcome, "outcome", "",
+		"only runs with this outcome: `OUTCOME` is "+strings.Join(outcomes, ", "))
 	flags.StringVar(&f.errorKind, "error-kind", "", "only runs that ended with an error of this `KIND`, such as auth")
 	flags.BoolVar(&f.digest, "digest", false,
 		"only runs whose summary is a digest; --digest=false: only those with one by a model")

@@ -28,10 +28,10 @@ func (a *app) runsCommand() *cobra.Command {
 		Use:     "runs",
 		GroupID: groupAudit,
 		Short:   "List compactions, newest first, or sum them up",
-		Long: `Lists runs, newest first; a failed run shows its error kind. Every command takes a run by the end of its id, which
-this list shows; --wide and --json show the whole id. With --summarise it counts runs by outcome and error kind,
-with their model calls, tokens, time (the median, and the 95th percentile) and cost. A plus behind a cost says that
-some model has no price.`,
+		Long: `Lists runs, newest first; a failed run shows its error kind. Every command takes a run by the end of
+its id, which this list shows; --wide and --json show the whole id. With --summarise it counts runs by outcome
+and error kind, with their model calls, tokens, time (the median, and the 95th percentile) and cost. A plus
+behind a cost says that some model has no price.`,
 		Example: `  precis runs --outcome failed --since 24h
   precis runs --summarise --since 7d
   precis runs --digest --json`,
@@ -123,7 +123,8 @@ func (a *app) runs(ctx context.Context, s *session, f runs.Filter, flags *runsFl
 	}
 	a.say("%s", term.Totals(report.Totals))
 	if report.More {
-		a.say("precis: the list stops after %d; --limit shows more, --cursor %s continues it", len(report.Runs), report.Next)
+		a.say("precis: the list stops after %d; --limit shows more, --cursor %s continues it", len(report.Runs),
+			report.Next)
 	}
 	return nil
 }

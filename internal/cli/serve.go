@@ -26,9 +26,10 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:     "serve",
 		GroupID: groupStack,
 		Short:   "Serve the HTTP API, without a worker",
-		Long: `Serves the HTTP API and its page, for production: workers are separate processes (bin/worker). It uses the configured
-database and Temporal, or else the local stack. If other machines can reach http.addr it starts only when there is
-an API key (` + "`precis keys create`" + `). It ends with Ctrl-C or SIGTERM, after open requests have finished.`,
+		Long: `Serves the HTTP API and its page, for production: workers are separate processes (bin/worker). It uses
+the configured database and Temporal, or else the local stack. If other machines can reach http.addr it starts
+only when there is an API key (` + "`precis keys create`" + `). It ends with Ctrl-C or SIGTERM, after open requests
+have finished.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd) },
 	}

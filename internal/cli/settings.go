@@ -23,9 +23,9 @@ func (a *app) settingsCommand() *cobra.Command {
 		Use:     "settings",
 		GroupID: groupAdmin,
 		Short:   "Show and change what a tenant sets for all its conversations",
-		Long: `Shows the settings of a conversation of the tenant that has none of its own, and where each comes from. The most
-specific one applies: conversation, then tenant, then installation (file, variables, flags). A change applies from
-the next run on; a run that was already requested keeps the settings of that moment.`,
+		Long: `Shows the settings of a conversation of the tenant that has none of its own, and where each comes
+from. The most specific one applies: conversation, then tenant, then installation (file, variables, flags). A
+change applies from the next run on; a run that was already requested keeps the settings of that moment.`,
 		Example: `  precis settings --tenant acme
   precis settings set trigger.fraction=0.8 digest=never --tenant acme
   precis settings unset digest --tenant acme`,

@@ -18,9 +18,9 @@ func (a *app) showCommand() *cobra.Command {
 		Use:     "show RUN",
 		GroupID: groupAudit,
 		Short:   "Show a run, stage by stage",
-		Long: `Prints a run: its trigger, its outcome, and its way down the ladder: every attempt at every stage, with its result
-and what was done next. The texts are printed on request; those of a conversation whose content was deleted are
-not available. RUN is the id of a run, or the end of it that ` + "`precis runs`" + ` prints.`,
+		Long: `Prints a run: its trigger, its outcome, and its way down the ladder: every attempt at every stage,
+with its result and what was done next. The texts are printed on request; those of a conversation whose content
+was deleted are not available. RUN is the id of a run, or the end of it that ` + "`precis runs`" + ` prints.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withStore(cmd, func(ctx context.Context,

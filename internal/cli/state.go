@@ -27,10 +27,10 @@ func (a *app) stateCommand() *cobra.Command {
 		Use:     "state CONVERSATION [KEY]",
 		GroupID: groupMain,
 		Short:   "Show and set the live state beside the summary: todo, plan, pins and others",
-		Long: `Prints the live state of a conversation, or one KEY of it: the values that hold now, which every compaction puts
-into the new context once. A KEY is skills, todo, plan, mode, project_root, automation, transcripts_folder or pins,
-or one of your own that begins with x-. A new value takes effect at the start of the next turn, or at the next
-compaction if that is earlier.`,
+		Long: `Prints the live state of a conversation, or one KEY of it: the values that hold now, which every
+compaction puts into the new context once. A KEY is skills, todo, plan, mode, project_root, automation,
+transcripts_folder or pins, or one of your own that begins with x-. A new value takes effect at the start of the
+next turn, or at the next compaction if that is earlier.`,
 		Example: `  precis state my-agent
   precis state my-agent pins --text "Never deploy on Fridays."
   precis state my-agent todo --items '["read the logs", {"text": "write the test", "status": "done"}]'

@@ -20,8 +20,8 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:     "status",
 		GroupID: groupStack,
 		Short:   "Show which parts of the stack are running, and what is waiting",
-		Long: `Checks the local stack, or the servers that are configured instead of it, and changes nothing. The exit code is 3
-unless the database, Temporal and a worker are all available.`,
+		Long: `Checks the local stack, or the servers that are configured instead of it, and changes nothing. The
+exit code is 3 unless the database, Temporal and a worker are all available.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.status(cmd) },
 	}

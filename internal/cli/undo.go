@@ -16,9 +16,9 @@ func (a *app) undoCommand() *cobra.Command {
 		Use:     "undo CONVERSATION",
 		GroupID: groupMain,
 		Short:   "Take the newest compaction of a conversation back",
-		Long: `Takes the newest compaction back: the context is what it was before, plus the messages that came since. A second
-undo takes back the compaction before that, down to the full history. No automatic compaction starts until the
-next user message.`,
+		Long: `Takes the newest compaction back: the context is what it was before, plus the messages that came
+since. A second undo takes back the compaction before that, down to the full history. No automatic compaction
+starts until the next user message.`,
 		Args: exactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withStore(cmd, func(ctx context.Context, s *session) error { return a.undo(ctx, s, args[0]) })

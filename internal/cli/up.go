@@ -21,10 +21,10 @@ func (a *app) upCommand() *cobra.Command {
 		Use:     "up",
 		GroupID: groupStack,
 		Short:   "Start the local stack: PostgreSQL, Temporal, a worker and the HTTP API",
-		Long: `Starts a private PostgreSQL and a private Temporal with its web page in the stack's folder, brings the schema up to
-date, runs a worker and the HTTP API, and prints the addresses. It ends with Ctrl-C; with --detach everything keeps
-running in the background until ` + "`precis down`" + `. The data are kept either way. A configured database
-(database_url) or Temporal (temporal.address) is used instead of a private one.`,
+		Long: `Starts a private PostgreSQL and a private Temporal with its web page in the stack's folder, brings the
+schema up to date, runs a worker and the HTTP API, and prints the addresses. It ends with Ctrl-C; with --detach
+everything keeps running in the background until ` + "`precis down`" + `. The data are kept either way. A configured
+database (database_url) or Temporal (temporal.address) is used instead of a private one.`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if detach {

@@ -23,9 +23,9 @@ func (a *app) usageCommand() *cobra.Command {
 		Use:     "usage",
 		GroupID: groupAudit,
 		Short:   "Sum up what the model calls of compactions used and cost",
-		Long: `Sums all requests to models that compactions made, including those that failed or were interrupted. LOST counts
-requests whose answer never arrived: they may have been billed, and their tokens are not in the sums. Costs are by
-the configured prices; a plus says that some model has none.`,
+		Long: `Sums all requests to models that compactions made, including those that failed or were interrupted.
+LOST counts requests whose answer never arrived: they may have been billed, and their tokens are not in the
+sums. Costs are by the configured prices; a plus says that some model has none.`,
 		Example: `  precis usage --group-by day --since 7d
   precis usage --group-by conversation --json`,
 		Args: exactArgs(0),

@@ -27,14 +27,14 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:     "verify RUN…",
 		GroupID: groupAudit,
 		Short:   "Prove that the record of a run was not changed",
-		Long: `Recomputes everything that a run commits to: the messages that it covers are unchanged and complete; the run,
-its stages and its model calls are what was recorded when it ended; every text has the hash that was recorded for
-it; the summary is the one that was written; and the context that the agent was given follows from them byte for
-byte. Every difference is named by table, row and column. Content that was pruned is reported apart from content
-that was tampered with.
+		Long: `Recomputes everything that a run commits to: the messages that it covers are unchanged and complete;
+the run, its stages and its model calls are what was recorded when it ended; every text has the hash that was
+recorded for it; the summary is the one that was written; and the context that the agent was given follows from
+them byte for byte. Every difference is named by table, row and column. Content that was pruned is reported
+apart from content that was tampered with.
 
---all verifies every conversation of the store, of all tenants unless --tenant names one. If it is interrupted, the
-same command continues where it stopped.`,
+--all verifies every conversation of the store, of all tenants unless --tenant names one. If it is interrupted,
+the same command continues where it stopped.`,
 		Example: `  precis verify 3f9c2e
   precis verify --all
   precis verify --conversation my-agent-7 --json`,

@@ -18,8 +18,8 @@ func (a *app) workerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Serve compactions and the HTTP API: the worker of the local stack",
-		Long: `Serves compactions as bin/worker does, and the HTTP API, on the configured addresses or else on the local stack.
-When it is ready it writes a line with "ready" and the address of the API to standard output.`,
+		Long: `Serves compactions as bin/worker does, and the HTTP API, on the configured addresses or else on the
+local stack. When it is ready it writes a line with "ready" and the address of the API to standard output.`,
 		Hidden: true,
 		Args:   exactArgs(0),
 		RunE:   func(cmd *cobra.Command, _ []string) error { return a.worker(cmd, tethered) },

@@ -16,7 +16,8 @@ func Skipped(reason string) string {
 	case "all_protected":
 		return "nothing can be summarized: a compaction keeps all of these messages"
 	case "already_compacted":
-		return "the conversation is compacted already, and no message came since; --focus or another --summarizer compacts it again"
+		return "the conversation is compacted already, and no message came since; --focus or another --summarizer " +
+			"compacts it again"
 	}
 	return reason
 }
