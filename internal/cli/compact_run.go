@@ -68,7 +68,8 @@ func (c *compaction) run(ctx context.Context, found contents) error {
 	return errors.Join(c.write(all, found), failed)
 }
 
-// one compacts one conversation.
+// one compacts one conversation. It works below the service: the output is written from the items of the context, and
+// the progress of the run is shown while it waits.
 func (c *compaction) one(ctx context.Context, im conversation.Imported, i, n int) (compacted, error) {
 	ref := im.Conversation.Ref
 	out := compacted{ID: ref.ID, Format: im.Meta.Format, Kept: c.flags.keep}

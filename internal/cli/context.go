@@ -51,6 +51,8 @@ type contextReport struct {
 	Losses   []lossReport      `json:"losses,omitempty"`
 }
 
+// context prints a context. It loads the conversation itself: the service returns messages, but a file in the format of
+// a client is written from the items of the context.
 func (a *app) context(ctx context.Context, s *session, id string, to transcript.Format) error {
 	view, err := conversation.Load(ctx, s.store, store.ConversationRef{Tenant: a.tenant, ID: id},
 		conversation.InstallationOf(s.config), 0)

@@ -71,7 +71,8 @@ func (a *app) export(ctx context.Context, s *session, ref store.ConversationRef,
 	return nil
 }
 
-// writeExport writes the file completely or not at all.
+// writeExport writes the file completely or not at all, and returns the number of rows by table. It works below the
+// service, whose Export does not count rows.
 func (a *app) writeExport(ctx context.Context, s *session, ref store.ConversationRef,
 	out string,
 ) (rows map[string]int, err error) {
@@ -111,7 +112,8 @@ func isExport(in *input) (bool, error) {
 	return audit.IsExport(head[:n]), nil
 }
 
-// importExport recreates an exported conversation.
+// importExport recreates an exported conversation. Only the command line imports exports, so that the service has no
+// method for it.
 func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
 	if f.pick > 0 || f.model != "" || f.window > 0 || f.lenient {
 		return fail.Usagef("%s is an export of precis, which is imported as it is: use no other flag than --id",

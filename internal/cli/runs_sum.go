@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"precis"
@@ -52,20 +51,25 @@ func (a *app) sumRuns(ctx context.Context, s *session, f runs.Filter) error {
 	if undone > 0 {
 		a.say("%s taken back since", term.PluralWere(undone, "compaction"))
 	}
-	a.sayUnpriced(runreport.CostOf(all, s.config.Prices), all)
+	a.sayUnpriced(unpricedModels(runreport.CostOf(all, s.config.Prices), all))
 	return nil
 }
 
-// sayUnpriced prints which models have no price.
-func (a *app) sayUnpriced(c *wire.RunCost, models []wire.RunModelUsage) {
+// unpricedModels returns the names of the models that have no price. c is the cost of all their calls.
+func unpricedModels(c *wire.RunCost, models []wire.RunModelUsage) []string {
 	var names []string
 	for _, m := range models {
 		if c == nil || slices.Contains(c.NoPriceFor, m.Model) {
 			names = append(names, m.Model)
 		}
 	}
+	return names
+}
+
+// sayUnpriced prints which models have no price.
+func (a *app) sayUnpriced(names []string) {
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) > 0 {
-		a.say("%s", fmt.Sprintf("precis: %s", draw.NoPrice(names)))
+		a.say("precis: %s", draw.NoPrice(names))
 	}
 }

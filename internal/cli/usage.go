@@ -12,7 +12,6 @@ import (
 	"precis/internal/cli/draw"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
-	"precis/internal/runreport"
 )
 
 var usageKeys = []string{"tenant", "conversation", "model", "day"}
@@ -55,11 +54,10 @@ type usageReport struct {
 }
 
 func (a *app) usage(ctx context.Context, s *session, by string, since time.Time) error {
-	found, err := s.store.ModelCalls.UsageBy(ctx, a.tenant, by, since)
+	groups, err := a.service(s).Usage(ctx, a.tenant, by, since)
 	if err != nil {
 		return err
 	}
-	groups := runreport.UsageGroupsOf(found, s.config.Prices)
 	if a.json {
 		return a.printJSON(usageReport{by, groups})
 	}
@@ -69,17 +67,26 @@ func (a *app) usage(ctx context.Context, s *session, by string, since time.Time)
 	}
 	var t term.Table
 	t.Row(strings.ToUpper(by), "CALLS", "FAILED", "LOST", "TOKENS IN", "CACHED", "OUT", "COST")
-	var models []wire.RunModelUsage
-	for i, g := range groups {
+	for _, g := range groups {
 		t.Row(g.Key, term.Count(g.Calls), term.Count(g.Failed), term.Count(g.Lost), term.Count(int(g.Input)),
-			term.Count(int(g.CachedInput)),
-			term.Count(int(g.Output)), draw.CostCell(g.Cost))
-		models = append(models, runreport.ModelsOf(found[i].Models)...)
+			term.Count(int(g.CachedInput)), term.Count(int(g.Output)), draw.CostCell(g.Cost))
 	}
 	t.Fit(0)
 	if err := a.printRows(t); err != nil {
 		return err
 	}
-	a.sayUnpriced(runreport.CostOf(models, s.config.Prices), models)
+	models := groups
+	if by != "model" {
+		if models, err = a.service(s).Usage(ctx, a.tenant, "model", since); err != nil {
+			return err
+		}
+	}
+	var unpriced []string
+	for _, m := range models {
+		if m.Cost == nil || len(m.Cost.NoPriceFor) > 0 {
+			unpriced = append(unpriced, m.Key)
+		}
+	}
+	a.sayUnpriced(unpriced)
 	return nil
 }

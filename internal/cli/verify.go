@@ -79,7 +79,7 @@ func (a *app) verifyRuns(ctx context.Context, s *session, ids []string) error {
 		if err != nil {
 			return err
 		}
-		r, err := audit.VerifyRun(ctx, s.store, ref)
+		r, err := a.service(s).Verify(ctx, ref)
 		if errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
 		}
@@ -87,7 +87,7 @@ func (a *app) verifyRuns(ctx context.Context, s *session, ids []string) error {
 			return err
 		}
 		failed = failed || !r.OK
-		reports = append(reports, r.Wire())
+		reports = append(reports, r)
 		if !a.json {
 			if err := a.print(draw.Report(r)); err != nil {
 				return err
@@ -105,6 +105,8 @@ func (a *app) verifyRuns(ctx context.Context, s *session, ids []string) error {
 	return nil
 }
 
+// verifyAll verifies many conversations, of all tenants if the sweep names none. It works below the service, each of
+// whose calls is for one tenant.
 func (a *app) verifyAll(ctx context.Context, s *session, w audit.Sweep) error {
 	p := a.progress()
 	defer p.Clear()

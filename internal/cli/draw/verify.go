@@ -4,18 +4,19 @@ import (
 	"fmt"
 	"strings"
 
+	"precis/internal/api/wire"
 	"precis/internal/audit"
 	"precis/internal/cli/term"
 )
 
 // Report returns the report on a run as text: a line per check, and below it what is wrong.
-func Report(r audit.Report) string {
+func Report(r wire.AuditReport) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %s of conversation %s: %s\n", r.Run, term.Printable(r.Conversation), verdict(r))
 	for _, c := range r.Checks {
 		fmt.Fprintf(&b, "  %-9s  %-8s  %s\n", c.Name, c.State, c.Detail)
-		for i, f := range c.List {
-			if i == 0 && c.State.Failed() && len(c.List) == 1 {
+		for i, f := range c.Faults {
+			if i == 0 && audit.State(c.State).Failed() && len(c.Faults) == 1 {
 				break // the line of the check says the same
 			}
 			place := f.Table + " " + f.Key
@@ -28,7 +29,7 @@ func Report(r audit.Report) string {
 	return b.String()
 }
 
-func verdict(r audit.Report) string {
+func verdict(r wire.AuditReport) string {
 	switch {
 	case !r.OK:
 		return "NOT as it was written"
