@@ -13,7 +13,7 @@ func TestDefaultModelsAreKnown(t *testing.T) {
 	for _, d := range defaultModels {
 		m, ok := llm.Models{}.Lookup(d.vendor, d.model)
 		if !ok || m.Window == 0 || m.MaxOutput == 0 {
-			t.Errorf("nothing is known of %s/%s: %+v", d.vendor, d.model, m)
+			t.Errorf("model %s/%s is not in the model table: %+v", d.vendor, d.model, m)
 		}
 		if _, ok := config.Defaults().Vendors[d.vendor]; !ok {
 			t.Errorf("there is no vendor %q", d.vendor)

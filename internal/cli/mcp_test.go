@@ -17,7 +17,7 @@ import (
 	"precis/internal/testkit/vendorserver"
 )
 
-// precisCommand is this program as its users start it: the test's binary under the name of the command.
+// precisCommand returns the precis command as a user would start it. It runs the binary of this test under that name.
 func precisCommand(t *testing.T, s *scenario.System, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -89,10 +89,10 @@ func TestMCPOverStdio(t *testing.T) {
 		}
 	}
 	if err := session.Close(); err != nil {
-		t.Errorf("it ended with %v: %s", err, stderr)
+		t.Errorf("precis mcp ended with %v: %s", err, stderr)
 	}
 	if stderr.Len() > 0 {
-		t.Errorf("it said %s", stderr)
+		t.Errorf("unexpected standard error: %s", stderr)
 	}
 
 	cmd, stderr = precisCommand(t, s, "mcp", "--conversation", "nope")

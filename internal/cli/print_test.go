@@ -59,7 +59,7 @@ func TestReplaceFile(t *testing.T) {
 		t.Errorf("the file holds %q, %v", text, err)
 	}
 	if err := replaceFile(filepath.Join(dir, "nosuch", "out"), nil); err == nil {
-		t.Error("written into a folder that is not there")
+		t.Error("replaceFile wrote into a folder that does not exist")
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 2 {
@@ -92,7 +92,7 @@ func TestSetup(t *testing.T) {
 	tuned := with(func(c *config.Config) { c.Worker.Concurrency = 3 })
 
 	if strings.Contains(anthropic.String(), "secret") {
-		t.Errorf("a key is written down: %s", anthropic)
+		t.Errorf("the setup contains a key: %s", anthropic)
 	}
 	if parsed := parseSetup(anthropic.String()); parsed.String() != anthropic.String() {
 		t.Errorf("read back as %s", parsed)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// world is what a script runs against.
+// world is the environment of a script: database, Temporal, vendor and worker.
 type world struct{ system *scenario.System }
 
 type worldKey struct{}
@@ -180,12 +180,12 @@ func absolute(t testing.TB, path string) string {
 	return path
 }
 
-// What differs from run to run, in the order in which it is replaced.
+// The parts of an output that differ from run to run, in the order in which they are replaced.
 var unsteady = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	// Lines are wrapped at what differs.
+	// Lines are wrapped at the parts that differ.
 	{regexp.MustCompile(`\n {14}(\S)`), " $1"},
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "HASH"},
 	{regexp.MustCompile(`\b[0-9a-f]{12}\b`), "HASH"},
@@ -195,13 +195,13 @@ var unsteady = []struct {
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`\bprocess \d+`), "process PID"},
 	{regexp.MustCompile(`code \S+, config`), "code VERSION, config"},
-	// What depends on the wording of prompts and summary messages.
+	// Numbers that depend on the wording of prompts and summary messages.
 	{regexp.MustCompile(`prompt (\S+) [\d.]+`), "prompt $1 VERSION"},
 	{regexp.MustCompile(`≈[\d,.]+[kM]?`), "≈N"},
 	{regexp.MustCompile(`→[\d,.]+[kM]?`), "→N"},
 	{regexp.MustCompile(`[\d,]+ (tokens )?in\b`), "N ${1}in"},
 	{regexp.MustCompile(`[\d,]+ chars\b`), "N chars"},
-	// Columns are as wide as what differs.
+	// The width of columns depends on the parts that differ.
 	{regexp.MustCompile(` {2,}`), "  "},
 	{regexp.MustCompile(`(?m) +$`), ""},
 	{regexp.MustCompile(`[─═]{3,}`), "───"},
@@ -248,7 +248,7 @@ func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	text := ts.ReadFile(args[0])
 	if !gjson.Valid(text) {
-		ts.Fatalf("%s is no JSON:\n%s", args[0], text)
+		ts.Fatalf("%s is not JSON:\n%s", args[0], text)
 	}
 	if got := gjson.Get(text, args[1]).String(); (got == args[2]) == neg {
 		ts.Fatalf("%s of %s is %q, want %q (negated: %v)", args[1], args[0], got, args[2], neg)
@@ -303,7 +303,7 @@ func validCommand(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(check([]byte(ts.ReadFile(args[1]))))
 }
 
-// sameCommand: same FILE1 FILE2 LINE... checks that the given lines of the first stand in the second, unchanged.
+// sameCommand: same FILE1 FILE2 LINE... checks that the second contains the given lines of the first, unchanged.
 func sameCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: same FILE1 FILE2 LINE…")
@@ -324,7 +324,7 @@ func sameCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// sqlCommand: sql STATEMENT does something to the script's database.
+// sqlCommand: sql STATEMENT executes a statement in the database of the script.
 func sqlCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: sql STATEMENT")

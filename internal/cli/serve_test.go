@@ -20,7 +20,7 @@ import (
 	"precis/internal/testkit/vendorserver"
 )
 
-// servedBy runs commands as a user of a system does.
+// servedBy runs precis commands with the environment of a system.
 type servedBy struct {
 	t   *testing.T
 	env []string
@@ -34,7 +34,7 @@ func commands(t *testing.T, sys *scenario.System, env ...string) servedBy {
 	return servedBy{t, append(all, env...)}
 }
 
-// run gives what a command wrote and its exit code.
+// run returns the output of a command and its exit code.
 func (s servedBy) run(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
 	var out, err bytes.Buffer
@@ -46,7 +46,7 @@ func (s servedBy) run(args ...string) (stdout, stderr string, code int) {
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
 }
 
-// serve starts `precis serve`, gives its address, and stops it as an operator does.
+// serve starts `precis serve` and returns its address. It stops it at the end as an operator would.
 func (s servedBy) serve() (url string, stop func() int) {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), "precis", "serve")
@@ -62,7 +62,7 @@ func (s servedBy) serve() (url string, stop func() int) {
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
 		_ = cmd.Wait()
-		s.t.Fatalf("it says no address: %s", log.String())
+		s.t.Fatalf("precis serve printed no address: %s", log.String())
 	}
 	return lines.Text(), func() int {
 		s.t.Helper()
@@ -71,7 +71,7 @@ func (s servedBy) serve() (url string, stop func() int) {
 		}
 		_, _ = io.Copy(io.Discard, out)
 		if err := cmd.Wait(); err != nil {
-			s.t.Errorf("it ended: %v\n%s", err, log.String())
+			s.t.Errorf("precis serve ended with %v\n%s", err, log.String())
 		}
 		return cmd.ProcessState.ExitCode()
 	}
@@ -132,7 +132,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	if out, errs, code := p.run("context", "c", "--json"); code != fail.ExitDone {
-		t.Errorf("the conversation is not there for the other commands: %d %s %s", code, out, errs)
+		t.Errorf("the other commands do not find the conversation: %d %s %s", code, out, errs)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestReady(t *testing.T) {
 	}
 	if _, errs, code := p.run("ready", "http://127.0.0.1:1"); code != fail.ExitUnreachable ||
 		!strings.Contains(errs, "does not answer") {
-		t.Errorf("nobody there: %d %s", code, errs)
+		t.Errorf("no server: %d %s", code, errs)
 	}
 	if _, errs, code := p.run("ready", "::"); code != fail.ExitUsage {
 		t.Errorf("no URL: %d %s", code, errs)
@@ -167,7 +167,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// What other machines reach needs keys, and a key is for its tenant until it is taken back.
+// An API that other machines can reach needs keys, and a key acts for its tenant until it is revoked.
 func TestServeWithKeys(t *testing.T) {
 	t.Parallel()
 	sys := scenario.New(t, vendorserver.Script{})
@@ -222,7 +222,7 @@ func TestServeWithKeys(t *testing.T) {
 	if _, errs, code := p.run("context", "c", "--tenant", "acme"); code != fail.ExitDone {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	// At once, without a restart; and by its own tenant alone.
+	// The revocation takes effect immediately, without a restart, and only the own tenant can revoke a key.
 	var id string
 	for _, k := range must(sys.Store.Keys.List(t.Context(), "acme")) {
 		if k.Name == "production" {
@@ -258,7 +258,7 @@ func TestServeWhereItCannot(t *testing.T) {
 	t.Cleanup(func() { _ = l.Close() })
 	if _, errs, code := commands(t, sys, "PRECIS_HTTP__ADDR="+l.Addr().String()).run("serve"); code != fail.ExitUsage ||
 		!strings.Contains(errs, "http.addr") || !strings.Contains(errs, "in use") {
-		t.Errorf("a port that is taken: exit code %d: %s", code, errs)
+		t.Errorf("a port in use: exit code %d: %s", code, errs)
 	}
 	if _, errs, code := commands(t, sys,
 		"PRECIS_DATABASE_URL=postgres://precis@127.0.0.1:1/precis").run("serve"); code != fail.ExitUnreachable ||

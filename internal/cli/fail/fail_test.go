@@ -30,7 +30,7 @@ func TestExitCodes(t *testing.T) {
 		{Stack(devstack.ErrNoPostgres), ExitUnreachable},
 		{Stack(context.Canceled), ExitFailed},
 		{fmt.Errorf("read: %w", store.ErrNotFound), ExitFailed},
-		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), ExitUnreachable}, // the connection went away
+		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), ExitUnreachable}, // the connection was lost
 		{errors.Join(Silent(ExitFailed), nil), ExitFailed},
 		{Written(syscall.EPIPE), ExitFailed},
 		{Written(&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}), ExitFailed},

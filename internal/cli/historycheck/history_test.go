@@ -15,7 +15,7 @@ import (
 
 const kept = "../../../workflows/testdata/histories"
 
-// Every history of every release that is kept: a build that would break a run under way fails here.
+// Every kept history of every release replays: a build that would break a run under way fails here.
 func TestKeptHistoriesReplay(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(kept, "*", "*.json"))
@@ -34,7 +34,7 @@ func TestKeptHistoriesReplay(t *testing.T) {
 	}
 }
 
-// The check can fail: workflows that were changed without a version are told from the event on.
+// The check can fail: for workflows that were changed without a version, the report names the event.
 func TestAChangedWorkflowIsFound(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(kept, "*", "ladder.json"))
@@ -76,7 +76,7 @@ func TestAChangedWorkflowIsFound(t *testing.T) {
 func TestWhatIsNoHistory(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		"{}": "no events", "not JSON": "no workflow history",
+		"{}": "no events", "not JSON": "not a workflow history",
 		`{"events":[{"eventId":"1"}]}`: "does not begin",
 	} {
 		h, err := historycheck.Read(strings.NewReader(text))
