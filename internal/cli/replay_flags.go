@@ -45,7 +45,7 @@ func (f *replayFlags) batch() (id, what string, n int) {
 func (f *replayFlags) check() error {
 	switch {
 	case f.Apply && !f.Live:
-		return fail.Usagef("--apply goes with --live: the result of a replay from the record is in effect already")
+		return fail.Usagef("--apply goes with --live: a replay from the record gives the result that exists already")
 	case f.Changes() && !f.Live:
 		return fail.Usagef(
 			"--summarizer, --prompt, --max-chars and --focus go with --live: a replay from the record changes nothing")
