@@ -90,8 +90,8 @@ func (f *pruneFlags) prune(now time.Time) (audit.Prune, error) {
 	return p, nil
 }
 
-// prune removes or lists old content, of all tenants if p names none. It works below the service, each of whose calls is
-// for one tenant.
+// prune removes or lists old content, of all tenants if p names none. It works below the service, each of whose calls
+// is for one tenant.
 func (a *app) prune(ctx context.Context, s *session, p audit.Prune) error {
 	line := a.progress()
 	defer line.Clear()
