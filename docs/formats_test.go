@@ -8,39 +8,48 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// TestFormats keeps formats.md complete: one row for each format, with what is kept, what is not, and a command.
+// TestFormats keeps formats.md complete: every format has one section, which lists what is kept and what is not, and
+// gives a command as an example.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("formats.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string][]string{}
-	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(strings.Trim(line, "|\n "), " | ")
-		name, ok := strings.CutPrefix(cells[0], "`")
-		if !ok || !strings.HasPrefix(line, "|") {
+	sections := formatSections(t, string(text))
+	for _, format := range transcript.Formats() {
+		section, ok := sections[string(format)]
+		if !ok {
+			t.Errorf("%s has no section", format)
 			continue
 		}
-		name, _, _ = strings.Cut(name, "`")
-		if rows[name] != nil {
-			t.Errorf("%s has two rows", name)
+		for _, item := range []string{"\n- Kept: ", "\n- Not kept: ", "\n- Example: `precis compact "} {
+			if strings.Count(section, item) != 1 {
+				t.Errorf("the section of %s needs one list item that begins with %q:\n%s", format, item[1:], section)
+			}
 		}
-		rows[name] = cells
+		delete(sections, string(format))
 	}
-	for _, format := range transcript.Formats() {
-		cells := rows[string(format)]
-		switch {
-		case cells == nil:
-			t.Errorf("%s has no row", format)
-		case len(cells) != 4 || cells[1] == "" || cells[2] == "":
-			t.Errorf("%s: want four columns, have %q", format, cells)
-		case !strings.HasPrefix(cells[3], "`precis compact "):
-			t.Errorf("%s: %q is no example", format, cells[3])
+	for name := range sections {
+		t.Errorf("the section %s does not describe a format", name)
+	}
+}
+
+// formatSections returns the text below each heading of the form "### `NAME`", by NAME.
+func formatSections(t *testing.T, text string) map[string]string {
+	t.Helper()
+	sections := map[string]string{}
+	for part := range strings.SplitSeq(text, "\n#") {
+		heading, body, _ := strings.Cut(part, "\n")
+		name, ok := strings.CutPrefix(heading, "## `")
+		if !ok {
+			continue
 		}
-		delete(rows, string(format))
+		name = strings.TrimSuffix(name, "`")
+		if _, twice := sections[name]; twice {
+			t.Errorf("%s has two sections", name)
+		}
+		sections[name] = "\n" + body
 	}
-	for name := range rows {
-		t.Errorf("%s has a row and is no format", name)
-	}
+	return sections
 }
