@@ -13,11 +13,11 @@ import (
 )
 
 // adk is the format of sessions of Google's Agent Development Kit: an object with events, in snake case or camel
-// case. A stored message is one event with content. Older events have no ids of calls: a call is named after its
-// event and its place there, and a response after the event that its options name.
+// case. A stored message is one event with content. Older events have no call ids: the id of a call is then derived
+// from its event and its place there, and that of a response from the event that its options name.
 //
-// Written is a session with the new list of events: the summary is an event, and for sessions whose events have
-// actions one that compacts what stood before it, as ADK's own compaction does.
+// Output.File writes a session with the new list of events. The summary is an event. In sessions whose events have
+// actions it also compacts the events before it, as ADK's own compaction does.
 type adk struct{}
 
 func (adk) name() Format { return ADK }
@@ -88,7 +88,7 @@ func (f adk) message(l *layout.Layout) pipeline.Message {
 	return m
 }
 
-// Make writes an event with what depends on no session: WriteFile gives it an id and a time.
+// Make writes an event without the fields that depend on a session: Output.File adds an id and a time.
 func (adk) Make(m pipeline.Made) ([]byte, error) {
 	b := []byte(`{"author":"user","content":{"role":"user","parts":[`)
 	if m.Role == pipeline.RoleTool {
@@ -136,7 +136,7 @@ func (adk) compaction(v rawjson.Value) (rawjson.Value, bool) {
 	return c, true
 }
 
-// callID names a call that has no id after its event and its place.
+// callID returns the id of a call that has none, derived from its event and its place.
 func (adk) callID(id, event string, n int) string {
 	if id != "" || event == "" {
 		return id
@@ -191,8 +191,8 @@ func (f adk) part(l *layout.Layout, v rawjson.Value) layout.Node {
 	return n
 }
 
-// response reads what a function gave back: the one text of {"result":…}, {"output":…} or {"error":…}, else the
-// object as its JSON.
+// response reads the result of a function: the text of {"result":…}, {"output":…} or {"error":…} if that is all, else
+// the object as JSON.
 func (adk) response(v rawjson.Value) (content []layout.Node, failed bool) {
 	if !v.IsObject() {
 		return layout.AnyContent(v), false
@@ -237,8 +237,6 @@ func (adk) address(p pipeline.Part) string {
 	return ""
 }
 
-// ---- files
-
 func (adk) detect(s rawjson.Outline) bool {
 	return s.Has("events") && s.Has("events[].author") &&
 		s.Has("events[].invocation_id", "events[].invocationId", "events[].content.parts")
@@ -248,7 +246,7 @@ func (adk) open(s *jsonstream.Reader, o Options) source {
 	return openArrays(s, o, Meta{Format: ADK}, &adkSession{}, "events")
 }
 
-// adkSession reads events. It notes when each message was said, for the compactions that cover a stretch of time.
+// adkSession reads events. It records the time of each message, for compactions that cover a period of time.
 type adkSession struct {
 	said []float64
 }
@@ -282,8 +280,8 @@ func (a *adkSession) record(out *emitter, b []byte, line int) error {
 	return nil
 }
 
-// compaction takes the summary of a stretch of time. Only one that begins where the conversation does stands for all
-// before it; ADK's windows overlap, and what a later one covers stays as it is.
+// compaction reads the summary of a period of time. Only a period that begins with the conversation covers all
+// messages before its end. ADK's windows overlap, and the messages of a later one stay as they are.
 func (a *adkSession) compaction(out *emitter, b []byte, c rawjson.Value, line int) error {
 	m, err := decode(adk{}, b)
 	if err != nil {
@@ -303,7 +301,7 @@ func (a *adkSession) compaction(out *emitter, b []byte, c rawjson.Value, line in
 	return nil
 }
 
-// usage reads usage_metadata, whose prompt counts what came from the cache too.
+// usage reads usage_metadata, whose prompt includes tokens from the cache.
 func (adk) usage(v rawjson.Value, model string) *Usage {
 	figure := func(key string) int { return either(v, key).Count() }
 	u := &Usage{
@@ -343,7 +341,7 @@ func (adk) write(out Output) ([]byte, error) {
 		}
 		b := e.native
 		if e.made.Kind == pipeline.KindSummary && compacts {
-			// A stretch of time that no event of the file lies in: what it covered is not there.
+			// No event of the file is in the period: the messages that it covered are missing.
 			content := rawjson.Root(b).Get("content")
 			b = rawjson.AddPairs(
 				b, `,"actions":{"compaction":{"start_timestamp":0,"end_timestamp":0,"compacted_content":%s}}`,

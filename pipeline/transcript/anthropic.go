@@ -43,7 +43,7 @@ func (f anthropicAPI) detect(s rawjson.Outline) bool {
 	for _, at := range []string{"", "[].request.", "request."} {
 		messages := at + "messages"
 		if !s.Has(messages) {
-			// The messages may stand behind more tools or system prompt than is seen.
+			// The tools and the system prompt before the messages may be longer than the outline.
 			if s.Has(at+"tools[].input_schema") || s.Has(at+"system") && s.Has(at+"max_tokens") {
 				return true
 			}
@@ -82,8 +82,8 @@ func (f anthropicAPI) open(s *jsonstream.Reader, o Options) source {
 	})
 }
 
-// compaction returns the summary that a message of the assistant's begins with when the vendor compacted: what
-// stands before the block is ignored from then on. The block itself stays in its message, unchanged.
+// compaction returns the summary at the beginning of an assistant message after a compaction by the vendor, which
+// ignores everything before that block from then on. The block itself stays in its message, unchanged.
 func (anthropicAPI) compaction(m pipeline.Message, _ bool) (pipeline.Message, bool) {
 	if m.Role != pipeline.RoleAssistant || len(m.Parts) == 0 || m.Parts[0].Type != "compaction" {
 		return m, false
@@ -103,7 +103,7 @@ func (anthropicAPI) compaction(m pipeline.Message, _ bool) (pipeline.Message, bo
 	return summary, true
 }
 
-// request reads the facts of a request object.
+// request reads model, system prompt, tools and limits of a request object.
 func (anthropicAPI) request(b []byte, v rawjson.Value, m *Meta) {
 	m.Vendor = "anthropic"
 	for key, field := range v.Fields() {
@@ -120,8 +120,7 @@ func (anthropicAPI) request(b []byte, v rawjson.Value, m *Meta) {
 	}
 }
 
-// answer makes a response object into the message that the next request would hold: its role and its
-// content, the rest cut out.
+// answer makes a response object into the message that the next request would contain: only its role and its content.
 func (f anthropicAPI) answer(response []byte) ([][]byte, *Usage) {
 	v := rawjson.Root(response)
 	if role := v.Get("role"); role.Text() != "assistant" {
@@ -137,8 +136,8 @@ func (f anthropicAPI) answer(response []byte) ([][]byte, *Usage) {
 	return [][]byte{native}, usage
 }
 
-// usage reads a usage object, nil when there is none or it says nothing. The four figures sum up to the
-// context: what the cache gave is not part of input_tokens.
+// usage reads a usage object. It returns nil if there is none or it is empty. The four figures sum up to the context:
+// input_tokens does not include tokens from the cache.
 func (anthropicAPI) usage(at rawjson.Value, model string) *Usage {
 	if !at.IsObject() {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"precis/pipeline/transcript/wire/anthropic"
 )
 
-// What `claude -p --output-format stream-json` prints: an event a line. Those of the types user and assistant are
-// records as Claude Code keeps them, with fewer fields, and are read as those are. The prompt is not among them,
-// unless --replay-user-messages was given.
+// The output of `claude -p --output-format stream-json` has one event per line. Events of the types user and
+// assistant are records of Claude Code with fewer fields, and are read like them. The prompt is missing unless
+// --replay-user-messages was given.
 //
-// No tool loads such a stream, so what is written of it is a request for Anthropic's API.
+// No program loads such a stream, so it is written as a request for Anthropic's API.
 
 type claudeStream struct{ claudeRecords }
 
@@ -64,8 +64,8 @@ func (f claudeStream) open(s *jsonstream.Reader, o Options) source {
 	return c
 }
 
-// window is the context window of the model by the result event at the end, 0 when it does not say. Its other
-// figures are sums over all requests.
+// window returns the context window of the model from the result event at the end, 0 if it is missing there. The
+// other figures of that event are sums over all requests.
 func (claudeStream) window(v rawjson.Value, model string) int {
 	used, ok := v.Lookup("modelUsage")
 	if !ok || !used.IsObject() {

@@ -10,10 +10,10 @@ import (
 	"precis/pipeline/transcript/wire/anthropic"
 )
 
-// Session files of Claude Code: one JSON record a line. A message of the API is one or more records: all that
-// have one message.id. Its native is those lines, joined by line breaks.
+// Session files of Claude Code have one JSON record per line. A message of the API is one or more records with the
+// same message.id. Its native bytes are those lines, joined by line breaks.
 
-// claudeRecords reads the record lines that a message of Claude Code is, in its files and in its streams.
+// claudeRecords reads the record lines of a message of Claude Code, in its files and in its streams.
 type claudeRecords struct{}
 
 type claudeCode struct{ claudeRecords }
@@ -80,8 +80,8 @@ func (claudeRecords) message(l *layout.Layout) pipeline.Message {
 	return m
 }
 
-// Make writes a record with what a record must have, and nothing that depends on a place in a session: its uuid
-// is made of its content. WriteFile gives it the rest.
+// Make writes a record with the required fields except those that depend on a place in a session. Its uuid is derived
+// from its content. Output.File adds the rest.
 func (claudeCode) Make(m pipeline.Made) ([]byte, error) {
 	if m.Role == pipeline.RoleAssistant {
 		return nil, pipeline.Errorf(pipeline.Internal,
@@ -108,7 +108,7 @@ func (claudeCode) Make(m pipeline.Made) ([]byte, error) {
 	return fmt.Appendf(b, `,"uuid":%s}`, rawjson.Quote(madeUUID(role, string(m.Kind), m.CallID, m.Text))), nil
 }
 
-// A record is one line: where the values are that matter here.
+// A record has the values of one line that the format reads.
 type record struct {
 	at                                         rawjson.Value
 	typ                                        string
@@ -161,7 +161,7 @@ func readRecord(v rawjson.Value) record {
 	return r
 }
 
-// queuedPrompt is what a person typed while the agent was at work: Claude Code writes it as an attachment only.
+// queuedPrompt returns what the user typed while the agent was working: Claude Code writes it only as an attachment.
 func (r record) queuedPrompt() (rawjson.Value, bool) {
 	if r.typ != "attachment" || !r.attachment.IsObject() ||
 		r.attachment.Get("type").Text() != "queued_command" ||
@@ -180,7 +180,7 @@ func (r record) queuedPrompt() (rawjson.Value, bool) {
 
 func (claudeRecords) check(native []byte) error { return rawjson.CheckLines(native) }
 
-// userKind says who said a user message that holds more than results.
+// userKind returns the kind of a user message that contains more than results.
 func (r record) userKind(m pipeline.Message) pipeline.Kind {
 	switch {
 	case r.summary:

@@ -12,7 +12,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// detect knows the keys that only its records have.
+// detect looks for the keys that only records of Claude Code have.
 func (claudeCode) detect(s rawjson.Outline) bool {
 	return s.Has("parentUuid", "isSidechain") ||
 		s.Has("leafUuid") && s.Has("type=summary", "type=last-prompt") ||
@@ -27,15 +27,15 @@ type claudeSession struct {
 	o          Options
 	format     format // claudeCode or claudeStream
 	main, side thread
-	// aside is shown the records that are no messages, nil: nobody is.
+	// aside receives the records that are not messages; it may be nil.
 	aside func(b []byte, r record)
-	// sideItems is the conversation of subagents for as long as no record of the main one came: then it is the
-	// conversation.
+	// sideItems is the conversation of subagents. It is kept until a record of the main conversation appears; in a
+	// file without one, it is the conversation.
 	sideItems []Item
 	sideBytes int
 	sawMain   bool
-	sideOpen  bool // the subagents' conversation is being given out
-	hold      int  // holdBytes, but in tests: bounds what waits in a queue or for what file this is
+	sideOpen  bool // the subagents' conversation is being emitted
+	hold      int  // bounds the queues and sideItems: holdBytes, except in tests
 	notes     notes
 	seen      recentIDs
 	ended     bool
@@ -49,7 +49,7 @@ type thread struct {
 	count   int64 // messages so far, those in the queue included
 	started bool
 	last    []byte // its last message
-	// boundary is a compaction whose summary has not come yet.
+	// boundary is a compaction whose summary has not been read yet.
 	boundary     *Compaction
 	boundaryLine int
 }
@@ -99,7 +99,7 @@ func (c *claudeSession) step(emit func(Item)) error {
 	return err
 }
 
-// line reads the records of a line: one, but for lines that a crash ran together.
+// line reads the records of a line: one, except where a crash has joined several lines.
 func (c *claudeSession) line(emit func(Item), line []byte, lineNo int) error {
 	for i := rawjson.SkipSpace(line, 0); i < len(line); i = rawjson.SkipSpace(line, i) {
 		if _, err := rawjson.Prefix(line[i:]); err != nil {
@@ -160,7 +160,7 @@ func (c *claudeSession) record(emit func(Item), b []byte, r record, lineNo int) 
 				lineNo, fmt.Errorf("a record of the main conversation after more than %d bytes of subagents",
 					c.hold))
 		}
-		// The file has a main conversation: what came of subagents is none of it.
+		// The file has a main conversation, so the records of subagents are left out.
 		c.sawMain = true
 		for _, it := range c.sideItems {
 			c.sidechainNote(it.Line)
@@ -182,7 +182,7 @@ func (c *claudeSession) sidechainNote(line int) {
 		line)
 }
 
-// boundary takes a compaction's boundary record; its summary comes next.
+// boundary reads the boundary record of a compaction; the summary is the next record.
 func (c *claudeSession) boundary(emit func(Item), t *thread, r record, lineNo int) error {
 	if err := c.flush(emit, t); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (c *claudeSession) orphanBoundary(t *thread) {
 	}
 }
 
-// message takes a record that is a message or a piece of one.
+// message reads a record that is a message or a piece of one.
 func (c *claudeSession) message(emit func(Item), t *thread, r record, lineNo int) error {
 	var id, model, used rawjson.Value
 	if r.typ == "assistant" && r.message.IsObject() {
@@ -267,7 +267,7 @@ func (c *claudeSession) message(emit func(Item), t *thread, r record, lineNo int
 			return err
 		}
 	}
-	// Nothing stands open: no record of an earlier message can follow.
+	// All messages are complete: no record of an earlier message can follow.
 	t.count++
 	t.queue = append(t.queue, m)
 	t.bytes += len(native)
@@ -277,7 +277,7 @@ func (c *claudeSession) message(emit func(Item), t *thread, r record, lineNo int
 	return c.bound(emit, t)
 }
 
-// open is the assistant message at the head of the queue, which more records may belong to.
+// open returns the assistant message at the head of the queue, to which more records may belong.
 func (t *thread) open() *claudeMessage {
 	if len(t.queue) > 0 && t.queue[0].id != "" {
 		return t.queue[0]
@@ -285,7 +285,7 @@ func (t *thread) open() *claudeMessage {
 	return nil
 }
 
-// bound ends the wait for further records when too much is held back.
+// bound flushes the queue when too much is held back.
 func (c *claudeSession) bound(emit func(Item), t *thread) error {
 	if t.bytes > c.hold {
 		return c.flush(emit, t)
@@ -293,7 +293,7 @@ func (c *claudeSession) bound(emit func(Item), t *thread) error {
 	return nil
 }
 
-// flush returns out what is in the queue of a thread.
+// flush emits the messages in the queue of a thread.
 func (c *claudeSession) flush(emit func(Item), t *thread) error {
 	queue := t.queue
 	t.queue, t.bytes = nil, 0
@@ -335,7 +335,7 @@ func (c *claudeSession) summary(emit func(Item), t *thread, native []byte, lineN
 	return nil
 }
 
-// give returns an item of a thread out; those of subagents wait until it is known what file this is.
+// give emits an item of a thread; those of subagents wait until it is known whether the file has a main conversation.
 func (c *claudeSession) give(emit func(Item), t *thread, it Item, size int) {
 	if t == &c.side && !c.sideOpen {
 		c.sideItems = append(c.sideItems, it)
@@ -358,7 +358,7 @@ func (c *claudeSession) start(emit func(Item), t *thread, line int) {
 	emit(Item{Line: line, Start: &m})
 }
 
-// openSide returns out the conversation of subagents as the file's own.
+// openSide emits the conversation of subagents as the conversation of the file.
 func (c *claudeSession) openSide(emit func(Item)) {
 	c.sideOpen = true
 	items := c.sideItems
@@ -391,7 +391,7 @@ func (c *claudeSession) finish(emit func(Item)) error {
 	return nil
 }
 
-// sessionKeys are what every record of a session repeats.
+// sessionKeys are the keys that every record of a session repeats.
 var sessionKeys = []string{
 	"isSidechain", "userType", "entrypoint", "cwd", "sessionId", "session_id", "version", "gitBranch", "slug",
 	"agentId", "timestamp",

@@ -9,13 +9,12 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// write writes a session: a boundary record and the summary when there is one, then the lines of the
-// messages as they were.
+// write writes a session: a boundary record and the summary if there is one, then the unchanged lines of the messages.
 //
-// Claude Code reads a session backwards along parentUuid, from the last record to one without a parent. The
-// lines that are kept name parents that are not kept: the covered part, and the client's own records between the
-// messages. For each of those a record stands in that does nothing but lead on to the line before. Only a line
-// that has no parent at all, the first of the old session, gets one: that value is the only change.
+// Claude Code reads a session backwards along parentUuid, from the last record to one without a parent. The lines
+// that are kept may name parents that are not kept: covered messages, and the client's own records between the
+// messages. Each such parent is replaced by an empty record that links to the line before. Only a line without a
+// parent, the first of the old session, gets one: that value is the only change.
 func (claudeCode) write(out Output) ([]byte, error) {
 	s := session{fields: sessionPairs(out.Meta.Envelope), known: map[string]bool{}}
 	s.time = s.fields["timestamp"]
@@ -46,7 +45,8 @@ func (claudeCode) write(out Output) ([]byte, error) {
 		for _, r := range recs {
 			s.known[r.uuid.Text()] = true
 		}
-		// What is made has the time of the first line that is kept, else the session's last: no clock is read.
+		// New records have the time of the first line that is kept, else the last time of the session, so that no
+		// clock is read.
 		if at, ok := recs[0].at.Lookup("timestamp"); ok && !timed && it.Made == nil {
 			s.time, timed = at.Raw(), true
 		}
@@ -67,7 +67,7 @@ func (claudeCode) write(out Output) ([]byte, error) {
 // session writes records.
 type session struct {
 	out    bytes.Buffer
-	fields map[string][]byte // JSON of what every record repeats
+	fields map[string][]byte // JSON of the fields that every record repeats
 	id     string
 	time   []byte // JSON
 	known  map[string]bool
@@ -102,7 +102,7 @@ func recordsOf(native []byte) []record {
 	return out
 }
 
-// head begins a record behind the one before.
+// head begins a record whose parent is the previous record.
 func (s *session) head() []byte {
 	b := []byte(`{"parentUuid":`)
 	if s.prev == nil {
@@ -118,7 +118,7 @@ func (s *session) head() []byte {
 	return b
 }
 
-// end finishes a record of the uuid, given as JSON.
+// end finishes a record with the uuid, given as JSON.
 func (s *session) end(b, uuid []byte) {
 	b = fmt.Appendf(b, `,"uuid":%s`, uuid)
 	if s.time != nil {
@@ -128,10 +128,10 @@ func (s *session) end(b, uuid []byte) {
 	s.prev = uuid
 }
 
-// boundary writes the record that says that the messages before were compacted.
+// boundary writes the record of a compaction of the messages before it.
 func (s *session) boundary(following []byte, out Output) {
 	uuid := rawjson.Quote(madeUUID(s.id, "boundary", string(following)))
-	// A summary that was there already follows the boundary that it followed.
+	// An earlier summary stays behind the boundary that it followed.
 	for _, it := range out.Items {
 		if it.Message != nil && it.Message.Kind == pipeline.KindSummary {
 			if r := recordsOf(it.Message.Native); len(r) > 0 && r[0].parent.IsString() {
@@ -153,7 +153,7 @@ func (s *session) boundary(following []byte, out Output) {
 	s.end(append(b, '}'), uuid)
 }
 
-// made writes a record that the codec made, with the fields of the session.
+// made writes a record of Codec.Make with the fields of the session.
 func (s *session) made(i int, line []byte) {
 	b := s.head()
 	var uuid string
@@ -169,7 +169,7 @@ func (s *session) made(i int, line []byte) {
 	s.end(b, rawjson.Quote(madeUUID(s.id, strconv.Itoa(i), uuid)))
 }
 
-// stored writes the lines of a message, with what the chain of records needs before them.
+// stored writes the lines of a message, and before them the records that link them to the previous line.
 func (s *session) stored(native []byte) {
 	for _, r := range recordsOf(native) {
 		line := r.at.Raw()
@@ -189,7 +189,7 @@ func (s *session) stored(native []byte) {
 	}
 }
 
-// relink returns a record without a parent one.
+// relink sets the parent of a record that has none.
 func relink(line, parent []byte) []byte {
 	v := rawjson.Root(line)
 	if at, ok := v.Lookup("parentUuid"); ok {

@@ -7,45 +7,45 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// A format is one wire format. It has no state.
+// A format implements one transcript format. It has no state.
 type format interface {
 	// name is the format's name for the HTTP API and on the command line.
 	name() Format
-	// detect reports whether the outline is that of the beginning of a file of the format.
+	// detect reports whether a file that begins with the outline has the format.
 	detect(rawjson.Outline) bool
 	// open returns the reader of a file.
 	open(*jsonstream.Reader, Options) source
-	// read takes the message in l apart: its bytes are valid JSON.
+	// read fills l from its message, which is valid JSON.
 	read(l *layout.Layout) error
-	// message returns what a layout that was read says, with the role, the kind and the id of the format's own fields.
+	// message returns the message of a layout that was read, with role, kind and id from the format's own fields.
 	message(l *layout.Layout) pipeline.Message
-	// Make is Codec.Make.
+	// Make implements Codec.Make.
 	Make(m pipeline.Made) ([]byte, error)
 }
 
-// What only some formats do.
+// Optional interfaces of formats.
 type (
-	// A writer has files of its own, beside the requests of its API.
+	// A writer writes files of its own, in place of requests of an API.
 	writer interface {
 		write(Output) ([]byte, error)
 	}
-	// A checker has messages that are more than one JSON object.
+	// A checker has messages that may be more than one JSON object.
 	checker interface {
 		check(native []byte) error
 	}
-	// An amender changes what edits left of a message.
+	// An amender changes a message after edits were applied.
 	amender interface {
 		amend(l *layout.Layout, edits []pipeline.Edit, out []byte) ([]byte, error)
 	}
-	// A wrapper has messages that hold those of its API.
+	// A wrapper has messages that contain those of its API.
 	wrapper interface {
 		apiMessage(native []byte) ([]byte, error)
 	}
-	// A joiner has entries of files that hold several messages.
+	// A joiner has files with entries for several messages.
 	joiner interface {
 		join(natives [][]byte) ([][]byte, error)
 	}
-	// An addresser has images and files in a form that no API shares.
+	// An addresser has images and files in a form that differs from all APIs.
 	addresser interface {
 		address(p pipeline.Part) string
 	}
@@ -77,8 +77,8 @@ func (c Codec) Decode(native []byte) (pipeline.Message, error) {
 	return decode(c.format, native)
 }
 
-// Encode returns the bytes of m.Native with the edits applied: only the edited values differ. Without edits it is
-// m.Native itself. When the edits leave nothing to send, the result is nil without an error.
+// Encode returns the bytes of m.Native with the edits applied: only the edited values differ. Without edits it
+// returns m.Native itself. If the edits leave no content to send, it returns nil without an error.
 func (c Codec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error) {
 	if len(edits) == 0 {
 		return m.Native, nil
@@ -97,17 +97,17 @@ func (c Codec) Encode(m pipeline.Message, edits []pipeline.Edit) ([]byte, error)
 	return out, err
 }
 
-// Make writes a message of the pipeline's own in the format.
+// Make writes a message that the pipeline made in the format.
 func (c Codec) Make(m pipeline.Made) ([]byte, error) { return c.format.Make(m) }
 
-// HoldsAPIMessages reports whether the format's messages hold those of the vendor's API: see APIMessage.
+// HoldsAPIMessages reports whether the format's messages contain those of the vendor's API: see APIMessage.
 func (c Codec) HoldsAPIMessages() bool {
 	_, ok := c.format.(wrapper)
 	return ok
 }
 
-// APIMessage returns the message of the vendor's API that a message of the format holds, nil when nothing in it goes to
-// the vendor. It is for formats for which HoldsAPIMessages is true.
+// APIMessage returns the message of the vendor's API that a message of the format contains, nil if no part of it is
+// sent to the vendor. It is for formats for which HoldsAPIMessages is true.
 func (c Codec) APIMessage(native []byte) ([]byte, error) {
 	if err := check(c.format, native); err != nil {
 		return nil, err
@@ -115,17 +115,17 @@ func (c Codec) APIMessage(native []byte) ([]byte, error) {
 	return c.format.(wrapper).apiMessage(native)
 }
 
-// HasOwnAddresses reports whether images and files have a form that no API shares: see Address.
+// HasOwnAddresses reports whether images and files have a form that differs from all APIs: see Address.
 func (c Codec) HasOwnAddresses() bool {
 	_, ok := c.format.(addresser)
 	return ok
 }
 
-// Address returns where the content of an image or a file part is: a data URL for what the part holds itself, an
-// address for what it only names, "" when neither is known. It is for formats for which HasOwnAddresses is true.
+// Address returns the address of the content of an image or a file part: a data URL for content in the part itself,
+// "" when unknown. It is for formats for which HasOwnAddresses is true.
 func (c Codec) Address(p pipeline.Part) string { return c.format.(addresser).address(p) }
 
-// FileEntries makes encoded messages the entries that files of the format have.
+// FileEntries converts encoded messages to entries of a file of the format.
 func (c Codec) FileEntries(natives [][]byte) ([][]byte, error) {
 	if j, ok := c.format.(joiner); ok {
 		return j.join(natives)
@@ -133,7 +133,7 @@ func (c Codec) FileEntries(natives [][]byte) ([][]byte, error) {
 	return natives, nil
 }
 
-// check returns an error unless native is what a message of the format can be.
+// check returns an error unless native can be a message of the format.
 func check(f format, native []byte) error {
 	err := error(nil)
 	if c, ok := f.(checker); ok {
@@ -156,7 +156,7 @@ func decode(f format, native []byte) (pipeline.Message, error) {
 	return f.message(l), nil
 }
 
-// layoutOf takes a message apart that is known to be valid JSON.
+// layoutOf returns the layout of a message that is known to be valid JSON.
 func layoutOf(f format, native []byte) (*layout.Layout, error) {
 	l := layout.New(string(f.name()), native)
 	if _, several := f.(checker); !several && !rawjson.Root(native).IsObject() {

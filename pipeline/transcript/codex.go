@@ -10,17 +10,17 @@ import (
 	"precis/pipeline/transcript/wire/responses"
 )
 
-// Rollout files of Codex: a record a line, {"timestamp","type","payload"}. What goes to the model are the payloads of
-// response_item records, which are items of the Responses API; the native of a message is such a line. Of the rest,
-// event_msg records say what the person typed and what the server counted, and session_meta and turn_context hold
-// what stands beside the messages.
+// Rollout files of Codex have one record per line, {"timestamp","type","payload"}. The model sees the payloads of
+// response_item records, which are items of the Responses API; the native bytes of a message are such a line. Of the
+// other records, event_msg has what the user typed and the token counts of the server, and session_meta and
+// turn_context have the metadata.
 //
-// A compacted record has the whole new context. Its messages are mostly ones that were there before, and its summary
-// is one that OpenAI alone can read, or in older files a text. What is new in it becomes a message of the
-// conversation, as the response_item that it would be.
+// A compacted record has the whole new context. Most of its messages are in the file already; its summary is one that
+// only OpenAI can read, or in older files a text. A new message in it becomes a message of the conversation, in the
+// form of a response_item.
 //
-// Written as a file it is a session that Codex can resume: the records at its head, a compacted record with the
-// summary and what stands before and beside it, then the lines of the messages as they were.
+// Output.File writes a session that Codex can resume: the records at its head, a compacted record with the context up
+// to the summary, then the unchanged lines of the messages.
 
 type codex struct{}
 
@@ -36,7 +36,7 @@ func (codex) read(l *layout.Layout) error {
 
 func (codex) message(l *layout.Layout) pipeline.Message { return responses.Message(l) }
 
-// Make writes a record without its time: WriteFile gives it the one of the record that it stands beside.
+// Make writes a record without a time: Output.File adds the time of the record beside it.
 func (f codex) Make(m pipeline.Made) ([]byte, error) {
 	b, err := responses.Made(m)
 	if err != nil {
@@ -58,9 +58,9 @@ func (codex) record(time []byte, typ string, payload []byte) []byte {
 	return fmt.Appendf(b, `"type":%s,"payload":%s}`, rawjson.Quote(typ), payload)
 }
 
-// apiMessage returns the item of a record as Codex sends it: without its id, since the vendor does not store it,
-// without what Codex keeps for itself, and without values that are null. An item that has nothing left for the vendor
-// to read gives nil.
+// apiMessage returns the item of a record as Codex sends it: without its id, because the vendor does not store it,
+// without the fields of Codex itself, and without values that are null. It returns nil for an item that then has no
+// content.
 func (f codex) apiMessage(native []byte) ([]byte, error) {
 	v, ok := rawjson.Root(native).Lookup("payload")
 	if !ok || !v.IsObject() {
@@ -81,7 +81,7 @@ func (f codex) apiMessage(native []byte) ([]byte, error) {
 	return b, nil
 }
 
-// agentMessage makes what another agent said into a message of role user, which is what the model is given.
+// agentMessage makes the message of another agent into a message of role user, as the model sees it.
 func (codex) agentMessage(v rawjson.Value) []byte {
 	content := v.Get("content")
 	var parts [][]byte

@@ -25,18 +25,18 @@ func (codex) open(s *jsonstream.Reader, o Options) source {
 
 // codexRollout reads the records of a rollout.
 type codexRollout struct {
-	// held are the messages behind the last of the assistant, until the server's figure for that one has come.
+	// held are the messages behind the last of the assistant, until the server's figure for that one is read.
 	held      []heldMessage
 	heldBytes int
-	counting  bool // the assistant has spoken since the last figure
-	// seen has the place of each message, by its words.
+	counting  bool // there was a message of the assistant since the last figure
+	// seen has the place of each message, by its text.
 	seen map[[16]byte]int
-	// used is the last figure, and boundary a compaction that the figure after it has still to come for.
+	// used is the last figure, and boundary a compaction until the figure after it is read.
 	used         int
 	boundary     *Compaction
 	boundaryLine int
 	model        string
-	meta, turn   []byte // the records that the envelope is made of
+	meta, turn   []byte // the records of the envelope
 }
 
 type heldMessage struct {
@@ -105,7 +105,7 @@ func (c *codexRollout) session(out *emitter, b []byte, payload rawjson.Value, li
 	}
 }
 
-// message takes the next message. Those of the assistant go out at once.
+// message reads the next message. Messages of the assistant are emitted at once.
 func (c *codexRollout) message(out *emitter, m pipeline.Message, line int) {
 	if m.Role == pipeline.RoleAssistant {
 		c.flush(out)
@@ -114,7 +114,7 @@ func (c *codexRollout) message(out *emitter, m pipeline.Message, line int) {
 		return
 	}
 	c.held = append(c.held, heldMessage{m, line})
-	// One of the user's waits for the event that says that a person typed it.
+	// A message of role user is held until an event shows whether the user typed it.
 	if c.heldBytes += len(m.Native); c.heldBytes > holdBytes || !c.counting && m.Role != pipeline.RoleUser {
 		c.flush(out)
 	}
@@ -136,7 +136,7 @@ func (c *codexRollout) give(out *emitter, m pipeline.Message, line int) {
 	}
 }
 
-// wordsOf names a message by what it says.
+// wordsOf returns a key for a message that depends on its content only.
 func wordsOf(m pipeline.Message) [16]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n", m.Role)
@@ -173,7 +173,7 @@ func (c *codexRollout) event(out *emitter, payload rawjson.Value, line int) {
 	out.note(line, NoteRecord, "event_msg/"+typ, "a record of Codex, no message")
 }
 
-// typed says that a person typed a text: the message that waits with it is theirs, whatever it looks like.
+// typed marks the held message with the text as genuine, because the user typed it.
 func (c *codexRollout) typed(s string) {
 	n := len(c.held) - 1
 	if n < 0 || c.held[n].m.Role != pipeline.RoleUser {
@@ -186,7 +186,7 @@ func (c *codexRollout) typed(s string) {
 	}
 }
 
-// count takes the server's figures. They are of the request that the assistant's last message answered.
+// count reads the server's figures for the request that led to the assistant's last message.
 func (c *codexRollout) count(out *emitter, info rawjson.Value, line int) {
 	if !info.IsObject() {
 		return
@@ -226,7 +226,7 @@ func (c *codexRollout) count(out *emitter, info rawjson.Value, line int) {
 	}
 }
 
-// compacted takes a compaction.
+// compacted reads a compaction.
 func (c *codexRollout) compacted(out *emitter, v, payload rawjson.Value, line int) error {
 	c.flush(out)
 	c.passBoundary(out)
@@ -250,7 +250,7 @@ func (c *codexRollout) compacted(out *emitter, v, payload rawjson.Value, line in
 			case m.Role == pipeline.RoleUser && (said != "" && rendered(m) == said || layout.LooksLikeSummary(m)):
 				found.Summary, readable = m, true
 				if before == 0 {
-					// What it stands for is not in the file: it is the beginning of the conversation.
+					// The messages that it covers are not in the file: it begins the conversation.
 					m.Kind = pipeline.KindSummary
 					c.give(out, m, line)
 				}
@@ -311,7 +311,7 @@ func (c *codexRollout) end(out *emitter, _ []byte) error {
 	return nil
 }
 
-// envelope makes an object of the records that a session begins with.
+// envelope makes an object of the records at the beginning of a session.
 func (codex) envelope(meta, turn []byte) []byte {
 	b := []byte(`{`)
 	for _, x := range []struct {

@@ -11,7 +11,7 @@ import (
 func (f codex) write(out Output) ([]byte, error) {
 	var lines [][]byte
 	e := out.Meta.Envelope
-	var time []byte // of the record before, as JSON
+	var time []byte // of the previous record, as JSON
 	if len(e) > 0 && rawjson.Check(e) == nil {
 		for _, key := range []string{"session_meta", "turn_context"} {
 			if v, ok := rawjson.Root(e).Lookup(key); ok && v.IsObject() {
@@ -21,7 +21,7 @@ func (f codex) write(out Output) ([]byte, error) {
 		}
 	}
 	entries := make([][]byte, len(out.Items))
-	last := -1 // the last entry that was made and stands at the head
+	last := -1 // the last of the made entries at the head
 	head, timed := true, false
 	for i, it := range out.Items {
 		b, err := Codec{codex{}}.EncodeItem(it)
@@ -40,7 +40,8 @@ func (f codex) write(out Output) ([]byte, error) {
 		case it.Message != nil && it.Message.Role != pipeline.RoleSystem && it.Message.Kind == pipeline.KindOrdinary:
 			head = false
 		}
-		// What is made has the time of the first message that is kept, else that of the session: no clock is read.
+		// New records have the time of the first message that is kept, else that of the session, so that no clock is
+		// read.
 		if !timed && it.Message != nil && b != nil {
 			if at, ok := rawjson.Root(b).Lookup("timestamp"); ok {
 				time, timed = at.Raw(), true
@@ -71,7 +72,7 @@ func timeOf(v rawjson.Value, or []byte) []byte {
 	return or
 }
 
-// compacted writes the record of a compaction, with the whole context up to and including what was made.
+// compacted writes the record of a compaction, with the whole context up to the last made entry.
 func (f codex) compacted(time []byte, items []pipeline.ContextItem, entries [][]byte) []byte {
 	summary := ""
 	var history [][]byte

@@ -14,12 +14,12 @@ import (
 
 // copilot is the format of sessions of GitHub's Copilot CLI: events.jsonl, a chain of events by parentId, and the
 // older object with chatMessages in OpenAI's shape. A stored message is one event: user.message, assistant.message,
-// tool.execution_complete; or one entry of chatMessages. A tool.execution_start is one only where no assistant
-// message asked for it. What the model saw of a user's message is transformedContent.
+// tool.execution_complete; or one entry of chatMessages. A tool.execution_start is a message only if no assistant
+// message has its call. The model saw transformedContent in the place of a user's message.
 //
-// Written is the same kind of file, with the session's first event, its system prompt, and a
-// session.compaction_complete event with the summary, as Copilot CLI records its own; the events that stay hang off
-// it. The older object has the summary among chatMessages.
+// Output.File writes the same kind of file, with the session's first event, its system prompt, and a
+// session.compaction_complete event with the summary, as Copilot CLI records its own; the events that stay follow it
+// in the chain. In the older object the summary is one of chatMessages.
 type copilot struct{}
 
 func (copilot) name() Format { return Copilot }
@@ -72,7 +72,7 @@ func (copilot) message(l *layout.Layout) pipeline.Message {
 	case "session.compaction_complete":
 		m.Kind = pipeline.KindSummary
 	case "user.message":
-		// Nothing was typed: the program spoke, as it does to keep an agent going.
+		// The user typed no text: the program wrote the message, as it does to make an agent continue.
 		content, ok := data.Lookup("content")
 		source := data.Get("source").Text()
 		if ok && content.Text() == "" || source != "" && source != "user" {
@@ -82,7 +82,7 @@ func (copilot) message(l *layout.Layout) pipeline.Message {
 	return m
 }
 
-// input is a new input for a tool call: an object for the calls of functions whose old input is one.
+// input returns a new input for a tool call: an object for calls of functions whose old input is one.
 func (copilot) input(n layout.Node, text string) ([]byte, error) {
 	if n.Part.Type == "function" {
 		return layout.InputAsBefore(n, text)
@@ -90,7 +90,7 @@ func (copilot) input(n layout.Node, text string) ([]byte, error) {
 	return layout.StringInput(n, text)
 }
 
-// Make writes an event with what depends on no session: WriteFile gives it an id and a place in the chain.
+// Make writes an event without the fields that depend on a session: Output.File adds an id and a place in the chain.
 func (copilot) Make(m pipeline.Made) ([]byte, error) {
 	switch m.Role {
 	case pipeline.RoleTool:
@@ -137,7 +137,7 @@ func (f copilot) user(l *layout.Layout, at map[string]rawjson.Value) {
 	els := files.Elements()
 	row := l.AddList(layout.NewList(els))
 	for i, el := range els {
-		// What is only named (a file, a selection) stands in the text already.
+		// The text already contains attachments that are only named (a file, a selection).
 		if !el.IsObject() || el.Get("type").Text() != "blob" {
 			continue
 		}
@@ -166,7 +166,7 @@ func (f copilot) assistant(l *layout.Layout, data rawjson.Value, at map[string]r
 			Part: pipeline.Part{Kind: pipeline.PartReasoning, Text: s, Raw: at["reasoningText"].Raw()},
 			List: members, Index: place["reasoningText"],
 		}
-		if _, ok := at["reasoningOpaque"]; ok { // the same, as the vendor wants it back
+		if _, ok := at["reasoningOpaque"]; ok { // the same reasoning, in the form that the vendor takes back
 			n.Twins = []layout.Node{{List: members, Index: place["reasoningOpaque"]}}
 		}
 		l.Nodes = append(l.Nodes, n)
@@ -202,7 +202,7 @@ func (copilot) call(v rawjson.Value, row, index int) layout.Node {
 			n.Value, n.Part.Input = field.Value, field.Value.TextOrRaw()
 		}
 	}
-	if row < 0 { // an event that is nothing but the call
+	if row < 0 { // the event consists only of the call
 		n.Vacant = "{}"
 	}
 	return n

@@ -42,11 +42,11 @@ func (copilotChat) end(out *emitter, around []byte) error {
 
 // copilotSession reads events.
 type copilotSession struct {
-	// asked are the calls of the assistant's last messages that did not start yet.
+	// asked are the calls of the assistant's last messages that have not started yet.
 	asked  map[string]bool
 	start  []byte // the first event
 	system []byte // the event with the system prompt, the last of them
-	// running is true while a compaction runs, which is beside the session; since is the message count at its start.
+	// running is true while a compaction runs concurrently with the session; since is the message count at its start.
 	running bool
 	since   int
 }
@@ -136,7 +136,7 @@ func (c *copilotSession) compaction(out *emitter, b []byte, data rawjson.Value, 
 		Summary: m, TokensBefore: data.Get("preCompactionTokens").Count(),
 		TokensAfter: data.Get("postCompactionTokens").Count(),
 	}
-	// It runs beside the session: what came since it began is not in the summary.
+	// It ran concurrently with the session: the summary does not cover messages since its start.
 	if c.running {
 		x.Kept = out.count - c.since
 	}

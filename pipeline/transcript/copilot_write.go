@@ -17,7 +17,7 @@ func (f copilot) write(out Output) ([]byte, error) {
 		return f.writeChat(e, all)
 	}
 	head := envelopeLines(out.Meta.Envelope)
-	// What is made has the time of the first event that is kept, else of the session's: no clock is read.
+	// New events have the time of the first event that is kept, else that of the session, so that no clock is read.
 	at := []byte(`""`)
 	for _, event := range head {
 		if t, ok := rawjson.Root(event).Lookup("timestamp"); ok {
@@ -32,7 +32,7 @@ func (f copilot) write(out Output) ([]byte, error) {
 	put := func(event []byte) {
 		event = rawjson.OneLine(event)
 		if parent, ok := rawjson.Root(event).Lookup("parentId"); ok && !bytes.Equal(parent.Raw(), orNull(prev)) {
-			// The chain has lost the events between: the only value that changes.
+			// The events between were dropped. This is the only value that changes.
 			event = parent.With(orNull(prev))
 		}
 		if id, ok := rawjson.Root(event).Lookup("id"); ok {
@@ -53,7 +53,7 @@ func (f copilot) write(out Output) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// made returns an event of our own what every event has.
+// made adds the fields of every event to one that precis made.
 func (copilot) made(event []byte, n int, at []byte, tokensBefore int) []byte {
 	if summary, ok := rawjson.Root(event).Lookup("data", "summaryContent"); ok && tokensBefore > 0 {
 		event = rawjson.Apply(event, rawjson.Insert(summary.End(),

@@ -11,11 +11,11 @@ import (
 )
 
 // cursor is the format of the agent transcripts that Cursor writes beside a project, JSONL:
-// {"role":…,"message":{"content":[…]}} a line. They record neither ids nor results: what the tools returned, which
-// the model saw, is not there. It is said in a note; on the way to an API each call gets a result that says so too.
+// {"role":…,"message":{"content":[…]}} per line. They contain neither ids nor the results of tools, although the
+// model saw these. A note reports that; in a conversion to an API each call gets a result that says so.
 //
-// Written is a transcript in the same shape. Cursor keeps its chats in a database of its own and loads none of
-// these: to continue the conversation elsewhere, write it as anthropic or openai.
+// Output.File writes a transcript in the same shape. Cursor stores its chats in a database and does not load
+// transcripts: to continue the conversation elsewhere, write it as anthropic or openai.
 type cursor struct{}
 
 func (cursor) name() Format { return Cursor }
@@ -53,7 +53,7 @@ func (f cursor) read(l *layout.Layout) error {
 
 func (cursor) message(l *layout.Layout) pipeline.Message { return l.Message() }
 
-// Make writes a line. A result has no place in the format and is nothing.
+// Make writes a line. It returns nil for a result, which the format cannot hold.
 func (cursor) Make(m pipeline.Made) ([]byte, error) {
 	if m.Role == pipeline.RoleTool {
 		return nil, nil
@@ -75,8 +75,6 @@ func (cursor) call(n *layout.Node, v rawjson.Value) {
 }
 
 func (cursor) address(p pipeline.Part) string { return anthropic.Address(p) }
-
-// ---- files
 
 func (cursor) detect(s rawjson.Outline) bool {
 	return s.Has("role=user", "role=assistant") && s.Has("message.content") &&

@@ -12,18 +12,18 @@ import (
 // DefaultMaxMessageBytes bounds one message: more than any vendor takes as a whole request (Anthropic: 32 MB).
 const DefaultMaxMessageBytes = 64 << 20
 
-// Options sets how a file is read.
+// Options configures a Decoder.
 type Options struct {
-	// Format of the file, Auto or empty to detect it.
+	// Format is the format of the file, Auto or empty to detect it.
 	Format Format
 	// Lenient skips damaged lines and messages with a Note each, instead of ending with an error.
 	Lenient bool
-	// MaxMessageBytes bounds a single message or line, in bytes; 0: DefaultMaxMessageBytes.
+	// MaxMessageBytes bounds a single message or line, in bytes; 0 means DefaultMaxMessageBytes.
 	MaxMessageBytes int
 }
 
-// Decoder reads a transcript item by item. Its memory does not grow with the file: it holds the largest message,
-// and back of it at most 64 MiB of one conversation's messages where it takes the whole to say what they are, or
+// Decoder reads a transcript item by item. Its memory does not grow with the file: it is bounded by the largest
+// message, plus 64 MiB of one conversation's messages if their meaning depends on a later part of the file, or plus
 // 128 MiB of a log in which each request repeats the one before.
 type Decoder struct {
 	format Format
@@ -32,14 +32,14 @@ type Decoder struct {
 	err    error
 }
 
-// A source is a format's reader. A step reads some way on and emits what it found, which may be nothing; io.EOF
-// is the end, a *damage a fault of the file.
+// A source is the reader of a format. A step reads some of the file and emits any number of items. It returns io.EOF
+// at the end, and a *jsonstream.Damage for an error in the file.
 type source interface {
 	step(emit func(Item)) error
 }
 
-// NewDecoder begins to read a transcript. It fails for an empty one and, with Auto, for a format that it does not
-// recognize.
+// NewDecoder returns a decoder of a transcript. It fails for an empty one and, with Auto, for a format that it does
+// not recognize.
 func NewDecoder(r io.Reader, o Options) (*Decoder, error) {
 	s, err := jsonstream.New(r)
 	if errors.Is(err, jsonstream.ErrUTF16) {
@@ -66,7 +66,7 @@ func NewDecoder(r io.Reader, o Options) (*Decoder, error) {
 	return nil, err
 }
 
-// Format is the format of the file, detected or given.
+// Format returns the format of the file, detected or given.
 func (d *Decoder) Format() Format { return d.format }
 
 // Next returns the next item, and io.EOF after the last. An error in the file is a *pipeline.Error of kind
@@ -89,7 +89,7 @@ func (d *Decoder) Next() (Item, error) {
 	return it, nil
 }
 
-// Conversation is one conversation of a file, read whole.
+// Conversation is one complete conversation of a file.
 type Conversation struct {
 	Meta
 	// Messages in order, Seq from 1.
@@ -110,7 +110,7 @@ type RecordedCompaction struct {
 // RecordedUsage is a Usage and its place.
 type RecordedUsage struct {
 	Usage
-	// Covers is the Seq of the message that the figure includes last.
+	// Covers is the Seq of the last message that the figure includes.
 	Covers int
 }
 

@@ -1,6 +1,5 @@
-// Package transcript reads and writes conversations in the formats of agents and vendors, without losing a
-// byte. A message is decoded for reading only; what goes back out is what came in, with at most the edited
-// values replaced.
+// Package transcript reads and writes conversations in the formats of agents and vendors, without losing a byte.
+// Messages are decoded for reading only; written are their original bytes, in which only edited values are replaced.
 //
 // A format is a type in a file of its own and a row of the table in format.go. Reading a file:
 //
@@ -9,11 +8,11 @@
 //		item, err := d.Next() // io.EOF at the end
 //	}
 //
-// or at once, with Read. A stored message goes through the Codec of its format, a whole context through EncodeItems.
+// or at once, with Read. The Codec of a format reads and edits a stored message; EncodeItems writes a whole context.
 //
-// Below this package are rawjson (byte-exact JSON editing), jsonstream (reading), layout (a message taken apart), media
-// and wire (the messages of the vendors' APIs). Above it, request writes request bodies, and convert writes conversations
-// in other formats and files.
+// Below this package are rawjson (byte-exact JSON editing), jsonstream (reading), layout (the parts of a message),
+// media and wire (the messages of the vendors' APIs). Above it, request writes request bodies, and convert writes
+// conversations in other formats and files.
 //
-// The package does no I/O of its own, reads no clock and depends on no map's order.
+// The package performs no I/O of its own, reads no clock and does not depend on the order of maps.
 package transcript

@@ -11,13 +11,13 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// holdBytes is how much of one conversation's messages is held back until the whole of its request has been
-// read: the keys that say what kind of file this is may stand behind them. It is more than a vendor takes in
-// one request (Anthropic 32 MB, OpenAI 50 MB), so that only files that were never sent anywhere go over it;
-// their messages are given out as they come.
+// holdBytes bounds the messages of one conversation that are held back until its whole request has been read, because
+// the keys that show the kind of the file may follow the messages. It is more than a vendor takes in one request
+// (Anthropic 32 MB, OpenAI 50 MB), so that only files that were never sent exceed it; their messages are emitted as
+// they are read.
 const holdBytes = 64 << 20
 
-// logBytes bounds the requests that are held back of a log of requests, where each repeats the one before.
+// logBytes bounds the requests that are held back from a log in which each request repeats the one before.
 const logBytes = 128 << 20
 
 // documents reads files of JSON documents: one request, several, or the wrappers around them.
@@ -31,10 +31,10 @@ type documents struct {
 	// the requests of a log, by conversation, in the order of their first appearance
 	log        []*docConversation
 	logBytes   int
-	last       *docConversation // the one whose response may come next
+	last       *docConversation // its response may come next
 	clock      int
-	hold, logs int // holdBytes and logBytes, but in tests
-	// out is what has been read and is being given out, message by message.
+	hold, logs int // holdBytes and logBytes, except in tests
+	// out is a conversation that has been read and is being emitted, message by message.
 	out   []delivery
 	ended bool
 }
@@ -75,7 +75,7 @@ func (d *documents) step(emit func(Item)) error {
 	if !errors.As(err, &broken) || !d.o.Lenient {
 		return err
 	}
-	// What was read of the conversation so far is good; the rest of it is lost.
+	// The messages read so far are valid; the rest of the conversation is lost.
 	d.s.Recording = false
 	emit(damagedNote(broken))
 	if c := d.conv; c != nil && !c.nested && (c.started || len(c.held) > 0) {
@@ -204,7 +204,7 @@ func (d *documents) key(in frameKind, first bool) error {
 		d.push(frameRequest)
 		return nil
 	case c == '[' && in == frameObject && key == "trajectory":
-		// Repeats the messages of every step: not kept.
+		// It repeats the messages of every step and is not kept.
 		d.s.Recording = false
 		err = d.s.Skip()
 		d.s.Recording = true

@@ -11,13 +11,13 @@ import (
 type docConversation struct {
 	line      int
 	arrayKey  string
-	bare      bool // the array stands on its own
-	nested    bool // the messages stand in a request object inside of an entry of a log
+	bare      bool // the array is the whole document
+	nested    bool // the messages are in a request object inside of an entry of a log
 	held      []rawMessage
 	heldBytes int
-	started   bool // given out as it comes
-	answered  bool // the assistant has spoken
-	given     int  // messages that were given out
+	started   bool // its messages are emitted as they are read
+	answered  bool // there was a message of the assistant
+	given     int  // number of messages that were emitted
 	open, sep []byte
 	count     int
 	// for a log
@@ -29,7 +29,7 @@ type docConversation struct {
 	touched  int
 }
 
-// layout is what the envelope keeps of the array: nothing when it was written without blanks, else two
+// layout returns the content of the array in the envelope: none if it was written without blanks, else two
 // placeholders with the blanks around them.
 func (c *docConversation) layout(closing []byte) []byte {
 	sep := c.sep
@@ -71,7 +71,7 @@ func (d *documents) conclude() error {
 			return nil
 		}
 		if !response.IsMissing() {
-			// A log's answer to the request before it.
+			// It is the response of a log to the request before it.
 			if d.last != nil {
 				d.last.response = response.Raw()
 				d.last = nil
@@ -95,7 +95,7 @@ func (d *documents) conclude() error {
 	return nil
 }
 
-// textMessage makes a message of what is a plain string, and gives the tape with an empty array in its place.
+// textMessage makes a message of a plain string, and returns the tape with an empty array in its place.
 func (d *documents) textMessage(c *docConversation, tape []byte) []byte {
 	request := rawjson.Root(tape)
 	if c.nested {

@@ -9,7 +9,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// A delivery is a conversation on its way out, or what was held back of one that continues.
+// A delivery is a conversation that is being emitted, or the held messages of one that continues.
 type delivery struct {
 	c        *docConversation
 	meta     Meta
@@ -19,10 +19,10 @@ type delivery struct {
 	end      bool
 }
 
-// sourceUnknown stands for a wrapper whose object has not been read to its end.
+// sourceUnknown is the source of a wrapper whose object has not been read to its end.
 const sourceUnknown = "?"
 
-// early names the wrapper as far as the key of the messages alone shows it.
+// early returns the wrapper, if the key of the messages alone determines it.
 func (d *documents) early(c *docConversation) string {
 	if c.bare {
 		return ""
@@ -30,8 +30,7 @@ func (d *documents) early(c *docConversation) string {
 	return d.wrapper(nil, rawjson.Value{}, c.arrayKey)
 }
 
-// meta puts together what is known of a conversation; tape is the object around its messages, nil when it is
-// not whole.
+// meta returns the metadata of a conversation; tape is the object around its messages, nil if it is incomplete.
 func (d *documents) meta(c *docConversation, tape []byte) Meta {
 	m := Meta{Format: d.format.name()}
 	if tape == nil {
@@ -51,7 +50,7 @@ func (d *documents) meta(c *docConversation, tape []byte) Meta {
 	return m
 }
 
-// finish returns out what is held back, then the end.
+// finish emits the held messages, then the end.
 func (d *documents) finish(emit func(Item)) error {
 	if len(d.log) > 0 {
 		d.release(0)
@@ -63,7 +62,7 @@ func (d *documents) finish(emit func(Item)) error {
 	return io.EOF
 }
 
-// give puts a whole conversation on its way out, or the rest of one that has started.
+// give starts to emit a complete conversation, or the rest of one that has started.
 func (d *documents) give(c *docConversation, m Meta, response []byte) {
 	if m.Continued {
 		d.notes.add(Note{
@@ -76,7 +75,7 @@ func (d *documents) give(c *docConversation, m Meta, response []byte) {
 	c.held, c.heldBytes = nil, 0
 }
 
-// deliver returns out the next piece of what is on its way.
+// deliver emits the next piece of the conversation that is being emitted.
 func (d *documents) deliver(emit func(Item)) error {
 	o := &d.out[0]
 	c := o.c
@@ -140,7 +139,7 @@ func (d *documents) emitMessage(emit func(Item), c *docConversation, raw rawMess
 	if cl.kind != "" {
 		m.Kind = cl.kind
 	}
-	// A file's own summaries are to be trusted: it is the whole of what its owner has.
+	// The summaries of a file are trusted, because the owner of the file provides all of it.
 	if m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && layout.LooksLikeSummary(m) {
 		m.Kind = pipeline.KindSummary
 	}

@@ -6,7 +6,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// keep holds a request of a log back, in place of an earlier one of the same conversation.
+// keep holds back a request of a log in place of an earlier one of the same conversation.
 func (d *documents) keep(c *docConversation, tape, response []byte) {
 	c.tape, c.outer = tape, rawjson.Root(tape)
 	c.source = d.wrapper(tape, c.outer, c.arrayKey)
@@ -27,7 +27,7 @@ func (d *documents) keep(c *docConversation, tape, response []byte) {
 			c.line)
 		if c.source == sourceLiteLLM && len(c.held) < len(old.held) {
 			old.touched = d.clock
-			return // a retry from further back; the longer one is the conversation
+			return // a retry from an earlier point; the longer request is the conversation
 		}
 		d.logBytes += c.heldBytes - old.heldBytes
 		d.log[i], d.last = c, c
@@ -40,7 +40,7 @@ func (d *documents) keep(c *docConversation, tape, response []byte) {
 	d.trim()
 }
 
-// follow puts the messages of the request that c continues before its own, and reports whether there is one.
+// follow prepends the messages of the request that c continues to those of c, and reports whether there is one.
 func (d *documents) follow(c *docConversation) bool {
 	request, ok := c.outer.Lookup("request")
 	if !ok {
@@ -58,7 +58,7 @@ func (d *documents) follow(c *docConversation) bool {
 		before := old.held[:len(old.held):len(old.held)]
 		if cut != "" {
 			before = append(before, d.answers(old)...)
-			c.tape = request.With(goesOnFrom(request, old, cut))
+			c.tape = request.With(withReferenceOf(request, old, cut))
 			c.outer = rawjson.Root(c.tape)
 		}
 		c.held = append(before, c.held...)
@@ -69,9 +69,9 @@ func (d *documents) follow(c *docConversation) bool {
 	return false
 }
 
-// goesOnFrom returns the request at v as one that holds the messages of old as well: it refers to what that referred
-// to, or to nothing.
-func goesOnFrom(v rawjson.Value, old *docConversation, key string) []byte {
+// withReferenceOf returns the request at v as one that also has the messages of old: it has the reference of old, or
+// none.
+func withReferenceOf(v rawjson.Value, old *docConversation, key string) []byte {
 	if earlier, ok := old.outer.Lookup("request", key); ok && earlier.IsString() {
 		at := v.Get(key)
 		return rawjson.Apply(v.Raw(), rawjson.Splice{
@@ -96,7 +96,7 @@ func (d *documents) answers(c *docConversation) []rawMessage {
 	return out
 }
 
-// beginning is the same for all requests of one conversation: the messages up to the first of the user.
+// beginning returns what all requests of one conversation share: the messages up to the first of the user.
 func (c *docConversation) beginning() [32]byte {
 	h := sha256.New()
 	for _, m := range c.held {
@@ -109,7 +109,7 @@ func (c *docConversation) beginning() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// trim returns out the conversation that was not continued for the longest time when too much is held back.
+// trim emits the conversation that was not continued for the longest time if too much is held back.
 func (d *documents) trim() {
 	for d.logBytes > d.logs && len(d.log) > 1 {
 		oldest := 0

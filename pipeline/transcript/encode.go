@@ -6,9 +6,8 @@ import (
 	"precis/pipeline"
 )
 
-// EncodeItems writes a context in the codec's format: one entry per message that is left, in order; a summary that
-// the vendor made itself may have several. A stored
-// message without edits is its Native, not copied.
+// EncodeItems writes a context in the codec's format: one entry per remaining message, in order; a summary that the
+// vendor made itself may have several. The entry of a stored message without edits is its Native, not a copy.
 func EncodeItems(c Codec, items []pipeline.ContextItem) ([][]byte, error) {
 	out := make([][]byte, 0, len(items))
 	for i, it := range items {
@@ -31,7 +30,7 @@ func EncodeItems(c Codec, items []pipeline.ContextItem) ([][]byte, error) {
 	return out, nil
 }
 
-// encodeNative writes what a vendor compacted itself, unchanged, and the note behind it.
+// encodeNative writes the result of a vendor's own compaction, unchanged, and the note behind it.
 func encodeNative(c Codec, n pipeline.NativeSummary) ([][]byte, error) {
 	out := make([][]byte, 0, len(n.Messages)+1)
 	for _, m := range n.Messages {
@@ -47,7 +46,7 @@ func encodeNative(c Codec, n pipeline.NativeSummary) ([][]byte, error) {
 	return append(out, note), nil
 }
 
-// EncodeItem writes one entry of a context in the codec's format, nil when its edits leave nothing.
+// EncodeItem writes one entry of a context in the codec's format, nil if its edits leave no content.
 func (c Codec) EncodeItem(it pipeline.ContextItem) ([]byte, error) {
 	switch {
 	case it.Made != nil:

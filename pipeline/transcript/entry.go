@@ -7,13 +7,13 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// An entry is one message of a context on its way into a file.
+// An entry is one message of a context in its encoded form.
 type entry struct {
 	native []byte // valid JSON
 	made   *pipeline.Made
 }
 
-// entries encodes the context in a format, less what leaves nothing.
+// entries encodes the context in a format, without messages that have no content left.
 func (o Output) entries(f format) ([]entry, error) {
 	out := make([]entry, 0, len(o.Items))
 	for i, it := range o.Items {
@@ -39,8 +39,8 @@ func nativesOf(all []entry) [][]byte {
 	return out
 }
 
-// firstStored returns the value at a path of the first stored message that has it, JSON, for what is made to be placed
-// right before that message: no clock is read.
+// firstStored returns the JSON value at a path of the first stored message that has it. Made entries before that
+// message take their time from it, so that no clock is read.
 func firstStored(all []entry, path ...string) []byte {
 	for _, e := range all {
 		if e.made != nil {

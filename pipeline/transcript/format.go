@@ -9,10 +9,10 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// Format names a wire format. The names are the ones of the HTTP API and the command line.
+// Format is the name of a transcript format, as in the HTTP API and on the command line.
 type Format string
 
-// The formats there are. Auto is none: it asks for Detect.
+// The formats. Auto is not a format of its own: it stands for the result of Detect.
 const (
 	Auto      Format = "auto"
 	Anthropic Format = "anthropic" // Messages API requests, and recorded request/response pairs
@@ -23,15 +23,15 @@ const (
 	// generateContent requests of Gemini, Content arrays, and recorded pairs
 	Google       Format = "google"
 	ClaudeCode   Format = "claude-code"        // session files of Claude Code, JSONL
-	ClaudeStream Format = "claude-stream-json" // what `claude -p --output-format stream-json` prints
+	ClaudeStream Format = "claude-stream-json" // the output of `claude -p --output-format stream-json`
 	Codex        Format = "codex"              // rollout files of Codex, JSONL
 	GeminiCLI    Format = "gemini-cli"         // session files of Gemini CLI, JSON and JSONL, and its saved chats
 	Vercel       Format = "vercel"             // messages of the AI SDK, and the log of its devtools
 	LangChain    Format = "langchain"          // messages of LangChain and LangGraph
-	OpenCode     Format = "opencode"           // what `opencode export` writes
+	OpenCode     Format = "opencode"           // the output of `opencode export`
 	Pi           Format = "pi"                 // session files of Pi
 	OpenHands    Format = "openhands"          // event streams of OpenHands
-	Roo          Format = "roo"                // what Roo Code and Cline keep of a task
+	Roo          Format = "roo"                // task files of Roo Code and Cline
 	Copilot      Format = "copilot"            // sessions of GitHub's Copilot CLI
 	ADK          Format = "adk"                // sessions of Google's Agent Development Kit
 	MSAgent      Format = "ms-agent"           // runs and threads of Microsoft's Agent Framework
@@ -44,8 +44,8 @@ const (
 // file of its own.
 var formats = []struct {
 	name Format
-	// api is the format of the API that the messages are made for, so that going to it needs no rewriting of
-	// their blocks: the format itself for an API's own, empty for one that shares its blocks with none.
+	// api is the format of the API whose blocks the messages have, so that a conversion to it keeps them: the format
+	// itself for an API's own, empty for a format with blocks of its own.
 	api Format
 	format
 }{
@@ -71,8 +71,8 @@ var formats = []struct {
 	{SWEAgent, OpenAI, sweAgent{}},
 }
 
-// API returns the format of the API that the messages of a format are made for: the format itself for an API's own,
-// empty for one whose messages have to be converted for every API.
+// API returns the format of the API whose blocks the messages of a format have: the format itself for an API's own,
+// empty for a format whose messages have to be converted for every API.
 func (f Format) API() Format {
 	for _, row := range formats {
 		if row.name == f {
@@ -82,7 +82,7 @@ func (f Format) API() Format {
 	return ""
 }
 
-// Detect names the format of a file from its first bytes: 64 KiB are plenty, all of a smaller file are best.
+// Detect returns the format of a file from its first bytes: pass 64 KiB, or all of a smaller file.
 func Detect(head []byte) (Format, error) {
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	i := rawjson.SkipSpace(head, 0)
@@ -102,8 +102,8 @@ func Detect(head []byte) (Format, error) {
 		"the format of the transcript was not recognized; if it is one of %s, name it", names())
 }
 
-// hasMessages reports whether an array at the path holds messages with a role, and none of the marks of formats that
-// look much like these: Gemini's parts, the AI SDK's dashed types, an editor's timestamps.
+// hasMessages reports whether an array at the path has messages with a role and lacks the marks of similar formats:
+// Gemini's parts, the AI SDK's dashed types, an editor's timestamps.
 func hasMessages(s rawjson.Outline, at string) bool {
 	at += "[]"
 	if s.Has(at+".parts", at+".ts", at+".role.value",
@@ -150,7 +150,7 @@ func (f Format) MessagesKey() string {
 	return "messages"
 }
 
-// ModelJSON returns a model's name as a request of the API has it, as JSON.
+// ModelJSON returns a model's name as JSON, in the form that a request of the API has.
 func (f Format) ModelJSON(model string) []byte {
 	if f == Google && !strings.Contains(model, "/") {
 		model = "models/" + model
@@ -158,7 +158,7 @@ func (f Format) ModelJSON(model string) []byte {
 	return rawjson.Quote(model)
 }
 
-// NewEnvelope makes an envelope for an API of what is known of a conversation.
+// NewEnvelope makes an envelope for an API from the metadata of a conversation.
 func (m Meta) NewEnvelope() []byte {
 	out := []byte(`{`)
 	if m.Model != "" {
@@ -171,7 +171,7 @@ func (m Meta) NewEnvelope() []byte {
 	return append(out, "}"...)
 }
 
-// HasFiles reports whether the format has files of its own. The file of any other is a request of its API.
+// HasFiles reports whether the format has files of its own. For any other format the output is a request of its API.
 func (f Format) HasFiles() bool {
 	c, err := CodecFor(f)
 	if err != nil {
@@ -181,7 +181,7 @@ func (f Format) HasFiles() bool {
 	return ok
 }
 
-// NoWayTo returns the error for a conversion of messages of f to a format that they cannot be written in.
+// NoWayTo returns the error for a conversion of messages of f to a format in which they cannot be written.
 func (f Format) NoWayTo(to Format) error {
 	return pipeline.Errorf(pipeline.BadRequest,
 		"messages of format %q cannot be written in format %q; the formats of APIs are %s", f, to, APINames())

@@ -10,16 +10,17 @@ import (
 	"precis/pipeline/transcript/wire/google"
 )
 
-// Session files of Gemini CLI: one object with messages, or since 2026 a log of records, one a line. And what it
-// saves of a chat: an array of Contents, or an object with one under "history", whose natives are Google's.
+// Session files of Gemini CLI are one object with messages, or since 2026 a log with one record per line. A saved
+// chat is an array of Contents, or an object with one under "history"; its messages have the format google.
 //
-// A message of the model has its tool calls in it, and each call its result. To the model these are two messages, and
-// so they are here: the native of the first is the entry of the file with an empty array in the place of every
-// result, that of the second an object of the type "toolResults" with the calls' ids, names and results. Written as a
-// file they are one again, byte for byte.
+// An entry of the model contains its tool calls, and each call its result. For the model these are two messages, and
+// precis reads them as two: the native bytes of the first are the entry of the file with an empty array in the place
+// of every result, those of the second an object of the type "toolResults" with the calls' ids, names and results. In
+// a written file they are one entry again, byte for byte.
 //
-// In a log a record with the id of an earlier one replaces it, "$rewindTo" takes a message back and all after it, and
-// "$set" changes the head, or with "messages" all of the conversation. So messages are held back, up to a bound.
+// In a log a record with the id of an earlier one replaces it, "$rewindTo" removes a message and all after it, and
+// "$set" changes the head, or with "messages" the whole conversation. Therefore messages are held back, up to a
+// bound.
 
 type geminiCLI struct{}
 
@@ -63,8 +64,8 @@ func (geminiCLI) message(l *layout.Layout) pipeline.Message {
 	return m
 }
 
-// Make writes an entry without a time, and with an id that is made of its content: WriteFile gives it the time of the
-// entry that it stands beside.
+// Make writes an entry with an id that is derived from its content and without a time: Output.File adds the time of
+// the entry beside it.
 func (geminiCLI) Make(m pipeline.Made) ([]byte, error) {
 	_, part, err := google.Made(m)
 	if err != nil {
@@ -84,7 +85,7 @@ func (geminiCLI) Make(m pipeline.Made) ([]byte, error) {
 
 func (geminiCLI) address(p pipeline.Part) string { return google.Address(p) }
 
-// toolResults is the type of the entry that holds what tools gave back. It stands in no file.
+// toolResults is the type of an entry with the results of tools. No file contains such an entry.
 const toolResults = "toolResults"
 
 func (geminiCLI) thoughts(l *layout.Layout, v rawjson.Value) {
@@ -136,8 +137,8 @@ func (geminiCLI) content(l *layout.Layout, v rawjson.Value) error {
 	return nil
 }
 
-// calls reads the tool calls of the model. Newer files have each among the parts of the content as well: then
-// the two are one call.
+// calls reads the tool calls of the model. In newer files each is also one of the parts of the content: the two are
+// one call.
 func (geminiCLI) calls(l *layout.Layout, v rawjson.Value) {
 	if !v.IsArray() {
 		return
@@ -184,7 +185,7 @@ func (geminiCLI) calls(l *layout.Layout, v rawjson.Value) {
 	}
 }
 
-// results reads what tools gave back.
+// results reads the results of tools.
 func (f geminiCLI) results(l *layout.Layout, v rawjson.Value) error {
 	if !v.IsArray() {
 		return l.Errorf("the entry has no results")
@@ -198,7 +199,7 @@ func (f geminiCLI) results(l *layout.Layout, v rawjson.Value) error {
 		}
 		id, name := el.Get("id").Text(), el.Get("name").Text()
 		switch result.Kind() {
-		case rawjson.String: // a text alone
+		case rawjson.String: // only a text
 			l.Nodes = append(l.Nodes, layout.Node{
 				Part: pipeline.Part{Kind: pipeline.PartToolResult, CallID: id, Name: name, Raw: result.Raw()},
 				List: calls, Index: i, Value: result, Content: []layout.Node{{
@@ -234,7 +235,7 @@ func (geminiCLI) result(l *layout.Layout, v rawjson.Value, parent, index int, id
 		}
 		n.List, n.Index = row, at
 		if n.Part.Kind == pipeline.PartToolResult {
-			// The call's own id counts: it is what the model's entry has.
+			// The id of the call is used, because the model's entry has it.
 			n.Part.CallID, n.Part.Name = cmp.Or(id, n.Part.CallID), cmp.Or(n.Part.Name, name)
 		}
 		l.Nodes = append(l.Nodes, n)
@@ -242,7 +243,7 @@ func (geminiCLI) result(l *layout.Layout, v rawjson.Value, parent, index int, id
 	return nil
 }
 
-// apiMessage returns the Content that an entry is to the model.
+// apiMessage returns the Content that the model sees for an entry.
 func (geminiCLI) apiMessage(native []byte) ([]byte, error) {
 	v := rawjson.Root(native)
 	typ := v.Get("type").Text()

@@ -36,21 +36,21 @@ func (geminiCLI) open(s *jsonstream.Reader, o Options) source {
 		&geminiSession{log: true, hold: holdBytes})
 }
 
-// How a session of Gemini CLI is kept.
+// The two forms of a session of Gemini CLI.
 const (
 	sourceSession    = "session"     // one object
-	sourceSessionLog = "session-log" // a record a line
+	sourceSessionLog = "session-log" // one record per line
 )
 
 // geminiSession reads the entries of a session.
 type geminiSession struct {
 	log  bool
-	hold int // how much of a log is held back
+	hold int // bounds the entries of a log that are held back
 	head []byte
-	// held are entries that may still be replaced or taken back.
+	// held are entries that may still be replaced or removed.
 	held      []geminiEntry
-	at        map[string]int // by id, index into held plus gone
-	gone      int            // entries that were given out
+	at        map[string]int // by id: the index in held, plus emitted
+	emitted   int            // number of entries that were emitted
 	heldBytes int
 }
 
@@ -82,7 +82,7 @@ func (g *geminiSession) record(out *emitter, b []byte, line int) error {
 	return errors.New("a record that is neither a message nor a change of the session")
 }
 
-// readHead reads what stands at the head of a session.
+// readHead reads the head of a session.
 func (g *geminiSession) readHead(out *emitter, v rawjson.Value) {
 	for key, field := range v.Fields() {
 		switch string(key) {
@@ -94,23 +94,23 @@ func (g *geminiSession) readHead(out *emitter, v rawjson.Value) {
 	}
 }
 
-// entry takes a message, or a later state of one.
+// entry reads a message, or a later state of one.
 func (g *geminiSession) entry(out *emitter, e geminiEntry) error {
 	if at, ok := g.at[e.id]; ok {
-		if at < g.gone {
+		if at < g.emitted {
 			out.note(e.line, NoteDuplicate, "message",
 				"it came again too far behind its first place, and stays as it was")
 			return nil
 		}
-		old := &g.held[at-g.gone]
+		old := &g.held[at-g.emitted]
 		g.heldBytes += len(e.b) - len(old.b)
-		old.b = e.b // the place, and the line, are those of the first
+		old.b = e.b // the place and the line of the first one stay
 		return nil
 	}
 	if g.at == nil {
 		g.at = map[string]int{}
 	}
-	g.at[e.id] = g.gone + len(g.held)
+	g.at[e.id] = g.emitted + len(g.held)
 	g.held = append(g.held, e)
 	g.heldBytes += len(e.b)
 	for g.heldBytes > g.hold {
@@ -121,12 +121,12 @@ func (g *geminiSession) entry(out *emitter, e geminiEntry) error {
 	return nil
 }
 
-// next returns out the entry that is held the longest.
+// next emits the oldest held entry.
 func (g *geminiSession) next(out *emitter) error {
 	e := g.held[0]
 	g.held[0] = geminiEntry{}
 	g.held = g.held[1:]
-	g.gone++
+	g.emitted++
 	g.heldBytes -= len(e.b)
 	if err := g.give(out, e); err != nil {
 		return out.fault(e.line, err)
@@ -134,21 +134,21 @@ func (g *geminiSession) next(out *emitter) error {
 	return nil
 }
 
-// rewind takes back a message and all after it; one that is not known takes back everything, as Gemini CLI does.
+// rewind removes a message and all after it. For an unknown message it removes all, as Gemini CLI does.
 func (g *geminiSession) rewind(out *emitter, id string, line int) error {
 	at, known := g.at[id]
-	if g.gone > 0 && (!known || at < g.gone) {
+	if g.emitted > 0 && (!known || at < g.emitted) {
 		out.note(line, NoteBranch, "$rewindTo", "it goes further back than what is held: the messages before that stay")
-		at, known = g.gone, true
+		at, known = g.emitted, true
 	}
 	if !known {
 		at = 0
 	}
-	g.drop(out, at-g.gone, "a message that was taken back")
+	g.drop(out, at-g.emitted, "a message that was taken back")
 	return nil
 }
 
-// drop forgets the held entries from an index on.
+// drop removes the held entries from an index on.
 func (g *geminiSession) drop(out *emitter, from int, why string) {
 	for _, e := range g.held[from:] {
 		out.note(e.line, NoteBranch, "message", why)
@@ -158,7 +158,7 @@ func (g *geminiSession) drop(out *emitter, from int, why string) {
 	g.held = slices.Clip(g.held[:from])
 }
 
-// set takes a change of the head. With messages it replaces the conversation: after a compaction, or a new start.
+// set applies a change of the head. With messages it replaces the conversation, as after a compaction or a restart.
 func (g *geminiSession) set(out *emitter, v rawjson.Value, line int) error {
 	g.readHead(out, v)
 	messages, ok := v.Lookup("messages")
@@ -166,7 +166,7 @@ func (g *geminiSession) set(out *emitter, v rawjson.Value, line int) error {
 		out.note(line, NoteRecord, "$set", "a change of what stands at the head")
 		return nil
 	}
-	if g.gone > 0 {
+	if g.emitted > 0 {
 		out.note(line, NoteBranch, "$set", "it replaces messages that are not held any more: those stay")
 	}
 	g.drop(out, 0, "a message that the session replaced")
@@ -185,7 +185,7 @@ func (g *geminiSession) set(out *emitter, v rawjson.Value, line int) error {
 	return nil
 }
 
-// give returns out what an entry holds.
+// give emits the messages of an entry.
 func (g *geminiSession) give(out *emitter, e geminiEntry) error {
 	b, v := e.b, rawjson.Root(e.b)
 	typ := v.Get("type").Text()
@@ -264,8 +264,8 @@ func (geminiCLI) tokens(at rawjson.Value, model string) *Usage {
 	return &u
 }
 
-// splitResults takes the results out of an entry of the model: native is the entry with an empty array in the place
-// of each, results the entry that holds them; nil when there are none.
+// splitResults splits an entry of the model: native is the entry with an empty array in the place of each result,
+// results is an entry with the results, nil if there are none.
 func (geminiCLI) splitResults(b []byte, v rawjson.Value) (native, results []byte) {
 	calls, ok := v.Lookup("toolCalls")
 	if !ok || !calls.IsArray() {
@@ -288,7 +288,7 @@ func (geminiCLI) splitResults(b []byte, v rawjson.Value) (native, results []byte
 	return rawjson.Apply(b, all...), append(append(head, results[1:]...), "]}"...)
 }
 
-// jsonOr is the JSON of a key, an empty string when it is not there.
+// jsonOr returns the JSON of a key, an empty JSON string if it is missing.
 func jsonOr(v rawjson.Value, key string) []byte {
 	if at, ok := v.Lookup(key); ok && at.IsString() {
 		return at.Raw()
@@ -302,7 +302,7 @@ func (g *geminiSession) end(out *emitter, around []byte) error {
 			return err
 		}
 	}
-	g.held, g.at, g.gone = nil, nil, 0
+	g.held, g.at, g.emitted = nil, nil, 0
 	if around != nil {
 		g.readHead(out, rawjson.Root(around))
 		g.head = around

@@ -8,7 +8,7 @@ import (
 	"precis/pipeline/transcript/wire/google"
 )
 
-// write writes a session: one object where its head has a place for messages, else a record a line.
+// write writes a session: one object if its head has a place for messages, else one record per line.
 func (f geminiCLI) write(out Output) ([]byte, error) {
 	if out.Meta.Format == Google {
 		return f.savedChat(out)
@@ -35,7 +35,8 @@ func (f geminiCLI) write(out Output) ([]byte, error) {
 			continue
 		}
 		entries, made = append(entries, b), append(made, it.Made != nil)
-		// What is made has the time of the first entry that is kept, else the session's last: no clock is read.
+		// New entries have the time of the first entry that is kept, else the last time of the session, so that no
+		// clock is read.
 		if at := fieldOf(rawjson.Root(b), "timestamp"); at != nil && !timely {
 			time, timely = at, true
 		}
@@ -57,7 +58,7 @@ func (f geminiCLI) write(out Output) ([]byte, error) {
 	return rawjson.Lines(append([][]byte{head}, entries...)), nil
 }
 
-// join makes entries as files have them: results stand in the calls that they are of.
+// join makes entries in the form of files, in which calls contain their results.
 func (f geminiCLI) join(all [][]byte) ([][]byte, error) {
 	out := make([][]byte, 0, len(all))
 	for _, b := range all {
@@ -72,7 +73,7 @@ func (f geminiCLI) join(all [][]byte) ([][]byte, error) {
 	return out, nil
 }
 
-// fieldOf is the JSON of a key, nil when it is not there.
+// fieldOf returns the JSON of a key, nil if it is missing.
 func fieldOf(v rawjson.Value, key string) []byte {
 	if at, ok := v.Lookup(key); ok {
 		return at.Raw()
@@ -80,7 +81,7 @@ func fieldOf(v rawjson.Value, key string) []byte {
 	return nil
 }
 
-// timed returns an entry that was made its time.
+// timed sets the time of an entry that was made.
 func timed(b []byte, v rawjson.Value, time []byte) []byte {
 	if time == nil {
 		return b
@@ -90,8 +91,8 @@ func timed(b []byte, v rawjson.Value, time []byte) []byte {
 	return rawjson.Apply(b, rawjson.Insert(at, pair))
 }
 
-// putResults puts results back into the calls that they are of: those of the entry that they were taken from, else
-// the last ones with their ids.
+// putResults puts results back into their calls: those of the entry from which they were taken, else the last ones
+// with their ids.
 func (f geminiCLI) putResults(entries [][]byte, v rawjson.Value) error {
 	of := v.Get("of").Text()
 	calls := v.Get("toolCalls")

@@ -10,11 +10,11 @@ import (
 	"precis/pipeline/transcript/wire/google"
 )
 
-// The generateContent API of Gemini: https://ai.google.dev/api/generate-content. A message is a Content. Its files are
+// The generateContent API of Gemini: https://ai.google.dev/api/generate-content. A message is a Content. Files are
 // request objects, arrays of Contents, and recorded requests with their responses. Keys may be written as the API
-// does (functionCall) or as its protocol buffers do (function_call): both are what the vendor takes.
+// does (functionCall) or as its protocol buffers do (function_call): the vendor takes both.
 //
-// Calls mostly come without an id: pipeline.Pair goes by the tool's name then, in order.
+// Most calls have no id. pipeline.Pair then matches them by the tool's name, in order.
 
 type googleAPI struct{}
 
@@ -65,8 +65,8 @@ func (f googleAPI) open(s *jsonstream.Reader, o Options) source {
 	})
 }
 
-// sourceChat is what Gemini CLI saves of a chat, and what its own tests of compression hold one in: an object with
-// the contents under "history".
+// sourceChat is the form in which Gemini CLI saves a chat, also in its tests of compression: an object with the
+// contents under "history".
 const sourceChat = "gemini-chat"
 
 func (googleAPI) wrapper(b []byte, outer rawjson.Value, arrayKey string) string {
@@ -84,13 +84,13 @@ func (f googleAPI) envelope(b []byte, outer rawjson.Value, m *Meta) {
 		return
 	}
 	recorded(f.request)(b, outer, m)
-	// The model stands in the address: …/models/NAME:generateContent.
+	// The model is part of the address: …/models/NAME:generateContent.
 	if _, rest, ok := strings.Cut(outer.Get("uri").Text(), "/models/"); ok && m.Model == "" {
 		m.Model, _, _ = strings.Cut(rest, ":")
 	}
 }
 
-// request reads the facts of a request object.
+// request reads model, system instruction, tools and limits of a request object.
 func (f googleAPI) request(b []byte, v rawjson.Value, m *Meta) {
 	m.Vendor = "google"
 	library := false
@@ -108,7 +108,7 @@ func (f googleAPI) request(b []byte, v rawjson.Value, m *Meta) {
 			m.Continued = field.Value.IsString()
 		case "maxOutputTokens":
 			m.MaxTokens = field.Value.Count()
-		case "config": // the client library is given the same, in an object beside the contents
+		case "config": // the client library takes the same keys, in an object beside the contents
 			if library = field.Value.IsObject(); library {
 				f.request(b, field.Value, m)
 			}
@@ -128,7 +128,7 @@ func (googleAPI) plainText(b []byte, v rawjson.Value) (at rawjson.Value, message
 	return at, google.Wrap("user", [][]byte{google.Text(at.Raw())})
 }
 
-// answer returns the content of a response's first candidate as the next request would hold it.
+// answer returns the content of a response's first candidate as the next request would contain it.
 func (f googleAPI) answer(response []byte) ([][]byte, *Usage) {
 	v := rawjson.Root(response)
 	usage := f.usage(v.GetCamel("usageMetadata"),
@@ -155,7 +155,7 @@ func (f googleAPI) answer(response []byte) ([][]byte, *Usage) {
 	return [][]byte{native}, usage
 }
 
-// usage reads a usage object, nil when it says nothing.
+// usage reads a usage object. It returns nil if the object is empty.
 func (googleAPI) usage(at rawjson.Value, model string) *Usage {
 	if !at.IsObject() {
 		return nil

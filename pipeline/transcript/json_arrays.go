@@ -14,12 +14,12 @@ type jsonArrays struct {
 	s *jsonstream.Reader
 	o Options
 	r recordReader
-	// paths are where in a document its records are: "messages", "values.messages"; "" for a document that is
-	// the array itself.
+	// paths are the paths of the records in a document: "messages", "values.messages"; "" for a document that is the
+	// array itself.
 	paths []string
 	out   emitter
 	stack []arrayFrame
-	// line is where the document begins, before how many conversations were given out until then.
+	// line is the first line of the document, before the number of conversations that were emitted before it.
 	line, before int
 	found        string
 	ended        bool
@@ -27,7 +27,7 @@ type jsonArrays struct {
 
 type arrayFrame struct {
 	path    string
-	records bool // the array, as against an object on the way to it
+	records bool // the array, as opposed to an object on the path to it
 	first   bool
 }
 
@@ -51,7 +51,7 @@ func (a *jsonArrays) step(emit func(Item)) error {
 	if !errors.As(err, &broken) || !a.o.Lenient {
 		return err
 	}
-	// What was read of the conversation so far is good; the rest of it is lost.
+	// The messages read so far are valid; the rest of the conversation is lost.
 	a.s.Recording = false
 	emit(damagedNote(broken))
 	if a.out.begun {
@@ -183,7 +183,7 @@ func (a *jsonArrays) element(first bool) error {
 	return a.out.fault(line, err)
 }
 
-// conclude ends a document that was read whole.
+// conclude ends a document that was read completely.
 func (a *jsonArrays) conclude() error {
 	a.s.Recording = false
 	around := a.s.Tape

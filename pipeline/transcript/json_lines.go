@@ -43,7 +43,7 @@ func (j *jsonLines) step(emit func(Item)) error {
 	case err != nil:
 		return err
 	}
-	// One value, but for lines that a crash ran together.
+	// One value, except where a crash has joined several lines.
 	for i := rawjson.SkipSpace(line, 0); i < len(line); i = rawjson.SkipSpace(line, i) {
 		end, err := rawjson.Prefix(line[i:])
 		if err != nil {

@@ -12,12 +12,12 @@ import (
 	"precis/pipeline/transcript/wire/openai"
 )
 
-// kimi is the format of context files of Kimi CLI, JSONL: chat messages in OpenAI's shape, one a line, with content
+// kimi is the format of context files of Kimi CLI, JSONL: chat messages in OpenAI's shape, one per line, with content
 // parts of its own ("think"), and between them lines of bookkeeping whose role begins with '_'.
 //
-// Written is a context file that Kimi CLI restores: the system prompt if the file had one, the summary in the form
-// of its own compaction, and the lines of the messages that stay, as they were. Checkpoints are not written: what
-// they lead back to no longer exists.
+// Output.File writes a context file that Kimi CLI restores: the system prompt if the file had one, the summary in the
+// form of its own compaction, and the unchanged lines of the messages that stay. Checkpoints are not written, because
+// the state that they lead back to no longer exists.
 type kimi struct{}
 
 func (kimi) name() Format { return Kimi }
@@ -48,10 +48,10 @@ func (f kimi) message(l *layout.Layout) pipeline.Message {
 	return m
 }
 
-// kimiCompacted is how the text part begins that Kimi CLI puts before its summary.
+// kimiCompacted is the beginning of the text part that Kimi CLI puts before its summary.
 const kimiCompacted = "<system>Previous context has been compacted."
 
-// kind tells what no person said: Kimi CLI speaks in <system> elements.
+// kind returns the kind of a user message: Kimi CLI writes its own into <system> elements.
 func (kimi) kind(m pipeline.Message) pipeline.Kind {
 	said := 0
 	for i, p := range m.Parts {
@@ -114,7 +114,7 @@ func (kimiContext) record(out *emitter, b []byte, line int) error {
 		}
 		return nil
 	case role == "_usage":
-		// The size of the context so far.
+		// It has the current size of the context.
 		if n := v.Get("token_count").Count(); out.begun {
 			out.usage(line, &Usage{Used: n})
 		}
@@ -145,7 +145,7 @@ func (kimi) write(out Output) ([]byte, error) {
 	return rawjson.Lines(append(envelopeLines(out.Meta.Envelope), nativesOf(all)...)), nil
 }
 
-// envelopeLines are the lines that stand before the messages of a file, as an envelope that is an array has them.
+// envelopeLines returns the lines before the messages of a file, from an envelope that is an array.
 func envelopeLines(e []byte) [][]byte {
 	if len(e) == 0 || rawjson.Check(e) != nil || !rawjson.Root(e).IsArray() {
 		return nil
@@ -157,7 +157,7 @@ func envelopeLines(e []byte) [][]byte {
 	return out
 }
 
-// lineArray makes such an envelope.
+// lineArray makes an envelope for envelopeLines.
 func lineArray(lines ...[]byte) []byte {
 	b := []byte(`[`)
 	for i, line := range lines {

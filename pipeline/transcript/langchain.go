@@ -19,8 +19,8 @@ import (
 //   - messages_to_dict: {"type":"human","data":{…}}
 //   - a LangGraph state, flat: {"type":"human","content":…}
 //
-// Files: an array of them, or a state with them under "messages" (or "values.messages"). Written is what came: the
-// array for load or messages_from_dict, or the state with the new list in it. Two compactions are known: the
+// A file is an array of them, or a state with them under "messages" (or "values.messages"). Output.File writes the
+// same: the array for load or messages_from_dict, or the state with the new list. Two compactions are recognized: the
 // summary of SummarizationMiddleware, and the _summarization_event of Deep Agents.
 type langChain struct{}
 
@@ -69,8 +69,8 @@ func (f langChain) message(l *layout.Layout) pipeline.Message {
 	return m
 }
 
-// Make writes the flat form, which LangChain takes wherever it takes messages. WriteFile puts it into the form of
-// the messages beside it.
+// Make writes the flat form, which LangChain takes wherever it takes messages. Output.File puts it into the form of
+// the other messages.
 func (langChain) Make(m pipeline.Made) ([]byte, error) {
 	typ := map[pipeline.Role]string{
 		pipeline.RoleSystem: "system", pipeline.RoleUser: "human", pipeline.RoleAssistant: "ai",
@@ -103,7 +103,7 @@ func (langChain) body(v rawjson.Value) rawjson.Value {
 	return v
 }
 
-// role tells the role from the type, or from the name of the class.
+// role returns the role for a type or for the name of a class.
 func (langChain) role(v, body rawjson.Value) string {
 	name := v.Get("type").Text()
 	if name == "constructor" {
@@ -199,8 +199,8 @@ func (f langChain) block(l *layout.Layout, v rawjson.Value) (layout.Node, error)
 	return n, nil
 }
 
-// calls reads tool_calls. A call that stands in the content as well, as a block of its vendor's, or in
-// additional_kwargs, is one call in several places.
+// calls reads tool_calls. A call that is also in the content, as a block of its vendor, or in additional_kwargs, is
+// one call in several places.
 func (f langChain) calls(l *layout.Layout, calls, extra rawjson.Value) {
 	if !calls.IsArray() {
 		return

@@ -67,7 +67,7 @@ func (langChainMessages) record(out *emitter, b []byte, line int) error {
 	return nil
 }
 
-// usage reads usage_metadata, whose input_tokens count what came from the cache too.
+// usage reads usage_metadata, whose input_tokens include tokens from the cache.
 func (langChain) usage(at rawjson.Value, model string) *Usage {
 	u := &Usage{Model: model, Output: at.Get("output_tokens").Count()}
 	all := at.Get("input_tokens").Count()
@@ -87,7 +87,7 @@ func (langChainMessages) end(out *emitter, around []byte) error {
 		return nil
 	}
 	out.meta.Envelope = around
-	// Deep Agents leave the messages of a state as they are, and say how many the summary stands for.
+	// Deep Agents leave the messages of a state unchanged and record how many of them the summary covers.
 	for _, path := range [][]string{{"_summarization_event"}, {"values", "_summarization_event"}} {
 		event, ok := rawjson.Root(around).Lookup(path...)
 		if !ok || !event.IsObject() {
@@ -122,7 +122,7 @@ func (f langChain) write(out Output) ([]byte, error) {
 	if out.Meta.Envelope == nil {
 		return list, nil
 	}
-	// The new summary stands among the messages: what says that the old one covers some of them is void.
+	// The new summary is one of the messages, so the record of the old one no longer applies.
 	around, _ := rawjson.Root(out.Meta.Envelope).DropKeys(func(key string,
 		_ rawjson.Value,
 	) bool {
@@ -131,7 +131,7 @@ func (f langChain) write(out Output) ([]byte, error) {
 	return rawjson.PutArray(around, list, langChainPaths[:2]...), nil
 }
 
-// form returns what puts a flat message into the form that the stored messages have.
+// form returns a function that puts a flat message into the form of the stored messages.
 func (f langChain) form(all []entry) func([]byte) []byte {
 	for _, e := range all {
 		v := rawjson.Root(e.native)

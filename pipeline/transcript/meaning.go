@@ -5,8 +5,8 @@ import (
 	"precis/pipeline/transcript/layout"
 )
 
-// Who said a user message: a person, or the program around them. The wire has one role for both.
+// A user message may be from the user or from the program around the model: the wire has one role for both.
 
-// SaysItIsSummary reports whether a message tells its reader that it is the summary of what came before, as those of
-// ours, of Claude Code and of Gemini CLI do.
+// SaysItIsSummary reports whether the text of a message introduces itself as a summary of earlier messages, as the
+// summaries of precis, Claude Code and Gemini CLI do.
 func SaysItIsSummary(m pipeline.Message) bool { return layout.LooksLikeSummary(m) }

@@ -12,10 +12,10 @@ import (
 )
 
 // msAgent is the format of messages of Microsoft's Agent Framework: {"role":…,"contents":[…]}, the role a string or
-// {"value":…}. Files hold runs, one a line, with the messages of each under "messages", or a serialized thread with
-// them under "chat_message_store_state.messages".
+// {"value":…}. Files hold runs, one per line, with their messages under "messages", or a serialized thread with its
+// messages under "chat_message_store_state.messages".
 //
-// Written is the run, or the thread, with the new list of messages, the summary a user message among them: the
+// Output.File writes the run or the thread with the new list of messages. The summary is a user message, because the
 // framework has no form of its own for one.
 type msAgent struct{}
 
@@ -118,7 +118,7 @@ func (f msAgent) content(v rawjson.Value) (n layout.Node, ok bool) {
 		p.IsError = failed != 0 && failed != 'n'
 		n.Value, n.Insert, n.Key = at["result"], v.End()-1, "result"
 		if n.Content = layout.AnyContent(n.Value); n.Content == nil && failed == '"' {
-			// What went wrong is all that came of it.
+			// The error is the only result.
 			n.Content = layout.AnyContent(at["exception"])
 		}
 	}
@@ -129,8 +129,6 @@ func (msAgent) address(p pipeline.Part) string {
 	b := []byte(p.Raw)
 	return rawjson.Root(b).Get("uri").Text()
 }
-
-// ---- files
 
 var msAgentPaths = []string{"messages", "chat_message_store_state.messages"}
 
@@ -195,7 +193,7 @@ func (msAgent) write(out Output) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Roles are written as the messages beside them have theirs.
+	// Roles are written in the form that the other messages use.
 	if role := firstStored(all, "role"); len(role) > 0 && role[0] == '"' {
 		for i, e := range all {
 			if at, ok := rawjson.Root(e.native).Lookup("role"); ok && e.made != nil {
@@ -203,6 +201,6 @@ func (msAgent) write(out Output) ([]byte, error) {
 			}
 		}
 	}
-	// One run a line, as it came.
+	// One run per line, as in the file.
 	return rawjson.OneLine(rawjson.PutArray(out.Meta.Envelope, rawjson.ArrayOf(nativesOf(all)), msAgentPaths...)), nil
 }

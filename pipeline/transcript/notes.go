@@ -4,7 +4,7 @@ import (
 	"precis/pipeline/transcript/jsonstream"
 )
 
-// notes counts what was left out, so that a file with thousands of records of its own gives a handful of notes.
+// notes counts what was left out, so that a file with thousands of the client's own records yields only a few notes.
 type notes struct {
 	list []Item
 	at   map[noteKey]int
@@ -25,7 +25,7 @@ func (n *notes) add(note Note, line int) {
 		n.at = map[noteKey]int{}
 	}
 	if len(n.list) >= maxNoteKinds {
-		// A file that invents names is not given memory for each.
+		// The bound limits memory for a file with arbitrary names.
 		k.what, note.What = "", ""
 		if i, ok := n.at[k]; ok {
 			n.list[i].Note.Count++
@@ -40,7 +40,7 @@ func (n *notes) add(note Note, line int) {
 // maxNoteKinds bounds how many different things are counted by name.
 const maxNoteKinds = 200
 
-// flush returns the notes out, in the order of their first lines, and reports whether there were any.
+// flush emits the notes in the order of their first lines, and reports whether there were any.
 func (n *notes) flush(emit func(Item)) bool {
 	for _, it := range n.list {
 		emit(it)

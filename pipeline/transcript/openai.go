@@ -52,12 +52,12 @@ func (openAIChat) detect(s rawjson.Outline) bool {
 			return true
 		}
 	}
-	// What comes first may be all that is seen: the wrapper's own, or a request whose messages come late.
+	// The outline may end before the messages: it may have only keys of the wrapper, or of a request.
 	return s.Has("trajectory[].action", "[].traj", "tools[].function.parameters") ||
 		s.Has("messages") && s.Has("model") && !s.Has("messages[].role")
 }
 
-// request reads the facts of a request object.
+// request reads model, tools and limits of a request object.
 func (openAIChat) request(b []byte, v rawjson.Value, m *Meta) {
 	m.Vendor = "openai"
 	for key, field := range v.Fields() {
@@ -72,7 +72,7 @@ func (openAIChat) request(b []byte, v rawjson.Value, m *Meta) {
 	}
 }
 
-// answer makes a completion object into the message that the next request would hold.
+// answer makes a completion object into the message that the next request would contain.
 func (f openAIChat) answer(response []byte) ([][]byte, *Usage) {
 	v := rawjson.Root(response)
 	usage := f.usage(v)
@@ -117,7 +117,7 @@ func (openAIChat) usage(v rawjson.Value) *Usage {
 	return &u
 }
 
-// What a message of a request may hold. Everything else in a recorded message is the recorder's.
+// The keys that a message of a request may have. All other keys of a recorded message are from the recorder.
 var (
 	messageKeys = []string{
 		"role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio",
@@ -126,12 +126,12 @@ var (
 	callKeys = []string{"id", "type", "function", "custom"}
 )
 
-// tidy cuts out of a recorded message what no request holds: keys of the recorder, keys that are null, the cache
-// marks of LiteLLM, and the place of a call in a stream. It gives the message and the keys that went.
+// tidy removes from a recorded message what a request cannot have: keys of the recorder, keys that are null, the
+// cache marks of LiteLLM, and the index of a call in a stream. It returns the message and the removed keys.
 func (f openAIChat) tidy(native []byte) ([]byte, []string) {
 	v := rawjson.Root(native)
 	var all []rawjson.Splice
-	var gone []string
+	var dropped []string
 	inner := func(key string, short func(rawjson.Value) ([]byte, []string)) {
 		list, ok := v.Lookup(key)
 		if !ok || !list.IsArray() {
@@ -144,7 +144,7 @@ func (f openAIChat) tidy(native []byte) ([]byte, []string) {
 			if b, keys := short(el); len(keys) > 0 {
 				all = append(all, el.Replace(b))
 				for _, k := range keys {
-					gone = append(gone, key+"[]."+k)
+					dropped = append(dropped, key+"[]."+k)
 				}
 			}
 		}
@@ -168,10 +168,10 @@ func (f openAIChat) tidy(native []byte) ([]byte, []string) {
 		}
 		return !slices.Contains(messageKeys, key)
 	})
-	return out, append(gone, keys...)
+	return out, append(dropped, keys...)
 }
 
-// fillContent puts what a request may hold in the place of an empty array of parts.
+// fillContent replaces an empty array of parts with a content that a request may have.
 func (openAIChat) fillContent(native []byte) []byte {
 	v := rawjson.Root(native)
 	content, ok := v.Lookup("content")

@@ -10,13 +10,13 @@ import (
 	"precis/pipeline/transcript/wire/responses"
 )
 
-// The Responses API of OpenAI: https://platform.openai.com/docs/api-reference/responses. A message here is one
-// item of a request's input or of a response's output; what an item is stands in openai_items.go. Its files are
-// request objects, response objects, arrays of items, and recorded requests with their responses.
+// The Responses API of OpenAI: https://platform.openai.com/docs/api-reference/responses. A message is one item of a
+// request's input or of a response's output; package wire/responses reads items. Files are request objects, response
+// objects, arrays of items, and recorded requests with their responses.
 //
-// What only the vendor can read passes through unchanged: encrypted reasoning, and the compaction items of
-// /responses/compact and of the compaction on the server. Such an item stands for everything that the model said
-// before it, so a Compaction that keeps the item follows on each.
+// Items that only the vendor can read stay unchanged: encrypted reasoning, and the compaction items of
+// /responses/compact and of the compaction on the server. A compaction item replaces everything that the model said
+// before it, so the reader emits a Compaction that keeps the item after each.
 
 // sourceResponse is a response object on its own: its output is the conversation.
 const sourceResponse = "response"
@@ -33,7 +33,7 @@ func (openAIResponses) Make(m pipeline.Made) ([]byte, error) { return responses.
 
 func (openAIResponses) address(p pipeline.Part) string { return responses.Address(p) }
 
-// responsesAddress is where the vendor has the API.
+// responsesAddress is the address of the vendor's API.
 const responsesAddress = "https://api.openai.com/v1/responses"
 
 func (f openAIResponses) detect(s rawjson.Outline) bool {
@@ -52,7 +52,7 @@ func (f openAIResponses) detect(s rawjson.Outline) bool {
 	return s.Has("object=response", "object=response.compaction") && s.Has("output") || f.itemsIn(s, "[]")
 }
 
-// itemsIn reports whether an array has items that only this API has.
+// itemsIn reports whether an array has items that only this API uses.
 func (openAIResponses) itemsIn(s rawjson.Outline, at string) bool {
 	typ := at + ".type="
 	return s.Has(typ+"function_call_output", typ+"custom_tool_call", typ+"item_reference") ||
@@ -78,7 +78,7 @@ func (f openAIResponses) open(s *jsonstream.Reader, o Options) source {
 	})
 }
 
-// request reads the facts of a request object, or of a response: that repeats what it was asked.
+// request reads model, instructions, tools and limits of a request object, or of a response, which repeats them.
 func (openAIResponses) request(b []byte, v rawjson.Value, m *Meta) {
 	m.Vendor = "openai"
 	for key, field := range v.Fields() {
@@ -104,13 +104,13 @@ func (openAIResponses) request(b []byte, v rawjson.Value, m *Meta) {
 	if m.Source != sourceResponse {
 		return
 	}
-	// A file that is written of it is a request, whose input is what the vendor gave out.
+	// The file that is written from it is a request whose input is the vendor's output.
 	m.Envelope = m.NewEnvelope()
 }
 
-// answer returns the items of a response as the next input would hold them. Of a compaction's it is the
-// compaction item alone: the messages beside it repeat what was said before. The usage of that is what the
-// compaction cost, and no size of a context.
+// answer returns the items of a response as the next input would contain them. For the response of a compaction it
+// returns only the compaction item, because the messages beside it repeat earlier ones, and no usage, because that is
+// the cost of the compaction and not the size of a context.
 func (f openAIResponses) answer(response []byte) ([][]byte, *Usage) {
 	v := rawjson.Root(response)
 	output, ok := v.Lookup("output")
@@ -131,7 +131,7 @@ func (f openAIResponses) answer(response []byte) ([][]byte, *Usage) {
 	return items, f.usage(usage, v.Get("model").Text())
 }
 
-// usage reads a usage object, nil when it says nothing.
+// usage reads a usage object. It returns nil if the object is empty.
 func (openAIResponses) usage(at rawjson.Value, model string) *Usage {
 	if !at.IsObject() {
 		return nil
@@ -149,7 +149,7 @@ func (openAIResponses) usage(at rawjson.Value, model string) *Usage {
 	return &u
 }
 
-// plainText finds an input that is a plain string, and gives the message that it stands for.
+// plainText finds an input that is a plain string, and returns the message that it means.
 func (openAIResponses) plainText(b []byte, v rawjson.Value) (at rawjson.Value, message []byte) {
 	at, ok := v.Lookup("input")
 	if !ok || !at.IsString() {
@@ -180,9 +180,9 @@ func (openAIResponses) follows(request []byte, v rawjson.Value, messages []rawMe
 	return "", false
 }
 
-// compaction returns the summary that a compaction item is of what the model said before it. Where it has said
-// nothing there is nothing: /responses/compact gives user messages and the item behind them, and all of it is the
-// context.
+// compaction returns the summary in a compaction item, for the messages before it. If the model has said nothing
+// before, it returns nil: the output of /responses/compact is user messages followed by the item, and all of it is
+// the context.
 func (openAIResponses) compaction(m pipeline.Message, answered bool) (pipeline.Message, bool) {
 	if !answered || len(m.Parts) != 1 || m.Parts[0].Type != "compaction" {
 		return m, false
@@ -191,7 +191,7 @@ func (openAIResponses) compaction(m pipeline.Message, answered bool) (pipeline.M
 	return m, true
 }
 
-// httpWrapper knows recorded requests.
+// httpWrapper names the wrapper of recorded requests.
 func httpWrapper(b []byte, outer rawjson.Value, _ string) string {
 	if b == nil {
 		return ""
@@ -202,7 +202,7 @@ func httpWrapper(b []byte, outer rawjson.Value, _ string) string {
 	return ""
 }
 
-// untouched is for messages that were taken by their API already.
+// untouched returns messages that their API has already accepted, unchanged.
 func untouched(_ string, native []byte, _ bool) cleaned { return cleaned{native: native} }
 
 // recorded makes the envelope of a recorded request.

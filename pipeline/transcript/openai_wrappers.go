@@ -9,8 +9,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// The files in which agents keep their chat-completions messages. The name of each is the one that Meta.Source
-// has.
+// The files in which agents store chat-completions messages, by their name in Meta.Source.
 const (
 	sourceTau          = "tau-bench"      // [{task_id,…,traj:[messages]}]
 	sourceMiniSWE      = "mini-swe-agent" // {info,messages,trajectory_format}
@@ -69,8 +68,8 @@ func (openAIChat) wrapper(b []byte, outer rawjson.Value, arrayKey string) string
 	return ""
 }
 
-// envelope makes the request object of a wrapped conversation. Where the wrapper holds a request it is
-// that one, without what the client library keeps for itself; else it is put together of what is known.
+// envelope makes the request object of a wrapped conversation. If the wrapper contains a request, it is that one
+// without the keys of the client library, else a new one from the metadata.
 func (f openAIChat) envelope(b []byte, outer rawjson.Value, m *Meta) {
 	m.Vendor = "openai"
 	switch m.Source {
@@ -102,7 +101,7 @@ func (f openAIChat) envelope(b []byte, outer rawjson.Value, m *Meta) {
 		m.ID = outer.Get("replay_config", "problem_statement", "id").Text()
 		if name := outer.Get("replay_config", "agent", "model", "name").Text(); name != "replay" &&
 			name != "human" {
-			m.Model = name // the other two are stand-ins of the agent's
+			m.Model = name // the other two are placeholders of the agent
 		}
 	case sourceOpenHands, sourceOpenHandsSDK:
 		m.Model = outer.Get("response", "model").Text()
@@ -130,9 +129,9 @@ func joinID(words ...string) string {
 	return strings.Join(out, "-")
 }
 
-// clean makes a message of a wrapper into one that the API takes. Messages of plain requests, and of logs
-// of requests, were taken by their API already: they stay as they are. answered says that the agent has spoken
-// before.
+// clean makes a message of a wrapper into one that the API takes. Messages of plain requests, and of logs of
+// requests, were accepted by their API before: they stay as they are. answered is true after the first message of the
+// agent.
 func (f openAIChat) clean(source string, native []byte, answered bool) cleaned {
 	c := cleaned{native: native}
 	v := rawjson.Root(native)
@@ -152,8 +151,8 @@ func (f openAIChat) clean(source string, native []byte, answered bool) cleaned {
 		}
 	case sourceSWE:
 		c.native = f.sweResult(native, v)
-		// Where the agent has no tool calls its observations are user messages; demonstrations are too. Only the
-		// first, which is called an observation as well, has the task.
+		// For an agent without tool calls, observations and demonstrations are user messages. Only the first
+		// observation has the task.
 		demo := v.Get("is_demo")
 		if v.Get("role").Text() == "user" && (answered || demo.IsTrue()) {
 			c.kind = pipeline.KindSynthetic
@@ -163,7 +162,8 @@ func (f openAIChat) clean(source string, native []byte, answered bool) cleaned {
 	return c
 }
 
-// sweResult returns a result of SWE-agent 1.x the key that the API wants: it lists the one id that it answers.
+// sweResult adds the key that the API requires to a result of SWE-agent 1.x, which has a list with the only id that
+// it answers.
 func (openAIChat) sweResult(native []byte, v rawjson.Value) []byte {
 	for key, field := range v.Fields() {
 		if string(key) != "tool_call_ids" || !field.Value.IsArray() {

@@ -11,12 +11,12 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// openCode is the format of what `opencode export` writes: {"info":…,"messages":[{"info":…,"parts":[…]}]}. A stored
-// message is one entry of messages. A call and its result are one part there: such a message has both, the result
-// right behind its call, and what is done to the part as a whole is done to both.
+// openCode is the format of `opencode export`: {"info":…,"messages":[{"info":…,"parts":[…]}]}. A stored message is
+// one entry of messages. One part contains a call and its result: such a message has both, the result right behind
+// its call, and an edit of the whole part applies to both.
 //
-// Written is an export that `opencode import` loads: a user message with a compaction part, the summary as the
-// assistant's answer to it, as opencode records its own, and the messages that are kept as they were.
+// Output.File writes an export that `opencode import` loads: a user message with a compaction part, the summary as
+// the assistant's answer to it, as opencode records its own, and the messages that are kept, unchanged.
 type openCode struct{}
 
 func (openCode) name() Format { return OpenCode }
@@ -63,9 +63,9 @@ func (f openCode) message(l *layout.Layout) pipeline.Message {
 	return m
 }
 
-// Make writes a user message that no person said, without what depends on a session: WriteFile gives it that. A
-// result for a call that was never answered is nothing here: the part of the call says itself that it was not
-// finished, and opencode tells the model so.
+// Make writes a synthetic user message without the fields that depend on a session: Output.File adds them. For the
+// result of a call that was never answered it returns nil, because the part of the call has that state and opencode
+// reports it to the model.
 func (openCode) Make(m pipeline.Made) ([]byte, error) {
 	switch m.Role {
 	case pipeline.RoleTool:
@@ -80,7 +80,7 @@ func (openCode) Make(m pipeline.Made) ([]byte, error) {
 	return nil, pipeline.Errorf(pipeline.Internal, "opencode stores no %s messages that a model did not write", m.Role)
 }
 
-// openCodeRecord is what a message says of itself.
+// openCodeRecord has the values of a message that the format reads.
 type openCodeRecord struct {
 	id, role, parent string
 	summary, failed  bool
@@ -133,13 +133,13 @@ func (openCode) record(v rawjson.Value) openCodeRecord {
 	return r
 }
 
-// What opencode puts in the place of parts that are not for the model as they are.
+// What opencode sends to the model in the place of some parts.
 var openCodeSays = map[string]string{
 	"compaction": "What did we do so far?",
 	"subtask":    "The following tool was executed by the user",
 }
 
-// part reads one part: none for what is not part of the request, two for a call with its result.
+// part reads one part. It returns no node for a part that opencode does not send, and two for a call with its result.
 func (f openCode) part(l *layout.Layout, v rawjson.Value) []layout.Node {
 	at := v.Members()
 	typ := at["type"].Text()
@@ -157,7 +157,7 @@ func (f openCode) part(l *layout.Layout, v rawjson.Value) []layout.Node {
 	case "file":
 		switch at["mime"].Text() {
 		case "text/plain", "application/x-directory":
-			return nil // its content stands in a text part beside it
+			return nil // a text part beside it has its content
 		}
 		f.file(&n.Part, at)
 		n.Value = v
@@ -195,7 +195,7 @@ func (openCode) file(p *pipeline.Part, at map[string]rawjson.Value) {
 // tool reads a call and, when it has ended, its result.
 func (f openCode) tool(l *layout.Layout, at map[string]rawjson.Value) []layout.Node {
 	state := at["state"]
-	// The block holds the result too: it is none of the call alone.
+	// The part also contains the result, so removing the call alone does not remove the part.
 	call := layout.Node{Part: pipeline.Part{
 		Kind: pipeline.PartToolCall, Type: "tool", CallID: at["callID"].Text(), Name: at["tool"].Text(),
 	}}
@@ -223,7 +223,7 @@ func (f openCode) tool(l *layout.Layout, at map[string]rawjson.Value) []layout.N
 	if !result.Value.IsEmpty() {
 		result.Content = []layout.Node{layout.Text(result.Value)}
 	}
-	// Without its result a call has not ended.
+	// A call without a result has not ended.
 	status := in["status"].Raw()
 	result.Twins = []layout.Node{{
 		List: -1, Value: in["status"], Vacant: `"running"`,

@@ -15,7 +15,7 @@ func (openCode) open(s *jsonstream.Reader, o Options) source {
 	return openArrays(s, o, Meta{Format: OpenCode}, &openCodeSession{}, "messages")
 }
 
-// openCodeSession reads the messages of a session. A compaction is two of them: a user message that asks for it, and
+// openCodeSession reads the messages of a session. A compaction consists of two: a user message that requests it, and
 // the answer, which is the summary.
 type openCodeSession struct {
 	asked *openCodeAsked
@@ -69,7 +69,7 @@ func (o *openCodeSession) record(out *emitter, b []byte, line int) error {
 	return nil
 }
 
-// unanswered returns out a request for a summary that got none.
+// unanswered emits a request for a summary that was not answered.
 func (o *openCodeSession) unanswered(out *emitter) {
 	if a := o.asked; a != nil {
 		o.asked = nil

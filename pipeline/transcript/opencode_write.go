@@ -12,7 +12,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// openCodePlace is where in a session a message is made for.
+// openCodePlace is the place in a session for which a message is made.
 type openCodePlace struct {
 	session string
 	agent   string
@@ -21,8 +21,7 @@ type openCodePlace struct {
 	n       int    // messages made before it
 }
 
-// id names a message or a part as opencode does: by time, so that ids sort, and a rest that is made of what it is
-// for.
+// id returns an id in the form of opencode: a time, so that ids sort, and a rest that is derived from the arguments.
 func (p openCodePlace) id(prefix string, of ...string) string {
 	at := make([]byte, 8)
 	stamp := uint64(p.created)*0x1000 + uint64(p.n)
@@ -40,7 +39,7 @@ func (p openCodePlace) modelJSON() []byte {
 	return p.model
 }
 
-// user writes a user message of one part, given open: without its ids and its end.
+// user writes a user message of one part, given without its ids and its closing brace.
 func (p openCodePlace) user(part []byte) []byte {
 	id := p.id("msg", string(part))
 	b := fmt.Appendf(
@@ -95,8 +94,8 @@ func (f openCode) write(out Output) ([]byte, error) {
 	return rawjson.PutArray(out.Meta.Envelope, rawjson.ArrayOf(natives), "messages"), nil
 }
 
-// placeOf takes what made messages need from the session, and their time from just before the first message
-// that is kept: no clock is read.
+// placeOf takes the fields of made messages from the session, and a time just before the first message that is kept,
+// so that no clock is read.
 func (openCode) placeOf(m Meta, all []entry) openCodePlace {
 	p := openCodePlace{}
 	model := func(b []byte, provider, id rawjson.Value) {

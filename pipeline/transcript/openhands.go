@@ -9,17 +9,18 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// openHands is the format of event streams of OpenHands, in three forms: the runs of its evaluations (V0), one a
-// line, with the events under "history"; the same from before events had ids; and the events of the SDK (V1), one a
-// line. A stored message is one event: what the user said, one action of the agent, or what came of it. Calls of one
-// response are events of their own. The system prompt and the tools stand beside the messages.
+// openHands is the format of event streams of OpenHands, in three forms: the runs of its evaluations (V0), one per
+// line, with the events under "history"; older runs whose events have no ids; and the events of the SDK (V1), one per
+// line. A stored message is one event: a message of the user, one action of the agent, or its observation. Calls of
+// one response are separate events. The system prompt and the tools are not messages.
 //
-// A call's arguments are those that the model wrote, where the event has them; else the action's own fields. Calls
-// of events without call ids are named after the event, and results after their cause; before events had ids they
-// pair by their order.
+// The arguments of a call are those that the model wrote, if the event has them, else the fields of the action. The
+// ids of calls without one are derived from the event, and those of results from their cause. Without event ids they
+// are matched by their order.
 //
-// Written is the same kind of stream, the summary a condensation. OpenHands loads neither as one file: it keeps its
-// sessions in a folder of events. To continue elsewhere, write the conversation as openai or anthropic.
+// Output.File writes the same kind of stream, with the summary as a condensation. OpenHands does not load such a
+// file: it stores a session as a folder of events. To continue elsewhere, write the conversation as openai or
+// anthropic.
 type openHands struct{}
 
 func (openHands) name() Format { return OpenHands }
@@ -56,9 +57,9 @@ func (f openHands) message(l *layout.Layout) pipeline.Message {
 	return m
 }
 
-// amend makes a message of words alone of an action whose call was dropped.
+// amend turns an action whose call was dropped into a message with its text only.
 func (f openHands) amend(l *layout.Layout, edits []pipeline.Edit, out []byte) ([]byte, error) {
-	uncalled := false // the last edit of a part counts
+	uncalled := false // the last edit of a part applies
 	for _, e := range edits {
 		if l.Nodes[e.Part].Part.Kind == pipeline.PartToolCall {
 			uncalled = e.Op == pipeline.EditDrop
@@ -70,7 +71,7 @@ func (f openHands) amend(l *layout.Layout, edits []pipeline.Edit, out []byte) ([
 	return f.saidOnly(out)
 }
 
-// saidOnly makes a message out of an action whose call is dropped: the words that stood with it.
+// saidOnly returns a message with only the text of an action whose call is dropped.
 func (f openHands) saidOnly(native []byte) ([]byte, error) {
 	l, err := layoutOf(f, native)
 	if err != nil {
@@ -102,7 +103,7 @@ func (f openHands) saidOnly(native []byte) ([]byte, error) {
 		nil
 }
 
-// Make writes an event of V1. WriteFile writes those of a V0 run in its form.
+// Make writes an event of V1. Output.File rewrites it for a V0 run.
 func (openHands) Make(m pipeline.Made) ([]byte, error) {
 	id := rawjson.Quote(madeUUID("openhands", string(m.Role), string(m.Kind), m.CallID, m.Text))
 	switch {
@@ -130,7 +131,7 @@ func (openHands) Make(m pipeline.Made) ([]byte, error) {
 		layout.TextBlock(m.Text)), nil
 }
 
-// handsEvent is what an event says of itself.
+// handsEvent has the values of an event that the format reads.
 type handsEvent struct {
 	id, source, action, observation, kind string
 	cause                                 string

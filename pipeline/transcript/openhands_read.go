@@ -30,10 +30,10 @@ type handsRun struct {
 	v1 bool
 	// head are the events with the system prompt.
 	head [][]byte
-	// at is the place of each event: twice the number of messages before it, and one more if it is a message itself;
-	// and one more again, for recentIDs has no 0.
+	// at is the place of each event: twice the number of messages before it, plus one if it is a message itself, plus
+	// one because recentIDs cannot store 0.
 	at recentIDs
-	// counted is the usage that the next message of the agent's belongs to.
+	// counted is the usage of the next message of the agent.
 	counted *Usage
 	line    int
 }
@@ -113,7 +113,7 @@ func (h *handsRun) bookkeeping(b []byte, e handsEvent) bool {
 	return false
 }
 
-// system takes the system prompt, which stands beside the messages.
+// system reads the system prompt, which is not one of the messages.
 func (h *handsRun) system(out *emitter, b []byte, v rawjson.Value, key string) {
 	if prompt, ok := v.Lookup(key); ok && prompt.IsString() {
 		out.meta.System = prompt.Raw()
@@ -124,7 +124,7 @@ func (h *handsRun) system(out *emitter, b []byte, v rawjson.Value, key string) {
 	h.head = append(h.head, b)
 }
 
-// state takes the figures of the last request, which come before the event that the request led to.
+// state reads the figures of the last request, which precede the event of its response.
 func (h *handsRun) state(out *emitter, b []byte, line int) {
 	v := rawjson.Root(b)
 	h.flush(out)
@@ -143,7 +143,7 @@ func (h *handsRun) state(out *emitter, b []byte, line int) {
 	out.note(line, NoteRecord, "ConversationStateUpdateEvent", "an event of the program, no message")
 }
 
-// flush returns out a figure that waited for the message that it covers.
+// flush emits a figure that was held until the message that it covers.
 func (h *handsRun) flush(out *emitter) {
 	if h.counted != nil && out.count > 0 {
 		out.usage(h.line, h.counted)
@@ -151,7 +151,7 @@ func (h *handsRun) flush(out *emitter) {
 	h.counted = nil
 }
 
-// recordedUsage is the usage of the response that an action of V0 came of, once for each response.
+// recordedUsage returns the usage of the response with an action of V0, once for each response.
 func (h *handsRun) recordedUsage(e handsEvent) *Usage {
 	if e.action == "" || !e.meta.IsObject() {
 		return nil
@@ -163,8 +163,8 @@ func (h *handsRun) recordedUsage(e handsEvent) *Usage {
 	return openAIChat{}.usage(response)
 }
 
-// condensation takes a summary. Only one that stands for a stretch without gaps is a compaction: what it left out in
-// the middle of others stays as it is.
+// condensation reads a summary. It is a compaction only if it covers consecutive messages: a gap in the middle would
+// hide messages that the model saw.
 func (h *handsRun) condensation(out *emitter, b []byte, e handsEvent, line int) error {
 	const what = "condensation"
 	args := e.args
@@ -178,7 +178,7 @@ func (h *handsRun) condensation(out *emitter, b []byte, e handsEvent, line int) 
 	}
 	from, to, n := h.forgotten(args)
 	switch {
-	case n == 0: // what it stands for is not in the file
+	case n == 0: // the messages that it covers are not in the file
 		out.compaction(line, Compaction{Summary: m, Kept: out.count})
 		return nil
 	case from < 0:
@@ -190,8 +190,8 @@ func (h *handsRun) condensation(out *emitter, b []byte, e handsEvent, line int) 
 	return nil
 }
 
-// forgotten returns the messages from+1 to to that a condensation stands for, and the number of events that it names;
-// from is -1 when they are no stretch.
+// forgotten returns the range of messages that a condensation covers, from+1 to to, and the number of events that it
+// names; from is -1 if they are not consecutive.
 func (h *handsRun) forgotten(args rawjson.Value) (from, to, n int) {
 	place := func(id string) (before, upTo int) {
 		at := int(h.at.get(id)) - 1
@@ -243,7 +243,7 @@ func (h *handsRun) end(out *emitter, around []byte) error {
 		if out.meta.Model == "" {
 			out.meta.Model = v.Get("metadata", "llm_config", "model").Text()
 		}
-		// The events with the system prompt stay where they were.
+		// The events with the system prompt keep their place.
 		out.meta.Envelope = rawjson.PutArray(around, lineArray(h.head...), "history")
 	case h.v1 && h.head != nil:
 		out.meta.Envelope = lineArray(h.head...)

@@ -20,7 +20,7 @@ func (f openHands) action(l *layout.Layout, e handsEvent, v rawjson.Value) error
 	l.Role = "assistant"
 	switch {
 	case e.action == "message":
-		// The oldest files do not say who spoke: the agent does when it waits for an answer.
+		// The oldest files do not record the role: a message is the agent's if it waits for an answer.
 		if e.source != "agent" && (e.source != "" || !at["wait_for_response"].IsTrue()) {
 			l.Role = "user"
 		}
@@ -48,7 +48,7 @@ func (f openHands) action(l *layout.Layout, e handsEvent, v rawjson.Value) error
 	n := layout.Node{List: -1, Part: pipeline.Part{
 		Kind: pipeline.PartToolCall, Type: e.action, Name: e.action, CallID: e.id,
 	}}
-	// The input is the action's own fields. Nothing can be put in the place of them together.
+	// The input consists of several fields of the action, which cannot be replaced together.
 	own, _ := args.DropKeys(func(key string, _ rawjson.Value) bool {
 		return key == "thought" || key == "action" || key == "id" || key == "timestamp" || key == "source" ||
 			key == "message"
@@ -77,7 +77,7 @@ func (openHands) images(l *layout.Layout, v rawjson.Value) {
 	}
 }
 
-// recorded reads an action that has the model's response with it: what the model said and called are there.
+// recorded reads an action that has the model's response, with its text and its calls.
 func (f openHands) recorded(l *layout.Layout, e handsEvent, at map[string]rawjson.Value) {
 	n := layout.Node{List: -1, Vacant: `""`, Part: pipeline.Part{
 		Kind: pipeline.PartToolCall, Type: e.action,
@@ -98,13 +98,13 @@ func (f openHands) recorded(l *layout.Layout, e handsEvent, at map[string]rawjso
 			break
 		}
 	}
-	if n.Value.IsMissing() { // a response that was not kept
+	if n.Value.IsMissing() { // the response was not recorded
 		own, _ := e.args.DropKeys(func(key string, _ rawjson.Value) bool { return key == "thought" })
 		n.Part.Input, n.Fixed = string(own), true
 	}
 	thought := at["thought"]
 	switch {
-	case index > 0: // the words stand with the first call of a response
+	case index > 0: // the first call of a response has its text
 	case said != nil:
 		first := said[0]
 		if thought.IsString() && !thought.IsEmpty() {
@@ -156,8 +156,8 @@ func (f openHands) observation(l *layout.Layout, e handsEvent, v rawjson.Value) 
 	l.Nodes = []layout.Node{n}
 }
 
-// recall reads what OpenHands adds to the user's words: what it knows of the repository, and knowledge that a
-// word of theirs called up.
+// recall reads what OpenHands adds to the user's message: information about the repository, and knowledge that a
+// keyword of the message triggered.
 func (openHands) recall(l *layout.Layout, v rawjson.Value) {
 	extras := v.Get("extras")
 	for _, key := range []string{"repo_instructions", "additional_agent_instructions"} {
@@ -174,7 +174,7 @@ func (openHands) recall(l *layout.Layout, v rawjson.Value) {
 	}
 }
 
-// madeV0 writes an event of V0. Its id is below those of all events that were.
+// madeV0 writes an event of V0. Its id is below those of all events of the file.
 func (openHands) madeV0(m pipeline.Made, n int) []byte {
 	id := strconv.Itoa(-1 - n)
 	switch {

@@ -89,7 +89,7 @@ func (f openHands) v1(l *layout.Layout, e handsEvent, v rawjson.Value) error {
 func (openHands) reasoning(l *layout.Layout, said, blocks rawjson.Value) {
 	if nodes := layout.OptionalText(said); nodes != nil {
 		nodes[0].Part.Kind = pipeline.PartReasoning
-		if blocks.IsArray() { // the same, as the vendor wants it back
+		if blocks.IsArray() { // the same content, in the form that the vendor takes back
 			nodes[0].Twins = []layout.Node{{List: -1, Value: blocks, Vacant: "[]"}}
 		}
 		l.Nodes = append(l.Nodes, nodes...)

@@ -26,7 +26,7 @@ func (f openHands) write(out Output) ([]byte, error) {
 	if !run {
 		return rawjson.Lines(append(envelopeLines(e), nativesOf(all)...)), nil
 	}
-	// One run a line, as it came, the events with the system prompt first.
+	// One run per line, as in the file, the events with the system prompt first.
 	natives := nativesOf(all)
 	if history, ok := rawjson.Root(e).Lookup("history"); ok && history.IsArray() {
 		natives = append(envelopeLines(history.Raw()), natives...)

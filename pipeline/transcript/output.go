@@ -4,17 +4,17 @@ import (
 	"precis/pipeline"
 )
 
-// Output is one conversation to write: what stands beside its messages, and its context.
+// Output is one conversation to write: its metadata and its context.
 type Output struct {
 	Meta  Meta
 	Items []pipeline.ContextItem
-	// Trigger and TokensBefore go into the record of the compaction, in files that have a place for them: "auto" or
-	// "manual" ("" is manual), and the size of the context before, in tokens, 0 when unknown.
+	// Trigger and TokensBefore are written into the record of the compaction, in files that have a place for them:
+	// "auto" or "manual" ("" is manual), and the size of the context before, in tokens, 0 when unknown.
 	Trigger      string
 	TokensBefore int
 }
 
-// HasSummary reports whether a summary is among the context.
+// HasSummary reports whether the context contains a summary.
 func (o Output) HasSummary() bool {
 	for _, it := range o.Items {
 		if it.Made != nil && it.Made.Kind == pipeline.KindSummary || it.Message != nil &&
@@ -26,7 +26,7 @@ func (o Output) HasSummary() bool {
 }
 
 // File returns the file of the conversation for a format that has files of its own. The messages must be of that
-// format; a chat that Gemini CLI saved holds messages of its API.
+// format; a chat that Gemini CLI saved contains messages of its API.
 func (o Output) File(f Format) ([]byte, error) {
 	c, err := CodecFor(f)
 	if err != nil {

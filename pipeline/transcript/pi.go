@@ -13,8 +13,8 @@ import (
 // one entry line. From session version 2 on entries are a tree, by id and parentId; the conversation is the path from
 // the last entry to the root.
 //
-// Written is a session that Pi resumes: the session line, a compaction entry that keeps nothing from before itself,
-// and the entries that stay, as they were.
+// Output.File writes a session that Pi resumes: the session line, a compaction entry that keeps no entry before
+// itself, and the entries that stay, unchanged.
 type pi struct{}
 
 func (pi) name() Format { return Pi }
@@ -61,7 +61,7 @@ func (f pi) message(l *layout.Layout) pipeline.Message {
 	return m
 }
 
-// Make writes an entry with what depends on no session: WriteFile gives it a time and a place in the tree.
+// Make writes an entry without the fields that depend on a session: Output.File adds a time and a place in the tree.
 func (pi) Make(m pipeline.Made) ([]byte, error) {
 	switch m.Role {
 	case pipeline.RoleTool:
@@ -86,7 +86,7 @@ func (pi) Make(m pipeline.Made) ([]byte, error) {
 		"what role %s says in an entry of Pi a model wrote: none can be made", m.Role)
 }
 
-// piEntry is where in an entry the values are that matter here.
+// piEntry has the values of an entry that the format reads.
 type piEntry struct {
 	typ, role                     string
 	id, parent, message, time     rawjson.Value
@@ -165,7 +165,7 @@ func (f pi) block(v rawjson.Value) layout.Node {
 		p.Kind, p.MediaType = pipeline.PartImage, at["mimeType"].Text()
 		media.FromAddress(p, f.address(*p))
 	case "toolCall":
-		// Gemini calls so what the vendor runs itself.
+		// This is Gemini's name for tools that the vendor runs itself.
 		p.Type = ""
 		p.Kind, p.CallID, p.Name, n.Block = pipeline.PartToolCall, at["id"].Text(), at["name"].Text(), false
 		n.Value, n.Insert, n.Key = at["arguments"], v.End()-1, "arguments"
@@ -202,8 +202,8 @@ func (f pi) result(l *layout.Layout, e piEntry) error {
 	return nil
 }
 
-// bash reads a command that the person ran beside the agent, which Pi tells the model in these words. A text in
-// its place goes where the output is.
+// bash reads a command that the user ran beside the agent. Pi sends it to the model in these words. A replacement
+// text takes the place of the output.
 func (pi) bash(l *layout.Layout, v rawjson.Value) {
 	at := v.Members()
 	said := "Ran `" + at["command"].Text() + "`\n"

@@ -17,11 +17,12 @@ func (pi) open(s *jsonstream.Reader, o Options) source {
 	return openLines(s, o, Meta{Format: Pi}, &piSession{hold: holdBytes})
 }
 
-// piSession reads entries. Those of version 1 are given out as they come. Which of a tree's belong to the
-// conversation is known at its end only: until then they are held back, up to a bound, past which all are given out
+// piSession reads entries. Entries of version 1 are emitted as they are read. Which entries of a tree belong to the
+// conversation is known only at its end: until then they are held back, up to a bound, beyond which all are emitted
 // in the order of the file.
 type piSession struct {
-	// before is, for the last entries, how many messages came before each; skipped counts those no longer there.
+	// before has the number of messages before each of the last entries; skipped counts the entries that were removed
+	// from it.
 	before  []int32
 	skipped int
 	seen    recentIDs
@@ -38,7 +39,7 @@ type piHeld struct {
 	isMessage  bool
 }
 
-// piEntriesKept bounds how far back the first kept entry of a compaction is looked for by its index.
+// piEntriesKept bounds how far back the first kept entry of a compaction is found by its index.
 const piEntriesKept = 1 << 20
 
 func (p *piSession) record(out *emitter, b []byte, line int) error {
@@ -57,7 +58,7 @@ func (p *piSession) record(out *emitter, b []byte, line int) error {
 	}
 	isMessage, why := pi{}.isMessage(e)
 	if isMessage {
-		// What is broken is said with its line, also where it is given out later.
+		// Errors name the line of the entry, also if it is emitted later.
 		if _, err := decode(pi{}, b); err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ func (p *piSession) record(out *emitter, b []byte, line int) error {
 	return nil
 }
 
-// isMessage reports whether an entry is for the model, and if not, why.
+// isMessage reports whether an entry is for the model, and why not.
 func (pi) isMessage(e piEntry) (bool, string) {
 	switch e.typ {
 	case "message":
@@ -107,7 +108,7 @@ func (p *piSession) session(out *emitter, b []byte, e piEntry) {
 	out.meta.Envelope = lineArray(b)
 }
 
-// index notes for one more entry how many messages came before it.
+// index records the number of messages before one more entry.
 func (p *piSession) index(out *emitter) {
 	p.before = append(p.before, int32(out.count))
 	if len(p.before) > 2*piEntriesKept {
@@ -116,7 +117,7 @@ func (p *piSession) index(out *emitter) {
 	}
 }
 
-// give returns out an entry.
+// give emits an entry.
 func (p *piSession) give(out *emitter, b []byte, e piEntry, line int, isMessage bool) {
 	if e.typ == "model_change" {
 		out.meta.Model, out.meta.Vendor = e.model.Text(), protocolOf(e.provider.Text())
@@ -126,7 +127,7 @@ func (p *piSession) give(out *emitter, b []byte, e piEntry, line int, isMessage 
 	}
 	m, err := decode(pi{}, b)
 	if err != nil {
-		return // it was read before
+		return // it was checked when it was read
 	}
 	if e.typ == "compaction" {
 		out.compaction(line, Compaction{Summary: m, Kept: p.kept(out, e), TokensBefore: e.tokensBefore.Count()})
@@ -147,7 +148,7 @@ func (p *piSession) give(out *emitter, b []byte, e piEntry, line int, isMessage 
 	}
 }
 
-// kept is how many messages stand between the first kept entry of a compaction and the compaction.
+// kept returns the number of messages between the first kept entry of a compaction and the compaction.
 func (p *piSession) kept(out *emitter, e piEntry) int {
 	if e.firstKeptIndex.IsNumber() {
 		if i := e.firstKeptIndex.Count() - p.skipped; i >= 0 && i < len(p.before) {
@@ -202,7 +203,7 @@ func (p *piSession) end(out *emitter, _ []byte) error {
 	return nil
 }
 
-// flush returns out the held entries for which live says so, in the order of the file.
+// flush emits the held entries for which live returns true, in the order of the file.
 func (p *piSession) flush(out *emitter, live func(int) bool) {
 	for i, h := range p.held {
 		if !live(i) {

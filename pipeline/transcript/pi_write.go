@@ -14,7 +14,7 @@ type piFile struct {
 	tree  bool
 	time  []byte // JSON
 	known map[string]bool
-	prev  []byte // JSON of the id of the entry before, nil for none
+	prev  []byte // JSON of the id of the previous entry, nil for none
 	n     int    // entries so far, the session line included
 }
 
@@ -28,7 +28,7 @@ func (pi) write(out Output) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is made has the time of the first entry that is kept, else the session's: no clock is read.
+	// New entries have the time of the first entry that is kept, else that of the session, so that no clock is read.
 	if at := firstStored(all, "timestamp"); at != nil {
 		f.time = at
 	}
@@ -50,7 +50,7 @@ func (pi) write(out Output) ([]byte, error) {
 	return bytes.TrimSuffix(f.out.Bytes(), []byte{'\n'}), nil
 }
 
-// head is the session line.
+// head returns the session line.
 func (pi) head(out Output) []byte {
 	if e := out.Meta.Envelope; len(e) > 0 && rawjson.Check(e) == nil && rawjson.Root(e).IsArray() {
 		if els := rawjson.Root(e).Elements(); len(els) == 1 && els[0].IsObject() {
@@ -70,7 +70,7 @@ func (f *piFile) line(b []byte) {
 	f.n++
 }
 
-// made writes an entry of our own, with its time and, in a tree, its place.
+// made writes an entry of Codec.Make, with its time and, in a tree, its place.
 func (f *piFile) made(b []byte, tokensBefore int) {
 	v := rawjson.Root(b)
 	more := fmt.Appendf(nil, `,"timestamp":%s`, f.time)
@@ -100,9 +100,8 @@ func orNull(b json.RawMessage) []byte {
 	return b
 }
 
-// stored writes an entry as it was. In a tree it has to hang off the entry before it: where its parent is no longer
-// there an entry stands in that does nothing but lead on, and only where the parent is there, but is not the entry
-// before, its parentId is changed.
+// stored writes an entry unchanged. In a tree its parent has to be the previous entry. If the parent was dropped, an
+// empty entry with its id links the two. Only if the parent was written earlier is the parentId changed.
 func (f *piFile) stored(b []byte) {
 	b = rawjson.OneLine(b)
 	e := pi{}.entry(rawjson.Root(b))

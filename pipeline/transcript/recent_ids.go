@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// recentIDs remembers the last uuids and a number for each, in bounded memory: an older one is forgotten only
-// after half a million newer ones.
+// recentIDs maps the last uuids to a number each, in bounded memory: an id is dropped only after half a million newer
+// ones.
 type recentIDs struct{ young, old map[[16]byte]int64 }
 
 const recentIDsHalf = 1 << 19
 
-// add remembers an id; false when it is known.
+// add stores an id. It returns false if the id is known already.
 func (r *recentIDs) add(id string, n int64) bool {
 	k := idKey(id)
 	if r.young[k] != 0 || r.old[k] != 0 {

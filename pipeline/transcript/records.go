@@ -8,35 +8,36 @@ import (
 	"precis/pipeline/transcript/layout"
 )
 
-// Files that are a row of records: a JSON value a line, or the entries of arrays inside of JSON documents. Memory
-// is bounded by the largest record, and for documents by what stands around the records.
+// Files that are a sequence of records: one JSON value per line, or the entries of arrays inside of JSON documents.
+// Memory is bounded by the largest record, and for documents by the object around the records.
 
-// A recordReader is a format's way with the records of a file.
+// A recordReader reads the records of a file of one format.
 type recordReader interface {
-	// record takes one record: valid JSON, which it may keep. An error says what is wrong with the record.
+	// record reads one record: valid JSON, which it may keep. An error describes what is wrong with the record.
 	record(out *emitter, b []byte, line int) error
-	// end is called when all records of a conversation have been read. around is the object around them, with an empty
-	// array in their place; nil where there is none, or where it was damaged. A fault goes through emitter.fault.
+	// end is called when all records of a conversation have been read. around is the object around them, with an
+	// empty array in their place; nil if there is none, or if it was damaged. Errors in the file go through
+	// emitter.fault.
 	end(out *emitter, around []byte) error
 }
 
-// An emitter gives out the items of one conversation after the other.
+// An emitter emits the items of one conversation after the other.
 type emitter struct {
-	// meta is what is known of the conversation so far.
+	// meta has the metadata of the conversation so far.
 	meta Meta
-	// count is the number of its messages so far.
+	// count is the number of messages so far.
 	count   int
 	notes   notes
 	emit    func(Item)
 	begun   bool
 	given   int  // conversations so far
-	fresh   Meta // what every conversation of the file begins with
+	fresh   Meta // the initial metadata of every conversation of the file
 	lenient bool
 }
 
 func newEmitter(m Meta, o Options) emitter { return emitter{meta: m, fresh: m, lenient: o.Lenient} }
 
-// fault is what a fault of the file comes to: an error, or a note when they are to be skipped.
+// fault returns an error for damage of the file, or emits a note and returns nil if the decoder is lenient.
 func (s *emitter) fault(line int, reason error) error {
 	if broken := (*jsonstream.Damage)(nil); errors.As(reason, &broken) {
 		return reason // it names the line of a record that was held back
@@ -60,7 +61,7 @@ func (s *emitter) begin(line int) {
 
 func (s *emitter) message(line int, m pipeline.Message) {
 	s.begin(line)
-	// A file's own summaries are to be trusted: it is the whole of what its owner has.
+	// The summaries of a file are trusted, because the owner of the file provides all of it.
 	if m.Role == pipeline.RoleUser && m.Kind == pipeline.KindOrdinary && layout.LooksLikeSummary(m) {
 		m.Kind = pipeline.KindSummary
 	}
@@ -68,7 +69,7 @@ func (s *emitter) message(line int, m pipeline.Message) {
 	s.emit(Item{Line: line, Message: &m})
 }
 
-// usage returns out a figure, if there is one.
+// usage emits a figure, if there is one.
 func (s *emitter) usage(line int, u *Usage) {
 	if u == nil || u.Used <= 0 {
 		return

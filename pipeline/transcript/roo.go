@@ -15,13 +15,13 @@ import (
 
 const sourceCline = "cline"
 
-// roo is the format of what Roo Code and Cline keep of a task: arrays of messages in Anthropic's shape with a time
-// (Roo's and Cline's api_conversation_history.json), and the session and compaction files of Cline's SDK, objects
-// with such messages and more of their own. Older Roo has its tool calls as XML in the text, and what they returned
-// in the user's messages: those messages were said by no person, but for what it typed in between.
+// roo is the format of the task files of Roo Code and Cline: arrays of messages in Anthropic's shape with a time
+// (api_conversation_history.json of both), and the session and compaction files of Cline's SDK, which are objects
+// with such messages. Older versions of Roo wrote tool calls as XML into the text, and their results into user
+// messages: in those messages only what the user typed in between is from the user.
 //
-// Written is the same kind of file: the summary is a message with isSummary for Roo, which sends what stands from
-// it on, and one with metadata of kind compaction_summary for Cline.
+// Output.File writes the same kind of file. The summary is a message with isSummary for Roo, which sends the messages
+// from it on, and one with metadata of kind compaction_summary for Cline.
 type roo struct{}
 
 func (roo) name() Format { return Roo }
@@ -52,16 +52,16 @@ func (f roo) message(l *layout.Layout) pipeline.Message {
 	return m
 }
 
-// What Roo wraps around the words of a person inside of a message of its own.
+// The elements that Roo puts around text of the user inside of its own messages.
 var rooSaid = []string{"<task>", "<feedback>", "<user_message>", "<answer>"}
 
-// answers reports whether a user message is Roo's own: the result of a call that stood in the text before, or a
-// complaint about the format, without a word of the person's.
+// answers reports whether a user message is entirely Roo's own: the result of a call in the text before, or a
+// complaint about the format.
 func (roo) answers(m pipeline.Message) bool {
 	answers := false
 	for _, p := range m.Parts {
 		if p.Kind != pipeline.PartText {
-			continue // without a word it is what a tool gave
+			continue // an image without text is the result of a tool
 		}
 		s := strings.TrimSpace(p.Text)
 		if slices.ContainsFunc(rooSaid, func(tag string) bool { return strings.Contains(s, tag) }) {
@@ -75,7 +75,7 @@ func (roo) answers(m pipeline.Message) bool {
 	return answers
 }
 
-// Make writes a message as Roo keeps it, without a time: WriteFile gives it that.
+// Make writes a message of Roo without a time, which Output.File adds.
 func (roo) Make(m pipeline.Made) ([]byte, error) {
 	role, block, err := anthropic.Made(m)
 	if err != nil {
@@ -88,12 +88,12 @@ func (roo) Make(m pipeline.Made) ([]byte, error) {
 	return b, nil
 }
 
-// block reads the blocks that Anthropic has not.
+// block reads the blocks that Anthropic's API does not have.
 func (roo) block(l *layout.Layout, n *layout.Node) {
 	p := &n.Part
 	for i := range n.Content {
 		c := &n.Content[i]
-		// Cline's results are objects of each tool's own: to the model, and to a reader, their JSON.
+		// The results of Cline are objects with a shape for each tool. The model sees their JSON.
 		if c.Part.Kind == pipeline.PartOpaque && c.Part.Type == "" && c.List >= 0 {
 			c.Part.Kind, c.Part.Text = pipeline.PartText, string(c.Part.Raw)
 			c.Value = l.Lists[c.List].Siblings[c.Index]
@@ -107,7 +107,7 @@ func (roo) block(l *layout.Layout, n *layout.Node) {
 	switch p.Type {
 	case "reasoning":
 		p.Kind, p.Text = pipeline.PartReasoning, field("text")
-	case "file": // a file that the person named, with its content
+	case "file": // a file that the user named, with its content
 		p.Kind, p.Name, p.Text = pipeline.PartFile, field("path"), field("content")
 		p.Bytes = len(p.Text)
 	}
@@ -115,15 +115,13 @@ func (roo) block(l *layout.Layout, n *layout.Node) {
 
 func (roo) address(p pipeline.Part) string { return anthropic.Address(p) }
 
-// ---- files
-
 func (f roo) detect(s rawjson.Outline) bool {
 	return f.window(s) || s.Has("[].ts") && s.Has("[].role") && s.Has("[].content") ||
 		s.Has("messages[].ts", "messages[].modelInfo", "messages[].metrics", "messages[].metadata.kind") &&
 			s.Has("messages[].role") && s.Has("sessionId", "agent", "messages[].ts")
 }
 
-// window knows the log of what the window shows, which is not what the model saw.
+// window reports whether a file is the log of what the window displays, which is not what the model saw.
 func (roo) window(s rawjson.Outline) bool {
 	return s.Has("[].ts") && s.Has("[].say", "[].ask") && !s.Has("[].role")
 }
@@ -141,7 +139,7 @@ func (f roo) open(s *jsonstream.Reader, o Options) source {
 	return openArrays(s, o, m, rooTask{}, "messages", "")
 }
 
-// refused is a file that is known, and not read.
+// refused is the source of a file that is recognized but not read.
 type refused struct{ why error }
 
 func (r refused) step(func(Item)) error { return r.why }
@@ -172,7 +170,8 @@ func (rooTask) record(out *emitter, b []byte, line int) error {
 	}
 	if m.Kind == pipeline.KindSummary {
 		c := Compaction{Summary: m, TokensBefore: v.Get("metadata", "tokensBefore").Count()}
-		// Roo puts the first message of a task in front of a summary that would come first as the assistant's.
+		// Roo puts the first message of a task before a summary that would otherwise be the first message, with the
+		// role of the assistant.
 		if out.count == 1 && role.Text() == "assistant" {
 			c.KeptFirst = 1
 		}
@@ -192,7 +191,7 @@ func (rooTask) record(out *emitter, b []byte, line int) error {
 	return nil
 }
 
-// usage reads metrics, whose inputTokens count what came from the cache too.
+// usage reads metrics, whose inputTokens include tokens from the cache.
 func (roo) usage(v rawjson.Value, model string) *Usage {
 	figure := func(key string) int { return v.Get(key).Count() }
 	u := &Usage{
@@ -244,7 +243,7 @@ func (f roo) write(out Output) ([]byte, error) {
 	return rawjson.PutArray(out.Meta.Envelope, list, "messages"), nil
 }
 
-// clineMade puts a message of our own into the form of Cline's SDK.
+// clineMade puts a message of Make into the form of Cline's SDK.
 func (roo) clineMade(b []byte, m pipeline.Made, n int, ts []byte, tokensBefore int) []byte {
 	b, _ = rawjson.Root(b).DropKeys(func(key string, _ rawjson.Value) bool { return key == "isSummary" })
 	b = rawjson.AddPairs(b, `,"id":"msg_%s","ts":%s`, madeUUID(string(b), strconv.Itoa(n))[:8], ts)

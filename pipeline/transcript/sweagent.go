@@ -6,7 +6,7 @@ import (
 )
 
 // sweAgent reads a file as a trajectory of SWE-agent or of mini-swe-agent, whose messages
-// are those of the format openai. Detect never gives it; it is for files that do not show what they are.
+// are those of the format openai. Detect never returns it; it is for files whose format cannot be detected.
 type sweAgent struct{ openAIChat }
 
 func (sweAgent) detect(rawjson.Outline) bool { return false }
@@ -17,7 +17,7 @@ func (f sweAgent) open(s *jsonstream.Reader, o Options) source {
 	return d
 }
 
-// wrapper takes every object around messages for one of the two: SWE-agent's list is called history.
+// wrapper returns one of the two for every object: SWE-agent's list is called history.
 func (sweAgent) wrapper(b []byte, outer rawjson.Value, arrayKey string) string {
 	switch w := (openAIChat{}).wrapper(b, outer, arrayKey); w {
 	case sourceSWE, sourceMiniSWE, sourceUnknown:

@@ -14,11 +14,11 @@ import (
 // vercel is the format of the AI SDK: lists of ModelMessage
 // (https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message), which generateText and streamText take, and the log
 // of its devtools. Version 4 had args and result where later ones have input and output; both are read.
-// providerOptions stay, wherever they stand.
+// providerOptions stay at every level.
 //
-// Files: an array of messages, an object with them under "messages" or "prompt", and .devtools/generations.json,
-// of whose steps each run's longest prompt is its conversation. Written is what came: the array, or the object with
-// the new list in it.
+// A file is an array of messages, an object with them under "messages" or "prompt", or .devtools/generations.json,
+// where the longest prompt of each run is a conversation. Output.File writes the array, or the object with the new
+// list.
 type vercel struct{}
 
 func (vercel) name() Format { return Vercel }
@@ -175,7 +175,7 @@ func (vercel) address(p pipeline.Part) string {
 	return ""
 }
 
-// protocolOf is the vendor whose protocol a provider's name tells of, "" for any other.
+// protocolOf returns the vendor whose protocol a provider speaks, "" for any other provider.
 func protocolOf(provider string) string {
 	name, _, _ := strings.Cut(provider, ".")
 	name, _, _ = strings.Cut(name, "-")

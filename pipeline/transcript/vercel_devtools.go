@@ -9,8 +9,8 @@ import (
 
 const sourceDevtools = "ai-sdk-devtools"
 
-// devtools reads steps, each with the whole prompt so far, as a JSON string. Of each run the longest is kept until
-// the end, in bounded memory: past that the run that was touched longest ago is given out.
+// devtools reads steps, each with the whole prompt so far as a JSON string. The longest prompt of each run is kept
+// until the end, in bounded memory: beyond the bound the run with the oldest last step is emitted.
 type devtools struct {
 	runs        []*devtoolsRun
 	bytes, hold int
@@ -47,7 +47,7 @@ func (d *devtools) record(out *emitter, b []byte, line int) error {
 	}
 	r.count = len(prompt.Elements())
 	if failed := v.Get("error"); failed.IsString() {
-		r.output = nil // cut off: it is in no later prompt
+		r.output = nil // cut off: no later prompt contains it
 	}
 	r.model, r.provider = v.Get("model_id").Text(), v.Get("provider").Text()
 	if u := embedded("usage"); u != nil {
@@ -98,13 +98,13 @@ func (d *devtools) end(out *emitter, _ []byte) error {
 	return nil
 }
 
-// give returns a run out as a conversation.
+// give emits a run as a conversation.
 func (d *devtools) give(out *emitter, i int) error {
 	r := d.runs[i]
 	d.runs = append(d.runs[:i:i], d.runs[i+1:]...)
 	d.bytes -= len(r.input)
 	prompt := rawjson.Root(r.input).Get("prompt")
-	// The step says beside its input who was asked.
+	// The step names the model beside its input.
 	around := prompt.With([]byte("[]"))
 	around = rawjson.AddPair(rawjson.AddPair(around, "model_id", rawjson.Quote(r.model)), "provider",
 		rawjson.Quote(r.provider))
@@ -133,7 +133,7 @@ func (d *devtools) give(out *emitter, i int) error {
 	return nil
 }
 
-// devtoolsAnswer makes the output of a step into the message that the next prompt would hold, nil for none.
+// devtoolsAnswer makes the output of a step into the message that the next prompt would contain, nil for none.
 func devtoolsAnswer(output []byte) []byte {
 	if !rawjson.Root(output).IsObject() {
 		return nil
@@ -165,7 +165,7 @@ func devtoolsAnswer(output []byte) []byte {
 	each("reasoningParts", said("reasoning"))
 	each("textParts", said("text"))
 	each("toolCalls", func(el rawjson.Value) []byte {
-		// The log has the input as the model wrote it, a string; a message holds the object.
+		// The log has the input as a string, as the model wrote it; a message has the object.
 		in, ok := el.Lookup("input")
 		if s, isString := in.Str(); ok && isString && rawjson.Check([]byte(s)) == nil {
 			b := in.With(bytes.TrimSpace([]byte(s)))

@@ -21,7 +21,7 @@ func (vercel) detect(s rawjson.Outline) bool {
 		s.Has("providerOptions", "toolChoice", "tools[].inputSchema")
 }
 
-// vercelPaths are where the messages of a file are.
+// vercelPaths are the paths of the messages in a file.
 var vercelPaths = []string{"messages", "prompt", ""}
 
 func (vercel) open(s *jsonstream.Reader, o Options) source {
@@ -48,7 +48,7 @@ func (vercelMessages) end(out *emitter, around []byte) error {
 	return nil
 }
 
-// meta reads what stands beside messages: the arguments of the SDK's call.
+// meta reads the arguments of the SDK's call beside the messages.
 func (vercel) meta(m *Meta, around []byte) {
 	m.Envelope = around
 	for key, field := range rawjson.Root(around).Fields() {

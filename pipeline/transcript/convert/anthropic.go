@@ -18,7 +18,7 @@ func (c *converter) anthropic(all []spoken) [][]byte {
 	var role string
 	var results, blocks [][]byte
 	flush := func() {
-		// A result has to stand before anything else that its message says.
+		// Results have to be the first blocks of their message.
 		if all := append(results, blocks...); len(all) > 0 {
 			out = append(out, anthropic.Wrap(role, all))
 		}
@@ -54,10 +54,10 @@ func (c *converter) anthropic(all []spoken) [][]byte {
 	return out
 }
 
-// anthropicBlock writes one block, nil for what is left out.
+// anthropicBlock writes one block, nil for a part that is left out.
 func (c *converter) anthropicBlock(p pipeline.Part) []byte {
 	if p.Kind == pipeline.PartText && strings.TrimSpace(p.Text) == "" {
-		return nil // the API takes no blank text
+		return nil // the API does not take blank text
 	}
 	if c.from.API() == transcript.Anthropic && len(p.Raw) > 0 {
 		if p.Raw[0] == '"' {

@@ -1,5 +1,5 @@
-// Package convert writes conversations in other formats: messages, whole conversations, and files. What the target has
-// no place for is left out and reported as a Loss.
+// Package convert writes conversations in other formats: messages, whole conversations, and files. It leaves out what
+// the target format cannot hold and reports it as a Loss.
 package convert
 
 import (
@@ -12,13 +12,13 @@ import (
 	"precis/pipeline/transcript/request"
 )
 
-// Loss is something that the target format has no place for.
+// Loss is something that the target format cannot hold.
 type Loss struct {
-	// Item is the index of the entry of the context that it stood in; -1 for what stands beside the messages.
+	// Item is the index of the entry of the context, -1 for a loss outside of the messages.
 	Item int
-	// What was lost, or changed.
+	// What names what was lost or changed.
 	What string
-	// Why, and what became of it, in one sentence.
+	// Why is one sentence: the reason, and what replaces it.
 	Why string
 }
 
@@ -30,14 +30,14 @@ type Result struct {
 	Losses   []Loss
 }
 
-// Messages writes a context in another format: roles, calls with their results, order and images stay; what has
-// no place in the target is left out and reported. Blocks that are the same in both keep their bytes. Going to
-// Anthropic, messages of one role that follow each other become one, results first, as the API wants it; a
-// system message has no place there and is a loss: ConvertConversation moves it beside the messages. That every
-// call has its result is the business of the context (pipeline.BuildContext).
+// Messages writes a context in another format. Roles, calls with their results, order and images stay; what the
+// target cannot hold is left out and reported. Blocks that are the same in both formats keep their bytes. For
+// Anthropic, consecutive messages of one role become one, results first, as the API requires; a system message is a
+// loss, because Conversation moves it out of the messages. The context ensures that every call has a result
+// (pipeline.BuildContext).
 //
-// It goes from every format to those of the APIs. What only the vendor that made it can use is left out: signatures,
-// encrypted reasoning and summaries, files that are named by an id.
+// The source may have any format; the target is the format of an API. What only its own vendor can use is left out:
+// signatures, encrypted reasoning and summaries, files that are named by an id.
 func Messages(items []pipeline.ContextItem, from, to transcript.Format) ([][]byte, []Loss, error) {
 	c, err := convert(transcript.Meta{Format: from}, items, to)
 	if err != nil {
@@ -52,8 +52,8 @@ func Messages(items []pipeline.ContextItem, from, to transcript.Format) ([][]byt
 	return c.Messages, c.Losses, nil
 }
 
-// Conversation is Convert with what stands beside the messages: the system prompt moves to where the
-// target has it, tools are written again, and the envelope is a new one.
+// Conversation does what Messages does and also converts the metadata: the system prompt moves to its place in the
+// target format, tools are converted, and the envelope is a new one.
 func Conversation(m transcript.Meta, items []pipeline.ContextItem, to transcript.Format) (Result, error) {
 	c, err := convert(m, items, to)
 	if err != nil {
@@ -69,7 +69,7 @@ func Conversation(m transcript.Meta, items []pipeline.ContextItem, to transcript
 	c.Meta.Vendor, c.Meta.Envelope = string(to), nil
 	r := request.Input{Format: to, Model: m.Model, MaxTokens: m.MaxTokens, Tools: tools}
 	switch to {
-	case transcript.OpenAI: // has it among the messages
+	case transcript.OpenAI: // its system prompt is a message
 	case transcript.OpenAIResponses:
 		c.Meta.Vendor = string(transcript.OpenAI)
 		fallthrough
@@ -88,7 +88,7 @@ func convert(m transcript.Meta, items []pipeline.ContextItem, to transcript.Form
 	}
 	c := &converter{from: m.Format, to: to, source: m.Format}
 	if m.Format == to || to == transcript.GeminiCLI && m.Format == transcript.Google {
-		// What Gemini CLI saves of a chat holds messages of its API.
+		// The chats that Gemini CLI saves contain messages of its API.
 		if out.Messages, err = transcript.EncodeItems(codec, items); err == nil {
 			out.Messages, err = codec.FileEntries(out.Messages)
 		}
@@ -104,7 +104,7 @@ func convert(m transcript.Meta, items []pipeline.ContextItem, to transcript.Form
 			return out, err
 		}
 	}
-	crossed := len(c.losses) // these have their places in the context already
+	crossed := len(c.losses) // these have their index in the context already
 	if c.from == to {
 		out.Messages, err = transcript.EncodeItems(codec, items)
 		out.Losses = c.losses
@@ -126,7 +126,7 @@ func convert(m transcript.Meta, items []pipeline.ContextItem, to transcript.Form
 	return out, nil
 }
 
-// write writes messages in the target format and moves the system prompt of m to where the target has it.
+// write writes messages in the target format and moves the system prompt of m to its place there.
 func (c *converter) write(m *transcript.Meta, all []spoken) ([][]byte, error) {
 	var messages [][]byte
 	switch c.to {

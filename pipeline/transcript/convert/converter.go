@@ -11,17 +11,17 @@ import (
 	"precis/pipeline/transcript/wire/openai"
 )
 
-// converter holds what a conversion is at.
+// converter has the state of a conversion.
 type converter struct {
 	from, to transcript.Format
-	// source is the format of the conversation; from is that of its messages once they are those of an API.
+	// source is the format of the conversation; from is the API format of its messages after cross.
 	source transcript.Format
-	// model is the one that is asked, where that matters.
+	// model is the model of the request, for targets whose form depends on it.
 	model  string
 	item   int
 	losses []Loss
 	ids    callIDs
-	// index has the places of the entries in the context, nil: their own.
+	// index maps the entries to their index in the context; nil if they are the same.
 	index []int
 }
 
@@ -29,14 +29,14 @@ func (c *converter) lose(what, why string, args ...any) {
 	c.losses = append(c.losses, Loss{c.item, what, fmt.Sprintf(why, args...)})
 }
 
-// A spoken is a message on its way from one format to another.
+// A spoken is a message during its conversion.
 type spoken struct {
 	role  pipeline.Role
 	parts []pipeline.Part
 	item  int
 }
 
-// cross returns the entries as the API's messages.
+// cross returns the entries as messages of an API.
 func (c *converter) cross(codec transcript.Codec, items []pipeline.ContextItem) ([]pipeline.ContextItem, error) {
 	api, err := transcript.CodecFor(c.from.API())
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *converter) cross(codec transcript.Codec, items []pipeline.ContextItem) 
 	return out, nil
 }
 
-// read decodes the entries as they would be sent, edits done.
+// read decodes the entries as they would be sent, with their edits applied.
 func (c *converter) read(codec transcript.Codec, items []pipeline.ContextItem) ([]spoken, error) {
 	foreign := codec.HasOwnAddresses()
 	out := make([]spoken, 0, len(items))
@@ -118,7 +118,7 @@ func madeParts(m pipeline.Made) []pipeline.Part {
 	}}
 }
 
-// liftSystem takes the system messages at the head out. Later ones become user messages, in their place.
+// liftSystem removes the system messages at the head. Later ones become user messages in the same place.
 func (c *converter) liftSystem(all []spoken) ([]spoken, []string) {
 	var system []string
 	n := 0
@@ -140,8 +140,8 @@ func (c *converter) liftSystem(all []spoken) ([]spoken, []string) {
 	return rest, system
 }
 
-// leaveOut says of a part that it has no place in the target, and gives the text that stands in for it. Of what only
-// the vendor that made it can use nothing is left, but for a summary that can be read.
+// leaveOut reports a part that the target cannot hold as a loss, and returns a text in its place. For a part that
+// only its own vendor can use it returns no text, unless it is a readable summary.
 func (c *converter) leaveOut(p pipeline.Part) (text string, ok bool) {
 	what := cmp.Or(p.Type, string(p.Kind))
 	if p.Kind == pipeline.PartOpaque {
@@ -156,7 +156,7 @@ func (c *converter) leaveOut(p pipeline.Part) (text string, ok bool) {
 	return fmt.Sprintf("[%s omitted]", cmp.Or(p.MediaType, what)), true
 }
 
-// compactionText is the text of a compaction block of Anthropic's, empty for one that cannot be read.
+// compactionText returns the text of a compaction block of Anthropic, "" for an encrypted one.
 func compactionText(p pipeline.Part) string {
 	if p.Type != "compaction" || len(p.Raw) == 0 {
 		return ""
@@ -164,7 +164,7 @@ func compactionText(p pipeline.Part) string {
 	return rawjson.Root(p.Raw).Get("content").Text()
 }
 
-// literal is a text part's string as it was written, escapes and all, where it was written as one.
+// literal returns the string of a text part as it was written, including its escapes.
 func literal(p pipeline.Part) []byte {
 	if len(p.Raw) > 0 {
 		v := rawjson.Root(p.Raw)
@@ -178,5 +178,6 @@ func literal(p pipeline.Part) []byte {
 	return rawjson.Quote(p.Text)
 }
 
-// addressOf is where an image or a file is that came from an API: a data URL for what stands in the message itself.
+// addressOf returns the address of an image or a file in a message of an API: a data URL for data in the message
+// itself.
 func addressOf(p pipeline.Part) string { return cmp.Or(anthropic.Address(p), openai.Address(p)) }

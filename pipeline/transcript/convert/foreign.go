@@ -8,9 +8,9 @@ import (
 	"precis/pipeline/transcript/wire/anthropic"
 )
 
-// common returns a message of a foreign format as the messages that an API would hold: one, but for an assistant
-// message that has its results in it. Those become a message of their own behind it, and what the assistant said after
-// them another one.
+// common returns a message of a foreign format as the messages that an API would have. That is one, except for an
+// assistant message that contains results: the results become a message of their own after it, and what the assistant
+// said after them becomes another one.
 func common(c transcript.Codec, m pipeline.Message, item int) []spoken {
 	var out []spoken
 	said, given := spoken{role: m.Role, item: item}, spoken{role: pipeline.RoleTool, item: item}
@@ -26,7 +26,7 @@ func common(c transcript.Codec, m pipeline.Message, item int) []spoken {
 		case p.Kind == pipeline.PartToolResult && m.Role == pipeline.RoleAssistant:
 			given.parts = append(given.parts, p)
 			continue
-		case p.Kind != pipeline.PartToolCall: // calls in a row are one step, wherever their results stand
+		case p.Kind != pipeline.PartToolCall: // consecutive calls are one step, wherever their results are
 			flush()
 		}
 		said.parts = append(said.parts, p)
@@ -56,7 +56,7 @@ func commonPart(c transcript.Codec, p pipeline.Part) pipeline.Part {
 		switch url := c.Address(raw); {
 		case p.MediaType == "application/pdf":
 			p.Raw = anthropic.Source("document", p, url)
-		case p.Text != "": // a file that is text reads as text
+		case p.Text != "": // a file with text is read as text
 			p.Kind, p.Type, p.Text = pipeline.PartText, "", namedText(p)
 		}
 	}
@@ -70,12 +70,12 @@ func namedText(p pipeline.Part) string {
 	return p.Name + ":\n" + p.Text
 }
 
-// notRecorded stands for the result of a call in a format that has no results.
+// notRecorded replaces the result of a call in a format that has no results.
 const notRecorded = "[What this call returned is not recorded in the transcript.]"
 
-// pair returns calls and results without an id the ids that an API wants. A result without one goes with the first
-// call of its step that has none and no result yet, one of its own name before the others. A call that is left
-// over gets a result that says so, and a result that is left over becomes text.
+// pair assigns the ids that an API requires to calls and results without one. Such a result answers the first call of
+// its step that has neither an id nor a result, preferably one of its own name. A call that remains unanswered gets a
+// result that says so, and a result without a call becomes text.
 func (c *converter) pair(all *[]spoken) {
 	used := map[string]bool{}
 	recorded := false // whether there are results without an id at all
@@ -113,7 +113,7 @@ func (c *converter) pair(all *[]spoken) {
 	for i := range *all {
 		m := &(*all)[i]
 		if m.role == pipeline.RoleAssistant {
-			// Where there are no results, what the assistant says next it says after them.
+			// In a format without results, the assistant's next message follows them.
 			if i > 0 && ((*all)[i-1].role != pipeline.RoleAssistant || !recorded) {
 				closeStep()
 			}
@@ -153,7 +153,7 @@ func (c *converter) pair(all *[]spoken) {
 	*all = out
 }
 
-// answered returns which of the open calls a result of the name goes with, -1 for none.
+// answered returns the index of the open call that a result of the name answers, -1 for none.
 func answered(open []*pipeline.Part, name string) int {
 	for i, call := range open {
 		if name != "" && call.Name == name {

@@ -12,12 +12,13 @@ import (
 	"precis/pipeline/transcript/wire/google"
 )
 
-// unsigned stands for the signature of a call that another model made. Gemini 3 and later refuse a call of the turn
-// at hand without one, and take this in its place: https://ai.google.dev/gemini-api/docs/thought-signatures.
+// unsigned replaces the signature of a call that another model made. Gemini 3 and later refuse a call of the current
+// turn without a signature, and accept this value in its place:
+// https://ai.google.dev/gemini-api/docs/thought-signatures.
 const unsigned = `,"thoughtSignature":"skip_thought_signature_validator"`
 
-// google writes contents whose roles alternate. Calls and results have no ids: they go by their order, in which the
-// results of a step come.
+// google writes contents whose roles alternate. Calls and results have no ids: results are matched by their order,
+// which is that of the calls.
 func (c *converter) google(all []spoken) [][]byte {
 	g := googleWriter{c: c, signs: !strings.Contains(c.model, "gemini-1") && !strings.Contains(c.model, "gemini-2")}
 	for _, m := range all {
@@ -38,7 +39,7 @@ func (c *converter) google(all []spoken) [][]byte {
 	return g.out
 }
 
-// A googleWriter puts one content together.
+// A googleWriter builds one content.
 type googleWriter struct {
 	c     *converter
 	signs bool
@@ -46,12 +47,12 @@ type googleWriter struct {
 	role  string
 	// before is the role of the last content that was written.
 	before string
-	// said and media are parts of the content at hand: what results hold beside text stands behind them all.
+	// said and media are parts of the current content: media of results follow all results.
 	said, media [][]byte
 	results     []openResult
-	// calls are those of the content before, in order.
+	// calls are the calls of the previous content, in order.
 	calls []string
-	made  []string // the ids of the calls of the content at hand
+	made  []string // the ids of the calls of the current content
 }
 
 type openResult struct {
@@ -75,7 +76,7 @@ func (g *googleWriter) flush() {
 		parts = append(parts, r.b)
 	}
 	parts = append(append(parts, g.media...), g.said...)
-	if n := len(g.out); len(parts) > 0 && g.before == g.role { // nothing was left of what came between
+	if n := len(g.out); len(parts) > 0 && g.before == g.role { // the content between them was left out
 		g.out[n-1] = google.JoinParts(g.out[n-1], google.Wrap(g.role, parts))
 		g.calls = append(g.calls, g.made...)
 	} else if len(parts) > 0 {
@@ -143,7 +144,7 @@ func (g *googleWriter) result(p pipeline.Part) {
 	})
 }
 
-// googlePart writes one part, nil for what is left out.
+// googlePart writes one part, nil for a part that is left out.
 func (c *converter) googlePart(p pipeline.Part) []byte {
 	switch p.Kind {
 	case pipeline.PartText:
@@ -168,7 +169,7 @@ func (c *converter) googlePart(p pipeline.Part) []byte {
 	return nil
 }
 
-// googleMediaPart writes an image or a file, nil when there is nothing to put into it.
+// googleMediaPart writes an image or a file, nil if its data are missing.
 func googleMediaPart(p pipeline.Part) []byte {
 	url := addressOf(p)
 	if mediaType, data, ok := media.SplitDataURL(url); ok {
@@ -185,10 +186,11 @@ func googleMediaPart(p pipeline.Part) []byte {
 	return fmt.Appendf(b, `"fileUri":%s}}`, rawjson.Quote(url))
 }
 
-// maxGoogleName is how long the name of a function may be, in bytes.
+// maxGoogleName is the maximum length of a function name, in bytes.
 const maxGoogleName = 128
 
-// googleName is a name as Gemini takes it: letters, digits, '_', '.', ':' and '-', a letter or '_' first.
+// googleName returns a name in the characters that Gemini accepts: letters, digits, '_', '.', ':' and '-', with a
+// letter or '_' first.
 func googleName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

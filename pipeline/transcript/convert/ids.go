@@ -11,7 +11,7 @@ import (
 	"precis/pipeline"
 )
 
-// matchIDs returns a call and its result one id where either has none, and the result the name of the tool.
+// matchIDs sets the same id on a call and its result if either has none, and the name of the tool on the result.
 func matchIDs(all []spoken) {
 	messages := make([]pipeline.Message, len(all))
 	for i, m := range all {
@@ -40,20 +40,19 @@ func matchIDs(all []spoken) {
 	}
 }
 
-// maxCallID is how long the id of a call may be: OpenAI's Responses take 64 bytes, which leaves room for a number.
+// maxCallID is the maximum length of a call id: OpenAI's Responses take 64 bytes, which leaves room for a number.
 const maxCallID = 58
 
-// callIDs makes the ids of calls fit for any API: of letters, digits, '_' and '-', and each for one call only.
-// A result goes with the nearest message before it that has an unanswered call of its id, and there with the
-// first such call.
+// callIDs makes call ids valid for every API: they consist of letters, digits, '_' and '-', and are unique. A result
+// answers the first unanswered call of its id in the nearest message before it that has one.
 type callIDs struct {
 	used map[string]bool
-	open map[string][]openCall // by id as it came, unanswered, in order
+	open map[string][]openCall // unanswered calls by their original id, in order
 }
 
 type openCall struct {
-	name string // as it is written
-	item int    // of which entry
+	name string // the id that is written
+	item int    // the index of its entry
 }
 
 func (c *callIDs) call(id string, item int) string {
@@ -98,13 +97,13 @@ func (c *callIDs) result(id string) string {
 	return name
 }
 
-// maxChatID is how long the id of a call may be in a chat message, in bytes: the vendor refuses longer ones.
+// maxChatID is the maximum length of a call id in a chat message, in bytes: the vendor refuses longer ones.
 const maxChatID = 40
 
-// chatID is a call's id as a chat message may have it. The same id always gives the same one.
+// chatID returns a call id that is valid in a chat message. It depends on id only.
 func chatID(id string) string { return shortID(id, maxChatID) }
 
-// shortID cuts an id that is too long, and tells it from others that begin like it.
+// shortID cuts an id that is too long and adds a hash, which keeps ids with the same beginning distinct.
 func shortID(id string, limit int) string {
 	if len(id) <= limit {
 		return id
@@ -113,10 +112,10 @@ func shortID(id string, limit int) string {
 	return strings.ToValidUTF8(id[:limit-9], "") + "_" + hex.EncodeToString(sum[:4])
 }
 
-// maxToolName is how long the name of a tool may be for OpenAI, in bytes.
+// maxToolName is the maximum length of a tool name for OpenAI, in bytes.
 const maxToolName = 64
 
-// toolName is a name as OpenAI takes it: letters, digits, '_' and '-'.
+// toolName returns a name in the characters that OpenAI accepts: letters, digits, '_' and '-'.
 func toolName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

@@ -14,7 +14,7 @@ import (
 func (c *converter) openAI(all []spoken) [][]byte {
 	all = joinAssistant(all)
 	var out [][]byte
-	// Images of results cannot stand in a tool message; they follow behind the last of a row of them.
+	// A tool message cannot contain images; they follow the last of consecutive tool messages.
 	var images [][]byte
 	flush := func() {
 		if len(images) > 0 {
@@ -58,8 +58,8 @@ func (c *converter) openAI(all []spoken) [][]byte {
 	return out
 }
 
-// joinAssistant makes one message of assistant messages that follow each other: to Anthropic they are one turn,
-// whose results may stand behind the last of them.
+// joinAssistant joins consecutive assistant messages: for Anthropic they are one turn, whose results may follow the
+// last of them.
 func joinAssistant(all []spoken) []spoken {
 	var out []spoken
 	for _, m := range all {
@@ -123,7 +123,7 @@ func (c *converter) openAIAssistant(all []pipeline.Part) []byte {
 	return append(b, "}"...)
 }
 
-// openAIResult writes a tool message, and the images that go behind it.
+// openAIResult writes a tool message, and returns the images that go behind it.
 func (c *converter) openAIResult(p pipeline.Part) (message []byte, images [][]byte) {
 	if p.IsError {
 		c.lose("error flag", "a tool message has none; its text says what failed")
@@ -151,7 +151,7 @@ func (c *converter) openAIResult(p pipeline.Part) (message []byte, images [][]by
 
 func kindOf(block []byte) string { return rawjson.Root(block).Get("type").Text() }
 
-// openAIPart writes one content part, nil for what is left out.
+// openAIPart writes one content part, nil for a part that is left out.
 func (c *converter) openAIPart(p pipeline.Part) []byte {
 	switch p.Kind {
 	case pipeline.PartText:

@@ -10,7 +10,7 @@ import (
 	"precis/pipeline/transcript/wire/responses"
 )
 
-// responses writes items. A message becomes one item for each run of what it says, and one for each call and result.
+// responses writes items. A message becomes one item for each run of text and media, and one for each call and result.
 func (c *converter) responses(all []spoken) [][]byte {
 	var out [][]byte
 	for _, m := range all {
@@ -27,7 +27,7 @@ func (c *converter) responses(all []spoken) [][]byte {
 			}
 		}
 		parts := c.withoutVendors(m)
-		// Results first: what else their message says comes behind them.
+		// Results come first; the other parts of their message follow.
 		for _, p := range parts {
 			if p.Kind == pipeline.PartToolResult {
 				out = append(out, c.responsesResult(p))
@@ -50,8 +50,8 @@ func (c *converter) responses(all []spoken) [][]byte {
 	return out
 }
 
-// withoutVendors leaves out the calls that the vendor of the source ran itself, and their results, which stand in
-// messages of the assistant's.
+// withoutVendors leaves out the calls that the vendor of the source ran itself, and their results, which are in
+// messages of the assistant.
 func (c *converter) withoutVendors(m spoken) []pipeline.Part {
 	if m.role != pipeline.RoleAssistant {
 		return m.parts
@@ -109,7 +109,7 @@ func (c *converter) responsesResult(p pipeline.Part) []byte {
 		rawjson.Quote(c.ids.result(p.CallID)), output)
 }
 
-// responsesPart writes one content part, nil for what is left out.
+// responsesPart writes one content part, nil for a part that is left out.
 func (c *converter) responsesPart(p pipeline.Part, role pipeline.Role) []byte {
 	typ := "input_text"
 	if role == pipeline.RoleAssistant {
@@ -143,7 +143,7 @@ func (c *converter) responsesPart(p pipeline.Part, role pipeline.Role) []byte {
 	return nil
 }
 
-// responsesFile writes a PDF, the one kind of file that is taken as it is everywhere; nil for any other.
+// responsesFile writes a PDF, the only kind of file that all servers take; nil for any other.
 func responsesFile(p pipeline.Part) []byte {
 	url := addressOf(p)
 	switch {

@@ -9,17 +9,17 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// A tool is the definition of one that the client runs, in JSON.
+// A tool is the definition of a tool that the client runs, in JSON.
 type tool struct{ name, description, schema []byte }
 
-// anySchema is the schema of a tool that has none, and textSchema that of one that takes free text: as its calls do,
-// it stands under "arguments".
+// anySchema is the schema of a tool without one. textSchema is the schema of a tool that takes free text, which is
+// under "arguments" as in its calls.
 var (
 	anySchema  = []byte(`{"type":"object","properties":{}}`)
 	textSchema = []byte(`{"type":"object","properties":{"arguments":{"type":"string"}},"required":["arguments"]}`)
 )
 
-// convertTools writes tool definitions again. Tools that the vendor runs itself have no counterpart.
+// convertTools converts tool definitions. Tools that the vendor runs itself have no counterpart.
 func convertTools(tools json.RawMessage, from, to transcript.Format) (json.RawMessage, []Loss) {
 	if len(tools) == 0 || from == to || from.API() == to || to.API() == from || rawjson.Check(tools) != nil ||
 		!rawjson.Root(tools).IsArray() {
@@ -46,8 +46,8 @@ func convertTools(tools json.RawMessage, from, to transcript.Format) (json.RawMe
 	return b, losses
 }
 
-// readTools reads one entry of a list of tools: Anthropic's, the AI SDK's, OpenAI's in both of its forms, or Gemini's,
-// which has several in one. ran names those that the vendor runs.
+// readTools reads one entry of a list of tools in the form of Anthropic, of the AI SDK, of either API of OpenAI, or
+// of Gemini, whose entry has several tools. ran names those that the vendor runs.
 func readTools(el rawjson.Value) (all []tool, ran []string) {
 	if !el.IsObject() {
 		return nil, nil
@@ -72,7 +72,7 @@ func readTools(el rawjson.Value) (all []tool, ran []string) {
 	t := readTool(el, "input_schema", "inputSchema", "parameters")
 	switch {
 	case t.name == nil:
-		if typ == "" { // Gemini's, by their keys
+		if typ == "" { // tools of Gemini, named by their keys
 			for key := range el.Fields() {
 				ran = append(ran, string(key))
 			}
@@ -132,7 +132,7 @@ func writeTool(t tool, to transcript.Format) []byte {
 	return fmt.Appendf(b, "%s%s%s", key, schema, tail)
 }
 
-// lowerTypes writes the types of a schema as JSON Schema does: Gemini's own has them in capitals.
+// lowerTypes writes the types of a schema as JSON Schema does: Gemini writes them in capitals.
 func lowerTypes(schema []byte) []byte {
 	if schema == nil {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"precis/pipeline/transcript/request"
 )
 
-// WriteFile writes contexts as a file of the format: for an API a request object that its vendor takes, several as
-// one a line; for an agent's own files, such as claude-code or codex, a file of the kind that the agent keeps, with
-// the compaction recorded in its way. A file format is written from its own messages alone. A format that is only
-// read is written as the API format that it is made of. A conversation of another format is converted to an API's,
-// and what got lost on the way is the result.
+// WriteFile writes contexts as a file of the format. For an API it writes a request object that its vendor takes, or
+// several, one per line. For an agent's own format, such as claude-code or codex, it writes a file as the agent does,
+// with the compaction recorded in the agent's way; this needs messages of the same format. A format that is only read
+// is written as the API format of its messages. A conversation of another format is converted to the format of an
+// API, and WriteFile returns what was lost in the conversion.
 func WriteFile(w io.Writer, f transcript.Format, all ...transcript.Output) ([]Loss, error) {
 	var losses []Loss
 	for i, out := range all {
@@ -39,7 +39,7 @@ func fileOf(f transcript.Format, out transcript.Output) ([]byte, []Loss, error) 
 		return b, nil, err
 	}
 	if api := f.API(); api != "" {
-		f = api // a format that is for reading alone is written as what it is made of
+		f = api // a format that is only read is written as the API format of its messages
 	}
 	c, err := Conversation(out.Meta, out.Items, f)
 	if err != nil {
@@ -65,14 +65,14 @@ func fileOf(f transcript.Format, out transcript.Output) ([]byte, []Loss, error) 
 	return b, c.Losses, err
 }
 
-// openingText stands before a conversation that does not begin with a user message.
+// openingText is put before a conversation that does not begin with a user message.
 const openingText = "[The conversation begins in the middle: what came before is not part of it.]"
 
-// mayBeFirst reports whether the first message is one that Anthropic and Google take first: a user message.
+// mayBeFirst reports whether Anthropic and Google accept the message as the first: a user message.
 func mayBeFirst(codec transcript.Codec, messages [][]byte) bool {
 	if len(messages) == 0 {
 		return true
 	}
 	m, err := codec.Decode(messages[0])
-	return err != nil || m.Role != pipeline.RoleAssistant // what is not a message is the vendor's to refuse
+	return err != nil || m.Role != pipeline.RoleAssistant // the vendor refuses what is not a message
 }

@@ -1,5 +1,5 @@
 // Package jsonstream reads JSON documents and lines of JSON from an io.Reader piece by piece, in memory that does not
-// grow with the input. It keeps track of the line, of the blanks between values, and on request of everything read.
+// grow with the input. It tracks the line and the blanks between values, and records everything read on request.
 package jsonstream
 
 import (
@@ -11,19 +11,19 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// windowBytes is how much of a file is in memory at least, to look ahead in.
+// windowBytes is the minimum size of the buffer, for lookahead.
 const windowBytes = 256 << 10
 
 // gapBytes bounds the blanks between two messages whose layout is kept.
 const gapBytes = 256
 
-// ErrTooLarge is the reason for a value over its limit; the stream stands behind the value then.
+// ErrTooLarge is the error for a value over its limit. The stream continues behind the value.
 var ErrTooLarge = errors.New("too large")
 
 // ErrUTF16 is the error for text in UTF-16.
 var ErrUTF16 = errors.New("the text is UTF-16")
 
-// A stream reads JSON from a reader piece by piece.
+// A Reader reads JSON from an io.Reader piece by piece.
 type Reader struct {
 	r        io.Reader
 	buf      []byte
@@ -31,9 +31,9 @@ type Reader struct {
 	err      error // of the reader, io.EOF at its end
 	Line     int   // of buf[pos], from 1
 	sc       rawjson.Scanner
-	// gap is the blanks that were skipped last, empty when there are many.
+	// gap has the blanks that were skipped last. It is empty if they are longer than gapBytes.
 	Gap []byte
-	// tape gets everything that is consumed while recording is on, up to tapeMax bytes.
+	// tape has everything that was consumed while recording is on, up to tapeMax bytes.
 	Tape      []byte
 	TapeMax   int
 	Recording bool
@@ -54,7 +54,7 @@ func New(r io.Reader) (*Reader, error) {
 	return s, nil
 }
 
-// Window returns as much as can be seen ahead without consuming any of it, at most windowBytes.
+// Window returns the next bytes without consuming them, at most windowBytes.
 func (s *Reader) Window() []byte {
 	for s.end-s.pos < len(s.buf) && s.err == nil {
 		s.fill()
@@ -62,7 +62,7 @@ func (s *Reader) Window() []byte {
 	return s.buf[s.pos:s.end]
 }
 
-// fill reads once more, making room first.
+// fill makes room in the buffer and reads once.
 func (s *Reader) fill() {
 	if s.pos > 0 {
 		copy(s.buf, s.buf[s.pos:s.end])
@@ -76,7 +76,7 @@ func (s *Reader) fill() {
 	}
 }
 
-// more makes sure that there is a byte to look at.
+// more ensures that the buffer has an unread byte.
 func (s *Reader) more() bool {
 	for s.pos == s.end && s.err == nil {
 		s.fill()
@@ -101,7 +101,7 @@ func (s *Reader) take(n int) {
 	s.pos += n
 }
 
-// Peek skips blanks and gives the byte after them; io.EOF when none is left.
+// Peek skips blanks and returns the byte after them, or io.EOF at the end.
 func (s *Reader) Peek() (byte, error) {
 	s.Gap = s.Gap[:0]
 	blanks := 0
@@ -124,11 +124,11 @@ func (s *Reader) Peek() (byte, error) {
 	return 0, s.readError()
 }
 
-// Value reads the next value. It is a copy that the caller may keep. A value over limit bytes is skipped and
-// gives errTooLarge.
+// Value reads the next value and returns a copy that the caller may keep. A value over limit bytes is skipped with
+// ErrTooLarge.
 func (s *Reader) Value(limit int) ([]byte, error) { return s.read(limit, true) }
 
-// Skip reads over the next value, whatever its size.
+// Skip skips the next value. It may have any size.
 func (s *Reader) Skip() error {
 	_, err := s.read(0, false)
 	return err
@@ -188,7 +188,7 @@ func (s *Reader) NextKey(first bool) (key string, ok bool, err error) {
 	}
 	lit, err := s.Value(gapBytes)
 	if errors.Is(err, ErrTooLarge) {
-		lit, err = []byte(`""`), nil // no key that is looked for is that long
+		lit, err = []byte(`""`), nil // a key that long is not one that a format uses
 	}
 	if err != nil {
 		return "", false, err
@@ -203,11 +203,11 @@ func (s *Reader) NextKey(first bool) (key string, ok bool, err error) {
 	return rawjson.Unquote(lit), true, nil
 }
 
-// NextElement reports whether the open array has another value; its end is consumed.
+// NextElement reports whether the open array has another value. It consumes the end of the array.
 func (s *Reader) NextElement(first bool) (bool, error) { return s.next(first, ']') }
 
-// next moves to the next entry of what is open. Behind it s.gap holds what stands before the entry: blanks, and
-// for all but the first a comma among them. At the end it holds the blanks before the closing bracket.
+// next moves to the next entry of the open array or object. It sets s.gap to the text before the entry: blanks, with
+// a comma among them for all except the first. At the end it sets s.gap to the blanks before the closing bracket.
 func (s *Reader) next(first bool, closing byte) (bool, error) {
 	c, err := s.Peek()
 	if err != nil {
@@ -235,7 +235,7 @@ func (s *Reader) next(first bool, closing byte) (bool, error) {
 }
 
 // NextLine returns the next line without its end, valid until the next call, and its number. A line over limit
-// bytes is skipped and gives errTooLarge; io.EOF at the end.
+// bytes is skipped with ErrTooLarge. At the end it returns io.EOF.
 func (s *Reader) NextLine(limit int) (line []byte, number int, err error) {
 	number = s.Line
 	var long []byte // what did not fit into the buffer
@@ -277,11 +277,11 @@ func (s *Reader) NextLine(limit int) (line []byte, number int, err error) {
 	return bytes.TrimSuffix(long, []byte{'\r'}), number, nil
 }
 
-// TapeFull says that the tape did not take everything.
+// TapeFull reports whether the tape lacks some of the consumed bytes.
 func (s *Reader) TapeFull() bool { return len(s.Tape) > s.TapeMax }
 
-// ToLine skips to the start of the next line whose first byte is c, to continue behind damage. It returns false at
-// the end.
+// ToLine skips to the start of the next line whose first byte is c, to continue behind damage. It returns false if
+// there is none.
 func (s *Reader) ToLine(c byte) bool {
 	for s.more() {
 		nl := bytes.IndexByte(s.buf[s.pos:s.end], '\n')
@@ -306,7 +306,7 @@ func (s *Reader) EndOr(err error) error {
 	return err
 }
 
-// A Damage is damage of the file, as opposed to an error of the reader. Lenient decoders continue behind it.
+// A Damage is an error in the file, as opposed to an error of the reader. Lenient decoders continue behind it.
 type Damage struct {
 	Line   int
 	Reason error

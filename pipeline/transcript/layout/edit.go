@@ -18,14 +18,14 @@ type surgery struct {
 	done    map[*Node]pipeline.Edit
 }
 
-// Edit applies edits to a message. The result is nil when nothing is left of it.
+// Edit applies edits to a message. It returns nil if they leave no content.
 func (l *Layout) Edit(edits []pipeline.Edit) ([]byte, error) {
 	s := surgery{Layout: l, removed: map[*Node]bool{}, done: map[*Node]pipeline.Edit{}}
 	s.dropped = make([][]bool, len(l.Lists))
 	for i, x := range l.Lists {
 		s.dropped[i] = make([]bool, len(x.Siblings))
 	}
-	// The last edit of a target counts, and an edit of a whole result cancels those of its content.
+	// The last edit of a target applies, and an edit of a whole result cancels those of its content.
 	var order []*Node
 	wholeResult := map[int]bool{}
 	for _, e := range edits {
@@ -71,7 +71,7 @@ func (l *Layout) target(e pipeline.Edit) (*Node, error) {
 
 func (s *surgery) one(n *Node, e pipeline.Edit) error {
 	top := e.Content < 0
-	// No vendor takes an empty text block.
+	// Vendors do not take an empty text block.
 	drop := e.Op == pipeline.EditDrop || e.Op == pipeline.EditReplace && (e.Text == "" && n.Block || n.MediaOnly)
 	if n.Fixed && !drop || !top && s.Nodes[e.Part].Fixed {
 		return nil
@@ -131,7 +131,7 @@ func (s *surgery) drop(n *Node) {
 	}
 }
 
-// replace replaces what a node of the kind holds by a text.
+// replace replaces the content of a node of the kind with a text.
 func (s *surgery) replace(n *Node, kind pipeline.PartKind, text string) error {
 	b := rawjson.Quote(text)
 	var err error
@@ -160,12 +160,12 @@ func (s *surgery) replace(n *Node, kind pipeline.PartKind, text string) error {
 	return nil
 }
 
-// finish removes the dropped entries and does the splices.
+// finish removes the dropped entries and applies the splices.
 func (s *surgery) finish() []byte {
 	if s.nothingLeft() {
 		return nil
 	}
-	// From the innermost outwards: a list that ends up empty may take an entry of an outer one with it.
+	// From the innermost outwards: a list that becomes empty may remove an entry of an outer one.
 	for i := len(s.Lists) - 1; i >= 0; i-- {
 		x, dropped := &s.Lists[i], s.dropped[i]
 		if empty := len(dropped) > 0 && !slices.Contains(dropped, false); empty && x.Parent >= 0 {
@@ -177,7 +177,7 @@ func (s *surgery) finish() []byte {
 		}
 		s.splices = append(s.splices, rawjson.Without(x.Siblings, func(j int) bool { return dropped[j] })...)
 	}
-	// What is inside of a removed value is removed with it.
+	// Splices inside of a removed value do not apply.
 	slices.SortStableFunc(s.splices, func(a, b rawjson.Splice) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 	kept, end := s.splices[:0], 0
 	for _, x := range s.splices {

@@ -12,7 +12,7 @@ func (l *Layout) newInput(n Node, text string) ([]byte, error) {
 	return ObjectInput(n, text)
 }
 
-// ObjectInput is a new input for a tool call that must be an object, as most APIs want it.
+// ObjectInput returns a new input for a tool call that must be an object, as most APIs require.
 func ObjectInput(_ Node, text string) ([]byte, error) {
 	if b := []byte(text); rawjson.Check(b) == nil && rawjson.Root(b).IsObject() {
 		return b, nil
@@ -20,10 +20,10 @@ func ObjectInput(_ Node, text string) ([]byte, error) {
 	return nil, pipeline.Errorf(pipeline.Internal, "the new input of a tool call must be a JSON object")
 }
 
-// StringInput is a new input for a tool call that is a string, whatever stands in it.
+// StringInput returns a new input for a tool call as a string with any content.
 func StringInput(_ Node, text string) ([]byte, error) { return rawjson.Quote(text), nil }
 
-// InputAsBefore is a new input of the type that the old one has: a string, else an object.
+// InputAsBefore returns a new input of the type of the old one: a string, else an object.
 func InputAsBefore(n Node, text string) ([]byte, error) {
 	if n.Value.IsString() {
 		return StringInput(n, text)

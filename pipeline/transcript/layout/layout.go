@@ -1,5 +1,5 @@
-// Package layout holds a message taken apart: its parts and where each is in the message's bytes. A reader of a format
-// fills a Layout; from it come the decoded message and the bytes with edits applied.
+// Package layout describes a message as its parts and the place of each in the message's bytes. A reader of a format
+// fills a Layout, which then provides the decoded message and the bytes with edits applied.
 package layout
 
 import (
@@ -9,7 +9,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// A Layout is a message taken apart: its parts, and their places in its bytes.
+// A Layout has the parts of a message and their places in its bytes.
 type Layout struct {
 	Format string
 	Native []byte
@@ -21,7 +21,7 @@ type Layout struct {
 	Entry func(text string) []byte
 	// Input writes the new input of a tool call. Nil is ObjectInput.
 	Input func(n Node, text string) ([]byte, error)
-	// fixed is true when speaker and kind are final, whatever the texts of the message are: see Decide.
+	// fixed is true when role and kind do not depend on the texts of the message: see Decide.
 	fixed   bool
 	speaker pipeline.Role
 	kind    pipeline.Kind
@@ -30,23 +30,23 @@ type Layout struct {
 // A Node is one part and its place.
 type Node struct {
 	Part pipeline.Part
-	// List and Index are the list and the entry of it that the node is. List is -1 for a node that is not an entry.
+	// List is the index of the list that has the node as its entry Index, -1 for a node that is not an entry.
 	List, Index int
 	// Value is what EditReplace replaces: a string literal, the content of a tool result, the input of a call.
 	Value rawjson.Value
-	// Insert is the offset at which a missing Value is inserted, 0 for nowhere, and Key its key there, "" for
+	// Insert is the offset at which a missing Value is inserted, 0 if it cannot be, and Key its key there, "" for
 	// "content".
 	Insert int
 	Key    string
 	// As writes a text for Value; nil writes a JSON string. For the input of a call it may refuse a text.
 	As func(text string) ([]byte, error)
-	// Twins are other places of the message that hold the same: they are edited with the node.
+	// Twins are other places of the message with the same content: they are edited with the node.
 	Twins []Node
 	// Vacant replaces Value when the part is dropped and the node is not an entry of a list.
 	Vacant string
-	// Block is true for a node that is nothing but content: an empty text drops it.
+	// Block is true for a node that consists only of content: an empty text drops it.
 	Block bool
-	// Fixed is true when no text can replace what the node holds: EditReplace leaves it as it is.
+	// Fixed is true when no text can replace the content of the node: EditReplace leaves it as it is.
 	Fixed bool
 	// MediaOnly is true where the format allows only media: EditReplace drops the node.
 	MediaOnly bool
@@ -54,7 +54,7 @@ type Node struct {
 	Content []Node
 }
 
-// A List is a row of siblings that can be removed together with their commas.
+// A List is a sequence of siblings that can be removed together with their commas.
 type List struct {
 	Siblings []rawjson.Value
 	// Whole is the value that holds them. Vacant replaces it when none is left; "" leaves the empty list.
@@ -89,17 +89,17 @@ func (l *Layout) AddList(x List) int {
 // NewList returns a list whose removal removes nothing else.
 func NewList(siblings []rawjson.Value) List { return List{Siblings: siblings, Parent: -1} }
 
-// Errorf is for a message that is JSON but no message of the format.
+// Errorf returns an error for a message that is JSON but not a message of the format.
 func Errorf(format string, reason string, args ...any) error {
 	return pipeline.Errorf(pipeline.BadRequest, "not a message of format %s: %s", format, fmt.Sprintf(reason, args...))
 }
 
-// Decide makes the message one of role and kind, whatever its texts are.
+// Decide sets the role and the kind of the message independently of its texts.
 func (l *Layout) Decide(role pipeline.Role, kind pipeline.Kind) {
 	l.fixed, l.speaker, l.kind = true, role, kind
 }
 
-// Errorf is the function Errorf for the layout's format.
+// Errorf calls the function Errorf with the layout's format.
 func (l *Layout) Errorf(reason string, args ...any) error {
 	return Errorf(l.Format, reason, args...)
 }

@@ -7,7 +7,7 @@ import (
 	"precis/pipeline"
 )
 
-// Message returns what the layout says, with role and kind by meaning.
+// Message returns the decoded message, with role and kind by meaning.
 func (l *Layout) Message() pipeline.Message {
 	m := pipeline.Message{Native: l.Native, Role: pipeline.Role(l.Role), Parts: parts(l.Nodes)}
 	if l.fixed {
@@ -30,7 +30,7 @@ func (l *Layout) Message() pipeline.Message {
 	}
 	switch {
 	case texts[pipeline.KindOrdinary] > 0:
-	case results > 0: // an image or a file beside results, without a word, is what a tool gave
+	case results > 0: // an image or a file beside results, without text, is from a tool
 		m.Role = pipeline.RoleTool
 	case others > 0:
 	case texts[pipeline.KindSynthetic] > 0:
@@ -41,9 +41,9 @@ func (l *Layout) Message() pipeline.Message {
 	return m
 }
 
-// What Claude Code writes into user messages, in its files and in its requests. Wrappers of commands that expand
-// into a prompt begin with <command-message> and hold the words that a person (or `claude -p`) gave: those are
-// genuine. Those of commands that run in the client begin with <command-name>.
+// What Claude Code writes into user messages, in its files and in its requests. Wrappers of commands that expand into
+// a prompt begin with <command-message> and contain the input of the user (or of `claude -p`): those are genuine.
+// Wrappers of commands that run in the client begin with <command-name>.
 var (
 	reminderTags = []string{
 		"system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics",
@@ -56,7 +56,7 @@ var (
 	interruptions = []string{"[Request interrupted by user]", "[Request interrupted by user for tool use]"}
 )
 
-// textKind says who said a text of role user.
+// textKind returns the kind of a text of role user.
 func textKind(s string) pipeline.Kind {
 	s = strings.TrimSpace(s)
 	switch {
@@ -76,16 +76,15 @@ func Enclosed(s, tag string) bool {
 	return strings.HasPrefix(s, "<"+tag+">") && strings.HasSuffix(s, "</"+tag+">")
 }
 
-// The first words of summaries: the element that a compaction of ours writes, that of Gemini CLI, and the sentence of
-// Claude Code.
+// The first words of summaries: the element that precis writes, the element of Gemini CLI, and the sentence of Claude
+// Code.
 const (
 	summaryTag      = "conversation_summary"
 	geminiSnapshot  = "<state_snapshot>"
 	claudeCodeRecap = "This session is being continued from a previous conversation that ran out of context"
 )
 
-// LooksLikeSummary reports whether the first text that was said in a message is the summary of an earlier
-// compaction.
+// LooksLikeSummary reports whether the first text of a message is the summary of an earlier compaction.
 func LooksLikeSummary(m pipeline.Message) bool {
 	for _, p := range m.Parts {
 		if p.Kind != pipeline.PartText || textKind(p.Text) != pipeline.KindOrdinary {

@@ -18,7 +18,7 @@ func JoinTexts(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n")
 }
 
-// OptionalText returns a text of its own where there is one.
+// OptionalText returns the node of a text, or none if the text is missing.
 func OptionalText(v rawjson.Value) []Node {
 	if !v.IsString() || v.IsEmpty() {
 		return nil
@@ -26,7 +26,7 @@ func OptionalText(v rawjson.Value) []Node {
 	return []Node{Text(v)}
 }
 
-// MustSay refuses a made message without a text.
+// MustSay returns an error for a made message without a text.
 func MustSay(m pipeline.Made) error {
 	if strings.TrimSpace(m.Text) == "" {
 		return pipeline.Errorf(pipeline.Internal, "a made %s message has no text, which no vendor takes", m.Role)
@@ -34,7 +34,7 @@ func MustSay(m pipeline.Made) error {
 	return nil
 }
 
-// Text is a text that is a string of its own, no entry of a list.
+// Text returns the node of a text that is a string outside of any list.
 func Text(v rawjson.Value) Node {
 	return Node{
 		Part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()},
@@ -42,7 +42,8 @@ func Text(v rawjson.Value) Node {
 	}
 }
 
-// AnyContent is a result that may be any JSON: a string as a text, anything else as its JSON.
+// AnyContent returns the node of a result that may be any JSON: a string is read as a text, any other value as its
+// JSON.
 func AnyContent(v rawjson.Value) []Node {
 	switch v.Kind() {
 	case rawjson.Missing, rawjson.Null:

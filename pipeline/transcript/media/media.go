@@ -1,4 +1,4 @@
-// Package media finds out what base64 data and data URLs hold: media type, size in bytes, and the size of images.
+// Package media determines what base64 data and data URLs contain: media type, size in bytes, and the size of images.
 package media
 
 import (
@@ -12,7 +12,8 @@ import (
 	"precis/pipeline"
 )
 
-// Base64URL makes a data URL of base64 data, which may be one already, or an address.
+// Base64URL returns a data URL for base64 data. Data that are already a data URL or another address are returned as
+// they are.
 func Base64URL(mediaType, data string) string {
 	if data == "" || strings.HasPrefix(data, "data:") || strings.HasPrefix(data, "http://") ||
 		strings.HasPrefix(data, "https://") {
@@ -21,7 +22,7 @@ func Base64URL(mediaType, data string) string {
 	return "data:" + mediaType + ";base64," + data
 }
 
-// FromAddress fills in what an address tells of an image or a file.
+// FromAddress sets the fields of an image or a file that its address determines.
 func FromAddress(p *pipeline.Part, url string) {
 	if mediaType, data, ok := SplitDataURL(url); ok {
 		if p.MediaType == "" {
@@ -31,11 +32,11 @@ func FromAddress(p *pipeline.Part, url string) {
 	}
 }
 
-// imageHeadBytes is how much of an image is decoded to find its size: JPEG may put a thumbnail of up to 64 KiB
+// imageHeadBytes is the part of an image that is decoded to find its size: JPEG may have a thumbnail of up to 64 KiB
 // before its own header.
 const imageHeadBytes = 96 << 10
 
-// Binary fills in what can be told of base64 data without decoding more than its head.
+// Binary sets the fields that the head of base64 data determines.
 func Binary(p *pipeline.Part, data string) {
 	p.Bytes = decodedSize(data)
 	if p.Kind != pipeline.PartImage {
@@ -46,7 +47,7 @@ func Binary(p *pipeline.Part, data string) {
 	if strings.ContainsAny(head, "-_") {
 		enc = base64.URLEncoding
 	}
-	// The decoder skips line breaks. What it could not read is missing from the end: the header is before it.
+	// The decoder skips line breaks. It stops at invalid data; the header before them is still decoded.
 	b, _ := io.ReadAll(base64.NewDecoder(enc, strings.NewReader(head)))
 	mediaType, w, h := imageSize(b)
 	p.Width, p.Height = w, h
@@ -55,7 +56,7 @@ func Binary(p *pipeline.Part, data string) {
 	}
 }
 
-// decodedSize is the number of bytes that base64 text stands for.
+// decodedSize returns the number of bytes that base64 text encodes.
 func decodedSize(data string) int {
 	n := len(data)
 	for _, c := range []string{"=", "\r", "\n"} {
@@ -64,8 +65,8 @@ func decodedSize(data string) int {
 	return n * 3 / 4
 }
 
-// imageSize reads the size in pixels from the head of an image file; zeros when it is of no known kind. The
-// fixed headers of PNG, GIF and WebP are read here: the decoders of the standard library want the palette too.
+// imageSize reads the size in pixels from the head of an image file; zeros for an unknown kind. It reads the fixed
+// headers of PNG, GIF and WebP itself, because the decoders of the standard library also need the palette.
 func imageSize(b []byte) (mediaType string, width, height int) {
 	switch {
 	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
@@ -112,7 +113,7 @@ func webpSize(b []byte) (width, height int) {
 	return 0, 0
 }
 
-// SplitDataURL takes a data: URL apart; ok is false for any other address.
+// SplitDataURL splits a data: URL into its parts; ok is false for any other address.
 func SplitDataURL(url string) (mediaType, data string, ok bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	if !ok {

@@ -2,8 +2,8 @@ package rawjson
 
 import "errors"
 
-// Prefix reads one JSON value from the front of b and returns where it ends. With an error it returns the offset of
-// the byte at fault.
+// Prefix reads one JSON value from the front of b and returns its end. With an error it returns the offset of the
+// invalid byte.
 func Prefix(b []byte) (int, error) {
 	var s Scanner
 	n, done, err := s.Feed(b)
@@ -13,7 +13,7 @@ func Prefix(b []byte) (int, error) {
 	return n, s.Finish()
 }
 
-// Check returns an error unless b is one JSON value with nothing but blanks around it.
+// Check returns an error unless b is one JSON value with only blanks around it.
 func Check(b []byte) error {
 	end, err := Prefix(b)
 	if err != nil {
@@ -33,7 +33,7 @@ func SkipSpace(b []byte, i int) int {
 	return i
 }
 
-// CheckLines returns an error unless b is a row of JSON values with nothing but blanks between them.
+// CheckLines returns an error unless b is a sequence of JSON values with only blanks between them.
 func CheckLines(b []byte) error {
 	for i := SkipSpace(b, 0); i < len(b); i = SkipSpace(b, i) {
 		end, err := Prefix(b[i:])

@@ -1,4 +1,4 @@
-// Package rawjson reads values out of JSON text and edits the text without touching a byte beside the edit.
+// Package rawjson reads values from JSON text and edits the text without changing any other byte.
 //
 // A Value is a place in a document. It is found by key or path, read as a Go value, and replaced by splicing other text
 // into a copy of the document:
@@ -9,5 +9,5 @@
 //	edited := content.With(rawjson.Quote("goodbye")) // {"role": "user",  "content": "goodbye"}
 //
 // Everything but Check, Prefix, Scanner and OutlineOf expects text that Check accepts and may panic on other text.
-// A key that an object has twice counts with its last value, as for encoding/json.
+// Of a duplicate key the last value counts, as for encoding/json.
 package rawjson

@@ -8,10 +8,11 @@ import (
 	"strconv"
 )
 
-// Fingerprint is a SHA-256 of the JSON value that native is: two texts have the same one when a client that read the
-// first could have written the second. The order of keys, blanks, escapes and the way in which a fraction is written
-// do not count; whole numbers count digit by digit, so that large ones are told apart. Of a key that stands twice the
-// last counts. What is not one JSON value, such as several records in lines, counts byte for byte. The cost is linear.
+// Fingerprint returns a SHA-256 of the JSON value in native. Two texts have the same fingerprint when a client that
+// read the first could have written the second: the order of keys, blanks, escapes and the notation of fractions do
+// not matter. Whole numbers are compared digit by digit, so that large ones stay distinct. Of a duplicate key the
+// last value counts. Text that is not one JSON value, such as records in lines, is compared byte by byte. The cost is
+// linear.
 func Fingerprint(native []byte) [sha256.Size]byte {
 	if Check(native) != nil {
 		return sha256.Sum256(append([]byte{0}, native...))
@@ -26,8 +27,8 @@ type fingerprinter struct {
 	at int // behind the value that was read last
 }
 
-// value returns the fingerprint of the value that begins at i: one byte for its kind, so that none can pass for
-// another, and what it holds.
+// value returns the fingerprint of the value that begins at i: one byte for its kind, which keeps kinds apart, and
+// its content.
 func (f *fingerprinter) value(i int) [sha256.Size]byte {
 	switch f.b[i] {
 	case '{':
@@ -89,8 +90,8 @@ func hashOf(kind byte, s string) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// plainNumber returns one spelling of a number with a fraction or an exponent: what a program that holds it as a float
-// writes. true, false, null and whole numbers stay.
+// plainNumber returns the spelling that a program which parses numbers as floats gives a number with a fraction or an
+// exponent. true, false, null and whole numbers stay as they are.
 func plainNumber(s string) string {
 	if !bytes.ContainsAny([]byte(s), ".eE") || s == "true" || s == "false" {
 		return s

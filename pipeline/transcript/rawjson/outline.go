@@ -16,7 +16,7 @@ func (o Outline) Has(paths ...string) bool {
 	return false
 }
 
-// HasPrefix reports whether a string under the path begins with one of the prefixes.
+// HasPrefix reports whether a string at the path begins with one of the prefixes.
 func (o Outline) HasPrefix(path string, prefixes ...string) bool {
 	for p := range o {
 		if v, ok := strings.CutPrefix(p, path+"="); ok {
@@ -31,15 +31,15 @@ func (o Outline) HasPrefix(path string, prefixes ...string) bool {
 }
 
 const (
-	outlineDepth  = 7    // levels of keys that are looked at
+	outlineDepth  = 7    // levels of keys that are read
 	outlinePaths  = 4096 // paths that are kept
 	outlineString = 64   // bytes of a string whose value is kept
 )
 
-// OutlineOf outlines JSON that may be cut off anywhere. Behind damage nothing more is added.
+// OutlineOf outlines JSON that may be cut off anywhere. It stops at the first damage.
 func OutlineOf(head []byte) Outline {
 	out := Outline{}
-	var path []string // per open level its own name: "[]", or the key that stands last
+	var path []string // per open level its own name: "[]", or the last key
 	var open []byte
 	expectKey := false
 	add := func(suffix string) {
@@ -89,7 +89,7 @@ func OutlineOf(head []byte) Outline {
 	return out
 }
 
-// namesKind reports whether the values of a key are few and say what kind of thing it is.
+// namesKind reports whether the values of a key are few and name a kind of thing.
 func namesKind(key string) bool {
 	switch key {
 	case ".type", ".role", ".model", ".uri":

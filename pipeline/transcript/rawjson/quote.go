@@ -83,7 +83,7 @@ func Quote(s string) []byte {
 	return b.Bytes()[:b.Len()-1]
 }
 
-// WellFormed replaces lone halves of surrogate pairs and bytes that are not UTF-8 by U+FFFD. It returns nil when there
+// WellFormed replaces lone halves of surrogate pairs and bytes that are not UTF-8 by U+FFFD. It returns nil if there
 // are none.
 func WellFormed(b []byte) []byte {
 	var all []Splice

@@ -7,17 +7,17 @@ import (
 	"math/bits"
 )
 
-// MaxDepth bounds how deep arrays and objects may nest, as encoding/json does, so that whatever is read here
-// can be handed to any user of encoding/json.
+// MaxDepth bounds how deep arrays and objects may nest. It is the limit of encoding/json, so that encoding/json can
+// read all accepted text.
 const MaxDepth = 10000
 
 // A Scanner checks one JSON value without building anything. It can be fed in pieces. It accepts what RFC 8259 does,
-// and bytes inside of strings that are not UTF-8: those pass through. Call Reset before the first use.
+// and also bytes inside of strings that are not UTF-8. Call Reset before the first use.
 type Scanner struct {
 	state scanState
 	// nest has one entry per open array or object: '[' or '{'.
 	nest []byte
-	// key says that the string being read is an object's key.
+	// key is true while the string being read is the key of an object.
 	key bool
 	// lit is the literal being read and how much of it was seen; hex counts the digits of a \u escape.
 	lit    string
@@ -43,7 +43,7 @@ const (
 	scanDone
 )
 
-// ErrUnexpectedEnd is the error for a value that stops before it is complete.
+// ErrUnexpectedEnd is the error for a value that ends before it is complete.
 var ErrUnexpectedEnd = errors.New("the JSON value ends too early")
 
 // Reset prepares the scanner for another value.
@@ -52,7 +52,7 @@ func (s *Scanner) Reset() {
 }
 
 // Feed reads b from the front. It returns how many bytes belong to the value and whether the value is complete. A
-// number at the top level is complete only when something follows it: see Finish.
+// number at the top level is complete only when another byte follows it: see Finish.
 func (s *Scanner) Feed(b []byte) (n int, done bool, err error) {
 	for i := 0; i < len(b); i++ {
 		c := b[i]
@@ -107,7 +107,7 @@ func (s *Scanner) Feed(b []byte) (n int, done bool, err error) {
 			if s.closed() {
 				return i, true, nil
 			}
-			i-- // what ended the number is looked at again
+			i-- // the byte that ended the number is read again
 		default:
 			if IsSpace(c) {
 				continue
@@ -145,7 +145,7 @@ func skipPlain(b []byte, i int) int {
 	return i
 }
 
-// token takes one structural byte.
+// token reads one structural byte.
 func (s *Scanner) token(c byte) error {
 	switch s.state {
 	case wantValueOrEnd, wantValue:
@@ -225,7 +225,7 @@ func (s *Scanner) pop() {
 	s.closed()
 }
 
-// closed moves on after a value, and reports whether it was the outermost.
+// closed sets the state after a value, and reports whether the value was the outermost.
 func (s *Scanner) closed() bool {
 	if len(s.nest) == 0 {
 		s.state = scanDone
@@ -235,7 +235,7 @@ func (s *Scanner) closed() bool {
 	return false
 }
 
-// Finish returns an error unless the value is complete when no more bytes follow.
+// Finish returns an error unless the value is complete at the end of the input.
 func (s *Scanner) Finish() error {
 	if s.state == scanDone || s.state == inNumber && len(s.nest) == 0 && s.numberWhole() {
 		return nil

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// A Splice replaces the bytes of a document from Start up to End by Text.
+// A Splice replaces the bytes of a document from Start up to End with Text.
 type Splice struct {
 	Start, End int
 	Text       []byte
 }
 
-// Replace returns the splice that puts text in the place of the value.
+// Replace returns the splice that replaces the value with text.
 func (v Value) Replace(text []byte) Splice { return Splice{v.start, v.end, text} }
 
-// Insert returns the splice that puts text at offset i.
+// Insert returns the splice that inserts text at offset i.
 func Insert(i int, text []byte) Splice { return Splice{i, i, text} }
 
-// With returns a copy of the value's document that has text in the place of the value.
+// With returns a copy of the value's document in which text replaces the value.
 func (v Value) With(text []byte) []byte { return Apply(v.doc, v.Replace(text)) }
 
-// Apply returns a copy of doc with the splices done. They may come in any order, but must not overlap.
+// Apply returns a copy of doc with the splices applied. They may have any order, but must not overlap.
 func Apply(doc []byte, all ...Splice) []byte {
 	slices.SortStableFunc(all, func(x, y Splice) int { return x.Start - y.Start })
 	size := len(doc)
@@ -37,7 +37,7 @@ func Apply(doc []byte, all ...Splice) []byte {
 	return append(out, doc[at:]...)
 }
 
-// Without returns the splices that take the dropped ones out of a list of siblings (the pairs of an object, the
+// Without returns the splices that remove the dropped entries of a list of siblings (the pairs of an object, the
 // elements of an array) together with their commas.
 func Without(siblings []Value, drop func(int) bool) []Splice {
 	var out []Splice
@@ -57,7 +57,7 @@ func Without(siblings []Value, drop func(int) bool) []Splice {
 	return out
 }
 
-// KeepKeys returns the object without the pairs of any other keys, and the keys that were dropped.
+// KeepKeys returns the object with only the pairs of the given keys, and the keys that were dropped.
 func (v Value) KeepKeys(keys ...string) (object []byte, dropped []string) {
 	return v.DropKeys(func(key string, _ Value) bool { return !slices.Contains(keys, key) })
 }
@@ -86,7 +86,7 @@ func (v Value) DropKeys(drop func(key string, value Value) bool) (object []byte,
 	return Apply(v.Raw(), all...), dropped
 }
 
-// AddPair adds a key with its value, JSON, at the end of the object that doc is.
+// AddPair adds a key with a JSON value at the end of the object in doc.
 func AddPair(doc []byte, key string, value []byte) []byte {
 	v := Root(doc)
 	comma := ","
@@ -96,7 +96,7 @@ func AddPair(doc []byte, key string, value []byte) []byte {
 	return Apply(doc, Insert(v.end-1, fmt.Appendf(nil, "%s%s:%s", comma, Quote(key), value)))
 }
 
-// AddPairs adds pairs, each written with a comma before it, at the end of the object that doc is.
+// AddPairs adds pairs, each written with a comma before it, at the end of the object in doc.
 func AddPairs(doc []byte, pairs string, args ...any) []byte {
 	return Apply(doc, Insert(Root(doc).end-1, fmt.Appendf(nil, pairs, args...)))
 }

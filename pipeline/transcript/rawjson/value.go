@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// A Value is the place of one JSON value in a document. The zero Value stands for one that is missing: it has no kind,
-// no text and no members.
+// A Value is the place of one JSON value in a document. The zero Value is a missing value: it has no kind, no text
+// and no members.
 type Value struct {
 	doc        []byte
 	start, end int
@@ -41,7 +41,7 @@ func At(doc []byte, i int) Value {
 	return Value{doc, i, skipValue(doc, i)}
 }
 
-// Start returns the offset of the value's first byte in its document.
+// Start returns the offset of the first byte of the value in its document.
 func (v Value) Start() int { return v.start }
 
 // End returns the offset behind the value's last byte.
@@ -97,7 +97,7 @@ func (v Value) IsEmpty() bool {
 	return false
 }
 
-// Str returns the string that the value is, decoded, and whether it is one.
+// Str returns the decoded string, and whether the value is a string.
 func (v Value) Str() (string, bool) {
 	if !v.IsString() {
 		return "", false
@@ -105,7 +105,7 @@ func (v Value) Str() (string, bool) {
 	return unquote(v.Raw()), true
 }
 
-// Text returns the string that the value is, decoded; "" for any other value.
+// Text returns the decoded string, or "" for any other value.
 func (v Value) Text() string {
 	s, _ := v.Str()
 	return s
@@ -119,7 +119,7 @@ func (v Value) TextOrRaw() string {
 	return string(v.Raw())
 }
 
-// Count returns the whole number that the value is, 0 for a negative one and for any other value.
+// Count returns a whole number, or 0 for a negative number and for any other value.
 func (v Value) Count() int {
 	n := 0
 	if json.Unmarshal(v.Raw(), &n) != nil || n < 0 {
@@ -128,7 +128,7 @@ func (v Value) Count() int {
 	return n
 }
 
-// Numeral returns a number as it is written, "" for any other value.
+// Numeral returns a number as it is written, or "" for any other value.
 func (v Value) Numeral() string {
 	if !v.IsNumber() {
 		return ""
@@ -136,7 +136,7 @@ func (v Value) Numeral() string {
 	return string(v.Raw())
 }
 
-// Float returns the number that the value is, 0 for any other value.
+// Float returns a number, or 0 for any other value.
 func (v Value) Float() float64 {
 	x, err := strconv.ParseFloat(v.Numeral(), 64)
 	if err != nil {

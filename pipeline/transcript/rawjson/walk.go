@@ -8,7 +8,7 @@ import (
 // A Field is one key of an object with its value. Pair reaches from the key's quote to the end of the value.
 type Field struct{ Pair, Value Value }
 
-// Fields walks over the keys of an object, decoded, in order and with duplicates. Any other value has none.
+// Fields iterates over the decoded keys of an object, in order and with duplicates. Any other value has none.
 func (v Value) Fields() iter.Seq2[[]byte, Field] {
 	return func(yield func([]byte, Field) bool) {
 		if !v.IsObject() {
@@ -33,13 +33,13 @@ func (v Value) Fields() iter.Seq2[[]byte, Field] {
 	}
 }
 
-// Want names the members of an object that a reader needs, and where their values go.
+// Want maps the keys of the members that a reader needs to the variables for their values.
 type Want []struct {
 	Key string
 	To  *Value
 }
 
-// Read stores the members that want names. What the object does not have stays as it is.
+// Read stores the members that want names. A variable stays unchanged if the object does not have its key.
 func (v Value) Read(want Want) {
 	for key, f := range v.Fields() {
 		for _, w := range want {
@@ -51,7 +51,7 @@ func (v Value) Read(want Want) {
 	}
 }
 
-// Members returns the members of an object by their keys.
+// Members returns the members of an object by key.
 func (v Value) Members() map[string]Value {
 	out := map[string]Value{}
 	for key, f := range v.Fields() {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ArrayOf writes values as an array with one value a line.
+// ArrayOf writes values as an array with one value per line.
 func ArrayOf(values [][]byte) []byte {
 	if len(values) == 0 {
 		return []byte("[]")
@@ -29,8 +29,8 @@ func Lines(values [][]byte) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// PutArray puts an array into the object around it: in the place of the array at the first of the dotted paths that
-// leads to one, else at the head of the object under the first path as its key.
+// PutArray puts an array into an object. It replaces the array at the first of the dotted paths that leads to one.
+// Without such an array it adds one at the head of the object, with the first path as its key.
 func PutArray(around, array []byte, paths ...string) []byte {
 	if Check(around) != nil || !Root(around).IsObject() {
 		around = []byte("{}")
@@ -48,7 +48,7 @@ func PutArray(around, array []byte, paths ...string) []byte {
 	return Apply(around, Insert(v.start+1, fmt.Appendf(nil, "%s:%s%s", Quote(paths[0]), array, comma)))
 }
 
-// OneLine returns the same JSON without line breaks between its tokens, for formats of one value a line.
+// OneLine returns the same JSON without line breaks between its tokens, for formats with one value per line.
 func OneLine(b []byte) []byte {
 	if bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0 {
 		return b
@@ -70,7 +70,7 @@ func OneLine(b []byte) []byte {
 	return out
 }
 
-// Same reports whether a and b are the same JSON but for blanks between their tokens.
+// Same reports whether a and b are the same JSON apart from blanks between tokens.
 func Same(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

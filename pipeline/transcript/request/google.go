@@ -44,7 +44,7 @@ func (w *envelopeWriter) spelled(key string) string {
 	return key
 }
 
-// unforceGoogle takes back a forced call and a forced schema.
+// unforceGoogle removes a forced call and a forced schema.
 func unforceGoogle(w *envelopeWriter) {
 	calling := w.have[w.spelled("toolConfig")].GetCamel("functionCallingConfig")
 	if mode, ok := calling.Lookup("mode"); ok && strings.EqualFold(mode.Text(), "any") {

@@ -1,5 +1,5 @@
-// Package request writes the body of a request to a vendor's API from an envelope, messages and what stands beside
-// them. The bytes of the envelope and of the messages stay as they are, so that the vendor's cache is used.
+// Package request writes the body of a request to a vendor's API from an envelope, messages, a system prompt and
+// tools. The bytes of the envelope and of the messages stay as they are, so that the vendor's cache is used.
 package request
 
 import (
@@ -15,28 +15,29 @@ import (
 	"precis/pipeline/transcript/wire/google"
 )
 
-// Input is a request body in pieces.
+// Input has the pieces of a request body.
 type Input struct {
-	// Format is that of an API.
+	// Format is the format of an API.
 	Format transcript.Format
 	// Envelope is the request object that the messages go into, as Meta has it; nil for a new one.
 	Envelope json.RawMessage
-	// System and Tools are what the model is to see now. Where the envelope says the same, its bytes stay. For
+	// System and Tools are what the model is to see now. Where the envelope has the same values, its bytes stay. For
 	// OpenAI's chat a system prompt becomes the first message, unless there is one already.
 	System, Tools json.RawMessage
-	// Model replaces the envelope's when it is another model; a name with a date, or with a vendor in front, is
-	// not another. Gemini has it in the address of a request: the sender takes it from the body's key.
+	// Model replaces the model of the envelope if it is a different one. Names that differ only by a date or by a
+	// vendor in front name the same model. Gemini has the model in the address of a request: the sender takes it from
+	// this key of the body.
 	Model string
 	// MaxTokens is used where the envelope has no output limit of its own, in tokens.
 	MaxTokens int
 	// Messages are the messages' bytes, spliced in as they are.
 	Messages [][]byte
-	// Append is one more message behind them, for a request that asks the agent's model for its own summary.
-	// What would keep the model from answering in text is then taken back: a forced tool, a forced schema.
+	// Append is one more message behind them, for a request that asks the agent's model for its own summary. Settings
+	// that would keep the model from answering in text (a forced tool, a forced schema) are then removed.
 	Append []byte
-	// Summarized says that a summary which a client wrote stands before the other messages. Anthropic then
-	// refuses reasoning that was bound to what the summary replaced: where thinking is on and messages have
-	// some, the request lets the server drop it (the beta ThinkingBeta).
+	// Summarized is true if a summary that a client wrote precedes the other messages. Anthropic then refuses
+	// reasoning that belongs to what the summary replaced. If thinking is on and messages contain some, the request
+	// lets the server drop it (the beta ThinkingBeta).
 	Summarized bool
 }
 
@@ -44,8 +45,8 @@ type Input struct {
 // https://docs.claude.com/en/docs/build-with-claude/context-editing.
 const ThinkingBeta = "context-management-2025-06-27"
 
-// DefaultMaxTokens is the output limit of a request that must name one and is given none, in tokens: all
-// current models of Anthropic allow it.
+// DefaultMaxTokens is the output limit in tokens of a request that must have one but was given none. All current
+// models of Anthropic allow it.
 const DefaultMaxTokens = 8192
 
 // Build writes a request body. The keys of the envelope keep their order and their bytes, and keys that
@@ -100,7 +101,7 @@ func Build(r Input) ([]byte, error) {
 	return append(out, e[at.End()-1:]...), nil
 }
 
-// codec is that of the messages. Build has found out that there is one.
+// codec returns the codec of the messages. Build has checked that there is one.
 func (r Input) codec() transcript.Codec {
 	c, _ := transcript.CodecFor(r.Format)
 	return c
@@ -114,7 +115,7 @@ func size(messages [][]byte, sep []byte) int {
 	return n
 }
 
-// readLayout reads the blanks that Meta.Envelope describes.
+// readLayout reads the layout that Meta.Envelope describes.
 func readLayout(e []byte, at rawjson.Value) (opening, sep, closing []byte) {
 	els := at.Elements()
 	if len(els) < 2 {
@@ -143,7 +144,7 @@ func (r *Input) systemMessage() error {
 	return nil
 }
 
-// PlainText is the text of a system prompt: a string, an array of text blocks, or a content of Gemini's.
+// PlainText returns the text of a system prompt: a string, an array of text blocks, or a content of Gemini.
 func PlainText(b []byte) string {
 	if rawjson.Check(b) != nil {
 		return ""
@@ -174,7 +175,7 @@ func PlainText(b []byte) string {
 	return strings.Join(all, "\n\n")
 }
 
-// envelope returns the envelope with everything in it but the messages.
+// envelope returns the complete envelope except for the messages.
 func (r Input) envelope() ([]byte, error) {
 	if len(r.Envelope) == 0 {
 		r.Envelope = transcript.Meta{Format: r.Format, Model: r.Model}.NewEnvelope()
@@ -210,7 +211,7 @@ func (r Input) envelope() ([]byte, error) {
 	case transcript.Google:
 		r.googleEnvelope(&w)
 	}
-	// No tools are said by no key: OpenAI refuses an empty list.
+	// Without tools the key is left out: OpenAI refuses an empty list.
 	if len(r.Tools) > 0 && !rawjson.Same(w.value("tools"), r.Tools) &&
 		(w.has("tools") || !rawjson.Same(r.Tools, []byte("[]"))) {
 		w.set("tools", r.Tools)
@@ -221,7 +222,7 @@ func (r Input) envelope() ([]byte, error) {
 	return w.done(), nil
 }
 
-// envelopeWriter puts values into an envelope: in the place of those that are there, else behind the last.
+// envelopeWriter puts values into an envelope. It replaces existing values and appends new ones.
 type envelopeWriter struct {
 	e    []byte
 	have map[string]rawjson.Value
@@ -229,12 +230,12 @@ type envelopeWriter struct {
 	more []byte
 }
 
-// has reports whether any of the keys is there.
+// has reports whether the envelope has any of the keys.
 func (w *envelopeWriter) has(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { _, ok := w.have[key]; return ok })
 }
 
-// value is the JSON of a key, nil when it is not there.
+// value returns the JSON of a key, nil if the envelope does not have it.
 func (w *envelopeWriter) value(key string) []byte { return w.have[key].Raw() }
 
 func (w *envelopeWriter) set(key string, value []byte) {
@@ -252,7 +253,7 @@ func (w *envelopeWriter) done() []byte {
 		return e
 	}
 	end := rawjson.Root(e).End() - 1
-	if rawjson.SkipSpace(e, rawjson.Root(e).Start()+1) == end { // {} has nothing that a comma could follow
+	if rawjson.SkipSpace(e, rawjson.Root(e).Start()+1) == end { // {} needs no comma before its first pair
 		w.more = w.more[1:]
 	}
 	for end > 0 && rawjson.IsSpace(e[end-1]) {
@@ -279,7 +280,7 @@ func (r Input) anthropicEnvelope(w *envelopeWriter) {
 	}
 }
 
-// unforce takes back what would keep a model from answering in text.
+// unforce removes the settings that would keep a model from answering in text.
 func (r Input) unforce(w *envelopeWriter) {
 	choice := w.have["tool_choice"]
 	switch r.Format {
@@ -328,7 +329,7 @@ func (r Input) unforce(w *envelopeWriter) {
 	}
 }
 
-// thinking reports whether the request asks for thinking and sends some back.
+// thinking reports whether the request enables thinking and its messages contain some.
 func (r Input) thinking(at rawjson.Value) bool {
 	switch at.Get("type").Text() {
 	case "enabled", "adaptive":
@@ -352,8 +353,8 @@ func (r Input) thinking(at rawjson.Value) bool {
 	return false
 }
 
-// clearThinking returns a context_management that lets the server drop thinking of earlier turns, nil when the one
-// that is there says so already. That edit has to be the first.
+// clearThinking returns a context_management that lets the server drop thinking of earlier turns, nil if the request
+// has that edit already. The edit has to be the first.
 func clearThinking(at rawjson.Value) []byte {
 	edit := []byte(`{"type":"clear_thinking_20251015","keep":{"type":"thinking_turns","value":1}}`)
 	edits, ok := at.Lookup("edits")
@@ -384,7 +385,7 @@ func sameModel(a, b string) bool {
 	return dated(a, b) || dated(b, a)
 }
 
-// dated reports whether long is short, or short with a date or "-latest" behind it.
+// dated reports whether long is short, or short followed by a date or "-latest".
 func dated(long, short string) bool {
 	rest, ok := strings.CutPrefix(long, short)
 	if !ok {

@@ -7,9 +7,9 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// ClearThinking is what a request to Anthropic needs beside its messages when thinking stands behind a summary that a
-// client wrote: an object with context_management, which lets the server drop that thinking. It goes with the beta
-// ThinkingBeta. BuildRequest puts it in by itself.
+// ClearThinking returns what a request to Anthropic needs beside its messages when thinking follows a summary that a
+// client wrote: an object with context_management, which lets the server drop that thinking. It requires the beta
+// ThinkingBeta. Build adds it automatically.
 func ClearThinking() json.RawMessage {
 	return fmt.Appendf(nil, `{"context_management":%s}`, clearThinking(rawjson.Value{}))
 }

@@ -10,7 +10,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// Made returns the role and the one block of a message of our own.
+// Made returns the role and the only block of a message that the pipeline made.
 func Made(m pipeline.Made) (role string, block []byte, err error) {
 	switch m.Role {
 	case pipeline.RoleTool:
@@ -38,7 +38,7 @@ func Wrap(role string, blocks [][]byte) []byte {
 	return fmt.Appendf(nil, `{"role":%s,"content":[%s]}`, rawjson.Quote(role), rawjson.Join(blocks))
 }
 
-// Source writes an image or document block of Anthropic's, nil when there is nothing to put into it.
+// Source writes an image or document block of Anthropic, nil if its data are missing.
 func Source(typ string, p pipeline.Part, url string) []byte {
 	b := fmt.Appendf(nil, `{"type":%s`, rawjson.Quote(typ))
 	if mediaType, data, ok := media.SplitDataURL(url); ok {

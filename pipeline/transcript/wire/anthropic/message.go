@@ -1,5 +1,5 @@
 // Package anthropic reads and writes the messages of Anthropic's Messages API and their content blocks:
-// https://docs.claude.com/en/api/messages. Several agents keep theirs in the same form.
+// https://docs.claude.com/en/api/messages. Several agents store theirs in the same form.
 package anthropic
 
 import (
@@ -11,8 +11,8 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// Read appends the nodes of the message at v. parent and index name the list entry that goes when
-// the message is left without content.
+// Read appends the nodes of the message at v. parent and index name the list entry that is removed if the message has
+// no content left.
 func Read(l *layout.Layout, v rawjson.Value, parent, index int) error {
 	if !v.IsObject() {
 		return l.Errorf("the message is not a JSON object")
@@ -72,7 +72,7 @@ func ReadBlocks(l *layout.Layout, v rawjson.Value, as layout.List) ([]layout.Nod
 
 // ReadBlock reads one content block.
 func ReadBlock(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
-	if v.IsString() { // a bare string among blocks
+	if v.IsString() { // a plain string among blocks
 		return layout.Node{
 			Part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()}, Value: v,
 			Block: true,
@@ -112,10 +112,10 @@ func ReadBlock(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 	case p.Type == "document":
 		p.Kind, p.Name = pipeline.PartFile, title.Text()
 		fromSource(p, src)
-	case useID.IsString(): // of whatever type: it answers the call of that id
+	case useID.IsString(): // of any type: it answers the call of that id
 		p.Kind, p.CallID, p.Name = pipeline.PartToolResult, useID.Text(), name.Text()
 		p.IsError = isError.IsTrue()
-		// The results of server tools have shapes of their own: no text can stand in for them.
+		// The results of server tools have shapes of their own: no text can replace them.
 		n.Value, n.Insert, n.Fixed = content, v.End()-1, p.Type != "tool_result" && p.Type != "mcp_tool_result"
 		switch content.Kind() {
 		case rawjson.String:
@@ -166,7 +166,7 @@ func fromSource(p *pipeline.Part, src rawjson.Value) {
 	}
 }
 
-// Address is the address of an image or document of Anthropic's: a data URL for base64.
+// Address returns the address of an image or document of Anthropic: a data URL for base64.
 func Address(p pipeline.Part) string {
 	if len(p.Raw) == 0 {
 		return ""

@@ -9,9 +9,9 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// Join puts contents together where the API wants one: the results of a step stand in one content, as many
-// as there are calls, and a content that calls follows one of the user's. Results that were made stand behind those
-// that are stored. Everything else stays as it is, bytes and all.
+// Join merges contents where the API requires one: a content with calls follows one of the user, and one content has
+// the results of a step, as many as there are calls. Results that were made follow those that are stored. All other
+// contents keep their bytes.
 func Join(messages [][]byte) ([][]byte, error) {
 	out := make([][]byte, 0, len(messages))
 	var last shape
@@ -38,7 +38,7 @@ func Join(messages [][]byte) ([][]byte, error) {
 	return out, nil
 }
 
-// shape is what matters of a content for its place among others.
+// shape has the properties of a content that decide what it can be merged with.
 type shape struct{ model, calls, results, made bool }
 
 func shapeOf(native []byte) (shape, error) {
@@ -54,7 +54,7 @@ func shapeOf(native []byte) (shape, error) {
 		model: m.Role == pipeline.RoleAssistant, calls: len(m.Calls()) > 0,
 		results: m.Role != pipeline.RoleAssistant && len(m.Results()) > 0,
 	}
-	// A result of ours for a call without an id has none either; what a program gives mostly has.
+	// A made result for a call without an id has no id either; most recorded results have one.
 	s.made = s.results && len(m.Parts) == 1 && m.Parts[0].IsError &&
 		bytes.HasPrefix(native, []byte(`{"role":"user","parts":[{"functionResponse":{"name":`))
 	return s, nil

@@ -45,7 +45,7 @@ func Text(lit []byte) []byte {
 	return fmt.Appendf(nil, `{"text":%s}`, lit)
 }
 
-// FunctionResponse writes the result of a call; output is what it gave, as JSON.
+// FunctionResponse writes the result of a call; output is the result as JSON.
 func FunctionResponse(id, name string, output []byte, isError bool) []byte {
 	b := []byte(`{"functionResponse":{`)
 	if id != "" {
@@ -54,7 +54,7 @@ func FunctionResponse(id, name string, output []byte, isError bool) []byte {
 	return fmt.Appendf(b, `"name":%s,"response":%s}}`, rawjson.Quote(name), wrapOutput(output, isError))
 }
 
-// wrapOutput writes what a function gave: the vendor asks for an object, with the key "output" or "error".
+// wrapOutput writes the result of a function: the vendor requires an object with the key "output" or "error".
 func wrapOutput(output []byte, isError bool) []byte {
 	key := `{"output":`
 	if isError {

@@ -57,7 +57,7 @@ func ReadParts(l *layout.Layout, v rawjson.Value) ([]layout.Node, error) {
 
 // ReadPart reads one part.
 func ReadPart(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
-	if v.IsString() { // the client library takes a bare string
+	if v.IsString() { // the client library accepts a plain string
 		return layout.Node{
 			Part: pipeline.Part{Kind: pipeline.PartText, Text: v.Text(), Raw: v.Raw()}, Value: v,
 			Block: true,
@@ -120,7 +120,7 @@ func readFunctionCall(part, v rawjson.Value) layout.Node {
 		}
 	}
 	if v.IsEmpty() {
-		n.Insert = 0 // {} has nothing that a comma could follow
+		n.Insert = 0 // {} needs no comma before its first pair
 	}
 	return n
 }
@@ -159,15 +159,15 @@ func readFunctionResponse(l *layout.Layout, part, v rawjson.Value) (layout.Node,
 		if err != nil {
 			return layout.Node{}, err
 		}
-		// Only media may stand there.
+		// Only media are allowed there.
 		c.List, c.Index, c.MediaOnly = row, i, true
 		n.Content = append(n.Content, c)
 	}
 	return n, nil
 }
 
-// readResponse reads what a function gave. Where that is a text under the usual key it is the text; any other
-// object reads as its JSON.
+// readResponse reads the result of a function. A text under the usual key is read as the text, any other object as
+// its JSON.
 func readResponse(v rawjson.Value) (content []layout.Node, isError bool) {
 	if !v.IsObject() {
 		if s, ok := v.Str(); ok && s != "" {
@@ -232,7 +232,7 @@ func readMedia(p *pipeline.Part, v rawjson.Value) {
 	}
 }
 
-// Address is where an image or a file is.
+// Address returns the address of an image or a file.
 func Address(p pipeline.Part) string {
 	if len(p.Raw) == 0 {
 		return ""
@@ -244,15 +244,15 @@ func Address(p pipeline.Part) string {
 	at := v.GetCamel("fileData")
 	uri := at.GetCamel("fileUri").Text()
 	if strings.HasPrefix(uri, Files) {
-		return "" // what was uploaded there can be read there alone
+		return "" // only the vendor can read its uploaded files
 	}
 	return uri
 }
 
-// Files is where files stand that were uploaded to the vendor.
+// Files is the address of files that were uploaded to the vendor.
 const Files = "https://generativelanguage.googleapis.com/"
 
-// What the vendor runs itself comes as a call and a result in the model's own content.
+// Tools that the vendor runs itself have a call and a result in the model's own content.
 func readVendorCall(part rawjson.Value, typ string, v rawjson.Value) layout.Node {
 	p := pipeline.Part{
 		Kind: pipeline.PartToolCall, Type: typ, Name: "code_execution", Input: string(v.Raw()),
@@ -287,8 +287,8 @@ func readVendorResult(part rawjson.Value, typ string, v rawjson.Value) layout.No
 	return n
 }
 
-// How the environment message of Gemini CLI begins, now and before version 0.20, and what the program says under the
-// user's name to make the model continue.
+// The beginnings of the environment message of Gemini CLI, now and before version 0.20, and of the user messages that
+// the program writes to make the model continue.
 var (
 	geminiEnvironment = []string{
 		"<session_context>",
@@ -297,7 +297,7 @@ var (
 	geminiContinue = "System: Please continue."
 )
 
-// Message returns what the layout of a Content says.
+// Message returns the message of the layout of a Content.
 func Message(l *layout.Layout) pipeline.Message {
 	switch l.Role {
 	case "":

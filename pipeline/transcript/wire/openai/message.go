@@ -1,5 +1,5 @@
 // Package openai reads the messages of OpenAI's chat-completions API:
-// https://platform.openai.com/docs/api-reference/chat. Several agents keep theirs in the same form.
+// https://platform.openai.com/docs/api-reference/chat. Several agents store theirs in the same form.
 package openai
 
 import (
@@ -11,7 +11,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// Address is the address, mostly a data URL, that an image or file part of OpenAI's has.
+// Address returns the address, usually a data URL, of an image or file part of OpenAI.
 func Address(p pipeline.Part) string {
 	if len(p.Raw) == 0 {
 		return ""
@@ -112,8 +112,7 @@ func Read(l *layout.Layout) error {
 	return nil
 }
 
-// readContent reads a content: a string, an array of parts, or nothing. vacant is what it turns into when all
-// of it is dropped.
+// readContent reads a content: a string, an array of parts, or nothing. vacant replaces it if all of it is dropped.
 func readContent(l *layout.Layout, v rawjson.Value, vacant string) ([]layout.Node, error) {
 	switch v.Kind() {
 	case rawjson.Missing, rawjson.Null:
@@ -175,7 +174,7 @@ func readPart(l *layout.Layout, v rawjson.Value) (layout.Node, error) {
 		}
 	case "image_url":
 		p.Kind = pipeline.PartImage
-		url := image // older clients give the address itself
+		url := image // older clients write the address itself
 		if image.IsObject() {
 			url = image.Get("url")
 		}

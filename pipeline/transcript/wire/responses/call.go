@@ -12,7 +12,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// stringInputs are the types of call whose input is a string to the API, whatever stands in it.
+// stringInputs are the types of call whose input the API treats as a string with any content.
 var stringInputs = []string{"function_call", "custom_tool_call", "program"}
 
 // readCall reads a call that the client answers.
@@ -34,7 +34,7 @@ func readCall(typ string, f fields, v rawjson.Value) layout.Node {
 	return n
 }
 
-// newInput is a new input for a tool call: a string where the API has one, else a JSON object.
+// newInput returns a new input for a tool call: a string if the API has one, else a JSON object.
 func newInput(n layout.Node, text string) ([]byte, error) {
 	if slices.Contains(stringInputs, n.Part.Type) {
 		return rawjson.Quote(text), nil
@@ -42,7 +42,7 @@ func newInput(n layout.Node, text string) ([]byte, error) {
 	return layout.ObjectInput(n, text)
 }
 
-// resultID returns the id of the call that a result answers. Results of the local shell name it under "id".
+// resultID returns the id of the call that a result answers. Results of the local shell have it under "id".
 func (f fields) resultID(typ string) rawjson.Value {
 	switch {
 	case f.callID.IsString():
@@ -91,14 +91,14 @@ func readResult(l *layout.Layout, typ string, f fields, v rawjson.Value) error {
 	return nil
 }
 
-// shellOutput is what a shell gave out, as its result wants it.
+// shellOutput returns the output of a shell in the form that its result requires.
 func shellOutput(s string, exit byte) []byte {
 	b := fmt.Appendf(nil, `[{"stdout":%s,"stderr":"","outcome":{"type":"exit","exit_code":`, rawjson.Quote(s))
 	return append(b, '0'+exit, '}', '}', ']')
 }
 
-// readVendorCall reads a call that the vendor answers itself: the item has call and result in it, so that both stand in
-// one message of the assistant.
+// readVendorCall reads a call that the vendor answers itself: the item has call and result, so both are in one
+// message of the assistant.
 func readVendorCall(l *layout.Layout, typ string, f fields, v rawjson.Value) {
 	call := readCall(typ, f, v)
 	call.Part.CallID, call.Fixed, call.Value = f.id.Text(), true, rawjson.Value{}

@@ -7,7 +7,7 @@ import (
 	"precis/pipeline"
 )
 
-// What Codex puts into messages of role user, by how the text begins.
+// The beginnings of texts that Codex writes into messages of role user.
 var (
 	codexEnvironment = []string{"<environment_context>", "# AGENTS.md instructions for ", "<user_instructions>"}
 	codexInjected    = []string{
@@ -16,8 +16,8 @@ var (
 	}
 )
 
-// codexKind tells what Codex itself said under the user's name; ok is false when anything in the message was said by
-// a person.
+// codexKind returns the kind of a user message that Codex itself wrote; ok is false if any of its text is from the
+// user.
 func codexKind(m pipeline.Message) (kind pipeline.Kind, ok bool) {
 	begins := func(s string, with []string) bool {
 		return slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(s, w) })

@@ -1,4 +1,4 @@
-// Package responses reads and writes the items of OpenAI's Responses API, which Codex keeps in its files as well:
+// Package responses reads and writes the items of OpenAI's Responses API, which Codex stores in its files as well:
 // https://platform.openai.com/docs/api-reference/responses.
 package responses
 
@@ -10,7 +10,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// fields are the values of an item that matter here.
+// fields has the values of an item that the format reads.
 type fields struct {
 	typ, role, content, id, callID, name       rawjson.Value
 	arguments, input, action, operation, code  rawjson.Value
@@ -58,7 +58,7 @@ func Read(l *layout.Layout, v rawjson.Value) error {
 	case typ == "":
 		return l.Errorf("the item has neither a type nor a role")
 	case typ == "agent_message":
-		// What another agent of the same run said to this one.
+		// A message of another agent of the same run to this one.
 		l.Decide(pipeline.RoleUser, pipeline.KindSynthetic)
 		nodes, err := readContent(l, f.content)
 		l.Nodes = append(l.Nodes, nodes...)
@@ -84,13 +84,13 @@ func Read(l *layout.Layout, v rawjson.Value) error {
 	return nil
 }
 
-// addItem adds a node that is the item as a whole.
+// addItem adds a node for the item as a whole.
 func addItem(l *layout.Layout, n layout.Node) {
 	n.List = -1
 	l.Nodes = append(l.Nodes, n)
 }
 
-// opaqueItem says whose words an item is of which no more is known than its type.
+// opaqueItem returns the role and kind of an item of which only the type is known.
 func opaqueItem(typ string) (pipeline.Role, pipeline.Kind) {
 	switch typ {
 	case "additional_tools", "configuration_update":
@@ -103,7 +103,7 @@ func opaqueItem(typ string) (pipeline.Role, pipeline.Kind) {
 	return pipeline.RoleAssistant, pipeline.KindOrdinary // compaction, item_reference, mcp_list_tools…
 }
 
-// Message returns what the layout of an item says.
+// Message returns the message of the layout of an item.
 func Message(l *layout.Layout) pipeline.Message {
 	if l.Role == "developer" {
 		l.Role = string(pipeline.RoleSystem)
@@ -117,7 +117,7 @@ func Message(l *layout.Layout) pipeline.Message {
 	return m
 }
 
-// IsCompaction reports whether the item at v is a summary that the vendor alone can read.
+// IsCompaction reports whether the item at v is a summary that only the vendor can read.
 func IsCompaction(v rawjson.Value) bool {
 	return v.IsObject() && v.Get("type").Text() == "compaction"
 }

@@ -8,7 +8,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// Made writes an item for a message of the pipeline's own.
+// Made writes an item for a message that the pipeline made.
 func Made(m pipeline.Made) ([]byte, error) {
 	if m.Role == pipeline.RoleTool {
 		return madeResult(m), nil
@@ -24,11 +24,11 @@ func Made(m pipeline.Made) ([]byte, error) {
 		TextPart(typ, rawjson.Quote(m.Text))), nil
 }
 
-// NoScreenshot is a picture of one white point, for a computer call that was never answered: nothing else than a
-// picture can answer it.
+// NoScreenshot is an image of one white pixel, for a computer call that was never answered: its result has to be an
+// image.
 const NoScreenshot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
 
-// madeResult writes the result of a call. Each type of call wants its own type of result.
+// madeResult writes the result of a call. Each type of call requires its own type of result.
 func madeResult(m pipeline.Made) []byte {
 	output := rawjson.Quote(m.Text)
 	typ := m.Type + "_output"

@@ -113,7 +113,7 @@ func readPart(v rawjson.Value) layout.Node {
 	case "input_file", "input_audio":
 		p.Kind, p.Name = pipeline.PartFile, filename.Text()
 		media.FromAddress(p, Address(*p))
-	case "": // what a shell gave out
+	case "": // the output of a shell
 		if !stdout.IsMissing() || !stderr.IsMissing() {
 			p.Kind, p.Text, n.Fixed = pipeline.PartText, layout.JoinTexts(stdout.Text(), stderr.Text()), true
 		}
@@ -121,7 +121,7 @@ func readPart(v rawjson.Value) layout.Node {
 	return n
 }
 
-// Address is where an image or a file of an item is: a data URL for what stands in the item itself.
+// Address returns the address of an image or a file of an item: a data URL for data in the item itself.
 func Address(p pipeline.Part) string {
 	if len(p.Raw) == 0 || !rawjson.Root(p.Raw).IsObject() {
 		return ""
@@ -152,7 +152,7 @@ func Address(p pipeline.Part) string {
 	return media.Base64URL(format, data)
 }
 
-// mediaOfName tells the media type of a file by its name, for the few that a model is given as files.
+// mediaOfName returns the media type of a file by its name, for the few types that models accept as files.
 func mediaOfName(name string) string {
 	if strings.HasSuffix(strings.ToLower(name), ".pdf") {
 		return "application/pdf"
@@ -160,7 +160,7 @@ func mediaOfName(name string) string {
 	return ""
 }
 
-// reasoningText is what an item of reasoning lets be read of it.
+// reasoningText returns the readable text of an item of reasoning.
 func reasoningText(f fields) string {
 	var texts []string
 	for _, list := range []rawjson.Value{f.summary, f.content} {
