@@ -176,8 +176,8 @@ func (s *session) stored(native []byte) {
 		switch parent, ok := r.parent.Str(); {
 		case ok && !s.known[parent] && s.prev != nil:
 			s.known[parent] = true
-			b := append(s.head(), `,"type":"system","subtype":"informational","content":"","isMeta":true,"level":"info"`...)
-			s.end(b, r.parent.Raw())
+			const link = `,"type":"system","subtype":"informational","content":"","isMeta":true,"level":"info"`
+			s.end(append(s.head(), link...), r.parent.Raw())
 		case !ok && s.prev != nil:
 			line = relink(line, s.prev)
 		}

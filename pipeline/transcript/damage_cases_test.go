@@ -145,7 +145,8 @@ var damageCases = []damageCase{
 	{
 		"request: no comma",
 		transcript.Options{},
-		"{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",\"content\":\"b\"}]}", `line 2: expected a comma or ']', found '{'`, 1, 1,
+		`{"model":"claude-x","messages":[{"role":"user","content":"a"}` + "\n" + `{"role":"user","content":"b"}]}`,
+		`line 2: expected a comma or ']', found '{'`, 1, 1,
 	},
 	{
 		"request: a comma too many",
@@ -163,7 +164,8 @@ var damageCases = []damageCase{
 	{
 		"request: a message that is a number",
 		transcript.Options{},
-		"{\"model\":\"claude-x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},\n7,{\"role\":\"user\",\"content\":\"b\"}]}", "line 2: bad_request: not a message of format anthropic: the message is not a JSON object", 2, 1,
+		`{"model":"claude-x","messages":[{"role":"user","content":"a"},` + "\n" + `7,{"role":"user","content":"b"}]}`,
+		"line 2: bad_request: not a message of format anthropic: the message is not a JSON object", 2, 1,
 	},
 	{
 		"request: a message without a role",
@@ -211,8 +213,8 @@ var damageCases = []damageCase{
 	{
 		"requests: one of several is broken",
 		transcript.Options{},
-		fmt.Sprintf(goodReq, "a") + "\n{\"model\":\n" + fmt.Sprintf(goodReq, "b"), "line 3: the JSON value ends too early",
-		1, 1,
+		fmt.Sprintf(goodReq, "a") + "\n{\"model\":\n" + fmt.Sprintf(goodReq, "b"),
+		"line 3: the JSON value ends too early", 1, 1,
 	},
 	{
 		"requests: text between them",
@@ -279,8 +281,8 @@ var damageCases = []damageCase{
 	{
 		"gemini-cli log: a line cut short",
 		transcript.Options{},
-		logHead + logSaid("1", "a") + `{"id":"2","ty` + "\n" + logSaid("3", "b"), "line 3: the JSON value ends too early",
-		2, 1,
+		logHead + logSaid("1", "a") + `{"id":"2","ty` + "\n" + logSaid("3", "b"),
+		"line 3: the JSON value ends too early", 2, 1,
 	},
 	{
 		"gemini-cli log: a record of no kind",

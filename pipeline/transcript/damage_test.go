@@ -104,7 +104,8 @@ func TestOddFiles(t *testing.T) {
 			"  \n", []string{strings.ReplaceAll(userLine("a", "1"), `:"user"`, " : \t\"user\" ")}},
 		{
 			"a request behind a BOM, with CRLF",
-			"\xef\xbb\xbf{\"model\":\"claude-x\",\r\n\"messages\":[\r\n{\"role\":\"user\",\r\n\"content\":\"a\"}\r\n]}\r\n",
+			"\xef\xbb\xbf{\"model\":\"claude-x\",\r\n\"messages\":[\r\n" +
+				"{\"role\":\"user\",\r\n\"content\":\"a\"}\r\n]}\r\n",
 			[]string{"{\"role\":\"user\",\r\n\"content\":\"a\"}"},
 		},
 		{

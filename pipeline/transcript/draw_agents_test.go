@@ -188,7 +188,8 @@ var agentMessages = map[transcript.Format]func() *rapid.Generator[[]byte]{
 				rapid.Just(`{"functionCall":{"name":"f","args":{"a":1}}}`)), 1, 4),
 				`{"author":"a","content":{"parts":%s,"role":"model"},"id":"e"}`),
 			mapped(listOf(mapped(response, `{"function_response":{"name":"f","response":%s}}`), 1, 3),
-				`{"author":"a","content":{"parts":%s,"role":"user"},"options":{"function_call_event_id":"e"},"id":"g"}`)))
+				`{"author":"a","content":{"parts":%s,"role":"user"},`+
+					`"options":{"function_call_event_id":"e"},"id":"g"}`)))
 	},
 	transcript.MSAgent: func() *rapid.Generator[[]byte] {
 		text := mapped(odd, `{"type":"text", "text":%s}`)

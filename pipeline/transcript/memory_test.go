@@ -107,9 +107,6 @@ var memoryCases = []memoryCase{
 
 // A file of any size is read in memory that does not grow with it.
 func TestMemoryIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads some hundred MB")
-	}
 	for _, c := range memoryCases {
 		t.Run(c.name, func(t *testing.T) {
 			runtime.GC()

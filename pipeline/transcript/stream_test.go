@@ -98,7 +98,8 @@ func TestSubagentFilesOverTheBound(t *testing.T) {
 	t.Parallel()
 	side := func(i int) string {
 		return fmt.Sprintf(
-			`{"parentUuid":null,"isSidechain":true,"type":"user","message":{"role":"user","content":"%d"},"uuid":"s%d"}`+"\n", i, i)
+			`{"parentUuid":null,"isSidechain":true,"type":"user",`+
+				`"message":{"role":"user","content":"%d"},"uuid":"s%d"}`+"\n", i, i)
 	}
 	in := side(1) + side(2) + side(3)
 	all, err := drain(tight(t, in, 1, 0, transcript.Options{}))
@@ -163,9 +164,10 @@ func TestMessagesOfSeveralRecords(t *testing.T) {
 	// A record that is broken spoils itself alone.
 	broken := piece("m1", call("x"), 1) + strings.Replace(piece("m1", call("y"), 2), `"role"`, `"rule"`, 1) +
 		piece("m1", call("z"), 3)
-	if _, err := items(t, strings.NewReader(broken), transcript.Options{}); err == nil ||
-		!strings.Contains(err.Error(), "line 2: bad_request: not a message of format claude-code: the message has no role") {
-		t.Errorf("got %v", err)
+	const noRole = "line 2: bad_request: not a message of format claude-code: the message has no role"
+	_, err = items(t, strings.NewReader(broken), transcript.Options{})
+	if err == nil || !strings.Contains(err.Error(), noRole) {
+		t.Errorf("got %v, want %s", err, noRole)
 	}
 	all, err = items(t, strings.NewReader(broken), transcript.Options{Lenient: true})
 	if n := natives(all); err != nil || len(n) != 1 || strings.Count(n[0], "\n") != 1 {

@@ -58,11 +58,11 @@ var cases = []struct {
 		"ids that stand for several calls are told apart, each result with its call", transcript.OpenAI,
 		transcript.Anthropic,
 		[]pipeline.ContextItem{
-			message(transcript.OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function",`+
-				`"function":{"name":"f","arguments":"{}"}}]}`),
+			message(transcript.OpenAI, `{"role":"assistant","content":null,"tool_calls":[`+
+				`{"id":"a:0","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
 			message(transcript.OpenAI, `{"role":"tool","tool_call_id":"a:0","content":"1"}`),
-			message(transcript.OpenAI, `{"role":"assistant","content":null,"tool_calls":[{"id":"a:0","type":"function",`+
-				`"function":{"name":"f","arguments":"{}"}}]}`),
+			message(transcript.OpenAI, `{"role":"assistant","content":null,"tool_calls":[`+
+				`{"id":"a:0","type":"function","function":{"name":"f","arguments":"{}"}}]}`),
 			message(transcript.OpenAI, `{"role":"tool","tool_call_id":"a:0","content":"2"}`),
 		},
 		[]string{

@@ -26,7 +26,8 @@ func Made(m pipeline.Made) ([]byte, error) {
 
 // NoScreenshot is an image of one white pixel, for a computer call that was never answered: its result has to be an
 // image.
-const NoScreenshot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
+const NoScreenshot = "data:image/png;base64," +
+	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/x8AAwMCAO+ip1sAAAAASUVORK5CYII="
 
 // madeResult writes the result of a call. Each type of call requires its own type of result.
 func madeResult(m pipeline.Made) []byte {
