@@ -104,7 +104,7 @@ func (adk) Make(m pipeline.Made) ([]byte, error) {
 	}
 	if m.Role != pipeline.RoleUser {
 		return nil, pipeline.Errorf(pipeline.Internal,
-			"what role %s says in an event of ADK an agent wrote: none can be made", m.Role)
+			"an event of ADK with role %s is written by an agent and cannot be made", m.Role)
 	}
 	return fmt.Appendf(b, `{"text":%s}]}}`, rawjson.Quote(m.Text)), nil
 }
@@ -257,11 +257,11 @@ func (a *adkSession) record(out *emitter, b []byte, line int) error {
 		return a.compaction(out, b, c, line)
 	}
 	if content, ok := v.Lookup("content"); !ok || !content.IsObject() {
-		out.note(line, NoteRecord, "event", "an event without content, no message")
+		out.note(line, NoteRecord, "event", "an event without content is not a message")
 		return nil
 	}
 	if partial, ok := v.Lookup("partial"); ok && partial.IsTrue() {
-		out.note(line, NoteRecord, "partial", "a piece of an event that comes whole later")
+		out.note(line, NoteRecord, "partial", "a piece of an event that a later record completes")
 		return nil
 	}
 	m, err := decode(adk{}, b)
@@ -290,7 +290,7 @@ func (a *adkSession) compaction(out *emitter, b []byte, c rawjson.Value, line in
 	from, to := either(c, "start_timestamp").Float(), either(c, "end_timestamp").Float()
 	if len(a.said) > 0 && from > a.said[0] {
 		out.note(line, NoteBoundary, "compaction",
-			"it covers a stretch that does not begin where the conversation does: the messages are kept")
+			"it covers a period that does not begin with the conversation: the messages are kept")
 		return nil
 	}
 	kept := 0

@@ -28,7 +28,7 @@ func (claudeStream) Make(m pipeline.Made) ([]byte, error) {
 	}
 	if m.Role == pipeline.RoleAssistant {
 		return nil, pipeline.Errorf(pipeline.Internal,
-			"an assistant event of Claude Code is an answer of the API: none can be made")
+			"an assistant event of Claude Code is an answer of the API and cannot be made")
 	}
 	b := fmt.Appendf(nil, `{"type":"user","message":%s,"parent_tool_use_id":null`,
 		anthropic.Wrap(role, [][]byte{block}))

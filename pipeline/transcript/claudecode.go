@@ -85,7 +85,7 @@ func (claudeRecords) message(l *layout.Layout) pipeline.Message {
 func (claudeCode) Make(m pipeline.Made) ([]byte, error) {
 	if m.Role == pipeline.RoleAssistant {
 		return nil, pipeline.Errorf(pipeline.Internal,
-			"an assistant record of Claude Code is an answer of the API: none can be made")
+			"an assistant record of Claude Code is an answer of the API and cannot be made")
 	}
 	role, block, err := anthropic.Made(m)
 	if err != nil {

@@ -150,7 +150,7 @@ func (c *claudeSession) record(emit func(Item), b []byte, r record, lineNo int) 
 	case r.transcriptOnly && !r.summary:
 		c.notes.add(Note{
 			Code: NoteRecord, What: r.typ + "/transcript-only",
-			Reason: "shown to the person only, never sent to the model",
+			Reason: "displayed to the user only, never sent to the model",
 		}, lineNo)
 		return nil
 	}
@@ -178,7 +178,8 @@ func (c *claudeSession) record(emit func(Item), b []byte, r record, lineNo int) 
 }
 
 func (c *claudeSession) sidechainNote(line int) {
-	c.notes.add(Note{Code: NoteSidechain, What: "record", Reason: "a subagent's, no part of the main conversation"},
+	c.notes.add(Note{Code: NoteSidechain, What: "record",
+		Reason: "a record of a subagent, not part of the main conversation"},
 		line)
 }
 
@@ -215,7 +216,7 @@ func (c *claudeSession) orphanBoundary(t *thread) {
 	if t.boundary != nil {
 		c.notes.add(Note{
 			Code: NoteBoundary, What: "compact_boundary",
-			Reason: "no summary follows it, so it covers nothing",
+			Reason: "it has no summary, so it covers no messages",
 		}, t.boundaryLine)
 		t.boundary = nil
 	}

@@ -62,7 +62,7 @@ func CodecFor(f Format) (Codec, error) {
 			return Codec{row.format}, nil
 		}
 	}
-	return Codec{}, pipeline.Errorf(pipeline.BadRequest, "no format is called %q; the formats are %s", f, names())
+	return Codec{}, pipeline.Errorf(pipeline.BadRequest, "unknown format %q; the formats are %s", f, names())
 }
 
 // Format returns the format of the codec's messages.

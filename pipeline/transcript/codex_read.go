@@ -72,9 +72,9 @@ func (c *codexRollout) record(out *emitter, b []byte, line int) error {
 			c.model, out.meta.Model = model, model
 		}
 		c.turn = b
-		out.note(line, NoteRecord, typ, "a record of Codex, no message")
+		out.note(line, NoteRecord, typ, "a record of Codex that is not a message")
 	default:
-		out.note(line, NoteRecord, typ, "a record of Codex, no message")
+		out.note(line, NoteRecord, typ, "a record of Codex that is not a message")
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (c *codexRollout) event(out *emitter, payload rawjson.Value, line int) {
 			out.meta.Window = n
 		}
 	}
-	out.note(line, NoteRecord, "event_msg/"+typ, "a record of Codex, no message")
+	out.note(line, NoteRecord, "event_msg/"+typ, "a record of Codex that is not a message")
 }
 
 // typed marks the held message with the text as genuine, because the user typed it.
@@ -290,7 +290,7 @@ func (c *codexRollout) compacted(out *emitter, v, payload rawjson.Value, line in
 		}
 		c.boundary, c.boundaryLine = &found, line
 	default:
-		out.note(line, NoteBoundary, "compacted", "it has no summary, so it covers nothing")
+		out.note(line, NoteBoundary, "compacted", "it has no summary, so it covers no messages")
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func (copilot) Make(m pipeline.Made) ([]byte, error) {
 			rawjson.Quote(m.Text)), nil
 	}
 	return nil, pipeline.Errorf(pipeline.Internal,
-		"what role %s says in an event of Copilot a model wrote: none can be made", m.Role)
+		"an event of Copilot with role %s is written by a model and cannot be made", m.Role)
 }
 
 func (f copilot) user(l *layout.Layout, at map[string]rawjson.Value) {

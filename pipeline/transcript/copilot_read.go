@@ -60,7 +60,7 @@ func (c *copilotSession) record(out *emitter, b []byte, line int) error {
 	}
 	field := func(key string) string { return data.Get(key).Text() }
 	if parent, ok := data.Lookup("parentToolCallId"); ok && parent.IsString() {
-		out.note(line, NoteSidechain, typ, "a subagent's, no part of the main conversation")
+		out.note(line, NoteSidechain, typ, "a record of a subagent, not part of the main conversation")
 		return nil
 	}
 	switch typ {
@@ -92,14 +92,14 @@ func (c *copilotSession) record(out *emitter, b []byte, line int) error {
 	case "session.compaction_complete":
 		return c.compaction(out, b, data, line)
 	case "session.truncation":
-		out.note(line, NoteBoundary, typ, "messages were dropped without a summary; they are kept here")
+		out.note(line, NoteBoundary, typ, "messages were dropped without a summary and are kept")
 		return nil
 	case "session.shutdown":
 		if model := field("currentModel"); out.begun {
 			out.usage(line, &Usage{Used: data.Get("currentTokens").Count(), Model: model})
 		}
 	}
-	out.note(line, NoteRecord, typ, "an event of the client, no message")
+	out.note(line, NoteRecord, typ, "an event of the client that is not a message")
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (c *copilotSession) compaction(out *emitter, b []byte, data rawjson.Value, 
 	ok := data.Get("success")
 	summary := data.Get("summaryContent")
 	if ok.IsFalse() || !summary.IsString() || summary.IsEmpty() {
-		out.note(line, NoteBoundary, "session.compaction_complete", "it has no summary, so it covers nothing")
+		out.note(line, NoteBoundary, "session.compaction_complete", "it has no summary, so it covers no messages")
 		return nil
 	}
 	m, err := decode(copilot{}, b)

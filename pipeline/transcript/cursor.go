@@ -94,7 +94,7 @@ func (*cursorTranscript) record(out *emitter, b []byte, line int) error {
 		if status := v.Get("status").Text(); status != "" {
 			what += "/" + status
 		}
-		out.note(line, NoteRecord, what, "a line of the client, no message")
+		out.note(line, NoteRecord, what, "a line of the client is not a message")
 		return nil
 	}
 	m, err := decode(cursor{}, b)

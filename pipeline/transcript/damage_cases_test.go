@@ -48,7 +48,7 @@ var damageCases = []damageCase{
 	{"UTF-16", transcript.Options{}, "\xff\xfe{\x00}\x00", "UTF-16; convert it", -1, 0},
 	{"not JSON", transcript.Options{}, "hello there\n", `not JSON, it begins with 'h'`, -1, 0},
 	{"JSON of no known format", transcript.Options{}, `{"a":1}`, "was not recognized; if it is one of", -1, 0},
-	{"an unknown format", transcript.Options{Format: "word"}, `{}`, `no format is called "word"`, -1, 0},
+	{"an unknown format", transcript.Options{Format: "word"}, `{}`, `unknown format "word"`, -1, 0},
 
 	{
 		"cc: a line cut short",
@@ -190,7 +190,7 @@ var damageCases = []damageCase{
 		"request: too much beside the messages",
 		transcript.Options{MaxMessageBytes: 100},
 		`{"model":"claude-x","system":"` + strings.Repeat("x", 100) + `","messages":[]}`,
-		"what stands beside the messages is over 100 bytes", 0, 1,
+		"the keys beside the messages have more than 100 bytes", 0, 1,
 	},
 	{
 		"request: no messages",
@@ -541,7 +541,7 @@ var damageCases = []damageCase{
 		"openhands: a role that there is not",
 		transcript.Options{},
 		handsSDK + `{"id":"2","source":"user","llm_message":{"role":"robot"},"kind":"MessageEvent"}` + "\n",
-		"line 2: bad_request: not a message of format openhands: the llm_message has no role", 1, 1,
+		"line 2: bad_request: not a message of format openhands: the role of the llm_message is not", 1, 1,
 	},
 	{
 		"opencode: a message without parts",
@@ -577,7 +577,7 @@ var damageCases = []damageCase{
 		"opencode: too much beside the messages",
 		transcript.Options{MaxMessageBytes: 100},
 		`{"info":{"slug":"` + strings.Repeat("x", 100) + `"},"messages":[` + openUser + `]}`,
-		"what stands beside the records is over 100 bytes", 0, 1,
+		"the keys beside the records have more than 100 bytes", 0, 1,
 	},
 	{
 		"opencode: a list",

@@ -214,7 +214,7 @@ func TestGeminiChangesBeyondWhatIsHeld(t *testing.T) {
 			[]string{"first", "anew"},
 		},
 		{
-			"a rewind within it", `{"$rewindTo":"3"}` + "\n", "a message that was taken back",
+			"a rewind within it", `{"$rewindTo":"3"}` + "\n", "a rewind removed the message",
 			[]string{"first", "second"},
 		},
 	} {

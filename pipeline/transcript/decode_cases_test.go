@@ -319,7 +319,7 @@ var decodeCases = []decodeCase{
 // Messages that are none, and what is said of them.
 var decodeErrorCases = []decodeErrorCase{
 	{transcript.Anthropic, ``, "ends too early"},
-	{transcript.Anthropic, `{} {}`, "something follows"},
+	{transcript.Anthropic, `{} {}`, "unexpected text"},
 	{transcript.Anthropic, `[]`, "the message is not a JSON object"},
 	{transcript.Anthropic, `{"role":"user"}`, "the message has no content"},
 	{transcript.Anthropic, `{"role":"user","content":7}`, "neither a string nor an array of blocks"},

@@ -213,7 +213,7 @@ func (d *documents) key(in frameKind, first bool) error {
 		err = d.s.Skip()
 	}
 	if err == nil && d.s.TapeFull() {
-		err = d.s.Bad(fmt.Errorf("what stands beside the messages is over %d bytes", d.s.TapeMax))
+		err = d.s.Bad(fmt.Errorf("the keys beside the messages have more than %d bytes", d.s.TapeMax))
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func TestEditsThatCannotBe(t *testing.T) {
 		{replace(0, -1, "x"), "reasoning is kept as it is or dropped"},
 		{replace(1, -1, "x"), "must be a JSON object"},
 		{replace(1, -1, `[1]`), "must be a JSON object"},
-		{pipeline.Edit{Part: 1, Content: -1, Op: "paint"}, `no edit "paint"`},
+		{pipeline.Edit{Part: 1, Content: -1, Op: "paint"}, `unknown edit "paint"`},
 	} {
 		if _, err := codecOf(t, transcript.Anthropic).Encode(m, []pipeline.Edit{c.edit}); err == nil ||
 			!strings.Contains(err.Error(), c.err) {

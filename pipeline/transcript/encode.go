@@ -54,5 +54,5 @@ func (c Codec) EncodeItem(it pipeline.ContextItem) ([]byte, error) {
 	case it.Message != nil:
 		return c.Encode(*it.Message, it.Edits)
 	}
-	return nil, pipeline.Errorf(pipeline.Internal, "it holds neither a stored message nor one that was made")
+	return nil, pipeline.Errorf(pipeline.Internal, "the entry has neither a stored message nor a made one")
 }

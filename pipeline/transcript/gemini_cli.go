@@ -77,7 +77,7 @@ func (geminiCLI) Make(m pipeline.Made) ([]byte, error) {
 			rawjson.Quote(m.CallID), rawjson.Quote(m.Name), part), nil
 	case pipeline.RoleAssistant:
 		return nil, pipeline.Errorf(pipeline.Internal,
-			"a message of the model is an answer of the API: none can be made for a session of Gemini CLI")
+			"a message of the model is an answer of the API and cannot be made for a session of Gemini CLI")
 	}
 	return fmt.Appendf(nil, `{"id":%s,"type":"user","content":[%s]}`,
 		rawjson.Quote(madeUUID("user", string(m.Kind), m.Text)), part), nil

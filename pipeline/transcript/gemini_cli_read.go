@@ -99,7 +99,7 @@ func (g *geminiSession) entry(out *emitter, e geminiEntry) error {
 	if at, ok := g.at[e.id]; ok {
 		if at < g.emitted {
 			out.note(e.line, NoteDuplicate, "message",
-				"it came again too far behind its first place, and stays as it was")
+				"it was changed too far behind its first place: the first version is kept")
 			return nil
 		}
 		old := &g.held[at-g.emitted]
@@ -138,13 +138,14 @@ func (g *geminiSession) next(out *emitter) error {
 func (g *geminiSession) rewind(out *emitter, id string, line int) error {
 	at, known := g.at[id]
 	if g.emitted > 0 && (!known || at < g.emitted) {
-		out.note(line, NoteBranch, "$rewindTo", "it goes further back than what is held: the messages before that stay")
+		out.note(line, NoteBranch, "$rewindTo",
+			"it goes further back than the held messages: the earlier ones are kept")
 		at, known = g.emitted, true
 	}
 	if !known {
 		at = 0
 	}
-	g.drop(out, at-g.emitted, "a message that was taken back")
+	g.drop(out, at-g.emitted, "a rewind removed the message")
 	return nil
 }
 
@@ -163,13 +164,13 @@ func (g *geminiSession) set(out *emitter, v rawjson.Value, line int) error {
 	g.readHead(out, v)
 	messages, ok := v.Lookup("messages")
 	if !ok || !messages.IsArray() || messages.IsEmpty() {
-		out.note(line, NoteRecord, "$set", "a change of what stands at the head")
+		out.note(line, NoteRecord, "$set", "a change of the session's head")
 		return nil
 	}
 	if g.emitted > 0 {
-		out.note(line, NoteBranch, "$set", "it replaces messages that are not held any more: those stay")
+		out.note(line, NoteBranch, "$set", "it replaces messages that are no longer held: those are kept")
 	}
-	g.drop(out, 0, "a message that the session replaced")
+	g.drop(out, 0, "the session replaced the message")
 	for _, el := range messages.Elements() {
 		id := el.Get("id").Text()
 		if !el.IsObject() {
@@ -194,7 +195,7 @@ func (g *geminiSession) give(out *emitter, e geminiEntry) error {
 	case "":
 		return errors.New("a message without a type")
 	default: // info, error, warning
-		out.note(e.line, NoteRecord, typ, "shown to the person only, never sent to the model")
+		out.note(e.line, NoteRecord, typ, "displayed to the user only, never sent to the model")
 		return nil
 	}
 	native, results := geminiCLI{}.splitResults(b, v)

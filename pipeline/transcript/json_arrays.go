@@ -146,7 +146,7 @@ func (a *jsonArrays) key(path string, first bool) error {
 		return nil
 	}
 	if err = a.s.Skip(); err == nil && a.s.TapeFull() {
-		err = a.s.Bad(fmt.Errorf("what stands beside the records is over %d bytes", a.s.TapeMax))
+		err = a.s.Bad(fmt.Errorf("the keys beside the records have more than %d bytes", a.s.TapeMax))
 	}
 	return err
 }

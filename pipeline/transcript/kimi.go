@@ -120,7 +120,7 @@ func (kimiContext) record(out *emitter, b []byte, line int) error {
 		}
 		return nil
 	case strings.HasPrefix(role, "_"):
-		out.note(line, NoteRecord, role, "a line of the client, no message")
+		out.note(line, NoteRecord, role, "a line of the client is not a message")
 		return nil
 	}
 	m, err := decode(kimi{}, b)

@@ -35,7 +35,7 @@ func (langChainMessages) record(out *emitter, b []byte, line int) error {
 	v := rawjson.Root(b)
 	body := langChain{}.body(v)
 	if typ := v.Get("type").Text(); typ == "remove" || typ == "RemoveMessage" {
-		out.note(line, NoteRecord, typ, "it takes a message out of a state, and says nothing")
+		out.note(line, NoteRecord, typ, "it removes a message from a state and has no content")
 		return nil
 	}
 	m, err := decode(langChain{}, b)

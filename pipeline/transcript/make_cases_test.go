@@ -30,7 +30,7 @@ var makeCases = []makeCase{
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none",` +
 			`"is_error":true}]}`, "",
 	},
-	{transcript.Anthropic, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, "", "stands beside them"},
+	{transcript.Anthropic, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, "", "is a key of its own"},
 	{transcript.Anthropic, pipeline.Made{Role: pipeline.RoleUser, Text: " \n"}, "", "has no text"},
 	{transcript.OpenAI, madeState, `{"role":"user","content":"todo: \"x\""}`, ""},
 	{transcript.OpenAI, madeResult, `{"role":"tool","tool_call_id":"t1","content":"none"}`, ""},
@@ -49,7 +49,7 @@ var makeCases = []makeCase{
 	{transcript.ClaudeCode, madeResult, `{"parentUuid":null,"isSidechain":false,"userType":"external","type":"user",` +
 		`"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"none",` +
 		`"is_error":true}]},"uuid":""}`, ""},
-	{transcript.ClaudeCode, pipeline.Made{Role: pipeline.RoleAssistant, Text: "x"}, "", "none can be made"},
+	{transcript.ClaudeCode, pipeline.Made{Role: pipeline.RoleAssistant, Text: "x"}, "", "cannot be made"},
 	{
 		transcript.OpenAIResponses, madeQuoted,
 		`{"type":"message","role":"user","content":[{"type":"input_text","text":"S \"x\""}]}`, "",
@@ -106,11 +106,11 @@ var makeCases = []makeCase{
 		transcript.Google, madeResultOf("functionCall"),
 		`{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"error":"none"}}}]}`, "",
 	},
-	{transcript.Google, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, "", "stands beside them"},
+	{transcript.Google, pipeline.Made{Role: pipeline.RoleSystem, Text: "s"}, "", "is a key of its own"},
 	{transcript.Google, pipeline.Made{Role: pipeline.RoleUser, Text: "\n"}, "", "has no text"},
 	{transcript.GeminiCLI, madeResultOf(""), `{"type":"toolResults","toolCalls":[{"id":"c","name":"f","result":[{` +
 		`"functionResponse":{"id":"c","name":"f","response":{"error":"none"}}}]}]}`, ""},
-	{transcript.GeminiCLI, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, "", "none can be made"},
+	{transcript.GeminiCLI, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, "", "cannot be made"},
 	{
 		transcript.ClaudeStream, madeQuoted,
 		`{"type":"user","message":{"role":"user","content":[{"type":"text","text":"S ` +
@@ -121,5 +121,5 @@ var makeCases = []makeCase{
 		`{"type":"user","message":{"role":"user","content":[{"type":"tool_result",` +
 			`"tool_use_id":"c","content":"none","is_error":true}]},"parent_tool_use_id":null}`, "",
 	},
-	{transcript.ClaudeStream, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, "", "none can be made"},
+	{transcript.ClaudeStream, pipeline.Made{Role: pipeline.RoleAssistant, Text: "a"}, "", "cannot be made"},
 }

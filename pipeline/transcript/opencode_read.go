@@ -73,7 +73,7 @@ func (o *openCodeSession) record(out *emitter, b []byte, line int) error {
 func (o *openCodeSession) unanswered(out *emitter) {
 	if a := o.asked; a != nil {
 		o.asked = nil
-		out.note(a.line, NoteBoundary, "compaction", "no summary follows it, so it covers nothing")
+		out.note(a.line, NoteBoundary, "compaction", "it has no summary, so it covers no messages")
 		out.message(a.line, a.message)
 	}
 }

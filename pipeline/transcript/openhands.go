@@ -117,7 +117,7 @@ func (openHands) Make(m pipeline.Made) ([]byte, error) {
 			rawjson.Quote(m.CallID), layout.TextBlock(m.Text)), nil
 	case m.Role != pipeline.RoleUser:
 		return nil, pipeline.Errorf(pipeline.Internal,
-			"what role %s says in an event of OpenHands a model wrote: none can be made", m.Role)
+			"an event of OpenHands with role %s is written by a model and cannot be made", m.Role)
 	}
 	if err := layout.MustSay(m); err != nil {
 		return nil, err

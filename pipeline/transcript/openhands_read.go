@@ -73,7 +73,8 @@ func (h *handsRun) event(out *emitter, b []byte, e handsEvent, line int) error {
 	case e.action == "condensation", e.kind == "Condensation":
 		return h.condensation(out, b, e, line)
 	case h.bookkeeping(b, e):
-		out.note(line, NoteRecord, cmp.Or(e.kind, e.action, e.observation), "an event of the program, no message")
+		out.note(line, NoteRecord, cmp.Or(e.kind, e.action, e.observation),
+			"an event of the program that is not a message")
 		return nil
 	}
 	m, err := decode(openHands{}, b)
@@ -140,7 +141,7 @@ func (h *handsRun) state(out *emitter, b []byte, line int) {
 			}, line
 		}
 	}
-	out.note(line, NoteRecord, "ConversationStateUpdateEvent", "an event of the program, no message")
+	out.note(line, NoteRecord, "ConversationStateUpdateEvent", "an event of the program that is not a message")
 }
 
 // flush emits a figure that was held until the message that it covers.
@@ -173,7 +174,7 @@ func (h *handsRun) condensation(out *emitter, b []byte, e handsEvent, line int) 
 	}
 	m, err := decode(openHands{}, b)
 	if err != nil {
-		out.note(line, NoteBoundary, what, "it has no summary: what it forgets is kept here")
+		out.note(line, NoteBoundary, what, "it has no summary: the messages that it removes are kept")
 		return nil
 	}
 	from, to, n := h.forgotten(args)
@@ -183,7 +184,7 @@ func (h *handsRun) condensation(out *emitter, b []byte, e handsEvent, line int) 
 		return nil
 	case from < 0:
 		out.note(line, NoteBoundary, what,
-			"it forgets events that are not there, or here and there among others: they are kept")
+			"it removes events that are missing or not consecutive: they are kept")
 		return nil
 	}
 	out.compaction(line, Compaction{Summary: m, KeptFirst: from, Kept: out.count - to})

@@ -106,7 +106,7 @@ func (f openHands) llmMessage(l *layout.Layout, at map[string]rawjson.Value) err
 	switch l.Role = in["role"].Text(); l.Role {
 	case "user", "assistant", "system", "tool":
 	default:
-		return l.Errorf("the llm_message has no role of a chat message")
+		return l.Errorf("the role of the llm_message is not that of a chat message")
 	}
 	f.reasoning(l, in["reasoning_content"], in["thinking_blocks"])
 	for _, v := range []rawjson.Value{in["content"], at["extended_content"]} {

@@ -83,7 +83,7 @@ func (pi) Make(m pipeline.Made) ([]byte, error) {
 			layout.TextBlock(m.Text)), nil
 	}
 	return nil, pipeline.Errorf(pipeline.Internal,
-		"what role %s says in an entry of Pi a model wrote: none can be made", m.Role)
+		"an entry of Pi with role %s is written by a model and cannot be made", m.Role)
 }
 
 // piEntry has the values of an entry that the format reads.

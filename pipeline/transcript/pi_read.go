@@ -80,7 +80,7 @@ func (p *piSession) record(out *emitter, b []byte, line int) error {
 	p.held = append(p.held, h)
 	if p.bytes += len(h.native) + 64; p.bytes > p.hold {
 		out.note(line, NoteBranch, "file",
-			"it is too large to tell its branches apart: all entries are taken in their order")
+			"it is too large to follow its branches: all entries are taken in the order of the file")
 		p.flush(out, func(int) bool { return true })
 		p.tree = false
 	}
@@ -208,7 +208,7 @@ func (p *piSession) flush(out *emitter, live func(int) bool) {
 	for i, h := range p.held {
 		if !live(i) {
 			if h.isMessage {
-				out.note(h.line, NoteBranch, "entry", "it stands on a branch that the conversation left")
+				out.note(h.line, NoteBranch, "entry", "it is on a branch that the conversation left")
 			}
 			continue
 		}

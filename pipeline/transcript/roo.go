@@ -129,8 +129,9 @@ func (roo) window(s rawjson.Outline) bool {
 func (f roo) open(s *jsonstream.Reader, o Options) source {
 	sk := rawjson.OutlineOf(s.Window())
 	if f.window(sk) {
-		return refused{pipeline.Errorf(pipeline.BadRequest, "this is the log of what Roo's window shows "+
-			"(ui_messages.json), not of what its model saw; take api_conversation_history.json, which lies beside it")}
+		return refused{pipeline.Errorf(pipeline.BadRequest, "this is the log of what Roo's window displays "+
+			"(ui_messages.json), not of what its model saw; take api_conversation_history.json, which is in the "+
+			"same folder")}
 	}
 	m := Meta{Format: Roo}
 	if !sk.Has("[].role") {
@@ -151,13 +152,13 @@ func (rooTask) record(out *emitter, b []byte, line int) error {
 	role, hasRole := v.Lookup("role")
 	if content, ok := v.Lookup("content"); !ok || content.IsNull() {
 		if typ := v.Get("type").Text(); typ != "" || !hasRole {
-			out.note(line, NoteRecord, typ, "an entry without content, no message")
+			out.note(line, NoteRecord, typ, "an entry without content is not a message")
 			return nil
 		}
 	}
 	if mark, ok := v.Lookup("isTruncationMarker"); ok && mark.IsTrue() {
 		out.note(line, NoteBoundary, "truncation",
-			"messages were hidden from the model without a summary; they are kept here")
+			"messages were hidden from the model without a summary and are kept")
 		return nil
 	}
 	m, err := decode(roo{}, b)

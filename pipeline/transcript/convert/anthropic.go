@@ -74,7 +74,7 @@ func (c *converter) anthropicBlock(p pipeline.Part) []byte {
 		case len(bytes.TrimSpace(input)) == 0:
 			input = []byte(`{}`)
 		case rawjson.Check(input) != nil || !rawjson.Root(input).IsObject():
-			c.lose("tool call arguments", "they are no JSON object and stand in one under the key \"arguments\"")
+			c.lose("tool call arguments", "they are not a JSON object and are put into one under the key \"arguments\"")
 			input = fmt.Appendf(nil, `{"arguments":%s}`, rawjson.Quote(p.Input))
 		}
 		return fmt.Appendf(nil, `{"type":"tool_use","id":%s,"name":%s,"input":%s}`,

@@ -268,7 +268,7 @@ func TestMessagesErrors(t *testing.T) {
 		err      string
 	}{
 		{nil, transcript.Anthropic, transcript.ClaudeCode, "cannot be written in format"},
-		{nil, "word", transcript.Anthropic, `no format is called "word"`},
+		{nil, "word", transcript.Anthropic, `unknown format "word"`},
 		{[]pipeline.ContextItem{{}}, transcript.OpenAI, transcript.Anthropic, "entry 0"},
 	} {
 		if _, _, err := convert.Messages(c.items, c.from, c.to); err == nil || !strings.Contains(err.Error(), c.err) {

@@ -59,7 +59,7 @@ func (c *converter) cross(codec transcript.Codec, items []pipeline.ContextItem) 
 			if native == nil {
 				c.losses = append(c.losses, Loss{
 					i, "message",
-					"nothing in it could be sent: what the model thought is not in the file",
+					"it has no content that can be sent: the file does not contain the model's reasoning",
 				})
 				continue
 			}
@@ -146,13 +146,13 @@ func (c *converter) leaveOut(p pipeline.Part) (text string, ok bool) {
 	what := cmp.Or(p.Type, string(p.Kind))
 	if p.Kind == pipeline.PartOpaque {
 		if s := compactionText(p); s != "" {
-			c.lose(what, "only the vendor that wrote it takes it as a summary: its text stands there")
+			c.lose(what, "only the vendor that wrote it takes it as a summary: its text replaces it")
 			return s, true
 		}
 		c.lose(what, "only the vendor that made it can use it")
 		return "", false
 	}
-	c.lose(string(p.Kind), "%s has no place for it, or it is not in the transcript", c.to)
+	c.lose(string(p.Kind), "%s cannot hold it, or it is not in the transcript", c.to)
 	return fmt.Sprintf("[%s omitted]", cmp.Or(p.MediaType, what)), true
 }
 

@@ -139,7 +139,7 @@ func (c *converter) pair(all *[]spoken) {
 				continue
 			}
 			c.item = m.item
-			c.lose("tool result", "its call is not there: it is text of role user")
+			c.lose("tool result", "its call is missing: it becomes text of role user")
 			rest = append(rest, p.Content...)
 			m.role = pipeline.RoleUser
 		}

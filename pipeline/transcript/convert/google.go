@@ -104,7 +104,7 @@ func (g *googleWriter) call(p pipeline.Part) {
 	if len(args) == 0 {
 		args = []byte(`{}`)
 	} else if rawjson.Check(args) != nil || !rawjson.Root(args).IsObject() {
-		g.c.lose("tool call arguments", "they are no JSON object and stand in one under the key \"arguments\"")
+		g.c.lose("tool call arguments", "they are not a JSON object and are put into one under the key \"arguments\"")
 		args = fmt.Appendf(nil, `{"arguments":%s}`, rawjson.Quote(p.Input))
 	}
 	b := fmt.Appendf(nil, `{"functionCall":{"name":%s,"args":%s}`, rawjson.Quote(googleName(p.Name)), args)
@@ -124,7 +124,7 @@ func (g *googleWriter) result(p pipeline.Part) {
 			continue
 		case pipeline.PartImage, pipeline.PartFile:
 			if b := googleMediaPart(part); b != nil && part.Text == "" {
-				g.c.lose(string(part.Kind), "a function response holds text: it stands behind the results")
+				g.c.lose(string(part.Kind), "a function response contains only text: it follows the results")
 				g.media = append(g.media, b)
 				texts = append(texts, fmt.Sprintf("[%s: behind the results]", part.Kind))
 				continue

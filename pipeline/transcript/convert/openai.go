@@ -97,7 +97,7 @@ func (c *converter) openAIAssistant(all []pipeline.Part) []byte {
 			c.lose("reasoning", "only the vendor that made it can use it")
 		case p.Kind == pipeline.PartToolCall && p.Type != "tool_use",
 			p.Kind == pipeline.PartToolResult:
-			c.lose(p.Type, "what the vendor's own tools did has no place in a chat message")
+			c.lose(p.Type, "a chat message cannot contain results of the vendor's own tools")
 		case p.Kind == pipeline.PartToolCall:
 			b := fmt.Appendf(nil, `{"id":%s,"type":"function","function":{"name":%s,"arguments":%s`,
 				rawjson.Quote(chatID(p.CallID)), rawjson.Quote(toolName(p.Name)), rawjson.Quote(cmp.Or(p.Input, "{}")))
@@ -135,7 +135,7 @@ func (c *converter) openAIResult(p pipeline.Part) (message []byte, images [][]by
 			continue
 		}
 		if part.Kind != pipeline.PartText && kindOf(b) != "text" {
-			c.lose(string(part.Kind), "a tool message holds text only: it follows in a user message")
+			c.lose(string(part.Kind), "a tool message contains only text: it follows in a user message")
 			images = append(images, b)
 			b = layout.TextBlock(fmt.Sprintf("[%s: in the user message behind the results]", part.Kind))
 		}

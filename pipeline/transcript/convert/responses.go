@@ -61,7 +61,7 @@ func (c *converter) withoutVendors(m spoken) []pipeline.Part {
 		switch {
 		case p.Kind == pipeline.PartToolResult,
 			p.Kind == pipeline.PartToolCall && p.Type != "tool_use" && strings.HasSuffix(p.Type, "_tool_use"):
-			c.lose(p.Type, "what the vendor's own tools did has no place with another vendor")
+			c.lose(p.Type, "results of the vendor's own tools cannot be sent to another vendor")
 		default:
 			out = append(out, p)
 		}

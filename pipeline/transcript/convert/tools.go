@@ -33,7 +33,7 @@ func convertTools(tools json.RawMessage, from, to transcript.Format) (json.RawMe
 			out = append(out, writeTool(t, to))
 		}
 		for _, what := range ran {
-			losses = append(losses, Loss{-1, "tool", fmt.Sprintf("%q is one that the vendor runs itself", what)})
+			losses = append(losses, Loss{-1, "tool", fmt.Sprintf("%q is a tool that the vendor runs itself", what)})
 		}
 	}
 	if len(out) == 0 {

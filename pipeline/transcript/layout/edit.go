@@ -79,7 +79,7 @@ func (s *surgery) one(n *Node, e pipeline.Edit) error {
 	switch {
 	case drop:
 	case e.Op != pipeline.EditReplace:
-		return pipeline.Errorf(pipeline.Internal, "there is no edit %q", e.Op)
+		return pipeline.Errorf(pipeline.Internal, "unknown edit %q", e.Op)
 	case n.Part.Kind == pipeline.PartReasoning:
 		return pipeline.Errorf(pipeline.Internal, "reasoning is kept as it is or dropped, never edited")
 	}

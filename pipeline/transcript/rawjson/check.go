@@ -20,7 +20,7 @@ func Check(b []byte) error {
 		return err
 	}
 	if SkipSpace(b, end) != len(b) {
-		return errors.New("something follows the end of the JSON value")
+		return errors.New("unexpected text after the JSON value")
 	}
 	return nil
 }

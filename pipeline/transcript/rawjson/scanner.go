@@ -72,7 +72,7 @@ func (s *Scanner) Feed(b []byte) (n int, done bool, err error) {
 			case c == '\\':
 				s.state = inEscape
 			default:
-				return i, false, fmt.Errorf("a control character (0x%02x) stands unescaped in a string", c)
+				return i, false, fmt.Errorf("a control character (0x%02x) must be escaped in a string", c)
 			}
 		case inEscape:
 			switch c {

@@ -182,7 +182,7 @@ func (r Input) envelope() ([]byte, error) {
 	}
 	e := []byte(r.Envelope)
 	if err := rawjson.Check(e); err != nil || !rawjson.Root(e).IsObject() {
-		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of a request is no JSON object")
+		return nil, pipeline.Errorf(pipeline.Internal, "the envelope of the request is not a JSON object")
 	}
 	w := envelopeWriter{e: e, have: map[string]rawjson.Value{}}
 	for key, field := range rawjson.Root(e).Fields() {

@@ -356,8 +356,8 @@ func TestBuildErrors(t *testing.T) {
 			request.Input{Format: transcript.OpenAIResponses, Envelope: json.RawMessage(`{"input":7}`)},
 			"no array of messages",
 		},
-		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`[]`)}, "no JSON object"},
-		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`{`)}, "no JSON object"},
+		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`[]`)}, "not a JSON object"},
+		{request.Input{Format: transcript.Anthropic, Envelope: json.RawMessage(`{`)}, "not a JSON object"},
 		{request.Input{Format: transcript.Google, Messages: [][]byte{[]byte(`{`)}}, "ends too early"},
 	} {
 		if _, err := request.Build(c.in); err == nil || !strings.Contains(err.Error(), c.err) {

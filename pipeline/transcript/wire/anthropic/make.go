@@ -23,7 +23,7 @@ func Made(m pipeline.Made) (role string, block []byte, err error) {
 		return string(m.Role), layout.TextBlock(m.Text), nil
 	}
 	return "", nil, pipeline.Errorf(pipeline.Internal,
-		"a message of role %s has no place in a Messages request: the system prompt stands beside them", m.Role)
+		"a message of role %s cannot be in the messages of a request: the system prompt is a key of its own", m.Role)
 }
 
 func ToolResult(id string, content []byte, isError bool) []byte {

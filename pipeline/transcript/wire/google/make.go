@@ -36,7 +36,7 @@ func Made(m pipeline.Made) (role string, part []byte, err error) {
 		return "user", Text(rawjson.Quote(m.Text)), nil
 	}
 	return "", nil, pipeline.Errorf(pipeline.Internal,
-		"a message of role %s has no place among the contents of a request: the system instruction stands beside them",
+		"a message of role %s cannot be one of the contents of a request: the system instruction is a key of its own",
 		m.Role)
 }
 
