@@ -178,8 +178,10 @@ func (c *claudeSession) record(emit func(Item), b []byte, r record, lineNo int) 
 }
 
 func (c *claudeSession) sidechainNote(line int) {
-	c.notes.add(Note{Code: NoteSidechain, What: "record",
-		Reason: "a record of a subagent, not part of the main conversation"},
+	c.notes.add(Note{
+		Code: NoteSidechain, What: "record",
+		Reason: "a record of a subagent, not part of the main conversation",
+	},
 		line)
 }
 

@@ -50,8 +50,8 @@ func TestConvertFiles(t *testing.T) {
 	}
 }
 
-// Every way between the APIs' formats and the files that are made of them, on small files written by hand: what comes
-// out is in the golden file, and is a request that its vendor takes.
+// All conversions between the APIs' formats, on small files written by hand: the output equals the golden file, and
+// is a request that its vendor takes.
 func TestConvertBetweenAPIs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -93,7 +93,7 @@ func TestConvertBetweenAPIs(t *testing.T) {
 	}
 }
 
-// convertsTo holds a conversion to its golden file, and what is written of it to the validator of its vendor.
+// convertsTo compares a conversion with its golden file, and validates the written request for its vendor.
 func convertsTo(t *testing.T, path string, to transcript.Format) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", path))

@@ -15,7 +15,7 @@ import (
 	"precis/pipeline/transcript/convert"
 )
 
-// tally is what the index of the collection says of a file of an agent or a framework, or what reading it gives.
+// tally has the counts of a file of an agent or a framework, from the index of the collection or from reading it.
 type tally struct{ conversations, messages, calls, results, reasoning, compactions int }
 
 var (
@@ -52,7 +52,7 @@ func tallies(t *testing.T, section string) map[string]tally {
 	return out
 }
 
-// Where the index counts otherwise than a reader of conversations does, and why.
+// Files for which the index counts differently from the reader, and why.
 var tallied = map[string]struct {
 	tally
 	why string
@@ -139,7 +139,7 @@ func tallyOf(f transcript.File) tally {
 	return out
 }
 
-// paired checks that calls and results pair as the index counts them: none is torn apart by its ids.
+// paired checks that as many calls and results pair as the index counts.
 func paired(t *testing.T, f transcript.File) {
 	t.Helper()
 	orphans, unanswered := 0, 0
@@ -162,8 +162,8 @@ func paired(t *testing.T, f transcript.File) {
 	}
 }
 
-// compacted compacts a conversation without a model, writes it in its own format and as requests, and has each of
-// them looked at.
+// compacted compacts a conversation without a model, writes it in its own format and as requests, and checks each of
+// them.
 func compacted(t *testing.T, c transcript.Conversation, window int) {
 	t.Helper()
 	for i := range c.Messages {
@@ -209,7 +209,7 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 		transcript.OpenAIResponses: vendorserver.ValidateOpenAIResponsesRequest,
 		transcript.Google:          vendorserver.ValidateGoogleRequest,
 	} {
-		// What an API takes depends on it: a context is put together for one.
+		// A context is built for one API, because its content depends on what the API takes.
 		in.Vendor = string(target)
 		out.Items = pipeline.BuildContext(in).Items
 		var b bytes.Buffer
@@ -219,7 +219,7 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 		if err := validate(b.Bytes(), vendorserver.ValidateOptions{}); err != nil {
 			t.Errorf("window %d, as %s: %v", window, target, err)
 		}
-		// It may as well have been put together for the format's own file.
+		// A context that was built for the format's own file can be converted as well.
 		out.Items = context.Items
 		b.Reset()
 		if _, err := convert.WriteFile(&b, target, out); err != nil {
@@ -231,8 +231,7 @@ func compacted(t *testing.T, c transcript.Conversation, window int) {
 	}
 }
 
-// again checks that a file that was written holds the context: its summary, and its messages in their order, with
-// what they say.
+// again checks that a written file contains the context: its summary, and its messages in order with their content.
 func again(t *testing.T, name string, items []pipeline.ContextItem, back transcript.Conversation) {
 	t.Helper()
 	var want, got []string

@@ -24,7 +24,7 @@ var apiCorpus = map[string]map[string]transcript.Format{
 	"claude-stream-json":       {"": transcript.ClaudeStream},
 }
 
-// Where the index counts otherwise than a reader of conversations does, and why.
+// Files for which the index counts differently from the reader, and why.
 var apiCounted = map[string]struct {
 	figures
 	why string
@@ -87,7 +87,7 @@ func TestAPICorpus(t *testing.T) {
 	}
 }
 
-// comesBack holds every message to its bytes.
+// comesBack checks that every message keeps its bytes.
 func comesBack(t *testing.T, c transcript.Conversation) {
 	t.Helper()
 	codec, err := transcript.CodecFor(c.Format)
@@ -108,7 +108,7 @@ func comesBack(t *testing.T, c transcript.Conversation) {
 	}
 }
 
-// tiedUsage holds every figure to a message of the assistant's.
+// tiedUsage checks that every figure belongs to a message of the assistant.
 func tiedUsage(t *testing.T, c transcript.Conversation) {
 	t.Helper()
 	for _, u := range c.Usage {
@@ -185,7 +185,7 @@ func writtenEverywhere(t *testing.T, own transcript.Format, c transcript.Convers
 		if err != nil || len(back.Conversations) != 1 {
 			t.Fatalf("%s, written as %s it cannot be read: %v", name, own, err)
 		}
-		// No tool loads a stream: it is written as a request.
+		// No program loads a stream, so it is written as a request.
 		want := own
 		if own == transcript.ClaudeStream {
 			want = transcript.Anthropic
@@ -231,7 +231,7 @@ func pairsStay(t *testing.T, name string, context pipeline.Context, written []by
 	}
 }
 
-// A session of Gemini CLI that nothing was taken from is written as it was.
+// A session of Gemini CLI without changes is written with the same bytes.
 func TestGeminiSessionsComeBackWhole(t *testing.T) {
 	t.Parallel()
 	recorded, ok := corpus.Open(t, "gemini-cli/gemini-session-legacy.json")

@@ -6,7 +6,7 @@ import (
 	"precis/internal/testkit/corpus"
 )
 
-// eachCorpusFile runs a test over every file of a section of the corpus, with what its index says of the file. The
+// eachCorpusFile runs a test over every file of a section of the corpus, with its line in the index. The
 // section must have the files of its index and no others.
 func eachCorpusFile[F any](t *testing.T, section string, index func(*testing.T, string) map[string]F,
 	test func(t *testing.T, f corpus.File, want F),

@@ -15,7 +15,7 @@ import (
 )
 
 // chain walks a session as Claude Code does when it resumes one: from the last record that is a message, along
-// parentUuid. It gives the uuids on the way.
+// parentUuid. It returns the uuids on the way.
 func chain(t *testing.T, file []byte) (way map[string]bool, boundary bool) {
 	t.Helper()
 	type entry struct {
@@ -54,8 +54,8 @@ func chain(t *testing.T, file []byte) (way map[string]bool, boundary bool) {
 	return way, boundary
 }
 
-// Of every session of the collection the last part is written behind a summary. What Claude Code would then
-// resume is the summary and the messages that were on its chain before, with the same bytes.
+// The last part of every session of the collection is written behind a summary. Claude Code would then resume the
+// summary and the messages that were on its chain before, with the same bytes.
 func TestWrittenSessionsCanBeResumed(t *testing.T) {
 	t.Parallel()
 	for _, f := range corpus.Files(t, "claude-code-jsonl") {
@@ -112,7 +112,7 @@ func TestWrittenSessionsCanBeResumed(t *testing.T) {
 	}
 }
 
-// leafChain is the chain of a session as it was recorded, as far as it leads.
+// leafChain returns the chain of a session as recorded, as far as it is complete.
 func leafChain(t *testing.T, data []byte) map[string]bool {
 	t.Helper()
 	type entry struct {
@@ -138,7 +138,7 @@ func leafChain(t *testing.T, data []byte) map[string]bool {
 	return way
 }
 
-// unlinked is a message without the names of its parents.
+// unlinked returns a message without the ids of its parents.
 func unlinked(t *testing.T, native []byte) string {
 	t.Helper()
 	var out []string

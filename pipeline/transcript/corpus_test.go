@@ -16,7 +16,7 @@ import (
 	"precis/pipeline/transcript/request"
 )
 
-// figures are what the index of the collection says of a file, or what reading it gives.
+// figures has the counts of a file, from the index of the collection or from reading it.
 type figures struct{ calls, results, images, reasoning, compactions int }
 
 var (
@@ -57,7 +57,7 @@ func index(t *testing.T, section string) map[string]figures {
 	return out
 }
 
-// Where the index counts otherwise than a reader of conversations does, and why.
+// Files for which the index counts differently from the reader, and why.
 var counted = map[string]struct {
 	figures
 	why string
@@ -124,7 +124,7 @@ func count(f transcript.File) figures {
 	return n
 }
 
-// sameBytes holds every message to its bytes: those of the file, no line of it lost and none twice.
+// sameBytes checks that every message has the bytes of the file, with no line lost or duplicated.
 func sameBytes(t *testing.T, f transcript.File, data []byte) {
 	t.Helper()
 	codec, err := transcript.CodecFor(f.Format)
@@ -231,7 +231,7 @@ func usage(t *testing.T, f transcript.File, data []byte) {
 	}
 }
 
-// written writes each conversation as a context and has the API's validator look at it.
+// written writes each conversation as a context and validates it for the API.
 func written(t *testing.T, f transcript.File) {
 	t.Helper()
 	for _, target := range []transcript.Format{transcript.Anthropic, transcript.OpenAI} {
@@ -271,7 +271,7 @@ func asked(t *testing.T, f transcript.File, data []byte) {
 		messages := c.Messages
 		switch c.Source {
 		case "":
-		case "recorded-http", "litellm-log": // the answer stands behind the request
+		case "recorded-http", "litellm-log": // the answer follows the request
 			messages = messages[:len(messages)-1]
 		default:
 			continue

@@ -85,7 +85,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// Odd but sound files are read, and nothing of them is lost.
+// Unusual but valid files are read without a loss.
 func TestOddFiles(t *testing.T) {
 	t.Parallel()
 	odd := `{"parentUuid":null,"isSidechain":false,"type":"user","x":9007199254740993,"x":1e400,"message":{` +
@@ -150,7 +150,7 @@ func (f failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A reader that fails is no fault of the file, and lenient reading does not hide it.
+// An error of the reader is not damage of the file, and lenient reading does not hide it.
 func TestReaderErrors(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
@@ -194,7 +194,7 @@ func TestCodexPieceOfARollout(t *testing.T) {
 	}
 }
 
-// What a log of Gemini CLI changes further back than is held stays as it was, and that is said.
+// Changes of a Gemini CLI log to entries that are no longer held are not applied, and a note reports them.
 func TestGeminiChangesBeyondWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	head := logHead + logSaid("1", "first "+strings.Repeat("x", 300)) +
@@ -259,7 +259,7 @@ func TestPiKeepsBehindDamage(t *testing.T) {
 	}
 }
 
-// A tree that is too large to be held is given out in the order of the file, and that is said.
+// A tree that is too large to be held is emitted in the order of the file, and a note reports it.
 func TestPiTreeTooLargeToHold(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/pi/tree.jsonl")

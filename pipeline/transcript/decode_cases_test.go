@@ -316,7 +316,7 @@ var decodeCases = []decodeCase{
 	},
 }
 
-// Messages that are none, and what is said of them.
+// Invalid messages, and their errors.
 var decodeErrorCases = []decodeErrorCase{
 	{transcript.Anthropic, ``, "ends too early"},
 	{transcript.Anthropic, `{} {}`, "unexpected text"},

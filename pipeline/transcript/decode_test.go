@@ -72,7 +72,7 @@ func codexRecord(payload string) string {
 	return `{"timestamp":"t","type":"response_item","payload":` + payload + `}`
 }
 
-// A file that makes up names is not given memory for each of them.
+// Memory is bounded for a file with arbitrary names.
 func TestNotesAreBounded(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

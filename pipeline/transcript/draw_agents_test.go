@@ -16,7 +16,7 @@ const (
 
 func init() { maps.Copy(drawn, agentMessages) }
 
-// agentMessages draws sound messages of the formats of agents and frameworks, oddly spaced.
+// agentMessages draws valid messages of the formats of agents and frameworks, with unusual blanks.
 var agentMessages = map[transcript.Format]func() *rapid.Generator[[]byte]{
 	transcript.Vercel: func() *rapid.Generator[[]byte] {
 		text := mapped(odd, `{ "type":"text", "text":%s, "providerOptions":{"x":{"n":9007199254740993}} }`)

@@ -10,7 +10,7 @@ import (
 
 func init() { drawn[transcript.GeminiCLI] = drawEntry }
 
-// drawEntry draws a sound entry of a session as the store has it, oddly spaced.
+// drawEntry draws a valid entry of a session as the store has it, with unusual blanks.
 func drawEntry() *rapid.Generator[[]byte] {
 	text := rapid.SampledFrom([]string{`"a"`, `"\u0000\ud800"`, `"<b> é"`, `"two\nlines"`})
 	part := rapid.OneOf(text, rapid.Map(text, func(s string) string { return `{ "text": ` + s + `}` }),

@@ -10,7 +10,7 @@ import (
 
 func init() { drawn[transcript.Google] = drawContent }
 
-// drawContent draws a sound Content, oddly spaced.
+// drawContent draws a valid Content, with unusual blanks.
 func drawContent() *rapid.Generator[[]byte] {
 	text := rapid.SampledFrom([]string{`"a"`, `"\u0000\ud800"`, `"<b> é"`, `"two\nlines"`})
 	textPart := rapid.Map(text, func(s string) string { return `{ "text" : ` + s + ` }` })

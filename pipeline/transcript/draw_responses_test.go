@@ -14,8 +14,8 @@ func init() {
 	}
 }
 
-// drawItem draws a sound item, oddly spaced. What the vendor runs itself is not among them: its calls and results
-// stand in one item, which goes as a whole or not at all.
+// drawItem draws a valid item, with unusual blanks, but none of the vendor's own tools: their call and result are one
+// item, which is removed only as a whole.
 func drawItem() *rapid.Generator[string] {
 	text := rapid.SampledFrom([]string{`"a"`, `"\u0000\ud800"`, `"<b> é"`, `"two\nlines"`})
 	input := rapid.Map(text, func(s string) string { return `{"type":"input_text", "text" : ` + s + ` }` })

@@ -18,7 +18,7 @@ const (
 // drawn has the generators of messages of each format.
 var drawn = map[transcript.Format]func() *rapid.Generator[[]byte]{}
 
-// drawMessage draws a sound message of a format, oddly spaced.
+// drawMessage draws a valid message of a format, with unusual blanks.
 func drawMessage(f transcript.Format) *rapid.Generator[[]byte] {
 	if g, ok := drawn[f]; ok {
 		return g()

@@ -7,7 +7,7 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// Edits of a message, and the bytes that are left; empty: nothing is left.
+// Edits of a message, and the resulting bytes; empty if no content is left.
 var editCases = []editCase{
 	{
 		"a text block", transcript.Anthropic,

@@ -22,7 +22,7 @@ type editCase struct {
 	out    string
 }
 
-// Edits change the values that they name and nothing else.
+// Edits change only the values that they name.
 func TestEncodeWithEdits(t *testing.T) {
 	t.Parallel()
 	for _, c := range editCases {
@@ -91,7 +91,7 @@ func TestInputsThatMustBeObjects(t *testing.T) {
 	}
 }
 
-// Whatever is edited, what comes out is a sound message, and what was not named has its old bytes.
+// Every edit yields a valid message, and values that it does not name keep their bytes.
 func TestEditsLeaveTheRestAlone(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -119,7 +119,7 @@ func TestEditsLeaveTheRestAlone(t *testing.T) {
 			}
 			gone[i] = last >= 0 && (edits[last].Op == pipeline.EditDrop || edits[last].Text == "" &&
 				m.Parts[i].Kind != pipeline.PartToolResult)
-			// Where a call and its result are one entry, the result goes with its call.
+			// If a call and its result are one entry, dropping the call removes the result.
 			if f == transcript.OpenCode && i > 0 && m.Parts[i].Kind == pipeline.PartToolResult && gone[i-1] {
 				gone[i], touched[i] = true, true
 			}

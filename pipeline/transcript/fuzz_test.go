@@ -14,7 +14,7 @@ import (
 	"precis/pipeline/transcript/rawjson"
 )
 
-// seeds gives the files of a format's testdata to a fuzz target.
+// seeds adds the files of a format's testdata to a fuzz target.
 func seeds(f *testing.F, format transcript.Format) {
 	f.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", string(format), "*"))
@@ -33,8 +33,8 @@ func seeds(f *testing.F, format transcript.Format) {
 	}
 }
 
-// fuzzDecoder holds a decoder to its promises for any input: it ends, with items that are in order or with an
-// error that has a kind; each message comes back as its bytes, takes edits, and can be written and converted.
+// fuzzDecoder checks the guarantees of a decoder for any input: it ends, with items in order or with an error that
+// has a kind; each message keeps its bytes, can be edited, written and converted.
 func fuzzDecoder(f *testing.F, format transcript.Format) {
 	seeds(f, format)
 	f.Fuzz(func(t *testing.T, in []byte) {

@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// items reads a file to its end, or to its first error, which stands last.
+// items reads a file to its end, or to its first error.
 func items(t *testing.T, r io.Reader, o transcript.Options) ([]transcript.Item, error) {
 	t.Helper()
 	d, err := transcript.NewDecoder(r, o)
@@ -61,7 +61,7 @@ func items(t *testing.T, r io.Reader, o transcript.Options) ([]transcript.Item, 
 	}
 }
 
-// dump writes items one a line, so that a person can check them.
+// dump writes items one per line, in a readable form.
 func dump(all []transcript.Item) string {
 	var b strings.Builder
 	for _, it := range all {
@@ -153,7 +153,7 @@ func dumpPart(p pipeline.Part) string {
 
 func shown(b []byte) string { return strings.ReplaceAll(string(b), "\n", "⏎") }
 
-// checkItems holds every file to what Item promises, and every message to coming back as the same bytes.
+// checkItems checks the guarantees of Item, and that every message keeps its bytes.
 func checkItems(t *testing.T, all []transcript.Item) {
 	t.Helper()
 	var open *transcript.Meta

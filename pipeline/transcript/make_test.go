@@ -13,7 +13,7 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// A makeCase is a message of the pipeline's own in a format, or the error that refuses it.
+// A makeCase is a message that the pipeline makes in a format, or the error that refuses it.
 type makeCase struct {
 	format transcript.Format
 	made   pipeline.Made
@@ -21,7 +21,7 @@ type makeCase struct {
 	err    string
 }
 
-// What the pipeline makes is a message of the format and reads back with its role, or is refused.
+// A message that the pipeline makes is read back with its role, or is refused.
 func TestMake(t *testing.T) {
 	t.Parallel()
 	for _, c := range makeCases {
@@ -58,7 +58,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// The id of an entry of Gemini CLI is a hash of what is in it.
+// The id of an entry of Gemini CLI is a hash of its content.
 func TestMakeNamesEntriesByTheirContent(t *testing.T) {
 	t.Parallel()
 	codec := codecOf(t, transcript.GeminiCLI)
@@ -72,7 +72,7 @@ func TestMakeNamesEntriesByTheirContent(t *testing.T) {
 	}
 }
 
-// What the pipeline makes is a message of the format, and reads back as what it was; or it is refused.
+// A message that the pipeline makes is read back unchanged, or is refused.
 func TestMakeOfAgents(t *testing.T) {
 	t.Parallel()
 	made := []pipeline.Made{
@@ -110,7 +110,7 @@ func TestMakeOfAgents(t *testing.T) {
 				t.Errorf("%s: made twice: %s and %s", f, out, again)
 			}
 			if out == nil {
-				continue // the format has no place for it
+				continue // the format cannot hold it
 			}
 			back, err := codec.Decode(out)
 			switch {

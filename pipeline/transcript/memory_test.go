@@ -21,8 +21,8 @@ type memoryCase struct {
 }
 
 const (
-	streamed = 48 << 20 // bytes in memory for a file whose messages are given out as they come
-	// held is for files of which up to HoldBytes are held back; garbage comes on top of that.
+	streamed = 48 << 20 // bytes in memory for a file whose messages are emitted as they are read
+	// held is for files of which up to HoldBytes are held back, plus garbage.
 	held = 4 * transcript.HoldBytes
 )
 
@@ -105,7 +105,7 @@ var memoryCases = []memoryCase{
 	},
 }
 
-// A file of any size is read in memory that does not grow with it.
+// The memory that reading needs does not grow with the file.
 func TestMemoryIsBounded(t *testing.T) {
 	for _, c := range memoryCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// endless makes a file of left bytes as it is read.
+// endless generates a file of left bytes while it is read.
 type endless struct {
 	head, tail string
 	unit       func(int) string

@@ -41,7 +41,7 @@ func (f openCode) read(l *layout.Layout) error {
 			return l.Errorf("a part is not an object")
 		}
 		for _, n := range f.part(l, el) {
-			if n.List == 0 { // result nodes are no entries
+			if n.List == 0 { // result nodes are not entries
 				n.List, n.Index = row, i
 			}
 			l.Nodes = append(l.Nodes, n)
@@ -84,7 +84,7 @@ func (openCode) Make(m pipeline.Made) ([]byte, error) {
 type openCodeRecord struct {
 	id, role, parent string
 	summary, failed  bool
-	said             bool          // a person said something
+	said             bool          // the user said something
 	compaction       rawjson.Value // the part that asks for a summary
 	tokens           rawjson.Value
 	model, provider  string

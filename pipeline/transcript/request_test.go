@@ -16,8 +16,8 @@ import (
 	"precis/pipeline/transcript/request"
 )
 
-// A request that is read and built again is the same request, and one that asks for a summary begins with the
-// same bytes, up to the end of the last message.
+// A request that is read and built again is the same request, and one that asks for a summary has the same beginning,
+// up to the end of the last message.
 func TestRequestIsBuiltAgainByteForByte(t *testing.T) {
 	t.Parallel()
 	same := func(fatal func(string, ...any), in []byte, f transcript.Format) {
@@ -71,7 +71,7 @@ func TestRequestIsBuiltAgainByteForByte(t *testing.T) {
 		sep := blank.Draw(t, "before") + "," + blank.Draw(t, "behind")
 		open, closing := blank.Draw(t, "open"), blank.Draw(t, "close")
 		var natives []string
-		for range rapid.IntRange(2, 5).Draw(t, "n") { // of one message alone the layout between two is not known
+		for range rapid.IntRange(2, 5).Draw(t, "n") { // one message does not show the layout between two
 			natives = append(natives, string(drawMessage(f).Draw(t, "message")))
 		}
 		pairs := []string{`"messages":[` + open + strings.Join(natives, sep) + closing + `]`}
@@ -126,7 +126,7 @@ func TestAPIRequestsAreBuiltAgainByteForByte(t *testing.T) {
 	}
 }
 
-// Requests of a log that go on from each other without repeating their messages are one conversation.
+// Requests of a log that continue each other without repeating their messages are one conversation.
 func TestResponsesThatGoOn(t *testing.T) {
 	t.Parallel()
 	step := func(id, previous, said, answered string) string {

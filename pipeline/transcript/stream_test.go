@@ -12,8 +12,8 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// A document that is too large to be held back is given out as it comes, and is the same but for what could
-// not be known at its start.
+// A document that is too large to be held back is emitted as it is read, and is the same except for what is unknown
+// at its start.
 func TestLargeDocumentsAreGivenOutAsTheyCome(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
@@ -66,7 +66,7 @@ func TestLogsOfRequests(t *testing.T) {
 	if got := fmt.Sprint(natives(all)); strings.Count(got, `"content":"1"`) != 2 || strings.Count(got, "role") != 7 {
 		t.Errorf("three conversations, interleaved: %s", got)
 	}
-	// With room for two only, the one that has waited longest goes out first; when it goes on it is another.
+	// With room for two only, the oldest conversation is emitted first; its later requests are a new conversation.
 	all, err = drain(tight(t, in, 1<<20, 120, transcript.Options{}))
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestLogsOfRequests(t *testing.T) {
 		!strings.Contains(err.Error(), "line 1: one request of a log has messages of more than 1 bytes") {
 		t.Errorf("a request over the bound: %v", err)
 	}
-	// Entries of a log that are no conversations are passed over.
+	// Entries of a log that are not conversations are skipped.
 	other := `[{"method":"GET","uri":"https://api.anthropic.com/v1/models","request":{"x":1},"response":{"data":[]}},` +
 		`{"method":"POST","uri":"https://api.anthropic.com/v1/messages","request":{"messages":[{"role":"user",` +
 		`"content":"a"}]},"response":"not an object"}]`
@@ -107,7 +107,7 @@ func TestSubagentFilesOverTheBound(t *testing.T) {
 		t.Fatalf("%v: %s", err, dump(all))
 	}
 	checkItems(t, all)
-	// A main conversation behind it cannot take its place any more.
+	// A main conversation behind it can no longer replace it.
 	in += userLine("main", "m")
 	if _, err := drain(tight(t, in, 1, 0, transcript.Options{})); err == nil ||
 		!strings.Contains(err.Error(),
@@ -118,7 +118,7 @@ func TestSubagentFilesOverTheBound(t *testing.T) {
 	if err != nil || len(natives(all)) != 3 {
 		t.Errorf("%v: %s", err, dump(all))
 	}
-	// Within the bound it does, whatever came first.
+	// Within the bound it does, in any order.
 	all, err = drain(tight(t, in, 1<<20, 0, transcript.Options{}))
 	if err != nil || len(natives(all)) != 1 || all[0].Start.Sidechain {
 		t.Errorf("%v: %s", err, dump(all))
@@ -156,12 +156,12 @@ func TestMessagesOfSeveralRecords(t *testing.T) {
 	if strings.Join(got, "|") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}
-	// Where too much waits behind it, a message is given out as far as it has come.
+	// A message is emitted in its current state if too much is held back behind it.
 	all, err = drain(tight(t, in, 1, 0, transcript.Options{}))
 	if err != nil || len(natives(all)) < 6 {
 		t.Errorf("%v: %s", err, dump(all))
 	}
-	// A record that is broken spoils itself alone.
+	// A broken record does not affect other records.
 	broken := piece("m1", call("x"), 1) + strings.Replace(piece("m1", call("y"), 2), `"role"`, `"rule"`, 1) +
 		piece("m1", call("z"), 3)
 	const noRole = "line 2: bad_request: not a message of format claude-code: the message has no role"
@@ -175,8 +175,8 @@ func TestMessagesOfSeveralRecords(t *testing.T) {
 	}
 }
 
-// What comes first may be more than is looked at.
-// windowBytes is how much of a file detection looks at.
+// The beginning of a file may be longer than the part that detection reads.
+// windowBytes is the part of a file that detection reads.
 const windowBytes = 256 << 10
 
 func TestDetectFromTheStart(t *testing.T) {
@@ -211,7 +211,7 @@ func TestDetectFromTheStart(t *testing.T) {
 	}
 }
 
-// JSON that only looks like a transcript is not taken for one.
+// JSON that is only similar to a transcript is not detected as one.
 func TestDetectRefusesOtherFormats(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{

@@ -188,7 +188,7 @@ func agentFormats() []transcript.Format {
 	return out
 }
 
-// compactedContext is what stands after a compaction that kept the last messages.
+// compactedContext returns the context after a compaction that kept the last messages.
 func compactedContext(c transcript.Conversation) []pipeline.ContextItem {
 	live := c.Messages
 	split := max(len(live)-3, 0)
@@ -213,7 +213,7 @@ func compactedContext(c transcript.Conversation) []pipeline.ContextItem {
 	}).Items
 }
 
-// Each file is compacted and written in its own format, and as requests, which a person can look at.
+// Each file is compacted and written to golden files in its own format, and as requests.
 func TestWriteFilesOfAgents(t *testing.T) {
 	t.Parallel()
 	for _, f := range agentFormats() {
@@ -244,7 +244,7 @@ func TestWriteFilesOfAgents(t *testing.T) {
 				}
 				for i, c := range back.Conversations {
 					summarized(t, c)
-					// stands beside the messages
+					// it is not one of the messages
 					if (f == transcript.Vercel || f == transcript.MSAgent) && c.Model != file.Conversations[i].Model {
 						t.Errorf("the model was %q and is %q", file.Conversations[i].Model, c.Model)
 					}
@@ -284,7 +284,7 @@ func TestWriteFilesOfAgents(t *testing.T) {
 	}
 }
 
-// summarized checks that the summary of a written file is known for one.
+// summarized checks that the summary of a written file is recognized.
 func summarized(t *testing.T, c transcript.Conversation) {
 	t.Helper()
 	n := len(c.Compactions)
@@ -298,7 +298,7 @@ func summarized(t *testing.T, c transcript.Conversation) {
 	}
 }
 
-// A name may say no more than how a file is read.
+// A format may be only another name, which determines how a file is read.
 func TestSWEAgentName(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"openai/swe.traj", "openai/swe-old.traj", "openai/mini-swe.traj.json"} {
@@ -315,7 +315,7 @@ func TestSWEAgentName(t *testing.T) {
 			t.Errorf("%s: named, it reads as another: %v\n%s", path, err, dump(named))
 		}
 	}
-	// A file that shows nothing of what it is.
+	// A file whose format cannot be detected.
 	bare := `{"messages":[{"role":"user","content":"fix it"},{"role":"assistant","content":"ok","extra":{` +
 		`"cost":1}},{"role":"exit","content":"x"}]}`
 	f, err := transcript.Read(strings.NewReader(bare), transcript.Options{Format: transcript.SWEAgent})

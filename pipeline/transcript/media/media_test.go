@@ -27,7 +27,7 @@ func TestImageSizes(t *testing.T) {
 	pngFile := encode(func(b *bytes.Buffer) error { return png.Encode(b, picture) })
 	jpegFile := encode(func(b *bytes.Buffer) error { return jpeg.Encode(b, picture, nil) })
 	gifFile := encode(func(b *bytes.Buffer) error { return gif.Encode(b, picture, nil) })
-	// A JPEG whose own header stands behind an application segment of the largest size.
+	// A JPEG whose own header follows an application segment of the largest size.
 	big := append([]byte{0xff, 0xd8, 0xff, 0xe1, 0xff, 0xff}, make([]byte, 0xfffd)...)
 	big = append(big, jpegFile[2:]...)
 	webp := func(chunk string, body ...byte) []byte {
