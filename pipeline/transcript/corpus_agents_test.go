@@ -80,11 +80,11 @@ var tallied = map[string]struct {
 	},
 	"cline-compaction-triplet/agentic.compaction.json": {
 		tally{1, 2, 0, 0, 0, 1},
-		"the summary is none of the messages",
+		"the summary is not one of the messages",
 	},
 	"roo-natural-condensed/api_conversation_history.json": {
 		tally{1, 29, 0, 0, 0, 1},
-		"the summary is none of the messages",
+		"the summary is not one of the messages",
 	},
 }
 

@@ -156,7 +156,7 @@ var damageCases = []damageCase{
 	},
 	{"request: no colon", transcript.Options{}, `{"model":"claude-x","messages" []}`, "line 1: expected a colon", 0, 1},
 	{
-		"request: a key that is none",
+		"request: a key that is a number",
 		transcript.Options{Format: transcript.Anthropic},
 		`{"messages":[],7:1}`,
 		`line 1: expected a key, found '7'`, 0, 1,
@@ -174,7 +174,7 @@ var damageCases = []damageCase{
 		"the message has no role", 0, 1,
 	},
 	{
-		"request: a role that there is not",
+		"request: an unknown role",
 		transcript.Options{},
 		`{"model":"claude-x","messages":[{"role":"robot","content":"a"},{"role":"user","content":"a"}]}`,
 		"the role is not user, assistant or system", 1, 1,
@@ -260,13 +260,13 @@ var damageCases = []damageCase{
 		"line 2: bad_request: not a message of format codex", 1, 1,
 	},
 	{
-		"codex: a role that there is not",
+		"codex: an unknown role",
 		transcript.Options{},
 		codexHead + codexSaid("robot", "a") + codexUser,
 		"line 2: bad_request: not a message of format codex: the role is not", 1, 1,
 	},
 	{
-		"codex: a compaction with an item that is none",
+		"codex: a compaction with an invalid item",
 		transcript.Options{},
 		codexHead + codexUser + `{"type":"compacted","payload":{"message":"","replacement_history":[7]}}` + "\n" +
 			codexUser, "line 3: bad_request: not a message of format codex", 2, 1,
@@ -297,7 +297,7 @@ var damageCases = []damageCase{
 		"line 2: bad_request: not a message of format gemini-cli: the content is neither", 1, 1,
 	},
 	{
-		"gemini-cli log: a $set with a message that is none",
+		"gemini-cli log: a $set with an invalid message",
 		transcript.Options{},
 		logHead + `{"$set":{"messages":[7]}}` + "\n" + logSaid("3", "b"), "line 2: a message in $set is not an object",
 		1, 1,
@@ -360,7 +360,7 @@ var damageCases = []damageCase{
 		"line 2: bad_request: not a message of format openai-responses: ", 2, 1,
 	},
 	{
-		"openai-responses: a role that there is not",
+		"openai-responses: an unknown role",
 		transcript.Options{},
 		responsesInput + ",\n" + `{"role":"robot","content":"b"}]}`,
 		"line 2: bad_request: not a message of format openai-responses: the role is not", 1, 1,
@@ -410,7 +410,7 @@ var damageCases = []damageCase{
 		"line 2: bad_request: not a message of format google: ", 2, 1,
 	},
 	{
-		"google: a role that there is not",
+		"google: an unknown role",
 		transcript.Options{},
 		googleContents + ",\n" + `{"role":"robot","parts":[{"text":"b"}]}]}`,
 		"line 2: bad_request: not a message of format google: the role is not", 1, 1,
@@ -447,7 +447,7 @@ var damageCases = []damageCase{
 		1, 1,
 	},
 	{
-		"pi: a role that there is not",
+		"pi: an unknown role",
 		transcript.Options{},
 		piHead + `{"type":"message","message":{"role":"robot","content":"a"}}` + "\n" + piUser,
 		"line 2: bad_request: not a message of format pi: the role is not", 1, 1,
@@ -484,7 +484,7 @@ var damageCases = []damageCase{
 		"line 2: bad_request: not a message of format kimi: the message has no role", 1, 1,
 	},
 	{
-		"kimi: a role that there is not",
+		"kimi: an unknown role",
 		transcript.Options{},
 		kimiMark + `{"role":"robot","content":"a"}` + "\n" + kimiUser,
 		"not a message of format kimi: the role is not", 1, 1,
@@ -496,7 +496,7 @@ var damageCases = []damageCase{
 		"line 2: bad_request: not a message of format cursor: the message has no content", 2, 1,
 	},
 	{
-		"cursor: a role that there is not",
+		"cursor: an unknown role",
 		transcript.Options{},
 		cursorLine + `{"role":"robot","message":{"content":[]}}` + "\n" + cursorLine,
 		"not a message of format cursor: the role is not", 2, 1,
@@ -514,7 +514,7 @@ var damageCases = []damageCase{
 			`{"type":"user.message","data":{"content":"b"}}`, "line 2: the JSON value ends too early", 2, 1,
 	},
 	{
-		"copilot: the older object, with a message that is none",
+		"copilot: the older object, with an invalid message",
 		transcript.Options{},
 		`{"sessionId":"s","chatMessages":[{"role":"user","content":"a"},` + "\n" + `{"content":"b"}]}`,
 		"line 2: bad_request: not a message of format copilot: the message has no role", 1, 1,
@@ -538,7 +538,7 @@ var damageCases = []damageCase{
 		"line 2: expected a key, found '{'", 1, 1,
 	},
 	{
-		"openhands: a role that there is not",
+		"openhands: an unknown role",
 		transcript.Options{},
 		handsSDK + `{"id":"2","source":"user","llm_message":{"role":"robot"},"kind":"MessageEvent"}` + "\n",
 		"line 2: bad_request: not a message of format openhands: the role of the llm_message is not", 1, 1,
@@ -592,7 +592,7 @@ var damageCases = []damageCase{
 		"line 2: bad_request: not a message of format adk: a part is not an object", 1, 1,
 	},
 	{
-		"adk: a role that there is not",
+		"adk: an unknown role",
 		transcript.Options{},
 		`{"events":[` + adkUser + `,{"author":"a","content":{"role":"robot","parts":[]}}]}`,
 		"the role of the content is not user or model", 1, 1,
@@ -604,7 +604,7 @@ var damageCases = []damageCase{
 		"line 2: bad_request: not a message of format ms-agent: the contents are not an array", 1, 1,
 	},
 	{
-		"ms-agent: a role that there is not",
+		"ms-agent: an unknown role",
 		transcript.Options{},
 		msAgentRun + `,{"role":{"value":"robot"},"contents":[]}]}`,
 		"the role is not system, user, assistant or tool", 1, 1,
@@ -616,7 +616,7 @@ var damageCases = []damageCase{
 		1, 1,
 	},
 	{
-		"roo: a role that there is not",
+		"roo: an unknown role",
 		transcript.Options{},
 		"[" + rooUser + `,{"role":"robot","content":"a","ts":1}]`,
 		"not a message of format roo: the role is not", 1, 1,
@@ -646,7 +646,7 @@ var damageCases = []damageCase{
 		"line 2: bad_request: not a message of format vercel: the content is neither", 1, 1,
 	},
 	{
-		"vercel: a role that there is not",
+		"vercel: an unknown role",
 		transcript.Options{},
 		"[" + vercelAI + `,{"role":"data","content":"a"}]`,
 		"the role is not system, user, assistant or tool", 1, 1,

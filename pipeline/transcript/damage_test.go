@@ -204,14 +204,14 @@ func TestGeminiChangesBeyondWhatIsHeld(t *testing.T) {
 		texts              []string
 	}{
 		{
-			"a later state of a message", logSaid("1", "anew"), "it came again too far behind",
+			"a later state of a message", logSaid("1", "new"), "it was changed too far behind",
 			[]string{"first", "second", "third"},
 		},
-		{"a rewind", `{"$rewindTo":"1"}` + "\n", "further back than what is held", []string{"first"}},
+		{"a rewind", `{"$rewindTo":"1"}` + "\n", "further back than the held messages", []string{"first"}},
 		{
-			"a replacement", `{"$set":{"messages":[{"id":"9","type":"user","content":"anew"}]}}` + "\n",
-			"it replaces messages that are not held any more",
-			[]string{"first", "anew"},
+			"a replacement", `{"$set":{"messages":[{"id":"9","type":"user","content":"new"}]}}` + "\n",
+			"it replaces messages that are no longer held",
+			[]string{"first", "new"},
 		},
 		{
 			"a rewind within it", `{"$rewindTo":"3"}` + "\n", "a rewind removed the message",
@@ -272,7 +272,7 @@ func TestPiTreeTooLargeToHold(t *testing.T) {
 	}
 	checkItems(t, all)
 	got := dump(all)
-	if !strings.Contains(got, "too large to tell its branches apart") || !strings.Contains(got, `text="left"`) ||
+	if !strings.Contains(got, "too large to follow its branches") || !strings.Contains(got, `text="left"`) ||
 		!strings.Contains(got, "kept 3") {
 		t.Errorf("got %s", got)
 	}

@@ -406,7 +406,7 @@ var editCases = []editCase{
 		`{"type":"toolResults","of":"m","toolCalls":[{"id":"c","name":"f","result":"a"}]}`,
 	},
 	{
-		"a call that stands in two places goes from both", transcript.GeminiCLI,
+		"a call in two places is removed from both", transcript.GeminiCLI,
 		`{"id":"m","type":"gemini","content":[{` +
 			`"text":"a"},{"functionCall":{"id":"c","name":"f","args":{}}}],"toolCalls":[{"id":"c","name":"f",` +
 			`"args":{},"result":[]}]}`,
@@ -436,7 +436,7 @@ var editCases = []editCase{
 			`"text":"b"}]}`,
 	},
 	{
-		"what stands beside a text stays", transcript.Vercel,
+		"the keys beside a text stay", transcript.Vercel,
 		`{"role":"user","content":[{"type":"text", "text":"a", "providerOptions":{"anthropic":{` +
 			`"cacheControl":{"type":"ephemeral"}}}}]}`,
 		[]pipeline.Edit{replace(0, -1, "<b>")},
@@ -489,7 +489,7 @@ var editCases = []editCase{
 		`{"role":"assistant","content":[{"type":"tool-call","toolCallId":"a","toolName":"f","input":{}}]}`,
 	},
 	{
-		"a call that stands in two places is one", transcript.LangChain,
+		"a call in two places is one call", transcript.LangChain,
 		`{"type":"ai","content":[{"type":"text","text":"t"},{"type":"tool_use","id":"c","name":"f","input":{` +
 			`"a":1}}],"tool_calls":[{"name":"f","args":{"a":1},"id":"c","type":"tool_call"}]}`,
 		[]pipeline.Edit{replace(1, -1, `{"a":2}`)},
@@ -582,7 +582,7 @@ var editCases = []editCase{
 		`{"type":"message","message":{"role":"bashExecution","command":"ls","output":"short"}}`,
 	},
 	{
-		"what the agent said stands in two places", transcript.OpenHands,
+		"the text of the agent is in two places", transcript.OpenHands,
 		`{"id":1,"action":"run","args":{"command":"x","thought":"t"},"tool_call_metadata":{"tool_call_id":"c",` +
 			`"function_name":"f","model_response":{"choices":[{"message":{"content":"t","tool_calls":[{` +
 			`"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}}}`,

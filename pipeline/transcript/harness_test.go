@@ -189,7 +189,7 @@ func checkItems(t *testing.T, all []transcript.Item) {
 				t.Errorf("item %d is an empty note", i)
 			}
 		case open == nil:
-			t.Errorf("item %d stands outside of any conversation", i)
+			t.Errorf("item %d is outside of any conversation", i)
 		case it.Message != nil:
 			checkMessage(t, open.Format, *it.Message)
 		case it.Compaction != nil:

@@ -167,7 +167,7 @@ func (c *converter) write(m *transcript.Meta, all []spoken) ([][]byte, error) {
 		if fixed := rawjson.WellFormed(b); fixed != nil {
 			c.losses = append(c.losses, Loss{
 				-1, "broken characters",
-				fmt.Sprintf("message %d has halves of characters, which no API takes: U+FFFD stands for them", i),
+				fmt.Sprintf("message %d has halves of characters, which no API takes: U+FFFD replaces them", i),
 			})
 			messages[i] = fixed
 		}

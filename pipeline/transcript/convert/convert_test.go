@@ -55,7 +55,7 @@ var cases = []struct {
 		nil,
 	},
 	{
-		"ids that stand for several calls are told apart, each result with its call", transcript.OpenAI,
+		"ids of several calls become distinct, each result stays with its call", transcript.OpenAI,
 		transcript.Anthropic,
 		[]pipeline.ContextItem{
 			message(transcript.OpenAI, `{"role":"assistant","content":null,"tool_calls":[`+

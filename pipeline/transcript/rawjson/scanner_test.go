@@ -258,7 +258,7 @@ func TestDropKeys(t *testing.T) {
 		}
 	}
 	if got, ok := v.Lookup("a"); !ok || string(got.Raw()) != "3" {
-		t.Errorf("of a key that stands twice the last counts, got %s", got.Raw())
+		t.Errorf("the last value of a duplicate key should count, got %s", got.Raw())
 	}
 	if _, ok := Root([]byte(`{"a":[1]}`)).Lookup("a", "b"); ok {
 		t.Error("found a key in an array")
