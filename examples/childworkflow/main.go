@@ -31,8 +31,8 @@ type options struct {
 	api api
 	// tenant owns the API key.
 	tenant string
-	// vendor is the base URL of Anthropic's API, vendorKey its key, model the model's name and window its context window
-	// in tokens, 0 for what precis knows of the model.
+	// vendor is the base URL of Anthropic's API and vendorKey its key. model is the model's name and window its context
+	// window in tokens, 0 for what precis knows of the model.
 	vendor, vendorKey, model string
 	window                   int
 	temporal                 client.Options

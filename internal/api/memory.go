@@ -66,8 +66,10 @@ func (s *Server) memory() {
 	})
 	register(s, huma.Operation{
 		OperationID: "add-note", Method: http.MethodPost, Path: path, Tags: []string{tagMemory},
-		Summary: "Leave a note", Description: "The note is listed with the segments, and the search finds it. The same " +
-			"name and text again is 200 and changes nothing.", DefaultStatus: http.StatusCreated,
+		DefaultStatus: http.StatusCreated,
+		Summary:       "Leave a note",
+		Description: "The note is listed with the segments, and the search finds it. The same name and text again is " +
+			"200 and changes nothing.",
 	}, traits{also: http.StatusOK, codes: []service.Code{service.CodeConflict}},
 		func(ctx context.Context, q *request, in *addNoteInput) (*addNoteOutput, error) {
 			n := in.Payload.value

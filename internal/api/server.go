@@ -5,7 +5,7 @@
 //	operation.go    what all operations share: registering, timeouts; accept.go the media type of answers
 //	request.go      the id and log line of a request; answer.go timeouts of writing
 //	auth.go         keys and tenants; limits.go rates and open requests
-//	body.go         reading a body; payload.go checking it against its schema, with check.go, malformed.go and unicode.go
+//	body.go         reading a body; payload.go checking it against its schema, by check.go, malformed.go, unicode.go
 //	encode.go       writing answers with raw JSON byte for byte; fields.go the fields of a struct
 //	idempotency.go  answers that are kept for retries
 //	problem.go      problem documents; codes.go their codes, problem_huma.go those of huma's own failures

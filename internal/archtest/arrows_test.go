@@ -90,8 +90,8 @@ func ofModule(name, target string) string {
 	case limited && !slices.Contains(allowed, target):
 		return fmt.Sprintf("%s imports %s, but may import only %s", name, target, strings.Join(allowed, ", "))
 	case (target == "workflows" || target == "activities") && !isAbove(name):
-		return fmt.Sprintf("%s imports %s: only %s may; start workflows by the names in precis and contract", name, target,
-			strings.Join(above, ", "))
+		return fmt.Sprintf("%s imports %s: only %s may; start workflows by the names in precis and contract",
+			name, target, strings.Join(above, ", "))
 	case layer(target) >= layer(name):
 		return fmt.Sprintf("%s imports %s, which is not below it", name, target)
 	case forTests(target) && !forTests(name):

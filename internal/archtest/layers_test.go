@@ -1,8 +1,8 @@
 package archtest
 
-// layers are the packages from the bottom to the top; a name ending in /... is a package with all below it, "." the root
-// package. A package imports only from layers below its own. A new package needs a place here: the lowest layer that is
-// above everything that it imports.
+// layers are the packages from the bottom to the top. A name ending in /... is a package with all below it, "." the
+// root package. A package imports only from layers below its own. A new package needs a place here: the lowest layer
+// that is above everything that it imports.
 var layers = [][]string{
 	{"pipeline", "pipeline/transcript/rawjson"},
 	{"pipeline/transcript/jsonstream", "pipeline/transcript/layout", "pipeline/transcript/media"},

@@ -64,7 +64,8 @@ func enter(path, name string) error {
 		return nil
 	}
 	_, nested := os.Stat(filepath.Join(path, "go.mod"))
-	if nested == nil || strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "node_modules", "bin"}, name) {
+	other := slices.Contains([]string{"testdata", "node_modules", "bin"}, name)
+	if nested == nil || other || strings.HasPrefix(name, ".") {
 		return filepath.SkipDir
 	}
 	return nil

@@ -45,8 +45,8 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Validate checks every setting on its own. The error joins one *pipeline.SettingError for each invalid value; it is nil
-// when all are valid.
+// Validate checks every setting on its own. The error joins one *pipeline.SettingError for each invalid value, and is
+// nil if all are valid.
 func (s Settings) Validate() error {
 	return errors.Join(s.Settings.Validate(), s.validateOwn())
 }

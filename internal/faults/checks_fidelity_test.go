@@ -10,6 +10,18 @@ import (
 
 // fidelityCases are about what has to survive a compaction.
 var fidelityCases = map[string]how{
+	"a mode prompt that changes between two compactions": {
+		says: "Each context has the mode prompt once, with its newest value.",
+		check: func(t *testing.T, p *play) {
+			m := p.main()
+			rounds := m.compactions()
+			m.bySummary(*rounds[0].run, rounds[0].after, "S1")
+			m.once(rounds[0].after, "MODE-X")
+			m.bySummary(*rounds[1].run, rounds[1].after, "S2")
+			m.once(rounds[1].after, "MODE-Y")
+			m.never(rounds[1].after, "MODE-X")
+		},
+	},
 	"work in progress since the last request": {
 		forms: true,
 		says: "All messages since the user's last request follow the summary in order. An older request is not " +
@@ -24,18 +36,6 @@ var fidelityCases = map[string]how{
 			if m.contains(m.last(), "TASK-OLD") {
 				t.Error("the old request is still a message of the user")
 			}
-		},
-	},
-	"a mode prompt that changes between two compactions": {
-		says: "Each context has the mode prompt once, with its newest value.",
-		check: func(t *testing.T, p *play) {
-			m := p.main()
-			rounds := m.compactions()
-			m.bySummary(*rounds[0].run, rounds[0].after, "S1")
-			m.once(rounds[0].after, "MODE-X")
-			m.bySummary(*rounds[1].run, rounds[1].after, "S2")
-			m.once(rounds[1].after, "MODE-Y")
-			m.never(rounds[1].after, "MODE-X")
 		},
 	},
 	"messages of role user that no person wrote": {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestModelTable(t *testing.T) {
 	for _, m := range file.Models {
 		key := m.Vendor + "/" + m.Pattern
 		if seen[key] {
-			t.Errorf("%s stands twice", key)
+			t.Errorf("%s is in the table twice", key)
 		}
 		seen[key] = true
 		if m.Window < 4096 || m.MaxOutput < 1024 || m.MaxOutput > m.Window {
@@ -92,29 +93,28 @@ func TestModelTable(t *testing.T) {
 	}
 }
 
-// TestTokenRatio: the ratio is the model's, else its vendor's, and 1 where nothing is known.
+// TestTokenRatio checks that the ratio is the model's, else its vendor's, else 1.
 func TestTokenRatio(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		vendor, model string
-		want          float64
-	}{
-		"Vendor":        {"anthropic", "claude-sonnet-4-5", 1.22},
-		"UnknownModel":  {"anthropic", "claude-of-tomorrow", 1.22},
-		"NewTokenizer":  {"anthropic", "claude-opus-4-7", 1.62},
-		"Dated":         {"anthropic", "claude-fable-5-20260801", 1.62},
-		"NameAlone":     {"", "claude-opus-5", 1.62},
-		"Gateway":       {"openrouter", "anthropic/claude-opus-4.8", 1.62},
-		"GatewayVendor": {"openrouter", "google/gemini-of-tomorrow", 1.17},
-		"Bedrock":       {"aws", "eu.anthropic.claude-opus-4-7-v1:0", 1.62},
-		"OpenAI":        {"openai", "gpt-5.5", 1.05},
-		"Unknown":       {"acme", "own", 1},
-		"Nothing":       {"", "", 1},
+	// The ratio of each VENDOR/MODEL.
+	for name, want := range map[string]float64{
+		"anthropic/claude-sonnet-4-5":           1.22,
+		"anthropic/claude-of-tomorrow":          1.22, // not in the table: the vendor's
+		"anthropic/claude-opus-4-7":             1.62, // a tokenizer of its own
+		"anthropic/claude-fable-5-20260801":     1.62,
+		"/claude-opus-5":                        1.62, // found by its name alone
+		"openrouter/anthropic/claude-opus-4.8":  1.62, // by a gateway
+		"openrouter/google/gemini-of-tomorrow":  1.17,
+		"aws/eu.anthropic.claude-opus-4-7-v1:0": 1.62,
+		"openai/gpt-5.5":                        1.05,
+		"acme/own":                              1,
+		"/":                                     1,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := (llm.Models{}).TokenRatio(c.vendor, c.model); got != c.want {
-				t.Errorf("%v, want %v", got, c.want)
+			vendor, model, _ := strings.Cut(name, "/")
+			if got := (llm.Models{}).TokenRatio(vendor, model); got != want {
+				t.Errorf("%v, want %v", got, want)
 			}
 		})
 	}

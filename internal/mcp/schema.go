@@ -19,7 +19,8 @@ type inputKey struct {
 	bound bool
 }
 
-// inputOf returns the schema of a tool's arguments. Unless the server is bound to a conversation, the arguments name one.
+// inputOf returns the schema of a tool's arguments. Unless the server is bound to a conversation, the arguments name
+// one.
 func inputOf[In any](name string, bound bool) *jsonschema.Schema {
 	key := inputKey{name, bound}
 	if known, ok := inputs.Load(key); ok {

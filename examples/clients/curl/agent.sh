@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An agent in curl and jq: it answers the lines of its standard input, and precis looks to its context.
+# An agent in curl and jq: it answers the lines of its standard input, and precis keeps its context within the window.
 set -euo pipefail
 
 conversations=${PRECIS_URL:-http://127.0.0.1:8700}/v1/conversations
@@ -10,20 +10,22 @@ trap 'rm -f "$answer"' EXIT
 
 # precis PATH < BODY
 precis() {
-	curl --silent --show-error --fail-with-body -H 'Content-Type: application/json' ${PRECIS_KEY:+-H "Authorization: Bearer $PRECIS_KEY"} \
-		--data-binary @- "$conversations$1"
+	curl --silent --show-error --fail-with-body -H 'Content-Type: application/json' \
+		${PRECIS_KEY:+-H "Authorization: Bearer $PRECIS_KEY"} --data-binary @- "$conversations$1"
 }
 
-talk=/$(jq -n --arg model "$model" '{format: "anthropic", model: {vendor: "anthropic", name: $model}, system: "You are a helpful assistant.", tools: []}' |
-	precis "" | jq -r .id)
+conversation=/$(jq -n --arg model "$model" '{
+	format: "anthropic", model: {vendor: "anthropic", name: $model}, system: "You are a helpful assistant.", tools: []
+}' | precis "" | jq -r .id)
 while IFS= read -r line; do
-	jq -n --arg said "$line" '{messages: [{role: "user", content: $said}]}' | precis "$talk/messages" >/dev/null
+	jq -n --arg said "$line" '{messages: [{role: "user", content: $said}]}' | precis "$conversation/messages" >/dev/null
 	while :; do
-		reply=$(precis "$talk/replies" <<<'{}')
-		end=$talk/replies/$(jq -r .reply <<<"$reply")/end
-		status=$(jq --arg model "$model" '.context | {model: $model, max_tokens: 1024, system, tools, messages}' <<<"$reply" |
-			curl --silent --output "$answer" --write-out '%{http_code}' -H 'Content-Type: application/json' -H 'Anthropic-Version: 2023-06-01' \
-				-H "X-Api-Key: $ANTHROPIC_API_KEY" --data-binary @- "$vendor")
+		reply=$(precis "$conversation/replies" <<<'{}')
+		end=$conversation/replies/$(jq -r .reply <<<"$reply")/end
+		request=$(jq --arg model "$model" '.context | {model: $model, max_tokens: 1024, system, tools, messages}' <<<"$reply")
+		status=$(curl --silent --output "$answer" --write-out '%{http_code}' \
+			-H 'Content-Type: application/json' -H 'Anthropic-Version: 2023-06-01' -H "X-Api-Key: $ANTHROPIC_API_KEY" \
+			--data-binary @- "$vendor" <<<"$request")
 		if [ "$status" = 200 ]; then
 			jq '{messages: [{role: "assistant", content}], usage}' "$answer" | precis "$end" >/dev/null
 			jq -r '.content[0].text' "$answer"
@@ -34,6 +36,7 @@ while IFS= read -r line; do
 			echo "the model answered $status: $(cat "$answer")" >&2
 			exit 1
 		fi
-		precis "$talk/compactions" <<<'{"wait_seconds": 300}' >/dev/null # it overflowed: wait for the compaction, then ask again
+		# The context overflowed: wait for the compaction, then ask the model again.
+		precis "$conversation/compactions" <<<'{"wait_seconds": 300}' >/dev/null
 	done
 done

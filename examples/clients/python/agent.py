@@ -36,7 +36,8 @@ for line in sys.stdin:
     precis(talk + "/messages", {"messages": [{"role": "user", "content": line.strip()}]})
     while True:
         reply = precis(talk + "/replies", {})
-        request = {"model": MODEL, "max_tokens": 1024, "system": SYSTEM, "tools": TOOLS, "messages": reply["context"]["messages"]}
+        messages = reply["context"]["messages"]
+        request = {"model": MODEL, "max_tokens": 1024, "system": SYSTEM, "tools": TOOLS, "messages": messages}
         status, answer = post(VENDOR, request, VENDOR_KEY)
         end = f"{talk}/replies/{reply['reply']}/end"
         if status == 200:

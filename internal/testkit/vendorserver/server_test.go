@@ -324,7 +324,8 @@ func TestScriptAsJSON(t *testing.T) {
 	t.Parallel()
 	var sc vendorserver.Script
 	err := json.Unmarshal([]byte(`{"answers":[
-		{"content":[{"type":"thinking","thinking":"hmm"}],"tool_calls":[{"id":"s1","name":"read_file","arguments":"{}"}],"finish":"tool_calls"},
+		{"content":[{"type":"thinking","thinking":"hmm"}],
+			"tool_calls":[{"id":"s1","name":"read_file","arguments":"{}"}],"finish":"tool_calls"},
 		{"error":{"status":429,"retry_after_ms":2000}},{"raw":"","status":200},{"close_after_text":"PARTIAL"},
 		{"text":"SUM","reject_over_tokens":32000,"forever":true}]}`), &sc)
 	if err != nil {
