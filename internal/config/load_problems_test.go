@@ -193,7 +193,7 @@ var refusedSettings = []refused{
 		name: "summarizer of no vendor", args: []string{"--summarizer=self,antropic/x"},
 		want: []string{
 			`settings.summarizers (--summarizer): names antropic/x, but no vendor "antropic"`,
-			"anthropic, google, openai, xai",
+			"configured are anthropic, google",
 		},
 	},
 	{
