@@ -22,7 +22,7 @@ while IFS= read -r line; do
 	while :; do
 		reply=$(precis "$conversation/replies" <<<'{}')
 		end=$conversation/replies/$(jq -r .reply <<<"$reply")/end
-		request=$(jq --arg model "$model" '.context | {model: $model, max_tokens: 1024, system, tools, messages}' <<<"$reply")
+		request=$(jq --arg model "$model" '.context | {$model, max_tokens: 1024, system, tools, messages}' <<<"$reply")
 		status=$(curl --silent --output "$answer" --write-out '%{http_code}' \
 			-H 'Content-Type: application/json' -H 'Anthropic-Version: 2023-06-01' -H "X-Api-Key: $ANTHROPIC_API_KEY" \
 			--data-binary @- "$vendor" <<<"$request")
