@@ -33,8 +33,8 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-const instructions = "The memory of a conversation whose older part was compacted: in your context a summary stands for " +
-	"that part, and every message is still here, word for word.\n" +
+const instructions = "The memory of a conversation whose older part was compacted: in your context a summary stands " +
+	"for that part, and every message is still here, word for word.\n" +
 	"Use search_transcript to find where something was said, read_messages or read_segment to read it, list_segments " +
 	"for an overview, last_summary for the summary itself, and add_note to leave yourself a note that survives the " +
 	"next compaction.\n" +

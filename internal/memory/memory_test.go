@@ -464,7 +464,7 @@ func TestPruned(t *testing.T) {
 		t.Error("it is found again")
 	}
 	if due() != 1 {
-		t.Error("its files are not to be written anew")
+		t.Error("its files are not due to be written again")
 	}
 	if n, err := m.WriteFolder(t.Context(), folder, ref); err != nil || n < 1 {
 		t.Errorf("%d, %v", n, err)

@@ -13,8 +13,8 @@ import (
 	"precis/internal/config"
 )
 
-// Dial connects to Temporal, and fails if the server does not answer. The SDK logs to logger; tune may change the client's
-// options, as telemetry.Telemetry.Temporal does.
+// Dial connects to Temporal, and fails if the server does not answer. The SDK logs to logger; tune may change the
+// client's options, as telemetry.Telemetry.Temporal does.
 func Dial(ctx context.Context, c config.Temporal, logger *slog.Logger,
 	tune ...func(*client.Options) error,
 ) (client.Client, error) {

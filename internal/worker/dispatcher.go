@@ -28,14 +28,14 @@ const (
 	// workflow was terminated. The longest a healthy run shows none is a model call.
 	reviveInterval = time.Minute
 	silenceTimeout = 30 * time.Minute
-	// abandonedTimeout is when the content of a one-shot conversation is removed that its caller has not removed. A file
+	// abandonedTimeout is when the content of a one-shot conversation is removed if its caller has not done so. A file
 	// with many conversations is stored whole before the first of them is compacted, which may take hours.
 	abandonedTimeout = 24 * time.Hour
 	abandonedBatch   = 100
 )
 
-// dispatcher starts the workflows of the runs in the outbox. A run is written there in the transaction that asks for it,
-// so a crash loses nothing. Starting a run twice is harmless, since the workflow id is the conversation's.
+// dispatcher starts the workflows of the runs in the outbox. A run is written there in the transaction that requests
+// it, so a crash loses nothing. Starting a run twice is harmless, since the workflow id is the conversation's.
 type dispatcher struct {
 	store  *store.Store
 	client client.Client

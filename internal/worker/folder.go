@@ -22,8 +22,8 @@ const (
 )
 
 // folderKeeper writes the memory of conversations to memory.folder. The database lists the conversations that are due,
-// written in the transaction of the change: a crash loses nothing, and a worker without a folder leaves them to one that
-// has it.
+// written in the transaction of the change: a crash loses nothing, and a worker without a folder leaves them to one
+// that has it.
 type folderKeeper struct {
 	memory memory.Memory
 	folder string

@@ -75,8 +75,8 @@ func registerWorkflows(w worker.Worker) {
 		workflow.RegisterOptions{Name: contract.BatchWorkflowType})
 }
 
-// registerActivities registers the activities of the queue that calls no model. Summarize is one of them: the digest and
-// recorded replays need no model.
+// registerActivities registers the activities of the queue that calls no model. Summarize is one of them: the digest
+// and recorded replays need no model.
 func registerActivities(w worker.Worker, a *activities.Activities) {
 	for name, f := range map[string]any{
 		contract.StageTrigger.Activity():    a.Trigger,
