@@ -13,12 +13,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"precis/pipeline"
 )
 
-// TestConceptsAreTheCodes keeps what concepts.md states as a fact to what the code does: outcomes, reasons and
-// defaults.
-func TestConceptsAreTheCodes(t *testing.T) {
+// TestConceptsMatchTheCode compares what concepts.md says about outcomes and defaults with the code.
+func TestConceptsMatchTheCode(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("concepts.md")
 	if err != nil {
@@ -29,16 +30,17 @@ func TestConceptsAreTheCodes(t *testing.T) {
 
 	_, after, _ := strings.Cut(page, "A run ends in one of these outcomes:")
 	table, _, _ := strings.Cut(after, "\n## ")
-	var told []string
+	var documented []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|").FindAllStringSubmatch(table, -1) {
-		told = append(told, row[1])
+		documented = append(documented, row[1])
 	}
-	if want := outcomes(t); !slices.Equal(slices.Sorted(slices.Values(told)), want) {
-		t.Errorf("concepts.md tells of outcomes %v, the code of %v", told, want)
+	slices.Sort(documented)
+	if diff := cmp.Diff(outcomes(t), documented); diff != "" {
+		t.Errorf("outcomes in the code (-) and in concepts.md (+):\n%s", diff)
 	}
 
 	s := pipeline.DefaultSettings()
-	for _, says := range []string{
+	for _, sentence := range []string{
 		fmt.Sprintf("%.0f %% of the window", 100*s.Trigger.Fraction),
 		fmt.Sprintf("%d,%03d genuine user messages", s.Trigger.Turns/1000, s.Trigger.Turns%1000),
 		fmt.Sprintf("A tool result over %d,%03d characters that is older than the last %s user turns",
@@ -47,16 +49,16 @@ func TestConceptsAreTheCodes(t *testing.T) {
 		fmt.Sprintf("`digest: %s`, the default", s.Digest),
 		map[float64]string{0.5: "too long for the tail (half of the window"}[s.TailMaxFraction],
 	} {
-		if says == "" || !strings.Contains(text, says) {
-			t.Errorf("concepts.md does not say %q", says)
+		if sentence == "" || !strings.Contains(text, sentence) {
+			t.Errorf("concepts.md does not say %q", sentence)
 		}
 	}
 }
 
-// outcomes are the constants of the store's type Outcome.
+// outcomes returns the values of the constants of type precis.Outcome, sorted.
 func outcomes(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "internal", "store", "run.go"), nil,
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "outcome.go"), nil,
 		parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +81,7 @@ func outcomes(t *testing.T) []string {
 		return true
 	})
 	if len(out) < 6 {
-		t.Fatalf("only outcomes %v were found", out)
+		t.Fatalf("outcome.go has only the outcomes %v; the test looks for constants of type Outcome", out)
 	}
 	slices.Sort(out)
 	return out

@@ -67,9 +67,7 @@ func TestPairWithoutIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := paired(Pair(byName(t, tt.line))); got != tt.want {
-				t.Errorf("%s\n got %s\nwant %s", tt.line, got, tt.want)
-			}
+			wantPaired(t, tt.line, byName(t, tt.line), tt.want)
 		})
 	}
 }

@@ -38,6 +38,15 @@ func paired(p Pairing) string {
 	return strings.Join(words, " ")
 }
 
+// wantPaired fails the test unless the pairing of the messages, written as paired writes it, is want. line is what
+// the messages were made from.
+func wantPaired(t *testing.T, line string, messages []Message, want string) {
+	t.Helper()
+	if got := paired(Pair(messages)); got != want {
+		t.Errorf("%s\n got %s\nwant %s", line, got, want)
+	}
+}
+
 func TestPair(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ script, want string }{
@@ -63,9 +72,7 @@ func TestPair(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := paired(Pair(script(t, tt.script))); got != tt.want {
-				t.Errorf("%s\n got %s\nwant %s", tt.script, got, tt.want)
-			}
+			wantPaired(t, tt.script, script(t, tt.script), tt.want)
 		})
 	}
 }

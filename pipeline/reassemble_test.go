@@ -150,8 +150,6 @@ func editOf(edits []Edit, part int) Edit {
 	return edits[slices.IndexFunc(edits, func(e Edit) bool { return e.Part == part })]
 }
 
-func forOpenAI(in *ContextInput) { in.Vendor = "openai" }
-
 // contextCases are conversations in the script language and the context of each.
 var contextCases = map[string]struct {
 	script string
@@ -211,47 +209,6 @@ var contextCases = map[string]struct {
 	"with the user's words, alone": {script: "M:gone A", want: "LATE user agent"},
 	"a server's without a call":    {script: "U A!s=text U", want: "user agent user"},
 
-	// To OpenAI every message is one of its own, and its results stand directly behind it.
-	"OpenAI: calls in a row": {
-		script: "U A+1 A+2 T:1 T:2",
-		want:   "user agent+1 tool:1 agent+2 tool:2", change: forOpenAI,
-	},
-	"OpenAI: results of a row, in another order": {
-		script: "U A+1 A+2 T:2 T:1 A",
-		want:   "user agent+1 tool:1 agent+2 tool:2 agent", change: forOpenAI,
-	},
-	"OpenAI: a call in a row is lost": {
-		script: "U A+1 A+2 T:2",
-		want:   "user agent+1 TOOL:1 agent+2 tool:2", change: forOpenAI,
-	},
-	"OpenAI: a lost call, and the agent goes on": {
-		script: "U A+1 A=well U",
-		want:   "user agent+1 TOOL:1 agent user", change: forOpenAI,
-	},
-	"OpenAI: a result behind what the agent says": {
-		script: "U A+1 A=well T:1 A",
-		want:   "user agent+1 tool:1 agent agent", change: forOpenAI,
-	},
-	"OpenAI: and behind what the user says": {
-		script: "U A+1 A=well U T:1 A",
-		want:   "user agent+1 tool:1 agent user agent", change: forOpenAI,
-	},
-	"OpenAI: one of several, behind another call": {
-		script: "U A+1+2 A+3 T:2 T:3 A",
-		want:   "user agent+1+2 TOOL:1 tool:2 agent+3 tool:3 agent", change: forOpenAI,
-	},
-	"OpenAI: an id that the next message repeats": {
-		script: "U A+1 A+1 T:1 T:1 A",
-		want:   "user agent+1 tool:1 agent+1 tool:1 agent", change: forOpenAI,
-	},
-	"OpenAI: results of two messages in one": {
-		script: "U A+1 A+2 T:1:2 A",
-		want:   "user agent+1 tool:1 LATE agent+2 TOOL:2 agent", change: forOpenAI,
-	},
-	"OpenAI: a step too late": {
-		script: "U A+a U A T:a A",
-		want:   "user agent+a TOOL:a user agent LATE agent", change: forOpenAI,
-	},
 	"Anthropic: the same is one turn": {
 		script: "U A+1 A=well T:1 A",
 		want:   "user agent+1 agent tool:1 agent", change: func(in *ContextInput) { in.Vendor = "anthropic" },
@@ -276,6 +233,20 @@ var contextCases = map[string]struct {
 	},
 }
 
+// openAICases are the same for OpenAI, to which every message is separate and its results follow it directly.
+var openAICases = map[string]struct{ script, want string }{
+	"calls in a row":                       {"U A+1 A+2 T:1 T:2", "user agent+1 tool:1 agent+2 tool:2"},
+	"results of a row, in another order":   {"U A+1 A+2 T:2 T:1 A", "user agent+1 tool:1 agent+2 tool:2 agent"},
+	"a call in a row is lost":              {"U A+1 A+2 T:2", "user agent+1 TOOL:1 agent+2 tool:2"},
+	"a lost call, and the agent continues": {"U A+1 A=well U", "user agent+1 TOOL:1 agent user"},
+	"a result behind what the agent says":  {"U A+1 A=well T:1 A", "user agent+1 tool:1 agent agent"},
+	"and behind what the user says":        {"U A+1 A=well U T:1 A", "user agent+1 tool:1 agent user agent"},
+	"one of several, behind another call":  {"U A+1+2 A+3 T:2 T:3 A", "user agent+1+2 TOOL:1 tool:2 agent+3 tool:3 agent"},
+	"an id that the next message repeats":  {"U A+1 A+1 T:1 T:1 A", "user agent+1 tool:1 agent+1 tool:1 agent"},
+	"results of two messages in one":       {"U A+1 A+2 T:1:2 A", "user agent+1 tool:1 LATE agent+2 TOOL:2 agent"},
+	"a step too late":                      {"U A+a U A T:a A", "user agent+a TOOL:a user agent LATE agent"},
+}
+
 func TestBuildContext(t *testing.T) {
 	t.Parallel()
 	for name, tt := range contextCases {
@@ -285,10 +256,24 @@ func TestBuildContext(t *testing.T) {
 			if tt.change != nil {
 				tt.change(&in)
 			}
-			if got := shown(BuildContext(in)); got != tt.want {
-				t.Errorf("%s\n got %s\nwant %s", tt.script, got, tt.want)
-			}
+			wantContext(t, tt.script, in, tt.want)
 		})
+	}
+	for name, tt := range openAICases {
+		t.Run("OpenAI: "+name, func(t *testing.T) {
+			t.Parallel()
+			in := ContextInput{Live: script(t, tt.script), Settings: DefaultSettings(), Vendor: "openai"}
+			wantContext(t, tt.script, in, tt.want)
+		})
+	}
+}
+
+// wantContext fails the test unless the context built from in, written as shown writes it, is want. script is what
+// in.Live was made from.
+func wantContext(t *testing.T, script string, in ContextInput, want string) {
+	t.Helper()
+	if got := shown(BuildContext(in)); got != want {
+		t.Errorf("%s\n got %s\nwant %s", script, got, want)
 	}
 }
 
