@@ -2,8 +2,8 @@ package pipeline
 
 import "encoding/json"
 
-// Role says whose words a message holds, whatever the wire format calls it: Anthropic and Gemini wrap
-// tool results in a user message, and such a message has RoleTool here.
+// Role names who wrote a message, whatever the wire format calls it: Anthropic and Gemini wrap tool results in a user
+// message, and such a message has RoleTool here.
 type Role string
 
 // The four roles.
@@ -40,7 +40,7 @@ const (
 	PartOpaque     PartKind = "opaque"
 )
 
-// Part is one piece of a message, decoded for reading only: what goes back to a vendor is Message.Native.
+// Part is one piece of a message, decoded for reading only: what is sent back to a vendor is Message.Native.
 type Part struct {
 	Kind PartKind
 	// Type is the block's own name on the wire, such as "server_tool_use"; empty when the format has none.
@@ -49,13 +49,13 @@ type Part struct {
 	Text string
 	// CallID pairs a tool call with its result. Ids repeat in real transcripts: pair by position as well.
 	CallID string
-	// Name is the tool's name (call, and result where the format has it) or a file's name.
+	// Name is the name of the tool (of a call, and of a result where the format has it) or of a file.
 	Name string
-	// Input is a tool call's argument text as it came, usually a JSON object.
+	// Input is the argument text of a tool call as it arrived, usually a JSON object.
 	Input string
-	// IsError says that a tool result reports a failure.
+	// IsError reports whether a tool result is a failure.
 	IsError bool
-	// Content is what a tool result holds: text, image and file parts.
+	// Content is what a tool result contains: text, image and file parts.
 	Content []Part
 	// MediaType is the MIME type of an image or a file, when known.
 	MediaType string
@@ -63,13 +63,13 @@ type Part struct {
 	Bytes int
 	// Width and Height are an image's size in pixels, 0 when unknown.
 	Width, Height int
-	// Raw is the block as it arrived, a slice of the message's Native; a JSON string for a content that is
-	// plain text. Nil where the format has no block of its own for the part.
+	// Raw is the block as it arrived, a slice of the message's Native; it is a JSON string for content that is plain
+	// text. It is nil where the format has no separate block for the part.
 	Raw json.RawMessage
 }
 
-// Message is one entry of a conversation. Messages are never edited: every stage reads them and says
-// which of them go where.
+// Message is one entry of a conversation. Messages are never edited: every stage reads them and returns which of them
+// are used where.
 type Message struct {
 	// Seq is the position in the conversation, from 1, without gaps. A prior summary that stands for
 	// covered messages has Seq 0.
@@ -80,15 +80,15 @@ type Message struct {
 	Kind Kind
 	// Parts is the decoded content, in wire order.
 	Parts []Part
-	// Native is the message as it arrived, byte for byte, in the conversation's format. Nil for messages
-	// that the pipeline made itself.
+	// Native is the message as it arrived, byte for byte, in the conversation's format. It is nil for messages that the
+	// pipeline made.
 	Native json.RawMessage
-	// Tokens is the local estimate of what the message costs in a request, images by their dimensions.
+	// Tokens is the local estimate of what the message costs in a request. Images count by their dimensions.
 	Tokens int
 }
 
-// Genuine reports whether a person or the automation said this: a user-role message that is neither a
-// summary, nor the environment, nor injected, nor a mere carrier of tool results.
+// Genuine reports whether a person or the automation wrote this message: it has the user role and is neither a summary,
+// nor the environment message, nor injected, nor a message that only carries tool results.
 func (m Message) Genuine() bool {
 	return m.Role == RoleUser && m.Kind == KindOrdinary
 }

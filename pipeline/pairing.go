@@ -14,8 +14,8 @@ type CallRef struct {
 	ID, Name, Type string
 }
 
-// ServerSide says that the vendor runs the call itself, so that its result is a block of the vendor's as
-// well: "server_tool_use", "mcp_tool_use" and their like, and Gemini's "executableCode" and "toolCall".
+// ServerSide reports whether the vendor runs the call, so that its result is also a block of the vendor's:
+// "server_tool_use", "mcp_tool_use" and similar, and Gemini's "executableCode" and "toolCall".
 func (c CallRef) ServerSide() bool {
 	if c.Type == "executableCode" || c.Type == "toolCall" {
 		return true
@@ -35,13 +35,11 @@ type Paired struct {
 	Result ResultRef
 }
 
-// Pairing says which result answers which call. It is the one place that knows: everything that must not
-// tear a call from its result asks it.
+// Pairing records which result answers which call. All code that must not separate a call from its result uses it.
 //
-// A result answers the nearest call before it that has its id and no result yet, whatever the block types
-// are called; ids repeat in real transcripts, and a later step that uses an id again takes it over. Ids are
-// compared whole. A call or a result without an id (Gemini, among others, has few) is matched within its step, by
-// the tool's name and in order.
+// A result answers the nearest call before it that has its id and no result yet, whatever the block types are called.
+// Ids repeat in real transcripts: a later step that uses an id again takes it over. Ids are compared whole. A call or a
+// result without an id (common with Gemini) is matched within its step, by the tool's name and in order.
 type Pairing struct {
 	// Pairs in the order of the results.
 	Pairs []Paired
@@ -94,16 +92,16 @@ func Pair(messages []Message) Pairing {
 	return p
 }
 
-// waitingCalls are the calls that may still be answered.
+// waitingCalls are the calls that can still be answered.
 type waitingCalls struct {
-	// byID are those with an id, in order; answered ones among them.
+	// byID are the calls with an id, in order, including answered ones.
 	byID     map[string][]CallRef
 	answered map[CallRef]bool
-	// inStep are the calls of the step at hand, for results that no id leads to their call.
+	// inStep are the calls of the current step, for results that cannot be matched by id.
 	inStep map[stepKey][]CallRef
 }
 
-// stepKey names a queue of calls: by the tool's name, or all of them; those alone that have no id, or all.
+// stepKey names a queue of calls: those of one tool or of all, and only those without an id or all.
 type stepKey struct {
 	name string
 	any  bool
@@ -126,12 +124,12 @@ func (w *waitingCalls) add(c CallRef) {
 	}
 }
 
-// open returns those of the calls that nothing answered.
+// open returns those of the calls that have no result.
 func (w *waitingCalls) open(calls []CallRef) []CallRef {
 	return slices.DeleteFunc(slices.Clone(calls), func(c CallRef) bool { return w.answered[c] })
 }
 
-// skip leaves out the calls at the front that are answered.
+// skip drops answered calls from the front.
 func (w *waitingCalls) skip(calls []CallRef) []CallRef {
 	for len(calls) > 0 && w.answered[calls[0]] {
 		calls = calls[1:]
@@ -139,9 +137,9 @@ func (w *waitingCalls) skip(calls []CallRef) []CallRef {
 	return calls
 }
 
-// answer finds the call that a result answers. Several calls of one id in a step are answered in their order.
-// Without an id on both sides it is the first open call of the step with the tool's name; where either side has no
-// name, the first.
+// answer returns the call that a result answers. Several calls with the same id in one step are answered in order.
+// Without an id on both sides it is the first open call of the step with the tool's name, or the first open call if
+// either side has no name.
 func (w *waitingCalls) answer(id, name string) (CallRef, bool) {
 	if calls := w.skip(w.byID[id]); len(calls) > 0 {
 		w.answered[calls[0]] = true
@@ -162,14 +160,14 @@ func (w *waitingCalls) answer(id, name string) (CallRef, bool) {
 	return CallRef{}, false
 }
 
-// endStep forgets the step, and gives its calls without an id that nothing answered.
+// endStep clears the step and returns its calls without an id that have no result.
 func (w *waitingCalls) endStep() []CallRef {
 	open := w.open(w.inStep[stepKey{any: true, noID: true}])
 	w.inStep = nil
 	return open
 }
 
-// count fills open from the pairs and the calls that may still be answered.
+// count fills open from the pairs and the calls that can still be answered.
 func (p *Pairing) count(n int) {
 	change := make([]int, n+1)
 	for _, pair := range p.Pairs {
@@ -188,19 +186,19 @@ func (p *Pairing) count(n int) {
 	}
 }
 
-// OpenAfter reports whether a call is open after message i: it was made by then, and its result comes later or
-// may still come. A boundary there would tear the two apart.
+// OpenAfter reports whether a call is open after message i: it was made by then, and its result comes later or may
+// still come. A boundary there would separate the two.
 func (p Pairing) OpenAfter(i int) bool {
 	return i >= 0 && i < len(p.open) && p.open[i] > 0
 }
 
-// Dead says that an unanswered call will never be answered: the agent has taken another step since.
+// Dead reports whether an unanswered call will never be answered: the agent has taken another step since.
 func (p Pairing) Dead(call CallRef) bool {
 	return len(p.step) > 0 && p.step[len(p.step)-1] > p.step[call.Message]
 }
 
-// StepOf numbers the steps: a step begins with each run of assistant messages and holds what follows them.
-// Messages before the first step have 0.
+// StepOf returns the number of the step of message i. A step begins with each run of assistant messages and includes
+// what follows them. Messages before the first step have 0.
 func (p Pairing) StepOf(i int) int { return p.step[i] }
 
 func sortCalls(calls []CallRef) {

@@ -1,82 +1,81 @@
 package pipeline
 
-// PartitionInput is what is to be divided.
+// PartitionInput is what is to be partitioned.
 type PartitionInput struct {
-	// Messages is what is live: the summary of the active marker first, if there is one, with Seq 0 and
-	// KindSummary, then what that marker kept and what came since. System messages and the environment
-	// message may be before or after the summary.
+	// Messages are the live messages: the summary of the active marker first, if there is one, with Seq 0 and
+	// KindSummary, then the messages that the marker kept and those since. System messages and the environment message
+	// may be before or after the summary.
 	Messages []Message
 	Settings Settings
-	// Full asks for everything to be summarized.
+	// Full requests that everything is summarized.
 	Full bool
-	// Window is the model's context window in tokens, 0 when unknown: the tail has no budget then.
+	// Window is the model's context window in tokens, 0 if unknown: the tail has no budget then.
 	Window int
-	// Calibration is the trigger's, for the sizes of messages; 0: none.
+	// Calibration is the trigger's, for the sizes of messages; 0 means none.
 	Calibration float64
-	// SeenSeq is the newest message at the time when the active marker was applied, 0 without a marker.
+	// SeenSeq is the newest message when the active marker was applied, 0 without a marker.
 	SeenSeq int64
-	// Again says that a new focus, model or prompt was given, so that the same messages may be summarized
-	// once more.
+	// Again reports that a new focus, model or prompt was given, so that the same messages may be summarized once more.
 	Again bool
 }
 
-// What there is nothing to do for.
+// The reasons why there is nothing to summarize.
 const (
-	NothingEmpty            = "empty"             // no message holds anything
+	NothingEmpty            = "empty"             // no message has any content
 	NothingAllProtected     = "all_protected"     // everything has to stay verbatim
-	NothingAlreadyCompacted = "already_compacted" // nothing but the last summary and what it left
+	NothingAlreadyCompacted = "already_compacted" // only the last summary and the messages that it left
 )
 
-// ShapeWarning reports a tail that could not be taken as it was.
+// ShapeWarning reports a tail that had to be changed.
 type ShapeWarning struct {
 	Code string `json:"code"`
-	// CallIDs of the calls and results at fault, in order.
+	// CallIDs are the ids of the calls and results that caused the warning, in order.
 	CallIDs []string `json:"call_ids"`
 	// Detail is one sentence on what was wrong and what was done.
 	Detail string `json:"detail"`
 }
 
-// tailShapeInvalid is the code of the only warning there is.
+// tailShapeInvalid is the code of the only warning.
 const tailShapeInvalid = "tail_shape_invalid"
 
-// Partition divides messages into those that stay in front, those that are summarized and those that stay
-// verbatim behind the summary. All of its lists are indexes into the messages, ascending, except that
-// ToSummarize ends with the last user message under preserveLastUser. System, UserInfo, ToSummarize and Tail
-// hold every message once; what is in Carried, and that last user message, is in two of them.
+// Partition divides messages into those that stay in front, those that are summarized and those that stay verbatim
+// behind the summary. All its lists are ascending indexes into the messages, except that ToSummarize ends with the last
+// user message under preserveLastUser. System, UserInfo, ToSummarize and Tail together contain every message once;
+// messages in Carried, and that last user message, are in two of the lists.
 type Partition struct {
 	System, UserInfo []int
 	// ToSummarize begins with the prior summary, if there is one.
 	ToSummarize []int
 	// Tail stays as it is, byte for byte.
 	Tail []int
-	// Carried is summarized and stays verbatim as well, ahead of the tail: the user message of the turn that
-	// the split is inside of, or the last one of all when the tail would hold none.
+	// Carried is summarized and also stays verbatim, in front of the tail: the user message of the turn that is
+	// split, or the last user message if the tail would have none.
 	Carried []int
-	// Split is the index of the first message of the tail, the number of messages when it is empty.
+	// Split is the index of the first message of the tail, or the number of messages if the tail is empty.
 	Split int
-	// CoversFrom and CoversTo are the first and last Seq that is summarized, 0 when there is none.
+	// CoversFrom and CoversTo are the first and last Seq that are summarized, 0 if there is none.
 	CoversFrom, CoversTo int64
 	// Skills are the skill blocks found in what is summarized, each once.
 	Skills   []string
 	Warnings []ShapeWarning
-	// Nothing says why there is nothing to summarize, empty when there is something. A context over its limit
+	// Nothing is the reason why there is nothing to summarize, empty if there is something. A context over its limit
 	// with nothing to summarize can still be made smaller by a TailValve.
 	Nothing string
 }
 
-// PartitionMessages divides the live messages.
+// PartitionMessages partitions the live messages.
 //
-// The tail begins at the last genuine user message, or at the first that nobody has answered. A split at or
-// before the first message (the guard; counted without system, user info) or Full means that everything is
-// summarized. What the agent is in the middle of stays in the tail even then: user messages without an
-// answer, and a step whose results the model has not read, be they there or still to come.
+// The tail begins at the last genuine user message, or at the first that has no answer. If the split is at or before
+// the first message (the guard; system messages and environment do not count), or with Full, everything is summarized.
+// Work in progress stays in the tail even then: user messages without an answer, and a step with results that the model
+// has not read or that are still to come.
 //
-// A tail over its budget gives up its older steps: the split moves forward to a step boundary, and the turn's
-// user message is carried. The same boundaries serve a conversation without any user message.
+// A tail over its budget loses its older steps: the split moves forward to a step boundary, and the user message of the
+// turn is carried. The same boundaries serve a conversation without any user message.
 //
-// No split tears a call from its results (see Pairing). A call that will never be answered does not hold
-// the split back. A result without a call moves the split behind it, unless it is part of the step that the
-// model has still to read.
+// No split separates a call from its results (see Pairing). A call that will never be answered does not hold the split
+// back. A result without a call moves the split behind it, unless it is part of the step that the model has still to
+// read.
 func PartitionMessages(in PartitionInput) Partition {
 	d := newDivision(in)
 	if !d.anyContent() {
@@ -96,8 +95,8 @@ func PartitionMessages(in PartitionInput) Partition {
 	return d.result(split, carried)
 }
 
-// UnderWay reports whether the agent is in the middle of something: the last thing said is a message to it, or
-// a call whose result it has not answered to. What the runtime injects beside the conversation says nothing.
+// UnderWay reports whether the agent is in the middle of something: the last entry is a message to it, or a call whose
+// result it has not read. Messages that the runtime injects do not count.
 func UnderWay(messages []Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
 		m := messages[i]
@@ -112,7 +111,7 @@ func UnderWay(messages []Message) bool {
 	return false
 }
 
-// nothing leaves everything where it is.
+// nothing returns a partition that leaves everything where it is, with the reason.
 func (d *division) nothing(why string) Partition {
 	return Partition{
 		System: d.system, UserInfo: d.userInfo, Tail: d.index,

@@ -1,6 +1,6 @@
 package pipeline
 
-// tailBudget is the most that the tail may take of a window, in tokens; 0 of a window of 0.
+// tailBudget returns the most that the tail may take of a window, in tokens; 0 if the window is 0.
 func tailBudget(s Settings, window int) int {
 	fraction := s.TailMaxFraction
 	if !(fraction > 0 && fraction <= 1) {
@@ -19,8 +19,8 @@ func (d *division) overBudget(p int) bool {
 	return budget > 0 && size > budget
 }
 
-// forward is the first step boundary behind p from which the tail is within its budget, and the last one
-// possible where there is no such place.
+// forward returns the first step boundary behind p from which the tail is within its budget, or the last possible one
+// if there is none.
 func (d *division) forward(p int) int {
 	for q := p + 1; q <= d.floor; q++ {
 		if d.sound(q) && !d.overBudget(q) {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// minWorthTokens is the least that is worth a summary when it holds nothing that the user said: the frame
-// of the summary message alone costs about as much.
+// minWorthTokens is the least that is worth a summary if it contains no user message: the frame of the summary message
+// alone costs about as much.
 const minWorthTokens = 64
 
-// carried lists the user messages in front of the split that stay verbatim. Those that nobody has answered are
-// never in front of it.
+// carried lists the user messages in front of the split that stay verbatim. User messages without an answer are never
+// in front of it.
 func (d *division) carried(split int) []int {
 	if d.lastUser >= 0 && d.lastUser < split {
 		return []int{d.lastUser}
@@ -18,8 +18,8 @@ func (d *division) carried(split int) []int {
 	return nil
 }
 
-// worthIt reports whether a summary of what is in front of the split would replace anything that does not
-// stay anyway.
+// worthIt reports whether a summary of the messages in front of the split would replace anything that does not stay
+// anyway.
 func (d *division) worthIt(split int, carried []int) bool {
 	tokens := 0
 	for p := 0; p < split; p++ {
@@ -47,7 +47,7 @@ func (d *division) anyContent() bool {
 	return false
 }
 
-// hasContent reports whether a message holds anything at all.
+// hasContent reports whether a message has any content.
 func hasContent(m Message) bool {
 	for _, p := range m.Parts {
 		if p.Kind != PartText && p.Kind != PartReasoning || strings.TrimSpace(p.Text) != "" {
@@ -79,7 +79,7 @@ func skillBlocks(messages []Message) []string {
 				end = strings.Index(text, closing)
 			}
 			if end < 0 {
-				unclosed[name] = true // nor will a later one be, in this text: the search stays linear
+				unclosed[name] = true // later ones are not closed either; not searching for them keeps this linear
 				text = text[1:]
 				continue
 			}

@@ -1,7 +1,7 @@
 package pipeline
 
-// division is a partition in the making. Its positions count the conversation without system messages and
-// environment, the prior summary included.
+// division is a partition in progress. Its positions count the conversation without system messages and environment,
+// including the prior summary.
 type division struct {
 	in               PartitionInput
 	system, userInfo []int
@@ -11,11 +11,11 @@ type division struct {
 	after            []int // after[p] is the size in tokens of conv[p:]
 	warnings         []ShapeWarning
 
-	lastUser   int // -1 when there is none
-	unanswered int // the first user message that nobody answered, len(conv) when there is none
-	pending    int // where the step begins that the model has not read, len(conv) when there is none
-	floor      int // the latest split that keeps both in the tail: what summarizes everything splits here
-	lastOrphan int // the last result without a call that a split can be moved behind, -1 when there is none
+	lastUser   int // -1 if there is none
+	unanswered int // the first user message without an answer, len(conv) if there is none
+	pending    int // start of the step that the model has not read, len(conv) if there is none
+	floor      int // the latest split that keeps both in the tail; used to summarize everything
+	lastOrphan int // the last result without a call that a split can move behind, -1 if there is none
 }
 
 func newDivision(in PartitionInput) *division {
@@ -76,7 +76,7 @@ func (d *division) findUsers() {
 	}
 }
 
-// findPending looks for a last step whose results wait for the model, or are still to come.
+// findPending looks for a last step with results that the model has not read, or that are still to come.
 func (d *division) findPending() {
 	d.pending = len(d.conv)
 	last := len(d.conv) - 1
@@ -102,7 +102,7 @@ func (d *division) findPending() {
 	}
 }
 
-// whole reports whether a split at p tears nothing apart.
+// whole reports whether a split at p separates no call from its result.
 func (d *division) whole(p int) bool {
 	switch {
 	case p <= 0, p >= len(d.conv):
@@ -114,10 +114,10 @@ func (d *division) whole(p int) bool {
 	return role != RoleTool && !(role == RoleAssistant && d.conv[p-1].Role == RoleAssistant)
 }
 
-// sound reports whether a split at p is whole and leaves no result without its call.
+// sound reports whether a split at p is whole and leaves no result without its call in the tail.
 func (d *division) sound(p int) bool { return p > d.lastOrphan && d.whole(p) }
 
-// back is the nearest whole split at p or before.
+// back returns the nearest whole split at or before p.
 func (d *division) back(p int) int {
 	for !d.whole(p) {
 		p--
@@ -125,7 +125,7 @@ func (d *division) back(p int) int {
 	return p
 }
 
-// guard is the position at which and before which a split means that everything is summarized.
+// guard returns the last position at which a split means that everything is summarized.
 func (d *division) guard() int {
 	if d.in.Settings.RelaxedSplitGuard {
 		return 0
@@ -133,7 +133,7 @@ func (d *division) guard() int {
 	return 1
 }
 
-// split finds where the tail begins.
+// split returns where the tail begins.
 func (d *division) split() int {
 	if d.in.Full {
 		return d.floor
@@ -152,7 +152,7 @@ func (d *division) split() int {
 	return split
 }
 
-// firstSaid is the position behind the prior summary.
+// firstSaid returns the position behind the prior summary.
 func (d *division) firstSaid() int {
 	if d.hasPrior() {
 		return 1
@@ -162,8 +162,8 @@ func (d *division) firstSaid() int {
 
 func (d *division) hasPrior() bool { return len(d.conv) > 0 && d.conv[0].Kind == KindSummary }
 
-// repair moves a split to the nearest sound one and reports that it had to: back, so that more stays
-// verbatim, and forward where there is none behind it that the guard accepts.
+// repair moves a split to the nearest sound one and adds a warning: back, so that more stays verbatim, or forward if
+// there is none behind it that the guard accepts.
 func (d *division) repair(wanted int) int {
 	if d.sound(wanted) {
 		return wanted
@@ -182,7 +182,7 @@ func (d *division) repair(wanted int) int {
 	return d.guard()
 }
 
-// warn reports what is wrong with a tail that begins at p.
+// warn adds a warning about a tail that begins at p.
 func (d *division) warn(p int) {
 	w := ShapeWarning{
 		Code:   tailShapeInvalid,
@@ -206,7 +206,7 @@ func (d *division) warn(p int) {
 	d.warnings = append(d.warnings, w)
 }
 
-// newest is the highest Seq there is.
+// newest returns the highest Seq.
 func (d *division) newest() int64 {
 	var newest int64
 	for _, m := range d.conv {
@@ -215,7 +215,7 @@ func (d *division) newest() int64 {
 	return newest
 }
 
-// indexOf is the index of the message at position p.
+// indexOf returns the index of the message at position p.
 func (d *division) indexOf(p int) int {
 	if p < len(d.index) {
 		return d.index[p]

@@ -2,12 +2,12 @@ package pipeline
 
 import "strings"
 
-// ChooseSummarizers makes the ladder in the order of the settings. "self" needs all of: listed, not forced
-// external, allowed now, tools known, system prompt known. Where no other model is listed, the agent's own
-// is added as an external one, marked Fallback. The digest is last, unless the policy is never, or the
-// policy is when_needed and a run by hand below the limit has a model to ask.
+// ChooseSummarizers returns the summarizers in the order of the settings. "self" must be listed, not excluded by
+// force_external, and allowed now, and the tools and the system prompt must be known. Where no other model is listed,
+// the agent's own is added as an external one, marked Fallback. The digest is last, except if the policy is never, or
+// if it is when_needed and a run by hand below the limit has a model to ask.
 //
-// The error has kind ModelNotFound and means that the ladder is empty.
+// The error has kind ModelNotFound and means that the list is empty.
 func ChooseSummarizers(in SummarizerInput) (Choice, error) {
 	c := &choosing{in: in}
 	c.self()
@@ -48,7 +48,7 @@ type choosing struct {
 	in SummarizerInput
 }
 
-// self finds out why "self" cannot be used, if so.
+// self sets SelfReason if "self" cannot be used.
 func (c *choosing) self() {
 	listed := false
 	for _, spec := range c.in.Settings.Summarizers {

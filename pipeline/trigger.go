@@ -6,108 +6,108 @@ import (
 	"strings"
 )
 
-// TriggerKind says which signal started a compaction.
+// TriggerKind names the signal that started a compaction.
 type TriggerKind string
 
-// The signals. Where several fire at once the first of this list is named.
+// The signals. Where several fire together, the first of this list is named.
 const (
-	TriggerManual     TriggerKind = "manual"     // somebody asked
-	TriggerOverflow   TriggerKind = "overflow"   // the agent's own call failed for size
+	TriggerManual     TriggerKind = "manual"     // requested by hand
+	TriggerOverflow   TriggerKind = "overflow"   // the agent's own model call failed because the context was too large
 	TriggerTokens     TriggerKind = "tokens"     // used reached the limit
-	TriggerTurns      TriggerKind = "turns"      // genuine user messages reached their number
+	TriggerTurns      TriggerKind = "turns"      // the number of genuine user messages reached its limit
 	TriggerBackground TriggerKind = "background" // used reached the point where preparing starts
 )
 
 const (
-	// outputReserveMaxFraction bounds the room that is kept for the agent's output: a flat reserve would
-	// leave nothing of a small window. The real reserves seen are up to 40 %.
+	// outputReserveMaxFraction bounds the share of the window that is reserved for the agent's output. A fixed reserve
+	// could take all of a small window. Reserves seen in practice are up to 40 %.
 	outputReserveMaxFraction = 0.5
-	// implausibleFactor is how many times the estimate a figure above the window may be.
+	// implausibleFactor is the factor over the estimate from which a figure above the window is rejected.
 	implausibleFactor = 3.0
-	// truncatedShare is the share of the estimate under which a figure is taken for a truncated prompt's,
-	// once the estimate alone is above the window. Tokenizers differ by less.
+	// truncatedShare is the share of the estimate below which a figure is taken for that of a truncated prompt, if the
+	// estimate alone is above the window. Tokenizers differ by less than that.
 	truncatedShare = 2.0 / 3
-	// calibrationMinTokens is the least estimate that a figure may calibrate: below it the fixed part of a
-	// request, which an estimate of messages does not see, makes the ratio meaningless.
+	// calibrationMinTokens is the smallest estimate that a figure may calibrate. Below it the fixed part of a request,
+	// which an estimate of messages does not include, makes the ratio meaningless.
 	calibrationMinTokens = 1000
-	// calibrationMin and calibrationMax bound the ratio. Known tokenizers are within it.
+	// calibrationMin and calibrationMax bound the ratio. All known tokenizers are within these bounds.
 	calibrationMin, calibrationMax = 0.5, 4.0
 )
 
-// TriggerInput is what the decision rests on. Token figures cover the request as it would be sent now, with
-// system prompt and tools where they are known.
+// TriggerInput is what the decision is based on. Token figures cover the request as it would be sent now, with system
+// prompt and tools where they are known.
 type TriggerInput struct {
 	// Window is the model's context window in tokens, 0 when unknown: DefaultContextWindow is assumed.
 	Window int
-	// WindowGuessed says that Window is a default and not the model's own.
+	// WindowGuessed reports that Window is a default and not the model's own.
 	WindowGuessed bool
-	// MaxOutput is the output that the agent asks for, in tokens, where that is configured; 0: unknown, and
-	// nothing is reserved for it. The model's ceiling is not meant.
+	// MaxOutput is the output in tokens that the agent requests, where that is configured. 0 means unknown: nothing is
+	// reserved for output. It is not the model's maximum.
 	MaxOutput int
-	// ServerTokens is the figure of the last request alone, never a sum: all input, cached or not, and
-	// output. 0: the server gave none.
+	// ServerTokens is the figure of the last request alone, never a sum: all input, cached or not, and output. 0 means
+	// that the server gave none.
 	ServerTokens int
-	// ServerStale says that a marker was applied after the request of that figure began.
+	// ServerStale reports that a marker was applied after the request of that figure began.
 	ServerStale bool
 	// EstimateServerPart is the local estimate of what ServerTokens covers, with the answer, in tokens.
 	EstimateServerPart int
 	// EstimateAll is the local estimate of the whole context now, in tokens.
 	EstimateAll int
-	// Calibration is the Calibration of an earlier decision, or what is known of the model's tokenizer: it counts
-	// until a figure of the server gives another. 0: nothing is known.
+	// Calibration is the Calibration of an earlier decision, or the known ratio of the model's tokenizer. It applies
+	// until a figure from the server gives another. 0 means unknown.
 	Calibration float64
 	// Turns is the number of genuine user messages that a compaction would summarize.
 	Turns int
-	// Manual: asked for by hand. Overflow: the agent's own call failed for size.
+	// Manual: requested by hand. Overflow: the agent's own model call failed because the context was too large.
 	Manual, Overflow bool
-	// Prepared says that there is a prepared summary.
+	// Prepared reports whether there is a prepared summary.
 	Prepared bool
-	// Hold is why no automatic run may start, such as "no new message since the last compaction", "undone"
-	// or "breaker open"; empty: it may.
+	// Hold is the reason why no automatic run may start, such as "no new message since the last compaction", "undone"
+	// or "breaker open". It is empty if one may start.
 	Hold string
 }
 
-// TriggerDecision is the outcome with every number that was compared.
+// TriggerDecision is the decision with every number that was compared.
 type TriggerDecision struct {
-	// Fired says that a run starts.
+	// Fired reports whether a run starts.
 	Fired bool `json:"fired"`
-	// Kind is the signal that fired. With automatic compaction switched off (trigger.auto) it is the one that would
-	// have: for an agent that starts its compactions itself.
+	// Kind is the signal that fired. With automatic compaction switched off (trigger.auto) it is the signal that would
+	// have fired, for an agent that starts its compactions itself.
 	Kind TriggerKind `json:"kind,omitempty"`
 	// Reason is one sentence with the numbers.
 	Reason string `json:"reason"`
-	// Used is compared with Limit, Used >= Limit fires. In tokens, as all of these.
+	// Used is compared with Limit: Used >= Limit fires. Both are in tokens, as all figures below.
 	Used   int `json:"used"`
 	Limit  int `json:"limit"`
 	Window int `json:"window"`
-	// Estimate is the local estimate, calibrated; ServerTokens the server's figure as it came.
+	// Estimate is the local estimate, calibrated; ServerTokens is the server's figure as it arrived.
 	Estimate     int `json:"estimate"`
 	ServerTokens int `json:"server_tokens"`
-	// Estimated says that Used rests on the estimate and not on a figure of the server.
+	// Estimated reports that Used is based on the estimate and not on a figure from the server.
 	Estimated     bool `json:"estimated"`
 	WindowGuessed bool `json:"window_guessed"`
-	// Implausible says that the server's figure was not believed.
+	// Implausible reports that the server's figure was rejected.
 	Implausible bool `json:"implausible"`
 	Turns       int  `json:"turns"`
 	TurnLimit   int  `json:"turn_limit"`
 	// StartLimit and ApplyLimit are the background thresholds, 0 when not set.
 	StartLimit int `json:"start_limit,omitempty"`
 	ApplyLimit int `json:"apply_limit,omitempty"`
-	// Prepare says that the run that starts only prepares.
+	// Prepare reports that the run that starts only prepares a summary.
 	Prepare bool `json:"prepare,omitempty"`
-	// ApplyPrepared says that the prepared summary takes effect now; no run is started then.
+	// ApplyPrepared reports that the prepared summary takes effect now. No run is started then.
 	ApplyPrepared bool `json:"apply_prepared,omitempty"`
-	// OverLimit says that Used is at Limit or above, whether or not anything may start.
+	// OverLimit reports that Used is at or above Limit, whether or not a run may start.
 	OverLimit bool `json:"over_limit"`
-	// Calibration is the ratio of real to estimated tokens, to be kept for the next decision; 0: unknown.
+	// Calibration is the ratio of real to estimated tokens, to be passed to the next decision; 0 means unknown.
 	Calibration float64 `json:"calibration,omitempty"`
 }
 
 // EvaluateTrigger decides whether a compaction starts.
 //
-// The limit is the evaluation override, else the configured limit, else floor(window × fraction); one that is
-// not an evaluation's is never so high that the agent's configured output would not fit beside it, and one
-// above the window, as after a change of model, gives way to the fraction. Reaching a limit fires.
+// The limit is the evaluation override if set, else the configured limit, else floor(window × fraction). Except for the
+// evaluation override, the limit is lowered so that the agent's configured output fits beside it, and a limit above the
+// window, as after a change of model, is replaced by the fraction. A compaction starts when the limit is reached.
 func EvaluateTrigger(in TriggerInput, s Settings) TriggerDecision {
 	d := TriggerDecision{
 		Window:        in.Window,
@@ -145,8 +145,8 @@ func tokenLimit(t TriggerSettings, window, maxOutput int) int {
 	return max(1, min(limit, window-reserve))
 }
 
-// thresholdLimit is where a background threshold is reached: the earlier of its two forms, 0 when unset. A
-// form that leaves nothing of the window is left out.
+// thresholdLimit returns where a background threshold is reached: the earlier of its two forms, 0 if it is unset. A
+// form that leaves nothing of the window is ignored.
 func thresholdLimit(t Threshold, window int) int {
 	limit := 0
 	if t.UnusedTokens > 0 && t.UnusedTokens < window {
@@ -160,12 +160,12 @@ func thresholdLimit(t Threshold, window int) int {
 	return limit
 }
 
-// floorShare is floor(n × share), unharmed by a share that binary fractions cannot hold: 0.29 of 100 is 29.
+// floorShare returns floor(n × share), corrected for shares without an exact binary form: 0.29 of 100 is 29.
 func floorShare(n int, share float64) int {
 	return int(math.Floor(float64(n)*share + 1e-6))
 }
 
-// decide says what happens with the numbers.
+// decide sets what is done, from the numbers.
 func (d *TriggerDecision) decide(in TriggerInput, t TriggerSettings) {
 	turns := t.Turns > 0 && in.Turns >= t.Turns
 	if in.Manual {
@@ -208,7 +208,7 @@ func (d *TriggerDecision) decide(in TriggerInput, t TriggerSettings) {
 	}
 }
 
-// numbers describes the comparison of Used with Limit.
+// numbers returns the comparison of Used with Limit as text.
 func (d *TriggerDecision) numbers() string {
 	var b strings.Builder
 	if d.Estimated {

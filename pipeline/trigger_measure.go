@@ -2,7 +2,7 @@ package pipeline
 
 import "math"
 
-// measure sets Used and all that says how it came about.
+// measure sets Used and the fields that explain it.
 func (d *TriggerDecision) measure(in TriggerInput) {
 	figure, covered := max(in.ServerTokens, 0), max(in.EstimateServerPart, 0)
 	all := max(in.EstimateAll, 0)
@@ -36,7 +36,7 @@ func (d *TriggerDecision) measure(in TriggerInput) {
 	d.Used, d.Estimated = d.Estimate, true
 }
 
-// ratio is the calibration that one real figure gives, 0 when it gives none.
+// ratio returns the calibration that one real figure gives, 0 if it gives none.
 func ratio(figure, estimate int) float64 {
 	if figure <= 0 || estimate < calibrationMinTokens {
 		return 0
@@ -51,10 +51,10 @@ func clampRatio(r float64) float64 {
 	return min(max(r, calibrationMin), calibrationMax)
 }
 
-// Real is what a local estimate comes to by the decision's calibration, in tokens.
+// Real returns a local estimate scaled by the decision's calibration, in tokens.
 func (d TriggerDecision) Real(estimate int) int { return scale(estimate, d.Calibration) }
 
-// scale applies a calibration, 0 being none.
+// scale applies a calibration; 0 means none.
 func scale(tokens int, calibration float64) int {
 	if calibration == 0 {
 		return tokens
