@@ -2,10 +2,10 @@ package pipeline
 
 import "strings"
 
-// Finish says why a model stopped, in one vocabulary for all vendors.
+// Finish is the reason why a model stopped, in one vocabulary for all vendors.
 type Finish string
 
-// The reasons to stop. FinishNone is an answer that names none: it is incomplete.
+// The reasons to stop. FinishNone means that the answer names none: it is incomplete.
 const (
 	FinishNone          Finish = ""
 	FinishStop          Finish = "stop"
@@ -16,11 +16,11 @@ const (
 	FinishError         Finish = "error"
 )
 
-// Answer is what a model answered, decoded.
+// Answer is the decoded answer of a model.
 type Answer struct {
 	// Text is the visible text, all text blocks joined.
 	Text string
-	// Reasoning is the thinking, kept for the record only.
+	// Reasoning is the model's reasoning, kept for the record only.
 	Reasoning string
 	// ToolCalls counts the tool calls in the answer.
 	ToolCalls int
@@ -28,32 +28,31 @@ type Answer struct {
 	Finish Finish
 }
 
-// AcceptLimits is what an answer is measured by.
+// AcceptLimits are the limits that an answer has to keep.
 type AcceptLimits struct {
-	// ReplacedTokens is the size of what the summary replaces, 0: not checked.
+	// ReplacedTokens is the size of what the summary replaces; 0 switches the check off.
 	ReplacedTokens int
-	// MaxTokens is the cap of a summary, 0: none.
+	// MaxTokens is the cap of a summary; 0 means none.
 	MaxTokens int
-	// Prompt is the prompt that was used: its own lines are not part of a summary.
+	// Prompt is the prompt that was used: lines copied from it are not part of a summary.
 	Prompt Prompt
-	// RequireTag refuses an answer without a <summary> tag, whatever it says.
+	// RequireTag refuses an answer without a <summary> tag, whatever its text.
 	RequireTag bool
 }
 
-// AcceptSummary takes the summary out of an answer, or returns an error whose kind says why there is none.
+// AcceptSummary returns the summary in an answer, or an error whose kind is the reason why there is none.
 //
-// What the model stopped for decides first: a refusal or a filter is Refused, the output limit OutputTooLong,
-// no reason or an error MalformedOutput, whatever text there is. Then analysis, reasoning and lines of the
-// prompt are taken out, and the <summary> block counts, also when its closing tag is missing or followed by
-// closing tags of a tool call.
+// The finish reason decides first, whatever the text: a refusal or a filter is Refused, the output limit OutputTooLong,
+// no reason or an error MalformedOutput. Then analysis, reasoning and lines of the prompt are removed. What remains in
+// the <summary> block is the summary, even if its closing tag is missing or followed by closing tags of a tool call.
 //
-// Without the tag the text itself counts, if it is plain text, since models leave the tag out and still write
-// a good summary. Plain text does not begin with markup or JSON (that is a tool call written as text), and is
-// not a short remark on what the model is about to do. Tagged or not, a short text that declines, reports an
-// error or is a placeholder is not a summary. Tool calls beside an accepted text are ignored; without
-// one the answer is ToolCallOutput.
+// Without the tag the text itself is the summary, if it is plain text, since models omit the tag and still write a good
+// summary. Plain text does not begin with markup or JSON (a tool call written as text), and is not a short remark on
+// what the model is about to do. With or without the tag, a short text that declines, reports an error or is a
+// placeholder is not a summary. Tool calls beside an accepted text are ignored; without such a text the error is
+// ToolCallOutput.
 //
-// At last the size: over MaxTokens is OutputTooLong, not below ReplacedTokens is NotSmaller.
+// The size is checked last: over MaxTokens is OutputTooLong, not below ReplacedTokens is NotSmaller.
 func AcceptSummary(a Answer, l AcceptLimits) (string, *Error) {
 	if err := acceptFinish(a); err != nil {
 		return "", err
@@ -102,7 +101,7 @@ func AcceptSummary(a Answer, l AcceptLimits) (string, *Error) {
 	return summary, nil
 }
 
-// acceptFinish judges why the model stopped.
+// acceptFinish returns an error for every finish reason but a regular one.
 func acceptFinish(a Answer) *Error {
 	switch a.Finish {
 	case FinishStop, FinishToolUse:

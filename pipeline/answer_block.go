@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// minPromptLine is the least number of chars at which a line that is also in the prompt counts as copied from it:
-// shorter ones, such as section titles, belong into a summary.
+// minPromptLine is the length in chars from which a line that is also in the prompt counts as copied from it. Shorter
+// ones, such as section titles, belong into a summary.
 const minPromptLine = 40
 
-// frameSentences and frameLines are what SummaryText puts around a summary. It is added each time, so a
-// model that repeats an earlier summary would make it pile up.
+// frameSentences and frameLines are what SummaryText puts around a summary. They are added each time, so they would
+// accumulate when a model repeats an earlier summary.
 var (
 	frameSentences = []string{
 		summaryFirstLine + " " + summaryDigest, summaryFirstLine, summaryDigest, summaryTail, summaryContinue,
@@ -20,8 +20,8 @@ var (
 		regexp.QuoteMeta(summaryTranscript) + `.*)[ \t]*(\n|$)`)
 )
 
-// dropPromptLines takes out whatever the model copied from what is ours: the instruction as a whole, each line that
-// is in it, and the lines around an earlier summary.
+// dropPromptLines removes what the model copied from our texts: the instruction as a whole, each of its lines, and the
+// lines around an earlier summary.
 func dropPromptLines(text string, p Prompt) (rest string, dropped bool) {
 	set := loadPrompts()
 	own := []string{p.Text, p.System, set.shorter, set.again, set.focus}
@@ -46,10 +46,10 @@ func dropPromptLines(text string, p Prompt) (rest string, dropped bool) {
 	return kept.String(), dropped
 }
 
-// flatten makes texts comparable: flat, and without case.
+// flatten makes texts comparable: it is flat in lower case.
 func flatten(s string) string { return strings.ToLower(flat(s)) }
 
-// flat makes texts comparable: in one line, without list marks and runs of white space.
+// flat makes texts comparable: it joins them into one line without list marks and runs of white space.
 func flat(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
@@ -73,8 +73,8 @@ var (
 	leadingTag  = regexp.MustCompile(`^<\s*/?\s*([A-Za-z][\w:.-]*)[^<>]*>`)
 )
 
-// dropPrivate takes out the analysis and the reasoning in front of the summary. One that is never
-// closed goes up to the summary, or to the end.
+// dropPrivate removes the analysis and the reasoning in front of the summary. An element that is never closed is
+// removed up to the summary, or to the end.
 func dropPrivate(text string) string {
 	for {
 		open := privateOpen.FindStringSubmatchIndex(text)
@@ -99,18 +99,18 @@ func dropPrivate(text string) string {
 	}
 }
 
-// summaryBlock returns the content of the <summary> block. The opening tag is at the start of a line
-// or behind another tag; where none does, it is the last one, since a mention of the tag comes before its
-// use. It ends at the last closing tag, or at the end of the text.
+// summaryBlock returns the content of the <summary> block. The opening tag is at the start of a line or behind another
+// tag. If there is no such tag it is the last one, since a mention of the tag comes before its use. The block ends at
+// the last closing tag, or at the end of the text.
 func summaryBlock(text string) (body string, found bool) {
 	opens := summaryOpen.FindAllStringIndex(text, -1)
 	if len(opens) == 0 {
-		// Some models take the wrapper of an earlier summary for the form to answer in.
+		// Some models answer in the wrapper of an earlier summary.
 		if rest, wrapped := strings.CutPrefix(text, "<"+summaryTag+">"); wrapped {
 			body, _, _ = strings.Cut(rest, "</"+summaryTag+">")
 			return strings.TrimSpace(body), true
 		}
-		// A block whose opening tag went into the prefill or was forgotten still ends somewhere.
+		// The opening tag may be in the prefill or missing; the closing tag still ends the block.
 		if end := summaryEnd.FindStringIndex(text); end != nil {
 			return strings.TrimSpace(text[:end[0]]), true
 		}
@@ -131,8 +131,8 @@ func summaryBlock(text string) (body string, found bool) {
 	return strings.TrimSpace(body), true
 }
 
-// dropTrailingMarkup takes closing tags off the end that close nothing in the text, such as what is left of
-// a tool call's wrapper.
+// dropTrailingMarkup removes closing tags at the end that close nothing in the text, such as the rest of a tool call's
+// wrapper.
 func dropTrailingMarkup(text string) string {
 	at := closingTail.FindStringIndex(text)
 	if at == nil {
@@ -141,7 +141,7 @@ func dropTrailingMarkup(text string) string {
 	body := text[:at[0]]
 	for _, tag := range closingTag.FindAllStringSubmatchIndex(text[at[0]:], -1) {
 		if strings.Contains(strings.ToLower(body), "<"+strings.ToLower(text[at[0]+tag[2]:at[0]+tag[3]])) {
-			// It closes something: it belongs to the text, and so does everything before it.
+			// It closes a tag of the text, so it and everything before it belong to the text.
 			body = text[:at[0]+tag[1]]
 		}
 	}

@@ -22,10 +22,10 @@ func toolShaped(text string) bool {
 }
 
 const (
-	// maxRefusalChars is the longest that a refusal or a placeholder gets. A summary may well begin with the
+	// maxRefusalChars is the length up to which a text can be a refusal or a placeholder. A summary may begin with the
 	// same words, but is longer.
 	maxRefusalChars = 600
-	// maxTaggedRefusalChars is the same inside of a <summary> block, where it is rarer.
+	// maxTaggedRefusalChars is the same inside a <summary> block, where refusals are rarer.
 	maxTaggedRefusalChars = 200
 )
 
@@ -63,7 +63,7 @@ func looksRefused(text string, tagged bool) bool {
 	return Chars(text) <= limit && refusalStart.MatchString(text)
 }
 
-// maxAnnouncementChars is the longest that a remark before an action gets.
+// maxAnnouncementChars is the length up to which a text can be a remark before an action.
 const maxAnnouncementChars = 240
 
 var announcement = regexp.MustCompile(
@@ -76,7 +76,7 @@ var announcement = regexp.MustCompile(
 		`让我`, `我(来|将|会|先|需要)`, `まず`, `먼저`,
 	}, "|") + `)`)
 
-// looksAnnounced reports whether a short text is what a model says before it acts.
+// looksAnnounced reports whether a short text only announces what the model is about to do.
 func looksAnnounced(text string) bool {
 	return Chars(text) <= maxAnnouncementChars && announcement.MatchString(text)
 }

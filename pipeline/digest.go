@@ -2,20 +2,20 @@ package pipeline
 
 import "strings"
 
-// DigestInput is what a digest is made of.
+// DigestInput is what a digest is made from.
 type DigestInput struct {
 	// Messages in order, a prior summary (KindSummary) first if there is one.
 	Messages []Message
-	// Todo is the current list of what is open, "": the one that the agent keeps with a tool, if it does.
+	// Todo is the current list of open tasks, such as the one that the agent keeps with a tool; "" if there is none.
 	Todo string
 	// BudgetChars bounds the digest, in chars.
 	BudgetChars int
 }
 
-// digestHead is the first line of a digest: it says what it is, and lets a later digest take it apart.
+// digestHead is the first line of a digest. A later digest recognizes it and merges the parts.
 const digestHead = "[Digest: no model wrote this. It quotes the conversation; what it leaves out is in the transcript.]"
 
-// The sections of a digest, in order. What the user said comes before everything from tools.
+// The sections of a digest, in order. The user's words come before everything from tools.
 const (
 	sectionEarlier  = "## Earlier summary"
 	sectionUser     = "## What the user said"
@@ -25,8 +25,8 @@ const (
 	sectionCommands = "## Commands run"
 )
 
-// The elements of a digest. They are not those of a rendered transcript or of the context, so that neither
-// has to escape a digest inside it.
+// The elements of a digest. They differ from those of a rendered transcript and of the context, so that neither has to
+// escape a digest inside it.
 const (
 	quoteTag   = "quote"
 	earlierTag = "earlier_summary"
@@ -37,15 +37,15 @@ var digestTags = append([]string{quoteTag, earlierTag}, reservedTags...)
 // escapeDigest is escapeTags for a text in a digest.
 func escapeDigest(s string) string { return escapeNamed(s, digestTags) }
 
-// digestUseful is the least that a quote is cut to, in chars.
+// digestUseful is the least that a cut quote keeps, in chars.
 const digestUseful = 80
 
-// Digest is a summary without a model, so that a compaction lands when no model answers: the prior summary
-// whole, every genuine user message, whole or cut to a fair share, the last thing that the assistant said
-// in each turn, the files that its tools touched and the commands that they ran, and the open todos. The
-// same input gives the same digest; it is never over the budget. Where the budget is short, the earlier
-// summary comes first, then the user's words, the newest before the older ones, then the rest. A prior
-// summary that is a digest itself is taken apart and merged, so that digests do not nest.
+// Digest returns a summary without a model, so that a compaction succeeds when no model answers: the whole prior
+// summary, every genuine user message, whole or cut to a fair share, the last statement of the assistant in each turn,
+// the files that its tools touched and the commands that they ran, and the open todos. The same input gives the same
+// digest, which is never over the budget. If the budget is short, the earlier summary comes first, then the user's
+// words, newer before older, then the rest. A prior summary that is a digest is taken apart and merged, so that digests
+// do not nest.
 func Digest(in DigestInput) string {
 	d := collectDigest(in.Messages)
 	if in.Todo != "" {
@@ -57,10 +57,10 @@ func Digest(in DigestInput) string {
 	return d.writeWithLimits(in.Messages, in.BudgetChars)
 }
 
-// limitsShare is how much of a digest may go to limits of the user's that were cut out of their messages.
+// limitsShare is the divisor of the budget for limits that the user set and that were cut out of the messages.
 const limitsShare = 4
 
-// writeWithLimits writes the digest, and where quotes are cut the limits that the user set in them, word for word.
+// writeWithLimits writes the digest and, if quotes are cut, the limits that the user set in them, word for word.
 func (d *digest) writeWithLimits(messages []Message, budget int) string {
 	text := d.write(budget)
 	none := newSource(nil)

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Calls of these tools change nothing and are not actions.
+// thoughtTools are tools whose calls change nothing and do not count as actions.
 var thoughtTools = []string{"think", "todowrite", "todoread", "update_plan"}
 
-// The argument names under which tools take a file and a command.
+// The names of the arguments in which tools take a file and a command.
 var (
 	fileArguments = []string{
 		"file_path", "filePath", "notebook_path", "path", "filename", "target_file", "file",
@@ -18,7 +18,7 @@ var (
 	commandArguments = []string{"command", "cmd", "script"}
 )
 
-// call books what a tool call touched or ran.
+// call records what a tool call touched or ran.
 func (d *digest) call(p Part, failed bool) {
 	name := strings.ToLower(p.Name)
 	if slices.Contains(thoughtTools, name) {
@@ -46,7 +46,7 @@ func (d *digest) call(p Part, failed bool) {
 	}
 }
 
-// patchedFiles finds the files named in a patch of the kind that begins "*** Begin Patch".
+// patchedFiles returns the files named in a patch of the kind that begins "*** Begin Patch".
 func patchedFiles(input string, args map[string]json.RawMessage) []string {
 	if !strings.Contains(input, "*** Begin Patch") {
 		return nil
@@ -65,8 +65,8 @@ func patchedFiles(input string, args map[string]json.RawMessage) []string {
 	return paths
 }
 
-// stringArgument is the first of the named arguments that is a string or a list of strings. A list is one
-// command line; of a shell with its script, the script.
+// stringArgument returns the first of the named arguments that is a string or a list of strings. A list is one command
+// line; of a shell with its script, only the script.
 func stringArgument(args map[string]json.RawMessage, names []string) string {
 	for _, name := range names {
 		var text string
@@ -88,14 +88,14 @@ func containsAny(s string, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(s, word) })
 }
 
-// touch books a file as the last one touched.
+// touch records a file as the last one touched.
 func (d *digest) touch(path string, changed bool) {
 	path = oneLine(path)
 	d.changed[path] = d.changed[path] || changed
 	d.files.add(path)
 }
 
-// run books a command as the last one run.
+// run records a command as the last one run.
 func (d *digest) run(command string, failed bool) {
 	command = oneLine(command)
 	if failed {

@@ -13,14 +13,14 @@ type digest struct {
 	todo     string
 	said     []element
 	files    recentList
-	changed  map[string]bool // the files that were not only read
+	changed  map[string]bool // files that were changed, not only read
 	commands recentList
 }
 
 func collectDigest(ms []Message) *digest {
 	d := &digest{changed: map[string]bool{}}
 	failed := failedCalls(ms)
-	said := -1 // the message that spoke last in this turn
+	said := -1 // the last message of the assistant with text in this turn
 	endTurn := func() {
 		if said >= 0 {
 			d.said = appendQuote(d.said, ms[said], said)
@@ -49,7 +49,7 @@ func collectDigest(ms []Message) *digest {
 	return d
 }
 
-// failedCalls finds the calls, by message and part, whose results are errors.
+// failedCalls returns the calls, by message and part, whose results are errors.
 func failedCalls(ms []Message) map[[2]int]bool {
 	failed := map[[2]int]bool{}
 	for _, pair := range Pair(ms).Pairs {
@@ -60,7 +60,7 @@ func failedCalls(ms []Message) map[[2]int]bool {
 	return failed
 }
 
-// appendQuote adds what a message says, without its calls, results and reasoning.
+// appendQuote adds the text of a message, without its calls, results and reasoning.
 func appendQuote(quotes []element, m Message, index int) []element {
 	e := element{
 		message: index, role: m.Role, open: openTag(quoteTag, m.Seq, renderRole(m)),
@@ -78,7 +78,7 @@ func appendQuote(quotes []element, m Message, index int) []element {
 	return appendElement(quotes, e)
 }
 
-// recentList is a list of distinct lines, the one that was added last at the end.
+// recentList is a list of distinct lines; the line that was added last is at the end.
 type recentList struct {
 	last  map[string]int
 	count int
@@ -101,7 +101,7 @@ func (l *recentList) lines() []string {
 	return lines
 }
 
-// oneLine is the first line of a text, of bounded length.
+// oneLine returns the first line of a text, of bounded length.
 func oneLine(s string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	line = strings.TrimSpace(line)

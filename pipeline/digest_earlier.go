@@ -2,10 +2,10 @@ package pipeline
 
 import "strings"
 
-// fold takes in an earlier summary: whole, or piece by piece when it is a digest.
+// fold adds an earlier summary: whole, or element by element if it is a digest.
 func (d *digest) fold(summary string) {
 	text := summaryBody(summary)
-	if len(text) < len(strings.TrimSpace(summary)) { // our lines at the head of the wrapper may come before it
+	if len(text) < len(strings.TrimSpace(summary)) { // lines of the wrapper may come before the head
 		if at := strings.Index(text, "\n"+digestHead); at >= 0 {
 			text = text[at+len("\n"):]
 		}

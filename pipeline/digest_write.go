@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// write puts the digest together in budget chars.
+// write returns the digest in at most budget chars.
 func (d *digest) write(budget int) string {
 	room := budget - len(digestHead) - len("\n")
 	if room < 2*digestUseful {
@@ -41,7 +41,7 @@ func (d *digest) write(budget int) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// digestRooms divides the room among the sections, in the order of their worth.
+// digestRooms divides the room among the sections, in order of importance.
 func digestRooms(sections []digestSection, room int) []int {
 	needs := make([]int, len(sections))
 	for i, s := range sections {
@@ -51,18 +51,18 @@ func digestRooms(sections []digestSection, room int) []int {
 		return needs
 	}
 	rooms := make([]int, len(sections))
-	// The earlier summary is whole, but for a word of what the user said since.
+	// The earlier summary stays whole, except for a minimum for the user's words since.
 	rooms[0] = min(needs[0], room-min(needs[1], room/8))
 	room -= rooms[0]
 	rooms[2] = min(needs[2], room/8)
 	room -= rooms[2]
-	// The user's words may take three quarters of what is left, and all that the rest leaves over.
+	// The user's words may take three quarters of what is left, and what the other sections do not need.
 	copy(rooms[3:], fairShare(needs[3:], room-min(needs[1], room-room/4)))
 	rooms[1] = min(needs[1], room-sum(rooms[3:]))
 	return rooms
 }
 
-// writeTiny is a digest in a budget that does not take its head: the newest words of the user, or else
+// writeTiny returns a digest for a budget that is too small for its head: the newest words of the user, or else
 // whatever there is.
 func (d *digest) writeTiny(budget int) string {
 	var text string
@@ -82,7 +82,7 @@ type digestSection struct {
 	lines  []string
 }
 
-// need is what the section takes whole, in chars; 0 when there is nothing in it.
+// need returns the size of the whole section, in chars; 0 if it is empty.
 func (s digestSection) need() int {
 	n := 0
 	for i := range s.quotes {
@@ -99,11 +99,11 @@ func (s digestSection) need() int {
 
 func (s digestSection) frame() int { return len("\n" + s.title + "\n") }
 
-// leftOut is the line for what there was no room for.
+// leftOut returns the line for entries that were left out.
 func leftOut(n int) string { return fmt.Sprintf("[%d earlier left out for size]\n", n) }
 
-// write returns the section in at most room chars: every quote, or else the newest ones, cut to fair shares;
-// the newest lines.
+// write returns the section in at most room chars: every quote, or the newest ones, cut to fair shares; the newest
+// lines.
 func (s digestSection) write(room int) string {
 	if room <= s.frame() {
 		return ""

@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// fairShare divides budget among sizes by max-min fairness: smallest first, each gets the lesser of its
-// size and the fair share of what remains, rounded down, and what it leaves rolls on to the larger ones.
-// So small ones are whole before a large one gets anything beyond them, and no allocation can grow without
-// another one, as small or smaller, shrinking. The sum is never over budget; where not all are whole it is
-// exactly budget. Among equal sizes the later ones get the odd units. Sizes and a budget below zero count
-// as zero. The cost is that of sorting the sizes.
+// fairShare divides budget among sizes by max-min fairness: smallest first, each gets the lesser of its size and the
+// fair share of what remains, rounded down, and what it leaves is added for the larger ones. So small sizes are met
+// whole before a large one gets more, and no allocation can grow unless another one, as small or smaller, shrinks. The
+// sum is never over budget; if not all sizes are met it is exactly budget. Among equal sizes the later ones get the odd
+// units. Negative sizes and budgets count as zero. The cost is that of sorting the sizes.
 func fairShare(sizes []int, budget int) []int {
 	alloc := make([]int, len(sizes))
 	remaining := max(budget, 0)

@@ -8,13 +8,14 @@ import (
 	"sync"
 )
 
-// Prompt is one way to ask for a summary.
+// Prompt is one prompt for a summary.
 type Prompt struct {
 	// Name is the file's name: "anthropic-native", "claude", "xai", "general", "handoff".
 	Name string `json:"name"`
-	// Version changes with the text: the prompt's own, a dot, and that of the rules that all prompts share.
+	// Version changes with the text: it is the prompt's own version, a dot, and the version of the rules that all
+	// prompts share.
 	Version string `json:"version"`
-	// Text is the instruction at the end of the request, with "{focus}" where a focus goes.
+	// Text is the instruction at the end of the request, with "{focus}" in the place of a focus.
 	Text string `json:"-"`
 	// System is the system prompt of an external summarizer.
 	System string `json:"-"`
@@ -22,13 +23,13 @@ type Prompt struct {
 
 // Variation is how a request differs from the first one.
 type Variation struct {
-	// Shorter asks for less.
+	// Shorter requests a shorter summary.
 	Shorter bool
-	// MaxTokens is the cap of the summary that Shorter names, 0: that of the default settings.
+	// MaxTokens is the cap of the summary that Shorter names; 0 means that of the default settings.
 	MaxTokens int
-	// Again is the number of retries after a bad answer: each request differs from the one before.
+	// Again is the number of retries after a bad answer. Each request differs from the one before.
 	Again int
-	// Plain puts everything into one user message, after the vendor refused the request's shape.
+	// Plain puts everything into one user message, for use after the vendor refused the shape of the request.
 	Plain bool
 }
 
@@ -42,7 +43,7 @@ type SummaryRequest struct {
 //go:embed prompts/*.md
 var promptFiles embed.FS
 
-// promptNames are the files with a prompt of their own.
+// promptNames are the names of the prompts. Each has a file.
 var promptNames = []string{"anthropic-native", "claude", "xai", "general", "handoff"}
 
 // promptSet is everything under prompts/, read once.
@@ -76,7 +77,7 @@ type promptFile struct {
 	name, version, body string
 }
 
-// readPrompt reads an embedded file. A malformed one cannot get past the first test, so it panics.
+// readPrompt reads an embedded file. It panics if the file is malformed, which any test would show.
 func readPrompt(name string) promptFile {
 	raw, err := promptFiles.ReadFile("prompts/" + name + ".md")
 	if err != nil {
@@ -109,18 +110,18 @@ func (f promptFile) sections() (system, instruction string) {
 	return strings.TrimSpace(system), strings.TrimSpace(instruction)
 }
 
-// PromptNamed returns one prompt; the error lists the names there are.
+// PromptNamed returns the prompt with the name. The error lists the known names.
 func PromptNamed(name string) (Prompt, error) {
 	for _, p := range loadPrompts().prompts {
 		if p.Name == name {
 			return p, nil
 		}
 	}
-	return Prompt{}, fmt.Errorf("there is no prompt %q; there are %s", name, strings.Join(promptNames, ", "))
+	return Prompt{}, fmt.Errorf("there is no prompt %q; the prompts are %s", name, strings.Join(promptNames, ", "))
 }
 
-// ChoosePrompt picks the prompt: override where it is set, handoff for a compaction by hand, else by the
-// summarizer's vendor; Anthropic's native mode has one of its own.
+// ChoosePrompt returns the prompt to use: override if it is set, handoff for a compaction by hand, else that of the
+// summarizer's vendor. Anthropic's native mode has its own prompt.
 func ChoosePrompt(vendor string, manual bool, mode Mode, override string) (Prompt, error) {
 	name := override
 	switch {
@@ -139,8 +140,8 @@ func ChoosePrompt(vendor string, manual bool, mode Mode, override string) (Promp
 	return PromptNamed(name)
 }
 
-// ExternalRequest asks a model for a summary of a rendered transcript. The instruction follows the
-// transcript, where it is read last; nothing in the transcript can close its elements.
+// ExternalRequest returns the request that asks a model for a summary of a rendered transcript. The instruction is
+// behind the transcript, where it is read last. Nothing in the transcript can close its elements.
 func ExternalRequest(p Prompt, input Slimmed, focus string, v Variation) SummaryRequest {
 	user := "The record of the session:\n\n" + strings.TrimSpace(input.Text) + "\n\nEnd of the record.\n\n" +
 		SelfInstruction(p, focus, v)
@@ -150,8 +151,8 @@ func ExternalRequest(p Prompt, input Slimmed, focus string, v Variation) Summary
 	return SummaryRequest{System: p.System, User: user, Prompt: p}
 }
 
-// SelfInstruction is the one message that is put behind the agent's own request, and the end of an
-// external one.
+// SelfInstruction returns the message that is added to the agent's own request, which is also the end of an external
+// one.
 func SelfInstruction(p Prompt, focus string, v Variation) string {
 	set := loadPrompts()
 	focusText := ""
@@ -174,8 +175,8 @@ func SelfInstruction(p Prompt, focus string, v Variation) string {
 	return text
 }
 
-// shorterWords is how many words the shorter retry names: half of the cap, since what a word costs differs
-// by language up to about two tokens.
+// shorterWords returns the number of words that a request for a shorter summary names: half of the cap, since a word
+// costs up to about two tokens, depending on the language.
 func shorterWords(maxTokens int) int {
 	if maxTokens <= 0 {
 		maxTokens = DefaultSettings().SummaryMaxTokens

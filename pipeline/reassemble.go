@@ -5,33 +5,34 @@ import (
 	"strings"
 )
 
-// TailValve is how far the tail is squeezed after a compaction that left the context over its limit.
+// TailValve is how far the tail is shortened after a compaction that left the context over its limit.
 type TailValve string
 
-// The valves, each doing what the one before does as well.
+// The valves. Each also does what the one before does.
 const (
 	TailValveNone     TailValve = ""
 	TailValvePreviews TailValve = "previews"  // older tool results become previews
-	TailValveHeadTail TailValve = "head_tail" // oversized parts keep their two ends
+	TailValveHeadTail TailValve = "head_tail" // oversized parts keep both ends
 )
 
-// ContextInput is what a context is made of.
+// ContextInput is what a context is built from.
 type ContextInput struct {
-	// Live is what no marker covers, and what the active one carries: system, user info, carried, tail.
+	// Live are the messages that no marker covers, and those that the active one carries: system, user info, carried,
+	// tail.
 	Live []Message
 	// SummaryText is the text of the summary message, empty without a marker.
 	SummaryText string
-	// Native is the summary as the vendor compacted it itself, nil: SummaryText is what the model sees.
+	// Native is the summary as the vendor compacted it; nil means that the model sees SummaryText.
 	Native *NativeSummary
-	// Enrichments are the current values; they are left out where they are empty.
+	// Enrichments are the current values of the live state; empty ones are left out.
 	Enrichments []Enrichment
 	Valve       TailValve
-	// ValveUpTo is the newest message when the marker was applied: the valve touches nothing after it.
+	// ValveUpTo is the newest message when the marker was applied: the valve changes nothing after it.
 	ValveUpTo int64
-	// Calibration is the trigger's at that time, for the sizes of messages; 0: none.
+	// Calibration is the trigger's at that time, for the sizes of messages; 0 means none.
 	Calibration float64
 	Settings    Settings
-	// Window is the model's context window in tokens, 0 when unknown.
+	// Window is the model's context window in tokens, 0 if unknown.
 	Window int
 	// Vendor is the type of API that the context is for: "anthropic", "openai", "google", "xai".
 	Vendor string
@@ -39,7 +40,7 @@ type ContextInput struct {
 
 // ContextStats are the figures of a context.
 type ContextStats struct {
-	// Tokens is the local estimate of all items, HistoryTokens of those that are not system messages.
+	// Tokens is the local estimate of all items, HistoryTokens that of the items that are not system messages.
 	Tokens        int       `json:"tokens"`
 	HistoryTokens int       `json:"history_tokens"`
 	Trimmed       TrimStats `json:"trimmed"`
@@ -51,17 +52,16 @@ type Context struct {
 	Stats ContextStats
 }
 
-// BuildContext puts a context together: system, user info, summary, enrichments, and the rest of what is
-// live in its order, trimmed. A summary that the vendor itself made comes before the user info.
+// BuildContext builds a context: system, user info, summary, enrichments, and the other live messages in order,
+// trimmed. A summary that the vendor made comes before the user info.
 //
-// Stored messages come back as they are, except for what no API would take: a call that was never answered
-// gets a result that says so, a result whose call is not there, or comes a step too late, becomes text, a
-// result behind a message of the user's moves up to its call, for OpenAI in front of another message
-// of the agent's as well, and for Anthropic and Gemini empty texts are left out. All of this depends on the messages
-// alone, so that the context only ever grows at its end.
+// Stored messages are unchanged, except for what no API would accept. A call that was never answered gets a result
+// saying so. A result without a call, or one that comes a step too late, becomes text. A result behind a user message
+// moves up to its call, and for OpenAI also in front of another message of the agent. For Anthropic and Gemini empty
+// texts are left out. All of this depends on the messages alone, so that the context only grows at its end.
 //
-// The summary and each enrichment are messages of their own, of role user; where a format wants roles to
-// alternate its codec joins them with the message that follows, as parts of their own.
+// The summary and each enrichment are separate messages with the role user. Where a format requires alternating roles,
+// its codec joins them with the following message, as separate parts.
 func BuildContext(in ContextInput) Context {
 	b := &contextBuilder{in: in, counts: tokenCounts{}}
 	b.head()
@@ -87,11 +87,11 @@ type contextBuilder struct {
 	// live are the messages behind the head.
 	live   []Message
 	counts tokenCounts
-	// omitted is what the valve did of Trim's work.
+	// omitted counts what the valve did of the work of trim.
 	omitted TrimStats
 }
 
-// head puts system, user info, summary and enrichments in front.
+// head adds system, user info, summary and enrichments.
 func (b *contextBuilder) head() {
 	var userInfo []ContextItem
 	split := 0
@@ -131,10 +131,10 @@ const (
 	beginsText     = "[The conversation begins in the middle: what came before is not part of this context.]"
 )
 
-// rest puts the live messages behind the head, made fit for an API.
+// rest adds the live messages behind the head, in a form that an API accepts.
 func (b *contextBuilder) rest() {
 	fit := fitMessages(b.live, b.in.Vendor)
-	var loose []string // texts that wait for the end of a step's results
+	var loose []string // texts to add after the results of a step
 	flush := func() {
 		for _, text := range loose {
 			b.made(Made{Role: RoleUser, Kind: KindSynthetic, Text: text})
@@ -170,7 +170,7 @@ func (b *contextBuilder) rest() {
 	flush()
 }
 
-// begin makes sure that the first message is one that may be first.
+// begin makes sure that the first message is one that the vendor accepts as the first.
 func (b *contextBuilder) begin() {
 	if b.in.Vendor != "anthropic" && b.in.Vendor != "google" {
 		return

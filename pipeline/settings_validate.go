@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// SettingError is one setting with a value that cannot work.
+// SettingError is one setting with an invalid value.
 type SettingError struct {
 	// Key is the setting's name as in the configuration file and the API, such as "trigger.fraction".
 	Key string
-	// Problem says what is wrong with the value and what would be right.
+	// Problem is what is wrong with the value and what would be right.
 	Problem string
 }
 
 func (e *SettingError) Error() string { return e.Key + ": " + e.Problem }
 
-// Validate checks every setting on its own. The error joins one *SettingError for each value at fault, in
-// the order of the fields; nil when there is none. What depends on the model's window is checked by
-// ValidateForWindow.
+// Validate checks every setting on its own. The error joins one *SettingError for each invalid value, in the order of
+// the fields; it is nil if there is none. ValidateForWindow checks what depends on the model's window.
 func (s Settings) Validate() error {
 	c := &settingChecks{}
 
@@ -60,8 +59,8 @@ func (s Settings) Validate() error {
 	return errors.Join(c.errs...)
 }
 
-// ValidateForWindow is Validate, and checks what depends on the model's window, in tokens, as well: no limit
-// may be above it. A window of 0, unknown, leaves those checks out.
+// ValidateForWindow is Validate with the checks that depend on the model's window, in tokens: no limit may be above it.
+// For a window of 0, unknown, it skips those checks.
 func (s Settings) ValidateForWindow(window int) error {
 	c := &settingChecks{}
 	if window > 0 {
@@ -76,7 +75,7 @@ func (s Settings) ValidateForWindow(window int) error {
 	return errors.Join(s.Validate(), errors.Join(c.errs...))
 }
 
-// settingChecks gathers what is wrong.
+// settingChecks collects the errors.
 type settingChecks struct{ errs []error }
 
 func (c *settingChecks) fail(key, problem string) {
@@ -92,7 +91,7 @@ func (c *settingChecks) atLeast(key string, value, least int) {
 // share checks a part of a whole. The comparison is written so that NaN fails it.
 func (c *settingChecks) share(key string, value float64) {
 	if !(value > 0 && value <= 1) {
-		c.fail(key, fmt.Sprintf("is %v; it is a share, over 0 up to 1", value))
+		c.fail(key, fmt.Sprintf("is %v; it must be a share, over 0 up to 1", value))
 	}
 }
 
@@ -110,7 +109,7 @@ func (c *settingChecks) oneOf(key, value string, allowed ...string) {
 			return
 		}
 	}
-	c.fail(key, fmt.Sprintf("is %q; it is one of %s", value, strings.Join(allowed, ", ")))
+	c.fail(key, fmt.Sprintf("is %q; it must be one of %s", value, strings.Join(allowed, ", ")))
 }
 
 func (c *settingChecks) summarizer(key string, spec SummarizerSpec) {

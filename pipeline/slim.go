@@ -1,24 +1,24 @@
 package pipeline
 
-// SlimInput is what is to be shown to a summarizer.
+// SlimInput is what is to be rendered for a summarizer.
 type SlimInput struct {
 	// Messages in order, a prior summary (KindSummary) first if there is one.
 	Messages []Message
-	// BudgetChars bounds the result, in chars, its own notes and wrappers counted in.
+	// BudgetChars bounds the result, in chars, including its notes and tags.
 	BudgetChars int
-	// ToolDropThreshold is the share of tool messages from which they go first; over 1 they never do. Default
+	// ToolDropThreshold is the share of tool messages from which they are dropped first; over 1 they never are. Default
 	// ToolMessageDropThreshold.
 	ToolDropThreshold float64
-	// MinUsefulChars is the least that a cut message is left with. Default DefaultMinUsefulChars.
+	// MinUsefulChars is the least that a cut message keeps. Default DefaultMinUsefulChars.
 	MinUsefulChars int
-	// TranscriptHint says where the full transcript is, "" when nowhere. Its first 500 chars are used.
+	// TranscriptHint is where the full transcript is, "" if nowhere. Its first 500 chars are used.
 	TranscriptHint string
-	// Redact takes secrets out of a text; nil: none. It sees every text whole, before anything is cut.
+	// Redact removes secrets from a text; nil removes none. It gets every text whole, before anything is cut.
 	Redact func(string) string
 }
 
-// Share is the input for a summarizer that is to see no more than a share, up to 1, of what it would: of the
-// budget, or of what the messages take where that is less, so that what was refused as too large is not sent again.
+// Share returns the input for a summarizer that may get no more than a share, up to 1, of the budget, or of the size of
+// the messages if that is less, so that what was refused as too large is not sent again.
 func (in SlimInput) Share(share float64) SlimInput {
 	if share < 1 {
 		in.BudgetChars = int(float64(min(in.BudgetChars, Slim(in).Chars)) * share)
@@ -28,45 +28,45 @@ func (in SlimInput) Share(share float64) SlimInput {
 
 // The valves of slimming, in the order in which they open.
 const (
-	ValveBinaries  = "binaries"   // binary content replaced; the only one that opens within budget as well
+	ValveBinaries  = "binaries"   // binary content replaced; the only one that also opens within budget
 	ValveTools     = "tools"      // tool calls and results dropped
 	ValveFairShare = "fair_share" // the rest cut to fair shares
-	ValveRuns      = "runs"       // not even the placeholders fit: neighbors share one
+	ValveRuns      = "runs"       // not even the placeholders fit: adjacent ones are merged
 )
 
-// Slimmed is a transcript made to fit.
+// Slimmed is a transcript that fits its budget.
 type Slimmed struct {
-	// Text holds one element a message, in order, on lines of its own:
+	// Text has one element per message, in order, on separate lines:
 	//
 	//	<message seq="12" role="assistant">
 	//	...
 	//	</message>
 	//
-	// The roles are system, user, assistant, tool, and environment, reminder or automatic for what no person
-	// said under the user's name. A prior summary is a <conversation_summary> element. No text can open or
-	// close an element: see escapeTags. Placeholders and the note at the head are lines in square brackets
-	// outside of the elements.
+	// The roles are system, user, assistant, tool, and environment, reminder or automatic for messages with the user
+	// role that no person wrote. A prior summary is a <conversation_summary> element. No text can open or close an
+	// element: see escapeTags. Placeholders and the note at the head are lines in square brackets outside of the
+	// elements.
 	Text string
 	// Chars is the size of Text, never over the budget.
 	Chars int
-	// Messages came in. Each is counted once below, unless it says nothing: Whole as it was, Cut in part,
-	// Placeholders by its size only, DroppedTools without its tool calls and results.
+	// Messages is the number of messages in the input. Each is counted once below, unless it is empty: Whole unchanged,
+	// Cut in part, Placeholders by its size only, DroppedTools without its tool calls and results.
 	Messages, Whole, Cut, Placeholders, DroppedTools int
 	// Binaries is the number of binary pieces that were replaced.
 	Binaries int
-	// Valves that had to open, in order.
+	// Valves are the valves that opened, in order.
 	Valves []string
 	// Omitted lists the messages that are not whole, in order.
 	Omitted []Omission
 }
 
-// Slim renders messages for a summarizer, within a budget whatever they are. Binary content goes always. Where that
-// does not fit, tool noise goes: calls with their results, when tool messages are at least ToolDropThreshold of all
-// and something else is left to read; what an assistant said beside its calls stays, and the note at the head names
-// the files that the calls touched. Where that does not fit either, the rest is cut by max-min fair shares: a prior
-// summary is kept whole, what the user said is set aside for first, a message whose share would be under
-// MinUsefulChars becomes "[omitted assistant message, 48213 chars]". Where even those lines do not fit, runs of them
-// become one. The cost is linear, but for sorting the sizes.
+// Slim renders messages for a summarizer, always within the budget. Binary content is always replaced. If that is not
+// enough, tool calls are dropped with their results, provided that tool messages are at least ToolDropThreshold of all
+// and something else is left to read; what an assistant wrote beside its calls stays, and the note at the head names
+// the files that the calls touched. If that is not enough either, the rest is cut by max-min fair shares: a prior
+// summary stays whole, the user's words are reserved first, and a message whose share would be under MinUsefulChars
+// becomes "[omitted assistant message, 48213 chars]". If even those lines do not fit, runs of them become one. The cost
+// is linear, except for sorting the sizes.
 func Slim(in SlimInput) Slimmed {
 	s := newSlimmer(in)
 	s.render()
@@ -80,8 +80,8 @@ type slimmer struct {
 	in       SlimInput
 	out      Slimmed
 	elements []element
-	// note is the line at the head, "" for none. It is laid out with the largest numbers first, to know
-	// its size.
+	// note is the line at the head, "" for none. It is first written with the largest possible numbers, to know its
+	// size.
 	note    string
 	noting  bool
 	hint    string
@@ -110,7 +110,7 @@ func (s *slimmer) render() {
 			message: i, role: m.Role, open: openTag(messageTag, m.Seq, role),
 			close: "</" + messageTag + ">", genuine: m.Genuine(),
 		}
-		// What tools returned inside of a user's message is not the user's words.
+		// What tools returned inside a user's message was not written by the user.
 		results := main
 		results.open, results.genuine = openTag(messageTag, m.Seq, string(RoleTool)), false
 		if m.Kind == KindSummary {
@@ -159,7 +159,7 @@ func (s *slimmer) add(e element) {
 	}
 }
 
-// size is what the result takes with everything whole.
+// size returns the size of the result with everything whole.
 func (s *slimmer) size() int {
 	n := 0
 	for i := range s.elements {

@@ -2,12 +2,12 @@ package pipeline
 
 import "strings"
 
-// markerRoom is what the longest marker of a cut takes, with its line break.
+// markerRoom is the size of the longest marker of a cut, with its line break.
 const markerRoom = 40
 
-// cutBody is the body in the room there is, which is less than it needs: what the user marked as typed is
-// whole first, and the other pieces share the rest fairly. A piece that would be left with next to nothing
-// goes, and the marker at the end counts it.
+// cutBody returns the body cut to the room of the element. What the user marked as typed stays whole first, and the
+// other segments share the rest fairly. A segment that would keep next to nothing is dropped, and counted by the marker
+// at the end.
 func (e *element) cutBody() string {
 	if len(e.segments) == 1 {
 		return e.segments[0].cut(e.room, e.summary)
@@ -46,8 +46,8 @@ func (e *element) cutBody() string {
 	return out.String()
 }
 
-// cut returns the segment in at most room chars: both ends of a tool result and of an earlier summary, the
-// start of anything else.
+// cut returns the segment in at most room chars: both ends of a tool result and of an earlier summary, the start of
+// anything else.
 func (s segment) cut(room int, ends bool) string {
 	switch {
 	case room >= s.chars:

@@ -2,12 +2,12 @@ package pipeline
 
 import "strings"
 
-// segment is a piece of a message that is cut as one.
+// segment is a piece of a message that is cut as a unit.
 type segment struct {
 	text  string
 	chars int
 	kind  segmentKind
-	// glued says that it follows the one before without a line break.
+	// glued reports that it follows the previous segment without a line break.
 	glued bool
 }
 
@@ -22,7 +22,7 @@ const (
 
 func (k segmentKind) tool() bool { return k == segmentCall || k == segmentResult }
 
-// element is one message in the result, or what the user said and what tools returned in one message.
+// element is one message in the result, or the user's words or the tool results of one message.
 type element struct {
 	message  int // index into the messages
 	role     Role
@@ -34,13 +34,13 @@ type element struct {
 	genuine  bool
 	marker   bool // a line of ours, for tool calls that were dropped
 
-	// room is what the body may take: body for whole, omitted for not at all.
+	// room is what the body may take: body if whole, omitted if left out.
 	room int
 }
 
 const omitted = -1
 
-// wrap is what the tags and line breaks of an element take, in chars. Tags are ASCII.
+// wrap returns the size of the tags and line breaks of an element, in chars. Tags are ASCII.
 func (e *element) wrap() int {
 	if e.open == "" {
 		return len("\n")
@@ -66,7 +66,7 @@ func (e *element) measure() {
 	e.room = e.body
 }
 
-// query is how much of the body the user's message itself marks as typed.
+// query returns how much of the body the user's message marks as typed.
 func (e *element) query() int {
 	n := 0
 	for _, s := range e.segments {
@@ -77,7 +77,7 @@ func (e *element) query() int {
 	return n
 }
 
-// appendElement measures an element and adds it, unless there is nothing in it.
+// appendElement measures an element and adds it, unless it is empty.
 func appendElement(to []element, e element) []element {
 	if len(e.segments) == 0 {
 		return to
@@ -86,7 +86,7 @@ func appendElement(to []element, e element) []element {
 	return append(to, e)
 }
 
-// splitQuery divides a text of the user's at its <user_query> blocks, which hold what the person typed.
+// splitQuery divides a text of a user message at its <user_query> blocks, which contain what the person typed.
 func splitQuery(text string) []segment {
 	const open, end = "<user_query>", "</user_query>"
 	var segments []segment
@@ -112,7 +112,7 @@ func splitQuery(text string) []segment {
 	return segments
 }
 
-// write returns the element in the room it has.
+// write writes the element in the room that it has.
 func (e *element) write(out *strings.Builder) {
 	if e.open != "" {
 		out.WriteString(e.open)

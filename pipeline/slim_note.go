@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// layNote writes the note at the head with the largest numbers it can have, and leaves it out when it would
-// take over half of the budget.
+// layNote writes the note at the head with the largest possible numbers, or none if it would take over half of the
+// budget.
 func (s *slimmer) layNote() {
 	s.noting = true
 	s.hint = Truncate(escapeTags(strings.Join(strings.Fields(s.in.TranscriptHint), " ")), 500)
@@ -21,8 +21,9 @@ func (s *slimmer) layNote() {
 	s.noting, s.note = false, ""
 }
 
-// touchedShare is how much of the budget the note may take for what the dropped calls say about the work, and
-// maxTouched the most, in chars: without it a summarizer would not know which files it was about, and what is open.
+// touchedShare is the share of the budget that the note may use for the files and tasks of the dropped calls, and
+// maxTouched its maximum in chars. Without them a summarizer would not know which files the work was about and what is
+// open.
 const (
 	touchedShare = 20
 	maxTouched   = 4000
@@ -44,9 +45,9 @@ func (s *slimmer) layTouched() {
 	room := min(s.in.BudgetChars/touchedShare, maxTouched)
 	open, _ := OpenTasks(s.in.Messages)
 	tasks := s.lastThatFit(open, "; ", room/2)
-	s.touched = tellList(" Open on the agent's list: ", tasks, "; ")
+	s.touched = listLine(" Open on the agent's list: ", tasks, "; ")
 	files := s.lastThatFit(d.files.lines(), ", ", room-Chars(s.touched))
-	s.touched += tellList(" Files that the omitted tool calls touched, the last ones last: ", files, ", ")
+	s.touched += listLine(" Files that the omitted tool calls touched, the last ones last: ", files, ", ")
 	s.note = s.writeNote(len(s.in.Messages), len(s.in.Messages))
 	if Chars(s.note) > s.in.BudgetChars/2 {
 		s.touched = ""
@@ -72,7 +73,7 @@ func (s *slimmer) lastThatFit(items []string, between string, room int) []string
 	return kept
 }
 
-func tellList(title string, items []string, between string) string {
+func listLine(title string, items []string, between string) string {
 	if len(items) == 0 {
 		return ""
 	}

@@ -2,26 +2,26 @@ package pipeline
 
 import "strings"
 
-// Fate is what became of a message that a summarizer does not see whole.
+// Fate is what happened to a message that a summarizer does not see whole.
 type Fate string
 
 // The fates.
 const (
-	FateCut          Fate = "cut"           // its start, or both ends, are there
-	FateOmitted      Fate = "omitted"       // a placeholder replaces it, or it and its neighbors
-	FateToolsDropped Fate = "tools_dropped" // its tool calls or results went; what it says stayed
+	FateCut          Fate = "cut"           // its start, or both ends, are shown
+	FateOmitted      Fate = "omitted"       // a placeholder replaces it, alone or with adjacent messages
+	FateToolsDropped Fate = "tools_dropped" // its tool calls or results were dropped; its text stayed
 )
 
 // Omission is one message that a summarizer does not see whole.
 type Omission struct {
 	Seq  int64 `json:"seq"`
 	Role Role  `json:"role"`
-	// Chars is what the message has, rendered.
+	// Chars is the size of the message as rendered.
 	Chars int  `json:"chars"`
 	Fate  Fate `json:"fate"`
 }
 
-// result writes the text and counts what became of the messages.
+// result writes the text and counts what happened to the messages.
 func (s *slimmer) result() Slimmed {
 	const (
 		whole = 1 << iota
@@ -88,7 +88,7 @@ func (s *slimmer) result() Slimmed {
 	return s.out
 }
 
-// bytes is about how long the result gets.
+// bytes returns about how long the result gets.
 func (s *slimmer) bytes() int {
 	n := 0
 	for i := range s.elements {

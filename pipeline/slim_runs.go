@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// fitRuns keeps as many messages as there is useful room for, and writes one line for each run of the
-// others. It says whether any message could be kept.
+// fitRuns keeps as many messages as there is useful room for, and writes one line for each run of the others. It
+// reports whether any message could be kept.
 func (s *slimmer) fitRuns(room int) bool {
 	least := make([]int, len(s.elements))
 	left := room - s.gaps()*s.runLine()
@@ -50,9 +50,9 @@ func (s *slimmer) fitRuns(room int) bool {
 	return kept
 }
 
-// fitOne is for a room that takes nothing useful: as much as it can of the newest thing that the user said,
-// or of the newest thing, without a word about the rest. Where an earlier summary has room already, the line
-// about the rest is all.
+// fitOne is for a room in which nothing useful fits: it keeps as much as possible of the newest user message, or else
+// of the newest message, without a line about the rest. If an earlier summary has room already, only the line about the
+// rest is written.
 func (s *slimmer) fitOne(room int) {
 	pick := -1
 	better := func(a, b *element) bool { // a is newer
@@ -79,7 +79,7 @@ func (s *slimmer) fitOne(room int) {
 	if room > e.wrap() {
 		room -= e.wrap()
 	} else {
-		// The text alone: nothing in it can be taken for the structure.
+		// The text alone: nothing in it can be mistaken for structure.
 		e.open, e.close = "", ""
 	}
 	if room > 0 {
@@ -87,7 +87,7 @@ func (s *slimmer) fitOne(room int) {
 	}
 }
 
-// gaps is how many runs there are when every message but the summaries that have room is omitted.
+// gaps returns the number of runs if every message except the summaries that have room is omitted.
 func (s *slimmer) gaps() int {
 	n, inside := 0, false
 	for i := range s.elements {
@@ -103,24 +103,24 @@ func (s *slimmer) gaps() int {
 	return n
 }
 
-// omittedLine is the line in place of one element.
+// omittedLine returns the line in place of one element.
 func omittedLine(e *element) string {
 	return "[omitted " + string(e.role) + " message, " + strconv.Itoa(e.body) + " chars]"
 }
 
-// omittedRunLine is the line in place of several messages.
+// omittedRunLine returns the line in place of several messages.
 func omittedRunLine(messages, chars int) string {
 	return "[omitted " + strconv.Itoa(messages) + " messages, " + strconv.Itoa(chars) + " chars]"
 }
 
-// runLine is the most that the line for a run of omitted messages takes, in chars.
+// runLine returns the most that the line for a run of omitted messages takes, in chars.
 func (s *slimmer) runLine() int {
 	total := sum(s.chars)
 	one := omittedLine(&element{role: RoleAssistant, body: total})
 	return max(len(one), len(omittedRunLine(len(s.in.Messages), total))) + len("\n")
 }
 
-// omittedRun gathers neighbors for one line.
+// omittedRun collects adjacent omitted elements for one line.
 type omittedRun struct {
 	first    *element
 	elements int

@@ -1,7 +1,7 @@
 package pipeline
 
-// fitSummaries returns prior summaries what they need, all of the room if need be. It says how much it was,
-// and whether there was any for each.
+// fitSummaries gives prior summaries the room that they need, up to all of it. It returns how much that was, and
+// whether there was any for each.
 func (s *slimmer) fitSummaries(room int) (used int, fits bool) {
 	var which []int
 	var sizes []int
@@ -13,7 +13,7 @@ func (s *slimmer) fitSummaries(room int) (used int, fits bool) {
 			wraps += e.wrap()
 		}
 	}
-	room -= s.gaps() * s.runLine() // a word about the others
+	room -= s.gaps() * s.runLine() // for the lines about the others
 	if need <= room {
 		return need, true
 	}
@@ -30,8 +30,8 @@ func (s *slimmer) fitSummaries(room int) (used int, fits bool) {
 	return used, fits
 }
 
-// fitShares cuts everything but summaries to fair shares. It reports whether that fits: if not, the rooms it set
-// do not count.
+// fitShares cuts everything except summaries to fair shares. It reports whether that fits; if not, the rooms that it
+// set are invalid.
 func (s *slimmer) fitShares(room int) bool {
 	var which, rest []int
 	aside := s.setAside(room)
@@ -61,9 +61,9 @@ func (s *slimmer) fitShares(room int) bool {
 	return remaining >= 0
 }
 
-// setAside says how much each element gets before the rest is shared out: the blocks in which a user's words
-// are marked, whole as far as nine tenths of the room go; then, from a quarter of what is left, the other
-// genuine user messages. What the user asked for and forbade is small, and lost first among tool output.
+// setAside returns how much each element gets before the rest is shared out: first the blocks in which a user's words
+// are marked, whole within nine tenths of the room; then, from a quarter of what is left, the other genuine user
+// messages. What the user asked for and forbade is small, and would be lost first among tool output.
 func (s *slimmer) setAside(room int) []int {
 	marked, plain := make([]int, len(s.elements)), make([]int, len(s.elements))
 	least := make([]int, len(s.elements))
@@ -86,9 +86,8 @@ func (s *slimmer) setAside(room int) []int {
 	return aside
 }
 
-// usefulShares is fairShare, except that where the shares would be too small to be of use, the newest, which
-// are the last, get a useful one and the others nothing. least says for each size from where on a share is
-// of use.
+// usefulShares is fairShare, except if the shares would be too small to be useful: then the newest, which are the last,
+// get a useful one and the others nothing. least has for each size the smallest useful share.
 func usefulShares(sizes, least []int, room int) []int {
 	shares, enough := fairShare(sizes, room), true
 	for i := range sizes {
@@ -109,5 +108,5 @@ func usefulShares(sizes, least []int, room int) []int {
 	return shares
 }
 
-// useful is the least that a cut message is left with, in chars.
+// useful returns the least that a cut message keeps, in chars.
 func (s *slimmer) useful() int { return max(s.in.MinUsefulChars, 1) }

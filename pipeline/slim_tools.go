@@ -2,7 +2,7 @@ package pipeline
 
 import "fmt"
 
-// dropTools takes out tool calls and results, as pairs since all of them go. It says whether it did.
+// dropTools removes all tool calls and results, so that no pair is separated. It reports whether it did.
 func (s *slimmer) dropTools() bool {
 	tools, all := 0, 0
 	for _, m := range s.in.Messages {
@@ -17,7 +17,7 @@ func (s *slimmer) dropTools() bool {
 	if tools == 0 || float64(tools) < s.in.ToolDropThreshold*float64(all) || !s.hasProse() {
 		return false
 	}
-	// A turn in which nobody but tools spoke keeps a line that says so.
+	// A run of messages with nothing but tool calls and results becomes one line.
 	var kept []element
 	calls, results, marker, said := 0, 0, -1, false
 	endTurn := func() {

@@ -6,7 +6,7 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// vocabulary is the o200k tokenizer. Its tables take some 30 ms to build, so they wait for the first use.
+// vocabulary is the o200k tokenizer. It is built on first use, since its tables take some 30 ms.
 var vocabulary = sync.OnceValue(func() tokenizer.Codec {
 	codec, err := tokenizer.Get(tokenizer.O200kBase)
 	if err != nil {
@@ -16,7 +16,7 @@ var vocabulary = sync.OnceValue(func() tokenizer.Codec {
 	return codec
 })
 
-// countTokens is the exact number of o200k tokens of s.
+// countTokens returns the exact number of o200k tokens of s.
 func countTokens(s string) int {
 	n, err := vocabulary().Count(s)
 	if err != nil {
@@ -26,25 +26,22 @@ func countTokens(s string) int {
 	return n
 }
 
-// A text over exactTextBytes is estimated from samples: that many bytes are counted at the tokenizer's own
-// speed, some 10 MB/s, in a few milliseconds.
+// A text over exactTextBytes is estimated from samples: that many bytes are counted by the tokenizer, at some 10 MB/s,
+// in a few milliseconds.
 const (
 	exactTextBytes = 24 << 10
-	// sampleBytes is the size of one sample. Cutting a text adds about half a token a cut, and a sample of
-	// this size has some 300.
+	// sampleBytes is the size of one sample. Each cut adds about half a token, and a sample of this size has some 300.
 	sampleBytes = 1 << 10
-	// sampleStride is how much more text brings one more sample.
+	// sampleStride is how much more text adds one more sample.
 	sampleStride = 20 << 10
 )
 
-// EstimateText is the number of tokens of s. A text up to 24 KiB is counted by the o200k tokenizer itself.
-// A longer one is counted in samples, one at a shifting place in each of the equal stretches that the text
-// is divided into, and scaled by weighText, which looks at every byte: on real transcripts, on any one
-// language, on code, base64 and their mixtures that is a few percent off the count, and never 10. The cost
-// is linear, at 50 to 100 MB/s for a text of megabytes.
+// EstimateText returns the number of tokens of s. A text up to 24 KiB is counted by the o200k tokenizer. A longer one
+// is counted in samples, one at a varying place in each of the equal sections of the text, and scaled by weighText,
+// which looks at every byte. On real transcripts, on any one language, on code, base64 and mixtures of them the result
+// is a few percent off the count, and never 10. The cost is linear, at 50 to 100 MB/s for a text of megabytes.
 //
-// Every estimate of a text comes from here, so that what a vendor's own tokenizer makes of the same text
-// needs to be set right in one place only.
+// Every estimate of a text is made here, so that a difference between tokenizers has to be corrected in one place only.
 func EstimateText(s string) int {
 	if len(s) <= exactTextBytes {
 		return countTokens(s)
@@ -52,8 +49,8 @@ func EstimateText(s string) int {
 	samples := exactTextBytes/sampleBytes + (len(s)-exactTextBytes)/sampleStride
 	stretch := len(s) / samples
 	tokens, weight := 0, 0
-	// A fixed sequence of offsets: a period in the text does not meet one in the sampling, and the same
-	// text has the same estimate always.
+	// A fixed sequence of offsets: it does not coincide with a period in the text, and the same text always has the
+	// same estimate.
 	shift := uint64(0x9e3779b97f4a7c15)
 	for i := range samples {
 		shift ^= shift << 13

@@ -2,11 +2,11 @@ package pipeline
 
 import "math"
 
-// estimateImage is the number of tokens of an image of width × height pixels: the larger of what Anthropic
-// and OpenAI document, since an estimate that is short costs more than one that is long. Anthropic scales
-// to 1,568 pixels on the long edge and 1.15 megapixels, and counts width × height / 750; OpenAI scales to
-// 2,048 pixels on the long edge and 768 on the short one, and counts 85 and 170 for each tile of 512 × 512.
-// A size below one pixel is unknown, and counts as a large image.
+// estimateImage returns the number of tokens of an image of width × height pixels: the larger of what Anthropic and
+// OpenAI document, since an estimate that is too low costs more than one that is too high. Anthropic scales to 1,568
+// pixels on the long edge and 1.15 megapixels, and counts width × height / 750; OpenAI scales to 2,048 pixels on the
+// long edge and 768 on the short one, and counts 85, and 170 for each tile of 512 × 512. A size below one pixel means
+// unknown, and counts as a large image.
 func estimateImage(width, height int) int {
 	if width < 1 || height < 1 {
 		return imageTokens

@@ -3,21 +3,21 @@ package pipeline
 import "strings"
 
 const (
-	// messageOverhead is what the frame of a message costs beside its parts, in tokens: OpenAI documents
-	// three a message and one for the role.
+	// messageOverhead is what the frame of a message costs beside its parts, in tokens: OpenAI documents three per
+	// message and one for the role.
 	messageOverhead = 4
 	// partOverhead is what the frame of a tool call or a tool result costs: ids and names of fields.
 	partOverhead = 8
-	// imageTokens is assumed for an image of unknown size: what a large one costs.
+	// imageTokens is assumed for an image of unknown size: the cost of a large one.
 	imageTokens = 1600
-	// pdfPageBytes and pdfPageTokens are for a file that is not text: an average page, and what Anthropic
-	// says that a page costs (1,500 to 3,000 tokens).
+	// pdfPageBytes and pdfPageTokens are for a file that is not text: the size of an average page, and its cost as
+	// Anthropic documents it (1,500 to 3,000 tokens).
 	pdfPageBytes  = 75_000
 	pdfPageTokens = 2000
 )
 
-// EstimateMessage is the number of tokens that a message costs in a request: all of its parts, images by
-// their dimensions, never by the length of their base64, and a few for its frame.
+// EstimateMessage returns the number of tokens that a message costs in a request: all of its parts, images by their
+// dimensions and never by the length of their base64, and a few for its frame.
 func EstimateMessage(m Message) int {
 	n := messageOverhead
 	for _, p := range m.Parts {
@@ -26,11 +26,11 @@ func EstimateMessage(m Message) int {
 	return n
 }
 
-// EstimateItem is the number of tokens that an entry of a context costs in a request, its edits applied.
+// EstimateItem returns the number of tokens that an entry of a context costs in a request, with its edits applied.
 func EstimateItem(item ContextItem) int { return tokenCounts(nil).item(item) }
 
-// tokenCounts are the estimates of the texts in entries that are edited, so that each is made once. It may be nil:
-// then nothing is kept.
+// tokenCounts keeps the estimates of the texts in edited entries, so that each is made once. If it is nil, nothing is
+// kept.
 type tokenCounts map[string]int
 
 func (c tokenCounts) text(s string) int {
@@ -70,10 +70,10 @@ func (c tokenCounts) item(item ContextItem) int {
 	return n
 }
 
-// edited is estimatePart for a part with edits. What an edit replaces is not counted: it may be large, and this
-// is done on every read of a context.
+// edited is estimatePart for a part with edits. What an edit replaces is not counted: it may be large, and this runs on
+// every read of a context.
 func (c tokenCounts) edited(p Part, index int, edits []Edit) int {
-	contents := map[int]int{} // tokens of the contents that are edited
+	contents := map[int]int{} // tokens of the edited contents
 	for _, e := range edits {
 		if e.Part != index {
 			continue
@@ -105,7 +105,7 @@ func (c tokenCounts) edited(p Part, index int, edits []Edit) int {
 	return n
 }
 
-// estimatePart is the number of tokens that one part costs in a request.
+// estimatePart returns the number of tokens that one part costs in a request.
 func estimatePart(p Part) int { return tokenCounts(nil).part(p) }
 
 // part is estimatePart.
@@ -133,19 +133,19 @@ func (c tokenCounts) part(p Part) int {
 }
 
 const (
-	// leastSealed is the shortest run of base64 that is taken for a signature, in chars: a text has none so long,
-	// and the shortest signature of an empty thought has 232.
+	// leastSealed is the length of the shortest run of base64 that is taken for a signature, in chars: no text has one
+	// so long, and the shortest signature of an empty thought has 232.
 	leastSealed = 200
-	// sealedFrame is what a signature has beside the thought, in chars.
+	// sealedFrame is the size of a signature without the thought, in chars.
 	sealedFrame = 232
 )
 
-// estimateSealed is the number of tokens of reasoning that comes back in a form that only its vendor reads: a
-// signature of Anthropic's, redacted_thinking, encrypted_content of OpenAI's. It is as long as what it seals: of 474
-// recorded blocks that have both, every signature has 232 chars and four for three bytes of the thought; the one
-// recorded answer of OpenAI's that has both figures agrees within 3 %. A token has four bytes, as English has. Of
-// 118 recorded blocks with an empty thought, what their servers counted is this and a third more, as with all that
-// the newest of Anthropic's models read.
+// estimateSealed returns the number of tokens of reasoning that is in a form that only its vendor reads: a signature of
+// Anthropic's, redacted_thinking, encrypted_content of OpenAI's. Its length depends on what it seals: of 474 recorded
+// blocks that have both, every signature has 232 chars and four for every three bytes of the thought; the one recorded
+// answer of OpenAI's that has both figures agrees within 3 %. A token is taken for four bytes, as in English. Of 118
+// recorded blocks with an empty thought, the figure of the servers is this and a third more, as with all that the
+// newest of Anthropic's models read.
 func estimateSealed(raw []byte) int {
 	tokens, run := 0, 0
 	for i := 0; i <= len(raw); i++ {

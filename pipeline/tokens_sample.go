@@ -2,7 +2,7 @@ package pipeline
 
 import "unicode/utf8"
 
-// runeStart is at, or the beginning of the code point that it is inside of.
+// runeStart returns at, or the beginning of the code point that contains it.
 func runeStart(s string, at int) int {
 	for back := at; back > 0 && back > at-utf8.UTFMax; back-- {
 		if back >= len(s) || utf8.RuneStart(s[back]) {
@@ -49,9 +49,9 @@ var byteClass = func() (class [256]uint8) {
 	return class
 }()
 
-// byteWeight is what a byte adds to weighText by its class and the class before it, in hundredths of a
-// token: a new word, a change of case, a run of signs. Only how two texts compare counts, since the samples
-// set the level, so that round figures serve; they come from counting tokens of mixed transcripts.
+// byteWeight is what a byte adds to weighText by its class and the class before it, in hundredths of a token: a new
+// word, a change of case, a run of signs. Only the ratio between two texts matters, since the samples set the level, so
+// that round figures are enough. They come from counting tokens of mixed transcripts.
 var byteWeight = func() (weight [classCount][classCount]int) {
 	for prev := range weight {
 		weight[prev] = [classCount]int{
@@ -76,7 +76,7 @@ var byteWeight = func() (weight [classCount][classCount]int) {
 	return weight
 }()
 
-// weighText is a figure that grows as the tokens of a text do, in one pass.
+// weighText returns a figure that grows as the tokens of a text do, in one pass.
 func weighText(s string) int {
 	// Counting pairs first keeps the loop free of dependent additions.
 	var pairs [classCount * classCount]int

@@ -2,47 +2,45 @@ package pipeline
 
 import "slices"
 
-// TrimStats says what trimming left out of a context.
+// TrimStats counts what trimming left out of a context.
 type TrimStats struct {
-	// Binaries is the number of images, files and runs of base64 that were taken out of tool results.
+	// Binaries is the number of images, files and runs of base64 that were removed from tool results.
 	Binaries int `json:"binaries"`
 	// ToolResults is the number of tool results that became previews or were cut to the cap.
 	ToolResults int `json:"tool_results"`
 	// SavedTokens is what all of this saved, in tokens by the local estimate.
 	SavedTokens int `json:"saved_tokens"`
-	// DroppedTurns is the number of oldest turns that went for the input budget.
+	// DroppedTurns is the number of oldest turns that were dropped for the input budget.
 	DroppedTurns int `json:"dropped_turns"`
 }
 
 const (
-	// previewHeadChars is how much of an old tool result its preview shows, in chars: enough to see what
-	// it was.
+	// previewHeadChars is how much of an old tool result its preview shows, in chars: enough to recognize it.
 	previewHeadChars = 300
 	// previewNote ends a preview.
 	previewNote = " chars; call the tool again if the rest is needed]"
-	// budgetSteps is how finely turns are dropped: an excess over the input budget is rounded up to the next
-	// eighth of the budget, so that a growing turn moves the start of the context rarely.
+	// budgetSteps is how finely turns are dropped. An excess over the input budget is rounded up to the next eighth of
+	// the budget, so that a growing turn rarely moves the start of the context.
 	budgetSteps = 8
 )
 
-// trim makes a context cheaper before it goes to a model. No model is called, and the transcript stays as
-// it is: the items come back with edits, in their order, and only what the agent's tools returned is edited.
+// trim makes a context cheaper before it is sent to a model. It calls no model and leaves the transcript as it is: the
+// items are returned in order, with edits, and only results of the agent's tools are edited.
 //
 //   - Base64 and raw binary in the text of tool results becomes "[binary omitted: ~138 KB]": no model reads
-//     it. So do images and files in tool results once their turn is over; until then the model needs to see
-//     them.
+//     it. Images and files in tool results are also replaced, but only after their turn: until then the model
+//     needs to see them.
 //   - A tool result over ToolResultPreviewChars that is older than the last ToolResultKeepTurns user turns
 //     becomes a short preview.
-//   - A tool result over MaxToolResultTokens keeps its two ends, in any turn.
-//   - Past the input budget the oldest turns go whole; never a system message, the environment, the summary
-//     and the live state beside it, nor the last turn, and never a call without its result. The budget is
-//     MaxInputTokens, none by default: a context that fills its window is for a compaction, and must be seen
-//     to be full.
+//   - A tool result over MaxToolResultTokens keeps both ends, in any turn.
+//   - Past the input budget the oldest turns are dropped whole, but never a system message, the environment, the
+//     summary and the live state beside it, the last turn, or a call without its result. The budget is
+//     MaxInputTokens, none by default: a context that fills its window needs a compaction, and must count as
+//     full.
 //
-// Trimming twice is trimming once. Within a turn nothing changes for an earlier message because a later one
-// came, so that a provider's prompt cache holds; only the input budget can break this, when the last turn
-// itself outgrows it, and then in steps of an eighth of the budget. Items are shared with the input where
-// nothing changed.
+// Trimming twice has the same result as trimming once. Within a turn an earlier message does not change because of a
+// later one, so that the vendor's prompt cache stays valid. Only the input budget can break this, when the last turn
+// alone exceeds it, and then in steps of an eighth of the budget. Items without a change are shared with the input.
 func trim(items []ContextItem, s Settings, counts tokenCounts) ([]ContextItem, TrimStats) {
 	t := trimmer{settings: s, turns: turnsOf(items), counts: counts}
 	out := items
@@ -70,7 +68,7 @@ type trimmer struct {
 	stats    TrimStats
 	counts   tokenCounts
 	copied   bool
-	// most is the cap on the results of the message at hand, in tokens, 0 for none.
+	// most is the cap on the results of the current message, in tokens, 0 for none.
 	most int
 }
 
@@ -80,7 +78,7 @@ func (t *trimmer) trimItem(item ContextItem, turn int) ([]Edit, bool) {
 	if m == nil || turn == noTurn || m.Role == RoleSystem {
 		return nil, false
 	}
-	// A message of that few tokens holds no result over the cap: no need to count again.
+	// A message of so few tokens has no result over the cap: no need to count again.
 	t.most = t.settings.MaxToolResultTokens
 	if m.Tokens > 0 && m.Tokens <= t.most {
 		t.most = 0
@@ -100,7 +98,7 @@ func (t *trimmer) trimItem(item ContextItem, turn int) ([]Edit, bool) {
 	return edits, changed
 }
 
-// trimResult applies the rules to one tool result and says whether any of them did something.
+// trimResult applies the rules to one tool result and reports whether any of them changed it.
 func (t *trimmer) trimResult(view *resultView, turn int) bool {
 	binaries := view.omitBinaries(turn < t.turns.last)
 	cut := t.preview(view, turn)
@@ -133,7 +131,7 @@ func (t *trimmer) preview(view *resultView, turn int) bool {
 	return true
 }
 
-// capTokens cuts the texts of a result so that they share the cap fairly, each with one token at least.
+// capTokens cuts the texts of a result so that they share the cap fairly, each with at least one token.
 func (t *trimmer) capTokens(view *resultView) bool {
 	limit := t.most
 	if limit <= 0 {

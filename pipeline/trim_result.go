@@ -2,17 +2,17 @@ package pipeline
 
 import "strings"
 
-// ownResult reports whether a part is what a tool of the agent returned. A result inside an assistant message is the
-// vendor's own, with encrypted content that goes back as it came; but some agents store a call and its result as
-// one, and theirs have the type "tool_result".
+// ownResult reports whether a part is the result of one of the agent's tools. A result inside an assistant message is
+// the vendor's, with encrypted content that must be sent back unchanged. But some agents store a call and its result as
+// one message, and their results have the type "tool_result".
 func ownResult(m *Message, p Part) bool {
 	return p.Kind == PartToolResult && (m.Role != RoleAssistant || p.Type == "tool_result")
 }
 
-// resultView is a tool result as the edits so far leave it.
+// resultView is a tool result with the edits so far applied.
 type resultView struct {
 	contents []contentView
-	// whole says that one text is the whole result.
+	// whole reports that one text is the whole result.
 	whole   bool
 	dropped bool
 }
@@ -48,7 +48,7 @@ func viewResult(p Part, index int, edits []Edit) resultView {
 	return view
 }
 
-// edits says how the view differs from the stored part.
+// edits returns the edits that turn the stored part into the view.
 func (v resultView) edits(part int) []Edit {
 	var edits []Edit
 	for i, c := range v.contents {
@@ -66,7 +66,7 @@ func (v resultView) edits(part int) []Edit {
 	return edits
 }
 
-// text is the result as one text. ok is false when something in it is not text.
+// text returns the result as one text. ok is false if part of it is not text.
 func (v resultView) text() (text string, ok bool) {
 	if len(v.contents) == 1 {
 		return v.contents[0].text, v.contents[0].isText
@@ -83,8 +83,8 @@ func (v resultView) text() (text string, ok bool) {
 	return strings.Join(texts, "\n"), true
 }
 
-// omitBinaries takes out base64, and with media also images and files, and counts them. Texts of ours are
-// not looked at: what a cut leaves of a text may look like binary where the text did not.
+// omitBinaries removes base64, and with media also images and files, and counts them. Texts that we wrote are skipped:
+// the rest of a cut text may look like binary although the text did not.
 func (v *resultView) omitBinaries(media bool) int {
 	binaries := 0
 	for i, c := range v.contents {
@@ -105,8 +105,8 @@ func (v *resultView) omitBinaries(media bool) int {
 	return binaries
 }
 
-// previewResult returns the preview of a tool result over limit chars; ok is false when it is not over, is a
-// preview already, or would not get smaller: fewer chars can be more tokens where the note is most of them.
+// previewResult returns the preview of a tool result over limit chars. ok is false if the text is not over the limit,
+// is a preview already, or would not get smaller: fewer chars can be more tokens where the note is most of them.
 func previewResult(text string, limit int) (preview string, ok bool) {
 	total := Chars(text)
 	if total <= limit || strings.HasSuffix(text, previewNote) {
@@ -120,17 +120,17 @@ func previewResult(text string, limit int) (preview string, ok bool) {
 	return preview, size < total && (total > clearly*size || EstimateText(preview) < EstimateText(text))
 }
 
-// leastText is the least that is left of a text, one token: some APIs refuse an empty one.
+// leastText replaces a text that is cut completely, one token: some APIs refuse an empty text.
 const leastText = "…"
 
-// markerTokens is about what the marker of a cut takes, in tokens, and markerChars in chars.
+// markerTokens and markerChars are about the size of the marker of a cut, in tokens and in chars.
 const (
 	markerTokens = 9
 	markerChars  = 25
 )
 
-// cutToTokens keeps both ends of a text of size tokens, so that it is at most limit tokens as they are counted, or
-// leastText. It gives the size of that as well.
+// cutToTokens keeps both ends of a text of size tokens, so that it has at most limit tokens as count counts them, or is
+// leastText. It also returns the number of tokens of the result.
 func cutToTokens(text string, size, limit int, count func(string) int) (short string, tokens int) {
 	chars := Chars(text)
 	aim := func(keep, limit, size int) int { return int(float64(keep) * float64(limit) / float64(size) * 0.98) }
@@ -139,7 +139,7 @@ func cutToTokens(text string, size, limit int, count func(string) int) (short st
 		keep = aim(chars, limit-markerTokens, size) + markerChars
 	}
 	for keep = min(keep, chars-1); keep > 0; keep = min(keep-1, aim(keep, limit, tokens)) {
-		// Tokens are not spread evenly: aim, measure, and aim a little lower.
+		// Tokens are not spread evenly: cut, measure, and cut a little more.
 		short = headAndTailCounted(text, chars, keep)
 		if tokens = count(short); tokens <= limit {
 			return short, tokens

@@ -5,8 +5,8 @@ import "slices"
 // noTurn marks the items that belong to no turn: those at the head of a context.
 const noTurn = -2
 
-// contextTurns says which turn each item belongs to: numbered from 0 by genuine user messages, -1 for what
-// comes before the first of them, noTurn for the head.
+// contextTurns has the turn of each item: numbered from 0 by genuine user messages, -1 before the first of them, noTurn
+// for the head.
 type contextTurns struct {
 	of   []int
 	last int
@@ -27,7 +27,7 @@ func turnsOf(items []ContextItem) contextTurns {
 	return turns
 }
 
-// headItem reports whether an item is state, not history: system, environment, summary, enrichments.
+// headItem reports whether an item is state rather than history: system, environment, summary, enrichments.
 func headItem(item ContextItem) bool {
 	role, kind := RoleSystem, KindOrdinary
 	switch {
@@ -42,7 +42,7 @@ func headItem(item ContextItem) bool {
 	return role == RoleSystem || kind == KindUserInfo || kind == KindSummary
 }
 
-// dropTurns leaves out the oldest turns until the rest is within budget.
+// dropTurns drops the oldest turns until the rest is within budget.
 func (t *trimmer) dropTurns(items []ContextItem, budget int) []ContextItem {
 	tokens := make([]int, t.turns.last+2) // of each turn, from -1
 	total := 0
@@ -59,7 +59,7 @@ func (t *trimmer) dropTurns(items []ContextItem, budget int) []ContextItem {
 	mayCut := t.cuts(items)
 	step := max(1, budget/budgetSteps)
 	excess := (total - budget + step - 1) / step * step
-	cut, freed := -1, 0 // cut: the last turn that goes, as an index into tokens
+	cut, freed := -1, 0 // cut: the last turn that is dropped, as an index into tokens
 	for turn, upTo := 0, 0; turn < len(tokens)-1 && freed < excess; turn++ {
 		upTo += tokens[turn]
 		if mayCut[turn] {
@@ -84,8 +84,8 @@ func (t *trimmer) dropTurns(items []ContextItem, budget int) []ContextItem {
 	return kept
 }
 
-// cuts says after which turns the history may be cut, as indexes from turn -1: where no call would lose its
-// result, and no user message goes that nobody has answered.
+// cuts reports after which turns the history may be cut, as indexes from turn -1: where no call would lose its result,
+// and no user message without an answer is dropped.
 func (t *trimmer) cuts(items []ContextItem) []bool {
 	may := make([]bool, t.turns.last+2)
 	messages := make([]Message, len(items))
@@ -110,7 +110,7 @@ func (t *trimmer) cuts(items []ContextItem) []bool {
 	return may
 }
 
-// sentParts are the parts of a message that its edits do not drop.
+// sentParts returns the parts of a message that its edits do not drop.
 func sentParts(item ContextItem) []Part {
 	parts := item.Message.Parts
 	if !slices.ContainsFunc(item.Edits, dropsPart) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Verification is what the check of a summary against its source found.
+// Verification is the result of checking a summary against its source.
 type Verification struct {
 	// ConstraintsMissing are sentences in which the user set a limit and which the model left out.
 	ConstraintsMissing []string `json:"constraints_missing"`
@@ -14,11 +14,11 @@ type Verification struct {
 	UnsupportedIdentifiers []string `json:"unsupported_identifiers"`
 	// Misattributed are quotes of the user that no user message contains.
 	Misattributed []string `json:"misattributed"`
-	// Appended is what the check added to the summary, an entry each.
+	// Appended is what the check added to the summary, one string per entry.
 	Appended []string `json:"appended"`
 }
 
-// The sections that the check adds to a summary. The titles are how a later compaction finds them again.
+// The sections that the check adds to a summary. A later compaction finds them by their titles.
 const (
 	constraintsTitle = "## Limits that the user set, word for word"
 	lookAheadTitle   = "## Used after this part, and found only in it"
@@ -27,23 +27,23 @@ const (
 const (
 	// maxConstraintsChars bounds the section of limits, in chars.
 	maxConstraintsChars = 8000
-	// maxConstraintChars is the longest sentence that is taken for a limit: what is longer is a paste.
+	// maxConstraintChars is the longest sentence that is taken for a limit; a longer one is probably pasted.
 	maxConstraintChars = 600
 	// maxIdentifiers bounds the identifiers that are looked up for one summary.
 	maxIdentifiers = 500
-	// maxLookAhead bounds the identifiers that the look-ahead adds, and maxLookAheadLine the line of the
-	// source beside each, in chars.
+	// maxLookAhead bounds the identifiers that the look-ahead adds, and maxLookAheadLine the source line beside each,
+	// in chars.
 	maxLookAhead     = 40
 	maxLookAheadLine = 240
 )
 
-// VerifySummary compares a summary with source, the messages that it was made from, and with tail, those that
-// stay verbatim behind it (nil: none). It appends what must not be lost: sentences of the user's that set a
-// limit and are in neither, and what the agent has used in the tail although it is only in the source,
-// which a summary that was prepared ahead cannot know. What it cannot mend it flags. It is deterministic and
-// asks no model; the cost is linear.
+// VerifySummary compares a summary with source, the messages that it was made from, and with tail, those that stay
+// verbatim behind it (nil: none). It appends what must not be lost: sentences in which the user set a limit and which
+// are in neither, and what the agent has used in the tail although it is only in the source, which a summary that was
+// prepared ahead cannot contain. What cannot be corrected is flagged. The check is deterministic and calls no model;
+// the cost is linear.
 //
-// UserMessagesSection comes before it: that removes what the model made up in that section.
+// Call UserMessagesSection first: it removes what the model made up in that section.
 func VerifySummary(summary string, source, tail []Message) (string, Verification) {
 	before, behind := newSource(source), newSource(tail)
 	v := Verification{
@@ -63,7 +63,7 @@ func VerifySummary(summary string, source, tail []Message) (string, Verification
 	return summary, v
 }
 
-// missingLimits returns the limits in the source that neither a summary nor a user message behind it holds.
+// missingLimits returns the limits in the source that are neither in the summary nor in a user message behind it.
 func missingLimits(summary string, source []Message, behind *sourceTexts) []constraint {
 	all := constraints(source)
 	texts, low := make([]string, len(all)), make([]string, len(all))
@@ -81,7 +81,7 @@ func missingLimits(summary string, source []Message, behind *sourceTexts) []cons
 	return missing
 }
 
-// appendSection adds items to the section with the title, or the section when there is none.
+// appendSection adds items to the section with the title. It creates the section if there is none.
 func appendSection(summary, title string, items []string) string {
 	if len(items) == 0 {
 		return summary
@@ -103,8 +103,8 @@ func appendSection(summary, title string, items []string) string {
 	return strings.TrimRight(summary[:end], "\n") + list + summary[end:]
 }
 
-// withinBudget keeps the limits that fit into budget chars, in their order: those of short messages first,
-// since a long one is rather a paste, and there the short sentences.
+// withinBudget keeps the limits that fit into budget chars, in order. Those of short messages are kept first, since a
+// long message is probably pasted, and among them the short sentences.
 func withinBudget(limits []constraint, budget int) []string {
 	order := make([]int, len(limits))
 	for i := range order {
