@@ -9,12 +9,12 @@ import (
 type argument struct {
 	// key is the value's name, for a value in a list the list's name, "" for none.
 	key, value string
-	// text says that it came as a string.
+	// text reports that it was a string.
 	text bool
 }
 
-// argumentsOf returns the values in a tool call's input, strings decoded, in order. An input that is not JSON is one
-// value; a damaged one gives the values before the damage.
+// argumentsOf returns the values in a tool call's input, strings decoded, in order. Input that is not JSON is one
+// value; damaged input gives the values before the damage.
 func argumentsOf(input string) []argument {
 	input = strings.TrimSpace(input)
 	if input == "" {
@@ -29,7 +29,7 @@ func argumentsOf(input string) []argument {
 	type frame struct {
 		object bool
 		key    string
-		// named says that the key has come and its value is next.
+		// named reports that the key was read and its value is next.
 		named bool
 	}
 	var open []frame

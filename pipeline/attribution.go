@@ -15,7 +15,7 @@ var (
 	ellipsis = regexp.MustCompile(`\.\.\.|…|\[[^\]]*\]`)
 )
 
-// misattributed returns the quotes that a summary puts into the user's mouth and no user message contains.
+// misattributed returns the quotes that a summary attributes to the user and that no user message contains.
 func misattributed(summary string, before, behind *sourceTexts) []string {
 	quotes := attributed(summary)
 	var wrong []string
@@ -27,7 +27,7 @@ func misattributed(summary string, before, behind *sourceTexts) []string {
 	return wrong
 }
 
-// attributed returns the quotes that a summary puts into the user's mouth, each once.
+// attributed returns the quotes that a summary attributes to the user, each once.
 func attributed(summary string) []string {
 	var quotes []string
 	seen := map[string]bool{}
@@ -41,7 +41,7 @@ func attributed(summary string) []string {
 		at := 0
 		for _, m := range quote.FindAllStringSubmatchIndex(rest, -1) {
 			if clause.MatchString(rest[at:m[0]]) {
-				break // the sentence has ended, or is about somebody else now
+				break // the sentence has ended, or is now about somebody else
 			}
 			q := strings.Trim(rest[m[0]:m[1]], "\"“”«»")
 			if strings.Contains(q, " ") || !strings.ContainsAny(q, "./_-()") {
@@ -64,10 +64,10 @@ func attributed(summary string) []string {
 	return quotes
 }
 
-// usersSaid says for each quote whether every piece of it, between its ellipses, is in one user message.
+// usersSaid reports for each quote whether every piece of it, between its ellipses, is in one user message.
 func usersSaid(quotes []string, sources ...*sourceTexts) []bool {
 	said := make([]bool, len(quotes))
-	pieces := forms{} // by quote
+	pieces := forms{} // per quote
 	need := make([]int, len(quotes))
 	for i, quote := range quotes {
 		for _, piece := range ellipsis.Split(quote, -1) {

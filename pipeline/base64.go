@@ -2,8 +2,8 @@ package pipeline
 
 import "strings"
 
-// base64Line is the least length of a line of base64 that has more than one: every run worth a look has
-// that many of its chars in a row.
+// base64Line is the least length of a line in base64 of several lines: every run that matters has at least that many
+// base64 chars in a row.
 const base64Line = 60
 
 // omitBase64 replaces the long runs of base64 in s.
@@ -11,8 +11,8 @@ func omitBase64(s string) (string, int) {
 	var out strings.Builder
 	found, copied := 0, 0
 	for at := 0; at+minMarkedBase64 <= len(s); {
-		// Look backward from where the first line would end: in ordinary text the next space is near, and
-		// few bytes need to be read.
+		// Look backward from where the first line would end: in ordinary text the next space is near, and few bytes are
+		// read.
 		end := at + base64Line - 1
 		for end >= at && (base64Class[s[end]] != 0 || s[end] == '\\') {
 			end--
@@ -41,13 +41,13 @@ func omitBase64(s string) (string, int) {
 	return out.String(), found
 }
 
-// base64Run is a stretch of base64 chars: s[start:end], of which chars are base64 and the rest is padding,
-// line breaks and escapes.
+// base64Run is a section of base64: s[start:end], of which chars are base64 and the rest is padding, line breaks and
+// escapes.
 type base64Run struct {
 	start, end int
 	chars      int
-	// What the run is made of, to distinguish base64 from a long path or identifier: how many chars of each class,
-	// and how often it changes.
+	// The composition of the run, to distinguish base64 from a long path or identifier: how many chars of each class,
+	// and how often the class changes.
 	classes [base64Classes]int
 	changes int
 }
@@ -60,15 +60,15 @@ func (r base64Run) binary(s string) bool {
 	if r.marked(s) {
 		return true
 	}
-	// Encoded bytes mix all classes, change from one to another at three chars of five, and have few signs;
-	// words, paths and hex dumps do not.
+	// Encoded bytes mix all classes, change class at three chars of five, and have few signs. Words, paths and hex
+	// dumps do not.
 	return r.chars >= minBase64 && r.classes[base64Upper] > 0 && r.classes[base64Lower] > 0 &&
 		r.classes[base64Digit] > 0 &&
 		r.changes*2 >= r.chars && r.classes[base64Sign]*10 <= r.chars
 }
 
-// base64Headers are the first chars of common binary files: PNG, JPEG, GIF, WebP, PDF, ZIP, gzip, MP3, Ogg,
-// and MP4 and its kin.
+// base64Headers are the first chars of common binary files: PNG, JPEG, GIF, WebP, PDF, ZIP, gzip, MP3, Ogg, MP4 and
+// related formats.
 var base64Headers = []string{
 	"iVBORw0K", "/9j/", "9j/4A", "R0lGOD", "UklGR", "JVBERi0", "UEsDB", "H4sI", "SUQz", "T2dnUw", "AAAAIGZ0eX",
 	"AAAAHGZ0eX",
@@ -79,7 +79,7 @@ func (r base64Run) marked(s string) bool {
 	if strings.HasSuffix(s[:r.start], ";base64,") {
 		return true
 	}
-	// The slashes of a JPEG may be escaped, and an escaped first one is not in the run.
+	// The slashes of a JPEG may be escaped. If the first one is, it is not in the run.
 	head := strings.ReplaceAll(s[r.start:min(r.end, r.start+24)], `\`, "")
 	for _, header := range base64Headers {
 		if strings.HasPrefix(head, header) {
@@ -115,8 +115,8 @@ var base64Class = func() (class [256]uint8) {
 	return class
 }()
 
-// scanBase64 reads the run that begins at at. Lines of equal length, as encoders break them, are one run;
-// so are chars that a JSON encoder escaped: \/ and \u002b, with any number of backslashes.
+// scanBase64 reads the run that begins at position at. Lines of equal length, as encoders break them, are one run; so
+// are chars that a JSON encoder escaped: \/ and \u002b, with any number of backslashes.
 func scanBase64(s string, at int) base64Run {
 	r := base64Run{start: at}
 	if at > 0 && s[at-1] == '\\' {
@@ -174,7 +174,7 @@ func scanBase64(s string, at int) base64Run {
 	return r
 }
 
-// escapeLen is how many chars at the start of s belong to an escape whose backslash is before them.
+// escapeLen returns how many chars at the start of s belong to an escape whose backslash is before them.
 func escapeLen(s string) int {
 	if s[0] == 'u' {
 		return min(5, len(s))
@@ -182,8 +182,8 @@ func escapeLen(s string) int {
 	return 1
 }
 
-// escapedBase64 is the length of an escaped base64 char at the start of s: \/ or \u002b or \u002f, with any
-// number of backslashes; 0 when there is none.
+// escapedBase64 returns the length of an escaped base64 char at the start of s: \/ or \u002b or \u002f, with any number
+// of backslashes; 0 if there is none.
 func escapedBase64(s string) int {
 	n := backslashes(s)
 	if n == 0 || n == len(s) {
@@ -198,8 +198,7 @@ func escapedBase64(s string) int {
 	return 0
 }
 
-// lineBreak is the length of a line break at the start of s, raw or escaped at any depth; 0 when there is
-// none.
+// lineBreak returns the length of a line break at the start of s, raw or escaped at any depth; 0 if there is none.
 func lineBreak(s string) int {
 	switch {
 	case strings.HasPrefix(s, "\r\n"):

@@ -8,14 +8,14 @@ import (
 
 // Section is one part of a summary, under its heading.
 type Section struct {
-	// Title is the heading without its marks, "" for the text before the first.
+	// Title is the heading without its marks, "" for the text before the first heading.
 	Title string `json:"title"`
-	// Text is the text under it, Chars its size.
+	// Text is the text under the heading, Chars its size.
 	Text  string `json:"text"`
 	Chars int    `json:"chars"`
 }
 
-// Sections divides a summary at its headings: Markdown's, numbered and bold lines. Empty ones are left out.
+// Sections divides a summary at its headings: those of Markdown, numbered and bold lines. Empty sections are left out.
 func Sections(summary string) []Section {
 	var out []Section
 	add := func(title, text string) {
@@ -46,14 +46,14 @@ func Sections(summary string) []Section {
 
 // SummaryFacts are the facts of two summaries of the same messages.
 type SummaryFacts struct {
-	// OnlyA and OnlyB are the facts in one of the two alone, the user's limits first; Both counts those in both.
+	// OnlyA and OnlyB are the facts in only one of the two, the user's limits first. Both counts those in both.
 	OnlyA, OnlyB []Mention
 	Both         int
 }
 
 // CompareSummaries looks for the facts of source, the messages that both summaries were made from: the limits that the
-// user set, names, paths, numbers. What a summary made up is not a fact, and what the user said beside limits is rarely
-// kept in its words. It is deterministic; the cost is linear.
+// user set, names, paths, numbers. What a summary made up is not a fact, and other sentences of the user are rarely
+// kept word for word. It is deterministic; the cost is linear.
 func CompareSummaries(source []Message, a, b string) SummaryFacts {
 	var out SummaryFacts
 	facts := slices.DeleteFunc(MentionsOf(source), func(f Mention) bool { return f.Kind == MentionIntent })

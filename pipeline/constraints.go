@@ -8,12 +8,12 @@ import (
 // constraint is a sentence that sets a limit.
 type constraint struct {
 	text string
-	// messageChars is the size of the message that it is in, 0 for one from an earlier summary.
+	// messageChars is the size of its message, 0 for one from an earlier summary.
 	messageChars int
 }
 
-// constraints returns the sentences of genuine user messages that set a limit, and those that an earlier summary
-// holds in its section of them or in what it lists of the user's own messages, each once, in order.
+// constraints returns the sentences of genuine user messages that set a limit, and those that an earlier summary has in
+// its section of limits or in its list of the user's messages, each once, in order.
 func constraints(source []Message) []constraint {
 	var all []constraint
 	seen := map[string]bool{}
@@ -49,7 +49,7 @@ func constraints(source []Message) []constraint {
 	return all
 }
 
-// saidSentences divides what the user said in a text, without what was pasted or put in by a program.
+// saidSentences divides the user's words in a text into sentences, without what was pasted or added by a program.
 func saidSentences(text string) []string {
 	all := sentences(withoutPrinted(withoutFences(saidText(text))))
 	for i, s := range all {
@@ -78,7 +78,7 @@ func sectionItems(text, title string) []string {
 	return items
 }
 
-// withoutFences is a text without what was pasted between fences.
+// withoutFences returns a text without what was pasted between fences.
 func withoutFences(text string) string {
 	if !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
 		return text
@@ -109,8 +109,8 @@ var (
 	listMark = regexp.MustCompile(`^([-*+•]|\d{1,3}[.)])\s+`)
 )
 
-// sentences divides a text, without list marks and surrounding white space. A line that ends in a colon keeps
-// the list below it: it says nothing without.
+// sentences divides a text, without list marks and surrounding white space. A line that ends in a colon keeps the list
+// below it, since it has no meaning without.
 func sentences(text string) []string {
 	var all []string
 	add := func(s string) {

@@ -14,12 +14,12 @@ type Enrichment struct {
 	Text string
 }
 
-// EnrichmentKeys are the known keys, in the order in which they are sent. Others follow, by name.
+// EnrichmentKeys are the known keys, in the order in which they are sent. Others follow, sorted by name.
 var EnrichmentKeys = []string{
 	"skills", "todo", "plan", "mode", "project_root", "automation", "transcripts_folder", "conversation_id", "pins",
 }
 
-// sortEnrichments leaves out the empty ones and gives the rest in their fixed order.
+// sortEnrichments returns the values that are not empty, in the order in which they are sent.
 func sortEnrichments(all []Enrichment) []Enrichment {
 	var kept []Enrichment
 	for _, e := range all {
@@ -41,7 +41,8 @@ func sortEnrichments(all []Enrichment) []Enrichment {
 
 var stateTag = regexp.MustCompile(`(?i)<(\s*/?\s*current_state\b)`)
 
-// enrichmentText wraps a value so that it cannot be taken for the user's words. Nothing inside can close it.
+// enrichmentText wraps a value so that it cannot be mistaken for the user's words. Nothing inside can close the
+// wrapper.
 func enrichmentText(e Enrichment) string {
 	text := stateTag.ReplaceAllString(escapeTags(strings.TrimSpace(e.Text)), "&lt;$1")
 	key := strings.Map(func(r rune) rune {

@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// finder looks for many texts in one pass over another (Aho and Corasick): what a summary names is looked up in
-// all that it was made from, and one search for each would make the cost their product.
+// finder looks for many texts in one pass over another (Aho and Corasick). The names in a summary are looked up in
+// everything that the summary was made from, and a search for each would cost the product of the two.
 type finder struct {
 	texts []string
-	// class numbers the bytes that occur in the keys, from 1; 0 is for all others, or for the last one where every
-	// byte occurs.
+	// class numbers the bytes that occur in the keys, from 1. 0 is for all others, or for the last one if every byte
+	// occurs.
 	class   [256]uint8
 	classes int
-	// next is the state after a byte's class, for each state; state 0 is the beginning.
+	// next is the state after a byte's class, for each state; state 0 is the start.
 	next []int32
 	// ends lists for each state the texts whose key ends there, the longest first, chained by link.
-	ends, link []int32 // of a state: the first text or -1, and the next shorter state that has one or 0
+	ends, link []int32 // of a state: the first text or -1, and the next shorter state with a text or 0
 	same       []int32 // of a text: the next one with the same key, or -1
 }
 
 // finderKey is how much of a text's end is looked for, in bytes; the rest is compared where that is found. It bounds
-// the table. Ends are what distinguishes paths.
+// the table. The end is used because it is what distinguishes paths.
 const finderKey = 48
 
-// finderTexts is how many texts one finder takes, which bounds its table too.
+// finderTexts is how many texts one finder takes, which also bounds its table.
 const finderTexts = 1000
 
-// newFinder makes a finder of at most finderTexts texts. An empty text is never found.
+// newFinder returns a finder of at most finderTexts texts. An empty text is never found.
 func newFinder(texts []string) *finder {
 	f := &finder{texts: texts, same: make([]int32, len(texts))}
 	keys := make([]string, len(texts))
@@ -75,7 +75,8 @@ func (f *finder) add(text int32, key string) {
 	f.same[text], f.ends[at] = f.ends[at], text
 }
 
-// complete fills in where to go on when a text breaks off: at the longest end that is the beginning of another.
+// complete fills in the state to continue in when a text breaks off: the longest end that is the beginning of another
+// text.
 func (f *finder) complete() {
 	back := make([]int32, len(f.ends))
 	queue := make([]int32, 0, len(f.ends))
@@ -102,8 +103,8 @@ func (f *finder) complete() {
 	}
 }
 
-// each calls found for every occurrence of every text in s, with the text's index and where the occurrence begins.
-// It stops when found says so.
+// each calls found for every occurrence of every text in s, with the index of the text and the position of the
+// occurrence. It stops when found returns true.
 func (f *finder) each(s string, found func(text, at int) (stop bool)) {
 	state := int32(0)
 	for i := 0; i < len(s); i++ {
@@ -127,7 +128,7 @@ func (f *finder) each(s string, found func(text, at int) (stop bool)) {
 // search looks for any number of texts, in passes of finderTexts each.
 type search struct {
 	texts   []string
-	finders []*finder // nil where a search of its own for each is faster
+	finders []*finder // nil if a separate search for each is faster
 }
 
 func newSearch(texts []string) search {
@@ -140,7 +141,7 @@ func newSearch(texts []string) search {
 	return s
 }
 
-// places returns for each text where it first occurs in a string, -1 where it does not or is empty.
+// places returns for each text the position of its first occurrence in a string, -1 if it does not occur or is empty.
 func (s search) places(in string) []int {
 	places := make([]int, len(s.texts))
 	for i, t := range s.texts {
@@ -163,5 +164,5 @@ func (s search) places(in string) []int {
 	return places
 }
 
-// firstPlaces is places for one string alone.
+// firstPlaces is places for a single string.
 func firstPlaces(texts []string, in string) []int { return newSearch(texts).places(in) }

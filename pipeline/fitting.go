@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// dropBlank adds edits that leave out blank text blocks, which Anthropic refuses. A content that is a plain
-// string may be empty.
+// dropBlank adds edits that leave out blank text blocks, which Anthropic refuses. Content that is a plain string may be
+// empty.
 func dropBlank(m *Message, edits []Edit) []Edit {
 	blank := func(p Part) bool { return p.Kind == PartText && strings.TrimSpace(p.Text) == "" }
 	for i, p := range m.Parts {
@@ -26,8 +26,7 @@ func dropBlank(m *Message, edits []Edit) []Edit {
 	return edits
 }
 
-// dropEmpty adds edits that leave out text parts with nothing in them, which Gemini refuses unless a signature
-// is beside the text.
+// dropEmpty adds edits that leave out empty text parts, which Gemini refuses unless a signature is beside the text.
 func dropEmpty(m *Message, edits []Edit) []Edit {
 	for i, p := range m.Parts {
 		if p.Kind == PartText && p.Text == "" && !signed(p.Raw) && !edited(edits, i) {
@@ -37,16 +36,16 @@ func dropEmpty(m *Message, edits []Edit) []Edit {
 	return edits
 }
 
-// signed reports whether a part of Gemini's has the signature of a thought.
+// signed reports whether a part of Gemini's has a thought signature.
 func signed(raw []byte) bool {
 	return bytes.Contains(raw, []byte(`"thoughtSignature"`)) || bytes.Contains(raw, []byte(`"thought_signature"`))
 }
 
-// fitting says what has to be done to messages so that calls and results are placed as APIs require.
+// fitting is what has to be done to messages so that calls and results are placed as APIs require.
 type fitting struct {
-	// order of the messages.
+	// order is the order of the messages.
 	order []int
-	// inStep are the messages with results of their step.
+	// inStep are the messages with results of their own step.
 	inStep map[int]bool
 	// drops are the parts of a message that cannot stay where they are, loose the texts in their place.
 	drops map[int][]Edit
@@ -62,7 +61,7 @@ func fitMessages(messages []Message, vendor string) fitting {
 	}
 	p := Pair(messages)
 	place := resultPlaces(messages, vendor)
-	behind := map[int]int{} // the assistant message that a message with results has to follow
+	behind := map[int]int{} // the assistant message that a message with results must follow
 	lost, open := slices.Clone(p.Orphans), slices.Clone(p.Unanswered)
 	for _, pair := range p.Pairs {
 		call, result := pair.Call.Message, pair.Result.Message
@@ -71,8 +70,8 @@ func fitMessages(messages []Message, vendor string) fitting {
 		}
 		at, placed := behind[result]
 		if p.StepOf(call) != p.StepOf(result) || placed && at != place[call] {
-			// The agent continued without it: what it saw then must stay as it was. Or its message is behind
-			// another one that calls.
+			// The agent continued without the result: what it saw then must not change. Or its message is behind
+			// another one with calls.
 			open = append(open, pair.Call)
 			lost = append(lost, pair.Result)
 			continue
@@ -81,7 +80,7 @@ func fitMessages(messages []Message, vendor string) fitting {
 		f.inStep[result] = true
 	}
 	sortCalls(open)
-	// Without ids nothing can refer to a call, but for Gemini, which counts them.
+	// Without ids nothing can refer to a call, except for Gemini, which counts them.
 	nameless := vendor == "google"
 	for _, call := range open {
 		if (call.ID != "" || nameless) && !call.ServerSide() {
@@ -89,7 +88,7 @@ func fitMessages(messages []Message, vendor string) fitting {
 			f.unanswered[at] = append(f.unanswered[at], call)
 		}
 	}
-	// The server continues from its own call when that is the last thing in the request.
+	// The server continues from its own call if that is the last part of the request.
 	last := len(messages) - 1
 	for _, call := range open {
 		if (call.ID != "" || nameless) && call.ServerSide() && (call.Message < last || len(f.unanswered[last]) > 0) {
@@ -113,9 +112,9 @@ func (f *fitting) drop(message, part int) {
 	f.drops[message] = append(f.drops[message], Edit{Part: part, Content: -1, Op: EditDrop})
 }
 
-// resultPlaces returns for each message the one that the results of its calls have to follow. To OpenAI, and
-// to those who speak its protocol, every message is one of its own, and its results come before anything else.
-// To the others assistant messages that follow each other are one turn, and results come behind the last.
+// resultPlaces returns for each message the one that the results of its calls have to follow. For OpenAI and compatible
+// APIs every message is separate, and its results come before anything else. For the others consecutive assistant
+// messages are one turn, and results come behind the last.
 func resultPlaces(messages []Message, vendor string) []int {
 	place := make([]int, len(messages))
 	for i := len(messages) - 1; i >= 0; i-- {
@@ -127,11 +126,11 @@ func resultPlaces(messages []Message, vendor string) []int {
 	return place
 }
 
-// orderResults moves results up to behind the message that behind names for theirs, in front of what was said
-// in between. APIs want the results of a step first: a message that holds words as well comes behind those that
-// do not, and where there are several of those, all but the last part with their words.
+// orderResults moves results up to behind the message that behind names for them, in front of messages in between. APIs
+// require the results of a step first: a message that also has words comes behind those that do not, and if there are
+// several of those, all but the last lose their words to a separate text.
 func (f *fitting) orderResults(messages []Message, behind map[int]int) []int {
-	only, mixed := map[int][]int{}, map[int][]int{} // by what they follow: results alone, and with words
+	only, mixed := map[int][]int{}, map[int][]int{} // by the message that they follow: results alone, and with words
 	for i, m := range messages {
 		at, moved := behind[i]
 		switch {
@@ -156,7 +155,7 @@ func (f *fitting) orderResults(messages []Message, behind map[int]int) []int {
 	return order
 }
 
-// loosenWords takes what message i holds beside results out of it, to follow as a text of its own.
+// loosenWords removes from message i what it has beside results, to follow as a separate text.
 func (f *fitting) loosenWords(messages []Message, i int) {
 	for j, p := range messages[i].Parts {
 		if p.Kind == PartToolResult {
@@ -173,7 +172,7 @@ func (f *fitting) loosenWords(messages []Message, i int) {
 	}
 }
 
-// looseResult is a result as text. It is cut: it is not the agent's current work.
+// looseResult returns a result as text. It is cut, since it is not the agent's current work.
 func looseResult(p Part) string {
 	text, _ := renderPart(p, "")
 	limit := DefaultSettings().ToolResultPreviewChars

@@ -24,7 +24,7 @@ var (
 	extension = regexp.MustCompile(`\.(?:` + extensions + `)$`)
 )
 
-// tagName is where a tag begins, which is not a path: "</ide_opened_file>".
+// tagName matches the beginning of a tag, which is not a path: "</ide_opened_file>".
 var tagName = regexp.MustCompile(`</?[A-Za-z][\w:-]*`)
 
 // identifierKind is a form of identifier, in the order in which they are found.
@@ -51,7 +51,7 @@ func identifiersIn(text string, limit int) []string {
 	return found
 }
 
-// eachIdentifier finds the identifiers in a text, by kind. The same one may come more than once.
+// eachIdentifier finds the identifiers in a text, by kind. The same one may be reported more than once.
 func eachIdentifier(text string, add func(kind identifierKind, id string)) {
 	eachName(text, add)
 	rest := urlForm.ReplaceAllString(text, " ")
@@ -63,7 +63,7 @@ func eachIdentifier(text string, add func(kind identifierKind, id string)) {
 	}
 }
 
-// eachName finds the addresses, paths and hashes in a text: what is one in a program's text as well.
+// eachName finds the addresses, paths and hashes in a text, which are identifiers in program text too.
 func eachName(text string, add func(kind identifierKind, id string)) {
 	for _, id := range urlForm.FindAllString(text, -1) {
 		add(identifierURL, strings.TrimRight(id, ".,;:!?*_"))
@@ -88,9 +88,9 @@ func eachName(text string, add func(kind identifierKind, id string)) {
 	}
 }
 
-// quotedIn returns the texts in quotation marks, without them. Marks next to a word, as those of a string in a
-// program do, and between which there is white space at an end, an escape or no word at all, are not a pair: they
-// close one string and open the next.
+// quotedIn returns the texts in quotation marks, without the marks. Marks next to a word, such as those of strings in a
+// program, are not a pair if there is white space at an end, an escape or no word between them: they close one string
+// and open the next.
 func quotedIn(text string) []string {
 	var all []string
 	for at := 0; ; {
@@ -101,7 +101,7 @@ func quotedIn(text string) []string {
 		from, to := at+m[0], at+m[1]
 		inside := unquote(text[from:to])
 		if plain := text[from] == '"' || text[from] == '`'; plain && !quotes(text, from, to, inside) {
-			at = from + 1 // its end may be where another begins
+			at = from + 1 // its end may be the beginning of another
 			continue
 		}
 		if inside = strings.TrimSpace(inside); inside != "" {
@@ -128,7 +128,7 @@ func asciiWord(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 
-// looksPath distinguishes a path from words with a slash between them, such as "read/write".
+// looksPath reports whether s is a path rather than words with a slash between them, such as "read/write".
 func looksPath(s string) bool {
 	if !strings.ContainsAny(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
 		return false
@@ -137,7 +137,7 @@ func looksPath(s string) bool {
 		strings.Count(s, "/")+strings.Count(s, `\`) > 1 || extension.MatchString(s)
 }
 
-// unquote takes the quotation marks off both ends.
+// unquote removes the quotation marks from both ends.
 func unquote(s string) string {
 	runes := []rune(s)
 	return string(runes[1 : len(runes)-1])

@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// Which sentences of the user's set a limit: "never push", "only in src/", "you must ask me first". The same words
-// are in sentences that say what happens ("it only fails on CI"), so words that oblige in any sentence are
-// distinguished from those that limit only where their clause reports nothing. A limit that is missed is lost to the
-// agent, and one too many costs a line: in doubt it is a limit.
+// Which sentences of the user set a limit: "never push", "only in src/", "you must ask me first". The same words also
+// occur in sentences that describe what happens ("it only fails on CI"). Therefore words that oblige in any sentence
+// are distinguished from those that limit only if their clause reports nothing. A limit that is missed is lost to the
+// agent, and one too many costs a line: in doubt a sentence is a limit.
 
 var (
-	// quotedCode is a name in a sentence, and no part of its language; so is a path.
+	// quotedCode is a name in a sentence, not part of its language; a path is one too.
 	quotedCode = regexp.MustCompile("`[^`\n]*`|[^\\s/\\\\]*[/\\\\]\\S*")
-	// pastedLine begins like a line of a program, a table, a log or somebody else's letter.
+	// pastedLine matches the beginning of a line of a program, a table, a log or another person's letter.
 	pastedLine = regexp.MustCompile(`^(?:\||\d+\s*[|│]|[{}\[\]>]|"[` +
 		`^"\n]*"\s*:|//|/\*|\*/|#include|\w*(?:Error|Exception):|(?:error|warning|fatal):|Traceback)`)
 	spacedDash = regexp.MustCompile(`\s[-–—]+\s`)
 )
 
-// setsLimit reports whether a sentence of the user's sets a limit. A question does not.
+// setsLimit reports whether a sentence of the user sets a limit. A question does not.
 func setsLimit(sentence string) bool {
 	if strings.HasSuffix(sentence, "?") || strings.HasSuffix(sentence, "？") || pastedLine.MatchString(sentence) {
 		return false
@@ -60,9 +60,9 @@ func endsClause(r rune) bool { return strings.ContainsRune(",;:()—–，；：
 
 // wording is a clause of a sentence, in lower case.
 type wording struct {
-	// all words without the phrases that are aside, words without what joins them to the clause before.
+	// all are all words without the phrases in aside, words are those without conjunctions and fillers at the start.
 	all, words []string
-	// text is the clause for languages without spaces, empty where it is all ASCII.
+	// text is the clause for languages without spaces, empty if it is all ASCII.
 	text string
 }
 
@@ -91,13 +91,13 @@ func newWording(text string) wording {
 	return c
 }
 
-// isNumber reports whether a word is the number of a list, or any other.
+// isNumber reports whether a word is a number, such as that of a list.
 func isNumber(word string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsDigit(r) })
 }
 
-// foldWords returns the words of a text in lower case. Apostrophes and hyphens are part of their word, but for what
-// French elides.
+// foldWords returns the words of a text in lower case. Apostrophes and hyphens are part of their word, except for
+// French elisions.
 func foldWords(s string) []string {
 	words := strings.FieldsFunc(strings.ReplaceAll(strings.ToLower(s), "’", "'"), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && r != '\'' && r != '-' && r != '_'
@@ -116,13 +116,13 @@ func foldWords(s string) []string {
 	return out
 }
 
-// obliges reports whether a word in the clause sets a limit whatever else it says.
+// obliges reports whether a word in the clause sets a limit whatever the rest of the clause.
 func (c wording) obliges() bool {
 	return obliging.within(c.all) || addressing.at(c.words, 0) > 0 && c.addresses() || c.text != "" &&
 		hasAny(c.text, obligingStems)
 }
 
-// addresses reports whether what begins with "you" is an order: the agent is also given information.
+// addresses reports whether a clause that begins with "you" is an order: it may also be information for the agent.
 func (c wording) addresses() bool {
 	n := addressing.at(c.words, 0)
 	return happenings.at(c.words, n)+minds.at(c.words, n) == 0
@@ -173,7 +173,7 @@ func (c wording) reports(i, n int, before mood) bool {
 	return before == telling && trailing.at(words, i) > 0
 }
 
-// wants reports whether the speaker wishes for something, as against telling something.
+// wants reports whether the speaker wishes for something rather than reporting it.
 func (c wording) wants() bool {
 	for i := 1; i < min(len(c.words), 5); i++ {
 		if wanting.at(c.words, i) > 0 || i == 1 && wanting.at(c.words, 0) > 0 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The words, by what they do. Each list has the languages one after the other; no word is in it that means
-// something else in another of them.
+// The words, by their effect. Each list has the languages one after the other. No word is included that has another
+// meaning in another language of the list.
 var (
 	// obliging words set a limit in any clause.
 	obliging = phrases(
@@ -32,16 +32,16 @@ var (
 		"しないで|するな|ないでください|いけません|いけない|べからず|触らない|禁じ|てはならない",
 		"하지 마|하지마|마세요|마십시오|금지|해야", "يجب|ممنوع|لا ت", "कभी नहीं|कभी भी|ज़रूर",
 	)
-	// addressing words oblige at the start of a clause: "if you don't" is another matter.
+	// addressing words oblige at the start of a clause, but not inside one, as in "if you don't".
 	addressing = phrases("you can only|you can't|you cannot|you can not|you won't|you will not|you do not|you " +
 		"don't|you only|you never|you always|tu ne|du nie")
-	// adverbs, like the other limiting words, set one where their clause reports nothing.
+	// adverbs, like the other limiting words, set a limit if their clause reports nothing.
 	adverbs = phrases(
 		"never|always|only|nie|niemals|immer|nur|jamais|toujours|seulement|uniquement|nunca|jamás|siempre|solo|sólo|solamente|únicamente",
 		"sempre|só|apenas|somente|mai|soltanto|nooit|altijd|alleen|nigdy|zawsze|tylko|asla|her "+
 			"zaman|sadece|никогда|всегда|только",
 	)
-	// absolute are the adverbs that make a rule even of a sentence about things: "the keys never leave the server".
+	// absolute are the adverbs that make a rule even of a statement about things: "the keys never leave the server".
 	absolute = phrases(
 		"never|always|nie|niemals|immer|jamais|toujours|nunca|jamás|siempre|sempre|mai|nooit|altijd|nigdy|zawsze|asla|her zaman|никогда|всегда",
 	)
@@ -53,10 +53,10 @@ var (
 	)
 	limitingStems = stems("不能|只能|永远不|永不|总是|總是|不可|勿|别|別", "必ず|絶対|決して|のみ|だけ|ないで", "반드시|절대|항상", "دائم|أبد|فقط",
 		"हमेशा|केवल|सिर्फ")
-	// leaving is what one says of things to leave as they are.
+	// leave and leaving are the words of orders to leave things as they are.
 	leave, leaving = phrases("leave|keep"), phrases("alone|as is|as it is|as they are|untouched|unchanged|out of")
 
-	// aside are phrases whose words do not mean here what they mean alone.
+	// aside are phrases in which the words do not have their usual meaning.
 	aside = phrases(
 		"never mind|as always|almost always|nearly always|not always|always been|always the same|always "+
 			"appreciated|not only|if only|only just|the only|only one left",
@@ -88,11 +88,11 @@ var (
 	)
 	asideStems = stems("不可能|特别|特別|区别|區別|分别|分別|级别|类别|類別|识别|識別|性别|别的|別的|別に|別の|個別|只能说|只能說")
 
-	// conjunctions and fillers stand in front of a clause and say nothing about it.
+	// conjunctions and fillers are in front of a clause and do not change it.
 	conjunctions = phrases(
 		"and|but|so|or|then|also|please|just|actually|really|well|ok|okay|oh|ah|hm|hmm|yes|sorry|basically|honestly|currently|anyway",
 		"und|aber|oder|bitte|y|pero|por favor|et|mais|e|mas|ma|en|maar|и|но|а|пожалуйста")
-	// pronouns and the like begin a clause that tells or asks.
+	// pronouns and similar words begin a statement or a question.
 	pronouns = phrases(
 		"i|we|it|he|she|they|there|that|this|why|what|how|where|who|which|because|since|although|is|are|was|were|does|did|can|could|would|will",
 		"still|looks|seems|works|fails|runs|crashes|hangs|happens|same|got|getting|tried|saw|thus|nothing",
@@ -103,14 +103,14 @@ var (
 		"я|мы|он|она|оно|они|это|почему|как",
 	)
 	pronounStems = stems("我|它|他|她|这|這|那|为什么|為什麼|怎么|怎麼|如果|私|僕|これ|それ|なぜ|どうして")
-	// subordinate clauses may run into an order without a comma.
+	// subordinate clauses may be followed by an order without a comma.
 	subordinate = phrases("if|when|while|wenn|si|quand|cuando|quando|se|als|если|когда")
 	running     = phrases("do not|don't|never|always|nie|niemals|jamais|nunca|siempre|никогда")
-	// Nevertheless the speaker's wishes, and what a team does, are limits.
+	// wanting: the speaker's wishes, and what a team does, are limits nevertheless.
 	wanting = phrases(
 		"want|wants|i'd like|would like|prefer|i'd rather|would rather|need|möchte|quiero|quero|voglio|veux|wil|хочу")
 	norms = phrases("we never|we always|we only|we do not|we don't")
-	// articles begin a clause that tells, unless it is an order with its object first, as in German.
+	// articles begin a statement, unless it is an order with its object first, as in German.
 	articles = phrases(
 		"the|a|an|my|our|your|his|her|their|these|those|some|most|every|each",
 		"le|la|les|un|une|mon|mes|el|los|las|una|mi|o|os|um|uma|meu|minha|lo|gli|de|een|mijn",
@@ -133,36 +133,35 @@ var (
 		"падает|падают|работает|работают|знаю|понимаю|вижу|происходит|случается|выдаёт|выдает|возвращает|компилируется|запускается|получается",
 		"был|была|было|могу|помогло|понятно",
 	)
-	// bare forms of such verbs do so where somebody stands before them: "tests never pass", as against "never pass
-	// nil".
+	// bare forms of such verbs do so only behind a subject: "tests never pass", unlike "never pass nil".
 	bare = phrases(
 		"fail|work|crash|hang|happen|occur|appear|show|return|print|finish|end|complain|break|take|get|see|find|hear|load|start|stop|compile|pass|run|exist|have|match|know|seem")
-	// minds are what an order is not about.
+	// minds are verbs of thinking, which no order to the agent is about.
 	minds = phrases("know|think|understand|remember|believe|care|worry|bother|mind|get it|see why|see how|have " +
 		"time|have to|need to|feel")
-	// In German the verb stands far from the word that limits.
+	// germanHappenings: in German the verb is far from the word that limits.
 	germanHappenings = phrases(
 		"schlägt|schlagen|funktioniert|funktionieren|läuft|passiert|tritt|hängt|stürzt|geht|liegt|kommt|bricht")
 	happeningStems = stems("失败|失敗|报错|報錯|出错|出錯|崩溃|崩潰|出现|出現|発生|エラー|落ちる|落ちます|おかしい|動かない", "실패|오류|발생|안 돼")
-	// auxiliaries in front of "not" make a report, and what follows "no" does.
+	// auxiliaries in front of "not" make a report, and so does what follows "no".
 	auxiliaries = phrases(
 		"is|are|was|were|am|be|does|did|has|have|had|could|would|will|it's|that's|i'm|they're|clearly|ist|sind|war|hat|kann|konnte|est|es|está|é|è|to")
 	absences = phrases(
 		"was|were|has|have|had|did|does|exist|exists|existed|found|applied|returned|worked|left|included|available|yet|at all|so far|either|here")
-	// places and times behind an adverb are what is left of a report, unless an order stands before.
+	// places and times behind an adverb are what remains of a report, unless an order precedes them.
 	places = phrases(
 		"in|for|with|from|to|under|inside|within|by|through|via|per|of|one|two|three|a|an|the|some|those|these|my|this|that|half|im|in der|bei|en|dans|no|na|в|на")
 	times = phrases(
 		"around|on|when|after|before|during|while|at|between|since|about|near|once|twice|sometimes|if|because|until|then|as|nachts|nach|wenn|après|quand|cuando|después|quando|после|когда")
-	// trailing words carry on what the clause before tells.
+	// trailing words continue the statement of the clause before.
 	trailing = phrases("not|nicht|pas|without|except|unless|at least|at " +
 		"most|ohne|außer|sans|sauf|sin|salvo|sem|senza|niet|zonder|не|без|кроме")
 )
 
-// phraseSet holds phrases by their first word.
+// phraseSet has phrases by their first word.
 type phraseSet map[string][][]string
 
-// phrases makes a set of phrases divided by "|".
+// phrases returns the set of phrases divided by "|".
 func phrases(lists ...string) phraseSet {
 	set := phraseSet{}
 	for _, phrase := range stems(lists...) {
@@ -172,10 +171,10 @@ func phrases(lists ...string) phraseSet {
 	return set
 }
 
-// stems lists what is divided by "|".
+// stems returns the texts divided by "|".
 func stems(lists ...string) []string { return strings.Split(strings.Join(lists, "|"), "|") }
 
-// at is the length in words of the longest phrase that begins at words[i], 0 for none.
+// at returns the length in words of the longest phrase that begins at words[i], 0 for none.
 func (s phraseSet) at(words []string, i int) int {
 	longest := 0
 	if i < 0 || i >= len(words) {

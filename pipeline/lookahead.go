@@ -2,8 +2,8 @@ package pipeline
 
 import "strings"
 
-// readable is all that messages hold, to be quoted by its lines: what was said and what came back first, then the
-// calls, a value a line with the names of its tool and its argument.
+// readable returns the content of messages as text that can be quoted by line: first what was said and what tools
+// returned, then the calls, one value per line with the names of its tool and its argument.
 func readable(messages []Message) string {
 	var said, calls strings.Builder
 	for _, m := range messages {
@@ -22,11 +22,11 @@ func readable(messages []Message) string {
 	return said.String() + calls.String()
 }
 
-// lookAhead returns what the agent has used in tail and what is only in the source and not in the summary:
-// each identifier with its line.
+// lookAhead returns what the agent has used in tail and what is only in the source and not in the summary: each
+// identifier with its line.
 func lookAhead(summary string, source, tail []Message) []string {
 	var ids []string
-	var users []int // where the message of the tail begins that uses it first
+	var users []int // start of the message of the tail that uses it first
 	var all strings.Builder
 	seen := map[string]bool{}
 	for _, m := range tail {
@@ -57,7 +57,7 @@ func lookAhead(summary string, source, tail []Message) []string {
 	return used
 }
 
-// lineAt returns the line of a text around the position at, cut to size.
+// lineAt returns the line of a text around position at, cut to size.
 func lineAt(text string, at int) string {
 	from := strings.LastIndexByte(text[:at], '\n') + 1
 	to := len(text)

@@ -7,44 +7,43 @@ import (
 	"unicode"
 )
 
-// MentionKind says what a mention is.
+// MentionKind is the kind of a mention.
 type MentionKind string
 
 // The kinds of mentions.
 const (
 	MentionConstraint MentionKind = "constraint" // a sentence in which the user set a limit
-	MentionIntent     MentionKind = "intent"     // any other sentence of the user's
+	MentionIntent     MentionKind = "intent"     // any other sentence of the user
 	MentionPath       MentionKind = "path"       // a file or a folder
 	MentionIdentifier MentionKind = "identifier" // an address, a hash, a name that was quoted or given to a tool
 	MentionNumber     MentionKind = "number"     // a number with its unit
 	MentionTask       MentionKind = "task"       // an entry of the agent's list that is not done
 )
 
-// MentionKinds are all of them, in the order in which they are shown.
+// MentionKinds are all kinds, in the order in which they are shown.
 var MentionKinds = []MentionKind{
 	MentionConstraint, MentionIntent, MentionTask, MentionPath, MentionIdentifier,
 	MentionNumber,
 }
 
-// Mention is something that was said and can be looked for word by word.
+// Mention is something in the messages that can be looked for word by word.
 type Mention struct {
 	Kind MentionKind
 	Text string
-	// Seq is the message that said it first.
+	// Seq is the first message with the mention.
 	Seq int64
 }
 
 const (
-	// maxIntents is how many sentences of one message of the user's are taken: what is behind them is rather a paste.
+	// maxIntents is how many sentences of one user message are taken: the rest is probably pasted.
 	maxIntents = 8
-	// minIntentChars is the least that a sentence has to say, in chars.
+	// minIntentChars is the least length of a sentence, in chars.
 	minIntentChars = 8
 )
 
-// MentionsOf returns the mentions in messages, each once, in order: the sentences of the user's, and the names and
-// numbers that the user said, or that the agent said or gave to a tool. What tools returned does not count until
-// somebody uses it; keys of arguments and what programs put into the user's messages never count. OpenTasks has the
-// tasks.
+// MentionsOf returns the mentions in messages, each once, in order: the sentences of the user, and the names and
+// numbers that the user wrote, or that the agent wrote or passed to a tool. What tools returned does not count until
+// somebody uses it. Keys of arguments and what programs added to user messages never count. For tasks see OpenTasks.
 func MentionsOf(messages []Message) []Mention {
 	var mentions []Mention
 	seen := map[MentionKind]map[string]bool{}
@@ -108,12 +107,12 @@ func mentionKind(k identifierKind) MentionKind {
 	return MentionIdentifier
 }
 
-// MentionedIn says for each mention whether one of the texts holds it: a sentence word by word with any spacing and
-// case, a name as it is or escaped as in JSON or in a summary.
+// MentionedIn reports for each mention whether one of the texts contains it: a sentence word by word with any spacing
+// and case, a name as it is or escaped as in JSON or in a summary.
 func MentionedIn(mentions []Mention, texts ...string) []bool {
 	source := &sourceTexts{raw: strings.Join(texts, "\n")}
 	has := make([]bool, len(mentions))
-	var names, sentences forms // by fact
+	var names, sentences forms // per fact
 	for i, f := range mentions {
 		switch f.Kind {
 		case MentionConstraint, MentionIntent, MentionTask:
@@ -133,15 +132,15 @@ func MentionedIn(mentions []Mention, texts ...string) []bool {
 	return has
 }
 
-// The names under which tools that keep a list of tasks take it, and an entry's text.
+// The names of the arguments in which tools take a list of tasks, and of an entry's text.
 var (
 	taskLists = []string{"todos", "plan", "tasks", "items", "todo_list"}
 	taskTexts = []string{"content", "step", "text", "title", "description", "task"}
 	doneWords = []string{"completed", "complete", "done", "cancelled", "canceled", "finished"}
 )
 
-// OpenTasks returns the entries of the newest list of tasks that the agent wrote with a tool, as they are still to be
-// done, and whether there is such a list at all.
+// OpenTasks returns the tasks that are not done in the newest list that the agent wrote with a tool, and whether there
+// is such a list.
 func OpenTasks(messages []Message) (open []string, listed bool) {
 	for i := len(messages) - 1; i >= 0; i-- {
 		parts := messages[i].Parts
@@ -157,7 +156,7 @@ func OpenTasks(messages []Message) (open []string, listed bool) {
 	return nil, false
 }
 
-// tasksIn reads the list in a call of a tool whose name says that it keeps one.
+// tasksIn reads the list in a call of a tool whose name shows that it keeps one.
 func tasksIn(call Part) (open []string, listed bool) {
 	if !containsAny(strings.ToLower(call.Name), "todo", "plan", "task") {
 		return nil, false

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// NativeSummary is what a vendor's own compaction gave, on its way back to that vendor.
+// NativeSummary is the result of a vendor's own compaction, to be sent back to that vendor.
 type NativeSummary struct {
-	// Messages are sent byte for byte, each a message of the conversation's format.
+	// Messages are sent byte for byte. Each is a message of the conversation's format.
 	Messages []json.RawMessage
-	// Note is what a message of role user says behind them: how to go on, and what they do not hold. It may be
+	// Note is the text of a message of role user behind them: how to continue, and what they do not contain. It may be
 	// empty.
 	Note string
-	// Tokens is what Messages cost in a request.
+	// Tokens is the cost of Messages in a request.
 	Tokens int
 }
 
-// tokens is what the summary costs with its note.
+// tokens returns the cost of the summary with its note.
 func (n *NativeSummary) tokens() int {
 	total := messageOverhead + n.Tokens
 	if n.Note != "" {
@@ -34,8 +34,8 @@ func Continuation(summaryText string) string {
 	return ""
 }
 
-// TranscriptHintOf is the line of a summary message that says where the full transcript is, "" when there is none. It
-// is before the summary: a line that the summary quotes does not count.
+// TranscriptHintOf returns the line of a summary message with the place of the full transcript, "" if there is none. It
+// looks only in front of the summary: a line that the summary quotes does not count.
 func TranscriptHintOf(summaryText string) string {
 	text, ok := strings.CutPrefix(summaryText, "<"+summaryTag+">\n"+summaryFirstLine)
 	for range 3 { // the first line, the omissions, the hint
@@ -51,20 +51,20 @@ func TranscriptHintOf(summaryText string) string {
 	return ""
 }
 
-// MissingLimits returns the sentences in which the user set a limit and which text does not hold, in their order and
-// within a budget: what a summary that cannot be changed leaves out is said beside it. tail are the messages that
-// stay verbatim.
+// MissingLimits returns the sentences in which the user set a limit and which text does not contain, in order and
+// within a budget, so that what a summary that cannot be changed leaves out can be sent beside it. tail are the
+// messages that stay verbatim.
 func MissingLimits(text string, source, tail []Message) []string {
 	return withinBudget(missingLimits(text, source, newSource(tail)), maxConstraintsChars)
 }
 
-// LimitsNote is a section with limits that the user set, empty for none.
+// LimitsNote returns a section with limits that the user set, "" for none.
 func LimitsNote(limits []string) string {
 	return strings.TrimSpace(appendSection("", constraintsTitle, limits))
 }
 
-// LookAheadOf is the section of a summary with what the agent used behind it and found only before it, empty when
-// there is none.
+// LookAheadOf returns the section of a summary with what the agent used behind it and found only before it, "" if there
+// is none.
 func LookAheadOf(summaryText string) string {
 	at := strings.Index(summaryText, lookAheadTitle)
 	if at < 0 {

@@ -5,21 +5,21 @@ import (
 	"unicode"
 )
 
-// QuoteMessage returns a message as an element of a readable transcript: a tag with its number and whose words it
-// holds, its text, the tag that closes it. Nothing in the text can close the element or open another one. The text is
-// RenderMessage's, "" for a message that says nothing.
+// QuoteMessage returns a message as an element of a readable transcript: a tag with its number and the role of its
+// author, its text, and the closing tag. Nothing in the text can close the element or open another one. The text is
+// that of RenderMessage, "" for an empty message.
 func QuoteMessage(m Message) (open, text, end string) {
 	return openTag(messageTag, m.Seq, renderRole(m)), escapeTags(RenderMessage(m)), "</" + messageTag + ">"
 }
 
-// Quote returns any text so that it can be in or beside a readable transcript: on one line, at most limit chars, with
-// no tag of ours in it.
+// Quote returns any text so that it can be in or beside a readable transcript: on one line, at most limit chars,
+// without any of our tags in it.
 func Quote(s string, limit int) string {
 	return Truncate(escapeTags(oneLineOf(s)), limit)
 }
 
 // FilesTouched lists the files that the tools of the messages read or changed, by the names of their arguments, each
-// once, the one that was touched last at the end; changed has those that were not only read. Searches do not count.
+// once, the one that was touched last at the end. changed has those that were not only read. Searches do not count.
 func FilesTouched(ms []Message) (files []string, changed map[string]bool) {
 	d := &digest{changed: map[string]bool{}}
 	for _, m := range ms {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// RenderMessage returns a message as plain text, as a summarizer sees it: texts as they are, tool calls as
-// name and arguments, tool results as their text, binary content as "[binary omitted: ~138 KB]". Reasoning
-// and blocks of an unknown kind are left out. A message that says nothing gives "".
+// RenderMessage returns a message as plain text, as a summarizer sees it: texts unchanged, tool calls as name and
+// arguments, tool results as their text, binary content as "[binary omitted: ~138 KB]". Reasoning and blocks of an
+// unknown kind are left out. The result for an empty message is "".
 func RenderMessage(m Message) string {
 	var texts []string
 	for _, p := range m.Parts {
@@ -18,9 +18,8 @@ func RenderMessage(m Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// renderPart returns one part as text, and how many binaries it left out. name is the tool's name for a
-// result that does not carry one itself, "" when unknown. A blank text
-// gives "".
+// renderPart returns one part as text, and how many binaries it left out. name is the tool's name for a result that
+// does not have one, "" if unknown. The result for a blank text is "".
 func renderPart(p Part, name string) (text string, binaries int) {
 	switch p.Kind {
 	case PartText:
@@ -47,7 +46,7 @@ func renderPart(p Part, name string) (text string, binaries int) {
 	return "", 0
 }
 
-// resultText is the text of a tool result with its binaries left out.
+// resultText returns the text of a tool result with its binaries left out.
 func resultText(p Part) (text string, binaries int) {
 	var out strings.Builder
 	for _, c := range p.Content {
@@ -70,7 +69,7 @@ func resultText(p Part) (text string, binaries int) {
 	return out.String(), binaries
 }
 
-// renderBinary returns the text in place of an image or a file. A file that is text is given as its text.
+// renderBinary returns the text in place of an image or a file. For a file that is text it is the text.
 func renderBinary(p Part) (text string, binaries int) {
 	if p.Text != "" {
 		return omitBinaryBlank(p.Text)
@@ -82,7 +81,7 @@ func renderBinary(p Part) (text string, binaries int) {
 	return text, 1
 }
 
-// omitBinaryBlank is omitBinary, but "" for a text of white space alone.
+// omitBinaryBlank is omitBinary, but returns "" for a text of white space alone.
 func omitBinaryBlank(s string) (string, int) {
 	if strings.TrimSpace(s) == "" {
 		return "", 0
@@ -90,7 +89,7 @@ func omitBinaryBlank(s string) (string, int) {
 	return omitBinary(s)
 }
 
-// maxNameChars bounds the name of a tool or a file in a line of ours.
+// maxNameChars bounds the name of a tool or a file in a line that we write.
 const maxNameChars = 200
 
 // toolName returns a name on one line, of bounded length.
@@ -104,20 +103,20 @@ func toolName(name string) string {
 	return Truncate(name, maxNameChars)
 }
 
-// The elements of a rendered transcript. Each message is one, on lines of its own, and says whose words it
-// holds; role "user" is for the user's own words alone.
+// The elements of a rendered transcript. Each message is one, on separate lines, with the role of its author; role
+// "user" is for the user's own words alone.
 const (
 	messageTag = "message"
 	summaryTag = "conversation_summary"
 )
 
-// reservedTags are the names of the tags that structure a rendered transcript or the context. In the text
-// of a message they do not open or close anything: escapeTags.
+// reservedTags are the names of the tags that structure a rendered transcript or the context. escapeTags makes sure
+// that they open or close nothing in the text of a message.
 var reservedTags = []string{messageTag, summaryTag}
 
-// escapeTags turns the "<" of whatever looks like one of the reserved tags into "&lt;", opening or closing,
-// in any case and with any space inside. Everything else stays as it is, so that code, addresses and
-// quotes can be copied verbatim from the transcript.
+// escapeTags turns the "<" of whatever looks like one of the reserved tags into "&lt;", opening or closing, in any case
+// and with any space inside. Everything else is unchanged, so that code, addresses and quotes can be copied verbatim
+// from the transcript.
 func escapeTags(s string) string { return escapeNamed(s, reservedTags) }
 
 // escapeNamed is escapeTags for tags of the given names.
@@ -150,7 +149,7 @@ func escapeNamed(s string, names []string) string {
 	return out.String()
 }
 
-// namedTag reports whether what follows a "<" makes it a tag of one of the names.
+// namedTag reports whether what follows a "<" makes it a tag with one of the names.
 func namedTag(rest string, names []string) bool {
 	rest = strings.TrimLeft(rest, " \t\r\n")
 	rest = strings.TrimPrefix(rest, "/")
@@ -163,13 +162,13 @@ func namedTag(rest string, names []string) bool {
 	return false
 }
 
-// openTag is the opening tag of the element for a message, or for a quote of it.
+// openTag returns the opening tag of the element for a message, or for a quote of it.
 func openTag(name string, seq int64, role string) string {
 	return "<" + name + ` seq="` + strconv.FormatInt(seq, 10) + `" role="` + role + `">`
 }
 
-// renderRole says whose words a message holds, in the rendered transcript: what the runtime put in under
-// the user's name is not called the user's.
+// renderRole returns the role of a message in the rendered transcript: what the runtime added under the user's name is
+// not called the user's.
 func renderRole(m Message) string {
 	if m.Role != RoleUser || m.Genuine() {
 		return string(m.Role)
@@ -183,8 +182,8 @@ func renderRole(m Message) string {
 	return "automatic"
 }
 
-// summaryBody is what an earlier summary says, without the wrapper that it stood in and without the
-// instruction to go on that followed it: that instruction is for the agent, and is not for a summarizer.
+// summaryBody returns the text of an earlier summary, without its wrapper and without the instruction to continue
+// behind it, which is for the agent and not for a summarizer.
 func summaryBody(text string) string {
 	const open, end = "<" + summaryTag + ">", "</" + summaryTag + ">"
 	if from := strings.Index(text, open); from >= 0 {

@@ -7,10 +7,10 @@ import (
 	"unicode"
 )
 
-// sourceTexts is everything that a summary may rest on, made to be searched.
+// sourceTexts is everything that a summary may be based on, prepared for searching.
 type sourceTexts struct {
 	raw string
-	// flat is raw in lower case with single spaces, made when first asked for.
+	// flat is raw in lower case with single spaces, made on first use.
 	flat string
 	// users are the texts of genuine user messages and of earlier summaries, flattened.
 	users []string
@@ -34,8 +34,8 @@ func newSource(messages []Message) *sourceTexts {
 	return s
 }
 
-// textsOf returns every text in a message: what was said, names and arguments of calls, results. Reasoning is
-// no source.
+// textsOf returns every text in a message: what was said, names and arguments of calls, results. Reasoning is not a
+// source.
 func textsOf(m Message) []string {
 	var texts []string
 	for _, p := range m.Parts {
@@ -53,7 +53,7 @@ func textsOf(m Message) []string {
 	return texts
 }
 
-// flattened is all of the source in lower case, with single spaces.
+// flattened returns all of the source in lower case, with single spaces.
 func (s *sourceTexts) flattened() string {
 	if s.flat == "" {
 		s.flat = strings.ToLower(strings.Join(strings.Fields(s.raw), " "))
@@ -61,15 +61,15 @@ func (s *sourceTexts) flattened() string {
 	return s.flat
 }
 
-// occurring says for each identifier whether one of the sources has it: as it is, escaped as in JSON, or with other
-// spacing and case.
+// occurring reports for each identifier whether one of the sources contains it: as it is, escaped as in JSON, or with
+// other spacing and case.
 func occurring(ids []string, sources ...*sourceTexts) []bool {
 	var exact, loose forms
 	for i, id := range ids {
 		exact.add(i, id)
 		exact.add(i, jsonEscaped(id))
 		if !strings.ContainsFunc(id, unicode.IsSpace) && !numberUnit.MatchString(id) {
-			continue // a path, an address, a hash: it is that or it is not
+			continue // a path, an address, a hash: only the exact text counts
 		}
 		low := strings.ToLower(strings.Join(strings.Fields(id), " "))
 		loose.add(i, low)
@@ -103,7 +103,7 @@ func (f *forms) add(id int, text string) {
 	f.texts, f.of = append(f.texts, text), append(f.of, id)
 }
 
-// drop forgets those of identifiers that are found.
+// drop removes the forms of identifiers that are found.
 func (f *forms) drop(has []bool) {
 	var left forms
 	for i, id := range f.of {
@@ -114,7 +114,7 @@ func (f *forms) drop(has []bool) {
 	*f = left
 }
 
-// mark notes which identifiers have a place in a text.
+// mark records which identifiers have a place in a text.
 func (f *forms) mark(places []int, has []bool) {
 	for i, at := range places {
 		has[f.of[i]] = has[f.of[i]] || at >= 0
@@ -132,7 +132,7 @@ func jsonEscaped(s string) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// unsupported returns the identifiers of a summary that neither source has.
+// unsupported returns the identifiers of a summary that neither source contains.
 func unsupported(summary string, before, behind *sourceTexts) []string {
 	var missing []string
 	ids := identifiersIn(summary, maxIdentifiers)

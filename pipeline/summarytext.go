@@ -5,34 +5,33 @@ import (
 	"strings"
 )
 
-// SummaryTextInput is what the text of a summary message says.
+// SummaryTextInput is what the text of a summary message is made from.
 type SummaryTextInput struct {
 	Summary string
-	// Digest says that no model wrote it.
+	// Digest reports that no model wrote the summary.
 	Digest bool
-	// UnderWay says that the agent's work continues at once: see UnderWay.
+	// UnderWay reports that the agent's work continues at once: see UnderWay.
 	UnderWay bool
-	// ProposeOnly says that the agent is in a mode that only proposes.
+	// ProposeOnly reports that the agent is in a mode that only proposes.
 	ProposeOnly bool
-	// TailKept says that messages follow verbatim.
+	// TailKept reports that messages follow verbatim.
 	TailKept bool
 	// Repeated is the number of user messages that are kept behind the summary although it covers them.
 	Repeated int
-	// OmittedMessages is the number of messages that the summarizer was not shown, or not whole, for size.
+	// OmittedMessages is the number of messages that the summarizer did not get, or not whole, because of their size.
 	OmittedMessages int
-	// TranscriptHint says where the full transcript is, empty when nowhere.
+	// TranscriptHint is where the full transcript is, empty if nowhere.
 	TranscriptHint string
 }
 
-// The sentences of a summary message. They are the same in every language: the summary is in the
-// conversation's.
+// The sentences of a summary message. They are in English whatever the language of the summary.
 const (
 	summaryFirstLine = "This session continues an earlier one that ran out of context. What follows is the " +
 		"summary of its earlier part."
 	summaryDigest = "No model wrote this summary: it is a digest, put together from the messages themselves."
-	// What follows is where, on the same line.
+	// The place follows on the same line.
 	summaryTranscript = "The full transcript is kept: "
-	// It is in brackets, behind a number.
+	// The sentence is in brackets, behind a number.
 	summaryOmitted = " message(s) of that part were left out of the summary, or cut, for size"
 
 	summaryTail     = "The messages after the part that is summarised follow verbatim."
@@ -42,13 +41,13 @@ const (
 		"mentioned there. The user's next message decides what happens."
 	summaryPropose = "The summary is background. Propose before you act: nothing in the summary is permission to " +
 		"begin, and the user decides what happens."
-	// They come together.
+	// These two are used together.
 	summaryRepeatedBelow = "The user's last message is repeated below in its own words."
 	summaryRepeated      = "It has been answered already and is no new request."
 )
 
-// SummaryText is the content of the summary message: the summary in an element that nothing inside can
-// close, and behind it what the agent is to make of it. Only what is true is said.
+// SummaryText returns the content of the summary message: the summary in an element that nothing inside can close, and
+// behind it how the agent is to use it. Only sentences that are true are included.
 func SummaryText(in SummaryTextInput) string {
 	inside := []string{summaryFirstLine}
 	if in.Digest {

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Chars counts the Unicode code points of s. A byte that is not valid UTF-8 counts as one.
+// Chars returns the number of Unicode code points of s. A byte that is not valid UTF-8 counts as one.
 func Chars(s string) int { return utf8.RuneCountInString(s) }
 
-// Truncate keeps the start of s and ends it with "[... truncated, N chars]", N being how many chars went, so
-// that the whole is at most limit chars. A text that fits comes back as it is. Where not even the marker fits,
-// it is the first limit chars alone.
+// Truncate keeps the start of s and ends it with "[... truncated, N chars]", where N is how many chars were cut, so
+// that the result has at most limit chars. A text that fits is returned unchanged. If not even the marker fits, the
+// result is the first limit chars alone.
 func Truncate(s string, limit int) string {
 	total := Chars(s)
 	if total <= limit {
@@ -20,16 +20,15 @@ func Truncate(s string, limit int) string {
 	return truncateCounted(s, total, limit)
 }
 
-// truncateCounted is Truncate for a text over limit whose chars are counted already.
+// truncateCounted is Truncate for a text over limit whose chars are already counted.
 func truncateCounted(s string, total, limit int) string {
 	keep, marker := cutFor(total, limit, truncatedMarker)
 	return s[:byteOffset(s, total, keep)] + marker
 }
 
-// CompactHeadAndTail keeps both ends of one oversized value, the larger half in front, with
-// "…[N chars omitted]…" for the N chars between them, so that the whole is at most limit chars. It is for
-// command output and the like, where the end says how it went. Where the marker does not fit, it is the
-// first limit chars alone.
+// CompactHeadAndTail keeps both ends of one oversized value, the larger half in front, with "…[N chars omitted]…" for
+// the N chars between them, so that the result has at most limit chars. It is for command output and similar texts,
+// where the end shows the outcome. If the marker does not fit, the result is the first limit chars alone.
 func CompactHeadAndTail(s string, limit int) string {
 	total := Chars(s)
 	if total <= limit {
@@ -38,7 +37,7 @@ func CompactHeadAndTail(s string, limit int) string {
 	return headAndTailCounted(s, total, limit)
 }
 
-// headAndTailCounted is CompactHeadAndTail for a text over limit whose chars are counted already.
+// headAndTailCounted is CompactHeadAndTail for a text over limit whose chars are already counted.
 func headAndTailCounted(s string, total, limit int) string {
 	keep, marker := cutFor(total, limit, omittedMarker)
 	tail := keep / 2
@@ -52,8 +51,8 @@ func truncatedMarker(n int) string { return "[... truncated, " + strconv.Itoa(n)
 
 func omittedMarker(n int) string { return fmt.Sprintf("…[%d chars omitted]…", n) }
 
-// cutFor says how many of total chars can stay beside the marker that names the rest, within limit, and
-// gives that marker. The marker is empty when it has no room.
+// cutFor returns how many of total chars can stay beside the marker that names the rest, within limit, and that marker.
+// The marker is empty if it has no room.
 func cutFor(total, limit int, marker func(int) string) (keep int, text string) {
 	if limit <= 0 {
 		return 0, ""
@@ -71,14 +70,14 @@ func cutFor(total, limit int, marker func(int) string) (keep int, text string) {
 	return keep, text
 }
 
-// byteOffset is where the char with index n begins in s, which has total chars.
+// byteOffset returns the position of the char with index n in s, which has total chars.
 func byteOffset(s string, total, n int) int {
 	switch {
 	case n <= 0:
 		return 0
 	case n >= total:
 		return len(s)
-	case total == len(s): // one byte a char
+	case total == len(s): // one byte per char
 		return n
 	}
 	// Walk from the nearer end: a cut is seldom in the middle.

@@ -19,7 +19,7 @@ var (
 // userSection is the place of the section in a summary that lists the user's messages.
 type userSection struct{ body, end int }
 
-// findUserSection finds it by its title, or as the sixth of numbered sections where the title is in another
+// findUserSection finds the section by its title, or as the sixth of numbered sections if the title is in another
 // language.
 func findUserSection(summary string) (userSection, bool) {
 	if m := userHeading.FindStringIndex(summary); m != nil {
@@ -45,10 +45,9 @@ func findUserSection(summary string) (userSection, bool) {
 	return userSection{body: m[1], end: m[1] + next[0]}, true
 }
 
-// UserMessagesSection puts what the user really wrote into the section of a summary that lists the user's
-// messages: in order, as many of the newest as fit into budgetChars, the last of those cut where it does not
-// fit whole. A summary without that section, and one for which there are no messages or no budget, comes back
-// as it is.
+// UserMessagesSection puts the user's real messages into the section of a summary that lists them: in order, as many of
+// the newest as fit into budgetChars, with the oldest of those cut if it does not fit whole. A summary without that
+// section is returned unchanged, and so is any summary if there are no messages or no budget.
 func UserMessagesSection(summary string, users []Message, budgetChars int) string {
 	section, found := findUserSection(summary)
 	if !found {
@@ -66,9 +65,9 @@ func UserMessagesSection(summary string, users []Message, budgetChars int) strin
 	return out
 }
 
-// SummarizedUsers returns what the user said in messages that are summarized: what an earlier summary among them
-// lists of the user's own messages, and then those that are there themselves. It is for UserMessagesSection, so that
-// what the user said long ago is not lost with the second compaction.
+// SummarizedUsers returns what the user said in messages that are summarized: the user messages that an earlier summary
+// among them lists, and then the messages themselves. It is for UserMessagesSection, so that what the user said long
+// ago is not lost with the second compaction.
 func SummarizedUsers(source []Message) []Message {
 	var users []Message
 	for _, m := range source {
@@ -86,8 +85,8 @@ func SummarizedUsers(source []Message) []Message {
 	return users
 }
 
-// listedUsers returns what a summary lists of the user's own messages: the entries of that section, or of a digest its
-// quotes. Its end says how much was cut.
+// listedUsers returns the user messages that a summary lists: the entries of that section, or the quotes of a digest.
+// The end of an entry shows how much was cut.
 func listedUsers(summary string) []string {
 	if at := strings.Index(summary, digestHead); at >= 0 {
 		return quotedUsers(summary[at:])
@@ -175,11 +174,11 @@ func userList(users []Message, budget int) string {
 	return b.String()
 }
 
-// listItem is a text as an entry of a list, its further lines indented.
+// listItem returns a text as an entry of a list, its further lines indented.
 func listItem(text string) string { return "- " + strings.ReplaceAll(text, "\n", "\n  ") }
 
-// cutItem is a list item cut to limit chars. The cut comes first and the indent after it, so that the marker
-// is indented too.
+// cutItem returns a list item cut to limit chars. The cut comes first and the indent after it, so that the marker is
+// indented too.
 func cutItem(text string, limit int) string {
 	for keep := limit; ; {
 		item := listItem(Truncate(text, keep))
@@ -194,7 +193,7 @@ func cutItem(text string, limit int) string {
 // minListedChars is the least of a message that is worth listing.
 const minListedChars = 80
 
-// userText is what a user message says, without tool results that it may carry.
+// userText returns the text of a user message, without tool results that it may contain.
 func userText(m Message) string {
 	var texts []string
 	for _, p := range m.Parts {

@@ -6,11 +6,11 @@ import (
 	"unicode"
 )
 
-// maxArgument is the longest argument in which names are looked for, in chars: what is longer is a document.
+// maxArgument is the longest argument in which names are looked for, in chars: a longer one is a document.
 const maxArgument = 2000
 
-// eachUse finds the identifiers that an assistant's message uses: those in what it says outside of fences, and those in
-// the values of its calls. Keys of arguments and names of tools do not count. The same one may come more than once.
+// eachUse finds the identifiers that an assistant's message uses: those in its text outside of fences, and those in the
+// values of its calls. Keys of arguments and names of tools do not count. The same one may be reported more than once.
 func eachUse(m Message, add func(kind identifierKind, id string)) {
 	values := func(input string) {
 		for _, a := range argumentsOf(input) {
@@ -33,7 +33,7 @@ func eachUse(m Message, add func(kind identifierKind, id string)) {
 	}
 }
 
-// valueKind is the kind of a whole argument that is a name.
+// valueKind returns the kind of an argument that is a name as a whole.
 func valueKind(value string) identifierKind {
 	switch {
 	case strings.Contains(value, "://"):
@@ -44,7 +44,7 @@ func valueKind(value string) identifierKind {
 	return identifierQuoted
 }
 
-// usedIn lists the identifiers that an assistant's message uses, but for quotes of no more than a word.
+// usedIn lists the identifiers that an assistant's message uses, except for quotes of a single word.
 func usedIn(m Message) []string {
 	var ids []string
 	eachUse(m, func(kind identifierKind, id string) {
@@ -61,7 +61,7 @@ func isObject(text string) bool {
 	return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
 }
 
-// plainWord reports whether a quote is no more than a word of the language.
+// plainWord reports whether a quote is a single ordinary word.
 func plainWord(s string) bool {
 	for i, r := range s {
 		if r >= unicode.MaxASCII || !unicode.IsLetter(r) || i > 0 && unicode.IsUpper(r) {
@@ -71,7 +71,7 @@ func plainWord(s string) bool {
 	return true
 }
 
-// named reports whether a whole argument is a name: one word with a digit in it, and more than a small number.
+// named reports whether a whole argument is a name: one word with a digit in it that is more than a small number.
 func named(value string) bool {
 	const shortest, longest = 4, 200
 	letters, digits := 0, 0

@@ -8,8 +8,8 @@ import (
 // minSqueezedTokens is the least that the head_tail valve leaves of a part.
 const minSqueezedTokens = 64
 
-// squeeze opens the tail valve on the items up to ValveUpTo. What it does rests on those items alone, so that
-// it does the same on every later read.
+// squeeze opens the tail valve on the items up to ValveUpTo. The result depends on those items alone, so that it is the
+// same on every later read.
 func (b *contextBuilder) squeeze(items []ContextItem) []ContextItem {
 	if b.in.Valve == TailValveNone {
 		return items
@@ -30,9 +30,9 @@ type valve struct {
 	in       ContextInput
 	counts   tokenCounts
 	upTo     int // items before this one are in reach
-	lastUser int // the last genuine user message in reach, -1 when there is none
-	answered int // the last assistant message in reach, -1 when there is none
-	step     int // where the last step in reach begins
+	lastUser int // the last genuine user message in reach, -1 if there is none
+	answered int // the last assistant message in reach, -1 if there is none
+	step     int // the start of the last step in reach
 	omitted  TrimStats
 }
 
@@ -57,7 +57,7 @@ func newValve(items []ContextItem, in ContextInput, counts tokenCounts) *valve {
 	return v
 }
 
-// reach returns the message of item i, nil when the valve leaves it alone.
+// reach returns the message of item i, nil if the valve must not change it.
 func (v *valve) reach(i int) *Message {
 	m := v.items[i].Message
 	if m == nil || m.Seq > v.in.ValveUpTo || m.Role == RoleSystem || m.Kind == KindUserInfo || m.Kind == KindSummary {
@@ -66,14 +66,14 @@ func (v *valve) reach(i int) *Message {
 	return m
 }
 
-// protected reports whether the words of item i are the user's and still count: the last message, and all that
-// nobody has answered.
+// protected reports whether item i has words of the user that still matter: the last message, and all without an
+// answer.
 func (v *valve) protected(i int) bool {
 	return v.items[i].Message.Genuine() && (i == v.lastUser || i > v.answered)
 }
 
-// omitBinaries does in reach what Trim does everywhere: a cut would leave it two ends of base64 that it no
-// longer knows for such.
+// omitBinaries does in reach what trim does everywhere. A cut would otherwise leave two ends of base64 that are no
+// longer recognized.
 func (v *valve) omitBinaries() {
 	for i := range v.upTo {
 		m := v.reach(i)
@@ -166,14 +166,14 @@ func (v *valve) headAndTail() {
 	}
 }
 
-// squeezed is a text of about size tokens in about limit tokens: without its binaries, and cut if need be.
+// squeezed returns a text of about size tokens cut to about limit tokens, without its binaries.
 func (v *valve) squeezed(text string, size, limit int) string {
-	// As in EstimateText, the whole sets the level, and the weight says how a piece compares.
+	// As in EstimateText, the whole text sets the level, and the weight gives the share of a piece.
 	perWeight := float64(size) / float64(max(weighText(text), 1))
 	count := func(s string) int { return int(perWeight * float64(weighText(s))) }
 	short, binaries := omitBinary(text)
 	if binaries > 0 {
-		size = EstimateText(short) // base64 has a level of its own
+		size = EstimateText(short) // base64 has another level
 		perWeight = float64(size) / float64(max(weighText(short), 1))
 	}
 	if size > limit {
@@ -183,9 +183,9 @@ func (v *valve) squeezed(text string, size, limit int) string {
 	return short
 }
 
-// textsOf lists what may be cut of a message of so many tokens: the texts of tool results, and what the agent
-// and its runtime said. Results inside an assistant message are the vendor's own and stay. So do texts that are
-// within minSqueezedTokens whatever they say, since no token has less than a byte.
+// textsOf lists what may be cut of a message of so many tokens: the texts of tool results, and what the agent and its
+// runtime wrote. Results inside an assistant message are the vendor's and stay. Texts that are certainly within
+// minSqueezedTokens also stay, since no token has less than a byte.
 func (v *valve) textsOf(i int, m *Message, tokens int) []squeezable {
 	var texts []squeezable
 	edits := v.items[i].Edits
@@ -217,9 +217,9 @@ func (v *valve) textsOf(i int, m *Message, tokens int) []squeezable {
 	return texts
 }
 
-// measure fills in the sizes of the texts of an item. To count the tokens of a whole conversation would be most of
-// the cost of the valve, and is done already: an item that is as it was stored has its figure, which is shared
-// out to its texts as they weigh.
+// measure fills in the sizes of the texts of an item. Counting the tokens of a whole conversation would be most of the
+// cost of the valve, and has been done before: the figure of an item that is unchanged is divided among its texts by
+// weight.
 func (v *valve) measure(texts []squeezable, item ContextItem, tokens int) {
 	if len(texts) > 0 && len(item.Edits) == 0 {
 		v.shareOut(item.Message.Parts, tokens-messageOverhead)
@@ -229,7 +229,7 @@ func (v *valve) measure(texts []squeezable, item ContextItem, tokens int) {
 	}
 }
 
-// shareOut keeps a figure for each text in parts that have so many tokens.
+// shareOut divides a figure among the texts of parts that have so many tokens.
 func (v *valve) shareOut(parts []Part, tokens int) {
 	var texts []string
 	var weights []int
@@ -265,7 +265,7 @@ func edited(edits []Edit, part int) bool {
 	return slices.ContainsFunc(edits, func(e Edit) bool { return e.Part == part && e.Content < 0 })
 }
 
-// budget is what the squeezed items may take, in tokens.
+// budget returns what the squeezed items may take, in tokens.
 func (v *valve) budget() int {
 	window := v.in.Window
 	if window <= 0 {
@@ -278,7 +278,7 @@ func (v *valve) budget() int {
 	return int(budget)
 }
 
-// replace puts text in place of a part, or of a content of it.
+// replace puts text in place of a part, or of one of its contents.
 func (v *valve) replace(item, part, content int, text string) {
 	kept := slices.DeleteFunc(slices.Clone(v.items[item].Edits), func(e Edit) bool {
 		return e.Part == part && (content < 0 || e.Content == content || e.Content < 0)
