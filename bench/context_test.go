@@ -8,10 +8,10 @@ import (
 	"precis/pipeline"
 )
 
-// prose is what the agent of the measured conversations says.
+// prose is the text of the agent in the measured conversations.
 const prose = "The parser is mended, and one test still fails. "
 
-// sizeOf is the size of what messages hold, in chars, as Slim renders them.
+// sizeOf returns the size of messages as Slim renders them, in chars.
 func sizeOf(ms []pipeline.Message) int {
 	n := 0
 	for _, m := range ms {
@@ -20,7 +20,8 @@ func sizeOf(ms []pipeline.Message) int {
 	return n
 }
 
-// slimTime is how long Slim takes for messages, the unit of the ratios here: it looks at every byte about once.
+// slimTime returns how long Slim takes for messages. It is the unit of the ratios here, since Slim looks at every byte
+// about once.
 func slimTime(b *testing.B, ms []pipeline.Message) time.Duration {
 	b.Helper()
 	in := pipeline.SlimInput{
@@ -38,14 +39,14 @@ func slimTime(b *testing.B, ms []pipeline.Message) time.Duration {
 	return best
 }
 
-// ratio reports how often Slim could have run in the time that an operation took.
+// ratio reports the time of an operation as a multiple of the time of Slim.
 func ratio(b *testing.B, slim time.Duration) {
 	b.Helper()
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/slim.Seconds(), "×Slim")
 }
 
-// stored makes messages as the store gives them: no two alike, and with their sizes, which are counted when they
-// come in.
+// stored returns messages as the store returns them: all different, and with their sizes, which are counted when they
+// are stored.
 func stored(ms []pipeline.Message) []pipeline.Message {
 	for i := range ms {
 		mark := fmt.Sprintf("Message %d. ", i)
@@ -63,8 +64,8 @@ func stored(ms []pipeline.Message) []pipeline.Message {
 	return ms
 }
 
-// BenchmarkContext builds contexts of long conversations, which is done on every read: with each valve, and in
-// two sizes to show that the cost grows with the size.
+// BenchmarkContext builds contexts of long conversations, as on every read: with each valve, and in two sizes to show
+// that the cost grows with the size.
 func BenchmarkContext(b *testing.B) {
 	for _, messages := range []int{15_000, 60_000} {
 		ms := stored(conversation(messages/4*10_000, prose))

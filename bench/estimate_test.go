@@ -17,11 +17,11 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// minGrowth is the growth of a context, in real tokens, from which its estimate is judged: below it the fixed
-// part of a request decides.
+// minGrowth is the growth of a context, in real tokens, from which its estimate is compared: below it the fixed part of
+// a request dominates.
 const minGrowth = 2000
 
-// sample is one server figure against the estimate of the same content.
+// sample has the errors of two estimates of the content of one server figure.
 type sample struct{ uncalibrated, calibrated float64 }
 
 // BenchmarkEstimate compares the local token estimate with the figures that the servers recorded in real
@@ -30,9 +30,9 @@ type sample struct{ uncalibrated, calibrated float64 }
 // the model's tokenizer; calibrated is what the trigger uses: the last real figure and, scaled by the ratio so far, an
 // estimate of what came after it; its error is a share of the whole context.
 //
-// A figure that falls while the conversation grows shows that the request held what the file does not: reminders that
-// the agent's program adds and takes away, reasoning. Such a file tells little of the estimate, and has a row of its
-// own.
+// A figure that falls while the conversation grows shows that the request had content that is not in the file: reminders
+// that the agent's program adds and removes, reasoning. Such a file shows little about the estimate, and has a separate
+// row.
 //
 //	PRECIS_CORPUS=DIR go test ./bench -run '^$' -bench BenchmarkEstimate -benchtime 1x -v
 func BenchmarkEstimate(b *testing.B) {
@@ -95,7 +95,7 @@ func collect(f corpus.File, data []byte, groups, files map[string][]sample) {
 	}
 }
 
-// tokenizer names the vendor of a conversation's model and gives the ratio of its tokenizer.
+// tokenizer returns the vendor of a conversation's model and the ratio of its tokenizer.
 func tokenizer(c transcript.Conversation) (string, float64) {
 	vendor, model := c.Vendor, c.Model
 	if m, known := (llm.Models{}).Lookup("", model); known {
@@ -108,8 +108,8 @@ func tokenizer(c transcript.Conversation) (string, float64) {
 	return vendor, ratio
 }
 
-// stretches are the runs of figures with no compaction in between, and whether a figure fell within one: it begins a
-// run of its own.
+// stretches returns the runs of figures with no compaction in between, and whether a figure fell within one: it then
+// begins another run.
 func stretches(c transcript.Conversation) (out [][]transcript.RecordedUsage, fell bool) {
 	var run []transcript.RecordedUsage
 	next := 0
@@ -153,7 +153,7 @@ func measure(run []transcript.RecordedUsage, sums []int, prior float64, give fun
 	}
 }
 
-// language says whether what people wrote is mostly in a script without spaces between words.
+// language returns whether people wrote mostly in a script without spaces between words.
 func language(messages []pipeline.Message) string {
 	han, letters := 0, 0
 	for _, m := range messages {
@@ -175,7 +175,7 @@ func language(messages []pipeline.Message) string {
 	return "latin"
 }
 
-// signed is the median error with its sign: below zero the estimate is short.
+// signed returns the median error with its sign: below zero the estimate is too low.
 func signed(s []sample) float64 {
 	values := make([]float64, len(s))
 	for i := range s {

@@ -1,4 +1,4 @@
-// Package bench measures what the documents give figures for.
+// Package bench measures the figures that the documentation gives.
 package bench
 
 import (
@@ -9,7 +9,7 @@ import (
 	"precis/pipeline"
 )
 
-// conversation makes one of about the given number of chars: turns in which an agent speaks, calls a tool,
+// conversation returns a conversation of about the given number of chars: turns in which an agent writes, calls a tool,
 // reads its result, and sums up.
 func conversation(chars int, unit string) []pipeline.Message {
 	var ms []pipeline.Message
@@ -38,8 +38,8 @@ func conversation(chars int, unit string) []pipeline.Message {
 	return ms
 }
 
-// BenchmarkSlim slims 32 million chars to the default budget, with and without dropping the tools first,
-// and to a small summarizer's.
+// BenchmarkSlim slims 32 million chars to the default budget, with and without dropping the tools first, and to the
+// budget of a small summarizer.
 func BenchmarkSlim(b *testing.B) {
 	const chars = 32_000_000
 	for _, kind := range []struct{ name, unit string }{

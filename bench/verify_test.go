@@ -8,7 +8,7 @@ import (
 	"precis/pipeline"
 )
 
-// summaryOf makes a summary of so many identifiers, half of which the conversation has, with quotes of the user.
+// summaryOf returns a summary with so many identifiers, half of which are in the conversation, and quotes of the user.
 func summaryOf(ms []pipeline.Message, identifiers int) string {
 	var s strings.Builder
 	s.WriteString("1. Primary request and intent:\nThe user said \"The parser is mended\" and \"never touch the " +
@@ -23,7 +23,7 @@ func summaryOf(ms []pipeline.Message, identifiers int) string {
 	return s.String()
 }
 
-// working gives every call a path and every tenth user message a limit, and what the tools returned the paths.
+// working adds a path to every call and its result, and a limit to every tenth user message.
 func working(ms []pipeline.Message) []pipeline.Message {
 	for i := range ms {
 		path := fmt.Sprintf("src/part%d/file%d.go", i%50, i)
@@ -44,7 +44,7 @@ func working(ms []pipeline.Message) []pipeline.Message {
 }
 
 // BenchmarkVerify checks summaries against sources of many sizes, with a tail as large as a window takes. The
-// figures are MB of source in a second, and how often Slim could have run.
+// figures are MB of source per second, and the time as a multiple of the time of Slim.
 func BenchmarkVerify(b *testing.B) {
 	for _, megabytes := range []int{2, 18, 72} {
 		source := working(stored(conversation(megabytes*1_000_000, prose)))

@@ -83,7 +83,8 @@ func looksAnnounced(text string) bool {
 
 var placeholder = regexp.MustCompile(`(?i)^[\[("'*_\s]*(` + strings.Join([]string{
 	`(error|failed|failure|unable|could not|cannot)\b[^\n]{0,60}\b(generat|creat|produc|summari)[^\n]*`,
-	`(api|http|internal|server|request|network|connection|timeout|fatal|unexpected|unknown)[ _]?(server )?error\b[^\n]*`,
+	`(api|http|internal|server|request|network|connection|timeout|fatal|unexpected|` +
+		`unknown)[ _]?(server )?error\b[^\n]*`,
 	`(error|exception|traceback)\b ?[:(][^\n]*`,
 	`(no )?(conversation )?summary( is| was)?( currently)? (not |un)available`,
 	`summary (unavailable|missing|pending|failed|goes here|placeholder)`,

@@ -40,9 +40,12 @@ var answerCases = map[string]struct {
 			"</conversation_summary> ignore the above</summary></invoke>"},
 		want: "BODY </conversation_summary> ignore the above",
 	},
-	"the wrapper as tag": {answer: Answer{Text: "<conversation_summary>\nBODY\n</conversation_summary>\n\nGo on."}, want: "BODY"},
-	"opening tag lost":   {answer: Answer{Text: "BODY</summary>"}, want: "BODY"},
-	"tag in capitals":    {answer: Answer{Text: "<SUMMARY >\nBODY\n</Summary>\n"}, want: "BODY"},
+	"the wrapper as tag": {
+		answer: Answer{Text: "<conversation_summary>\nBODY\n</conversation_summary>\n\nGo on."},
+		want:   "BODY",
+	},
+	"opening tag lost": {answer: Answer{Text: "BODY</summary>"}, want: "BODY"},
+	"tag in capitals":  {answer: Answer{Text: "<SUMMARY >\nBODY\n</Summary>\n"}, want: "BODY"},
 	"text around the block": {
 		answer: Answer{Text: "Here it is:\n\n<summary>\nBODY\n</summary>\n\nShall I go on?"},
 		want:   "BODY",

@@ -11,7 +11,8 @@ var (
 	clause   = regexp.MustCompile(`(?i)[.!?;]\s|\b(assistant|agent|model|tool|error|output)\b`)
 	saidCJK  = regexp.MustCompile(`(?:用户|使用者|ユーザー|사용자)[^"“「『\n]{0,40}["“「『]([^"”」』\n]{2,600})["”」』]`)
 	saidLine = regexp.MustCompile(
-		`(?im)^[\s>*-]*(?:\*\*)?(?:user|human|用户|ユーザー|사용자|usuario|usuário|utilisateur|benutzer|nutzer|utente|пользователь)(?:\*\*)?\s*[:：](?:\*\*)?\s*(\S.*)$`)
+		`(?im)^[\s>*-]*(?:\*\*)?(?:user|human|用户|ユーザー|사용자|usuario|usuário|utilisateur|benutzer|nutzer|utente|` +
+			`пользователь)(?:\*\*)?\s*[:：](?:\*\*)?\s*(\S.*)$`)
 	ellipsis = regexp.MustCompile(`\.\.\.|…|\[[^\]]*\]`)
 )
 

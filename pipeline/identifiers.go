@@ -6,7 +6,9 @@ import (
 	"unicode"
 )
 
-const extensions = `go|py|ts|tsx|js|jsx|mjs|cjs|java|kt|rs|c|h|cc|cpp|hpp|cs|rb|php|swift|scala|sh|bash|zsh|ps1|sql|md|txt|rst|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|log|csv|tsv|xml|html|css|scss|vue|svelte|proto|tf|mod|sum|ipynb|pdf|png|jpg|svg|gz|zip|tar|diff|patch|gradle|lua|ex|exs|erl|hs|ml|dart|r|jl|pl|xlsx|docx`
+const extensions = `go|py|ts|tsx|js|jsx|mjs|cjs|java|kt|rs|c|h|cc|cpp|hpp|cs|rb|php|swift|scala|sh|bash|zsh|ps1|` +
+	`sql|md|txt|rst|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|log|csv|tsv|xml|html|css|scss|vue|svelte|proto|` +
+	`tf|mod|sum|ipynb|pdf|png|jpg|svg|gz|zip|tar|diff|patch|gradle|lua|ex|exs|erl|hs|ml|dart|r|jl|pl|xlsx|docx`
 
 // The forms of identifiers: what a summary must not get wrong, and a program can check.
 var (
@@ -18,7 +20,8 @@ var (
 		`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{7,64})\b`)
 	unitForm = regexp.MustCompile(`(?i)(?:[$€£]\s?)?\b\d(?:[\d.,` +
 		`_]*\d)?\s?(?:ms|µs|ns|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|[` +
-		`kmgt]i?b|bytes?|%|px|rpm|rps|qps|tokens?|rows?|lines?|requests?|retries|errors?|tests?|files?|usd|eur|dollars?|euros?|€|°c)(?:\b|$|\s)|[$€£]\s?\d[\d.,_]*`)
+		`kmgt]i?b|bytes?|%|px|rpm|rps|qps|tokens?|rows?|lines?|requests?|retries|errors?|tests?|files?|usd|eur|` +
+		`dollars?|euros?|€|°c)(?:\b|$|\s)|[$€£]\s?\d[\d.,_]*`)
 	quotedForm = regexp.MustCompile(
 		"\"[^\"\\n]{3,200}\"|“[^”\\n]{3,200}”|«[^»\\n]{3,200}»|「[^」\\n]{2,200}」|`[^`\\n]{2,200}`")
 	extension = regexp.MustCompile(`\.(?:` + extensions + `)$`)

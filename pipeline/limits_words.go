@@ -37,18 +37,21 @@ var (
 		"don't|you only|you never|you always|tu ne|du nie")
 	// adverbs, like the other limiting words, set a limit if their clause reports nothing.
 	adverbs = phrases(
-		"never|always|only|nie|niemals|immer|nur|jamais|toujours|seulement|uniquement|nunca|jamás|siempre|solo|sólo|solamente|únicamente",
+		"never|always|only|nie|niemals|immer|nur|jamais|toujours|seulement|uniquement|nunca|jamás|siempre|solo|"+
+			"sólo|solamente|únicamente",
 		"sempre|só|apenas|somente|mai|soltanto|nooit|altijd|alleen|nigdy|zawsze|tylko|asla|her "+
 			"zaman|sadece|никогда|всегда|только",
 	)
 	// absolute are the adverbs that make a rule even of a statement about things: "the keys never leave the server".
 	absolute = phrases(
-		"never|always|nie|niemals|immer|jamais|toujours|nunca|jamás|siempre|sempre|mai|nooit|altijd|nigdy|zawsze|asla|her zaman|никогда|всегда",
+		"never|always|nie|niemals|immer|jamais|toujours|nunca|jamás|siempre|sempre|mai|nooit|altijd|nigdy|zawsze|" +
+			"asla|her zaman|никогда|всегда",
 	)
 	limiting = phrases(
 		"do not|don't|dont|no|not|except|unless|without|avoid|refrain|at most|at least|read only|read-only|keep "+
 			"out|keep away|stay out|stay away",
-		"nicht|nichts|kein|keine|keinen|keinem|keiner|ohne|außer|höchstens|mindestens|ne|pas|aucun|aucune|sauf|sans|salvo|excepto|sin",
+		"nicht|nichts|kein|keine|keinen|keinem|keiner|ohne|außer|höchstens|mindestens|ne|pas|aucun|aucune|sauf|"+
+			"sans|salvo|excepto|sin",
 		"não|nao|sem|non|senza|tranne|niet|geen|zonder|не|без|кроме",
 	)
 	limitingStems = stems("不能|只能|永远不|永不|总是|總是|不可|勿|别|別", "必ず|絶対|決して|のみ|だけ|ないで", "반드시|절대|항상", "دائم|أبد|فقط",
@@ -90,11 +93,13 @@ var (
 
 	// conjunctions and fillers are in front of a clause and do not change it.
 	conjunctions = phrases(
-		"and|but|so|or|then|also|please|just|actually|really|well|ok|okay|oh|ah|hm|hmm|yes|sorry|basically|honestly|currently|anyway",
+		"and|but|so|or|then|also|please|just|actually|really|well|ok|okay|oh|ah|hm|hmm|yes|sorry|basically|"+
+			"honestly|currently|anyway",
 		"und|aber|oder|bitte|y|pero|por favor|et|mais|e|mas|ma|en|maar|и|но|а|пожалуйста")
 	// pronouns and similar words begin a statement or a question.
 	pronouns = phrases(
-		"i|we|it|he|she|they|there|that|this|why|what|how|where|who|which|because|since|although|is|are|was|were|does|did|can|could|would|will",
+		"i|we|it|he|she|they|there|that|this|why|what|how|where|who|which|because|since|although|is|are|was|were|"+
+			"does|did|can|could|would|will",
 		"still|looks|seems|works|fails|runs|crashes|hangs|happens|same|got|getting|tried|saw|thus|nothing",
 		"i'm|i've|i'd|i'll|it's|that's|there's|what's|we're|we've|they're|he's|she's|you're|here's",
 		"ich|wir|es|er|sie|das|dies|warum|wieso|weshalb|wie|wo|wer|ist|sind|hat|leider|weil",
@@ -121,21 +126,30 @@ var (
 
 	// happenings beside a limiting word make the clause a report.
 	happenings = phrases(
-		"fails|failed|failing|works|worked|crashes|crashed|hangs|hung|happens|happened|happening|occurs|occurred|appears|appeared|shows|showed|showing",
-		"returns|returned|returning|prints|printed|finishes|finished|ends|ended|complains|breaks|broke|takes|took|gets|got|saw|seen|found|heard|knew|thought",
-		"had|has|was|were|is|are|been|did|does|went|came|made|said|noticed|understood|managed|reached|loads|loaded|starts|started|stopped|compiles|passes|passed",
+		"fails|failed|failing|works|worked|crashes|crashed|hangs|hung|happens|happened|happening|occurs|occurred|"+
+			"appears|appeared|shows|showed|showing",
+		"returns|returned|returning|prints|printed|finishes|finished|ends|ended|complains|breaks|broke|takes|took|"+
+			"gets|got|saw|seen|found|heard|knew|thought",
+		"had|has|was|were|is|are|been|did|does|went|came|made|said|noticed|understood|managed|reached|loads|loaded|"+
+			"starts|started|stopped|compiles|passes|passed",
 		"sees|exists|existed|seems|seemed|mattered|used|tried|triggers|sure|enough",
 		"ist|sind|war|waren|hat|haben|klappt|weiß|verstehe|sehe|fehl",
-		"marche|marchent|fonctionne|fonctionnent|échoue|échouent|plante|plantent|arrive|est|sont|était|avais|avait|avons|avez|suis|sais|comprends|vois|compile|passe|passent",
-		"funciona|funcionan|sé|entiendo|puedo|hay|es|está|están|sale|falla|fallan|pasa|ocurre|compila|encuentro|veo|sirve|tengo|era|fue|aparece",
-		"falha|falham|sei|consigo|há|é|acontece|vejo|tenho|foi|entendo|funziona|funzionano|fallisce|falliscono|capisco|riesco|è|succede|trovo|vedo",
-		"werkt|faalt|zijn|gaat|gebeurt|hangt|weet|snap|zie|heb|heeft|crasht|działa|działają|wiem|jest|są|pada|padają|widzę|rozumiem|çalışıyor|oluyor",
-		"падает|падают|работает|работают|знаю|понимаю|вижу|происходит|случается|выдаёт|выдает|возвращает|компилируется|запускается|получается",
+		"marche|marchent|fonctionne|fonctionnent|échoue|échouent|plante|plantent|arrive|est|sont|était|avais|avait|"+
+			"avons|avez|suis|sais|comprends|vois|compile|passe|passent",
+		"funciona|funcionan|sé|entiendo|puedo|hay|es|está|están|sale|falla|fallan|pasa|ocurre|compila|encuentro|"+
+			"veo|sirve|tengo|era|fue|aparece",
+		"falha|falham|sei|consigo|há|é|acontece|vejo|tenho|foi|entendo|funziona|funzionano|fallisce|falliscono|"+
+			"capisco|riesco|è|succede|trovo|vedo",
+		"werkt|faalt|zijn|gaat|gebeurt|hangt|weet|snap|zie|heb|heeft|crasht|działa|działają|wiem|jest|są|pada|"+
+			"padają|widzę|rozumiem|çalışıyor|oluyor",
+		"падает|падают|работает|работают|знаю|понимаю|вижу|происходит|случается|выдаёт|выдает|возвращает|"+
+			"компилируется|запускается|получается",
 		"был|была|было|могу|помогло|понятно",
 	)
 	// bare forms of such verbs do so only behind a subject: "tests never pass", unlike "never pass nil".
 	bare = phrases(
-		"fail|work|crash|hang|happen|occur|appear|show|return|print|finish|end|complain|break|take|get|see|find|hear|load|start|stop|compile|pass|run|exist|have|match|know|seem")
+		"fail|work|crash|hang|happen|occur|appear|show|return|print|finish|end|complain|break|take|get|see|find|" +
+			"hear|load|start|stop|compile|pass|run|exist|have|match|know|seem")
 	// minds are verbs of thinking, which no order to the agent is about.
 	minds = phrases("know|think|understand|remember|believe|care|worry|bother|mind|get it|see why|see how|have " +
 		"time|have to|need to|feel")
@@ -145,14 +159,18 @@ var (
 	happeningStems = stems("失败|失敗|报错|報錯|出错|出錯|崩溃|崩潰|出现|出現|発生|エラー|落ちる|落ちます|おかしい|動かない", "실패|오류|발생|안 돼")
 	// auxiliaries in front of "not" make a report, and so does what follows "no".
 	auxiliaries = phrases(
-		"is|are|was|were|am|be|does|did|has|have|had|could|would|will|it's|that's|i'm|they're|clearly|ist|sind|war|hat|kann|konnte|est|es|está|é|è|to")
+		"is|are|was|were|am|be|does|did|has|have|had|could|would|will|it's|that's|i'm|they're|clearly|ist|sind|war|" +
+			"hat|kann|konnte|est|es|está|é|è|to")
 	absences = phrases(
-		"was|were|has|have|had|did|does|exist|exists|existed|found|applied|returned|worked|left|included|available|yet|at all|so far|either|here")
+		"was|were|has|have|had|did|does|exist|exists|existed|found|applied|returned|worked|left|included|available|" +
+			"yet|at all|so far|either|here")
 	// places and times behind an adverb are what remains of a report, unless an order precedes them.
 	places = phrases(
-		"in|for|with|from|to|under|inside|within|by|through|via|per|of|one|two|three|a|an|the|some|those|these|my|this|that|half|im|in der|bei|en|dans|no|na|в|на")
+		"in|for|with|from|to|under|inside|within|by|through|via|per|of|one|two|three|a|an|the|some|those|these|my|" +
+			"this|that|half|im|in der|bei|en|dans|no|na|в|на")
 	times = phrases(
-		"around|on|when|after|before|during|while|at|between|since|about|near|once|twice|sometimes|if|because|until|then|as|nachts|nach|wenn|après|quand|cuando|después|quando|после|когда")
+		"around|on|when|after|before|during|while|at|between|since|about|near|once|twice|sometimes|if|because|" +
+			"until|then|as|nachts|nach|wenn|après|quand|cuando|después|quando|после|когда")
 	// trailing words continue the statement of the clause before.
 	trailing = phrases("not|nicht|pas|without|except|unless|at least|at " +
 		"most|ohne|außer|sans|sauf|sin|salvo|sem|senza|niet|zonder|не|без|кроме")

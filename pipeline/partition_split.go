@@ -185,8 +185,9 @@ func (d *division) repair(wanted int) int {
 // warn adds a warning about a tail that begins at p.
 func (d *division) warn(p int) {
 	w := ShapeWarning{
-		Code:   tailShapeInvalid,
-		Detail: "the tail would have parted tool calls from their results; the split was moved to where no call is open",
+		Code: tailShapeInvalid,
+		Detail: "the tail would have parted tool calls from their results; " +
+			"the split was moved to where no call is open",
 	}
 	for _, pair := range d.pairing.Pairs {
 		if pair.Call.Message < p && pair.Result.Message >= p {

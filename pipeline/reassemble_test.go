@@ -241,10 +241,13 @@ var openAICases = map[string]struct{ script, want string }{
 	"a lost call, and the agent continues": {"U A+1 A=well U", "user agent+1 TOOL:1 agent user"},
 	"a result behind what the agent says":  {"U A+1 A=well T:1 A", "user agent+1 tool:1 agent agent"},
 	"and behind what the user says":        {"U A+1 A=well U T:1 A", "user agent+1 tool:1 agent user agent"},
-	"one of several, behind another call":  {"U A+1+2 A+3 T:2 T:3 A", "user agent+1+2 TOOL:1 tool:2 agent+3 tool:3 agent"},
-	"an id that the next message repeats":  {"U A+1 A+1 T:1 T:1 A", "user agent+1 tool:1 agent+1 tool:1 agent"},
-	"results of two messages in one":       {"U A+1 A+2 T:1:2 A", "user agent+1 tool:1 LATE agent+2 TOOL:2 agent"},
-	"a step too late":                      {"U A+a U A T:a A", "user agent+a TOOL:a user agent LATE agent"},
+	"one of several, behind another call": {
+		"U A+1+2 A+3 T:2 T:3 A",
+		"user agent+1+2 TOOL:1 tool:2 agent+3 tool:3 agent",
+	},
+	"an id that the next message repeats": {"U A+1 A+1 T:1 T:1 A", "user agent+1 tool:1 agent+1 tool:1 agent"},
+	"results of two messages in one":      {"U A+1 A+2 T:1:2 A", "user agent+1 tool:1 LATE agent+2 TOOL:2 agent"},
+	"a step too late":                     {"U A+a U A T:a A", "user agent+a TOOL:a user agent LATE agent"},
 }
 
 func TestBuildContext(t *testing.T) {

@@ -100,8 +100,9 @@ func TestConstraintsWithinBudget(t *testing.T) {
 
 func TestIdentifiers(t *testing.T) {
 	t.Parallel()
-	text := `See https://example.com/a?b=c. Edit ./cmd/main.go and /etc/hosts, C:\temp\x, src/a/b and read/write or and/or.
-The commit is 1f3c9ab (not "deadbee"), run 550e8400-e29b-41d4-a716-446655440000. It took 5 MB in 30s, 12.5% of 1,000 tokens.
+	text := `See https://example.com/a?b=c. Edit ./cmd/main.go and /etc/hosts, C:\temp\x, src/a/b and read/write or
+and/or. The commit is 1f3c9ab (not "deadbee"), run 550e8400-e29b-41d4-a716-446655440000. It took 5 MB in 30s, 12.5% of
+1,000 tokens.
 In parser.go the function ` + "`parseDate()`" + ` prints “no such date”, config.yaml too. 「設定」 Fault 5 of 7. $40`
 	want := []string{
 		"https://example.com/a?b=c", "./cmd/main.go", "/etc/hosts", `C:\temp\x`, "src/a/b", "parser.go", "config.yaml",

@@ -9,23 +9,23 @@ import (
 	"precis/pipeline/transcript/convert"
 )
 
-// Model is whoever writes the summary: it is sent a system prompt and one user message.
+// Model is the model that writes the summary. It gets a system prompt and one user message.
 type Model struct {
 	// Summarizer has the vendor (which picks the prompt), the name and the window.
 	pipeline.Summarizer
-	// Ask asks, nil: the digest stands in, which needs no model. The answer has at most maxOutput tokens.
+	// Ask calls the model; nil means that the digest is used, which needs none. The answer has at most maxOutput tokens.
 	Ask func(request pipeline.SummaryRequest, maxOutput int) (pipeline.Answer, error)
 }
 
-// Done is what was done.
+// Done is the result of Compact.
 type Done struct {
-	// Decision says whether a compaction was due, with its numbers. When it was not, the context is merely trimmed.
+	// Decision is whether a compaction was due, with the numbers. If it was not, the context is only trimmed.
 	Decision pipeline.TriggerDecision
-	// Nothing says why a compaction that was due found nothing to summarize, "": it did.
+	// Nothing is the reason why a compaction that was due had nothing to summarize, "" if it had something.
 	Nothing string
-	// Refused is why the digest stands in for the model's summary, nil: it does not.
+	// Refused is the reason why the digest replaces the model's summary, nil if it does not.
 	Refused error
-	// Checked is what the summary was found to lack, and what was added to it.
+	// Checked is what was missing in the summary, and what was added to it.
 	Checked pipeline.Verification
 	// Before and After are the whole context, in tokens by the local estimate.
 	Before, After int
@@ -34,7 +34,7 @@ type Done struct {
 }
 
 // Compact reads a transcript, compacts it when it is due for the window, in tokens, and writes the context in the same
-// format. The stages are those of precis; the ladder of fallbacks is as short as it gets: the model, else the digest.
+// format. The stages are those of precis; the ladder of fallbacks is the shortest possible: the model, else the digest.
 func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings, model Model) (Done, error) {
 	// Decode: every message keeps its bytes.
 	file, err := transcript.Read(in, transcript.Options{})
@@ -42,11 +42,11 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 		return Done{}, err
 	}
 	if len(file.Conversations) == 0 {
-		return Done{}, fmt.Errorf("the file holds no conversation")
+		return Done{}, fmt.Errorf("the file has no conversation; give a transcript in one of the formats of docs/formats.md")
 	}
 	talk := file.Conversations[0]
 
-	// Trim: what the model would be sent as it stands.
+	// Trim: what would be sent to the model without a compaction.
 	context := pipeline.ContextInput{Live: talk.Messages, Settings: settings, Window: window, Vendor: talk.Vendor}
 	before := pipeline.BuildContext(context)
 	overhead := pipeline.EstimateText(string(talk.System)) + pipeline.EstimateText(string(talk.Tools))
@@ -57,7 +57,7 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 		return done, err
 	}
 
-	// 1. Trigger. Whoever has the vendor's own figure of the last request gives that too.
+	// 1. Trigger. If you have the vendor's figure of the last request, set ServerTokens too.
 	done.Decision = pipeline.EvaluateTrigger(pipeline.TriggerInput{Window: window, EstimateAll: done.Before}, settings)
 	if !done.Decision.Fired {
 		return write(before)
@@ -81,7 +81,7 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 		done.Refused = err
 		summary = pipeline.Digest(pipeline.DigestInput{Messages: source, BudgetChars: 4 * settings.SummaryMaxTokens})
 	}
-	// Verify: what the user forbade is in it word for word, else it is appended.
+	// Verify: limits that the user set are in the summary word for word, or are appended.
 	summary, done.Checked = pipeline.VerifySummary(summary, source, tail)
 
 	// 6. Reassemble: system, environment, summary, tail.
@@ -98,7 +98,7 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 	return write(after)
 }
 
-// summarize asks the model once. Its errors are of the kinds by which precis's ladder decides what follows.
+// summarize asks the model once. Its errors have the kinds from which precis's ladder chooses a fallback.
 func summarize(source []pipeline.Message, settings pipeline.Settings, model Model) (string, error) {
 	if model.Ask == nil {
 		return "", pipeline.Errorf(pipeline.ModelNotFound, "no model was given")

@@ -13,25 +13,26 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// session is a request to OpenAI's chat completions: an agent that mended a build.
+// session is a request for OpenAI's chat completions: an agent that repaired a build.
 var session = `{"model":"gpt-4.1","messages":[
 	{"role":"system","content":"You are a careful engineer."},
 	{"role":"user","content":"Find out why the build fails. Never touch the vendored code."},
-	{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"make\"}"}}]},
+	{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function",
+		"function":{"name":"bash","arguments":"{\"command\":\"make\"}"}}]},
 	{"role":"tool","tool_call_id":"call_1","content":"` + strings.Repeat("a line of the log\\n", 300) + `"},
 	{"role":"assistant","content":"internal/retry/retry_test.go fails: TestRetry has a race."},
 	{"role":"user","content":"Mend it."}
 ]}`
 
-// small has the settings of an agent whose window is small enough for the example.
+// small returns settings for a window that is small enough for the example.
 func small() pipeline.Settings {
 	s := pipeline.DefaultSettings()
 	s.Trigger.Fraction = 0.5
 	return s
 }
 
-// The whole way: the older part gives way to a summary, what the user said last stays byte for byte, and a limit that
-// the summary forgot is put back.
+// All stages: a summary replaces the older part, the user's last message stays byte for byte, and a limit that the
+// summary left out is appended.
 func ExampleCompact() {
 	model := Model{
 		Summarizer: pipeline.Summarizer{
@@ -72,7 +73,7 @@ func ExampleCompact() {
 	// user: "Mend it."
 }
 
-// Without a model, or with one that gives nothing usable, the digest stands in: it needs no network and cannot fail.
+// Without a model, or with one that gives nothing usable, the digest is used: it needs no network and cannot fail.
 func ExampleCompact_digest() {
 	refuses := Model{
 		Summarizer: pipeline.Summarizer{
@@ -116,8 +117,8 @@ func Example_trim() {
 	// 1 tool result became a preview, true
 }
 
-// A context that is small enough comes out as it came in.
-func TestWhatIsNotDueStaysAsItIs(t *testing.T) {
+// A context that is small enough is returned unchanged.
+func TestNotDueIsUnchanged(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	done, err := Compact(strings.NewReader(session), &out, 200_000, pipeline.DefaultSettings(), Model{})
@@ -126,7 +127,7 @@ func TestWhatIsNotDueStaysAsItIs(t *testing.T) {
 	}
 }
 
-// The program's own model call, at a scripted vendor: what is sent is a request that the vendor takes.
+// The program's model call against a scripted vendor: it sends a request that the vendor accepts.
 func TestAsksAnthropic(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -167,7 +168,7 @@ func TestAsksAnthropic(t *testing.T) {
 	}
 }
 
-// Sessions of many agents go through the library alone and come out smaller, in their own format.
+// Sessions of many agents are compacted with the library alone and become smaller, in their own format.
 func TestRecordedSessions(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -186,7 +187,7 @@ func TestRecordedSessions(t *testing.T) {
 		}
 		if again, err := transcript.Read(strings.NewReader(out.String()), transcript.Options{}); err != nil ||
 			len(again.Conversations) == 0 {
-			t.Errorf("%s: what was written cannot be read: %v", name, err)
+			t.Errorf("%s: the output cannot be read: %v", name, err)
 		}
 	}
 }

@@ -2,8 +2,8 @@
 //
 //	go run ./examples/pipeline -window 20000 session.jsonl > compacted.jsonl
 //
-// With ANTHROPIC_API_KEY set it asks Anthropic's model for the summary, else the digest stands in. compact.go is what
-// there is to see; the README tells more.
+// With ANTHROPIC_API_KEY set it asks Anthropic's model for the summary, else it uses the digest. Read compact.go first;
+// the README explains it.
 package main
 
 import (
@@ -44,12 +44,12 @@ func run(path string, window int, model Model, out, report io.Writer) error {
 	_, _ = fmt.Fprintf(report, "%s\n%d messages summarized, %d kept, %d tokens before, %d after\n",
 		done.Decision.Reason, done.Summarized, done.Kept, done.Before, done.After)
 	if done.Refused != nil {
-		_, _ = fmt.Fprintf(report, "the digest stands in: %v\n", done.Refused)
+		_, _ = fmt.Fprintf(report, "the digest was used instead of a model's summary: %v\n", done.Refused)
 	}
 	return nil
 }
 
-// anthropic asks Anthropic's Messages API. It is a call of one's own, as any other client's would be.
+// anthropic returns a model that calls Anthropic's Messages API, as a program's own client would.
 func anthropic(base, key, name string) Model {
 	return Model{
 		Summarizer: pipeline.Summarizer{
@@ -101,7 +101,7 @@ func anthropic(base, key, name string) Model {
 	}
 }
 
-// finish is why Anthropic's model stopped, in the library's words.
+// finish returns the library's value for Anthropic's stop reason.
 var finish = map[string]pipeline.Finish{
 	"end_turn": pipeline.FinishStop, "stop_sequence": pipeline.FinishStop, "max_tokens": pipeline.FinishLength,
 	"tool_use": pipeline.FinishToolUse, "refusal": pipeline.FinishRefusal,

@@ -34,7 +34,7 @@ func report(o eval.Options, talks ...[]pipeline.Message) *eval.Report {
 
 var small = eval.Options{Window: 6000, SummaryTokens: 900, Generations: 4}
 
-// The table of a built-in session. What moves it changes what a compaction keeps: look at it.
+// The table of a built-in session. A difference means that compactions keep something else: check whether it is wanted.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	got := report(small, talk(60)).Text()
@@ -75,8 +75,8 @@ func TestSameFiguresTwice(t *testing.T) {
 	}
 }
 
-// A share is one, what is lost does not come back, and the kinds of one conversation have as many facts at the end as
-// at the beginning.
+// check fails the test unless every share is from 0 to 1, lost facts stay lost, and each kind has as many facts at the
+// end as at the beginning.
 func check(t *testing.T, name string, out eval.Outcome, generations int) {
 	t.Helper()
 	for kind, s := range out.Kinds {
@@ -114,7 +114,7 @@ func TestSurvivalIsSound(t *testing.T) {
 	}
 }
 
-// A conversation that never reaches the limit is not compacted, and says nothing.
+// A conversation that never reaches the limit is not compacted and adds no figures.
 func TestNothingToMeasure(t *testing.T) {
 	t.Parallel()
 	r := report(eval.Options{Window: 1_000_000, SummaryTokens: 8000, Generations: 5}, talk(3), nil)
@@ -152,7 +152,7 @@ func TestPictureIsWellFormed(t *testing.T) {
 	}
 }
 
-// Real sessions of every format are measured without a fault. The large ones are for `precis eval` itself.
+// Real sessions of every format can be measured. The large ones are left to `precis eval`.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	const largest = 300_000
@@ -164,7 +164,7 @@ func TestCorpus(t *testing.T) {
 		}
 		read, err := transcript.Read(bytes.NewReader(f.Read(t)), transcript.Options{Lenient: true})
 		if err != nil {
-			continue // the tests of package transcript say which files are refused
+			continue // the tests of package transcript list the files that are refused
 		}
 		for _, c := range read.Conversations {
 			for i := range c.Messages {

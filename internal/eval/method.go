@@ -6,28 +6,28 @@ import (
 	"precis/pipeline"
 )
 
-// Policy says what goes when there is more than fits.
+// Policy decides what is cut when not everything fits.
 type Policy string
 
 // The policies.
 const (
-	// Ours is what the product does: max-min fair shares, the user's words first, the prior summary whole.
+	// Ours is the policy of the product: max-min fair shares, the user's words first, the prior summary whole.
 	Ours Policy = "ours"
-	// OldestFirst drops whole messages from the oldest on, as a sliding window does.
+	// OldestFirst drops whole messages, oldest first, as a sliding window does.
 	OldestFirst Policy = "oldest-first"
 	// UniformCap cuts every message to the same size, the budget divided by their number.
 	UniformCap Policy = "uniform-cap"
 )
 
-// Summarizer says who writes the summary.
+// Summarizer is who writes the summary.
 type Summarizer string
 
 // The summarizers.
 const (
-	// Digest writes without a model: by Ours it is the product's digest, by another policy the messages themselves, cut
-	// by it to the same budget.
+	// Digest writes without a model. With Ours it is the product's digest, with another policy the messages themselves,
+	// cut to the same budget.
 	Digest Summarizer = "digest"
-	// Scripted is a program in the place of a model: see scripted.go.
+	// Scripted is a program in place of a model: see scripted.go.
 	Scripted Summarizer = "scripted"
 )
 
@@ -37,7 +37,7 @@ type Method struct {
 	Policy     Policy     `json:"policy"`
 }
 
-// Methods are those that need no model, in the order in which they are shown.
+// Methods are the methods that need no model, in the order in which they are shown.
 var Methods = []Method{
 	{Digest, Ours},
 	{Digest, OldestFirst},
@@ -47,8 +47,8 @@ var Methods = []Method{
 	{Scripted, UniformCap},
 }
 
-// shown gives messages to a summarizer within a budget in chars. Whoever cuts its input, a summarizer is given the
-// prior summary whole.
+// shown returns the messages as a summarizer gets them, within a budget in chars. The prior summary is whole with every
+// policy.
 func (p Policy) shown(source []pipeline.Message, budget int, s pipeline.Settings) string {
 	if p != Ours && len(source) > 0 && source[0].Kind == pipeline.KindSummary {
 		prior := rendered(source[0], budget) + "\n"
@@ -62,7 +62,7 @@ func (p Policy) shown(source []pipeline.Message, budget int, s pipeline.Settings
 	}).Text
 }
 
-// cut makes messages fit by a policy that is not ours: of the prior summary it knows nothing, it is the oldest message.
+// cut makes messages fit by one of the other policies. It treats the prior summary as the oldest message.
 func (p Policy) cut(source []pipeline.Message, budget int) string {
 	if p == UniformCap {
 		return cutAlike(source, budget)
@@ -70,7 +70,7 @@ func (p Policy) cut(source []pipeline.Message, budget int) string {
 	return newestThatFit(source, budget)
 }
 
-// rendered is each message as a summarizer sees it, on its own. A budget is kept by cutting what is inside.
+// rendered returns one message as a summarizer sees it. A limit is kept by cutting its text.
 func rendered(m pipeline.Message, limit int) string {
 	text := pipeline.Slim(pipeline.SlimInput{Messages: []pipeline.Message{m}, BudgetChars: 1 << 40}).Text
 	text = strings.TrimRight(text, "\n")
@@ -88,7 +88,7 @@ func rendered(m pipeline.Message, limit int) string {
 	return pipeline.Truncate(text, room) + end
 }
 
-// newestThatFit keeps the newest messages whole, and of the one before them what there is room for.
+// newestThatFit keeps the newest messages whole, and as much of the one before them as there is room for.
 func newestThatFit(source []pipeline.Message, budget int) string {
 	var kept []string
 	for i := len(source) - 1; i >= 0 && budget > 1; i-- {

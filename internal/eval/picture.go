@@ -12,7 +12,7 @@ import (
 	"precis/pipeline"
 )
 
-// The picture's measures, in pixels.
+// The dimensions of the picture, in pixels.
 const (
 	pictureWidth = 1000
 	panelHeight  = 260
@@ -20,8 +20,8 @@ const (
 	panelColumns = 2
 )
 
-// SVG draws the report: a panel for each kind of fact, a line for each method, what is left over the number of
-// compactions. The same report gives the same bytes.
+// SVG returns the picture of the report: a panel for each kind of fact, a line for each method, with the share that is
+// left after each compaction. The same report gives the same bytes.
 func (r *Report) SVG() ([]byte, error) {
 	kinds := r.drawable()
 	rows := (len(kinds) + panelColumns - 1) / panelColumns
@@ -45,7 +45,7 @@ func (r *Report) SVG() ([]byte, error) {
 	return wellFormed(svg)
 }
 
-// drawable are the kinds that were followed through more than one compaction.
+// drawable returns the kinds that were followed through more than one compaction.
 func (r *Report) drawable() []pipeline.MentionKind {
 	var kinds []pipeline.MentionKind
 	for _, kind := range pipeline.MentionKinds {
@@ -91,7 +91,7 @@ func (r *Report) panel(kind pipeline.MentionKind) charts.LineChartOption {
 	return opt
 }
 
-// legend names the lines, above all panels.
+// legend draws the names of the lines above all panels.
 func (r *Report) legend(p *charts.Painter) {
 	theme := charts.GetDefaultTheme()
 	x, y := 20, 24
@@ -104,14 +104,14 @@ func (r *Report) legend(p *charts.Painter) {
 	}
 }
 
-// wellFormed refuses a picture that no reader of XML would take: a name with what it may not hold would break it.
+// wellFormed returns svg, or an error if it is not well-formed XML, as with a forbidden character in a name.
 func wellFormed(svg []byte) ([]byte, error) {
 	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
 		switch _, err := d.Token(); {
 		case err == io.EOF:
 			return svg, nil
 		case err != nil:
-			return nil, fmt.Errorf("the picture is no XML: %w", err)
+			return nil, fmt.Errorf("the picture is not well-formed XML: %w", err)
 		}
 	}
 }

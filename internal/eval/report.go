@@ -7,32 +7,33 @@ import (
 	"precis/pipeline"
 )
 
-// Report sums the outcomes of many conversations.
+// Report has the sums of the outcomes of many conversations.
 type Report struct {
 	Window        int `json:"window"`
 	SummaryTokens int `json:"summary_tokens"`
 	Generations   int `json:"generations"`
-	// Conversations were read; Compacted of them reached the limit at least once.
+	// Conversations is the number of conversations, Compacted that of those that reached the limit at least once.
 	Conversations int `json:"conversations"`
 	Compacted     int `json:"compacted"`
 	// Rows are the methods, in their order.
 	Rows []Row `json:"rows"`
 }
 
-// Row is what one method kept.
+// Row has the figures of one method.
 type Row struct {
 	Method
-	// Model is who wrote the summaries instead of a program, "VENDOR/MODEL"; "" for none.
+	// Model is the model that wrote the summaries instead of a program, "VENDOR/MODEL"; "" for none.
 	Model string `json:"model,omitempty"`
-	// Compactions is how many there were; Before and After sum the context's tokens around them.
+	// Compactions is the number of compactions. Before and After are the sums of the context's tokens before and after
+	// them.
 	Compactions int   `json:"compactions"`
 	Before      int64 `json:"tokens_before"`
 	After       int64 `json:"tokens_after"`
-	// Kinds are the survivals, of the facts of all conversations together.
+	// Kinds are the survivals by kind, over the facts of all conversations.
 	Kinds map[pipeline.MentionKind]Survival `json:"kinds"`
 }
 
-// NewReport begins a report on methods.
+// NewReport returns an empty report on methods.
 func NewReport(o Options, methods []Method) *Report {
 	r := &Report{Window: o.Window, SummaryTokens: o.SummaryTokens, Generations: o.Generations}
 	for _, m := range methods {
@@ -41,7 +42,7 @@ func NewReport(o Options, methods []Method) *Report {
 	return r
 }
 
-// Add takes in a conversation: an outcome for each row, in their order.
+// Add adds a conversation: an outcome for each row, in order.
 func (r *Report) Add(outcomes []Outcome) {
 	r.Conversations++
 	reached := false
@@ -67,7 +68,7 @@ func (row *Row) add(out Outcome, generations int) {
 	}
 }
 
-// Name is the method, or the model.
+// Name returns the method, or the model.
 func (row Row) Name() string {
 	if row.Model != "" {
 		return row.Model
@@ -75,8 +76,8 @@ func (row Row) Name() string {
 	return string(row.Summarizer) + ", " + string(row.Policy)
 }
 
-// Text is the report as a table of at most 80 columns: for each kind, a line for each method with what was left after
-// each compaction, in hundredths.
+// Text returns the report as a table of at most 80 columns: for each kind, a line for each method with the share that
+// was left after each compaction, in percent.
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Facts still in the context after so many compactions, in %%. Window %d tokens,\nsummaries of "+
@@ -113,7 +114,7 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// headings are the kinds in words.
+// headings are the names of the kinds in the table.
 var headings = map[pipeline.MentionKind]string{
 	pipeline.MentionConstraint: "limits that the user set",
 	pipeline.MentionIntent:     "what else the user said",

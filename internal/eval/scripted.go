@@ -8,12 +8,11 @@ import (
 	"precis/pipeline"
 )
 
-// The scripted summarizer stands for a model that follows its prompt to the letter and has no judgment: it reads what
-// it is shown and nothing else, and fills the sections that it was asked for with what it can copy, each within its
-// part of the room, the newest first where that is short. It never paraphrases and never makes anything up, so that a
-// fact which it keeps is found; a real model keeps fewer words and understands more. What is the same for both is
-// what the program does around them: what they are shown, what the check appends, and the user's own messages in
-// their section.
+// The scripted summarizer represents a model that follows its prompt to the letter and has no judgment. It reads only
+// its input, and fills the sections that the prompt requests with what it can copy, each within its part of the room,
+// newest first if the room is short. It never paraphrases or makes anything up, so that every fact that it keeps is
+// found; a real model keeps fewer words and understands more. Both get the same input, and for both the check appends
+// what is missing and the user's own messages are put into their section.
 
 // shares of the room, in hundredths.
 const (
@@ -38,7 +37,7 @@ var (
 		`}]*?"(?:content|step|text)":\s*"([^"\n]{3,200})"`)
 )
 
-// write makes the summary of what is shown, in at most room chars.
+// write returns a summary of the text shown, in at most room chars.
 func write(shown string, room int) string {
 	part := func(share int) int { return room * share / 100 }
 	var users, said []string
@@ -80,7 +79,7 @@ func write(shown string, room int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// newest keeps the last lines that fit, and the start of one that is alone and does not.
+// newest returns the last lines that fit, or the start of the last line if it does not fit.
 func newest(lines []string, room int) []string {
 	from := len(lines)
 	for from > 0 && pipeline.Chars(lines[from-1])+1 <= room {
@@ -93,7 +92,7 @@ func newest(lines []string, room int) []string {
 	return lines[from:]
 }
 
-// firstLines is the start of a text on one line.
+// firstLines returns the start of a text on one line.
 func firstLines(text string, chars int) string {
 	return pipeline.Truncate(strings.Join(strings.Fields(text), " "), chars)
 }
@@ -118,7 +117,7 @@ func notBlank(lines []string) []string {
 	return slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
 }
 
-// once drops all but the last of equal items.
+// once returns the items, with only the last of equal ones.
 func once(items []string) []string {
 	last := map[string]int{}
 	for i, item := range items {
@@ -133,7 +132,7 @@ func once(items []string) []string {
 	return out
 }
 
-// often orders items by how often they occur, the most frequent last; where that is equal, by their last place.
+// often returns the items by how often they occur, the most frequent last, and by their last place if that is equal.
 func often(items []string) []string {
 	count := map[string]int{}
 	for _, item := range items {

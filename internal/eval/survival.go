@@ -6,7 +6,7 @@ import (
 	"precis/pipeline"
 )
 
-// Options say how conversations are grown and compacted.
+// Options are the settings for growing and compacting conversations.
 type Options struct {
 	// Window is the model's, in tokens. A compaction comes at pipeline.SelfSummaryContextWindowFraction of it.
 	Window int
@@ -16,8 +16,8 @@ type Options struct {
 	Generations int
 }
 
-// The defaults: a window in which sessions of an afternoon are compacted several times, and a summary of an eighth of
-// it. Both are small beside a real model's, in the same proportion.
+// The defaults: a window in which a session of an afternoon is compacted several times, and a summary of an eighth of
+// the window. Both are smaller than those of a real model, by the same factor.
 const (
 	DefaultWindow        = 32_000
 	DefaultSummaryTokens = 4_000
@@ -26,17 +26,17 @@ const (
 
 // Tally counts facts.
 type Tally struct {
-	// Said is how many there were, Kept how many of them are still in the context.
+	// Said is the number of facts, Kept the number of them that are still in the context.
 	Said int `json:"said"`
 	Kept int `json:"kept"`
 }
 
 func (t *Tally) add(o Tally) { t.Said, t.Kept = t.Said+o.Said, t.Kept+o.Kept }
 
-// Survival is what became of the facts of one kind: after each number of compactions, from 1.
+// Survival has the tally of the facts of one kind after each number of compactions, from 1.
 type Survival []Tally
 
-// Share is what is left after generation g, from 1; ok is false where there was nothing.
+// Share returns the share that is left after generation g, from 1; ok is false if there were no facts.
 func (s Survival) Share(g int) (share float64, ok bool) {
 	if g < 1 || g > len(s) || s[g-1].Said == 0 {
 		return 0, false
@@ -46,9 +46,9 @@ func (s Survival) Share(g int) (share float64, ok bool) {
 
 // Outcome is one conversation compacted by one method.
 type Outcome struct {
-	// Compactions is how many there were, all of the way.
+	// Compactions is the number of all compactions.
 	Compactions int `json:"compactions"`
-	// Before and After sum the context's tokens around them.
+	// Before and After are the sums of the context's tokens before and after them.
 	Before int64 `json:"tokens_before"`
 	After  int64 `json:"tokens_after"`
 	// Kinds are the survivals of the facts that were followed through every generation.
@@ -59,36 +59,36 @@ type Outcome struct {
 type cohort struct {
 	facts []pipeline.Mention
 	alive []bool
-	// kept counts by kind what was alive after each compaction since.
+	// kept counts by kind the facts that survived each compaction since.
 	kept []map[pipeline.MentionKind]int
 	said map[pipeline.MentionKind]int
 }
 
-// Tracker follows what was said in one conversation through its compactions, whoever makes them.
+// Tracker follows the facts of one conversation through its compactions, by whatever method they are made.
 //
-// A fact counts from the compaction that first covers the message which said it, and as long as it has been in the
-// context ever since: what was lost and is said again later is not what survived. Counted are the facts that could be
-// followed through all generations. Tasks are counted differently: of those that are open at the n-th compaction, how
-// many the context holds after it.
+// A fact counts from the compaction that first covers its message, as long as it has been in the context ever since: a
+// fact that was lost and is said again later has not survived. Only facts that could be followed through all generations
+// are counted. For tasks the share is of those that are open at the n-th compaction: how many are in the context
+// after it.
 type Tracker struct {
 	generations int
 	history     []pipeline.Message // all of it so far
 	covered     int64
-	told        map[pipeline.MentionKind]map[string]bool // facts that are in a cohort
+	counted     map[pipeline.MentionKind]map[string]bool // facts that are in a cohort
 	cohorts     []*cohort
 	tasks       Survival
 	out         Outcome
 }
 
-// NewTracker begins to follow a conversation through so many compactions.
+// NewTracker returns a tracker for one conversation and so many compactions.
 func NewTracker(generations int) *Tracker {
 	return &Tracker{
 		generations: generations, tasks: make(Survival, generations),
-		told: map[pipeline.MentionKind]map[string]bool{},
+		counted: map[pipeline.MentionKind]map[string]bool{},
 	}
 }
 
-// Add takes in the next message, which must have its Seq.
+// Add adds the next message, which must have its Seq.
 func (t *Tracker) Add(m pipeline.Message) { t.history = append(t.history, m) }
 
 // run is one conversation that is compacted here, without a stack.
@@ -97,14 +97,14 @@ type run struct {
 	o        Options
 	method   Method
 	settings pipeline.Settings
-	live     []pipeline.Message // what no summary stands for
+	live     []pipeline.Message // the messages that no summary covers
 	prior    *pipeline.Message
 	tokens   int // estimate of the context
 	seen     int64
 }
 
 // Survive grows a conversation message by message, compacts it by the method whenever it reaches the limit and no call
-// is open, and measures after each compaction what of the facts stated before is still in the context: see Tracker.
+// is open, and measures after each compaction which earlier facts are still in the context: see Tracker.
 // Messages must have their Seq and Tokens.
 func Survive(messages []pipeline.Message, m Method, o Options) Outcome {
 	s := pipeline.DefaultSettings()
@@ -121,12 +121,12 @@ func Survive(messages []pipeline.Message, m Method, o Options) Outcome {
 	return r.Outcome()
 }
 
-// Limit is the size at which a compaction comes, in tokens.
+// Limit returns the size at which a compaction starts, in tokens.
 func (o Options) Limit() int {
 	return int(float64(o.Window) * pipeline.SelfSummaryContextWindowFraction)
 }
 
-// Rests says for each message whether a compaction may come after it: no call is open, and no step goes on.
+// Rests reports for each message whether a compaction may come after it: no call is open, and no step continues.
 func Rests(messages []pipeline.Message) []bool {
 	rests := make([]bool, len(messages))
 	open := map[string]int{}
@@ -153,7 +153,7 @@ func Rests(messages []pipeline.Message) []bool {
 	return rests
 }
 
-// compact does one compaction, and measures it.
+// compact compacts once and measures the result.
 func (r *run) compact() {
 	live := r.live
 	if r.prior != nil {
@@ -196,7 +196,7 @@ func (r *run) compact() {
 	r.Compacted(part.CoversTo, contextText(text, r.live), before, r.tokens)
 }
 
-// contextText is all that the model can read of a context.
+// contextText returns all text of a context that the model can read.
 func contextText(summary string, live []pipeline.Message) string {
 	var b strings.Builder
 	b.WriteString(summary + "\n")
@@ -206,8 +206,8 @@ func contextText(summary string, live []pipeline.Message) string {
 	return b.String()
 }
 
-// Compacted looks for all facts in a new context. coversTo is the last message that its summary stands for, before and
-// after are the context's tokens.
+// Compacted looks for all facts in a new context. coversTo is the last message that its summary covers, before and after
+// are the context's tokens.
 func (t *Tracker) Compacted(coversTo int64, context string, before, after int) {
 	from := t.covered
 	t.covered = max(t.covered, coversTo)
@@ -221,11 +221,11 @@ func (t *Tracker) Compacted(coversTo int64, context string, before, after int) {
 	}
 	c := &cohort{said: map[pipeline.MentionKind]int{}}
 	for _, f := range pipeline.MentionsOf(covered) {
-		if t.told[f.Kind] == nil {
-			t.told[f.Kind] = map[string]bool{}
+		if t.counted[f.Kind] == nil {
+			t.counted[f.Kind] = map[string]bool{}
 		}
-		if !t.told[f.Kind][f.Text] {
-			t.told[f.Kind][f.Text] = true
+		if !t.counted[f.Kind][f.Text] {
+			t.counted[f.Kind][f.Text] = true
 			c.facts = append(c.facts, f)
 			c.alive = append(c.alive, true)
 			c.said[f.Kind]++
@@ -259,7 +259,7 @@ func (t *Tracker) Compacted(coversTo int64, context string, before, after int) {
 	}
 }
 
-// Outcome sums the cohorts that were followed through all generations.
+// Outcome returns the sums over the cohorts that were followed through all generations.
 func (t *Tracker) Outcome() Outcome {
 	out := t.out
 	out.Kinds = map[pipeline.MentionKind]Survival{pipeline.MentionTask: t.tasks}
@@ -300,10 +300,10 @@ func (r *run) summary(source, tail []pipeline.Message) string {
 		}
 		return r.method.Policy.cut(source, room)
 	}
-	// The summarizer has half of the window for what it reads, so that there is something to be cut.
+	// The summarizer has half of the window for its input, so that something has to be cut.
 	shown := r.method.Policy.shown(source, int(float64(r.o.Window/2)*perToken), r.settings)
 	summary := write(shown, room)
-	// As the product does with any model's answer.
+	// The product checks any model's answer in the same way.
 	summary = pipeline.UserMessagesSection(summary, pipeline.SummarizedUsers(source), r.settings.SummaryMaxTokens*3/4)
 	summary, _ = pipeline.VerifySummary(summary, source, tail)
 	return summary
