@@ -30,9 +30,9 @@ type sample struct{ uncalibrated, calibrated float64 }
 // the model's tokenizer; calibrated is what the trigger uses: the last real figure and, scaled by the ratio so far, an
 // estimate of what came after it; its error is a share of the whole context.
 //
-// A figure that falls while the conversation grows shows that the request had content that is not in the file: reminders
-// that the agent's program adds and removes, reasoning. Such a file shows little about the estimate, and has a separate
-// row.
+// A figure that falls while the conversation grows shows that the request had content that is not in the file:
+// reminders that the agent's program adds and removes, reasoning. Such a file shows little about the estimate, and has
+// a separate row.
 //
 //	PRECIS_CORPUS=DIR go test ./bench -run '^$' -bench BenchmarkEstimate -benchtime 1x -v
 func BenchmarkEstimate(b *testing.B) {

@@ -312,7 +312,7 @@ func TestAcceptSummaryProperties(t *testing.T) {
 	})
 }
 
-// A model that gives an earlier summary back gives back what stands around it as well. That is put there anew each
+// A model that gives an earlier summary back also repeats the lines around it. Those are added each
 // time, and must not pile up.
 func TestAcceptSummaryDropsTheFrame(t *testing.T) {
 	t.Parallel()

@@ -120,7 +120,7 @@ func TestOmitBinaryLeavesText(t *testing.T) {
 	}
 }
 
-// Whatever JSON the base64 stands in, at any depth and beside any text, the result is valid and has the same
+// Whatever JSON contains the base64, at any depth and beside any text, the result is valid and has the same
 // shape, at each depth.
 func TestOmitBinaryKeepsJSONValid(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ func TestUsersWordsSurviveRounds(t *testing.T) {
 				summary := summarize(source)
 				for _, want := range []string{"Build the importer.", "keep the old names", "Never write to prod-db."} {
 					if !strings.Contains(flat(summary), want) {
-						t.Fatalf("round %d: %q is gone:\n%s", round, want, summary)
+						t.Fatalf("round %d: %q is missing:\n%s", round, want, summary)
 					}
 				}
 				if n := strings.Count(summary, "Build the importer."); n != 1 {
@@ -74,7 +74,7 @@ func TestDigestKeepsLimitsOfCutMessages(t *testing.T) {
 			t.Errorf("%d chars with a budget of %d", Chars(digest), budget)
 		}
 		if !strings.Contains(digest, "Never delete the backups.") {
-			t.Errorf("the limit is gone with %d chars:\n%s", budget, digest)
+			t.Errorf("the limit is missing with %d chars:\n%s", budget, digest)
 		}
 	}
 }

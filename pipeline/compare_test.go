@@ -84,7 +84,7 @@ func TestSectionsAndFactsOfAnything(t *testing.T) {
 		}
 		for _, word := range []string{"Goal", "Request", "Bold", "word", "name", "c.go", "20 ms", "Never do that."} {
 			if want, got := strings.Count(a, word), strings.Count(words.String(), word); got != want {
-				t.Fatalf("%q stands %d times in %q and %d times in its sections", word, want, a, got)
+				t.Fatalf("%q occurs %d times in %q and %d times in its sections", word, want, a, got)
 			}
 		}
 		source := []Message{{Role: RoleUser, Parts: []Part{{Kind: PartText, Text: said}}}}

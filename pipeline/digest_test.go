@@ -109,7 +109,7 @@ func TestDigestKeepsUserWordsWhole(t *testing.T) {
 					t.Fatalf("%q is not whole in\n%s", text, got)
 				}
 				if strings.Contains(tools, "\n<quote seq=\""+fmt.Sprint(m.Seq)+"\" role=\"user\">\n") {
-					t.Fatalf("the user's message %d stands among what the tools did", m.Seq)
+					t.Fatalf("the user's message %d is among what the tools did", m.Seq)
 				}
 			}
 		}

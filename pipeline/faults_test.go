@@ -359,7 +359,7 @@ func (p *play) append(m map[string]any) {
 		form = anthropicForm
 	}
 	if m["role"] == "system" && p.format == transcript.Anthropic {
-		return // stands beside the messages there
+		return // is beside the messages there
 	}
 	out := form(m)
 	if out == nil {
@@ -561,11 +561,11 @@ func (p *play) invariants(natives [][]byte) {
 		}
 	}
 	if last != nil && seen[last.Seq] != 1 {
-		t.Errorf("the user's last message stands %d times", seen[last.Seq])
+		t.Errorf("the user's last message occurs %d times", seen[last.Seq])
 	}
 	for seq, n := range seen {
 		if n > 1 {
-			t.Errorf("message %d stands %d times", seq, n)
+			t.Errorf("message %d occurs %d times", seq, n)
 		}
 	}
 	if want := min(p.markers, 1); summaries != want {
@@ -763,7 +763,7 @@ func (p *play) once(phrases ...string) {
 	text := p.text()
 	for _, phrase := range phrases {
 		if n := strings.Count(text, phrase); n != 1 {
-			p.t.Errorf("%q stands %d times in %.3000s", phrase, n, text)
+			p.t.Errorf("%q occurs %d times in %.3000s", phrase, n, text)
 		}
 	}
 }
@@ -773,7 +773,7 @@ func (p *play) never(phrases ...string) {
 	text := p.text()
 	for _, phrase := range phrases {
 		if strings.Contains(text, phrase) {
-			p.t.Errorf("%q stands in %.3000s", phrase, text)
+			p.t.Errorf("%q is in %.3000s", phrase, text)
 		}
 	}
 }
@@ -972,7 +972,7 @@ var faultChecks = map[string]func(*testing.T, *play){
 				strings.Contains(pipeline.RenderMessage(*item.Message), "REAL-TASK")
 		})
 		if n := strings.Count(p.text(), "ENV-INFO"); !found || n > 1 {
-			t.Errorf("the task is there: %v; the environment stands %d times", found, n)
+			t.Errorf("the task is there: %v; the environment occurs %d times", found, n)
 		}
 	},
 	"live state over three rounds": func(t *testing.T, p *play) {
@@ -988,11 +988,11 @@ var faultChecks = map[string]func(*testing.T, *play){
 	},
 	"the first request of a long conversation": func(t *testing.T, p *play) {
 		if !strings.Contains(p.requests[0].text, "FIRST-REQUEST") {
-			t.Error("the summarizer was not told the original question")
+			t.Error("the summarizer did not get the original question")
 		}
 		p.ordered("SUM", "LAST")
 		if n := strings.Count(p.text(), "FIRST-REQUEST"); n > 1 {
-			t.Errorf("it stands %d times", n)
+			t.Errorf("the phrase occurs %d times", n)
 		}
 	},
 	"a limit that the user sets early": func(t *testing.T, p *play) {

@@ -87,7 +87,7 @@ func TestOpenTasks(t *testing.T) {
 	}
 }
 
-// What was said stands in what was said.
+// Every mention of messages is found in these messages.
 func TestMentionsAreInTheirSource(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

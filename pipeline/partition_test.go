@@ -71,7 +71,7 @@ var partitionCases = map[string]struct {
 	// The guard.
 	"guard: one turn is summarised whole": {script: "S U A#500 A=x", want: "system 0 sum 1-3 carried 1"},
 	"guard: split at 1 is no split":       {script: "P U A#100", want: "sum 0-2 carried 1"},
-	"relaxed guard: split at 1 stands": {
+	"relaxed guard: split at 1 is kept": {
 		script: "P#900 U A", settings: relaxGuard, again: true,
 		want: "sum 0 tail 1-2",
 	},

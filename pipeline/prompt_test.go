@@ -174,9 +174,9 @@ func TestExternalRequest(t *testing.T) {
 	if strings.Contains(plain.User, "{focus}") {
 		t.Error("without a focus its place stays empty")
 	}
-	// The instruction stands in the request once.
+	// The instruction is in the request once.
 	if n := strings.Count(req.User, "Write the handover that takes the place"); n != 1 {
-		t.Errorf("the instruction stands in the request %d times", n)
+		t.Errorf("the instruction is in the request %d times", n)
 	}
 	// What the user asked for first is in it.
 	if !strings.Contains(req.User, "hello") {
@@ -190,7 +190,7 @@ func TestFocusComesFirst(t *testing.T) {
 		text := SelfInstruction(p, "the database", Variation{})
 		at := strings.Index(text, "the database")
 		if at < 0 || strings.Contains(text, "1. ") && at > strings.Index(text, "1. ") {
-			t.Errorf("%s: the focus does not stand ahead of what matters", p.Name)
+			t.Errorf("%s: the focus is not in front of what matters", p.Name)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestSummaryTextSaysWhatIs(t *testing.T) {
 		text := SummaryText(tt.in)
 		for _, phrase := range []string{resume, tail, omitted, digest, repeated} {
 			if strings.Contains(text, phrase) != slices.Contains(tt.has, phrase) {
-				t.Errorf("%s: %q stands in it: %v\n%s", tt.name, phrase, strings.Contains(text, phrase), text)
+				t.Errorf("%s: %q is in the text: %v\n%s", tt.name, phrase, strings.Contains(text, phrase), text)
 			}
 		}
 		for _, never := range []string{
@@ -94,7 +94,7 @@ func TestSummaryTextCannotBeClosed(t *testing.T) {
 		lower := strings.ToLower(text)
 		if strings.Count(lower, "<conversation_summary>") != 1 ||
 			strings.Count(lower, "</conversation_summary>") != 1 || strings.Contains(lower, "< / conv") {
-			t.Fatalf("the wrapper stands more than once in %q", text)
+			t.Fatalf("the wrapper is more than once in %q", text)
 		}
 		if !strings.HasPrefix(text, "<conversation_summary>\n"+summaryFirstLine) {
 			t.Fatalf("it begins with %q", text[:80])
@@ -177,9 +177,9 @@ var contextCases = map[string]struct {
 	},
 
 	// Calls without a result.
-	"at the end":           {script: "U A+z", want: "user agent+z TOOL:z"},
-	"and the user goes on": {script: "U A+z U", want: "user agent+z TOOL:z user"},
-	"in the middle":        {script: "U A+dead U A", want: "user agent+dead TOOL:dead user agent"},
+	"at the end":             {script: "U A+z", want: "user agent+z TOOL:z"},
+	"and the user continues": {script: "U A+z U", want: "user agent+z TOOL:z user"},
+	"in the middle":          {script: "U A+dead U A", want: "user agent+dead TOOL:dead user agent"},
 	"one of several": {
 		script: "U A+1+2+3 T:2 A",
 		want:   "user agent+1+2+3 TOOL:1 TOOL:3 tool:2 agent",
@@ -187,11 +187,11 @@ var contextCases = map[string]struct {
 	"calls in a row":                   {script: "U A+1 A+2 T:1 T:2", want: "user agent+1 agent+2 tool:1 tool:2"},
 	"a call in a row is lost":          {script: "U A+1 A+2 T:2", want: "user agent+1 agent+2 TOOL:1 tool:2"},
 	"a server's call that was lost":    {script: "U A~s=text U A", want: "user agent user agent"},
-	"a server's call that goes on":     {script: "U A~s", want: "user agent+s"},
+	"a server's call that continues":   {script: "U A~s", want: "user agent+s"},
 	"a server's call, and one of ours": {script: "U A~s+a", want: "user agent+a TOOL:a"},
 	"a server's call alone":            {script: "U A~s U A", want: "user user agent"},
 
-	// Results that stand wrong.
+	// Results in a wrong place.
 	"no call":                {script: "T:gone A U", want: "LATE agent user"},
 	"among others":           {script: "U A+a T:a:gone T:b A", want: "user agent+a tool:a LATE LATE agent"},
 	"behind the user's word": {script: "U A+a U=wait T:a A", want: "user agent+a tool:a user agent"},
@@ -213,7 +213,7 @@ var contextCases = map[string]struct {
 		script: "U A+1 A=well T:1 A",
 		want:   "user agent+1 agent tool:1 agent", change: func(in *ContextInput) { in.Vendor = "anthropic" },
 	},
-	"Anthropic: a lost call, and the agent goes on": {
+	"Anthropic: a lost call, and the agent continues": {
 		script: "U A+1 A=well U",
 		want:   "user agent+1 agent TOOL:1 user", change: func(in *ContextInput) { in.Vendor = "anthropic" },
 	},
@@ -280,7 +280,7 @@ func wantContext(t *testing.T, script string, in ContextInput, want string) {
 	}
 }
 
-// State stands once, current, wrapped so that it is no word of the user's, and a value
+// State occurs once, current, wrapped so that it cannot be mistaken for the user's words, and a value
 // cannot close its wrapper.
 func TestEnrichments(t *testing.T) {
 	t.Parallel()
@@ -566,7 +566,7 @@ func TestTailValveOmitsBinaries(t *testing.T) {
 }
 
 // Whatever the valve: the user's last message and all that nobody answered stay whole, ids and calls stay, and
-// what the valve did does not change when the conversation goes on.
+// what the valve did does not change when the conversation continues.
 func TestTailValveProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -734,13 +734,13 @@ func TestBuildContextProperties(t *testing.T) {
 				continue
 			}
 			if seen[item.Message.Seq] {
-				t.Fatalf("message %d stands twice; %s", item.Message.Seq, shown(c))
+				t.Fatalf("message %d occurs twice; %s", item.Message.Seq, shown(c))
 			}
 			seen[item.Message.Seq] = true
 			if len(item.Message.Results()) == 0 && item.Message.Role != RoleSystem &&
 				item.Message.Kind != KindUserInfo {
 				if item.Message.Seq < last {
-					t.Fatalf("message %d stands behind %d; %s", item.Message.Seq, last, shown(c))
+					t.Fatalf("message %d is behind %d; %s", item.Message.Seq, last, shown(c))
 				}
 				last = item.Message.Seq
 			}
@@ -781,8 +781,8 @@ func TestContextOnlyGrows(t *testing.T) {
 	})
 }
 
-// The whole way: partition, summary, reassembly. The last real user message is in the view as it was, whatever
-// the conversation (INV 2), and the view can be sent.
+// The whole way: partition, summary, reassembly. The last genuine user message is in the context unchanged, whatever
+// the conversation, and the context can be sent.
 func TestPartitionToContext(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -833,7 +833,7 @@ func TestPartitionToContext(t *testing.T) {
 			if item.Made != nil && item.Made.Kind == KindSummary {
 				for _, head := range c.Items[:i] {
 					if head.Message.Role != RoleSystem && head.Message.Kind != KindUserInfo {
-						t.Fatalf("something stands in front of the summary: %s", shown(c))
+						t.Fatalf("something is in front of the summary: %s", shown(c))
 					}
 				}
 				if item.Made.Role != RoleUser {

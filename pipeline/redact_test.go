@@ -36,7 +36,7 @@ func TestRedactTakesCredentialsOut(t *testing.T) {
 				}
 			}
 			if !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") {
-				t.Errorf("what stands around it went too: %q", got)
+				t.Errorf("the text around it was removed too: %q", got)
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func TestRedactIsIdempotent(t *testing.T) {
 	})
 }
 
-// A secret that stands in a header once stands alone elsewhere, in what the agent said and in a summary.
+// A secret that is in a header once is alone elsewhere, in what the agent said and in a summary.
 func TestRedactorKnowsTheSecretsOfItsSource(t *testing.T) {
 	t.Parallel()
 	r := NewRedactor([]Message{

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ladderOf writes a ladder as "self > openai/gpt > digest", a stand-in with "?".
+// ladderOf writes a ladder as "self > openai/gpt > digest", a fallback with "?".
 func ladderOf(c Choice) string {
 	var rungs []string
 	for _, s := range c.Ladder {

@@ -75,7 +75,7 @@ var texts = func() map[string]string {
 	return texts
 }()
 
-// An estimate is within 10 % of the count, for any language and anything else that stands in transcripts.
+// An estimate is within 10 % of the count, for any language and anything else in transcripts.
 func TestEstimateText(t *testing.T) {
 	t.Parallel()
 	for name, text := range texts {
@@ -149,7 +149,7 @@ func TestEstimateImage(t *testing.T) {
 	}
 }
 
-// An image counts by its dimensions, wherever it stands and however long its base64 is.
+// An image counts by its dimensions, wherever it is and however long its base64 is.
 func TestEstimateMessage(t *testing.T) {
 	t.Parallel()
 	image := Part{

@@ -68,7 +68,7 @@ func TestTrimBinaries(t *testing.T) {
 	)
 	want := `{"body":"{\"png\":\"[binary omitted: ~138 KB]\"}","ok":true}`
 
-	// While the turn goes on the model sees the screenshot; the base64 it could never read.
+	// During the turn the model sees the screenshot; the base64 it could never read.
 	got, stats := trim(itemsOf(ms...), DefaultSettings(), tokenCounts{})
 	if text := resultTexts(got)[0]; text != want || !json.Valid([]byte(text)) {
 		t.Errorf("got %s", text)
@@ -116,7 +116,7 @@ func TestTrimKeepsDrops(t *testing.T) {
 	}
 }
 
-// A result that stands twice, once of no use and left out, does not part a call from its result.
+// A result that occurs twice, once of no use and left out, does not part a call from its result.
 func TestTrimDropsTurnsByWhatIsSent(t *testing.T) {
 	t.Parallel()
 	both := resultMessage("a", "late")
@@ -209,7 +209,7 @@ func TestTrimBudget(t *testing.T) {
 		s.MaxInputTokens = budget
 		got, stats := trim(items, s, tokenCounts{})
 		if got[0].Message != items[0].Message || got[1].Made == nil || got[1].Made.Text != "SUM" {
-			t.Fatalf("budget %d: the head is gone", budget)
+			t.Fatalf("budget %d: the head is missing", budget)
 		}
 		// What is left is whole turns, the newest.
 		kept := (len(got) - 2) / 4

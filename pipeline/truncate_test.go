@@ -73,9 +73,9 @@ func TestCutsAreExact(t *testing.T) {
 			kept := -1
 			for _, m := range overlapping(cutMarker, got) { // the text itself may hold what looks like one
 				digits := got[max(m[2], m[4]):max(m[3], m[5])]
-				gone, _ := strconv.Atoi(digits)
+				cut, _ := strconv.Atoi(digits)
 				head, tail := got[:m[0]], got[m[1]:]
-				if Chars(head)+Chars(tail)+gone == total && strings.Join(runes[:Chars(head)], "") == head &&
+				if Chars(head)+Chars(tail)+cut == total && strings.Join(runes[:Chars(head)], "") == head &&
 					strings.Join(runes[total-Chars(tail):], "") == tail {
 					kept = Chars(head) + Chars(tail)
 				}
@@ -129,8 +129,8 @@ func TestCutBehindWhatLooksLikeAMarker(t *testing.T) {
 		}
 		exact := false
 		for _, m := range overlapping(cutMarker, got) {
-			gone, _ := strconv.Atoi(got[m[4]:m[5]])
-			exact = exact || Chars(got[:m[0]])+Chars(got[m[1]:])+gone == Chars(s) && strings.HasPrefix(s, got[:m[0]]) &&
+			cut, _ := strconv.Atoi(got[m[4]:m[5]])
+			exact = exact || Chars(got[:m[0]])+Chars(got[m[1]:])+cut == Chars(s) && strings.HasPrefix(s, got[:m[0]]) &&
 				strings.HasSuffix(s, got[m[1]:])
 		}
 		if !exact {

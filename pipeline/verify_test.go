@@ -67,7 +67,7 @@ func TestConstraintsSurviveRounds(t *testing.T) {
 		summary, _ := VerifySummary("summary without the rule", source, nil)
 		for _, rule := range rules {
 			if n := strings.Count(flat(summary), flat(rule)); n != 1 {
-				t.Fatalf("round %d: %q stands %d times in\n%s", round, rule, n, summary)
+				t.Fatalf("round %d: %q occurs %d times in\n%s", round, rule, n, summary)
 			}
 		}
 		prior := summaryMessage(SummaryText(SummaryTextInput{Summary: summary, UnderWay: true}))
@@ -88,7 +88,7 @@ func TestConstraintsWithinBudget(t *testing.T) {
 	}
 	summary, v := VerifySummary("x", source, nil)
 	if !strings.Contains(summary, "Never deploy on Fridays") {
-		t.Error("what the user said in a short message is gone")
+		t.Error("what the user said in a short message is missing")
 	}
 	if n := Chars(summary); n > 2*maxConstraintsChars {
 		t.Errorf("%d chars were appended", n)
@@ -165,7 +165,7 @@ func TestMisattributed(t *testing.T) {
 	}
 }
 
-// The look-ahead of a prepared summary: what the agent has used since and what stands only in the part that
+// The look-ahead of a prepared summary: what the agent has used since and what is only in the part that
 // the summary replaces.
 func TestLookAhead(t *testing.T) {
 	t.Parallel()
@@ -207,7 +207,7 @@ func TestLookAheadCutsLongLines(t *testing.T) {
 	}
 }
 
-// Whatever stands in a summary and a conversation: the summary is kept, what is appended is in it, and doing
+// Whatever is in a summary and a conversation: the summary is kept, what is appended is in it, and doing
 // it again appends nothing.
 func TestVerifySummaryProperties(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 type Model struct {
 	// Summarizer has the vendor (which picks the prompt), the name and the window.
 	pipeline.Summarizer
-	// Ask calls the model; nil means that the digest is used, which needs none. The answer has at most maxOutput tokens.
+	// Ask calls the model; nil means that the digest is used. The answer has at most maxOutput tokens.
 	Ask func(request pipeline.SummaryRequest, maxOutput int) (pipeline.Answer, error)
 }
 
@@ -42,7 +42,7 @@ func Compact(in io.Reader, out io.Writer, window int, settings pipeline.Settings
 		return Done{}, err
 	}
 	if len(file.Conversations) == 0 {
-		return Done{}, fmt.Errorf("the file has no conversation; give a transcript in one of the formats of docs/formats.md")
+		return Done{}, fmt.Errorf("the file has no conversation; docs/formats.md lists the formats")
 	}
 	talk := file.Conversations[0]
 

@@ -67,9 +67,9 @@ type cohort struct {
 // Tracker follows the facts of one conversation through its compactions, by whatever method they are made.
 //
 // A fact counts from the compaction that first covers its message, as long as it has been in the context ever since: a
-// fact that was lost and is said again later has not survived. Only facts that could be followed through all generations
-// are counted. For tasks the share is of those that are open at the n-th compaction: how many are in the context
-// after it.
+// fact that was lost and is said again later has not survived. Only facts that could be followed through all
+// generations are counted. For tasks the share is of those that are open at the n-th compaction: how many are in the
+// context after it.
 type Tracker struct {
 	generations int
 	history     []pipeline.Message // all of it so far
@@ -206,8 +206,8 @@ func contextText(summary string, live []pipeline.Message) string {
 	return b.String()
 }
 
-// Compacted looks for all facts in a new context. coversTo is the last message that its summary covers, before and after
-// are the context's tokens.
+// Compacted looks for all facts in a new context. coversTo is the last message that its summary covers, before and
+// after are the context's tokens.
 func (t *Tracker) Compacted(coversTo int64, context string, before, after int) {
 	from := t.covered
 	t.covered = max(t.covered, coversTo)
