@@ -198,14 +198,14 @@ func TestDamagedExportsAreRefused(t *testing.T) {
 		return slices.Delete(slices.Clone(lines), i, i+1)
 	}
 	cases := map[string][]byte{
-		"cut off":             data[:len(data)/2],
-		"without its end":     join(lines[:len(lines)-1]),
-		"empty":               {},
-		"something else":      []byte("{\"role\":\"user\"}\n"),
-		"another version":     bytes.Replace(data, []byte(`"precis_export":1`), []byte(`"precis_export":9`), 1),
-		"a changed byte":      bytes.Replace(data, []byte("I look."), []byte("I took."), 1),
-		"more behind it":      append(slices.Clone(data), "{}\n"...),
-		"a missing line": join(without("messages")),
+		"cut off":         data[:len(data)/2],
+		"without its end": join(lines[:len(lines)-1]),
+		"empty":           {},
+		"something else":  []byte("{\"role\":\"user\"}\n"),
+		"another version": bytes.Replace(data, []byte(`"precis_export":1`), []byte(`"precis_export":9`), 1),
+		"a changed byte":  bytes.Replace(data, []byte("I look."), []byte("I took."), 1),
+		"more behind it":  append(slices.Clone(data), "{}\n"...),
+		"a missing line":  join(without("messages")),
 	}
 	// A file with a matching trailer is refused for its content.
 	for table, change := range map[string]func(l []byte) []byte{

@@ -13,8 +13,10 @@ import (
 // only an operator may set.
 func TestOverlayIsExact(t *testing.T) {
 	t.Parallel()
-	for _, raw := range []string{`{"Tenant_Daily_Token_Budget":5}`, `{"TRIGGER":{}}`, `{"nope":1}`,
-		`{"trigger":{"nope":1}}`} {
+	for _, raw := range []string{
+		`{"Tenant_Daily_Token_Budget":5}`, `{"TRIGGER":{}}`, `{"nope":1}`,
+		`{"trigger":{"nope":1}}`,
+	} {
 		s, err := Overlay(config.DefaultSettings(), json.RawMessage(raw))
 		if pipeline.KindOf(err) != pipeline.BadRequest || !errors.As(err, new(*UnknownSettingError)) {
 			t.Errorf("%s: %d, %v", raw, s.TenantDailyTokenBudget, err)
