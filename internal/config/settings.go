@@ -12,6 +12,7 @@ import (
 // names are the ones of the API and of the section "settings" of the configuration file.
 type Settings struct {
 	// Squash and flatten tell koanf's libraries that the embedded fields are those of the struct around them.
+	//lint:ignore SA5008 encoding/json ignores these options
 	pipeline.Settings `json:",squash,flatten"`
 	Breaker           BreakerSettings `json:"breaker"`
 	// NudgeFraction is the share of the window at which a person is advised to compact. Default 0.8.
@@ -77,7 +78,7 @@ func (s Settings) validateOwn() error {
 	bounds("breaker.failures", s.Breaker.Failures, 1, math.MaxInt)
 	bounds("breaker.cooldown_seconds", s.Breaker.CooldownSeconds, 0, maxSeconds)
 	if share := s.NudgeFraction; !(share > 0 && share <= 1) { // NaN fails too
-		fail("nudge_fraction", "is %v; it is a share, over 0 up to 1", share)
+		fail("nudge_fraction", "is %v; it must be a share, over 0 up to 1", share)
 	}
 	bounds("run_time_budget_seconds", s.RunTimeBudgetSeconds, 1, maxSeconds)
 	bounds("run_token_budget", s.RunTokenBudget, 0, math.MaxInt)
