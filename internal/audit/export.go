@@ -203,14 +203,14 @@ func (e *ExportReader) Next() (exports.Row, error) {
 	}
 	var l exportLine
 	if err := json.Unmarshal(raw, &l); err != nil {
-		return none, e.fault("it is no JSON object of a row: %s", err)
+		return none, e.fault("it is not the JSON object of a row: %s", err)
 	}
 	place := slices.Index(exports.Tables(), seals.TableName(l.Table))
 	switch {
 	case place < 0:
 		return none, e.fault("there is no table %q in an export", l.Table)
 	case place < e.table:
-		return none, e.fault("a row of %s stands behind its place", l.Table)
+		return none, e.fault("a row of %s comes after its place", l.Table)
 	case l.Text != nil && l.Base64 != nil:
 		return none, e.fault("it has its content twice")
 	}

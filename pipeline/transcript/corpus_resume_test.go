@@ -32,7 +32,7 @@ func chain(t *testing.T, file []byte) (way map[string]bool, boundary bool) {
 			continue
 		}
 		if _, ok := all[e.UUID]; ok {
-			t.Errorf("uuid %s stands twice", e.UUID)
+			t.Errorf("uuid %s occurs twice", e.UUID)
 		}
 		all[e.UUID] = e
 		if e.Type == "user" || e.Type == "assistant" {

@@ -147,7 +147,7 @@ func sameBytes(t *testing.T, f transcript.File, data []byte) {
 			lines[string(line)]++
 		}
 		if c.Source == "" && f.Format != transcript.ClaudeCode && !bytes.Contains(data, m.Native) {
-			t.Errorf("message %d is not what stands in the file", m.Seq)
+			t.Errorf("message %d differs from the file", m.Seq)
 		}
 	}
 	for _, c := range f.Conversations {
@@ -186,7 +186,7 @@ func sameBytes(t *testing.T, f transcript.File, data []byte) {
 		case 0:
 			left--
 		default:
-			t.Errorf("a line stands in %d messages", lines[key])
+			t.Errorf("a line belongs to %d messages", lines[key])
 		}
 	}
 	if left != 0 || len(lines) != 0 {
@@ -304,7 +304,7 @@ func asked(t *testing.T, f transcript.File, data []byte) {
 			t.Errorf("the prefix is not that of the request: %.300s", prefix)
 		}
 		if !json.Valid(body) {
-			t.Errorf("it is no JSON: %.300s", body)
+			t.Errorf("it is not JSON: %.300s", body)
 		}
 	}
 }

@@ -254,7 +254,7 @@ var damageCases = []damageCase{
 		"line 2: a record without a type or a payload", 1, 1,
 	},
 	{
-		"codex: an item that is no object",
+		"codex: an item that is not an object",
 		transcript.Options{},
 		codexHead + `{"type":"response_item","payload":7}` + "\n" + codexUser,
 		"line 2: bad_request: not a message of format codex", 1, 1,

@@ -153,7 +153,7 @@ func (f failing) Read(p []byte) (int, error) {
 // An error of the reader is not damage of the file, and lenient reading does not hide it.
 func TestReaderErrors(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("the disk is gone")
+	broken := errors.New("the disk was removed")
 	for _, in := range []string{
 		userLine("a", "1") + "\n" + userLine("b", "2"), fmt.Sprintf(goodReq, "a")[:60],
 		`[{"role":"user","content":`, "",

@@ -239,7 +239,7 @@ var decodeCases = []decodeCase{
 		`message tool|tool_result type="functionResponse" name="f"`,
 	},
 	{
-		"a call that is no object", transcript.Google, `{"role":"model","parts":[{"functionCall":7}]}`,
+		"a call that is not an object", transcript.Google, `{"role":"model","parts":[{"functionCall":7}]}`,
 		`message assistant|tool_call type="functionCall"`,
 	},
 	{

@@ -125,7 +125,7 @@ func (d *documents) emitMessage(emit func(Item), c *docConversation, raw rawMess
 		return nil
 	}
 	for _, key := range cl.cut {
-		d.notes.add(Note{Code: NoteKeys, What: key, Reason: "it is no part of the message for the API"}, raw.line)
+		d.notes.add(Note{Code: NoteKeys, What: key, Reason: "it does not belong to the message for the API"}, raw.line)
 	}
 	m, err := decode(d.format, cl.native)
 	if err != nil {

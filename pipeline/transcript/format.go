@@ -12,7 +12,7 @@ import (
 // Format is the name of a transcript format, as in the HTTP API and on the command line.
 type Format string
 
-// The formats. Auto is not a format of its own: it stands for the result of Detect.
+// The formats. Auto is not a format of its own: its meaning is the result of Detect.
 const (
 	Auto      Format = "auto"
 	Anthropic Format = "anthropic" // Messages API requests, and recorded request/response pairs

@@ -181,7 +181,7 @@ func checkItems(t *testing.T, all []transcript.Item) {
 				t.Errorf("item %d ends no conversation, or another", i)
 			}
 			if e := it.End.Envelope; e != nil && rawjson.Check(e) != nil {
-				t.Errorf("the envelope is no JSON: %s", e)
+				t.Errorf("the envelope is not JSON: %s", e)
 			}
 			open = nil
 		case it.Note != nil:
@@ -224,7 +224,7 @@ func checkMessage(t *testing.T, f transcript.Format, m pipeline.Message) {
 	for _, p := range m.Parts {
 		for _, q := range append([]pipeline.Part{p}, p.Content...) {
 			if !bytes.Contains(m.Native, q.Raw) {
-				t.Errorf("Raw is no part of Native: %s", q.Raw)
+				t.Errorf("Raw is not part of Native: %s", q.Raw)
 			}
 		}
 	}

@@ -143,7 +143,7 @@ func (f openAIChat) clean(source string, native []byte, answered bool) cleaned {
 		return c
 	case sourceMiniSWE:
 		if role := v.Get("role").Text(); role == "exit" {
-			c.role, c.skip = role, "the agent's own record of how the run ended is no message of the API"
+			c.role, c.skip = role, "the agent's own record of how the run ended, not a message of the API"
 			return c
 		}
 		if response, ok := v.Lookup("extra", "response"); ok && response.IsObject() {

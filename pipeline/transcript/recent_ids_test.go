@@ -21,6 +21,6 @@ func TestRecentIDs(t *testing.T) {
 		t.Errorf("%d ids are kept", len(r.young)+len(r.old))
 	}
 	if idKey("A0000000-0000-4000-8000-000000000001") == idKey("a0000000-0000-4000-8000-000000000001") {
-		t.Error("ids are told apart by their letters too")
+		t.Error("ids that differ only in their letters count as one")
 	}
 }

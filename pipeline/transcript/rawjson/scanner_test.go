@@ -230,7 +230,7 @@ func TestWithout(t *testing.T) {
 		out := Apply(in, Without(Root(in).Elements(), func(i int) bool { return drop[i] })...)
 		var got []string
 		if err := json.Unmarshal(out, &got); err != nil {
-			t.Fatalf("%s without %v is no JSON: %s", in, drop, out)
+			t.Fatalf("%s without %v is not JSON: %s", in, drop, out)
 		}
 		if strings.Join(got, ",") != strings.Join(want, ",") {
 			t.Fatalf("%s without %v is %s", in, drop, out)
@@ -243,18 +243,18 @@ func TestDropKeys(t *testing.T) {
 	in := []byte(` { "a" : 1 , "b":[2],"a":3, "c" : null } `)
 	v := Root(in)
 	for _, c := range []struct {
-		keep []string
-		out  string
-		gone string
+		keep    []string
+		out     string
+		removed string
 	}{
 		{[]string{"a", "b", "c"}, `{ "a" : 1 , "b":[2],"a":3, "c" : null }`, ""},
 		{[]string{"a"}, `{ "a" : 1,"a":3 }`, "b,c"},
 		{[]string{"c"}, `{ "c" : null }`, "a,b,a"},
 		{nil, `{  }`, "a,b,a,c"},
 	} {
-		out, gone := v.KeepKeys(c.keep...)
-		if string(out) != c.out || strings.Join(gone, ",") != c.gone {
-			t.Errorf("keep %v: %s without %v", c.keep, out, gone)
+		out, removed := v.KeepKeys(c.keep...)
+		if string(out) != c.out || strings.Join(removed, ",") != c.removed {
+			t.Errorf("keep %v: %s without %v", c.keep, out, removed)
 		}
 	}
 	if got, ok := v.Lookup("a"); !ok || string(got.Raw()) != "3" {

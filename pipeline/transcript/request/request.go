@@ -290,11 +290,7 @@ func (r Input) unforce(w *envelopeWriter) {
 			w.set("tool_choice", []byte(`{"type":"auto"}`))
 		}
 		if at := w.have["output_config"]; at.IsObject() {
-			if b, gone := at.DropKeys(func(key string,
-				_ rawjson.Value,
-			) bool {
-				return key == "format"
-			}); len(gone) > 0 {
+			if b, removed := at.DropKeys(isFormat); len(removed) > 0 {
 				w.set("output_config", b)
 			}
 		}
@@ -308,11 +304,7 @@ func (r Input) unforce(w *envelopeWriter) {
 			w.set("tool_choice", []byte(`"auto"`))
 		}
 		if at := w.have["text"]; at.IsObject() {
-			if b, gone := at.DropKeys(func(key string,
-				_ rawjson.Value,
-			) bool {
-				return key == "format"
-			}); len(gone) > 0 {
+			if b, removed := at.DropKeys(isFormat); len(removed) > 0 {
 				w.set("text", b)
 			}
 		}
@@ -393,3 +385,5 @@ func dated(long, short string) bool {
 	}
 	return rest == "" || rest == "-latest" || len(rest) > 6 && strings.Trim(rest, "-0123456789") == ""
 }
+
+func isFormat(key string, _ rawjson.Value) bool { return key == "format" }
