@@ -1,5 +1,9 @@
 # syntax=docker/dockerfile:1
-FROM golang:1.26.8-bookworm AS build
+# deploy/pin-images.sh prints both images with their digests.
+ARG GO_IMAGE=golang:1.26.8-bookworm
+ARG BASE_IMAGE=gcr.io/distroless/static-debian12:nonroot
+
+FROM ${GO_IMAGE} AS build
 WORKDIR /src
 ENV CGO_ENABLED=0 GOTOOLCHAIN=local
 COPY go.mod go.sum ./
@@ -13,7 +17,7 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
 	go build -buildvcs=$vcs -trimpath -ldflags='-s -w' -o /out/worker ./worker
 
 # The image has certificate authorities, time zones and a user other than root, and no shell.
-FROM gcr.io/distroless/static-debian12:nonroot
+FROM ${BASE_IMAGE}
 COPY --from=build /out/precis /out/worker /usr/local/bin/
 WORKDIR /home/nonroot
 USER nonroot

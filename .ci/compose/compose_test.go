@@ -119,6 +119,106 @@ func TestImagesArePinned(t *testing.T) {
 	}
 }
 
+// Each container has a read-only root and no capability, gains no rights, and is bounded in memory and processes.
+func TestContainersAreConfined(t *testing.T) {
+	t.Parallel()
+	for name, s := range project(t).Services {
+		if !s.ReadOnly {
+			t.Errorf("%s can write to its root file system", name)
+		}
+		if !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.CapAdd) > 0 || s.Privileged {
+			t.Errorf("%s keeps capabilities: dropped %v, added %v", name, s.CapDrop, s.CapAdd)
+		}
+		if !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
+			t.Errorf("%s can gain privileges", name)
+		}
+		if s.MemLimit <= 0 || s.PidsLimit <= 0 {
+			t.Errorf("%s is not bounded: memory %d, processes %d", name, s.MemLimit, s.PidsLimit)
+		}
+		if s.User == "root" || s.User == "0" {
+			t.Errorf("%s runs as root", name)
+		}
+		for _, v := range s.Volumes {
+			if strings.Contains(v.Source, "docker.sock") {
+				t.Errorf("%s can control the container engine", name)
+			}
+		}
+	}
+}
+
+// The database is reached only by what works with it, and has no way out; nor do containers that call nobody.
+func TestNetworksAreSeparate(t *testing.T) {
+	t.Parallel()
+	p := project(t)
+	out := map[string]bool{}
+	for key, n := range p.Networks {
+		out[key] = !n.Internal
+	}
+	mayLeave := []string{"api", "temporal", "temporal-ui", "worker"}
+	for name, s := range p.Services {
+		if s.NetworkMode != "" || len(s.Networks) == 0 {
+			t.Errorf("%s is on no network of its own: mode %q, networks %v", name, s.NetworkMode, s.Networks)
+		}
+		for key := range s.Networks {
+			if out[key] && !slices.Contains(mayLeave, name) {
+				t.Errorf("%s is on %s, which has a way out", name, key)
+			}
+		}
+		if _, ok := s.Networks["data"]; ok && name == "temporal-ui" {
+			t.Errorf("%s can reach the database", name)
+		}
+	}
+	for key := range out {
+		if key == "default" {
+			t.Error("a service is on the default network")
+		}
+	}
+}
+
+// The script that pins images by digest knows each image of the file and of the Dockerfile.
+func TestEveryImageCanBePinned(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile(filepath.Join(root, "deploy", "pin-images.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var images []string
+	for name, s := range project(t).Services {
+		if s.Build == nil {
+			images = append(images, s.Image)
+			continue
+		}
+		for _, arg := range []string{"GO_IMAGE", "BASE_IMAGE"} {
+			if s.Build.Args[arg] == nil {
+				t.Errorf("%s is built without %s", name, arg)
+				continue
+			}
+			images = append(images, *s.Build.Args[arg])
+		}
+	}
+	for _, image := range images {
+		if !strings.Contains(string(script), " "+image+"\n") {
+			t.Errorf("deploy/pin-images.sh does not pin %s", image)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^pin (\w+) `).FindAllStringSubmatch(string(script), -1) {
+		env := passwords()
+		env[m[1]] = "registry.example/image@sha256:0"
+		p, err := load(t, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := false
+		for _, s := range p.Services {
+			used = used || s.Image == env[m[1]]
+			used = used || s.Build != nil && s.Build.Args[m[1]] != nil && *s.Build.Args[m[1]] == env[m[1]]
+		}
+		if !used {
+			t.Errorf("the file does not read %s", m[1])
+		}
+	}
+}
+
 func TestPortsArePublishedOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
 	for name, s := range project(t).Services {
@@ -245,7 +345,7 @@ func TestImageIsBuiltWithTheToolchainOfTheModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image := regexp.MustCompile(`(?m)^FROM golang:(\d+\.\d+)`).FindSubmatch(dockerfile)
+	image := regexp.MustCompile(`(?m)^ARG GO_IMAGE=golang:(\d+\.\d+)`).FindSubmatch(dockerfile)
 	language := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(module)
 	if image == nil || language == nil || string(image[1]) != string(language[1]) {
 		t.Errorf("the Dockerfile builds with Go %s, but go.mod needs %s", image[1:], language[1:])
