@@ -3,25 +3,26 @@ package api
 import (
 	"net/http"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 )
 
 // The problem codes of the API beside those of the service.
 const (
-	codeUnauthorized     service.Code = "unauthorized"
-	codeRateLimited      service.Code = "rate_limited"
-	codeTimeout          service.Code = "timeout"
-	codeMethodNotAllowed service.Code = "method_not_allowed"
-	codeMediaType        service.Code = "unsupported_media_type"
-	codeNotAcceptable    service.Code = "not_acceptable"
-	codeKeyReused        service.Code = "idempotency_key_reused"
-	codeKeyBusy          service.Code = "idempotency_key_busy"
-	codeKeyLost          service.Code = "idempotency_answer_lost"
+	codeUnauthorized     wire.Code = "unauthorized"
+	codeRateLimited      wire.Code = "rate_limited"
+	codeTimeout          wire.Code = "timeout"
+	codeMethodNotAllowed wire.Code = "method_not_allowed"
+	codeMediaType        wire.Code = "unsupported_media_type"
+	codeNotAcceptable    wire.Code = "not_acceptable"
+	codeKeyReused        wire.Code = "idempotency_key_reused"
+	codeKeyBusy          wire.Code = "idempotency_key_busy"
+	codeKeyLost          wire.Code = "idempotency_answer_lost"
 )
 
 // codes are all problem codes with their HTTP status and their documentation.
 var codes = []struct {
-	code   service.Code
+	code   wire.Code
 	status int
 	about  string
 }{
@@ -81,7 +82,7 @@ var codes = []struct {
 	},
 }
 
-func statusOf(code service.Code) int {
+func statusOf(code wire.Code) int {
 	for _, c := range codes {
 		if c.code == code {
 			return c.status
@@ -90,7 +91,7 @@ func statusOf(code service.Code) int {
 	return http.StatusInternalServerError
 }
 
-func codeOf(status int) service.Code {
+func codeOf(status int) wire.Code {
 	switch status {
 	case http.StatusBadRequest:
 		return service.CodeInvalid

@@ -30,7 +30,7 @@ func (s *Server) compactions() {
 		Description: "Whatever the size of the context. 202 with the run while it is in progress, or 200 if it " +
 			"ended within the wait. " +
 			"If a run of the conversation is in progress, the answer is that run. Nothing is deleted.",
-	}, traits{waits: true, also: http.StatusAccepted, codes: []service.Code{service.CodeReplyOpen}}, s.compact)
+	}, traits{waits: true, also: http.StatusAccepted, codes: []wire.Code{service.CodeReplyOpen}}, s.compact)
 	register(s, huma.Operation{
 		OperationID: "list-compactions", Method: http.MethodGet, Path: "/v1/conversations/{id}/compactions",
 		Tags: []string{tagCompactions}, Summary: "List compactions",
@@ -42,13 +42,13 @@ func (s *Server) compactions() {
 		Summary: "Report a compaction that the agent's own runtime did",
 		Description: "It takes effect like a compaction of precis, and can be undone. It needs a trusted key " +
 			"(`precis keys create --trusted`): a forged summary could hide the history.",
-	}, traits{codes: []service.Code{service.CodeConflict}}, s.reportMarker)
+	}, traits{codes: []wire.Code{service.CodeConflict}}, s.reportMarker)
 	register(s, huma.Operation{
 		OperationID: "undo", Method: http.MethodDelete, Path: "/v1/conversations/{id}/marker",
 		Tags: []string{tagCompactions}, DefaultStatus: http.StatusOK, Summary: "Undo the newest compaction",
 		Description: "The context is what it was before, with the messages since. Repeated, it undoes one more, down " +
 			"to the full history. No automatic compaction starts before the next user message.",
-	}, traits{codes: []service.Code{service.CodeNothingToUndo}}, s.undo)
+	}, traits{codes: []wire.Code{service.CodeNothingToUndo}}, s.undo)
 }
 
 func (s *Server) compact(ctx context.Context, q *request, in *compactInput) (*runOutput, error) {

@@ -54,7 +54,7 @@ func (s *Server) conversations() {
 		Tags: []string{tagConversations}, DefaultStatus: http.StatusCreated, Summary: "Make a conversation",
 		Description: "201 for a new conversation; 200 if it exists and was made with the same body. " +
 			"Another body with the same id is a `conflict`.",
-	}, traits{repeatable: true, also: http.StatusOK, codes: []service.Code{service.CodeConflict}}, s.createConversation)
+	}, traits{repeatable: true, also: http.StatusOK, codes: []wire.Code{service.CodeConflict}}, s.createConversation)
 	register(s, huma.Operation{
 		OperationID: "list-conversations", Method: http.MethodGet, Path: "/v1/conversations",
 		Tags: []string{tagConversations}, Summary: "List conversations",

@@ -10,7 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"precis/internal/service"
+	"precis/internal/api/wire"
 )
 
 // docsPage is the data of the template.
@@ -50,7 +50,7 @@ type docsField struct {
 type docsType struct{ Text, Link string }
 
 type docsCode struct {
-	Code   service.Code
+	Code   wire.Code
 	Status int
 	About  string
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 )
 
@@ -21,7 +22,7 @@ func (s *Server) exports() {
 			"has the number of rows and a hash: " +
 			"without it the answer is incomplete. A conversation with a run in progress cannot be exported.",
 	}
-	register(s, op, traits{waits: true, codes: []service.Code{service.CodeRunActive}}, s.export)
+	register(s, op, traits{waits: true, codes: []wire.Code{service.CodeRunActive}}, s.export)
 	operationAt(s.api.OpenAPI(), op).Responses["200"] = &huma.Response{
 		Description: "The file.",
 		Content: map[string]*huma.MediaType{
@@ -38,7 +39,7 @@ func (s *Server) export(ctx context.Context, q *request, in *exportInput) (*huma
 		return nil, err
 	}
 	if err = os.Remove(file.Name()); err == nil {
-		err = s.service.Export(ctx, in.ref(q), file)
+		_, err = s.service.Export(ctx, in.ref(q), file)
 	}
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)

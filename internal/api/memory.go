@@ -70,7 +70,7 @@ func (s *Server) memory() {
 		Summary:       "Leave a note",
 		Description: "The note is listed with the segments, and the search finds it. The same name and text again is " +
 			"200 and changes nothing.",
-	}, traits{also: http.StatusOK, codes: []service.Code{service.CodeConflict}},
+	}, traits{also: http.StatusOK, codes: []wire.Code{service.CodeConflict}},
 		func(ctx context.Context, q *request, in *addNoteInput) (*addNoteOutput, error) {
 			n := in.Payload.value
 			e, created, err := s.service.AddNote(ctx, in.ref(q),

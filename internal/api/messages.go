@@ -52,13 +52,13 @@ func (s *Server) messages() {
 		Description: "All of them or none. The answer says whether a compaction is due, with every number that " +
 			"was compared; " +
 			"a compaction that is due starts.",
-	}, traits{codes: []service.Code{service.CodeStale}}, s.appendMessages)
+	}, traits{codes: []wire.Code{service.CodeStale}}, s.appendMessages)
 	register(s, huma.Operation{
 		OperationID: "sync-messages", Method: http.MethodPost, Path: "/v1/conversations/{id}/sync",
 		Tags: []string{tagLoop}, Summary: "Append the new messages of the client's whole list",
 		Description: "For clients that keep the list of messages themselves. A list whose past differs from what " +
 			"is stored is `stale_sequence`.",
-	}, traits{repeatable: true, codes: []service.Code{service.CodeStale}}, s.syncMessages)
+	}, traits{repeatable: true, codes: []wire.Code{service.CodeStale}}, s.syncMessages)
 	register(s, huma.Operation{
 		OperationID: "list-messages", Method: http.MethodGet, Path: "/v1/conversations/{id}/messages",
 		Tags: []string{tagConversations}, Summary: "Read the transcript as stored",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"precis/internal/api/wire"
 	"precis/internal/service"
 )
 
@@ -26,7 +27,7 @@ type traits struct {
 	// also is a second status of success, with the same body.
 	also int
 	// codes are the problem codes beside the common ones.
-	codes []service.Code
+	codes []wire.Code
 }
 
 const traitsKey = "precis"
@@ -37,7 +38,7 @@ func traitsOf(op *huma.Operation) traits {
 }
 
 // common are the problem codes of every operation.
-var common = []service.Code{
+var common = []wire.Code{
 	service.CodeInvalid, codeUnauthorized, service.CodeForbidden, codeNotAcceptable, codeRateLimited,
 	service.CodeInternal, service.CodeUnavailable, codeTimeout,
 }

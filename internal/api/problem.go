@@ -9,11 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
-
 	"precis/internal/api/wire"
 	"precis/internal/service"
-	"precis/internal/store"
 )
 
 // Problem is a problem document, with what only the server needs to know of it.
@@ -24,7 +21,7 @@ type Problem struct {
 	cause      error
 }
 
-func problem(code service.Code, format string, args ...any) *Problem {
+func problem(code wire.Code, format string, args ...any) *Problem {
 	p := &Problem{Problem: wire.Problem{
 		Code: code, Status: statusOf(code), Detail: fmt.Sprintf(format, args...),
 	}}
@@ -69,11 +66,10 @@ func (p *Problem) write(w http.ResponseWriter, r *http.Request) {
 func problemOf(ctx context.Context, err error) *Problem {
 	var p *Problem
 	var ours *service.Error
-	var unavailable *serviceerror.Unavailable
 	q := requestOf(ctx)
 	switch {
 	case errors.As(err, &p):
-	case errors.As(err, &ours):
+	case errors.As(service.ErrorOf(err), &ours):
 		p = problem(ours.Code, "%s", ours.Detail)
 		if ours.Field != "" {
 			p.at(location(ours.Field))
@@ -84,12 +80,6 @@ func problemOf(ctx context.Context, err error) *Problem {
 			"(http.request_timeout_seconds); it may still take effect")
 	case errors.Is(err, context.Canceled):
 		p = problem(service.CodeUnavailable, "the request was canceled")
-	case store.Unavailable(err):
-		p = problem(service.CodeUnavailable, "the database is not reachable: try again")
-	case errors.As(err, &unavailable):
-		p = problem(service.CodeUnavailable, "Temporal is not reachable: try again")
-	case errors.Is(err, store.ErrNotFound):
-		p = problem(service.CodeNotFound, "%s", err.Error())
 	default:
 		p = problem(service.CodeInternal, "")
 	}

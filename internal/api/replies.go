@@ -36,13 +36,13 @@ func (s *Server) replies() {
 		Description: "The agent's model starts to generate. Returns the context to send. Until the reply is ended " +
 			"or its lease expires, no " +
 			"compaction takes effect.",
-	}, traits{codes: []service.Code{service.CodeReplyOpen}}, s.openReply)
+	}, traits{codes: []wire.Code{service.CodeReplyOpen}}, s.openReply)
 	register(s, huma.Operation{
 		OperationID: "end-reply", Method: http.MethodPost, Path: "/v1/conversations/{id}/replies/{reply}/end",
 		Tags: []string{tagLoop}, Summary: "End a reply",
 		Description: "The agent's model has generated. Appends the messages, starts a compaction that is due and " +
 			"applies a prepared summary.",
-	}, traits{codes: []service.Code{service.CodeReplyEnded}}, s.endReply)
+	}, traits{codes: []wire.Code{service.CodeReplyEnded}}, s.endReply)
 }
 
 func (s *Server) openReply(ctx context.Context, q *request, in *openReplyInput) (*openReplyOutput, error) {

@@ -230,7 +230,7 @@ func (r reply) is(status int) reply {
 }
 
 // fails checks that the answer is a problem document with the status and code.
-func (r reply) fails(status int, code service.Code) failure {
+func (r reply) fails(status int, code wire.Code) failure {
 	r.t.Helper()
 	r.is(status)
 	var p failure

@@ -2,6 +2,9 @@ package archtest
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"slices"
 	"strings"
 	"testing"
@@ -25,8 +28,15 @@ func matches(pattern, name string) bool {
 	return name == parent || all && strings.HasPrefix(name, parent+"/")
 }
 
-func isPure(name string) bool {
-	return slices.ContainsFunc(pure, func(pattern string) bool { return matches(pattern, name) })
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })
+}
+
+func isPure(name string) bool { return matchesAny(pure, name) }
+
+// worksThroughService reports whether a package may not import what is behind the service.
+func worksThroughService(name string) bool {
+	return matchesAny(throughService, name) && !matchesAny(exempt, name)
 }
 
 // librariesOf gives the modules that a package may import; limited is false if it may import any.
@@ -92,6 +102,9 @@ func ofModule(name, target string) string {
 	case (target == "workflows" || target == "activities") && !isAbove(name):
 		return fmt.Sprintf("%s imports %s: only %s may; start workflows by the names in precis and contract",
 			name, target, strings.Join(above, ", "))
+	case worksThroughService(name) && matchesAny(behindService, target):
+		return fmt.Sprintf("%s imports %s: only %s may; let internal/service offer what is needed", name, target,
+			strings.Join(exempt, ", "))
 	case layer(target) >= layer(name):
 		return fmt.Sprintf("%s imports %s, which is not below it", name, target)
 	case forTests(target) && !forTests(name):
@@ -127,6 +140,34 @@ func TestImportsFollowTheArrows(t *testing.T) {
 	}
 }
 
+// What works through the service does not reach through it to its store either, which needs no import.
+func TestNothingReachesThroughTheService(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, p := range list(t) {
+		if name, _ := nameOf(p.ImportPath); !worksThroughService(name) {
+			continue
+		}
+		for _, path := range p.Files {
+			checked++
+			fileSet := token.NewFileSet()
+			file, err := parser.ParseFile(fileSet, path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if selected, ok := n.(*ast.SelectorExpr); ok && selected.Sel.Name == "Store" {
+					t.Errorf("%s reaches a store: let internal/service offer what is needed", fileSet.Position(n.Pos()))
+				}
+				return true
+			})
+		}
+	}
+	if checked == 0 {
+		t.Fatal("no file was checked")
+	}
+}
+
 // The arrows themselves: what they refuse, and what they allow.
 func TestArrows(t *testing.T) {
 	t.Parallel()
@@ -159,6 +200,14 @@ func TestArrows(t *testing.T) {
 		{"precis/worker", "precis/internal/store", "may import only internal/worker/process"},
 		{"precis/starter", "precis/internal/service", "may import only internal/cli"},
 		{"precis/internal/cli/demo", "precis/worker", "not below"},
+		{"precis/internal/cli", "precis/internal/service", ""},
+		{"precis/internal/cli/connect", "precis/internal/store", ""},
+		{"precis/internal/cli/connect", "precis/internal/store/schema", ""},
+		{"precis/internal/cli", "precis/internal/store", "let internal/service offer"},
+		{"precis/internal/cli", "precis/internal/store/runs", "let internal/service offer"},
+		{"precis/internal/cli", "precis/internal/launch", "let internal/service offer"},
+		{"precis/internal/cli/draw", "precis/internal/conversation", "let internal/service offer"},
+		{"precis/internal/cli/fail", "precis/internal/audit", "let internal/service offer"},
 		{"precis/pipeline/transcript/rawjson", "precis/pipeline/transcript", "not below"},
 		{"precis/pipeline", "precis/pipeline/transcript", "not below"},
 		{"precis/pipeline", "github.com/google/uuid", "only the standard library"},

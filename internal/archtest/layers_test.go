@@ -38,7 +38,7 @@ var layers = [][]string{
 	{"activities"},
 	{"workflows"},
 	{"internal/cli/fail", "internal/cli/historycheck", "internal/cli/term", "internal/worker"},
-	{"internal/cli/draw"},
+	{"internal/cli/connect", "internal/cli/draw"},
 	{"internal/testkit/scenario"},
 	{"internal/cli/...", "internal/worker/process", "internal/testkit/apitest", "internal/testkit/exampletest"},
 	{
@@ -68,6 +68,15 @@ var only = map[string][]string{
 // above are the packages that may import workflows and activities: what the two mains are made of, and test kits. All
 // other packages start workflows by their names in precis and contract.
 var above = []string{"internal/cli", "internal/worker", "internal/testkit"}
+
+// throughService are the packages that work through internal/service, and exempt those among them that open what the
+// service is made of. Nothing else of the command line imports what is behind the service, so that validation, defaults
+// and budgets are those of the HTTP API.
+var (
+	throughService = []string{"internal/cli/..."}
+	exempt         = []string{"internal/cli/connect"}
+	behindService  = []string{"internal/audit", "internal/conversation", "internal/launch", "internal/store/..."}
+)
 
 // outside says which modules beside the standard library a package may import, for packages that programs of other
 // modules import as a library.

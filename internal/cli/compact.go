@@ -9,8 +9,7 @@ import (
 
 	"precis"
 	"precis/internal/cli/fail"
-	"precis/internal/conversation"
-	"precis/internal/store"
+	"precis/internal/service"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/convert"
@@ -123,20 +122,7 @@ func succeeded(o precis.Outcome) bool {
 	return o == precis.OutcomeApplied || o == precis.OutcomeSkipped
 }
 
-func (f *inputFlags) importOptions(tenant string) (conversation.ImportOptions, error) {
+func (f *inputFlags) importRequest() (service.ImportRequest, error) {
 	vendor, model, err := f.vendorModel()
-	return conversation.ImportOptions{
-		Tenant: tenant, ID: f.id, Vendor: vendor, Model: model, Window: f.window, TrustCompactions: true, Pick: f.pick,
-	}, err
-}
-
-// importError makes the errors of a transcript that cannot be stored errors of usage.
-func (a *app) importError(err error) error {
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return fail.Usagef("there is no tenant %q", a.tenant)
-	case errors.Is(err, store.ErrInvalid):
-		return fail.Usage(err)
-	}
-	return err
+	return service.ImportRequest{ID: f.id, Vendor: vendor, Model: model, Window: f.window, Pick: f.pick}, err
 }

@@ -65,7 +65,7 @@ func (c *compaction) printOutcome(one compacted, n int) {
 }
 
 func (c *compaction) runHint(r wire.Run) string {
-	if c.s.ephemeral {
+	if c.s.Ephemeral {
 		return "(its record is deleted with the stack of this call; --keep, or a running stack, keeps it)"
 	}
 	return fmt.Sprintf("(precis show %s)", r.ID)

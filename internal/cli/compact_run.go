@@ -9,10 +9,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
-	"precis/internal/conversation"
-	"precis/internal/launch"
-	"precis/internal/runreport"
-	"precis/internal/store/runs"
+	"precis/internal/service"
 	"precis/pipeline/transcript"
 )
 
@@ -31,7 +28,8 @@ type compacted struct {
 	Stats    *wire.ContextStats `json:"stats,omitempty"`
 	Run      wire.Run           `json:"run"`
 
-	output transcript.Output
+	context service.BuiltContext
+	output  transcript.Output
 }
 
 // compaction is one execution of `precis compact`.
@@ -54,12 +52,13 @@ func (c *compaction) run(ctx context.Context, found contents) error {
 	}
 	var all []compacted
 	var failed error
-	for i, im := range imported.Conversations {
-		one, err := c.one(ctx, im, i, len(imported.Conversations))
+	for i, im := range imported {
+		one, err := c.one(ctx, im, i, len(imported))
 		if err != nil {
-			c.forget(ctx, imported.Conversations[i:])
+			c.forget(ctx, imported[i:]...)
 			return err
 		}
+		c.forget(ctx, im)
 		all = append(all, one)
 		if !succeeded(one.Run.Outcome) {
 			failed = fail.Silent(fail.ExitFailed)
@@ -68,62 +67,55 @@ func (c *compaction) run(ctx context.Context, found contents) error {
 	return errors.Join(c.write(all, found), failed)
 }
 
-// one compacts one conversation. It works below the service: the output is written from the items of the context, and
-// the progress of the run is shown while it waits.
-func (c *compaction) one(ctx context.Context, im conversation.Imported, i, n int) (compacted, error) {
-	ref := im.Conversation.Ref
-	out := compacted{ID: ref.ID, Format: im.Meta.Format, Kept: c.flags.keep}
-	before, err := conversation.Load(ctx, c.s.store, ref, conversation.InstallationOf(c.s.config), 0)
-	if err != nil {
-		return out, err
+// forget deletes the content of conversations that are not kept.
+func (c *compaction) forget(ctx context.Context, list ...service.Imported) {
+	if c.flags.keep {
+		return
 	}
-	out.MessagesBefore = len(before.Context().Items)
+	for _, im := range list {
+		c.app.forget(ctx, c.s, im.Ref)
+	}
+}
 
-	run, _, err := launch.Ask(ctx, c.s.store, c.s.config, ref, runs.Request{
-		Focus: c.flags.focus, Full: c.flags.full, ForceExternal: c.flags.forceExternal,
-		Summarizer: c.summarizers(before),
-	})
-	if err != nil {
-		return out, err
-	}
+// one compacts one conversation of n and reports its outcome.
+func (c *compaction) one(ctx context.Context, im service.Imported, i, n int) (compacted, error) {
 	title := "compacting"
 	if n > 1 {
 		title = fmt.Sprintf("compacting %d of %d", i+1, n)
 	}
-	if run, err = c.wait(ctx, run, title); err != nil {
-		return out, err
+	summarizer := c.flags.summarizer
+	if summarizer == "" { // "" again uses the list of the settings
+		summarizer = defaultSummarizers(c.s.Config, c.s.Origins, im.Vendor)
 	}
-
-	view, err := conversation.Load(ctx, c.s.store, ref, conversation.InstallationOf(c.s.config), 0)
+	out, err := c.compactImported(ctx, c.s, c.progress, im, service.CompactRequest{
+		Focus: c.flags.focus, Full: c.flags.full, ForceExternal: c.flags.forceExternal, Summarizer: summarizer,
+	}, title)
 	if err != nil {
 		return out, err
 	}
-	current := view.Context()
-	stats := view.Stats(current)
-	out.Run, out.Stats, out.MessagesAfter = runreport.Of(run), &stats, len(current.Items)
-	out.output = transcript.Output{Meta: im.Meta, Items: current.Items, TokensBefore: run.Facts.TokensBefore}
-	out.output.Meta.Model = view.Conversation.Model
-	if view.Marker != nil {
-		out.Summary = string(view.Summary)
-	}
+	out.Kept = c.flags.keep
 	if !c.json {
 		c.printOutcome(out, n)
 	}
-	c.forget(ctx, []conversation.Imported{im})
 	return out, nil
 }
 
-// summarizers returns the list for the run, "" to use the one of the settings.
-func (c *compaction) summarizers(v conversation.View) string {
-	if c.flags.summarizer != "" {
-		return c.flags.summarizer
+// compactImported compacts a conversation that was imported, and shows the progress of the run after a title. If the
+// command is interrupted, it cancels the run.
+func (a *app) compactImported(ctx context.Context, s *session, p *term.Progress, im service.Imported,
+	req service.CompactRequest, title string,
+) (compacted, error) {
+	out := compacted{ID: im.Ref.ID, Format: im.Meta.Format}
+	got, err := a.service(s).CompactAndWait(ctx, im.Ref, req, a.follower(p, title))
+	p.Clear()
+	if err != nil {
+		return out, a.interrupted(ctx, got.Run, err)
 	}
-	return defaultSummarizers(c.s.config, c.s.origins, v.Conversation.Vendor)
-}
-
-// wait waits until a run has ended and shows its progress. If the command is interrupted, it cancels the run.
-func (c *compaction) wait(ctx context.Context, run runs.Run, title string) (runs.Run, error) {
-	return waitFor(ctx, c.app, c.s, c.progress, run, title)
+	out.MessagesBefore, out.MessagesAfter = got.MessagesBefore, len(got.Context.Items)
+	out.Run, out.Stats, out.Summary, out.context = got.Run, &got.Context.Stats, got.Context.Summary, got.Context
+	out.output = transcript.Output{Meta: im.Meta, Items: got.Context.Items, TokensBefore: got.Run.TokensBefore}
+	out.output.Meta.Model = got.Context.Meta.Model
+	return out, nil
 }
 
 // write writes the contexts to standard output or to the file.

@@ -12,8 +12,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
-	"precis/internal/conversation"
-	"precis/internal/store"
+	"precis/internal/service"
 	"precis/pipeline/transcript"
 	"precis/pipeline/transcript/convert"
 )
@@ -51,20 +50,16 @@ type contextReport struct {
 	Losses   []lossReport      `json:"losses,omitempty"`
 }
 
-// context prints a context. It loads the conversation itself: the service returns messages, but a file in the format of
-// a client is written from the items of the context.
+// context prints a context in the form of a file of a client.
 func (a *app) context(ctx context.Context, s *session, id string, to transcript.Format) error {
-	view, err := conversation.Load(ctx, s.store, store.ConversationRef{Tenant: a.tenant, ID: id},
-		conversation.InstallationOf(s.config), 0)
+	built, err := a.service(s).BuildContext(ctx, service.ConversationRef{Tenant: a.tenant, ID: id})
 	if err != nil {
 		return noConversation(err, id)
 	}
-	current := view.Context()
-	out := transcript.Output{Meta: view.Meta(), Items: current.Items}
+	out := transcript.Output{Meta: built.Meta, Items: built.Items}
 	if to == "" {
 		to = out.Meta.Format
 	}
-	stats := view.Stats(current)
 	if a.json {
 		converted, err := convert.Conversation(out.Meta, out.Items, to)
 		if err != nil {
@@ -75,7 +70,7 @@ func (a *app) context(ctx context.Context, s *session, id string, to transcript.
 			return err
 		}
 		return a.printJSON(contextReport{
-			System: converted.Meta.System, Tools: converted.Meta.Tools, Messages: messages, Stats: stats,
+			System: converted.Meta.System, Tools: converted.Meta.Tools, Messages: messages, Stats: built.Stats,
 			Losses: lossesOf(losses),
 		})
 	}
@@ -88,7 +83,7 @@ func (a *app) context(ctx context.Context, s *session, id string, to transcript.
 		return err
 	}
 	a.printLosses(losses)
-	a.printStats(stats, len(current.Items))
+	a.printStats(built.Stats, len(built.Items))
 	return nil
 }
 

@@ -19,11 +19,8 @@ import (
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
 	"precis/internal/config"
-	"precis/internal/conversation"
 	"precis/internal/devstack"
-	"precis/internal/launch"
-	"precis/internal/runreport"
-	"precis/internal/store/runs"
+	"precis/internal/service"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -82,15 +79,15 @@ func (a *app) demo(cmd *cobra.Command, model string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	if err := s.openStore(ctx); err != nil {
+	defer func() { err = errors.Join(err, s.Close(ctx)) }()
+	if err := s.OpenStore(ctx); err != nil {
 		return err
 	}
-	if err := s.openTemporal(ctx, a.quietLog(s.config, s.origins)); err != nil {
+	if err := s.OpenTemporal(ctx, a.quietLog(s.Config, s.Origins)); err != nil {
 		return err
 	}
 	p.Say("The sample session:")
-	report, view, err := a.runDemo(ctx, s, p, summarizer)
+	report, built, err := a.runDemo(ctx, s, p, summarizer)
 	if err != nil {
 		return err
 	}
@@ -101,7 +98,7 @@ func (a *app) demo(cmd *cobra.Command, model string) (err error) {
 	if a.json {
 		err = a.printJSON(report)
 	} else {
-		err = a.print(drawDemo(report, view))
+		err = a.print(drawDemo(report, built))
 	}
 	if err == nil && report.Run.Outcome != precis.OutcomeApplied {
 		err = fail.Silent(fail.ExitFailed)
@@ -128,54 +125,33 @@ func demoSummarizer(cfg config.Config, origins config.Origins, model string) (st
 	return model, nil
 }
 
-// runDemo imports the sample session and compacts it. It works below the service, as `precis compact` does: it shows
-// the parts of the context, and the progress of the run, which the service does not return.
+// runDemo imports the sample session and compacts it, as `precis compact` does.
 func (a *app) runDemo(ctx context.Context, s *session, p *term.Progress,
 	summarizer string,
-) (demoReport, conversation.View, error) {
-	var report demoReport
-	var view conversation.View
+) (report demoReport, built service.BuiltContext, err error) {
 	began := time.Now()
 	d, err := transcript.NewDecoder(bytes.NewReader(demoSession), transcript.Options{Format: transcript.ClaudeCode})
 	if err != nil {
-		return report, view, err
+		return report, built, err
 	}
-	imported, err := conversation.ImportFile(ctx, s.store, d, conversation.ImportOptions{
-		Tenant: a.tenant, Window: demoWindow, Models: conversation.ModelsOf(s.config.Models), TrustCompactions: true,
-	})
+	imported, err := a.importTranscript(ctx, s, d, service.ImportRequest{Window: demoWindow})
 	if err != nil {
-		a.forget(ctx, s, imported.Conversations)
-		return report, view, a.importError(err)
+		return report, built, err
 	}
-	ref := imported.Conversations[0].Conversation.Ref
-	report.Conversation = ref.ID
-	p.Say("  %-58s %8s", fmt.Sprintf("importing it, %s", term.Plural(imported.Conversations[0].Messages, "message")),
+	p.Say("  %-58s %8s", fmt.Sprintf("importing it, %s", term.Plural(imported[0].Messages, "message")),
 		term.Took(time.Since(began)))
 
-	before, err := conversation.Load(ctx, s.store, ref, conversation.InstallationOf(s.config), 0)
-	if err != nil {
-		return report, view, err
-	}
-	report.MessagesBefore = len(before.Context().Items)
 	began = time.Now()
-	run, _, err := launch.Ask(ctx, s.store, s.config, ref, runs.Request{Summarizer: summarizer})
+	done, err := a.compactImported(ctx, s, p, imported[0], service.CompactRequest{Summarizer: summarizer},
+		"compacting it")
 	if err != nil {
-		return report, view, err
+		return report, built, err
 	}
-	if run, err = waitFor(ctx, a, s, p, run, "compacting it"); err != nil {
-		return report, view, err
-	}
-	p.Say("  %-58s %8s", fmt.Sprintf("compacting it: %s", run.Outcome), term.Took(time.Since(began)))
-
-	if view, err = conversation.Load(ctx, s.store, ref, conversation.InstallationOf(s.config), 0); err != nil {
-		return report, view, err
-	}
-	current := view.Context()
-	report.MessagesAfter, report.Stats, report.Run = len(current.Items), view.Stats(current), runreport.Of(run)
-	if view.Marker != nil {
-		report.Summary = string(view.Summary)
-	}
-	return report, view, nil
+	p.Say("  %-58s %8s", fmt.Sprintf("compacting it: %s", done.Run.Outcome), term.Took(time.Since(began)))
+	return demoReport{
+		Conversation: done.ID, MessagesBefore: done.MessagesBefore, MessagesAfter: done.MessagesAfter,
+		Summary: done.Summary, Stats: *done.Stats, Run: done.Run,
+	}, done.context, nil
 }
 
 // workflowURL returns the URL at which the Temporal UI shows the run.
@@ -188,12 +164,12 @@ func workflowURL(stack *devstack.Stack, r wire.Run) string {
 }
 
 // drawDemo returns the whole result as text.
-func drawDemo(d demoReport, view conversation.View) string {
+func drawDemo(d demoReport, built service.BuiltContext) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	r := d.Run
 	b.WriteString(heading("The context that the model sees now"))
-	b.WriteString(draw.Context(view, view.Context()))
+	b.WriteString(draw.Context(built.Readable()))
 	b.WriteString(heading("What was done, stage by stage"))
 	b.WriteString(draw.Ladder(r))
 	line("")

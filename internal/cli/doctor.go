@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/connect"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
 	"precis/internal/config"
 	"precis/internal/devstack"
-	"precis/internal/store/schema"
 	"precis/internal/version"
 )
 
@@ -70,15 +70,14 @@ func (a *app) doctor(cmd *cobra.Command) error {
 	return err
 }
 
-// database checks the schema, if a database is running. It works below the store, which refuses to open on a schema of
-// another version.
+// database checks the schema, if a database is running.
 func (a *app) database(ctx context.Context, cfg config.Config, opts devstack.Options) []finding {
 	stack, err := devstack.Attach(ctx, only(opts, true))
 	if err != nil {
 		return nil // not running, or reported already as not answering
 	}
 	f := finding{devstack.Finding{Name: "database schema", OK: true}, opts.DatabaseURL != ""}
-	v, err := schema.Read(ctx, stack.DatabaseURL)
+	v, err := connect.ReadSchema(ctx, stack.DatabaseURL)
 	switch {
 	case err != nil:
 		f.OK, f.Detail, f.Mend = false, fail.Explain(err), "check database_url (PRECIS_DATABASE_URL)"
@@ -102,14 +101,15 @@ func (a *app) temporal(ctx context.Context, cfg config.Config, origins config.Or
 	if err != nil {
 		return nil
 	}
-	s := &session{config: cfg, origins: origins}
-	s.config.Temporal.Address = stack.TemporalAddress
-	defer func() { _ = s.close(ctx) }()
+	s := &session{}
+	s.Config, s.Origins = cfg, origins
+	s.Config.Temporal.Address = stack.TemporalAddress
+	defer func() { _ = s.Close(ctx) }()
 	here := finding{
 		devstack.Finding{Name: "Temporal namespace", OK: true, Detail: cfg.Temporal.Namespace},
 		opts.TemporalAddress != "",
 	}
-	if err := s.openTemporal(ctx, a.quietLog(cfg, origins)); err != nil {
+	if err := s.OpenTemporal(ctx, a.quietLog(cfg, origins)); err != nil {
 		here.OK, here.Detail, here.Mend = false, fail.Explain(err),
 			"check temporal.address, and temporal.tls or temporal.api_key if it asks for them"
 		return []finding{here}

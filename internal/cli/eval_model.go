@@ -15,11 +15,9 @@ import (
 	"precis/internal/cli/draw"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
-	"precis/internal/conversation"
 	"precis/internal/eval"
 	"precis/internal/runreport"
 	"precis/internal/service"
-	"precis/internal/store"
 	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
@@ -35,15 +33,12 @@ func (a *app) evalModel(cmd *cobra.Command, files []string, f *evalFlags) error 
 		if err != nil {
 			return fail.Usage(err)
 		}
-		if _, ok := s.config.Vendors[vendor]; !ok {
-			return fail.Usagef("--model: no vendor %q is configured; there are %s", vendor, vendorNames(s.config))
+		if _, ok := s.Config.Vendors[vendor]; !ok {
+			return fail.Usagef("--model: no vendor %q is configured; there are %s", vendor, vendorNames(s.Config))
 		}
 		m := &modelEval{
-			flags: f, vendor: vendor, name: name, store: s.store, session: s,
-			service: &service.Service{
-				Store: s.store, Temporal: s.client, Config: s.config,
-				Log: slog.New(slog.DiscardHandler),
-			},
+			flags: f, vendor: vendor, name: name, session: s,
+			service: s.Service(slog.New(slog.DiscardHandler), nil),
 		}
 		report := eval.NewReport(f.Options, []eval.Method{{Policy: eval.Ours}})
 		report.Rows[0].Model = f.model
@@ -69,7 +64,6 @@ func (a *app) evalModel(cmd *cobra.Command, files []string, f *evalFlags) error 
 type modelEval struct {
 	flags        *evalFlags
 	vendor, name string
-	store        *store.Store
 	session      *session
 	service      *service.Service
 	used         wire.RunUsage
@@ -81,7 +75,7 @@ func (m *modelEval) costWords() string {
 	if m.used.Calls == 0 {
 		return "no cost"
 	}
-	return draw.Cost(runreport.CostOf(m.models, m.session.config.Prices), m.models)
+	return draw.Cost(runreport.CostOf(m.models, m.session.Config.Prices), m.models)
 }
 
 // survive grows one conversation and compacts it whenever it reaches the limit.
@@ -109,14 +103,8 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 	if err != nil {
 		return t.Outcome(), err
 	}
-	ref := store.ConversationRef{Tenant: a.tenant, ID: made.ID}
-	defer func() {
-		forget, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer cancel()
-		if err := m.store.Retention.DeleteContent(forget, ref); err != nil {
-			a.say("precis: the content of conversation %s was not deleted: %s", ref.ID, fail.Explain(err))
-		}
-	}()
+	ref := service.ConversationRef{Tenant: a.tenant, ID: made.ID}
+	defer a.forget(ctx, m.session, ref)
 	tokens := 0
 	for i, msg := range c.Messages {
 		if _, err := m.service.Append(ctx, ref,
@@ -146,19 +134,18 @@ func (m *modelEval) survive(ctx context.Context, a *app, c transcript.Conversati
 		if run.Outcome != precis.OutcomeApplied {
 			continue
 		}
-		view, err := conversation.Load(ctx, m.store, ref, conversation.InstallationOf(m.session.config), 0)
+		built, err := m.service.BuildContext(ctx, ref)
 		if err != nil {
 			return t.Outcome(), err
 		}
-		now := view.Context()
-		tokens = now.Stats.Tokens
-		t.Compacted(run.Covers.To, contextText(now), before, tokens)
+		tokens = built.Tokens
+		t.Compacted(run.Covers.To, contextText(built), before, tokens)
 	}
 	return t.Outcome(), nil
 }
 
 // contextText returns all text of a context that a model can read.
-func contextText(c pipeline.Context) string {
+func contextText(c service.BuiltContext) string {
 	var b strings.Builder
 	for _, item := range c.Items {
 		if item.Made != nil {

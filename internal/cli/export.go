@@ -11,12 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"precis/internal/audit"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
-	"precis/internal/store"
-	"precis/internal/store/exports"
-	"precis/internal/version"
+	"precis/internal/service"
 )
 
 func (a *app) exportCommand() *cobra.Command {
@@ -38,7 +35,7 @@ file.`,
 				}
 			}
 			return a.withStore(cmd, func(ctx context.Context, s *session) error {
-				return a.export(ctx, s, store.ConversationRef{Tenant: a.tenant, ID: args[0]}, out)
+				return a.export(ctx, s, service.ConversationRef{Tenant: a.tenant, ID: args[0]}, out)
 			})
 		},
 	}
@@ -46,14 +43,14 @@ file.`,
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, s *session, ref store.ConversationRef, out string) error {
+func (a *app) export(ctx context.Context, s *session, ref service.ConversationRef, out string) error {
 	rows, err := a.writeExport(ctx, s, ref, out)
 	switch {
-	case errors.Is(err, store.ErrContentDeleted):
+	case service.ContentDeleted(err):
 		return fmt.Errorf("the content of conversation %q was deleted: there is nothing to export", ref.ID)
-	case errors.Is(err, store.ErrNotFound):
+	case service.CodeOf(err) == service.CodeNotFound:
 		return fmt.Errorf("there is no conversation %q", ref.ID)
-	case errors.Is(err, store.ErrRunActive):
+	case service.CodeOf(err) == service.CodeRunActive:
 		return fmt.Errorf("a run of conversation %q is under way: export the conversation when the run has ended",
 			ref.ID)
 	case err != nil:
@@ -71,13 +68,12 @@ func (a *app) export(ctx context.Context, s *session, ref store.ConversationRef,
 	return nil
 }
 
-// writeExport writes the file completely or not at all, and returns the number of rows by table. It works below the
-// service, whose Export does not count rows.
-func (a *app) writeExport(ctx context.Context, s *session, ref store.ConversationRef,
+// writeExport writes the file completely or not at all, and returns the number of rows by table.
+func (a *app) writeExport(ctx context.Context, s *session, ref service.ConversationRef,
 	out string,
 ) (rows map[string]int, err error) {
 	if out == "" {
-		rows, err = audit.Export(ctx, s.store, ref, version.Code(), a.out)
+		rows, err = a.service(s).Export(ctx, ref, a.out)
 		if full := (*fs.PathError)(nil); errors.As(err, &full) {
 			err = fail.Written(full)
 		}
@@ -87,7 +83,7 @@ func (a *app) writeExport(ctx context.Context, s *session, ref store.Conversatio
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", out, err)
 	}
-	rows, err = audit.Export(ctx, s.store, ref, version.Code(), fresh)
+	rows, err = a.service(s).Export(ctx, ref, fresh)
 	err = errors.Join(err, fresh.Sync(), fresh.Close())
 	if err == nil {
 		err = os.Rename(fresh.Name(), out)
@@ -109,37 +105,35 @@ func isExport(in *input) (bool, error) {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return false, fmt.Errorf("read %s: %w", in.name, err)
 	}
-	return audit.IsExport(head[:n]), nil
+	return service.IsExport(head[:n]), nil
 }
 
-// importExport recreates an exported conversation. Only the command line imports exports, so that the service has no
-// method for it.
+// importExport recreates an exported conversation.
 func (a *app) importExport(cmd *cobra.Command, in *input, f *inputFlags) error {
 	if f.pick > 0 || f.model != "" || f.window > 0 || f.lenient {
 		return fail.Usagef("%s is an export of precis, which is imported as it is: use no other flag than --id",
 			in.name)
 	}
 	return a.withStore(cmd, func(ctx context.Context, s *session) error {
-		im, err := audit.Import(ctx, s.store, exports.Target{Tenant: a.tenant, ID: f.id}, in.rewind)
+		im, err := a.service(s).ImportExport(ctx, a.tenant, f.id, in.rewind)
 		switch {
-		case errors.Is(err, store.ErrInvalid):
-			return fail.Usagef("%s was not imported, nothing of it is kept: %s", in.name, err)
-		case errors.Is(err, store.ErrConflict):
+		case service.CodeOf(err) == service.CodeInvalid:
+			return fail.Usagef("%s was not imported, nothing of it is kept: %s", in.name, fail.Explain(err))
+		case service.CodeOf(err) == service.CodeConflict:
 			return fmt.Errorf("%s was not imported: its conversation exists already; --id gives it another id", in.name)
 		case err != nil:
 			return err
 		}
-		c := im.Conversation
 		if a.json {
 			return a.printJSON(map[string]any{"conversations": []any{map[string]any{
-				"id": c.Ref.ID, "format": c.Format, "model": modelName(c.Vendor, c.Model), "window": c.Window,
-				"messages": c.HeadSeq, "compactions": im.Rows["markers"], "runs": im.Runs,
+				"id": im.Ref.ID, "format": im.Format, "model": modelName(im.Vendor, im.Model), "window": im.Window,
+				"messages": im.Messages, "compactions": im.Rows["markers"], "runs": im.Runs,
 			}}})
 		}
-		if err := a.print(c.Ref.ID + "\n"); err != nil {
+		if err := a.print(im.Ref.ID + "\n"); err != nil {
 			return err
 		}
-		a.say("precis: imported %s and %s, all verified", term.Plural(int(c.HeadSeq), "message"),
+		a.say("precis: imported %s and %s, all verified", term.Plural(int(im.Messages), "message"),
 			term.Plural(len(im.Runs), "run"))
 		return nil
 	})

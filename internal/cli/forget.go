@@ -3,28 +3,22 @@ package cli
 import (
 	"context"
 
+	"precis/internal/cli/connect"
 	"precis/internal/cli/fail"
-	"precis/internal/conversation"
+	"precis/internal/service"
 )
 
-// forget deletes the content of conversations that are not kept. The records of their runs stay.
-func (c *compaction) forget(ctx context.Context, list []conversation.Imported) {
-	if !c.flags.keep {
-		c.app.forget(ctx, c.s, list)
-	}
-}
-
-// forget deletes the content of conversations. An ephemeral store is deleted as a whole anyway.
-func (a *app) forget(ctx context.Context, s *session, list []conversation.Imported) {
-	if s.ephemeral {
+// forget deletes the content of conversations, also after the command was interrupted. The records of their runs are
+// kept. An ephemeral store is deleted as a whole anyway.
+func (a *app) forget(ctx context.Context, s *session, refs ...service.ConversationRef) {
+	if s.Ephemeral {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connect.CloseTimeout)
 	defer cancel()
-	for _, im := range list {
-		if err := s.store.Retention.DeleteContent(ctx, im.Conversation.Ref); err != nil {
-			a.say("precis: the content of conversation %s was not deleted: %s", im.Conversation.Ref.ID,
-				fail.Explain(err))
+	for _, ref := range refs {
+		if err := a.service(s).DeleteContent(ctx, ref); err != nil {
+			a.say("precis: the content of conversation %s was not deleted: %s", ref.ID, fail.Explain(err))
 		}
 	}
 }

@@ -6,8 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
-	"precis/internal/conversation"
+	"precis/internal/service"
 	"precis/pipeline/transcript"
 )
 
@@ -72,33 +73,40 @@ func (a *app) importFile(cmd *cobra.Command, path string, f *inputFlags) error {
 // storeFile imports a file that scan has read. After an error nothing of it is kept.
 func (a *app) storeFile(ctx context.Context, s *session, in *input, f *inputFlags,
 	ephemeral bool,
-) (conversation.Import, error) {
+) ([]service.Imported, error) {
 	d, err := in.decoder(f)
 	if err != nil {
-		return conversation.Import{}, err
+		return nil, err
 	}
-	o, err := f.importOptions(a.tenant)
+	req, err := f.importRequest()
 	if err != nil {
-		return conversation.Import{}, err
+		return nil, err
 	}
 	p := a.progress()
 	defer p.Clear()
-	o.Ephemeral, o.Progress = ephemeral, p.Messages(in.name)
-	o.Models = conversation.ModelsOf(s.config.Models)
-	imported, err := conversation.ImportFile(ctx, s.store, d, o)
-	if err != nil {
-		a.forget(ctx, s, imported.Conversations)
-		return imported, a.importError(err)
-	}
-	return imported, nil
+	req.Ephemeral, req.Progress = ephemeral, p.Messages(in.name)
+	return a.importTranscript(ctx, s, d, req)
 }
 
-func (a *app) printImported(imported conversation.Import, found contents) error {
+// importTranscript imports a transcript. One that cannot be stored is an error of usage.
+func (a *app) importTranscript(ctx context.Context, s *session, d *transcript.Decoder,
+	req service.ImportRequest,
+) ([]service.Imported, error) {
+	imported, err := a.service(s).ImportTranscript(ctx, a.tenant, d, req)
+	switch service.CodeOf(err) {
+	case service.CodeNotFound:
+		return nil, fail.Usagef("there is no tenant %q", a.tenant)
+	case service.CodeInvalid:
+		return nil, fail.Usage(err)
+	}
+	return imported, err
+}
+
+func (a *app) printImported(imported []service.Imported, found contents) error {
 	var reports []importedReport
-	for _, im := range imported.Conversations {
-		c := im.Conversation
+	for _, im := range imported {
 		reports = append(reports, importedReport{
-			ID: c.Ref.ID, Format: im.Meta.Format, Model: modelName(c.Vendor, c.Model), Window: c.Window,
+			ID: im.Ref.ID, Format: im.Meta.Format, Model: modelName(im.Vendor, im.Model), Window: im.Window,
 			Messages: im.Messages, Compactions: im.Compactions,
 		})
 	}

@@ -68,7 +68,7 @@ func knownFormat(flag, name string) error {
 	if slices.Contains(transcript.Formats(), transcript.Format(name)) {
 		return nil
 	}
-	return fail.Usagef("%s: no format is called %q; the formats are %s", flag, name, formatNames())
+	return fail.Usagef("%s: unknown format %q; the formats are %s", flag, name, formatNames())
 }
 
 // vendorModel splits --model.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,8 +9,7 @@ import (
 
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
-	"precis/internal/store"
-	"precis/internal/store/access"
+	"precis/internal/service"
 )
 
 func (a *app) keysCommand() *cobra.Command {
@@ -63,76 +61,49 @@ printed on standard output; it cannot be shown again.`,
 	return cmd
 }
 
-// apiKey is the JSON of an API key. Key is its secret, set only when the key was just made.
-type apiKey struct {
-	ID      string     `json:"id"`
-	Key     string     `json:"key,omitempty"`
-	Tenant  string     `json:"tenant"`
-	Name    string     `json:"name"`
-	Trusted bool       `json:"trusted"`
-	Created time.Time  `json:"created"`
-	Revoked *time.Time `json:"revoked"`
-	// LastUsed is accurate to a minute; nil means never.
-	LastUsed *time.Time `json:"last_used"`
-}
-
-func keyOf(k access.APIKey) apiKey {
-	out := apiKey{ID: k.ID, Tenant: k.Tenant, Name: k.Name, Trusted: k.Trusted, Created: k.Created.UTC()}
-	if !k.Revoked.IsZero() {
-		revoked := k.Revoked.UTC()
-		out.Revoked = &revoked
-	}
-	if !k.LastUsed.IsZero() {
-		used := k.LastUsed.UTC()
-		out.LastUsed = &used
-	}
-	return out
-}
-
-// createKey works on the store: keys are made by whoever has access to the database. The service, which acts for API
-// clients, cannot make or list keys.
+// createKey creates the tenant of the key too, if it does not exist.
 func (a *app) createKey(ctx context.Context, s *session, name string, trusted bool) error {
-	if _, err := s.store.Tenants.Ensure(ctx, a.tenant, ""); err != nil {
-		if errors.Is(err, store.ErrInvalid) {
-			return fail.Usagef("%s", fail.Explain(err))
-		}
+	if err := a.ensureTenant(ctx, s); err != nil {
 		return err
 	}
-	k, secret, err := s.store.Keys.Create(ctx, a.tenant, name, trusted)
+	k, err := a.service(s).CreateKey(ctx, a.tenant, name, trusted)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		out := keyOf(k)
-		out.Key = secret
-		return a.printJSON(out)
+		return a.printJSON(k)
 	}
-	if err := a.print(secret + "\n"); err != nil {
+	if err := a.print(k.Key + "\n"); err != nil {
 		return err
 	}
 	a.say("precis: key %s of tenant %s; it is not shown again", k.ID, k.Tenant)
 	return nil
 }
 
+// ensureTenant creates the tenant of --tenant unless it exists.
+func (a *app) ensureTenant(ctx context.Context, s *session) error {
+	err := a.service(s).EnsureTenant(ctx, a.tenant)
+	if service.CodeOf(err) == service.CodeInvalid {
+		return fail.Usagef("%s", fail.Explain(err))
+	}
+	return err
+}
+
 func (a *app) listKeys(ctx context.Context, s *session) error {
-	list, err := s.store.Keys.List(ctx, a.tenant)
+	list, err := a.service(s).ListKeys(ctx, a.tenant)
 	if err != nil {
 		return err
 	}
-	out := make([]apiKey, len(list))
-	for i, k := range list {
-		out[i] = keyOf(k)
-	}
 	if a.json {
-		return a.printJSON(out)
+		return a.printJSON(list)
 	}
-	if len(out) == 0 {
+	if len(list) == 0 {
 		a.say("precis: tenant %s has no keys; `precis keys create` makes one", a.tenant)
 		return nil
 	}
 	var t term.Table
 	t.Row("ID", "NAME", "CREATED", "LAST USED", "TRUSTED", "STATE")
-	for _, k := range out {
+	for _, k := range list {
 		state, may, used := "works", "no", "never"
 		if k.LastUsed != nil {
 			used = k.LastUsed.Format(time.RFC3339)
@@ -149,8 +120,8 @@ func (a *app) listKeys(ctx context.Context, s *session) error {
 }
 
 func (a *app) revokeKey(ctx context.Context, s *session, id string) error {
-	err := s.store.Keys.Revoke(ctx, a.tenant, id)
-	if errors.Is(err, store.ErrNotFound) {
+	err := a.service(s).RevokeKey(ctx, a.tenant, id)
+	if service.CodeOf(err) == service.CodeNotFound {
 		return fmt.Errorf("tenant %s has no key %q; `precis keys list` shows its keys", a.tenant, id)
 	}
 	if err != nil {

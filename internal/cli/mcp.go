@@ -8,7 +8,6 @@ import (
 
 	"precis/internal/mcp"
 	"precis/internal/service"
-	"precis/internal/store"
 	"precis/internal/telemetry"
 )
 
@@ -37,13 +36,13 @@ HTTP at /mcp.`,
 func (a *app) mcp(ctx context.Context, s *session, conversation string) error {
 	if conversation != "" {
 		if _, err := a.service(s).FindConversation(ctx,
-			store.ConversationRef{Tenant: a.tenant, ID: conversation}); err != nil {
+			service.ConversationRef{Tenant: a.tenant, ID: conversation}); err != nil {
 			return noConversation(err, conversation)
 		}
 	}
-	log := telemetry.Logger(a.err, s.config.Log)
+	log := telemetry.Logger(a.err, s.Config.Log)
 	return mcp.Serve(ctx, mcp.Options{
-		Service: &service.Service{Store: s.store, Config: s.config, Log: log},
+		Service: s.Service(log, nil),
 		Tenant:  a.tenant, Conversation: conversation, Log: log,
 	}, &sdk.StdioTransport{})
 }

@@ -3,8 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/connect"
 	"precis/internal/devstack"
-	"precis/internal/store/schema"
 )
 
 func (a *app) migrateCommand() *cobra.Command {
@@ -20,7 +20,6 @@ automatically.`,
 	}
 }
 
-// migrate works on the schema alone: store and service cannot be opened before it is up to date.
 func (a *app) migrate(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	cfg, _, err := a.config(cmd)
@@ -35,27 +34,17 @@ func (a *app) migrate(cmd *cobra.Command) error {
 		}
 		url = stack.DatabaseURL
 	}
-	before, err := schema.Read(ctx, url)
-	if err != nil {
-		return err
-	}
-	if before.Current > before.Latest {
-		return checkSchema(ctx, url)
-	}
-	if err := schema.Migrate(ctx, url, func(line string) { a.say("%s", line) }); err != nil {
-		return err
-	}
-	after, err := schema.Read(ctx, url)
+	before, now, err := connect.Migrate(ctx, url, func(line string) { a.say("%s", line) })
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(map[string]int64{"before": before.Current, "now": after.Current})
+		return a.printJSON(map[string]int64{"before": before, "now": now})
 	}
-	if before.Current == after.Current {
-		a.say("precis: the schema is up to date, at version %d", after.Current)
+	if before == now {
+		a.say("precis: the schema is up to date, at version %d", now)
 		return nil
 	}
-	a.say("precis: the schema is now at version %d", after.Current)
+	a.say("precis: the schema is now at version %d", now)
 	return nil
 }

@@ -10,10 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"precis/internal/audit"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
-	"precis/internal/store/evidence"
+	"precis/internal/service"
 )
 
 type pruneFlags struct {
@@ -40,7 +39,7 @@ a second. If it is interrupted, the same command continues where it stopped.`,
   precis prune --older-than 30d --kind prompts,answers --apply`,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := f.prune(time.Now())
+			p, err := f.request(time.Now())
 			if err != nil {
 				return err
 			}
@@ -58,18 +57,19 @@ a second. If it is interrupted, the same command continues where it stopped.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.olderThan, "older-than", "", "what was last used before a `time`: a date, or an age such as 30d")
-	flags.StringSliceVar(&f.kinds, "kind", audit.PruneKinds(),
-		"`kinds` of content: "+strings.Join(audit.PruneKinds(), ", "))
+	flags.StringSliceVar(&f.kinds, "kind", service.PruneKinds(),
+		"`kinds` of content: "+strings.Join(service.PruneKinds(), ", "))
 	flags.StringVar(&f.conversation, "conversation", "", "only content of one `conversation`")
 	flags.BoolVar(&f.apply, "apply", false, "remove the content; without this flag nothing changes")
 	flags.BoolVar(&f.restart, "restart", false, "start from the beginning, even if an earlier call was interrupted")
 	return cmd
 }
 
-func (f *pruneFlags) prune(now time.Time) (audit.Prune, error) {
-	p := audit.Prune{
-		Apply: f.apply,
-		Sweep: audit.Sweep{Filter: evidence.Filter{Conversation: f.conversation}, Restart: f.restart},
+// request returns what the flags select, of all tenants.
+func (f *pruneFlags) request(now time.Time) (service.PruneRequest, error) {
+	p := service.PruneRequest{
+		SweepRequest: service.SweepRequest{Conversation: f.conversation, Restart: f.restart},
+		Kinds:        f.kinds, Apply: f.apply,
 	}
 	if f.olderThan == "" {
 		return p, fail.Usagef("`precis prune` needs --older-than, such as --older-than 30d")
@@ -79,26 +79,21 @@ func (f *pruneFlags) prune(now time.Time) (audit.Prune, error) {
 		return p, err
 	}
 	for _, kind := range f.kinds {
-		if !slices.Contains(audit.PruneKinds(), kind) {
+		if !slices.Contains(service.PruneKinds(), kind) {
 			return p, fail.Usagef("--kind: there is no kind %q; they are %s", kind,
-				strings.Join(audit.PruneKinds(), ", "))
+				strings.Join(service.PruneKinds(), ", "))
 		}
-		p.Kinds = append(p.Kinds, audit.PruneKind(kind))
 	}
-	slices.Sort(p.Kinds)
-	p.Kinds = slices.Compact(p.Kinds)
 	return p, nil
 }
 
-// prune removes or lists old content, of all tenants if p names none. It works below the service, each of whose calls
-// is for one tenant.
-func (a *app) prune(ctx context.Context, s *session, p audit.Prune) error {
+// prune removes or lists old content, of all tenants if the request names none.
+func (a *app) prune(ctx context.Context, s *session, p service.PruneRequest) error {
 	line := a.progress()
 	defer line.Clear()
-	p.Progress = func(t audit.PruneTotals) {
+	totals, err := a.service(s).Prune(ctx, p, func(t service.PruneTotals) {
 		line.Line("looked through %s of %s", term.Count(t.Conversations), term.Plural(t.Total, "conversation"))
-	}
-	totals, err := p.Run(ctx, s.store)
+	})
 	line.Clear()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -125,7 +120,7 @@ func (a *app) prune(ctx context.Context, s *session, p audit.Prune) error {
 }
 
 // prunedWords returns the result as a sentence.
-func prunedWords(t audit.PruneTotals) string {
+func prunedWords(t service.PruneTotals) string {
 	var n int
 	var bytes int64
 	for _, sum := range t.Kinds {

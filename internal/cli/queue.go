@@ -8,6 +8,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"precis/internal/cli/connect"
 	"precis/internal/cli/fail"
 )
 
@@ -29,12 +30,12 @@ type queueStatus struct {
 // queue returns the state of a task queue. It asks Temporal directly: queues and pollers are not in the store, and the
 // service does not know them.
 func (s *session) queue(ctx context.Context, name string) (queueStatus, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.DialTimeout)
 	defer cancel()
 	q := queueStatus{Name: name}
 	for _, kind := range []enumspb.TaskQueueType{enumspb.TASK_QUEUE_TYPE_WORKFLOW, enumspb.TASK_QUEUE_TYPE_ACTIVITY} {
-		d, err := s.client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-			Namespace: s.config.Temporal.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: name},
+		d, err := s.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+			Namespace: s.Config.Temporal.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: name},
 			TaskQueueType: kind, ReportStats: true,
 		})
 		if err != nil {
@@ -56,7 +57,7 @@ func (s *session) queue(ctx context.Context, name string) (queueStatus, error) {
 // requireWorker returns an error if no worker serves the configured Temporal, where a run would wait forever. It
 // waits a few seconds for a worker that has just started.
 func (s *session) requireWorker(ctx context.Context) error {
-	for _, name := range []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue} {
+	for _, name := range []string{s.Config.Worker.TaskQueue, s.Config.Worker.LLMTaskQueue} {
 		if err := s.awaitWorker(ctx, name); err != nil {
 			return err
 		}
@@ -65,7 +66,7 @@ func (s *session) requireWorker(ctx context.Context) error {
 }
 
 func (s *session) awaitWorker(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.DialTimeout)
 	defer cancel()
 	timeout := time.NewTimer(workerTimeout)
 	defer timeout.Stop()
@@ -74,8 +75,8 @@ func (s *session) awaitWorker(ctx context.Context, name string) error {
 	for {
 		q, err := s.queue(ctx, name)
 		if err != nil {
-			return fail.Unreachablef("Temporal at %s, namespace %s: %w", s.config.Temporal.Address,
-				s.config.Temporal.Namespace, err)
+			return fail.Unreachablef("Temporal at %s, namespace %s: %w", s.Config.Temporal.Address,
+				s.Config.Temporal.Namespace, err)
 		}
 		if q.Workers > 0 {
 			return nil
@@ -84,7 +85,7 @@ func (s *session) awaitWorker(ctx context.Context, name string) error {
 		case <-poll.C:
 		case <-timeout.C:
 			return fail.Unreachablef("no worker serves queue %q of namespace %q at %s: start one with bin/worker", name,
-				s.config.Temporal.Namespace, s.config.Temporal.Address)
+				s.Config.Temporal.Namespace, s.Config.Temporal.Address)
 		}
 	}
 }

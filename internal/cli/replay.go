@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,9 +11,7 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/cli/draw"
 	"precis/internal/cli/fail"
-	"precis/internal/launch"
-	"precis/internal/runreport"
-	"precis/internal/store"
+	"precis/internal/service"
 )
 
 func (a *app) replayCommand() *cobra.Command {
@@ -109,8 +106,8 @@ func (a *app) replay(cmd *cobra.Command, args []string, f *replayFlags) error {
 		if err := a.checkSummarizers(s, f.Summarizer); err != nil {
 			return err
 		}
-		b, err := s.launcher().StartBatch(ctx, a.tenant,
-			launch.BatchRequest{Filter: filter, Replay: f.ReplayRequest, Concurrency: f.concurrency})
+		b, err := a.service(s).StartBatch(ctx, a.tenant,
+			service.BatchRequest{Filter: filter, Replay: f.ReplayRequest, Concurrency: f.concurrency})
 		if err != nil {
 			return err
 		}
@@ -130,26 +127,17 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 		if err != nil {
 			return err
 		}
-		if _, err := s.store.Runs.Get(ctx, ref); errors.Is(err, store.ErrNotFound) {
+		if _, err := a.service(s).GetRun(ctx, ref, nil); service.CodeOf(err) == service.CodeNotFound {
 			return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
-		}
-		asked, _, err := launch.AskReplay(ctx, s.store, s.config, ref, f.ReplayRequest)
-		if err != nil {
-			return err
 		}
 		title := "replaying run " + id
 		if len(ids) > 1 {
 			title = fmt.Sprintf("replaying run %d of %d", i+1, len(ids))
 		}
-		ended, err := waitFor(ctx, a, s, a.progress(), asked, title)
+		run, err := a.replayRun(ctx, s, ref, f.ReplayRequest, title)
 		if err != nil {
 			return err
 		}
-		run := runreport.Priced(runreport.Of(ended), s.config.Prices)
-		if run.Comparison, err = runreport.LoadComparison(ctx, s.store, ended); err != nil {
-			return err
-		}
-		run.Comparison = runreport.PricedComparison(run.Comparison, s.config.Prices)
 		list = append(list, run)
 		if !replayedWell(run) {
 			failed = fail.Silent(fail.ExitFailed)
@@ -176,6 +164,26 @@ func (a *app) replayRuns(ctx context.Context, s *session, ids []string, f *repla
 		}
 	}
 	return failed
+}
+
+// replayRun replays a run and returns the replay with its comparison. If the command is interrupted, it cancels the
+// replay.
+func (a *app) replayRun(ctx context.Context, s *session, of service.RunRef, req service.ReplayRequest,
+	title string,
+) (wire.Run, error) {
+	svc := a.service(s)
+	asked, err := svc.Replay(ctx, of, req)
+	if err != nil {
+		return asked, err
+	}
+	p := a.progress()
+	ref := service.RunRef{Tenant: of.Tenant, ID: asked.ID}
+	ended, err := svc.Follow(ctx, ref, a.follower(p, title))
+	p.Clear()
+	if err != nil {
+		return ended, a.interrupted(ctx, ended, err)
+	}
+	return svc.GetRun(ctx, ref, nil)
 }
 
 // replayedWell reports whether a replay reached its end: identical to the record, or, if it was live, compared or

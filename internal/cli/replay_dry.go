@@ -2,56 +2,37 @@ package cli
 
 import (
 	"context"
-	"time"
 
-	"precis"
 	"precis/internal/cli/draw"
 	"precis/internal/cli/term"
-	"precis/internal/store/replays"
-	"precis/pipeline"
+	"precis/internal/service"
 )
 
 // dryReport is the JSON of `precis replay --dry-run`.
 type dryReport struct {
-	Runs []dryRun `json:"runs"`
+	Runs []service.ReplayableRun `json:"runs"`
 	// Total is the number of matching runs; Runs has the oldest of them.
 	Total int `json:"total"`
-}
-
-type dryRun struct {
-	Run          string             `json:"run"`
-	Conversation string             `json:"conversation"`
-	Outcome      precis.Outcome     `json:"outcome"`
-	ErrorKind    pipeline.ErrorKind `json:"error_kind"`
-	Digest       bool               `json:"digest"`
-	Created      time.Time          `json:"created"`
 }
 
 // dryShown is the maximum number of runs that a dry run lists.
 const dryShown = 50
 
-// dryReplay lists the runs that a batch would replay. It works on the store, like the batches themselves, which are not
-// part of the service.
-func (a *app) dryReplay(ctx context.Context, s *session, filter replays.Filter, f *replayFlags) error {
-	report := dryReport{Runs: []dryRun{}}
+// dryReplay lists the runs that a batch would replay.
+func (a *app) dryReplay(ctx context.Context, s *session, filter service.ReplayFilter, f *replayFlags) error {
+	var report dryReport
 	var err error
-	if report.Total, err = s.store.Replays.Count(ctx, a.tenant, filter); err != nil {
-		return err
-	}
-	list, _, err := s.store.Replays.List(ctx, a.tenant, filter, "", dryShown)
-	if err != nil {
+	if report.Runs, report.Total, err = a.service(s).Replayable(ctx, a.tenant, filter, dryShown); err != nil {
 		return err
 	}
 	var t term.Table
 	t.Row("RUN", "ASKED FOR (UTC)", "CONV", "OUTCOME", "ERROR")
-	for _, r := range list {
-		report.Runs = append(report.Runs,
-			dryRun{r.Run.ID, r.Conversation, r.Outcome, r.ErrorKind, r.Digest, r.Created.UTC()})
+	for _, r := range report.Runs {
 		outcome := string(r.Outcome)
 		if r.Digest {
 			outcome += " (digest)"
 		}
-		t.Row(draw.ShortRun(r.Run.ID), term.When(r.Created), r.Conversation, outcome, string(r.ErrorKind))
+		t.Row(draw.ShortRun(r.Run), term.When(r.Created), r.Conversation, outcome, string(r.ErrorKind))
 	}
 	if a.json {
 		return a.printJSON(report)
@@ -62,8 +43,8 @@ func (a *app) dryReplay(ctx context.Context, s *session, filter replays.Filter, 
 			return err
 		}
 	}
-	if report.Total > len(list) {
-		a.say("precis: only the oldest %d are shown", len(list))
+	if report.Total > len(report.Runs) {
+		a.say("precis: only the oldest %d are shown", len(report.Runs))
 	}
 	how := "from their record"
 	if f.Live {

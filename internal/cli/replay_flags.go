@@ -6,13 +6,12 @@ import (
 
 	"precis/internal/cli/fail"
 	"precis/internal/contract"
-	"precis/internal/launch"
-	"precis/internal/store/replays"
+	"precis/internal/service"
 	"precis/pipeline"
 )
 
 type replayFlags struct {
-	launch.ReplayRequest
+	service.ReplayRequest
 	failed, digest                        bool
 	errorKind, conversation, since, until string
 	concurrency                           int
@@ -59,8 +58,8 @@ func (f *replayFlags) check() error {
 }
 
 // filter returns the filter of the flags that pick runs.
-func (f *replayFlags) filter(now time.Time) (replays.Filter, error) {
-	out := replays.Filter{
+func (f *replayFlags) filter(now time.Time) (service.ReplayFilter, error) {
+	out := service.ReplayFilter{
 		Failed: f.failed, Digest: f.digest, ErrorKind: pipeline.ErrorKind(f.errorKind), Conversation: f.conversation,
 		Effective: f.Apply,
 	}

@@ -51,21 +51,21 @@ func (a *app) replayHistory(cmd *cobra.Command, of string) (err error) {
 // fetchHistory reads a history from the Temporal that is configured, or that of the local stack. No worker is needed.
 func (a *app) fetchHistory(ctx context.Context, cmd *cobra.Command, id string) (events *eventspb.History, err error) {
 	s := &session{}
-	if s.config, s.origins, err = a.config(cmd); err != nil {
+	if s.Config, s.Origins, err = a.config(cmd); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	if s.config.Temporal.Address == "" {
-		stack, err := devstack.Attach(ctx, stackOptions(s.config))
+	defer func() { err = errors.Join(err, s.Close(ctx)) }()
+	if s.Config.Temporal.Address == "" {
+		stack, err := devstack.Attach(ctx, stackOptions(s.Config))
 		if err != nil {
 			return nil, notRunning(err)
 		}
-		s.use(stack)
+		s.Use(stack)
 	}
-	if err := s.openTemporal(ctx, a.quietLog(s.config, s.origins)); err != nil {
+	if err := s.OpenTemporal(ctx, a.quietLog(s.Config, s.Origins)); err != nil {
 		return nil, err
 	}
-	events, err = historycheck.Fetch(ctx, s.client, id, "")
+	events, err = historycheck.Fetch(ctx, s.Client, id, "")
 	if errors.As(err, new(*serviceerror.NotFound)) {
 		return nil, fail.Usagef("there is neither a file nor a workflow %q; `precis show RUN` names a run's workflow",
 			id)

@@ -16,7 +16,7 @@ import (
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
 	"precis/internal/config"
-	"precis/internal/store"
+	"precis/internal/service"
 	"precis/internal/version"
 )
 
@@ -94,7 +94,7 @@ configuration or input file), 3 the database or Temporal is not reachable.`,
 	root.SetHelpCommandGroupID(groupAdmin)
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.json, "json", false, "print JSON on standard output")
-	flags.StringVar(&a.tenant, "tenant", store.DefaultTenant, "`tenant` that owns the conversations")
+	flags.StringVar(&a.tenant, "tenant", service.DefaultTenant, "`tenant` that owns the conversations")
 	config.AddFlags(flags)
 	flags.SortFlags = false
 

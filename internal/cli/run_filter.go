@@ -10,7 +10,7 @@ import (
 	"precis"
 	"precis/internal/cli/draw"
 	"precis/internal/cli/fail"
-	"precis/internal/store/runs"
+	"precis/internal/service"
 	"precis/pipeline"
 )
 
@@ -49,8 +49,8 @@ func (f *filterFlags) add(flags *pflag.FlagSet) {
 }
 
 // filter returns the filter of the flags. digest reports whether --digest was given.
-func (f *filterFlags) filter(now time.Time, digest bool) (runs.Filter, error) {
-	out := runs.Filter{
+func (f *filterFlags) filter(now time.Time, digest bool) (service.RunFilter, error) {
+	out := service.RunFilter{
 		Conversation: f.conversation, ErrorKind: pipeline.ErrorKind(f.errorKind),
 		Trigger: pipeline.TriggerKind(f.trigger), Summarizer: f.summarizer, ReplayOf: f.replayOf,
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,8 +10,7 @@ import (
 	"precis/internal/cli/draw"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
-	"precis/internal/store"
-	"precis/internal/store/runs"
+	"precis/internal/service"
 )
 
 type runsFlags struct {
@@ -71,9 +69,9 @@ behind a cost says that some model has no price.`,
 }
 
 // findRun returns the run that the user names by its id, or by the end of its id.
-func (a *app) findRun(ctx context.Context, s *session, id string) (store.RunRef, error) {
+func (a *app) findRun(ctx context.Context, s *session, id string) (service.RunRef, error) {
 	ref, err := a.service(s).FindRun(ctx, a.tenant, id)
-	if errors.Is(err, store.ErrInvalid) {
+	if service.CodeOf(err) == service.CodeInvalid {
 		return ref, fail.Usage(err)
 	}
 	return ref, err
@@ -89,7 +87,7 @@ type runsReport struct {
 	Next string `json:"next,omitempty"`
 }
 
-func (a *app) runs(ctx context.Context, s *session, f runs.Filter, flags *runsFlags) error {
+func (a *app) runs(ctx context.Context, s *session, f service.RunFilter, flags *runsFlags) error {
 	report := runsReport{Runs: []wire.Run{}}
 	var err error
 	if report.Totals, err = a.service(s).CountRuns(ctx, a.tenant, f); err != nil {
@@ -98,7 +96,7 @@ func (a *app) runs(ctx context.Context, s *session, f runs.Filter, flags *runsFl
 	for len(report.Runs) < flags.limit {
 		f.Limit = min(flags.limit-len(report.Runs), 1000)
 		page, next, err := a.service(s).ListRuns(ctx, a.tenant, f)
-		if errors.Is(err, store.ErrInvalid) {
+		if service.CodeOf(err) == service.CodeInvalid {
 			return fail.Usagef("--cursor: %q is not the cursor of a list", flags.cursor)
 		}
 		if err != nil {

@@ -9,11 +9,11 @@ import (
 	"precis/internal/cli/draw"
 	"precis/internal/cli/term"
 	"precis/internal/runreport"
-	"precis/internal/store/runs"
+	"precis/internal/service"
 )
 
 // sumRuns prints the runs by outcome and error kind.
-func (a *app) sumRuns(ctx context.Context, s *session, f runs.Filter) error {
+func (a *app) sumRuns(ctx context.Context, s *session, f service.RunFilter) error {
 	groups, err := a.service(s).SummarizeRuns(ctx, a.tenant, f)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (a *app) sumRuns(ctx context.Context, s *session, f runs.Filter) error {
 	if undone > 0 {
 		a.say("%s taken back since", term.PluralWere(undone, "compaction"))
 	}
-	a.sayUnpriced(unpricedModels(runreport.CostOf(all, s.config.Prices), all))
+	a.sayUnpriced(unpricedModels(runreport.CostOf(all, s.Config.Prices), all))
 	return nil
 }
 

@@ -15,9 +15,7 @@ import (
 	"precis/internal/cli/fail"
 	"precis/internal/config"
 	"precis/internal/devstack"
-	"precis/internal/service"
 	"precis/internal/telemetry"
-	"precis/internal/temporalclient"
 	"precis/internal/worker"
 )
 
@@ -47,8 +45,8 @@ func (a *app) serve(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	h, err := a.openAPI(ctx, s, "precis-api", s.openTemporalLazily)
+	defer func() { err = errors.Join(err, s.Close(ctx)) }()
+	h, err := a.openAPI(ctx, s, "precis-api", s.OpenTemporalLazily)
 	if err != nil {
 		return err
 	}
@@ -68,18 +66,18 @@ func (a *app) serve(cmd *cobra.Command) (err error) {
 // the session.
 func (a *app) attach(ctx context.Context, cmd *cobra.Command) (s *session, err error) {
 	s = &session{}
-	if s.config, s.origins, err = a.config(cmd); err != nil {
+	if s.Config, s.Origins, err = a.config(cmd); err != nil {
 		return nil, err
 	}
-	if !configured(s.config) {
-		stack, err := devstack.Attach(ctx, stackOptions(s.config))
+	if !configured(s.Config) {
+		stack, err := devstack.Attach(ctx, stackOptions(s.Config))
 		if err != nil {
 			return nil, notRunning(err)
 		}
-		s.use(stack)
+		s.Use(stack)
 	}
-	if err := s.openStore(ctx); err != nil {
-		return nil, errors.Join(err, s.close(ctx))
+	if err := s.OpenStore(ctx); err != nil {
+		return nil, errors.Join(err, s.Close(ctx))
 	}
 	return s, nil
 }
@@ -89,31 +87,16 @@ func (a *app) attach(ctx context.Context, cmd *cobra.Command) (s *session, err e
 func (a *app) openAPI(ctx context.Context, s *session, name string,
 	connect func(context.Context, *slog.Logger, ...func(*client.Options) error) error,
 ) (httpAPI, error) {
-	log := telemetry.Logger(a.err, s.config.Log)
+	log := telemetry.Logger(a.err, s.Config.Log)
 	tel, err := telemetry.Start(ctx, telemetry.Options{Service: name})
 	if err != nil {
 		return httpAPI{}, err
 	}
-	s.onClose(tel.Stop)
+	s.OnClose(tel.Stop)
 	if err := connect(ctx, log, tel.Temporal); err != nil {
 		return httpAPI{}, err
 	}
 	return s.listen(ctx, log, tel)
-}
-
-// openTemporalLazily connects to Temporal. If it is not reachable the API is served all the same: runs that are
-// requested meanwhile start when Temporal is reachable again.
-func (s *session) openTemporalLazily(ctx context.Context, log *slog.Logger, tune ...func(*client.Options) error) error {
-	err := s.openTemporal(ctx, log, tune...)
-	if err == nil || ctx.Err() != nil || !fail.IsUnreachable(err) {
-		return err
-	}
-	log.Warn("Temporal is not reachable: serving without it", "error", err)
-	if s.client, err = temporalclient.Lazy(s.config.Temporal, log, tune...); err != nil {
-		return err
-	}
-	s.onClose(func(context.Context) error { s.client.Close(); return nil })
-	return nil
 }
 
 // httpAPI is a listening API.
@@ -130,11 +113,7 @@ func (h httpAPI) url() string { return "http://" + h.listener.Addr().String() }
 func (s *session) listen(ctx context.Context, log *slog.Logger, tel *telemetry.Telemetry) (httpAPI, error) {
 	open := func() (httpAPI, error) {
 		server := api.New(api.Options{
-			Service: &service.Service{
-				Store: s.store, Temporal: s.client, Config: s.config, Log: log,
-				Metrics: tel.Metrics(),
-			},
-			Telemetry: tel,
+			Service: s.Service(log, tel.Metrics()), Telemetry: tel,
 		})
 		l, err := server.Listen(ctx)
 		if errors.Is(err, api.ErrNoKeys) || errors.Is(err, api.ErrAddress) {
@@ -143,9 +122,9 @@ func (s *session) listen(ctx context.Context, log *slog.Logger, tel *telemetry.T
 		return httpAPI{server, l, log, tel}, err
 	}
 	h, err := open()
-	if errors.Is(err, syscall.EADDRINUSE) && s.stack != nil &&
-		s.origins.Of("http.addr").Source == config.SourceDefault {
-		s.config.HTTP.Addr = "127.0.0.1:0"
+	if errors.Is(err, syscall.EADDRINUSE) && s.Stack != nil &&
+		s.Origins.Of("http.addr").Source == config.SourceDefault {
+		s.Config.HTTP.Addr = "127.0.0.1:0"
 		return open()
 	}
 	return h, err

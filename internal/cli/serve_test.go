@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"precis/internal/cli/fail"
+	"precis/internal/service"
 	"precis/internal/testkit/scenario"
 	"precis/internal/testkit/vendorserver"
 )
@@ -185,7 +186,7 @@ func TestServeWithKeys(t *testing.T) {
 		!strings.Contains(errs, "not shown again") {
 		t.Fatalf("exit code %d: %q %s", code, out, errs)
 	}
-	var trusted apiKey
+	var trusted service.APIKey
 	if out, errs, code = p.run("keys", "create", "--tenant", "acme", "--trusted", "--json"); code != fail.ExitDone ||
 		json.Unmarshal([]byte(out), &trusted) != nil || !trusted.Trusted || trusted.Key == "" {
 		t.Errorf("exit code %d: %s %s", code, out, errs)

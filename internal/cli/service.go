@@ -10,9 +10,7 @@ import (
 
 // service returns the service of the HTTP API, so that validation, defaults and budgets are the same for both.
 func (a *app) service(s *session) *service.Service {
-	return &service.Service{
-		Store: s.store, Temporal: s.client, Config: s.config, Log: telemetry.Logger(a.err, s.config.Log),
-	}
+	return s.Service(telemetry.Logger(a.err, s.Config.Log), nil)
 }
 
 // checkSummarizers returns an error for a value of --summarizer that names a vendor which is not configured.

@@ -13,9 +13,7 @@ import (
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
 	"precis/internal/config"
-	"precis/internal/conversation"
 	"precis/internal/service"
-	"precis/internal/store"
 )
 
 func (a *app) settingsCommand() *cobra.Command {
@@ -98,10 +96,7 @@ func (a *app) changeSettings(cmd *cobra.Command, args []string,
 		patches = append(patches, raw)
 	}
 	return a.withStore(cmd, func(ctx context.Context, s *session) error {
-		if _, err := s.store.Tenants.Ensure(ctx, a.tenant, ""); err != nil {
-			if errors.Is(err, store.ErrInvalid) {
-				return fail.Usagef("%s", fail.Explain(err))
-			}
+		if err := a.ensureTenant(ctx, s); err != nil {
 			return err
 		}
 		got, err := a.service(s).PatchTenantSettings(ctx, a.tenant, patches, true)
@@ -120,12 +115,13 @@ func (a *app) printSettings(s *session, got wire.TenantSettings) error {
 	if err := json.Unmarshal(got.Settings, &own); err != nil {
 		return fmt.Errorf("read the tenant's settings: %w", err)
 	}
-	effective, _ := conversation.Overlay(s.config.Settings, got.Settings) // what does not fit was logged
-	c := s.config
-	c.Settings = effective
+	c := s.Config
+	if err := json.Unmarshal(got.Effective, &c.Settings); err != nil {
+		return fmt.Errorf("read the effective settings: %w", err)
+	}
 	var t term.Table
 	t.Row("KEY", "VALUE", "FROM")
-	for _, v := range config.SettingValues(c, s.origins, own, a.asTenant()) {
+	for _, v := range config.SettingValues(c, s.Origins, own, a.asTenant()) {
 		t.Row(strings.TrimPrefix(v.Key, "settings."), v.Value, v.From.String())
 	}
 	return a.printRows(t)

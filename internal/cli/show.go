@@ -2,13 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"precis/internal/cli/draw"
-	"precis/internal/store"
+	"precis/internal/service"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -70,7 +69,7 @@ func (a *app) show(ctx context.Context, s *session, id string, want texts, wide 
 		return err
 	}
 	r, err := a.service(s).GetRun(ctx, ref, want.names())
-	if errors.Is(err, store.ErrNotFound) {
+	if service.CodeOf(err) == service.CodeNotFound {
 		return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
 	}
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
 	"precis/internal/service"
-	"precis/internal/store"
 )
 
 type stateFlags struct {
@@ -64,7 +63,7 @@ next turn, or at the next compaction if that is earlier.`,
 				}
 			}
 			return a.withStore(cmd, func(ctx context.Context, s *session) error {
-				ref := store.ConversationRef{Tenant: a.tenant, ID: args[0]}
+				ref := service.ConversationRef{Tenant: a.tenant, ID: args[0]}
 				if len(args) == 1 {
 					return a.listState(ctx, s, ref)
 				}
@@ -81,7 +80,7 @@ next turn, or at the next compaction if that is earlier.`,
 	return cmd
 }
 
-func (a *app) listState(ctx context.Context, s *session, ref store.ConversationRef) error {
+func (a *app) listState(ctx context.Context, s *session, ref service.ConversationRef) error {
 	list, err := a.service(s).ListState(ctx, ref)
 	if err != nil {
 		return stateError(err, ref.ID)
@@ -107,7 +106,7 @@ func (a *app) listState(ctx context.Context, s *session, ref store.ConversationR
 }
 
 // state prints a key, after setting or removing it if change is true.
-func (a *app) state(ctx context.Context, s *session, ref store.ConversationRef, key string, value wire.StateValue,
+func (a *app) state(ctx context.Context, s *session, ref service.ConversationRef, key string, value wire.StateValue,
 	change bool,
 ) error {
 	var e wire.StateEntry
@@ -120,7 +119,7 @@ func (a *app) state(ctx context.Context, s *session, ref store.ConversationRef, 
 	case change:
 		e, err = svc.PutState(ctx, ref, key, value)
 	default:
-		if e, err = svc.GetState(ctx, ref, key); stateCode(err) == service.CodeNotFound {
+		if e, err = svc.GetState(ctx, ref, key); service.CodeOf(err) == service.CodeNotFound {
 			if _, missing := svc.ListState(ctx, ref); missing == nil {
 				return fmt.Errorf("conversation %s has no %s; `precis state %s` lists what it has", ref.ID, key, ref.ID)
 			}
@@ -152,14 +151,6 @@ func stateText(v wire.StateValue) string {
 	return strings.Join(lines, "\n")
 }
 
-// stateCode returns the code of a service error, "" for any other error and for nil.
-func stateCode(err error) service.Code {
-	if e := new(service.Error); errors.As(err, &e) {
-		return e.Code
-	}
-	return ""
-}
-
 func stateError(err error, id string) error {
 	var e *service.Error
 	if !errors.As(err, &e) {
@@ -167,7 +158,7 @@ func stateError(err error, id string) error {
 	}
 	switch {
 	case e.Code == service.CodeNotFound:
-		return noConversation(e.Cause, id)
+		return noConversation(err, id)
 	case e.Code == service.CodeInvalid && e.Field == "key":
 		return fail.Usagef("KEY %s", e.Detail)
 	case e.Code == service.CodeInvalid:

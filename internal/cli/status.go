@@ -7,12 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/connect"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
 	"precis/internal/devstack"
-	"precis/internal/store"
-	"precis/internal/store/runs"
-	"precis/internal/store/schema"
+	"precis/internal/service"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -46,14 +45,14 @@ type schemaStatus struct {
 }
 
 func (a *app) status(cmd *cobra.Command) (err error) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), closeTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), connect.CloseTimeout)
 	defer cancel()
 	s := &session{}
-	if s.config, s.origins, err = a.config(cmd); err != nil {
+	if s.Config, s.Origins, err = a.config(cmd); err != nil {
 		return err
 	}
-	defer func() { _ = s.close(ctx) }()
-	opts := stackOptions(s.config)
+	defer func() { _ = s.Close(ctx) }()
+	opts := stackOptions(s.Config)
 	var st status
 	if st.Report, err = devstack.Status(ctx, opts); err != nil {
 		return err
@@ -70,11 +69,11 @@ func (a *app) status(cmd *cobra.Command) (err error) {
 	}
 	// Database and Temporal are checked independently: one may answer while the other does not.
 	if db, err := devstack.Attach(ctx, only(opts, true)); err == nil {
-		s.config.DatabaseURL = db.DatabaseURL
-		st.readStore(ctx, s, a.tenant)
+		s.Config.DatabaseURL = db.DatabaseURL
+		st.readStore(ctx, s, a)
 	}
 	if t, err := devstack.Attach(ctx, only(opts, false)); err == nil {
-		s.config.Temporal.Address = t.TemporalAddress
+		s.Config.Temporal.Address = t.TemporalAddress
 		st.readTemporal(ctx, s, a)
 	}
 	served := st.Worker.Running || opts.TemporalAddress != "" && st.Workers != nil && *st.Workers > 0
@@ -93,11 +92,10 @@ func only(opts devstack.Options, database bool) devstack.Options {
 	return opts
 }
 
-// readStore adds the state of the database. It reads the schema and the store without a session, because a status must
-// also describe a database that no command could work with.
-func (st *status) readStore(ctx context.Context, s *session, tenant string) {
+// readStore adds the state of the database, also of one that no command could work with.
+func (st *status) readStore(ctx context.Context, s *session, a *app) {
 	problem := func(err error) { st.Problems = append(st.Problems, fail.Explain(err)) }
-	v, err := schema.Read(ctx, s.config.DatabaseURL)
+	v, err := connect.ReadSchema(ctx, s.Config.DatabaseURL)
 	if err != nil {
 		problem(err)
 		return
@@ -108,39 +106,27 @@ func (st *status) readStore(ctx context.Context, s *session, tenant string) {
 			fmt.Sprintf("the database's schema is at version %d, this build needs %d", v.Current, v.Latest))
 		return
 	}
-	db, err := store.Open(ctx, s.config.DatabaseURL, store.Options{AppName: "precis-cli", RetryFor: -1})
-	if err != nil {
+	if err := s.OpenStoreOnce(ctx); err != nil {
 		problem(err)
 		return
 	}
-	defer db.Close()
-	counts, err := db.Runs.Count(ctx, tenant, runs.Filter{})
-	if err != nil {
+	if st.Runs, err = a.service(s).CountRuns(ctx, a.tenant, service.RunFilter{}); err != nil {
 		problem(err)
-		return
-	}
-	st.Runs = map[string]int{}
-	for outcome, n := range counts {
-		name := string(outcome)
-		if name == "" {
-			name = "unfinished"
-		}
-		st.Runs[name] = n
 	}
 }
 
 // readTemporal adds the state of the task queues.
 func (st *status) readTemporal(ctx context.Context, s *session, a *app) {
-	if err := s.openTemporal(ctx, a.quietLog(s.config, s.origins)); err != nil {
+	if err := s.OpenTemporal(ctx, a.quietLog(s.Config, s.Origins)); err != nil {
 		st.Problems = append(st.Problems, fail.Explain(err))
 		return
 	}
 	least := -1
-	for _, name := range []string{s.config.Worker.TaskQueue, s.config.Worker.LLMTaskQueue} {
+	for _, name := range []string{s.Config.Worker.TaskQueue, s.Config.Worker.LLMTaskQueue} {
 		q, err := s.queue(ctx, name)
 		if err != nil {
 			st.Problems = append(st.Problems,
-				fmt.Sprintf("Temporal, namespace %s: %s", s.config.Temporal.Namespace, fail.Explain(err)))
+				fmt.Sprintf("Temporal, namespace %s: %s", s.Config.Temporal.Namespace, fail.Explain(err)))
 			return
 		}
 		st.Queues = append(st.Queues, q)

@@ -2,13 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"precis/internal/api/wire"
-	"precis/internal/store"
+	"precis/internal/service"
 )
 
 func (a *app) undoCommand() *cobra.Command {
@@ -35,9 +34,9 @@ type undone struct {
 }
 
 func (a *app) undo(ctx context.Context, s *session, id string) error {
-	u, err := a.service(s).Undo(ctx, store.ConversationRef{Tenant: a.tenant, ID: id})
+	u, err := a.service(s).Undo(ctx, service.ConversationRef{Tenant: a.tenant, ID: id})
 	switch {
-	case errors.Is(err, store.ErrNothingToUndo):
+	case service.CodeOf(err) == service.CodeNothingToUndo:
 		return fmt.Errorf("nothing to undo: conversation %s has no compaction in effect", id)
 	case err != nil:
 		return noConversation(err, id)
@@ -59,7 +58,7 @@ func (a *app) undo(ctx context.Context, s *session, id string) error {
 
 // noConversation turns a not-found error into one that names the conversation and says where to find ids.
 func noConversation(err error, id string) error {
-	if errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrContentDeleted) {
+	if service.CodeOf(err) == service.CodeNotFound && !service.ContentDeleted(err) {
 		return fmt.Errorf("there is no conversation %q; `precis runs` shows the ids", id)
 	}
 	return err
@@ -71,6 +70,6 @@ func (a *app) conversationExists(ctx context.Context, s *session, id string) err
 	if id == "" {
 		return nil
 	}
-	_, err := a.service(s).FindConversation(ctx, store.ConversationRef{Tenant: a.tenant, ID: id})
+	_, err := a.service(s).FindConversation(ctx, service.ConversationRef{Tenant: a.tenant, ID: id})
 	return noConversation(err, id)
 }

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"precis/internal/cli/connect"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
 	"precis/internal/devstack"
-	"precis/internal/worker"
 )
 
 func (a *app) upCommand() *cobra.Command {
@@ -61,10 +61,10 @@ func (a *app) bringUp(cmd *cobra.Command, p *term.Progress, all bool) (running, 
 	}
 	defer p.Clear()
 	// The worker opens its own connections.
-	if err := s.close(ctx); err != nil {
+	if err := s.Close(ctx); err != nil {
 		return running{}, nil, err
 	}
-	mine, err := setupOf(s.config)
+	mine, err := setupOf(s.Config)
 	if err != nil {
 		return running{}, nil, err
 	}
@@ -72,19 +72,19 @@ func (a *app) bringUp(cmd *cobra.Command, p *term.Progress, all bool) (running, 
 	if err != nil {
 		return running{}, nil, err
 	}
-	return running{s.stack, worker}, s, nil
+	return running{s.Stack, worker}, s, nil
 }
 
 // startServers starts the persistent stack and migrates its schema.
 func (a *app) startServers(cmd *cobra.Command, p *term.Progress, all bool) (*session, devstack.Options, error) {
 	s := &session{}
 	var err error
-	if s.config, s.origins, err = a.config(cmd); err != nil {
+	if s.Config, s.Origins, err = a.config(cmd); err != nil {
 		return nil, devstack.Options{}, err
 	}
-	opts := stackOptions(s.config)
+	opts := stackOptions(s.Config)
 	opts.Progress = stackProgress(p, all)
-	if configured(s.config) {
+	if configured(s.Config) {
 		return nil, opts, fail.Usagef(
 			"there is nothing to start: database_url and temporal.address are configured; start bin/worker for them")
 	}
@@ -92,9 +92,9 @@ func (a *app) startServers(cmd *cobra.Command, p *term.Progress, all bool) (*ses
 	if err != nil {
 		return nil, opts, fail.Stack(err)
 	}
-	s.use(stack)
+	s.Use(stack)
 	began := time.Now()
-	if err := s.openStore(cmd.Context()); err != nil {
+	if err := s.OpenStore(cmd.Context()); err != nil {
 		return nil, opts, err
 	}
 	if all {
@@ -119,11 +119,11 @@ func (a *app) upHere(cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.downAgain(ctx, s, opts, notRunning != nil)) }()
-	mine, err := setupOf(s.config)
+	mine, err := setupOf(s.Config)
 	if err != nil {
 		return err
 	}
-	h, err := a.openAPI(ctx, s, "precis", s.openTemporal)
+	h, err := a.openAPI(ctx, s, "precis", s.OpenTemporal)
 	if err != nil {
 		return err
 	}
@@ -135,20 +135,17 @@ func (a *app) upHere(cmd *cobra.Command) (err error) {
 			return err
 		}
 		a.say("precis: the local stack is up already; `precis down` stops it")
-		return a.printRunning(running{s.stack, worker})
+		return a.printRunning(running{s.Stack, worker})
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, forget()) }()
 
-	err = serveAll(ctx, worker.Options{
-		Store: s.store, Client: s.client, Config: s.config, Log: h.log, Telemetry: h.tel,
-		Ready: func() {
-			_ = a.printRunning(running{s.stack, devstack.WorkerReport{Running: true, PID: os.Getpid(), API: h.url()}})
-			a.say("precis: serving; Ctrl-C stops it")
-		},
-	}, h)
+	err = serveAll(ctx, s.WorkerOptions(h.log, h.tel, func() {
+		_ = a.printRunning(running{s.Stack, devstack.WorkerReport{Running: true, PID: os.Getpid(), API: h.url()}})
+		a.say("precis: serving; Ctrl-C stops it")
+	}), h)
 	if err == nil {
 		a.say("precis: stopping")
 	}
@@ -157,11 +154,11 @@ func (a *app) upHere(cmd *cobra.Command) (err error) {
 
 // downAgain closes the connections, and stops the servers if this call started them.
 func (a *app) downAgain(ctx context.Context, s *session, opts devstack.Options, started bool) error {
-	err := s.close(ctx)
+	err := s.Close(ctx)
 	if !started {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connect.CloseTimeout)
 	defer cancel()
 	_, down := devstack.Down(ctx, opts)
 	return errors.Join(err, down)

@@ -2,18 +2,15 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"precis/internal/api/wire"
-	"precis/internal/audit"
 	"precis/internal/cli/draw"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
-	"precis/internal/store"
-	"precis/internal/store/evidence"
+	"precis/internal/service"
 )
 
 type verifyFlags struct {
@@ -52,7 +49,7 @@ the same command continues where it stopped.`,
 				if !sweep {
 					return a.verifyRuns(ctx, s, args)
 				}
-				w := audit.Sweep{Filter: evidence.Filter{Conversation: f.conversation}, Restart: f.restart}
+				w := service.SweepRequest{Conversation: f.conversation, Restart: f.restart}
 				if f.conversation != "" || cmd.Flags().Changed("tenant") {
 					w.Tenant = a.tenant
 				}
@@ -80,7 +77,7 @@ func (a *app) verifyRuns(ctx context.Context, s *session, ids []string) error {
 			return err
 		}
 		r, err := a.service(s).Verify(ctx, ref)
-		if errors.Is(err, store.ErrNotFound) {
+		if service.CodeOf(err) == service.CodeNotFound {
 			return fmt.Errorf("there is no run %q; `precis runs` lists them", id)
 		}
 		if err != nil {
@@ -105,16 +102,14 @@ func (a *app) verifyRuns(ctx context.Context, s *session, ids []string) error {
 	return nil
 }
 
-// verifyAll verifies many conversations, of all tenants if the sweep names none. It works below the service, each of
-// whose calls is for one tenant.
-func (a *app) verifyAll(ctx context.Context, s *session, w audit.Sweep) error {
+// verifyAll verifies many conversations, of all tenants if the request names none.
+func (a *app) verifyAll(ctx context.Context, s *session, w service.SweepRequest) error {
 	p := a.progress()
 	defer p.Clear()
-	w.Progress = func(done audit.Swept) {
+	swept, err := a.service(s).VerifyAll(ctx, w, func(done service.Swept) {
 		p.Line("verified %s of %s, %s: %s not as written", term.Count(done.Conversations),
 			term.Plural(done.Total, "conversation"), term.Plural(done.Runs, "run"), term.Count(done.Failed))
-	}
-	swept, err := audit.VerifyAll(ctx, s.store, w)
+	})
 	p.Clear()
 	if err != nil {
 		if ctx.Err() != nil {

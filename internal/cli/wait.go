@@ -5,67 +5,51 @@ import (
 	"fmt"
 	"time"
 
+	"precis/internal/api/wire"
 	"precis/internal/cli/fail"
 	"precis/internal/cli/term"
 	"precis/internal/contract"
-	"precis/internal/store/runs"
+	"precis/internal/service"
 )
 
-// pollInterval is how often the progress line is updated from the record of a run.
+// pollInterval is how often the progress line of a batch is updated.
 const pollInterval = 250 * time.Millisecond
 
-// waitFor waits until a run has ended and shows its progress. If the command is interrupted, it cancels the run.
-func waitFor(ctx context.Context, a *app, s *session, p *term.Progress, run runs.Run, title string) (runs.Run, error) {
+// follower shows the progress of a run after a title, and says so when the run is cancelled because the command was
+// interrupted.
+func (a *app) follower(p *term.Progress, title string) service.Follower {
 	began := time.Now()
-	type end struct {
-		run runs.Run
-		err error
+	f := service.Follower{Cancelling: func(run string) {
+		p.Clear()
+		a.say("precis: interrupted; cancelling run %s (interrupt again to exit at once)", run)
+	}}
+	if p.Terminal {
+		f.Progress = func(now wire.Run) { p.Line("%s: %s · %s", title, doing(now), term.Took(time.Since(began))) }
 	}
-	ended := make(chan end, 1)
-	go func() {
-		got, err := s.launcher().Wait(ctx, run)
-		ended <- end{got, err}
-	}()
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	defer p.Clear()
-	for {
-		select {
-		case e := <-ended:
-			if ctx.Err() == nil || e.err == nil {
-				return e.run, e.err
-			}
-			p.Clear()
-			a.say("precis: interrupted; cancelling run %s (interrupt again to exit at once)", run.Ref.ID)
-			got, err := s.launcher().Cancel(context.WithoutCancel(ctx), run)
-			if err != nil {
-				return got, err
-			}
-			a.say("precis: run %s ended %s", got.Ref.ID, got.Outcome)
-			return got, fail.Silent(fail.ExitFailed)
-		case <-tick.C:
-			if !p.Terminal {
-				continue
-			}
-			if now, err := s.store.Runs.Get(ctx, run.Ref); err == nil {
-				p.Line("%s: %s · %s", title, doing(now), term.Took(time.Since(began)))
-			}
-		}
+	return f
+}
+
+// interrupted returns the error of a wait for a run. If the command was interrupted and the run has ended, it says how.
+func (a *app) interrupted(ctx context.Context, run wire.Run, err error) error {
+	if ctx.Err() == nil || run.Outcome == "" {
+		return err
 	}
+	a.say("precis: run %s ended %s", run.ID, run.Outcome)
+	return fail.Silent(fail.ExitFailed)
 }
 
 // doing returns in a few words what a run is doing.
-func doing(r runs.Run) string {
-	if len(r.Attempts) == 0 {
+func doing(r wire.Run) string {
+	if len(r.Steps) == 0 {
 		return "waiting for a worker"
 	}
-	s := r.Attempts[len(r.Attempts)-1]
-	text := string(s.Stage)
+	s := r.Steps[len(r.Steps)-1]
+	text := s.Stage
 	if s.Summarizer != "" {
 		text += " by " + s.Summarizer
 	}
-	if s.Rung != "" && s.Rung != contract.RungFirst {
-		text += " (" + string(s.Rung) + ")"
+	if s.Rung != "" && s.Rung != string(contract.RungFirst) {
+		text += " (" + s.Rung + ")"
 	}
 	if s.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", s.Attempt)

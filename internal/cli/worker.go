@@ -44,18 +44,15 @@ func (a *app) worker(cmd *cobra.Command, tethered bool) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close(ctx)) }()
-	h, err := a.openAPI(ctx, s, "precis", s.openTemporal)
+	defer func() { err = errors.Join(err, s.Close(ctx)) }()
+	h, err := a.openAPI(ctx, s, "precis", s.OpenTemporal)
 	if err != nil {
 		return err
 	}
-	return serveAll(ctx, worker.Options{
-		Store: s.store, Client: s.client, Config: s.config, Log: h.log, Telemetry: h.tel,
-		Ready: func() {
-			worker.LogReady(h.log, s.config, "api", h.url())
-			_ = a.print("ready " + h.url() + "\n")
-		},
-	}, h)
+	return serveAll(ctx, s.WorkerOptions(h.log, h.tel, func() {
+		worker.LogReady(h.log, s.Config, "api", h.url())
+		_ = a.print("ready " + h.url() + "\n")
+	}), h)
 }
 
 // stays reads the input up to a line "stay". It reports false if the input ends without one.

@@ -12,6 +12,9 @@ import (
 	"precis/internal/store/runs"
 )
 
+// ShortID is the length of a run's short id, the end of its id.
+const ShortID = runs.ShortID
+
 // Of returns a stored run in the form of the HTTP API.
 func Of(r runs.Run) wire.Run {
 	out := wire.Run{

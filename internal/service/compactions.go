@@ -23,9 +23,6 @@ import (
 	"precis/pipeline/transcript"
 )
 
-// pollInterval is how often a run's row is read while waiting for the run without Temporal.
-const pollInterval = 250 * time.Millisecond
-
 // CompactRequest requests a manual compaction.
 type CompactRequest struct {
 	Focus         string
@@ -69,17 +66,8 @@ type ReportedMarker struct {
 func (s *Service) Compact(ctx context.Context, ref store.ConversationRef,
 	req CompactRequest,
 ) (run wire.Run, done bool, err error) {
-	if err := s.checkCompact(req); err != nil {
-		return run, false, err
-	}
-	asked, _, err := launch.Ask(ctx, s.Store, s.Config, ref, runs.Request{
-		Kind: pipeline.TriggerManual, Focus: req.Focus, Full: req.Full, ForceExternal: req.ForceExternal,
-		Prompt: req.Prompt, Summarizer: req.Summarizer, Trigger: json.RawMessage(`{"kind":"manual"}`),
-	})
+	asked, err := s.ask(ctx, ref, req)
 	if err != nil {
-		return run, false, refused(err)
-	}
-	if err := s.Store.Breakers.Reset(ctx, breakers.OfConversation(ref)); err != nil {
 		return run, false, refused(err)
 	}
 	if req.Wait > 0 {
@@ -96,6 +84,64 @@ func (s *Service) Compact(ctx context.Context, ref store.ConversationRef,
 		}
 	}
 	return runreport.Of(asked), false, nil
+}
+
+// ask requests a manual compaction.
+func (s *Service) ask(ctx context.Context, ref store.ConversationRef, req CompactRequest) (runs.Run, error) {
+	if err := s.checkCompact(req); err != nil {
+		return runs.Run{}, err
+	}
+	run, _, err := launch.Ask(ctx, s.Store, s.Config, ref, runs.Request{
+		Kind: pipeline.TriggerManual, Focus: req.Focus, Full: req.Full, ForceExternal: req.ForceExternal,
+		Prompt: req.Prompt, Summarizer: req.Summarizer, Trigger: json.RawMessage(`{"kind":"manual"}`),
+	})
+	if err != nil {
+		return run, err
+	}
+	return run, s.Store.Breakers.Reset(ctx, breakers.OfConversation(ref))
+}
+
+// compact requests a manual compaction and waits for its end. It returns the run and the conversation after it. If the
+// context ends first, the run is cancelled and returned with the error of the context.
+func (s *Service) compact(ctx context.Context, ref store.ConversationRef, req CompactRequest,
+	f Follower,
+) (run runs.Run, after conversation.View, err error) {
+	if run, err = s.ask(ctx, ref, req); err != nil {
+		return run, after, err
+	}
+	if run, err = s.followRun(ctx, run, f); err != nil {
+		return run, after, err
+	}
+	after, err = s.load(ctx, ref)
+	return run, after, err
+}
+
+// Compacted is the result of a manual compaction.
+type Compacted struct {
+	// MessagesBefore is the number of messages in the context before it.
+	MessagesBefore int
+	Run            wire.Run
+	// Context is the context after it. It is empty if the run was cancelled.
+	Context BuiltContext
+}
+
+// CompactAndWait requests a manual compaction as Compact does, and waits for its end however long that takes. If the
+// context ends first, the run is cancelled: the result has the run as it ended, and the error is that of the context.
+func (s *Service) CompactAndWait(ctx context.Context, ref store.ConversationRef, req CompactRequest,
+	f Follower,
+) (Compacted, error) {
+	before, err := s.load(ctx, ref)
+	if err != nil {
+		return Compacted{}, refused(err)
+	}
+	out := Compacted{MessagesBefore: len(before.Context().Items)}
+	run, after, err := s.compact(ctx, ref, req, f)
+	out.Run = runreport.Of(run)
+	if err != nil {
+		return out, refused(err)
+	}
+	out.Context = builtOf(after)
+	return out, nil
 }
 
 // checkCompact returns an error for the first field that is not valid.
@@ -135,26 +181,6 @@ func (s *Service) CheckSummarizers(list string) error {
 		}
 	}
 	return nil
-}
-
-// wait waits for the end of a run and returns it. If the context ends first, the run continues.
-func (s *Service) wait(ctx context.Context, run runs.Run) (runs.Run, error) {
-	if s.Temporal != nil {
-		return s.launcher().Wait(ctx, run)
-	}
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		now, err := s.Store.Runs.Get(ctx, run.Ref)
-		if err != nil || now.Outcome != "" {
-			return now, err
-		}
-		select {
-		case <-ctx.Done():
-			return now, ctx.Err()
-		case <-tick.C:
-		}
-	}
 }
 
 // ListCompactions returns a page of a conversation's compactions, newest first, at most limit (1 to 1000) runs, and

@@ -5,46 +5,45 @@ import (
 	"errors"
 	"fmt"
 
+	"go.temporal.io/api/serviceerror"
+
 	"precis/internal/api/wire"
 	"precis/internal/launch"
 	"precis/internal/store"
 	"precis/pipeline"
 )
 
-// Code is the stable name of a kind of error, as in the HTTP API's problem documents.
-type Code = wire.Code
-
-// The codes.
+// The codes of the errors of a Service, as in the HTTP API's problem documents.
 const (
 	// CodeNotFound: the resource does not exist, or belongs to another tenant.
-	CodeNotFound Code = "not_found"
+	CodeNotFound wire.Code = "not_found"
 	// CodeInvalid: the request is not valid, whatever the state of the conversation.
-	CodeInvalid Code = "invalid_request"
+	CodeInvalid wire.Code = "invalid_request"
 	// CodeForbidden: the key may not do this.
-	CodeForbidden Code = "forbidden"
+	CodeForbidden wire.Code = "forbidden"
 	// CodeReplyOpen: a reply is open, the agent's model is generating.
-	CodeReplyOpen Code = "reply_open"
+	CodeReplyOpen wire.Code = "reply_open"
 	// CodeReplyEnded: the reply was ended before, and its messages would be stored twice.
-	CodeReplyEnded Code = "reply_ended"
+	CodeReplyEnded wire.Code = "reply_ended"
 	// CodeRunActive: a compaction of the conversation has not ended.
-	CodeRunActive Code = "run_active"
+	CodeRunActive wire.Code = "run_active"
 	// CodeStale: the conversation is not in the state that the caller expects.
-	CodeStale Code = "stale_sequence"
+	CodeStale wire.Code = "stale_sequence"
 	// CodeNothingToUndo: no compaction is active.
-	CodeNothingToUndo Code = "nothing_to_undo"
+	CodeNothingToUndo wire.Code = "nothing_to_undo"
 	// CodeConflict: the request conflicts with the state in another way.
-	CodeConflict Code = "conflict"
+	CodeConflict wire.Code = "conflict"
 	// CodeTooLarge: a message or note is larger than allowed.
-	CodeTooLarge Code = "too_large"
+	CodeTooLarge wire.Code = "too_large"
 	// CodeUnavailable: the database or Temporal cannot be reached; the same call may succeed later.
-	CodeUnavailable Code = "unavailable"
+	CodeUnavailable wire.Code = "unavailable"
 	// CodeInternal: a bug in precis.
-	CodeInternal Code = "internal"
+	CodeInternal wire.Code = "internal"
 )
 
 // Error is an error with its code. Every error of a Service is one, except that of a context that ended.
 type Error struct {
-	Code Code
+	Code wire.Code
 	// Detail is one or two sentences: what is wrong and what to do.
 	Detail string
 	// Field is the path of the field that is not valid, as in the HTTP API: "messages[2]", "settings.trigger.fraction".
@@ -67,6 +66,23 @@ func (e *Error) Unwrap() error { return e.Cause }
 func invalid(field, format string, args ...any) error {
 	return &Error{Code: CodeInvalid, Field: field, Detail: fmt.Sprintf(format, args...)}
 }
+
+// CodeOf returns the code of any error, "" for nil and for the error of a context that ended. An error that is not of a
+// Service has the code that a Service would give it.
+func CodeOf(err error) wire.Code {
+	var e *Error
+	if errors.As(refused(err), &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// ContentDeleted reports whether an error with CodeNotFound is about a conversation whose content was deleted.
+func ContentDeleted(err error) bool { return errors.Is(err, store.ErrContentDeleted) }
+
+// ErrorOf returns any error as the *Error that a Service would return for it. It returns nil, or the error of a context
+// that ended, unchanged.
+func ErrorOf(err error) error { return refused(err) }
 
 // refused returns err as an *Error with its code. It returns the error of a context that ended unchanged.
 func refused(err error) error {
@@ -105,6 +121,10 @@ func refused(err error) error {
 		return &Error{Code: CodeConflict, Detail: err.Error(), Cause: err}
 	case store.Unavailable(err):
 		return &Error{Code: CodeUnavailable, Detail: "the database is not reachable: try again", Cause: err}
+	case errors.As(err, new(*serviceerror.Unavailable)):
+		return &Error{Code: CodeUnavailable, Detail: "Temporal is not reachable: try again", Cause: err}
+	case errors.As(err, &p) && p.Kind == pipeline.Conflict:
+		return &Error{Code: CodeConflict, Detail: p.Message, Cause: err}
 	case errors.As(err, &p) && p.Kind == pipeline.BadRequest:
 		return &Error{Code: CodeInvalid, Detail: p.Message, Cause: err}
 	}

@@ -7,16 +7,13 @@ import (
 	"time"
 
 	"precis/internal/api/wire"
-	"precis/internal/launch"
 	"precis/internal/runreport"
 	"precis/internal/store"
 	"precis/internal/store/changes"
-	"precis/internal/store/runs"
-	"precis/pipeline"
 	"precis/pipeline/transcript"
 )
 
-// deleteTimeout bounds the deletion of a one-shot conversation, which also happens after its caller has disconnected.
+// deleteTimeout bounds a deletion that also happens after the caller has disconnected.
 const deleteTimeout = 30 * time.Second
 
 // OneShotRequest is a list of messages to compact.
@@ -66,19 +63,7 @@ func (s *Service) CompactOnce(ctx context.Context, tenant string, req OneShotReq
 	if _, err := s.Store.Changes.Append(ctx, c.Ref, batch, changes.AppendOptions{}); err != nil {
 		return out, refused(err)
 	}
-	asked, _, err := launch.Ask(ctx, s.Store, s.Config, c.Ref,
-		runs.Request{Kind: pipeline.TriggerManual, Focus: req.Focus})
-	if err != nil {
-		return out, refused(err)
-	}
-	run, err := s.wait(ctx, asked)
-	if err != nil {
-		if ctx.Err() != nil && s.Temporal != nil {
-			s.cancel(ctx, asked)
-		}
-		return out, refused(err)
-	}
-	view, err := s.load(ctx, c.Ref)
+	run, view, err := s.compact(ctx, c.Ref, CompactRequest{Focus: req.Focus}, Follower{})
 	if err != nil {
 		return out, refused(err)
 	}
@@ -116,19 +101,13 @@ func within(field string, err error) error {
 	return &inner
 }
 
-// cancel cancels a run whose caller has disconnected.
-func (s *Service) cancel(ctx context.Context, run runs.Run) {
-	if _, err := s.launcher().Cancel(context.WithoutCancel(ctx), run); err != nil {
-		s.Log.Warn("a run was not cancelled after its caller had disconnected", "run", run.Ref.ID, "error", err)
-	}
-}
-
-// deleteContent deletes the content of a one-shot conversation. If that fails, a worker deletes it later.
+// deleteContent deletes the content of a conversation that is not to be kept, also after its caller has disconnected.
+// If that fails for an ephemeral one, a worker deletes it later.
 func (s *Service) deleteContent(ctx context.Context, ref store.ConversationRef) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
 	if err := s.Store.Retention.DeleteContent(ctx, ref); err != nil {
-		s.Log.Warn("the content of a one-shot conversation was not deleted yet", "conversation", ref.String(), "error",
+		s.Log.Warn("the content of a conversation was not deleted", "conversation", ref.String(), "error",
 			err)
 	}
 }

@@ -307,7 +307,7 @@ func overlap(t testing.TB, list []runs.Run) {
 }
 
 // codeOf returns the code of an error of a Service.
-func codeOf(err error) service.Code {
+func codeOf(err error) wire.Code {
 	var e *service.Error
 	if errors.As(err, &e) {
 		return e.Code

@@ -3,6 +3,7 @@
 // transaction of that change. The HTTP API, the command line and the MCP server are built on it.
 //
 //	service.go       the Service
+//	names.go         the types of the packages below that callers name
 //	errors.go        errors and their codes
 //	conversations.go create, read, list, change
 //	append.go        append messages with their usage
@@ -10,16 +11,22 @@
 //	trigger.go       evaluate the trigger, and what holds an automatic run
 //	sync.go          append what is new in a client's whole list
 //	replies.go       open and end replies
-//	compactions.go   manual compactions, wait, cancel, undo, reported markers
+//	compactions.go   manual compactions, cancel, undo, reported markers
+//	wait.go          wait for a run, show its progress
 //	background.go    apply prepared summaries between two replies
 //	state.go         live state
 //	memory.go        segments, notes, search
 //	settings.go      a tenant's settings
+//	keys.go          tenants and their API keys
 //	context.go       the context, and the stored messages
+//	built.go         the context as it was built, for files and for people
+//	import.go        import transcripts and exports, delete content
 //	find.go          find runs and conversations
 //	audit.go         list and sum runs
 //	verify.go        verify and export
+//	sweep.go         verify or prune many conversations
 //	replay.go        replay a run
+//	batches.go       batches of replays
 //	oneshot.go       compact a list of messages without keeping it
 package service
 

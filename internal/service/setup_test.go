@@ -190,7 +190,7 @@ func idle(t testing.TB, sys *scenario.System, ref store.ConversationRef) *runs.R
 	}
 }
 
-func code(t testing.TB, err error, want service.Code) *service.Error {
+func code(t testing.TB, err error, want wire.Code) *service.Error {
 	t.Helper()
 	e, ok := err.(*service.Error)
 	if !ok || e.Code != want {

@@ -19,10 +19,11 @@ func (s *Service) Verify(ctx context.Context, ref store.RunRef) (wire.AuditRepor
 	return r.Wire(), nil
 }
 
-// Export writes a conversation with its runs and their evidence to w.
-func (s *Service) Export(ctx context.Context, ref store.ConversationRef, w io.Writer) error {
-	if _, err := audit.Export(ctx, s.Store, ref, version.Code(), w); err != nil {
-		return refused(err)
-	}
-	return nil
+// CheckFailed reports whether a check found something that is not as it was written.
+func CheckFailed(c wire.AuditCheck) bool { return audit.State(c.State).Failed() }
+
+// Export writes a conversation with its runs and their evidence to w, and returns the number of rows of each table.
+func (s *Service) Export(ctx context.Context, ref store.ConversationRef, w io.Writer) (map[string]int, error) {
+	rows, err := audit.Export(ctx, s.Store, ref, version.Code(), w)
+	return rows, refused(err)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"precis/internal/cli/term"
-	"precis/internal/conversation"
+	"precis/internal/service"
 	"precis/pipeline"
 )
 
@@ -16,19 +16,15 @@ const (
 	readableResult = 240
 )
 
-// Context returns a context as text: each message shortened, the summary in full.
-func Context(v conversation.View, c pipeline.Context) string {
+// Context returns the messages of a context as text: each one shortened, the summary in full.
+func Context(list []service.ReadableMessage) string {
 	var b strings.Builder
-	for i, it := range c.Items {
-		m, ok := readableMessage(v, it)
-		if !ok {
-			continue
-		}
+	for _, m := range list {
 		who := string(m.Role)
 		if m.Kind != pipeline.KindOrdinary {
 			who += ", " + string(m.Kind)
 		}
-		title := fmt.Sprintf("%d  %s", i+1, who)
+		title := fmt.Sprintf("%d  %s", m.Place, who)
 		if m.Seq > 0 {
 			title += fmt.Sprintf("  (message %d)", m.Seq)
 		}
@@ -40,35 +36,6 @@ func Context(v conversation.View, c pipeline.Context) string {
 		}
 	}
 	return b.String()
-}
-
-// readableMessage decodes an entry as it is sent, with its edits. It reports false if nothing is left of it.
-func readableMessage(v conversation.View, it pipeline.ContextItem) (pipeline.Message, bool) {
-	if it.Made != nil {
-		kind := pipeline.PartText
-		if it.Made.Role == pipeline.RoleTool {
-			kind = pipeline.PartToolResult
-		}
-		part := pipeline.Part{Kind: kind, Text: it.Made.Text, Name: it.Made.Name}
-		if kind == pipeline.PartToolResult {
-			part.Content = []pipeline.Part{{Kind: pipeline.PartText, Text: it.Made.Text}}
-		}
-		return pipeline.Message{Role: it.Made.Role, Kind: it.Made.Kind, Parts: []pipeline.Part{part}}, true
-	}
-	m := *it.Message
-	if len(it.Edits) == 0 {
-		return m, true
-	}
-	native, err := v.Codec.Encode(m, it.Edits)
-	if err != nil || native == nil {
-		return m, false
-	}
-	edited, err := v.Codec.Decode(native)
-	if err != nil {
-		return m, false
-	}
-	edited.Seq, edited.Role, edited.Kind = m.Seq, m.Role, m.Kind
-	return edited, true
 }
 
 func readablePart(p pipeline.Part, whole bool) string {

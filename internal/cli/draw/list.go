@@ -9,7 +9,6 @@ import (
 	"precis/internal/api/wire"
 	"precis/internal/cli/term"
 	"precis/internal/runreport"
-	"precis/internal/store/runs"
 )
 
 // Unfinished is the word for runs that have no outcome yet.
@@ -53,7 +52,7 @@ func RunTable(list []wire.Run, wide bool) term.Table {
 }
 
 // ShortRun returns the end of a run's id, which every command takes.
-func ShortRun(id string) string { return id[max(0, len(id)-runs.ShortID):] }
+func ShortRun(id string) string { return id[max(0, len(id)-runreport.ShortID):] }
 
 // shortConversation returns the id of a conversation. Of a generated id it returns the end, because the beginning is
 // the same for all ids of one day.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"precis/internal/api/wire"
-	"precis/internal/audit"
 	"precis/internal/cli/term"
+	"precis/internal/service"
 )
 
 // Report returns the report on a run as text: a line per check, and below it what is wrong.
@@ -16,7 +16,7 @@ func Report(r wire.AuditReport) string {
 	for _, c := range r.Checks {
 		fmt.Fprintf(&b, "  %-9s  %-8s  %s\n", c.Name, c.State, c.Detail)
 		for i, f := range c.Faults {
-			if i == 0 && audit.State(c.State).Failed() && len(c.Faults) == 1 {
+			if i == 0 && service.CheckFailed(c) && len(c.Faults) == 1 {
 				break // the line of the check says the same
 			}
 			place := f.Table + " " + f.Key
@@ -40,7 +40,7 @@ func verdict(r wire.AuditReport) string {
 }
 
 // Swept returns the result of a verification of many conversations as text.
-func Swept(s audit.Swept) string {
+func Swept(s service.Swept) string {
 	var b strings.Builder
 	for _, f := range s.Failures {
 		what := "conversation " + term.Printable(f.Conversation)

@@ -16,7 +16,6 @@ import (
 	"precis/internal/config"
 	"precis/internal/devstack"
 	"precis/internal/service"
-	"precis/internal/store"
 	"precis/pipeline"
 )
 
@@ -76,7 +75,7 @@ func Code(err error) int {
 	case errors.As(err, new(usageError)), errors.As(err, new(*config.Error)),
 		errors.As(err, new(*pgconn.ParseConfigError)):
 		return ExitUsage
-	case IsUnreachable(err), errors.Is(err, devstack.ErrNotRunning), store.Unavailable(err),
+	case IsUnreachable(err), errors.Is(err, devstack.ErrNotRunning), service.CodeOf(err) == service.CodeUnavailable,
 		errors.As(err, &connect), errors.As(err, &unavailable):
 		return ExitUnreachable
 	}
@@ -114,7 +113,7 @@ func Explain(err error) string {
 	case errors.As(err, &connect):
 		return "PostgreSQL is not reachable: " + connectReason(connect) +
 			". Check database_url (PRECIS_DATABASE_URL), or leave it out to use a local stack (`precis up`)"
-	case errors.Is(err, store.ErrContentDeleted):
+	case service.ContentDeleted(err):
 		return "the content of this conversation was deleted after its run; `precis compact --keep` keeps it"
 	case errors.As(err, &refusal) && err.Error() == refusal.Error():
 		if refusal.Cause != nil {
