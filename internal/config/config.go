@@ -32,6 +32,7 @@ type Config struct {
 	Prices map[string]Price `json:"prices"`
 	// Models by "VENDOR/MODEL": figures that override those of the table of models.
 	Models map[string]Model `json:"models"`
+	Quotas Quotas           `json:"quotas"`
 	Memory Memory           `json:"memory"`
 	Worker Worker           `json:"worker"`
 	Log    Log              `json:"log"`
@@ -71,6 +72,8 @@ type HTTP struct {
 	Addr string `json:"addr"`
 	// MaxBodyBytes bounds the body of one request.
 	MaxBodyBytes int `json:"max_body_bytes"`
+	// MaxTotalBodyBytes bounds the bodies of all requests in progress together.
+	MaxTotalBodyBytes int `json:"max_total_body_bytes"`
 	// RequestTimeoutSeconds bounds the work on one request, besides the time that it asks to wait for a run.
 	RequestTimeoutSeconds int `json:"request_timeout_seconds"`
 	// RequestsPerSecond and Burst limit the rate of one tenant; 0 requests per second: no limit.
@@ -116,6 +119,30 @@ type Model struct {
 	TokenRatio float64 `json:"token_ratio"`
 }
 
+// Quota is what one tenant may store; 0: no limit.
+type Quota struct {
+	// StorageBytes bounds the content that the tenant has stored.
+	StorageBytes int `json:"storage_bytes"`
+	// Conversations bounds the number of its conversations.
+	Conversations int `json:"conversations"`
+}
+
+// Quotas are the quotas of every tenant. Only the installation sets them; a tenant's own settings cannot.
+type Quotas struct {
+	StorageBytes  int `json:"storage_bytes"`
+	Conversations int `json:"conversations"`
+	// Tenants are the quotas of single tenants by their ids, in place of the others.
+	Tenants map[string]Quota `json:"tenants"`
+}
+
+// Of returns the quota of a tenant.
+func (q Quotas) Of(tenant string) Quota {
+	if own, ok := q.Tenants[tenant]; ok {
+		return own
+	}
+	return Quota{StorageBytes: q.StorageBytes, Conversations: q.Conversations}
+}
+
 // Memory says where segments and notes are written, besides the database.
 type Memory struct {
 	// Folder is the absolute path under which the workers write each conversation's segments and INDEX.md; "": no files
@@ -158,6 +185,7 @@ func Defaults() Config {
 		HTTP: HTTP{
 			Addr:                  "127.0.0.1:8700",
 			MaxBodyBytes:          64 << 20,
+			MaxTotalBodyBytes:     512 << 20,
 			RequestTimeoutSeconds: 60,
 			RequestsPerSecond:     500,
 			Burst:                 1000,
@@ -172,6 +200,7 @@ func Defaults() Config {
 			"google":    {Type: contract.ProtocolGoogle, BaseURL: "https://generativelanguage.googleapis.com"},
 		},
 		Settings: DefaultSettings(),
+		Quotas:   Quotas{StorageBytes: 100 << 30, Conversations: 1_000_000},
 		Worker: Worker{
 			TaskQueue:           "compaction",
 			LLMTaskQueue:        "compaction-llm",

@@ -37,6 +37,9 @@ var sections = []struct{ prefix, title, text string }{
 		"model that is not in the table needs its values here. For example `models.house/qwen3.window`, in a " +
 		"variable " +
 		"`PRECIS_MODELS='{house/qwen3: {window: 131072}}'`."},
+	{"quotas.", "Quotas", "What a tenant may store. Only the installation sets quotas: a tenant's own settings " +
+		"cannot change them. They apply to the HTTP API and to MCP. Commands that an operator runs on the database, such as " +
+		"`precis import`, are exempt, and what they store counts."},
 	{"memory.", "Memory", "What compactions covered stays readable: see [memory.md](memory.md)."},
 	{"worker.", "Worker", ""},
 	{"log.", "Log", ""},
@@ -68,6 +71,11 @@ func configurationPage() string {
 			p.list("- ", defaultVendors()...)
 		}
 	}
+	p.heading("Limits of a request")
+	p.text("These are the same everywhere and cannot be configured. A value beyond its limit is refused as " +
+		"`too_large` before it is decoded, and the answer names the field. Sizes are in bytes: of UTF-8 for texts, " +
+		"of JSON as sent for other values.")
+	p.list("- ", limits()...)
 	p.heading("Variables of other tools")
 	p.text("A variable of this list counts where the `PRECIS_` variable of the same key is not set.")
 	var variables []string
@@ -76,6 +84,19 @@ func configurationPage() string {
 	}
 	p.list("- ", variables...)
 	return p.String()
+}
+
+func limits() []string {
+	items := []string{
+		fmt.Sprintf("a body: `http.max_body_bytes`, for MCP at most %d bytes", contract.MaxMCPBody),
+		fmt.Sprintf("nesting of a body: %d levels", contract.MaxDepth),
+		fmt.Sprintf("the answer to a bad request: %d listed fields, the others are counted, and %d bytes for each text",
+			contract.MaxErrors, contract.MaxErrorText),
+	}
+	for _, l := range contract.Limits {
+		items = append(items, fmt.Sprintf("%s: %d %s", l.About, l.Max, l.Unit))
+	}
+	return items
 }
 
 func keysUnder(prefix string) []Key {

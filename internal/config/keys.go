@@ -27,7 +27,7 @@ type Key struct {
 }
 
 // table is every key there is, in the order of Config's fields. A test compares it with the types.
-var table = slices.Concat(placeKeys, vendorKeys, settingKeys, modelKeys, processKeys)
+var table = slices.Concat(placeKeys, vendorKeys, settingKeys, modelKeys, quotaKeys, processKeys)
 
 // Describe returns the documentation of every key, in the order of the table.
 func Describe() []Key {

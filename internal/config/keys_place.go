@@ -47,6 +47,12 @@ var placeKeys = []Key{
 		Effect: "Largest body of a request. A larger one is refused as `too_large`.",
 	},
 	{
+		Name: "http.max_total_body_bytes", Unit: "bytes",
+		Effect: "Largest size of the bodies of all requests in progress together; one tenant gets half of it. A body " +
+			"that finds no room within two seconds is refused as `unavailable`. A request needs up to six times its " +
+			"body in memory. Never less than `http.max_body_bytes`.",
+	},
+	{
 		Name: "http.request_timeout_seconds", Unit: "seconds",
 		Effect: "Most time that the server spends on a request, besides the time that the request asks to wait " +
 			"for a run.",

@@ -46,6 +46,7 @@ func rules(c Config) []rule {
 	}, tlsRules(c.Temporal.TLS), []rule{
 		{"http.addr", address(c.HTTP.Addr)},
 		{"http.max_body_bytes", atLeast(1024, c.HTTP.MaxBodyBytes)},
+		{"http.max_total_body_bytes", atLeast(1024, c.HTTP.MaxTotalBodyBytes)},
 		{"http.request_timeout_seconds", atLeast(1, c.HTTP.RequestTimeoutSeconds)},
 		{"http.requests_per_second", atLeast(0, c.HTTP.RequestsPerSecond)},
 		{"http.burst", atLeast(1, c.HTTP.Burst)},
@@ -53,18 +54,19 @@ func rules(c Config) []rule {
 		{"http.max_event_streams", atLeast(0, c.HTTP.MaxEventStreams)},
 		{"http.shutdown_seconds", atLeast(0, c.HTTP.ShutdownSeconds)},
 		{"memory.folder", unlessEmpty(absolutePath, c.Memory.Folder)},
-	}, vendorRules(c.Vendors), settingRules(c), priceRules(c.Prices), modelRules(c.Models), []rule{
-		{"worker.task_queue", notEmpty(c.Worker.TaskQueue)},
-		{"worker.llm_task_queue", notEmpty(c.Worker.LLMTaskQueue)},
-		{"worker.llm_task_queue", differsFrom("worker.task_queue", c.Worker.TaskQueue, c.Worker.LLMTaskQueue)},
-		{"worker.concurrency", atLeast(1, c.Worker.Concurrency)},
-		{"worker.llm_concurrency", atLeast(1, c.Worker.LLMConcurrency)},
-		{"worker.model_timeout_seconds", atLeast(1, c.Worker.ModelTimeoutSeconds)},
-		{"worker.drain_seconds", atLeast(0, c.Worker.DrainSeconds)},
-		{"worker.metrics_addr", unlessEmpty(address, c.Worker.MetricsAddr)},
-		{"log.level", oneOf(logLevels, c.Log.Level)},
-		{"log.format", oneOf(logFormats, c.Log.Format)},
-	})
+	}, vendorRules(c.Vendors), settingRules(c), priceRules(c.Prices), modelRules(c.Models),
+		quotaRules(c.Quotas), []rule{
+			{"worker.task_queue", notEmpty(c.Worker.TaskQueue)},
+			{"worker.llm_task_queue", notEmpty(c.Worker.LLMTaskQueue)},
+			{"worker.llm_task_queue", differsFrom("worker.task_queue", c.Worker.TaskQueue, c.Worker.LLMTaskQueue)},
+			{"worker.concurrency", atLeast(1, c.Worker.Concurrency)},
+			{"worker.llm_concurrency", atLeast(1, c.Worker.LLMConcurrency)},
+			{"worker.model_timeout_seconds", atLeast(1, c.Worker.ModelTimeoutSeconds)},
+			{"worker.drain_seconds", atLeast(0, c.Worker.DrainSeconds)},
+			{"worker.metrics_addr", unlessEmpty(address, c.Worker.MetricsAddr)},
+			{"log.level", oneOf(logLevels, c.Log.Level)},
+			{"log.format", oneOf(logFormats, c.Log.Format)},
+		})
 }
 
 func vendorRules(vendors map[string]Vendor) []rule {
@@ -113,6 +115,22 @@ func modelRules(models map[string]Model) []rule {
 		if m.Thinking != "" {
 			rules = append(rules, rule{key + ".thinking", oneOf(yesOrNo, m.Thinking)})
 		}
+	}
+	return rules
+}
+
+func quotaRules(q Quotas) []rule {
+	rules := []rule{
+		{"quotas.storage_bytes", atLeast(0, q.StorageBytes)},
+		{"quotas.conversations", atLeast(0, q.Conversations)},
+	}
+	for _, tenant := range slices.Sorted(maps.Keys(q.Tenants)) {
+		own, key := q.Tenants[tenant], "quotas.tenants."+tenant
+		rules = append(
+			rules,
+			rule{key + ".storage_bytes", atLeast(0, own.StorageBytes)},
+			rule{key + ".conversations", atLeast(0, own.Conversations)},
+		)
 	}
 	return rules
 }

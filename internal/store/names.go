@@ -18,6 +18,8 @@ type (
 	ConflictError = db.ConflictError
 	// ConflictReason is the reason why a change was refused.
 	ConflictReason = db.ConflictReason
+	// QuotaError is the error of a change that would take a tenant over its quota.
+	QuotaError = db.QuotaError
 )
 
 // DefaultTenant owns everything while no API keys are configured.

@@ -302,17 +302,19 @@ func TestWhatTheStoreDoesVerifies(t *testing.T) {
 
 // unproved are the tables that verification does not cover, and why.
 var unproved = map[string]string{
-	"api_keys":         "who may ask, not what was done",
-	"audit_jobs":       "how far a verification has come",
-	"breakers":         "counters that decide about the next run",
-	"goose_db_version": "the migrations' own",
-	"idempotency_keys": "answers that are kept for a day",
-	"outbox":           "work to be done; a run that has ended needs none",
-	"replay_batches":   "what a call asked for; each replay is a run of its own",
-	"replies":          "leases that expire",
-	"search_texts":     "made from the messages, and made again at any time",
-	"segments":         "made from the messages, and an agent's own notes",
-	"tenants":          "their settings are in every run's own",
+	"api_keys":             "who may ask, not what was done",
+	"audit_jobs":           "how far a verification has come",
+	"breakers":             "counters that decide about the next run",
+	"goose_db_version":     "the migrations' own",
+	"idempotency_keys":     "answers that are kept for a day",
+	"outbox":               "work to be done; a run that has ended needs none",
+	"replay_batches":       "what a call asked for; each replay is a run of its own",
+	"replies":              "leases that expire",
+	"search_texts":         "made from the messages, and made again at any time",
+	"segments":             "made from the messages, and an agent's own notes",
+	"tenant_usage_changes": "the same within a transaction; never committed",
+	"tenant_usage":         "counts what is stored, for quotas",
+	"tenants":              "their settings are in every run's own",
 }
 
 // Verification covers every column of every table, or committedColumns has the reason why not. A migration that adds a

@@ -32,6 +32,14 @@ var (
 	ErrInvalid = errors.New("invalid request")
 )
 
+// QuotaError is a change that would take a tenant over its quota.
+type QuotaError struct {
+	// Detail is one sentence: what the quota is, and what to do.
+	Detail string
+}
+
+func (e *QuotaError) Error() string { return "quota exceeded: " + e.Detail }
+
 // invalidError is an ErrInvalid whose text is what is wrong with the request.
 type invalidError struct{ err error }
 
