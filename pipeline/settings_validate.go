@@ -17,6 +17,9 @@ type SettingError struct {
 
 func (e *SettingError) Error() string { return e.Key + ": " + e.Problem }
 
+// MaxSummarizers is the maximum number of summarizers that a run tries.
+const MaxSummarizers = 20
+
 // Validate checks every setting on its own. The error joins one *SettingError for each invalid value, in the order of
 // the fields; it is nil if there is none. ValidateForWindow checks what depends on the model's window.
 func (s Settings) Validate() error {
@@ -33,7 +36,10 @@ func (s Settings) Validate() error {
 			"trigger.start too")
 	}
 
-	for i, spec := range s.Summarizers {
+	if len(s.Summarizers) > MaxSummarizers {
+		c.fail("summarizers", fmt.Sprintf("has %d entries; there are at most %d", len(s.Summarizers), MaxSummarizers))
+	}
+	for i, spec := range s.Summarizers[:min(len(s.Summarizers), MaxSummarizers)] {
 		c.summarizer(fmt.Sprintf("summarizers[%d]", i), spec)
 	}
 	c.oneOf("mode", string(s.Mode), string(ModeExplicit), string(ModeBeta))

@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -38,12 +37,19 @@ func (s *Server) readBody(ctx huma.Context, next func(huma.Context)) {
 func (s *Server) wholeBody(r *http.Request, w http.ResponseWriter, most int64) ([]byte, *Problem) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(s.timeout()))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	q := requestOf(r.Context())
+	if q.reserved == nil {
+		q.reserved = s.limits.reservation(q.tenant)
+	}
+	body, err := q.reserved.read(r.Context(), http.MaxBytesReader(w, r.Body, most), r.ContentLength)
 	// A deadline that passed later would look like a client that disconnected.
 	_ = control.SetReadDeadline(time.Time{})
 	var tooLarge *http.MaxBytesError
 	var timeout net.Error
 	switch {
+	case errors.Is(err, errBudget):
+		return nil, problem(service.CodeUnavailable, "the bodies of the requests in progress fill the server's memory "+
+			"(http.max_total_body_bytes): try again").after(budgetWait)
 	case errors.As(err, &tooLarge):
 		return nil, problem(service.CodeTooLarge,
 			"the body is larger than %d bytes (http.max_body_bytes): send fewer messages in one request",

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"precis/internal/service"
 	"precis/internal/store"
 	"precis/internal/store/changes"
 	"precis/internal/store/conversations"
@@ -157,7 +158,7 @@ func TestAPageOfLargeMessagesIsShorter(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, options{})
 	c := b.create("c", "")
-	big := `{"role":"user","content":"` + strings.Repeat("x", maxPageBytes/3) + `"}`
+	big := `{"role":"user","content":"` + strings.Repeat("x", service.MaxPageBytes/3) + `"}`
 	for range 5 {
 		b.add(c, big)
 	}
@@ -166,7 +167,7 @@ func TestAPageOfLargeMessagesIsShorter(t *testing.T) {
 		r := b.send("GET", c+"/messages?after="+after, "").is(200)
 		var page struct{ Messages []struct{ Seq json.Number } }
 		r.into(&page)
-		if len(page.Messages) == 0 || len(r.body) > maxPageBytes+1<<20 {
+		if len(page.Messages) == 0 || len(r.body) > service.MaxPageBytes+1<<20 {
 			t.Fatalf("%d messages, %d bytes", len(page.Messages), len(r.body))
 		}
 		read += len(page.Messages)

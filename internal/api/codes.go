@@ -33,6 +33,11 @@ var codes = []struct {
 		service.CodeForbidden, http.StatusForbidden,
 		"The key may not do this. Or there are no keys, and the request is from another site.",
 	},
+	{
+		service.CodeQuota, http.StatusForbidden,
+		"The tenant has stored as much as its quota allows; `detail` says which quota. Trying again does not help: an " +
+			"operator can raise the quota.",
+	},
 	{service.CodeNotFound, http.StatusNotFound, "It does not exist, or belongs to another tenant."},
 	{
 		codeMethodNotAllowed, http.StatusMethodNotAllowed,

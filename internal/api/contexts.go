@@ -12,7 +12,7 @@ import (
 
 // ContextQuery is part of the input of the operations that return a context.
 type ContextQuery struct {
-	Format         string `query:"format" doc:"Format of the messages. Left out: the conversation's own."`
+	Format         string `query:"format" limit:"word" doc:"Format of the messages. Left out: the conversation's own."`
 	MaxInputTokens int    `query:"max_input_tokens" minimum:"0" doc:"Maximum size of the whole request in tokens, instead of the setting. The oldest turns that do not fit are left out."`
 }
 

@@ -16,7 +16,7 @@ import (
 
 // ConversationPath is part of the input of every operation on a conversation.
 type ConversationPath struct {
-	ID string `path:"id" maxLength:"160" doc:"The conversation's id."`
+	ID string `path:"id" limit:"conversation_id" doc:"The conversation's id."`
 }
 
 func (p ConversationPath) ref(q *request) store.ConversationRef {
@@ -25,7 +25,7 @@ func (p ConversationPath) ref(q *request) store.ConversationRef {
 
 // Page is part of the input of every list with cursors.
 type Page struct {
-	Cursor string `query:"cursor" doc:"next of the previous page. Empty for the first page."`
+	Cursor string `query:"cursor" limit:"cursor" doc:"next of the previous page. Empty for the first page."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of entries of a page."`
 }
 

@@ -24,7 +24,7 @@ func failures(api huma.API, op huma.Operation, t traits) map[string]*huma.Respon
 		possible = append(possible, service.CodeNotFound)
 	}
 	if op.Method != http.MethodGet {
-		possible = append(possible, service.CodeTooLarge, codeMediaType)
+		possible = append(possible, service.CodeTooLarge, service.CodeQuota, codeMediaType)
 		if !t.unkept {
 			possible = append(possible, codeKeyReused, codeKeyBusy)
 		}

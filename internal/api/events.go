@@ -28,7 +28,7 @@ const (
 type eventsInput struct {
 	ConversationPath
 	After       int64  `query:"after" minimum:"0" doc:"Only events after this number, for a first connection. A client that reconnects sends Last-Event-ID."`
-	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event that the client received. Browsers send it when they reconnect."`
+	LastEventID string `header:"Last-Event-ID" limit:"cursor" doc:"The id of the last event that the client received. Browsers send it when they reconnect."`
 }
 
 func (s *Server) events() {

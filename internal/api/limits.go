@@ -1,11 +1,13 @@
 package api
 
 import (
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"precis/internal/config"
@@ -14,6 +16,7 @@ import (
 // limits keep one tenant from using up the server.
 type limits struct {
 	config config.HTTP
+	bodies budget
 
 	mu      sync.Mutex
 	tenants map[string]*tenantLimits
@@ -23,6 +26,28 @@ type tenantLimits struct {
 	rate *rate.Limiter
 	// open and streams count the requests in progress; guarded by limits.mu.
 	open, streams int
+	// bodies is the tenant's share of the budget of bodies.
+	bodies *semaphore.Weighted
+}
+
+// reservation returns an empty reservation of a tenant.
+func (l *limits) reservation(tenant string) *reservation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &reservation{budget: l.bodies, tenant: l.of(tenant).bodies}
+}
+
+// of returns the limits of a tenant. The caller holds mu.
+func (l *limits) of(tenant string) *tenantLimits {
+	t := l.tenants[tenant]
+	if t == nil {
+		if l.tenants == nil {
+			l.tenants = map[string]*tenantLimits{}
+		}
+		t = &tenantLimits{rate: newRate(l.config), bodies: semaphore.NewWeighted(l.bodies.share)}
+		l.tenants[tenant] = t
+	}
+	return t
 }
 
 // limit refuses a request above the tenant's rate or above its number of open requests.
@@ -39,20 +64,17 @@ func (s *Server) limit(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	defer done()
+	if r.Method != http.MethodGet {
+		r = r.WithContext(s.service.WithQuota(r.Context(), requestOf(r.Context()).tenant))
+		ctx = with(ctx, r, w)
+	}
 	next(ctx)
 }
 
 func (l *limits) enter(tenant string, stream bool) (done func(), p *Problem) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.tenants[tenant]
-	if t == nil {
-		if l.tenants == nil {
-			l.tenants = map[string]*tenantLimits{}
-		}
-		t = &tenantLimits{rate: newRate(l.config)}
-		l.tenants[tenant] = t
-	}
+	t := l.of(tenant)
 	if wait := overRate(t.rate); wait > 0 {
 		return nil, problem(codeRateLimited,
 			"the tenant sends more than %g requests a second (http.requests_per_second): wait and try again",

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"precis/internal/contract"
 	"precis/internal/service"
 	"precis/internal/testkit/scenario"
 )
@@ -106,7 +107,7 @@ func TestMCPOverHTTP(t *testing.T) {
 		b.key = ""
 		b.send("POST", "/mcp", `{}`).fails(401, codeUnauthorized)
 		b.key = ours
-		b.send("POST", "/mcp", `"`+strings.Repeat("x", maxMCPBody)+`"`).fails(413, service.CodeTooLarge)
+		b.send("POST", "/mcp", `"`+strings.Repeat("x", contract.MaxMCPBody)+`"`).fails(413, service.CodeTooLarge)
 		b.send("GET", "/mcp", "", "Accept", "text/event-stream").is(http.StatusMethodNotAllowed)
 	})
 	if strings.Contains(b.log.String(), `"level":"ERROR"`) {

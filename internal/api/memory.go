@@ -14,14 +14,14 @@ import (
 type listSegmentsInput struct {
 	ConversationPath
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of entries of a page."`
-	Cursor string `query:"cursor" doc:"next of the previous page."`
+	Cursor string `query:"cursor" limit:"cursor" doc:"next of the previous page."`
 }
 
 type listSegmentsOutput struct{ Body wire.Segments }
 
 type segmentInput struct {
 	ConversationPath
-	Name string `path:"name" maxLength:"128" doc:"INDEX.md, segment_0001.md…, or the name of a note."`
+	Name string `path:"name" limit:"note_name" doc:"INDEX.md, segment_0001.md…, or the name of a note."`
 }
 
 type segmentOutput struct{ Body wire.Segment }
@@ -39,9 +39,9 @@ type addNoteOutput struct {
 
 type searchInput struct {
 	ConversationPath
-	Query  string `query:"q" required:"true" doc:"Words that must all match, \"a phrase\", OR between alternatives, -word for a word that must not match. Paths and numbers match as written. If no whole word matches, the search looks inside of words."`
+	Query  string `query:"q" limit:"query" required:"true" doc:"Words that must all match, \"a phrase\", OR between alternatives, -word for a word that must not match. Paths and numbers match as written. If no whole word matches, the search looks inside of words."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Maximum number of hits of a page."`
-	Cursor string `query:"cursor" doc:"next of the previous page."`
+	Cursor string `query:"cursor" limit:"cursor" doc:"next of the previous page."`
 }
 
 type searchOutput struct{ Body wire.MemoryFound }

@@ -11,10 +11,6 @@ import (
 	"precis/internal/service"
 )
 
-// maxPageBytes bounds a page of messages: a page ends early before it grows beyond what a client wants to read at
-// once.
-const maxPageBytes = 16 << 20
-
 func metas(list []wire.MessageMetaInput) []service.Meta {
 	out := make([]service.Meta, len(list))
 	for i, m := range list {
@@ -95,12 +91,7 @@ func (s *Server) listMessages(ctx context.Context, q *request, in *listMessagesI
 	}
 	out := &listMessagesOutput{}
 	out.Body.Messages, out.Body.More = list, more
-	size := 0
 	for i := range list {
-		if size += len(list[i].Native); size > maxPageBytes && i > 0 {
-			out.Body.Messages, out.Body.More = list[:i], true
-			break
-		}
 		if !json.Valid(list[i].Native) {
 			// A message of claude-code can be several lines of a file, which is not a JSON value: it is returned as
 			// text.

@@ -69,6 +69,7 @@ func register[I, O any](s *Server, op huma.Operation, t traits,
 		return out, nil
 	})
 	s.documentBody(op, reflect.TypeFor[I]())
+	boundParameters(operationAt(s.api.OpenAPI(), op), reflect.TypeFor[I]())
 }
 
 func (s *Server) timeout() time.Duration {

@@ -3,9 +3,12 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"precis/internal/contract"
 )
 
 // payload is the body of a request. Raw JSON in T, such as an agent's own messages, is kept byte for byte. Everything
@@ -21,7 +24,9 @@ func (payload[T]) schema(r huma.Registry) *huma.Schema {
 // Resolve reads the body.
 func (p *payload[T]) Resolve(ctx huma.Context) []error {
 	q := requestOf(ctx.Context())
-	return p.read(q.server.api.OpenAPI().Components.Schemas, q.body)
+	errs := p.read(q.server.api.OpenAPI().Components.Schemas, q.body)
+	q.body = nil // what was decoded is a copy
+	return errs
 }
 
 func (p *payload[T]) read(registry huma.Registry, body []byte) []error {
@@ -34,13 +39,12 @@ func (p *payload[T]) read(registry huma.Registry, body []byte) []error {
 	if !json.Valid(body) {
 		return []error{syntaxError(body)}
 	}
+	if at := tooDeep(body); at >= 0 {
+		return []error{&huma.ErrorDetail{Location: "body", Message: fmt.Sprintf(
+			"is nested deeper than %d levels at byte %d", contract.MaxDepth, at)}}
+	}
 	c := checker{registry: registry}
-	parsed := c.parse(p.schema(registry), body, "body")
-	result := &huma.ValidateResult{}
-	path := huma.NewPathBuffer([]byte{}, 0)
-	path.Push("body")
-	huma.Validate(registry, p.schema(registry), path, huma.ModeWriteToServer, parsed, result)
-	if errs := append(c.errs, result.Errors...); len(errs) > 0 {
+	if errs := c.check(p.schema(registry), body); len(errs) > 0 {
 		return errs
 	}
 	if err := json.Unmarshal(body, &p.value); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"precis/internal/api/wire"
+	"precis/internal/contract"
 	"precis/internal/service"
 )
 
@@ -26,6 +27,27 @@ func problem(code wire.Code, format string, args ...any) *Problem {
 		Code: code, Status: statusOf(code), Detail: fmt.Sprintf(format, args...),
 	}}
 	return p.complete()
+}
+
+// shorten bounds the answer, whatever it quotes of the request: it lists at most contract.MaxErrors fields, and cuts
+// every text.
+func (p *Problem) shorten() {
+	if more := len(p.Errors) - contract.MaxErrors; more > 0 {
+		p.Errors = p.Errors[:contract.MaxErrors]
+		p.MoreErrors += more
+	}
+	p.Detail = cut(p.Detail)
+	for i, e := range p.Errors {
+		p.Errors[i] = wire.FieldError{Location: cut(e.Location), Message: cut(e.Message)}
+	}
+}
+
+// cut returns at most contract.MaxErrorText bytes of a text.
+func cut(text string) string {
+	if len(text) <= contract.MaxErrorText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:contract.MaxErrorText-len("…")], "") + "…"
 }
 
 func (p *Problem) complete() *Problem {
@@ -52,6 +74,7 @@ func (p *Problem) Unwrap() error { return p.cause }
 
 // write answers outside of huma.
 func (p *Problem) write(w http.ResponseWriter, r *http.Request) {
+	p.shorten()
 	if q := requestOf(r.Context()); q != nil {
 		p.RequestID = q.id
 		q.note(p)
@@ -99,6 +122,7 @@ func problemOf(ctx context.Context, err error) *Problem {
 		p.RequestID = q.id
 		q.note(p)
 	}
+	p.shorten()
 	return p
 }
 

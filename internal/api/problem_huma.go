@@ -37,10 +37,15 @@ func humaProblem(ctx context.Context, status int, msg string, errs []error) *Pro
 			d := detailed.ErrorDetail()
 			p.Errors = append(p.Errors, wire.FieldError{Location: d.Location, Message: d.Message})
 		}
+		var more moreErrors
+		if errors.As(err, &more) {
+			p.MoreErrors += int(more)
+		}
 	}
+	p.shorten()
 	if len(p.Errors) > 0 {
 		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message
-		if more := len(p.Errors) - 1; more > 0 {
+		if more := len(p.Errors) - 1 + p.MoreErrors; more > 0 {
 			p.Detail += fmt.Sprintf(" (and %d more, see errors)", more)
 		}
 	}

@@ -25,7 +25,7 @@ type openReplyOutput struct {
 
 type endReplyInput struct {
 	ConversationPath
-	Reply   string `path:"reply" maxLength:"64" doc:"The reply's id."`
+	Reply   string `path:"reply" limit:"run_id" doc:"The reply's id."`
 	Payload payload[wire.ReplyEndInput]
 }
 

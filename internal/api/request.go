@@ -27,8 +27,10 @@ type request struct {
 	trusted bool
 	// trace is the id of the request's trace, "": none.
 	trace string
-	// body is the whole body, once readBody has read it.
+	// body is the whole body, from when readBody has read it until it is decoded.
 	body []byte
+	// reserved is what the body holds of the budget of bodies, nil: nothing.
+	reserved *reservation
 	// problem is the answer of a failed request, nil: the request succeeded.
 	problem *Problem
 }
@@ -53,6 +55,7 @@ func (s *Server) entry(next http.Handler) http.Handler {
 		answer := &answer{ResponseWriter: w, control: http.NewResponseController(w)}
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, q))
 		began := time.Now()
+		defer func() { q.reserved.release() }()
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler {

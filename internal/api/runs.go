@@ -20,20 +20,20 @@ import (
 
 // RunPath is part of the input of every operation on a run.
 type RunPath struct {
-	Run string `path:"run" maxLength:"64" doc:"The run's id."`
+	Run string `path:"run" limit:"run_id" doc:"The run's id."`
 }
 
 func (p RunPath) ref(q *request) store.RunRef { return store.RunRef{Tenant: q.tenant, ID: p.Run} }
 
 // RunFilter is part of the input of the operations on several runs.
 type RunFilter struct {
-	Conversation string             `query:"conversation" doc:"Only runs of this conversation."`
-	Outcome      string             `query:"outcome" enum:"applied,prepared,skipped,superseded,cancelled,failed,replayed,unfinished" doc:"Only runs with this outcome. unfinished: runs that have not ended."`
-	ErrorKind    pipeline.ErrorKind `query:"error_kind" doc:"Only runs with this error kind."`
-	Digest       string             `query:"digest" enum:"true,false" doc:"Only runs whose summary is a digest, or only the others."`
-	Trigger      string             `query:"trigger" enum:"tokens,turns,manual,background,overflow" doc:"Only runs that this trigger started."`
-	Summarizer   string             `query:"summarizer" doc:"Only runs whose summary this summarizer wrote: self, VENDOR/MODEL or digest."`
-	ReplayOf     string             `query:"replay_of" doc:"Only replays of this run."`
+	Conversation string             `query:"conversation" limit:"conversation_id" doc:"Only runs of this conversation."`
+	Outcome      string             `query:"outcome" limit:"word" enum:"applied,prepared,skipped,superseded,cancelled,failed,replayed,unfinished" doc:"Only runs with this outcome. unfinished: runs that have not ended."`
+	ErrorKind    pipeline.ErrorKind `query:"error_kind" limit:"word" doc:"Only runs with this error kind."`
+	Digest       string             `query:"digest" limit:"word" enum:"true,false" doc:"Only runs whose summary is a digest, or only the others."`
+	Trigger      string             `query:"trigger" limit:"word" enum:"tokens,turns,manual,background,overflow" doc:"Only runs that this trigger started."`
+	Summarizer   string             `query:"summarizer" limit:"word" doc:"Only runs whose summary this summarizer wrote: self, VENDOR/MODEL or digest."`
+	ReplayOf     string             `query:"replay_of" limit:"run_id" doc:"Only replays of this run."`
 	Since        time.Time          `query:"since" doc:"Only runs requested at or after this time (RFC 3339)."`
 	Until        time.Time          `query:"until" doc:"Only runs requested before this time (RFC 3339)."`
 }
@@ -81,7 +81,7 @@ type listRunsOutput struct{ Body wire.RunList }
 
 type getRunInput struct {
 	RunPath
-	Include []string `query:"include" doc:"Texts to add, separated by commas: prompts, answers, summary, context, omitted (the messages that a summarizer did not see in full)."`
+	Include []string `query:"include" limit:"include" doc:"Texts to add, separated by commas: prompts, answers, summary, context, omitted (the messages that a summarizer did not see in full)."`
 }
 
 func (s *Server) runs() {

@@ -5,7 +5,8 @@
 //	operation.go    what all operations share: registering, timeouts; accept.go the media type of answers
 //	request.go      the id and log line of a request; answer.go timeouts of writing
 //	auth.go         keys and tenants; limits.go rates and open requests
-//	body.go         reading a body; payload.go checking it against its schema, by check.go, malformed.go, unicode.go
+//	body.go         reading a body, within the budget of budget.go; payload.go checking it against its schema, by
+//	                check.go, malformed.go, unicode.go; bounds.go the limits of its fields
 //	encode.go       writing answers with raw JSON byte for byte; fields.go the fields of a struct
 //	idempotency.go  answers that are kept for retries
 //	problem.go      problem documents; codes.go their codes, problem_huma.go those of huma's own failures
@@ -79,7 +80,7 @@ func New(o Options) *Server {
 		heartbeat: heartbeat,
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	s.limits.config = cfg.HTTP
+	s.limits.config, s.limits.bodies = cfg.HTTP, newBudget(cfg.HTTP)
 	s.hub = newHub(s.store, s.log)
 	s.api = humago.New(s.mux, apiConfig())
 	s.api.UseMiddleware(s.begin, s.authenticate, s.limit, s.readBody, s.keepAnswer)
@@ -90,6 +91,7 @@ func New(o Options) *Server {
 		routes()
 	}
 	finishDocument(s.api.OpenAPI())
+	boundRequests(s.api.OpenAPI())
 	s.docs()
 	s.mcp()
 	s.mux.HandleFunc("/", s.unknown)

@@ -210,8 +210,7 @@ func (b *bench) documented(req *http.Request, res *http.Response, body []byte) {
 		b.t.Errorf("%s: no JSON: %s", pattern, body)
 		return
 	}
-	c := checker{registry: doc.Components.Schemas}
-	v := c.parse(media.Schema, body, "")
+	v := decoded(doc.Components.Schemas, media.Schema, body)
 	result := &huma.ValidateResult{}
 	huma.Validate(doc.Components.Schemas, media.Schema, huma.NewPathBuffer([]byte{}, 0), huma.ModeReadFromServer, v,
 		result)

@@ -12,7 +12,7 @@ import (
 
 type StatePath struct {
 	ConversationPath
-	Key string `path:"key" maxLength:"64" doc:"skills, todo, plan, mode, project_root, automation, transcripts_folder, pins, or a key of your own that begins with x-."`
+	Key string `path:"key" limit:"run_id" doc:"skills, todo, plan, mode, project_root, automation, transcripts_folder, pins, or a key of your own that begins with x-."`
 }
 
 type putStateInput struct {

@@ -11,7 +11,7 @@ import (
 )
 
 type usageInput struct {
-	GroupBy string    `query:"group_by" enum:"tenant,conversation,model,day" default:"tenant" doc:"What each sum is for. Days are in UTC."`
+	GroupBy string    `query:"group_by" limit:"word" enum:"tenant,conversation,model,day" default:"tenant" doc:"What each sum is for. Days are in UTC."`
 	Since   time.Time `query:"since" doc:"Only calls at or after this time (RFC 3339). Left out: all calls."`
 }
 

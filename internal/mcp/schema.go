@@ -39,6 +39,7 @@ func inputOf[In any](name string, bound bool) *jsonschema.Schema {
 	} else {
 		schema.Required = append(schema.Required, conversation)
 	}
+	boundArguments(schema)
 	kept, _ := inputs.LoadOrStore(key, schema)
 	schema, _ = kept.(*jsonschema.Schema)
 	return schema

@@ -3,7 +3,7 @@
 // model to read.
 //
 //	server.go  servers
-//	schema.go  the schemas of the tools' arguments
+//	schema.go  the schemas of the tools' arguments; bounds.go their limits
 //	tools.go   the tools
 //	text.go    their answers
 package mcp
@@ -50,6 +50,7 @@ func New(o Options) *sdk.Server {
 		Capabilities: &sdk.ServerCapabilities{}, // no logging to the client
 		SchemaCache:  schemas,
 	})
+	s.AddReceivingMiddleware(boundErrors)
 	t := tools{Options: o}
 	add(s, t, toolSearch, t.search)
 	add(s, t, toolList, t.list)
@@ -78,7 +79,7 @@ func add[In any](s *sdk.Server, t tools, about sdk.Tool, do func(context.Context
 			ctx, cancel = context.WithTimeout(ctx, t.Timeout)
 			defer cancel()
 		}
-		text, err := do(ctx, in)
+		text, err := do(t.Service.WithQuota(ctx, t.Tenant), in)
 		if err != nil {
 			return nil, nil, t.clientError(ctx, about.Name, err)
 		}

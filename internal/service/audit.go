@@ -19,7 +19,7 @@ func (s *Service) ListRuns(ctx context.Context, tenant string,
 	}
 	list = make([]wire.Run, len(found))
 	for i, r := range found {
-		list[i] = runreport.Priced(runreport.Of(r), s.Config.Prices)
+		list[i] = listed(runreport.Priced(runreport.Of(r), s.Config.Prices))
 	}
 	return list, next, nil
 }

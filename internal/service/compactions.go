@@ -166,6 +166,9 @@ func (s *Service) CheckSummarizers(list string) error {
 	if list == "" {
 		return nil
 	}
+	if n := strings.Count(list, ",") + 1; n > pipeline.MaxSummarizers {
+		return invalid("summarizer", "has %d entries; there are at most %d", n, pipeline.MaxSummarizers)
+	}
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
 		if name == string(pipeline.SummarizerSelf) || name == string(pipeline.SummarizerDigest) {

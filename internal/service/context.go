@@ -128,11 +128,12 @@ func (s *Service) Messages(ctx context.Context, ref store.ConversationRef, after
 		return nil, false, refused(err)
 	}
 	after = min(after, math.MaxInt64-1) // after+1 must not overflow
+	size := 0
 	for m, err := range s.Store.Messages.Walk(ctx, ref, after+1, 0) {
 		if err != nil {
 			return nil, false, refused(err)
 		}
-		if len(list) == limit {
+		if size += len(m.Native); len(list) == limit || size > MaxPageBytes && len(list) > 0 {
 			return list, true, nil
 		}
 		list = append(list, wire.Message{

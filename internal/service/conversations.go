@@ -276,6 +276,16 @@ func (s *Service) patch(c conversations.Conversation, p ConversationPatch) (conv
 	if out.Metadata, err = merged(c.Metadata, p.Metadata, "metadata"); err != nil {
 		return out, err
 	}
+	if out.Settings != nil {
+		if err := checkMerged("settings", c.Settings, *out.Settings); err != nil {
+			return out, err
+		}
+	}
+	if out.Metadata != nil {
+		if err := checkMerged("metadata", c.Metadata, *out.Metadata); err != nil {
+			return out, err
+		}
+	}
 	if err := checkJSON(system, tools, nil); err != nil {
 		return out, err
 	}

@@ -35,6 +35,8 @@ const (
 	CodeConflict wire.Code = "conflict"
 	// CodeTooLarge: a message or note is larger than allowed.
 	CodeTooLarge wire.Code = "too_large"
+	// CodeQuota: the tenant would have more stored than its quota allows.
+	CodeQuota wire.Code = "quota_exceeded"
 	// CodeUnavailable: the database or Temporal cannot be reached; the same call may succeed later.
 	CodeUnavailable wire.Code = "unavailable"
 	// CodeInternal: a bug in precis.
@@ -90,6 +92,7 @@ func refused(err error) error {
 	var p *pipeline.Error
 	var setting *pipeline.SettingError
 	var field *launch.FieldError
+	var quota *store.QuotaError
 	switch {
 	case errors.As(err, &ours):
 		return ours // without what the store added to the text
@@ -97,6 +100,8 @@ func refused(err error) error {
 		return err
 	case errors.Is(err, store.ErrNotFound):
 		return &Error{Code: CodeNotFound, Detail: err.Error(), Cause: err}
+	case errors.As(err, &quota):
+		return &Error{Code: CodeQuota, Detail: quota.Detail, Cause: err}
 	case errors.As(err, &setting):
 		return &Error{Code: CodeInvalid, Field: "settings." + setting.Key, Detail: setting.Problem, Cause: err}
 	case errors.As(err, &field):

@@ -75,6 +75,9 @@ func (s *Service) changeTenantSettings(ctx context.Context, tenant string, opera
 				}
 			}
 		}
+		if err := checkMerged("settings", own, after); err != nil {
+			return nil, err
+		}
 		_, err = overlay(s.Config.Settings, after)
 		return after, err
 	})

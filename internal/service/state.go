@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -84,6 +85,9 @@ func (s *Service) PutState(ctx context.Context, ref store.ConversationRef, key s
 		}
 	}
 	e, err := s.Store.LiveState.SetRendered(ctx, ref, key, []byte(text), source)
+	if errors.Is(err, livestate.ErrKeys) {
+		return wire.StateEntry{}, tooManyKeys(ref)
+	}
 	if err != nil {
 		return wire.StateEntry{}, refused(err)
 	}

@@ -10,25 +10,25 @@ import (
 
 // NewCompactionInput asks for a compaction.
 type NewCompactionInput struct {
-	Focus         string `json:"focus,omitempty" doc:"What matters most, in the user's words."`
+	Focus         string `json:"focus,omitempty" limit:"focus" doc:"What matters most, in the user's words."`
 	Full          bool   `json:"full,omitempty" doc:"Summarize everything, also the last turn."`
 	ForceExternal bool   `json:"force_external,omitempty" doc:"Do not use the agent's own model."`
-	Prompt        string `json:"prompt,omitempty" doc:"Name of the prompt to use instead of the usual one."`
-	Summarizer    string `json:"summarizer,omitempty" doc:"The summarizers to try, in order: self,openai/NAME."`
+	Prompt        string `json:"prompt,omitempty" limit:"word" doc:"Name of the prompt to use instead of the usual one."`
+	Summarizer    string `json:"summarizer,omitempty" limit:"summarizer_list" doc:"The summarizers to try, in order: self,openai/NAME."`
 	WaitSeconds   int    `json:"wait_seconds,omitempty" minimum:"0" maximum:"600" doc:"How long to wait for the end of the run."`
 }
 
 // OneShotInput is a list of messages to compact.
 type OneShotInput struct {
-	Format   string                `json:"format" minLength:"1" doc:"Format of the messages. auto: it is detected."`
+	Format   string                `json:"format" limit:"word" minLength:"1" doc:"Format of the messages. auto: it is detected."`
 	Model    ModelBodyInput        `json:"model" doc:"The model that the list is for."`
-	Messages []json.RawMessage     `json:"messages" doc:"Native messages, in order."`
-	Meta     []MessageMetaInput    `json:"meta,omitempty" doc:"One entry for each message, as with an append."`
-	System   json.RawMessage       `json:"system,omitempty" doc:"The agent's system prompt, in the format of the messages."`
-	Tools    json.RawMessage       `json:"tools,omitempty" doc:"The agent's tool definitions, in the format of the messages."`
-	Settings Object                `json:"settings,omitempty" doc:"Settings of this compaction."`
-	State    map[string]StateValue `json:"state,omitempty" doc:"Live state by key."`
-	Focus    string                `json:"focus,omitempty" doc:"What matters most, in the user's words."`
+	Messages []json.RawMessage     `json:"messages" limit:"messages" doc:"Native messages, in order."`
+	Meta     []MessageMetaInput    `json:"meta,omitempty" limit:"messages" doc:"One entry for each message, as with an append."`
+	System   json.RawMessage       `json:"system,omitempty" limit:"system" doc:"The agent's system prompt, in the format of the messages."`
+	Tools    json.RawMessage       `json:"tools,omitempty" limit:"tools" doc:"The agent's tool definitions, in the format of the messages."`
+	Settings Object                `json:"settings,omitempty" limit:"settings" doc:"Settings of this compaction."`
+	State    map[string]StateValue `json:"state,omitempty" limit:"state_keys" doc:"Live state by key."`
+	Focus    string                `json:"focus,omitempty" limit:"focus" doc:"What matters most, in the user's words."`
 	Keep     bool                  `json:"keep,omitempty" doc:"Keep the conversation. It can be read under the conversation id of the run."`
 }
 
@@ -75,7 +75,7 @@ type Marker struct {
 
 // ReportedMarkerInput is a compaction that the agent did itself.
 type ReportedMarkerInput struct {
-	Summary      json.RawMessage `json:"summary" doc:"The native message that stands for the covered messages."`
+	Summary      json.RawMessage `json:"summary" limit:"summary" doc:"The native message that stands for the covered messages."`
 	CoversTo     int64           `json:"covers_to" minimum:"1" doc:"Number of the last message that the summary covers."`
 	TokensBefore int             `json:"tokens_before,omitempty" minimum:"0"`
 	TokensAfter  int             `json:"tokens_after,omitempty" minimum:"0"`

@@ -89,14 +89,14 @@ type Reply struct {
 
 // ReplyEndInput ends a reply.
 type ReplyEndInput struct {
-	Messages []json.RawMessage  `json:"messages,omitempty" doc:"The messages of the reply: native messages, in order."`
-	Meta     []MessageMetaInput `json:"meta,omitempty" doc:"One entry for each message, as with an append."`
-	Usage    json.RawMessage    `json:"usage,omitempty" doc:"The vendor's usage object, unchanged."`
+	Messages []json.RawMessage  `json:"messages,omitempty" limit:"messages" doc:"The messages of the reply: native messages, in order."`
+	Meta     []MessageMetaInput `json:"meta,omitempty" limit:"messages" doc:"One entry for each message, as with an append."`
+	Usage    json.RawMessage    `json:"usage,omitempty" limit:"usage" doc:"The vendor's usage object, unchanged."`
 	Error    *ReplyErrorInput   `json:"error,omitempty" doc:"The vendor's error if the model call failed. A context overflow starts a compaction at once."`
 }
 
 // ReplyErrorInput is a vendor's error.
 type ReplyErrorInput struct {
 	Status int             `json:"status,omitempty" minimum:"0" maximum:"999" doc:"The HTTP status of the vendor's answer. 0: there was no answer."`
-	Body   json.RawMessage `json:"body,omitempty" doc:"The body of the vendor's answer: the JSON itself, or its text as a string."`
+	Body   json.RawMessage `json:"body,omitempty" limit:"vendor_error" doc:"The body of the vendor's answer: the JSON itself, or its text as a string."`
 }

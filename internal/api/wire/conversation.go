@@ -22,9 +22,9 @@ type Conversation struct {
 	ID             string          `json:"id"`
 	Format         string          `json:"format" doc:"Format of the messages, such as anthropic or openai."`
 	Model          Model           `json:"model"`
-	System         json.RawMessage `json:"system,omitempty" doc:"The agent's system prompt, in the conversation's format."`
-	Tools          json.RawMessage `json:"tools,omitempty" doc:"The agent's tool definitions, in the conversation's format."`
-	Settings       json.RawMessage `json:"settings,omitempty" doc:"The settings of this conversation alone."`
+	System         json.RawMessage `json:"system,omitempty" doc:"The agent's system prompt, in the conversation's format. Not in lists."`
+	Tools          json.RawMessage `json:"tools,omitempty" doc:"The agent's tool definitions, in the conversation's format. Not in lists."`
+	Settings       json.RawMessage `json:"settings,omitempty" doc:"The settings of this conversation alone. Not in lists."`
 	Metadata       json.RawMessage `json:"metadata,omitempty" doc:"The client's own data. precis does not read it."`
 	HeadSeq        int64           `json:"head_seq" doc:"Number of the last message. 0: there is no message yet."`
 	Turns          int64           `json:"turns" doc:"Number of messages that a person wrote."`
@@ -68,19 +68,19 @@ type ConversationList struct {
 
 // NewConversationInput asks for a new conversation.
 type NewConversationInput struct {
-	ID       string          `json:"id,omitempty" maxLength:"160" doc:"The client's own id. A request with the same id and the same body returns the existing conversation. Left out: an id is generated."`
-	Format   string          `json:"format" minLength:"1" doc:"Format of all messages of the conversation: anthropic, openai, claude-code…"`
+	ID       string          `json:"id,omitempty" limit:"conversation_id" doc:"The client's own id. A request with the same id and the same body returns the existing conversation. Left out: an id is generated."`
+	Format   string          `json:"format" limit:"word" minLength:"1" doc:"Format of all messages of the conversation: anthropic, openai, claude-code…"`
 	Model    ModelBodyInput  `json:"model" doc:"The agent's model."`
-	System   json.RawMessage `json:"system,omitempty" doc:"The agent's system prompt, in the conversation's format."`
-	Tools    json.RawMessage `json:"tools,omitempty" doc:"The agent's tool definitions, in the conversation's format."`
-	Settings Object          `json:"settings,omitempty" doc:"The settings of this conversation alone."`
-	Metadata Object          `json:"metadata,omitempty" doc:"The client's own data. precis does not read it."`
+	System   json.RawMessage `json:"system,omitempty" limit:"system" doc:"The agent's system prompt, in the conversation's format."`
+	Tools    json.RawMessage `json:"tools,omitempty" limit:"tools" doc:"The agent's tool definitions, in the conversation's format."`
+	Settings Object          `json:"settings,omitempty" limit:"settings" doc:"The settings of this conversation alone."`
+	Metadata Object          `json:"metadata,omitempty" limit:"metadata" doc:"The client's own data. precis does not read it."`
 }
 
 // ModelBodyInput names the agent's model.
 type ModelBodyInput struct {
-	Vendor        string `json:"vendor" minLength:"1" doc:"The vendor's name in the configuration: anthropic, openai, xai, google or one of your own."`
-	Name          string `json:"name" minLength:"1" doc:"The vendor's name of the model."`
+	Vendor        string `json:"vendor" limit:"word" minLength:"1" doc:"The vendor's name in the configuration: anthropic, openai, xai, google or one of your own."`
+	Name          string `json:"name" limit:"word" minLength:"1" doc:"The vendor's name of the model."`
 	ContextWindow int    `json:"context_window,omitempty" minimum:"0" doc:"Size of the model's window in tokens. 0: the size that is known for the model."`
 	MaxOutput     int    `json:"max_output,omitempty" minimum:"0" doc:"Maximum output of one request in tokens. This much of the window is kept free."`
 }
@@ -88,23 +88,23 @@ type ModelBodyInput struct {
 // ConversationPatchInput changes a conversation.
 type ConversationPatchInput struct {
 	Model    *ModelPatchInput `json:"model,omitempty" doc:"What changes of the model."`
-	System   json.RawMessage  `json:"system,omitempty" doc:"The new system prompt. null removes it."`
-	Tools    json.RawMessage  `json:"tools,omitempty" doc:"The new tool definitions. null removes them."`
-	Settings Object           `json:"settings,omitempty" doc:"Merged key by key (RFC 7396): null removes a key."`
-	Metadata Object           `json:"metadata,omitempty" doc:"Merged key by key, as settings."`
+	System   json.RawMessage  `json:"system,omitempty" limit:"system" doc:"The new system prompt. null removes it."`
+	Tools    json.RawMessage  `json:"tools,omitempty" limit:"tools" doc:"The new tool definitions. null removes them."`
+	Settings Object           `json:"settings,omitempty" limit:"settings" doc:"Merged key by key (RFC 7396): null removes a key."`
+	Metadata Object           `json:"metadata,omitempty" limit:"metadata" doc:"Merged key by key, as settings."`
 }
 
 // ModelPatchInput changes a conversation's model.
 type ModelPatchInput struct {
-	Vendor        *string `json:"vendor,omitempty" minLength:"1"`
-	Name          *string `json:"name,omitempty" minLength:"1"`
+	Vendor        *string `json:"vendor,omitempty" limit:"word" minLength:"1"`
+	Name          *string `json:"name,omitempty" limit:"word" minLength:"1"`
 	ContextWindow *int    `json:"context_window,omitempty" minimum:"0" doc:"Size of the window in tokens. A new vendor or name without it resets the size to what is known for the new model."`
 	MaxOutput     *int    `json:"max_output,omitempty" minimum:"0"`
 }
 
 // NewSettingsInput changes the settings of a tenant.
 type NewSettingsInput struct {
-	Settings Object `json:"settings" doc:"The tenant's settings, in the form of a conversation's settings."`
+	Settings Object `json:"settings" limit:"settings" doc:"The tenant's settings, in the form of a conversation's settings."`
 }
 
 // TenantSettings are the settings of all conversations of a tenant.

@@ -49,8 +49,8 @@ type Segment struct {
 
 // NewNoteInput is a note to keep.
 type NewNoteInput struct {
-	Name    string `json:"name,omitempty" maxLength:"128" doc:"Letters, digits, dot, _ and -, beginning with a letter or digit. Left out: the next free name, such as note_0001.md."`
-	Text    string `json:"text" doc:"At most 256 KB."`
+	Name    string `json:"name,omitempty" limit:"note_name" doc:"Letters, digits, dot, _ and -, beginning with a letter or digit. Left out: the next free name, such as note_0001.md."`
+	Text    string `json:"text" limit:"note" doc:"At most 256 KB."`
 	Replace bool   `json:"replace,omitempty" doc:"Replace an existing note of that name. Otherwise another text under an existing name is a conflict."`
 }
 

@@ -28,23 +28,23 @@ type MessageList struct {
 
 // MessageMetaInput is what a client says about one message.
 type MessageMetaInput struct {
-	ID   string        `json:"id,omitempty" maxLength:"512" doc:"The client's own id of the message. A message with an id that is already stored is not stored again."`
-	Kind pipeline.Kind `json:"kind,omitempty" doc:"user_info, reminder or synthetic, for a message that no person wrote."`
+	ID   string        `json:"id,omitempty" limit:"message_id" doc:"The client's own id of the message. A message with an id that is already stored is not stored again."`
+	Kind pipeline.Kind `json:"kind,omitempty" limit:"word" doc:"user_info, reminder or synthetic, for a message that no person wrote."`
 }
 
 // NewMessagesInput appends messages.
 type NewMessagesInput struct {
-	Messages       []json.RawMessage  `json:"messages" doc:"Native messages in the conversation's format, in order. They are kept byte for byte."`
-	Meta           []MessageMetaInput `json:"meta,omitempty" doc:"One entry for each message, in the same order; the list may be shorter."`
-	Usage          json.RawMessage    `json:"usage,omitempty" doc:"The vendor's usage object, unchanged, of the request whose answer is the last of the messages."`
+	Messages       []json.RawMessage  `json:"messages" limit:"messages" doc:"Native messages in the conversation's format, in order. They are kept byte for byte."`
+	Meta           []MessageMetaInput `json:"meta,omitempty" limit:"messages" doc:"One entry for each message, in the same order; the list may be shorter."`
+	Usage          json.RawMessage    `json:"usage,omitempty" limit:"usage" doc:"The vendor's usage object, unchanged, of the request whose answer is the last of the messages."`
 	IfSeq          *int64             `json:"if_seq,omitempty" minimum:"0" doc:"The number of the last message that the client knows. If the conversation has another one, the answer is stale_sequence."`
 	ContextVersion *int64             `json:"context_version,omitempty" minimum:"0" doc:"stats.version of the context that the request of usage was made from. A figure from before a compaction does not apply after it."`
 }
 
 // WholeListInput is the client's whole list of messages.
 type WholeListInput struct {
-	Messages       []json.RawMessage `json:"messages" doc:"All native messages that the client holds: the full history, or a context that it was given and what followed."`
-	Usage          json.RawMessage   `json:"usage,omitempty" doc:"The vendor's usage object of the last request, unchanged."`
+	Messages       []json.RawMessage `json:"messages" limit:"messages" doc:"All native messages that the client holds: the full history, or a context that it was given and what followed."`
+	Usage          json.RawMessage   `json:"usage,omitempty" limit:"usage" doc:"The vendor's usage object of the last request, unchanged."`
 	ContextVersion *int64            `json:"context_version,omitempty" minimum:"0" doc:"stats.version of the context that the request of usage was made from."`
 }
 

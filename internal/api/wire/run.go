@@ -124,9 +124,9 @@ type RunList struct {
 type NewReplayInput struct {
 	Live        bool   `json:"live,omitempty" doc:"Call the models again. Otherwise their answers are read from the record, and no model is called."`
 	Apply       bool   `json:"apply,omitempty" doc:"With live: make the summary take effect, unless the conversation has changed since."`
-	Summarizer  string `json:"summarizer,omitempty" doc:"With live: the summarizers to try, in order: self,openai/NAME."`
-	Prompt      string `json:"prompt,omitempty" doc:"With live: name of the prompt."`
+	Summarizer  string `json:"summarizer,omitempty" limit:"summarizer_list" doc:"With live: the summarizers to try, in order: self,openai/NAME."`
+	Prompt      string `json:"prompt,omitempty" limit:"word" doc:"With live: name of the prompt."`
 	MaxChars    int    `json:"max_chars,omitempty" minimum:"0" doc:"With live: maximum size of the summarizer's input in chars."`
-	Focus       string `json:"focus,omitempty" doc:"With live: what matters most."`
+	Focus       string `json:"focus,omitempty" limit:"focus" doc:"With live: what matters most."`
 	WaitSeconds int    `json:"wait_seconds,omitempty" minimum:"0" maximum:"600" doc:"How long to wait for the end of the run."`
 }

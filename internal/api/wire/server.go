@@ -12,13 +12,14 @@ type Code string
 
 // Problem is the problem document (RFC 9457) that answers every failed request.
 type Problem struct {
-	Type      string       `json:"type" doc:"Where the code is explained."`
-	Title     string       `json:"title" doc:"The HTTP status in words."`
-	Status    int          `json:"status" doc:"The HTTP status."`
-	Code      Code         `json:"code" doc:"A stable word for the error, for programs to decide by."`
-	Detail    string       `json:"detail" doc:"What is wrong, and what to do."`
-	Errors    []FieldError `json:"errors,omitempty" doc:"The fields at fault."`
-	RequestID string       `json:"request_id,omitempty" doc:"The id of the request in the server's log."`
+	Type       string       `json:"type" doc:"Where the code is explained."`
+	Title      string       `json:"title" doc:"The HTTP status in words."`
+	Status     int          `json:"status" doc:"The HTTP status."`
+	Code       Code         `json:"code" doc:"A stable word for the error, for programs to decide by."`
+	Detail     string       `json:"detail" doc:"What is wrong, and what to do."`
+	Errors     []FieldError `json:"errors,omitempty" doc:"The fields at fault."`
+	MoreErrors int          `json:"more_errors,omitempty" doc:"How many more fields are at fault. Left out when errors lists all of them."`
+	RequestID  string       `json:"request_id,omitempty" doc:"The id of the request in the server's log."`
 }
 
 // FieldError is a field of a request that is at fault.

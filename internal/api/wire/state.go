@@ -7,8 +7,8 @@ import (
 
 // StateValue is a value of the live state: a text or a list of items.
 type StateValue struct {
-	Text  *string           `json:"text,omitempty" doc:"The value as a text."`
-	Items []json.RawMessage `json:"items,omitempty" doc:"The value as a list, each item on its own line: strings, or objects such as {\"text\":…,\"status\":…}."`
+	Text  *string           `json:"text,omitempty" limit:"state_text" doc:"The value as a text."`
+	Items []json.RawMessage `json:"items,omitempty" limit:"state_items" items:"state_item" doc:"The value as a list, each item on its own line: strings, or objects such as {\"text\":…,\"status\":…}."`
 }
 
 // StateEntry is the current value of a key of the live state.

@@ -10,15 +10,26 @@ import (
 	"precis/internal/store/db"
 )
 
-const conversationColumns = `c.cid, c.tenant, c.id, c.format, c.vendor, c.model, c.context_window, c.max_output,
-	c.system, c.tools, c.envelope, c.settings, c.metadata, c.ephemeral, c.head_seq, c.head_chain,
+const (
+	conversationColumns = placeColumns + `c.system, c.tools, c.envelope, c.settings, c.metadata,` + figureColumns +
+		`, (SELECT t.settings FROM tenants t WHERE t.id = c.tenant)` + lastColumns
+	// listColumns leave out what can be large: a list holds as many conversations as fit on a page.
+	listColumns = placeColumns + `NULL::bytea, NULL::bytea, NULL::bytea, NULL::bytea,
+		CASE WHEN octet_length(c.metadata) <= 16384 THEN c.metadata END,` + figureColumns + `, NULL::bytea` + lastColumns
+)
+
+const placeColumns = `c.cid, c.tenant, c.id, c.format, c.vendor, c.model, c.context_window, c.max_output, `
+
+const lastColumns = `, now(), c.seal_chain`
+
+const figureColumns = ` c.ephemeral, c.head_seq, c.head_chain,
 	coalesce(c.active_marker, ''), c.epoch, c.tokens_sum, c.chars_sum, c.turns_sum,
 	coalesce(c.server_tokens, 0), coalesce(c.server_covers_seq, 0), coalesce(c.server_estimate, 0),
 	coalesce(c.server_epoch < c.epoch, false), c.calibration, c.auto_hold_turns >= c.turns_sum, c.created_at,
 	c.content_deleted_at, c.learned_window, coalesce(c.overhead_tokens, -1),
 	CASE WHEN c.measured_epoch = c.epoch THEN c.measured_tokens END, CASE
 	WHEN c.measured_epoch = c.epoch THEN c.measured_seq END,
-	c.sync_seq, c.sync_chain, (SELECT t.settings FROM tenants t WHERE t.id = c.tenant), now(), c.seal_chain`
+	c.sync_seq, c.sync_chain`
 
 func scanConversation(row pgx.CollectableRow) (Conversation, error) {
 	var c Conversation

@@ -5,11 +5,13 @@ package livestate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"precis/internal/contract"
 	"precis/internal/store/conversations"
 	"precis/internal/store/db"
 	"precis/internal/store/seals"
@@ -44,6 +46,20 @@ func scanEnrichment(row pgx.CollectableRow) (e Enrichment, err error) {
 
 var enrichmentKey = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
+// ErrKeys: the conversation has contract.MaxStateKeys keys that are set.
+var ErrKeys = errors.New("the conversation has as many keys of live state as it can have")
+
+// checkKeys returns ErrKeys if the conversation can have no further key.
+func checkKeys(ctx context.Context, q db.Querier, cid int64) error {
+	n, err := db.One(ctx, q, pgx.RowTo[int], `SELECT count(*) FROM (
+		SELECT DISTINCT ON (e.key) octet_length(e.value) AS size FROM enrichments e WHERE e.cid = $1
+		ORDER BY e.key, e.version DESC) k WHERE size > 0`, cid)
+	if err == nil && n >= contract.MaxStateKeys {
+		err = ErrKeys
+	}
+	return err
+}
+
 // Set writes a new version of a piece of state; an empty value removes it. Setting the current value again writes no
 // new version.
 func (s *Store) Set(ctx context.Context, ref db.ConversationRef, key string, value []byte) (Enrichment, error) {
@@ -77,6 +93,11 @@ func (s *Store) SetRendered(ctx context.Context, ref db.ConversationRef, key str
 		if err == nil && string(last.Value) == string(value) && string(last.Source) == string(source) {
 			e = last
 			return nil
+		}
+		if len(last.Value) == 0 && len(value) > 0 {
+			if err := checkKeys(ctx, tx, c.CID); err != nil {
+				return err
+			}
 		}
 		e, err = db.One(ctx, tx, scanEnrichment, `INSERT INTO enrichments AS e (cid, key, version, value, after_seq,
 			epoch, source, tokens)

@@ -3,6 +3,7 @@ package rawjson
 import (
 	"bytes"
 	"iter"
+	"slices"
 )
 
 // A Field is one key of an object with its value. Pair reaches from the key's quote to the end of the value.
@@ -83,23 +84,28 @@ func (v Value) Get(path ...string) Value {
 	return v
 }
 
-// Elements returns the values of an array. Any other value has none.
-func (v Value) Elements() []Value {
-	if !v.IsArray() {
-		return nil
-	}
-	var out []Value
-	b := v.doc
-	i := SkipSpace(b, v.start+1)
-	for b[i] != ']' {
-		el := At(b, i)
-		out = append(out, el)
-		if i = SkipSpace(b, el.end); b[i] == ',' {
-			i = SkipSpace(b, i+1)
+// Items iterates over the values of an array. Any other value has none.
+func (v Value) Items() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if !v.IsArray() {
+			return
+		}
+		b := v.doc
+		i := SkipSpace(b, v.start+1)
+		for b[i] != ']' {
+			el := At(b, i)
+			if !yield(el) {
+				return
+			}
+			if i = SkipSpace(b, el.end); b[i] == ',' {
+				i = SkipSpace(b, i+1)
+			}
 		}
 	}
-	return out
 }
+
+// Elements returns the values of an array. Any other value has none.
+func (v Value) Elements() []Value { return slices.Collect(v.Items()) }
 
 // skipValue returns the end of the value that begins at i.
 func skipValue(b []byte, i int) int {
