@@ -230,13 +230,13 @@ func TestOneOverEachLimit(t *testing.T) {
 func bad(s *huma.Schema) map[string]string {
 	const size = 1 << 20
 	values := map[string]string{
-		"zeros": "[" + strings.Repeat("0,", size/2) + "0]",
-		"lists": strings.Repeat("[", size/2) + strings.Repeat("]", size/2),
+		"zeros":   "[" + strings.Repeat("0,", size/2) + "0]",
+		"lists":   strings.Repeat("[", size/2) + strings.Repeat("]", size/2),
 		"objects": strings.Repeat(`{"a":`, size/6) + "1" + strings.Repeat("}", size/6),
 		"number":  "1" + strings.Repeat("0", size), "exponent": "1e999999", "text": quote(strings.Repeat("x", size)),
-		"latin1": "\"\xe9\"",
+		"latin1":       "\"\xe9\"",
 		"unknown keys": "{" + strings.Repeat(`"`+strings.Repeat("k", 50)+`":1,`, size/60) + `"z":1}`,
-		"twice": `{"text":"a","text":"b","messages":[],"messages":[]}`, "true": "true", "small": "-1.5",
+		"twice":        `{"text":"a","text":"b","messages":[],"messages":[]}`, "true": "true", "small": "-1.5",
 		"control": "\"\x01\"", "open": `{"a":`,
 	}
 	switch {

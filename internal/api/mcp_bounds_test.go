@@ -27,9 +27,9 @@ func TestMCPIsBounded(t *testing.T) {
 		send(path, "["+list+","+list+"]").fails(http.StatusUnprocessableEntity, service.CodeInvalid).names(t, "body")
 		send(path, list+strings.Repeat(" ", contract.MaxMCPBody)).fails(413, service.CodeTooLarge)
 		for name, body := range map[string]string{
-			"id": `{"jsonrpc":"2.0","id":"` + long + `","method":"tools/list"}`,
+			"id":     `{"jsonrpc":"2.0","id":"` + long + `","method":"tools/list"}`,
 			"method": `{"jsonrpc":"2.0","id":1,"method":"` + long + `"}`,
-			"key": call("search_transcript", `{"`+long+`":1}`), "depth": call("search_transcript", `{"query":`+
+			"key":    call("search_transcript", `{"`+long+`":1}`), "depth": call("search_transcript", `{"query":`+
 				strings.Repeat("[", 1000)+strings.Repeat("]", 1000)+`}`), "open": `{"jsonrpc":`,
 			"latin1": call("search_transcript", "{\"query\":\"\xe9\"}"),
 		} {
