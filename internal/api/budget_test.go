@@ -73,7 +73,8 @@ func (b *bench) slow(t *testing.T, key string, declared, sent int) net.Conn {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	_, err = fmt.Fprintf(conn, "POST /v1/conversations/c/messages HTTP/1.1\r\nHost: localhost\r\n"+
-		"Authorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", key, declared, strings.Repeat(" ", sent))
+		"Authorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		key, declared, strings.Repeat(" ", sent))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,8 +35,8 @@ var codes = []struct {
 	},
 	{
 		service.CodeQuota, http.StatusForbidden,
-		"The tenant has stored as much as its quota allows; `detail` says which quota. Trying again does not help: an " +
-			"operator can raise the quota.",
+		"The tenant has stored as much as its quota allows; `detail` says which quota. Trying again does not help: " +
+			"an operator can raise the quota.",
 	},
 	{service.CodeNotFound, http.StatusNotFound, "It does not exist, or belongs to another tenant."},
 	{

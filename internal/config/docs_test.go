@@ -38,8 +38,8 @@ var sections = []struct{ prefix, title, text string }{
 		"variable " +
 		"`PRECIS_MODELS='{house/qwen3: {window: 131072}}'`."},
 	{"quotas.", "Quotas", "What a tenant may store. Only the installation sets quotas: a tenant's own settings " +
-		"cannot change them. They apply to the HTTP API and to MCP. Commands that an operator runs on the database, such as " +
-		"`precis import`, are exempt, and what they store counts."},
+		"cannot change them. They apply to the HTTP API and to MCP. Commands that an operator runs on the database, " +
+		"such as `precis import`, are exempt, and what they store counts."},
 	{"memory.", "Memory", "What compactions covered stays readable: see [memory.md](memory.md)."},
 	{"worker.", "Worker", ""},
 	{"log.", "Log", ""},
