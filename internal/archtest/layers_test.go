@@ -9,7 +9,9 @@ var layers = [][]string{
 	{"pipeline/transcript/wire/..."},
 	{"pipeline/transcript"},
 	{"pipeline/transcript/request"},
-	{"pipeline/transcript/convert", "internal/memory/search", "internal/version", "migrations"},
+	{
+		"pipeline/transcript/convert", "internal/memory/search", "internal/redact", "internal/version", "migrations",
+	},
 	{"."},
 	{"internal/contract"},
 	{"internal/config", "internal/llm", "internal/store/db"},
