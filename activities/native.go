@@ -127,11 +127,11 @@ func (a *Activities) nativeInput(ctx context.Context, at *attempt, req contract.
 	if body, err = llm.NativeBody(form, body, instructions); err != nil {
 		return contract.SlimResult{}, err
 	}
-	sha, err := a.keepInput(ctx, at, body)
+	sha, chars, err := a.keepInput(ctx, at, view, body)
 	if err != nil {
 		return contract.SlimResult{}, err
 	}
-	return contract.SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput},
+	return contract.SlimResult{Input: sha, Chars: chars, Tokens: tokens, MaxOutput: maxOutput},
 		nil
 }
 

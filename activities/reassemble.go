@@ -252,8 +252,11 @@ func (a *Activities) summaryMessage(ctx context.Context, b building, marker *mar
 	}
 	draft := conversation.Draft{Summary: req.Summary, Omitted: req.Omitted, Repeated: repeated(*marker, p)}
 	if view.Head() > p.Head { // the agent went on while the summary was written
-		appended := 0
-		summary, appended = b.whole.LookAhead(*marker, summary)
+		var appended int
+		var err error
+		if summary, appended, err = b.whole.LookAhead(ctx, *marker, summary); err != nil {
+			return "", err
+		}
 		b.notes.LookAhead = &appended
 	}
 	text := conversation.SummaryText(view, b.whole, *marker, draft, summary)

@@ -2,6 +2,8 @@ package activities
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -56,6 +58,9 @@ func (a *Activities) slim(ctx context.Context, at *attempt, req contract.SlimReq
 	req.Variation.MaxTokens = view.Settings.SummaryMaxTokens
 	prompt, err := choosePrompt(run, view, req.Summarizer)
 	if err != nil {
+		return contract.SlimResult{}, err
+	}
+	if run.Focus, err = redactedFocus(ctx, view, run.Focus); err != nil {
 		return contract.SlimResult{}, err
 	}
 	switch req.Summarizer.Kind {
@@ -130,11 +135,11 @@ func (a *Activities) selfInput(ctx context.Context, at *attempt, req contract.Sl
 	if body, err = llm.WithCompactionEdit(body, view.NativeForm()); err != nil {
 		return contract.SlimResult{}, err
 	}
-	sha, err := a.keepInput(ctx, at, body)
+	sha, chars, err := a.keepInput(ctx, at, view, body)
 	if err != nil {
 		return contract.SlimResult{}, err
 	}
-	return contract.SlimResult{Input: sha, Chars: pipeline.Chars(string(body)), Tokens: tokens, MaxOutput: maxOutput},
+	return contract.SlimResult{Input: sha, Chars: chars, Tokens: tokens, MaxOutput: maxOutput},
 		nil
 }
 
@@ -147,10 +152,15 @@ func (a *Activities) externalInput(ctx context.Context, at *attempt, req contrac
 		Messages: source, ToolDropThreshold: view.Settings.ToolDropThreshold,
 		MinUsefulChars: view.Settings.MinUsefulChars, TranscriptHint: view.TranscriptHint(),
 	}
-	if view.Settings.Redact {
-		in.Redact = pipeline.NewRedactor(source).Redact
+	redaction, err := view.Redaction(ctx, source)
+	if err != nil {
+		return contract.SlimResult{}, err
 	}
-	fixed := pipeline.ExternalRequest(prompt, pipeline.Slimmed{}, run.Focus, req.Variation)
+	in.Redact = redaction.Func() // each text whole, before anything is cut
+	if in.OldRules = view.OldRules; !in.OldRules {
+		in.Nonce = nonceOf(run)
+	}
+	fixed := pipeline.ExternalRequest(prompt, pipeline.Slimmed{Nonce: in.Nonce}, run.Focus, req.Variation)
 	promptTokens := pipeline.EstimateText(fixed.System) + pipeline.EstimateText(fixed.User)
 	in.BudgetChars = pipeline.InputBudgetChars(view.Settings.Settings, req.Summarizer, promptTokens,
 		density(view, req.Summarizer, source))
@@ -160,6 +170,9 @@ func (a *Activities) externalInput(ctx context.Context, at *attempt, req contrac
 	}
 	for range fitRounds {
 		slimmed := pipeline.Slim(in)
+		if err := redaction.Err(); err != nil {
+			return contract.SlimResult{}, err
+		}
 		request := pipeline.ExternalRequest(prompt, slimmed, run.Focus, req.Variation)
 		tokens := calibrated(view, req.Summarizer,
 			pipeline.EstimateText(request.System)+pipeline.EstimateText(request.User))
@@ -173,7 +186,7 @@ func (a *Activities) externalInput(ctx context.Context, at *attempt, req contrac
 		if err != nil {
 			return contract.SlimResult{}, fmt.Errorf("encode the summarizer's input: %w", err)
 		}
-		sha, err := a.keepInput(ctx, at, body)
+		sha, _, err := a.keepInput(ctx, at, view, body)
 		if err != nil {
 			return contract.SlimResult{}, err
 		}
@@ -188,6 +201,18 @@ func (a *Activities) externalInput(ctx context.Context, at *attempt, req contrac
 		}, nil
 	}
 	return contract.SlimResult{}, tooLarge(req.Summarizer, promptTokens)
+}
+
+// nonceOf returns the mark of the elements of a run's record. The run's id is random and not known before the run, so
+// that no message can have it. All requests of a run have the same one, so that the vendor's cache is hit, and so has a
+// replay of the run from its record.
+func nonceOf(run runs.Run) string {
+	id := run.Ref.ID
+	if run.ReplayOf != "" && !run.Replay.Live {
+		id = run.ReplayOf
+	}
+	sum := sha256.Sum256([]byte(string(contract.StageSlim) + " " + id))
+	return hex.EncodeToString(sum[:8])
 }
 
 // density is how many chars of the source make a token, by its local estimate.
@@ -212,14 +237,37 @@ func tooLarge(s pipeline.Summarizer, tokens int) error {
 	}
 }
 
-// keepInput stores the prepared request and returns its hash.
-func (a *Activities) keepInput(ctx context.Context, at *attempt, body []byte) (string, error) {
-	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(at.ref), contract.ArtifactInput, body)
+// redactedFocus returns the focus of a run as it is sent. It is redacted alone: what looks like the beginning of a key
+// must not take the rest of the instruction with it.
+func redactedFocus(ctx context.Context, view conversation.View, focus string) (string, error) {
+	if view.OldRules || focus == "" {
+		return focus, nil
+	}
+	redaction, err := view.Redaction(ctx, nil)
 	if err != nil {
 		return "", err
 	}
+	return redaction.Text(focus), redaction.Err()
+}
+
+// keepInput stores the prepared request and returns its hash and its size in chars. Every request to a model passes
+// through here and is sent as it is stored: with the setting redact, whatever is secret in it is taken out here.
+func (a *Activities) keepInput(ctx context.Context, at *attempt, view conversation.View, body []byte) (
+	sha string, chars int, err error,
+) {
+	redaction, err := view.Redaction(ctx, view.Live())
+	if err != nil {
+		return "", 0, err
+	}
+	if body, err = redaction.Request(body); err != nil {
+		return "", 0, err
+	}
+	artifact, err := a.Store.Artifacts.Put(ctx, conversationOf(at.ref), contract.ArtifactInput, body)
+	if err != nil {
+		return "", 0, err
+	}
 	at.artifact(contract.ArtifactInput, artifact.SHA256)
-	return artifact.SHA256, nil
+	return artifact.SHA256, pipeline.Chars(string(body)), nil
 }
 
 // keepOmissions records which messages the summarizer does not see whole.

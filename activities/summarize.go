@@ -66,9 +66,13 @@ func (a *Activities) digest(ctx context.Context, w writing) (contract.SummarizeR
 			in.Todo = string(e.Value)
 		}
 	}
-	text := pipeline.Digest(in)
-	if w.view.Settings.Redact {
-		text = pipeline.NewRedactor(w.source).Redact(text)
+	redaction, err := w.view.Redaction(ctx, w.source)
+	if err != nil {
+		return contract.SummarizeResult{}, err
+	}
+	text := redaction.Text(pipeline.Digest(in))
+	if err := redaction.Err(); err != nil {
+		return contract.SummarizeResult{}, err
 	}
 	return a.keepSummary(ctx, w, text,
 		runs.Facts{Summarizer: w.req.Summarizer.String(), Rung: w.req.Rung, Digest: true}, contract.SummarizeResult{})
@@ -121,14 +125,17 @@ func (a *Activities) accept(ctx context.Context, w writing, answer pipeline.Answ
 	if refused != nil {
 		return result, refused
 	}
-	redact := func(s string) string { return s }
-	if view.Settings.Redact { // the agent's own model has seen them
-		redact = pipeline.NewRedactor(view.Live()).Redact
+	redaction, err := view.Redaction(ctx, view.Live()) // the agent's own model may have seen them
+	if err != nil {
+		return result, err
 	}
-	text = redact(text)
+	text = redaction.Text(text)
 	text = pipeline.UserMessagesSection(text, pipeline.SummarizedUsers(source), userMessagesBudget(view))
 	text, found := pipeline.VerifySummary(text, source, p.kept(view))
-	text = redact(text) // what the check appended is the source's own
+	text = redaction.Text(text) // what the check appended is the source's own
+	if err := redaction.Err(); err != nil {
+		return result, err
+	}
 	result.ConstraintsMissing = len(found.ConstraintsMissing)
 	result.UnsupportedIdentifiers = len(found.UnsupportedIdentifiers)
 	result.Misattributed = len(found.Misattributed)

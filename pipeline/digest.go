@@ -35,7 +35,7 @@ const (
 var digestTags = append([]string{quoteTag, earlierTag}, reservedTags...)
 
 // escapeDigest is escapeTags for a text in a digest.
-func escapeDigest(s string) string { return escapeNamed(s, digestTags) }
+func escapeDigest(s string) string { return escapeFolded(s, digestTags) }
 
 // digestUseful is the least that a cut quote keeps, in chars.
 const digestUseful = 80

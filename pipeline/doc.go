@@ -27,9 +27,10 @@
 //	  slim_note.go      the note at the head
 //	  slim_result.go    the text, and what became of each message
 //	  render.go         how a summarizer sees a message
+//	  fold.go           tags and frames of models in a text, in any spelling
 //	  quote.go          the same for a reader of the transcript
 //	  binary.go         binary content, replaced in texts (base64.go: base64)
-//	  redact.go         secrets, replaced in what is sent outside
+//	  redact.go         secrets, replaced in what is sent outside, as records before text rules 1 have it
 //	prompt.go       5. the request
 //	  answer.go         which answers are accepted
 //	  answer_block.go   finding the summary in an answer

@@ -39,17 +39,28 @@ func sortEnrichments(all []Enrichment) []Enrichment {
 	return kept
 }
 
+// stateName is the name of the element of a value.
+const stateName = "current_state"
+
+var stateTags = append([]string{stateName}, reservedTags...)
+
+// stateTag is what is escaped by the old rules.
 var stateTag = regexp.MustCompile(`(?i)<(\s*/?\s*current_state\b)`)
 
 // enrichmentText wraps a value so that it cannot be mistaken for the user's words. Nothing inside can close the
 // wrapper.
-func enrichmentText(e Enrichment) string {
-	text := stateTag.ReplaceAllString(escapeTags(strings.TrimSpace(e.Text)), "&lt;$1")
+func enrichmentText(e Enrichment, oldRules bool) string {
+	text := strings.TrimSpace(e.Text)
+	if oldRules {
+		text = stateTag.ReplaceAllString(escapeNamed(text, reservedTags), "&lt;$1")
+	} else {
+		text = escapeFolded(text, stateTags)
+	}
 	key := strings.Map(func(r rune) rune {
 		if strings.ContainsRune("\"<>&\n\r", r) {
 			return '_'
 		}
 		return r
 	}, e.Key)
-	return `<current_state name="` + key + "\">\n" + text + "\n</current_state>"
+	return "<" + stateName + ` name="` + key + "\">\n" + text + "\n</" + stateName + ">"
 }

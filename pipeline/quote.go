@@ -18,6 +18,21 @@ func Quote(s string, limit int) string {
 	return Truncate(escapeTags(oneLineOf(s)), limit)
 }
 
+// QuoteText returns any text, such as a note, so that it can be beside a readable transcript: nothing in it is one of
+// our tags or a part of a model's frame. Quoting twice changes nothing more.
+func QuoteText(s string) string { return escapeTags(s) }
+
+// QuoteSummary returns the text of a summary message, as SummaryText makes it, so that nothing in it but its own tags
+// is one of ours. Builds with fewer rules may have written it.
+func QuoteSummary(s string) string {
+	const open, end = "<" + summaryTag + ">", "</" + summaryTag + ">"
+	from, to := len(open), strings.LastIndex(s, end)
+	if !strings.HasPrefix(s, open) || to < from {
+		return escapeTags(s)
+	}
+	return open + escapeTags(s[from:to]) + end + escapeTags(s[to+len(end):])
+}
+
 // FilesTouched lists the files that the tools of the messages read or changed, by the names of their arguments, each
 // once, the one that was touched last at the end. changed has those that were not only read. Searches do not count.
 func FilesTouched(ms []Message) (files []string, changed map[string]bool) {

@@ -36,6 +36,8 @@ type ContextInput struct {
 	Window int
 	// Vendor is the type of API that the context is for: "anthropic", "openai", "google", "xai".
 	Vendor string
+	// OldRules is that of SlimInput.
+	OldRules bool
 }
 
 // ContextStats are the figures of a context.
@@ -118,7 +120,7 @@ func (b *contextBuilder) head() {
 		b.made(Made{Role: RoleUser, Kind: KindSummary, Text: b.in.SummaryText})
 	}
 	for _, e := range sortEnrichments(b.in.Enrichments) {
-		b.made(Made{Role: RoleUser, Kind: KindSynthetic, Text: enrichmentText(e)})
+		b.made(Made{Role: RoleUser, Kind: KindSynthetic, Text: enrichmentText(e, b.in.OldRules)})
 	}
 }
 

@@ -31,9 +31,10 @@ var secretPatterns = []*regexp.Regexp{
 		`_\-]?token|auth[_\-]?token|client[_\-]?secret|password|passwd)["']?\s*[:=]\s*["']?)[^\s"',;]{6,}`),
 }
 
-// Redact removes credentials from a text that is sent outside: keys with a known prefix, private keys, web tokens,
-// passwords in URLs, values whose name shows that they are secret. It finds forms, not meanings: a secret that looks
-// like any other word stays. Redacting twice changes nothing more.
+// Redact removes credentials from a text that is sent outside, by a short list of patterns: keys with a known prefix,
+// private keys, web tokens, passwords in URLs, values whose name shows that they are secret. It finds forms, not
+// meanings: a secret that looks like any other word stays. Redacting twice changes nothing more. The service of precis
+// finds far more; it uses these patterns only to replay what was recorded with them.
 func Redact(s string) string {
 	for _, p := range secretPatterns {
 		switch p.NumSubexp() {

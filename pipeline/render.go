@@ -114,12 +114,22 @@ const (
 // that they open or close nothing in the text of a message.
 var reservedTags = []string{messageTag, summaryTag}
 
-// escapeTags turns the "<" of whatever looks like one of the reserved tags into "&lt;", opening or closing, in any case
-// and with any space inside. Everything else is unchanged, so that code, addresses and quotes can be copied verbatim
-// from the transcript.
-func escapeTags(s string) string { return escapeNamed(s, reservedTags) }
+// escapeTags turns the "<" of whatever looks like one of the reserved tags into "&lt;", opening or closing, with any
+// space inside, in any spelling that a reader takes for it: see foldRune. The same happens to frames of models, such as
+// <|im_start|>. Everything else is unchanged, so that code, addresses and quotes can be copied verbatim from the
+// transcript.
+func escapeTags(s string) string { return escapeFolded(s, reservedTags) }
 
-// escapeNamed is escapeTags for tags of the given names.
+// escaper returns escapeTags for tags of the given names; old is as builds did it that compared the case alone, for the
+// replay of what they recorded.
+func escaper(old bool, names []string) func(string) string {
+	if old {
+		return func(s string) string { return escapeNamed(s, names) }
+	}
+	return func(s string) string { return escapeFolded(s, names) }
+}
+
+// escapeNamed turns the "<" of tags of the given names into "&lt;", in any case.
 func escapeNamed(s string, names []string) string {
 	at := strings.IndexByte(s, '<')
 	if at < 0 {
@@ -160,6 +170,14 @@ func namedTag(rest string, names []string) bool {
 		}
 	}
 	return false
+}
+
+// withNonce returns the name of an element with a nonce in it.
+func withNonce(name, nonce string) string {
+	if nonce == "" {
+		return name
+	}
+	return name + "-" + nonce
 }
 
 // openTag returns the opening tag of the element for a message, or for a quote of it.

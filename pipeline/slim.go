@@ -13,6 +13,11 @@ type SlimInput struct {
 	MinUsefulChars int
 	// TranscriptHint is where the full transcript is, "" if nowhere. Its first 500 chars are used.
 	TranscriptHint string
+	// Nonce is in the names of the elements and in the end mark of the request: letters and digits that no author of a
+	// message can have known, such as a part of a hash of the run's random id. "": the names are without one.
+	Nonce string
+	// OldRules escapes as builds did that compared the case of tags alone, for the replay of what they recorded.
+	OldRules bool
 	// Redact removes secrets from a text; nil removes none. It gets every text whole, before anything is cut.
 	Redact func(string) string
 }
@@ -36,11 +41,13 @@ const (
 
 // Slimmed is a transcript that fits its budget.
 type Slimmed struct {
-	// Text has one element per message, in order, on separate lines:
+	// Nonce is that of the input.
+	Nonce string
+	// Text has one element per message, in order, on separate lines, with the nonce in their names if there is one:
 	//
-	//	<message seq="12" role="assistant">
+	//	<message-4f1c seq="12" role="assistant">
 	//	...
-	//	</message>
+	//	</message-4f1c>
 	//
 	// The roles are system, user, assistant, tool, and environment, reminder or automatic for messages with the user
 	// role that no person wrote. A prior summary is a <conversation_summary> element. No text can open or close an
@@ -79,6 +86,7 @@ func Slim(in SlimInput) Slimmed {
 type slimmer struct {
 	in       SlimInput
 	out      Slimmed
+	escape   func(string) string
 	elements []element
 	// note is the line at the head, "" for none. It is first written with the largest possible numbers, to know its
 	// size.
@@ -95,7 +103,8 @@ type slimmer struct {
 func newSlimmer(in SlimInput) *slimmer {
 	return &slimmer{
 		in:      in,
-		out:     Slimmed{Messages: len(in.Messages)},
+		out:     Slimmed{Messages: len(in.Messages), Nonce: in.Nonce},
+		escape:  escaper(in.OldRules, reservedTags),
 		dropped: make([]bool, len(in.Messages)),
 		chars:   make([]int, len(in.Messages)),
 	}
@@ -104,6 +113,7 @@ func newSlimmer(in SlimInput) *slimmer {
 // render makes the elements.
 func (s *slimmer) render() {
 	names := map[string]string{} // of the tools, by call id
+	messageTag, summaryTag := withNonce(messageTag, s.in.Nonce), withNonce(summaryTag, s.in.Nonce)
 	for i, m := range s.in.Messages {
 		role := renderRole(m)
 		main := element{
@@ -128,7 +138,7 @@ func (s *slimmer) render() {
 			if s.in.Redact != nil && text != "" {
 				text = s.in.Redact(text)
 			}
-			if text = escapeTags(text); text == "" {
+			if text = s.escape(text); text == "" {
 				continue
 			}
 			switch {

@@ -10,7 +10,7 @@ import (
 // budget.
 func (s *slimmer) layNote() {
 	s.noting = true
-	s.hint = Truncate(escapeTags(strings.Join(strings.Fields(s.in.TranscriptHint), " ")), 500)
+	s.hint = Truncate(s.escape(strings.Join(strings.Fields(s.in.TranscriptHint), " ")), 500)
 	for _, hint := range []string{s.hint, ""} {
 		s.hint = hint
 		s.note = s.writeNote(len(s.in.Messages), len(s.in.Messages))
@@ -63,7 +63,7 @@ func (s *slimmer) lastThatFit(items []string, between string, room int) []string
 		if s.in.Redact != nil {
 			item = s.in.Redact(item)
 		}
-		item = escapeTags(item)
+		item = s.escape(item)
 		if room -= Chars(item) + len(between); room < 0 {
 			break
 		}

@@ -22,6 +22,8 @@ type SummaryTextInput struct {
 	OmittedMessages int
 	// TranscriptHint is where the full transcript is, empty if nowhere.
 	TranscriptHint string
+	// OldRules is that of SlimInput.
+	OldRules bool
 }
 
 // The sentences of a summary message. They are in English whatever the language of the summary.
@@ -76,6 +78,7 @@ func SummaryText(in SummaryTextInput) string {
 	if in.Repeated > 0 && !in.UnderWay {
 		after = append(after, summaryRepeatedBelow+" "+summaryRepeated)
 	}
-	return "<" + summaryTag + ">\n" + escapeTags(joinParagraphs(inside...)) + "\n</" + summaryTag + ">\n\n" +
+	escape := escaper(in.OldRules, reservedTags)
+	return "<" + summaryTag + ">\n" + escape(joinParagraphs(inside...)) + "\n</" + summaryTag + ">\n\n" +
 		strings.Join(after, " ")
 }

@@ -239,7 +239,9 @@ func messageAround(ctx context.Context, s *store.Store, run runs.Run, m markers.
 		}
 	}
 	if view.Head() > p.Head || applied(run) {
-		summary, _ = whole.LookAhead(m.NewMarker, summary)
+		if summary, _, err = whole.LookAhead(ctx, m.NewMarker, summary); err != nil {
+			return "", err
+		}
 	}
 	return conversation.SummaryText(view, whole, m.NewMarker, draft, summary), nil
 }

@@ -104,8 +104,8 @@ var settingKeys = []Key{
 		Name: "settings.nudge_fraction", Unit: "share of the window, 0 to 1",
 		Effect: "Context size from which people are shown that a compaction is due.",
 	},
-	{Name: "settings.redact", Effect: "Take secrets out of what is sent to an external summarizer. The transcript " +
-		"is not changed."},
+	{Name: "settings.redact", Effect: "Take secrets out of everything that is sent to a model for a summary, and " +
+		"out of the summary. The transcript is not changed."},
 	{
 		Name: "settings.run_time_budget_seconds", Unit: "seconds",
 		Effect: "Most time that a run may spend on a model's summary before it uses the digest.",

@@ -17,7 +17,7 @@ type Settings struct {
 	Breaker           BreakerSettings `json:"breaker"`
 	// NudgeFraction is the share of the window at which a person is advised to compact. Default 0.8.
 	NudgeFraction float64 `json:"nudge_fraction"`
-	// Redact removes secrets from what is sent to an external summarizer.
+	// Redact removes secrets from what is sent to a model for a summary, and from the summary.
 	Redact bool `json:"redact"`
 	// RunTimeBudgetSeconds bounds a run. Default 900.
 	RunTimeBudgetSeconds int `json:"run_time_budget_seconds"`

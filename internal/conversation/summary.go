@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -47,7 +48,7 @@ func SummaryText(view, whole View, m markers.NewMarker, d Draft, summary string)
 	return pipeline.SummaryText(pipeline.SummaryTextInput{
 		Summary: summary, Digest: m.Digest, UnderWay: pipeline.UnderWay(view.Messages), ProposeOnly: view.proposeOnly(),
 		TailKept: whole.tailKept(m), Repeated: d.Repeated, OmittedMessages: d.Omitted,
-		TranscriptHint: view.MemoryHint(),
+		TranscriptHint: view.MemoryHint(), OldRules: view.OldRules,
 	})
 }
 
@@ -80,8 +81,8 @@ func (v View) MemoryHint() string {
 }
 
 // LookAhead appends to the summary of a prepared marker what the agent has used after the cut, but is only in messages
-// before it. It returns the number of appended entries.
-func (v View) LookAhead(m markers.NewMarker, summary string) (string, int) {
+// before it. It returns the number of appended entries. Only the context can make it fail.
+func (v View) LookAhead(ctx context.Context, m markers.NewMarker, summary string) (string, int, error) {
 	var source, tail []pipeline.Message
 	for _, msg := range v.Live() {
 		if msg.Seq > m.CoversTo {
@@ -91,10 +92,12 @@ func (v View) LookAhead(m markers.NewMarker, summary string) (string, int) {
 		}
 	}
 	text, found := pipeline.VerifySummary(summary, source, tail)
-	if v.Settings.Redact {
-		text = pipeline.Redact(text) // the appended text comes from the messages
+	redaction, err := v.Redaction(ctx, nil) // the appended text comes from the messages
+	if err != nil {
+		return "", 0, err
 	}
-	return text, len(found.Appended)
+	text = redaction.Text(text)
+	return text, len(found.Appended), redaction.Err()
 }
 
 // tailKept reports whether messages follow the summary verbatim.

@@ -123,6 +123,7 @@ func (v View) SeenSeq() int64 {
 func (v View) Context() pipeline.Context {
 	in := pipeline.ContextInput{
 		Live: v.Messages, Settings: v.Settings.Settings, Window: v.Conversation.Window, Vendor: v.APIType(),
+		OldRules: v.OldRules,
 	}
 	if v.Marker != nil {
 		in.SummaryText, in.Native = string(v.Summary), v.native()

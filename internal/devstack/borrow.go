@@ -54,7 +54,7 @@ func borrow(ctx context.Context, opts Options, start bool) (*Stack, error) {
 	// The mark is written before the start: if this process is killed, the next borrower finds it and takes the stack
 	// down.
 	mark := filepath.Join(opts.Dir, borrowedFile)
-	if err := os.WriteFile(mark, nil, 0o644); err != nil {
+	if err := os.WriteFile(mark, nil, 0o600); err != nil {
 		return nil, fmt.Errorf("borrow the local stack: %w", err)
 	}
 	return upPersistent(ctx, opts)
@@ -109,7 +109,7 @@ func (o Options) stays() error {
 
 // holdShared waits while another process takes the stack down.
 func holdShared(ctx context.Context, dir string) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(dir, borrowFile), os.O_CREATE|os.O_RDWR, 0o644)
+	file, err := os.OpenFile(filepath.Join(dir, borrowFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("borrow the local stack: %w", err)
 	}

@@ -88,7 +88,7 @@ func buildTemporal(ctx context.Context, opts Options) (string, error) {
 		return "", err
 	}
 	bin := filepath.Dir(binary)
-	if err := os.MkdirAll(bin, 0o755); err != nil {
+	if err := makePrivateDir(bin); err != nil {
 		return "", fmt.Errorf("create a folder for the Temporal server: %w", err)
 	}
 	err = opts.step("building the Temporal server, once (2 to 5 minutes on a small machine)",

@@ -26,7 +26,7 @@ func clusterHome(dir string) (string, *account, error) {
 	}
 	home := filepath.Join(dir, "postgres")
 	if !exists(home) {
-		if err := os.Mkdir(home, 0o755); err != nil {
+		if err := os.Mkdir(home, 0o700); err != nil {
 			return "", nil, fmt.Errorf("create a folder for PostgreSQL: %w", err)
 		}
 		if err := as.own(home); err != nil {
@@ -51,7 +51,7 @@ func clusterHome(dir string) (string, *account, error) {
 	}
 	sum := sha256.Sum256([]byte(dir))
 	away := filepath.Join("/var/tmp", "precis-"+hex.EncodeToString(sum[:6]))
-	switch err := os.Mkdir(away, 0o755); {
+	switch err := os.Mkdir(away, 0o700); {
 	case err == nil:
 		if err := as.own(away); err != nil {
 			return "", nil, err

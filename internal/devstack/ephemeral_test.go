@@ -27,7 +27,8 @@ func TestEphemeralAnswersAndLeavesNothing(t *testing.T) {
 	}
 	for setting, want := range map[string]string{
 		"server_encoding": "UTF8", "lc_collate": "C", "default_toast_compression": "lz4", "timezone": "UTC",
-		"listen_addresses": "127.0.0.1", "fsync": "off",
+		"listen_addresses": "127.0.0.1", "fsync": "off", "log_error_verbosity": "terse",
+		"log_parameter_max_length_on_error": "0", "log_min_error_statement": "panic",
 	} {
 		var got string
 		if err := conn.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got); err != nil {

@@ -46,7 +46,7 @@ func openLog(path string) (*os.File, error) {
 	if err := os.Rename(path, path+".old"); err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("rename the old log: %w", err)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open a log: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -154,10 +153,13 @@ func (o Options) startTemporal(ctx context.Context, st *state) error {
 	}
 	return o.step("starting Temporal", func(func(string)) error {
 		home := filepath.Join(o.Dir, "temporal")
-		if err := os.MkdirAll(home, 0o755); err != nil {
+		if err := makePrivateDir(home); err != nil {
 			return fmt.Errorf("create a folder for Temporal: %w", err)
 		}
 		svc.Data, svc.Log = filepath.Join(home, "temporal.db"), filepath.Join(home, "temporal.log")
+		if err := makePrivateFile(svc.Data); err != nil {
+			return fmt.Errorf("create the database of Temporal: %w", err)
+		}
 		log, err := openLog(svc.Log)
 		if err != nil {
 			return err

@@ -72,14 +72,31 @@ func isRoot(dir string) bool {
 	return false
 }
 
+// makePrivateDir creates a folder that nobody else can list, or takes the permissions of others from it. For root,
+// others can still pass through it: the user postgres has the cluster's folder below.
+func makePrivateDir(dir string) error {
+	mode := fs.FileMode(0o700)
+	if os.Geteuid() == 0 {
+		mode = 0o711
+	}
+	if err := os.MkdirAll(dir, mode); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm()&^mode == 0 {
+		return err
+	}
+	return os.Chmod(dir, info.Mode().Perm()&mode)
+}
+
 // makeDir creates the folder of the stack, with a .gitignore that keeps it out of version control.
 func makeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := makePrivateDir(dir); err != nil {
 		return fmt.Errorf("create the folder of the local stack: %w", err)
 	}
 	ignore := filepath.Join(dir, ".gitignore")
 	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
-		if err := os.WriteFile(ignore, []byte("*\n"), 0o644); err != nil {
+		if err := os.WriteFile(ignore, []byte("*\n"), 0o600); err != nil {
 			return fmt.Errorf("create the folder of the local stack: %w", err)
 		}
 	}

@@ -62,6 +62,15 @@ func ownerOfDatabase(home string) (*url.Userinfo, error) {
 	return url.UserPassword(databaseName, strings.TrimSpace(string(text))), nil
 }
 
+// quietLog keeps what is stored out of PostgreSQL's log: the parameters and the text of a statement that failed, and
+// the details of the error, which show the failing row. docs/operations.md has the same settings for other servers.
+var quietLog = []string{
+	"-c", "log_error_verbosity=terse",
+	"-c", "log_min_error_statement=panic",
+	"-c", "log_parameter_max_length=0",
+	"-c", "log_parameter_max_length_on_error=0",
+}
+
 // serverArgs configure PostgreSQL on its command line, so that the cluster's own files stay as initdb made them.
 // There is no socket file, because its path is limited to about 100 bytes and loopback serves as well.
 func serverArgs(data string, port int, durable bool) []string {
@@ -74,6 +83,7 @@ func serverArgs(data string, port int, durable bool) []string {
 		"-c", "default_toast_compression=lz4",
 		"-c", "timezone=UTC",
 	}
+	args = append(args, quietLog...)
 	if !durable {
 		args = append(args, "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
 	}

@@ -76,10 +76,20 @@ func replaceFile(dir, name string, text []byte) error {
 	return nil
 }
 
+// makePrivateFile creates an empty file that nobody else can read, or takes the permissions of others from it. SQLite
+// gives the files that it makes beside its database the permissions of the database.
+func makePrivateFile(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Chmod(0o600), file.Close())
+}
+
 // lock waits until no other process holds the file. The kernel releases it when its holder ends in any way. waiting is
 // called once if another process holds it.
 func lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the local stack: %w", err)
 	}

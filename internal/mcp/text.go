@@ -32,7 +32,7 @@ func foundText(f wire.MemoryFound, query string) string {
 	for _, h := range f.Hits {
 		switch {
 		case h.Note:
-			fmt.Fprintf(&b, "- note %s: %s\n", h.Segment, h.Snippet)
+			fmt.Fprintf(&b, "- note %s: %s\n", h.Segment, pipeline.QuoteText(h.Snippet))
 			continue
 		case h.Segment != "":
 			fmt.Fprintf(&b, "- message %d (%s, in %s", h.Seq, h.Role, h.Segment)
@@ -45,7 +45,7 @@ func foundText(f wire.MemoryFound, query string) string {
 		if h.Covered {
 			b.WriteString(", compacted")
 		}
-		b.WriteString("): " + h.Snippet + "\n")
+		b.WriteString("): " + pipeline.QuoteText(h.Snippet) + "\n")
 	}
 	more(&b, f.Next)
 	return b.String()
@@ -66,7 +66,7 @@ func listText(page wire.Segments) string {
 	var b strings.Builder
 	for _, e := range page.Segments {
 		if e.Kind != "index" {
-			b.WriteString(memory.IndexLine(e))
+			b.WriteString(pipeline.QuoteText(memory.IndexLine(e)))
 		}
 	}
 	more(&b, page.Next)
@@ -85,6 +85,15 @@ func pageText(p memory.Page) string {
 	return p.Text + fmt.Sprintf("[More follows: call again with %s. The last message is %d.]\n", next, p.Head)
 }
 
+// segmentText returns the answer of read_segment. The messages of a segment are elements whose texts are quoted
+// already; a note and the index are any text.
+func segmentText(g wire.MemoryEntry, text string) string {
+	if g.Kind == "segment" {
+		return text
+	}
+	return pipeline.QuoteText(text)
+}
+
 // summaryText returns the answer of last_summary.
 func summaryText(s memory.Summary) string {
 	what := fmt.Sprintf("Messages 1 to %d are summarized (compaction %s, %s).", s.CoversTo, s.Marker,
@@ -92,7 +101,7 @@ func summaryText(s memory.Summary) string {
 	if s.Text == "" {
 		return what + " Only its vendor can read the summary."
 	}
-	return what + "\n\n" + s.Text
+	return what + "\n\n" + pipeline.QuoteSummary(s.Text)
 }
 
 // noteText returns the answer of add_note.

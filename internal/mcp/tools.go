@@ -94,7 +94,7 @@ type segmentInput struct {
 
 func (t tools) segment(ctx context.Context, in segmentInput) (string, error) {
 	g, err := t.Service.ReadSegment(ctx, t.ref(in.Conversation), strings.TrimSpace(in.Name))
-	return g.Text, err
+	return segmentText(g.MemoryEntry, g.Text), err
 }
 
 type messagesInput struct {

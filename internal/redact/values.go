@@ -36,7 +36,7 @@ func readValue(s string, at int, kind sign) (value, bool) {
 	if strings.HasPrefix(s[at:], Mark) {
 		return v, false
 	}
-	if at < len(s) && strings.IndexByte("bfruLR@$", s[at]) >= 0 && at+1 < len(s) && (s[at+1] == '"' || s[at+1] == '\'') {
+	if at+1 < len(s) && strings.IndexByte("bfruLR@$", s[at]) >= 0 && (s[at+1] == '"' || s[at+1] == '\'') {
 		at++ // a prefix of a string literal
 	}
 	if at < len(s) && (s[at] == '|' || s[at] == '>') && kind == signPlain { // a block of YAML: its first line

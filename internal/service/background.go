@@ -121,7 +121,10 @@ func (s *Service) application(ctx context.Context, ref store.ConversationRef, vi
 		if err != nil {
 			return nil, err
 		}
-		summary, appended := whole.LookAhead(marker, string(raw))
+		summary, appended, err := whole.LookAhead(ctx, marker, string(raw))
+		if err != nil {
+			return nil, err
+		}
 		text = conversation.SummaryText(view, whole, marker, draft, summary)
 		artifact, err := s.Store.Artifacts.Put(ctx, ref, contract.ArtifactSummary, []byte(text))
 		if err != nil {

@@ -44,12 +44,20 @@ type Snapshot struct {
 	AutoHeld  bool            `json:"auto_held,omitempty"`
 	Usage     SnapshotUsage   `json:"usage"`
 
+	// TextRules is that of the build that made the snapshot, 0: of one before there were any.
+	TextRules int `json:"text_rules,omitempty"`
+
 	TurnStart   int64               `json:"turn_start"`
 	Enrichments []livestate.Version `json:"enrichments,omitempty"`
 	// Prepared is the prepared marker, "": none.
 	Prepared  string `json:"prepared,omitempty"`
 	ReplyOpen bool   `json:"reply_open,omitempty"`
 }
+
+// TextRules is the version of the rules by which texts are redacted and escaped on their way into a prompt or a
+// context. A change after which they come out differently needs a new number, and the old rules for what was recorded
+// with them.
+const TextRules = 1
 
 // SnapshotUsage is a conversations.Usage in a Snapshot.
 type SnapshotUsage struct {
@@ -82,6 +90,9 @@ func (s *Store) KeepSnapshot(ctx context.Context, ref db.RunRef, v Source,
 		Tools: refs[contract.ArtifactTools], Envelope: refs[contract.ArtifactEnvelope], Settings: settings,
 		Overhead: c.OverheadTokens, Ephemeral: c.Ephemeral, AutoHeld: c.AutoHeld, Usage: SnapshotUsage(c.Usage),
 		TurnStart: v.TurnStart, ReplyOpen: v.ReplyOpen,
+	}
+	if !v.OldRules {
+		state.TextRules = TextRules
 	}
 	for _, e := range v.Enrichments {
 		state.Enrichments = append(state.Enrichments, livestate.Version{Key: e.Key, Version: e.Version})
@@ -188,6 +199,7 @@ func (s *Store) At(ctx context.Context, ref db.ConversationRef, state Snapshot, 
 			return err
 		}
 		v.TurnStart, v.ReplyOpen, v.Prepared = state.TurnStart, state.ReplyOpen, nil
+		v.OldRules = state.TextRules < TextRules
 		if state.Prepared != "" {
 			m, err := markers.Find(ctx, tx, c.CID, state.Prepared)
 			if err != nil {

@@ -42,6 +42,9 @@ type Source struct {
 	TurnStart int64
 	// Enrichments are the live state for this turn, by key.
 	Enrichments []livestate.Enrichment
+	// OldRules is set if a snapshot of a build before TextRules was made of this: texts are then redacted and escaped
+	// as that build did it, so that what it recorded comes out again.
+	OldRules bool
 	// ReplyOpen is set if the agent's model is generating a reply.
 	ReplyOpen bool
 
